@@ -1,0 +1,10 @@
+// Broadcast over message sizes, in place as DDP broadcasts buffers.
+#include "bench/harness/bench_info.h"
+
+int main(int argc, char** argv) {
+  const lockstep::BenchInfo info{"bench_broadcast",
+                                 "Broadcast latency and bandwidth over message sizes.",
+                                 lockstep::Collective::kBroadcast, /*in_place_by_default=*/true,
+                                 /*takes_models=*/false};
+  return lockstep::BenchMain(info, argc, argv);
+}

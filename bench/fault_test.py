@@ -1,0 +1,97 @@
+#!/usr/bin/python3
+"""A library that lies, hangs, exits or dawdles under bench_allreduce: each is found and named."""
+import os
+import sys
+import time
+import unittest
+
+import h5py
+
+sys.path.insert(0, os.getcwd())
+from bench.testing.launch import Launch, text
+
+BENCH = "bench/bench_allreduce"
+SHIM = os.path.abspath("bench/peers/libfaulty_allreduce.so")
+
+
+def run(kind, *arguments, call=50, rank=1, deadline="3"):
+    environment = {"LD_PRELOAD": SHIM, "FAULTY_KIND": kind, "FAULTY_CALL": str(call),
+                   "FAULTY_RANK": str(rank)}
+    begin = time.monotonic()
+    launch = Launch(BENCH, ["-b", "1K", "-e", "64K", "-T", deadline, *arguments],
+                    environment=environment).finish()
+    launch.seconds = time.monotonic() - begin
+    return launch
+
+
+class FaultTest(unittest.TestCase):
+    def check_wrong(self, launch, count_from):
+        first = launch.out.splitlines()[0]
+        self.assertEqual(launch.code, 1, launch.out + launch.err)
+        self.assertIn("rank 1", first)
+        self.assertIn("expected", first)
+        with h5py.File(launch.path) as file:
+            wrong = sum(int(row["wrong_elements"]) for row in file["summary"][:])
+        self.assertGreaterEqual(wrong, count_from)
+        self.assertEqual(launch.outcomes(), {0: "finished", 1: "corrupt"})
+        self.assertEqual(launch.leftovers(), [])
+        return wrong
+
+    def test_added_half_is_found_and_located(self):
+        self.check_wrong(run("add"), 2)
+
+    def test_one_flipped_bit_is_found_and_located(self):
+        for arguments in ([], ["-c", "full"], ["-n", "100"]):
+            self.assertEqual(self.check_wrong(run("flip", *arguments), 1), 1)
+
+    def test_no_fault_is_silent(self):
+        launch = run("none")
+        self.assertEqual(launch.code, 0, launch.out + launch.err)
+        self.assertEqual(launch.outcomes(), {0: "finished", 1: "finished"})
+
+    def test_a_call_that_never_returns_is_a_hang_of_that_rank(self):
+        for kind in ("hang", "spin"):
+            launch = run(kind, call=500)
+            self.assertEqual(launch.code, 1, launch.out + launch.err)
+            self.assertLess(launch.seconds, 3 + 1 + 8)
+            first = launch.out.splitlines()[0]
+            self.assertIn("all_reduce 500", first)
+            self.assertIn("sequence", first)
+            if kind == "hang":  # a busy rank cannot be told from one that polls for its peers
+                self.assertIn("rank 1", first)
+            self.assertEqual(launch.outcomes(), {0: "hung", 1: "hung"})
+            with h5py.File(launch.path) as file:
+                rows = sum(case["samples/round"].shape[0] for case in file["cases"].values())
+            self.assertGreater(rows, 100)
+            self.assertEqual(launch.leftovers(), [])
+
+    def test_an_exit_is_reported_with_its_code(self):
+        launch = run("exit")
+        self.assertEqual(launch.code, 1, launch.out + launch.err)
+        first = launch.out.splitlines()[0]
+        self.assertIn("rank 1", first)
+        self.assertIn("9", first)
+        self.assertEqual(launch.outcomes(), {0: "hung", 1: "failed"})
+        self.assertLess(launch.seconds, 10)  # proved: the deadline is not waited for
+
+    def test_a_crash_is_a_crash(self):
+        launch = run("crash")
+        self.assertEqual(launch.code, 1, launch.out + launch.err)
+        self.assertEqual(launch.outcomes(), {0: "hung", 1: "crashed"})
+
+    def test_a_slow_rank_is_not_a_hung_rank(self):
+        launch = run("sleep", "-n", "200", deadline="10")
+        self.assertEqual(launch.code, 0, launch.out + launch.err)
+        with h5py.File(launch.path) as file:
+            rows = file["summary"][:]
+        slow = [row for row in rows if row["max_ns"] > 1.9e9]
+        self.assertEqual(len(slow), 1)
+        self.assertGreater(slow[0]["max_ns"], 1.9e9)
+        self.assertEqual(int(slow[0]["max_rank"]), 1)
+        self.assertIn("rank 1 slept", launch.out.splitlines()[0])
+        self.assertEqual({text(row["verdict"]) for row in rows}, {"pass"})
+        self.assertEqual(launch.outcomes(), {0: "finished", 1: "finished"})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,78 @@
+#include "bench/floors/floors.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lockstep {
+namespace {
+
+constexpr std::int64_t kInCacheBytes = 64 << 10;
+
+// The best bandwidth that a message of `bytes` can hope for: of the largest measured arrays that
+// are at most half of it, or of any larger ones where noise made those look faster.
+double BestFor(const HostFloors& floors, std::int64_t bytes, double Bandwidth::*together,
+               double Bandwidth::*alone) {
+  double best = kUnknownFloor;
+  for (std::size_t i = 0; i < floors.bandwidths.size(); ++i) {
+    const bool next_fits =
+        i + 1 < floors.bandwidths.size() && floors.bandwidths[i + 1].bytes <= bytes / 2;
+    if (next_fits) continue;
+    best = std::fmax(best, floors.bandwidths[i].*together);
+    if (alone != nullptr) best = std::fmax(best, floors.bandwidths[i].*alone);
+  }
+  return best;
+}
+
+}  // namespace
+
+double FloorNs(const HostFloors& floors, Collective collective, std::int64_t bytes,
+               int world_size) {
+  if (world_size < 2) return kUnknownFloor;
+  const double latency = floors.line_round_trip_fastest_ns / 2;
+  const double known_latency = std::isnan(latency) ? 0 : latency;
+  const double n = static_cast<double>(bytes);
+  const double w = world_size;
+  const double others = (w - 1) / w;
+  const double copy =
+      BestFor(floors, bytes, &Bandwidth::copy_gbps_together, nullptr);  // bytes a ns
+  const double reduce = BestFor(floors, bytes, &Bandwidth::reduce_gbps_together, nullptr);
+  const double share_ns = n * (w + 1) / (3 * w) / reduce;
+  switch (collective) {
+    case Collective::kBarrier:
+      return latency;
+    case Collective::kBroadcast:
+    case Collective::kSend:
+    case Collective::kRecv:
+      return known_latency + n / BestFor(floors, bytes, &Bandwidth::copy_gbps_together,
+                                         &Bandwidth::copy_gbps_alone);
+    case Collective::kAllGather:
+      return known_latency + n * others / copy;
+    case Collective::kReduceScatter:
+      return known_latency + share_ns;
+    case Collective::kAllReduce:
+    case Collective::kReduce:
+      // Not std::fmin: one unknown bandwidth makes the whole unknown.
+      return known_latency + std::min(share_ns + n * others / copy, w * share_ns);
+  }
+  return kUnknownFloor;
+}
+
+std::vector<std::pair<std::string, double>> FloorFigures(const HostFloors& floors) {
+  std::vector<std::pair<std::string, double>> figures;
+  const auto add = [&figures](const Bandwidth& bandwidth, const std::string& suffix) {
+    figures.emplace_back("copy_gbps_alone" + suffix, bandwidth.copy_gbps_alone);
+    figures.emplace_back("copy_gbps_together" + suffix, bandwidth.copy_gbps_together);
+    figures.emplace_back("reduce_gbps_alone" + suffix, bandwidth.reduce_gbps_alone);
+    figures.emplace_back("reduce_gbps_together" + suffix, bandwidth.reduce_gbps_together);
+  };
+  const auto& all = floors.bandwidths;
+  add(all.empty() ? Bandwidth{} : all.back(), "");
+  const auto in_cache = std::find_if(
+      all.begin(), all.end(), [](const Bandwidth& b) { return b.bytes == kInCacheBytes; });
+  add(in_cache == all.end() ? Bandwidth{} : *in_cache, "_in_cache");
+  figures.emplace_back("line_round_trip_ns", floors.line_round_trip_ns);
+  figures.emplace_back("line_round_trip_fastest_ns", floors.line_round_trip_fastest_ns);
+  return figures;
+}
+
+}  // namespace lockstep

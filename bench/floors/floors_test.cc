@@ -1,0 +1,168 @@
+#include "bench/floors/floors.h"
+
+#include <sched.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "core/base/clock.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+std::vector<int> MyCpus() {
+  cpu_set_t set;
+  std::vector<int> cpus;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(static_cast<unsigned>(cpu), &set)) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+// Copies 10 GB/s and reduces 5 GB/s in memory, ten times that in a cache; a line takes 200 ns.
+HostFloors RoundFigures() {
+  HostFloors floors;
+  floors.bandwidths = {{.bytes = 64 << 10,
+                        .copy_gbps_alone = 100,
+                        .copy_gbps_together = 100,
+                        .reduce_gbps_alone = 50,
+                        .reduce_gbps_together = 50},
+                       {.bytes = 32 << 20,
+                        .copy_gbps_alone = 20,
+                        .copy_gbps_together = 10,
+                        .reduce_gbps_alone = 10,
+                        .reduce_gbps_together = 5}};
+  floors.line_round_trip_ns = 300;
+  floors.line_round_trip_fastest_ns = 200;
+  return floors;
+}
+
+constexpr std::int64_t kLarge = 100'000'000;
+
+TEST(FloorNs, FollowsTheDocumentedFormula) {
+  const HostFloors floors = RoundFigures();
+  EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kBarrier, 0, 2), 100);
+  EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kBarrier, 0, 1000), 100);
+  // The receiver copies alone: 1e8 bytes at 20 bytes a ns.
+  EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kBroadcast, kLarge, 2), 100 + 5e6);
+  EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kSend, kLarge, 2), 100 + 5e6);
+  EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kAllGather, kLarge, 4), 100 + 0.75e8 / 10);
+  EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kReduceScatter, kLarge, 2), 100 + 0.5e8 / 5);
+  // Two ranks: half reduced at 5, half copied at 10.
+  EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kAllReduce, kLarge, 2), 100 + 1e7 + 5e6);
+  // Four ranks: a quarter from 4 inputs in one pass is 5/12 of the measured loop.
+  EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kAllReduce, kLarge, 4),
+                   100 + kLarge * 5. / 12 / 5 + 0.75e8 / 10);
+}
+
+TEST(FloorNs, EverythingReducedByEveryRankWhenCopyingIsSlow) {
+  HostFloors floors = RoundFigures();
+  floors.bandwidths[1].copy_gbps_together = 1;
+  EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kAllReduce, kLarge, 2), 100 + 1e8 / 5);
+}
+
+TEST(FloorNs, AMessageThatFitsTheCacheIsGrantedTheCache) {
+  const HostFloors floors = RoundFigures();
+  EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kBroadcast, 100'000, 2), 100 + 1000);
+  // Arrays of half the message are not yet as large as those measured in memory.
+  EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kBroadcast, (64 << 20) - 2, 2),
+                   100 + ((64 << 20) - 2) / 100.);
+  EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kBroadcast, 64 << 20, 2), 100 + (64 << 20) / 20.);
+  EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kAllReduce, 0, 2), 100);
+}
+
+TEST(FloorNs, ALargerMessageNeverHasASmallerFloor) {
+  HostFloors noisy = RoundFigures();
+  noisy.bandwidths[1].copy_gbps_alone = 400;  // looks faster than the cache
+  double before = 0;
+  for (std::int64_t bytes = 8; bytes < 1 << 30; bytes += bytes / 7 + 1) {
+    const double floor = FloorNs(noisy, Collective::kBroadcast, bytes, 2);
+    EXPECT_GE(floor, before) << bytes;
+    before = floor;
+  }
+}
+
+TEST(FloorNs, WhatIsNotKnownIsNotInvented) {
+  EXPECT_TRUE(std::isnan(FloorNs(HostFloors{}, Collective::kAllReduce, 8, 2)));
+  EXPECT_TRUE(std::isnan(FloorNs(RoundFigures(), Collective::kAllReduce, 8, 1)));
+  HostFloors no_trip = RoundFigures();
+  no_trip.line_round_trip_fastest_ns = kUnknownFloor;
+  EXPECT_TRUE(std::isnan(FloorNs(no_trip, Collective::kBarrier, 0, 2)));
+  EXPECT_DOUBLE_EQ(FloorNs(no_trip, Collective::kBroadcast, kLarge, 2), 5e6);
+  HostFloors no_reduce = RoundFigures();
+  for (Bandwidth& b : no_reduce.bandwidths) b.reduce_gbps_together = kUnknownFloor;
+  EXPECT_TRUE(std::isnan(FloorNs(no_reduce, Collective::kAllReduce, kLarge, 2)));
+}
+
+TEST(MeasureFloors, FiguresAreThoseOfAMachine) {
+  const std::vector<int> cpus = MyCpus();
+  ASSERT_FALSE(cpus.empty());
+  std::vector<std::vector<int>> ranks = {{cpus.front()}};
+  if (cpus.size() > 1) ranks.push_back({cpus[1]});
+  const std::int64_t start = MonotonicNs();
+  HostFloors floors = MeasureFloors(ranks, 5);
+  EXPECT_LT(MonotonicNs() - start, 10'000'000'000);
+  // On a busy machine both processors are rarely ours at once.
+  for (int more = 0; more < 20 && ranks.size() > 1; ++more) {
+    if (!std::isnan(floors.line_round_trip_ns)) break;
+    floors.line_round_trip_fastest_ns = floors.line_round_trip_ns =
+        MeasureFloors(ranks, 0.1).line_round_trip_ns;
+  }
+  ASSERT_EQ(floors.bandwidths.size(), 5u);
+  for (const Bandwidth& b : floors.bandwidths) {
+    for (const double gbps : {b.copy_gbps_alone, b.copy_gbps_together, b.reduce_gbps_alone,
+                              b.reduce_gbps_together}) {
+      EXPECT_GT(gbps, 0.05) << b.bytes;
+      EXPECT_LT(gbps, 2000) << b.bytes;
+    }
+  }
+  if (cpus.size() > 1) {
+    EXPECT_GT(floors.line_round_trip_ns, 5);
+    EXPECT_LT(floors.line_round_trip_ns, 100'000);
+    EXPECT_EQ(floors.line_round_trip_ns, floors.line_round_trip_fastest_ns);  // one pair
+  } else {
+    EXPECT_TRUE(std::isnan(floors.line_round_trip_ns));
+  }
+}
+
+TEST(MeasureFloors, RanksThatShareAProcessorPlayNoPingPong) {
+  const std::vector<int> cpus = MyCpus();
+  ASSERT_FALSE(cpus.empty());
+  const std::int64_t start = MonotonicNs();
+  const HostFloors floors =
+      MeasureFloors({{cpus.front()}, {cpus.front()}, {cpus.front()}}, 0.2);
+  EXPECT_LT(MonotonicNs() - start, 5'000'000'000);
+  EXPECT_TRUE(std::isnan(floors.line_round_trip_ns));
+}
+
+TEST(MeasureFloors, TheBudgetIsKeptAndWhatIsMissingIsUnknown) {
+  const std::vector<int> cpus = MyCpus();
+  ASSERT_FALSE(cpus.empty());
+  const std::int64_t start = MonotonicNs();
+  const HostFloors floors = MeasureFloors({{cpus.front()}, {cpus.back()}}, 0);
+  EXPECT_LT(MonotonicNs() - start, 3'000'000'000);
+  for (const auto& [name, value] : FloorFigures(floors)) EXPECT_TRUE(std::isnan(value)) << name;
+}
+
+TEST(MeasureFloors, NoProcessorNoFigures) {
+  EXPECT_TRUE(MeasureFloors({}, 1).bandwidths.empty());
+  EXPECT_TRUE(MeasureFloors({{}}, 1).bandwidths.empty());
+  EXPECT_TRUE(MeasureFloors({{-1}, {0}}, 1).bandwidths.empty());
+}
+
+TEST(FloorFigures, NameTheLargestAndTheCachedArrays) {
+  const auto figures = FloorFigures(RoundFigures());
+  ASSERT_EQ(figures.size(), 10u);
+  EXPECT_EQ(figures[0].first, "copy_gbps_alone");
+  EXPECT_EQ(figures[0].second, 20);
+  EXPECT_EQ(figures[7].first, "reduce_gbps_together_in_cache");
+  EXPECT_EQ(figures[7].second, 50);
+  EXPECT_EQ(figures[8].first, "line_round_trip_ns");
+  EXPECT_EQ(figures[8].second, 300);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,84 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "bench/harness/bench_info.h"
+#include "bench/harness/google_benchmark.h"
+#include "bench/harness/lead.h"
+#include "bench/harness/options.h"
+#include "bench/harness/orphan.h"
+#include "bench/harness/worker.h"
+#include "core/comm/backends.h"
+#include "core/launch/context.h"
+#include "core/launch/fleet.h"
+#include "core/launch/worker_link.h"
+#include "core/plan/plan.h"
+
+namespace lockstep {
+namespace {
+
+// Asks what the backend can do by its nature, before anything is started.
+Status CheckBackend(const Plan& plan, const Backend& backend) {
+  for (const PlannedCase& planned : plan.cases) {
+    for (const Operation& operation : planned.operations) {
+      LOCKSTEP_RETURN_IF_ERROR(backend.capabilities().supports(AsSupported(backend, operation)));
+    }
+  }
+  return OkStatus();
+}
+
+// One line on stderr, from the coordinator only: every agent finds the same mistake.
+int Fail(const BenchInfo& info, int rank, const Status& status) {
+  if (rank != 0) return 0;
+  fmt::print(stderr, "{}: {}\n", info.name, status.message());
+  return static_cast<int>(ExitCodeOf(status.code()));
+}
+
+FleetOptions FleetOptionsOf(const BenchInfo& info, const BenchOptions& options,
+                            const LaunchContext& context, const Backend& backend,
+                            const Plan& plan) {
+  FleetOptions fleet;
+  fleet.workers_own_mpi = backend.uses_launcher_mpi;
+  fleet.silence_deadline_seconds = options.spec.deadline_seconds;
+  fleet.on_orphaned = OrphanSaver(info, options, context, plan);
+  return fleet;
+}
+
+// From the options to the exit code of this agent. Errors: input and environment.
+Result<ExitCode> RunAgent(const BenchInfo& info, const BenchOptions& options,
+                          const LaunchContext& context, std::vector<std::string> arguments) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const Plan all, ExpandPlan(options.spec, context.size));
+  LOCKSTEP_ASSIGN_OR_RETURN(const Backend* backend, FindBackend("--backend", all.backend));
+  LOCKSTEP_RETURN_IF_ERROR(CheckBackend(all, *backend));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const BenchmarkSelection selection,
+      SelectCases(arguments[0], all, options.benchmark_flags, context.rank == 0));
+  if (selection.listed) return ExitCode::kPass;
+  const Plan plan = Select(all, selection.cases);
+  const FleetOptions fleet = FleetOptionsOf(info, options, context, *backend, plan);
+  if (context.rank != 0) return Follow(context, fleet);
+  return Leader(info, options, selection, plan, context, fleet, std::move(arguments)).Run();
+}
+
+int RunAgent(const BenchInfo& info, int argc, char** argv) {
+  const Result<LaunchContext> context = DetectLaunch();
+  if (!context.ok()) return Fail(info, 0, context.status());
+  const Result<CommandLine> line = ParseCommandLine(info, argc, argv);
+  if (!line.ok()) return Fail(info, context->rank, line.status());
+  if (!line->options) {
+    if (context->rank == 0) fmt::print("{}", line->text);
+    return 0;
+  }
+  const Result<ExitCode> code =
+      RunAgent(info, *line->options, *context, std::vector<std::string>(argv, argv + argc));
+  return code.ok() ? static_cast<int>(*code) : Fail(info, context->rank, code.status());
+}
+
+}  // namespace
+
+int BenchMain(const BenchInfo& info, int argc, char** argv) {
+  return WorkerLink::IsWorker() ? RunWorker() : RunAgent(info, argc, argv);
+}
+
+}  // namespace lockstep

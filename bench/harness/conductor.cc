@@ -1,0 +1,250 @@
+#include "bench/harness/conductor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "bench/harness/protocol.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kConnectSeconds = 120;  // connecting and touching memory, before silence counts
+constexpr double kGraceSeconds = 0.3;    // for peers of a dead rank to notice by themselves
+constexpr double kCollectSeconds = 5;
+constexpr double kStallSeconds = 0.5;  // a rank that sleeps so long in a collective is noted
+constexpr std::size_t kMostStalls = 100;
+constexpr double kEndSeconds = 10;
+constexpr double kFinishSeconds = 20;
+constexpr std::size_t kHistoryEvents = 4096;  // of each rank and lifetime, kept in the file
+
+// The newest event that the worker wrote itself; nullptr when it wrote none.
+const JournalEvent* LastOwnEvent(const Journal& journal) {
+  for (auto event = journal.events.rbegin(); event != journal.events.rend(); ++event) {
+    if (event->kind != EventKind::kDeath) return &*event;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Conductor::Conductor(Fleet& fleet, const FleetOptions& options, const Plan& plan, SampleBook& book,
+                     Progress& progress)
+    : fleet_(fleet),
+      one_lifetime_(options.workers_own_mpi),
+      plan_(plan),
+      book_(book),
+      progress_(progress),
+      // Half of the outbox for samples: batch records and located errors need room as well.
+      rounds_(plan, book, options.outbox_capacity_bytes / kSampleRecordBytes / 2) {}
+
+Result<Measurement> Conductor::Run(int repetitions) {
+  for (repetition_ = 0; repetition_ < repetitions; ++repetition_) {
+    if (repetition_ > 0) {
+      book_.BeginRepetition();
+      rounds_.BeginRepetition();
+    }
+    LOCKSTEP_RETURN_IF_ERROR(RunRepetition());
+    std::vector<std::string> stopped;
+    for (std::size_t i = 0; i < plan_.cases.size(); ++i) stopped.push_back(rounds_.stopped_by(i));
+    measurement_.stopped_by.push_back(std::move(stopped));
+    if (measurement_.terminated) break;
+  }
+  if (alive_ && Finish() == Step::kInterrupted) Interrupt();
+  if (alive_) fleet_.EndWorkers(Deadline::AfterSeconds(kEndSeconds));
+  progress_.Clear();
+  return std::move(measurement_);
+}
+
+Status Conductor::RunRepetition() {
+  began_ns_ = MonotonicNs();
+  while (!rounds_.finished()) {
+    Step step = alive_ ? Step::kDone : StartLifetime();
+    if (step == Step::kDone) step = RunRounds();
+    if (step == Step::kDone) return OkStatus();
+    if (step == Step::kTerminated) {
+      measurement_.terminated = true;
+      rounds_.StopAll("interrupted");
+      return OkStatus();
+    }
+    const bool progressed = measured_;
+    Interrupt();
+    // A lifetime that could not even begin says what is missing; another would say it again.
+    for (const auto& [rank, error] : errors_) {
+      if (!progressed && ExitCodeOf(error.code()) != ExitCode::kFailed) return error;
+    }
+    if (one_lifetime_ || !progressed) rounds_.StopAll("interrupted");
+  }
+  return OkStatus();
+}
+
+Conductor::Step Conductor::StartLifetime() {
+  errors_.clear();
+  measured_ = false;
+  if (const Status status = fleet_.StartWorkers(); !status.ok()) {
+    errors_.emplace(0, status);
+    return Step::kInterrupted;
+  }
+  alive_ = true;
+  fleet_.SendAll({kPlanMessage, PlanToJson(plan_)});
+  return AwaitAll(kReadyMessage, std::max(kConnectSeconds, 2 * plan_.deadline_seconds));
+}
+
+Conductor::Step Conductor::RunRounds() {
+  while (!rounds_.finished()) {
+    const double elapsed = static_cast<double>(MonotonicNs() - began_ns_) * 1e-9;
+    const Round round = rounds_.Next(elapsed);
+    if (round.batches.empty()) {
+      rounds_.StopAll("time_budget");
+      return Step::kDone;
+    }
+    fleet_.SendAll({kRoundMessage, EncodeRound(round)});
+    const Step step = AwaitAll(kRoundDoneMessage, 86'400);
+    if (step != Step::kDone) return step;
+    measured_ = true;
+    rounds_.Close();
+    progress_.Update(
+        repetition_, plan_.cases.size() - rounds_.running(), plan_.cases.size(),
+        std::min(rounds_.SecondsToGo(), std::max(rounds_.BudgetSeconds() - elapsed, 0.0)));
+  }
+  return Step::kDone;
+}
+
+Conductor::Step Conductor::AwaitAll(MessageType type, double seconds) {
+  const Deadline deadline = Deadline::AfterSeconds(seconds);
+  int arrived = 0;
+  while (arrived < fleet_.size()) {
+    const FleetEvent event = fleet_.Next(deadline.Earlier(Deadline::AfterSeconds(kStallSeconds)));
+    if (event.kind == FleetEventKind::kTimeout && !deadline.Passed()) {
+      if (type == kRoundDoneMessage) NoticeStalls();
+      continue;
+    }
+    if (const std::optional<Step> step = Handle(event, type, arrived)) return *step;
+  }
+  return Step::kDone;
+}
+
+std::optional<Conductor::Step> Conductor::Handle(const FleetEvent& event, MessageType expected,
+                                                 int& arrived) {
+  switch (event.kind) {
+    case FleetEventKind::kMessage:
+      if (event.message.type == kErrorMessage) {
+        errors_.emplace(event.rank, DecodeError(event.message.payload));
+        return Step::kInterrupted;
+      }
+      if (event.message.type != expected) return std::nullopt;
+      if (expected == kReadyMessage && event.rank == 0) {
+        measurement_.worker_facts = event.message.payload;
+      }
+      ++arrived;
+      return std::nullopt;
+    case FleetEventKind::kData:
+      book_.Add(event.rank, event.message.payload);
+      return std::nullopt;
+    case FleetEventKind::kStopped:  // it may be continued: silence decides
+    case FleetEventKind::kContinued:
+      return std::nullopt;
+    case FleetEventKind::kTerminate:
+      return Step::kTerminated;
+    case FleetEventKind::kExited:
+    case FleetEventKind::kSignalled:
+    case FleetEventKind::kOverdue:
+    case FleetEventKind::kLost:
+    case FleetEventKind::kTimeout:
+      return Step::kInterrupted;
+  }
+  return std::nullopt;
+}
+
+void Conductor::NoticeStalls() {
+  const std::vector<RankEvidence> all = fleet_.Collect(Deadline::AfterSeconds(kCollectSeconds));
+  const auto asleep = std::count_if(all.begin(), all.end(), [](const auto& e) { return e.asleep; });
+  if (asleep == 0 || asleep == static_cast<std::ptrdiff_t>(all.size())) return;
+  for (const RankEvidence& rank : all) {
+    const std::optional<JournalEvent> open = OpenOperation(rank.journal);
+    if (!rank.asleep || rank.seconds_silent < kStallSeconds || !open) continue;
+    const auto known = [&](const Stall& stall) {
+      return stall.rank == rank.rank && stall.event == open->index;
+    };
+    std::vector<Stall>& stalls = measurement_.stalls;
+    if (std::any_of(stalls.begin(), stalls.end(), known) || stalls.size() >= kMostStalls) continue;
+    stalls.push_back({rank.rank, open->case_index, repetition_, open->index,
+                      DescribeInvocation(*open), rank.system});
+  }
+}
+
+// Peers of a dead rank often fail by themselves a moment later; what they say belongs to the
+// evidence.
+void Conductor::GatherGrace() {
+  const Deadline deadline = Deadline::AfterSeconds(kGraceSeconds);
+  while (!deadline.Passed()) {
+    const FleetEvent event = fleet_.Next(deadline);
+    int ignored = 0;
+    Handle(event, kPlanMessage, ignored);
+    if (event.kind == FleetEventKind::kTimeout) return;
+  }
+}
+
+// The case that the failure cost: the one that the culprit was in, else the first rank with an open
+// operation. Ranks that are idle between rounds are in none.
+std::optional<std::size_t> Conductor::CaseOf(const std::vector<RankEvidence>& evidence,
+                                             const Judgement& judgement) const {
+  std::vector<int> order;
+  if (!judgement.findings.empty()) order = judgement.findings.front().culprits;
+  for (const RankEvidence& rank : evidence) order.push_back(rank.rank);
+  for (const int rank : order) {
+    const RankEvidence& found = evidence[static_cast<std::size_t>(rank)];
+    const JournalEvent* last = LastOwnEvent(found.journal);
+    if (found.idle || last == nullptr) continue;
+    if (last->phase == Phase::kMeasure || last->phase == Phase::kCheck) return last->case_index;
+  }
+  return std::nullopt;
+}
+
+void Conductor::Interrupt() {
+  progress_.Clear();
+  Interruption interruption;
+  interruption.repetition = repetition_;
+  GatherGrace();
+  std::vector<RankEvidence> evidence = fleet_.Collect(Deadline::AfterSeconds(kCollectSeconds));
+  for (RankEvidence& rank : evidence) {
+    if (const auto error = errors_.find(rank.rank); error != errors_.end()) {
+      rank.error = error->second.message();
+    }
+  }
+  interruption.judgement = Judge(evidence, plan_.deadline_seconds);
+  interruption.case_index = CaseOf(evidence, interruption.judgement);
+  KeepHistory();
+  fleet_.EndWorkers(Deadline::AfterSeconds(kEndSeconds));
+  // What was on its way when the workers ended.
+  for (;;) {
+    const FleetEvent event = fleet_.Next(Deadline::AfterNs(0));
+    if (event.kind == FleetEventKind::kTimeout) break;
+    if (event.kind == FleetEventKind::kData) book_.Add(event.rank, event.message.payload);
+  }
+  alive_ = false;
+  if (interruption.case_index) {
+    rounds_.Lose(*interruption.case_index);
+    measured_ = true;
+  }
+  measurement_.interruptions.push_back(std::move(interruption));
+}
+
+Conductor::Step Conductor::Finish() {
+  KeepHistory();
+  fleet_.SendAll({kFinishMessage, ""});
+  const bool left = fleet_.AwaitExits(Deadline::AfterSeconds(kFinishSeconds));
+  if (left) alive_ = false;
+  return left ? Step::kDone : Step::kInterrupted;
+}
+
+void Conductor::KeepHistory() {
+  const std::vector<Journal> journals =
+      fleet_.Journals(kHistoryEvents, Deadline::AfterSeconds(kCollectSeconds));
+  for (std::size_t rank = 0; rank < journals.size(); ++rank) {
+    measurement_.history.push_back(
+        {static_cast<int>(rank), fleet_.lifetime(), journals[rank].missed, journals[rank].events});
+  }
+}
+
+}  // namespace lockstep

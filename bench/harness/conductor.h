@@ -1,0 +1,93 @@
+// The coordinator's side of a measurement: starts workers, orders rounds, and when a rank dies,
+// stops or falls silent, has it judged, ends the lifetime and goes on with the other cases.
+#ifndef LOCKSTEP_BENCH_HARNESS_CONDUCTOR_H_
+#define LOCKSTEP_BENCH_HARNESS_CONDUCTOR_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/harness/progress.h"
+#include "bench/harness/rounds.h"
+#include "bench/harness/sample_book.h"
+#include "core/launch/fleet.h"
+#include "core/plan/plan.h"
+#include "core/verdict/judge.h"
+
+namespace lockstep {
+
+// A failure that ended a lifetime of the workers.
+struct Interruption {
+  std::optional<std::size_t> case_index;  // the case it cost; none: between cases
+  int repetition = 0;
+  Judgement judgement;
+};
+
+// A rank that slept in a collective while the others tried to go on, and then went on: slow, not
+// hung. The stamps can't name it, because all ranks leave late.
+struct Stall {
+  int rank = 0;
+  std::size_t case_index = 0;
+  int repetition = 0;
+  std::uint64_t event = 0;  // of its journal: the open invocation
+  std::string where;
+  std::string system;  // what the operating system says of it
+};
+
+// What a measurement leaves, besides the samples in its book.
+struct Measurement {
+  std::vector<std::vector<std::string>> stopped_by;  // repetition x case
+  std::vector<Interruption> interruptions;
+  std::vector<Stall> stalls;
+  std::vector<RankHistory> history;
+  std::string worker_facts;  // JSON of rank 0's kReadyMessage
+  bool terminated = false;   // told to end by a signal
+};
+
+class Conductor {
+ public:
+  Conductor(Fleet& fleet, const FleetOptions& options, const Plan& plan, SampleBook& book,
+            Progress& progress);
+
+  // Runs the plan `repetitions` times, each within the time budget, until every case has stopped.
+  // The error is one of the environment or of input that no judgement explains (the backend is not
+  // there, no memory); what happened to ranks is data in the measurement.
+  Result<Measurement> Run(int repetitions);
+
+ private:
+  enum class Step { kDone, kInterrupted, kTerminated };
+
+  Status RunRepetition();
+  Step StartLifetime();
+  Step RunRounds();
+  Step Finish();
+  // Waits until every rank has sent a message of this type.
+  Step AwaitAll(MessageType type, double seconds);
+  // Handles one event; nothing when it changes nothing. `expected`: messages to count.
+  std::optional<Step> Handle(const FleetEvent& event, MessageType expected, int& arrived);
+  void Interrupt();
+  // Nothing has happened for a while: looks whether one rank sleeps where it should not.
+  void NoticeStalls();
+  void GatherGrace();
+  std::optional<std::size_t> CaseOf(const std::vector<RankEvidence>& evidence,
+                                    const Judgement& judgement) const;
+  void KeepHistory();
+
+  Fleet& fleet_;
+  const bool one_lifetime_;  // the workers use up the launch's MPI identity
+  const Plan& plan_;
+  SampleBook& book_;
+  Progress& progress_;
+  Rounds rounds_;
+  Measurement measurement_;
+  int repetition_ = 0;
+  std::int64_t began_ns_ = 0;     // the repetition
+  bool alive_ = false;            // a lifetime runs
+  bool measured_ = false;         // this lifetime has completed a round or lost a case
+  std::map<int, Status> errors_;  // what workers of this lifetime reported
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_BENCH_HARNESS_CONDUCTOR_H_

@@ -1,0 +1,202 @@
+#include "bench/harness/google_benchmark.h"
+
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <sstream>
+
+namespace lockstep {
+namespace {
+
+// Swallows everything: the selection pass reports nothing.
+class SilentReporter : public benchmark::BenchmarkReporter {
+ public:
+  SilentReporter() {
+    SetOutputStream(&sink_);
+    SetErrorStream(&sink_);
+  }
+  bool ReportContext(const Context&) override { return true; }
+  void ReportRuns(const std::vector<Run>&) override {}
+
+ private:
+  std::ostringstream sink_;
+};
+
+// Reports a case under its own name: without the iteration count in it, compare.py finds the same
+// case in another run.
+template <typename Reporter>
+class PlainNames : public Reporter {
+ public:
+  using Runs = std::vector<benchmark::BenchmarkReporter::Run>;
+  void ReportRuns(const Runs& runs) override {
+    Runs renamed = runs;
+    for (auto& run : renamed) {
+      run.run_name.iterations.clear();
+      run.run_name.time_type.clear();
+      run.run_name.repetitions.clear();
+    }
+    Reporter::ReportRuns(renamed);
+  }
+};
+
+std::string ValueOf(const std::vector<std::string>& flags, const std::string& name) {
+  for (const std::string& flag : flags) {
+    if (flag == name) return "true";
+    if (flag.starts_with(name + "=")) return flag.substr(name.size() + 1);
+  }
+  return "";
+}
+
+// The reporters print nan of CSV and console as they are.
+std::unique_ptr<benchmark::BenchmarkReporter> ReporterFor(const std::string& format) {
+  if (format == "console") return std::make_unique<PlainNames<benchmark::ConsoleReporter>>();
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+  if (format == "csv") return std::make_unique<PlainNames<benchmark::CSVReporter>>();
+#pragma GCC diagnostic pop
+  return std::make_unique<PlainNames<benchmark::JSONReporter>>();
+}
+
+Status Initialize(const std::string& program, const std::vector<std::string>& flags) {
+  std::vector<std::string> words = {program};
+  words.insert(words.end(), flags.begin(), flags.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  int argc = static_cast<int>(words.size());
+  for (const char* name : {"--benchmark_format", "--benchmark_out_format"}) {
+    const std::string format = ValueOf(flags, name);
+    if (format.empty() || format == "json" || format == "console" || format == "csv") continue;
+    return InvalidInput(fmt::format("{}: '{}' is none of console, json, csv", name, format));
+  }
+  benchmark::Initialize(&argc, argv.data());
+  if (argc > 1) {
+    return InvalidInput(fmt::format("{}: Google Benchmark knows no such option or value", argv[1]));
+  }
+  return OkStatus();
+}
+
+// The finished samples of one case, one entry a repetition.
+using Repetitions = std::vector<const CaseRecord*>;
+
+double MeanNs(const CaseRecord& record) {
+  const Samples& samples = record.samples;
+  const auto ranks = static_cast<std::size_t>(samples.ranks);
+  double sum = 0;
+  std::int64_t rows = 0;
+  for (std::size_t row = 0; row < samples.round.size(); ++row) {
+    std::int64_t longest = 0;
+    bool complete = true;
+    for (std::size_t k = row * ranks; k < (row + 1) * ranks; ++k) {
+      complete = complete && samples.exit_ns[k] != Samples::kNoTime;
+      longest = std::max(longest, samples.exit_ns[k] - samples.entry_ns[k]);
+    }
+    if (!complete) continue;
+    sum += static_cast<double>(longest);
+    ++rows;
+  }
+  return rows == 0 ? 0 : sum / static_cast<double>(rows);
+}
+
+void Replay(benchmark::State& state, const CaseRecord& record) {
+  if (record.summary.iterations == 0) {
+    const auto& findings = record.judgement.findings;
+    const std::string why = findings.empty() ? record.summary.stopped_by : findings.front().message;
+    state.SkipWithError(why.c_str());
+    return;
+  }
+  const double seconds = MeanNs(record) * 1e-9;
+  for ([[maybe_unused]] auto _ : state) state.SetIterationTime(seconds);
+  const Summary& summary = record.summary;
+  for (const auto& [name, value] : {std::pair{"median_ns", summary.median_ns},
+                                    {"p99_ns", summary.p99_ns},
+                                    {"max_ns", summary.max_ns},
+                                    {"algbw_GBps", summary.algorithm_gbps},
+                                    {"busbw_GBps", summary.bus_gbps},
+                                    {"percent_of_limit", summary.percent_of_limit},
+                                    {"wrong", static_cast<double>(summary.wrong_elements)}}) {
+    if (std::isfinite(value)) state.counters[name] = value;
+  }
+}
+
+void Register(const std::string& name, const Repetitions& repetitions) {
+  std::int64_t iterations = std::max<std::int64_t>(repetitions.front()->summary.iterations, 1);
+  for (const CaseRecord* record : repetitions) {
+    if (record->summary.iterations > 0) {
+      iterations = std::min(iterations, record->summary.iterations);
+    }
+  }
+  auto next = std::make_shared<std::size_t>(0);
+  benchmark::RegisterBenchmark(name.c_str(),
+                               [repetitions, next](benchmark::State& state) {
+                                 Replay(state, *repetitions[(*next)++ % repetitions.size()]);
+                               })
+      ->Iterations(iterations)
+      ->UseManualTime();
+}
+
+}  // namespace
+
+Result<BenchmarkSelection> SelectCases(const std::string& program, const Plan& plan,
+                                       const std::vector<std::string>& flags, bool prints) {
+  LOCKSTEP_RETURN_IF_ERROR(Initialize(program, flags));
+  BenchmarkSelection selection;
+  selection.listed = ValueOf(flags, "--benchmark_list_tests") == "true";
+  selection.writes_file = !ValueOf(flags, "--benchmark_out").empty();
+  std::map<std::size_t, int> visits;
+  benchmark::ClearRegisteredBenchmarks();
+  for (std::size_t i = 0; i < plan.cases.size(); ++i) {
+    benchmark::RegisterBenchmark(plan.cases[i].name.c_str(), [i, &visits](benchmark::State& state) {
+      ++visits[i];
+      state.SkipWithError("not run: asked for its name only");
+    });
+  }
+  SilentReporter silent;
+  SilentReporter silent_file;
+  if (selection.listed) {
+    if (prints) benchmark::RunSpecifiedBenchmarks();  // lists to stdout and runs none
+    return selection;
+  }
+  benchmark::RunSpecifiedBenchmarks(&silent, selection.writes_file ? &silent_file : nullptr);
+  for (const auto& [index, count] : visits) {
+    selection.cases.push_back(index);
+    selection.repetitions = std::max(selection.repetitions, count);
+  }
+  if (selection.cases.empty()) {
+    return InvalidInput(fmt::format(
+        "--benchmark_filter={} matches none of the {} cases; see --benchmark_list_tests",
+        ValueOf(flags, "--benchmark_filter"), plan.cases.size()));
+  }
+  return selection;
+}
+
+void ReportWithGoogleBenchmark(const Run& run, const std::vector<std::string>& flags,
+                               bool display) {
+  benchmark::ClearRegisteredBenchmarks();
+  benchmark::AddCustomContext("lockstep_run", run.id);
+  benchmark::AddCustomContext("lockstep_verdict", run.summary_line);
+  std::vector<std::pair<std::string, Repetitions>> cases;
+  std::map<std::string, std::size_t> place;
+  for (const CaseRecord& record : run.cases) {
+    const std::string name = record.name.substr(0, record.name.find("/repetition:"));
+    const auto [found, fresh] = place.emplace(name, cases.size());
+    if (fresh) cases.push_back({name, {}});
+    cases[found->second].second.push_back(&record);
+  }
+  for (const auto& [name, repetitions] : cases) Register(name, repetitions);
+  const std::unique_ptr<benchmark::BenchmarkReporter> shown =
+      display ? ReporterFor(ValueOf(flags, "--benchmark_format"))
+              : std::make_unique<SilentReporter>();
+  std::unique_ptr<benchmark::BenchmarkReporter> file;
+  if (!ValueOf(flags, "--benchmark_out").empty()) {
+    file = ReporterFor(ValueOf(flags, "--benchmark_out_format"));
+  }
+  benchmark::RunSpecifiedBenchmarks(shown.get(), file.get(), ".");
+}
+
+}  // namespace lockstep

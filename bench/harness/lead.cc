@@ -1,0 +1,174 @@
+#include "bench/harness/lead.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdio>
+#include <map>
+
+#include "bench/harness/machine_facts.h"
+#include "bench/harness/run_record.h"
+#include "core/base/units.h"
+#include "core/comm/backends.h"
+#include "results/report/report.h"
+#include "results/store/store.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kFloorsSeconds = 0.3;
+// Part of the available memory that buffers may take; the rest is for libraries and the file.
+constexpr double kMemoryShare = 0.85;
+// A cache-line round trip that changed by more than this says that the processors moved.
+constexpr double kPlacementChange = 1.5;
+
+std::string CommandLineOf(const std::vector<std::string>& arguments) {
+  std::string line;
+  for (const std::string& argument : arguments) line += (line.empty() ? "" : " ") + argument;
+  return line;
+}
+
+}  // namespace
+
+Leader::Leader(const BenchInfo& info, const BenchOptions& options,
+               const BenchmarkSelection& selection, Plan plan, const LaunchContext& context,
+               const FleetOptions& fleet_options, std::vector<std::string> arguments)
+    : info_(info),
+      options_(options),
+      selection_(selection),
+      plan_(std::move(plan)),
+      context_(context),
+      fleet_options_(fleet_options) {
+  run_ = NewRun(info.name, plan_);
+  run_.command_line = CommandLineOf(arguments);
+}
+
+std::string Leader::OutputPath() {
+  return options_.output.empty() ? DefaultRunPath(run_, "results/runs") : options_.output;
+}
+
+// Refuses buffers that would bring the kernel's out-of-memory killer.
+Status Leader::CheckMemory(const Fleet& fleet) const {
+  std::map<std::string, std::int64_t> ranks_on;
+  for (const AgentInfo& agent : fleet.agents()) ++ranks_on[agent.host];
+  const double need =
+      static_cast<double>(plan_.send_buffer_bytes) + static_cast<double>(plan_.recv_buffer_bytes);
+  for (const AgentInfo& agent : fleet.agents()) {
+    const double share = static_cast<double>(agent.memory_available_bytes) * kMemoryShare /
+                         static_cast<double>(ranks_on[agent.host]);
+    if (need <= share) continue;
+    return EnvironmentError(fmt::format(
+        "rank {} on {} needs {} for its buffers and has {}; choose a smaller -e, --model or fewer "
+        "ranks a host",
+        agent.rank, agent.host, FormatBytes(static_cast<std::int64_t>(std::min(need, 9e18))),
+        FormatBytes(static_cast<std::int64_t>(share))));
+  }
+  return OkStatus();
+}
+
+// The floors of the coordinator's host, from the processors of the ranks on it.
+HostFloors Leader::MeasureHostFloors(const Fleet& fleet) const {
+  std::vector<std::vector<int>> cpus;
+  for (const AgentInfo& agent : fleet.agents()) {
+    if (agent.boot_id == fleet.agents().front().boot_id) cpus.push_back(agent.cpus);
+  }
+  return MeasureFloors(cpus, kFloorsSeconds);
+}
+
+void Leader::Describe(const Fleet& fleet, const HostFloors& before, const HostFloors& after,
+                      const std::string& worker_facts) {
+  run_.environment = MachineFacts(fleet.agents(), context_, worker_facts);
+  run_.floors = FloorFigures(before);
+  const double trip_before = before.line_round_trip_ns;
+  const double trip_after = after.line_round_trip_ns;
+  run_.floors.emplace_back("line_round_trip_after_ns", trip_after);
+  const double ratio = std::max(trip_before / trip_after, trip_after / trip_before);
+  // An unknown round trip compares as false: nothing is claimed of it.
+  run_.floors.emplace_back("placement_changed", ratio > kPlacementChange ? 1 : 0);
+}
+
+void Leader::Conclude(const SampleBook& book, const HostFloors& floors, Measurement measurement) {
+  run_.cases = CaseRecords(plan_, book, floors, measurement);
+  run_.judgement = LaunchJudgement(run_.cases, measurement, plan_.world_size);
+  run_.verdict = run_.judgement.verdict;
+  run_.history = std::move(measurement.history);
+  run_.complete = !measurement.terminated;
+  run_.exit_code = static_cast<int>(ExitCodeOf(run_.verdict));
+  run_.summary_line = SummaryLine(run_);
+}
+
+Result<ExitCode> Leader::StoreAndReport() {
+  const Status stored = WriteRun(run_, path_);
+  switch (options_.format) {
+    case ReportFormat::kTable:
+      fmt::print("{}", FormatTable(run_));
+      break;
+    case ReportFormat::kNcclTests:
+      fmt::print("{}", FormatNcclTests(run_));
+      break;
+    case ReportFormat::kJsonLines:
+      fmt::print("{}", FormatJsonLines(run_));
+      break;
+    case ReportFormat::kGoogleBenchmark:
+      break;
+  }
+  const bool display = options_.format == ReportFormat::kGoogleBenchmark;
+  if (display || selection_.writes_file) {
+    ReportWithGoogleBenchmark(run_, options_.benchmark_flags, display);
+  }
+  if (stored.ok() && options_.format == ReportFormat::kTable) {
+    fmt::print("\nresult file: {}\n", path_);
+  }
+  std::fflush(stdout);
+  if (run_.verdict != Verdict::kPass && options_.format != ReportFormat::kTable) {
+    fmt::print(stderr, "{}: {}\n", info_.name, run_.summary_line);
+  }
+  // The figures are on the screen; that they could not be kept is an error all the same.
+  if (!stored.ok()) return stored;
+  return ExitCodeOf(run_.verdict);
+}
+
+// A backend that moves data on a thread of its own needs a second processor for each rank.
+void Leader::WarnOfBinding(const Fleet& fleet) const {
+  if (plan_.backend != "gloo") return;
+  for (const AgentInfo& agent : fleet.agents()) {
+    if (agent.cpus.size() != 1) continue;
+    fmt::print(stderr,
+               "{}: note: rank {} is bound to one processor, which gloo's transport thread must "
+               "share with the caller: expect milliseconds; mpirun --bind-to none avoids it\n",
+               info_.name, agent.rank);
+    return;
+  }
+}
+
+Result<ExitCode> Leader::Measure(Fleet& fleet) {
+  const std::int64_t began_ns = MonotonicNs();
+  LOCKSTEP_RETURN_IF_ERROR(CheckMemory(fleet));
+  WarnOfBinding(fleet);
+  const HostFloors floors = MeasureHostFloors(fleet);
+  SampleBook book(plan_.world_size, plan_.cases.size(), CalibrateTicks());
+  run_.origin_ticks = book.scale().origin_ticks;
+  run_.ns_per_tick = book.scale().ns_per_tick;
+  Progress progress(options_.progress);
+  Conductor conductor(fleet, fleet_options_, plan_, book, progress);
+  LOCKSTEP_ASSIGN_OR_RETURN(Measurement measurement, conductor.Run(selection_.repetitions));
+  const HostFloors after = measurement.terminated ? floors : MeasureHostFloors(fleet);
+  Describe(fleet, floors, after, measurement.worker_facts);
+  // A backend that moves no data is not bound by what it costs to move them.
+  const bool bound = (*FindBackend("--backend", plan_.backend))->capabilities().moves_data;
+  Conclude(book, bound ? floors : HostFloors{}, std::move(measurement));
+  run_.duration_seconds = static_cast<double>(MonotonicNs() - began_ns) * 1e-9;
+  return StoreAndReport();
+}
+
+Result<ExitCode> Leader::Run() {
+  path_ = OutputPath();
+  LOCKSTEP_RETURN_IF_ERROR(CheckWritable(path_));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Fleet> fleet,
+                            Fleet::Open(context_, fleet_options_));
+  Result<ExitCode> code = Measure(*fleet);
+  fleet->Dismiss();
+  return code;
+}
+
+}  // namespace lockstep

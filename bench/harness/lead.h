@@ -1,0 +1,55 @@
+// The coordinator of a benchmark, from the plan to the exit code.
+#ifndef LOCKSTEP_BENCH_HARNESS_LEAD_H_
+#define LOCKSTEP_BENCH_HARNESS_LEAD_H_
+
+#include <string>
+#include <vector>
+
+#include "bench/floors/floors.h"
+#include "bench/harness/bench_info.h"
+#include "bench/harness/conductor.h"
+#include "bench/harness/google_benchmark.h"
+#include "bench/harness/options.h"
+#include "core/base/status.h"
+#include "core/launch/context.h"
+#include "core/launch/fleet.h"
+#include "core/plan/plan.h"
+#include "results/store/run.h"
+
+namespace lockstep {
+
+class Leader {
+ public:
+  Leader(const BenchInfo& info, const BenchOptions& options, const BenchmarkSelection& selection,
+         Plan plan, const LaunchContext& context, const FleetOptions& fleet_options,
+         std::vector<std::string> arguments);
+
+  // Meets the other agents, measures, stores and reports. Errors are of input or environment; what
+  // the system under test did is in the file and in the exit code.
+  Result<ExitCode> Run();
+
+ private:
+  std::string OutputPath();
+  // Everything after the agents have met; the caller dismisses them.
+  Result<ExitCode> Measure(Fleet& fleet);
+  Status CheckMemory(const Fleet& fleet) const;
+  void WarnOfBinding(const Fleet& fleet) const;
+  HostFloors MeasureHostFloors(const Fleet& fleet) const;
+  void Describe(const Fleet& fleet, const HostFloors& before, const HostFloors& after,
+                const std::string& worker_facts);
+  void Conclude(const SampleBook& book, const HostFloors& floors, Measurement measurement);
+  Result<ExitCode> StoreAndReport();
+
+  const BenchInfo& info_;
+  const BenchOptions& options_;
+  const BenchmarkSelection& selection_;
+  const Plan plan_;
+  const LaunchContext& context_;
+  const FleetOptions& fleet_options_;
+  lockstep::Run run_;
+  std::string path_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_BENCH_HARNESS_LEAD_H_

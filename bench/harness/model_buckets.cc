@@ -1,0 +1,59 @@
+#include "bench/harness/model_buckets.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "core/ddp/buckets.h"
+#include "datasets/manifest.h"
+
+namespace lockstep {
+namespace {
+
+struct Cap {
+  double mb;  // as typed: for names
+  BucketOptions options;
+};
+
+Result<std::vector<Cap>> CapsOf(const ModelWords& words) {
+  BucketOptions base;
+  base.find_unused_parameters = words.find_unused;
+  if (!words.first.empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(base.first_cap_bytes,
+                              ParseBucketMb("--first-bucket-mb", words.first));
+  }
+  if (words.caps.empty()) return std::vector<Cap>{{25, base}};
+  std::vector<Cap> caps;
+  for (const std::string& word : words.caps) {
+    Cap cap{0, base};
+    LOCKSTEP_ASSIGN_OR_RETURN(cap.options.cap_bytes, ParseBucketMb("--bucket-cap-mb", word));
+    cap.mb = static_cast<double>(*cap.options.cap_bytes) / (1024 * 1024);
+    caps.push_back(cap);
+  }
+  return caps;
+}
+
+BucketSequence SequenceOf(const Manifest& manifest, const Cap& cap, bool initial) {
+  const std::vector<Gradient> gradients = GradientsOf(manifest);
+  const BucketLayout layout = initial ? InitialBuckets(gradients, cap.options)
+                                      : SteadyBuckets(gradients, manifest.ready_order, cap.options);
+  BucketSequence sequence{manifest.name, cap.mb, {}};
+  for (const Bucket& bucket : layout) sequence.buckets.push_back({bucket.elements, bucket.type});
+  return sequence;
+}
+
+}  // namespace
+
+Result<std::vector<BucketSequence>> ModelSequences(const ModelWords& words) {
+  std::vector<BucketSequence> sequences;
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Cap> caps, CapsOf(words));
+  for (const std::string& model : words.models) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const Manifest manifest, LoadManifest(model));
+    for (const Cap& cap : caps) {
+      sequences.push_back(SequenceOf(manifest, cap, words.initial));
+    }
+  }
+  return sequences;
+}
+
+}  // namespace lockstep

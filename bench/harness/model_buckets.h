@@ -1,0 +1,27 @@
+// From a model's name and DDP's options to the sequence of all-reduces of one training iteration.
+#ifndef LOCKSTEP_BENCH_HARNESS_MODEL_BUCKETS_H_
+#define LOCKSTEP_BENCH_HARNESS_MODEL_BUCKETS_H_
+
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/plan/spec.h"
+
+namespace lockstep {
+
+// The options as typed.
+struct ModelWords {
+  std::vector<std::string> models;
+  std::vector<std::string> caps;  // MiB; empty: DDP's default
+  std::string first;              // MiB; "": DDP's default
+  bool find_unused = false;
+  bool initial = false;
+};
+
+// One sequence for each model and cap. Errors: an unknown model, a malformed manifest, a bad cap.
+Result<std::vector<BucketSequence>> ModelSequences(const ModelWords& words);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_BENCH_HARNESS_MODEL_BUCKETS_H_

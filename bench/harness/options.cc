@@ -1,0 +1,272 @@
+#include "bench/harness/options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <limits>
+
+#include "bench/harness/model_buckets.h"
+#include "core/base/units.h"
+
+namespace lockstep {
+namespace {
+
+// The words of the command line, before they mean anything.
+struct Words {
+  std::string begin = "8", end = "64M", step, factor = "2";
+  std::string iterations, warmup, root = "0", check, blocking;
+  std::vector<std::string> operations = {"sum"}, types;
+  std::string deadline = "30", budget, precision = "0.05", drift = "0.08", seed = "1";
+  std::string placement, format = "table";
+  ModelWords model;
+};
+
+// A whole number from a word; CLI11 would accept "7x" of an integer in places, and says less.
+Result<std::int64_t> ParseCount(const std::string& option, const std::string& word) {
+  const Result<std::int64_t> bytes = ParseBytes(option, word);  // 1K is a fine count too
+  if (bytes.ok()) return bytes;
+  return InvalidInput(fmt::format("{}: '{}' is not a count", option, word));
+}
+
+Result<double> ParseNumber(const std::string& option, const std::string& word) {
+  char* end = nullptr;
+  const double value = std::strtod(word.c_str(), &end);
+  if (word.empty() || *end != '\0' || !std::isfinite(value)) {
+    return InvalidInput(fmt::format("{}: '{}' is not a number", option, word));
+  }
+  return value;
+}
+
+void AddSizeOptions(CLI::App& app, Words& words) {
+  app.add_option("-b,--minbytes", words.begin, "Smallest size, e.g. 8, 64K")->capture_default_str();
+  app.add_option("-e,--maxbytes", words.end, "Largest size")->capture_default_str();
+  app.add_option("-i,--stepbytes", words.step, "Add this to the size instead of multiplying");
+  app.add_option("-f,--stepfactor", words.factor, "Multiply the size by this")
+      ->capture_default_str();
+  app.add_option("-r,--root", words.root, "Root rank")->capture_default_str();
+}
+
+void AddAxisOptions(CLI::App& app, const BenchInfo& info, Words& words) {
+  app.add_option("-d,--datatype", words.types,
+                 "Element types: f16 bf16 f32 f64 i8 i32 i64 u8, or all (default f32)")
+      ->delimiter(',');
+  if (InfoOf(info.collective).reduces) {
+    app.add_option("-o,--op", words.operations, "Reductions: sum prod min max, or all")
+        ->delimiter(',')
+        ->capture_default_str();
+  }
+  app.add_option("--placement", words.placement,
+                 fmt::format("out, in (send == recv) or both (default {})",
+                             info.in_place_by_default ? "in" : "out; both for nccl-tests"));
+  app.add_option("-z,--blocking", words.blocking,
+                 "1: the library's blocking call (default); 0: its non-blocking call; or both");
+  if (!info.takes_models) return;
+  app.add_option("--model", words.model.models,
+                 "Gradient buckets of these models instead of sizes (give -b or -e for both)")
+      ->delimiter(',');
+  app.add_option("--bucket-cap-mb", words.model.caps, "DDP's bucket_cap_mb, one or several")
+      ->delimiter(',');
+  app.add_option("--first-bucket-mb", words.model.first, "Limit of the first bucket");
+  app.add_flag("--find-unused", words.model.find_unused, "DDP's find_unused_parameters");
+  app.add_flag("--initial", words.model.initial, "The buckets of the first iteration");
+}
+
+void AddMeasureOptions(CLI::App& app, Words& words, BenchOptions& options) {
+  app.add_option("-n,--iters", words.iterations,
+                 "Fixed number of iterations (default: rounds until --precision)");
+  app.add_option("-w,--warmup_iters", words.warmup, "Warm-up iterations with -n (default 5)");
+  app.add_option("--precision", words.precision,
+                 "Half width of the median's 95 % interval at which a case stops")
+      ->capture_default_str();
+  app.add_option("--drift", words.drift,
+                 "Half width added for drift slower than a sweep (see scripts/check_coverage)")
+      ->capture_default_str();
+  app.add_option("--time-budget", words.budget,
+                 "Time for the whole sweep, e.g. 20s (default: 6 s, more for large models)");
+  app.add_option("-c,--check", words.check,
+                 "0 or off: none; rotate (default): compare every element, rewrite a rotating "
+                 "window; 1 or full: rewrite and poison every element too");
+  app.add_option("-T,--timeout", words.deadline, "Silence of a rank that is taken for a hang")
+      ->capture_default_str();
+  app.add_option("--seed", words.seed, "Seed of the data and of the order of rounds")
+      ->capture_default_str();
+  app.add_option("--backend", options.spec.backend, "mpi, gloo or null")->capture_default_str();
+  app.add_option("--output", options.output, "The result file (default: below results/runs)");
+  app.add_option("--format", words.format, "table, nccl-tests, gbench or jsonl")
+      ->capture_default_str();
+  app.add_flag("!--no-progress", options.progress, "No progress line on a terminal");
+}
+
+Status ReadSizes(const CLI::App& app, const Words& words, BenchSpec& spec) {
+  LOCKSTEP_ASSIGN_OR_RETURN(spec.begin_bytes, ParseBytes("-b", words.begin));
+  LOCKSTEP_ASSIGN_OR_RETURN(spec.end_bytes, ParseBytes("-e", words.end));
+  if (!words.step.empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(spec.step_bytes, ParseBytes("-i", words.step));
+    if (spec.step_bytes == 0) return InvalidInput("-i 0: the step must be positive");
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(spec.factor, ParseNumber("-f", words.factor));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::int64_t root, ParseCount("-r", words.root));
+  if (root > std::numeric_limits<int>::max()) {
+    return InvalidInput(fmt::format("-r {}: no such rank", root));
+  }
+  spec.root = static_cast<int>(root);
+  const bool sizes_given = app.count("-b") + app.count("-e") + app.count("-i") > 0;
+  spec.sweep = words.model.models.empty() || sizes_given;
+  return OkStatus();
+}
+
+Status ReadPlacement(const BenchInfo& info, const Words& words, BenchOptions& options) {
+  BenchSpec& spec = options.spec;
+  const bool both = words.placement == "both" ||
+                    (words.placement.empty() && options.format == ReportFormat::kNcclTests &&
+                     InfoOf(info.collective).reduces);
+  if (both) {
+    spec.in_place = {false, true};
+  } else if (words.placement == "in" || (words.placement.empty() && info.in_place_by_default)) {
+    spec.in_place = {true};
+  } else if (words.placement == "out" || words.placement.empty()) {
+    spec.in_place = {false};
+  } else {
+    return InvalidInput(fmt::format("--placement: '{}' is none of out, in, both", words.placement));
+  }
+  if (words.blocking.empty() || words.blocking == "1") {
+    spec.blocking = {Blocking::kBlocking};
+  } else if (words.blocking == "0") {
+    spec.blocking = {Blocking::kNonblocking};
+  } else if (words.blocking == "both") {
+    spec.blocking = {Blocking::kBlocking, Blocking::kNonblocking};
+  } else {
+    return InvalidInput(fmt::format("-z: '{}' is none of 0, 1, both", words.blocking));
+  }
+  return OkStatus();
+}
+
+Status ReadAxes(const BenchInfo& info, const Words& words, BenchOptions& options) {
+  BenchSpec& spec = options.spec;
+  spec.types_given = !words.types.empty();
+  if (spec.types_given) spec.types.clear();
+  for (const std::string& word : words.types) {
+    if (word == "all") {
+      spec.types = AllDataTypes();
+      break;
+    }
+    LOCKSTEP_ASSIGN_OR_RETURN(const DataType type, ParseDataType("-d", word));
+    spec.types.push_back(type);
+  }
+  spec.reductions.clear();
+  for (const std::string& word : words.operations) {
+    if (word == "all") {
+      spec.reductions = {Reduction::kSum, Reduction::kProd, Reduction::kMin, Reduction::kMax};
+      break;
+    }
+    LOCKSTEP_ASSIGN_OR_RETURN(const Reduction reduction, ParseReduction("-o", word));
+    spec.reductions.push_back(reduction);
+  }
+  return ReadPlacement(info, words, options);
+}
+
+Status ReadCheck(const Words& words, BenchSpec& spec) {
+  if (words.check.empty() || words.check == "rotate") {
+    spec.check = CheckMode::kRotate;
+  } else if (words.check == "0" || words.check == "off") {
+    spec.check = CheckMode::kOff;
+  } else if (words.check == "full" ||
+             words.check.find_first_not_of("0123456789") == std::string::npos) {
+    spec.check = CheckMode::kFull;
+  } else {
+    return InvalidInput(fmt::format("-c: '{}' is none of 0, 1, off, rotate, full", words.check));
+  }
+  return OkStatus();
+}
+
+Status ReadMeasure(const Words& words, BenchSpec& spec) {
+  if (!words.iterations.empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(spec.iterations, ParseCount("-n", words.iterations));
+  }
+  if (!words.warmup.empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(spec.warmup, ParseCount("-w", words.warmup));
+    if (*spec.warmup > 1'000'000) return InvalidInput("-w: at most 1M warm-up iterations");
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(spec.precision, ParseNumber("--precision", words.precision));
+  LOCKSTEP_ASSIGN_OR_RETURN(spec.drift, ParseNumber("--drift", words.drift));
+  if (!words.budget.empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(spec.time_budget_seconds,
+                              ParseSeconds("--time-budget", words.budget));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(spec.deadline_seconds, ParseSeconds("-T", words.deadline));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::int64_t seed, ParseCount("--seed", words.seed));
+  spec.seed = static_cast<std::uint64_t>(seed);
+  return ReadCheck(words, spec);
+}
+
+Status ReadFormat(const std::string& word, ReportFormat& format) {
+  if (word == "table") {
+    format = ReportFormat::kTable;
+  } else if (word == "nccl-tests") {
+    format = ReportFormat::kNcclTests;
+  } else if (word == "gbench") {
+    format = ReportFormat::kGoogleBenchmark;
+  } else if (word == "jsonl") {
+    format = ReportFormat::kJsonLines;
+  } else {
+    return InvalidInput(
+        fmt::format("--format: '{}' is none of table, nccl-tests, gbench, jsonl", word));
+  }
+  return OkStatus();
+}
+
+// Google Benchmark parses its own flags later; a display format of its own selects its reporter.
+void TakeBenchmarkFlags(std::vector<std::string>& arguments, BenchOptions& options, Words& words) {
+  std::erase_if(arguments, [&](const std::string& argument) {
+    if (!argument.starts_with("--benchmark_")) return false;
+    options.benchmark_flags.push_back(argument);
+    if (argument.starts_with("--benchmark_format")) words.format = "gbench";
+    return true;
+  });
+}
+
+Status ReadWords(const BenchInfo& info, const CLI::App& app, const Words& words,
+                 BenchOptions& options) {
+  options.spec.collective = info.collective;
+  LOCKSTEP_RETURN_IF_ERROR(ReadFormat(words.format, options.format));
+  LOCKSTEP_RETURN_IF_ERROR(ReadSizes(app, words, options.spec));
+  LOCKSTEP_RETURN_IF_ERROR(ReadAxes(info, words, options));
+  LOCKSTEP_RETURN_IF_ERROR(ReadMeasure(words, options.spec));
+  LOCKSTEP_ASSIGN_OR_RETURN(options.spec.sequences, ModelSequences(words.model));
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<CommandLine> ParseCommandLine(const BenchInfo& info, int argc, const char* const* argv) {
+  BenchOptions options;
+  Words words;
+  CLI::App app{info.description, info.name};
+  app.set_version_flag("--version", info.name + " of Lockstep 0.1");
+  app.footer(
+      "--benchmark_filter, --benchmark_list_tests, --benchmark_repetitions, --benchmark_format, "
+      "--benchmark_out and the\nother options of Google Benchmark's reporters work too. Exit "
+      "codes: "
+      "0 pass, 1 the system under test failed,\n2 usage, 3 inconclusive, 4 environment, 10 a "
+      "defect of Lockstep.");
+  AddSizeOptions(app, words);
+  AddAxisOptions(app, info, words);
+  AddMeasureOptions(app, words, options);
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  TakeBenchmarkFlags(arguments, options, words);
+  std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+  try {
+    app.parse(arguments);
+  } catch (const CLI::CallForHelp&) {
+    return CommandLine{std::nullopt, app.help()};
+  } catch (const CLI::CallForVersion&) {
+    return CommandLine{std::nullopt, app.version() + "\n"};
+  } catch (const CLI::ParseError& error) {
+    return InvalidInput(fmt::format("{}; see {} --help", error.what(), info.name));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(ReadWords(info, app, words, options));
+  return CommandLine{std::move(options), ""};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,36 @@
+// The command line of a benchmark. Letters that nccl-tests has keep their meaning.
+#ifndef LOCKSTEP_BENCH_HARNESS_OPTIONS_H_
+#define LOCKSTEP_BENCH_HARNESS_OPTIONS_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/harness/bench_info.h"
+#include "core/base/status.h"
+#include "core/plan/spec.h"
+
+namespace lockstep {
+
+enum class ReportFormat { kTable, kNcclTests, kGoogleBenchmark, kJsonLines };
+
+struct BenchOptions {
+  BenchSpec spec;
+  std::string output;  // "": a new file below results/runs
+  ReportFormat format = ReportFormat::kTable;
+  bool progress = true;
+  std::vector<std::string> benchmark_flags;  // --benchmark_…: Google Benchmark's own
+};
+
+// What to do with a command line: run with these options, or print `text` and leave.
+struct CommandLine {
+  std::optional<BenchOptions> options;
+  std::string text;  // help or version
+};
+
+// Errors are kInvalidInput and say the option, the value and the remedy.
+Result<CommandLine> ParseCommandLine(const BenchInfo& info, int argc, const char* const* argv);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_BENCH_HARNESS_OPTIONS_H_

@@ -1,0 +1,30 @@
+// One line that is rewritten on a terminal; nothing in a pipe or a file.
+#ifndef LOCKSTEP_BENCH_HARNESS_PROGRESS_H_
+#define LOCKSTEP_BENCH_HARNESS_PROGRESS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace lockstep {
+
+class Progress {
+ public:
+  // Shows itself if a person looks at stderr: directly, or through a launcher that forwards it.
+  explicit Progress(bool wanted);
+  ~Progress() { Clear(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // At most ten times a second, and only between rounds, when no rank measures.
+  void Update(int repetition, std::size_t cases_done, std::size_t cases, double seconds_to_go);
+  void Clear();
+
+ private:
+  bool shown_ = false;
+  bool on_terminal_;
+  std::int64_t last_ns_ = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_BENCH_HARNESS_PROGRESS_H_

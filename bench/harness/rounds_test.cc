@@ -1,0 +1,150 @@
+#include "bench/harness/rounds.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <set>
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t kOutboxRecords = 100'000;
+
+Plan SmallPlan() {
+  BenchSpec spec;
+  spec.begin_bytes = 8;
+  spec.end_bytes = 64;
+  spec.time_budget_seconds = 10;
+  return ExpandPlan(spec, 2).value();
+}
+
+// Plays the workers of one round: every iteration of case c takes base[c] ns, with noise.
+void Play(const Round& round, const std::vector<double>& base, double noise, Random& random,
+          SampleBook& book) {
+  Ticks now = 1'000'000;
+  for (const Batch& batch : round.batches) {
+    for (int rank = 0; rank < 2; ++rank) {
+      std::string bytes;
+      for (std::uint32_t i = 0; i < batch.iterations; ++i) {
+        const double ns = base[batch.case_index] * (1 + noise * random.Uniform());
+        const Ticks entry = now + i * 1'000'000;
+        AppendTo(bytes, SampleRecord{batch.case_index, round.number, entry,
+                                     entry + static_cast<Ticks>(ns)});
+      }
+      AppendTo(bytes, BatchRecord{batch.case_index, round.number, 1'000'000, 4, 0});
+      book.Add(rank, bytes);
+    }
+  }
+}
+
+TEST(RoundsTest, QuietCasesStopEarlyAndNoisyOnesGoOn) {
+  const Plan plan = SmallPlan();
+  SampleBook book(2, plan.cases.size(), TickScale{});
+  Rounds rounds(plan, book, kOutboxRecords);
+  Random random(1);
+  std::size_t played = 0;
+  std::size_t quiet_done_at = 0;
+  while (!rounds.finished() && played < 1000) {
+    const Round round = rounds.Next(0);
+    // Only case 3 is noisy: its rounds differ by a factor, all others hardly.
+    std::vector<double> base(plan.cases.size(), 10'000);
+    base[3] = 10'000 * std::exp(random.Uniform());
+    Play(round, base, 0.001, random, book);
+    rounds.Close();
+    ++played;
+    if (quiet_done_at == 0 && rounds.running() == 1) quiet_done_at = played;
+  }
+  EXPECT_EQ(rounds.stopped_by(0), "precision");
+  EXPECT_GT(quiet_done_at, 0u);
+  EXPECT_LT(quiet_done_at, 60u);
+  EXPECT_GT(played, 2 * quiet_done_at);
+}
+
+TEST(RoundsTest, EveryRoundVisitsAllCasesInAnotherOrder) {
+  const Plan plan = SmallPlan();
+  SampleBook book(2, plan.cases.size(), TickScale{});
+  Rounds rounds(plan, book, kOutboxRecords);
+  std::set<std::vector<std::uint32_t>> orders;
+  for (int i = 0; i < 10; ++i) {
+    std::vector<std::uint32_t> order;
+    for (const Batch& batch : rounds.Next(0).batches) order.push_back(batch.case_index);
+    EXPECT_EQ(std::set<std::uint32_t>(order.begin(), order.end()).size(), plan.cases.size());
+    orders.insert(order);
+  }
+  EXPECT_GT(orders.size(), 3u);
+}
+
+TEST(RoundsTest, FixedCountsAreExactAndInOrder) {
+  BenchSpec spec;
+  spec.begin_bytes = 8;
+  spec.end_bytes = 16;
+  spec.iterations = 250;
+  spec.warmup = 3;
+  const Plan plan = ExpandPlan(spec, 2).value();
+  SampleBook book(2, plan.cases.size(), TickScale{});
+  Rounds rounds(plan, book, 100);  // an outbox that holds less than the count
+  Random random(1);
+  std::vector<std::uint32_t> timed(2, 0);
+  std::vector<std::uint32_t> warmup(2, 0);
+  for (int i = 0; i < 20 && !rounds.finished(); ++i) {
+    const Round round = rounds.Next(1e9);  // a budget does not end fixed counts
+    for (const Batch& batch : round.batches) {
+      timed[batch.case_index] += batch.iterations;
+      warmup[batch.case_index] += batch.warmup;
+    }
+    Play(round, {1000, 1000}, 0.1, random, book);
+    rounds.Close();
+  }
+  EXPECT_EQ(timed, (std::vector<std::uint32_t>{250, 250}));
+  EXPECT_EQ(warmup, (std::vector<std::uint32_t>{3, 3}));
+  EXPECT_EQ(rounds.stopped_by(1), "iterations");
+}
+
+TEST(RoundsTest, ABudgetStopsWhatDoesNotFit) {
+  const Plan plan = SmallPlan();
+  SampleBook book(2, plan.cases.size(), TickScale{});
+  Rounds rounds(plan, book, kOutboxRecords);
+  Random random(1);
+  Play(rounds.Next(0), std::vector<double>(plan.cases.size(), 1000), 0.1, random, book);
+  rounds.Close();
+  // Each batch was said to cost 1 ms: 2.5 ms are enough for two of the four.
+  EXPECT_EQ(rounds.Next(10 - 0.0025).batches.size(), 2u);
+  EXPECT_TRUE(rounds.Next(10 - 0.0005).batches.empty());
+  EXPECT_EQ(rounds.stopped_by(0), "time_budget");
+}
+
+TEST(RoundsTest, LostCasesStayLost) {
+  const Plan plan = SmallPlan();
+  SampleBook book(2, plan.cases.size(), TickScale{});
+  Rounds rounds(plan, book, kOutboxRecords);
+  rounds.Lose(1);
+  EXPECT_EQ(rounds.Next(0).batches.size(), plan.cases.size() - 1);
+  book.BeginRepetition();
+  rounds.BeginRepetition();
+  EXPECT_EQ(rounds.Next(0).batches.size(), plan.cases.size() - 1);
+  rounds.StopAll("interrupted");
+  EXPECT_EQ(rounds.stopped_by(1), "lost");
+  EXPECT_EQ(rounds.stopped_by(0), "not_run");
+}
+
+TEST(SampleBookTest, RowsOfADeadRankAreMarkedAbsent) {
+  SampleBook book(2, 1, TickScale{});
+  std::string three;
+  for (Ticks t : {100u, 200u, 300u}) AppendTo(three, SampleRecord{0, 0, t, t + 10});
+  std::string one;
+  AppendTo(one, SampleRecord{0, 0, 105, 120});
+  AppendTo(one, WrongRecord{0, false, 0, 7, "1", "2"});
+  book.Add(0, three);
+  book.Add(1, one);
+  const Samples samples = SamplesOf(book.Book(0, 0), TickScale{});
+  ASSERT_EQ(samples.iterations(), 3);
+  EXPECT_EQ(samples.exit_ns[1], 120);
+  EXPECT_EQ(samples.entry_ns[3], Samples::kNoTime);
+  EXPECT_EQ(book.Book(0, 0).complete_rows(), 1);
+  ASSERT_EQ(book.Book(0, 0).wrong.size(), 1u);
+  EXPECT_EQ(book.Book(0, 0).wrong[0].iteration, 0);
+}
+
+}  // namespace
+}  // namespace lockstep

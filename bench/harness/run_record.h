@@ -1,0 +1,41 @@
+// From a measurement to the run that is stored and shown. Pure but for reading the machine's facts.
+#ifndef LOCKSTEP_BENCH_HARNESS_RUN_RECORD_H_
+#define LOCKSTEP_BENCH_HARNESS_RUN_RECORD_H_
+
+#include <string>
+#include <vector>
+
+#include "bench/floors/floors.h"
+#include "bench/harness/conductor.h"
+#include "bench/harness/sample_book.h"
+#include "core/launch/fleet.h"
+#include "core/plan/plan.h"
+#include "results/store/run.h"
+
+namespace lockstep {
+
+// A run that begins now: identity and plan, nothing measured.
+Run NewRun(const std::string& name, const Plan& plan);
+
+// What the plan says of a case; nothing measured.
+CaseRecord RecordOf(const Plan& plan, std::size_t index, int repetition);
+
+// One record a case and repetition, with verdicts: fail for wrong data or an interruption it was
+// in, unknown when it was not measured, else pass.
+std::vector<CaseRecord> CaseRecords(const Plan& plan, const SampleBook& book,
+                                    const HostFloors& floors, const Measurement& measurement);
+
+// The launch's judgement: the worst outcome of each rank, all findings, the worst verdict.
+Judgement LaunchJudgement(const std::vector<CaseRecord>& cases, const Measurement& measurement,
+                          int ranks);
+
+// What a person reads first, after the verdict: what is wrong, with whom, what to do; or that all
+// is well.
+std::string SummaryLine(const Run& run);
+
+// 1 failed, 3 unknown, 0 passed.
+ExitCode ExitCodeOf(Verdict verdict);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_BENCH_HARNESS_RUN_RECORD_H_

@@ -1,0 +1,68 @@
+// All samples that arrived at the conductor, by case, repetition and rank.
+#ifndef LOCKSTEP_BENCH_HARNESS_SAMPLE_BOOK_H_
+#define LOCKSTEP_BENCH_HARNESS_SAMPLE_BOOK_H_
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "bench/harness/protocol.h"
+#include "core/base/clock.h"
+#include "core/stats/stats.h"
+#include "results/store/run.h"
+
+namespace lockstep {
+
+// What is known of one case in one repetition. Row k of every rank is the same collective: all
+// ranks run the same batches in the same order, and a case that was interrupted gets no more.
+struct CaseBook {
+  struct RankRows {
+    std::vector<Ticks> entry;
+    std::vector<Ticks> exit;
+    std::vector<std::int32_t> round;
+  };
+  std::vector<RankRows> ranks;
+  double first_visit_ns = 0;             // median of the first round, which only calibrates
+  std::vector<double> round_medians_ns;  // of the maximum over ranks; of the later rounds
+  std::vector<WrongResult> wrong;
+  std::int64_t checked = 0;
+  std::int64_t wrong_elements = 0;
+  double last_wall_ns = 0;       // the cost of the newest batch, comparisons included
+  double least_wall_ns = 0;      // … of the cheapest
+  std::int64_t closed_rows = 0;  // rows that CloseRound has seen
+
+  std::int64_t complete_rows() const;                             // taken by every rank
+  double DurationNs(std::int64_t row, double ns_per_tick) const;  // maximum over ranks
+};
+
+class SampleBook {
+ public:
+  SampleBook(int ranks, std::size_t cases, TickScale scale);
+
+  // Records of a rank's outbox; they belong to the repetition begun last.
+  void Add(int rank, std::string_view bytes);
+  void BeginRepetition();
+  int repetitions() const { return static_cast<int>(books_.size()); }
+
+  // The round is complete on every rank: takes the median of each case's new rows.
+  void CloseRound();
+
+  const CaseBook& Book(int repetition, std::size_t case_index) const;
+  CaseBook& Current(std::size_t case_index) { return books_.back()[case_index]; }
+  const TickScale& scale() const { return scale_; }
+
+ private:
+  void AddSample(int rank, const SampleRecord& record);
+
+  int ranks_;
+  std::size_t cases_;
+  TickScale scale_;
+  std::vector<std::vector<CaseBook>> books_;  // repetition x case
+};
+
+// Rows of a book on the run's clock; ranks that did not get to a row have Samples::kNoTime.
+Samples SamplesOf(const CaseBook& book, const TickScale& scale);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_BENCH_HARNESS_SAMPLE_BOOK_H_

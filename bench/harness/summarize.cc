@@ -1,0 +1,117 @@
+#include "bench/harness/summarize.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "core/stats/stats.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::int64_t kMostBlocks = 20;
+
+// Fixed iterations come in one piece; consecutive blocks stand in for rounds.
+std::vector<double> BlockMedians(const std::vector<double>& durations) {
+  const auto rows = static_cast<std::int64_t>(durations.size());
+  const std::int64_t blocks = std::min(kMostBlocks, rows);
+  std::vector<double> medians;
+  for (std::int64_t block = 0; block < blocks; ++block) {
+    const auto begin = durations.begin() + rows * block / blocks;
+    const auto end = durations.begin() + rows * (block + 1) / blocks;
+    medians.push_back(Median(std::vector<double>(begin, end)));
+  }
+  return medians;
+}
+
+struct Durations {
+  std::vector<double> longest_ns;  // over ranks, one a complete row
+  std::vector<double> average_ns;  // over ranks: OSU's definition
+  double max_ns = 0;
+  int max_rank = -1;
+};
+
+Durations DurationsOf(const CaseBook& book, double ns_per_tick) {
+  Durations durations;
+  for (std::int64_t row = 0; row < book.complete_rows(); ++row) {
+    double longest = 0;
+    double sum = 0;
+    for (std::size_t rank = 0; rank < book.ranks.size(); ++rank) {
+      const auto k = static_cast<std::size_t>(row);
+      const double ns =
+          static_cast<double>(book.ranks[rank].exit[k] - book.ranks[rank].entry[k]) * ns_per_tick;
+      sum += ns;
+      longest = std::max(longest, ns);
+      if (ns > durations.max_ns) {
+        durations.max_ns = ns;
+        durations.max_rank = static_cast<int>(rank);
+      }
+    }
+    durations.longest_ns.push_back(longest);
+    durations.average_ns.push_back(sum / static_cast<double>(book.ranks.size()));
+  }
+  return durations;
+}
+
+// The interval of the rounds (type A, in metrology's words) with the machine's drift (type B).
+void AddInterval(const std::vector<double>& medians, double drift, Summary& summary) {
+  const MedianInterval interval = EstimateMedian(medians);
+  const double slow = drift * interval.median;
+  summary.rounds = static_cast<std::int64_t>(medians.size());
+  summary.median_ns = interval.median;
+  summary.interval_low_ns = interval.median - std::hypot(interval.median - interval.low, slow);
+  summary.interval_high_ns = interval.median + std::hypot(interval.high - interval.median, slow);
+}
+
+void AddBandwidth(const PlannedCase& planned, const Plan& plan, const HostFloors& floors,
+                  Summary& summary) {
+  const Collective collective = planned.operations.front().collective;
+  const double bytes = static_cast<double>(BytesOf(planned, plan.world_size));
+  summary.algorithm_gbps = bytes / summary.median_ns;  // 1 byte a ns = 1e9 bytes a second
+  summary.bus_gbps = summary.algorithm_gbps * BusBandwidthFactor(collective, plan.world_size);
+  summary.floor_ns = 0;
+  for (const Operation& operation : planned.operations) {
+    summary.floor_ns +=
+        FloorNs(floors, collective, MessageBytes(operation, plan.world_size), plan.world_size);
+  }
+  summary.percent_of_limit = 100 * summary.floor_ns / summary.median_ns;
+}
+
+void SetUnknown(Summary& summary) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (double* figure :
+       {&summary.median_ns, &summary.interval_low_ns, &summary.interval_high_ns, &summary.min_ns,
+        &summary.p99_ns, &summary.max_ns, &summary.rank_average_median_ns, &summary.algorithm_gbps,
+        &summary.bus_gbps, &summary.floor_ns, &summary.percent_of_limit}) {
+    *figure = nan;
+  }
+}
+
+}  // namespace
+
+Summary Summarize(const CaseBook& book, const PlannedCase& planned, const Plan& plan,
+                  const HostFloors& floors, double ns_per_tick, const std::string& stopped_by) {
+  Summary summary;
+  summary.stopped_by = stopped_by;
+  summary.checked_elements = book.checked;
+  summary.wrong_elements = book.wrong_elements;
+  summary.iterations = book.complete_rows();
+  SetUnknown(summary);
+  if (summary.iterations == 0) return summary;
+  const Durations durations = DurationsOf(book, ns_per_tick);
+  const bool in_rounds = !plan.iterations && !book.round_medians_ns.empty();
+  AddInterval(in_rounds ? book.round_medians_ns : BlockMedians(durations.longest_ns), plan.drift,
+              summary);
+  summary.min_ns = *std::min_element(durations.longest_ns.begin(), durations.longest_ns.end());
+  if (QuantileIsSupported(durations.longest_ns.size(), 0.99)) {
+    summary.p99_ns = Quantile(durations.longest_ns, 0.99);
+  }
+  summary.max_ns = durations.max_ns;
+  summary.max_rank = durations.max_rank;
+  summary.rank_average_median_ns = Median(durations.average_ns);
+  AddBandwidth(planned, plan, floors, summary);
+  return summary;
+}
+
+}  // namespace lockstep

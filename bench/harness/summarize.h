@@ -1,0 +1,22 @@
+// The numbers of one case. Pure.
+#ifndef LOCKSTEP_BENCH_HARNESS_SUMMARIZE_H_
+#define LOCKSTEP_BENCH_HARNESS_SUMMARIZE_H_
+
+#include <string>
+
+#include "bench/floors/floors.h"
+#include "bench/harness/sample_book.h"
+#include "core/plan/plan.h"
+#include "results/store/run.h"
+
+namespace lockstep {
+
+// Median and interval over rounds (with fixed iterations, over up to 20 blocks of consecutive
+// iterations), tails, bandwidths, this host's floor, and what the comparison found. Without a row
+// that every rank completed, all figures are NaN.
+Summary Summarize(const CaseBook& book, const PlannedCase& planned, const Plan& plan,
+                  const HostFloors& floors, double ns_per_tick, const std::string& stopped_by);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_BENCH_HARNESS_SUMMARIZE_H_

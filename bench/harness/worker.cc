@@ -1,0 +1,139 @@
+#include "bench/harness/worker.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "bench/harness/case_runner.h"
+#include "bench/harness/protocol.h"
+#include "core/comm/backends.h"
+#include "core/comm/recorded.h"
+#include "core/device/host/host_device.h"
+#include "core/launch/worker_link.h"
+#include "core/plan/plan.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kOrderSeconds = 86'400;  // the worker dies with its agent, so this is never hit
+constexpr double kConnectSeconds = 60;
+
+// Everything a rank measures with, in the order in which it is made.
+struct Rig {
+  Plan plan;
+  const Backend* backend = nullptr;
+  HostDevice device;
+  std::unique_ptr<Stream> stream;
+  std::unique_ptr<Stream> beside;  // only where it is needed: a thread makes others slower
+  std::unique_ptr<Buffer> send;
+  std::unique_ptr<Buffer> recv;
+  std::optional<InputArena> inputs;
+  std::uint32_t stamp = 0;
+  std::unique_ptr<RecordedCommunicator> communicator;
+  std::map<std::uint32_t, CaseRunner> runners;
+};
+
+Status Connect(WorkerLink& link, const Backend& backend, Rig& rig) {
+  link.journal().EnterPhase(Phase::kConnect);
+  ConnectRequest request;
+  request.rank = link.rank();
+  request.size = link.size();
+  request.meeting = &link.meeting();
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> communicator,
+                            backend.connect(request, Deadline::AfterSeconds(kConnectSeconds)));
+  rig.communicator =
+      std::make_unique<RecordedCommunicator>(std::move(communicator), link.journal(), 0);
+  return OkStatus();
+}
+
+bool NeedsThread(const Rig& rig) {
+  for (const PlannedCase& planned : rig.plan.cases) {
+    for (const Operation& operation : planned.operations) {
+      if (AsSupported(*rig.backend, operation).blocking != operation.blocking) return true;
+    }
+  }
+  return false;
+}
+
+Status Allocate(WorkerLink& link, Rig& rig) {
+  link.journal().EnterPhase(Phase::kAllocate);
+  LOCKSTEP_ASSIGN_OR_RETURN(rig.send,
+                            rig.device.Allocate(AlignedBytes(rig.plan.send_buffer_bytes)));
+  LOCKSTEP_ASSIGN_OR_RETURN(rig.recv, rig.device.Allocate(rig.plan.recv_buffer_bytes));
+  rig.inputs.emplace(rig.send->data(), AlignedBytes(rig.plan.send_buffer_bytes), link.rank());
+  rig.stream = rig.device.NewInlineStream();
+  if (NeedsThread(rig)) rig.beside = rig.device.NewStream();
+  return OkStatus();
+}
+
+Status RunRound(WorkerLink& link, const Round& round, Rig& rig) {
+  const Bench bench{link,        *rig.communicator, *rig.backend, *rig.stream, rig.beside.get(),
+                    *rig.inputs, rig.recv->data(),  rig.stamp};
+  for (const Batch& batch : round.batches) {
+    const auto [runner, fresh] =
+        rig.runners.try_emplace(batch.case_index, bench, rig.plan, batch.case_index);
+    LOCKSTEP_RETURN_IF_ERROR(runner->second.RunBatch(batch, round.number));
+  }
+  return link.Send({kRoundDoneMessage, ""});
+}
+
+Status Prepare(WorkerLink& link, Rig& rig) {
+  link.journal().Idle();
+  LOCKSTEP_ASSIGN_OR_RETURN(const Message message,
+                            link.Receive(Deadline::AfterSeconds(kOrderSeconds)));
+  LOCKSTEP_CHECK(message.type == kPlanMessage, "the plan comes first");
+  LOCKSTEP_ASSIGN_OR_RETURN(rig.plan, PlanFromJson(message.payload));
+  LOCKSTEP_ASSIGN_OR_RETURN(rig.backend, FindBackend("--backend", rig.plan.backend));
+  LOCKSTEP_RETURN_IF_ERROR(Connect(link, *rig.backend, rig));
+  LOCKSTEP_RETURN_IF_ERROR(Allocate(link, rig));
+  const nlohmann::ordered_json facts = {{"backend", std::string(rig.backend->name)},
+                                        {"backend_version", rig.backend->version()}};
+  return link.Send({kReadyMessage, facts.dump()});
+}
+
+// Obeys until the conductor says that it is over.
+Status Serve(WorkerLink& link, Rig& rig) {
+  LOCKSTEP_RETURN_IF_ERROR(Prepare(link, rig));
+  for (;;) {
+    link.journal().Idle();
+    LOCKSTEP_ASSIGN_OR_RETURN(const Message message,
+                              link.Receive(Deadline::AfterSeconds(kOrderSeconds)));
+    if (message.type == kFinishMessage) break;
+    LOCKSTEP_CHECK(message.type == kRoundMessage, "an order is a round or the end");
+    LOCKSTEP_ASSIGN_OR_RETURN(const Round round, DecodeRound(message.payload));
+    LOCKSTEP_RETURN_IF_ERROR(RunRound(link, round, rig));
+  }
+  link.journal().EnterPhase(Phase::kFinalize);
+  rig.communicator.reset();
+  return OkStatus();
+}
+
+}  // namespace
+
+int RunWorker() {
+  const Result<std::unique_ptr<WorkerLink>> link = WorkerLink::Open();
+  if (!link.ok()) {
+    fmt::print(stderr, "lockstep worker: {}\n", link.status().message());
+    return static_cast<int>(ExitCodeOf(link.status().code()));
+  }
+  auto rig = std::make_unique<Rig>();
+  const Status status = Serve(**link, *rig);
+  if (status.ok()) {
+    (*link)->journal().Exit(0);
+    return 0;
+  }
+  const Status told = (*link)->Send({kErrorMessage, EncodeError(status)});
+  if (!told.ok()) fmt::print(stderr, "lockstep worker: {}\n", status.message());
+  const int code = static_cast<int>(ExitCodeOf(status.code()));
+  (*link)->journal().Exit(code);
+  // No destructors: finalizing a library that reported an error may hang.
+  std::fflush(stderr);
+  _exit(code);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,52 @@
+#!/usr/bin/python3
+"""Workers killed and stopped at random moments: every file readable, every outcome right, nothing
+left. KILL_TEST_SEED repeats a failure; KILL_TEST_TRIALS asks for more."""
+import os
+import random
+import signal
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.getcwd())
+from bench.testing.launch import Launch
+
+BENCH = "bench/bench_allreduce"
+SEED = int(os.environ.get("KILL_TEST_SEED", time.time_ns() % 1_000_000))
+TRIALS = int(os.environ.get("KILL_TEST_TRIALS", "12"))
+
+
+class KillTest(unittest.TestCase):
+    def trial(self, backend, fault, rank, delay):
+        # A precision that is never reached: the run lasts until the fault or the budget.
+        launch = Launch(BENCH, ["-b", "8", "-e", "256K", "-T", "2", "--precision", "0.0001",
+                                "--time-budget", "6", "--backend", backend])
+        deadline = time.monotonic() + 20
+        while len(launch.workers_by_rank()) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(delay)
+        pid = launch.workers_by_rank()[rank]
+        os.kill(pid, fault)
+        launch.finish()
+        expected = "killed" if fault == signal.SIGKILL else "stopped"
+        self.assertEqual(launch.outcomes()[rank], expected, launch.out + launch.err)
+        self.assertIn(launch.outcomes()[1 - rank], ["hung", "failed", "finished"])
+        self.assertEqual(launch.code, 1, launch.out + launch.err)
+        self.assertIn(f"rank {rank}", launch.out.splitlines()[0])
+        self.assertEqual(launch.leftovers(), [])
+
+    def test_random_kills_and_stops(self):
+        print(f"KILL_TEST_SEED={SEED} KILL_TEST_TRIALS={TRIALS}")
+        chance = random.Random(SEED)
+        for number in range(TRIALS):
+            backend = chance.choice(["mpi", "mpi", "gloo"])
+            fault = chance.choice([signal.SIGKILL, signal.SIGSTOP])
+            rank = chance.randrange(2)
+            delay = chance.uniform(0, 3)
+            with self.subTest(trial=number, backend=backend, fault=fault.name, rank=rank,
+                              delay=round(delay, 3)):
+                self.trial(backend, fault, rank, delay)
+
+
+if __name__ == "__main__":
+    unittest.main()

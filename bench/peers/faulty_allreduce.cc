@@ -1,0 +1,69 @@
+// An LD_PRELOAD library that breaks MPI_Allreduce on one rank, for tests: what a broken network
+// card, driver or library would do, at a call that is known.
+//
+//   FAULTY_RANK=1 FAULTY_CALL=50 FAULTY_KIND=add|flip|hang|spin|exit|sleep|crash
+//   add    from that call on, 0.5 is added to one float of the result
+//   flip   one bit of the result of that call
+//   hang   that call never returns (asleep); spin: likewise, busy
+//   exit   that call ends the process with code 9; crash: by SIGSEGV
+//   sleep  that call takes 2 s longer
+#include <mpi.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+namespace {
+
+int NumberFrom(const char* name, int otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::atoi(text);
+}
+
+std::string Kind() {
+  const char* text = std::getenv("FAULTY_KIND");
+  return text == nullptr ? "" : text;
+}
+
+// Before the real call: what keeps it from happening.
+void Prevent(const std::string& kind) {
+  if (kind == "hang") {
+    for (;;) pause();
+  }
+  if (kind == "spin") {
+    for (volatile bool forever = true; forever;) {
+    }
+  }
+  if (kind == "exit") _exit(9);
+  if (kind == "crash") raise(SIGSEGV);
+  if (kind == "sleep") sleep(2);
+}
+
+void AddHalf(void* result, int count) {
+  float value;
+  char* place = static_cast<char*>(result) + static_cast<std::size_t>(count / 2) * sizeof value;
+  std::memcpy(&value, place, sizeof value);
+  value += 0.5f;
+  std::memcpy(place, &value, sizeof value);
+}
+
+}  // namespace
+
+extern "C" int MPI_Allreduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op,
+                             MPI_Comm comm) {
+  static const std::string kind = Kind();
+  static const int faulty_call = NumberFrom("FAULTY_CALL", 50);
+  static int calls = 0;
+  static int rank = -1;
+  if (rank < 0) PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  ++calls;
+  const bool mine = rank == NumberFrom("FAULTY_RANK", 1);
+  if (mine && calls == faulty_call) Prevent(kind);
+  const int code = PMPI_Allreduce(send, recv, count, type, op, comm);
+  if (mine && kind == "add" && calls >= faulty_call) AddHalf(recv, count);
+  if (mine && kind == "flip" && calls == faulty_call) static_cast<std::uint8_t*>(recv)[1] ^= 4;
+  return code;
+}

@@ -1,0 +1,115 @@
+// Writing a run: 1e6 samples of two ranks. Goal: less than 100 ms, 40 ms wanted.
+#include <benchmark/benchmark.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "core/base/random.h"
+#include "results/store/store.h"
+
+namespace lockstep {
+namespace {
+
+Run RunOf(std::int64_t iterations, int ranks) {
+  Run run;
+  run.id = "0badcafe";
+  run.name = "self";
+  run.started_at = "2026-01-01T00:00:00Z";
+  CaseRecord record;
+  record.name = "all_reduce/f32/8";
+  record.backend = "null";
+  record.device = "host";
+  record.ranks = ranks;
+  record.operations = {{.collective = Collective::kAllReduce, .count = 2}};
+  record.bytes = 8;
+  record.samples.ranks = ranks;
+  Random random(1);
+  std::int64_t now = 0;
+  for (std::int64_t i = 0; i < iterations; ++i) {
+    now += 1000;
+    record.samples.round.push_back(static_cast<std::int32_t>(i / 20));
+    for (int rank = 0; rank < ranks; ++rank) {
+      const auto entry = now + static_cast<std::int64_t>(random.Below(100));
+      record.samples.entry_ns.push_back(entry);
+      record.samples.exit_ns.push_back(entry + 500 + static_cast<std::int64_t>(random.Below(100)));
+    }
+  }
+  run.cases.push_back(std::move(record));
+  return run;
+}
+
+// A directory for this process, removed with all in it.
+class Folder {
+ public:
+  explicit Folder(const std::string& parent) : path_(parent + "/lockstep-self-XXXXXX") {
+    if (mkdtemp(path_.data()) == nullptr) path_.clear();
+  }
+  ~Folder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// Real time: most of it is the system's. In memory (/dev/shm) the library alone; in the temporary
+// directory with the disk and its fsync.
+void StoreWrite(benchmark::State& state, const std::string& parent) {
+  const Folder folder(parent);
+  if (folder.path().empty()) {
+    state.SkipWithError("cannot make a directory there");
+    return;
+  }
+  const Run run = RunOf(state.range(0), 2);
+  for (auto _ : state) {
+    const Status written = WriteRun(run, folder.path() + "/run.h5");
+    if (!written.ok()) {
+      state.SkipWithError(written.message().c_str());
+      return;
+    }
+  }
+  state.SetItemsProcessed(state.iterations() * state.range(0) * 2);
+}
+BENCHMARK_CAPTURE(StoreWrite, memory, "/dev/shm")
+    ->Arg(1'000'000)
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+
+const bool kRegistered = [] {
+  const char* parent = getenv("TMPDIR");
+  benchmark::RegisterBenchmark("StoreWrite/disk", StoreWrite,
+                               std::string(parent != nullptr ? parent : "/tmp"))
+      ->Arg(1'000'000)
+      ->UseRealTime()
+      ->Unit(benchmark::kMillisecond);
+  return true;
+}();
+
+void StoreRead(benchmark::State& state) {
+  const Folder folder("/dev/shm");
+  const std::string path = folder.path() + "/run.h5";
+  if (const Status written = WriteRun(RunOf(state.range(0), 2), path); !written.ok()) {
+    state.SkipWithError(written.message().c_str());
+    return;
+  }
+  for (auto _ : state) {
+    const auto run = ReadRun(path);
+    if (!run.ok()) {
+      state.SkipWithError(run.status().message().c_str());
+      return;
+    }
+    benchmark::DoNotOptimize(run.value().cases.size());
+  }
+  state.SetItemsProcessed(state.iterations() * state.range(0) * 2);
+}
+BENCHMARK(StoreRead)->Arg(1'000'000)->UseRealTime()->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace lockstep

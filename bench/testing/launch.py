@@ -1,0 +1,95 @@
+"""Starts benchmarks under mpirun for tests, and looks for what they left behind."""
+import glob
+import os
+import signal
+import subprocess
+import tempfile
+import time
+import uuid
+
+import h5py
+
+MARK = "LOCKSTEP_TEST_MARK"
+
+
+def text(value):
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+class Launch:
+    """One mpirun of a benchmark, marked so that its processes can be found."""
+
+    def __init__(self, binary, arguments, ranks=2, environment=None, seconds=120):
+        self.mark = uuid.uuid4().hex
+        folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+        self.path = os.path.join(folder, "run.h5")
+        env = dict(os.environ, **(environment or {}))
+        env[MARK] = self.mark
+        root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+        command = ["timeout", "-k", "5", str(seconds), "mpirun", "--oversubscribe", "--bind-to",
+                   "none", "--mca", "mpi_yield_when_idle", "1", "-np", str(ranks)] + root
+        command += [binary] + arguments
+        if not any(word.startswith("--output") for word in arguments):
+            command += ["--output", self.path]
+        self.process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                        start_new_session=True)
+
+    def finish(self):
+        """Waits; afterwards code, out, err hold what it said."""
+        self.out, self.err = self.process.communicate()
+        self.code = self.process.returncode
+        return self
+
+    def processes(self, worker=None):
+        """Live processes of this launch: pids; only workers or only agents if asked."""
+        needle = f"{MARK}={self.mark}".encode()
+        found = []
+        for entry in glob.glob("/proc/[0-9]*"):
+            try:
+                with open(entry + "/environ", "rb") as file:
+                    variables = file.read().split(b"\0")
+                with open(entry + "/stat") as file:
+                    state = file.read().rsplit(")", 1)[1].split()[0]
+            except OSError:
+                continue
+            if needle not in variables or state == "Z":
+                continue
+            is_worker = any(v.startswith(b"LOCKSTEP_WORKER=") for v in variables)
+            if worker is None or worker == is_worker:
+                found.append(int(entry.rsplit("/", 1)[1]))
+        return found
+
+    def workers_by_rank(self):
+        """{rank: pid} of the live workers."""
+        ranks = {}
+        for pid in self.processes(worker=True):
+            try:
+                with open(f"/proc/{pid}/environ", "rb") as file:
+                    variables = file.read().split(b"\0")
+            except OSError:
+                continue
+            for variable in variables:
+                if variable.startswith(b"OMPI_COMM_WORLD_RANK="):
+                    ranks[int(variable.split(b"=")[1])] = pid
+        return ranks
+
+    def leftovers(self):
+        """Processes still there two seconds after the end, and shared-memory segments of ours."""
+        deadline = time.monotonic() + 2
+        while self.processes() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        left = [f"process {pid}" for pid in self.processes()]
+        for pid in self.processes():
+            os.kill(pid, signal.SIGKILL)
+        return left + glob.glob("/dev/shm/*lockstep*")
+
+    def outcomes(self):
+        """{rank: outcome} of the launch, from the file."""
+        with h5py.File(self.path) as run:
+            table = run["verdicts/outcomes"][:]
+        return {int(row["rank"]): text(row["outcome"]) for row in table if row["case"] < 0}
+
+    def attribute(self, name):
+        with h5py.File(self.path) as run:
+            return run.attrs[name]

@@ -1,0 +1,101 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/base/clock.h"
+#include "core/base/deadline.h"
+#include "core/base/random.h"
+#include "core/base/status.h"
+#include "core/base/units.h"
+
+namespace lockstep {
+namespace {
+
+Result<int> Half(int x) {
+  if (x % 2 != 0) return InvalidInput("odd");
+  return x / 2;
+}
+
+Status UseHalf(int x, int& out) {
+  LOCKSTEP_ASSIGN_OR_RETURN(out, Half(x));
+  return OkStatus();
+}
+
+TEST(StatusTest, CarriesValueOrReason) {
+  int out = 0;
+  EXPECT_TRUE(UseHalf(8, out).ok());
+  EXPECT_EQ(out, 4);
+  const Status bad = UseHalf(7, out);
+  EXPECT_EQ(bad.message(), "odd");
+  EXPECT_EQ(ExitCodeOf(bad.code()), ExitCode::kUsage);
+}
+
+TEST(CheckDeathTest, EndsWithTheInternalCode) {
+  EXPECT_EXIT(LOCKSTEP_CHECK(1 == 2, "sums"), testing::ExitedWithCode(10), "CHECK failed: 1 == 2");
+}
+
+TEST(UnitsTest, ParsesSizes) {
+  EXPECT_EQ(ParseBytes("-b", "8").value(), 8);
+  EXPECT_EQ(ParseBytes("-b", "64K").value(), 65536);
+  EXPECT_EQ(ParseBytes("-b", "64KiB").value(), 65536);
+  EXPECT_EQ(ParseBytes("-b", "1.5g").value(), 1610612736);
+  for (const char* bad : {"", "x", "8Q", "-8", "0.3", "8 K", "99999999T", "nan", "8KB8"}) {
+    const auto result = ParseBytes("-b", bad);
+    ASSERT_FALSE(result.ok()) << bad;
+    EXPECT_NE(result.status().message().find("-b"), std::string::npos);
+  }
+}
+
+TEST(UnitsTest, ParsesDurations) {
+  EXPECT_DOUBLE_EQ(ParseSeconds("-T", "20").value(), 20);
+  EXPECT_DOUBLE_EQ(ParseSeconds("-T", "250ms").value(), 0.25);
+  EXPECT_DOUBLE_EQ(ParseSeconds("-T", "2m").value(), 120);
+  EXPECT_FALSE(ParseSeconds("-T", "soon").ok());
+  EXPECT_FALSE(ParseSeconds("-T", "-1").ok());
+}
+
+TEST(UnitsTest, FormatsForPeople) {
+  EXPECT_EQ(FormatBytes(8), "8 B");
+  EXPECT_EQ(FormatBytes(26214400), "25 MiB");
+  EXPECT_EQ(FormatBytes(102228128), "97.5 MiB");
+  EXPECT_EQ(FormatDuration(712.4), "712 ns");
+  EXPECT_EQ(FormatDuration(4560000), "4.56 ms");
+}
+
+TEST(ClockTest, TicksFollowTheMonotonicClock) {
+  const TickScale scale = CalibrateTicks(5);
+  const Ticks before = NowTicks();
+  const std::int64_t start = MonotonicNs();
+  while (MonotonicNs() - start < 20'000'000) {
+  }
+  const double measured = scale.DurationNs(before, NowTicks());
+  EXPECT_NEAR(measured, static_cast<double>(MonotonicNs() - start), 1e6);
+}
+
+TEST(DeadlineTest, PassesOnce) {
+  const Deadline soon = Deadline::AfterNs(1);
+  EXPECT_FALSE(Deadline::AfterSeconds(10).Passed());
+  while (!soon.Passed()) {
+  }
+  EXPECT_EQ(soon.RemainingMs(), 0);
+}
+
+TEST(RandomTest, SameSeedSameNumbersAndFairShuffle) {
+  Random a(7), b(7), c(8);
+  EXPECT_EQ(a.Next(), b.Next());
+  EXPECT_NE(a.Next(), c.Next());
+  std::vector<int> first_place(6, 0);
+  Random random(1);
+  for (int trial = 0; trial < 6000; ++trial) {
+    std::vector<int> items(6);
+    std::iota(items.begin(), items.end(), 0);
+    random.Shuffle(items);
+    ++first_place[static_cast<std::size_t>(items[0])];
+  }
+  EXPECT_GT(*std::min_element(first_place.begin(), first_place.end()), 850);
+  EXPECT_LT(*std::max_element(first_place.begin(), first_place.end()), 1150);
+}
+
+}  // namespace
+}  // namespace lockstep

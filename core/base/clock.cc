@@ -1,0 +1,68 @@
+#include "core/base/clock.h"
+
+#include <algorithm>
+#include <limits>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace lockstep {
+namespace {
+
+struct ClockPair {
+  Ticks ticks;
+  std::int64_t ns;
+  std::int64_t window_ns;  // how long the pair took to read: its uncertainty
+};
+
+std::int64_t RawNs() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+// The tightest of several reads: one that was not interrupted between its parts.
+ClockPair ReadPair() {
+  ClockPair best{0, 0, std::numeric_limits<std::int64_t>::max()};
+  for (int i = 0; i < 32; ++i) {
+    const std::int64_t before = RawNs();
+    const Ticks ticks = NowTicks();
+    const std::int64_t after = RawNs();
+    if (after - before < best.window_ns) best = {ticks, (before + after) / 2, after - before};
+  }
+  return best;
+}
+
+}  // namespace
+
+bool TscIsInvariant() {
+#if defined(__x86_64__)
+  unsigned int a = 0, b = 0, c = 0, d = 0;
+  // Intel SDM vol. 3, 18.17.1: CPUID.80000007H:EDX[8] is the invariant TSC.
+  if (__get_cpuid(0x80000007, &a, &b, &c, &d) == 0) return false;
+  return (d & (1u << 8)) != 0;
+#else
+  return false;
+#endif
+}
+
+namespace clock_internal {
+const bool kUseTsc = TscIsInvariant();
+}
+
+std::string TickSource() { return clock_internal::kUseTsc ? "tsc" : "clock_monotonic"; }
+
+TickScale CalibrateTicks(int milliseconds) {
+  const ClockPair first = ReadPair();
+  ClockPair last = first;
+  while (last.ns - first.ns < std::int64_t{milliseconds} * 1'000'000) last = ReadPair();
+  const double span_ns = static_cast<double>(last.ns - first.ns);
+  TickScale scale;
+  scale.origin_ticks = first.ticks;
+  scale.ns_per_tick = span_ns / static_cast<double>(last.ticks - first.ticks);
+  scale.relative_error = static_cast<double>(first.window_ns + last.window_ns) / 2.0 / span_ns;
+  return scale;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,35 @@
+// A point in time after which waiting ends. Every wait in Lockstep takes one.
+#ifndef LOCKSTEP_CORE_BASE_DEADLINE_H_
+#define LOCKSTEP_CORE_BASE_DEADLINE_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "core/base/clock.h"
+
+namespace lockstep {
+
+class Deadline {
+ public:
+  static Deadline AfterNs(std::int64_t ns) { return Deadline(MonotonicNs() + ns); }
+  static Deadline AfterSeconds(double seconds) {
+    return AfterNs(static_cast<std::int64_t>(seconds * 1e9));
+  }
+  bool Passed() const { return RemainingNs() <= 0; }
+  std::int64_t RemainingNs() const { return at_ns_ - MonotonicNs(); }
+  // For poll(2): rounded up so that a wait never ends early; 0 when passed.
+  int RemainingMs() const {
+    const std::int64_t ms = (RemainingNs() + 999'999) / 1'000'000;
+    return static_cast<int>(std::clamp<std::int64_t>(ms, 0, std::numeric_limits<int>::max()));
+  }
+  Deadline Earlier(Deadline other) const { return Deadline(std::min(at_ns_, other.at_ns_)); }
+
+ private:
+  explicit Deadline(std::int64_t at_ns) : at_ns_(at_ns) {}
+  std::int64_t at_ns_;  // CLOCK_MONOTONIC
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_BASE_DEADLINE_H_

@@ -1,0 +1,121 @@
+#include "core/collective/collective.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/check.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::array<CollectiveInfo, 8> kRows = {{
+    {.collective = Collective::kAllReduce, .name = "all_reduce", .reduces = true, .rooted = false},
+    {.collective = Collective::kBroadcast, .name = "broadcast", .reduces = false, .rooted = true},
+    {.collective = Collective::kBarrier, .name = "barrier", .reduces = false, .rooted = false},
+    {.collective = Collective::kAllGather, .name = "all_gather", .reduces = false, .rooted = false},
+    {.collective = Collective::kReduceScatter,
+     .name = "reduce_scatter",
+     .reduces = true,
+     .rooted = false},
+    {.collective = Collective::kReduce, .name = "reduce", .reduces = true, .rooted = true},
+    {.collective = Collective::kSend, .name = "send", .reduces = false, .rooted = true},
+    {.collective = Collective::kRecv, .name = "recv", .reduces = false, .rooted = true},
+}};
+
+constexpr std::array<std::string_view, 4> kReductionNames = {"sum", "prod", "min", "max"};
+
+std::int64_t BlockBytes(const Operation& operation) {
+  return operation.count * SizeOf(operation.type);
+}
+
+}  // namespace
+
+const CollectiveInfo& InfoOf(Collective collective) {
+  const auto index = static_cast<std::size_t>(collective);
+  LOCKSTEP_CHECK(index < kRows.size(), "a Collective that is not in the table");
+  return kRows[index];
+}
+
+std::string_view NameOf(Collective collective) { return InfoOf(collective).name; }
+
+std::string_view NameOf(Reduction reduction) {
+  const auto index = static_cast<std::size_t>(reduction);
+  LOCKSTEP_CHECK(index < kReductionNames.size(), "a Reduction that is not in the table");
+  return kReductionNames[index];
+}
+
+Result<Collective> ParseCollective(std::string_view option, std::string_view text) {
+  std::string names;
+  for (const CollectiveInfo& row : kRows) {
+    if (text == row.name) return row.collective;
+    names += fmt::format(" {}", row.name);
+  }
+  return InvalidInput(
+      fmt::format("{}: '{}' is not a collective; choose one of:{}", option, text, names));
+}
+
+Result<Reduction> ParseReduction(std::string_view option, std::string_view text) {
+  const auto found = std::find(kReductionNames.begin(), kReductionNames.end(), text);
+  if (found != kReductionNames.end()) {
+    return static_cast<Reduction>(found - kReductionNames.begin());
+  }
+  return InvalidInput(fmt::format("{}: '{}' is not a reduction; choose one of: {}", option, text,
+                                  fmt::join(kReductionNames, " ")));
+}
+
+std::int64_t SendBytes(const Operation& operation, int world_size) {
+  switch (operation.collective) {
+    case Collective::kBarrier:
+    case Collective::kRecv:
+      return 0;
+    case Collective::kReduceScatter:
+      return BlockBytes(operation) * world_size;
+    default:
+      return BlockBytes(operation);
+  }
+}
+
+std::int64_t RecvBytes(const Operation& operation, int world_size) {
+  switch (operation.collective) {
+    case Collective::kBarrier:
+    case Collective::kSend:
+      return 0;
+    case Collective::kAllGather:
+      return BlockBytes(operation) * world_size;
+    default:
+      return BlockBytes(operation);
+  }
+}
+
+std::int64_t MessageBytes(const Operation& operation, int world_size) {
+  return std::max(SendBytes(operation, world_size), RecvBytes(operation, world_size));
+}
+
+double BusBandwidthFactor(Collective collective, int world_size) {
+  LOCKSTEP_CHECK(world_size > 0, "a communicator has at least one rank");
+  const double others = static_cast<double>(world_size - 1) / world_size;
+  switch (collective) {
+    case Collective::kAllReduce:
+      return 2 * others;
+    case Collective::kAllGather:
+    case Collective::kReduceScatter:
+      return others;
+    default:
+      return 1;
+  }
+}
+
+std::string Describe(const Operation& operation) {
+  const CollectiveInfo& info = InfoOf(operation.collective);
+  if (operation.collective == Collective::kBarrier) return std::string(info.name);
+  std::string text = fmt::format("{} {} x {}", info.name, NameOf(operation.type), operation.count);
+  if (info.reduces) text += fmt::format(" {}", NameOf(operation.reduction));
+  const bool point_to_point =
+      operation.collective == Collective::kSend || operation.collective == Collective::kRecv;
+  if (info.rooted) text += fmt::format(" {} {}", point_to_point ? "peer" : "root", operation.root);
+  return text;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,326 @@
+#include "core/collective/pattern.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <type_traits>
+
+#include "core/base/check.h"
+#include "core/base/random.h"
+#include "core/collective/half.h"
+#include "core/collective/pattern_values.h"
+
+namespace lockstep {
+namespace {
+
+// Elements are generated in aligned blocks of this many, each with a key of its own: the expected
+// values of a block stay in the first-level cache while they are compared.
+constexpr std::int64_t kBlock = 1024;
+
+// Writes elements [first, first + count) of the block with this key to `out`: what `rank`
+// contributes, or (kResult) what all contributions give.
+using Generator = void (*)(const PatternTerms& terms, std::uint32_t rank, std::uint64_t key,
+                           std::uint32_t first, std::uint32_t count, void* out);
+
+template <class Encoding, class Rule, bool kResult>
+LOCKSTEP_INLINE void GenerateLoop(const PatternTerms& shared_terms, std::uint32_t rank,
+                                  std::uint64_t key, std::uint32_t first, std::uint32_t count,
+                                  void* out) {
+  const PatternTerms terms = shared_terms;  // a copy that `out` cannot alias
+  auto* const words = static_cast<typename Encoding::Word*>(out);
+  const auto upper_key = static_cast<std::uint32_t>(key >> 32);
+  std::uint32_t weyl = static_cast<std::uint32_t>(key) + first * kWeylStep;
+  for (std::uint32_t i = 0; i < count; ++i, weyl += kWeylStep) {
+    const PatternBits bits = DrawBits(weyl, upper_key);
+    if constexpr (std::is_same_v<Rule, CopyRule>) {
+      words[i] = Encoding::FromBits(bits);
+    } else if constexpr (kResult) {
+      words[i] = Encoding::FromValue(Rule::Result(terms, bits));
+    } else {
+      words[i] =
+          Encoding::FromValue(Rule::Contribution(terms, SlotOf(rank, terms.world, bits), bits));
+    }
+  }
+}
+
+// The same loop, built for the vectors that every x86-64 has and for AVX2. Wider vectors gain
+// little against memory and lower the clock of some processors for a while: not worth it here.
+#if defined(__x86_64__)
+template <class Encoding, class Rule, bool kResult>
+[[gnu::target("avx2")]] void GenerateAvx2(const PatternTerms& terms, std::uint32_t rank,
+                                          std::uint64_t key, std::uint32_t first,
+                                          std::uint32_t count, void* out) {
+  GenerateLoop<Encoding, Rule, kResult>(terms, rank, key, first, count, out);
+}
+#endif
+
+template <class Encoding, class Rule, bool kResult>
+void Generate(const PatternTerms& terms, std::uint32_t rank, std::uint64_t key, std::uint32_t first,
+              std::uint32_t count, void* out) {
+#if defined(__x86_64__)
+  static const bool has_avx2 = __builtin_cpu_supports("avx2");
+  if (has_avx2) return GenerateAvx2<Encoding, Rule, kResult>(terms, rank, key, first, count, out);
+#endif
+  GenerateLoop<Encoding, Rule, kResult>(terms, rank, key, first, count, out);
+}
+
+template <class Rule, bool kResult>
+Generator GeneratorOf(DataType type) {
+  switch (type) {
+    case DataType::kF16:
+      return &Generate<PatternEncoding<DataType::kF16>, Rule, kResult>;
+    case DataType::kBf16:
+      return &Generate<PatternEncoding<DataType::kBf16>, Rule, kResult>;
+    case DataType::kF32:
+      return &Generate<PatternEncoding<DataType::kF32>, Rule, kResult>;
+    case DataType::kF64:
+      return &Generate<PatternEncoding<DataType::kF64>, Rule, kResult>;
+    case DataType::kI8:
+      return &Generate<PatternEncoding<DataType::kI8>, Rule, kResult>;
+    case DataType::kI32:
+      return &Generate<PatternEncoding<DataType::kI32>, Rule, kResult>;
+    case DataType::kI64:
+      return &Generate<PatternEncoding<DataType::kI64>, Rule, kResult>;
+    case DataType::kU8:
+      return &Generate<PatternEncoding<DataType::kU8>, Rule, kResult>;
+  }
+  LOCKSTEP_CHECK(false, "a DataType that is not in the table");
+  return nullptr;
+}
+
+template <bool kResult>
+Generator GeneratorOf(const Operation& operation) {
+  if (!InfoOf(operation.collective).reduces) return GeneratorOf<CopyRule, true>(operation.type);
+  switch (operation.reduction) {
+    case Reduction::kSum:
+      return GeneratorOf<SumRule, kResult>(operation.type);
+    case Reduction::kProd:
+      return GeneratorOf<ProdRule, kResult>(operation.type);
+    case Reduction::kMin:
+    case Reduction::kMax:
+      return GeneratorOf<OrderRule, kResult>(operation.type);
+  }
+  LOCKSTEP_CHECK(false, "a Reduction that is not in the table");
+  return nullptr;
+}
+
+// All but the total of the weights, which needs a loop over the slots.
+PatternTerms TermsOf(const Operation& operation, int world_size) {
+  const PatternRange range = RangeOf(operation.type);
+  const std::uint32_t room = (1u << range.sum_bits) - 1;
+  PatternTerms terms;
+  terms.world = static_cast<std::uint32_t>(world_size);
+  terms.contributors = std::min(terms.world, room);
+  terms.weight_mask = std::bit_floor(room / terms.contributors) - 1;
+  terms.extra_mask = room;
+  terms.wide_mask = static_cast<std::uint32_t>((std::uint64_t{1} << range.wide_bits) - 1);
+  terms.order_mask = (1u << range.order_bits) - 1;
+  terms.order_offset = range.order_offset;
+  terms.order_flip = operation.reduction == Reduction::kMax ? -1 : 0;
+  terms.exponent_mask = range.exponent_max < 8 ? 3 : 7;
+  terms.twos =
+      std::min(terms.world, static_cast<std::uint32_t>(range.exponent_max) - terms.exponent_mask);
+  terms.sign_mask = range.is_signed ? 1 : 0;
+  return terms;
+}
+
+PatternTerms TermsOf(const Operation& operation, int world_size, std::int32_t weight_total) {
+  PatternTerms terms = TermsOf(operation, world_size);
+  terms.weight_total = weight_total;
+  return terms;
+}
+
+// Calls generate(key, first, count, done) for each block that [begin, begin + count) touches.
+template <class Callback>
+void ForEachBlock(std::uint64_t stream, std::int64_t begin, std::int64_t count,
+                  const Callback& callback) {
+  for (std::int64_t done = 0; done < count;) {
+    const std::int64_t element = begin + done;
+    const std::int64_t first = element % kBlock;
+    const std::int64_t n = std::min(kBlock - first, count - done);
+    const std::uint64_t key = Mix64(stream + static_cast<std::uint64_t>(element / kBlock));
+    callback(key, static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(n), done);
+    done += n;
+  }
+}
+
+// The random stream of one iteration. Reductions share one among all ranks (sender 0); what is only
+// copied has one for each sender.
+std::uint64_t StreamOf(std::uint64_t seed, std::uint64_t stamp, const Operation& operation,
+                       int rank) {
+  const bool shared = InfoOf(operation.collective).reduces;
+  const std::uint64_t sender = shared ? 0 : static_cast<std::uint64_t>(rank) + 1;
+  return Mix64(Mix64(Mix64(seed) ^ stamp) ^ sender);
+}
+
+template <class Word>
+Word Load(const unsigned char* bytes) {
+  Word word;
+  std::memcpy(&word, bytes, sizeof(word));
+  return word;
+}
+
+std::string FormatElement(DataType type, const unsigned char* bytes) {
+  switch (type) {
+    case DataType::kF16: {
+      const auto bits = Load<std::uint16_t>(bytes);
+      return fmt::format("{} (0x{:04x})", FloatFromF16(bits), bits);
+    }
+    case DataType::kBf16: {
+      const auto bits = Load<std::uint16_t>(bytes);
+      return fmt::format("{} (0x{:04x})", FloatFromBf16(bits), bits);
+    }
+    case DataType::kF32:
+      return fmt::format("{} (0x{:08x})", Load<float>(bytes), Load<std::uint32_t>(bytes));
+    case DataType::kF64:
+      return fmt::format("{} (0x{:016x})", Load<double>(bytes), Load<std::uint64_t>(bytes));
+    case DataType::kI8:
+      return fmt::format("{} (0x{:02x})", Load<std::int8_t>(bytes), bytes[0]);
+    case DataType::kU8:
+      return fmt::format("{} (0x{:02x})", bytes[0], bytes[0]);
+    case DataType::kI32:
+      return fmt::format("{} (0x{:08x})", Load<std::int32_t>(bytes), Load<std::uint32_t>(bytes));
+    case DataType::kI64:
+      return fmt::format("{} (0x{:016x})", Load<std::int64_t>(bytes), Load<std::uint64_t>(bytes));
+  }
+  LOCKSTEP_CHECK(false, "a DataType that is not in the table");
+  return "";
+}
+
+// Counts and names the elements of a block that differ; its first is element `begin` of the buffer.
+void Locate(DataType type, const unsigned char* expected, const unsigned char* got,
+            std::int64_t begin, std::int64_t count, CheckReport& report) {
+  const auto size = static_cast<std::size_t>(SizeOf(type));
+  for (std::int64_t i = 0; i < count; ++i, expected += size, got += size) {
+    if (std::memcmp(expected, got, size) == 0) continue;
+    ++report.wrong;
+    if (report.first.size() >= CheckReport::kReported) continue;
+    report.first.push_back({.element = begin + i,
+                            .expected = FormatElement(type, expected),
+                            .got = FormatElement(type, got)});
+  }
+}
+
+// A quiet NaN with a payload, or the smallest (u8: largest) integer, repeated.
+std::uint64_t PoisonOf(DataType type) {
+  switch (type) {
+    case DataType::kF16:
+      return 0x7ead;
+    case DataType::kBf16:
+      return 0x7fed;
+    case DataType::kF32:
+      return 0x7fdeadbf;
+    case DataType::kF64:
+      return 0x7ffdeadbeefdeadb;
+    case DataType::kI8:
+      return 0x80;
+    case DataType::kU8:
+      return 0xff;
+    case DataType::kI32:
+      return 0x80000000;
+    case DataType::kI64:
+      return 0x8000000000000000;
+  }
+  LOCKSTEP_CHECK(false, "a DataType that is not in the table");
+  return 0;
+}
+
+}  // namespace
+
+Pattern::Pattern(std::uint64_t seed, const Operation& operation, int world_size)
+    : seed_(seed), operation_(operation), world_size_(world_size) {
+  LOCKSTEP_CHECK(world_size >= 1 && world_size <= kMaxWorldSize, "world size out of range");
+  LOCKSTEP_CHECK(operation.count >= 0, "a negative count");
+  const PatternTerms terms = TermsOf(operation, world_size);
+  for (std::uint32_t slot = 0; slot < terms.contributors; ++slot) {
+    weight_total_ += WeightOf(terms, slot);
+  }
+}
+
+void Pattern::FillSend(void* data, std::int64_t begin, std::int64_t count, int rank,
+                       std::uint64_t stamp) const {
+  LOCKSTEP_CHECK(begin >= 0 && count >= 0, "a range of elements");
+  const PatternTerms terms = TermsOf(operation_, world_size_, weight_total_);
+  const Generator generate = GeneratorOf<false>(operation_);
+  auto* const bytes = static_cast<unsigned char*>(data);
+  const std::int64_t size = SizeOf(operation_.type);
+  ForEachBlock(StreamOf(seed_, stamp, operation_, rank), begin, count,
+               [&](std::uint64_t key, std::uint32_t first, std::uint32_t n, std::int64_t done) {
+                 generate(terms, static_cast<std::uint32_t>(rank), key, first, n,
+                          bytes + done * size);
+               });
+}
+
+void Pattern::Poison(void* data, std::int64_t begin, std::int64_t count) const {
+  LOCKSTEP_CHECK(begin >= 0 && count >= 0, "a range of elements");
+  const auto size = static_cast<std::size_t>(SizeOf(operation_.type));
+  const std::uint64_t poison = PoisonOf(operation_.type);
+  std::array<unsigned char, 64 * 8> line;
+  for (std::size_t i = 0; i < 64; ++i) std::memcpy(line.data() + i * size, &poison, size);
+  auto* bytes = static_cast<unsigned char*>(data);
+  for (std::int64_t left = count; left > 0; left -= 64) {
+    const std::size_t n = static_cast<std::size_t>(std::min<std::int64_t>(left, 64)) * size;
+    std::memcpy(bytes, line.data(), n);
+    bytes += n;
+  }
+}
+
+void Pattern::CheckRecv(const void* data, std::int64_t begin, std::int64_t count, int rank,
+                        std::uint64_t stamp, CheckReport& report) const {
+  LOCKSTEP_CHECK(begin >= 0 && count >= 0, "a range of elements");
+  switch (operation_.collective) {
+    case Collective::kBarrier:
+    case Collective::kSend:
+      return;
+    case Collective::kAllReduce:
+      return CheckFrom({.sender = rank}, data, begin, count, stamp, report);
+    case Collective::kReduce:
+      if (rank != operation_.root) return;
+      return CheckFrom({.sender = rank}, data, begin, count, stamp, report);
+    case Collective::kBroadcast:
+    case Collective::kRecv:
+      return CheckFrom({.sender = operation_.root}, data, begin, count, stamp, report);
+    case Collective::kReduceScatter:
+      return CheckFrom({.sender = rank, .shift = rank * operation_.count}, data, begin, count,
+                       stamp, report);
+    case Collective::kAllGather:
+      return CheckGathered(data, begin, count, stamp, report);
+  }
+}
+
+void Pattern::CheckGathered(const void* data, std::int64_t begin, std::int64_t count,
+                            std::uint64_t stamp, CheckReport& report) const {
+  const auto* bytes = static_cast<const unsigned char*>(data);
+  const std::int64_t end = begin + count;
+  for (std::int64_t at = begin; at < end;) {
+    const std::int64_t sender = at / operation_.count;
+    const std::int64_t n = std::min(end, (sender + 1) * operation_.count) - at;
+    CheckFrom({.sender = static_cast<int>(sender), .shift = -sender * operation_.count}, bytes, at,
+              n, stamp, report);
+    bytes += n * SizeOf(operation_.type);
+    at += n;
+  }
+}
+
+void Pattern::CheckFrom(Source source, const void* data, std::int64_t begin, std::int64_t count,
+                        std::uint64_t stamp, CheckReport& report) const {
+  const PatternTerms terms = TermsOf(operation_, world_size_, weight_total_);
+  const Generator generate = GeneratorOf<true>(operation_);
+  const auto* const bytes = static_cast<const unsigned char*>(data);
+  const std::int64_t size = SizeOf(operation_.type);
+  alignas(64) std::array<unsigned char, kBlock * 8> expected;
+  report.checked += count;
+  ForEachBlock(StreamOf(seed_, stamp, operation_, source.sender), begin + source.shift, count,
+               [&](std::uint64_t key, std::uint32_t first, std::uint32_t n, std::int64_t done) {
+                 generate(terms, 0, key, first, n, expected.data());
+                 const unsigned char* got = bytes + done * size;
+                 const std::size_t length = n * static_cast<std::size_t>(size);
+                 if (std::memcmp(expected.data(), got, length) == 0) return;
+                 Locate(operation_.type, expected.data(), got, begin + done, n, report);
+               });
+}
+
+}  // namespace lockstep

@@ -1,0 +1,101 @@
+#include "core/comm/backends.h"
+
+#include <utility>
+
+#include "core/comm/null/null_communicator.h"
+#include "fmt/format.h"
+#ifdef LOCKSTEP_HAS_GLOO
+#include "core/comm/gloo/gloo_communicator.h"
+#endif
+#ifdef LOCKSTEP_HAS_MPI
+#include "core/comm/mpi/mpi_communicator.h"
+#endif
+
+namespace lockstep {
+namespace {
+
+#ifdef LOCKSTEP_HAS_MPI
+Result<std::unique_ptr<Communicator>> ConnectWithMpi(const ConnectRequest& request, Deadline) {
+  MpiOptions options;
+  options.threads = request.threaded_streams ? MpiThreads::kOneAtATime : MpiThreads::kCaller;
+  LOCKSTEP_ASSIGN_OR_RETURN(auto communicator, ConnectMpi(options));
+  if (communicator->rank() != request.rank || communicator->size() != request.size) {
+    return EnvironmentError(fmt::format(
+        "mpi: the launcher started rank {} of {}, but MPI says rank {} of {}; launch "
+        "with the mpirun of the MPI that this program is linked with ({})",
+        request.rank, request.size, communicator->rank(), communicator->size(), MpiVersion()));
+  }
+  return communicator;
+}
+#endif
+
+#ifdef LOCKSTEP_HAS_GLOO
+Result<std::unique_ptr<Communicator>> ConnectWithGloo(const ConnectRequest& request,
+                                                      Deadline deadline) {
+  if (request.meeting == nullptr) return InvalidInput("gloo: ranks connect through a meeting");
+  GlooOptions options;
+  options.host = request.host;
+  options.timeout_seconds = request.timeout_seconds;
+  return ConnectGloo(request.rank, request.size, *request.meeting, request.prefix, options,
+                     deadline);
+}
+#endif
+
+Result<std::unique_ptr<Communicator>> ConnectWithNull(const ConnectRequest& request, Deadline) {
+  return ConnectNull(request.rank, request.size, request.meeting);
+}
+
+std::string Choices() {
+  std::string names;
+  for (const Backend& backend : Backends()) names += fmt::format(" {}", backend.name);
+  return names;
+}
+
+// Libraries that a build can lack, and the Debian packages that bring them.
+constexpr std::pair<std::string_view, std::string_view> kOptional[] = {{"mpi", "libopenmpi-dev"},
+                                                                       {"gloo", "libgloo-dev"}};
+constexpr std::string_view kKnownElsewhere[] = {"nccl", "sim"};
+
+}  // namespace
+
+const std::vector<Backend>& Backends() {
+  static const std::vector<Backend> backends = {
+#ifdef LOCKSTEP_HAS_MPI
+      {"mpi", true, &MpiCapabilities, &MpiVersion, &ConnectWithMpi},
+#endif
+#ifdef LOCKSTEP_HAS_GLOO
+      {"gloo", false, &GlooCapabilities, &GlooVersion, &ConnectWithGloo},
+#endif
+      {"null", false, &NullCapabilities, [] { return std::string("built in"); }, &ConnectWithNull},
+  };
+  return backends;
+}
+
+Result<const Backend*> FindBackend(std::string_view option, std::string_view name) {
+  for (const Backend& backend : Backends()) {
+    if (backend.name == name) return &backend;
+  }
+  for (const auto& [optional, package] : kOptional) {
+    if (optional != name) continue;
+    return EnvironmentError(
+        fmt::format("{}: this program was built without {}; install {} and build again, or choose "
+                    "one of:{}",
+                    option, name, package, Choices()));
+  }
+  for (const std::string_view known : kKnownElsewhere) {
+    if (known != name) continue;
+    return Unsupported(fmt::format("{}: this version has no backend {}; choose one of:{}", option,
+                                   name, Choices()));
+  }
+  return InvalidInput(
+      fmt::format("{}: '{}' is not a backend; choose one of:{}", option, name, Choices()));
+}
+
+Operation AsSupported(const Backend& backend, const Operation& operation) {
+  if (backend.capabilities().supports(operation).ok()) return operation;
+  Operation blocking = operation;
+  blocking.blocking = Blocking::kBlocking;
+  return blocking;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,51 @@
+// The backends of this build, by name.
+#ifndef LOCKSTEP_CORE_COMM_BACKENDS_H_
+#define LOCKSTEP_CORE_COMM_BACKENDS_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/deadline.h"
+#include "core/base/status.h"
+#include "core/comm/communicator.h"
+
+namespace lockstep {
+
+// What any backend may need to connect a rank; each takes what it uses.
+struct ConnectRequest {
+  int rank = 0;
+  int size = 1;
+  Meeting* meeting = nullptr;     // not owned; outlives the communicator and its children
+  std::string prefix = "world";   // of the meeting's keys; the same on all ranks, used once
+  bool threaded_streams = false;  // streams beside the caller will be used (on inline ones: false)
+  std::string host;               // gloo: the name or address to listen on; empty: loopback
+  double timeout_seconds = 1800;  // gloo: the library's own time limit of an operation
+};
+
+struct Backend {
+  std::string_view name;
+  bool uses_launcher_mpi;  // needs the MPI identity that the launcher gave: one lifetime a launch
+  // Both need no connection, so that a plan can be validated by a process that never makes one.
+  const Capabilities& (*capabilities)();
+  std::string (*version)();  // of the library, for the record; "unknown" where it does not tell
+  Result<std::unique_ptr<Communicator>> (*connect)(const ConnectRequest& request,
+                                                   Deadline deadline);
+};
+
+// Those built in.
+const std::vector<Backend>& Backends();
+
+// The operation as the backend takes it: where the library has no non-blocking call, the blocking
+// one, which then belongs on a stream beside the caller (as PyTorch runs gloo on threads).
+Operation AsSupported(const Backend& backend, const Operation& operation);
+
+// kInvalidInput for a name nobody knows, kUnsupported for a known one that this version does not
+// have, kEnvironment for one whose library was absent at build time; each names `option` and the
+// backends that can be chosen. The pointer stays valid.
+Result<const Backend*> FindBackend(std::string_view option, std::string_view name);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_COMM_BACKENDS_H_

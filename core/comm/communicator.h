@@ -1,0 +1,75 @@
+// The communicator port: collectives among ranks, stream-ordered and asynchronous like NCCL on
+// every backend.
+#ifndef LOCKSTEP_CORE_COMM_COMMUNICATOR_H_
+#define LOCKSTEP_CORE_COMM_COMMUNICATOR_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/base/deadline.h"
+#include "core/base/status.h"
+#include "core/collective/collective.h"
+#include "core/device/device.h"
+
+namespace lockstep {
+
+// What a backend can do by its nature. Asked before a plan is made, so that a user learns of it in
+// one line instead of in the middle of a run.
+struct Capabilities {
+  std::string_view backend;  // "mpi", "gloo", "null"
+  bool moves_data = true;    // false: results are not computed, so nothing can be checked
+  bool can_abort = false;    // Abort() frees the ranks that wait for this one
+  // kUnsupported with a one-line reason, or ok.
+  Status (*supports)(const Operation& operation) = nullptr;
+};
+
+// Ranks 0..size-1 that call the same collectives in the same order. Not thread-safe: one thread
+// enqueues. Errors of the library are kSystemFailed with its own text.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  virtual const Capabilities& capabilities() const = 0;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+
+  // Puts the operation on the stream. On an inline stream a blocking operation is complete on
+  // return, and its error is returned (and makes the stream sick). Buffers must live until the
+  // stream got past it; those of non-blocking operations between two Awaits must not overlap.
+  // The stream is not kept beyond the call.
+  virtual Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) = 0;
+  // Waits until all operations enqueued on this stream are complete (posts and progresses
+  // non-blocking ones). kDeadlineExceeded leaves the communicator unusable but for Abort.
+  virtual Status Await(Stream& stream, Deadline deadline) = 0;
+  // Frees ranks that wait, as far as the backend can (capabilities().can_abort).
+  virtual void Abort() = 0;
+  // A communicator of the ranks with the same color, ordered by key, then rank. Collective over
+  // all ranks. A negative color: this rank is in none, and the result holds nullptr.
+  virtual Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) = 0;
+};
+
+// Why a call is wrong, if it is: see ValidateCall.
+Status ExamineCall(const Operation& operation, const Buffers& buffers, int rank, int size);
+
+// What every backend asks before it acts: kInvalidInput for a negative count, a root that is no
+// rank and a missing buffer. Inline, because it lies inside measured intervals.
+inline Status ValidateCall(const Operation& operation, const Buffers& buffers, int rank,
+                           int size) {
+  const bool surely_right = operation.count >= 0 && operation.root >= 0 && operation.root < size &&
+                            buffers.send != nullptr && buffers.recv != nullptr;
+  if (surely_right) [[likely]] return OkStatus();
+  return ExamineCall(operation, buffers, rank, size);
+}
+
+// Where the ranks of a new communicator exchange addresses: a key-value store that all of them
+// reach and that does not depend on the health of the system under test.
+class Meeting {
+ public:
+  virtual ~Meeting() = default;
+  virtual Status Put(const std::string& key, const std::string& value) = 0;
+  virtual Result<std::string> Get(const std::string& key, Deadline deadline) = 0;  // waits for it
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_COMM_COMMUNICATOR_H_

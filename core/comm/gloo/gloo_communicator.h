@@ -1,0 +1,37 @@
+// gloo, the library behind PyTorch's DistributedDataParallel on CPUs, as a communicator.
+#ifndef LOCKSTEP_CORE_COMM_GLOO_GLOO_COMMUNICATOR_H_
+#define LOCKSTEP_CORE_COMM_GLOO_GLOO_COMMUNICATOR_H_
+
+#include <memory>
+#include <string>
+
+#include "core/comm/communicator.h"
+
+namespace lockstep {
+
+struct GlooOptions {
+  std::string host;  // the name or address this rank listens on; empty: 127.0.0.1 (one host)
+  // gloo's own limit of an operation (PyTorch's default); past it the operation is kSystemFailed.
+  double timeout_seconds = 1800;
+};
+
+// Blocking operations only: gloo has no non-blocking calls (PyTorch runs it on a thread, as a FIFO
+// stream does). No reduce_scatter: gloo's is an old interface that copies through buffers of its
+// own, and PyTorch does not offer it either. all_reduce is gloo's default, the ring. An operation
+// of 0 elements returns at once. Abort closes this rank's connections, which fails what its peers
+// wait for from it; a call in which this rank itself waits ends when a peer aborts, or at gloo's
+// time limit.
+const Capabilities& GlooCapabilities();
+
+// The version in gloo's headers, and that of the installed Debian package where there is one.
+std::string GlooVersion();
+
+// Collective over `size` ranks. `prefix` is of the meeting's keys: the same on all ranks, and new
+// for every connection. The meeting outlives the communicator and its children.
+Result<std::unique_ptr<Communicator>> ConnectGloo(int rank, int size, Meeting& meeting,
+                                                  const std::string& prefix,
+                                                  const GlooOptions& options, Deadline deadline);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_COMM_GLOO_GLOO_COMMUNICATOR_H_

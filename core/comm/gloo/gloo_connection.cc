@@ -1,0 +1,98 @@
+#include "core/comm/gloo/gloo_connection.h"
+
+#include <gloo/barrier.h>
+#include <gloo/rendezvous/context.h>
+#include <gloo/rendezvous/store.h>
+#include <gloo/transport/tcp/device.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <utility>
+#include <vector>
+
+#include "fmt/format.h"
+
+namespace lockstep {
+namespace {
+
+// Carries our Status through gloo, which reports by exceptions.
+class MeetingFailed : public std::exception {
+ public:
+  explicit MeetingFailed(Status status) : status_(std::move(status)) {}
+  const char* what() const noexcept override { return status_.message().c_str(); }
+  const Status& status() const { return status_; }
+
+ private:
+  Status status_;
+};
+
+class MeetingStore final : public gloo::rendezvous::Store {
+ public:
+  MeetingStore(Meeting& meeting, std::string prefix, Deadline deadline)
+      : meeting_(meeting), prefix_(std::move(prefix)), deadline_(deadline) {}
+
+  void set(const std::string& key, const std::vector<char>& data) override {
+    const Status status = meeting_.Put(Key(key), std::string(data.begin(), data.end()));
+    if (!status.ok()) throw MeetingFailed(status);
+  }
+
+  std::vector<char> get(const std::string& key) override {
+    const auto value = meeting_.Get(Key(key), deadline_);
+    if (!value.ok()) throw MeetingFailed(value.status());
+    return {value->begin(), value->end()};
+  }
+
+  void wait(const std::vector<std::string>& keys) override {
+    for (const std::string& key : keys) get(key);
+  }
+  void wait(const std::vector<std::string>& keys, const std::chrono::milliseconds&) override {
+    wait(keys);  // the connection's deadline is the time limit
+  }
+
+ private:
+  std::string Key(const std::string& key) const { return prefix_ + "/gloo/" + key; }
+
+  Meeting& meeting_;
+  std::string prefix_;
+  Deadline deadline_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<gloo::transport::Device>> OpenGlooDevice(const GlooOptions& options) {
+  gloo::transport::tcp::attr attributes;
+  attributes.hostname = options.host.empty() ? "127.0.0.1" : options.host;
+  try {
+    return gloo::transport::tcp::CreateDevice(attributes);
+  } catch (const std::exception& error) {
+    return EnvironmentError(
+        fmt::format("gloo: can't listen on {}: {}; name an address of this host",
+                    attributes.hostname, error.what()));
+  }
+}
+
+Result<std::shared_ptr<gloo::Context>> ConnectMesh(int rank, int size, Meeting& meeting,
+                                                   const std::string& prefix,
+                                                   std::shared_ptr<gloo::transport::Device> device,
+                                                   const GlooOptions& options, Deadline deadline) {
+  MeetingStore store(meeting, prefix, deadline);
+  try {
+    auto context = std::make_shared<gloo::rendezvous::Context>(rank, size);
+    context->setTimeout(std::chrono::milliseconds(std::max(1, deadline.RemainingMs())));
+    context->connectFullMesh(store, device);
+    // Nobody goes on, and perhaps leaves, while others still connect.
+    gloo::BarrierOptions barrier(context);
+    gloo::barrier(barrier);
+    context->setTimeout(
+        std::chrono::milliseconds(static_cast<std::int64_t>(options.timeout_seconds * 1e3)));
+    return std::shared_ptr<gloo::Context>(std::move(context));
+  } catch (const MeetingFailed& failed) {
+    return failed.status();
+  } catch (const std::exception& error) {
+    return SystemFailed(fmt::format("gloo: rank {} of {} can't connect: {}", rank, size,
+                                    error.what()));
+  }
+}
+
+}  // namespace lockstep

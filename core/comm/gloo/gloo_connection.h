@@ -1,0 +1,28 @@
+// A full mesh of TCP connections among ranks, made through a Meeting.
+#ifndef LOCKSTEP_CORE_COMM_GLOO_GLOO_CONNECTION_H_
+#define LOCKSTEP_CORE_COMM_GLOO_GLOO_CONNECTION_H_
+
+#include <gloo/context.h>
+#include <gloo/transport/device.h>
+
+#include <memory>
+#include <string>
+
+#include "core/base/deadline.h"
+#include "core/base/status.h"
+#include "core/comm/communicator.h"
+#include "core/comm/gloo/gloo_communicator.h"
+
+namespace lockstep {
+
+// The socket and its thread; communicators of one process share it.
+Result<std::shared_ptr<gloo::transport::Device>> OpenGlooDevice(const GlooOptions& options);
+
+Result<std::shared_ptr<gloo::Context>> ConnectMesh(int rank, int size, Meeting& meeting,
+                                                   const std::string& prefix,
+                                                   std::shared_ptr<gloo::transport::Device> device,
+                                                   const GlooOptions& options, Deadline deadline);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_COMM_GLOO_GLOO_CONNECTION_H_

@@ -1,0 +1,19 @@
+// The element-wise reductions that gloo's collectives are given.
+#ifndef LOCKSTEP_CORE_COMM_GLOO_REDUCE_FUNCTION_H_
+#define LOCKSTEP_CORE_COMM_GLOO_REDUCE_FUNCTION_H_
+
+#include <cstddef>
+
+#include "core/collective/collective.h"
+
+namespace lockstep {
+
+using ReduceFunction = void (*)(void* out, const void* a, const void* b, std::size_t count);
+
+// gloo's own functions, which are what PyTorch uses; ours for bf16, which gloo does not have, and
+// for f16, which it gets wrong.
+ReduceFunction ReduceFunctionFor(DataType type, Reduction reduction);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_COMM_GLOO_REDUCE_FUNCTION_H_

@@ -1,0 +1,138 @@
+// The communicator contract in every process of an MPI launch.
+//   mpi_contract_test [one|caller|divided|late]
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/comm/comm_contract.h"
+#include "core/comm/mpi/mpi_communicator.h"
+
+namespace lockstep {
+namespace {
+
+// MPI lives once in a process, so all tests share one communicator.
+std::unique_ptr<Communicator> world;
+
+INSTANTIATE_TEST_SUITE_P(Mpi, CommContract,
+                         testing::Values(WorldUnderTest{
+                             "mpi", [](const RankBody& body) { body(*world); },
+                             /*fifo_streams=*/true, /*may_break=*/false}));
+
+// Connected for the calling thread only.
+class CallerOnly : public CommContract {};
+INSTANTIATE_TEST_SUITE_P(Mpi, CallerOnly,
+                         testing::Values(WorldUnderTest{
+                             "mpi", [](const RankBody& body) { body(*world); },
+                             /*fifo_streams=*/false, /*may_break=*/false}));
+
+TEST_P(CallerOnly, RefusesStreamsBesideTheCaller) {
+  const auto stream = HostDevice().NewStream();
+  Operation operation;
+  operation.collective = Collective::kBarrier;
+  EXPECT_EQ(world->Enqueue(operation, {}, *stream).code(), StatusCode::kUnsupported);
+}
+
+TEST_P(CallerOnly, ResultsAreThoseOfTheReference) {
+  for (const Blocking blocking : {Blocking::kBlocking, Blocking::kNonblocking}) {
+    for (const auto& stream : Streams()) CheckAll(*world, *stream, 7, blocking);
+  }
+}
+
+TEST_P(CallerOnly, ABlockingOperationFollowsThePostedOnes) {
+  const auto stream = HostDevice().NewInlineStream();
+  std::int64_t value = world->rank() + 1;
+  Operation operation;
+  operation.type = DataType::kI64;
+  operation.count = 1;
+  operation.blocking = Blocking::kNonblocking;
+  ASSERT_TRUE(world->Enqueue(operation, {&value, &value}, *stream).ok());
+  operation.blocking = Blocking::kBlocking;
+  ASSERT_TRUE(world->Enqueue(operation, {&value, &value}, *stream).ok());
+  ASSERT_TRUE(world->Await(*stream, Soon()).ok());
+  const std::int64_t size = world->size();
+  EXPECT_EQ(value, size * size * (size + 1) / 2);
+}
+
+// Run alone: rank 0 comes too late, and the others may not finalize afterwards.
+class Late : public CommContract {};
+INSTANTIATE_TEST_SUITE_P(Mpi, Late,
+                         testing::Values(WorldUnderTest{
+                             "mpi", [](const RankBody& body) { body(*world); },
+                             /*fifo_streams=*/true, /*may_break=*/true}));
+
+TEST_P(Late, AwaitEndsAtItsDeadline) {
+  const auto stream = HostDevice().NewInlineStream();
+  Operation operation;
+  operation.collective = Collective::kBarrier;
+  operation.blocking = Blocking::kNonblocking;
+  if (world->rank() == 0) {
+    usleep(1'500'000);
+    ASSERT_TRUE(world->Enqueue(operation, {}, *stream).ok());
+    usleep(200'000);
+    return;
+  }
+  ASSERT_TRUE(world->Enqueue(operation, {}, *stream).ok());
+  const std::int64_t begin = MonotonicNs();
+  const Status status = world->Await(*stream, Deadline::AfterSeconds(0.2));
+  EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded) << status.message();
+  EXPECT_GE(MonotonicNs() - begin, 190'000'000);
+  EXPECT_LE(MonotonicNs() - begin, 1'200'000'000);
+  EXPECT_FALSE(stream->status().ok());
+}
+
+bool Connect(std::string_view mode) {
+  MpiOptions options;
+  options.threads = mode == "one" ? MpiThreads::kOneAtATime : MpiThreads::kCaller;
+  if (mode == "divided") options.most_elements_per_call = 3;  // every operation in several calls
+  auto connected = ConnectMpi(options);
+  if (!connected.ok()) {
+    std::fprintf(stderr, "%s\n", connected.status().message().c_str());
+    return false;
+  }
+  world = std::move(connected).value();
+  return true;
+}
+
+std::string FilterOf(std::string_view mode) {
+  if (mode == "one") return "*CommContract*";
+  return mode == "late" ? "*Late.AwaitEnds*" : "*CallerOnly.Re*:*CallerOnly.AB*";
+}
+
+// The marker is the result: mpirun calls leaving without MPI_Finalize a failure, and ends all ranks
+// when the first leaves, so they leave together.
+[[noreturn]] void LeaveWithoutFinalize(int failed) {
+  const char* folder = std::getenv("TEST_TMPDIR");
+  const auto marker = [&](int rank) {
+    return std::string(folder != nullptr ? folder : "/tmp") + "/late-" + std::to_string(rank);
+  };
+  if (std::FILE* file = std::fopen(marker(world->rank()).c_str(), "w")) {
+    std::fputs(failed == 0 ? "passed" : "failed", file);
+    std::fclose(file);
+  }
+  const Deadline limit = Deadline::AfterSeconds(10);
+  for (int rank = 0; rank < world->size(); ++rank) {
+    while (access(marker(rank).c_str(), F_OK) != 0 && !limit.Passed()) usleep(10'000);
+  }
+  _exit(failed);
+}
+
+}  // namespace
+}  // namespace lockstep
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  const std::string mode = argc > 1 ? argv[1] : "one";
+  testing::GTEST_FLAG(filter) = lockstep::FilterOf(mode);
+  if (!lockstep::Connect(mode)) return 4;
+  const int failed = RUN_ALL_TESTS();
+  if (testing::UnitTest::GetInstance()->test_to_run_count() == 0) return 5;
+  if (mode == "late") lockstep::LeaveWithoutFinalize(failed);
+  lockstep::world.reset();  // finalizes
+  // A second life is refused, not attempted.
+  if (lockstep::ConnectMpi().status().code() != lockstep::StatusCode::kUnsupported) return 6;
+  return failed;
+}

@@ -1,0 +1,148 @@
+#include "core/comm/mpi/mpi_session.h"
+
+#include <cstddef>
+#include <string>
+
+#include "core/comm/half_reduction.h"
+#include "fmt/format.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::array<DataType, 2> kHalves = {DataType::kF16, DataType::kBf16};
+constexpr std::array<Reduction, 4> kReductions = {Reduction::kSum, Reduction::kProd,
+                                                  Reduction::kMin, Reduction::kMax};
+
+// MPI's user functions have no argument for us, so there is one function for each operation.
+template <DataType kType, Reduction kReduction>
+void ReduceHalf(void* in, void* inout, int* count, MPI_Datatype*) {
+  static const HalfReduction reduce = HalfReductionFor(kType, kReduction);
+  reduce(inout, inout, in, static_cast<std::size_t>(*count));
+}
+
+template <DataType kType>
+MPI_User_function* UserFunction(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::kSum:
+      return &ReduceHalf<kType, Reduction::kSum>;
+    case Reduction::kProd:
+      return &ReduceHalf<kType, Reduction::kProd>;
+    case Reduction::kMin:
+      return &ReduceHalf<kType, Reduction::kMin>;
+    case Reduction::kMax:
+      return &ReduceHalf<kType, Reduction::kMax>;
+  }
+  return nullptr;
+}
+
+// MPI_FLOAT and its like need not be constants, so this is a function and not a table.
+std::array<MPI_Datatype, 8> Types() {
+  std::array<MPI_Datatype, 8> types{};
+  types[static_cast<std::size_t>(DataType::kF16)] = MPI_UINT16_T;
+  types[static_cast<std::size_t>(DataType::kBf16)] = MPI_UINT16_T;
+  types[static_cast<std::size_t>(DataType::kF32)] = MPI_FLOAT;
+  types[static_cast<std::size_t>(DataType::kF64)] = MPI_DOUBLE;
+  types[static_cast<std::size_t>(DataType::kI8)] = MPI_INT8_T;
+  types[static_cast<std::size_t>(DataType::kI32)] = MPI_INT32_T;
+  types[static_cast<std::size_t>(DataType::kI64)] = MPI_INT64_T;
+  types[static_cast<std::size_t>(DataType::kU8)] = MPI_UINT8_T;
+  return types;
+}
+
+int LevelOf(MpiThreads threads) {
+  switch (threads) {
+    case MpiThreads::kCaller:
+      return MPI_THREAD_SINGLE;
+    case MpiThreads::kOneAtATime:
+      return MPI_THREAD_SERIALIZED;
+    case MpiThreads::kMany:
+      return MPI_THREAD_MULTIPLE;
+  }
+  return MPI_THREAD_MULTIPLE;
+}
+
+Status Initialize(const MpiOptions& options) {
+  int finalized = 0;
+  LOCKSTEP_RETURN_IF_ERROR(FromMpi(MPI_Finalized(&finalized), "MPI_Finalized"));
+  if (finalized != 0) {
+    return Unsupported("mpi: MPI lives once in a process and was finalized; start a new process");
+  }
+  int initialized = 0;
+  LOCKSTEP_RETURN_IF_ERROR(FromMpi(MPI_Initialized(&initialized), "MPI_Initialized"));
+  const int wanted = LevelOf(options.threads);
+  int provided = MPI_THREAD_SINGLE;
+  LOCKSTEP_RETURN_IF_ERROR(
+      initialized != 0 ? FromMpi(MPI_Query_thread(&provided), "MPI_Query_thread")
+                       : FromMpi(MPI_Init_thread(nullptr, nullptr, wanted, &provided),
+                                 "MPI_Init_thread"));
+  if (provided < wanted) {
+    return EnvironmentError(
+        fmt::format("mpi: this MPI gives thread level {} where {} is needed; use blocking "
+                    "operations on inline streams, or an MPI built with threads",
+                    provided, wanted));
+  }
+  return FromMpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN),
+                 "MPI_Comm_set_errhandler");
+}
+
+}  // namespace
+
+Status MpiError(int code, std::string_view call) {
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  if (MPI_Error_string(code, text, &length) != MPI_SUCCESS) length = 0;
+  return SystemFailed(fmt::format("{}: {} (MPI error {})", call,
+                                  std::string_view(text, static_cast<std::size_t>(length)), code));
+}
+
+Result<std::shared_ptr<MpiSession>> MpiSession::Open(const MpiOptions& options) {
+  LOCKSTEP_RETURN_IF_ERROR(Initialize(options));
+  std::shared_ptr<MpiSession> session(new MpiSession(options));
+  session->types_ = Types();
+  LOCKSTEP_RETURN_IF_ERROR(session->CreateOps());
+  return session;
+}
+
+Status MpiSession::CreateOps() {
+  const std::array<MPI_Op, 4> own = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX};
+  ops_.fill(own);
+  for (const DataType type : kHalves) ops_[static_cast<std::size_t>(type)].fill(MPI_OP_NULL);
+  for (const DataType type : kHalves) {
+    for (const Reduction reduction : kReductions) {
+      MPI_User_function* function = type == DataType::kF16
+                                        ? UserFunction<DataType::kF16>(reduction)
+                                        : UserFunction<DataType::kBf16>(reduction);
+      MPI_Op& op = ops_[static_cast<std::size_t>(type)][static_cast<std::size_t>(reduction)];
+      LOCKSTEP_RETURN_IF_ERROR(FromMpi(MPI_Op_create(function, /*commute=*/1, &op),
+                                       "MPI_Op_create"));
+    }
+  }
+  return OkStatus();
+}
+
+MpiSession::~MpiSession() {
+  if (!healthy()) return;  // ranks that wait for each other would wait here as well
+  for (const DataType type : kHalves) {
+    for (MPI_Op& op : ops_[static_cast<std::size_t>(type)]) {
+      if (op != MPI_OP_NULL) MPI_Op_free(&op);
+    }
+  }
+  int finalized = 0;
+  if (MPI_Finalized(&finalized) == MPI_SUCCESS && finalized == 0) MPI_Finalize();
+}
+
+std::string MpiVersion() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  int major = 0;
+  int minor = 0;
+  if (MPI_Get_library_version(text, &length) != MPI_SUCCESS ||
+      MPI_Get_version(&major, &minor) != MPI_SUCCESS) {
+    return "unknown";
+  }
+  std::string line(text, static_cast<std::size_t>(length));
+  line = line.substr(0, line.find_first_of(std::string("\n\0", 2)));
+  return fmt::format("{} (MPI {}.{})", line, major, minor);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,20 @@
+// The backend that does nothing, at once: what remains of a measurement is our own overhead.
+#ifndef LOCKSTEP_CORE_COMM_NULL_NULL_COMMUNICATOR_H_
+#define LOCKSTEP_CORE_COMM_NULL_NULL_COMMUNICATOR_H_
+
+#include <memory>
+
+#include "core/comm/communicator.h"
+
+namespace lockstep {
+
+// Moves no data and waits for nobody: a barrier is none either.
+const Capabilities& NullCapabilities();
+
+// `meeting`, where there is one, is used by Split and outlives the communicator and its children;
+// without one Split is kUnsupported.
+Result<std::unique_ptr<Communicator>> ConnectNull(int rank, int size, Meeting* meeting = nullptr);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_COMM_NULL_NULL_COMMUNICATOR_H_

@@ -1,0 +1,23 @@
+#include <string>
+
+#include "core/comm/comm_contract.h"
+#include "core/comm/null/null_communicator.h"
+#include "core/comm/local_meeting.h"
+
+namespace lockstep {
+namespace {
+
+WorldUnderTest WorldOf(int size) {
+  return {"null" + std::to_string(size), [size](const RankBody& body) {
+            LocalMeeting meeting;
+            const auto connect = [&](int rank) { return ConnectNull(rank, size, &meeting); };
+            RunRanksAsThreads(size, connect, body);
+          }};
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Null, CommContract, testing::Values(WorldOf(2), WorldOf(3), WorldOf(4)),
+    [](const testing::TestParamInfo<WorldUnderTest>& world) { return world.param.name; });
+
+}  // namespace
+}  // namespace lockstep

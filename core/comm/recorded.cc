@@ -1,0 +1,219 @@
+#include "core/comm/recorded.h"
+
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "core/base/check.h"
+
+namespace lockstep {
+
+struct RecordedCommunicator::Family {
+  explicit Family(JournalWriter& writer, std::uint16_t first_free)
+      : journal(writer), next_id(first_free) {}
+
+  JournalWriter& journal;
+  std::uint16_t next_id;
+  // Set for good by the enqueuing thread before it first gives work to another thread.
+  bool threaded = false;
+  std::mutex mutex;  // of the journal and of every Pending, once threaded
+};
+
+struct RecordedCommunicator::Pending {
+  // Non-blocking operations that were posted, oldest first.
+  std::vector<JournalEvent> posted;
+  // Since the last Await, on streams that run beside the caller or by non-blocking operations.
+  Interval interval;
+  bool any = false;
+
+  void Begin(Ticks entry) {
+    if (!any) interval.entry = entry;
+    any = true;
+  }
+};
+
+namespace {
+
+constexpr std::size_t kMostPosted = 1 << 16;
+constexpr std::size_t kUsuallyPosted = 1 << 10;
+
+// A lock only where other threads may write.
+std::unique_lock<std::mutex> LockIf(bool threaded, std::mutex& mutex) {
+  return threaded ? std::unique_lock(mutex) : std::unique_lock<std::mutex>();
+}
+
+}  // namespace
+
+// The stream that the inner communicator sees when it enqueues on one that runs beside the caller:
+// what it enqueues is run between a kStart and a kEnd.
+class RecordedCommunicator::RecordingStream final : public Stream {
+ public:
+  RecordingStream(Stream& stream, std::shared_ptr<Family> family, std::shared_ptr<Pending> pending,
+                  const JournalEvent& event, Blocking blocking)
+      : stream_(stream),
+        family_(std::move(family)),
+        pending_(std::move(pending)),
+        event_(event),
+        blocking_(blocking) {}
+
+  bool inline_execution() const override { return false; }
+  void Enqueue(Work work) override {
+    LOCKSTEP_CHECK(!used_, "a backend enqueues one piece of work for an operation");
+    used_ = true;
+    stream_.Enqueue([family = family_, pending = pending_, event = event_, blocking = blocking_,
+                     work = std::move(work)]() mutable {
+      return Run(*family, *pending, event, blocking, work);
+    });
+  }
+  void Record(Event& event) override { stream_.Record(event); }
+  void WaitFor(Event& event) override { stream_.WaitFor(event); }
+  Status Synchronize(Deadline deadline) override { return stream_.Synchronize(deadline); }
+  Status status() const override { return stream_.status(); }
+
+ private:
+  static Status Run(Family& family, Pending& pending, JournalEvent& event, Blocking blocking,
+                    const Work& work) {
+    {
+      std::lock_guard lock(family.mutex);
+      event.kind = EventKind::kStart;
+      family.journal.Append(event);
+      pending.Begin(NowTicks());
+    }
+    Status status = work();
+    const Ticks exit = NowTicks();
+    std::lock_guard lock(family.mutex);
+    pending.interval.exit = exit;
+    if (blocking == Blocking::kNonblocking && status.ok()) {
+      pending.posted.push_back(event);
+      return status;
+    }
+    event.kind = status.ok() ? EventKind::kEnd : EventKind::kError;
+    event.ticks = exit;
+    family.journal.Append(event);
+    return status;
+  }
+
+  Stream& stream_;
+  std::shared_ptr<Family> family_;
+  std::shared_ptr<Pending> pending_;
+  JournalEvent event_;
+  Blocking blocking_;
+  bool used_ = false;
+};
+
+RecordedCommunicator::RecordedCommunicator(std::unique_ptr<Communicator> inner,
+                                           JournalWriter& journal, std::uint16_t communicator_id)
+    : RecordedCommunicator(
+          std::move(inner),
+          std::make_shared<Family>(journal, static_cast<std::uint16_t>(communicator_id + 1)),
+          communicator_id) {}
+
+RecordedCommunicator::RecordedCommunicator(std::unique_ptr<Communicator> inner,
+                                           std::shared_ptr<Family> family,
+                                           std::uint16_t communicator_id)
+    : inner_(std::move(inner)),
+      family_(std::move(family)),
+      pending_(std::make_shared<Pending>()),
+      communicator_id_(communicator_id) {
+  pending_->posted.reserve(kUsuallyPosted);
+}
+
+const Capabilities& RecordedCommunicator::capabilities() const { return inner_->capabilities(); }
+int RecordedCommunicator::rank() const { return inner_->rank(); }
+int RecordedCommunicator::size() const { return inner_->size(); }
+void RecordedCommunicator::Abort() { inner_->Abort(); }
+
+JournalEvent RecordedCommunicator::NextEvent(const Operation& operation) {
+  JournalEvent event;
+  event.kind = EventKind::kEnqueue;
+  event.communicator = communicator_id_;
+  event.sequence = next_sequence_++;
+  event.nth = ++nth_[static_cast<std::size_t>(operation.collective)];
+  event.collective = operation.collective;
+  event.type = operation.type;
+  event.reduction = operation.reduction;
+  event.count = operation.count;
+  event.root = operation.root;
+  return event;
+}
+
+void RecordedCommunicator::Append(const JournalEvent& event) {
+  const auto lock = LockIf(family_->threaded, family_->mutex);
+  family_->journal.Append(event);
+}
+
+Status RecordedCommunicator::Enqueue(const Operation& operation, const Buffers& buffers,
+                                     Stream& stream) {
+  const bool beside = !stream.inline_execution();
+  if (beside) family_->threaded = true;
+  JournalEvent event = NextEvent(operation);
+  Append(event);
+  if (!stream.ok()) [[unlikely]] {
+    event.kind = EventKind::kError;
+    Append(event);
+    return stream.status();
+  }
+  return beside ? EnqueueBeside(operation, buffers, stream, event)
+                : EnqueueInline(operation, buffers, stream, event);
+}
+
+Status RecordedCommunicator::EnqueueInline(const Operation& operation, const Buffers& buffers,
+                                           Stream& stream, JournalEvent& event) {
+  event.kind = EventKind::kStart;
+  Append(event);
+  // From here to `exit` nothing but the inner communicator's call.
+  const Ticks entry = NowTicks();
+  Status status = inner_->Enqueue(operation, buffers, stream);
+  const Ticks exit = NowTicks();
+  if (operation.blocking == Blocking::kNonblocking && status.ok()) {
+    const auto lock = LockIf(family_->threaded, family_->mutex);
+    pending_->Begin(entry);
+    LOCKSTEP_CHECK(pending_->posted.size() < kMostPosted, "Await after 65,536 posted operations");
+    pending_->posted.push_back(event);
+    return status;
+  }
+  event.kind = status.ok() ? EventKind::kEnd : EventKind::kError;
+  event.ticks = exit;
+  Append(event);
+  if (status.ok()) last_interval_ = {entry, exit};
+  return status;
+}
+
+Status RecordedCommunicator::EnqueueBeside(const Operation& operation, const Buffers& buffers,
+                                           Stream& stream, JournalEvent& event) {
+  RecordingStream recording(stream, family_, pending_, event, operation.blocking);
+  Status status = inner_->Enqueue(operation, buffers, recording);
+  if (!status.ok()) {  // refused: nothing was enqueued
+    event.kind = EventKind::kError;
+    Append(event);
+  }
+  return status;
+}
+
+Status RecordedCommunicator::Await(Stream& stream, Deadline deadline) {
+  Status status = inner_->Await(stream, deadline);
+  const Ticks exit = NowTicks();
+  const auto lock = LockIf(family_->threaded, family_->mutex);
+  if (!pending_->any || status.code() == StatusCode::kDeadlineExceeded) return status;
+  for (JournalEvent& event : pending_->posted) {
+    event.kind = status.ok() ? EventKind::kEnd : EventKind::kError;
+    event.ticks = exit;
+    family_->journal.Append(event);
+  }
+  if (!pending_->posted.empty()) pending_->interval.exit = exit;
+  pending_->posted.clear();
+  pending_->any = false;
+  if (status.ok()) last_interval_ = pending_->interval;
+  return status;
+}
+
+Result<std::unique_ptr<Communicator>> RecordedCommunicator::Split(int color, int key,
+                                                                  Deadline deadline) {
+  const std::uint16_t id = family_->next_id++;
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> child,
+                            inner_->Split(color, key, deadline));
+  if (child == nullptr) return std::unique_ptr<Communicator>();
+  return std::unique_ptr<Communicator>(new RecordedCommunicator(std::move(child), family_, id));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,78 @@
+// A decorator that journals every operation of a communicator.
+#ifndef LOCKSTEP_CORE_COMM_RECORDED_H_
+#define LOCKSTEP_CORE_COMM_RECORDED_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "core/comm/communicator.h"
+#include "core/journal/journal.h"
+
+namespace lockstep {
+
+// When an operation ran on its stream: stamps taken right before and right after the library's
+// call, inside all of our own bookkeeping. This interval is the sample of a benchmark.
+struct Interval {
+  Ticks entry = 0;
+  Ticks exit = 0;
+};
+
+// Writes kEnqueue before the operation is enqueued, kStart and kEnd from the stream (kError in
+// place of kEnd when it failed, or was refused or never run because the stream is sick). Sequence
+// numbers count all operations of this communicator from 0; `nth` of an event counts those of the
+// same collective from 1. A non-blocking operation ends in the Await that completes it; when that
+// fails with an error, all that it waited for get a kError (which of them failed is not known),
+// and at a deadline none gets an end.
+//
+// Threads: on inline streams only the caller writes to the journal. On other streams kStart and
+// kEnd come from the stream's thread; a lock shared by a communicator and its children keeps the
+// journal's one-writer rule among them. Anything else that writes to the same journal must do so
+// only while no operation is in flight on such a stream.
+class RecordedCommunicator : public Communicator {
+ public:
+  RecordedCommunicator(std::unique_ptr<Communicator> inner, JournalWriter& journal,
+                       std::uint16_t communicator_id);
+
+  const Capabilities& capabilities() const override;
+  int rank() const override;
+  int size() const override;
+  Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) override;
+  Status Await(Stream& stream, Deadline deadline) override;
+  void Abort() override;
+  // Children and their children get the ids after that of the first communicator in order of the
+  // calls to Split on this rank (also of those that leave it out): ranks agree on an id when they
+  // split the same communicators in the same order. Groups of different color share one.
+  Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override;
+
+  // Of the last blocking operation that completed on an inline stream, or of the operations since
+  // the one before that Await completed: from before the first post to after the last completion.
+  const Interval& last_interval() const { return last_interval_; }
+  std::uint64_t next_sequence() const { return next_sequence_; }
+
+ private:
+  struct Family;   // shared with the children
+  struct Pending;  // operations that an Await has not completed yet; shared with the streams
+  class RecordingStream;
+
+  RecordedCommunicator(std::unique_ptr<Communicator> inner, std::shared_ptr<Family> family,
+                       std::uint16_t communicator_id);
+  JournalEvent NextEvent(const Operation& operation);
+  Status EnqueueInline(const Operation& operation, const Buffers& buffers, Stream& stream,
+                       JournalEvent& event);
+  Status EnqueueBeside(const Operation& operation, const Buffers& buffers, Stream& stream,
+                       JournalEvent& event);
+  void Append(const JournalEvent& event);
+
+  std::unique_ptr<Communicator> inner_;
+  std::shared_ptr<Family> family_;
+  std::shared_ptr<Pending> pending_;
+  std::uint16_t communicator_id_;
+  std::uint64_t next_sequence_ = 0;
+  std::array<std::uint64_t, 8> nth_{};  // by Collective
+  Interval last_interval_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_COMM_RECORDED_H_

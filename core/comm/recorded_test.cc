@@ -1,0 +1,251 @@
+#include "core/comm/recorded.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/comm/local_meeting.h"
+#include "core/comm/null/null_communicator.h"
+#include "core/device/host/host_device.h"
+#include "core/journal/journal.h"
+#include "gtest/gtest.h"
+
+namespace {
+std::atomic<long> allocations{0};
+}
+
+// Counted, because the path between the stamps must not allocate.
+void* operator new(std::size_t bytes) {
+  ++allocations;
+  if (void* memory = std::malloc(bytes)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t kCapacity = 1024;
+
+// Lets a test see what happens around each call, and fails on demand.
+class ProbeCommunicator final : public Communicator {
+ public:
+  struct Script {
+    std::vector<Ticks> called_at;
+    int fail_at = -1;  // the how manieth call fails
+    Status refuse;     // instead of enqueuing
+    Status await;
+  };
+  explicit ProbeCommunicator(Script& script) : script_(script) {}
+
+  const Capabilities& capabilities() const override { return NullCapabilities(); }
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  Status Enqueue(const Operation&, const Buffers&, Stream& stream) override {
+    LOCKSTEP_RETURN_IF_ERROR(script_.refuse);
+    stream.Enqueue([this]() -> Status {
+      script_.called_at.push_back(NowTicks());
+      const bool fails = static_cast<int>(script_.called_at.size()) - 1 == script_.fail_at;
+      return fails ? SystemFailed("the cable is out") : OkStatus();
+    });
+    return stream.inline_execution() ? stream.status() : OkStatus();
+  }
+  Status Await(Stream& stream, Deadline deadline) override {
+    LOCKSTEP_RETURN_IF_ERROR(stream.Synchronize(deadline));
+    return script_.await;
+  }
+  void Abort() override {}
+  Result<std::unique_ptr<Communicator>> Split(int color, int, Deadline) override {
+    if (color < 0) return std::unique_ptr<Communicator>();
+    return std::unique_ptr<Communicator>(std::make_unique<ProbeCommunicator>(script_));
+  }
+
+ private:
+  Script& script_;
+};
+
+class RecordedTest : public testing::Test {
+ protected:
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+
+  std::vector<JournalEvent> Events() const {
+    return JournalReader(std::as_bytes(std::span(memory_)), kCapacity).Newest(kCapacity).events;
+  }
+  std::string Kinds() const {
+    std::string kinds;
+    for (const JournalEvent& event : Events()) {
+      const char letter = event.kind == EventKind::kEnqueue  ? 'q'
+                          : event.kind == EventKind::kStart ? 's'
+                          : event.kind == EventKind::kEnd   ? 'e'
+                          : event.kind == EventKind::kError ? 'x'
+                                                            : '?';
+      kinds += letter;
+    }
+    return kinds;
+  }
+  static Operation AllReduce(Blocking blocking = Blocking::kBlocking) {
+    Operation operation;
+    operation.count = 25;
+    operation.blocking = blocking;
+    return operation;
+  }
+  Status Enqueue(const Operation& operation, Stream& stream) {
+    return recorded_.Enqueue(operation, {buffer_, buffer_}, stream);
+  }
+  static Deadline Soon() { return Deadline::AfterSeconds(20); }
+
+  std::vector<Line> memory_ = std::vector<Line>(JournalBytes(kCapacity) / sizeof(Line) + 1);
+  JournalWriter journal_ =
+      JournalWriter::Create(std::as_writable_bytes(std::span(memory_)), kCapacity);
+  ProbeCommunicator::Script script_;
+  RecordedCommunicator recorded_{std::make_unique<ProbeCommunicator>(script_), journal_, 7};
+  std::unique_ptr<Stream> inline_ = HostDevice().NewInlineStream();
+  std::unique_ptr<Stream> fifo_ = HostDevice().NewStream();
+  float buffer_[64] = {};
+};
+
+TEST_F(RecordedTest, AnEventSaysWhatWasCalled) {
+  Operation operation;
+  operation.collective = Collective::kBroadcast;
+  operation.type = DataType::kBf16;
+  operation.count = 12;
+  operation.root = 1;
+  ASSERT_TRUE(Enqueue(AllReduce(), *inline_).ok());
+  ASSERT_TRUE(Enqueue(AllReduce(), *inline_).ok());
+  ASSERT_TRUE(Enqueue(operation, *inline_).ok());
+  EXPECT_EQ(Kinds(), "qseqseqse");
+  const JournalEvent last = Events().back();
+  EXPECT_EQ(last.collective, Collective::kBroadcast);
+  EXPECT_EQ(last.type, DataType::kBf16);
+  EXPECT_EQ(last.count, 12);
+  EXPECT_EQ(last.root, 1);
+  EXPECT_EQ(last.communicator, 7);
+  EXPECT_EQ(last.sequence, 2u);
+  EXPECT_EQ(last.nth, 1u);
+  EXPECT_EQ(Events()[3].nth, 2u);
+  EXPECT_EQ(recorded_.next_sequence(), 3u);
+}
+
+TEST_F(RecordedTest, TheIntervalIsInsideTheBookkeeping) {
+  ASSERT_TRUE(Enqueue(AllReduce(), *inline_).ok());
+  const auto events = Events();
+  const Interval interval = recorded_.last_interval();
+  EXPECT_LE(events[0].ticks, events[1].ticks);
+  EXPECT_LE(events[1].ticks, interval.entry);
+  EXPECT_LE(interval.entry, script_.called_at.at(0));
+  EXPECT_LE(script_.called_at.at(0), interval.exit);
+  EXPECT_EQ(events[2].ticks, interval.exit);
+}
+
+TEST_F(RecordedTest, AnInlineOperationAllocatesNothing) {
+  script_.called_at.reserve(1000);
+  ASSERT_TRUE(Enqueue(AllReduce(), *inline_).ok());
+  const long before = allocations;
+  for (int i = 0; i < 100; ++i) static_cast<void>(Enqueue(AllReduce(), *inline_));
+  EXPECT_EQ(allocations - before, 0);
+  EXPECT_EQ(script_.called_at.size(), 101u);
+}
+
+TEST_F(RecordedTest, AnErrorTakesThePlaceOfTheEnd) {
+  script_.fail_at = 1;
+  for (Stream* stream : {inline_.get(), fifo_.get()}) {
+    static_cast<void>(Enqueue(AllReduce(), *stream));
+    static_cast<void>(Enqueue(AllReduce(), *stream));
+    EXPECT_EQ(recorded_.Await(*stream, Soon()).message(), "the cable is out");
+    script_.called_at.clear();
+  }
+  const std::string kinds = Kinds();
+  EXPECT_EQ(kinds.substr(0, 6), "qseqsx");
+  EXPECT_EQ(std::count(kinds.begin() + 6, kinds.end(), 'x'), 1);
+  // What comes after on the sick stream never starts, and says so.
+  EXPECT_FALSE(Enqueue(AllReduce(), *inline_).ok());
+  EXPECT_EQ(Kinds().substr(kinds.size()), "qx");
+}
+
+TEST_F(RecordedTest, ARefusedOperationIsNotLeftOpen) {
+  script_.refuse = Unsupported("no");
+  EXPECT_FALSE(Enqueue(AllReduce(), *inline_).ok());
+  EXPECT_FALSE(Enqueue(AllReduce(), *fifo_).ok());
+  EXPECT_EQ(Kinds(), "qsxqx");
+}
+
+TEST_F(RecordedTest, NonblockingOperationsEndInAwait) {
+  for (Stream* stream : {inline_.get(), fifo_.get()}) {
+    const std::size_t before = Events().size();
+    const Ticks begin = NowTicks();
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_TRUE(Enqueue(AllReduce(Blocking::kNonblocking), *stream).ok());
+    }
+    ASSERT_TRUE(stream->Synchronize(Soon()).ok());
+    EXPECT_EQ(Kinds().substr(before).find('e'), std::string::npos);
+    ASSERT_TRUE(recorded_.Await(*stream, Soon()).ok());
+    EXPECT_EQ(Kinds().substr(before + 6), "eee");
+    const Interval interval = recorded_.last_interval();
+    EXPECT_GE(interval.entry, begin);
+    EXPECT_LE(interval.entry, script_.called_at.at(script_.called_at.size() - 3));
+    EXPECT_EQ(Events().back().ticks, interval.exit);
+    EXPECT_EQ(Events().back().sequence, recorded_.next_sequence() - 1);
+  }
+}
+
+TEST_F(RecordedTest, ADeadlineLeavesOperationsOpen) {
+  script_.await = DeadlineExceeded("silence");
+  ASSERT_TRUE(Enqueue(AllReduce(Blocking::kNonblocking), *inline_).ok());
+  EXPECT_FALSE(recorded_.Await(*inline_, Soon()).ok());
+  EXPECT_EQ(Kinds(), "qs");
+  script_.await = SystemFailed("broken");
+  EXPECT_FALSE(recorded_.Await(*inline_, Soon()).ok());
+  EXPECT_EQ(Kinds(), "qsx");
+}
+
+TEST_F(RecordedTest, AFifoStreamRecordsInOrder) {
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(Enqueue(AllReduce(), *fifo_).ok());
+  ASSERT_TRUE(recorded_.Await(*fifo_, Soon()).ok());
+  std::uint64_t next_start = 0;
+  std::uint64_t next_end = 0;
+  std::uint64_t enqueued = 0;
+  for (const JournalEvent& event : Events()) {
+    if (event.kind == EventKind::kEnqueue) {
+      EXPECT_EQ(event.sequence, enqueued++);
+    }
+    if (event.kind == EventKind::kStart) {
+      EXPECT_EQ(event.sequence, next_start++);
+      EXPECT_LT(event.sequence, enqueued);
+    }
+    if (event.kind == EventKind::kEnd) {
+      EXPECT_EQ(event.sequence, next_end++);
+      EXPECT_EQ(next_end, next_start);
+    }
+  }
+  EXPECT_EQ(next_end, 100u);
+  EXPECT_LE(recorded_.last_interval().entry, script_.called_at.front());
+  EXPECT_GE(recorded_.last_interval().exit, script_.called_at.back());
+}
+
+TEST_F(RecordedTest, ChildrenHaveTheirOwnIdsAndSequences) {
+  ASSERT_TRUE(Enqueue(AllReduce(), *inline_).ok());
+  auto none = recorded_.Split(-1, 0, Soon());
+  ASSERT_TRUE(none.ok());
+  EXPECT_EQ(*none, nullptr);
+  auto child = recorded_.Split(0, 0, Soon());
+  ASSERT_TRUE(child.ok());
+  ASSERT_TRUE((*child)->Enqueue(AllReduce(), {buffer_, buffer_}, *inline_).ok());
+  EXPECT_EQ(Events().back().communicator, 9);
+  EXPECT_EQ(Events().back().sequence, 0u);
+  auto grandchild = (*child)->Split(0, 0, Soon());
+  ASSERT_TRUE(grandchild.ok());
+  ASSERT_TRUE((*grandchild)->Enqueue(AllReduce(), {buffer_, buffer_}, *inline_).ok());
+  EXPECT_EQ(Events().back().communicator, 10);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,28 @@
+// Splitting a communicator whose library has no split: the ranks tell each other color and key
+// through the meeting, and each computes its group.
+#ifndef LOCKSTEP_CORE_COMM_SPLIT_H_
+#define LOCKSTEP_CORE_COMM_SPLIT_H_
+
+#include <string>
+
+#include "core/base/deadline.h"
+#include "core/base/status.h"
+#include "core/comm/communicator.h"
+
+namespace lockstep {
+
+// This rank's place in its new group.
+struct Group {
+  int rank = -1;  // -1: in none
+  int size = 0;
+  std::string prefix;  // of the meeting's keys, unique to the group
+};
+
+// Collective over the `size` ranks that share `prefix`, which must be new for every split.
+// Ordered by key, then rank; a negative color is in no group.
+Result<Group> AgreeOnGroup(Meeting& meeting, const std::string& prefix, int rank, int size,
+                           int color, int key, Deadline deadline);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_COMM_SPLIT_H_

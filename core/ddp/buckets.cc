@@ -1,0 +1,167 @@
+#include "core/ddp/buckets.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "core/base/check.h"
+
+namespace lockstep {
+namespace {
+
+// The bucket of one (type, device) that is being filled.
+struct OpenBucket {
+  Bucket bucket;
+  std::size_t limit = 0;  // index of the limit that closes it
+};
+
+OpenBucket& OpenBucketFor(const Gradient& gradient, std::vector<OpenBucket>& open) {
+  for (OpenBucket& candidate : open) {
+    const Bucket& bucket = candidate.bucket;
+    if (bucket.type == gradient.type && bucket.device == gradient.device) return candidate;
+  }
+  open.push_back({Bucket{.type = gradient.type, .device = gradient.device}});
+  return open.back();
+}
+
+Bucket SparseBucket(const Gradient& gradient, int index) {
+  return Bucket{.type = gradient.type,
+                .device = gradient.device,
+                .sparse = true,
+                .elements = gradient.numel,
+                .params = {index}};
+}
+
+void SortBySmallestIndex(BucketLayout& layout) {
+  std::sort(layout.begin(), layout.end(), [](const Bucket& a, const Bucket& b) {
+    return *std::min_element(a.params.begin(), a.params.end()) <
+           *std::min_element(b.params.begin(), b.params.end());
+  });
+}
+
+std::int64_t Cap(const BucketOptions& options) {
+  return options.cap_bytes.value_or(kDefaultBucketCapBytes);
+}
+
+std::int64_t FirstCap(const BucketOptions& options) {
+  if (options.first_cap_bytes) return *options.first_cap_bytes;
+  const bool first_follows_cap = options.rules == TorchRules::k2_6 && options.cap_bytes;
+  return first_follows_cap ? *options.cap_bytes : kDefaultFirstBucketBytes;
+}
+
+void CheckReadyOrder(std::span<const int> ready_order, std::size_t count) {
+  LOCKSTEP_CHECK(ready_order.size() == count, "a ready order without every gradient");
+  std::vector<bool> seen(count, false);
+  for (const int index : ready_order) {
+    LOCKSTEP_CHECK(index >= 0 && static_cast<std::size_t>(index) < count && !seen[index],
+                   "a ready order that is not a permutation");
+    seen[index] = true;
+  }
+}
+
+}  // namespace
+
+BucketLayout ComputeBucketAssignmentBySize(std::span<const Gradient> gradients,
+                                           std::span<const std::int64_t> limits,
+                                           std::span<const int> order) {
+  LOCKSTEP_CHECK(!limits.empty(), "bucket assignment needs a limit");
+  BucketLayout layout;
+  std::vector<OpenBucket> open;  // one a (type, device), in order of first appearance
+  const std::size_t count = order.empty() ? gradients.size() : order.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const int index = order.empty() ? static_cast<int>(i) : order[i];
+    LOCKSTEP_CHECK(index >= 0 && static_cast<std::size_t>(index) < gradients.size(),
+                   "an index without a gradient");
+    const Gradient& gradient = gradients[index];
+    if (gradient.sparse) {
+      layout.push_back(SparseBucket(gradient, index));
+      continue;
+    }
+    OpenBucket& current = OpenBucketFor(gradient, open);
+    current.bucket.params.push_back(index);
+    current.bucket.elements += gradient.numel;
+    if (current.bucket.bytes() < limits[current.limit]) continue;
+    layout.push_back(current.bucket);
+    current.bucket.params.clear();
+    current.bucket.elements = 0;
+    current.limit = std::min(current.limit + 1, limits.size() - 1);
+  }
+  for (auto left = open.rbegin(); left != open.rend(); ++left) {
+    if (!left->bucket.params.empty()) layout.push_back(std::move(left->bucket));
+  }
+  if (order.empty()) SortBySmallestIndex(layout);
+  return layout;
+}
+
+bool RebuildsBuckets(const BucketOptions& options) {
+  return options.static_graph || !options.find_unused_parameters;
+}
+
+std::vector<std::int64_t> InitialLimits(const BucketOptions& options) {
+  // Since 1.10 buckets that will be rebuilt begin as one: the first iteration does not overlap.
+  if (options.rules != TorchRules::k1_9 && RebuildsBuckets(options)) {
+    return {std::numeric_limits<std::int64_t>::max()};
+  }
+  return {FirstCap(options), Cap(options)};
+}
+
+std::vector<std::int64_t> RebuiltLimits(const BucketOptions& options) {
+  return {FirstCap(options), Cap(options)};
+}
+
+BucketLayout InitialBuckets(std::span<const Gradient> gradients, const BucketOptions& options) {
+  BucketLayout layout = ComputeBucketAssignmentBySize(gradients, InitialLimits(options));
+  // Gradients come roughly in reverse order of registration; within a bucket DDP does not care.
+  std::reverse(layout.begin(), layout.end());
+  return layout;
+}
+
+BucketLayout SteadyBuckets(std::span<const Gradient> gradients, std::span<const int> ready_order,
+                           const BucketOptions& options) {
+  CheckReadyOrder(ready_order, gradients.size());
+  if (!RebuildsBuckets(options)) return InitialBuckets(gradients, options);
+  std::vector<int> order(ready_order.begin(), ready_order.end());
+  if (options.small_bucket_last) std::reverse(order.begin(), order.end());
+  BucketLayout layout = ComputeBucketAssignmentBySize(gradients, RebuiltLimits(options), order);
+  if (options.small_bucket_last) std::reverse(layout.begin(), layout.end());
+  return layout;
+}
+
+Result<std::int64_t> ParseBucketMb(std::string_view option, std::string_view text) {
+  double mb = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, mb);
+  constexpr double kMaxMb = 1024 * 1024;
+  const double bytes = mb * 1024 * 1024;
+  if (error != std::errc() || stop != end || !(bytes >= 1) || mb > kMaxMb) {
+    return InvalidInput(fmt::format(
+        "{}: '{}' is not a bucket size; write MiB such as 25 or 0.5, from one byte to 1048576 MiB",
+        option, text));
+  }
+  return static_cast<std::int64_t>(bytes);
+}
+
+Result<TorchRules> ParseTorchRules(std::string_view option, std::string_view text) {
+  for (const TorchRules rules : {TorchRules::k1_9, TorchRules::k1_13, TorchRules::k2_6}) {
+    if (text == NameOf(rules)) return rules;
+  }
+  return InvalidInput(fmt::format(
+      "{}: '{}' is not a PyTorch version with bucket rules of its own; choose 1.9, 1.13 or 2.6",
+      option, text));
+}
+
+std::string_view NameOf(TorchRules rules) {
+  switch (rules) {
+    case TorchRules::k1_9:
+      return "1.9";
+    case TorchRules::k1_13:
+      return "1.13";
+    case TorchRules::k2_6:
+      return "2.6";
+  }
+  LOCKSTEP_CHECK(false, "TorchRules that do not exist");
+}
+
+}  // namespace lockstep

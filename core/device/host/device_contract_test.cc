@@ -1,0 +1,18 @@
+#include "core/device/device_contract.h"
+
+#include "core/device/host/host_device.h"
+
+namespace lockstep {
+namespace {
+
+INSTANTIATE_TEST_SUITE_P(
+    Host, DeviceContract,
+    testing::Values(DeviceUnderTest{
+        []() -> std::unique_ptr<Device> { return std::make_unique<HostDevice>(); },
+        [](Buffer& buffer, void* to, std::size_t bytes) { std::memcpy(to, buffer.data(), bytes); },
+        [](Buffer& buffer, const void* from, std::size_t bytes) {
+          std::memcpy(buffer.data(), from, bytes);
+        }}));
+
+}  // namespace
+}  // namespace lockstep

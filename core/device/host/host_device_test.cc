@@ -1,0 +1,74 @@
+#include "core/device/host/host_device.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <fstream>
+#include <memory>
+#include <thread>
+
+#include "core/base/deadline.h"
+#include "core/device/host/fifo_stream.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+TEST(HostBuffer, LeavesNoPageFaultForLater) {
+  HostDevice device;
+  auto buffer = device.Allocate(32 << 20);
+  ASSERT_TRUE(buffer.ok()) << buffer.status().message();
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>((*buffer)->data()) % 4096, 0u);
+  rusage before{};
+  rusage after{};
+  getrusage(RUSAGE_SELF, &before);
+  volatile char* bytes = static_cast<char*>((*buffer)->data());
+  for (std::int64_t i = 0; i < (*buffer)->bytes(); i += 4096) bytes[i] = 1;
+  getrusage(RUSAGE_SELF, &after);
+  EXPECT_LT(after.ru_minflt - before.ru_minflt, 64);  // of 8,192 pages
+}
+
+TEST(HostBuffer, MoreThanIsAvailableIsRefusedWithoutTouchingIt) {
+  std::ifstream meminfo("/proc/meminfo");
+  std::string name;
+  std::int64_t total_kib = 0;
+  meminfo >> name >> total_kib;
+  HostDevice device;
+  const auto buffer = device.Allocate(total_kib * 1024);  // some of it is always in use
+  ASSERT_FALSE(buffer.ok());
+  EXPECT_EQ(buffer.status().code(), StatusCode::kEnvironment);
+}
+
+TEST(FifoStream, GivesUpWorkThatDoesNotEnd) {
+  auto let_go = std::make_shared<std::atomic<bool>>(false);
+  auto left = std::make_shared<std::atomic<bool>>(false);
+  const Deadline limit = Deadline::AfterSeconds(5);
+  {
+    FifoStream stream(0.05);
+    stream.Enqueue([let_go, left] {
+      while (!*let_go) std::this_thread::yield();
+      *left = true;
+      return OkStatus();
+    });
+  }
+  EXPECT_FALSE(limit.Passed());
+  EXPECT_FALSE(*left);
+  *let_go = true;
+  while (!*left && !limit.Passed()) std::this_thread::yield();
+  EXPECT_TRUE(*left);
+}
+
+TEST(FifoStream, AWaitForAnEventThatNeverComesEndsWithTheStream) {
+  HostDevice device;
+  const auto event = device.NewEvent();
+  const Deadline limit = Deadline::AfterSeconds(5);
+  {
+    FifoStream stream(0.05);
+    stream.WaitFor(*event);
+  }
+  EXPECT_FALSE(limit.Passed());
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,60 @@
+// One thing that happened on a rank: 64 bytes, one cache line.
+#ifndef LOCKSTEP_CORE_JOURNAL_EVENT_H_
+#define LOCKSTEP_CORE_JOURNAL_EVENT_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "core/base/clock.h"
+#include "core/collective/collective.h"
+
+namespace lockstep {
+
+enum class EventKind : std::uint16_t {
+  kNone = 0,       // an empty slot
+  kEnqueue,        // collective put on a stream (written before it is)
+  kStart,          // its library call begins
+  kEnd,            // its library call is over, or the non-blocking operation completed
+  kError,          // ... it reported an error
+  kPhase,          // the worker enters `phase`
+  kCase,           // the worker begins case `case_index`
+  kIdle,           // the worker waits for an order: silence from here on is not a hang
+  kExit,           // the worker leaves on its own; `value` is its exit code
+  kFault,          // a fault was injected
+  kDeath,          // written by the agent: the worker died; `value` is the wait status
+};
+std::string_view NameOf(EventKind kind);
+
+enum class Phase : std::uint8_t {
+  kStart,     // process start
+  kConnect,   // making a communicator
+  kAllocate,  // memory
+  kMeasure,   // collectives
+  kCheck,     // comparing results, rewriting inputs
+  kLoad,      // data loading
+  kCompute,
+  kFinalize,
+};
+std::string_view NameOf(Phase phase);
+
+struct alignas(64) JournalEvent {
+  std::uint64_t index = 0;       // 1, 2, 3 … in the journal; 0: slot empty or being written
+  Ticks ticks = 0;               // when
+  std::uint64_t sequence = 0;    // of the communicator, from 0
+  std::int64_t count = 0;        // elements
+  std::uint64_t nth = 0;         // the n-th of this collective on this communicator, from 1
+  std::int64_t value = 0;        // exit code, wait status …
+  std::uint32_t case_index = 0;  // of the plan
+  std::int32_t root = 0;
+  EventKind kind = EventKind::kNone;
+  std::uint16_t communicator = 0;
+  Collective collective = Collective::kAllReduce;
+  DataType type = DataType::kF32;
+  Reduction reduction = Reduction::kSum;
+  Phase phase = Phase::kStart;
+};
+static_assert(sizeof(JournalEvent) == 64);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_JOURNAL_EVENT_H_

@@ -1,0 +1,82 @@
+// A rank's journal: a ring of 64-byte events in memory that the worker and its agent both map.
+//
+// One writer, any number of readers in other processes. An append costs less than 40 ns and no
+// system call. A SIGKILLed writer leaves no torn event: a slot's index is cleared before its other
+// words change and set (release) after them, so a reader (acquire, twice) takes a slot whole or not
+// at all. When the ring is full the oldest event is overwritten; readers say how many they missed.
+// Protocol: a seqlock per slot (Boehm 2012, "Can seqlocks get along with programming language
+// memory models?"), with release stores of the words in place of a fence. Memory: one cache line
+// with the index of the newest event, then the slots; event i lies in slot i mod capacity.
+#ifndef LOCKSTEP_CORE_JOURNAL_JOURNAL_H_
+#define LOCKSTEP_CORE_JOURNAL_JOURNAL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/journal/event.h"
+
+namespace lockstep {
+
+// Bytes of memory for a journal of `capacity` events (a power of two, at least 2).
+std::size_t JournalBytes(std::size_t capacity);
+
+class JournalWriter {
+ public:
+  // `memory` is zeroed, 64-byte aligned and JournalBytes(capacity) long; it outlives the writer.
+  static JournalWriter Create(std::span<std::byte> memory, std::size_t capacity);
+
+  // Stamps `event` with the next index, the current case and phase and, if its ticks are 0, with
+  // NowTicks() taken last of all; returns that stamp.
+  Ticks Append(const JournalEvent& event);
+  // Convenience: kPhase and kCase (set the phase and the case of later events), kIdle, kExit.
+  void EnterPhase(Phase phase);
+  void BeginCase(std::uint32_t case_index);
+  void Idle();
+  void Exit(int code);
+
+ private:
+  JournalWriter(std::span<std::byte> memory, std::size_t capacity);
+  std::uint64_t* head_;   // index of the newest event
+  std::uint64_t* slots_;  // 8 words each
+  std::uint64_t mask_;
+  std::uint64_t next_index_ = 1;
+  std::uint32_t case_index_ = 0;
+  Phase phase_ = Phase::kStart;
+};
+
+// Events in order, oldest first, without a gap.
+struct Journal {
+  std::vector<JournalEvent> events;
+  std::uint64_t missed = 0;  // events that were overwritten before anyone could read them now
+};
+
+class JournalReader {
+ public:
+  JournalReader(std::span<const std::byte> memory, std::size_t capacity);
+
+  // Up to `most` of the newest events. Safe while the writer writes, after it was killed, and when
+  // the process wrote rubbish over its own journal (what no writer writes is not an event).
+  Journal Newest(std::size_t most) const;
+  // The newest event, or nothing; three cache lines are read (cheap enough to poll).
+  std::optional<JournalEvent> Last() const;
+
+ private:
+  std::uint64_t NewestIndex() const;
+  std::optional<JournalEvent> Read(std::uint64_t index) const;
+
+  // Only read, and possibly mapped so; not const because std::atomic_ref<const T> is C++26.
+  std::uint64_t* head_;
+  std::uint64_t* slots_;
+  std::uint64_t capacity_;
+};
+
+// The oldest collective of the current case that was enqueued or started and has neither end nor
+// error, if any: the open invocation, which later ones queue behind. Its newest event is returned.
+std::optional<JournalEvent> OpenOperation(const Journal& journal);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_JOURNAL_JOURNAL_H_

@@ -1,0 +1,226 @@
+#include "core/journal/journal.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "core/base/deadline.h"
+#include "core/journal/self_describing_event.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+// A journal in this process's memory.
+class Ring {
+ public:
+  explicit Ring(std::size_t capacity)
+      : lines_(JournalBytes(capacity) / sizeof(JournalEvent)),
+        writer_(JournalWriter::Create(std::as_writable_bytes(std::span(lines_)), capacity)),
+        reader_(std::as_bytes(std::span(lines_)), capacity) {
+    std::memset(static_cast<void*>(lines_.data()), 0, JournalBytes(capacity));
+  }
+  JournalWriter& writer() { return writer_; }
+  const JournalReader& reader() const { return reader_; }
+  std::byte* slot(std::size_t index) { return reinterpret_cast<std::byte*>(&lines_[1 + index]); }
+
+ private:
+  std::vector<JournalEvent> lines_;
+  JournalWriter writer_;
+  JournalReader reader_;
+};
+
+JournalEvent Of(EventKind kind, std::uint64_t sequence, std::uint16_t communicator = 0) {
+  JournalEvent event;
+  event.kind = kind;
+  event.sequence = sequence;
+  event.communicator = communicator;
+  event.nth = sequence + 1;
+  return event;
+}
+
+TEST(Journal, StartsEmpty) {
+  Ring ring(4);
+  EXPECT_FALSE(ring.reader().Last());
+  EXPECT_TRUE(ring.reader().Newest(4).events.empty());
+  EXPECT_EQ(ring.reader().Newest(4).missed, 0u);
+}
+
+TEST(Journal, KeepsAllThatFits) {
+  Ring ring(4);
+  for (std::uint64_t i = 1; i <= 4; ++i) ring.writer().Append(SelfDescribingEvent(i));
+  const Journal journal = ring.reader().Newest(100);
+  ASSERT_EQ(journal.events.size(), 4u);
+  EXPECT_EQ(journal.missed, 0u);
+  for (std::uint64_t i = 1; i <= 4; ++i) {
+    EXPECT_EQ(journal.events[i - 1].index, i);
+    EXPECT_TRUE(IsWhole(journal.events[i - 1]));
+  }
+}
+
+TEST(Journal, WrapsAroundAndCountsWhatWasOverwritten) {
+  Ring ring(4);
+  for (std::uint64_t i = 1; i <= 11; ++i) ring.writer().Append(SelfDescribingEvent(i));
+  const Journal all = ring.reader().Newest(100);
+  ASSERT_EQ(all.events.size(), 4u);
+  EXPECT_EQ(all.events.front().index, 8u);
+  EXPECT_EQ(all.events.back().index, 11u);
+  EXPECT_EQ(all.missed, 7u);
+  const Journal two = ring.reader().Newest(2);
+  ASSERT_EQ(two.events.size(), 2u);
+  EXPECT_EQ(two.events.front().index, 10u);
+  EXPECT_EQ(two.missed, 7u);  // 8 and 9 can still be read
+  EXPECT_EQ(ring.reader().Last()->index, 11u);
+}
+
+TEST(Journal, StampsCasePhaseAndTime) {
+  Ring ring(16);
+  const Ticks before = NowTicks();
+  ring.writer().BeginCase(7);
+  ring.writer().EnterPhase(Phase::kMeasure);
+  const Ticks stamp = ring.writer().Append(Of(EventKind::kStart, 3));
+  JournalEvent with_time = Of(EventKind::kEnd, 3);
+  with_time.ticks = 42;
+  EXPECT_EQ(ring.writer().Append(with_time), 42u);
+  ring.writer().Idle();
+  ring.writer().Exit(9);
+  const auto events = ring.reader().Newest(16).events;
+  ASSERT_EQ(events.size(), 6u);
+  EXPECT_EQ(events[0].kind, EventKind::kCase);
+  EXPECT_EQ(events[1].kind, EventKind::kPhase);
+  EXPECT_EQ(events[2].ticks, stamp);
+  EXPECT_GE(stamp, before);
+  EXPECT_LE(stamp, NowTicks());
+  EXPECT_EQ(events[3].ticks, 42u);
+  EXPECT_EQ(events[4].kind, EventKind::kIdle);
+  EXPECT_EQ(events[5].kind, EventKind::kExit);
+  EXPECT_EQ(events[5].value, 9);
+  for (const JournalEvent& event : events) EXPECT_EQ(event.case_index, 7u);
+  EXPECT_EQ(events[0].phase, Phase::kStart);
+  for (std::size_t i = 1; i < 6; ++i) EXPECT_EQ(events[i].phase, Phase::kMeasure);
+}
+
+TEST(Journal, SlotUnderWritingIsLeftOut) {
+  Ring ring(4);
+  for (std::uint64_t i = 1; i <= 6; ++i) ring.writer().Append(SelfDescribingEvent(i));
+  std::memset(ring.slot(7 % 4), 0, sizeof(std::uint64_t));  // as if killed while writing event 7
+  const Journal journal = ring.reader().Newest(4);
+  ASSERT_EQ(journal.events.size(), 3u);  // event 3 lay there
+  EXPECT_EQ(journal.events.front().index, 4u);
+  EXPECT_EQ(journal.missed, 3u);
+}
+
+TEST(Journal, EventBeyondTheHeadIsFound) {
+  Ring ring(4);
+  for (std::uint64_t i = 1; i <= 6; ++i) ring.writer().Append(SelfDescribingEvent(i));
+  // As if killed after the slot of event 7 was whole and before the head said so.
+  const JournalEvent seventh = SelfDescribingEvent(7);
+  std::memcpy(ring.slot(7 % 4), &seventh, sizeof seventh);
+  EXPECT_EQ(ring.reader().Last()->index, 7u);
+  const Journal journal = ring.reader().Newest(4);
+  ASSERT_EQ(journal.events.size(), 4u);
+  EXPECT_EQ(journal.events.front().index, 4u);
+  EXPECT_EQ(journal.events.back().index, 7u);
+}
+
+TEST(Journal, RubbishOfABrokenProcessIsNoEvent) {
+  Ring ring(4);
+  for (std::uint64_t i = 1; i <= 4; ++i) ring.writer().Append(SelfDescribingEvent(i));
+  std::memset(ring.slot(2) + 8, 0xff, 56);  // impossible enum values, the index still right
+  const Journal journal = ring.reader().Newest(4);
+  ASSERT_EQ(journal.events.size(), 2u);
+  EXPECT_EQ(journal.events.front().index, 3u);
+  EXPECT_EQ(journal.missed, 2u);
+  std::memset(ring.slot(0) - 64, 0xff, 5 * 64);  // even the head
+  EXPECT_TRUE(ring.reader().Newest(4).events.empty());
+  EXPECT_FALSE(ring.reader().Last());
+}
+
+TEST(Journal, ReaderWhileWritingSeesOnlyWholeEvents) {
+  for (const std::size_t capacity : {2u, 8u, 1024u}) {
+    Ring ring(capacity);
+    std::atomic<bool> stop = false;
+    std::thread writer([&] {
+      for (std::uint64_t i = 1; !stop.load(std::memory_order_relaxed); ++i) {
+        ring.writer().Append(SelfDescribingEvent(i));
+      }
+    });
+    std::uint64_t read = 0, newest_before = 0;
+    const Deadline deadline = Deadline::AfterSeconds(20);
+    while (read < 20'000 && !deadline.Passed()) {
+      const Journal journal = ring.reader().Newest(capacity);
+      for (std::size_t i = 0; i < journal.events.size(); ++i) {
+        EXPECT_TRUE(IsWhole(journal.events[i]));
+        EXPECT_EQ(journal.events[i].index, journal.events.front().index + i);
+        ++read;
+      }
+      if (!journal.events.empty()) {
+        EXPECT_GE(journal.events.back().index, newest_before);
+        newest_before = journal.events.back().index;
+      }
+      const auto last = ring.reader().Last();
+      EXPECT_TRUE(!last || IsWhole(*last));
+    }
+    stop = true;
+    writer.join();
+    EXPECT_GE(read, 20'000u) << "capacity " << capacity;
+  }
+}
+
+TEST(OpenOperation, NothingIsOpenInAnEmptyOrCompleteJournal) {
+  EXPECT_FALSE(OpenOperation({}));
+  Journal journal;
+  journal.events = {Of(EventKind::kEnqueue, 0), Of(EventKind::kStart, 0), Of(EventKind::kEnd, 0),
+                    Of(EventKind::kEnqueue, 1), Of(EventKind::kStart, 1), Of(EventKind::kError, 1),
+                    Of(EventKind::kPhase, 0)};
+  EXPECT_FALSE(OpenOperation(journal));
+}
+
+TEST(OpenOperation, TheStartedOneIsFoundWithItsNewestEvent) {
+  Journal journal;
+  journal.events = {Of(EventKind::kStart, 0), Of(EventKind::kEnd, 0), Of(EventKind::kEnqueue, 1),
+                    Of(EventKind::kStart, 1), Of(EventKind::kPhase, 0)};
+  const auto open = OpenOperation(journal);
+  ASSERT_TRUE(open);
+  EXPECT_EQ(open->sequence, 1u);
+  EXPECT_EQ(open->kind, EventKind::kStart);
+}
+
+TEST(OpenOperation, OfSeveralTheOldestIsOpen) {
+  Journal journal;
+  journal.events = {Of(EventKind::kEnqueue, 5), Of(EventKind::kEnqueue, 6),
+                    Of(EventKind::kStart, 5),   Of(EventKind::kEnqueue, 7),
+                    Of(EventKind::kStart, 6),   Of(EventKind::kEnd, 6)};
+  EXPECT_EQ(OpenOperation(journal)->sequence, 5u);
+}
+
+TEST(OpenOperation, CommunicatorsAreToldApart) {
+  Journal journal;
+  journal.events = {Of(EventKind::kStart, 4, 1), Of(EventKind::kStart, 4, 2),
+                    Of(EventKind::kEnd, 4, 1)};
+  EXPECT_EQ(OpenOperation(journal)->communicator, 2);
+}
+
+TEST(OpenOperation, ANewCaseLeavesTheOldOneBehind) {
+  Journal journal;
+  journal.events = {Of(EventKind::kStart, 4), Of(EventKind::kCase, 0)};
+  EXPECT_FALSE(OpenOperation(journal));
+}
+
+TEST(EventNames, EveryValueHasItsOwnAndRubbishHasOneToo) {
+  EXPECT_EQ(NameOf(EventKind::kNone), "none");
+  EXPECT_EQ(NameOf(EventKind::kEnqueue), "enqueue");
+  EXPECT_EQ(NameOf(EventKind::kIdle), "idle");
+  EXPECT_EQ(NameOf(EventKind::kDeath), "death");
+  EXPECT_EQ(NameOf(static_cast<EventKind>(99)), "unknown");
+  EXPECT_EQ(NameOf(Phase::kStart), "start");
+  EXPECT_EQ(NameOf(Phase::kCheck), "check");
+  EXPECT_EQ(NameOf(Phase::kFinalize), "finalize");
+  EXPECT_EQ(NameOf(static_cast<Phase>(99)), "unknown");
+}
+
+}  // namespace
+}  // namespace lockstep

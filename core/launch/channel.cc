@@ -1,0 +1,125 @@
+#include "core/launch/channel.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "core/base/check.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t kHeaderBytes = 8;
+constexpr std::size_t kReadBytes = 256 << 10;
+
+}  // namespace
+
+Channel::Channel(Fd fd, std::size_t most_payload_bytes)
+    : fd_(std::move(fd)), most_payload_bytes_(most_payload_bytes) {
+  const int flags = fcntl(fd_.get(), F_GETFL);
+  LOCKSTEP_CHECK(flags >= 0 && fcntl(fd_.get(), F_SETFL, flags | O_NONBLOCK) == 0,
+                 std::strerror(errno));
+}
+
+void Channel::Close() {
+  open_ = false;
+  fd_.Reset();
+}
+
+short Channel::poll_events() const {
+  return static_cast<short>(POLLIN | (has_unsent() ? POLLOUT : 0));
+}
+
+void Channel::Send(std::uint32_t type, std::string_view payload) {
+  if (!open_) return;
+  if (out_.size() - sent_ + payload.size() > kMostBacklogBytes) {
+    Close();
+    return;
+  }
+  const std::uint32_t header[2] = {static_cast<std::uint32_t>(payload.size()), type};
+  out_.append(reinterpret_cast<const char*>(header), sizeof header);
+  out_.append(payload);
+  Flush();
+}
+
+void Channel::Flush() {
+  while (open_ && sent_ < out_.size()) {
+    const ssize_t n =
+        send(fd_.get(), out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      // What the peer sent before it left is still to be read: only Fill() may close then.
+      if (errno != EAGAIN) sent_ = out_.size();
+      break;
+    }
+    sent_ += static_cast<std::size_t>(n);
+  }
+  if (sent_ == out_.size()) {
+    out_.clear();
+    sent_ = 0;
+  }
+}
+
+bool Channel::FlushUntil(Deadline deadline) {
+  Flush();
+  while (has_unsent()) {
+    if (deadline.Passed()) return false;
+    pollfd item{fd_.get(), POLLOUT, 0};
+    poll(&item, 1, deadline.RemainingMs());
+    Flush();
+  }
+  return open_;
+}
+
+bool Channel::ReadOnce() {
+  if (!open_) return false;
+  const std::size_t old = in_.size();
+  in_.resize(old + kReadBytes);
+  ssize_t n;
+  do {
+    n = recv(fd_.get(), in_.data() + old, kReadBytes, MSG_DONTWAIT);
+  } while (n < 0 && errno == EINTR);
+  const int error = errno;
+  in_.resize(old + static_cast<std::size_t>(n > 0 ? n : 0));
+  if (n == 0 || (n < 0 && error != EAGAIN)) Close();
+  return n > 0;
+}
+
+void Channel::Fill() {
+  for (int i = 0; i < 16 && ReadOnce(); ++i) {
+  }
+}
+
+void Channel::FillAll() {
+  // A peer's socket buffer is a few MiB at most; 4096 reads are 1 GiB.
+  for (int i = 0; i < 4096 && ReadOnce(); ++i) {
+  }
+}
+
+std::optional<Frame> Channel::Take() {
+  const std::size_t there = in_.size() - taken_;
+  std::uint32_t header[2];
+  if (there >= kHeaderBytes) {
+    std::memcpy(header, in_.data() + taken_, kHeaderBytes);
+    if (header[0] > most_payload_bytes_) {
+      in_.clear();
+      taken_ = 0;
+      Close();
+      return std::nullopt;
+    }
+  }
+  if (there < kHeaderBytes || there - kHeaderBytes < header[0]) {
+    in_.erase(0, taken_);
+    taken_ = 0;
+    return std::nullopt;
+  }
+  Frame frame{header[1], in_.substr(taken_ + kHeaderBytes, header[0])};
+  taken_ += kHeaderBytes + header[0];
+  return frame;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,75 @@
+// This program again, as a child process with a channel to it.
+#ifndef LOCKSTEP_CORE_LAUNCH_CHILD_H_
+#define LOCKSTEP_CORE_LAUNCH_CHILD_H_
+
+#include <sys/types.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/base/deadline.h"
+#include "core/base/status.h"
+#include "core/launch/channel.h"
+#include "core/launch/fd.h"
+
+namespace lockstep {
+
+// What a child is told of itself, through one environment variable.
+struct ChildRole {
+  // kExchange: only serves one exchange of addresses over MPI, then leaves.
+  // kExchangingWorker: serves it with the MPI that it will work with, then is a worker.
+  enum class Kind : int { kWorker, kExchange, kExchangingWorker };
+  Kind kind = Kind::kWorker;
+  int channel_fd = -1;
+  int segment_fd = -1;  // -1: none
+  int agent_pid = 0;
+  int rank = 0;
+  int size = 1;
+  int local_rank = 0;
+  int lifetime = 0;
+};
+inline constexpr char kRoleVariable[] = "LOCKSTEP_WORKER";
+std::string EncodeRole(const ChildRole& role);
+std::optional<ChildRole> DecodeRole(const std::string& text);
+
+struct ChildChange {
+  enum class Kind { kExited, kSignalled, kStopped, kContinued };
+  Kind kind = Kind::kExited;
+  int value = 0;  // exit code or signal
+};
+
+class Child {
+ public:
+  // Starts /proc/self/exe with this process's arguments and environment plus the role. It leads a
+  // process group of its own, so signals to the agent's group do not reach it; its standard output
+  // is the agent's standard error, its standard input /dev/null. The agent's Signals exist already.
+  static Result<std::unique_ptr<Child>> Spawn(ChildRole role, int segment_fd);
+  // Ends what still runs of it.
+  ~Child();
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  pid_t pid() const { return pid_; }
+  Channel& channel() { return channel_; }
+  bool gone() const { return gone_; }  // reaped
+  // The next change of its state that has not been told yet. Never waits. When it left, its whole
+  // process group is killed before it is reaped, so that nothing it started stays behind.
+  std::optional<ChildChange> Poll();
+  // SIGKILL to its process group.
+  void Kill();
+  // Sleeps until it has left (not reaped yet: Poll() does that); false at the deadline.
+  bool AwaitExit(Deadline deadline);
+
+ private:
+  Child(pid_t pid, Fd pid_fd, Channel channel)
+      : pid_(pid), pid_fd_(std::move(pid_fd)), channel_(std::move(channel)) {}
+  pid_t pid_;
+  Fd pid_fd_;
+  Channel channel_;
+  bool gone_ = false;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_LAUNCH_CHILD_H_

@@ -1,0 +1,379 @@
+#include "core/launch/fleet.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <utility>
+
+#include "core/launch/fleet_members.h"
+#include "core/launch/machine.h"
+#include "core/launch/meet.h"
+#include "core/launch/protocol.h"
+#include "core/launch/rank_agent.h"
+#include "core/launch/signals.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::uint32_t Number(FrameType type) { return static_cast<std::uint32_t>(type); }
+constexpr double kStartSeconds = 60;
+constexpr double kDismissSeconds = 2;
+constexpr double kHurrySeconds = 0.3;
+
+class FleetImpl final : public Fleet {
+ public:
+  FleetImpl(const LaunchContext& context, const FleetOptions& options)
+      : context_(context),
+        options_(options),
+        agent_(context, options,
+               [this](FrameType type, std::string payload) { OnReport(0, type, payload); }),
+        members_(static_cast<std::size_t>(context.size)) {}
+
+  Status Meet();
+
+  int size() const override { return context_.size; }
+  const std::vector<AgentInfo>& agents() const override { return agents_; }
+  Status StartWorkers() override;
+  int lifetime() const override { return lifetime_; }
+  void Send(int rank, const Message& message) override;
+  void SendAll(const Message& message) override;
+  FleetEvent Next(Deadline deadline) override;
+  std::vector<RankEvidence> Collect(Deadline deadline) override;
+  std::vector<Journal> Journals(std::size_t most, Deadline deadline) override;
+  void EndWorkers(Deadline deadline) override;
+  bool AwaitExits(Deadline deadline) override;
+  void Dismiss() override;
+
+ private:
+  using Worker = FleetMember::Worker;
+
+  // The followers first: they work while our own agent does.
+  void OrderAll(FrameType type, const std::string& payload);
+  void Order(int rank, FrameType type, const std::string& payload);
+  void OnReport(int rank, FrameType type, const std::string& payload);
+  void OnMeeting(int rank, FrameType type, const std::string& payload);
+  void OnAnswer(FleetMember& member, FrameType type, const std::string& payload);
+  void Push(FleetEventKind kind, int rank, int exit_code = 0, int signal = 0,
+            Message message = {});
+  void Lose(int rank);
+  void PollOnce(Deadline deadline);
+  void ReadMember(int rank);
+  // Polls until `done` holds for every member that is not lost; false at the deadline.
+  bool AwaitMembers(Deadline deadline, const std::function<bool(const FleetMember&)>& done);
+
+  const LaunchContext context_;
+  const FleetOptions options_;
+  Signals signals_;
+  RankAgent agent_;
+  std::vector<FleetMember> members_;
+  std::vector<AgentInfo> agents_;
+  std::deque<FleetEvent> events_;
+  MeetingPlace meeting_;
+  std::uint64_t request_ = 0;
+  int lifetime_ = -1;
+  bool terminating_ = false;
+};
+
+Status FleetImpl::Meet() {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<Lobby::Guest> guests,
+                            MeetFollowers(context_, options_, agent_, signals_));
+  agents_.push_back(DescribeAgent(0));
+  for (std::size_t i = 0; i < guests.size(); ++i) {
+    agents_.push_back(std::move(guests[i].info));
+    members_[i + 1].channel = std::move(guests[i].channel);
+  }
+  return OkStatus();
+}
+
+void FleetImpl::Order(int rank, FrameType type, const std::string& payload) {
+  FleetMember& member = members_[static_cast<std::size_t>(rank)];
+  if (rank == 0) {
+    agent_.Obey(Frame{Number(type), payload});
+  } else if (!member.lost) {
+    member.channel->Send(Number(type), payload);
+  }
+}
+
+void FleetImpl::OrderAll(FrameType type, const std::string& payload) {
+  for (int rank = size() - 1; rank >= 0; --rank) Order(rank, type, payload);
+}
+
+void FleetImpl::Push(FleetEventKind kind, int rank, int exit_code, int signal, Message message) {
+  events_.push_back(FleetEvent{kind, rank, std::move(message), exit_code, signal});
+}
+
+void FleetImpl::Lose(int rank) {
+  FleetMember& member = members_[static_cast<std::size_t>(rank)];
+  if (member.lost) return;
+  member.lost = true;
+  member.channel->Close();
+  Push(FleetEventKind::kLost, rank);
+}
+
+void FleetImpl::OnMeeting(int rank, FrameType type, const std::string& payload) {
+  Decoder decoder(payload);
+  const auto answer = [&](MeetingPlace::Waiting to, const std::string& value) {
+    Order(to.rank, FrameType::kMeetingValue, Encoder().Put(to.request).Text(value).Take());
+  };
+  if (type == FrameType::kMeetingPut) {
+    const std::string key = decoder.Text();
+    const std::string value = decoder.Text();
+    if (!decoder.ok()) return;
+    for (const MeetingPlace::Waiting& waiting : meeting_.Put(key, value)) answer(waiting, value);
+    return;
+  }
+  const MeetingPlace::Waiting who{rank, decoder.Get<std::uint64_t>()};
+  const std::string key = decoder.Text();
+  if (!decoder.ok()) return;
+  if (const std::string* const value = meeting_.Get(key, who)) answer(who, *value);
+}
+
+void FleetImpl::OnAnswer(FleetMember& member, FrameType type, const std::string& payload) {
+  Decoder decoder(payload);
+  if (type == FrameType::kStarted) {
+    Status status = EnvironmentError("an agent gave no sense");
+    Get(decoder, status);
+    member.started = status;
+    if (status.ok()) member.worker = Worker::kRunning;
+    return;
+  }
+  const auto request = decoder.Get<std::uint64_t>();
+  bool understood = decoder.ok();
+  if (type == FrameType::kEvidence) understood = Get(decoder, member.evidence);
+  if (type == FrameType::kJournalRead) understood = Get(decoder, member.journal);
+  if (understood) member.answered = request;
+}
+
+void FleetImpl::OnReport(int rank, FrameType type, const std::string& payload) {
+  FleetMember& member = members_[static_cast<std::size_t>(rank)];
+  Decoder decoder(payload);
+  switch (type) {
+    case FrameType::kFromWorker:
+      return Push(FleetEventKind::kMessage, rank, 0, 0, DecodeMessage(payload));
+    case FrameType::kData:
+      return Push(FleetEventKind::kData, rank, 0, 0, Message{0, payload});
+    case FrameType::kExited:
+      member.worker = Worker::kExited;
+      return Push(FleetEventKind::kExited, rank, decoder.Get<std::int32_t>());
+    case FrameType::kSignalled:
+      member.worker = Worker::kSignalled;
+      return Push(FleetEventKind::kSignalled, rank, 0, decoder.Get<std::int32_t>());
+    case FrameType::kStopped:
+      return Push(FleetEventKind::kStopped, rank, 0, decoder.Get<std::int32_t>());
+    case FrameType::kContinued:
+      return Push(FleetEventKind::kContinued, rank);
+    case FrameType::kOverdue:
+      return Push(FleetEventKind::kOverdue, rank);
+    case FrameType::kMeetingPut:
+    case FrameType::kMeetingGet:
+      return OnMeeting(rank, type, payload);
+    case FrameType::kStarted:
+    case FrameType::kEvidence:
+    case FrameType::kJournalRead:
+    case FrameType::kEnded:
+      return OnAnswer(member, type, payload);
+    case FrameType::kDismissed:
+      return;
+    default:
+      LOCKSTEP_CHECK(rank != 0, "our own agent made a report of an unknown type");
+      Lose(rank);
+  }
+}
+
+void FleetImpl::ReadMember(int rank) {
+  FleetMember& member = members_[static_cast<std::size_t>(rank)];
+  member.channel->Flush();
+  member.channel->Fill();
+  while (std::optional<Frame> frame = member.channel->Take()) {
+    OnReport(rank, static_cast<FrameType>(frame->type), frame->payload);
+    if (member.lost) return;
+  }
+  if (!member.channel->open()) Lose(rank);
+}
+
+void FleetImpl::PollOnce(Deadline deadline) {
+  std::vector<pollfd> items{{signals_.fd(), POLLIN, 0},
+                            {agent_.channel_fd(), agent_.poll_events(), 0}};
+  for (const FleetMember& member : members_) {
+    if (!member.channel) continue;
+    items.push_back({member.lost ? -1 : member.channel->fd(), member.channel->poll_events(), 0});
+  }
+  const int most_ms = deadline.RemainingMs();
+  const int wake_ms = agent_.wake_ms();
+  poll(items.data(), items.size(), wake_ms < 0 ? most_ms : std::min(wake_ms, most_ms));
+  const Signals::Arrived arrived = signals_.Take();
+  if (arrived.end != 0) {
+    terminating_ = true;
+    events_.push_front(FleetEvent{FleetEventKind::kTerminate, 0, {}, 0, arrived.end});
+  }
+  if (items[1].revents != 0) agent_.OnChannel();
+  if (arrived.child) agent_.OnChildChange();
+  agent_.Watch();
+  for (int rank = 1; rank < size(); ++rank) {
+    FleetMember& member = members_[static_cast<std::size_t>(rank)];
+    if (member.lost) continue;
+    // A channel can also have been closed by an order that it could not take.
+    if (items[static_cast<std::size_t>(rank) + 1].revents != 0 || !member.channel->open()) {
+      ReadMember(rank);
+    }
+  }
+}
+
+bool FleetImpl::AwaitMembers(Deadline deadline,
+                             const std::function<bool(const FleetMember&)>& done) {
+  const Deadline hurried = Deadline::AfterSeconds(kHurrySeconds);
+  while (true) {
+    const bool all = std::all_of(members_.begin(), members_.end(), [&](const FleetMember& member) {
+      return member.lost || done(member);
+    });
+    if (all) return true;
+    // Told to end, there is about a second left in all before the launcher kills.
+    if (terminating_) deadline = deadline.Earlier(hurried);
+    if (deadline.Passed()) return false;
+    PollOnce(deadline);
+  }
+}
+
+Status FleetImpl::StartWorkers() {
+  if (options_.workers_own_mpi && lifetime_ >= 0) {
+    return Unsupported("the workers own the launcher's MPI identity, which serves one lifetime; "
+                       "start another launch for more");
+  }
+  if (lifetime_ >= 0) EndWorkers(Deadline::AfterSeconds(10));
+  meeting_.Clear();
+  ++lifetime_;
+  for (FleetMember& member : members_) {
+    member.started.reset();
+    member.worker = Worker::kNone;
+  }
+  OrderAll(FrameType::kStartWorker, Encoder().Put(std::int32_t{lifetime_}).Take());
+  const bool all = AwaitMembers(Deadline::AfterSeconds(kStartSeconds),
+                                [](const FleetMember& m) { return m.started.has_value(); });
+  for (int rank = 0; rank < size(); ++rank) {
+    const FleetMember& member = members_[static_cast<std::size_t>(rank)];
+    if (member.lost || (!all && !member.started)) {
+      return EnvironmentError(fmt::format("the agent of rank {} on {} does not answer; check that "
+                                          "host",
+                                          rank, agents_[static_cast<std::size_t>(rank)].host));
+    }
+    if (!member.started->ok()) {
+      return Status(member.started->code(),
+                    fmt::format("rank {}: {}", rank, member.started->message()));
+    }
+  }
+  return OkStatus();
+}
+
+void FleetImpl::Send(int rank, const Message& message) {
+  LOCKSTEP_CHECK(message.type < kReservedMessageType, "a reserved message type");
+  LOCKSTEP_CHECK(message.payload.size() <= kMaxPayloadBytes, "the message is too large");
+  Order(rank, FrameType::kToWorker, EncodeMessage(message));
+}
+
+void FleetImpl::SendAll(const Message& message) {
+  for (int rank = size() - 1; rank >= 0; --rank) Send(rank, message);
+}
+
+FleetEvent FleetImpl::Next(Deadline deadline) {
+  // Also when events wait: what is sent must go out, and a signal to end comes first.
+  PollOnce(events_.empty() ? deadline : Deadline::AfterNs(0));
+  while (events_.empty()) {
+    if (deadline.Passed()) return FleetEvent{};
+    PollOnce(deadline);
+  }
+  FleetEvent event = std::move(events_.front());
+  events_.pop_front();
+  return event;
+}
+
+std::vector<RankEvidence> FleetImpl::Collect(Deadline deadline) {
+  const std::uint64_t request = ++request_;
+  // Some of the time is left for the answers' way.
+  const std::int64_t budget_ns = std::max<std::int64_t>(deadline.RemainingNs() * 3 / 4, 0);
+  OrderAll(FrameType::kCollect, Encoder().Put(request).Put(budget_ns).Take());
+  AwaitMembers(deadline, [&](const FleetMember& m) { return m.answered >= request; });
+  std::vector<RankEvidence> all;
+  for (int rank = 0; rank < size(); ++rank) {
+    const FleetMember& member = members_[static_cast<std::size_t>(rank)];
+    RankEvidence evidence;
+    evidence.state = ProcessState::kLost;
+    evidence.system = "its agent does not answer";
+    if (!member.lost && member.answered >= request) evidence = member.evidence;
+    evidence.rank = rank;
+    all.push_back(std::move(evidence));
+  }
+  return all;
+}
+
+std::vector<Journal> FleetImpl::Journals(std::size_t most, Deadline deadline) {
+  const std::uint64_t request = ++request_;
+  OrderAll(FrameType::kJournal,
+           Encoder().Put(request).Put(static_cast<std::uint64_t>(most)).Take());
+  AwaitMembers(deadline, [&](const FleetMember& m) { return m.answered >= request; });
+  std::vector<Journal> all;
+  for (FleetMember& member : members_) {
+    all.push_back(!member.lost && member.answered >= request ? std::move(member.journal)
+                                                             : Journal());
+  }
+  return all;
+}
+
+void FleetImpl::EndWorkers(Deadline deadline) {
+  const std::uint64_t request = ++request_;
+  OrderAll(FrameType::kEnd, Encoder().Put(request).Take());
+  AwaitMembers(deadline, [&](const FleetMember& m) { return m.answered >= request; });
+  for (int rank = 0; rank < size(); ++rank) {
+    FleetMember& member = members_[static_cast<std::size_t>(rank)];
+    // An agent that cannot even end its worker is left; alone, it ends itself and its worker.
+    if (!member.lost && member.answered < request) Lose(rank);
+    if (member.worker == Worker::kRunning) member.worker = Worker::kNone;
+  }
+}
+
+bool FleetImpl::AwaitExits(Deadline deadline) {
+  const auto failed = [](const FleetMember& m) {
+    return m.lost || m.worker == Worker::kSignalled || m.worker == Worker::kNone;
+  };
+  const auto any_failed = [&] { return std::any_of(members_.begin(), members_.end(), failed); };
+  AwaitMembers(deadline, [&](const FleetMember& m) {
+    return m.worker != Worker::kRunning || any_failed();
+  });
+  return std::all_of(members_.begin(), members_.end(),
+                     [](const FleetMember& m) { return !m.lost && m.worker == Worker::kExited; });
+}
+
+void FleetImpl::Dismiss() {
+  agent_.End();
+  for (int rank = 1; rank < size(); ++rank) Order(rank, FrameType::kDismiss, {});
+  const Deadline deadline = Deadline::AfterSeconds(kDismissSeconds);
+  for (FleetMember& member : members_) {
+    // Each answers kDismissed, then waits for our channel to close, which the end of this object
+    // does: the launcher sees our exit first.
+    while (member.channel && !member.lost && member.channel->open() && !deadline.Passed()) {
+      pollfd item{member.channel->fd(), member.channel->poll_events(), 0};
+      poll(&item, 1, deadline.RemainingMs());
+      member.channel->Flush();
+      member.channel->Fill();
+      bool gone = false;
+      while (const std::optional<Frame> frame = member.channel->Take()) {
+        gone = gone || frame->type == Number(FrameType::kDismissed);
+      }
+      if (gone) break;
+    }
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Fleet>> Fleet::Open(const LaunchContext& context,
+                                           const FleetOptions& options) {
+  LOCKSTEP_CHECK(context.rank == 0, "only rank 0 opens the fleet; the others follow");
+  auto fleet = std::make_unique<FleetImpl>(context, options);
+  LOCKSTEP_RETURN_IF_ERROR(fleet->Meet());
+  return std::unique_ptr<Fleet>(std::move(fleet));
+}
+
+}  // namespace lockstep

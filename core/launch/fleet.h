@@ -1,0 +1,112 @@
+// All ranks of a launch as the coordinator (rank 0's agent) sees and commands them, and the loop of
+// every other agent. The processes that judge never call the system under test.
+#ifndef LOCKSTEP_CORE_LAUNCH_FLEET_H_
+#define LOCKSTEP_CORE_LAUNCH_FLEET_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/deadline.h"
+#include "core/base/status.h"
+#include "core/launch/context.h"
+#include "core/launch/worker_link.h"
+#include "core/verdict/judge.h"
+
+namespace lockstep {
+
+struct FleetOptions {
+  // True when the workers use the launcher's MPI identity as the system under test (backend mpi):
+  // one lifetime a launch, and across hosts the worker's MPI exchanges the agents' addresses.
+  bool workers_own_mpi = false;
+  double connect_deadline_seconds = 60;
+  // A worker that is not idle and journals nothing for so long is reported overdue.
+  double silence_deadline_seconds = 30;
+  std::size_t journal_capacity = 1 << 14;       // events
+  std::size_t outbox_capacity_bytes = 8 << 20;  // a power of two
+  // What a follower does with its own rank's data when the coordinator is lost: called once, after
+  // its worker was ended, with all outbox bytes of this rank since the start and its evidence.
+  std::function<void(const std::string& outbox_bytes, const RankEvidence& evidence)> on_orphaned;
+};
+
+// What an agent knows of its machine when it joins.
+struct AgentInfo {
+  int rank = 0;
+  std::string host;     // host name
+  std::string boot_id;  // the same value: the same kernel, hence a common tick counter
+  int pid = 0;
+  std::vector<int> cpus;  // the processors this rank may run on (its affinity mask)
+  std::int64_t memory_available_bytes = 0;
+};
+
+enum class FleetEventKind {
+  kMessage,    // from a worker
+  kData,       // drained from a worker's outbox (always before the message that followed it); a
+               // drain ends with a whole record if the outbox holds at most kMaxPayloadBytes
+  kExited,     // a worker left: exit_code
+  kSignalled,  // a worker was ended by a signal
+  kStopped,    // a worker was stopped by a signal (it may be continued)
+  kContinued,
+  kOverdue,    // a worker is silent beyond the deadline (reported once per silence)
+  kLost,       // an agent does not answer any more: its host, or the agent itself, died
+  kTerminate,  // the coordinator was told to end (SIGTERM, SIGINT, SIGHUP)
+  kTimeout,    // the deadline of Next passed
+};
+
+struct FleetEvent {
+  FleetEventKind kind = FleetEventKind::kTimeout;
+  int rank = -1;
+  Message message;  // kMessage; kData: payload
+  int exit_code = 0;
+  int signal = 0;
+};
+
+// The coordinator's view. Single-threaded; sleeps in Next.
+class Fleet {
+ public:
+  virtual ~Fleet() = default;
+  // Meets the other agents. The control plane listens only on the interface needed (loopback when
+  // all ranks are on one host) and admits only peers that know the launch's secret.
+  static Result<std::unique_ptr<Fleet>> Open(const LaunchContext& context,
+                                             const FleetOptions& options);
+
+  virtual int size() const = 0;
+  virtual const std::vector<AgentInfo>& agents() const = 0;  // one a rank
+
+  // Starts a worker on every rank (this program again, with its arguments) and counts lifetimes
+  // from 0; ends what is left of the one before. With workers_own_mpi only lifetime 0 exists
+  // (kUnsupported after it).
+  virtual Status StartWorkers() = 0;
+  virtual int lifetime() const = 0;
+
+  virtual void Send(int rank, const Message& message) = 0;
+  virtual void SendAll(const Message& message) = 0;
+  // The next thing that happened, in order of arrival per rank.
+  virtual FleetEvent Next(Deadline deadline) = 0;
+
+  // What is known of every rank now. Ends nothing. Ranks whose agent does not answer: kLost.
+  virtual std::vector<RankEvidence> Collect(Deadline deadline) = 0;
+  // The newest events of every rank's journal of this lifetime (for the file).
+  virtual std::vector<Journal> Journals(std::size_t most, Deadline deadline) = 0;
+  // Ends (SIGKILL to the worker's process group) and reaps what still runs of this lifetime on
+  // every rank. Then the remaining kData and kMessage are there for Next, and nothing of this
+  // lifetime follows them; deaths that we caused are not told. An agent that does not answer by the
+  // deadline becomes kLost. Idempotent.
+  virtual void EndWorkers(Deadline deadline) = 0;
+  // Waits for all workers to leave by themselves, with any exit code; false at the deadline, when
+  // one was ended by a signal or lost, or when the coordinator was told to end. Takes no event.
+  virtual bool AwaitExits(Deadline deadline) = 0;
+  // Tells the followers to go and waits at most 2 s for their answers. They wait for the end of the
+  // coordinator (at most 3 s), so that the launcher sees its exit code, which is that of the
+  // launch, first: call this last of all, when the file is complete.
+  virtual void Dismiss() = 0;
+};
+
+// The life of every agent but rank 0's: join, obey, report, leave when dismissed. Returns the exit
+// code (0 when dismissed, whatever the verdict: the coordinator's exit code speaks for the launch).
+ExitCode Follow(const LaunchContext& context, const FleetOptions& options);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_LAUNCH_FLEET_H_

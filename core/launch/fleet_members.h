@@ -1,0 +1,68 @@
+// What the coordinator keeps of each rank.
+#ifndef LOCKSTEP_CORE_LAUNCH_FLEET_MEMBERS_H_
+#define LOCKSTEP_CORE_LAUNCH_FLEET_MEMBERS_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/launch/channel.h"
+#include "core/launch/fleet.h"
+
+namespace lockstep {
+
+struct FleetMember {
+  std::optional<Channel> channel;  // none: the coordinator's own rank
+  bool lost = false;
+  // Of the worker of this lifetime.
+  enum class Worker { kNone, kRunning, kExited, kSignalled };
+  Worker worker = Worker::kNone;
+  // The newest answers.
+  std::optional<Status> started;
+  std::uint64_t answered = 0;  // request number
+  RankEvidence evidence;
+  Journal journal;
+};
+
+// The key-value store behind the workers' Meeting, for one lifetime.
+class MeetingPlace {
+ public:
+  struct Waiting {
+    int rank;
+    std::uint64_t request;
+  };
+  // Returns who waited for the key. Keys are bounded in number, values in size, by their senders'
+  // messages; a store above kMostBytes takes nothing more (the getters reach their deadlines).
+  std::vector<Waiting> Put(const std::string& key, std::string value) {
+    std::vector<Waiting> waiting;
+    if (bytes_ + key.size() + value.size() > kMostBytes) return waiting;
+    bytes_ += key.size() + value.size();
+    values_[key] = std::move(value);
+    if (const auto found = waiting_.find(key); found != waiting_.end()) {
+      waiting = std::move(found->second);
+      waiting_.erase(found);
+    }
+    return waiting;
+  }
+  // The value, or nothing: then (rank, request) is remembered.
+  const std::string* Get(const std::string& key, Waiting who) {
+    if (const auto found = values_.find(key); found != values_.end()) return &found->second;
+    waiting_[key].push_back(who);
+    return nullptr;
+  }
+  const std::string& value(const std::string& key) const { return values_.at(key); }
+  void Clear() { *this = MeetingPlace(); }
+
+  static constexpr std::size_t kMostBytes = std::size_t{256} << 20;
+
+ private:
+  std::map<std::string, std::string> values_;
+  std::map<std::string, std::vector<Waiting>> waiting_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_LAUNCH_FLEET_MEMBERS_H_

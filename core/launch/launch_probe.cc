@@ -1,0 +1,56 @@
+// launch_probe SCENARIO SEED [FILE]: conductor and worker of the launch tests; run under mpirun.
+// FILE.<rank> is what a follower saves when the coordinator is lost.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+#include "core/launch/probe.h"
+
+namespace lockstep {
+namespace {
+
+FleetOptions ProbeOptions(const LaunchContext& context, const Scenario& scenario,
+                          const std::string& file) {
+  FleetOptions options;
+  options.workers_own_mpi = scenario.mpi;
+  options.connect_deadline_seconds = 30;
+  options.silence_deadline_seconds = 1;
+  options.journal_capacity = 1 << 10;
+  options.outbox_capacity_bytes = 1 << 16;
+  if (!file.empty()) {
+    options.on_orphaned = [=](const std::string& bytes, const RankEvidence& evidence) {
+      std::ofstream out(fmt::format("{}.{}", file, context.rank), std::ios::binary);
+      out << static_cast<int>(evidence.state) << '\n' << bytes;
+    };
+  }
+  return options;
+}
+
+int Run(const std::string& name, std::uint64_t seed, const std::string& file) {
+  const Scenario& scenario = Scenarios().at(name);
+  const Result<LaunchContext> context = DetectLaunch();
+  Conductor::Expect(context.ok(), context.status().message());
+  const FleetOptions options = ProbeOptions(*context, scenario, file);
+  if (context->rank != 0) return static_cast<int>(Follow(*context, options));
+  Result<std::unique_ptr<Fleet>> fleet = Fleet::Open(*context, options);
+  Conductor::Expect(fleet.ok(), fleet.status().message());
+  Conductor conductor(**fleet, seed);
+  const int code = scenario.run(conductor);
+  conductor.End();
+  (*fleet)->Dismiss();
+  fmt::print("done {}\n", name);
+  std::fflush(stdout);
+  return code;
+}
+
+}  // namespace
+}  // namespace lockstep
+
+int main(int argc, char** argv) {
+  if (lockstep::WorkerLink::IsWorker()) return lockstep::RunProbeWorker();
+  if (argc < 3) return 2;
+  return lockstep::Run(argv[1], std::strtoull(argv[2], nullptr, 10), argc > 3 ? argv[3] : "");
+}

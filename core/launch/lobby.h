@@ -1,0 +1,96 @@
+// How followers find the coordinator and are let in.
+//
+// The coordinator listens on one address with a port of the kernel's choice. Who wants in proves
+// knowledge of the launch's secret in its first frame; whoever is wrong, slow or talks too much is
+// dropped without harm. Address and secret go only over channels of our own user: an abstract unix
+// socket whose peer is asked for its user id, or the launcher's MPI.
+#ifndef LOCKSTEP_CORE_LAUNCH_LOBBY_H_
+#define LOCKSTEP_CORE_LAUNCH_LOBBY_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/deadline.h"
+#include "core/base/status.h"
+#include "core/launch/channel.h"
+#include "core/launch/context.h"
+#include "core/launch/fd.h"
+#include "core/launch/fleet.h"
+#include "core/launch/signals.h"
+
+namespace lockstep {
+
+inline constexpr std::size_t kSecretBytes = 16;
+
+// Where the coordinator is, and what opens its door.
+struct Invitation {
+  std::string address;  // IPv4
+  std::uint16_t port = 0;
+  std::string secret;  // kSecretBytes of the kernel's randomness
+};
+std::string EncodeInvitation(const Invitation& invitation);
+std::optional<Invitation> DecodeInvitation(std::string_view bytes);
+
+// Takes the same time wherever the difference is.
+bool SameSecret(std::string_view a, std::string_view b);
+
+// A listening TCP socket, while followers arrive.
+class Lobby {
+ public:
+  static Result<std::unique_ptr<Lobby>> Listen(const std::string& address, int followers);
+  const Invitation& invitation() const { return invitation_; }
+
+  struct Guest {
+    AgentInfo info;
+    Channel channel;
+  };
+  // Admits ranks 1..followers; the result is ordered by rank. When `door` is given, hands the
+  // invitation to whoever knocks there. Errors name the ranks that are missing.
+  Result<std::vector<Guest>> Gather(class Door* door, Signals& signals, Deadline deadline);
+
+ private:
+  struct Pending {
+    Channel channel;
+    Deadline deadline;
+  };
+  explicit Lobby(int followers) : guests_(static_cast<std::size_t>(followers)) {}
+  void AcceptAll();
+  void HearPending();
+  // Admits, or drops (returns true: it is no longer pending).
+  bool Hear(Pending& pending);
+  std::string Missing() const;
+  void PollOnce(Door* door, Signals& signals, Deadline deadline);
+
+  Fd listener_;
+  Invitation invitation_;
+  std::vector<Pending> pending_;
+  std::vector<std::optional<Guest>> guests_;
+};
+
+// An abstract unix socket that gives the invitation to processes of our own user on this host.
+class Door {
+ public:
+  static Result<std::unique_ptr<Door>> Open(const LaunchContext& context,
+                                            const Invitation& invitation);
+  int fd() const { return fd_.get(); }
+  void Serve();
+
+ private:
+  Fd fd_;
+  std::string bytes_;
+};
+// The follower's part: knocks until the coordinator is there.
+Result<Invitation> KnockAtDoor(const LaunchContext& context, Signals& signals, Deadline deadline);
+
+// The follower's part: connects, says hello, waits to be admitted.
+Result<Channel> Join(const Invitation& invitation, const AgentInfo& info, Signals& signals,
+                     Deadline deadline);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_LAUNCH_LOBBY_H_

@@ -1,0 +1,21 @@
+// What an agent finds out about its machine.
+#ifndef LOCKSTEP_CORE_LAUNCH_MACHINE_H_
+#define LOCKSTEP_CORE_LAUNCH_MACHINE_H_
+
+#include <string>
+
+#include "core/base/status.h"
+#include "core/launch/fleet.h"
+
+namespace lockstep {
+
+AgentInfo DescribeAgent(int rank);
+
+// The IPv4 address on which the coordinator of several hosts listens: that of the interface that
+// `wanted` names (a name or an address; from LOCKSTEP_INTERFACE), or, when it is empty, of the
+// first one that is up and neither loopback nor a container's bridge (docker0, veth…).
+Result<std::string> InterfaceAddress(const std::string& wanted);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_LAUNCH_MACHINE_H_

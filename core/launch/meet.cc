@@ -1,0 +1,101 @@
+#include "core/launch/meet.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "core/launch/exchange.h"
+#include "core/launch/machine.h"
+
+namespace lockstep {
+namespace {
+
+std::string Variable(const char* name) {
+  const char* const text = std::getenv(name);
+  return text ? text : "";
+}
+
+Result<bool> MeetsOverMpi(const LaunchContext& context) {
+  const std::string wish = Variable("LOCKSTEP_MEET");
+  if (!wish.empty() && wish != "mpi") {
+    return InvalidInput(fmt::format("LOCKSTEP_MEET='{}' is not known; set it to 'mpi', or unset it",
+                                    wish));
+  }
+  return wish == "mpi" || !context.single_host();
+}
+
+// Gathers every rank's part through a process that calls MPI: the worker, if MPI is its business
+// anyway, else a child that only does this.
+Result<std::vector<std::string>> Exchange(const LaunchContext& context,
+                                          const FleetOptions& options, RankAgent& agent,
+                                          const std::string& part, Signals& signals,
+                                          Deadline deadline) {
+  if (options.workers_own_mpi) {
+    LOCKSTEP_ASSIGN_OR_RETURN(Child* const worker, agent.StartExchangingWorker());
+    return AskForExchange(*worker, part, signals, deadline);
+  }
+  ChildRole role;
+  role.kind = ChildRole::Kind::kExchange;
+  role.rank = context.rank;
+  role.size = context.size;
+  role.local_rank = context.local_rank;
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Child> child, Child::Spawn(role, -1));
+  Result<std::vector<std::string>> parts = AskForExchange(*child, part, signals, deadline);
+  // It finalizes MPI together with the others.
+  if (parts.ok()) child->AwaitExit(deadline);
+  child->Poll();
+  return parts;
+}
+
+Result<Invitation> InvitationIn(const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) {
+    if (part.empty()) continue;
+    if (std::optional<Invitation> invitation = DecodeInvitation(part)) {
+      return *std::move(invitation);
+    }
+  }
+  return EnvironmentError("rank 0 did not say where it listens; see its messages");
+}
+
+}  // namespace
+
+Result<std::vector<Lobby::Guest>> MeetFollowers(const LaunchContext& context,
+                                                const FleetOptions& options, RankAgent& agent,
+                                                Signals& signals) {
+  const Deadline deadline = Deadline::AfterSeconds(options.connect_deadline_seconds);
+  LOCKSTEP_ASSIGN_OR_RETURN(const bool over_mpi, MeetsOverMpi(context));
+  std::string address = "127.0.0.1";
+  if (!context.single_host()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(address, InterfaceAddress(Variable("LOCKSTEP_INTERFACE")));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Lobby> lobby,
+                            Lobby::Listen(address, context.size - 1));
+  std::unique_ptr<Door> door;
+  if (over_mpi) {
+    const std::string part = EncodeInvitation(lobby->invitation());
+    LOCKSTEP_RETURN_IF_ERROR(Exchange(context, options, agent, part, signals, deadline).status());
+  } else if (context.size > 1) {
+    LOCKSTEP_ASSIGN_OR_RETURN(door, Door::Open(context, lobby->invitation()));
+  }
+  return lobby->Gather(door.get(), signals, deadline);
+}
+
+Result<Channel> MeetCoordinator(const LaunchContext& context, const FleetOptions& options,
+                                RankAgent& agent, Signals& signals) {
+  const Deadline deadline = Deadline::AfterSeconds(options.connect_deadline_seconds);
+  LOCKSTEP_ASSIGN_OR_RETURN(const bool over_mpi, MeetsOverMpi(context));
+  Invitation invitation;
+  if (over_mpi) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<std::string> parts,
+                              Exchange(context, options, agent, {}, signals, deadline));
+    LOCKSTEP_ASSIGN_OR_RETURN(invitation, InvitationIn(parts));
+  } else {
+    LOCKSTEP_ASSIGN_OR_RETURN(invitation, KnockAtDoor(context, signals, deadline));
+  }
+  return Join(invitation, DescribeAgent(context.rank), signals, deadline);
+}
+
+}  // namespace lockstep

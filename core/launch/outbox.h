@@ -1,0 +1,54 @@
+// The shared memory of an Outbox: one writer, one reader, in two processes. A SIGKILLed writer
+// leaves no torn record, because the length is published (release) after the bytes.
+#ifndef LOCKSTEP_CORE_LAUNCH_OUTBOX_H_
+#define LOCKSTEP_CORE_LAUNCH_OUTBOX_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "core/launch/worker_link.h"
+
+namespace lockstep {
+
+struct OutboxHeader {
+  alignas(64) std::atomic<std::uint64_t> written;  // bytes since the start, by the worker
+  alignas(64) std::atomic<std::uint64_t> read;     // bytes since the start, by the agent
+};
+static_assert(sizeof(OutboxHeader) == 128 && std::atomic<std::uint64_t>::is_always_lock_free);
+
+// Bytes of memory for an outbox of `capacity` bytes (a power of two).
+std::size_t OutboxBytes(std::size_t capacity);
+
+class OutboxWriter : public Outbox {
+ public:
+  // `memory` is zeroed, 64-byte aligned and OutboxBytes(capacity) long.
+  OutboxWriter(std::span<std::byte> memory, std::size_t capacity);
+  bool Append(std::span<const std::byte> record) override;
+  std::size_t free_bytes() const override;
+  std::size_t capacity_bytes() const override { return capacity_; }
+
+ private:
+  OutboxHeader* header_;
+  std::byte* data_;
+  std::size_t capacity_;
+};
+
+class OutboxReader {
+ public:
+  OutboxReader(std::span<std::byte> memory, std::size_t capacity);
+  // Takes up to `most` bytes. Empty when there is nothing, or when the worker overwrote the header
+  // with nonsense.
+  std::string Drain(std::size_t most);
+
+ private:
+  OutboxHeader* header_;
+  const std::byte* data_;
+  std::size_t capacity_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_LAUNCH_OUTBOX_H_

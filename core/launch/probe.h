@@ -1,0 +1,60 @@
+// The parts of launch_probe, the program with which the launch tests are made.
+#ifndef LOCKSTEP_CORE_LAUNCH_PROBE_H_
+#define LOCKSTEP_CORE_LAUNCH_PROBE_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/base/random.h"
+#include "core/launch/fleet.h"
+
+namespace lockstep {
+
+// Message types; orders to workers are texts ("echo 1") of type kOrder.
+inline constexpr std::uint32_t kOrder = 1, kReady = 2, kEcho = 3, kProgress = 4, kDone = 5;
+
+int RunProbeWorker();
+
+// The conductor's tools. Every expectation that fails ends the program with exit code 20.
+class Conductor {
+ public:
+  Conductor(Fleet& fleet, std::uint64_t seed);
+
+  Fleet& fleet() { return fleet_; }
+  Random& random() { return random_; }
+  int size() const { return fleet_.size(); }
+  // Starts the workers and waits until each told its process number.
+  void Start();
+  void Order(int rank, const std::string& text);
+  void OrderAll(const std::string& text);
+  // Takes events, keeping data, until one of this kind (of this rank, if >= 0) comes.
+  FleetEvent Await(FleetEventKind kind, int rank, double seconds = 20);
+  // One kEcho of every rank.
+  std::vector<std::string> AwaitEchoes(double seconds = 20);
+  void ExpectQuiet(double seconds);  // nothing but messages and data
+  int pid(int rank) const { return pids_[static_cast<std::size_t>(rank)]; }
+  // Whole records, consecutive from 0; returns how many.
+  std::size_t CheckData(int rank);
+  void End(double seconds = 10);
+  static void Expect(bool condition, const std::string& what);
+
+ private:
+  void Keep(const FleetEvent& event);
+  Fleet& fleet_;
+  Random random_;
+  std::vector<int> pids_;
+  std::vector<std::string> data_;
+};
+
+struct Scenario {
+  bool mpi = false;  // the workers own MPI
+  std::function<int(Conductor&)> run;
+};
+const std::map<std::string, Scenario>& Scenarios();
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_LAUNCH_PROBE_H_

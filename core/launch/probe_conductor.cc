@@ -1,0 +1,112 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "core/launch/probe.h"
+
+namespace lockstep {
+
+Conductor::Conductor(Fleet& fleet, std::uint64_t seed)
+    : fleet_(fleet),
+      random_(seed),
+      pids_(static_cast<std::size_t>(fleet.size())),
+      data_(static_cast<std::size_t>(fleet.size())) {
+  Expect(fleet.agents().size() == pids_.size(), "one agent a rank");
+  for (int rank = 0; rank < fleet.size(); ++rank) {
+    const AgentInfo& info = fleet.agents()[static_cast<std::size_t>(rank)];
+    Expect(info.rank == rank && info.pid > 0 && !info.host.empty() && !info.boot_id.empty() &&
+               !info.cpus.empty() && info.memory_available_bytes > 0,
+           "agents tell of their machines");
+  }
+}
+
+void Conductor::Expect(bool condition, const std::string& what) {
+  if (condition) return;
+  fmt::print("FAILED: {}\n", what);
+  std::fflush(stdout);
+  std::_Exit(20);
+}
+
+void Conductor::Keep(const FleetEvent& event) {
+  if (event.kind == FleetEventKind::kData) {
+    data_[static_cast<std::size_t>(event.rank)] += event.message.payload;
+  }
+}
+
+void Conductor::Start() {
+  for (std::string& data : data_) data.clear();
+  const Status status = fleet_.StartWorkers();
+  Expect(status.ok(), status.message());
+  for (int i = 0; i < size(); ++i) {
+    const FleetEvent event = Await(FleetEventKind::kMessage, -1);
+    Expect(event.message.type == kReady, "workers are ready first");
+    pids_[static_cast<std::size_t>(event.rank)] = std::atoi(event.message.payload.c_str());
+  }
+}
+
+void Conductor::Order(int rank, const std::string& text) {
+  fleet_.Send(rank, Message{kOrder, text});
+}
+
+void Conductor::OrderAll(const std::string& text) { fleet_.SendAll(Message{kOrder, text}); }
+
+FleetEvent Conductor::Await(FleetEventKind kind, int rank, double seconds) {
+  const Deadline deadline = Deadline::AfterSeconds(seconds);
+  while (true) {
+    const FleetEvent event = fleet_.Next(deadline);
+    Keep(event);
+    if (event.kind == kind && (rank < 0 || event.rank == rank)) return event;
+    Expect(event.kind != FleetEventKind::kTimeout,
+           fmt::format("an event of kind {} of rank {} within {} s", static_cast<int>(kind), rank,
+                       seconds));
+  }
+}
+
+std::vector<std::string> Conductor::AwaitEchoes(double seconds) {
+  std::vector<std::string> echoes(pids_.size());
+  for (int i = 0; i < size();) {
+    const FleetEvent event = Await(FleetEventKind::kMessage, -1, seconds);
+    if (event.message.type != kEcho) continue;
+    echoes[static_cast<std::size_t>(event.rank)] = event.message.payload;
+    ++i;
+  }
+  return echoes;
+}
+
+void Conductor::ExpectQuiet(double seconds) {
+  const Deadline deadline = Deadline::AfterSeconds(seconds);
+  while (true) {
+    const FleetEvent event = fleet_.Next(deadline);
+    Keep(event);
+    if (event.kind == FleetEventKind::kTimeout) return;
+    Expect(event.kind == FleetEventKind::kMessage || event.kind == FleetEventKind::kData,
+           fmt::format("no event of kind {} of rank {}", static_cast<int>(event.kind),
+                       event.rank));
+  }
+}
+
+std::size_t Conductor::CheckData(int rank) {
+  const std::string& data = data_[static_cast<std::size_t>(rank)];
+  constexpr std::size_t kRecord = 24;
+  Expect(data.size() % kRecord == 0, "only whole records");
+  for (std::uint64_t i = 0; i < data.size() / kRecord; ++i) {
+    std::uint64_t record[3];
+    std::memcpy(record, data.data() + i * kRecord, kRecord);
+    const bool whole = record[0] == i && record[1] == ~i && record[2] == i * 3;
+    if (!whole) Expect(false, fmt::format("record {} of rank {} is whole, in order", i, rank));
+  }
+  return data.size() / kRecord;
+}
+
+void Conductor::End(double seconds) {
+  fleet_.EndWorkers(Deadline::AfterSeconds(seconds));
+  while (true) {
+    const FleetEvent event = fleet_.Next(Deadline::AfterNs(0));
+    Keep(event);
+    if (event.kind == FleetEventKind::kTimeout) return;
+  }
+}
+
+}  // namespace lockstep

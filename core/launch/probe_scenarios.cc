@@ -1,0 +1,287 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+
+#include "core/launch/probe.h"
+
+namespace lockstep {
+namespace {
+
+using Kind = FleetEventKind;
+
+void Expect(bool condition, const std::string& what) { Conductor::Expect(condition, what); }
+
+RankEvidence EvidenceOf(Conductor& c, int rank) {
+  return c.fleet().Collect(Deadline::AfterSeconds(5))[static_cast<std::size_t>(rank)];
+}
+
+// False also for what is dead and waits for init to reap it.
+bool Runs(int pid) {
+  usleep(100'000);
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string line;
+  std::getline(file, line);
+  const auto close = line.rfind(')');
+  return close != std::string::npos && line[close + 2] != 'Z';
+}
+
+// Messages, meeting, data, exit codes; two lifetimes unless the workers own MPI.
+void TalkOnce(Conductor& c, int lifetime) {
+  c.Start();
+  Expect(c.fleet().lifetime() == lifetime, "lifetimes are counted");
+  c.OrderAll("echo hello");
+  const std::vector<std::string> echoes = c.AwaitEchoes();
+  for (int rank = 0; rank < c.size(); ++rank) {
+    Expect(echoes[static_cast<std::size_t>(rank)] ==
+               fmt::format("echo hello {} {}", rank, lifetime),
+           "the echo is " + echoes[static_cast<std::size_t>(rank)]);
+  }
+  c.OrderAll("meet");
+  std::string expected;
+  for (int rank = 0; rank < c.size(); ++rank) expected += fmt::format("address of {};", rank);
+  for (const std::string& echo : c.AwaitEchoes()) Expect(echo == expected, "met: " + echo);
+  // More than an outbox holds (2730 records).
+  c.OrderAll("stream 10000");
+  for (int done = 0; done < c.size();) {
+    done += c.Await(Kind::kMessage, -1).message.type == kDone ? 1 : 0;
+  }
+  for (int rank = 0; rank < c.size(); ++rank) {
+    Expect(c.CheckData(rank) == 10000, "all data is there before the message that follows it");
+    c.Order(rank, fmt::format("exit {}", 3 * rank + lifetime));
+  }
+  Expect(c.fleet().AwaitExits(Deadline::AfterSeconds(20)), "workers leave by themselves");
+  for (int i = 0; i < c.size(); ++i) {
+    const FleetEvent exited = c.Await(Kind::kExited, -1);
+    Expect(exited.exit_code == 3 * exited.rank + lifetime, "the exit code");
+  }
+  const std::vector<Journal> journals = c.fleet().Journals(100, Deadline::AfterSeconds(5));
+  for (const Journal& journal : journals) {
+    Expect(journal.events.size() == 101 && journal.events[99].kind == EventKind::kExit &&
+               journal.events[100].kind == EventKind::kDeath,
+           "journals end with exit and death");
+  }
+}
+
+int Talk(Conductor& c) {
+  for (int lifetime = 0; lifetime < 3; ++lifetime) TalkOnce(c, lifetime);
+  return 0;
+}
+
+int Large(Conductor& c) {
+  c.Start();
+  std::string blob = "blob ";
+  blob.resize(kMaxPayloadBytes);
+  for (std::size_t i = 5; i < blob.size(); ++i) blob[i] = static_cast<char>(Mix64(i));
+  for (int round = 0; round < 2; ++round) {
+    c.OrderAll(blob);
+    for (const std::string& echo : c.AwaitEchoes()) Expect(echo == blob, "large messages");
+  }
+  return 0;
+}
+
+// One random worker, at a random moment of streaming, many times.
+int Killed(Conductor& c) {
+  for (int round = 0; round < 20; ++round) {
+    c.Start();
+    c.OrderAll("stream 0");
+    const int victim = static_cast<int>(c.random().Below(static_cast<std::uint64_t>(c.size())));
+    c.ExpectQuiet(c.random().Uniform() * 0.1);
+    kill(c.pid(victim), SIGKILL);
+    Expect(c.Await(Kind::kSignalled, victim).signal == SIGKILL, "the signal");
+    const auto evidence = c.fleet().Collect(Deadline::AfterSeconds(5));
+    for (int rank = 0; rank < c.size(); ++rank) {
+      const RankEvidence& e = evidence[static_cast<std::size_t>(rank)];
+      Expect(e.rank == rank, "evidence is by rank");
+      Expect(e.state == (rank == victim ? ProcessState::kSignalled : ProcessState::kRunning),
+             fmt::format("state {} of rank {}", static_cast<int>(e.state), rank));
+      Expect(!e.journal.events.empty(), "a journal");
+    }
+    Expect(!c.fleet().AwaitExits(Deadline::AfterSeconds(5)), "one was killed");
+    c.End();
+    c.ExpectQuiet(0);
+    c.CheckData(victim);
+    for (int rank = 0; rank < c.size(); ++rank) {
+      Expect(kill(c.pid(rank), 0) != 0, "no worker is left");
+    }
+  }
+  return 0;
+}
+
+int Stopped(Conductor& c) {
+  c.Start();
+  const int victim = static_cast<int>(c.random().Below(static_cast<std::uint64_t>(c.size())));
+  c.OrderAll("stream 0");
+  c.ExpectQuiet(1.5);  // who streams is not silent
+  kill(c.pid(victim), SIGSTOP);
+  Expect(c.Await(Kind::kStopped, victim, 1).signal == SIGSTOP, "stopped by SIGSTOP");
+  const RankEvidence evidence = EvidenceOf(c, victim);
+  Expect(evidence.state == ProcessState::kStopped && evidence.signal == SIGSTOP, "is stopped");
+  c.Await(Kind::kOverdue, victim, 3);
+  c.ExpectQuiet(1.5);  // reported once
+  kill(c.pid(victim), SIGCONT);
+  c.Await(Kind::kContinued, victim, 1);
+  c.ExpectQuiet(1.5);
+  kill(c.pid(victim), SIGSTOP);
+  c.Await(Kind::kStopped, victim, 1);
+  c.Await(Kind::kOverdue, victim, 3);  // another silence
+  c.End();  // also of one that is stopped
+  c.ExpectQuiet(0.1);
+  return 0;
+}
+
+int Silent(Conductor& c) {
+  c.Start();
+  c.ExpectQuiet(2.5);  // who waits for orders may be silent
+  c.Order(0, "wait");
+  c.Order(c.size() - 1, "sleep");
+  c.Await(Kind::kOverdue, -1, 3);
+  c.Await(Kind::kOverdue, -1, 3);
+  const auto all = c.fleet().Collect(Deadline::AfterSeconds(5));
+  const RankEvidence& waits = all.front();
+  const RankEvidence& sleeps = all.back();
+  fmt::print("{}\n{}\n", waits.system, sleeps.system);
+  Expect(!waits.asleep && waits.system.find("in poll") != std::string::npos, waits.system);
+  Expect(sleeps.asleep && sleeps.system.find("asleep in pause") == 0, sleeps.system);
+  Expect(sleeps.system.find("SleepForEver@launch_probe") != std::string::npos ||
+             sleeps.system.find("no stack") != std::string::npos,
+         sleeps.system);
+  Expect(sleeps.seconds_silent > 1 && sleeps.seconds_silent < 10 && !sleeps.idle, "its silence");
+  for (int rank = 1; rank + 1 < c.size(); ++rank) {
+    Expect(all[static_cast<std::size_t>(rank)].idle, "the others are idle");
+  }
+  c.Order(0, "echo never heard");
+  c.ExpectQuiet(1.5);
+  return 0;
+}
+
+int Stubborn(Conductor& c) {
+  c.Start();
+  c.OrderAll("stubborn");
+  const std::vector<std::string> children = c.AwaitEchoes();
+  for (int rank = 0; rank < c.size(); ++rank) kill(c.pid(rank), SIGTERM);
+  c.ExpectQuiet(0.3);
+  c.End();
+  c.End();  // idempotent
+  for (const std::string& child : children) {
+    Expect(!Runs(std::atoi(child.c_str())), "nothing that a worker started is left");
+  }
+  TalkOnce(c, 1);
+  return 0;
+}
+
+int Crashed(Conductor& c) {
+  c.Start();
+  c.Order(c.size() - 1, "crash");
+  Expect(c.Await(Kind::kSignalled, c.size() - 1).signal == SIGABRT, "aborted");
+  c.Order(0, "exit 9");
+  Expect(c.Await(Kind::kExited, 0).exit_code == 9, "exit 9");
+  const auto evidence = c.fleet().Collect(Deadline::AfterSeconds(5));
+  Expect(evidence.front().state == ProcessState::kExited && evidence.front().exit_code == 9,
+         "evidence of an exit");
+  Expect(evidence.back().state == ProcessState::kSignalled && evidence.back().signal == SIGABRT,
+         "evidence of a crash");
+  return 1;
+}
+
+int FollowerKilled(Conductor& c) {
+  c.Start();
+  c.OrderAll("stream 0");
+  c.ExpectQuiet(0.2);
+  const int victim = c.size() - 1;
+  kill(c.fleet().agents()[static_cast<std::size_t>(victim)].pid, SIGKILL);
+  c.Await(Kind::kLost, victim, 2);
+  const auto evidence = c.fleet().Collect(Deadline::AfterSeconds(5));
+  Expect(evidence[static_cast<std::size_t>(victim)].state == ProcessState::kLost, "is lost");
+  Expect(evidence[0].state == ProcessState::kRunning, "rank 0 is not");
+  fmt::print("lost\n");
+  std::fflush(stdout);
+  return 3;
+}
+
+int CoordinatorKilled(Conductor& c) {
+  c.Start();
+  c.OrderAll("stream 0");
+  c.ExpectQuiet(0.3);
+  kill(getpid(), SIGKILL);
+  return 0;
+}
+
+int Terminate(Conductor& c) {
+  c.Start();
+  c.OrderAll("stream 0");
+  c.ExpectQuiet(0.2);
+  fmt::print("running\n");
+  std::fflush(stdout);
+  c.Await(Kind::kTerminate, -1, 20);
+  c.End(0.3);
+  for (int rank = 0; rank < c.size(); ++rank) {
+    Expect(c.CheckData(rank) > 0, "data is kept");
+  }
+  fmt::print("saved\n");
+  std::fflush(stdout);
+  return 3;
+}
+
+void MpiUp(Conductor& c) {
+  c.Start();
+  c.OrderAll("mpi_init");
+  for (int rank = 0; const std::string& echo : c.AwaitEchoes(30)) {
+    Expect(echo.starts_with(fmt::format("rank {} of {}, was", rank++, c.size())), echo);
+  }
+  Expect(c.fleet().StartWorkers().code() == StatusCode::kUnsupported, "one lifetime only");
+}
+
+int Mpi(Conductor& c) {
+  MpiUp(c);
+  c.OrderAll("mpi_loop 200");
+  for (const std::string& echo : c.AwaitEchoes()) Expect(echo == "sums are right", echo);
+  c.OrderAll("mpi_finalize");
+  c.AwaitEchoes();
+  c.OrderAll("exit 0");
+  Expect(c.fleet().AwaitExits(Deadline::AfterSeconds(10)), "workers leave by themselves");
+  return 0;
+}
+
+int MpiKilled(Conductor& c) {
+  MpiUp(c);
+  c.OrderAll("mpi_loop 0");
+  c.ExpectQuiet(0.2 + 0.3 * c.random().Uniform());
+  const int victim = static_cast<int>(c.random().Below(static_cast<std::uint64_t>(c.size())));
+  kill(c.pid(victim), SIGKILL);
+  Expect(c.Await(Kind::kSignalled, victim).signal == SIGKILL, "the signal");
+  const int survivor = victim == 0 ? 1 : 0;
+  c.Await(Kind::kOverdue, survivor, 4);
+  const RankEvidence evidence = EvidenceOf(c, survivor);
+  fmt::print("{}\n", evidence.system);
+  Expect(evidence.state == ProcessState::kRunning && !evidence.asleep, "a survivor spins");
+  Expect(evidence.system.find("MPI_Allreduce@libmpi") != std::string::npos ||
+             evidence.system.find("no stack") != std::string::npos,
+         "the stack shows where: " + evidence.system);
+  return 3;
+}
+
+}  // namespace
+
+const std::map<std::string, Scenario>& Scenarios() {
+  static const std::map<std::string, Scenario> scenarios = {
+      {"talk", {false, Talk}},
+      {"large", {false, Large}},
+      {"killed", {false, Killed}},
+      {"stopped", {false, Stopped}},
+      {"silent", {false, Silent}},
+      {"stubborn", {false, Stubborn}},
+      {"crashed", {false, Crashed}},
+      {"follower_killed", {false, FollowerKilled}},
+      {"coordinator_killed", {false, CoordinatorKilled}},
+      {"terminate", {false, Terminate}},
+      {"mpi", {true, Mpi}},
+      {"mpi_killed", {true, MpiKilled}},
+  };
+  return scenarios;
+}
+
+}  // namespace lockstep

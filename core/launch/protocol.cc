@@ -1,0 +1,99 @@
+#include "core/launch/protocol.h"
+
+#include <cstring>
+#include <type_traits>
+
+namespace lockstep {
+
+// Events travel as their 64 bytes.
+static_assert(std::has_unique_object_representations_v<JournalEvent>);
+
+std::string EncodeMessage(const Message& message) {
+  return Encoder().Put(message.type).Raw(message.payload).Take();
+}
+
+Message DecodeMessage(std::string_view bytes) {
+  Decoder decoder(bytes);
+  const auto type = decoder.Get<std::uint32_t>();
+  return Message{type, std::string(decoder.rest())};
+}
+
+void Put(Encoder& encoder, const Journal& journal) {
+  encoder.Put(journal.missed).Put(static_cast<std::uint64_t>(journal.events.size()));
+  encoder.Raw({reinterpret_cast<const char*>(journal.events.data()),
+               journal.events.size() * sizeof(JournalEvent)});
+}
+
+bool Get(Decoder& decoder, Journal& journal) {
+  journal.missed = decoder.Get<std::uint64_t>();
+  const auto events = decoder.Get<std::uint64_t>();
+  if (events > decoder.rest().size() / sizeof(JournalEvent)) {
+    decoder.Raw(decoder.rest().size() + 1);
+    return false;
+  }
+  const std::string_view bytes = decoder.Raw(events * sizeof(JournalEvent));
+  journal.events.resize(events);
+  if (events > 0) std::memcpy(journal.events.data(), bytes.data(), bytes.size());
+  return decoder.ok();
+}
+
+void Put(Encoder& encoder, const RankEvidence& evidence) {
+  encoder.Put(std::int32_t{evidence.rank})
+      .Put(static_cast<std::uint8_t>(evidence.state))
+      .Put(std::int32_t{evidence.exit_code})
+      .Put(std::int32_t{evidence.signal})
+      .Put(evidence.seconds_silent)
+      .Put(static_cast<std::uint8_t>(evidence.idle))
+      .Put(static_cast<std::uint8_t>(evidence.asleep))
+      .Text(evidence.error)
+      .Text(evidence.system);
+  Put(encoder, evidence.journal);
+}
+
+bool Get(Decoder& decoder, RankEvidence& evidence) {
+  evidence.rank = decoder.Get<std::int32_t>();
+  evidence.state = static_cast<ProcessState>(decoder.Get<std::uint8_t>());
+  evidence.exit_code = decoder.Get<std::int32_t>();
+  evidence.signal = decoder.Get<std::int32_t>();
+  evidence.seconds_silent = decoder.Get<double>();
+  evidence.idle = decoder.Get<std::uint8_t>() != 0;
+  evidence.asleep = decoder.Get<std::uint8_t>() != 0;
+  evidence.error = decoder.Text();
+  evidence.system = decoder.Text();
+  return Get(decoder, evidence.journal) && evidence.state <= ProcessState::kLost;
+}
+
+void Put(Encoder& encoder, const AgentInfo& info) {
+  encoder.Put(std::int32_t{info.rank}).Text(info.host).Text(info.boot_id);
+  encoder.Put(std::int32_t{info.pid}).Put(info.memory_available_bytes);
+  encoder.Put(static_cast<std::uint32_t>(info.cpus.size()));
+  for (const int cpu : info.cpus) encoder.Put(std::int32_t{cpu});
+}
+
+bool Get(Decoder& decoder, AgentInfo& info) {
+  info.rank = decoder.Get<std::int32_t>();
+  info.host = decoder.Text();
+  info.boot_id = decoder.Text();
+  info.pid = decoder.Get<std::int32_t>();
+  info.memory_available_bytes = decoder.Get<std::int64_t>();
+  const auto cpus = decoder.Get<std::uint32_t>();
+  info.cpus.clear();
+  for (std::uint32_t i = 0; i < cpus && decoder.ok(); ++i) {
+    info.cpus.push_back(decoder.Get<std::int32_t>());
+  }
+  return decoder.ok();
+}
+
+void Put(Encoder& encoder, const Status& status) {
+  encoder.Put(static_cast<std::uint32_t>(status.code())).Text(status.message());
+}
+
+bool Get(Decoder& decoder, Status& status) {
+  const auto code = decoder.Get<std::uint32_t>();
+  const std::string message = decoder.Text();
+  if (!decoder.ok() || code > static_cast<std::uint32_t>(StatusCode::kSystemFailed)) return false;
+  status = Status(static_cast<StatusCode>(code), message);
+  return true;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,76 @@
+// What the frames between coordinator, agents and workers mean. A payload is given as a list of
+// fields in the notation of core/launch/codec.h.
+#ifndef LOCKSTEP_CORE_LAUNCH_PROTOCOL_H_
+#define LOCKSTEP_CORE_LAUNCH_PROTOCOL_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/base/status.h"
+#include "core/launch/codec.h"
+#include "core/launch/fleet.h"
+#include "core/launch/worker_link.h"
+#include "core/verdict/judge.h"
+
+namespace lockstep {
+
+inline constexpr std::uint32_t kProtocolVersion = 1;
+
+enum class FrameType : std::uint32_t {
+  kNone = 0,
+  // Joining, between a follower and the coordinator.
+  kHello,    // u32 version, secret, text AgentInfo
+  kWelcome,  // empty: admitted
+  // Orders, from the coordinator to an agent.
+  kStartWorker,   // i32 lifetime
+  kToWorker,      // a Message
+  kMeetingValue,  // u64 request, text value: passed on to the worker
+  kCollect,       // u64 request, i64 nanoseconds it may take
+  kJournal,       // u64 request, u64 most events
+  kEnd,           // u64 request
+  kDismiss,       // empty
+  // Reports, from an agent to the coordinator.
+  kStarted,      // u32 StatusCode, text message
+  kFromWorker,   // a Message
+  kData,         // raw bytes of the outbox
+  kExited,       // i32 exit code
+  kSignalled,    // i32 signal
+  kStopped,      // i32 signal
+  kContinued,    // empty
+  kOverdue,      // empty
+  kMeetingPut,   // text key, text value; from the worker
+  kMeetingGet,   // u64 request, text key; from the worker
+  kEvidence,     // u64 request, RankEvidence
+  kJournalRead,  // u64 request, Journal
+  kEnded,        // u64 request
+  kDismissed,    // empty
+  // Between an agent and the process that owns the launcher's MPI identity.
+  kGather,        // raw bytes: this rank's part
+  kGathered,      // u32 StatusCode, text message, then one text for each rank
+  kProceed,       // empty: go on as a worker
+};
+
+// Largest payload: a Message of kMaxPayloadBytes and what stands around it.
+inline constexpr std::size_t kMostFrameBytes = kMaxPayloadBytes + (64 << 10);
+// Before a peer is admitted.
+inline constexpr std::size_t kMostHelloBytes = 64 << 10;
+// Events in one piece of evidence: 64 KiB a rank.
+inline constexpr std::size_t kEvidenceEvents = 1024;
+
+std::string EncodeMessage(const Message& message);
+Message DecodeMessage(std::string_view bytes);
+
+void Put(Encoder& encoder, const Journal& journal);
+void Put(Encoder& encoder, const RankEvidence& evidence);
+void Put(Encoder& encoder, const AgentInfo& info);
+void Put(Encoder& encoder, const Status& status);
+// False (the decoder is not ok) when the bytes are no such thing.
+bool Get(Decoder& decoder, Journal& journal);
+bool Get(Decoder& decoder, RankEvidence& evidence);
+bool Get(Decoder& decoder, AgentInfo& info);
+bool Get(Decoder& decoder, Status& status);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_LAUNCH_PROTOCOL_H_

@@ -1,0 +1,278 @@
+#include "core/launch/rank_agent.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "core/journal/journal.h"
+#include "core/launch/evidence.h"
+
+namespace lockstep {
+
+RankAgent::RankAgent(const LaunchContext& context, const FleetOptions& options, Report report)
+    : context_(context),
+      options_(options),
+      report_(std::move(report)),
+      scale_(CalibrateTicks()) {}
+
+Status RankAgent::Spawn(ChildRole::Kind kind, int lifetime) {
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      segment_, Segment::Create(options_.journal_capacity, options_.outbox_capacity_bytes));
+  outbox_.emplace(segment_->outbox(), segment_->outbox_capacity());
+  journal_.emplace(segment_->journal(), segment_->journal_capacity());
+  started_ = NowTicks();
+  overdue_since_.reset();
+  next_look_ = Deadline::AfterNs(0);
+  death_.reset();
+  ending_ = false;
+  exit_code_ = signal_ = 0;
+  lifetime_ = lifetime;
+  ChildRole role;
+  role.kind = kind;
+  role.rank = context_.rank;
+  role.size = context_.size;
+  role.local_rank = context_.local_rank;
+  role.lifetime = lifetime;
+  state_ = ProcessState::kExited;
+  LOCKSTEP_ASSIGN_OR_RETURN(child_, Child::Spawn(role, segment_->fd()));
+  state_ = ProcessState::kRunning;
+  return OkStatus();
+}
+
+Result<Child*> RankAgent::StartExchangingWorker() {
+  LOCKSTEP_RETURN_IF_ERROR(Spawn(ChildRole::Kind::kExchangingWorker, 0));
+  awaits_order_ = true;
+  return child_.get();
+}
+
+Status RankAgent::Start(int lifetime) {
+  if (awaits_order_) {
+    awaits_order_ = false;
+    started_ = NowTicks();
+    child_->channel().Send(static_cast<std::uint32_t>(FrameType::kProceed), {});
+    return OkStatus();
+  }
+  End();
+  return Spawn(ChildRole::Kind::kWorker, lifetime);
+}
+
+int RankAgent::channel_fd() const {
+  return child_ && child_->channel().open() ? child_->channel().fd() : -1;
+}
+
+short RankAgent::poll_events() const { return child_ ? child_->channel().poll_events() : short{0}; }
+
+void RankAgent::Obey(const Frame& order) {
+  Decoder decoder(order.payload);
+  switch (static_cast<FrameType>(order.type)) {
+    case FrameType::kStartWorker: {
+      Encoder answer;
+      Put(answer, Start(decoder.Get<std::int32_t>()));
+      report_(FrameType::kStarted, answer.Take());
+      break;
+    }
+    case FrameType::kToWorker:
+    case FrameType::kMeetingValue:
+      if (child_) child_->channel().Send(order.type, order.payload);
+      break;
+    case FrameType::kCollect: {
+      Encoder answer;
+      answer.Put(decoder.Get<std::uint64_t>());
+      Put(answer, Evidence(Deadline::AfterNs(decoder.Get<std::int64_t>())));
+      report_(FrameType::kEvidence, answer.Take());
+      break;
+    }
+    case FrameType::kJournal: {
+      Encoder answer;
+      answer.Put(decoder.Get<std::uint64_t>());
+      Put(answer, ReadJournal(decoder.Get<std::uint64_t>()));
+      report_(FrameType::kJournalRead, answer.Take());
+      break;
+    }
+    case FrameType::kEnd:
+      End();
+      report_(FrameType::kEnded, Encoder().Put(decoder.Get<std::uint64_t>()).Take());
+      break;
+    default:
+      LOCKSTEP_CHECK(false, fmt::format("an agent got an order of type {}", order.type));
+  }
+}
+
+void RankAgent::OnChannel() {
+  child_->channel().Flush();
+  child_->channel().Fill();
+  Pump();
+}
+
+void RankAgent::Pump() {
+  while (std::optional<Frame> frame = child_->channel().Take()) OnFrame(*std::move(frame));
+}
+
+void RankAgent::Drain() {
+  if (!outbox_) return;
+  for (std::string bytes = outbox_->Drain(kMaxPayloadBytes); !bytes.empty();
+       bytes = outbox_->Drain(kMaxPayloadBytes)) {
+    report_(FrameType::kData, std::move(bytes));
+  }
+}
+
+void RankAgent::OnFrame(Frame frame) {
+  switch (static_cast<FrameType>(frame.type)) {
+    case FrameType::kToWorker:
+      Drain();
+      report_(FrameType::kFromWorker, std::move(frame.payload));
+      break;
+    case FrameType::kMeetingPut:
+    case FrameType::kMeetingGet:
+      report_(static_cast<FrameType>(frame.type), std::move(frame.payload));
+      break;
+    default:
+      // A worker is under test: it may send anything, and is not believed.
+      child_->channel().Close();
+  }
+}
+
+void RankAgent::OnChildChange() {
+  if (!child_ || child_->gone()) return;
+  // Bounded: a process cannot be stopped and continued faster than this for ever.
+  for (int i = 0; i < 64; ++i) {
+    const std::optional<ChildChange> change = child_->Poll();
+    if (!change) return;
+    OnChange(*change);
+    if (child_->gone()) return;
+  }
+}
+
+void RankAgent::OnChange(const ChildChange& change) {
+  using Kind = ChildChange::Kind;
+  if (change.kind == Kind::kExited || change.kind == Kind::kSignalled) {
+    child_->channel().FillAll();
+    Pump();
+    child_->channel().Close();
+    Drain();
+    died_ = NowTicks();
+  }
+  // What we did ourselves is no news.
+  const bool news = !ending_ || change.kind == Kind::kExited ||
+                    (change.kind == Kind::kSignalled && change.value != SIGKILL);
+  const std::string value = Encoder().Put(std::int32_t{change.value}).Take();
+  switch (change.kind) {
+    case Kind::kExited:
+      state_ = ProcessState::kExited;
+      exit_code_ = change.value;
+      death_ = W_EXITCODE(change.value, 0);
+      if (news) report_(FrameType::kExited, value);
+      break;
+    case Kind::kSignalled:
+      state_ = ProcessState::kSignalled;
+      signal_ = change.value;
+      death_ = W_EXITCODE(0, change.value);
+      if (news) report_(FrameType::kSignalled, value);
+      break;
+    case Kind::kStopped:
+      state_ = ProcessState::kStopped;
+      signal_ = change.value;
+      stopped_ = NowTicks();
+      next_look_ = Deadline::AfterNs(0);
+      if (news) report_(FrameType::kStopped, value);
+      break;
+    case Kind::kContinued:
+      state_ = ProcessState::kRunning;
+      signal_ = 0;
+      if (news) report_(FrameType::kContinued, {});
+      break;
+  }
+}
+
+double RankAgent::SecondsSilent(const std::optional<JournalEvent>& last) const {
+  Ticks since = last ? std::max(last->ticks, started_) : started_;
+  if (last && last->kind == EventKind::kIdle && state_ == ProcessState::kStopped) since = stopped_;
+  return scale_.DurationNs(since, death_ ? died_ : NowTicks()) * 1e-9;
+}
+
+void RankAgent::LookAgainIn(double seconds) {
+  next_look_ = Deadline::AfterSeconds(std::max(seconds, 0.0) + 0.001);
+}
+
+int RankAgent::wake_ms() const { return has_worker() ? next_look_.RemainingMs() : -1; }
+
+void RankAgent::Watch() {
+  if (!has_worker() || !next_look_.Passed()) return;
+  const double deadline = options_.silence_deadline_seconds;
+  LookAgainIn(deadline);
+  OnChildChange();
+  if (!has_worker() || awaits_order_) return;
+  const std::optional<JournalEvent> last = journal_->Last();
+  const bool excused = last && (last->kind == EventKind::kExit ||
+                                (last->kind == EventKind::kIdle &&
+                                 state_ != ProcessState::kStopped));
+  if (excused) {
+    overdue_since_.reset();
+    return;
+  }
+  // A silence is known by the event that began it.
+  const Ticks silence = last ? last->ticks : started_;
+  if (overdue_since_ == silence) return;
+  const double silent = SecondsSilent(last);
+  if (silent < deadline) return LookAgainIn(deadline - silent);
+  overdue_since_ = silence;
+  report_(FrameType::kOverdue, {});
+}
+
+void RankAgent::End() {
+  awaits_order_ = false;
+  if (!child_ || child_->gone()) return;
+  OnChildChange();
+  if (child_->gone()) return;
+  ending_ = true;
+  child_->Kill();
+  if (!child_->AwaitExit(Deadline::AfterSeconds(5))) {
+    fmt::print(stderr, "lockstep: worker {} of rank {} does not die; it is left behind\n",
+               child_->pid(), context_.rank);
+  }
+  OnChildChange();
+}
+
+Journal RankAgent::ReadJournal(std::size_t most) const {
+  Journal journal;
+  if (!journal_) return journal;
+  const std::size_t fits = kMaxPayloadBytes / sizeof(JournalEvent);
+  journal = journal_->Newest(std::min(most, fits));
+  if (death_ && !ending_) {
+    JournalEvent death;
+    death.index = journal.events.empty() ? 1 : journal.events.back().index + 1;
+    death.ticks = died_;
+    death.kind = EventKind::kDeath;
+    death.value = *death_;
+    if (!journal.events.empty()) death.case_index = journal.events.back().case_index;
+    journal.events.push_back(death);
+  }
+  return journal;
+}
+
+RankEvidence RankAgent::Evidence(Deadline deadline) {
+  OnChildChange();
+  RankEvidence evidence;
+  evidence.rank = context_.rank;
+  evidence.state = state_;
+  evidence.exit_code = exit_code_;
+  evidence.signal = signal_;
+  evidence.journal = ReadJournal(kEvidenceEvents);
+  const std::optional<JournalEvent> last =
+      journal_ ? journal_->Last() : std::optional<JournalEvent>();
+  evidence.idle = last && last->kind == EventKind::kIdle;
+  if (journal_) evidence.seconds_silent = SecondsSilent(last);
+  if (state_ == ProcessState::kStopped) {
+    evidence.system = fmt::format("stopped by signal {} (SIG{})", signal_, sigabbrev_np(signal_));
+  } else if (has_worker()) {
+    const SystemEvidence system = LookAt(child_->pid(), deadline);
+    evidence.system = system.text;
+    evidence.asleep = system.asleep;
+  }
+  return evidence;
+}
+
+}  // namespace lockstep

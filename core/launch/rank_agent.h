@@ -1,0 +1,87 @@
+// One agent's own rank: its worker, the memory shared with it, and the watch over it.
+//
+// It obeys orders and emits reports (core/launch/protocol.h) and does not know whether the
+// coordinator sits in the same process or behind a socket.
+#ifndef LOCKSTEP_CORE_LAUNCH_RANK_AGENT_H_
+#define LOCKSTEP_CORE_LAUNCH_RANK_AGENT_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/clock.h"
+#include "core/launch/child.h"
+#include "core/launch/fleet.h"
+#include "core/launch/outbox.h"
+#include "core/launch/protocol.h"
+#include "core/launch/segment.h"
+
+namespace lockstep {
+
+class RankAgent {
+ public:
+  using Report = std::function<void(FrameType, std::string)>;
+  RankAgent(const LaunchContext& context, const FleetOptions& options, Report report);
+
+  // Starts lifetime 0 early: a worker that first exchanges addresses over the launcher's MPI.
+  // Its kStartWorker order then only lets it go on.
+  Result<Child*> StartExchangingWorker();
+
+  void Obey(const Frame& order);
+
+  // For the loop: what to poll (-1: nothing), and what to call then.
+  int channel_fd() const;
+  short poll_events() const;
+  void OnChannel();       // the worker's channel is ready
+  void OnChildChange();   // SIGCHLD came
+  // Reports a silence that is too long. Looks only when there could be one: the agent sleeps until
+  // then (wake_ms(), for poll(2)), because it shares a processor with what is measured.
+  void Watch();
+  int wake_ms() const;
+  bool has_worker() const { return child_ && !child_->gone(); }
+
+  // Ends the worker, reaps it and reports what it left behind. Idempotent. A worker that does not
+  // even die of SIGKILL (uninterruptible in the kernel) is left after 5 s.
+  void End();
+  RankEvidence Evidence(Deadline deadline);
+
+ private:
+  Status Start(int lifetime);
+  Status Spawn(ChildRole::Kind kind, int lifetime);
+  void Pump();   // reports what came through the channel
+  void Drain();  // reports what is in the outbox
+  void OnFrame(Frame frame);
+  void OnChange(const ChildChange& change);
+  void LookAgainIn(double seconds);
+  Journal ReadJournal(std::size_t most) const;
+  // From the worker's newest event (or its start, or its stop while it was idle) to now.
+  double SecondsSilent(const std::optional<JournalEvent>& last) const;
+
+  const LaunchContext context_;
+  const FleetOptions options_;
+  const Report report_;
+  const TickScale scale_;
+  std::unique_ptr<Segment> segment_;
+  std::unique_ptr<Child> child_;
+  std::optional<OutboxReader> outbox_;
+  std::optional<JournalReader> journal_;
+  ProcessState state_ = ProcessState::kExited;
+  int lifetime_ = -1;
+  int exit_code_ = 0;
+  int signal_ = 0;
+  bool awaits_order_ = false;  // an exchanging worker that was not told to go on
+  bool ending_ = false;        // we killed it: its death is no news
+  Ticks started_ = 0;
+  Ticks stopped_ = 0;
+  std::optional<Ticks> overdue_since_;  // the silence that was reported
+  Deadline next_look_ = Deadline::AfterNs(0);
+  std::optional<int> death_;            // wait status
+  Ticks died_ = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_LAUNCH_RANK_AGENT_H_

@@ -1,0 +1,19 @@
+// What the launch tests do with MPI in a worker.
+#ifndef LOCKSTEP_CORE_LAUNCH_RENDEZVOUS_MPI_PROBE_H_
+#define LOCKSTEP_CORE_LAUNCH_RENDEZVOUS_MPI_PROBE_H_
+
+#include <string>
+
+#include "core/journal/journal.h"
+
+namespace lockstep {
+
+// "rank 1 of 2, was 0" (was: whether MPI was initialized before).
+std::string ProbeMpiInit();
+// Blocking sums; for ever when `iterations` is 0. Returns "sums are right" or what was wrong.
+std::string ProbeMpiLoop(long iterations, JournalWriter& journal);
+std::string ProbeMpiFinalize();
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_LAUNCH_RENDEZVOUS_MPI_PROBE_H_

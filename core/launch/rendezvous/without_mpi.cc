@@ -1,0 +1,9 @@
+#include "core/launch/rendezvous/mpi_gather.h"
+
+namespace lockstep {
+
+Result<std::vector<std::string>> MpiGather(const std::string&, bool) {
+  return Unsupported("this program was built without MPI, so its ranks must be on one host");
+}
+
+}  // namespace lockstep

@@ -1,0 +1,64 @@
+#include "core/launch/signals.h"
+
+#include <sys/signalfd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "core/base/check.h"
+
+namespace lockstep {
+namespace {
+
+struct Inherited {
+  sigset_t mask;
+  bool sigpipe_default;
+};
+
+Inherited BlockAgentSignals(const sigset_t& ours) {
+  Inherited inherited;
+  LOCKSTEP_CHECK(pthread_sigmask(SIG_BLOCK, &ours, &inherited.mask) == 0, std::strerror(errno));
+  inherited.sigpipe_default = signal(SIGPIPE, SIG_IGN) != SIG_IGN;
+  // If it was inherited as ignored, the kernel would reap our children itself.
+  signal(SIGCHLD, SIG_DFL);
+  return inherited;
+}
+
+sigset_t AgentSignals() {
+  sigset_t ours;
+  sigemptyset(&ours);
+  for (const int number : {SIGCHLD, SIGTERM, SIGINT, SIGHUP}) sigaddset(&ours, number);
+  return ours;
+}
+
+const Inherited& TheInherited() {
+  static const Inherited inherited = BlockAgentSignals(AgentSignals());
+  return inherited;
+}
+
+}  // namespace
+
+Signals::Signals() {
+  TheInherited();
+  const sigset_t ours = AgentSignals();
+  fd_.Reset(signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK));
+  LOCKSTEP_CHECK(fd_.valid(), std::strerror(errno));
+}
+
+Signals::Arrived Signals::Take() {
+  Arrived arrived;
+  signalfd_siginfo info;
+  while (read(fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+    if (info.ssi_signo == SIGCHLD) {
+      arrived.child = true;
+    } else {
+      arrived.end = static_cast<int>(info.ssi_signo);
+    }
+  }
+  return arrived;
+}
+
+const sigset_t& Signals::inherited_mask() { return TheInherited().mask; }
+bool Signals::inherited_sigpipe_default() { return TheInherited().sigpipe_default; }
+
+}  // namespace lockstep

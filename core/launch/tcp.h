@@ -1,0 +1,25 @@
+// TCP as the control plane wants it.
+#ifndef LOCKSTEP_CORE_LAUNCH_TCP_H_
+#define LOCKSTEP_CORE_LAUNCH_TCP_H_
+
+#include <cstdint>
+#include <string>
+
+#include "core/base/deadline.h"
+#include "core/base/status.h"
+#include "core/launch/fd.h"
+
+namespace lockstep {
+
+// No delay; a peer whose host died is noticed within about 20 s whether we talk or listen
+// (keepalive; TCP_USER_TIMEOUT, RFC 5482).
+void SetTcpOptions(int fd);
+
+// Listens on this one IPv4 address; `port` is the kernel's choice.
+Result<Fd> ListenTcp(const std::string& address, std::uint16_t& port);
+
+Result<Fd> ConnectTcp(const std::string& address, std::uint16_t port, Deadline deadline);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_LAUNCH_TCP_H_

@@ -1,0 +1,66 @@
+// The worker's end of everything it shares with its agent.
+#ifndef LOCKSTEP_CORE_LAUNCH_WORKER_LINK_H_
+#define LOCKSTEP_CORE_LAUNCH_WORKER_LINK_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "core/base/deadline.h"
+#include "core/base/status.h"
+#include "core/comm/communicator.h"
+#include "core/journal/journal.h"
+
+namespace lockstep {
+
+// A framed message between a suite's conductor (on the coordinator) and its workers. Types below
+// kReservedMessageType belong to the suite. At most kMaxPayloadBytes.
+struct Message {
+  std::uint32_t type = 0;
+  std::string payload;
+};
+inline constexpr std::uint32_t kReservedMessageType = 1u << 16;
+inline constexpr std::size_t kMaxPayloadBytes = 16u << 20;
+
+// A byte queue in shared memory from the worker to its agent: what the worker appended survives the
+// worker. The agent drains it whenever the worker sends a message, and when the worker died.
+class Outbox {
+ public:
+  virtual ~Outbox() = default;
+  // Appends the whole record or nothing; false when there is no room. No system call.
+  virtual bool Append(std::span<const std::byte> record) = 0;
+  virtual std::size_t free_bytes() const = 0;
+  virtual std::size_t capacity_bytes() const = 0;
+};
+
+class WorkerLink {
+ public:
+  virtual ~WorkerLink() = default;
+  // Whether this process was started as a worker; asked first in main.
+  static bool IsWorker();
+  // Maps the shared memory, arranges to die with the agent, journals Phase::kStart. Across hosts
+  // the process may only be meant to exchange the agents' addresses over MPI: then it exits here;
+  // and if the workers own MPI, MPI is initialized (MPI_THREAD_SINGLE) when this returns.
+  static Result<std::unique_ptr<WorkerLink>> Open();
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual int local_rank() const = 0;
+  virtual int lifetime() const = 0;  // 0, 1, …: which worker of this rank
+  virtual JournalWriter& journal() = 0;
+  virtual Outbox& outbox() = 0;
+  // Where the ranks of this lifetime exchange addresses, through the agents.
+  virtual Meeting& meeting() = 0;
+
+  // The next message of the conductor. Sleeps (no spinning), after it journaled kIdle. What the
+  // worker does with the message it must journal itself, or its silence looks idle.
+  // kDeadlineExceeded, or kEnvironment when the agent is gone.
+  virtual Result<Message> Receive(Deadline deadline) = 0;
+  virtual Status Send(const Message& message) = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_LAUNCH_WORKER_LINK_H_

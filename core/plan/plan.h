@@ -1,0 +1,68 @@
+// What will run: a spec expanded into cases, validated, seeded and hashed. Pure.
+#ifndef LOCKSTEP_CORE_PLAN_PLAN_H_
+#define LOCKSTEP_CORE_PLAN_PLAN_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/collective/collective.h"
+#include "core/plan/spec.h"
+
+namespace lockstep {
+
+struct PlannedCase {
+  std::string
+      name;  // unique: "all_reduce/f32/sum/65536", "all_reduce/f32/sum/resnet50/cap:25/bucket:0"
+  std::vector<Operation> operations;  // one, or a bucket sequence in launch order
+  bool in_place = false;
+  std::string model;
+  int bucket = -1;  // index in the model's sequence; -1: the whole sequence or no model
+  double bucket_cap_mb = 0;
+};
+
+// Bytes of all messages of a case (nccl-tests' "size", summed over the sequence).
+std::int64_t BytesOf(const PlannedCase& planned, int world_size);
+
+// Where the next operation's data may begin: whole pages, so that operations share no page.
+std::int64_t AlignedBytes(std::int64_t bytes);
+
+struct Plan {
+  int world_size = 0;
+  std::string backend;
+  std::vector<PlannedCase> cases;
+  std::optional<std::int64_t> iterations;
+  std::int64_t warmup = 0;  // with fixed iterations; rounds choose their own
+  double precision = 0.05;
+  double drift = 0.08;
+  std::optional<double> time_budget_seconds;
+  CheckMode check = CheckMode::kRotate;
+  double deadline_seconds = 30;
+  std::uint64_t seed = 1;
+
+  // Bytes that every rank allocates for its send and its receive buffer.
+  std::int64_t send_buffer_bytes = 0;
+  std::int64_t recv_buffer_bytes = 0;
+};
+
+// The most cases a plan may have: a typing mistake such as -i 4 -e 1G is refused, not begun.
+inline constexpr std::size_t kMaxCases = 20'000;
+
+// Errors name the option, its value and the remedy.
+Result<Plan> ExpandPlan(const BenchSpec& spec, int world_size);
+
+// Keeps the cases with these indices, in order.
+Plan Select(const Plan& plan, const std::vector<std::size_t>& indices);
+
+// Round-trips: PlanFromJson(PlanToJson(plan)) is the same plan.
+std::string PlanToJson(const Plan& plan);
+Result<Plan> PlanFromJson(const std::string& text);
+
+// FNV-1a of the JSON text: 16 hexadecimal digits. Runs with the same hash measured the same thing.
+std::string HashOf(const Plan& plan);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_PLAN_PLAN_H_

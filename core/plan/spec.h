@@ -1,0 +1,69 @@
+// What a user asked a benchmark to do, before it is expanded into cases.
+#ifndef LOCKSTEP_CORE_PLAN_SPEC_H_
+#define LOCKSTEP_CORE_PLAN_SPEC_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/collective/collective.h"
+
+namespace lockstep {
+
+// What is compared with its exact answer.
+enum class CheckMode : std::uint8_t {
+  kOff,
+  // Every element is compared after every iteration. A rotating window of the outputs is poisoned
+  // before each, and one of the inputs rewritten in the warm-up iterations, so that the caches stay
+  // as a plain loop leaves them.
+  kRotate,
+  // Every element is also rewritten and poisoned before every iteration.
+  kFull,
+};
+
+// The operations of one DDP iteration: a model's gradient buckets in launch order.
+struct BucketSequence {
+  struct Bucket {
+    std::int64_t count = 0;          // elements
+    DataType type = DataType::kF32;  // of the gradients; used unless types are asked for
+  };
+  std::string model;
+  double bucket_cap_mb = 0;
+  std::vector<Bucket> buckets;
+};
+
+struct BenchSpec {
+  Collective collective = Collective::kAllReduce;
+  std::string backend = "mpi";
+
+  bool sweep = true;  // sizes from begin to end
+  std::int64_t begin_bytes = 8;
+  std::int64_t end_bytes = std::int64_t{64} << 20;
+  std::int64_t step_bytes = 0;  // > 0: begin, begin + step, …; else multiplied by `factor`
+  double factor = 2;
+  std::vector<BucketSequence> sequences;
+
+  std::vector<DataType> types = {DataType::kF32};
+  bool types_given = false;
+  std::vector<Reduction> reductions = {Reduction::kSum};
+  std::vector<bool> in_place = {false};
+  std::vector<Blocking> blocking = {Blocking::kBlocking};
+  int root = 0;
+
+  std::optional<std::int64_t> iterations;  // fixed count; else rounds until `precision`
+  std::optional<std::int64_t> warmup;
+  double precision = 0.05;  // half width of the 95 % interval of the median, relative
+  // How far the medians of sweeps differ by drift of the machine that is slower than a sweep and so
+  // can't be seen in it: relative half width (95 %), added in quadrature to the stated interval.
+  // 0.08 is what a shared virtual machine showed (scripts/check_coverage measures yours).
+  double drift = 0.08;
+  std::optional<double> time_budget_seconds;  // of a sweep; none: as much as it needs, see Rounds
+  CheckMode check = CheckMode::kRotate;
+  double deadline_seconds = 30;  // silence of a rank that is taken for a hang
+  std::uint64_t seed = 1;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_PLAN_SPEC_H_

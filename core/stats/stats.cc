@@ -1,0 +1,201 @@
+// How EstimateMedian works, and why.
+//
+// An interval between two order statistics, x(n/2 - h) and x(n/2 + h): it holds whatever the shape
+// of the distribution (heavy tails, two modes, any monotone change of scale), because all that
+// counts is how many rounds lie below the long-run median. For independent rounds that is a
+// binomial number and h = z sqrt(n) / 2 (the sign test; linear between order statistics:
+// Hettmansperger and Sheather 1986, "Confidence intervals based on interpolated order statistics").
+// For correlated rounds its variance is tau times larger, with tau the integrated autocorrelation
+// time of the signs s_t = sign(x_t - median); so h = t sqrt(n tau) / 2.
+//
+// tau is the larger of two estimates, and at least 1:
+// - the initial monotone sequence of the autocorrelations of the signs (Geyer 1992, "Practical
+//   Markov chain Monte Carlo", section 3.3). Each is raised by tau / n, the bias of subtracting the
+//   sample's own median instead of the true one. It sees the correlation of neighbouring rounds. It
+//   is rough when few independent rounds stand behind it, and a stop rule looks again and again
+//   until luck makes it small: so it is raised by 1 + 2 sqrt(tau / n), the order of its relative
+//   error.
+// - the mean of the first two squared cosine transforms of the signs (Lazarus, Lewis, Stock and
+//   Watson 2018, "HAR inference: recommendations for practice", the EWC estimate). It sees slow
+//   drift.
+// t is Student's, with n / tau - 1/2 degrees of freedom.
+//
+// Percent of 1000 simulated series whose 95 % interval covers the long-run median, and behind it
+// the median half width in percent of that median (inf: most have too few rounds to say). Noise is
+// 10 %. "ar": log latency is autoregressive; "tails": ar 0.3, and 15 % of rounds take a Pareto(1.2)
+// hit; "modes a/b": the machine stays a rounds in one mode, b in another that is 22 % slower, on
+// average; "drift": plus an autoregression of 0.98 a round with 0.2 of the noise. "stop": looked at
+// after every round from the 8th until the half width is 5 % or 200 rounds are over; rounds used on
+// average. Printed by stats_coverage_test:
+//
+//   rounds             8       12       16       24       32       64      128      200  stop
+//   independent 100/inf  100/20.4 100/14.2 100/ 8.9  99/ 6.8  98/ 4.2  99/ 2.7  98/ 2.1  99 in 55
+//   ar 0.3      100/inf  100/26.1  99/18.7  99/11.2  99/ 8.5  98/ 5.1  98/ 3.4  98/ 2.6  94 in 74
+//   ar 0.5      100/inf   99/30.7  98/22.2  98/15.8  98/11.3  98/ 6.3  98/ 4.2  97/ 3.2  94 in 95
+//   ar 0.7      100/inf   98/43.7  98/30.9  98/22.3  98/18.7  97/ 9.2  97/ 5.9  97/ 4.4  93 in 133
+//   tails       100/inf  100/40.5 100/26.8  99/14.3  99/10.1  98/ 5.8  98/ 3.8  98/ 3.0  97 in 89
+//   modes 8/3   100/inf   98/27.5  99/19.2  98/13.3  98/11.3  97/ 4.4  96/ 2.5  98/ 1.9  99 in 65
+//   modes 3/3   100/inf   98/28.7  98/21.6  98/13.1  97/11.6  95/ 9.1  96/ 7.7  97/ 6.8  79 in 172
+//   modes 5/5   100/inf   92/32.7  91/24.4  90/18.8  91/14.2  92/10.7  93/ 8.8  93/ 7.8  66 in 149
+//   drift       100/inf  100/20.0 100/14.2  98/ 8.7  98/ 6.8  93/ 4.4  89/ 2.9  87/ 2.4  93 in 57
+//
+// What no method can do with so few rounds shows in the last lines: where the median lies in the
+// gap between two modes, a stop rule that asks for less than the gap stops when luck shows one mode
+// only; and a drift slower than the whole series can't be seen in it.
+#include "core/stats/stats.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <vector>
+
+#include "core/base/check.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// With fewer rounds nothing is claimed. With more, ranks beyond the sample are extrapolated from
+// the outer deciles (the extremes are the outliers of a busy machine): 1.5 is the distance of the
+// extremes of some twenty normal values in deciles, and from there it grows in proportion, faster
+// than the quantiles of a normal distribution do; so far and no farther.
+constexpr double kFewestRounds = 9;
+constexpr double kDecileReach = 1.5;
+constexpr double kFarthest = 3;
+
+// z with P(|Z| < z) = confidence for a standard normal Z; by bisection, to about 1e-12.
+double TwoSidedNormalQuantile(double confidence) {
+  double low = 0, high = 40;
+  for (int i = 0; i < 60; ++i) {
+    const double z = (low + high) / 2;
+    (std::erf(z / std::numbers::sqrt2) < confidence ? low : high) = z;
+  }
+  return (low + high) / 2;
+}
+
+// The same for Student's t: the expansion of Abramowitz and Stegun 1964, 26.7.5. Within 0.5 % from
+// 5 degrees of freedom; with fewer, no 95 % interval fits into the sample anyway.
+double TwoSidedStudentQuantile(double confidence, double degrees) {
+  const double z = TwoSidedNormalQuantile(confidence);
+  const double z2 = z * z;
+  const double first = (z2 + 1) * z / 4;
+  const double second = ((5 * z2 + 16) * z2 + 3) * z / 96;
+  const double third = (((3 * z2 + 19) * z2 + 17) * z2 - 15) * z / 384;
+  return z + (first + (second + third / degrees) / degrees) / degrees;
+}
+
+// Autocorrelation of the signs at this lag, raised by `bias`.
+double Autocorrelation(std::span<const double> signs, std::size_t lag, double bias) {
+  double sum = 0;
+  for (std::size_t i = lag; i < signs.size(); ++i) sum += signs[i] * signs[i - lag];
+  return sum / static_cast<double>(signs.size() - lag) + bias;
+}
+
+// Geyer's initial monotone sequence: pairs of neighbouring lags are summed while they are positive,
+// none larger than the one before.
+double MonotoneSequenceTime(std::span<const double> signs, double bias) {
+  double time = -1;
+  double previous = kInfinity;
+  for (std::size_t lag = 0; lag + 1 <= signs.size() / 2; lag += 2) {
+    const double even = lag == 0 ? 1 : Autocorrelation(signs, lag, bias);
+    const double pair = std::min(previous, even + Autocorrelation(signs, lag + 1, bias));
+    if (pair <= 0) break;
+    time += 2 * pair;
+    previous = pair;
+  }
+  return std::max(1.0, std::min(time, static_cast<double>(signs.size()) / 2));
+}
+
+// Mean of the first two squared cosine transforms.
+double LowFrequencyTime(std::span<const double> signs) {
+  constexpr int kCosines = 2;
+  const auto n = static_cast<double>(signs.size());
+  double power = 0;
+  for (int j = 1; j <= kCosines; ++j) {
+    double sum = 0;
+    for (std::size_t i = 0; i < signs.size(); ++i) {
+      sum += signs[i] * std::cos(std::numbers::pi * j * (static_cast<double>(i) + 0.5) / n);
+    }
+    power += 2 * sum * sum / n;
+  }
+  return power / kCosines;
+}
+
+std::vector<double> SignsAround(double median, std::span<const double> values) {
+  std::vector<double> signs;
+  signs.reserve(values.size());
+  for (const double value : values) signs.push_back(value > median ? 1 : value < median ? -1 : 0);
+  return signs;
+}
+
+// The value at a fractional rank 1..n of sorted values.
+double AtRank(std::span<const double> sorted, double rank) {
+  const double whole = std::floor(rank);
+  const auto index = static_cast<std::size_t>(whole) - 1;
+  if (index + 1 >= sorted.size()) return sorted.back();
+  return sorted[index] + (rank - whole) * (sorted[index + 1] - sorted[index]);
+}
+
+}  // namespace
+
+double Quantile(std::span<const double> values, double p) {
+  LOCKSTEP_CHECK(!values.empty(), "a quantile of no values");
+  LOCKSTEP_CHECK(p >= 0 && p <= 1, "a quantile is between 0 and 1");
+  std::vector<double> copy(values.begin(), values.end());
+  const double position = p * static_cast<double>(copy.size() - 1);
+  const auto below = static_cast<std::ptrdiff_t>(position);
+  std::nth_element(copy.begin(), copy.begin() + below, copy.end());
+  const double low = copy[static_cast<std::size_t>(below)];
+  const double fraction = position - static_cast<double>(below);
+  if (fraction == 0) return low;
+  return low + fraction * (*std::min_element(copy.begin() + below + 1, copy.end()) - low);
+}
+
+double Median(std::span<const double> values) { return Quantile(values, 0.5); }
+
+bool QuantileIsSupported(std::size_t n, double p) {
+  constexpr double kRounding = 1e-9;  // 10 samples support the 0.9-quantile, although 1 - 0.9 < 0.1
+  return static_cast<double>(n) * std::min(p, 1 - p) >= 1 - kRounding;
+}
+
+double MedianInterval::relative_half_width() const {
+  if (!(median > 0)) return kInfinity;
+  return std::max(high - median, median - low) / median;
+}
+
+MedianInterval EstimateMedian(std::span<const double> round_medians, double confidence) {
+  LOCKSTEP_CHECK(confidence > 0 && confidence < 1, "a confidence is between 0 and 1");
+  MedianInterval interval;
+  interval.median = Median(round_medians);
+
+  const auto n = static_cast<double>(round_medians.size());
+  const std::vector<double> signs = SignsAround(interval.median, round_medians);
+  const double near = MonotoneSequenceTime(signs, MonotoneSequenceTime(signs, 1 / n) / n);
+  const double slow = LowFrequencyTime(signs);
+  interval.correlation_rounds = std::max(near, slow);
+  const double time = std::max(near * (1 + 2 * std::sqrt(near / n)), slow);
+  const double degrees = std::max(1.0, n / time - 0.5);
+  const double half = TwoSidedStudentQuantile(confidence, degrees) * std::sqrt(n * time) / 2;
+  const double middle = (n + 1) / 2;
+  const double beyond = half / (middle - 1);  // of the distance from the median to the extremes
+  if (n < kFewestRounds || beyond > kFarthest) {
+    interval.low = -kInfinity;
+    interval.high = kInfinity;
+    return interval;
+  }
+  std::vector<double> sorted(round_medians.begin(), round_medians.end());
+  std::sort(sorted.begin(), sorted.end());
+  if (beyond > 1) {
+    const double reach = kDecileReach * beyond;
+    interval.low = interval.median - reach * (interval.median - Quantile(sorted, 0.1));
+    interval.high = interval.median + reach * (Quantile(sorted, 0.9) - interval.median);
+    return interval;
+  }
+  interval.low = AtRank(sorted, middle - half);
+  interval.high = AtRank(sorted, middle + half);
+  return interval;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,38 @@
+// Statistics of one run: medians of rounds and how well they are known. Pure.
+#ifndef LOCKSTEP_CORE_STATS_STATS_H_
+#define LOCKSTEP_CORE_STATS_STATS_H_
+
+#include <cstddef>
+#include <span>
+
+namespace lockstep {
+
+// The p-quantile (0..1) by linear interpolation between order statistics (Hyndman and Fan 1996,
+// type 7). `values` needs at least one element, all finite.
+double Quantile(std::span<const double> values, double p);
+double Median(std::span<const double> values);
+
+// Whether n samples can support the p-quantile: at least one sample is expected beyond it
+// (n * min(p, 1-p) >= 1).
+bool QuantileIsSupported(std::size_t n, double p);
+
+// A median and the interval in which the long-run median lies with the stated confidence.
+struct MedianInterval {
+  double median = 0;
+  double low = 0;   // -infinity when there are too few rounds to say
+  double high = 0;  // +infinity likewise
+  // Integrated autocorrelation time, in rounds, of being above or below the median, >= 1. The
+  // interval is widened by its square root and by the doubt about it.
+  double correlation_rounds = 1;
+  // max(high - median, median - low) / median; infinity when unknown or when median <= 0.
+  double relative_half_width() const;
+};
+
+// `round_medians`: one value a round, in order of time; at least one, all finite. With independent
+// rounds an interval needs about 14 of them at 95 %, with correlated ones more. `confidence` is in
+// (0, 1). See stats.cc for the method, its sources, and how often the interval covers.
+MedianInterval EstimateMedian(std::span<const double> round_medians, double confidence = 0.95);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_STATS_STATS_H_

@@ -1,0 +1,218 @@
+// Ranks that are gone, stopped or failed: facts, not suspicions.
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/verdict/findings.h"
+#include "core/verdict/wording.h"
+
+namespace lockstep {
+namespace {
+
+std::string Fate(const RankView& view) {
+  const RankEvidence& evidence = *view.evidence;
+  if (Failed(view)) return "reported an error";
+  switch (evidence.state) {
+    case ProcessState::kExited:
+      return fmt::format("exited with code {}", evidence.exit_code);
+    case ProcessState::kSignalled:
+      return fmt::format("{} {}", EndedBySelf(evidence.signal) ? "crashed with" : "was killed by",
+                         SignalName(evidence.signal));
+    case ProcessState::kStopped:
+      return fmt::format("is stopped by {}", SignalName(evidence.signal));
+    case ProcessState::kRunning:
+    case ProcessState::kLost:
+      break;
+  }
+  return "is gone";
+}
+
+std::string CauseOf(const RankView& view) {
+  switch (view.evidence->state) {
+    case ProcessState::kExited:
+      return "rank_exited";
+    case ProcessState::kSignalled:
+      return EndedBySelf(view.evidence->signal) ? "rank_crashed" : "rank_killed";
+    default:
+      return "rank_stopped";
+  }
+}
+
+bool IsDeparted(const RankView& view) {
+  return view.evidence->state == ProcessState::kSignalled ||
+         view.evidence->state == ProcessState::kStopped ||
+         (view.evidence->state == ProcessState::kExited && !Failed(view));
+}
+
+std::string RemedyOf(const std::string& cause, const RankView& first) {
+  const int rank = first.rank();
+  if (cause == "rank_crashed") {
+    return fmt::format(
+        "Read rank {0}'s standard error and its core dump (coredumpctl list, or ulimit -c "
+        "unlimited and run this case again).",
+        rank);
+  }
+  if (cause == "rank_killed" && first.evidence->signal == SIGKILL) {
+    return fmt::format(
+        "Look at rank {}'s host for an out-of-memory kill (dmesg | grep -i oom, or memory.events "
+        "of its cgroup); if there is none, ask the job scheduler who sent SIGKILL.",
+        rank);
+  }
+  if (cause == "rank_killed") {
+    return fmt::format("Find who sent {} on rank {}'s host: a scheduler, a time limit or a person.",
+                       SignalName(first.evidence->signal), rank);
+  }
+  if (cause == "rank_stopped") {
+    return fmt::format(
+        "Find who stopped rank {}: a debugger, job control or a scheduler that suspends jobs; "
+        "kill -CONT continues a worker that is still there.",
+        rank);
+  }
+  return fmt::format(
+      "Read rank {}'s standard error just before the end; nothing of Lockstep's exits a worker in "
+      "this place, so look for exit() in the library, its plugins or a preloaded object.",
+      rank);
+}
+
+std::string WaitingClause(const Situation& situation, const std::optional<Blocker>& blocker) {
+  std::vector<int> waiting;
+  const RankView* first = nullptr;
+  for (const RankView& view : situation.views) {
+    if (!blocker || !OwesProgress(view) || !Waits(view, *blocker)) continue;
+    if (first == nullptr) first = &view;
+    waiting.push_back(view.rank());
+  }
+  if (first == nullptr) return "";
+  return fmt::format("; {} {} for it in {}", FormatRanks(waiting), Verb(waiting, "waits", "wait"),
+                     waiting.size() == 1 ? DescribeInvocation(*first->open)
+                                         : "this or a later collective");
+}
+
+// "; ranks 2-5 were killed too".
+std::string AlsoClause(const std::vector<int>& culprits, const std::string& cause) {
+  static const std::map<std::string, std::string> kWords = {{"rank_crashed", "crashed"},
+                                                            {"rank_killed", "died by a signal"},
+                                                            {"rank_exited", "exited"},
+                                                            {"rank_stopped", "stopped"},
+                                                            {"rank_failed", "reported errors"}};
+  if (culprits.size() < 2) return "";
+  const std::vector<int> others(culprits.begin() + 1, culprits.end());
+  return fmt::format("; {} {} too", FormatRanks(others), kWords.at(cause));
+}
+
+Finding DepartureOf(const std::string& cause, const std::vector<const RankView*>& gone,
+                    const std::string& waiting_clause) {
+  const RankView& first = *gone.front();
+  Finding finding;
+  finding.cause = cause;
+  finding.proved = true;
+  for (const RankView* view : gone) finding.culprits.push_back(view->rank());
+  finding.message = fmt::format("rank {} {} {}", first.rank(), Fate(first), InOrWhile(first));
+  if (!first.evidence->error.empty()) {
+    finding.message += fmt::format(", after it had reported: {}", OneLine(first.evidence->error));
+  }
+  finding.message += AlsoClause(finding.culprits, cause);
+  finding.message += waiting_clause;
+  finding.remedy = RemedyOf(cause, first);
+  return finding;
+}
+
+}  // namespace
+
+bool EndedBySelf(int signal) {
+  switch (signal) {
+    case SIGSEGV:
+    case SIGABRT:
+    case SIGBUS:
+    case SIGFPE:
+    case SIGILL:
+    case SIGSYS:
+    case SIGTRAP:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool Failed(const RankView& view) {
+  return (view.running() || view.evidence->state == ProcessState::kExited) &&
+         view.reported_error();
+}
+
+bool OwesProgress(const RankView& view) {
+  return view.running() && !view.evidence->idle && !view.reported_error();
+}
+
+bool FinishedInOrder(const RankView& view) {
+  return view.evidence->state == ProcessState::kExited && view.evidence->exit_code == 0 &&
+         view.evidence->error.empty() && !view.open &&
+         (view.announced_exit || view.evidence->idle);
+}
+
+std::optional<Blocker> FindBlocker(const Situation& situation) {
+  const RankView* blocker = nullptr;
+  for (const RankView& view : situation.views) {
+    if ((IsDeparted(view) || Failed(view)) &&
+        (blocker == nullptr || view.world_next < blocker->world_next)) {
+      blocker = &view;
+    }
+  }
+  if (blocker == nullptr) return std::nullopt;
+  return Blocker{blocker->rank(), blocker->world_next, "which " + Fate(*blocker)};
+}
+
+bool Waits(const RankView& view, const Blocker& blocker) {
+  return view.in_world_operation() && view.open->sequence >= blocker.first_missed;
+}
+
+std::vector<Finding> FindDepartures(const Situation& situation,
+                                    const std::optional<Blocker>& blocker) {
+  const std::string waiting_clause = WaitingClause(situation, blocker);
+  std::optional<std::uint64_t> furthest;  // operation of the world that a rank waits in
+  for (const RankView& view : situation.views) {
+    if (!OwesProgress(view) || !view.in_world_operation()) continue;
+    furthest = std::max(furthest.value_or(0), view.open->sequence);
+  }
+  std::map<std::string, std::vector<const RankView*>> gone;
+  for (const RankView& view : situation.views) {
+    if (!IsDeparted(view)) continue;
+    if (FinishedInOrder(view) && !(furthest && *furthest >= view.world_next)) continue;
+    gone[CauseOf(view)].push_back(&view);
+  }
+  std::vector<Finding> findings;
+  // A crash explains the others' ends better than the reverse, and so on down.
+  for (const char* cause : {"rank_crashed", "rank_killed", "rank_exited", "rank_stopped"}) {
+    const auto found = gone.find(cause);
+    if (found == gone.end()) continue;
+    const bool first = findings.empty();
+    findings.push_back(DepartureOf(cause, found->second, first ? waiting_clause : ""));
+  }
+  return findings;
+}
+
+std::vector<Finding> FindErrors(const Situation& situation, const std::optional<Blocker>& blocker) {
+  const RankView* first = nullptr;
+  Finding finding;
+  for (const RankView& view : situation.views) {
+    if (!Failed(view)) continue;
+    if (first == nullptr) first = &view;
+    finding.culprits.push_back(view.rank());
+  }
+  if (first == nullptr) return {};
+  finding.cause = "rank_failed";
+  finding.proved = true;
+  const std::string text = OneLine(first->evidence->error);
+  finding.message = fmt::format("rank {} reported an error {}: {}", first->rank(),
+                                InOrWhile(*first), text.empty() ? "no text came with it" : text);
+  finding.message += AlsoClause(finding.culprits, finding.cause);
+  finding.message += WaitingClause(situation, blocker);
+  finding.remedy = fmt::format(
+      "The text is the library's own: look it up in its documentation, and read rank {}'s standard "
+      "error for what it printed before.",
+      first->rank());
+  return {finding};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,162 @@
+// Test material: what is known of a rank, written down as it would have happened.
+#ifndef LOCKSTEP_CORE_VERDICT_HISTORY_H_
+#define LOCKSTEP_CORE_VERDICT_HISTORY_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/collective/collective.h"
+#include "core/verdict/judge.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+
+inline Operation AllReduce(std::int64_t count = 256, DataType type = DataType::kF32) {
+  return {.collective = Collective::kAllReduce, .type = type, .count = count};
+}
+inline Operation Barrier() { return {.collective = Collective::kBarrier}; }
+
+// Each call appends what the worker would journal; operations count from sequence 0 of communicator
+// 0 unless On() chose another.
+class History {
+ public:
+  explicit History(int rank) {
+    evidence_.rank = rank;
+    In(Phase::kStart);
+  }
+  History& In(Phase phase) {
+    phase_ = phase;
+    return Add({.kind = EventKind::kPhase});
+  }
+  History& Case(std::uint32_t index) {
+    case_ = index;
+    return Add({.kind = EventKind::kCase});
+  }
+  History& On(std::uint16_t communicator) {
+    communicator_ = communicator;
+    return *this;
+  }
+  // Whole operations.
+  History& Does(const Operation& operation, int times = 1) {
+    for (int i = 0; i < times; ++i) {
+      Enters(operation);
+      Last(EventKind::kEnd);
+    }
+    return *this;
+  }
+  History& Queues(const Operation& operation) { return Put(EventKind::kEnqueue, operation, 1); }
+  History& Enters(const Operation& operation) {
+    return Queues(operation).Put(EventKind::kStart, operation, 0);
+  }
+  History& FailsIn(const Operation& operation) {
+    return Enters(operation).Last(EventKind::kError);
+  }
+  History& Idle() {
+    evidence_.idle = true;
+    return Add({.kind = EventKind::kIdle});
+  }
+  History& Leaves(int code) { return Add({.value = code, .kind = EventKind::kExit}).Exited(code); }
+  // How the process stands.
+  History& Exited(int code) {
+    evidence_.state = ProcessState::kExited;
+    evidence_.exit_code = code;
+    return *this;
+  }
+  History& Signalled(int signal) { return State(ProcessState::kSignalled, signal); }
+  History& Stopped(int signal) { return State(ProcessState::kStopped, signal); }
+  History& Lost() { return State(ProcessState::kLost, 0); }
+  History& Reports(std::string error) {
+    evidence_.error = std::move(error);
+    return *this;
+  }
+  History& Silent(double seconds) {
+    evidence_.seconds_silent = seconds;
+    return *this;
+  }
+  History& Asleep(std::string system) {
+    evidence_.asleep = true;
+    evidence_.system = std::move(system);
+    return *this;
+  }
+  operator RankEvidence() const { return evidence_; }  // NOLINT: reads as a list of histories
+
+ private:
+  History& State(ProcessState state, int signal) {
+    evidence_.state = state;
+    evidence_.signal = signal;
+    return *this;
+  }
+  History& Add(const JournalEvent& event) {
+    auto& events = evidence_.journal.events;
+    events.push_back(event);
+    events.back().index = events.size();
+    events.back().ticks = 1000 * events.size();
+    events.back().case_index = case_;
+    events.back().phase = phase_;
+    return *this;
+  }
+  History& Put(EventKind kind, const Operation& operation, int is_new) {
+    JournalEvent event;
+    event.kind = kind;
+    event.communicator = communicator_;
+    event.sequence = next_[communicator_] - 1 + is_new;
+    event.nth = nth_[{communicator_, operation.collective}] += is_new;
+    event.collective = operation.collective;
+    event.type = operation.type;
+    event.count = operation.count;
+    event.reduction = operation.reduction;
+    event.root = operation.root;
+    next_[communicator_] += static_cast<std::uint64_t>(is_new);
+    return Add(event);
+  }
+  History& Last(EventKind kind) {
+    JournalEvent event = evidence_.journal.events.back();
+    event.kind = kind;
+    return Add(event);
+  }
+
+  RankEvidence evidence_;
+  std::uint32_t case_ = 0;
+  std::uint16_t communicator_ = 0;
+  Phase phase_ = Phase::kStart;
+  std::map<std::uint16_t, std::uint64_t> next_;
+  std::map<std::pair<std::uint16_t, Collective>, std::uint64_t> nth_;
+};
+
+inline constexpr double kDeadline = 5;
+
+inline History At50(int rank) {
+  return History(rank).In(Phase::kMeasure).Does(AllReduce(), 49).Enters(AllReduce());
+}
+inline History After49(int rank) { return History(rank).In(Phase::kMeasure).Does(AllReduce(), 49); }
+
+inline std::vector<Outcome> OutcomesOf(const Judgement& judgement) {
+  std::vector<Outcome> outcomes;
+  for (const RankOutcome& rank : judgement.outcomes) outcomes.push_back(rank.outcome);
+  return outcomes;
+}
+
+// Every message is read by a person at night: one line, and every finding says what to do.
+inline void ExpectReadable(const Judgement& judgement) {
+  for (const Finding& finding : judgement.findings) {
+    EXPECT_THAT(finding.message, ::testing::Not(::testing::HasSubstr("\n")));
+    EXPECT_LT(finding.message.size(), 1200u);
+    EXPECT_FALSE(finding.message.empty());
+    EXPECT_FALSE(finding.remedy.empty());
+  }
+}
+
+inline Judgement JudgeAll(const std::vector<RankEvidence>& evidence) {
+  Judgement judgement = Judge(evidence, kDeadline);
+  EXPECT_EQ(judgement.outcomes.size(), evidence.size());
+  ExpectReadable(judgement);
+  return judgement;
+}
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_VERDICT_HISTORY_H_

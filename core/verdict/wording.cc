@@ -1,0 +1,97 @@
+#include "core/verdict/wording.h"
+
+#include <fmt/format.h>
+#include <string.h>
+
+#include <cstddef>
+
+#include "core/collective/collective.h"
+#include "core/verdict/judge.h"
+
+namespace lockstep {
+
+std::string FormatRanks(const std::vector<int>& ranks) {
+  constexpr std::size_t kRanges = 6;
+  if (ranks.size() == 1) return fmt::format("rank {}", ranks[0]);
+  std::vector<std::string> parts;
+  std::size_t next = 0;
+  while (next < ranks.size() && parts.size() < kRanges) {
+    std::size_t end = next + 1;
+    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
+    if (end - next < 3) end = next + 1;  // "1 and 2", not "1-2"
+    parts.push_back(end - next == 1 ? fmt::format("{}", ranks[next])
+                                    : fmt::format("{}-{}", ranks[next], ranks[end - 1]));
+    next = end;
+  }
+  if (next < ranks.size()) parts.push_back(fmt::format("{} more", ranks.size() - next));
+  std::string text = "ranks " + parts[0];
+  for (std::size_t part = 1; part < parts.size(); ++part) {
+    text += (part + 1 == parts.size() ? " and " : ", ") + parts[part];
+  }
+  return text;
+}
+
+std::string_view Verb(const std::vector<int>& ranks, std::string_view one, std::string_view many) {
+  return ranks.size() == 1 ? one : many;
+}
+
+std::string SignalName(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
+}
+
+std::string OneLine(std::string_view text) {
+  constexpr std::size_t kBytes = 400;
+  std::string line;
+  for (const char c : text.substr(0, kBytes)) {
+    const bool blank = static_cast<unsigned char>(c) <= 0x20 || c == 0x7f;
+    if (!blank) {
+      line += c;
+    } else if (!line.empty() && line.back() != ' ') {
+      line += ' ';
+    }
+  }
+  while (!line.empty() && line.back() == ' ') line.pop_back();
+  if (text.size() > kBytes) line += " …";
+  return line;
+}
+
+std::string_view Doing(Phase phase) {
+  switch (phase) {
+    case Phase::kStart:
+      return "starting";
+    case Phase::kConnect:
+      return "connecting";
+    case Phase::kAllocate:
+      return "allocating memory";
+    case Phase::kMeasure:
+      return "between two collectives";
+    case Phase::kCheck:
+      return "checking results";
+    case Phase::kLoad:
+      return "loading data";
+    case Phase::kCompute:
+      return "computing";
+    case Phase::kFinalize:
+      return "finalizing";
+  }
+  return "in an unknown phase";  // a history can come from elsewhere
+}
+
+std::string Seconds(double seconds) {
+  return seconds < 10 ? fmt::format("{:.1f} s", seconds) : fmt::format("{:.0f} s", seconds);
+}
+
+std::string DescribeInvocation(const JournalEvent& event) {
+  Operation operation;
+  operation.collective = event.collective;
+  operation.type = event.type;
+  operation.reduction = event.reduction;
+  operation.count = event.count;
+  operation.root = event.root;
+  const std::string_view name = NameOf(event.collective);
+  return fmt::format("{} {} (sequence {} of communicator {}){}", name, event.nth, event.sequence,
+                     event.communicator, Describe(operation).substr(name.size()));
+}
+
+}  // namespace lockstep

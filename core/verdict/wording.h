@@ -1,0 +1,33 @@
+// How findings speak: everything bounded and on one line.
+#ifndef LOCKSTEP_CORE_VERDICT_WORDING_H_
+#define LOCKSTEP_CORE_VERDICT_WORDING_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/journal/event.h"
+
+namespace lockstep {
+
+// "rank 3", "ranks 0 and 2", "ranks 0-6, 9 and 9990 more". `ranks` ascends and is not empty.
+std::string FormatRanks(const std::vector<int>& ranks);
+// "waits" or "wait", as the number of ranks wants it.
+std::string_view Verb(const std::vector<int>& ranks, std::string_view one, std::string_view many);
+
+// "SIGKILL"; "signal 99" for one that has no name.
+std::string SignalName(int signal);
+
+// Text from outside (a library's error, a stack) as part of one line: runs of blanks and control
+// characters become one space, and what exceeds a bound is cut.
+std::string OneLine(std::string_view text);
+
+// "connecting", "checking results" …
+std::string_view Doing(Phase phase);
+
+// "0.3 s", "12 s".
+std::string Seconds(double seconds);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_VERDICT_WORDING_H_

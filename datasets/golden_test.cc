@@ -1,0 +1,130 @@
+// The manifests and the bucket layouts of the three models against what PyTorch's
+// DistributedDataParallel really did (recorded in testdata/, PyTorch 1.13.1 and 2.6.0).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/collective/data_type.h"
+#include "core/ddp/buckets.h"
+#include "datasets/manifest.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::ElementsAre;
+
+using Indices = std::vector<std::vector<int>>;
+
+std::vector<std::int64_t> ElementsOf(const BucketLayout& layout) {
+  std::vector<std::int64_t> elements;
+  for (const Bucket& bucket : layout) elements.push_back(bucket.elements);
+  return elements;
+}
+
+Indices IndicesOf(const BucketLayout& layout) {
+  Indices indices;
+  for (const Bucket& bucket : layout) indices.push_back(bucket.params);
+  return indices;
+}
+
+class Golden : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    path_ = "datasets/testdata/" + GetParam() + "_golden.json";
+    std::ifstream file(path_);
+    ASSERT_TRUE(file.is_open()) << path_;
+    golden_ = nlohmann::json::parse(file);
+    const auto manifest = LoadManifest(GetParam());
+    ASSERT_TRUE(manifest.ok()) << manifest.status().message();
+    manifest_ = *manifest;
+  }
+
+  void ExpectLayout(const char* key, const BucketLayout& layout) const {
+    EXPECT_EQ(IndicesOf(layout), golden_[key].get<Indices>()) << key;
+    std::int64_t elements = 0;
+    for (const Bucket& bucket : layout) elements += bucket.elements;
+    EXPECT_EQ(elements, manifest_.param_elements());
+  }
+
+  std::string path_;
+  nlohmann::json golden_;
+  Manifest manifest_;
+};
+
+TEST_P(Golden, ManifestHasTheSameParameters) {
+  ASSERT_EQ(manifest_.params.size(), golden_["params"].size());
+  for (std::size_t i = 0; i < manifest_.params.size(); ++i) {
+    const auto& recorded = golden_["params"][i];
+    EXPECT_EQ(manifest_.params[i].name, recorded["name"]);
+    EXPECT_EQ(manifest_.params[i].shape, recorded["shape"].get<std::vector<std::int64_t>>());
+    EXPECT_EQ(manifest_.params[i].numel, recorded["numel"]);
+    EXPECT_EQ(manifest_.params[i].type, DataType::kF32);
+  }
+  EXPECT_EQ(manifest_.name, golden_["name"]);
+  EXPECT_EQ(manifest_.ready_order, golden_["ready_order"].get<std::vector<int>>());
+}
+
+TEST_P(Golden, ManifestHasTheSameBuffers) {
+  const std::map<std::string, DataType> types = {{"torch.float32", DataType::kF32},
+                                                 {"torch.int64", DataType::kI64},
+                                                 {"torch.uint8", DataType::kU8}};
+  ASSERT_EQ(manifest_.buffers.size(), golden_["buffers"].size());
+  for (std::size_t i = 0; i < manifest_.buffers.size(); ++i) {
+    const auto& recorded = golden_["buffers"][i];
+    EXPECT_EQ(manifest_.buffers[i].name, recorded["name"]);
+    EXPECT_EQ(manifest_.buffers[i].shape, recorded["shape"].get<std::vector<std::int64_t>>());
+    EXPECT_EQ(manifest_.buffers[i].type, types.at(recorded["dtype"]));
+  }
+}
+
+TEST_P(Golden, BucketsOfEveryMode) {
+  const std::vector<Gradient> gradients = GradientsOf(manifest_);
+  for (const TorchRules rules : {TorchRules::k1_13, TorchRules::k2_6}) {
+    BucketOptions options = {.rules = rules};
+    ExpectLayout("iter1_buckets", InitialBuckets(gradients, options));
+    ExpectLayout("rebuilt_buckets", SteadyBuckets(gradients, manifest_.ready_order, options));
+    options.find_unused_parameters = true;
+    ExpectLayout("unused_mode_buckets", InitialBuckets(gradients, options));
+    ExpectLayout("unused_mode_buckets", SteadyBuckets(gradients, manifest_.ready_order, options));
+    options.static_graph = true;
+    ExpectLayout("iter1_buckets", InitialBuckets(gradients, options));
+    ExpectLayout("rebuilt_buckets", SteadyBuckets(gradients, manifest_.ready_order, options));
+  }
+  const BucketOptions old = {.rules = TorchRules::k1_9};
+  ExpectLayout("unused_mode_buckets", InitialBuckets(gradients, old));
+  ExpectLayout("rebuilt_buckets", SteadyBuckets(gradients, manifest_.ready_order, old));
+}
+
+TEST_P(Golden, TheRecordingItselfIsAManifest) {
+  const auto recorded = LoadManifest(path_);
+  ASSERT_TRUE(recorded.ok()) << recorded.status().message();
+  EXPECT_EQ(recorded->ready_order, manifest_.ready_order);
+  EXPECT_EQ(recorded->param_elements(), manifest_.param_elements());
+  EXPECT_EQ(recorded->buffers.size(), manifest_.buffers.size());
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Golden, ::testing::Values("resnet50", "bert_base", "gpt2_small"),
+                         [](const auto& model) { return model.param; });
+
+// Recorded without parameter indices.
+TEST(GoldenSizes, Resnet50) {
+  const auto manifest = LoadManifest("resnet50");
+  ASSERT_TRUE(manifest.ok()) << manifest.status().message();
+  EXPECT_THAT(ElementsOf(SteadyBuckets(GradientsOf(*manifest), manifest->ready_order, {})),
+              ElementsAre(2049000, 7875584, 6563840, 6637568, 2431040));
+  const auto bf16 = GradientsOf(*manifest, DataType::kBf16);
+  EXPECT_THAT(ElementsOf(SteadyBuckets(bf16, manifest->ready_order, {})),
+              ElementsAre(2049000, 14439424, 9068608));
+  std::map<DataType, std::int64_t> buffer_elements;
+  for (const ModelTensor& buffer : manifest->buffers) buffer_elements[buffer.type] += buffer.numel;
+  EXPECT_EQ(buffer_elements[DataType::kF32], 53120);
+  EXPECT_EQ(buffer_elements[DataType::kI64], 53);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,125 @@
+#include "datasets/manifest_search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <numeric>
+#include <set>
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kInSourceTree = "datasets/manifests";
+constexpr const char* kInRunfiles = "lockstep/datasets/manifests";  // below the workspace's name
+constexpr const char* kUserVariable = "LOCKSTEP_DATASETS";
+
+std::vector<fs::path> Candidates() {
+  std::vector<fs::path> candidates;
+  std::error_code error;
+  const fs::path binary = fs::read_symlink("/proc/self/exe", error);
+  if (!error) {
+    const fs::path installed = binary.parent_path().parent_path() / "share/lockstep";
+    candidates.push_back(installed / "manifests");
+    candidates.push_back(installed / kInSourceTree);
+    candidates.push_back(fs::path(binary.string() + ".runfiles") / kInRunfiles);
+  }
+  for (const char* variable : {"RUNFILES_DIR", "TEST_SRCDIR"}) {
+    if (const char* root = std::getenv(variable))
+      candidates.push_back(fs::path(root) / kInRunfiles);
+  }
+  if (error) return candidates;
+  for (fs::path above = binary.parent_path(); above.has_relative_path();
+       above = above.parent_path()) {
+    candidates.push_back(above / kInSourceTree);
+  }
+  return candidates;
+}
+
+std::set<std::string> AvailableModels(const std::vector<std::string>& directories) {
+  std::set<std::string> names;
+  for (const std::string& directory : directories) {
+    std::error_code error;
+    for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
+         entry.increment(error)) {
+      if (entry->path().extension() == ".json") names.insert(entry->path().stem().string());
+    }
+  }
+  return names;
+}
+
+// Levenshtein's edit distance, one row at a time.
+std::size_t Distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), 0);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({changed, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+// "did you mean 'resnet50'? ", or nothing when no name is near.
+std::string NearestHint(std::string_view name, const std::set<std::string>& available) {
+  const auto nearest = std::min_element(available.begin(), available.end(),
+                                        [&](const std::string& a, const std::string& b) {
+                                          return Distance(name, a) < Distance(name, b);
+                                        });
+  if (nearest == available.end()) return "";
+  if (Distance(name, *nearest) > nearest->size() / 2) return "";
+  return fmt::format("did you mean '{}'? ", *nearest);
+}
+
+Status UnknownModel(std::string_view name, const std::vector<std::string>& directories) {
+  const std::set<std::string> available = AvailableModels(directories);
+  if (available.empty()) {
+    return InvalidInput(fmt::format(
+        "model '{}' is unknown and no manifests were found; set {} to a directory of manifests",
+        name, kUserVariable));
+  }
+  return InvalidInput(
+      fmt::format("model '{}' is unknown; {}available: {}; or give the path of a manifest (.json)",
+                  name, NearestHint(name, available), fmt::join(available, ", ")));
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> ManifestDirectories() {
+  std::vector<std::string> directories;
+  std::error_code error;
+  if (const char* own = std::getenv(kUserVariable); own != nullptr && *own != '\0') {
+    if (!fs::is_directory(own, error)) {
+      return InvalidInput(
+          fmt::format("{}: '{}' is not a directory; set it to a directory of manifests or unset it",
+                      kUserVariable, own));
+    }
+    directories.push_back(own);
+  }
+  for (const fs::path& candidate : Candidates()) {
+    if (fs::is_directory(candidate, error)) directories.push_back(candidate.string());
+  }
+  return directories;
+}
+
+Result<std::string> FindManifest(std::string_view name_or_path) {
+  if (name_or_path.find('/') != std::string_view::npos || name_or_path.ends_with(".json")) {
+    return std::string(name_or_path);
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<std::string> directories, ManifestDirectories());
+  for (const std::string& directory : directories) {
+    const fs::path path = fs::path(directory) / fmt::format("{}.json", name_or_path);
+    std::error_code error;
+    if (!name_or_path.empty() && fs::exists(path, error)) return path.string();
+  }
+  return UnknownModel(name_or_path, directories);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,29 @@
+// Where the manifests of models lie on this machine.
+#ifndef LOCKSTEP_DATASETS_MANIFEST_SEARCH_H_
+#define LOCKSTEP_DATASETS_MANIFEST_SEARCH_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/status.h"
+
+namespace lockstep {
+
+// The existing directories that are searched, the first match wins:
+//   $LOCKSTEP_DATASETS                            the user's own
+//   <directory of the binary>/../share/lockstep/manifests, …/lockstep/datasets/manifests
+//                                                           installed
+//   <binary>.runfiles, $RUNFILES_DIR, $TEST_SRCDIR            built by Bazel
+//   datasets/manifests beside or above the binary             a source tree
+// Errors (kInvalidInput): $LOCKSTEP_DATASETS is set and is not a directory.
+Result<std::vector<std::string>> ManifestDirectories();
+
+// The path of a manifest. A text with '/' or ending in ".json" is a path and is returned as it is
+// (it may not exist); anything else is the name of a model, NAME.json in a directory above. The
+// error (kInvalidInput) for an unknown name says the nearest and all available ones.
+Result<std::string> FindManifest(std::string_view name_or_path);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DATASETS_MANIFEST_SEARCH_H_

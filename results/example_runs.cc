@@ -1,0 +1,50 @@
+// example_runs DIRECTORY: writes run files for tests.
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "core/base/status.h"
+#include "results/report/literal_run.h"
+#include "results/store/run.h"
+#include "results/store/store.h"
+
+namespace lockstep {
+namespace {
+
+// Samples for the case, so that the file has some of everything.
+Run WithSamples(Run run) {
+  for (CaseRecord& record : run.cases) {
+    record.samples.ranks = record.ranks;
+    for (std::int64_t i = 0; i < 5; ++i) {
+      record.samples.round.push_back(static_cast<std::int32_t>(i / 2));
+      for (int rank = 0; rank < record.ranks; ++rank) {
+        record.samples.entry_ns.push_back(1000 * i + rank);
+        record.samples.exit_ns.push_back(1000 * i + 800 - rank);
+      }
+    }
+  }
+  return run;
+}
+
+int Main(const std::string& directory) {
+  for (const auto& [name, run] : {std::pair("passing", PassingRun()),
+                                  std::pair("failing", FailingRun()),
+                                  std::pair("corrupt", CorruptRun())}) {
+    const Status status = WriteRun(WithSamples(run), directory + "/" + name + ".h5");
+    if (status.ok()) continue;
+    std::fprintf(stderr, "%s\n", status.message().c_str());
+    return static_cast<int>(ExitCodeOf(status.code()));
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace lockstep
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "example_runs: name a directory to write to\n");
+    return static_cast<int>(lockstep::ExitCode::kUsage);
+  }
+  return lockstep::Main(argv[1]);
+}

@@ -1,0 +1,70 @@
+// The parts of a run that are printed on demand: environment and history.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/verdict/judge.h"
+#include "results/report/figures.h"
+#include "results/report/report.h"
+
+namespace lockstep {
+namespace {
+
+bool HasInvocation(EventKind kind) {
+  return kind == EventKind::kEnqueue || kind == EventKind::kStart || kind == EventKind::kEnd ||
+         kind == EventKind::kError;
+}
+
+// Nanoseconds since the run began; the first ticks of a journal may lie before it.
+double NsOf(const Run& run, const JournalEvent& event) {
+  return static_cast<double>(static_cast<std::int64_t>(event.ticks - run.origin_ticks)) *
+         run.ns_per_tick;
+}
+
+std::string EventLine(const Run& run, const JournalEvent& event) {
+  std::string what;
+  if (HasInvocation(event.kind)) what = DescribeInvocation(event);
+  if (event.kind == EventKind::kPhase) what = NameOf(event.phase);
+  if (event.kind == EventKind::kCase) what = std::to_string(event.case_index);
+  if (event.kind == EventKind::kExit) what = fmt::format("code {}", event.value);
+  if (event.kind == EventKind::kDeath) what = fmt::format("wait status {}", event.value);
+  return fmt::format("  {:14.6f} s  {:8}{}{}\n", NsOf(run, event) / 1e9, NameOf(event.kind),
+                     what.empty() ? "" : " ", what);
+}
+
+}  // namespace
+
+std::string FormatEnvironment(const Run& run) {
+  std::string facts;   // without a group
+  std::string groups;
+  std::string heading;
+  for (const auto& [fact, value] : run.environment) {
+    const std::size_t slash = fact.rfind('/');
+    if (slash == std::string::npos) {
+      facts += fmt::format("  {}: {}\n", fact, OneLine(value));
+      continue;
+    }
+    const std::string group = fact.substr(0, slash);
+    if (group != heading) groups += "  " + group + "\n";
+    heading = group;
+    groups += fmt::format("    {}: {}\n", fact.substr(slash + 1), OneLine(value));
+  }
+  return "Environment\n" + facts + groups;
+}
+
+std::string FormatHistory(const Run& run, std::size_t most) {
+  std::string text = "History\n";
+  for (const RankHistory& history : run.history) {
+    const std::size_t shown = std::min(most, history.events.size());
+    text += fmt::format("  rank {}, lifetime {}: {} events{}, {} overwritten before\n",
+                        history.rank, history.lifetime, history.events.size(),
+                        shown < history.events.size() ? fmt::format(", the newest {}", shown) : "",
+                        history.missed);
+    for (std::size_t i = history.events.size() - shown; i < history.events.size(); ++i) {
+      text += EventLine(run, history.events[i]);
+    }
+  }
+  return text;
+}
+
+}  // namespace lockstep

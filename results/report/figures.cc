@@ -1,0 +1,56 @@
+#include "results/report/figures.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/units.h"
+
+namespace lockstep {
+
+std::string DurationText(double ns) { return std::isfinite(ns) ? FormatDuration(ns) : "-"; }
+
+std::string BandwidthText(double gbps) {
+  if (!std::isfinite(gbps) || gbps <= 0) return "-";
+  const int decimals = gbps >= 99.95 ? 0 : gbps >= 9.995 ? 1 : gbps >= 0.9995 ? 2 : 3;
+  return fmt::format("{:.{}f}", gbps, decimals);
+}
+
+std::string PercentText(double percent) {
+  if (!std::isfinite(percent)) return "-";
+  return fmt::format("{:.{}f}", percent, percent >= 9.95 ? 0 : 1);
+}
+
+std::string PrecisionText(const Summary& summary) {
+  if (!(summary.median_ns > 0)) return "-";
+  return PercentText(50 * (summary.interval_high_ns - summary.interval_low_ns) /
+                     summary.median_ns);
+}
+
+std::string TypeText(const CaseRecord& record) {
+  std::string text;
+  DataType last{};
+  for (const Operation& operation : record.operations) {
+    if (operation.collective == Collective::kBarrier) continue;
+    if (!text.empty() && operation.type == last) continue;
+    last = operation.type;
+    const std::string name(NameOf(last));
+    if (text.find(name) == std::string::npos) text += (text.empty() ? "" : " ") + name;
+  }
+  return text.empty() ? "-" : text;
+}
+
+std::string OneLine(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return (c >= 0 && c < 32) || c == 127; }, ' ');
+  return text;
+}
+
+std::string RanksText(const std::vector<int>& ranks) {
+  if (ranks.empty()) return "no rank";
+  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "));
+}
+
+}  // namespace lockstep

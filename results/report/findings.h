@@ -1,0 +1,19 @@
+// What a run found out about its ranks, for people.
+#ifndef LOCKSTEP_RESULTS_REPORT_FINDINGS_H_
+#define LOCKSTEP_RESULTS_REPORT_FINDINGS_H_
+
+#include <string>
+
+#include "results/store/run.h"
+
+namespace lockstep {
+
+// The sections Findings, Ranks (those that did not finish) and Wrong results; "" when all is well.
+std::string FormatFindings(const Run& run);
+
+// What became of the ranks of a case, in a few words: "pass, precision", "FAIL, rank 1 hung".
+std::string OutcomeText(const CaseRecord& record);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_RESULTS_REPORT_FINDINGS_H_

@@ -1,0 +1,129 @@
+#include <nlohmann/json.hpp>
+
+#include "results/report/report.h"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json ToJson(const Judgement& judgement) {
+  Json outcomes = Json::array();
+  for (const RankOutcome& o : judgement.outcomes) {
+    outcomes.push_back({{"rank", o.rank},
+                        {"outcome", NameOf(o.outcome)},
+                        {"exit_code", o.exit_code},
+                        {"signal", o.signal},
+                        {"where", o.where},
+                        {"seconds_silent", o.seconds_silent},
+                        {"evidence", o.evidence}});
+  }
+  Json findings = Json::array();
+  for (const Finding& f : judgement.findings) {
+    findings.push_back({{"cause", f.cause},
+                        {"culprits", f.culprits},
+                        {"proved", f.proved},
+                        {"message", f.message},
+                        {"remedy", f.remedy}});
+  }
+  return {{"verdict", NameOf(judgement.verdict)}, {"outcomes", outcomes}, {"findings", findings}};
+}
+
+Json ToJson(const Summary& s) {
+  return {{"iterations", s.iterations},
+          {"rounds", s.rounds},
+          {"median_ns", s.median_ns},
+          {"interval_low_ns", s.interval_low_ns},
+          {"interval_high_ns", s.interval_high_ns},
+          {"min_ns", s.min_ns},
+          {"p99_ns", s.p99_ns},
+          {"max_ns", s.max_ns},
+          {"max_rank", s.max_rank},
+          {"rank_average_median_ns", s.rank_average_median_ns},
+          {"algorithm_gbps", s.algorithm_gbps},
+          {"bus_gbps", s.bus_gbps},
+          {"floor_ns", s.floor_ns},
+          {"percent_of_limit", s.percent_of_limit},
+          {"checked_elements", s.checked_elements},
+          {"wrong_elements", s.wrong_elements},
+          {"stopped_by", s.stopped_by}};
+}
+
+Json ToJson(const Operation& operation) {
+  const CollectiveInfo& info = InfoOf(operation.collective);
+  Json json = {{"collective", info.name},
+               {"type", NameOf(operation.type)},
+               {"count", operation.count},
+               {"blocking", operation.blocking == Blocking::kBlocking}};
+  if (info.reduces) json["reduction"] = NameOf(operation.reduction);
+  if (info.rooted) json["root"] = operation.root;
+  return json;
+}
+
+Json ToJson(const CaseRecord& record) {
+  Json operations = Json::array();
+  for (const Operation& operation : record.operations) operations.push_back(ToJson(operation));
+  Json wrong = Json::array();
+  for (const WrongResult& w : record.wrong) {
+    wrong.push_back({{"rank", w.rank},
+                     {"iteration", w.iteration},
+                     {"operation", w.operation},
+                     {"element", w.element},
+                     {"expected", w.expected},
+                     {"got", w.got}});
+  }
+  return {{"name", record.name},
+          {"backend", record.backend},
+          {"device", record.device},
+          {"ranks", record.ranks},
+          {"repetition", record.repetition},
+          {"operations", operations},
+          {"in_place", record.in_place},
+          {"bytes", record.bytes},
+          {"model", record.model},
+          {"bucket", record.bucket},
+          {"bucket_cap_mb", record.bucket_cap_mb},
+          {"summary", ToJson(record.summary)},
+          {"wrong", wrong},
+          {"judgement", ToJson(record.judgement)}};
+}
+
+Json ToJson(const Run& run) {
+  Json environment = Json::object();
+  for (const auto& [fact, value] : run.environment) environment[fact] = value;
+  Json floors = Json::object();
+  for (const auto& [name, value] : run.floors) floors[name] = value;
+  return {{"schema_version", run.schema_version},
+          {"id", run.id},
+          {"name", run.name},
+          {"started_at", run.started_at},
+          {"duration_seconds", run.duration_seconds},
+          {"command_line", run.command_line},
+          {"exit_code", run.exit_code},
+          {"verdict", NameOf(run.verdict)},
+          {"summary_line", run.summary_line},
+          {"complete", run.complete},
+          {"cases", run.cases.size()},
+          {"seed", run.seed},
+          {"plan_hash", run.plan_hash},
+          {"floors", floors},
+          {"environment", environment},
+          {"judgement", ToJson(run.judgement)}};
+}
+
+// nlohmann::json writes null for what is not a number; bytes that are no UTF-8 are replaced.
+std::string LineOf(const char* record, const std::string& run_id, const Json& fields) {
+  Json json = {{"record", record}, {"run", run_id}};
+  json.update(fields);
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::string FormatJsonLines(const Run& run) {
+  std::string text;
+  for (const CaseRecord& record : run.cases) text += LineOf("case", run.id, ToJson(record));
+  return text + LineOf("run", run.id, ToJson(run));
+}
+
+}  // namespace lockstep

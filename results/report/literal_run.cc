@@ -1,0 +1,141 @@
+#include "results/report/literal_run.h"
+
+#include <limits>
+
+namespace lockstep {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+CaseRecord Measured(const std::string& name, std::vector<Operation> operations, double median_ns,
+                    double factor) {
+  CaseRecord record;
+  record.name = name;
+  record.backend = "mpi";
+  record.device = "host";
+  record.ranks = 2;
+  record.operations = std::move(operations);
+  for (const Operation& operation : record.operations) {
+    record.bytes += operation.count * SizeOf(operation.type);
+  }
+  Summary& s = record.summary;
+  s.iterations = 1200;
+  s.rounds = 24;
+  s.median_ns = median_ns;
+  s.interval_low_ns = 0.97 * median_ns;
+  s.interval_high_ns = 1.05 * median_ns;
+  s.min_ns = 0.8 * median_ns;
+  s.p99_ns = 1.5 * median_ns;
+  s.max_ns = 40 * median_ns;
+  s.max_rank = 1;
+  s.rank_average_median_ns = 0.9 * median_ns;
+  s.algorithm_gbps = static_cast<double>(record.bytes) / median_ns;
+  s.bus_gbps = factor * s.algorithm_gbps;
+  s.floor_ns = 0.5 * median_ns;
+  s.percent_of_limit = 50;
+  s.checked_elements = 4800;
+  s.stopped_by = "precision";
+  record.judgement.verdict = Verdict::kPass;
+  record.judgement.outcomes = {{0, Outcome::kFinished, 0, 0, "", 0, ""},
+                               {1, Outcome::kFinished, 0, 0, "", 0, ""}};
+  return record;
+}
+
+Operation AllReduce(std::int64_t count, DataType type = DataType::kF32) {
+  return {Collective::kAllReduce, type, Reduction::kSum, Blocking::kBlocking, count, 0};
+}
+
+}  // namespace
+
+Run PassingRun() {
+  Run run;
+  run.id = "1a2b3c4d";
+  run.name = "bench_allreduce";
+  run.started_at = "2026-11-21T10:44:25Z";
+  run.duration_seconds = 2.34;
+  run.command_line = "bench_allreduce -b 8";
+  run.verdict = Verdict::kPass;
+  run.summary_line = "5 cases measured on 2 ranks";
+  run.environment = {{"host/0/cpu_model", "Some CPU"}, {"host/0/kernel", "6.1"}, {"mpi", "4.1.4"}};
+  run.floors = {{"cache_line_round_trip_ns", 212.5}, {"copy_gbps_alone", 9.8125}};
+  run.plan_text = "{}";
+  run.seed = 42;
+  run.plan_hash = "0123456789abcdef";
+  run.cases = {Measured("all_reduce/8B", {AllReduce(2)}, 850, 1),
+               Measured("all_reduce/64MiB", {AllReduce(16777216)}, 21.4e6, 1),
+               Measured("all_reduce/8B/in_place", {AllReduce(2)}, 800, 1),
+               Measured("barrier", {{Collective::kBarrier}}, 600, 1),
+               Measured("resnet50/cap25/all",
+                        {AllReduce(2049000), AllReduce(7875584), AllReduce(6563840)}, 25e6, 1)};
+  run.cases[2].in_place = true;
+  Summary& barrier = run.cases[3].summary;
+  barrier.algorithm_gbps = barrier.bus_gbps = barrier.percent_of_limit = kNan;
+  barrier.checked_elements = 0;
+  run.cases[4].model = "resnet50";
+  run.cases[4].bucket_cap_mb = 25;
+  run.judgement.verdict = Verdict::kPass;
+  run.judgement.outcomes = run.cases[0].judgement.outcomes;
+  return run;
+}
+
+Run FailingRun() {
+  Run run = PassingRun();
+  run.verdict = Verdict::kFail;
+  run.exit_code = 1;
+  run.complete = false;
+  run.summary_line = "rank 1 was killed by signal 9 in all_reduce/64MiB; look who sent it (dmesg)";
+  const Judgement judgement = {
+      Verdict::kFail,
+      {{0, Outcome::kHung, 0, 0, "all_reduce 50 (sequence 101 of communicator 0)", 5.04,
+        "running, no system call\n#0 main"},
+       {1, Outcome::kKilled, 0, 9, "all_reduce 50 (sequence 101 of communicator 0)", 0, ""}},
+      {{"rank_killed", {1}, true, "rank 1 was killed by signal 9", "Look who sent it: dmesg."}}};
+  run.judgement = judgement;
+  run.cases.resize(2);
+  CaseRecord& lost = run.cases[1];
+  lost.judgement = judgement;
+  lost.summary = Summary();
+  lost.summary.iterations = 3;
+  lost.summary.rounds = 1;
+  lost.summary.median_ns = 21e6;
+  lost.summary.interval_low_ns = lost.summary.interval_high_ns = kNan;
+  lost.summary.p99_ns = lost.summary.percent_of_limit = kNan;
+  lost.summary.algorithm_gbps = lost.summary.bus_gbps = 3.2;
+  lost.summary.max_ns = 22e6;
+  lost.summary.max_rank = 0;
+  lost.summary.stopped_by = "lost";
+  JournalEvent start;
+  start.index = 1;
+  start.ticks = 1500;
+  start.kind = EventKind::kStart;
+  start.sequence = 101;
+  start.nth = 50;
+  start.count = 256;
+  JournalEvent death = start;
+  death.index = 2;
+  death.ticks = 2500;
+  death.kind = EventKind::kDeath;
+  death.value = 9;
+  run.history = {{1, 0, 7, {start, death}}};
+  run.origin_ticks = 500;
+  run.ns_per_tick = 1000;
+  return run;
+}
+
+Run CorruptRun() {
+  Run run = PassingRun();
+  run.verdict = Verdict::kFail;
+  run.exit_code = 1;
+  run.summary_line = "";
+  run.cases.resize(1);
+  CaseRecord& record = run.cases[0];
+  record.summary.wrong_elements = 2;
+  record.wrong = {{1, 49, 0, 1, "3 (0x40400000)", "3.5 (0x40600000)"}};
+  record.judgement.verdict = Verdict::kFail;
+  record.judgement.outcomes[1].outcome = Outcome::kCorrupt;
+  record.judgement.findings = {{"data_corruption", {1}, true,
+                                "rank 1 received 2 wrong elements", "Replace the machine."}};
+  return run;
+}
+
+}  // namespace lockstep

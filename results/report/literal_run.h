@@ -1,0 +1,20 @@
+// Runs written out, for tests of reports.
+#ifndef LOCKSTEP_RESULTS_REPORT_LITERAL_RUN_H_
+#define LOCKSTEP_RESULTS_REPORT_LITERAL_RUN_H_
+
+#include "results/store/run.h"
+
+namespace lockstep {
+
+// Two sizes of all_reduce out of place and in place, a barrier, and a bucket sequence; all well.
+Run PassingRun();
+
+// The same, where rank 1 was killed in the second size and left the rest without samples.
+Run FailingRun();
+
+// One case with two wrong elements.
+Run CorruptRun();
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_RESULTS_REPORT_LITERAL_RUN_H_

@@ -1,0 +1,35 @@
+// A run as text. Everything shown comes from the Run; a figure that it does not have is "-".
+#ifndef LOCKSTEP_RESULTS_REPORT_REPORT_H_
+#define LOCKSTEP_RESULTS_REPORT_REPORT_H_
+
+#include <cstddef>
+#include <string>
+
+#include "results/store/run.h"
+
+namespace lockstep {
+
+// "FAIL: rank 1 was killed …; look at …": the verdict, what is wrong, with whom, what to do. One
+// line without its newline: run.summary_line, or else made from the findings.
+std::string Headline(const Run& run);
+
+// The console table: the headline first, then a row a case, then findings with their remedies,
+// then what the columns mean: the formulas of busbw and of `% limit`, and the floors.
+std::string FormatTable(const Run& run);
+// nccl-tests' columns: size count type redop root, then time algbw busbw #wrong for out of place
+// and in place.
+std::string FormatNcclTests(const Run& run);
+// One JSON object a case, then one for the run; what is not a number is null.
+std::string FormatJsonLines(const Run& run);
+
+// The facts of machine and software, one a line below the heading of its group.
+std::string FormatEnvironment(const Run& run);
+// The newest `most` events of every journal: time since the run began, kind, invocation.
+std::string FormatHistory(const Run& run, std::size_t most);
+
+// One line about a run for a list of runs: when, verdict, name, cases, headline.
+std::string FormatLine(const Run& run);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_RESULTS_REPORT_REPORT_H_

@@ -1,0 +1,153 @@
+#include "results/report/report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "results/report/literal_run.h"
+
+namespace lockstep {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+std::string Golden(const std::string& name) {
+  std::ifstream file("results/report/golden/" + name);
+  EXPECT_TRUE(file.good()) << name;
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::vector<std::string> Lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(Table, OfAPassingRun) { EXPECT_EQ(FormatTable(PassingRun()), Golden("table_pass.txt")); }
+TEST(Table, OfAFailingRun) { EXPECT_EQ(FormatTable(FailingRun()), Golden("table_fail.txt")); }
+TEST(Table, OfACorruptRun) { EXPECT_EQ(FormatTable(CorruptRun()), Golden("table_corrupt.txt")); }
+
+TEST(Table, OfARunWithoutCases) {
+  EXPECT_THAT(FormatTable({}), HasSubstr("UNKNOWN: 0 cases\n"));
+  EXPECT_THAT(FormatTable({}), HasSubstr("No case was run.\n"));
+}
+
+TEST(Table, FiguresOfACaseThatNeverRanAreAbsent) {
+  auto run = PassingRun();
+  run.cases.resize(1);
+  run.cases[0].summary = Summary();
+  run.cases[0].summary.stopped_by = "not_run";
+  run.cases[0].judgement = Judgement();
+  const std::string row = Lines(FormatTable(run))[4];
+  EXPECT_THAT(row, testing::ContainsRegex("f32 +- +- +- +- +- +- +- +0/0 +-  UNKNOWN, not_run"));
+}
+
+TEST(Table, TheCommonBeginningOfLongNamesIsPrintedOnce) {
+  auto run = PassingRun();
+  run.cases.resize(2);
+  for (CaseRecord& record : run.cases) record.name = std::string(60, 'x') + "/" + record.name;
+  const auto lines = Lines(FormatTable(run));
+  EXPECT_EQ(lines[3], "All names begin with " + std::string(60, 'x') + "/all_reduce/");
+  EXPECT_THAT(lines[5], StartsWith("8B "));
+  EXPECT_THAT(lines[6], StartsWith("64MiB "));
+}
+
+TEST(Table, AFindingOfLaunchAndCaseIsShownOnce) {
+  const std::string table = FormatTable(FailingRun());
+  const std::size_t first = table.find("rank_killed (proved");
+  EXPECT_NE(first, std::string::npos);
+  EXPECT_EQ(table.find("rank_killed (proved", first + 1), std::string::npos);
+}
+
+TEST(Table, EveryLineIsPrintable) {
+  auto run = CorruptRun();
+  run.cases[0].judgement.findings[0].message = "two\nlines\x1b[31m";
+  run.summary_line = "";
+  EXPECT_THAT(FormatTable(run), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(FormatTable(run), StartsWith("FAIL: two lines [31m; Replace the machine.\n"));
+}
+
+TEST(NcclTests, OfAPassingRun) {
+  EXPECT_EQ(FormatNcclTests(PassingRun()), Golden("nccl_tests_pass.txt"));
+}
+
+// What a script that parses nccl-tests' output takes: 13 fields a line.
+TEST(NcclTests, EveryLineHasItsThirteenFields) {
+  for (const auto& run : {PassingRun(), FailingRun(), CorruptRun()}) {
+    for (const std::string& line : Lines(FormatNcclTests(run))) {
+      if (line[0] == '#') continue;
+      std::istringstream fields(line);
+      const std::vector<std::string> all{std::istream_iterator<std::string>(fields), {}};
+      EXPECT_EQ(all.size(), 13u) << line;
+    }
+  }
+}
+
+TEST(NcclTests, WrongElementsFail) {
+  EXPECT_THAT(FormatNcclTests(CorruptRun()), HasSubstr("# Out of bounds values : 2 FAILED\n"));
+}
+
+TEST(NcclTests, UncheckedIsNotOk) {
+  auto run = CorruptRun();
+  run.cases[0].summary.checked_elements = run.cases[0].summary.wrong_elements = 0;
+  EXPECT_THAT(FormatNcclTests(run), HasSubstr("# Out of bounds values : N/A (not checked)\n"));
+}
+
+TEST(JsonLines, OneObjectACaseThenOneForTheRun) {
+  const auto lines = Lines(FormatJsonLines(PassingRun()));
+  ASSERT_EQ(lines.size(), 6u);
+  const auto barrier = nlohmann::json::parse(lines[3]);
+  EXPECT_EQ(barrier["record"], "case");
+  EXPECT_EQ(barrier["run"], "1a2b3c4d");
+  EXPECT_EQ(barrier["summary"]["median_ns"], 600.0);
+  EXPECT_TRUE(barrier["summary"]["bus_gbps"].is_null());
+  const auto run = nlohmann::json::parse(lines[5]);
+  EXPECT_EQ(run["record"], "run");
+  EXPECT_EQ(run["environment"]["host/0/kernel"], "6.1");
+  EXPECT_EQ(run["seed"], 42);
+}
+
+TEST(JsonLines, OutcomesFindingsAndWrongResults) {
+  const auto fail = nlohmann::json::parse(Lines(FormatJsonLines(FailingRun()))[1]);
+  EXPECT_EQ(fail["judgement"]["verdict"], "fail");
+  EXPECT_EQ(fail["judgement"]["outcomes"][1]["signal"], 9);
+  EXPECT_EQ(fail["judgement"]["findings"][0]["culprits"][0], 1);
+  const auto corrupt = nlohmann::json::parse(Lines(FormatJsonLines(CorruptRun()))[0]);
+  EXPECT_EQ(corrupt["wrong"][0]["iteration"], 49);
+}
+
+TEST(JsonLines, BytesThatAreNoUtf8DoNotBreakTheLine) {
+  auto run = PassingRun();
+  run.environment = {{"variable", "\xff\xfe"}};
+  EXPECT_TRUE(nlohmann::json::accept(Lines(FormatJsonLines(run)).back()));
+}
+
+TEST(Details, Environment) {
+  EXPECT_EQ(FormatEnvironment(PassingRun()),
+            "Environment\n  mpi: 4.1.4\n  host/0\n    cpu_model: Some CPU\n    kernel: 6.1\n");
+}
+
+TEST(Details, HistoryShowsTheNewestEvents) {
+  EXPECT_EQ(FormatHistory(FailingRun(), 10),
+            "History\n"
+            "  rank 1, lifetime 0: 2 events, 7 overwritten before\n"
+            "        0.001000 s  start    all_reduce 50 (sequence 101 of communicator 0) f32 x 256 "
+            "sum\n"
+            "        0.002000 s  death    wait status 9\n");
+  EXPECT_THAT(FormatHistory(FailingRun(), 1), HasSubstr("2 events, the newest 1, 7 overwritten"));
+  EXPECT_THAT(FormatHistory(FailingRun(), 1), Not(HasSubstr("start")));
+}
+
+TEST(Line, NamesTheRun) {
+  EXPECT_EQ(FormatLine(PassingRun()),
+            "2026-11-21T10:44:25Z  bench_allreduce    5 cases  PASS: 5 cases measured on 2 ranks");
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,163 @@
+#include "results/store/atomic_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "results/store/descriptor.h"
+#include "results/store/store.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+// While one lives, writing beyond RLIMIT_FSIZE is EFBIG and no SIGXFSZ, which would end the
+// process. The signal is sent to the writing thread, so blocking it here is enough.
+class NoFileSizeSignal {
+ public:
+  NoFileSizeSignal() {
+    sigemptyset(&signal_);
+    sigaddset(&signal_, SIGXFSZ);
+    sigset_t pending;
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGXFSZ) == 1;
+    pthread_sigmask(SIG_BLOCK, &signal_, &before_);
+  }
+  NoFileSizeSignal(const NoFileSizeSignal&) = delete;
+  NoFileSizeSignal& operator=(const NoFileSizeSignal&) = delete;
+  ~NoFileSizeSignal() {
+    const timespec now = {};
+    if (!was_pending_) sigtimedwait(&signal_, nullptr, &now);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+ private:
+  sigset_t signal_;
+  sigset_t before_;
+  bool was_pending_ = false;
+};
+
+std::string_view RemedyFor(int error) {
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT: return "free space there, or choose another place with --output";
+    case EFBIG: return "raise the file size limit (ulimit -f), or measure fewer iterations";
+    case ENAMETOOLONG: return "choose a shorter name with --output";
+    default: return "choose another place with --output";
+  }
+}
+
+Status CannotWrite(const std::string& path, int error) {
+  return EnvironmentError(
+      fmt::format("{}: cannot be written ({}); {}", path, std::strerror(error), RemedyFor(error)));
+}
+
+fs::path DirectoryOf(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+// Cut where the longest name that file systems take would be passed.
+fs::path TemporaryBeside(const fs::path& path) {
+  const std::string name = path.filename().string().substr(0, 200);
+  return DirectoryOf(path) / fmt::format(".{}.tmp-{}", name, getpid());
+}
+
+// Removes the temporary file unless it was renamed.
+class Temporary {
+ public:
+  explicit Temporary(const fs::path& path) : path_(path) {
+    unlink(path_.c_str());  // of an earlier process with this id
+  }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+  ~Temporary() {
+    const int error = errno;
+    if (!renamed_) unlink(path_.c_str());
+    errno = error;
+  }
+  Descriptor Create() {
+    return Descriptor(open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  }
+  bool RenameTo(const fs::path& path) {
+    renamed_ = rename(path_.c_str(), path.c_str()) == 0;
+    return renamed_;
+  }
+
+ private:
+  fs::path path_;
+  bool renamed_ = false;
+};
+
+// Some file systems have no fsync of directories (EINVAL); there the rename has to do.
+bool SyncDirectory(const fs::path& directory) {
+  const Descriptor fd(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return fd.ok() && (fsync(fd.get()) == 0 || errno == EINVAL || errno == ENOTSUP);
+}
+
+// What no run can be written to, whatever the machine: asked for by mistake.
+Status CheckIsFileName(const std::string& path) {
+  const std::string_view remedy = "name a file that ends in .h5";
+  if (path.empty()) return InvalidInput(fmt::format("--output: the path is empty; {}", remedy));
+  if (path.find('\0') != std::string::npos) {
+    return InvalidInput(fmt::format("--output: the path has a NUL byte; {}", remedy));
+  }
+  struct stat facts {};
+  if (path.back() == '/' || (stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode))) {
+    return InvalidInput(fmt::format("{}: is a directory; {}", path, remedy));
+  }
+  if (stat(path.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode)) {
+    return InvalidInput(fmt::format("{}: is a device, pipe or socket; {}", path, remedy));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status CheckWritable(const std::string& path) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckIsFileName(path));
+  fs::path directory = DirectoryOf(path);
+  std::error_code error;
+  while (!fs::exists(directory, error)) {
+    if (error) return CannotWrite(path, error.value());
+    directory = DirectoryOf(directory.lexically_normal());
+  }
+  if (!fs::is_directory(directory, error)) return CannotWrite(path, ENOTDIR);
+  // Trying says more than permissions do: read-only or full file systems, quotas, limits.
+  const NoFileSizeSignal no_signal;
+  Temporary probe(TemporaryBeside(directory / fs::path(path).filename()));
+  Descriptor fd = probe.Create();
+  static constexpr std::array<std::byte, 65536> kProbe{};
+  if (!fd.ok() || !WriteFully(fd.get(), kProbe) || !fd.Close()) return CannotWrite(path, errno);
+  return OkStatus();
+}
+
+Status WriteAtomically(const std::string& path,
+                       const std::vector<std::span<const std::byte>>& parts) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckIsFileName(path));
+  const fs::path directory = DirectoryOf(path);
+  std::error_code made;
+  fs::create_directories(directory, made);
+  if (made) return CannotWrite(path, made.value());
+  const NoFileSizeSignal no_signal;
+  Temporary temporary(TemporaryBeside(path));
+  Descriptor fd = temporary.Create();
+  if (!fd.ok()) return CannotWrite(path, errno);
+  for (const auto& part : parts) {
+    if (!WriteFully(fd.get(), part)) return CannotWrite(path, errno);
+  }
+  if (fsync(fd.get()) != 0 || !fd.Close()) return CannotWrite(path, errno);
+  if (!temporary.RenameTo(path)) return CannotWrite(path, errno);
+  if (!SyncDirectory(directory)) return CannotWrite(path, errno);
+  return OkStatus();
+}
+
+}  // namespace lockstep

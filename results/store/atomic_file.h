@@ -1,0 +1,22 @@
+// A file appears under its name complete or not at all.
+#ifndef LOCKSTEP_RESULTS_STORE_ATOMIC_FILE_H_
+#define LOCKSTEP_RESULTS_STORE_ATOMIC_FILE_H_
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+
+namespace lockstep {
+
+// Writes the parts one after the other to ".<name>.tmp-<pid>" beside `path`, fsyncs, renames it to
+// `path` and fsyncs the directory; makes missing parent directories. On an error the temporary
+// file is removed and nothing of the name has changed. A file size limit is an error, no signal.
+Status WriteAtomically(const std::string& path,
+                       const std::vector<std::span<const std::byte>>& parts);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_RESULTS_STORE_ATOMIC_FILE_H_

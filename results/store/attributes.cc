@@ -1,0 +1,155 @@
+#include "results/store/attributes.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace lockstep {
+namespace {
+
+Handle Copy(hid_t predefined) { return Handle(H5Tcopy(predefined), H5Tclose); }
+
+Handle BoolType(hid_t base) {
+  Handle type(H5Tenum_create(base), H5Tclose);
+  std::int8_t value = 0;
+  H5Tenum_insert(type.get(), "FALSE", &value);
+  value = 1;
+  H5Tenum_insert(type.get(), "TRUE", &value);
+  return type;
+}
+
+Handle TextType(std::size_t bytes) {
+  Handle type = Copy(H5T_C_S1);
+  H5Tset_size(type.get(), bytes);
+  H5Tset_strpad(type.get(), bytes == H5T_VARIABLE ? H5T_STR_NULLTERM : H5T_STR_NULLPAD);
+  H5Tset_cset(type.get(), H5T_CSET_UTF8);
+  return type;
+}
+
+// Whether a stored type can become a value of the alternative of `like` without loss of meaning.
+bool Fits(hid_t stored, const Value& like) {
+  const H5T_class_t kind = H5Tget_class(stored);
+  if (std::holds_alternative<std::string>(like)) return kind == H5T_STRING;
+  if (std::holds_alternative<double>(like)) return kind == H5T_FLOAT;
+  if (std::holds_alternative<bool>(like)) return kind == H5T_ENUM && H5Tget_size(stored) == 1;
+  return kind == H5T_INTEGER;
+}
+
+// Texts in files of other writers may be of fixed length.
+bool ReadText(hid_t attribute, hid_t stored, std::string& text) {
+  if (H5Tis_variable_str(stored) > 0) {
+    char* data = nullptr;
+    const Handle type = TextType(H5T_VARIABLE);
+    if (H5Aread(attribute, type.get(), &data) < 0) return false;
+    text = data == nullptr ? "" : data;
+    H5free_memory(data);
+    return true;
+  }
+  text.resize(H5Tget_size(stored));
+  if (H5Aread(attribute, stored, text.data()) < 0) return false;
+  text.resize(text.find_last_not_of('\0') + 1);
+  return true;
+}
+
+template <typename T>
+bool ReadNumber(hid_t attribute, hid_t type, Value& value) {
+  T number{};
+  if (H5Aread(attribute, type, &number) < 0) return false;
+  value = number;
+  return true;
+}
+
+bool Read(hid_t attribute, hid_t stored, Value& value) {
+  const Handle type = MemoryType(value, 1);
+  if (auto* text = std::get_if<std::string>(&value)) return ReadText(attribute, stored, *text);
+  if (std::holds_alternative<bool>(value)) {
+    std::int8_t flag = 0;
+    if (H5Aread(attribute, type.get(), &flag) < 0) return false;
+    value = flag != 0;
+    return true;
+  }
+  return std::visit([&](auto like) {
+    if constexpr (std::is_same_v<decltype(like), std::string>) return false;
+    else return ReadNumber<decltype(like)>(attribute, type.get(), value);
+  }, value);
+}
+
+}  // namespace
+
+Handle FileType(const Value& like, std::size_t text_bytes) {
+  switch (like.index()) {
+    case 0: return Copy(H5T_STD_I32LE);
+    case 1: return Copy(H5T_STD_I64LE);
+    case 2: return Copy(H5T_STD_U64LE);
+    case 3: return Copy(H5T_IEEE_F64LE);
+    case 4: return BoolType(H5T_STD_I8LE);
+    default: return TextType(text_bytes);
+  }
+}
+
+Handle MemoryType(const Value& like, std::size_t text_bytes) {
+  switch (like.index()) {
+    case 0: return Copy(H5T_NATIVE_INT32);
+    case 1: return Copy(H5T_NATIVE_INT64);
+    case 2: return Copy(H5T_NATIVE_UINT64);
+    case 3: return Copy(H5T_NATIVE_DOUBLE);
+    case 4: return BoolType(H5T_NATIVE_INT8);
+    default: return TextType(text_bytes);
+  }
+}
+
+void AttributeSink::Put(const char* name, const Value& value, const char* units) {
+  PutOne(name, value);
+  if (*units != '\0') PutOne(std::string(name) + ".units", std::string(units));
+}
+
+void AttributeSink::PutOne(const std::string& name, const Value& value) {
+  if (!trouble_.ok()) return;
+  if (H5Aexists(object_, name.c_str()) > 0) H5Adelete(object_, name.c_str());
+  const Handle file_type = FileType(value, H5T_VARIABLE);
+  const Handle memory_type = MemoryType(value, H5T_VARIABLE);
+  const Handle space(H5Screate(H5S_SCALAR), H5Sclose);
+  const Handle attribute(H5Acreate2(object_, name.c_str(), file_type.get(), space.get(),
+                                    H5P_DEFAULT, H5P_DEFAULT),
+                         H5Aclose);
+  const herr_t written = std::visit(
+      [&](const auto& field) {
+        using T = std::decay_t<decltype(field)>;
+        if constexpr (std::is_same_v<T, std::string>) {
+          const char* data = field.c_str();
+          return H5Awrite(attribute.get(), memory_type.get(), &data);
+        } else if constexpr (std::is_same_v<T, bool>) {
+          const std::int8_t flag = field ? 1 : 0;
+          return H5Awrite(attribute.get(), memory_type.get(), &flag);
+        } else {
+          return H5Awrite(attribute.get(), memory_type.get(), &field);
+        }
+      },
+      value);
+  if (written < 0) trouble_.Note(fmt::format("attribute {} of {} refused", name, path_));
+}
+
+Value AttributeSource::Get(const char* name, const Value& like) {
+  if (!trouble_.ok()) return like;
+  if (H5Aexists(object_, name) <= 0) {
+    trouble_.Note(fmt::format("attribute {} of {} is missing", name, path_));
+    return like;
+  }
+  const Handle attribute(H5Aopen(object_, name, H5P_DEFAULT), H5Aclose);
+  const Handle stored(H5Aget_type(attribute.get()), H5Tclose);
+  const Handle space(H5Aget_space(attribute.get()), H5Sclose);
+  Value value = like;
+  if (H5Sget_simple_extent_npoints(space.get()) == 1 && Fits(stored.get(), like) &&
+      Read(attribute.get(), stored.get(), value)) {
+    return value;
+  }
+  trouble_.Note(fmt::format("attribute {} of {} has another type or shape", name, path_));
+  return like;
+}
+
+void AttributeSource::Refuse(const char* name, const Value& value) {
+  trouble_.Note(fmt::format("attribute {} of {} has the unknown value '{}'", name, path_,
+                            std::get<std::string>(value)));
+}
+
+}  // namespace lockstep

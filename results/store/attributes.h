@@ -1,0 +1,50 @@
+// Attributes of one object: named scalars, texts of variable length in UTF-8.
+#ifndef LOCKSTEP_RESULTS_STORE_ATTRIBUTES_H_
+#define LOCKSTEP_RESULTS_STORE_ATTRIBUTES_H_
+
+#include <hdf5.h>
+
+#include <string>
+#include <string_view>
+
+#include "results/store/fields.h"
+#include "results/store/handle.h"
+
+namespace lockstep {
+
+// The types of a value in a file (little endian) and in memory. `text_bytes` is the fixed length
+// of a text, or H5T_VARIABLE. Booleans are h5py's: an enumeration FALSE, TRUE of 8 bits.
+Handle FileType(const Value& like, std::size_t text_bytes);
+Handle MemoryType(const Value& like, std::size_t text_bytes);
+
+// `path` names the object in messages.
+class AttributeSink : public ValueSink {
+ public:
+  AttributeSink(hid_t object, std::string path, Trouble& trouble)
+      : object_(object), path_(std::move(path)), trouble_(trouble) {}
+  // Units become the text attribute "<name>.units". A name that exists already is replaced.
+  void Put(const char* name, const Value& value, const char* units) override;
+
+ private:
+  void PutOne(const std::string& name, const Value& value);
+  hid_t object_;
+  std::string path_;
+  Trouble& trouble_;
+};
+
+class AttributeSource : public ValueSource {
+ public:
+  AttributeSource(hid_t object, std::string path, Trouble& trouble)
+      : object_(object), path_(std::move(path)), trouble_(trouble) {}
+  Value Get(const char* name, const Value& like) override;
+  void Refuse(const char* name, const Value& value) override;
+
+ private:
+  hid_t object_;
+  std::string path_;
+  Trouble& trouble_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_RESULTS_STORE_ATTRIBUTES_H_

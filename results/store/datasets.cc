@@ -1,0 +1,93 @@
+#include "results/store/datasets.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace lockstep {
+namespace {
+
+// deflate's highest ratio (RFC 1951: 258 bytes from 2 bits): data larger than that times its
+// storage is not in the file.
+constexpr double kMaxExpansion = 1032;
+
+Handle CreationProperties(const Dataset& dataset, std::size_t row_bytes) {
+  Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER);
+  if (!dataset.compress || H5Zfilter_avail(H5Z_FILTER_DEFLATE) <= 0) return properties;
+  const std::size_t rows = std::max<std::size_t>(1, (std::size_t{1} << 20) / row_bytes);
+  const hsize_t chunk = std::min(dataset.dims[0], rows);
+  H5Pset_chunk(properties.get(), 1, &chunk);
+  H5Pset_deflate(properties.get(), 1);
+  return properties;
+}
+
+}  // namespace
+
+Handle WriteDataset(hid_t file, const Dataset& dataset, hid_t file_type, hid_t memory_type,
+                    const void* data, Trouble& trouble) {
+  if (!trouble.ok()) return Handle();
+  const std::vector<hsize_t> dims(dataset.dims.begin(), dataset.dims.end());
+  const Handle space(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr),
+                     H5Sclose);
+  const Handle properties = CreationProperties(dataset, H5Tget_size(file_type));
+  Handle id(H5Dcreate2(file, dataset.path.c_str(), file_type, space.get(), H5P_DEFAULT,
+                       properties.get(), H5P_DEFAULT),
+            H5Dclose);
+  const bool empty = std::find(dims.begin(), dims.end(), hsize_t{0}) != dims.end();
+  if (!id.ok() ||
+      (!empty && H5Dwrite(id.get(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0)) {
+    trouble.Note(fmt::format("{} refused", dataset.path));
+  }
+  return id;
+}
+
+StoredDataset OpenDataset(hid_t file, const std::string& path, int rank, Trouble& trouble) {
+  StoredDataset stored;
+  if (!trouble.ok()) return stored;
+  stored.id = Handle(H5Dopen2(file, path.c_str(), H5P_DEFAULT), H5Dclose);
+  if (!stored.id.ok()) {
+    trouble.Note(fmt::format("{} is missing", path));
+    return stored;
+  }
+  stored.type = Handle(H5Dget_type(stored.id.get()), H5Tclose);
+  const Handle space(H5Dget_space(stored.id.get()), H5Sclose);
+  std::vector<hsize_t> dims(static_cast<std::size_t>(rank));
+  if (H5Sget_simple_extent_ndims(space.get()) != rank ||
+      H5Sget_simple_extent_dims(space.get(), dims.data(), nullptr) != rank) {
+    trouble.Note(fmt::format("{} has not {} dimensions", path, rank));
+    return stored;
+  }
+  stored.dims.assign(dims.begin(), dims.end());
+  double bytes = static_cast<double>(H5Tget_size(stored.type.get()));
+  for (const hsize_t dim : dims) bytes *= static_cast<double>(dim);
+  if (bytes > kMaxExpansion * static_cast<double>(H5Dget_storage_size(stored.id.get()))) {
+    trouble.Note(fmt::format("{} has less data than its shape says", path));
+  }
+  return stored;
+}
+
+void ReadDataset(const StoredDataset& stored, const std::string& path, hid_t memory_type,
+                 void* data, Trouble& trouble) {
+  const bool empty = std::find(stored.dims.begin(), stored.dims.end(), 0u) != stored.dims.end();
+  if (!trouble.ok() || empty) return;
+  if (H5Dread(stored.id.get(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0) {
+    trouble.Note(fmt::format("{} cannot be read", path));
+  }
+}
+
+Handle CreateGroup(hid_t file, const std::string& path, Trouble& trouble) {
+  if (!trouble.ok()) return Handle();
+  Handle group(H5Gcreate2(file, path.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
+  if (!group.ok()) trouble.Note(fmt::format("{} refused", path));
+  return group;
+}
+
+Handle OpenGroup(hid_t file, const std::string& path, Trouble& trouble) {
+  if (!trouble.ok()) return Handle();
+  Handle group(H5Gopen2(file, path.c_str(), H5P_DEFAULT), H5Gclose);
+  if (!group.ok()) trouble.Note(fmt::format("{} is missing", path));
+  return group;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,114 @@
+// Between C++ records and named values in a file. A record is described once (schema.h), and that
+// description both writes and reads it.
+#ifndef LOCKSTEP_RESULTS_STORE_FIELDS_H_
+#define LOCKSTEP_RESULTS_STORE_FIELDS_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "core/collective/collective.h"
+#include "core/verdict/outcome.h"
+
+namespace lockstep {
+
+// What an attribute or a cell of a table holds. Enumerators are stored by name.
+using Value = std::variant<std::int32_t, std::int64_t, std::uint64_t, double, bool, std::string>;
+
+inline std::string_view NameOf(Blocking blocking) {
+  return blocking == Blocking::kBlocking ? "blocking" : "nonblocking";
+}
+
+// The last enumerator of each stored enumeration: reading a name back tries all up to it.
+template <typename E>
+inline constexpr E kLast = E{};
+template <>
+inline constexpr Blocking kLast<Blocking> = Blocking::kNonblocking;
+template <>
+inline constexpr Collective kLast<Collective> = Collective::kRecv;
+template <>
+inline constexpr DataType kLast<DataType> = DataType::kU8;
+template <>
+inline constexpr Outcome kLast<Outcome> = Outcome::kCorrupt;
+template <>
+inline constexpr Reduction kLast<Reduction> = Reduction::kMax;
+template <>
+inline constexpr Verdict kLast<Verdict> = Verdict::kUnknown;
+
+// "0,3" and back.
+std::string JoinRanks(const std::vector<int>& ranks);
+bool SplitRanks(std::string_view text, std::vector<int>& ranks);
+
+template <typename T>
+Value ToValue(const T& field) {
+  if constexpr (std::is_enum_v<T>) {
+    return std::string(NameOf(field));
+  } else if constexpr (std::is_same_v<T, std::vector<int>>) {
+    return JoinRanks(field);
+  } else {
+    return field;
+  }
+}
+
+// False: the file's text is no name of an enumerator, or no list of ranks.
+template <typename T>
+bool FromValue(const Value& value, T& field) {
+  if constexpr (std::is_enum_v<T>) {
+    for (int i = 0; i <= static_cast<int>(kLast<T>); ++i) {
+      field = static_cast<T>(i);
+      if (NameOf(field) == std::get<std::string>(value)) return true;
+    }
+    return false;
+  } else if constexpr (std::is_same_v<T, std::vector<int>>) {
+    return SplitRanks(std::get<std::string>(value), field);
+  } else {
+    field = std::get<T>(value);
+    return true;
+  }
+}
+
+// Where values go, and where they come from. Names and units are literals of the schema.
+class ValueSink {
+ public:
+  virtual ~ValueSink() = default;
+  virtual void Put(const char* name, const Value& value, const char* units) = 0;
+};
+class ValueSource {
+ public:
+  virtual ~ValueSource() = default;
+  // The value of that name, of the same alternative as `like`; on an error `like` itself.
+  virtual Value Get(const char* name, const Value& like) = 0;
+  virtual void Refuse(const char* name, const Value& value) = 0;
+};
+
+// The two visitors that a description is called with: fields("bytes", record.bytes, "B").
+class Writing {
+ public:
+  explicit Writing(ValueSink& sink) : sink_(sink) {}
+  template <typename T>
+  void operator()(const char* name, const T& field, const char* units = "") {
+    sink_.Put(name, ToValue(field), units);
+  }
+
+ private:
+  ValueSink& sink_;
+};
+class Reading {
+ public:
+  explicit Reading(ValueSource& source) : source_(source) {}
+  template <typename T>
+  void operator()(const char* name, T& field, const char* = "") {
+    const Value value = source_.Get(name, ToValue(field));
+    if (!FromValue(value, field)) source_.Refuse(name, value);
+  }
+
+ private:
+  ValueSource& source_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_RESULTS_STORE_FIELDS_H_

@@ -1,0 +1,205 @@
+#include <fmt/format.h>
+#include <hdf5.h>
+
+#include <algorithm>
+
+#include "results/store/attributes.h"
+#include "results/store/datasets.h"
+#include "results/store/events.h"
+#include "results/store/handle.h"
+#include "results/store/samples.h"
+#include "results/store/schema.h"
+#include "results/store/seal.h"
+#include "results/store/store.h"
+#include "results/store/table.h"
+
+namespace lockstep {
+namespace {
+
+// Deeper nesting, or more cases or journals, than any writer makes.
+constexpr int kMaxDepth = 16;
+constexpr std::size_t kMaxChildren = 10'000'000;
+
+std::vector<std::string> AttributeNames(hid_t object) {
+  std::vector<std::string> names;
+  const auto take = [](hid_t, const char* name, const H5A_info_t*, void* out) -> herr_t {
+    static_cast<std::vector<std::string>*>(out)->emplace_back(name);
+    return 0;
+  };
+  H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, nullptr, take, &names);
+  return names;
+}
+
+std::vector<std::string> ChildNames(hid_t group) {
+  std::vector<std::string> names;
+  const auto take = [](hid_t, const char* name, const H5L_info_t* info, void* out) -> herr_t {
+    auto* children = static_cast<std::vector<std::string>*>(out);
+    if (info->type == H5L_TYPE_HARD) children->emplace_back(name);
+    return 0;
+  };
+  hsize_t position = 0;
+  H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, &position, take, &names);
+  return names;
+}
+
+std::size_t CountChildren(hid_t file, const std::string& path, Trouble& trouble) {
+  const Handle group = OpenGroup(file, path, trouble);
+  H5G_info_t info{};
+  if (!trouble.ok()) return 0;
+  if (H5Gget_info(group.get(), &info) < 0 || info.nlinks > kMaxChildren) {
+    trouble.Note(fmt::format("{} cannot be listed", path));
+    return 0;
+  }
+  return info.nlinks;
+}
+
+// `prefix` is the path below /environment, with a slash behind it unless empty.
+void ReadFacts(hid_t file, const std::string& prefix, int depth, Run& run, Trouble& trouble) {
+  const std::string path = "/environment/" + prefix;
+  const Handle group = OpenGroup(file, path, trouble);
+  if (!trouble.ok()) return;
+  if (depth > kMaxDepth) return trouble.Note(fmt::format("{} is nested too deep", path));
+  AttributeSource attributes(group.get(), path, trouble);
+  for (const std::string& name : AttributeNames(group.get())) {
+    const Value value = attributes.Get(name.c_str(), std::string());
+    run.environment.emplace_back(prefix + name, std::get<std::string>(value));
+  }
+  for (const std::string& name : ChildNames(group.get())) {
+    ReadFacts(file, prefix + name + "/", depth + 1, run, trouble);
+  }
+}
+
+void ReadFloors(hid_t file, Run& run, Trouble& trouble) {
+  const Handle group = OpenGroup(file, "/floors", trouble);
+  if (!trouble.ok()) return;
+  AttributeSource attributes(group.get(), "/floors", trouble);
+  for (const std::string& name : AttributeNames(group.get())) {
+    run.floors.emplace_back(name, std::get<double>(attributes.Get(name.c_str(), 0.0)));
+  }
+}
+
+void ReadPlan(hid_t file, Run& run, Trouble& trouble) {
+  const Handle group = OpenGroup(file, "/plan", trouble);
+  AttributeSource attributes(group.get(), "/plan", trouble);
+  Reading reading(attributes);
+  DescribePlan(reading, run);
+  const StoredDataset text = OpenDataset(file, "/plan/text", 0, trouble);
+  if (!trouble.ok()) return;
+  if (H5Tget_class(text.type.get()) != H5T_STRING || H5Tis_variable_str(text.type.get()) > 0) {
+    return trouble.Note("/plan/text is no text of fixed length");
+  }
+  run.plan_text.resize(H5Tget_size(text.type.get()));
+  ReadDataset(text, "/plan/text", text.type.get(), run.plan_text.data(), trouble);
+  run.plan_text.resize(run.plan_text.find_last_not_of('\0') + 1);
+}
+
+void ReadCases(hid_t file, Run& run, Trouble& trouble) {
+  run.cases.resize(CountChildren(file, "/cases", trouble));
+  for (std::size_t i = 0; i < run.cases.size() && trouble.ok(); ++i) {
+    const std::string path = fmt::format("/cases/{}", i);
+    const Handle group = OpenGroup(file, path, trouble);
+    AttributeSource attributes(group.get(), path, trouble);
+    Reading reading(attributes);
+    DescribeCase(reading, run.cases[i]);
+    run.cases[i].samples = ReadSamples(file, path + "/samples", trouble);
+  }
+}
+
+void ReadHistory(hid_t file, Run& run, Trouble& trouble) {
+  run.history.resize(CountChildren(file, "/history", trouble));
+  const Handle group = OpenGroup(file, "/history", trouble);
+  AttributeSource clock(group.get(), "/history", trouble);
+  Reading reading_clock(clock);
+  DescribeClock(reading_clock, run);
+  for (std::size_t i = 0; i < run.history.size() && trouble.ok(); ++i) {
+    const std::string path = fmt::format("/history/{}", i);
+    run.history[i].events = ReadEvents(file, path, trouble);
+    if (!trouble.ok()) return;
+    const Handle events(H5Dopen2(file, path.c_str(), H5P_DEFAULT), H5Dclose);
+    AttributeSource attributes(events.get(), path, trouble);
+    Reading reading(attributes);
+    DescribeHistory(reading, run.history[i]);
+  }
+}
+
+// Calls take(case, row) for the rows of a table that belong to a case of the run, and
+// take(nullptr, row) for those of the launch.
+template <typename Row, typename Take>
+void Distribute(hid_t file, const std::string& path, Run& run, Trouble& trouble, Take take) {
+  for (const Row& row : ReadTable<Row>(file, path, trouble)) {
+    if (row.case_index < kLaunch || row.case_index >= std::ssize(run.cases)) {
+      return trouble.Note(fmt::format("{} names case {}, of {}", path, row.case_index,
+                                      run.cases.size()));
+    }
+    take(row.case_index == kLaunch ? nullptr : &run.cases[row.case_index], row);
+  }
+}
+
+void ReadTables(hid_t file, Run& run, Trouble& trouble) {
+  const auto judgement = [&](CaseRecord* record) -> Judgement& {
+    return record == nullptr ? run.judgement : record->judgement;
+  };
+  Distribute<SummaryRow>(file, "/summary", run, trouble, [](CaseRecord* record, const auto& row) {
+    if (record != nullptr) record->summary = row.summary;
+  });
+  Distribute<OperationRow>(file, "/operations", run, trouble,
+                           [](CaseRecord* record, const auto& row) {
+                             if (record != nullptr) record->operations.push_back(row.operation);
+                           });
+  Distribute<WrongRow>(file, "/wrong", run, trouble, [](CaseRecord* record, const auto& row) {
+    if (record != nullptr) record->wrong.push_back(row.wrong);
+  });
+  Distribute<OutcomeRow>(file, "/verdicts/outcomes", run, trouble,
+                         [&](CaseRecord* record, const auto& row) {
+                           judgement(record).outcomes.push_back(row.outcome);
+                         });
+  Distribute<FindingRow>(file, "/verdicts/findings", run, trouble,
+                         [&](CaseRecord* record, const auto& row) {
+                           judgement(record).findings.push_back(row.finding);
+                         });
+  const Handle verdicts = OpenGroup(file, "/verdicts", trouble);
+  AttributeSource attributes(verdicts.get(), "/verdicts", trouble);
+  Reading{attributes}("launch", run.judgement.verdict);
+}
+
+void ReadAll(hid_t file, Run& run, Trouble& trouble) {
+  const Handle root = OpenGroup(file, "/", trouble);
+  AttributeSource attributes(root.get(), "/", trouble);
+  Reading reading(attributes);
+  reading("schema_version", run.schema_version);
+  DescribeRoot(reading, run);
+  ReadFacts(file, "", 0, run, trouble);
+  std::sort(run.environment.begin(), run.environment.end());
+  ReadFloors(file, run, trouble);
+  ReadPlan(file, run, trouble);
+  ReadCases(file, run, trouble);
+  ReadTables(file, run, trouble);
+  ReadHistory(file, run, trouble);
+}
+
+// Without a lock: a run file never changes after it got its name, and some network file systems
+// have none.
+Handle OpenReadOnly(const std::string& path) {
+  const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+#if H5_VERSION_GE(1, 10, 7)
+  H5Pset_file_locking(access.get(), /*use_file_locking=*/false, /*ignore_when_disabled=*/true);
+#endif
+  return Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose);
+}
+
+}  // namespace
+
+Result<Run> ReadRun(const std::string& path) {
+  LOCKSTEP_RETURN_IF_ERROR(VerifySeal(path));
+  const Silence silence;
+  Trouble trouble;
+  Run run;
+  const Handle file = OpenReadOnly(path);
+  if (!file.ok()) trouble.Note("HDF5 cannot open it");
+  ReadAll(file.get(), run, trouble);
+  if (trouble.ok()) return run;
+  return InvalidInput(fmt::format("{}: no complete Lockstep run ({}); use an unmodified copy of it",
+                                  path, trouble.text()));
+}
+
+}  // namespace lockstep

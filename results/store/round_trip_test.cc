@@ -1,0 +1,90 @@
+#include <gtest/gtest.h>
+#include <hdf5.h>
+
+#include <chrono>
+#include <filesystem>
+
+#include "results/store/random_run.h"
+#include "results/store/store.h"
+
+namespace lockstep {
+namespace {
+
+// In a TEST, Run alone is a member of testing::Test.
+
+std::string TempPath(const std::string& name) { return testing::TempDir() + "/" + name; }
+
+void ExpectRoundTrip(const Run& run) {
+  const std::string path = TempPath("round_trip.h5");
+  const Status written = WriteRun(run, path);
+  ASSERT_TRUE(written.ok()) << written.message();
+  const Result<Run> read = ReadRun(path);
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_TRUE(BytesOf(run) == BytesOf(*read));
+}
+
+TEST(RoundTrip, RandomRunsComeBackBitForBit) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE(seed);
+    ExpectRoundTrip(RandomRun(seed));
+  }
+}
+
+TEST(RoundTrip, BytesTellRunsApart) {
+  lockstep::Run run = RandomRun(1);
+  const std::string before = BytesOf(run);
+  run.duration_seconds = -run.duration_seconds;
+  EXPECT_NE(BytesOf(run), before);
+}
+
+TEST(RoundTrip, AnEmptyRun) { ExpectRoundTrip(lockstep::Run()); }
+
+TEST(RoundTrip, ACaseWithoutSamples) { ExpectRoundTrip(RunWithSamples(0, 2)); }
+
+TEST(RoundTrip, LongTexts) {
+  lockstep::Run run = RunWithSamples(3, 2);
+  const std::string longest(3'000'000, 'a');
+  run.command_line = longest;
+  run.plan_text = longest + "ü";
+  run.environment = {{"deep/er/and/deeper/fact", longest}, {"path", "a:b"}};
+  run.cases[0].judgement.outcomes.push_back({0, Outcome::kHung, 0, 0, "here", 1.5, longest});
+  run.cases[0].judgement.outcomes.push_back({1, Outcome::kFinished, 0, 0, "", 0, ""});
+  ExpectRoundTrip(run);
+}
+
+TEST(RoundTrip, FactsComeBackSortedAndTheLastOfANameWins) {
+  lockstep::Run run;
+  run.environment = {{"b", "1"}, {"/a//x", "2"}, {"b", "3"}, {"c/", "4"}};
+  run.floors = {{"z_ns", 1}, {"a_ns", 2}};
+  ASSERT_TRUE(WriteRun(run, TempPath("facts.h5")).ok());
+  const lockstep::Run read = ReadRun(TempPath("facts.h5")).value();
+  const std::vector<std::pair<std::string, std::string>> facts = {
+      {"a/x", "2"}, {"b", "3"}, {"c/value", "4"}};
+  EXPECT_EQ(read.environment, facts);
+  EXPECT_EQ(read.floors.front().first, "a_ns");
+}
+
+TEST(RoundTrip, LeavesNoHandleOpen) {
+  ExpectRoundTrip(RandomRun(7));
+  EXPECT_FALSE(ReadRun("/nonexistent/run.h5").ok());
+  EXPECT_EQ(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
+}
+
+// The goal is 40 ms in an optimized build; the bound leaves room for a loaded machine.
+TEST(RoundTrip, AMillionSamplesOfTwoRanksAreWrittenFast) {
+  const lockstep::Run run = RunWithSamples(1'000'000, 2);
+  double best_ms = 1e9;
+  for (int i = 0; i < 5; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    ASSERT_TRUE(WriteRun(run, "/dev/shm/lockstep_round_trip_test.h5").ok());
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+    best_ms = std::min(best_ms, took.count());
+  }
+  std::filesystem::remove("/dev/shm/lockstep_round_trip_test.h5");
+  RecordProperty("best_ms", std::to_string(best_ms));
+  printf("1e6 samples x 2 ranks: %.1f ms\n", best_ms);
+  EXPECT_LT(best_ms, 1000);
+}
+
+}  // namespace
+}  // namespace lockstep

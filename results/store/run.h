@@ -1,0 +1,115 @@
+// A run in memory, exactly what its file holds: reporters see nothing else.
+#ifndef LOCKSTEP_RESULTS_STORE_RUN_H_
+#define LOCKSTEP_RESULTS_STORE_RUN_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/collective/collective.h"
+#include "core/journal/event.h"
+#include "core/verdict/outcome.h"
+
+namespace lockstep {
+
+inline constexpr int kSchemaVersion = 1;
+
+// Times of one case: row = iteration, column = rank, on the run's common clock in nanoseconds
+// since the run began. kNoTime: that rank did not get there.
+struct Samples {
+  static constexpr std::int64_t kNoTime = -1;
+  int ranks = 0;
+  std::vector<std::int64_t> entry_ns;  // iterations x ranks
+  std::vector<std::int64_t> exit_ns;   // iterations x ranks
+  std::vector<std::int32_t> round;     // iterations: the round that took it
+  std::int64_t iterations() const { return static_cast<std::int64_t>(round.size()); }
+};
+
+// A wrong result, where and what.
+struct WrongResult {
+  int rank = 0;
+  std::int64_t iteration = 0;  // row of the samples; -1: a warm-up iteration
+  std::int64_t operation = 0;  // index in the case's sequence of operations
+  std::int64_t element = 0;    // of the receive buffer
+  std::string expected;
+  std::string got;
+};
+
+// The numbers of a case that tables show. A sample is the maximum over ranks of exit - entry;
+// NaN where the samples cannot support the figure.
+struct Summary {
+  std::int64_t iterations = 0;
+  std::int64_t rounds = 0;
+  double median_ns = 0;
+  double interval_low_ns = 0;  // 95 % confidence interval of the median
+  double interval_high_ns = 0;
+  double min_ns = 0;
+  double p99_ns = 0;
+  double max_ns = 0;
+  int max_rank = -1;                  // the rank whose time was the maximum
+  double rank_average_median_ns = 0;  // OSU's definition: median of the average over ranks
+  double algorithm_gbps = 0;          // 1e9 bytes a second, as in nccl-tests
+  double bus_gbps = 0;
+  double floor_ns = 0;  // this host's limit for the case
+  double percent_of_limit = 0;  // 100 * floor / median
+  std::int64_t checked_elements = 0;
+  std::int64_t wrong_elements = 0;
+  std::string stopped_by;  // "precision", "time_budget", "iterations", "lost", "not_run"
+};
+
+struct CaseRecord {
+  std::string name;  // unique in the run
+  std::string backend;
+  std::string device;  // "host"
+  int ranks = 0;
+  int repetition = 0;
+  std::vector<Operation> operations;  // one, or a bucket sequence in launch order
+  bool in_place = false;
+  std::int64_t bytes = 0;  // of all operations
+  std::string model;       // "" when not from a model
+  int bucket = -1;         // index in the model's sequence; -1: the whole sequence or no model
+  double bucket_cap_mb = 0;
+  Samples samples;
+  Summary summary;
+  std::vector<WrongResult> wrong;  // the first ones; summary.wrong_elements counts all
+  Judgement judgement;
+};
+
+// Events of one rank's journal, one lifetime of its worker.
+struct RankHistory {
+  int rank = 0;
+  int lifetime = 0;
+  std::uint64_t missed = 0;
+  std::vector<JournalEvent> events;  // ticks as recorded
+};
+
+struct Run {
+  int schema_version = kSchemaVersion;
+  std::string id;          // 8 hexadecimal digits
+  std::string name;        // "bench_allreduce"
+  std::string started_at;  // "2026-11-21T10:44:25Z"
+  double duration_seconds = 0;
+  std::string command_line;
+  int exit_code = 0;
+  Verdict verdict = Verdict::kUnknown;
+  std::string summary_line;  // the first line a person reads
+  // Facts of the machine and the software: {"host/0/cpu_model", "Intel …"}; the path before the
+  // last slash is a group of /environment. Sorted when read; a path given twice keeps the last.
+  std::vector<std::pair<std::string, std::string>> environment;
+  // The machine's floors and the clock, numbers with units in the name: {"copy_gbps_alone", 9.8}.
+  std::vector<std::pair<std::string, double>> floors;
+  std::string plan_text;  // JSON
+  std::uint64_t seed = 0;
+  std::string plan_hash;  // 16 hexadecimal digits
+  std::vector<CaseRecord> cases;
+  std::vector<RankHistory> history;
+  Judgement judgement;  // of the launch: the outcome of every rank
+  double ns_per_tick = 1.0;
+  std::uint64_t origin_ticks = 0;
+  bool complete = true;  // false: saved on the way out (a signal, a lost coordinator)
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_RESULTS_STORE_RUN_H_

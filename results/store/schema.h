@@ -1,0 +1,184 @@
+// The schema: each record of a run described once, for writing and for reading. Documented for
+// people in results/schema.md, which a test compares with a written file.
+#ifndef LOCKSTEP_RESULTS_STORE_SCHEMA_H_
+#define LOCKSTEP_RESULTS_STORE_SCHEMA_H_
+
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+#include "results/store/run.h"
+
+namespace lockstep {
+
+// Rows of the tables that span all cases. `case_index` is n of /cases/<n>; kLaunch: of no case.
+inline constexpr std::int32_t kLaunch = -1;
+struct SummaryRow {
+  std::int32_t case_index = kLaunch;
+  std::string name, backend, device, operation, type, reduction, model;
+  std::int32_t ranks = 0, repetition = 0, bucket = -1;
+  double bucket_cap_mb = 0;
+  std::int64_t operations = 0, bytes = 0;
+  bool in_place = false;
+  Verdict verdict = Verdict::kUnknown;
+  Summary summary;
+};
+struct OperationRow {
+  std::int32_t case_index = kLaunch;
+  Operation operation;
+};
+struct WrongRow {
+  std::int32_t case_index = kLaunch;
+  WrongResult wrong;
+};
+struct OutcomeRow {
+  std::int32_t case_index = kLaunch;
+  RankOutcome outcome;
+};
+struct FindingRow {
+  std::int32_t case_index = kLaunch;
+  Finding finding;
+};
+
+// R, C …: the record, const when it is written.
+template <typename Fields, typename R>
+void DescribeRoot(Fields& fields, R& run) {
+  fields("id", run.id);
+  fields("name", run.name);
+  fields("started_at", run.started_at);
+  fields("duration_seconds", run.duration_seconds, "s");
+  fields("command_line", run.command_line);
+  fields("exit_code", run.exit_code);
+  fields("verdict", run.verdict);
+  fields("summary_line", run.summary_line);
+  fields("complete", run.complete);
+}
+
+template <typename Fields, typename R>
+void DescribePlan(Fields& fields, R& run) {
+  fields("seed", run.seed);
+  fields("hash", run.plan_hash);
+}
+
+template <typename Fields, typename R>
+void DescribeClock(Fields& fields, R& run) {
+  fields("ns_per_tick", run.ns_per_tick, "ns");
+  fields("origin_ticks", run.origin_ticks, "tick");
+}
+
+template <typename Fields, typename C>
+void DescribeCase(Fields& fields, C& record) {
+  fields("name", record.name);
+  fields("backend", record.backend);
+  fields("device", record.device);
+  fields("ranks", record.ranks);
+  fields("repetition", record.repetition);
+  fields("in_place", record.in_place);
+  fields("bytes", record.bytes, "B");
+  fields("model", record.model);
+  fields("bucket", record.bucket);
+  fields("bucket_cap_mb", record.bucket_cap_mb, "MiB");
+  fields("verdict", record.judgement.verdict);
+}
+
+template <typename Fields, typename H>
+void DescribeHistory(Fields& fields, H& history) {
+  fields("rank", history.rank);
+  fields("lifetime", history.lifetime);
+  fields("missed", history.missed);
+}
+
+template <typename Fields, typename S>
+void DescribeFigures(Fields& fields, S& summary) {
+  fields("iterations", summary.iterations);
+  fields("rounds", summary.rounds);
+  fields("median_ns", summary.median_ns, "ns");
+  fields("interval_low_ns", summary.interval_low_ns, "ns");
+  fields("interval_high_ns", summary.interval_high_ns, "ns");
+  fields("min_ns", summary.min_ns, "ns");
+  fields("p99_ns", summary.p99_ns, "ns");
+  fields("max_ns", summary.max_ns, "ns");
+  fields("max_rank", summary.max_rank);
+  fields("rank_average_median_ns", summary.rank_average_median_ns, "ns");
+  fields("algorithm_gbps", summary.algorithm_gbps, "GB/s");
+  fields("bus_gbps", summary.bus_gbps, "GB/s");
+  fields("floor_ns", summary.floor_ns, "ns");
+  fields("percent_of_limit", summary.percent_of_limit, "%");
+  fields("checked_elements", summary.checked_elements);
+  fields("wrong_elements", summary.wrong_elements);
+  fields("stopped_by", summary.stopped_by);
+}
+
+template <typename Fields, typename Row>
+  requires std::is_same_v<std::remove_const_t<Row>, SummaryRow>
+void Describe(Fields& fields, Row& row) {
+  fields("case", row.case_index);
+  fields("name", row.name);
+  fields("backend", row.backend);
+  fields("device", row.device);
+  fields("ranks", row.ranks);
+  fields("repetition", row.repetition);
+  fields("operation", row.operation);
+  fields("type", row.type);
+  fields("reduction", row.reduction);
+  fields("operations", row.operations);
+  fields("in_place", row.in_place);
+  fields("bytes", row.bytes, "B");
+  fields("model", row.model);
+  fields("bucket", row.bucket);
+  fields("bucket_cap_mb", row.bucket_cap_mb, "MiB");
+  fields("verdict", row.verdict);
+  DescribeFigures(fields, row.summary);
+}
+
+template <typename Fields, typename Row>
+  requires std::is_same_v<std::remove_const_t<Row>, OperationRow>
+void Describe(Fields& fields, Row& row) {
+  fields("case", row.case_index);
+  fields("collective", row.operation.collective);
+  fields("type", row.operation.type);
+  fields("reduction", row.operation.reduction);
+  fields("blocking", row.operation.blocking);
+  fields("count", row.operation.count, "element");
+  fields("root", row.operation.root);
+}
+
+template <typename Fields, typename Row>
+  requires std::is_same_v<std::remove_const_t<Row>, WrongRow>
+void Describe(Fields& fields, Row& row) {
+  fields("case", row.case_index);
+  fields("rank", row.wrong.rank);
+  fields("iteration", row.wrong.iteration);
+  fields("operation", row.wrong.operation);
+  fields("element", row.wrong.element);
+  fields("expected", row.wrong.expected);
+  fields("got", row.wrong.got);
+}
+
+template <typename Fields, typename Row>
+  requires std::is_same_v<std::remove_const_t<Row>, OutcomeRow>
+void Describe(Fields& fields, Row& row) {
+  fields("case", row.case_index);
+  fields("rank", row.outcome.rank);
+  fields("outcome", row.outcome.outcome);
+  fields("exit_code", row.outcome.exit_code);
+  fields("signal", row.outcome.signal);
+  fields("where", row.outcome.where);
+  fields("seconds_silent", row.outcome.seconds_silent, "s");
+  fields("evidence", row.outcome.evidence);
+}
+
+template <typename Fields, typename Row>
+  requires std::is_same_v<std::remove_const_t<Row>, FindingRow>
+void Describe(Fields& fields, Row& row) {
+  fields("case", row.case_index);
+  fields("cause", row.finding.cause);
+  fields("culprits", row.finding.culprits);
+  fields("proved", row.finding.proved);
+  fields("message", row.finding.message);
+  fields("remedy", row.finding.remedy);
+}
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_RESULTS_STORE_SCHEMA_H_

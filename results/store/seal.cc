@@ -1,0 +1,154 @@
+#include "results/store/seal.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "core/base/random.h"
+#include "results/store/descriptor.h"
+#include "results/store/run.h"
+
+namespace lockstep {
+namespace {
+
+constexpr char kSealFormat[] =
+    "Lockstep run file: HDF5 from byte 512 on. schema=%d bytes=%" PRIu64 " checksum=%016" PRIx64
+    "\n";
+constexpr std::string_view kMagic = "Lockstep run file: ";
+constexpr std::string_view kHdf5Magic = "\x89HDF\r\n\x1a\n";  // HDF5 file format, section II.A
+
+// Four interleaved lanes of multiply-and-mix over 64-bit words: finds accidents, at the speed of
+// memory; it is no signature.
+class Checksum {
+ public:
+  // All calls but the last have a multiple of 32 bytes.
+  void Add(std::span<const std::byte> bytes) {
+    length_ += bytes.size();
+    while (bytes.size() >= 32) {
+      std::uint64_t words[4];
+      std::memcpy(words, bytes.data(), 32);
+      for (int i = 0; i < 4; ++i) lanes_[i] = Step(lanes_[i], words[i]);
+      bytes = bytes.subspan(32);
+    }
+    if (bytes.empty()) return;
+    std::uint64_t words[4] = {};
+    std::memcpy(words, bytes.data(), bytes.size());
+    for (int i = 0; i < 4; ++i) lanes_[i] = Step(lanes_[i], words[i]);
+  }
+  std::uint64_t Value() const {
+    std::uint64_t value = length_;
+    for (const std::uint64_t lane : lanes_) value = Mix64(value ^ lane);
+    return value;
+  }
+
+ private:
+  // A bijection of the lane for each word and of the word for each lane: one changed word always
+  // changes the result.
+  static std::uint64_t Step(std::uint64_t lane, std::uint64_t word) {
+    lane = (lane ^ word) * 0x9e3779b97f4a7c15u;
+    return lane ^ (lane >> 29);
+  }
+  std::uint64_t lanes_[4] = {1, 2, 3, 4};
+  std::uint64_t length_ = 0;
+};
+
+Status Unreadable(const std::string& path, std::string_view what, std::string_view remedy) {
+  return InvalidInput(fmt::format("{}: {}; {}", path, what, remedy));
+}
+
+// What a file without our first line is.
+Status Foreign(const std::string& path, std::string_view head) {
+  if (head.empty()) return Unreadable(path, "the file is empty", "name a file that a run wrote");
+  if (head.substr(0, kHdf5Magic.size()) == kHdf5Magic) {
+    return Unreadable(path, "an HDF5 file, but not of Lockstep",
+                      "name a file that a run wrote, unchanged");
+  }
+  if (kMagic.substr(0, head.size()) == head.substr(0, kMagic.size())) {
+    if (head.size() == kSealBytes) {
+      return Unreadable(path, "its first line is damaged", "use an unmodified copy of it");
+    }
+    return Unreadable(path, fmt::format("truncated to {} bytes", head.size()),
+                      "use a whole copy of it");
+  }
+  return Unreadable(path, "not an HDF5 file of Lockstep", "name a file that a run wrote");
+}
+
+struct Claims {
+  int schema = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t checksum = 0;
+};
+
+Status VerifyBody(const std::string& path, int fd, const Claims& claims) {
+  std::vector<std::byte> block(std::size_t{1} << 20);
+  Checksum checksum;
+  bool last = false;
+  while (!last) {
+    const ssize_t size = ReadFully(fd, block);
+    if (size < 0) {
+      return Unreadable(path, fmt::format("cannot be read ({})", std::strerror(errno)),
+                        "use another copy of it");
+    }
+    last = static_cast<std::size_t>(size) < block.size();
+    checksum.Add(std::span(block).first(static_cast<std::size_t>(size)));
+  }
+  if (checksum.Value() == claims.checksum) return OkStatus();
+  return Unreadable(path, "its contents changed after it was written (the checksum differs)",
+                    "use an unmodified copy of it");
+}
+
+}  // namespace
+
+std::array<char, kSealBytes> SealOf(std::span<const std::byte> body) {
+  Checksum checksum;
+  checksum.Add(body);
+  std::array<char, kSealBytes> seal{};
+  std::snprintf(seal.data(), seal.size(), kSealFormat, kSchemaVersion, kSealBytes + body.size(),
+                checksum.Value());
+  return seal;
+}
+
+Status VerifySeal(const std::string& path) {
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat facts {};
+  if (!file.ok() || fstat(file.get(), &facts) != 0) {
+    return Unreadable(path, fmt::format("cannot be opened ({})", std::strerror(errno)),
+                      "name a file that a run wrote");
+  }
+  if (!S_ISREG(facts.st_mode)) {
+    return Unreadable(path, S_ISDIR(facts.st_mode) ? "is a directory" : "is no regular file",
+                      "name a file that a run wrote");
+  }
+  std::array<std::byte, kSealBytes> head{};
+  const ssize_t size = ReadFully(file.get(), head);
+  const std::string text(reinterpret_cast<const char*>(head.data()),
+                         static_cast<std::size_t>(size < 0 ? 0 : size));
+  Claims claims;
+  if (std::sscanf(text.c_str(), kSealFormat, &claims.schema, &claims.bytes, &claims.checksum) !=
+      3) {
+    return Foreign(path, text);
+  }
+  if (claims.schema > kSchemaVersion) {
+    return Unreadable(path,
+                      fmt::format("of schema {}, newer than this program's {}", claims.schema,
+                                  kSchemaVersion),
+                      "read it with a newer Lockstep");
+  }
+  if (static_cast<std::uint64_t>(facts.st_size) != claims.bytes) {
+    const bool shorter = static_cast<std::uint64_t>(facts.st_size) < claims.bytes;
+    return Unreadable(path, fmt::format("{} {} of {} bytes", shorter ? "truncated:" : "altered:",
+                                        facts.st_size, claims.bytes),
+                      "use a whole, unmodified copy of it");
+  }
+  return VerifyBody(path, file.get(), claims);
+}
+
+}  // namespace lockstep

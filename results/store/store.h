@@ -1,0 +1,31 @@
+// One HDF5 file a run: results/schema.md documents every object in it.
+#ifndef LOCKSTEP_RESULTS_STORE_STORE_H_
+#define LOCKSTEP_RESULTS_STORE_STORE_H_
+
+#include <string>
+
+#include "core/base/status.h"
+#include "results/store/run.h"
+
+namespace lockstep {
+
+// "results/runs/20261121T104425Z-bench_allreduce-1a2b3c4d.h5" for the directory "results/runs".
+std::string DefaultRunPath(const Run& run, const std::string& directory);
+
+// Whether a run could be written there: the directory exists (or can be made) and is writable, and
+// `path` is no directory. Asked before measuring, so that no result is lost to a typing mistake.
+// Leaves nothing behind.
+Status CheckWritable(const std::string& path);
+
+// Makes missing directories, writes to a temporary name beside `path`, fsyncs, renames. On an error
+// (disk full …) the temporary file is removed, an older file of the name is as it was, and the
+// message names path, reason and remedy.
+Status WriteRun(const Run& run, const std::string& path);
+
+// The whole run; environment and floors sorted by name. Errors name the file and why: not HDF5,
+// truncated, altered since it was written, not Lockstep's, of a newer schema, an object missing.
+Result<Run> ReadRun(const std::string& path);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_RESULTS_STORE_STORE_H_

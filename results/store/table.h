@@ -1,0 +1,97 @@
+// A table: a one-dimensional compound dataset whose texts have fixed lengths, so that any reader
+// (h5py, pandas, h5dump) takes it whole.
+#ifndef LOCKSTEP_RESULTS_STORE_TABLE_H_
+#define LOCKSTEP_RESULTS_STORE_TABLE_H_
+
+#include <hdf5.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "results/store/fields.h"
+#include "results/store/handle.h"
+#include "results/store/schema.h"
+
+namespace lockstep {
+
+struct Column {
+  std::string name;
+  Value like;
+  std::string units;
+  std::size_t bytes = 0;  // of a cell; a text column is as wide as its longest text, at least 1
+};
+
+// Rows of values, column by column; what tables are written from and read into.
+struct Cells {
+  std::vector<Column> columns;
+  std::vector<Value> values;  // rows x columns
+  std::size_t rows() const { return columns.empty() ? 0 : values.size() / columns.size(); }
+};
+
+void WriteCells(hid_t file, const std::string& path, Cells cells, Trouble& trouble);
+// Fills `cells.values` for `cells.columns`; columns of the file that are not asked for are passed
+// over, ones that are missing are trouble.
+void ReadCells(hid_t file, const std::string& path, Cells& cells, Trouble& trouble);
+
+// Collects the values of described rows.
+class CellSink : public ValueSink {
+ public:
+  void Put(const char* name, const Value& value, const char* units) override {
+    if (naming_) cells.columns.push_back({name, value, units, 0});
+    else cells.values.push_back(value);
+  }
+  void NameColumns(bool naming) { naming_ = naming; }
+  Cells cells;
+
+ private:
+  bool naming_ = false;
+};
+
+// Hands the values of read rows out again, in the order of the description.
+class CellSource : public ValueSource {
+ public:
+  CellSource(const Cells& cells, std::string path, Trouble& trouble)
+      : cells_(cells), path_(std::move(path)), trouble_(trouble) {}
+  Value Get(const char*, const Value&) override { return cells_.values[next_++]; }
+  void Refuse(const char* name, const Value& value) override;
+
+ private:
+  const Cells& cells_;
+  std::string path_;
+  Trouble& trouble_;
+  std::size_t next_ = 0;
+};
+
+template <typename Row>
+Cells CellsOf(const std::vector<Row>& rows) {
+  CellSink sink;
+  Writing writing(sink);
+  const Row prototype{};
+  sink.NameColumns(true);
+  Describe(writing, prototype);
+  sink.NameColumns(false);
+  for (const Row& row : rows) Describe(writing, row);
+  return std::move(sink.cells);
+}
+
+template <typename Row>
+void WriteTable(hid_t file, const std::string& path, const std::vector<Row>& rows,
+                Trouble& trouble) {
+  WriteCells(file, path, CellsOf(rows), trouble);
+}
+
+template <typename Row>
+std::vector<Row> ReadTable(hid_t file, const std::string& path, Trouble& trouble) {
+  Cells cells = CellsOf(std::vector<Row>());
+  ReadCells(file, path, cells, trouble);
+  std::vector<Row> rows(trouble.ok() ? cells.rows() : 0);
+  CellSource source(cells, path, trouble);
+  Reading reading(source);
+  for (Row& row : rows) Describe(reading, row);
+  return rows;
+}
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_RESULTS_STORE_TABLE_H_

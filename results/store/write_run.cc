@@ -1,0 +1,206 @@
+// A run is built as an HDF5 file in memory and written by us: so every error of the disk is ours to
+// report, and none can leave HDF5 with a file that it cannot close.
+#include <fmt/format.h>
+#include <hdf5.h>
+
+#include <algorithm>
+#include <set>
+
+#include "results/store/atomic_file.h"
+#include "results/store/attributes.h"
+#include "results/store/datasets.h"
+#include "results/store/events.h"
+#include "results/store/fact_path.h"
+#include "results/store/handle.h"
+#include "results/store/samples.h"
+#include "results/store/schema.h"
+#include "results/store/seal.h"
+#include "results/store/store.h"
+#include "results/store/table.h"
+
+namespace lockstep {
+namespace {
+
+SummaryRow SummaryRowOf(const CaseRecord& record, std::int32_t index) {
+  SummaryRow row;
+  row.case_index = index;
+  row.name = record.name;
+  row.backend = record.backend;
+  row.device = record.device;
+  row.model = record.model;
+  row.ranks = record.ranks;
+  row.repetition = record.repetition;
+  row.bucket = record.bucket;
+  row.bucket_cap_mb = record.bucket_cap_mb;
+  row.operations = static_cast<std::int64_t>(record.operations.size());
+  row.bytes = record.bytes;
+  row.in_place = record.in_place;
+  row.verdict = record.judgement.verdict;
+  row.summary = record.summary;
+  if (!record.operations.empty()) {
+    const Operation& first = record.operations.front();
+    row.operation = NameOf(first.collective);
+    row.type = NameOf(first.type);
+    row.reduction = InfoOf(first.collective).reduces ? NameOf(first.reduction) : "";
+  }
+  return row;
+}
+
+void WriteEnvironment(hid_t file, const Run& run, Trouble& trouble) {
+  CreateGroup(file, "/environment", trouble);
+  std::set<std::string> made;
+  for (const auto& [fact, value] : run.environment) {
+    const FactPath parts = SplitFact(fact);
+    std::string path = "/environment";
+    for (const std::string& group : parts.groups) {
+      path += "/" + group;
+      if (made.insert(path).second) CreateGroup(file, path, trouble);
+    }
+    const Handle group = OpenGroup(file, path, trouble);
+    AttributeSink(group.get(), path, trouble).Put(parts.name.c_str(), value, "");
+  }
+}
+
+void WriteFloors(hid_t file, const Run& run, Trouble& trouble) {
+  const Handle group = CreateGroup(file, "/floors", trouble);
+  AttributeSink attributes(group.get(), "/floors", trouble);
+  for (const auto& [name, value] : run.floors) attributes.Put(name.c_str(), value, "");
+}
+
+void WritePlan(hid_t file, const Run& run, Trouble& trouble) {
+  const Handle group = CreateGroup(file, "/plan", trouble);
+  AttributeSink attributes(group.get(), "/plan", trouble);
+  Writing writing(attributes);
+  DescribePlan(writing, run);
+  // A dataset, as it can be longer than the 64 KiB that some tools read of an attribute.
+  const Value text = run.plan_text;
+  const Handle type = FileType(text, std::max<std::size_t>(1, run.plan_text.size()));
+  WriteDataset(file, {"/plan/text", {}}, type.get(), type.get(), run.plan_text.c_str(), trouble);
+}
+
+void WriteCases(hid_t file, const Run& run, Trouble& trouble) {
+  CreateGroup(file, "/cases", trouble);
+  for (std::size_t i = 0; i < run.cases.size(); ++i) {
+    const CaseRecord& record = run.cases[i];
+    const std::string path = fmt::format("/cases/{}", i);
+    const Handle group = CreateGroup(file, path, trouble);
+    AttributeSink attributes(group.get(), path, trouble);
+    Writing writing(attributes);
+    DescribeCase(writing, record);
+    WriteSamples(file, path + "/samples", record.samples, trouble);
+  }
+}
+
+void WriteHistory(hid_t file, const Run& run, Trouble& trouble) {
+  const Handle group = CreateGroup(file, "/history", trouble);
+  AttributeSink clock(group.get(), "/history", trouble);
+  Writing writing_clock(clock);
+  DescribeClock(writing_clock, run);
+  for (std::size_t i = 0; i < run.history.size(); ++i) {
+    const std::string path = fmt::format("/history/{}", i);
+    const Handle events = WriteEvents(file, path, run.history[i].events, trouble);
+    AttributeSink attributes(events.get(), path, trouble);
+    Writing writing(attributes);
+    DescribeHistory(writing, run.history[i]);
+    attributes.Put("ticks.units", std::string("tick"), "");
+  }
+}
+
+void WriteTables(hid_t file, const Run& run, Trouble& trouble) {
+  std::vector<SummaryRow> summary;
+  std::vector<OperationRow> operations;
+  std::vector<WrongRow> wrong;
+  std::vector<OutcomeRow> outcomes;
+  std::vector<FindingRow> findings;
+  const auto judge = [&](std::int32_t index, const Judgement& judgement) {
+    for (const RankOutcome& outcome : judgement.outcomes) outcomes.push_back({index, outcome});
+    for (const Finding& finding : judgement.findings) findings.push_back({index, finding});
+  };
+  judge(kLaunch, run.judgement);
+  for (std::size_t i = 0; i < run.cases.size(); ++i) {
+    const CaseRecord& record = run.cases[i];
+    const auto index = static_cast<std::int32_t>(i);
+    summary.push_back(SummaryRowOf(record, index));
+    for (const Operation& operation : record.operations) operations.push_back({index, operation});
+    for (const WrongResult& result : record.wrong) wrong.push_back({index, result});
+    judge(index, record.judgement);
+  }
+  WriteTable(file, "/summary", summary, trouble);
+  WriteTable(file, "/operations", operations, trouble);
+  WriteTable(file, "/wrong", wrong, trouble);
+  const Handle verdicts = CreateGroup(file, "/verdicts", trouble);
+  AttributeSink attributes(verdicts.get(), "/verdicts", trouble);
+  Writing{attributes}("launch", run.judgement.verdict);
+  WriteTable(file, "/verdicts/outcomes", outcomes, trouble);
+  WriteTable(file, "/verdicts/findings", findings, trouble);
+}
+
+void WriteAll(hid_t file, const Run& run, Trouble& trouble) {
+  const Handle root = OpenGroup(file, "/", trouble);
+  AttributeSink attributes(root.get(), "/", trouble);
+  attributes.Put("format", std::string("Lockstep run"), "");
+  attributes.Put("schema_version", run.schema_version, "");
+  Writing writing(attributes);
+  DescribeRoot(writing, run);
+  WriteEnvironment(file, run, trouble);
+  WriteFloors(file, run, trouble);
+  WritePlan(file, run, trouble);
+  WriteTables(file, run, trouble);
+  WriteCases(file, run, trouble);
+  WriteHistory(file, run, trouble);
+}
+
+// A file of the core driver, which lives in memory and never touches the disk.
+Handle CreateInMemory(const Run& run) {
+  std::size_t sample_bytes = 0;
+  for (const CaseRecord& record : run.cases) sample_bytes += record.samples.entry_ns.size() * 16;
+  const std::size_t growth =
+      std::clamp<std::size_t>(sample_bytes / 4, std::size_t{1} << 18, std::size_t{1} << 26);
+  const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  H5Pset_fapl_core(access.get(), growth, /*backing_store=*/false);
+  H5Pset_meta_block_size(access.get(), std::size_t{1} << 16);
+  const Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
+  H5Pset_userblock(creation.get(), kSealBytes);
+  // HDF5 first tries to open a file of the name on the disk: there can be none of this one.
+  constexpr const char* kNoFile = "/dev/null/run.h5";
+  return Handle(H5Fcreate(kNoFile, H5F_ACC_TRUNC, creation.get(), access.get()), H5Fclose);
+}
+
+// The bytes of a file of the core driver behind the user block; valid until it changes or closes.
+std::span<const std::byte> BodyOf(hid_t file, Trouble& trouble) {
+  void* memory = nullptr;  // points at the driver's pointer to its buffer
+  if (H5Fflush(file, H5F_SCOPE_GLOBAL) < 0 || H5Fget_vfd_handle(file, H5P_DEFAULT, &memory) < 0) {
+    trouble.Note("HDF5 gave no file image");
+    return {};
+  }
+  // The end of what is in use, counted from the user block on; the buffer itself is larger.
+  const ssize_t bytes = H5Fget_file_image(file, nullptr, 0);
+  if (bytes <= 0) {
+    trouble.Note("HDF5 gave no size of the file image");
+    return {};
+  }
+  const auto* start = *static_cast<std::byte* const*>(memory);
+  return {start + kSealBytes, static_cast<std::size_t>(bytes)};
+}
+
+}  // namespace
+
+Status WriteRun(const Run& run, const std::string& path) {
+  LOCKSTEP_CHECK(run.schema_version == kSchemaVersion, "a run is written in the current schema");
+  const Silence silence;
+  Trouble trouble;
+  const Handle file = CreateInMemory(run);
+  if (!file.ok()) trouble.Note("HDF5 could not make a file in memory");
+  WriteAll(file.get(), run, trouble);
+  const std::span<const std::byte> body =
+      trouble.ok() ? BodyOf(file.get(), trouble) : std::span<const std::byte>();
+  if (!trouble.ok()) {
+    return EnvironmentError(fmt::format(
+        "{}: cannot be built in memory ({}); free memory, or measure fewer iterations", path,
+        trouble.text()));
+  }
+  const auto seal = SealOf(body);
+  return WriteAtomically(path, {std::as_bytes(std::span(seal)), body});
+}
+
+}  // namespace lockstep

@@ -1,0 +1,30 @@
+// The subcommands of `lockstep`. Each is one file with one function that adds it to the command
+// line; a new one is declared here and listed in main.cc.
+#ifndef LOCKSTEP_SCRIPTS_LOCKSTEP_COMMANDS_H_
+#define LOCKSTEP_SCRIPTS_LOCKSTEP_COMMANDS_H_
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+#include "core/base/status.h"
+
+namespace lockstep {
+
+// The work of a subcommand: prints its result to stdout and returns the exit code, or returns an
+// error, which main prints as one line and turns into ExitCodeOf(its code).
+using Command = std::function<Result<ExitCode>()>;
+
+// Adds a subcommand with its options. Its CLI11 callback stores the work in `chosen`; main runs it
+// when the whole command line was understood:
+//   auto options = std::make_shared<Options>();   // outlives parsing, is owned by both lambdas
+//   CLI::App* command = app.add_subcommand("show", "Print a result file");
+//   command->add_option("FILE", options->path, "…")->required();
+//   command->callback([options, &chosen] { chosen = [options] { return Show(*options); }; });
+using AddCommand = void(CLI::App& app, Command& chosen);
+
+AddCommand AddBuckets;  // buckets.cc
+AddCommand AddShow;     // show.cc
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SCRIPTS_LOCKSTEP_COMMANDS_H_

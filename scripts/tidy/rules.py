@@ -1,0 +1,109 @@
+"""The rules of style that a program can check: pure functions from (path, text) to findings."""
+
+import ast
+import re
+
+from vendor_headers import includes_of, vendor_of
+
+MAX_LINES = 400
+MAX_COLUMNS = 100
+MAX_FUNCTION_LINES = 70
+
+_VAGUE = ("common", "helper", "helpers", "manager", "misc", "util", "utils")
+
+# What a room may include, besides vendors; the longest matching prefix decides.
+_ALLOWED = {
+    "core/base/": ("core/base/",),
+    "core/": ("core/",),
+    "datasets/": ("core/", "datasets/"),
+    "results/": ("core/", "results/"),
+    "bench/": ("bench/", "core/", "datasets/", "results/"),
+    "stress/": ("core/", "datasets/", "results/", "stress/"),
+    "scripts/": ("core/", "datasets/", "results/", "scripts/"),
+}
+
+
+def check(path, text):
+    """Every finding of every rule, as 'path:line: what is wrong'."""
+    findings = check_layout(path, text) + check_name(path)
+    if path.endswith((".cc", ".cu", ".h")):
+        findings += check_cc_functions(path, text) + check_includes(path, text)
+    if path.endswith(".h"):
+        findings += check_guard(path, text)
+    if path.endswith(".py"):
+        findings += check_python_functions(path, text)
+    return findings
+
+
+def check_layout(path, text):
+    lines = text.split("\n")
+    findings = []
+    if len(lines) - 1 > MAX_LINES:
+        findings.append("%s:1: %d lines, %d at most" % (path, len(lines) - 1, MAX_LINES))
+    for number, line in enumerate(lines, start=1):
+        where = "%s:%d: " % (path, number)
+        if len(line) > MAX_COLUMNS:
+            findings.append(where + "%d columns, %d at most" % (len(line), MAX_COLUMNS))
+        if "\t" in line:
+            findings.append(where + "a tab")
+        if line != line.rstrip():
+            findings.append(where + "space at the end of the line")
+    if text and not text.endswith("\n"):
+        findings.append("%s:%d: no newline at the end" % (path, len(lines)))
+    return findings
+
+
+def check_name(path):
+    words = re.split(r"[/._]", path)
+    vague = [word for word in words if word in _VAGUE]
+    return ["%s:1: the name '%s' says nothing" % (path, word) for word in vague]
+
+
+def check_cc_functions(path, text):
+    """Functions at namespace level: from their first line to the closing brace in column 1."""
+    findings, start = [], 0
+    for number, line in enumerate(text.split("\n"), start=1):
+        if re.match(r"[A-Za-z_:~\[]", line):
+            previous, start = start, number
+            if re.match(r"(namespace|template|public|private|protected)\b", line):
+                start = previous if line.startswith("template") else 0
+        elif line == "}" and start:
+            if number - start + 1 > MAX_FUNCTION_LINES:
+                findings.append(_too_long(path, start, number - start + 1))
+            start = 0
+    return findings
+
+
+def check_python_functions(path, text):
+    findings = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            length = node.end_lineno - node.lineno + 1
+            if length > MAX_FUNCTION_LINES:
+                findings.append(_too_long(path, node.lineno, length))
+    return findings
+
+
+def _too_long(path, line, length):
+    return "%s:%d: function of %d lines, %d at most" % (path, line, length, MAX_FUNCTION_LINES)
+
+
+def check_includes(path, text):
+    room = max((room for room in _ALLOWED if path.startswith(room)), key=len, default=None)
+    findings = []
+    for number, quote, header in includes_of(text):
+        where = "%s:%d: " % (path, number)
+        vendor = vendor_of(header)
+        if vendor:
+            if vendor[1] and not path.startswith(vendor[1]):
+                findings.append(where + "<%s> belongs to %s" % (header, " and ".join(vendor[1])))
+        elif quote == '"' and room and not header.startswith(_ALLOWED[room]):
+            findings.append(where + '%s must not include "%s"' % (room, header))
+    return findings
+
+
+def check_guard(path, text):
+    guard = "LOCKSTEP_" + re.sub(r"[/.]", "_", path).upper() + "_"
+    if "#ifndef %s\n#define %s\n" % (guard, guard) in text:
+        return []
+    return ["%s:1: the header guard must be %s" % (path, guard)]

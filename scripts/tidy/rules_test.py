@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""Each rule finds what it is for, and leaves good code alone."""
+
+import unittest
+
+import check_layering
+import rules
+
+GUARDED = "#ifndef LOCKSTEP_CORE_BASE_X_H_\n#define LOCKSTEP_CORE_BASE_X_H_\n%s#endif\n"
+
+
+def function_of(lines):
+    return "int F() {\n" + "  ++n;\n" * (lines - 2) + "}\n"
+
+
+class RulesTest(unittest.TestCase):
+    def assert_finds(self, path, text, part):
+        found = rules.check(path, text)
+        self.assertEqual(len(found), 1, found)
+        self.assertIn(part, found[0])
+
+    def assert_clean(self, path, text):
+        self.assertEqual(rules.check(path, text), [])
+
+    def test_layout(self):
+        self.assert_clean("core/base/x.cc", "x\n" * 400)
+        self.assert_finds("core/base/x.cc", "x\n" * 401, "401 lines")
+        self.assert_clean("core/base/x.cc", "x" * 100 + "\n")
+        self.assert_finds("core/base/x.cc", "x" * 101 + "\n", ":1: 101 columns")
+        self.assert_finds("core/base/x.cc", "a\n\tb\n", ":2: a tab")
+        self.assert_finds("core/base/x.cc", "a \n", "space at the end")
+        self.assert_finds("core/base/x.cc", "a", "no newline")
+
+    def test_name(self):
+        self.assert_finds("core/utils/x.cc", "", "'utils'")
+        self.assert_finds("core/base/buffer_manager.cc", "", "'manager'")
+        self.assert_clean("core/base/communicator.cc", "")
+
+    def test_functions(self):
+        self.assert_clean("core/base/x.cc", function_of(70))
+        self.assert_finds("core/base/x.cc", function_of(71), ":1: function of 71 lines")
+        self.assert_finds("core/base/x.cc", "int G();\n\n" + function_of(71), ":3: function of 71")
+        two = function_of(60) + "\n" + function_of(60)
+        self.assert_clean("core/base/x.cc", "namespace lockstep {\n" + two + "}  // namespace\n")
+        long_signature = "int F(int a,\n      int b) {\n" + "  ++n;\n" * 68 + "}\n"
+        self.assert_finds("core/base/x.cc", long_signature, "function of 71 lines")
+        self.assert_finds("scripts/x.py", "def f():\n" + "    f()\n" * 70, "function of 71 lines")
+
+    def test_guard(self):
+        self.assert_clean("core/base/x.h", GUARDED % "")
+        self.assert_finds("core/base/y.h", GUARDED % "", "LOCKSTEP_CORE_BASE_Y_H_")
+
+    def test_vendor_rooms(self):
+        self.assert_clean("core/comm/mpi/x.cc", "#include <mpi.h>\n")
+        self.assert_finds("core/comm/gloo/x.cc", "#include <mpi.h>\n", "belongs to core/comm/mpi/")
+        self.assert_finds("bench/x.cc", '#include "hdf5.h"\n', "belongs to results/store/")
+        self.assert_finds("core/comm/mpi/x.cc", "#include <cuda_runtime.h>\n", "core/device/cuda/")
+        self.assert_finds("core/plan/x.cc", "#include <nccl.h>\n", "belongs to core/comm/nccl/")
+        self.assert_clean("core/plan/x.cc", "#include <fmt/format.h>\n#include <vector>\n")
+
+    def test_rooms(self):
+        self.assert_clean("bench/x.cc", '#include "core/base/x.h"\n#include "results/store/x.h"\n')
+        for room, header in [
+            ("bench", "stress/x.h"),
+            ("stress", "bench/x.h"),
+            ("core/plan", "results/store/x.h"),
+            ("results/store", "bench/x.h"),
+            ("core/base", "core/plan/x.h"),
+            ("core/plan", "neighbour.h"),
+        ]:
+            self.assert_finds(room + "/x.cc", '#include "%s"\n' % header, "must not include")
+
+    def test_layering(self):
+        text = '#include <vector>\n#include "core/a.h"\n#include <mpi.h>\n'
+        self.assertEqual(
+            check_layering.violations("x.cc", text, {"core/a.h"}, {"system_mpi"}), []
+        )
+        found = check_layering.violations("x.cc", text, {"core/b.h"}, {"system_gloo"})
+        self.assertEqual(len(found), 2, found)
+        self.assertIn('x.cc:2: "core/a.h"', found[0])
+        self.assertIn("x.cc:3: <mpi.h> needs a direct dependency on system_mpi", found[1])
+
+
+if __name__ == "__main__":
+    unittest.main()
