@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <string_view>
 
 #include "core/launch/stack.h"
 
@@ -117,11 +118,20 @@ struct CallInfo {
   bool sleeps = false;
 };
 
-CallInfo ParseCall(const std::string& text) {
+std::string_view WithoutNumber(std::string_view call) {
+  return call.substr(std::min(call.find(' '), call.size()));
+}
+
+// A sleep that a stop interrupted (also ours, while the stack was taken) goes on as
+// restart_syscall, with the arguments and the stack of the call that it continues.
+CallInfo ParseCall(const std::string& text, const std::string& earlier) {
   long number = -1;
   unsigned long first = 0, second = 0;
   if (std::sscanf(text.c_str(), "%ld %lx %lx", &number, &first, &second) < 3 || number < 0) {
     return {};
+  }
+  if (number == SYS_restart_syscall && WithoutNumber(text) == WithoutNumber(earlier)) {
+    number = std::strtol(earlier.c_str(), nullptr, 10);
   }
   const NamedCall* const call = FindCall(number);
   if (!call) return {SystemCallName(number), false};
@@ -154,13 +164,15 @@ std::string SystemCallName(long number) {
   return call ? call->name : fmt::format("system call {}", number);
 }
 
-SystemEvidence LookAt(pid_t pid, Deadline deadline) {
+SystemEvidence LookAt(pid_t pid, Deadline deadline, const std::string& earlier_call) {
   const Look before = LookOnce(pid);
   const timespec pause{0, static_cast<long>(kLookSeconds * 1e9)};
   nanosleep(&pause, nullptr);
   const Look after = LookOnce(pid);
-  const CallInfo call = ParseCall(after.call);
+  const CallInfo call = ParseCall(after.call, earlier_call);
   SystemEvidence evidence;
+  const bool restarted = WithoutNumber(after.call) == WithoutNumber(earlier_call);
+  evidence.call = restarted ? earlier_call : after.call;
   evidence.asleep = call.sleeps && after.state == 'S' && before.call == after.call &&
                     before.switches == after.switches && after.switches >= 0;
   evidence.text = DescribeState(before, after, call, evidence.asleep) + WaitChannel(pid);

@@ -17,12 +17,14 @@ struct SystemEvidence {
   // that does not wait for peers (nanosleep, pause, poll of nothing …; futex, poll, epoll_wait,
   // recv, sched_yield are waits for peers).
   bool asleep = false;
+  std::string call;  // /proc/<pid>/syscall, for the next look
 };
 
 // Looks at a running process twice, then takes its stack (the process is stopped for some
 // milliseconds meanwhile). Returns soon after the deadline at the latest; what could not be had is
-// named in the text.
-SystemEvidence LookAt(pid_t pid, Deadline deadline);
+// named in the text. `earlier_call` is the `call` of the look before, if any: a sleep that was
+// interrupted since then is still known for what it is.
+SystemEvidence LookAt(pid_t pid, Deadline deadline, const std::string& earlier_call = "");
 
 // The name of an x86-64 or arm64 system call that a process may block in, else "system call 17".
 std::string SystemCallName(long number);

@@ -268,7 +268,8 @@ RankEvidence RankAgent::Evidence(Deadline deadline) {
   if (state_ == ProcessState::kStopped) {
     evidence.system = fmt::format("stopped by signal {} (SIG{})", signal_, sigabbrev_np(signal_));
   } else if (has_worker()) {
-    const SystemEvidence system = LookAt(child_->pid(), deadline);
+    const SystemEvidence system = LookAt(child_->pid(), deadline, last_call_);
+    last_call_ = system.call;
     evidence.system = system.text;
     evidence.asleep = system.asleep;
   }

@@ -76,6 +76,7 @@ class RankAgent {
   bool ending_ = false;        // we killed it: its death is no news
   Ticks started_ = 0;
   Ticks stopped_ = 0;
+  std::string last_call_;  // of the worker, when it was looked at last
   std::optional<Ticks> overdue_since_;  // the silence that was reported
   Deadline next_look_ = Deadline::AfterNs(0);
   std::optional<int> death_;            // wait status
