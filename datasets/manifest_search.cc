@@ -2,12 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <numeric>
 #include <set>
-#include <utility>
+#include <string_view>
+#include <vector>
+
+#include "core/base/nearest.h"
 
 namespace lockstep {
 namespace {
@@ -52,32 +53,6 @@ std::set<std::string> AvailableModels(const std::vector<std::string>& directorie
   return names;
 }
 
-// Levenshtein's edit distance, one row at a time.
-std::size_t Distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({changed, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row.back();
-}
-
-// "did you mean 'resnet50'? ", or nothing when no name is near.
-std::string NearestHint(std::string_view name, const std::set<std::string>& available) {
-  const auto nearest = std::min_element(available.begin(), available.end(),
-                                        [&](const std::string& a, const std::string& b) {
-                                          return Distance(name, a) < Distance(name, b);
-                                        });
-  if (nearest == available.end()) return "";
-  if (Distance(name, *nearest) > nearest->size() / 2) return "";
-  return fmt::format("did you mean '{}'? ", *nearest);
-}
-
 Status UnknownModel(std::string_view name, const std::vector<std::string>& directories) {
   const std::set<std::string> available = AvailableModels(directories);
   if (available.empty()) {
@@ -85,9 +60,10 @@ Status UnknownModel(std::string_view name, const std::vector<std::string>& direc
         "model '{}' is unknown and no manifests were found; set {} to a directory of manifests",
         name, kUserVariable));
   }
+  const std::vector<std::string_view> names(available.begin(), available.end());
   return InvalidInput(
       fmt::format("model '{}' is unknown; {}available: {}; or give the path of a manifest (.json)",
-                  name, NearestHint(name, available), fmt::join(available, ", ")));
+                  name, NearestHint(name, names), fmt::join(available, ", ")));
 }
 
 }  // namespace

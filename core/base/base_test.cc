@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string_view>
+#include <vector>
 
 #include "core/base/clock.h"
 #include "core/base/deadline.h"
+#include "core/base/nearest.h"
 #include "core/base/random.h"
 #include "core/base/status.h"
 #include "core/base/units.h"
@@ -71,6 +74,14 @@ TEST(ClockTest, TicksFollowTheMonotonicClock) {
   }
   const double measured = scale.DurationNs(before, NowTicks());
   EXPECT_NEAR(measured, static_cast<double>(MonotonicNs() - start), 1e6);
+}
+
+TEST(NearestTest, FindsWhatWasMeantOrNothing) {
+  const std::vector<std::string_view> names = {"inputs", "epochs", "join"};
+  EXPECT_EQ(NearestName("inptus", names), "inputs");
+  EXPECT_EQ(NearestHint("epoch", names), "did you mean 'epochs'? ");
+  EXPECT_EQ(NearestHint("model", names), "");
+  EXPECT_EQ(NearestName("join", {}), "");
 }
 
 TEST(DeadlineTest, PassesOnce) {
