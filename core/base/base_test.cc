@@ -92,6 +92,20 @@ TEST(DeadlineTest, PassesOnce) {
   EXPECT_EQ(soon.RemainingMs(), 0);
 }
 
+TEST(VirtualTimeTest, TicksAndDeadlinesOfThisThreadGoByIt) {
+  const Ticks real = NowTicks();
+  std::int64_t now_ns = 5;
+  {
+    const VirtualTime time(&now_ns);
+    const Deadline deadline = Deadline::AfterNs(10);
+    EXPECT_EQ(NowTicks(), 5u);
+    EXPECT_EQ(deadline.RemainingNs(), 10);
+    now_ns = 15;
+    EXPECT_TRUE(deadline.Passed());
+  }
+  EXPECT_GT(NowTicks(), real);
+}
+
 TEST(RandomTest, SameSeedSameNumbersAndFairShuffle) {
   Random a(7), b(7), c(8);
   EXPECT_EQ(a.Next(), b.Next());

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <ctime>
 #include <string>
+#include <utility>
 
 #if defined(__x86_64__)
 #include <x86intrin.h>
@@ -28,10 +29,29 @@ inline std::int64_t MonotonicNs() {
 
 namespace clock_internal {
 extern const bool kUseTsc;
-}
+// The virtual clock of the calling thread, in nanoseconds, where a simulation runs on it.
+inline constinit thread_local const std::int64_t* virtual_now_ns = nullptr;
+}  // namespace clock_internal
+
+// While it lives, NowTicks (then in nanoseconds) and deadlines of the calling thread go by `now_ns`
+// instead of this machine's time: code under simulation needs to know nothing of it.
+class VirtualTime {
+ public:
+  explicit VirtualTime(const std::int64_t* now_ns)
+      : outer_(std::exchange(clock_internal::virtual_now_ns, now_ns)) {}
+  ~VirtualTime() { clock_internal::virtual_now_ns = outer_; }
+  VirtualTime(const VirtualTime&) = delete;
+  VirtualTime& operator=(const VirtualTime&) = delete;
+
+ private:
+  const std::int64_t* outer_;
+};
 
 // The current tick. Comparable between all processes of one host and one boot.
 inline Ticks NowTicks() {
+  if (clock_internal::virtual_now_ns != nullptr) [[unlikely]] {
+    return static_cast<Ticks>(*clock_internal::virtual_now_ns);
+  }
 #if defined(__x86_64__)
   if (clock_internal::kUseTsc) [[likely]] {
     unsigned int cpu;

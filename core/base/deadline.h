@@ -12,12 +12,12 @@ namespace lockstep {
 
 class Deadline {
  public:
-  static Deadline AfterNs(std::int64_t ns) { return Deadline(MonotonicNs() + ns); }
+  static Deadline AfterNs(std::int64_t ns) { return Deadline(NowNs() + ns); }
   static Deadline AfterSeconds(double seconds) {
     return AfterNs(static_cast<std::int64_t>(seconds * 1e9));
   }
   bool Passed() const { return RemainingNs() <= 0; }
-  std::int64_t RemainingNs() const { return at_ns_ - MonotonicNs(); }
+  std::int64_t RemainingNs() const { return at_ns_ - NowNs(); }
   // For poll(2): rounded up so that a wait never ends early; 0 when passed.
   int RemainingMs() const {
     const std::int64_t ms = (RemainingNs() + 999'999) / 1'000'000;
@@ -27,7 +27,11 @@ class Deadline {
 
  private:
   explicit Deadline(std::int64_t at_ns) : at_ns_(at_ns) {}
-  std::int64_t at_ns_;  // CLOCK_MONOTONIC
+  static std::int64_t NowNs() {
+    const std::int64_t* virtual_now_ns = clock_internal::virtual_now_ns;
+    return virtual_now_ns == nullptr ? MonotonicNs() : *virtual_now_ns;
+  }
+  std::int64_t at_ns_;  // CLOCK_MONOTONIC, or virtual time
 };
 
 }  // namespace lockstep
