@@ -16,15 +16,16 @@ std::string_view NameIn(const std::array<std::string_view, kSize>& names, Enum v
 }  // namespace
 
 std::string_view NameOf(EventKind kind) {
-  static constexpr std::array<std::string_view, 11> kNames = {
-      "none", "enqueue", "start", "end",   "error", "phase",
-      "case", "idle",    "exit",  "fault", "death"};
+  static constexpr std::array<std::string_view, 11> kNames = {"none",  "enqueue", "start", "end",
+                                                              "error", "phase",   "case",  "idle",
+                                                              "exit",  "fault",   "death"};
   return NameIn(kNames, kind);
 }
 
 std::string_view NameOf(Phase phase) {
-  static constexpr std::array<std::string_view, 8> kNames = {
-      "start", "connect", "allocate", "measure", "check", "load", "compute", "finalize"};
+  static constexpr std::array<std::string_view, 14> kNames = {
+      "start",    "connect",   "allocate", "measure",  "check",     "load",     "compute",
+      "finalize", "construct", "forward",  "backward", "join_exit", "evaluate", "barrier"};
   return NameIn(kNames, phase);
 }
 

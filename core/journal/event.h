@@ -34,6 +34,12 @@ enum class Phase : std::uint8_t {
   kLoad,      // data loading
   kCompute,
   kFinalize,
+  kConstruct,  // the parts of a training program
+  kForward,
+  kBackward,
+  kJoinExit,
+  kEvaluate,
+  kBarrier,
 };
 std::string_view NameOf(Phase phase);
 
@@ -43,7 +49,7 @@ struct alignas(64) JournalEvent {
   std::uint64_t sequence = 0;    // of the communicator, from 0
   std::int64_t count = 0;        // elements
   std::uint64_t nth = 0;         // the n-th of this collective on this communicator, from 1
-  std::int64_t value = 0;        // exit code, wait status …
+  std::int64_t value = 0;        // exit code, wait status; of collectives their Annotation
   std::uint32_t case_index = 0;  // of the plan
   std::int32_t root = 0;
   EventKind kind = EventKind::kNone;

@@ -74,6 +74,18 @@ std::string_view Doing(Phase phase) {
       return "computing";
     case Phase::kFinalize:
       return "finalizing";
+    case Phase::kConstruct:
+      return "constructing its model";
+    case Phase::kForward:
+      return "in a forward pass";
+    case Phase::kBackward:
+      return "in a backward pass";
+    case Phase::kJoinExit:
+      return "leaving join";
+    case Phase::kEvaluate:
+      return "evaluating";
+    case Phase::kBarrier:
+      return "in a barrier of the program";
   }
   return "in an unknown phase";  // a history can come from elsewhere
 }

@@ -1,0 +1,27 @@
+// Arithmetic on the host, at memory bandwidth.
+#ifndef LOCKSTEP_CORE_DEVICE_HOST_HOST_KERNELS_H_
+#define LOCKSTEP_CORE_DEVICE_HOST_HOST_KERNELS_H_
+
+#include "core/device/kernels.h"
+
+namespace lockstep {
+
+// Not final: a device whose time is not the clock's overrides Compute.
+class HostKernels : public Kernels {
+ public:
+  void Copy(Stream& stream, void* to, const void* from, std::int64_t bytes) override;
+  void Zero(Stream& stream, void* to, std::int64_t bytes) override;
+  void Scale(Stream& stream, DataType type, void* to, const void* from, std::int64_t count,
+             double factor) override;
+  void Divide(Stream& stream, DataType type, void* to, const void* from, std::int64_t count,
+              double divisor) override;
+  void Add(Stream& stream, DataType type, void* to, const void* from, std::int64_t count) override;
+  void Convert(Stream& stream, DataType to_type, void* to, DataType from_type, const void* from,
+               std::int64_t count) override;
+  void Read(Stream& stream, const void* from, std::int64_t bytes) override;
+  void Compute(Stream& stream, double ns, const void* memory, std::int64_t bytes) override;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_DEVICE_HOST_HOST_KERNELS_H_
