@@ -20,6 +20,7 @@ Run WithSamples(Run run) {
       for (int rank = 0; rank < record.ranks; ++rank) {
         record.samples.entry_ns.push_back(1000 * i + rank);
         record.samples.exit_ns.push_back(1000 * i + 800 - rank);
+        for (Part& part : record.parts) part.values.push_back(part.median + rank);
       }
     }
   }
@@ -29,7 +30,8 @@ Run WithSamples(Run run) {
 int Main(const std::string& directory) {
   for (const auto& [name, run] : {std::pair("passing", PassingRun()),
                                   std::pair("failing", FailingRun()),
-                                  std::pair("corrupt", CorruptRun())}) {
+                                  std::pair("corrupt", CorruptRun()),
+                                  std::pair("steps", StepsRun())}) {
     const Status status = WriteRun(WithSamples(run), directory + "/" + name + ".h5");
     if (status.ok()) continue;
     std::fprintf(stderr, "%s\n", status.message().c_str());

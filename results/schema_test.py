@@ -22,7 +22,8 @@ _OF_SCALES = {"CLASS", "NAME", "REFERENCE_LIST", "DIMENSION_LIST", "DIMENSION_LA
 
 def general(path):
     """/cases/17/samples -> /cases/n/samples"""
-    return re.sub(r"^/(cases|history)/\d+", r"/\1/n", path)
+    path = re.sub(r"^/(cases|history)/\d+", r"/\1/n", path)
+    return re.sub(r"^(/cases/n/parts)/.+", r"\1/PART", path)
 
 
 def section_of(path):
@@ -32,7 +33,7 @@ def section_of(path):
     for prefix, heading in (("/cases/n", "/cases/n"), ("/history", "/history and /history/n")):
         if path.startswith(prefix):
             return heading
-    if path in ("/summary", "/operations", "/wrong", "/verdicts/outcomes", "/verdicts/findings"):
+    if path in ("/summary", "/parts", "/effects", "/operations", "/wrong", "/verdicts/outcomes", "/verdicts/findings"):
         return path
     return "Groups"
 
@@ -69,7 +70,7 @@ class SchemaTest(unittest.TestCase):
         if path.startswith("/environment/"):
             return  # facts; their names are the machine's
         for name in item.attrs:
-            if path in ("/environment", "/floors") or name in _OF_SCALES or name == "units":
+            if path in ("/environment", "/floors", "/cases/n/settings") or name in _OF_SCALES or name == "units":
                 continue
             if name.endswith(".units"):
                 self.expect_unit(path, name[:-len(".units")], item.attrs[name])
@@ -78,17 +79,19 @@ class SchemaTest(unittest.TestCase):
         if isinstance(item, h5py.Group):
             if section_of(path) == "Groups":
                 self.expect(path, path)
+            elif path.startswith("/cases/n/"):
+                self.expect(path, path.rsplit("/", 1)[1])
         elif item.dtype.names:
             for name in item.dtype.names:
                 self.expect(path, name)
         else:
             parent, name = path.rsplit("/", 1)
             self.expect(path, path if parent == "/plan" else name)
-            if "units" in item.attrs:
+            if "units" in item.attrs and not path.endswith("/PART"):
                 self.expect_unit(path, name, item.attrs["units"])
 
     def test_everything_in_a_file_is_documented_and_the_reverse(self):
-        for name in ("passing.h5", "failing.h5", "corrupt.h5"):
+        for name in ("passing.h5", "failing.h5", "corrupt.h5", "steps.h5"):
             with h5py.File(os.path.join(_DIRECTORY, name), "r") as file:
                 self.check_object("/", file)
                 file.visititems(lambda path, item: self.check_object(general("/" + path), item))
@@ -120,6 +123,15 @@ class SchemaTest(unittest.TestCase):
             self.assertEqual(list(entry.dims[0]["round"]), [0, 0, 1, 1, 2])
             self.assertEqual(list(entry.dims[1]["rank"]), [0, 1])
             self.assertEqual(list(entry[1]), [1000, 1001])
+
+    def test_parts_have_units_scales_and_labels(self):
+        with h5py.File(os.path.join(_DIRECTORY, "steps.h5"), "r") as file:
+            forward = file["cases/0/parts/forward_ns"]
+            self.assertEqual(forward.attrs["units"], "ns")
+            self.assertEqual([axis.label for axis in forward.dims], ["iteration", "rank"])
+            self.assertEqual(list(forward.dims[0]["round"]), [0, 0, 1, 1, 2])
+            self.assertEqual(list(forward[0]), [5e6, 5e6 + 1])
+            self.assertEqual(file["cases/1/settings"].attrs["bucket_cap_mb"], "10")
 
     def test_enumerations_of_the_history_carry_their_names(self):
         with h5py.File(os.path.join(_DIRECTORY, "failing.h5"), "r") as file:

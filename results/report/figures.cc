@@ -23,6 +23,13 @@ std::string PercentText(double percent) {
   return fmt::format("{:.{}f}", percent, percent >= 9.95 ? 0 : 1);
 }
 
+std::string PartText(double value, const std::string& units) {
+  if (!std::isfinite(value)) return "-";
+  if (units == "ns") return FormatDuration(value);
+  if (units.empty()) return fmt::format("{:.2f}", value);
+  return fmt::format("{:.4g} {}", value, units);
+}
+
 std::string PrecisionText(const Summary& summary) {
   if (!(summary.median_ns > 0)) return "-";
   return PercentText(50 * (summary.interval_high_ns - summary.interval_low_ns) /

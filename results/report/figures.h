@@ -11,6 +11,8 @@ namespace lockstep {
 std::string DurationText(double ns);      // "12.3 us"
 std::string BandwidthText(double gbps);   // "0.008", "1.23", "12.3", "123"; "-" for none
 std::string PercentText(double percent);  // "87", "4.2"
+// "12.3 us", "0.87" for a ratio, "1.2e+03 1/s" for other units.
+std::string PartText(double value, const std::string& units);
 // Half the 95 % confidence interval in percent of the median.
 std::string PrecisionText(const Summary& summary);
 // "f32", "f32 f16" when the operations differ, "-" without data.

@@ -16,6 +16,7 @@ class Grid {
   void AddRow(std::vector<std::string> cells);
   // Columns two spaces apart, no space at the end of a line.
   std::string Format() const;
+  bool empty() const { return rows_.size() == 1; }  // but for the titles
   // Of the longest line.
   std::size_t width() const;
 

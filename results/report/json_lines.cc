@@ -60,7 +60,35 @@ Json ToJson(const Operation& operation) {
   return json;
 }
 
+Json ToJson(const Part& part) {
+  return {{"part", part.name},
+          {"units", part.units},
+          {"over", part.over},
+          {"median", part.median},
+          {"interval_low", part.interval_low},
+          {"interval_high", part.interval_high}};
+}
+
+Json ToJson(const Effect& effect, const Run& run) {
+  const auto name = [&](std::int32_t index) {
+    return run.cases[static_cast<std::size_t>(index)].name;
+  };
+  return {{"option", effect.option},
+          {"value", effect.value},
+          {"baseline_value", effect.baseline_value},
+          {"case", name(effect.case_index)},
+          {"baseline", name(effect.baseline)},
+          {"rounds", effect.rounds},
+          {"ratio", effect.ratio},
+          {"interval_low", effect.interval_low},
+          {"interval_high", effect.interval_high}};
+}
+
 Json ToJson(const CaseRecord& record) {
+  Json settings = Json::object();
+  for (const auto& [name, value] : record.settings) settings[name] = value;
+  Json parts = Json::array();
+  for (const Part& part : record.parts) parts.push_back(ToJson(part));
   Json operations = Json::array();
   for (const Operation& operation : record.operations) operations.push_back(ToJson(operation));
   Json wrong = Json::array();
@@ -83,7 +111,9 @@ Json ToJson(const CaseRecord& record) {
           {"model", record.model},
           {"bucket", record.bucket},
           {"bucket_cap_mb", record.bucket_cap_mb},
+          {"settings", settings},
           {"summary", ToJson(record.summary)},
+          {"parts", parts},
           {"wrong", wrong},
           {"judgement", ToJson(record.judgement)}};
 }
@@ -102,6 +132,7 @@ Json ToJson(const Run& run) {
           {"exit_code", run.exit_code},
           {"verdict", NameOf(run.verdict)},
           {"summary_line", run.summary_line},
+          {"recommendation", run.recommendation},
           {"complete", run.complete},
           {"cases", run.cases.size()},
           {"seed", run.seed},
@@ -123,6 +154,7 @@ std::string LineOf(const char* record, const std::string& run_id, const Json& fi
 std::string FormatJsonLines(const Run& run) {
   std::string text;
   for (const CaseRecord& record : run.cases) text += LineOf("case", run.id, ToJson(record));
+  for (const Effect& effect : run.effects) text += LineOf("effect", run.id, ToJson(effect, run));
   return text + LineOf("run", run.id, ToJson(run));
 }
 

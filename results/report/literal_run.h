@@ -12,6 +12,9 @@ Run PassingRun();
 // The same, where rank 1 was killed in the second size and left the rest without samples.
 Run FailingRun();
 
+// A training step with two settings: parts, an effect and a recommendation; all well.
+Run StepsRun();
+
 // One case with two wrong elements.
 Run CorruptRun();
 

@@ -33,6 +33,17 @@ TEST(Table, OfAPassingRun) { EXPECT_EQ(FormatTable(PassingRun()), Golden("table_
 TEST(Table, OfAFailingRun) { EXPECT_EQ(FormatTable(FailingRun()), Golden("table_fail.txt")); }
 TEST(Table, OfACorruptRun) { EXPECT_EQ(FormatTable(CorruptRun()), Golden("table_corrupt.txt")); }
 
+TEST(Table, OfStepsWithParts) { EXPECT_EQ(FormatTable(StepsRun()), Golden("table_steps.txt")); }
+
+TEST(Table, CollectivesAndStepsHaveATableEach) {
+  auto run = PassingRun();
+  run.cases.push_back(StepsRun().cases[0]);
+  const std::string table = FormatTable(run);
+  EXPECT_THAT(table, HasSubstr("algbw"));
+  EXPECT_THAT(table, HasSubstr("exposed communication"));
+  EXPECT_EQ(table.find("ddp_step/resnet50"), table.rfind("ddp_step/resnet50"));
+}
+
 TEST(Table, OfARunWithoutCases) {
   EXPECT_THAT(FormatTable({}), HasSubstr("UNKNOWN: 0 cases\n"));
   EXPECT_THAT(FormatTable({}), HasSubstr("No case was run.\n"));
@@ -120,6 +131,21 @@ TEST(JsonLines, OutcomesFindingsAndWrongResults) {
   EXPECT_EQ(fail["judgement"]["findings"][0]["culprits"][0], 1);
   const auto corrupt = nlohmann::json::parse(Lines(FormatJsonLines(CorruptRun()))[0]);
   EXPECT_EQ(corrupt["wrong"][0]["iteration"], 49);
+}
+
+TEST(JsonLines, SettingsPartsAndEffects) {
+  const auto lines = Lines(FormatJsonLines(StepsRun()));
+  ASSERT_EQ(lines.size(), 4u);
+  const auto step = nlohmann::json::parse(lines[1]);
+  EXPECT_EQ(step["settings"]["bucket_cap_mb"], "10");
+  EXPECT_EQ(step["parts"][2]["part"], "overlap");
+  EXPECT_EQ(step["parts"][2]["median"], 0.75);
+  const auto effect = nlohmann::json::parse(lines[2]);
+  EXPECT_EQ(effect["record"], "effect");
+  EXPECT_EQ(effect["case"], "ddp_step/resnet50/cap:10");
+  EXPECT_EQ(effect["interval_low"], 1.2);
+  EXPECT_THAT(nlohmann::json::parse(lines[3])["recommendation"].get<std::string>(),
+              StartsWith("choose bucket_cap_mb=10"));
 }
 
 TEST(JsonLines, BytesThatAreNoUtf8DoNotBreakTheLine) {

@@ -9,6 +9,7 @@
 #include "results/report/findings.h"
 #include "results/report/grid.h"
 #include "results/report/report.h"
+#include "results/report/steps.h"
 
 namespace lockstep {
 namespace {
@@ -53,7 +54,9 @@ Grid MakeGrid(const Run& run, std::size_t skip) {
     grid.AddColumn(title, kRight);
   }
   grid.AddColumn("outcome", kLeft);
-  for (const CaseRecord& record : run.cases) grid.AddRow(RowOf(record, skip));
+  for (const CaseRecord& record : run.cases) {
+    if (record.parts.empty()) grid.AddRow(RowOf(record, skip));
+  }
   return grid;
 }
 
@@ -68,14 +71,28 @@ std::size_t CommonPrefix(const Run& run) {
   return slash == std::string::npos ? 0 : slash + 1;
 }
 
+bool AnyCollectives(const Run& run) {
+  return std::any_of(run.cases.begin(), run.cases.end(),
+                     [](const CaseRecord& record) { return record.parts.empty(); });
+}
+
+// Collectives have bandwidths, steps have parts: a table each.
+std::string Tables(const Run& run, std::size_t skip) {
+  std::string text = AnyCollectives(run) ? MakeGrid(run, skip).Format() : "";
+  if (const Grid steps = StepGrid(run, skip); !steps.empty()) {
+    text += (text.empty() ? "" : "\n") + steps.Format();
+  }
+  return text;
+}
+
 std::string Cases(const Run& run) {
   if (run.cases.empty()) return "No case was run.\n";
-  const Grid grid = MakeGrid(run, 0);
-  if (grid.width() <= kWide) return grid.Format();
-  const std::size_t skip = CommonPrefix(run);
-  if (skip == 0) return grid.Format();
+  const std::size_t width = std::max(AnyCollectives(run) ? MakeGrid(run, 0).width() : 0,
+                                     StepGrid(run, 0).width());
+  const std::size_t skip = width <= kWide ? 0 : CommonPrefix(run);
+  if (skip == 0) return Tables(run, 0);
   return fmt::format("All names begin with {}\n{}", run.cases.front().name.substr(0, skip),
-                     MakeGrid(run, skip).Format());
+                     Tables(run, skip));
 }
 
 // The factors of the collectives that the run has, with their formulas.
@@ -83,6 +100,7 @@ std::string Cases(const Run& run) {
 std::string BusFactors(const Run& run) {
   std::set<std::string> factors;
   for (const CaseRecord& record : run.cases) {
+    if (!record.parts.empty()) continue;
     for (const Operation& operation : record.operations) {
       const std::string name(NameOf(operation.collective));
       switch (operation.collective) {
@@ -107,6 +125,8 @@ std::string Legend(const Run& run) {
     text += "algbw = bytes / median in GB/s (1e9 bytes); busbw = algbw x f for n ranks, f = " +
             factors + "\n";
   }
+  text += StepLegend(run);
+  if (!AnyCollectives(run)) return text;
   text +=
       "% limit = 100 x floor / median; floor: the least time that this host's measured rates "
       "allow for the case\n";
@@ -144,7 +164,8 @@ std::string About(const Run& run) {
 }  // namespace
 
 std::string FormatTable(const Run& run) {
-  std::string text = Headline(run) + "\n" + About(run) + Cases(run) + FormatFindings(run);
+  std::string text = Headline(run) + "\n" + About(run) + Cases(run) + FormatEffects(run) +
+                     FormatFindings(run);
   if (!run.cases.empty()) text += Legend(run);
   return text + Floors(run);
 }

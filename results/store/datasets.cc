@@ -76,6 +76,10 @@ void ReadDataset(const StoredDataset& stored, const std::string& path, hid_t mem
   }
 }
 
+bool Exists(hid_t file, const std::string& path) {
+  return H5Lexists(file, path.c_str(), H5P_DEFAULT) > 0;
+}
+
 Handle CreateGroup(hid_t file, const std::string& path, Trouble& trouble) {
   if (!trouble.ok()) return Handle();
   Handle group(H5Gcreate2(file, path.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);

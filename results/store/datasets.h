@@ -33,6 +33,8 @@ StoredDataset OpenDataset(hid_t file, const std::string& path, int rank, Trouble
 void ReadDataset(const StoredDataset& stored, const std::string& path, hid_t memory_type,
                  void* data, Trouble& trouble);
 
+// Whether there is an object of this path, whose groups exist.
+bool Exists(hid_t file, const std::string& path);
 Handle CreateGroup(hid_t file, const std::string& path, Trouble& trouble);
 Handle OpenGroup(hid_t file, const std::string& path, Trouble& trouble);
 

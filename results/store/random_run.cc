@@ -70,6 +70,20 @@ class Maker {
     return samples;
   }
 
+  Part MakePart(int index, const Samples& samples) {
+    Part part{fmt::format("part{}_{}", index, Word()), Flip() ? "ns" : "", Word(), {}};
+    for (std::size_t i = 0; i < samples.entry_ns.size(); ++i) part.values.push_back(Number());
+    part.median = Number();
+    part.interval_low = Number();
+    part.interval_high = Number();
+    return part;
+  }
+
+  Effect MakeEffect(int cases) {
+    return {Word(),   Text(),   Text(),   Below(cases), Below(cases), Below(1000), Number(),
+            Number(), Number()};
+  }
+
   Summary MakeSummary() {
     Summary s;
     s.iterations = Below(1000);
@@ -104,7 +118,11 @@ class Maker {
     record.model = Flip() ? "" : Word();
     record.bucket = Below(5) - 1;
     record.bucket_cap_mb = Number();
+    std::map<std::string, std::string> settings;
+    for (int i = Below(4); i > 0; --i) settings[Word()] = Text();
+    record.settings.assign(settings.begin(), settings.end());
     record.samples = MakeSamples(Below(5));
+    for (int i = Below(4); i > 0; --i) record.parts.push_back(MakePart(i, record.samples));
     record.summary = MakeSummary();
     for (int i = Below(3); i > 0; --i) {
       record.wrong.push_back({Below(4), Below(100) - 1, Below(9), Below(1000), Text(), Text()});
@@ -174,6 +192,11 @@ void Add(std::string& out, const CaseRecord& c) {
   }
   Add(out, c.samples.ranks), Add(out, c.samples.entry_ns), Add(out, c.samples.exit_ns);
   Add(out, c.samples.round), Add(out, c.summary);
+  for (const auto& [name, value] : c.settings) Add(out, name), Add(out, value);
+  for (const Part& p : c.parts) {
+    Add(out, p.name), Add(out, p.units), Add(out, p.over), Add(out, p.values);
+    Add(out, p.median), Add(out, p.interval_low), Add(out, p.interval_high);
+  }
   for (const WrongResult& w : c.wrong) {
     Add(out, w.rank), Add(out, w.iteration), Add(out, w.operation), Add(out, w.element);
     Add(out, w.expected), Add(out, w.got);
@@ -206,6 +229,10 @@ Run RandomRun(std::uint64_t seed) {
   run.seed = make.Any();
   run.plan_hash = make.Word();
   for (int i = make.Below(6); i > 0; --i) run.cases.push_back(make.MakeCase(i));
+  for (int i = make.Below(3); i > 0 && !run.cases.empty(); --i) {
+    run.effects.push_back(make.MakeEffect(static_cast<int>(run.cases.size())));
+  }
+  run.recommendation = make.Text();
   for (int i = make.Below(4); i > 0; --i) run.history.push_back(make.MakeHistory());
   run.judgement = make.MakeJudgement(3);
   run.ns_per_tick = make.Number();
@@ -241,6 +268,12 @@ std::string BytesOf(const Run& run) {
   for (const auto& [name, value] : run.floors) Add(out, name), Add(out, value);
   Add(out, run.plan_text), Add(out, run.seed), Add(out, run.plan_hash);
   for (const CaseRecord& record : run.cases) Add(out, record);
+  for (const Effect& e : run.effects) {
+    Add(out, e.option), Add(out, e.value), Add(out, e.baseline_value), Add(out, e.case_index);
+    Add(out, e.baseline), Add(out, e.rounds), Add(out, e.ratio), Add(out, e.interval_low);
+    Add(out, e.interval_high);
+  }
+  Add(out, run.recommendation);
   for (const RankHistory& h : run.history) {
     Add(out, h.rank), Add(out, h.lifetime), Add(out, h.missed), Add(out, h.events);
   }

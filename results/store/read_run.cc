@@ -93,6 +93,16 @@ void ReadPlan(hid_t file, Run& run, Trouble& trouble) {
   run.plan_text.resize(run.plan_text.find_last_not_of('\0') + 1);
 }
 
+void ReadSettings(hid_t file, const std::string& path, CaseRecord& record, Trouble& trouble) {
+  if (!trouble.ok() || !Exists(file, path)) return;
+  const Handle group = OpenGroup(file, path, trouble);
+  AttributeSource attributes(group.get(), path, trouble);
+  for (const std::string& name : AttributeNames(group.get())) {
+    record.settings.emplace_back(
+        name, std::get<std::string>(attributes.Get(name.c_str(), std::string())));
+  }
+}
+
 void ReadCases(hid_t file, Run& run, Trouble& trouble) {
   run.cases.resize(CountChildren(file, "/cases", trouble));
   for (std::size_t i = 0; i < run.cases.size() && trouble.ok(); ++i) {
@@ -101,7 +111,8 @@ void ReadCases(hid_t file, Run& run, Trouble& trouble) {
     AttributeSource attributes(group.get(), path, trouble);
     Reading reading(attributes);
     DescribeCase(reading, run.cases[i]);
-    run.cases[i].samples = ReadSamples(file, path + "/samples", trouble);
+    ReadSettings(file, path + "/settings", run.cases[i], trouble);
+    run.cases[i].samples = ReadSamples(file, path, trouble);
   }
 }
 
@@ -132,6 +143,26 @@ void Distribute(hid_t file, const std::string& path, Run& run, Trouble& trouble,
                                       run.cases.size()));
     }
     take(row.case_index == kLaunch ? nullptr : &run.cases[row.case_index], row);
+  }
+}
+
+// The tables that schema 2 brought.
+void ReadParts(hid_t file, Run& run, Trouble& trouble) {
+  Distribute<PartRow>(file, "/parts", run, trouble, [](CaseRecord* record, const auto& row) {
+    if (record != nullptr) record->parts.push_back(row.part);
+  });
+  for (std::size_t i = 0; i < run.cases.size() && trouble.ok(); ++i) {
+    ReadPartValues(file, fmt::format("/cases/{}", i), run.cases[i], trouble);
+  }
+  run.effects = ReadTable<Effect>(file, "/effects", trouble);
+  const std::int64_t cases = std::ssize(run.cases);
+  for (const Effect& effect : run.effects) {
+    if (effect.case_index >= 0 && effect.case_index < cases && effect.baseline >= 0 &&
+        effect.baseline < cases) {
+      continue;
+    }
+    return trouble.Note(fmt::format("/effects names cases {} and {}, of {}", effect.case_index,
+                                    effect.baseline, cases));
   }
 }
 
@@ -174,6 +205,7 @@ void ReadAll(hid_t file, Run& run, Trouble& trouble) {
   ReadPlan(file, run, trouble);
   ReadCases(file, run, trouble);
   ReadTables(file, run, trouble);
+  if (run.schema_version >= 2) ReadParts(file, run, trouble);
   ReadHistory(file, run, trouble);
 }
 

@@ -13,7 +13,7 @@
 
 namespace lockstep {
 
-inline constexpr int kSchemaVersion = 1;
+inline constexpr int kSchemaVersion = 2;
 
 // Times of one case: row = iteration, column = rank, on the run's common clock in nanoseconds
 // since the run began. kNoTime: that rank did not get there.
@@ -24,6 +24,31 @@ struct Samples {
   std::vector<std::int64_t> exit_ns;   // iterations x ranks
   std::vector<std::int32_t> round;     // iterations: the round that took it
   std::int64_t iterations() const { return static_cast<std::int64_t>(round.size()); }
+};
+
+// A named figure of every iteration beside its duration: where the time of a step went.
+struct Part {
+  std::string name;            // "forward_ns"
+  std::string units;           // "ns"; "" for a ratio
+  std::string over;            // how ranks become one value: "slowest" (the rank whose sample is the
+                               // maximum, so that parts add up to it), "mean" or "max"
+  std::vector<double> values;  // iterations x ranks; NaN: that rank did not get there
+  double median = 0;           // over iterations, with its 95 % confidence interval
+  double interval_low = 0;
+  double interval_high = 0;
+};
+
+// What an option does: the ratio of two cases' times, from rounds that visited both.
+struct Effect {
+  std::string option;         // "bucket_cap_mb"
+  std::string value;          // of the case
+  std::string baseline_value;
+  std::int32_t case_index = 0;
+  std::int32_t baseline = 0;  // the case that differs from it in this option only
+  std::int64_t rounds = 0;    // that visited both
+  double ratio = 0;           // baseline's time / the case's time: > 1 is faster than the baseline
+  double interval_low = 0;    // 95 % confidence interval
+  double interval_high = 0;
 };
 
 // A wrong result, where and what.
@@ -70,7 +95,9 @@ struct CaseRecord {
   std::string model;       // "" when not from a model
   int bucket = -1;         // index in the model's sequence; -1: the whole sequence or no model
   double bucket_cap_mb = 0;
+  std::vector<std::pair<std::string, std::string>> settings;  // what was asked for; sorted when read
   Samples samples;
+  std::vector<Part> parts;
   Summary summary;
   std::vector<WrongResult> wrong;  // the first ones; summary.wrong_elements counts all
   Judgement judgement;
@@ -103,6 +130,8 @@ struct Run {
   std::uint64_t seed = 0;
   std::string plan_hash;  // 16 hexadecimal digits
   std::vector<CaseRecord> cases;
+  std::vector<Effect> effects;
+  std::string recommendation;  // what a person should do, by the effects; "" where there is none
   std::vector<RankHistory> history;
   Judgement judgement;  // of the launch: the outcome of every rank
   double ns_per_tick = 1.0;

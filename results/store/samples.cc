@@ -11,73 +11,126 @@
 namespace lockstep {
 namespace {
 
+// The scales of the axes iteration and rank.
+struct Axes {
+  Handle round;
+  Handle rank;
+};
+
 void MakeScale(const Handle& scale, const char* name, const std::string& path, Trouble& trouble) {
   if (trouble.ok() && H5DSset_scale(scale.get(), name) < 0) {
     trouble.Note(fmt::format("{} cannot become a scale", path));
   }
 }
 
-void WriteTimes(hid_t file, const std::string& path, const Samples& samples,
-                const std::vector<std::int64_t>& times, const Handle& round, const Handle& rank,
-                Trouble& trouble) {
-  const Dataset dataset = {path, {samples.round.size(), static_cast<std::size_t>(samples.ranks)}};
-  const Handle written =
-      WriteDataset(file, dataset, H5T_STD_I64LE, H5T_NATIVE_INT64, times.data(), trouble);
-  AttributeSink(written.get(), path, trouble).Put("units", std::string("ns"), "");
+Axes WriteAxes(hid_t file, const std::string& path, const Samples& samples, Trouble& trouble) {
+  Axes axes;
+  axes.round = WriteDataset(file, {path + "/round", {samples.round.size()}}, H5T_STD_I32LE,
+                            H5T_NATIVE_INT32, samples.round.data(), trouble);
+  std::vector<std::int32_t> ranks(static_cast<std::size_t>(samples.ranks));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  axes.rank = WriteDataset(file, {path + "/rank", {ranks.size()}}, H5T_STD_I32LE, H5T_NATIVE_INT32,
+                           ranks.data(), trouble);
+  MakeScale(axes.round, "round", path, trouble);
+  MakeScale(axes.rank, "rank", path, trouble);
+  return axes;
+}
+
+void FinishColumn(const Handle& column, const std::string& path, const std::string& units,
+                  const Axes& axes, Trouble& trouble) {
+  AttributeSink(column.get(), path, trouble).Put("units", units, "");
   if (!trouble.ok()) return;
-  if (H5DSset_label(written.get(), 0, "iteration") < 0 ||
-      H5DSset_label(written.get(), 1, "rank") < 0 ||
-      H5DSattach_scale(written.get(), round.get(), 0) < 0 ||
-      H5DSattach_scale(written.get(), rank.get(), 1) < 0) {
+  if (H5DSset_label(column.get(), 0, "iteration") < 0 ||
+      H5DSset_label(column.get(), 1, "rank") < 0 ||
+      H5DSattach_scale(column.get(), axes.round.get(), 0) < 0 ||
+      H5DSattach_scale(column.get(), axes.rank.get(), 1) < 0) {
     trouble.Note(fmt::format("{} refused its scales", path));
   }
 }
 
-std::vector<std::int64_t> ReadTimes(hid_t file, const std::string& path, Samples& samples,
-                                    Trouble& trouble) {
-  const StoredDataset stored = OpenDataset(file, path, 2, trouble);
-  if (!trouble.ok()) return {};
-  if (stored.dims[0] != samples.round.size() ||
-      stored.dims[1] != static_cast<std::size_t>(samples.ranks)) {
-    trouble.Note(fmt::format("{} has another shape than its axes", path));
-    return {};
+Dataset ColumnOf(const std::string& path, const Samples& samples) {
+  return {path, {samples.round.size(), static_cast<std::size_t>(samples.ranks)}};
+}
+
+void WriteTimes(hid_t file, const std::string& path, const Samples& samples,
+                const std::vector<std::int64_t>& times, const Axes& axes, Trouble& trouble) {
+  const Handle written = WriteDataset(file, ColumnOf(path, samples), H5T_STD_I64LE,
+                                      H5T_NATIVE_INT64, times.data(), trouble);
+  FinishColumn(written, path, "ns", axes, trouble);
+}
+
+void WriteParts(hid_t file, const std::string& path, const CaseRecord& record, const Axes& axes,
+                Trouble& trouble) {
+  if (record.parts.empty()) return;
+  const Handle group = CreateGroup(file, path, trouble);
+  for (const Part& part : record.parts) {
+    const std::string name = path + "/" + part.name;
+    LOCKSTEP_CHECK(part.values.size() == record.samples.entry_ns.size(),
+                   name + ": a part needs a value for each iteration and rank");
+    const Handle written = WriteDataset(file, ColumnOf(name, record.samples), H5T_IEEE_F64LE,
+                                        H5T_NATIVE_DOUBLE, part.values.data(), trouble);
+    FinishColumn(written, name, part.units, axes, trouble);
   }
-  std::vector<std::int64_t> times(stored.dims[0] * stored.dims[1]);
-  ReadDataset(stored, path, H5T_NATIVE_INT64, times.data(), trouble);
-  return times;
+}
+
+// Opens a column and checks that it has the shape of its axes.
+StoredDataset OpenColumn(hid_t file, const std::string& path, const Samples& samples,
+                         Trouble& trouble) {
+  StoredDataset stored = OpenDataset(file, path, 2, trouble);
+  if (trouble.ok() && (stored.dims[0] != samples.round.size() ||
+                       stored.dims[1] != static_cast<std::size_t>(samples.ranks))) {
+    trouble.Note(fmt::format("{} has another shape than its axes", path));
+  }
+  return stored;
+}
+
+template <typename T>
+std::vector<T> ReadColumn(hid_t file, const std::string& path, hid_t memory_type,
+                          const Samples& samples, Trouble& trouble) {
+  const StoredDataset stored = OpenColumn(file, path, samples, trouble);
+  if (!trouble.ok()) return {};
+  std::vector<T> values(stored.dims[0] * stored.dims[1]);
+  ReadDataset(stored, path, memory_type, values.data(), trouble);
+  return values;
 }
 
 }  // namespace
 
-void WriteSamples(hid_t file, const std::string& path, const Samples& samples, Trouble& trouble) {
+void WriteSamples(hid_t file, const std::string& path, const CaseRecord& record,
+                  Trouble& trouble) {
+  const Samples& samples = record.samples;
+  const std::string below = path + "/samples";
   const std::size_t times = samples.round.size() * static_cast<std::size_t>(samples.ranks);
   LOCKSTEP_CHECK(samples.entry_ns.size() == times && samples.exit_ns.size() == times,
-                 path + ": samples need an entry and an exit for each iteration and rank");
-  const Handle group = CreateGroup(file, path, trouble);
-  const Handle round =
-      WriteDataset(file, {path + "/round", {samples.round.size()}}, H5T_STD_I32LE,
-                   H5T_NATIVE_INT32, samples.round.data(), trouble);
-  std::vector<std::int32_t> ranks(static_cast<std::size_t>(samples.ranks));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  const Handle rank = WriteDataset(file, {path + "/rank", {ranks.size()}}, H5T_STD_I32LE,
-                                   H5T_NATIVE_INT32, ranks.data(), trouble);
-  MakeScale(round, "round", path, trouble);
-  MakeScale(rank, "rank", path, trouble);
-  WriteTimes(file, path + "/entry_ns", samples, samples.entry_ns, round, rank, trouble);
-  WriteTimes(file, path + "/exit_ns", samples, samples.exit_ns, round, rank, trouble);
+                 below + ": samples need an entry and an exit for each iteration and rank");
+  const Handle group = CreateGroup(file, below, trouble);
+  const Axes axes = WriteAxes(file, below, samples, trouble);
+  WriteTimes(file, below + "/entry_ns", samples, samples.entry_ns, axes, trouble);
+  WriteTimes(file, below + "/exit_ns", samples, samples.exit_ns, axes, trouble);
+  WriteParts(file, path + "/parts", record, axes, trouble);
 }
 
 Samples ReadSamples(hid_t file, const std::string& path, Trouble& trouble) {
   Samples samples;
-  const StoredDataset round = OpenDataset(file, path + "/round", 1, trouble);
-  const StoredDataset rank = OpenDataset(file, path + "/rank", 1, trouble);
+  const std::string below = path + "/samples";
+  const StoredDataset round = OpenDataset(file, below + "/round", 1, trouble);
+  const StoredDataset rank = OpenDataset(file, below + "/rank", 1, trouble);
   if (!trouble.ok()) return samples;
   samples.ranks = static_cast<int>(rank.dims[0]);
   samples.round.resize(round.dims[0]);
-  ReadDataset(round, path + "/round", H5T_NATIVE_INT32, samples.round.data(), trouble);
-  samples.entry_ns = ReadTimes(file, path + "/entry_ns", samples, trouble);
-  samples.exit_ns = ReadTimes(file, path + "/exit_ns", samples, trouble);
+  ReadDataset(round, below + "/round", H5T_NATIVE_INT32, samples.round.data(), trouble);
+  samples.entry_ns = ReadColumn<std::int64_t>(file, below + "/entry_ns", H5T_NATIVE_INT64, samples,
+                                              trouble);
+  samples.exit_ns =
+      ReadColumn<std::int64_t>(file, below + "/exit_ns", H5T_NATIVE_INT64, samples, trouble);
   return samples;
+}
+
+void ReadPartValues(hid_t file, const std::string& path, CaseRecord& record, Trouble& trouble) {
+  for (Part& part : record.parts) {
+    part.values = ReadColumn<double>(file, path + "/parts/" + part.name, H5T_NATIVE_DOUBLE,
+                                     record.samples, trouble);
+  }
 }
 
 }  // namespace lockstep

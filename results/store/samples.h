@@ -1,4 +1,5 @@
-// The samples of a case: plain columns of iterations x ranks, with scales on both axes.
+// The samples of a case and their parts: plain columns of iterations x ranks, with scales on both
+// axes.
 #ifndef LOCKSTEP_RESULTS_STORE_SAMPLES_H_
 #define LOCKSTEP_RESULTS_STORE_SAMPLES_H_
 
@@ -11,9 +12,11 @@
 
 namespace lockstep {
 
-// `path` of the group to make: "/cases/<n>/samples".
-void WriteSamples(hid_t file, const std::string& path, const Samples& samples, Trouble& trouble);
+// `path` of the case: "/cases/<n>". Makes its groups "samples" and, if it has parts, "parts".
+void WriteSamples(hid_t file, const std::string& path, const CaseRecord& record, Trouble& trouble);
 Samples ReadSamples(hid_t file, const std::string& path, Trouble& trouble);
+// Fills the values of the parts of a case whose samples and parts' names were read.
+void ReadPartValues(hid_t file, const std::string& path, CaseRecord& record, Trouble& trouble);
 
 }  // namespace lockstep
 

@@ -27,6 +27,10 @@ struct OperationRow {
   std::int32_t case_index = kLaunch;
   Operation operation;
 };
+struct PartRow {
+  std::int32_t case_index = kLaunch;
+  Part part;  // without its values
+};
 struct WrongRow {
   std::int32_t case_index = kLaunch;
   WrongResult wrong;
@@ -52,6 +56,7 @@ void DescribeRoot(Fields& fields, R& run) {
   fields("verdict", run.verdict);
   fields("summary_line", run.summary_line);
   fields("complete", run.complete);
+  if (run.schema_version >= 2) fields("recommendation", run.recommendation);
 }
 
 template <typename Fields, typename R>
@@ -141,6 +146,32 @@ void Describe(Fields& fields, Row& row) {
   fields("blocking", row.operation.blocking);
   fields("count", row.operation.count, "element");
   fields("root", row.operation.root);
+}
+
+template <typename Fields, typename Row>
+  requires std::is_same_v<std::remove_const_t<Row>, PartRow>
+void Describe(Fields& fields, Row& row) {
+  fields("case", row.case_index);
+  fields("part", row.part.name);
+  fields("part_units", row.part.units);
+  fields("over", row.part.over);
+  fields("median", row.part.median);
+  fields("interval_low", row.part.interval_low);
+  fields("interval_high", row.part.interval_high);
+}
+
+template <typename Fields, typename Row>
+  requires std::is_same_v<std::remove_const_t<Row>, Effect>
+void Describe(Fields& fields, Row& row) {
+  fields("option", row.option);
+  fields("value", row.value);
+  fields("baseline_value", row.baseline_value);
+  fields("case", row.case_index);
+  fields("baseline", row.baseline);
+  fields("rounds", row.rounds);
+  fields("ratio", row.ratio);
+  fields("interval_low", row.interval_low);
+  fields("interval_high", row.interval_high);
 }
 
 template <typename Fields, typename Row>

@@ -187,9 +187,9 @@ TEST_F(StoreTest, DamageIsNamed) {
 TEST_F(StoreTest, ANewerSchemaIsNamed) {
   ASSERT_TRUE(WriteRun(RunWithSamples(10, 2), Path("run.h5")).ok());
   std::string bytes = Read("run.h5");
-  bytes.replace(bytes.find("schema=1"), 8, "schema=2");
+  bytes.replace(bytes.find("schema=2"), 8, "schema=3");
   Write("newer.h5", bytes);
-  EXPECT_THAT(ReadError("newer.h5"), HasSubstr("of schema 2, newer than this program's 1"));
+  EXPECT_THAT(ReadError("newer.h5"), HasSubstr("of schema 3, newer than this program's 2"));
 }
 
 TEST_F(StoreTest, EveryMissingObjectIsNamed) {
@@ -247,6 +247,17 @@ TEST_F(StoreTest, AShapeWithoutDataIsNotAllocated) {
     H5Sclose(space);
   });
   EXPECT_THAT(ReadError("forged.h5"), HasSubstr("less data than its shape says"));
+}
+
+// Written by the program of that time; its five cases are those of results/report/literal_run.cc.
+TEST(Schema, AFileOfSchema1IsStillRead) {
+  const auto read = ReadRun("results/store/testdata/schema1.h5");
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->schema_version, 1);
+  ASSERT_EQ(read->cases.size(), 5u);
+  EXPECT_EQ(read->cases[0].samples.iterations(), 5);
+  EXPECT_TRUE(read->cases[0].parts.empty());
+  EXPECT_EQ(read->recommendation, "");
 }
 
 }  // namespace

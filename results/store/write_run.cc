@@ -78,6 +78,14 @@ void WritePlan(hid_t file, const Run& run, Trouble& trouble) {
   WriteDataset(file, {"/plan/text", {}}, type.get(), type.get(), run.plan_text.c_str(), trouble);
 }
 
+void WriteSettings(hid_t file, const std::string& path, const CaseRecord& record,
+                   Trouble& trouble) {
+  if (record.settings.empty()) return;
+  const Handle group = CreateGroup(file, path, trouble);
+  AttributeSink attributes(group.get(), path, trouble);
+  for (const auto& [name, value] : record.settings) attributes.Put(name.c_str(), value, "");
+}
+
 void WriteCases(hid_t file, const Run& run, Trouble& trouble) {
   CreateGroup(file, "/cases", trouble);
   for (std::size_t i = 0; i < run.cases.size(); ++i) {
@@ -87,7 +95,8 @@ void WriteCases(hid_t file, const Run& run, Trouble& trouble) {
     AttributeSink attributes(group.get(), path, trouble);
     Writing writing(attributes);
     DescribeCase(writing, record);
-    WriteSamples(file, path + "/samples", record.samples, trouble);
+    WriteSettings(file, path + "/settings", record, trouble);
+    WriteSamples(file, path, record, trouble);
   }
 }
 
@@ -109,6 +118,7 @@ void WriteHistory(hid_t file, const Run& run, Trouble& trouble) {
 void WriteTables(hid_t file, const Run& run, Trouble& trouble) {
   std::vector<SummaryRow> summary;
   std::vector<OperationRow> operations;
+  std::vector<PartRow> parts;
   std::vector<WrongRow> wrong;
   std::vector<OutcomeRow> outcomes;
   std::vector<FindingRow> findings;
@@ -122,11 +132,14 @@ void WriteTables(hid_t file, const Run& run, Trouble& trouble) {
     const auto index = static_cast<std::int32_t>(i);
     summary.push_back(SummaryRowOf(record, index));
     for (const Operation& operation : record.operations) operations.push_back({index, operation});
+    for (const Part& part : record.parts) parts.push_back({index, part});
     for (const WrongResult& result : record.wrong) wrong.push_back({index, result});
     judge(index, record.judgement);
   }
   WriteTable(file, "/summary", summary, trouble);
   WriteTable(file, "/operations", operations, trouble);
+  WriteTable(file, "/parts", parts, trouble);
+  WriteTable(file, "/effects", run.effects, trouble);
   WriteTable(file, "/wrong", wrong, trouble);
   const Handle verdicts = CreateGroup(file, "/verdicts", trouble);
   AttributeSink attributes(verdicts.get(), "/verdicts", trouble);
@@ -153,7 +166,9 @@ void WriteAll(hid_t file, const Run& run, Trouble& trouble) {
 // A file of the core driver, which lives in memory and never touches the disk.
 Handle CreateInMemory(const Run& run) {
   std::size_t sample_bytes = 0;
-  for (const CaseRecord& record : run.cases) sample_bytes += record.samples.entry_ns.size() * 16;
+  for (const CaseRecord& record : run.cases) {
+    sample_bytes += record.samples.entry_ns.size() * (16 + 8 * record.parts.size());
+  }
   const std::size_t growth =
       std::clamp<std::size_t>(sample_bytes / 4, std::size_t{1} << 18, std::size_t{1} << 26);
   const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);

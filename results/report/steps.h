@@ -1,0 +1,23 @@
+// Cases whose iterations have parts: training steps, loads; and what their options do.
+#ifndef LOCKSTEP_RESULTS_REPORT_STEPS_H_
+#define LOCKSTEP_RESULTS_REPORT_STEPS_H_
+
+#include <cstddef>
+#include <string>
+
+#include "results/report/grid.h"
+#include "results/store/run.h"
+
+namespace lockstep {
+
+// A row for each case with parts, a column for each part; names without their first `skip`
+// characters. Empty when no case has parts.
+Grid StepGrid(const Run& run, std::size_t skip);
+// How ranks become one value, part by part; "" when no case has parts.
+std::string StepLegend(const Run& run);
+// "bucket_cap_mb=10 instead of 25: 1.31x …" for each effect, then the recommendation; "" without.
+std::string FormatEffects(const Run& run);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_RESULTS_REPORT_STEPS_H_
