@@ -1,0 +1,71 @@
+// A scenario: a program that the ranks run, the faults that befall them, and what is expected. One
+// TOML file each; users write their own.
+#ifndef LOCKSTEP_CORE_PLAN_SCENARIO_H_
+#define LOCKSTEP_CORE_PLAN_SCENARIO_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/ddp/training.h"
+
+namespace lockstep {
+
+// What a rank runs. A further kind of workload is a further alternative here and a row of kKinds in
+// scenario_workload.cc.
+using Workload = std::variant<TrainingProgram>;
+
+// Something that befalls ranks. What its kind needs further is checked by whoever injects it.
+struct FaultSpec {
+  std::string kind = {};  // "kill"
+  std::vector<int> ranks = {};
+  std::string at = {};  // "iteration:3"
+  std::optional<double> duration_seconds = std::nullopt;
+  std::int64_t line = 0;  // in the file, for errors
+};
+
+// What must come out. Every rank has the outcomes that are all right for it.
+struct Expectation {
+  std::vector<std::vector<std::string>> ranks;  // one a rank; none: not said
+  std::string cause;                            // empty: not said
+  std::vector<int> culprits;
+};
+
+struct Scenario {
+  std::string origin;  // the file
+  std::string name;
+  std::string description;
+  std::string source;
+  std::vector<int> allowed_ranks;  // numbers of ranks it is meant for; empty: any
+  int ranks = 0;                   // the number that it was read for
+  Workload workload;
+  std::vector<FaultSpec> faults;
+  std::map<std::string, Expectation> expect;  // by backend, or rule set of sim, or "any"
+};
+
+struct ScenarioOptions {
+  // Number of ranks in place of the file's. None: the file's, the first of a list, 2 for "any".
+  std::optional<int> ranks;
+  // Rules that decide the buckets where the file does not say them.
+  TorchRules torch = TorchRules::k2_6;
+};
+
+inline constexpr int kMaxScenarioRanks = 100'000;
+
+// Reads `text`; `origin` names it in errors. Every mistake is kInvalidInput in one line:
+// "FILE:LINE: key KEY: what is wrong; what is right". Of several the first line's is told.
+Result<Scenario> ParseScenario(std::string_view text, const std::string& origin,
+                               const ScenarioOptions& options = {});
+
+// Of a file. Errors: those of ParseScenario; kInvalidInput when it is no file or larger than 1 MiB;
+// kEnvironment when it can't be read.
+Result<Scenario> LoadScenario(const std::string& path, const ScenarioOptions& options = {});
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_PLAN_SCENARIO_H_

@@ -1,0 +1,36 @@
+#include "core/plan/scenario_workload.h"
+
+#include <array>
+#include <string_view>
+
+namespace lockstep {
+namespace {
+
+using ReadKind = Workload (*)(TomlFields&, int, const ScenarioOptions&);
+
+struct Kind {
+  std::string_view name;
+  ReadKind read;
+};
+
+constexpr Kind kKinds[] = {
+    {"ddp_training",
+     [](TomlFields& fields, int ranks, const ScenarioOptions& options) {
+       return Workload(ReadTraining(fields, ranks, options));
+     }},
+};
+
+}  // namespace
+
+Workload ReadWorkload(TomlFields& fields, int ranks, const ScenarioOptions& options) {
+  std::array<std::string_view, std::size(kKinds)> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kKinds[i].name;
+  if (!fields.Has("kind")) {
+    fields.Wrong("kind", "missing; write kind = \"ddp_training\"");
+    return Workload();
+  }
+  const auto kind = fields.ReadName("kind", names);
+  return kind ? kKinds[*kind].read(fields, ranks, options) : Workload();
+}
+
+}  // namespace lockstep
