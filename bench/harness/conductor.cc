@@ -141,6 +141,7 @@ std::optional<Conductor::Step> Conductor::Handle(const FleetEvent& event, Messag
     case FleetEventKind::kData:
       book_.Add(event.rank, event.message.payload);
       return std::nullopt;
+    case FleetEventKind::kQuiet:
     case FleetEventKind::kStopped:  // it may be continued: silence decides
     case FleetEventKind::kContinued:
       return std::nullopt;

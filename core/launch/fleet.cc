@@ -41,7 +41,9 @@ class FleetImpl final : public Fleet {
   void Send(int rank, const Message& message) override;
   void SendAll(const Message& message) override;
   FleetEvent Next(Deadline deadline) override;
-  std::vector<RankEvidence> Collect(Deadline deadline) override;
+  std::vector<RankEvidence> Collect(Deadline deadline) override { return Ask(deadline, true); }
+  std::vector<RankEvidence> Glance(Deadline deadline) override { return Ask(deadline, false); }
+  void Signal(int rank, int signal) override;
   std::vector<Journal> Journals(std::size_t most, Deadline deadline) override;
   void EndWorkers(Deadline deadline) override;
   bool AwaitExits(Deadline deadline) override;
@@ -56,9 +58,9 @@ class FleetImpl final : public Fleet {
   void OnReport(int rank, FrameType type, const std::string& payload);
   void OnMeeting(int rank, FrameType type, const std::string& payload);
   void OnAnswer(FleetMember& member, FrameType type, const std::string& payload);
-  void Push(FleetEventKind kind, int rank, int exit_code = 0, int signal = 0,
-            Message message = {});
+  void Push(FleetEventKind kind, int rank, int exit_code = 0, int signal = 0, Message message = {});
   void Lose(int rank);
+  std::vector<RankEvidence> Ask(Deadline deadline, bool system);
   void PollOnce(Deadline deadline);
   void ReadMember(int rank);
   // Polls until `done` holds for every member that is not lost; false at the deadline.
@@ -165,6 +167,8 @@ void FleetImpl::OnReport(int rank, FrameType type, const std::string& payload) {
       return Push(FleetEventKind::kStopped, rank, 0, decoder.Get<std::int32_t>());
     case FrameType::kContinued:
       return Push(FleetEventKind::kContinued, rank);
+    case FrameType::kQuiet:
+      return Push(FleetEventKind::kQuiet, rank);
     case FrameType::kOverdue:
       return Push(FleetEventKind::kOverdue, rank);
     case FrameType::kMeetingPut:
@@ -239,8 +243,9 @@ bool FleetImpl::AwaitMembers(Deadline deadline,
 
 Status FleetImpl::StartWorkers() {
   if (options_.workers_own_mpi && lifetime_ >= 0) {
-    return Unsupported("the workers own the launcher's MPI identity, which serves one lifetime; "
-                       "start another launch for more");
+    return Unsupported(
+        "the workers own the launcher's MPI identity, which serves one lifetime; "
+        "start another launch for more");
   }
   if (lifetime_ >= 0) EndWorkers(Deadline::AfterSeconds(10));
   meeting_.Clear();
@@ -255,9 +260,10 @@ Status FleetImpl::StartWorkers() {
   for (int rank = 0; rank < size(); ++rank) {
     const FleetMember& member = members_[static_cast<std::size_t>(rank)];
     if (member.lost || (!all && !member.started)) {
-      return EnvironmentError(fmt::format("the agent of rank {} on {} does not answer; check that "
-                                          "host",
-                                          rank, agents_[static_cast<std::size_t>(rank)].host));
+      return EnvironmentError(
+          fmt::format("the agent of rank {} on {} does not answer; check that "
+                      "host",
+                      rank, agents_[static_cast<std::size_t>(rank)].host));
     }
     if (!member.started->ok()) {
       return Status(member.started->code(),
@@ -289,11 +295,16 @@ FleetEvent FleetImpl::Next(Deadline deadline) {
   return event;
 }
 
-std::vector<RankEvidence> FleetImpl::Collect(Deadline deadline) {
+void FleetImpl::Signal(int rank, int signal) {
+  Order(rank, FrameType::kSignal, Encoder().Put(std::int32_t{signal}).Take());
+}
+
+std::vector<RankEvidence> FleetImpl::Ask(Deadline deadline, bool system) {
   const std::uint64_t request = ++request_;
   // Some of the time is left for the answers' way.
   const std::int64_t budget_ns = std::max<std::int64_t>(deadline.RemainingNs() * 3 / 4, 0);
-  OrderAll(FrameType::kCollect, Encoder().Put(request).Put(budget_ns).Take());
+  OrderAll(FrameType::kCollect,
+           Encoder().Put(request).Put(budget_ns).Put(static_cast<std::uint8_t>(system)).Take());
   AwaitMembers(deadline, [&](const FleetMember& m) { return m.answered >= request; });
   std::vector<RankEvidence> all;
   for (int rank = 0; rank < size(); ++rank) {
@@ -338,9 +349,8 @@ bool FleetImpl::AwaitExits(Deadline deadline) {
     return m.lost || m.worker == Worker::kSignalled || m.worker == Worker::kNone;
   };
   const auto any_failed = [&] { return std::any_of(members_.begin(), members_.end(), failed); };
-  AwaitMembers(deadline, [&](const FleetMember& m) {
-    return m.worker != Worker::kRunning || any_failed();
-  });
+  AwaitMembers(deadline,
+               [&](const FleetMember& m) { return m.worker != Worker::kRunning || any_failed(); });
   return std::all_of(members_.begin(), members_.end(),
                      [](const FleetMember& m) { return !m.lost && m.worker == Worker::kExited; });
 }

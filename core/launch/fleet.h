@@ -23,6 +23,9 @@ struct FleetOptions {
   double connect_deadline_seconds = 60;
   // A worker that is not idle and journals nothing for so long is reported overdue.
   double silence_deadline_seconds = 30;
+  // A worker that is not idle and journals nothing for so long is reported quiet: no alarm, but the
+  // moment to ask whether anyone can go on (core/launch/standstill_watch.h). 0: nobody asks.
+  double quiet_seconds = 0;
   std::size_t journal_capacity = 1 << 14;       // events
   std::size_t outbox_capacity_bytes = 8 << 20;  // a power of two
   // What a follower does with its own rank's data when the coordinator is lost: called once, after
@@ -48,6 +51,7 @@ enum class FleetEventKind {
   kSignalled,  // a worker was ended by a signal
   kStopped,    // a worker was stopped by a signal (it may be continued)
   kContinued,
+  kQuiet,      // a worker is silent for quiet_seconds (reported once per silence)
   kOverdue,    // a worker is silent beyond the deadline (reported once per silence)
   kLost,       // an agent does not answer any more: its host, or the agent itself, died
   kTerminate,  // the coordinator was told to end (SIGTERM, SIGINT, SIGHUP)
@@ -87,6 +91,10 @@ class Fleet {
 
   // What is known of every rank now. Ends nothing. Ranks whose agent does not answer: kLost.
   virtual std::vector<RankEvidence> Collect(Deadline deadline) = 0;
+  // The same without what the operating system says: takes a millisecond and disturbs no worker.
+  virtual std::vector<RankEvidence> Glance(Deadline deadline) = 0;
+  // Sends a signal to a rank's worker process, if it runs: a fault from outside.
+  virtual void Signal(int rank, int signal) = 0;
   // The newest events of every rank's journal of this lifetime (for the file).
   virtual std::vector<Journal> Journals(std::size_t most, Deadline deadline) = 0;
   // Ends (SIGKILL to the worker's process group) and reaps what still runs of this lifetime on

@@ -15,7 +15,7 @@
 
 namespace lockstep {
 
-inline constexpr std::uint32_t kProtocolVersion = 1;
+inline constexpr std::uint32_t kProtocolVersion = 2;
 
 enum class FrameType : std::uint32_t {
   kNone = 0,
@@ -26,9 +26,10 @@ enum class FrameType : std::uint32_t {
   kStartWorker,   // i32 lifetime
   kToWorker,      // a Message
   kMeetingValue,  // u64 request, text value: passed on to the worker
-  kCollect,       // u64 request, i64 nanoseconds it may take
+  kCollect,       // u64 request, i64 nanoseconds it may take, u8 whether to ask the system too
   kJournal,       // u64 request, u64 most events
   kEnd,           // u64 request
+  kSignal,        // i32 signal: sent to the worker
   kDismiss,       // empty
   // Reports, from an agent to the coordinator.
   kStarted,      // u32 StatusCode, text message
@@ -38,6 +39,7 @@ enum class FrameType : std::uint32_t {
   kSignalled,    // i32 signal
   kStopped,      // i32 signal
   kContinued,    // empty
+  kQuiet,        // empty
   kOverdue,      // empty
   kMeetingPut,   // text key, text value; from the worker
   kMeetingGet,   // u64 request, text key; from the worker
@@ -46,9 +48,9 @@ enum class FrameType : std::uint32_t {
   kEnded,        // u64 request
   kDismissed,    // empty
   // Between an agent and the process that owns the launcher's MPI identity.
-  kGather,        // raw bytes: this rank's part
-  kGathered,      // u32 StatusCode, text message, then one text for each rank
-  kProceed,       // empty: go on as a worker
+  kGather,    // raw bytes: this rank's part
+  kGathered,  // u32 StatusCode, text message, then one text for each rank
+  kProceed,   // empty: go on as a worker
 };
 
 // Largest payload: a Message of kMaxPayloadBytes and what stands around it.

@@ -13,10 +13,7 @@
 namespace lockstep {
 
 RankAgent::RankAgent(const LaunchContext& context, const FleetOptions& options, Report report)
-    : context_(context),
-      options_(options),
-      report_(std::move(report)),
-      scale_(CalibrateTicks()) {}
+    : context_(context), options_(options), report_(std::move(report)), scale_(CalibrateTicks()) {}
 
 Status RankAgent::Spawn(ChildRole::Kind kind, int lifetime) {
   LOCKSTEP_ASSIGN_OR_RETURN(
@@ -25,7 +22,8 @@ Status RankAgent::Spawn(ChildRole::Kind kind, int lifetime) {
   journal_.emplace(segment_->journal(), segment_->journal_capacity());
   started_ = NowTicks();
   overdue_since_.reset();
-  next_look_ = Deadline::AfterNs(0);
+  quiet_since_.reset();
+  next_look_ = next_glance_ = Deadline::AfterNs(0);
   death_.reset();
   ending_ = false;
   exit_code_ = signal_ = 0;
@@ -81,7 +79,8 @@ void RankAgent::Obey(const Frame& order) {
     case FrameType::kCollect: {
       Encoder answer;
       answer.Put(decoder.Get<std::uint64_t>());
-      Put(answer, Evidence(Deadline::AfterNs(decoder.Get<std::int64_t>())));
+      const Deadline deadline = Deadline::AfterNs(decoder.Get<std::int64_t>());
+      Put(answer, Evidence(deadline, decoder.Get<std::uint8_t>() != 0));
       report_(FrameType::kEvidence, answer.Take());
       break;
     }
@@ -92,6 +91,9 @@ void RankAgent::Obey(const Frame& order) {
       report_(FrameType::kJournalRead, answer.Take());
       break;
     }
+    case FrameType::kSignal:
+      Signal(decoder.Get<std::int32_t>());
+      break;
     case FrameType::kEnd:
       End();
       report_(FrameType::kEnded, Encoder().Put(decoder.Get<std::uint64_t>()).Take());
@@ -197,18 +199,42 @@ void RankAgent::LookAgainIn(double seconds) {
   next_look_ = Deadline::AfterSeconds(std::max(seconds, 0.0) + 0.001);
 }
 
-int RankAgent::wake_ms() const { return has_worker() ? next_look_.RemainingMs() : -1; }
+int RankAgent::wake_ms() const {
+  if (!has_worker()) return -1;
+  const bool glances = options_.quiet_seconds > 0;
+  return (glances ? next_look_.Earlier(next_glance_) : next_look_).RemainingMs();
+}
 
 void RankAgent::Watch() {
+  if (options_.quiet_seconds > 0) WatchForQuiet();
+  WatchForOverdue();
+}
+
+void RankAgent::WatchForQuiet() {
+  if (!has_worker() || awaits_order_ || !next_glance_.Passed()) return;
+  const double quiet = options_.quiet_seconds;
+  next_glance_ = Deadline::AfterSeconds(quiet / 2);
+  const std::optional<JournalEvent> last = journal_->Last();
+  if (!last || last->kind == EventKind::kIdle || last->kind == EventKind::kExit) return;
+  if (quiet_since_ == last->ticks || SecondsSilent(last) < quiet) return;
+  quiet_since_ = last->ticks;
+  report_(FrameType::kQuiet, {});
+}
+
+void RankAgent::Signal(int signal) {
+  if (has_worker()) kill(child_->pid(), signal);
+}
+
+void RankAgent::WatchForOverdue() {
   if (!has_worker() || !next_look_.Passed()) return;
   const double deadline = options_.silence_deadline_seconds;
   LookAgainIn(deadline);
   OnChildChange();
   if (!has_worker() || awaits_order_) return;
   const std::optional<JournalEvent> last = journal_->Last();
-  const bool excused = last && (last->kind == EventKind::kExit ||
-                                (last->kind == EventKind::kIdle &&
-                                 state_ != ProcessState::kStopped));
+  const bool excused =
+      last && (last->kind == EventKind::kExit ||
+               (last->kind == EventKind::kIdle && state_ != ProcessState::kStopped));
   if (excused) {
     overdue_since_.reset();
     return;
@@ -253,7 +279,7 @@ Journal RankAgent::ReadJournal(std::size_t most) const {
   return journal;
 }
 
-RankEvidence RankAgent::Evidence(Deadline deadline) {
+RankEvidence RankAgent::Evidence(Deadline deadline, bool system) {
   OnChildChange();
   RankEvidence evidence;
   evidence.rank = context_.rank;
@@ -267,11 +293,11 @@ RankEvidence RankAgent::Evidence(Deadline deadline) {
   if (journal_) evidence.seconds_silent = SecondsSilent(last);
   if (state_ == ProcessState::kStopped) {
     evidence.system = fmt::format("stopped by signal {} (SIG{})", signal_, sigabbrev_np(signal_));
-  } else if (has_worker()) {
-    const SystemEvidence system = LookAt(child_->pid(), deadline, last_call_);
-    last_call_ = system.call;
-    evidence.system = system.text;
-    evidence.asleep = system.asleep;
+  } else if (system && has_worker()) {
+    const SystemEvidence seen = LookAt(child_->pid(), deadline, last_call_);
+    last_call_ = seen.call;
+    evidence.system = seen.text;
+    evidence.asleep = seen.asleep;
   }
   return evidence;
 }

@@ -35,10 +35,10 @@ class RankAgent {
   // For the loop: what to poll (-1: nothing), and what to call then.
   int channel_fd() const;
   short poll_events() const;
-  void OnChannel();       // the worker's channel is ready
-  void OnChildChange();   // SIGCHLD came
-  // Reports a silence that is too long. Looks only when there could be one: the agent sleeps until
-  // then (wake_ms(), for poll(2)), because it shares a processor with what is measured.
+  void OnChannel();      // the worker's channel is ready
+  void OnChildChange();  // SIGCHLD came
+  // Reports silences. Looks only when there could be one: the agent sleeps until then (wake_ms(),
+  // for poll(2)), because it shares a processor with what is measured.
   void Watch();
   int wake_ms() const;
   bool has_worker() const { return child_ && !child_->gone(); }
@@ -46,7 +46,8 @@ class RankAgent {
   // Ends the worker, reaps it and reports what it left behind. Idempotent. A worker that does not
   // even die of SIGKILL (uninterruptible in the kernel) is left after 5 s.
   void End();
-  RankEvidence Evidence(Deadline deadline);
+  // `system`: look at the process as well, which stops it for some milliseconds.
+  RankEvidence Evidence(Deadline deadline, bool system = true);
 
  private:
   Status Start(int lifetime);
@@ -55,6 +56,9 @@ class RankAgent {
   void Drain();  // reports what is in the outbox
   void OnFrame(Frame frame);
   void OnChange(const ChildChange& change);
+  void WatchForOverdue();
+  void WatchForQuiet();
+  void Signal(int signal);
   void LookAgainIn(double seconds);
   Journal ReadJournal(std::size_t most) const;
   // From the worker's newest event (or its start, or its stop while it was idle) to now.
@@ -76,10 +80,12 @@ class RankAgent {
   bool ending_ = false;        // we killed it: its death is no news
   Ticks started_ = 0;
   Ticks stopped_ = 0;
-  std::string last_call_;  // of the worker, when it was looked at last
+  std::string last_call_;               // of the worker, when it was looked at last
   std::optional<Ticks> overdue_since_;  // the silence that was reported
   Deadline next_look_ = Deadline::AfterNs(0);
-  std::optional<int> death_;            // wait status
+  std::optional<Ticks> quiet_since_;  // the silence that was reported as quiet
+  Deadline next_glance_ = Deadline::AfterNs(0);
+  std::optional<int> death_;  // wait status
   Ticks died_ = 0;
 };
 

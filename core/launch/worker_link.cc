@@ -49,12 +49,14 @@ class WorkerLinkImpl final : public WorkerLink, public Meeting {
   Outbox& outbox() override { return outbox_; }
   Meeting& meeting() override { return *this; }
 
-  Result<Message> Receive(Deadline deadline) override;
+  Result<Message> Receive(Deadline deadline) override { return Take(deadline, true); }
+  Result<Message> Await(Deadline deadline) override { return Take(deadline, false); }
   Status Send(const Message& message) override;
   Status Put(const std::string& key, const std::string& value) override;
   Result<std::string> Get(const std::string& key, Deadline deadline) override;
 
  private:
+  Result<Message> Take(Deadline deadline, bool idle);
   Status SendFrame(FrameType type, std::string_view payload);
   // Reads frames, sleeping until there is something new.
   Status Wait(Deadline deadline, std::string_view what);
@@ -94,12 +96,12 @@ Status WorkerLinkImpl::Wait(Deadline deadline, std::string_view what) {
   return OkStatus();
 }
 
-Result<Message> WorkerLinkImpl::Receive(Deadline deadline) {
+Result<Message> WorkerLinkImpl::Take(Deadline deadline, bool idle) {
   if (messages_.empty()) {
     channel_.Fill();
     while (std::optional<Frame> frame = channel_.Take()) Sort(*std::move(frame));
   }
-  if (messages_.empty()) journal_.Idle();
+  if (messages_.empty() && idle) journal_.Idle();
   while (messages_.empty()) {
     LOCKSTEP_RETURN_IF_ERROR(Wait(deadline, "a message of the conductor"));
   }
@@ -143,9 +145,10 @@ Result<std::string> WorkerLinkImpl::Get(const std::string& key, Deadline deadlin
 // is another process already.
 Status DieWithAgent(int agent_pid) {
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != agent_pid) {
-    return EnvironmentError(fmt::format("{} names an agent that is not the parent of this process; "
-                                        "it is set by agents for their workers only",
-                                        kRoleVariable));
+    return EnvironmentError(
+        fmt::format("{} names an agent that is not the parent of this process; "
+                    "it is set by agents for their workers only",
+                    kRoleVariable));
   }
   return OkStatus();
 }
@@ -154,9 +157,10 @@ Result<ChildRole> OwnRole() {
   const char* const text = std::getenv(kRoleVariable);
   const std::optional<ChildRole> role = DecodeRole(text ? text : "");
   if (!role) {
-    return InvalidInput(fmt::format("{}='{}' in the environment is not understood; it is set by "
-                                    "agents for their workers only: unset it",
-                                    kRoleVariable, text ? text : ""));
+    return InvalidInput(
+        fmt::format("{}='{}' in the environment is not understood; it is set by "
+                    "agents for their workers only: unset it",
+                    kRoleVariable, text ? text : ""));
   }
   LOCKSTEP_RETURN_IF_ERROR(DieWithAgent(role->agent_pid));
   for (const int fd : {role->channel_fd, role->segment_fd}) {

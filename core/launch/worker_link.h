@@ -58,6 +58,8 @@ class WorkerLink {
   // worker does with the message it must journal itself, or its silence looks idle.
   // kDeadlineExceeded, or kEnvironment when the agent is gone.
   virtual Result<Message> Receive(Deadline deadline) = 0;
+  // The same in the middle of work, without kIdle: silence goes on counting.
+  virtual Result<Message> Await(Deadline deadline) = 0;
   virtual Status Send(const Message& message) = 0;
 };
 
