@@ -134,7 +134,13 @@ JournalEvent RecordedCommunicator::NextEvent(const Operation& operation) {
   event.reduction = operation.reduction;
   event.count = operation.count;
   event.root = operation.root;
+  event.value = std::exchange(annotation_, 0);
   return event;
+}
+
+void RecordedCommunicator::EnterPhase(Phase phase) {
+  const auto lock = LockIf(family_->threaded, family_->mutex);
+  family_->journal.EnterPhase(phase);
 }
 
 void RecordedCommunicator::Append(const JournalEvent& event) {

@@ -8,6 +8,7 @@
 
 #include "core/comm/communicator.h"
 #include "core/journal/journal.h"
+#include "core/journal/purpose.h"
 
 namespace lockstep {
 
@@ -28,7 +29,7 @@ struct Interval {
 // Threads: on inline streams only the caller writes to the journal. On other streams kStart and
 // kEnd come from the stream's thread; a lock shared by a communicator and its children keeps the
 // journal's one-writer rule among them. Anything else that writes to the same journal must do so
-// only while no operation is in flight on such a stream.
+// through EnterPhase and Note, or only while no operation is in flight on such a stream.
 class RecordedCommunicator : public Communicator {
  public:
   RecordedCommunicator(std::unique_ptr<Communicator> inner, JournalWriter& journal,
@@ -44,6 +45,12 @@ class RecordedCommunicator : public Communicator {
   // calls to Split on this rank (also of those that leave it out): ranks agree on an id when they
   // split the same communicators in the same order. Groups of different color share one.
   Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override;
+
+  // Why the next operation is called: the events of it carry this, those of later ones do not.
+  void AnnotateNext(const Annotation& annotation) { annotation_ = PackAnnotation(annotation); }
+  // Writes to the journal while operations may be in flight.
+  void EnterPhase(Phase phase);
+  void Note(const JournalEvent& event) { Append(event); }
 
   // Of the last blocking operation that completed on an inline stream, or of the operations since
   // the one before that Await completed: from before the first post to after the last completion.
@@ -70,6 +77,7 @@ class RecordedCommunicator : public Communicator {
   std::uint16_t communicator_id_;
   std::uint64_t next_sequence_ = 0;
   std::array<std::uint64_t, 8> nth_{};  // by Collective
+  std::int64_t annotation_ = 0;         // of the next operation
   Interval last_interval_;
 };
 

@@ -83,7 +83,7 @@ class RecordedTest : public testing::Test {
   std::string Kinds() const {
     std::string kinds;
     for (const JournalEvent& event : Events()) {
-      const char letter = event.kind == EventKind::kEnqueue  ? 'q'
+      const char letter = event.kind == EventKind::kEnqueue ? 'q'
                           : event.kind == EventKind::kStart ? 's'
                           : event.kind == EventKind::kEnd   ? 'e'
                           : event.kind == EventKind::kError ? 'x'
@@ -229,6 +229,24 @@ TEST_F(RecordedTest, AFifoStreamRecordsInOrder) {
   EXPECT_EQ(next_end, 100u);
   EXPECT_LE(recorded_.last_interval().entry, script_.called_at.front());
   EXPECT_GE(recorded_.last_interval().exit, script_.called_at.back());
+}
+
+TEST_F(RecordedTest, AnAnnotationIsThatOfTheNextOperation) {
+  const Annotation bucket = {Purpose::kBucket, 3, 12};
+  recorded_.AnnotateNext(bucket);
+  ASSERT_TRUE(Enqueue(AllReduce(), *fifo_).ok());
+  recorded_.EnterPhase(Phase::kBackward);
+  ASSERT_TRUE(Enqueue(AllReduce(), *fifo_).ok());
+  ASSERT_TRUE(recorded_.Await(*fifo_, Soon()).ok());
+  int annotated = 0;
+  for (const JournalEvent& event : Events()) {
+    if (event.kind == EventKind::kPhase) continue;
+    const bool first = event.sequence == 0;
+    EXPECT_EQ(UnpackAnnotation(event.value), first ? bucket : Annotation{});
+    annotated += first ? 1 : 0;
+    if (!first) EXPECT_EQ(event.phase, Phase::kBackward);
+  }
+  EXPECT_EQ(annotated, 3);
 }
 
 TEST_F(RecordedTest, ChildrenHaveTheirOwnIdsAndSequences) {
