@@ -240,11 +240,13 @@ TEST_F(RecordedTest, AnAnnotationIsThatOfTheNextOperation) {
   ASSERT_TRUE(recorded_.Await(*fifo_, Soon()).ok());
   int annotated = 0;
   for (const JournalEvent& event : Events()) {
-    if (event.kind == EventKind::kPhase) continue;
+    if (event.kind == EventKind::kPhase) {
+      EXPECT_EQ(event.phase, Phase::kBackward);
+      continue;
+    }
     const bool first = event.sequence == 0;
     EXPECT_EQ(UnpackAnnotation(event.value), first ? bucket : Annotation{});
     annotated += first ? 1 : 0;
-    if (!first) EXPECT_EQ(event.phase, Phase::kBackward);
   }
   EXPECT_EQ(annotated, 3);
 }

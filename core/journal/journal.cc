@@ -59,7 +59,7 @@ std::uint64_t SmallFields(const JournalEvent& event, Phase phase) {
 bool IsSane(const JournalEvent& event) {
   return event.kind > EventKind::kNone && event.kind <= EventKind::kDeath &&
          event.collective <= Collective::kRecv && event.type <= DataType::kU8 &&
-         event.reduction <= Reduction::kMax && event.phase <= Phase::kFinalize;
+         event.reduction <= Reduction::kMax && event.phase <= Phase::kBarrier;
 }
 
 }  // namespace
