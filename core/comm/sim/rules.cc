@@ -1,0 +1,107 @@
+#include "core/comm/sim/rules.h"
+
+#include <string>
+
+#include "fmt/format.h"
+
+namespace lockstep {
+namespace {
+
+Status SupportsAll(const Operation&) { return OkStatus(); }
+
+Status SupportsAsGloo(const Operation& operation) {
+  if (operation.collective == Collective::kReduceScatter) {
+    return Unsupported("sim_gloo: gloo has no reduce_scatter; use all_reduce, or other rules");
+  }
+  if (operation.blocking == Blocking::kNonblocking) {
+    return Unsupported(
+        "sim_gloo: gloo has no non-blocking calls; use blocking operations, on a FIFO stream");
+  }
+  return OkStatus();
+}
+
+// Apart from the kinds of collectives.
+constexpr std::uint64_t kAnyKind = 0xff;
+constexpr std::uint64_t kMessage = 0x100;
+
+}  // namespace
+
+std::string_view NameOf(SimRules rules) {
+  switch (rules) {
+    case SimRules::kNccl:
+      return "nccl";
+    case SimRules::kMpi:
+      return "mpi";
+    case SimRules::kGloo:
+      return "gloo";
+  }
+  return "";
+}
+
+Result<SimRules> ParseSimRules(std::string_view option, std::string_view text) {
+  for (const SimRules rules : {SimRules::kNccl, SimRules::kMpi, SimRules::kGloo}) {
+    if (text == NameOf(rules)) return rules;
+  }
+  return InvalidInput(
+      fmt::format("{}: there are no rules '{}'; choose nccl, mpi or gloo", option, text));
+}
+
+const Capabilities& SimCapabilities(SimRules rules) {
+  static const Capabilities nccl = {.backend = "sim_nccl", .supports = &SupportsAll};
+  static const Capabilities mpi = {.backend = "sim_mpi", .supports = &SupportsAll};
+  static const Capabilities gloo = {
+      .backend = "sim_gloo", .can_abort = true, .supports = &SupportsAsGloo};
+  return rules == SimRules::kNccl ? nccl : rules == SimRules::kMpi ? mpi : gloo;
+}
+
+std::int64_t EagerBytes(SimRules rules) {
+  switch (rules) {
+    case SimRules::kNccl:
+      return 512 * 1024;  // a step of its buffer: NCCL_BUFFSIZE 4 MiB / NCCL_STEPS 8
+    case SimRules::kMpi:
+      return 4096;  // btl_vader_eager_limit
+    case SimRules::kGloo:
+      return -1;
+  }
+  return -1;
+}
+
+SimPlace PlaceOf(SimRules rules, Collective collective, std::uint64_t sequence,
+                 std::uint64_t nth) {
+  const auto kind = static_cast<std::uint64_t>(collective);
+  switch (rules) {
+    case SimRules::kNccl:
+      return {kAnyKind, sequence};
+    case SimRules::kMpi:
+      return {kind, nth};
+    case SimRules::kGloo:
+      return {kind, sequence};
+  }
+  return {};
+}
+
+SimPlace PlaceOfMessage(int from, int to, std::uint64_t nth) {
+  return {kMessage | (static_cast<std::uint64_t>(from) << 36) |
+              (static_cast<std::uint64_t>(to) << 12),
+          nth};
+}
+
+Operation AsRun(SimRules rules, const Operation& operation) {
+  if (rules != SimRules::kNccl || operation.collective != Collective::kBarrier) return operation;
+  Operation run = operation;
+  run.collective = Collective::kAllReduce;
+  run.type = DataType::kF32;
+  run.reduction = Reduction::kSum;
+  run.count = 1;
+  run.root = 0;
+  return run;
+}
+
+int ParentOf(SimRules rules, int rank, int root, int size) {
+  const int relative = (rank - root + size) % size;
+  if (relative == 0) return -1;
+  const int above = rules == SimRules::kNccl ? relative - 1 : relative & (relative - 1);
+  return (above + root) % size;
+}
+
+}  // namespace lockstep

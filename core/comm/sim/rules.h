@@ -1,0 +1,86 @@
+// Whose behaviour the simulation imitates: which calls of ranks meet, who waits for whom, and what
+// becomes of calls that differ.
+//
+//               kNccl                      kMpi                        kGloo
+//   calls meet  in order, of any kind      n-th of a kind              n-th call, of the same kind
+//   barrier     all_reduce of 1 f32        a kind of its own           a kind of its own
+//   small root  goes on (fits the FIFO)    goes on (eager)             waits for its children
+//   kinds       for ever silent            never meet                  never meet
+//   differ
+//   bytes       who has most hears         who has less: truncation    a longer message than what
+//   differ      nothing more, unless all   error; who has more goes    waits for it ends the process
+//               lie in one 8-byte line     on, or waits: by size       (SIGABRT), or both wait
+//   type or     each computes with its own on the bytes that come
+//   reduction
+//   differ
+//   peer gone   waits                      waits                       "Connection closed by peer"
+//
+// Sources. kNccl: the documents of NCCL promise nothing (nccl#1417: "may hang as soon as sizes
+// differ, sometimes works with wrong data"); the 8-byte line is the unit of its LL protocol
+// (src/include/device.h, ncclLLFifoLine: two words of data, each with a flag): the missing word of
+// a line is not waited for, a missing line is. PyTorch's NCCL barrier is an all-reduce of one
+// float32 (ProcessGroupNCCL.cpp, barrier). kMpi: observed with Open MPI 4.1.4, 2 to 4 ranks; its
+// collectives have a tag per kind and messages match in order (coll_tags.h); up to 4 KiB are sent
+// eagerly by its shared-memory transport; small all-reduces are recursive doubling
+// (coll_base_allreduce.c). No error of a peer's death reaches anyone. kGloo: observed with Debian's
+// gloo, 2 and 3 ranks; slots are kind and tag, and PyTorch's tag is the number of the call;
+// all-reduce is the pipelined ring (gloo/allreduce.cc); a send waits for the receive.
+#ifndef LOCKSTEP_CORE_COMM_SIM_RULES_H_
+#define LOCKSTEP_CORE_COMM_SIM_RULES_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "core/base/status.h"
+#include "core/collective/collective.h"
+#include "core/comm/communicator.h"
+
+namespace lockstep {
+
+enum class SimRules : std::uint8_t { kNccl, kMpi, kGloo };
+std::string_view NameOf(SimRules rules);  // "nccl"
+// The error names `option`, the text and the valid names.
+Result<SimRules> ParseSimRules(std::string_view option, std::string_view text);
+
+// backend: "sim_nccl", "sim_mpi", "sim_gloo". As the real gloo, kGloo has neither reduce_scatter
+// nor non-blocking calls. Only kGloo can abort in the sense of Capabilities (it closes this rank's
+// connections); under the others Abort frees nobody but this rank's own calls.
+const Capabilities& SimCapabilities(SimRules rules);
+
+// The largest message that its sender need not wait for: bytes.
+std::int64_t EagerBytes(SimRules rules);
+
+// Where calls meet on a communicator: those with the same meeting place. `sequence` counts this
+// rank's calls, `nth` those of this collective, both from 0. For send and recv `nth` counts the
+// calls of this direction between the two ranks, `from` and `to`.
+struct SimPlace {
+  std::uint64_t kind = 0;
+  std::uint64_t number = 0;
+  auto operator<=>(const SimPlace&) const = default;
+};
+SimPlace PlaceOf(SimRules rules, Collective collective, std::uint64_t sequence, std::uint64_t nth);
+SimPlace PlaceOfMessage(int from, int to, std::uint64_t nth);
+
+// The call as the library runs it: kNccl's barrier is an all-reduce.
+Operation AsRun(SimRules rules, const Operation& operation);
+
+// The tree along which a broadcast goes (a reduce the other way): a chain for kNccl, binomial for
+// the others. Ranks of `size` around `root`.
+int ParentOf(SimRules rules, int rank, int root, int size);  // -1: the root
+// Calls visit(child) for each.
+template <typename Visit>
+void ForEachChild(SimRules rules, int rank, int root, int size, Visit visit) {
+  const int relative = (rank - root + size) % size;
+  if (rules == SimRules::kNccl) {
+    if (relative + 1 < size) visit((rank + 1) % size);
+    return;
+  }
+  // Binomial: the children of v are v + 2^k below size, for 2^k below v's lowest one.
+  for (int bit = 1; relative + bit < size && (relative & bit) == 0; bit <<= 1) {
+    visit((relative + bit + root) % size);
+  }
+}
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_COMM_SIM_RULES_H_

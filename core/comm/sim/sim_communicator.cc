@@ -1,0 +1,221 @@
+#include "core/comm/sim/sim_communicator.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "core/base/check.h"
+
+namespace lockstep {
+namespace {
+
+// What kNccl's barrier sends.
+constexpr std::array<std::byte, 4> kZero{};
+constexpr std::size_t kMostPosted = 1 << 16;
+
+class SimCommunicator final : public Communicator {
+ public:
+  SimCommunicator(SimState& state, std::shared_ptr<SimGroup> group, int rank)
+      : state_(state), group_(std::move(group)), rank_(rank) {}
+  ~SimCommunicator() override;
+  SimCommunicator(const SimCommunicator&) = delete;
+  SimCommunicator& operator=(const SimCommunicator&) = delete;
+
+  const Capabilities& capabilities() const override { return SimCapabilities(rules()); }
+  int rank() const override { return rank_; }
+  int size() const override { return group_->size(); }
+  Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) override;
+  Status Await(Stream& stream, Deadline deadline) override;
+  void Abort() override;
+  Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override;
+
+ private:
+  using Call = std::shared_ptr<SimCall>;
+
+  SimRules rules() const { return state_.options.rules; }
+  int member() const { return group_->members()[static_cast<std::size_t>(rank_)]; }
+  SimRank& self() { return state_.At(member()); }
+  Status Run(const Operation& operation, const Buffers& buffers, std::uint64_t sequence);
+  Call Post(const Operation& operation, const Buffers& buffers, std::uint64_t sequence);
+  Status Complete(const Call& call, std::int64_t until_ns);
+  void Forget(const Call& call);
+  SimPlace NextPlace(const Operation& operation);
+
+  SimState& state_;
+  std::shared_ptr<SimGroup> group_;
+  int rank_;
+  bool aborted_ = false;
+  WaitList aborting_;
+  std::uint64_t next_sequence_ = 0;  // of the calls of this rank
+  std::uint64_t run_ = 0;            // calls that came to a meeting place, but for messages
+  std::array<std::uint64_t, 8> nth_{};
+  std::map<SimPlace, std::uint64_t> messages_;  // by direction and peer
+  std::uint64_t splits_ = 0;
+  std::deque<Call> posted_;  // non-blocking, not awaited yet
+};
+
+SimCommunicator::~SimCommunicator() {
+  for (const Call& call : posted_) Forget(call);
+}
+
+SimPlace SimCommunicator::NextPlace(const Operation& operation) {
+  const bool sends = operation.collective == Collective::kSend;
+  if (sends || operation.collective == Collective::kRecv) {
+    const int from = sends ? rank_ : operation.root;
+    const int to = sends ? operation.root : rank_;
+    return PlaceOfMessage(from, to, messages_[PlaceOfMessage(from, to, 0)]++);
+  }
+  return PlaceOf(rules(), operation.collective, run_++,
+                 nth_[static_cast<std::size_t>(operation.collective)]++);
+}
+
+SimCommunicator::Call SimCommunicator::Post(const Operation& operation, const Buffers& buffers,
+                                            std::uint64_t sequence) {
+  auto call = std::make_shared<SimCall>();
+  call->asked = operation;
+  call->run = AsRun(rules(), operation);
+  call->buffers = buffers;
+  if (call->run.collective != operation.collective) call->buffers = {kZero.data(), nullptr};
+  call->rank = rank_;
+  call->size = size();
+  call->sequence = sequence;
+  call->place = NextPlace(call->run);
+  self().open.push_back({group_->id(), call});
+  group_->Post(call);
+  return call;
+}
+
+// Its rank is done with the call, whatever became of it.
+void SimCommunicator::Forget(const Call& call) {
+  group_->Withdraw(*call);
+  std::erase_if(self().open, [&](const SimOpenCall& open) { return open.call == call; });
+}
+
+Status SimCommunicator::Complete(const Call& call, std::int64_t until_ns) {
+  struct Forgetting {
+    SimCommunicator& self;
+    const Call& call;
+    bool keep = false;
+    ~Forgetting() {
+      if (!keep) self.Forget(call);
+    }
+  } forgetting{*this, call};
+  Scheduler& scheduler = state_.scheduler;
+  for (;;) {
+    if (aborted_) return SystemFailed(std::string(capabilities().backend) + ": aborted");
+    if (call->settled && scheduler.now_ns() >= call->done_at_ns) break;
+    if (scheduler.now_ns() >= until_ns) {
+      forgetting.keep = true;
+      return DeadlineExceeded(Describe(call->asked) + " did not complete before the deadline");
+    }
+    const std::int64_t next = call->settled ? std::min(until_ns, call->done_at_ns) : until_ns;
+    WaitList& list = call->settled ? aborting_ : call->changed;
+    if (scheduler.Wait(list, next, "a collective") == Scheduler::Woken::kCancelled) {
+      return Terminated("this simulated rank is over");
+    }
+  }
+  const SimDelivery& delivery = call->delivery;
+  if (delivery.bytes > 0 && call->buffers.recv != nullptr) {
+    const std::byte* from = delivery.data->data() + delivery.offset;
+    if (call->buffers.recv != from) std::memmove(call->buffers.recv, from, delivery.bytes);
+  }
+  return call->status;
+}
+
+Status SimCommunicator::Run(const Operation& operation, const Buffers& buffers,
+                            std::uint64_t sequence) {
+  const Task* task = state_.scheduler.current();
+  LOCKSTEP_CHECK(task != nullptr, "only what SimWorld::Run runs can communicate");
+  if (task->cancelled()) return Terminated("this simulated rank is over");
+  if (aborted_) return SystemFailed(std::string(capabilities().backend) + ": aborted");
+  const bool empty = operation.count == 0 && operation.collective != Collective::kBarrier;
+  if (empty && rules() == SimRules::kGloo) return OkStatus();
+  if (posted_.size() >= kMostPosted) {
+    return Unsupported("sim: 65,536 operations were posted without an Await; Await sooner");
+  }
+  Call call = Post(operation, buffers, sequence);
+  if (operation.blocking == Blocking::kBlocking) return Complete(call, kNever);
+  posted_.push_back(std::move(call));
+  return OkStatus();
+}
+
+Status SimCommunicator::Enqueue(const Operation& operation, const Buffers& buffers,
+                                Stream& stream) {
+  LOCKSTEP_RETURN_IF_ERROR(ValidateCall(operation, buffers, rank_, size()));
+  LOCKSTEP_RETURN_IF_ERROR(capabilities().supports(operation));
+  const std::uint64_t sequence = next_sequence_++;
+  stream.Enqueue([this, operation, buffers, sequence] { return Run(operation, buffers, sequence); });
+  return stream.inline_execution() ? stream.status() : OkStatus();
+}
+
+Status SimCommunicator::Await(Stream& stream, Deadline deadline) {
+  LOCKSTEP_RETURN_IF_ERROR(stream.Synchronize(deadline));
+  const std::int64_t until_ns = state_.scheduler.TimeOf(deadline);
+  Status first;
+  while (!posted_.empty()) {
+    const Call call = posted_.front();
+    Status status = Complete(call, until_ns);
+    if (status.code() == StatusCode::kDeadlineExceeded) return status;
+    posted_.pop_front();
+    if (first.ok()) first = std::move(status);
+  }
+  return first;
+}
+
+void SimCommunicator::Abort() {
+  aborted_ = true;
+  if (rules() == SimRules::kGloo) group_->Close(rank_);
+  aborting_.NotifyAll(state_.scheduler);
+  for (const SimOpenCall& open : std::vector<SimOpenCall>(self().open)) {
+    if (open.group == group_->id()) open.call->changed.NotifyAll(state_.scheduler);
+  }
+}
+
+Result<std::unique_ptr<Communicator>> SimCommunicator::Split(int color, int key,
+                                                             Deadline deadline) {
+  SimSplit& split = state_.SplitOf(*group_, splits_++);
+  split.answers[static_cast<std::size_t>(rank_)] = {color, key};
+  if (++split.here == split.answers.size()) {
+    std::map<int, std::vector<std::tuple<int, int, int>>> colors;  // key, rank, member
+    for (int r = 0; r < size(); ++r) {
+      const auto [its_color, its_key] = split.answers[static_cast<std::size_t>(r)];
+      const int its_member = group_->members()[static_cast<std::size_t>(r)];
+      if (its_color >= 0) colors[its_color].emplace_back(its_key, r, its_member);
+    }
+    for (auto& [of, ranks] : colors) {
+      std::sort(ranks.begin(), ranks.end());
+      std::vector<int> members;
+      for (const auto& [its_key, r, its_member] : ranks) members.push_back(its_member);
+      split.groups[of] = state_.NewGroup(std::move(members));
+    }
+    split.changed.NotifyAll(state_.scheduler);
+  }
+  const std::int64_t until_ns = state_.scheduler.TimeOf(deadline);
+  while (split.here < split.answers.size()) {
+    const auto woken = state_.scheduler.Wait(split.changed, until_ns, "the others in a split");
+    if (woken == Scheduler::Woken::kCancelled) return Terminated("this simulated rank is over");
+    if (woken == Scheduler::Woken::kDeadline) {
+      return DeadlineExceeded("split: not all ranks came before the deadline");
+    }
+  }
+  if (color < 0) return std::unique_ptr<Communicator>();
+  const auto& group = split.groups.at(color);
+  const auto& members = group->members();
+  const auto place = std::find(members.begin(), members.end(), member()) - members.begin();
+  return NewSimCommunicator(state_, group, static_cast<int>(place));
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> NewSimCommunicator(SimState& state, std::shared_ptr<SimGroup> group,
+                                                 int rank) {
+  return std::make_unique<SimCommunicator>(state, std::move(group), rank);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,20 @@
+// The device of a simulated rank: host memory, and streams and events in virtual time.
+#ifndef LOCKSTEP_CORE_COMM_SIM_SIM_DEVICE_H_
+#define LOCKSTEP_CORE_COMM_SIM_SIM_DEVICE_H_
+
+#include <memory>
+
+#include "core/comm/sim/state.h"
+#include "core/device/device.h"
+
+namespace lockstep {
+
+// As the host device (core/device/host), with fibers for threads: a FIFO stream is one, whose work
+// may wait; it holds at most 4,096 pieces of work, and Enqueue waits while there are as many. Its
+// destructor lets work finish for 10 virtual seconds, then unwinds it. Waiting for an event or a
+// stream is waiting of the fiber.
+std::unique_ptr<Device> NewSimDevice(SimState& state, int rank);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_COMM_SIM_SIM_DEVICE_H_

@@ -1,0 +1,102 @@
+#include "core/comm/sim/state.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+
+namespace lockstep {
+
+SimState::SimState(const SimOptions& given)
+    : options(given),
+      scheduler(given.ranks, given.seed, given.stack_bytes,
+                {.horizon_ns = given.horizon_ns, .switches = given.most_switches}),
+      library{given.rules, given.network, scheduler,
+              [this](int member, std::string why) {
+                End(member, RankState::kCrashed, std::move(why));
+                Unwind(member);
+              }},
+      ranks(static_cast<std::size_t>(given.ranks)) {}
+
+std::shared_ptr<SimGroup> SimState::NewGroup(std::vector<int> members) {
+  groups.push_back(
+      std::make_shared<SimGroup>(static_cast<int>(groups.size()), std::move(members), library));
+  return groups.back();
+}
+
+SimSplit& SimState::SplitOf(const SimGroup& group, std::uint64_t nth) {
+  SimSplit& split = splits[{group.id(), nth}];
+  if (split.answers.empty()) split.answers.assign(group.members().size(), {-1, 0});
+  return split;
+}
+
+void SimState::End(int rank, RankState how, std::string message, int exit_code) {
+  SimRank& record = At(rank);
+  if (record.over && !record.lingers) return;
+  record.lingers = false;
+  record.over = true;
+  record.end.state = how;
+  record.end.message = std::move(message);
+  record.end.exit_code = exit_code;
+  record.end.at_ns = scheduler.now_ns();
+  if (library.rules != SimRules::kGloo) return;
+  // Later, because a group may be at settling right now.
+  scheduler.At(scheduler.now_ns(), [this, rank] {
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      const auto& members = groups[i]->members();
+      const auto found = std::find(members.begin(), members.end(), rank);
+      if (found != members.end()) groups[i]->Close(static_cast<int>(found - members.begin()));
+    }
+  });
+}
+
+void SimState::Linger(int rank) {
+  SimRank& record = At(rank);
+  if (record.over) return;
+  record.over = true;
+  record.lingers = true;
+  record.end.state = RankState::kFinished;
+  record.end.at_ns = scheduler.now_ns();
+}
+
+void SimState::RecordHung(int rank) {
+  SimRank& record = At(rank);
+  if (record.over) return;
+  record.over = true;
+  record.end.state = record.stopped ? RankState::kStopped : RankState::kHung;
+  record.end.at_ns = scheduler.now_ns();
+  record.end.where = record.body->waits_for();
+  if (record.open.empty()) return;
+  const SimOpenCall& oldest = record.open.front();
+  record.end.waiting = SimWaiting{oldest.group, oldest.call->sequence, oldest.call->asked};
+  record.end.where = Describe(oldest.call->asked);
+}
+
+void SimState::Schedule(const SimFault& fault) {
+  LOCKSTEP_CHECK(fault.rank >= 0 && fault.rank < options.ranks, "a fault of a rank");
+  scheduler.At(fault.at_ns, [this, fault] {
+    switch (fault.kind) {
+      case SimFault::Kind::kKill:
+        End(fault.rank, RankState::kKilled, "");
+        return UnwindNow(fault.rank);
+      case SimFault::Kind::kStop:
+        At(fault.rank).stopped = true;
+        return scheduler.Stop(fault.rank);
+      case SimFault::Kind::kContinue:
+        At(fault.rank).stopped = false;
+        return scheduler.Continue(fault.rank);
+    }
+  });
+}
+
+void SimState::Unwind(int rank) {
+  scheduler.At(scheduler.now_ns(), [this, rank] { UnwindNow(rank); });
+}
+
+void SimState::UnwindNow(int rank) {
+  SimRank& record = At(rank);
+  // The work of streams refers to what the body holds, so it goes first.
+  for (Task* stream : std::vector<Task*>(record.streams)) scheduler.Cancel(*stream);
+  if (record.body != nullptr) scheduler.Cancel(*record.body);
+}
+
+}  // namespace lockstep

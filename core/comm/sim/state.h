@@ -1,0 +1,69 @@
+// What the parts of one simulated world share.
+#ifndef LOCKSTEP_CORE_COMM_SIM_STATE_H_
+#define LOCKSTEP_CORE_COMM_SIM_STATE_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/comm/sim/group.h"
+#include "core/comm/sim/scheduler.h"
+#include "core/comm/sim/sim_world.h"
+
+namespace lockstep {
+
+struct SimOpenCall {
+  int group = 0;
+  std::shared_ptr<SimCall> call;
+};
+
+// One rank as the world keeps it.
+struct SimRank {
+  std::unique_ptr<Task> body;
+  std::vector<Task*> streams;       // alive
+  std::vector<SimOpenCall> open;    // posted and not completed, oldest first
+  std::size_t connects = 0;
+  bool stopped = false;
+  bool over = false;     // `end` says how; nothing changes it any more,
+  bool lingers = false;  // but while it lingers what ends it does
+  RankEnd end;
+};
+
+// The color and key of each rank that came to one Split, and the groups that follow.
+struct SimSplit {
+  std::vector<std::pair<int, int>> answers;  // color, key; by rank
+  std::size_t here = 0;
+  std::map<int, std::shared_ptr<SimGroup>> groups;  // by color, once all are here
+  WaitList changed;
+};
+
+struct SimState {
+  explicit SimState(const SimOptions& given);
+
+  SimRank& At(int rank) { return ranks[static_cast<std::size_t>(rank)]; }
+  std::shared_ptr<SimGroup> NewGroup(std::vector<int> members);
+  SimSplit& SplitOf(const SimGroup& group, std::uint64_t nth);
+  // The first end of a rank counts. Its connections close, unless it lingers.
+  void End(int rank, RankState state, std::string message, int exit_code = 0);
+  void Linger(int rank);      // finished, but its connections stay
+  void RecordHung(int rank);  // what is not over will never be
+  void Schedule(const SimFault& fault);
+  // Unwinds the rank's stacks as soon as no task runs.
+  void Unwind(int rank);
+  void UnwindNow(int rank);  // from outside any task
+
+  SimOptions options;
+  Scheduler scheduler;
+  SimLibrary library;
+  std::vector<SimRank> ranks;
+  std::vector<std::shared_ptr<SimGroup>> worlds;  // by number of the Connect
+  std::vector<std::shared_ptr<SimGroup>> groups;  // all, by id
+  std::map<std::pair<int, std::uint64_t>, SimSplit> splits;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_COMM_SIM_STATE_H_
