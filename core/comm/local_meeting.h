@@ -1,4 +1,4 @@
-// A meeting of threads of one process, for tests.
+// A meeting of threads of one process.
 #ifndef LOCKSTEP_CORE_COMM_LOCAL_MEETING_H_
 #define LOCKSTEP_CORE_COMM_LOCAL_MEETING_H_
 
