@@ -31,7 +31,8 @@ class CoalescedBroadcast {
   // Copies each group into flat memory, broadcasts it from `root`, at most two at a time, and
   // copies it back. When it returns, later work of the compute stream finds the root's values.
   Status Run(const std::vector<TensorRef>& tensors, int root, Purpose purpose);
-  void ReleaseMemory();
+  // Waits for the compute stream, then gives the memory back.
+  Status ReleaseMemory();
 
  private:
   Result<void*> Area(std::size_t index, std::int64_t bytes);

@@ -4,9 +4,11 @@
 #define LOCKSTEP_CORE_DDP_LAUNCHER_H_
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <vector>
 
+#include "core/base/deadline.h"
 #include "core/base/status.h"
 #include "core/collective/collective.h"
 #include "core/comm/communicator.h"
@@ -15,6 +17,18 @@
 #include "core/device/kernels.h"
 
 namespace lockstep {
+
+// Memory of the buckets that engines of one rank share when they are used one after the other. It
+// grows and stays.
+class BucketMemory {
+ public:
+  enum class Area : std::uint8_t { kBuckets, kCompressed };
+  // At least `bytes`; what was there is lost when it grows.
+  Result<void*> Reserve(Device& device, Area area, std::int64_t bytes);
+
+ private:
+  std::unique_ptr<Buffer> areas_[2];
+};
 
 // What an engine works with; all of it outlives the engine. `compute` and `communication` may be
 // one stream. When both are inline everything blocks; with a communication stream that runs beside
@@ -27,6 +41,7 @@ struct EnginePorts {
   Stream& compute;
   Stream& communication;
   EngineObserver* observer = nullptr;
+  BucketMemory* bucket_memory = nullptr;  // null: memory of its own
 };
 
 // When one collective ran, in the device's ticks.
@@ -42,6 +57,8 @@ struct CollectiveTimes {
 class Work {
  public:
   bool launched() const { return done_ != nullptr; }
+  // It is over (or was never launched).
+  bool done() const;
 
  private:
   friend class Launcher;
@@ -52,6 +69,9 @@ class Launcher {
  public:
   // `deadline_seconds` bounds every wait on the host.
   Launcher(const EnginePorts& ports, double deadline_seconds);
+  ~Launcher();
+  Launcher(const Launcher&) = delete;
+  Launcher& operator=(const Launcher&) = delete;
 
   // Of the annotations of what follows.
   void set_iteration(std::int32_t iteration) { iteration_ = iteration; }
@@ -60,23 +80,37 @@ class Launcher {
   // so far. Buffers live until the work is done.
   Result<Work> Launch(const Operation& operation, const Buffers& buffers, Purpose purpose,
                       std::int32_t detail = 0);
+  // Later work of the communication stream comes after what the compute stream has so far.
+  void OrderBehindCompute();
+  // Done when the communication stream has done everything it has so far.
+  Work MarkCommunication();
   // Later work of the compute stream comes after it. Blocks when compute is an inline stream.
-  Status Wait(Work& work);
-  // Blocks until it is done: its result is read on the host.
-  Status WaitOnHost(Work& work);
-  // Everything launched since the last call, in order; waits for it.
+  Status Wait(const Work& work);
+  // Blocks until it is done.
+  Status WaitOnHost(const Work& work);
+  // Blocks until all work of the compute stream so far is done.
+  Status Synchronize();
+
+  // Whether the times of what is launched are kept until they are taken.
+  void set_keep_times(bool keep) { keep_times_ = keep; }
+  bool keep_times() const { return keep_times_; }
+  // Of everything launched since the last call, in order; waits for it.
   Result<std::vector<CollectiveTimes>> TakeTimes();
+  // An event of the device; used again when nobody else holds it and it was reached.
+  std::shared_ptr<Event> NewEvent();
 
   const EnginePorts& ports() const { return ports_; }
-  double deadline_seconds() const { return deadline_seconds_; }
+  Deadline deadline() const { return Deadline::AfterSeconds(deadline_seconds_); }
 
  private:
-  struct Flight;  // the events of a collective
+  struct Flight;  // a collective and its events
 
   EnginePorts ports_;
   double deadline_seconds_;
+  bool keep_times_ = false;
   std::int32_t iteration_ = -1;
-  std::vector<std::shared_ptr<Flight>> flights_;
+  std::vector<Flight> flights_;
+  std::deque<std::shared_ptr<Event>> events_;
 };
 
 }  // namespace lockstep

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/base/status.h"
@@ -23,20 +24,23 @@ struct ModelTensors {
 
 struct ManifestModelOptions {
   int rank = 0;
-  double compute_us = 0;         // of forward and backward; 0: what the memory traffic takes
+  // Time of the forward (a third) and backward pass, spread over the parameters by size; writing
+  // the gradients comes on top. 0: each parameter is read once in either pass.
+  double compute_us = 0;
   bool sync_batch_norm = false;  // buffers *.running_mean name the layers
   bool low_rank = false;         // gradients of matrices have rank 1 (for PowerSGD)
-  std::vector<int> unused;       // parameters that this rank's graph does not reach
+  std::vector<int> unused = {};  // parameters that this rank's graph does not reach
 };
 
-// What a rank adds to element `element` of parameter `param` in the backward pass of `input`: a
-// small integer, exact in every floating-point type.
+// What a rank adds to element `element` of parameter `param` in the backward pass of `input`: an
+// integer from 1 to 16, exact in every floating-point type.
 double SyntheticGradient(int rank, std::int64_t input, int param, const TensorInfo& info,
                          std::int64_t element, bool low_rank);
 
 class ManifestModel : public Module {
  public:
-  // Allocates parameters, gradients and buffers on the device. All outlive the model.
+  // Allocates parameters, gradients and buffers on the device; their values differ from rank to
+  // rank. Device and kernels outlive the model. kInvalidInput if the tensors are no such model.
   static Result<std::unique_ptr<ManifestModel>> Make(const ModelTensors& tensors,
                                                      const ManifestModelOptions& options,
                                                      Device& device, Kernels& kernels);
@@ -44,6 +48,21 @@ class ManifestModel : public Module {
   virtual void set_compute_us(double compute_us) = 0;
   virtual const ManifestModelOptions& options() const = 0;
 };
+
+// How gradients of a model compare with what they must be.
+struct GradientCheck {
+  std::int64_t compared = 0;
+  std::int64_t wrong = 0;
+  std::string first;  // "parameter fc.weight, element 7: 3.25 instead of 3"; empty: none is wrong
+};
+
+// Compares every gradient with the mean over `ranks` ranks of the sum of what they computed for
+// inputs first_input .. first_input + inputs - 1, gradients having been zeroed before; all ranks
+// use all parameters. `tolerance`: largest relative difference; 0 when ranks is a power of two
+// (then all arithmetic is exact), a few roundings of the type otherwise. Reads the device's memory
+// on the host, which must be able to.
+GradientCheck CheckMeanGradients(ManifestModel& model, int ranks, std::int64_t first_input,
+                                 std::int64_t inputs, double tolerance);
 
 }  // namespace lockstep
 

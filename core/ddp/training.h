@@ -54,6 +54,7 @@ struct EvaluationProgram {
   std::vector<int> ranks = {0};      // empty: all
   Through through = Through::kDdp;
   bool grad = false;
+  bool train_mode = false;  // eval() was not called
   std::int64_t inputs = 3;
   Then then = Then::kTrain;
 };

@@ -1,0 +1,117 @@
+#include "core/ddp/gradient_hook.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include "core/base/check.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::array<std::pair<CommHook, std::string_view>, 5> kHookNames = {
+    {{CommHook::kNone, "none"},
+     {CommHook::kAllReduce, "all_reduce"},
+     {CommHook::kFp16, "fp16"},
+     {CommHook::kBf16, "bf16"},
+     {CommHook::kPowerSgd, "powersgd"}}};
+
+Operation SumOf(DataType type, std::int64_t count) {
+  return {.collective = Collective::kAllReduce, .type = type, .count = count};
+}
+
+// No hook: gradients arrive divided.
+class SumHook final : public GradientHook {
+ public:
+  explicit SumHook(Launcher& launcher) : launcher_(launcher) {}
+  bool wants_divided() const override { return true; }
+  Status Launch(BucketInFlight& bucket, Purpose purpose) override {
+    LOCKSTEP_ASSIGN_OR_RETURN(bucket.work,
+                              launcher_.Launch(SumOf(bucket.bucket->type, bucket.bucket->elements),
+                                               {bucket.data, bucket.data}, purpose, bucket.index));
+    return OkStatus();
+  }
+  Status Finish(BucketInFlight& bucket) override { return launcher_.Wait(bucket.work); }
+
+ private:
+  Launcher& launcher_;
+};
+
+// allreduce_hook, fp16_compress_hook and bf16_compress_hook: converts, then divides in the
+// narrow type, sums in it, converts back.
+class CompressHook final : public GradientHook {
+ public:
+  CompressHook(Launcher& launcher, CommHook hook) : launcher_(launcher), hook_(hook) {}
+
+  Status Launch(BucketInFlight& bucket, Purpose purpose) override {
+    const EnginePorts& ports = launcher_.ports();
+    const Bucket& what = *bucket.bucket;
+    const DataType type = TypeFor(what.type);
+    void* data = type == what.type ? bucket.data : bucket.compressed;
+    if (type != what.type) {
+      ports.kernels.Convert(ports.compute, type, data, what.type, bucket.data, what.elements);
+    }
+    ports.kernels.Divide(ports.compute, type, data, data, what.elements, ports.communicator.size());
+    LOCKSTEP_ASSIGN_OR_RETURN(bucket.work, launcher_.Launch(SumOf(type, what.elements),
+                                                            {data, data}, purpose, bucket.index));
+    return OkStatus();
+  }
+
+  Status Finish(BucketInFlight& bucket) override {
+    LOCKSTEP_RETURN_IF_ERROR(launcher_.Wait(bucket.work));
+    const EnginePorts& ports = launcher_.ports();
+    const Bucket& what = *bucket.bucket;
+    const DataType type = TypeFor(what.type);
+    if (type != what.type) {
+      ports.kernels.Convert(ports.compute, what.type, bucket.data, type, bucket.compressed,
+                            what.elements);
+    }
+    return OkStatus();
+  }
+
+ private:
+  DataType TypeFor(DataType type) const {
+    if (hook_ == CommHook::kAllReduce) return type;
+    return hook_ == CommHook::kFp16 ? DataType::kF16 : DataType::kBf16;
+  }
+
+  Launcher& launcher_;
+  CommHook hook_;
+};
+
+}  // namespace
+
+Result<CommHook> ParseCommHook(std::string_view option, std::string_view text) {
+  std::string names;
+  for (const auto& [hook, name] : kHookNames) {
+    if (text == name) return hook;
+    names += names.empty() ? "" : ", ";
+    names += name;
+  }
+  return InvalidInput(
+      fmt::format("{}: '{}' is not a communication hook; choose one of {}", option, text, names));
+}
+
+std::string_view NameOf(CommHook hook) {
+  for (const auto& [candidate, name] : kHookNames) {
+    if (candidate == hook) return name;
+  }
+  LOCKSTEP_CHECK(false, "a CommHook that does not exist");
+}
+
+std::unique_ptr<GradientHook> MakeGradientHook(const EngineOptions& options,
+                                               const std::vector<Parameter>& params,
+                                               Launcher& launcher) {
+  switch (options.hook) {
+    case CommHook::kNone:
+      return std::make_unique<SumHook>(launcher);
+    case CommHook::kPowerSgd:
+      return MakePowerSgdHook(options.power_sgd, params, launcher);
+    default:
+      return std::make_unique<CompressHook>(launcher, options.hook);
+  }
+}
+
+}  // namespace lockstep

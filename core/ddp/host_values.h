@@ -1,0 +1,61 @@
+// Collectives over a few values of the host: flags, counts, indices.
+#ifndef LOCKSTEP_CORE_DDP_HOST_VALUES_H_
+#define LOCKSTEP_CORE_DDP_HOST_VALUES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/ddp/launcher.h"
+
+namespace lockstep {
+
+class HostValues {
+ public:
+  struct Slot {
+    std::vector<std::byte> host;     // begins with what is sent; after Read what was received
+    std::unique_ptr<Buffer> device;  // holds the result; what is sent lies in place in it
+    std::int64_t result_bytes = 0;
+    Work work;
+  };
+  // A collective in flight. Its memory is used again when it is over and nobody holds the handle.
+  using Handle = std::shared_ptr<Slot>;
+
+  explicit HostValues(Launcher& launcher) : launcher_(launcher) {}
+
+  // Sends `values` (operation.count elements of operation.type); does not wait.
+  template <typename T>
+  Result<Handle> Launch(const Operation& operation, std::span<const T> values, Purpose purpose,
+                        std::int32_t detail = 0) {
+    return LaunchBytes(operation, std::as_bytes(values), purpose, detail);
+  }
+  // An all_reduce once more, over what the last one left.
+  Status Relaunch(const Operation& operation, Handle& handle, Purpose purpose);
+  // Later work of the compute stream comes after it.
+  Status Wait(const Handle& handle) { return launcher_.Wait(handle->work); }
+  // Waits and copies what came: operation.count elements (all_gather: times the ranks).
+  template <typename T>
+  Result<std::vector<T>> Read(const Handle& handle) {
+    LOCKSTEP_RETURN_IF_ERROR(ReadBytes(handle));
+    std::vector<T> values(static_cast<std::size_t>(handle->result_bytes) / sizeof(T));
+    std::memcpy(values.data(), handle->host.data(), values.size() * sizeof(T));
+    return values;
+  }
+
+ private:
+  Result<Handle> LaunchBytes(const Operation& operation, std::span<const std::byte> values,
+                             Purpose purpose, std::int32_t detail);
+  Result<Handle> FreeSlot(std::int64_t bytes);
+  Status ReadBytes(const Handle& handle);
+
+  Launcher& launcher_;
+  std::vector<Handle> slots_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_DDP_HOST_VALUES_H_

@@ -1,0 +1,254 @@
+#include "core/ddp/manifest_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+#include "core/base/random.h"
+#include "core/collective/half.h"
+#include "core/ddp/synthetic_gradient.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::string_view kRunningMean = ".running_mean";
+constexpr std::int64_t kAlignment = 64;
+
+std::int64_t Aligned(std::int64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+bool IsFloating(DataType type) {
+  return type == DataType::kF16 || type == DataType::kBf16 || type == DataType::kF32 ||
+         type == DataType::kF64;
+}
+
+Status Examine(const ModelTensors& tensors) {
+  const std::size_t count = tensors.params.size();
+  if (count == 0) return InvalidInput("the model has no parameters; give it some");
+  for (const TensorInfo& info : tensors.params) {
+    if (IsFloating(info.type)) continue;
+    return InvalidInput(fmt::format("parameter {} is of type {}; gradients are floating-point",
+                                    info.name, NameOf(info.type)));
+  }
+  std::vector<int> order = tensors.ready_order;
+  std::sort(order.begin(), order.end());
+  bool permutation = order.size() == count;
+  for (std::size_t i = 0; permutation && i < count; ++i) {
+    permutation = order[i] == static_cast<int>(i);
+  }
+  if (permutation) return OkStatus();
+  return InvalidInput(
+      fmt::format("the model's ready order of {} entries is no permutation of its {} parameters; "
+                  "name each once",
+                  order.size(), count));
+}
+
+class Model final : public ManifestModel {
+ public:
+  Model(const ManifestModelOptions& options, Kernels& kernels)
+      : options_(options), kernels_(kernels) {}
+
+  Status Allocate(const ModelTensors& tensors, Device& device);
+
+  std::vector<Parameter>& params() override { return params_; }
+  std::vector<ModuleBuffer>& buffers() override { return buffers_; }
+  const std::vector<bool>& used() const override { return used_; }
+  void set_compute_us(double compute_us) override { options_.compute_us = compute_us; }
+  const ManifestModelOptions& options() const override { return options_; }
+
+  Status Forward(const Pass& pass, ModuleContext context) override;
+  Status Backward(const Ready& ready, ModuleContext context) override;
+
+ private:
+  // A batch norm layer, by its buffers.
+  struct NormLayer {
+    std::int64_t channels = 0;
+    std::unique_ptr<Buffer> memory;  // own statistics, then those of all ranks
+  };
+
+  void FindNormLayers();
+  Status Synchronize(ModuleContext context, std::size_t layer, bool forward);
+  Result<float*> NormMemory(NormLayer& layer, int ranks);
+  void Compute(ModuleContext context, const Parameter& param, double share);
+  void CountBatch(ModuleContext context);
+
+  ManifestModelOptions options_;
+  Kernels& kernels_;
+  Device* device_ = nullptr;
+  std::unique_ptr<Buffer> memory_;
+  std::vector<Parameter> params_;
+  std::vector<ModuleBuffer> buffers_;
+  std::vector<int> ready_order_;
+  std::vector<bool> used_;
+  std::vector<NormLayer> norms_;
+  std::vector<int> norm_of_param_;  // the layer that a parameter belongs to; -1: none
+  std::int64_t total_bytes_ = 0;    // of the parameters
+  Pass pass_;
+};
+
+Status Model::Allocate(const ModelTensors& tensors, Device& device) {
+  device_ = &device;
+  ready_order_ = tensors.ready_order;
+  std::int64_t bytes = 0;
+  for (const TensorInfo& info : tensors.params) bytes += 2 * Aligned(info.bytes());
+  for (const TensorInfo& info : tensors.buffers) bytes += Aligned(info.bytes());
+  LOCKSTEP_ASSIGN_OR_RETURN(memory_, device.Allocate(bytes));
+  auto* next = static_cast<std::byte*>(memory_->data());
+  const auto take = [&next](const TensorInfo& info) {
+    return std::exchange(next, next + Aligned(info.bytes()));
+  };
+  for (const TensorInfo& info : tensors.params) {
+    Parameter param{.info = info, .data = take(info), .grad = take(info)};
+    // Of no meaning, but different on every rank.
+    FillWithTile(info, param.data, SyntheticTile(options_.rank, -1, 0, info.numel));
+    total_bytes_ += info.bytes();
+    params_.push_back(std::move(param));
+  }
+  for (const TensorInfo& info : tensors.buffers) {
+    ModuleBuffer buffer{info, take(info)};
+    std::memset(buffer.data, options_.rank & 0x3f, static_cast<std::size_t>(info.bytes()));
+    buffers_.push_back(std::move(buffer));
+  }
+  used_.assign(params_.size(), true);
+  for (const int param : options_.unused) used_.at(static_cast<std::size_t>(param)) = false;
+  FindNormLayers();
+  return OkStatus();
+}
+
+void Model::FindNormLayers() {
+  norm_of_param_.assign(params_.size(), -1);
+  if (!options_.sync_batch_norm) return;
+  for (const ModuleBuffer& buffer : buffers_) {
+    const std::string& name = buffer.info.name;
+    if (!name.ends_with(kRunningMean)) continue;
+    const std::string prefix = name.substr(0, name.size() - kRunningMean.size() + 1);
+    for (std::size_t i = 0; i < params_.size(); ++i) {
+      const std::string& param = params_[i].info.name;
+      const bool belongs = param == prefix + "weight" || param == prefix + "bias";
+      if (belongs) norm_of_param_[i] = static_cast<int>(norms_.size());
+    }
+    norms_.push_back({buffer.info.numel, nullptr});
+  }
+}
+
+Result<float*> Model::NormMemory(NormLayer& layer, int ranks) {
+  if (layer.memory == nullptr) {
+    const std::int64_t count = 2 * layer.channels + 1;
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        layer.memory, device_->Allocate((1 + ranks) * count * static_cast<int>(sizeof(float))));
+  }
+  return static_cast<float*>(layer.memory->data());
+}
+
+Status Model::Synchronize(ModuleContext context, std::size_t layer, bool forward) {
+  const bool alone = context.collectives == nullptr || context.collectives->size() == 1;
+  if (alone || !pass_.training) return OkStatus();
+  NormLayer& norm = norms_[layer];
+  LOCKSTEP_ASSIGN_OR_RETURN(float* const own, NormMemory(norm, context.collectives->size()));
+  const std::int64_t count = 2 * norm.channels;
+  const int index = static_cast<int>(layer);
+  if (!forward) return context.collectives->SumStatistics(index, own, count);
+  return context.collectives->AllGatherStatistics(index, own, own + count + 1, count + 1);
+}
+
+void Model::Compute(ModuleContext context, const Parameter& param, double share) {
+  const std::int64_t bytes = param.info.bytes();
+  if (bytes == 0) return;
+  if (options_.compute_us <= 0) return kernels_.Read(context.compute, param.data, bytes);
+  const double ns = options_.compute_us * 1000 * share * static_cast<double>(bytes) /
+                    static_cast<double>(total_bytes_);
+  kernels_.Compute(context.compute, ns, param.data, bytes);
+}
+
+// num_batches_tracked of every batch norm layer.
+void Model::CountBatch(ModuleContext context) {
+  for (const ModuleBuffer& buffer : buffers_) {
+    if (buffer.info.type != DataType::kI64 || buffer.info.numel != 1) continue;
+    context.compute.Enqueue([data = static_cast<std::int64_t*>(buffer.data)] {
+      ++*data;
+      return OkStatus();
+    });
+  }
+}
+
+Status Model::Forward(const Pass& pass, ModuleContext context) {
+  pass_ = pass;
+  int last_norm = -1;
+  for (std::size_t i = 0; i < params_.size(); ++i) {
+    const int norm = norm_of_param_[i];
+    if (norm >= 0 && norm != std::exchange(last_norm, norm)) {
+      LOCKSTEP_RETURN_IF_ERROR(Synchronize(context, static_cast<std::size_t>(norm), true));
+    }
+    if (used_[i]) Compute(context, params_[i], 1.0 / 3);
+  }
+  if (pass.training) CountBatch(context);
+  return context.compute.inline_execution() ? context.compute.status() : OkStatus();
+}
+
+Status Model::Backward(const Ready& ready, ModuleContext context) {
+  int last_norm = -1;
+  for (const int index : ready_order_) {
+    const auto i = static_cast<std::size_t>(index);
+    const int norm = norm_of_param_[i];
+    if (norm >= 0 && norm != std::exchange(last_norm, norm)) {
+      LOCKSTEP_RETURN_IF_ERROR(Synchronize(context, static_cast<std::size_t>(norm), false));
+    }
+    if (!used_[i]) continue;
+    Parameter& param = params_[i];
+    Compute(context, param, 2.0 / 3);
+    const bool overwrites = !std::exchange(param.has_grad, true);
+    context.compute.Enqueue([this, index, &param, overwrites, input = pass_.input] {
+      WriteSyntheticGradient(options_.rank, input, index, param.info, options_.low_rank, overwrites,
+                             param.grad);
+      return OkStatus();
+    });
+    LOCKSTEP_RETURN_IF_ERROR(ready(index));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ManifestModel>> ManifestModel::Make(const ModelTensors& tensors,
+                                                           const ManifestModelOptions& options,
+                                                           Device& device, Kernels& kernels) {
+  LOCKSTEP_RETURN_IF_ERROR(Examine(tensors));
+  for (const int param : options.unused) {
+    if (param >= 0 && static_cast<std::size_t>(param) < tensors.params.size()) continue;
+    return InvalidInput(
+        fmt::format("parameter {} is unused, but the model has only {}; name 0 to {}", param,
+                    tensors.params.size(), tensors.params.size() - 1));
+  }
+  auto model = std::make_unique<Model>(options, kernels);
+  LOCKSTEP_RETURN_IF_ERROR(model->Allocate(tensors, device));
+  return std::unique_ptr<ManifestModel>(std::move(model));
+}
+
+GradientCheck CheckMeanGradients(ManifestModel& model, int ranks, std::int64_t first_input,
+                                 std::int64_t inputs, double tolerance) {
+  GradientCheck check;
+  const bool low_rank = model.options().low_rank;
+  for (std::size_t p = 0; p < model.params().size(); ++p) {
+    const Parameter& param = model.params()[p];
+    const ExpectedGradient expected(ranks, first_input, inputs, static_cast<int>(p), param.info,
+                                    low_rank);
+    for (std::int64_t e = 0; e < param.info.numel; ++e) {
+      const double want = expected.At(e);
+      const double got = ElementOf(param.info.type, param.grad, e);
+      ++check.compared;
+      if (param.has_grad && std::abs(got - want) <= tolerance * std::abs(want)) continue;
+      if (check.wrong++ > 0) continue;
+      check.first = param.has_grad ? fmt::format("parameter {}, element {}: {} instead of {}",
+                                                 param.info.name, e, got, want)
+                                   : fmt::format("parameter {} has no gradient", param.info.name);
+    }
+  }
+  return check;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,308 @@
+#include "core/ddp/small_models.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "core/ddp/small_layers.h"
+
+namespace lockstep {
+namespace {
+
+// What nn.Linear draws after torch.manual_seed(0), in order; printed by PyTorch 1.13.1.
+const std::vector<float> kLinear11 = {-0.00748682022f, 0.536443591f};
+const std::vector<float> kFirst16 = {
+    -0.00374341011f, 0.268221796f,  -0.411522567f,  -0.367969513f, -0.192577183f, 0.134078681f,
+    -0.00990658998f, 0.396444738f,  -0.0443720222f, 0.132306278f,  -0.151106536f, -0.0982826948f,
+    -0.477674246f,   -0.331141055f, -0.20611155f,   0.0185217857f};
+
+// The input of bn_4_4_2 and two_branch. The golden gradients hold for it: the sums of its columns
+// were chosen so that two_branch gives them (those of bn_4_4_2 do not depend on the input).
+const std::vector<float> kInput = {
+    -0.65f, 0.46f,  0.96f,  -0.83f, -0.34f, -0.69f, 0.27f,       0.95f,       0.16f,  0.21f, 0.67f,
+    -0.02f, -0.46f, -0.75f, 0.25f,  -0.92f, 0.0f,   0.11f,       0.56f,       0.96f,  0.97f, -0.99f,
+    0.79f,  0.15f,  -0.31f, 0.85f,  -0.41f, 0.52f,  1.45473886f, 3.02991533f, -0.92f, -0.94f};
+
+constexpr int kBatch = 8;
+
+std::vector<float> FirstOf(const std::vector<float>& values, std::size_t count) {
+  return {values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count)};
+}
+
+// What the models have in common: their tensors as the port shows them.
+class SmallModel : public Module {
+ public:
+  SmallModel(const SmallModelOptions& options, Kernels& kernels)
+      : options_(options), kernels_(kernels) {}
+
+  std::vector<Parameter>& params() override { return params_; }
+  std::vector<ModuleBuffer>& buffers() override { return buffers_; }
+  const std::vector<bool>& used() const override { return used_; }
+
+  Status Forward(const Pass& pass, ModuleContext context) override {
+    Compute(context, options_.compute_us / 3);
+    LOCKSTEP_RETURN_IF_ERROR(Run(pass, context));
+    return context.compute.inline_execution() ? context.compute.status() : OkStatus();
+  }
+  Status Backward(const Ready& ready, ModuleContext context) override {
+    Compute(context, options_.compute_us * 2 / 3);
+    return RunBackward(ready, context);
+  }
+
+ protected:
+  virtual Status Run(const Pass& pass, ModuleContext context) = 0;
+  virtual Status RunBackward(const Ready& ready, ModuleContext context) = 0;
+
+  void Add(std::string name, std::vector<std::int64_t> shape, SmallTensor& tensor) {
+    Parameter param;
+    param.info.name = std::move(name);
+    param.info.shape = std::move(shape);
+    param.info.numel = static_cast<std::int64_t>(tensor.data.size());
+    param.data = tensor.data.data();
+    param.grad = tensor.grad.data();
+    params_.push_back(std::move(param));
+    used_.push_back(true);
+  }
+  void AddBuffer(std::string name, std::vector<std::int64_t> shape, DataType type,
+                 std::int64_t numel, void* data) {
+    buffers_.push_back({{std::move(name), std::move(shape), type, numel}, data});
+  }
+  void AddLinear(const std::string& name, LinearLayer& layer, std::int64_t out, std::int64_t in) {
+    Add(name + ".weight", {out, in}, layer.weight);
+    Add(name + ".bias", {out}, layer.bias);
+  }
+
+  // Enqueues param.grad += values, then says that it is ready.
+  Status Accumulate(std::size_t param, const std::vector<double>& values, const Ready& ready,
+                    ModuleContext context) {
+    Parameter& to = params_[param];
+    const bool overwrites = !to.has_grad;
+    to.has_grad = true;
+    auto* grad = static_cast<float*>(to.grad);
+    context.compute.Enqueue([grad, values = &values, overwrites] {
+      for (std::size_t i = 0; i < values->size(); ++i) {
+        grad[i] = (overwrites ? 0 : grad[i]) + static_cast<float>((*values)[i]);
+      }
+      return OkStatus();
+    });
+    return ready(static_cast<int>(param));
+  }
+
+  const SmallModelOptions& options() const { return options_; }
+  std::vector<bool> used_;
+
+ private:
+  void Compute(ModuleContext context, double us) {
+    if (us <= 0) return;
+    kernels_.Compute(context.compute, us * 1000, params_.front().data,
+                     params_.front().info.bytes());
+  }
+
+  SmallModelOptions options_;
+  Kernels& kernels_;
+  std::vector<Parameter> params_;
+  std::vector<ModuleBuffer> buffers_;
+};
+
+Rows OnesLike(const Rows& rows) {
+  Rows ones(rows.count, rows.width);
+  for (double& value : ones.values) value = 1;
+  return ones;
+}
+
+Rows StandardInput() {
+  Rows x(kBatch, 4);
+  for (std::size_t i = 0; i < kInput.size(); ++i) x.values[i] = kInput[i];
+  return x;
+}
+
+class Linear11 final : public SmallModel {
+ public:
+  Linear11(const SmallModelOptions& options, Kernels& kernels) : SmallModel(options, kernels) {
+    Add("weight", {1, 1}, linear_.weight);
+    Add("bias", {1}, linear_.bias);
+  }
+
+ private:
+  Status Run(const Pass&, ModuleContext context) override {
+    context.compute.Enqueue([this] {
+      Rows x(options().linear_rows, 1);
+      y_ = linear_.Forward(OnesLike(x));
+      return OkStatus();
+    });
+    return OkStatus();
+  }
+  Status RunBackward(const Ready& ready, ModuleContext context) override {
+    context.compute.Enqueue([this] {
+      linear_.Backward(OnesLike(y_), dbias_, dweight_);
+      return OkStatus();
+    });
+    LOCKSTEP_RETURN_IF_ERROR(Accumulate(1, dbias_, ready, context));
+    return Accumulate(0, dweight_, ready, context);
+  }
+
+  LinearLayer linear_{1, 1, {kLinear11[0]}, {kLinear11[1]}};
+  Rows y_;
+  std::vector<double> dbias_;
+  std::vector<double> dweight_;
+};
+
+class Bn442 final : public SmallModel {
+ public:
+  Bn442(const SmallModelOptions& options, Kernels& kernels) : SmallModel(options, kernels) {
+    AddLinear("0", first_, 4, 4);
+    Add("1.weight", {4}, norm_.weight);
+    Add("1.bias", {4}, norm_.bias);
+    AddLinear("2", last_, 2, 4);
+    AddBuffer("1.running_mean", {4}, DataType::kF32, 4, norm_.running_mean.data());
+    AddBuffer("1.running_var", {4}, DataType::kF32, 4, norm_.running_var.data());
+    AddBuffer("1.num_batches_tracked", {}, DataType::kI64, 1, &norm_.batches_tracked);
+  }
+
+ private:
+  bool Syncs(ModuleContext context) const {
+    return options().sync_batch_norm && training_ && context.collectives != nullptr &&
+           context.collectives->size() > 1;
+  }
+
+  Status Run(const Pass& pass, ModuleContext context) override {
+    training_ = pass.training;
+    const bool syncs = Syncs(context);
+    const std::size_t count = statistics_.size();
+    gathered_.resize(syncs ? count * static_cast<std::size_t>(context.collectives->size()) : count);
+    context.compute.Enqueue([this, syncs] {
+      hidden_ = first_.Forward(StandardInput());
+      statistics_ = norm_.Statistics(hidden_);
+      if (!syncs) gathered_ = statistics_;
+      return OkStatus();
+    });
+    if (syncs) {
+      LOCKSTEP_RETURN_IF_ERROR(context.collectives->AllGatherStatistics(
+          0, statistics_.data(), gathered_.data(), static_cast<std::int64_t>(count)));
+    }
+    context.compute.Enqueue([this] {
+      y_ = last_.Forward(norm_.Forward(hidden_, gathered_, training_));
+      return OkStatus();
+    });
+    return OkStatus();
+  }
+
+  Status RunBackward(const Ready& ready, ModuleContext context) override {
+    context.compute.Enqueue([this] {
+      dnorm_ = last_.Backward(OnesLike(y_), gradients_[5], gradients_[4]);
+      return OkStatus();
+    });
+    LOCKSTEP_RETURN_IF_ERROR(Accumulate(5, gradients_[5], ready, context));
+    LOCKSTEP_RETURN_IF_ERROR(Accumulate(4, gradients_[4], ready, context));
+    context.compute.Enqueue([this] {
+      sums_ = norm_.BackwardSums(dnorm_, gradients_[2], gradients_[3]);
+      return OkStatus();
+    });
+    if (Syncs(context)) {
+      LOCKSTEP_RETURN_IF_ERROR(
+          context.collectives->SumStatistics(0, sums_.data(), 2 * norm_.width()));
+    }
+    context.compute.Enqueue([this] {
+      first_.Backward(norm_.Backward(dnorm_, sums_), gradients_[1], gradients_[0]);
+      return OkStatus();
+    });
+    for (const std::size_t param : {2, 3, 1, 0}) {
+      LOCKSTEP_RETURN_IF_ERROR(Accumulate(param, gradients_[param], ready, context));
+    }
+    return OkStatus();
+  }
+
+  LinearLayer first_{4, 4, kFirst16, {0.197667599f, 0.300011396f, -0.338970542f, -0.217731416f}};
+  BatchNormLayer norm_{4};
+  LinearLayer last_{4,
+                    2,
+                    {0.181608558f, 0.415193975f, -0.102900088f, 0.374155879f, -0.0805916786f,
+                     0.0529070497f, 0.452738106f, -0.46383518f},
+                    {-0.31476897f, -0.126582623f}};
+  bool training_ = true;
+  Rows hidden_;
+  Rows y_;
+  Rows dnorm_;
+  std::vector<float> statistics_ = std::vector<float>(9);
+  std::vector<float> gathered_;
+  std::vector<float> sums_ = std::vector<float>(8);
+  std::vector<double> gradients_[6];
+};
+
+class TwoBranch final : public SmallModel {
+ public:
+  TwoBranch(const SmallModelOptions& options, Kernels& kernels) : SmallModel(options, kernels) {
+    AddLinear("a", a_, 3, 4);
+    AddLinear("b", b_, 2, 3);
+    AddLinear("c", c_, 5, 3);
+    const std::size_t unused = options.branch_c ? 2 : 4;
+    used_[unused] = used_[unused + 1] = false;
+  }
+
+ private:
+  LinearLayer& branch() { return options().branch_c ? c_ : b_; }
+
+  Status Run(const Pass&, ModuleContext context) override {
+    context.compute.Enqueue([this] {
+      y_ = branch().Forward(a_.Forward(StandardInput()));
+      return OkStatus();
+    });
+    return OkStatus();
+  }
+
+  Status RunBackward(const Ready& ready, ModuleContext context) override {
+    context.compute.Enqueue([this] {
+      const Rows dhidden = branch().Backward(OnesLike(y_), dbranch_bias_, dbranch_weight_);
+      a_.Backward(dhidden, dbias_, dweight_);
+      return OkStatus();
+    });
+    const std::size_t weight = options().branch_c ? 4 : 2;
+    LOCKSTEP_RETURN_IF_ERROR(Accumulate(weight + 1, dbranch_bias_, ready, context));
+    LOCKSTEP_RETURN_IF_ERROR(Accumulate(weight, dbranch_weight_, ready, context));
+    LOCKSTEP_RETURN_IF_ERROR(Accumulate(1, dbias_, ready, context));
+    return Accumulate(0, dweight_, ready, context);
+  }
+
+  LinearLayer a_{4, 3, FirstOf(kFirst16, 12), {-0.477674246f, -0.331141055f, -0.20611155f}};
+  LinearLayer b_{
+      3,
+      2,
+      {0.0213871151f, 0.228246883f, 0.346423328f, -0.391409457f, -0.251414567f, 0.20970349f},
+      {0.479424685f, -0.118818782f}};
+  LinearLayer c_{3,
+                 5,
+                 {0.432037979f, -0.0930592567f, 0.0610917993f, 0.522776902f, -0.535590708f,
+                  -0.363463879f, -0.146165013f, -0.225051105f, 0.498831093f, -0.374226689f,
+                  -0.265773296f, -0.403360248f, -0.540723741f, -0.337022722f, 0.496289164f},
+                 {0.257624298f, 0.279825807f, 0.0303637516f, -0.295997947f, 0.0976788178f}};
+  Rows y_;
+  std::vector<double> dbias_;
+  std::vector<double> dweight_;
+  std::vector<double> dbranch_bias_;
+  std::vector<double> dbranch_weight_;
+};
+
+}  // namespace
+
+const std::vector<std::string_view>& SmallModelNames() {
+  static const std::vector<std::string_view> names = {"linear_1_1", "bn_4_4_2", "two_branch"};
+  return names;
+}
+
+Result<std::unique_ptr<Module>> MakeSmallModel(std::string_view name,
+                                               const SmallModelOptions& options, Kernels& kernels) {
+  std::unique_ptr<Module> model;
+  if (name == "linear_1_1") model = std::make_unique<Linear11>(options, kernels);
+  if (name == "bn_4_4_2") model = std::make_unique<Bn442>(options, kernels);
+  if (name == "two_branch") model = std::make_unique<TwoBranch>(options, kernels);
+  if (model == nullptr) {
+    return InvalidInput(fmt::format("model '{}' is not a small one; choose one of {}", name,
+                                    fmt::join(SmallModelNames(), ", ")));
+  }
+  return model;
+}
+
+}  // namespace lockstep

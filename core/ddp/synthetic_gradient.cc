@@ -1,0 +1,154 @@
+#include "core/ddp/synthetic_gradient.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "core/base/check.h"
+#include "core/base/random.h"
+#include "core/collective/half.h"
+#include "core/ddp/manifest_model.h"
+
+namespace lockstep {
+namespace {
+
+std::uint64_t KeyOf(int rank, std::int64_t input, int param) {
+  return Mix64(Mix64(Mix64(static_cast<std::uint64_t>(rank)) + static_cast<std::uint64_t>(input)) +
+               static_cast<std::uint64_t>(param));
+}
+
+float TileValue(std::uint64_t key, std::int64_t index) {
+  return static_cast<float>(1 + (Mix64(key + static_cast<std::uint64_t>(index)) & 15));
+}
+
+// Matrices as PowerSGD sees them: shape[0] rows.
+bool IsMatrix(const TensorInfo& info) { return info.shape.size() > 1 && info.numel > 0; }
+std::int64_t ColumnsOf(const TensorInfo& info) { return info.numel / info.shape[0]; }
+
+// 1 to 4: of a row as each rank and input has it, of a column the same everywhere.
+float RowFactor(int rank, std::int64_t input, int param, std::int64_t row) {
+  return static_cast<float>(
+      1 + (Mix64(KeyOf(rank, input, param) + static_cast<std::uint64_t>(row)) & 3));
+}
+float ColumnFactor(int param, std::int64_t column) {
+  return static_cast<float>(
+      1 +
+      (Mix64(static_cast<std::uint64_t>(param) * 7919 + static_cast<std::uint64_t>(column)) & 3));
+}
+
+template <typename Word, typename Value>
+void StoreTile(Word* to, std::int64_t count, const std::vector<float>& tile, Value value) {
+  for (std::int64_t begin = 0; begin < count; begin += kTile) {
+    const std::int64_t length = std::min(kTile, count - begin);
+    for (std::int64_t i = 0; i < length; ++i) {
+      to[begin + i] = value(to[begin + i], tile[static_cast<std::size_t>(i)]);
+    }
+  }
+}
+
+// Stores or adds a tile in the type of the tensor.
+void PutTile(const TensorInfo& info, std::int64_t count, void* to, const std::vector<float>& tile,
+             bool overwrite) {
+  const auto put = [&]<typename Word>(Word* words, auto to_word, auto from_word) {
+    if (overwrite) {
+      StoreTile(words, count, tile, [&](Word, float value) { return to_word(value); });
+    } else {
+      StoreTile(words, count, tile,
+                [&](Word old, float value) { return to_word(from_word(old) + value); });
+    }
+  };
+  const auto same = [](auto value) { return value; };
+  switch (info.type) {
+    case DataType::kF32:
+      return put(static_cast<float*>(to), same, same);
+    case DataType::kF64:
+      return put(static_cast<double*>(to), same, same);
+    case DataType::kF16:
+      return put(static_cast<std::uint16_t*>(to), F16FromFloat, FloatFromF16);
+    case DataType::kBf16:
+      return put(static_cast<std::uint16_t*>(to), Bf16FromFloat, FloatFromBf16);
+    default:
+      LOCKSTEP_CHECK(false, "gradients are floating-point");
+  }
+}
+
+}  // namespace
+
+std::vector<float> SyntheticTile(int rank, std::int64_t input, int param, std::int64_t numel) {
+  std::vector<float> tile(static_cast<std::size_t>(std::min(kTile, numel)));
+  const std::uint64_t key = KeyOf(rank, input, param);
+  for (std::size_t i = 0; i < tile.size(); ++i) {
+    tile[i] = TileValue(key, static_cast<std::int64_t>(i));
+  }
+  return tile;
+}
+
+void FillWithTile(const TensorInfo& info, void* to, const std::vector<float>& tile) {
+  PutTile(info, info.numel, to, tile, true);
+}
+
+double SyntheticGradient(int rank, std::int64_t input, int param, const TensorInfo& info,
+                         std::int64_t element, bool low_rank) {
+  if (!low_rank || !IsMatrix(info)) return TileValue(KeyOf(rank, input, param), element % kTile);
+  const std::int64_t columns = ColumnsOf(info);
+  return RowFactor(rank, input, param, element / columns) * ColumnFactor(param, element % columns);
+}
+
+void WriteSyntheticGradient(int rank, std::int64_t input, int param, const TensorInfo& info,
+                            bool low_rank, bool overwrite, void* grad) {
+  if (!low_rank || !IsMatrix(info)) {
+    return PutTile(info, info.numel, grad, SyntheticTile(rank, input, param, info.numel),
+                   overwrite);
+  }
+  const std::int64_t columns = ColumnsOf(info);
+  std::vector<float> row(static_cast<std::size_t>(columns));
+  for (std::int64_t r = 0; r < info.shape[0]; ++r) {
+    const float factor = RowFactor(rank, input, param, r);
+    // A row is put tile by tile, since PutTile repeats what it is given every kTile elements.
+    for (std::int64_t begin = 0; begin < columns; begin += kTile) {
+      const std::int64_t length = std::min(kTile, columns - begin);
+      row.resize(static_cast<std::size_t>(length));
+      for (std::int64_t c = 0; c < length; ++c) {
+        row[static_cast<std::size_t>(c)] = factor * ColumnFactor(param, begin + c);
+      }
+      auto* at = static_cast<std::byte*>(grad) + (r * columns + begin) * SizeOf(info.type);
+      PutTile(info, length, at, row, overwrite);
+    }
+  }
+}
+
+double ElementOf(DataType type, const void* data, std::int64_t element) {
+  switch (type) {
+    case DataType::kF32:
+      return static_cast<const float*>(data)[element];
+    case DataType::kF64:
+      return static_cast<const double*>(data)[element];
+    case DataType::kF16:
+      return FloatFromF16(static_cast<const std::uint16_t*>(data)[element]);
+    case DataType::kBf16:
+      return FloatFromBf16(static_cast<const std::uint16_t*>(data)[element]);
+    default:
+      LOCKSTEP_CHECK(false, "gradients are floating-point");
+  }
+}
+
+ExpectedGradient::ExpectedGradient(int ranks, std::int64_t first_input, std::int64_t inputs,
+                                   int param, const TensorInfo& info, bool low_rank)
+    : low_rank_(low_rank && IsMatrix(info)) {
+  const std::int64_t length = low_rank_ ? info.shape[0] : std::min(kTile, info.numel);
+  tile_.assign(static_cast<std::size_t>(length), 0);
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (std::int64_t input = first_input; input < first_input + inputs; ++input) {
+      const std::uint64_t key = KeyOf(rank, input, param);
+      for (std::int64_t i = 0; i < length; ++i) {
+        tile_[static_cast<std::size_t>(i)] +=
+            low_rank_ ? RowFactor(rank, input, param, i) : TileValue(key, i);
+      }
+    }
+  }
+  for (double& value : tile_) value /= ranks;
+  if (!low_rank_) return;
+  columns_ = ColumnsOf(info);
+  for (std::int64_t c = 0; c < columns_; ++c) row_.push_back(ColumnFactor(param, c));
+}
+
+}  // namespace lockstep

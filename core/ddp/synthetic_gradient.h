@@ -1,0 +1,46 @@
+// The values behind core/ddp/manifest_model.h. A parameter's gradient repeats a tile of kTile
+// random small integers (a prime number of them, so that a shift by any likely offset shows), which
+// depends on rank, input and parameter. Internal to the manifest model.
+#ifndef LOCKSTEP_CORE_DDP_SYNTHETIC_GRADIENT_H_
+#define LOCKSTEP_CORE_DDP_SYNTHETIC_GRADIENT_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "core/collective/data_type.h"
+#include "core/ddp/module.h"
+
+namespace lockstep {
+
+inline constexpr std::int64_t kTile = 1009;
+
+// The first min(kTile, numel) values.
+std::vector<float> SyntheticTile(int rank, std::int64_t input, int param, std::int64_t numel);
+// to[i] = tile[i mod kTile] for all of the tensor.
+void FillWithTile(const TensorInfo& info, void* to, const std::vector<float>& tile);
+// grad = or += what SyntheticGradient says.
+void WriteSyntheticGradient(int rank, std::int64_t input, int param, const TensorInfo& info,
+                            bool low_rank, bool overwrite, void* grad);
+double ElementOf(DataType type, const void* data, std::int64_t element);
+
+// Mean over the ranks of the sum over the inputs.
+class ExpectedGradient {
+ public:
+  ExpectedGradient(int ranks, std::int64_t first_input, std::int64_t inputs, int param,
+                   const TensorInfo& info, bool low_rank);
+  double At(std::int64_t element) const {
+    if (!low_rank_) return tile_[static_cast<std::size_t>(element % kTile)];
+    return tile_[static_cast<std::size_t>(element / columns_)] *
+           row_[static_cast<std::size_t>(element % columns_)];
+  }
+
+ private:
+  bool low_rank_;
+  std::int64_t columns_ = 1;
+  std::vector<double> tile_;  // low_rank: the factor of each row
+  std::vector<double> row_;   // low_rank: the factor of each column
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_DDP_SYNTHETIC_GRADIENT_H_

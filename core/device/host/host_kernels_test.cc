@@ -1,0 +1,77 @@
+#include "core/device/host/host_kernels.h"
+
+#include <bit>
+#include <cmath>
+#include <vector>
+
+#include "core/base/clock.h"
+#include "core/collective/half.h"
+#include "core/device/host/host_device.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+class HostKernelsTest : public testing::Test {
+ protected:
+  HostKernels kernels_;
+  std::unique_ptr<Stream> stream_ = HostDevice().NewInlineStream();
+};
+
+TEST_F(HostKernelsTest, ScaleRoundsTheFactorToTheTypeFirst) {
+  const std::vector<float> from = {1.0f, 3.0f, 0.1f, -7.25f, 1e30f};
+  std::vector<float> to(from.size());
+  kernels_.Scale(*stream_, DataType::kF32, to.data(), from.data(), 5, 1.0 / 3);
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    EXPECT_EQ(to[i], from[i] * static_cast<float>(1.0 / 3));
+  }
+}
+
+TEST_F(HostKernelsTest, SixteenBitTypesAreRoundedOnce) {
+  const std::uint16_t from = F16FromFloat(2049.0f / 2);  // 1024.5, rounds to 1024
+  std::uint16_t to = 0;
+  kernels_.Divide(*stream_, DataType::kF16, &to, &from, 1, 3);
+  EXPECT_EQ(to, F16FromFloat(1024.0f / 3));
+  std::uint16_t sum = Bf16FromFloat(256);
+  const std::uint16_t one = Bf16FromFloat(1);
+  kernels_.Add(*stream_, DataType::kBf16, &sum, &one, 1);
+  EXPECT_EQ(FloatFromBf16(sum), 256.0f);  // 257 is a tie, to even
+}
+
+TEST_F(HostKernelsTest, ConvertIsThatOfTheTypes) {
+  const std::vector<float> from = {1.0f, 65519.0f, 65520.0f, 1e-8f, -0.0f, 3.14159f};
+  std::vector<std::uint16_t> half(from.size());
+  std::vector<float> back(from.size());
+  const auto count = static_cast<std::int64_t>(from.size());
+  kernels_.Convert(*stream_, DataType::kF16, half.data(), DataType::kF32, from.data(), count);
+  kernels_.Convert(*stream_, DataType::kF32, back.data(), DataType::kF16, half.data(), count);
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    EXPECT_EQ(back[i], FloatFromF16(F16FromFloat(from[i])));
+  }
+  EXPECT_TRUE(std::isinf(back[2]));
+  EXPECT_TRUE(std::signbit(back[4]));
+}
+
+TEST_F(HostKernelsTest, InPlaceIsAllowed) {
+  std::vector<double> values = {1, 2, 3};
+  kernels_.Scale(*stream_, DataType::kF64, values.data(), values.data(), 3, 0.5);
+  EXPECT_EQ(values, (std::vector<double>{0.5, 1, 1.5}));
+  kernels_.Zero(*stream_, values.data(), 16);
+  EXPECT_EQ(values, (std::vector<double>{0, 0, 1.5}));
+}
+
+// Not a measurement: work of 20 ms must neither vanish nor take for ever on a busy machine.
+TEST_F(HostKernelsTest, ComputeTakesAboutTheTimeItIsAskedFor) {
+  for (const std::int64_t bytes : {4, 4096, 1 << 20}) {
+    const std::vector<char> memory(static_cast<std::size_t>(bytes), 1);
+    kernels_.Compute(*stream_, 1000, memory.data(), bytes);  // calibrates
+    const std::int64_t begin = MonotonicNs();
+    kernels_.Compute(*stream_, 20e6, memory.data(), bytes);
+    const std::int64_t ns = MonotonicNs() - begin;
+    EXPECT_GT(ns, 4'000'000) << bytes;
+    EXPECT_LT(ns, 2'000'000'000) << bytes;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
