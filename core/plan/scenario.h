@@ -13,12 +13,13 @@
 
 #include "core/base/status.h"
 #include "core/ddp/training.h"
+#include "core/plan/script.h"
 
 namespace lockstep {
 
 // What a rank runs. A further kind of workload is a further alternative here and a row of kKinds in
 // scenario_workload.cc.
-using Workload = std::variant<TrainingProgram>;
+using Workload = std::variant<TrainingProgram, ScriptProgram>;
 
 // Something that befalls ranks. What its kind needs further is checked by whoever injects it.
 struct FaultSpec {

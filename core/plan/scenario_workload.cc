@@ -18,6 +18,22 @@ constexpr Kind kKinds[] = {
      [](TomlFields& fields, int ranks, const ScenarioOptions& options) {
        return Workload(ReadTraining(fields, ranks, options));
      }},
+    {"script",
+     [](TomlFields& fields, int ranks, const ScenarioOptions& options) {
+       return Workload(ReadScript(fields, ranks, options));
+     }},
+    {"all_reduce_loop",
+     [](TomlFields& fields, int ranks, const ScenarioOptions&) {
+       return Workload(ReadLoop(fields, ranks, Collective::kAllReduce));
+     }},
+    {"broadcast_loop",
+     [](TomlFields& fields, int ranks, const ScenarioOptions&) {
+       return Workload(ReadLoop(fields, ranks, Collective::kBroadcast));
+     }},
+    {"communicator_churn",
+     [](TomlFields& fields, int ranks, const ScenarioOptions& options) {
+       return Workload(ReadChurn(fields, ranks, options));
+     }},
 };
 
 }  // namespace

@@ -13,6 +13,12 @@ Workload ReadWorkload(TomlFields& fields, int ranks, const ScenarioOptions& opti
 // kind = "ddp_training" (scenario_training.cc).
 TrainingProgram ReadTraining(TomlFields& fields, int ranks, const ScenarioOptions& options);
 
+// scenario_script.cc: kind = "script"; "all_reduce_loop" and "broadcast_loop" (sizes, rounds, type,
+// load_us, compute_us); "communicator_churn" (sizes, rounds, type).
+ScriptProgram ReadScript(TomlFields& fields, int ranks, const ScenarioOptions& options);
+ScriptProgram ReadLoop(TomlFields& fields, int ranks, Collective collective);
+ScriptProgram ReadChurn(TomlFields& fields, int ranks, const ScenarioOptions& options);
+
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_CORE_PLAN_SCENARIO_WORKLOAD_H_
