@@ -1,0 +1,23 @@
+#include "datasets/model_tensors.h"
+
+#include <vector>
+
+namespace lockstep {
+namespace {
+
+std::vector<TensorInfo> Describe(const std::vector<ModelTensor>& tensors) {
+  std::vector<TensorInfo> infos;
+  infos.reserve(tensors.size());
+  for (const ModelTensor& tensor : tensors) {
+    infos.push_back({tensor.name, tensor.shape, tensor.type, tensor.numel});
+  }
+  return infos;
+}
+
+}  // namespace
+
+ModelTensors TensorsOf(const Manifest& manifest) {
+  return {Describe(manifest.params), manifest.ready_order, Describe(manifest.buffers)};
+}
+
+}  // namespace lockstep
