@@ -32,8 +32,8 @@ struct WorldUnderTest {
   bool fifo_streams = true;  // the communicator may be used on streams beside the caller
   bool may_break = true;     // a test may leave the communicator unusable
   // Of the rank whose communicator it is; not set: the host's device, and sleep of its thread.
-  std::function<Device&(Communicator& world)> device;
-  std::function<void(Communicator& world, double seconds)> sleep;
+  std::function<Device&(Communicator& world)> device = {};
+  std::function<void(Communicator& world, double seconds)> sleep = {};
 };
 
 // Runs the body in one thread a rank; `connect` is called by each of them.

@@ -38,7 +38,7 @@ TEST_P(CallerOnly, RefusesStreamsBesideTheCaller) {
 
 TEST_P(CallerOnly, ResultsAreThoseOfTheReference) {
   for (const Blocking blocking : {Blocking::kBlocking, Blocking::kNonblocking}) {
-    for (const auto& stream : Streams()) CheckAll(*world, *stream, 7, blocking);
+    for (const auto& stream : Streams(*world)) CheckAll(*world, *stream, 7, blocking);
   }
 }
 
