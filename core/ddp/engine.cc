@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cstddef>
-#include <exception>
 #include <span>
 #include <utility>
 
@@ -13,20 +12,7 @@
 namespace lockstep {
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-
-Engine::~Engine() {
-  // A simulation that unwinds its ranks never runs their work.
-  if (std::uncaught_exceptions() > 0) return;
-  constexpr double kPatienceSeconds = 10;
-  const Deadline patience =
-      impl_->launcher.deadline().Earlier(Deadline::AfterSeconds(kPatienceSeconds));
-  const EnginePorts& ports = impl_->launcher.ports();
-  for (Stream* stream : {&ports.communication, &ports.compute}) {
-    if (stream->Synchronize(patience).code() != StatusCode::kDeadlineExceeded) continue;
-    static_cast<void>(impl_.release());  // NOLINT: work that still runs refers to it
-    return;
-  }
-}
+Engine::~Engine() = default;
 
 Result<std::unique_ptr<Engine>> Engine::Construct(Module& module, const EngineOptions& options,
                                                   const EnginePorts& ports) {
@@ -48,7 +34,13 @@ Status Engine::Forward(const Pass& pass) { return impl_->Forward(pass); }
 Status Engine::ForwardModule(const Pass& pass) { return impl_->ForwardModule(pass); }
 Status Engine::Backward() { return impl_->Backward(); }
 Status Engine::ExitJoin() { return impl_->ExitJoin(); }
-Status Engine::Synchronize() { return impl_->launcher.Synchronize(); }
+
+Status Engine::Synchronize() {
+  const EnginePorts& ports = impl_->launcher.ports();
+  LOCKSTEP_RETURN_IF_ERROR(ports.communication.Synchronize(impl_->launcher.deadline()));
+  return impl_->launcher.Synchronize();
+}
+
 Status Engine::Barrier(BarrierKind kind) { return impl_->Barrier(kind); }
 Result<StepTimes> Engine::TakeStepTimes() { return impl_->TakeStepTimes(); }
 const BucketLayout& Engine::layout() const { return impl_->reducer.layout(); }

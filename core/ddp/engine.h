@@ -71,7 +71,7 @@ class Engine {
   // Collective. Everything it is given outlives the engine.
   static Result<std::unique_ptr<Engine>> Construct(Module& module, const EngineOptions& options,
                                                    const EnginePorts& ports);
-  // Waits up to 10 s for what it enqueued; what is not done then keeps its memory for good.
+  // Does not wait: its memory must live until its streams are idle (Synchronize) or gone.
   ~Engine();
 
   // ddp(x) and ddp.module(x), under no_grad if pass.grad is false.
@@ -90,7 +90,7 @@ class Engine {
   Status ExitJoin();
 
   Status Barrier(BarrierKind kind);
-  // Waits until the compute stream is done.
+  // Waits until both streams are done.
   Status Synchronize();
 
   // Of annotations: the iteration that what follows belongs to; -1: none.

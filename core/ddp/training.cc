@@ -25,7 +25,8 @@ class Training {
 
   TrainingOutcome Run() {
     outcome_.status = RunAll();
-    return outcome_;
+    outcome_.engine = std::move(engine_);
+    return std::move(outcome_);
   }
 
  private:
@@ -162,7 +163,11 @@ Status Training::Barrier() {
 TrainingOutcome RunTraining(const TrainingProgram& program, Module& module,
                             const EnginePorts& ports, TrainingSurroundings& surroundings) {
   const Status valid = ValidateProgram(program, ports.communicator.size());
-  if (!valid.ok()) return {.status = valid, .where = {}, .iterations = 0};
+  if (!valid.ok()) {
+    TrainingOutcome refused;
+    refused.status = valid;
+    return refused;
+  }
   return Training(program, module, ports, surroundings).Run();
 }
 

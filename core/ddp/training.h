@@ -129,6 +129,9 @@ struct TrainingOutcome {
   Status status;        // ok: finished; kSystemFailed: raised; kDeadlineExceeded: waited too long
   TrainingPoint where;  // the last point it reached
   std::int64_t iterations = 0;  // completed
+  // What a stream may still refer to when the program did not finish: keep it until the streams are
+  // idle or gone.
+  std::unique_ptr<Engine> engine = nullptr;
 };
 
 // Runs the program on one rank. The module is the one the program names; it outlives the call.
