@@ -85,7 +85,7 @@ constexpr std::string_view kBackends[] = {"any",  "sim", "sim_nccl", "sim_mpi", 
 
 constexpr std::string_view kAtPlain[] = {"init", "random"};
 constexpr std::string_view kAtNumbered[] = {"iteration", "collective", "backward", "epoch"};
-constexpr std::string_view kAtPlaces[] = {"before:join_exit"};
+constexpr std::string_view kAtPlaces[] = {"before:join_exit", "before:finalize"};
 
 bool Contains(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -175,9 +175,10 @@ FaultSpec ReadFault(const toml::table& table, const std::string& path, int ranks
   }
   if (!fields.Has("at")) fields.Wrong("at", "missing; write when, as \"iteration:3\"");
   if (fields.Read("at", fault.at) && !IsMoment(fault.at)) {
-    fields.Wrong("at", fmt::format("'{}' is no moment; write init, random, time:0.5s, iteration:3, "
-                                   "collective:7, backward:2, epoch:1 or before:join_exit",
-                                   fault.at));
+    fields.Wrong(
+        "at", fmt::format("'{}' is no moment; write init, random, time:0.5s, iteration:3, "
+                          "collective:7, backward:2, epoch:1, before:join_exit or before:finalize",
+                          fault.at));
   }
   std::string duration;
   if (fields.Read("duration", duration)) {

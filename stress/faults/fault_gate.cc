@@ -1,0 +1,56 @@
+#include "stress/faults/fault_gate.h"
+
+namespace lockstep {
+
+FaultGate::FaultGate(const std::vector<PlannedFault>& faults, int rank, RankBody& body)
+    : body_(body) {
+  for (std::size_t i = 0; i < faults.size(); ++i) {
+    if (faults[i].rank == rank) entries_.push_back({i, faults[i]});
+  }
+}
+
+bool FaultGate::IsDue(const PlannedFault& fault, FaultMoment::Kind kind,
+                      std::int64_t number) const {
+  const FaultMoment& moment = fault.moment;
+  if (moment.kind == FaultMoment::Kind::kTime) {
+    // From outside it comes by the coordinator's clock.
+    return SiteOf(fault.kind) != FaultSite::kOutside && body_.SecondsSinceStart() >= moment.seconds;
+  }
+  return moment.kind == kind && moment.number == number;
+}
+
+Status FaultGate::Reach(FaultMoment::Kind kind, std::int64_t number) {
+  for (Entry& entry : entries_) {
+    if (entry.due || !IsDue(entry.fault, kind, number)) continue;
+    entry.due = true;
+    const FaultSite site = SiteOf(entry.fault.kind);
+    if (site == FaultSite::kCall || site == FaultSite::kLibrary) continue;
+    if (entry.fault.kind == FaultKind::kNeverFinalize) continue;
+    entry.taken = true;
+    body_.Journal(entry.index);
+    LOCKSTEP_RETURN_IF_ERROR(site == FaultSite::kOutside ? body_.ApplyOutside(entry.index)
+                                                         : body_.Suffer(entry.fault));
+  }
+  return OkStatus();
+}
+
+std::vector<FaultGate::Taken> FaultGate::Take(FaultSite site) {
+  std::vector<Taken> taken;
+  for (Entry& entry : entries_) {
+    if (!entry.due || entry.taken || SiteOf(entry.fault.kind) != site) continue;
+    entry.taken = true;
+    taken.push_back({entry.index, entry.fault});
+  }
+  return taken;
+}
+
+bool FaultGate::NeverFinalize() {
+  for (Entry& entry : entries_) {
+    if (entry.fault.kind != FaultKind::kNeverFinalize || !entry.due) continue;
+    body_.Journal(entry.index);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace lockstep

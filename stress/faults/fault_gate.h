@@ -1,0 +1,66 @@
+// Where the faults of one rank take effect: the program passes its points through here.
+#ifndef LOCKSTEP_STRESS_FAULTS_FAULT_GATE_H_
+#define LOCKSTEP_STRESS_FAULTS_FAULT_GATE_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/base/status.h"
+#include "stress/faults/fault_plan.h"
+
+namespace lockstep {
+
+// What can be done to the rank that this code runs on: a process, or a simulated rank.
+class RankBody {
+ public:
+  virtual ~RankBody() = default;
+  // Writes down that a fault fired, before it takes effect.
+  virtual void Journal(std::size_t fault_index) = 0;
+  // Asks outside for the fault and waits (bounded) until it was applied.
+  virtual Status ApplyOutside(std::size_t fault_index) = 0;
+  // Ends the rank as the fault says. Returns only for kinds that do not end it (an error for those
+  // that raise).
+  virtual Status Suffer(const PlannedFault& fault) = 0;
+  virtual double SecondsSinceStart() = 0;
+  // Passes time without using the processor.
+  virtual Status Sleep(std::int64_t ns) = 0;
+};
+
+class FaultGate {
+ public:
+  // The faults of all ranks; those of `rank` fire here. `body` outlives the gate.
+  FaultGate(const std::vector<PlannedFault>& faults, int rank, RankBody& body);
+
+  // The program is at this point: what is due fires. The error of a fault that raises.
+  Status Reach(FaultMoment::Kind kind, std::int64_t number = 0);
+  struct Taken {
+    std::size_t index;
+    PlannedFault fault;
+  };
+  // The faults that the collective which is about to be called shall suffer, each told once.
+  std::vector<Taken> TakeForCall() { return Take(FaultSite::kCall); }
+  std::vector<Taken> TakeForLibrary() { return Take(FaultSite::kLibrary); }
+  // Of a taken fault that takes effect now.
+  void Fired(const Taken& taken) { body_.Journal(taken.index); }
+  Status Sleep(std::int64_t ns) { return body_.Sleep(ns); }
+  // The program is over: whether it leaves without finalizing.
+  bool NeverFinalize();
+
+ private:
+  struct Entry {
+    std::size_t index;
+    PlannedFault fault;
+    bool due = false;  // its moment came; faults of collectives wait for the next one
+    bool taken = false;
+  };
+  bool IsDue(const PlannedFault& fault, FaultMoment::Kind kind, std::int64_t number) const;
+  std::vector<Taken> Take(FaultSite site);
+
+  std::vector<Entry> entries_;
+  RankBody& body_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_STRESS_FAULTS_FAULT_GATE_H_

@@ -1,0 +1,164 @@
+#include "stress/faults/fault_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "core/base/random.h"
+#include "core/base/units.h"
+#include "core/ddp/training.h"
+
+namespace lockstep {
+namespace {
+
+struct KindInfo {
+  FaultKind kind;
+  std::string_view name;
+  FaultSite site;
+};
+constexpr KindInfo kKinds[] = {
+    {FaultKind::kExit, "exit", FaultSite::kProgram},
+    {FaultKind::kThrow, "throw", FaultSite::kProgram},
+    {FaultKind::kSegfault, "segfault", FaultSite::kProgram},
+    {FaultKind::kAbort, "abort", FaultSite::kProgram},
+    {FaultKind::kOutOfMemory, "out_of_memory", FaultSite::kProgram},
+    {FaultKind::kHang, "hang", FaultSite::kProgram},
+    {FaultKind::kSleep, "sleep", FaultSite::kProgram},
+    {FaultKind::kNeverFinalize, "never_finalize", FaultSite::kProgram},
+    {FaultKind::kSkipCollective, "skip_collective", FaultSite::kCall},
+    {FaultKind::kExtraCollective, "extra_collective", FaultSite::kCall},
+    {FaultKind::kWrongCount, "wrong_count", FaultSite::kCall},
+    {FaultKind::kWrongType, "wrong_type", FaultSite::kCall},
+    {FaultKind::kWrongRoot, "wrong_root", FaultSite::kCall},
+    {FaultKind::kWrongOp, "wrong_op", FaultSite::kCall},
+    {FaultKind::kWrongOrder, "wrong_order", FaultSite::kCall},
+    {FaultKind::kCorruptInput, "corrupt_input", FaultSite::kCall},
+    {FaultKind::kCorruptResult, "corrupt_result", FaultSite::kLibrary},
+    {FaultKind::kSlowCollective, "slow_collective", FaultSite::kLibrary},
+    {FaultKind::kFailedCollective, "failed_collective", FaultSite::kLibrary},
+    {FaultKind::kDroppedCompletion, "dropped_completion", FaultSite::kLibrary},
+    {FaultKind::kKill, "kill", FaultSite::kOutside},
+    {FaultKind::kStop, "stop", FaultSite::kOutside},
+    {FaultKind::kTerminate, "terminate", FaultSite::kOutside},
+    {FaultKind::kInterrupt, "interrupt", FaultSite::kOutside},
+};
+
+const KindInfo& InfoOf(FaultKind kind) {
+  return *std::find_if(std::begin(kKinds), std::end(kKinds),
+                       [&](const KindInfo& info) { return info.kind == kind; });
+}
+
+struct MomentInfo {
+  FaultMoment::Kind kind;
+  std::string_view name;
+  bool numbered;
+};
+constexpr MomentInfo kMoments[] = {
+    {FaultMoment::Kind::kInit, "init", false},
+    {FaultMoment::Kind::kIteration, "iteration", true},
+    {FaultMoment::Kind::kCollective, "collective", true},
+    {FaultMoment::Kind::kBackward, "backward", true},
+    {FaultMoment::Kind::kEpoch, "epoch", true},
+    {FaultMoment::Kind::kBeforeJoinExit, "before:join_exit", false},
+    {FaultMoment::Kind::kBeforeFinalize, "before:finalize", false},
+};
+
+// How much of a program there is to draw a moment from.
+struct Extent {
+  std::int64_t iterations = 0;
+  std::int64_t collectives = 0;  // a lower bound
+  bool trains = false;
+  bool joins = false;
+};
+
+Extent ExtentOf(const Scenario& scenario, int rank) {
+  if (const auto* script = std::get_if<ScriptProgram>(&scenario.workload)) {
+    return {.iterations = script->rounds, .collectives = CollectivesOf(*script, rank)};
+  }
+  const auto& training = std::get<TrainingProgram>(scenario.workload);
+  const std::int64_t iterations =
+      InputsOf(training, rank, scenario.ranks) * std::max<std::int64_t>(1, training.epochs);
+  // The constructor has three at least, and every iteration one.
+  return {.iterations = iterations,
+          .collectives = 3 + iterations,
+          .trains = true,
+          .joins = training.join};
+}
+
+FaultMoment Draw(const Extent& extent, FaultSite site, Random& random) {
+  using Kind = FaultMoment::Kind;
+  const auto below = [&](std::int64_t end) {
+    return static_cast<std::int64_t>(
+        random.Below(static_cast<std::uint64_t>(std::max<std::int64_t>(1, end))));
+  };
+  const FaultMoment collective = {Kind::kCollective, 1 + below(extent.collectives)};
+  if (site == FaultSite::kCall || site == FaultSite::kLibrary) return collective;
+  std::vector<FaultMoment> moments = {{Kind::kInit},
+                                      collective,
+                                      {Kind::kIteration, below(extent.iterations)},
+                                      {Kind::kBeforeFinalize}};
+  if (extent.trains) moments.push_back({Kind::kBackward, below(extent.iterations)});
+  if (extent.joins) moments.push_back({Kind::kBeforeJoinExit});
+  return moments[static_cast<std::size_t>(below(static_cast<std::int64_t>(moments.size())))];
+}
+
+// The parser of scenarios has checked the form.
+FaultMoment MomentOf(std::string_view at) {
+  FaultMoment moment;
+  if (at.starts_with("time:")) {
+    moment.kind = FaultMoment::Kind::kTime;
+    const Result<double> seconds = ParseSeconds("at", at.substr(5));
+    LOCKSTEP_CHECK(seconds.ok(), "a time that was accepted before");
+    moment.seconds = *seconds;
+    return moment;
+  }
+  for (const MomentInfo& info : kMoments) {
+    if (!info.numbered && at == info.name) moment.kind = info.kind;
+    if (!info.numbered || !at.starts_with(info.name)) continue;
+    moment.kind = info.kind;
+    moment.number = std::atoll(std::string(at.substr(info.name.size() + 1)).c_str());
+  }
+  return moment;
+}
+
+}  // namespace
+
+std::string_view NameOf(FaultKind kind) { return InfoOf(kind).name; }
+FaultSite SiteOf(FaultKind kind) { return InfoOf(kind).site; }
+
+std::string Describe(const FaultMoment& moment) {
+  if (moment.kind == FaultMoment::Kind::kTime) return fmt::format("time:{}s", moment.seconds);
+  for (const MomentInfo& info : kMoments) {
+    if (info.kind != moment.kind) continue;
+    return info.numbered ? fmt::format("{}:{}", info.name, moment.number) : std::string(info.name);
+  }
+  return "unknown";
+}
+
+std::string Describe(const PlannedFault& fault) {
+  return fmt::format("{} of rank {} at {}", NameOf(fault.kind), fault.rank, Describe(fault.moment));
+}
+
+Result<std::vector<PlannedFault>> PlanFaults(const Scenario& scenario, std::uint64_t seed) {
+  std::vector<PlannedFault> faults;
+  for (const FaultSpec& spec : scenario.faults) {
+    const auto known = std::find_if(std::begin(kKinds), std::end(kKinds),
+                                    [&](const KindInfo& info) { return info.name == spec.kind; });
+    if (known == std::end(kKinds)) {
+      return Unsupported(fmt::format(
+          "{}:{}: the fault '{}' cannot be injected by this version; choose another or remove it",
+          scenario.origin, spec.line, spec.kind));
+    }
+    for (const int rank : spec.ranks) {
+      Random random(Mix64(seed) + faults.size());
+      PlannedFault fault = {known->kind, rank, {}, spec.duration_seconds};
+      fault.moment = spec.at == "random" ? Draw(ExtentOf(scenario, rank), known->site, random)
+                                         : MomentOf(spec.at);
+      faults.push_back(fault);
+    }
+  }
+  return faults;
+}
+
+}  // namespace lockstep

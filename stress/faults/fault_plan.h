@@ -1,0 +1,84 @@
+// What befalls whom, and when: decided before a case starts, from the scenario and its seed.
+#ifndef LOCKSTEP_STRESS_FAULTS_FAULT_PLAN_H_
+#define LOCKSTEP_STRESS_FAULTS_FAULT_PLAN_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/plan/scenario.h"
+
+namespace lockstep {
+
+enum class FaultKind : std::uint8_t {
+  // A point of the program.
+  kExit,  // leaves at once, finalizing nothing
+  kThrow,
+  kSegfault,
+  kAbort,
+  kOutOfMemory,
+  kHang,  // for ever, or for its duration
+  kSleep,
+  kNeverFinalize,
+  // A collective that the program calls.
+  kSkipCollective,
+  kExtraCollective,
+  kWrongCount,
+  kWrongType,
+  kWrongRoot,
+  kWrongOp,
+  kWrongOrder,
+  kCorruptInput,
+  // A collective as the library runs it.
+  kCorruptResult,
+  kSlowCollective,
+  kFailedCollective,
+  kDroppedCompletion,
+  // From outside the process.
+  kKill,
+  kStop,  // continued after its duration, if it has one
+  kTerminate,
+  kInterrupt,
+};
+std::string_view NameOf(FaultKind kind);
+
+enum class FaultSite : std::uint8_t { kProgram, kCall, kLibrary, kOutside };
+FaultSite SiteOf(FaultKind kind);
+
+struct FaultMoment {
+  enum class Kind : std::uint8_t {
+    kInit,        // before the ranks connect
+    kTime,        // seconds after the ranks were told to begin
+    kIteration,   // from 0
+    kCollective,  // from 1: the n-th that this rank calls
+    kBackward,    // of iteration `number`
+    kEpoch,       // from 0
+    kBeforeJoinExit,
+    kBeforeFinalize,
+  };
+  Kind kind = Kind::kInit;
+  std::int64_t number = 0;
+  double seconds = 0;
+};
+// "iteration:3"
+std::string Describe(const FaultMoment& moment);
+
+struct PlannedFault {
+  FaultKind kind = FaultKind::kKill;
+  int rank = 0;
+  FaultMoment moment;
+  std::optional<double> duration_seconds;
+};
+// "kill of rank 1 at iteration:3"
+std::string Describe(const PlannedFault& fault);
+
+// One entry a fault and rank, in the file's order. Moments that are `random` are drawn from `seed`.
+// kUnsupported, one line, for a kind that this build cannot inject.
+Result<std::vector<PlannedFault>> PlanFaults(const Scenario& scenario, std::uint64_t seed);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_STRESS_FAULTS_FAULT_PLAN_H_

@@ -1,0 +1,155 @@
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "stress/faults/faulty_communicator.h"
+
+namespace lockstep {
+
+struct FaultyCalls::Shared {
+  FaultGate& gate;
+  std::int64_t calls = 0;
+};
+
+struct FaultyCalls::Held {
+  Operation operation;
+  Buffers buffers;
+  Stream& stream;
+};
+
+namespace {
+
+// Another type of the same size, so that the buffers fit.
+DataType OtherType(DataType type) {
+  switch (type) {
+    case DataType::kF16:
+      return DataType::kBf16;
+    case DataType::kBf16:
+      return DataType::kF16;
+    case DataType::kF32:
+      return DataType::kI32;
+    case DataType::kI32:
+      return DataType::kF32;
+    case DataType::kF64:
+      return DataType::kI64;
+    case DataType::kI64:
+      return DataType::kF64;
+    case DataType::kI8:
+      return DataType::kU8;
+    case DataType::kU8:
+      return DataType::kI8;
+  }
+  return type;
+}
+
+}  // namespace
+
+FaultyCalls::FaultyCalls(Communicator& inner, FaultGate& gate)
+    : inner_(inner), shared_(std::make_shared<Shared>(Shared{gate})) {}
+
+FaultyCalls::FaultyCalls(std::unique_ptr<Communicator> inner, FaultyCalls& parent)
+    : owned_(std::move(inner)), inner_(*owned_), shared_(parent.shared_) {}
+
+FaultyCalls::~FaultyCalls() = default;
+
+Status FaultyCalls::CallHeld() {
+  if (held_ == nullptr) return OkStatus();
+  const std::unique_ptr<Held> held = std::move(held_);
+  return inner_.Enqueue(held->operation, held->buffers, held->stream);
+}
+
+Result<bool> FaultyCalls::Suffer(const FaultGate::Taken& taken, Operation& operation,
+                                 Buffers& buffers, Stream& stream) {
+  const CollectiveInfo& info = InfoOf(operation.collective);
+  const bool has_data = operation.collective != Collective::kBarrier;
+  FaultGate& gate = shared_->gate;
+  switch (taken.fault.kind) {
+    case FaultKind::kSkipCollective:
+      gate.Fired(taken);
+      return true;
+    case FaultKind::kExtraCollective: {
+      gate.Fired(taken);
+      scratch_.push_back(std::make_unique<std::vector<std::byte>>(64));
+      void* const data = scratch_.back()->data();
+      Operation extra;
+      extra.count = 1;
+      LOCKSTEP_RETURN_IF_ERROR(inner_.Enqueue(extra, {data, data}, stream));
+      return false;
+    }
+    case FaultKind::kWrongCount: {
+      if (!has_data || operation.count == 0) return false;
+      gate.Fired(taken);
+      if (operation.count > 1) {
+        --operation.count;
+        return false;
+      }
+      operation.count = 2;
+      const auto bytes = static_cast<std::size_t>(
+          std::max(SendBytes(operation, size()), RecvBytes(operation, size())));
+      scratch_.push_back(std::make_unique<std::vector<std::byte>>(bytes + 64));
+      buffers = {scratch_.back()->data(), scratch_.back()->data()};
+      return false;
+    }
+    case FaultKind::kWrongType:
+      if (!has_data) return false;
+      gate.Fired(taken);
+      operation.type = OtherType(operation.type);
+      return false;
+    case FaultKind::kWrongRoot:
+      if (!info.rooted || size() < 2) return false;
+      gate.Fired(taken);
+      operation.root = (operation.root + 1) % size();
+      return false;
+    case FaultKind::kWrongOp:
+      if (!info.reduces) return false;
+      gate.Fired(taken);
+      operation.reduction =
+          operation.reduction == Reduction::kMax ? Reduction::kSum : Reduction::kMax;
+      return false;
+    case FaultKind::kWrongOrder:
+      gate.Fired(taken);
+      held_ = std::make_unique<Held>(Held{operation, buffers, stream});
+      return true;
+    case FaultKind::kCorruptInput: {
+      if (!has_data || buffers.send == nullptr || SendBytes(operation, size()) == 0) return false;
+      gate.Fired(taken);
+      auto* const first = static_cast<unsigned char*>(const_cast<void*>(buffers.send));
+      stream.Enqueue([first] {
+        *first ^= 1;
+        return OkStatus();
+      });
+      return false;
+    }
+    default:
+      return false;
+  }
+}
+
+Status FaultyCalls::Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) {
+  FaultGate& gate = shared_->gate;
+  LOCKSTEP_RETURN_IF_ERROR(gate.Reach(FaultMoment::Kind::kCollective, ++shared_->calls));
+  Operation called = operation;
+  Buffers used = buffers;
+  const bool was_held = held_ != nullptr;
+  for (const FaultGate::Taken& taken : gate.TakeForCall()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const bool dealt_with, Suffer(taken, called, used, stream));
+    if (dealt_with) return OkStatus();
+  }
+  LOCKSTEP_RETURN_IF_ERROR(inner_.Enqueue(called, used, stream));
+  return was_held ? CallHeld() : OkStatus();
+}
+
+Status FaultyCalls::Await(Stream& stream, Deadline deadline) {
+  LOCKSTEP_RETURN_IF_ERROR(CallHeld());
+  return inner_.Await(stream, deadline);
+}
+
+Result<std::unique_ptr<Communicator>> FaultyCalls::Split(int color, int key, Deadline deadline) {
+  LOCKSTEP_RETURN_IF_ERROR(CallHeld());
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> child,
+                            inner_.Split(color, key, deadline));
+  if (child == nullptr) return std::unique_ptr<Communicator>();
+  return std::unique_ptr<Communicator>(std::make_unique<FaultyCalls>(std::move(child), *this));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,68 @@
+// Decorators that let collectives suffer faults. Program -> FaultyCalls -> RecordedCommunicator ->
+// FaultyLibrary -> backend: what the program calls wrongly is journaled as it was called, and what
+// the library does wrongly happens below the journal, which cannot know of it.
+#ifndef LOCKSTEP_STRESS_FAULTS_FAULTY_COMMUNICATOR_H_
+#define LOCKSTEP_STRESS_FAULTS_FAULTY_COMMUNICATOR_H_
+
+#include <memory>
+#include <vector>
+
+#include "core/comm/communicator.h"
+#include "stress/faults/fault_gate.h"
+
+namespace lockstep {
+
+// Both outlive neither the gate nor, for FaultyCalls made with a reference, the inner communicator.
+class FaultyCalls final : public Communicator {
+ public:
+  FaultyCalls(Communicator& inner, FaultGate& gate);
+  FaultyCalls(std::unique_ptr<Communicator> inner, FaultyCalls& parent);
+  ~FaultyCalls() override;
+
+  const Capabilities& capabilities() const override { return inner_.capabilities(); }
+  int rank() const override { return inner_.rank(); }
+  int size() const override { return inner_.size(); }
+  Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) override;
+  Status Await(Stream& stream, Deadline deadline) override;
+  void Abort() override { inner_.Abort(); }
+  Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override;
+
+ private:
+  struct Shared;  // with the children: collectives are counted over all communicators
+  struct Held;    // an operation that waits for the next one (wrong_order)
+  // Applies what changes the call. True: it is dealt with and must not be called any more.
+  Result<bool> Suffer(const FaultGate::Taken& taken, Operation& operation, Buffers& buffers,
+                      Stream& stream);
+  Status CallHeld();
+
+  std::unique_ptr<Communicator> owned_;
+  Communicator& inner_;
+  std::shared_ptr<Shared> shared_;
+  std::unique_ptr<Held> held_;
+  std::vector<std::unique_ptr<std::vector<std::byte>>> scratch_;  // lives as long as what uses it
+};
+
+class FaultyLibrary final : public Communicator {
+ public:
+  FaultyLibrary(std::unique_ptr<Communicator> inner, FaultGate& gate)
+      : inner_(std::move(inner)), gate_(gate) {}
+
+  const Capabilities& capabilities() const override { return inner_->capabilities(); }
+  int rank() const override { return inner_->rank(); }
+  int size() const override { return inner_->size(); }
+  Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) override;
+  Status Await(Stream& stream, Deadline deadline) override {
+    return inner_->Await(stream, deadline);
+  }
+  void Abort() override { inner_->Abort(); }
+  Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override;
+
+ private:
+  class FaultyStream;
+  std::unique_ptr<Communicator> inner_;
+  FaultGate& gate_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_STRESS_FAULTS_FAULTY_COMMUNICATOR_H_

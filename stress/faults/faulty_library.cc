@@ -1,0 +1,100 @@
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "stress/faults/faulty_communicator.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kSlowSeconds = 0.1;
+constexpr double kForEverSeconds = 24 * 3600;
+
+// What one collective suffers when its stream gets there.
+struct Ordeal {
+  std::vector<FaultGate::Taken> faults;
+  Operation operation;
+  Buffers buffers;
+  int rank = 0;
+  int size = 1;
+};
+
+Status Before(const Ordeal& ordeal, FaultGate& gate) {
+  for (const FaultGate::Taken& taken : ordeal.faults) {
+    if (taken.fault.kind == FaultKind::kSlowCollective) {
+      gate.Fired(taken);
+      const double seconds = taken.fault.duration_seconds.value_or(kSlowSeconds);
+      LOCKSTEP_RETURN_IF_ERROR(gate.Sleep(static_cast<std::int64_t>(seconds * 1e9)));
+    } else if (taken.fault.kind == FaultKind::kFailedCollective) {
+      gate.Fired(taken);
+      return SystemFailed(
+          fmt::format("injected failure of {}", lockstep::Describe(ordeal.operation)));
+    }
+  }
+  return OkStatus();
+}
+
+Status After(const Ordeal& ordeal, FaultGate& gate) {
+  for (const FaultGate::Taken& taken : ordeal.faults) {
+    if (taken.fault.kind == FaultKind::kCorruptResult) {
+      if (ordeal.buffers.recv == nullptr || RecvBytes(ordeal.operation, ordeal.size) == 0) continue;
+      gate.Fired(taken);
+      // The lowest bit of the first element: the smallest error there is.
+      *static_cast<unsigned char*>(ordeal.buffers.recv) ^= 1;
+    } else if (taken.fault.kind == FaultKind::kDroppedCompletion) {
+      gate.Fired(taken);
+      LOCKSTEP_RETURN_IF_ERROR(gate.Sleep(static_cast<std::int64_t>(kForEverSeconds * 1e9)));
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+// What the backend enqueues runs between Before and After, as one piece of work.
+class FaultyLibrary::FaultyStream final : public Stream {
+ public:
+  FaultyStream(Stream& stream, Ordeal ordeal, FaultGate& gate)
+      : stream_(stream), ordeal_(std::move(ordeal)), gate_(gate) {}
+
+  bool inline_execution() const override { return stream_.inline_execution(); }
+  void Enqueue(Work work) override {
+    stream_.Enqueue([ordeal = ordeal_, &gate = gate_, work = std::move(work)]() -> Status {
+      LOCKSTEP_RETURN_IF_ERROR(Before(ordeal, gate));
+      LOCKSTEP_RETURN_IF_ERROR(work());
+      return After(ordeal, gate);
+    });
+  }
+  void Record(Event& event) override { stream_.Record(event); }
+  void WaitFor(Event& event) override { stream_.WaitFor(event); }
+  Status Synchronize(Deadline deadline) override { return stream_.Synchronize(deadline); }
+  Status status() const override { return stream_.status(); }
+
+ private:
+  Stream& stream_;
+  Ordeal ordeal_;
+  FaultGate& gate_;
+};
+
+Status FaultyLibrary::Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) {
+  std::vector<FaultGate::Taken> faults = gate_.TakeForLibrary();
+  if (faults.empty()) return inner_->Enqueue(operation, buffers, stream);
+  Ordeal ordeal{std::move(faults), operation, buffers, rank(), size()};
+  if (stream.inline_execution()) {
+    // Backends need not go through an inline stream.
+    LOCKSTEP_RETURN_IF_ERROR(Before(ordeal, gate_));
+    LOCKSTEP_RETURN_IF_ERROR(inner_->Enqueue(operation, buffers, stream));
+    return After(ordeal, gate_);
+  }
+  FaultyStream faulty(stream, std::move(ordeal), gate_);
+  return inner_->Enqueue(operation, buffers, faulty);
+}
+
+Result<std::unique_ptr<Communicator>> FaultyLibrary::Split(int color, int key, Deadline deadline) {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> child,
+                            inner_->Split(color, key, deadline));
+  if (child == nullptr) return std::unique_ptr<Communicator>();
+  return std::unique_ptr<Communicator>(std::make_unique<FaultyLibrary>(std::move(child), gate_));
+}
+
+}  // namespace lockstep
