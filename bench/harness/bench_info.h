@@ -9,12 +9,19 @@
 
 namespace lockstep {
 
+// What an iteration is.
+enum class BenchKind {
+  kCollectives,  // of `collective`
+  kDdpSteps,     // training steps
+};
+
 struct BenchInfo {
   std::string name;         // "bench_allreduce"
   std::string description;  // first line of --help
   Collective collective = Collective::kAllReduce;
   bool in_place_by_default = false;  // as the collective is used in training
-  bool takes_models = false;         // --model: gradient buckets
+  bool takes_models = false;         // --model: gradient buckets, or broadcasts of a model's state
+  BenchKind kind = BenchKind::kCollectives;
 };
 
 // The main function of every benchmark binary, for agents and workers alike.

@@ -48,7 +48,9 @@ FleetOptions FleetOptionsOf(const BenchInfo& info, const BenchOptions& options,
 // From the options to the exit code of this agent. Errors: input and environment.
 Result<ExitCode> RunAgent(const BenchInfo& info, const BenchOptions& options,
                           const LaunchContext& context, std::vector<std::string> arguments) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const Plan all, ExpandPlan(options.spec, context.size));
+  LOCKSTEP_ASSIGN_OR_RETURN(const Plan all, info.kind == BenchKind::kDdpSteps
+                                                ? ExpandDdpPlan(options.spec, context.size)
+                                                : ExpandPlan(options.spec, context.size));
   LOCKSTEP_ASSIGN_OR_RETURN(const Backend* backend, FindBackend("--backend", all.backend));
   LOCKSTEP_RETURN_IF_ERROR(CheckBackend(all, *backend));
   LOCKSTEP_ASSIGN_OR_RETURN(

@@ -26,6 +26,12 @@ const JournalEvent* LastOwnEvent(const Journal& journal) {
   return nullptr;
 }
 
+// Everything but what precedes and follows the cases: a step has phases of its own.
+bool IsOfACase(Phase phase) {
+  return phase != Phase::kStart && phase != Phase::kConnect && phase != Phase::kAllocate &&
+         phase != Phase::kFinalize;
+}
+
 }  // namespace
 
 Conductor::Conductor(Fleet& fleet, const FleetOptions& options, const Plan& plan, SampleBook& book,
@@ -197,7 +203,7 @@ std::optional<std::size_t> Conductor::CaseOf(const std::vector<RankEvidence>& ev
     const RankEvidence& found = evidence[static_cast<std::size_t>(rank)];
     const JournalEvent* last = LastOwnEvent(found.journal);
     if (found.idle || last == nullptr) continue;
-    if (last->phase == Phase::kMeasure || last->phase == Phase::kCheck) return last->case_index;
+    if (IsOfACase(last->phase)) return last->case_index;
   }
   return std::nullopt;
 }

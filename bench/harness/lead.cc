@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <map>
 
+#include "bench/harness/effects.h"
 #include "bench/harness/machine_facts.h"
 #include "bench/harness/run_record.h"
 #include "core/base/units.h"
@@ -51,15 +52,16 @@ std::string Leader::OutputPath() {
 Status Leader::CheckMemory(const Fleet& fleet) const {
   std::map<std::string, std::int64_t> ranks_on;
   for (const AgentInfo& agent : fleet.agents()) ++ranks_on[agent.host];
-  const double need =
-      static_cast<double>(plan_.send_buffer_bytes) + static_cast<double>(plan_.recv_buffer_bytes);
+  const double need = static_cast<double>(plan_.send_buffer_bytes) +
+                      static_cast<double>(plan_.recv_buffer_bytes) +
+                      static_cast<double>(plan_.memory_bytes);
   for (const AgentInfo& agent : fleet.agents()) {
     const double share = static_cast<double>(agent.memory_available_bytes) * kMemoryShare /
                          static_cast<double>(ranks_on[agent.host]);
     if (need <= share) continue;
     return EnvironmentError(fmt::format(
-        "rank {} on {} needs {} for its buffers and has {}; choose a smaller -e, --model or fewer "
-        "ranks a host",
+        "rank {} on {} needs {} for its buffers and has {}; choose a smaller -e or --model, fewer "
+        "options to compare, or fewer ranks a host",
         agent.rank, agent.host, FormatBytes(static_cast<std::int64_t>(std::min(need, 9e18))),
         FormatBytes(static_cast<std::int64_t>(share))));
   }
@@ -89,6 +91,7 @@ void Leader::Describe(const Fleet& fleet, const HostFloors& before, const HostFl
 
 void Leader::Conclude(const SampleBook& book, const HostFloors& floors, Measurement measurement) {
   run_.cases = CaseRecords(plan_, book, floors, measurement);
+  AddEffects(!plan_.iterations, run_);
   run_.judgement = LaunchJudgement(run_.cases, measurement, plan_.world_size);
   run_.verdict = run_.judgement.verdict;
   run_.history = std::move(measurement.history);

@@ -6,6 +6,7 @@
 
 #include "core/ddp/buckets.h"
 #include "datasets/manifest.h"
+#include "datasets/model_tensors.h"
 
 namespace lockstep {
 namespace {
@@ -43,6 +44,27 @@ BucketSequence SequenceOf(const Manifest& manifest, const Cap& cap, bool initial
 }
 
 }  // namespace
+
+Result<std::vector<PlannedModel>> LoadModels(const std::vector<std::string>& names) {
+  std::vector<PlannedModel> models;
+  for (const std::string& name : names) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const Manifest manifest, LoadManifest(name));
+    for (const PlannedModel& model : models) {
+      if (model.name != manifest.name) continue;
+      return InvalidInput(
+          fmt::format("--model: {} is given twice; name each model once", manifest.name));
+    }
+    for (const ModelTensor& param : manifest.params) {
+      if (!param.sparse && IsFloatingPoint(param.type)) continue;
+      return InvalidInput(fmt::format(
+          "--model {}: parameter {} is {}; a training step can be made of dense floating-point "
+          "parameters only",
+          name, param.name, param.sparse ? "sparse" : NameOf(param.type)));
+    }
+    models.push_back({manifest.name, TensorsOf(manifest)});
+  }
+  return models;
+}
 
 Result<std::vector<BucketSequence>> ModelSequences(const ModelWords& words) {
   std::vector<BucketSequence> sequences;

@@ -7,6 +7,7 @@
 
 #include "core/base/status.h"
 #include "core/plan/spec.h"
+#include "core/plan/steps.h"
 
 namespace lockstep {
 
@@ -18,6 +19,10 @@ struct ModelWords {
   bool find_unused = false;
   bool initial = false;
 };
+
+// The tensors of models, for steps. Errors: as of LoadManifest; a parameter that is sparse or no
+// floating-point number, which no step can be made of.
+Result<std::vector<PlannedModel>> LoadModels(const std::vector<std::string>& names);
 
 // One sequence for each model and cap. Errors: an unknown model, a malformed manifest, a bad cap.
 Result<std::vector<BucketSequence>> ModelSequences(const ModelWords& words);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "bench/harness/ddp_options.h"
 #include "bench/harness/model_buckets.h"
 #include "core/base/units.h"
 
@@ -20,6 +21,7 @@ struct Words {
   std::string deadline = "30", budget, precision = "0.05", drift = "0.08", seed = "1";
   std::string placement, format = "table";
   ModelWords model;
+  DdpWords ddp;
 };
 
 // A whole number from a word; CLI11 would accept "7x" of an integer in places, and says less.
@@ -62,9 +64,12 @@ void AddAxisOptions(CLI::App& app, const BenchInfo& info, Words& words) {
   app.add_option("-z,--blocking", words.blocking,
                  "1: the library's blocking call (default); 0: its non-blocking call; or both");
   if (!info.takes_models) return;
+  const bool buckets = InfoOf(info.collective).reduces;
   app.add_option("--model", words.model.models,
-                 "Gradient buckets of these models instead of sizes (give -b or -e for both)")
+                 fmt::format("{} of these models instead of sizes (give -b or -e for both)",
+                             buckets ? "Gradient buckets" : "State and buffers"))
       ->delimiter(',');
+  if (!buckets) return;
   app.add_option("--bucket-cap-mb", words.model.caps, "DDP's bucket_cap_mb, one or several")
       ->delimiter(',');
   app.add_option("--first-bucket-mb", words.model.first, "Limit of the first bucket");
@@ -230,9 +235,18 @@ Status ReadWords(const BenchInfo& info, const CLI::App& app, const Words& words,
                  BenchOptions& options) {
   options.spec.collective = info.collective;
   LOCKSTEP_RETURN_IF_ERROR(ReadFormat(words.format, options.format));
+  if (info.kind == BenchKind::kDdpSteps) {
+    LOCKSTEP_RETURN_IF_ERROR(ReadMeasure(words, options.spec));
+    return ReadDdpWords(words.ddp, options.spec);
+  }
   LOCKSTEP_RETURN_IF_ERROR(ReadSizes(app, words, options.spec));
   LOCKSTEP_RETURN_IF_ERROR(ReadAxes(info, words, options));
   LOCKSTEP_RETURN_IF_ERROR(ReadMeasure(words, options.spec));
+  if (!info.takes_models) return OkStatus();
+  if (!InfoOf(info.collective).reduces) {
+    LOCKSTEP_ASSIGN_OR_RETURN(options.spec.models, LoadModels(words.model.models));
+    return OkStatus();
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(options.spec.sequences, ModelSequences(words.model));
   return OkStatus();
 }
@@ -250,8 +264,12 @@ Result<CommandLine> ParseCommandLine(const BenchInfo& info, int argc, const char
       "codes: "
       "0 pass, 1 the system under test failed,\n2 usage, 3 inconclusive, 4 environment, 10 a "
       "defect of Lockstep.");
-  AddSizeOptions(app, words);
-  AddAxisOptions(app, info, words);
+  if (info.kind == BenchKind::kCollectives) {
+    AddSizeOptions(app, words);
+    AddAxisOptions(app, info, words);
+  } else {
+    AddDdpOptions(app, words.ddp);
+  }
   AddMeasureOptions(app, words, options);
   std::vector<std::string> arguments(argv + 1, argv + argc);
   TakeBenchmarkFlags(arguments, options, words);

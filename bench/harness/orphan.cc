@@ -41,6 +41,7 @@ TickScale ScaleFrom(const std::string& outbox_bytes) {
   };
   handlers.batch = [](const BatchRecord&) {};
   handlers.wrong = [](const WrongRecord&) {};
+  handlers.parts = [](const PartsRecord&) {};
   ForEachRecord(outbox_bytes, handlers);
   return scale;
 }
@@ -49,10 +50,12 @@ CaseRecord PartialCase(const Plan& plan, std::size_t index, const SampleBook& bo
   const CaseBook& rows = book.Book(0, index);
   CaseRecord record = RecordOf(plan, index, 0);
   record.samples = SamplesOf(rows, book.scale());
+  record.parts = PartsOf(rows, plan.cases[index]);
   record.wrong = rows.wrong;
   const std::string stopped_by = record.samples.iterations() > 0 ? "interrupted" : "not_run";
   record.summary =
       Summarize(rows, plan.cases[index], plan, HostFloors{}, book.scale().ns_per_tick, stopped_by);
+  SummarizeParts(plan.cases[index], plan, record);
   return record;
 }
 

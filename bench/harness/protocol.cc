@@ -6,7 +6,7 @@
 namespace lockstep {
 namespace {
 
-enum RecordType : std::uint32_t { kSampleRecord = 1, kBatchRecord, kWrongRecord };
+enum RecordType : std::uint32_t { kSampleRecord = 1, kBatchRecord, kWrongRecord, kPartsRecord };
 
 template <typename T>
 void Put(std::string& bytes, const T& value) {
@@ -56,6 +56,12 @@ void Dispatch(std::uint32_t type, std::string_view body, const RecordHandlers& h
     BatchRecord record;
     LOCKSTEP_CHECK(Take(body, record), "batch record");
     handlers.batch(record);
+  } else if (type == kPartsRecord) {
+    PartsRecord record;
+    LOCKSTEP_CHECK(Take(body, record.case_index), "parts record");
+    double value = 0;
+    while (Take(body, value)) record.values.push_back(value);
+    handlers.parts(record);
   } else {
     WrongRecord record;
     LOCKSTEP_CHECK(type == kWrongRecord && TakeWrong(body, record), "wrong record");
@@ -114,6 +120,13 @@ void AppendTo(std::string& bytes, const WrongRecord& record) {
   PutText(body, record.got);
   PutHeader(bytes, kWrongRecord, body.size());
   bytes += body;
+}
+
+void AppendTo(std::string& bytes, const PartsRecord& record) {
+  const std::size_t size = record.values.size() * sizeof(double);
+  PutHeader(bytes, kPartsRecord, sizeof record.case_index + size);
+  Put(bytes, record.case_index);
+  bytes.append(reinterpret_cast<const char*>(record.values.data()), size);
 }
 
 void ForEachRecord(std::string_view bytes, const RecordHandlers& handlers) {

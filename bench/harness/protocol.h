@@ -70,10 +70,17 @@ struct WrongRecord {
   std::string got;
 };
 
+// The figures of the iteration of the SampleRecord before it, one for each part of the case.
+struct PartsRecord {
+  std::uint32_t case_index = 0;
+  std::vector<double> values;
+};
+
 // Outbox records are self-delimiting, so a worker that dies between two leaves whole ones.
 void AppendTo(std::string& bytes, const SampleRecord& record);
 void AppendTo(std::string& bytes, const BatchRecord& record);
 void AppendTo(std::string& bytes, const WrongRecord& record);
+void AppendTo(std::string& bytes, const PartsRecord& record);
 
 // Calls the handler of each record in `bytes`. An incomplete record at the end is ignored; an
 // unknown one is our own mistake (CHECK).
@@ -81,11 +88,17 @@ struct RecordHandlers {
   std::function<void(const SampleRecord&)> sample;
   std::function<void(const BatchRecord&)> batch;
   std::function<void(const WrongRecord&)> wrong;
+  std::function<void(const PartsRecord&)> parts;
 };
 void ForEachRecord(std::string_view bytes, const RecordHandlers& handlers);
 
 // Bytes that one SampleRecord takes in the outbox.
 inline constexpr std::size_t kSampleRecordBytes = 2 * sizeof(std::uint32_t) + sizeof(SampleRecord);
+
+// … and a PartsRecord of so many parts.
+constexpr std::size_t PartsRecordBytes(std::size_t parts) {
+  return 3 * sizeof(std::uint32_t) + parts * sizeof(double);
+}
 
 }  // namespace lockstep
 

@@ -9,13 +9,15 @@ struct Seen {
   std::vector<SampleRecord> samples;
   std::vector<BatchRecord> batches;
   std::vector<WrongRecord> wrong;
+  std::vector<PartsRecord> parts;
 };
 
 Seen Read(std::string_view bytes) {
   Seen seen;
   ForEachRecord(bytes, {[&](const SampleRecord& r) { seen.samples.push_back(r); },
                         [&](const BatchRecord& r) { seen.batches.push_back(r); },
-                        [&](const WrongRecord& r) { seen.wrong.push_back(r); }});
+                        [&](const WrongRecord& r) { seen.wrong.push_back(r); },
+                        [&](const PartsRecord& r) { seen.parts.push_back(r); }});
   return seen;
 }
 
@@ -38,6 +40,18 @@ TEST(ProtocolTest, RecordsComeBackAndATornTailIsIgnored) {
     EXPECT_EQ(seen.batches[0].wrong, 1);
   }
   EXPECT_EQ(Read(bytes).samples.size(), 2u);
+}
+
+TEST(ProtocolTest, PartsComeBack) {
+  std::string bytes;
+  AppendTo(bytes, PartsRecord{5, {1.5, -2}});
+  EXPECT_EQ(bytes.size(), PartsRecordBytes(2));
+  AppendTo(bytes, PartsRecord{6, {}});
+  const Seen seen = Read(bytes);
+  ASSERT_EQ(seen.parts.size(), 2u);
+  EXPECT_EQ(seen.parts[0].case_index, 5u);
+  EXPECT_EQ(seen.parts[0].values, (std::vector<double>{1.5, -2}));
+  EXPECT_TRUE(seen.parts[1].values.empty());
 }
 
 TEST(ProtocolTest, RoundsAndErrorsComeBack) {

@@ -30,8 +30,12 @@ constexpr double kLightSeconds = 0.004;
 constexpr double kLeastBudgetSeconds = 6;
 constexpr double kVisits = 25;
 constexpr double kShareOfGiants = 0.4;
-// An interval of fewer rounds is not believed.
-constexpr std::size_t kFewestRounds = 8;
+// What an interval usually needs (see EstimateMedian): a guess for the progress line.
+constexpr double kUsualRounds = 14;
+// Of a step that was another's neighbour: it touches more memory than the caches hold, so that one
+// iteration brings back what the processors remember at all.
+constexpr std::uint32_t kWarmupOfSteps = 1;
+constexpr std::int64_t kFewestSteps = 4;
 
 }  // namespace
 
@@ -53,7 +57,8 @@ Batch Rounds::PlanBatch(std::size_t case_index) const {
   Batch batch;
   batch.case_index = static_cast<std::uint32_t>(case_index);
   if (plan_.iterations) {
-    const auto most = static_cast<std::int64_t>(outbox_records_);
+    // Paired cases take turns, so that drift meets all of them.
+    const auto most = plan_.paired ? std::int64_t{1} : static_cast<std::int64_t>(outbox_records_);
     const CaseBook& book = book_.Current(case_index);
     batch.iterations =
         static_cast<std::uint32_t>(std::min(*plan_.iterations - book.complete_rows(), most));
@@ -69,9 +74,12 @@ Batch Rounds::PlanBatch(std::size_t case_index) const {
     batch.iterations = 1;
     return batch;
   }
+  const std::int64_t fewest = plan_.paired ? kFewestSteps : kFewestIterations;
   batch.iterations = static_cast<std::uint32_t>(std::clamp<std::int64_t>(
-      std::llround(kBatchNs / IterationNs(case_index)), kFewestIterations, kMostIterations));
-  batch.warmup = IterationNs(case_index) > kLargeNs ? kWarmupOfLarge : kWarmup;
+      std::llround(kBatchNs / IterationNs(case_index)), fewest, kMostIterations));
+  batch.warmup = plan_.paired                         ? kWarmupOfSteps
+                 : IterationNs(case_index) > kLargeNs ? kWarmupOfLarge
+                                                      : kWarmup;
   return batch;
 }
 
@@ -92,6 +100,7 @@ bool Rounds::IsGiant(std::size_t case_index) const {
 // The cases of the next round: all for calibration, then giants until their share of the time is
 // spent, then the others, then the rest of the giants.
 std::vector<std::size_t> Rounds::Visitors(double seconds_left) const {
+  if (plan_.paired) return Running();
   std::vector<std::size_t> unknown, giants, others;
   for (std::size_t i = 0; i < stopped_.size(); ++i) {
     if (!stopped_[i].empty()) continue;
@@ -113,7 +122,23 @@ double Rounds::CostSeconds(std::size_t case_index) const {
   return book_.Current(case_index).last_wall_ns * 1e-9;
 }
 
+std::size_t Rounds::RecordsOf(std::size_t case_index) const {
+  const std::size_t parts = plan_.cases[case_index].parts.size();
+  if (parts == 0) return 1;
+  return 1 + (PartsRecordBytes(parts) + kSampleRecordBytes - 1) / kSampleRecordBytes;
+}
+
+double Rounds::RoundSeconds() const {
+  double seconds = 0;
+  for (const std::size_t i : Running()) seconds += book_.Current(i).least_wall_ns * 1e-9;
+  return seconds;
+}
+
 void Rounds::StopWhatDoesNotFit(double seconds_left) {
+  if (plan_.paired) {  // half a round would compare nothing
+    if (seconds_left <= 0 || RoundSeconds() > seconds_left) StopAll("time_budget");
+    return;
+  }
   for (std::size_t i = 0; i < stopped_.size(); ++i) {
     if (!stopped_[i].empty()) continue;
     if (seconds_left <= 0 || CostSeconds(i) > seconds_left) stopped_[i] = "time_budget";
@@ -127,8 +152,9 @@ double Rounds::BudgetSeconds() const {
     if (stopped_[i] == "lost") continue;
     if (!Known(i)) return std::numeric_limits<double>::infinity();
     // The first visit of a giant finds cold memory; that of others has fewer iterations.
-    const double cost = IsGiant(i) ? book_.Current(i).least_wall_ns * 1e-9 : CostSeconds(i);
-    if (cost >= kLightSeconds) round_seconds += cost;
+    const double cost =
+        plan_.paired || IsGiant(i) ? book_.Current(i).least_wall_ns * 1e-9 : CostSeconds(i);
+    if (plan_.paired || cost >= kLightSeconds) round_seconds += cost;
   }
   return std::max(kLeastBudgetSeconds, kVisits * round_seconds);
 }
@@ -144,17 +170,26 @@ Round Rounds::Next(double elapsed_seconds) {
   for (const std::size_t i : order) {
     const Batch batch = PlanBatch(i);
     // The outbox is drained once a round: what does not fit waits for the next.
-    if (records + batch.iterations > outbox_records_ && !round.batches.empty()) continue;
-    if (!plan_.iterations && CostSeconds(i) > seconds_left) continue;
-    records += batch.iterations;
+    const std::size_t needs = batch.iterations * RecordsOf(i);
+    if (records + needs > outbox_records_ && !round.batches.empty()) continue;
+    if (!plan_.iterations && !plan_.paired && CostSeconds(i) > seconds_left) continue;
+    records += needs;
     seconds_left -= CostSeconds(i);
     round.batches.push_back(batch);
   }
   return round;
 }
 
+bool Rounds::Precise(std::size_t case_index) const {
+  const std::vector<double>& medians = book_.Current(case_index).round_medians_ns;
+  return !medians.empty() && EstimateMedian(medians).relative_half_width() <= plan_.precision;
+}
+
 void Rounds::Close() {
   book_.CloseRound();
+  const std::vector<std::size_t> running = Running();
+  const bool all =
+      std::all_of(running.begin(), running.end(), [this](std::size_t i) { return Precise(i); });
   for (std::size_t i = 0; i < stopped_.size(); ++i) {
     if (!stopped_[i].empty()) continue;
     const CaseBook& book = book_.Current(i);
@@ -162,10 +197,7 @@ void Rounds::Close() {
       if (book.complete_rows() >= *plan_.iterations) stopped_[i] = "iterations";
       continue;
     }
-    if (book.round_medians_ns.size() < kFewestRounds) continue;
-    if (EstimateMedian(book.round_medians_ns).relative_half_width() <= plan_.precision) {
-      stopped_[i] = "precision";
-    }
+    if (plan_.paired ? all : Precise(i)) stopped_[i] = "precision";
   }
 }
 
@@ -194,7 +226,7 @@ std::vector<std::size_t> Rounds::Running() const {
 double Rounds::RoundsToGo(std::size_t case_index) const {
   const std::vector<double>& medians = book_.Current(case_index).round_medians_ns;
   const double done = static_cast<double>(medians.size());
-  if (medians.size() < kFewestRounds) return static_cast<double>(kFewestRounds) - done;
+  if (done < kUsualRounds) return kUsualRounds - done;
   const double ratio = EstimateMedian(medians).relative_half_width() / plan_.precision;
   return std::isfinite(ratio) ? std::max(1.0, done * (ratio * ratio - 1)) : done;
 }

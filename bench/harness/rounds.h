@@ -35,7 +35,7 @@ class Rounds {
   // has stopped. Cases whose next batch would not fit into the budget are left out, and stop when
   // not even one fits.
   Round Next(double elapsed_seconds);
-  // The round is done: decides which cases are precise enough.
+  // The round is done: decides which cases are precise enough (paired ones: when all of them are).
   void Close();
 
   // The case was interrupted by a failure: it is visited no more.
@@ -59,7 +59,12 @@ class Rounds {
   std::vector<std::size_t> Visitors(double seconds_left) const;
   double CostSeconds(std::size_t case_index) const;
   double RoundsToGo(std::size_t case_index) const;
+  // A whole round of the cases that still run, as the cheapest visits cost.
+  double RoundSeconds() const;
+  // In the outbox, for an iteration: a sample and what its parts take of another.
+  std::size_t RecordsOf(std::size_t case_index) const;
   void StopWhatDoesNotFit(double seconds_left);
+  bool Precise(std::size_t case_index) const;
 
   const Plan& plan_;
   SampleBook& book_;

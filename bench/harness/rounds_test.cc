@@ -114,6 +114,71 @@ TEST(RoundsTest, ABudgetStopsWhatDoesNotFit) {
   EXPECT_EQ(rounds.stopped_by(0), "time_budget");
 }
 
+// A plan whose cases are compared; each visit is said to cost 1 ms.
+TEST(RoundsTest, PairedCasesShareAllRoundsAndStopTogether) {
+  Plan plan = SmallPlan();
+  plan.paired = true;
+  SampleBook book(2, plan.cases.size(), TickScale{});
+  Rounds rounds(plan, book, kOutboxRecords);
+  Random random(1);
+  std::size_t played = 0;
+  while (!rounds.finished() && played < 1000) {
+    const Round round = rounds.Next(0);
+    EXPECT_EQ(round.batches.size(), plan.cases.size());
+    // A giant among them, and one case whose rounds differ.
+    std::vector<double> base = {20e6, 10'000, 10'000, 10'000 * std::exp(0.3 * random.Uniform())};
+    Play(round, base, 0.02, random, book);
+    rounds.Close();
+    ++played;
+    EXPECT_TRUE(rounds.finished() || rounds.running() == plan.cases.size());
+  }
+  EXPECT_EQ(rounds.stopped_by(0), "precision");
+  EXPECT_EQ(rounds.stopped_by(3), "precision");
+  EXPECT_GT(played, 14u);
+}
+
+TEST(RoundsTest, PairedCasesBeginNoRoundThatDoesNotFitWhole) {
+  Plan plan = SmallPlan();
+  plan.paired = true;
+  SampleBook book(2, plan.cases.size(), TickScale{});
+  Rounds rounds(plan, book, kOutboxRecords);
+  Random random(1);
+  Play(rounds.Next(0), std::vector<double>(plan.cases.size(), 1000), 0.1, random, book);
+  rounds.Close();
+  EXPECT_EQ(rounds.Next(10 - 0.0041).batches.size(), 4u);
+  EXPECT_TRUE(rounds.Next(10 - 0.0039).batches.empty());
+  EXPECT_EQ(rounds.stopped_by(0), "time_budget");
+}
+
+TEST(RoundsTest, PairedFixedCountsTakeTurns) {
+  Plan plan = SmallPlan();
+  plan.paired = true;
+  plan.iterations = 3;
+  SampleBook book(2, plan.cases.size(), TickScale{});
+  Rounds rounds(plan, book, kOutboxRecords);
+  Random random(1);
+  int played = 0;
+  for (; played < 20 && !rounds.finished(); ++played) {
+    const Round round = rounds.Next(0);
+    ASSERT_EQ(round.batches.size(), plan.cases.size());
+    EXPECT_EQ(round.batches[0].iterations, 1u);
+    Play(round, std::vector<double>(plan.cases.size(), 1000), 0.1, random, book);
+    rounds.Close();
+  }
+  EXPECT_EQ(played, 3);
+}
+
+TEST(RoundsTest, PartsTakeTheirShareOfTheOutbox) {
+  Plan plan = SmallPlan();
+  plan.iterations = 100;
+  for (PlannedCase& planned : plan.cases) planned.parts.resize(7);  // 68 bytes: three more records
+  SampleBook book(2, plan.cases.size(), TickScale{});
+  Rounds rounds(plan, book, 799);
+  EXPECT_EQ(rounds.Next(0).batches.size(), 1u);
+  Rounds roomier(plan, book, 800);
+  EXPECT_EQ(roomier.Next(0).batches.size(), 2u);
+}
+
 TEST(RoundsTest, LostCasesStayLost) {
   const Plan plan = SmallPlan();
   SampleBook book(2, plan.cases.size(), TickScale{});
@@ -144,6 +209,27 @@ TEST(SampleBookTest, RowsOfADeadRankAreMarkedAbsent) {
   EXPECT_EQ(book.Book(0, 0).complete_rows(), 1);
   ASSERT_EQ(book.Book(0, 0).wrong.size(), 1u);
   EXPECT_EQ(book.Book(0, 0).wrong[0].iteration, 0);
+}
+
+TEST(SampleBookTest, PartsOfADeadRankAreMarkedAbsent) {
+  Plan plan = SmallPlan();
+  plan.cases.resize(1);
+  plan.cases[0].parts = {{"a_ns", "ns"}, {"share", "", Over::kMean}};
+  SampleBook book(2, 1, TickScale{});
+  std::string two;
+  for (const double value : {1.0, 2.0}) {
+    AppendTo(two, SampleRecord{0, 0, 100, 110});
+    AppendTo(two, PartsRecord{0, {value, value / 10}});
+  }
+  book.Add(0, two);
+  book.Add(1, std::string_view(two).substr(0, two.size() / 2));
+  const std::vector<Part> parts = PartsOf(book.Book(0, 0), plan.cases[0]);
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_EQ(parts[1].name, "share");
+  EXPECT_EQ(parts[1].over, "mean");
+  EXPECT_EQ(parts[0].values[2], 2.0);
+  EXPECT_EQ(parts[1].values[1], 0.1);
+  EXPECT_TRUE(std::isnan(parts[0].values[3]));
 }
 
 }  // namespace

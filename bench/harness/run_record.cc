@@ -131,6 +131,7 @@ CaseRecord RecordOf(const Plan& plan, std::size_t index, int repetition) {
   record.model = planned.model;
   record.bucket = planned.bucket;
   record.bucket_cap_mb = planned.bucket_cap_mb;
+  record.settings = planned.settings;
   return record;
 }
 
@@ -147,6 +148,8 @@ std::vector<CaseRecord> CaseRecords(const Plan& plan, const SampleBook& book,
       record.samples = SamplesOf(rows, book.scale());
       record.summary =
           Summarize(rows, plan.cases[i], plan, floors, book.scale().ns_per_tick, stopped[i]);
+      record.parts = PartsOf(rows, plan.cases[i]);
+      SummarizeParts(plan.cases[i], plan, record);
       record.wrong = rows.wrong;
       record.judgement = JudgeData(rows, plan.cases[i], stopped[i], plan.world_size);
       for (const Interruption& interruption : measurement.interruptions) {

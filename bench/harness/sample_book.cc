@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace lockstep {
 
@@ -51,6 +52,10 @@ void SampleBook::Add(int rank, std::string_view bytes) {
     book.least_wall_ns =
         first ? book.last_wall_ns : std::min(book.least_wall_ns, book.last_wall_ns);
   };
+  handlers.parts = [&](const PartsRecord& record) {
+    auto& parts = Current(record.case_index).ranks[static_cast<std::size_t>(rank)].parts;
+    parts.insert(parts.end(), record.values.begin(), record.values.end());
+  };
   handlers.wrong = [&](const WrongRecord& record) {
     CaseBook& book = Current(record.case_index);
     const std::size_t rows = book.ranks[static_cast<std::size_t>(rank)].entry.size();
@@ -77,6 +82,25 @@ void SampleBook::CloseRound() {
     }
     book.closed_rows = rows;
   }
+}
+
+std::vector<Part> PartsOf(const CaseBook& book, const PlannedCase& planned) {
+  std::size_t rows = 0;
+  for (const CaseBook::RankRows& rank : book.ranks) rows = std::max(rows, rank.entry.size());
+  std::vector<Part> parts;
+  for (std::size_t i = 0; i < planned.parts.size(); ++i) {
+    const PartInfo& info = planned.parts[i];
+    Part& part =
+        parts.emplace_back(Part{info.name, info.units, std::string(NameOf(info.over)), {}});
+    for (std::size_t row = 0; row < rows; ++row) {
+      for (const CaseBook::RankRows& rank : book.ranks) {
+        const std::size_t k = row * planned.parts.size() + i;
+        part.values.push_back(k < rank.parts.size() ? rank.parts[k]
+                                                    : std::numeric_limits<double>::quiet_NaN());
+      }
+    }
+  }
+  return parts;
 }
 
 Samples SamplesOf(const CaseBook& book, const TickScale& scale) {

@@ -8,6 +8,7 @@
 
 #include "bench/harness/protocol.h"
 #include "core/base/clock.h"
+#include "core/plan/plan.h"
 #include "core/stats/stats.h"
 #include "results/store/run.h"
 
@@ -20,6 +21,7 @@ struct CaseBook {
     std::vector<Ticks> entry;
     std::vector<Ticks> exit;
     std::vector<std::int32_t> round;
+    std::vector<double> parts;  // rows x parts of the case
   };
   std::vector<RankRows> ranks;
   double first_visit_ns = 0;             // median of the first round, which only calibrates
@@ -59,6 +61,9 @@ class SampleBook {
   TickScale scale_;
   std::vector<std::vector<CaseBook>> books_;  // repetition x case
 };
+
+// The parts of a case with their values; NaN for what a rank did not leave. No summary yet.
+std::vector<Part> PartsOf(const CaseBook& book, const PlannedCase& planned);
 
 // Rows of a book on the run's clock; ranks that did not get to a row have Samples::kNoTime.
 Samples SamplesOf(const CaseBook& book, const TickScale& scale);

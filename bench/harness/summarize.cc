@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <vector>
 
 #include "core/stats/stats.h"
@@ -88,7 +89,69 @@ void SetUnknown(Summary& summary) {
   }
 }
 
+// One value of all ranks in one iteration; NaN when a rank has none.
+double OverRanks(const CaseRecord& record, const Part& part, Over over, std::size_t row) {
+  const auto ranks = static_cast<std::size_t>(record.samples.ranks);
+  double sum = 0;
+  double most = -std::numeric_limits<double>::infinity();
+  double of_slowest = 0;
+  std::int64_t longest = -1;
+  for (std::size_t k = row * ranks; k < (row + 1) * ranks; ++k) {
+    const std::int64_t exit = record.samples.exit_ns[k];
+    if (exit == Samples::kNoTime || std::isnan(part.values[k])) {
+      return std::numeric_limits<double>::quiet_NaN();
+    }
+    sum += part.values[k];
+    most = std::max(most, part.values[k]);
+    if (exit - record.samples.entry_ns[k] <= longest) continue;
+    longest = exit - record.samples.entry_ns[k];
+    of_slowest = part.values[k];
+  }
+  if (over == Over::kMean) return sum / static_cast<double>(ranks);
+  return over == Over::kMax ? most : of_slowest;
+}
+
+// One median a round; the first round only calibrates, unless there is no other.
+std::vector<double> RoundMedians(const CaseRecord& record, const Part& part, Over over) {
+  std::map<std::int32_t, std::vector<double>> rounds;
+  for (std::size_t row = 0; row < record.samples.round.size(); ++row) {
+    const double value = OverRanks(record, part, over, row);
+    if (!std::isnan(value)) rounds[record.samples.round[row]].push_back(value);
+  }
+  if (rounds.size() > 1) rounds.erase(rounds.begin());
+  std::vector<double> medians;
+  for (const auto& [round, values] : rounds) medians.push_back(Median(values));
+  return medians;
+}
+
+std::vector<double> AllValues(const CaseRecord& record, const Part& part, Over over) {
+  std::vector<double> values;
+  for (std::size_t row = 0; row < record.samples.round.size(); ++row) {
+    const double value = OverRanks(record, part, over, row);
+    if (!std::isnan(value)) values.push_back(value);
+  }
+  return values;
+}
+
 }  // namespace
+
+void SummarizeParts(const PlannedCase& planned, const Plan& plan, CaseRecord& record) {
+  for (std::size_t i = 0; i < record.parts.size(); ++i) {
+    Part& part = record.parts[i];
+    const Over over = planned.parts[i].over;
+    const std::vector<double> medians = plan.iterations
+                                            ? BlockMedians(AllValues(record, part, over))
+                                            : RoundMedians(record, part, over);
+    part.median = part.interval_low = part.interval_high = std::numeric_limits<double>::quiet_NaN();
+    if (medians.empty()) continue;
+    const MedianInterval interval = EstimateMedian(medians);
+    // A time drifts with the machine, a ratio does not.
+    const double slow = part.units == "ns" ? plan.drift * interval.median : 0;
+    part.median = interval.median;
+    part.interval_low = interval.median - std::hypot(interval.median - interval.low, slow);
+    part.interval_high = interval.median + std::hypot(interval.high - interval.median, slow);
+  }
+}
 
 Summary Summarize(const CaseBook& book, const PlannedCase& planned, const Plan& plan,
                   const HostFloors& floors, double ns_per_tick, const std::string& stopped_by) {
@@ -110,7 +173,8 @@ Summary Summarize(const CaseBook& book, const PlannedCase& planned, const Plan& 
   summary.max_ns = durations.max_ns;
   summary.max_rank = durations.max_rank;
   summary.rank_average_median_ns = Median(durations.average_ns);
-  AddBandwidth(planned, plan, floors, summary);
+  // A step is more than its operations: their bandwidth in it would say nothing.
+  if (planned.parts.empty()) AddBandwidth(planned, plan, floors, summary);
   return summary;
 }
 

@@ -17,6 +17,9 @@ namespace lockstep {
 Summary Summarize(const CaseBook& book, const PlannedCase& planned, const Plan& plan,
                   const HostFloors& floors, double ns_per_tick, const std::string& stopped_by);
 
+// Medians and intervals of the parts of a case, from their values and samples.
+void SummarizeParts(const PlannedCase& planned, const Plan& plan, CaseRecord& record);
+
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_BENCH_HARNESS_SUMMARIZE_H_

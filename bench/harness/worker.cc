@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -10,10 +11,15 @@
 #include <optional>
 
 #include "bench/harness/case_runner.h"
+#include "bench/harness/collective_step.h"
+#include "bench/harness/ddp_step.h"
+#include "bench/harness/model_shelf.h"
 #include "bench/harness/protocol.h"
+#include "bench/harness/state_broadcast_step.h"
 #include "core/comm/backends.h"
 #include "core/comm/recorded.h"
 #include "core/device/host/host_device.h"
+#include "core/device/host/host_kernels.h"
 #include "core/launch/worker_link.h"
 #include "core/plan/plan.h"
 
@@ -28,6 +34,7 @@ struct Rig {
   Plan plan;
   const Backend* backend = nullptr;
   HostDevice device;
+  HostKernels kernels;
   std::unique_ptr<Stream> stream;
   std::unique_ptr<Stream> beside;  // only where it is needed: a thread makes others slower
   std::unique_ptr<Buffer> send;
@@ -35,8 +42,17 @@ struct Rig {
   std::optional<InputArena> inputs;
   std::uint32_t stamp = 0;
   std::unique_ptr<RecordedCommunicator> communicator;
+  std::optional<Bench> bench;
+  std::optional<ModelShelf> shelf;
   std::map<std::uint32_t, CaseRunner> runners;
 };
+
+// Steps communicate on a thread beside the one that computes.
+bool HasSteps(const Plan& plan) {
+  return std::any_of(plan.cases.begin(), plan.cases.end(), [](const PlannedCase& planned) {
+    return !std::holds_alternative<CollectiveCalls>(planned.step);
+  });
+}
 
 Status Connect(WorkerLink& link, const Backend& backend, Rig& rig) {
   link.journal().EnterPhase(Phase::kConnect);
@@ -44,6 +60,7 @@ Status Connect(WorkerLink& link, const Backend& backend, Rig& rig) {
   request.rank = link.rank();
   request.size = link.size();
   request.meeting = &link.meeting();
+  request.threaded_streams = HasSteps(rig.plan);
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> communicator,
                             backend.connect(request, Deadline::AfterSeconds(kConnectSeconds)));
   rig.communicator =
@@ -52,6 +69,7 @@ Status Connect(WorkerLink& link, const Backend& backend, Rig& rig) {
 }
 
 bool NeedsThread(const Rig& rig) {
+  if (HasSteps(rig.plan)) return true;
   for (const PlannedCase& planned : rig.plan.cases) {
     for (const Operation& operation : planned.operations) {
       if (AsSupported(*rig.backend, operation).blocking != operation.blocking) return true;
@@ -68,15 +86,31 @@ Status Allocate(WorkerLink& link, Rig& rig) {
   rig.inputs.emplace(rig.send->data(), AlignedBytes(rig.plan.send_buffer_bytes), link.rank());
   rig.stream = rig.device.NewInlineStream();
   if (NeedsThread(rig)) rig.beside = rig.device.NewStream();
+  rig.bench.emplace(Bench{link, *rig.communicator, *rig.backend, rig.plan, rig.device, rig.kernels,
+                          *rig.stream, rig.beside.get(), *rig.inputs, rig.recv->data(), rig.stamp,
+                          CalibrateTicks().ns_per_tick});
+  rig.shelf.emplace(*rig.bench);
   return OkStatus();
 }
 
+std::unique_ptr<Step> MakeStep(Rig& rig, std::uint32_t case_index) {
+  const StepPlan& step = rig.plan.cases[case_index].step;
+  if (std::holds_alternative<DdpStep>(step)) {
+    return std::make_unique<DdpStepRunner>(*rig.bench, case_index, *rig.shelf);
+  }
+  if (std::holds_alternative<StateBroadcast>(step)) {
+    return std::make_unique<StateBroadcastStep>(*rig.bench, case_index, *rig.shelf);
+  }
+  return std::make_unique<CollectiveStep>(*rig.bench, case_index);
+}
+
 Status RunRound(WorkerLink& link, const Round& round, Rig& rig) {
-  const Bench bench{link,        *rig.communicator, *rig.backend, *rig.stream, rig.beside.get(),
-                    *rig.inputs, rig.recv->data(),  rig.stamp};
   for (const Batch& batch : round.batches) {
-    const auto [runner, fresh] =
-        rig.runners.try_emplace(batch.case_index, bench, rig.plan, batch.case_index);
+    auto runner = rig.runners.find(batch.case_index);
+    if (runner == rig.runners.end()) {
+      CaseRunner made(*rig.bench, batch.case_index, MakeStep(rig, batch.case_index));
+      runner = rig.runners.emplace(batch.case_index, std::move(made)).first;
+    }
     LOCKSTEP_RETURN_IF_ERROR(runner->second.RunBatch(batch, round.number));
   }
   return link.Send({kRoundDoneMessage, ""});
@@ -109,6 +143,8 @@ Status Serve(WorkerLink& link, Rig& rig) {
     LOCKSTEP_RETURN_IF_ERROR(RunRound(link, round, rig));
   }
   link.journal().EnterPhase(Phase::kFinalize);
+  rig.runners.clear();
+  rig.beside.reset();
   rig.communicator.reset();
   return OkStatus();
 }

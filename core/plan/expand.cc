@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/base/units.h"
+#include "core/plan/expand_steps.h"
 #include "core/plan/plan.h"
 
 namespace lockstep {
@@ -172,6 +173,7 @@ Status CheckCounts(const BenchSpec& spec) {
 // Buffers hold the operations of the largest case side by side, each on its own cache lines.
 void SizeBuffers(Plan& plan) {
   for (const PlannedCase& planned : plan.cases) {
+    if (!std::holds_alternative<CollectiveCalls>(planned.step)) continue;
     std::int64_t send = 0;
     std::int64_t recv = 0;
     for (const Operation& operation : planned.operations) {
@@ -194,7 +196,7 @@ std::int64_t BytesOf(const PlannedCase& planned, int world_size) {
   return bytes;
 }
 
-Result<Plan> ExpandPlan(const BenchSpec& spec, int world_size) {
+Result<Plan> PlanWithoutCases(const BenchSpec& spec, int world_size) {
   LOCKSTEP_RETURN_IF_ERROR(CheckRanks(spec, world_size));
   LOCKSTEP_RETURN_IF_ERROR(CheckCounts(spec));
   Plan plan;
@@ -208,6 +210,13 @@ Result<Plan> ExpandPlan(const BenchSpec& spec, int world_size) {
   plan.check = spec.check;
   plan.deadline_seconds = spec.deadline_seconds;
   plan.seed = spec.seed;
+  return plan;
+}
+
+Result<Plan> ExpandPlan(const BenchSpec& spec, int world_size) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Plan plan, PlanWithoutCases(spec, world_size));
+  plan.models = spec.models;
+  for (const PlannedModel& model : spec.models) AddStateBroadcasts(model, plan);
   for (const Variant& variant : VariantsOf(spec)) {
     if (spec.sweep) LOCKSTEP_RETURN_IF_ERROR(AddSweep(spec, variant, world_size, plan));
     for (const BucketSequence& sequence : spec.sequences) {
@@ -220,6 +229,7 @@ Result<Plan> ExpandPlan(const BenchSpec& spec, int world_size) {
     }
   }
   SizeBuffers(plan);
+  SizeSteps(plan);
   return plan;
 }
 
@@ -229,7 +239,12 @@ Plan Select(const Plan& plan, const std::vector<std::size_t>& indices) {
   selected.send_buffer_bytes = 0;
   selected.recv_buffer_bytes = 0;
   for (const std::size_t index : indices) selected.cases.push_back(plan.cases[index]);
+  std::erase_if(selected.models, [&](const PlannedModel& model) {
+    return std::none_of(selected.cases.begin(), selected.cases.end(),
+                        [&](const PlannedCase& planned) { return planned.model == model.name; });
+  });
   SizeBuffers(selected);
+  SizeSteps(selected);
   return selected;
 }
 

@@ -5,22 +5,29 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/status.h"
 #include "core/collective/collective.h"
 #include "core/plan/spec.h"
+#include "core/plan/steps.h"
 
 namespace lockstep {
 
 struct PlannedCase {
   std::string
       name;  // unique: "all_reduce/f32/sum/65536", "all_reduce/f32/sum/resnet50/cap:25/bucket:0"
-  std::vector<Operation> operations;  // one, or a bucket sequence in launch order
+  std::vector<Operation> operations;  // one, or a sequence in launch order; of a step: those whose
+                                      // results are compared
   bool in_place = false;
   std::string model;
   int bucket = -1;  // index in the model's sequence; -1: the whole sequence or no model
   double bucket_cap_mb = 0;
+  StepPlan step = {};
+  std::vector<PartInfo> parts = {};  // what every iteration tells beside its duration
+  std::vector<std::pair<std::string, std::string>> settings = {};  // a step's options, for people
+  std::int64_t memory_bytes = 0;  // of each rank, for this case alone, beside the buffers
 };
 
 // Bytes of all messages of a case (nccl-tests' "size", summed over the sequence).
@@ -30,6 +37,9 @@ std::int64_t BytesOf(const PlannedCase& planned, int world_size);
 std::int64_t AlignedBytes(std::int64_t bytes);
 
 struct Plan {
+  // Cases are compared: every round visits all that still run, and they stop together.
+  bool paired = false;
+  std::vector<PlannedModel> models;
   int world_size = 0;
   std::string backend;
   std::vector<PlannedCase> cases;
@@ -45,13 +55,21 @@ struct Plan {
   // Bytes that every rank allocates for its send and its receive buffer.
   std::int64_t send_buffer_bytes = 0;
   std::int64_t recv_buffer_bytes = 0;
+  std::int64_t memory_bytes = 0;  // what steps take beside them: models, and memory of cases
 };
 
 // The most cases a plan may have: a typing mistake such as -i 4 -e 1G is refused, not begun.
 inline constexpr std::size_t kMaxCases = 20'000;
 
-// Errors name the option, its value and the remedy.
+// What the spec says of the measuring, without a case. Errors name the option, its value and the
+// remedy.
+Result<Plan> PlanWithoutCases(const BenchSpec& spec, int world_size);
+
+// Collectives, and the state broadcasts of spec.models.
 Result<Plan> ExpandPlan(const BenchSpec& spec, int world_size);
+
+// A case for each combination of the axes, defaults first.
+Result<Plan> ExpandDdpPlan(const BenchSpec& spec, int world_size);
 
 // Keeps the cases with these indices, in order.
 Plan Select(const Plan& plan, const std::vector<std::size_t>& indices);

@@ -3,11 +3,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/plan/plan.h"
+#include "core/plan/step_json.h"
 
 namespace lockstep {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json ToJson(const Operation& operation) {
   Json json;
@@ -46,6 +45,7 @@ Json ToJson(const PlannedCase& planned) {
   for (const Operation& operation : planned.operations) {
     json["operations"].push_back(ToJson(operation));
   }
+  AddStepJson(planned, json);
   return json;
 }
 
@@ -60,6 +60,7 @@ Result<PlannedCase> CaseFrom(const Json& json) {
     LOCKSTEP_ASSIGN_OR_RETURN(Operation operation, OperationFrom(item));
     planned.operations.push_back(operation);
   }
+  LOCKSTEP_RETURN_IF_ERROR(ReadStepJson(json, planned));
   return planned;
 }
 
@@ -79,6 +80,12 @@ Result<Plan> PlanFrom(const Json& json) {
   plan.seed = json.at("seed").get<std::uint64_t>();
   plan.send_buffer_bytes = json.at("send_buffer_bytes").get<std::int64_t>();
   plan.recv_buffer_bytes = json.at("recv_buffer_bytes").get<std::int64_t>();
+  plan.paired = json.at("paired").get<bool>();
+  plan.memory_bytes = json.at("memory_bytes").get<std::int64_t>();
+  for (const Json& item : json.at("models")) {
+    LOCKSTEP_ASSIGN_OR_RETURN(PlannedModel model, ModelFrom(item));
+    plan.models.push_back(std::move(model));
+  }
   for (const Json& item : json.at("cases")) {
     LOCKSTEP_ASSIGN_OR_RETURN(PlannedCase planned, CaseFrom(item));
     plan.cases.push_back(std::move(planned));
@@ -103,6 +110,10 @@ std::string PlanToJson(const Plan& plan) {
   json["seed"] = plan.seed;
   json["send_buffer_bytes"] = plan.send_buffer_bytes;
   json["recv_buffer_bytes"] = plan.recv_buffer_bytes;
+  json["paired"] = plan.paired;
+  json["memory_bytes"] = plan.memory_bytes;
+  json["models"] = Json::array();
+  for (const PlannedModel& model : plan.models) json["models"].push_back(ToJson(model));
   json["cases"] = Json::array();
   for (const PlannedCase& planned : plan.cases) json["cases"].push_back(ToJson(planned));
   return json.dump();

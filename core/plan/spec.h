@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/collective/collective.h"
+#include "core/plan/steps.h"
 
 namespace lockstep {
 
@@ -33,6 +34,20 @@ struct BucketSequence {
   std::vector<Bucket> buckets;
 };
 
+// The options of training steps; every combination of the lists is a case. The first value of a
+// list is what the others are compared with.
+struct DdpAxes {
+  std::vector<double> bucket_caps_mb = {0};  // 0: not passed, which means 25
+  double first_bucket_mb = 0;
+  std::vector<bool> broadcast_buffers = {true};
+  std::vector<std::string> comm_hooks = {"none"};
+  std::vector<bool> find_unused = {false};
+  std::vector<bool> static_graph = {false};
+  std::vector<std::int64_t> accumulate = {1};
+  std::vector<bool> first_iteration = {false};
+  double compute_ms = 0;
+};
+
 struct BenchSpec {
   Collective collective = Collective::kAllReduce;
   std::string backend = "mpi";
@@ -43,6 +58,8 @@ struct BenchSpec {
   std::int64_t step_bytes = 0;  // > 0: begin, begin + step, …; else multiplied by `factor`
   double factor = 2;
   std::vector<BucketSequence> sequences;
+  std::vector<PlannedModel> models;  // whose steps, or whose state's broadcasts, are measured
+  DdpAxes ddp;
 
   std::vector<DataType> types = {DataType::kF32};
   bool types_given = false;

@@ -48,7 +48,7 @@ Handle EventType() {
   Insert(type, "reduction", offsetof(JournalEvent, reduction),
          EnumType(H5T_NATIVE_UINT8, kLast<Reduction>).get());
   Insert(type, "phase", offsetof(JournalEvent, phase),
-         EnumType(H5T_NATIVE_UINT8, Phase::kFinalize).get());
+         EnumType(H5T_NATIVE_UINT8, Phase::kBarrier).get());
   return type;
 }
 

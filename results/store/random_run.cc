@@ -22,18 +22,23 @@ class Maker {
   std::uint64_t Any() { return random_.Next(); }
 
   double Number() {
-    static constexpr std::array<double, 6> kSpecial = {
-        0.0, -0.0, std::numeric_limits<double>::quiet_NaN(),
-        std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(),
-        std::numeric_limits<double>::denorm_min()};
+    static constexpr std::array<double, 6> kSpecial = {0.0,
+                                                       -0.0,
+                                                       std::numeric_limits<double>::quiet_NaN(),
+                                                       std::numeric_limits<double>::infinity(),
+                                                       -std::numeric_limits<double>::infinity(),
+                                                       std::numeric_limits<double>::denorm_min()};
     if (Below(4) == 0) return kSpecial[static_cast<std::size_t>(Below(6))];
     return (random_.Uniform() - 0.5) * 1e12;
   }
   std::string Word() { return fmt::format("w{:x}", random_.Below(1u << 20)); }
   std::string Text() {
-    static const std::array<std::string, 6> kTexts = {
-        "", "plain", "Grüße, 世界 \xf0\x9f\x9a\x80", "two\nlines\tand a tab", "quote \" and \\",
-        "ends in a space "};
+    static const std::array<std::string, 6> kTexts = {"",
+                                                      "plain",
+                                                      "Grüße, 世界 \xf0\x9f\x9a\x80",
+                                                      "two\nlines\tand a tab",
+                                                      "quote \" and \\",
+                                                      "ends in a space "};
     if (Below(8) == 0) return std::string(static_cast<std::size_t>(Below(5000)), 'x');
     return kTexts[static_cast<std::size_t>(Below(6))];
   }
@@ -80,18 +85,17 @@ class Maker {
   }
 
   Effect MakeEffect(int cases) {
-    return {Word(),   Text(),   Text(),   Below(cases), Below(cases), Below(1000), Number(),
-            Number(), Number()};
+    return {Word(),      Text(),   Text(),   Below(cases), Below(cases),
+            Below(1000), Number(), Number(), Number()};
   }
 
   Summary MakeSummary() {
     Summary s;
     s.iterations = Below(1000);
     s.rounds = Below(100);
-    for (double* figure :
-         {&s.median_ns, &s.interval_low_ns, &s.interval_high_ns, &s.min_ns, &s.p99_ns, &s.max_ns,
-          &s.rank_average_median_ns, &s.algorithm_gbps, &s.bus_gbps, &s.floor_ns,
-          &s.percent_of_limit}) {
+    for (double* figure : {&s.median_ns, &s.interval_low_ns, &s.interval_high_ns, &s.min_ns,
+                           &s.p99_ns, &s.max_ns, &s.rank_average_median_ns, &s.algorithm_gbps,
+                           &s.bus_gbps, &s.floor_ns, &s.percent_of_limit}) {
       *figure = Number();
     }
     s.max_rank = Below(9) - 1;
@@ -135,11 +139,11 @@ class Maker {
     RankHistory history{Below(8), Below(9), Any(), {}};
     for (int i = Below(3) * Below(200); i > 0; --i) {
       history.events.push_back({Any(), Any(), Any(), static_cast<std::int64_t>(Any()), Any(),
-                                static_cast<std::int64_t>(Any()),
-                                static_cast<std::uint32_t>(Any()), Below(8) - 1,
-                                Enumerator(EventKind::kDeath), static_cast<std::uint16_t>(Any()),
-                                Enumerator(Collective::kRecv), Enumerator(DataType::kU8),
-                                Enumerator(Reduction::kMax), Enumerator(Phase::kFinalize)});
+                                static_cast<std::int64_t>(Any()), static_cast<std::uint32_t>(Any()),
+                                Below(8) - 1, Enumerator(EventKind::kDeath),
+                                static_cast<std::uint16_t>(Any()), Enumerator(Collective::kRecv),
+                                Enumerator(DataType::kU8), Enumerator(Reduction::kMax),
+                                Enumerator(Phase::kBarrier)});
     }
     return history;
   }
@@ -152,7 +156,7 @@ void Add(std::string& out, const std::string& text) {
   out += fmt::format("{}:{};", text.size(), text);
 }
 template <typename T>
-  requires std::is_trivially_copyable_v<T>
+requires std::is_trivially_copyable_v<T>
 void Add(std::string& out, const T& value) {
   out.append(reinterpret_cast<const char*>(&value), sizeof(value));
 }

@@ -1,0 +1,50 @@
+// A case whose iteration is one collective, or a sequence of them, on shared buffers.
+#ifndef LOCKSTEP_BENCH_HARNESS_COLLECTIVE_STEP_H_
+#define LOCKSTEP_BENCH_HARNESS_COLLECTIVE_STEP_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "bench/harness/input_arena.h"
+#include "bench/harness/step.h"
+#include "core/collective/pattern.h"
+
+namespace lockstep {
+
+class CollectiveStep final : public Step {
+ public:
+  CollectiveStep(const Bench& bench, std::uint32_t case_index);
+
+  Status Prepare() override;
+  Status Rewrite(bool first, bool warmup) override;
+  Result<Interval> Run() override;
+  void Compare(Comparison& comparison) override;
+
+ private:
+  // One operation and its place in the buffers.
+  struct Slot {
+    Operation operation;
+    Buffers buffers;
+    Pattern pattern;
+    ArenaRange input;  // of the arena (out of place)
+    std::int64_t recv_bytes = 0;
+    bool sends = true;         // this rank's input matters
+    std::int64_t windows = 1;  // of the rotation
+    std::uint32_t stamp = 0;   // of the whole buffer (in place)
+  };
+
+  void AddSlots(const PlannedCase& planned);
+  void RewriteSlot(Slot& slot, bool inputs);
+  void RewriteInPlace(Slot& slot);
+  CheckReport CheckSlot(const Slot& slot) const;
+
+  Bench bench_;
+  bool in_place_;
+  bool checks_;
+  Stream* stream_;  // of the operations
+  std::vector<Slot> slots_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_BENCH_HARNESS_COLLECTIVE_STEP_H_

@@ -1,0 +1,127 @@
+#include "bench/harness/ddp_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "bench/harness/model_buckets.h"
+#include "core/base/units.h"
+#include "core/ddp/buckets.h"
+#include "core/ddp/engine.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kMiB = 1024 * 1024;
+
+// Values of a list in the order typed, but the default first: it is what others are compared with.
+template <typename T>
+void Put(const T& value, const T& standard, std::vector<T>& values) {
+  if (std::find(values.begin(), values.end(), value) != values.end()) return;
+  values.insert(value == standard ? values.begin() : values.end(), value);
+}
+
+Status ReadSwitches(const std::string& option, const std::vector<std::string>& words, bool standard,
+                    std::vector<bool>& values) {
+  if (words.empty()) return OkStatus();
+  values.clear();
+  for (const std::string& word : words) {
+    if (word != "0" && word != "1") {
+      return InvalidInput(fmt::format("{}: '{}' is none of 0, 1 (or 0,1 for both)", option, word));
+    }
+    Put(word == "1", standard, values);
+  }
+  return OkStatus();
+}
+
+Status ReadHooks(const std::vector<std::string>& words, std::vector<std::string>& values) {
+  if (words.empty()) return OkStatus();
+  values.clear();
+  for (const std::string& word : words) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const CommHook hook, ParseCommHook("--comm-hook", word));
+    Put(std::string(NameOf(hook)), std::string("none"), values);
+  }
+  return OkStatus();
+}
+
+Result<double> ReadMb(const std::string& option, const std::string& word) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::int64_t bytes, ParseBucketMb(option, word));
+  return static_cast<double>(bytes) / kMiB;
+}
+
+// DDP's default is always there, to be compared with.
+Status ReadCaps(const DdpWords& words, DdpAxes& axes) {
+  for (const std::string& word : words.caps) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const double mb, ReadMb("--bucket-cap-mb", word));
+    Put(mb, 0.0, axes.bucket_caps_mb);
+  }
+  if (words.first_bucket.empty()) return OkStatus();
+  LOCKSTEP_ASSIGN_OR_RETURN(axes.first_bucket_mb, ReadMb("--first-bucket-mb", words.first_bucket));
+  return OkStatus();
+}
+
+Status ReadAccumulate(const std::vector<std::string>& words, std::vector<std::int64_t>& values) {
+  if (words.empty()) return OkStatus();
+  values.clear();
+  for (const std::string& word : words) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::int64_t count, ParseBytes("--accumulate", word));
+    Put(count, std::int64_t{1}, values);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+void AddDdpOptions(CLI::App& app, DdpWords& words) {
+  app.add_option("--model", words.models, "Models by name (an unknown name lists them), or files")
+      ->delimiter(',');
+  app.add_option("--bucket-cap-mb", words.caps, "DDP's bucket_cap_mb, beside its default")
+      ->delimiter(',');
+  app.add_option("--first-bucket-mb", words.first_bucket, "Limit of the first bucket");
+  app.add_option("--broadcast-buffers", words.buffers, "0, 1 (default) or 0,1")->delimiter(',');
+  app.add_option("--comm-hook", words.hooks, "none (default), all_reduce, fp16, bf16, powersgd")
+      ->delimiter(',');
+  app.add_option("--find-unused", words.find_unused, "find_unused_parameters: 0 (default), 1, 0,1")
+      ->delimiter(',')
+      ->expected(0, 2)
+      ->default_str("1");
+  app.add_option("--static-graph", words.static_graph, "static_graph: 0 (default), 1 or 0,1")
+      ->delimiter(',')
+      ->expected(0, 2)
+      ->default_str("1");
+  app.add_option("--accumulate", words.accumulate,
+                 "Micro-batches of a step, all but the last under no_sync(); default 1")
+      ->delimiter(',');
+  app.add_option("--compute-ms", words.compute_ms,
+                 "Time of forward and backward (default: what their memory traffic takes)");
+  app.add_flag("--first-iteration", words.first_iteration,
+               "Also the first iteration, whose single bucket is not rebuilt yet");
+}
+
+Status ReadDdpWords(const DdpWords& words, BenchSpec& spec) {
+  if (words.models.empty()) {
+    return InvalidInput("--model: none is named; give one, such as --model=resnet50");
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(spec.models, LoadModels(words.models));
+  DdpAxes& axes = spec.ddp;
+  LOCKSTEP_RETURN_IF_ERROR(ReadCaps(words, axes));
+  LOCKSTEP_RETURN_IF_ERROR(
+      ReadSwitches("--broadcast-buffers", words.buffers, true, axes.broadcast_buffers));
+  LOCKSTEP_RETURN_IF_ERROR(
+      ReadSwitches("--find-unused", words.find_unused, false, axes.find_unused));
+  LOCKSTEP_RETURN_IF_ERROR(
+      ReadSwitches("--static-graph", words.static_graph, false, axes.static_graph));
+  LOCKSTEP_RETURN_IF_ERROR(ReadHooks(words.hooks, axes.comm_hooks));
+  LOCKSTEP_RETURN_IF_ERROR(ReadAccumulate(words.accumulate, axes.accumulate));
+  if (words.first_iteration) axes.first_iteration = {false, true};
+  char* end = nullptr;
+  axes.compute_ms = std::strtod(words.compute_ms.c_str(), &end);
+  if (words.compute_ms.empty() || *end != '\0' || !std::isfinite(axes.compute_ms)) {
+    return InvalidInput(fmt::format("--compute-ms: '{}' is not a number", words.compute_ms));
+  }
+  return OkStatus();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,28 @@
+// The options of training steps on the command line.
+#ifndef LOCKSTEP_BENCH_HARNESS_DDP_OPTIONS_H_
+#define LOCKSTEP_BENCH_HARNESS_DDP_OPTIONS_H_
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/plan/spec.h"
+
+namespace lockstep {
+
+// As typed.
+struct DdpWords {
+  std::vector<std::string> models, caps, buffers, hooks, find_unused, static_graph, accumulate;
+  std::string first_bucket, compute_ms = "0";
+  bool first_iteration = false;
+};
+
+void AddDdpOptions(CLI::App& app, DdpWords& words);
+
+// Into spec.models and spec.ddp. Errors name the option, the word and what is accepted.
+Status ReadDdpWords(const DdpWords& words, BenchSpec& spec);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_BENCH_HARNESS_DDP_OPTIONS_H_

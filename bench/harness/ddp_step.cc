@@ -1,0 +1,251 @@
+#include "bench/harness/ddp_step.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+#include "core/collective/half.h"
+#include "core/journal/purpose.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kMiB = 1024 * 1024;
+// Iterations that may pass until the buckets are rebuilt; PyTorch needs two, or three.
+constexpr int kMostSettling = 8;
+// Of the elements that a timed iteration has compared; the rest have their turn in the next ones.
+constexpr std::int64_t kWindows = 16;
+// PowerSGD's warm-up: PyTorch's default of 1000 iterations would outlast the measurement.
+constexpr std::int64_t kPowerSgdStart = 2;
+// PowerSGD restores a gradient of rank 1 but for the rounding of its orthogonalization.
+constexpr double kPowerSgdTolerance = 1e-3;
+
+EngineOptions OptionsOf(const DdpStep& step) {
+  EngineOptions options;
+  if (step.bucket_cap_mb > 0) {
+    options.buckets.cap_bytes = static_cast<std::int64_t>(step.bucket_cap_mb * kMiB);
+  }
+  if (step.first_bucket_mb > 0) {
+    options.buckets.first_cap_bytes = static_cast<std::int64_t>(step.first_bucket_mb * kMiB);
+  }
+  options.buckets.find_unused_parameters = step.find_unused_parameters;
+  options.buckets.static_graph = step.static_graph;
+  options.broadcast_buffers = step.broadcast_buffers;
+  const Result<CommHook> hook = ParseCommHook("--comm-hook", step.comm_hook);
+  LOCKSTEP_CHECK(hook.ok(), "the plan's hooks were parsed before");
+  options.hook = *hook;
+  options.power_sgd.start_iteration = kPowerSgdStart;
+  return options;
+}
+
+double ValueOf(const void* data, DataType type, std::int64_t index) {
+  const auto at = static_cast<std::size_t>(index);
+  switch (type) {
+    case DataType::kF16:
+      return FloatFromF16(static_cast<const std::uint16_t*>(data)[at]);
+    case DataType::kBf16:
+      return FloatFromBf16(static_cast<const std::uint16_t*>(data)[at]);
+    case DataType::kF32:
+      return static_cast<const float*>(data)[at];
+    case DataType::kF64:
+      return static_cast<const double*>(data)[at];
+    default:
+      LOCKSTEP_CHECK(false, "gradients are floating-point numbers");
+      return 0;
+  }
+}
+
+// Half the distance of neighbouring values of a type, relative.
+double RoundingOf(DataType type) {
+  switch (type) {
+    case DataType::kBf16:
+      return 0x1p-8;
+    case DataType::kF16:
+      return 0x1p-11;
+    case DataType::kF32:
+      return 0x1p-24;
+    default:
+      return 0x1p-53;
+  }
+}
+
+// How far a mean of gradients may be from the exact one, relative to it. Small integers divided by
+// a power of two are exact in every type; other divisions and longer sums round.
+double Tolerance(const DdpStep& step, DataType type, int ranks) {
+  if (step.comm_hook == "powersgd") return kPowerSgdTolerance;
+  if (std::has_single_bit(static_cast<unsigned>(ranks)) && step.accumulate == 1) return 0;
+  DataType travels = type;
+  if (step.comm_hook == "fp16") travels = DataType::kF16;
+  if (step.comm_hook == "bf16") travels = DataType::kBf16;
+  const double roundings = 2 * ranks + static_cast<double>(step.accumulate);
+  return roundings * std::max(RoundingOf(travels), RoundingOf(type));
+}
+
+// Sums over the micro-batches of an iteration, ns.
+struct Times {
+  double buffers = 0;
+  double forward = 0;
+  double backward = 0;
+  double exposed = 0;
+  double copy_back = 0;
+  double communication = 0;
+};
+
+bool IsOfGradients(const CollectiveTimes& times) {
+  switch (times.annotation.purpose) {
+    case Purpose::kBucket:
+    case Purpose::kUnusedBitmap:
+    case Purpose::kPowerSgdFactorP:
+    case Purpose::kPowerSgdFactorQ:
+      return true;
+    default:
+      return false;
+  }
+}
+
+void Add(const StepTimes& step, double ns_per_tick, Times& times) {
+  const auto ns = [&](Ticks from, Ticks to) {
+    return to > from ? static_cast<double>(to - from) * ns_per_tick : 0.0;
+  };
+  const double buffers = ns(step.buffers_begin, step.buffers_end);
+  times.buffers += buffers;
+  times.forward += ns(step.forward_begin, step.forward_end) - buffers;
+  times.backward += ns(step.backward_begin, step.backward_compute_end);
+  Ticks communicated = step.backward_compute_end;  // when the last gradient had travelled
+  for (const CollectiveTimes& collective : step.collectives) {
+    if (!IsOfGradients(collective)) continue;
+    times.communication += ns(collective.start, collective.end);
+    communicated = std::max(communicated, collective.end);
+  }
+  times.exposed += ns(step.backward_compute_end, communicated);
+  times.copy_back += ns(communicated, step.backward_end);
+}
+
+}  // namespace
+
+DdpStepRunner::DdpStepRunner(const Bench& bench, std::uint32_t case_index, ModelShelf& shelf)
+    : bench_(bench),
+      planned_(bench.plan.cases[case_index]),
+      plan_(std::get<DdpStep>(planned_.step)),
+      shelf_(shelf),
+      checks_(bench.plan.check != CheckMode::kOff && bench.communicator.capabilities().moves_data),
+      low_rank_(plan_.comm_hook == "powersgd") {}
+
+Status DdpStepRunner::Construct() {
+  LOCKSTEP_ASSIGN_OR_RETURN(model_, shelf_.Get(plan_.model, low_rank_));
+  engine_.reset();  // before another one takes its place in the shared memory
+  LOCKSTEP_ASSIGN_OR_RETURN(engine_, Engine::Construct(*model_, OptionsOf(plan_), shelf_.Ports()));
+  engine_->launcher().set_keep_times(true);
+  return OkStatus();
+}
+
+Status DdpStepRunner::Prepare() {
+  if (engine_ != nullptr || plan_.first_iteration) return OkStatus();
+  LOCKSTEP_RETURN_IF_ERROR(Construct());
+  const bool rebuilds = RebuildsBuckets(OptionsOf(plan_).buckets);
+  const int fewest = low_rank_ ? kPowerSgdStart + 1 : 1;
+  for (int i = 0; i < kMostSettling; ++i) {
+    if (i >= fewest && (!rebuilds || engine_->has_rebuilt_buckets())) return OkStatus();
+    engine_->ZeroGrad();
+    LOCKSTEP_RETURN_IF_ERROR(Iterate());
+    LOCKSTEP_RETURN_IF_ERROR(TakeTimes());
+  }
+  LOCKSTEP_CHECK(false, "the buckets are rebuilt within a few iterations");
+  return OkStatus();
+}
+
+Status DdpStepRunner::Rewrite(bool, bool) {
+  if (plan_.first_iteration) LOCKSTEP_RETURN_IF_ERROR(Construct());
+  engine_->ZeroGrad();
+  return OkStatus();
+}
+
+Status DdpStepRunner::Iterate() {
+  steps_.clear();
+  model_->set_compute_us(plan_.compute_ms * 1e3 / static_cast<double>(plan_.accumulate));
+  for (std::int64_t micro = 1; micro <= plan_.accumulate; ++micro) {
+    engine_->set_require_backward_grad_sync(micro == plan_.accumulate);
+    LOCKSTEP_RETURN_IF_ERROR(engine_->Forward({.input = ++bench_.stamp}));
+    LOCKSTEP_RETURN_IF_ERROR(engine_->Backward());
+    // The last one's are taken when the clock does not run any more.
+    if (micro < plan_.accumulate) LOCKSTEP_RETURN_IF_ERROR(TakeTimes());
+  }
+  return OkStatus();
+}
+
+Status DdpStepRunner::TakeTimes() {
+  LOCKSTEP_ASSIGN_OR_RETURN(steps_.emplace_back(), engine_->TakeStepTimes());
+  return OkStatus();
+}
+
+Result<Interval> DdpStepRunner::Run() {
+  Interval interval;
+  interval.entry = NowTicks();
+  LOCKSTEP_RETURN_IF_ERROR(Iterate());
+  interval.exit = NowTicks();
+  return interval;
+}
+
+Status DdpStepRunner::TakeParts(std::vector<double>& values) {
+  LOCKSTEP_RETURN_IF_ERROR(TakeTimes());
+  Times sum;
+  for (const StepTimes& step : steps_) Add(step, bench_.ns_per_tick, sum);
+  // A queue's hand-over can make the wait longer than the collectives took.
+  const double overlap =
+      sum.communication > 0 ? std::max(0.0, 1 - sum.exposed / sum.communication) : 0;
+  values.insert(values.end(), {sum.buffers, sum.forward, sum.backward, sum.exposed, sum.copy_back,
+                               sum.communication, overlap});
+  return OkStatus();
+}
+
+double DdpStepRunner::Expected(int param, std::int64_t element) const {
+  const TensorInfo& info = model_->params()[static_cast<std::size_t>(param)].info;
+  const int ranks = bench_.communicator.size();
+  double sum = 0;
+  for (std::int64_t micro = 0; micro < plan_.accumulate; ++micro) {
+    const std::int64_t input = static_cast<std::int64_t>(bench_.stamp) - micro;
+    for (int rank = 0; rank < ranks; ++rank) {
+      sum += SyntheticGradient(rank, input, param, info, element, low_rank_);
+    }
+  }
+  return sum / ranks;
+}
+
+void DdpStepRunner::CompareBucket(std::size_t index, Comparison& comparison) const {
+  const Bucket& bucket = engine_->layout()[index];
+  const bool all = !compared_all_ || bench_.plan.check == CheckMode::kFull;
+  const std::int64_t window = bench_.stamp % kWindows;
+  const std::int64_t begin = all ? 0 : bucket.elements * window / kWindows;
+  const std::int64_t end = all ? bucket.elements : bucket.elements * (window + 1) / kWindows;
+  const double tolerance = Tolerance(plan_, bucket.type, bench_.communicator.size());
+  const std::int64_t wrong_before = comparison.wrong;
+  std::int64_t offset = 0;  // of the parameter in the bucket
+  for (const int param : bucket.params) {
+    const Parameter& parameter = model_->params()[static_cast<std::size_t>(param)];
+    const std::int64_t stop = std::min(parameter.info.numel, end - offset);
+    for (std::int64_t i = std::max<std::int64_t>(begin - offset, 0); i < stop; ++i) {
+      const double expected = Expected(param, i);
+      const double got = parameter.has_grad ? ValueOf(parameter.grad, parameter.info.type, i)
+                                            : std::numeric_limits<double>::quiet_NaN();
+      if (std::abs(got - expected) <= tolerance * expected) continue;
+      if (comparison.wrong++ > wrong_before) continue;
+      comparison.located.push_back(
+          {static_cast<std::int64_t>(index), offset + i, fmt::format("{}", expected),
+           fmt::format("{} ({}.grad, element {})", got, parameter.info.name, i)});
+    }
+    offset += parameter.info.numel;
+  }
+  comparison.checked += end - begin;
+}
+
+void DdpStepRunner::Compare(Comparison& comparison) {
+  if (!checks_) return;
+  for (std::size_t i = 0; i < engine_->layout().size(); ++i) CompareBucket(i, comparison);
+  compared_all_ = true;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,50 @@
+// A case whose iteration is a training step under DistributedDataParallel.
+#ifndef LOCKSTEP_BENCH_HARNESS_DDP_STEP_H_
+#define LOCKSTEP_BENCH_HARNESS_DDP_STEP_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "bench/harness/model_shelf.h"
+#include "bench/harness/step.h"
+#include "core/ddp/engine.h"
+
+namespace lockstep {
+
+class DdpStepRunner final : public Step {
+ public:
+  DdpStepRunner(const Bench& bench, std::uint32_t case_index, ModelShelf& shelf);
+
+  // The first time: DDP's constructor, and iterations until the buckets are rebuilt (and PowerSGD
+  // compresses).
+  Status Prepare() override;
+  // Where the first iteration is what counts, every one gets a new engine.
+  Status Rewrite(bool first, bool warmup) override;
+  Result<Interval> Run() override;
+  void Compare(Comparison& comparison) override;
+  Status TakeParts(std::vector<double>& values) override;
+
+ private:
+  Status Construct();
+  Status Iterate();
+  Status TakeTimes();
+  // The gradient that every rank must have: the mean over ranks of the sum over micro-batches.
+  double Expected(int param, std::int64_t element) const;
+  void CompareBucket(std::size_t index, Comparison& comparison) const;
+
+  Bench bench_;
+  const PlannedCase& planned_;
+  const DdpStep& plan_;
+  ModelShelf& shelf_;
+  bool checks_;
+  bool low_rank_;
+  ManifestModel* model_ = nullptr;
+  std::unique_ptr<Engine> engine_;
+  std::vector<StepTimes> steps_;  // of the last iteration, one a micro-batch
+  bool compared_all_ = false;     // in some iteration; from then on a window at a time
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_BENCH_HARNESS_DDP_STEP_H_

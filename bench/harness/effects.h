@@ -1,0 +1,19 @@
+// What options do: cases that differ in one setting, compared round by round. Pure.
+#ifndef LOCKSTEP_BENCH_HARNESS_EFFECTS_H_
+#define LOCKSTEP_BENCH_HARNESS_EFFECTS_H_
+
+#include "results/store/run.h"
+
+namespace lockstep {
+
+// Fills run.effects and run.recommendation from the settings and samples of its cases. A case's
+// baseline in an option is the first case that differs from it in that option only, so plans list
+// defaults first. Rounds that visited both give one ratio each, in which drift of the machine
+// cancels; the interval is that of their median, and when several values of an option are compared
+// with one baseline, all their intervals hold together with 95 % (Bonferroni). The first round of a
+// case is left out if it `calibrates`.
+void AddEffects(bool calibrates, Run& run);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_BENCH_HARNESS_EFFECTS_H_

@@ -1,0 +1,130 @@
+#include "bench/harness/effects.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/random.h"
+
+namespace lockstep {
+namespace {
+
+using testing::HasSubstr;
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+// In a TEST, Run alone is a member of testing::Test.
+using Launch = lockstep::Run;
+
+constexpr std::uint64_t kSeed = 20261121;
+
+// A case of two ranks, one sample a round. The machine drifts by a factor of two over the rounds,
+// the same for all cases; `noise` is each sample's own.
+CaseRecord Case(const Settings& settings, double ns, double noise, int rounds, Random& random) {
+  CaseRecord record;
+  record.model = "tiny";
+  record.settings = settings;
+  record.samples.ranks = 2;
+  for (int round = 0; round < rounds; ++round) {
+    const double drift = 1 + static_cast<double>(round) / rounds;
+    const double took = ns * drift * (1 + noise * (random.Uniform() - 0.5));
+    record.samples.round.push_back(round);
+    record.samples.entry_ns.insert(record.samples.entry_ns.end(), {1000, 1100});
+    record.samples.exit_ns.insert(record.samples.exit_ns.end(),
+                                  {1000 + static_cast<std::int64_t>(took), 1200});
+  }
+  return record;
+}
+
+Launch Compare(const std::vector<std::pair<Settings, double>>& cases, double noise,
+               int rounds = 30) {
+  Random random(kSeed);
+  Launch run;
+  for (const auto& [settings, ns] : cases) {
+    run.cases.push_back(Case(settings, ns, noise, rounds, random));
+    run.cases.back().name = fmt::format("case {}", run.cases.size());
+  }
+  AddEffects(/*calibrates=*/true, run);
+  return run;
+}
+
+TEST(Effects, DriftThatAllCasesShareCancels) {
+  const auto run =
+      Compare({{{{"bucket_cap_mb", "default"}}, 1e6}, {{{"bucket_cap_mb", "10"}}, 8e5}}, 0.02);
+  ASSERT_EQ(run.effects.size(), 1u);
+  EXPECT_EQ(run.effects[0].case_index, 1);
+  EXPECT_EQ(run.effects[0].baseline, 0);
+  EXPECT_EQ(run.effects[0].rounds, 29);  // but for the one that calibrates
+  EXPECT_NEAR(run.effects[0].ratio, 1.25, 0.01);
+  EXPECT_GT(run.effects[0].interval_low, 1.23);
+  EXPECT_LT(run.effects[0].interval_high, 1.27);
+  EXPECT_THAT(run.recommendation, HasSubstr("tiny: bucket_cap_mb=10: 1.25x over the default"));
+}
+
+TEST(Effects, NoiseIsNoEffect) {
+  const auto run =
+      Compare({{{{"bucket_cap_mb", "default"}}, 1e6}, {{{"bucket_cap_mb", "10"}}, 1e6}}, 0.2);
+  ASSERT_EQ(run.effects.size(), 1u);
+  EXPECT_LT(run.effects[0].interval_low, 1);
+  EXPECT_GT(run.effects[0].interval_high, 1);
+  EXPECT_THAT(run.recommendation, HasSubstr("no option changes a step significantly"));
+}
+
+TEST(Effects, OfSeveralCapsTheBestIsRecommended) {
+  const auto run = Compare({{{{"bucket_cap_mb", "default"}}, 1e6},
+                            {{{"bucket_cap_mb", "1"}}, 12e5},
+                            {{{"bucket_cap_mb", "5"}}, 9e5},
+                            {{{"bucket_cap_mb", "10"}}, 7e5}},
+                           0.02);
+  ASSERT_EQ(run.effects.size(), 3u);
+  EXPECT_LT(run.effects[0].interval_high, 1);
+  EXPECT_THAT(run.recommendation, HasSubstr("bucket_cap_mb=10"));
+  EXPECT_THAT(run.recommendation, testing::Not(HasSubstr("bucket_cap_mb=5")));
+}
+
+TEST(Effects, SwitchesAreToldAsTheirCost) {
+  const auto without =
+      Compare({{{{"broadcast_buffers", "true"}}, 1e6}, {{{"broadcast_buffers", "false"}}, 9e5}}, 0);
+  EXPECT_THAT(without.recommendation,
+              HasSubstr("broadcast_buffers costs 10.0 % of a step (95 %: 10.0 to 10.0)"));
+  const auto with =
+      Compare({{{{"find_unused", "false"}}, 1e6}, {{{"find_unused", "true"}}, 11e5}}, 0);
+  EXPECT_THAT(with.recommendation,
+              HasSubstr("find_unused costs 10.0 % of a step (95 %: 10.0 to 10.0)"));
+  const auto saves =
+      Compare({{{{"static_graph", "false"}}, 1e6}, {{{"static_graph", "true"}}, 8e5}}, 0);
+  EXPECT_THAT(saves.recommendation,
+              HasSubstr("static_graph saves 20.0 % of a step (95 %: 20.0 to 20.0)"));
+}
+
+TEST(Effects, EachOptionHasItsOwnBaselineAndModelsHaveNone) {
+  const auto run = Compare({{{{"hook", "none"}, {"model", "a"}}, 1e6},
+                            {{{"hook", "fp16"}, {"model", "a"}}, 1e6},
+                            {{{"hook", "none"}, {"model", "b"}}, 1e6},
+                            {{{"hook", "fp16"}, {"model", "b"}}, 1e6}},
+                           0.01);
+  ASSERT_EQ(run.effects.size(), 2u);
+  EXPECT_EQ(run.effects[0].baseline, 0);
+  EXPECT_EQ(run.effects[1].case_index, 3);
+  EXPECT_EQ(run.effects[1].baseline, 2);
+}
+
+TEST(Effects, RoundsThatOneRankDidNotCompleteDoNotCount) {
+  Random random(kSeed);
+  Launch run;
+  run.cases = {Case({{"o", "1"}}, 1e6, 0.01, 20, random),
+               Case({{"o", "2"}}, 1e6, 0.01, 20, random)};
+  for (std::size_t k = 20; k < 40; ++k) run.cases[1].samples.exit_ns[k] = Samples::kNoTime;
+  AddEffects(true, run);
+  ASSERT_EQ(run.effects.size(), 1u);
+  EXPECT_EQ(run.effects[0].rounds, 9);
+}
+
+TEST(Effects, ARunWithoutSettingsHasNone) {
+  const auto run = Compare({{{}, 1e6}, {{}, 2e6}}, 0.01);
+  EXPECT_TRUE(run.effects.empty());
+  EXPECT_EQ(run.recommendation, "");
+}
+
+}  // namespace
+}  // namespace lockstep

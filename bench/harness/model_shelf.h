@@ -1,0 +1,36 @@
+// The models of a plan as one rank has them, made when first needed and shared by the cases: their
+// parameters, gradients and buffers, and the memory of the buckets.
+#ifndef LOCKSTEP_BENCH_HARNESS_MODEL_SHELF_H_
+#define LOCKSTEP_BENCH_HARNESS_MODEL_SHELF_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "bench/harness/step.h"
+#include "core/ddp/journal_observer.h"
+#include "core/ddp/launcher.h"
+#include "core/ddp/manifest_model.h"
+
+namespace lockstep {
+
+class ModelShelf {
+ public:
+  explicit ModelShelf(const Bench& bench) : bench_(bench), observer_(bench.communicator) {}
+
+  // The gradients of matrices have rank 1 if `low_rank`. Errors: no memory.
+  Result<ManifestModel*> Get(const std::string& name, bool low_rank);
+  const ModelTensors& TensorsOf(const std::string& name) const;
+  EnginePorts Ports();
+
+ private:
+  Bench bench_;
+  JournalObserver observer_;
+  BucketMemory bucket_memory_;
+  std::map<std::pair<std::string, bool>, std::unique_ptr<ManifestModel>> models_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_BENCH_HARNESS_MODEL_SHELF_H_

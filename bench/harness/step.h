@@ -1,0 +1,72 @@
+// The port between the timed loop and what an iteration consists of: collectives, a training step,
+// a broadcast of a model's state, a load. Everything else (rounds, outbox, hangs, store, reports)
+// is the same for all of them.
+#ifndef LOCKSTEP_BENCH_HARNESS_STEP_H_
+#define LOCKSTEP_BENCH_HARNESS_STEP_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/harness/input_arena.h"
+#include "core/base/status.h"
+#include "core/comm/backends.h"
+#include "core/comm/recorded.h"
+#include "core/device/device.h"
+#include "core/device/kernels.h"
+#include "core/launch/worker_link.h"
+#include "core/plan/plan.h"
+
+namespace lockstep {
+
+// What a rank measures with; outlives every Step.
+struct Bench {
+  WorkerLink& link;
+  RecordedCommunicator& communicator;
+  const Backend& backend;
+  const Plan& plan;
+  Device& device;
+  Kernels& kernels;
+  Stream& stream;            // inline
+  Stream* beside = nullptr;  // a thread, where the plan needs one
+  InputArena& inputs;        // over the send buffer
+  void* recv = nullptr;      // plan.recv_buffer_bytes
+  std::uint32_t& stamp;      // counts iterations of all cases, the same on every rank
+  double ns_per_tick = 1;
+};
+
+// What the comparison of iterations found.
+struct Comparison {
+  struct Located {
+    std::int64_t operation = 0;  // of the planned case
+    std::int64_t element = 0;
+    std::string expected;
+    std::string got;
+  };
+  std::int64_t checked = 0;
+  std::int64_t wrong = 0;
+  std::vector<Located> located;  // the first wrong element of an operation
+};
+
+// One case on one rank. Errors are the library's, or the environment's.
+class Step {
+ public:
+  virtual ~Step() = default;
+  // A visit begins. The first one also does what precedes the iterations that count (DDP's
+  // constructor and its first iterations).
+  virtual Status Prepare() = 0;
+  // Before the barrier of every iteration. `first`: of the visit.
+  virtual Status Rewrite(bool first, bool warmup) = 0;
+  // The timed iteration.
+  virtual Result<Interval> Run() = 0;
+  // After it, untimed: what it got is compared with what is right.
+  virtual void Compare(Comparison& comparison) = 0;
+  // Appends the figures of the last Run, one for each of the case's parts.
+  virtual Status TakeParts(std::vector<double>& values) {
+    return static_cast<void>(values), OkStatus();
+  }
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_BENCH_HARNESS_STEP_H_

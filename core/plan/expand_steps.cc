@@ -1,0 +1,209 @@
+// Cases whose iteration is a training step or a broadcast of a model's state.
+#include "core/plan/expand_steps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/ddp/buckets.h"
+#include "core/plan/plan.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kMiB = 1024 * 1024;
+
+// The parts that add up to a step come first, then what explains it.
+std::vector<PartInfo> DdpParts() {
+  return {{"buffer_broadcast_ns", "ns"},
+          {"forward_ns", "ns"},
+          {"backward_ns", "ns"},
+          {"exposed_communication_ns", "ns"},
+          {"copy_back_ns", "ns"},
+          {"communication_ns", "ns"},
+          {"overlap", ""}};
+}
+
+std::vector<PartInfo> BroadcastParts() { return {{"communication_ns", "ns"}, {"copies_ns", "ns"}}; }
+
+class SettingsWriter {
+ public:
+  template <typename T>
+  void operator()(const char* name, const T& value) {
+    settings.emplace_back(name, fmt::format("{}", value));
+  }
+  // Of numbers, 0 means that nothing was passed.
+  void operator()(const char* name, double value) {
+    settings.emplace_back(name, value == 0 ? "default" : fmt::format("{}", value));
+  }
+  std::vector<std::pair<std::string, std::string>> settings;
+};
+
+BucketOptions BucketOptionsOf(const DdpStep& step) {
+  BucketOptions options;
+  if (step.bucket_cap_mb > 0) {
+    options.cap_bytes = static_cast<std::int64_t>(step.bucket_cap_mb * kMiB);
+  }
+  if (step.first_bucket_mb > 0) {
+    options.first_cap_bytes = static_cast<std::int64_t>(step.first_bucket_mb * kMiB);
+  }
+  options.find_unused_parameters = step.find_unused_parameters;
+  options.static_graph = step.static_graph;
+  return options;
+}
+
+std::int64_t BytesOfAll(const std::vector<TensorInfo>& tensors) {
+  std::int64_t bytes = 0;
+  for (const TensorInfo& tensor : tensors) bytes += tensor.bytes();
+  return bytes;
+}
+
+// The gradient all-reduces of an iteration. A hook changes the type of what travels, not which
+// gradients are compared.
+std::vector<Operation> BucketOperations(const ModelTensors& tensors, const DdpStep& step) {
+  std::vector<Gradient> gradients;
+  for (const TensorInfo& info : tensors.params) gradients.push_back({info.numel, info.type});
+  const BucketOptions options = BucketOptionsOf(step);
+  const BucketLayout layout = step.first_iteration
+                                  ? InitialBuckets(gradients, options)
+                                  : SteadyBuckets(gradients, tensors.ready_order, options);
+  std::vector<Operation> operations;
+  for (const Bucket& bucket : layout) {
+    operations.push_back({Collective::kAllReduce, bucket.type, Reduction::kSum, Blocking::kBlocking,
+                          bucket.elements, 0});
+  }
+  return operations;
+}
+
+// "ddp_step/resnet50/cap:25", and what is not DDP's default.
+std::string NameOf(const DdpStep& step) {
+  std::string name =
+      fmt::format("ddp_step/{}/cap:{}", step.model,
+                  step.bucket_cap_mb > 0 ? fmt::format("{}", step.bucket_cap_mb) : "default");
+  if (step.find_unused_parameters) name += "/find_unused";
+  if (step.static_graph) name += "/static_graph";
+  if (step.comm_hook != "none") name += "/hook:" + step.comm_hook;
+  if (!step.broadcast_buffers) name += "/no_buffers";
+  if (step.accumulate > 1) name += fmt::format("/accumulate:{}", step.accumulate);
+  if (step.first_iteration) name += "/first_iteration";
+  return name;
+}
+
+PlannedCase CaseOf(const PlannedModel& model, const DdpStep& step) {
+  PlannedCase planned{NameOf(step), BucketOperations(model.tensors, step),
+                      false,        model.name,
+                      -1,           step.bucket_cap_mb > 0 ? step.bucket_cap_mb : 25};
+  planned.step = step;
+  planned.parts = DdpParts();
+  SettingsWriter writer;
+  DescribeDdpStep(writer, step);
+  planned.settings = std::move(writer.settings);
+  // PowerSGD keeps what it could not send, and makes a model with gradients of its own.
+  if (step.comm_hook == "powersgd") planned.memory_bytes = 3 * BytesOfAll(model.tensors.params);
+  return planned;
+}
+
+// Every combination, the last axis fastest.
+std::vector<DdpStep> StepsOf(const DdpAxes& axes, const std::string& model) {
+  std::vector<DdpStep> steps;
+  DdpStep step;
+  step.model = model;
+  step.first_bucket_mb = axes.first_bucket_mb;
+  step.compute_ms = axes.compute_ms;
+  steps.push_back(step);
+  const auto multiply = [&](const auto& values, auto DdpStep::*field) {
+    std::vector<DdpStep> more;
+    for (const DdpStep& each : steps) {
+      for (const auto& value : values) {
+        more.push_back(each);
+        more.back().*field = value;
+      }
+    }
+    steps = std::move(more);
+  };
+  multiply(axes.first_iteration, &DdpStep::first_iteration);
+  multiply(axes.find_unused, &DdpStep::find_unused_parameters);
+  multiply(axes.static_graph, &DdpStep::static_graph);
+  multiply(axes.accumulate, &DdpStep::accumulate);
+  multiply(axes.comm_hooks, &DdpStep::comm_hook);
+  multiply(axes.broadcast_buffers, &DdpStep::broadcast_buffers);
+  multiply(axes.bucket_caps_mb, &DdpStep::bucket_cap_mb);
+  return steps;
+}
+
+Status CheckAxes(const DdpAxes& axes) {
+  for (const std::int64_t count : axes.accumulate) {
+    if (count >= 1 && count <= 1000) continue;
+    return InvalidInput(fmt::format("--accumulate {}: give 1 to 1000 micro-batches", count));
+  }
+  if (!(axes.compute_ms >= 0) || axes.compute_ms > 600'000) {
+    return InvalidInput(
+        fmt::format("--compute-ms {}: give 0 to 600000 milliseconds", axes.compute_ms));
+  }
+  return OkStatus();
+}
+
+// Parameters, gradients and buffers, which all cases of a model share as they do the buckets and
+// their compressed copies; and the flat areas of a state broadcast.
+std::int64_t ModelBytes(const ModelTensors& tensors) {
+  return 5 * BytesOfAll(tensors.params) + 2 * BytesOfAll(tensors.buffers);
+}
+
+}  // namespace
+
+void SizeSteps(Plan& plan) {
+  plan.memory_bytes = 0;
+  for (const PlannedModel& model : plan.models) plan.memory_bytes += ModelBytes(model.tensors);
+  for (const PlannedCase& planned : plan.cases) plan.memory_bytes += planned.memory_bytes;
+}
+
+void AddStateBroadcasts(const PlannedModel& model, Plan& plan) {
+  for (const bool constructor : {true, false}) {
+    if (!constructor && model.tensors.buffers.empty()) continue;
+    const StateBroadcast step{model.name, constructor};
+    PlannedCase planned{
+        fmt::format("state_broadcast/{}/{}", model.name, constructor ? "constructor" : "forward"),
+        StateBroadcastOperations(model.tensors, constructor),
+        true,
+        model.name,
+        -1,
+        0};
+    planned.step = step;
+    planned.parts = BroadcastParts();
+    SettingsWriter writer;
+    DescribeStateBroadcast(writer, step);
+    planned.settings = std::move(writer.settings);
+    plan.cases.push_back(std::move(planned));
+  }
+}
+
+std::vector<Operation> StateBroadcastOperations(const ModelTensors& tensors, bool constructor) {
+  std::vector<Gradient> members;
+  if (constructor) {
+    for (const TensorInfo& info : tensors.params) members.push_back({info.numel, info.type});
+  }
+  for (const TensorInfo& info : tensors.buffers) members.push_back({info.numel, info.type});
+  const std::int64_t limits[] = {kStateBroadcastBytes};
+  std::vector<Operation> operations;
+  for (const Bucket& bucket : ComputeBucketAssignmentBySize(members, limits)) {
+    operations.push_back({Collective::kBroadcast, bucket.type, Reduction::kSum, Blocking::kBlocking,
+                          bucket.elements, 0});
+  }
+  return operations;
+}
+
+Result<Plan> ExpandDdpPlan(const BenchSpec& spec, int world_size) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Plan plan, PlanWithoutCases(spec, world_size));
+  LOCKSTEP_RETURN_IF_ERROR(CheckAxes(spec.ddp));
+  plan.paired = true;
+  plan.models = spec.models;
+  for (const PlannedModel& model : spec.models) {
+    for (const DdpStep& step : StepsOf(spec.ddp, model.name)) {
+      plan.cases.push_back(CaseOf(model, step));
+    }
+  }
+  SizeSteps(plan);
+  return plan;
+}
+
+}  // namespace lockstep

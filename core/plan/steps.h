@@ -1,0 +1,89 @@
+// The kinds of iterations a case can have, beside plain collectives.
+#ifndef LOCKSTEP_CORE_PLAN_STEPS_H_
+#define LOCKSTEP_CORE_PLAN_STEPS_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/ddp/manifest_model.h"
+
+namespace lockstep {
+
+// How the figures of all ranks become one value: that of the rank whose iteration took longest, so
+// that parts of it add up; the mean; the maximum.
+enum class Over : std::uint8_t { kSlowest, kMean, kMax };
+std::string_view NameOf(Over over);
+
+// A figure of every iteration beside its duration.
+struct PartInfo {
+  std::string name;   // "forward_ns"
+  std::string units;  // "ns"; "" for a ratio
+  Over over = Over::kSlowest;
+
+  bool operator==(const PartInfo&) const = default;
+};
+
+// A model by name; the tensors travel with the plan, so that a run can be repeated from its file.
+struct PlannedModel {
+  std::string name;
+  ModelTensors tensors;
+};
+
+// Only the operations of the case.
+struct CollectiveCalls {
+  bool operator==(const CollectiveCalls&) const = default;
+};
+
+// One training iteration under DistributedDataParallel, with PyTorch's names and defaults.
+struct DdpStep {
+  std::string model;           // of Plan::models
+  double bucket_cap_mb = 0;    // 0: not passed
+  double first_bucket_mb = 0;  // 0: DDP's
+  bool find_unused_parameters = false;
+  bool static_graph = false;
+  bool broadcast_buffers = true;
+  std::string comm_hook = "none";
+  std::int64_t accumulate = 1;   // micro-batches, all but the last under no_sync()
+  double compute_ms = 0;         // of forward and backward; 0: what the memory traffic takes
+  bool first_iteration = false;  // with the initial buckets, else with the rebuilt ones
+
+  bool operator==(const DdpStep&) const = default;
+};
+
+// The state of a model as DDP broadcasts it from rank 0.
+struct StateBroadcast {
+  std::string model;
+  bool constructor = false;  // parameters and buffers, once; else the buffers of every forward pass
+
+  bool operator==(const StateBroadcast&) const = default;
+};
+
+using StepPlan = std::variant<CollectiveCalls, DdpStep, StateBroadcast>;
+
+// The names and values of a step's options, described once: fields("bucket_cap_mb", …).
+template <typename Fields, typename S>
+void DescribeDdpStep(Fields& fields, S& step) {
+  fields("model", step.model);
+  fields("bucket_cap_mb", step.bucket_cap_mb);
+  fields("first_bucket_mb", step.first_bucket_mb);
+  fields("find_unused_parameters", step.find_unused_parameters);
+  fields("static_graph", step.static_graph);
+  fields("broadcast_buffers", step.broadcast_buffers);
+  fields("comm_hook", step.comm_hook);
+  fields("accumulate", step.accumulate);
+  fields("compute_ms", step.compute_ms);
+  fields("first_iteration", step.first_iteration);
+}
+
+template <typename Fields, typename S>
+void DescribeStateBroadcast(Fields& fields, S& step) {
+  fields("model", step.model);
+  fields("constructor", step.constructor);
+}
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_PLAN_STEPS_H_
