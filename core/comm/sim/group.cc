@@ -102,7 +102,7 @@ void SimGroup::FailClosed(SimMeeting& meeting, SimCall& call, int peer) {
                         : fmt::format("Connection closed by peer (rank {})",
                                       members_[static_cast<std::size_t>(peer)]);
   Settle(meeting, call, library_.network.alpha_ns,
-         {.kind = SimFate::Kind::kError, .delivery = {}, .message = why});
+         {.kind = SimFate::Kind::kError, .message = why});
 }
 
 void SimGroup::Settle(SimMeeting& meeting, SimCall& call, double ns, SimFate fate) {
@@ -164,7 +164,7 @@ void SimGroup::SettleMessage(SimMeeting& meeting, SimCall& arrived) {
   const bool eager =
       static_cast<std::int64_t>(sender->SendSize()) <= EagerBytes(library_.rules);
   if (!sender->settled && (eager || receiver != nullptr)) {
-    Settle(meeting, *sender, ns, {.kind = SimFate::Kind::kDone, .delivery = {}, .message = ""});
+    Settle(meeting, *sender, ns, {.kind = SimFate::Kind::kDone});
   }
   if (receiver == nullptr) return;
   Settle(meeting, *receiver, ns, FateOfMessage(library_.rules, *receiver, sender->held));
@@ -221,7 +221,7 @@ void SimGroup::SettleSender(SimMeeting& meeting, SimCall& call) {
   const bool eager = static_cast<std::int64_t>(call.BlockSize()) <= EagerBytes(library_.rules);
   if (!eager && !ChildrenAre(meeting, call, false)) return;
   Settle(meeting, call, CollectiveNs(library_.network, call.run, size()),
-         {.kind = SimFate::Kind::kDone, .delivery = call.delivery, .message = ""});
+         {.kind = SimFate::Kind::kDone, .delivery = call.delivery});
 }
 
 void SimGroup::AdvanceBroadcast(SimMeeting& meeting, SimCall& arrived) {
@@ -258,7 +258,7 @@ void SimGroup::SettleReduced(SimMeeting& meeting, SimCall& call) {
     const bool eager = static_cast<std::int64_t>(call.SendSize()) <= EagerBytes(library_.rules);
     if (!eager && ParentIn(meeting, call) == nullptr) return;
     return Settle(meeting, call, ns,
-                  {.kind = SimFate::Kind::kDone, .delivery = {}, .message = ""});
+                  {.kind = SimFate::Kind::kDone});
   }
   SimCalls calls;
   for (const auto& here : meeting.calls) calls.push_back(here.get());

@@ -1,43 +1,38 @@
 #include "core/comm/sim/mismatch.h"
 
 #include <algorithm>
-#include <cstring>
+#include <cstdint>
 #include <utility>
 
 #include "core/collective/reference.h"
-#include "fmt/format.h"
+#include "core/comm/sim/gloo_ring.h"
+#include "core/comm/sim/recursive_doubling.h"
 
 namespace lockstep {
 namespace {
 
 using Bytes = std::vector<std::byte>;
+using SentBytes = std::vector<std::pair<const std::byte*, std::size_t>>;
 
 // What NCCL's LL protocol sends and waits for at once: ncclLLFifoLine, two words of four bytes.
 constexpr std::size_t kLineBytes = 8;
-constexpr std::string_view kTruncate = "MPI_ERR_TRUNCATE: message truncated";
+// Up to here Open MPI reduces by recursive doubling (coll_tuned_decision_fixed.c).
+constexpr std::size_t kSmallBytes = 10'000;
 
 std::size_t LinesOf(std::size_t bytes) { return (bytes + kLineBytes - 1) / kLineBytes; }
 
 SimFate Done(SimDelivery delivery = {}) {
-  return {.kind = SimFate::Kind::kDone, .delivery = std::move(delivery), .message = ""};
+  return {.kind = SimFate::Kind::kDone, .delivery = std::move(delivery)};
 }
 
-SimDelivery Whole(Bytes data) {
-  const std::size_t bytes = data.size();
-  return {std::make_shared<const Bytes>(std::move(data)), 0, bytes};
-}
-
-// What a rank computes from its own call and the bytes that came from the others, where a message
-// was shorter than it thinks over what its receive buffer held.
-Bytes OwnResult(const SimCall& call, const std::vector<std::pair<const std::byte*, std::size_t>>& sent) {
-  const std::size_t room = call.SendSize();
-  const auto* before = static_cast<const std::byte*>(call.buffers.recv);
+// What a rank computes with its own parameters from the bytes of all; where they are fewer than it
+// thinks, the rest is what its receive buffer held.
+Bytes OwnResult(const SimCall& call, const SentBytes& sent) {
   std::vector<Bytes> sends;
   std::vector<const void*> pointers;
   for (const auto& [data, bytes] : sent) {
-    Bytes one(room);
-    if (before != nullptr) std::copy_n(before, std::min(room, call.RecvSize()), one.begin());
-    if (data != nullptr) std::copy_n(data, std::min(room, bytes), one.begin());
+    Bytes one = HeldBefore(call, call.SendSize());
+    if (data != nullptr) std::copy_n(data, std::min(one.size(), bytes), one.begin());
     sends.push_back(std::move(one));
   }
   for (const Bytes& one : sends) pointers.push_back(one.data());
@@ -49,24 +44,46 @@ Bytes OwnResult(const SimCall& call, const std::vector<std::pair<const std::byte
 }
 
 Bytes OwnResult(const SimCall& call, const SimCalls& calls) {
-  std::vector<std::pair<const std::byte*, std::size_t>> sent;
+  SentBytes sent;
   for (const SimCall* peer : calls) {
     sent.emplace_back(static_cast<const std::byte*>(peer->buffers.send), peer->SendSize());
   }
   return OwnResult(call, sent);
 }
 
-std::size_t LeastOther(const SimCalls& calls, const SimCall& call) {
-  std::size_t least = static_cast<std::size_t>(-1);
-  for (const SimCall* peer : calls) {
-    if (peer != &call) least = std::min(least, peer->BlockSize());
-  }
-  return least;
+std::size_t LeastBlock(const SimCalls& calls) {
+  return (*std::min_element(calls.begin(), calls.end(), [](const SimCall* a, const SimCall* b) {
+           return a->BlockSize() < b->BlockSize();
+         }))->BlockSize();
 }
 
 SimFate FateOfNccl(const SimCalls& calls, const SimCall& call) {
-  if (LinesOf(call.BlockSize()) > LinesOf(LeastOther(calls, call))) return {};
+  if (LinesOf(call.BlockSize()) > LinesOf(LeastBlock(calls))) return {};
   return Done(Whole(OwnResult(call, calls)));
+}
+
+// In a ring of Open MPI: who gets a longer block than its own from the rank before it fails, and
+// everyone else then waits for someone who failed, or waits; but of an all_gather and the like two
+// ranks exchange only once, and who has more goes on. Observed with 2 and 3 ranks.
+SimFate FateOfMpiRing(const SimCalls& calls, const SimCall& call) {
+  const SimCall& before = *calls[static_cast<std::size_t>((call.rank + call.size - 1) % call.size)];
+  if (before.BlockSize() > call.BlockSize()) return Truncated(Whole(OwnResult(call, calls)));
+  const bool once = call.size == 2 && call.run.collective != Collective::kAllReduce;
+  return once ? Done(Whole(OwnResult(call, calls))) : SimFate{};
+}
+
+// Every block of gloo's all_gather goes around the ring; someone gets a longer one than its own
+// from the rank before it, and crashes.
+SimFate FateOfGlooGather(const SimCalls& calls, const SimCall& call) {
+  const SimCall& before = *calls[static_cast<std::size_t>((call.rank + call.size - 1) % call.size)];
+  if (before.BlockSize() > call.BlockSize()) return Overrun(before.BlockSize(), call.BlockSize());
+  return {};
+}
+
+bool SameBytes(const SimCalls& calls) {
+  return std::all_of(calls.begin(), calls.end(), [&](const SimCall* call) {
+    return call->BlockSize() == calls.front()->BlockSize();
+  });
 }
 
 }  // namespace
@@ -75,8 +92,7 @@ std::vector<SimFate> FatesOfEqual(const SimCalls& calls) {
   const SimCall& first = *calls.front();
   const auto size = calls.size();
   std::vector<SimFate> fates(size, Done());
-  const std::size_t block = first.BlockSize();
-  if (block == 0 || first.run.collective == Collective::kBarrier) return fates;
+  if (first.BlockSize() == 0 || first.run.collective == Collective::kBarrier) return fates;
   std::vector<const void*> sends;
   sends.reserve(size);
   for (const SimCall* call : calls) sends.push_back(call->buffers.send);
@@ -101,40 +117,40 @@ std::vector<SimFate> FatesOfEqual(const SimCalls& calls) {
 }
 
 std::vector<SimFate> FatesOfDifferent(SimRules rules, const SimCalls& calls) {
+  const Collective collective = calls.front()->run.collective;
+  const bool reduces = collective == Collective::kAllReduce || collective == Collective::kReduce;
+  if (rules == SimRules::kGloo && reduces) return FatesOfGlooRing(calls);
+  if (rules == SimRules::kMpi && reduces && LeastBlock(calls) <= kSmallBytes) {
+    return FatesOfRecursiveDoubling(calls, EagerBytes(rules));
+  }
   std::vector<SimFate> fates;
   for (const SimCall* call : calls) {
-    const std::size_t block = call->BlockSize();
-    const std::size_t least = LeastOther(calls, *call);
-    bool longer_comes = false;
-    for (const SimCall* peer : calls) longer_comes = longer_comes || peer->BlockSize() > block;
-    if (rules == SimRules::kNccl) {
-      fates.push_back(FateOfNccl(calls, *call));
-    } else if (block == least && !longer_comes) {
+    if (SameBytes(calls)) {
       fates.push_back(Done(Whole(OwnResult(*call, calls))));
+    } else if (rules == SimRules::kNccl) {
+      fates.push_back(FateOfNccl(calls, *call));
+    } else if (rules == SimRules::kMpi) {
+      fates.push_back(FateOfMpiRing(calls, *call));
     } else {
-      fates.push_back({});
+      fates.push_back(FateOfGlooGather(calls, *call));
     }
   }
   return fates;
 }
 
 SimFate FateOfRoot(SimRules rules, const SimCall& root, const SimCalls& calls) {
-  std::vector<std::pair<const std::byte*, std::size_t>> sent;
+  SentBytes sent;
   bool longer = false;
-  bool more_lines = false;
+  bool fewer_lines = false;
   for (const SimCall* peer : calls) {
     const bool held = peer != nullptr && peer->held != nullptr;
     sent.emplace_back(held ? peer->held->data() : nullptr, held ? peer->held->size() : 0);
     longer = longer || sent.back().second > root.SendSize();
-    more_lines = more_lines || LinesOf(root.SendSize()) > LinesOf(sent.back().second);
+    fewer_lines = fewer_lines || LinesOf(sent.back().second) < LinesOf(root.SendSize());
   }
-  if (rules == SimRules::kNccl && more_lines) return {};
-  SimFate fate = Done(Whole(OwnResult(root, sent)));
-  if (rules == SimRules::kMpi && longer) {
-    fate.kind = SimFate::Kind::kError;
-    fate.message = kTruncate;
-  }
-  return fate;
+  if (rules == SimRules::kNccl && fewer_lines) return {};
+  SimDelivery result = Whole(OwnResult(root, sent));
+  return rules == SimRules::kMpi && longer ? Truncated(std::move(result)) : Done(std::move(result));
 }
 
 SimFate FateOfMessage(SimRules rules, const SimCall& call,
@@ -142,22 +158,11 @@ SimFate FateOfMessage(SimRules rules, const SimCall& call,
   const std::size_t room = call.BlockSize();
   if (sent->size() == room) return Done({sent, 0, room});
   if (rules == SimRules::kNccl && LinesOf(room) > LinesOf(sent->size())) return {};
-  Bytes got(room);
-  if (call.buffers.recv != nullptr) {
-    std::copy_n(static_cast<const std::byte*>(call.buffers.recv), room, got.begin());
-  }
+  if (rules == SimRules::kGloo && sent->size() > room) return Overrun(sent->size(), room);
+  Bytes got = HeldBefore(call, room);
   std::copy_n(sent->begin(), std::min(room, sent->size()), got.begin());
-  SimFate fate = Done(Whole(std::move(got)));
-  if (sent->size() <= room) return fate;
-  if (rules == SimRules::kMpi) {
-    fate.kind = SimFate::Kind::kError;
-    fate.message = kTruncate;
-  } else if (rules == SimRules::kGloo) {
-    fate.kind = SimFate::Kind::kCrash;
-    fate.message = fmt::format("[enforce fail] op.preamble.length <= op.nbytes. {} vs {}",
-                               sent->size(), room);
-  }
-  return fate;
+  if (rules == SimRules::kMpi && sent->size() > room) return Truncated(Whole(std::move(got)));
+  return Done(Whole(std::move(got)));
 }
 
 }  // namespace lockstep

@@ -5,22 +5,12 @@
 
 #include <cstddef>
 #include <memory>
-#include <string>
 #include <vector>
 
-#include "core/comm/sim/call.h"
+#include "core/comm/sim/fate.h"
 #include "core/comm/sim/rules.h"
 
 namespace lockstep {
-
-struct SimFate {
-  enum class Kind { kWaits, kDone, kError, kCrash };
-  Kind kind = Kind::kWaits;  // for ever
-  SimDelivery delivery;
-  std::string message;  // kError, kCrash
-};
-
-using SimCalls = std::vector<const SimCall*>;
 
 // By rank. All of the group are here, with the same call of a collective that needs everybody:
 // all_reduce, all_gather, reduce_scatter, barrier, and kGloo's reduce.
