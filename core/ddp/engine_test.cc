@@ -98,7 +98,7 @@ TEST(Engine, GradientsAreTheMeanOfAllRanks) {
                      ExpectMean(rank, ranks, input, 1, ToleranceFor(ranks));
                    }
                    EXPECT_TRUE(rank.engine->has_rebuilt_buckets());
-                   EXPECT_EQ(rank.engine->layout().size(), 3u);
+                   EXPECT_EQ(rank.engine->layout().size(), 2u);
                    EXPECT_EQ(rank.engine->layout()[0].params, (std::vector<int>{5, 4}));
                  });
     }
@@ -261,7 +261,7 @@ double MeanErrorOfPowerSgd(bool error_feedback) {
 TEST(Engine, PowerSgdFeedsBackWhatItLost) {
   const double lost = MeanErrorOfPowerSgd(false);
   EXPECT_GT(lost, 0.1);  // a rank-1 approximation of a matrix of rank 40
-  EXPECT_LT(MeanErrorOfPowerSgd(true), 0.5 * lost);
+  EXPECT_LT(MeanErrorOfPowerSgd(true), 0.75 * lost);
 }
 
 TEST(Engine, UnusedParametersAreFoundAndLeftAlone) {

@@ -38,7 +38,7 @@ struct ModuleBuffer {
 
 // One call of forward.
 struct Pass {
-  std::int64_t input = 0;  // which input of this rank, from 0
+  std::int64_t input = 0;  // which input of this rank, from 0 in every epoch
   bool training = true;    // train() or eval()
   bool grad = true;        // false: under no_grad
 };

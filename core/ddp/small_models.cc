@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <cstddef>
+#include <numbers>
+#include <random>
 #include <string>
 #include <utility>
 
@@ -18,13 +21,6 @@ const std::vector<float> kFirst16 = {
     -0.00374341011f, 0.268221796f,  -0.411522567f,  -0.367969513f, -0.192577183f, 0.134078681f,
     -0.00990658998f, 0.396444738f,  -0.0443720222f, 0.132306278f,  -0.151106536f, -0.0982826948f,
     -0.477674246f,   -0.331141055f, -0.20611155f,   0.0185217857f};
-
-// The input of bn_4_4_2 and two_branch. The golden gradients hold for it: the sums of its columns
-// were chosen so that two_branch gives them (those of bn_4_4_2 do not depend on the input).
-const std::vector<float> kInput = {
-    -0.65f, 0.46f,  0.96f,  -0.83f, -0.34f, -0.69f, 0.27f,       0.95f,       0.16f,  0.21f, 0.67f,
-    -0.02f, -0.46f, -0.75f, 0.25f,  -0.92f, 0.0f,   0.11f,       0.56f,       0.96f,  0.97f, -0.99f,
-    0.79f,  0.15f,  -0.31f, 0.85f,  -0.41f, 0.52f,  1.45473886f, 3.02991533f, -0.92f, -0.94f};
 
 constexpr int kBatch = 8;
 
@@ -113,11 +109,39 @@ Rows OnesLike(const Rows& rows) {
   return ones;
 }
 
-Rows StandardInput() {
-  Rows x(kBatch, 4);
-  for (std::size_t i = 0; i < kInput.size(); ++i) x.values[i] = kInput[i];
-  return x;
-}
+// The inputs that the golden traces were taken with: after torch.manual_seed(0) and the model's own
+// initialization, which draws a number for each parameter element, one torch.randn(8, 4) after the
+// other. Source: pytorch aten/src/ATen/native/cpu/DistributionTemplates.h (normal_fill).
+class RandomInputs {
+ public:
+  explicit RandomInputs(int draws_before) : draws_before_(draws_before) {}
+
+  Rows Get(std::int64_t input) {
+    constexpr int kElements = kBatch * 4;
+    if (input != next_) {
+      generator_.seed(0);
+      generator_.discard(static_cast<unsigned long long>(draws_before_ + kElements * input));
+    }
+    next_ = input + 1;
+    Rows x(kBatch, 4);
+    for (double& value : x.values) value = (generator_() & 0xffffff) * 0x1p-24;
+    // Box and Muller, in blocks of 16.
+    for (std::size_t block = 0; block < kElements; block += 16) {
+      for (std::size_t i = block; i < block + 8; ++i) {
+        const double radius = std::sqrt(-2 * std::log(1 - x.values[i]));
+        const double angle = 2 * std::numbers::pi * x.values[i + 8];
+        x.values[i] = radius * std::cos(angle);
+        x.values[i + 8] = radius * std::sin(angle);
+      }
+    }
+    return x;
+  }
+
+ private:
+  int draws_before_;
+  std::int64_t next_ = -1;
+  std::mt19937 generator_;
+};
 
 class Linear11 final : public SmallModel {
  public:
@@ -173,8 +197,8 @@ class Bn442 final : public SmallModel {
     const bool syncs = Syncs(context);
     const std::size_t count = statistics_.size();
     gathered_.resize(syncs ? count * static_cast<std::size_t>(context.collectives->size()) : count);
-    context.compute.Enqueue([this, syncs] {
-      hidden_ = first_.Forward(StandardInput());
+    context.compute.Enqueue([this, syncs, input = pass.input] {
+      hidden_ = first_.Forward(inputs_.Get(input));
       statistics_ = norm_.Statistics(hidden_);
       if (!syncs) gathered_ = statistics_;
       return OkStatus();
@@ -222,6 +246,7 @@ class Bn442 final : public SmallModel {
                     {0.181608558f, 0.415193975f, -0.102900088f, 0.374155879f, -0.0805916786f,
                      0.0529070497f, 0.452738106f, -0.46383518f},
                     {-0.31476897f, -0.126582623f}};
+  RandomInputs inputs_{30};
   bool training_ = true;
   Rows hidden_;
   Rows y_;
@@ -245,9 +270,9 @@ class TwoBranch final : public SmallModel {
  private:
   LinearLayer& branch() { return options().branch_c ? c_ : b_; }
 
-  Status Run(const Pass&, ModuleContext context) override {
-    context.compute.Enqueue([this] {
-      y_ = branch().Forward(a_.Forward(StandardInput()));
+  Status Run(const Pass& pass, ModuleContext context) override {
+    context.compute.Enqueue([this, input = pass.input] {
+      y_ = branch().Forward(a_.Forward(inputs_.Get(input)));
       return OkStatus();
     });
     return OkStatus();
@@ -278,6 +303,7 @@ class TwoBranch final : public SmallModel {
                   -0.363463879f, -0.146165013f, -0.225051105f, 0.498831093f, -0.374226689f,
                   -0.265773296f, -0.403360248f, -0.540723741f, -0.337022722f, 0.496289164f},
                  {0.257624298f, 0.279825807f, 0.0303637516f, -0.295997947f, 0.0976788178f}};
+  RandomInputs inputs_{43};
   Rows y_;
   std::vector<double> dbias_;
   std::vector<double> dweight_;

@@ -60,7 +60,7 @@ class Training {
   std::unique_ptr<Engine> engine_;
   std::int64_t epoch_ = 0;
   std::int64_t iteration_ = 0;
-  std::int64_t next_input_ = 0;  // of any forward, evaluation included
+  std::int64_t next_input_ = 0;  // of this epoch; evaluation takes some too
   bool ended_ = false;           // the evaluation was the end
   TrainingOutcome outcome_;
 };
@@ -79,6 +79,7 @@ Status Training::RunAll() {
 
 Status Training::RunEpoch() {
   LOCKSTEP_RETURN_IF_ERROR(Reach(At::kEpoch, Phase::kCompute));
+  next_input_ = 0;
   if (program_.join) {
     engine_->EnterJoin({program_.divide_by_initial_world_size, program_.join_throw});
   }
