@@ -23,6 +23,7 @@ using Command = std::function<Result<ExitCode>()>;
 using AddCommand = void(CLI::App& app, Command& chosen);
 
 AddCommand AddBuckets;  // buckets.cc
+AddCommand AddSampler;  // sampler.cc
 AddCommand AddShow;     // show.cc
 
 }  // namespace lockstep
