@@ -22,9 +22,10 @@ using Command = std::function<Result<ExitCode>()>;
 //   command->callback([options, &chosen] { chosen = [options] { return Show(*options); }; });
 using AddCommand = void(CLI::App& app, Command& chosen);
 
-AddCommand AddBuckets;  // buckets.cc
-AddCommand AddSampler;  // sampler.cc
-AddCommand AddShow;     // show.cc
+AddCommand AddBuckets;   // buckets.cc
+AddCommand AddSampler;   // sampler.cc
+AddCommand AddShow;      // show.cc
+AddCommand AddTraceDdp;  // trace_ddp.cc
 
 }  // namespace lockstep
 

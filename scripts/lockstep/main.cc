@@ -20,6 +20,7 @@ constexpr AddCommand* kCommands[] = {
     AddBuckets,
     AddSampler,
     AddShow,
+    AddTraceDdp,
 };
 
 std::string OneLine(std::string text) {

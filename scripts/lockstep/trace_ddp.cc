@@ -1,0 +1,142 @@
+// `lockstep trace-ddp`: the collectives of a training program, without launching anything.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/ddp/buckets.h"
+#include "core/plan/scenario.h"
+#include "scripts/lockstep/commands.h"
+#include "scripts/lockstep/trace_ddp_print.h"
+#include "scripts/lockstep/trace_ddp_run.h"
+
+namespace lockstep {
+namespace {
+
+// More would be threads or stacks by the thousand, and columns nobody can read.
+constexpr int kMaxRanks = 1024;
+
+struct Arguments {
+  std::vector<std::string> paths;
+  std::string format = "text";
+  std::string backend = "sim";
+  std::string rules = "gloo";
+  std::string torch = "2.6";
+  int ranks = 0;  // 0: not given
+  double timeout_seconds = 10;
+};
+
+struct Choice {
+  ScenarioOptions scenario;
+  SimRules rules = SimRules::kGloo;
+};
+
+Status Check(std::string_view option, std::string_view text,
+             std::initializer_list<std::string_view> known) {
+  for (const std::string_view name : known) {
+    if (text == name) return OkStatus();
+  }
+  return InvalidInput(
+      fmt::format("{}: '{}' is unknown; choose from {}", option, text, fmt::join(known, ", ")));
+}
+
+Result<Choice> ReadChoice(const Arguments& arguments) {
+  Choice choice;
+  LOCKSTEP_RETURN_IF_ERROR(Check("--format", arguments.format, {"text", "golden", "json"}));
+  LOCKSTEP_RETURN_IF_ERROR(Check("--backend", arguments.backend, {"sim", "gloo"}));
+  LOCKSTEP_ASSIGN_OR_RETURN(choice.rules, ParseSimRules("--sim-rules", arguments.rules));
+  LOCKSTEP_ASSIGN_OR_RETURN(choice.scenario.torch, ParseTorchRules("--torch", arguments.torch));
+  if (arguments.ranks != 0) choice.scenario.ranks = arguments.ranks;
+  return choice;
+}
+
+Result<Scenario> Load(const std::string& path, const Choice& choice) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Scenario scenario, LoadScenario(path, choice.scenario));
+  if (!std::holds_alternative<TrainingProgram>(scenario.workload)) {
+    return InvalidInput(
+        fmt::format("{}: key workload.kind: not a training; trace-ddp takes ddp_training", path));
+  }
+  if (scenario.ranks > kMaxRanks) {
+    return InvalidInput(
+        fmt::format("{}: key ranks: {} is more than trace-ddp shows; use --ranks="
+                    "with at most {}",
+                    path, scenario.ranks, kMaxRanks));
+  }
+  return scenario;
+}
+
+Result<bool> TraceOne(const Scenario& scenario, const Arguments& arguments, const Choice& choice) {
+  const auto& program = std::get<TrainingProgram>(scenario.workload);
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const TracedRanks ranks,
+      arguments.backend == "sim"
+          ? TraceWithSim(program, scenario.ranks, choice.rules)
+          : TraceWithGloo(program, scenario.ranks, arguments.timeout_seconds));
+  const TraceTitle title = {scenario.name, program, scenario.ranks};
+  const auto print = arguments.format == "golden" ? GoldenText
+                     : arguments.format == "json" ? JsonText
+                                                  : TableText;
+  fmt::print("{}", print(title, ranks));
+  for (const TracedRank& rank : ranks) {
+    if (!rank.finished()) return false;
+  }
+  return true;
+}
+
+Result<ExitCode> Trace(const Arguments& arguments) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const Choice choice, ReadChoice(arguments));
+  std::vector<Scenario> scenarios;  // all are right before one is run
+  for (const std::string& path : arguments.paths) {
+    LOCKSTEP_ASSIGN_OR_RETURN(Scenario scenario, Load(path, choice));
+    scenarios.push_back(std::move(scenario));
+  }
+  bool finished = true;
+  for (const Scenario& scenario : scenarios) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const bool all, TraceOne(scenario, arguments, choice));
+    finished = finished && all;
+  }
+  return finished ? ExitCode::kPass : ExitCode::kFailed;
+}
+
+}  // namespace
+
+void AddTraceDdp(CLI::App& app, Command& chosen) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand(
+      "trace-ddp",
+      "Print the collectives that each rank of a DistributedDataParallel program enqueues");
+  command
+      ->add_option("PROGRAM", arguments->paths,
+                   "Scenario files whose workload is ddp_training; exit code 1 when a rank fails "
+                   "or would wait for ever")
+      ->required();
+  command
+      ->add_option(
+          "--format", arguments->format,
+          "text: a column a rank; golden: as recordings of PyTorch; json: a line a program")
+      ->capture_default_str();
+  command
+      ->add_option("--backend", arguments->backend,
+                   "sim: in virtual time; gloo: that library, over loopback")
+      ->capture_default_str();
+  command
+      ->add_option("--sim-rules", arguments->rules,
+                   "Whose matching of collectives sim imitates: nccl, mpi or gloo")
+      ->capture_default_str();
+  command->add_option("--ranks", arguments->ranks, "Number of ranks. Default: the program's")
+      ->check(CLI::Range(1, kMaxRanks));
+  command->add_option("--torch", arguments->torch, "PyTorch whose rules count: 1.9, 1.13 or 2.6")
+      ->capture_default_str();
+  command
+      ->add_option("--timeout", arguments->timeout_seconds,
+                   "Seconds of silence that gloo takes for a hang")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str();
+  command->callback([arguments, &chosen] { chosen = [arguments] { return Trace(*arguments); }; });
+}
+
+}  // namespace lockstep

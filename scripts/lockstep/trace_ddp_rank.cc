@@ -1,0 +1,143 @@
+#include "scripts/lockstep/trace_ddp_rank.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "core/collective/half.h"
+#include "core/ddp/small_models.h"
+#include "core/device/host/host_kernels.h"
+#include "datasets/manifest.h"
+#include "datasets/model_tensors.h"
+
+namespace lockstep {
+namespace {
+
+class Recorder final : public EngineObserver {
+ public:
+  explicit Recorder(TracedRank& trace) : trace_(trace) {}
+
+  void OnCollective(const Operation& operation, const Annotation& annotation) override {
+    if (trace_.sections.empty()) OnSection({SectionKind::kConstructor, 0});
+    trace_.sections.back().calls.push_back({next_sequence_++, operation, annotation});
+  }
+  void OnSection(const Section& section) override { trace_.sections.push_back({section}); }
+  void OnPhase(Phase) override {}
+
+ private:
+  TracedRank& trace_;
+  std::uint64_t next_sequence_ = 0;
+};
+
+class Surroundings final : public TrainingSurroundings {
+ public:
+  explicit Surroundings(const RankHost& host) : host_(host) {}
+  Status Sleep(std::int64_t ns) override { return host_.sleep(ns); }
+
+ private:
+  const RankHost& host_;
+};
+
+template <typename T>
+T Load(const void* data, std::int64_t index) {
+  T value;
+  std::memcpy(&value, static_cast<const char*>(data) + index * static_cast<std::int64_t>(sizeof(T)),
+              sizeof(T));
+  return value;
+}
+
+double Element(DataType type, const void* data, std::int64_t index) {
+  switch (type) {
+    case DataType::kF16:
+      return FloatFromF16(Load<std::uint16_t>(data, index));
+    case DataType::kBf16:
+      return FloatFromBf16(Load<std::uint16_t>(data, index));
+    case DataType::kF32:
+      return Load<float>(data, index);
+    case DataType::kF64:
+      return Load<double>(data, index);
+    default:
+      LOCKSTEP_CHECK(false, "parameters have a floating-point type");
+  }
+}
+
+std::vector<double> Leading(const TensorInfo& info, const void* data) {
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < std::min(info.numel, kFinalElements); ++i) {
+    values.push_back(Element(info.type, data, i));
+  }
+  return values;
+}
+
+std::vector<FinalTensor> FinalTensors(Module& module) {
+  std::vector<FinalTensor> tensors;
+  for (const Parameter& param : module.params()) {
+    FinalTensor tensor = {param.info.name, Leading(param.info, param.data), std::nullopt};
+    if (param.has_grad) tensor.gradient = Leading(param.info, param.grad);
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+Result<std::unique_ptr<Module>> MakeModule(const TracedProgram& traced, const RankHost& host,
+                                           Kernels& kernels) {
+  const TrainingProgram& program = traced.program;
+  const int rank = host.communicator.rank();
+  if (!traced.tensors) {
+    return MakeSmallModel(program.model,
+                          {.branch_c = program.branch.At(rank) == 'c',
+                           .sync_batch_norm = program.sync_batch_norm,
+                           .compute_us = program.compute_us.At(rank)},
+                          kernels);
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::unique_ptr<Module> module,
+      ManifestModel::Make(*traced.tensors,
+                          {.rank = rank,
+                           .compute_us = program.compute_us.At(rank),
+                           .sync_batch_norm = program.sync_batch_norm,
+                           .low_rank = program.comm_hook == CommHook::kPowerSgd},
+                          host.device, kernels));
+  return module;
+}
+
+}  // namespace
+
+Result<TracedProgram> Prepare(const TrainingProgram& program) {
+  const auto& small = SmallModelNames();
+  if (std::find(small.begin(), small.end(), program.model) != small.end()) {
+    return TracedProgram{program, std::nullopt};
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(const Manifest manifest, LoadManifest(program.model));
+  return TracedProgram{program, TensorsOf(manifest)};
+}
+
+Status TraceRank(const TracedProgram& traced, const RankHost& host, TracedRank& trace) {
+  HostKernels kernels;
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Module> module,
+                            MakeModule(traced, host, kernels));
+  const std::unique_ptr<Stream> compute = host.device.NewInlineStream();
+  const std::unique_ptr<Stream> communication = host.device.NewStream();
+  Recorder recorder(trace);
+  Surroundings surroundings(host);
+  const EnginePorts ports = {host.communicator, host.device,    kernels,
+                             *compute,          *communication, &recorder};
+  trace.status = RunTraining(traced.program, *module, ports, surroundings).status;
+  trace.tensors = FinalTensors(*module);
+  return OkStatus();
+}
+
+std::string DescribeLastCall(const TracedRank& trace) {
+  for (auto section = trace.sections.rbegin(); section != trace.sections.rend(); ++section) {
+    if (section->calls.empty()) continue;
+    const TracedCall& call = section->calls.back();
+    return fmt::format("collective {}, {} ({})", call.sequence, Describe(call.operation),
+                       Describe(call.annotation));
+  }
+  return "no collective";
+}
+
+}  // namespace lockstep
