@@ -1,0 +1,282 @@
+// Training programs on ranks with uneven inputs: what they end with, over gloo.
+#include "core/ddp/training.h"
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/comm/recorded.h"
+#include "core/ddp/ddp_world.h"
+#include "core/ddp/journal_observer.h"
+#include "core/ddp/small_models.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Linear(1,1), rank r has 5 + r inputs of gradient 1: what the forum's six cases have.
+TrainingProgram UnevenInputs() {
+  TrainingProgram program;
+  program.model = "linear_1_1";
+  program.inputs = {{5}};
+  program.extra_inputs_per_rank = 1;
+  program.join = true;
+  return program;
+}
+
+struct RankEnding {
+  TrainingOutcome outcome;
+  double grad = 0;
+  TraceObserver observer;
+};
+
+std::vector<RankEnding> RunProgram(const TrainingProgram& program, const DdpWorldOptions& world) {
+  std::vector<RankEnding> endings(static_cast<std::size_t>(world.ranks));
+  RunDdpWorld(world, [&](EnginePorts ports) {
+    RankEnding& ending = endings[static_cast<std::size_t>(ports.communicator.rank())];
+    auto module = MakeSmallModel(
+        program.model,
+        {.branch_c = program.branch.At(ports.communicator.rank()) == 'c', .linear_rows = 1},
+        ports.kernels);
+    ASSERT_TRUE(module.ok());
+    ports.observer = &ending.observer;
+    NoSurroundings surroundings;
+    ending.outcome = RunTraining(program, **module, ports, surroundings);
+    if (!ending.outcome.status.ok()) {
+      ports.communicator.Abort();
+      static_cast<void>(ending.outcome.engine->Synchronize());
+    }
+    ending.outcome.engine.reset();
+    ending.grad = static_cast<const float*>((*module)->params()[0].grad)[0];
+  });
+  return endings;
+}
+
+// In iteration k (from 0) k + 1 is what every rank that still trains has accumulated, if all
+// trained so far; joined ranks keep what they had.
+double UnevenGradient(int rank, int ranks, bool divide_by_initial) {
+  double grad = 0;  // of the ranks that still train
+  double own = 0;
+  for (int iteration = 0; iteration < 5 + ranks - 1; ++iteration) {
+    const int training = std::min(ranks, ranks - (iteration - 4));
+    grad = (grad + 1) * training / (divide_by_initial ? ranks : training);
+    if (iteration < 5 + rank) own = grad;
+  }
+  return own;
+}
+
+TEST(Training, JoinedRanksShadowTheOthers) {
+  EXPECT_EQ(UnevenGradient(0, 2, true), 5);
+  EXPECT_EQ(UnevenGradient(1, 2, true), 3);  // as PyTorch gives it
+  for (const Streams streams : kAllStreams) {
+    for (const int ranks : {2, 3, 4}) {
+      for (const bool divide_by_initial : {true, false}) {
+        for (const BarrierPlace barrier : {BarrierPlace::kNone, BarrierPlace::kAfterLoop}) {
+          TrainingProgram program = UnevenInputs();
+          program.divide_by_initial_world_size = divide_by_initial;
+          program.barrier = barrier;
+          const auto endings = RunProgram(program, {.ranks = ranks, .streams = streams});
+          for (int r = 0; r < ranks; ++r) {
+            const RankEnding& ending = endings[static_cast<std::size_t>(r)];
+            EXPECT_TRUE(ending.outcome.status.ok()) << ending.outcome.status.message();
+            EXPECT_NEAR(ending.grad, UnevenGradient(r, ranks, divide_by_initial), 1e-6)
+                << "rank " << r << " of " << ranks;
+            EXPECT_EQ(ending.outcome.iterations, 5 + r);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Training, Case1HasAsManyCollectivesAsPyTorch) {
+  for (const RankEnding& ending : RunProgram(UnevenInputs(), {})) {
+    EXPECT_EQ(ending.observer.purposes.size(), 26u);
+  }
+}
+
+TEST(Training, ThrowOnEarlyTerminationEndsAllRanks) {
+  TrainingProgram program = UnevenInputs();
+  program.join_throw = true;
+  const auto endings = RunProgram(program, {});
+  EXPECT_EQ(endings[0].outcome.status.message(), "Rank 0 exhausted all inputs.");
+  EXPECT_EQ(endings[1].outcome.status.message(),
+            "Detected at least one rank that exhausted inputs. Throwing across all ranks.");
+  EXPECT_EQ(endings[0].outcome.where.at, TrainingPoint::At::kJoinExit);
+  EXPECT_EQ(endings[1].outcome.where.at, TrainingPoint::At::kForward);
+  EXPECT_EQ(endings[1].outcome.where.iteration, 5);
+}
+
+TEST(Training, ThrowWithEvenInputsEndsWell) {
+  TrainingProgram program = UnevenInputs();
+  program.join_throw = true;
+  program.extra_inputs_per_rank = 0;
+  for (const RankEnding& ending : RunProgram(program, {})) {
+    EXPECT_TRUE(ending.outcome.status.ok()) << ending.outcome.status.message();
+    EXPECT_EQ(ending.grad, 5);
+  }
+}
+
+TEST(Training, NoSyncInsideJoin) {
+  TrainingProgram program = UnevenInputs();
+  program.model = "bn_4_4_2";
+  program.inputs = {{3}};
+  program.extra_inputs_per_rank = 3;
+  program.no_sync_iterations = {4};
+  const auto endings = RunProgram(program, {});
+  for (const RankEnding& ending : endings) {
+    EXPECT_TRUE(ending.outcome.status.ok()) << ending.outcome.status.message();
+  }
+  // Iteration 4 has no bucket, and iteration 5 no buffers.
+  const auto& lines = endings[1].observer.lines;
+  EXPECT_THAT(lines.at(5).calls, HasSubstr("BROADCAST[8]"));
+  EXPECT_THAT(lines.at(5).calls, testing::Not(HasSubstr("ALLREDUCE[38]")));
+  EXPECT_THAT(lines.at(6).calls, testing::Not(HasSubstr("BROADCAST[8]")));
+  EXPECT_THAT(lines.at(6).calls, HasSubstr("ALLREDUCE[38]"));
+}
+
+TEST(Training, ARankThatJoinsAtOnceGivesPlainOrder) {
+  TrainingProgram program = UnevenInputs();
+  program.inputs = {{0, 3}};
+  program.extra_inputs_per_rank = 0;
+  const auto endings = RunProgram(program, {});
+  EXPECT_TRUE(endings[0].outcome.status.ok()) << endings[0].outcome.status.message();
+  EXPECT_TRUE(endings[1].outcome.status.ok()) << endings[1].outcome.status.message();
+  EXPECT_EQ(endings[0].observer.purposes.size(), endings[1].observer.purposes.size());
+}
+
+TEST(Training, EpochsEvaluationAndBarriers) {
+  TrainingProgram program;
+  program.model = "bn_4_4_2";
+  program.epochs = 2;
+  program.inputs = {{3}};
+  program.barrier = BarrierPlace::kInLoop;
+  program.barrier_kind = BarrierKind::kAllReduce;
+  program.evaluation = EvaluationProgram{.after_iteration = 1, .ranks = {0}, .inputs = 2};
+  const auto endings = RunProgram(program, {.timeout_seconds = 5});
+  // Rank 0's evaluation broadcasts what its peer's next forward waits for, so all is well.
+  for (const RankEnding& ending : endings) {
+    EXPECT_TRUE(ending.outcome.status.ok()) << ending.outcome.status.message();
+    EXPECT_EQ(ending.outcome.iterations, 6);
+    EXPECT_EQ(ending.outcome.where.at, TrainingPoint::At::kEnd);
+  }
+  std::vector<Phase> phases = endings[0].observer.phases;
+  phases.resize(8);
+  EXPECT_THAT(phases,
+              ElementsAre(Phase::kConstruct, Phase::kCompute, Phase::kLoad, Phase::kForward,
+                          Phase::kBackward, Phase::kBarrier, Phase::kCompute, Phase::kLoad));
+}
+
+TEST(Training, OneSidedUnusedParametersEndInAnError) {
+  TrainingProgram program;
+  program.model = "two_branch";
+  program.inputs = {{2}};
+  program.branch = {{'b', 'c'}};
+  for (const RankEnding& ending : RunProgram(program, {})) {
+    EXPECT_THAT(ending.outcome.status.message(),
+                HasSubstr("Expected to have finished reduction in the prior iteration"));
+  }
+}
+
+TEST(Training, ErrorsOfTheSurroundingsEndTheProgramThere) {
+  class Thrower final : public TrainingSurroundings {
+   public:
+    Status Sleep(std::int64_t ns) override {
+      slept_ns += ns;
+      return OkStatus();
+    }
+    Status Reach(const TrainingPoint& point) override {
+      if (point.at != TrainingPoint::At::kBackward || point.iteration < 2) return OkStatus();
+      return SystemFailed("injected");
+    }
+    std::int64_t slept_ns = 0;
+  };
+  RunDdpWorld({}, [](EnginePorts ports) {
+    TrainingProgram program;
+    program.model = "linear_1_1";
+    program.load_us = {{LoadTime{.mean_us = 250}}};
+    auto module = MakeSmallModel(program.model, {}, ports.kernels);
+    Thrower thrower;
+    const TrainingOutcome outcome = RunTraining(program, **module, ports, thrower);
+    EXPECT_EQ(outcome.status.message(), "injected");
+    EXPECT_EQ(outcome.iterations, 2);
+    EXPECT_EQ(thrower.slept_ns, 3 * 250'000);
+    EXPECT_TRUE(outcome.engine->Synchronize().ok());
+  });
+}
+
+TEST(Training, TheJournalSaysWhatEachCollectiveIsFor) {
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  constexpr std::size_t kCapacity = 1024;
+  RunDdpWorld({}, [&](EnginePorts ports) {
+    std::vector<Line> memory(JournalBytes(kCapacity) / sizeof(Line) + 1);
+    JournalWriter journal =
+        JournalWriter::Create(std::as_writable_bytes(std::span(memory)), kCapacity);
+    // The decorator owns what it decorates, so it gets a communicator of the same ranks.
+    auto inner = ports.communicator.Split(0, 0, Deadline::AfterSeconds(20));
+    ASSERT_TRUE(inner.ok());
+    RecordedCommunicator recorded(std::move(*inner), journal, 0);
+    JournalObserver observer(recorded);
+    EnginePorts own{recorded,      ports.device,        ports.kernels,
+                    ports.compute, ports.communication, &observer};
+    TrainingProgram program;
+    program.model = "bn_4_4_2";
+    program.inputs = {{2}};
+    auto module = MakeSmallModel(program.model, {}, ports.kernels);
+    NoSurroundings surroundings;
+    ASSERT_TRUE(RunTraining(program, **module, own, surroundings).status.ok());
+    std::vector<std::string> purposes;
+    std::vector<Phase> phases;
+    const auto events =
+        JournalReader(std::as_bytes(std::span(memory)), kCapacity).Newest(kCapacity);
+    for (const JournalEvent& event : events.events) {
+      if (event.kind == EventKind::kPhase) phases.push_back(event.phase);
+      if (event.kind != EventKind::kEnd) continue;
+      purposes.push_back(Describe(UnpackAnnotation(event.value)));
+    }
+    EXPECT_THAT(purposes,
+                ElementsAre("constructor: parameter count", "constructor: parameter shapes",
+                            "constructor: state 0", "constructor: state 1",
+                            "buffers 0 of iteration 0", "buffers 1 of iteration 0",
+                            "bucket 0 of iteration 0", "bucket order of rank 0 of iteration 1",
+                            "bucket sizes of rank 0 of iteration 1", "buffers 0 of iteration 1",
+                            "buffers 1 of iteration 1", "bucket 0 of iteration 1"));
+    EXPECT_EQ(phases.front(), Phase::kConstruct);
+    EXPECT_EQ(phases.back(), Phase::kFinalize);
+  });
+}
+
+TEST(TrainingProgram, InputsFollowFromTheSampler) {
+  TrainingProgram program;
+  program.sampler = SamplerProgram{.samples = 10, .batch = 2};
+  EXPECT_EQ(InputsOf(program, 0, 4), 2);  // 3 samples
+  program.sampler->drop_last = true;
+  EXPECT_EQ(InputsOf(program, 0, 4), 1);
+  program.sampler.reset();
+  program.inputs = {{4, 9}};
+  EXPECT_EQ(InputsOf(program, 1, 2), 9);
+}
+
+TEST(TrainingProgram, WhatCannotBeRunIsRefusedInOneLine) {
+  TrainingProgram program;
+  program.inputs = {{1, 2, 3}};
+  EXPECT_EQ(ValidateProgram(program, 2).message(),
+            "inputs: 3 values for 2 ranks; give one, or one a rank");
+  program.inputs = {{-1}};
+  EXPECT_THAT(ValidateProgram(program, 2).message(), HasSubstr("rank 0 would have -1"));
+  program.inputs = {{1}};
+  program.evaluation = EvaluationProgram{.ranks = {2}};
+  EXPECT_EQ(ValidateProgram(program, 2).message(),
+            "eval.ranks: rank 2 does not exist; name 0 to 1");
+  program.evaluation->ranks = {1};
+  EXPECT_TRUE(ValidateProgram(program, 2).ok());
+}
+
+}  // namespace
+}  // namespace lockstep
