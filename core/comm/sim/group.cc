@@ -24,19 +24,31 @@ std::shared_ptr<const std::vector<std::byte>> CopyOf(const void* data, std::size
 
 }  // namespace
 
+int SimGroup::PlaceOf(int member) const {
+  const auto own = static_cast<std::size_t>(member);
+  if (own < members_.size() && members_[own] == member) return member;  // in a world
+  const auto found = std::find(members_.begin(), members_.end(), member);
+  return found == members_.end() ? -1 : static_cast<int>(found - members_.begin());
+}
+
 bool SimGroup::IsMessage(const SimCall& call) const {
   return call.run.collective == Collective::kSend || call.run.collective == Collective::kRecv;
 }
 
+std::shared_ptr<SimCall>& SimGroup::PlaceIn(SimMeeting& meeting, const SimCall& call) const {
+  if (!IsMessage(call)) return meeting.calls[static_cast<std::size_t>(call.rank)];
+  return meeting.calls[call.run.collective == Collective::kRecv ? 1 : 0];
+}
+
 void SimGroup::Post(const std::shared_ptr<SimCall>& call) {
   SimMeeting& meeting = meetings_[call->place];
-  const bool message = IsMessage(*call);
-  if (meeting.calls.empty()) meeting.calls.resize(message ? 2 : members_.size());
-  const bool receiver = call->run.collective == Collective::kRecv;
-  auto& place = meeting.calls[message ? (receiver ? 1 : 0) : static_cast<std::size_t>(call->rank)];
+  if (meeting.calls.empty()) meeting.calls.resize(IsMessage(*call) ? 2 : members_.size());
+  auto& place = PlaceIn(meeting, *call);
   LOCKSTEP_CHECK(place == nullptr, "a rank comes to a meeting place once");
   place = call;
-  Count(meeting, *call);
+  if (meeting.here++ == 0) meeting.first = call->run;
+  meeting.uniform = meeting.uniform && SameOperation(meeting.first, call->run);
+  meeting.mixed = meeting.mixed || meeting.first.collective != call->run.collective;
   const auto gone = std::find_if(closed_.begin(), closed_.end(),
                                  [&](int peer) { return Needs(*call, peer); });
   if (gone != closed_.end()) {
@@ -47,30 +59,16 @@ void SimGroup::Post(const std::shared_ptr<SimCall>& call) {
   if (meeting.settled == meeting.calls.size()) meetings_.erase(call->place);
 }
 
+// Its rank never comes to that place again, so those who need everybody wait for ever.
 void SimGroup::Withdraw(const SimCall& call) {
   const auto found = meetings_.find(call.place);
   if (found == meetings_.end() || call.settled) return;
-  SimMeeting& meeting = found->second;
-  meeting.here = 0;
-  meeting.first = nullptr;
-  meeting.uniform = true;
-  meeting.mixed = false;
-  for (auto& here : meeting.calls) {
-    if (here.get() == &call) here = nullptr;
-    if (here != nullptr) Count(meeting, *here);
-  }
-}
-
-void SimGroup::Count(SimMeeting& meeting, const SimCall& call) {
-  ++meeting.here;
-  if (meeting.first == nullptr) meeting.first = &call;
-  meeting.uniform = meeting.uniform && SameOperation(meeting.first->run, call.run);
-  meeting.mixed = meeting.mixed || meeting.first->run.collective != call.run.collective;
+  PlaceIn(found->second, call) = nullptr;
+  --found->second.here;
 }
 
 void SimGroup::Close(int rank) {
-  if (std::find(closed_.begin(), closed_.end(), rank) != closed_.end()) return;
-  closed_.push_back(rank);
+  if (!closed_.insert(rank).second) return;
   for (auto at = meetings_.begin(); at != meetings_.end();) {
     SimMeeting& meeting = at->second;
     for (const auto& call : meeting.calls) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,7 +34,7 @@ struct SimMeeting {
   SimCall* At(int rank) const { return calls[static_cast<std::size_t>(rank)].get(); }
 
   std::vector<std::shared_ptr<SimCall>> calls;  // by rank; of a message: sender, receiver
-  const SimCall* first = nullptr;
+  Operation first;  // of the call that came first
   std::size_t here = 0;
   std::size_t settled = 0;
   bool uniform = true;  // all calls so far are the same
@@ -49,6 +50,7 @@ class SimGroup {
   int id() const { return id_; }
   int size() const { return static_cast<int>(members_.size()); }
   const std::vector<int>& members() const { return members_; }
+  int PlaceOf(int member) const;  // its rank in the group, or -1
 
   // The call has come to its place: settles it and others, as far as the rules let them.
   void Post(const std::shared_ptr<SimCall>& call);
@@ -58,7 +60,7 @@ class SimGroup {
   void Close(int rank);
 
  private:
-  static void Count(SimMeeting& meeting, const SimCall& call);
+  std::shared_ptr<SimCall>& PlaceIn(SimMeeting& meeting, const SimCall& call) const;
   void Advance(SimMeeting& meeting, SimCall& arrived);
   void SettleAll(SimMeeting& meeting);
   void SettleMessage(SimMeeting& meeting, SimCall& arrived);
@@ -80,7 +82,7 @@ class SimGroup {
   std::vector<int> members_;
   const SimLibrary& library_;
   std::map<SimPlace, SimMeeting> meetings_;
-  std::vector<int> closed_;
+  std::set<int> closed_;
 };
 
 }  // namespace lockstep

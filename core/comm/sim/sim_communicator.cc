@@ -206,9 +206,7 @@ Result<std::unique_ptr<Communicator>> SimCommunicator::Split(int color, int key,
   }
   if (color < 0) return std::unique_ptr<Communicator>();
   const auto& group = split.groups.at(color);
-  const auto& members = group->members();
-  const auto place = std::find(members.begin(), members.end(), member()) - members.begin();
-  return NewSimCommunicator(state_, group, static_cast<int>(place));
+  return NewSimCommunicator(state_, group, group->PlaceOf(member()));
 }
 
 }  // namespace

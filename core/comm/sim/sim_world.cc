@@ -11,67 +11,66 @@
 #include "core/comm/sim/state.h"
 
 namespace lockstep {
+
+RankContext::RankContext(SimState& state, int rank)
+    : state_(state), rank_(rank), device_(NewSimDevice(state, rank)) {}
+
+RankContext::~RankContext() = default;
+
+int RankContext::size() const { return state_.options.ranks; }
+std::int64_t RankContext::now_ns() const { return state_.scheduler.now_ns(); }
+void RankContext::Sleep(std::int64_t ns) { Pass(ns, "sleep"); }
+void RankContext::Compute(std::int64_t ns) { Pass(ns, "compute"); }
+void RankContext::Inject(const SimFault& fault) { state_.Schedule(fault); }
+
+std::unique_ptr<Communicator> RankContext::Connect() {
+  const std::size_t number = state_.At(rank_).connects++;
+  if (number == state_.worlds.size()) {
+    std::vector<int> everybody(static_cast<std::size_t>(size()));
+    std::iota(everybody.begin(), everybody.end(), 0);
+    state_.worlds.push_back(state_.NewGroup(std::move(everybody)));
+  }
+  return NewSimCommunicator(state_, state_.worlds[number], rank_);
+}
+
+void RankContext::Exit(int code) {
+  state_.End(rank_, RankState::kExited, "", code);
+  Leave();
+}
+
+void RankContext::Fail(std::string message) {
+  state_.End(rank_, RankState::kFailed, std::move(message));
+  Leave();
+}
+
+void RankContext::Hang() { WaitForEver("nothing: it hangs"); }
+
+void RankContext::Linger() {
+  state_.Linger(rank_);
+  WaitForEver("the end");
+}
+
+void RankContext::Pass(std::int64_t ns, std::string_view what) {
+  const std::int64_t now = state_.scheduler.now_ns();
+  state_.scheduler.SleepUntil(ns > kNever - now ? kNever : now + ns, what);
+}
+
+void RankContext::Leave() {
+  state_.Unwind(rank_);
+  WaitForEver("its end");
+}
+
+void RankContext::WaitForEver(std::string_view what) {
+  WaitList nobody;
+  state_.scheduler.Wait(nobody, kNever, what);
+  throw Cancelled();  // asked for while the rank is being unwound
+}
+
 namespace {
-
-class Context final : public RankContext {
- public:
-  Context(SimState& state, int rank)
-      : state_(state), rank_(rank), device_(NewSimDevice(state, rank)) {}
-
-  int rank() const override { return rank_; }
-  int size() const override { return state_.options.ranks; }
-  Device& device() override { return *device_; }
-  std::int64_t now_ns() const override { return state_.scheduler.now_ns(); }
-
-  std::unique_ptr<Communicator> Connect() override {
-    const std::size_t number = state_.At(rank_).connects++;
-    if (number == state_.worlds.size()) {
-      std::vector<int> everybody(static_cast<std::size_t>(size()));
-      std::iota(everybody.begin(), everybody.end(), 0);
-      state_.worlds.push_back(state_.NewGroup(std::move(everybody)));
-    }
-    return NewSimCommunicator(state_, state_.worlds[number], rank_);
-  }
-  void Sleep(std::int64_t ns) override { Pass(ns, "sleep"); }
-  void Compute(std::int64_t ns) override { Pass(ns, "compute"); }
-  [[noreturn]] void Exit(int code) override {
-    state_.End(rank_, RankState::kExited, "", code);
-    Leave();
-  }
-  [[noreturn]] void Fail(std::string message) override {
-    state_.End(rank_, RankState::kFailed, std::move(message));
-    Leave();
-  }
-  [[noreturn]] void Hang() override { WaitForEver("nothing: it hangs"); }
-  [[noreturn]] void Linger() override {
-    state_.Linger(rank_);
-    WaitForEver("the end");
-  }
-  void Inject(const SimFault& fault) override { state_.Schedule(fault); }
-
- private:
-  void Pass(std::int64_t ns, std::string_view what) {
-    const std::int64_t now = state_.scheduler.now_ns();
-    state_.scheduler.SleepUntil(ns > kNever - now ? kNever : now + ns, what);
-  }
-  [[noreturn]] void Leave() {
-    state_.Unwind(rank_);
-    WaitForEver("its end");
-  }
-  [[noreturn]] void WaitForEver(std::string_view what) {
-    WaitList nobody;
-    state_.scheduler.Wait(nobody, kNever, what);
-    throw Cancelled();  // asked for while the rank is being unwound
-  }
-
-  SimState& state_;
-  int rank_;
-  std::unique_ptr<Device> device_;
-};
 
 void RunBody(SimState& state, int rank, const SimWorld::Body& body) {
   try {
-    Context context(state, rank);
+    RankContext context(state, rank);
     const Status status = body(context);
     if (status.ok()) return state.End(rank, RankState::kFinished, "");
     state.End(rank, RankState::kFailed, status.message());

@@ -90,27 +90,40 @@ struct SimReport {
   bool complete = true;     // false: ended by most_switches
 };
 
-class SimWorld;
+struct SimState;  // of the world
 
 // One rank's hold of the world; lives as long as its body.
 class RankContext {
  public:
-  virtual ~RankContext() = default;
-  virtual int rank() const = 0;
-  virtual int size() const = 0;
+  RankContext(SimState& state, int rank);
+  ~RankContext();
+  RankContext(const RankContext&) = delete;
+  RankContext& operator=(const RankContext&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const;
   // A communicator of all ranks. The n-th call of each rank gives the same one; nobody waits.
-  virtual std::unique_ptr<Communicator> Connect() = 0;
-  virtual Device& device() = 0;
-  virtual std::int64_t now_ns() const = 0;
-  virtual void Sleep(std::int64_t ns) = 0;
-  virtual void Compute(std::int64_t ns) = 0;  // Sleep, by another name in a report
+  std::unique_ptr<Communicator> Connect();
+  Device& device() { return *device_; }
+  std::int64_t now_ns() const;
+  void Sleep(std::int64_t ns);
+  void Compute(std::int64_t ns);  // Sleep, by another name in a report
   // Ends of this rank. Exit does not return an error to anyone: the process is gone.
-  [[noreturn]] virtual void Exit(int code) = 0;
-  [[noreturn]] virtual void Fail(std::string message) = 0;
-  [[noreturn]] virtual void Hang() = 0;
+  [[noreturn]] void Exit(int code);
+  [[noreturn]] void Fail(std::string message);
+  [[noreturn]] void Hang();
   // The body is done, but the process stays (its connections too) until the world ends.
-  [[noreturn]] virtual void Linger() = 0;
-  virtual void Inject(const SimFault& fault) = 0;
+  [[noreturn]] void Linger();
+  void Inject(const SimFault& fault);
+
+ private:
+  void Pass(std::int64_t ns, std::string_view what);
+  [[noreturn]] void Leave();
+  [[noreturn]] void WaitForEver(std::string_view what);
+
+  SimState& state_;
+  int rank_;
+  std::unique_ptr<Device> device_;
 };
 
 class SimWorld {

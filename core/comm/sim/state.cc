@@ -1,7 +1,5 @@
 #include "core/comm/sim/state.h"
 
-#include <algorithm>
-
 #include "core/base/check.h"
 
 namespace lockstep {
@@ -41,10 +39,9 @@ void SimState::End(int rank, RankState how, std::string message, int exit_code) 
   if (library.rules != SimRules::kGloo) return;
   // Later, because a group may be at settling right now.
   scheduler.At(scheduler.now_ns(), [this, rank] {
-    for (std::size_t i = 0; i < groups.size(); ++i) {
-      const auto& members = groups[i]->members();
-      const auto found = std::find(members.begin(), members.end(), rank);
-      if (found != members.end()) groups[i]->Close(static_cast<int>(found - members.begin()));
+    for (const auto& group : groups) {
+      const int place = group->PlaceOf(rank);
+      if (place >= 0) group->Close(place);
     }
   });
 }
