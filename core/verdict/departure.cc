@@ -11,7 +11,9 @@
 namespace lockstep {
 namespace {
 
-std::string Fate(const RankView& view) {
+}  // namespace
+
+std::string FateOf(const RankView& view) {
   const RankEvidence& evidence = *view.evidence;
   if (Failed(view)) return "reported an error";
   switch (evidence.state) {
@@ -28,6 +30,8 @@ std::string Fate(const RankView& view) {
   }
   return "is gone";
 }
+
+namespace {
 
 std::string CauseOf(const RankView& view) {
   switch (view.evidence->state) {
@@ -76,18 +80,40 @@ std::string RemedyOf(const std::string& cause, const RankView& first) {
       rank);
 }
 
-std::string WaitingClause(const Situation& situation, const std::optional<Blocker>& blocker) {
+// Who waits for ever because somebody is gone.
+std::string WaitingClause(const Situation& situation, const Stuck& stuck) {
   std::vector<int> waiting;
   const RankView* first = nullptr;
-  for (const RankView& view : situation.views) {
-    if (!blocker || !OwesProgress(view) || !Waits(view, *blocker)) continue;
-    if (first == nullptr) first = &view;
-    waiting.push_back(view.rank());
+  for (std::size_t i = 0; i < situation.views.size(); ++i) {
+    if (stuck.root[i] == Stuck::kNobody) continue;
+    if (first == nullptr) first = &situation.views[i];
+    waiting.push_back(situation.views[i].rank());
   }
   if (first == nullptr) return "";
   return fmt::format("; {} {} for it in {}", FormatRanks(waiting), Verb(waiting, "waits", "wait"),
                      waiting.size() == 1 ? DescribeInvocation(*first->open)
                                          : "this or a later collective");
+}
+
+// Somebody waits in an operation that this rank, which is gone, has not completed. `furthest`: by
+// group, one more than the last operation that a rank waits in.
+bool IsMissed(const RankView& view, const std::vector<std::uint64_t>& furthest) {
+  for (std::size_t g = 0; g < furthest.size(); ++g) {
+    const Track* track = view.On(static_cast<int>(g));
+    if (track != nullptr && furthest[g] > track->next) return true;
+    if (track == nullptr && g == 0 && view.complete() && furthest[g] > 0) return true;
+  }
+  return false;
+}
+
+std::vector<std::uint64_t> FurthestWaits(const Situation& situation) {
+  std::vector<std::uint64_t> furthest(situation.groups.size());
+  for (const RankView& view : situation.views) {
+    if (!OwesProgress(view) || !view.waits_in_group()) continue;
+    std::uint64_t& group = furthest[static_cast<std::size_t>(view.open_group)];
+    group = std::max(group, view.open->sequence + 1);
+  }
+  return furthest;
 }
 
 // "; ranks 2-5 were killed too".
@@ -109,7 +135,8 @@ Finding DepartureOf(const std::string& cause, const std::vector<const RankView*>
   finding.cause = cause;
   finding.proved = true;
   for (const RankView* view : gone) finding.culprits.push_back(view->rank());
-  finding.message = fmt::format("rank {} {} {}", first.rank(), Fate(first), InOrWhile(first));
+  if (first.open != nullptr) finding.operation = *first.open;
+  finding.message = fmt::format("rank {} {} {}", first.rank(), FateOf(first), InOrWhile(first));
   if (!first.evidence->error.empty()) {
     finding.message += fmt::format(", after it had reported: {}", OneLine(first.evidence->error));
   }
@@ -147,38 +174,19 @@ bool OwesProgress(const RankView& view) {
 
 bool FinishedInOrder(const RankView& view) {
   return view.evidence->state == ProcessState::kExited && view.evidence->exit_code == 0 &&
-         view.evidence->error.empty() && !view.open &&
+         view.evidence->error.empty() && view.open == nullptr &&
          (view.announced_exit || view.evidence->idle);
 }
 
-std::optional<Blocker> FindBlocker(const Situation& situation) {
-  const RankView* blocker = nullptr;
-  for (const RankView& view : situation.views) {
-    if ((IsDeparted(view) || Failed(view)) &&
-        (blocker == nullptr || view.world_next < blocker->world_next)) {
-      blocker = &view;
-    }
-  }
-  if (blocker == nullptr) return std::nullopt;
-  return Blocker{blocker->rank(), blocker->world_next, "which " + Fate(*blocker)};
-}
+bool IsGone(const RankView& view) { return IsDeparted(view) || Failed(view); }
 
-bool Waits(const RankView& view, const Blocker& blocker) {
-  return view.in_world_operation() && view.open->sequence >= blocker.first_missed;
-}
-
-std::vector<Finding> FindDepartures(const Situation& situation,
-                                    const std::optional<Blocker>& blocker) {
-  const std::string waiting_clause = WaitingClause(situation, blocker);
-  std::optional<std::uint64_t> furthest;  // operation of the world that a rank waits in
-  for (const RankView& view : situation.views) {
-    if (!OwesProgress(view) || !view.in_world_operation()) continue;
-    furthest = std::max(furthest.value_or(0), view.open->sequence);
-  }
+std::vector<Finding> FindDepartures(const Situation& situation, const Stuck& stuck) {
+  const std::string waiting_clause = WaitingClause(situation, stuck);
+  const std::vector<std::uint64_t> furthest = FurthestWaits(situation);
   std::map<std::string, std::vector<const RankView*>> gone;
   for (const RankView& view : situation.views) {
     if (!IsDeparted(view)) continue;
-    if (FinishedInOrder(view) && !(furthest && *furthest >= view.world_next)) continue;
+    if (FinishedInOrder(view) && !IsMissed(view, furthest)) continue;
     gone[CauseOf(view)].push_back(&view);
   }
   std::vector<Finding> findings;
@@ -192,7 +200,7 @@ std::vector<Finding> FindDepartures(const Situation& situation,
   return findings;
 }
 
-std::vector<Finding> FindErrors(const Situation& situation, const std::optional<Blocker>& blocker) {
+std::vector<Finding> FindErrors(const Situation& situation, const Stuck& stuck) {
   const RankView* first = nullptr;
   Finding finding;
   for (const RankView& view : situation.views) {
@@ -203,11 +211,12 @@ std::vector<Finding> FindErrors(const Situation& situation, const std::optional<
   if (first == nullptr) return {};
   finding.cause = "rank_failed";
   finding.proved = true;
+  if (first->newest_collective_failed()) finding.operation = *first->last_collective;
   const std::string text = OneLine(first->evidence->error);
   finding.message = fmt::format("rank {} reported an error {}: {}", first->rank(),
                                 InOrWhile(*first), text.empty() ? "no text came with it" : text);
   finding.message += AlsoClause(finding.culprits, finding.cause);
-  finding.message += WaitingClause(situation, blocker);
+  finding.message += WaitingClause(situation, stuck);
   finding.remedy = fmt::format(
       "The text is the library's own: look it up in its documentation, and read rank {}'s standard "
       "error for what it printed before.",

@@ -9,17 +9,9 @@
 
 #include "core/verdict/judge.h"
 #include "core/verdict/rank_view.h"
+#include "core/verdict/situation.h"
 
 namespace lockstep {
-
-struct Situation {
-  std::vector<RankView> views;
-  double deadline_seconds = 0;
-
-  bool overdue(const RankView& view) const {
-    return view.evidence->seconds_silent >= deadline_seconds;
-  }
-};
 
 // The signals by which a process ends itself: SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL …
 bool EndedBySelf(int signal);
@@ -29,31 +21,51 @@ bool Failed(const RankView& view);
 bool OwesProgress(const RankView& view);
 // It left in order: exit code 0, announced, with no collective open.
 bool FinishedInOrder(const RankView& view);
+// Exited, ended by a signal, stopped or failed: it will do nothing more.
+bool IsGone(const RankView& view);
+// "exited with code 9", "is stopped by SIGSTOP".
+std::string FateOf(const RankView& view);
 
-// The rank because of which others can't go on: of those that are gone, stopped or failed,
-// the one that the fewest operations of the world can do without.
-struct Blocker {
-  int rank = 0;
-  std::uint64_t first_missed = 0;  // operations of the world from here on need it
-  std::string fate;                // "which exited with code 9"
+// Who can never go on. Pure consequence of what is proved: nobody's silence matters.
+struct Stuck {
+  static constexpr std::int32_t kNobody = -1;
+  // All by index of the views.
+  std::vector<bool> ranks;              // waits for ever
+  std::vector<std::int32_t> waits_for;  // whom, of those that will not come
+  std::vector<std::int32_t> root;       // who is gone at the end of that chain; kNobody: it has none
+  // Views that wait for each other in a ring, each for the next one, over more than one
+  // communicator; empty: there is none.
+  std::vector<std::size_t> cycle;
 };
-std::optional<Blocker> FindBlocker(const Situation& situation);
-// True when the rank waits in an operation of the world that needs the blocker.
-bool Waits(const RankView& view, const Blocker& blocker);
+// Ranks of a mismatch that stops them are stuck. `one_stream`: as in Setting.
+Stuck FindStuck(const Situation& situation, const std::vector<Mismatch>& mismatches,
+                bool one_stream);
 
 // rank_crashed, rank_killed, rank_stopped, rank_exited: proved. A rank that finished in order is a
 // culprit only if another waits for it.
-std::vector<Finding> FindDepartures(const Situation& situation,
-                                    const std::optional<Blocker>& blocker);
+std::vector<Finding> FindDepartures(const Situation& situation, const Stuck& stuck);
 // rank_failed: proved by what the ranks themselves reported.
-std::vector<Finding> FindErrors(const Situation& situation, const std::optional<Blocker>& blocker);
-// collective_mismatch and the like: different operations in one position of the world; proved.
-std::vector<Finding> FindMismatch(const Situation& situation);
+std::vector<Finding> FindErrors(const Situation& situation, const Stuck& stuck);
+// collective_mismatch and the like: proved.
+std::vector<Finding> DescribeMismatches(const Situation& situation,
+                                        const std::vector<Mismatch>& mismatches);
+// order_inversion: proved where a rank that waits can enter nothing else; otherwise suspected when
+// all of the ring are silent beyond the deadline.
+std::vector<Finding> FindInversion(const Situation& situation,
+                                   const std::vector<Mismatch>& mismatches);
+// data_corruption: proved by a check of the results.
+std::vector<Finding> FindWrongData(const Situation& situation);
 // unknown: agents that do not answer.
 std::vector<Finding> FindLost(const Situation& situation);
 // rank_busy, transport_stall, init_failure, unknown: suspected, all evidence is silence beyond the
 // deadline.
 std::vector<Finding> FindSilence(const Situation& situation);
+
+// Why a training program came to what `general` (the first finding) says, if the journals show it:
+// uneven_inputs, one_sided_evaluation, one_sided_unused_parameters; as certain as `general` is.
+std::optional<Finding> ExplainTraining(const Situation& situation,
+                                       const std::vector<Mismatch>& mismatches,
+                                       const Finding& general);
 
 }  // namespace lockstep
 

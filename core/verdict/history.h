@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/collective/collective.h"
+#include "core/journal/purpose.h"
 #include "core/verdict/judge.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -40,6 +41,15 @@ class History {
     communicator_ = communicator;
     return *this;
   }
+  // What the following operations are for.
+  History& As(Purpose purpose, int detail = 0) {
+    annotation_ = {.purpose = purpose, .detail = detail, .iteration = annotation_.iteration};
+    return *this;
+  }
+  History& Iteration(int iteration) {
+    annotation_.iteration = iteration;
+    return *this;
+  }
   // Whole operations.
   History& Does(const Operation& operation, int times = 1) {
     for (int i = 0; i < times; ++i) {
@@ -61,6 +71,14 @@ class History {
   }
   History& Leaves(int code) { return Add({.value = code, .kind = EventKind::kExit}).Exited(code); }
   // How the process stands.
+  History& WrongData(std::string what) {
+    evidence_.wrong_data = std::move(what);
+    return *this;
+  }
+  History& Missed(std::uint64_t events) {
+    evidence_.journal.missed = events;
+    return *this;
+  }
   History& Exited(int code) {
     evidence_.state = ProcessState::kExited;
     evidence_.exit_code = code;
@@ -110,6 +128,7 @@ class History {
     event.count = operation.count;
     event.reduction = operation.reduction;
     event.root = operation.root;
+    event.value = PackAnnotation(annotation_);
     next_[communicator_] += static_cast<std::uint64_t>(is_new);
     return Add(event);
   }
@@ -123,6 +142,7 @@ class History {
   std::uint32_t case_ = 0;
   std::uint16_t communicator_ = 0;
   Phase phase_ = Phase::kStart;
+  Annotation annotation_;
   std::map<std::uint16_t, std::uint64_t> next_;
   std::map<std::pair<std::uint16_t, Collective>, std::uint64_t> nth_;
 };

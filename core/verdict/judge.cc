@@ -13,23 +13,22 @@ namespace lockstep {
 namespace {
 
 struct Conclusion {
-  std::optional<Blocker> blocker;
-  bool standstill = false;  // proved or suspected: who is in an operation of the world stays there
+  Stuck stuck;
+  bool standstill = false;  // suspected: who is in an operation of a known group stays there
 };
 
 Outcome OutcomeOfRunning(const Situation& situation, const Conclusion& conclusion,
-                         const RankView& view) {
+                         const RankView& view, std::size_t index) {
   if (Failed(view)) return Outcome::kFailed;
   if (view.evidence->idle) return Outcome::kFinished;
-  const bool waits = view.in_world_operation() &&
-                     (conclusion.standstill ||
-                      (conclusion.blocker && Waits(view, *conclusion.blocker)));
+  const bool waits =
+      conclusion.stuck.ranks[index] || (conclusion.standstill && view.waits_in_group());
   // Otherwise it was on its way, and only the interruption ended that.
   return waits || situation.overdue(view) ? Outcome::kHung : Outcome::kFinished;
 }
 
-Outcome OutcomeOf(const Situation& situation, const Conclusion& conclusion,
-                  const RankView& view) {
+Outcome OutcomeOf(const Situation& situation, const Conclusion& conclusion, const RankView& view,
+                  std::size_t index) {
   switch (view.evidence->state) {
     case ProcessState::kExited:
       return FinishedInOrder(view) ? Outcome::kFinished : Outcome::kFailed;
@@ -42,15 +41,28 @@ Outcome OutcomeOf(const Situation& situation, const Conclusion& conclusion,
     case ProcessState::kRunning:
       break;
   }
-  return OutcomeOfRunning(situation, conclusion, view);
+  return OutcomeOfRunning(situation, conclusion, view, index);
+}
+
+// "waiting for rank 1, which exited with code 9", or "" when nobody is known to keep it.
+std::string WaitsFor(const Situation& situation, const Stuck& stuck, std::size_t index) {
+  if (stuck.waits_for[index] == Stuck::kNobody) return "";
+  const RankView& peer = situation.views[static_cast<std::size_t>(stuck.waits_for[index])];
+  if (IsGone(peer)) return fmt::format("waiting for rank {}, which {}", peer.rank(), FateOf(peer));
+  return fmt::format("waiting for rank {}, which is in {}", peer.rank(), WhereOf(peer));
 }
 
 RankOutcome DescribeOutcome(const Situation& situation, const Conclusion& conclusion,
-                            const RankView& view) {
+                            std::size_t index) {
+  const RankView& view = situation.views[index];
   const RankEvidence& evidence = *view.evidence;
   RankOutcome outcome;
   outcome.rank = evidence.rank;
-  outcome.outcome = OutcomeOf(situation, conclusion, view);
+  outcome.outcome = OutcomeOf(situation, conclusion, view, index);
+  // A wrong result weighs more than an end that looks right.
+  if (outcome.outcome == Outcome::kFinished && !evidence.wrong_data.empty()) {
+    outcome.outcome = Outcome::kCorrupt;
+  }
   if (evidence.state == ProcessState::kExited) outcome.exit_code = evidence.exit_code;
   if (evidence.state == ProcessState::kSignalled || evidence.state == ProcessState::kStopped) {
     outcome.signal = evidence.signal;
@@ -58,10 +70,9 @@ RankOutcome DescribeOutcome(const Situation& situation, const Conclusion& conclu
   outcome.where = WhereOf(view);
   outcome.seconds_silent = evidence.seconds_silent;
   if (!evidence.error.empty()) outcome.evidence = OneLine(evidence.error);
-  if (outcome.outcome == Outcome::kHung && conclusion.blocker &&
-      Waits(view, *conclusion.blocker)) {
-    outcome.evidence = fmt::format("waiting for rank {}, {}", conclusion.blocker->rank,
-                                   conclusion.blocker->fate);
+  if (outcome.outcome == Outcome::kHung) {
+    const std::string waits = WaitsFor(situation, conclusion.stuck, index);
+    if (!waits.empty()) outcome.evidence = waits;
   }
   if (!evidence.system.empty()) {
     outcome.evidence += (outcome.evidence.empty() ? "" : "; ") + evidence.system;
@@ -106,39 +117,69 @@ std::vector<Finding> FindLost(const Situation& situation) {
   return {finding};
 }
 
-Judgement Judge(const std::vector<RankEvidence>& evidence, double deadline_seconds) {
-  Situation situation;
-  situation.deadline_seconds = deadline_seconds;
-  situation.views.reserve(evidence.size());
-  for (const RankEvidence& rank : evidence) situation.views.push_back(ViewOf(rank));
+std::vector<Finding> FindWrongData(const Situation& situation) {
+  Finding finding;
+  const RankView* first = nullptr;
+  for (const RankView& view : situation.views) {
+    if (view.evidence->wrong_data.empty()) continue;
+    if (first == nullptr) first = &view;
+    finding.culprits.push_back(view.rank());
+  }
+  if (first == nullptr) return {};
+  finding.cause = "data_corruption";
+  finding.proved = true;
+  finding.message =
+      fmt::format("{} received wrong data; rank {}: {}", FormatRanks(finding.culprits),
+                  first->rank(), OneLine(first->evidence->wrong_data));
+  finding.remedy =
+      "Do not train on this machine until it is understood: run the case again with another "
+      "algorithm or transport of the library, then on other hosts or GPUs, and see what it "
+      "follows.";
+  return {finding};
+}
 
+Judgement Judge(const std::vector<RankEvidence>& evidence, const Setting& setting) {
+  const Situation situation = SituationOf(evidence, setting);
+  const std::vector<Mismatch> mismatches = FindMismatches(situation);
+  Conclusion conclusion{.stuck = FindStuck(situation, mismatches, situation.one_stream)};
   Judgement judgement;
-  Conclusion conclusion;
-  conclusion.blocker = FindBlocker(situation);
-  judgement.findings = FindMismatch(situation);
-  const bool mismatch = !judgement.findings.empty();
-  Add(judgement.findings, FindDepartures(situation, conclusion.blocker));
+  judgement.findings = DescribeMismatches(situation, mismatches);
+  Add(judgement.findings, FindDepartures(situation, conclusion.stuck));
   // Peers of a dead rank report errors too, and so do ranks whose calls do not match.
   if (judgement.findings.empty()) {
-    Add(judgement.findings, FindErrors(situation, conclusion.blocker));
+    Add(judgement.findings, FindErrors(situation, conclusion.stuck));
   }
-  const bool proved = !judgement.findings.empty();
+  if (judgement.findings.empty()) Add(judgement.findings, FindInversion(situation, mismatches));
+  const bool found = !judgement.findings.empty();
   Add(judgement.findings, FindLost(situation));
-  if (!proved) {
+  if (!found) {
     std::vector<Finding> suspicions = FindSilence(situation);
     conclusion.standstill = !suspicions.empty();
     // A suspicion with a name says more than an agent that does not answer.
     Add(suspicions, std::move(judgement.findings));
     judgement.findings = std::move(suspicions);
   }
-  conclusion.standstill = conclusion.standstill || mismatch;
+  if (!judgement.findings.empty()) {
+    Finding& general = judgement.findings.front();
+    if (std::optional<Finding> specific = ExplainTraining(situation, mismatches, general)) {
+      specific->evidence.push_back(std::move(general));
+      general = std::move(*specific);
+    }
+  }
+  Add(judgement.findings, FindWrongData(situation));
 
   judgement.outcomes.reserve(evidence.size());
-  for (const RankView& view : situation.views) {
-    judgement.outcomes.push_back(DescribeOutcome(situation, conclusion, view));
+  for (std::size_t i = 0; i < situation.views.size(); ++i) {
+    judgement.outcomes.push_back(DescribeOutcome(situation, conclusion, i));
   }
   judgement.verdict = VerdictOf(situation, judgement.findings);
   return judgement;
+}
+
+Judgement Judge(const std::vector<RankEvidence>& evidence, double deadline_seconds) {
+  Setting setting;
+  setting.deadline_seconds = deadline_seconds;
+  return Judge(evidence, setting);
 }
 
 }  // namespace lockstep

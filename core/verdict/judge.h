@@ -2,6 +2,7 @@
 #ifndef LOCKSTEP_CORE_VERDICT_JUDGE_H_
 #define LOCKSTEP_CORE_VERDICT_JUDGE_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -25,14 +26,44 @@ struct RankEvidence {
   std::string error;                            // what the worker itself reported, if it did
   std::string system;                           // "sleeping in nanosleep", stack …; may be empty
   bool asleep = false;  // in a system call other than those that wait for peers, without CPU time
+  std::string wrong_data;  // what a check of its results found wrong first; empty: nothing
 };
 
-// `deadline_seconds`: silence beyond it makes a suspected hang. Findings name the rank that
-// exited, died or is stopped (proved); ranks in the same position of one communicator with
-// different operations (proved); the rank that has not entered what the others wait in; else a
-// stall that all entered (suspected), where a rank asleep outside the library is named as culprit.
-// A rank that waits for a culprit is kHung; one that reported an error because of it is kFailed.
+// A communicator beside the world, as the program made it.
+struct CommunicatorGroup {
+  std::uint16_t communicator = 0;  // disjoint groups may share a number
+  std::string name;                // "pair"
+  std::vector<int> ranks;
+};
+
+// What a judge knows besides the histories.
+struct Setting {
+  // Silence beyond it makes a suspected hang.
+  double deadline_seconds = 30;
+  // Whose rules decide what becomes of ranks that call different operations (semantics.h); empty:
+  // they are taken to stop.
+  std::string backend;
+  // An operation that does not complete keeps its rank from entering any later one, on whatever
+  // communicator: blocking calls, or one stream for all. Without it a cycle is only suspected.
+  bool one_stream = false;
+  std::vector<CommunicatorGroup> groups;
+};
+
+// Findings name ranks in the same position of one communicator with different operations (proved);
+// the rank that exited, died, failed or is stopped (proved); ranks that wait for each other in
+// operations of different communicators; the rank that has not entered what the others wait in;
+// else a stall that all entered (suspected), where a rank asleep outside the library is named as
+// culprit. Where the journals of a training program show why it came to that (uneven_inputs,
+// one_sided_evaluation, one_sided_unused_parameters) that is the finding, and the general one its
+// evidence. A rank that waits for a culprit is kHung; one that reported an error because of it is
+// kFailed. Proved findings need no deadline. Linear in the events.
+Judgement Judge(const std::vector<RankEvidence>& evidence, const Setting& setting);
 Judgement Judge(const std::vector<RankEvidence>& evidence, double deadline_seconds);
+
+// Ranks whose own work between collectives takes more than twice that of the median rank and
+// lengthens all ranks' period by a fifth or more. No failure, and never a hang: such a rank
+// progresses. Counts ticks of one rank only, so that clocks need not agree.
+std::vector<Finding> FindSlowRanks(const std::vector<RankEvidence>& evidence);
 
 // "all_reduce 50 (sequence 101 of communicator 0) f32 x 256 sum": for messages and tables.
 std::string DescribeInvocation(const JournalEvent& event);

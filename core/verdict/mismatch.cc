@@ -1,117 +1,96 @@
-// Different operations in the same position of the world communicator: no rank can go on, or the
-// result is wrong; either way the program is.
+// Different operations in the same position of a communicator: no rank can go on, or the result is
+// wrong; either way the program is.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <tuple>
-#include <utility>
 
+#include "core/journal/purpose.h"
 #include "core/verdict/findings.h"
 #include "core/verdict/wording.h"
 
 namespace lockstep {
 namespace {
 
-// What has to be the same on all ranks; fields that do not matter to the collective are 0.
-using Signature = std::tuple<Collective, DataType, std::int64_t, int, Reduction>;
+std::string CauseOf(const JournalEvent& a, const JournalEvent& b) {
+  if (a.collective != b.collective) return "collective_mismatch";
+  if (a.collective == Collective::kBarrier) return "collective_mismatch";  // of two purposes
+  if (a.type != b.type) return "type_mismatch";
+  if (a.count != b.count) return "count_mismatch";
+  const CollectiveInfo& info = InfoOf(a.collective);
+  if (info.rooted && a.root != b.root) return "root_mismatch";
+  if (info.reduces && a.reduction != b.reduction) return "reduction_mismatch";
+  return "collective_mismatch";
+}
 
-struct Group {
+std::vector<int> RanksOf(const Situation& situation, const Mismatch::Party& party) {
   std::vector<int> ranks;
-  const JournalEvent* event = nullptr;
-};
+  for (const std::size_t i : party.members) ranks.push_back(situation.views[i].rank());
+  return ranks;
+}
 
-Signature SignatureOf(const JournalEvent& event) {
-  const CollectiveInfo& info = InfoOf(event.collective);
-  if (event.collective == Collective::kBarrier) {
-    return {event.collective, DataType{}, 0, 0, Reduction{}};
+bool IsOfJoin(Purpose purpose) {
+  return Purpose::kJoinAlive <= purpose && purpose <= Purpose::kJoinFinalSync;
+}
+bool IsOfTheProgram(Purpose purpose) {
+  return purpose == Purpose::kBarrier || purpose == Purpose::kStep ||
+         purpose == Purpose::kBatchNormForward || purpose == Purpose::kBatchNormBackward;
+}
+
+std::string RemedyOf(const Mismatch& mismatch, const std::vector<int>& culprits) {
+  const Purpose a = UnpackAnnotation(mismatch.parties[0].event->value).purpose;
+  const Purpose b = UnpackAnnotation(mismatch.parties[1].event->value).purpose;
+  if ((IsOfJoin(a) && IsOfTheProgram(b)) || (IsOfJoin(b) && IsOfTheProgram(a))) {
+    return "Call no collectives of your own inside join() (barriers, metrics, SyncBatchNorm): a "
+           "rank that has joined answers only those of DistributedDataParallel; move them behind "
+           "it.";
   }
-  return {event.collective, event.type, event.count, info.rooted ? event.root : 0,
-          info.reduces ? event.reduction : Reduction{}};
+  return fmt::format(
+      "Compare what {} and the others call before sequence {}: every rank must call the same "
+      "collectives with the same arguments in the same order.",
+      FormatRanks(culprits), mismatch.sequence);
 }
 
-std::string CauseOf(const Signature& a, const Signature& b) {
-  if (std::get<Collective>(a) != std::get<Collective>(b)) return "collective_mismatch";
-  if (std::get<DataType>(a) != std::get<DataType>(b)) return "type_mismatch";
-  if (std::get<std::int64_t>(a) != std::get<std::int64_t>(b)) return "count_mismatch";
-  if (std::get<int>(a) != std::get<int>(b)) return "root_mismatch";
-  return "reduction_mismatch";
-}
-
-bool IsPointToPoint(const JournalEvent& event) {
-  return event.collective == Collective::kSend || event.collective == Collective::kRecv;
-}
-
-// The earliest operation of the world in which a rank waits or failed.
-const JournalEvent* FrontierOf(const Situation& situation) {
-  const JournalEvent* frontier = nullptr;
-  for (const RankView& view : situation.views) {
-    const JournalEvent* event = nullptr;
-    if (view.in_world_operation()) {
-      event = &*view.open;
-    } else if (view.newest_collective_failed() &&
-               view.last_collective->communicator == kWorld) {
-      event = view.last_collective;
-    }
-    if (event == nullptr) continue;
-    if (frontier == nullptr || event->sequence < frontier->sequence) frontier = event;
+Finding DescribeMismatch(const Situation& situation, const Mismatch& mismatch) {
+  const Mismatch::Party& most = mismatch.parties[0];
+  const Mismatch::Party& next = mismatch.parties[1];
+  std::size_t all = 0;
+  for (const Mismatch::Party& party : mismatch.parties) all += party.members.size();
+  // Whom most agree with is right; without a majority nobody can say who is wrong.
+  const bool majority = 2 * most.members.size() > all;
+  Finding finding;
+  // The parties may be the same call for different purposes.
+  finding.cause = CauseOf(*most.event, *next.event);
+  finding.proved = true;
+  finding.operation = *next.event;
+  for (const Mismatch::Party& party : mismatch.parties) {
+    if (majority && &party == &most) continue;
+    const std::vector<int> ranks = RanksOf(situation, party);
+    finding.culprits.insert(finding.culprits.end(), ranks.begin(), ranks.end());
   }
-  return frontier;
-}
-
-// Largest first; among equals the one with the lowest rank.
-std::vector<std::pair<Signature, Group>> GroupsAt(const Situation& situation,
-                                                  const JournalEvent& position) {
-  std::map<Signature, Group> groups;
-  for (const RankView& view : situation.views) {
-    const JournalEvent* event = WorldEventAt(view, position.sequence, position.case_index);
-    // A send and a receive differ by their nature.
-    if (event == nullptr || IsPointToPoint(*event)) continue;
-    Group& group = groups[SignatureOf(*event)];
-    group.ranks.push_back(view.rank());
-    group.event = event;
-  }
-  std::vector<std::pair<Signature, Group>> sorted(groups.begin(), groups.end());
-  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
-    if (a.second.ranks.size() != b.second.ranks.size()) {
-      return a.second.ranks.size() > b.second.ranks.size();
-    }
-    return a.second.ranks.front() < b.second.ranks.front();
-  });
-  return sorted;
+  std::sort(finding.culprits.begin(), finding.culprits.end());
+  const std::vector<int> most_ranks = RanksOf(situation, most);
+  const std::size_t kinds = mismatch.parties.size();
+  finding.message = fmt::format(
+      "{} {} in {}, {} in {}{}: the same position, different operations", FormatRanks(most_ranks),
+      Verb(most_ranks, "is", "are"), DescribeInvocation(*most.event),
+      FormatRanks(RanksOf(situation, next)), DescribeInvocation(*next.event),
+      kinds > 2 ? fmt::format(" (and {} more kinds)", kinds - 2) : "");
+  const std::string effect = ExplainEffect(situation.semantics, OperationOf(*most.event),
+                                           OperationOf(*next.event));
+  if (!effect.empty()) finding.message += "; " + effect;
+  finding.remedy = RemedyOf(mismatch, finding.culprits);
+  return finding;
 }
 
 }  // namespace
 
-std::vector<Finding> FindMismatch(const Situation& situation) {
-  const JournalEvent* position = FrontierOf(situation);
-  if (position == nullptr) return {};
-  const auto groups = GroupsAt(situation, *position);
-  if (groups.size() < 2) return {};
-  const auto& [most_signature, most] = groups[0];
-  const auto& [next_signature, next] = groups[1];
-  std::size_t all = 0;
-  for (const auto& [signature, group] : groups) all += group.ranks.size();
-  // Whom most agree with is right; without a majority nobody can say who is wrong.
-  const bool majority = 2 * most.ranks.size() > all;
-  Finding finding;
-  finding.cause = CauseOf(most_signature, next_signature);
-  finding.proved = true;
-  for (const auto& [signature, group] : groups) {
-    if (majority && &group == &most) continue;
-    finding.culprits.insert(finding.culprits.end(), group.ranks.begin(), group.ranks.end());
+std::vector<Finding> DescribeMismatches(const Situation& situation,
+                                        const std::vector<Mismatch>& mismatches) {
+  std::vector<Finding> findings;
+  for (const Mismatch& mismatch : mismatches) {
+    findings.push_back(DescribeMismatch(situation, mismatch));
   }
-  std::sort(finding.culprits.begin(), finding.culprits.end());
-  finding.message = fmt::format(
-      "{} {} in {}, {} in {}{}: the same position, different operations", FormatRanks(most.ranks),
-      Verb(most.ranks, "is", "are"), DescribeInvocation(*most.event), FormatRanks(next.ranks),
-      DescribeInvocation(*next.event),
-      groups.size() > 2 ? fmt::format(" (and {} more kinds)", groups.size() - 2) : "");
-  finding.remedy = fmt::format(
-      "Compare what {} and the others call before sequence {}: every rank must call the same "
-      "collectives with the same arguments in the same order.",
-      FormatRanks(finding.culprits), position->sequence);
-  return {finding};
+  return findings;
 }
 
 }  // namespace lockstep

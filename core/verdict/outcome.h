@@ -3,9 +3,12 @@
 #define LOCKSTEP_CORE_VERDICT_OUTCOME_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/journal/event.h"
 
 namespace lockstep {
 
@@ -36,14 +39,20 @@ struct RankOutcome {
 };
 
 // A cause with its culprits and proof. Causes are the words of the scenario specification:
-// rank_exited, rank_killed, rank_stopped, rank_crashed, rank_failed, rank_busy, transport_stall,
-// collective_mismatch, data_corruption, init_failure, slow_rank, unknown …
+// collective_mismatch, count_mismatch, type_mismatch, root_mismatch, reduction_mismatch,
+// order_inversion, rank_exited, rank_failed, rank_crashed, rank_killed, rank_stopped, rank_busy,
+// uneven_inputs, one_sided_evaluation, one_sided_unused_parameters, transport_stall, slow_rank,
+// data_corruption, init_failure, unknown …
 struct Finding {
   std::string cause;
   std::vector<int> culprits;
   bool proved = false;  // otherwise suspected: all evidence is silence
   std::string message;  // one line: what, who, where
   std::string remedy;   // one sentence
+  // The collective that it is about, if it is about one.
+  std::optional<JournalEvent> operation = std::nullopt;
+  // Of a specific cause: the general findings that it explains.
+  std::vector<Finding> evidence = {};
 };
 
 // The judgement of one interruption of a launch, or of a case.

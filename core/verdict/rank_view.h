@@ -1,47 +1,74 @@
-// One rank as its journal shows it: what it is in, and how far it came on the world communicator.
+// One rank as its journal shows it: what it is in, and how far it came on every communicator.
 #ifndef LOCKSTEP_CORE_VERDICT_RANK_VIEW_H_
 #define LOCKSTEP_CORE_VERDICT_RANK_VIEW_H_
 
+#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "core/journal/journal.h"
 #include "core/verdict/judge.h"
 
 namespace lockstep {
 
-// The communicator of all ranks. The journal does not say who is a member of any other.
+// The communicator of all ranks.
 inline constexpr std::uint16_t kWorld = 0;
+// Group of a communicator of which nobody said who belongs to it.
+inline constexpr int kUnknownGroup = -1;
 
-// How far a rank came with one operation of the world.
+// How far a rank came with one operation.
 enum class Step : std::uint8_t { kNotEntered, kEnqueued, kStarted, kLeft };
+
+// One rank on one communicator: its newest life, for numbers begin again with every new one.
+struct Track {
+  std::uint16_t communicator = kWorld;
+  int group = kUnknownGroup;    // index of Situation::groups
+  bool point_to_point = false;  // sends and receives count too: positions of ranks differ
+  int lives = 0;                // begun in sight of the journal
+  std::size_t begin = 0;        // first event of this life in the journal
+  std::uint64_t next = 0;       // first operation that it has not completed
+  std::uint64_t started = 0;    // operations below were started
+  std::uint64_t queued = 0;     // operations below were put on a stream
+  // Newest event of its oldest open operation, or nullptr.
+  const JournalEvent* open = nullptr;
+
+  Step StepAt(std::uint64_t sequence) const;
+};
 
 struct RankView {
   const RankEvidence* evidence = nullptr;
-  std::optional<JournalEvent> open;    // the invocation it is in
+  // Newest event of the invocation it is in, the oldest that is open in this case; or nullptr.
+  const JournalEvent* open = nullptr;
+  int open_group = kUnknownGroup;      // whose operation that is
   const JournalEvent* last = nullptr;  // newest event of all, or nullptr
   const JournalEvent* last_collective = nullptr;  // newest event of a collective, or nullptr
   Phase phase = Phase::kStart;
-  bool announced_exit = false;       // a kExit event: it left, or is about to leave, on its own
-  std::uint64_t world_next = 0;  // the world's first sequence number that it has not completed
+  bool announced_exit = false;  // a kExit event: it left, or is about to leave, on its own
+  std::vector<Track> tracks;
 
   int rank() const { return evidence->rank; }
   bool running() const { return evidence->state == ProcessState::kRunning; }
-  bool in_world_operation() const { return open && open->communicator == kWorld; }
+  bool complete() const { return evidence->journal.missed == 0; }
   bool newest_collective_failed() const;
   // It, or its library, reported an error.
   bool reported_error() const;
+  // It is in an operation of a communicator whose members are known.
+  bool waits_in_group() const { return open != nullptr && open_group != kUnknownGroup; }
+  bool waits_in(int group) const { return open != nullptr && open_group == group; }
+  // nullptr: its journal has nothing of this group.
+  const Track* On(int group) const;
+  const Track* OnCommunicator(std::uint16_t communicator) const;
 };
 
+bool IsCollective(const JournalEvent& event);
+
+// Linear in the journal. Groups are not filled in. `evidence` outlives the view.
 RankView ViewOf(const RankEvidence& evidence);
 
-// Linear in the journal.
-Step StepAt(const RankView& view, std::uint64_t sequence);
-
-// The rank's newest event of operation `sequence` of the world in case `case_index`, or nullptr.
-const JournalEvent* WorldEventAt(const RankView& view, std::uint64_t sequence,
-                                 std::uint32_t case_index);
+// The rank's newest event of operation `sequence` of the group in case `case_index`, or nullptr.
+const JournalEvent* EventAt(const RankView& view, int group, std::uint64_t sequence,
+                            std::uint32_t case_index);
 
 // "all_reduce 50 (…) f32 x 256 sum", "checking results after all_reduce 49 (…)", "connecting".
 std::string WhereOf(const RankView& view);

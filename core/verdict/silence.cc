@@ -36,9 +36,10 @@ std::string SystemClause(const RankView& view) {
   return fmt::format(" ({}{})", say ? "asleep: " : "", OneLine(Beginning(system)));
 }
 
-// The earliest operation of the world that ranks wait in, and how every rank stands to it.
+// The earliest operation of a group that ranks wait in, and how every member stands to it.
 struct Standstill {
-  const JournalEvent* operation = nullptr;  // nullptr: no rank waits in the world
+  const JournalEvent* operation = nullptr;  // nullptr: no rank waits in it
+  int group = kUnknownGroup;
   Views waiting;                            // came as far in it as any that is still in it
   Views missing;                            // alive, and not so far
   Views left;
@@ -46,42 +47,53 @@ struct Standstill {
   double seconds = 0;       // longest silence of a waiting rank
 };
 
-Standstill StandstillOf(const Situation& situation) {
+Step StepAt(const RankView& view, int group, std::uint64_t sequence) {
+  const Track* track = view.On(group);
+  return track == nullptr ? Step::kNotEntered : track->StepAt(sequence);
+}
+
+void Sort(Standstill& found, const RankView& view, Step step, Step furthest) {
+  if (view.evidence->state == ProcessState::kLost) {
+    found.incomplete = true;
+  } else if (step == Step::kLeft) {
+    found.left.push_back(&view);
+  } else if (step < furthest) {
+    found.missing.push_back(&view);
+  } else {
+    found.waiting.push_back(&view);
+    found.seconds = std::max(found.seconds, view.evidence->seconds_silent);
+  }
+}
+
+Standstill StandstillOf(const Situation& situation, int group) {
   Standstill found;
-  for (const RankView& view : situation.views) {
-    if (!OwesProgress(view) || !view.in_world_operation()) continue;
+  found.group = group;
+  const auto& members = situation.groups[static_cast<std::size_t>(group)].members;
+  for (const std::size_t i : members) {
+    const RankView& view = situation.views[i];
+    if (!OwesProgress(view) || !view.waits_in(group)) continue;
     if (found.operation == nullptr || view.open->sequence < found.operation->sequence) {
-      found.operation = &*view.open;
+      found.operation = view.open;
     }
   }
   if (found.operation == nullptr) return found;
   const std::uint64_t sequence = found.operation->sequence;
-  std::vector<Step> steps;
   Step furthest = Step::kNotEntered;
-  for (const RankView& view : situation.views) {
-    steps.push_back(StepAt(view, sequence));
-    if (steps.back() != Step::kLeft) furthest = std::max(furthest, steps.back());
+  for (const std::size_t i : members) {
+    const Step step = StepAt(situation.views[i], group, sequence);
+    if (step != Step::kLeft) furthest = std::max(furthest, step);
   }
-  for (std::size_t i = 0; i < situation.views.size(); ++i) {
+  for (const std::size_t i : members) {
     const RankView& view = situation.views[i];
-    if (view.evidence->state == ProcessState::kLost) {
-      found.incomplete = true;
-    } else if (steps[i] == Step::kLeft) {
-      found.left.push_back(&view);
-    } else if (steps[i] < furthest) {
-      found.missing.push_back(&view);
-    } else {
-      found.waiting.push_back(&view);
-      found.seconds = std::max(found.seconds, view.evidence->seconds_silent);
-    }
+    Sort(found, view, StepAt(view, group, sequence), furthest);
   }
   return found;
 }
 
-std::string WhatInstead(const RankView& view) {
-  if (view.in_world_operation()) return "has queued it, but its stream has not reached it";
+std::string WhatInstead(const RankView& view, int group) {
+  if (view.waits_in(group)) return "has queued it, but its stream has not reached it";
   if (view.evidence->idle) return "waits for an order";
-  if (view.open) return "waits in " + DescribeInvocation(*view.open) + " instead";
+  if (view.open != nullptr) return "waits in " + DescribeInvocation(*view.open) + " instead";
   return fmt::format("has not entered it: {}, last sign of life {} ago", WhereOf(view),
                      Seconds(view.evidence->seconds_silent));
 }
@@ -95,16 +107,18 @@ std::string BusyRemedy(const RankView& view) {
 
 Finding MissingRanks(const Standstill& standstill) {
   const RankView& first = *standstill.missing.front();
-  const bool busy = !first.evidence->idle && (!first.open || first.in_world_operation());
+  const bool busy =
+      !first.evidence->idle && (first.open == nullptr || first.waits_in(standstill.group));
   Finding finding;
   finding.cause = busy ? "rank_busy" : "unknown";
   finding.culprits = RanksOf(standstill.missing);
+  finding.operation = *standstill.operation;
   const std::vector<int> waiting = RanksOf(standstill.waiting);
   finding.message =
       fmt::format("{} {} for {} in {} since {}; rank {} {}{}", FormatRanks(waiting),
                   Verb(waiting, "waits", "wait"), FormatRanks(finding.culprits),
                   DescribeInvocation(*standstill.operation), Seconds(standstill.seconds),
-                  first.rank(), WhatInstead(first), SystemClause(first));
+                  first.rank(), WhatInstead(first, standstill.group), SystemClause(first));
   finding.remedy =
       busy ? BusyRemedy(first)
            : fmt::format(
@@ -124,8 +138,10 @@ Finding Stall(const Standstill& standstill) {
   Finding finding;
   finding.cause = "transport_stall";
   if (named) finding.culprits = RanksOf(asleep);
+  finding.operation = *standstill.operation;
   finding.message =
-      fmt::format("all ranks entered {} and {} of {} did not leave it for {}",
+      fmt::format("all {} entered {} and {} of {} did not leave it for {}",
+                  standstill.group == 0 ? "ranks" : "its ranks",
                   DescribeInvocation(*standstill.operation), standstill.waiting.size(),
                   standstill.waiting.size() + standstill.left.size(), Seconds(standstill.seconds));
   if (!standstill.left.empty()) {
@@ -151,16 +167,46 @@ Finding Stall(const Standstill& standstill) {
   return finding;
 }
 
-// Ranks silent beyond the deadline outside any collective that `standstill` speaks of.
-Views SilentElsewhere(const Situation& situation, const Standstill& standstill) {
+// Ranks silent beyond the deadline outside any collective that a standstill speaks of.
+Views SilentElsewhere(const Situation& situation, const std::vector<Standstill>& standstills) {
   Views silent;
   for (const RankView& view : situation.views) {
-    if (!OwesProgress(view) || view.in_world_operation() || !situation.overdue(view)) continue;
-    const bool named =
-        std::binary_search(standstill.missing.begin(), standstill.missing.end(), &view);
+    if (!OwesProgress(view) || view.waits_in_group() || !situation.overdue(view)) continue;
+    const bool named = std::any_of(standstills.begin(), standstills.end(), [&](const auto& one) {
+      return std::binary_search(one.missing.begin(), one.missing.end(), &view);
+    });
     if (!named) silent.push_back(&view);
   }
   return silent;
+}
+
+// It waits in an operation of another group: what stops that stops this.
+bool WaitsElsewhere(const RankView* view, int group) {
+  return OwesProgress(*view) && view->waits_in_group() && !view->waits_in(group);
+}
+
+bool IsConsequence(const Standstill& standstill) {
+  return !standstill.missing.empty() && WaitsElsewhere(standstill.missing.front(), standstill.group);
+}
+
+std::vector<Standstill> StandstillsOf(const Situation& situation) {
+  std::vector<Standstill> standstills;
+  for (std::size_t g = 0; g < situation.groups.size(); ++g) {
+    Standstill standstill = StandstillOf(situation, static_cast<int>(g));
+    if (standstill.operation == nullptr) continue;
+    if (standstill.seconds < situation.deadline_seconds) continue;
+    // Members are in the order in which the group names them.
+    std::sort(standstill.missing.begin(), standstill.missing.end());
+    // Who waits elsewhere is to blame only when nobody else is.
+    const auto elsewhere = [g](const RankView* view) {
+      return WaitsElsewhere(view, static_cast<int>(g));
+    };
+    if (!std::all_of(standstill.missing.begin(), standstill.missing.end(), elsewhere)) {
+      std::erase_if(standstill.missing, elsewhere);
+    }
+    standstills.push_back(std::move(standstill));
+  }
+  return standstills;
 }
 
 Finding OtherCommunicator(const Views& waiting) {
@@ -213,18 +259,24 @@ Finding Busy(const Views& silent) {
 
 std::vector<Finding> FindSilence(const Situation& situation) {
   std::vector<Finding> findings;
-  const Standstill standstill = StandstillOf(situation);
-  if (standstill.operation != nullptr && standstill.seconds >= situation.deadline_seconds) {
+  std::vector<Standstill> standstills = StandstillsOf(situation);
+  const bool all_follow = std::all_of(standstills.begin(), standstills.end(), IsConsequence);
+  for (const Standstill& standstill : standstills) {
+    if (!all_follow && IsConsequence(standstill)) continue;
     if (!standstill.missing.empty()) {
-      findings.push_back(MissingRanks(standstill));
+      Finding finding = MissingRanks(standstill);
+      const bool known = std::any_of(findings.begin(), findings.end(), [&](const Finding& f) {
+        return f.cause == finding.cause && f.culprits == finding.culprits;
+      });
+      if (!known) findings.push_back(std::move(finding));
     } else if (!standstill.incomplete) {
       findings.push_back(Stall(standstill));
     }
   }
   Views elsewhere, connecting, busy;
-  for (const RankView* view : SilentElsewhere(situation, standstill)) {
+  for (const RankView* view : SilentElsewhere(situation, standstills)) {
     const bool early = view->phase == Phase::kStart || view->phase == Phase::kConnect;
-    (view->open ? elsewhere : early ? connecting : busy).push_back(view);
+    (view->open != nullptr ? elsewhere : early ? connecting : busy).push_back(view);
   }
   if (!elsewhere.empty()) findings.push_back(OtherCommunicator(elsewhere));
   if (!connecting.empty()) findings.push_back(InitFailure(situation, connecting));

@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "core/collective/collective.h"
+#include "core/journal/purpose.h"
 #include "core/verdict/judge.h"
 
 namespace lockstep {
@@ -102,8 +103,10 @@ std::string DescribeInvocation(const JournalEvent& event) {
   operation.count = event.count;
   operation.root = event.root;
   const std::string_view name = NameOf(event.collective);
-  return fmt::format("{} {} (sequence {} of communicator {}){}", name, event.nth, event.sequence,
-                     event.communicator, Describe(operation).substr(name.size()));
+  const std::string purpose = Describe(UnpackAnnotation(event.value));
+  return fmt::format("{} {} (sequence {} of communicator {}){}{}{}", name, event.nth,
+                     event.sequence, event.communicator, Describe(operation).substr(name.size()),
+                     purpose.empty() ? "" : ", ", purpose);
 }
 
 }  // namespace lockstep

@@ -1,0 +1,109 @@
+#include "core/verdict/semantics.h"
+
+#include <fmt/format.h>
+
+namespace lockstep {
+namespace {
+
+constexpr Semantics kTable[] = {
+    {.backend = "nccl",
+     .matching = Matching::kPosition,
+     .barrier_is_all_reduce = true,
+     .root_waits = false},
+    {.backend = "mpi", .matching = Matching::kKind, .root_waits = false},
+    {.backend = "gloo", .matching = Matching::kPositionAndKind},
+    {.backend = "null", .root_waits = false, .ignores_all = true},
+};
+constexpr Semantics kAny = {};
+constexpr std::string_view kImitation = "sim_";
+// The unit in which NCCL's LL protocol waits: two words of data, each with a flag.
+constexpr std::int64_t kLineBytes = 8;
+
+// No rank leaves it before all came, whatever the size.
+bool NeedsAll(const Semantics& semantics, Collective collective) {
+  switch (collective) {
+    case Collective::kAllReduce:
+    case Collective::kBarrier:
+    case Collective::kAllGather:
+    case Collective::kReduceScatter:
+      return true;
+    case Collective::kBroadcast:
+    case Collective::kReduce:
+      return semantics.root_waits;
+    case Collective::kSend:
+    case Collective::kRecv:
+      break;
+  }
+  return false;
+}
+
+Operation AsRun(const Semantics& semantics, const Operation& operation) {
+  if (!semantics.barrier_is_all_reduce || operation.collective != Collective::kBarrier) {
+    return operation;
+  }
+  return {.collective = Collective::kAllReduce, .type = DataType::kF32, .count = 1};
+}
+
+std::int64_t BytesOf(const Operation& operation) {
+  return operation.count * SizeOf(operation.type);
+}
+
+Effect EffectOfParameters(const Semantics& semantics, const Operation& a, const Operation& b) {
+  const CollectiveInfo& info = InfoOf(a.collective);
+  if (info.rooted && a.root != b.root) return Effect::kUndefined;
+  if (BytesOf(a) == BytesOf(b)) return Effect::kWrongData;
+  const bool one_line = BytesOf(a) <= kLineBytes && BytesOf(b) <= kLineBytes;
+  return semantics.matching == Matching::kPosition && one_line ? Effect::kWrongData
+                                                               : Effect::kUndefined;
+}
+
+}  // namespace
+
+const Semantics& SemanticsOf(std::string_view backend) {
+  if (backend.starts_with(kImitation)) backend.remove_prefix(kImitation.size());
+  for (const Semantics& semantics : kTable) {
+    if (semantics.backend == backend) return semantics;
+  }
+  return kAny;
+}
+
+bool SameCall(const Operation& a, const Operation& b) {
+  if (a.collective != b.collective) return false;
+  if (a.collective == Collective::kBarrier) return true;
+  const CollectiveInfo& info = InfoOf(a.collective);
+  return a.type == b.type && a.count == b.count && (!info.rooted || a.root == b.root) &&
+         (!info.reduces || a.reduction == b.reduction);
+}
+
+Effect EffectOf(const Semantics& semantics, const Operation& a, const Operation& b) {
+  if (semantics.backend.empty()) return Effect::kStops;
+  if (semantics.ignores_all) return Effect::kWrongData;
+  const Operation x = AsRun(semantics, a);
+  const Operation y = AsRun(semantics, b);
+  if (x.collective == y.collective) return EffectOfParameters(semantics, x, y);
+  const bool both = NeedsAll(semantics, x.collective) && NeedsAll(semantics, y.collective);
+  return semantics.matching != Matching::kPosition && both ? Effect::kStops : Effect::kUndefined;
+}
+
+std::string ExplainEffect(const Semantics& semantics, const Operation& a, const Operation& b) {
+  if (semantics.backend.empty() || semantics.ignores_all) return "";
+  const bool kinds = a.collective != b.collective;
+  switch (EffectOf(semantics, a, b)) {
+    case Effect::kStops:
+      return fmt::format("{} pairs calls of one kind only, so both wait for ever",
+                         semantics.backend);
+    case Effect::kWrongData:
+      return kinds ? fmt::format("{} runs a barrier as an all_reduce of one f32 and pairs the two "
+                                 "without a word: what the ranks get is wrong",
+                                 semantics.backend)
+                   : fmt::format("{} does not compare them: what the ranks get is wrong, without "
+                                 "an error",
+                                 semantics.backend);
+    case Effect::kUndefined:
+      return fmt::format("what {} makes of it depends on the sizes: an error, a hang or wrong data",
+                         semantics.backend);
+  }
+  return "";
+}
+
+}  // namespace lockstep

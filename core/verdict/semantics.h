@@ -1,0 +1,55 @@
+// What a library makes of ranks that call different operations in one position of a communicator:
+// the same mistake of a program is a hang with one library and silently wrong data with another.
+#ifndef LOCKSTEP_CORE_VERDICT_SEMANTICS_H_
+#define LOCKSTEP_CORE_VERDICT_SEMANTICS_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/collective/collective.h"
+
+namespace lockstep {
+
+enum class Effect : std::uint8_t {
+  kStops,      // none of these ranks can ever go on
+  kWrongData,  // they go on, and the result is silently wrong
+  kUndefined,  // an error, a hang or wrong data: by sizes and algorithm
+};
+
+// How calls of several ranks find each other.
+enum class Matching : std::uint8_t {
+  kPosition,         // the n-th call of all meets the n-th call of all, of whatever kind
+  kKind,             // the n-th call of a kind meets the n-th call of that kind
+  kPositionAndKind,  // the n-th call meets the n-th call if they are of one kind
+};
+
+struct Semantics {
+  std::string_view backend;
+  Matching matching = Matching::kPositionAndKind;
+  // Its barrier is an all-reduce of one f32, as PyTorch's on NCCL (ProcessGroupNCCL.cpp, barrier).
+  bool barrier_is_all_reduce = false;
+  // A broadcast's root, too, waits for the others, whatever the size.
+  bool root_waits = true;
+  bool ignores_all = false;  // no operation does anything
+};
+
+// By the name of a backend ("nccl", "mpi", "gloo", "null", and "sim_…" for its imitation of one).
+// For any other name, and none: different operations stop all of their ranks.
+const Semantics& SemanticsOf(std::string_view backend);
+
+// What has to be the same on all ranks: kind, type, count, and root or reduction if it has them.
+bool SameCall(const Operation& a, const Operation& b);
+
+// Of two operations that are not SameCall in one position. Only what a library's rules make certain
+// is kStops or kWrongData. Sources: nccl#1417 ("may hang as soon as sizes differ, sometimes works
+// with wrong data") and its 8-byte line (ncclLLFifoLine); Open MPI's tags a kind (coll_tags.h) and
+// eager messages; gloo's slots a kind and tag. Reductions are compared by no library.
+Effect EffectOf(const Semantics& semantics, const Operation& a, const Operation& b);
+
+// "gloo pairs calls of one kind only, so both wait for ever": a clause for messages; may be empty.
+std::string ExplainEffect(const Semantics& semantics, const Operation& a, const Operation& b);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_VERDICT_SEMANTICS_H_

@@ -1,0 +1,197 @@
+#include "core/verdict/situation.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/base/random.h"
+#include "core/journal/purpose.h"
+
+namespace lockstep {
+namespace {
+
+// Fills in whose communicator each track is. Linear but for ranks of many communicators.
+void AssignGroups(Situation& situation, const Setting& setting) {
+  std::unordered_map<int, std::size_t> index_of;
+  if (!setting.groups.empty()) {
+    for (std::size_t i = 0; i < situation.views.size(); ++i) {
+      index_of.emplace(situation.views[i].rank(), i);
+    }
+  }
+  Group world{.communicator = kWorld, .name = "world"};
+  world.members.resize(situation.views.size());
+  for (std::size_t i = 0; i < world.members.size(); ++i) world.members[i] = i;
+  situation.groups.push_back(std::move(world));
+  for (const CommunicatorGroup& given : setting.groups) {
+    if (given.communicator == kWorld) continue;
+    Group group{.communicator = given.communicator, .name = given.name};
+    for (const int rank : given.ranks) {
+      const auto found = index_of.find(rank);
+      if (found != index_of.end()) group.members.push_back(found->second);
+    }
+    situation.groups.push_back(std::move(group));
+  }
+}
+
+// A rank whose journal shows an older life of the communicator than another's is on none that the
+// others are on. Journals that lost events cannot count lives.
+void JoinTracks(Situation& situation, int index) {
+  Group& group = situation.groups[static_cast<std::size_t>(index)];
+  const auto track_of = [&](std::size_t member) -> Track* {
+    for (Track& track : situation.views[member].tracks) {
+      if (track.communicator == group.communicator) return &track;
+    }
+    return nullptr;
+  };
+  int lives = 0;
+  for (const std::size_t member : group.members) {
+    const Track* track = track_of(member);
+    if (track != nullptr && situation.views[member].complete()) lives = std::max(lives, track->lives);
+  }
+  for (const std::size_t member : group.members) {
+    Track* track = track_of(member);
+    if (track == nullptr) continue;
+    if (situation.views[member].complete() && track->lives < lives) continue;
+    track->group = index;
+    if (track->point_to_point) group.aligned = false;
+  }
+}
+
+std::uint64_t KeyOf(const JournalEvent& event) {
+  return event.sequence ^ (std::uint64_t{event.case_index} << 40);
+}
+
+// Earliest position of the group where an event differs from the first one seen there.
+const JournalEvent* FirstDifference(const Situation& situation, int index) {
+  const Group& group = situation.groups[static_cast<std::size_t>(index)];
+  std::unordered_map<std::uint64_t, const JournalEvent*> seen;
+  const JournalEvent* earliest = nullptr;
+  for (const std::size_t member : group.members) {
+    const RankView& view = situation.views[member];
+    const Track* track = view.On(index);
+    if (track == nullptr) continue;
+    const auto& events = view.evidence->journal.events;
+    for (std::size_t i = track->begin; i < events.size(); ++i) {
+      const JournalEvent& event = events[i];
+      // Start and end repeat what was enqueued; histories from elsewhere may have starts only.
+      if (event.communicator != track->communicator ||
+          (event.kind != EventKind::kEnqueue && event.kind != EventKind::kStart)) {
+        continue;
+      }
+      if (earliest != nullptr && event.sequence >= earliest->sequence) continue;
+      const auto [known, is_new] = seen.try_emplace(KeyOf(event), &event);
+      if (is_new || known->second->case_index != event.case_index) continue;
+      if (!SameInvocation(*known->second, event)) earliest = &event;
+    }
+  }
+  return earliest;
+}
+
+// Equal for the same invocation.
+std::uint64_t HashOf(const JournalEvent& event) {
+  const auto kind = static_cast<std::uint64_t>(event.collective);
+  if (event.collective == Collective::kBarrier) return kind;
+  const CollectiveInfo& info = InfoOf(event.collective);
+  const std::uint64_t root = info.rooted ? static_cast<std::uint32_t>(event.root) : 0;
+  const std::uint64_t reduction = info.reduces ? static_cast<std::uint64_t>(event.reduction) : 0;
+  return Mix64(static_cast<std::uint64_t>(event.count) ^
+               Mix64(root << 24 | reduction << 16 | static_cast<std::uint64_t>(event.type) << 8 |
+                     kind));
+}
+
+std::vector<Mismatch::Party> PartiesAt(const Situation& situation, int index,
+                                       const JournalEvent& position) {
+  std::vector<Mismatch::Party> parties;
+  // By what is called: as many parties as ranks are possible, so they are found by hash.
+  std::unordered_multimap<std::uint64_t, std::size_t> by_call;
+  for (const std::size_t member : situation.groups[static_cast<std::size_t>(index)].members) {
+    const JournalEvent* event = EventAt(situation.views[member], index, position.sequence,
+                                        position.case_index);
+    if (event == nullptr) continue;
+    const std::uint64_t hash = HashOf(*event);
+    const auto [begin, end] = by_call.equal_range(hash);
+    const auto known = std::find_if(begin, end, [&](const auto& entry) {
+      return SameInvocation(*parties[entry.second].event, *event);
+    });
+    if (known == end) {
+      by_call.emplace(hash, parties.size());
+      parties.push_back({event, {member}});
+    } else {
+      parties[known->second].members.push_back(member);
+    }
+  }
+  std::stable_sort(parties.begin(), parties.end(), [](const auto& a, const auto& b) {
+    return a.members.size() > b.members.size();
+  });
+  return parties;
+}
+
+}  // namespace
+
+Situation SituationOf(const std::vector<RankEvidence>& evidence, const Setting& setting) {
+  Situation situation;
+  situation.deadline_seconds = setting.deadline_seconds;
+  situation.semantics = SemanticsOf(setting.backend);
+  situation.one_stream = setting.one_stream;
+  situation.views.reserve(evidence.size());
+  for (const RankEvidence& rank : evidence) situation.views.push_back(ViewOf(rank));
+  AssignGroups(situation, setting);
+  for (std::size_t i = 0; i < situation.groups.size(); ++i) {
+    JoinTracks(situation, static_cast<int>(i));
+  }
+  for (RankView& view : situation.views) {
+    if (view.open == nullptr) continue;
+    view.open_group = view.OnCommunicator(view.open->communicator)->group;
+  }
+  return situation;
+}
+
+Operation OperationOf(const JournalEvent& event) {
+  return {.collective = event.collective,
+          .type = event.type,
+          .reduction = event.reduction,
+          .count = event.count,
+          .root = event.root};
+}
+
+bool SameInvocation(const JournalEvent& a, const JournalEvent& b) {
+  if (a.collective != b.collective) return false;
+  if (a.collective != Collective::kBarrier) {
+    if (a.type != b.type || a.count != b.count) return false;
+    const CollectiveInfo& info = InfoOf(a.collective);
+    if (info.rooted && a.root != b.root) return false;
+    if (info.reduces && a.reduction != b.reduction) return false;
+  }
+  if (a.value == b.value) return true;
+  const Annotation x = UnpackAnnotation(a.value);
+  const Annotation y = UnpackAnnotation(b.value);
+  const auto says = [](Purpose p) { return p != Purpose::kNone && p != Purpose::kStep; };
+  if (!says(x.purpose) || !says(y.purpose)) return true;
+  const auto shadowed = [](Purpose p) {
+    return p == Purpose::kJoinShadowBucket ? Purpose::kBucket : p;
+  };
+  return shadowed(x.purpose) == shadowed(y.purpose) && x.detail == y.detail;
+}
+
+std::vector<Mismatch> FindMismatches(const Situation& situation) {
+  std::vector<Mismatch> mismatches;
+  for (std::size_t i = 0; i < situation.groups.size(); ++i) {
+    const int index = static_cast<int>(i);
+    if (!situation.groups[i].aligned) continue;
+    const JournalEvent* position = FirstDifference(situation, index);
+    if (position == nullptr) continue;
+    Mismatch mismatch{.group = index,
+                      .sequence = position->sequence,
+                      .case_index = position->case_index};
+    mismatch.parties = PartiesAt(situation, index, *position);
+    if (mismatch.parties.size() < 2) continue;  // one rank that contradicts itself
+    const Operation a = OperationOf(*mismatch.parties[0].event);
+    const Operation b = OperationOf(*mismatch.parties[1].event);
+    // The same call for different purposes: the library cannot know.
+    mismatch.effect =
+        SameCall(a, b) ? Effect::kWrongData : EffectOf(situation.semantics, a, b);
+    mismatches.push_back(std::move(mismatch));
+  }
+  return mismatches;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,66 @@
+// All ranks at one moment, and where their calls on a communicator do not match.
+#ifndef LOCKSTEP_CORE_VERDICT_SITUATION_H_
+#define LOCKSTEP_CORE_VERDICT_SITUATION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/collective/collective.h"
+#include "core/verdict/judge.h"
+#include "core/verdict/rank_view.h"
+#include "core/verdict/semantics.h"
+
+namespace lockstep {
+
+// A communicator whose members are known.
+struct Group {
+  std::uint16_t communicator = kWorld;
+  std::string name;
+  std::vector<std::size_t> members = {};  // indices of the views
+  // Ranks' sequence numbers mean the same operation: nobody sends or receives on it.
+  bool aligned = true;
+};
+
+struct Situation {
+  std::vector<RankView> views;
+  std::vector<Group> groups;  // the world is the first
+  double deadline_seconds = 0;
+  Semantics semantics;
+  bool one_stream = false;
+
+  bool overdue(const RankView& view) const {
+    return view.evidence->seconds_silent >= deadline_seconds;
+  }
+};
+
+// `evidence` outlives it. Ranks that a group names and nobody knows are left out.
+Situation SituationOf(const std::vector<RankEvidence>& evidence, const Setting& setting);
+
+// The earliest position of a group in which ranks called different operations.
+struct Mismatch {
+  int group = 0;
+  std::uint64_t sequence = 0;
+  std::uint32_t case_index = 0;
+  // Who called what there; the largest party first, among equals the one with the lowest rank.
+  struct Party {
+    const JournalEvent* event = nullptr;
+    std::vector<std::size_t> members = {};  // indices of the views
+  };
+  std::vector<Party> parties = {};
+  Effect effect = Effect::kStops;
+};
+
+// At most one a group, in the order of the groups. Sends and receives differ by their nature and
+// are not compared; what the ring of a journal lost cannot be.
+std::vector<Mismatch> FindMismatches(const Situation& situation);
+
+Operation OperationOf(const JournalEvent& event);
+// The same call, and for the same purpose as far as both say one (a bucket meets its shadow).
+bool SameInvocation(const JournalEvent& a, const JournalEvent& b);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_VERDICT_SITUATION_H_

@@ -1,0 +1,225 @@
+// The wait-for graph over ranks and communicators. A rank in an operation waits for every member of
+// its communicator that has not entered it. Nobody is taken to be stuck who could still be freed:
+// first all that wait are in doubt, then who waits for nobody in doubt is freed, until nothing
+// changes. Who is left waits for ever.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "core/verdict/findings.h"
+#include "core/verdict/wording.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::uint64_t kAnyFar = std::numeric_limits<std::uint64_t>::max();
+
+struct Member {
+  std::uint64_t position = 0;
+  std::size_t index = 0;
+  bool operator<(const Member& other) const {
+    return position != other.position ? position < other.position : index < other.index;
+  }
+};
+
+// One group in the search: both lists ascend, and what is before the cursors is settled.
+struct Front {
+  std::vector<Member> in_doubt;  // who may never come; position: first operation not entered
+  std::vector<Member> waiting;   // position: the operation it waits in
+  std::size_t next_in_doubt = 0;
+  std::size_t next_waiting = 0;
+};
+
+class Search {
+ public:
+  Search(const Situation& situation, const std::vector<Mismatch>& mismatches, bool one_stream)
+      : situation_(situation), fronts_(situation.groups.size()) {
+    const std::size_t ranks = situation.views.size();
+    doubtful_.resize(ranks);
+    pinned_.resize(ranks);
+    for (std::size_t i = 0; i < ranks; ++i) doubtful_[i] = IsGone(View(i)) || Waits(i);
+    for (const Mismatch& mismatch : mismatches) Pin(mismatch);
+    for (std::size_t g = 0; g < fronts_.size(); ++g) Fill(g, one_stream);
+  }
+
+  Stuck Run() {
+    // A freed rank may have been what any group waited for. Every round but the last frees somebody.
+    bool freed = true;
+    while (freed) {
+      freed = false;
+      for (std::size_t g = 0; g < fronts_.size(); ++g) freed = Free(g) || freed;
+    }
+    return Conclude();
+  }
+
+ private:
+  const RankView& View(std::size_t i) const { return situation_.views[i]; }
+  // Only one that the library has really begun waits for peers; before, its stream does.
+  bool Waits(std::size_t i) const {
+    const RankView& view = View(i);
+    return OwesProgress(view) && view.waits_in_group() &&
+           situation_.groups[static_cast<std::size_t>(view.open_group)].aligned &&
+           view.On(view.open_group)->started > view.open->sequence;
+  }
+
+  void Pin(const Mismatch& mismatch) {
+    if (mismatch.effect != Effect::kStops) return;
+    for (std::size_t p = 0; p < mismatch.parties.size(); ++p) {
+      const std::size_t peer = mismatch.parties[p == 0 ? 1 : 0].members.front();
+      for (const std::size_t i : mismatch.parties[p].members) {
+        if (!Waits(i) || !View(i).waits_in(mismatch.group)) continue;
+        if (View(i).open->sequence != mismatch.sequence) continue;
+        pinned_[i] = static_cast<std::int32_t>(peer) + 1;
+      }
+    }
+  }
+
+  void Fill(std::size_t g, bool one_stream) {
+    const int group = static_cast<int>(g);
+    Front& front = fronts_[g];
+    for (const std::size_t i : situation_.groups[g].members) {
+      if (!doubtful_[i]) continue;
+      const RankView& view = View(i);
+      const bool here = view.waits_in(group);
+      if (!IsGone(view) && here) front.waiting.push_back({view.open->sequence, i});
+      // Unless all is on one stream, a rank that waits elsewhere may still come here.
+      if (!IsGone(view) && !here && !one_stream) continue;
+      front.in_doubt.push_back({FirstNotEntered(view, group), i});
+    }
+    std::sort(front.in_doubt.begin(), front.in_doubt.end());
+    std::sort(front.waiting.begin(), front.waiting.end());
+  }
+
+  static std::uint64_t FirstNotEntered(const RankView& view, int group) {
+    const Track* track = view.On(group);
+    // What the ring of a journal lost proves nothing.
+    if (track == nullptr) return view.complete() ? 0 : kAnyFar;
+    return IsGone(view) ? track->next : track->started;
+  }
+
+  // First operation of the group that somebody in doubt has not entered.
+  std::uint64_t Limit(Front& front) const {
+    while (front.next_in_doubt < front.in_doubt.size() &&
+           !doubtful_[front.in_doubt[front.next_in_doubt].index]) {
+      ++front.next_in_doubt;
+    }
+    return front.next_in_doubt < front.in_doubt.size()
+               ? front.in_doubt[front.next_in_doubt].position
+               : kAnyFar;
+  }
+
+  bool Free(std::size_t g) {
+    Front& front = fronts_[g];
+    const std::uint64_t limit = Limit(front);
+    bool freed = false;
+    for (; front.next_waiting < front.waiting.size() &&
+           front.waiting[front.next_waiting].position < limit;
+         ++front.next_waiting) {
+      const std::size_t i = front.waiting[front.next_waiting].index;
+      if (pinned_[i] != 0) continue;
+      doubtful_[i] = false;
+      freed = true;
+    }
+    return freed;
+  }
+
+  Stuck Conclude() {
+    Stuck stuck;
+    const std::size_t ranks = situation_.views.size();
+    stuck.ranks.resize(ranks);
+    stuck.waits_for.assign(ranks, Stuck::kNobody);
+    stuck.root.assign(ranks, Stuck::kNobody);
+    for (std::size_t i = 0; i < ranks; ++i) {
+      if (!doubtful_[i] || IsGone(View(i))) continue;
+      stuck.ranks[i] = true;
+      const Front& front = fronts_[static_cast<std::size_t>(View(i).open_group)];
+      stuck.waits_for[i] =
+          pinned_[i] != 0 ? pinned_[i] - 1
+                          : static_cast<std::int32_t>(front.in_doubt[front.next_in_doubt].index);
+    }
+    FollowChains(stuck);
+    return stuck;
+  }
+
+  // Every chain ends at a gone rank, at a mismatch, or in a ring; each rank is walked over once.
+  void FollowChains(Stuck& stuck) const {
+    constexpr std::int32_t kUnvisited = -2, kOnPath = -3;
+    stuck.root.assign(stuck.ranks.size(), kUnvisited);
+    for (std::size_t start = 0; start < stuck.ranks.size(); ++start) {
+      std::vector<std::size_t> path;
+      std::size_t at = start;
+      while (stuck.ranks[at] && pinned_[at] == 0 && stuck.root[at] == kUnvisited) {
+        stuck.root[at] = kOnPath;
+        path.push_back(at);
+        at = static_cast<std::size_t>(stuck.waits_for[at]);
+      }
+      std::int32_t root = Stuck::kNobody;
+      if (IsGone(View(at))) {
+        root = static_cast<std::int32_t>(at);
+      } else if (stuck.root[at] == kOnPath) {
+        if (stuck.cycle.empty()) {
+          stuck.cycle.assign(std::find(path.begin(), path.end(), at), path.end());
+        }
+      } else if (stuck.root[at] != kUnvisited) {
+        root = stuck.root[at];
+      }
+      for (const std::size_t i : path) stuck.root[i] = root;
+      if (stuck.root[start] == kUnvisited) stuck.root[start] = Stuck::kNobody;
+    }
+  }
+
+  const Situation& situation_;
+  std::vector<Front> fronts_;
+  std::vector<bool> doubtful_;
+  std::vector<std::int32_t> pinned_;  // 0: not; else 1 + a rank whose call differs
+};
+
+std::string NameOfGroup(const Situation& situation, const RankView& view) {
+  return situation.groups[static_cast<std::size_t>(view.open_group)].name;
+}
+
+Finding Inversion(const Situation& situation, const std::vector<std::size_t>& cycle, bool proved) {
+  constexpr std::size_t kShown = 4;
+  Finding finding;
+  finding.cause = "order_inversion";
+  finding.proved = proved;
+  for (std::size_t n = 0; n < cycle.size(); ++n) {
+    const RankView& view = situation.views[cycle[n]];
+    const RankView& next = situation.views[cycle[(n + 1) % cycle.size()]];
+    finding.culprits.push_back(view.rank());
+    if (n >= kShown) continue;
+    finding.message += fmt::format("{}rank {} waits in {} ({}) for rank {}", n == 0 ? "" : ", ",
+                                   view.rank(), DescribeInvocation(*view.open),
+                                   NameOfGroup(situation, view), next.rank());
+  }
+  if (cycle.size() > kShown) finding.message += fmt::format(" (and {} more)", cycle.size() - kShown);
+  finding.message += ": a ring over communicators, in which nobody comes";
+  finding.remedy =
+      "Call the collectives of different communicators in the same order on all ranks (with NCCL "
+      "2.26 or newer NCCL_LAUNCH_ORDER_IMPLICIT=1 lets one host thread's order decide).";
+  std::sort(finding.culprits.begin(), finding.culprits.end());
+  finding.operation = *situation.views[cycle.front()].open;
+  return finding;
+}
+
+}  // namespace
+
+Stuck FindStuck(const Situation& situation, const std::vector<Mismatch>& mismatches,
+                bool one_stream) {
+  return Search(situation, mismatches, one_stream).Run();
+}
+
+std::vector<Finding> FindInversion(const Situation& situation,
+                                   const std::vector<Mismatch>& mismatches) {
+  if (situation.groups.size() < 2) return {};
+  const Stuck stuck = FindStuck(situation, mismatches, true);
+  if (stuck.cycle.empty()) return {};
+  const bool silent = std::all_of(stuck.cycle.begin(), stuck.cycle.end(), [&](std::size_t i) {
+    return situation.overdue(situation.views[i]);
+  });
+  if (!situation.one_stream && !silent) return {};
+  return {Inversion(situation, stuck.cycle, situation.one_stream)};
+}
+
+}  // namespace lockstep
