@@ -26,8 +26,8 @@ struct SimCall {
   Operation asked;  // by the rank
   Operation run;    // by the library (rules.h, AsRun)
   Buffers buffers;
-  int rank = 0;     // in the group
-  int size = 0;     // of the group
+  int rank = 0;  // in the group
+  int size = 0;  // of the group
   std::uint64_t sequence = 0;
   SimPlace place;
 

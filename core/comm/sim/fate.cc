@@ -15,12 +15,11 @@ SimFate Truncated(SimDelivery delivery) {
 
 SimFate Overrun(std::size_t sent, std::size_t room) {
   return {.kind = SimFate::Kind::kCrash,
-          .message = fmt::format(
-              "gloo::EnforceNotMet: op.preamble.length <= op.nbytes. {} vs {}", sent, room)};
+          .message = fmt::format("gloo::EnforceNotMet: op.preamble.length <= op.nbytes. {} vs {}",
+                                 sent, room)};
 }
 
-void CombineInto(const SimCall& call, std::byte* total, const std::byte* input,
-                 std::size_t bytes) {
+void CombineInto(const SimCall& call, std::byte* total, const std::byte* input, std::size_t bytes) {
   Operation operation = call.run;
   operation.collective = Collective::kAllReduce;
   operation.count = static_cast<std::int64_t>(bytes) / SizeOf(operation.type);

@@ -49,8 +49,8 @@ class RingRank {
   SimFate fate() const {
     if (crashed_) return Overrun(crashed_->first, crashed_->second);
     if (phase_ < phases_) return {};
-    const bool receives = call_.run.collective == Collective::kAllReduce ||
-                          call_.rank == call_.run.root;
+    const bool receives =
+        call_.run.collective == Collective::kAllReduce || call_.rank == call_.run.root;
     return {.kind = SimFate::Kind::kDone, .delivery = receives ? Whole(out_) : SimDelivery{}};
   }
 

@@ -49,8 +49,8 @@ void SimGroup::Post(const std::shared_ptr<SimCall>& call) {
   if (meeting.here++ == 0) meeting.first = call->run;
   meeting.uniform = meeting.uniform && SameOperation(meeting.first, call->run);
   meeting.mixed = meeting.mixed || meeting.first.collective != call->run.collective;
-  const auto gone = std::find_if(closed_.begin(), closed_.end(),
-                                 [&](int peer) { return Needs(*call, peer); });
+  const auto gone =
+      std::find_if(closed_.begin(), closed_.end(), [&](int peer) { return Needs(*call, peer); });
   if (gone != closed_.end()) {
     FailClosed(meeting, *call, *gone);
   } else {
@@ -95,12 +95,10 @@ bool SimGroup::Needs(const SimCall& call, int peer) const {
 }
 
 void SimGroup::FailClosed(SimMeeting& meeting, SimCall& call, int peer) {
-  const std::string why =
-      call.rank == peer ? "the connections of this rank are closed"
-                        : fmt::format("Connection closed by peer (rank {})",
-                                      members_[static_cast<std::size_t>(peer)]);
-  Settle(meeting, call, library_.network.alpha_ns,
-         {.kind = SimFate::Kind::kError, .message = why});
+  const std::string why = call.rank == peer ? "the connections of this rank are closed"
+                                            : fmt::format("Connection closed by peer (rank {})",
+                                                          members_[static_cast<std::size_t>(peer)]);
+  Settle(meeting, call, library_.network.alpha_ns, {.kind = SimFate::Kind::kError, .message = why});
 }
 
 void SimGroup::Settle(SimMeeting& meeting, SimCall& call, double ns, SimFate fate) {
@@ -159,8 +157,7 @@ void SimGroup::SettleMessage(SimMeeting& meeting, SimCall& arrived) {
   const double ns = CollectiveNs(library_.network, arrived.run, 2);
   if (&arrived == sender) sender->held = CopyOf(sender->buffers.send, sender->SendSize());
   if (sender == nullptr) return;
-  const bool eager =
-      static_cast<std::int64_t>(sender->SendSize()) <= EagerBytes(library_.rules);
+  const bool eager = static_cast<std::int64_t>(sender->SendSize()) <= EagerBytes(library_.rules);
   if (!sender->settled && (eager || receiver != nullptr)) {
     Settle(meeting, *sender, ns, {.kind = SimFate::Kind::kDone});
   }
@@ -255,8 +252,7 @@ void SimGroup::SettleReduced(SimMeeting& meeting, SimCall& call) {
   if (call.rank != call.run.root) {
     const bool eager = static_cast<std::int64_t>(call.SendSize()) <= EagerBytes(library_.rules);
     if (!eager && ParentIn(meeting, call) == nullptr) return;
-    return Settle(meeting, call, ns,
-                  {.kind = SimFate::Kind::kDone});
+    return Settle(meeting, call, ns, {.kind = SimFate::Kind::kDone});
   }
   SimCalls calls;
   for (const auto& here : meeting.calls) calls.push_back(here.get());

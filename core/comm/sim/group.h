@@ -34,7 +34,7 @@ struct SimMeeting {
   SimCall* At(int rank) const { return calls[static_cast<std::size_t>(rank)].get(); }
 
   std::vector<std::shared_ptr<SimCall>> calls;  // by rank; of a message: sender, receiver
-  Operation first;  // of the call that came first
+  Operation first;                              // of the call that came first
   std::size_t here = 0;
   std::size_t settled = 0;
   bool uniform = true;  // all calls so far are the same

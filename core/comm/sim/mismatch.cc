@@ -52,9 +52,9 @@ Bytes OwnResult(const SimCall& call, const SimCalls& calls) {
 }
 
 std::size_t LeastBlock(const SimCalls& calls) {
-  return (*std::min_element(calls.begin(), calls.end(), [](const SimCall* a, const SimCall* b) {
-           return a->BlockSize() < b->BlockSize();
-         }))->BlockSize();
+  std::size_t least = calls.front()->BlockSize();
+  for (const SimCall* call : calls) least = std::min(least, call->BlockSize());
+  return least;
 }
 
 SimFate FateOfNccl(const SimCalls& calls, const SimCall& call) {
@@ -109,8 +109,8 @@ std::vector<SimFate> FatesOfEqual(const SimCalls& calls) {
   }
   const auto shared = std::make_shared<const Bytes>(std::move(result));
   for (std::size_t rank = 0; rank < size; ++rank) {
-    const bool receives = first.run.collective != Collective::kReduce ||
-                          static_cast<int>(rank) == first.run.root;
+    const bool receives =
+        first.run.collective != Collective::kReduce || static_cast<int>(rank) == first.run.root;
     if (receives) fates[rank].delivery = {shared, scatters ? rank * each : 0, each};
   }
   return fates;

@@ -66,8 +66,7 @@ std::int64_t EagerBytes(SimRules rules) {
   return -1;
 }
 
-SimPlace PlaceOf(SimRules rules, Collective collective, std::uint64_t sequence,
-                 std::uint64_t nth) {
+SimPlace PlaceOf(SimRules rules, Collective collective, std::uint64_t sequence, std::uint64_t nth) {
   const auto kind = static_cast<std::uint64_t>(collective);
   switch (rules) {
     case SimRules::kNccl:
@@ -81,9 +80,9 @@ SimPlace PlaceOf(SimRules rules, Collective collective, std::uint64_t sequence,
 }
 
 SimPlace PlaceOfMessage(int from, int to, std::uint64_t nth) {
-  return {kMessage | (static_cast<std::uint64_t>(from) << 36) |
-              (static_cast<std::uint64_t>(to) << 12),
-          nth};
+  return {
+      kMessage | (static_cast<std::uint64_t>(from) << 36) | (static_cast<std::uint64_t>(to) << 12),
+      nth};
 }
 
 Operation AsRun(SimRules rules, const Operation& operation) {

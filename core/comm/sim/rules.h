@@ -8,7 +8,8 @@
 //   kinds       for ever silent            never meet                  never meet
 //   differ
 //   bytes       who has most hears         who has less: truncation    a longer message than what
-//   differ      nothing more, unless all   error; who has more goes    waits for it ends the process
+//   differ      nothing more, unless all   error; who has more goes    waits for it ends the
+//   process
 //               lie in one 8-byte line     on, or waits: by size       (SIGABRT), or both wait
 //   type or     each computes with its own on the bytes that come
 //   reduction

@@ -157,8 +157,8 @@ void Scheduler::CancelAndJoin(Task& task) {
   Unlink(task);
   std::erase(ready_, &task);
   ready_.push_back(&task);
-  while (!task.done() && WaitWithoutThrow(task.finished_, kNever, "a stream's end") !=
-                             Woken::kCancelled) {
+  while (!task.done() &&
+         WaitWithoutThrow(task.finished_, kNever, "a stream's end") != Woken::kCancelled) {
   }
 }
 

@@ -150,7 +150,8 @@ Status SimCommunicator::Enqueue(const Operation& operation, const Buffers& buffe
   LOCKSTEP_RETURN_IF_ERROR(ValidateCall(operation, buffers, rank_, size()));
   LOCKSTEP_RETURN_IF_ERROR(capabilities().supports(operation));
   const std::uint64_t sequence = next_sequence_++;
-  stream.Enqueue([this, operation, buffers, sequence] { return Run(operation, buffers, sequence); });
+  stream.Enqueue(
+      [this, operation, buffers, sequence] { return Run(operation, buffers, sequence); });
   return stream.inline_execution() ? stream.status() : OkStatus();
 }
 

@@ -34,12 +34,13 @@ WorldUnderTest WorldOf(SimRules rules, int size) {
   return world;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Sim, CommContract,
-    testing::Values(WorldOf(SimRules::kNccl, 2), WorldOf(SimRules::kNccl, 5),
-                    WorldOf(SimRules::kMpi, 2), WorldOf(SimRules::kMpi, 4),
-                    WorldOf(SimRules::kGloo, 2), WorldOf(SimRules::kGloo, 3)),
-    [](const testing::TestParamInfo<WorldUnderTest>& world) { return world.param.name; });
+INSTANTIATE_TEST_SUITE_P(Sim, CommContract,
+                         testing::Values(WorldOf(SimRules::kNccl, 2), WorldOf(SimRules::kNccl, 5),
+                                         WorldOf(SimRules::kMpi, 2), WorldOf(SimRules::kMpi, 4),
+                                         WorldOf(SimRules::kGloo, 2), WorldOf(SimRules::kGloo, 3)),
+                         [](const testing::TestParamInfo<WorldUnderTest>& world) {
+                           return world.param.name;
+                         });
 
 }  // namespace
 }  // namespace lockstep

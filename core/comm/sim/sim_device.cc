@@ -105,10 +105,7 @@ class SimInlineStream final : public Stream {
 class SimFifoStream final : public Stream {
  public:
   SimFifoStream(SimState& state, int rank)
-      : state_(state),
-        scheduler_(state.scheduler),
-        rank_(rank),
-        task_(rank, [this] { Serve(); }) {}
+      : state_(state), scheduler_(state.scheduler), rank_(rank), task_(rank, [this] { Serve(); }) {}
   ~SimFifoStream() override;
   SimFifoStream(const SimFifoStream&) = delete;
   SimFifoStream& operator=(const SimFifoStream&) = delete;

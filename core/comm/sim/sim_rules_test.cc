@@ -39,10 +39,11 @@ std::string EndsOf(SimRules rules, int ranks, const std::function<Operation(int)
     std::vector<float> recv(room, kBefore);
     const Status status = communicator->Enqueue(call, {send.data(), recv.data()}, *stream);
     const std::string text = status.message();
-    result = status.ok() ? fmt::format("done {}..{}", recv[0],
-                                       recv[static_cast<std::size_t>(std::max<std::int64_t>(
-                                           call.count - 1, 0))])
-                         : text.substr(text.rfind(": ") + 2);
+    result =
+        status.ok()
+            ? fmt::format("done {}..{}", recv[0],
+                          recv[static_cast<std::size_t>(std::max<std::int64_t>(call.count - 1, 0))])
+            : text.substr(text.rfind(": ") + 2);
     context.Linger();
     return OkStatus();
   });
@@ -61,9 +62,8 @@ Operation Of(Collective collective, std::int64_t count, int root = 0) {
 
 // All call `collective`, the last one with `last` elements, the others with `others`.
 std::string Counts(SimRules rules, int ranks, Collective collective, int others, int last) {
-  return EndsOf(rules, ranks, [=](int rank) {
-    return Of(collective, rank == ranks - 1 ? last : others);
-  });
+  return EndsOf(rules, ranks,
+                [=](int rank) { return Of(collective, rank == ranks - 1 ? last : others); });
 }
 
 constexpr auto kAllReduce = Collective::kAllReduce;
@@ -73,8 +73,7 @@ TEST(MpiRulesTest, CountsOfASmallAllReduce) {
   EXPECT_EQ(Counts(SimRules::kMpi, 2, kAllReduce, 1, 2), "message truncated | done 3..-7");
   EXPECT_EQ(Counts(SimRules::kMpi, 2, kAllReduce, 2, 1), "done 3..-8 | message truncated");
   EXPECT_EQ(Counts(SimRules::kMpi, 2, kAllReduce, 100, 1000), "message truncated | done 3..-7");
-  EXPECT_EQ(Counts(SimRules::kMpi, 3, kAllReduce, 1, 2),
-            "hung | message truncated | done 6..-6");
+  EXPECT_EQ(Counts(SimRules::kMpi, 3, kAllReduce, 1, 2), "hung | message truncated | done 6..-6");
   EXPECT_EQ(Counts(SimRules::kMpi, 3, kAllReduce, 2, 1),
             "done 6..4 | done 6..4 | message truncated");
 }
@@ -90,8 +89,7 @@ TEST(MpiRulesTest, CountsOfALargeAllReduce) {
 
 TEST(MpiRulesTest, CountsOfOthers) {
   for (const int scale : {1, 100'000}) {
-    EXPECT_EQ(Counts(SimRules::kMpi, 2, kBroadcast, scale, 2 * scale),
-              "done 1..1 | done 1..-9");
+    EXPECT_EQ(Counts(SimRules::kMpi, 2, kBroadcast, scale, 2 * scale), "done 1..1 | done 1..-9");
     EXPECT_EQ(Counts(SimRules::kMpi, 2, kBroadcast, 2 * scale, scale),
               "done 1..1 | message truncated");
     EXPECT_EQ(Counts(SimRules::kMpi, 3, kBroadcast, 2 * scale, scale),
@@ -134,11 +132,10 @@ TEST(MpiRulesTest, AnotherRootSmallAndLarge) {
 }
 
 TEST(MpiRulesTest, KindsNeverMeet) {
-  EXPECT_EQ(EndsOf(SimRules::kMpi, 2,
-                   [](int rank) {
-                     return rank == 0 ? Of(kAllReduce, 1) : Of(Collective::kBarrier, 0);
-                   }),
-            "hung | hung");
+  EXPECT_EQ(
+      EndsOf(SimRules::kMpi, 2,
+             [](int rank) { return rank == 0 ? Of(kAllReduce, 1) : Of(Collective::kBarrier, 0); }),
+      "hung | hung");
 }
 
 TEST(GlooRulesTest, CountsOfAnAllReduce) {
@@ -164,14 +161,13 @@ TEST(GlooRulesTest, CountsOfOthers) {
 }
 
 TEST(GlooRulesTest, KindsAndRootsNeverMeet) {
-  EXPECT_EQ(EndsOf(SimRules::kGloo, 3,
-                   [](int rank) {
-                     return rank < 2 ? Of(kAllReduce, 2) : Of(Collective::kBarrier, 0);
-                   }),
-            "hung | hung | hung");
-  EXPECT_EQ(EndsOf(SimRules::kGloo, 3,
-                   [](int rank) { return Of(kBroadcast, 2, rank == 2 ? 2 : 0); }),
-            "hung | done 1..1 | hung");
+  EXPECT_EQ(
+      EndsOf(SimRules::kGloo, 3,
+             [](int rank) { return rank < 2 ? Of(kAllReduce, 2) : Of(Collective::kBarrier, 0); }),
+      "hung | hung | hung");
+  EXPECT_EQ(
+      EndsOf(SimRules::kGloo, 3, [](int rank) { return Of(kBroadcast, 2, rank == 2 ? 2 : 0); }),
+      "hung | done 1..1 | hung");
 }
 
 TEST(GlooRulesTest, ASendWaitsForItsReceive) {
@@ -186,11 +182,10 @@ TEST(NcclRulesTest, CountsWithinALineAreSilentlyWrongAndBeyondItHang) {
 }
 
 TEST(NcclRulesTest, ABarrierIsAnAllReduceOfOneFloat) {
-  EXPECT_EQ(EndsOf(SimRules::kNccl, 2,
-                   [](int rank) {
-                     return rank == 0 ? Of(kAllReduce, 1) : Of(Collective::kBarrier, 0);
-                   }),
-            "done 1..1 | done -9..-9");
+  EXPECT_EQ(
+      EndsOf(SimRules::kNccl, 2,
+             [](int rank) { return rank == 0 ? Of(kAllReduce, 1) : Of(Collective::kBarrier, 0); }),
+      "done 1..1 | done -9..-9");
 }
 
 TEST(NcclRulesTest, KindsThatDifferAreNeverHeardOf) {

@@ -44,8 +44,8 @@ TEST(SimSpeedTest, AHundredThousandRanks) {
     const auto communicator = context.Connect();
     const auto stream = context.device().NewInlineStream();
     std::int64_t value = context.rank();
-    Operation operation = {.collective = Collective::kAllReduce, .type = DataType::kI64,
-                           .count = 1};
+    Operation operation = {
+        .collective = Collective::kAllReduce, .type = DataType::kI64, .count = 1};
     LOCKSTEP_RETURN_IF_ERROR(communicator->Enqueue(operation, {&value, &value}, *stream));
     if (value != std::int64_t{kRanks} * (kRanks - 1) / 2) return SystemFailed("a wrong sum");
     operation.collective = Collective::kBroadcast;

@@ -124,8 +124,8 @@ SimReport SimWorld::Run(const Body& body) {
   SimState& state = impl_->state;
   const VirtualTime time(state.scheduler.clock());
   for (int rank = 0; rank < state.options.ranks; ++rank) {
-    state.At(rank).body = std::make_unique<Task>(
-        rank, [&state, rank, &body] { RunBody(state, rank, body); });
+    state.At(rank).body =
+        std::make_unique<Task>(rank, [&state, rank, &body] { RunBody(state, rank, body); });
     state.scheduler.Start(*state.At(rank).body);
   }
   SimReport report;

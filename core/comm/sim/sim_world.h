@@ -8,7 +8,7 @@
 //     return communicator->Enqueue(operation, buffers, *stream);
 //   });
 //
-// Each rank is a fiber on the calling thread; each FIFO stream is one more. While Run runs, NowTicks
+// Each rank is a fiber on the calling thread; each FIFO stream is one more. In Run, NowTicks
 // is virtual nanoseconds and deadlines are virtual (core/base/clock.h), so code that knows nothing
 // of simulation journals and waits in virtual time. Code takes no time, but for Compute and Sleep.
 //
@@ -45,7 +45,7 @@ struct SimOptions {
   SimNetwork network = {};
   // Silence of this length is for ever: what would wait beyond it hangs.
   std::int64_t horizon_ns = std::int64_t{3600} * 1'000'000'000;
-  std::size_t stack_bytes = 256 * 1024;  // of a rank and of each of its FIFO streams
+  std::size_t stack_bytes = 256 * 1024;         // of a rank and of each of its FIFO streams
   std::uint64_t most_switches = 1'000'000'000;  // a bound for programs that poll for ever
 };
 

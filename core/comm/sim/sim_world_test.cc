@@ -166,7 +166,8 @@ TEST(SimWorldTest, WhatWaitsBeyondTheHorizonHangs) {
 }
 
 TEST(SimWorldTest, AProgramThatPollsForEverIsEnded) {
-  SimWorld world({.ranks = 1, .horizon_ns = std::numeric_limits<std::int64_t>::max(), .most_switches = 1000});
+  SimWorld world(
+      {.ranks = 1, .horizon_ns = std::numeric_limits<std::int64_t>::max(), .most_switches = 1000});
   const SimReport report = world.Run([](RankContext& context) -> Status {
     for (;;) context.Sleep(1);
   });
@@ -185,8 +186,8 @@ std::vector<std::int64_t> TimesOf(std::uint64_t seed) {
       context.Compute(100 * (context.rank() + i));
       Operation operation = kSum;
       operation.count = 1000;
-      LOCKSTEP_RETURN_IF_ERROR(communicator->Enqueue(operation, {data.data(), data.data()},
-                                                     *stream));
+      LOCKSTEP_RETURN_IF_ERROR(
+          communicator->Enqueue(operation, {data.data(), data.data()}, *stream));
       LOCKSTEP_RETURN_IF_ERROR(communicator->Await(*stream, Deadline::AfterSeconds(1)));
     }
     return OkStatus();
@@ -260,8 +261,8 @@ TEST(SimWorldTest, SplitGroupsWaitWhereTheyAre) {
   const SimReport report = world.Run([](RankContext& context) -> Status {
     const auto communicator = context.Connect();
     const auto stream = context.device().NewInlineStream();
-    LOCKSTEP_ASSIGN_OR_RETURN(const auto half, communicator->Split(context.rank() / 2, 0,
-                                                                   Deadline::AfterSeconds(1)));
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        const auto half, communicator->Split(context.rank() / 2, 0, Deadline::AfterSeconds(1)));
     float value = 1;
     LOCKSTEP_RETURN_IF_ERROR(half->Enqueue(kSum, {&value, &value}, *stream));
     EXPECT_EQ(value, 2);

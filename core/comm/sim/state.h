@@ -23,8 +23,8 @@ struct SimOpenCall {
 // One rank as the world keeps it.
 struct SimRank {
   std::unique_ptr<Task> body;
-  std::vector<Task*> streams;       // alive
-  std::vector<SimOpenCall> open;    // posted and not completed, oldest first
+  std::vector<Task*> streams;     // alive
+  std::vector<SimOpenCall> open;  // posted and not completed, oldest first
   std::size_t connects = 0;
   bool stopped = false;
   bool over = false;     // `end` says how; nothing changes it any more,

@@ -35,8 +35,8 @@ constexpr std::array<Program, 6> kCases = {{{true, Barrier::kNone},
 
 constexpr Operation AllReduceOf(DataType type, std::int64_t count,
                                 Reduction reduction = Reduction::kSum) {
-  return {.collective = Collective::kAllReduce, .type = type, .reduction = reduction,
-          .count = count};
+  return {
+      .collective = Collective::kAllReduce, .type = type, .reduction = reduction, .count = count};
 }
 
 // One rank of DDP, of which only the communication is real.
@@ -85,10 +85,9 @@ class Trainer {
   Status Rebuild() {
     std::array<std::int32_t, 3> indices{};
     for (const std::int64_t count : {3, 1}) {
-      LOCKSTEP_RETURN_IF_ERROR(Do({.collective = Collective::kBroadcast,
-                                   .type = DataType::kI32,
-                                   .count = count},
-                                  indices.data()));
+      LOCKSTEP_RETURN_IF_ERROR(
+          Do({.collective = Collective::kBroadcast, .type = DataType::kI32, .count = count},
+             indices.data()));
     }
     return OkStatus();
   }
@@ -114,10 +113,9 @@ class Trainer {
     LOCKSTEP_RETURN_IF_ERROR(Do(AllReduceOf(DataType::kI64, 1, Reduction::kMax), &authority));
     if (authority < 0) return OkStatus();  // the emulation has no check here
     std::array<float, 2> model{};
-    return Do({.collective = Collective::kBroadcast,
-               .count = 2,
-               .root = static_cast<int>(authority)},
-              model.data());
+    return Do(
+        {.collective = Collective::kBroadcast, .count = 2, .root = static_cast<int>(authority)},
+        model.data());
   }
 
   RankContext& context_;
@@ -150,8 +148,7 @@ std::string EndsOf(int number, SimRules rules, int ranks, std::uint64_t seed = 1
 }
 
 TEST(UnevenInputsTest, AsOnGloo) {
-  const char* const closed =
-      "finished 5 | failed Connection closed by peer (rank 0)";
+  const char* const closed = "finished 5 | failed Connection closed by peer (rank 0)";
   EXPECT_EQ(EndsOf(1, SimRules::kGloo, 2), "finished 5 | finished 3");
   EXPECT_EQ(EndsOf(2, SimRules::kGloo, 2), closed);
   EXPECT_EQ(EndsOf(3, SimRules::kGloo, 2), closed);

@@ -15,7 +15,7 @@ namespace lockstep {
 class Wires {
  public:
   struct Part {
-    bool done = false;  // matched; of a receive: the bytes are there
+    bool done = false;      // matched; of a receive: the bytes are there
     std::size_t bytes = 0;  // of the message, once matched
   };
 
