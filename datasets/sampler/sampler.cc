@@ -19,7 +19,7 @@ constexpr std::int64_t kMostSamples = std::int64_t{1} << 53;
 constexpr std::int64_t kMostRanks = std::int64_t{1} << 31;
 
 // From this many ranks on it is faster to trace the wanted indices back than to shuffle all.
-constexpr std::int64_t kTraceFromWorld = 4;
+constexpr std::int64_t kTraceFromWorld = 32;
 
 Shuffle ShuffleOf(const SamplerOptions& options) {
   const bool inside_out = options.rules == TorchRules::k2_6 && options.samples >= kInsideOutFrom;
