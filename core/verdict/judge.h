@@ -42,11 +42,11 @@ struct Setting {
   double deadline_seconds = 30;
   // Whose rules decide what becomes of ranks that call different operations (semantics.h); empty:
   // they are taken to stop.
-  std::string backend;
+  std::string backend = {};
   // An operation that does not complete keeps its rank from entering any later one, on whatever
   // communicator: blocking calls, or one stream for all. Without it a cycle is only suspected.
   bool one_stream = false;
-  std::vector<CommunicatorGroup> groups;
+  std::vector<CommunicatorGroup> groups = {};
 };
 
 // Findings name ranks in the same position of one communicator with different operations (proved);
