@@ -46,6 +46,7 @@ class SimCommunicator final : public Communicator {
   Status Complete(const Call& call, std::int64_t until_ns);
   void Forget(const Call& call);
   SimPlace NextPlace(const Operation& operation);
+  void FormGroups(SimSplit& split);
 
   SimState& state_;
   std::shared_ptr<SimGroup> group_;
@@ -178,35 +179,38 @@ void SimCommunicator::Abort() {
   }
 }
 
+// The groups that follow when all have come; ordered by key, then rank.
+void SimCommunicator::FormGroups(SimSplit& split) {
+  std::map<int, std::vector<std::tuple<int, int, int>>> colors;  // key, rank, member
+  for (int r = 0; r < size(); ++r) {
+    const auto [color, key] = split.answers[static_cast<std::size_t>(r)];
+    const int its_member = group_->members()[static_cast<std::size_t>(r)];
+    if (color >= 0) colors[color].emplace_back(key, r, its_member);
+  }
+  for (auto& [color, ranks] : colors) {
+    std::sort(ranks.begin(), ranks.end());
+    std::vector<int> members;
+    for (const auto& [key, r, its_member] : ranks) members.push_back(its_member);
+    split.groups[color] = state_.NewGroup(std::move(members));
+  }
+  split.changed.NotifyAll(state_.scheduler);
+}
+
 Result<std::unique_ptr<Communicator>> SimCommunicator::Split(int color, int key,
                                                              Deadline deadline) {
-  SimSplit& split = state_.SplitOf(*group_, splits_++);
-  split.answers[static_cast<std::size_t>(rank_)] = {color, key};
-  if (++split.here == split.answers.size()) {
-    std::map<int, std::vector<std::tuple<int, int, int>>> colors;  // key, rank, member
-    for (int r = 0; r < size(); ++r) {
-      const auto [its_color, its_key] = split.answers[static_cast<std::size_t>(r)];
-      const int its_member = group_->members()[static_cast<std::size_t>(r)];
-      if (its_color >= 0) colors[its_color].emplace_back(its_key, r, its_member);
-    }
-    for (auto& [of, ranks] : colors) {
-      std::sort(ranks.begin(), ranks.end());
-      std::vector<int> members;
-      for (const auto& [its_key, r, its_member] : ranks) members.push_back(its_member);
-      split.groups[of] = state_.NewGroup(std::move(members));
-    }
-    split.changed.NotifyAll(state_.scheduler);
-  }
+  const std::shared_ptr<SimSplit> split = state_.SplitOf(*group_, splits_++);
+  split->answers[static_cast<std::size_t>(rank_)] = {color, key};
+  if (split->here == split->answers.size()) FormGroups(*split);
   const std::int64_t until_ns = state_.scheduler.TimeOf(deadline);
-  while (split.here < split.answers.size()) {
-    const auto woken = state_.scheduler.Wait(split.changed, until_ns, "the others in a split");
+  while (split->here < split->answers.size()) {
+    const auto woken = state_.scheduler.Wait(split->changed, until_ns, "the others in a split");
     if (woken == Scheduler::Woken::kCancelled) return Terminated("this simulated rank is over");
     if (woken == Scheduler::Woken::kDeadline) {
       return DeadlineExceeded("split: not all ranks came before the deadline");
     }
   }
   if (color < 0) return std::unique_ptr<Communicator>();
-  const auto& group = split.groups.at(color);
+  const auto& group = split->groups.at(color);
   return NewSimCommunicator(state_, group, group->PlaceOf(member()));
 }
 

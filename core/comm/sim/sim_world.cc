@@ -21,7 +21,11 @@ int RankContext::size() const { return state_.options.ranks; }
 std::int64_t RankContext::now_ns() const { return state_.scheduler.now_ns(); }
 void RankContext::Sleep(std::int64_t ns) { Pass(ns, "sleep"); }
 void RankContext::Compute(std::int64_t ns) { Pass(ns, "compute"); }
-void RankContext::Inject(const SimFault& fault) { state_.Schedule(fault); }
+
+void RankContext::Inject(const SimFault& fault) {
+  state_.Schedule(fault);
+  if (fault.rank == rank_ && fault.at_ns <= now_ns()) Pass(0, "a fault");
+}
 
 std::unique_ptr<Communicator> RankContext::Connect() {
   const std::size_t number = state_.At(rank_).connects++;
@@ -40,6 +44,11 @@ void RankContext::Exit(int code) {
 
 void RankContext::Fail(std::string message) {
   state_.End(rank_, RankState::kFailed, std::move(message));
+  Leave();
+}
+
+void RankContext::Crash(std::string message) {
+  state_.End(rank_, RankState::kCrashed, std::move(message));
   Leave();
 }
 

@@ -61,7 +61,7 @@ enum class RankState : std::uint8_t {
   kFinished,  // the body returned, or lingers
   kFailed,    // it returned an error or threw
   kExited,    // it called Exit
-  kCrashed,   // the library ended the process (gloo: a message longer than what waits for it)
+  kCrashed,   // Crash, or the library ended the process (gloo: a message longer than its receive)
   kKilled,
   kStopped,
   kHung,
@@ -111,9 +111,11 @@ class RankContext {
   // Ends of this rank. Exit does not return an error to anyone: the process is gone.
   [[noreturn]] void Exit(int code);
   [[noreturn]] void Fail(std::string message);
+  [[noreturn]] void Crash(std::string message);
   [[noreturn]] void Hang();
   // The body is done, but the process stays (its connections too) until the world ends.
   [[noreturn]] void Linger();
+  // One of this rank that is due takes effect before it returns (a kill: it does not).
   void Inject(const SimFault& fault);
 
  private:

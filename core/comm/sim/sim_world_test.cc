@@ -31,11 +31,12 @@ Status Blocked(RankContext& context, const Operation& operation = kBarrier) {
 }
 
 TEST(SimWorldTest, EveryWayToEnd) {
-  SimWorld world({.ranks = 10, .rules = SimRules::kMpi});
+  SimWorld world({.ranks = 12, .rules = SimRules::kMpi});
   world.Schedule({SimFault::Kind::kKill, 6, 5 * kMs});
   world.Schedule({SimFault::Kind::kStop, 7, 5 * kMs});
   world.Schedule({SimFault::Kind::kStop, 8, 5 * kMs});
   world.Schedule({SimFault::Kind::kContinue, 8, 50 * kMs});
+  world.Schedule({SimFault::Kind::kContinue, 11, 20 * kMs});
   const SimReport report = world.Run([](RankContext& context) -> Status {
     switch (context.rank()) {
       case 0:
@@ -52,6 +53,13 @@ TEST(SimWorldTest, EveryWayToEnd) {
         return Blocked(context);
       case 9:
         context.Linger();
+      case 10:
+        context.Crash("SIGSEGV");
+      case 11:
+        context.Inject({SimFault::Kind::kStop, 11, 0});
+        EXPECT_EQ(context.now_ns(), 20 * kMs);
+        context.Inject({SimFault::Kind::kKill, 11, 0});
+        ADD_FAILURE() << "it goes on";
     }
     context.Sleep(10 * kMs);
     return OkStatus();
@@ -77,6 +85,10 @@ TEST(SimWorldTest, EveryWayToEnd) {
   EXPECT_EQ(at(8).state, RankState::kFinished);
   EXPECT_EQ(at(8).at_ns, 50 * kMs);
   EXPECT_EQ(at(9).state, RankState::kFinished);
+  EXPECT_EQ(at(10).state, RankState::kCrashed);
+  EXPECT_EQ(at(10).message, "SIGSEGV");
+  EXPECT_EQ(at(11).state, RankState::kKilled);
+  EXPECT_EQ(at(11).at_ns, 20 * kMs);
   EXPECT_TRUE(report.complete);
 }
 

@@ -16,14 +16,19 @@ SimState::SimState(const SimOptions& given)
       ranks(static_cast<std::size_t>(given.ranks)) {}
 
 std::shared_ptr<SimGroup> SimState::NewGroup(std::vector<int> members) {
-  groups.push_back(
-      std::make_shared<SimGroup>(static_cast<int>(groups.size()), std::move(members), library));
-  return groups.back();
+  auto group =
+      std::make_shared<SimGroup>(static_cast<int>(groups.size()), std::move(members), library);
+  groups.push_back(group);
+  return group;
 }
 
-SimSplit& SimState::SplitOf(const SimGroup& group, std::uint64_t nth) {
-  SimSplit& split = splits[{group.id(), nth}];
-  if (split.answers.empty()) split.answers.assign(group.members().size(), {-1, 0});
+std::shared_ptr<SimSplit> SimState::SplitOf(const SimGroup& group, std::uint64_t nth) {
+  const auto place = std::pair(group.id(), nth);
+  std::shared_ptr<SimSplit>& kept = splits[place];
+  if (kept == nullptr) kept = std::make_shared<SimSplit>();
+  std::shared_ptr<SimSplit> split = kept;
+  if (split->answers.empty()) split->answers.assign(group.members().size(), {-1, 0});
+  if (++split->here == split->answers.size()) splits.erase(place);
   return split;
 }
 
@@ -39,8 +44,9 @@ void SimState::End(int rank, RankState how, std::string message, int exit_code) 
   if (library.rules != SimRules::kGloo) return;
   // Later, because a group may be at settling right now.
   scheduler.At(scheduler.now_ns(), [this, rank] {
-    for (const auto& group : groups) {
-      const int place = group->PlaceOf(rank);
+    for (const auto& known : groups) {
+      const auto group = known.lock();
+      const int place = group == nullptr ? -1 : group->PlaceOf(rank);
       if (place >= 0) group->Close(place);
     }
   });

@@ -45,7 +45,7 @@ struct SimState {
 
   SimRank& At(int rank) { return ranks[static_cast<std::size_t>(rank)]; }
   std::shared_ptr<SimGroup> NewGroup(std::vector<int> members);
-  SimSplit& SplitOf(const SimGroup& group, std::uint64_t nth);
+  std::shared_ptr<SimSplit> SplitOf(const SimGroup& group, std::uint64_t nth);
   // The first end of a rank counts. Its connections close, unless it lingers.
   void End(int rank, RankState state, std::string message, int exit_code = 0);
   void Linger(int rank);      // finished, but its connections stay
@@ -60,8 +60,9 @@ struct SimState {
   SimLibrary library;
   std::vector<SimRank> ranks;
   std::vector<std::shared_ptr<SimGroup>> worlds;  // by number of the Connect
-  std::vector<std::shared_ptr<SimGroup>> groups;  // all, by id
-  std::map<std::pair<int, std::uint64_t>, SimSplit> splits;
+  std::vector<std::weak_ptr<SimGroup>> groups;    // all, by id
+  // That not all ranks have come to, by group and number; those who wait keep them alive.
+  std::map<std::pair<int, std::uint64_t>, std::shared_ptr<SimSplit>> splits;
 };
 
 }  // namespace lockstep
