@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/hdf5/handle.h"
 #include "results/store/fields.h"
-#include "results/store/handle.h"
 
 namespace lockstep {
 

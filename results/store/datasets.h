@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "results/store/handle.h"
+#include "core/hdf5/handle.h"
 
 namespace lockstep {
 

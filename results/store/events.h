@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/hdf5/handle.h"
 #include "core/journal/event.h"
-#include "results/store/handle.h"
 
 namespace lockstep {
 

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "core/hdf5/handle.h"
 #include "results/store/attributes.h"
 #include "results/store/datasets.h"
 #include "results/store/events.h"
-#include "results/store/handle.h"
 #include "results/store/samples.h"
 #include "results/store/schema.h"
 #include "results/store/seal.h"

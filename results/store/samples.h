@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "results/store/handle.h"
+#include "core/hdf5/handle.h"
 #include "results/store/run.h"
 
 namespace lockstep {

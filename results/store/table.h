@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "core/hdf5/handle.h"
 #include "results/store/fields.h"
-#include "results/store/handle.h"
 #include "results/store/schema.h"
 
 namespace lockstep {

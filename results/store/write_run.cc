@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <set>
 
+#include "core/hdf5/handle.h"
 #include "results/store/atomic_file.h"
 #include "results/store/attributes.h"
 #include "results/store/datasets.h"
 #include "results/store/events.h"
 #include "results/store/fact_path.h"
-#include "results/store/handle.h"
 #include "results/store/samples.h"
 #include "results/store/schema.h"
 #include "results/store/seal.h"

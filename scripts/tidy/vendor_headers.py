@@ -7,7 +7,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 # (pattern of the header, target that provides it, rooms that may include it; None: all)
 _VENDORS = [
     (r"mpi\.h", "system_mpi", ("core/comm/mpi/", "core/launch/rendezvous/", "bench/peers/")),
-    (r"(hdf5|hdf5_hl|H5\w+)\.h", "system_hdf5", ("results/store/",)),
+    (r"(hdf5|hdf5_hl|H5\w+)\.h", "system_hdf5",
+     ("core/hdf5/", "datasets/shards/", "results/store/")),
     (r"gloo/.*", "system_gloo", ("core/comm/gloo/",)),
     (r"benchmark/.*", "system_benchmark", ("bench/",)),
     (r"(elfutils/.*|(dwarf|libelf|gelf)\.h)", "system_libdw", ("core/launch/",)),

@@ -1,6 +1,6 @@
 // RAII for HDF5's identifiers, and its error stack kept quiet: messages are ours.
-#ifndef LOCKSTEP_RESULTS_STORE_HANDLE_H_
-#define LOCKSTEP_RESULTS_STORE_HANDLE_H_
+#ifndef LOCKSTEP_CORE_HDF5_HANDLE_H_
+#define LOCKSTEP_CORE_HDF5_HANDLE_H_
 
 #include <hdf5.h>
 
@@ -69,4 +69,4 @@ class Trouble {
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_RESULTS_STORE_HANDLE_H_
+#endif  // LOCKSTEP_CORE_HDF5_HANDLE_H_
