@@ -1,0 +1,199 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <hdf5.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "core/base/units.h"
+#include "core/hdf5/handle.h"
+#include "datasets/shards/shard_file.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kPieceBytes = 4 << 20;
+
+Status CannotWrite(const std::string& path, std::string_view why) {
+  return EnvironmentError(fmt::format(
+      "{}: cannot be written ({}); free space there or choose another place", path, why));
+}
+
+// The temporary file, gone again unless it was renamed. While it is written, a file size limit is
+// an error of a call and no signal that ends the process.
+class Temporary {
+ public:
+  explicit Temporary(const fs::path& path)
+      : path_((path.has_parent_path() ? path.parent_path() : fs::path(".")) /
+              fmt::format(".{}.tmp-{}", path.filename().string().substr(0, 200), getpid())) {
+    struct sigaction ignore {};
+    ignore.sa_handler = SIG_IGN;
+    sigaction(SIGXFSZ, &ignore, &before_);
+  }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+  ~Temporary() {
+    if (!renamed_) unlink(path_.c_str());
+    sigaction(SIGXFSZ, &before_, nullptr);
+  }
+  const fs::path& path() const { return path_; }
+  // False with errno.
+  bool Publish(const fs::path& path) {
+    if (!Sync(path_, O_RDONLY) || rename(path_.c_str(), path.c_str()) != 0) return false;
+    renamed_ = true;
+    // Some file systems have no fsync of directories; there the rename has to do.
+    return Sync(path_.parent_path(), O_RDONLY | O_DIRECTORY) || errno == EINVAL;
+  }
+
+ private:
+  static bool Sync(const fs::path& path, int flags) {
+    const int fd = open(path.c_str(), flags | O_CLOEXEC);
+    if (fd < 0) return false;
+    const bool synced = fsync(fd) == 0;
+    const int error = errno;
+    close(fd);
+    errno = error;
+    return synced;
+  }
+  fs::path path_;
+  struct sigaction before_ {};
+  bool renamed_ = false;
+};
+
+void PutNumber(hid_t file, const char* name, hid_t type, const void* value, Trouble& trouble) {
+  const Handle space(H5Screate(H5S_SCALAR), H5Sclose);
+  const Handle attribute(H5Acreate2(file, name, type, space.get(), H5P_DEFAULT, H5P_DEFAULT),
+                         H5Aclose);
+  if (!attribute.ok() || H5Awrite(attribute.get(), type, value) < 0) trouble.Note(name);
+}
+
+void PutText(hid_t file, const char* name, std::string_view text, Trouble& trouble) {
+  const Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
+  H5Tset_size(type.get(), text.size());
+  H5Tset_strpad(type.get(), H5T_STR_NULLPAD);
+  PutNumber(file, name, type.get(), std::string(text).data(), trouble);
+}
+
+Handle CreateColumn(hid_t file, const char* name, hid_t type, hsize_t size, Trouble& trouble) {
+  const Handle space(H5Screate_simple(1, &size, nullptr), H5Sclose);
+  Handle column(H5Dcreate2(file, name, type, space.get(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                H5Dclose);
+  if (!column.ok()) trouble.Note(name);
+  return column;
+}
+
+void WriteColumn(hid_t file, const char* name, const std::vector<std::uint64_t>& values,
+                 Trouble& trouble) {
+  const Handle column = CreateColumn(file, name, H5T_STD_U64LE, values.size(), trouble);
+  const bool written = column.ok() && H5Dwrite(column.get(), H5T_NATIVE_UINT64, H5S_ALL, H5S_ALL,
+                                               H5P_DEFAULT, values.data()) >= 0;
+  if (!written) trouble.Note(name);
+}
+
+// Appends pieces of bytes to a dataset.
+class DataColumn {
+ public:
+  DataColumn(hid_t file, hsize_t bytes, Trouble& trouble)
+      : column_(CreateColumn(file, "data", H5T_STD_U8LE, bytes, trouble)), trouble_(trouble) {}
+  void Append(const std::vector<std::byte>& bytes) {
+    const hsize_t size = bytes.size();
+    if (!trouble_.ok() || size == 0) return;
+    const Handle space(H5Dget_space(column_.get()), H5Sclose);
+    const Handle memory(H5Screate_simple(1, &size, nullptr), H5Sclose);
+    H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, &at_, nullptr, &size, nullptr);
+    if (H5Dwrite(column_.get(), H5T_NATIVE_UINT8, memory.get(), space.get(), H5P_DEFAULT,
+                 bytes.data()) < 0) {
+      trouble_.Note(std::strerror(errno));
+    }
+    at_ += size;
+  }
+
+ private:
+  Handle column_;
+  Trouble& trouble_;
+  hsize_t at_ = 0;
+};
+
+void WriteSamples(hid_t file, const DatasetSpec& spec, const std::vector<std::uint64_t>& offsets,
+                  Trouble& trouble) {
+  DataColumn data(file, offsets.back(), trouble);
+  std::vector<std::uint64_t> checksums;
+  std::vector<std::byte> piece;
+  for (std::int64_t i = 0; i < spec.samples && trouble.ok(); ++i) {
+    const std::size_t begin = piece.size();
+    piece.resize(begin + static_cast<std::size_t>(BytesOfSample(spec, i)));
+    const auto sample = std::span(piece).subspan(begin);
+    FillSample(spec, i, sample);
+    checksums.push_back(SampleChecksum(sample));
+    if (static_cast<std::int64_t>(piece.size()) < kPieceBytes) continue;
+    data.Append(piece);
+    piece.clear();
+  }
+  data.Append(piece);
+  WriteColumn(file, "checksum", checksums, trouble);
+  WriteColumn(file, "offset", offsets, trouble);
+}
+
+void WriteSpec(hid_t file, const DatasetSpec& spec, Trouble& trouble) {
+  PutText(file, "format", "Lockstep dataset", trouble);
+  PutNumber(file, "schema", H5T_NATIVE_INT, &kShardSchema, trouble);
+  PutText(file, "kind", NameOf(spec.kind), trouble);
+  PutNumber(file, "samples", H5T_NATIVE_INT64, &spec.samples, trouble);
+  PutNumber(file, "min_bytes", H5T_NATIVE_INT64, &spec.min_bytes, trouble);
+  PutNumber(file, "max_bytes", H5T_NATIVE_INT64, &spec.max_bytes, trouble);
+  PutNumber(file, "seed", H5T_NATIVE_UINT64, &spec.seed, trouble);
+}
+
+Status CheckPlace(const std::string& path) {
+  struct stat facts {};
+  const bool there = stat(path.c_str(), &facts) == 0;
+  if (path.empty() || path.back() == '/' || (there && !S_ISREG(facts.st_mode))) {
+    return InvalidInput(fmt::format("'{}' is no file name; name a file that ends in .h5", path));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<std::int64_t> MakeShardFile(const std::string& path, const DatasetSpec& spec) {
+  LOCKSTEP_RETURN_IF_ERROR(Validate(spec));
+  LOCKSTEP_RETURN_IF_ERROR(CheckPlace(path));
+  std::vector<std::uint64_t> offsets = {0};
+  for (std::int64_t i = 0; i < spec.samples; ++i) {
+    offsets.push_back(offsets.back() + static_cast<std::uint64_t>(BytesOfSample(spec, i)));
+  }
+  const auto bytes = static_cast<std::int64_t>(offsets.back());
+  Temporary temporary(path);
+  std::error_code error;
+  const fs::space_info room = fs::space(temporary.path().parent_path(), error);
+  if (error) return CannotWrite(path, error.message());
+  if (room.available < offsets.back()) {
+    return CannotWrite(path, fmt::format("{} of samples, {} free", FormatBytes(bytes),
+                                         FormatBytes(static_cast<std::int64_t>(room.available))));
+  }
+  const Silence silence;
+  Trouble trouble;
+  Handle file(H5Fcreate(temporary.path().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
+              H5Fclose);
+  if (!file.ok()) return CannotWrite(path, std::strerror(errno));
+  WriteSpec(file.get(), spec, trouble);
+  WriteSamples(file.get(), spec, offsets, trouble);
+  if (trouble.ok() && H5Fflush(file.get(), H5F_SCOPE_GLOBAL) < 0) {
+    trouble.Note(std::strerror(errno));
+  }
+  file = Handle();
+  if (!trouble.ok()) return CannotWrite(path, trouble.text());
+  if (!temporary.Publish(path)) return CannotWrite(path, std::strerror(errno));
+  return bytes;
+}
+
+}  // namespace lockstep
