@@ -232,6 +232,37 @@ TEST(Engine, BucketsAreLaunchedInOrderAlthoughGradientsAreNot) {
   });
 }
 
+TEST(Engine, StepTimesAreInOrderAndShowWhatCanOverlap) {
+  for (const Streams streams : kAllStreams) {
+    RunEngines({.streams = streams}, MlpTensors(), SmallBuckets(), {.compute_us = 2000},
+               [](Rank& rank, EnginePorts) {
+                 rank.engine->launcher().set_keep_times(true);
+                 for (std::int64_t input = 0; input < 3; ++input) {
+                   rank.Step(input);
+                   const auto times = rank.engine->TakeStepTimes();
+                   ASSERT_TRUE(times.ok()) << times.status().message();
+                   EXPECT_LE(times->forward_begin, times->buffers_begin);
+                   EXPECT_LE(times->buffers_begin, times->buffers_end);
+                   EXPECT_LT(times->buffers_end, times->forward_end);
+                   EXPECT_LE(times->forward_end, times->backward_begin);
+                   EXPECT_LT(times->backward_begin, times->backward_compute_end);
+                   EXPECT_LE(times->backward_compute_end, times->backward_end);
+                   const CollectiveTimes& last = times->collectives.back();
+                   EXPECT_LE(last.end, times->backward_end);
+                   const CollectiveTimes& first_bucket =
+                       times->collectives[times->collectives.size() - (input == 0 ? 1 : 2)];
+                   EXPECT_EQ(first_bucket.annotation, (Annotation{Purpose::kBucket, 0, -1}));
+                   EXPECT_GE(first_bucket.ready, times->backward_begin);
+                   EXPECT_LE(first_bucket.start, first_bucket.end);
+                   if (input > 0) {  // fc1 is still to be computed
+                     EXPECT_LT(first_bucket.ready, last.ready);
+                     EXPECT_LT(first_bucket.ready, times->backward_compute_end);
+                   }
+                 }
+               });
+  }
+}
+
 TEST(Engine, RanksWithDifferentModelsAreTold) {
   std::string messages[2];
   RunDdpWorld({.timeout_seconds = 3}, [&](EnginePorts ports) {

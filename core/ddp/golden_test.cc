@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/ddp/buckets.h"
 #include "core/ddp/ddp_world.h"
 #include "core/ddp/small_models.h"
 #include "gtest/gtest.h"
@@ -105,8 +106,9 @@ void ExpectGradients(const GoldenRank& golden, Module& module) {
   }
 }
 
-void Compare(const GoldenProgram& golden, Streams streams) {
+void Compare(GoldenProgram golden, Streams streams, TorchRules rules) {
   SCOPED_TRACE(golden.title + ", streams " + std::to_string(static_cast<int>(streams)));
+  golden.program.buckets.rules = rules;
   std::mutex mutex;  // expectations are printed one at a time
   int ranks = 0;
   RunDdpWorld({.ranks = 2, .streams = streams}, [&](EnginePorts ports) {
@@ -133,7 +135,9 @@ TEST(GoldenTraces, EveryCallAndEveryGradient) {
   const std::vector<GoldenProgram> programs = ReadGolden();
   ASSERT_EQ(programs.size(), 8u);
   for (const GoldenProgram& program : programs) {
-    for (const Streams streams : kAllStreams) Compare(program, streams);
+    for (const Streams streams : kAllStreams) Compare(program, streams, TorchRules::k2_6);
+    // 1.13 broadcasts the first buffers even with broadcast_buffers=False.
+    if (program.program.broadcast_buffers) Compare(program, Streams::kBeside, TorchRules::k1_13);
   }
 }
 

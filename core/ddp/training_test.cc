@@ -95,6 +95,28 @@ TEST(Training, JoinedRanksShadowTheOthers) {
   }
 }
 
+// As after optimizers that went apart: the model of the last rank to join is everybody's.
+TEST(Training, TheLastJoinersModelIsTheFinalOne) {
+  for (const std::vector<int>& inputs : {std::vector{1, 3, 2}, std::vector{2, 2, 1}}) {
+    RunDdpWorld({.ranks = 3}, [&](EnginePorts ports) {
+      const int rank = ports.communicator.rank();
+      auto module = MakeSmallModel("linear_1_1", {}, ports.kernels);
+      auto engine = Engine::Construct(**module, {}, ports);
+      ASSERT_TRUE(engine.ok());
+      (*engine)->EnterJoin({});
+      for (int i = 0; i < inputs[static_cast<std::size_t>(rank)]; ++i) {
+        ASSERT_TRUE((*engine)->Forward({}).ok());
+        ASSERT_TRUE((*engine)->Backward().ok());
+      }
+      auto* const weight = static_cast<float*>((*module)->params()[0].data);
+      *weight = static_cast<float>(10 + rank);
+      ASSERT_TRUE((*engine)->ExitJoin().ok());
+      ASSERT_TRUE((*engine)->Synchronize().ok());
+      EXPECT_EQ(*weight, 11) << "rank " << rank;  // of rank 1: alone, or the larger of two
+    });
+  }
+}
+
 TEST(Training, Case1HasAsManyCollectivesAsPyTorch) {
   for (const RankEnding& ending : RunProgram(UnevenInputs(), {})) {
     EXPECT_EQ(ending.observer.purposes.size(), 26u);

@@ -6,50 +6,45 @@
 
 #include "core/base/check.h"
 #include "core/base/clock.h"
-#include "core/collective/half.h"
+#include "core/device/host/half_conversion.h"
 
 namespace lockstep {
 namespace {
 
-// How each type is read into and written from the float (or double) that it is computed in.
-struct F32 {
-  using Word = float;
-  using Wide = float;
-  static Wide From(Word word) { return word; }
-  static Word To(Wide value) { return value; }
-};
-struct F64 {
-  using Word = double;
-  using Wide = double;
-  static Wide From(Word word) { return word; }
-  static Word To(Wide value) { return value; }
-};
-struct F16 {
-  using Word = std::uint16_t;
-  using Wide = float;
-  static Wide From(Word word) { return FloatFromF16(word); }
-  static Word To(Wide value) { return F16FromFloat(value); }
-};
-struct Bf16 {
-  using Word = std::uint16_t;
-  using Wide = float;
-  static Wide From(Word word) { return FloatFromBf16(word); }
-  static Word To(Wide value) { return Bf16FromFloat(value); }
-};
+bool IsFloating(DataType type) {
+  return type == DataType::kF16 || type == DataType::kBf16 || type == DataType::kF32 ||
+         type == DataType::kF64;
+}
+
+constexpr std::int64_t kBlock = 1024;  // elements that are converted at a time
+
+// Elements of a type as the floats that they are computed in. Wider types need no conversion.
+void Widen(DataType type, const void* from, float* to, std::int64_t count) {
+  const auto* words = static_cast<const std::uint16_t*>(from);
+  type == DataType::kF16 ? FloatsFromF16(words, to, count) : FloatsFromBf16(words, to, count);
+}
+void Narrow(DataType type, const float* from, void* to, std::int64_t count) {
+  auto* words = static_cast<std::uint16_t*>(to);
+  type == DataType::kF16 ? F16FromFloats(from, words, count) : Bf16FromFloats(from, words, count);
+}
+
+template <typename Word, typename Function>
+void ApplyTo(Word* out, const Word* in, std::int64_t count, Function function) {
+  for (std::int64_t i = 0; i < count; ++i) out[i] = function(out[i], in[i]);
+}
 
 template <typename Function>
-void WithType(DataType type, Function function) {
-  switch (type) {
-    case DataType::kF32:
-      return function(F32());
-    case DataType::kF64:
-      return function(F64());
-    case DataType::kF16:
-      return function(F16());
-    case DataType::kBf16:
-      return function(Bf16());
-    default:
-      LOCKSTEP_CHECK(false, "arithmetic is for floating-point types");
+void ApplyToHalves(DataType type, void* to, const void* from, std::int64_t count,
+                   Function function) {
+  float out[kBlock];
+  float in[kBlock];
+  for (std::int64_t begin = 0; begin < count; begin += kBlock) {
+    const std::int64_t length = std::min(kBlock, count - begin);
+    auto* words = static_cast<std::uint16_t*>(to) + begin;
+    Widen(type, static_cast<const std::uint16_t*>(from) + begin, in, length);
+    Widen(type, words, out, length);
+    ApplyTo(out, in, length, function);
+    Narrow(type, out, words, length);
   }
 }
 
@@ -57,16 +52,39 @@ void WithType(DataType type, Function function) {
 template <typename Function>
 void Elementwise(Stream& stream, DataType type, void* to, const void* from, std::int64_t count,
                  Function function) {
+  LOCKSTEP_CHECK(IsFloating(type), "arithmetic is for floating-point types");
   stream.Enqueue([=] {
-    WithType(type, [&]<typename Type>(Type) {
-      auto* out = static_cast<typename Type::Word*>(to);
-      const auto* in = static_cast<const typename Type::Word*>(from);
-      for (std::int64_t i = 0; i < count; ++i) {
-        out[i] = Type::To(function(Type::From(out[i]), Type::From(in[i])));
-      }
-    });
+    if (type == DataType::kF32) {
+      ApplyTo(static_cast<float*>(to), static_cast<const float*>(from), count, function);
+    } else if (type == DataType::kF64) {
+      ApplyTo(static_cast<double*>(to), static_cast<const double*>(from), count, function);
+    } else {
+      ApplyToHalves(type, to, from, count, function);
+    }
     return OkStatus();
   });
+}
+
+// Between two different floating-point types: every pair fits through float.
+void ConvertBlock(DataType to_type, std::byte* to, DataType from_type, const std::byte* from,
+                  std::int64_t count) {
+  float floats[kBlock];
+  if (from_type == DataType::kF64) {
+    const auto* doubles = reinterpret_cast<const double*>(from);
+    for (std::int64_t i = 0; i < count; ++i) floats[i] = static_cast<float>(doubles[i]);
+  } else if (from_type == DataType::kF32) {
+    std::memcpy(floats, from, static_cast<std::size_t>(count) * sizeof(float));
+  } else {
+    Widen(from_type, from, floats, count);
+  }
+  if (to_type == DataType::kF64) {
+    auto* doubles = reinterpret_cast<double*>(to);
+    for (std::int64_t i = 0; i < count; ++i) doubles[i] = static_cast<double>(floats[i]);
+  } else if (to_type == DataType::kF32) {
+    std::memcpy(to, floats, static_cast<std::size_t>(count) * sizeof(float));
+  } else {
+    Narrow(to_type, floats, to, count);
+  }
 }
 
 // Keeps the compiler from dropping a loop whose result nobody wants.
@@ -164,16 +182,14 @@ void HostKernels::Add(Stream& stream, DataType type, void* to, const void* from,
 void HostKernels::Convert(Stream& stream, DataType to_type, void* to, DataType from_type,
                           const void* from, std::int64_t count) {
   if (to_type == from_type) return Copy(stream, to, from, count * SizeOf(to_type));
+  LOCKSTEP_CHECK(IsFloating(to_type) && IsFloating(from_type),
+                 "conversion is between floating-point types");
   stream.Enqueue([=] {
-    WithType(to_type, [&]<typename To>(To) {
-      WithType(from_type, [&]<typename From>(From) {
-        auto* out = static_cast<typename To::Word*>(to);
-        const auto* in = static_cast<const typename From::Word*>(from);
-        for (std::int64_t i = 0; i < count; ++i) {
-          out[i] = To::To(static_cast<typename To::Wide>(From::From(in[i])));
-        }
-      });
-    });
+    for (std::int64_t begin = 0; begin < count; begin += kBlock) {
+      ConvertBlock(to_type, static_cast<std::byte*>(to) + begin * SizeOf(to_type), from_type,
+                   static_cast<const std::byte*>(from) + begin * SizeOf(from_type),
+                   std::min(kBlock, count - begin));
+    }
     return OkStatus();
   });
 }

@@ -52,6 +52,32 @@ TEST_F(HostKernelsTest, ConvertIsThatOfTheTypes) {
   EXPECT_TRUE(std::signbit(back[4]));
 }
 
+// The vector path must agree with the plain conversion bit for bit, NaN apart from its payload.
+TEST_F(HostKernelsTest, EveryHalfAndFloatsAroundThem) {
+  for (const DataType type : {DataType::kF16, DataType::kBf16}) {
+    std::vector<std::uint16_t> halves(1 << 16);
+    for (std::size_t i = 0; i < halves.size(); ++i) halves[i] = static_cast<std::uint16_t>(i);
+    std::vector<float> floats(halves.size());
+    kernels_.Convert(*stream_, DataType::kF32, floats.data(), type, halves.data(), 1 << 16);
+    const bool f16 = type == DataType::kF16;
+    for (std::size_t i = 0; i < halves.size(); ++i) {
+      const float plain = f16 ? FloatFromF16(halves[i]) : FloatFromBf16(halves[i]);
+      if (std::isnan(plain)) {
+        EXPECT_TRUE(std::isnan(floats[i]));
+        floats[i] = 0;
+        continue;
+      }
+      EXPECT_EQ(std::bit_cast<std::uint32_t>(floats[i]), std::bit_cast<std::uint32_t>(plain));
+      floats[i] += floats[i] * 0x1p-11f * static_cast<float>(i % 3);  // ties and others
+    }
+    std::vector<std::uint16_t> back(floats.size());
+    kernels_.Convert(*stream_, type, back.data(), DataType::kF32, floats.data(), 1 << 16);
+    for (std::size_t i = 0; i < floats.size(); ++i) {
+      ASSERT_EQ(back[i], f16 ? F16FromFloat(floats[i]) : Bf16FromFloat(floats[i])) << floats[i];
+    }
+  }
+}
+
 TEST_F(HostKernelsTest, InPlaceIsAllowed) {
   std::vector<double> values = {1, 2, 3};
   kernels_.Scale(*stream_, DataType::kF64, values.data(), values.data(), 3, 0.5);
