@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <span>
+#include <system_error>
 
-#include "core/base/nearest.h"
 #include "core/plan/scenario_workload.h"
 #include "core/plan/toml_fields.h"
 
@@ -89,11 +90,6 @@ constexpr std::string_view kAtPlaces[] = {"before:join_exit", "before:finalize"}
 
 bool Contains(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-std::string Unknown(std::string_view text, std::span<const std::string_view> names) {
-  return fmt::format("'{}' is unknown; {}choose from {}", text, NearestHint(text, names),
-                     fmt::join(names, ", "));
 }
 
 bool IsCount(std::string_view text) {
@@ -215,7 +211,7 @@ std::vector<std::string> ReadOutcomes(const toml::node& node, TomlFields& fields
     const std::string& name = **item.as_string();
     outcomes.push_back(name);
     if (Contains(kOutcomes, name)) return;
-    fields.mistakes().Add(LineOf(item), fields.PathOf("ranks"), Unknown(name, kOutcomes));
+    fields.mistakes().Add(LineOf(item), fields.PathOf("ranks"), DescribeUnknown(name, kOutcomes));
   };
   if (const toml::array* list = node.as_array()) {
     for (const toml::node& item : *list) add(item);
@@ -254,7 +250,7 @@ void ReadExpectations(TomlFields& fields, Scenario& scenario) {
     const std::string backend(key.str());
     const std::string path = "expect." + backend;
     if (!Contains(kBackends, backend)) {
-      fields.mistakes().Add(key.source().begin.line, path, Unknown(backend, kBackends));
+      fields.mistakes().Add(key.source().begin.line, path, DescribeUnknown(backend, kBackends));
     } else if (!node.is_table()) {
       fields.mistakes().Add(LineOf(node), path, fmt::format("{}; write [{}]", KindOf(node), path));
     } else {

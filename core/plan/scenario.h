@@ -51,7 +51,7 @@ struct Scenario {
 
 struct ScenarioOptions {
   // Number of ranks in place of the file's. None: the file's, the first of a list, 2 for "any".
-  std::optional<int> ranks;
+  std::optional<int> ranks = std::nullopt;
   // Rules that decide the buckets where the file does not say them.
   TorchRules torch = TorchRules::k2_6;
 };

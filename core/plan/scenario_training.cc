@@ -186,6 +186,7 @@ void ReadEvaluation(TomlFields& fields, int ranks, TrainingProgram& program) {
     if (list.empty()) inner.Wrong("ranks", "an empty list; name ranks, or remove eval");
   }
   inner.Read("grad", evaluation.grad);
+  inner.Read("train_mode", evaluation.train_mode);
   inner.Read("inputs", evaluation.inputs, {1, kMaxInputs});
   ReadEvaluationKinds(inner, evaluation);
   inner.RejectTheRest();

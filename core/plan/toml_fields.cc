@@ -55,6 +55,12 @@ std::string_view KindOf(const toml::node& node) {
   }
 }
 
+std::string DescribeUnknown(std::string_view text, std::span<const std::string_view> names) {
+  const std::string_view nearest = NearestName(text, names);
+  if (!nearest.empty()) return fmt::format("'{}' is unknown; did you mean '{}'?", text, nearest);
+  return fmt::format("'{}' is unknown; choose from {}", text, fmt::join(names, ", "));
+}
+
 std::int64_t LineOf(const toml::node& node) {
   return std::max<std::int64_t>(1, node.source().begin.line);
 }
@@ -64,7 +70,7 @@ std::string TomlFields::PathOf(std::string_view key) const {
 }
 
 const toml::node* TomlFields::Find(std::string_view key) {
-  known_.emplace_back(key);
+  if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.emplace_back(key);
   return table_.get(key);
 }
 
@@ -193,8 +199,7 @@ std::optional<std::size_t> TomlFields::ReadName(std::string_view key,
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (names[i] == name) return i;
   }
-  Wrong(key, fmt::format("'{}' is unknown; {}choose from {}", name, NearestHint(name, names),
-                         fmt::join(names, ", ")));
+  Wrong(key, DescribeUnknown(name, names));
   return std::nullopt;
 }
 
@@ -210,9 +215,9 @@ void TomlFields::RejectTheRest() {
     const std::string_view key = name.str();
     if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
     const std::vector<std::string_view> names(known_.begin(), known_.end());
-    const std::string hint = NearestHint(key, names);
-    Wrong(key, hint.empty() ? fmt::format("unknown; keys here: {}", fmt::join(names, ", "))
-                            : "unknown; " + hint.substr(0, hint.size() - 1));
+    const std::string_view nearest = NearestName(key, names);
+    Wrong(key, nearest.empty() ? fmt::format("unknown; keys here: {}", fmt::join(names, ", "))
+                               : fmt::format("unknown; did you mean '{}'?", nearest));
   }
 }
 

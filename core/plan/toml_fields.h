@@ -86,6 +86,9 @@ class TomlFields {
   std::vector<std::string> known_;
 };
 
+// "'kil' is unknown; did you mean 'kill'?", or which names there are when none is near.
+std::string DescribeUnknown(std::string_view text, std::span<const std::string_view> names);
+
 // "an integer", "a list" …
 std::string_view KindOf(const toml::node& node);
 std::int64_t LineOf(const toml::node& node);
