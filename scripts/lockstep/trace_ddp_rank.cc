@@ -119,13 +119,15 @@ Status TraceRank(const TracedProgram& traced, const RankHost& host, TracedRank& 
   HostKernels kernels;
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Module> module,
                             MakeModule(traced, host, kernels));
+  TrainingOutcome outcome;  // outlives the streams, which may refer to what it holds
   const std::unique_ptr<Stream> compute = host.device.NewInlineStream();
   const std::unique_ptr<Stream> communication = host.device.NewStream();
   Recorder recorder(trace);
   Surroundings surroundings(host);
   const EnginePorts ports = {host.communicator, host.device,    kernels,
                              *compute,          *communication, &recorder};
-  trace.status = RunTraining(traced.program, *module, ports, surroundings).status;
+  outcome = RunTraining(traced.program, *module, ports, surroundings);
+  trace.status = outcome.status;
   trace.tensors = FinalTensors(*module);
   return OkStatus();
 }
