@@ -11,6 +11,7 @@ load("@system_json//:facts.bzl", json = "REASON")
 load("@system_libdw//:facts.bzl", libdw = "REASON")
 load("@system_mpi//:facts.bzl", mpi = "REASON")
 load("@system_tomlplusplus//:facts.bzl", tomlplusplus = "REASON")
+load("@system_torch//:facts.bzl", torch = "REASON")
 
 _REASONS = {
     "benchmark": benchmark,
@@ -25,6 +26,7 @@ _REASONS = {
     "mpi": mpi,
     "nccl_headers": nccl,
     "tomlplusplus": tomlplusplus,
+    "torch": torch,
 }
 
 _ABSENT = ["//third_party:%s is absent: %s" % item for item in _REASONS.items() if item[1]]

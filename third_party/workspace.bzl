@@ -1,6 +1,7 @@
 """Every external repository of Lockstep. Nothing here downloads anything."""
 
 load("//third_party/cuda:repository.bzl", "cuda_repository")
+load("//third_party:python_module.bzl", "python_module")
 load("//third_party:system_library.bzl", "system_library")
 
 def lockstep_repositories():
@@ -77,4 +78,5 @@ def _system_libraries():
         libraries = ["dw", "elf"],
         package = "libdw-dev",
     )
+    python_module(name = "system_torch", module = "torch", package = "python3-torch")
     cuda_repository(name = "system_cuda")
