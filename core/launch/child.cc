@@ -73,8 +73,8 @@ class SpawnPlan {
     sigemptyset(&defaults);
     if (Signals::inherited_sigpipe_default()) sigaddset(&defaults, SIGPIPE);
     posix_spawnattr_setsigdefault(&attributes_, &defaults);
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
-                                               POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setflags(
+        &attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   }
   ~SpawnPlan() {
     posix_spawn_file_actions_destroy(&actions_);
@@ -84,8 +84,8 @@ class SpawnPlan {
   SpawnPlan& operator=(const SpawnPlan&) = delete;
 
   int Run(pid_t& pid, std::vector<std::string> arguments, std::vector<std::string> environment) {
-    return posix_spawn(&pid, "/proc/self/exe", &actions_, &attributes_,
-                       Pointers(arguments).data(), Pointers(environment).data());
+    return posix_spawn(&pid, "/proc/self/exe", &actions_, &attributes_, Pointers(arguments).data(),
+                       Pointers(environment).data());
   }
 
  private:
@@ -94,9 +94,10 @@ class SpawnPlan {
 };
 
 Status SpawnFailed(int error) {
-  return EnvironmentError(fmt::format("cannot start a worker process: {}; raise the limits on "
-                                      "processes, open files or memory",
-                                      std::strerror(error)));
+  return EnvironmentError(
+      fmt::format("cannot start a worker process: {}; raise the limits on "
+                  "processes, open files or memory",
+                  std::strerror(error)));
 }
 
 }  // namespace
@@ -111,9 +112,9 @@ std::optional<ChildRole> DecodeRole(const std::string& text) {
   ChildRole role;
   int kind = 0;
   char more = 0;
-  const int fields = std::sscanf(text.c_str(), "%d %d %d %d %d %d %d %d%c", &kind,
-                                 &role.channel_fd, &role.segment_fd, &role.agent_pid, &role.rank,
-                                 &role.size, &role.local_rank, &role.lifetime, &more);
+  const int fields = std::sscanf(text.c_str(), "%d %d %d %d %d %d %d %d%c", &kind, &role.channel_fd,
+                                 &role.segment_fd, &role.agent_pid, &role.rank, &role.size,
+                                 &role.local_rank, &role.lifetime, &more);
   if (fields != 8 || kind < 0 || kind > static_cast<int>(ChildRole::Kind::kExchangingWorker) ||
       role.channel_fd < 0 || role.rank < 0 || role.rank >= role.size) {
     return std::nullopt;
@@ -164,8 +165,7 @@ std::optional<ChildChange> Child::Poll() {
   kill(-pid_, SIGKILL);
   waitid(P_PID, id, &info, WEXITED | WNOHANG);
   gone_ = true;
-  return ChildChange{info.si_code == CLD_EXITED ? Kind::kExited : Kind::kSignalled,
-                     info.si_status};
+  return ChildChange{info.si_code == CLD_EXITED ? Kind::kExited : Kind::kSignalled, info.si_status};
 }
 
 void Child::Kill() {

@@ -15,8 +15,7 @@ namespace lockstep {
 class Encoder {
  public:
   template <typename T>
-    requires std::is_arithmetic_v<T>
-  Encoder& Put(T value) {
+  requires std::is_arithmetic_v<T> Encoder& Put(T value) {
     bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
     return *this;
   }
@@ -40,8 +39,7 @@ class Decoder {
   explicit Decoder(std::string_view bytes) : rest_(bytes) {}
 
   template <typename T>
-    requires std::is_arithmetic_v<T>
-  T Get() {
+  requires std::is_arithmetic_v<T> T Get() {
     T value{};
     const std::string_view bytes = Raw(sizeof value);
     if (ok_) std::memcpy(&value, bytes.data(), sizeof value);

@@ -24,9 +24,10 @@ Result<int> Number(const char* name, int least) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || text.empty() || value < least ||
       value > kMostRanks) {
-    return InvalidInput(fmt::format("{}='{}' in the environment is not a number from {} to {}; "
-                                    "start this program with the launcher (mpirun -np N …)",
-                                    name, text, least, kMostRanks));
+    return InvalidInput(
+        fmt::format("{}='{}' in the environment is not a number from {} to {}; "
+                    "start this program with the launcher (mpirun -np N …)",
+                    name, text, least, kMostRanks));
   }
   return value;
 }
@@ -80,9 +81,10 @@ Result<LaunchContext> FromSlurm() {
   const std::string list = Text("SLURM_STEP_TASKS_PER_NODE");
   const std::optional<int> tasks = TasksOfNode(list, node);
   if (!tasks) {
-    return InvalidInput(fmt::format("SLURM_STEP_TASKS_PER_NODE='{}' in the environment does not "
-                                    "say how many tasks node {} has; start with srun",
-                                    list, node));
+    return InvalidInput(
+        fmt::format("SLURM_STEP_TASKS_PER_NODE='{}' in the environment does not "
+                    "say how many tasks node {} has; start with srun",
+                    list, node));
   }
   context.local_size = *tasks;
   context.job = Text("SLURM_JOB_ID") + "." + Text("SLURM_STEP_ID");
@@ -107,11 +109,11 @@ Status Consistent(const LaunchContext& context) {
       context.local_size <= context.size) {
     return OkStatus();
   }
-  return InvalidInput(fmt::format("the environment of launcher '{}' says rank {} of {}, local rank "
-                                  "{} of {}, which cannot be; unset stale variables or start with "
-                                  "the launcher",
-                                  context.launcher, context.rank, context.size, context.local_rank,
-                                  context.local_size));
+  return InvalidInput(fmt::format(
+      "the environment of launcher '{}' says rank {} of {}, local rank "
+      "{} of {}, which cannot be; unset stale variables or start with "
+      "the launcher",
+      context.launcher, context.rank, context.size, context.local_rank, context.local_size));
 }
 
 }  // namespace
@@ -129,10 +131,11 @@ Result<LaunchContext> DetectLaunch() {
     return context;
   }
   if (const char* rank = std::getenv("PMI_RANK")) {
-    return InvalidInput(fmt::format("PMI_RANK='{}' is set, but neither MPI_LOCALNRANKS nor "
-                                    "PMI_LOCAL_SIZE says how many ranks this host has; use a "
-                                    "launcher that sets one of them",
-                                    rank));
+    return InvalidInput(
+        fmt::format("PMI_RANK='{}' is set, but neither MPI_LOCALNRANKS nor "
+                    "PMI_LOCAL_SIZE says how many ranks this host has; use a "
+                    "launcher that sets one of them",
+                    rank));
   }
   LaunchContext context;
   context.launcher = "none";

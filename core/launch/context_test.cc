@@ -56,10 +56,13 @@ TEST(Context, Hydra) {
 }
 
 TEST(Context, Slurm) {
-  std::map<std::string, std::string> variables = {
-      {"SLURM_PROCID", "5"},     {"SLURM_LOCALID", "1"},  {"SLURM_NODEID", "2"},
-      {"SLURM_STEP_NUM_TASKS", "8"}, {"SLURM_JOB_ID", "17"},  {"SLURM_STEP_ID", "0"},
-      {"SLURM_STEP_TASKS_PER_NODE", "2(x3),1(x2)"}};
+  std::map<std::string, std::string> variables = {{"SLURM_PROCID", "5"},
+                                                  {"SLURM_LOCALID", "1"},
+                                                  {"SLURM_NODEID", "2"},
+                                                  {"SLURM_STEP_NUM_TASKS", "8"},
+                                                  {"SLURM_JOB_ID", "17"},
+                                                  {"SLURM_STEP_ID", "0"},
+                                                  {"SLURM_STEP_TASKS_PER_NODE", "2(x3),1(x2)"}};
   ExpectContext(Detect(variables), {5, 8, 1, 2, "slurm", "17.0"});
   variables["SLURM_NODEID"] = "4";
   variables["SLURM_LOCALID"] = "0";

@@ -69,13 +69,15 @@ Result<std::vector<std::string>> AskForExchange(Child& child, const std::string&
   while (true) {
     if (const std::optional<Frame> frame = channel.Take()) return DecodeGathered(*frame);
     if (!channel.open()) {
-      return EnvironmentError("the process that should exchange the agents' addresses over MPI "
-                              "died; see its output above, and try the launcher with a plain MPI "
-                              "program");
+      return EnvironmentError(
+          "the process that should exchange the agents' addresses over MPI "
+          "died; see its output above, and try the launcher with a plain MPI "
+          "program");
     }
     if (deadline.Passed()) {
-      return EnvironmentError("the agents could not exchange their addresses over MPI in time; "
-                              "try the launcher with a plain MPI program");
+      return EnvironmentError(
+          "the agents could not exchange their addresses over MPI in time; "
+          "try the launcher with a plain MPI program");
     }
     pollfd items[] = {{channel.fd(), channel.poll_events(), 0}, {signals.fd(), POLLIN, 0}};
     poll(items, 2, deadline.RemainingMs());

@@ -70,16 +70,19 @@ Status AwaitWelcome(Channel& channel, Signals& signals, Deadline deadline) {
   while (true) {
     if (const std::optional<Frame> frame = channel.Take()) {
       if (frame->type == static_cast<std::uint32_t>(FrameType::kWelcome)) return OkStatus();
-      return EnvironmentError("the coordinator speaks another protocol; all ranks must run the "
-                              "same program");
+      return EnvironmentError(
+          "the coordinator speaks another protocol; all ranks must run the "
+          "same program");
     }
     if (!channel.open()) {
-      return EnvironmentError("the coordinator (rank 0) is gone or did not admit this rank; see "
-                              "the messages of rank 0");
+      return EnvironmentError(
+          "the coordinator (rank 0) is gone or did not admit this rank; see "
+          "the messages of rank 0");
     }
     if (deadline.Passed()) {
-      return EnvironmentError("the coordinator (rank 0) did not answer in time; see the messages "
-                              "of rank 0");
+      return EnvironmentError(
+          "the coordinator (rank 0) did not answer in time; see the messages "
+          "of rank 0");
     }
     pollfd items[] = {{channel.fd(), channel.poll_events(), 0}, {signals.fd(), POLLIN, 0}};
     poll(items, 2, deadline.RemainingMs());
@@ -101,9 +104,10 @@ Result<std::unique_ptr<Door>> Door::Open(const LaunchContext& context,
   const UnixAddress address = DoorAddress(context);
   if (bind(door->fd(), reinterpret_cast<const sockaddr*>(&address.address), address.length) != 0 ||
       listen(door->fd(), SOMAXCONN) != 0) {
-    return EnvironmentError(fmt::format("the ranks of job '{}' cannot meet on this host: {}; is "
-                                        "another process of this launch still there?",
-                                        context.job, std::strerror(errno)));
+    return EnvironmentError(
+        fmt::format("the ranks of job '{}' cannot meet on this host: {}; is "
+                    "another process of this launch still there?",
+                    context.job, std::strerror(errno)));
   }
   return door;
 }
@@ -121,9 +125,10 @@ Result<Invitation> KnockAtDoor(const LaunchContext& context, Signals& signals, D
   for (double pause = 0.002;; pause = std::min(2 * pause, 0.1)) {
     if (std::optional<Invitation> invitation = Knock(address)) return *std::move(invitation);
     if (deadline.Passed()) {
-      return EnvironmentError(fmt::format("rank {} found no coordinator (rank 0) of job '{}' on "
-                                          "this host in time; see the messages of rank 0",
-                                          context.rank, context.job));
+      return EnvironmentError(
+          fmt::format("rank {} found no coordinator (rank 0) of job '{}' on "
+                      "this host in time; see the messages of rank 0",
+                      context.rank, context.job));
     }
     LOCKSTEP_RETURN_IF_ERROR(Pause(signals, pause));
   }

@@ -68,8 +68,8 @@ void Lobby::AcceptAll() {
     Fd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd.valid()) return;
     SetTcpOptions(fd.get());
-    pending_.push_back({Channel(std::move(fd), kMostHelloBytes),
-                        Deadline::AfterSeconds(kHelloSeconds)});
+    pending_.push_back(
+        {Channel(std::move(fd), kMostHelloBytes), Deadline::AfterSeconds(kHelloSeconds)});
   }
 }
 
@@ -85,8 +85,7 @@ bool Lobby::Hear(Pending& pending) {
     return true;
   }
   AgentInfo info;
-  if (!Get(decoder, info) || info.rank < 1 ||
-      info.rank > static_cast<int>(guests_.size())) {
+  if (!Get(decoder, info) || info.rank < 1 || info.rank > static_cast<int>(guests_.size())) {
     return true;
   }
   std::optional<Guest>& place = guests_[static_cast<std::size_t>(info.rank - 1)];
@@ -139,9 +138,10 @@ void Lobby::PollOnce(Door* door, Signals& signals, Deadline deadline) {
 Result<std::vector<Lobby::Guest>> Lobby::Gather(Door* door, Signals& signals, Deadline deadline) {
   while (!Missing().empty()) {
     if (deadline.Passed()) {
-      return EnvironmentError(fmt::format("rank {} did not join in time; see the messages of its "
-                                          "host, and check that it can reach {}",
-                                          Missing(), invitation_.address));
+      return EnvironmentError(
+          fmt::format("rank {} did not join in time; see the messages of its "
+                      "host, and check that it can reach {}",
+                      Missing(), invitation_.address));
     }
     PollOnce(door, signals, deadline);
     if (const int number = signals.Take().end) {

@@ -56,8 +56,9 @@ TEST(Lobby, AdmitsRanksAndNobodyElse) {
       Result<Channel> channel = Join(*found, DescribeAgent(rank), signals, Soon());
       ASSERT_TRUE(channel.ok()) << channel.status().message();
       admitted.push_back(std::move(channel).value());
-      if (rank == 2) refused.push_back(Join(good, DescribeAgent(2), signals,
-                                            Deadline::AfterSeconds(5)).status().message());
+      if (rank == 2)
+        refused.push_back(
+            Join(good, DescribeAgent(2), signals, Deadline::AfterSeconds(5)).status().message());
     }
   });
   Result<std::vector<Lobby::Guest>> guests = (*lobby)->Gather(door->get(), signals, Soon());

@@ -95,13 +95,15 @@ Result<std::string> InterfaceAddress(const std::string& wanted) {
   }
   if (names.empty()) names = "none";
   if (wanted.empty()) {
-    return EnvironmentError(fmt::format("no network interface for ranks on several hosts (up: {}); "
-                                        "name one with LOCKSTEP_INTERFACE",
-                                        names));
+    return EnvironmentError(
+        fmt::format("no network interface for ranks on several hosts (up: {}); "
+                    "name one with LOCKSTEP_INTERFACE",
+                    names));
   }
-  return InvalidInput(fmt::format("LOCKSTEP_INTERFACE='{}' is no interface that is up here and has "
-                                  "an IPv4 address; choose one of: {}",
-                                  wanted, names));
+  return InvalidInput(
+      fmt::format("LOCKSTEP_INTERFACE='{}' is no interface that is up here and has "
+                  "an IPv4 address; choose one of: {}",
+                  wanted, names));
 }
 
 }  // namespace lockstep

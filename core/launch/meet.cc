@@ -21,18 +21,17 @@ std::string Variable(const char* name) {
 Result<bool> MeetsOverMpi(const LaunchContext& context) {
   const std::string wish = Variable("LOCKSTEP_MEET");
   if (!wish.empty() && wish != "mpi") {
-    return InvalidInput(fmt::format("LOCKSTEP_MEET='{}' is not known; set it to 'mpi', or unset it",
-                                    wish));
+    return InvalidInput(
+        fmt::format("LOCKSTEP_MEET='{}' is not known; set it to 'mpi', or unset it", wish));
   }
   return wish == "mpi" || !context.single_host();
 }
 
 // Gathers every rank's part through a process that calls MPI: the worker, if MPI is its business
 // anyway, else a child that only does this.
-Result<std::vector<std::string>> Exchange(const LaunchContext& context,
-                                          const FleetOptions& options, RankAgent& agent,
-                                          const std::string& part, Signals& signals,
-                                          Deadline deadline) {
+Result<std::vector<std::string>> Exchange(const LaunchContext& context, const FleetOptions& options,
+                                          RankAgent& agent, const std::string& part,
+                                          Signals& signals, Deadline deadline) {
   if (options.workers_own_mpi) {
     LOCKSTEP_ASSIGN_OR_RETURN(Child* const worker, agent.StartExchangingWorker());
     return AskForExchange(*worker, part, signals, deadline);

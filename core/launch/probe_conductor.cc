@@ -82,8 +82,7 @@ void Conductor::ExpectQuiet(double seconds) {
     Keep(event);
     if (event.kind == FleetEventKind::kTimeout) return;
     Expect(event.kind == FleetEventKind::kMessage || event.kind == FleetEventKind::kData,
-           fmt::format("no event of kind {} of rank {}", static_cast<int>(event.kind),
-                       event.rank));
+           fmt::format("no event of kind {} of rank {}", static_cast<int>(event.kind), event.rank));
   }
 }
 

@@ -36,9 +36,9 @@ void TalkOnce(Conductor& c, int lifetime) {
   c.OrderAll("echo hello");
   const std::vector<std::string> echoes = c.AwaitEchoes();
   for (int rank = 0; rank < c.size(); ++rank) {
-    Expect(echoes[static_cast<std::size_t>(rank)] ==
-               fmt::format("echo hello {} {}", rank, lifetime),
-           "the echo is " + echoes[static_cast<std::size_t>(rank)]);
+    Expect(
+        echoes[static_cast<std::size_t>(rank)] == fmt::format("echo hello {} {}", rank, lifetime),
+        "the echo is " + echoes[static_cast<std::size_t>(rank)]);
   }
   c.OrderAll("meet");
   std::string expected;
@@ -128,7 +128,7 @@ int Stopped(Conductor& c) {
   kill(c.pid(victim), SIGSTOP);
   c.Await(Kind::kStopped, victim, 1);
   c.Await(Kind::kOverdue, victim, 3);  // another silence
-  c.End();  // also of one that is stopped
+  c.End();                             // also of one that is stopped
   c.ExpectQuiet(0.1);
   return 0;
 }

@@ -47,8 +47,8 @@ class ProbeWorker {
 
   void Act(const std::string& verb, long number, const std::string& payload) {
     link_.journal().EnterPhase(Phase::kMeasure);
-    if (verb == "echo") return Say(kEcho, fmt::format("{} {} {}", payload, link_.rank(),
-                                                      link_.lifetime()));
+    if (verb == "echo")
+      return Say(kEcho, fmt::format("{} {} {}", payload, link_.rank(), link_.lifetime()));
     if (verb == "meet") return Meet();
     if (verb == "stream") return Stream(number);
     if (verb == "sleep") return SleepForEver();

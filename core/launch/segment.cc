@@ -37,9 +37,10 @@ Result<std::byte*> MapShared(int fd, std::size_t bytes) {
   // Populated: no page fault is left for a timed region.
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
   if (memory == MAP_FAILED) {
-    return EnvironmentError(fmt::format("cannot map {} bytes of memory shared by agent and worker: "
-                                        "{}; free memory or raise the limit",
-                                        bytes, std::strerror(errno)));
+    return EnvironmentError(
+        fmt::format("cannot map {} bytes of memory shared by agent and worker: "
+                    "{}; free memory or raise the limit",
+                    bytes, std::strerror(errno)));
   }
   return static_cast<std::byte*>(memory);
 }
@@ -54,9 +55,10 @@ Result<std::unique_ptr<Segment>> Segment::Create(std::size_t journal_capacity,
   if (!fd.valid() || ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0 ||
       fallocate(fd.get(), 0, 0, static_cast<off_t>(bytes)) != 0 ||
       fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
-    return EnvironmentError(fmt::format("cannot make {} bytes of memory shared by agent and "
-                                        "worker: {}; free memory or raise the limit",
-                                        bytes, std::strerror(errno)));
+    return EnvironmentError(
+        fmt::format("cannot make {} bytes of memory shared by agent and "
+                    "worker: {}; free memory or raise the limit",
+                    bytes, std::strerror(errno)));
   }
   LOCKSTEP_ASSIGN_OR_RETURN(std::byte* const memory, MapShared(fd.get(), bytes));
   std::unique_ptr<Segment> segment(new Segment(std::move(fd), memory, bytes));
@@ -70,8 +72,9 @@ Result<std::unique_ptr<Segment>> Segment::Create(std::size_t journal_capacity,
 Result<std::unique_ptr<Segment>> Segment::Map(Fd fd) {
   struct stat info;
   if (fstat(fd.get(), &info) != 0 || info.st_size < static_cast<off_t>(kHeaderBytes)) {
-    return EnvironmentError("the memory shared with the agent is missing; start this program with "
-                            "the launcher, not as a worker by hand");
+    return EnvironmentError(
+        "the memory shared with the agent is missing; start this program with "
+        "the launcher, not as a worker by hand");
   }
   const auto bytes = static_cast<std::size_t>(info.st_size);
   LOCKSTEP_ASSIGN_OR_RETURN(std::byte* const memory, MapShared(fd.get(), bytes));
@@ -81,8 +84,9 @@ Result<std::unique_ptr<Segment>> Segment::Map(Fd fd) {
   if (header.magic != kMagic || !std::has_single_bit(header.journal_capacity) ||
       !std::has_single_bit(header.outbox_capacity) ||
       SegmentBytes(header.journal_capacity, header.outbox_capacity) != bytes) {
-    return EnvironmentError("the memory shared with the agent has another shape; agent and worker "
-                            "must be the same program");
+    return EnvironmentError(
+        "the memory shared with the agent has another shape; agent and worker "
+        "must be the same program");
   }
   segment->journal_capacity_ = header.journal_capacity;
   segment->outbox_capacity_ = header.outbox_capacity;

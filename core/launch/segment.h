@@ -32,8 +32,8 @@ class Segment {
   std::span<std::byte> outbox() const;
 
  private:
-  Segment(Fd fd, std::byte* memory, std::size_t bytes) : fd_(std::move(fd)), memory_(memory),
-                                                         bytes_(bytes) {}
+  Segment(Fd fd, std::byte* memory, std::size_t bytes)
+      : fd_(std::move(fd)), memory_(memory), bytes_(bytes) {}
   Fd fd_;
   std::byte* memory_;
   std::size_t bytes_;

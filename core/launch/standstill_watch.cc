@@ -27,14 +27,14 @@ StandstillWatch::StandstillWatch(Fleet& fleet, JudgeFunction judge)
 
 std::optional<Standstill> StandstillWatch::OnEvent(const FleetEvent& event) {
   if (!CanComplete(event.kind)) return std::nullopt;
-  const std::vector<RankEvidence> first = fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
+  std::vector<RankEvidence> first = fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
   if (!NobodyCanGoOn(first, judge_(first))) return std::nullopt;
   const timespec between{0, kBetweenLooksNs};
   nanosleep(&between, nullptr);
-  const std::vector<RankEvidence> second = fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
-  if (!SameMoment(first, second)) return std::nullopt;
+  std::vector<RankEvidence> second = fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
   Standstill standstill;
   standstill.judgement = judge_(second);
+  if (!SameMoment(first, second)) return std::nullopt;
   const auto since = static_cast<std::int64_t>(NowTicks() - NewestTicks(second));
   standstill.seconds_after = static_cast<double>(since) * ns_per_tick_ * 1e-9;
   return standstill;

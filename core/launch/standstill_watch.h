@@ -20,7 +20,8 @@ struct Standstill {
 // counter, or seconds_after means nothing.
 class StandstillWatch {
  public:
-  using JudgeFunction = std::function<Judgement(const std::vector<RankEvidence>&)>;
+  // May amend the evidence by what else is known of the ranks (that their program is over).
+  using JudgeFunction = std::function<Judgement(std::vector<RankEvidence>&)>;
   // `judge` must need no deadline: all that it says is proved.
   StandstillWatch(Fleet& fleet, JudgeFunction judge);
 

@@ -23,6 +23,8 @@ class RankBody {
   // that raise).
   virtual Status Suffer(const PlannedFault& fault) = 0;
   virtual double SecondsSinceStart() = 0;
+  // Leaves at once, finalizing nothing.
+  virtual void Exit(int code) = 0;
   // Passes time without using the processor.
   virtual Status Sleep(std::int64_t ns) = 0;
 };

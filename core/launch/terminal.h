@@ -1,0 +1,12 @@
+// Whether a person looks at what a process of a launch writes.
+#ifndef LOCKSTEP_CORE_LAUNCH_TERMINAL_H_
+#define LOCKSTEP_CORE_LAUNCH_TERMINAL_H_
+
+namespace lockstep {
+
+// Stderr is a terminal: our own, or that of the launcher, which forwards ours through a pipe.
+bool StderrIsSeen();
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_LAUNCH_TERMINAL_H_

@@ -1,0 +1,204 @@
+#include "stress/harness/assess.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+void MarkOver(RankEvidence& evidence) {
+  evidence.state = ProcessState::kExited;
+  evidence.exit_code = 0;
+  evidence.idle = false;
+  std::vector<JournalEvent>& events = evidence.journal.events;
+  if (events.empty() || events.back().kind == EventKind::kExit) return;
+  JournalEvent exit = events.back();
+  ++exit.index;
+  exit.kind = EventKind::kExit;
+  exit.value = 0;
+  events.push_back(exit);
+}
+
+// Ranks whose gradients differ from those of most; all that differ when there is no majority.
+void CompareGradients(const std::vector<std::optional<ProgramReport>>& reports,
+                      std::vector<RankEvidence>& evidence) {
+  std::map<std::string, std::vector<std::size_t>> groups;
+  for (std::size_t rank = 0; rank < reports.size(); ++rank) {
+    if (!reports[rank] || !reports[rank]->status.ok() || reports[rank]->gradients.empty()) continue;
+    groups[reports[rank]->gradients].push_back(rank);
+  }
+  if (groups.size() < 2) return;
+  std::size_t all = 0;
+  for (const auto& [print, ranks] : groups) all += ranks.size();
+  for (const auto& [print, ranks] : groups) {
+    if (2 * ranks.size() > all) continue;
+    for (const std::size_t rank : ranks) {
+      if (!evidence[rank].wrong_data.empty()) continue;
+      evidence[rank].wrong_data = "the averaged gradients are not those of the other ranks";
+    }
+  }
+}
+
+std::string JoinOutcomes(const Judgement& judgement) {
+  std::vector<std::string_view> names;
+  for (const RankOutcome& rank : judgement.outcomes) names.push_back(NameOf(rank.outcome));
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
+// Why nothing can be said about the case, or "".
+std::string WhyUnknown(const StressCase& stress_case, const CaseFacts& facts) {
+  if (!facts.cut_short.empty()) return facts.cut_short;
+  for (const RankEvidence& rank : facts.evidence) {
+    if (rank.state != ProcessState::kLost) continue;
+    return fmt::format("the agent of rank {} does not answer", rank.rank);
+  }
+  for (std::size_t rank = 0; rank < facts.reports.size(); ++rank) {
+    const auto& report = facts.reports[rank];
+    if (!report || report->status.ok()) continue;
+    const StatusCode code = report->status.code();
+    if (code == StatusCode::kSystemFailed || code == StatusCode::kDeadlineExceeded) continue;
+    return fmt::format("rank {} could not run it: {}", rank, report->status.message());
+  }
+  for (std::size_t i = 0; i < stress_case.faults.size(); ++i) {
+    if (facts.fired[i]) continue;
+    return fmt::format("the fault did not fire: {}", Describe(stress_case.faults[i]));
+  }
+  return "";
+}
+
+std::string DescribeExpectation(const Expectation& expectation) {
+  std::vector<std::string> ranks;
+  for (const auto& outcomes : expectation.ranks) {
+    ranks.push_back(fmt::format("{}", fmt::join(outcomes, "|")));
+  }
+  std::string text = fmt::format("{}", fmt::join(ranks, ","));
+  if (!expectation.cause.empty()) text += " by " + expectation.cause;
+  if (!expectation.culprits.empty()) {
+    text += fmt::format(" of rank {}", fmt::join(expectation.culprits, ","));
+  }
+  return text;
+}
+
+std::string DescribeJudgement(const Judgement& judgement) {
+  std::string text = JoinOutcomes(judgement);
+  if (judgement.findings.empty()) return text;
+  const Finding& first = judgement.findings.front();
+  text += " by " + first.cause;
+  if (!first.culprits.empty()) text += fmt::format(" of rank {}", fmt::join(first.culprits, ","));
+  return text;
+}
+
+bool Meets(const Judgement& judgement, const Expectation& expectation) {
+  for (std::size_t rank = 0; rank < expectation.ranks.size(); ++rank) {
+    const std::string name(NameOf(judgement.outcomes[rank].outcome));
+    const auto& allowed = expectation.ranks[rank];
+    if (std::find(allowed.begin(), allowed.end(), name) == allowed.end()) return false;
+  }
+  if (expectation.cause.empty() && expectation.culprits.empty()) return true;
+  if (judgement.findings.empty()) return false;
+  const Finding& first = judgement.findings.front();
+  if (!expectation.cause.empty() && first.cause != expectation.cause) return false;
+  std::vector<int> culprits = first.culprits;
+  std::vector<int> expected = expectation.culprits;
+  std::sort(culprits.begin(), culprits.end());
+  std::sort(expected.begin(), expected.end());
+  return expected.empty() || culprits == expected;
+}
+
+// Running out of memory is an error that the program reports; its message says so.
+void NameOutOfMemory(Judgement& judgement) {
+  for (Finding& finding : judgement.findings) {
+    const bool memory = finding.message.find("out of memory") != std::string::npos;
+    if (finding.cause == "rank_failed" && memory) finding.cause = "out_of_memory";
+  }
+}
+
+void Compare(const StressCase& stress_case, const std::string& backend, CaseResult& result) {
+  const Expectation* expectation = ExpectationFor(stress_case.scenario, backend);
+  if (expectation == nullptr && !stress_case.scenario.expect.empty()) {
+    result.why = fmt::format("the scenario does not say what to expect of {}", backend);
+    return;
+  }
+  const std::string found = DescribeJudgement(result.judgement);
+  if (expectation == nullptr) {
+    const auto& outcomes = result.judgement.outcomes;
+    const bool healthy = std::all_of(outcomes.begin(), outcomes.end(), [](const auto& rank) {
+      return rank.outcome == Outcome::kFinished;
+    });
+    result.verdict = healthy ? Verdict::kPass : Verdict::kFail;
+    const auto& findings = result.judgement.findings;
+    result.why = healthy            ? "every rank finished with right data"
+                 : findings.empty() ? found
+                                    : findings.front().message;
+    return;
+  }
+  const bool met = Meets(result.judgement, *expectation);
+  result.verdict = met ? Verdict::kPass : Verdict::kFail;
+  result.why = met ? fmt::format("as expected: {}", found)
+                   : fmt::format("expected {}; got {}", DescribeExpectation(*expectation), found);
+}
+
+}  // namespace
+
+std::vector<RankEvidence> AsJudged(std::vector<RankEvidence> evidence,
+                                   const std::vector<std::optional<ProgramReport>>& reports,
+                                   const std::vector<bool>& heals) {
+  for (std::size_t rank = 0; rank < evidence.size(); ++rank) {
+    RankEvidence& known = evidence[rank];
+    if (heals[rank] && known.state == ProcessState::kStopped) known.state = ProcessState::kRunning;
+    if (!reports[rank]) continue;
+    known.wrong_data = reports[rank]->wrong_data;
+    if (!reports[rank]->status.ok()) {
+      known.error = reports[rank]->status.message();
+    } else if (known.state == ProcessState::kRunning) {
+      MarkOver(known);
+    }
+  }
+  CompareGradients(reports, evidence);
+  return evidence;
+}
+
+Setting SettingOf(const Scenario& scenario, const std::string& backend, double deadline_seconds) {
+  Setting setting;
+  setting.deadline_seconds = deadline_seconds;
+  setting.backend = backend;
+  // Scripts block; training has one stream of collectives.
+  setting.one_stream = true;
+  if (const auto* script = std::get_if<ScriptProgram>(&scenario.workload)) {
+    for (std::size_t i = 1; i < script->communicators.size(); ++i) {
+      setting.groups.push_back({static_cast<std::uint16_t>(i), script->communicators[i].name,
+                                script->communicators[i].members});
+    }
+  }
+  return setting;
+}
+
+Judgement JudgeCase(const Scenario& scenario, const std::string& backend,
+                    const std::vector<RankEvidence>& evidence, double deadline_seconds) {
+  Judgement judgement = Judge(evidence, SettingOf(scenario, backend, deadline_seconds));
+  NameOutOfMemory(judgement);
+  return judgement;
+}
+
+const Expectation* ExpectationFor(const Scenario& scenario, const std::string& backend) {
+  for (const std::string& key : {backend, std::string("any")}) {
+    const auto found = scenario.expect.find(key);
+    if (found != scenario.expect.end()) return &found->second;
+  }
+  return nullptr;
+}
+
+CaseResult Assess(const StressCase& stress_case, const std::string& backend,
+                  double deadline_seconds, CaseFacts facts) {
+  CaseResult result;
+  result.judgement = JudgeCase(stress_case.scenario, backend, facts.evidence, deadline_seconds);
+  result.why = WhyUnknown(stress_case, facts);
+  if (result.why.empty()) Compare(stress_case, backend, result);
+  result.facts = std::move(facts);
+  return result;
+}
+
+}  // namespace lockstep

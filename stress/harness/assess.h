@@ -1,0 +1,56 @@
+// From what became of a case to its verdict: pure.
+#ifndef LOCKSTEP_STRESS_HARNESS_ASSESS_H_
+#define LOCKSTEP_STRESS_HARNESS_ASSESS_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/plan/scenario.h"
+#include "core/verdict/judge.h"
+#include "stress/harness/catalogue.h"
+#include "stress/harness/protocol.h"
+
+namespace lockstep {
+
+// What a case left behind.
+struct CaseFacts {
+  std::vector<RankEvidence> evidence;                 // one a rank
+  std::vector<std::optional<ProgramReport>> reports;  // one a rank
+  std::vector<bool> fired;                            // one a fault
+  std::vector<Journal> journals;                      // for the file
+  std::optional<double> detected_after_seconds;       // none: nothing was wrong
+  double seconds = 0;
+  std::string cut_short;  // why it was ended before it was over; empty: it was over
+};
+
+struct CaseResult {
+  Verdict verdict = Verdict::kUnknown;
+  std::string why;      // one line; of a pass too: "as expected: …"
+  Judgement judgement;  // of what happened, whether it was expected or not
+  CaseFacts facts;
+};
+
+// What a judge is to see: a rank whose program is over calls nothing any more, whatever its process
+// still does; what ranks reported is part of the evidence. Ranks of `heals` are stopped for now.
+std::vector<RankEvidence> AsJudged(std::vector<RankEvidence> evidence,
+                                   const std::vector<std::optional<ProgramReport>>& reports,
+                                   const std::vector<bool>& heals);
+
+// What the judge knows besides the histories.
+Setting SettingOf(const Scenario& scenario, const std::string& backend, double deadline_seconds);
+
+// Judges with the rules of the backend. `deadline_seconds` may be infinite: only what is proved.
+Judgement JudgeCase(const Scenario& scenario, const std::string& backend,
+                    const std::vector<RankEvidence>& evidence, double deadline_seconds);
+
+// The expectation for this backend, if there is one; "any" otherwise.
+const Expectation* ExpectationFor(const Scenario& scenario, const std::string& backend);
+
+// Takes the facts into the result.
+CaseResult Assess(const StressCase& stress_case, const std::string& backend,
+                  double deadline_seconds, CaseFacts facts);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_STRESS_HARNESS_ASSESS_H_

@@ -1,0 +1,165 @@
+#include "stress/harness/catalogue.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "core/base/nearest.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kInSourceTree = "stress/scenarios";
+constexpr const char* kInRunfiles = "lockstep/stress/scenarios";
+constexpr const char* kUserVariable = "LOCKSTEP_SCENARIOS";
+
+std::vector<fs::path> Candidates() {
+  std::vector<fs::path> candidates;
+  if (const char* own = std::getenv(kUserVariable)) return {own};
+  std::error_code error;
+  const fs::path binary = fs::read_symlink("/proc/self/exe", error);
+  if (!error) {
+    candidates.push_back(binary.parent_path().parent_path() / "share/lockstep/scenarios");
+    candidates.push_back(fs::path(binary.string() + ".runfiles") / kInRunfiles);
+  }
+  for (const char* variable : {"RUNFILES_DIR", "TEST_SRCDIR"}) {
+    if (const char* root = std::getenv(variable)) {
+      candidates.push_back(fs::path(root) / kInRunfiles);
+    }
+  }
+  if (error) return candidates;
+  for (fs::path above = binary.parent_path(); above.has_relative_path();
+       above = above.parent_path()) {
+    candidates.push_back(above / kInSourceTree);
+  }
+  return candidates;
+}
+
+Result<fs::path> CatalogueDirectory() {
+  std::error_code error;
+  for (const fs::path& candidate : Candidates()) {
+    if (fs::is_directory(candidate, error)) return candidate;
+  }
+  return InvalidInput(
+      fmt::format("no catalogue of scenarios was found; set {} to a directory of them, or give the "
+                  "path of a scenario",
+                  kUserVariable));
+}
+
+bool IsPath(const std::string& pattern) { return pattern.ends_with(".toml"); }
+
+std::string NearestEntry(const std::string& pattern, const std::vector<CatalogueEntry>& entries) {
+  std::vector<std::string_view> names;
+  for (const CatalogueEntry& entry : entries) names.push_back(entry.name);
+  return NearestHint(pattern, names);
+}
+
+Result<std::vector<std::string>> PathsOf(const std::vector<std::string>& patterns) {
+  std::vector<std::string> paths;
+  std::optional<std::vector<CatalogueEntry>> entries;
+  for (const std::string& pattern : patterns) {
+    if (IsPath(pattern)) {
+      paths.push_back(pattern);
+      continue;
+    }
+    if (!entries) {
+      LOCKSTEP_ASSIGN_OR_RETURN(entries, ListCatalogue());
+    }
+    const std::size_t before = paths.size();
+    for (const CatalogueEntry& entry : *entries) {
+      if (fnmatch(pattern.c_str(), entry.name.c_str(), 0) == 0) paths.push_back(entry.path);
+    }
+    if (paths.size() > before) continue;
+    return InvalidInput(fmt::format("--scenario: '{}' names nothing; {}see stress --list", pattern,
+                                    NearestEntry(pattern, *entries)));
+  }
+  return paths;
+}
+
+bool IsFor(const Scenario& scenario, int ranks) {
+  const std::vector<int>& allowed = scenario.allowed_ranks;
+  return allowed.empty() || std::find(allowed.begin(), allowed.end(), ranks) != allowed.end();
+}
+
+Result<std::string> ReadText(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (!file) return EnvironmentError(fmt::format("'{}' can't be read; check its rights", path));
+  return text;
+}
+
+Status AddCases(const std::string& path, int ranks, std::uint64_t seed, std::int64_t repeat,
+                Selection& selection) {
+  // First as it stands: how many ranks it is for.
+  LOCKSTEP_ASSIGN_OR_RETURN(const Scenario as_written, LoadScenario(path));
+  if (!IsFor(as_written, ranks)) {
+    selection.skipped.push_back(as_written.name);
+    return OkStatus();
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, ReadText(path));
+  LOCKSTEP_ASSIGN_OR_RETURN(const Scenario scenario, ParseScenario(text, path, {.ranks = ranks}));
+  for (std::int64_t i = 0; i < repeat; ++i) {
+    const std::uint64_t own_seed = seed + static_cast<std::uint64_t>(i);
+    StressCase made{scenario, text, own_seed, {}, scenario.name};
+    LOCKSTEP_ASSIGN_OR_RETURN(made.faults, PlanFaults(scenario, own_seed));
+    if (repeat > 1) made.label += fmt::format(" seed {}", own_seed);
+    selection.cases.push_back(std::move(made));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<std::vector<CatalogueEntry>> ListCatalogue() {
+  LOCKSTEP_ASSIGN_OR_RETURN(const fs::path directory, CatalogueDirectory());
+  std::vector<CatalogueEntry> entries;
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->path().extension() != ".toml") continue;
+    const fs::path relative = entry->path().lexically_relative(directory);
+    entries.push_back({(relative.parent_path() / relative.stem()).string(), entry->path()});
+  }
+  std::sort(entries.begin(), entries.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
+  return entries;
+}
+
+Result<std::string> DescribeCatalogue() {
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<CatalogueEntry> entries, ListCatalogue());
+  std::string text;
+  for (const CatalogueEntry& entry : entries) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const Scenario scenario, LoadScenario(entry.path));
+    const std::string ranks = scenario.allowed_ranks.empty()
+                                  ? "any ranks"
+                                  : fmt::format("{} ranks", fmt::join(scenario.allowed_ranks, ","));
+    text += fmt::format("{:<44} {:<12} {}\n", entry.name, ranks, scenario.description);
+  }
+  return text;
+}
+
+Result<Selection> SelectCases(const std::vector<std::string>& patterns, int ranks,
+                              std::uint64_t seed, std::int64_t repeat) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<std::string> paths, PathsOf(patterns));
+  Selection selection;
+  for (const std::string& path : paths) {
+    LOCKSTEP_RETURN_IF_ERROR(AddCases(path, ranks, seed, repeat, selection));
+  }
+  if (!selection.cases.empty()) return selection;
+  return InvalidInput(
+      fmt::format("{} is not for {} ranks; start it with another mpirun -np (see "
+                  "stress --list)",
+                  fmt::join(selection.skipped, ", "), ranks));
+}
+
+}  // namespace lockstep

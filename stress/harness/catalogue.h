@@ -1,0 +1,48 @@
+// Which scenarios there are, and which of them a run is about.
+#ifndef LOCKSTEP_STRESS_HARNESS_CATALOGUE_H_
+#define LOCKSTEP_STRESS_HARNESS_CATALOGUE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/plan/scenario.h"
+#include "stress/faults/fault_plan.h"
+
+namespace lockstep {
+
+struct CatalogueEntry {
+  std::string name;  // "uneven_inputs/case4"
+  std::string path;
+};
+
+// All files of the catalogue, by name: of $LOCKSTEP_SCENARIOS, else installed beside the binary, in
+// its runfiles or in the source tree it was built from. kInvalidInput when none is found.
+Result<std::vector<CatalogueEntry>> ListCatalogue();
+
+// "uneven_inputs/case4   2 ranks   join() plus a barrier …", a line each.
+Result<std::string> DescribeCatalogue();
+
+// One run of one scenario.
+struct StressCase {
+  Scenario scenario;
+  std::string text;  // of its file
+  std::uint64_t seed = 0;
+  std::vector<PlannedFault> faults;
+  std::string label;  // unique in the run: "uneven_inputs/case4", "…/case4 seed 7"
+};
+
+struct Selection {
+  std::vector<StressCase> cases;
+  std::vector<std::string> skipped;  // names of those that are not for this number of ranks
+};
+
+// What `patterns` name, with `repeat` seeds each, for `ranks` ranks. Errors (kInvalidInput): a
+// pattern that names nothing, a mistake in a file, nothing left for this number of ranks.
+Result<Selection> SelectCases(const std::vector<std::string>& patterns, int ranks,
+                              std::uint64_t seed, std::int64_t repeat);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_STRESS_HARNESS_CATALOGUE_H_

@@ -1,0 +1,234 @@
+#include "stress/harness/conductor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <limits>
+#include <utility>
+
+#include "core/base/clock.h"
+#include "core/verdict/standstill.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kCollectSeconds = 5;
+constexpr double kEndSeconds = 10;
+// Peers of a rank that is gone often fail by themselves a moment later: what they say belongs to
+// the evidence.
+constexpr double kSettleSeconds = 0.3;
+// For ranks that finished to leave; some linger.
+constexpr double kClosingSeconds = 0.5;
+constexpr std::size_t kHistoryEvents = 4096;  // of each rank, kept in the file
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+int SignalOf(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::kKill:
+      return SIGKILL;
+    case FaultKind::kStop:
+      return SIGSTOP;
+    case FaultKind::kTerminate:
+      return SIGTERM;
+    case FaultKind::kInterrupt:
+      return SIGINT;
+    default:
+      LOCKSTEP_CHECK(false, "a fault from outside");
+  }
+}
+
+}  // namespace
+
+StressConductor::StressConductor(Fleet& fleet, const StressOptions& options)
+    : fleet_(fleet), options_(options), ns_per_tick_(CalibrateTicks().ns_per_tick) {}
+
+void StressConductor::Reset(const StressCase& stress_case) {
+  const auto ranks = static_cast<std::size_t>(fleet_.size());
+  case_ = &stress_case;
+  reports_.assign(ranks, std::nullopt);
+  gone_.assign(ranks, false);
+  heals_.assign(ranks, false);
+  fired_.assign(stress_case.faults.size(), false);
+  due_.clear();
+  settle_.reset();
+  closing_.reset();
+  detected_.reset();
+  over_ = false;
+  cut_short_.clear();
+}
+
+std::vector<RankEvidence> StressConductor::Judged(std::vector<RankEvidence> evidence) const {
+  return AsJudged(std::move(evidence), reports_, heals_);
+}
+
+void StressConductor::Apply(std::size_t fault) {
+  const PlannedFault& planned = case_->faults[fault];
+  fleet_.Signal(planned.rank, SignalOf(planned.kind));
+  fired_[fault] = true;
+  if (planned.kind != FaultKind::kStop || !planned.duration_seconds) return;
+  heals_[static_cast<std::size_t>(planned.rank)] = true;
+  due_.push_back({Deadline::AfterSeconds(*planned.duration_seconds), fault, true});
+}
+
+void StressConductor::DoDue() {
+  for (std::size_t i = 0; i < due_.size();) {
+    if (!due_[i].at.Passed()) {
+      ++i;
+      continue;
+    }
+    const Due due = due_[i];
+    due_.erase(due_.begin() + static_cast<std::ptrdiff_t>(i));
+    const PlannedFault& fault = case_->faults[due.fault];
+    const auto rank = static_cast<std::size_t>(fault.rank);
+    if (due.heal) {
+      heals_[rank] = false;
+      fleet_.Signal(fault.rank, SIGCONT);
+      if (fault.moment.kind != FaultMoment::Kind::kTime) {
+        fleet_.Send(fault.rank, {kAppliedMessage, ""});
+      }
+    } else if (!gone_[rank]) {
+      Apply(due.fault);
+    }
+  }
+}
+
+void StressConductor::OnMessage(const FleetEvent& event) {
+  const auto rank = static_cast<std::size_t>(event.rank);
+  if (event.message.type == kReportMessage) {
+    Result<ProgramReport> report = DecodeReport(event.message.payload);
+    if (!report.ok()) report = ProgramReport{.status = report.status()};
+    reports_[rank] = *std::move(report);
+    return;
+  }
+  if (event.message.type != kFiredMessage) return;
+  const auto fault = static_cast<std::size_t>(std::atoll(event.message.payload.c_str()));
+  if (fault >= fired_.size()) return;  // a worker is under test and not believed
+  fired_[fault] = true;
+  const PlannedFault& planned = case_->faults[fault];
+  if (SiteOf(planned.kind) != FaultSite::kOutside) return;
+  if (planned.moment.kind != FaultMoment::Kind::kTime) Apply(fault);
+}
+
+bool StressConductor::AllOver() {
+  bool all_gone = true;
+  for (std::size_t rank = 0; rank < gone_.size(); ++rank) {
+    if (gone_[rank]) continue;
+    if (!reports_[rank] || !reports_[rank]->status.ok()) return false;
+    all_gone = false;
+  }
+  if (all_gone) return true;
+  if (!closing_) closing_ = Deadline::AfterSeconds(kClosingSeconds);
+  return closing_->Passed();
+}
+
+bool StressConductor::Departed() const {
+  for (std::size_t rank = 0; rank < gone_.size(); ++rank) {
+    if (gone_[rank] || reports_[rank]) return true;
+  }
+  return false;
+}
+
+// Silence beyond the deadline: over if that says anything of anyone.
+void StressConductor::OnOverdue() {
+  const std::vector<RankEvidence> evidence =
+      Judged(fleet_.Glance(Deadline::AfterSeconds(kCollectSeconds)));
+  const Judgement judgement =
+      JudgeCase(case_->scenario, options_.backend, evidence, options_.deadline_seconds);
+  if (judgement.findings.empty()) return;
+  const auto since = static_cast<std::int64_t>(NowTicks() - NewestTicks(evidence));
+  if (!detected_) detected_ = static_cast<double>(since) * ns_per_tick_ * 1e-9;
+  over_ = true;
+}
+
+void StressConductor::Handle(const FleetEvent& event) {
+  switch (event.kind) {
+    case FleetEventKind::kMessage:
+      return OnMessage(event);
+    case FleetEventKind::kExited:
+    case FleetEventKind::kSignalled:
+      gone_[static_cast<std::size_t>(event.rank)] = true;
+      return;
+    case FleetEventKind::kLost:
+      over_ = true;
+      return;
+    case FleetEventKind::kOverdue:
+      return OnOverdue();
+    case FleetEventKind::kTerminate:
+      terminated_ = true;
+      cut_short_ = "ended by a signal";
+      return;
+    case FleetEventKind::kData:
+    case FleetEventKind::kQuiet:
+    case FleetEventKind::kStopped:
+    case FleetEventKind::kContinued:
+    case FleetEventKind::kTimeout:
+      return;
+  }
+}
+
+Deadline StressConductor::NextWake() const {
+  Deadline wake = Deadline::AfterSeconds(1);
+  for (const Due& due : due_) wake = wake.Earlier(due.at);
+  if (closing_) wake = wake.Earlier(*closing_);
+  return settle_ ? wake.Earlier(*settle_) : wake;
+}
+
+void StressConductor::Watch() {
+  StandstillWatch watch(fleet_, [this](std::vector<RankEvidence>& evidence) {
+    evidence = Judged(std::move(evidence));
+    return JudgeCase(case_->scenario, options_.backend, evidence, kNever);
+  });
+  const Deadline limit = Deadline::AfterSeconds(options_.limit_seconds);
+  while (!over_ && cut_short_.empty() && !AllOver()) {
+    if (settle_ && settle_->Passed()) return;
+    if (limit.Passed()) {
+      cut_short_ = fmt::format("not over after {} s (--limit)", options_.limit_seconds);
+      return;
+    }
+    const FleetEvent event = fleet_.Next(NextWake().Earlier(limit));
+    Handle(event);
+    DoDue();
+    if (settle_ || over_) continue;
+    const std::optional<Standstill> standstill = watch.OnEvent(event);
+    if (!standstill) continue;
+    detected_ = standstill->seconds_after;
+    settle_ = Deadline::AfterSeconds(Departed() ? kSettleSeconds : 0);
+  }
+}
+
+CaseFacts StressConductor::Gather() {
+  CaseFacts facts;
+  facts.evidence = Judged(fleet_.Collect(Deadline::AfterSeconds(kCollectSeconds)));
+  facts.journals = fleet_.Journals(kHistoryEvents, Deadline::AfterSeconds(kCollectSeconds));
+  fleet_.EndWorkers(Deadline::AfterSeconds(kEndSeconds));
+  while (fleet_.Next(Deadline::AfterNs(0)).kind != FleetEventKind::kTimeout) {
+  }
+  facts.reports = std::move(reports_);
+  facts.fired = std::move(fired_);
+  facts.cut_short = std::move(cut_short_);
+  facts.detected_after_seconds = detected_;
+  return facts;
+}
+
+Result<CaseResult> StressConductor::Run(const StressCase& stress_case) {
+  Reset(stress_case);
+  LOCKSTEP_RETURN_IF_ERROR(fleet_.StartWorkers());
+  const std::int64_t began_ns = MonotonicNs();
+  fleet_.SendAll({kCaseMessage,
+                  EncodeOrder({stress_case.scenario.origin, stress_case.text,
+                               stress_case.scenario.ranks, options_.backend, stress_case.seed})});
+  for (std::size_t i = 0; i < stress_case.faults.size(); ++i) {
+    const PlannedFault& fault = stress_case.faults[i];
+    const bool by_clock =
+        SiteOf(fault.kind) == FaultSite::kOutside && fault.moment.kind == FaultMoment::Kind::kTime;
+    if (by_clock) due_.push_back({Deadline::AfterSeconds(fault.moment.seconds), i, false});
+  }
+  Watch();
+  CaseFacts facts = Gather();
+  facts.seconds = static_cast<double>(MonotonicNs() - began_ns) * 1e-9;
+  return Assess(stress_case, options_.backend, options_.deadline_seconds, std::move(facts));
+}
+
+}  // namespace lockstep

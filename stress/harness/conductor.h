@@ -1,0 +1,74 @@
+// The coordinator's side of a case: starts workers, applies the faults that come from outside,
+// watches, and ends the case when it is over, proved to stand still, or silent for too long.
+#ifndef LOCKSTEP_STRESS_HARNESS_CONDUCTOR_H_
+#define LOCKSTEP_STRESS_HARNESS_CONDUCTOR_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/deadline.h"
+#include "core/base/status.h"
+#include "core/launch/fleet.h"
+#include "core/launch/standstill_watch.h"
+#include "stress/harness/assess.h"
+#include "stress/harness/catalogue.h"
+#include "stress/harness/options.h"
+
+namespace lockstep {
+
+class StressConductor {
+ public:
+  StressConductor(Fleet& fleet, const StressOptions& options);
+
+  // One case in new workers. Errors are of the environment; what happened to ranks is in the
+  // result.
+  Result<CaseResult> Run(const StressCase& stress_case);
+  // Told to end by a signal: no further case should be run.
+  bool terminated() const { return terminated_; }
+
+ private:
+  // A thing to do at a time: a fault of the clock, or the end of a stop.
+  struct Due {
+    Deadline at;
+    std::size_t fault;
+    bool heal;
+  };
+
+  void Reset(const StressCase& stress_case);
+  void Watch();
+  void Handle(const FleetEvent& event);
+  void OnMessage(const FleetEvent& event);
+  void OnOverdue();
+  void Apply(std::size_t fault);
+  void DoDue();
+  // Nobody runs any more, but for ranks that finished and linger.
+  bool AllOver();
+  bool Departed() const;
+  Deadline NextWake() const;
+  CaseFacts Gather();
+  std::vector<RankEvidence> Judged(std::vector<RankEvidence> evidence) const;
+
+  Fleet& fleet_;
+  const StressOptions& options_;
+  double ns_per_tick_;
+  bool terminated_ = false;
+
+  // Of the case that runs.
+  const StressCase* case_ = nullptr;
+  std::vector<std::optional<ProgramReport>> reports_;
+  std::vector<bool> gone_;   // the worker left or died
+  std::vector<bool> heals_;  // by rank: stopped, and will be continued
+  std::vector<bool> fired_;  // by fault
+  std::vector<Due> due_;
+  std::optional<Deadline> settle_;   // proved: what is still to happen has until then to happen
+  std::optional<Deadline> closing_;  // all finished: who did not leave by then lingers
+  std::optional<double> detected_;
+  bool over_ = false;
+  std::string cut_short_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_STRESS_HARNESS_CONDUCTOR_H_

@@ -1,0 +1,94 @@
+#include "stress/harness/lead.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <utility>
+
+#include "results/store/store.h"
+#include "stress/harness/conductor.h"
+#include "stress/harness/progress.h"
+#include "stress/harness/record.h"
+#include "stress/harness/report.h"
+
+namespace lockstep {
+namespace {
+
+Status WriteText(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.flush();
+  if (file) return OkStatus();
+  return EnvironmentError(
+      fmt::format("--json: '{}' could not be written; check the directory and its space", path));
+}
+
+ExitCode CodeOf(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kPass:
+      return ExitCode::kPass;
+    case Verdict::kFail:
+      return ExitCode::kFailed;
+    case Verdict::kUnknown:
+      break;
+  }
+  return ExitCode::kInconclusive;
+}
+
+Status RunCases(Fleet& fleet, const StressOptions& options, StressOutcome& outcome) {
+  StressConductor conductor(fleet, options);
+  StressProgress progress(options.progress);
+  for (const StressCase& stress_case : outcome.cases) {
+    progress.Show(outcome.results.size(), outcome.cases.size(), stress_case.label);
+    LOCKSTEP_ASSIGN_OR_RETURN(CaseResult result, conductor.Run(stress_case));
+    outcome.results.push_back(std::move(result));
+    outcome.terminated = conductor.terminated();
+    if (outcome.terminated) break;
+  }
+  return OkStatus();
+}
+
+// The file and the screen; a file that could not be written is an error after both.
+Result<ExitCode> StoreAndReport(const StressOptions& options, const Run& run,
+                                const std::string& path, const StressOutcome& outcome) {
+  const Status stored = WriteRun(run, path);
+  const Status written =
+      options.json.empty() ? OkStatus() : WriteText(options.json, FormatStressJson(outcome));
+  fmt::print("{}", FormatStressTable(outcome));
+  if (stored.ok()) fmt::print("\nresult file: {}\n", path);
+  std::fflush(stdout);
+  LOCKSTEP_RETURN_IF_ERROR(stored);
+  LOCKSTEP_RETURN_IF_ERROR(written);
+  return CodeOf(VerdictOf(outcome));
+}
+
+}  // namespace
+
+Result<ExitCode> LeadStress(const StressOptions& options, Selection selection,
+                            const LaunchContext& context, const FleetOptions& fleet_options,
+                            const std::string& command_line) {
+  Run run = NewStressRun(options, selection, command_line);
+  const std::string path =
+      options.output.empty() ? DefaultRunPath(run, "results/runs") : options.output;
+  LOCKSTEP_RETURN_IF_ERROR(CheckWritable(path));
+  if (!options.json.empty()) LOCKSTEP_RETURN_IF_ERROR(CheckWritable(options.json));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Fleet> fleet,
+                            Fleet::Open(context, fleet_options));
+  StressOutcome outcome;
+  outcome.backend = options.backend;
+  outcome.cases = std::move(selection.cases);
+  outcome.skipped = std::move(selection.skipped);
+  const Status ran = RunCases(*fleet, options, outcome);
+  if (!ran.ok()) {
+    fleet->Dismiss();
+    return ran;
+  }
+  Conclude(fleet->agents(), context, outcome, run);
+  Result<ExitCode> code = StoreAndReport(options, run, path, outcome);
+  fleet->Dismiss();
+  return code;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,23 @@
+// The coordinator of a stress run, from the selected cases to the exit code.
+#ifndef LOCKSTEP_STRESS_HARNESS_LEAD_H_
+#define LOCKSTEP_STRESS_HARNESS_LEAD_H_
+
+#include <string>
+
+#include "core/base/status.h"
+#include "core/launch/context.h"
+#include "core/launch/fleet.h"
+#include "stress/harness/catalogue.h"
+#include "stress/harness/options.h"
+
+namespace lockstep {
+
+// Meets the other agents, runs the cases, stores and reports. Errors are of input or environment;
+// what the system under test did is in the files and in the exit code.
+Result<ExitCode> LeadStress(const StressOptions& options, Selection selection,
+                            const LaunchContext& context, const FleetOptions& fleet_options,
+                            const std::string& command_line);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_STRESS_HARNESS_LEAD_H_

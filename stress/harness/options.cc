@@ -1,0 +1,76 @@
+#include "stress/harness/options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <utility>
+
+#include "core/base/units.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::int64_t kMostRepeats = 1'000'000;
+constexpr double kMostSeconds = 86'400;
+
+Result<double> ReadSeconds(const std::string& option, const std::string& word) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const double seconds, ParseSeconds(option, word));
+  if (seconds > 0 && seconds <= kMostSeconds) return seconds;
+  return InvalidInput(
+      fmt::format("{}: '{}' is not between 0 and a day; give e.g. 5s", option, word));
+}
+
+Result<std::int64_t> ReadCount(const std::string& option, const std::string& word,
+                               std::int64_t most) {
+  const Result<std::int64_t> count = ParseBytes(option, word);
+  if (count.ok() && *count >= 1 && *count <= most) return *count;
+  return InvalidInput(fmt::format("{}: '{}' is no count from 1 to {}", option, word, most));
+}
+
+}  // namespace
+
+Result<StressCommandLine> ParseStressCommandLine(int argc, const char* const* argv) {
+  StressOptions options;
+  std::string deadline = "5", limit = "300", seed = "1", repeat = "1";
+  CLI::App app{"Runs scenarios: workloads and the faults that befall them, with verdicts.",
+               "stress"};
+  app.set_version_flag("--version", "stress of Lockstep 0.1");
+  app.footer(
+      "Start it with mpirun -np RANKS. Exit codes: 0 every case came out as expected, 1 one did "
+      "not,\n2 usage, 3 inconclusive, 4 environment, 10 a defect of Lockstep.");
+  app.add_option("--scenario,scenario", options.scenarios,
+                 "Names with wildcards ('uneven_inputs/*') or paths of TOML files");
+  app.add_option("--backend", options.backend, "gloo or mpi (one case a launch)")
+      ->capture_default_str();
+  app.add_option("--seed", seed, "Of the data and of what is random")->capture_default_str();
+  app.add_option("--repeat", repeat, "Every scenario so often, with seeds one apart")
+      ->capture_default_str();
+  app.add_option("--json", options.json, "Write the verdicts to this file");
+  app.add_option("--output", options.output, "The result file (default: below results/runs)");
+  app.add_option("-T,--timeout", deadline, "Silence of a rank that is taken for a hang")
+      ->capture_default_str();
+  app.add_option("--limit", limit, "Longest time of one case")->capture_default_str();
+  app.add_flag("--list", options.list, "List the scenarios, one line each, and stop");
+  app.add_flag("!--no-progress", options.progress, "No progress line on a terminal");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    return StressCommandLine{std::nullopt, app.help()};
+  } catch (const CLI::CallForVersion&) {
+    return StressCommandLine{std::nullopt, app.version() + "\n"};
+  } catch (const CLI::ParseError& error) {
+    return InvalidInput(fmt::format("{}; see stress --help", error.what()));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(options.deadline_seconds, ReadSeconds("-T", deadline));
+  LOCKSTEP_ASSIGN_OR_RETURN(options.limit_seconds, ReadSeconds("--limit", limit));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::int64_t first,
+                            ReadCount("--seed", seed, std::int64_t{1} << 62));
+  options.seed = static_cast<std::uint64_t>(first);
+  LOCKSTEP_ASSIGN_OR_RETURN(options.repeat, ReadCount("--repeat", repeat, kMostRepeats));
+  if (options.scenarios.empty() && !options.list) {
+    return InvalidInput("--scenario is missing; give a name or a file, or see stress --list");
+  }
+  return StressCommandLine{std::move(options), ""};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,36 @@
+// The command line of the stress runner.
+#ifndef LOCKSTEP_STRESS_HARNESS_OPTIONS_H_
+#define LOCKSTEP_STRESS_HARNESS_OPTIONS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+
+namespace lockstep {
+
+struct StressOptions {
+  std::vector<std::string> scenarios;  // names with wildcards, or paths of files
+  std::string backend = "gloo";
+  std::uint64_t seed = 1;
+  std::int64_t repeat = 1;      // every scenario with seeds seed, seed + 1 …
+  std::string json;             // a file; empty: none
+  std::string output;           // the result file; empty: a new one below results/runs
+  double deadline_seconds = 5;  // silence of a rank that is taken for a hang
+  double limit_seconds = 300;   // of one case
+  bool list = false;
+  bool progress = true;
+};
+
+struct StressCommandLine {
+  std::optional<StressOptions> options;  // none: print the text
+  std::string text;
+};
+
+Result<StressCommandLine> ParseStressCommandLine(int argc, const char* const* argv);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_STRESS_HARNESS_OPTIONS_H_

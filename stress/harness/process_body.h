@@ -1,0 +1,36 @@
+// A rank that is a process: what its faults do to it.
+#ifndef LOCKSTEP_STRESS_HARNESS_PROCESS_BODY_H_
+#define LOCKSTEP_STRESS_HARNESS_PROCESS_BODY_H_
+
+#include <cstdint>
+#include <mutex>
+
+#include "core/comm/recorded.h"
+#include "core/launch/worker_link.h"
+#include "stress/faults/fault_gate.h"
+
+namespace lockstep {
+
+class ProcessBody final : public RankBody {
+ public:
+  explicit ProcessBody(WorkerLink& link);
+  // From now on the journal is written through it; nullptr: directly again.
+  void set_recorded(RecordedCommunicator* recorded) { recorded_ = recorded; }
+
+  void Journal(std::size_t fault_index) override;
+  Status ApplyOutside(std::size_t fault_index) override;
+  Status Suffer(const PlannedFault& fault) override;
+  void Exit(int code) override;
+  double SecondsSinceStart() override;
+  Status Sleep(std::int64_t ns) override;
+
+ private:
+  WorkerLink& link_;
+  RecordedCommunicator* recorded_ = nullptr;
+  std::mutex mutex_;  // of the link: faults of the library fire on the streams' threads
+  std::int64_t began_ns_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_STRESS_HARNESS_PROCESS_BODY_H_

@@ -1,0 +1,46 @@
+// What the conductor and the workers of a stress run say to each other.
+#ifndef LOCKSTEP_STRESS_HARNESS_PROTOCOL_H_
+#define LOCKSTEP_STRESS_HARNESS_PROTOCOL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "core/base/status.h"
+
+namespace lockstep {
+
+enum StressMessage : std::uint32_t {
+  kCaseMessage = 1,  // to the worker: CaseOrder
+  kFiredMessage,     // from the worker: the index of a fault, as decimal text, before it acts
+  kAppliedMessage,   // to the worker: the fault that it waits for was applied; empty
+  kReportMessage,    // from the worker: ProgramReport
+};
+
+// One case as a worker needs it; it derives everything else as the coordinator does.
+struct CaseOrder {
+  std::string origin;  // of the scenario
+  std::string text;    // TOML
+  int ranks = 0;
+  std::string backend;
+  std::uint64_t seed = 0;
+};
+std::string EncodeOrder(const CaseOrder& order);
+Result<CaseOrder> DecodeOrder(const std::string& payload);
+
+// How the program ended on a rank, by its own account.
+struct ProgramReport {
+  Status status;
+  std::string where = {};
+  std::int64_t iteration = -1;
+  std::int64_t checked = 0;
+  std::string wrong_data = {};
+  std::string gradients = {};
+};
+std::string EncodeReport(const ProgramReport& report);
+// A worker is under test: what it says may be anything.
+Result<ProgramReport> DecodeReport(const std::string& payload);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_STRESS_HARNESS_PROTOCOL_H_

@@ -1,0 +1,145 @@
+#include "stress/harness/record.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/base/clock.h"
+#include "core/base/random.h"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string UtcNow() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", utc);
+}
+
+std::string NewId() {
+  const std::uint64_t unique = Mix64(static_cast<std::uint64_t>(MonotonicNs())) ^ NowTicks() ^
+                               (static_cast<std::uint64_t>(getpid()) << 32);
+  return fmt::format("{:08x}", static_cast<std::uint32_t>(Mix64(unique)));
+}
+
+// FNV-1a, 64 bits.
+std::string HashOf(const std::string& text) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return fmt::format("{:016x}", hash);
+}
+
+std::string FaultsOf(const StressCase& stress_case, const CaseResult& result) {
+  std::vector<std::string> faults;
+  for (std::size_t i = 0; i < stress_case.faults.size(); ++i) {
+    faults.push_back(Describe(stress_case.faults[i]) +
+                     (result.facts.fired[i] ? "" : " (did not fire)"));
+  }
+  return fmt::format("{}", fmt::join(faults, "; "));
+}
+
+CaseRecord RecordOf(const StressCase& stress_case, const std::string& backend,
+                    const CaseResult& result) {
+  CaseRecord record;
+  record.name = stress_case.label;
+  record.backend = backend;
+  record.device = "host";
+  record.ranks = stress_case.scenario.ranks;
+  record.samples.ranks = record.ranks;
+  record.summary.stopped_by = result.facts.cut_short.empty() ? "over" : "cut_short";
+  record.judgement = result.judgement;
+  record.judgement.verdict = result.verdict;
+  const auto& detected = result.facts.detected_after_seconds;
+  record.settings = {{"scenario", stress_case.scenario.name},
+                     {"seed", fmt::format("{}", stress_case.seed)},
+                     {"faults", FaultsOf(stress_case, result)},
+                     {"why", result.why},
+                     {"detected_after_seconds", detected ? fmt::format("{:.6f}", *detected) : ""},
+                     {"seconds", fmt::format("{:.6f}", result.facts.seconds)}};
+  for (const auto& report : result.facts.reports) {
+    if (report) record.summary.checked_elements += report->checked;
+  }
+  return record;
+}
+
+// Of a rank over all cases: the first outcome that is not `finished`.
+Judgement LaunchJudgement(const StressOutcome& outcome, int ranks) {
+  Judgement launch;
+  launch.verdict = VerdictOf(outcome);
+  launch.outcomes.resize(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) {
+    launch.outcomes[static_cast<std::size_t>(rank)].rank = rank;
+  }
+  for (const CaseResult& result : outcome.results) {
+    if (result.verdict == Verdict::kPass) continue;
+    for (const RankOutcome& rank : result.judgement.outcomes) {
+      RankOutcome& known = launch.outcomes[static_cast<std::size_t>(rank.rank)];
+      if (known.outcome == Outcome::kFinished) known = rank;
+    }
+    const auto& findings = result.judgement.findings;
+    launch.findings.insert(launch.findings.end(), findings.begin(), findings.end());
+  }
+  return launch;
+}
+
+}  // namespace
+
+Run NewStressRun(const StressOptions& options, const Selection& selection,
+                 const std::string& command_line) {
+  Run run;
+  run.name = "stress";
+  run.id = NewId();
+  run.started_at = UtcNow();
+  run.command_line = command_line;
+  run.seed = options.seed;
+  const TickScale scale = CalibrateTicks();
+  run.ns_per_tick = scale.ns_per_tick;
+  run.origin_ticks = scale.origin_ticks;
+  Json cases = Json::array();
+  for (const StressCase& stress_case : selection.cases) {
+    cases.push_back({{"name", stress_case.scenario.name},
+                     {"seed", stress_case.seed},
+                     {"ranks", stress_case.scenario.ranks},
+                     {"text", stress_case.text}});
+  }
+  run.plan_text = Json({{"backend", options.backend},
+                        {"deadline_seconds", options.deadline_seconds},
+                        {"cases", std::move(cases)}})
+                      .dump(-1, ' ', false, Json::error_handler_t::replace);
+  run.plan_hash = HashOf(run.plan_text);
+  return run;
+}
+
+void Conclude(const std::vector<AgentInfo>& agents, const LaunchContext& context,
+              const StressOutcome& outcome, Run& run) {
+  run.environment.emplace_back("launch/launcher", context.launcher);
+  run.environment.emplace_back("launch/ranks", fmt::format("{}", context.size));
+  for (const AgentInfo& agent : agents) {
+    run.environment.emplace_back(fmt::format("ranks/{}/host", agent.rank), agent.host);
+  }
+  for (std::size_t i = 0; i < outcome.results.size(); ++i) {
+    const CaseResult& result = outcome.results[i];
+    run.cases.push_back(RecordOf(outcome.cases[i], outcome.backend, result));
+    run.duration_seconds += result.facts.seconds;
+    for (std::size_t rank = 0; rank < result.facts.journals.size(); ++rank) {
+      const Journal& journal = result.facts.journals[rank];
+      run.history.push_back(
+          {static_cast<int>(rank), static_cast<int>(i), journal.missed, journal.events});
+    }
+  }
+  run.verdict = VerdictOf(outcome);
+  run.judgement = LaunchJudgement(outcome, context.size);
+  run.summary_line = HeadlineOf(outcome);
+  run.complete = !outcome.terminated;
+  run.exit_code = run.verdict == Verdict::kPass ? 0 : run.verdict == Verdict::kFail ? 1 : 3;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,27 @@
+// A stress run as results/store keeps it.
+#ifndef LOCKSTEP_STRESS_HARNESS_RECORD_H_
+#define LOCKSTEP_STRESS_HARNESS_RECORD_H_
+
+#include <string>
+#include <vector>
+
+#include "core/launch/context.h"
+#include "core/launch/fleet.h"
+#include "results/store/run.h"
+#include "stress/harness/catalogue.h"
+#include "stress/harness/options.h"
+#include "stress/harness/report.h"
+
+namespace lockstep {
+
+// What is known before it begins; the plan holds the text of every scenario.
+Run NewStressRun(const StressOptions& options, const Selection& selection,
+                 const std::string& command_line);
+
+// A case record a case, with its verdict; the history of every worker; the verdict of all.
+void Conclude(const std::vector<AgentInfo>& agents, const LaunchContext& context,
+              const StressOutcome& outcome, Run& run);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_STRESS_HARNESS_RECORD_H_

@@ -1,0 +1,36 @@
+// The verdicts of a stress run as text.
+#ifndef LOCKSTEP_STRESS_HARNESS_REPORT_H_
+#define LOCKSTEP_STRESS_HARNESS_REPORT_H_
+
+#include <string>
+#include <vector>
+
+#include "stress/harness/assess.h"
+#include "stress/harness/catalogue.h"
+
+namespace lockstep {
+
+struct StressOutcome {
+  std::string backend;
+  std::vector<StressCase> cases;
+  std::vector<CaseResult> results;   // one a case that was run
+  std::vector<std::string> skipped;  // scenarios that are not for this number of ranks
+  bool terminated = false;
+};
+
+// The worst verdict of all cases; unknown when a case was not run.
+Verdict VerdictOf(const StressOutcome& outcome);
+
+// "FAIL: 1 of 6 cases: uneven_inputs/case2: …": what is wrong, with whom. One line.
+std::string HeadlineOf(const StressOutcome& outcome);
+
+// The headline, a row a case, then of each case that failed the finding, the remedy and the last
+// collectives side by side.
+std::string FormatStressTable(const StressOutcome& outcome);
+
+// As the scenario specification says: {"schema": 1, "cases": [...]}.
+std::string FormatStressJson(const StressOutcome& outcome);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_STRESS_HARNESS_REPORT_H_

@@ -1,0 +1,107 @@
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "core/journal/journal.h"
+#include "core/journal/purpose.h"
+#include "stress/harness/report.h"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json Rounded(double seconds) { return std::round(seconds * 1e6) / 1e6; }
+
+// By the specification the world has a name, others have that of the scenario.
+std::string CommunicatorName(const Scenario& scenario, std::uint16_t communicator) {
+  if (communicator == 0) return "world";
+  const auto* script = std::get_if<ScriptProgram>(&scenario.workload);
+  if (script != nullptr && communicator < script->communicators.size()) {
+    return script->communicators[communicator].name;
+  }
+  return "communicator " + std::to_string(communicator);
+}
+
+Json WaitingIn(const Scenario& scenario, const JournalEvent& open) {
+  const bool data = open.collective != Collective::kBarrier;
+  return {{"communicator", CommunicatorName(scenario, open.communicator)},
+          {"sequence", open.sequence},
+          {"collective", NameOf(open.collective)},
+          {"type", data ? Json(NameOf(open.type)) : Json()},
+          {"count", data ? Json(open.count) : Json()},
+          {"root", InfoOf(open.collective).rooted ? Json(open.root) : Json()}};
+}
+
+Json OutcomeJson(const StressCase& stress_case, const CaseResult& result, std::size_t rank) {
+  const RankOutcome& outcome = result.judgement.outcomes[rank];
+  const RankEvidence& evidence = result.facts.evidence[rank];
+  const std::optional<ProgramReport>& report = result.facts.reports[rank];
+  const auto& events = evidence.journal.events;
+  Json json = {{"rank", outcome.rank}, {"outcome", NameOf(outcome.outcome)}};
+  json["where"] = report           ? report->where
+                  : events.empty() ? std::string("start")
+                                   : std::string(NameOf(events.back().phase));
+  std::int64_t iteration = report ? report->iteration : -1;
+  const std::optional<JournalEvent> open = OpenOperation(evidence.journal);
+  if (open) iteration = std::max<std::int64_t>(iteration, UnpackAnnotation(open->value).iteration);
+  json["iteration"] = iteration >= 0 ? Json(iteration) : Json();
+  json["waiting_in"] = open ? WaitingIn(stress_case.scenario, *open) : Json();
+  json["seconds"] = Rounded(evidence.seconds_silent);
+  if (report && !report->status.ok()) json["error"] = report->status.message();
+  return json;
+}
+
+Json FindingJson(const Scenario& scenario, const Finding& finding) {
+  Json json = {{"cause", finding.cause},
+               {"culprits", finding.culprits},
+               {"certainty", finding.proved ? "proved" : "suspected"}};
+  if (finding.operation) {
+    json["communicator"] = CommunicatorName(scenario, finding.operation->communicator);
+    json["sequence"] = finding.operation->sequence;
+  }
+  json["message"] = finding.message;
+  json["remedy"] = finding.remedy;
+  return json;
+}
+
+Json CaseJson(const StressCase& stress_case, const std::string& backend, const CaseResult& result) {
+  Json outcomes = Json::array();
+  for (std::size_t rank = 0; rank < result.judgement.outcomes.size(); ++rank) {
+    outcomes.push_back(OutcomeJson(stress_case, result, rank));
+  }
+  Json findings = Json::array();
+  for (const Finding& finding : result.judgement.findings) {
+    findings.push_back(FindingJson(stress_case.scenario, finding));
+    for (const Finding& general : finding.evidence) {
+      findings.push_back(FindingJson(stress_case.scenario, general));
+    }
+  }
+  const auto& detected = result.facts.detected_after_seconds;
+  return {{"name", stress_case.scenario.name},
+          {"backend", backend},
+          {"ranks", stress_case.scenario.ranks},
+          {"seed", stress_case.seed},
+          {"verdict", NameOf(result.verdict)},
+          {"why", result.why},
+          {"outcomes", std::move(outcomes)},
+          {"findings", std::move(findings)},
+          {"detected_after_seconds", detected ? Rounded(*detected) : Json()},
+          {"faults_fired", std::count(result.facts.fired.begin(), result.facts.fired.end(), true)},
+          {"seconds", Rounded(result.facts.seconds)}};
+}
+
+}  // namespace
+
+std::string FormatStressJson(const StressOutcome& outcome) {
+  Json cases = Json::array();
+  for (std::size_t i = 0; i < outcome.results.size(); ++i) {
+    cases.push_back(CaseJson(outcome.cases[i], outcome.backend, outcome.results[i]));
+  }
+  const Json json = {{"schema", 1}, {"cases", std::move(cases)}};
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace lockstep

@@ -1,0 +1,74 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "core/comm/backends.h"
+#include "core/launch/context.h"
+#include "core/launch/fleet.h"
+#include "core/launch/worker_link.h"
+#include "stress/harness/catalogue.h"
+#include "stress/harness/lead.h"
+#include "stress/harness/options.h"
+#include "stress/harness/worker.h"
+
+namespace lockstep {
+namespace {
+
+// A proof of a standstill is looked for when a rank was quiet for so long.
+constexpr double kQuietSeconds = 0.01;
+
+// One line on stderr, from the coordinator only: every agent finds the same mistake.
+int Fail(int rank, const Status& status) {
+  if (rank != 0) return 0;
+  fmt::print(stderr, "stress: {}\n", status.message());
+  return static_cast<int>(ExitCodeOf(status.code()));
+}
+
+Status CheckCases(const Backend& backend, const Selection& selection) {
+  if (!backend.uses_launcher_mpi || selection.cases.size() == 1) return OkStatus();
+  return Unsupported(fmt::format(
+      "--backend={} runs one case a launch, because a launch has one MPI identity, and {} were "
+      "asked for; give one scenario and start it once for each",
+      backend.name, selection.cases.size()));
+}
+
+Result<ExitCode> RunAgent(const StressOptions& options, const LaunchContext& context,
+                          const std::string& command_line) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const Backend* backend, FindBackend("--backend", options.backend));
+  LOCKSTEP_ASSIGN_OR_RETURN(Selection selection, SelectCases(options.scenarios, context.size,
+                                                             options.seed, options.repeat));
+  LOCKSTEP_RETURN_IF_ERROR(CheckCases(*backend, selection));
+  FleetOptions fleet;
+  fleet.workers_own_mpi = backend->uses_launcher_mpi;
+  fleet.silence_deadline_seconds = options.deadline_seconds;
+  fleet.quiet_seconds = kQuietSeconds;
+  if (context.rank != 0) return Follow(context, fleet);
+  return LeadStress(options, std::move(selection), context, fleet, command_line);
+}
+
+int RunAgent(int argc, char** argv) {
+  const Result<LaunchContext> context = DetectLaunch();
+  if (!context.ok()) return Fail(0, context.status());
+  const Result<StressCommandLine> line = ParseStressCommandLine(argc, argv);
+  if (!line.ok()) return Fail(context->rank, line.status());
+  if (!line->options || line->options->list) {
+    const Result<std::string> text = line->options ? DescribeCatalogue() : line->text;
+    if (!text.ok()) return Fail(context->rank, text.status());
+    if (context->rank == 0) fmt::print("{}", *text);
+    return 0;
+  }
+  std::string command_line;
+  for (int i = 0; i < argc; ++i) command_line += (i > 0 ? " " : "") + std::string(argv[i]);
+  const Result<ExitCode> code = RunAgent(*line->options, *context, command_line);
+  return code.ok() ? static_cast<int>(*code) : Fail(context->rank, code.status());
+}
+
+}  // namespace
+}  // namespace lockstep
+
+int main(int argc, char** argv) {
+  return lockstep::WorkerLink::IsWorker() ? lockstep::RunStressWorker()
+                                          : lockstep::RunAgent(argc, argv);
+}

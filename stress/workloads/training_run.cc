@@ -1,0 +1,159 @@
+#include <algorithm>
+#include <bit>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/random.h"
+#include "core/ddp/journal_observer.h"
+#include "core/ddp/manifest_model.h"
+#include "core/ddp/small_models.h"
+#include "core/ddp/training.h"
+#include "datasets/manifest.h"
+#include "datasets/model_tensors.h"
+#include "fmt/format.h"
+#include "stress/workloads/rank_program.h"
+
+namespace lockstep {
+namespace {
+
+using At = TrainingPoint::At;
+
+bool IsSmall(const TrainingProgram& program) {
+  const auto& names = SmallModelNames();
+  return std::find(names.begin(), names.end(), program.model) != names.end();
+}
+
+std::string_view NameOf(At at) {
+  static constexpr std::string_view kNames[] = {"init",       "epoch",   "load",       "forward",
+                                                "backward",   "compute", "evaluation", "join_exit",
+                                                "after_loop", "finalize"};
+  return kNames[static_cast<std::size_t>(at)];
+}
+
+class Surroundings final : public TrainingSurroundings {
+ public:
+  explicit Surroundings(const RankPorts& ports) : ports_(ports) {}
+  Status Sleep(std::int64_t ns) override { return ports_.body.Sleep(ns); }
+  Status Reach(const TrainingPoint& point) override {
+    using Kind = FaultMoment::Kind;
+    switch (point.at) {
+      case At::kEpoch:
+        return ports_.gate.Reach(Kind::kEpoch, point.epoch);
+      case At::kLoad:
+        return ports_.gate.Reach(Kind::kIteration, point.iteration);
+      case At::kBackward:
+        return ports_.gate.Reach(Kind::kBackward, point.iteration);
+      case At::kJoinExit:
+        return ports_.gate.Reach(Kind::kBeforeJoinExit);
+      default:
+        return OkStatus();
+    }
+  }
+
+ private:
+  const RankPorts& ports_;
+};
+
+Result<std::unique_ptr<Module>> MakeModule(const TrainingProgram& program, const RankPorts& ports) {
+  const int rank = ports.world.rank();
+  if (IsSmall(program)) {
+    return MakeSmallModel(program.model,
+                          {.branch_c = program.branch.At(rank) == 'c',
+                           .sync_batch_norm = program.sync_batch_norm,
+                           .compute_us = program.compute_us.At(rank)},
+                          ports.kernels);
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(const Manifest manifest, LoadManifest(program.model));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::unique_ptr<Module> module,
+      ManifestModel::Make(TensorsOf(manifest),
+                          {.rank = rank,
+                           .compute_us = program.compute_us.At(rank),
+                           .sync_batch_norm = program.sync_batch_norm,
+                           .low_rank = program.comm_hook == CommHook::kPowerSgd},
+                          ports.device, ports.kernels));
+  return module;
+}
+
+// Whether every rank has the same averaged gradients in the end: all did the same iterations, all
+// of them synchronized, all with the same graph, and no hook changed the values.
+bool PromisesEqualGradients(const TrainingProgram& program, int ranks) {
+  for (int rank = 1; rank < ranks; ++rank) {
+    if (InputsOf(program, rank, ranks) != InputsOf(program, 0, ranks)) return false;
+    if (program.branch.At(rank) != program.branch.At(0)) return false;
+  }
+  return program.no_sync_iterations.empty() && !program.evaluation;
+}
+
+// With no hook that rounds, the gradients of a manifest's model are known exactly.
+bool PromisesKnownGradients(const TrainingProgram& program, int ranks) {
+  return PromisesEqualGradients(program, ranks) && !IsSmall(program) &&
+         (program.comm_hook == CommHook::kNone || program.comm_hook == CommHook::kAllReduce);
+}
+
+std::string Fingerprint(Module& module) {
+  std::uint64_t hash = 1;
+  for (const Parameter& param : module.params()) {
+    hash = Mix64(hash + (param.has_grad ? 1 : 0));
+    if (!param.has_grad) continue;
+    const auto* bytes = static_cast<const unsigned char*>(param.grad);
+    for (std::int64_t i = 0; i < param.info.bytes(); ++i) {
+      hash = (hash ^ bytes[i]) * 0x100000001b3u;  // FNV-1a's step
+    }
+  }
+  return fmt::format("{:016x}", Mix64(hash));
+}
+
+struct Kept {
+  std::unique_ptr<Module> module;
+  std::unique_ptr<Engine> engine;
+};
+
+void CheckGradients(const TrainingProgram& program, Module& module, int ranks, RankReport& report) {
+  if (!PromisesEqualGradients(program, ranks)) return;
+  report.gradients = Fingerprint(module);
+  if (!PromisesKnownGradients(program, ranks)) return;
+  const std::int64_t iterations = report.iteration + 1;
+  // Zeroed before every forward pass, they are those of the last one.
+  const std::int64_t inputs =
+      program.zero_grad ? std::min<std::int64_t>(1, iterations) : iterations;
+  const bool exact = std::has_single_bit(static_cast<unsigned>(ranks));
+  const GradientCheck check = CheckMeanGradients(static_cast<ManifestModel&>(module), ranks,
+                                                 iterations - inputs, inputs, exact ? 0 : 1e-5);
+  report.checked = check.compared;
+  if (check.wrong > 0) {
+    report.wrong_data =
+        fmt::format("{} of {} gradients are wrong: {}", check.wrong, check.compared, check.first);
+  }
+}
+
+}  // namespace
+
+RankReport RunTrainingWorkload(const TrainingProgram& program, std::uint64_t,
+                               const RankPorts& ports) {
+  RankReport report;
+  report.where = "init";
+  ports.recorded.EnterPhase(Phase::kAllocate);
+  Result<std::unique_ptr<Module>> module = MakeModule(program, ports);
+  if (!module.ok()) {
+    report.status = module.status();
+    return report;
+  }
+  JournalObserver observer(ports.recorded);
+  Surroundings surroundings(ports);
+  const EnginePorts engine = {ports.world,   ports.device,        ports.kernels,
+                              ports.compute, ports.communication, &observer};
+  TrainingOutcome outcome = RunTraining(program, **module, engine, surroundings);
+  report.status = outcome.status;
+  report.where = std::string(NameOf(outcome.where.at));
+  report.iteration = outcome.iterations - 1;
+  if (outcome.status.ok() && ports.world.capabilities().moves_data) {
+    CheckGradients(program, **module, ports.world.size(), report);
+  }
+  report.kept = std::make_shared<Kept>(Kept{std::move(*module), std::move(outcome.engine)});
+  return report;
+}
+
+}  // namespace lockstep
