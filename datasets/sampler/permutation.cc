@@ -68,7 +68,8 @@ void UndoForward(const typename ShuffleSteps<Position>::Piece& piece, Descending
     const Position target = piece.targets[k];
     const std::int64_t i = piece.first + static_cast<std::int64_t>(k);
     const bool occupied = tokens.Has(target);
-    if (!occupied && i != wanted.position()) [[likely]] continue;
+    if (!occupied && i != wanted.position()) [[likely]]
+      continue;
     const Position moved = occupied ? tokens.Take(target) : Position{};
     if (i == wanted.position()) {
       tokens.Put(target, static_cast<Position>(wanted.token()));
@@ -85,8 +86,10 @@ void UndoInsideOut(const typename ShuffleSteps<Position>::Piece& piece, TokenMap
   for (std::size_t k = piece.targets.size(); k-- > 0;) {
     const Position target = piece.targets[k];
     const auto i = static_cast<Position>(static_cast<std::uint64_t>(piece.first) + k);
-    if (tokens.Has(target)) [[unlikely]] values[tokens.Take(target)] = i;
-    if (target != i && tokens.Has(i)) [[unlikely]] tokens.Put(target, tokens.Take(i));
+    if (tokens.Has(target)) [[unlikely]]
+      values[tokens.Take(target)] = i;
+    if (target != i && tokens.Has(i)) [[unlikely]]
+      tokens.Put(target, tokens.Take(i));
   }
 }
 
@@ -94,9 +97,9 @@ void UndoInsideOut(const typename ShuffleSteps<Position>::Piece& piece, TokenMap
 
 template <typename Position>
 Result<HugeArray<Position>> WholePermutation(const Shuffle& shuffle) {
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      auto r, HugeArray<Position>::Allocate(static_cast<std::uint64_t>(shuffle.n),
-                                            "the permutation of the samples"));
+  LOCKSTEP_ASSIGN_OR_RETURN(auto r,
+                            HugeArray<Position>::Allocate(static_cast<std::uint64_t>(shuffle.n),
+                                                          "the permutation of the samples"));
   if (shuffle.rule == ShuffleRule::kForward) {
     for (std::uint64_t i = 0; i < r.size(); ++i) r[i] = static_cast<Position>(i);
   }
@@ -122,8 +125,10 @@ Result<HugeArray<Position>> TracedPermutation(const Shuffle& shuffle, const Want
   ShuffleSteps<Position> steps(shuffle, /*backwards=*/true);
   typename ShuffleSteps<Position>::Piece piece;
   while (steps.Next(piece)) {
-    if (forward) UndoForward<Position>(piece, next, tokens);
-    else UndoInsideOut<Position>(piece, tokens, values);
+    if (forward)
+      UndoForward<Position>(piece, next, tokens);
+    else
+      UndoInsideOut<Position>(piece, tokens, values);
   }
   tokens.ForEach([&values](Position position, Position token) { values[token] = position; });
   return values;

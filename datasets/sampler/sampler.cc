@@ -30,9 +30,8 @@ Shuffle ShuffleOf(const SamplerOptions& options) {
 
 template <typename Position>
 Result<SampleIndices> ShuffledIndices(const SamplerOptions& options) {
-  const Wanted wanted = {.world = options.world,
-                         .rank = options.rank,
-                         .count = SamplesPerRank(options)};
+  const Wanted wanted = {
+      .world = options.world, .rank = options.rank, .count = SamplesPerRank(options)};
   const Shuffle shuffle = ShuffleOf(options);
   if (wanted.world >= kTraceFromWorld) {
     LOCKSTEP_ASSIGN_OR_RETURN(auto indices, TracedPermutation<Position>(shuffle, wanted));
@@ -57,12 +56,12 @@ Result<SampleIndices> ShuffledIndices(const SamplerOptions& options) {
 
 Status Validate(const SamplerOptions& options) {
   if (options.samples < 0 || options.samples > kMostSamples) {
-    return InvalidInput(fmt::format("--n: {} samples; give a number from 0 to 2^53",
-                                    options.samples));
+    return InvalidInput(
+        fmt::format("--n: {} samples; give a number from 0 to 2^53", options.samples));
   }
   if (options.world < 1 || options.world > kMostRanks) {
-    return InvalidInput(fmt::format("--world: {} ranks; give a number from 1 to 2^31",
-                                    options.world));
+    return InvalidInput(
+        fmt::format("--world: {} ranks; give a number from 1 to 2^31", options.world));
   }
   if (options.rank < 0 || options.rank >= options.world) {
     return InvalidInput(fmt::format("--rank: {} is no rank of {}; give a number from 0 to {}",
@@ -119,10 +118,8 @@ Result<SampleIndices> DistributedIndices(const SamplerOptions& options) {
   const std::int64_t count = SamplesPerRank(options);
   if (count == 0) return SampleIndices();
   if (!options.shuffle) {
-    return SampleIndices(RegularIndices{.samples = options.samples,
-                                                .world = options.world,
-                                                .rank = options.rank,
-                                                .count = count});
+    return SampleIndices(RegularIndices{
+        .samples = options.samples, .world = options.world, .rank = options.rank, .count = count});
   }
   if (options.samples < std::numeric_limits<std::uint32_t>::max()) {
     return ShuffledIndices<std::uint32_t>(options);

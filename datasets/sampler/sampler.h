@@ -34,8 +34,7 @@ std::int64_t SamplesPerRank(const SamplerOptions& options);
 
 // The value of a seed as Python would pass it to manual_seed: -2^63 … 2^64 - 1, together with the
 // epoch that will be added.
-Result<std::uint64_t> ParseSeed(std::string_view option, std::string_view text,
-                                std::int64_t epoch);
+Result<std::uint64_t> ParseSeed(std::string_view option, std::string_view text, std::int64_t epoch);
 
 // The k-th index is (rank + k * world) mod samples.
 struct RegularIndices {

@@ -135,12 +135,13 @@ TEST(Permutation, BothWalksAndBothRulesAreAsDefined) {
     const auto most = trial % 20 == 0 ? 1'000'000u : 3000u;  // several pieces, or part of a block
     const auto n = static_cast<std::int64_t>(1 + random.Below(most));
     const auto world = static_cast<std::int64_t>(1 + random.Below(trial % 3 == 0 ? 3 : 40));
-    const auto rank =
-        static_cast<std::int64_t>(random.Below(static_cast<std::uint64_t>(world)));
+    const auto rank = static_cast<std::int64_t>(random.Below(static_cast<std::uint64_t>(world)));
     const auto rule = trial % 2 == 0 ? ShuffleRule::kForward : ShuffleRule::kInsideOut;
     const Shuffle shuffle = {.n = n, .seed = random.Next(), .rule = rule};
-    if (trial % 5 == 0) ExpectAsDefined<std::uint64_t>(shuffle, world, rank);
-    else ExpectAsDefined<std::uint32_t>(shuffle, world, rank);
+    if (trial % 5 == 0)
+      ExpectAsDefined<std::uint64_t>(shuffle, world, rank);
+    else
+      ExpectAsDefined<std::uint32_t>(shuffle, world, rank);
     if (HasFatalFailure()) return;
   }
 }
@@ -165,8 +166,9 @@ TEST(Sampler, RanksCoverTheSamplesAndOnlyPaddingRepeats) {
       total += indices.size();
       for (const std::int64_t index : ListOf(indices)) ++times.at(static_cast<std::size_t>(index));
     }
-    const std::int64_t expected =
-        n == 0 ? 0 : options.drop_last ? n / world * world : (n + world - 1) / world * world;
+    const std::int64_t expected = n == 0              ? 0
+                                  : options.drop_last ? n / world * world
+                                                      : (n + world - 1) / world * world;
     EXPECT_EQ(total, expected) << n << " " << world;
     if (n == 0) continue;
     const auto [fewest, most] = std::minmax_element(times.begin(), times.end());
@@ -216,10 +218,8 @@ TEST(Sampler, TheRuleChangesWithPyTorchAtTheThreshold) {
 }
 
 TEST(Sampler, WithoutShuffleNothingIsStored) {
-  const SampleIndices indices = Must({.samples = std::int64_t{1} << 53,
-                                      .world = 3,
-                                      .rank = 2,
-                                      .shuffle = false});
+  const SampleIndices indices =
+      Must({.samples = std::int64_t{1} << 53, .world = 3, .rank = 2, .shuffle = false});
   EXPECT_EQ(indices.size(), ((std::int64_t{1} << 53) + 2) / 3);
   EXPECT_EQ(indices[1], 5);
   EXPECT_EQ(indices[indices.size() - 1], 0) << "padding from the head: 2^53 = 2 mod 3";

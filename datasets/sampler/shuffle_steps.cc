@@ -18,8 +18,8 @@ constexpr std::int64_t kBlocks = 512;  // of a piece: 1.3 MB of 32-bit targets, 
 #pragma GCC ivdep
   for (std::uint32_t k = 0; k < MersenneTwister::kBlock; ++k) {
     const std::uint32_t room = n - first - k;
-    const double divisor = static_cast<double>(static_cast<std::int32_t>(room ^ 0x80000000u)) +
-                           kHalf;
+    const double divisor =
+        static_cast<double>(static_cast<std::int32_t>(room ^ 0x80000000u)) + kHalf;
     const double draw =
         static_cast<double>(static_cast<std::int32_t>(draws[k] ^ 0x80000000u)) + kHalf;
     const double quotient = static_cast<double>(static_cast<std::int32_t>(draw / divisor));
@@ -135,8 +135,7 @@ bool ShuffleSteps<Position>::Next(Piece& piece) {
   ahead_.get();
   const std::int64_t number = started_ - 1;
   const std::int64_t index = backwards_ ? pieces_ - 1 - number : number;
-  piece = {.first = index * kBlocks * StepsOfBlock(shuffle_.rule),
-           .targets = targets_[number % 3]};
+  piece = {.first = index * kBlocks * StepsOfBlock(shuffle_.rule), .targets = targets_[number % 3]};
   if (started_ < pieces_) Start(started_);
   return true;
 }

@@ -43,7 +43,7 @@ class ShuffleSteps {
   ShuffleSteps& operator=(const ShuffleSteps&) = delete;
 
   struct Piece {
-    std::int64_t first = 0;                // the step of targets[0]
+    std::int64_t first = 0;                  // the step of targets[0]
     std::span<const Position> targets = {};  // of steps first, first + 1, …; in either direction
   };
   // False: there are no more. A piece is valid until the next call but one.

@@ -49,8 +49,8 @@ class TokenMap {
     const Position token = table_[slot].token();
     for (std::uint64_t next = After(slot); !dense_ && table_[next].used(); next = After(next)) {
       const std::uint64_t home = Home(table_[next].position());
-      const bool home_between = slot <= next ? slot < home && home <= next
-                                             : slot < home || home <= next;
+      const bool home_between =
+          slot <= next ? slot < home && home <= next : slot < home || home <= next;
       if (home_between) continue;
       table_[slot] = table_[next];
       slot = next;
@@ -94,7 +94,7 @@ class TokenMap {
   HugeArray<Entry> table_;
   std::uint64_t slots_ = 0;
   std::uint64_t slots_per_position_ = 0;  // times 2^64
-  bool dense_ = false;  // a slot for every position: all are at home
+  bool dense_ = false;                    // a slot for every position: all are at home
 };
 
 }  // namespace lockstep

@@ -27,8 +27,8 @@ Status CheckWeights(std::span<const double> weights, std::int64_t draws) {
   double sum = 0;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (!std::isfinite(weights[i]) || weights[i] < 0) {
-      return InvalidInput(fmt::format("weights: number {} is {}; give finite ones from 0 on", i,
-                                      weights[i]));
+      return InvalidInput(
+          fmt::format("weights: number {} is {}; give finite ones from 0 on", i, weights[i]));
     }
     sum += weights[i];
   }

@@ -70,8 +70,10 @@ DatasetSpec ReadSpec(hid_t file, Trouble& trouble) {
   GetNumber(file, "schema", H5T_NATIVE_INT, &schema, trouble);
   if (schema > kShardSchema) trouble.Note(fmt::format("of schema {}, newer than ours", schema));
   const Result<DatasetKind> kind = ParseDatasetKind("kind", GetText(file, "kind", trouble));
-  if (kind.ok()) spec.kind = *kind;
-  else trouble.Note("its kind is unknown");
+  if (kind.ok())
+    spec.kind = *kind;
+  else
+    trouble.Note("its kind is unknown");
   GetNumber(file, "samples", H5T_NATIVE_INT64, &spec.samples, trouble);
   GetNumber(file, "min_bytes", H5T_NATIVE_INT64, &spec.min_bytes, trouble);
   GetNumber(file, "max_bytes", H5T_NATIVE_INT64, &spec.max_bytes, trouble);

@@ -25,9 +25,12 @@ Random RandomOf(const DatasetSpec& spec, std::int64_t index) {
 
 std::string_view NameOf(DatasetKind kind) {
   switch (kind) {
-    case DatasetKind::kImages: return "images";
-    case DatasetKind::kTokens: return "tokens";
-    case DatasetKind::kMixed: return "mixed";
+    case DatasetKind::kImages:
+      return "images";
+    case DatasetKind::kTokens:
+      return "tokens";
+    case DatasetKind::kMixed:
+      return "mixed";
   }
   return "?";
 }
@@ -36,8 +39,8 @@ Result<DatasetKind> ParseDatasetKind(std::string_view option, std::string_view t
   for (const auto kind : {DatasetKind::kImages, DatasetKind::kTokens, DatasetKind::kMixed}) {
     if (text == NameOf(kind)) return kind;
   }
-  return InvalidInput(fmt::format("{}: '{}' is no kind of dataset; choose images, tokens or mixed",
-                                  option, text));
+  return InvalidInput(
+      fmt::format("{}: '{}' is no kind of dataset; choose images, tokens or mixed", option, text));
 }
 
 Status Validate(const DatasetSpec& spec) {
@@ -46,8 +49,8 @@ Status Validate(const DatasetSpec& spec) {
         fmt::format("--samples: {} samples; give a number from 1 to 2^40", spec.samples));
   }
   if (spec.min_bytes < 4 || spec.min_bytes > kMostSampleBytes) {
-    return InvalidInput(fmt::format("--min-bytes: {}; give a size from 4 B to 1 GiB",
-                                    FormatBytes(spec.min_bytes)));
+    return InvalidInput(
+        fmt::format("--min-bytes: {}; give a size from 4 B to 1 GiB", FormatBytes(spec.min_bytes)));
   }
   if (spec.max_bytes < spec.min_bytes || spec.max_bytes > kMostSampleBytes) {
     return InvalidInput(fmt::format("--max-bytes: {}; give a size from --min-bytes ({}) to 1 GiB",
@@ -69,8 +72,8 @@ std::int64_t BytesOfSample(const DatasetSpec& spec, std::int64_t index) {
   const double high = std::log(static_cast<double>(spec.max_bytes));
   auto bytes = static_cast<std::int64_t>(std::exp(low + (high - low) * random.Uniform()));
   bytes = std::clamp(bytes, spec.min_bytes, spec.max_bytes);
-  const bool text = spec.kind == DatasetKind::kMixed &&
-                    KindOfSample(spec, index) == SampleKind::kTokens;
+  const bool text =
+      spec.kind == DatasetKind::kMixed && KindOfSample(spec, index) == SampleKind::kTokens;
   return std::max<std::int64_t>(4, (text ? bytes / kTextsSmallerBy : bytes) / 4 * 4);
 }
 

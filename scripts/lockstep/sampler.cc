@@ -45,8 +45,8 @@ void PrintJson(const Arguments& arguments, const SampleIndices& indices) {
   fmt::print(
       "{{\"n\":{},\"world\":{},\"rank\":{},\"seed\":{},\"epoch\":{},\"shuffle\":{},"
       "\"drop_last\":{},\"torch\":\"{}\",\"count\":{},\"indices\":[",
-      options.samples, options.world, options.rank, arguments.seed, options.epoch,
-      options.shuffle, options.drop_last, arguments.torch, indices.size());
+      options.samples, options.world, options.rank, arguments.seed, options.epoch, options.shuffle,
+      options.drop_last, arguments.torch, indices.size());
   PrintIndices(indices, ',');
   fmt::print("]}}\n");
 }
