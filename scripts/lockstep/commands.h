@@ -23,6 +23,8 @@ using Command = std::function<Result<ExitCode>()>;
 using AddCommand = void(CLI::App& app, Command& chosen);
 
 AddCommand AddBuckets;   // buckets.cc
+AddCommand AddDiagnose;  // diagnose.cc
+AddCommand AddMakeDataset;  // make_dataset.cc
 AddCommand AddSampler;   // sampler.cc
 AddCommand AddShow;      // show.cc
 AddCommand AddTraceDdp;  // trace_ddp.cc

@@ -18,6 +18,8 @@ constexpr const char* kVersion = "lockstep 0.1.0";
 // In the order of --help.
 constexpr AddCommand* kCommands[] = {
     AddBuckets,
+    AddDiagnose,
+    AddMakeDataset,
     AddSampler,
     AddShow,
     AddTraceDdp,

@@ -1,0 +1,235 @@
+// `lockstep diagnose RUN.h5 …`: judges the histories of a stored run again and shows why.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/verdict/judge.h"
+#include "core/verdict/trace.h"
+#include "results/store/store.h"
+#include "scripts/lockstep/commands.h"
+#include "scripts/lockstep/diagnose_evidence.h"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Options {
+  std::vector<std::string> paths;
+  std::string format = "text";
+  std::string backend;
+  double deadline_seconds = 0;  // 0: the run's
+  int rows = 6;
+  int columns = 8;
+};
+
+struct Diagnosis {
+  int lifetime = 0;
+  std::size_t ranks = 0;
+  Setting setting;
+  Judgement judgement;
+  std::vector<Finding> notes;  // of what is no failure
+  Trace trace;
+};
+
+ExitCode ExitCodeOf(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kPass:
+      return ExitCode::kPass;
+    case Verdict::kFail:
+      return ExitCode::kFailed;
+    case Verdict::kUnknown:
+      break;
+  }
+  return ExitCode::kInconclusive;
+}
+
+// A failure outweighs what nobody knows.
+Verdict Worse(Verdict a, Verdict b) {
+  if (a == Verdict::kFail || b == Verdict::kFail) return Verdict::kFail;
+  return a == Verdict::kUnknown ? a : b;
+}
+
+Diagnosis Diagnose(const Lifetime& lifetime, const Setting& setting, const Options& options) {
+  Diagnosis diagnosis;
+  diagnosis.lifetime = lifetime.number;
+  diagnosis.ranks = lifetime.evidence.size();
+  diagnosis.setting = setting;
+  diagnosis.judgement = Judge(lifetime.evidence, setting);
+  diagnosis.notes = FindSlowRanks(lifetime.evidence);
+  TraceLimits limits;
+  limits.rows_before = static_cast<std::size_t>(options.rows);
+  limits.columns = static_cast<std::size_t>(options.columns);
+  diagnosis.trace = TraceOf(lifetime.evidence, setting, diagnosis.judgement, limits);
+  return diagnosis;
+}
+
+std::string FormatFinding(const Finding& finding, const std::string& indent) {
+  std::string ranks;
+  const std::size_t shown = std::min<std::size_t>(finding.culprits.size(), 8);
+  for (std::size_t i = 0; i < shown; ++i) {
+    ranks += fmt::format("{}{}", i == 0 ? "" : ",", finding.culprits[i]);
+  }
+  if (shown < finding.culprits.size()) ranks += ",…";
+  std::string text = fmt::format("{}{} ({}{}{}): {}\n", indent, finding.cause,
+                                 finding.proved ? "proved" : "suspected",
+                                 ranks.empty() ? "" : ", ranks ", ranks, finding.message);
+  if (!finding.remedy.empty()) text += fmt::format("{}  -> {}\n", indent, finding.remedy);
+  for (const Finding& general : finding.evidence) {
+    text += FormatFinding({.cause = "evidence: " + general.cause,
+                           .culprits = general.culprits,
+                           .proved = general.proved,
+                           .message = general.message,
+                           .remedy = ""},
+                          indent + "  ");
+  }
+  return text;
+}
+
+// The ranks that did not finish, as many as a person reads; the others are counted.
+std::string FormatOutcomes(const Judgement& judgement) {
+  constexpr std::size_t kShown = 16;
+  std::string text;
+  std::size_t finished = 0, shown = 0, more = 0;
+  for (const RankOutcome& rank : judgement.outcomes) {
+    if (rank.outcome == Outcome::kFinished) {
+      ++finished;
+    } else if (shown < kShown) {
+      ++shown;
+      text += fmt::format("  rank {} {}: {}{}{}\n", rank.rank, NameOf(rank.outcome), rank.where,
+                          rank.evidence.empty() ? "" : "; ", rank.evidence);
+    } else {
+      ++more;
+    }
+  }
+  if (more > 0) text += fmt::format("  {} more did not finish\n", more);
+  return text + fmt::format("  {} of {} finished\n", finished, judgement.outcomes.size());
+}
+
+std::string FormatText(const Diagnosis& diagnosis) {
+  std::string text =
+      fmt::format("Lifetime {}, {} ranks, backend {}: {}\n", diagnosis.lifetime, diagnosis.ranks,
+                  diagnosis.setting.backend.empty() ? "unknown" : diagnosis.setting.backend,
+                  NameOf(diagnosis.judgement.verdict));
+  for (const Finding& finding : diagnosis.judgement.findings) text += FormatFinding(finding, "  ");
+  for (const Finding& note : diagnosis.notes) text += FormatFinding(note, "  ");
+  text += FormatOutcomes(diagnosis.judgement);
+  const std::string trace = FormatTrace(diagnosis.trace);
+  if (!trace.empty()) {
+    text += fmt::format("Last collectives of communicator {}\n{}", diagnosis.trace.communicator,
+                        trace);
+  }
+  return text;
+}
+
+Json ToJson(const Finding& finding) {
+  Json json = {{"cause", finding.cause},
+               {"culprits", finding.culprits},
+               {"certainty", finding.proved ? "proved" : "suspected"},
+               {"message", finding.message},
+               {"remedy", finding.remedy}};
+  if (finding.operation) {
+    json["communicator"] = finding.operation->communicator;
+    json["sequence"] = finding.operation->sequence;
+  }
+  for (const Finding& general : finding.evidence) json["evidence"].push_back(ToJson(general));
+  return json;
+}
+
+Json ToJson(const Trace& trace) {
+  Json rows = Json::array();
+  for (const TraceRow& row : trace.rows) {
+    Json cells = Json::array();
+    for (const TraceCell& cell : row.cells) {
+      cells.push_back({{"call", cell.call}, {"state", NameOf(cell.state)}});
+    }
+    rows.push_back({{"sequence", row.sequence}, {"in_question", row.in_question},
+                    {"cells", std::move(cells)}});
+  }
+  return {{"communicator", trace.communicator}, {"ranks", trace.ranks}, {"rows", std::move(rows)}};
+}
+
+Json ToJson(const std::string& path, const Diagnosis& diagnosis) {
+  Json json = {{"file", path},
+               {"lifetime", diagnosis.lifetime},
+               {"backend", diagnosis.setting.backend},
+               {"verdict", NameOf(diagnosis.judgement.verdict)},
+               {"outcomes", Json::array()},
+               {"findings", Json::array()},
+               {"notes", Json::array()}};
+  for (const RankOutcome& rank : diagnosis.judgement.outcomes) {
+    json["outcomes"].push_back({{"rank", rank.rank},
+                                {"outcome", NameOf(rank.outcome)},
+                                {"where", rank.where},
+                                {"seconds_silent", rank.seconds_silent}});
+  }
+  for (const Finding& finding : diagnosis.judgement.findings) {
+    json["findings"].push_back(ToJson(finding));
+  }
+  for (const Finding& note : diagnosis.notes) json["notes"].push_back(ToJson(note));
+  json["trace"] = ToJson(diagnosis.trace);
+  return json;
+}
+
+Result<Verdict> DiagnoseFile(const std::string& path, const Options& options) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const Run run, ReadRun(path));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Lifetime> lifetimes, LifetimesOf(run, path));
+  Setting setting = SettingOf(run);
+  if (!options.backend.empty()) setting.backend = options.backend;
+  if (options.deadline_seconds > 0) setting.deadline_seconds = options.deadline_seconds;
+  Verdict verdict = Verdict::kPass;
+  if (options.format == "text" && options.paths.size() > 1) fmt::print("{}\n", path);
+  for (const Lifetime& lifetime : lifetimes) {
+    const Diagnosis diagnosis = Diagnose(lifetime, setting, options);
+    verdict = Worse(verdict, diagnosis.judgement.verdict);
+    if (options.format == "json") {
+      fmt::print("{}\n", ToJson(path, diagnosis).dump(-1, ' ', false, Json::error_handler_t::replace));
+    } else {
+      fmt::print("{}", FormatText(diagnosis));
+    }
+  }
+  return verdict;
+}
+
+Result<ExitCode> RunDiagnose(const Options& options) {
+  Verdict verdict = Verdict::kPass;
+  for (const std::string& path : options.paths) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const Verdict one, DiagnoseFile(path, options));
+    verdict = Worse(verdict, one);
+  }
+  const ExitCode code = ExitCodeOf(verdict);
+  if (options.format == "text") fmt::print("exit code {}\n", static_cast<int>(code));
+  return code;
+}
+
+}  // namespace
+
+void AddDiagnose(CLI::App& app, Command& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "diagnose", "Judge the histories of runs again: who waits for whom, and why");
+  command->add_option("RUN", options->paths, "Run files (.h5)")->required();
+  command->add_option("--format", options->format, "text, or json: one line a lifetime")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  command->add_option("--backend", options->backend, "Whose rules hold, instead of the run's")
+      ->check(CLI::IsMember({"nccl", "mpi", "gloo", "null"}));
+  command
+      ->add_option("--deadline", options->deadline_seconds,
+                   "Seconds of silence that make a suspicion, instead of the run's")
+      ->check(CLI::Range(0.001, 1e9));
+  command->add_option("--rows", options->rows, "Collectives shown before the one in question")
+      ->check(CLI::Range(0, 10'000))
+      ->capture_default_str();
+  command->add_option("--columns", options->columns, "Ranks shown side by side")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command->callback([options, &chosen] { chosen = [options] { return RunDiagnose(*options); }; });
+}
+
+}  // namespace lockstep

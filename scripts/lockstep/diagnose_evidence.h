@@ -1,0 +1,30 @@
+// From a stored run back to what was known of every rank.
+#ifndef LOCKSTEP_SCRIPTS_LOCKSTEP_DIAGNOSE_EVIDENCE_H_
+#define LOCKSTEP_SCRIPTS_LOCKSTEP_DIAGNOSE_EVIDENCE_H_
+
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/verdict/judge.h"
+#include "results/store/run.h"
+
+namespace lockstep {
+
+// The histories of one lifetime of the workers.
+struct Lifetime {
+  int number = 0;
+  std::vector<RankEvidence> evidence;  // ascending ranks
+};
+
+// What the journals hold decides (deaths and exits are in them); what only the agents knew (a rank
+// is stopped, silent for so long, in which system call) comes from the stored outcomes, which are
+// those of the launch or of the case that the lifetime ended in. kInvalidInput without a history.
+Result<std::vector<Lifetime>> LifetimesOf(const Run& run, const std::string& path);
+
+// The backend and the deadline of the run. The worker's collectives all went to one communicator.
+Setting SettingOf(const Run& run);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SCRIPTS_LOCKSTEP_DIAGNOSE_EVIDENCE_H_
