@@ -35,6 +35,8 @@ Result<void*> CoalescedBroadcast::Area(std::size_t index, std::int64_t bytes) {
   if (areas_.size() <= index) areas_.resize(index + 1);
   std::unique_ptr<Buffer>& area = areas_[index];
   if (area == nullptr || area->bytes() < bytes) {
+    // What was copied out of the old one may still be on its way.
+    if (area != nullptr) LOCKSTEP_RETURN_IF_ERROR(launcher_.Synchronize());
     area.reset();
     LOCKSTEP_ASSIGN_OR_RETURN(area, launcher_.ports().device.Allocate(bytes));
   }

@@ -18,8 +18,8 @@
 
 namespace lockstep {
 
-// Memory of the buckets that engines of one rank share when they are used one after the other. It
-// grows and stays.
+// Memory of the buckets that engines of one rank share when they are used one after the other, each
+// with its streams idle when the next one begins. It grows and stays.
 class BucketMemory {
  public:
   enum class Area : std::uint8_t { kBuckets, kCompressed };

@@ -96,13 +96,16 @@ void Reducer::SetLayout(BucketLayout layout) {
   }
 }
 
-// Memory can be shared with other engines, so it is asked for anew.
+// Memory can be shared with other engines, so it is asked for anew; as much for every layout, so
+// that it does not grow while work of the last iteration is on its way.
 Status Reducer::PlaceBuckets() {
   using Area = BucketMemory::Area;
   const EnginePorts& ports = launcher_.ports();
   BucketMemory& memory = ports.bucket_memory == nullptr ? own_memory_ : *ports.bucket_memory;
   std::int64_t bytes = 0;
-  for (const Bucket& bucket : layout_) bytes += Aligned(bucket.bytes());
+  for (const Gradient& gradient : gradients_) {
+    bytes += Aligned(gradient.numel * SizeOf(gradient.type));
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(void* data, memory.Reserve(ports.device, Area::kBuckets, bytes));
   const bool compresses = options_.hook == CommHook::kFp16 || options_.hook == CommHook::kBf16;
   void* compressed = nullptr;
