@@ -20,13 +20,14 @@ _TIMEOUT_S = 60
 class Fleet:
     """Processes that stay, one a rank: importing PyTorch takes longer than a program."""
 
-    def __init__(self, size):
+    def __init__(self, size, python=sys.executable):
+        self._python = python
         self._folder = tempfile.TemporaryDirectory()
         self._workers = [self._start(rank, size) for rank in range(size)]
 
     def _start(self, rank, size):
         here = os.path.dirname(os.path.abspath(__file__))
-        command = ["timeout", "600", "/usr/bin/python3", os.path.join(here, "rank.py"),
+        command = ["timeout", "600", self._python, os.path.join(here, "rank.py"),
                    str(rank), str(size), os.path.join(self._folder.name, "store")]
         environment = dict(os.environ, GLOO_SOCKET_IFNAME="lo", OMP_NUM_THREADS="1")
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,

@@ -69,9 +69,11 @@ def _make(program, rank):
 
 def _wrap(model, program, group):
     dist._DEFAULT_FIRST_BUCKET_BYTES = int(program["first_bucket_mb"] * 1024 * 1024)
+    caps = {}
+    if program["bucket_cap_mb"] is not None:  # since 2.6 it matters whether it is passed
+        caps["bucket_cap_mb"] = program["bucket_cap_mb"]
     ddp = DistributedDataParallel(
-        model, process_group=group, bucket_cap_mb=program["bucket_cap_mb"],
-        broadcast_buffers=program["broadcast_buffers"],
+        model, process_group=group, **caps, broadcast_buffers=program["broadcast_buffers"],
         find_unused_parameters=program["find_unused_parameters"],
         static_graph=program["static_graph"])
     hooks = {"all_reduce": default_hooks.allreduce_hook, "fp16": default_hooks.fp16_compress_hook}
@@ -138,6 +140,7 @@ def run(program, rank, group):
         except RuntimeError as raised:
             error = str(raised).splitlines()[0]
     return {
+        "torch": torch.__version__,
         "sections": recorder.sections,
         "error": error,
         "gradients": [None if p.grad is None else p.grad.flatten().tolist()

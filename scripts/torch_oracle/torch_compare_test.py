@@ -2,7 +2,7 @@
 """Random programs: PyTorch's own DistributedDataParallel and `lockstep trace-ddp` enqueue the same
 collectives on every rank, end alike and leave the same gradients and parameters.
 
-    torch_compare_test.py [--seed=N] [--programs=N]
+    torch_compare_test.py [--seed=N] [--programs=N] [--python=PYTHON --torch=2.6]
 """
 
 import argparse
@@ -13,8 +13,6 @@ import subprocess
 import sys
 import tempfile
 import time
-
-import torch
 
 import oracle
 import programs
@@ -79,14 +77,14 @@ def differences(workload, real, traced):
     return found
 
 
-def trace(folder, cases, backend):
+def trace(folder, cases, backend, torch):
     """What lockstep says of every case; one process for all."""
     paths = []
     for number, (ranks, workload) in enumerate(cases):
         paths.append(os.path.join(folder, "%03d.toml" % number))
         with open(paths[-1], "w", encoding="utf-8") as file:
             file.write(programs.to_toml("random/%d" % number, ranks, workload))
-    done = subprocess.run([LOCKSTEP, "trace-ddp", "--torch=1.13", "--format=json",
+    done = subprocess.run([LOCKSTEP, "trace-ddp", "--torch=" + torch, "--format=json",
                            "--backend=" + backend] + paths,
                           stdout=subprocess.PIPE, text=True, timeout=120)
     if done.returncode not in (0, 1):
@@ -94,10 +92,10 @@ def trace(folder, cases, backend):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def compare(cases, real, backend):
+def compare(cases, real, backend, torch):
     """The number of cases that differ; prints each of them."""
     with tempfile.TemporaryDirectory() as folder:
-        traced = trace(folder, cases, backend)
+        traced = trace(folder, cases, backend, torch)
     if len(traced) != len(cases):
         sys.exit("lockstep traced %d of %d programs" % (len(traced), len(cases)))
     wrong = 0
@@ -115,21 +113,23 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--programs", type=int, default=120)
+    parser.add_argument("--python", default=sys.executable, help="that imports the PyTorch to ask")
+    parser.add_argument("--torch", default="1.13", help="its rules, as lockstep calls them")
     arguments = parser.parse_args()
-    print("seed %d, PyTorch %s" % (arguments.seed, torch.__version__))
-    cases = [programs.draw(random.Random("%d/%d" % (arguments.seed, number)))
+    cases = [programs.draw(random.Random("%d/%d" % (arguments.seed, number)), arguments.torch)
              for number in range(arguments.programs)]
     start = time.monotonic()
-    fleet = oracle.Fleet(max(ranks for ranks, _ in cases))
+    fleet = oracle.Fleet(max(ranks for ranks, _ in cases), arguments.python)
     try:
         real = [fleet.run(ranks, programs.complete(workload, ranks)) for ranks, workload in cases]
     finally:
         fleet.close()
-    print("%d programs in PyTorch: %.1f s" % (len(cases), time.monotonic() - start))
+    print("seed %d: %d programs in PyTorch %s, %.1f s" %
+          (arguments.seed, len(cases), real[0][0]["torch"], time.monotonic() - start))
     wrong = 0
     for backend in ("sim", "gloo"):
         start = time.monotonic()
-        differ = compare(cases, real, backend)
+        differ = compare(cases, real, backend, arguments.torch)
         wrong += differ
         print("%d of %d agree on %s, %.1f s" % (len(cases) - differ, len(cases), backend,
                                                 time.monotonic() - start))
