@@ -32,7 +32,7 @@ struct Stuck {
   // All by index of the views.
   std::vector<bool> ranks;              // waits for ever
   std::vector<std::int32_t> waits_for;  // whom, of those that will not come
-  std::vector<std::int32_t> root;       // who is gone at the end of that chain; kNobody: it has none
+  std::vector<std::int32_t> root;       // who is gone at the end of that chain, or kNobody
   // Views that wait for each other in a ring, each for the next one, over more than one
   // communicator; empty: there is none.
   std::vector<std::size_t> cycle;

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "core/base/clock.h"
+#include "core/base/random.h"
 #include "core/verdict/history.h"
+#include "core/verdict/trace.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {
@@ -55,6 +57,50 @@ TEST(Judge, TenThousandRanksInLinearTime) {
   const double few = std::max({ns_for(1000), ns_for(1000), ns_for(1000)});
   // Linear is 10, quadratic 100.
   EXPECT_LT(std::min(ns_for(10'000), ns_for(10'000)) / few, 40);
+}
+
+// Histories come from files, too: whatever they hold, there is an answer.
+TEST(Judge, AnyHistoryIsJudged) {
+  constexpr std::uint64_t kSeed = 4711;
+  Random random(kSeed);
+  const auto event = [&](std::uint64_t index) {
+    JournalEvent one;
+    one.index = index;
+    one.ticks = random.Below(1000);
+    one.kind = static_cast<EventKind>(1 + random.Below(10));
+    one.phase = static_cast<Phase>(random.Below(14));
+    one.sequence = random.Below(5);
+    one.communicator = static_cast<std::uint16_t>(random.Below(3));
+    one.collective = static_cast<Collective>(random.Below(8));
+    one.count = static_cast<std::int64_t>(random.Below(2));
+    one.case_index = static_cast<std::uint32_t>(random.Below(2));
+    one.root = static_cast<std::int32_t>(random.Below(2));
+    if (random.Below(2) == 0) one.value = static_cast<std::int64_t>(random.Next());
+    return one;
+  };
+  Setting setting = {.deadline_seconds = 5};
+  setting.groups = {
+      {1, "some", {0, 2, 99}}, {2, "left", {0, 1}}, {2, "right", {2, 3}}, {1, "", {}}};
+  for (int trial = 0; trial < 3000; ++trial) {
+    std::vector<RankEvidence> evidence(random.Below(5));
+    for (std::size_t i = 0; i < evidence.size(); ++i) {
+      evidence[i].rank = static_cast<int>(i);
+      evidence[i].state = static_cast<ProcessState>(random.Below(5));
+      evidence[i].idle = random.Below(5) == 0;
+      evidence[i].seconds_silent = static_cast<double>(random.Below(10));
+      evidence[i].journal.missed = random.Below(2);
+      for (std::uint64_t n = random.Below(12); n > 0; --n) {
+        evidence[i].journal.events.push_back(event(20 - n));
+      }
+    }
+    setting.one_stream = random.Below(2) == 0;
+    setting.backend = std::vector<const char*>{"", "nccl", "mpi", "gloo"}[random.Below(4)];
+    const Judgement judgement = Judge(evidence, setting);
+    ASSERT_EQ(judgement.outcomes.size(), evidence.size()) << "seed " << kSeed << ", " << trial;
+    ExpectReadable(judgement);
+    FormatTrace(TraceOf(evidence, setting, judgement));
+    FindSlowRanks(evidence);
+  }
 }
 
 TEST(Names, OutcomesAndVerdicts) {

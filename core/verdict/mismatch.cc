@@ -28,6 +28,16 @@ std::vector<int> RanksOf(const Situation& situation, const Mismatch::Party& part
   return ranks;
 }
 
+// "rank 0 is in all_reduce 5 (…)", "ranks 1 and 2 went through barrier 1 (…)".
+std::string Calls(const Situation& situation, const Mismatch::Party& party) {
+  const std::vector<int> ranks = RanksOf(situation, party);
+  const std::string call = DescribeInvocation(*party.event);
+  if (party.event->kind == EventKind::kEnd) {
+    return fmt::format("{} went through {}", FormatRanks(ranks), call);
+  }
+  return fmt::format("{} {} in {}", FormatRanks(ranks), Verb(ranks, "is", "are"), call);
+}
+
 bool IsOfJoin(Purpose purpose) {
   return Purpose::kJoinAlive <= purpose && purpose <= Purpose::kJoinFinalSync;
 }
@@ -68,15 +78,12 @@ Finding DescribeMismatch(const Situation& situation, const Mismatch& mismatch) {
     finding.culprits.insert(finding.culprits.end(), ranks.begin(), ranks.end());
   }
   std::sort(finding.culprits.begin(), finding.culprits.end());
-  const std::vector<int> most_ranks = RanksOf(situation, most);
   const std::size_t kinds = mismatch.parties.size();
-  finding.message = fmt::format(
-      "{} {} in {}, {} in {}{}: the same position, different operations", FormatRanks(most_ranks),
-      Verb(most_ranks, "is", "are"), DescribeInvocation(*most.event),
-      FormatRanks(RanksOf(situation, next)), DescribeInvocation(*next.event),
-      kinds > 2 ? fmt::format(" (and {} more kinds)", kinds - 2) : "");
-  const std::string effect = ExplainEffect(situation.semantics, OperationOf(*most.event),
-                                           OperationOf(*next.event));
+  finding.message = fmt::format("{}, {}{}: the same position, different operations",
+                                Calls(situation, most), Calls(situation, next),
+                                kinds > 2 ? fmt::format(" (and {} more kinds)", kinds - 2) : "");
+  const std::string effect =
+      ExplainEffect(situation.semantics, OperationOf(*most.event), OperationOf(*next.event));
   if (!effect.empty()) finding.message += "; " + effect;
   finding.remedy = RemedyOf(mismatch, finding.culprits);
   return finding;

@@ -22,7 +22,8 @@ class OpenOperations {
     open_.push_back(&event);
   }
   void End(const JournalEvent& event) {
-    if (const JournalEvent** known = Find(event)) open_.erase(open_.begin() + (known - open_.data()));
+    if (const JournalEvent** known = Find(event))
+      open_.erase(open_.begin() + (known - open_.data()));
   }
   void Forget(std::uint16_t communicator) {
     std::erase_if(open_, [&](const JournalEvent* e) { return e->communicator == communicator; });

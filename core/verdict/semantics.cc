@@ -93,12 +93,14 @@ std::string ExplainEffect(const Semantics& semantics, const Operation& a, const 
       return fmt::format("{} pairs calls of one kind only, so both wait for ever",
                          semantics.backend);
     case Effect::kWrongData:
-      return kinds ? fmt::format("{} runs a barrier as an all_reduce of one f32 and pairs the two "
-                                 "without a word: what the ranks get is wrong",
-                                 semantics.backend)
-                   : fmt::format("{} does not compare them: what the ranks get is wrong, without "
-                                 "an error",
-                                 semantics.backend);
+      return kinds ? fmt::format(
+                         "{} runs a barrier as an all_reduce of one f32 and pairs the two "
+                         "without a word: what the ranks get is wrong",
+                         semantics.backend)
+                   : fmt::format(
+                         "{} does not compare them: what the ranks get is wrong, without "
+                         "an error",
+                         semantics.backend);
     case Effect::kUndefined:
       return fmt::format("what {} makes of it depends on the sizes: an error, a hang or wrong data",
                          semantics.backend);

@@ -1,4 +1,4 @@
-// What each library makes of different calls: every row is a fact of its documents or an experiment.
+// What each library makes of different calls: rows are facts of its documents or of experiments.
 #include "core/verdict/semantics.h"
 
 #include "core/verdict/history.h"

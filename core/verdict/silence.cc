@@ -40,8 +40,8 @@ std::string SystemClause(const RankView& view) {
 struct Standstill {
   const JournalEvent* operation = nullptr;  // nullptr: no rank waits in it
   int group = kUnknownGroup;
-  Views waiting;                            // came as far in it as any that is still in it
-  Views missing;                            // alive, and not so far
+  Views waiting;  // came as far in it as any that is still in it
+  Views missing;  // alive, and not so far
   Views left;
   bool incomplete = false;  // a rank of which nothing is known may be missing
   double seconds = 0;       // longest silence of a waiting rank
@@ -186,7 +186,8 @@ bool WaitsElsewhere(const RankView* view, int group) {
 }
 
 bool IsConsequence(const Standstill& standstill) {
-  return !standstill.missing.empty() && WaitsElsewhere(standstill.missing.front(), standstill.group);
+  return !standstill.missing.empty() &&
+         WaitsElsewhere(standstill.missing.front(), standstill.group);
 }
 
 std::vector<Standstill> StandstillsOf(const Situation& situation) {

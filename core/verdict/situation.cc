@@ -45,7 +45,8 @@ void JoinTracks(Situation& situation, int index) {
   int lives = 0;
   for (const std::size_t member : group.members) {
     const Track* track = track_of(member);
-    if (track != nullptr && situation.views[member].complete()) lives = std::max(lives, track->lives);
+    if (track != nullptr && situation.views[member].complete())
+      lives = std::max(lives, track->lives);
   }
   for (const std::size_t member : group.members) {
     Track* track = track_of(member);
@@ -93,9 +94,9 @@ std::uint64_t HashOf(const JournalEvent& event) {
   const CollectiveInfo& info = InfoOf(event.collective);
   const std::uint64_t root = info.rooted ? static_cast<std::uint32_t>(event.root) : 0;
   const std::uint64_t reduction = info.reduces ? static_cast<std::uint64_t>(event.reduction) : 0;
-  return Mix64(static_cast<std::uint64_t>(event.count) ^
-               Mix64(root << 24 | reduction << 16 | static_cast<std::uint64_t>(event.type) << 8 |
-                     kind));
+  return Mix64(
+      static_cast<std::uint64_t>(event.count) ^
+      Mix64(root << 24 | reduction << 16 | static_cast<std::uint64_t>(event.type) << 8 | kind));
 }
 
 std::vector<Mismatch::Party> PartiesAt(const Situation& situation, int index,
@@ -104,8 +105,8 @@ std::vector<Mismatch::Party> PartiesAt(const Situation& situation, int index,
   // By what is called: as many parties as ranks are possible, so they are found by hash.
   std::unordered_multimap<std::uint64_t, std::size_t> by_call;
   for (const std::size_t member : situation.groups[static_cast<std::size_t>(index)].members) {
-    const JournalEvent* event = EventAt(situation.views[member], index, position.sequence,
-                                        position.case_index);
+    const JournalEvent* event =
+        EventAt(situation.views[member], index, position.sequence, position.case_index);
     if (event == nullptr) continue;
     const std::uint64_t hash = HashOf(*event);
     const auto [begin, end] = by_call.equal_range(hash);
@@ -179,16 +180,14 @@ std::vector<Mismatch> FindMismatches(const Situation& situation) {
     if (!situation.groups[i].aligned) continue;
     const JournalEvent* position = FirstDifference(situation, index);
     if (position == nullptr) continue;
-    Mismatch mismatch{.group = index,
-                      .sequence = position->sequence,
-                      .case_index = position->case_index};
+    Mismatch mismatch{
+        .group = index, .sequence = position->sequence, .case_index = position->case_index};
     mismatch.parties = PartiesAt(situation, index, *position);
     if (mismatch.parties.size() < 2) continue;  // one rank that contradicts itself
     const Operation a = OperationOf(*mismatch.parties[0].event);
     const Operation b = OperationOf(*mismatch.parties[1].event);
     // The same call for different purposes: the library cannot know.
-    mismatch.effect =
-        SameCall(a, b) ? Effect::kWrongData : EffectOf(situation.semantics, a, b);
+    mismatch.effect = SameCall(a, b) ? Effect::kWrongData : EffectOf(situation.semantics, a, b);
     mismatches.push_back(std::move(mismatch));
   }
   return mismatches;

@@ -78,8 +78,8 @@ std::vector<Finding> FindSlowRanks(const std::vector<RankEvidence>& evidence) {
       FormatRanks(finding.culprits), Verb(finding.culprits, "makes", "make"), worst_rank,
       worst->own_ticks / std::max(median, 1.0), 100 * worst->own_ticks / worst->period_ticks);
   finding.remedy = fmt::format(
-      "See what rank {} does between collectives that the others do not: loading, decoding, logging "
-      "or a slower processor.",
+      "See what rank {} does between collectives that the others do not: loading, decoding, "
+      "logging or a slower processor.",
       worst_rank);
   return {finding};
 }

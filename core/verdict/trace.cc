@@ -57,8 +57,8 @@ std::vector<std::size_t> ColumnsOf(const Situation& situation, const Judgement& 
     const auto& named = judgement.findings.front().culprits;
     // Half of the columns: a culprit alone shows nothing.
     const std::size_t shown = std::max<std::size_t>(1, most / 2);
-    culprits.insert(named.begin(), named.begin() + static_cast<std::ptrdiff_t>(
-                                                       std::min(named.size(), shown)));
+    culprits.insert(named.begin(),
+                    named.begin() + static_cast<std::ptrdiff_t>(std::min(named.size(), shown)));
   }
   std::vector<std::size_t> columns;
   for (const std::size_t i : group.members) {
@@ -155,8 +155,7 @@ Trace TraceOf(const std::vector<RankEvidence>& evidence, const Setting& setting,
   if (!place) return trace;
   const Group& group = situation.groups[static_cast<std::size_t>(place->group)];
   trace.communicator = group.name;
-  const std::vector<std::size_t> columns =
-      ColumnsOf(situation, judgement, group, limits.columns);
+  const std::vector<std::size_t> columns = ColumnsOf(situation, judgement, group, limits.columns);
   for (const std::size_t i : columns) trace.ranks.push_back(situation.views[i].rank());
   const std::uint64_t before = std::min<std::uint64_t>(place->sequence, limits.rows_before);
   for (std::uint64_t n = 0; n <= before + limits.rows_after; ++n) {

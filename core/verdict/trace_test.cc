@@ -26,10 +26,11 @@ TEST(Trace, MismatchMarkedAmongTheLastCollectives) {
   const std::vector<RankEvidence> evidence = {
       bucket(0).As(Purpose::kJoinAlive).Enters(AllReduce(1)),
       bucket(1).As(Purpose::kBarrier).Enters(Barrier())};
-  EXPECT_EQ(FormatTrace(TraceIn(evidence, {.rows_before = 1})),
-            "    seq  rank 0                                  rank 1\n"
-            "      2  all_reduce f32[2]  bucket 0     done    all_reduce f32[2]  bucket 0  done\n"
-            ">     3  all_reduce f32[1]  join: alive  WAITS   barrier                      WAITS\n");
+  EXPECT_EQ(
+      FormatTrace(TraceIn(evidence, {.rows_before = 1})),
+      "    seq  rank 0                                  rank 1\n"
+      "      2  all_reduce f32[2]  bucket 0     done    all_reduce f32[2]  bucket 0  done\n"
+      ">     3  all_reduce f32[1]  join: alive  WAITS   barrier                      WAITS\n");
   const Trace trace = TraceIn(evidence);
   EXPECT_EQ(trace.communicator, "world");
   EXPECT_THAT(trace.ranks, ElementsAre(0, 1));

@@ -22,9 +22,9 @@ struct Part {
   // nobody can know (`knows` is false).
   Annotation bucket = {};
   bool knows = false;
-  bool told_phases = false;        // that bucket was launched in a backward pass
-  int backward_since = 0;          // backward passes that it began after that bucket
-  bool over = false;               // its program is over, as it should end
+  bool told_phases = false;  // that bucket was launched in a backward pass
+  int backward_since = 0;    // backward passes that it began after that bucket
+  bool over = false;         // its program is over, as it should end
 };
 using Parts = std::vector<Part>;
 
@@ -106,9 +106,12 @@ std::vector<int> RanksOf(const std::vector<const Part*>& parts) {
   return ranks;
 }
 
-// "is in all_reduce 5 (…)", "has finished", "went on to …".
+// "is in all_reduce 5 (…)", "went through …", "has finished", "is loading data".
 std::string Doing(const Part& part) {
-  if (part.at != nullptr) return "is in " + DescribeInvocation(*part.at);
+  if (part.at != nullptr) {
+    const bool done = part.at->kind == EventKind::kEnd;
+    return (done ? "went through " : "is in ") + DescribeInvocation(*part.at);
+  }
   return part.over ? "has finished" : "is " + WhereOf(*part.view);
 }
 
@@ -144,8 +147,8 @@ std::optional<Finding> OneSidedEvaluation(const Parts& parts, bool mismatch,
                   FormatRanks(ranks), Verb(ranks, "evaluates", "evaluate"),
                   DescribeInvocation(*evaluating.front()->at), others.front()->view->rank(),
                   Doing(*others.front())),
-      "Evaluate with model.module(x) (or set broadcast_buffers=False) where not all ranks evaluate, "
-      "or let all ranks evaluate the same number of inputs.");
+      "Evaluate with model.module(x) (or set broadcast_buffers=False) where not all ranks "
+      "evaluate, or let all ranks evaluate the same number of inputs.");
 }
 
 // It ended the backward pass of that bucket's iteration without launching the bucket.
@@ -175,13 +178,12 @@ std::optional<Finding> OneSidedUnusedParameters(const Parts& parts, bool mismatc
   const std::vector<int> ranks = RanksOf(withheld);
   return Explain(
       "one_sided_unused_parameters", withheld, general,
-      fmt::format("{} ended the backward pass of iteration {} without bucket {}: a parameter in it got "
-                  "no gradient there; rank {} {}, rank {} {}",
+      fmt::format("{} ended the backward pass of iteration {} without bucket {}: a parameter in it "
+                  "got no gradient there; rank {} {}, rank {} {}",
                   FormatRanks(ranks), waiting->says.iteration, waiting->says.detail,
-                  waiting->view->rank(), Doing(*waiting), ranks.front(),
-                  Doing(*withheld.front())),
-      "Set find_unused_parameters=True, or let every parameter take part in the loss on every rank; "
-      "a backward pass that one rank runs under no_sync() looks the same.");
+                  waiting->view->rank(), Doing(*waiting), ranks.front(), Doing(*withheld.front())),
+      "Set find_unused_parameters=True, or let every parameter take part in the loss on every "
+      "rank; a backward pass that one rank runs under no_sync() looks the same.");
 }
 
 // It is through with its inputs: over, leaving join, or in a barrier behind its loop.
@@ -212,20 +214,20 @@ std::optional<Finding> UnevenInputs(const Parts& parts, bool mismatch, const Fin
   const bool joins = first.at != nullptr && first.at->phase == Phase::kJoinExit;
   return Explain(
       "uneven_inputs", through, general,
-      fmt::format("{} had inputs for {} iterations and {}, but rank {} has more and {}: nobody will "
-                  "answer it",
+      fmt::format("{} had inputs for {} iterations and {}, but rank {} has more and {}: nobody "
+                  "will answer it",
                   FormatRanks(ranks), first.bucket.iteration + 1, Doing(first),
                   training->view->rank(), Doing(*training)),
       joins ? "Enter join() on all ranks, and leave its block only when the inputs are used up."
-            : "Give every rank the same number of inputs (DistributedSampler does, drop_last cuts), "
-              "or train inside join(): `with Join([model]):`.");
+            : "Give every rank the same number of inputs (DistributedSampler does, drop_last "
+              "cuts), or train inside join(): `with Join([model]):`.");
 }
 
 bool MayBeTraining(const std::string& cause) {
   static constexpr std::array<std::string_view, 9> kCauses = {
-      "collective_mismatch", "count_mismatch", "type_mismatch", "root_mismatch",
-      "reduction_mismatch",  "rank_exited",    "rank_failed",   "rank_busy",
-      "unknown"};
+      "collective_mismatch", "count_mismatch",     "type_mismatch",
+      "root_mismatch",       "reduction_mismatch", "rank_exited",
+      "rank_failed",         "rank_busy",          "unknown"};
   return std::find(kCauses.begin(), kCauses.end(), cause) != kCauses.end();
 }
 

@@ -1,6 +1,6 @@
-// Mistakes of training programs: each where it shows, the nearest history where it does not, and one
-// that leaves it open. The programs are those of PyTorch's users (spec: six cases of uneven inputs,
-// evaluation on one rank, unused parameters).
+// Mistakes of training programs: each where it shows, the nearest history where it does not, and
+// one that leaves it open. The programs are those of PyTorch's users (spec: six cases of uneven
+// inputs, evaluation on one rank, unused parameters).
 #include <signal.h>
 
 #include "core/verdict/history.h"
@@ -71,12 +71,12 @@ TEST(UnevenInputs, ARankFinishedWhileAnotherHasOneMoreInput) {
 }
 
 TEST(UnevenInputs, AlsoWhereTheOtherWasToldThatItsPeerIsGone) {
-  const Judgement judgement = JudgeOn(
-      "gloo", {Done(0, 5), Trains(History(1), 0, 5)
-                               .Iteration(5)
-                               .In(Phase::kBackward)
-                               .FailsIn(kBucket)
-                               .Reports("Connection closed by peer")});
+  const Judgement judgement =
+      JudgeOn("gloo", {Done(0, 5), Trains(History(1), 0, 5)
+                                       .Iteration(5)
+                                       .In(Phase::kBackward)
+                                       .FailsIn(kBucket)
+                                       .Reports("Connection closed by peer")});
   EXPECT_EQ(judgement.findings.at(0).cause, "uneven_inputs");
   EXPECT_EQ(judgement.findings[0].evidence.at(0).cause, "rank_failed");
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kFinished, Outcome::kFailed));
@@ -141,9 +141,9 @@ TEST(UnevenInputs, NotWhereAnotherThingHappened) {
 }
 
 TEST(UnevenInputs, UndecidableWhenTheRingLostTheIterations) {
-  const Judgement judgement =
-      JudgeOn("mpi", {History(0).In(Phase::kFinalize).Idle().Missed(1000).Silent(6),
-                      InBucket(1, 5).Silent(6)});
+  const Judgement judgement = JudgeOn(
+      "mpi",
+      {History(0).In(Phase::kFinalize).Idle().Missed(1000).Silent(6), InBucket(1, 5).Silent(6)});
   EXPECT_EQ(judgement.verdict, Verdict::kUnknown);
   EXPECT_EQ(judgement.findings.at(0).cause, "unknown");
 }
@@ -192,11 +192,10 @@ History Evaluates(Phase phase) {
 TEST(OneSidedEvaluation, BuffersMeetABarrier) {
   // Whether the program said that it evaluates, or only broadcasts buffers again.
   for (const Phase phase : {Phase::kEvaluate, Phase::kForward}) {
-    const Judgement judgement =
-        JudgeOn("gloo", {Evaluates(phase), TrainsWithBuffers(1, 2)
-                                               .In(Phase::kBarrier)
-                                               .As(Purpose::kBarrier)
-                                               .Enters(Barrier())});
+    const Judgement judgement = JudgeOn(
+        "gloo",
+        {Evaluates(phase),
+         TrainsWithBuffers(1, 2).In(Phase::kBarrier).As(Purpose::kBarrier).Enters(Barrier())});
     ASSERT_EQ(judgement.findings.size(), 1u);
     const Finding& finding = judgement.findings[0];
     EXPECT_EQ(finding.cause, "one_sided_evaluation");
@@ -210,9 +209,8 @@ TEST(OneSidedEvaluation, BuffersMeetABarrier) {
 }
 
 TEST(OneSidedEvaluation, AtTheEndTheOthersHaveFinished) {
-  const Judgement judgement =
-      JudgeOn("mpi", {Evaluates(Phase::kEvaluate),
-                      TrainsWithBuffers(1, 2).In(Phase::kFinalize).Leaves(0)});
+  const Judgement judgement = JudgeOn(
+      "mpi", {Evaluates(Phase::kEvaluate), TrainsWithBuffers(1, 2).In(Phase::kFinalize).Leaves(0)});
   EXPECT_EQ(judgement.findings.at(0).cause, "one_sided_evaluation");
   EXPECT_EQ(judgement.findings[0].evidence.at(0).cause, "rank_exited");
 }
@@ -231,8 +229,11 @@ TEST(OneSidedEvaluation, OneThatPairsWithTheNextForwardPassIsFine) {
 TEST(OneSidedEvaluation, TrainingBuffersAgainstABarrierAreAnotherMistake) {
   const Judgement judgement = JudgeOn(
       "gloo",
-      {TrainsWithBuffers(0, 2).Iteration(2).In(Phase::kForward).As(Purpose::kBufferBroadcast).Enters(
-           kBuffers),
+      {TrainsWithBuffers(0, 2)
+           .Iteration(2)
+           .In(Phase::kForward)
+           .As(Purpose::kBufferBroadcast)
+           .Enters(kBuffers),
        TrainsWithBuffers(1, 2).In(Phase::kBarrier).As(Purpose::kBarrier).Enters(Barrier())});
   EXPECT_EQ(judgement.findings.at(0).cause, "collective_mismatch");
   // Nothing said what it is for: undecidable, so the general finding stays.
@@ -265,21 +266,20 @@ TEST(OneSidedUnusedParameters, ABucketThatOneRankNeverLaunches) {
   EXPECT_EQ(raised.findings[0].evidence.at(0).cause, "rank_failed");
   // The only bucket, and the next collective of rank 1 meets it.
   const Judgement none = JudgeOn("gloo", {WaitsInBucket(0, 0), Backward(1, 0)
-                                                                  .Iteration(4)
-                                                                  .In(Phase::kForward)
-                                                                  .As(Purpose::kBufferBroadcast)
-                                                                  .Enters(kBuffers)});
+                                                                   .Iteration(4)
+                                                                   .In(Phase::kForward)
+                                                                   .As(Purpose::kBufferBroadcast)
+                                                                   .Enters(kBuffers)});
   EXPECT_EQ(none.findings.at(0).cause, "one_sided_unused_parameters");
   EXPECT_EQ(none.findings[0].evidence.at(0).cause, "collective_mismatch");
 }
 
 TEST(OneSidedUnusedParameters, ARankThatIsStillInItsBackwardPassIsBusy) {
-  const Judgement busy =
-      JudgeOn("mpi", {WaitsInBucket(0, 1).Silent(6), Backward(1, 1).Silent(6)});
+  const Judgement busy = JudgeOn("mpi", {WaitsInBucket(0, 1).Silent(6), Backward(1, 1).Silent(6)});
   EXPECT_EQ(busy.findings.at(0).cause, "rank_busy");
   // One that has not begun it yet, too.
-  const Judgement early = JudgeOn("mpi", {WaitsInBucket(0, 0).Silent(6),
-                                          Trains(History(1), 0, 3).In(Phase::kLoad).Silent(6)});
+  const Judgement early = JudgeOn(
+      "mpi", {WaitsInBucket(0, 0).Silent(6), Trains(History(1), 0, 3).In(Phase::kLoad).Silent(6)});
   EXPECT_EQ(early.findings.at(0).cause, "rank_busy");
 }
 

@@ -44,7 +44,7 @@ class Search {
   }
 
   Stuck Run() {
-    // A freed rank may have been what any group waited for. Every round but the last frees somebody.
+    // A freed rank may have been what any group waited for. Every round but the last frees one.
     bool freed = true;
     while (freed) {
       freed = false;
@@ -189,11 +189,12 @@ Finding Inversion(const Situation& situation, const std::vector<std::size_t>& cy
     const RankView& next = situation.views[cycle[(n + 1) % cycle.size()]];
     finding.culprits.push_back(view.rank());
     if (n >= kShown) continue;
-    finding.message += fmt::format("{}rank {} waits in {} ({}) for rank {}", n == 0 ? "" : ", ",
-                                   view.rank(), DescribeInvocation(*view.open),
-                                   NameOfGroup(situation, view), next.rank());
+    finding.message +=
+        fmt::format("{}rank {} waits in {} ({}) for rank {}", n == 0 ? "" : ", ", view.rank(),
+                    DescribeInvocation(*view.open), NameOfGroup(situation, view), next.rank());
   }
-  if (cycle.size() > kShown) finding.message += fmt::format(" (and {} more)", cycle.size() - kShown);
+  if (cycle.size() > kShown)
+    finding.message += fmt::format(" (and {} more)", cycle.size() - kShown);
   finding.message += ": a ring over communicators, in which nobody comes";
   finding.remedy =
       "Call the collectives of different communicators in the same order on all ranks (with NCCL "

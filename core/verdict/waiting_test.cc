@@ -61,8 +61,8 @@ TEST(OrderInversion, ThreeRanksInARing) {
 
 TEST(OrderInversion, TheSameOrderIsNone) {
   // Both are in pair; rank 1 has queued the next one already.
-  const std::vector<RankEvidence> same = {
-      In(0, kPair), In(1, kPair).On(kOther).Queues(AllReduce())};
+  const std::vector<RankEvidence> same = {In(0, kPair),
+                                          In(1, kPair).On(kOther).Queues(AllReduce())};
   EXPECT_THAT(JudgeIn(TwoOfBoth(true), same).findings, IsEmpty());
   // Rank 1 is in what rank 0 entered and left behind it on another stream: no ring.
   const std::vector<RankEvidence> both = {In(0, kPair).On(kOther).Enters(AllReduce()),
@@ -101,15 +101,14 @@ TEST(Groups, AMismatchInsideOneIsProved) {
   ASSERT_EQ(judgement.findings.size(), 1u);
   EXPECT_EQ(judgement.findings[0].cause, "count_mismatch");
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(2, 3));
-  EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kFinished, Outcome::kFinished,
-                                                 Outcome::kHung, Outcome::kHung));
+  EXPECT_THAT(OutcomesOf(judgement),
+              ElementsAre(Outcome::kFinished, Outcome::kFinished, Outcome::kHung, Outcome::kHung));
 }
 
 TEST(Groups, ADeadMemberHoldsThemAndThoseBehindThem) {
   // Rank 2 is dead, rank 1 waits for it in the pair, rank 0 for rank 1 in the world.
-  const std::vector<RankEvidence> evidence = {
-      History(0).Enters(AllReduce()), In(1, kPair),
-      History(2).Does(AllReduce()).Signalled(SIGKILL)};
+  const std::vector<RankEvidence> evidence = {History(0).Enters(AllReduce()), In(1, kPair),
+                                              History(2).Does(AllReduce()).Signalled(SIGKILL)};
   const std::vector<CommunicatorGroup> pair = {{kPair, "pair", {1, 2}}};
   const Judgement one = JudgeIn(Groups(true, pair), evidence);
   EXPECT_EQ(one.findings.at(0).cause, "rank_killed");

@@ -121,8 +121,8 @@ std::string FormatText(const Diagnosis& diagnosis) {
   text += FormatOutcomes(diagnosis.judgement);
   const std::string trace = FormatTrace(diagnosis.trace);
   if (!trace.empty()) {
-    text += fmt::format("Last collectives of communicator {}\n{}", diagnosis.trace.communicator,
-                        trace);
+    text +=
+        fmt::format("Last collectives of communicator {}\n{}", diagnosis.trace.communicator, trace);
   }
   return text;
 }
@@ -148,7 +148,8 @@ Json ToJson(const Trace& trace) {
     for (const TraceCell& cell : row.cells) {
       cells.push_back({{"call", cell.call}, {"state", NameOf(cell.state)}});
     }
-    rows.push_back({{"sequence", row.sequence}, {"in_question", row.in_question},
+    rows.push_back({{"sequence", row.sequence},
+                    {"in_question", row.in_question},
                     {"cells", std::move(cells)}});
   }
   return {{"communicator", trace.communicator}, {"ranks", trace.ranks}, {"rows", std::move(rows)}};
@@ -188,7 +189,8 @@ Result<Verdict> DiagnoseFile(const std::string& path, const Options& options) {
     const Diagnosis diagnosis = Diagnose(lifetime, setting, options);
     verdict = Worse(verdict, diagnosis.judgement.verdict);
     if (options.format == "json") {
-      fmt::print("{}\n", ToJson(path, diagnosis).dump(-1, ' ', false, Json::error_handler_t::replace));
+      fmt::print("{}\n",
+                 ToJson(path, diagnosis).dump(-1, ' ', false, Json::error_handler_t::replace));
     } else {
       fmt::print("{}", FormatText(diagnosis));
     }

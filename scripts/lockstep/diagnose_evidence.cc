@@ -85,9 +85,10 @@ Result<std::vector<Lifetime>> LifetimesOf(const Run& run, const std::string& pat
     by_number[history.lifetime].evidence.push_back(std::move(rank));
   }
   if (by_number.empty()) {
-    return InvalidInput(fmt::format("{}: holds no history of any rank; name a run file whose "
-                                    "workers got as far as to journal something",
-                                    path));
+    return InvalidInput(
+        fmt::format("{}: holds no history of any rank; name a run file whose "
+                    "workers got as far as to journal something",
+                    path));
   }
   std::vector<Lifetime> lifetimes;
   for (auto& [number, lifetime] : by_number) {
