@@ -33,7 +33,8 @@ def section_of(path):
     for prefix, heading in (("/cases/n", "/cases/n"), ("/history", "/history and /history/n")):
         if path.startswith(prefix):
             return heading
-    if path in ("/summary", "/parts", "/effects", "/operations", "/wrong", "/verdicts/outcomes", "/verdicts/findings"):
+    if path in ("/summary", "/parts", "/effects", "/operations", "/wrong", "/verdicts/outcomes",
+                "/verdicts/findings"):
         return path
     return "Groups"
 
@@ -70,7 +71,8 @@ class SchemaTest(unittest.TestCase):
         if path.startswith("/environment/"):
             return  # facts; their names are the machine's
         for name in item.attrs:
-            if path in ("/environment", "/floors", "/cases/n/settings") or name in _OF_SCALES or name == "units":
+            free = path in ("/environment", "/floors", "/cases/n/settings")
+            if free or name in _OF_SCALES or name == "units":
                 continue
             if name.endswith(".units"):
                 self.expect_unit(path, name[:-len(".units")], item.attrs[name])

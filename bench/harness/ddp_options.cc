@@ -14,8 +14,6 @@
 namespace lockstep {
 namespace {
 
-constexpr double kMiB = 1024 * 1024;
-
 // Values of a list in the order typed, but the default first: it is what others are compared with.
 template <typename T>
 void Put(const T& value, const T& standard, std::vector<T>& values) {
@@ -46,9 +44,10 @@ Status ReadHooks(const std::vector<std::string>& words, std::vector<std::string>
   return OkStatus();
 }
 
+// In MiB as typed: names show it.
 Result<double> ReadMb(const std::string& option, const std::string& word) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::int64_t bytes, ParseBucketMb(option, word));
-  return static_cast<double>(bytes) / kMiB;
+  LOCKSTEP_RETURN_IF_ERROR(ParseBucketMb(option, word).status());
+  return std::strtod(word.c_str(), nullptr);
 }
 
 // DDP's default is always there, to be compared with.

@@ -107,6 +107,18 @@ bool IsOfGradients(const CollectiveTimes& times) {
   }
 }
 
+// When the last gradient was ready. Its bucket is launched right then; the engine's own mark comes
+// after the launch, and when the thread of the communication takes the processor, much later.
+Ticks ComputeEnd(const StepTimes& step) {
+  Ticks launched = 0;
+  for (const CollectiveTimes& collective : step.collectives) {
+    if (collective.annotation.purpose != Purpose::kBucket) continue;
+    launched = std::max(launched, collective.ready);
+  }
+  return launched == 0 ? step.backward_compute_end
+                       : std::min(launched, step.backward_compute_end);
+}
+
 void Add(const StepTimes& step, double ns_per_tick, Times& times) {
   const auto ns = [&](Ticks from, Ticks to) {
     return to > from ? static_cast<double>(to - from) * ns_per_tick : 0.0;
@@ -114,14 +126,15 @@ void Add(const StepTimes& step, double ns_per_tick, Times& times) {
   const double buffers = ns(step.buffers_begin, step.buffers_end);
   times.buffers += buffers;
   times.forward += ns(step.forward_begin, step.forward_end) - buffers;
-  times.backward += ns(step.backward_begin, step.backward_compute_end);
-  Ticks communicated = step.backward_compute_end;  // when the last gradient had travelled
+  const Ticks computed = ComputeEnd(step);
+  times.backward += ns(step.backward_begin, computed);
+  Ticks communicated = computed;  // when the last gradient had travelled
   for (const CollectiveTimes& collective : step.collectives) {
     if (!IsOfGradients(collective)) continue;
     times.communication += ns(collective.start, collective.end);
     communicated = std::max(communicated, collective.end);
   }
-  times.exposed += ns(step.backward_compute_end, communicated);
+  times.exposed += ns(computed, communicated);
   times.copy_back += ns(communicated, step.backward_end);
 }
 

@@ -14,12 +14,14 @@ namespace lockstep {
 std::string Headline(const Run& run);
 
 // The console table: the headline first, then a row a case, then what the options do and what to
-// choose, then findings with their remedies, then what the columns mean: the formulas of busbw and of `% limit`, and the floors.
+// choose, then findings with their remedies, then what the columns mean: the formulas of busbw and
+// of `% limit`, and the floors.
 std::string FormatTable(const Run& run);
 // nccl-tests' columns: size count type redop root, then time algbw busbw #wrong for out of place
 // and in place.
 std::string FormatNcclTests(const Run& run);
-// One JSON object a case, one an effect of an option, then one for the run; what is not a number is null.
+// One JSON object a case, one an effect of an option, then one for the run; what is not a number is
+// null.
 std::string FormatJsonLines(const Run& run);
 
 // The facts of machine and software, one a line below the heading of its group.

@@ -98,8 +98,8 @@ std::string FormatEffects(const Run& run) {
                         e.interval_high, e.rounds,
                         OneLine(run.cases[static_cast<std::size_t>(e.case_index)].name));
   }
-  if (!run.recommendation.empty()) text += "\nRecommendation: " + OneLine(run.recommendation) + "\n";
-  return text;
+  if (run.recommendation.empty()) return text;
+  return text + "\nRecommendation: " + OneLine(run.recommendation) + "\n";
 }
 
 }  // namespace lockstep

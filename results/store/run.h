@@ -26,12 +26,13 @@ struct Samples {
   std::int64_t iterations() const { return static_cast<std::int64_t>(round.size()); }
 };
 
-// A named figure of every iteration beside its duration: where the time of a step went.
+// A named figure of every iteration beside its duration: where the time of a step went. Ranks
+// become one value by `over`: "slowest" (that of the rank whose sample is the maximum, so that
+// parts add up to it), "mean" or "max".
 struct Part {
   std::string name;            // "forward_ns"
   std::string units;           // "ns"; "" for a ratio
-  std::string over;            // how ranks become one value: "slowest" (the rank whose sample is the
-                               // maximum, so that parts add up to it), "mean" or "max"
+  std::string over;
   std::vector<double> values;  // iterations x ranks; NaN: that rank did not get there
   double median = 0;           // over iterations, with its 95 % confidence interval
   double interval_low = 0;
@@ -95,7 +96,7 @@ struct CaseRecord {
   std::string model;       // "" when not from a model
   int bucket = -1;         // index in the model's sequence; -1: the whole sequence or no model
   double bucket_cap_mb = 0;
-  std::vector<std::pair<std::string, std::string>> settings;  // what was asked for; sorted when read
+  std::vector<std::pair<std::string, std::string>> settings;  // options of a step; read sorted
   Samples samples;
   std::vector<Part> parts;
   Summary summary;
