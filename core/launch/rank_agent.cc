@@ -273,7 +273,10 @@ Journal RankAgent::ReadJournal(std::size_t most) const {
     death.ticks = died_;
     death.kind = EventKind::kDeath;
     death.value = *death_;
-    if (!journal.events.empty()) death.case_index = journal.events.back().case_index;
+    if (!journal.events.empty()) {
+      death.case_index = journal.events.back().case_index;
+      death.phase = journal.events.back().phase;
+    }
     journal.events.push_back(death);
   }
   return journal;

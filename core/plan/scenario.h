@@ -49,6 +49,12 @@ struct Scenario {
   std::map<std::string, Expectation> expect;  // by backend, or rule set of sim, or "any"
 };
 
+// Whether a rank whose program is over stays, with its connections.
+inline bool Lingers(const Scenario& scenario) {
+  return std::visit([](const auto& program) { return program.after_finish; },
+                    scenario.workload) == AfterFinish::kLinger;
+}
+
 struct ScenarioOptions {
   // Number of ranks in place of the file's. None: the file's, the first of a list, 2 for "any".
   std::optional<int> ranks = std::nullopt;

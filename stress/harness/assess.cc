@@ -145,7 +145,7 @@ void Compare(const StressCase& stress_case, const std::string& backend, CaseResu
 
 std::vector<RankEvidence> AsJudged(std::vector<RankEvidence> evidence,
                                    const std::vector<std::optional<ProgramReport>>& reports,
-                                   const std::vector<bool>& heals) {
+                                   const std::vector<bool>& heals, bool stuck) {
   for (std::size_t rank = 0; rank < evidence.size(); ++rank) {
     RankEvidence& known = evidence[rank];
     if (heals[rank] && known.state == ProcessState::kStopped) known.state = ProcessState::kRunning;
@@ -153,7 +153,7 @@ std::vector<RankEvidence> AsJudged(std::vector<RankEvidence> evidence,
     known.wrong_data = reports[rank]->wrong_data;
     if (!reports[rank]->status.ok()) {
       known.error = reports[rank]->status.message();
-    } else if (known.state == ProcessState::kRunning) {
+    } else if (known.state == ProcessState::kRunning && !stuck) {
       MarkOver(known);
     }
   }

@@ -32,10 +32,11 @@ struct CaseResult {
 };
 
 // What a judge is to see: a rank whose program is over calls nothing any more, whatever its process
-// still does; what ranks reported is part of the evidence. Ranks of `heals` are stopped for now.
+// still does (unless that is the question: `stuck`); what ranks reported is part of the evidence.
+// Ranks of `heals` are stopped for now.
 std::vector<RankEvidence> AsJudged(std::vector<RankEvidence> evidence,
                                    const std::vector<std::optional<ProgramReport>>& reports,
-                                   const std::vector<bool>& heals);
+                                   const std::vector<bool>& heals, bool stuck);
 
 // What the judge knows besides the histories.
 Setting SettingOf(const Scenario& scenario, const std::string& backend, double deadline_seconds);

@@ -19,7 +19,7 @@ constexpr double kEndSeconds = 10;
 // Peers of a rank that is gone often fail by themselves a moment later: what they say belongs to
 // the evidence.
 constexpr double kSettleSeconds = 0.3;
-// For ranks that finished to leave; some linger.
+// For ranks that finished and are meant to linger.
 constexpr double kClosingSeconds = 0.5;
 constexpr std::size_t kHistoryEvents = 4096;  // of each rank, kept in the file
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -55,12 +55,12 @@ void StressConductor::Reset(const StressCase& stress_case) {
   settle_.reset();
   closing_.reset();
   detected_.reset();
-  over_ = false;
+  over_ = stuck_ = false;
   cut_short_.clear();
 }
 
 std::vector<RankEvidence> StressConductor::Judged(std::vector<RankEvidence> evidence) const {
-  return AsJudged(std::move(evidence), reports_, heals_);
+  return AsJudged(std::move(evidence), reports_, heals_, stuck_);
 }
 
 void StressConductor::Apply(std::size_t fault) {
@@ -119,7 +119,11 @@ bool StressConductor::AllOver() {
     all_gone = false;
   }
   if (all_gone) return true;
-  if (!closing_) closing_ = Deadline::AfterSeconds(kClosingSeconds);
+  const bool lingers = Lingers(case_->scenario);
+  if (!closing_) {
+    closing_ = Deadline::AfterSeconds(lingers ? kClosingSeconds : options_.deadline_seconds);
+  }
+  stuck_ = !lingers && closing_->Passed();
   return closing_->Passed();
 }
 
@@ -130,10 +134,17 @@ bool StressConductor::Departed() const {
   return false;
 }
 
-// Silence beyond the deadline: over if that says anything of anyone.
+// A rank is silent beyond the deadline. As long as another one does something, it may come: only
+// when all are silent for so long is that held against anyone.
 void StressConductor::OnOverdue() {
+  // Who is stopped for longer than the deadline is stopped.
+  heals_.assign(heals_.size(), false);
   const std::vector<RankEvidence> evidence =
       Judged(fleet_.Glance(Deadline::AfterSeconds(kCollectSeconds)));
+  for (const RankEvidence& rank : evidence) {
+    if (rank.state != ProcessState::kRunning || rank.idle) continue;
+    if (rank.seconds_silent < options_.deadline_seconds) return;
+  }
   const Judgement judgement =
       JudgeCase(case_->scenario, options_.backend, evidence, options_.deadline_seconds);
   if (judgement.findings.empty()) return;

@@ -65,6 +65,7 @@ class StressConductor {
   std::optional<Deadline> settle_;   // proved: what is still to happen has until then to happen
   std::optional<Deadline> closing_;  // all finished: who did not leave by then lingers
   std::optional<double> detected_;
+  bool stuck_ = false;  // all programs finished, but not every process leaves
   bool over_ = false;
   std::string cut_short_;
 };

@@ -49,13 +49,6 @@ bool Trains(const Scenario& scenario) {
   return std::holds_alternative<TrainingProgram>(scenario.workload);
 }
 
-bool Lingers(const Scenario& scenario) {
-  const AfterFinish after = Trains(scenario)
-                                ? std::get<TrainingProgram>(scenario.workload).after_finish
-                                : std::get<ScriptProgram>(scenario.workload).after_finish;
-  return after == AfterFinish::kLinger;
-}
-
 Status Prepare(WorkerLink& link, Rig& rig) {
   LOCKSTEP_ASSIGN_OR_RETURN(const Message message,
                             link.Receive(Deadline::AfterSeconds(kForEverSeconds)));
