@@ -38,6 +38,7 @@ class Temporary {
     struct sigaction ignore {};
     ignore.sa_handler = SIG_IGN;
     sigaction(SIGXFSZ, &ignore, &before_);
+    unlink(path_.c_str());  // of an earlier process with this id
   }
   Temporary(const Temporary&) = delete;
   Temporary& operator=(const Temporary&) = delete;
@@ -46,6 +47,16 @@ class Temporary {
     sigaction(SIGXFSZ, &before_, nullptr);
   }
   const fs::path& path() const { return path_; }
+  // Makes it that long and says with errno whether that can be: a write that fails for want of
+  // space would leave HDF5 (1.10) in a state in which it crashes when the process ends.
+  bool Reserve(std::uint64_t bytes) {
+    const int fd = open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0) return false;
+    const int error = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+    close(fd);
+    errno = error;
+    return error == 0;
+  }
   // False with errno.
   bool Publish(const fs::path& path) {
     if (!Sync(path_, O_RDONLY) || rename(path_.c_str(), path.c_str()) != 0) return false;
@@ -179,6 +190,10 @@ Result<std::int64_t> MakeShardFile(const std::string& path, const DatasetSpec& s
   if (room.available < offsets.back()) {
     return CannotWrite(path, fmt::format("{} of samples, {} free", FormatBytes(bytes),
                                          FormatBytes(static_cast<std::int64_t>(room.available))));
+  }
+  // 16 bytes a sample are its offset and checksum; HDF5's own take a few kilobytes.
+  if (!temporary.Reserve(offsets.back() + 16 * offsets.size() + 65536)) {
+    return CannotWrite(path, std::strerror(errno));
   }
   const Silence silence;
   Trouble trouble;

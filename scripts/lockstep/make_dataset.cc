@@ -1,0 +1,67 @@
+// `lockstep make-dataset`: samples to load, in one HDF5 file.
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "core/base/status.h"
+#include "core/base/units.h"
+#include "datasets/shards/samples.h"
+#include "datasets/shards/shard_file.h"
+#include "scripts/lockstep/commands.h"
+
+namespace lockstep {
+namespace {
+
+// As typed; empty: the default of its kind.
+struct Arguments {
+  std::string path;
+  std::string kind = "mixed";
+  std::string min_bytes;
+  std::string max_bytes;
+  DatasetSpec spec;
+};
+
+Result<ExitCode> MakeDataset(Arguments arguments) {
+  DatasetSpec& spec = arguments.spec;
+  LOCKSTEP_ASSIGN_OR_RETURN(spec.kind, ParseDatasetKind("--kind", arguments.kind));
+  if (spec.kind == DatasetKind::kTokens) {
+    spec.min_bytes = 512;
+    spec.max_bytes = 8 * 1024;
+  }
+  if (!arguments.min_bytes.empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(spec.min_bytes, ParseBytes("--min-bytes", arguments.min_bytes));
+  }
+  if (!arguments.max_bytes.empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(spec.max_bytes, ParseBytes("--max-bytes", arguments.max_bytes));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::int64_t bytes, MakeShardFile(arguments.path, spec));
+  fmt::print("{}: {} samples ({}), {}, seed {}\n", arguments.path, spec.samples, NameOf(spec.kind),
+             FormatBytes(bytes), spec.seed);
+  return ExitCode::kPass;
+}
+
+}  // namespace
+
+void AddMakeDataset(CLI::App& app, Command& chosen) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command =
+      app.add_subcommand("make-dataset", "Write an HDF5 file of samples to load in benchmarks");
+  command->add_option("FILE", arguments->path, "The file; it is replaced")->required();
+  command->add_option("--samples", arguments->spec.samples, "How many samples")->required();
+  command->add_option("--kind", arguments->kind, "images, tokens or mixed (half of each)")
+      ->capture_default_str();
+  command->add_option("--min-bytes", arguments->min_bytes,
+                      "Smallest sample. Default: 16K, of tokens 512");
+  command->add_option("--max-bytes", arguments->max_bytes,
+                      "Largest sample; sizes are log-uniform, the texts of a mixed dataset 16 "
+                      "times smaller. Default: 256K, of tokens 8K");
+  command->add_option("--seed", arguments->spec.seed, "Of sizes and contents")
+      ->capture_default_str();
+  command->callback(
+      [arguments, &chosen] { chosen = [arguments] { return MakeDataset(*arguments); }; });
+}
+
+}  // namespace lockstep
