@@ -62,7 +62,14 @@ compute_us = 100
 load_us = [10, 20]
 sync_batch_norm = true
 after_finish = "linger"
-eval = { after_iteration = 1, ranks = [1], through = "module", grad = true, inputs = 7, then = "end" }
+[workload.eval]
+after_iteration = 1
+ranks = [1]
+through = "module"
+grad = true
+train_mode = true
+inputs = 7
+then = "end"
 )");
   EXPECT_EQ(program.epochs, 2);
   EXPECT_EQ(InputsOf(program, 0, 2), 3);
@@ -85,7 +92,7 @@ eval = { after_iteration = 1, ranks = [1], through = "module", grad = true, inpu
   EXPECT_EQ(program.evaluation->ranks, std::vector<int>{1});
   EXPECT_EQ(program.evaluation->through, EvaluationProgram::Through::kModule);
   EXPECT_EQ(program.evaluation->then, EvaluationProgram::Then::kEnd);
-  EXPECT_TRUE(program.evaluation->grad);
+  EXPECT_TRUE(program.evaluation->grad && program.evaluation->train_mode);
   EXPECT_EQ(program.evaluation->inputs, 7);
 }
 
