@@ -13,13 +13,8 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/common_interface_defs.h>
-#define LOCKSTEP_START_SWITCH(save, bottom, bytes) \
-  __sanitizer_start_switch_fiber(save, bottom, bytes)
-#define LOCKSTEP_FINISH_SWITCH(saved, bottom, bytes) \
-  __sanitizer_finish_switch_fiber(saved, bottom, bytes)
-#else
-#define LOCKSTEP_START_SWITCH(save, bottom, bytes) static_cast<void>(0)
-#define LOCKSTEP_FINISH_SWITCH(saved, bottom, bytes) static_cast<void>(0)
+#elif defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
 #endif
 
 namespace lockstep {
@@ -105,11 +100,41 @@ void Fiber::Resume(StackPool& stacks) {
   if (done_) stacks.Give(std::exchange(stack_, {}));
 }
 
+// These two are part of the function that switches: ThreadSanitizer keeps a stack of functions for
+// each fiber, on which whoever enters has to leave.
+[[gnu::always_inline]] inline void Fiber::BeforeSwitchOut() {
+#if defined(__SANITIZE_ADDRESS__)
+  // A fiber that is done has no use for its fake stack any more.
+  __sanitizer_start_switch_fiber(done_ ? nullptr : &sanitizer_.inside, sanitizer_.outside,
+                                 sanitizer_.outside_bytes);
+#elif defined(__SANITIZE_THREAD__)
+  __tsan_switch_to_fiber(sanitizer_.outside, 0);
+#endif
+}
+
+[[gnu::always_inline]] inline void Fiber::AfterSwitchIn() {
+#if defined(__SANITIZE_ADDRESS__)
+  const void* outside = nullptr;
+  __sanitizer_finish_switch_fiber(sanitizer_.inside, &outside, &sanitizer_.outside_bytes);
+  sanitizer_.outside = const_cast<void*>(outside);
+#endif
+}
+
 void Fiber::SwitchIn() {
-  [[maybe_unused]] void* own_fake_stack = nullptr;
-  LOCKSTEP_START_SWITCH(&own_fake_stack, stack_.data(), stack_.size());
+#if defined(__SANITIZE_ADDRESS__)
+  void* fake_stack = nullptr;
+  __sanitizer_start_switch_fiber(&fake_stack, stack_.data(), stack_.size());
+#elif defined(__SANITIZE_THREAD__)
+  if (sanitizer_.inside == nullptr) sanitizer_.inside = __tsan_create_fiber(0);
+  sanitizer_.outside = __tsan_get_current_fiber();
+  __tsan_switch_to_fiber(sanitizer_.inside, 0);
+#endif
   swapcontext(&outside_, &inside_);
-  LOCKSTEP_FINISH_SWITCH(own_fake_stack, nullptr, nullptr);
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_finish_switch_fiber(fake_stack, nullptr, nullptr);
+#elif defined(__SANITIZE_THREAD__)
+  if (done_) __tsan_destroy_fiber(std::exchange(sanitizer_.inside, nullptr));
+#endif
 }
 
 void Fiber::Enter(unsigned int high, unsigned int low) {
@@ -118,11 +143,11 @@ void Fiber::Enter(unsigned int high, unsigned int low) {
 }
 
 void Fiber::Begin() {
-  LOCKSTEP_FINISH_SWITCH(nullptr, &outer_stack_, &outer_bytes_);
+  AfterSwitchIn();
   body_();
   body_ = nullptr;
   done_ = true;
-  LOCKSTEP_START_SWITCH(nullptr, outer_stack_, outer_bytes_);
+  BeforeSwitchOut();
   setcontext(&outside_);
 }
 
@@ -130,9 +155,9 @@ void Fiber::Yield() {
   const std::byte here{};
   LOCKSTEP_CHECK(stack_.data() + kReserveBytes < &here || &here < stack_.data(),
                  "a simulated rank ran out of stack; give SimOptions::stack_bytes more");
-  LOCKSTEP_START_SWITCH(&fake_stack_, outer_stack_, outer_bytes_);
+  BeforeSwitchOut();
   swapcontext(&inside_, &outside_);
-  LOCKSTEP_FINISH_SWITCH(fake_stack_, &outer_stack_, &outer_bytes_);
+  AfterSwitchIn();
 }
 
 }  // namespace lockstep

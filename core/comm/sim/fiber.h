@@ -58,9 +58,17 @@ class Fiber {
     void* caught = nullptr;
     unsigned int uncaught = 0;
   };
+  // What AddressSanitizer and ThreadSanitizer were told, who have to know of every change of stack.
+  struct Sanitizer {
+    void* inside = nullptr;   // a fake stack; a fiber
+    void* outside = nullptr;  // a stack; a fiber
+    std::size_t outside_bytes = 0;
+  };
   static void Enter(unsigned int high, unsigned int low);
   void Begin();
   void SwitchIn();
+  void BeforeSwitchOut();
+  void AfterSwitchIn();
   static Exceptions SwapExceptions(const Exceptions& now);
 
   std::function<void()> body_;
@@ -69,10 +77,7 @@ class Fiber {
   ucontext_t outside_;
   Exceptions exceptions_;
   bool done_ = false;
-  // Of AddressSanitizer, which has to be told of every change of stack.
-  void* fake_stack_ = nullptr;
-  const void* outer_stack_ = nullptr;
-  std::size_t outer_bytes_ = 0;
+  Sanitizer sanitizer_;
 };
 
 }  // namespace lockstep

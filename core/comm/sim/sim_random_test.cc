@@ -19,7 +19,11 @@ namespace lockstep {
 namespace {
 
 constexpr std::uint64_t kSeed = 20240607;
+#if defined(__SANITIZE_THREAD__)  // slow at changes of stack
+constexpr int kPrograms = 10;
+#else
 constexpr int kPrograms = 300;
+#endif
 
 struct RandomProgram {
   SimOptions options;
