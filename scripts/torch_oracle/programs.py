@@ -44,6 +44,10 @@ def draw(random, torch):
     workload = {"kind": "ddp_training", "model": random.choice(MODELS)}
     most = random.randint(1, 5)
     workload["inputs"] = most
+    if random.random() < 0.2:
+        workload["epochs"] = 2
+    if random.random() < 0.2:
+        workload["zero_grad"] = True
     _draw_ddp(random, workload)
     if torch == "2.6":  # there bucket_cap_mb is the first bucket's too
         workload.pop("first_bucket_mb", None)
@@ -130,8 +134,10 @@ def _draw_eval(random, workload, ranks, most):
         rebuilt <= block["after_iteration"] < most - 1 and not workload.get("join"))
     if alone and not workload.get("no_sync_iterations") and random.random() < 0.5:
         block["ranks"] = [random.randrange(ranks)]
-    elif random.random() < 0.3:
-        block["then"] = "barrier"
+    else:
+        block["grad"] = random.random() < 0.3
+        if random.random() < 0.3:
+            block["then"] = "barrier"
     workload["eval"] = block
 
 

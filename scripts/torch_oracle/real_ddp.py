@@ -95,31 +95,41 @@ def _evaluate(ddp, block, rank, inputs, recorder, iteration, group):
         dist.barrier(group)
 
 
-def _train(ddp, program, rank, make_input, recorder, group):
-    """The loop; every epoch begins with input 0, and evaluation takes the next ones too."""
-    iteration = 0
-    for _ in range(program["epochs"]):
-        inputs = (make_input(i) for i in itertools.count())
-        for i in range(program["inputs"][rank]):
-            recorder.begin("ITER%d" % iteration)
-            if program["zero_grad"]:
-                ddp.zero_grad(set_to_none=True)
-            quiet = i in program["no_sync_iterations"]
-            with ddp.no_sync() if quiet else contextlib.nullcontext():
-                ddp(next(inputs)).sum().backward()
-            if program["barrier"] == "in_loop":
-                dist.barrier(group)
-            block = program["eval"]
-            if block is not None and block["after_iteration"] == i:
-                _evaluate(ddp, block, rank, inputs, recorder, iteration, group)
-            iteration += 1
-
-
 def _join(ddp, program):
     if not program["join"]:
         return contextlib.nullcontext()
     return ddp.join(divide_by_initial_world_size=program["divide_by_initial_world_size"],
                     throw_on_early_termination=program["join_throw"])
+
+
+def _iterate(ddp, program, inputs, group):
+    """One iteration; inputs come from the iterator."""
+    if program["zero_grad"]:
+        ddp.zero_grad(set_to_none=True)
+    ddp(next(inputs)).sum().backward()
+    if program["barrier"] == "in_loop":
+        dist.barrier(group)
+
+
+def _train(ddp, program, rank, make_input, recorder, group):
+    """The epochs. Each begins with input 0, and evaluation takes the next ones too."""
+    iteration = 0
+    block = program["eval"]
+    for _ in range(program["epochs"]):
+        inputs = (make_input(i) for i in itertools.count())
+        with _join(ddp, program):
+            for i in range(program["inputs"][rank]):
+                recorder.begin("ITER%d" % iteration)
+                quiet = i in program["no_sync_iterations"]
+                with ddp.no_sync() if quiet else contextlib.nullcontext():
+                    _iterate(ddp, program, inputs, group)
+                if block is not None and block["after_iteration"] == i:
+                    _evaluate(ddp, block, rank, inputs, recorder, iteration, group)
+                iteration += 1
+            recorder.begin("JOINEXIT")
+        if program["barrier"] == "after_loop":
+            recorder.begin("AFTER")
+            dist.barrier(group)
 
 
 def run(program, rank, group):
@@ -131,12 +141,7 @@ def run(program, rank, group):
         try:
             recorder.begin("CTOR")
             ddp = _wrap(model, program, group)
-            with _join(ddp, program):
-                _train(ddp, program, rank, make_input, recorder, group)
-                recorder.begin("JOINEXIT")
-            if program["barrier"] == "after_loop":
-                recorder.begin("AFTER")
-                dist.barrier(group)
+            _train(ddp, program, rank, make_input, recorder, group)
         except RuntimeError as raised:
             error = str(raised).splitlines()[0]
     return {
