@@ -65,6 +65,7 @@ template <typename Position>
 void UndoForward(const typename ShuffleSteps<Position>::Piece& piece, Descending& wanted,
                  TokenMap<Position>& tokens) {
   for (std::size_t k = piece.targets.size(); k-- > 0;) {
+    if (k >= kAhead) tokens.Prefetch(piece.targets[k - kAhead]);
     const Position target = piece.targets[k];
     const std::int64_t i = piece.first + static_cast<std::int64_t>(k);
     const bool occupied = tokens.Has(target);
@@ -84,6 +85,7 @@ template <typename Position>
 void UndoInsideOut(const typename ShuffleSteps<Position>::Piece& piece, TokenMap<Position>& tokens,
                    HugeArray<Position>& values) {
   for (std::size_t k = piece.targets.size(); k-- > 0;) {
+    if (k >= kAhead) tokens.Prefetch(piece.targets[k - kAhead]);
     const Position target = piece.targets[k];
     const auto i = static_cast<Position>(static_cast<std::uint64_t>(piece.first) + k);
     if (tokens.Has(target)) [[unlikely]]
