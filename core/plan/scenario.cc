@@ -226,7 +226,9 @@ Expectation ReadExpectation(const toml::table& table, const std::string& path, i
   TomlFields fields(table, path, mistakes);
   Expectation expectation;
   if (const toml::node* node = fields.Find("ranks")) {
-    if (!node->is_array()) {
+    if (node->is_string()) {  // the same for every rank
+      expectation.ranks.assign(static_cast<std::size_t>(ranks), ReadOutcomes(*node, fields));
+    } else if (!node->is_array()) {
       fields.Wrong("ranks", fmt::format("{}; write a list, one item a rank", KindOf(*node)));
     } else if (node->as_array()->size() != static_cast<std::size_t>(ranks)) {
       fields.Wrong("ranks", fmt::format("a list of {} for {} ranks; write one item a rank",

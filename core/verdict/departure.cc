@@ -9,9 +9,7 @@
 #include "core/verdict/wording.h"
 
 namespace lockstep {
-namespace {
-
-}  // namespace
+namespace {}  // namespace
 
 std::string FateOf(const RankView& view) {
   const RankEvidence& evidence = *view.evidence;
@@ -90,9 +88,13 @@ std::string WaitingClause(const Situation& situation, const Stuck& stuck) {
     waiting.push_back(situation.views[i].rank());
   }
   if (first == nullptr) return "";
-  return fmt::format("; {} {} for it in {}", FormatRanks(waiting), Verb(waiting, "waits", "wait"),
-                     waiting.size() == 1 ? DescribeInvocation(*first->open)
-                                         : "this or a later collective");
+  const std::string_view verb = Verb(waiting, "waits", "wait");
+  if (first->open == nullptr) {
+    return fmt::format("; {} {} for it to connect", FormatRanks(waiting), verb);
+  }
+  return fmt::format(
+      "; {} {} for it in {}", FormatRanks(waiting), verb,
+      waiting.size() == 1 ? DescribeInvocation(*first->open) : "this or a later collective");
 }
 
 // Somebody waits in an operation that this rank, which is gone, has not completed. `furthest`: by
@@ -164,8 +166,7 @@ bool EndedBySelf(int signal) {
 }
 
 bool Failed(const RankView& view) {
-  return (view.running() || view.evidence->state == ProcessState::kExited) &&
-         view.reported_error();
+  return (view.running() || view.evidence->state == ProcessState::kExited) && view.reported_error();
 }
 
 bool OwesProgress(const RankView& view) {
@@ -200,11 +201,33 @@ std::vector<Finding> FindDepartures(const Situation& situation, const Stuck& stu
   return findings;
 }
 
+namespace {
+
+// Its error came from a collective that a rank had not entered which failed elsewhere: outside of
+// any collective, as a program does that raises an exception.
+bool FailedForLackOfPeer(const Situation& situation, const RankView& view) {
+  if (!view.newest_collective_failed()) return false;
+  const JournalEvent& failed = *view.last_collective;
+  return std::any_of(situation.views.begin(), situation.views.end(), [&](const RankView& peer) {
+    if (&peer == &view || !Failed(peer) || peer.newest_collective_failed()) return false;
+    const Track* track = peer.OnCommunicator(failed.communicator);
+    if (track == nullptr) return peer.complete();
+    return track->started <= failed.sequence;
+  });
+}
+
+}  // namespace
+
 std::vector<Finding> FindErrors(const Situation& situation, const Stuck& stuck) {
   const RankView* first = nullptr;
   Finding finding;
+  std::vector<int> because;
   for (const RankView& view : situation.views) {
     if (!Failed(view)) continue;
+    if (FailedForLackOfPeer(situation, view)) {
+      because.push_back(view.rank());
+      continue;
+    }
     if (first == nullptr) first = &view;
     finding.culprits.push_back(view.rank());
   }
@@ -216,6 +239,10 @@ std::vector<Finding> FindErrors(const Situation& situation, const Stuck& stuck) 
   finding.message = fmt::format("rank {} reported an error {}: {}", first->rank(),
                                 InOrWhile(*first), text.empty() ? "no text came with it" : text);
   finding.message += AlsoClause(finding.culprits, finding.cause);
+  if (!because.empty()) {
+    finding.message +=
+        fmt::format("; {} failed in a collective because of that", FormatRanks(because));
+  }
   finding.message += WaitingClause(situation, stuck);
   finding.remedy = fmt::format(
       "The text is the library's own: look it up in its documentation, and read rank {}'s standard "

@@ -16,8 +16,7 @@ using ::testing::Not;
 TEST(RankExited, InsideACollectiveIsProvedAtOnce) {
   const Judgement judgement = JudgeAll({At50(0).Silent(0.1), At50(1).Exited(9), At50(2)});
   EXPECT_EQ(judgement.verdict, Verdict::kFail);
-  EXPECT_THAT(OutcomesOf(judgement),
-              ElementsAre(Outcome::kHung, Outcome::kFailed, Outcome::kHung));
+  EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kHung, Outcome::kFailed, Outcome::kHung));
   ASSERT_EQ(judgement.findings.size(), 1u);
   const Finding& finding = judgement.findings[0];
   EXPECT_EQ(finding.cause, "rank_exited");
@@ -51,8 +50,8 @@ TEST(RankExited, OneThatFinishedInOrderIsBlamedOnlyIfAnotherWaitsForIt) {
   EXPECT_THAT(all_done.findings, IsEmpty());
 
   // Rank 2's death is what rank 0 waits for: rank 1 had completed all that rank 0 is in.
-  const Judgement other = JudgeAll(
-      {At50(0), After49(1).Does(AllReduce()).Leaves(0), At50(2).Signalled(SIGKILL)});
+  const Judgement other =
+      JudgeAll({At50(0), After49(1).Does(AllReduce()).Leaves(0), At50(2).Signalled(SIGKILL)});
   ASSERT_EQ(other.findings.size(), 1u);
   EXPECT_EQ(other.findings[0].cause, "rank_killed");
 }
@@ -71,16 +70,14 @@ TEST(RankExited, OneThatIsOnItsWayIsNotHung) {
 
 TEST(RankKilled, SigkillPointsToMemory) {
   const Judgement judgement = JudgeAll({At50(0), At50(1), At50(2).Signalled(SIGKILL)});
-  EXPECT_THAT(OutcomesOf(judgement),
-              ElementsAre(Outcome::kHung, Outcome::kHung, Outcome::kKilled));
+  EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kHung, Outcome::kHung, Outcome::kKilled));
   const Finding& finding = judgement.findings.at(0);
   EXPECT_EQ(finding.cause, "rank_killed");
   EXPECT_TRUE(finding.proved);
   EXPECT_THAT(finding.message, HasSubstr("rank 2 was killed by SIGKILL in all_reduce 50"));
   EXPECT_THAT(finding.remedy, HasSubstr("oom"));
   EXPECT_EQ(judgement.outcomes[2].signal, SIGKILL);
-  EXPECT_THAT(JudgeAll({At50(0).Signalled(SIGTERM)}).findings.at(0).remedy,
-              HasSubstr("SIGTERM"));
+  EXPECT_THAT(JudgeAll({At50(0).Signalled(SIGTERM)}).findings.at(0).remedy, HasSubstr("SIGTERM"));
 }
 
 TEST(RankCrashed, SignalsOfItsOwnMaking) {
@@ -123,10 +120,41 @@ TEST(RankFailed, AlsoWhenTheWorkerLeftBecauseOfIt) {
   EXPECT_EQ(judgement.outcomes[1].exit_code, 1);
 }
 
+TEST(RankFailed, WhoRaisedIsTheCauseOfItsPeersErrors) {
+  const History raised = After49(1).Reports("out of memory").Leaves(1);
+  const Judgement judgement =
+      JudgeAll({After49(0).FailsIn(AllReduce()).Reports("connection closed by peer"), raised});
+  EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kFailed, Outcome::kFailed));
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
+  EXPECT_THAT(judgement.findings[0].message, HasSubstr("rank 0 failed in a collective because"));
+  // Both in the same collective: nobody knows who began.
+  const Judgement both = JudgeAll({After49(0).FailsIn(AllReduce()).Reports("broken"),
+                                   After49(1).FailsIn(AllReduce()).Reports("broken")});
+  EXPECT_THAT(both.findings.at(0).culprits, ElementsAre(0, 1));
+  // The one that raised had done its part of what failed elsewhere.
+  const Judgement later = JudgeAll({After49(0).FailsIn(AllReduce()).Reports("broken"),
+                                    After49(1).Does(AllReduce()).Reports("raised").Leaves(1)});
+  EXPECT_THAT(later.findings.at(0).culprits, ElementsAre(0, 1));
+}
+
+TEST(RankGone, WhoConnectsWaitsForOneThatNeverConnected) {
+  const Judgement judgement =
+      JudgeAll({History(0).In(Phase::kConnect), History(1).Signalled(SIGKILL)});
+  EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kHung, Outcome::kKilled));
+  EXPECT_EQ(judgement.findings.at(0).cause, "rank_killed");
+  EXPECT_THAT(judgement.findings[0].message, HasSubstr("rank 0 waits for it to connect"));
+  // It is not said of one that is only slow, nor when the dead one had connected.
+  EXPECT_THAT(OutcomesOf(JudgeAll({History(0).In(Phase::kConnect), History(1)})),
+              ElementsAre(Outcome::kFinished, Outcome::kFinished));
+  EXPECT_THAT(OutcomesOf(JudgeAll({History(0).In(Phase::kConnect), After49(1).Signalled(SIGKILL)})),
+              ElementsAre(Outcome::kFinished, Outcome::kKilled));
+}
+
 TEST(RankFailed, AnErrorBecauseOfADeadPeerIsNoCause) {
-  const Judgement judgement = JudgeAll(
-      {After49(0).FailsIn(AllReduce()).Reports("connection closed by peer"),
-       At50(1).Signalled(SIGKILL)});
+  const Judgement judgement =
+      JudgeAll({After49(0).FailsIn(AllReduce()).Reports("connection closed by peer"),
+                At50(1).Signalled(SIGKILL)});
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kFailed, Outcome::kKilled));
   ASSERT_EQ(judgement.findings.size(), 1u);
   EXPECT_EQ(judgement.findings[0].cause, "rank_killed");

@@ -204,11 +204,35 @@ Finding Inversion(const Situation& situation, const std::vector<std::size_t>& cy
   return finding;
 }
 
+// It made no communicator of the world yet.
+bool IsEarly(const RankView& view) {
+  return view.last_collective == nullptr && view.complete() &&
+         (view.phase == Phase::kStart || view.phase == Phase::kConnect);
+}
+
+// Making the communicator of the world takes all of its ranks.
+void AddConnecting(const Situation& situation, Stuck& stuck) {
+  const auto& views = situation.views;
+  const auto missing = std::find_if(views.begin(), views.end(), [](const RankView& view) {
+    return IsGone(view) && IsEarly(view);
+  });
+  if (missing == views.end()) return;
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    if (!OwesProgress(views[i]) || !IsEarly(views[i]) || views[i].phase != Phase::kConnect) {
+      continue;
+    }
+    stuck.ranks[i] = true;
+    stuck.waits_for[i] = stuck.root[i] = static_cast<std::int32_t>(missing - views.begin());
+  }
+}
+
 }  // namespace
 
 Stuck FindStuck(const Situation& situation, const std::vector<Mismatch>& mismatches,
                 bool one_stream) {
-  return Search(situation, mismatches, one_stream).Run();
+  Stuck stuck = Search(situation, mismatches, one_stream).Run();
+  AddConnecting(situation, stuck);
+  return stuck;
 }
 
 std::vector<Finding> FindInversion(const Situation& situation,
