@@ -86,25 +86,26 @@ TEST(Scale, A131072RanksWith128RecordsEach) {
 }
 
 TEST(Scale, TwiceTheEventsTwiceTheTime) {
-  constexpr int kRanks = 16384, kRecords = 64, kCulprit = 5000, kTrials = 5;
-  const auto best = [&](int ranks, int records) {
-    std::vector<RankEvidence> evidence = History(ranks, records);
-    Mistake(evidence[kCulprit]);
-    double seconds = 1e9;
-    for (int i = 0; i < kTrials; ++i) {
-      seconds = std::min(seconds, SecondsToJudge(evidence, kCulprit));
+  constexpr int kRanks = 8192, kRecords = 256, kCulprit = 5000, kTrials = 9;
+  std::vector<std::vector<RankEvidence>> histories;
+  histories.push_back(History(kRanks, kRecords));
+  histories.push_back(History(2 * kRanks, kRecords));
+  histories.push_back(History(kRanks, 2 * kRecords));
+  for (auto& history : histories) Mistake(history[kCulprit]);
+  // In turns, and the fastest of each: whoever shares the machine disturbs all alike.
+  std::vector<double> seconds(histories.size(), 1e9);
+  for (int trial = 0; trial < kTrials; ++trial) {
+    for (std::size_t i = 0; i < histories.size(); ++i) {
+      seconds[i] = std::min(seconds[i], SecondsToJudge(histories[i], kCulprit));
     }
-    return seconds;
-  };
-  const double one = best(kRanks, kRecords);
-  const double ranks = best(2 * kRanks, kRecords) / one;
-  const double records = best(kRanks, 2 * kRecords) / one;
+  }
+  const double ranks = seconds[1] / seconds[0];
+  const double records = seconds[2] / seconds[0];
   fmt::print("seed {}: {:.3f} s; twice the ranks {:.2f} x, twice the records {:.2f} x\n", kSeed,
-             one, ranks, records);
-  // Some work is a rank's and not an event's, so twice the records can be less than twice.
+             seconds[0], ranks, records);
   EXPECT_GT(ranks, 1.5);
   EXPECT_LT(ranks, 3);
-  EXPECT_GT(records, 1.3);
+  EXPECT_GT(records, 1.5);
   EXPECT_LT(records, 3);
 }
 

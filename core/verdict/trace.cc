@@ -97,6 +97,7 @@ CallState StateOf(const RankView& view, const JournalEvent& event) {
       view.evidence->state == ProcessState::kSignalled) {
     return CallState::kEnded;
   }
+  if (view.evidence->state == ProcessState::kStopped) return CallState::kStopped;
   return event.kind == EventKind::kStart ? CallState::kWaits : CallState::kQueued;
 }
 
@@ -142,8 +143,8 @@ std::string Trimmed(std::string line) {
 }  // namespace
 
 std::string_view NameOf(CallState state) {
-  static constexpr std::array<std::string_view, 6> kNames = {"",       "done",  "WAITS",
-                                                             "queued", "ERROR", "ended"};
+  static constexpr std::array<std::string_view, 7> kNames = {"",      "done",  "WAITS",  "queued",
+                                                             "ERROR", "ended", "stopped"};
   return kNames[static_cast<std::size_t>(state)];
 }
 
@@ -181,7 +182,7 @@ std::string FormatTrace(const Trace& trace) {
   }
   std::string line = fmt::format("{:>7}", "seq");
   for (std::size_t c = 0; c < widths.size(); ++c) {
-    line += fmt::format("  {:{}}", fmt::format("rank {}", trace.ranks[c]), widths[c] + 8);
+    line += fmt::format("  {:{}}", fmt::format("rank {}", trace.ranks[c]), widths[c] + 9);
   }
   std::string text = Trimmed(line);
   for (const TraceRow& row : trace.rows) {
@@ -189,7 +190,7 @@ std::string FormatTrace(const Trace& trace) {
     for (std::size_t c = 0; c < widths.size(); ++c) {
       std::string call = row.cells[c].call;
       if (call.size() > widths[c]) call = call.substr(0, widths[c] - 4) + " …";
-      line += fmt::format("  {:{}}  {:6}", call, widths[c], NameOf(row.cells[c].state));
+      line += fmt::format("  {:{}}  {:7}", call, widths[c], NameOf(row.cells[c].state));
     }
     text += Trimmed(line);
   }

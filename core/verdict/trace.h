@@ -13,14 +13,16 @@
 namespace lockstep {
 
 enum class CallState : std::uint8_t {
-  kNone,    // no such call in the rank's journal
+  kNone,  // no such call in the rank's journal
   kDone,
-  kWaits,   // the library has it
-  kQueued,  // put on a stream that has not reached it
-  kError,   // it reported an error
-  kEnded,   // the rank is gone, and was in it
+  kWaits,    // the library has it
+  kQueued,   // put on a stream that has not reached it
+  kError,    // it reported an error
+  kEnded,    // the rank is gone, and was in it
+  kStopped,  // the rank is stopped, and is in it
 };
-std::string_view NameOf(CallState state);  // "", "done", "WAITS", "queued", "ERROR", "ended"
+// "", "done", "WAITS", "queued", "ERROR", "ended", "stopped"
+std::string_view NameOf(CallState state);
 
 // One rank's call in one position.
 struct TraceCell {
@@ -53,8 +55,8 @@ Trace TraceOf(const std::vector<RankEvidence>& evidence, const Setting& setting,
               const Judgement& judgement, const TraceLimits& limits = {});
 
 //  seq  rank 0                                   rank 1
-//   27  all_reduce f32[2]  bucket 0      done    all_reduce f32[2]  bucket 0    done
-// > 28  all_reduce f32[1]  join: alive   WAITS   barrier                        WAITS
+//   27  all_reduce f32[2]  bucket 0     done     all_reduce f32[2]  bucket 0  done
+// > 28  all_reduce f32[1]  join: alive  WAITS    barrier                      WAITS
 // "" without rows.
 std::string FormatTrace(const Trace& trace);
 

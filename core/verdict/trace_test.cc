@@ -28,9 +28,9 @@ TEST(Trace, MismatchMarkedAmongTheLastCollectives) {
       bucket(1).As(Purpose::kBarrier).Enters(Barrier())};
   EXPECT_EQ(
       FormatTrace(TraceIn(evidence, {.rows_before = 1})),
-      "    seq  rank 0                                  rank 1\n"
-      "      2  all_reduce f32[2]  bucket 0     done    all_reduce f32[2]  bucket 0  done\n"
-      ">     3  all_reduce f32[1]  join: alive  WAITS   barrier                      WAITS\n");
+      "    seq  rank 0                                   rank 1\n"
+      "      2  all_reduce f32[2]  bucket 0     done     all_reduce f32[2]  bucket 0  done\n"
+      ">     3  all_reduce f32[1]  join: alive  WAITS    barrier                      WAITS\n");
   const Trace trace = TraceIn(evidence);
   EXPECT_EQ(trace.communicator, "world");
   EXPECT_THAT(trace.ranks, ElementsAre(0, 1));
@@ -43,7 +43,8 @@ TEST(Trace, MismatchMarkedAmongTheLastCollectives) {
 
 TEST(Trace, SaysWhatBecameOfWhoIsNotThere) {
   const Trace trace = TraceIn({At50(0), After49(1).Signalled(SIGKILL), At50(2).Exited(9),
-                               After49(3).Queues(AllReduce()), After49(4).In(Phase::kLoad)});
+                               After49(3).Queues(AllReduce()), After49(4).In(Phase::kLoad),
+                               At50(5).Stopped(SIGSTOP)});
   const TraceRow& row = trace.rows.back();
   EXPECT_TRUE(row.in_question);
   EXPECT_EQ(row.cells[0].state, CallState::kWaits);
@@ -51,6 +52,7 @@ TEST(Trace, SaysWhatBecameOfWhoIsNotThere) {
   EXPECT_EQ(row.cells[2].state, CallState::kEnded);
   EXPECT_EQ(row.cells[3].state, CallState::kQueued);
   EXPECT_THAT(row.cells[4].call, HasSubstr("(loading data"));
+  EXPECT_EQ(row.cells[5].state, CallState::kStopped);
   EXPECT_THAT(FormatTrace(trace), HasSubstr("\n>    49  all_reduce f32[256]"));
 }
 

@@ -28,6 +28,13 @@ void ApplyEvent(const JournalEvent& event, RankEvidence& rank) {
   }
 }
 
+// Without whom it waited for by the judgement of the time, which is found again.
+std::string SystemPart(const std::string& evidence) {
+  if (!evidence.starts_with("waiting for rank ")) return evidence;
+  const std::size_t end = evidence.find("; ");
+  return end == std::string::npos ? "" : evidence.substr(end + 2);
+}
+
 void ApplyOutcome(const RankOutcome& outcome, RankEvidence& rank) {
   if (rank.state != ProcessState::kRunning) return;
   switch (outcome.outcome) {
@@ -47,7 +54,7 @@ void ApplyOutcome(const RankOutcome& outcome, RankEvidence& rank) {
       rank.wrong_data = outcome.evidence.empty() ? "wrong elements" : outcome.evidence;
       break;
     case Outcome::kHung:
-      rank.system = outcome.evidence;
+      rank.system = SystemPart(outcome.evidence);
       break;
     case Outcome::kFinished:
       break;

@@ -58,6 +58,11 @@ class DiagnoseTest(unittest.TestCase):
         self.assertIn("evidence: rank_exited (proved, ranks 0)", out)
         self.assertIn("(exited with code 0)", out)
 
+    def test_whom_a_rank_waits_for_is_said_once(self):
+        _, out, _ = diagnose(path_of("killed"))
+        self.assertEqual(out.count("waiting for rank 1, which was killed by SIGKILL"), 2)
+        self.assertIn("stopped", diagnose(path_of("stopped"))[1])
+
     def test_other_rules_and_another_deadline(self):
         code, out, _ = diagnose(path_of("join_barrier"), "--backend=nccl")
         self.assertEqual(code, 1)
