@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""Scenarios on real ranks, over gloo. Arguments: the groups to run.
+
+LOCKSTEP_TEST_SEED repeats a run.
+"""
+import os
+import random
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "testing"))
+import run_stress  # noqa: E402
+
+SEED = int(os.environ.get("LOCKSTEP_TEST_SEED", random.randrange(1, 10**6)))
+
+
+def expect_pass(outcome, number):
+    print(outcome.output)
+    assert outcome.code == 0, f"exit code {outcome.code}: {outcome.errors}"
+    assert outcome.output.startswith("PASS: "), "the first line is the verdict"
+    assert len(outcome.cases) == number, f"{len(outcome.cases)} cases, expected {number}"
+    assert all(case["verdict"] == "pass" for case in outcome.cases)
+
+
+def detected(outcome, most):
+    """Everything that was proved was proved soon after the last event that proves it."""
+    proved = [case["detected_after_seconds"] for case in outcome.cases
+              if case["findings"] and case["findings"][0]["certainty"] == "proved"]
+    print(f"proved {len(proved)}, longest after {max(proved):.3f} s")
+    assert max(proved) < most
+
+
+def six_cases():
+    """DDP's uneven inputs: the outcomes that real PyTorch has on gloo."""
+    outcome = run_stress.run(2, "--scenario=uneven_inputs/case?", "-T", "30")
+    expect_pass(outcome, 6)
+    words = {1: "finished finished", 2: "finished failed", 3: "finished failed", 4: "hung hung",
+             5: "hung hung", 6: "finished finished"}
+    for number, expected in words.items():
+        case = outcome.named(f"uneven_inputs/case{number}")[0]
+        assert " ".join(rank["outcome"] for rank in case["outcomes"]) == expected
+        assert case["seconds"] < 15, "nobody waited for the deadline"
+    ranks = outcome.named("uneven_inputs/case4")[0]["outcomes"]
+    assert ranks[0]["waiting_in"]["collective"] == "all_reduce" and ranks[0]["where"] == "join_exit"
+    assert ranks[1]["waiting_in"]["collective"] == "barrier"
+    detected(outcome, 1.0)
+    expect_pass(run_stress.run(3, "--scenario=uneven_inputs/case[16]"), 2)
+
+
+def catalogue():
+    """Evaluation on one rank, lost ranks at every phase, mismatched calls."""
+    outcome = run_stress.run(2, "--scenario=buffers/*", "--scenario=isolation/*",
+                             "--scenario=groups/*", "--scenario=mismatch/*", "-T", "10",
+                             seconds=200)
+    expect_pass(outcome, len(outcome.cases))
+    assert len(outcome.cases) > 35
+    assert all(case["faults_fired"] == 1 for case in outcome.cases
+               if case["name"].startswith("isolation/"))
+    detected(outcome, 1.0)
+
+
+RANDOM = """ranks = 2
+[workload]
+kind = "ddp_training"
+model = "bn_4_4_2"
+join = true
+[[fault]]
+kind = "{kind}"
+rank = {rank}
+at = "random"
+[expect.any]
+ranks = [{ranks}]
+cause = "{cause}"
+culprits = [{rank}]
+"""
+
+
+def random_faults():
+    """A rank is lost at a moment drawn from the seed; who it was is always told."""
+    paths = []
+    # kind: (outcome, cause, what can become of the peer)
+    kinds = {"kill": ("killed", "rank_killed", ["failed", "hung", "finished"]),
+             "stop": ("stopped", "rank_stopped", ["hung", "finished"]),
+             "exit": ("failed", "rank_exited", ["failed", "hung", "finished"])}
+    for kind, (lost, cause, peer) in kinds.items():
+        for rank in range(2):
+            outcomes = [f'["{lost}"]', str(peer).replace("'", '"')]
+            if rank == 1:
+                outcomes.reverse()
+            text = RANDOM.format(kind=kind, rank=rank, ranks=", ".join(outcomes), cause=cause)
+            paths.append(f"--scenario={run_stress.scenario(f'random/{kind}{rank}', text)}")
+    outcome = run_stress.run(2, *paths, f"--seed={SEED}", "--repeat=4", "-T", "20")
+    expect_pass(outcome, 24)
+    detected(outcome, 1.0)
+
+
+def stragglers():
+    """Slow is not hung, and what is said at the deadline is said as a suspicion."""
+    outcome = run_stress.run(2, "--scenario=stragglers/*", "-T", "1.5", f"--seed={SEED}")
+    expect_pass(outcome, 8)
+    for case in outcome.cases:
+        if "longer_than_deadline" not in case["name"]:
+            assert not case["findings"], f"a false alarm in {case['name']}: {case['findings']}"
+    case = outcome.named("stragglers/sleep_longer_than_deadline")[0]
+    assert case["findings"][0]["certainty"] == "suspected"
+    assert case["detected_after_seconds"] >= 1.4
+
+
+LOOP = """ranks = 2
+[workload]
+kind = "all_reduce_loop"
+rounds = 10
+"""
+
+
+def verdicts():
+    """What must not pass does not pass."""
+    healthy = run_stress.scenario("own/healthy", LOOP)
+    wrong = run_stress.scenario("own/wrong", LOOP + '[expect.gloo]\nranks = ["hung", "hung"]\n')
+    silent = run_stress.scenario(
+        "own/silent", LOOP + '[[fault]]\nkind = "kill"\nrank = 0\nat = "iteration:99"\n')
+    other = run_stress.scenario("own/other", LOOP + '[expect.mpi]\nranks = "finished"\n')
+    corrupt = run_stress.scenario(
+        "own/corrupt",
+        LOOP + '[[fault]]\nkind = "corrupt_result"\nrank = 1\nat = "collective:3"\n')
+    cases = {healthy: (0, "pass"), wrong: (1, "fail"), silent: (3, "unknown"),
+             other: (3, "unknown"), corrupt: (1, "fail")}
+    for path, (code, verdict) in cases.items():
+        outcome = run_stress.run(2, f"--scenario={path}", "-T", "5")
+        print(outcome.output)
+        assert outcome.code == code, f"{path}: exit code {outcome.code}: {outcome.errors}"
+        assert [case["verdict"] for case in outcome.cases] == [verdict]
+    corrupted = outcome.cases[0]
+    assert [rank["outcome"] for rank in corrupted["outcomes"]] == ["finished", "corrupt"]
+    assert corrupted["findings"][0]["cause"] == "data_corruption"
+    assert corrupted["findings"][0]["culprits"] == [1]
+
+
+def bad_input():
+    """One line that names the input, the reason and the remedy; exit code 2."""
+    misspelt = run_stress.scenario("own/misspelt", 'ranks = 2\n[workload]\nkind = "scrpt"\n')
+    step = run_stress.scenario(
+        "own/step", 'ranks = 2\n[workload]\nkind = "script"\ndefault = ["all_reduse world f32 8"]\n')
+    fault = run_stress.scenario(
+        "own/fault", LOOP + '[[fault]]\nkind = "link_down"\nrank = 1\nat = "init"\n')
+    wrong = {
+        "--scenario=uneven_inputs/case9": "names nothing",
+        "--scenario=/nonexistent.toml": "does not exist",
+        f"--scenario={misspelt}": "did you mean 'script'",
+        f"--scenario={step}": "did you mean 'all_reduce'",
+        f"--scenario={fault}": "cannot be injected",
+        "--backend=glo": "--backend",
+        "-T0": "-T",
+        "--repeat=0": "--repeat",
+        "--nonsense": "--help",
+    }
+    for argument, part in wrong.items():
+        given = [argument] if "scenario" in argument else [argument, "--scenario=*"]
+        outcome = run_stress.run(2, *given)
+        lines = [line for line in outcome.errors.splitlines() if line.startswith("stress: ")]
+        print(argument, outcome.code, lines)
+        assert outcome.code == 2 and len(lines) == 1 and part in lines[0], outcome.errors
+    outcome = run_stress.run(3, "--scenario=uneven_inputs/case4")
+    assert outcome.code == 2 and "is not for 3 ranks" in outcome.errors, outcome.errors
+
+
+def main():
+    print(f"LOCKSTEP_TEST_SEED={SEED}")
+    for group in sys.argv[1:]:
+        {"six_cases": six_cases, "catalogue": catalogue, "random_faults": random_faults,
+         "stragglers": stragglers, "verdicts": verdicts, "bad_input": bad_input}[group]()
+
+
+main()

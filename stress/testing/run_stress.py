@@ -1,0 +1,66 @@
+"""Starts the stress runner under mpirun and reads what it says."""
+import json
+import os
+import subprocess
+import tempfile
+import time
+import uuid
+
+STRESS = "stress/stress"
+DIRECTORY = os.environ.get("TEST_TMPDIR") or tempfile.mkdtemp()
+
+
+class Outcome:
+    def __init__(self, code, output, errors, cases):
+        self.code = code
+        self.output = output
+        self.errors = errors
+        self.cases = cases
+
+    def named(self, name):
+        found = [case for case in self.cases if case["name"] == name]
+        assert found, f"no case {name} in: {self.output}{self.errors}"
+        return found
+
+
+def left_over(mark):
+    """Live processes that were started with this mark."""
+    found = []
+    for name in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{name}/environ", "rb") as file:
+                if mark.encode() in file.read():
+                    found.append(int(name))
+        except OSError:
+            continue
+    return found
+
+
+def run(ranks, *arguments, seconds=100):
+    """Runs it; asserts that nothing is left behind."""
+    mark = str(uuid.uuid4())
+    path = os.path.join(DIRECTORY, f"{mark}.json")
+    command = ["mpirun", "-np", str(ranks), "--oversubscribe", "--bind-to", "none", "--mca",
+               "mpi_yield_when_idle", "1", STRESS, f"--json={path}",
+               f"--output={os.path.join(DIRECTORY, mark)}.h5", *arguments]
+    environment = dict(os.environ, LOCKSTEP_TEST_MARK=mark, OMPI_ALLOW_RUN_AS_ROOT="1",
+                       OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds,
+                          env=environment, check=False)
+    cases = []
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            cases = json.load(file)["cases"]
+    deadline = time.monotonic() + 3
+    while left_over(mark) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not left_over(mark), "no process is left"
+    return Outcome(done.returncode, done.stdout, done.stderr, cases)
+
+
+def scenario(name, text):
+    """A scenario of the test's own; returns its path."""
+    path = os.path.join(DIRECTORY, name.replace("/", "_") + ".toml")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f'name = "{name}"\n{text}')
+    return path
