@@ -41,7 +41,8 @@ void FollowBuckets(Part& part) {
   const auto& events = part.view->evidence->journal.events;
   part.knows = part.view->complete();
   const JournalEvent* end = part.at != nullptr ? part.at : events.data() + events.size();
-  for (const JournalEvent* event = end; event-- != events.data();) {
+  for (; end != events.data(); --end) {
+    const JournalEvent* const event = end - 1;
     if (event->kind == EventKind::kPhase && event->phase == Phase::kBackward) {
       ++part.backward_since;
     }
