@@ -13,6 +13,7 @@ namespace lockstep {
 enum class BenchKind {
   kCollectives,  // of `collective`
   kDdpSteps,     // training steps
+  kLoads,        // batches of a sharded dataset
 };
 
 struct BenchInfo {

@@ -45,12 +45,22 @@ FleetOptions FleetOptionsOf(const BenchInfo& info, const BenchOptions& options,
   return fleet;
 }
 
+Result<Plan> Expand(BenchKind kind, const BenchSpec& spec, int ranks) {
+  switch (kind) {
+    case BenchKind::kCollectives:
+      return ExpandPlan(spec, ranks);
+    case BenchKind::kDdpSteps:
+      return ExpandDdpPlan(spec, ranks);
+    case BenchKind::kLoads:
+      return ExpandLoadPlan(spec, ranks);
+  }
+  return ExpandPlan(spec, ranks);
+}
+
 // From the options to the exit code of this agent. Errors: input and environment.
 Result<ExitCode> RunAgent(const BenchInfo& info, const BenchOptions& options,
                           const LaunchContext& context, std::vector<std::string> arguments) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const Plan all, info.kind == BenchKind::kDdpSteps
-                                                ? ExpandDdpPlan(options.spec, context.size)
-                                                : ExpandPlan(options.spec, context.size));
+  LOCKSTEP_ASSIGN_OR_RETURN(const Plan all, Expand(info.kind, options.spec, context.size));
   LOCKSTEP_ASSIGN_OR_RETURN(const Backend* backend, FindBackend("--backend", all.backend));
   LOCKSTEP_RETURN_IF_ERROR(CheckBackend(all, *backend));
   LOCKSTEP_ASSIGN_OR_RETURN(

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
 #include "bench/harness/model_buckets.h"
+#include "bench/harness/option_lists.h"
 #include "core/base/units.h"
 #include "core/ddp/buckets.h"
 #include "core/ddp/engine.h"
@@ -14,32 +14,12 @@
 namespace lockstep {
 namespace {
 
-// Values of a list in the order typed, but the default first: it is what others are compared with.
-template <typename T>
-void Put(const T& value, const T& standard, std::vector<T>& values) {
-  if (std::find(values.begin(), values.end(), value) != values.end()) return;
-  values.insert(value == standard ? values.begin() : values.end(), value);
-}
-
-Status ReadSwitches(const std::string& option, const std::vector<std::string>& words, bool standard,
-                    std::vector<bool>& values) {
-  if (words.empty()) return OkStatus();
-  values.clear();
-  for (const std::string& word : words) {
-    if (word != "0" && word != "1") {
-      return InvalidInput(fmt::format("{}: '{}' is none of 0, 1 (or 0,1 for both)", option, word));
-    }
-    Put(word == "1", standard, values);
-  }
-  return OkStatus();
-}
-
 Status ReadHooks(const std::vector<std::string>& words, std::vector<std::string>& values) {
   if (words.empty()) return OkStatus();
   values.clear();
   for (const std::string& word : words) {
     LOCKSTEP_ASSIGN_OR_RETURN(const CommHook hook, ParseCommHook("--comm-hook", word));
-    Put(std::string(NameOf(hook)), std::string("none"), values);
+    PutInto(std::string(NameOf(hook)), std::string("none"), values);
   }
   return OkStatus();
 }
@@ -54,7 +34,7 @@ Result<double> ReadMb(const std::string& option, const std::string& word) {
 Status ReadCaps(const DdpWords& words, DdpAxes& axes) {
   for (const std::string& word : words.caps) {
     LOCKSTEP_ASSIGN_OR_RETURN(const double mb, ReadMb("--bucket-cap-mb", word));
-    Put(mb, 0.0, axes.bucket_caps_mb);
+    PutInto(mb, 0.0, axes.bucket_caps_mb);
   }
   if (words.first_bucket.empty()) return OkStatus();
   LOCKSTEP_ASSIGN_OR_RETURN(axes.first_bucket_mb, ReadMb("--first-bucket-mb", words.first_bucket));
@@ -66,7 +46,7 @@ Status ReadAccumulate(const std::vector<std::string>& words, std::vector<std::in
   values.clear();
   for (const std::string& word : words) {
     LOCKSTEP_ASSIGN_OR_RETURN(const std::int64_t count, ParseBytes("--accumulate", word));
-    Put(count, std::int64_t{1}, values);
+    PutInto(count, std::int64_t{1}, values);
   }
   return OkStatus();
 }

@@ -125,9 +125,11 @@ std::string AdviceOf(const Run& run, std::int32_t baseline) {
   const Effect* best = nullptr;
   std::int64_t rounds = 0;
   bool any = false;
+  bool known = false;
   for (const Effect& effect : run.effects) {
     if (effect.baseline != baseline) continue;
     any = true;
+    known = known || std::isfinite(effect.interval_low);
     rounds = std::max(rounds, effect.rounds);
     if (effect.option == "bucket_cap_mb") {
       if (Faster(effect) && (best == nullptr || effect.ratio > best->ratio)) best = &effect;
@@ -138,8 +140,12 @@ std::string AdviceOf(const Run& run, std::int32_t baseline) {
   if (!any) return "";
   if (best != nullptr) parts.insert(parts.begin(), ValueText(*best));
   if (parts.empty()) {
-    parts.push_back(fmt::format("no option changes a step significantly in {} rounds: keep {}",
-                                rounds, "the defaults"));
+    parts.push_back(
+        known
+            ? fmt::format("no option changes a step significantly in {} rounds: keep the defaults",
+                          rounds)
+            : fmt::format("too few rounds to compare options ({}): give a longer --time-budget",
+                          rounds));
   }
   const std::string& model = run.cases[static_cast<std::size_t>(baseline)].model;
   return fmt::format("{}{}", model.empty() ? "" : model + ": ", fmt::join(parts, "; "));

@@ -70,6 +70,13 @@ TEST(Effects, NoiseIsNoEffect) {
   EXPECT_THAT(run.recommendation, HasSubstr("no option changes a step significantly"));
 }
 
+TEST(Effects, OfTooFewRoundsNothingIsClaimed) {
+  const auto run =
+      Compare({{{{"bucket_cap_mb", "default"}}, 1e6}, {{{"bucket_cap_mb", "10"}}, 5e5}}, 0.01, 6);
+  ASSERT_EQ(run.effects.size(), 1u);
+  EXPECT_THAT(run.recommendation, HasSubstr("too few rounds to compare options (5)"));
+}
+
 TEST(Effects, OfSeveralCapsTheBestIsRecommended) {
   const auto run = Compare({{{{"bucket_cap_mb", "default"}}, 1e6},
                             {{{"bucket_cap_mb", "1"}}, 12e5},

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "bench/harness/ddp_options.h"
+#include "bench/harness/load_options.h"
 #include "bench/harness/model_buckets.h"
 #include "core/base/units.h"
 
@@ -22,6 +23,7 @@ struct Words {
   std::string placement, format = "table";
   ModelWords model;
   DdpWords ddp;
+  LoadWords load;
 };
 
 // A whole number from a word; CLI11 would accept "7x" of an integer in places, and says less.
@@ -239,6 +241,10 @@ Status ReadWords(const BenchInfo& info, const CLI::App& app, const Words& words,
     LOCKSTEP_RETURN_IF_ERROR(ReadMeasure(words, options.spec));
     return ReadDdpWords(words.ddp, options.spec);
   }
+  if (info.kind == BenchKind::kLoads) {
+    LOCKSTEP_RETURN_IF_ERROR(ReadMeasure(words, options.spec));
+    return ReadLoadWords(words.load, options.spec);
+  }
   LOCKSTEP_RETURN_IF_ERROR(ReadSizes(app, words, options.spec));
   LOCKSTEP_RETURN_IF_ERROR(ReadAxes(info, words, options));
   LOCKSTEP_RETURN_IF_ERROR(ReadMeasure(words, options.spec));
@@ -267,8 +273,10 @@ Result<CommandLine> ParseCommandLine(const BenchInfo& info, int argc, const char
   if (info.kind == BenchKind::kCollectives) {
     AddSizeOptions(app, words);
     AddAxisOptions(app, info, words);
-  } else {
+  } else if (info.kind == BenchKind::kDdpSteps) {
     AddDdpOptions(app, words.ddp);
+  } else {
+    AddLoadOptions(app, words.load);
   }
   AddMeasureOptions(app, words, options);
   std::vector<std::string> arguments(argv + 1, argv + argc);

@@ -70,6 +70,10 @@ Batch Rounds::PlanBatch(std::size_t case_index) const {
     batch.iterations = 1;
     return batch;
   }
+  if (const std::uint32_t planned = plan_.cases[case_index].visit_iterations; planned > 0) {
+    batch.iterations = planned;
+    return batch;
+  }
   if (IsGiant(case_index)) {
     batch.iterations = 1;
     return batch;

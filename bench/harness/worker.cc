@@ -13,6 +13,7 @@
 #include "bench/harness/case_runner.h"
 #include "bench/harness/collective_step.h"
 #include "bench/harness/ddp_step.h"
+#include "bench/harness/load_step.h"
 #include "bench/harness/model_shelf.h"
 #include "bench/harness/protocol.h"
 #include "bench/harness/state_broadcast_step.h"
@@ -50,7 +51,8 @@ struct Rig {
 // Steps communicate on a thread beside the one that computes.
 bool HasSteps(const Plan& plan) {
   return std::any_of(plan.cases.begin(), plan.cases.end(), [](const PlannedCase& planned) {
-    return !std::holds_alternative<CollectiveCalls>(planned.step);
+    return std::holds_alternative<DdpStep>(planned.step) ||
+           std::holds_alternative<StateBroadcast>(planned.step);
   });
 }
 
@@ -100,6 +102,9 @@ std::unique_ptr<Step> MakeStep(Rig& rig, std::uint32_t case_index) {
   }
   if (std::holds_alternative<StateBroadcast>(step)) {
     return std::make_unique<StateBroadcastStep>(*rig.bench, case_index, *rig.shelf);
+  }
+  if (std::holds_alternative<ShardedLoad>(step)) {
+    return std::make_unique<LoadStep>(*rig.bench, case_index);
   }
   return std::make_unique<CollectiveStep>(*rig.bench, case_index);
 }

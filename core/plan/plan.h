@@ -28,6 +28,7 @@ struct PlannedCase {
   std::vector<PartInfo> parts = {};  // what every iteration tells beside its duration
   std::vector<std::pair<std::string, std::string>> settings = {};  // a step's options, for people
   std::int64_t memory_bytes = 0;  // of each rank, for this case alone, beside the buffers
+  std::uint32_t visit_iterations = 0;  // timed ones of each visit; 0: as rounds choose
 };
 
 // Bytes of all messages of a case (nccl-tests' "size", summed over the sequence).
@@ -70,6 +71,8 @@ Result<Plan> ExpandPlan(const BenchSpec& spec, int world_size);
 
 // A case for each combination of the axes, defaults first.
 Result<Plan> ExpandDdpPlan(const BenchSpec& spec, int world_size);
+
+Result<Plan> ExpandLoadPlan(const BenchSpec& spec, int world_size);
 
 // Keeps the cases with these indices, in order.
 Plan Select(const Plan& plan, const std::vector<std::size_t>& indices);

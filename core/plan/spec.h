@@ -48,6 +48,15 @@ struct DdpAxes {
   double compute_ms = 0;
 };
 
+// The options of sharded loading; as with DdpAxes.
+struct LoadAxes {
+  ShardedLoad common;  // what is no axis
+  std::vector<bool> set_epoch = {true};
+  std::vector<bool> drop_last = {false};
+  std::vector<bool> weighted = {false};
+  std::vector<double> slow_downs = {1};
+};
+
 struct BenchSpec {
   Collective collective = Collective::kAllReduce;
   std::string backend = "mpi";
@@ -60,6 +69,7 @@ struct BenchSpec {
   std::vector<BucketSequence> sequences;
   std::vector<PlannedModel> models;  // whose steps, or whose state's broadcasts, are measured
   DdpAxes ddp;
+  LoadAxes load;
 
   std::vector<DataType> types = {DataType::kF32};
   bool types_given = false;

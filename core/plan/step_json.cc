@@ -83,10 +83,14 @@ void AddStepJson(const PlannedCase& planned, Json& json) {
   } else if (const auto* broadcast = std::get_if<StateBroadcast>(&planned.step)) {
     DescribeStateBroadcast(writer, *broadcast);
     json["state_broadcast"] = std::move(writer.json);
+  } else if (const auto* load = std::get_if<ShardedLoad>(&planned.step)) {
+    DescribeShardedLoad(writer, *load);
+    json["sharded_load"] = std::move(writer.json);
   } else {
     return;
   }
   json["memory_bytes"] = planned.memory_bytes;
+  json["visit_iterations"] = planned.visit_iterations;
   for (const PartInfo& part : planned.parts) {
     json["parts"].push_back({part.name, part.units, NameOf(part.over)});
   }
@@ -100,10 +104,14 @@ Status ReadStepJson(const Json& json, PlannedCase& planned) {
   } else if (json.contains("state_broadcast")) {
     JsonReader reader(json["state_broadcast"]);
     DescribeStateBroadcast(reader, planned.step.emplace<StateBroadcast>());
+  } else if (json.contains("sharded_load")) {
+    JsonReader reader(json["sharded_load"]);
+    DescribeShardedLoad(reader, planned.step.emplace<ShardedLoad>());
   } else {
     return OkStatus();
   }
   planned.memory_bytes = json.at("memory_bytes").get<std::int64_t>();
+  planned.visit_iterations = json.at("visit_iterations").get<std::uint32_t>();
   for (const Json& item : json.at("parts")) {
     LOCKSTEP_ASSIGN_OR_RETURN(const Over over, OverFrom(item.at(2).get<std::string>()));
     planned.parts.push_back({item.at(0).get<std::string>(), item.at(1).get<std::string>(), over});

@@ -61,7 +61,23 @@ struct StateBroadcast {
   bool operator==(const StateBroadcast&) const = default;
 };
 
-using StepPlan = std::variant<CollectiveCalls, DdpStep, StateBroadcast>;
+// The next batch of a sharded dataset on every rank, then a barrier in place of the training step.
+struct ShardedLoad {
+  std::string dataset;         // a file; "": each rank makes one for itself, the same everywhere
+  std::int64_t samples = 512;  // of that
+  std::int64_t batch = 16;
+  int workers = 2;
+  double decode_passes = 4;  // over the bytes of a sample
+  bool set_epoch = true;
+  bool drop_last = false;
+  bool weighted = false;  // images are drawn four times as often as texts
+  double slow_down = 1;   // of decoding on `slow_rank`
+  int slow_rank = 0;
+
+  bool operator==(const ShardedLoad&) const = default;
+};
+
+using StepPlan = std::variant<CollectiveCalls, DdpStep, StateBroadcast, ShardedLoad>;
 
 // The names and values of a step's options, described once: fields("bucket_cap_mb", …).
 template <typename Fields, typename S>
@@ -76,6 +92,20 @@ void DescribeDdpStep(Fields& fields, S& step) {
   fields("accumulate", step.accumulate);
   fields("compute_ms", step.compute_ms);
   fields("first_iteration", step.first_iteration);
+}
+
+template <typename Fields, typename S>
+void DescribeShardedLoad(Fields& fields, S& step) {
+  fields("dataset", step.dataset);
+  fields("samples", step.samples);
+  fields("batch", step.batch);
+  fields("workers", step.workers);
+  fields("decode_passes", step.decode_passes);
+  fields("set_epoch", step.set_epoch);
+  fields("drop_last", step.drop_last);
+  fields("weighted", step.weighted);
+  fields("slow_down", step.slow_down);
+  fields("slow_rank", step.slow_rank);
 }
 
 template <typename Fields, typename S>

@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <map>
+#include <optional>
 #include <vector>
 
+#include "core/stats/skew.h"
 #include "results/report/figures.h"
 #include "results/report/findings.h"
 
@@ -45,14 +49,31 @@ std::vector<std::string> RowOf(const CaseRecord& record, const std::vector<const
   const Summary& s = record.summary;
   const bool any = s.iterations > 0;
   std::vector<std::string> row = {record.name.substr(skip), any ? DurationText(s.median_ns) : "-",
-                                  any ? PrecisionText(s) : "-",
-                                  any ? DurationText(s.max_ns) : "-"};
+                                  any ? PrecisionText(s) : "-", any ? DurationText(s.max_ns) : "-"};
   for (const Part* part : parts) row.push_back(CellOf(record, part->name));
   row.push_back(fmt::format("{}/{}", s.iterations, s.rounds));
   row.push_back(s.checked_elements > 0 || s.wrong_elements > 0 ? std::to_string(s.wrong_elements)
                                                                : "-");
   row.push_back(OutcomeText(record));
   return row;
+}
+
+// Of the load times of all ranks; rows that a rank did not complete are left out.
+std::optional<Skew> SkewOf(const CaseRecord& record) {
+  const auto part = std::find_if(record.parts.begin(), record.parts.end(),
+                                 [](const Part& each) { return each.name == "load_ns"; });
+  if (part == record.parts.end() || record.samples.ranks == 0) return std::nullopt;
+  const auto ranks = static_cast<std::size_t>(record.samples.ranks);
+  std::vector<double> times;
+  for (std::size_t row = 0; row + ranks <= part->values.size(); row += ranks) {
+    const auto begin = part->values.begin() + static_cast<std::ptrdiff_t>(row);
+    const auto end = begin + static_cast<std::ptrdiff_t>(ranks);
+    if (std::all_of(begin, end, [](double ns) { return std::isfinite(ns) && ns >= 0; })) {
+      times.insert(times.end(), begin, end);
+    }
+  }
+  if (times.empty()) return std::nullopt;
+  return MeasureSkew(times, record.samples.ranks);
 }
 
 }  // namespace
@@ -87,16 +108,44 @@ std::string StepLegend(const Run& run) {
   return text;
 }
 
+std::string FormatSkew(const Run& run) {
+  using enum Grid::Align;
+  Grid grid;
+  grid.AddColumn("case", kLeft);
+  for (const char* title :
+       {"rank", "load p50", "load p99", "waited/iter", "imbalance", "waiting"}) {
+    grid.AddColumn(title, kRight);
+  }
+  for (const CaseRecord& record : run.cases) {
+    const std::optional<Skew> skew = SkewOf(record);
+    if (!skew) continue;
+    const auto iterations = static_cast<double>(record.samples.iterations());
+    for (std::size_t rank = 0; rank < skew->ranks.size(); ++rank) {
+      const RankSkew& one = skew->ranks[rank];
+      const bool first = rank == 0;
+      grid.AddRow({first ? record.name : "", std::to_string(rank), DurationText(one.p50),
+                   DurationText(one.p99), DurationText(one.waited / iterations),
+                   first ? fmt::format("{:.2f}", skew->imbalance) : "",
+                   first ? PercentText(100 * skew->waiting_fraction) + " %" : ""});
+    }
+  }
+  if (grid.empty()) return "";
+  return "\nLoading, rank by rank (imbalance: largest mean over average; waiting: part of the "
+         "ranks' "
+         "time)\n" +
+         grid.Format();
+}
+
 std::string FormatEffects(const Run& run) {
   std::string text;
   if (!run.effects.empty()) {
     text += "\nWhat the options do, in rounds that visited both (> 1 is faster)\n";
   }
   for (const Effect& e : run.effects) {
-    text += fmt::format("  {}={} instead of {}: {:.3f}x (95 %: {:.3f} to {:.3f}, {} rounds), {}\n",
-                        e.option, e.value, e.baseline_value, e.ratio, e.interval_low,
-                        e.interval_high, e.rounds,
-                        OneLine(run.cases[static_cast<std::size_t>(e.case_index)].name));
+    text +=
+        fmt::format("  {}={} instead of {}: {:.3f}x (95 %: {:.3f} to {:.3f}, {} rounds), {}\n",
+                    e.option, e.value, e.baseline_value, e.ratio, e.interval_low, e.interval_high,
+                    e.rounds, OneLine(run.cases[static_cast<std::size_t>(e.case_index)].name));
   }
   if (run.recommendation.empty()) return text;
   return text + "\nRecommendation: " + OneLine(run.recommendation) + "\n";

@@ -15,6 +15,8 @@ namespace lockstep {
 Grid StepGrid(const Run& run, std::size_t skip);
 // How ranks become one value, part by part; "" when no case has parts.
 std::string StepLegend(const Run& run);
+// How unevenly the ranks of cases with a part load_ns load, and what it costs; "" without any.
+std::string FormatSkew(const Run& run);
 // "bucket_cap_mb=10 instead of 25: 1.31x …" for each effect, then the recommendation; "" without.
 std::string FormatEffects(const Run& run);
 

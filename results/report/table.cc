@@ -87,8 +87,8 @@ std::string Tables(const Run& run, std::size_t skip) {
 
 std::string Cases(const Run& run) {
   if (run.cases.empty()) return "No case was run.\n";
-  const std::size_t width = std::max(AnyCollectives(run) ? MakeGrid(run, 0).width() : 0,
-                                     StepGrid(run, 0).width());
+  const std::size_t width =
+      std::max(AnyCollectives(run) ? MakeGrid(run, 0).width() : 0, StepGrid(run, 0).width());
   const std::size_t skip = width <= kWide ? 0 : CommonPrefix(run);
   if (skip == 0) return Tables(run, 0);
   return fmt::format("All names begin with {}\n{}", run.cases.front().name.substr(0, skip),
@@ -104,11 +104,17 @@ std::string BusFactors(const Run& run) {
     for (const Operation& operation : record.operations) {
       const std::string name(NameOf(operation.collective));
       switch (operation.collective) {
-        case Collective::kAllReduce: factors.insert("2(n-1)/n (" + name + ")"); break;
+        case Collective::kAllReduce:
+          factors.insert("2(n-1)/n (" + name + ")");
+          break;
         case Collective::kAllGather:
-        case Collective::kReduceScatter: factors.insert("(n-1)/n (" + name + ")"); break;
-        case Collective::kBarrier: break;
-        default: factors.insert("1 (" + name + ")");
+        case Collective::kReduceScatter:
+          factors.insert("(n-1)/n (" + name + ")");
+          break;
+        case Collective::kBarrier:
+          break;
+        default:
+          factors.insert("1 (" + name + ")");
       }
     }
   }
@@ -138,8 +144,8 @@ std::string Floors(const Run& run) {
   std::string text = "Floors and clock, measured in this run:";
   std::size_t column = text.size();
   for (const auto& [name, value] : run.floors) {
-    const std::string item = fmt::format(" {} {:.4g}{}", name, value,
-                                         &name == &run.floors.back().first ? "" : ",");
+    const std::string item =
+        fmt::format(" {} {:.4g}{}", name, value, &name == &run.floors.back().first ? "" : ",");
     if (column + item.size() > 100) {
       text += "\n ";
       column = 1;
@@ -155,8 +161,8 @@ std::string About(const Run& run) {
   for (const CaseRecord& record : run.cases) {
     on.insert(fmt::format("{} ranks, {} on {}", record.ranks, record.backend, record.device));
   }
-  std::string text = fmt::format("{} {}, {}, {:.1f} s", run.name, run.id, run.started_at,
-                                 run.duration_seconds);
+  std::string text =
+      fmt::format("{} {}, {}, {:.1f} s", run.name, run.id, run.started_at, run.duration_seconds);
   for (const std::string& item : on) text += "; " + item;
   return text + fmt::format("; exit code {}\n\n", run.exit_code);
 }
@@ -164,8 +170,8 @@ std::string About(const Run& run) {
 }  // namespace
 
 std::string FormatTable(const Run& run) {
-  std::string text = Headline(run) + "\n" + About(run) + Cases(run) + FormatEffects(run) +
-                     FormatFindings(run);
+  std::string text = Headline(run) + "\n" + About(run) + Cases(run) + FormatSkew(run) +
+                     FormatEffects(run) + FormatFindings(run);
   if (!run.cases.empty()) text += Legend(run);
   return text + Floors(run);
 }

@@ -1,0 +1,27 @@
+// The options of sharded loading on the command line.
+#ifndef LOCKSTEP_BENCH_HARNESS_LOAD_OPTIONS_H_
+#define LOCKSTEP_BENCH_HARNESS_LOAD_OPTIONS_H_
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/plan/spec.h"
+
+namespace lockstep {
+
+// As typed.
+struct LoadWords {
+  std::string dataset, samples = "512", batch = "16", workers = "2", passes = "4", slow_rank = "0";
+  std::vector<std::string> set_epoch, drop_last, weighted, slow_downs;
+};
+
+void AddLoadOptions(CLI::App& app, LoadWords& words);
+
+// Into spec.load. Errors name the option, the word and what is accepted.
+Status ReadLoadWords(const LoadWords& words, BenchSpec& spec);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_BENCH_HARNESS_LOAD_OPTIONS_H_
