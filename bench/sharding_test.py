@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Sharded loading on two ranks: a rank that decodes slowly is seen, with what it costs the other."""
+"""Sharded loading on two ranks: a rank that decodes slowly is seen, and what it costs."""
 import os
 import sys
 import unittest
@@ -13,8 +13,9 @@ BENCH = "bench/bench_sharding"
 
 
 def measure(*arguments, **keywords):
-    return Launch(BENCH, ["--samples=128", *(arguments if any(a.startswith("--batch") for a in arguments)
-                                            else ["--batch=8", *arguments])], **keywords).finish()
+    if not any(argument.startswith("--batch") for argument in arguments):
+        arguments = ("--batch=8", *arguments)
+    return Launch(BENCH, ["--samples=128", *arguments], **keywords).finish()
 
 
 class ShardingTest(unittest.TestCase):
