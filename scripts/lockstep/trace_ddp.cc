@@ -47,7 +47,7 @@ Status Check(std::string_view option, std::string_view text,
 Result<Choice> ReadChoice(const Arguments& arguments) {
   Choice choice;
   LOCKSTEP_RETURN_IF_ERROR(Check("--format", arguments.format, {"text", "golden", "json"}));
-  LOCKSTEP_RETURN_IF_ERROR(Check("--backend", arguments.backend, {"sim", "gloo"}));
+  LOCKSTEP_RETURN_IF_ERROR(Check("--backend", arguments.backend, {"sim", "null", "gloo"}));
   LOCKSTEP_ASSIGN_OR_RETURN(choice.rules, ParseSimRules("--sim-rules", arguments.rules));
   LOCKSTEP_ASSIGN_OR_RETURN(choice.scenario.torch, ParseTorchRules("--torch", arguments.torch));
   if (arguments.ranks != 0) choice.scenario.ranks = arguments.ranks;
@@ -73,9 +73,9 @@ Result<bool> TraceOne(const Scenario& scenario, const Arguments& arguments, cons
   const auto& program = std::get<TrainingProgram>(scenario.workload);
   LOCKSTEP_ASSIGN_OR_RETURN(
       const TracedRanks ranks,
-      arguments.backend == "sim"
-          ? TraceWithSim(program, scenario.ranks, choice.rules)
-          : TraceWithGloo(program, scenario.ranks, arguments.timeout_seconds));
+      arguments.backend == "gloo"
+          ? TraceWithGloo(program, scenario.ranks, arguments.timeout_seconds)
+          : TraceWithSim(program, scenario.ranks, choice.rules));
   const TraceTitle title = {scenario.name, program, scenario.ranks};
   const auto print = arguments.format == "golden" ? GoldenText
                      : arguments.format == "json" ? JsonText
@@ -121,7 +121,8 @@ void AddTraceDdp(CLI::App& app, Command& chosen) {
       ->capture_default_str();
   command
       ->add_option("--backend", arguments->backend,
-                   "sim: in virtual time; gloo: that library, over loopback")
+                   "sim: in virtual time; null: the same, since no library is used and join's flags "
+                   "must come from somewhere; gloo: that library, over loopback")
       ->capture_default_str();
   command
       ->add_option("--sim-rules", arguments->rules,

@@ -61,7 +61,7 @@ class TraceDdpTest(unittest.TestCase):
     def test_every_line_of_the_recording(self):
         golden = recording()
         self.assertEqual(sum(line.startswith("#####") for line in golden), len(PROGRAMS))
-        for backend in ("sim", "gloo"):
+        for backend in ("sim", "null", "gloo"):
             done = run(*map(path_of, PROGRAMS), "--format=golden", "--backend=" + backend)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             lines = done.stdout.splitlines()
