@@ -9,7 +9,6 @@
 #include "core/verdict/wording.h"
 
 namespace lockstep {
-namespace {}  // namespace
 
 std::string FateOf(const RankView& view) {
   const RankEvidence& evidence = *view.evidence;
