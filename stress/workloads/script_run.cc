@@ -38,7 +38,7 @@ class ScriptRun {
   Status Call(const ScriptStep& step, std::size_t index);
   Status Churn(const ScriptStep& step);
   Status Pass(const ScriptStep& step, Phase phase);
-  Status CallOn(Communicator& communicator, const Operation& operation, bool promised);
+  Status CallOn(Communicator& communicator, const ScriptStep& step);
 
   Communicator& CommunicatorOf(const ScriptStep& step) {
     return step.communicator == 0 ? ports_.world : *others_[step.communicator - 1];
@@ -52,12 +52,13 @@ class ScriptRun {
   std::vector<bool> promised_;                         // by communicator
   std::unique_ptr<Buffer> send_;
   std::unique_ptr<Buffer> recv_;
-  std::uint64_t calls_ = 0;
+  std::vector<std::uint64_t> calls_;  // by communicator: the same on all of its ranks
   RankReport report_;
 };
 
 Status ScriptRun::Connect() {
   ports_.recorded.EnterPhase(Phase::kConnect);
+  calls_.resize(program_.communicators.size());
   for (std::size_t i = 0; i < program_.communicators.size(); ++i) {
     promised_.push_back(PromisesRightData(program_, i));
     if (i == 0) continue;
@@ -83,9 +84,10 @@ Status ScriptRun::Allocate() {
   return OkStatus();
 }
 
-Status ScriptRun::CallOn(Communicator& communicator, const Operation& operation, bool promised) {
-  const bool check = promised && communicator.capabilities().moves_data;
-  const std::uint64_t stamp = calls_++;
+Status ScriptRun::CallOn(Communicator& communicator, const ScriptStep& step) {
+  const Operation& operation = step.operation;
+  const bool check = promised_[step.communicator] && communicator.capabilities().moves_data;
+  const std::uint64_t stamp = calls_[step.communicator]++;
   const Pattern pattern(seed_, operation, communicator.size());
   const std::int64_t sent = SendBytes(operation, communicator.size()) / SizeOf(operation.type);
   const std::int64_t received = RecvBytes(operation, communicator.size()) / SizeOf(operation.type);
@@ -118,8 +120,7 @@ Status ScriptRun::Call(const ScriptStep& step, std::size_t index) {
       ports_.recorded.AnnotateNext({Purpose::kStep, static_cast<std::int32_t>(index),
                                     static_cast<std::int32_t>(report_.iteration)});
     }
-    LOCKSTEP_RETURN_IF_ERROR(
-        CallOn(CommunicatorOf(step), step.operation, promised_[step.communicator]));
+    LOCKSTEP_RETURN_IF_ERROR(CallOn(CommunicatorOf(step), step));
   }
   return OkStatus();
 }
@@ -132,7 +133,7 @@ Status ScriptRun::Churn(const ScriptStep& step) {
         const std::unique_ptr<Communicator> made,
         parent.Split(0, parent.rank(), Deadline::AfterSeconds(kForEverSeconds)));
     if (step.kind == Kind::kSplit) continue;
-    LOCKSTEP_RETURN_IF_ERROR(CallOn(*made, step.operation, promised_[step.communicator]));
+    LOCKSTEP_RETURN_IF_ERROR(CallOn(*made, step));
   }
   return OkStatus();
 }
