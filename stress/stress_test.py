@@ -139,7 +139,8 @@ def bad_input():
     """One line that names the input, the reason and the remedy; exit code 2."""
     misspelt = run_stress.scenario("own/misspelt", 'ranks = 2\n[workload]\nkind = "scrpt"\n')
     step = run_stress.scenario(
-        "own/step", 'ranks = 2\n[workload]\nkind = "script"\ndefault = ["all_reduse world f32 8"]\n')
+        "own/step",
+        'ranks = 2\n[workload]\nkind = "script"\ndefault = ["all_reduse world f32 8"]\n')
     fault = run_stress.scenario(
         "own/fault", LOOP + '[[fault]]\nkind = "link_down"\nrank = 1\nat = "init"\n')
     wrong = {
