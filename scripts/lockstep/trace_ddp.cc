@@ -121,8 +121,8 @@ void AddTraceDdp(CLI::App& app, Command& chosen) {
       ->capture_default_str();
   command
       ->add_option("--backend", arguments->backend,
-                   "sim: in virtual time; null: the same, since no library is used and join's flags "
-                   "must come from somewhere; gloo: that library, over loopback")
+                   "sim: in virtual time; null: the same, since join's flags must come from "
+                   "somewhere where there is no library; gloo: that library, over loopback")
       ->capture_default_str();
   command
       ->add_option("--sim-rules", arguments->rules,

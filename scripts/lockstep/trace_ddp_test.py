@@ -129,7 +129,7 @@ class TraceDdpTest(unittest.TestCase):
                 ([], "PROGRAM is required"),
                 (["no/such.toml"], "'no/such.toml' does not exist"),
                 ([good, "--format=xml"], "--format: 'xml' is unknown; choose from text"),
-                ([good, "--backend=mpi"], "--backend: 'mpi' is unknown; choose from sim, null, gloo"),
+                ([good, "--backend=mpi"], "'mpi' is unknown; choose from sim, null, gloo"),
                 ([good, "--sim-rules=tcp"], "--sim-rules: there are no rules 'tcp'"),
                 ([good, "--torch=3"], "--torch: '3'"),
                 ([good, "--ranks=0"], "--ranks"),
