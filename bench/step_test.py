@@ -144,7 +144,7 @@ class StepTest(unittest.TestCase):
             significant = [row for row in effects.values()
                            if row["interval_low"] > 1 or row["interval_high"] < 1]
             if not significant:
-                self.assertIn("no option changes", advice)
+                self.assertIn("no option makes", advice)
         self.assertIn("Recommendation: " + advice, launch.out)
 
 

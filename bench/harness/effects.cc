@@ -141,11 +141,11 @@ std::string AdviceOf(const Run& run, std::int32_t baseline) {
   if (best != nullptr) parts.insert(parts.begin(), ValueText(*best));
   if (parts.empty()) {
     parts.push_back(
-        known
-            ? fmt::format("no option changes a step significantly in {} rounds: keep the defaults",
-                          rounds)
-            : fmt::format("too few rounds to compare options ({}): give a longer --time-budget",
-                          rounds));
+        known ? fmt::format(
+                    "no option makes a step significantly faster in {} rounds: keep the defaults",
+                    rounds)
+              : fmt::format("too few rounds to compare options ({}): give a longer --time-budget",
+                            rounds));
   }
   const std::string& model = run.cases[static_cast<std::size_t>(baseline)].model;
   return fmt::format("{}{}", model.empty() ? "" : model + ": ", fmt::join(parts, "; "));

@@ -67,7 +67,7 @@ TEST(Effects, NoiseIsNoEffect) {
   ASSERT_EQ(run.effects.size(), 1u);
   EXPECT_LT(run.effects[0].interval_low, 1);
   EXPECT_GT(run.effects[0].interval_high, 1);
-  EXPECT_THAT(run.recommendation, HasSubstr("no option changes a step significantly"));
+  EXPECT_THAT(run.recommendation, HasSubstr("no option makes a step significantly faster"));
 }
 
 TEST(Effects, OfTooFewRoundsNothingIsClaimed) {
