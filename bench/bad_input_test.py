@@ -52,6 +52,18 @@ ROWS = [
     ([], 1, 2, ["mpirun -np 2"]),
 ]
 
+# Likewise of bench_ddp_step, on two ranks.
+STEP_ROWS = [
+    ([], 2, ["--model"]),
+    (["--model=resnet51"], 2, ["resnet51", "resnet50"]),
+    (["--model=resnet50,resnet50"], 2, ["resnet50", "twice"]),
+    (["--model=resnet50", "--comm-hook=zip"], 2, ["zip", "fp16"]),
+    (["--model=resnet50", "--bucket-cap-mb=-1"], 2, ["--bucket-cap-mb"]),
+    (["--model=resnet50", "--accumulate=0"], 2, ["--accumulate 0"]),
+    (["--model=resnet50", "--compute-ms=soon"], 2, ["--compute-ms", "soon"]),
+    (["--model=resnet50", "--broadcast-buffers=2"], 2, ["--broadcast-buffers", "2"]),
+]
+
 
 def our_lines(launch):
     """What a user reads besides mpirun's own remarks about exit codes."""
@@ -78,6 +90,17 @@ class BadInputTest(unittest.TestCase):
                     self.assertIn(word, lines[0])
                 self.assertIn(launch.code, [2, 4] if code is None else [code], lines[0])
                 self.assertEqual(launch.out, "")
+
+    def test_step(self):
+        for arguments, code, words in STEP_ROWS:
+            with self.subTest(arguments=arguments):
+                launch = Launch("bench/bench_ddp_step", arguments, seconds=30).finish()
+                lines = our_lines(launch)
+                self.assertEqual(len(lines), 1, launch.err)
+                self.assertTrue(lines[0].startswith("bench_ddp_step: "), lines[0])
+                for word in words:
+                    self.assertIn(word, lines[0])
+                self.assertEqual(launch.code, code, lines[0])
 
     def test_full_disk(self):
         """The table is printed although the file could not be written, and the code says so."""
