@@ -34,7 +34,7 @@ def section_of(path):
         if path.startswith(prefix):
             return heading
     if path in ("/summary", "/parts", "/effects", "/operations", "/wrong", "/verdicts/outcomes",
-                "/verdicts/findings"):
+                "/verdicts/findings", "/verdicts/trials"):
         return path
     return "Groups"
 

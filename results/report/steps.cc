@@ -76,6 +76,23 @@ std::optional<Skew> SkewOf(const CaseRecord& record) {
   return MeasureSkew(times, record.samples.ranks);
 }
 
+// What a rank got through in all its steps, over the time they took: batches that wait in a queue
+// are free, and those that follow pay for them, so no single step tells a rate.
+double SamplesPerSecond(const CaseRecord& record, std::size_t rank) {
+  const auto part = std::find_if(record.parts.begin(), record.parts.end(),
+                                 [](const Part& each) { return each.name == "samples"; });
+  if (part == record.parts.end()) return std::nan("");
+  const auto ranks = static_cast<std::size_t>(record.samples.ranks);
+  double samples = 0;
+  double ns = 0;
+  for (std::size_t at = rank; at < part->values.size(); at += ranks) {
+    if (!std::isfinite(part->values[at]) || record.samples.exit_ns[at] < 0) continue;
+    samples += part->values[at];
+    ns += static_cast<double>(record.samples.exit_ns[at] - record.samples.entry_ns[at]);
+  }
+  return samples / (ns * 1e-9);
+}
+
 }  // namespace
 
 Grid StepGrid(const Run& run, std::size_t skip) {
@@ -113,7 +130,7 @@ std::string FormatSkew(const Run& run) {
   Grid grid;
   grid.AddColumn("case", kLeft);
   for (const char* title :
-       {"rank", "load p50", "load p99", "waited/iter", "imbalance", "waiting"}) {
+       {"rank", "samples/s", "load p50", "load p99", "waited/iter", "imbalance", "waiting"}) {
     grid.AddColumn(title, kRight);
   }
   for (const CaseRecord& record : run.cases) {
@@ -123,7 +140,8 @@ std::string FormatSkew(const Run& run) {
     for (std::size_t rank = 0; rank < skew->ranks.size(); ++rank) {
       const RankSkew& one = skew->ranks[rank];
       const bool first = rank == 0;
-      grid.AddRow({first ? record.name : "", std::to_string(rank), DurationText(one.p50),
+      grid.AddRow({first ? record.name : "", std::to_string(rank),
+                   fmt::format("{:.0f}", SamplesPerSecond(record, rank)), DurationText(one.p50),
                    DurationText(one.p99), DurationText(one.waited / iterations),
                    first ? fmt::format("{:.2f}", skew->imbalance) : "",
                    first ? PercentText(100 * skew->waiting_fraction) + " %" : ""});
@@ -142,10 +160,14 @@ std::string FormatEffects(const Run& run) {
     text += "\nWhat the options do, in rounds that visited both (> 1 is faster)\n";
   }
   for (const Effect& e : run.effects) {
-    text +=
-        fmt::format("  {}={} instead of {}: {:.3f}x (95 %: {:.3f} to {:.3f}, {} rounds), {}\n",
-                    e.option, e.value, e.baseline_value, e.ratio, e.interval_low, e.interval_high,
-                    e.rounds, OneLine(run.cases[static_cast<std::size_t>(e.case_index)].name));
+    const std::string interval =
+        std::isfinite(e.interval_low) && std::isfinite(e.interval_high)
+            ? fmt::format("95 %: {:.3f} to {:.3f}, {} rounds", e.interval_low, e.interval_high,
+                          e.rounds)
+            : fmt::format("{} rounds, too few for an interval", e.rounds);
+    text += fmt::format("  {}={} instead of {}: {:.3f}x ({}), {}\n", e.option, e.value,
+                        e.baseline_value, e.ratio, interval,
+                        OneLine(run.cases[static_cast<std::size_t>(e.case_index)].name));
   }
   if (run.recommendation.empty()) return text;
   return text + "\nRecommendation: " + OneLine(run.recommendation) + "\n";

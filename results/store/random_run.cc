@@ -89,6 +89,21 @@ class Maker {
             Below(1000), Number(), Number(), Number()};
   }
 
+  Trial MakeTrial() {
+    Trial trial;
+    trial.expected_outcomes = Text();
+    trial.expected_cause = Word();
+    for (int k = Below(4); k > 0; --k) trial.expected_culprits.push_back(Below(1000));
+    trial.faults = Below(9);
+    trial.faults_fired = Below(9);
+    trial.why = Text();
+    trial.detected_after_seconds = Number();
+    trial.seconds = Number();
+    trial.communicator = Below(9) - 1;
+    trial.sequence = static_cast<std::int64_t>(Any() >> 1);
+    return trial;
+  }
+
   Summary MakeSummary() {
     Summary s;
     s.iterations = Below(1000);
@@ -132,6 +147,7 @@ class Maker {
       record.wrong.push_back({Below(4), Below(100) - 1, Below(9), Below(1000), Text(), Text()});
     }
     record.judgement = MakeJudgement(record.ranks);
+    if (Flip()) record.trial = MakeTrial();
     return record;
   }
 
@@ -186,6 +202,13 @@ void Add(std::string& out, const Summary& s) {
   Add(out, s.checked_elements), Add(out, s.wrong_elements), Add(out, s.stopped_by);
 }
 
+void Add(std::string& out, const Trial& t) {
+  Add(out, t.expected_outcomes), Add(out, t.expected_cause), Add(out, t.expected_culprits);
+  Add(out, t.faults), Add(out, t.faults_fired), Add(out, t.why);
+  Add(out, t.detected_after_seconds), Add(out, t.seconds), Add(out, t.communicator);
+  Add(out, t.sequence);
+}
+
 void Add(std::string& out, const CaseRecord& c) {
   Add(out, c.name), Add(out, c.backend), Add(out, c.device), Add(out, c.ranks);
   Add(out, c.repetition), Add(out, c.in_place), Add(out, c.bytes), Add(out, c.model);
@@ -205,7 +228,8 @@ void Add(std::string& out, const CaseRecord& c) {
     Add(out, w.rank), Add(out, w.iteration), Add(out, w.operation), Add(out, w.element);
     Add(out, w.expected), Add(out, w.got);
   }
-  Add(out, c.judgement);
+  Add(out, c.judgement), Add(out, c.trial.has_value());
+  if (c.trial) Add(out, *c.trial);
 }
 
 }  // namespace

@@ -166,6 +166,14 @@ void ReadParts(hid_t file, Run& run, Trouble& trouble) {
   }
 }
 
+// The table that schema 3 brought.
+void ReadTrials(hid_t file, Run& run, Trouble& trouble) {
+  Distribute<TrialRow>(file, "/verdicts/trials", run, trouble,
+                       [](CaseRecord* record, const auto& row) {
+                         if (record != nullptr) record->trial = row.trial;
+                       });
+}
+
 void ReadTables(hid_t file, Run& run, Trouble& trouble) {
   const auto judgement = [&](CaseRecord* record) -> Judgement& {
     return record == nullptr ? run.judgement : record->judgement;
@@ -206,6 +214,7 @@ void ReadAll(hid_t file, Run& run, Trouble& trouble) {
   ReadCases(file, run, trouble);
   ReadTables(file, run, trouble);
   if (run.schema_version >= 2) ReadParts(file, run, trouble);
+  if (run.schema_version >= 3) ReadTrials(file, run, trouble);
   ReadHistory(file, run, trouble);
 }
 

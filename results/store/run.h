@@ -3,6 +3,8 @@
 #define LOCKSTEP_RESULTS_STORE_RUN_H_
 
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,7 +15,7 @@
 
 namespace lockstep {
 
-inline constexpr int kSchemaVersion = 2;
+inline constexpr int kSchemaVersion = 3;
 
 // Times of one case: row = iteration, column = rank, on the run's common clock in nanoseconds
 // since the run began. kNoTime: that rank did not get there.
@@ -84,6 +86,24 @@ struct Summary {
   std::string stopped_by;  // "precision", "time_budget", "iterations", "lost", "not_run"
 };
 
+// A case that had an expectation: what should have come of it, and how it was found out. What was
+// found is in the case's judgement.
+struct Trial {
+  // The outcomes that are right for each rank: "hung|failed,finished"; empty: not said.
+  std::string expected_outcomes;
+  std::string expected_cause;  // empty: not said
+  std::vector<int> expected_culprits;
+  std::int32_t faults = 0;  // that were to be injected
+  std::int32_t faults_fired = 0;
+  std::string why;  // the verdict in words; of an unknown one what is missing
+  // From the newest event of any rank to the finding; NaN: nothing was found.
+  double detected_after_seconds = std::numeric_limits<double>::quiet_NaN();
+  double seconds = 0;  // the whole case
+  // The collective that the first finding names: its communicator, -1 when it names none.
+  std::int32_t communicator = -1;
+  std::int64_t sequence = -1;
+};
+
 struct CaseRecord {
   std::string name;  // unique in the run
   std::string backend;
@@ -102,6 +122,7 @@ struct CaseRecord {
   Summary summary;
   std::vector<WrongResult> wrong;  // the first ones; summary.wrong_elements counts all
   Judgement judgement;
+  std::optional<Trial> trial = std::nullopt;
 };
 
 // Events of one rank's journal, one lifetime of its worker.

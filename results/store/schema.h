@@ -39,6 +39,10 @@ struct OutcomeRow {
   std::int32_t case_index = kLaunch;
   RankOutcome outcome;
 };
+struct TrialRow {
+  std::int32_t case_index = kLaunch;
+  Trial trial;
+};
 struct FindingRow {
   std::int32_t case_index = kLaunch;
   Finding finding;
@@ -208,6 +212,22 @@ void Describe(Fields& fields, Row& row) {
   fields("proved", row.finding.proved);
   fields("message", row.finding.message);
   fields("remedy", row.finding.remedy);
+}
+
+template <typename Fields, typename Row>
+  requires std::is_same_v<std::remove_const_t<Row>, TrialRow>
+void Describe(Fields& fields, Row& row) {
+  fields("case", row.case_index);
+  fields("expected_outcomes", row.trial.expected_outcomes);
+  fields("expected_cause", row.trial.expected_cause);
+  fields("expected_culprits", row.trial.expected_culprits);
+  fields("faults", row.trial.faults);
+  fields("faults_fired", row.trial.faults_fired);
+  fields("why", row.trial.why);
+  fields("detected_after_seconds", row.trial.detected_after_seconds, "s");
+  fields("seconds", row.trial.seconds, "s");
+  fields("communicator", row.trial.communicator);
+  fields("sequence", row.trial.sequence);
 }
 
 }  // namespace lockstep

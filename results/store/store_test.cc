@@ -187,9 +187,9 @@ TEST_F(StoreTest, DamageIsNamed) {
 TEST_F(StoreTest, ANewerSchemaIsNamed) {
   ASSERT_TRUE(WriteRun(RunWithSamples(10, 2), Path("run.h5")).ok());
   std::string bytes = Read("run.h5");
-  bytes.replace(bytes.find("schema=2"), 8, "schema=3");
+  bytes.replace(bytes.find("schema=3"), 8, "schema=4");
   Write("newer.h5", bytes);
-  EXPECT_THAT(ReadError("newer.h5"), HasSubstr("of schema 3, newer than this program's 2"));
+  EXPECT_THAT(ReadError("newer.h5"), HasSubstr("of schema 4, newer than this program's 3"));
 }
 
 TEST_F(StoreTest, EveryMissingObjectIsNamed) {
@@ -197,7 +197,7 @@ TEST_F(StoreTest, EveryMissingObjectIsNamed) {
        {"/environment", "/floors", "/plan", "/plan/text", "/summary", "/operations", "/wrong",
         "/cases", "/cases/0/samples", "/cases/0/samples/entry_ns", "/cases/0/samples/exit_ns",
         "/cases/0/samples/round", "/cases/0/samples/rank", "/history", "/verdicts",
-        "/verdicts/outcomes", "/verdicts/findings"}) {
+        "/verdicts/outcomes", "/verdicts/findings", "/verdicts/trials"}) {
     Forge("forged.h5", [&](hid_t file) { H5Ldelete(file, object.c_str(), H5P_DEFAULT); });
     EXPECT_THAT(ReadError("forged.h5"), HasSubstr(object)) << object;
     EXPECT_THAT(ReadError("forged.h5"), HasSubstr("is missing"));
@@ -258,6 +258,17 @@ TEST(Schema, AFileOfSchema1IsStillRead) {
   EXPECT_EQ(read->cases[0].samples.iterations(), 5);
   EXPECT_TRUE(read->cases[0].parts.empty());
   EXPECT_EQ(read->recommendation, "");
+}
+
+// StepsRun of results/report/literal_run.cc.
+TEST(Schema, AFileOfSchema2IsStillRead) {
+  const auto read = ReadRun("results/store/testdata/schema2.h5");
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->schema_version, 2);
+  EXPECT_EQ(read->effects.size(), 1u);
+  ASSERT_FALSE(read->cases.empty());
+  EXPECT_FALSE(read->cases[0].parts.empty());
+  EXPECT_FALSE(read->cases[0].trial.has_value());
 }
 
 }  // namespace

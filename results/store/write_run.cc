@@ -122,6 +122,7 @@ void WriteTables(hid_t file, const Run& run, Trouble& trouble) {
   std::vector<WrongRow> wrong;
   std::vector<OutcomeRow> outcomes;
   std::vector<FindingRow> findings;
+  std::vector<TrialRow> trials;
   const auto judge = [&](std::int32_t index, const Judgement& judgement) {
     for (const RankOutcome& outcome : judgement.outcomes) outcomes.push_back({index, outcome});
     for (const Finding& finding : judgement.findings) findings.push_back({index, finding});
@@ -135,6 +136,7 @@ void WriteTables(hid_t file, const Run& run, Trouble& trouble) {
     for (const Part& part : record.parts) parts.push_back({index, part});
     for (const WrongResult& result : record.wrong) wrong.push_back({index, result});
     judge(index, record.judgement);
+    if (record.trial) trials.push_back({index, *record.trial});
   }
   WriteTable(file, "/summary", summary, trouble);
   WriteTable(file, "/operations", operations, trouble);
@@ -146,6 +148,7 @@ void WriteTables(hid_t file, const Run& run, Trouble& trouble) {
   Writing{attributes}("launch", run.judgement.verdict);
   WriteTable(file, "/verdicts/outcomes", outcomes, trouble);
   WriteTable(file, "/verdicts/findings", findings, trouble);
+  WriteTable(file, "/verdicts/trials", trials, trouble);
 }
 
 void WriteAll(hid_t file, const Run& run, Trouble& trouble) {
