@@ -202,16 +202,24 @@ std::vector<Finding> FindDepartures(const Situation& situation, const Stuck& stu
 
 namespace {
 
-// Its error came from a collective that a rank had not entered which failed elsewhere: outside of
+// The first collective that reported an error; what was queued behind it never ran.
+const JournalEvent* FirstErrorOf(const RankView& view) {
+  const auto& events = view.evidence->journal.events;
+  const auto found = std::find_if(events.begin(), events.end(), [](const JournalEvent& event) {
+    return event.kind == EventKind::kError;
+  });
+  return found == events.end() ? nullptr : &*found;
+}
+
+// Its error came from a collective that a rank had not completed which failed elsewhere: outside of
 // any collective, as a program does that raises an exception.
 bool FailedForLackOfPeer(const Situation& situation, const RankView& view) {
-  if (!view.newest_collective_failed()) return false;
-  const JournalEvent& failed = *view.last_collective;
+  const JournalEvent* const failed = FirstErrorOf(view);
+  if (failed == nullptr) return false;
   return std::any_of(situation.views.begin(), situation.views.end(), [&](const RankView& peer) {
-    if (&peer == &view || !Failed(peer) || peer.newest_collective_failed()) return false;
-    const Track* track = peer.OnCommunicator(failed.communicator);
-    if (track == nullptr) return peer.complete();
-    return track->started <= failed.sequence;
+    if (&peer == &view || !Failed(peer) || FirstErrorOf(peer) != nullptr) return false;
+    const Track* track = peer.OnCommunicator(failed->communicator);
+    return track == nullptr ? peer.complete() : track->next <= failed->sequence;
   });
 }
 

@@ -128,6 +128,19 @@ TEST(RankFailed, WhoRaisedIsTheCauseOfItsPeersErrors) {
   ASSERT_EQ(judgement.findings.size(), 1u);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
   EXPECT_THAT(judgement.findings[0].message, HasSubstr("rank 0 failed in a collective because"));
+  // It raised while a collective that it had put on a stream was still running.
+  const Judgement asynchronous =
+      JudgeAll({After49(0).FailsIn(AllReduce()).Reports("connection closed by peer"),
+                After49(1).Enters(AllReduce()).Reports("out of memory").Leaves(1)});
+  EXPECT_THAT(asynchronous.findings.at(0).culprits, ElementsAre(1));
+  // What was queued behind the one that failed never ran.
+  const Judgement queued = JudgeAll({After49(0)
+                                         .FailsIn(AllReduce())
+                                         .Queues(AllReduce())
+                                         .Reports("connection closed by peer")
+                                         .Leaves(1),
+                                     raised});
+  EXPECT_THAT(queued.findings.at(0).culprits, ElementsAre(1));
   // Both in the same collective: nobody knows who began.
   const Judgement both = JudgeAll({After49(0).FailsIn(AllReduce()).Reports("broken"),
                                    After49(1).FailsIn(AllReduce()).Reports("broken")});
