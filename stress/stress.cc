@@ -36,6 +36,12 @@ Status CheckCases(const Backend& backend, const Selection& selection) {
 
 Result<ExitCode> RunAgent(const StressOptions& options, const LaunchContext& context,
                           const std::string& command_line) {
+  if (options.backend == "sim") {
+    if (context.rank != 0) return ExitCode::kPass;
+    LOCKSTEP_ASSIGN_OR_RETURN(Selection selection, SelectCases(options.scenarios, options.ranks,
+                                                               options.seed, options.repeat));
+    return LeadSimulation(options, std::move(selection), context, command_line);
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(const Backend* backend, FindBackend("--backend", options.backend));
   LOCKSTEP_ASSIGN_OR_RETURN(Selection selection, SelectCases(options.scenarios, context.size,
                                                              options.seed, options.repeat));

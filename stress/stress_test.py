@@ -46,16 +46,40 @@ def six_cases():
     expect_pass(run_stress.run(3, "--scenario=uneven_inputs/case[16]"), 2)
 
 
+def outcomes_of(case):
+    return [rank["outcome"] for rank in case["outcomes"]]
+
+
 def catalogue():
-    """Evaluation on one rank, lost ranks at every phase, mismatched calls."""
-    outcome = run_stress.run(2, "--scenario=buffers/*", "--scenario=isolation/*",
-                             "--scenario=groups/*", "--scenario=mismatch/*", "-T", "10",
-                             seconds=200)
+    """Evaluation on one rank, lost ranks at every phase, mismatched calls; and a simulation of
+    gloo's rules comes to the same ends as gloo."""
+    groups = ["--scenario=buffers/*", "--scenario=isolation/*", "--scenario=groups/*",
+              "--scenario=mismatch/*", "--scenario=uneven_inputs/*"]
+    outcome = run_stress.run(2, *groups, "-T", "10", seconds=200)
     expect_pass(outcome, len(outcome.cases))
+    simulated = run_stress.run(0, *groups, "--backend=sim", "--sim-rules=gloo", "--ranks=2")
+    expect_pass(simulated, len(outcome.cases))
+    for case in outcome.cases:
+        twin = simulated.named(case["name"])[0]
+        assert outcomes_of(case) == outcomes_of(twin), (case["name"], case["outcomes"])
     assert len(outcome.cases) > 35
     assert all(case["faults_fired"] == 1 for case in outcome.cases
                if case["name"].startswith("isolation/"))
     detected(outcome, 1.0)
+
+
+def simulation():
+    """The whole catalogue by gloo's rules, many seeds, the same twice; what needs no mpirun."""
+    arguments = ["--scenario=*", "--backend=sim", "--sim-rules=gloo", f"--seed={SEED}"]
+    first = run_stress.run(0, *arguments, "--repeat=5")
+    second = run_stress.run(0, *arguments, "--repeat=5")
+    expect_pass(first, len(first.cases))
+    assert len(first.cases) >= 5 * 80
+    assert [outcomes_of(case) for case in first.cases] == \
+        [outcomes_of(case) for case in second.cases]
+    # Other rules, other numbers of ranks.
+    nccl = run_stress.run(0, "--scenario=uneven_inputs/case6", "--backend=sim", "--sim-rules=nccl")
+    expect_pass(nccl, 1)
 
 
 RANDOM = """ranks = 2
@@ -167,7 +191,7 @@ def bad_input():
 def main():
     print(f"LOCKSTEP_TEST_SEED={SEED}")
     for group in sys.argv[1:]:
-        {"six_cases": six_cases, "catalogue": catalogue, "random_faults": random_faults,
+        {"six_cases": six_cases, "simulation": simulation, "catalogue": catalogue, "random_faults": random_faults,
          "stragglers": stragglers, "verdicts": verdicts, "bad_input": bad_input}[group]()
 
 

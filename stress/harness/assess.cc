@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <utility>
 
 namespace lockstep {
@@ -184,7 +185,15 @@ Judgement JudgeCase(const Scenario& scenario, const std::string& backend,
 }
 
 const Expectation* ExpectationFor(const Scenario& scenario, const std::string& backend) {
-  for (const std::string& key : {backend, std::string("any")}) {
+  constexpr std::string_view kSim = "sim_";
+  std::vector<std::string> keys = {backend};
+  // A simulation of a library's rules does what the library does, unless the file knows better.
+  if (backend.starts_with(kSim)) {
+    keys.emplace_back("sim");
+    keys.push_back(backend.substr(kSim.size()));
+  }
+  keys.emplace_back("any");
+  for (const std::string& key : keys) {
     const auto found = scenario.expect.find(key);
     if (found != scenario.expect.end()) return &found->second;
   }

@@ -45,7 +45,8 @@ Setting SettingOf(const Scenario& scenario, const std::string& backend, double d
 Judgement JudgeCase(const Scenario& scenario, const std::string& backend,
                     const std::vector<RankEvidence>& evidence, double deadline_seconds);
 
-// The expectation for this backend, if there is one; "any" otherwise.
+// The expectation for this backend, if there is one; of "sim_gloo" that of "sim", then of "gloo";
+// "any" otherwise.
 const Expectation* ExpectationFor(const Scenario& scenario, const std::string& backend);
 
 // Takes the facts into the result.

@@ -98,11 +98,11 @@ Result<std::string> ReadText(const std::string& path) {
   return text;
 }
 
-Status AddCases(const std::string& path, int ranks, std::uint64_t seed, std::int64_t repeat,
-                Selection& selection) {
+Status AddCases(const std::string& path, std::optional<int> ranks, std::uint64_t seed,
+                std::int64_t repeat, Selection& selection) {
   // First as it stands: how many ranks it is for.
   LOCKSTEP_ASSIGN_OR_RETURN(const Scenario as_written, LoadScenario(path));
-  if (!IsFor(as_written, ranks)) {
+  if (ranks && !IsFor(as_written, *ranks)) {
     selection.skipped.push_back(as_written.name);
     return OkStatus();
   }
@@ -148,7 +148,7 @@ Result<std::string> DescribeCatalogue() {
   return text;
 }
 
-Result<Selection> SelectCases(const std::vector<std::string>& patterns, int ranks,
+Result<Selection> SelectCases(const std::vector<std::string>& patterns, std::optional<int> ranks,
                               std::uint64_t seed, std::int64_t repeat) {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<std::string> paths, PathsOf(patterns));
   Selection selection;
@@ -159,7 +159,7 @@ Result<Selection> SelectCases(const std::vector<std::string>& patterns, int rank
   return InvalidInput(
       fmt::format("{} is not for {} ranks; start it with another mpirun -np (see "
                   "stress --list)",
-                  fmt::join(selection.skipped, ", "), ranks));
+                  fmt::join(selection.skipped, ", "), ranks.value_or(0)));
 }
 
 }  // namespace lockstep

@@ -3,6 +3,7 @@
 #define LOCKSTEP_STRESS_HARNESS_CATALOGUE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,9 +39,10 @@ struct Selection {
   std::vector<std::string> skipped;  // names of those that are not for this number of ranks
 };
 
-// What `patterns` name, with `repeat` seeds each, for `ranks` ranks. Errors (kInvalidInput): a
-// pattern that names nothing, a mistake in a file, nothing left for this number of ranks.
-Result<Selection> SelectCases(const std::vector<std::string>& patterns, int ranks,
+// What `patterns` name, with `repeat` seeds each, for `ranks` ranks (none: as many as each file
+// says). Errors (kInvalidInput): a pattern that names nothing, a mistake in a file, nothing left
+// for this number of ranks.
+Result<Selection> SelectCases(const std::vector<std::string>& patterns, std::optional<int> ranks,
                               std::uint64_t seed, std::int64_t repeat);
 
 }  // namespace lockstep

@@ -39,6 +39,13 @@ int SignalOf(FaultKind kind) {
   }
 }
 
+// Somebody left or died, so that peers may yet notice by themselves.
+bool Departed(const Judgement& judgement) {
+  return std::any_of(judgement.outcomes.begin(), judgement.outcomes.end(), [](const auto& rank) {
+    return rank.outcome != Outcome::kHung && rank.outcome != Outcome::kStopped;
+  });
+}
+
 }  // namespace
 
 StressConductor::StressConductor(Fleet& fleet, const StressOptions& options)
@@ -127,13 +134,6 @@ bool StressConductor::AllOver() {
   return closing_->Passed();
 }
 
-bool StressConductor::Departed() const {
-  for (std::size_t rank = 0; rank < gone_.size(); ++rank) {
-    if (gone_[rank] || reports_[rank]) return true;
-  }
-  return false;
-}
-
 // A rank is silent beyond the deadline. As long as another one does something, it may come: only
 // when all are silent for so long is that held against anyone.
 void StressConductor::OnOverdue() {
@@ -205,14 +205,21 @@ void StressConductor::Watch() {
     const std::optional<Standstill> standstill = watch.OnEvent(event);
     if (!standstill) continue;
     detected_ = standstill->seconds_after;
-    settle_ = Deadline::AfterSeconds(Departed() ? kSettleSeconds : 0);
+    settle_ = Deadline::AfterSeconds(Departed(standstill->judgement) ? kSettleSeconds : 0);
   }
 }
 
 CaseFacts StressConductor::Gather() {
   CaseFacts facts;
-  facts.evidence = Judged(fleet_.Collect(Deadline::AfterSeconds(kCollectSeconds)));
+  facts.evidence = fleet_.Collect(Deadline::AfterSeconds(kCollectSeconds));
   facts.journals = fleet_.Journals(kHistoryEvents, Deadline::AfterSeconds(kCollectSeconds));
+  // What ranks told before this moment belongs to the evidence.
+  for (FleetEvent event = fleet_.Next(Deadline::AfterNs(0)); event.kind != FleetEventKind::kTimeout;
+       event = fleet_.Next(Deadline::AfterNs(0))) {
+    if (event.kind == FleetEventKind::kMessage) OnMessage(event);
+    terminated_ = terminated_ || event.kind == FleetEventKind::kTerminate;
+  }
+  facts.evidence = Judged(std::move(facts.evidence));
   fleet_.EndWorkers(Deadline::AfterSeconds(kEndSeconds));
   while (fleet_.Next(Deadline::AfterNs(0)).kind != FleetEventKind::kTimeout) {
   }

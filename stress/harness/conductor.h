@@ -45,7 +45,6 @@ class StressConductor {
   void DoDue();
   // Nobody runs any more, but for ranks that finished and linger.
   bool AllOver();
-  bool Departed() const;
   Deadline NextWake() const;
   CaseFacts Gather();
   std::vector<RankEvidence> Judged(std::vector<RankEvidence> evidence) const;

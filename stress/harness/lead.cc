@@ -12,6 +12,7 @@
 #include "stress/harness/progress.h"
 #include "stress/harness/record.h"
 #include "stress/harness/report.h"
+#include "stress/harness/simulate.h"
 
 namespace lockstep {
 namespace {
@@ -64,16 +65,40 @@ Result<ExitCode> StoreAndReport(const StressOptions& options, const Run& run,
   return CodeOf(VerdictOf(outcome));
 }
 
+// Where everything goes; asked before anything runs.
+Result<std::string> OutputPath(const StressOptions& options, const Run& run) {
+  std::string path = options.output.empty() ? DefaultRunPath(run, "results/runs") : options.output;
+  LOCKSTEP_RETURN_IF_ERROR(CheckWritable(path));
+  if (!options.json.empty()) LOCKSTEP_RETURN_IF_ERROR(CheckWritable(options.json));
+  return path;
+}
+
 }  // namespace
+
+Result<ExitCode> LeadSimulation(const StressOptions& options, Selection selection,
+                                const LaunchContext& context, const std::string& command_line) {
+  Run run = NewStressRun(options, selection, command_line);
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string path, OutputPath(options, run));
+  StressOutcome outcome;
+  outcome.backend = fmt::format("sim_{}", NameOf(options.sim_rules));
+  outcome.cases = std::move(selection.cases);
+  outcome.skipped = std::move(selection.skipped);
+  {
+    StressProgress progress(options.progress);
+    for (const StressCase& stress_case : outcome.cases) {
+      progress.Show(outcome.results.size(), outcome.cases.size(), stress_case.label);
+      outcome.results.push_back(Simulate(stress_case, options.sim_rules, options.deadline_seconds));
+    }
+  }
+  Conclude({}, context, outcome, run);
+  return StoreAndReport(options, run, path, outcome);
+}
 
 Result<ExitCode> LeadStress(const StressOptions& options, Selection selection,
                             const LaunchContext& context, const FleetOptions& fleet_options,
                             const std::string& command_line) {
   Run run = NewStressRun(options, selection, command_line);
-  const std::string path =
-      options.output.empty() ? DefaultRunPath(run, "results/runs") : options.output;
-  LOCKSTEP_RETURN_IF_ERROR(CheckWritable(path));
-  if (!options.json.empty()) LOCKSTEP_RETURN_IF_ERROR(CheckWritable(options.json));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string path, OutputPath(options, run));
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Fleet> fleet,
                             Fleet::Open(context, fleet_options));
   StressOutcome outcome;

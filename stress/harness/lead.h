@@ -18,6 +18,10 @@ Result<ExitCode> LeadStress(const StressOptions& options, Selection selection,
                             const LaunchContext& context, const FleetOptions& fleet_options,
                             const std::string& command_line);
 
+// The same with all ranks in this process: backend sim.
+Result<ExitCode> LeadSimulation(const StressOptions& options, Selection selection,
+                                const LaunchContext& context, const std::string& command_line);
+
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_STRESS_HARNESS_LEAD_H_

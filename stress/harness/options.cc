@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/units.h"
+#include "core/plan/scenario.h"
 
 namespace lockstep {
 namespace {
@@ -32,6 +33,7 @@ Result<std::int64_t> ReadCount(const std::string& option, const std::string& wor
 Result<StressCommandLine> ParseStressCommandLine(int argc, const char* const* argv) {
   StressOptions options;
   std::string deadline = "5", limit = "300", seed = "1", repeat = "1";
+  std::string rules = "nccl", ranks;
   CLI::App app{"Runs scenarios: workloads and the faults that befall them, with verdicts.",
                "stress"};
   app.set_version_flag("--version", "stress of Lockstep 0.1");
@@ -40,8 +42,12 @@ Result<StressCommandLine> ParseStressCommandLine(int argc, const char* const* ar
       "not,\n2 usage, 3 inconclusive, 4 environment, 10 a defect of Lockstep.");
   app.add_option("--scenario,scenario", options.scenarios,
                  "Names with wildcards ('uneven_inputs/*') or paths of TOML files");
-  app.add_option("--backend", options.backend, "gloo or mpi (one case a launch)")
+  app.add_option("--backend", options.backend,
+                 "gloo; mpi (one case a launch); sim (all ranks in one process, without mpirun)")
       ->capture_default_str();
+  app.add_option("--sim-rules", rules, "Whose rules sim follows: nccl, mpi or gloo")
+      ->capture_default_str();
+  app.add_option("--ranks", ranks, "Number of ranks, of sim only (default: the scenario's)");
   app.add_option("--seed", seed, "Of the data and of what is random")->capture_default_str();
   app.add_option("--repeat", repeat, "Every scenario so often, with seeds one apart")
       ->capture_default_str();
@@ -67,6 +73,15 @@ Result<StressCommandLine> ParseStressCommandLine(int argc, const char* const* ar
                             ReadCount("--seed", seed, std::int64_t{1} << 62));
   options.seed = static_cast<std::uint64_t>(first);
   LOCKSTEP_ASSIGN_OR_RETURN(options.repeat, ReadCount("--repeat", repeat, kMostRepeats));
+  LOCKSTEP_ASSIGN_OR_RETURN(options.sim_rules, ParseSimRules("--sim-rules", rules));
+  if (!ranks.empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::int64_t count,
+                              ReadCount("--ranks", ranks, kMaxScenarioRanks));
+    options.ranks = static_cast<int>(count);
+    if (options.backend != "sim") {
+      return InvalidInput("--ranks is of --backend=sim; give mpirun the number with -np");
+    }
+  }
   if (options.scenarios.empty() && !options.list) {
     return InvalidInput("--scenario is missing; give a name or a file, or see stress --list");
   }

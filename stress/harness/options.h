@@ -8,12 +8,15 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/comm/sim/rules.h"
 
 namespace lockstep {
 
 struct StressOptions {
   std::vector<std::string> scenarios;  // names with wildcards, or paths of files
   std::string backend = "gloo";
+  SimRules sim_rules = SimRules::kNccl;  // of backend sim
+  std::optional<int> ranks;              // of backend sim; none: those of the file
   std::uint64_t seed = 1;
   std::int64_t repeat = 1;      // every scenario with seeds seed, seed + 1 …
   std::string json;             // a file; empty: none

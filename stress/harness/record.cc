@@ -46,6 +46,37 @@ std::string FaultsOf(const StressCase& stress_case, const CaseResult& result) {
   return fmt::format("{}", fmt::join(faults, "; "));
 }
 
+Trial TrialOf(const StressCase& stress_case, const std::string& backend,
+              const CaseResult& result) {
+  Trial trial;
+  const Scenario& scenario = stress_case.scenario;
+  std::vector<std::string> outcomes;
+  // A scenario that expects nothing is a healthy run.
+  if (scenario.expect.empty()) outcomes.assign(static_cast<std::size_t>(scenario.ranks), "finished");
+  if (const Expectation* expectation = ExpectationFor(scenario, backend)) {
+    for (const auto& allowed : expectation->ranks) {
+      outcomes.push_back(fmt::format("{}", fmt::join(allowed, "|")));
+    }
+    trial.expected_cause = expectation->cause;
+    trial.expected_culprits = expectation->culprits;
+  }
+  trial.expected_outcomes = fmt::format("{}", fmt::join(outcomes, ","));
+  trial.faults = static_cast<std::int32_t>(result.facts.fired.size());
+  trial.faults_fired = static_cast<std::int32_t>(
+      std::count(result.facts.fired.begin(), result.facts.fired.end(), true));
+  trial.why = result.why;
+  if (const auto& detected = result.facts.detected_after_seconds) {
+    trial.detected_after_seconds = *detected;
+  }
+  trial.seconds = result.facts.seconds;
+  const auto& findings = result.judgement.findings;
+  if (!findings.empty() && findings.front().operation) {
+    trial.communicator = findings.front().operation->communicator;
+    trial.sequence = static_cast<std::int64_t>(findings.front().operation->sequence);
+  }
+  return trial;
+}
+
 CaseRecord RecordOf(const StressCase& stress_case, const std::string& backend,
                     const CaseResult& result) {
   CaseRecord record;
@@ -57,13 +88,10 @@ CaseRecord RecordOf(const StressCase& stress_case, const std::string& backend,
   record.summary.stopped_by = result.facts.cut_short.empty() ? "over" : "cut_short";
   record.judgement = result.judgement;
   record.judgement.verdict = result.verdict;
-  const auto& detected = result.facts.detected_after_seconds;
+  record.trial = TrialOf(stress_case, backend, result);
   record.settings = {{"scenario", stress_case.scenario.name},
                      {"seed", fmt::format("{}", stress_case.seed)},
-                     {"faults", FaultsOf(stress_case, result)},
-                     {"why", result.why},
-                     {"detected_after_seconds", detected ? fmt::format("{:.6f}", *detected) : ""},
-                     {"seconds", fmt::format("{:.6f}", result.facts.seconds)}};
+                     {"faults", FaultsOf(stress_case, result)}};
   for (const auto& report : result.facts.reports) {
     if (report) record.summary.checked_elements += report->checked;
   }
@@ -71,8 +99,12 @@ CaseRecord RecordOf(const StressCase& stress_case, const std::string& backend,
 }
 
 // Of a rank over all cases: the first outcome that is not `finished`.
-Judgement LaunchJudgement(const StressOutcome& outcome, int ranks) {
+Judgement LaunchJudgement(const StressOutcome& outcome) {
   Judgement launch;
+  int ranks = 0;
+  for (const StressCase& stress_case : outcome.cases) {
+    ranks = std::max(ranks, stress_case.scenario.ranks);
+  }
   launch.verdict = VerdictOf(outcome);
   launch.outcomes.resize(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
@@ -136,7 +168,7 @@ void Conclude(const std::vector<AgentInfo>& agents, const LaunchContext& context
     }
   }
   run.verdict = VerdictOf(outcome);
-  run.judgement = LaunchJudgement(outcome, context.size);
+  run.judgement = LaunchJudgement(outcome);
   run.summary_line = HeadlineOf(outcome);
   run.complete = !outcome.terminated;
   run.exit_code = run.verdict == Verdict::kPass ? 0 : run.verdict == Verdict::kFail ? 1 : 3;

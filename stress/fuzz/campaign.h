@@ -1,0 +1,49 @@
+// Many trials, and the first that a verdict gets wrong.
+#ifndef LOCKSTEP_STRESS_FUZZ_CAMPAIGN_H_
+#define LOCKSTEP_STRESS_FUZZ_CAMPAIGN_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stress/fuzz/truth.h"
+
+namespace lockstep {
+
+struct FuzzOptions {
+  std::uint64_t seed = 1;  // trial i has seed + i
+  std::int64_t trials = 10'000;
+  double seconds = 0;  // 0: no limit but the trials
+  int jobs = 1;        // threads
+  std::vector<SimRules> rules = {SimRules::kNccl, SimRules::kMpi, SimRules::kGloo};
+};
+
+struct FuzzFailure {
+  std::uint64_t seed = 0;
+  SimRules rules = SimRules::kNccl;
+  std::string why;
+};
+
+struct FuzzResult {
+  std::int64_t trials = 0;
+  std::int64_t trouble = 0;  // not all ranks finished
+  std::int64_t silent = 0;   // a call differs, and all finished
+  std::int64_t corrupt = 0;  // … with wrong data
+  std::int64_t unknown = 0;  // the verdict could name no cause
+  double seconds = 0;
+  std::optional<FuzzFailure> failure;  // of those found, the one with the lowest seed
+};
+
+// Seed s has the rules s modulo their number. Stops at the first failure.
+FuzzResult RunCampaign(const FuzzOptions& options, const Judging& judge);
+
+// One line: trials, time, rate, unknown.
+std::string Describe(const FuzzResult& result);
+
+// The smallest trial that fails for the same kind of reason, as text that can be run again.
+std::string DescribeFailure(const FuzzFailure& failure, const Judging& judge);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_STRESS_FUZZ_CAMPAIGN_H_

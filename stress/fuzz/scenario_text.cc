@@ -1,0 +1,105 @@
+// A trial in the words of scenario files (core/plan/scenario.h).
+#include <fmt/format.h>
+
+#include "stress/fuzz/trial.h"
+
+namespace lockstep {
+namespace {
+
+std::string TextOf(const FuzzTrial& trial, const PlannedCall& call) {
+  const Operation& operation = call.operation;
+  const CollectiveInfo& info = InfoOf(operation.collective);
+  std::string text = fmt::format("{} {}", NameOf(operation.collective),
+                                 trial.communicators[call.communicator].name);
+  if (operation.collective == Collective::kBarrier) return text;
+  text += fmt::format(" {} {}", NameOf(operation.type), operation.count);
+  if (info.rooted) text += fmt::format(" root={}", operation.root);
+  if (info.reduces) text += fmt::format(" op={}", NameOf(operation.reduction));
+  return text;
+}
+
+// Of a fault that a script can say; "" of another.
+std::string StepOf(const FuzzTrial& trial) {
+  switch (trial.fault) {
+    case FuzzFault::kSlow:
+      return fmt::format("sleep {}us", trial.lasts_ns / 1000);
+    case FuzzFault::kExit:
+      return fmt::format("exit {}", trial.seed % 3);
+    case FuzzFault::kThrow:
+      return "throw";
+    case FuzzFault::kHang:
+      return "hang";
+    default:
+      return "";
+  }
+}
+
+std::string ListOf(const FuzzTrial& trial, int rank) {
+  std::vector<std::string> steps;
+  const std::string fault = rank == trial.faulty ? StepOf(trial) : "";
+  bool suffered = fault.empty();
+  for (const PlannedCall& call : RealCalls(trial, rank)) {
+    if (!suffered && (trial.at_init || call.index >= trial.at)) {
+      steps.push_back(fault);
+      suffered = true;
+    }
+    steps.push_back(TextOf(trial, call));
+  }
+  if (!suffered) steps.push_back(fault);
+  std::string list;
+  for (const std::string& step : steps) list += (list.empty() ? "\"" : ", \"") + step + "\"";
+  return list;
+}
+
+// The n-th collective that the rank calls, from 1.
+std::string MomentOf(const FuzzTrial& trial) {
+  if (trial.at_ns >= 0) return fmt::format("time:{}us", trial.at_ns / 1000);
+  if (trial.at_init) return "init";
+  std::size_t nth = 1;
+  const std::vector<PlannedCall> calls = RealCalls(trial, trial.faulty);
+  for (const PlannedCall& call : calls) nth += call.index < trial.at ? 1 : 0;
+  return nth > calls.size() ? "before:finalize" : fmt::format("collective:{}", nth);
+}
+
+std::string_view OutsideFault(FuzzFault fault) {
+  switch (fault) {
+    case FuzzFault::kCrash:
+      return "segfault";
+    case FuzzFault::kKill:
+      return "kill";
+    case FuzzFault::kStop:
+    case FuzzFault::kPause:
+      return "stop";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+std::string ScenarioText(const FuzzTrial& trial) {
+  std::string text = fmt::format(
+      "name = \"fuzz/{0}\"\ndescription = \"rules {1}, {2} of rank {3}\"\nsource = \"fuzz "
+      "--seed={0} --rules={1}\"\nranks = {4}\n\n[workload]\nkind = \"script\"\n",
+      trial.seed, NameOf(trial.rules), NameOf(trial.fault), trial.faulty, trial.ranks);
+  if (trial.lingers) text += "after_finish = \"linger\"\n";
+  std::string others;
+  for (std::size_t i = 1; i < trial.communicators.size(); ++i) {
+    others += fmt::format("{}{} = [{}]", i > 1 ? ", " : "", trial.communicators[i].name,
+                          fmt::join(trial.communicators[i].members, ", "));
+  }
+  if (!others.empty()) text += fmt::format("communicators = {{ {} }}\n", others);
+  for (int rank = 0; rank < trial.ranks; ++rank) {
+    text += fmt::format("rank.{} = [{}]\n", rank, ListOf(trial, rank));
+  }
+  const std::string_view fault = OutsideFault(trial.fault);
+  if (fault.empty()) return text;
+  text += fmt::format("\n[[fault]]\nkind = \"{}\"\nrank = {}\nat = \"{}\"\n", fault, trial.faulty,
+                      MomentOf(trial));
+  if (trial.fault == FuzzFault::kPause) {
+    text += fmt::format("duration = \"{}us\"\n", trial.lasts_ns / 1000);
+  }
+  return text;
+}
+
+}  // namespace lockstep

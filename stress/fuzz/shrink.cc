@@ -1,0 +1,125 @@
+#include "stress/fuzz/shrink.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace lockstep {
+namespace {
+
+std::optional<FuzzTrial> WithoutStep(const FuzzTrial& trial, std::size_t index) {
+  const bool diverging_step = Diverges(trial.fault) && trial.at == index;
+  if (diverging_step || trial.steps.size() == 1) return std::nullopt;
+  FuzzTrial less = trial;
+  less.steps.erase(less.steps.begin() + static_cast<std::ptrdiff_t>(index));
+  less.compute_ns.erase(less.compute_ns.begin() + static_cast<std::ptrdiff_t>(index));
+  if (less.at > index) --less.at;
+  return less;
+}
+
+// Also without the steps on it; those of other communicators stay.
+std::optional<FuzzTrial> WithoutCommunicator(const FuzzTrial& trial, std::size_t index) {
+  FuzzTrial less = trial;
+  for (std::size_t i = less.steps.size(); i > 0; --i) {
+    if (less.steps[i - 1].communicator != index) continue;
+    std::optional<FuzzTrial> next = WithoutStep(less, i - 1);
+    if (!next) return std::nullopt;
+    less = std::move(*next);
+  }
+  for (ScriptStep& step : less.steps) {
+    if (step.communicator > index) --step.communicator;
+  }
+  less.communicators.erase(less.communicators.begin() + static_cast<std::ptrdiff_t>(index));
+  return less;
+}
+
+std::optional<FuzzTrial> WithoutRank(const FuzzTrial& trial, int rank) {
+  if (rank == trial.faulty || trial.ranks <= 2) return std::nullopt;
+  FuzzTrial less = trial;
+  --less.ranks;
+  if (less.faulty > rank) --less.faulty;
+  for (ScriptCommunicator& communicator : less.communicators) {
+    std::erase(communicator.members, rank);
+    for (int& member : communicator.members) member -= member > rank ? 1 : 0;
+    if (communicator.members.size() < 2) return std::nullopt;
+  }
+  const auto fit = [&](Operation& operation, std::size_t communicator) {
+    const auto size = static_cast<int>(less.communicators[communicator].members.size());
+    operation.root = std::min(operation.root, size - 1);
+  };
+  for (ScriptStep& step : less.steps) fit(step.operation, step.communicator);
+  if (Diverges(less.fault)) fit(less.operation, less.steps[less.at].communicator);
+  return less;
+}
+
+// One plainer thing at a time.
+std::vector<FuzzTrial> Plainer(const FuzzTrial& trial) {
+  std::vector<FuzzTrial> all;
+  const auto with = [&](auto change) {
+    FuzzTrial plainer = trial;
+    if (change(plainer)) all.push_back(std::move(plainer));
+  };
+  with([](FuzzTrial& t) { return std::exchange(t.streams, StreamUse::kInline) != t.streams; });
+  with([](FuzzTrial& t) { return std::exchange(t.lingers, false); });
+  with([](FuzzTrial& t) { return std::exchange(t.calls_an_await, 1) != 1; });
+  for (std::size_t i = 0; i < trial.steps.size(); ++i) {
+    with([&](FuzzTrial& t) { return std::exchange(t.compute_ns[i], 0) != 0; });
+    const Operation& is = trial.steps[i].operation;
+    if (is.collective == Collective::kBarrier) continue;
+    // A count of one element only where the call instead keeps its difference.
+    with([&](FuzzTrial& t) { return std::exchange(t.steps[i].operation.count, 1) > 1; });
+    with([&](FuzzTrial& t) {
+      return std::exchange(t.steps[i].operation.type, DataType::kF32) != DataType::kF32;
+    });
+    with([&](FuzzTrial& t) {
+      return std::exchange(t.steps[i].operation.reduction, Reduction::kSum) != Reduction::kSum;
+    });
+    with([&](FuzzTrial& t) {
+      const bool changes = is != Operation{.collective = Collective::kAllReduce, .count = is.count};
+      t.steps[i].operation = {.collective = Collective::kAllReduce, .count = is.count};
+      return changes && !(Diverges(t.fault) && t.at == i);
+    });
+  }
+  if (Diverges(trial.fault)) {
+    with([](FuzzTrial& t) { return std::exchange(t.operation.count, 1) > 1; });
+    with([](FuzzTrial& t) {
+      return std::exchange(t.operation.type, DataType::kF32) != DataType::kF32;
+    });
+  }
+  return all;
+}
+
+std::vector<FuzzTrial> Smaller(const FuzzTrial& trial) {
+  std::vector<FuzzTrial> all;
+  const auto add = [&](std::optional<FuzzTrial> smaller) {
+    if (smaller) all.push_back(std::move(*smaller));
+  };
+  for (std::size_t i = trial.communicators.size(); i > 1; --i) {
+    add(WithoutCommunicator(trial, i - 1));
+  }
+  for (int rank = trial.ranks - 1; rank >= 0; --rank) add(WithoutRank(trial, rank));
+  for (std::size_t i = trial.steps.size(); i > 0; --i) add(WithoutStep(trial, i - 1));
+  for (FuzzTrial& plainer : Plainer(trial)) all.push_back(std::move(plainer));
+  return all;
+}
+
+}  // namespace
+
+FuzzTrial Shrink(const FuzzTrial& trial, const StillFails& still_fails, int most) {
+  FuzzTrial least = trial;
+  for (bool progress = true; progress && most > 0;) {
+    progress = false;
+    for (const FuzzTrial& smaller : Smaller(least)) {
+      if (--most < 0) break;
+      if (!still_fails(smaller)) continue;
+      least = smaller;
+      progress = true;
+      break;
+    }
+  }
+  return least;
+}
+
+}  // namespace lockstep

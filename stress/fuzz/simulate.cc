@@ -1,0 +1,309 @@
+#include "stress/fuzz/simulate.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "core/base/check.h"
+#include "core/base/deadline.h"
+#include "core/base/random.h"
+#include "core/collective/pattern.h"
+#include "core/comm/recorded.h"
+#include "core/journal/journal.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t kEvents = 256;  // more than a program of ten steps writes
+constexpr double kForEverSeconds = 1e6;
+
+// Zeroed memory for a journal.
+class RankMemory {
+ public:
+  std::span<std::byte> bytes() { return std::as_writable_bytes(std::span(lines_)); }
+
+ private:
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  std::vector<Line> lines_ = std::vector<Line>(JournalBytes(kEvents) / sizeof(Line));
+};
+
+// One call's buffers, and whether its result is the one that the program was meant to give.
+class Call {
+ public:
+  Call(const FuzzTrial& trial, const PlannedCall& real, const Operation& meant, int size, int rank)
+      : real_(real.operation), meant_(meant), size_(size), rank_(rank), stamp_(real.index) {
+    // Of the meant operation, so that what ranks send does not depend on who errs.
+    const Pattern pattern(trial.seed, meant_, size);
+    const auto send =
+        static_cast<std::size_t>(std::max(SendBytes(real_, size), SendBytes(meant_, size)));
+    const auto receive =
+        static_cast<std::size_t>(std::max(RecvBytes(real_, size), RecvBytes(meant_, size)));
+    send_.resize(send + 1);
+    receive_.resize(receive + 1);
+    seed_ = trial.seed;
+    pattern.FillSend(send_.data(), 0, SendBytes(meant_, size) / SizeOf(meant_.type), rank, stamp_);
+    pattern.Poison(receive_.data(), 0, RecvBytes(meant_, size) / SizeOf(meant_.type));
+  }
+  const Operation& operation() const { return real_; }
+  Buffers buffers() { return {send_.data(), receive_.data()}; }
+  std::string Wrong() const {
+    CheckReport report;
+    Pattern(seed_, meant_, size_)
+        .CheckRecv(receive_.data(), 0, RecvBytes(meant_, size_) / SizeOf(meant_.type), rank_,
+                   stamp_, report);
+    if (report.wrong == 0) return "";
+    return fmt::format("step {}, {}: {} of {} elements are wrong", stamp_, Describe(meant_),
+                       report.wrong, report.checked);
+  }
+
+ private:
+  Operation real_, meant_;
+  int size_, rank_;
+  std::uint64_t stamp_, seed_ = 0;
+  std::vector<std::byte> send_, receive_;
+};
+
+class RankRun {
+ public:
+  RankRun(const FuzzTrial& trial, RankContext& context, JournalWriter& journal, FuzzRun& run)
+      : trial_(trial), context_(context), journal_(journal), run_(run), rank_(context.rank()) {
+    for (const ScriptStep& step : trial.steps) meant_.push_back(step.operation);
+  }
+
+  Status Run() {
+    LOCKSTEP_RETURN_IF_ERROR(Suffer(trial_.at_init));
+    journal_.EnterPhase(Phase::kConnect);
+    LOCKSTEP_RETURN_IF_ERROR(Connect());
+    journal_.EnterPhase(Phase::kMeasure);
+    Status status = CallAll();
+    if (!status.ok()) return status;
+    Compare();
+    journal_.Exit(0);
+    if (trial_.lingers) context_.Linger();
+    return status;
+  }
+
+ private:
+  Status Connect() {
+    others_.push_back(std::make_unique<RecordedCommunicator>(context_.Connect(), journal_, 0));
+    for (std::size_t i = 1; i < trial_.communicators.size(); ++i) {
+      const bool member = Includes(trial_.communicators[i], rank_);
+      LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> made,
+                                others_[0]->Split(member ? 0 : -1, rank_, Forever()));
+      others_.push_back(std::move(made));
+    }
+    const int streams = trial_.streams == StreamUse::kTwoFifos ? 2 : 1;
+    for (int i = 0; i < streams; ++i) {
+      streams_.push_back(trial_.streams == StreamUse::kInline ? context_.device().NewInlineStream()
+                                                              : context_.device().NewStream());
+    }
+    return OkStatus();
+  }
+
+  Status CallAll() {
+    Random random(trial_.seed + static_cast<std::uint64_t>(rank_));
+    int since_await = 0;
+    for (const PlannedCall& planned : RealCalls(trial_, rank_)) {
+      LOCKSTEP_RETURN_IF_ERROR(Suffer(!trial_.at_init && planned.index >= trial_.at));
+      const auto longest = static_cast<std::uint64_t>(trial_.compute_ns[planned.index]);
+      const auto spread = static_cast<std::int64_t>(random.Below(longest + 1));
+      if (longest > 0) context_.Compute(spread);
+      calls_.push_back(std::make_unique<Call>(trial_, planned, meant_[planned.index],
+                                              others_[planned.communicator]->size(),
+                                              others_[planned.communicator]->rank()));
+      LOCKSTEP_RETURN_IF_ERROR(others_[planned.communicator]->Enqueue(
+          planned.operation, calls_.back()->buffers(), StreamOf(planned.communicator)));
+      if (++since_await < trial_.calls_an_await) continue;
+      since_await = 0;
+      LOCKSTEP_RETURN_IF_ERROR(AwaitAll());
+    }
+    LOCKSTEP_RETURN_IF_ERROR(AwaitAll());
+    return Suffer(!trial_.at_init);
+  }
+
+  Stream& StreamOf(std::size_t communicator) { return *streams_[communicator % streams_.size()]; }
+
+  Status AwaitAll() {
+    for (std::size_t i = 0; i < others_.size(); ++i) {
+      if (others_[i] == nullptr) continue;
+      LOCKSTEP_RETURN_IF_ERROR(others_[i]->Await(StreamOf(i), Forever()));
+    }
+    return OkStatus();
+  }
+
+  void Compare() {
+    std::string& wrong = run_.wrong[static_cast<std::size_t>(rank_)];
+    for (const auto& call : calls_) {
+      if (wrong.empty()) wrong = call->Wrong();
+    }
+  }
+
+  // What befalls this rank here, once.
+  Status Suffer(bool here) {
+    const bool timed = trial_.at_ns >= 0;
+    if (!here || timed || suffered_ || rank_ != trial_.faulty || Diverges(trial_.fault)) {
+      return OkStatus();
+    }
+    suffered_ = true;
+    if (trial_.fault == FuzzFault::kNone) return OkStatus();
+    run_.fault_ns = context_.now_ns();
+    switch (trial_.fault) {
+      case FuzzFault::kSlow:
+        context_.Sleep(trial_.lasts_ns);
+        break;
+      case FuzzFault::kPause:
+        context_.Inject({SimFault::Kind::kContinue, rank_, context_.now_ns() + trial_.lasts_ns});
+        context_.Inject({SimFault::Kind::kStop, rank_, context_.now_ns()});
+        break;
+      case FuzzFault::kStop:
+        context_.Inject({SimFault::Kind::kStop, rank_, context_.now_ns()});
+        break;
+      case FuzzFault::kKill:
+        context_.Inject({SimFault::Kind::kKill, rank_, context_.now_ns()});
+        break;
+      case FuzzFault::kExit:
+        context_.Exit(static_cast<int>(trial_.seed % 3));
+      case FuzzFault::kCrash:
+        context_.Crash("a crash of the program");
+      case FuzzFault::kHang:
+        context_.Hang();
+      case FuzzFault::kThrow:
+        return SystemFailed("the program raised an exception");
+      default:
+        break;
+    }
+    return OkStatus();
+  }
+
+  static Deadline Forever() { return Deadline::AfterSeconds(kForEverSeconds); }
+
+  const FuzzTrial& trial_;
+  RankContext& context_;
+  JournalWriter& journal_;
+  FuzzRun& run_;
+  int rank_;
+  bool suffered_ = false;
+  std::vector<Operation> meant_;  // by step
+  // What streams refer to goes after them.
+  std::vector<std::unique_ptr<Call>> calls_;
+  std::vector<std::unique_ptr<Communicator>> others_;  // by communicator; null: not a member
+  std::vector<std::unique_ptr<Stream>> streams_;
+};
+
+bool IsTimed(const FuzzTrial& trial) {
+  return trial.at_ns >= 0 && (trial.fault == FuzzFault::kKill || trial.fault == FuzzFault::kStop);
+}
+
+bool IsOver(RankState state) { return state != RankState::kHung && state != RankState::kStopped; }
+
+// A stopped rank is what the program's faults stop; it stays so, but for a pause.
+bool StoppedAt(const FuzzTrial& trial, const FuzzRun& run, int rank, std::int64_t ns) {
+  return trial.fault == FuzzFault::kStop && rank == trial.faulty && run.fault_ns >= 0 &&
+         run.fault_ns <= ns;
+}
+
+void DescribeEnd(const FuzzTrial& trial, const RankEnd& end, RankEvidence& evidence) {
+  switch (end.state) {
+    case RankState::kFinished:
+      evidence.state = ProcessState::kExited;
+      return;
+    case RankState::kFailed:
+      evidence.error = end.message;
+      return;
+    case RankState::kExited:
+      evidence.state = ProcessState::kExited;
+      evidence.exit_code = end.exit_code;
+      return;
+    case RankState::kCrashed:
+      evidence.state = ProcessState::kSignalled;
+      evidence.signal = trial.fault == FuzzFault::kCrash ? SIGSEGV : SIGABRT;
+      return;
+    case RankState::kKilled:
+      evidence.state = ProcessState::kSignalled;
+      evidence.signal = SIGKILL;
+      return;
+    case RankState::kStopped:
+    case RankState::kHung:
+      return;
+  }
+}
+
+}  // namespace
+
+FuzzRun Simulate(const FuzzTrial& trial) {
+  FuzzRun run;
+  const auto ranks = static_cast<std::size_t>(trial.ranks);
+  std::vector<RankMemory> memory(ranks);
+  std::vector<JournalWriter> writers;
+  for (RankMemory& one : memory) writers.push_back(JournalWriter::Create(one.bytes(), kEvents));
+  run.wrong.resize(ranks);
+  SimOptions options = {.ranks = trial.ranks, .rules = trial.rules, .seed = trial.seed};
+  options.network.jitter = 2 * Random(trial.seed).Uniform();
+  SimWorld world(options);
+  if (IsTimed(trial)) {
+    const bool kill = trial.fault == FuzzFault::kKill;
+    world.Schedule(
+        {kill ? SimFault::Kind::kKill : SimFault::Kind::kStop, trial.faulty, trial.at_ns});
+  }
+  run.report = world.Run([&](RankContext& context) {
+    JournalWriter& journal = writers[static_cast<std::size_t>(context.rank())];
+    return RankRun(trial, context, journal, run).Run();
+  });
+  LOCKSTEP_CHECK(run.report.complete, "a program of few steps comes to its end");
+  for (RankMemory& one : memory) {
+    run.journals.push_back(JournalReader(one.bytes(), kEvents).Newest(kEvents));
+    LOCKSTEP_CHECK(run.journals.back().missed == 0, "the journal holds a whole program");
+  }
+  if (IsTimed(trial)) {
+    const RankState state = run.report.ranks[static_cast<std::size_t>(trial.faulty)].state;
+    const bool fired = state == RankState::kKilled || state == RankState::kStopped;
+    if (fired) run.fault_ns = trial.at_ns;
+  }
+  return run;
+}
+
+std::vector<RankEvidence> EvidenceAt(const FuzzTrial& trial, const FuzzRun& run, std::int64_t ns) {
+  std::vector<RankEvidence> all;
+  for (int rank = 0; rank < trial.ranks; ++rank) {
+    const auto index = static_cast<std::size_t>(rank);
+    const RankEnd& end = run.report.ranks[index];
+    RankEvidence evidence;
+    evidence.rank = rank;
+    for (const JournalEvent& event : run.journals[index].events) {
+      if (static_cast<std::int64_t>(event.ticks) > ns) break;
+      evidence.journal.events.push_back(event);
+    }
+    if (StoppedAt(trial, run, rank, ns)) {
+      evidence.state = ProcessState::kStopped;
+      evidence.signal = SIGSTOP;
+    } else if (IsOver(end.state) && end.at_ns <= ns) {
+      DescribeEnd(trial, end, evidence);
+    }
+    const auto& events = evidence.journal.events;
+    const auto newest = events.empty() ? 0 : static_cast<std::int64_t>(events.back().ticks);
+    evidence.seconds_silent =
+        ns == kAtTheEnd ? kForEverSeconds : static_cast<double>(ns - newest) / 1e9;
+    all.push_back(std::move(evidence));
+  }
+  return all;
+}
+
+Setting SettingOf(const FuzzTrial& trial) {
+  Setting setting;
+  setting.backend = NameOf(trial.rules);
+  setting.one_stream = trial.streams != StreamUse::kTwoFifos;
+  for (std::size_t i = 1; i < trial.communicators.size(); ++i) {
+    setting.groups.push_back({static_cast<std::uint16_t>(i), trial.communicators[i].name,
+                              trial.communicators[i].members});
+  }
+  return setting;
+}
+
+}  // namespace lockstep

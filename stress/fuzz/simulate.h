@@ -1,0 +1,36 @@
+// Runs a trial on core/comm/sim, and what was known of it at any moment.
+#ifndef LOCKSTEP_STRESS_FUZZ_SIMULATE_H_
+#define LOCKSTEP_STRESS_FUZZ_SIMULATE_H_
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "core/comm/sim/sim_world.h"
+#include "core/verdict/judge.h"
+#include "stress/fuzz/trial.h"
+
+namespace lockstep {
+
+struct FuzzRun {
+  SimReport report;
+  std::vector<Journal> journals;   // one a rank
+  std::int64_t fault_ns = -1;      // when the fault took effect; -1: it did not
+  std::vector<std::string> wrong;  // of each rank: the first result that is not the reference's
+};
+
+FuzzRun Simulate(const FuzzTrial& trial);
+
+// No moment: when nothing could happen any more, and everybody waited for longer than any deadline.
+inline constexpr std::int64_t kAtTheEnd = std::numeric_limits<std::int64_t>::max();
+
+// What agents would know at a virtual time, all that happened in that nanosecond included.
+std::vector<RankEvidence> EvidenceAt(const FuzzTrial& trial, const FuzzRun& run, std::int64_t ns);
+
+// What a judge is told of the program.
+Setting SettingOf(const FuzzTrial& trial);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_STRESS_FUZZ_SIMULATE_H_

@@ -1,0 +1,89 @@
+// A random program of collectives and at most one fault: what a trial runs, and nothing of what
+// must come out of it. Everything follows from a seed and a rule set.
+#ifndef LOCKSTEP_STRESS_FUZZ_TRIAL_H_
+#define LOCKSTEP_STRESS_FUZZ_TRIAL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/collective/collective.h"
+#include "core/comm/sim/rules.h"
+#include "core/plan/script.h"
+
+namespace lockstep {
+
+enum class FuzzFault : std::uint8_t {
+  kNone,
+  kSlow,   // sleeps for a while
+  kPause,  // is stopped and continued
+  // The rank ends, or never goes on.
+  kExit,
+  kThrow,
+  kCrash,
+  kKill,
+  kStop,
+  kHang,
+  // It calls something else than the others.
+  kSkip,
+  kExtra,
+  kWrongCount,
+  kWrongType,
+  kWrongRoot,
+  kWrongOp,
+  kWrongKind,
+  kSwap,  // one collective and its next
+};
+inline constexpr int kFuzzFaults = static_cast<int>(FuzzFault::kSwap) + 1;
+std::string_view NameOf(FuzzFault fault);
+inline bool Diverges(FuzzFault fault) { return fault >= FuzzFault::kSkip; }
+inline bool Recovers(FuzzFault fault) { return fault <= FuzzFault::kPause; }
+
+// How a rank's collectives reach the library.
+enum class StreamUse : std::uint8_t { kInline, kFifo, kTwoFifos };
+
+struct FuzzTrial {
+  std::uint64_t seed = 0;  // of the order of ranks, the network and the data, too
+  SimRules rules = SimRules::kNccl;
+  int ranks = 2;
+  std::vector<ScriptCommunicator> communicators;  // the world first
+  // Only kCollective. All ranks in this one order, each those of its communicators: such a program
+  // cannot hang.
+  std::vector<ScriptStep> steps;
+  std::vector<std::int64_t> compute_ns;  // before each step, the same for every rank but for jitter
+  StreamUse streams = StreamUse::kInline;
+  int calls_an_await = 1;
+  bool lingers = false;  // ranks that are done keep their connections
+
+  FuzzFault fault = FuzzFault::kNone;
+  int faulty = 0;             // the rank
+  std::size_t at = 0;         // before (kExtra) or in place of its step of this index; for
+                              // ends: before its first step from here on
+  bool at_init = false;       // of ends: before it connects
+  std::int64_t at_ns = -1;    // kKill, kStop: at this time instead
+  std::int64_t lasts_ns = 0;  // kSlow, kPause
+  Operation operation;        // what it calls instead
+};
+
+FuzzTrial DrawTrial(std::uint64_t seed, SimRules rules);
+
+bool Includes(const ScriptCommunicator& communicator, int rank);
+
+// What a rank was meant to call, with the index of each step.
+struct PlannedCall {
+  std::size_t index = 0;  // of FuzzTrial::steps
+  std::size_t communicator = 0;
+  Operation operation;
+};
+std::vector<PlannedCall> MeantCalls(const FuzzTrial& trial, int rank);
+// What it calls: the same but for a fault that diverges.
+std::vector<PlannedCall> RealCalls(const FuzzTrial& trial, int rank);
+
+// As a scenario file: the program of every rank as it really is, and faults from outside.
+std::string ScenarioText(const FuzzTrial& trial);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_STRESS_FUZZ_TRIAL_H_

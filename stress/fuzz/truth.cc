@@ -1,0 +1,200 @@
+#include "stress/fuzz/truth.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "core/base/random.h"
+#include "core/verdict/semantics.h"
+
+namespace lockstep {
+namespace {
+
+std::string Show(const Judgement& judgement) {
+  std::vector<std::string> words;
+  for (const Finding& finding : judgement.findings) {
+    words.push_back(fmt::format("{}{} of {} ({})", finding.proved ? "" : "suspected ",
+                                finding.cause, fmt::join(finding.culprits, ","), finding.message));
+  }
+  return words.empty() ? "no finding" : fmt::format("{}", fmt::join(words, "; "));
+}
+
+bool Fired(const FuzzTrial& trial, const FuzzRun& run, std::int64_t ns) {
+  return trial.fault != FuzzFault::kNone && run.fault_ns >= 0 && run.fault_ns <= ns;
+}
+
+std::string_view CauseOf(FuzzFault fault) {
+  switch (fault) {
+    case FuzzFault::kExit:
+      return "rank_exited";
+    case FuzzFault::kThrow:
+      return "rank_failed";
+    case FuzzFault::kCrash:
+      return "rank_crashed";
+    case FuzzFault::kKill:
+      return "rank_killed";
+    case FuzzFault::kStop:
+      return "rank_stopped";
+    default:
+      return "";
+  }
+}
+
+Outcome OutcomeOf(RankState state) {
+  switch (state) {
+    case RankState::kFinished:
+      return Outcome::kFinished;
+    case RankState::kFailed:
+    case RankState::kExited:  // before its end, whatever the code
+      return Outcome::kFailed;
+    case RankState::kCrashed:
+      return Outcome::kCrashed;
+    case RankState::kKilled:
+      return Outcome::kKilled;
+    case RankState::kStopped:
+      return Outcome::kStopped;
+    case RankState::kHung:
+      break;
+  }
+  return Outcome::kHung;
+}
+
+// The first time after `ns` that a call of the rank completes, or -1.
+std::int64_t CompletesAfter(const FuzzRun& run, int rank, std::int64_t ns) {
+  for (const JournalEvent& event : run.journals[static_cast<std::size_t>(rank)].events) {
+    const auto at = static_cast<std::int64_t>(event.ticks);
+    if (at > ns && event.kind == EventKind::kEnd) return at;
+  }
+  return -1;
+}
+
+std::string WrongOutcome(const FuzzRun& run, std::int64_t ns, const Judgement& judgement) {
+  for (const RankOutcome& said : judgement.outcomes) {
+    const RankState state = run.report.ranks[static_cast<std::size_t>(said.rank)].state;
+    if (ns == kAtTheEnd && said.outcome != OutcomeOf(state)) {
+      return fmt::format("outcome: rank {} {}, and is said to be {}", said.rank, NameOf(state),
+                         NameOf(said.outcome));
+    }
+    if (ns == kAtTheEnd || said.outcome != Outcome::kHung) continue;
+    const std::int64_t later = CompletesAfter(run, said.rank, ns);
+    if (later < 0) continue;
+    return fmt::format("false hang: at {} ns rank {} is said to hang, and goes on at {} ns", ns,
+                       said.rank, later);
+  }
+  return "";
+}
+
+// Of a rank that ends, or never goes on.
+std::string WrongAboutEnd(const FuzzTrial& trial, std::int64_t ns, const Judgement& judgement) {
+  const bool hang = trial.fault == FuzzFault::kHang;
+  if (hang && ns != kAtTheEnd) {
+    return judgement.findings.empty() ? "" : "false alarm: a rank computes";
+  }
+  if (judgement.findings.empty()) return "missed";
+  const Finding& first = judgement.findings.front();
+  const bool cause =
+      hang ? first.cause == "rank_busy" || (trial.at_init && first.cause == "init_failure")
+           : first.cause == CauseOf(trial.fault);
+  if (!cause) return "cause: not " + std::string(hang ? "rank_busy" : CauseOf(trial.fault));
+  if (first.culprits != std::vector<int>{trial.faulty}) {
+    return fmt::format("culprit: not rank {} alone", trial.faulty);
+  }
+  return first.proved == hang ? "certainty" : "";
+}
+
+bool AllFinished(const FuzzRun& run) {
+  return std::all_of(run.report.ranks.begin(), run.report.ranks.end(),
+                     [](const RankEnd& end) { return end.state == RankState::kFinished; });
+}
+
+bool OnlyUnknown(const Judgement& judgement) {
+  return !judgement.findings.empty() &&
+         std::all_of(judgement.findings.begin(), judgement.findings.end(), [](const Finding& one) {
+           return one.cause == "unknown" ||
+                  (one.cause == "transport_stall" && !one.proved && one.culprits.empty());
+         });
+}
+
+std::string WrongAboutDivergence(const FuzzTrial& trial, const FuzzRun& run, std::int64_t ns,
+                                 const Judgement& judgement) {
+  const bool end = ns == kAtTheEnd;
+  if (judgement.findings.empty()) {
+    return end && !AllFinished(run) ? "missed" : "";
+  }
+  if (end && OnlyUnknown(judgement)) return AllFinished(run) ? "false alarm" : "";
+  return WrongAboutCalls(trial, run, ns, judgement.findings.front());
+}
+
+std::string WrongAt(const FuzzTrial& trial, const FuzzRun& run, std::int64_t ns,
+                    const Judgement& judgement) {
+  std::string why = WrongOutcome(run, ns, judgement);
+  if (!why.empty()) return why;
+  const bool healthy =
+      Diverges(trial.fault) ? !CallsDiffer(trial) : Recovers(trial.fault) || !Fired(trial, run, ns);
+  if (healthy) {
+    if (!judgement.findings.empty()) return "false alarm";
+    return ns == kAtTheEnd && judgement.verdict != Verdict::kPass ? "false alarm: no pass" : "";
+  }
+  if (ns != kAtTheEnd && !judgement.findings.empty() && !judgement.findings.front().proved) {
+    return "certainty: suspected before the deadline";
+  }
+  return Diverges(trial.fault) ? WrongAboutDivergence(trial, run, ns, judgement)
+                               : WrongAboutEnd(trial, ns, judgement);
+}
+
+// What the simulation itself must keep, so that it can be the truth.
+std::string WrongOfSimulation(const FuzzTrial& trial, const FuzzRun& run) {
+  const bool healthy = Diverges(trial.fault)
+                           ? !CallsDiffer(trial)
+                           : Recovers(trial.fault) || !Fired(trial, run, kAtTheEnd);
+  if (!healthy) return "";
+  if (!AllFinished(run)) return "simulation: a program that cannot hang did not finish";
+  for (const std::string& wrong : run.wrong) {
+    if (!wrong.empty()) return "simulation: wrong data: " + wrong;
+  }
+  return "";
+}
+
+}  // namespace
+
+Assessment AssessTrial(const FuzzTrial& trial, const FuzzRun& run, const Judging& judge,
+                       int moments) {
+  Assessment assessment;
+  assessment.trouble = !AllFinished(run);
+  assessment.silent = !assessment.trouble && Diverges(trial.fault) && CallsDiffer(trial);
+  assessment.corrupt = assessment.silent && std::any_of(run.wrong.begin(), run.wrong.end(),
+                                                        [](const auto& w) { return !w.empty(); });
+  assessment.wrong = WrongOfSimulation(trial, run);
+  const Setting setting = SettingOf(trial);
+  Random random(trial.seed ^ 0x5eed);
+  for (int i = 0; i <= moments && assessment.wrong.empty(); ++i) {
+    std::int64_t ns = kAtTheEnd;
+    if (i > 0) {
+      // The moment of some event: there is where a judge can err.
+      const auto& events = run.journals[random.Below(run.journals.size())].events;
+      if (events.empty()) continue;
+      ns = static_cast<std::int64_t>(events[random.Below(events.size())].ticks);
+    }
+    const Judgement judgement = judge(EvidenceAt(trial, run, ns), setting);
+    if (ns == kAtTheEnd) assessment.unknown = assessment.trouble && OnlyUnknown(judgement);
+    const std::string why = WrongAt(trial, run, ns, judgement);
+    if (why.empty()) continue;
+    assessment.wrong =
+        fmt::format("{}: {}, the verdict is: {}", why,
+                    ns == kAtTheEnd ? "at the end" : fmt::format("at {} ns", ns), Show(judgement));
+  }
+  return assessment;
+}
+
+bool CallsDiffer(const FuzzTrial& trial) {
+  const std::vector<PlannedCall> meant = MeantCalls(trial, trial.faulty);
+  const std::vector<PlannedCall> real = RealCalls(trial, trial.faulty);
+  return !std::equal(meant.begin(), meant.end(), real.begin(), real.end(),
+                     [](const PlannedCall& a, const PlannedCall& b) {
+                       return a.communicator == b.communicator &&
+                              SameCall(a.operation, b.operation);
+                     });
+}
+
+}  // namespace lockstep

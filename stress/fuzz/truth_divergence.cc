@@ -1,0 +1,130 @@
+// One rank of a right program calls something else. What journals can show of it, by communicator:
+//
+//   in the first position where it differs   the truth
+//   both it and others called                the mismatch, named after what differs, proved. Of
+//   three
+//                                            and more that called, the rank that differs; of two,
+//                                            both (nobody can say who is right)
+//   it ended its program before              rank_exited: that rank. With one other in the group,
+//                                            either: a call too few of one is a call too many of
+//                                            the other
+//   it calls one more than all others        that rank; with one other in the group, either
+//   the others did not come so far           somebody waits for it elsewhere while it waits here: a
+//                                            ring over communicators, which it is in
+//   (its calls on each are right: swap)      the same
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+
+#include "core/verdict/semantics.h"
+#include "stress/fuzz/truth.h"
+
+namespace lockstep {
+namespace {
+
+std::vector<Operation> On(const std::vector<PlannedCall>& calls, std::size_t communicator) {
+  std::vector<Operation> operations;
+  for (const PlannedCall& call : calls) {
+    if (call.communicator == communicator) operations.push_back(call.operation);
+  }
+  return operations;
+}
+
+// Calls that a rank made on a communicator until then.
+std::size_t Called(const FuzzRun& run, int rank, std::size_t communicator, std::int64_t ns) {
+  std::size_t called = 0;
+  for (const JournalEvent& event : run.journals[static_cast<std::size_t>(rank)].events) {
+    if (static_cast<std::int64_t>(event.ticks) > ns) break;
+    called += event.kind == EventKind::kEnqueue && event.communicator == communicator ? 1 : 0;
+  }
+  return called;
+}
+
+struct Divergence {
+  bool differs = false;
+  bool shorter = false;  // the faulty rank makes fewer calls, the same as far as they go
+  bool longer = false;
+  std::size_t communicator = 0;
+  std::size_t position = 0;
+  std::vector<int> others = {};        // members
+  std::vector<int> others_there = {};  // who called that position
+  bool there = false;                  // the faulty rank did
+  std::set<std::string> causes = {};
+};
+
+std::set<std::string> CausesOf(const Operation& a, const Operation& b) {
+  if (a.collective != b.collective) return {"collective_mismatch"};
+  std::set<std::string> causes;
+  if (a.type != b.type) causes.insert("type_mismatch");
+  if (a.count != b.count) causes.insert("count_mismatch");
+  const CollectiveInfo& info = InfoOf(a.collective);
+  if (info.rooted && a.root != b.root) causes.insert("root_mismatch");
+  if (info.reduces && a.reduction != b.reduction) causes.insert("reduction_mismatch");
+  return causes;
+}
+
+// A fault alters the calls on one communicator at most.
+Divergence FindDivergence(const FuzzTrial& trial, const FuzzRun& run, std::int64_t ns) {
+  Divergence found;
+  const std::vector<PlannedCall> all_meant = MeantCalls(trial, trial.faulty);
+  const std::vector<PlannedCall> all_real = RealCalls(trial, trial.faulty);
+  for (std::size_t c = 0; c < trial.communicators.size() && !found.differs; ++c) {
+    const std::vector<Operation> meant = On(all_meant, c);
+    const std::vector<Operation> real = On(all_real, c);
+    std::size_t at = 0;
+    while (at < meant.size() && at < real.size() && SameCall(meant[at], real[at])) ++at;
+    if (at == meant.size() && at == real.size()) continue;
+    found.differs = true;
+    found.shorter = at == real.size();
+    found.longer = at == meant.size();
+    found.communicator = c;
+    found.position = at;
+    if (!found.shorter && !found.longer) found.causes = CausesOf(meant[at], real[at]);
+    found.there = Called(run, trial.faulty, c, ns) > at;
+    for (const int rank : trial.communicators[c].members) {
+      if (rank == trial.faulty) continue;
+      found.others.push_back(rank);
+      if (Called(run, rank, c, ns) > at) found.others_there.push_back(rank);
+    }
+  }
+  return found;
+}
+
+std::string WrongMismatch(const FuzzTrial& trial, const Divergence& truth, const Finding& first) {
+  if (!truth.causes.contains(first.cause)) {
+    return fmt::format("cause: not {}", fmt::join(truth.causes, " or "));
+  }
+  if (!first.proved) return "certainty";
+  std::vector<int> culprits = {trial.faulty};
+  if (truth.others_there.size() == 1) culprits.push_back(truth.others_there[0]);
+  std::sort(culprits.begin(), culprits.end());
+  return first.culprits == culprits ? "" : fmt::format("culprit: not {}", fmt::join(culprits, ","));
+}
+
+}  // namespace
+
+std::string WrongAboutCalls(const FuzzTrial& trial, const FuzzRun& run, std::int64_t ns,
+                            const Finding& first) {
+  const Divergence truth = FindDivergence(trial, run, ns);
+  const bool named =
+      std::find(first.culprits.begin(), first.culprits.end(), trial.faulty) != first.culprits.end();
+  const bool alone = named && first.culprits.size() == 1;
+  const bool one_other = truth.others.size() == 1;
+  if (truth.there && !truth.others_there.empty() && !truth.causes.empty()) {
+    return WrongMismatch(trial, truth, first);
+  }
+  if (first.cause == "order_inversion") {
+    if (trial.communicators.size() < 2) return "cause: a ring in one communicator";
+    return named ? "" : "culprit: the rank that errs is not named";
+  }
+  if (truth.shorter || truth.longer) {
+    if (alone) return "";
+    const bool tie = one_other && first.culprits == truth.others;
+    return tie ? "" : "culprit: not the rank that errs";
+  }
+  return "cause: the journals show nothing of it";
+}
+
+}  // namespace lockstep

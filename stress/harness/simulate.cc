@@ -1,0 +1,296 @@
+#include "stress/harness/simulate.h"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/clock.h"
+#include "core/comm/recorded.h"
+#include "core/comm/sim/sim_world.h"
+#include "core/device/host/host_kernels.h"
+#include "core/journal/journal.h"
+#include "stress/faults/fault_gate.h"
+#include "stress/faults/faulty_communicator.h"
+#include "stress/workloads/rank_program.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kManyRanks = 64;
+constexpr std::size_t kEvents = 1 << 14;
+constexpr std::size_t kFewEvents = 1 << 8;  // of a rank among many
+constexpr double kSleepSeconds = 0.1;
+// Beyond any deadline: in a world where nothing can happen any more, silence is for ever.
+constexpr double kForEverSeconds = 1e9;
+
+struct alignas(64) Line {
+  std::byte bytes[64];
+};
+
+// What is kept of a rank while and after it runs.
+struct SimRank {
+  explicit SimRank(std::size_t events)
+      : capacity(events),
+        memory(JournalBytes(events) / sizeof(Line) + 1),
+        journal(JournalWriter::Create(std::as_writable_bytes(std::span(memory)), events)) {}
+
+  std::size_t capacity;
+  std::vector<Line> memory;
+  JournalWriter journal;
+  std::optional<ProgramReport> report;
+  int own_signal = 0;  // by which an injected crash ended it
+};
+
+// Computing takes virtual time and no other.
+class SimKernels final : public HostKernels {
+ public:
+  explicit SimKernels(RankContext& context) : context_(context) {}
+  void Compute(Stream& stream, double ns, const void*, std::int64_t) override {
+    stream.Enqueue([this, ns] {
+      context_.Compute(static_cast<std::int64_t>(ns));
+      return OkStatus();
+    });
+  }
+
+ private:
+  RankContext& context_;
+};
+
+class SimBody final : public RankBody {
+ public:
+  SimBody(RankContext& context, SimRank& rank, const std::vector<PlannedFault>& faults,
+          std::vector<bool>& fired)
+      : context_(context), rank_(rank), faults_(faults), fired_(fired) {}
+  void set_recorded(RecordedCommunicator* recorded) { recorded_ = recorded; }
+
+  void Journal(std::size_t fault_index) override {
+    JournalEvent event;
+    event.kind = EventKind::kFault;
+    event.value = static_cast<std::int64_t>(fault_index);
+    if (recorded_ != nullptr) {
+      recorded_->Note(event);
+    } else {
+      rank_.journal.Append(event);
+    }
+    fired_[fault_index] = true;
+  }
+
+  Status ApplyOutside(std::size_t fault_index) override {
+    const PlannedFault& fault = faults_[fault_index];
+    const std::int64_t now = context_.now_ns();
+    if (fault.kind == FaultKind::kStop) {
+      // The end first: a stop takes effect at once.
+      if (fault.duration_seconds) {
+        context_.Inject({SimFault::Kind::kContinue, context_.rank(),
+                         now + static_cast<std::int64_t>(*fault.duration_seconds * 1e9)});
+      }
+      context_.Inject({SimFault::Kind::kStop, context_.rank(), now});
+    } else {
+      context_.Inject({SimFault::Kind::kKill, context_.rank(), now});
+    }
+    context_.Sleep(1);  // it takes effect while the rank waits
+    return OkStatus();
+  }
+
+  Status Suffer(const PlannedFault& fault) override {
+    switch (fault.kind) {
+      case FaultKind::kExit:
+        Exit(0);
+        break;
+      case FaultKind::kThrow:
+        return SystemFailed("the program raised an exception (injected)");
+      case FaultKind::kSegfault:
+        rank_.own_signal = SIGSEGV;
+        context_.Exit(128 + SIGSEGV);
+      case FaultKind::kAbort:
+        rank_.own_signal = SIGABRT;
+        context_.Exit(128 + SIGABRT);
+      case FaultKind::kOutOfMemory:
+        return SystemFailed("out of memory (injected)");
+      case FaultKind::kHang:
+        if (!fault.duration_seconds) context_.Hang();
+        return Sleep(static_cast<std::int64_t>(*fault.duration_seconds * 1e9));
+      case FaultKind::kSleep:
+        return Sleep(
+            static_cast<std::int64_t>(fault.duration_seconds.value_or(kSleepSeconds) * 1e9));
+      default:
+        LOCKSTEP_CHECK(false, "a fault of the program itself");
+    }
+    return OkStatus();
+  }
+
+  void Exit(int code) override { context_.Exit(code); }
+  double SecondsSinceStart() override { return static_cast<double>(context_.now_ns()) * 1e-9; }
+  Status Sleep(std::int64_t ns) override { return context_.Sleep(ns), OkStatus(); }
+
+ private:
+  RankContext& context_;
+  SimRank& rank_;
+  const std::vector<PlannedFault>& faults_;
+  std::vector<bool>& fired_;
+  RecordedCommunicator* recorded_ = nullptr;
+};
+
+ProgramReport ReportOf(const RankReport& report) {
+  return {report.status,  report.where,      report.iteration,
+          report.checked, report.wrong_data, report.gradients};
+}
+
+// The program between its connection and its end.
+RankReport RunConnected(const StressCase& stress_case, RankContext& context, SimRank& rank,
+                        SimBody& body, FaultGate& gate) {
+  SimKernels kernels(context);
+  RecordedCommunicator recorded(std::make_unique<FaultyLibrary>(context.Connect(), gate),
+                                rank.journal, 0);
+  body.set_recorded(&recorded);
+  FaultyCalls world(recorded, gate);
+  const std::unique_ptr<Stream> compute = context.device().NewInlineStream();
+  const std::unique_ptr<Stream> communication = context.device().NewStream();
+  RankReport report = RunWorkload(
+      stress_case.scenario, stress_case.seed,
+      {world, recorded, context.device(), kernels, *compute, *communication, gate, body});
+  rank.report = ReportOf(report);
+  if (report.status.ok()) {
+    recorded.EnterPhase(Phase::kFinalize);
+    report.status = gate.Reach(FaultMoment::Kind::kBeforeFinalize);
+    if (!report.status.ok()) rank.report->status = report.status;
+  }
+  if (report.status.ok()) gate.NeverFinalize();
+  rank.journal.Exit(report.status.ok() ? 0 : 1);
+  body.set_recorded(nullptr);
+  if (report.status.ok() && Lingers(stress_case.scenario)) context.Linger();
+  // Before the streams that it may still use.
+  report.kept.reset();
+  return report;
+}
+
+Status RunRank(const StressCase& stress_case, RankContext& context, SimRank& rank,
+               std::vector<bool>& fired) {
+  rank.journal.EnterPhase(Phase::kStart);
+  SimBody body(context, rank, stress_case.faults, fired);
+  FaultGate gate(stress_case.faults, context.rank(), body);
+  const Status begun = gate.Reach(FaultMoment::Kind::kInit);
+  if (!begun.ok()) {
+    rank.report = ProgramReport{.status = begun, .where = "connect"};
+    rank.journal.Exit(1);
+    return begun;
+  }
+  rank.journal.EnterPhase(Phase::kConnect);
+  return RunConnected(stress_case, context, rank, body, gate).status;
+}
+
+RankEvidence EvidenceOf(int index, const RankEnd& end, const SimRank& rank) {
+  RankEvidence evidence;
+  evidence.rank = index;
+  evidence.journal =
+      JournalReader(std::as_bytes(std::span(rank.memory)), rank.capacity).Newest(rank.capacity);
+  evidence.system = end.where;
+  const auto exited = [&](int code) {
+    evidence.state = ProcessState::kExited;
+    evidence.exit_code = code;
+  };
+  const auto signalled = [&](int signal) {
+    evidence.state = ProcessState::kSignalled;
+    evidence.signal = signal;
+  };
+  switch (end.state) {
+    case RankState::kFinished:
+      exited(0);
+      break;
+    case RankState::kFailed:
+      exited(1);
+      evidence.error = end.message;
+      break;
+    case RankState::kExited:
+      rank.own_signal != 0 ? signalled(rank.own_signal) : exited(end.exit_code);
+      break;
+    case RankState::kCrashed:
+      signalled(SIGABRT);
+      break;
+    case RankState::kKilled:
+      signalled(SIGKILL);
+      break;
+    case RankState::kStopped:
+      evidence.state = ProcessState::kStopped;
+      evidence.signal = SIGSTOP;
+      break;
+    case RankState::kHung:
+      evidence.seconds_silent = kForEverSeconds;
+      break;
+  }
+  return evidence;
+}
+
+// Faults of the clock; they fire unless the rank is over before.
+void ScheduleFaults(const StressCase& stress_case, SimWorld& world) {
+  for (const PlannedFault& fault : stress_case.faults) {
+    if (SiteOf(fault.kind) != FaultSite::kOutside ||
+        fault.moment.kind != FaultMoment::Kind::kTime) {
+      continue;
+    }
+    const auto at = static_cast<std::int64_t>(fault.moment.seconds * 1e9);
+    const bool stops = fault.kind == FaultKind::kStop;
+    world.Schedule({stops ? SimFault::Kind::kStop : SimFault::Kind::kKill, fault.rank, at});
+    if (!stops || !fault.duration_seconds) continue;
+    world.Schedule({SimFault::Kind::kContinue, fault.rank,
+                    at + static_cast<std::int64_t>(*fault.duration_seconds * 1e9)});
+  }
+}
+
+void MarkScheduled(const StressCase& stress_case, const SimReport& report,
+                   std::vector<bool>& fired) {
+  for (std::size_t i = 0; i < stress_case.faults.size(); ++i) {
+    const PlannedFault& fault = stress_case.faults[i];
+    if (SiteOf(fault.kind) != FaultSite::kOutside ||
+        fault.moment.kind != FaultMoment::Kind::kTime) {
+      continue;
+    }
+    const RankEnd& end = report.ranks[static_cast<std::size_t>(fault.rank)];
+    fired[i] = static_cast<double>(end.at_ns) >= fault.moment.seconds * 1e9;
+  }
+}
+
+}  // namespace
+
+CaseResult Simulate(const StressCase& stress_case, SimRules rules, double deadline_seconds) {
+  const int ranks = stress_case.scenario.ranks;
+  const std::int64_t began_ns = MonotonicNs();
+  std::vector<std::unique_ptr<SimRank>> kept;
+  for (int i = 0; i < ranks; ++i) {
+    kept.push_back(std::make_unique<SimRank>(ranks > kManyRanks ? kFewEvents : kEvents));
+  }
+  CaseFacts facts;
+  facts.fired.assign(stress_case.faults.size(), false);
+  SimWorld world({.ranks = ranks,
+                  .rules = rules,
+                  .seed = stress_case.seed,
+                  .horizon_ns = static_cast<std::int64_t>(deadline_seconds * 1e9)});
+  ScheduleFaults(stress_case, world);
+  const SimReport report = world.Run([&](RankContext& context) {
+    return RunRank(stress_case, context, *kept[static_cast<std::size_t>(context.rank())],
+                   facts.fired);
+  });
+  MarkScheduled(stress_case, report, facts.fired);
+  for (int i = 0; i < ranks; ++i) {
+    const auto rank = static_cast<std::size_t>(i);
+    facts.evidence.push_back(EvidenceOf(i, report.ranks[rank], *kept[rank]));
+    facts.reports.push_back(std::move(kept[rank]->report));
+    facts.journals.push_back(facts.evidence.back().journal);
+  }
+  facts.evidence = AsJudged(std::move(facts.evidence), facts.reports,
+                            std::vector<bool>(static_cast<std::size_t>(ranks)), false);
+  if (!report.complete) facts.cut_short = "the simulation did not come to an end";
+  facts.seconds = static_cast<double>(MonotonicNs() - began_ns) * 1e-9;
+  // Far below the silence of a hung rank, far above any other.
+  return Assess(stress_case, fmt::format("sim_{}", NameOf(rules)), kForEverSeconds / 2,
+                std::move(facts));
+}
+
+}  // namespace lockstep
