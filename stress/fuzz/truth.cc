@@ -150,8 +150,10 @@ std::string WrongOfSimulation(const FuzzTrial& trial, const FuzzRun& run) {
                            : Recovers(trial.fault) || !Fired(trial, run, kAtTheEnd);
   if (!healthy) return "";
   if (!AllFinished(run)) return "simulation: a program that cannot hang did not finish";
+  // Two equal calls that changed places give each the other's result.
   for (const std::string& wrong : run.wrong) {
-    if (!wrong.empty()) return "simulation: wrong data: " + wrong;
+    if (!wrong.empty() && trial.fault != FuzzFault::kSwap)
+      return "simulation: wrong data: " + wrong;
   }
   return "";
 }
