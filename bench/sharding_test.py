@@ -36,7 +36,12 @@ class ShardingTest(unittest.TestCase):
             effect = file["effects"][0]
             self.assertEqual(text(effect["option"]), "slow_down")
             self.assertLess(effect["ratio"], 0.5)
-        self.assertIn("Loading, rank by rank", launch.out)
+            # Eight samples in each of 24 steps, on both ranks.
+            self.assertEqual(slow["samples"][:].sum(), 2 * 24 * 8)
+            rate = 24 * 8 / (step[:, 1].sum() * 1e-9)
+        table = launch.out[launch.out.index("Loading, rank by rank"):].splitlines()
+        row = next(i for i, line in enumerate(table) if "slow_down:20" in line)
+        self.assertAlmostEqual(float(table[row + 1].split()[1]), rate, delta=1)
 
     def test_every_way_of_sampling_delivers_the_samplers_samples(self):
         launch = measure("--set-epoch=0,1", "--drop-last=0,1", "--weighted=0,1", "-n", "12",

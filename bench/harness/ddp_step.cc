@@ -164,7 +164,7 @@ Status DdpStepRunner::Prepare() {
   for (int i = 0; i < kMostSettling; ++i) {
     if (i >= fewest && (!rebuilds || engine_->has_rebuilt_buckets())) return OkStatus();
     engine_->ZeroGrad();
-    LOCKSTEP_RETURN_IF_ERROR(Iterate());
+    LOCKSTEP_RETURN_IF_ERROR(Iterate(1));  // static_graph must not begin under no_sync
     LOCKSTEP_RETURN_IF_ERROR(TakeTimes());
   }
   LOCKSTEP_CHECK(false, "the buckets are rebuilt within a few iterations");
@@ -177,15 +177,15 @@ Status DdpStepRunner::Rewrite(bool, bool) {
   return OkStatus();
 }
 
-Status DdpStepRunner::Iterate() {
+Status DdpStepRunner::Iterate(std::int64_t micro_batches) {
   steps_.clear();
-  model_->set_compute_us(plan_.compute_ms * 1e3 / static_cast<double>(plan_.accumulate));
-  for (std::int64_t micro = 1; micro <= plan_.accumulate; ++micro) {
-    engine_->set_require_backward_grad_sync(micro == plan_.accumulate);
+  model_->set_compute_us(plan_.compute_ms * 1e3 / static_cast<double>(micro_batches));
+  for (std::int64_t micro = 1; micro <= micro_batches; ++micro) {
+    engine_->set_require_backward_grad_sync(micro == micro_batches);
     LOCKSTEP_RETURN_IF_ERROR(engine_->Forward({.input = ++bench_.stamp}));
     LOCKSTEP_RETURN_IF_ERROR(engine_->Backward());
     // The last one's are taken when the clock does not run any more.
-    if (micro < plan_.accumulate) LOCKSTEP_RETURN_IF_ERROR(TakeTimes());
+    if (micro < micro_batches) LOCKSTEP_RETURN_IF_ERROR(TakeTimes());
   }
   return OkStatus();
 }
@@ -198,7 +198,7 @@ Status DdpStepRunner::TakeTimes() {
 Result<Interval> DdpStepRunner::Run() {
   Interval interval;
   interval.entry = NowTicks();
-  LOCKSTEP_RETURN_IF_ERROR(Iterate());
+  LOCKSTEP_RETURN_IF_ERROR(Iterate(plan_.accumulate));
   interval.exit = NowTicks();
   return interval;
 }

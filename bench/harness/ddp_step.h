@@ -27,7 +27,8 @@ class DdpStepRunner final : public Step {
 
  private:
   Status Construct();
-  Status Iterate();
+  // Of so many micro-batches; only the last one's gradients travel.
+  Status Iterate(std::int64_t micro_batches);
   Status TakeTimes();
   // The gradient that every rank must have: the mean over ranks of the sum over micro-batches.
   double Expected(int param, std::int64_t element) const;

@@ -32,7 +32,7 @@ PlannedCase CaseOf(const ShardedLoad& load) {
   planned.step = load;
   planned.parts = {{"load_ns", "ns", Over::kMax},
                    {"waited_ns", "ns", Over::kMean},
-                   {"samples_per_second", "1/s", Over::kMean}};
+                   {"samples", "samples", Over::kMean}};
   SettingsWriter writer;
   DescribeShardedLoad(writer, load);
   planned.settings = std::move(writer.settings);

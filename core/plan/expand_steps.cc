@@ -140,6 +140,16 @@ Status CheckAxes(const DdpAxes& axes) {
     return InvalidInput(
         fmt::format("--compute-ms {}: give 0 to 600000 milliseconds", axes.compute_ms));
   }
+  const auto has = [](const auto& values, auto wanted) {
+    return std::any_of(values.begin(), values.end(), wanted);
+  };
+  const auto is_on = [](bool on) { return on; };
+  if (has(axes.first_iteration, is_on) && has(axes.static_graph, is_on) &&
+      has(axes.accumulate, [](std::int64_t count) { return count > 1; })) {
+    return InvalidInput(
+        "--first-iteration with --static-graph and --accumulate: PyTorch fails when its first "
+        "iteration with static_graph is under no_sync(); leave one of the three out");
+  }
   return OkStatus();
 }
 

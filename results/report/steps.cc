@@ -86,6 +86,7 @@ double SamplesPerSecond(const CaseRecord& record, std::size_t rank) {
   double samples = 0;
   double ns = 0;
   for (std::size_t at = rank; at < part->values.size(); at += ranks) {
+    if (at >= record.samples.exit_ns.size()) break;
     if (!std::isfinite(part->values[at]) || record.samples.exit_ns[at] < 0) continue;
     samples += part->values[at];
     ns += static_cast<double>(record.samples.exit_ns[at] - record.samples.entry_ns[at]);
