@@ -20,7 +20,7 @@ def measure(*arguments, **keywords):
 
 class ShardingTest(unittest.TestCase):
     def test_a_slow_decoder_is_seen_and_costs_the_other_rank_its_time(self):
-        launch = measure("--slow-down=20", "--slow-rank=1", "--decode-passes=40", "-n", "24")
+        launch = measure("--slow-down=20", "--slow-rank=1", "--decode-passes=8", "-n", "12")
         self.assertEqual(launch.code, 0, launch.out + launch.err)
         self.assertEqual(launch.leftovers(), [])
         with h5py.File(launch.path) as file:
@@ -36,9 +36,9 @@ class ShardingTest(unittest.TestCase):
             effect = file["effects"][0]
             self.assertEqual(text(effect["option"]), "slow_down")
             self.assertLess(effect["ratio"], 0.5)
-            # Eight samples in each of 24 steps, on both ranks.
-            self.assertEqual(slow["samples"][:].sum(), 2 * 24 * 8)
-            rate = 24 * 8 / (step[:, 1].sum() * 1e-9)
+            # Eight samples in each of 12 steps, on both ranks.
+            self.assertEqual(slow["samples"][:].sum(), 2 * 12 * 8)
+            rate = 12 * 8 / (step[:, 1].sum() * 1e-9)
         table = launch.out[launch.out.index("Loading, rank by rank"):].splitlines()
         row = next(i for i, line in enumerate(table) if "slow_down:20" in line)
         self.assertAlmostEqual(float(table[row + 1].split()[1]), rate, delta=1)
