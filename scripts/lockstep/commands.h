@@ -26,6 +26,7 @@ AddCommand AddBuckets;   // buckets.cc
 AddCommand AddDiagnose;  // diagnose.cc
 AddCommand AddMakeDataset;  // make_dataset.cc
 AddCommand AddSampler;   // sampler.cc
+AddCommand AddScore;     // score.cc
 AddCommand AddShow;      // show.cc
 AddCommand AddTraceDdp;  // trace_ddp.cc
 

@@ -21,6 +21,7 @@ constexpr AddCommand* kCommands[] = {
     AddDiagnose,
     AddMakeDataset,
     AddSampler,
+    AddScore,
     AddShow,
     AddTraceDdp,
 };

@@ -46,13 +46,13 @@ std::string FaultsOf(const StressCase& stress_case, const CaseResult& result) {
   return fmt::format("{}", fmt::join(faults, "; "));
 }
 
-Trial TrialOf(const StressCase& stress_case, const std::string& backend,
-              const CaseResult& result) {
+Trial TrialOf(const StressCase& stress_case, const std::string& backend, const CaseResult& result) {
   Trial trial;
   const Scenario& scenario = stress_case.scenario;
   std::vector<std::string> outcomes;
   // A scenario that expects nothing is a healthy run.
-  if (scenario.expect.empty()) outcomes.assign(static_cast<std::size_t>(scenario.ranks), "finished");
+  const auto ranks = static_cast<std::size_t>(scenario.ranks);
+  if (scenario.expect.empty()) outcomes.assign(ranks, "finished");
   if (const Expectation* expectation = ExpectationFor(scenario, backend)) {
     for (const auto& allowed : expectation->ranks) {
       outcomes.push_back(fmt::format("{}", fmt::join(allowed, "|")));

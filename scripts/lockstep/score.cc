@@ -1,0 +1,77 @@
+// `lockstep score RUN.h5 …`: how often was the judge right about what stress runs injected?
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "results/store/store.h"
+#include "scripts/lockstep/commands.h"
+#include "scripts/lockstep/score_print.h"
+#include "scripts/lockstep/score_trials.h"
+
+namespace lockstep {
+namespace {
+
+struct Options {
+  std::vector<std::string> paths;
+  std::string format = "table";
+};
+
+ExitCode CodeOf(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kPass:
+      return ExitCode::kPass;
+    case Verdict::kFail:
+      return ExitCode::kFailed;
+    case Verdict::kUnknown:
+      break;
+  }
+  return ExitCode::kInconclusive;
+}
+
+Result<Scoreboard> ScoreFiles(const std::vector<std::string>& paths) {
+  std::vector<TrialScore> trials;
+  std::int64_t not_run = 0;
+  std::map<std::string, std::string> seen;  // id of a run: its file
+  for (const std::string& path : paths) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const Run run, ReadRun(path));
+    const auto [first, is_new] = seen.emplace(run.id, path);
+    if (!is_new) {
+      return InvalidInput(
+          fmt::format("{}: the same run as {}; name each run once", path, first->second));
+    }
+    if (run.name != "stress" || run.schema_version < 3) {
+      return InvalidInput(
+          fmt::format("{}: holds no trials ({}, schema {}); name a result file of stress", path,
+                      run.name, run.schema_version));
+    }
+    const std::vector<TrialScore> own = TrialsOf(run);
+    trials.insert(trials.end(), own.begin(), own.end());
+    not_run += NotRun(run);
+  }
+  return ScoreOf(trials, not_run);
+}
+
+Result<ExitCode> Score(const Options& options) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const Scoreboard board, ScoreFiles(options.paths));
+  fmt::print("{}", options.format == "json" ? FormatScoreJson(board) : FormatScoreTable(board));
+  return CodeOf(VerdictOf(board));
+}
+
+}  // namespace
+
+void AddScore(CLI::App& app, Command& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "score", "Of stress runs: what was found, right and wrong, false alarms, how soon");
+  command->add_option("RUN", options->paths, "Result files of stress (.h5)")->required();
+  command->add_option("--format", options->format, "table or json")
+      ->check(CLI::IsMember({"table", "json"}))
+      ->capture_default_str();
+  command->callback([options, &chosen] { chosen = [options] { return Score(*options); }; });
+}
+
+}  // namespace lockstep
