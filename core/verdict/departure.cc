@@ -96,27 +96,6 @@ std::string WaitingClause(const Situation& situation, const Stuck& stuck) {
       waiting.size() == 1 ? DescribeInvocation(*first->open) : "this or a later collective");
 }
 
-// Somebody waits in an operation that this rank, which is gone, has not completed. `furthest`: by
-// group, one more than the last operation that a rank waits in.
-bool IsMissed(const RankView& view, const std::vector<std::uint64_t>& furthest) {
-  for (std::size_t g = 0; g < furthest.size(); ++g) {
-    const Track* track = view.On(static_cast<int>(g));
-    if (track != nullptr && furthest[g] > track->next) return true;
-    if (track == nullptr && g == 0 && view.complete() && furthest[g] > 0) return true;
-  }
-  return false;
-}
-
-std::vector<std::uint64_t> FurthestWaits(const Situation& situation) {
-  std::vector<std::uint64_t> furthest(situation.groups.size());
-  for (const RankView& view : situation.views) {
-    if (!OwesProgress(view) || !view.waits_in_group()) continue;
-    std::uint64_t& group = furthest[static_cast<std::size_t>(view.open_group)];
-    group = std::max(group, view.open->sequence + 1);
-  }
-  return furthest;
-}
-
 // "; ranks 2-5 were killed too".
 std::string AlsoClause(const std::vector<int>& culprits, const std::string& cause) {
   static const std::map<std::string, std::string> kWords = {{"rank_crashed", "crashed"},
@@ -182,11 +161,12 @@ bool IsGone(const RankView& view) { return IsDeparted(view) || Failed(view); }
 
 std::vector<Finding> FindDepartures(const Situation& situation, const Stuck& stuck) {
   const std::string waiting_clause = WaitingClause(situation, stuck);
-  const std::vector<std::uint64_t> furthest = FurthestWaits(situation);
+  const std::vector<bool> missed = FindMissed(situation);
   std::map<std::string, std::vector<const RankView*>> gone;
-  for (const RankView& view : situation.views) {
+  for (std::size_t i = 0; i < situation.views.size(); ++i) {
+    const RankView& view = situation.views[i];
     if (!IsDeparted(view)) continue;
-    if (FinishedInOrder(view) && !IsMissed(view, furthest)) continue;
+    if (FinishedInOrder(view) && !missed[i]) continue;
     gone[CauseOf(view)].push_back(&view);
   }
   std::vector<Finding> findings;
@@ -200,16 +180,15 @@ std::vector<Finding> FindDepartures(const Situation& situation, const Stuck& stu
   return findings;
 }
 
-namespace {
-
-// The first collective that reported an error; what was queued behind it never ran.
 const JournalEvent* FirstErrorOf(const RankView& view) {
   const auto& events = view.evidence->journal.events;
   const auto found = std::find_if(events.begin(), events.end(), [](const JournalEvent& event) {
-    return event.kind == EventKind::kError;
+    return event.kind == EventKind::kError || event.kind == EventKind::kExit;
   });
-  return found == events.end() ? nullptr : &*found;
+  return found == events.end() || found->kind == EventKind::kExit ? nullptr : &*found;
 }
+
+namespace {
 
 // Its error came from a collective that a rank had not completed which failed elsewhere: outside of
 // any collective, as a program does that raises an exception.
