@@ -261,8 +261,11 @@ FuzzRun Simulate(const FuzzTrial& trial) {
     run.journals.push_back(JournalReader(one.bytes(), kEvents).Newest(kEvents));
     LOCKSTEP_CHECK(run.journals.back().missed == 0, "the journal holds a whole program");
   }
+  const RankEnd& end = run.report.ranks[static_cast<std::size_t>(trial.faulty)];
+  // Its streams are unwound before anyone hears of what it raised.
+  if (trial.fault == FuzzFault::kThrow && run.fault_ns >= 0) run.fault_ns = end.at_ns;
   if (IsTimed(trial)) {
-    const RankState state = run.report.ranks[static_cast<std::size_t>(trial.faulty)].state;
+    const RankState state = end.state;
     const bool fired = state == RankState::kKilled || state == RankState::kStopped;
     if (fired) run.fault_ns = trial.at_ns;
   }

@@ -6,10 +6,15 @@
 #include <string_view>
 
 #include "core/base/random.h"
+#include "core/journal/journal.h"
 #include "core/verdict/semantics.h"
 
 namespace lockstep {
 namespace {
+
+// Longer than any collective takes to complete once all have come. Whoever ends a run on the
+// strength of a proof waits so long for a sign of life (core/verdict/standstill.h).
+constexpr double kQuietSeconds = 0.01;
 
 std::string Show(const Judgement& judgement) {
   std::vector<std::string> words;
@@ -60,16 +65,31 @@ Outcome OutcomeOf(RankState state) {
   return Outcome::kHung;
 }
 
-// The first time after `ns` that a call of the rank completes, or -1.
-std::int64_t CompletesAfter(const FuzzRun& run, int rank, std::int64_t ns) {
-  for (const JournalEvent& event : run.journals[static_cast<std::size_t>(rank)].events) {
+// When the call that a rank is in at `ns` completes, or one behind it, or -1.
+std::int64_t CompletesAfter(const FuzzRun& run, const RankEvidence& evidence, std::int64_t ns) {
+  const auto open = OpenOperation(evidence.journal);
+  for (const JournalEvent& event : run.journals[static_cast<std::size_t>(evidence.rank)].events) {
     const auto at = static_cast<std::int64_t>(event.ticks);
-    if (at > ns && event.kind == EventKind::kEnd) return at;
+    if (at <= ns || event.kind != EventKind::kEnd) continue;
+    if (!open || open->communicator == event.communicator) return at;
   }
   return -1;
 }
 
-std::string WrongOutcome(const FuzzRun& run, std::int64_t ns, const Judgement& judgement) {
+// A rank that is gone had begun a collective that it did not end: its part may be done.
+bool GoneInside(const std::vector<RankEvidence>& evidence) {
+  return std::any_of(evidence.begin(), evidence.end(), [](const RankEvidence& rank) {
+    return rank.state != ProcessState::kRunning && OpenOperation(rank.journal).has_value();
+  });
+}
+
+bool Quiet(const std::vector<RankEvidence>& evidence) {
+  return std::all_of(evidence.begin(), evidence.end(),
+                     [](const RankEvidence& rank) { return rank.seconds_silent >= kQuietSeconds; });
+}
+
+std::string WrongOutcome(const FuzzRun& run, std::int64_t ns,
+                         const std::vector<RankEvidence>& evidence, const Judgement& judgement) {
   for (const RankOutcome& said : judgement.outcomes) {
     const RankState state = run.report.ranks[static_cast<std::size_t>(said.rank)].state;
     if (ns == kAtTheEnd && said.outcome != OutcomeOf(state)) {
@@ -77,7 +97,9 @@ std::string WrongOutcome(const FuzzRun& run, std::int64_t ns, const Judgement& j
                          NameOf(said.outcome));
     }
     if (ns == kAtTheEnd || said.outcome != Outcome::kHung) continue;
-    const std::int64_t later = CompletesAfter(run, said.rank, ns);
+    if (GoneInside(evidence) && !Quiet(evidence)) continue;
+    const std::int64_t later =
+        CompletesAfter(run, evidence[static_cast<std::size_t>(said.rank)], ns);
     if (later < 0) continue;
     return fmt::format("false hang: at {} ns rank {} is said to hang, and goes on at {} ns", ns,
                        said.rank, later);
@@ -127,8 +149,8 @@ std::string WrongAboutDivergence(const FuzzTrial& trial, const FuzzRun& run, std
 }
 
 std::string WrongAt(const FuzzTrial& trial, const FuzzRun& run, std::int64_t ns,
-                    const Judgement& judgement) {
-  std::string why = WrongOutcome(run, ns, judgement);
+                    const std::vector<RankEvidence>& evidence, const Judgement& judgement) {
+  std::string why = WrongOutcome(run, ns, evidence, judgement);
   if (!why.empty()) return why;
   const bool healthy =
       Diverges(trial.fault) ? !CallsDiffer(trial) : Recovers(trial.fault) || !Fired(trial, run, ns);
@@ -178,9 +200,10 @@ Assessment AssessTrial(const FuzzTrial& trial, const FuzzRun& run, const Judging
       if (events.empty()) continue;
       ns = static_cast<std::int64_t>(events[random.Below(events.size())].ticks);
     }
-    const Judgement judgement = judge(EvidenceAt(trial, run, ns), setting);
+    const std::vector<RankEvidence> evidence = EvidenceAt(trial, run, ns);
+    const Judgement judgement = judge(evidence, setting);
     if (ns == kAtTheEnd) assessment.unknown = assessment.trouble && OnlyUnknown(judgement);
-    const std::string why = WrongAt(trial, run, ns, judgement);
+    const std::string why = WrongAt(trial, run, ns, evidence, judgement);
     if (why.empty()) continue;
     assessment.wrong =
         fmt::format("{}: {}, the verdict is: {}", why,

@@ -17,8 +17,9 @@
 //                             pass leaves wrong data or none, and nobody may be said to hang.
 //
 // And for all of them: how every rank ended is what the simulation knows. A rank said to hang
-// before the end completes nothing afterwards; a finding is proved when it comes before the
-// deadline.
+// before the end completes nothing afterwards (when a rank is gone inside a collective it may have
+// done its part: then all must have been quiet for 10 ms); a finding is proved when it comes before
+// the deadline.
 #ifndef LOCKSTEP_STRESS_FUZZ_TRUTH_H_
 #define LOCKSTEP_STRESS_FUZZ_TRUTH_H_
 

@@ -8,7 +8,9 @@
 //   it ended its program before              rank_exited: that rank. With one other in the group,
 //                                            either: a call too few of one is a call too many of
 //                                            the other
-//   it calls one more than all others        that rank; with one other in the group, either
+//   it calls one more than all others        that rank, once most of the group have ended without
+//                                            it; before, those that ended look as if they were
+//                                            short
 //   the others did not come so far           somebody waits for it elsewhere while it waits here: a
 //                                            ring over communicators, which it is in
 //   (its calls on each are right: swap)      the same
@@ -87,6 +89,8 @@ Divergence FindDivergence(const FuzzTrial& trial, const FuzzRun& run, std::int64
       if (rank == trial.faulty) continue;
       found.others.push_back(rank);
       if (Called(run, rank, c, ns) > at) found.others_there.push_back(rank);
+      const RankEnd& end = run.report.ranks[static_cast<std::size_t>(rank)];
+      if (end.state == RankState::kFinished && end.at_ns <= ns) found.others_over.push_back(rank);
     }
   }
   return found;
@@ -111,7 +115,6 @@ std::string WrongAboutCalls(const FuzzTrial& trial, const FuzzRun& run, std::int
   const bool named =
       std::find(first.culprits.begin(), first.culprits.end(), trial.faulty) != first.culprits.end();
   const bool alone = named && first.culprits.size() == 1;
-  const bool one_other = truth.others.size() == 1;
   if (truth.there && !truth.others_there.empty() && !truth.causes.empty()) {
     return WrongMismatch(trial, truth, first);
   }
@@ -121,7 +124,9 @@ std::string WrongAboutCalls(const FuzzTrial& trial, const FuzzRun& run, std::int
   }
   if (truth.shorter || truth.longer) {
     if (alone) return "";
-    const bool tie = one_other && first.culprits == truth.others;
+    const bool most_ended = 2 * truth.others_over.size() > truth.others.size() + 1;
+    const bool tie = truth.shorter ? truth.others.size() == 1 && first.culprits == truth.others
+                                   : !most_ended && first.culprits == truth.others_over;
     return tie ? "" : "culprit: not the rank that errs";
   }
   return "cause: the journals show nothing of it";

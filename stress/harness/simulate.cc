@@ -26,6 +26,7 @@ namespace {
 constexpr int kManyRanks = 64;
 constexpr std::size_t kEvents = 1 << 14;
 constexpr std::size_t kFewEvents = 1 << 8;  // of a rank among many
+constexpr std::int64_t kKnockNs = 1'000'000;
 constexpr double kSleepSeconds = 0.1;
 // Beyond any deadline: in a world where nothing can happen any more, silence is for ever.
 constexpr double kForEverSeconds = 1e9;
@@ -144,8 +145,9 @@ ProgramReport ReportOf(const RankReport& report) {
 }
 
 // The program between its connection and its end.
-RankReport RunConnected(const StressCase& stress_case, RankContext& context, SimRank& rank,
-                        SimBody& body, FaultGate& gate) {
+Status RunConnected(const StressCase& stress_case, RankContext& context, SimRank& rank,
+                    SimBody& body, FaultGate& gate) {
+  RankReport report;  // outlives the streams, which may refer to what it keeps
   SimKernels kernels(context);
   RecordedCommunicator recorded(std::make_unique<FaultyLibrary>(context.Connect(), gate),
                                 rank.journal, 0);
@@ -153,7 +155,7 @@ RankReport RunConnected(const StressCase& stress_case, RankContext& context, Sim
   FaultyCalls world(recorded, gate);
   const std::unique_ptr<Stream> compute = context.device().NewInlineStream();
   const std::unique_ptr<Stream> communication = context.device().NewStream();
-  RankReport report = RunWorkload(
+  report = RunWorkload(
       stress_case.scenario, stress_case.seed,
       {world, recorded, context.device(), kernels, *compute, *communication, gate, body});
   rank.report = ReportOf(report);
@@ -166,12 +168,24 @@ RankReport RunConnected(const StressCase& stress_case, RankContext& context, Sim
   rank.journal.Exit(report.status.ok() ? 0 : 1);
   body.set_recorded(nullptr);
   if (report.status.ok() && Lingers(stress_case.scenario)) context.Linger();
-  // Before the streams that it may still use.
-  report.kept.reset();
-  return report;
+  return report.status;
 }
 
-Status RunRank(const StressCase& stress_case, RankContext& context, SimRank& rank,
+// Connecting takes all ranks, as on real ones: each waits for the last.
+struct Door {
+  int arrived = 0;
+  std::int64_t closes_ns = 0;
+
+  void Enter(RankContext& context) {
+    ++arrived;
+    while (arrived < context.size()) {
+      if (context.now_ns() >= closes_ns) context.Hang();
+      context.Sleep(kKnockNs);
+    }
+  }
+};
+
+Status RunRank(const StressCase& stress_case, RankContext& context, SimRank& rank, Door& door,
                std::vector<bool>& fired) {
   rank.journal.EnterPhase(Phase::kStart);
   SimBody body(context, rank, stress_case.faults, fired);
@@ -183,7 +197,8 @@ Status RunRank(const StressCase& stress_case, RankContext& context, SimRank& ran
     return begun;
   }
   rank.journal.EnterPhase(Phase::kConnect);
-  return RunConnected(stress_case, context, rank, body, gate).status;
+  door.Enter(context);
+  return RunConnected(stress_case, context, rank, body, gate);
 }
 
 RankEvidence EvidenceOf(int index, const RankEnd& end, const SimRank& rank) {
@@ -273,8 +288,10 @@ CaseResult Simulate(const StressCase& stress_case, SimRules rules, double deadli
                   .seed = stress_case.seed,
                   .horizon_ns = static_cast<std::int64_t>(deadline_seconds * 1e9)});
   ScheduleFaults(stress_case, world);
+  Door door;
+  door.closes_ns = static_cast<std::int64_t>(deadline_seconds * 1e9);
   const SimReport report = world.Run([&](RankContext& context) {
-    return RunRank(stress_case, context, *kept[static_cast<std::size_t>(context.rank())],
+    return RunRank(stress_case, context, *kept[static_cast<std::size_t>(context.rank())], door,
                    facts.fired);
   });
   MarkScheduled(stress_case, report, facts.fired);
