@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""scripts/scoreboard: real launches, a second run that goes on with the first, bad input."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+
+_SCOREBOARD = "scripts/scoreboard"
+_STRESS, _LOCKSTEP = "stress/stress", "scripts/lockstep/lockstep"
+
+
+def scoreboard(*arguments):
+    done = subprocess.run(
+        [_SCOREBOARD, f"--stress={_STRESS}", f"--lockstep={_LOCKSTEP}", *arguments],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+class ScoreboardTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+
+    def files(self):
+        return sorted(name for name in os.listdir(self.folder) if name.endswith(".h5"))
+
+    def test_an_interrupted_run_goes_on(self):
+        few = ["--ranks=2", "--seeds=1", "--healthy=20", f"--output={self.folder}",
+               "--scenario=uneven_inputs/case[14]"]
+        code, out, err = scoreboard(*few, "--time=0.001")
+        print(out, err)
+        self.assertEqual(code, 3, "one launch was made, the others are left")
+        self.assertEqual(self.files(), ["catalogue-gloo-2ranks-seed1.h5"])
+        self.assertIn("4 of 5 launches are left", out)
+        code, out, err = scoreboard(*few)
+        print(out, err)
+        self.assertEqual(code, 0)
+        self.assertEqual(err.count("PASS"), 4, "what is there is not run again")
+        self.assertTrue(out.startswith("PASS: 12 of 12 faults found"), out)
+        self.assertIn("0 false alarms in 22 healthy runs", out)
+        self.assertEqual(len(self.files()), 5)
+        code, out, err = scoreboard(*few)
+        self.assertEqual((code, err), (0, ""))
+
+    def test_no_scenario_for_so_many_ranks_is_no_error(self):
+        code, out, err = scoreboard("--ranks=3", "--seeds=1", "--healthy=0",
+                                    f"--output={self.folder}", "--scenario=uneven_inputs/case4")
+        print(out, err)
+        self.assertEqual(code, 0)
+        self.assertEqual(self.files(), ["random-gloo-3ranks-seed1.h5"])
+
+    def test_bad_input(self):
+        for argument, part in (("--ranks=1", "--ranks: '1'"), ("--seeds=x", "--seeds"),
+                               ("--seeds=-1", "--seeds"),
+                               ("--stress=/nonexistent", "cannot be run")):
+            code, _, err = scoreboard(f"--output={self.folder}", argument)
+            self.assertEqual(code, 2)
+            self.assertIn(part, err.splitlines()[-1])
+        code, _, err = scoreboard(f"--output={self.folder}", "--ranks=2", "--scenario=nothing")
+        self.assertEqual(code, 2)
+        self.assertIn("'nothing' names nothing", err)
+
+
+if __name__ == "__main__":
+    unittest.main()
