@@ -23,6 +23,9 @@ bool OwesProgress(const RankView& view);
 bool FinishedInOrder(const RankView& view);
 // Exited, ended by a signal, stopped or failed: it will do nothing more.
 bool IsGone(const RankView& view);
+// The first collective that reported an error; what was queued behind it never ran. What comes when
+// the rank already leaves is a consequence of that. nullptr: none did.
+const JournalEvent* FirstErrorOf(const RankView& view);
 // "exited with code 9", "is stopped by SIGSTOP".
 std::string FateOf(const RankView& view);
 
@@ -41,6 +44,12 @@ struct Stuck {
 Stuck FindStuck(const Situation& situation, const std::vector<Mismatch>& mismatches,
                 bool one_stream);
 
+// By view: it finished in order, and what others call it never called; not where that is what most
+// ranks of the communicator did.
+std::vector<bool> FindMissed(const Situation& situation);
+// collective_mismatch: a minority calls what most ranks of the communicator, which finished in
+// order, never called. Proved.
+std::vector<Finding> FindSurplus(const Situation& situation);
 // rank_crashed, rank_killed, rank_stopped, rank_exited: proved. A rank that finished in order is a
 // culprit only if another waits for it.
 std::vector<Finding> FindDepartures(const Situation& situation, const Stuck& stuck);

@@ -144,6 +144,7 @@ Judgement Judge(const std::vector<RankEvidence>& evidence, const Setting& settin
   Conclusion conclusion{.stuck = FindStuck(situation, mismatches, situation.one_stream)};
   Judgement judgement;
   judgement.findings = DescribeMismatches(situation, mismatches);
+  if (judgement.findings.empty()) Add(judgement.findings, FindSurplus(situation));
   Add(judgement.findings, FindDepartures(situation, conclusion.stuck));
   // Peers of a dead rank report errors too, and so do ranks whose calls do not match.
   if (judgement.findings.empty()) {

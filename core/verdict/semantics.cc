@@ -44,6 +44,10 @@ Operation AsRun(const Semantics& semantics, const Operation& operation) {
   return {.collective = Collective::kAllReduce, .type = DataType::kF32, .count = 1};
 }
 
+bool IsEmpty(const Operation& operation) {
+  return operation.collective != Collective::kBarrier && operation.count == 0;
+}
+
 std::int64_t BytesOf(const Operation& operation) {
   return operation.count * SizeOf(operation.type);
 }
@@ -67,6 +71,20 @@ const Semantics& SemanticsOf(std::string_view backend) {
   return kAny;
 }
 
+Needs NeedsOf(const Semantics& semantics, const Operation& operation, bool is_root, int size) {
+  switch (operation.collective) {
+    case Collective::kBroadcast:
+      if (!is_root) return Needs::kRoot;
+      // A root waits for its children in a tree, of which two ranks have only one.
+      return semantics.root_waits && size == 2 ? Needs::kAll : Needs::kNobody;
+    case Collective::kReduce:
+      // Where the root waits it is a ring (gloo/reduce.cc).
+      return is_root || semantics.root_waits ? Needs::kAll : Needs::kNobody;
+    default:
+      return Needs::kAll;
+  }
+}
+
 bool SameCall(const Operation& a, const Operation& b) {
   if (a.collective != b.collective) return false;
   if (a.collective == Collective::kBarrier) return true;
@@ -78,6 +96,8 @@ bool SameCall(const Operation& a, const Operation& b) {
 Effect EffectOf(const Semantics& semantics, const Operation& a, const Operation& b) {
   if (semantics.backend.empty()) return Effect::kStops;
   if (semantics.ignores_all) return Effect::kWrongData;
+  // A library may let a call without elements pass and not even count it.
+  if (IsEmpty(a) || IsEmpty(b)) return Effect::kUndefined;
   const Operation x = AsRun(semantics, a);
   const Operation y = AsRun(semantics, b);
   if (x.collective == y.collective) return EffectOfParameters(semantics, x, y);

@@ -38,6 +38,12 @@ struct Semantics {
 // For any other name, and none: different operations stop all of their ranks.
 const Semantics& SemanticsOf(std::string_view backend);
 
+// Whom a rank in an operation certainly waits for, if all call the same. Ranks between a root and a
+// leaf depend on the algorithm, which nobody knows.
+enum class Needs : std::uint8_t { kAll, kRoot, kNobody };
+// For one of the `size` ranks of the communicator.
+Needs NeedsOf(const Semantics& semantics, const Operation& operation, bool is_root, int size);
+
 // What has to be the same on all ranks: kind, type, count, and root or reduction if it has them.
 bool SameCall(const Operation& a, const Operation& b);
 

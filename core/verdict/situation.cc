@@ -24,6 +24,7 @@ void AssignGroups(Situation& situation, const Setting& setting) {
   for (const CommunicatorGroup& given : setting.groups) {
     if (given.communicator == kWorld) continue;
     Group group{.communicator = given.communicator, .name = given.name};
+    group.ranks = given.ranks;
     for (const int rank : given.ranks) {
       const auto found = index_of.find(rank);
       if (found != index_of.end()) group.members.push_back(found->second);
@@ -144,6 +145,20 @@ Situation SituationOf(const std::vector<RankEvidence>& evidence, const Setting& 
     view.open_group = view.OnCommunicator(view.open->communicator)->group;
   }
   return situation;
+}
+
+std::optional<std::size_t> RootIn(const Situation& situation, int group, int root) {
+  const Group& of = situation.groups[static_cast<std::size_t>(group)];
+  const auto place = static_cast<std::size_t>(root);
+  if (root < 0 || (!of.ranks.empty() && place >= of.ranks.size())) return std::nullopt;
+  const int rank = of.ranks.empty() ? root : of.ranks[place];
+  const auto& views = situation.views;
+  const auto likely = static_cast<std::size_t>(rank);
+  if (likely < views.size() && views[likely].rank() == rank) return likely;
+  const auto found = std::find_if(views.begin(), views.end(),
+                                  [&](const RankView& view) { return view.rank() == rank; });
+  if (found == views.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - views.begin());
 }
 
 Operation OperationOf(const JournalEvent& event) {

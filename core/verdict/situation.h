@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@ struct Group {
   std::uint16_t communicator = kWorld;
   std::string name;
   std::vector<std::size_t> members = {};  // indices of the views
+  std::vector<int> ranks = {};            // by rank in the group; empty: that of the world
   // Ranks' sequence numbers mean the same operation: nobody sends or receives on it.
   bool aligned = true;
 };
@@ -35,6 +37,9 @@ struct Situation {
     return view.evidence->seconds_silent >= deadline_seconds;
   }
 };
+
+// The view of the root of an operation of the group, or nothing when nobody knows that rank.
+std::optional<std::size_t> RootIn(const Situation& situation, int group, int root);
 
 // `evidence` outlives it. Ranks that a group names and nobody knows are left out.
 Situation SituationOf(const std::vector<RankEvidence>& evidence, const Setting& setting);

@@ -78,7 +78,7 @@ TEST(UnevenInputs, AlsoWhereTheOtherWasToldThatItsPeerIsGone) {
                                        .FailsIn(kBucket)
                                        .Reports("Connection closed by peer")});
   EXPECT_EQ(judgement.findings.at(0).cause, "uneven_inputs");
-  EXPECT_EQ(judgement.findings[0].evidence.at(0).cause, "rank_failed");
+  EXPECT_EQ(judgement.findings[0].evidence.at(0).cause, "rank_exited");
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kFinished, Outcome::kFailed));
 }
 

@@ -1,11 +1,13 @@
 // The wait-for graph over ranks and communicators. A rank in an operation waits for every member of
-// its communicator that has not entered it. Nobody is taken to be stuck who could still be freed:
+// its communicator that has not entered it; in a broadcast or reduce only for whom it certainly
+// needs (semantics.h). Nobody is taken to be stuck who could still be freed:
 // first all that wait are in doubt, then who waits for nobody in doubt is freed, until nothing
 // changes. Who is left waits for ever.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
+#include <unordered_map>
 
 #include "core/verdict/findings.h"
 #include "core/verdict/wording.h"
@@ -29,18 +31,28 @@ struct Front {
   std::vector<Member> waiting;   // position: the operation it waits in
   std::size_t next_in_doubt = 0;
   std::size_t next_waiting = 0;
+  // Waiting for their root alone, those that are still in doubt.
+  struct Child {
+    std::size_t index = 0;
+    std::size_t root = 0;
+  };
+  std::vector<Child> children;
 };
 
 class Search {
  public:
   Search(const Situation& situation, const std::vector<Mismatch>& mismatches, bool one_stream)
-      : situation_(situation), fronts_(situation.groups.size()) {
+      : situation_(situation), one_stream_(one_stream), fronts_(situation.groups.size()) {
     const std::size_t ranks = situation.views.size();
     doubtful_.resize(ranks);
     pinned_.resize(ranks);
-    for (std::size_t i = 0; i < ranks; ++i) doubtful_[i] = IsGone(View(i)) || Waits(i);
+    needs_.resize(ranks);
+    for (std::size_t i = 0; i < ranks; ++i) {
+      if (Waits(i) && CanTell(i, mismatches)) needs_[i] = NeedsOfView(i);
+      doubtful_[i] = IsGone(View(i)) || (Waits(i) && needs_[i].what != Needs::kNobody);
+    }
     for (const Mismatch& mismatch : mismatches) Pin(mismatch);
-    for (std::size_t g = 0; g < fronts_.size(); ++g) Fill(g, one_stream);
+    for (std::size_t g = 0; g < fronts_.size(); ++g) Fill(g);
   }
 
   Stuck Run() {
@@ -63,28 +75,65 @@ class Search {
            view.On(view.open_group)->started > view.open->sequence;
   }
 
+  // Where a library let calls that differ pass, or may have, and does not match calls by position,
+  // the positions behind that do not tell which calls meet.
+  bool CanTell(std::size_t i, const std::vector<Mismatch>& mismatches) const {
+    if (situation_.semantics.matching == Matching::kPosition) return true;
+    const RankView& view = View(i);
+    return std::none_of(mismatches.begin(), mismatches.end(), [&](const Mismatch& mismatch) {
+      return mismatch.effect != Effect::kStops && view.waits_in(mismatch.group) &&
+             view.open->sequence >= mismatch.sequence;
+    });
+  }
+
+  struct NeedsAndRoot {
+    Needs what = Needs::kNobody;
+    std::size_t root = 0;  // kRoot
+  };
+  NeedsAndRoot NeedsOfView(std::size_t i) const {
+    const RankView& view = View(i);
+    const Group& group = situation_.groups[static_cast<std::size_t>(view.open_group)];
+    const std::size_t size = group.ranks.empty() ? group.members.size() : group.ranks.size();
+    const auto root = RootIn(situation_, view.open_group, view.open->root);
+    const Needs needs =
+        NeedsOf(situation_.semantics, OperationOf(*view.open), root == i, static_cast<int>(size));
+    if (needs != Needs::kRoot) return {needs};
+    return root ? NeedsAndRoot{needs, *root} : NeedsAndRoot{};
+  }
+
   void Pin(const Mismatch& mismatch) {
     if (mismatch.effect != Effect::kStops) return;
+    std::unordered_map<std::size_t, std::size_t> party_of;
     for (std::size_t p = 0; p < mismatch.parties.size(); ++p) {
-      const std::size_t peer = mismatch.parties[p == 0 ? 1 : 0].members.front();
-      for (const std::size_t i : mismatch.parties[p].members) {
-        if (!Waits(i) || !View(i).waits_in(mismatch.group)) continue;
-        if (View(i).open->sequence != mismatch.sequence) continue;
-        pinned_[i] = static_cast<std::int32_t>(peer) + 1;
-      }
+      for (const std::size_t i : mismatch.parties[p].members) party_of.emplace(i, p);
+    }
+    for (const auto& [i, party] : party_of) {
+      if (!Waits(i) || !View(i).waits_in(mismatch.group)) continue;
+      if (View(i).open->sequence != mismatch.sequence) continue;
+      // It certainly needs a rank that calls something else there.
+      const auto root = party_of.find(needs_[i].root);
+      const bool other_root = root != party_of.end() && root->second != party;
+      if (needs_[i].what != Needs::kAll && (needs_[i].what != Needs::kRoot || !other_root))
+        continue;
+      const std::size_t peer = mismatch.parties[party == 0 ? 1 : 0].members.front();
+      pinned_[i] = static_cast<std::int32_t>(peer) + 1;
     }
   }
 
-  void Fill(std::size_t g, bool one_stream) {
+  void Fill(std::size_t g) {
     const int group = static_cast<int>(g);
     Front& front = fronts_[g];
     for (const std::size_t i : situation_.groups[g].members) {
       if (!doubtful_[i]) continue;
       const RankView& view = View(i);
       const bool here = view.waits_in(group);
-      if (!IsGone(view) && here) front.waiting.push_back({view.open->sequence, i});
+      if (!IsGone(view) && here && needs_[i].what == Needs::kRoot) {
+        front.children.push_back({i, needs_[i].root});
+      } else if (!IsGone(view) && here) {
+        front.waiting.push_back({view.open->sequence, i});
+      }
       // Unless all is on one stream, a rank that waits elsewhere may still come here.
-      if (!IsGone(view) && !here && !one_stream) continue;
+      if (!IsGone(view) && !here && !one_stream_) continue;
       front.in_doubt.push_back({FirstNotEntered(view, group), i});
     }
     std::sort(front.in_doubt.begin(), front.in_doubt.end());
@@ -121,7 +170,25 @@ class Search {
       doubtful_[i] = false;
       freed = true;
     }
+    const auto comes = [&](const Front::Child& child) {
+      if (pinned_[child.index] != 0) return false;
+      return !doubtful_[child.root] || !WaitsForRoot(child);
+    };
+    for (const Front::Child& child : front.children) {
+      if (!comes(child)) continue;
+      doubtful_[child.index] = false;
+      freed = true;
+    }
+    std::erase_if(front.children, [&](const Front::Child& c) { return !doubtful_[c.index]; });
     return freed;
+  }
+
+  bool WaitsForRoot(const Front::Child& child) const {
+    const RankView& root = View(child.root);
+    const int group = View(child.index).open_group;
+    // Unless all is on one stream, a rank that waits elsewhere may still come here.
+    if (!one_stream_ && !IsGone(root) && !root.waits_in(group)) return false;
+    return FirstNotEntered(root, group) <= View(child.index).open->sequence;
   }
 
   Stuck Conclude() {
@@ -136,7 +203,9 @@ class Search {
       const Front& front = fronts_[static_cast<std::size_t>(View(i).open_group)];
       stuck.waits_for[i] =
           pinned_[i] != 0 ? pinned_[i] - 1
-                          : static_cast<std::int32_t>(front.in_doubt[front.next_in_doubt].index);
+          : needs_[i].what == Needs::kRoot
+              ? static_cast<std::int32_t>(needs_[i].root)
+              : static_cast<std::int32_t>(front.in_doubt[front.next_in_doubt].index);
     }
     FollowChains(stuck);
     return stuck;
@@ -170,8 +239,10 @@ class Search {
   }
 
   const Situation& situation_;
+  bool one_stream_;
   std::vector<Front> fronts_;
   std::vector<bool> doubtful_;
+  std::vector<NeedsAndRoot> needs_;
   std::vector<std::int32_t> pinned_;  // 0: not; else 1 + a rank whose call differs
 };
 
