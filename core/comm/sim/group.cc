@@ -49,8 +49,8 @@ void SimGroup::Post(const std::shared_ptr<SimCall>& call) {
   if (meeting.here++ == 0) meeting.first = call->run;
   meeting.uniform = meeting.uniform && SameOperation(meeting.first, call->run);
   meeting.mixed = meeting.mixed || meeting.first.collective != call->run.collective;
-  const auto gone =
-      std::find_if(closed_.begin(), closed_.end(), [&](int peer) { return Needs(*call, peer); });
+  const auto gone = std::find_if(closed_.begin(), closed_.end(),
+                                 [&](int peer) { return Needs(meeting, *call, peer); });
   if (gone != closed_.end()) {
     FailClosed(meeting, *call, *gone);
   } else {
@@ -72,7 +72,7 @@ void SimGroup::Close(int rank) {
   for (auto at = meetings_.begin(); at != meetings_.end();) {
     SimMeeting& meeting = at->second;
     for (const auto& call : meeting.calls) {
-      if (call != nullptr && !call->settled && Needs(*call, rank)) {
+      if (call != nullptr && !call->settled && Needs(meeting, *call, rank)) {
         FailClosed(meeting, *call, rank);
       }
     }
@@ -80,15 +80,19 @@ void SimGroup::Close(int rank) {
   }
 }
 
-bool SimGroup::Needs(const SimCall& call, int peer) const {
+// In a broadcast only until the data has passed between the two.
+bool SimGroup::Needs(const SimMeeting& meeting, const SimCall& call, int peer) const {
   if (call.rank == peer) return true;
   if (IsMessage(call)) return call.run.root == peer;
   if (call.run.collective != Collective::kBroadcast) return true;
+  const auto holds = [&](int rank) {
+    return meeting.At(rank) != nullptr && meeting.At(rank)->holds;
+  };
   bool needs = false;
   ForEachChild(library_.rules, call.rank, call.run.root, size(),
-               [&](int child) { needs = needs || child == peer; });
-  for (int above = call.rank; above >= 0 && !needs;
-       above = ParentOf(library_.rules, above, call.run.root, size())) {
+               [&](int child) { needs = needs || (child == peer && !holds(child)); });
+  for (int above = call.rank; above >= 0 && !needs && !holds(above);) {
+    above = ParentOf(library_.rules, above, call.run.root, size());
     needs = above == peer;
   }
   return needs;
