@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 
 #include "core/base/random.h"
@@ -65,9 +66,23 @@ Outcome OutcomeOf(RankState state) {
   return Outcome::kHung;
 }
 
+// The call that a rank is in: the first that it made of those that are open.
+std::optional<JournalEvent> OldestOpen(const Journal& journal) {
+  std::vector<JournalEvent> open;
+  for (const JournalEvent& event : journal.events) {
+    if (event.kind == EventKind::kEnqueue) open.push_back(event);
+    if (event.kind != EventKind::kEnd && event.kind != EventKind::kError) continue;
+    std::erase_if(open, [&](const JournalEvent& one) {
+      return one.communicator == event.communicator && one.sequence == event.sequence;
+    });
+  }
+  if (open.empty()) return std::nullopt;
+  return open.front();
+}
+
 // When the call that a rank is in at `ns` completes, or one behind it, or -1.
 std::int64_t CompletesAfter(const FuzzRun& run, const RankEvidence& evidence, std::int64_t ns) {
-  const auto open = OpenOperation(evidence.journal);
+  const auto open = OldestOpen(evidence.journal);
   for (const JournalEvent& event : run.journals[static_cast<std::size_t>(evidence.rank)].events) {
     const auto at = static_cast<std::int64_t>(event.ticks);
     if (at <= ns || event.kind != EventKind::kEnd) continue;
@@ -79,7 +94,7 @@ std::int64_t CompletesAfter(const FuzzRun& run, const RankEvidence& evidence, st
 // A rank that is gone had begun a collective that it did not end: its part may be done.
 bool GoneInside(const std::vector<RankEvidence>& evidence) {
   return std::any_of(evidence.begin(), evidence.end(), [](const RankEvidence& rank) {
-    return rank.state != ProcessState::kRunning && OpenOperation(rank.journal).has_value();
+    return rank.state != ProcessState::kRunning && OldestOpen(rank.journal).has_value();
   });
 }
 

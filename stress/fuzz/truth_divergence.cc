@@ -51,6 +51,7 @@ struct Divergence {
   std::size_t communicator = 0;
   std::size_t position = 0;
   std::vector<int> others = {};        // members
+  std::vector<int> others_over = {};   // who ended in order
   std::vector<int> others_there = {};  // who called that position
   bool there = false;                  // the faulty rank did
   std::set<std::string> causes = {};
