@@ -230,7 +230,8 @@ Expectation ReadExpectation(const toml::table& table, const std::string& path, i
       expectation.ranks.assign(static_cast<std::size_t>(ranks), ReadOutcomes(*node, fields));
     } else if (!node->is_array()) {
       fields.Wrong("ranks", fmt::format("{}; write a list, one item a rank", KindOf(*node)));
-    } else if (node->as_array()->size() != static_cast<std::size_t>(ranks)) {
+    } else if (!fields.Has("others") &&
+               node->as_array()->size() != static_cast<std::size_t>(ranks)) {
       fields.Wrong("ranks", fmt::format("a list of {} for {} ranks; write one item a rank",
                                         node->as_array()->size(), ranks));
     } else {
@@ -238,6 +239,10 @@ Expectation ReadExpectation(const toml::table& table, const std::string& path, i
         expectation.ranks.push_back(ReadOutcomes(item, fields));
       }
     }
+  }
+  // Of the ranks that the list does not reach.
+  if (const toml::node* node = fields.Find("others")) {
+    expectation.ranks.resize(static_cast<std::size_t>(ranks), ReadOutcomes(*node, fields));
   }
   if (const auto cause = fields.ReadName("cause", kCauses)) expectation.cause = kCauses[*cause];
   expectation.culprits = ReadRankList(fields, "culprits", ranks);

@@ -344,6 +344,8 @@ INSTANTIATE_TEST_SUITE_P(
          "7: key expect.gloo.ranks: a list of 1 for 2 ranks; write one item a rank"},
         {"[expect.gloo]\nranks = [\"hung\", \"hang\"]",
          "7: key expect.gloo.ranks: 'hang' is unknown; did you mean 'hung'?"},
+        {"[expect.gloo]\nranks = [\"hung\"]\nothers = \"hang\"",
+         "8: key expect.gloo.ranks: 'hang' is unknown; did you mean 'hung'?"},
         {"[expect.gloo]\nranks = 3",
          "7: key expect.gloo.ranks: an integer; write a list, one item a rank"},
         {"[expect.gloo]\ncause = \"mismatch\"",
