@@ -91,10 +91,15 @@ std::int64_t CompletesAfter(const FuzzRun& run, const RankEvidence& evidence, st
   return -1;
 }
 
-// A rank that is gone had begun a collective that it did not end: its part may be done.
+// A rank that is gone had begun a collective that it did not complete: its part may be done.
 bool GoneInside(const std::vector<RankEvidence>& evidence) {
   return std::any_of(evidence.begin(), evidence.end(), [](const RankEvidence& rank) {
-    return rank.state != ProcessState::kRunning && OldestOpen(rank.journal).has_value();
+    const bool gone = rank.state != ProcessState::kRunning || !rank.error.empty();
+    const auto& events = rank.journal.events;
+    return gone && (OldestOpen(rank.journal).has_value() ||
+                    std::any_of(events.begin(), events.end(), [](const JournalEvent& event) {
+                      return event.kind == EventKind::kError;
+                    }));
   });
 }
 
