@@ -68,14 +68,18 @@ std::vector<FuzzTrial> Plainer(const FuzzTrial& trial) {
     with([&](FuzzTrial& t) { return std::exchange(t.compute_ns[i], 0) != 0; });
     const Operation& is = trial.steps[i].operation;
     if (is.collective == Collective::kBarrier) continue;
-    // A count of one element only where the call instead keeps its difference.
-    with([&](FuzzTrial& t) { return std::exchange(t.steps[i].operation.count, 1) > 1; });
-    with([&](FuzzTrial& t) {
-      return std::exchange(t.steps[i].operation.type, DataType::kF32) != DataType::kF32;
-    });
-    with([&](FuzzTrial& t) {
-      return std::exchange(t.steps[i].operation.reduction, Reduction::kSum) != Reduction::kSum;
-    });
+    // What is called instead keeps its difference, and only that.
+    const auto both = [&](auto member, auto plain) {
+      with([&](FuzzTrial& t) {
+        const auto was = std::exchange(t.steps[i].operation.*member, plain);
+        const bool fault_too = Diverges(t.fault) && t.at == i && t.operation.*member == was;
+        if (fault_too) t.operation.*member = plain;
+        return was != plain;
+      });
+    };
+    if (is.count > 1) both(&Operation::count, std::int64_t{1});
+    both(&Operation::type, DataType::kF32);
+    both(&Operation::reduction, Reduction::kSum);
     with([&](FuzzTrial& t) {
       const bool changes = is != Operation{.collective = Collective::kAllReduce, .count = is.count};
       t.steps[i].operation = {.collective = Collective::kAllReduce, .count = is.count};

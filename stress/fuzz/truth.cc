@@ -94,12 +94,12 @@ std::int64_t CompletesAfter(const FuzzRun& run, const RankEvidence& evidence, st
 // A rank that is gone had begun a collective that it did not complete: its part may be done.
 bool GoneInside(const std::vector<RankEvidence>& evidence) {
   return std::any_of(evidence.begin(), evidence.end(), [](const RankEvidence& rank) {
-    const bool gone = rank.state != ProcessState::kRunning || !rank.error.empty();
     const auto& events = rank.journal.events;
-    return gone && (OldestOpen(rank.journal).has_value() ||
-                    std::any_of(events.begin(), events.end(), [](const JournalEvent& event) {
-                      return event.kind == EventKind::kError;
-                    }));
+    const bool failed = std::any_of(events.begin(), events.end(), [](const JournalEvent& event) {
+      return event.kind == EventKind::kError;
+    });
+    const bool gone = rank.state != ProcessState::kRunning || !rank.error.empty();
+    return failed || (gone && OldestOpen(rank.journal).has_value());
   });
 }
 
@@ -121,8 +121,8 @@ std::string WrongOutcome(const FuzzRun& run, std::int64_t ns,
     const std::int64_t later =
         CompletesAfter(run, evidence[static_cast<std::size_t>(said.rank)], ns);
     if (later < 0) continue;
-    return fmt::format("false hang: at {} ns rank {} is said to hang, and goes on at {} ns", ns,
-                       said.rank, later);
+    return fmt::format("false hang: at {} ns rank {} is said to hang ({}), and goes on at {} ns",
+                       ns, said.rank, said.evidence, later);
   }
   return "";
 }
@@ -215,10 +215,11 @@ Assessment AssessTrial(const FuzzTrial& trial, const FuzzRun& run, const Judging
   for (int i = 0; i <= moments && assessment.wrong.empty(); ++i) {
     std::int64_t ns = kAtTheEnd;
     if (i > 0) {
-      // The moment of some event: there is where a judge can err.
+      // The moment of some event: there is where a judge can err; or a while later.
       const auto& events = run.journals[random.Below(run.journals.size())].events;
       if (events.empty()) continue;
       ns = static_cast<std::int64_t>(events[random.Below(events.size())].ticks);
+      if (i % 2 == 0) ns += static_cast<std::int64_t>(kQuietSeconds * 1e9);
     }
     const std::vector<RankEvidence> evidence = EvidenceAt(trial, run, ns);
     const Judgement judgement = judge(evidence, setting);
