@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/base/units.h"
 #include "core/stats/stats.h"
@@ -103,8 +104,12 @@ std::string ListOf(const std::vector<TrialScore>& trials, bool wrong) {
 
 std::string Latency(const char* what, const ScoreRow& row) {
   if (row.seconds.empty()) return "";
-  return fmt::format("; {} after p50 {}, p99 {}, max {}", what, Time(Percentile(row, 0.5)),
-                     Time(Percentile(row, 0.99)), Time(Longest(row)));
+  std::string text = fmt::format("; {} {} times", what, row.seconds.size());
+  for (const auto& [name, p] : {std::pair("p50", 0.5), std::pair("p99", 0.99)}) {
+    if (const auto seconds = Percentile(row, p))
+      text += fmt::format(", {} {}", name, Time(seconds));
+  }
+  return text + fmt::format(", max {}", Time(Longest(row)));
 }
 
 Json JsonOf(const Tally& tally) { return {{"right", tally.right}, {"of", tally.marked}}; }
@@ -157,7 +162,9 @@ std::string HeadlineOf(const Scoreboard& board) {
       total.found, total.faulty, total.cause_tally.right, total.cause_tally.marked,
       total.culprits.right, total.culprits.marked, total.collective.right, total.collective.marked,
       total.false_alarms, total.healthy);
-  line += Latency("proved", board.proved) + Latency("suspected", board.suspected);
+  line += Latency("proved", board.proved);
+  line += Latency("proved at the deadline", board.proved_at_deadline);
+  line += Latency("suspected", board.suspected);
   const std::int64_t missing = total.unknown + board.not_run;
   if (missing > 0) line += fmt::format("; of {} trials nothing can be said", missing);
   return line;
@@ -186,6 +193,7 @@ std::string FormatScoreJson(const Scoreboard& board) {
                      {"verdict", NameOf(VerdictOf(board))},
                      {"rows", std::move(rows)},
                      {"proved", JsonOf(board.proved)},
+                     {"proved_at_deadline", JsonOf(board.proved_at_deadline)},
                      {"suspected", JsonOf(board.suspected)},
                      {"wrong", JsonOf(board.wrong, true)},
                      {"unknown", JsonOf(board.unknown, false)},

@@ -110,7 +110,9 @@ TrialScore ScoreTrial(const Run& run, std::size_t index, double deadline) {
   score.collective = MarkCollective(run, index, trial);
   if (std::isfinite(trial.detected_after_seconds)) {
     score.seconds = trial.detected_after_seconds;
-    const double limit = score.proved ? kProofSeconds : kSuspicionDeadlines * deadline;
+    score.at_deadline = *score.seconds >= deadline;
+    const bool at_once = score.proved && !score.at_deadline;
+    const double limit = at_once ? kProofSeconds : kSilenceDeadlines * deadline;
     score.late = *score.seconds > limit;
   }
   return score;
@@ -118,7 +120,8 @@ TrialScore ScoreTrial(const Run& run, std::size_t index, double deadline) {
 
 std::string CertaintyOf(const TrialScore& trial) {
   if (!trial.known) return "unknown";
-  if (trial.found) return trial.proved ? "proved" : "suspected";
+  if (trial.found && trial.proved) return trial.at_deadline ? "proved at deadline" : "proved";
+  if (trial.found) return "suspected";
   return trial.healthy ? "-" : "missed";
 }
 
@@ -191,7 +194,10 @@ Scoreboard ScoreOf(const std::vector<TrialScore>& trials, std::int64_t not_run) 
     // Virtual time says nothing of how soon something is found.
     const bool real = !trial.backend.starts_with("sim");
     if (real && trial.known && trial.found) {
-      (trial.proved ? board.proved : board.suspected).Add(trial);
+      ScoreRow& certainty = !trial.proved       ? board.suspected
+                            : trial.at_deadline ? board.proved_at_deadline
+                                                : board.proved;
+      certainty.Add(trial);
     }
     if (trial.wrong()) board.wrong.push_back(trial);
     if (!trial.known) board.unknown.push_back(trial);

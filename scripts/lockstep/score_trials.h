@@ -12,10 +12,10 @@
 
 namespace lockstep {
 
-// Limits of the time to a finding, from the newest event of any rank: of a proof, and of a
-// suspicion as a multiple of the deadline.
+// Limits of the time to a finding, from the newest event of any rank: of a proof that nobody can go
+// on, and of what silence told, as a multiple of the deadline.
 inline constexpr double kProofSeconds = 0.05;
-inline constexpr double kSuspicionDeadlines = 1.1;
+inline constexpr double kSilenceDeadlines = 1.1;
 
 enum class Mark : std::uint8_t { kNotSaid, kRight, kWrong };
 
@@ -28,6 +28,9 @@ struct TrialScore {
   bool known = true;    // false: evidence is missing, `why` says which; nothing is marked
   bool found = false;   // there is a finding
   bool proved = false;  // the first finding is
+  // Found when the deadline had passed: that nobody goes on was told by silence, although the cause
+  // may be proved.
+  bool at_deadline = false;
   Mark outcomes = Mark::kNotSaid;
   Mark cause_mark = Mark::kNotSaid;
   Mark culprits = Mark::kNotSaid;
@@ -53,7 +56,8 @@ struct Tally {
 struct ScoreRow {
   std::string backend;
   std::string cause;
-  std::string certainty;  // "proved", "suspected", "missed", "unknown"; "-" of healthy trials
+  // "proved", "proved at deadline", "suspected", "missed", "unknown"; "-" of healthy trials.
+  std::string certainty;
   std::int64_t trials = 0;
   std::int64_t unknown = 0;
   std::int64_t faulty = 0;  // known ones in which something was to be found
@@ -68,7 +72,9 @@ struct ScoreRow {
 
 struct Scoreboard {
   std::vector<ScoreRow> rows;  // by backend, cause and certainty
-  ScoreRow proved;             // of all trials with a proof, without those of a simulation
+  // Of all trials with a finding of that certainty, without those of a simulation.
+  ScoreRow proved;
+  ScoreRow proved_at_deadline;
   ScoreRow suspected;
   ScoreRow total;
   std::vector<TrialScore> wrong;    // the trials that were

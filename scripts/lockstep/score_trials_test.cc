@@ -155,11 +155,18 @@ TEST(Score, WhatWasPlannedAndNotRunIsMissing) {
 TEST(Score, LateIsCountedByTheLimitOfItsCertainty) {
   CaseRecord record = KilledRank();
   record.trial->communicator = -1;
-  for (const auto& [proved, seconds, late] :
-       {std::tuple(true, 0.049, 0), {true, 0.051, 1}, {false, 5.49, 0}, {false, 5.51, 1}}) {
+  for (const auto& [proved, seconds, late] : {std::tuple(true, 0.049, 0),
+                                              {true, 0.051, 1},
+                                              {true, 5.2, 0},
+                                              {true, 5.51, 1},
+                                              {false, 5.49, 0},
+                                              {false, 5.51, 1}}) {
     record.judgement.findings[0].proved = proved;
     record.trial->detected_after_seconds = seconds;
-    EXPECT_EQ(Score(record).rows[0].late, late) << seconds;
+    const Scoreboard board = Score(record);
+    EXPECT_EQ(board.rows[0].late, late) << seconds;
+    EXPECT_EQ(board.proved.trials, proved && seconds < 5 ? 1 : 0) << seconds;
+    EXPECT_EQ(board.proved_at_deadline.trials, proved && seconds >= 5 ? 1 : 0) << seconds;
   }
 }
 
