@@ -16,9 +16,10 @@ namespace {
 
 constexpr double kCollectSeconds = 5;
 constexpr double kEndSeconds = 10;
-// Peers of a rank that is gone often fail by themselves a moment later: what they say belongs to
-// the evidence.
-constexpr double kSettleSeconds = 0.3;
+// Peers of a process that is gone fail by themselves where the library hears of it: what they say
+// belongs to the evidence. One after the other: on a busy machine that takes a moment.
+constexpr double kSettleSeconds = 1;
+constexpr double kSettleDeafSeconds = 0.05;
 // For ranks that finished and are meant to linger.
 constexpr double kClosingSeconds = 0.5;
 constexpr std::size_t kHistoryEvents = 4096;  // of each rank, kept in the file
@@ -39,11 +40,17 @@ int SignalOf(FaultKind kind) {
   }
 }
 
-// Somebody left or died, so that peers may yet notice by themselves.
-bool Departed(const Judgement& judgement) {
-  return std::any_of(judgement.outcomes.begin(), judgement.outcomes.end(), [](const auto& rank) {
-    return rank.outcome != Outcome::kHung && rank.outcome != Outcome::kStopped;
-  });
+// How long to wait for what is still to come after the proof. A rank that lingers closes nothing.
+double SettleSeconds(const Scenario& scenario, const std::string& backend,
+                     const Judgement& judgement) {
+  const bool lingers = Lingers(scenario);
+  const bool departed = std::any_of(
+      judgement.outcomes.begin(), judgement.outcomes.end(), [&](const RankOutcome& rank) {
+        return rank.outcome != Outcome::kHung && rank.outcome != Outcome::kStopped &&
+               !(lingers && rank.outcome == Outcome::kFinished);
+      });
+  if (!departed) return 0;
+  return backend == "gloo" ? kSettleSeconds : kSettleDeafSeconds;
 }
 
 }  // namespace
@@ -205,7 +212,8 @@ void StressConductor::Watch() {
     const std::optional<Standstill> standstill = watch.OnEvent(event);
     if (!standstill) continue;
     detected_ = standstill->seconds_after;
-    settle_ = Deadline::AfterSeconds(Departed(standstill->judgement) ? kSettleSeconds : 0);
+    settle_ = Deadline::AfterSeconds(
+        SettleSeconds(case_->scenario, options_.backend, standstill->judgement));
   }
 }
 
