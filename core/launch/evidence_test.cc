@@ -4,6 +4,7 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
+#include <fstream>
 #include <string>
 
 #include "gtest/gtest.h"
@@ -11,15 +12,27 @@
 namespace lockstep {
 namespace {
 
+void Pause() {
+  const timespec pause{0, 50'000'000};
+  nanosleep(&pause, nullptr);
+}
+
 // A shell command as a child process that is ended with the object.
 class Process {
  public:
-  explicit Process(std::string command) {
+  // `name`: of the program that the shell becomes, which then stays in one system call.
+  explicit Process(std::string command, const std::string& name = "") {
     char shell[] = "/bin/sh", option[] = "-c";
     char* const arguments[] = {shell, option, command.data(), nullptr};
     EXPECT_EQ(posix_spawn(&pid_, shell, nullptr, nullptr, arguments, environ), 0);
-    const timespec pause{0, 200'000'000};  // until the shell has become the command
-    nanosleep(&pause, nullptr);
+    std::string last;
+    for (int i = 0; i < 400 && !name.empty(); ++i) {
+      const std::string call = Line("syscall");
+      if (Line("comm") == name && call == last && call != "running") return;
+      last = call;
+      Pause();
+    }
+    EXPECT_EQ(name, "") << "it did not become that program within 20 s";
   }
   ~Process() {
     kill(pid_, SIGKILL);
@@ -30,6 +43,13 @@ class Process {
   pid_t pid() const { return pid_; }
 
  private:
+  std::string Line(const char* name) const {
+    std::ifstream file("/proc/" + std::to_string(pid_) + "/" + name);
+    std::string line;
+    std::getline(file, line);
+    return line;
+  }
+
   pid_t pid_ = 0;
 };
 
@@ -39,14 +59,14 @@ SystemEvidence Look(const Process& process, const std::string& earlier = "") {
 
 // Taking the stack stops the process, and its sleep then goes on as another system call.
 TEST(EvidenceTest, ASleeperIsAsleepInEveryLook) {
-  const Process process("exec sleep 60");
-  SystemEvidence evidence = Look(process, evidence.call);
+  const Process process("exec sleep 60", "sleep");
+  SystemEvidence evidence = Look(process);
   for (int i = 0; i < 3; ++i) {
     EXPECT_TRUE(evidence.asleep) << evidence.text;
     EXPECT_NE(evidence.text.find("asleep in clock_nanosleep"), std::string::npos) << evidence.text;
     kill(process.pid(), SIGSTOP);
     kill(process.pid(), SIGCONT);
-    evidence = Look(process);
+    evidence = Look(process, evidence.call);
   }
 }
 
@@ -59,7 +79,7 @@ TEST(EvidenceTest, ABusyProcessIsNot) {
 }
 
 TEST(EvidenceTest, AReaderWaitsForAPeer) {
-  const Process process("mkfifo \"$TEST_TMPDIR/pipe\"; exec cat <>\"$TEST_TMPDIR/pipe\"");
+  const Process process("mkfifo \"$TEST_TMPDIR/pipe\"; exec cat <>\"$TEST_TMPDIR/pipe\"", "cat");
   const SystemEvidence evidence = Look(process);
   EXPECT_FALSE(evidence.asleep) << evidence.text;
   EXPECT_NE(evidence.text.find("waiting in read"), std::string::npos) << evidence.text;
