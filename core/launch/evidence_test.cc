@@ -25,14 +25,7 @@ class Process {
     char shell[] = "/bin/sh", option[] = "-c";
     char* const arguments[] = {shell, option, command.data(), nullptr};
     EXPECT_EQ(posix_spawn(&pid_, shell, nullptr, nullptr, arguments, environ), 0);
-    std::string last;
-    for (int i = 0; i < 400 && !name.empty(); ++i) {
-      const std::string call = Line("syscall");
-      if (Line("comm") == name && call == last && call != "running") return;
-      last = call;
-      Pause();
-    }
-    EXPECT_EQ(name, "") << "it did not become that program within 20 s";
+    if (!name.empty()) AwaitCall(name);
   }
   ~Process() {
     kill(pid_, SIGKILL);
@@ -41,6 +34,18 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
   pid_t pid() const { return pid_; }
+
+  // Until the program of that name stays in one system call.
+  void AwaitCall(const std::string& name) const {
+    std::string last;
+    for (int i = 0; i < 400; ++i) {
+      const std::string call = Line("syscall");
+      if (Line("comm") == name && call == last && call != "running") return;
+      last = call;
+      Pause();
+    }
+    ADD_FAILURE() << "no " << name << " in a system call within 20 s";
+  }
 
  private:
   std::string Line(const char* name) const {
@@ -66,6 +71,7 @@ TEST(EvidenceTest, ASleeperIsAsleepInEveryLook) {
     EXPECT_NE(evidence.text.find("asleep in clock_nanosleep"), std::string::npos) << evidence.text;
     kill(process.pid(), SIGSTOP);
     kill(process.pid(), SIGCONT);
+    process.AwaitCall("sleep");
     evidence = Look(process, evidence.call);
   }
 }
