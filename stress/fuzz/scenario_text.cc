@@ -77,11 +77,39 @@ std::string_view OutsideFault(FuzzFault fault) {
 
 }  // namespace
 
+namespace {
+
+std::string TrainingText(const FuzzTrial& trial) {
+  const TrainingProgram& program = *trial.training;
+  std::string text = fmt::format("model = \"{}\"\ninputs = {}\ncompute_us = {}\n", program.model,
+                                 program.inputs.values[0], program.compute_us.values[0]);
+  if (program.join) {
+    text += fmt::format("join = true\nextra_inputs_per_rank = {}\n", program.extra_inputs_per_rank);
+  }
+  if (program.find_unused_parameters) {
+    text += "find_unused_parameters = true\nbranch = [";
+    for (const char branch : program.branch.values) text += fmt::format("\"{}\",", branch);
+    text.back() = ']';
+    text += '\n';
+  }
+  if (program.evaluation) text += "eval = { after_iteration = 0, ranks = [] }\n";
+  if (program.barrier == BarrierPlace::kAfterLoop) text += "barrier = \"after_loop\"\n";
+  if (trial.fault == FuzzFault::kNone) return text;
+  // Scenarios have names for some of the points only.
+  return text + fmt::format("# {} of rank {} at {}\n", NameOf(trial.fault), trial.faulty,
+                            trial.at_ns >= 0 ? fmt::format("{} ns", trial.at_ns)
+                                             : fmt::format("its point {}", trial.at));
+}
+
+}  // namespace
+
 std::string ScenarioText(const FuzzTrial& trial) {
   std::string text = fmt::format(
       "name = \"fuzz/{0}\"\ndescription = \"rules {1}, {2} of rank {3}\"\nsource = \"fuzz "
-      "--seed={0} --rules={1}\"\nranks = {4}\n\n[workload]\nkind = \"script\"\n",
-      trial.seed, NameOf(trial.rules), NameOf(trial.fault), trial.faulty, trial.ranks);
+      "--seed={0} --rules={1}\"\nranks = {4}\n\n[workload]\nkind = \"{5}\"\n",
+      trial.seed, NameOf(trial.rules), NameOf(trial.fault), trial.faulty, trial.ranks,
+      trial.training ? "ddp_training" : "script");
+  if (trial.training) return text + TrainingText(trial);
   if (trial.lingers) text += "after_finish = \"linger\"\n";
   std::string others;
   for (std::size_t i = 1; i < trial.communicators.size(); ++i) {

@@ -45,6 +45,10 @@ std::optional<FuzzTrial> WithoutRank(const FuzzTrial& trial, int rank) {
     for (int& member : communicator.members) member -= member > rank ? 1 : 0;
     if (communicator.members.size() < 2) return std::nullopt;
   }
+  if (less.training && less.training->branch.values.size() > 1) {
+    auto& branches = less.training->branch.values;
+    branches.erase(branches.begin() + rank);
+  }
   const auto fit = [&](Operation& operation, std::size_t communicator) {
     const auto size = static_cast<int>(less.communicators[communicator].members.size());
     operation.root = std::min(operation.root, size - 1);
@@ -85,6 +89,15 @@ std::vector<FuzzTrial> Plainer(const FuzzTrial& trial) {
       t.steps[i].operation = {.collective = Collective::kAllReduce, .count = is.count};
       return changes && !(Diverges(t.fault) && t.at == i);
     });
+  }
+  if (trial.training) {
+    with([](FuzzTrial& t) { return std::exchange(t.training->evaluation, {}).has_value(); });
+    with([](FuzzTrial& t) {
+      return std::exchange(t.training->barrier, BarrierPlace::kNone) != BarrierPlace::kNone;
+    });
+    with([](FuzzTrial& t) { return std::exchange(t.training->extra_inputs_per_rank, 0) != 0; });
+    with([](FuzzTrial& t) { return t.training->inputs.values[0]-- > 1; });
+    with([](FuzzTrial& t) { return std::exchange(t.training->compute_us.values[0], 0) != 0; });
   }
   if (Diverges(trial.fault)) {
     with([](FuzzTrial& t) { return std::exchange(t.operation.count, 1) > 1; });

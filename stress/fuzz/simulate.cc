@@ -14,24 +14,30 @@
 #include "core/base/random.h"
 #include "core/collective/pattern.h"
 #include "core/comm/recorded.h"
+#include "core/ddp/journal_observer.h"
+#include "core/ddp/small_models.h"
+#include "core/ddp/training.h"
+#include "core/device/host/host_kernels.h"
 #include "core/journal/journal.h"
 
 namespace lockstep {
 namespace {
 
 constexpr std::size_t kEvents = 256;  // more than a program of ten steps writes
+constexpr std::size_t kTrainingEvents = 4096;
 constexpr double kForEverSeconds = 1e6;
 
 // Zeroed memory for a journal.
 class RankMemory {
  public:
+  explicit RankMemory(std::size_t events) : lines_(JournalBytes(events) / sizeof(Line)) {}
   std::span<std::byte> bytes() { return std::as_writable_bytes(std::span(lines_)); }
 
  private:
   struct alignas(64) Line {
     std::byte bytes[64];
   };
-  std::vector<Line> lines_ = std::vector<Line>(JournalBytes(kEvents) / sizeof(Line));
+  std::vector<Line> lines_;
 };
 
 // One call's buffers, and whether its result is the one that the program was meant to give.
@@ -78,6 +84,7 @@ class RankRun {
   }
 
   Status Run() {
+    if (trial_.training) return Train();
     LOCKSTEP_RETURN_IF_ERROR(Suffer(trial_.at_init));
     journal_.EnterPhase(Phase::kConnect);
     LOCKSTEP_RETURN_IF_ERROR(Connect());
@@ -91,6 +98,41 @@ class RankRun {
   }
 
  private:
+  class Surroundings final : public TrainingSurroundings {
+   public:
+    explicit Surroundings(RankRun& run) : run_(run) {}
+    Status Sleep(std::int64_t ns) override { return run_.context_.Sleep(ns), OkStatus(); }
+    Status Reach(const TrainingPoint&) override { return run_.Suffer(points_++ >= run_.trial_.at); }
+
+   private:
+    RankRun& run_;
+    std::size_t points_ = 0;
+  };
+
+  Status Train() {
+    const TrainingProgram& program = *trial_.training;
+    journal_.EnterPhase(Phase::kConnect);
+    RecordedCommunicator recorded(context_.Connect(), journal_, 0);
+    HostKernels kernels;
+    Surroundings surroundings(*this);
+    auto module = MakeSmallModel(
+        program.model,
+        {.branch_c = program.branch.At(rank_) == 'c', .compute_us = program.compute_us.At(rank_)},
+        kernels);
+    if (!module.ok()) return module.status();
+    TrainingOutcome outcome;  // outlives the streams
+    // NCCL's calls come back at once; the others block a thread beside the caller.
+    const auto compute = trial_.rules == SimRules::kNccl ? context_.device().NewStream()
+                                                         : context_.device().NewInlineStream();
+    const auto communication = context_.device().NewStream();
+    JournalObserver observer(recorded);
+    outcome = RunTraining(
+        program, **module,
+        {recorded, context_.device(), kernels, *compute, *communication, &observer}, surroundings);
+    if (outcome.status.ok()) journal_.Exit(0);
+    return outcome.status;
+  }
+
   Status Connect() {
     others_.push_back(std::make_unique<RecordedCommunicator>(context_.Connect(), journal_, 0));
     for (std::size_t i = 1; i < trial_.communicators.size(); ++i) {
@@ -240,9 +282,10 @@ void DescribeEnd(const FuzzTrial& trial, const RankEnd& end, RankEvidence& evide
 FuzzRun Simulate(const FuzzTrial& trial) {
   FuzzRun run;
   const auto ranks = static_cast<std::size_t>(trial.ranks);
-  std::vector<RankMemory> memory(ranks);
+  const std::size_t events = trial.training ? kTrainingEvents : kEvents;
+  std::vector<RankMemory> memory(ranks, RankMemory(events));
   std::vector<JournalWriter> writers;
-  for (RankMemory& one : memory) writers.push_back(JournalWriter::Create(one.bytes(), kEvents));
+  for (RankMemory& one : memory) writers.push_back(JournalWriter::Create(one.bytes(), events));
   run.wrong.resize(ranks);
   SimOptions options = {.ranks = trial.ranks, .rules = trial.rules, .seed = trial.seed};
   options.network.jitter = 2 * Random(trial.seed).Uniform();
@@ -258,7 +301,7 @@ FuzzRun Simulate(const FuzzTrial& trial) {
   });
   LOCKSTEP_CHECK(run.report.complete, "a program of few steps comes to its end");
   for (RankMemory& one : memory) {
-    run.journals.push_back(JournalReader(one.bytes(), kEvents).Newest(kEvents));
+    run.journals.push_back(JournalReader(one.bytes(), events).Newest(events));
     LOCKSTEP_CHECK(run.journals.back().missed == 0, "the journal holds a whole program");
   }
   const RankEnd& end = run.report.ranks[static_cast<std::size_t>(trial.faulty)];

@@ -13,6 +13,7 @@ namespace {
 constexpr int kMostRanks = 8;
 constexpr std::uint64_t kMostCommunicators = 3;  // beside the world
 constexpr std::uint64_t kMostSteps = 10;
+constexpr std::uint64_t kTrainsOneIn = 40;
 constexpr std::int64_t kMicrosecond = 1000;
 constexpr std::int64_t kMillisecond = 1'000'000;
 // Longer than any proof takes, shorter than the deadline of the judge.
@@ -27,6 +28,10 @@ class Drawing {
 
   FuzzTrial Draw() {
     trial_.ranks = 2 + static_cast<int>(Below(kMostRanks - 1));
+    if (OneIn(kTrainsOneIn)) {
+      DrawTraining();
+      return std::move(trial_);
+    }
     DrawCommunicators();
     const std::uint64_t steps = 1 + Below(kMostSteps);
     while (trial_.steps.size() < steps) {
@@ -85,6 +90,38 @@ class Drawing {
       if (info.rooted) operation.root = static_cast<int>(Below(static_cast<std::uint64_t>(size)));
       return operation;
     }
+  }
+
+  void DrawTraining() {
+    constexpr std::string_view kModels[] = {"linear_1_1", "bn_4_4_2", "two_branch"};
+    TrainingProgram program;
+    program.model = kModels[Below(std::size(kModels))];
+    program.inputs = {{Spread(3)}};
+    program.compute_us = {{static_cast<double>(Below(30))}};
+    // Each of these is right: what is not is the scenarios' business.
+    if (program.model == "two_branch") {
+      program.find_unused_parameters = true;
+      program.branch.values.clear();
+      for (int rank = 0; rank < trial_.ranks; ++rank) {
+        program.branch.values.push_back(OneIn(2) ? 'b' : 'c');
+      }
+    } else if (OneIn(2)) {
+      program.join = true;
+      program.extra_inputs_per_rank = static_cast<std::int64_t>(Below(3));
+    } else if (OneIn(2)) {
+      program.evaluation = EvaluationProgram{.after_iteration = 0, .ranks = {}};
+    }
+    if (OneIn(3)) program.barrier = BarrierPlace::kAfterLoop;
+    trial_.training = program;
+    std::vector<int> all(static_cast<std::size_t>(trial_.ranks));
+    std::iota(all.begin(), all.end(), 0);
+    trial_.communicators.push_back({"world", all});
+    trial_.fault = static_cast<FuzzFault>(Below(static_cast<std::uint64_t>(FuzzFault::kSkip)));
+    trial_.faulty = static_cast<int>(Below(static_cast<std::uint64_t>(trial_.ranks)));
+    trial_.at = Below(16);
+    trial_.lasts_ns = Spread(OneIn(2) ? kMillisecond : kMostSlow);
+    const bool timed = trial_.fault == FuzzFault::kKill || trial_.fault == FuzzFault::kStop;
+    if (timed && OneIn(2)) trial_.at_ns = Spread(200 * kMicrosecond);
   }
 
   void DrawStep() {

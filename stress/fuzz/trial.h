@@ -5,12 +5,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/collective/collective.h"
 #include "core/comm/sim/rules.h"
+#include "core/ddp/training.h"
 #include "core/plan/script.h"
 
 namespace lockstep {
@@ -56,6 +58,9 @@ struct FuzzTrial {
   StreamUse streams = StreamUse::kInline;
   int calls_an_await = 1;
   bool lingers = false;  // ranks that are done keep their connections
+
+  // In place of steps: a healthy program of training. `at` counts the points that a rank reaches.
+  std::optional<TrainingProgram> training;
 
   FuzzFault fault = FuzzFault::kNone;
   int faulty = 0;             // the rank

@@ -191,7 +191,12 @@ std::string WrongOfSimulation(const FuzzTrial& trial, const FuzzRun& run) {
                            ? !CallsDiffer(trial)
                            : Recovers(trial.fault) || !Fired(trial, run, kAtTheEnd);
   if (!healthy) return "";
-  if (!AllFinished(run)) return "simulation: a program that cannot hang did not finish";
+  for (std::size_t rank = 0; rank < run.report.ranks.size(); ++rank) {
+    const RankEnd& end = run.report.ranks[rank];
+    if (end.state == RankState::kFinished) continue;
+    return fmt::format("simulation: nothing is wrong, and rank {} {} {} {}", rank,
+                       NameOf(end.state), end.message, end.where);
+  }
   // Two equal calls that changed places give each the other's result.
   for (const std::string& wrong : run.wrong) {
     if (!wrong.empty() && trial.fault != FuzzFault::kSwap)
