@@ -54,8 +54,9 @@ def catalogue():
     """Evaluation on one rank, lost ranks at every phase, mismatched calls; and a simulation of
     gloo's rules comes to the same ends as gloo."""
     groups = ["--scenario=buffers/*", "--scenario=isolation/*", "--scenario=groups/*",
-              "--scenario=mismatch/*", "--scenario=uneven_inputs/*"]
-    outcome = run_stress.run(2, *groups, "-T", "10", seconds=200)
+              "--scenario=mismatch/*", "--scenario=uneven_inputs/*", "--scenario=library/*",
+              "--scenario=imbalance/*", "--scenario=models/*"]
+    outcome = run_stress.run(2, *groups, "-T", "5", seconds=200)
     expect_pass(outcome, len(outcome.cases))
     simulated = run_stress.run(0, *groups, "--backend=sim", "--sim-rules=gloo", "--ranks=2")
     expect_pass(simulated, len(outcome.cases))

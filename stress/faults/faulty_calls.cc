@@ -12,6 +12,7 @@ struct FaultyCalls::Shared {
 };
 
 struct FaultyCalls::Held {
+  FaultGate::Taken taken;
   Operation operation;
   Buffers buffers;
   Stream& stream;
@@ -107,15 +108,18 @@ Result<bool> FaultyCalls::Suffer(const FaultGate::Taken& taken, Operation& opera
           operation.reduction == Reduction::kMax ? Reduction::kSum : Reduction::kMax;
       return false;
     case FaultKind::kWrongOrder:
-      gate.Fired(taken);
-      held_ = std::make_unique<Held>(Held{operation, buffers, stream});
+      // It fires when there is a next one to change places with; until then the program waits in
+      // vain.
+      held_ = std::make_unique<Held>(Held{taken, operation, buffers, stream});
       return true;
     case FaultKind::kCorruptInput: {
       if (!has_data || buffers.send == nullptr || SendBytes(operation, size()) == 0) return false;
       gate.Fired(taken);
-      auto* const first = static_cast<unsigned char*>(const_cast<void*>(buffers.send));
-      stream.Enqueue([first] {
-        *first ^= 1;
+      // A high bit of the first element: the lowest one may vanish when a sum is rounded.
+      auto* const high =
+          static_cast<unsigned char*>(const_cast<void*>(buffers.send)) + SizeOf(operation.type) - 1;
+      stream.Enqueue([high] {
+        *high ^= 0x40;
         return OkStatus();
       });
       return false;
@@ -131,6 +135,7 @@ Status FaultyCalls::Enqueue(const Operation& operation, const Buffers& buffers, 
   Operation called = operation;
   Buffers used = buffers;
   const bool was_held = held_ != nullptr;
+  if (was_held) gate.Fired(held_->taken);
   for (const FaultGate::Taken& taken : gate.TakeForCall()) {
     LOCKSTEP_ASSIGN_OR_RETURN(const bool dealt_with, Suffer(taken, called, used, stream));
     if (dealt_with) return OkStatus();
@@ -140,12 +145,10 @@ Status FaultyCalls::Enqueue(const Operation& operation, const Buffers& buffers, 
 }
 
 Status FaultyCalls::Await(Stream& stream, Deadline deadline) {
-  LOCKSTEP_RETURN_IF_ERROR(CallHeld());
   return inner_.Await(stream, deadline);
 }
 
 Result<std::unique_ptr<Communicator>> FaultyCalls::Split(int color, int key, Deadline deadline) {
-  LOCKSTEP_RETURN_IF_ERROR(CallHeld());
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> child,
                             inner_.Split(color, key, deadline));
   if (child == nullptr) return std::unique_ptr<Communicator>();
