@@ -13,7 +13,8 @@
 //                                            short
 //   the others did not come so far           somebody waits for it elsewhere while it waits here: a
 //                                            ring over communicators, which it is in
-//   (its calls on each are right: swap)      the same
+//   (its calls on each are right: swap)      the same; a proof only where a rank that waits can
+//                                            call nothing else, which two streams can
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -121,6 +122,7 @@ std::string WrongAboutCalls(const FuzzTrial& trial, const FuzzRun& run, std::int
   }
   if (first.cause == "order_inversion") {
     if (trial.communicators.size() < 2) return "cause: a ring in one communicator";
+    if (first.proved != (trial.streams != StreamUse::kTwoFifos)) return "certainty";
     return named ? "" : "culprit: the rank that errs is not named";
   }
   if (truth.shorter || truth.longer) {
