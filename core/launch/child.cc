@@ -69,12 +69,7 @@ class SpawnPlan {
     posix_spawnattr_init(&attributes_);
     posix_spawnattr_setpgroup(&attributes_, 0);
     posix_spawnattr_setsigmask(&attributes_, &Signals::inherited_mask());
-    sigset_t defaults;
-    sigemptyset(&defaults);
-    if (Signals::inherited_sigpipe_default()) sigaddset(&defaults, SIGPIPE);
-    posix_spawnattr_setsigdefault(&attributes_, &defaults);
-    posix_spawnattr_setflags(
-        &attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
   }
   ~SpawnPlan() {
     posix_spawn_file_actions_destroy(&actions_);

@@ -10,15 +10,10 @@
 namespace lockstep {
 namespace {
 
-struct Inherited {
-  sigset_t mask;
-  bool sigpipe_default;
-};
-
-Inherited BlockAgentSignals(const sigset_t& ours) {
-  Inherited inherited;
-  LOCKSTEP_CHECK(pthread_sigmask(SIG_BLOCK, &ours, &inherited.mask) == 0, std::strerror(errno));
-  inherited.sigpipe_default = signal(SIGPIPE, SIG_IGN) != SIG_IGN;
+sigset_t BlockAgentSignals(const sigset_t& ours) {
+  sigset_t inherited;
+  LOCKSTEP_CHECK(pthread_sigmask(SIG_BLOCK, &ours, &inherited) == 0, std::strerror(errno));
+  signal(SIGPIPE, SIG_IGN);
   // If it was inherited as ignored, the kernel would reap our children itself.
   signal(SIGCHLD, SIG_DFL);
   return inherited;
@@ -31,8 +26,8 @@ sigset_t AgentSignals() {
   return ours;
 }
 
-const Inherited& TheInherited() {
-  static const Inherited inherited = BlockAgentSignals(AgentSignals());
+const sigset_t& TheInherited() {
+  static const sigset_t inherited = BlockAgentSignals(AgentSignals());
   return inherited;
 }
 
@@ -58,7 +53,6 @@ Signals::Arrived Signals::Take() {
   return arrived;
 }
 
-const sigset_t& Signals::inherited_mask() { return TheInherited().mask; }
-bool Signals::inherited_sigpipe_default() { return TheInherited().sigpipe_default; }
+const sigset_t& Signals::inherited_mask() { return TheInherited(); }
 
 }  // namespace lockstep

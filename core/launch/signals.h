@@ -9,7 +9,9 @@
 namespace lockstep {
 
 // Blocks SIGCHLD, SIGTERM, SIGINT and SIGHUP for the rest of the process's life (an agent that has
-// finished must not be ended by a late SIGTERM before its exit code is out) and ignores SIGPIPE.
+// finished must not be ended by a late SIGTERM before its exit code is out). Ignores SIGPIPE, and so
+// do the workers, which inherit that, as every Python program does: a library that writes to a rank
+// that is gone gets an error.
 class Signals {
  public:
   Signals();
@@ -21,9 +23,7 @@ class Signals {
   };
   Arrived Take();
 
-  // What a worker gets back: the mask, and whether SIGPIPE is to be default again.
-  static const sigset_t& inherited_mask();
-  static bool inherited_sigpipe_default();
+  static const sigset_t& inherited_mask();  // what a worker gets back
 
  private:
   Fd fd_;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -132,8 +131,6 @@ int Raise(WorkerLink& link, const RankReport& report) {
 }  // namespace
 
 int RunStressWorker() {
-  // As Python does: a library that writes to a rank that is gone gets an error.
-  std::signal(SIGPIPE, SIG_IGN);
   const Result<std::unique_ptr<WorkerLink>> opened = WorkerLink::Open();
   if (!opened.ok()) {
     fmt::print(stderr, "lockstep worker: {}\n", opened.status().message());
