@@ -9,9 +9,9 @@
 namespace lockstep {
 
 // Blocks SIGCHLD, SIGTERM, SIGINT and SIGHUP for the rest of the process's life (an agent that has
-// finished must not be ended by a late SIGTERM before its exit code is out). Ignores SIGPIPE, and so
-// do the workers, which inherit that, as every Python program does: a library that writes to a rank
-// that is gone gets an error.
+// finished must not be ended by a late SIGTERM before its exit code is out). Ignores SIGPIPE, and
+// so do the workers, which inherit that, as every Python program does: a library that writes to a
+// rank that is gone gets an error.
 class Signals {
  public:
   Signals();

@@ -1,5 +1,6 @@
 // Judging as many ranks as the largest machines have: linear in the events, and seconds at most.
 #include <fmt/format.h>
+#include <time.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -57,10 +58,17 @@ void Mistake(RankEvidence& evidence) {
   }
 }
 
+// Of this thread, so that whoever shares the processor does not count.
+double ProcessorSeconds() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
 double SecondsToJudge(const std::vector<RankEvidence>& evidence, int culprit) {
-  const std::int64_t start = MonotonicNs();
+  const double start = ProcessorSeconds();
   const Judgement judgement = Judge(evidence, 5);
-  const double seconds = static_cast<double>(MonotonicNs() - start) * 1e-9;
+  const double seconds = ProcessorSeconds() - start;
   EXPECT_EQ(judgement.findings.size(), 1u);
   EXPECT_EQ(judgement.findings.at(0).cause, "count_mismatch");
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(culprit));
@@ -103,10 +111,10 @@ TEST(Scale, TwiceTheEventsTwiceTheTime) {
   const double records = seconds[2] / seconds[0];
   fmt::print("seed {}: {:.3f} s; twice the ranks {:.2f} x, twice the records {:.2f} x\n", kSeed,
              seconds[0], ranks, records);
-  EXPECT_GT(ranks, 1.5);
-  EXPECT_LT(ranks, 3);
-  EXPECT_GT(records, 1.5);
-  EXPECT_LT(records, 3);
+  EXPECT_GT(ranks, 1.4);  // what grows with the square would show 4
+  EXPECT_LT(ranks, 3.4);
+  EXPECT_GT(records, 1.4);
+  EXPECT_LT(records, 3.4);
 }
 
 TEST(Scale, SmallOnesTakeMilliseconds) {
