@@ -84,7 +84,8 @@ struct TrainingProgram {
   bool sync_batch_norm = false;
   AfterFinish after_finish = AfterFinish::kExit;  // for whoever runs the program
   std::optional<EvaluationProgram> evaluation;
-  bool zero_grad = false;  // before every forward; false: gradients accumulate
+  std::int64_t linear_rows = 2;  // linear_1_1: rows of ones in an input; 2 as in the recordings
+  bool zero_grad = false;        // before every forward; false: gradients accumulate
   double deadline_seconds = 24 * 3600;
   std::uint64_t seed = 1;  // of the load times
 };

@@ -228,7 +228,7 @@ INSTANTIATE_TEST_SUITE_P(
          "6: key workload.zzz: unknown; keys here: kind, model, epochs, inputs, "
          "extra_inputs_per_rank, sampler, join, join_throw, "
          "divide_by_initial_world_size, broadcast_buffers, find_unused_parameters, "
-         "static_graph, sync_batch_norm, zero_grad, bucket_cap_mb, first_bucket_mb, "
+         "static_graph, sync_batch_norm, zero_grad, linear_rows, bucket_cap_mb, first_bucket_mb, "
          "comm_hook, power_sgd, branch, no_sync_iterations, eval, barrier, "
          "barrier_kind, compute_us, load_us, after_finish"},
         {"inputs = \"3\"",

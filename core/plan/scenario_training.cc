@@ -125,6 +125,7 @@ void ReadDdp(TomlFields& fields, const ScenarioOptions& options, TrainingProgram
   fields.Read("static_graph", program.static_graph);
   fields.Read("sync_batch_norm", program.sync_batch_norm);
   fields.Read("zero_grad", program.zero_grad);
+  fields.Read("linear_rows", program.linear_rows, {1, 1024});
   program.buckets.rules = options.torch;
   ReadMb(fields, "bucket_cap_mb", program.buckets.cap_bytes);
   ReadMb(fields, "first_bucket_mb", program.buckets.first_cap_bytes);

@@ -89,6 +89,7 @@ Result<std::unique_ptr<Module>> MakeModule(const TracedProgram& traced, const Ra
   if (!traced.tensors) {
     return MakeSmallModel(program.model,
                           {.branch_c = program.branch.At(rank) == 'c',
+                           .linear_rows = static_cast<int>(program.linear_rows),
                            .sync_batch_norm = program.sync_batch_norm,
                            .compute_us = program.compute_us.At(rank)},
                           kernels);

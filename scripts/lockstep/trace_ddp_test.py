@@ -107,6 +107,16 @@ class TraceDdpTest(unittest.TestCase):
         self.assertIn(" 25:", done.stdout)
         self.assertNotIn(" 26:", done.stdout)
 
+    def test_gradients_of_uneven_inputs(self):
+        """As PyTorch gives them: rank 0 has five inputs, rank 1 six, each of one row."""
+        text = UNEVEN + "linear_rows = 1\njoin = true\n"
+        for backend in ("sim", "gloo"):
+            done = run_text(text, "--format=golden", "--backend=" + backend)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for rank, grad in enumerate(("5.0", "3.0")):
+                line = "FINAL rank %d .* grad \\[%s, %s\\]" % (rank, grad, grad)
+                self.assertRegex(done.stdout, line)
+
     def test_an_exception_is_the_ranks_end(self):
         done = run_text(UNEVEN + "join = true\njoin_throw = true\n", "--format=json")
         self.assertEqual(done.returncode, 1)

@@ -9,7 +9,7 @@ _DEFAULTS = {
     "divide_by_initial_world_size": True, "barrier": "none", "broadcast_buffers": True,
     "find_unused_parameters": False, "static_graph": False, "branch": "b",
     "no_sync_iterations": [], "bucket_cap_mb": None, "first_bucket_mb": 1.0,
-    "comm_hook": "none", "eval": None, "zero_grad": False,
+    "comm_hook": "none", "eval": None, "zero_grad": False, "linear_rows": 2,
 }
 _EVAL_DEFAULTS = {"after_iteration": 2, "ranks": [0], "through": "ddp", "grad": False, "inputs": 3,
                   "then": "train"}

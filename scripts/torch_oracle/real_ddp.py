@@ -56,7 +56,7 @@ def _make(program, rank):
     """The model and its input i, which every rank has alike."""
     torch.manual_seed(0)
     if program["model"] == "linear_1_1":
-        return torch.nn.Linear(1, 1), lambda i: torch.ones(2, 1)
+        return torch.nn.Linear(1, 1), lambda i: torch.ones(program["linear_rows"], 1)
     if program["model"] == "bn_4_4_2":
         model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4),
                                     torch.nn.Linear(4, 2))
