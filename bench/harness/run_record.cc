@@ -197,16 +197,4 @@ std::string SummaryLine(const Run& run) {
                      run.cases.size());
 }
 
-ExitCode ExitCodeOf(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kPass:
-      return ExitCode::kPass;
-    case Verdict::kFail:
-      return ExitCode::kFailed;
-    case Verdict::kUnknown:
-      return ExitCode::kInconclusive;
-  }
-  return ExitCode::kInternal;
-}
-
 }  // namespace lockstep

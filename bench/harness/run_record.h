@@ -33,9 +33,6 @@ Judgement LaunchJudgement(const std::vector<CaseRecord>& cases, const Measuremen
 // is well.
 std::string SummaryLine(const Run& run);
 
-// 1 failed, 3 unknown, 0 passed.
-ExitCode ExitCodeOf(Verdict verdict);
-
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_BENCH_HARNESS_RUN_RECORD_H_

@@ -36,4 +36,16 @@ std::string_view NameOf(Verdict verdict) {
   LOCKSTEP_CHECK(false, "a Verdict without a name");
 }
 
+ExitCode ExitCodeOf(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kPass:
+      return ExitCode::kPass;
+    case Verdict::kFail:
+      return ExitCode::kFailed;
+    case Verdict::kUnknown:
+      return ExitCode::kInconclusive;
+  }
+  return ExitCode::kInternal;
+}
+
 }  // namespace lockstep

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/status.h"
 #include "core/journal/event.h"
 
 namespace lockstep {
@@ -25,6 +26,7 @@ std::string_view NameOf(Outcome outcome);
 
 enum class Verdict : std::uint8_t { kPass, kFail, kUnknown };
 std::string_view NameOf(Verdict verdict);
+ExitCode ExitCodeOf(Verdict verdict);  // 0 pass, 1 fail, 3 unknown
 
 // One rank's part in one case or launch.
 struct RankOutcome {

@@ -71,10 +71,6 @@ def main(torch, sampler_type):
 
 
 if __name__ == "__main__":
-    try:
-        import torch as real_torch
-        from torch.utils.data import DistributedSampler
-    except ImportError:
-        print("skipped: python3-torch is not installed (apt install python3-torch)")
-        sys.exit(0)
+    import torch as real_torch
+    from torch.utils.data import DistributedSampler
     sys.exit(main(real_torch, DistributedSampler))

@@ -37,18 +37,6 @@ struct Diagnosis {
   Trace trace;
 };
 
-ExitCode ExitCodeOf(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kPass:
-      return ExitCode::kPass;
-    case Verdict::kFail:
-      return ExitCode::kFailed;
-    case Verdict::kUnknown:
-      break;
-  }
-  return ExitCode::kInconclusive;
-}
-
 // A failure outweighs what nobody knows.
 Verdict Worse(Verdict a, Verdict b) {
   if (a == Verdict::kFail || b == Verdict::kFail) return Verdict::kFail;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/verdict/outcome.h"
 #include "results/store/store.h"
 #include "scripts/lockstep/commands.h"
 #include "scripts/lockstep/score_print.h"
@@ -19,18 +20,6 @@ struct Options {
   std::vector<std::string> paths;
   std::string format = "table";
 };
-
-ExitCode CodeOf(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kPass:
-      return ExitCode::kPass;
-    case Verdict::kFail:
-      return ExitCode::kFailed;
-    case Verdict::kUnknown:
-      break;
-  }
-  return ExitCode::kInconclusive;
-}
 
 Result<Scoreboard> ScoreFiles(const std::vector<std::string>& paths) {
   std::vector<TrialScore> trials;
@@ -58,7 +47,7 @@ Result<Scoreboard> ScoreFiles(const std::vector<std::string>& paths) {
 Result<ExitCode> Score(const Options& options) {
   LOCKSTEP_ASSIGN_OR_RETURN(const Scoreboard board, ScoreFiles(options.paths));
   fmt::print("{}", options.format == "json" ? FormatScoreJson(board) : FormatScoreTable(board));
-  return CodeOf(VerdictOf(board));
+  return ExitCodeOf(VerdictOf(board));
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include "core/verdict/outcome.h"
 #include "stress/harness/lead.h"
 
 #include <fmt/format.h>
@@ -26,18 +27,6 @@ Status WriteText(const std::string& path, const std::string& text) {
       fmt::format("--json: '{}' could not be written; check the directory and its space", path));
 }
 
-ExitCode CodeOf(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kPass:
-      return ExitCode::kPass;
-    case Verdict::kFail:
-      return ExitCode::kFailed;
-    case Verdict::kUnknown:
-      break;
-  }
-  return ExitCode::kInconclusive;
-}
-
 Status RunCases(Fleet& fleet, const StressOptions& options, StressOutcome& outcome) {
   StressConductor conductor(fleet, options);
   StressProgress progress(options.progress);
@@ -62,7 +51,7 @@ Result<ExitCode> StoreAndReport(const StressOptions& options, const Run& run,
   std::fflush(stdout);
   LOCKSTEP_RETURN_IF_ERROR(stored);
   LOCKSTEP_RETURN_IF_ERROR(written);
-  return CodeOf(VerdictOf(outcome));
+  return ExitCodeOf(VerdictOf(outcome));
 }
 
 // Where everything goes; asked before anything runs.
