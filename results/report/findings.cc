@@ -13,15 +13,6 @@ namespace {
 
 constexpr std::size_t kMostWrong = 8;
 
-std::string_view Shout(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kPass: return "PASS";
-    case Verdict::kFail: return "FAIL";
-    case Verdict::kUnknown: return "UNKNOWN";
-  }
-  return "UNKNOWN";
-}
-
 const Finding* FirstFinding(const Run& run) {
   if (!run.judgement.findings.empty()) return &run.judgement.findings.front();
   for (const CaseRecord& record : run.cases) {
@@ -120,6 +111,15 @@ const RankOutcome* WorstOutcome(const Judgement& judgement) {
 }
 
 }  // namespace
+
+std::string_view Shout(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kPass: return "PASS";
+    case Verdict::kFail: return "FAIL";
+    case Verdict::kUnknown: return "UNKNOWN";
+  }
+  return "UNKNOWN";
+}
 
 std::string Headline(const Run& run) {
   const std::string text = run.summary_line.empty() ? MadeHeadline(run) : run.summary_line;

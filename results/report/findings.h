@@ -3,10 +3,14 @@
 #define LOCKSTEP_RESULTS_REPORT_FINDINGS_H_
 
 #include <string>
+#include <string_view>
 
+#include "core/verdict/outcome.h"
 #include "results/store/run.h"
 
 namespace lockstep {
+
+std::string_view Shout(Verdict verdict);  // "PASS", "FAIL", "UNKNOWN"
 
 // The sections Findings, Ranks (those that did not finish) and Wrong results; "" when all is well.
 std::string FormatFindings(const Run& run);

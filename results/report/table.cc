@@ -10,6 +10,7 @@
 #include "results/report/grid.h"
 #include "results/report/report.h"
 #include "results/report/steps.h"
+#include "results/report/trials.h"
 
 namespace lockstep {
 namespace {
@@ -170,6 +171,13 @@ std::string About(const Run& run) {
 }  // namespace
 
 std::string FormatTable(const Run& run) {
+  if (const std::string trials = FormatTrials(run.cases); !trials.empty()) {
+    std::string text = Headline(run) + "\n" + About(run) + trials;
+    for (const CaseRecord& record : run.cases) {
+      if (record.judgement.verdict != Verdict::kPass) text += FormatTrialDetails(record);
+    }
+    return text;
+  }
   std::string text = Headline(run) + "\n" + About(run) + Cases(run) + FormatSkew(run) +
                      FormatEffects(run) + FormatFindings(run);
   if (!run.cases.empty()) text += Legend(run);

@@ -46,12 +46,12 @@ Result<ExitCode> StoreAndReport(const StressOptions& options, const Run& run,
   const Status stored = WriteRun(run, path);
   const Status written =
       options.json.empty() ? OkStatus() : WriteText(options.json, FormatStressJson(outcome));
-  fmt::print("{}", FormatStressTable(outcome));
+  fmt::print("{}", FormatStressTable(outcome, run));
   if (stored.ok()) fmt::print("\nresult file: {}\n", path);
   std::fflush(stdout);
   LOCKSTEP_RETURN_IF_ERROR(stored);
   LOCKSTEP_RETURN_IF_ERROR(written);
-  return ExitCodeOf(VerdictOf(outcome));
+  return ExitCodeOf(run.verdict);
 }
 
 // Where everything goes; asked before anything runs.

@@ -11,6 +11,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/random.h"
+#include "results/report/trials.h"
 
 namespace lockstep {
 namespace {
@@ -99,13 +100,13 @@ CaseRecord RecordOf(const StressCase& stress_case, const std::string& backend,
 }
 
 // Of a rank over all cases: the first outcome that is not `finished`.
-Judgement LaunchJudgement(const StressOutcome& outcome) {
+Judgement LaunchJudgement(const StressOutcome& outcome, Verdict verdict) {
   Judgement launch;
   int ranks = 0;
   for (const StressCase& stress_case : outcome.cases) {
     ranks = std::max(ranks, stress_case.scenario.ranks);
   }
-  launch.verdict = VerdictOf(outcome);
+  launch.verdict = verdict;
   launch.outcomes.resize(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
     launch.outcomes[static_cast<std::size_t>(rank)].rank = rank;
@@ -167,11 +168,11 @@ void Conclude(const std::vector<AgentInfo>& agents, const LaunchContext& context
           {static_cast<int>(rank), static_cast<int>(i), journal.missed, journal.events});
     }
   }
-  run.verdict = VerdictOf(outcome);
-  run.judgement = LaunchJudgement(outcome);
-  run.summary_line = HeadlineOf(outcome);
+  run.verdict = VerdictOf(run.cases, outcome.cases.size());
+  run.judgement = LaunchJudgement(outcome, run.verdict);
+  run.summary_line = SummaryLineOf(run.cases, outcome.cases.size());
   run.complete = !outcome.terminated;
-  run.exit_code = run.verdict == Verdict::kPass ? 0 : run.verdict == Verdict::kFail ? 1 : 3;
+  run.exit_code = static_cast<int>(ExitCodeOf(run.verdict));
 }
 
 }  // namespace lockstep

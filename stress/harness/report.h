@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "results/store/run.h"
 #include "stress/harness/assess.h"
 #include "stress/harness/catalogue.h"
 
@@ -18,15 +19,9 @@ struct StressOutcome {
   bool terminated = false;
 };
 
-// The worst verdict of all cases; unknown when a case was not run.
-Verdict VerdictOf(const StressOutcome& outcome);
-
-// "FAIL: 1 of 6 cases: uneven_inputs/case2: …": what is wrong, with whom. One line.
-std::string HeadlineOf(const StressOutcome& outcome);
-
 // The headline, a row a case, then of each case that failed the finding, the remedy and the last
-// collectives side by side.
-std::string FormatStressTable(const StressOutcome& outcome);
+// collectives side by side. `run`: the record of the outcome.
+std::string FormatStressTable(const StressOutcome& outcome, const Run& run);
 
 // As the scenario specification says: {"schema": 1, "cases": [...]}.
 std::string FormatStressJson(const StressOutcome& outcome);

@@ -1,0 +1,111 @@
+#include "results/report/trials.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include "core/base/units.h"
+#include "results/report/findings.h"
+#include "results/report/grid.h"
+
+namespace lockstep {
+namespace {
+
+// "hung hung", and of many ranks "finished x63, killed x1".
+std::string OutcomesText(const Judgement& judgement) {
+  constexpr std::size_t kMostSingly = 4;
+  std::vector<std::pair<std::string_view, int>> counts;
+  std::vector<std::string_view> singly;
+  for (const RankOutcome& rank : judgement.outcomes) {
+    const std::string_view name = NameOf(rank.outcome);
+    singly.push_back(name);
+    const auto known = std::find_if(counts.begin(), counts.end(),
+                                    [&](const auto& count) { return count.first == name; });
+    if (known != counts.end()) ++known->second;
+    if (known == counts.end()) counts.emplace_back(name, 1);
+  }
+  if (singly.size() <= kMostSingly) return fmt::format("{}", fmt::join(singly, " "));
+  std::string text;
+  for (const auto& [name, count] : counts) {
+    text += fmt::format("{}{} x{}", text.empty() ? "" : ", ", name, count);
+  }
+  return text;
+}
+
+std::string SettingText(const CaseRecord& record, std::string_view name) {
+  for (const auto& [key, value] : record.settings) {
+    if (key == name) return value;
+  }
+  return "";
+}
+
+std::int64_t Count(const std::vector<CaseRecord>& cases, Verdict verdict) {
+  return std::count_if(cases.begin(), cases.end(), [&](const CaseRecord& record) {
+    return record.judgement.verdict == verdict;
+  });
+}
+
+std::vector<std::string> RowOf(const CaseRecord& record) {
+  const auto& findings = record.judgement.findings;
+  const double detected = record.trial->detected_after_seconds;
+  const std::string scenario = SettingText(record, "scenario");
+  return {scenario.empty() ? record.name : scenario,
+          record.backend,
+          std::to_string(record.ranks),
+          SettingText(record, "seed"),
+          OutcomesText(record.judgement),
+          findings.empty() ? "-" : findings.front().cause,
+          findings.empty() ? "-" : fmt::format("{}", fmt::join(findings.front().culprits, ",")),
+          std::isfinite(detected) ? FormatDuration(detected * 1e9) : "-",
+          std::string(NameOf(record.judgement.verdict))};
+}
+
+}  // namespace
+
+std::string FormatTrials(const std::vector<CaseRecord>& cases) {
+  Grid grid;
+  for (const char* title : {"scenario", "backend", "ranks", "seed", "outcomes", "cause",
+                            "culprits", "detected", "verdict"}) {
+    grid.AddColumn(title, Grid::Align::kLeft);
+  }
+  for (const CaseRecord& record : cases) {
+    if (record.trial) grid.AddRow(RowOf(record));
+  }
+  return grid.empty() ? "" : grid.Format();
+}
+
+std::string FormatTrialDetails(const CaseRecord& record) {
+  std::string text =
+      fmt::format("\n{}: {}: {}\n", Shout(record.judgement.verdict), record.name,
+                  record.trial ? record.trial->why : "");
+  for (const Finding& finding : record.judgement.findings) {
+    text += fmt::format("  {}{}: {}\n  {}\n", finding.cause,
+                        finding.proved ? "" : " (suspected)", finding.message, finding.remedy);
+  }
+  const std::string faults = SettingText(record, "faults");
+  return faults.empty() ? text : text + fmt::format("  injected: {}\n", faults);
+}
+
+Verdict VerdictOf(const std::vector<CaseRecord>& cases, std::size_t planned) {
+  if (Count(cases, Verdict::kFail) > 0) return Verdict::kFail;
+  const bool all = cases.size() == planned;
+  return all && Count(cases, Verdict::kUnknown) == 0 ? Verdict::kPass : Verdict::kUnknown;
+}
+
+std::string SummaryLineOf(const std::vector<CaseRecord>& cases, std::size_t planned) {
+  const Verdict verdict = VerdictOf(cases, planned);
+  if (verdict == Verdict::kPass) {
+    return fmt::format("all {} cases came out as they should", planned);
+  }
+  for (const CaseRecord& record : cases) {
+    if (record.judgement.verdict != verdict) continue;
+    return fmt::format("{} of {} cases; {}: {}", Count(cases, verdict), planned, record.name,
+                       record.trial ? record.trial->why : "");
+  }
+  return fmt::format("ended after {} of {} cases", cases.size(), planned);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,28 @@
+// The trials of a stress run as a table.
+#ifndef LOCKSTEP_RESULTS_REPORT_TRIALS_H_
+#define LOCKSTEP_RESULTS_REPORT_TRIALS_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "results/store/run.h"
+
+namespace lockstep {
+
+// A row a trial: scenario, what became of the ranks, the first finding, the verdict. Cases that
+// are no trials are left out; empty when none is one.
+std::string FormatTrials(const std::vector<CaseRecord>& cases);
+
+// Of a trial that did not pass: why, the findings with their remedies, the faults.
+std::string FormatTrialDetails(const CaseRecord& record);
+
+// A failure outweighs an unknown one; unknown when fewer than `planned` were run.
+Verdict VerdictOf(const std::vector<CaseRecord>& cases, std::size_t planned);
+
+// "1 of 6 cases; uneven_inputs/case2: …": what is wrong, with whom; one line for Run::summary_line.
+std::string SummaryLineOf(const std::vector<CaseRecord>& cases, std::size_t planned);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_RESULTS_REPORT_TRIALS_H_
