@@ -196,7 +196,9 @@ std::optional<JournalEvent> OpenOperation(const Journal& journal) {
     if (!begins && !ends) continue;
     // Seen first is newest: an older event of the same operation says nothing new.
     if (!seen.emplace(event->communicator, event->sequence).second) continue;
-    if (begins) open = *event;
+    // What runs is open before what is queued behind it, whose enqueue can be the older event.
+    const bool queued = event->kind == EventKind::kEnqueue;
+    if (begins && !(queued && open && open->kind == EventKind::kStart)) open = *event;
   }
   return open;
 }

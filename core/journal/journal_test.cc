@@ -197,6 +197,13 @@ TEST(OpenOperation, OfSeveralTheOldestIsOpen) {
   EXPECT_EQ(OpenOperation(journal)->sequence, 5u);
 }
 
+TEST(OpenOperation, WhatRunsIsOpenBeforeWhatIsQueuedBehindIt) {
+  Journal journal;
+  journal.events = {Of(EventKind::kEnqueue, 5), Of(EventKind::kEnqueue, 6),
+                    Of(EventKind::kStart, 5)};
+  EXPECT_EQ(OpenOperation(journal)->sequence, 5u);
+}
+
 TEST(OpenOperation, CommunicatorsAreToldApart) {
   Journal journal;
   journal.events = {Of(EventKind::kStart, 4, 1), Of(EventKind::kStart, 4, 2),

@@ -69,6 +69,7 @@ void StressConductor::Reset(const StressCase& stress_case) {
   settle_.reset();
   closing_.reset();
   detected_.reset();
+  sighting_.reset();
   over_ = stuck_ = false;
   cut_short_.clear();
 }
@@ -179,6 +180,7 @@ void StressConductor::Handle(const FleetEvent& event) {
       return;
     case FleetEventKind::kData:
     case FleetEventKind::kQuiet:
+    case FleetEventKind::kCompanion:
     case FleetEventKind::kStopped:
     case FleetEventKind::kContinued:
     case FleetEventKind::kTimeout:
@@ -196,7 +198,9 @@ Deadline StressConductor::NextWake() const {
 void StressConductor::Watch() {
   StandstillWatch watch(fleet_, [this](std::vector<RankEvidence>& evidence) {
     evidence = Judged(std::move(evidence));
-    return JudgeCase(case_->scenario, options_.backend, evidence, kNever);
+    const Judgement judgement = JudgeCase(case_->scenario, options_.backend, evidence, kNever);
+    if (!sighting_) sighting_ = SightMismatch(evidence, judgement, NowTicks());
+    return judgement;
   });
   const Deadline limit = Deadline::AfterSeconds(options_.limit_seconds);
   while (!over_ && cut_short_.empty() && !AllOver()) {
@@ -254,7 +258,14 @@ Result<CaseResult> StressConductor::Run(const StressCase& stress_case) {
   Watch();
   CaseFacts facts = Gather();
   facts.seconds = static_cast<double>(MonotonicNs() - began_ns) * 1e-9;
-  return Assess(stress_case, options_.backend, options_.deadline_seconds, std::move(facts));
+  CaseResult result =
+      Assess(stress_case, options_.backend, options_.deadline_seconds, std::move(facts));
+  // A proof that the final judgement repeats was known when it was first seen.
+  if (sighting_ && Confirms(result.judgement, *sighting_)) {
+    const auto since = static_cast<std::int64_t>(sighting_->seen_at - sighting_->proved_at);
+    result.facts.detected_after_seconds = static_cast<double>(since) * ns_per_tick_ * 1e-9;
+  }
+  return result;
 }
 
 }  // namespace lockstep

@@ -15,6 +15,7 @@
 #include "stress/harness/assess.h"
 #include "stress/harness/catalogue.h"
 #include "stress/harness/options.h"
+#include "stress/harness/sighting.h"
 
 namespace lockstep {
 
@@ -64,6 +65,7 @@ class StressConductor {
   std::optional<Deadline> settle_;   // proved: what is still to happen has until then to happen
   std::optional<Deadline> closing_;  // all finished: who did not leave by then lingers
   std::optional<double> detected_;
+  std::optional<Sighting> sighting_;  // of a mismatch, by the first look that showed it
   bool stuck_ = false;  // all programs finished, but not every process leaves
   bool over_ = false;
   std::string cut_short_;

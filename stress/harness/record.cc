@@ -100,24 +100,22 @@ CaseRecord RecordOf(const StressCase& stress_case, const std::string& backend,
 }
 
 // Of a rank over all cases: the first outcome that is not `finished`.
-Judgement LaunchJudgement(const StressOutcome& outcome, Verdict verdict) {
+Judgement LaunchJudgement(const std::vector<CaseRecord>& cases, Verdict verdict) {
   Judgement launch;
-  int ranks = 0;
-  for (const StressCase& stress_case : outcome.cases) {
-    ranks = std::max(ranks, stress_case.scenario.ranks);
-  }
   launch.verdict = verdict;
+  int ranks = 0;
+  for (const CaseRecord& record : cases) ranks = std::max(ranks, record.ranks);
   launch.outcomes.resize(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
     launch.outcomes[static_cast<std::size_t>(rank)].rank = rank;
   }
-  for (const CaseResult& result : outcome.results) {
-    if (result.verdict == Verdict::kPass) continue;
-    for (const RankOutcome& rank : result.judgement.outcomes) {
+  for (const CaseRecord& record : cases) {
+    if (record.judgement.verdict == Verdict::kPass) continue;
+    for (const RankOutcome& rank : record.judgement.outcomes) {
       RankOutcome& known = launch.outcomes[static_cast<std::size_t>(rank.rank)];
       if (known.outcome == Outcome::kFinished) known = rank;
     }
-    const auto& findings = result.judgement.findings;
+    const auto& findings = record.judgement.findings;
     launch.findings.insert(launch.findings.end(), findings.begin(), findings.end());
   }
   return launch;
@@ -168,10 +166,14 @@ void Conclude(const std::vector<AgentInfo>& agents, const LaunchContext& context
           {static_cast<int>(rank), static_cast<int>(i), journal.missed, journal.events});
     }
   }
-  run.verdict = VerdictOf(run.cases, outcome.cases.size());
-  run.judgement = LaunchJudgement(outcome, run.verdict);
-  run.summary_line = SummaryLineOf(run.cases, outcome.cases.size());
   run.complete = !outcome.terminated;
+  ConcludeCases(outcome.cases.size(), run);
+}
+
+void ConcludeCases(std::size_t planned, Run& run) {
+  run.verdict = VerdictOf(run.cases, planned);
+  run.judgement = LaunchJudgement(run.cases, run.verdict);
+  run.summary_line = SummaryLineOf(run.cases, planned);
   run.exit_code = static_cast<int>(ExitCodeOf(run.verdict));
 }
 

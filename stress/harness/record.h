@@ -2,6 +2,7 @@
 #ifndef LOCKSTEP_STRESS_HARNESS_RECORD_H_
 #define LOCKSTEP_STRESS_HARNESS_RECORD_H_
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ Run NewStressRun(const StressOptions& options, const Selection& selection,
 // A case record a case, with its verdict; the history of every worker; the verdict of all.
 void Conclude(const std::vector<AgentInfo>& agents, const LaunchContext& context,
               const StressOutcome& outcome, Run& run);
+
+// From the cases of a run that is over to what is said of it as a whole.
+void ConcludeCases(std::size_t planned, Run& run);
 
 }  // namespace lockstep
 

@@ -1,0 +1,33 @@
+// The moment at which a mismatch is proved, although the ranks may go on for a while: what a library
+// makes of calls that differ is not always a standstill.
+#ifndef LOCKSTEP_STRESS_HARNESS_SIGHTING_H_
+#define LOCKSTEP_STRESS_HARNESS_SIGHTING_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/verdict/judge.h"
+
+namespace lockstep {
+
+// A mismatch as one look at all ranks showed it. It is only a figure until a second look, that of
+// the final judgement, finds the same.
+struct Sighting {
+  std::string cause;
+  JournalEvent operation;  // of the position that the ranks left differently
+  Ticks proved_at = 0;     // when the second of two calls that differ was entered
+  Ticks seen_at = 0;
+};
+
+// Of the first finding, if it is proved by calls of one position that differ and both are in the
+// journals. Not of silence, nor of ranks that are gone: those are no proof before all stand still.
+std::optional<Sighting> SightMismatch(const std::vector<RankEvidence>& evidence,
+                                      const Judgement& judgement, Ticks now);
+
+// Whether the final judgement says the same.
+bool Confirms(const Judgement& judgement, const Sighting& sighting);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_STRESS_HARNESS_SIGHTING_H_
