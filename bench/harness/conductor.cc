@@ -155,6 +155,7 @@ std::optional<Conductor::Step> Conductor::Handle(const FleetEvent& event, Messag
       return Step::kTerminated;
     case FleetEventKind::kExited:
     case FleetEventKind::kSignalled:
+    case FleetEventKind::kCompanion:  // none was asked for
     case FleetEventKind::kOverdue:
     case FleetEventKind::kLost:
     case FleetEventKind::kTimeout:

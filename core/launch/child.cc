@@ -118,7 +118,8 @@ std::optional<ChildRole> DecodeRole(const std::string& text) {
   return role;
 }
 
-Result<std::unique_ptr<Child>> Child::Spawn(ChildRole role, int segment_fd) {
+Result<std::unique_ptr<Child>> Child::Spawn(ChildRole role, int segment_fd,
+                                            const std::vector<std::string>& environment) {
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return SpawnFailed(errno);
   Fd ours(pair[0]), theirs(pair[1]);
@@ -126,7 +127,9 @@ Result<std::unique_ptr<Child>> Child::Spawn(ChildRole role, int segment_fd) {
   role.segment_fd = segment_fd;
   role.agent_pid = getpid();
   pid_t pid = 0;
-  const int error = SpawnPlan(role).Run(pid, OwnArguments(), EnvironmentWith(role));
+  std::vector<std::string> variables = EnvironmentWith(role);
+  variables.insert(variables.end(), environment.begin(), environment.end());
+  const int error = SpawnPlan(role).Run(pid, OwnArguments(), std::move(variables));
   if (error != 0) return SpawnFailed(error);
   // close-on-exec by definition; glibc 2.36 declares its wrapper without C linkage
   Fd pid_fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));

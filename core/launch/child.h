@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/base/deadline.h"
 #include "core/base/status.h"
@@ -44,7 +45,9 @@ class Child {
   // Starts /proc/self/exe with this process's arguments and environment plus the role. It leads a
   // process group of its own, so signals to the agent's group do not reach it; its standard output
   // is the agent's standard error, its standard input /dev/null. The agent's Signals exist already.
-  static Result<std::unique_ptr<Child>> Spawn(ChildRole role, int segment_fd);
+  // `environment`: "NAME=value", besides the agent's own.
+  static Result<std::unique_ptr<Child>> Spawn(ChildRole role, int segment_fd,
+                                              const std::vector<std::string>& environment = {});
   // Ends what still runs of it.
   ~Child();
   Child(const Child&) = delete;

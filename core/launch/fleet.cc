@@ -44,6 +44,9 @@ class FleetImpl final : public Fleet {
   std::vector<RankEvidence> Collect(Deadline deadline) override { return Ask(deadline, true); }
   std::vector<RankEvidence> Glance(Deadline deadline) override { return Ask(deadline, false); }
   void Signal(int rank, int signal) override;
+  void SendToCompanion(int rank, const std::string& order) override {
+    Order(rank, FrameType::kToCompanion, order);
+  }
   std::vector<Journal> Journals(std::size_t most, Deadline deadline) override;
   void EndWorkers(Deadline deadline) override;
   bool AwaitExits(Deadline deadline) override;
@@ -171,6 +174,8 @@ void FleetImpl::OnReport(int rank, FrameType type, const std::string& payload) {
       return Push(FleetEventKind::kQuiet, rank);
     case FrameType::kOverdue:
       return Push(FleetEventKind::kOverdue, rank);
+    case FrameType::kFromCompanion:
+      return Push(FleetEventKind::kCompanion, rank, 0, 0, Message{0, payload});
     case FrameType::kMeetingPut:
     case FrameType::kMeetingGet:
       return OnMeeting(rank, type, payload);
@@ -200,7 +205,9 @@ void FleetImpl::ReadMember(int rank) {
 
 void FleetImpl::PollOnce(Deadline deadline) {
   std::vector<pollfd> items{{signals_.fd(), POLLIN, 0},
-                            {agent_.channel_fd(), agent_.poll_events(), 0}};
+                            {agent_.channel_fd(), agent_.poll_events(), 0},
+                            {agent_.companion_fd(), POLLIN, 0}};
+  const std::size_t before = items.size();
   for (const FleetMember& member : members_) {
     if (!member.channel) continue;
     items.push_back({member.lost ? -1 : member.channel->fd(), member.channel->poll_events(), 0});
@@ -214,13 +221,15 @@ void FleetImpl::PollOnce(Deadline deadline) {
     events_.push_front(FleetEvent{FleetEventKind::kTerminate, 0, {}, 0, arrived.end});
   }
   if (items[1].revents != 0) agent_.OnChannel();
+  if (items[2].revents != 0) agent_.OnCompanion();
   if (arrived.child) agent_.OnChildChange();
   agent_.Watch();
   for (int rank = 1; rank < size(); ++rank) {
     FleetMember& member = members_[static_cast<std::size_t>(rank)];
     if (member.lost) continue;
     // A channel can also have been closed by an order that it could not take.
-    if (items[static_cast<std::size_t>(rank) + 1].revents != 0 || !member.channel->open()) {
+    if (items[static_cast<std::size_t>(rank) + before - 1].revents != 0 ||
+        !member.channel->open()) {
       ReadMember(rank);
     }
   }

@@ -10,6 +10,7 @@
 
 #include "core/base/deadline.h"
 #include "core/base/status.h"
+#include "core/launch/companion.h"
 #include "core/launch/context.h"
 #include "core/launch/worker_link.h"
 #include "core/verdict/judge.h"
@@ -28,6 +29,8 @@ struct FleetOptions {
   double quiet_seconds = 0;
   std::size_t journal_capacity = 1 << 14;       // events
   std::size_t outbox_capacity_bytes = 8 << 20;  // a power of two
+  // Makes what works beside every worker; none: nothing does.
+  MakeCompanion companion = {};
   // What a follower does with its own rank's data when the coordinator is lost: called once, after
   // its worker was ended, with all outbox bytes of this rank since the start and its evidence.
   std::function<void(const std::string& outbox_bytes, const RankEvidence& evidence)> on_orphaned;
@@ -53,6 +56,7 @@ enum class FleetEventKind {
   kContinued,
   kQuiet,      // a worker is silent for quiet_seconds (reported once per silence)
   kOverdue,    // a worker is silent beyond the deadline (reported once per silence)
+  kCompanion,  // a companion reports: message.payload
   kLost,       // an agent does not answer any more: its host, or the agent itself, died
   kTerminate,  // the coordinator was told to end (SIGTERM, SIGINT, SIGHUP)
   kTimeout,    // the deadline of Next passed
@@ -95,6 +99,7 @@ class Fleet {
   virtual std::vector<RankEvidence> Glance(Deadline deadline) = 0;
   // Sends a signal to a rank's worker process, if it runs: a fault from outside.
   virtual void Signal(int rank, int signal) = 0;
+  virtual void SendToCompanion(int rank, const std::string& order) = 0;
   // The newest events of every rank's journal of this lifetime (for the file).
   virtual std::vector<Journal> Journals(std::size_t most, Deadline deadline) = 0;
   // Ends (SIGKILL to the worker's process group) and reaps what still runs of this lifetime on

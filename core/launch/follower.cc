@@ -60,13 +60,15 @@ class Follower {
   void PollOnce() {
     pollfd items[] = {{signals_.fd(), POLLIN, 0},
                       {control_->fd(), control_->poll_events(), 0},
-                      {agent_.channel_fd(), agent_.poll_events(), 0}};
+                      {agent_.channel_fd(), agent_.poll_events(), 0},
+                      {agent_.companion_fd(), POLLIN, 0}};
     int wake_ms = agent_.wake_ms();
     if (leave_at_) wake_ms = leave_at_->RemainingMs();
-    poll(items, 3, wake_ms);
+    poll(items, 4, wake_ms);
     const Signals::Arrived arrived = signals_.Take();
     if (arrived.end != 0 && !leave_at_) leave_at_ = Deadline::AfterSeconds(kGraceSeconds);
     if (items[2].revents != 0) agent_.OnChannel();
+    if (items[3].revents != 0) agent_.OnCompanion();
     if (arrived.child) agent_.OnChildChange();
     agent_.Watch();
     control_->Flush();

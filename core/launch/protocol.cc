@@ -47,6 +47,11 @@ void Put(Encoder& encoder, const RankEvidence& evidence) {
       .Put(static_cast<std::uint8_t>(evidence.asleep))
       .Text(evidence.error)
       .Text(evidence.system);
+  encoder.Put(static_cast<std::uint32_t>(evidence.sockets.size()));
+  for (const TcpSocket& socket : evidence.sockets) {
+    encoder.Text(socket.local).Text(socket.remote).Put(socket.written).Put(socket.received);
+    encoder.Put(socket.unread).Put(socket.retransmits).Put(socket.round_trip_us);
+  }
   Put(encoder, evidence.journal);
 }
 
@@ -60,6 +65,18 @@ bool Get(Decoder& decoder, RankEvidence& evidence) {
   evidence.asleep = decoder.Get<std::uint8_t>() != 0;
   evidence.error = decoder.Text();
   evidence.system = decoder.Text();
+  const auto sockets = decoder.Get<std::uint32_t>();
+  evidence.sockets.clear();
+  for (std::uint32_t i = 0; i < sockets && decoder.ok(); ++i) {
+    TcpSocket& socket = evidence.sockets.emplace_back();
+    socket.local = decoder.Text();
+    socket.remote = decoder.Text();
+    socket.written = decoder.Get<std::uint64_t>();
+    socket.received = decoder.Get<std::uint64_t>();
+    socket.unread = decoder.Get<std::uint32_t>();
+    socket.retransmits = decoder.Get<std::uint32_t>();
+    socket.round_trip_us = decoder.Get<std::uint32_t>();
+  }
   return Get(decoder, evidence.journal) && evidence.state <= ProcessState::kLost;
 }
 

@@ -30,23 +30,25 @@ enum class FrameType : std::uint32_t {
   kJournal,       // u64 request, u64 most events
   kEnd,           // u64 request
   kSignal,        // i32 signal: sent to the worker
+  kToCompanion,   // raw bytes
   kDismiss,       // empty
   // Reports, from an agent to the coordinator.
-  kStarted,      // u32 StatusCode, text message
-  kFromWorker,   // a Message
-  kData,         // raw bytes of the outbox
-  kExited,       // i32 exit code
-  kSignalled,    // i32 signal
-  kStopped,      // i32 signal
-  kContinued,    // empty
-  kQuiet,        // empty
-  kOverdue,      // empty
-  kMeetingPut,   // text key, text value; from the worker
-  kMeetingGet,   // u64 request, text key; from the worker
-  kEvidence,     // u64 request, RankEvidence
-  kJournalRead,  // u64 request, Journal
-  kEnded,        // u64 request
-  kDismissed,    // empty
+  kStarted,        // u32 StatusCode, text message
+  kFromWorker,     // a Message
+  kData,           // raw bytes of the outbox
+  kExited,         // i32 exit code
+  kSignalled,      // i32 signal
+  kStopped,        // i32 signal
+  kContinued,      // empty
+  kQuiet,          // empty
+  kFromCompanion,  // raw bytes
+  kOverdue,        // empty
+  kMeetingPut,     // text key, text value; from the worker
+  kMeetingGet,     // u64 request, text key; from the worker
+  kEvidence,       // u64 request, RankEvidence
+  kJournalRead,    // u64 request, Journal
+  kEnded,          // u64 request
+  kDismissed,      // empty
   // Between an agent and the process that owns the launcher's MPI identity.
   kGather,    // raw bytes: this rank's part
   kGathered,  // u32 StatusCode, text message, then one text for each rank

@@ -9,11 +9,14 @@
 
 #include "core/journal/journal.h"
 #include "core/launch/evidence.h"
+#include "core/launch/sockets.h"
 
 namespace lockstep {
 
 RankAgent::RankAgent(const LaunchContext& context, const FleetOptions& options, Report report)
-    : context_(context), options_(options), report_(std::move(report)), scale_(CalibrateTicks()) {}
+    : context_(context), options_(options), report_(std::move(report)), scale_(CalibrateTicks()) {
+  if (options_.companion) companion_ = options_.companion(context_.rank);
+}
 
 Status RankAgent::Spawn(ChildRole::Kind kind, int lifetime) {
   LOCKSTEP_ASSIGN_OR_RETURN(
@@ -35,7 +38,11 @@ Status RankAgent::Spawn(ChildRole::Kind kind, int lifetime) {
   role.local_rank = context_.local_rank;
   role.lifetime = lifetime;
   state_ = ProcessState::kExited;
-  LOCKSTEP_ASSIGN_OR_RETURN(child_, Child::Spawn(role, segment_->fd()));
+  sockets_.clear();
+  std::vector<std::string> environment;
+  if (companion_) environment = companion_->BeginLifetime(lifetime);
+  LOCKSTEP_ASSIGN_OR_RETURN(child_, Child::Spawn(role, segment_->fd(), environment));
+  if (companion_) companion_->OnStarted(child_->pid());
   state_ = ProcessState::kRunning;
   return OkStatus();
 }
@@ -94,6 +101,9 @@ void RankAgent::Obey(const Frame& order) {
     case FrameType::kSignal:
       Signal(decoder.Get<std::int32_t>());
       break;
+    case FrameType::kToCompanion:
+      if (companion_) companion_->Obey(order.payload);
+      break;
     case FrameType::kEnd:
       End();
       report_(FrameType::kEnded, Encoder().Put(decoder.Get<std::uint64_t>()).Take());
@@ -101,6 +111,19 @@ void RankAgent::Obey(const Frame& order) {
     default:
       LOCKSTEP_CHECK(false, fmt::format("an agent got an order of type {}", order.type));
   }
+}
+
+void RankAgent::OnCompanion() {
+  for (std::string& report : companion_->TakeReports()) {
+    report_(FrameType::kFromCompanion, std::move(report));
+  }
+}
+
+void RankAgent::LookAtSockets() {
+  if (!has_worker()) return;
+  std::vector<TcpSocket> seen = SocketsOf(child_->pid());
+  if (companion_) companion_->Translate(seen);
+  if (!seen.empty()) sockets_ = std::move(seen);
 }
 
 void RankAgent::OnChannel() {
@@ -294,6 +317,9 @@ RankEvidence RankAgent::Evidence(Deadline deadline, bool system) {
       journal_ ? journal_->Last() : std::optional<JournalEvent>();
   evidence.idle = last && last->kind == EventKind::kIdle;
   if (journal_) evidence.seconds_silent = SecondsSilent(last);
+  // A glance of a launch without a companion asks nobody for links.
+  if (system || companion_) LookAtSockets();
+  evidence.sockets = sockets_;
   if (state_ == ProcessState::kStopped) {
     evidence.system = fmt::format("stopped by signal {} (SIG{})", signal_, sigabbrev_np(signal_));
   } else if (system && has_worker()) {

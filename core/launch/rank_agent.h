@@ -14,6 +14,7 @@
 
 #include "core/base/clock.h"
 #include "core/launch/child.h"
+#include "core/launch/companion.h"
 #include "core/launch/fleet.h"
 #include "core/launch/outbox.h"
 #include "core/launch/protocol.h"
@@ -41,6 +42,8 @@ class RankAgent {
   // for poll(2)), because it shares a processor with what is measured.
   void Watch();
   int wake_ms() const;
+  int companion_fd() const { return companion_ ? companion_->fd() : -1; }
+  void OnCompanion();  // it has reports
   bool has_worker() const { return child_ && !child_->gone(); }
 
   // Ends the worker, reaps it and reports what it left behind. Idempotent. A worker that does not
@@ -59,6 +62,7 @@ class RankAgent {
   void WatchForOverdue();
   void WatchForQuiet();
   void Signal(int signal);
+  void LookAtSockets();
   void LookAgainIn(double seconds);
   Journal ReadJournal(std::size_t most) const;
   // From the worker's newest event (or its start, or its stop while it was idle) to now.
@@ -69,6 +73,7 @@ class RankAgent {
   const Report report_;
   const TickScale scale_;
   std::unique_ptr<Segment> segment_;
+  std::unique_ptr<Companion> companion_;
   std::unique_ptr<Child> child_;
   std::optional<OutboxReader> outbox_;
   std::optional<JournalReader> journal_;
@@ -87,6 +92,7 @@ class RankAgent {
   Deadline next_glance_ = Deadline::AfterNs(0);
   std::optional<int> death_;  // wait status
   Ticks died_ = 0;
+  std::vector<TcpSocket> sockets_;  // of the worker, when they were looked at last
 };
 
 }  // namespace lockstep

@@ -110,6 +110,7 @@ RankEvidence SomeEvidence() {
   evidence.idle = true;
   evidence.asleep = true;
   evidence.error = "an error";
+  evidence.sockets = {{"127.0.0.1:1%host", "10.0.0.1:2", 1, 2, 3, 4, 5}, {"[::1]:1%host", ""}};
   evidence.system = std::string("null\0inside", 11);
   evidence.journal.missed = 17;
   evidence.journal.events.resize(3);
@@ -129,6 +130,11 @@ TEST(Codec, EvidenceThereAndBack) {
   EXPECT_EQ(back.state, ProcessState::kSignalled);
   EXPECT_EQ(back.exit_code, -2);
   EXPECT_EQ(back.system, SomeEvidence().system);
+  ASSERT_EQ(back.sockets.size(), 2u);
+  EXPECT_EQ(back.sockets[0].local, "127.0.0.1:1%host");
+  EXPECT_EQ(back.sockets[0].remote, "10.0.0.1:2");
+  EXPECT_EQ(back.sockets[0].received, 2u);
+  EXPECT_EQ(back.sockets[0].round_trip_us, 5u);
   EXPECT_TRUE(back.idle && back.asleep);
   ASSERT_EQ(back.journal.events.size(), 3u);
   EXPECT_EQ(back.journal.events[2].sequence, 99u);

@@ -8,6 +8,7 @@
 
 #include "core/journal/journal.h"
 #include "core/verdict/outcome.h"
+#include "core/verdict/tcp_socket.h"
 
 namespace lockstep {
 
@@ -27,6 +28,8 @@ struct RankEvidence {
   std::string system;                           // "sleeping in nanosleep", stack …; may be empty
   bool asleep = false;  // in a system call other than those that wait for peers, without CPU time
   std::string wrong_data;  // what a check of its results found wrong first; empty: nothing
+  // Its TCP sockets; of one that is gone, when they were looked at last. Empty: not looked at.
+  std::vector<TcpSocket> sockets;
 };
 
 // A communicator beside the world, as the program made it.

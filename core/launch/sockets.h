@@ -1,0 +1,26 @@
+// The TCP sockets of a process, with the kernel's counters. Needs no privilege and does not disturb
+// the process: /proc/<pid>/fd says which sockets are its own, netlink's sock_diag(7) the rest.
+#ifndef LOCKSTEP_CORE_LAUNCH_SOCKETS_H_
+#define LOCKSTEP_CORE_LAUNCH_SOCKETS_H_
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "core/verdict/tcp_socket.h"
+
+namespace lockstep {
+
+// Listening and connected ones; one that listens on all addresses is there once for each address of
+// this host. Empty where the kernel does not tell, or the process is gone. At most kMostSockets.
+std::vector<TcpSocket> SocketsOf(pid_t pid);
+inline constexpr std::size_t kMostSockets = 4096;
+
+// "127.0.0.1:4000%HOST", "10.0.0.1:4000": an address as TcpSocket has it. `address` points to a
+// sockaddr_in or sockaddr_in6; an IPv4 address that is mapped into IPv6 is written as IPv4.
+std::string FormatEndpoint(const void* address);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_LAUNCH_SOCKETS_H_
