@@ -1,0 +1,196 @@
+#include "core/launch/agent_faults.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+constexpr char kClockFile[] = "lockstep-clock";
+
+Status NoMemoryFile() {
+  return EnvironmentError(
+      fmt::format("cannot make a file in memory: {}; raise the limits on open files or memory",
+                  std::strerror(errno)));
+}
+
+Result<Fd> MemoryFile(const char* name, std::string_view content) {
+  Fd file(memfd_create(name, MFD_CLOEXEC));
+  if (!file.valid()) return NoMemoryFile();
+  for (std::size_t done = 0; done < content.size();) {
+    const ssize_t size = write(file.get(), content.data() + done, content.size() - done);
+    if (size <= 0) return NoMemoryFile();
+    done += static_cast<std::size_t>(size);
+  }
+  return file;
+}
+
+std::string PathOf(const Fd& file) { return fmt::format("/proc/{}/fd/{}", getpid(), file.get()); }
+
+bool HasMapped(pid_t worker, std::string_view name) {
+  std::ifstream maps(fmt::format("/proc/{}/maps", worker));
+  const std::string text((std::istreambuf_iterator<char>(maps)), std::istreambuf_iterator<char>());
+  return text.find(name) != std::string::npos;
+}
+
+class ClockJump final : public Injection {
+ public:
+  ClockJump(std::int64_t& offset_ns, double seconds)
+      : offset_ns_(offset_ns), ns_(static_cast<std::int64_t>(seconds * 1e9)) {
+    std::atomic_ref(offset_ns_) += ns_;
+  }
+  ~ClockJump() override { std::atomic_ref(offset_ns_) -= ns_; }
+  std::string Describe() const override {
+    return fmt::format("CLOCK_REALTIME jumped by {} s", static_cast<double>(ns_) * 1e-9);
+  }
+
+ private:
+  std::int64_t& offset_ns_;
+  const std::int64_t ns_;
+};
+
+class SetUp final : public Injection {
+  std::string Describe() const override { return "the worker was started with it"; }
+};
+
+}  // namespace
+
+void Put(Encoder& encoder, const AgentFault& fault) {
+  encoder.Put(static_cast<std::uint8_t>(fault.kind)).Put(fault.amount).Put(fault.duration_seconds);
+}
+
+bool Get(Decoder& decoder, AgentFault& fault) {
+  const auto kind = decoder.Get<std::uint8_t>();
+  fault.kind = static_cast<AgentFault::Kind>(kind);
+  fault.amount = decoder.Get<double>();
+  fault.duration_seconds = decoder.Get<double>();
+  return decoder.ok() && kind <= static_cast<std::uint8_t>(AgentFault::Kind::kSetup);
+}
+
+AgentFaults::AgentFaults(std::vector<PreloadLibrary> libraries) {
+  for (const PreloadLibrary& library : libraries) libraries_.push_back({library, Fd()});
+}
+
+AgentFaults::~AgentFaults() {
+  HealAll();
+  if (clock_offset_ns_ != nullptr) munmap(clock_offset_ns_, sizeof *clock_offset_ns_);
+}
+
+Status AgentFaults::OpenClock() {
+  if (clock_offset_ns_ == nullptr) {
+    constexpr std::int64_t kNone = 0;
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        clock_, MemoryFile(kClockFile, {reinterpret_cast<const char*>(&kNone), sizeof kNone}));
+    void* const memory =
+        mmap(nullptr, sizeof kNone, PROT_READ | PROT_WRITE, MAP_SHARED, clock_.get(), 0);
+    if (memory == MAP_FAILED) return NoMemoryFile();
+    clock_offset_ns_ = static_cast<std::int64_t*>(memory);
+  }
+  return OkStatus();
+}
+
+Result<std::vector<std::string>> AgentFaults::Prepare(const WorkerSetup& setup) {
+  std::vector<std::string> variables = setup.environment;
+  std::string preload;
+  for (const std::string& name : setup.preload) {
+    const auto found = std::find_if(libraries_.begin(), libraries_.end(),
+                                    [&](const Library& l) { return l.library.name == name; });
+    if (found == libraries_.end()) return Unsupported("no library to preload is called " + name);
+    if (!found->file.valid()) {
+      LOCKSTEP_ASSIGN_OR_RETURN(found->file, MemoryFile(name.c_str(), found->library.image));
+    }
+    preload += (preload.empty() ? "" : ":") + PathOf(found->file);
+    if (name != kClockShim) continue;
+    LOCKSTEP_RETURN_IF_ERROR(OpenClock());
+    variables.push_back(fmt::format("{}={}", kClockOffsetVariable, PathOf(clock_)));
+  }
+  if (preload.empty()) return variables;
+  const char* const before = std::getenv("LD_PRELOAD");
+  variables.push_back(fmt::format("LD_PRELOAD={}{}{}", preload, before ? ":" : "",
+                                  before ? before : ""));
+  return variables;
+}
+
+Result<std::unique_ptr<Injection>> AgentFaults::Inject(const AgentFault& order) {
+  using Kind = AgentFault::Kind;
+  switch (order.kind) {
+    case Kind::kCpuHog:
+      return HogProcessor(worker_, static_cast<int>(order.amount));
+    case Kind::kCpuThrottle:
+      return ThrottleProcessor(worker_, order.amount);
+    case Kind::kMemoryLimit:
+      return LimitMemory(worker_, static_cast<std::int64_t>(order.amount));
+    case Kind::kDescriptorLimit:
+      return LimitDescriptors(worker_, static_cast<int>(order.amount));
+    case Kind::kLockedMemoryLimit:
+      return LimitLockedMemory(worker_, static_cast<std::int64_t>(order.amount));
+    case Kind::kShmFull:
+      return FillPrivateShm(worker_, static_cast<std::int64_t>(order.amount));
+    case Kind::kClockJump:
+      if (clock_offset_ns_ == nullptr || !HasMapped(worker_, kClockFile)) {
+        return EnvironmentError(
+            "the worker does not read its clock through our library; link it dynamically");
+      }
+      return std::unique_ptr<Injection>(
+          std::make_unique<ClockJump>(*clock_offset_ns_, order.amount));
+    case Kind::kSetup:
+      return std::unique_ptr<Injection>(std::make_unique<SetUp>());
+  }
+  return Unsupported("an unknown fault");
+}
+
+Result<std::string> AgentFaults::Apply(std::uint64_t fault, const AgentFault& order) {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Injection> injection, Inject(order));
+  std::string done = injection->Describe();
+  const bool ends = order.duration_seconds > 0;
+  active_.push_back({fault, order, std::move(injection),
+                     Deadline::AfterSeconds(ends ? order.duration_seconds : 0), ends});
+  return done;
+}
+
+void AgentFaults::HealDue(const std::function<void(std::uint64_t fault)>& healed) {
+  for (std::size_t i = 0; i < active_.size();) {
+    if (!active_[i].ends || !active_[i].until.Passed()) {
+      ++i;
+      continue;
+    }
+    const std::uint64_t fault = active_[i].fault;
+    active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(i));
+    healed(fault);
+  }
+}
+
+int AgentFaults::wake_ms() const {
+  int soonest = -1;
+  for (const Active& active : active_) {
+    if (!active.ends) continue;
+    const int ms = active.until.RemainingMs();
+    soonest = soonest < 0 ? ms : std::min(soonest, ms);
+  }
+  return soonest;
+}
+
+bool AgentFaults::throttles() const {
+  return std::any_of(active_.begin(), active_.end(), [](const Active& active) {
+    return active.order.kind == AgentFault::Kind::kCpuThrottle;
+  });
+}
+
+void AgentFaults::EndThrottle() {
+  std::erase_if(active_, [](const Active& active) {
+    return active.order.kind == AgentFault::Kind::kCpuThrottle;
+  });
+}
+
+}  // namespace lockstep

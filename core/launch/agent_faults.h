@@ -1,0 +1,116 @@
+// Faults from outside: what an agent does to its worker on order. Everything heals after its
+// duration or with the worker, and nothing of it outlives the agent, whatever ends that.
+#ifndef LOCKSTEP_CORE_LAUNCH_AGENT_FAULTS_H_
+#define LOCKSTEP_CORE_LAUNCH_AGENT_FAULTS_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/deadline.h"
+#include "core/base/status.h"
+#include "core/launch/codec.h"
+#include "core/launch/fd.h"
+#include "core/launch/worker_setup.h"
+
+namespace lockstep {
+
+struct AgentFault {
+  enum class Kind : std::uint8_t {
+    // Binds the worker to the processor it runs on, and `amount` processes that spin beside it.
+    kCpuHog,
+    // Stops and continues the worker, so that it may run this part (0 to 1) of the time.
+    kCpuThrottle,
+    // So many bytes more may it map (RLIMIT_AS); nothing is taken from it.
+    kMemoryLimit,
+    // So many descriptors more may it open (RLIMIT_NOFILE).
+    kDescriptorLimit,
+    // So many bytes may it lock (RLIMIT_MEMLOCK).
+    kLockedMemoryLimit,
+    // So many bytes are left in its private /dev/shm (WorkerSetup::private_shm).
+    kShmFull,
+    // Its CLOCK_REALTIME jumps by so many seconds (it preloads kClockShim); no other clock does.
+    kClockJump,
+    // What its WorkerSetup says was done when it was started; nothing is left to do.
+    kSetup,
+  };
+  Kind kind = Kind::kSetup;
+  double amount = 0;
+  double duration_seconds = 0;  // 0: to the end of the worker
+};
+void Put(Encoder& encoder, const AgentFault& fault);
+bool Get(Decoder& decoder, AgentFault& fault);
+
+inline constexpr char kClockShim[] = "clock_shim";
+// Where the shim finds the nanoseconds to add: a file of 8 bytes.
+inline constexpr char kClockOffsetVariable[] = "LOCKSTEP_CLOCK_OFFSET";
+inline constexpr int kMostHogs = 64;
+
+// Something that was done to a worker; its end undoes it.
+class Injection {
+ public:
+  virtual ~Injection() = default;
+  virtual std::string Describe() const = 0;
+};
+
+class AgentFaults {
+ public:
+  explicit AgentFaults(std::vector<PreloadLibrary> libraries);
+  ~AgentFaults();
+
+  // What to add to the environment of a worker of this setup ("NAME=VALUE"). Libraries and clocks
+  // are files that only this process has, named through /proc. kUnsupported: no such library.
+  Result<std::vector<std::string>> Prepare(const WorkerSetup& setup);
+  // Faults are of this process from now on.
+  void Begin(pid_t worker) { worker_ = worker; }
+
+  // Does it; what was done, in one line. kEnvironment, one line with the remedy: it cannot be done
+  // here, and was not.
+  Result<std::string> Apply(std::uint64_t fault, const AgentFault& order);
+  // Heals what is due and tells of each.
+  void HealDue(const std::function<void(std::uint64_t fault)>& healed);
+  int wake_ms() const;  // until something is due; -1: nothing will be
+  void HealAll() { active_.clear(); }
+  // Its stops and continuations are ours.
+  bool throttles() const;
+  // Somebody else stops or continues the worker: no throttle interferes.
+  void EndThrottle();
+
+ private:
+  struct Active {
+    std::uint64_t fault;
+    AgentFault order;
+    std::unique_ptr<Injection> injection;
+    Deadline until;
+    bool ends = false;
+  };
+  struct Library {
+    PreloadLibrary library;
+    Fd file;
+  };
+  Result<std::unique_ptr<Injection>> Inject(const AgentFault& order);
+  Status OpenClock();
+
+  std::vector<Library> libraries_;
+  Fd clock_;
+  std::int64_t* clock_offset_ns_ = nullptr;  // mapped
+  pid_t worker_ = 0;
+  std::vector<Active> active_;
+};
+
+// The kinds. Each: kEnvironment when the system refuses.
+Result<std::unique_ptr<Injection>> HogProcessor(pid_t worker, int processes);
+Result<std::unique_ptr<Injection>> ThrottleProcessor(pid_t worker, double share);
+Result<std::unique_ptr<Injection>> LimitMemory(pid_t worker, std::int64_t bytes);
+Result<std::unique_ptr<Injection>> LimitDescriptors(pid_t worker, int descriptors);
+Result<std::unique_ptr<Injection>> LimitLockedMemory(pid_t worker, std::int64_t bytes);
+Result<std::unique_ptr<Injection>> FillPrivateShm(pid_t worker, std::int64_t bytes);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_LAUNCH_AGENT_FAULTS_H_
