@@ -3,56 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <span>
 #include <system_error>
 
+#include "core/plan/scenario_fault.h"
 #include "core/plan/scenario_workload.h"
 #include "core/plan/toml_fields.h"
 
 namespace lockstep {
 namespace {
 
-constexpr std::string_view kFaults[] = {
-    "exit",
-    "throw",
-    "segfault",
-    "abort",
-    "out_of_memory",
-    "hang",
-    "sleep",
-    "skip_collective",
-    "extra_collective",
-    "wrong_count",
-    "wrong_type",
-    "wrong_root",
-    "wrong_op",
-    "wrong_order",
-    "corrupt_input",
-    "corrupt_result",
-    "leave_group_open",
-    "never_finalize",
-    "kill",
-    "stop",
-    "terminate",
-    "interrupt",
-    "cpu_hog",
-    "cpu_throttle",
-    "memory_pressure",
-    "shm_full",
-    "fd_exhaustion",
-    "link_down",
-    "link_delay",
-    "link_loss",
-    "link_rate",
-    "clock_jump",
-    "slow_collective",
-    "failed_collective",
-    "dropped_completion",
-};
 constexpr std::string_view kOutcomes[] = {"finished", "failed", "crashed", "killed",
                                           "stopped",  "hung",   "corrupt"};
 constexpr std::string_view kCauses[] = {
@@ -84,46 +47,8 @@ constexpr std::string_view kCauses[] = {
 constexpr std::string_view kBackends[] = {"any",  "sim", "sim_nccl", "sim_mpi", "sim_gloo",
                                           "gloo", "mpi", "nccl",     "null"};
 
-constexpr std::string_view kAtPlain[] = {"init", "random"};
-constexpr std::string_view kAtNumbered[] = {"iteration", "collective", "backward", "epoch"};
-constexpr std::string_view kAtPlaces[] = {"before:join_exit", "before:finalize"};
-
 bool Contains(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-bool IsCount(std::string_view text) {
-  return !text.empty() && text.size() < 19 &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
-// "0.5s", "20ms", "7us": seconds.
-std::optional<double> ParseSeconds(std::string_view text) {
-  double scale = 1;
-  if (text.ends_with("ms")) {
-    scale = 1e-3, text.remove_suffix(2);
-  } else if (text.ends_with("us")) {
-    scale = 1e-6, text.remove_suffix(2);
-  } else if (text.ends_with("s")) {
-    text.remove_suffix(1);
-  } else {
-    return std::nullopt;
-  }
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !(value >= 0)) {
-    return std::nullopt;
-  }
-  return value * scale;
-}
-
-bool IsMoment(std::string_view at) {
-  if (Contains(kAtPlain, at) || Contains(kAtPlaces, at)) return true;
-  const std::size_t colon = at.find(':');
-  if (colon == std::string_view::npos) return false;
-  const std::string_view number = at.substr(colon + 1);
-  if (at.substr(0, colon) == "time") return ParseSeconds(number).has_value();
-  return Contains(kAtNumbered, at.substr(0, colon)) && IsCount(number);
 }
 
 // `ranks` of the file: one number, a list, or "any".
@@ -153,38 +78,6 @@ std::vector<int> ReadRankList(TomlFields& fields, std::string_view key, int rank
   std::vector<std::int64_t> list;
   fields.ReadList(key, list, {0, ranks - 1});
   return {list.begin(), list.end()};
-}
-
-FaultSpec ReadFault(const toml::table& table, const std::string& path, int ranks,
-                    TomlMistakes& mistakes) {
-  TomlFields fields(table, path, mistakes);
-  FaultSpec fault = {.line = LineOf(table)};
-  if (!fields.Has("kind")) fields.Wrong("kind", "missing; a fault needs a kind, as \"kill\"");
-  if (const auto kind = fields.ReadName("kind", kFaults)) fault.kind = kFaults[*kind];
-  fault.ranks = ReadRankList(fields, "ranks", ranks);
-  std::int64_t rank = 0;
-  if (fields.Read("rank", rank, {0, ranks - 1})) fault.ranks.push_back(static_cast<int>(rank));
-  if (fields.Has("rank") && fields.Has("ranks")) {
-    fields.Wrong("rank", "both rank and ranks; write one of them");
-  } else if (!fields.Has("rank") && !fields.Has("ranks")) {
-    fields.Wrong("rank", "missing; write rank = 1 or ranks = [0, 1]");
-  }
-  if (!fields.Has("at")) fields.Wrong("at", "missing; write when, as \"iteration:3\"");
-  if (fields.Read("at", fault.at) && !IsMoment(fault.at)) {
-    fields.Wrong(
-        "at", fmt::format("'{}' is no moment; write init, random, time:0.5s, iteration:3, "
-                          "collective:7, backward:2, epoch:1, before:join_exit or before:finalize",
-                          fault.at));
-  }
-  std::string duration;
-  if (fields.Read("duration", duration)) {
-    fault.duration_seconds = ParseSeconds(duration);
-    if (!fault.duration_seconds) {
-      fields.Wrong("duration", fmt::format("'{}' is no time; write as in \"100ms\"", duration));
-    }
-  }
-  fields.RejectTheRest();
-  return fault;
 }
 
 void ReadFaults(TomlFields& fields, Scenario& scenario) {
@@ -221,6 +114,25 @@ std::vector<std::string> ReadOutcomes(const toml::node& node, TomlFields& fields
   return outcomes;
 }
 
+// figures = { repeated_epochs = 2, batches = [3, 4] }: a number, or the least and the most.
+void ReadFigures(TomlFields& fields, Expectation& expectation) {
+  const toml::table* table = fields.FindTable("figures");
+  if (table == nullptr) return;
+  for (const auto& [key, node] : *table) {
+    const std::string name(key.str());
+    const toml::array* range = node.as_array();
+    if (range != nullptr && range->size() == 2 && range->get(0)->is_number() &&
+        range->get(1)->is_number()) {
+      expectation.figures[name] = {range->get(0)->value_or(0.0), range->get(1)->value_or(0.0)};
+    } else if (node.is_number()) {
+      expectation.figures[name] = {node.value_or(0.0), node.value_or(0.0)};
+    } else {
+      fields.mistakes().Add(LineOf(node), fields.PathOf("figures." + name),
+                            fmt::format("{}; write a number, or [least, most]", KindOf(node)));
+    }
+  }
+}
+
 Expectation ReadExpectation(const toml::table& table, const std::string& path, int ranks,
                             TomlMistakes& mistakes) {
   TomlFields fields(table, path, mistakes);
@@ -246,6 +158,7 @@ Expectation ReadExpectation(const toml::table& table, const std::string& path, i
   }
   if (const auto cause = fields.ReadName("cause", kCauses)) expectation.cause = kCauses[*cause];
   expectation.culprits = ReadRankList(fields, "culprits", ranks);
+  ReadFigures(fields, expectation);
   fields.RejectTheRest();
   return expectation;
 }

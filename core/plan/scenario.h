@@ -8,18 +8,21 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "core/base/status.h"
 #include "core/ddp/training.h"
+#include "core/plan/loading.h"
 #include "core/plan/script.h"
+#include "core/plan/stream_race.h"
 
 namespace lockstep {
 
 // What a rank runs. A further kind of workload is a further alternative here and a row of kKinds in
 // scenario_workload.cc.
-using Workload = std::variant<TrainingProgram, ScriptProgram>;
+using Workload = std::variant<TrainingProgram, ScriptProgram, LoadingProgram, StreamRaceProgram>;
 
 // Something that befalls ranks. What its kind needs further is checked by whoever injects it.
 struct FaultSpec {
@@ -27,7 +30,9 @@ struct FaultSpec {
   std::vector<int> ranks = {};
   std::string at = {};  // "iteration:3"
   std::optional<double> duration_seconds = std::nullopt;
-  std::int64_t line = 0;  // in the file, for errors
+  std::map<std::string, double> amounts = {};  // "bytes", "share" …; times in seconds
+  std::vector<std::string> variables = {};     // of `environment`: "NAME=VALUE"
+  std::int64_t line = 0;                       // in the file, for errors
 };
 
 // What must come out. Every rank has the outcomes that are all right for it.
@@ -35,6 +40,8 @@ struct Expectation {
   std::vector<std::vector<std::string>> ranks;  // one a rank; none: not said
   std::string cause;                            // empty: not said
   std::vector<int> culprits;
+  // Figures that every rank reports, each from the one number to the other.
+  std::map<std::string, std::pair<double, double>> figures = {};
 };
 
 struct Scenario {

@@ -22,6 +22,7 @@ ScriptProgram NewProgram(int ranks) {
   std::iota(world.members.begin(), world.members.end(), 0);
   program.communicators.push_back(std::move(world));
   program.steps.resize(static_cast<std::size_t>(ranks));
+  program.creation.resize(static_cast<std::size_t>(ranks));
   return program;
 }
 
@@ -77,10 +78,114 @@ std::vector<ScriptStep> ReadSteps(TomlFields& fields, std::string_view key,
   return steps;
 }
 
+// Calls `read` with every item of a table by rank (rank.0 = …, create.0 = …).
+template <typename Read>
+void ReadByRank(TomlFields& fields, std::string_view key, int ranks, Read read) {
+  const toml::table* table = fields.FindTable(key);
+  if (table == nullptr) return;
+  TomlFields inner(*table, fields.PathOf(key), fields.mistakes());
+  for (const auto& [name, node] : *table) {
+    const std::string_view text = name.str();
+    int rank = -1;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
+    const bool whole = error == std::errc() && end == text.data() + text.size();
+    if (!whole || rank < 0 || rank >= ranks) {
+      inner.Wrong(text, fmt::format("no rank of {}; write {}.0 = [...]", ranks, key));
+      continue;
+    }
+    read(inner, text, static_cast<std::size_t>(rank));
+  }
+  inner.RejectTheRest();
+}
+
+// A list of communicators by name.
+std::vector<std::size_t> ReadNames(TomlFields& fields, std::string_view key,
+                                   const ScriptProgram& program) {
+  std::vector<std::size_t> indices;
+  const toml::node* node = fields.Find(key);
+  if (node == nullptr) return indices;
+  if (!node->is_array()) {
+    fields.Wrong(key, fmt::format("{}; write a list of communicators", KindOf(*node)));
+    return indices;
+  }
+  std::vector<std::string_view> names;
+  for (const ScriptCommunicator& one : program.communicators) names.push_back(one.name);
+  for (const toml::node& item : *node->as_array()) {
+    const std::string name = item.is_string() ? **item.as_string() : std::string(KindOf(item));
+    const auto known = std::find(names.begin(), names.end(), name);
+    if (known == names.end()) {
+      fields.mistakes().Add(LineOf(item), fields.PathOf(key), DescribeUnknown(name, names));
+    } else {
+      indices.push_back(static_cast<std::size_t>(known - names.begin()));
+    }
+  }
+  return indices;
+}
+
+// create.1 = ["b", "a"]: another order, or not all of them.
+void ReadCreation(TomlFields& fields, ScriptProgram& program) {
+  std::vector<std::size_t> all(program.communicators.size() - 1);
+  std::iota(all.begin(), all.end(), 1);
+  std::fill(program.creation.begin(), program.creation.end(), all);
+  const int ranks = static_cast<int>(program.steps.size());
+  ReadByRank(fields, "create", ranks,
+             [&](TomlFields& inner, std::string_view key, std::size_t rank) {
+               std::vector<std::size_t> order = ReadNames(inner, key, program);
+               std::vector<std::size_t> sorted = order;
+               std::sort(sorted.begin(), sorted.end());
+               const bool twice = std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
+               if (twice || (!sorted.empty() && sorted.front() == 0)) {
+                 inner.Wrong(key, "name each communicator once, and not the world");
+                 return;
+               }
+               program.creation[rank] = std::move(order);
+             });
+}
+
+bool Has(const std::vector<std::size_t>& list, std::size_t item) {
+  return std::find(list.begin(), list.end(), item) != list.end();
+}
+
+// What a rank calls exists, and has one stream: a communicator's calls are ordered by it.
+void CheckStreams(TomlFields& fields, std::size_t rank, const ScriptProgram& program) {
+  const std::vector<ScriptStep>& steps = program.steps[rank];
+  std::vector<const ScriptStep*> first(program.communicators.size(), nullptr);
+  for (const ScriptStep& step : steps) {
+    const bool calls = step.kind == Kind::kCollective || step.kind == Kind::kChurn ||
+                       step.kind == Kind::kSplit;
+    const std::string& name = program.communicators[step.communicator].name;
+    if (calls) {
+      const ScriptStep*& before = first[step.communicator];
+      if (before == nullptr) before = &step;
+      if (before->stream != step.stream) {
+        fields.Wrong("rank", fmt::format("rank {} calls '{}' on two streams; write one stream for "
+                                         "it, or make another communicator",
+                                         rank, name));
+      }
+      if (step.communicator != 0 && !Has(program.creation[rank], step.communicator)) {
+        fields.Wrong("rank", fmt::format("rank {} calls '{}', which it does not create; name it in "
+                                         "create.{}",
+                                         rank, name, rank));
+      }
+    }
+    const bool known = step.wait.empty() ||
+                       std::any_of(steps.begin(), steps.end(), [&](const ScriptStep& other) {
+                         return other.stream == step.wait;
+                       });
+    if (!known) {
+      fields.Wrong("rank", fmt::format("rank {} waits for stream '{}' and puts nothing on it; name "
+                                       "one that it uses",
+                                       rank, step.wait));
+    }
+  }
+}
+
 // A rank calls only communicators that it belongs to.
-void CheckMembers(TomlFields& fields, const ScriptProgram& program) {
+void CheckCalls(TomlFields& fields, const ScriptProgram& program) {
   for (std::size_t rank = 0; rank < program.steps.size(); ++rank) {
+    CheckStreams(fields, rank, program);
     for (const ScriptStep& step : program.steps[rank]) {
+      if (program.outsiders_return && step.kind == Kind::kCollective) continue;
       const ScriptCommunicator& used = program.communicators[step.communicator];
       const auto& members = used.members;
       if (std::find(members.begin(), members.end(), static_cast<int>(rank)) != members.end()) {
@@ -163,26 +268,57 @@ ScriptProgram ReadScript(TomlFields& fields, int ranks, const ScenarioOptions&) 
   ReadCommunicators(fields, ranks, program);
   fields.Read("rounds", program.rounds, {1, kMostRounds});
   ReadAfterFinish(fields, program);
+  ReadCreation(fields, program);
+  fields.Read("outsiders_return", program.outsiders_return);
   const std::vector<ScriptStep> others = ReadSteps(fields, "default", program);
   std::fill(program.steps.begin(), program.steps.end(), others);
-  if (const toml::table* table = fields.FindTable("rank")) {
-    TomlFields inner(*table, fields.PathOf("rank"), fields.mistakes());
-    for (const auto& [key, node] : *table) {
-      const std::string_view text = key.str();
-      int rank = -1;
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
-      const bool whole = error == std::errc() && end == text.data() + text.size();
-      if (!whole || rank < 0 || rank >= ranks) {
-        inner.Wrong(text, fmt::format("no rank of {}; write rank.0 = [...]", ranks));
-        continue;
-      }
-      program.steps[static_cast<std::size_t>(rank)] = ReadSteps(inner, text, program);
-    }
-    inner.RejectTheRest();
-  } else if (!fields.Has("default")) {
+  if (!fields.Has("default") && !fields.Has("rank")) {
     fields.Wrong("rank", "missing; write rank.0 = [...], or default = [...] for all ranks");
   }
-  CheckMembers(fields, program);
+  ReadByRank(fields, "rank", ranks,
+             [&](TomlFields& inner, std::string_view key, std::size_t rank) {
+               program.steps[rank] = ReadSteps(inner, key, program);
+             });
+  if (fields.mistakes().none()) CheckCalls(fields, program);
+  return program;
+}
+
+ScriptProgram ReadGroups(TomlFields& fields, int ranks, const ScenarioOptions&) {
+  constexpr std::string_view kStreams[] = {"one", "each"};
+  ScriptProgram program = NewProgram(ranks);
+  program.rounds = 20;
+  ReadCommunicators(fields, ranks, program);
+  fields.Read("rounds", program.rounds, {1, kMostRounds});
+  ReadAfterFinish(fields, program);
+  ReadCreation(fields, program);
+  const bool each = fields.ReadName("streams", kStreams) == std::size_t{1};
+  std::string collective = "all_reduce";
+  fields.Read("collective", collective);
+  const Result<Collective> parsed = ParseCollective("collective", collective);
+  if (!parsed.ok()) fields.Wrong("collective", parsed.status().message());
+  const std::vector<Operation> operations =
+      ReadOperations(fields, parsed.ok() ? *parsed : Collective::kAllReduce, ranks);
+  std::vector<std::size_t> order(program.communicators.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (fields.Has("order")) order = ReadNames(fields, "order", program);
+  std::vector<std::vector<std::size_t>> orders(static_cast<std::size_t>(ranks), order);
+  ReadByRank(fields, "rank", ranks,
+             [&](TomlFields& inner, std::string_view key, std::size_t rank) {
+               orders[rank] = ReadNames(inner, key, program);
+             });
+  for (std::size_t rank = 0; rank < orders.size(); ++rank) {
+    for (const std::size_t index : orders[rank]) {
+      const auto& members = program.communicators[index].members;
+      if (!std::binary_search(members.begin(), members.end(), static_cast<int>(rank))) continue;
+      for (const Operation& operation : operations) {
+        ScriptStep step = StepOf(Kind::kCollective, operation);
+        step.communicator = index;
+        if (each) step.stream = program.communicators[index].name;
+        program.steps[rank].push_back(step);
+      }
+    }
+  }
+  if (fields.mistakes().none()) CheckCalls(fields, program);
   return program;
 }
 

@@ -257,7 +257,6 @@ TrainingProgram ReadTraining(TomlFields& fields, int ranks, const ScenarioOption
   ReadBarrier(fields, program);
   ReadTimes(fields, ranks, program);
   ReadEnum(fields, "after_finish", kAfterFinish, program.after_finish);
-  fields.RejectTheRest();
   if (!fields.mistakes().none()) return program;
   const Status valid = ValidateProgram(program, ranks);
   if (!valid.ok()) fields.Wrong("kind", valid.message());

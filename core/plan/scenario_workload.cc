@@ -34,6 +34,18 @@ constexpr Kind kKinds[] = {
      [](TomlFields& fields, int ranks, const ScenarioOptions& options) {
        return Workload(ReadChurn(fields, ranks, options));
      }},
+    {"groups",
+     [](TomlFields& fields, int ranks, const ScenarioOptions& options) {
+       return Workload(ReadGroups(fields, ranks, options));
+     }},
+    {"sharded_loading",
+     [](TomlFields& fields, int ranks, const ScenarioOptions& options) {
+       return Workload(ReadLoading(fields, ranks, options));
+     }},
+    {"stream_race",
+     [](TomlFields& fields, int ranks, const ScenarioOptions& options) {
+       return Workload(ReadStreamRace(fields, ranks, options));
+     }},
 };
 
 }  // namespace
@@ -46,7 +58,10 @@ Workload ReadWorkload(TomlFields& fields, int ranks, const ScenarioOptions& opti
     return Workload();
   }
   const auto kind = fields.ReadName("kind", names);
-  return kind ? kKinds[*kind].read(fields, ranks, options) : Workload();
+  if (!kind) return Workload();
+  Workload workload = kKinds[*kind].read(fields, ranks, options);
+  fields.RejectTheRest();
+  return workload;
 }
 
 }  // namespace lockstep

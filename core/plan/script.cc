@@ -21,7 +21,8 @@ constexpr std::int64_t kMostCount = std::int64_t{1} << 34;
 constexpr std::string_view kVerbs[] = {
     "all_reduce", "broadcast", "barrier", "all_gather", "reduce_scatter", "reduce",
     "send",       "recv",      "sleep",   "compute",    "load",           "exit",
-    "throw",      "hang",      "finish",  "churn",      "split",          "repeat"};
+    "throw",      "hang",      "finish",  "churn",      "split",          "repeat",
+    "wait"};
 
 Words Split(std::string_view text) {
   Words words;
@@ -84,6 +85,18 @@ Status ReadOption(std::string_view word, int size, Operation& operation) {
                   word, NameOf(operation.collective)));
 }
 
+// "stream=NAME", "wait=NAME": whether the word is one of them.
+Result<bool> ReadStreamOption(std::string_view word, ScriptStep& step) {
+  const std::size_t equals = word.find('=');
+  const std::string_view key = word.substr(0, equals);
+  if (key != "stream" && key != "wait") return false;
+  if (equals == std::string_view::npos || equals + 1 == word.size()) {
+    return InvalidInput(fmt::format("'{}' names no stream; write {}=NAME", word, key));
+  }
+  (key == "stream" ? step.stream : step.wait) = std::string(word.substr(equals + 1));
+  return true;
+}
+
 // "COLLECTIVE COMMUNICATOR [TYPE COUNT] [OPTION…]"
 Result<ScriptStep> ParseCollectiveStep(const Words& words,
                                        const std::vector<ScriptCommunicator>& communicators) {
@@ -105,15 +118,20 @@ Result<ScriptStep> ParseCollectiveStep(const Words& words,
   }
   const int size = static_cast<int>(communicators[step.communicator].members.size());
   for (std::size_t i = needed; i < words.size(); ++i) {
-    LOCKSTEP_RETURN_IF_ERROR(ReadOption(words[i], size, step.operation));
+    LOCKSTEP_ASSIGN_OR_RETURN(const bool of_streams, ReadStreamOption(words[i], step));
+    if (!of_streams) LOCKSTEP_RETURN_IF_ERROR(ReadOption(words[i], size, step.operation));
   }
   return step;
 }
 
 Result<ScriptStep> ParseTimeStep(const Words& words, Kind kind) {
-  if (words.size() != 2) return InvalidInput(fmt::format("write '{} 100ms'", words[0]));
+  if (words.size() < 2) return InvalidInput(fmt::format("write '{} 100ms'", words[0]));
   ScriptStep step;
   step.kind = kind;
+  for (std::size_t i = 2; i < words.size(); ++i) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const bool of_streams, ReadStreamOption(words[i], step));
+    if (!of_streams) return InvalidInput(fmt::format("write '{} 100ms'", words[0]));
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(const double seconds, ParseSeconds("step", words[1]));
   if (!(seconds >= 0 && seconds < 86'400)) {
     return InvalidInput(fmt::format("'{}' is not from 0 to a day", words[1]));
@@ -145,6 +163,9 @@ Result<ScriptStep> ParseOther(const Words& words,
     Words inner = words;
     inner[0] = "all_reduce";
     LOCKSTEP_ASSIGN_OR_RETURN(step, ParseCollectiveStep(inner, communicators));
+    if (!step.stream.empty() || !step.wait.empty()) {
+      return InvalidInput("churn has no streams; remove stream= and wait=");
+    }
     step.kind = Kind::kChurn;
     return step;
   }
@@ -152,6 +173,12 @@ Result<ScriptStep> ParseOther(const Words& words,
     if (words.size() != 2) return InvalidInput("write 'split world'");
     LOCKSTEP_ASSIGN_OR_RETURN(step.communicator, FindCommunicator(words[1], communicators));
     step.kind = Kind::kSplit;
+    return step;
+  }
+  if (verb == "wait") {
+    if (words.size() != 2) return InvalidInput("write 'wait NAME' with the name of a stream");
+    step.kind = Kind::kWait;
+    step.wait = std::string(words[1]);
     return step;
   }
   if (verb == "exit") {
@@ -224,6 +251,31 @@ bool PromisesRightData(const ScriptProgram& program, std::size_t communicator) {
     const auto& steps = program.steps[static_cast<std::size_t>(rank)];
     return std::none_of(steps.begin(), steps.end(), Ends) && CallsOf(steps, communicator) == calls;
   });
+}
+
+bool UsesStreams(const ScriptProgram& program) {
+  return std::any_of(program.steps.begin(), program.steps.end(), [](const auto& steps) {
+    return std::any_of(steps.begin(), steps.end(),
+                       [](const ScriptStep& step) { return !step.stream.empty(); });
+  });
+}
+
+std::vector<ScriptCommunicator> MadeCommunicators(const ScriptProgram& program) {
+  std::vector<ScriptCommunicator> made;
+  for (std::size_t rank = 0; rank < program.creation.size(); ++rank) {
+    const std::vector<std::size_t>& order = program.creation[rank];
+    made.resize(std::max(made.size(), order.size()));
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const ScriptCommunicator& meant = program.communicators[order[i]];
+      const bool member = std::binary_search(meant.members.begin(), meant.members.end(),
+                                             static_cast<int>(rank));
+      if (!member) continue;
+      made[i].members.push_back(static_cast<int>(rank));
+      if (made[i].name.find(meant.name) != std::string::npos) continue;
+      made[i].name += (made[i].name.empty() ? "" : " or ") + meant.name;
+    }
+  }
+  return made;
 }
 
 std::int64_t CollectivesOf(const ScriptProgram& program, int rank) {

@@ -27,6 +27,7 @@ struct ScriptStep {
     kFinish,  // the program is over
     kChurn,   // makes a communicator of the same ranks, calls the operation on it, destroys it
     kSplit,   // makes a communicator of the same ranks and destroys it unused
+    kWait,    // the program waits for a stream
   };
   Kind kind = Kind::kFinish;
   Operation operation;           // kCollective, kChurn
@@ -34,6 +35,11 @@ struct ScriptStep {
   std::int64_t ns = 0;           // kSleep, kCompute, kLoad
   int exit_code = 0;
   std::int64_t times = 1;
+  // Where it runs: on the program itself when empty, else on a queue beside it, in order; the
+  // program goes on at once. Of kCollective, kSleep, kCompute and kLoad.
+  std::string stream = {};
+  // It begins when all that was put on this stream so far is done. Empty: at once.
+  std::string wait = {};
 };
 
 struct ScriptCommunicator {
@@ -42,13 +48,20 @@ struct ScriptCommunicator {
 };
 
 struct ScriptProgram {
-  std::vector<ScriptCommunicator> communicators;  // the world first; made in this order
+  std::vector<ScriptCommunicator> communicators;  // the world first
   std::vector<std::vector<ScriptStep>> steps;     // one list a rank
+  // Of each rank: the communicators that it takes part in making, in this order (members and others
+  // alike, as with PyTorch's new_group). The n-th that a rank makes is the n-th of all ranks.
+  std::vector<std::vector<std::size_t>> creation;
+  // What a call on a communicator does that the rank is no member of: PyTorch warns and returns.
+  // Without it such a program is refused.
+  bool outsiders_return = false;
   std::int64_t rounds = 1;                        // every list so many times: the iterations
   AfterFinish after_finish = AfterFinish::kExit;
 };
 
 // "all_reduce world f32 1024 op=max", "barrier pair", "sleep 100ms", "repeat 10 STEP", "exit 3" …
+// A collective and a time may have stream=NAME and wait=NAME.
 // Errors (kInvalidInput) say what is wrong and what is right, without naming a place.
 Result<ScriptStep> ParseStep(std::string_view text,
                              const std::vector<ScriptCommunicator>& communicators);
@@ -56,6 +69,14 @@ Result<ScriptStep> ParseStep(std::string_view text,
 // Whether every member of the communicator calls the same operations on it in the same order and
 // comes to the end of its list: then every result is known.
 bool PromisesRightData(const ScriptProgram& program, std::size_t communicator);
+
+// Whether any rank has streams beside the program.
+bool UsesStreams(const ScriptProgram& program);
+
+// The communicators as they came to be, beside the world: the n-th has the ranks whose n-th made
+// one names them. They differ from the program's where ranks make them in different order; the name
+// tells.
+std::vector<ScriptCommunicator> MadeCommunicators(const ScriptProgram& program);
 
 // Collectives that a rank calls if nothing befalls it.
 std::int64_t CollectivesOf(const ScriptProgram& program, int rank);

@@ -76,6 +76,14 @@ Extent ExtentOf(const Scenario& scenario, int rank) {
   if (const auto* script = std::get_if<ScriptProgram>(&scenario.workload)) {
     return {.iterations = script->rounds, .collectives = CollectivesOf(*script, rank)};
   }
+  if (const auto* race = std::get_if<StreamRaceProgram>(&scenario.workload)) {
+    return {.iterations = race->rounds, .collectives = race->rounds};
+  }
+  if (const auto* loading = std::get_if<LoadingProgram>(&scenario.workload)) {
+    const std::int64_t of_batches = scenario.ranks * loading->batch;
+    const std::int64_t batches = loading->epochs * (loading->samples.At(rank) / of_batches);
+    return {.iterations = batches, .collectives = batches};
+  }
   const auto& training = std::get<TrainingProgram>(scenario.workload);
   const std::int64_t iterations =
       InputsOf(training, rank, scenario.ranks) * std::max<std::int64_t>(1, training.epochs);

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "stress/harness/name_causes.h"
+
 namespace lockstep {
 namespace {
 
@@ -109,12 +111,19 @@ bool Meets(const Judgement& judgement, const Expectation& expectation) {
   return expected.empty() || culprits == expected;
 }
 
-// Running out of memory is an error that the program reports; its message says so.
-void NameOutOfMemory(Judgement& judgement) {
-  for (Finding& finding : judgement.findings) {
-    const bool memory = finding.message.find("out of memory") != std::string::npos;
-    if (finding.cause == "rank_failed" && memory) finding.cause = "out_of_memory";
+// Why the figures of a rank are not the expected ones, or "".
+std::string WrongFigure(const std::vector<std::optional<ProgramReport>>& reports,
+                        const Expectation& expectation) {
+  for (const auto& [name, range] : expectation.figures) {
+    for (std::size_t rank = 0; rank < reports.size(); ++rank) {
+      const bool known = reports[rank] && reports[rank]->figures.contains(name);
+      const double value = known ? reports[rank]->figures.at(name) : 0;
+      if (known && value >= range.first && value <= range.second) continue;
+      return fmt::format("{} of rank {} is {}, expected {} to {}", name, rank,
+                         known ? fmt::format("{}", value) : "not known", range.first, range.second);
+    }
   }
+  return "";
 }
 
 void Compare(const StressCase& stress_case, const std::string& backend, CaseResult& result) {
@@ -136,10 +145,12 @@ void Compare(const StressCase& stress_case, const std::string& backend, CaseResu
                                     : findings.front().message;
     return;
   }
-  const bool met = Meets(result.judgement, *expectation);
+  const std::string wrong_figure = WrongFigure(result.facts.reports, *expectation);
+  const bool met = Meets(result.judgement, *expectation) && wrong_figure.empty();
   result.verdict = met ? Verdict::kPass : Verdict::kFail;
   result.why = met ? fmt::format("as expected: {}", found)
                    : fmt::format("expected {}; got {}", DescribeExpectation(*expectation), found);
+  if (!wrong_figure.empty()) result.why += fmt::format("; {}", wrong_figure);
 }
 
 }  // namespace
@@ -166,12 +177,13 @@ Setting SettingOf(const Scenario& scenario, const std::string& backend, double d
   Setting setting;
   setting.deadline_seconds = deadline_seconds;
   setting.backend = backend;
-  // Scripts block; training has one stream of collectives.
+  // Scripts without streams block; training has one stream of collectives.
   setting.one_stream = true;
   if (const auto* script = std::get_if<ScriptProgram>(&scenario.workload)) {
-    for (std::size_t i = 1; i < script->communicators.size(); ++i) {
-      setting.groups.push_back({static_cast<std::uint16_t>(i), script->communicators[i].name,
-                                script->communicators[i].members});
+    setting.one_stream = !UsesStreams(*script);
+    std::uint16_t number = 0;
+    for (const ScriptCommunicator& made : MadeCommunicators(*script)) {
+      setting.groups.push_back({++number, made.name, made.members});
     }
   }
   return setting;
@@ -180,7 +192,7 @@ Setting SettingOf(const Scenario& scenario, const std::string& backend, double d
 Judgement JudgeCase(const Scenario& scenario, const std::string& backend,
                     const std::vector<RankEvidence>& evidence, double deadline_seconds) {
   Judgement judgement = Judge(evidence, SettingOf(scenario, backend, deadline_seconds));
-  NameOutOfMemory(judgement);
+  NameCauses(scenario, judgement);
   return judgement;
 }
 

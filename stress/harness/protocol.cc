@@ -44,7 +44,8 @@ std::string EncodeReport(const ProgramReport& report) {
                {"iteration", report.iteration},
                {"checked", report.checked},
                {"wrong_data", report.wrong_data},
-               {"gradients", report.gradients}})
+               {"gradients", report.gradients},
+               {"figures", report.figures}})
       .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -60,6 +61,7 @@ Result<ProgramReport> DecodeReport(const std::string& payload) {
     report.checked = json.at("checked").get<std::int64_t>();
     report.wrong_data = json.at("wrong_data").get<std::string>();
     report.gradients = json.at("gradients").get<std::string>();
+    report.figures = json.at("figures").get<std::map<std::string, double>>();
     return report;
   });
 }

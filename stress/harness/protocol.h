@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "core/base/status.h"
@@ -36,6 +37,7 @@ struct ProgramReport {
   std::int64_t checked = 0;
   std::string wrong_data = {};
   std::string gradients = {};
+  std::map<std::string, double> figures = {};  // that the program measured of itself
 };
 std::string EncodeReport(const ProgramReport& report);
 // A worker is under test: what it says may be anything.

@@ -96,6 +96,15 @@ CaseRecord RecordOf(const StressCase& stress_case, const std::string& backend,
   for (const auto& report : result.facts.reports) {
     if (report) record.summary.checked_elements += report->checked;
   }
+  for (std::size_t rank = 0; rank < result.facts.reports.size(); ++rank) {
+    const auto& report = result.facts.reports[rank];
+    if (!report || report->figures.empty()) continue;
+    std::string text;
+    for (const auto& [name, value] : report->figures) {
+      text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
+    }
+    record.settings.emplace_back(fmt::format("figures.{}", rank), text);
+  }
   return record;
 }
 

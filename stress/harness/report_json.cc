@@ -6,6 +6,7 @@
 
 #include "core/journal/journal.h"
 #include "core/journal/purpose.h"
+#include "stress/harness/race_table.h"
 #include "stress/harness/report.h"
 
 namespace lockstep {
@@ -18,9 +19,9 @@ Json Rounded(double seconds) { return std::round(seconds * 1e6) / 1e6; }
 // By the specification the world has a name, others have that of the scenario.
 std::string CommunicatorName(const Scenario& scenario, std::uint16_t communicator) {
   if (communicator == 0) return "world";
-  const auto* script = std::get_if<ScriptProgram>(&scenario.workload);
-  if (script != nullptr && communicator < script->communicators.size()) {
-    return script->communicators[communicator].name;
+  if (const auto* script = std::get_if<ScriptProgram>(&scenario.workload)) {
+    const std::vector<ScriptCommunicator> made = MadeCommunicators(*script);
+    if (communicator <= made.size()) return made[communicator - 1u].name;
   }
   return "communicator " + std::to_string(communicator);
 }
@@ -51,6 +52,7 @@ Json OutcomeJson(const StressCase& stress_case, const CaseResult& result, std::s
   json["waiting_in"] = open ? WaitingIn(stress_case.scenario, *open) : Json();
   json["seconds"] = Rounded(evidence.seconds_silent);
   if (report && !report->status.ok()) json["error"] = report->status.message();
+  if (report && !report->figures.empty()) json["figures"] = report->figures;
   return json;
 }
 
@@ -93,6 +95,17 @@ Json CaseJson(const StressCase& stress_case, const std::string& backend, const C
           {"seconds", Rounded(result.facts.seconds)}};
 }
 
+Json RaceJson(const RaceRow& row) {
+  return {{"pattern", row.pattern},
+          {"guard", row.guard},
+          {"rounds", row.rounds},
+          {"corrupt_rounds", row.corrupt_rounds},
+          {"overlapped_rounds", row.overlapped_rounds},
+          {"first_element", row.first_element ? Json(*row.first_element) : Json()},
+          {"round_us", row.round_us},
+          {"extra_us", row.extra_us ? Json(*row.extra_us) : Json()}};
+}
+
 }  // namespace
 
 std::string FormatStressJson(const StressOutcome& outcome) {
@@ -100,7 +113,9 @@ std::string FormatStressJson(const StressOutcome& outcome) {
   for (std::size_t i = 0; i < outcome.results.size(); ++i) {
     cases.push_back(CaseJson(outcome.cases[i], outcome.backend, outcome.results[i]));
   }
-  const Json json = {{"schema", 1}, {"cases", std::move(cases)}};
+  Json json = {{"schema", 1}, {"cases", std::move(cases)}};
+  const std::vector<RaceRow> rows = RaceRowsOf(outcome.cases, outcome.results);
+  for (const RaceRow& row : rows) json["stream_races"].push_back(RaceJson(row));
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

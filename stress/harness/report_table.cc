@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/verdict/trace.h"
+#include "stress/harness/race_table.h"
 #include "results/report/report.h"
 #include "results/report/trials.h"
 #include "stress/harness/report.h"
@@ -21,6 +22,7 @@ std::string TraceText(const StressCase& stress_case, const std::string& backend,
 
 std::string FormatStressTable(const StressOutcome& outcome, const Run& run) {
   std::string text = Headline(run) + "\n\n" + FormatTrials(run.cases);
+  text += FormatRaceTable(RaceRowsOf(outcome.cases, outcome.results));
   if (!outcome.skipped.empty()) {
     text += fmt::format("\nnot for this number of ranks: {}\n", fmt::join(outcome.skipped, ", "));
   }

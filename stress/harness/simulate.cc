@@ -140,8 +140,8 @@ class SimBody final : public RankBody {
 };
 
 ProgramReport ReportOf(const RankReport& report) {
-  return {report.status,  report.where,      report.iteration,
-          report.checked, report.wrong_data, report.gradients};
+  return {report.status,     report.where,     report.iteration, report.checked,
+          report.wrong_data, report.gradients, report.figures};
 }
 
 // The program between its connection and its end.
@@ -157,7 +157,8 @@ Status RunConnected(const StressCase& stress_case, RankContext& context, SimRank
   const std::unique_ptr<Stream> communication = context.device().NewStream();
   report = RunWorkload(
       stress_case.scenario, stress_case.seed,
-      {world, recorded, context.device(), kernels, *compute, *communication, gate, body});
+      {world, recorded, context.device(), kernels, *compute, *communication, gate, body, true,
+       true});
   rank.report = ReportOf(report);
   if (report.status.ok()) {
     recorded.EnterPhase(Phase::kFinalize);

@@ -49,6 +49,13 @@ bool Trains(const Scenario& scenario) {
   return std::holds_alternative<TrainingProgram>(scenario.workload);
 }
 
+// Whether collectives run on streams beside the program.
+bool HasStreams(const Scenario& scenario) {
+  const auto* script = std::get_if<ScriptProgram>(&scenario.workload);
+  return Trains(scenario) || std::holds_alternative<StreamRaceProgram>(scenario.workload) ||
+         (script != nullptr && UsesStreams(*script));
+}
+
 Status Prepare(WorkerLink& link, Rig& rig) {
   LOCKSTEP_ASSIGN_OR_RETURN(const Message message,
                             link.Receive(Deadline::AfterSeconds(kForEverSeconds)));
@@ -70,7 +77,7 @@ Status Connect(WorkerLink& link, Rig& rig) {
   link.journal().EnterPhase(Phase::kConnect);
   // As PyTorch on CPUs: collectives on a thread beside the one that computes. The launcher's MPI
   // was initialized for one thread.
-  const bool threaded = Trains(rig.scenario) && !rig.backend->uses_launcher_mpi;
+  const bool threaded = HasStreams(rig.scenario) && !rig.backend->uses_launcher_mpi;
   ConnectRequest request;
   request.rank = link.rank();
   request.size = link.size();
@@ -92,13 +99,13 @@ RankReport RunProgram(Rig& rig) {
   Stream& communication = rig.communication ? *rig.communication : *rig.compute;
   return RunWorkload(rig.scenario, rig.order.seed,
                      {*rig.world, *rig.recorded, rig.device, rig.kernels, *rig.compute,
-                      communication, *rig.gate, *rig.body});
+                      communication, *rig.gate, *rig.body, !rig.backend->uses_launcher_mpi});
 }
 
 Status Tell(WorkerLink& link, const RankReport& report) {
   return link.Send(
       {kReportMessage, EncodeReport({report.status, report.where, report.iteration, report.checked,
-                                     report.wrong_data, report.gradients})});
+                                     report.wrong_data, report.gradients, report.figures})});
 }
 
 // The program is over and was well: what follows in a script that ends.

@@ -4,6 +4,7 @@
 #define LOCKSTEP_STRESS_WORKLOADS_RANK_PROGRAM_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -26,7 +27,13 @@ struct RankPorts {
   Stream& communication;  // may be `compute`; of training
   FaultGate& gate;
   RankBody& body;
+  // Whether streams beside the program may call the library (on threads of their own).
+  bool streams_call = true;
+  bool virtual_time = false;  // a simulation: no threads, and time passes only in body.Sleep
 };
+
+// What a program measured of itself, by name.
+using Figures = std::map<std::string, double>;
 
 // What became of the program on this rank, as the rank itself saw it.
 struct RankReport {
@@ -37,6 +44,7 @@ struct RankReport {
   std::string wrong_data;       // the first wrong element; empty: none
   std::shared_ptr<void> kept;   // what streams may still refer to when the program raised
   std::string gradients;        // fingerprint where all ranks must have the same; else empty
+  Figures figures;
 };
 
 // Runs the workload to its end. Data are checked where the scenario promises right data.
@@ -45,6 +53,15 @@ RankReport RunWorkload(const Scenario& scenario, std::uint64_t seed, const RankP
 RankReport RunScript(const ScriptProgram& program, std::uint64_t seed, const RankPorts& ports);
 RankReport RunTrainingWorkload(const TrainingProgram& program, std::uint64_t seed,
                                const RankPorts& ports);
+// Loads every epoch of the rank's shard, each batch followed by what the program says. Figures:
+// batches, samples, distinct_samples, repeated_epochs (epochs in the order of the one before),
+// load_seconds, load_seconds_max (of a batch), waited_seconds.
+RankReport RunLoading(const LoadingProgram& program, std::uint64_t seed, const RankPorts& ports);
+// Figures: rounds, corrupt_rounds, overlapped_rounds (in which the two accesses that must not
+// overlap did), round_us (median), and of the first wrong round: first_round, first_element,
+// first_wrong_elements.
+RankReport RunStreamRace(const StreamRaceProgram& program, std::uint64_t seed,
+                         const RankPorts& ports);
 
 }  // namespace lockstep
 

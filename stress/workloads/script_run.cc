@@ -1,7 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
+#include <map>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/random.h"
@@ -16,6 +20,50 @@ using Kind = ScriptStep::Kind;
 // Silence is judged from outside; no wait in here gives up before.
 constexpr double kForEverSeconds = 24 * 3600;
 
+// What checks of results found; written by one thread.
+struct Found {
+  std::int64_t checked = 0;
+  std::string first_wrong = {};
+};
+
+// Where steps run, with the buffers that they use one after the other.
+struct Lane {
+  Found found;
+  std::unique_ptr<Buffer> send;
+  std::unique_ptr<Buffer> recv;
+  std::deque<std::unique_ptr<Event>> events;  // that it waits for
+  std::unique_ptr<Stream> stream;             // null: the program's own. Ends first
+};
+
+// One call on its lane. Buffers are filled and checked in the order of the lane.
+struct Invocation {
+  Operation operation;
+  std::uint64_t seed = 0;
+  std::uint64_t stamp = 0;
+  int rank = 0;
+  int size = 1;
+  std::int64_t iteration = 0;
+
+  Pattern pattern() const { return {seed, operation, size}; }
+  void Prepare(const Lane& lane) const {
+    pattern().FillSend(lane.send->data(), 0, SendBytes(operation, size) / SizeOf(operation.type),
+                       rank, stamp);
+    pattern().Poison(lane.recv->data(), 0, RecvBytes(operation, size) / SizeOf(operation.type));
+  }
+  void Check(Lane& lane) const {
+    CheckReport found;
+    pattern().CheckRecv(lane.recv->data(), 0, RecvBytes(operation, size) / SizeOf(operation.type),
+                        rank, stamp, found);
+    lane.found.checked += found.checked;
+    if (found.wrong == 0 || !lane.found.first_wrong.empty()) return;
+    const WrongElement& first = found.first.front();
+    lane.found.first_wrong = fmt::format(
+        "{} of iteration {}: {} of {} elements are wrong, element {} is {} instead of {}",
+        Describe(operation), iteration, found.wrong, found.checked, first.element, first.got,
+        first.expected);
+  }
+};
+
 class ScriptRun {
  public:
   ScriptRun(const ScriptProgram& program, std::uint64_t seed, const RankPorts& ports)
@@ -27,6 +75,10 @@ class ScriptRun {
   RankReport Run() {
     report_.where = "script";
     report_.status = RunAll();
+    for (const auto& [name, lane] : lanes_) {
+      report_.checked += lane.found.checked;
+      if (report_.wrong_data.empty()) report_.wrong_data = lane.found.first_wrong;
+    }
     return report_;
   }
 
@@ -34,100 +86,139 @@ class ScriptRun {
   Status RunAll();
   Status Connect();
   Status Allocate();
+  Status WaitFor(const ScriptStep& step);
   Status RunStep(const ScriptStep& step, std::size_t index);
   Status Call(const ScriptStep& step, std::size_t index);
   Status Churn(const ScriptStep& step);
   Status Pass(const ScriptStep& step, Phase phase);
   Status CallOn(Communicator& communicator, const ScriptStep& step);
+  Status Finish();
 
-  Communicator& CommunicatorOf(const ScriptStep& step) {
-    return step.communicator == 0 ? ports_.world : *others_[step.communicator - 1];
+  // Null: the rank is no member.
+  Communicator* CommunicatorOf(const ScriptStep& step) {
+    return step.communicator == 0 ? &ports_.world : others_[step.communicator - 1].get();
   }
 
   const ScriptProgram& program_;
   const std::uint64_t seed_;
-  const RankPorts& ports_;
+  const RankPorts ports_;
   const std::vector<ScriptStep>& steps_;
   std::vector<std::unique_ptr<Communicator>> others_;  // by index - 1; null: not a member
   std::vector<bool> promised_;                         // by communicator
-  std::unique_ptr<Buffer> send_;
-  std::unique_ptr<Buffer> recv_;
   std::vector<std::uint64_t> calls_;  // by communicator: the same on all of its ranks
   RankReport report_;
+  std::map<std::string, Lane> lanes_;  // by stream; "": the program's own
 };
 
 Status ScriptRun::Connect() {
   ports_.recorded.EnterPhase(Phase::kConnect);
-  calls_.resize(program_.communicators.size());
-  for (std::size_t i = 0; i < program_.communicators.size(); ++i) {
+  const std::size_t communicators = program_.communicators.size();
+  calls_.resize(communicators);
+  others_.resize(communicators - 1);
+  for (std::size_t i = 0; i < communicators; ++i) {
     promised_.push_back(PromisesRightData(program_, i));
-    if (i == 0) continue;
+  }
+  for (const std::size_t i : program_.creation[static_cast<std::size_t>(ports_.world.rank())]) {
     const std::vector<int>& members = program_.communicators[i].members;
     const bool member = std::binary_search(members.begin(), members.end(), ports_.world.rank());
-    LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> made,
+    LOCKSTEP_ASSIGN_OR_RETURN(others_[i - 1],
                               ports_.world.Split(member ? 0 : -1, ports_.world.rank(),
                                                  Deadline::AfterSeconds(kForEverSeconds)));
-    others_.push_back(std::move(made));
   }
   return OkStatus();
 }
 
 Status ScriptRun::Allocate() {
   ports_.recorded.EnterPhase(Phase::kAllocate);
-  std::int64_t bytes = 64;
+  std::map<std::string, std::int64_t> bytes = {{"", 64}};
   for (const ScriptStep& step : steps_) {
     const int size = static_cast<int>(program_.communicators[step.communicator].members.size());
-    bytes = std::max({bytes, SendBytes(step.operation, size), RecvBytes(step.operation, size)});
+    std::int64_t& most = bytes[step.stream];
+    most = std::max({most, std::int64_t{64}, SendBytes(step.operation, size),
+                     RecvBytes(step.operation, size)});
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(send_, ports_.device.Allocate(bytes));
-  LOCKSTEP_ASSIGN_OR_RETURN(recv_, ports_.device.Allocate(bytes));
+  if (bytes.size() > 1 && !ports_.streams_call) {
+    return Unsupported(fmt::format(
+        "the script has streams, and {} is called by one thread only here; use --backend=gloo or "
+        "sim",
+        ports_.world.capabilities().backend));
+  }
+  for (const auto& [name, most] : bytes) {
+    Lane& lane = lanes_[name];
+    LOCKSTEP_ASSIGN_OR_RETURN(lane.send, ports_.device.Allocate(most));
+    LOCKSTEP_ASSIGN_OR_RETURN(lane.recv, ports_.device.Allocate(most));
+    if (!name.empty()) lane.stream = ports_.device.NewStream();
+  }
+  return OkStatus();
+}
+
+// What comes next on the step's stream waits for what is on the other one by now.
+Status ScriptRun::WaitFor(const ScriptStep& step) {
+  if (step.wait.empty() || step.wait == step.stream) return OkStatus();
+  Stream& other = *lanes_.at(step.wait).stream;
+  if (step.stream.empty()) return other.Synchronize(Deadline::AfterSeconds(kForEverSeconds));
+  Lane& lane = lanes_.at(step.stream);
+  while (!lane.events.empty() && lane.events.front()->Reached()) lane.events.pop_front();
+  lane.events.push_back(ports_.device.NewEvent());
+  other.Record(*lane.events.back());
+  lane.stream->WaitFor(*lane.events.back());
   return OkStatus();
 }
 
 Status ScriptRun::CallOn(Communicator& communicator, const ScriptStep& step) {
-  const Operation& operation = step.operation;
+  Lane& lane = lanes_.at(step.stream);
+  const bool beside = lane.stream != nullptr;
+  Stream& stream = beside ? *lane.stream : ports_.compute;
   const bool check = promised_[step.communicator] && communicator.capabilities().moves_data;
-  const std::uint64_t stamp = calls_[step.communicator]++;
-  const Pattern pattern(seed_, operation, communicator.size());
-  const std::int64_t sent = SendBytes(operation, communicator.size()) / SizeOf(operation.type);
-  const std::int64_t received = RecvBytes(operation, communicator.size()) / SizeOf(operation.type);
-  if (check) {
-    pattern.FillSend(send_->data(), 0, sent, communicator.rank(), stamp);
-    pattern.Poison(recv_->data(), 0, received);
+  // Of the communicator, too: one that was taken for another gives wrong data.
+  const Invocation invocation = {step.operation,
+                                 seed_ + (step.communicator << 32),
+                                 calls_[step.communicator]++,
+                                 communicator.rank(),
+                                 communicator.size(),
+                                 report_.iteration};
+  if (check && beside) {
+    stream.Enqueue([&lane, invocation] { return invocation.Prepare(lane), OkStatus(); });
+  } else if (check) {
+    invocation.Prepare(lane);
   }
   ports_.recorded.EnterPhase(Phase::kMeasure);
   LOCKSTEP_RETURN_IF_ERROR(
-      communicator.Enqueue(operation, {send_->data(), recv_->data()}, ports_.compute));
-  LOCKSTEP_RETURN_IF_ERROR(
-      communicator.Await(ports_.compute, Deadline::AfterSeconds(kForEverSeconds)));
-  if (!check) return OkStatus();
-  CheckReport found;
-  pattern.CheckRecv(recv_->data(), 0, received, communicator.rank(), stamp, found);
-  report_.checked += found.checked;
-  if (found.wrong > 0 && report_.wrong_data.empty()) {
-    const WrongElement& first = found.first.front();
-    report_.wrong_data = fmt::format(
-        "{} of iteration {}: {} of {} elements are wrong, element {} is {} instead of {}",
-        Describe(operation), report_.iteration, found.wrong, found.checked, first.element,
-        first.got, first.expected);
+      communicator.Enqueue(step.operation, {lane.send->data(), lane.recv->data()}, stream));
+  if (beside) {
+    if (check) stream.Enqueue([&lane, invocation] { return invocation.Check(lane), OkStatus(); });
+    return OkStatus();
   }
+  LOCKSTEP_RETURN_IF_ERROR(communicator.Await(stream, Deadline::AfterSeconds(kForEverSeconds)));
+  if (check) invocation.Check(lane);
   return OkStatus();
 }
 
 Status ScriptRun::Call(const ScriptStep& step, std::size_t index) {
+  Communicator* const communicator = CommunicatorOf(step);
+  if (communicator == nullptr) {
+    // As PyTorch does: it warns, and nothing happens.
+    std::string& wrong = lanes_.at("").found.first_wrong;
+    if (!wrong.empty()) return OkStatus();
+    wrong = fmt::format("{} on '{}', whose members are {}, returned without any effect: {} is none",
+                        Describe(step.operation), program_.communicators[step.communicator].name,
+                        fmt::join(program_.communicators[step.communicator].members, ", "),
+                        ports_.world.rank());
+    return OkStatus();
+  }
   for (std::int64_t i = 0; i < step.times; ++i) {
     if (step.communicator == 0) {
       ports_.recorded.AnnotateNext({Purpose::kStep, static_cast<std::int32_t>(index),
                                     static_cast<std::int32_t>(report_.iteration)});
     }
-    LOCKSTEP_RETURN_IF_ERROR(CallOn(CommunicatorOf(step), step));
+    LOCKSTEP_RETURN_IF_ERROR(CallOn(*communicator, step));
   }
   return OkStatus();
 }
 
 Status ScriptRun::Churn(const ScriptStep& step) {
   for (std::int64_t i = 0; i < step.times; ++i) {
-    Communicator& parent = CommunicatorOf(step);
+    Communicator& parent = *CommunicatorOf(step);
     ports_.recorded.EnterPhase(Phase::kConnect);
     LOCKSTEP_ASSIGN_OR_RETURN(
         const std::unique_ptr<Communicator> made,
@@ -141,12 +232,19 @@ Status ScriptRun::Churn(const ScriptStep& step) {
 Status ScriptRun::Pass(const ScriptStep& step, Phase phase) {
   for (std::int64_t i = 0; i < step.times; ++i) {
     ports_.recorded.EnterPhase(phase);
+    if (!step.stream.empty()) {
+      lanes_.at(step.stream).stream->Enqueue([&body = ports_.body, ns = step.ns] {
+        return body.Sleep(ns);
+      });
+      continue;
+    }
     LOCKSTEP_RETURN_IF_ERROR(ports_.body.Sleep(step.ns));
   }
   return OkStatus();
 }
 
 Status ScriptRun::RunStep(const ScriptStep& step, std::size_t index) {
+  LOCKSTEP_RETURN_IF_ERROR(WaitFor(step));
   switch (step.kind) {
     case Kind::kCollective:
       return Call(step, index);
@@ -166,6 +264,7 @@ Status ScriptRun::RunStep(const ScriptStep& step, std::size_t index) {
     case Kind::kHang:
       ports_.recorded.EnterPhase(Phase::kCompute);
       return ports_.body.Sleep(static_cast<std::int64_t>(kForEverSeconds * 1e9));
+    case Kind::kWait:
     case Kind::kFinish:
       break;
   }
@@ -179,17 +278,29 @@ Status ScriptRun::RunAll() {
     report_.iteration = round;
     LOCKSTEP_RETURN_IF_ERROR(ports_.gate.Reach(FaultMoment::Kind::kIteration, round));
     for (std::size_t i = 0; i < steps_.size(); ++i) {
-      if (steps_[i].kind == Kind::kFinish) return OkStatus();
+      if (steps_[i].kind == Kind::kFinish) return Finish();
       LOCKSTEP_RETURN_IF_ERROR(RunStep(steps_[i], i));
     }
   }
-  return ports_.world.Await(ports_.compute, Deadline::AfterSeconds(kForEverSeconds));
+  return Finish();
+}
+
+Status ScriptRun::Finish() {
+  const Deadline deadline = Deadline::AfterSeconds(kForEverSeconds);
+  for (const auto& [name, lane] : lanes_) {
+    if (lane.stream != nullptr) LOCKSTEP_RETURN_IF_ERROR(lane.stream->Synchronize(deadline));
+  }
+  return ports_.world.Await(ports_.compute, deadline);
 }
 
 }  // namespace
 
 RankReport RunScript(const ScriptProgram& program, std::uint64_t seed, const RankPorts& ports) {
-  return ScriptRun(program, seed, ports).Run();
+  const auto run = std::make_shared<ScriptRun>(program, seed, ports);
+  RankReport report = run->Run();
+  // Streams that are still at it keep what they work on; a simulation unwinds them here.
+  if (!report.status.ok() && !ports.virtual_time) report.kept = run;
+  return report;
 }
 
 }  // namespace lockstep

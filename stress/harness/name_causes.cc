@@ -1,0 +1,77 @@
+#include "stress/harness/name_causes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+bool Says(const Finding& finding, std::string_view part) {
+  return finding.message.find(part) != std::string::npos;
+}
+
+void Rename(Finding& finding, std::string_view cause, std::string remedy) {
+  Finding specific = finding;
+  specific.cause = cause;
+  specific.remedy = std::move(remedy);
+  specific.evidence = {std::move(finding)};
+  finding = std::move(specific);
+}
+
+std::string RemedyOf(RacePattern pattern) {
+  switch (pattern) {
+    case RacePattern::kMissingWaitBefore:
+      return "Let the collective's stream wait for an event that is recorded after the kernel "
+             "(comm_stream.wait_stream(compute_stream)).";
+    case RacePattern::kMissingWaitAfter:
+      return "Let the reader's stream wait for the collective (work.wait(), or an event recorded "
+             "after it) before it uses the result.";
+    case RacePattern::kBufferReuse:
+      return "Let whoever writes the next input wait for the collective, or give each round in "
+             "flight a buffer of its own.";
+    case RacePattern::kFreeWhileInUse:
+      return "Tell the allocator that the collective's stream uses the memory "
+             "(tensor.record_stream(comm_stream)), or keep the tensor until the work is done.";
+    case RacePattern::kEventBeforeWork:
+      return "Record the event after the kernel was enqueued: an event covers only what is in "
+             "front of it.";
+  }
+  return "";
+}
+
+bool EndedInOrder(const Judgement& judgement, const std::vector<int>& ranks) {
+  return std::all_of(ranks.begin(), ranks.end(), [&](int rank) {
+    return judgement.outcomes[static_cast<std::size_t>(rank)].outcome == Outcome::kFinished;
+  });
+}
+
+}  // namespace
+
+void NameCauses(const Scenario& scenario, Judgement& judgement) {
+  const auto* race = std::get_if<StreamRaceProgram>(&scenario.workload);
+  const bool loads = std::holds_alternative<LoadingProgram>(scenario.workload);
+  for (Finding& finding : judgement.findings) {
+    // An error that the program reports; its message says so.
+    if (finding.cause == "rank_failed" && Says(finding, "out of memory")) {
+      finding.cause = "out_of_memory";
+    } else if (race != nullptr && finding.cause == "data_corruption" &&
+               Says(finding, "rounds are corrupt") && Says(finding, " began before ")) {
+      Rename(finding, "stream_race", RemedyOf(race->pattern));
+    } else if (finding.cause == "data_corruption" && Says(finding, "returned without any effect")) {
+      Rename(finding, "no_effect",
+             "Call collectives of a group on its members only (group.rank() >= 0), or make the "
+             "caller a member.");
+    } else if (loads && finding.cause == "rank_exited" && !finding.culprits.empty() &&
+               EndedInOrder(judgement, finding.culprits)) {
+      Rename(finding, "uneven_inputs",
+             "Give every rank as many batches: one length and one DistributedSampler for all, or "
+             "drop_last, or end the loop by agreement.");
+    }
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,34 @@
+// What races of streams came to and what their cures cost, over all cases of a run.
+#ifndef LOCKSTEP_STRESS_HARNESS_RACE_TABLE_H_
+#define LOCKSTEP_STRESS_HARNESS_RACE_TABLE_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stress/harness/assess.h"
+
+namespace lockstep {
+
+// One case of `stream_race`: the rank with most corrupt rounds, and the slowest rank's median.
+struct RaceRow {
+  std::string pattern;
+  std::string guard;
+  double rounds = 0;
+  double corrupt_rounds = 0;
+  double overlapped_rounds = 0;
+  std::optional<double> first_element;  // that was wrong, in the first corrupt round
+  double round_us = 0;
+  // Against the same pattern without a guard in this run.
+  std::optional<double> extra_us;
+};
+
+std::vector<RaceRow> RaceRowsOf(const std::vector<StressCase>& cases,
+                                const std::vector<CaseResult>& results);
+
+// A row a case; "" when there is none.
+std::string FormatRaceTable(const std::vector<RaceRow>& rows);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_STRESS_HARNESS_RACE_TABLE_H_

@@ -1,0 +1,255 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/random.h"
+#include "core/collective/pattern.h"
+#include "stress/workloads/rank_program.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kForEverSeconds = 24 * 3600;
+constexpr std::int64_t kWorkBytes = 64 * 1024;
+
+// Two streams, as in training: kernels on the one, collectives on the other. Only the ports are
+// known, so buffers are read and written by kernels.
+class RaceRun {
+ public:
+  RaceRun(const StreamRaceProgram& program, std::uint64_t seed, const RankPorts& ports)
+      : program_(program),
+        seed_(seed),
+        ports_(ports),
+        operation_({.collective = Collective::kAllReduce, .count = program.count}),
+        pattern_(seed, operation_, ports.world.size()) {}
+
+  RankReport Run() {
+    report_.where = "stream_race";
+    report_.status = RunAll();
+    Conclude();
+    return report_;
+  }
+
+ private:
+  Status RunAll();
+  Status Allocate();
+  Status RunRound(std::int64_t round);
+  Status Prepare(std::int64_t round);
+  Status KernelThenCollective();
+  Status CollectiveThenKernel();
+  Status Check(std::int64_t round);
+  void Conclude();
+
+  // The kernel takes its time before it writes.
+  Status Write(const std::vector<float>& values, double work_ns);
+  Status Reduce(double delay_ns);
+  Status Guard(Stream& first, Stream& second);
+  // Of a launch: with CUDA_LAUNCH_BLOCKING=1 the host waits for it.
+  Status Launched(Stream& stream) {
+    return program_.guard == RaceGuard::kLaunchBlocking ? Synchronize(stream) : OkStatus();
+  }
+  Status Synchronize(Stream& stream) {
+    return stream.Synchronize(Deadline::AfterSeconds(kForEverSeconds));
+  }
+  std::int64_t bytes() const { return program_.count * SizeOf(operation_.type); }
+  bool reads_early() const {
+    return program_.pattern == RacePattern::kMissingWaitBefore ||
+           program_.pattern == RacePattern::kEventBeforeWork;
+  }
+
+  const StreamRaceProgram& program_;
+  const std::uint64_t seed_;
+  const RankPorts ports_;
+  const Operation operation_;
+  const Pattern pattern_;
+  RankReport report_;
+  std::vector<float> values_, next_, poison_, result_;
+  double work_ns_ = 0;  // of this round
+  std::vector<double> seconds_;
+  std::int64_t corrupt_ = 0;
+  std::int64_t overlapped_ = 0;
+  std::string first_wrong_;
+  std::unique_ptr<Buffer> input_, output_, work_;
+  // What must be over, what must not have begun before, and what a guard waits for.
+  std::unique_ptr<Event> first_ends_, second_begins_, ready_;
+  std::unique_ptr<Stream> kernels_, collectives_;
+};
+
+Status RaceRun::Allocate() {
+  ports_.recorded.EnterPhase(Phase::kAllocate);
+  if (!ports_.streams_call) {
+    return Unsupported(fmt::format(
+        "stream_race needs a stream for collectives, and {} is called by one thread only here; use "
+        "--backend=gloo or sim",
+        ports_.world.capabilities().backend));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(input_, ports_.device.Allocate(bytes()));
+  LOCKSTEP_ASSIGN_OR_RETURN(output_, ports_.device.Allocate(bytes()));
+  LOCKSTEP_ASSIGN_OR_RETURN(work_, ports_.device.Allocate(kWorkBytes));
+  for (std::vector<float>* values : {&values_, &next_, &poison_, &result_}) {
+    values->resize(static_cast<std::size_t>(program_.count));
+  }
+  pattern_.Poison(poison_.data(), 0, program_.count);
+  kernels_ = ports_.device.NewStream();
+  collectives_ = ports_.device.NewStream();
+  ports_.kernels.Copy(*kernels_, input_->data(), poison_.data(), bytes());
+  return Synchronize(*kernels_);
+}
+
+// What a round starts from: an output that holds nothing right, and, where the mistake comes after
+// the collective, a right input.
+Status RaceRun::Prepare(std::int64_t round) {
+  const auto stamp = static_cast<std::uint64_t>(round);
+  pattern_.FillSend(values_.data(), 0, program_.count, ports_.world.rank(), stamp);
+  pattern_.FillSend(next_.data(), 0, program_.count, ports_.world.rank(), stamp + 1);
+  ports_.kernels.Copy(*kernels_, output_->data(), poison_.data(), bytes());
+  if (!reads_early()) ports_.kernels.Copy(*kernels_, input_->data(), values_.data(), bytes());
+  LOCKSTEP_RETURN_IF_ERROR(Synchronize(*kernels_));
+  Random random(Mix64(seed_) + stamp);
+  work_ns_ = program_.work_us * 1e3 * (0.5 + static_cast<double>(random.Below(1000)) / 1000);
+  first_ends_ = ports_.device.NewEvent();
+  second_begins_ = ports_.device.NewEvent();
+  ready_ = ports_.device.NewEvent();
+  return OkStatus();
+}
+
+Status RaceRun::Write(const std::vector<float>& values, double work_ns) {
+  if (work_ns > 0) ports_.kernels.Compute(*kernels_, work_ns, work_->data(), kWorkBytes);
+  ports_.kernels.Copy(*kernels_, input_->data(), values.data(), bytes());
+  return Launched(*kernels_);
+}
+
+// The delay is what is in front of it on the stream: other buckets.
+Status RaceRun::Reduce(double delay_ns) {
+  if (delay_ns > 0) ports_.kernels.Compute(*collectives_, delay_ns, work_->data(), kWorkBytes);
+  LOCKSTEP_RETURN_IF_ERROR(
+      ports_.world.Enqueue(operation_, {input_->data(), output_->data()}, *collectives_));
+  return Launched(*collectives_);
+}
+
+// Between what is on the first stream and what comes next on the second.
+Status RaceRun::Guard(Stream& first, Stream& second) {
+  switch (program_.guard) {
+    case RaceGuard::kNone:
+    case RaceGuard::kLaunchBlocking:
+      return OkStatus();
+    case RaceGuard::kEvent:
+      first.Record(*ready_);
+      second.WaitFor(*ready_);
+      return OkStatus();
+    case RaceGuard::kStreamSync:
+      return Synchronize(first);
+    case RaceGuard::kDeviceSync:
+      LOCKSTEP_RETURN_IF_ERROR(Synchronize(*kernels_));
+      return Synchronize(*collectives_);
+  }
+  return OkStatus();
+}
+
+Status RaceRun::KernelThenCollective() {
+  const bool too_early =
+      program_.pattern == RacePattern::kEventBeforeWork && program_.guard == RaceGuard::kNone;
+  if (too_early) kernels_->Record(*ready_);
+  LOCKSTEP_RETURN_IF_ERROR(Write(values_, work_ns_));
+  kernels_->Record(*first_ends_);
+  if (too_early) collectives_->WaitFor(*ready_);
+  LOCKSTEP_RETURN_IF_ERROR(Guard(*kernels_, *collectives_));
+  collectives_->Record(*second_begins_);
+  return Reduce(0);
+}
+
+Status RaceRun::CollectiveThenKernel() {
+  LOCKSTEP_RETURN_IF_ERROR(Reduce(work_ns_));
+  collectives_->Record(*first_ends_);
+  LOCKSTEP_RETURN_IF_ERROR(Guard(*collectives_, *kernels_));
+  kernels_->Record(*second_begins_);
+  if (program_.pattern == RacePattern::kMissingWaitAfter) {
+    ports_.kernels.Copy(*kernels_, result_.data(), output_->data(), bytes());
+    return Launched(*kernels_);
+  }
+  // A freed block belongs to its stream's next tensor at once; poison stands for what that holds.
+  return Write(program_.pattern == RacePattern::kFreeWhileInUse ? poison_ : next_, 0);
+}
+
+Status RaceRun::Check(std::int64_t round) {
+  const bool overlapped = first_ends_->ReachedAt() > second_begins_->ReachedAt();
+  overlapped_ += overlapped ? 1 : 0;
+  if (program_.pattern != RacePattern::kMissingWaitAfter) {
+    ports_.kernels.Copy(*kernels_, result_.data(), output_->data(), bytes());
+    LOCKSTEP_RETURN_IF_ERROR(Synchronize(*kernels_));
+  }
+  if (!ports_.world.capabilities().moves_data) return OkStatus();
+  CheckReport found;
+  pattern_.CheckRecv(result_.data(), 0, program_.count, ports_.world.rank(),
+                     static_cast<std::uint64_t>(round), found);
+  report_.checked += found.checked;
+  if (found.wrong == 0) return OkStatus();
+  if (++corrupt_ > 1) return OkStatus();
+  const WrongElement& first = found.first.front();
+  first_wrong_ = fmt::format(
+      "first in round {}, where the {} began {} the {} was done: {} of {} elements are wrong, "
+      "element {} is {} instead of {}",
+      round, reads_early() ? "collective" : "kernel", overlapped ? "before" : "after",
+      reads_early() ? "kernel" : "collective", found.wrong, found.checked, first.element, first.got,
+      first.expected);
+  report_.figures["first_round"] = static_cast<double>(round);
+  report_.figures["first_element"] = static_cast<double>(first.element);
+  report_.figures["first_wrong_elements"] = static_cast<double>(found.wrong);
+  return OkStatus();
+}
+
+Status RaceRun::RunRound(std::int64_t round) {
+  report_.iteration = round;
+  LOCKSTEP_RETURN_IF_ERROR(ports_.gate.Reach(FaultMoment::Kind::kIteration, round));
+  LOCKSTEP_RETURN_IF_ERROR(Prepare(round));
+  ports_.recorded.EnterPhase(Phase::kMeasure);
+  ports_.recorded.AnnotateNext({Purpose::kStep, 0, static_cast<std::int32_t>(round)});
+  const double begun = ports_.body.SecondsSinceStart();
+  LOCKSTEP_RETURN_IF_ERROR(reads_early() ? KernelThenCollective() : CollectiveThenKernel());
+  LOCKSTEP_RETURN_IF_ERROR(Synchronize(*kernels_));
+  LOCKSTEP_RETURN_IF_ERROR(
+      ports_.world.Await(*collectives_, Deadline::AfterSeconds(kForEverSeconds)));
+  seconds_.push_back(ports_.body.SecondsSinceStart() - begun);
+  return Check(round);
+}
+
+Status RaceRun::RunAll() {
+  LOCKSTEP_RETURN_IF_ERROR(Allocate());
+  for (std::int64_t round = 0; round < program_.rounds; ++round) {
+    LOCKSTEP_RETURN_IF_ERROR(RunRound(round));
+  }
+  return OkStatus();
+}
+
+void RaceRun::Conclude() {
+  Figures& figures = report_.figures;
+  figures["rounds"] = static_cast<double>(seconds_.size());
+  figures["corrupt_rounds"] = static_cast<double>(corrupt_);
+  figures["overlapped_rounds"] = static_cast<double>(overlapped_);
+  if (!seconds_.empty()) {
+    const auto middle = seconds_.begin() + static_cast<std::ptrdiff_t>(seconds_.size() / 2);
+    std::nth_element(seconds_.begin(), middle, seconds_.end());
+    figures["round_us"] = *middle * 1e6;
+  }
+  if (corrupt_ == 0) return;
+  report_.wrong_data = fmt::format("{} with guard {}: {} of {} rounds are corrupt; {}",
+                                   NameOf(program_.pattern), NameOf(program_.guard), corrupt_,
+                                   program_.rounds, first_wrong_);
+}
+
+}  // namespace
+
+RankReport RunStreamRace(const StreamRaceProgram& program, std::uint64_t seed,
+                         const RankPorts& ports) {
+  const auto run = std::make_shared<RaceRun>(program, seed, ports);
+  RankReport report = run->Run();
+  // Streams that are still at it keep what they work on; a simulation unwinds them here.
+  if (!report.status.ok() && !ports.virtual_time) report.kept = run;
+  return report;
+}
+
+}  // namespace lockstep
