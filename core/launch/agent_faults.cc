@@ -38,6 +38,16 @@ Result<Fd> MemoryFile(const char* name, std::string_view content) {
 
 std::string PathOf(const Fd& file) { return fmt::format("/proc/{}/fd/{}", getpid(), file.get()); }
 
+// What the worker would preload anyway.
+std::string PreloadIn(const std::vector<std::string>& environment) {
+  constexpr std::string_view kName = "LD_PRELOAD=";
+  for (auto variable = environment.rbegin(); variable != environment.rend(); ++variable) {
+    if (variable->starts_with(kName)) return variable->substr(kName.size());
+  }
+  const char* const own = std::getenv("LD_PRELOAD");
+  return own != nullptr ? own : "";
+}
+
 bool HasMapped(pid_t worker, std::string_view name) {
   std::ifstream maps(fmt::format("/proc/{}/maps", worker));
   const std::string text((std::istreambuf_iterator<char>(maps)), std::istreambuf_iterator<char>());
@@ -100,8 +110,7 @@ Status AgentFaults::OpenClock() {
   return OkStatus();
 }
 
-Result<std::vector<std::string>> AgentFaults::Prepare(const WorkerSetup& setup) {
-  std::vector<std::string> variables = setup.environment;
+Status AgentFaults::Prepare(const WorkerSetup& setup, std::vector<std::string>& environment) {
   std::string preload;
   for (const std::string& name : setup.preload) {
     const auto found = std::find_if(libraries_.begin(), libraries_.end(),
@@ -113,13 +122,14 @@ Result<std::vector<std::string>> AgentFaults::Prepare(const WorkerSetup& setup) 
     preload += (preload.empty() ? "" : ":") + PathOf(found->file);
     if (name != kClockShim) continue;
     LOCKSTEP_RETURN_IF_ERROR(OpenClock());
-    variables.push_back(fmt::format("{}={}", kClockOffsetVariable, PathOf(clock_)));
+    environment.push_back(fmt::format("{}={}", kClockOffsetVariable, PathOf(clock_)));
   }
-  if (preload.empty()) return variables;
-  const char* const before = std::getenv("LD_PRELOAD");
-  variables.push_back(fmt::format("LD_PRELOAD={}{}{}", preload, before ? ":" : "",
-                                  before ? before : ""));
-  return variables;
+  if (!preload.empty()) {
+    const std::string before = PreloadIn(environment);
+    environment.push_back("LD_PRELOAD=" + preload + (before.empty() ? "" : ":") + before);
+  }
+  environment.insert(environment.end(), setup.environment.begin(), setup.environment.end());
+  return OkStatus();
 }
 
 Result<std::unique_ptr<Injection>> AgentFaults::Inject(const AgentFault& order) {
@@ -150,7 +160,7 @@ Result<std::unique_ptr<Injection>> AgentFaults::Inject(const AgentFault& order) 
   return Unsupported("an unknown fault");
 }
 
-Result<std::string> AgentFaults::Apply(std::uint64_t fault, const AgentFault& order) {
+Result<std::string> AgentFaults::Apply(std::uint32_t fault, const AgentFault& order) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Injection> injection, Inject(order));
   std::string done = injection->Describe();
   const bool ends = order.duration_seconds > 0;
@@ -159,13 +169,13 @@ Result<std::string> AgentFaults::Apply(std::uint64_t fault, const AgentFault& or
   return done;
 }
 
-void AgentFaults::HealDue(const std::function<void(std::uint64_t fault)>& healed) {
+void AgentFaults::HealDue(const std::function<void(std::uint32_t fault)>& healed) {
   for (std::size_t i = 0; i < active_.size();) {
     if (!active_[i].ends || !active_[i].until.Passed()) {
       ++i;
       continue;
     }
-    const std::uint64_t fault = active_[i].fault;
+    const std::uint32_t fault = active_[i].fault;
     active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(i));
     healed(fault);
   }

@@ -63,17 +63,18 @@ class AgentFaults {
   explicit AgentFaults(std::vector<PreloadLibrary> libraries);
   ~AgentFaults();
 
-  // What to add to the environment of a worker of this setup ("NAME=VALUE"). Libraries and clocks
-  // are files that only this process has, named through /proc. kUnsupported: no such library.
-  Result<std::vector<std::string>> Prepare(const WorkerSetup& setup);
+  // Adds what a worker of this setup needs to its `environment` ("NAME=VALUE"). Libraries and
+  // clocks are files that only this process has, named through /proc. kUnsupported: no such
+  // library.
+  Status Prepare(const WorkerSetup& setup, std::vector<std::string>& environment);
   // Faults are of this process from now on.
   void Begin(pid_t worker) { worker_ = worker; }
 
   // Does it; what was done, in one line. kEnvironment, one line with the remedy: it cannot be done
   // here, and was not.
-  Result<std::string> Apply(std::uint64_t fault, const AgentFault& order);
+  Result<std::string> Apply(std::uint32_t fault, const AgentFault& order);
   // Heals what is due and tells of each.
-  void HealDue(const std::function<void(std::uint64_t fault)>& healed);
+  void HealDue(const std::function<void(std::uint32_t fault)>& healed);
   int wake_ms() const;  // until something is due; -1: nothing will be
   void HealAll() { active_.clear(); }
   // Its stops and continuations are ours.
@@ -83,7 +84,7 @@ class AgentFaults {
 
  private:
   struct Active {
-    std::uint64_t fault;
+    std::uint32_t fault;
     AgentFault order;
     std::unique_ptr<Injection> injection;
     Deadline until;

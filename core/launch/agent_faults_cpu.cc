@@ -153,8 +153,7 @@ class Throttle final : public Injection {
       return EnvironmentError("the worker is gone: there is nothing to throttle");
     }
     const long run_ns = std::clamp(static_cast<long>(share * kPeriodNs), 100'000L, kPeriodNs);
-    LOCKSTEP_ASSIGN_OR_RETURN(companion_,
-                              StartCompanion(worker, "lockstep-slow", [this, run_ns] {
+    LOCKSTEP_ASSIGN_OR_RETURN(companion_, StartCompanion(worker, "lockstep-slow", [this, run_ns] {
                                 const auto own = static_cast<unsigned>(worker_.get());
                                 if (own > 3) close_range(3, own - 1, 0);
                                 close_range(own + 1, ~0u, 0);

@@ -110,7 +110,8 @@ Result<std::unique_ptr<Injection>> LimitLockedMemory(pid_t worker, std::int64_t 
 
 Result<std::unique_ptr<Injection>> FillPrivateShm(pid_t worker, std::int64_t bytes) {
   const std::string path = fmt::format("/proc/{}/root/dev/shm", worker);
-  struct stat own {}, machines {};
+  struct stat own {
+  }, machines{};
   if (stat(path.c_str(), &own) != 0 || stat("/dev/shm", &machines) != 0) return Gone();
   if (own.st_dev == machines.st_dev) {
     return EnvironmentError(
@@ -128,8 +129,8 @@ Result<std::unique_ptr<Injection>> FillPrivateShm(pid_t worker, std::int64_t byt
   if (fill > 0) {
     const int error = posix_fallocate(file.get(), 0, fill);
     if (error != 0) {
-      return EnvironmentError(fmt::format("its /dev/shm cannot be filled: {}; free memory",
-                                          std::strerror(error)));
+      return EnvironmentError(
+          fmt::format("its /dev/shm cannot be filled: {}; free memory", std::strerror(error)));
     }
   }
   return std::unique_ptr<Injection>(

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -37,13 +38,22 @@ std::vector<std::string> OwnArguments() {
   return arguments;
 }
 
-std::vector<std::string> EnvironmentWith(const ChildRole& role) {
-  const std::string prefix = std::string(kRoleVariable) + "=";
-  std::vector<std::string> variables;
-  for (char** variable = environ; *variable; ++variable) {
-    if (!std::string_view(*variable).starts_with(prefix)) variables.emplace_back(*variable);
-  }
-  variables.push_back(prefix + EncodeRole(role));
+std::string_view NameIn(std::string_view variable) {
+  return variable.substr(0, variable.find('='));
+}
+
+// Those of `own`, a later one before an earlier, then the agent's.
+std::vector<std::string> EnvironmentWith(const ChildRole& role,
+                                         const std::vector<std::string>& own) {
+  std::vector<std::string> variables{fmt::format("{}={}", kRoleVariable, EncodeRole(role))};
+  const auto add = [&](const std::string& variable) {
+    const bool known = std::any_of(variables.begin(), variables.end(), [&](const auto& other) {
+      return NameIn(other) == NameIn(variable);
+    });
+    if (!known) variables.push_back(variable);
+  };
+  std::for_each(own.rbegin(), own.rend(), add);
+  for (char** variable = environ; *variable; ++variable) add(*variable);
   return variables;
 }
 
@@ -127,9 +137,7 @@ Result<std::unique_ptr<Child>> Child::Spawn(ChildRole role, int segment_fd,
   role.segment_fd = segment_fd;
   role.agent_pid = getpid();
   pid_t pid = 0;
-  std::vector<std::string> variables = EnvironmentWith(role);
-  variables.insert(variables.end(), environment.begin(), environment.end());
-  const int error = SpawnPlan(role).Run(pid, OwnArguments(), std::move(variables));
+  const int error = SpawnPlan(role).Run(pid, OwnArguments(), EnvironmentWith(role, environment));
   if (error != 0) return SpawnFailed(error);
   // close-on-exec by definition; glibc 2.36 declares its wrapper without C linkage
   Fd pid_fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));

@@ -45,7 +45,7 @@ class Child {
   // Starts /proc/self/exe with this process's arguments and environment plus the role. It leads a
   // process group of its own, so signals to the agent's group do not reach it; its standard output
   // is the agent's standard error, its standard input /dev/null. The agent's Signals exist already.
-  // `environment`: "NAME=value", besides the agent's own.
+  // `environment`: "NAME=value", in place of the agent's own; of two the later holds.
   static Result<std::unique_ptr<Child>> Spawn(ChildRole role, int segment_fd,
                                               const std::vector<std::string>& environment = {});
   // Ends what still runs of it.

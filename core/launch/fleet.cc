@@ -1,86 +1,19 @@
-#include "core/launch/fleet.h"
-
 #include <fmt/format.h>
 #include <poll.h>
 
 #include <algorithm>
-#include <deque>
-#include <functional>
 #include <utility>
 
-#include "core/launch/fleet_members.h"
+#include "core/launch/fleet_impl.h"
 #include "core/launch/machine.h"
 #include "core/launch/meet.h"
-#include "core/launch/protocol.h"
-#include "core/launch/rank_agent.h"
-#include "core/launch/signals.h"
 
 namespace lockstep {
 namespace {
 
-constexpr std::uint32_t Number(FrameType type) { return static_cast<std::uint32_t>(type); }
-constexpr double kStartSeconds = 60;
-constexpr double kDismissSeconds = 2;
 constexpr double kHurrySeconds = 0.3;
 
-class FleetImpl final : public Fleet {
- public:
-  FleetImpl(const LaunchContext& context, const FleetOptions& options)
-      : context_(context),
-        options_(options),
-        agent_(context, options,
-               [this](FrameType type, std::string payload) { OnReport(0, type, payload); }),
-        members_(static_cast<std::size_t>(context.size)) {}
-
-  Status Meet();
-
-  int size() const override { return context_.size; }
-  const std::vector<AgentInfo>& agents() const override { return agents_; }
-  Status StartWorkers() override;
-  int lifetime() const override { return lifetime_; }
-  void Send(int rank, const Message& message) override;
-  void SendAll(const Message& message) override;
-  FleetEvent Next(Deadline deadline) override;
-  std::vector<RankEvidence> Collect(Deadline deadline) override { return Ask(deadline, true); }
-  std::vector<RankEvidence> Glance(Deadline deadline) override { return Ask(deadline, false); }
-  void Signal(int rank, int signal) override;
-  void SendToCompanion(int rank, const std::string& order) override {
-    Order(rank, FrameType::kToCompanion, order);
-  }
-  std::vector<Journal> Journals(std::size_t most, Deadline deadline) override;
-  void EndWorkers(Deadline deadline) override;
-  bool AwaitExits(Deadline deadline) override;
-  void Dismiss() override;
-
- private:
-  using Worker = FleetMember::Worker;
-
-  // The followers first: they work while our own agent does.
-  void OrderAll(FrameType type, const std::string& payload);
-  void Order(int rank, FrameType type, const std::string& payload);
-  void OnReport(int rank, FrameType type, const std::string& payload);
-  void OnMeeting(int rank, FrameType type, const std::string& payload);
-  void OnAnswer(FleetMember& member, FrameType type, const std::string& payload);
-  void Push(FleetEventKind kind, int rank, int exit_code = 0, int signal = 0, Message message = {});
-  void Lose(int rank);
-  std::vector<RankEvidence> Ask(Deadline deadline, bool system);
-  void PollOnce(Deadline deadline);
-  void ReadMember(int rank);
-  // Polls until `done` holds for every member that is not lost; false at the deadline.
-  bool AwaitMembers(Deadline deadline, const std::function<bool(const FleetMember&)>& done);
-
-  const LaunchContext context_;
-  const FleetOptions options_;
-  Signals signals_;
-  RankAgent agent_;
-  std::vector<FleetMember> members_;
-  std::vector<AgentInfo> agents_;
-  std::deque<FleetEvent> events_;
-  MeetingPlace meeting_;
-  std::uint64_t request_ = 0;
-  int lifetime_ = -1;
-  bool terminating_ = false;
-};
+}  // namespace
 
 Status FleetImpl::Meet() {
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<Lobby::Guest> guests,
@@ -174,6 +107,8 @@ void FleetImpl::OnReport(int rank, FrameType type, const std::string& payload) {
       return Push(FleetEventKind::kQuiet, rank);
     case FrameType::kOverdue:
       return Push(FleetEventKind::kOverdue, rank);
+    case FrameType::kFaultDone:
+      return OnFaultDone(rank, payload);
     case FrameType::kFromCompanion:
       return Push(FleetEventKind::kCompanion, rank, 0, 0, Message{0, payload});
     case FrameType::kMeetingPut:
@@ -250,36 +185,15 @@ bool FleetImpl::AwaitMembers(Deadline deadline,
   }
 }
 
-Status FleetImpl::StartWorkers() {
-  if (options_.workers_own_mpi && lifetime_ >= 0) {
-    return Unsupported(
-        "the workers own the launcher's MPI identity, which serves one lifetime; "
-        "start another launch for more");
-  }
-  if (lifetime_ >= 0) EndWorkers(Deadline::AfterSeconds(10));
-  meeting_.Clear();
-  ++lifetime_;
-  for (FleetMember& member : members_) {
-    member.started.reset();
-    member.worker = Worker::kNone;
-  }
-  OrderAll(FrameType::kStartWorker, Encoder().Put(std::int32_t{lifetime_}).Take());
-  const bool all = AwaitMembers(Deadline::AfterSeconds(kStartSeconds),
-                                [](const FleetMember& m) { return m.started.has_value(); });
-  for (int rank = 0; rank < size(); ++rank) {
-    const FleetMember& member = members_[static_cast<std::size_t>(rank)];
-    if (member.lost || (!all && !member.started)) {
-      return EnvironmentError(
-          fmt::format("the agent of rank {} on {} does not answer; check that "
-                      "host",
-                      rank, agents_[static_cast<std::size_t>(rank)].host));
-    }
-    if (!member.started->ok()) {
-      return Status(member.started->code(),
-                    fmt::format("rank {}: {}", rank, member.started->message()));
-    }
-  }
-  return OkStatus();
+void FleetImpl::OnFaultDone(int rank, const std::string& payload) {
+  Decoder decoder(payload);
+  FleetEvent event;
+  event.kind = FleetEventKind::kFault;
+  event.rank = rank;
+  event.message.type = decoder.Get<std::uint32_t>();
+  event.news = static_cast<FaultNews>(decoder.Get<std::uint8_t>());
+  event.message.payload = decoder.Text();
+  if (decoder.ok()) events_.push_back(std::move(event));
 }
 
 void FleetImpl::Send(int rank, const Message& message) {
@@ -306,6 +220,13 @@ FleetEvent FleetImpl::Next(Deadline deadline) {
 
 void FleetImpl::Signal(int rank, int signal) {
   Order(rank, FrameType::kSignal, Encoder().Put(std::int32_t{signal}).Take());
+}
+
+void FleetImpl::Inject(int rank, std::uint32_t fault, const AgentFault& order) {
+  Encoder encoder;
+  encoder.Put(fault);
+  Put(encoder, order);
+  Order(rank, FrameType::kFault, encoder.Take());
 }
 
 std::vector<RankEvidence> FleetImpl::Ask(Deadline deadline, bool system) {
@@ -340,52 +261,6 @@ std::vector<Journal> FleetImpl::Journals(std::size_t most, Deadline deadline) {
   }
   return all;
 }
-
-void FleetImpl::EndWorkers(Deadline deadline) {
-  const std::uint64_t request = ++request_;
-  OrderAll(FrameType::kEnd, Encoder().Put(request).Take());
-  AwaitMembers(deadline, [&](const FleetMember& m) { return m.answered >= request; });
-  for (int rank = 0; rank < size(); ++rank) {
-    FleetMember& member = members_[static_cast<std::size_t>(rank)];
-    // An agent that cannot even end its worker is left; alone, it ends itself and its worker.
-    if (!member.lost && member.answered < request) Lose(rank);
-    if (member.worker == Worker::kRunning) member.worker = Worker::kNone;
-  }
-}
-
-bool FleetImpl::AwaitExits(Deadline deadline) {
-  const auto failed = [](const FleetMember& m) {
-    return m.lost || m.worker == Worker::kSignalled || m.worker == Worker::kNone;
-  };
-  const auto any_failed = [&] { return std::any_of(members_.begin(), members_.end(), failed); };
-  AwaitMembers(deadline,
-               [&](const FleetMember& m) { return m.worker != Worker::kRunning || any_failed(); });
-  return std::all_of(members_.begin(), members_.end(),
-                     [](const FleetMember& m) { return !m.lost && m.worker == Worker::kExited; });
-}
-
-void FleetImpl::Dismiss() {
-  agent_.End();
-  for (int rank = 1; rank < size(); ++rank) Order(rank, FrameType::kDismiss, {});
-  const Deadline deadline = Deadline::AfterSeconds(kDismissSeconds);
-  for (FleetMember& member : members_) {
-    // Each answers kDismissed, then waits for our channel to close, which the end of this object
-    // does: the launcher sees our exit first.
-    while (member.channel && !member.lost && member.channel->open() && !deadline.Passed()) {
-      pollfd item{member.channel->fd(), member.channel->poll_events(), 0};
-      poll(&item, 1, deadline.RemainingMs());
-      member.channel->Flush();
-      member.channel->Fill();
-      bool gone = false;
-      while (const std::optional<Frame> frame = member.channel->Take()) {
-        gone = gone || frame->type == Number(FrameType::kDismissed);
-      }
-      if (gone) break;
-    }
-  }
-}
-
-}  // namespace
 
 Result<std::unique_ptr<Fleet>> Fleet::Open(const LaunchContext& context,
                                            const FleetOptions& options) {

@@ -3,6 +3,7 @@
 #ifndef LOCKSTEP_CORE_LAUNCH_FLEET_H_
 #define LOCKSTEP_CORE_LAUNCH_FLEET_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -10,9 +11,11 @@
 
 #include "core/base/deadline.h"
 #include "core/base/status.h"
+#include "core/launch/agent_faults.h"
 #include "core/launch/companion.h"
 #include "core/launch/context.h"
 #include "core/launch/worker_link.h"
+#include "core/launch/worker_setup.h"
 #include "core/verdict/judge.h"
 
 namespace lockstep {
@@ -27,6 +30,7 @@ struct FleetOptions {
   // A worker that is not idle and journals nothing for so long is reported quiet: no alarm, but the
   // moment to ask whether anyone can go on (core/launch/standstill_watch.h). 0: nobody asks.
   double quiet_seconds = 0;
+  std::vector<PreloadLibrary> preloads = {};    // what WorkerSetup::preload can name
   std::size_t journal_capacity = 1 << 14;       // events
   std::size_t outbox_capacity_bytes = 8 << 20;  // a power of two
   // Makes what works beside every worker; none: nothing does.
@@ -59,8 +63,11 @@ enum class FleetEventKind {
   kCompanion,  // a companion reports: message.payload
   kLost,       // an agent does not answer any more: its host, or the agent itself, died
   kTerminate,  // the coordinator was told to end (SIGTERM, SIGINT, SIGHUP)
+  kFault,      // of an order to inject: `news`; message: its number and, in one line, what it is
   kTimeout,    // the deadline of Next passed
 };
+
+enum class FaultNews : std::uint8_t { kApplied, kImpossible, kHealed };
 
 struct FleetEvent {
   FleetEventKind kind = FleetEventKind::kTimeout;
@@ -68,6 +75,7 @@ struct FleetEvent {
   Message message;  // kMessage; kData: payload
   int exit_code = 0;
   int signal = 0;
+  FaultNews news = FaultNews::kApplied;
 };
 
 // The coordinator's view. Single-threaded; sleeps in Next.
@@ -84,8 +92,8 @@ class Fleet {
 
   // Starts a worker on every rank (this program again, with its arguments) and counts lifetimes
   // from 0; ends what is left of the one before. With workers_own_mpi only lifetime 0 exists
-  // (kUnsupported after it).
-  virtual Status StartWorkers() = 0;
+  // (kUnsupported after it). `setups`: none, or one a rank.
+  virtual Status StartWorkers(const std::vector<WorkerSetup>& setups = {}) = 0;
   virtual int lifetime() const = 0;
 
   virtual void Send(int rank, const Message& message) = 0;
@@ -99,6 +107,9 @@ class Fleet {
   virtual std::vector<RankEvidence> Glance(Deadline deadline) = 0;
   // Sends a signal to a rank's worker process, if it runs: a fault from outside.
   virtual void Signal(int rank, int signal) = 0;
+  // Has a rank's agent do something to its worker; what comes of it, and its end, are events
+  // kFault. `fault` is the caller's number for it.
+  virtual void Inject(int rank, std::uint32_t fault, const AgentFault& order) = 0;
   virtual void SendToCompanion(int rank, const std::string& order) = 0;
   // The newest events of every rank's journal of this lifetime (for the file).
   virtual std::vector<Journal> Journals(std::size_t most, Deadline deadline) = 0;

@@ -4,12 +4,15 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/launch/channel.h"
 #include "core/launch/fleet.h"
+#include "core/launch/private_shm.h"
 
 namespace lockstep {
 
@@ -25,6 +28,24 @@ struct FleetMember {
   RankEvidence evidence;
   Journal journal;
 };
+
+// Makes a private /dev/shm for those of this host that ask for one, and tells their setups. None
+// where nobody asks, or it cannot be had: then a fault that wants one says so.
+inline std::unique_ptr<PrivateShm> LendPrivateShm(const std::vector<AgentInfo>& agents,
+                                                  std::vector<WorkerSetup>& setups) {
+  std::unique_ptr<PrivateShm> shm;
+  for (std::size_t rank = 0; rank < setups.size(); ++rank) {
+    if (!setups[rank].private_shm || agents[rank].boot_id != agents[0].boot_id) continue;
+    if (shm == nullptr) {
+      Result<std::unique_ptr<PrivateShm>> made = PrivateShm::Create();
+      if (!made.ok()) return nullptr;
+      shm = std::move(made).value();
+    }
+    setups[rank].environment.push_back(std::string(kPrivateShmVariable) + "=" +
+                                       std::to_string(shm->holder()));
+  }
+  return shm;
+}
 
 // The key-value store behind the workers' Meeting, for one lifetime.
 class MeetingPlace {

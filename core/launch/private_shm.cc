@@ -63,7 +63,8 @@ std::string LinkOf(const std::string& path) {
 
 Result<std::unique_ptr<PrivateShm>> PrivateShm::Create() {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return EnvironmentError("no pipe; raise the limit on open files");
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    return EnvironmentError("no pipe; raise the limit on open files");
   const Fd ours(ends[0]);
   Fd theirs(ends[1]);
   const pid_t parent = getpid();
@@ -75,7 +76,8 @@ Result<std::unique_ptr<PrivateShm>> PrivateShm::Create() {
   char answer = 'n';
   if (read(ours.get(), &answer, 1) == 1 && answer == 'y') return made;
   return EnvironmentError(
-      "mount namespaces are not permitted here; run as root, or allow unprivileged user namespaces");
+      "mount namespaces are not permitted here; run as root, or allow unprivileged user "
+      "namespaces");
 }
 
 PrivateShm::~PrivateShm() {

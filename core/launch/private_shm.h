@@ -1,6 +1,6 @@
-// A small /dev/shm for some workers of this host, as a container's: a mount namespace that a process
-// of ours holds. It is gone with the last of them, whatever ends them; the machine's /dev/shm is
-// never touched.
+// A small /dev/shm for some workers of this host, as a container's: a mount namespace that a
+// process of ours holds. It is gone with the last of them, whatever ends them; the machine's
+// /dev/shm is never touched.
 #ifndef LOCKSTEP_CORE_LAUNCH_PRIVATE_SHM_H_
 #define LOCKSTEP_CORE_LAUNCH_PRIVATE_SHM_H_
 

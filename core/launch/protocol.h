@@ -23,7 +23,7 @@ enum class FrameType : std::uint32_t {
   kHello,    // u32 version, secret, text AgentInfo
   kWelcome,  // empty: admitted
   // Orders, from the coordinator to an agent.
-  kStartWorker,   // i32 lifetime
+  kStartWorker,   // i32 lifetime, WorkerSetup
   kToWorker,      // a Message
   kMeetingValue,  // u64 request, text value: passed on to the worker
   kCollect,       // u64 request, i64 nanoseconds it may take, u8 whether to ask the system too
@@ -53,6 +53,9 @@ enum class FrameType : std::uint32_t {
   kGather,    // raw bytes: this rank's part
   kGathered,  // u32 StatusCode, text message, then one text for each rank
   kProceed,   // empty: go on as a worker
+  // Faults from outside (core/launch/agent_faults.h).
+  kFault,      // to an agent: u32 fault, AgentFault
+  kFaultDone,  // from it: u32 fault, u8 FaultNews, text
 };
 
 // Largest payload: a Message of kMaxPayloadBytes and what stands around it.

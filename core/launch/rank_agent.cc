@@ -14,11 +14,15 @@
 namespace lockstep {
 
 RankAgent::RankAgent(const LaunchContext& context, const FleetOptions& options, Report report)
-    : context_(context), options_(options), report_(std::move(report)), scale_(CalibrateTicks()) {
+    : context_(context),
+      options_(options),
+      report_(std::move(report)),
+      scale_(CalibrateTicks()),
+      faults_(options.preloads) {
   if (options_.companion) companion_ = options_.companion(context_.rank);
 }
 
-Status RankAgent::Spawn(ChildRole::Kind kind, int lifetime) {
+Status RankAgent::Spawn(ChildRole::Kind kind, int lifetime, const WorkerSetup& setup) {
   LOCKSTEP_ASSIGN_OR_RETURN(
       segment_, Segment::Create(options_.journal_capacity, options_.outbox_capacity_bytes));
   outbox_.emplace(segment_->outbox(), segment_->outbox_capacity());
@@ -41,27 +45,34 @@ Status RankAgent::Spawn(ChildRole::Kind kind, int lifetime) {
   sockets_.clear();
   std::vector<std::string> environment;
   if (companion_) environment = companion_->BeginLifetime(lifetime);
+  LOCKSTEP_RETURN_IF_ERROR(faults_.Prepare(setup, environment));
   LOCKSTEP_ASSIGN_OR_RETURN(child_, Child::Spawn(role, segment_->fd(), environment));
+  faults_.Begin(child_->pid());
   if (companion_) companion_->OnStarted(child_->pid());
   state_ = ProcessState::kRunning;
   return OkStatus();
 }
 
 Result<Child*> RankAgent::StartExchangingWorker() {
-  LOCKSTEP_RETURN_IF_ERROR(Spawn(ChildRole::Kind::kExchangingWorker, 0));
+  LOCKSTEP_RETURN_IF_ERROR(Spawn(ChildRole::Kind::kExchangingWorker, 0, {}));
   awaits_order_ = true;
   return child_.get();
 }
 
-Status RankAgent::Start(int lifetime) {
+Status RankAgent::Start(int lifetime, const WorkerSetup& setup) {
   if (awaits_order_) {
     awaits_order_ = false;
+    if (!setup.empty()) {
+      return Unsupported(
+          "a fault needs a worker that is started for it, but across hosts the worker of "
+          "--backend=mpi runs before; run the scenario on one host");
+    }
     started_ = NowTicks();
     child_->channel().Send(static_cast<std::uint32_t>(FrameType::kProceed), {});
     return OkStatus();
   }
   End();
-  return Spawn(ChildRole::Kind::kWorker, lifetime);
+  return Spawn(ChildRole::Kind::kWorker, lifetime, setup);
 }
 
 int RankAgent::channel_fd() const {
@@ -75,7 +86,10 @@ void RankAgent::Obey(const Frame& order) {
   switch (static_cast<FrameType>(order.type)) {
     case FrameType::kStartWorker: {
       Encoder answer;
-      Put(answer, Start(decoder.Get<std::int32_t>()));
+      const auto lifetime = decoder.Get<std::int32_t>();
+      WorkerSetup setup;
+      LOCKSTEP_CHECK(Get(decoder, setup), "an order to start a worker");
+      Put(answer, Start(lifetime, setup));
       report_(FrameType::kStarted, answer.Take());
       break;
     }
@@ -101,6 +115,13 @@ void RankAgent::Obey(const Frame& order) {
     case FrameType::kSignal:
       Signal(decoder.Get<std::int32_t>());
       break;
+    case FrameType::kFault: {
+      const auto fault = decoder.Get<std::uint32_t>();
+      AgentFault what;
+      LOCKSTEP_CHECK(Get(decoder, what), "an order to inject a fault");
+      Inject(fault, what);
+      break;
+    }
     case FrameType::kToCompanion:
       if (companion_) companion_->Obey(order.payload);
       break;
@@ -180,6 +201,10 @@ void RankAgent::OnChange(const ChildChange& change) {
     Drain();
     died_ = NowTicks();
   }
+  if (child_->gone()) faults_.HealAll();
+  const bool slice =
+      change.kind == Kind::kContinued || (change.kind == Kind::kStopped && change.value == SIGSTOP);
+  if (slice && faults_.throttles()) return;
   // What we did ourselves is no news.
   const bool news = !ending_ || change.kind == Kind::kExited ||
                     (change.kind == Kind::kSignalled && change.value != SIGKILL);
@@ -225,10 +250,13 @@ void RankAgent::LookAgainIn(double seconds) {
 int RankAgent::wake_ms() const {
   if (!has_worker()) return -1;
   const bool glances = options_.quiet_seconds > 0;
-  return (glances ? next_look_.Earlier(next_glance_) : next_look_).RemainingMs();
+  const int look_ms = (glances ? next_look_.Earlier(next_glance_) : next_look_).RemainingMs();
+  const int heal_ms = faults_.wake_ms();
+  return heal_ms < 0 ? look_ms : std::min(look_ms, heal_ms);
 }
 
 void RankAgent::Watch() {
+  faults_.HealDue([this](std::uint32_t fault) { TellOfFault(fault, FaultNews::kHealed, ""); });
   if (options_.quiet_seconds > 0) WatchForQuiet();
   WatchForOverdue();
 }
@@ -244,7 +272,20 @@ void RankAgent::WatchForQuiet() {
   report_(FrameType::kQuiet, {});
 }
 
+void RankAgent::TellOfFault(std::uint32_t fault, FaultNews news, const std::string& text) {
+  report_(FrameType::kFaultDone,
+          Encoder().Put(fault).Put(static_cast<std::uint8_t>(news)).Text(text).Take());
+}
+
+void RankAgent::Inject(std::uint32_t fault, const AgentFault& order) {
+  const Result<std::string> done = faults_.Apply(fault, order);
+  if (done.ok()) return TellOfFault(fault, FaultNews::kApplied, *done);
+  TellOfFault(fault, FaultNews::kImpossible, done.status().message());
+}
+
 void RankAgent::Signal(int signal) {
+  // Who stops it wants it stopped.
+  if (signal == SIGSTOP) faults_.EndThrottle();
   if (has_worker()) kill(child_->pid(), signal);
 }
 
@@ -273,6 +314,7 @@ void RankAgent::WatchForOverdue() {
 
 void RankAgent::End() {
   awaits_order_ = false;
+  faults_.HealAll();
   if (!child_ || child_->gone()) return;
   OnChildChange();
   if (child_->gone()) return;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/base/clock.h"
+#include "core/launch/agent_faults.h"
 #include "core/launch/child.h"
 #include "core/launch/companion.h"
 #include "core/launch/fleet.h"
@@ -53,8 +54,8 @@ class RankAgent {
   RankEvidence Evidence(Deadline deadline, bool system = true);
 
  private:
-  Status Start(int lifetime);
-  Status Spawn(ChildRole::Kind kind, int lifetime);
+  Status Start(int lifetime, const WorkerSetup& setup);
+  Status Spawn(ChildRole::Kind kind, int lifetime, const WorkerSetup& setup);
   void Pump();   // reports what came through the channel
   void Drain();  // reports what is in the outbox
   void OnFrame(Frame frame);
@@ -62,6 +63,8 @@ class RankAgent {
   void WatchForOverdue();
   void WatchForQuiet();
   void Signal(int signal);
+  void Inject(std::uint32_t fault, const AgentFault& order);
+  void TellOfFault(std::uint32_t fault, FaultNews news, const std::string& text);
   void LookAtSockets();
   void LookAgainIn(double seconds);
   Journal ReadJournal(std::size_t most) const;
@@ -75,6 +78,7 @@ class RankAgent {
   std::unique_ptr<Segment> segment_;
   std::unique_ptr<Companion> companion_;
   std::unique_ptr<Child> child_;
+  AgentFaults faults_;  // before the worker they end
   std::optional<OutboxReader> outbox_;
   std::optional<JournalReader> journal_;
   ProcessState state_ = ProcessState::kExited;

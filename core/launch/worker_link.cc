@@ -17,6 +17,7 @@
 #include "core/launch/child.h"
 #include "core/launch/exchange.h"
 #include "core/launch/outbox.h"
+#include "core/launch/private_shm.h"
 #include "core/launch/protocol.h"
 #include "core/launch/segment.h"
 
@@ -174,6 +175,7 @@ Result<ChildRole> OwnRole() {
 bool WorkerLink::IsWorker() { return std::getenv(kRoleVariable) != nullptr; }
 
 Result<std::unique_ptr<WorkerLink>> WorkerLink::Open() {
+  EnterPrivateShm();
   LOCKSTEP_ASSIGN_OR_RETURN(const ChildRole role, OwnRole());
   // Started through /proc/self/exe it would be called "exe".
   prctl(PR_SET_NAME, program_invocation_short_name);

@@ -1,0 +1,87 @@
+// The coordinator's side of a launch. Members are in fleet.cc (frames, questions) and
+// fleet_lifetimes.cc (the beginning and the end of workers).
+#ifndef LOCKSTEP_CORE_LAUNCH_FLEET_IMPL_H_
+#define LOCKSTEP_CORE_LAUNCH_FLEET_IMPL_H_
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/launch/fleet.h"
+#include "core/launch/fleet_members.h"
+#include "core/launch/protocol.h"
+#include "core/launch/rank_agent.h"
+#include "core/launch/signals.h"
+
+namespace lockstep {
+
+constexpr std::uint32_t Number(FrameType type) { return static_cast<std::uint32_t>(type); }
+
+class FleetImpl final : public Fleet {
+ public:
+  FleetImpl(const LaunchContext& context, const FleetOptions& options)
+      : context_(context),
+        options_(options),
+        agent_(context, options,
+               [this](FrameType type, std::string payload) { OnReport(0, type, payload); }),
+        members_(static_cast<std::size_t>(context.size)) {}
+
+  Status Meet();
+
+  int size() const override { return context_.size; }
+  const std::vector<AgentInfo>& agents() const override { return agents_; }
+  Status StartWorkers(const std::vector<WorkerSetup>& setups) override;
+  int lifetime() const override { return lifetime_; }
+  void Send(int rank, const Message& message) override;
+  void SendAll(const Message& message) override;
+  FleetEvent Next(Deadline deadline) override;
+  std::vector<RankEvidence> Collect(Deadline deadline) override { return Ask(deadline, true); }
+  std::vector<RankEvidence> Glance(Deadline deadline) override { return Ask(deadline, false); }
+  void Signal(int rank, int signal) override;
+  void Inject(int rank, std::uint32_t fault, const AgentFault& order) override;
+  void SendToCompanion(int rank, const std::string& order) override {
+    Order(rank, FrameType::kToCompanion, order);
+  }
+  std::vector<Journal> Journals(std::size_t most, Deadline deadline) override;
+  void EndWorkers(Deadline deadline) override;
+  bool AwaitExits(Deadline deadline) override;
+  void Dismiss() override;
+
+ private:
+  using Worker = FleetMember::Worker;
+
+  // The followers first: they work while our own agent does.
+  void OrderAll(FrameType type, const std::string& payload);
+  void Order(int rank, FrameType type, const std::string& payload);
+  void OnReport(int rank, FrameType type, const std::string& payload);
+  void OnMeeting(int rank, FrameType type, const std::string& payload);
+  void OnFaultDone(int rank, const std::string& payload);
+  void OrderStart(std::vector<WorkerSetup> setups);
+  void OnAnswer(FleetMember& member, FrameType type, const std::string& payload);
+  void Push(FleetEventKind kind, int rank, int exit_code = 0, int signal = 0, Message message = {});
+  void Lose(int rank);
+  std::vector<RankEvidence> Ask(Deadline deadline, bool system);
+  void PollOnce(Deadline deadline);
+  void ReadMember(int rank);
+  // Polls until `done` holds for every member that is not lost; false at the deadline.
+  bool AwaitMembers(Deadline deadline, const std::function<bool(const FleetMember&)>& done);
+
+  const LaunchContext context_;
+  const FleetOptions options_;
+  Signals signals_;
+  RankAgent agent_;
+  std::vector<FleetMember> members_;
+  std::vector<AgentInfo> agents_;
+  std::deque<FleetEvent> events_;
+  MeetingPlace meeting_;
+  std::unique_ptr<PrivateShm> shm_;  // of this lifetime, if it has one
+  std::uint64_t request_ = 0;
+  int lifetime_ = -1;
+  bool terminating_ = false;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_LAUNCH_FLEET_IMPL_H_

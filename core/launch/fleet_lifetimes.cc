@@ -1,0 +1,105 @@
+// Workers begin and end.
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/launch/fleet_impl.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kStartSeconds = 60;
+constexpr double kDismissSeconds = 2;
+
+}  // namespace
+
+void FleetImpl::OrderStart(std::vector<WorkerSetup> setups) {
+  setups.resize(members_.size());
+  shm_ = LendPrivateShm(agents_, setups);
+  for (int rank = size() - 1; rank >= 0; --rank) {
+    Encoder order;
+    order.Put(std::int32_t{lifetime_});
+    Put(order, setups[static_cast<std::size_t>(rank)]);
+    Order(rank, FrameType::kStartWorker, order.Take());
+  }
+}
+
+Status FleetImpl::StartWorkers(const std::vector<WorkerSetup>& setups) {
+  if (options_.workers_own_mpi && lifetime_ >= 0) {
+    return Unsupported(
+        "the workers own the launcher's MPI identity, which serves one lifetime; "
+        "start another launch for more");
+  }
+  if (lifetime_ >= 0) EndWorkers(Deadline::AfterSeconds(10));
+  meeting_.Clear();
+  ++lifetime_;
+  for (FleetMember& member : members_) {
+    member.started.reset();
+    member.worker = Worker::kNone;
+  }
+  OrderStart(setups);
+  const bool all = AwaitMembers(Deadline::AfterSeconds(kStartSeconds),
+                                [](const FleetMember& m) { return m.started.has_value(); });
+  for (int rank = 0; rank < size(); ++rank) {
+    const FleetMember& member = members_[static_cast<std::size_t>(rank)];
+    if (member.lost || (!all && !member.started)) {
+      return EnvironmentError(
+          fmt::format("the agent of rank {} on {} does not answer; check that "
+                      "host",
+                      rank, agents_[static_cast<std::size_t>(rank)].host));
+    }
+    if (!member.started->ok()) {
+      return Status(member.started->code(),
+                    fmt::format("rank {}: {}", rank, member.started->message()));
+    }
+  }
+  return OkStatus();
+}
+
+void FleetImpl::EndWorkers(Deadline deadline) {
+  const std::uint64_t request = ++request_;
+  OrderAll(FrameType::kEnd, Encoder().Put(request).Take());
+  AwaitMembers(deadline, [&](const FleetMember& m) { return m.answered >= request; });
+  for (int rank = 0; rank < size(); ++rank) {
+    FleetMember& member = members_[static_cast<std::size_t>(rank)];
+    // An agent that cannot even end its worker is left; alone, it ends itself and its worker.
+    if (!member.lost && member.answered < request) Lose(rank);
+    if (member.worker == Worker::kRunning) member.worker = Worker::kNone;
+  }
+}
+
+bool FleetImpl::AwaitExits(Deadline deadline) {
+  const auto failed = [](const FleetMember& m) {
+    return m.lost || m.worker == Worker::kSignalled || m.worker == Worker::kNone;
+  };
+  const auto any_failed = [&] { return std::any_of(members_.begin(), members_.end(), failed); };
+  AwaitMembers(deadline,
+               [&](const FleetMember& m) { return m.worker != Worker::kRunning || any_failed(); });
+  return std::all_of(members_.begin(), members_.end(),
+                     [](const FleetMember& m) { return !m.lost && m.worker == Worker::kExited; });
+}
+
+void FleetImpl::Dismiss() {
+  agent_.End();
+  for (int rank = 1; rank < size(); ++rank) Order(rank, FrameType::kDismiss, {});
+  const Deadline deadline = Deadline::AfterSeconds(kDismissSeconds);
+  for (FleetMember& member : members_) {
+    // Each answers kDismissed, then waits for our channel to close, which the end of this object
+    // does: the launcher sees our exit first.
+    while (member.channel && !member.lost && member.channel->open() && !deadline.Passed()) {
+      pollfd item{member.channel->fd(), member.channel->poll_events(), 0};
+      poll(&item, 1, deadline.RemainingMs());
+      member.channel->Flush();
+      member.channel->Fill();
+      bool gone = false;
+      while (const std::optional<Frame> frame = member.channel->Take()) {
+        gone = gone || frame->type == Number(FrameType::kDismissed);
+      }
+      if (gone) break;
+    }
+  }
+}
+
+}  // namespace lockstep
