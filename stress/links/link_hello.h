@@ -1,0 +1,22 @@
+// What the worker's connect() and the relay say to each other. Plain data: the shim knows only
+// libc.
+#ifndef LOCKSTEP_STRESS_LINKS_LINK_HELLO_H_
+#define LOCKSTEP_STRESS_LINKS_LINK_HELLO_H_
+
+#include <stdint.h>
+
+namespace lockstep {
+
+inline constexpr char kLinksVariable[] = "LOCKSTEP_LINKS";
+
+struct LinkHello {
+  uint64_t magic = 0x736b6e694c736b4cu;
+  alignas(8) unsigned char destination[32] = {};  // a sockaddr_in or sockaddr_in6
+};
+struct LinkAnswer {
+  int32_t error = 0;  // errno of the connection to the destination
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_STRESS_LINKS_LINK_HELLO_H_

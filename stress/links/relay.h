@@ -1,0 +1,58 @@
+// Passes on the TCP connections that one worker makes, and lets links be as bad as it is told.
+//
+// A thread in the worker's agent. Every connection is held until the owner said whose worker it
+// leads to; then its bytes pass in both directions, subject to the rules for that peer.
+#ifndef LOCKSTEP_STRESS_LINKS_RELAY_H_
+#define LOCKSTEP_STRESS_LINKS_RELAY_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+#include "stress/links/link_rule.h"
+
+namespace lockstep {
+
+struct RelayReport {
+  enum class Kind {
+    kAsk,      // whose is `endpoint`? Answer() with `connection`
+    kTouched,  // rule `rule` met `bytes` of traffic (each rule is told of once)
+    kApplied,  // rule `rule` is in force
+  };
+  Kind kind = Kind::kAsk;
+  int connection = 0;
+  std::string endpoint = {};  // as in TcpSocket
+  int rule = 0;
+  std::uint64_t bytes = 0;
+};
+
+// A connection as the two workers know it.
+struct RelayedNames {
+  std::string worker;  // the worker's own end
+  std::string local;   // what its peer sees as the other end
+  std::string remote;  // what the worker asked for
+};
+
+class Relay {
+ public:
+  virtual ~Relay() = default;  // ends the thread and every connection
+  static Result<std::unique_ptr<Relay>> Start();
+
+  virtual int port() const = 0;  // on 127.0.0.1
+  // None of these waits.
+  virtual void Answer(int connection, int peer) = 0;  // peer -1: nobody's
+  virtual void Apply(const LinkRule& rule) = 0;
+  virtual void Heal(int rule) = 0;
+  // Ends all connections and rules: another worker comes.
+  virtual void Clear() = 0;
+  virtual int fd() const = 0;  // readable when there are reports
+  virtual std::vector<RelayReport> TakeReports() = 0;
+  // Since Clear(), also of connections that ended.
+  virtual std::vector<RelayedNames> Names() const = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_STRESS_LINKS_RELAY_H_

@@ -1,0 +1,242 @@
+#include "stress/links/relay.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/base/clock.h"
+#include "core/base/deadline.h"
+#include "core/base/random.h"
+#include "core/launch/fd.h"
+#include "core/launch/sockets.h"
+#include "gtest/gtest.h"
+#include "stress/links/link_hello.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kPeer = 3;
+
+// The shim asks for the variable once in a process: one relay for all tests.
+Relay& TheRelay() {
+  static const std::unique_ptr<Relay> relay = [] {
+    auto started = Relay::Start();
+    EXPECT_TRUE(started.ok());
+    setenv(kLinksVariable, fmt::format("{}", started.value()->port()).c_str(), 1);
+    return std::move(started).value();
+  }();
+  return *relay;
+}
+
+std::optional<RelayReport> AwaitReport(RelayReport::Kind kind, double seconds = 5) {
+  const Deadline deadline = Deadline::AfterSeconds(seconds);
+  while (!deadline.Passed()) {
+    pollfd item{TheRelay().fd(), POLLIN, 0};
+    poll(&item, 1, deadline.RemainingMs());
+    for (RelayReport& report : TheRelay().TakeReports()) {
+      if (report.kind == kind) return report;
+    }
+  }
+  return std::nullopt;
+}
+
+sockaddr_in Loopback(std::uint16_t port = 0) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
+// A connection through the relay, whose far end is `server`.
+class RelayTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    TheRelay().Clear();
+    Fd listening(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    destination_ = Loopback();
+    socklen_t length = sizeof destination_;
+    auto* const any = reinterpret_cast<sockaddr*>(&destination_);
+    ASSERT_EQ(bind(listening.get(), any, length), 0);
+    ASSERT_EQ(listen(listening.get(), 4), 0);
+    getsockname(listening.get(), any, &length);
+    client_ = Fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    auto connected = std::async(std::launch::async,
+                                [&] { return connect(client_.get(), any, sizeof destination_); });
+    const auto ask = AwaitReport(RelayReport::Kind::kAsk);
+    ASSERT_TRUE(ask);
+    EXPECT_EQ(ask->endpoint, FormatEndpoint(&destination_));
+    TheRelay().Answer(ask->connection, kPeer);
+    ASSERT_EQ(connected.get(), 0);
+    server_ = Fd(accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    ASSERT_TRUE(server_.valid());
+  }
+
+  void Apply(LinkRule rule) {
+    rule.id = ++last_rule_;
+    TheRelay().Apply(rule);
+    ASSERT_TRUE(AwaitReport(RelayReport::Kind::kApplied));
+  }
+
+  // How long `text` takes, in seconds; none when it does not come within `limit`.
+  static std::optional<double> Time(const Fd& from, const Fd& to, const std::string& text,
+                                    double limit = 5) {
+    const std::int64_t began = MonotonicNs();
+    const Deadline deadline = Deadline::AfterSeconds(limit);
+    std::size_t sent = 0, got = 0;
+    std::string all(text.size(), '\0');
+    while (got < text.size()) {
+      const ssize_t n = send(from.get(), text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+      if (n > 0) sent += static_cast<std::size_t>(n);
+      const ssize_t m = recv(to.get(), all.data() + got, all.size() - got, 0);
+      if (m > 0) got += static_cast<std::size_t>(m);
+      if (m == 0 || deadline.Passed()) return std::nullopt;
+      if (m > 0) continue;
+      pollfd items[] = {{to.get(), POLLIN, 0}, {sent < text.size() ? from.get() : -1, POLLOUT, 0}};
+      poll(items, 2, std::min(deadline.RemainingMs(), 100));
+    }
+    EXPECT_EQ(all, text);
+    return static_cast<double>(MonotonicNs() - began) * 1e-9;
+  }
+
+  static inline int last_rule_ = 0;
+  sockaddr_in destination_{};
+  Fd client_, server_;
+};
+
+std::string Noise(std::size_t bytes) {
+  std::string text(bytes, '\0');
+  for (std::size_t i = 0; i < bytes; ++i) text[i] = static_cast<char>(Mix64(i) >> 56);
+  return text;
+}
+
+TEST_F(RelayTest, PassesEverythingBothWaysAndNamesBothEnds) {
+  EXPECT_TRUE(Time(client_, server_, Noise(20 << 20)));
+  EXPECT_TRUE(Time(server_, client_, Noise(20 << 20)));
+  sockaddr_in peer{}, seen{};
+  socklen_t length = sizeof peer;
+  ASSERT_EQ(getpeername(client_.get(), reinterpret_cast<sockaddr*>(&peer), &length), 0);
+  EXPECT_EQ(FormatEndpoint(&peer), FormatEndpoint(&destination_)) << "not the relay";
+  EXPECT_TRUE((fcntl(client_.get(), F_GETFL) & O_NONBLOCK) != 0) << "as it was";
+  ASSERT_EQ(getpeername(server_.get(), reinterpret_cast<sockaddr*>(&seen), &length), 0);
+  const std::vector<RelayedNames> names = TheRelay().Names();
+  ASSERT_EQ(names.size(), 1u);
+  EXPECT_EQ(names[0].local, FormatEndpoint(&seen));
+  EXPECT_EQ(names[0].remote, FormatEndpoint(&destination_));
+  // The end of the stream, too.
+  client_.Reset();
+  pollfd item{server_.get(), POLLIN, 0};
+  ASSERT_EQ(poll(&item, 1, 5000), 1);
+  char byte;
+  EXPECT_EQ(recv(server_.get(), &byte, 1, 0), 0);
+}
+
+TEST_F(RelayTest, ConnectTellsThatNobodyListens) {
+  const Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in nobody = Loopback();
+  {
+    const Fd reserved(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    socklen_t length = sizeof nobody;
+    ASSERT_EQ(bind(reserved.get(), reinterpret_cast<sockaddr*>(&nobody), length), 0);
+    getsockname(reserved.get(), reinterpret_cast<sockaddr*>(&nobody), &length);
+  }
+  auto connected = std::async(std::launch::async, [&] {
+    return connect(fd.get(), reinterpret_cast<sockaddr*>(&nobody), sizeof nobody) == 0 ? 0 : errno;
+  });
+  const auto ask = AwaitReport(RelayReport::Kind::kAsk);
+  ASSERT_TRUE(ask);
+  TheRelay().Answer(ask->connection, -1);
+  EXPECT_EQ(connected.get(), ECONNREFUSED);
+}
+
+TEST_F(RelayTest, DelaysOneDirectionAndHeals) {
+  Apply({.peer = kPeer, .incoming = false, .delay_s = 0.2});
+  EXPECT_GE(Time(client_, server_, "late").value_or(0), 0.2);
+  EXPECT_LT(Time(server_, client_, "at once").value_or(9), 0.15);
+  EXPECT_TRUE(AwaitReport(RelayReport::Kind::kTouched));
+  TheRelay().Heal(last_rule_);
+  EXPECT_LT(Time(client_, server_, "healed").value_or(9), 0.15);
+}
+
+TEST_F(RelayTest, ARuleForAnotherPeerMeetsNothing) {
+  Apply({.peer = kPeer + 1, .down = true});
+  EXPECT_TRUE(Time(client_, server_, "through"));
+  EXPECT_FALSE(AwaitReport(RelayReport::Kind::kTouched, 0.1));
+}
+
+TEST_F(RelayTest, DownHoldsEverythingUntilItIsHealed) {
+  Apply({.peer = kPeer, .outgoing = false, .down = true});
+  EXPECT_FALSE(AwaitReport(RelayReport::Kind::kTouched, 0.05)) << "nothing was sent yet";
+  EXPECT_FALSE(Time(server_, client_, "held", 0.1));
+  EXPECT_TRUE(AwaitReport(RelayReport::Kind::kTouched));
+  EXPECT_TRUE(Time(client_, server_, "the other way"));
+  // Also that its end is gone.
+  server_.Reset();
+  pollfd item{client_.get(), POLLIN, 0};
+  EXPECT_EQ(poll(&item, 1, 100), 0);
+  TheRelay().Heal(last_rule_);
+  char text[8];
+  ASSERT_EQ(poll(&item, 1, 5000), 1);
+  EXPECT_EQ(recv(client_.get(), text, sizeof text, 0), 4);
+  ASSERT_EQ(poll(&item, 1, 5000), 1);
+  EXPECT_EQ(recv(client_.get(), text, sizeof text, 0), 0);
+}
+
+TEST_F(RelayTest, LimitsTheRate) {
+  Apply({.peer = kPeer, .rate_bytes_per_s = 4 << 20});
+  const double seconds = Time(client_, server_, Noise(2 << 20)).value_or(0);
+  EXPECT_GE(seconds, 0.49);
+  EXPECT_LT(seconds, 4);
+}
+
+TEST_F(RelayTest, LossCostsRetransmissionsAndNoByte) {
+  Apply({.peer = kPeer, .loss = 0.5, .seed = 7});
+  int late = 0;
+  for (int i = 0; i < 12; ++i) late += Time(client_, server_, "segment").value_or(9) >= 0.2 ? 1 : 0;
+  EXPECT_GE(late, 2);
+  EXPECT_LE(late, 11);
+}
+
+TEST_F(RelayTest, ResetBreaksBothEnds) {
+  TheRelay().Apply({.id = ++last_rule_, .peer = kPeer, .reset = true});
+  for (const Fd* end : {&client_, &server_}) {
+    pollfd item{end->get(), POLLIN, 0};
+    ASSERT_EQ(poll(&item, 1, 5000), 1);
+    char byte;
+    EXPECT_EQ(recv(end->get(), &byte, 1, 0), -1);
+    EXPECT_EQ(errno, ECONNRESET);
+  }
+  EXPECT_TRUE(AwaitReport(RelayReport::Kind::kTouched));
+}
+
+TEST_F(RelayTest, ARelayWithNothingToDoSleeps) {
+  const auto cpu_ns = [] {
+    timespec time{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return time.tv_sec * 1'000'000'000L + time.tv_nsec;
+  };
+  Apply({.peer = kPeer, .down = true});
+  EXPECT_FALSE(Time(client_, server_, "held", 0.05));
+  server_.Reset();
+  const long before = cpu_ns();
+  const timespec half{0, 500'000'000};
+  nanosleep(&half, nullptr);
+  EXPECT_LT(cpu_ns() - before, 25'000'000);
+}
+
+}  // namespace
+}  // namespace lockstep
