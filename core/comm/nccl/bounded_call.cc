@@ -1,0 +1,129 @@
+#include "core/comm/nccl/bounded_call.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/base/clock.h"
+
+namespace lockstep::nccl {
+namespace {
+
+constexpr auto kLook = std::chrono::milliseconds(100);
+
+struct Answer {
+  std::mutex mutex;
+  std::condition_variable given;
+  std::optional<Code> code;
+};
+
+}  // namespace
+
+std::optional<Code> CallBounded(std::function<Code()> call, Deadline deadline) {
+  auto answer = std::make_shared<Answer>();
+  std::thread([answer, call = std::move(call)]() mutable {
+    const Code code = call();
+    call = nullptr;  // what it owns goes before the caller hears of it
+    std::lock_guard lock(answer->mutex);
+    answer->code = code;
+    answer->given.notify_all();
+  }).detach();
+  std::unique_lock lock(answer->mutex);
+  const auto limit = std::chrono::steady_clock::now() +
+                     std::chrono::nanoseconds(std::max<std::int64_t>(0, deadline.RemainingNs()));
+  answer->given.wait_until(lock, limit, [&] { return answer->code.has_value(); });
+  return answer->code;
+}
+
+struct WatchedCalls::State {
+  Limits limits;
+  std::function<void()> rescue;
+  std::function<void()> give_up;
+  std::atomic<std::int64_t> entered_ns{0};  // 0: nobody is inside
+  std::atomic<bool> rescued{false};
+  std::mutex looking;  // held while one of the two functions runs
+  bool gone = false;
+
+  void Look() {
+    const std::int64_t entered = entered_ns.load();
+    if (entered == 0) return;
+    std::lock_guard lock(looking);
+    if (gone) return;
+    const double inside_seconds = static_cast<double>(MonotonicNs() - entered) * 1e-9;
+    if (inside_seconds < limits.call_seconds || entered_ns.load() != entered) return;
+    if (!rescued.exchange(true)) {
+      rescue();
+    } else if (inside_seconds >= limits.call_seconds + limits.rescue_seconds) {
+      give_up();
+    }
+  }
+};
+
+namespace {
+
+// The one thread that looks. It lives as long as the process, which it never keeps from ending.
+class Watcher {
+ public:
+  static Watcher& Get() {
+    static auto* const watcher = new Watcher;
+    return *watcher;
+  }
+  void Watch(std::weak_ptr<WatchedCalls::State> state) {
+    std::lock_guard lock(mutex_);
+    states_.push_back(std::move(state));
+  }
+
+ private:
+  Watcher() {
+    std::thread([this] {
+      for (;;) {
+        std::this_thread::sleep_for(kLook);
+        for (const auto& state : Living()) state->Look();
+      }
+    }).detach();
+  }
+
+  std::vector<std::shared_ptr<WatchedCalls::State>> Living() {
+    std::lock_guard lock(mutex_);
+    std::vector<std::shared_ptr<WatchedCalls::State>> living;
+    std::erase_if(states_, [&](const auto& weak) {
+      auto state = weak.lock();
+      if (state == nullptr) return true;
+      living.push_back(std::move(state));
+      return false;
+    });
+    return living;
+  }
+
+  std::mutex mutex_;
+  std::vector<std::weak_ptr<WatchedCalls::State>> states_;
+};
+
+}  // namespace
+
+WatchedCalls::WatchedCalls(Limits limits, std::function<void()> rescue,
+                           std::function<void()> give_up)
+    : state_(std::make_shared<State>()) {
+  state_->limits = limits;
+  state_->rescue = std::move(rescue);
+  state_->give_up = std::move(give_up);
+  Watcher::Get().Watch(state_);
+}
+
+WatchedCalls::~WatchedCalls() {
+  std::lock_guard lock(state_->looking);
+  state_->gone = true;
+}
+
+void WatchedCalls::Enter() { state_->entered_ns.store(MonotonicNs()); }
+
+bool WatchedCalls::Leave() {
+  state_->entered_ns.store(0);
+  return state_->rescued.load();
+}
+
+}  // namespace lockstep::nccl

@@ -1,0 +1,59 @@
+#include "core/comm/nccl/calls.h"
+
+#include <cstddef>
+
+#include "core/base/check.h"
+
+namespace lockstep::nccl {
+
+TypeCode TypeCodeOf(DataType type) {
+  static constexpr TypeCode kCodes[] = {kF16, kBf16, kF32, kF64, kI8, kI32, kI64, kU8};
+  return kCodes[static_cast<std::size_t>(type)];
+}
+
+ReductionCode ReductionCodeOf(Reduction reduction) {
+  static constexpr ReductionCode kCodes[] = {kSum, kProd, kMin, kMax};
+  return kCodes[static_cast<std::size_t>(reduction)];
+}
+
+const char* CallName(const Operation& operation) {
+  static constexpr const char* kNames[] = {
+      "ncclAllReduce", "ncclBroadcast", "ncclAllReduce", "ncclAllGather", "ncclReduceScatter",
+      "ncclReduce",    "ncclSend",      "ncclRecv"};
+  return kNames[static_cast<std::size_t>(operation.collective)];
+}
+
+Code MakeCall(const Api& api, const Operation& operation, const Buffers& buffers, Comm comm,
+              Stream stream) {
+  const auto count = static_cast<std::size_t>(operation.count);
+  const int type = TypeCodeOf(operation.type);
+  const int reduction = ReductionCodeOf(operation.reduction);
+  const void* send = buffers.send;
+  void* recv = buffers.recv;
+  switch (operation.collective) {
+    case Collective::kAllReduce:
+      return api.AllReduce(send, recv, count, type, reduction, comm, stream);
+    case Collective::kBarrier:
+      return api.AllReduce(send, recv, 1, kU8, kSum, comm, stream);
+    case Collective::kBroadcast:
+      // NCCL looks at both; a root without a receive buffer, and others without one to send, use
+      // the one they have.
+      if (send == nullptr) send = recv;
+      if (recv == nullptr) recv = const_cast<void*>(send);
+      return api.Broadcast(send, recv, count, type, operation.root, comm, stream);
+    case Collective::kReduce:
+      return api.Reduce(send, recv, count, type, reduction, operation.root, comm, stream);
+    case Collective::kAllGather:
+      return api.AllGather(send, recv, count, type, comm, stream);
+    case Collective::kReduceScatter:
+      return api.ReduceScatter(send, recv, count, type, reduction, comm, stream);
+    case Collective::kSend:
+      return api.Send(send, count, type, operation.root, comm, stream);
+    case Collective::kRecv:
+      return api.Recv(recv, count, type, operation.root, comm, stream);
+  }
+  LOCKSTEP_CHECK(false, "a Collective that is not in the table");
+  return kInvalidUsage;
+}
+
+}  // namespace lockstep::nccl

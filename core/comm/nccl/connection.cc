@@ -1,0 +1,318 @@
+#include "core/comm/nccl/connection.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/comm/nccl/debug_log.h"
+#include "fmt/format.h"
+
+namespace lockstep::nccl {
+namespace {
+
+constexpr auto kAbortPatience = std::chrono::seconds(1);  // for a call of another thread
+constexpr int kSpins = 200;
+constexpr auto kNap = std::chrono::microseconds(50);
+
+// Between two questions: soon at first, then without burning a processor.
+class Pause {
+ public:
+  void operator()() {
+    if (++times_ < kSpins) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(kNap);
+    }
+  }
+
+ private:
+  int times_ = 0;
+};
+
+bool WentWell(Code code) { return code == kSuccess || code == kInProgress; }
+
+std::string OneLine(std::string text) {
+  for (char& letter : text) {
+    if (static_cast<unsigned char>(letter) < ' ') letter = ' ';
+  }
+  while (!text.empty() && text.back() == ' ') text.pop_back();
+  return text;
+}
+
+// What the library says of a failed call. `comm` may be null.
+Status Explain(const Library& library, std::string_view call, Code code, Comm comm) {
+  std::string text = fmt::format("nccl: {}", library.Describe(call, code));
+  const char* last = library.api().GetLastError(comm);
+  if (last != nullptr && *last != '\0') text += fmt::format("; {}", OneLine(last));
+  const std::string log = DebugLogEnd();
+  if (!log.empty()) text += fmt::format("; {}", log);
+  return SystemFailed(text);
+}
+
+Status NeverReturned(std::string_view call, std::string_view consequence) {
+  const std::string log = DebugLogEnd();
+  return DeadlineExceeded(fmt::format("nccl: {} did not return before the deadline; {}{}{}", call,
+                                      consequence, log.empty() ? "" : "; ", log));
+}
+
+Status Aborted() { return SystemFailed("nccl: the communicator was aborted"); }
+
+// What a call that makes a communicator writes to: owned by the thread that calls, too, because it
+// may stay behind.
+struct Birth {
+  Comm comm = nullptr;
+  Config config;
+  Comm Read() { return std::atomic_ref<Comm>(comm).load(); }
+};
+
+}  // namespace
+
+Connection::Connection(Terms terms, Comm comm, int rank, int size)
+    : terms_(std::move(terms)),
+      comm_(comm),
+      rank_(rank),
+      size_(size),
+      watched_({terms_.operation_seconds, terms_.abort_seconds},
+               [this] { static_cast<void>(Abort()); },
+               [this] {
+                 if (!terms_.last_resort) return;
+                 terms_.last_resort(fmt::format(
+                     "nccl: {} did not return within {} s, nor {} s after ncclCommAbort; this "
+                     "process ends itself, because nothing else can end the call",
+                     inside_.load(), terms_.operation_seconds, terms_.abort_seconds));
+               }) {}
+
+Connection::~Connection() {
+  const Status status = Close();
+  if (!status.ok()) fmt::print(stderr, "{}\n", status.message());
+}
+
+Result<std::shared_ptr<Connection>> Connection::Connect(const Terms& terms, const UniqueId& id,
+                                                        int rank, int size, Deadline deadline) {
+  constexpr char kName[] = "ncclCommInitRankConfig";
+  const auto birth = std::make_shared<Birth>();
+  birth->config = terms.library->NewConfig();
+  const auto code = CallBounded(
+      [birth, terms, id, rank, size] {
+        if (terms.enter_thread) static_cast<void>(terms.enter_thread());
+        return terms.library->api().CommInitRankConfig(&birth->comm, size, id, rank,
+                                                       &birth->config);
+      },
+      deadline);
+  if (!code) return NeverReturned(kName, "its thread stays behind");
+  if (!WentWell(*code)) return Explain(*terms.library, kName, *code, nullptr);
+  std::shared_ptr<Connection> connection(new Connection(terms, birth->Read(), rank, size));
+  const Status settled = connection->Settle(kName, connection->comm_, deadline);
+  if (settled.ok()) return connection;
+  const Status aborted = connection->Abort();
+  return aborted.ok() ? settled : aborted;
+}
+
+Status Connection::failure() const {
+  std::lock_guard lock(failure_mutex_);
+  return failure_;
+}
+
+Status Connection::FailWith(Status status) {
+  std::lock_guard lock(failure_mutex_);
+  if (failure_.ok()) failure_ = std::move(status);
+  failed_.store(true);
+  return failure_;
+}
+
+Status Connection::Fail(std::string_view call, Code code) {
+  return FailWith(Explain(library(), call, code, comm_));
+}
+
+Status Connection::Settle(const char* name, Comm comm, Deadline deadline) {
+  Pause pause;
+  for (;;) {
+    if (aborted_.load()) return FailWith(Aborted());
+    Code state = kSuccess;
+    inside_.store("ncclCommGetAsyncError");
+    watched_.Enter();
+    const Code asked = library().api().CommGetAsyncError(comm, &state);
+    if (watched_.Leave()) return FailWith(NeverReturned("ncclCommGetAsyncError", "aborted"));
+    if (asked != kSuccess) return Fail("ncclCommGetAsyncError", asked);
+    if (state == kSuccess) return OkStatus();
+    if (state != kInProgress) return Fail(name, state);
+    if (deadline.Passed()) {
+      return FailWith(
+          DeadlineExceeded(fmt::format("nccl: {} was still in progress at the deadline; a rank did "
+                                       "not come, or its network does not answer",
+                                       name)));
+    }
+    pause();
+  }
+}
+
+Status Connection::Make(const char* name, const Call& call) {
+  std::lock_guard lock(calling_);
+  if (failed_.load()) return failure();
+  if (aborted_.load()) return Aborted();
+  inside_.store(name);
+  watched_.Enter();
+  const Code code = call(comm_);
+  if (watched_.Leave()) {
+    return FailWith(SystemFailed(fmt::format(
+        "nccl: {} did not return within {} s; the communicator was aborted", name,
+        terms_.operation_seconds)));
+  }
+  if (code == kSuccess) return OkStatus();
+  if (code != kInProgress) return Fail(name, code);
+  return Settle(name, comm_, Deadline::AfterSeconds(terms_.operation_seconds));
+}
+
+Status Connection::Poll() {
+  std::lock_guard lock(calling_);
+  if (failed_.load()) return failure();
+  if (aborted_.load()) return Aborted();
+  Code state = kSuccess;
+  inside_.store("ncclCommGetAsyncError");
+  watched_.Enter();
+  const Code asked = library().api().CommGetAsyncError(comm_, &state);
+  if (watched_.Leave()) return FailWith(NeverReturned("ncclCommGetAsyncError", "aborted"));
+  if (asked != kSuccess) return Fail("ncclCommGetAsyncError", asked);
+  return WentWell(state) ? OkStatus() : Fail("asynchronous error", state);
+}
+
+Status Connection::MakeBounded(const char* name, std::function<Code()> call, Deadline deadline,
+                               bool in_progress_is_fine) {
+  const auto code = CallBounded(
+      [call = std::move(call), enter = terms_.enter_thread] {
+        if (enter) static_cast<void>(enter());
+        return call();
+      },
+      deadline);
+  if (!code) return FailWith(NeverReturned(name, "its thread stays behind"));
+  if (*code == kSuccess || (*code == kInProgress && in_progress_is_fine)) return OkStatus();
+  return Fail(name, *code);
+}
+
+Result<std::shared_ptr<Connection>> Connection::Adopt(const char* name, Comm child,
+                                                      Deadline deadline) {
+  LOCKSTEP_RETURN_IF_ERROR(Settle(name, child, deadline));
+  int rank = 0;
+  int size = 0;
+  Code code = library().api().CommUserRank(child, &rank);
+  if (code == kSuccess) code = library().api().CommCount(child, &size);
+  if (code != kSuccess) return Fail(name, code);
+  return std::shared_ptr<Connection>(new Connection(terms_, child, rank, size));
+}
+
+Result<std::shared_ptr<Connection>> Connection::Child(const char* name, bool parent_settles,
+                                                      MakeChild make_child, Deadline deadline) {
+  std::lock_guard lock(calling_);
+  if (aborted_.load()) return Aborted();
+  const auto birth = std::make_shared<Birth>();
+  birth->config = library().NewConfig();
+  LOCKSTEP_RETURN_IF_ERROR(MakeBounded(
+      name,
+      [birth, comm = comm_, make = std::move(make_child)] {
+        return make(comm, &birth->comm, &birth->config);
+      },
+      deadline, /*in_progress_is_fine=*/true));
+  // The library may fill in the child's handle at any time until the parent has settled.
+  static std::mutex mutex;
+  static auto* const births = new std::vector<std::shared_ptr<Birth>>;
+  {
+    std::lock_guard keep(mutex);
+    births->push_back(birth);
+  }
+  if (parent_settles) {
+    LOCKSTEP_RETURN_IF_ERROR(Settle(name, comm_, deadline));
+    if (birth->Read() == nullptr) return std::shared_ptr<Connection>();
+  }
+  for (Pause pause; birth->Read() == nullptr; pause()) {
+    if (deadline.Passed()) return NeverReturned(name, "there is no communicator");
+  }
+  return Adopt(name, birth->Read(), deadline);
+}
+
+Result<std::shared_ptr<Connection>> Connection::Split(int color, int key, Deadline deadline) {
+  LOCKSTEP_RETURN_IF_ERROR(library().Has(Feature::kSplit));
+  if (failed_.load()) return failure();
+  return Child(
+      "ncclCommSplit", /*parent_settles=*/true,
+      [api = library().api(), color, key](Comm comm, Comm* child, Config* config) {
+        return api.CommSplit(comm, color < 0 ? kNoColor : color, key, child, config);
+      },
+      deadline);
+}
+
+Result<std::shared_ptr<Connection>> Connection::Shrink(std::span<const int> excluded, bool abort,
+                                                       Deadline deadline) {
+  LOCKSTEP_RETURN_IF_ERROR(library().Has(Feature::kShrink));
+  if (failed_.load() && !abort) return failure();
+  return Child(
+      "ncclCommShrink", /*parent_settles=*/!abort,
+      [api = library().api(), ranks = std::vector<int>(excluded.begin(), excluded.end()), abort](
+          Comm comm, Comm* child, Config* config) mutable {
+        return api.CommShrink(comm, ranks.data(), static_cast<int>(ranks.size()), child, config,
+                              abort ? kShrinkAbort : 0);
+      },
+      deadline);
+}
+
+Status Connection::Revoke(Deadline deadline) {
+  LOCKSTEP_RETURN_IF_ERROR(library().Has(Feature::kRevoke));
+  std::lock_guard lock(calling_);
+  if (aborted_.load()) return Aborted();
+  LOCKSTEP_RETURN_IF_ERROR(MakeBounded(
+      "ncclCommRevoke", [api = library().api(), comm = comm_] { return api.CommRevoke(comm, 0); },
+      deadline, /*in_progress_is_fine=*/true));
+  revoked_ = true;
+  return Settle("ncclCommRevoke", comm_, deadline);
+}
+
+Status Connection::Abort() {
+  if (aborted_.exchange(true)) return OkStatus();
+  std::unique_lock lock(calling_, std::defer_lock);
+  // A call that is inside longer than this does not come back by itself: abort all the same.
+  static_cast<void>(lock.try_lock_for(kAbortPatience));
+  const auto code = CallBounded(
+      [terms = terms_, comm = comm_] {
+        if (terms.enter_thread) static_cast<void>(terms.enter_thread());
+        return terms.library->api().CommAbort(comm);
+      },
+      Deadline::AfterSeconds(terms_.abort_seconds));
+  Status status;
+  if (!code) {
+    status = SystemFailed(fmt::format(
+        "nccl: ncclCommAbort did not return within {} s (compare NVIDIA/nccl issues 1013 and "
+        "1777): this process can only be killed",
+        terms_.abort_seconds));
+  } else if (!WentWell(*code)) {
+    status = Explain(library(), "ncclCommAbort", *code, nullptr);
+  }
+  static_cast<void>(FailWith(status.ok() ? Aborted() : status));
+  return status;
+}
+
+Status Connection::Finalize(Deadline deadline) {
+  const Api& api = library().api();
+  if (!revoked_) {
+    LOCKSTEP_RETURN_IF_ERROR(MakeBounded(
+        "ncclCommFinalize", [api, comm = comm_] { return api.CommFinalize(comm); }, deadline,
+        /*in_progress_is_fine=*/true));
+    LOCKSTEP_RETURN_IF_ERROR(Settle("ncclCommFinalize", comm_, deadline));
+  }
+  destroying_ = true;
+  return MakeBounded(
+      "ncclCommDestroy", [api, comm = comm_] { return api.CommDestroy(comm); }, deadline,
+      /*in_progress_is_fine=*/true);
+}
+
+Status Connection::Close() {
+  if (std::exchange(closed_, true) || aborted_.load()) return OkStatus();
+  if (failed_.load()) return Abort();
+  const Status status = Finalize(Deadline::AfterSeconds(terms_.finalize_seconds));
+  if (status.ok() || destroying_) return status;
+  const Status aborted = Abort();
+  return aborted.ok() ? status : aborted;
+}
+
+}  // namespace lockstep::nccl

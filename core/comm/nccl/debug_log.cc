@@ -1,0 +1,110 @@
+#include "core/comm/nccl/debug_log.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <deque>
+#include <fstream>
+#include <mutex>
+
+#include "fmt/format.h"
+
+namespace lockstep::nccl {
+namespace {
+
+constexpr std::size_t kLines = 3;
+constexpr std::size_t kMostBytes = 600;
+
+struct Capture {
+  std::once_flag once;
+  std::string path;
+  bool ours = false;
+};
+
+Capture& TheCapture() {
+  static auto* const capture = new Capture;
+  return *capture;
+}
+
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// NCCL's placeholders: %h the host's name, %p the process.
+std::string Expand(const std::string& pattern) {
+  char host[256] = {};
+  gethostname(host, sizeof(host) - 1);
+  std::string path;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    const char next = pattern[i] == '%' && i + 1 < pattern.size() ? pattern[i + 1] : '\0';
+    if (next == 'h') path += host;
+    if (next == 'p') path += fmt::format("{}", getpid());
+    if (next == 'h' || next == 'p') {
+      ++i;
+    } else {
+      path += pattern[i];
+    }
+  }
+  return path;
+}
+
+std::string Folder(const std::string& folder) {
+  if (!folder.empty()) return folder;
+  const std::string temporary = Variable("TMPDIR");
+  return temporary.empty() ? "/tmp" : temporary;
+}
+
+// Lines that NCCL writes without any trouble.
+bool IsNews(const std::string& line) {
+  return !line.empty() && line.find("NCCL version") == std::string::npos;
+}
+
+std::deque<std::string> LastLines(const std::string& path) {
+  std::ifstream file(path);
+  std::deque<std::string> lines;
+  for (std::string line; std::getline(file, line);) {
+    if (!IsNews(line)) continue;
+    lines.push_back(line);
+    if (lines.size() > kLines) lines.pop_front();
+  }
+  return lines;
+}
+
+}  // namespace
+
+const std::string& CaptureDebugLog(const std::string& folder) {
+  Capture& capture = TheCapture();
+  std::call_once(capture.once, [&] {
+    const std::string theirs = Variable("NCCL_DEBUG_FILE");
+    if (!theirs.empty()) {
+      capture.path = Expand(theirs);
+      return;
+    }
+    if (Variable("NCCL_DEBUG").empty()) setenv("NCCL_DEBUG", "WARN", 0);
+    capture.path = fmt::format("{}/lockstep-nccl-{}.log", Folder(folder), getpid());
+    capture.ours = true;
+    setenv("NCCL_DEBUG_FILE", capture.path.c_str(), 0);
+  });
+  return capture.path;
+}
+
+std::string DebugLogEnd() {
+  const std::string& path = TheCapture().path;
+  if (path.empty()) return "";
+  std::string text;
+  for (const std::string& line : LastLines(path)) text += (text.empty() ? "" : " | ") + line;
+  if (text.empty()) return "";
+  if (text.size() > kMostBytes) text = "…" + text.substr(text.size() - kMostBytes);
+  for (char& letter : text) {
+    if (static_cast<unsigned char>(letter) < ' ') letter = ' ';
+  }
+  return fmt::format("NCCL's log {} ends: {}", path, text);
+}
+
+void DiscardQuietDebugLog() {
+  const Capture& capture = TheCapture();
+  if (capture.ours && LastLines(capture.path).empty()) unlink(capture.path.c_str());
+}
+
+}  // namespace lockstep::nccl

@@ -1,0 +1,54 @@
+// An NCCL library that was opened at run time.
+#ifndef LOCKSTEP_CORE_COMM_NCCL_LIBRARY_H_
+#define LOCKSTEP_CORE_COMM_NCCL_LIBRARY_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/base/status.h"
+#include "core/comm/nccl/abi.h"
+
+namespace lockstep::nccl {
+
+inline constexpr int kOldestVersion = VersionCode(2, 14, 3);  // ncclCommInitRankConfig
+inline constexpr int kNewestTested = VersionCode(2, 31, 2);
+
+// A call that not every version has, by NCCL's name.
+enum class Feature { kSplit, kRegister, kShrink, kRevoke };
+
+// Stays loaded for the rest of the process: NCCL leaves threads behind.
+class Library {
+ public:
+  // `path`: a file, or empty for the libnccl.so.2 that the dynamic linker finds. RTLD_LOCAL, so that
+  // several versions do not see each other. kEnvironment when it is not there, too old, or lacks a
+  // call that its version has.
+  static Result<std::shared_ptr<const Library>> Open(const std::string& path);
+
+  const Api& api() const { return api_; }
+  const std::string& path() const { return path_; }  // the file that was loaded
+  int version() const { return version_; }
+  std::string VersionText() const;  // "2.28.9"
+  bool stand_in() const { return stand_in_; }
+
+  // OK, kUnsupported for a version that does not have it, kEnvironment for one that should.
+  Status Has(Feature feature) const;
+  // What communicators are made with: never blocking, and only fields that this version knows.
+  Config NewConfig() const;
+  // "ncclAllReduce: unhandled system error (2)".
+  std::string Describe(std::string_view call, Code code) const;
+
+ private:
+  Status Load(void* handle);
+
+  std::string path_;
+  int version_ = 0;
+  bool stand_in_ = false;
+  Api api_;
+};
+
+std::string VersionText(int code);
+
+}  // namespace lockstep::nccl
+
+#endif  // LOCKSTEP_CORE_COMM_NCCL_LIBRARY_H_

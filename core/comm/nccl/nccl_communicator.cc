@@ -1,0 +1,321 @@
+#include "core/comm/nccl/nccl_communicator.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <thread>
+#include <utility>
+
+#include "core/comm/nccl/calls.h"
+#include "core/comm/nccl/connection.h"
+#include "core/comm/nccl/debug_log.h"
+#include "core/comm/split.h"
+#include "core/device/native_stream.h"
+#include "fmt/format.h"
+
+namespace lockstep {
+namespace {
+
+using nccl::Connection;
+
+// How long an Await sleeps before it asks the library for errors that no stream shows.
+constexpr double kPollSeconds = 0.005;
+
+void EndProcess(const std::string& why) {
+  fmt::print(stderr, "{}\n", why);
+  std::fflush(stderr);
+  _exit(static_cast<int>(ExitCode::kFailed));
+}
+
+// What a communicator and its children share.
+struct Family {
+  Meeting& meeting;
+  Device& device;
+  NcclOptions options;
+  nccl::Terms terms;
+  bool native = false;  // streams have handles
+};
+
+class Adapter final : public NcclCommunicator {
+ public:
+  Adapter(std::shared_ptr<Connection> connection, std::shared_ptr<Family> family,
+          std::unique_ptr<Buffer> barrier, std::string prefix)
+      : connection_(std::move(connection)),
+        family_(std::move(family)),
+        barrier_(std::move(barrier)),
+        prefix_(std::move(prefix)) {}
+  ~Adapter() override {
+    connection_.reset();
+    // What a stand-in that could not be ended may still count down stays.
+    if (stand_in_->unfinished.load() > 0) static_cast<void>(stand_in_.release());
+    nccl::DiscardQuietDebugLog();
+  }
+
+  const Capabilities& capabilities() const override { return NcclCapabilities(); }
+  int rank() const override { return connection_->rank(); }
+  int size() const override { return connection_->size(); }
+
+  Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) override;
+  Status Await(Stream& stream, Deadline deadline) override;
+  void Abort() override;
+  Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override;
+
+  Status Close() override { return connection_->Close(); }
+  Status AbortNow() override { return connection_->Abort(); }
+  Status StartGroup() override;
+  Status EndGroup() override;
+  Result<std::unique_ptr<NcclCommunicator>> Shrink(std::span<const int> excluded, bool abort,
+                                                   Deadline deadline) override;
+  Status Revoke(Deadline deadline) override { return connection_->Revoke(deadline); }
+
+ private:
+  Status Launch(const Operation& operation, const Buffers& buffers, nccl::Stream handle);
+  Status EnqueueNative(const Operation& operation, const Buffers& buffers, Stream& stream,
+                       NativeStream& native);
+  Status RunOnHost(const Operation& operation, const Buffers& buffers);
+  Status AwaitStandIn();
+  Status Register(const void* data, std::int64_t bytes);
+  Result<std::unique_ptr<NcclCommunicator>> Wrap(std::shared_ptr<Connection> connection);
+
+  std::shared_ptr<Connection> connection_;
+  std::shared_ptr<Family> family_;
+  std::unique_ptr<Buffer> barrier_;  // one element, of the device
+  std::string prefix_;
+  int splits_ = 0;
+  bool in_group_ = false;
+  std::map<const void*, std::int64_t> registered_;  // bytes by address
+  std::unique_ptr<nccl::StandInStream> stand_in_ = std::make_unique<nccl::StandInStream>();
+};
+
+Status Adapter::Register(const void* data, std::int64_t bytes) {
+  if (data == nullptr || bytes == 0) return OkStatus();
+  const auto known = registered_.find(data);
+  if (known != registered_.end() && known->second >= bytes) return OkStatus();
+  registered_[data] = bytes;
+  return connection_->Make("ncclCommRegister", [&](nccl::Comm comm) {
+    void* handle = nullptr;  // lives as long as the communicator, which frees it
+    return connection_->library().api().CommRegister(comm, const_cast<void*>(data),
+                                                     static_cast<std::size_t>(bytes), &handle);
+  });
+}
+
+Status Adapter::Launch(const Operation& operation, const Buffers& buffers, nccl::Stream handle) {
+  const nccl::Api& api = connection_->library().api();
+  const Buffers real = operation.collective == Collective::kBarrier
+                           ? Buffers{barrier_->data(), barrier_->data()}
+                           : buffers;
+  if (family_->options.register_buffers) {
+    LOCKSTEP_RETURN_IF_ERROR(Register(real.send, SendBytes(operation, size())));
+    LOCKSTEP_RETURN_IF_ERROR(Register(real.recv, RecvBytes(operation, size())));
+  }
+  return connection_->Make(nccl::CallName(operation), [&](nccl::Comm comm) {
+    return nccl::MakeCall(api, operation, real, comm, handle);
+  });
+}
+
+// A stand-in's stream is the communicator's own; what is enqueued there is waited for here.
+Status Adapter::RunOnHost(const Operation& operation, const Buffers& buffers) {
+  LOCKSTEP_RETURN_IF_ERROR(Launch(operation, buffers, stand_in_.get()));
+  return in_group_ ? OkStatus() : AwaitStandIn();
+}
+
+Status Adapter::AwaitStandIn() {
+  const Deadline deadline = Deadline::AfterSeconds(family_->options.operation_seconds);
+  for (int spins = 0; stand_in_->unfinished.load() > 0; ++spins) {
+    LOCKSTEP_RETURN_IF_ERROR(connection_->Poll());
+    if (deadline.Passed()) {
+      return DeadlineExceeded(fmt::format("nccl: an operation was not complete within {} s",
+                                          family_->options.operation_seconds));
+    }
+    if (spins < 200) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
+  return OkStatus();
+}
+
+Status Adapter::EnqueueNative(const Operation& operation, const Buffers& buffers, Stream& stream,
+                              NativeStream& native) {
+  LOCKSTEP_RETURN_IF_ERROR(native.LaunchOn(
+      [&](void* handle) { return Launch(operation, buffers, handle); }));
+  const bool blocks = stream.inline_execution() && operation.blocking == Blocking::kBlocking;
+  if (!blocks || in_group_) return OkStatus();
+  return Await(stream, Deadline::AfterSeconds(family_->options.operation_seconds));
+}
+
+Status Adapter::Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) {
+  LOCKSTEP_RETURN_IF_ERROR(ValidateCall(operation, buffers, rank(), size()));
+  if (family_->native) {
+    auto* const native = dynamic_cast<NativeStream*>(&stream);
+    if (native == nullptr) return InvalidInput("nccl: the stream is not one of a CUDA device");
+    return EnqueueNative(operation, buffers, stream, *native);
+  }
+  if (!stream.inline_execution()) {
+    stream.Enqueue([this, operation, buffers] { return RunOnHost(operation, buffers); });
+    return OkStatus();
+  }
+  stream.Enqueue([&] { return RunOnHost(operation, buffers); });
+  return stream.status();
+}
+
+Status Adapter::Await(Stream& stream, Deadline deadline) {
+  if (!family_->native) return stream.Synchronize(deadline);
+  for (;;) {
+    const Deadline soon = Deadline::AfterSeconds(kPollSeconds);
+    Status status = stream.Synchronize(deadline.Earlier(soon));
+    if (status.code() != StatusCode::kDeadlineExceeded) return status;
+    LOCKSTEP_RETURN_IF_ERROR(connection_->Poll());
+    if (deadline.Passed()) return status;
+  }
+}
+
+void Adapter::Abort() {
+  const Status status = connection_->Abort();
+  if (!status.ok()) fmt::print(stderr, "{}\n", status.message());
+}
+
+Status Adapter::StartGroup() {
+  LOCKSTEP_RETURN_IF_ERROR(connection_->Make("ncclGroupStart", [&](nccl::Comm) {
+    return connection_->library().api().GroupStart();
+  }));
+  in_group_ = true;
+  return OkStatus();
+}
+
+Status Adapter::EndGroup() {
+  in_group_ = false;
+  LOCKSTEP_RETURN_IF_ERROR(connection_->Make(
+      "ncclGroupEnd", [&](nccl::Comm) { return connection_->library().api().GroupEnd(); }));
+  return family_->native ? OkStatus() : AwaitStandIn();
+}
+
+Result<std::unique_ptr<Buffer>> BarrierBuffer(Device& device) {
+  return device.Allocate(static_cast<std::int64_t>(sizeof(double)));
+}
+
+Result<std::unique_ptr<NcclCommunicator>> Adapter::Wrap(std::shared_ptr<Connection> connection) {
+  if (connection == nullptr) return std::unique_ptr<NcclCommunicator>();
+  LOCKSTEP_ASSIGN_OR_RETURN(auto barrier, BarrierBuffer(family_->device));
+  return std::unique_ptr<NcclCommunicator>(
+      std::make_unique<Adapter>(std::move(connection), family_, std::move(barrier),
+                                fmt::format("{}/{}", prefix_, splits_)));
+}
+
+// The id of a new communicator, from its rank 0 to all of them.
+Result<nccl::UniqueId> ShareId(Meeting& meeting, const std::string& prefix, int rank,
+                               const nccl::Terms& terms, Deadline deadline) {
+  const std::string key = prefix + "/nccl_id";
+  nccl::UniqueId id{};
+  if (rank == 0) {
+    auto made = std::make_shared<nccl::UniqueId>();
+    const auto code = nccl::CallBounded(
+        [made, library = terms.library] { return library->api().GetUniqueId(made.get()); },
+        deadline);
+    if (!code) return DeadlineExceeded("nccl: ncclGetUniqueId did not return before the deadline");
+    if (*code != nccl::kSuccess) {
+      const char* last = terms.library->api().GetLastError(nullptr);
+      return SystemFailed(fmt::format("nccl: {}; {}",
+                                      terms.library->Describe("ncclGetUniqueId", *code), last));
+    }
+    id = *made;
+    LOCKSTEP_RETURN_IF_ERROR(meeting.Put(key, std::string(id.internal, sizeof(id.internal))));
+    return id;
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string bytes, meeting.Get(key, deadline));
+  if (bytes.size() != sizeof(id.internal)) {
+    return SystemFailed(fmt::format("nccl: rank 0 left {} bytes of a unique id", bytes.size()));
+  }
+  std::memcpy(id.internal, bytes.data(), bytes.size());
+  return id;
+}
+
+Result<std::shared_ptr<Connection>> ConnectByMeeting(Family& family, const std::string& prefix,
+                                                     int rank, int size, Deadline deadline) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const nccl::UniqueId id,
+                            ShareId(family.meeting, prefix, rank, family.terms, deadline));
+  return Connection::Connect(family.terms, id, rank, size, deadline);
+}
+
+Result<std::unique_ptr<Communicator>> Adapter::Split(int color, int key, Deadline deadline) {
+  const std::string prefix = fmt::format("{}/{}", prefix_, splits_++);
+  std::shared_ptr<Connection> child;
+  if (connection_->library().Has(nccl::Feature::kSplit).ok()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(child, connection_->Split(color, key, deadline));
+  } else {
+    LOCKSTEP_ASSIGN_OR_RETURN(const Group group, AgreeOnGroup(family_->meeting, prefix, rank(),
+                                                              size(), color, key, deadline));
+    if (group.rank < 0) return std::unique_ptr<Communicator>();
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        child, ConnectByMeeting(*family_, group.prefix, group.rank, group.size, deadline));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(auto wrapped, Wrap(std::move(child)));
+  return std::unique_ptr<Communicator>(std::move(wrapped));
+}
+
+Result<std::unique_ptr<NcclCommunicator>> Adapter::Shrink(std::span<const int> excluded, bool abort,
+                                                          Deadline deadline) {
+  LOCKSTEP_ASSIGN_OR_RETURN(auto child, connection_->Shrink(excluded, abort, deadline));
+  ++splits_;
+  return Wrap(std::move(child));
+}
+
+nccl::Terms TermsOf(const NcclOptions& options, std::shared_ptr<const nccl::Library> library,
+                    NativeDevice* native) {
+  nccl::Terms terms;
+  terms.library = std::move(library);
+  terms.operation_seconds = options.operation_seconds;
+  terms.abort_seconds = options.abort_seconds;
+  terms.finalize_seconds = options.finalize_seconds;
+  if (native != nullptr) terms.enter_thread = [native] { return native->EnterThread(); };
+  terms.last_resort = options.last_resort != nullptr ? options.last_resort : &EndProcess;
+  return terms;
+}
+
+}  // namespace
+
+const Capabilities& NcclCapabilities() {
+  static const Capabilities capabilities = {
+      .backend = "nccl",
+      .moves_data = true,
+      .can_abort = true,
+      .supports = [](const Operation&) { return OkStatus(); },
+  };
+  return capabilities;
+}
+
+Result<NcclLibraryFacts> ExamineNccl(const std::string& library) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto opened, nccl::Library::Open(library));
+  return NcclLibraryFacts{opened->path(), opened->VersionText(), opened->stand_in()};
+}
+
+Result<std::unique_ptr<NcclCommunicator>> ConnectNccl(int rank, int size, Meeting& meeting,
+                                                      const std::string& prefix, Device& device,
+                                                      const NcclOptions& options,
+                                                      Deadline deadline) {
+  if (size < 1 || rank < 0 || rank >= size) {
+    return InvalidInput(fmt::format("nccl: rank {} of {} ranks does not exist", rank, size));
+  }
+  static_cast<void>(nccl::CaptureDebugLog(options.log_folder));
+  LOCKSTEP_ASSIGN_OR_RETURN(auto library, nccl::Library::Open(options.library));
+  if (options.register_buffers) {
+    LOCKSTEP_RETURN_IF_ERROR(library->Has(nccl::Feature::kRegister));
+  }
+  auto* const native = dynamic_cast<NativeDevice*>(&device);
+  if (native == nullptr && !library->stand_in()) {
+    return InvalidInput(fmt::format("nccl: {} works on CUDA devices only, not on the device '{}'",
+                                    library->path(), device.name()));
+  }
+  auto family = std::make_shared<Family>(Family{
+      meeting, device, options, TermsOf(options, std::move(library), native), native != nullptr});
+  LOCKSTEP_ASSIGN_OR_RETURN(auto barrier, BarrierBuffer(device));
+  LOCKSTEP_ASSIGN_OR_RETURN(auto connection,
+                            ConnectByMeeting(*family, prefix, rank, size, deadline));
+  return std::unique_ptr<NcclCommunicator>(std::make_unique<Adapter>(
+      std::move(connection), std::move(family), std::move(barrier), prefix));
+}
+
+}  // namespace lockstep

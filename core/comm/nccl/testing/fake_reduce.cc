@@ -1,0 +1,60 @@
+#include "core/comm/nccl/testing/fake_reduce.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/comm/half_reduction.h"
+#include "core/comm/nccl/abi.h"
+
+namespace lockstep::nccl {
+namespace {
+
+template <typename T>
+void Reduce(void* into, const void* from, std::size_t count, int reduction) {
+  auto* const a = static_cast<T*>(into);
+  const auto* const b = static_cast<const T*>(from);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (reduction == kSum) a[i] = static_cast<T>(a[i] + b[i]);
+    if (reduction == kProd) a[i] = static_cast<T>(a[i] * b[i]);
+    if (reduction == kMax) a[i] = std::max(a[i], b[i]);
+    if (reduction == kMin) a[i] = std::min(a[i], b[i]);
+  }
+}
+
+void ReduceHalf(void* into, const void* from, std::size_t count, DataType type, int reduction) {
+  static constexpr Reduction kReductions[] = {Reduction::kSum, Reduction::kProd, Reduction::kMax,
+                                              Reduction::kMin};
+  HalfReductionFor(type, kReductions[reduction])(into, into, from, count);
+}
+
+}  // namespace
+
+std::size_t BytesOfType(int type) {
+  constexpr std::size_t kBytes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2};
+  return type >= 0 && type <= kBf16 ? kBytes[type] : 0;
+}
+
+void ReduceInto(void* into, const void* from, std::size_t count, int type, int reduction) {
+  switch (type) {
+    case kI8:
+      return Reduce<std::int8_t>(into, from, count, reduction);
+    case kU8:
+      return Reduce<std::uint8_t>(into, from, count, reduction);
+    case kI32:
+      return Reduce<std::int32_t>(into, from, count, reduction);
+    case kI64:
+      return Reduce<std::int64_t>(into, from, count, reduction);
+    case kF32:
+      return Reduce<float>(into, from, count, reduction);
+    case kF64:
+      return Reduce<double>(into, from, count, reduction);
+    case kF16:
+      return ReduceHalf(into, from, count, DataType::kF16, reduction);
+    case kBf16:
+      return ReduceHalf(into, from, count, DataType::kBf16, reduction);
+    default:
+      return;
+  }
+}
+
+}  // namespace lockstep::nccl

@@ -1,0 +1,15 @@
+// Element-wise reduction by NCCL's codes of types and reductions.
+#ifndef LOCKSTEP_CORE_COMM_NCCL_TESTING_FAKE_REDUCE_H_
+#define LOCKSTEP_CORE_COMM_NCCL_TESTING_FAKE_REDUCE_H_
+
+#include <cstddef>
+
+namespace lockstep::nccl {
+
+std::size_t BytesOfType(int type);  // 0: unknown
+// into[i] = into[i] op from[i].
+void ReduceInto(void* into, const void* from, std::size_t count, int type, int reduction);
+
+}  // namespace lockstep::nccl
+
+#endif  // LOCKSTEP_CORE_COMM_NCCL_TESTING_FAKE_REDUCE_H_
