@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -23,29 +22,6 @@ Status NoMemoryFile() {
   return EnvironmentError(
       fmt::format("cannot make a file in memory: {}; raise the limits on open files or memory",
                   std::strerror(errno)));
-}
-
-Result<Fd> MemoryFile(const char* name, std::string_view content) {
-  Fd file(memfd_create(name, MFD_CLOEXEC));
-  if (!file.valid()) return NoMemoryFile();
-  for (std::size_t done = 0; done < content.size();) {
-    const ssize_t size = write(file.get(), content.data() + done, content.size() - done);
-    if (size <= 0) return NoMemoryFile();
-    done += static_cast<std::size_t>(size);
-  }
-  return file;
-}
-
-std::string PathOf(const Fd& file) { return fmt::format("/proc/{}/fd/{}", getpid(), file.get()); }
-
-// What the worker would preload anyway.
-std::string PreloadIn(const std::vector<std::string>& environment) {
-  constexpr std::string_view kName = "LD_PRELOAD=";
-  for (auto variable = environment.rbegin(); variable != environment.rend(); ++variable) {
-    if (variable->starts_with(kName)) return variable->substr(kName.size());
-  }
-  const char* const own = std::getenv("LD_PRELOAD");
-  return own != nullptr ? own : "";
 }
 
 bool HasMapped(pid_t worker, std::string_view name) {
@@ -88,10 +64,6 @@ bool Get(Decoder& decoder, AgentFault& fault) {
   return decoder.ok() && kind <= static_cast<std::uint8_t>(AgentFault::Kind::kSetup);
 }
 
-AgentFaults::AgentFaults(std::vector<PreloadLibrary> libraries) {
-  for (const PreloadLibrary& library : libraries) libraries_.push_back({library, Fd()});
-}
-
 AgentFaults::~AgentFaults() {
   HealAll();
   if (clock_offset_ns_ != nullptr) munmap(clock_offset_ns_, sizeof *clock_offset_ns_);
@@ -99,11 +71,10 @@ AgentFaults::~AgentFaults() {
 
 Status AgentFaults::OpenClock() {
   if (clock_offset_ns_ == nullptr) {
-    constexpr std::int64_t kNone = 0;
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        clock_, MemoryFile(kClockFile, {reinterpret_cast<const char*>(&kNone), sizeof kNone}));
-    void* const memory =
-        mmap(nullptr, sizeof kNone, PROT_READ | PROT_WRITE, MAP_SHARED, clock_.get(), 0);
+    clock_ = Fd(memfd_create(kClockFile, MFD_CLOEXEC));
+    constexpr std::size_t kBytes = sizeof(std::int64_t);
+    if (!clock_.valid() || ftruncate(clock_.get(), kBytes) != 0) return NoMemoryFile();
+    void* const memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, clock_.get(), 0);
     if (memory == MAP_FAILED) return NoMemoryFile();
     clock_offset_ns_ = static_cast<std::int64_t*>(memory);
   }
@@ -111,24 +82,11 @@ Status AgentFaults::OpenClock() {
 }
 
 Status AgentFaults::Prepare(const WorkerSetup& setup, std::vector<std::string>& environment) {
-  std::string preload;
-  for (const std::string& name : setup.preload) {
-    const auto found = std::find_if(libraries_.begin(), libraries_.end(),
-                                    [&](const Library& l) { return l.library.name == name; });
-    if (found == libraries_.end()) return Unsupported("no library to preload is called " + name);
-    if (!found->file.valid()) {
-      LOCKSTEP_ASSIGN_OR_RETURN(found->file, MemoryFile(name.c_str(), found->library.image));
-    }
-    preload += (preload.empty() ? "" : ":") + PathOf(found->file);
-    if (name != kClockShim) continue;
-    LOCKSTEP_RETURN_IF_ERROR(OpenClock());
-    environment.push_back(fmt::format("{}={}", kClockOffsetVariable, PathOf(clock_)));
-  }
-  if (!preload.empty()) {
-    const std::string before = PreloadIn(environment);
-    environment.push_back("LD_PRELOAD=" + preload + (before.empty() ? "" : ":") + before);
-  }
   environment.insert(environment.end(), setup.environment.begin(), setup.environment.end());
+  if (!setup.movable_clock) return OkStatus();
+  LOCKSTEP_RETURN_IF_ERROR(OpenClock());
+  environment.push_back(
+      fmt::format("{}=/proc/{}/fd/{}", kClockOffsetVariable, getpid(), clock_.get()));
   return OkStatus();
 }
 
@@ -150,7 +108,7 @@ Result<std::unique_ptr<Injection>> AgentFaults::Inject(const AgentFault& order) 
     case Kind::kClockJump:
       if (clock_offset_ns_ == nullptr || !HasMapped(worker_, kClockFile)) {
         return EnvironmentError(
-            "the worker does not read its clock through our library; link it dynamically");
+            "the worker's time of day cannot be moved: its program does not map the offset");
       }
       return std::unique_ptr<Injection>(
           std::make_unique<ClockJump>(*clock_offset_ns_, order.amount));

@@ -34,7 +34,7 @@ struct AgentFault {
     kLockedMemoryLimit,
     // So many bytes are left in its private /dev/shm (WorkerSetup::private_shm).
     kShmFull,
-    // Its CLOCK_REALTIME jumps by so many seconds (it preloads kClockShim); no other clock does.
+    // Its CLOCK_REALTIME jumps by so many seconds (WorkerSetup::movable_clock); no other does.
     kClockJump,
     // What its WorkerSetup says was done when it was started; nothing is left to do.
     kSetup,
@@ -46,8 +46,7 @@ struct AgentFault {
 void Put(Encoder& encoder, const AgentFault& fault);
 bool Get(Decoder& decoder, AgentFault& fault);
 
-inline constexpr char kClockShim[] = "clock_shim";
-// Where the shim finds the nanoseconds to add: a file of 8 bytes.
+// Where the program finds the nanoseconds to add: a file of 8 bytes, which only the agent has.
 inline constexpr char kClockOffsetVariable[] = "LOCKSTEP_CLOCK_OFFSET";
 inline constexpr int kMostHogs = 64;
 
@@ -60,12 +59,13 @@ class Injection {
 
 class AgentFaults {
  public:
-  explicit AgentFaults(std::vector<PreloadLibrary> libraries);
+  AgentFaults() = default;
   ~AgentFaults();
 
-  // Adds what a worker of this setup needs to its `environment` ("NAME=VALUE"). Libraries and
-  // clocks are files that only this process has, named through /proc. kUnsupported: no such
-  // library.
+  AgentFaults(const AgentFaults&) = delete;
+  AgentFaults& operator=(const AgentFaults&) = delete;
+
+  // Adds what a worker of this setup needs to its `environment` ("NAME=VALUE").
   Status Prepare(const WorkerSetup& setup, std::vector<std::string>& environment);
   // Faults are of this process from now on.
   void Begin(pid_t worker) { worker_ = worker; }
@@ -90,14 +90,9 @@ class AgentFaults {
     Deadline until;
     bool ends = false;
   };
-  struct Library {
-    PreloadLibrary library;
-    Fd file;
-  };
   Result<std::unique_ptr<Injection>> Inject(const AgentFault& order);
   Status OpenClock();
 
-  std::vector<Library> libraries_;
   Fd clock_;
   std::int64_t* clock_offset_ns_ = nullptr;  // mapped
   pid_t worker_ = 0;

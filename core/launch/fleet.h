@@ -30,7 +30,6 @@ struct FleetOptions {
   // A worker that is not idle and journals nothing for so long is reported quiet: no alarm, but the
   // moment to ask whether anyone can go on (core/launch/standstill_watch.h). 0: nobody asks.
   double quiet_seconds = 0;
-  std::vector<PreloadLibrary> preloads = {};    // what WorkerSetup::preload can name
   std::size_t journal_capacity = 1 << 14;       // events
   std::size_t outbox_capacity_bytes = 8 << 20;  // a power of two
   // Makes what works beside every worker; none: nothing does.

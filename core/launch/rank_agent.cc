@@ -17,8 +17,7 @@ RankAgent::RankAgent(const LaunchContext& context, const FleetOptions& options, 
     : context_(context),
       options_(options),
       report_(std::move(report)),
-      scale_(CalibrateTicks()),
-      faults_(options.preloads) {
+      scale_(CalibrateTicks()) {
   if (options_.companion) companion_ = options_.companion(context_.rank);
 }
 

@@ -3,30 +3,20 @@
 #include <cstdint>
 
 namespace lockstep {
-namespace {
-
-void PutTexts(Encoder& encoder, const std::vector<std::string>& texts) {
-  encoder.Put(static_cast<std::uint32_t>(texts.size()));
-  for (const std::string& text : texts) encoder.Text(text);
-}
-
-void GetTexts(Decoder& decoder, std::vector<std::string>& texts) {
-  const auto size = decoder.Get<std::uint32_t>();
-  texts.clear();
-  for (std::uint32_t i = 0; i < size && decoder.ok(); ++i) texts.push_back(decoder.Text());
-}
-
-}  // namespace
-
 void Put(Encoder& encoder, const WorkerSetup& setup) {
-  PutTexts(encoder, setup.environment);
-  PutTexts(encoder, setup.preload);
+  encoder.Put(static_cast<std::uint32_t>(setup.environment.size()));
+  for (const std::string& variable : setup.environment) encoder.Text(variable);
+  encoder.Put(static_cast<std::uint8_t>(setup.movable_clock));
   encoder.Put(static_cast<std::uint8_t>(setup.private_shm));
 }
 
 bool Get(Decoder& decoder, WorkerSetup& setup) {
-  GetTexts(decoder, setup.environment);
-  GetTexts(decoder, setup.preload);
+  const auto variables = decoder.Get<std::uint32_t>();
+  setup.environment.clear();
+  for (std::uint32_t i = 0; i < variables && decoder.ok(); ++i) {
+    setup.environment.push_back(decoder.Text());
+  }
+  setup.movable_clock = decoder.Get<std::uint8_t>() != 0;
   setup.private_shm = decoder.Get<std::uint8_t>() != 0;
   return decoder.ok();
 }
