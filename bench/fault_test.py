@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """A library that lies, hangs, exits or dawdles under bench_allreduce: each is found and named."""
 import os
+import signal
 import sys
 import time
 import unittest
@@ -78,6 +79,30 @@ class FaultTest(unittest.TestCase):
         launch = run("crash")
         self.assertEqual(launch.code, 1, launch.out + launch.err)
         self.assertEqual(launch.outcomes(), {0: "hung", 1: "crashed"})
+
+    def test_a_stop_is_told_at_once_and_survived(self):
+        # Long enough to be stopped and continued; far from the deadline.
+        launch = Launch(BENCH, ["-b", "8", "-e", "1K", "-T", "40", "--precision", "0.0001",
+                                "--time-budget", "6"])
+        deadline = time.monotonic() + 20
+        while len(launch.workers_by_rank()) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(2)
+        pid = launch.workers_by_rank()[1]
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            line = ""
+            while "was stopped" not in line:
+                line = launch.process.stderr.readline()
+                self.assertTrue(line, "the launch ended without a word of the stop")
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        self.assertIn("rank 1", line)
+        self.assertIn("kill -CONT", line)
+        launch.finish()
+        self.assertEqual(launch.code, 0, launch.out + launch.err)
+        self.assertIn("rank 1", launch.err)
+        self.assertIn("was continued", launch.err)
 
     def test_a_slow_rank_is_not_a_hung_rank(self):
         launch = run("sleep", "-n", "200", deadline="10")

@@ -18,6 +18,10 @@
 namespace lockstep {
 namespace {
 
+// When a rank was quiet for so long it is asked whether anyone can go on. Longer than in `stress`:
+// an agent that looks more often takes processor time from what is measured.
+constexpr double kQuietSeconds = 0.1;
+
 // Asks what the backend can do by its nature, before anything is started.
 Status CheckBackend(const Plan& plan, const Backend& backend) {
   for (const PlannedCase& planned : plan.cases) {
@@ -41,6 +45,7 @@ FleetOptions FleetOptionsOf(const BenchInfo& info, const BenchOptions& options,
   FleetOptions fleet;
   fleet.workers_own_mpi = backend.uses_launcher_mpi;
   fleet.silence_deadline_seconds = options.spec.deadline_seconds;
+  fleet.quiet_seconds = kQuietSeconds;
   fleet.on_orphaned = OrphanSaver(info, options, context, plan);
   return fleet;
 }

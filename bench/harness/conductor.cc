@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "bench/harness/protocol.h"
 
@@ -32,6 +33,15 @@ bool IsOfACase(Phase phase) {
          phase != Phase::kFinalize;
 }
 
+// What is proved although nothing is known of silence. A stopped rank may be continued: of it, and
+// of those who wait for it, only silence decides.
+Judgement JudgeProved(std::vector<RankEvidence>& evidence) {
+  for (RankEvidence& rank : evidence) {
+    if (rank.state == ProcessState::kStopped) rank.state = ProcessState::kRunning;
+  }
+  return Judge(evidence, std::numeric_limits<double>::infinity());
+}
+
 }  // namespace
 
 Conductor::Conductor(Fleet& fleet, const FleetOptions& options, const Plan& plan, SampleBook& book,
@@ -42,7 +52,8 @@ Conductor::Conductor(Fleet& fleet, const FleetOptions& options, const Plan& plan
       book_(book),
       progress_(progress),
       // Half of the outbox for samples: batch records and located errors need room as well.
-      rounds_(plan, book, options.outbox_capacity_bytes / kSampleRecordBytes / 2) {}
+      rounds_(plan, book, options.outbox_capacity_bytes / kSampleRecordBytes / 2),
+      watch_(fleet, JudgeProved) {}
 
 Result<Measurement> Conductor::Run(int repetitions) {
   for (repetition_ = 0; repetition_ < repetitions; ++repetition_) {
@@ -148,8 +159,11 @@ std::optional<Conductor::Step> Conductor::Handle(const FleetEvent& event, Messag
       book_.Add(event.rank, event.message.payload);
       return std::nullopt;
     case FleetEventKind::kQuiet:
+      if (watch_.OnEvent(event)) return Step::kInterrupted;
+      return std::nullopt;
     case FleetEventKind::kStopped:  // it may be continued: silence decides
     case FleetEventKind::kContinued:
+      TellOfStop(event);
       return std::nullopt;
     case FleetEventKind::kTerminate:
       return Step::kTerminated;
@@ -162,6 +176,20 @@ std::optional<Conductor::Step> Conductor::Handle(const FleetEvent& event, Messag
       return Step::kInterrupted;
   }
   return std::nullopt;
+}
+
+void Conductor::TellOfStop(const FleetEvent& event) {
+  const std::string who =
+      fmt::format("rank {} (host {})", event.rank,
+                  fleet_.agents()[static_cast<std::size_t>(event.rank)].host);
+  if (event.kind == FleetEventKind::kContinued) {
+    progress_.Notice(fmt::format("{} was continued; the run goes on", who));
+    return;
+  }
+  progress_.Notice(
+      fmt::format("{} was stopped by signal {}: all others wait for it; continue it (kill -CONT), "
+                  "or its case fails after {} s of silence (-T)",
+                  who, event.signal, plan_.deadline_seconds));
 }
 
 void Conductor::NoticeStalls() {

@@ -12,6 +12,7 @@
 #include "bench/harness/rounds.h"
 #include "bench/harness/sample_book.h"
 #include "core/launch/fleet.h"
+#include "core/launch/standstill_watch.h"
 #include "core/plan/plan.h"
 #include "core/verdict/judge.h"
 
@@ -67,6 +68,8 @@ class Conductor {
   // Handles one event; nothing when it changes nothing. `expected`: messages to count.
   std::optional<Step> Handle(const FleetEvent& event, MessageType expected, int& arrived);
   void Interrupt();
+  // A rank was stopped or continued: whoever waits for the run should know at once.
+  void TellOfStop(const FleetEvent& event);
   // Nothing has happened for a while: looks whether one rank sleeps where it should not.
   void NoticeStalls();
   void GatherGrace();
@@ -80,6 +83,7 @@ class Conductor {
   SampleBook& book_;
   Progress& progress_;
   Rounds rounds_;
+  StandstillWatch watch_;
   Measurement measurement_;
   int repetition_ = 0;
   std::int64_t began_ns_ = 0;     // the repetition

@@ -1,36 +1,16 @@
 #include "bench/harness/progress.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <string>
 
 #include "core/base/clock.h"
+#include "core/launch/terminal.h"
 
 namespace lockstep {
-namespace {
 
-constexpr unsigned kPtyMajors[] = {4, 136};  // tty and Unix98 pty devices (Linux devices.txt)
-
-// mpirun gives its children pipes for stderr whatever its own stderr is, so the launcher's is the
-// one that a person may look at.
-bool LauncherIsOnTerminal() {
-  struct stat status;
-  const std::string path = fmt::format("/proc/{}/fd/2", getppid());
-  if (stat(path.c_str(), &status) != 0 || !S_ISCHR(status.st_mode)) return false;
-  for (const unsigned terminal : kPtyMajors) {
-    if (major(status.st_rdev) == terminal) return true;
-  }
-  return false;
-}
-
-}  // namespace
-
-Progress::Progress(bool wanted)
-    : on_terminal_(wanted && (isatty(STDERR_FILENO) == 1 || LauncherIsOnTerminal())) {}
+Progress::Progress(bool wanted) : on_terminal_(wanted && StderrIsSeen()) {}
 
 void Progress::Update(int repetition, std::size_t cases_done, std::size_t cases,
                       double seconds_to_go) {
@@ -44,6 +24,12 @@ void Progress::Update(int repetition, std::size_t cases_done, std::size_t cases,
   std::fputs(line.c_str(), stderr);
   std::fflush(stderr);
   shown_ = true;
+}
+
+void Progress::Notice(const std::string& line) {
+  Clear();
+  fmt::print(stderr, "{}\n", line);
+  std::fflush(stderr);
 }
 
 void Progress::Clear() {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace lockstep {
 
@@ -18,6 +19,8 @@ class Progress {
   // At most ten times a second, and only between rounds, when no rank measures.
   void Update(int repetition, std::size_t cases_done, std::size_t cases, double seconds_to_go);
   void Clear();
+  // What a person should know at once, whether anyone looks or not: a line that stays.
+  void Notice(const std::string& line);
 
  private:
   bool shown_ = false;

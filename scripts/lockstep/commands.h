@@ -28,6 +28,7 @@ AddCommand AddMakeDataset;  // make_dataset.cc
 AddCommand AddSampler;   // sampler.cc
 AddCommand AddScore;     // score.cc
 AddCommand AddShow;      // show.cc
+AddCommand AddStress;    // stress.cc
 AddCommand AddTraceDdp;  // trace_ddp.cc
 
 }  // namespace lockstep

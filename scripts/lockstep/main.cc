@@ -1,4 +1,4 @@
-// `lockstep SUBCOMMAND …`: what Lockstep knows, on the console. It launches nothing.
+// `lockstep SUBCOMMAND …`: what Lockstep knows, on the console.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -23,6 +23,7 @@ constexpr AddCommand* kCommands[] = {
     AddSampler,
     AddScore,
     AddShow,
+    AddStress,
     AddTraceDdp,
 };
 

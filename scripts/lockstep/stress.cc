@@ -1,0 +1,250 @@
+// `lockstep stress -n RANKS …`: stress with a launch for every case, and one result of them all.
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/verdict/trace.h"
+#include "results/report/report.h"
+#include "results/report/trials.h"
+#include "results/store/store.h"
+#include "scripts/lockstep/commands.h"
+#include "scripts/lockstep/diagnose_evidence.h"
+#include "scripts/lockstep/stress_launch.h"
+#include "stress/harness/catalogue.h"
+#include "stress/harness/options.h"
+#include "stress/harness/progress.h"
+#include "stress/harness/record.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr double kLaunchSeconds = 60;  // starting and leaving, beside the limit of the case
+
+struct Options {
+  int ranks = 0;
+  std::string launcher;
+  std::vector<std::string> rest;  // the options of stress
+};
+
+// Files of the launches; gone at the end.
+class Folder {
+ public:
+  static Result<std::unique_ptr<Folder>> Make() {
+    std::string name = (fs::temp_directory_path() / "lockstep-stress-XXXXXX").string();
+    if (mkdtemp(name.data()) != nullptr) return std::unique_ptr<Folder>(new Folder(name));
+    return EnvironmentError(fmt::format(
+        "no directory could be made in '{}'; set TMPDIR to a writable one",
+        fs::temp_directory_path().string()));
+  }
+  ~Folder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  std::string File(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  explicit Folder(fs::path path) : path_(std::move(path)) {}
+  fs::path path_;
+};
+
+std::vector<std::string> WordsOf(const Options& options, const StressOptions& stress,
+                                 const StressCase& stress_case, const Folder& folder) {
+  std::vector<std::string> words;
+  std::istringstream launcher(options.launcher);
+  for (std::string word; launcher >> word;) words.push_back(word);
+  for (const std::string& word :
+       {std::string("-np"), fmt::format("{}", options.ranks), FindStress(),
+        "--scenario=" + stress_case.scenario.origin, "--backend=" + stress.backend,
+        fmt::format("--seed={}", stress_case.seed), fmt::format("-T{}", stress.deadline_seconds),
+        fmt::format("--limit={}", stress.limit_seconds), std::string("--no-progress"),
+        "--output=" + folder.File("run.h5"), "--json=" + folder.File("run.json")}) {
+    words.push_back(word);
+  }
+  return words;
+}
+
+std::string TextOf(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// A launch that left no file: what its launcher said last is all there is.
+CaseRecord LostCase(const StressCase& stress_case, const StressOptions& stress, int exit_code,
+                    const std::string& log) {
+  std::string last;
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find_first_not_of(" -\t") != std::string::npos) last = line;
+  }
+  CaseRecord record;
+  record.name = stress_case.label;
+  record.backend = stress.backend;
+  record.device = "host";
+  record.ranks = stress_case.scenario.ranks;
+  record.samples.ranks = record.ranks;
+  record.summary.stopped_by = "lost";
+  record.settings = {{"scenario", stress_case.scenario.name},
+                     {"seed", fmt::format("{}", stress_case.seed)}};
+  record.judgement.verdict = Verdict::kUnknown;
+  record.trial.emplace();
+  record.trial->why = fmt::format("the launch left no result (exit code {}): {}", exit_code,
+                                  last.empty() ? "it said nothing" : last);
+  return record;
+}
+
+// What all launches came to.
+struct Collected {
+  Run run;
+  Json cases = Json::array();
+  std::string traces;  // of the cases that did not pass
+};
+
+void Add(Run launch, const StressCase& stress_case, Collected& all) {
+  const auto index = static_cast<int>(all.run.cases.size());
+  CaseRecord& record = launch.cases.front();
+  record.name = stress_case.label;
+  if (record.judgement.verdict != Verdict::kPass) {
+    all.traces += FormatTrialDetails(record);
+    const Result<std::vector<Lifetime>> lifetimes = LifetimesOf(launch, "");
+    if (lifetimes.ok() && !lifetimes->empty()) {
+      all.traces += FormatTrace(
+          TraceOf(lifetimes->front().evidence, SettingOf(launch), record.judgement));
+    }
+  }
+  if (index == 0) all.run.environment = launch.environment;
+  all.run.duration_seconds += launch.duration_seconds;
+  for (RankHistory& history : launch.history) {
+    history.lifetime = index;
+    all.run.history.push_back(std::move(history));
+  }
+  all.run.cases.push_back(std::move(record));
+}
+
+Status RunAll(const Options& options, const StressOptions& stress, const Selection& selection,
+              Collected& all) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Folder> folder, Folder::Make());
+  StressProgress progress(stress.progress);
+  for (const StressCase& stress_case : selection.cases) {
+    progress.Show(all.run.cases.size(), selection.cases.size(), stress_case.label);
+    std::error_code ignored;
+    for (const char* name : {"run.h5", "run.json"}) fs::remove(folder->File(name), ignored);
+    const LaunchOrder order{WordsOf(options, stress, stress_case, *folder), folder->File("log"),
+                            stress.limit_seconds + kLaunchSeconds};
+    LOCKSTEP_ASSIGN_OR_RETURN(const LaunchEnd end, RunLaunch(order));
+    Result<Run> launch = ReadRun(folder->File("run.h5"));
+    const Json json = Json::parse(TextOf(folder->File("run.json")), nullptr, false);
+    if (launch.ok() && launch->cases.size() == 1) {
+      Add(*std::move(launch), stress_case, all);
+      if (json.is_object()) all.cases.push_back(json["cases"][0]);
+    } else if (!end.interrupted) {
+      all.run.cases.push_back(
+          LostCase(stress_case, stress, end.exit_code, TextOf(folder->File("log"))));
+      all.traces += FormatTrialDetails(all.run.cases.back());
+      all.cases.push_back({{"name", stress_case.scenario.name},
+                           {"backend", stress.backend},
+                           {"ranks", options.ranks},
+                           {"seed", stress_case.seed},
+                           {"verdict", "unknown"},
+                           {"why", all.run.cases.back().trial->why}});
+    }
+    if (end.interrupted) {
+      all.run.complete = false;
+      break;
+    }
+  }
+  return OkStatus();
+}
+
+Result<StressOptions> ParseRest(const std::vector<std::string>& rest) {
+  std::vector<const char*> argv = {"lockstep stress"};
+  for (const std::string& word : rest) argv.push_back(word.c_str());
+  LOCKSTEP_ASSIGN_OR_RETURN(const StressCommandLine line,
+                            ParseStressCommandLine(static_cast<int>(argv.size()), argv.data()));
+  if (!line.options || line.options->list) {
+    return InvalidInput("for --list and the options of stress itself, call stress");
+  }
+  if (line.options->backend == "sim") {
+    return InvalidInput("--backend=sim launches nothing; call stress --backend=sim");
+  }
+  return *line.options;
+}
+
+Result<ExitCode> Stress(const Options& options, const std::string& command_line) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const StressOptions stress, ParseRest(options.rest));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const Selection selection,
+      SelectCases(stress.scenarios, options.ranks, stress.seed, stress.repeat));
+  Collected all;
+  all.run = NewStressRun(stress, selection, command_line);
+  const std::string path =
+      stress.output.empty() ? DefaultRunPath(all.run, "results/runs") : stress.output;
+  LOCKSTEP_RETURN_IF_ERROR(CheckWritable(path));
+  if (!stress.json.empty()) LOCKSTEP_RETURN_IF_ERROR(CheckWritable(stress.json));
+  LOCKSTEP_RETURN_IF_ERROR(RunAll(options, stress, selection, all));
+  ConcludeCases(selection.cases.size(), all.run);
+  const Status stored = WriteRun(all.run, path);
+  fmt::print("{}\n\n{}", Headline(all.run), FormatTrials(all.run.cases));
+  if (!selection.skipped.empty()) {
+    fmt::print("\nnot for this number of ranks: {}\n", fmt::join(selection.skipped, ", "));
+  }
+  fmt::print("{}", all.traces);
+  LOCKSTEP_RETURN_IF_ERROR(stored);
+  fmt::print("\nresult file: {}\n", path);
+  if (!stress.json.empty()) {
+    std::ofstream file(stress.json, std::ios::binary);
+    file << Json({{"schema", 1}, {"cases", all.cases}})
+                .dump(1, ' ', false, Json::error_handler_t::replace)
+         << "\n";
+    file.flush();
+    if (!file) return EnvironmentError(fmt::format("--json: '{}' could not be written; check the "
+                                                   "directory and its space", stress.json));
+  }
+  return ExitCodeOf(all.run.verdict);
+}
+
+// Stress measures no latencies: what makes more ranks than processors bearable is always right.
+std::string DefaultLauncher() {
+  return fmt::format("mpirun{} --oversubscribe --bind-to none --mca mpi_yield_when_idle 1",
+                     geteuid() == 0 ? " --allow-run-as-root" : "");
+}
+
+}  // namespace
+
+void AddStress(CLI::App& app, Command& chosen) {
+  auto options = std::make_shared<Options>();
+  options->launcher = DefaultLauncher();
+  CLI::App* command = app.add_subcommand(
+      "stress", "stress with a launch for every case (--backend=mpi needs it), in one result");
+  command->add_option("-n,--np", options->ranks, "Ranks of every launch")
+      ->required()
+      ->check(CLI::Range(1, 100'000));
+  command->add_option("--launcher", options->launcher, "What starts the ranks, without -np")
+      ->capture_default_str();
+  command->footer("All other options are those of stress (stress --help)");
+  command->allow_extras();
+  command->callback([command, options, &chosen] {
+    options->rest = command->remaining();
+    chosen = [options] {
+      return Stress(*options, fmt::format("lockstep stress -n {} {}", options->ranks,
+                                          fmt::join(options->rest, " ")));
+    };
+  });
+}
+
+}  // namespace lockstep

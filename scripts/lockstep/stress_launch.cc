@@ -1,0 +1,98 @@
+#include "scripts/lockstep/stress_launch.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+volatile std::sig_atomic_t told_to_end = 0;
+void OnSignal(int) { told_to_end = 1; }
+
+// While it lives, SIGINT and SIGTERM interrupt a wait instead of ending this process, so that the
+// cases that are over are still stored.
+class SignalsNoted {
+ public:
+  SignalsNoted() {
+    struct sigaction noted{};
+    noted.sa_handler = OnSignal;  // without SA_RESTART
+    sigaction(SIGINT, &noted, &interrupt_);
+    sigaction(SIGTERM, &noted, &terminate_);
+  }
+  ~SignalsNoted() {
+    sigaction(SIGINT, &interrupt_, nullptr);
+    sigaction(SIGTERM, &terminate_, nullptr);
+  }
+  SignalsNoted(const SignalsNoted&) = delete;
+  SignalsNoted& operator=(const SignalsNoted&) = delete;
+
+ private:
+  struct sigaction interrupt_{};
+  struct sigaction terminate_{};
+};
+
+int Await(pid_t pid) {
+  int status = 0;
+  bool passed_on = false;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    if (told_to_end != 0 && !passed_on) {
+      kill(pid, SIGTERM);  // timeout(1) passes it on
+      passed_on = true;
+    }
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace
+
+Result<LaunchEnd> RunLaunch(const LaunchOrder& order) {
+  // A limit that holds even if this process is killed.
+  std::vector<std::string> words = {"timeout", "--foreground", "-k", "10",
+                                    fmt::format("{}", order.limit_seconds)};
+  words.insert(words.end(), order.words.begin(), order.words.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, order.log.c_str(),
+                                   O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  const SignalsNoted noted;
+  pid_t pid = 0;
+  const int error = posix_spawnp(&pid, argv[0], &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) {
+    return EnvironmentError(fmt::format("can't start '{}' ({}); it is part of coreutils", argv[0],
+                                        std::strerror(error)));
+  }
+  LaunchEnd end;
+  end.exit_code = Await(pid);
+  end.interrupted = told_to_end != 0;
+  return end;
+}
+
+std::string FindStress() {
+  std::error_code error;
+  const fs::path own = fs::read_symlink("/proc/self/exe", error);
+  for (const fs::path& path :
+       {own.parent_path() / "stress", own.parent_path() / "../../stress/stress"}) {
+    if (fs::is_regular_file(path, error)) return fs::weakly_canonical(path, error);
+  }
+  return "stress";
+}
+
+}  // namespace lockstep

@@ -1,0 +1,33 @@
+// One launch of `stress` under the launcher, for backends that run one case a launch.
+#ifndef LOCKSTEP_SCRIPTS_LOCKSTEP_STRESS_LAUNCH_H_
+#define LOCKSTEP_SCRIPTS_LOCKSTEP_STRESS_LAUNCH_H_
+
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+
+namespace lockstep {
+
+struct LaunchOrder {
+  std::vector<std::string> words;  // mpirun …
+  std::string log;                 // a file for what it says
+  double limit_seconds = 0;        // then it is ended
+};
+
+// How the launcher ended. Its exit code is no verdict: mpirun reports 1 for a case that ended as it
+// should, when a worker of it was killed.
+struct LaunchEnd {
+  int exit_code = 0;
+  bool interrupted = false;  // this process was told to end (SIGINT, SIGTERM), and passed it on
+};
+
+// Runs it to its end. kEnvironment when it can't be started.
+Result<LaunchEnd> RunLaunch(const LaunchOrder& order);
+
+// The `stress` that belongs to this program: installed beside it, in the build tree, or in PATH.
+std::string FindStress();
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SCRIPTS_LOCKSTEP_STRESS_LAUNCH_H_
