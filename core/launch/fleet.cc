@@ -28,6 +28,7 @@ Status FleetImpl::Meet() {
 
 void FleetImpl::Order(int rank, FrameType type, const std::string& payload) {
   FleetMember& member = members_[static_cast<std::size_t>(rank)];
+  if (type == FrameType::kStartWorker) member.start_order = payload;
   if (rank == 0) {
     agent_.Obey(Frame{Number(type), payload});
   } else if (!member.lost) {

@@ -117,6 +117,11 @@ class Fleet {
   // lifetime follows them; deaths that we caused are not told. An agent that does not answer by the
   // deadline becomes kLost. Idempotent.
   virtual void EndWorkers(Deadline deadline) = 0;
+  // The same for one rank; what was still to be told of its process is dropped.
+  virtual void EndWorker(int rank, Deadline deadline) = 0;
+  // A new worker for one rank, of the same lifetime, started as the one before was; ends what is
+  // left of that. Its journal is a new one. Keys of the meeting stay: use another prefix.
+  virtual Status StartWorker(int rank) = 0;
   // Waits for all workers to leave by themselves, with any exit code; false at the deadline, when
   // one was ended by a signal or lost, or when the coordinator was told to end. Takes no event.
   virtual bool AwaitExits(Deadline deadline) = 0;

@@ -46,6 +46,8 @@ class FleetImpl final : public Fleet {
   }
   std::vector<Journal> Journals(std::size_t most, Deadline deadline) override;
   void EndWorkers(Deadline deadline) override;
+  void EndWorker(int rank, Deadline deadline) override;
+  Status StartWorker(int rank) override;
   bool AwaitExits(Deadline deadline) override;
   void Dismiss() override;
 
@@ -62,6 +64,7 @@ class FleetImpl final : public Fleet {
   void OnAnswer(FleetMember& member, FrameType type, const std::string& payload);
   void Push(FleetEventKind kind, int rank, int exit_code = 0, int signal = 0, Message message = {});
   void Lose(int rank);
+  Status Started(int rank) const;  // what became of the newest order to start a worker
   std::vector<RankEvidence> Ask(Deadline deadline, bool system);
   void PollOnce(Deadline deadline);
   void ReadMember(int rank);

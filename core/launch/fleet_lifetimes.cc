@@ -40,22 +40,50 @@ Status FleetImpl::StartWorkers(const std::vector<WorkerSetup>& setups) {
     member.worker = Worker::kNone;
   }
   OrderStart(setups);
-  const bool all = AwaitMembers(Deadline::AfterSeconds(kStartSeconds),
-                                [](const FleetMember& m) { return m.started.has_value(); });
-  for (int rank = 0; rank < size(); ++rank) {
-    const FleetMember& member = members_[static_cast<std::size_t>(rank)];
-    if (member.lost || (!all && !member.started)) {
-      return EnvironmentError(
-          fmt::format("the agent of rank {} on {} does not answer; check that "
-                      "host",
-                      rank, agents_[static_cast<std::size_t>(rank)].host));
-    }
-    if (!member.started->ok()) {
-      return Status(member.started->code(),
-                    fmt::format("rank {}: {}", rank, member.started->message()));
-    }
-  }
+  AwaitMembers(Deadline::AfterSeconds(kStartSeconds),
+               [](const FleetMember& m) { return m.started.has_value(); });
+  for (int rank = 0; rank < size(); ++rank) LOCKSTEP_RETURN_IF_ERROR(Started(rank));
   return OkStatus();
+}
+
+Status FleetImpl::Started(int rank) const {
+  const FleetMember& member = members_[static_cast<std::size_t>(rank)];
+  if (member.lost || !member.started) {
+    return EnvironmentError(
+        fmt::format("the agent of rank {} on {} does not answer; check that host", rank,
+                    agents_[static_cast<std::size_t>(rank)].host));
+  }
+  if (member.started->ok()) return OkStatus();
+  return Status(member.started->code(),
+                fmt::format("rank {}: {}", rank, member.started->message()));
+}
+
+Status FleetImpl::StartWorker(int rank) {
+  if (options_.workers_own_mpi) {
+    return Unsupported("a worker that owns the launcher's MPI identity cannot be replaced");
+  }
+  EndWorker(rank, Deadline::AfterSeconds(10));
+  FleetMember& member = members_[static_cast<std::size_t>(rank)];
+  LOCKSTEP_CHECK(!member.start_order.empty(), "workers are started together first");
+  member.started.reset();
+  Order(rank, FrameType::kStartWorker, std::string(member.start_order));
+  AwaitMembers(Deadline::AfterSeconds(kStartSeconds),
+               [&](const FleetMember& m) { return &m != &member || m.started.has_value(); });
+  return Started(rank);
+}
+
+void FleetImpl::EndWorker(int rank, Deadline deadline) {
+  const std::uint64_t request = ++request_;
+  FleetMember& member = members_[static_cast<std::size_t>(rank)];
+  Order(rank, FrameType::kEnd, Encoder().Put(request).Take());
+  AwaitMembers(deadline,
+               [&](const FleetMember& m) { return &m != &member || m.answered >= request; });
+  if (!member.lost && member.answered < request) Lose(rank);
+  member.worker = Worker::kNone;
+  std::erase_if(events_, [&](const FleetEvent& event) {
+    return event.rank == rank && event.kind != FleetEventKind::kLost &&
+           event.kind != FleetEventKind::kTerminate;
+  });
 }
 
 void FleetImpl::EndWorkers(Deadline deadline) {

@@ -22,6 +22,7 @@ struct FleetMember {
   // Of the worker of this lifetime.
   enum class Worker { kNone, kRunning, kExited, kSignalled };
   Worker worker = Worker::kNone;
+  std::string start_order;  // the newest
   // The newest answers.
   std::optional<Status> started;
   std::uint64_t answered = 0;  // request number

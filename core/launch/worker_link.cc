@@ -3,14 +3,20 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstdlib>
 #include <deque>
+#include <mutex>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "core/launch/channel.h"
@@ -41,6 +47,7 @@ class WorkerLinkImpl final : public WorkerLink, public Meeting {
         outbox_(segment_->outbox(), segment_->outbox_capacity()) {
     journal_.EnterPhase(Phase::kStart);
   }
+  ~WorkerLinkImpl() override;
 
   int rank() const override { return role_.rank; }
   int size() const override { return role_.size; }
@@ -55,13 +62,18 @@ class WorkerLinkImpl final : public WorkerLink, public Meeting {
   Status Send(const Message& message) override;
   Status Put(const std::string& key, const std::string& value) override;
   Result<std::string> Get(const std::string& key, Deadline deadline) override;
+  void Listen(std::function<bool(const Message&)> take) override;
+  void CloseMeeting(bool closed) override;
 
  private:
+  using Lock = std::unique_lock<std::mutex>;
   Result<Message> Take(Deadline deadline, bool idle);
   Status SendFrame(FrameType type, std::string_view payload);
-  // Reads frames, sleeping until there is something new.
-  Status Wait(Deadline deadline, std::string_view what);
+  // Reads frames, or has them read, sleeping until there is something new.
+  Status Wait(Lock& lock, Deadline deadline, std::string_view what);
+  void ReadFrames();
   void Sort(Frame frame);
+  void RunListener();
 
   const ChildRole role_;
   Channel channel_;
@@ -71,11 +83,26 @@ class WorkerLinkImpl final : public WorkerLink, public Meeting {
   std::deque<Message> messages_;
   std::uint64_t request_ = 0;  // of the newest Get
   std::optional<std::string> answer_;
+  bool meeting_closed_ = false;
+
+  // All of the above but the journal and the outbox, once a listener reads beside the caller.
+  std::mutex mutex_;
+  std::condition_variable news_;
+  std::function<bool(const Message&)> take_;
+  std::deque<Message> fresh_;  // not offered to take_ yet
+  Fd wake_;                    // an eventfd: the listener is to end
+  std::thread listener_;
 };
+
+WorkerLinkImpl::~WorkerLinkImpl() {
+  if (!listener_.joinable()) return;
+  eventfd_write(wake_.get(), 1);
+  listener_.join();
+}
 
 void WorkerLinkImpl::Sort(Frame frame) {
   if (frame.type == static_cast<std::uint32_t>(FrameType::kToWorker)) {
-    messages_.push_back(DecodeMessage(frame.payload));
+    (take_ ? fresh_ : messages_).push_back(DecodeMessage(frame.payload));
     return;
   }
   LOCKSTEP_CHECK(frame.type == static_cast<std::uint32_t>(FrameType::kMeetingValue),
@@ -85,26 +112,68 @@ void WorkerLinkImpl::Sort(Frame frame) {
   if (decoder.Get<std::uint64_t>() == request_) answer_ = decoder.Text();
 }
 
-Status WorkerLinkImpl::Wait(Deadline deadline, std::string_view what) {
+void WorkerLinkImpl::ReadFrames() {
+  channel_.Fill();
+  while (std::optional<Frame> frame = channel_.Take()) Sort(*std::move(frame));
+}
+
+void WorkerLinkImpl::Listen(std::function<bool(const Message&)> take) {
+  LOCKSTEP_CHECK(!take_, "a worker listens once");
+  wake_ = Fd(eventfd(0, EFD_CLOEXEC));
+  LOCKSTEP_CHECK(wake_.valid(), "an eventfd for the listener");
+  take_ = std::move(take);
+  listener_ = std::thread([this] { RunListener(); });
+}
+
+void WorkerLinkImpl::RunListener() {
+  while (true) {
+    // The descriptor stays the same until it is closed, and only this thread closes it.
+    pollfd items[] = {{channel_.fd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
+    poll(items, 2, -1);
+    if (items[1].revents != 0) return;
+    Lock lock(mutex_);
+    ReadFrames();
+    while (!fresh_.empty()) {
+      Message message = std::move(fresh_.front());
+      fresh_.pop_front();
+      lock.unlock();
+      const bool taken = take_(message);
+      lock.lock();
+      if (!taken) messages_.push_back(std::move(message));
+    }
+    news_.notify_all();
+    if (!channel_.open()) return;
+  }
+}
+
+void WorkerLinkImpl::CloseMeeting(bool closed) {
+  Lock lock(mutex_);
+  meeting_closed_ = closed;
+  news_.notify_all();
+}
+
+Status WorkerLinkImpl::Wait(Lock& lock, Deadline deadline, std::string_view what) {
   if (!channel_.open()) return AgentGone();
   if (deadline.Passed()) return DeadlineExceeded(fmt::format("{} did not come in time", what));
+  if (take_) {
+    news_.wait_for(lock,
+                   std::chrono::nanoseconds(std::max<std::int64_t>(deadline.RemainingNs(), 0)));
+    return OkStatus();
+  }
   pollfd item{channel_.fd(), channel_.poll_events(), 0};
   if (poll(&item, 1, deadline.RemainingMs()) > 0) {
     channel_.Flush();
-    channel_.Fill();
-    while (std::optional<Frame> frame = channel_.Take()) Sort(*std::move(frame));
+    ReadFrames();
   }
   return OkStatus();
 }
 
 Result<Message> WorkerLinkImpl::Take(Deadline deadline, bool idle) {
-  if (messages_.empty()) {
-    channel_.Fill();
-    while (std::optional<Frame> frame = channel_.Take()) Sort(*std::move(frame));
-  }
+  Lock lock(mutex_);
+  if (messages_.empty() && !take_) ReadFrames();
   if (messages_.empty() && idle) journal_.Idle();
   while (messages_.empty()) {
-    LOCKSTEP_RETURN_IF_ERROR(Wait(deadline, "a message of the conductor"));
+    LOCKSTEP_RETURN_IF_ERROR(Wait(lock, deadline, "a message of the conductor"));
   }
   Message message = std::move(messages_.front());
   messages_.pop_front();
@@ -121,23 +190,27 @@ Status WorkerLinkImpl::SendFrame(FrameType type, std::string_view payload) {
 Status WorkerLinkImpl::Send(const Message& message) {
   LOCKSTEP_CHECK(message.type < kReservedMessageType, "a reserved message type");
   LOCKSTEP_CHECK(message.payload.size() <= kMaxPayloadBytes, "the message is too large");
+  Lock lock(mutex_);
   return SendFrame(FrameType::kToWorker, EncodeMessage(message));
 }
 
 Status WorkerLinkImpl::Put(const std::string& key, const std::string& value) {
   LOCKSTEP_CHECK(key.size() <= kMostKeyBytes && value.size() <= kMaxPayloadBytes - kMostKeyBytes,
                  "the key or value is too large for a meeting");
+  Lock lock(mutex_);
   return SendFrame(FrameType::kMeetingPut, Encoder().Text(key).Text(value).Take());
 }
 
 Result<std::string> WorkerLinkImpl::Get(const std::string& key, Deadline deadline) {
   LOCKSTEP_CHECK(key.size() <= kMostKeyBytes, "the key is too large for a meeting");
+  Lock lock(mutex_);
   ++request_;
   answer_.reset();
   LOCKSTEP_RETURN_IF_ERROR(
       SendFrame(FrameType::kMeetingGet, Encoder().Put(request_).Text(key).Take()));
   while (!answer_) {
-    LOCKSTEP_RETURN_IF_ERROR(Wait(deadline, fmt::format("the value of '{}'", key)));
+    if (meeting_closed_) return SystemFailed("connecting was aborted");
+    LOCKSTEP_RETURN_IF_ERROR(Wait(lock, deadline, fmt::format("the value of '{}'", key)));
   }
   return *std::exchange(answer_, std::nullopt);
 }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -61,6 +62,13 @@ class WorkerLink {
   // The same in the middle of work, without kIdle: silence goes on counting.
   virtual Result<Message> Await(Deadline deadline) = 0;
   virtual Status Send(const Message& message) = 0;
+
+  // From now on a thread reads what comes, whatever the caller is stuck in: `take` sees every
+  // message first, on that thread, and returns whether it dealt with it; the others are for
+  // Receive and Await. Any thread may Send then. Called once.
+  virtual void Listen(std::function<bool(const Message&)> take) = 0;
+  // While it is closed, whoever waits in the meeting, or comes to, gets kSystemFailed.
+  virtual void CloseMeeting(bool closed) = 0;
 };
 
 }  // namespace lockstep

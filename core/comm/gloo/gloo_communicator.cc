@@ -77,7 +77,7 @@ class GlooCommunicator final : public Communicator {
 
   Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) override;
   Status Await(Stream& stream, Deadline deadline) override { return stream.Synchronize(deadline); }
-  void Abort() override { context_->closeConnections(); }
+  void Abort() override { AbortMesh(*context_); }
   Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override;
 
  private:
@@ -232,13 +232,13 @@ Status GlooCommunicator::Enqueue(const Operation& operation, const Buffers& buff
 
 Result<std::unique_ptr<Communicator>> GlooCommunicator::Split(int color, int key,
                                                               Deadline deadline) {
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      const Group group, AgreeOnGroup(family_->meeting, fmt::format("{}/{}", prefix_, splits_++),
-                                      rank(), size(), color, key, deadline));
+  LOCKSTEP_ASSIGN_OR_RETURN(const Group group,
+                            AgreeOnGroup(family_->meeting, fmt::format("{}/{}", prefix_, splits_++),
+                                         rank(), size(), color, key, deadline));
   if (group.rank < 0) return std::unique_ptr<Communicator>();
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      auto context, ConnectMesh(group.rank, group.size, family_->meeting, group.prefix,
-                                family_->device, family_->options, deadline));
+  LOCKSTEP_ASSIGN_OR_RETURN(auto context,
+                            ConnectMesh(group.rank, group.size, family_->meeting, group.prefix,
+                                        family_->device, family_->options, deadline));
   return std::unique_ptr<Communicator>(
       std::make_unique<GlooCommunicator>(std::move(context), family_, group.prefix));
 }
@@ -258,8 +258,8 @@ Result<std::unique_ptr<Communicator>> ConnectGloo(int rank, int size, Meeting& m
     return InvalidInput(fmt::format("gloo: rank {} of {} ranks does not exist", rank, size));
   }
   LOCKSTEP_ASSIGN_OR_RETURN(auto device, OpenGlooDevice(options));
-  LOCKSTEP_ASSIGN_OR_RETURN(auto context, ConnectMesh(rank, size, meeting, prefix, device, options,
-                                                      deadline));
+  LOCKSTEP_ASSIGN_OR_RETURN(auto context,
+                            ConnectMesh(rank, size, meeting, prefix, device, options, deadline));
   auto family = std::make_shared<Family>(Family{std::move(device), meeting, options, {}});
   return std::unique_ptr<Communicator>(
       std::make_unique<GlooCommunicator>(std::move(context), std::move(family), prefix));

@@ -18,9 +18,8 @@ struct GlooOptions {
 // Blocking operations only: gloo has no non-blocking calls (PyTorch runs it on a thread, as a FIFO
 // stream does). No reduce_scatter: gloo's is an old interface that copies through buffers of its
 // own, and PyTorch does not offer it either. all_reduce is gloo's default, the ring. An operation
-// of 0 elements returns at once. Abort closes this rank's connections, which fails what its peers
-// wait for from it; a call in which this rank itself waits ends when a peer aborts, or at gloo's
-// time limit.
+// of 0 elements returns at once. Abort, from any thread, fails the call in which this rank waits
+// and what its peers wait for from it; communicators split off are aborted by themselves.
 const Capabilities& GlooCapabilities();
 
 // The version in gloo's headers, and that of the installed Debian package where there is one.

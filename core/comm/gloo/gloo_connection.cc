@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/comm/gloo/gloo_abort.h"
 #include "fmt/format.h"
 
 namespace lockstep {
@@ -58,6 +59,23 @@ class MeetingStore final : public gloo::rendezvous::Store {
   Deadline deadline_;
 };
 
+class MeshContext final : public gloo::rendezvous::Context {
+ public:
+  using gloo::rendezvous::Context::Context;
+
+  void MakeAbortable() {
+    abortable_ = std::make_shared<AbortableTransport>(transportContext_);
+    transportContext_ = abortable_;
+  }
+  void Abort() {
+    abortable_->Abort();
+    closeConnections();
+  }
+
+ private:
+  std::shared_ptr<AbortableTransport> abortable_;
+};
+
 }  // namespace
 
 Result<std::shared_ptr<gloo::transport::Device>> OpenGlooDevice(const GlooOptions& options) {
@@ -78,9 +96,10 @@ Result<std::shared_ptr<gloo::Context>> ConnectMesh(int rank, int size, Meeting& 
                                                    const GlooOptions& options, Deadline deadline) {
   MeetingStore store(meeting, prefix, deadline);
   try {
-    auto context = std::make_shared<gloo::rendezvous::Context>(rank, size);
+    auto context = std::make_shared<MeshContext>(rank, size);
     context->setTimeout(std::chrono::milliseconds(std::max(1, deadline.RemainingMs())));
     context->connectFullMesh(store, device);
+    context->MakeAbortable();
     // Nobody goes on, and perhaps leaves, while others still connect.
     gloo::BarrierOptions barrier(context);
     gloo::barrier(barrier);
@@ -90,9 +109,11 @@ Result<std::shared_ptr<gloo::Context>> ConnectMesh(int rank, int size, Meeting& 
   } catch (const MeetingFailed& failed) {
     return failed.status();
   } catch (const std::exception& error) {
-    return SystemFailed(fmt::format("gloo: rank {} of {} can't connect: {}", rank, size,
-                                    error.what()));
+    return SystemFailed(
+        fmt::format("gloo: rank {} of {} can't connect: {}", rank, size, error.what()));
   }
 }
+
+void AbortMesh(gloo::Context& context) { static_cast<MeshContext&>(context).Abort(); }
 
 }  // namespace lockstep

@@ -23,6 +23,10 @@ Result<std::shared_ptr<gloo::Context>> ConnectMesh(int rank, int size, Meeting& 
                                                    std::shared_ptr<gloo::transport::Device> device,
                                                    const GlooOptions& options, Deadline deadline);
 
+// Of a context of ConnectMesh: fails what this rank waits for, and closes its connections, which
+// fails what its peers wait for from it. From any thread.
+void AbortMesh(gloo::Context& context);
+
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_CORE_COMM_GLOO_GLOO_CONNECTION_H_

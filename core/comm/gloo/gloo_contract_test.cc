@@ -13,16 +13,16 @@ WorldUnderTest WorldOf(int size) {
             const auto connect = [&](int rank) {
               GlooOptions options;
               options.timeout_seconds = 30;
-              return ConnectGloo(rank, size, meeting, "world", options,
-                                 Deadline::AfterSeconds(30));
+              return ConnectGloo(rank, size, meeting, "world", options, Deadline::AfterSeconds(30));
             };
             RunRanksAsThreads(size, connect, body);
           }};
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Gloo, CommContract, testing::Values(WorldOf(2), WorldOf(3), WorldOf(4)),
-    [](const testing::TestParamInfo<WorldUnderTest>& world) { return world.param.name; });
+INSTANTIATE_TEST_SUITE_P(Gloo, CommContract, testing::Values(WorldOf(2), WorldOf(3), WorldOf(4)),
+                         [](const testing::TestParamInfo<WorldUnderTest>& world) {
+                           return world.param.name;
+                         });
 
 }  // namespace
 }  // namespace lockstep

@@ -25,8 +25,8 @@ std::string DebianVersionOf(const std::string& package) {
 // gloo's library does not tell its version, so this is what it was compiled against and, on Debian,
 // what is installed.
 std::string GlooVersion() {
-  std::string version = fmt::format("{}.{}.{} (headers)", GLOO_VERSION_MAJOR, GLOO_VERSION_MINOR,
-                                    GLOO_VERSION_PATCH);
+  std::string version =
+      fmt::format("{}.{}.{} (headers)", GLOO_VERSION_MAJOR, GLOO_VERSION_MINOR, GLOO_VERSION_PATCH);
   const std::string package = DebianVersionOf("libgloo0");
   if (!package.empty()) version += fmt::format(", libgloo0 {}", package);
   return version;
