@@ -123,6 +123,16 @@ Status Connection::FailWith(Status status) {
   return failure_;
 }
 
+// Says why it was aborted in place of that it was.
+Status Connection::FailLate(std::string_view call) {
+  std::lock_guard lock(failure_mutex_);
+  failure_ = SystemFailed(fmt::format(
+      "nccl: {} did not return within {} s; the communicator was aborted", call,
+      terms_.operation_seconds));
+  failed_.store(true);
+  return failure_;
+}
+
 Status Connection::Fail(std::string_view call, Code code) {
   return FailWith(Explain(library(), call, code, comm_));
 }
@@ -135,7 +145,7 @@ Status Connection::Settle(const char* name, Comm comm, Deadline deadline) {
     inside_.store("ncclCommGetAsyncError");
     watched_.Enter();
     const Code asked = library().api().CommGetAsyncError(comm, &state);
-    if (watched_.Leave()) return FailWith(NeverReturned("ncclCommGetAsyncError", "aborted"));
+    if (watched_.Leave()) return FailLate("ncclCommGetAsyncError");
     if (asked != kSuccess) return Fail("ncclCommGetAsyncError", asked);
     if (state == kSuccess) return OkStatus();
     if (state != kInProgress) return Fail(name, state);
@@ -156,11 +166,7 @@ Status Connection::Make(const char* name, const Call& call) {
   inside_.store(name);
   watched_.Enter();
   const Code code = call(comm_);
-  if (watched_.Leave()) {
-    return FailWith(SystemFailed(fmt::format(
-        "nccl: {} did not return within {} s; the communicator was aborted", name,
-        terms_.operation_seconds)));
-  }
+  if (watched_.Leave()) return FailLate(name);
   if (code == kSuccess) return OkStatus();
   if (code != kInProgress) return Fail(name, code);
   return Settle(name, comm_, Deadline::AfterSeconds(terms_.operation_seconds));
@@ -174,7 +180,7 @@ Status Connection::Poll() {
   inside_.store("ncclCommGetAsyncError");
   watched_.Enter();
   const Code asked = library().api().CommGetAsyncError(comm_, &state);
-  if (watched_.Leave()) return FailWith(NeverReturned("ncclCommGetAsyncError", "aborted"));
+  if (watched_.Leave()) return FailLate("ncclCommGetAsyncError");
   if (asked != kSuccess) return Fail("ncclCommGetAsyncError", asked);
   return WentWell(state) ? OkStatus() : Fail("asynchronous error", state);
 }

@@ -82,6 +82,7 @@ class Connection {
   Status Finalize(Deadline deadline);
   Status Fail(std::string_view call, Code code);
   Status FailWith(Status status);
+  Status FailLate(std::string_view call);
   Status failure() const;
 
   Terms terms_;

@@ -69,17 +69,17 @@ void FakeComm::Push(std::function<void()> work) {
 }
 
 void FakeComm::Begin(std::function<void()> work) {
-  state_.store(kInProgress);
+  begun_.fetch_add(1);
   Push([this, work = std::move(work)] {
     work();
-    Code in_progress = kInProgress;
-    state_.compare_exchange_strong(in_progress, kSuccess);
+    begun_.fetch_sub(1);
   });
 }
 
 Code FakeComm::state() const {
-  const Code code = state_.load();
-  return code != kInProgress && code != kSuccess ? code : world_->broken() ? kRemoteError : code;
+  if (error_.load() != kSuccess) return error_.load();
+  if (world_->broken()) return kRemoteError;
+  return begun_.load() > 0 ? kInProgress : kSuccess;
 }
 
 void FakeComm::AwaitAbort() {
@@ -127,7 +127,7 @@ void FakeComm::Enqueue(const FakeOperation& operation, const Effect& effect) {
 
 void FakeComm::Run(const FakeOperation& operation, const Effect& effect) {
   if (aborted_.load()) return;
-  if (effect.action == "async") state_.store(effect.value);
+  if (effect.action == "async") error_.store(effect.value);
   if (effect.action == "async" || effect.action == "stuck") return AwaitAbort();
   if (!Compute(operation)) return;
   if (effect.action == "corrupt" && operation.count > 0) operation.recv[0] ^= std::byte{1};

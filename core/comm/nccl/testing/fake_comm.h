@@ -78,7 +78,8 @@ class FakeComm {
   std::vector<FakeFault> faults_;
   std::map<std::string, int> calls_;
   std::unique_ptr<FakeWorld> world_;
-  std::atomic<Code> state_{kInProgress};
+  std::atomic<Code> error_{kSuccess};
+  std::atomic<int> begun_{0};  // what Begin was given and is not over
   std::atomic<bool> aborted_{false};
   std::mutex mutex_;  // of calls_ and work_
   std::condition_variable pushed_;

@@ -1,0 +1,118 @@
+#include "core/comm/nccl/library.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "core/comm/nccl/connection.h"
+#include "core/comm/nccl/debug_log.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lockstep::nccl {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::string Fake(const std::string& version) {
+  return "core/comm/nccl/testing/libfake_nccl_" + version + ".so";
+}
+
+struct Version {
+  std::string code;
+  std::string text;
+  int features;  // of split, register, shrink, revoke: how many it has
+  std::size_t config_bytes;
+};
+void PrintTo(const Version& version, std::ostream* out) { *out << version.text; }
+
+class Versions : public testing::TestWithParam<Version> {};
+TEST_P(Versions, HaveWhatTheyReport) {
+  const auto library = Library::Open(Fake(GetParam().code));
+  ASSERT_TRUE(library.ok()) << library.status().message();
+  EXPECT_EQ((*library)->VersionText(), GetParam().text);
+  EXPECT_TRUE((*library)->stand_in());
+  int has = 0;
+  for (const Feature feature :
+       {Feature::kSplit, Feature::kRegister, Feature::kShrink, Feature::kRevoke}) {
+    const Status status = (*library)->Has(feature);
+    if (status.ok()) ++has;
+    EXPECT_TRUE(status.ok() || status.code() == StatusCode::kUnsupported);
+  }
+  EXPECT_EQ(has, GetParam().features);
+  EXPECT_EQ((*library)->api().CommRevoke != nullptr, GetParam().features == 4);
+  const Config config = (*library)->NewConfig();
+  EXPECT_EQ(config.size, GetParam().config_bytes);
+  EXPECT_EQ(config.blocking, 0);
+  EXPECT_LE(static_cast<int>(config.version), (*library)->version());
+}
+INSTANTIATE_TEST_SUITE_P(
+    Nccl, Versions,
+    testing::Values(Version{"21403", "2.14.3", 0, 24}, Version{"21801", "2.18.1", 1, 48},
+                    Version{"22203", "2.22.3", 2, 48}, Version{"22703", "2.27.3", 3, 72},
+                    Version{"22809", "2.28.9", 4, 80}, Version{"23003", "2.30.3", 4, 80},
+                    Version{"23102", "2.31.2", 4, 80}));
+
+void ExpectRefused(const std::string& path, const std::string& why) {
+  const auto library = Library::Open(path);
+  ASSERT_FALSE(library.ok());
+  EXPECT_EQ(library.status().code(), StatusCode::kEnvironment);
+  EXPECT_THAT(library.status().message(), HasSubstr(why));
+  EXPECT_THAT(library.status().message(), HasSubstr("--nccl-library"));
+  EXPECT_THAT(library.status().message(), Not(HasSubstr("\n")));
+}
+
+TEST(Library, ThatCannotBeUsedIsRefusedInOneLine) {
+  ExpectRefused("/nonexistent/libnccl.so.2", "No such file");
+  ExpectRefused("libc.so.6", "has no ncclGetVersion, so it is not NCCL");
+  ExpectRefused(Fake("21304"), "is NCCL 2.13.4");
+  ExpectRefused(Fake("incomplete"), "says that it is NCCL 2.28.9, which has ncclCommSplit");
+  setenv("LOCKSTEP_FAKE_NCCL", "ncclGetVersion:error=3", 1);
+  ExpectRefused(Fake("22809"), "does not tell its version");
+  unsetenv("LOCKSTEP_FAKE_NCCL");
+}
+
+TEST(DebugLog, ItsEndIsPartOfAnError) {
+  const std::string folder = std::getenv("TEST_TMPDIR");
+  const std::string path = CaptureDebugLog(folder);
+  EXPECT_THAT(path, HasSubstr(folder));
+  EXPECT_STREQ(std::getenv("NCCL_DEBUG_FILE"), path.c_str());
+  EXPECT_STREQ(std::getenv("NCCL_DEBUG"), "WARN");
+  EXPECT_EQ(DebugLogEnd(), "");
+  std::ofstream(path) << "NCCL version 2.28.9\none\ntwo\nthree\nfour\n";
+  EXPECT_EQ(DebugLogEnd(), "NCCL's log " + path + " ends: two | three | four");
+  DiscardQuietDebugLog();  // it has something to say
+  EXPECT_TRUE(std::ifstream(path).good());
+  std::ofstream(path) << "NCCL version 2.28.9\n";
+  DiscardQuietDebugLog();
+  EXPECT_FALSE(std::ifstream(path).good());
+}
+
+// The real one, where this machine has it: it loads without a GPU, and says in one line that it
+// cannot work.
+TEST(InstalledLibrary, LoadsAndTellsWhatIsMissing) {
+  const char* given = std::getenv("LOCKSTEP_NCCL_LIBRARY");
+  auto library = Library::Open(given == nullptr ? "" : given);
+  for (const char* path : {"/usr/local/cuda/lib/libnccl.so.2", "/usr/local/cuda/lib64/libnccl.so.2"}) {
+    if (!library.ok()) library = Library::Open(path);
+  }
+  if (!library.ok()) GTEST_SKIP() << library.status().message();
+  EXPECT_FALSE((*library)->stand_in());
+  EXPECT_GE((*library)->version(), kOldestVersion);
+  UniqueId id{};
+  const Code code = (*library)->api().GetUniqueId(&id);
+  ASSERT_EQ(code, kSuccess) << (*library)->Describe("ncclGetUniqueId", code);
+  Terms terms;
+  terms.library = *library;
+  const auto connection = Connection::Connect(terms, id, 0, 1, Deadline::AfterSeconds(20));
+  if (connection.ok()) GTEST_SKIP() << "this machine has a GPU that NCCL can use";
+  EXPECT_EQ(connection.status().code(), StatusCode::kSystemFailed);
+  EXPECT_THAT(connection.status().message(), HasSubstr("nccl: ncclCommInitRankConfig: unhandled"));
+  EXPECT_THAT(connection.status().message(), Not(HasSubstr("\n")));
+  RecordProperty("message", connection.status().message());
+  printf("%s\n%s\n", (*library)->path().c_str(), connection.status().message().c_str());
+}
+
+}  // namespace
+}  // namespace lockstep::nccl

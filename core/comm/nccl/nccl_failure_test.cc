@@ -1,0 +1,331 @@
+// Every call that can fail, in every way: the right status, in time, and nothing that keeps the
+// process. The library is the stand-in, which fails as LOCKSTEP_FAKE_NCCL says.
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/base/clock.h"
+#include "core/comm/local_meeting.h"
+#include "core/comm/nccl/nccl_communicator.h"
+#include "core/device/host/host_device.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// Every limit of a test; a busy machine may take several times as long to notice.
+constexpr double kShortSeconds = 0.4;
+constexpr double kSurelySeconds = 8;
+
+NcclOptions ShortOptions() {
+  NcclOptions options;
+  options.library = "core/comm/nccl/testing/libfake_nccl_22809.so";
+  options.log_folder = std::getenv("TEST_TMPDIR");
+  options.operation_seconds = kShortSeconds;
+  options.abort_seconds = kShortSeconds;
+  options.finalize_seconds = kShortSeconds;
+  return options;
+}
+
+// A communicator of one rank unless told otherwise.
+struct World {
+  explicit World(const std::string& faults) { setenv("LOCKSTEP_FAKE_NCCL", faults.c_str(), 1); }
+  ~World() { unsetenv("LOCKSTEP_FAKE_NCCL"); }
+  Status Connect(int rank = 0, int size = 1) {
+    auto connected = ConnectNccl(rank, size, meeting, "world", device, options,
+                                 Deadline::AfterSeconds(kShortSeconds));
+    if (!connected.ok()) return connected.status();
+    communicator = std::move(connected).value();
+    return OkStatus();
+  }
+  Status AllReduce(Stream& stream) {
+    Operation operation;
+    operation.count = 1;
+    return communicator->Enqueue(operation, {&send, &recv}, stream);
+  }
+
+  NcclOptions options = ShortOptions();
+  HostDevice device;
+  LocalMeeting meeting;
+  std::unique_ptr<Stream> inline_stream = device.NewInlineStream();
+  std::unique_ptr<NcclCommunicator> communicator;
+  float send = 3;
+  float recv = -1;
+};
+
+struct Failure {
+  std::string faults;
+  StatusCode code;
+  std::string message;  // part of it
+};
+void PrintTo(const Failure& failure, std::ostream* out) { *out << failure.faults; }
+
+// Runs `phase` and compares its status and the time it took.
+template <typename Phase>
+void ExpectFailure(const Failure& failure, const Phase& phase) {
+  SCOPED_TRACE(failure.faults);
+  const std::int64_t began_ns = MonotonicNs();
+  const Status status = phase();
+  EXPECT_EQ(status.code(), failure.code) << status.message();
+  EXPECT_THAT(status.message(), HasSubstr(failure.message));
+  EXPECT_THAT(status.message(), Not(HasSubstr("\n")));
+  EXPECT_LT(static_cast<double>(MonotonicNs() - began_ns) * 1e-9, kSurelySeconds);
+}
+
+constexpr StatusCode kFailed = StatusCode::kSystemFailed;
+constexpr StatusCode kLate = StatusCode::kDeadlineExceeded;
+
+class ConnectFailure : public testing::TestWithParam<Failure> {};
+TEST_P(ConnectFailure, IsTold) {
+  World world(GetParam().faults);
+  ExpectFailure(GetParam(), [&] { return world.Connect(); });
+}
+INSTANTIATE_TEST_SUITE_P(
+    Nccl, ConnectFailure,
+    testing::Values(
+        Failure{"ncclGetUniqueId:error=2", kFailed, "ncclGetUniqueId: unhandled system error (2)"},
+        Failure{"ncclGetUniqueId:hang", kLate, "ncclGetUniqueId did not return"},
+        Failure{"ncclCommInitRankConfig:error=1", kFailed,
+                "ncclCommInitRankConfig: unhandled cuda error (1); fake: ncclCommInitRankConfig"},
+        Failure{"ncclCommInitRankConfig:hang", kLate, "ncclCommInitRankConfig did not return"},
+        Failure{"init:progress", kLate, "was still in progress at the deadline"},
+        Failure{"init:progress;ncclCommAbort:freeze", kFailed, "ncclCommAbort did not return"},
+        Failure{"init:progress;ncclCommAbort:error=3", kFailed, "ncclCommAbort: internal error"},
+        Failure{"ncclCommGetAsyncError:error=3", kFailed, "ncclCommGetAsyncError: internal error"},
+        Failure{"ncclCommGetAsyncError:hang", kFailed, "ncclCommGetAsyncError did not return"}));
+
+TEST(ConnectFailure, ARankThatNeverComesEndsTheOthersAtTheirDeadline) {
+  World world("");
+  ExpectFailure({"", kLate, "a rank did not come"}, [&] { return world.Connect(0, 2); });
+}
+
+class OperationFailure : public testing::TestWithParam<Failure> {};
+TEST_P(OperationFailure, IsTheInlineStreamsError) {
+  World world(GetParam().faults);
+  ASSERT_TRUE(world.Connect().ok());
+  ExpectFailure(GetParam(), [&] { return world.AllReduce(*world.inline_stream); });
+  EXPECT_EQ(world.inline_stream->status().code(), GetParam().code);
+  EXPECT_EQ(world.recv, -1);
+  // Errors are fatal for a communicator, whatever stream is tried next.
+  if (GetParam().code == kLate) return;
+  const auto other = world.device.NewInlineStream();
+  EXPECT_FALSE(world.AllReduce(*other).ok());
+}
+TEST_P(OperationFailure, IsTheErrorOfAStreamBeside) {
+  World world(GetParam().faults);
+  ASSERT_TRUE(world.Connect().ok());
+  const auto stream = world.device.NewStream();
+  ASSERT_TRUE(world.AllReduce(*stream).ok());
+  ExpectFailure(GetParam(), [&] {
+    return world.communicator->Await(*stream, Deadline::AfterSeconds(kSurelySeconds));
+  });
+}
+INSTANTIATE_TEST_SUITE_P(
+    Nccl, OperationFailure,
+    testing::Values(
+        Failure{"ncclAllReduce:error=2", kFailed, "ncclAllReduce: unhandled system error (2)"},
+        Failure{"ncclAllReduce:hang", kFailed, "ncclAllReduce did not return within 0.4 s"},
+        Failure{"ncclAllReduce:progress", kLate, "ncclAllReduce was still in progress"},
+        Failure{"ncclAllReduce:async=6", kFailed, "asynchronous error: remote process exited"},
+        Failure{"ncclAllReduce:stuck", kLate, "an operation was not complete within 0.4 s"}));
+
+TEST(Operation, ThatIsSlowToBeginIsWaitedFor) {
+  World world("ncclAllReduce:slow=50");
+  ASSERT_TRUE(world.Connect().ok());
+  EXPECT_TRUE(world.AllReduce(*world.inline_stream).ok());
+  EXPECT_EQ(world.recv, 3);
+}
+
+TEST(Operation, AwaitEndsAtItsDeadlineAndAbortEndsTheStream) {
+  World world("ncclAllReduce:stuck");
+  world.options.operation_seconds = 60;
+  ASSERT_TRUE(world.Connect().ok());
+  const auto stream = world.device.NewStream();
+  ASSERT_TRUE(world.AllReduce(*stream).ok());
+  EXPECT_EQ(world.communicator->Await(*stream, Deadline::AfterSeconds(0.1)).code(), kLate);
+  EXPECT_TRUE(world.communicator->AbortNow().ok());
+  ExpectFailure({"", kFailed, "the communicator was aborted"},
+                [&] { return stream->Synchronize(Deadline::AfterSeconds(kSurelySeconds)); });
+}
+
+TEST(Operation, APeersAbortIsARemoteError) {
+  LocalMeeting meeting;
+  HostDevice device;
+  NcclOptions options = ShortOptions();
+  options.operation_seconds = 60;
+  const auto run = [&](int rank) {
+    auto world = ConnectNccl(rank, 2, meeting, "world", device, options,
+                             Deadline::AfterSeconds(kSurelySeconds));
+    ASSERT_TRUE(world.ok()) << world.status().message();
+    if (rank == 0) return (*world)->Abort();
+    const auto stream = device.NewInlineStream();
+    ExpectFailure({"", kFailed, "remote process exited or there was a network error (6)"}, [&] {
+      Operation barrier;
+      barrier.collective = Collective::kBarrier;
+      return (*world)->Enqueue(barrier, {}, *stream);
+    });
+  };
+  std::thread peer([&] { run(1); });
+  run(0);
+  peer.join();
+}
+
+// A call that not even an abort brings back: the process says so and ends.
+TEST(LastResort, EndsTheProcess) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        World world("ncclAllReduce:freeze");
+        if (world.Connect().ok()) static_cast<void>(world.AllReduce(*world.inline_stream));
+      },
+      testing::ExitedWithCode(static_cast<int>(ExitCode::kFailed)),
+      "ncclAllReduce did not return within 0.4 s, nor 0.4 s after ncclCommAbort");
+}
+
+class CloseFailure : public testing::TestWithParam<Failure> {};
+TEST_P(CloseFailure, IsTold) {
+  World world(GetParam().faults);
+  ASSERT_TRUE(world.Connect().ok());
+  ExpectFailure(GetParam(), [&] { return world.communicator->Close(); });
+}
+INSTANTIATE_TEST_SUITE_P(
+    Nccl, CloseFailure,
+    testing::Values(
+        Failure{"", StatusCode::kOk, ""},
+        Failure{"ncclCommFinalize:error=3", kFailed, "ncclCommFinalize: internal error (3)"},
+        Failure{"ncclCommFinalize:hang", kLate, "ncclCommFinalize did not return"},
+        Failure{"ncclCommFinalize:freeze", kLate, "ncclCommFinalize did not return"},
+        Failure{"ncclCommFinalize:progress", kLate, "ncclCommFinalize was still in progress"},
+        Failure{"ncclCommFinalize:error=3;ncclCommAbort:freeze", kFailed,
+                "ncclCommAbort did not return"},
+        Failure{"ncclCommDestroy:error=2", kFailed, "ncclCommDestroy: unhandled system error"},
+        Failure{"ncclCommDestroy:freeze", kLate, "ncclCommDestroy did not return"}));
+
+class AbortFailure : public testing::TestWithParam<Failure> {};
+TEST_P(AbortFailure, IsTold) {
+  World world(GetParam().faults);
+  ASSERT_TRUE(world.Connect().ok());
+  ExpectFailure(GetParam(), [&] { return world.communicator->AbortNow(); });
+  EXPECT_FALSE(world.AllReduce(*world.inline_stream).ok());
+  EXPECT_TRUE(world.communicator->Close().ok());  // there is nothing left to close
+}
+INSTANTIATE_TEST_SUITE_P(
+    Nccl, AbortFailure,
+    testing::Values(Failure{"", StatusCode::kOk, ""},
+                    Failure{"ncclCommAbort:error=3", kFailed, "ncclCommAbort: internal error (3)"},
+                    Failure{"ncclCommAbort:freeze", kFailed, "can only be killed"}));
+
+class SplitFailure : public testing::TestWithParam<Failure> {};
+TEST_P(SplitFailure, IsTold) {
+  World world(GetParam().faults);
+  ASSERT_TRUE(world.Connect().ok());
+  ExpectFailure(GetParam(), [&] {
+    return world.communicator->Split(0, 0, Deadline::AfterSeconds(kShortSeconds)).status();
+  });
+}
+INSTANTIATE_TEST_SUITE_P(
+    Nccl, SplitFailure,
+    testing::Values(
+        Failure{"", StatusCode::kOk, ""},
+        Failure{"ncclCommSplit:error=5", kFailed, "ncclCommSplit: invalid usage (5)"},
+        Failure{"ncclCommSplit:freeze", kLate, "ncclCommSplit did not return"},
+        Failure{"ncclCommSplit:progress", kLate, "ncclCommSplit was still in progress"}));
+
+TEST(Shrink, LeavesOutARankAndEndsWhatIsInFlight) {
+  LocalMeeting meeting;
+  HostDevice device;
+  NcclOptions options = ShortOptions();
+  options.operation_seconds = 60;
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < 3; ++rank) {
+    ranks.emplace_back([&, rank] {
+      auto world = ConnectNccl(rank, 3, meeting, "world", device, options,
+                               Deadline::AfterSeconds(kSurelySeconds));
+      ASSERT_TRUE(world.ok()) << world.status().message();
+      if (rank == 1) return (*world)->Abort();
+      const std::vector<int> excluded = {1};
+      auto rest = (*world)->Shrink(excluded, /*abort=*/true,
+                                   Deadline::AfterSeconds(kSurelySeconds));
+      ASSERT_TRUE(rest.ok()) << rest.status().message();
+      EXPECT_EQ((*rest)->size(), 2);
+      EXPECT_EQ((*rest)->rank(), rank == 0 ? 0 : 1);
+      const auto stream = device.NewInlineStream();
+      float value = static_cast<float>(rank);
+      Operation sum;
+      sum.count = 1;
+      const Status status = (*rest)->Enqueue(sum, {&value, &value}, *stream);
+      EXPECT_TRUE(status.ok()) << status.message();
+      EXPECT_EQ(value, 2);
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+}
+
+TEST(Revoke, StopsWhatIsInFlight) {
+  World world("ncclAllReduce:stuck");
+  world.options.operation_seconds = 60;
+  ASSERT_TRUE(world.Connect().ok());
+  const auto stream = world.device.NewStream();
+  ASSERT_TRUE(world.AllReduce(*stream).ok());
+  ASSERT_EQ(stream->Synchronize(Deadline::AfterSeconds(0.1)).code(), kLate);
+  EXPECT_TRUE(world.communicator->Revoke(Deadline::AfterSeconds(kSurelySeconds)).ok());
+  EXPECT_TRUE(stream->Synchronize(Deadline::AfterSeconds(kSurelySeconds)).ok());
+  EXPECT_EQ(world.recv, -1);
+  EXPECT_TRUE(world.communicator->Close().ok());
+}
+
+TEST(OldVersions, SayWhichVersionIsNeeded) {
+  World world("");
+  world.options.library = "core/comm/nccl/testing/libfake_nccl_22203.so";
+  ASSERT_TRUE(world.Connect().ok());
+  EXPECT_THAT(world.communicator->Revoke(Deadline::AfterSeconds(1)).message(),
+              HasSubstr("ncclCommRevoke came with NCCL 2.28.7"));
+  EXPECT_EQ(world.communicator->Shrink({}, false, Deadline::AfterSeconds(1)).status().code(),
+            StatusCode::kUnsupported);
+  World older("");
+  older.options.library = "core/comm/nccl/testing/libfake_nccl_21801.so";
+  older.options.register_buffers = true;
+  EXPECT_EQ(older.Connect().code(), StatusCode::kUnsupported);
+}
+
+TEST(Group, RunsWhenItEnds) {
+  World world("");
+  ASSERT_TRUE(world.Connect().ok());
+  ASSERT_TRUE(world.communicator->StartGroup().ok());
+  ASSERT_TRUE(world.AllReduce(*world.inline_stream).ok());
+  EXPECT_EQ(world.recv, -1);
+  ASSERT_TRUE(world.communicator->EndGroup().ok());
+  EXPECT_EQ(world.recv, 3);
+  EXPECT_FALSE(world.communicator->EndGroup().ok());
+}
+
+TEST(RegisteredBuffers, AreRegisteredOnce) {
+  World world("ncclCommRegister:error=3:nth=3");  // send and receive: twice, then never again
+  world.options.register_buffers = true;
+  ASSERT_TRUE(world.Connect().ok());
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(world.AllReduce(*world.inline_stream).ok());
+  float elsewhere = 0;
+  Operation sum;
+  sum.count = 1;
+  EXPECT_THAT(world.communicator->Enqueue(sum, {&elsewhere, &world.recv}, *world.inline_stream)
+                  .message(),
+              HasSubstr("ncclCommRegister: internal error (3)"));
+}
+
+TEST(CorruptData, IsTheLibrarysToCommit) {
+  World world("ncclAllReduce:corrupt:nth=2");
+  ASSERT_TRUE(world.Connect().ok());
+  ASSERT_TRUE(world.AllReduce(*world.inline_stream).ok());
+  EXPECT_EQ(world.recv, 3);
+  ASSERT_TRUE(world.AllReduce(*world.inline_stream).ok());
+  EXPECT_NE(world.recv, 3);
+}
+
+}  // namespace
+}  // namespace lockstep
