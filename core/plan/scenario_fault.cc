@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/units.h"
+#include "core/plan/scenario_link.h"
 
 namespace lockstep {
 namespace {
@@ -48,6 +49,7 @@ constexpr std::string_view kFaults[] = {
     "link_delay",
     "link_loss",
     "link_rate",
+    "link_reset",
     "clock_jump",
     "slow_collective",
     "failed_collective",
@@ -191,6 +193,12 @@ FaultSpec ReadFault(const toml::table& table, const std::string& path, int ranks
   fault.line = LineOf(table);
   if (!fields.Has("kind")) fields.Wrong("kind", "missing; a fault needs a kind, as \"kill\"");
   if (const auto kind = fields.ReadName("kind", kFaults)) fault.kind = kFaults[*kind];
+  if (IsLinkFault(fault.kind)) {
+    ReadLink(fields, fault, ranks);
+    ReadMoment(fields, fault);
+    fields.RejectTheRest();
+    return fault;
+  }
   std::vector<std::int64_t> several;
   fields.ReadList("ranks", several, {0, ranks - 1});
   fault.ranks.assign(several.begin(), several.end());

@@ -293,9 +293,10 @@ void Switchboard::Turn(int wake) {
 
 class RelayImpl final : public Relay {
  public:
-  RelayImpl(Fd listening, int port, Fd wake, Fd reports)
+  RelayImpl(Fd listening, int port, std::string name, Fd wake, Fd reports)
       : listening_(std::move(listening)),
         port_(port),
+        name_(std::move(name)),
         wake_(std::move(wake)),
         reports_fd_(std::move(reports)),
         thread_([this] { Run(); }) {}
@@ -305,6 +306,7 @@ class RelayImpl final : public Relay {
   }
 
   int port() const override { return port_; }
+  const std::string& name() const override { return name_; }
   void Answer(int connection, int peer) override {
     Post([=](Switchboard& board) { board.Answer(connection, peer); });
   }
@@ -373,6 +375,7 @@ class RelayImpl final : public Relay {
 
   Fd listening_;
   int port_;
+  std::string name_;
   Fd wake_;
   Fd reports_fd_;
   mutable std::mutex mutex_;
@@ -402,8 +405,9 @@ Result<std::unique_ptr<Relay>> Relay::Start() {
         "files",
         std::strerror(errno)));
   }
-  return std::unique_ptr<Relay>(std::make_unique<RelayImpl>(
-      std::move(listening), ntohs(address.sin_port), std::move(wake), std::move(reports)));
+  return std::unique_ptr<Relay>(
+      std::make_unique<RelayImpl>(std::move(listening), ntohs(address.sin_port),
+                                  FormatEndpoint(&address), std::move(wake), std::move(reports)));
 }
 
 }  // namespace lockstep

@@ -40,7 +40,8 @@ class Relay {
   virtual ~Relay() = default;  // ends the thread and every connection
   static Result<std::unique_ptr<Relay>> Start();
 
-  virtual int port() const = 0;  // on 127.0.0.1
+  virtual int port() const = 0;                 // on 127.0.0.1
+  virtual const std::string& name() const = 0;  // its address as in TcpSocket
   // None of these waits.
   virtual void Answer(int connection, int peer) = 0;  // peer -1: nobody's
   virtual void Apply(const LinkRule& rule) = 0;

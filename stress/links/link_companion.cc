@@ -1,0 +1,96 @@
+#include "stress/links/link_companion.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include "stress/links/link_hello.h"
+#include "stress/links/link_orders.h"
+#include "stress/links/relay.h"
+
+namespace lockstep {
+namespace {
+
+std::string Describe(const RelayReport& report) {
+  switch (report.kind) {
+    case RelayReport::Kind::kAsk:
+      return fmt::format("{} {} {}", kAskReport, report.connection, report.endpoint);
+    case RelayReport::Kind::kTouched:
+      return fmt::format("{} {} {}", kTouchedReport, report.rule, report.bytes);
+    case RelayReport::Kind::kApplied:
+      break;
+  }
+  return fmt::format("{} {}", kAppliedReport, report.rule);
+}
+
+class LinkCompanion final : public Companion {
+ public:
+  explicit LinkCompanion(std::unique_ptr<Relay> relay) : relay_(std::move(relay)) {}
+
+  std::vector<std::string> BeginLifetime(int) override {
+    relay_->Clear();
+    if (!used_) return {};
+    return {fmt::format("{}={}", kLinksVariable, relay_->port())};
+  }
+  void OnStarted(pid_t) override {}
+
+  void Obey(std::string_view order) override {
+    std::istringstream words{std::string(order)};
+    std::string verb;
+    words >> verb;
+    int first = 0, second = 0;
+    if (verb == kApplyOrder) {
+      const auto rule = DecodeLinkRule(order.substr(verb.size()));
+      LOCKSTEP_CHECK(rule.has_value(), "a rule of our own making");
+      return relay_->Apply(*rule);
+    }
+    words >> first;
+    if (verb == kUseOrder) used_ = first != 0;
+    if (verb == kHealOrder) relay_->Heal(first);
+    if (verb == kAnswerOrder && words >> second) relay_->Answer(first, second);
+  }
+
+  int fd() const override { return relay_->fd(); }
+
+  std::vector<std::string> TakeReports() override {
+    std::vector<std::string> texts;
+    for (const RelayReport& report : relay_->TakeReports()) texts.push_back(Describe(report));
+    return texts;
+  }
+
+  void Translate(std::vector<TcpSocket>& sockets) override {
+    const std::vector<RelayedNames> names = relay_->Names();
+    for (TcpSocket& socket : sockets) {
+      // The newest: a port can be used again.
+      const auto found = std::find_if(names.rbegin(), names.rend(), [&](const RelayedNames& n) {
+        return n.worker == socket.local && socket.remote == relay_name_;
+      });
+      if (found == names.rend()) continue;
+      socket.local = found->local;
+      socket.remote = found->remote;
+      socket.written -= std::min<std::uint64_t>(socket.written, sizeof(LinkHello));
+      socket.received -= std::min<std::uint64_t>(socket.received, sizeof(LinkAnswer));
+    }
+  }
+
+ private:
+  std::unique_ptr<Relay> relay_;
+  const std::string relay_name_ = relay_->name();
+  bool used_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Companion> MakeLinkCompanion(int rank) {
+  Result<std::unique_ptr<Relay>> relay = Relay::Start();
+  if (relay.ok()) return std::make_unique<LinkCompanion>(std::move(relay).value());
+  // The faults then do not fire, and the case is unknown.
+  fmt::print(stderr, "lockstep: rank {}: {}\n", rank, relay.status().message());
+  return nullptr;
+}
+
+}  // namespace lockstep

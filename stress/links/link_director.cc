@@ -1,0 +1,129 @@
+#include "stress/links/link_director.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+#include <utility>
+
+#include "core/base/clock.h"
+#include "core/base/random.h"
+#include "stress/links/link_orders.h"
+#include "stress/links/link_rule.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kGlanceSeconds = 1;
+
+double AmountOf(const PlannedFault& fault, const char* key) {
+  const auto found = fault.amounts.find(key);
+  return found == fault.amounts.end() ? 0 : found->second;
+}
+
+// As the relay of `rank` sees it; none when its connections are not concerned.
+std::optional<LinkRule> RuleFor(const PlannedFault& fault, int rank) {
+  LinkRule rule;
+  const int to =
+      fault.amounts.contains("to") ? static_cast<int>(AmountOf(fault, "to")) : LinkRule::kEveryPeer;
+  const bool one_way = AmountOf(fault, "one_way") != 0;
+  if (rank == fault.rank) {
+    rule.peer = to;
+    rule.incoming = !one_way;
+  } else if (to == LinkRule::kEveryPeer || rank == to) {
+    rule.peer = fault.rank;
+    rule.outgoing = !one_way;
+  } else {
+    return std::nullopt;
+  }
+  rule.down = fault.kind == FaultKind::kLinkDown;
+  rule.reset = fault.kind == FaultKind::kLinkReset;
+  rule.delay_s = AmountOf(fault, "delay");
+  rule.jitter_s = AmountOf(fault, "jitter");
+  rule.loss = AmountOf(fault, "loss");
+  rule.rate_bytes_per_s = AmountOf(fault, "rate");
+  return rule;
+}
+
+}  // namespace
+
+bool LinkDirector::Has(const std::vector<PlannedFault>& faults) {
+  return std::any_of(faults.begin(), faults.end(),
+                     [](const PlannedFault& fault) { return IsOfLink(fault.kind); });
+}
+
+void LinkDirector::Begin(const std::vector<PlannedFault>& faults, std::uint64_t seed) {
+  faults_ = &faults;
+  seed_ = seed;
+  used_ = Has(faults);
+  orders_.clear();
+  received_ = 0;
+  moved_ns_ = 0;
+  for (int rank = 0; rank < fleet_.size(); ++rank) {
+    fleet_.SendToCompanion(rank, fmt::format("{} {:d}", kUseOrder, used_));
+  }
+}
+
+void LinkDirector::Apply(std::size_t fault, std::function<void()> applied) {
+  // What the ranks are connected by is known also when the fault has ended that.
+  fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
+  const int id = next_rule_++;
+  Order order{fault, 0, std::move(applied)};
+  for (int rank = 0; rank < fleet_.size(); ++rank) {
+    std::optional<LinkRule> rule = RuleFor((*faults_)[fault], rank);
+    if (!rule) continue;
+    rule->id = id;
+    rule->seed = Mix64(seed_ + fault) + static_cast<std::uint64_t>(rank);
+    fleet_.SendToCompanion(rank, fmt::format("{} {}", kApplyOrder, Encode(*rule)));
+    ++order.relays;
+  }
+  orders_[id] = std::move(order);
+}
+
+void LinkDirector::Heal(std::size_t fault) {
+  for (const auto& [id, order] : orders_) {
+    if (order.fault != fault) continue;
+    for (int rank = 0; rank < fleet_.size(); ++rank) {
+      fleet_.SendToCompanion(rank, fmt::format("{} {}", kHealOrder, id));
+    }
+  }
+}
+
+int LinkDirector::OwnerOf(const std::string& endpoint) {
+  for (const RankEvidence& rank : fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds))) {
+    for (const TcpSocket& socket : rank.sockets) {
+      if (socket.remote.empty() && socket.local == endpoint) return rank.rank;
+    }
+  }
+  return -1;
+}
+
+std::optional<std::size_t> LinkDirector::OnReport(int rank, const std::string& report) {
+  std::istringstream words(report);
+  std::string verb, endpoint;
+  int number = 0;
+  words >> verb >> number;
+  if (verb == kAskReport && words >> endpoint) {
+    fleet_.SendToCompanion(rank, fmt::format("{} {} {}", kAnswerOrder, number, OwnerOf(endpoint)));
+    return std::nullopt;
+  }
+  const auto order = orders_.find(number);
+  if (order == orders_.end()) return std::nullopt;
+  if (verb == kTouchedReport) return order->second.fault;
+  if (verb == kAppliedReport && --order->second.relays == 0) order->second.applied();
+  return std::nullopt;
+}
+
+bool LinkDirector::Moves(const std::vector<RankEvidence>& evidence, double seconds) {
+  if (!used_) return false;
+  std::uint64_t received = 0;
+  for (const RankEvidence& rank : evidence) {
+    for (const TcpSocket& socket : rank.sockets) received += socket.received;
+  }
+  const std::int64_t now_ns = MonotonicNs();
+  if (received != received_) moved_ns_ = now_ns;
+  received_ = received;
+  return static_cast<double>(now_ns - moved_ns_) * 1e-9 < seconds;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,58 @@
+// The conductor's side of faults of links: tells relays whose a connection is, and what is to be
+// wrong with which link.
+#ifndef LOCKSTEP_STRESS_LINKS_LINK_DIRECTOR_H_
+#define LOCKSTEP_STRESS_LINKS_LINK_DIRECTOR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/deadline.h"
+#include "core/launch/fleet.h"
+#include "stress/faults/fault_plan.h"
+
+namespace lockstep {
+
+class LinkDirector {
+ public:
+  explicit LinkDirector(Fleet& fleet) : fleet_(fleet) {}
+
+  static bool Has(const std::vector<PlannedFault>& faults);
+
+  // Before the workers of a case start. `faults` outlives the case.
+  void Begin(const std::vector<PlannedFault>& faults, std::uint64_t seed);
+  // `applied`: called when the fault is in force at all relays that know the link.
+  void Apply(std::size_t fault, std::function<void()> applied);
+  void Heal(std::size_t fault);
+  // A report of a companion. Returns the fault that has met traffic now, if one has.
+  std::optional<std::size_t> OnReport(int rank, const std::string& report);
+  // Whether bytes came in anywhere within `seconds`, as far as it was shown evidence. Only in cases
+  // with relays.
+  bool Moves(const std::vector<RankEvidence>& evidence, double seconds);
+
+ private:
+  struct Order {
+    std::size_t fault;
+    int relays;  // that have not applied it yet
+    std::function<void()> applied;
+  };
+  // The rank whose worker listens there, or -1.
+  int OwnerOf(const std::string& endpoint);
+
+  Fleet& fleet_;
+  const std::vector<PlannedFault>* faults_ = nullptr;
+  std::uint64_t seed_ = 0;
+  bool used_ = false;
+  int next_rule_ = 1;  // never twice, so that a late report is of no other case's rule
+  std::map<int, Order> orders_;
+  std::uint64_t received_ = 0;
+  std::int64_t moved_ns_ = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_STRESS_LINKS_LINK_DIRECTOR_H_
