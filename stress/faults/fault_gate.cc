@@ -22,6 +22,7 @@ bool FaultGate::IsDue(const PlannedFault& fault, FaultMoment::Kind kind,
 Status FaultGate::Reach(FaultMoment::Kind kind, std::int64_t number) {
   for (Entry& entry : entries_) {
     if (entry.due || !IsDue(entry.fault, kind, number)) continue;
+    if (SiteOf(entry.fault.kind) == FaultSite::kStart) continue;
     entry.due = true;
     const FaultSite site = SiteOf(entry.fault.kind);
     if (site == FaultSite::kCall || site == FaultSite::kLibrary) continue;

@@ -42,6 +42,19 @@ constexpr KindInfo kKinds[] = {
     {FaultKind::kStop, "stop", FaultSite::kOutside},
     {FaultKind::kTerminate, "terminate", FaultSite::kOutside},
     {FaultKind::kInterrupt, "interrupt", FaultSite::kOutside},
+    {FaultKind::kCpuHog, "cpu_hog", FaultSite::kOutside},
+    {FaultKind::kCpuThrottle, "cpu_throttle", FaultSite::kOutside},
+    {FaultKind::kMemoryPressure, "memory_pressure", FaultSite::kOutside},
+    {FaultKind::kShmFull, "shm_full", FaultSite::kOutside},
+    {FaultKind::kFdExhaustion, "fd_exhaustion", FaultSite::kOutside},
+    {FaultKind::kLowMemlock, "low_memlock", FaultSite::kOutside},
+    {FaultKind::kClockJump, "clock_jump", FaultSite::kOutside},
+    {FaultKind::kEnvironment, "environment", FaultSite::kStart},
+    {FaultKind::kLinkDown, "link_down", FaultSite::kOutside},
+    {FaultKind::kLinkDelay, "link_delay", FaultSite::kOutside},
+    {FaultKind::kLinkLoss, "link_loss", FaultSite::kOutside},
+    {FaultKind::kLinkRate, "link_rate", FaultSite::kOutside},
+    {FaultKind::kLinkReset, "link_reset", FaultSite::kOutside},
 };
 
 const KindInfo& InfoOf(FaultKind kind) {
@@ -134,6 +147,7 @@ FaultMoment MomentOf(std::string_view at) {
 
 std::string_view NameOf(FaultKind kind) { return InfoOf(kind).name; }
 FaultSite SiteOf(FaultKind kind) { return InfoOf(kind).site; }
+bool IsOfLink(FaultKind kind) { return NameOf(kind).starts_with("link_"); }
 
 std::string Describe(const FaultMoment& moment) {
   if (moment.kind == FaultMoment::Kind::kTime) return fmt::format("time:{}s", moment.seconds);
@@ -145,7 +159,10 @@ std::string Describe(const FaultMoment& moment) {
 }
 
 std::string Describe(const PlannedFault& fault) {
-  return fmt::format("{} of rank {} at {}", NameOf(fault.kind), fault.rank, Describe(fault.moment));
+  const auto to = fault.amounts.find("to");
+  const std::string peer = to == fault.amounts.end() ? "" : fmt::format(" to rank {}", to->second);
+  return fmt::format("{} of rank {}{} at {}", NameOf(fault.kind), fault.rank, peer,
+                     Describe(fault.moment));
 }
 
 Result<std::vector<PlannedFault>> PlanFaults(const Scenario& scenario, std::uint64_t seed) {
@@ -160,9 +177,12 @@ Result<std::vector<PlannedFault>> PlanFaults(const Scenario& scenario, std::uint
     }
     for (const int rank : spec.ranks) {
       Random random(Mix64(seed) + faults.size());
-      PlannedFault fault = {known->kind, rank, {}, spec.duration_seconds};
-      fault.moment = spec.at == "random" ? Draw(ExtentOf(scenario, rank), known->site, random)
-                                         : MomentOf(spec.at);
+      PlannedFault fault = {known->kind,           rank,         {},
+                            spec.duration_seconds, spec.amounts, spec.variables};
+      // A link fails where there is traffic to come.
+      const FaultSite site = IsOfLink(fault.kind) ? FaultSite::kLibrary : known->site;
+      fault.moment =
+          spec.at == "random" ? Draw(ExtentOf(scenario, rank), site, random) : MomentOf(spec.at);
       faults.push_back(fault);
     }
   }

@@ -3,6 +3,7 @@
 #define LOCKSTEP_STRESS_FAULTS_FAULT_PLAN_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,11 +43,28 @@ enum class FaultKind : std::uint8_t {
   kStop,  // continued after its duration, if it has one
   kTerminate,
   kInterrupt,
+  // ... by the rank's agent (core/launch/agent_faults.h).
+  kCpuHog,
+  kCpuThrottle,
+  kMemoryPressure,
+  kShmFull,
+  kFdExhaustion,
+  kLowMemlock,
+  kClockJump,
+  kEnvironment,  // from the start of the process
+  // Of a link between ranks (stress/links); `rank` is the one end, amounts["to"] the other.
+  kLinkDown,
+  kLinkDelay,
+  kLinkLoss,
+  kLinkRate,
+  kLinkReset,
 };
 std::string_view NameOf(FaultKind kind);
 
-enum class FaultSite : std::uint8_t { kProgram, kCall, kLibrary, kOutside };
+// kStart: in what the process is started with, so no point of the program is waited for.
+enum class FaultSite : std::uint8_t { kProgram, kCall, kLibrary, kOutside, kStart };
 FaultSite SiteOf(FaultKind kind);
+bool IsOfLink(FaultKind kind);
 
 struct FaultMoment {
   enum class Kind : std::uint8_t {
@@ -71,6 +89,8 @@ struct PlannedFault {
   int rank = 0;
   FaultMoment moment;
   std::optional<double> duration_seconds;
+  std::map<std::string, double> amounts = {};  // as in FaultSpec
+  std::vector<std::string> variables = {};     // as in FaultSpec
 };
 // "kill of rank 1 at iteration:3"
 std::string Describe(const PlannedFault& fault);

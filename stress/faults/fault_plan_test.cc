@@ -63,10 +63,10 @@ TEST(PlanFaults, RandomMomentsFollowFromTheSeed) {
 
 TEST(PlanFaults, WhatCannotBeInjectedIsSaid) {
   const auto faults =
-      PlanFaults(ScenarioWith("kind = \"link_down\"\nrank = 1\nat = \"init\"\n"), 1);
+      PlanFaults(ScenarioWith("kind = \"leave_group_open\"\nrank = 1\nat = \"init\"\n"), 1);
   ASSERT_FALSE(faults.ok());
   EXPECT_EQ(faults.status().code(), StatusCode::kUnsupported);
-  EXPECT_THAT(faults.status().message(), HasSubstr("a.toml:6: the fault 'link_down'"));
+  EXPECT_THAT(faults.status().message(), HasSubstr("a.toml:6: the fault 'leave_group_open'"));
 }
 
 }  // namespace

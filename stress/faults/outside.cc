@@ -1,0 +1,55 @@
+#include "stress/faults/outside.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace lockstep {
+namespace {
+
+struct OrderInfo {
+  FaultKind kind;
+  AgentFault::Kind order;
+  const char* amount;  // its name in the scenario; none
+};
+constexpr OrderInfo kOrders[] = {
+    {FaultKind::kCpuHog, AgentFault::Kind::kCpuHog, "processes"},
+    {FaultKind::kCpuThrottle, AgentFault::Kind::kCpuThrottle, "share"},
+    {FaultKind::kMemoryPressure, AgentFault::Kind::kMemoryLimit, "bytes"},
+    {FaultKind::kShmFull, AgentFault::Kind::kShmFull, "bytes"},
+    {FaultKind::kFdExhaustion, AgentFault::Kind::kDescriptorLimit, "descriptors"},
+    {FaultKind::kLowMemlock, AgentFault::Kind::kLockedMemoryLimit, "bytes"},
+    {FaultKind::kClockJump, AgentFault::Kind::kClockJump, "by"},
+    {FaultKind::kEnvironment, AgentFault::Kind::kSetup, ""},
+};
+
+const OrderInfo* Find(FaultKind kind) {
+  const auto* const found = std::find_if(std::begin(kOrders), std::end(kOrders),
+                                         [&](const OrderInfo& info) { return info.kind == kind; });
+  return found == std::end(kOrders) ? nullptr : found;
+}
+
+}  // namespace
+
+bool IsByAgent(FaultKind kind) { return Find(kind) != nullptr; }
+
+AgentFault OrderFor(const PlannedFault& fault) {
+  const OrderInfo* const info = Find(fault.kind);
+  LOCKSTEP_CHECK(info != nullptr, "a fault that an agent applies");
+  const auto amount = fault.amounts.find(info->amount);
+  return {info->order, amount == fault.amounts.end() ? 0 : amount->second,
+          fault.duration_seconds.value_or(0)};
+}
+
+std::vector<WorkerSetup> SetupsFor(const std::vector<PlannedFault>& faults, int ranks) {
+  std::vector<WorkerSetup> setups(static_cast<std::size_t>(ranks));
+  for (const PlannedFault& fault : faults) {
+    WorkerSetup& setup = setups[static_cast<std::size_t>(fault.rank)];
+    setup.private_shm = setup.private_shm || fault.kind == FaultKind::kShmFull;
+    setup.movable_clock = setup.movable_clock || fault.kind == FaultKind::kClockJump;
+    setup.environment.insert(setup.environment.end(), fault.variables.begin(),
+                             fault.variables.end());
+  }
+  return setups;
+}
+
+}  // namespace lockstep
