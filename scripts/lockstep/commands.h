@@ -24,6 +24,7 @@ using AddCommand = void(CLI::App& app, Command& chosen);
 
 AddCommand AddBuckets;   // buckets.cc
 AddCommand AddDiagnose;  // diagnose.cc
+AddCommand AddExport;    // export.cc
 AddCommand AddMakeDataset;  // make_dataset.cc
 AddCommand AddSampler;   // sampler.cc
 AddCommand AddScore;     // score.cc

@@ -19,6 +19,7 @@ constexpr const char* kVersion = "lockstep 0.1.0";
 constexpr AddCommand* kCommands[] = {
     AddBuckets,
     AddDiagnose,
+    AddExport,
     AddMakeDataset,
     AddSampler,
     AddScore,

@@ -1,0 +1,298 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/journal/purpose.h"
+#include "core/verdict/judge.h"
+#include "results/report/exports/exports.h"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Threads of a rank's process. Operations of one communicator that are under way together do not
+// nest, so each gets a lane of its own.
+constexpr int kProgramThread = 0;
+constexpr int kIterationThread = 1;
+constexpr int kFirstLane = 10;
+constexpr int kLanes = 16;
+
+struct Slice {
+  double start_us = 0;
+  double end_us = 0;
+};
+
+// To nanoseconds, which is what was measured.
+double Rounded(double us) { return std::round(us * 1e3) / 1e3; }
+
+class Trace {
+ public:
+  explicit Trace(const Run& run) : run_(run) {}
+
+  double MicrosecondsOf(const JournalEvent& event) const {
+    return static_cast<double>(static_cast<std::int64_t>(event.ticks - run_.origin_ticks)) *
+           run_.ns_per_tick * 1e-3;
+  }
+
+  void AddSlice(int rank, int thread, const std::string& name, Slice at, Json args) {
+    ranks_.insert(rank);
+    Add({{"name", name},
+         {"cat", thread >= kFirstLane ? "collective" : "program"},
+         {"ph", "X"},
+         {"ts", Rounded(at.start_us)},
+         {"dur", Rounded(std::max(0.0, at.end_us - at.start_us))},
+         {"pid", rank},
+         {"tid", thread},
+         {"args", std::move(args)}});
+  }
+
+  void AddInstant(int rank, const std::string& name, double at_us, Json args) {
+    ranks_.insert(rank);
+    Add({{"name", name},
+         {"cat", "event"},
+         {"ph", "i"},
+         {"s", "p"},
+         {"ts", Rounded(at_us)},
+         {"pid", rank},
+         {"tid", kProgramThread},
+         {"args", std::move(args)}});
+  }
+
+  void NameThread(int rank, int thread, const std::string& name) {
+    if (!named_.insert({rank, thread}).second) return;
+    AddMetadata("thread_name", rank, thread, {{"name", name}});
+    AddMetadata("thread_sort_index", rank, thread, {{"sort_index", thread}});
+  }
+
+  std::string Finish() {
+    for (const int rank : ranks_) {
+      std::string host;
+      for (const auto& [fact, value] : run_.environment) {
+        if (fact == fmt::format("ranks/{}/host", rank)) host = " on " + value;
+      }
+      AddMetadata("process_name", rank, 0, {{"name", fmt::format("rank {}{}", rank, host)}});
+      AddMetadata("process_sort_index", rank, 0, {{"sort_index", rank}});
+    }
+    const Json about = {{"run", run_.id},
+                        {"program", run_.name},
+                        {"started_at", run_.started_at},
+                        {"verdict", NameOf(run_.verdict)},
+                        {"headline", run_.summary_line},
+                        {"command_line", run_.command_line}};
+    return "{\"displayTimeUnit\":\"ns\",\"otherData\":" + Text(about) + ",\"traceEvents\":[\n" +
+           events_ + "\n]}\n";
+  }
+
+ private:
+  static std::string Text(const Json& json) {
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+  void Add(const Json& event) { events_ += (events_.empty() ? "" : ",\n") + Text(event); }
+  void AddMetadata(const char* name, int rank, int thread, Json args) {
+    Add({{"name", name}, {"ph", "M"}, {"pid", rank}, {"tid", thread}, {"args", std::move(args)}});
+  }
+
+  const Run& run_;
+  std::string events_;
+  std::set<int> ranks_;
+  std::set<std::pair<int, int>> named_;
+};
+
+Json ArgumentsOf(const JournalEvent& event) {
+  Json args = {{"sequence", event.sequence},
+               {"communicator", event.communicator},
+               {"bytes", event.count * SizeOf(event.type)},
+               {"type", NameOf(event.type)},
+               {"count", event.count}};
+  const CollectiveInfo& info = InfoOf(event.collective);
+  if (info.reduces) args["reduction"] = NameOf(event.reduction);
+  if (info.rooted) args["root"] = event.root;
+  const std::string purpose = Describe(UnpackAnnotation(event.value));
+  if (!purpose.empty()) args["purpose"] = purpose;
+  return args;
+}
+
+// The journal of one rank in one lifetime of its worker, as slices and instants.
+class JournalTrace {
+ public:
+  JournalTrace(const RankHistory& history, Trace& trace) : history_(history), trace_(trace) {}
+
+  void Write() {
+    trace_.NameThread(history_.rank, kProgramThread, "program");
+    for (const JournalEvent& event : history_.events) Take(event);
+    if (history_.events.empty()) return;
+    const double last_us = trace_.MicrosecondsOf(history_.events.back());
+    ClosePhase(last_us);
+    // What never ended reaches to the last event of the journal, and says so.
+    for (auto& [key, open] : open_) {
+      WriteCollective(open, last_us, "not finished");
+    }
+  }
+
+ private:
+  using Key = std::pair<std::uint16_t, std::uint64_t>;  // communicator, sequence
+  struct Open {
+    JournalEvent event;
+    double enqueued_us = NAN;
+    double started_us = NAN;
+  };
+
+  static Key KeyOf(const JournalEvent& event) { return {event.communicator, event.sequence}; }
+
+  void Take(const JournalEvent& event) {
+    const double at_us = trace_.MicrosecondsOf(event);
+    switch (event.kind) {
+      case EventKind::kEnqueue: open_[KeyOf(event)] = {event, at_us, NAN}; break;
+      case EventKind::kStart: {
+        Open& open = open_[KeyOf(event)];  // whose enqueue may be overwritten
+        open.event = event;
+        open.started_us = at_us;
+        break;
+      }
+      case EventKind::kEnd: End(event, at_us, ""); break;
+      case EventKind::kError: End(event, at_us, "error"); break;
+      case EventKind::kPhase: BeginPhase(std::string(NameOf(event.phase)), at_us); break;
+      case EventKind::kIdle: BeginPhase("waits for an order", at_us); break;
+      case EventKind::kFault: Instant(fmt::format("fault {}", event.value), at_us, {}); break;
+      case EventKind::kCase:
+        Instant(fmt::format("case {}", event.case_index), at_us, {{"case", event.case_index}});
+        break;
+      case EventKind::kExit:
+        Instant(fmt::format("exit, code {}", event.value), at_us, {{"exit_code", event.value}});
+        break;
+      case EventKind::kDeath:
+        Instant("death", at_us, {{"wait_status", event.value}});
+        ClosePhase(at_us);
+        break;
+      case EventKind::kNone: break;
+    }
+  }
+
+  void Instant(const std::string& name, double at_us, Json args) {
+    args["lifetime"] = history_.lifetime;
+    trace_.AddInstant(history_.rank, name, at_us, std::move(args));
+  }
+
+  void BeginPhase(const std::string& name, double at_us) {
+    ClosePhase(at_us);
+    phase_ = name;
+    phase_us_ = at_us;
+  }
+
+  void ClosePhase(double at_us) {
+    if (phase_.empty()) return;
+    trace_.AddSlice(history_.rank, kProgramThread, phase_, {phase_us_, at_us},
+                    {{"lifetime", history_.lifetime}});
+    phase_.clear();
+  }
+
+  void End(const JournalEvent& event, double at_us, const std::string& problem) {
+    const auto found = open_.find(KeyOf(event));
+    if (!problem.empty()) Instant(DescribeInvocation(event) + ": error", at_us, {});
+    if (found == open_.end()) return;  // its beginning was overwritten
+    WriteCollective(found->second, at_us, problem);
+    open_.erase(found);
+  }
+
+  void WriteCollective(const Open& open, double end_us, const std::string& problem) {
+    const bool started = std::isfinite(open.started_us);
+    const double start_us = started ? open.started_us : open.enqueued_us;
+    Json args = ArgumentsOf(open.event);
+    args["lifetime"] = history_.lifetime;
+    if (started && std::isfinite(open.enqueued_us)) {
+      args["queued_us"] = Rounded(start_us - open.enqueued_us);
+    }
+    if (!problem.empty()) args["problem"] = started ? problem : problem + ", only queued";
+    std::string name(NameOf(open.event.collective));
+    if (const auto purpose = args.find("purpose"); purpose != args.end()) {
+      name += " " + purpose->get<std::string>();
+    }
+    if (!problem.empty()) name += " (" + problem + ")";
+    trace_.AddSlice(history_.rank, LaneFor(open.event.communicator, {start_us, end_us}), name,
+                    {start_us, end_us}, std::move(args));
+  }
+
+  // The first lane of the communicator that is free; the last one when none is.
+  int LaneFor(std::uint16_t communicator, Slice at) {
+    std::vector<double>& busy = lanes_[communicator];
+    std::size_t lane = 0;
+    while (lane < busy.size() && busy[lane] > at.start_us) ++lane;
+    lane = std::min<std::size_t>(lane, kLanes - 1);
+    busy.resize(std::max(busy.size(), lane + 1));
+    busy[lane] = at.end_us;
+    const int thread = kFirstLane + communicator * kLanes + static_cast<int>(lane);
+    trace_.NameThread(history_.rank, thread,
+                      fmt::format("communicator {}{}", communicator,
+                                  lane == 0 ? "" : fmt::format(", in flight {}", lane + 1)));
+    return thread;
+  }
+
+  const RankHistory& history_;
+  Trace& trace_;
+  std::map<Key, Open> open_;
+  std::map<std::uint16_t, std::vector<double>> lanes_;
+  std::string phase_;
+  double phase_us_ = 0;
+};
+
+// Parts that follow each other: those of the slowest rank add up to its iteration. Communication
+// runs beside them.
+bool Follows(const Part& part, std::size_t samples) {
+  return part.units == "ns" && part.over == "slowest" && part.name != "communication_ns" &&
+         part.values.size() == samples;
+}
+
+// The parts of sample k inside its iteration; none where they do not fit into it.
+void WriteParts(const CaseRecord& record, std::size_t k, int rank, Slice iteration, Trace& trace) {
+  std::vector<const Part*> parts;
+  double sum_us = 0;
+  for (const Part& part : record.parts) {
+    if (!Follows(part, record.samples.entry_ns.size()) || !(part.values[k] > 0)) continue;
+    parts.push_back(&part);
+    sum_us += part.values[k] * 1e-3;
+  }
+  if (sum_us > iteration.end_us - iteration.start_us + 1) return;  // stamps of 1 us apart
+  double at_us = iteration.start_us;
+  for (const Part* part : parts) {
+    const double end_us = std::min(at_us + part->values[k] * 1e-3, iteration.end_us);
+    trace.AddSlice(rank, kIterationThread, part->name.substr(0, part->name.rfind("_ns")),
+                   {at_us, end_us}, Json::object());
+    at_us = end_us;
+  }
+}
+
+// Iterations of one case, with the parts that follow each other inside.
+void WriteIterations(const CaseRecord& record, Trace& trace) {
+  const Samples& samples = record.samples;
+  const auto ranks = static_cast<std::size_t>(samples.ranks);
+  for (std::size_t k = 0; k < samples.entry_ns.size(); ++k) {
+    if (samples.exit_ns[k] == Samples::kNoTime) continue;
+    const int rank = static_cast<int>(k % ranks);
+    const Slice at = {static_cast<double>(samples.entry_ns[k]) * 1e-3,
+                      static_cast<double>(samples.exit_ns[k]) * 1e-3};
+    trace.NameThread(rank, kIterationThread, "iterations");
+    trace.AddSlice(rank, kIterationThread, record.name, at,
+                   {{"iteration", k / ranks}, {"round", samples.round[k / ranks]}});
+    WriteParts(record, k, rank, at, trace);
+  }
+}
+
+}  // namespace
+
+std::string FormatChromeTrace(const Run& run) {
+  Trace trace(run);
+  for (const RankHistory& history : run.history) JournalTrace(history, trace).Write();
+  for (const CaseRecord& record : run.cases) WriteIterations(record, trace);
+  return trace.Finish();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,15 @@
+// Text from machines and libraries, safe to write where UTF-8 is required.
+#ifndef LOCKSTEP_RESULTS_REPORT_EXPORTS_UTF8_H_
+#define LOCKSTEP_RESULTS_REPORT_EXPORTS_UTF8_H_
+
+#include <string>
+#include <string_view>
+
+namespace lockstep {
+
+// The text, with U+FFFD in the place of what is no UTF-8.
+std::string Utf8(std::string_view text);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_RESULTS_REPORT_EXPORTS_UTF8_H_
