@@ -65,6 +65,7 @@ StreamRaceProgram ReadStreamRace(TomlFields& fields, int, const ScenarioOptions&
   fields.Read("rounds", program.rounds, {1, 1'000'000});
   fields.Read("count", program.count, {1, 1 << 28});
   fields.Read("work_us", program.work_us, 0, 1e7);
+  fields.Read("host_us", program.host_us, 0, 1e7);
   ReadAfterFinish(fields, program.after_finish);
   return program;
 }

@@ -38,6 +38,8 @@ struct StreamRaceProgram {
   std::int64_t rounds = 40;
   std::int64_t count = 16384;  // elements (f32)
   double work_us = 1000;       // of the kernel; a round's is from half to one and a half times that
+  // What the program itself does after its launches: waiting on the host costs this overlap.
+  double host_us = 500;
   AfterFinish after_finish = AfterFinish::kExit;
 };
 

@@ -192,7 +192,7 @@ Setting SettingOf(const Scenario& scenario, const std::string& backend, double d
 Judgement JudgeCase(const Scenario& scenario, const std::string& backend,
                     const std::vector<RankEvidence>& evidence, double deadline_seconds) {
   Judgement judgement = Judge(evidence, SettingOf(scenario, backend, deadline_seconds));
-  NameCauses(scenario, judgement);
+  NameCauses(scenario, evidence, judgement);
   return judgement;
 }
 

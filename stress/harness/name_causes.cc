@@ -49,17 +49,25 @@ bool EndedInOrder(const Judgement& judgement, const std::vector<int>& ranks) {
   });
 }
 
+bool ShowsOverlap(const std::vector<RankEvidence>& evidence) {
+  return std::any_of(evidence.begin(), evidence.end(), [](const RankEvidence& rank) {
+    return rank.wrong_data.find(" began before ") != std::string::npos;
+  });
+}
+
 }  // namespace
 
-void NameCauses(const Scenario& scenario, Judgement& judgement) {
+void NameCauses(const Scenario& scenario, const std::vector<RankEvidence>& evidence,
+                Judgement& judgement) {
   const auto* race = std::get_if<StreamRaceProgram>(&scenario.workload);
   const bool loads = std::holds_alternative<LoadingProgram>(scenario.workload);
   for (Finding& finding : judgement.findings) {
     // An error that the program reports; its message says so.
-    if (finding.cause == "rank_failed" && Says(finding, "out of memory")) {
+    if (finding.cause == "rank_failed" &&
+        (Says(finding, "out of memory") || Says(finding, "bad_alloc"))) {
       finding.cause = "out_of_memory";
     } else if (race != nullptr && finding.cause == "data_corruption" &&
-               Says(finding, "rounds are corrupt") && Says(finding, " began before ")) {
+               ShowsOverlap(evidence)) {
       Rename(finding, "stream_race", RemedyOf(race->pattern));
     } else if (finding.cause == "data_corruption" && Says(finding, "returned without any effect")) {
       Rename(finding, "no_effect",

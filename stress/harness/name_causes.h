@@ -2,18 +2,21 @@
 #ifndef LOCKSTEP_STRESS_HARNESS_NAME_CAUSES_H_
 #define LOCKSTEP_STRESS_HARNESS_NAME_CAUSES_H_
 
+#include <vector>
+
 #include "core/plan/scenario.h"
-#include "core/verdict/outcome.h"
+#include "core/verdict/judge.h"
 
 namespace lockstep {
 
 // Gives findings their specific cause, where there is one; the general one becomes its evidence:
 //   out_of_memory  a rank reported that it ran out of memory
-//   stream_race    wrong data of `stream_race`, in a round whose stamps show that the accesses
+//   stream_race    wrong data of `stream_race`, where a rank's stamps show that the accesses
 //                  overlapped
 //   no_effect      wrong data of a rank that called a communicator which it is no member of
 //   uneven_inputs  of `sharded_loading`: a rank ended in order and others wait for it
-void NameCauses(const Scenario& scenario, Judgement& judgement);
+void NameCauses(const Scenario& scenario, const std::vector<RankEvidence>& evidence,
+                Judgement& judgement);
 
 }  // namespace lockstep
 
