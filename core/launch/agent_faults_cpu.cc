@@ -38,7 +38,11 @@ Result<pid_t> StartCompanion(pid_t worker, const char* name, Work work) {
     return EnvironmentError(
         fmt::format("cannot fork: {}; raise the limit on processes", std::strerror(errno)));
   }
-  if (pid > 0) return pid;
+  // Both of us, so that neither goes on before.
+  if (pid > 0) {
+    setpgid(pid, worker);
+    return pid;
+  }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   prctl(PR_SET_NAME, name);
   const rlimit bound{kMostSeconds, kMostSeconds};

@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -118,6 +119,9 @@ Result<std::unique_ptr<Injection>> FillPrivateShm(pid_t worker, std::int64_t byt
         "the worker has no /dev/shm of its own, and the machine's is not filled; mount namespaces "
         "are needed: run as root, or allow unprivileged user namespaces");
   }
+  // One after the other: the agents of all ranks that share it do this.
+  const Fd turn(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  flock(turn.get(), LOCK_EX);
   struct statvfs space {};
   Fd file(open(path.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (!file.valid() || fstatvfs(file.get(), &space) != 0) {
