@@ -3,7 +3,9 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <string_view>
 
 #include "core/verdict/findings.h"
 #include "core/verdict/wording.h"
@@ -202,6 +204,21 @@ bool FailedForLackOfPeer(const Situation& situation, const RankView& view) {
   });
 }
 
+bool IsOfConnection(std::string_view error) {
+  constexpr std::string_view kEchoes[] = {"closed by peer", "reset by peer", "Broken pipe"};
+  return std::any_of(std::begin(kEchoes), std::end(kEchoes), [&](std::string_view echo) {
+    return error.find(echo) != std::string_view::npos;
+  });
+}
+
+// All that it says is that a peer went away, and one of them failed for a reason of its own.
+bool EchoesAnError(const Situation& situation, const RankView& view) {
+  if (!IsOfConnection(view.evidence->error)) return false;
+  return std::any_of(situation.views.begin(), situation.views.end(), [](const RankView& peer) {
+    return Failed(peer) && !peer.evidence->error.empty() && !IsOfConnection(peer.evidence->error);
+  });
+}
+
 }  // namespace
 
 std::vector<Finding> FindErrors(const Situation& situation, const Stuck& stuck) {
@@ -210,7 +227,7 @@ std::vector<Finding> FindErrors(const Situation& situation, const Stuck& stuck) 
   std::vector<int> because;
   for (const RankView& view : situation.views) {
     if (!Failed(view)) continue;
-    if (FailedForLackOfPeer(situation, view)) {
+    if (FailedForLackOfPeer(situation, view) || EchoesAnError(situation, view)) {
       because.push_back(view.rank());
       continue;
     }
@@ -234,6 +251,7 @@ std::vector<Finding> FindErrors(const Situation& situation, const Stuck& stuck) 
       "The text is the library's own: look it up in its documentation, and read rank {}'s standard "
       "error for what it printed before.",
       first->rank());
+  NameBrokenLink(situation, finding);
   return {finding};
 }
 

@@ -120,6 +120,19 @@ TEST(RankFailed, AlsoWhenTheWorkerLeftBecauseOfIt) {
   EXPECT_EQ(judgement.outcomes[1].exit_code, 1);
 }
 
+TEST(RankFailed, ErrorsOfAConnectionEchoThatOfAPeer) {
+  const auto judge = [](const std::string& error) {
+    return JudgeAll({After49(0).FailsIn(AllReduce()).Reports("gloo: Connection closed by peer"),
+                     After49(1).FailsIn(AllReduce()).Reports(error)});
+  };
+  const Judgement own = judge("gloo: all_reduce: std::bad_alloc");
+  EXPECT_THAT(own.findings.at(0).culprits, ElementsAre(1));
+  EXPECT_THAT(own.findings[0].message, HasSubstr("rank 0 failed in a collective because"));
+  // Where nobody says more, both are told.
+  const Judgement both = judge("gloo: Connection reset by peer");
+  EXPECT_THAT(both.findings.at(0).culprits, ElementsAre(0, 1));
+}
+
 TEST(RankFailed, WhoRaisedIsTheCauseOfItsPeersErrors) {
   const History raised = After49(1).Reports("out of memory").Leaves(1);
   const Judgement judgement =
