@@ -1,0 +1,13 @@
+#include "core/device/cuda/cuda_call.h"
+
+#include "fmt/format.h"
+
+namespace lockstep {
+
+Status CudaStatus(std::string_view call, cudaError_t error) {
+  if (error == cudaSuccess) return OkStatus();
+  return SystemFailed(
+      fmt::format("cuda: {}: {} ({})", call, cudaGetErrorString(error), cudaGetErrorName(error)));
+}
+
+}  // namespace lockstep

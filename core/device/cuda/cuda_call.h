@@ -1,0 +1,21 @@
+// CUDA's errors as ours. Internal to this room.
+#ifndef LOCKSTEP_CORE_DEVICE_CUDA_CUDA_CALL_H_
+#define LOCKSTEP_CORE_DEVICE_CUDA_CUDA_CALL_H_
+
+#include <cuda_runtime.h>
+
+#include <string_view>
+
+#include "core/base/status.h"
+
+namespace lockstep {
+
+// OK, or kSystemFailed "cuda: CALL: what CUDA says (NAME)".
+Status CudaStatus(std::string_view call, cudaError_t error);
+
+}  // namespace lockstep
+
+#define LOCKSTEP_RETURN_IF_CUDA_ERROR(call, ...) \
+  LOCKSTEP_RETURN_IF_ERROR(CudaStatus(#call, call(__VA_ARGS__)))
+
+#endif  // LOCKSTEP_CORE_DEVICE_CUDA_CUDA_CALL_H_

@@ -1,0 +1,49 @@
+#include <cuda_runtime.h>
+
+#include <cstdlib>
+
+#include "core/device/cuda/cuda_device.h"
+#include "core/device/cuda/device_count.h"
+#include "core/device/device_contract.h"
+
+namespace lockstep {
+namespace {
+
+// Without a device there is nothing to hold a contract on; the other tests of this room say so.
+bool Here() { return QueryCudaDeviceCount().count > 0; }
+
+std::vector<DeviceUnderTest> Devices() {
+  if (!Here()) return {};
+  return {{[] {
+             auto device = OpenCudaDevice(0);
+             return device.ok() ? std::move(device).value() : nullptr;
+           },
+           [](Buffer& buffer, void* to, std::size_t bytes) {
+             EXPECT_EQ(cudaMemcpy(to, buffer.data(), bytes, cudaMemcpyDefault), cudaSuccess);
+           },
+           [](Buffer& buffer, const void* from, std::size_t bytes) {
+             EXPECT_EQ(cudaMemcpy(buffer.data(), from, bytes, cudaMemcpyDefault), cudaSuccess);
+           }}};
+}
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DeviceContract);
+INSTANTIATE_TEST_SUITE_P(Cuda, DeviceContract, testing::ValuesIn(Devices()));
+
+TEST(OpenCudaDevice, SaysWhatIsMissing) {
+  if (Here()) {
+    const auto device = OpenCudaDevice(QueryCudaDeviceCount().count);
+    ASSERT_FALSE(device.ok());
+    EXPECT_EQ(device.status().code(), StatusCode::kEnvironment);
+    EXPECT_NE(device.status().message().find("--ranks-per-gpu"), std::string::npos);
+    return;
+  }
+  const auto device = OpenCudaDevice(0);
+  ASSERT_FALSE(device.ok());
+  EXPECT_EQ(device.status().code(), StatusCode::kEnvironment);
+  EXPECT_EQ(device.status().message().rfind("no CUDA device: ", 0), 0u);
+  EXPECT_EQ(device.status().message().find('\n'), std::string::npos);
+  EXPECT_FALSE(OpenCudaKernels().ok());
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,104 @@
+#include "core/device/cuda/cuda_device.h"
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+#include "core/base/units.h"
+#include "core/device/cuda/cuda_call.h"
+#include "core/device/cuda/cuda_stream.h"
+#include "core/device/cuda/device_count.h"
+#include "core/device/native_stream.h"
+#include "fmt/format.h"
+
+namespace lockstep {
+namespace {
+
+class CudaBuffer final : public Buffer {
+ public:
+  CudaBuffer(void* data, std::int64_t bytes) : data_(data), bytes_(bytes) {}
+  ~CudaBuffer() override { cudaFree(data_); }
+  CudaBuffer(const CudaBuffer&) = delete;
+  CudaBuffer& operator=(const CudaBuffer&) = delete;
+  void* data() override { return data_; }
+  std::int64_t bytes() const override { return bytes_; }
+
+ private:
+  void* data_;
+  std::int64_t bytes_;
+};
+
+class CudaDevice final : public Device, public NativeDevice {
+ public:
+  CudaDevice(int index, CudaMemory memory) : index_(index), memory_(memory) {}
+
+  std::string_view name() const override { return "cuda"; }
+  Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) override;
+  std::unique_ptr<Event> NewEvent() override {
+    static_cast<void>(EnterThread());
+    return std::make_unique<CudaEvent>();
+  }
+  std::unique_ptr<Stream> NewStream() override {
+    return std::make_unique<CudaStream>(index_, /*inline_execution=*/false);
+  }
+  std::unique_ptr<Stream> NewInlineStream() override {
+    return std::make_unique<CudaStream>(index_, /*inline_execution=*/true);
+  }
+  Status EnterThread() override { return CudaStatus("cudaSetDevice", cudaSetDevice(index_)); }
+
+ private:
+  int index_;
+  CudaMemory memory_;
+};
+
+Status NotThere(std::int64_t bytes, std::size_t free_bytes) {
+  return EnvironmentError(fmt::format(
+      "{} of device memory are not there ({} are free); choose smaller sizes or another device",
+      FormatBytes(bytes), FormatBytes(static_cast<std::int64_t>(free_bytes))));
+}
+
+Result<std::unique_ptr<Buffer>> CudaDevice::Allocate(std::int64_t bytes) {
+  if (bytes < 0) return InvalidInput(fmt::format("a buffer of {} bytes", bytes));
+  LOCKSTEP_RETURN_IF_ERROR(EnterThread());
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  LOCKSTEP_RETURN_IF_CUDA_ERROR(cudaMemGetInfo, &free_bytes, &total_bytes);
+  const auto wanted = static_cast<std::size_t>(bytes);
+  // Managed memory could be larger than the device's, and would then be moved to and fro.
+  if (wanted > free_bytes) return NotThere(bytes, free_bytes);
+  void* data = nullptr;
+  if (bytes > 0) {
+    const cudaError_t error = memory_ == CudaMemory::kManaged
+                                  ? cudaMallocManaged(&data, wanted, cudaMemAttachGlobal)
+                                  : cudaMalloc(&data, wanted);
+    if (error == cudaErrorMemoryAllocation) {
+      static_cast<void>(cudaGetLastError());
+      return NotThere(bytes, free_bytes);
+    }
+    LOCKSTEP_RETURN_IF_ERROR(CudaStatus("cudaMalloc", error));
+    LOCKSTEP_RETURN_IF_CUDA_ERROR(cudaMemset, data, 0, wanted);  // touches its pages
+    LOCKSTEP_RETURN_IF_CUDA_ERROR(cudaDeviceSynchronize);
+  }
+  return std::unique_ptr<Buffer>(std::make_unique<CudaBuffer>(data, bytes));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> OpenCudaDevice(int index, CudaMemory memory) {
+  const CudaDeviceCount devices = QueryCudaDeviceCount();
+  if (devices.count == 0) {
+    return EnvironmentError(devices.reason +
+                            "; install NVIDIA's driver, or choose another backend");
+  }
+  if (index >= devices.count) {
+    return EnvironmentError(fmt::format(
+        "a rank of this host needs CUDA device {}, and there {}; start fewer ranks on it, or, to "
+        "test without regard to speed, give --ranks-per-gpu",
+        index, devices.count == 1 ? "is 1" : fmt::format("are {}", devices.count)));
+  }
+  auto device = std::make_unique<CudaDevice>(index, memory);
+  LOCKSTEP_RETURN_IF_ERROR(device->EnterThread());
+  return std::unique_ptr<Device>(std::move(device));
+}
+
+}  // namespace lockstep

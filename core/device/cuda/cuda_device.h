@@ -1,0 +1,38 @@
+// A GPU as a device. No header of CUDA is needed to use it.
+#ifndef LOCKSTEP_CORE_DEVICE_CUDA_CUDA_DEVICE_H_
+#define LOCKSTEP_CORE_DEVICE_CUDA_CUDA_DEVICE_H_
+
+#include <memory>
+
+#include "core/base/status.h"
+#include "core/device/device.h"
+#include "core/device/kernels.h"
+
+namespace lockstep {
+
+// Where buffers lie.
+enum class CudaMemory {
+  kManaged,  // the host may read and write it too; its pages move to whoever touches them
+  kDevice,   // only the device may
+};
+
+// Streams are created without the legacy default stream's implicit synchronization. Work that is
+// enqueued as a function runs on a thread of the host in stream order; it must not call CUDA. On an
+// inline stream it runs on the calling thread once the device got there. All streams are
+// NativeStreams, the device is a NativeDevice.
+//
+// kEnvironment: "no CUDA device: …", or there is no device of this number.
+Result<std::unique_ptr<Device>> OpenCudaDevice(int index,
+                                               CudaMemory memory = CudaMemory::kManaged);
+
+// Arithmetic on the current device, on streams of an OpenCudaDevice.
+Result<std::unique_ptr<Kernels>> OpenCudaKernels();
+
+// out = a b for square matrices of `n` rows of f16, bf16 or f32, row by row, accumulated in f32:
+// what a backward pass keeps the device busy with.
+void EnqueueMatrixProduct(Stream& stream, DataType type, void* out, const void* a, const void* b,
+                          int n);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_DEVICE_CUDA_CUDA_DEVICE_H_

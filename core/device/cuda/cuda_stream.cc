@@ -1,0 +1,169 @@
+#include "core/device/cuda/cuda_stream.h"
+
+#include <chrono>
+#include <thread>
+#include <typeinfo>
+#include <utility>
+
+#include "core/base/check.h"
+#include "core/device/cuda/cuda_call.h"
+#include "core/device/cuda/stream_memory.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kPatienceSeconds = 10;
+constexpr double kLongestInlineWaitSeconds = 24.0 * 3600;
+constexpr int kSpins = 2000;  // about a millisecond of questions before a waiter sleeps between
+constexpr auto kNap = std::chrono::microseconds(50);
+
+}  // namespace
+
+CudaEvent::CudaEvent() {
+  Parts& parts = *parts_;
+  parts.made = CudaStatus("cudaEventCreate",
+                          cudaEventCreateWithFlags(&parts.event, cudaEventDisableTiming));
+  if (!parts.made.ok()) return;
+  parts.made = CudaStatus("cudaHostAlloc",
+                          cudaHostAlloc(&parts.word, sizeof(*parts.word), cudaHostAllocMapped));
+  if (parts.made.ok()) *parts.word = 0;
+}
+
+CudaEvent::Parts::~Parts() {
+  if (event != nullptr) cudaEventDestroy(event);
+  if (word != nullptr) cudaFreeHost(word);
+}
+
+CudaEvent::~CudaEvent() = default;
+
+void CudaEvent::Reset() {
+  parts_->latch.Reset();
+  parts_->recorded.store(false);
+  if (parts_->word != nullptr) std::atomic_ref<std::uint32_t>(*parts_->word).store(0);
+}
+
+struct CudaStream::State {
+  mutable std::mutex mutex;
+  Status first;  // error
+
+  Status Get() const {
+    std::lock_guard lock(mutex);
+    return first;
+  }
+  void Fail(const Status& status) {
+    std::lock_guard lock(mutex);
+    if (first.ok()) first = status;
+  }
+};
+
+// What a host function gets.
+struct CudaStream::Item {
+  Work work;
+  bool always;
+  std::shared_ptr<State> state;
+
+  static void CUDART_CB Run(void* pointer) {
+    const std::unique_ptr<Item> item(static_cast<Item*>(pointer));
+    if (!item->always && !item->state->Get().ok()) return;
+    const Status status = item->work();
+    if (!status.ok()) item->state->Fail(status);
+  }
+};
+
+CudaStream::CudaStream(int device, bool inline_execution)
+    : device_(device), inline_(inline_execution), state_(std::make_shared<State>()) {
+  Fail(CudaStatus("cudaSetDevice", cudaSetDevice(device_)));
+  Fail(CudaStatus("cudaStreamCreate",
+                  cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)));
+}
+
+CudaStream::~CudaStream() {
+  if (stream_ == nullptr) return;
+  // One that never drains is left to the end of the process: destroying it might wait.
+  if (Synchronize(Deadline::AfterSeconds(kPatienceSeconds)).code() ==
+      StatusCode::kDeadlineExceeded) {
+    return;
+  }
+  cudaStreamDestroy(stream_);
+}
+
+void CudaStream::Fail(const Status& status) {
+  if (!status.ok()) state_->Fail(status);
+}
+
+Status CudaStream::status() const { return state_->Get(); }
+
+void CudaStream::EnqueueHost(Work work, bool always) {
+  auto item = std::make_unique<Item>(Item{std::move(work), always, state_});
+  const Status status =
+      CudaStatus("cudaLaunchHostFunc", cudaLaunchHostFunc(stream_, &Item::Run, item.get()));
+  if (!status.ok()) return Fail(status);
+  static_cast<void>(item.release());  // Run owns it
+}
+
+void CudaStream::Enqueue(Work work) {
+  if (!inline_) return EnqueueHost(std::move(work), /*always=*/false);
+  if (!Synchronize(Deadline::AfterSeconds(kLongestInlineWaitSeconds)).ok()) return;
+  Fail(work());
+}
+
+void CudaStream::Record(Event& event) {
+  LOCKSTEP_CHECK(typeid(event) == typeid(CudaEvent), "an event of another device");
+  const std::shared_ptr<CudaEvent::Parts> parts = static_cast<CudaEvent&>(event).parts_;
+  Fail(parts->made);
+  parts->latch.Promise();
+  // The latch first, so that whoever passes the event finds it settled.
+  EnqueueHost(
+      [parts, state = state_] {
+        const Status status = state->Get();
+        if (status.ok()) {
+          parts->latch.Set();
+        } else {
+          parts->latch.Fail(status);
+        }
+        return OkStatus();
+      },
+      /*always=*/true);
+  Fail(CudaStatus("cudaEventRecord", cudaEventRecord(parts->event, stream_)));
+  Fail(StreamWrite32(stream_, parts->word, 1));
+  parts->recorded.store(true);
+}
+
+void CudaStream::WaitFor(Event& event) {
+  LOCKSTEP_CHECK(typeid(event) == typeid(CudaEvent), "an event of another device");
+  const std::shared_ptr<CudaEvent::Parts> parts = static_cast<CudaEvent&>(event).parts_;
+  Fail(parts->made);
+  if (parts->recorded.load()) {
+    Fail(CudaStatus("cudaStreamWaitEvent", cudaStreamWaitEvent(stream_, parts->event, 0)));
+  } else {
+    Fail(StreamWaitAtLeast32(stream_, parts->word, 1));
+  }
+  // The error of the stream that was waited for becomes this one's.
+  EnqueueHost([parts] { return parts->latch.Await(Deadline::AfterSeconds(0)); }, /*always=*/false);
+}
+
+Status CudaStream::Synchronize(Deadline deadline) {
+  for (int spins = 0;; ++spins) {
+    const cudaError_t state = cudaStreamQuery(stream_);
+    if (state != cudaErrorNotReady) {
+      Fail(CudaStatus("cudaStreamQuery", state));
+      return status();
+    }
+    if (deadline.Passed()) {
+      return DeadlineExceeded("the stream's work was not done before the deadline");
+    }
+    if (spins < kSpins) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(kNap);
+    }
+  }
+}
+
+Status CudaStream::LaunchOn(const Launch& launch) {
+  LOCKSTEP_RETURN_IF_ERROR(status());
+  LOCKSTEP_RETURN_IF_CUDA_ERROR(cudaSetDevice, device_);
+  return launch(stream_);
+}
+
+}  // namespace lockstep

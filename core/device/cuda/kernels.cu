@@ -1,0 +1,153 @@
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <algorithm>
+
+#include "core/device/cuda/launch.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kMostBlocks = 4096;
+constexpr int kTile = 32;
+
+int BlocksFor(std::int64_t items) {
+  const std::int64_t blocks = (items + kThreads - 1) / kThreads;
+  return static_cast<int>(std::clamp<std::int64_t>(blocks, 1, kMostBlocks));
+}
+
+// What a type is computed in, as PyTorch does: 16-bit types in float, rounded once.
+__device__ float Widen(__half value) { return __half2float(value); }
+__device__ float Widen(__nv_bfloat16 value) { return __bfloat162float(value); }
+__device__ float Widen(float value) { return value; }
+__device__ double Widen(double value) { return value; }
+__device__ void Narrow(float value, __half* to) { *to = __float2half_rn(value); }
+__device__ void Narrow(float value, __nv_bfloat16* to) { *to = __float2bfloat16_rn(value); }
+__device__ void Narrow(float value, float* to) { *to = value; }
+__device__ void Narrow(double value, double* to) { *to = value; }
+__device__ void Narrow(double value, float* to) { *to = static_cast<float>(value); }
+__device__ void Narrow(float value, double* to) { *to = value; }
+__device__ void Narrow(double value, __half* to) { *to = __double2half(value); }
+__device__ void Narrow(double value, __nv_bfloat16* to) { *to = __double2bfloat16(value); }
+
+template <typename Word>
+__global__ void Elementwise(CudaArithmetic arithmetic, Word* to, const Word* from,
+                            std::int64_t count, double operand) {
+  using Wide = decltype(Widen(Word()));
+  const auto factor = static_cast<Wide>(operand);
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+       i < count; i += step) {
+    const Wide value = Widen(from[i]);
+    Wide result = value * factor;
+    if (arithmetic == CudaArithmetic::kDivide) result = value / factor;
+    if (arithmetic == CudaArithmetic::kAdd) result = Widen(to[i]) + value;
+    Narrow(result, &to[i]);
+  }
+}
+
+template <typename To, typename From>
+__global__ void Convert(To* to, const From* from, std::int64_t count) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+       i < count; i += step) {
+    Narrow(Widen(from[i]), &to[i]);
+  }
+}
+
+__device__ unsigned sink;
+
+// Sixteen bytes a thread and step; the sum is stored only if it has a value that none has.
+__global__ void Read(const uint4* from, std::int64_t items, std::int64_t total) {
+  unsigned sum = 0;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+       i < total; i += step) {
+    const uint4 value = __ldcg(from + i % items);
+    sum += (value.x | 1) + (value.y & value.z & value.w & 1);
+  }
+  if (sum == 0x80000001u) sink = sum;
+}
+
+template <typename Word>
+__global__ void MatrixProduct(Word* out, const Word* a, const Word* b, int n) {
+  __shared__ float tile_a[kTile][kTile];
+  __shared__ float tile_b[kTile][kTile];
+  const int row = blockIdx.y * kTile + threadIdx.y;
+  const int column = blockIdx.x * kTile + threadIdx.x;
+  const auto width = static_cast<std::size_t>(n);
+  float sum = 0;
+  for (int begin = 0; begin < n; begin += kTile) {
+    const int left = begin + threadIdx.x;
+    const int upper = begin + threadIdx.y;
+    tile_a[threadIdx.y][threadIdx.x] = row < n && left < n ? Widen(a[row * width + left]) : 0;
+    tile_b[threadIdx.y][threadIdx.x] = upper < n && column < n ? Widen(b[upper * width + column])
+                                                               : 0;
+    __syncthreads();
+    for (int i = 0; i < kTile; ++i) sum += tile_a[threadIdx.y][i] * tile_b[i][threadIdx.x];
+    __syncthreads();
+  }
+  if (row < n && column < n) Narrow(sum, &out[row * width + column]);
+}
+
+// Calls `function` with a null pointer of the type's word.
+template <typename Function>
+cudaError_t WithWord(DataType type, Function function) {
+  switch (type) {
+    case DataType::kF16:
+      return function(static_cast<__half*>(nullptr));
+    case DataType::kBf16:
+      return function(static_cast<__nv_bfloat16*>(nullptr));
+    case DataType::kF32:
+      return function(static_cast<float*>(nullptr));
+    case DataType::kF64:
+      return function(static_cast<double*>(nullptr));
+    default:
+      return cudaErrorInvalidValue;
+  }
+}
+
+}  // namespace
+
+cudaError_t LaunchElementwise(cudaStream_t stream, CudaArithmetic arithmetic, DataType type,
+                              void* to, const void* from, std::int64_t count, double operand) {
+  return WithWord(type, [&]<typename Word>(Word*) {
+    Elementwise<<<BlocksFor(count), kThreads, 0, stream>>>(
+        arithmetic, static_cast<Word*>(to), static_cast<const Word*>(from), count, operand);
+    return cudaGetLastError();
+  });
+}
+
+cudaError_t LaunchConvert(cudaStream_t stream, DataType to_type, void* to, DataType from_type,
+                          const void* from, std::int64_t count) {
+  return WithWord(to_type, [&]<typename To>(To*) {
+    return WithWord(from_type, [&]<typename From>(From*) {
+      Convert<<<BlocksFor(count), kThreads, 0, stream>>>(static_cast<To*>(to),
+                                                         static_cast<const From*>(from), count);
+      return cudaGetLastError();
+    });
+  });
+}
+
+cudaError_t LaunchRead(cudaStream_t stream, const void* from, std::int64_t bytes,
+                       std::int64_t total) {
+  const auto size = static_cast<std::int64_t>(sizeof(uint4));
+  if (bytes < size) return cudaSuccess;  // nothing that could be measured
+  Read<<<BlocksFor(total / size), kThreads, 0, stream>>>(static_cast<const uint4*>(from),
+                                                         bytes / size, total / size);
+  return cudaGetLastError();
+}
+
+cudaError_t LaunchMatrixProduct(cudaStream_t stream, DataType type, void* out, const void* a,
+                                const void* b, int n) {
+  const auto blocks = static_cast<unsigned>((n + kTile - 1) / kTile);
+  const auto launch = [&]<typename Word>(Word*) {
+    MatrixProduct<<<dim3(blocks, blocks), dim3(kTile, kTile), 0, stream>>>(
+        static_cast<Word*>(out), static_cast<const Word*>(a), static_cast<const Word*>(b), n);
+    return cudaGetLastError();
+  };
+  return type == DataType::kF64 ? cudaErrorInvalidValue : WithWord(type, launch);
+}
+
+}  // namespace lockstep

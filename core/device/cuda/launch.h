@@ -1,0 +1,28 @@
+// The kernels of this room, as functions that enqueue them. Internal to this room.
+#ifndef LOCKSTEP_CORE_DEVICE_CUDA_LAUNCH_H_
+#define LOCKSTEP_CORE_DEVICE_CUDA_LAUNCH_H_
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "core/collective/data_type.h"
+
+namespace lockstep {
+
+enum class CudaArithmetic { kScale, kDivide, kAdd };
+
+// to[i] = to[i] op from[i], or from[i] op operand; `type` is f16, bf16, f32 or f64.
+cudaError_t LaunchElementwise(cudaStream_t stream, CudaArithmetic arithmetic, DataType type,
+                              void* to, const void* from, std::int64_t count, double operand);
+cudaError_t LaunchConvert(cudaStream_t stream, DataType to_type, void* to, DataType from_type,
+                          const void* from, std::int64_t count);
+// Reads `total` bytes: the range of `bytes` from its begin again and again.
+cudaError_t LaunchRead(cudaStream_t stream, const void* from, std::int64_t bytes,
+                       std::int64_t total);
+cudaError_t LaunchMatrixProduct(cudaStream_t stream, DataType type, void* out, const void* a,
+                                const void* b, int n);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_DEVICE_CUDA_LAUNCH_H_
