@@ -13,6 +13,8 @@
 #include "results/store/store.h"
 #include "scripts/lockstep/commands.h"
 #include "scripts/lockstep/diagnose_evidence.h"
+#include "scripts/lockstep/diagnose_flight.h"
+#include "scripts/lockstep/diagnose_print.h"
 
 namespace lockstep {
 namespace {
@@ -21,6 +23,7 @@ using Json = nlohmann::ordered_json;
 
 struct Options {
   std::vector<std::string> paths;
+  FlightOptions flight;
   std::string format = "text";
   std::string backend;
   double deadline_seconds = 0;  // 0: the run's
@@ -57,48 +60,6 @@ Diagnosis Diagnose(const Lifetime& lifetime, const Setting& setting, const Optio
   return diagnosis;
 }
 
-std::string FormatFinding(const Finding& finding, const std::string& indent) {
-  std::string ranks;
-  const std::size_t shown = std::min<std::size_t>(finding.culprits.size(), 8);
-  for (std::size_t i = 0; i < shown; ++i) {
-    ranks += fmt::format("{}{}", i == 0 ? "" : ",", finding.culprits[i]);
-  }
-  if (shown < finding.culprits.size()) ranks += ",…";
-  std::string text = fmt::format("{}{} ({}{}{}): {}\n", indent, finding.cause,
-                                 finding.proved ? "proved" : "suspected",
-                                 ranks.empty() ? "" : ", ranks ", ranks, finding.message);
-  if (!finding.remedy.empty()) text += fmt::format("{}  -> {}\n", indent, finding.remedy);
-  for (const Finding& general : finding.evidence) {
-    text += FormatFinding({.cause = "evidence: " + general.cause,
-                           .culprits = general.culprits,
-                           .proved = general.proved,
-                           .message = general.message,
-                           .remedy = ""},
-                          indent + "  ");
-  }
-  return text;
-}
-
-// The ranks that did not finish, as many as a person reads; the others are counted.
-std::string FormatOutcomes(const Judgement& judgement) {
-  constexpr std::size_t kShown = 16;
-  std::string text;
-  std::size_t finished = 0, shown = 0, more = 0;
-  for (const RankOutcome& rank : judgement.outcomes) {
-    if (rank.outcome == Outcome::kFinished) {
-      ++finished;
-    } else if (shown < kShown) {
-      ++shown;
-      text += fmt::format("  rank {} {}: {}{}{}\n", rank.rank, NameOf(rank.outcome), rank.where,
-                          rank.evidence.empty() ? "" : "; ", rank.evidence);
-    } else {
-      ++more;
-    }
-  }
-  if (more > 0) text += fmt::format("  {} more did not finish\n", more);
-  return text + fmt::format("  {} of {} finished\n", finished, judgement.outcomes.size());
-}
-
 std::string FormatText(const Diagnosis& diagnosis) {
   std::string text =
       fmt::format("Lifetime {}, {} ranks, backend {}: {}\n", diagnosis.lifetime, diagnosis.ranks,
@@ -115,34 +76,6 @@ std::string FormatText(const Diagnosis& diagnosis) {
   return text;
 }
 
-Json ToJson(const Finding& finding) {
-  Json json = {{"cause", finding.cause},
-               {"culprits", finding.culprits},
-               {"certainty", finding.proved ? "proved" : "suspected"},
-               {"message", finding.message},
-               {"remedy", finding.remedy}};
-  if (finding.operation) {
-    json["communicator"] = finding.operation->communicator;
-    json["sequence"] = finding.operation->sequence;
-  }
-  for (const Finding& general : finding.evidence) json["evidence"].push_back(ToJson(general));
-  return json;
-}
-
-Json ToJson(const Trace& trace) {
-  Json rows = Json::array();
-  for (const TraceRow& row : trace.rows) {
-    Json cells = Json::array();
-    for (const TraceCell& cell : row.cells) {
-      cells.push_back({{"call", cell.call}, {"state", NameOf(cell.state)}});
-    }
-    rows.push_back({{"sequence", row.sequence},
-                    {"in_question", row.in_question},
-                    {"cells", std::move(cells)}});
-  }
-  return {{"communicator", trace.communicator}, {"ranks", trace.ranks}, {"rows", std::move(rows)}};
-}
-
 Json ToJson(const std::string& path, const Diagnosis& diagnosis) {
   Json json = {{"file", path},
                {"lifetime", diagnosis.lifetime},
@@ -152,10 +85,7 @@ Json ToJson(const std::string& path, const Diagnosis& diagnosis) {
                {"findings", Json::array()},
                {"notes", Json::array()}};
   for (const RankOutcome& rank : diagnosis.judgement.outcomes) {
-    json["outcomes"].push_back({{"rank", rank.rank},
-                                {"outcome", NameOf(rank.outcome)},
-                                {"where", rank.where},
-                                {"seconds_silent", rank.seconds_silent}});
+    json["outcomes"].push_back(ToJson(rank));
   }
   for (const Finding& finding : diagnosis.judgement.findings) {
     json["findings"].push_back(ToJson(finding));
@@ -187,6 +117,20 @@ Result<Verdict> DiagnoseFile(const std::string& path, const Options& options) {
 }
 
 Result<ExitCode> RunDiagnose(const Options& options) {
+  if (!options.flight.directory.empty()) {
+    if (!options.paths.empty() || !options.backend.empty()) {
+      return InvalidInput("--flight-recorder goes without RUN files and without --backend");
+    }
+    FlightOptions flight = options.flight;
+    flight.json = options.format == "json";
+    if (options.deadline_seconds > 0) flight.deadline_seconds = options.deadline_seconds;
+    flight.limits.rows_before = static_cast<std::size_t>(options.rows);
+    flight.limits.columns = static_cast<std::size_t>(options.columns);
+    return DiagnoseFlightRecorder(flight);
+  }
+  if (options.paths.empty()) {
+    return InvalidInput("diagnose: name run files, or --flight-recorder and a directory of dumps");
+  }
   Verdict verdict = Verdict::kPass;
   for (const std::string& path : options.paths) {
     LOCKSTEP_ASSIGN_OR_RETURN(const Verdict one, DiagnoseFile(path, options));
@@ -203,7 +147,11 @@ void AddDiagnose(CLI::App& app, Command& chosen) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "diagnose", "Judge the histories of runs again: who waits for whom, and why");
-  command->add_option("RUN", options->paths, "Run files (.h5)")->required();
+  command->add_option("RUN", options->paths, "Run files (.h5)");
+  command->add_option("--flight-recorder", options->flight.directory,
+                      "Instead of run files: a directory of PyTorch's Flight Recorder dumps");
+  command->add_option("--prefix", options->flight.prefix,
+                      "Of the dumps' names, before the rank; needed only where there are several");
   command->add_option("--format", options->format, "text, or json: one line a lifetime")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
@@ -211,7 +159,7 @@ void AddDiagnose(CLI::App& app, Command& chosen) {
       ->check(CLI::IsMember({"nccl", "mpi", "gloo", "null"}));
   command
       ->add_option("--deadline", options->deadline_seconds,
-                   "Seconds of silence that make a suspicion, instead of the run's")
+                   "Seconds of silence that make a suspicion, instead of the run's (dumps: 30)")
       ->check(CLI::Range(0.001, 1e9));
   command->add_option("--rows", options->rows, "Collectives shown before the one in question")
       ->check(CLI::Range(0, 10'000))

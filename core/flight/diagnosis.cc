@@ -1,0 +1,220 @@
+#include "core/flight/diagnosis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <unordered_set>
+#include <utility>
+
+#include "core/flight/findings.h"
+#include "core/flight/mismatch.h"
+#include "core/verdict/wording.h"
+
+namespace lockstep {
+namespace {
+
+// "ranks 0 and 2 call all_reduce Float[256] at train.py:20 in step"
+std::string Calls(const FlightJob& job, const FlightMismatch::Party& party) {
+  return fmt::format("{} {} {}", FormatRanks(party.ranks), Verb(party.ranks, "calls", "call"),
+                     Describe(job, *party.call));
+}
+
+void Add(std::vector<Finding>& findings, std::vector<Finding> more) {
+  findings.insert(findings.end(), std::make_move_iterator(more.begin()),
+                  std::make_move_iterator(more.end()));
+}
+
+class Diagnostician {
+ public:
+  Diagnostician(const FlightJob& job, const FlightHistory& history, const TraceLimits& limits)
+      : job_(job), history_(history), view_(job, history), limits_(limits) {}
+
+  FlightDiagnosis Run() {
+    diagnosis_.backend = history_.setting.backend;
+    diagnosis_.seconds = history_.seconds;
+    diagnosis_.notes = job_.notes;
+    Judgement judgement = Judge(history_.evidence, history_.setting);
+    FindAll(judgement);
+    Describe(judgement);
+    judgement.verdict = VerdictOf(judgement.findings);
+    diagnosis_.judgement = std::move(judgement);
+    MakeTrace();
+    return std::move(diagnosis_);
+  }
+
+ private:
+  void FindAll(Judgement& judgement) {
+    std::vector<Finding> findings;
+    for (const FlightMismatch& mismatch : FindFlightMismatches(job_)) {
+      findings.push_back(OfMismatch(mismatch));
+    }
+    std::vector<Finding> lost = FindRanksWithoutDump(view_);
+    if (!history_.outdated.empty()) {
+      diagnosis_.notes.push_back(fmt::format(
+          "the dump of {} is older than the others: they completed calls that it had not made yet; "
+          "who waits for whom cannot be said, take all dumps at one time",
+          FormatRanks({history_.outdated.front()})));
+    } else if (findings.empty()) {
+      for (const Finding& finding : judgement.findings) {
+        if (auto reworded = Reworded(view_, finding)) findings.push_back(std::move(*reworded));
+      }
+      Add(findings, FindWaitingMessages(view_));
+      // Nobody else is suspected: the one that cannot be seen is.
+      const bool named = !findings.empty();
+      if (!named) Add(findings, std::exchange(lost, {}));
+      if (!named) Add(findings, FindUnknownGroups(view_));
+    }
+    for (Finding& finding : lost) finding.cause = "unknown";
+    Add(findings, std::move(lost));
+    judgement.findings = std::move(findings);
+  }
+
+  Finding OfMismatch(const FlightMismatch& mismatch) const {
+    Finding finding = lockstep::Describe(job_, mismatch);
+    JournalEvent event;
+    event.communicator = history_.communicators[static_cast<std::size_t>(mismatch.team)];
+    event.sequence = mismatch.sequence;
+    finding.operation = event;
+    return finding;
+  }
+
+  // Calls by their PyTorch names, and what became of ranks.
+  void Describe(Judgement& judgement) const {
+    for (RankOutcome& outcome : judgement.outcomes) {
+      const std::size_t dump = view_.DumpOf(outcome.rank);
+      if (dump == job_.dumps.size()) {
+        outcome.where = "unknown: there is no dump of it";
+        continue;
+      }
+      outcome.evidence.clear();
+      const FlightCall* open = view_.OpenOf(dump);
+      const FlightCall* last = view_.LastOf(dump);
+      const bool silent = outcome.seconds_silent >= history_.setting.deadline_seconds;
+      outcome.outcome = silent && open != nullptr ? Outcome::kHung : Outcome::kFinished;
+      outcome.where = open != nullptr   ? view_.Named(dump, *open)
+                      : last != nullptr ? "after " + view_.Named(dump, *last)
+                                        : "before its first call";
+      if (open != nullptr && open->timed_out) {
+        outcome.evidence =
+            fmt::format("given up after {}", Seconds(static_cast<double>(open->timeout_ms) / 1000));
+      }
+    }
+  }
+
+  Verdict VerdictOf(const std::vector<Finding>& findings) const {
+    for (const Finding& finding : findings) {
+      if (finding.cause != "unknown") return Verdict::kFail;
+    }
+    bool open = false;
+    for (std::size_t d = 0; d < job_.dumps.size(); ++d) open = open || view_.OpenOf(d) != nullptr;
+    const bool nothing = findings.empty() && history_.outdated.empty() && !open;
+    return nothing ? Verdict::kPass : Verdict::kUnknown;
+  }
+
+  std::vector<std::size_t> ColumnsOf(const std::vector<FlightStanding>& standings,
+                                     const std::vector<int>& culprits) const {
+    std::unordered_set<int> wanted(culprits.begin(), culprits.end());
+    std::vector<std::size_t> columns;
+    const std::size_t half = std::max<std::size_t>(1, limits_.columns / 2);
+    for (const bool culprit : {true, false}) {
+      for (const FlightStanding& standing : standings) {
+        if (columns.size() >= (culprit ? half : limits_.columns)) break;
+        if ((wanted.count(job_.dumps[standing.dump].rank) != 0) == culprit) {
+          columns.push_back(standing.dump);
+        }
+      }
+    }
+    std::sort(columns.begin(), columns.end());
+    return columns;
+  }
+
+  // The team and position of the first finding that has one.
+  void MakeTrace() {
+    for (const Finding& finding : diagnosis_.judgement.findings) {
+      if (!finding.operation) continue;
+      for (std::size_t t = 0; t < job_.teams.size(); ++t) {
+        if (history_.communicators[t] != finding.operation->communicator) continue;
+        FillTrace(static_cast<std::int32_t>(t), finding.operation->sequence, finding.culprits);
+        return;
+      }
+    }
+  }
+
+  void FillTrace(std::int32_t team, std::uint64_t sequence, const std::vector<int>& culprits) {
+    Trace& trace = diagnosis_.trace;
+    trace.communicator = NameOf(job_.teams[static_cast<std::size_t>(team)]);
+    const auto columns = ColumnsOf(view_.At(team, sequence), culprits);
+    for (const std::size_t dump : columns) trace.ranks.push_back(job_.dumps[dump].rank);
+    const std::uint64_t before = std::min<std::uint64_t>(sequence, limits_.rows_before);
+    for (std::uint64_t n = 0; n <= before + limits_.rows_after; ++n) {
+      trace.rows.push_back({sequence - before + n, n == before, {}});
+      trace.rows.back().cells.resize(columns.size());
+    }
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      for (const FlightCall& call : job_.dumps[columns[c]].calls) {
+        if (call.point_to_point || view_.TeamIndex(columns[c], call) != team) continue;
+        const std::uint64_t row = call.sequence - trace.rows.front().sequence;
+        if (row < trace.rows.size()) trace.rows[row].cells[c] = CellOf(columns[c], call);
+      }
+      TraceCell& cell = trace.rows[before].cells[c];
+      if (cell.call.empty()) cell.call = "(not called)";
+    }
+    std::erase_if(trace.rows, [](const TraceRow& row) {
+      return std::all_of(row.cells.begin(), row.cells.end(),
+                         [](const TraceCell& cell) { return cell.call.empty(); });
+    });
+  }
+
+  TraceCell CellOf(std::size_t dump, const FlightCall& call) const {
+    const FlightCall* open = view_.OpenOf(dump);
+    const CallState state = view_.IsDone(dump, call)        ? CallState::kDone
+                            : call.done || call.timed_out   ? CallState::kError
+                            : open == &call || call.started ? CallState::kWaits
+                                                            : CallState::kQueued;
+    return {lockstep::Describe(job_, call), state};
+  }
+
+  const FlightJob& job_;
+  const FlightHistory& history_;
+  const FlightView view_;
+  const TraceLimits& limits_;
+  FlightDiagnosis diagnosis_;
+};
+
+}  // namespace
+
+Finding Describe(const FlightJob& job, const FlightMismatch& mismatch) {
+  const FlightMismatch::Party& most = mismatch.parties[0];
+  const FlightMismatch::Party& next = mismatch.parties[1];
+  std::size_t all = 0;
+  for (const FlightMismatch::Party& party : mismatch.parties) all += party.ranks.size();
+  const bool majority = 2 * most.ranks.size() > all;
+  Finding finding;
+  finding.cause = mismatch.cause;
+  finding.proved = true;
+  for (const FlightMismatch::Party& party : mismatch.parties) {
+    if (majority && &party == &most) continue;
+    finding.culprits.insert(finding.culprits.end(), party.ranks.begin(), party.ranks.end());
+  }
+  std::sort(finding.culprits.begin(), finding.culprits.end());
+  const std::size_t kinds = mismatch.parties.size();
+  finding.message =
+      fmt::format("{}, {}{}: both are call {} of {}", Calls(job, most), Calls(job, next),
+                  kinds > 2 ? fmt::format(" (and {} more kinds)", kinds - 2) : "",
+                  mismatch.sequence, NameOf(job.teams[static_cast<std::size_t>(mismatch.team)]));
+  finding.remedy = fmt::format(
+      "Compare what {} and the others call up to there: every rank of a process group must call "
+      "the "
+      "same collectives with the same sizes and types in the same order.",
+      FormatRanks(finding.culprits));
+  return finding;
+}
+
+Result<FlightDiagnosis> DiagnoseFlight(const FlightJob& job, double deadline_seconds,
+                                       const TraceLimits& limits) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const FlightHistory history, HistoryOf(job, deadline_seconds));
+  return Diagnostician(job, history, limits).Run();
+}
+
+}  // namespace lockstep

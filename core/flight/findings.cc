@@ -1,0 +1,230 @@
+#include "core/flight/findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/flight/mismatch.h"
+#include "core/verdict/wording.h"
+
+namespace lockstep {
+namespace {
+
+bool Overdue(const FlightView& view) {
+  return view.history.seconds >= view.history.setting.deadline_seconds;
+}
+
+JournalEvent EventOf(const FlightView& view, std::int32_t team, std::uint64_t sequence) {
+  JournalEvent event;
+  event.communicator = view.history.communicators[static_cast<std::size_t>(team)];
+  event.sequence = sequence;
+  event.root = -1;
+  return event;
+}
+
+std::vector<int> RanksOf(const FlightView& view, const std::vector<FlightStanding>& standings) {
+  std::vector<int> ranks;
+  for (const FlightStanding& standing : standings) {
+    ranks.push_back(view.job.dumps[standing.dump].rank);
+  }
+  return ranks;
+}
+
+// "rank 2 has not called it: its last call is …, done", as the end of a sentence.
+std::string WhatInstead(const FlightView& view, int rank, const FlightStanding& standing) {
+  const std::string who = fmt::format("rank {}", rank);
+  const FlightCall* open = view.OpenOf(standing.dump);
+  if (standing.call != nullptr) {
+    const bool behind = open != nullptr && open != standing.call;
+    return fmt::format("{} has queued it, but it has not begun{}", who,
+                       behind ? ": " + view.Named(standing.dump, *open) + " comes before" : "");
+  }
+  if (open != nullptr) {
+    return fmt::format("{} has not called it: it is in {}", who, view.Named(standing.dump, *open));
+  }
+  const FlightCall* last = view.LastOf(standing.dump);
+  if (last == nullptr) return who + " has not called it, nor anything else";
+  return fmt::format("{} has not called it: its last call, {}, is done", who,
+                     view.Named(standing.dump, *last));
+}
+
+std::string PlaceClause(const FlightView& view, const FlightStanding& standing) {
+  const FlightCall* last = view.LastOf(standing.dump);
+  const std::string_view place = last == nullptr ? "" : view.job.texts.TextOf(last->place);
+  return place.empty() ? "" : fmt::format(" after {}", place);
+}
+
+struct Sides {
+  std::vector<FlightStanding> waiting;
+  std::vector<FlightStanding> left;
+  std::vector<FlightStanding> others;
+};
+
+Sides SidesOf(const std::vector<FlightStanding>& standings, const std::vector<int>& culprits,
+              const FlightView& view) {
+  Sides sides;
+  for (const FlightStanding& standing : standings) {
+    const int rank = view.job.dumps[standing.dump].rank;
+    if (std::binary_search(culprits.begin(), culprits.end(), rank)) {
+      sides.others.push_back(standing);
+    } else if (standing.done) {
+      sides.left.push_back(standing);
+    } else if (standing.call != nullptr) {
+      sides.waiting.push_back(standing);
+    }
+  }
+  return sides;
+}
+
+Finding MissingRanks(const FlightView& view, Finding finding, const Sides& sides) {
+  const FlightStanding& first = sides.others.front();
+  const int rank = view.job.dumps[first.dump].rank;
+  const std::vector<int> waiting = RanksOf(view, sides.waiting);
+  const FlightStanding& in = sides.waiting.front();
+  finding.message = fmt::format("{} {} for {} in {} since {}; {}", FormatRanks(waiting),
+                                Verb(waiting, "waits", "wait"), FormatRanks(finding.culprits),
+                                view.Named(in.dump, *in.call), Seconds(view.history.seconds),
+                                WhatInstead(view, rank, first));
+  finding.remedy = fmt::format(
+      "See what rank {} does{} (its log, py-spy dump): it computes, loads data, is "
+      "stuck outside of PyTorch's collectives, or its program took another way.",
+      rank, PlaceClause(view, first));
+  return finding;
+}
+
+// All entered it. Who is still in it while most have left it is where to look.
+Finding Stall(const FlightView& view, Finding finding, const Sides& sides) {
+  const std::vector<int> waiting = RanksOf(view, sides.waiting);
+  const std::vector<int> left = RanksOf(view, sides.left);
+  const FlightStanding& in = sides.waiting.front();
+  finding.message = fmt::format("all ranks entered {}, and {} did not leave it for {}",
+                                view.Named(in.dump, *in.call), FormatRanks(waiting),
+                                Seconds(view.history.seconds));
+  if (!left.empty()) finding.message += fmt::format("; {} left it", FormatRanks(left));
+  if (waiting.size() < left.size()) finding.culprits = waiting;
+  finding.remedy = left.empty()
+                       ? "No rank's program is at fault: look at the links and devices between the "
+                         "ranks (NCCL_DEBUG=INFO, Xid messages in dmesg, error counters)."
+                       : fmt::format(
+                             "Look at the devices and links of {} first (Xid messages in dmesg, "
+                             "error counters, NCCL_DEBUG=INFO).",
+                             FormatRanks(waiting.size() < left.size() ? waiting : left));
+  return finding;
+}
+
+Finding Inversion(const FlightView& view, Finding finding) {
+  constexpr std::size_t kShown = 4;
+  std::string text;
+  for (std::size_t i = 0; i < finding.culprits.size() && i < kShown; ++i) {
+    const std::size_t dump = view.DumpOf(finding.culprits[i]);
+    if (dump == view.job.dumps.size() || view.OpenOf(dump) == nullptr) continue;
+    text += fmt::format("{}rank {} waits in {}", text.empty() ? "" : ", ", finding.culprits[i],
+                        view.Named(dump, *view.OpenOf(dump)));
+  }
+  if (finding.culprits.size() > kShown) {
+    text += fmt::format(" (and {} more)", finding.culprits.size() - kShown);
+  }
+  finding.message = text + ": each waits for another of them, in another process group";
+  finding.remedy =
+      "Call the collectives of different process groups in the same order on all ranks (with NCCL "
+      "2.26 or newer NCCL_LAUNCH_ORDER_IMPLICIT=1 lets one host thread's order decide).";
+  return finding;
+}
+
+}  // namespace
+
+std::optional<Finding> Reworded(const FlightView& view, const Finding& finding) {
+  if (!finding.operation || finding.proved) return std::nullopt;
+  Finding result = finding;
+  std::sort(result.culprits.begin(), result.culprits.end());
+  if (finding.cause == "order_inversion") return Inversion(view, std::move(result));
+  const std::int32_t team = [&] {
+    for (const RankEvidence& rank : view.history.evidence) {
+      for (const JournalEvent& event : rank.journal.events) {
+        if (event.communicator == finding.operation->communicator) {
+          const std::int32_t found = view.TeamOfCommunicator(event.communicator, rank.rank);
+          if (found >= 0) return found;
+        }
+      }
+    }
+    return std::int32_t{-1};
+  }();
+  if (team < 0 || !view.job.teams[static_cast<std::size_t>(team)].told) return std::nullopt;
+  const Sides sides = SidesOf(view.At(team, finding.operation->sequence), result.culprits, view);
+  if (sides.waiting.empty()) return std::nullopt;
+  if (finding.cause == "transport_stall") return Stall(view, std::move(result), sides);
+  if (sides.others.empty()) return std::nullopt;
+  return MissingRanks(view, std::move(result), sides);
+}
+
+std::vector<Finding> FindRanksWithoutDump(const FlightView& view) {
+  const FlightJob& job = view.job;
+  if (job.missing.empty()) return {};
+  Finding finding;
+  finding.cause = "unknown";
+  finding.culprits = job.missing;
+  finding.message = fmt::format("there is no dump of {}: what became of {} is not known",
+                                FormatRanks(job.missing), job.missing.size() == 1 ? "it" : "them");
+  finding.remedy = fmt::format(
+      "Look for the log, the process and the host of rank {}, and collect its dump if there is "
+      "one.",
+      job.missing.front());
+  if (!Overdue(view)) return {finding};
+  for (std::size_t t = 0; t < job.teams.size(); ++t) {
+    const FlightTeam& team = job.teams[t];
+    std::vector<int> lost;
+    std::set_intersection(team.ranks.begin(), team.ranks.end(), job.missing.begin(),
+                          job.missing.end(), std::back_inserter(lost));
+    if (lost.empty() || !team.told) continue;
+    const std::size_t some =
+        view.DumpOf(*std::find_if(team.ranks.begin(), team.ranks.end(),
+                                  [&](int rank) { return view.DumpOf(rank) < job.dumps.size(); }));
+    const FlightCall* open = some < job.dumps.size() ? view.OpenOf(some) : nullptr;
+    if (open == nullptr || open->point_to_point) continue;
+    if (view.TeamIndex(some, *open) != static_cast<std::int32_t>(t)) continue;
+    const std::vector<FlightStanding> standings =
+        view.At(static_cast<std::int32_t>(t), open->sequence);
+    const bool all = std::all_of(standings.begin(), standings.end(), [](const auto& standing) {
+      return standing.call != nullptr && !standing.done;
+    });
+    if (!all) continue;
+    const std::vector<int> waiting = RanksOf(view, standings);
+    finding.cause = "rank_lost";
+    finding.culprits = lost;
+    finding.operation = EventOf(view, static_cast<std::int32_t>(t), open->sequence);
+    finding.message = fmt::format(
+        "{} {} in {} since {}, which all of them entered; only {} left no dump that says so: dead, "
+        "or stuck before it could write one, or its file was not collected",
+        FormatRanks(waiting), Verb(waiting, "waits", "wait"), view.Named(some, *open),
+        Seconds(view.history.seconds), FormatRanks(lost));
+    break;
+  }
+  return {finding};
+}
+
+std::vector<Finding> FindUnknownGroups(const FlightView& view) {
+  if (!Overdue(view)) return {};
+  constexpr std::size_t kShown = 4;
+  Finding finding;
+  finding.cause = "unknown";
+  std::string text;
+  for (std::size_t d = 0; d < view.job.dumps.size(); ++d) {
+    const FlightCall* open = view.OpenOf(d);
+    if (open == nullptr || open->point_to_point || view.job.TeamOf(d, *open).told) continue;
+    finding.culprits.push_back(view.job.dumps[d].rank);
+    if (finding.culprits.size() > kShown) continue;
+    text += fmt::format("{}rank {} in {}", text.empty() ? "" : ", ", view.job.dumps[d].rank,
+                        view.Named(d, *open));
+  }
+  if (finding.culprits.empty()) return {};
+  finding.message = fmt::format(
+      "{} {} since {}: {}{}; the dumps do not say who else belongs to these groups",
+      FormatRanks(finding.culprits), Verb(finding.culprits, "waits", "wait"),
+      Seconds(view.history.seconds), text, finding.culprits.size() > kShown ? " …" : "");
+  finding.remedy =
+      "Compare what these ranks and the other members of their groups call: every member must call "
+      "it, and ranks that share several groups must use them in the same order.";
+  return {finding};
+}
+
+}  // namespace lockstep

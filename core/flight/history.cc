@@ -1,0 +1,223 @@
+#include "core/flight/history.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace lockstep {
+namespace {
+
+constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+// Dumps that were asked for together are written within it.
+constexpr std::int64_t kTogetherNs = kNsPerSecond;
+
+Collective CollectiveOf(FlightKind kind) {
+  switch (kind) {
+    case FlightKind::kBroadcast:
+    case FlightKind::kScatter:
+      return Collective::kBroadcast;
+    case FlightKind::kReduce:
+    case FlightKind::kGather:
+      return Collective::kReduce;
+    case FlightKind::kAllGather:
+    case FlightKind::kAllToAll:
+      return Collective::kAllGather;
+    case FlightKind::kReduceScatter:
+      return Collective::kReduceScatter;
+    case FlightKind::kBarrier:
+      return Collective::kBarrier;
+    case FlightKind::kSend:
+      return Collective::kSend;
+    case FlightKind::kRecv:
+      return Collective::kRecv;
+    case FlightKind::kAllReduce:
+    case FlightKind::kCoalesced:
+    case FlightKind::kOther:
+      break;
+  }
+  return Collective::kAllReduce;
+}
+
+// Nobody can complete it before all of the group entered it.
+bool NeedsAll(const FlightCall& call) {
+  switch (call.kind) {
+    case FlightKind::kAllReduce:
+    case FlightKind::kAllGather:
+    case FlightKind::kReduceScatter:
+    case FlightKind::kAllToAll:
+    case FlightKind::kBarrier:
+      return !call.point_to_point;
+    default:
+      return false;
+  }
+}
+
+class Translator {
+ public:
+  Translator(const FlightJob& job, double deadline_seconds) : job_(job) {
+    history_.setting.deadline_seconds = deadline_seconds;
+  }
+
+  Result<FlightHistory> Run() {
+    // Every team has a second number for its calls between two ranks.
+    if (2 * job_.teams.size() + 2 > std::numeric_limits<std::uint16_t>::max()) {
+      return InvalidInput(fmt::format(
+          "{}: the dumps name {} process groups, and at most {} can be judged together; "
+          "give the dumps of fewer ranks",
+          job_.dumps.front().file, job_.teams.size(), (1 << 15) - 2));
+    }
+    for (const FlightDump& dump : job_.dumps) {
+      if (!dump.backend.empty()) history_.setting.backend = dump.backend;
+    }
+    if (history_.setting.backend != "gloo") history_.setting.backend = "nccl";
+    NumberTeams();
+    FindFurthest();
+    FindMoment();
+    for (std::size_t d = 0; d < job_.dumps.size(); ++d) AddRank(d);
+    for (const int rank : job_.missing) {
+      RankEvidence lost;
+      lost.rank = rank;
+      lost.state = ProcessState::kLost;
+      history_.evidence.push_back(std::move(lost));
+    }
+    return std::move(history_);
+  }
+
+ private:
+  void NumberTeams() {
+    const std::size_t ranks = job_.dumps.size() + job_.missing.size();
+    bool world = false;
+    for (std::size_t t = 0; t < job_.teams.size(); ++t) {
+      const FlightTeam& team = job_.teams[t];
+      const bool all = !world && team.told && team.ranks.size() == ranks;
+      const auto number = static_cast<std::uint16_t>(all ? 0 : t + 1);
+      world = world || all;
+      history_.communicators.push_back(number);
+      if (!all && team.told) {
+        history_.setting.groups.push_back({number, team.description, team.ranks});
+      }
+    }
+  }
+
+  std::size_t TeamIndex(std::size_t dump, const FlightCall& call) const {
+    return static_cast<std::size_t>(job_.team_of[dump][static_cast<std::size_t>(call.group)]);
+  }
+
+  // How far the last of each team came, of those whose dumps are here.
+  void FindFurthest() {
+    struct Arrival {
+      std::uint64_t sequence = 0;  // furthest call of the rank
+      bool seen = false;
+    };
+    furthest_.assign(job_.teams.size(), std::numeric_limits<std::uint64_t>::max());
+    slowest_.assign(job_.teams.size(), 0);
+    std::vector<std::size_t> shown(job_.teams.size());
+    for (std::size_t d = 0; d < job_.dumps.size(); ++d) {
+      std::vector<Arrival> arrivals(job_.dumps[d].groups.size());
+      for (const FlightCall& call : job_.dumps[d].calls) {
+        if (call.point_to_point) continue;
+        Arrival& arrival = arrivals[static_cast<std::size_t>(call.group)];
+        arrival.sequence = std::max(arrival.sequence, call.sequence);
+        arrival.seen = true;
+      }
+      for (std::size_t g = 0; g < arrivals.size(); ++g) {
+        const auto team = static_cast<std::size_t>(job_.team_of[d][g]);
+        if (!arrivals[g].seen) continue;
+        ++shown[team];
+        if (arrivals[g].sequence >= furthest_[team]) continue;
+        furthest_[team] = arrivals[g].sequence;
+        slowest_[team] = d;
+      }
+    }
+  }
+
+  // A call that ended although a rank of its team never entered it: with events that say so, that
+  // rank's dump is older; without them PyTorch gave it up, unless that rank's dump is older.
+  bool GaveUp(std::size_t d, const FlightCall& call) {
+    if (!call.done || !NeedsAll(call)) return false;
+    const std::size_t team = TeamIndex(d, call);
+    if (call.sequence <= furthest_[team]) return false;
+    const FlightDump& slowest = job_.dumps[slowest_[team]];
+    const bool events = job_.dumps[d].backend == "nccl" || job_.dumps[d].backend == "xccl";
+    const bool together = slowest.written_at_ns + kTogetherNs >= job_.dumps[d].written_at_ns;
+    if (!events && together) return true;
+    auto& outdated = history_.outdated;
+    if (std::find(outdated.begin(), outdated.end(), slowest.rank) == outdated.end()) {
+      outdated.push_back(slowest.rank);
+    }
+    return false;
+  }
+
+  // When the dumps were taken, as far as they and the times of their files tell.
+  void FindMoment() {
+    moment_ns_ = std::max(job_.newest_ns, job_.written_at_ns);
+    for (const FlightDump& dump : job_.dumps) {
+      for (const FlightCall& call : dump.calls) {
+        if (!call.timed_out) continue;
+        moment_ns_ = std::max(moment_ns_, call.created_ns + call.timeout_ms * 1'000'000);
+      }
+    }
+    history_.seconds = SecondsSince(job_.newest_ns);
+  }
+  double SecondsSince(std::int64_t time_ns) const {
+    return time_ns == 0 ? 0 : static_cast<double>(moment_ns_ - time_ns) / kNsPerSecond;
+  }
+
+  void AddRank(std::size_t d) {
+    const FlightDump& dump = job_.dumps[d];
+    history_.given_up.emplace_back();
+    RankEvidence rank;
+    rank.rank = dump.rank;
+    rank.journal.missed = dump.missed;
+    rank.seconds_silent = SecondsSince(dump.newest_ns == 0 ? job_.newest_ns : dump.newest_ns);
+    bool is_oldest = true;
+    rank.journal.events.reserve(dump.calls.size() + 1);
+    for (const FlightCall& call : dump.calls) {
+      const bool gave_up = GaveUp(d, call);
+      if (gave_up) history_.given_up.back().push_back(&call);
+      const bool done = call.done && !gave_up;
+      JournalEvent event = EventOf(d, call);
+      event.kind = done ? EventKind::kEnd : EventKind::kEnqueue;
+      Append(rank, event);
+      if (done) continue;
+      event.kind = EventKind::kStart;
+      if (dump.tells_starts ? call.started : is_oldest) Append(rank, event);
+      is_oldest = false;
+    }
+    history_.evidence.push_back(std::move(rank));
+  }
+
+  JournalEvent EventOf(std::size_t d, const FlightCall& call) const {
+    const std::size_t team = TeamIndex(d, call);
+    JournalEvent event;
+    event.communicator = call.point_to_point
+                             ? static_cast<std::uint16_t>(job_.teams.size() + 1 + team)
+                             : history_.communicators[team];
+    event.ticks = static_cast<Ticks>(call.created_ns);
+    event.sequence = call.sequence;
+    event.collective = CollectiveOf(call.kind);
+    event.count = 1;
+    event.root = -1;  // nobody says which
+    event.phase = Phase::kMeasure;
+    return event;
+  }
+  static void Append(RankEvidence& rank, const JournalEvent& event) {
+    rank.journal.events.push_back(event);
+    rank.journal.events.back().index = rank.journal.missed + rank.journal.events.size();
+  }
+
+  const FlightJob& job_;
+  FlightHistory history_;
+  std::vector<std::uint64_t> furthest_;  // by team
+  std::vector<std::size_t> slowest_;     // by team, whose dump
+  std::int64_t moment_ns_ = 0;
+};
+
+}  // namespace
+
+Result<FlightHistory> HistoryOf(const FlightJob& job, double deadline_seconds) {
+  return Translator(job, deadline_seconds).Run();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,35 @@
+// A job's dumps as the histories that core/verdict judges.
+#ifndef LOCKSTEP_CORE_FLIGHT_HISTORY_H_
+#define LOCKSTEP_CORE_FLIGHT_HISTORY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/flight/job.h"
+#include "core/verdict/judge.h"
+
+namespace lockstep {
+
+struct FlightHistory {
+  // One a dump, then one a missing rank (ProcessState::kLost); all others run.
+  std::vector<RankEvidence> evidence;
+  Setting setting;
+  std::vector<std::uint16_t> communicators;  // by team; calls between two ranks have others
+  // Ranks whose dump is older than what others completed together with them: the dumps are of
+  // different moments, and silence proves nothing.
+  std::vector<int> outdated;
+  // By dump: calls that PyTorch gave up although its dump says that they are over.
+  std::vector<std::vector<const FlightCall*>> given_up;
+  double seconds = 0;  // from the newest time in any dump to the moment of the dumps
+};
+
+// Operations are a kind and a position only: names, sizes and types are compared by
+// FindFlightMismatches, which knows PyTorch's. A rank's oldest open call is taken to have started
+// when its dump does not record starts. kInvalidInput: more groups than a journal can number.
+Result<FlightHistory> HistoryOf(const FlightJob& job, double deadline_seconds);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_FLIGHT_HISTORY_H_

@@ -1,0 +1,227 @@
+#include "core/flight/job.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kRanksMax = 1 << 20;  // more is a date, or the like
+constexpr std::int64_t kFileBytesMax = std::int64_t{1} << 28;
+
+struct DumpFile {
+  std::string path;
+  std::string prefix;
+  int rank = 0;
+};
+
+// "nccl_trace_rank_12", "trace_3.json": a prefix that may be empty, and a rank.
+bool ParseName(const fs::path& path, DumpFile& file) {
+  std::string name = path.filename().string();
+  if (name.ends_with(".json")) name.resize(name.size() - 5);
+  std::size_t digits = name.size();
+  while (digits > 0 && '0' <= name[digits - 1] && name[digits - 1] <= '9') --digits;
+  const auto [end, error] =
+      std::from_chars(name.data() + digits, name.data() + name.size(), file.rank);
+  file.path = path.string();
+  file.prefix = name.substr(0, digits);
+  return error == std::errc() && file.rank < kRanksMax && !name.starts_with('.');
+}
+
+Result<std::vector<DumpFile>> FindFiles(const std::string& directory, const std::string& prefix) {
+  std::error_code error;
+  fs::directory_iterator entries(directory, error);
+  if (error) {
+    return InvalidInput(fmt::format("{}: {}; name the directory of the Flight Recorder's dumps",
+                                    directory, error.message()));
+  }
+  std::vector<DumpFile> files;
+  std::set<std::string> prefixes;
+  for (const fs::directory_entry& entry : entries) {
+    DumpFile file;
+    if (!entry.is_regular_file(error) || !ParseName(entry.path(), file)) continue;
+    if (!prefix.empty() && file.prefix != prefix) continue;
+    prefixes.insert(file.prefix);
+    files.push_back(std::move(file));
+  }
+  if (prefixes.size() > 1) {
+    return InvalidInput(fmt::format(
+        "{}: holds files of ranks that begin with '{}' and with '{}'; choose with --prefix",
+        directory, *prefixes.begin(), *std::next(prefixes.begin())));
+  }
+  if (files.empty()) {
+    return InvalidInput(
+        fmt::format("{}: holds no file whose name is {} and a rank; name the directory that "
+                    "TORCH_FR_DUMP_TEMP_FILE or TORCH_NCCL_DEBUG_INFO_TEMP_FILE pointed to",
+                    directory, prefix.empty() ? "a prefix" : "'" + prefix + "'"));
+  }
+  std::sort(files.begin(), files.end(), [](const DumpFile& a, const DumpFile& b) {
+    return std::pair(a.rank, a.path) < std::pair(b.rank, b.path);
+  });
+  return files;
+}
+
+Result<FlightDump> ReadFile(const DumpFile& file, FlightTexts& texts) {
+  struct stat status = {};
+  std::ifstream stream(file.path, std::ios::binary);
+  if (!stream || ::stat(file.path.c_str(), &status) != 0) {
+    return EnvironmentError(fmt::format("{}: cannot be read: {}; check its permissions", file.path,
+                                        std::strerror(errno)));
+  }
+  if (status.st_size > kFileBytesMax) {
+    return InvalidInput(
+        fmt::format("{}: has {} bytes, and at most {} are read; take the dump with "
+                    "a smaller TORCH_FR_BUFFER_SIZE",
+                    file.path, status.st_size, kFileBytesMax));
+  }
+  std::string bytes(static_cast<std::size_t>(status.st_size), '\0');
+  stream.read(bytes.data(), status.st_size);
+  bytes.resize(static_cast<std::size_t>(stream.gcount()));
+  LOCKSTEP_ASSIGN_OR_RETURN(FlightDump dump,
+                            ReadFlightDump(std::move(bytes), file.rank, file.path, texts));
+  dump.written_at_ns = status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec;
+  return dump;
+}
+
+bool IsDefault(const std::string& name, const std::string& description) {
+  return name == "0" || description == "default_pg";
+}
+
+class TeamFinder {
+ public:
+  explicit TeamFinder(FlightJob& job) : job_(job) {}
+
+  void Run() {
+    FindRanks();
+    job_.team_of.resize(job_.dumps.size());
+    for (std::size_t d = 0; d < job_.dumps.size(); ++d) {
+      job_.team_of[d].assign(job_.dumps[d].groups.size(), -1);
+      for (std::size_t g = 0; g < job_.dumps[d].groups.size(); ++g) AddTold(d, g);
+    }
+    for (std::size_t d = 0; d < job_.dumps.size(); ++d) {
+      for (std::size_t g = 0; g < job_.dumps[d].groups.size(); ++g) {
+        if (job_.team_of[d][g] < 0) AddUntold(d, g);
+      }
+    }
+    for (FlightTeam& team : job_.teams) std::sort(team.ranks.begin(), team.ranks.end());
+  }
+
+ private:
+  void FindRanks() {
+    std::vector<bool> known(static_cast<std::size_t>(job_.dumps.back().rank) + 1, true);
+    const auto add = [&](const std::vector<int>& ranks) {
+      for (const int rank : ranks) {
+        const auto index = static_cast<std::size_t>(rank);
+        if (index >= known.size()) known.resize(index + 1);
+        known[index] = true;
+      }
+    };
+    for (const FlightDump& dump : job_.dumps) {
+      add(dump.nameless_ranks);
+      for (const FlightGroup& group : dump.groups) add(group.ranks);
+    }
+    std::size_t next = 0;  // of the dumps
+    for (std::size_t rank = 0; rank < known.size(); ++rank) {
+      if (!known[rank]) continue;
+      world_.push_back(static_cast<int>(rank));
+      const bool dumped = next < job_.dumps.size() && job_.dumps[next].rank == world_.back();
+      if (dumped) {
+        ++next;
+      } else {
+        job_.missing.push_back(world_.back());
+      }
+    }
+  }
+
+  std::int32_t NewTeam(const FlightGroup& group, std::vector<int> ranks, bool told) {
+    job_.teams.push_back({group.name, group.description, std::move(ranks), told});
+    return static_cast<std::int32_t>(job_.teams.size() - 1);
+  }
+
+  void AddTold(std::size_t d, std::size_t g) {
+    const FlightGroup& group = job_.dumps[d].groups[g];
+    const bool is_default = IsDefault(group.name, group.description);
+    if (group.ranks.empty() && !is_default) return;
+    std::vector<int> ranks = group.ranks.empty() ? world_ : group.ranks;
+    std::sort(ranks.begin(), ranks.end());
+    auto [known, is_new] = told_.try_emplace({group.name, ranks}, -1);
+    if (is_new) {
+      known->second = NewTeam(group, std::move(ranks), true);
+      by_name_[group.name].push_back(known->second);
+    }
+    job_.team_of[d][g] = known->second;
+  }
+
+  // By what other dumps tell of a group of that name; otherwise whoever shows it belongs to it.
+  void AddUntold(std::size_t d, std::size_t g) {
+    const FlightGroup& group = job_.dumps[d].groups[g];
+    const int rank = job_.dumps[d].rank;
+    for (const std::int32_t index : by_name_[group.name]) {
+      FlightTeam& team = job_.teams[static_cast<std::size_t>(index)];
+      const bool member = std::binary_search(team.ranks.begin(), team.ranks.end(), rank);
+      if (team.told && !member) continue;
+      if (!team.told) team.ranks.push_back(rank);
+      job_.team_of[d][g] = index;
+      return;
+    }
+    const std::int32_t index = NewTeam(group, {rank}, false);
+    by_name_[group.name].push_back(index);
+    job_.team_of[d][g] = index;
+    job_.notes.push_back(fmt::format(
+        "the dumps do not say who belongs to process group {}: it is taken to be the ranks whose "
+        "dumps show a call on it",
+        group.description.empty() ? group.name : group.description));
+  }
+
+  FlightJob& job_;
+  std::vector<int> world_;
+  std::map<std::pair<std::string, std::vector<int>>, std::int32_t> told_;
+  std::map<std::string, std::vector<std::int32_t>> by_name_;
+};
+
+}  // namespace
+
+Result<FlightJob> FlightJobOf(FlightTexts texts, std::vector<FlightDump> dumps) {
+  if (dumps.empty()) return InvalidInput("no dump of any rank was given; name some");
+  FlightJob job;
+  job.texts = std::move(texts);
+  job.dumps = std::move(dumps);
+  std::sort(job.dumps.begin(), job.dumps.end(),
+            [](const FlightDump& a, const FlightDump& b) { return a.rank < b.rank; });
+  for (std::size_t i = 0; i < job.dumps.size(); ++i) {
+    const FlightDump& dump = job.dumps[i];
+    if (i > 0 && job.dumps[i - 1].rank == dump.rank) {
+      return InvalidInput(fmt::format("{} and {} are both of rank {}; keep one of them",
+                                      job.dumps[i - 1].file, dump.file, dump.rank));
+    }
+    job.newest_ns = std::max(job.newest_ns, dump.newest_ns);
+    if (i == 0 || dump.written_at_ns < job.written_at_ns) job.written_at_ns = dump.written_at_ns;
+  }
+  TeamFinder(job).Run();
+  return job;
+}
+
+Result<FlightJob> ReadFlightJob(const std::string& directory, const std::string& prefix) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<DumpFile> files, FindFiles(directory, prefix));
+  FlightTexts texts;
+  std::vector<FlightDump> dumps;
+  for (const DumpFile& file : files) {
+    LOCKSTEP_ASSIGN_OR_RETURN(FlightDump dump, ReadFile(file, texts));
+    dumps.push_back(std::move(dump));
+  }
+  return FlightJobOf(std::move(texts), std::move(dumps));
+}
+
+}  // namespace lockstep

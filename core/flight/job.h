@@ -1,0 +1,46 @@
+// The dumps of all ranks of a job, and who belongs to its process groups.
+#ifndef LOCKSTEP_CORE_FLIGHT_JOB_H_
+#define LOCKSTEP_CORE_FLIGHT_JOB_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/flight/dump.h"
+
+namespace lockstep {
+
+// A process group. Groups of one name and other ranks are other groups.
+struct FlightTeam {
+  std::string name;
+  std::string description;
+  std::vector<int> ranks;  // of the world, ascending
+  bool told = false;       // otherwise its ranks are those whose dumps show it
+};
+
+struct FlightJob {
+  FlightTexts texts;
+  std::vector<FlightDump> dumps;  // ascending ranks
+  std::vector<FlightTeam> teams;
+  std::vector<std::vector<std::int32_t>> team_of;  // by dump, by its group
+  std::vector<int> missing;    // ranks that the dumps name, or that lie between theirs, without one
+  std::int64_t newest_ns = 0;  // of all times in all dumps
+  std::int64_t written_at_ns = 0;  // by the files' times: of the first dump that was written
+  std::vector<std::string> notes;  // what a reader of the verdict should know, a line each
+
+  const FlightTeam& TeamOf(std::size_t dump, const FlightCall& call) const {
+    return teams[static_cast<std::size_t>(team_of[dump][static_cast<std::size_t>(call.group)])];
+  }
+};
+
+// Reads the files of a directory whose names are one prefix and a rank, with or without ".json";
+// other files are left alone. `prefix` "": found out, an error if there are several.
+Result<FlightJob> ReadFlightJob(const std::string& directory, const std::string& prefix);
+
+// From dumps in memory: fills in all that follows from them. kInvalidInput: two of one rank, none.
+Result<FlightJob> FlightJobOf(FlightTexts texts, std::vector<FlightDump> dumps);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_FLIGHT_JOB_H_

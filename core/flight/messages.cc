@@ -1,0 +1,143 @@
+// Sends and receives. They meet in order between two ranks of a group, so that the oldest that wait
+// belong together.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/flight/findings.h"
+#include "core/flight/mismatch.h"
+#include "core/verdict/wording.h"
+
+namespace lockstep {
+namespace {
+
+// What a rank waits in, if it is a message with one peer.
+struct Message {
+  const FlightCall* call = nullptr;
+  std::size_t dump = 0;
+  std::size_t peer = 0;  // its dump; dumps.size(): none
+};
+
+class Messages {
+ public:
+  explicit Messages(const FlightView& view) : view_(view), of_(view.job.dumps.size()) {
+    for (std::size_t d = 0; d < of_.size(); ++d) of_[d] = MessageOf(d);
+  }
+
+  std::vector<Finding> Find() const {
+    std::vector<Finding> findings;
+    std::vector<std::size_t> seen(of_.size());  // in which chain; 0: in none
+    for (std::size_t d = 0; d < of_.size(); ++d) {
+      if (of_[d].call == nullptr || seen[d] != 0) continue;
+      if (auto finding = Follow(d, seen)) findings.push_back(std::move(*finding));
+    }
+    return findings;
+  }
+
+ private:
+  Message MessageOf(std::size_t d) const {
+    const FlightCall* open = view_.OpenOf(d);
+    const bool single = open != nullptr && open->point_to_point && open->peer >= 0 &&
+                        (open->kind == FlightKind::kSend || open->kind == FlightKind::kRecv);
+    if (!single) return {};
+    const FlightTeam& team = view_.job.TeamOf(d, *open);
+    const auto place = static_cast<std::size_t>(open->peer);
+    if (!team.told || place >= team.ranks.size()) return {};
+    return {open, d, view_.DumpOf(team.ranks[place])};
+  }
+
+  int RankOf(std::size_t dump) const { return view_.job.dumps[dump].rank; }
+
+  // The peer's oldest open call of the other direction to this rank, in the same team, or nullptr.
+  const FlightCall* Counterpart(const Message& message) const {
+    const FlightTeam& team = view_.job.TeamOf(message.dump, *message.call);
+    const FlightKind wanted =
+        message.call->kind == FlightKind::kSend ? FlightKind::kRecv : FlightKind::kSend;
+    for (const FlightCall& call : view_.job.dumps[message.peer].calls) {
+      if (call.kind != wanted || call.peer < 0 || view_.IsDone(message.peer, call)) continue;
+      if (&view_.job.TeamOf(message.peer, call) != &team) continue;
+      const auto place = static_cast<std::size_t>(call.peer);
+      if (place < team.ranks.size() && team.ranks[place] == RankOf(message.dump)) return &call;
+    }
+    return nullptr;
+  }
+
+  std::optional<Finding> Follow(std::size_t first, std::vector<std::size_t>& seen) const {
+    const std::size_t chain = first + 1;
+    std::size_t d = first;
+    while (true) {
+      seen[d] = chain;
+      const Message& message = of_[d];
+      if (message.peer == of_.size()) return std::nullopt;  // without a dump: said elsewhere
+      if (const FlightCall* other = Counterpart(message)) return Meeting(message, *other);
+      const std::size_t peer = message.peer;
+      if (of_[peer].call == nullptr) return Waiting(message);
+      if (seen[peer] == chain) return Ring(peer);
+      if (seen[peer] != 0) return std::nullopt;  // that chain was followed
+      d = peer;
+    }
+  }
+
+  // Both came.
+  std::optional<Finding> Meeting(const Message& message, const FlightCall& other) const {
+    const bool sends = message.call->kind == FlightKind::kSend;
+    const std::int64_t sent = sends ? message.call->input_elements : other.input_elements;
+    const std::int64_t wanted = sends ? other.output_elements : message.call->output_elements;
+    if (sent == wanted) return std::nullopt;
+    Finding finding;
+    finding.cause = "count_mismatch";
+    finding.culprits = {RankOf(message.dump), RankOf(message.peer)};
+    std::sort(finding.culprits.begin(), finding.culprits.end());
+    finding.message = fmt::format("rank {} is in {}, rank {} in {}: the sizes differ",
+                                  RankOf(message.dump), view_.Named(message.dump, *message.call),
+                                  RankOf(message.peer), view_.Named(message.peer, other));
+    finding.remedy = "Let both ranks send and receive tensors of the same size, in the same order.";
+    return finding;
+  }
+
+  Finding Ring(std::size_t start) const {
+    Finding finding;
+    finding.cause = "order_inversion";
+    std::string text;
+    std::size_t d = start;
+    do {
+      finding.culprits.push_back(RankOf(d));
+      text += fmt::format("{}rank {} waits in {}", text.empty() ? "" : ", ", RankOf(d),
+                          view_.Named(d, *of_[d].call));
+      d = of_[d].peer;
+    } while (d != start && finding.culprits.size() < of_.size());
+    std::sort(finding.culprits.begin(), finding.culprits.end());
+    finding.message = text + ": a ring of messages, in which nobody answers";
+    finding.remedy =
+        "Put sends and receives that wait for each other into one batch_isend_irecv, or order them "
+        "so that one rank receives first.";
+    return finding;
+  }
+
+  Finding Waiting(const Message& message) const {
+    Finding finding;
+    finding.cause = "rank_busy";
+    finding.culprits = {RankOf(message.peer)};
+    const FlightCall* open = view_.OpenOf(message.peer);
+    finding.message = fmt::format(
+        "rank {} waits in {} since {}, and rank {} has not called the other side of it{}",
+        RankOf(message.dump), view_.Named(message.dump, *message.call),
+        Seconds(view_.history.seconds), RankOf(message.peer),
+        open == nullptr ? "" : ": it is in " + view_.Named(message.peer, *open));
+    finding.remedy =
+        fmt::format("See what rank {} does instead (its log, py-spy dump).", RankOf(message.peer));
+    return finding;
+  }
+
+  const FlightView& view_;
+  std::vector<Message> of_;  // by dump
+};
+
+}  // namespace
+
+std::vector<Finding> FindWaitingMessages(const FlightView& view) {
+  if (view.history.seconds < view.history.setting.deadline_seconds) return {};
+  return Messages(view).Find();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,121 @@
+#include "core/flight/mismatch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <unordered_map>
+
+namespace lockstep {
+namespace {
+
+// What all ranks must have the same number of; -1: that differs by nature.
+std::int64_t ComparedElements(const FlightCall& call) {
+  switch (call.kind) {
+    case FlightKind::kAllReduce:
+    case FlightKind::kReduce:
+    case FlightKind::kAllGather:
+    case FlightKind::kGather:
+      return call.input_elements;
+    case FlightKind::kBroadcast:
+    case FlightKind::kReduceScatter:
+    case FlightKind::kScatter:
+      return call.output_elements;
+    default:
+      return -1;
+  }
+}
+
+// "" where the calls are the same.
+const char* Difference(const FlightJob& job, const FlightCall& a, const FlightCall& b) {
+  if (a.kind != b.kind) return "collective_mismatch";
+  if (a.kind == FlightKind::kOther && a.name != b.name) return "collective_mismatch";
+  if (a.kind == FlightKind::kCoalesced) {
+    return a.arguments == b.arguments ? "" : "collective_mismatch";
+  }
+  if (a.kind == FlightKind::kBarrier || a.kind == FlightKind::kOther) return "";
+  const bool typed = !job.texts.TextOf(a.type).empty() && !job.texts.TextOf(b.type).empty();
+  if (typed && a.type != b.type) return "type_mismatch";
+  return ComparedElements(a) == ComparedElements(b) ? "" : "count_mismatch";
+}
+
+class Comparison {
+ public:
+  explicit Comparison(const FlightJob& job) : job_(job), earliest_(job.teams.size(), kNone) {}
+
+  std::vector<FlightMismatch> Run() {
+    std::unordered_map<std::uint64_t, const FlightCall*> first;
+    ForEach([&](std::int32_t team, int, const FlightCall& call) {
+      std::uint64_t& earliest = earliest_[static_cast<std::size_t>(team)];
+      if (call.sequence >= earliest) return;
+      const std::uint64_t key = static_cast<std::uint64_t>(team) << 40 ^ call.sequence;
+      const auto [known, is_new] = first.try_emplace(key, &call);
+      if (!is_new && *Difference(job_, *known->second, call) != '\0') earliest = call.sequence;
+    });
+    std::vector<FlightMismatch> mismatches(job_.teams.size());
+    ForEach([&](std::int32_t team, int rank, const FlightCall& call) {
+      const auto t = static_cast<std::size_t>(team);
+      if (call.sequence == earliest_[t]) AddTo(mismatches[t], rank, call);
+    });
+    std::vector<FlightMismatch> found;
+    for (std::size_t t = 0; t < mismatches.size(); ++t) {
+      if (mismatches[t].parties.size() < 2) continue;
+      Finish(mismatches[t], t);
+      found.push_back(std::move(mismatches[t]));
+    }
+    return found;
+  }
+
+ private:
+  static constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
+
+  template <typename Visit>
+  void ForEach(const Visit& visit) const {
+    for (std::size_t d = 0; d < job_.dumps.size(); ++d) {
+      for (const FlightCall& call : job_.dumps[d].calls) {
+        if (call.point_to_point) continue;
+        visit(job_.team_of[d][static_cast<std::size_t>(call.group)], job_.dumps[d].rank, call);
+      }
+    }
+  }
+
+  void AddTo(FlightMismatch& mismatch, int rank, const FlightCall& call) const {
+    for (FlightMismatch::Party& party : mismatch.parties) {
+      if (*Difference(job_, *party.call, call) != '\0') continue;
+      if (party.ranks.back() != rank) party.ranks.push_back(rank);
+      return;
+    }
+    mismatch.parties.push_back({&call, {rank}});
+  }
+
+  void Finish(FlightMismatch& mismatch, std::size_t team) const {
+    mismatch.team = static_cast<std::int32_t>(team);
+    mismatch.sequence = earliest_[team];
+    std::stable_sort(mismatch.parties.begin(), mismatch.parties.end(),
+                     [](const auto& a, const auto& b) { return a.ranks.size() > b.ranks.size(); });
+    mismatch.cause = Difference(job_, *mismatch.parties[0].call, *mismatch.parties[1].call);
+  }
+
+  const FlightJob& job_;
+  std::vector<std::uint64_t> earliest_;  // by team: the first position that differs
+};
+
+}  // namespace
+
+std::vector<FlightMismatch> FindFlightMismatches(const FlightJob& job) {
+  return Comparison(job).Run();
+}
+
+std::string NameOf(const FlightTeam& team) {
+  if (!team.description.empty() && team.description != "undefined") return team.description;
+  return "process group " + team.name;
+}
+
+std::string Describe(const FlightJob& job, const FlightCall& call) {
+  const std::string_view arguments = job.texts.TextOf(call.arguments);
+  const std::string_view place = job.texts.TextOf(call.place);
+  return fmt::format("{}{}{}{}{}", job.texts.TextOf(call.name), arguments.empty() ? "" : " ",
+                     arguments, place.empty() ? "" : " at ", place);
+}
+
+}  // namespace lockstep

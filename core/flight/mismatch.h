@@ -1,0 +1,41 @@
+// Calls of ranks that met in one position of a process group and are not the same.
+#ifndef LOCKSTEP_CORE_FLIGHT_MISMATCH_H_
+#define LOCKSTEP_CORE_FLIGHT_MISMATCH_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/flight/job.h"
+#include "core/verdict/outcome.h"
+
+namespace lockstep {
+
+// The earliest position of a team in which calls differ: in what is called, in elements or in type,
+// as far as PyTorch and the libraries want them to be the same (names of one kind are the same;
+// what only a root gives is not compared; reductions and roots are not recorded). At most one a
+// team.
+struct FlightMismatch {
+  struct Party {
+    const FlightCall* call = nullptr;
+    std::vector<int> ranks;
+  };
+  std::int32_t team = 0;
+  std::uint64_t sequence = 0;
+  std::string cause;           // collective_mismatch, count_mismatch, type_mismatch
+  std::vector<Party> parties;  // the largest first
+};
+std::vector<FlightMismatch> FindFlightMismatches(const FlightJob& job);
+
+// Whom most agree with is right; without a majority all are named. Proved.
+Finding Describe(const FlightJob& job, const FlightMismatch& mismatch);
+
+// "all_reduce Float[256] at train.py:57 in step"
+std::string Describe(const FlightJob& job, const FlightCall& call);
+// "default_pg", "tensor", "process group 3"
+std::string NameOf(const FlightTeam& team);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_FLIGHT_MISMATCH_H_

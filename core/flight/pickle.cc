@@ -1,0 +1,382 @@
+// Opcodes: CPython's Lib/pickletools.py; what PyTorch writes: torch/csrc/jit/serialization/pickler.
+#include <fmt/format.h>
+
+#include <array>
+#include <bit>
+#include <cstring>
+#include <limits>
+
+#include "core/flight/document.h"
+
+namespace lockstep {
+namespace {
+
+using Kind = FlightValue::Kind;
+
+struct Forbidden {
+  std::uint8_t opcode;
+  const char* name;
+};
+// What asks for an object of the reading program, or for its help.
+constexpr Forbidden kForbidden[] = {
+    {'c', "GLOBAL"},    {0x93, "STACK_GLOBAL"}, {'R', "REDUCE"},
+    {'b', "BUILD"},     {'i', "INST"},          {'o', "OBJ"},
+    {0x81, "NEWOBJ"},   {0x92, "NEWOBJ_EX"},    {0x82, "EXT1"},
+    {0x83, "EXT2"},     {0x84, "EXT4"},         {'P', "PERSID"},
+    {'Q', "BINPERSID"}, {0x97, "NEXT_BUFFER"},  {0x98, "READONLY_BUFFER"},
+};
+
+class PickleReader {
+ public:
+  PickleReader(std::string bytes, const std::string& name) : name_(name) {
+    bytes_ = document_.Own(std::move(bytes));
+  }
+
+  Result<FlightDocument> Read() {
+    while (!stopped_) {
+      start_ = next_;
+      std::uint64_t opcode = 0;
+      if (!Number(1, opcode)) return Error("ends before its STOP: it is cut off");
+      Status status = Do(static_cast<std::uint8_t>(opcode));
+      if (!status.ok()) return status;
+      if (stack_.size() > kStackMax) return Error("keeps too much on its stack");
+    }
+    return std::move(document_);
+  }
+
+ private:
+  static constexpr std::size_t kStackMax = std::size_t{1} << 24;
+
+  Status Error(const std::string& what) const {
+    return InvalidInput(
+        fmt::format("{}: {} (offset {}); take the dump again, or name the directory of another",
+                    name_, what, start_));
+  }
+  Status Refuse(std::uint8_t opcode) const {
+    for (const Forbidden& forbidden : kForbidden) {
+      if (forbidden.opcode != opcode) continue;
+      return InvalidInput(fmt::format(
+          "{}: opcode {} at offset {} asks for code, and a dump is data only: nothing of the file "
+          "was run; do not trust it, and do not load it with Python",
+          name_, forbidden.name, start_));
+    }
+    return Error(fmt::format("opcode 0x{:02x} is none of the data of protocol 2 to 5", opcode));
+  }
+  Status CutOff() const { return Error("is cut off within an opcode"); }
+
+  std::size_t left() const { return bytes_.size() - next_; }
+  // `size` bytes, little endian.
+  bool Number(std::size_t size, std::uint64_t& value) {
+    if (left() < size) return false;
+    value = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      value |= std::uint64_t{static_cast<std::uint8_t>(bytes_[next_ + i])} << (8 * i);
+    }
+    next_ += size;
+    return true;
+  }
+
+  Status Push(FlightValue value) {
+    stack_.push_back(value);
+    return OkStatus();
+  }
+  Status Text(std::size_t length_bytes) {
+    std::uint64_t length = 0;
+    if (!Number(length_bytes, length) || length > left()) return CutOff();
+    if (length > std::numeric_limits<std::uint32_t>::max()) return Error("holds a text too long");
+    const FlightValue value = FlightText(bytes_.substr(next_, length));
+    next_ += length;
+    return Push(value);
+  }
+  Status Integer(std::size_t size, bool is_signed) {
+    std::uint64_t value = 0;
+    if (!Number(size, value)) return CutOff();
+    if (is_signed && size < 8 && size > 0 && (value >> (8 * size - 1)) != 0) {
+      value |= ~std::uint64_t{0} << (8 * size);
+    }
+    return Push(FlightInteger(static_cast<std::int64_t>(value)));
+  }
+  Status Long(std::size_t length_bytes) {
+    std::uint64_t length = 0;
+    if (!Number(length_bytes, length)) return CutOff();
+    // Some unsigned 64-bit numbers need a ninth byte, which is 0.
+    if (length == 9 && left() >= 9 && bytes_[next_ + 8] == 0) {
+      LOCKSTEP_RETURN_IF_ERROR(Integer(8, false));
+      ++next_;
+      return OkStatus();
+    }
+    if (length > 8) return Error("holds an integer of more than 64 bits");
+    return Integer(length, true);
+  }
+  Status Real() {
+    if (left() < 8) return CutOff();
+    std::uint64_t bits = 0;  // big endian
+    for (std::size_t i = 0; i < 8; ++i) {
+      bits = bits << 8 | static_cast<std::uint8_t>(bytes_[next_ + i]);
+    }
+    next_ += 8;
+    return Push(FlightReal(std::bit_cast<double>(bits)));
+  }
+
+  // Where the items above the newest mark begin; the mark is taken away.
+  Status PopMark(std::size_t& begin) {
+    if (marks_.empty()) return Error("wants a mark that is not there");
+    begin = marks_.back();
+    marks_.pop_back();
+    return OkStatus();
+  }
+  // Items of this and the enclosing mark must stay apart.
+  std::size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
+  Status Need(std::size_t values) const {
+    if (stack_.size() < floor() + values) return Error("takes more from its stack than is there");
+    return OkStatus();
+  }
+
+  Status NewList(bool empty) {
+    FlightValue value;
+    if (!document_.AddList(value)) return Error("holds too many lists");
+    std::size_t begin = stack_.size();
+    if (!empty) LOCKSTEP_RETURN_IF_ERROR(PopMark(begin));
+    return Collect(value, begin);
+  }
+  Status Tuple(std::size_t values) {
+    LOCKSTEP_RETURN_IF_ERROR(Need(values));
+    FlightValue value;
+    if (!document_.AddList(value)) return Error("holds too many lists");
+    return Collect(value, stack_.size() - values);
+  }
+  Status Collect(FlightValue list, std::size_t begin) {
+    const auto first = stack_.begin() + static_cast<std::ptrdiff_t>(begin);
+    document_.ListOf(list).assign(first, stack_.end());
+    stack_.erase(first, stack_.end());
+    return Push(list);
+  }
+  Status NewDictionary(bool empty) {
+    FlightValue value;
+    if (!document_.AddDictionary(value)) return Error("holds too many dictionaries");
+    if (empty) return Push(value);
+    std::size_t begin = 0;
+    LOCKSTEP_RETURN_IF_ERROR(PopMark(begin));
+    stack_.insert(stack_.begin() + static_cast<std::ptrdiff_t>(begin), value);
+    return Fill(begin + 1);
+  }
+  Status Append(std::size_t begin) {
+    if (begin <= floor() || !stack_[begin - 1].Is(Kind::kList)) {
+      return Error("appends to what is no list");
+    }
+    auto& list = document_.ListOf(stack_[begin - 1]);
+    const auto first = stack_.begin() + static_cast<std::ptrdiff_t>(begin);
+    list.insert(list.end(), first, stack_.end());
+    stack_.erase(first, stack_.end());
+    return OkStatus();
+  }
+  Status Fill(std::size_t begin) {
+    if (begin <= floor() || !stack_[begin - 1].Is(Kind::kDictionary)) {
+      return Error("sets items of what is no dictionary");
+    }
+    if ((stack_.size() - begin) % 2 != 0) return Error("has a key without a value");
+    auto& dictionary = document_.DictionaryOf(stack_[begin - 1]);
+    for (std::size_t i = begin; i < stack_.size(); i += 2) {
+      dictionary.emplace_back(stack_[i], stack_[i + 1]);
+    }
+    stack_.erase(stack_.begin() + static_cast<std::ptrdiff_t>(begin), stack_.end());
+    return OkStatus();
+  }
+
+  // Writers number their memo from 0 upwards.
+  Status Put(std::uint64_t index) {
+    LOCKSTEP_RETURN_IF_ERROR(Need(1));
+    if (index > memo_.size()) return Error("numbers its memo out of order");
+    if (index == memo_.size()) memo_.emplace_back();
+    memo_[index] = stack_.back();
+    return OkStatus();
+  }
+  Status PutNumbered(std::size_t size) {
+    std::uint64_t index = 0;
+    return Number(size, index) ? Put(index) : CutOff();
+  }
+  Status Get(std::size_t size) {
+    std::uint64_t index = 0;
+    if (!Number(size, index)) return CutOff();
+    if (index >= memo_.size()) return Error("gets from its memo what was not put there");
+    return Push(memo_[index]);
+  }
+
+  Status Protocol() {
+    std::uint64_t protocol = 0;
+    if (!Number(1, protocol)) return CutOff();
+    if (protocol < 2 || protocol > 5) {
+      return Error(fmt::format("is a pickle of protocol {}, and 2 to 5 are read", protocol));
+    }
+    return OkStatus();
+  }
+  Status Frame() {
+    std::uint64_t length = 0;
+    if (!Number(8, length) || length > left()) return CutOff();
+    return OkStatus();
+  }
+  Status Stop() {
+    LOCKSTEP_RETURN_IF_ERROR(Need(1));
+    if (stack_.size() != 1 || !marks_.empty()) return Error("leaves more than one value");
+    document_.root = stack_.back();
+    stopped_ = true;
+    return OkStatus();
+  }
+  Status ToItems(bool dictionary) {
+    std::size_t begin = 0;
+    LOCKSTEP_RETURN_IF_ERROR(PopMark(begin));
+    return dictionary ? Fill(begin) : Append(begin);
+  }
+  Status ToItem(std::size_t values, bool dictionary) {
+    LOCKSTEP_RETURN_IF_ERROR(Need(values + 1));
+    const std::size_t begin = stack_.size() - values;
+    return dictionary ? Fill(begin) : Append(begin);
+  }
+  Status Pop() {
+    if (stack_.size() == floor() && !marks_.empty()) {
+      marks_.pop_back();
+      return OkStatus();
+    }
+    LOCKSTEP_RETURN_IF_ERROR(Need(1));
+    stack_.pop_back();
+    return OkStatus();
+  }
+  Status PopToMark() {
+    std::size_t begin = 0;
+    LOCKSTEP_RETURN_IF_ERROR(PopMark(begin));
+    stack_.resize(begin);
+    return OkStatus();
+  }
+  Status Duplicate() {
+    LOCKSTEP_RETURN_IF_ERROR(Need(1));
+    return Push(stack_.back());
+  }
+
+  Status Do(std::uint8_t opcode) {
+    switch (opcode) {
+      case 0x80:
+        return Protocol();
+      case 0x95:
+        return Frame();
+      case '.':
+        return Stop();
+      case '(':
+        marks_.push_back(stack_.size());
+        return marks_.size() <= kStackMax ? OkStatus() : Error("sets too many marks");
+      case '0':
+        return Pop();
+      case '1':
+        return PopToMark();
+      case '2':
+        return Duplicate();
+      default:
+        break;
+    }
+    return DoScalar(opcode);
+  }
+  Status DoScalar(std::uint8_t opcode) {
+    switch (opcode) {
+      case 'N':
+        return Push(FlightValue());
+      case 0x88:
+        return Push(FlightBool(true));
+      case 0x89:
+        return Push(FlightBool(false));
+      case 'J':
+        return Integer(4, true);
+      case 'K':
+        return Integer(1, false);
+      case 'M':
+        return Integer(2, false);
+      case 0x8a:
+        return Long(1);
+      case 0x8b:
+        return Long(4);
+      case 'G':
+        return Real();
+      case 'C':
+      case 'U':
+      case 0x8c:
+        return Text(1);
+      case 'X':
+      case 'B':
+      case 'T':
+        return Text(4);
+      case 0x8d:
+      case 0x8e:
+      case 0x96:
+        return Text(8);
+      default:
+        return DoContainer(opcode);
+    }
+  }
+  // Tuples and sets (0x8f, 0x91) become lists.
+  Status DoContainer(std::uint8_t opcode) {
+    switch (opcode) {
+      case 0x8f:
+      case ']':
+        return NewList(true);
+      case 0x91:
+      case 'l':
+      case 't':
+        return NewList(false);
+      case ')':
+        return Tuple(0);
+      case 0x85:
+        return Tuple(1);
+      case 0x86:
+        return Tuple(2);
+      case 0x87:
+        return Tuple(3);
+      case '}':
+        return NewDictionary(true);
+      case 'd':
+        return NewDictionary(false);
+      case 'a':
+        return ToItem(1, false);
+      case 0x90:
+      case 'e':
+        return ToItems(false);
+      case 's':
+        return ToItem(2, true);
+      case 'u':
+        return ToItems(true);
+      default:
+        return DoMemo(opcode);
+    }
+  }
+  Status DoMemo(std::uint8_t opcode) {
+    switch (opcode) {
+      case 'q':
+        return PutNumbered(1);
+      case 'r':
+        return PutNumbered(4);
+      case 0x94:
+        return Put(memo_.size());
+      case 'h':
+        return Get(1);
+      case 'j':
+        return Get(4);
+      default:
+        return Refuse(opcode);
+    }
+  }
+
+  const std::string& name_;
+  FlightDocument document_;
+  std::string_view bytes_;
+  std::size_t next_ = 0;
+  std::size_t start_ = 0;  // of the opcode
+  bool stopped_ = false;
+  std::vector<FlightValue> stack_;
+  std::vector<std::size_t> marks_;
+  std::vector<FlightValue> memo_;
+};
+
+}  // namespace
+
+Result<FlightDocument> ReadPickle(std::string bytes, const std::string& name) {
+  return PickleReader(std::move(bytes), name).Read();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,24 @@
+// `lockstep diagnose --flight-recorder DIR`: who hung a PyTorch job, by its own dumps.
+#ifndef LOCKSTEP_SCRIPTS_LOCKSTEP_DIAGNOSE_FLIGHT_H_
+#define LOCKSTEP_SCRIPTS_LOCKSTEP_DIAGNOSE_FLIGHT_H_
+
+#include <string>
+
+#include "core/base/status.h"
+#include "core/verdict/trace.h"
+
+namespace lockstep {
+
+struct FlightOptions {
+  std::string directory;  // empty: not asked for
+  std::string prefix;     // of the files' names; empty: found out
+  bool json = false;
+  double deadline_seconds = 30;
+  TraceLimits limits;
+};
+
+Result<ExitCode> DiagnoseFlightRecorder(const FlightOptions& options);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SCRIPTS_LOCKSTEP_DIAGNOSE_FLIGHT_H_

@@ -1,0 +1,24 @@
+// Judgements on the console, and as JSON.
+#ifndef LOCKSTEP_SCRIPTS_LOCKSTEP_DIAGNOSE_PRINT_H_
+#define LOCKSTEP_SCRIPTS_LOCKSTEP_DIAGNOSE_PRINT_H_
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "core/verdict/judge.h"
+#include "core/verdict/trace.h"
+
+namespace lockstep {
+
+// With its remedy and its evidence; lines begin with `indent`.
+std::string FormatFinding(const Finding& finding, const std::string& indent);
+// The ranks that did not finish, as many as a person reads; the others are counted.
+std::string FormatOutcomes(const Judgement& judgement);
+
+nlohmann::ordered_json ToJson(const Finding& finding);
+nlohmann::ordered_json ToJson(const RankOutcome& outcome);
+nlohmann::ordered_json ToJson(const Trace& trace);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SCRIPTS_LOCKSTEP_DIAGNOSE_PRINT_H_
