@@ -62,6 +62,11 @@ std::vector<Finding> DescribeMismatches(const Situation& situation,
 // all of the ring are silent beyond the deadline.
 std::vector<Finding> FindInversion(const Situation& situation,
                                    const std::vector<Mismatch>& mismatches);
+// Adds to a finding of silence the links on which bytes do not arrive, and makes their ends the
+// culprits; nothing where the sockets show none.
+void NameStalledLinks(const Situation& situation, Finding& finding);
+// Adds to a finding of reported errors the link of which both ends say that it broke.
+void NameBrokenLink(const Situation& situation, Finding& finding);
 // data_corruption: proved by a check of the results.
 std::vector<Finding> FindWrongData(const Situation& situation);
 // unknown: agents that do not answer.

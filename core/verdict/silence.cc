@@ -128,7 +128,7 @@ Finding MissingRanks(const Standstill& standstill) {
   return finding;
 }
 
-Finding Stall(const Standstill& standstill) {
+Finding Stall(const Situation& situation, const Standstill& standstill) {
   Views asleep;
   for (const RankView* view : standstill.waiting) {
     if (view->evidence->asleep) asleep.push_back(view);
@@ -164,6 +164,7 @@ Finding Stall(const Standstill& standstill) {
                   finding.culprits.front())
             : "Compare the stored stacks of all ranks and the error counters of the links between "
               "them; the journals alone do not tell who is at fault.";
+  NameStalledLinks(situation, finding);
   return finding;
 }
 
@@ -240,6 +241,7 @@ Finding InitFailure(const Situation& situation, const Views& connecting) {
   finding.remedy =
       "Check that the hosts reach each other on the interface that the library chose (firewall, "
       "host names, library variables that name an interface).";
+  NameStalledLinks(situation, finding);
   return finding;
 }
 
@@ -271,7 +273,7 @@ std::vector<Finding> FindSilence(const Situation& situation) {
       });
       if (!known) findings.push_back(std::move(finding));
     } else if (!standstill.incomplete) {
-      findings.push_back(Stall(standstill));
+      findings.push_back(Stall(situation, standstill));
     }
   }
   Views elsewhere, connecting, busy;

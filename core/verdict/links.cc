@@ -1,0 +1,123 @@
+#include "core/verdict/links.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+namespace lockstep {
+namespace {
+
+// As libraries write an endpoint: "127.0.0.1:4000", "[127.0.0.1]:4000" (gloo), "127.0.0.1<4000>"
+// (NCCL). Here: address and port with one colon between.
+std::vector<std::string> EndpointsIn(std::string_view text) {
+  std::vector<std::string> endpoints;
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto is_address = [&](char c) { return is_digit(c) || c == '.'; };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (!is_digit(text[i]) || (i > 0 && is_address(text[i - 1]))) continue;
+    std::size_t end = i;
+    while (end < text.size() && is_address(text[end])) ++end;
+    const std::string_view address = text.substr(i, end - i);
+    if (std::count(address.begin(), address.end(), '.') != 3) continue;
+    if (end < text.size() && text[end] == ']') ++end;
+    if (end >= text.size() || (text[end] != ':' && text[end] != '<')) continue;
+    std::size_t port_end = end + 1;
+    while (port_end < text.size() && is_digit(text[port_end])) ++port_end;
+    if (port_end == end + 1) continue;
+    endpoints.push_back(fmt::format("{}:{}", address, text.substr(end + 1, port_end - end - 1)));
+  }
+  return endpoints;
+}
+
+constexpr int kNobody = -1;
+
+// Whose an endpoint is; one that two ranks have, as loopback addresses of two hosts, is nobody's.
+std::map<std::string, int> OwnersOf(const Ranks& evidence) {
+  std::map<std::string, int> owners;
+  for (const RankEvidence* rank : evidence) {
+    for (const TcpSocket& socket : rank->sockets) {
+      const auto [known, is_new] =
+          owners.emplace(socket.local.substr(0, socket.local.find('%')), rank->rank);
+      if (!is_new && known->second != rank->rank) known->second = kNobody;
+    }
+  }
+  return owners;
+}
+
+}  // namespace
+
+std::vector<LinkTraffic> TrafficOf(const Ranks& evidence) {
+  struct End {
+    int rank;
+    const TcpSocket* socket;
+  };
+  std::map<std::pair<std::string_view, std::string_view>, End> ends;
+  for (const RankEvidence* rank : evidence) {
+    for (const TcpSocket& socket : rank->sockets) {
+      if (!socket.remote.empty()) ends[{socket.local, socket.remote}] = {rank->rank, &socket};
+    }
+  }
+  std::vector<LinkTraffic> all;
+  for (const auto& [names, end] : ends) {
+    const auto other = ends.find({names.second, names.first});
+    if (other == ends.end() || other->second.rank == end.rank) continue;
+    const TcpSocket& reader = *other->second.socket;
+    all.push_back({end.rank, other->second.rank, end.socket->written, reader.received,
+                   reader.unread, end.socket->retransmits});
+  }
+  return all;
+}
+
+std::vector<LinkTraffic> FindStalledLinks(const Ranks& evidence) {
+  std::vector<LinkTraffic> stalled = TrafficOf(evidence);
+  std::erase_if(stalled,
+                [](const LinkTraffic& link) { return link.on_the_way() == 0 || link.unread > 0; });
+  std::sort(stalled.begin(), stalled.end(), [](const LinkTraffic& a, const LinkTraffic& b) {
+    return std::pair(a.from, a.to) < std::pair(b.from, b.to);
+  });
+  // Of several connections one says it.
+  const auto same = [](const LinkTraffic& a, const LinkTraffic& b) {
+    return a.from == b.from && a.to == b.to;
+  };
+  stalled.erase(std::unique(stalled.begin(), stalled.end(), same), stalled.end());
+  return stalled;
+}
+
+std::string DescribeStalled(const std::vector<LinkTraffic>& stalled) {
+  constexpr std::size_t kMost = 4;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(stalled.size(), kMost); ++i) {
+    const LinkTraffic& link = stalled[i];
+    text += fmt::format("{}{} bytes from rank {} to rank {}", i > 0 ? ", " : "", link.on_the_way(),
+                        link.from, link.to);
+    if (link.retransmits > 0) text += fmt::format(" (sent {} segments again)", link.retransmits);
+  }
+  if (stalled.size() > kMost) text += fmt::format(" and on {} more links", stalled.size() - kMost);
+  return text + " were written and have not arrived, while their reader has read all that did";
+}
+
+std::optional<std::pair<int, int>> FindBrokenLink(const Ranks& evidence) {
+  const std::map<std::string, int> owners = OwnersOf(evidence);
+  std::map<int, int> accuses;
+  for (const RankEvidence* rank : evidence) {
+    for (const std::string& endpoint : EndpointsIn(rank->error)) {
+      const auto owner = owners.find(endpoint);
+      if (owner == owners.end() || owner->second == kNobody || owner->second == rank->rank)
+        continue;
+      accuses[rank->rank] = owner->second;
+      break;
+    }
+  }
+  std::optional<std::pair<int, int>> broken;
+  for (const auto& [one, other] : accuses) {
+    const auto back = accuses.find(other);
+    if (one > other || back == accuses.end() || back->second != one) continue;
+    if (broken) return std::nullopt;
+    broken = {one, other};
+  }
+  return broken;
+}
+
+}  // namespace lockstep
