@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -12,6 +13,8 @@
 #include "stress/harness/lead.h"
 #include "stress/harness/options.h"
 #include "stress/harness/worker.h"
+#include "stress/links/link_companion.h"
+#include "stress/links/link_director.h"
 
 namespace lockstep {
 namespace {
@@ -34,12 +37,27 @@ Status CheckCases(const Backend& backend, const Selection& selection) {
       backend.name, selection.cases.size()));
 }
 
+bool HasLinkFaults(const StressCase& stress_case) { return LinkDirector::Has(stress_case.faults); }
+
+// A simulation has no links: what is about them is left out.
+Status LeaveOutLinks(Selection& selection) {
+  for (const StressCase& stress_case : selection.cases) {
+    if (HasLinkFaults(stress_case)) selection.skipped.push_back(stress_case.scenario.name);
+  }
+  std::erase_if(selection.cases, HasLinkFaults);
+  if (!selection.cases.empty()) return OkStatus();
+  return Unsupported(fmt::format(
+      "--backend=sim has no links, and '{}' is about their faults; choose --backend=gloo",
+      selection.skipped.front()));
+}
+
 Result<ExitCode> RunAgent(const StressOptions& options, const LaunchContext& context,
                           const std::string& command_line) {
   if (options.backend == "sim") {
     if (context.rank != 0) return ExitCode::kPass;
     LOCKSTEP_ASSIGN_OR_RETURN(Selection selection, SelectCases(options.scenarios, options.ranks,
                                                                options.seed, options.repeat));
+    LOCKSTEP_RETURN_IF_ERROR(LeaveOutLinks(selection));
     return LeadSimulation(options, std::move(selection), context, command_line);
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const Backend* backend, FindBackend("--backend", options.backend));
@@ -50,6 +68,9 @@ Result<ExitCode> RunAgent(const StressOptions& options, const LaunchContext& con
   fleet.workers_own_mpi = backend->uses_launcher_mpi;
   fleet.silence_deadline_seconds = options.deadline_seconds;
   fleet.quiet_seconds = kQuietSeconds;
+  if (std::any_of(selection.cases.begin(), selection.cases.end(), HasLinkFaults)) {
+    fleet.companion = MakeLinkCompanion;
+  }
   if (context.rank != 0) return Follow(context, fleet);
   return LeadStress(options, std::move(selection), context, fleet, command_line);
 }

@@ -67,7 +67,9 @@ std::string WhyUnknown(const StressCase& stress_case, const CaseFacts& facts) {
   }
   for (std::size_t i = 0; i < stress_case.faults.size(); ++i) {
     if (facts.fired[i]) continue;
-    return fmt::format("the fault did not fire: {}", Describe(stress_case.faults[i]));
+    const std::string why = i < facts.notes.size() ? facts.notes[i] : "";
+    return fmt::format("the fault did not fire: {}{}{}", Describe(stress_case.faults[i]),
+                       why.empty() ? "" : ": ", why);
   }
   return "";
 }

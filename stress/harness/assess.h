@@ -18,6 +18,7 @@ struct CaseFacts {
   std::vector<RankEvidence> evidence;                 // one a rank
   std::vector<std::optional<ProgramReport>> reports;  // one a rank
   std::vector<bool> fired;                            // one a fault
+  std::vector<std::string> notes;  // of faults by agents: what was done, or why it was not
   std::vector<Journal> journals;                      // for the file
   std::optional<double> detected_after_seconds;       // none: nothing was wrong
   double seconds = 0;

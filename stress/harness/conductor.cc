@@ -10,6 +10,7 @@
 
 #include "core/base/clock.h"
 #include "core/verdict/standstill.h"
+#include "stress/faults/outside.h"
 
 namespace lockstep {
 namespace {
@@ -23,6 +24,8 @@ constexpr double kSettleDeafSeconds = 0.05;
 // For ranks that finished and are meant to linger.
 constexpr double kClosingSeconds = 0.5;
 constexpr std::size_t kHistoryEvents = 4096;  // of each rank, kept in the file
+// A link on which nothing moves for so long stands still.
+constexpr double kStillSeconds = 1;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 int SignalOf(FaultKind kind) {
@@ -56,7 +59,7 @@ double SettleSeconds(const Scenario& scenario, const std::string& backend,
 }  // namespace
 
 StressConductor::StressConductor(Fleet& fleet, const StressOptions& options)
-    : fleet_(fleet), options_(options), ns_per_tick_(CalibrateTicks().ns_per_tick) {}
+    : fleet_(fleet), options_(options), links_(fleet), ns_per_tick_(CalibrateTicks().ns_per_tick) {}
 
 void StressConductor::Reset(const StressCase& stress_case) {
   const auto ranks = static_cast<std::size_t>(fleet_.size());
@@ -65,9 +68,11 @@ void StressConductor::Reset(const StressCase& stress_case) {
   gone_.assign(ranks, false);
   heals_.assign(ranks, false);
   fired_.assign(stress_case.faults.size(), false);
+  notes_.assign(stress_case.faults.size(), "");
   due_.clear();
   settle_.reset();
   closing_.reset();
+  look_again_.reset();
   detected_.reset();
   sighting_.reset();
   over_ = stuck_ = false;
@@ -80,10 +85,26 @@ std::vector<RankEvidence> StressConductor::Judged(std::vector<RankEvidence> evid
 
 void StressConductor::Apply(std::size_t fault) {
   const PlannedFault& planned = case_->faults[fault];
+  if (IsOfLink(planned.kind)) return ApplyToLink(fault);
+  if (IsByAgent(planned.kind)) {
+    return fleet_.Inject(planned.rank, static_cast<std::uint32_t>(fault), OrderFor(planned));
+  }
   fleet_.Signal(planned.rank, SignalOf(planned.kind));
   fired_[fault] = true;
   if (planned.kind != FaultKind::kStop || !planned.duration_seconds) return;
   heals_[static_cast<std::size_t>(planned.rank)] = true;
+  due_.push_back({Deadline::AfterSeconds(*planned.duration_seconds), fault, true});
+}
+
+// The rank that waits for it goes on when it is in force; it has fired when traffic met it.
+void StressConductor::ApplyToLink(std::size_t fault) {
+  const PlannedFault& planned = case_->faults[fault];
+  links_.Apply(fault, [this, fault] {
+    const PlannedFault& applied = case_->faults[fault];
+    if (applied.moment.kind == FaultMoment::Kind::kTime) return;
+    fleet_.Send(applied.rank, {kAppliedMessage, ""});
+  });
+  if (!planned.duration_seconds) return;
   due_.push_back({Deadline::AfterSeconds(*planned.duration_seconds), fault, true});
 }
 
@@ -97,7 +118,9 @@ void StressConductor::DoDue() {
     due_.erase(due_.begin() + static_cast<std::ptrdiff_t>(i));
     const PlannedFault& fault = case_->faults[due.fault];
     const auto rank = static_cast<std::size_t>(fault.rank);
-    if (due.heal) {
+    if (due.heal && IsOfLink(fault.kind)) {
+      links_.Heal(due.fault);
+    } else if (due.heal) {
       heals_[rank] = false;
       fleet_.Signal(fault.rank, SIGCONT);
       if (fault.moment.kind != FaultMoment::Kind::kTime) {
@@ -120,10 +143,22 @@ void StressConductor::OnMessage(const FleetEvent& event) {
   if (event.message.type != kFiredMessage) return;
   const auto fault = static_cast<std::size_t>(std::atoll(event.message.payload.c_str()));
   if (fault >= fired_.size()) return;  // a worker is under test and not believed
-  fired_[fault] = true;
   const PlannedFault& planned = case_->faults[fault];
+  fired_[fault] = fired_[fault] || !(IsOfLink(planned.kind) || IsByAgent(planned.kind));
   if (SiteOf(planned.kind) != FaultSite::kOutside) return;
   if (planned.moment.kind != FaultMoment::Kind::kTime) Apply(fault);
+}
+
+// An agent tells what it did; only then it fired, and the program goes on.
+void StressConductor::OnFault(const FleetEvent& event) {
+  const auto fault = static_cast<std::size_t>(event.message.type);
+  if (fault >= fired_.size() || event.news == FaultNews::kHealed) return;
+  const PlannedFault& planned = case_->faults[fault];
+  fired_[fault] = event.news == FaultNews::kApplied;
+  notes_[fault] = event.message.payload;
+  const bool waited_for = SiteOf(planned.kind) == FaultSite::kOutside &&
+                          planned.moment.kind != FaultMoment::Kind::kTime;
+  if (waited_for) fleet_.Send(planned.rank, {kAppliedMessage, ""});
 }
 
 bool StressConductor::AllOver() {
@@ -153,6 +188,11 @@ void StressConductor::OnOverdue() {
     if (rank.state != ProcessState::kRunning || rank.idle) continue;
     if (rank.seconds_silent < options_.deadline_seconds) return;
   }
+  // Nor is anyone silent whose bytes still move.
+  if (links_.Moves(evidence, kStillSeconds)) {
+    look_again_ = Deadline::AfterSeconds(kStillSeconds / 2);
+    return;
+  }
   const Judgement judgement =
       JudgeCase(case_->scenario, options_.backend, evidence, options_.deadline_seconds);
   if (judgement.findings.empty()) return;
@@ -165,6 +205,11 @@ void StressConductor::Handle(const FleetEvent& event) {
   switch (event.kind) {
     case FleetEventKind::kMessage:
       return OnMessage(event);
+    case FleetEventKind::kFault:
+      return OnFault(event);
+    case FleetEventKind::kCompanion:
+      if (const auto met = links_.OnReport(event.rank, event.message.payload)) fired_[*met] = true;
+      return;
     case FleetEventKind::kExited:
     case FleetEventKind::kSignalled:
       gone_[static_cast<std::size_t>(event.rank)] = true;
@@ -180,7 +225,6 @@ void StressConductor::Handle(const FleetEvent& event) {
       return;
     case FleetEventKind::kData:
     case FleetEventKind::kQuiet:
-    case FleetEventKind::kCompanion:
     case FleetEventKind::kStopped:
     case FleetEventKind::kContinued:
     case FleetEventKind::kTimeout:
@@ -192,6 +236,7 @@ Deadline StressConductor::NextWake() const {
   Deadline wake = Deadline::AfterSeconds(1);
   for (const Due& due : due_) wake = wake.Earlier(due.at);
   if (closing_) wake = wake.Earlier(*closing_);
+  if (look_again_) wake = wake.Earlier(*look_again_);
   return settle_ ? wake.Earlier(*settle_) : wake;
 }
 
@@ -212,6 +257,10 @@ void StressConductor::Watch() {
     const FleetEvent event = fleet_.Next(NextWake().Earlier(limit));
     Handle(event);
     DoDue();
+    if (look_again_ && look_again_->Passed()) {
+      look_again_.reset();
+      OnOverdue();
+    }
     if (settle_ || over_) continue;
     const std::optional<Standstill> standstill = watch.OnEvent(event);
     if (!standstill) continue;
@@ -229,6 +278,7 @@ CaseFacts StressConductor::Gather() {
   for (FleetEvent event = fleet_.Next(Deadline::AfterNs(0)); event.kind != FleetEventKind::kTimeout;
        event = fleet_.Next(Deadline::AfterNs(0))) {
     if (event.kind == FleetEventKind::kMessage) OnMessage(event);
+    if (event.kind == FleetEventKind::kFault) OnFault(event);
     terminated_ = terminated_ || event.kind == FleetEventKind::kTerminate;
   }
   facts.evidence = Judged(std::move(facts.evidence));
@@ -237,6 +287,7 @@ CaseFacts StressConductor::Gather() {
   }
   facts.reports = std::move(reports_);
   facts.fired = std::move(fired_);
+  facts.notes = std::move(notes_);
   facts.cut_short = std::move(cut_short_);
   facts.detected_after_seconds = detected_;
   return facts;
@@ -244,7 +295,8 @@ CaseFacts StressConductor::Gather() {
 
 Result<CaseResult> StressConductor::Run(const StressCase& stress_case) {
   Reset(stress_case);
-  LOCKSTEP_RETURN_IF_ERROR(fleet_.StartWorkers());
+  links_.Begin(stress_case.faults, stress_case.seed);
+  LOCKSTEP_RETURN_IF_ERROR(fleet_.StartWorkers(SetupsFor(stress_case.faults, fleet_.size())));
   const std::int64_t began_ns = MonotonicNs();
   fleet_.SendAll({kCaseMessage,
                   EncodeOrder({stress_case.scenario.origin, stress_case.text,
@@ -253,6 +305,7 @@ Result<CaseResult> StressConductor::Run(const StressCase& stress_case) {
     const PlannedFault& fault = stress_case.faults[i];
     const bool by_clock =
         SiteOf(fault.kind) == FaultSite::kOutside && fault.moment.kind == FaultMoment::Kind::kTime;
+    if (SiteOf(fault.kind) == FaultSite::kStart) Apply(i);
     if (by_clock) due_.push_back({Deadline::AfterSeconds(fault.moment.seconds), i, false});
   }
   Watch();

@@ -16,6 +16,7 @@
 #include "stress/harness/catalogue.h"
 #include "stress/harness/options.h"
 #include "stress/harness/sighting.h"
+#include "stress/links/link_director.h"
 
 namespace lockstep {
 
@@ -42,7 +43,9 @@ class StressConductor {
   void Handle(const FleetEvent& event);
   void OnMessage(const FleetEvent& event);
   void OnOverdue();
+  void OnFault(const FleetEvent& event);
   void Apply(std::size_t fault);
+  void ApplyToLink(std::size_t fault);
   void DoDue();
   // Nobody runs any more, but for ranks that finished and linger.
   bool AllOver();
@@ -52,6 +55,7 @@ class StressConductor {
 
   Fleet& fleet_;
   const StressOptions& options_;
+  LinkDirector links_;
   double ns_per_tick_;
   bool terminated_ = false;
 
@@ -61,9 +65,11 @@ class StressConductor {
   std::vector<bool> gone_;   // the worker left or died
   std::vector<bool> heals_;  // by rank: stopped, and will be continued
   std::vector<bool> fired_;  // by fault
+  std::vector<std::string> notes_;
   std::vector<Due> due_;
   std::optional<Deadline> settle_;   // proved: what is still to happen has until then to happen
   std::optional<Deadline> closing_;  // all finished: who did not leave by then lingers
+  std::optional<Deadline> look_again_;  // all are silent, but bytes moved
   std::optional<double> detected_;
   std::optional<Sighting> sighting_;  // of a mismatch, by the first look that showed it
   bool stuck_ = false;  // all programs finished, but not every process leaves

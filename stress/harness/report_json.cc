@@ -69,6 +69,16 @@ Json FindingJson(const Scenario& scenario, const Finding& finding) {
   return json;
 }
 
+Json FaultsJson(const StressCase& stress_case, const CaseFacts& facts) {
+  Json faults = Json::array();
+  for (std::size_t i = 0; i < stress_case.faults.size() && i < facts.fired.size(); ++i) {
+    Json fault = {{"fault", Describe(stress_case.faults[i])}, {"fired", bool{facts.fired[i]}}};
+    if (i < facts.notes.size() && !facts.notes[i].empty()) fault["note"] = facts.notes[i];
+    faults.push_back(std::move(fault));
+  }
+  return faults;
+}
+
 Json CaseJson(const StressCase& stress_case, const std::string& backend, const CaseResult& result) {
   Json outcomes = Json::array();
   for (std::size_t rank = 0; rank < result.judgement.outcomes.size(); ++rank) {
@@ -92,6 +102,7 @@ Json CaseJson(const StressCase& stress_case, const std::string& backend, const C
           {"findings", std::move(findings)},
           {"detected_after_seconds", detected ? Rounded(*detected) : Json()},
           {"faults_fired", std::count(result.facts.fired.begin(), result.facts.fired.end(), true)},
+          {"faults", FaultsJson(stress_case, result.facts)},
           {"seconds", Rounded(result.facts.seconds)}};
 }
 
