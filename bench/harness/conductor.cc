@@ -170,6 +170,7 @@ std::optional<Conductor::Step> Conductor::Handle(const FleetEvent& event, Messag
     case FleetEventKind::kExited:
     case FleetEventKind::kSignalled:
     case FleetEventKind::kCompanion:  // none was asked for
+    case FleetEventKind::kFault:      // likewise
     case FleetEventKind::kOverdue:
     case FleetEventKind::kLost:
     case FleetEventKind::kTimeout:
