@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "stress/faults/outside.h"
 #include "stress/harness/name_causes.h"
 
 namespace lockstep {
@@ -51,6 +52,15 @@ std::string JoinOutcomes(const Judgement& judgement) {
   return fmt::format("{}", fmt::join(names, ","));
 }
 
+bool LacksByFault(const StressCase& stress_case, const CaseFacts& facts, std::size_t rank) {
+  for (std::size_t i = 0; i < stress_case.faults.size(); ++i) {
+    const PlannedFault& fault = stress_case.faults[i];
+    const bool befell = fault.rank == static_cast<int>(rank) && facts.fired[i];
+    if (befell && IsByAgent(fault.kind)) return true;
+  }
+  return false;
+}
+
 // Why nothing can be said about the case, or "".
 std::string WhyUnknown(const StressCase& stress_case, const CaseFacts& facts) {
   if (!facts.cut_short.empty()) return facts.cut_short;
@@ -63,6 +73,8 @@ std::string WhyUnknown(const StressCase& stress_case, const CaseFacts& facts) {
     if (!report || report->status.ok()) continue;
     const StatusCode code = report->status.code();
     if (code == StatusCode::kSystemFailed || code == StatusCode::kDeadlineExceeded) continue;
+    // What the rank was made to lack is no fault of the machine.
+    if (code == StatusCode::kEnvironment && LacksByFault(stress_case, facts, rank)) continue;
     return fmt::format("rank {} could not run it: {}", rank, report->status.message());
   }
   for (std::size_t i = 0; i < stress_case.faults.size(); ++i) {

@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <memory>
 #include <utility>
 
 #include "results/store/store.h"
+#include "stress/faults/outside.h"
 #include "stress/harness/conductor.h"
 #include "stress/harness/progress.h"
 #include "stress/harness/record.h"
@@ -40,6 +42,25 @@ Status RunCases(Fleet& fleet, const StressOptions& options, StressOutcome& outco
   return OkStatus();
 }
 
+// Faults of processes, machines and links are nothing that a simulation could show.
+Status LeaveOutWhatNeedsProcesses(Selection& selection) {
+  std::string first;
+  std::erase_if(selection.cases, [&](const StressCase& stress_case) {
+    const auto needs = std::find_if(
+        stress_case.faults.begin(), stress_case.faults.end(), [](const PlannedFault& fault) {
+          return IsByAgent(fault.kind) || IsOfLink(fault.kind);
+        });
+    if (needs == stress_case.faults.end()) return false;
+    if (first.empty()) first = NameOf(needs->kind);
+    selection.skipped.push_back(stress_case.scenario.name);
+    return true;
+  });
+  if (!selection.cases.empty()) return OkStatus();
+  return Unsupported(fmt::format(
+      "--backend=sim: the fault '{}' needs real processes; run it with mpirun and another backend",
+      first));
+}
+
 // The file and the screen; a file that could not be written is an error after both.
 Result<ExitCode> StoreAndReport(const StressOptions& options, const Run& run,
                                 const std::string& path, const StressOutcome& outcome) {
@@ -66,6 +87,7 @@ Result<std::string> OutputPath(const StressOptions& options, const Run& run) {
 
 Result<ExitCode> LeadSimulation(const StressOptions& options, Selection selection,
                                 const LaunchContext& context, const std::string& command_line) {
+  LOCKSTEP_RETURN_IF_ERROR(LeaveOutWhatNeedsProcesses(selection));
   Run run = NewStressRun(options, selection, command_line);
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string path, OutputPath(options, run));
   StressOutcome outcome;

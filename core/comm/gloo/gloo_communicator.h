@@ -10,7 +10,9 @@
 namespace lockstep {
 
 struct GlooOptions {
-  std::string host;  // the name or address this rank listens on; empty: 127.0.0.1 (one host)
+  // The name or address this rank listens on. Empty: the interface $GLOO_SOCKET_IFNAME, or the host
+  // $LOCKSTEP_GLOO_HOST, or 127.0.0.1 (one host).
+  std::string host;
   // gloo's own limit of an operation (PyTorch's default); past it the operation is kSystemFailed.
   double timeout_seconds = 1800;
 };

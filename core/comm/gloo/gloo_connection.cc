@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <exception>
 #include <utility>
 #include <vector>
@@ -80,13 +81,23 @@ class MeshContext final : public gloo::rendezvous::Context {
 
 Result<std::shared_ptr<gloo::transport::Device>> OpenGlooDevice(const GlooOptions& options) {
   gloo::transport::tcp::attr attributes;
-  attributes.hostname = options.host.empty() ? "127.0.0.1" : options.host;
+  // As in PyTorch the interface, and else the host, can be chosen from outside.
+  const char* const interface = std::getenv("GLOO_SOCKET_IFNAME");
+  const char* const host = std::getenv("LOCKSTEP_GLOO_HOST");
+  if (!options.host.empty()) {
+    attributes.hostname = options.host;
+  } else if (interface != nullptr) {
+    attributes.iface = interface;
+  } else {
+    attributes.hostname = host != nullptr ? host : "127.0.0.1";
+  }
   try {
     return gloo::transport::tcp::CreateDevice(attributes);
   } catch (const std::exception& error) {
-    return EnvironmentError(
-        fmt::format("gloo: can't listen on {}: {}; name an address of this host",
-                    attributes.hostname, error.what()));
+    return EnvironmentError(fmt::format(
+        "gloo: can't listen on {}: {}; name an interface of this host with GLOO_SOCKET_IFNAME, or "
+        "an address of it with LOCKSTEP_GLOO_HOST",
+        attributes.iface.empty() ? attributes.hostname : attributes.iface, error.what()));
   }
 }
 
