@@ -80,6 +80,10 @@ HostFloors Leader::MeasureHostFloors(const Fleet& fleet) const {
 void Leader::Describe(const Fleet& fleet, const HostFloors& before, const HostFloors& after,
                       const std::string& worker_facts) {
   run_.environment = MachineFacts(fleet.agents(), context_, worker_facts);
+  for (const auto& [key, value] : run_.environment) {
+    if (key != "software/backend_remark") continue;
+    fmt::print(stderr, "{}: note: {}\n", info_.name, value);
+  }
   run_.floors = FloorFigures(before);
   const double trip_before = before.line_round_trip_ns;
   const double trip_after = after.line_round_trip_ns;

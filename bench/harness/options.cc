@@ -10,6 +10,7 @@
 #include "bench/harness/load_options.h"
 #include "bench/harness/model_buckets.h"
 #include "core/base/units.h"
+#include "core/comm/nccl/choices.h"
 
 namespace lockstep {
 namespace {
@@ -24,6 +25,7 @@ struct Words {
   ModelWords model;
   DdpWords ddp;
   LoadWords load;
+  NcclChoices nccl;
 };
 
 // A whole number from a word; CLI11 would accept "7x" of an integer in places, and says less.
@@ -98,7 +100,13 @@ void AddMeasureOptions(CLI::App& app, Words& words, BenchOptions& options) {
       ->capture_default_str();
   app.add_option("--seed", words.seed, "Seed of the data and of the order of rounds")
       ->capture_default_str();
-  app.add_option("--backend", options.spec.backend, "mpi, gloo or null")->capture_default_str();
+  app.add_option("--backend", options.spec.backend, "mpi, gloo, nccl or null")
+      ->capture_default_str();
+  app.add_option("--nccl-library", words.nccl.library,
+                 "nccl: the libnccl.so.2 to measure (default: the dynamic linker's)");
+  app.add_option("--ranks-per-gpu", words.nccl.ranks_per_gpu,
+                 "nccl: so many ranks share a GPU, for tests without regard to speed");
+  app.add_flag("--nccl-register", words.nccl.registers, "nccl: register the buffers");
   app.add_option("--output", options.output, "The result file (default: below results/runs)");
   app.add_option("--format", words.format, "table, nccl-tests, gbench or jsonl")
       ->capture_default_str();
@@ -292,6 +300,7 @@ Result<CommandLine> ParseCommandLine(const BenchInfo& info, int argc, const char
     return InvalidInput(fmt::format("{}; see {} --help", error.what(), info.name));
   }
   LOCKSTEP_RETURN_IF_ERROR(ReadWords(info, app, words, options));
+  LOCKSTEP_RETURN_IF_ERROR(ExportNcclChoices(words.nccl));
   return CommandLine{std::move(options), ""};
 }
 

@@ -19,8 +19,6 @@
 #include "bench/harness/state_broadcast_step.h"
 #include "core/comm/backends.h"
 #include "core/comm/recorded.h"
-#include "core/device/host/host_device.h"
-#include "core/device/host/host_kernels.h"
 #include "core/launch/worker_link.h"
 #include "core/plan/plan.h"
 
@@ -34,8 +32,7 @@ constexpr double kConnectSeconds = 60;
 struct Rig {
   Plan plan;
   const Backend* backend = nullptr;
-  HostDevice device;
-  HostKernels kernels;
+  Platform platform;
   std::unique_ptr<Stream> stream;
   std::unique_ptr<Stream> beside;  // only where it is needed: a thread makes others slower
   std::unique_ptr<Buffer> send;
@@ -63,6 +60,8 @@ Status Connect(WorkerLink& link, const Backend& backend, Rig& rig) {
   request.size = link.size();
   request.meeting = &link.meeting();
   request.threaded_streams = HasSteps(rig.plan);
+  LOCKSTEP_ASSIGN_OR_RETURN(rig.platform, backend.open_platform(link.local_rank()));
+  request.device = rig.platform.device.get();
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> communicator,
                             backend.connect(request, Deadline::AfterSeconds(kConnectSeconds)));
   rig.communicator =
@@ -82,15 +81,15 @@ bool NeedsThread(const Rig& rig) {
 
 Status Allocate(WorkerLink& link, Rig& rig) {
   link.journal().EnterPhase(Phase::kAllocate);
-  LOCKSTEP_ASSIGN_OR_RETURN(rig.send,
-                            rig.device.Allocate(AlignedBytes(rig.plan.send_buffer_bytes)));
-  LOCKSTEP_ASSIGN_OR_RETURN(rig.recv, rig.device.Allocate(rig.plan.recv_buffer_bytes));
+  Device& device = *rig.platform.device;
+  LOCKSTEP_ASSIGN_OR_RETURN(rig.send, device.Allocate(AlignedBytes(rig.plan.send_buffer_bytes)));
+  LOCKSTEP_ASSIGN_OR_RETURN(rig.recv, device.Allocate(rig.plan.recv_buffer_bytes));
   rig.inputs.emplace(rig.send->data(), AlignedBytes(rig.plan.send_buffer_bytes), link.rank());
-  rig.stream = rig.device.NewInlineStream();
-  if (NeedsThread(rig)) rig.beside = rig.device.NewStream();
-  rig.bench.emplace(Bench{link, *rig.communicator, *rig.backend, rig.plan, rig.device, rig.kernels,
-                          *rig.stream, rig.beside.get(), *rig.inputs, rig.recv->data(), rig.stamp,
-                          CalibrateTicks().ns_per_tick});
+  rig.stream = device.NewInlineStream();
+  if (NeedsThread(rig)) rig.beside = device.NewStream();
+  rig.bench.emplace(Bench{link, *rig.communicator, *rig.backend, rig.plan, device,
+                          *rig.platform.kernels, *rig.stream, rig.beside.get(), *rig.inputs,
+                          rig.recv->data(), rig.stamp, CalibrateTicks().ns_per_tick});
   rig.shelf.emplace(*rig.bench);
   return OkStatus();
 }
@@ -130,8 +129,9 @@ Status Prepare(WorkerLink& link, Rig& rig) {
   LOCKSTEP_ASSIGN_OR_RETURN(rig.backend, FindBackend("--backend", rig.plan.backend));
   LOCKSTEP_RETURN_IF_ERROR(Connect(link, *rig.backend, rig));
   LOCKSTEP_RETURN_IF_ERROR(Allocate(link, rig));
-  const nlohmann::ordered_json facts = {{"backend", std::string(rig.backend->name)},
-                                        {"backend_version", rig.backend->version()}};
+  nlohmann::ordered_json facts = {{"backend", std::string(rig.backend->name)},
+                                  {"backend_version", rig.backend->version()}};
+  if (!rig.platform.remark.empty()) facts["backend_remark"] = rig.platform.remark;
   return link.Send({kReadyMessage, facts.dump()});
 }
 

@@ -2,7 +2,10 @@
 
 #include <utility>
 
+#include "core/comm/nccl/nccl_backend.h"
 #include "core/comm/null/null_communicator.h"
+#include "core/device/host/host_device.h"
+#include "core/device/host/host_kernels.h"
 #include "fmt/format.h"
 #ifdef LOCKSTEP_HAS_GLOO
 #include "core/comm/gloo/gloo_communicator.h"
@@ -13,6 +16,10 @@
 
 namespace lockstep {
 namespace {
+
+Result<Platform> OpenHost(int) {
+  return Platform{std::make_unique<HostDevice>(), std::make_unique<HostKernels>(), ""};
+}
 
 #ifdef LOCKSTEP_HAS_MPI
 Result<std::unique_ptr<Communicator>> ConnectWithMpi(const ConnectRequest& request, Deadline) {
@@ -45,6 +52,28 @@ Result<std::unique_ptr<Communicator>> ConnectWithNull(const ConnectRequest& requ
   return ConnectNull(request.rank, request.size, request.meeting);
 }
 
+Result<Platform> OpenNcclPlatform(int local_rank) {
+  LOCKSTEP_ASSIGN_OR_RETURN(NcclPlatform opened, OpenNccl(local_rank));
+  Platform platform{std::move(opened.device), std::move(opened.kernels), std::move(opened.remark)};
+  if (platform.device != nullptr) return platform;
+  LOCKSTEP_ASSIGN_OR_RETURN(Platform host, OpenHost(local_rank));
+  host.remark = std::move(platform.remark);
+  return host;
+}
+
+Result<std::unique_ptr<Communicator>> ConnectWithNccl(const ConnectRequest& request,
+                                                      Deadline deadline) {
+  if (request.meeting == nullptr || request.device == nullptr) {
+    return InvalidInput("nccl: ranks connect through a meeting, and on a device");
+  }
+  NcclOptions options = NcclOptionsFromEnvironment();
+  options.operation_seconds = request.timeout_seconds;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      auto communicator, ConnectNccl(request.rank, request.size, *request.meeting, request.prefix,
+                                     *request.device, options, deadline));
+  return std::unique_ptr<Communicator>(std::move(communicator));
+}
+
 std::string Choices() {
   std::string names;
   for (const Backend& backend : Backends()) names += fmt::format(" {}", backend.name);
@@ -54,19 +83,21 @@ std::string Choices() {
 // Libraries that a build can lack, and the Debian packages that bring them.
 constexpr std::pair<std::string_view, std::string_view> kOptional[] = {{"mpi", "libopenmpi-dev"},
                                                                        {"gloo", "libgloo-dev"}};
-constexpr std::string_view kKnownElsewhere[] = {"nccl", "sim"};
+constexpr std::string_view kKnownElsewhere[] = {"sim"};
 
 }  // namespace
 
 const std::vector<Backend>& Backends() {
   static const std::vector<Backend> backends = {
 #ifdef LOCKSTEP_HAS_MPI
-      {"mpi", true, &MpiCapabilities, &MpiVersion, &ConnectWithMpi},
+      {"mpi", true, &MpiCapabilities, &MpiVersion, &OpenHost, &ConnectWithMpi},
 #endif
 #ifdef LOCKSTEP_HAS_GLOO
-      {"gloo", false, &GlooCapabilities, &GlooVersion, &ConnectWithGloo},
+      {"gloo", false, &GlooCapabilities, &GlooVersion, &OpenHost, &ConnectWithGloo},
 #endif
-      {"null", false, &NullCapabilities, [] { return std::string("built in"); }, &ConnectWithNull},
+      {"nccl", false, &NcclCapabilities, &NcclVersion, &OpenNcclPlatform, &ConnectWithNccl},
+      {"null", false, &NullCapabilities, [] { return std::string("built in"); }, &OpenHost,
+       &ConnectWithNull},
   };
   return backends;
 }

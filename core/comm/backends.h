@@ -10,8 +10,17 @@
 #include "core/base/deadline.h"
 #include "core/base/status.h"
 #include "core/comm/communicator.h"
+#include "core/device/device.h"
+#include "core/device/kernels.h"
 
 namespace lockstep {
+
+// What the ranks of a backend keep their data on and compute with.
+struct Platform {
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Kernels> kernels;
+  std::string remark;  // what whoever reads the figures must know; empty: nothing
+};
 
 // What any backend may need to connect a rank; each takes what it uses.
 struct ConnectRequest {
@@ -21,7 +30,8 @@ struct ConnectRequest {
   std::string prefix = "world";   // of the meeting's keys; the same on all ranks, used once
   bool threaded_streams = false;  // streams beside the caller will be used (on inline ones: false)
   std::string host;               // gloo: the name or address to listen on; empty: loopback
-  double timeout_seconds = 1800;  // gloo: the library's own time limit of an operation
+  double timeout_seconds = 1800;  // gloo, nccl: the time limit of an operation
+  Device* device = nullptr;       // nccl: of the Platform; outlives the communicator
 };
 
 struct Backend {
@@ -30,6 +40,8 @@ struct Backend {
   // Both need no connection, so that a plan can be validated by a process that never makes one.
   const Capabilities& (*capabilities)();
   std::string (*version)();  // of the library, for the record; "unknown" where it does not tell
+  // Of this process, which is number `local_rank` on this host; asked once, before connecting.
+  Result<Platform> (*open_platform)(int local_rank);
   Result<std::unique_ptr<Communicator>> (*connect)(const ConnectRequest& request,
                                                    Deadline deadline);
 };

@@ -21,10 +21,10 @@ TEST(Backends, EachIsFoundByItsNameAndSaysWhatItIs) {
 }
 
 TEST(Backends, OthersAreRefusedInOneLineThatNamesTheChoices) {
-  for (const std::string name : {"nvshmem", "", "MPI", "nccl", "sim"}) {
+  for (const std::string name : {"nvshmem", "", "MPI", "sim"}) {
     const auto found = FindBackend("--backend", name);
     ASSERT_FALSE(found.ok());
-    const bool known = name == "nccl" || name == "sim";
+    const bool known = name == "sim";
     EXPECT_EQ(found.status().code(),
               known ? StatusCode::kUnsupported : StatusCode::kInvalidInput);
     const std::string& message = found.status().message();

@@ -24,7 +24,16 @@ inline constexpr Code kInProgress = 7;
 inline constexpr Code kTimeout = 8;  // from 2.30.3
 
 // ncclDataType_t and ncclRedOp_t.
-enum TypeCode : int { kI8 = 0, kU8 = 1, kI32 = 2, kI64 = 4, kF16 = 6, kF32 = 7, kF64 = 8, kBf16 = 9 };
+enum TypeCode : int {
+  kI8 = 0,
+  kU8 = 1,
+  kI32 = 2,
+  kI64 = 4,
+  kF16 = 6,
+  kF32 = 7,
+  kF64 = 8,
+  kBf16 = 9
+};
 enum ReductionCode : int { kSum = 0, kProd = 1, kMax = 2, kMin = 3 };
 
 inline constexpr int kNoColor = -1;     // NCCL_SPLIT_NOCOLOR
@@ -50,9 +59,9 @@ struct Config {
   int min_ctas = kUndefined;
   int max_ctas = kUndefined;
   const char* net_name = nullptr;
-  int split_share = kUndefined;         // 2.18
-  int traffic_class = kUndefined;       // 2.26
-  const char* comm_name = nullptr;      // from here 2.27
+  int split_share = kUndefined;     // 2.18
+  int traffic_class = kUndefined;   // 2.26
+  const char* comm_name = nullptr;  // from here 2.27
   int collnet_enable = kUndefined;
   int cta_policy = kUndefined;
   int shrink_share = kUndefined;
@@ -72,7 +81,8 @@ struct Api {
   Code (*GetUniqueId)(UniqueId* id) = nullptr;
   const char* (*GetErrorString)(Code code) = nullptr;
   const char* (*GetLastError)(Comm comm) = nullptr;
-  Code (*CommInitRankConfig)(Comm* comm, int ranks, UniqueId id, int rank, Config* config) = nullptr;
+  Code (*CommInitRankConfig)(Comm* comm, int ranks, UniqueId id, int rank,
+                             Config* config) = nullptr;
   Code (*CommFinalize)(Comm comm) = nullptr;
   Code (*CommDestroy)(Comm comm) = nullptr;
   Code (*CommAbort)(Comm comm) = nullptr;
@@ -104,8 +114,8 @@ struct Api {
 };
 
 // A library of tests that works on host memory says so by exporting this name (an int, 1). Where
-// NCCL is handed a cudaStream_t it is handed a StandInStream, and runs what is enqueued there beside
-// the caller, in order.
+// NCCL is handed a cudaStream_t it is handed a StandInStream, and runs what is enqueued there
+// beside the caller, in order.
 inline constexpr char kStandInSymbol[] = "lockstep_nccl_stand_in";
 struct StandInStream {
   std::atomic<int> unfinished{0};

@@ -45,8 +45,7 @@ TEST(Abi, TheConfigurationHasNcclsLayout) {
   const Config ours;
   EXPECT_EQ(ours.magic, theirs.magic);
   EXPECT_EQ(ours.blocking, theirs.blocking);
-  EXPECT_EQ(static_cast<unsigned>(VersionCode(NCCL_MAJOR, NCCL_MINOR, NCCL_PATCH)),
-            theirs.version);
+  EXPECT_EQ(static_cast<unsigned>(VersionCode(NCCL_MAJOR, NCCL_MINOR, NCCL_PATCH)), theirs.version);
   EXPECT_EQ(offsetof(Config, blocking), offsetof(ncclConfig_t, blocking));
 #if NCCL_VERSION_CODE >= 21701
   EXPECT_EQ(offsetof(Config, min_ctas), offsetof(ncclConfig_t, minCTAs));
@@ -71,8 +70,7 @@ TEST(Abi, TheConfigurationHasNcclsLayout) {
 // less does not compile.
 template <typename R, typename... Theirs, typename... Ours>
 constexpr bool SameShape(R (*)(Theirs...), Code (*)(Ours...)) {
-  return sizeof...(Theirs) == sizeof...(Ours) &&
-         ((sizeof(Plain<Theirs>) == sizeof(Ours)) && ...);
+  return sizeof...(Theirs) == sizeof...(Ours) && ((sizeof(Plain<Theirs>) == sizeof(Ours)) && ...);
 }
 
 TEST(Abi, CallsHaveNcclsParameters) {

@@ -17,9 +17,9 @@ ReductionCode ReductionCodeOf(Reduction reduction) {
 }
 
 const char* CallName(const Operation& operation) {
-  static constexpr const char* kNames[] = {
-      "ncclAllReduce", "ncclBroadcast", "ncclAllReduce", "ncclAllGather", "ncclReduceScatter",
-      "ncclReduce",    "ncclSend",      "ncclRecv"};
+  static constexpr const char* kNames[] = {"ncclAllReduce", "ncclBroadcast",     "ncclAllReduce",
+                                           "ncclAllGather", "ncclReduceScatter", "ncclReduce",
+                                           "ncclSend",      "ncclRecv"};
   return kNames[static_cast<std::size_t>(operation.collective)];
 }
 

@@ -75,15 +75,15 @@ Connection::Connection(Terms terms, Comm comm, int rank, int size)
       comm_(comm),
       rank_(rank),
       size_(size),
-      watched_({terms_.operation_seconds, terms_.abort_seconds},
-               [this] { static_cast<void>(Abort()); },
-               [this] {
-                 if (!terms_.last_resort) return;
-                 terms_.last_resort(fmt::format(
-                     "nccl: {} did not return within {} s, nor {} s after ncclCommAbort; this "
-                     "process ends itself, because nothing else can end the call",
-                     inside_.load(), terms_.operation_seconds, terms_.abort_seconds));
-               }) {}
+      watched_(
+          {terms_.operation_seconds, terms_.abort_seconds}, [this] { static_cast<void>(Abort()); },
+          [this] {
+            if (!terms_.last_resort) return;
+            terms_.last_resort(fmt::format(
+                "nccl: {} did not return within {} s, nor {} s after ncclCommAbort; this "
+                "process ends itself, because nothing else can end the call",
+                inside_.load(), terms_.operation_seconds, terms_.abort_seconds));
+          }) {}
 
 Connection::~Connection() {
   const Status status = Close();
@@ -126,9 +126,9 @@ Status Connection::FailWith(Status status) {
 // Says why it was aborted in place of that it was.
 Status Connection::FailLate(std::string_view call) {
   std::lock_guard lock(failure_mutex_);
-  failure_ = SystemFailed(fmt::format(
-      "nccl: {} did not return within {} s; the communicator was aborted", call,
-      terms_.operation_seconds));
+  failure_ =
+      SystemFailed(fmt::format("nccl: {} did not return within {} s; the communicator was aborted",
+                               call, terms_.operation_seconds));
   failed_.store(true);
   return failure_;
 }

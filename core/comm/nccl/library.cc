@@ -30,7 +30,7 @@ void Set(Api& api, void* address) {
 }
 
 #define LOCKSTEP_NCCL_SYMBOL(name, major, minor, patch) \
-  {"nccl" #name, VersionCode(major, minor, patch), &Set<&Api::name>}
+  { "nccl" #name, VersionCode(major, minor, patch), &Set<&Api::name> }
 constexpr Symbol kSymbols[] = {
     LOCKSTEP_NCCL_SYMBOL(GetUniqueId, 2, 0, 1),
     LOCKSTEP_NCCL_SYMBOL(GetErrorString, 2, 0, 1),
@@ -151,10 +151,10 @@ Result<std::shared_ptr<const Library>> Library::Open(const std::string& path) {
 Status Library::Has(Feature feature) const {
   const Symbol& symbol = SymbolOf(feature);
   if (version_ >= symbol.since) return OkStatus();
-  return Unsupported(fmt::format("nccl: {} came with NCCL {}, and {} is {}; choose a later library "
-                                 "with --nccl-library",
-                                 symbol.name, nccl::VersionText(symbol.since), path_,
-                                 VersionText()));
+  return Unsupported(
+      fmt::format("nccl: {} came with NCCL {}, and {} is {}; choose a later library "
+                  "with --nccl-library",
+                  symbol.name, nccl::VersionText(symbol.since), path_, VersionText()));
 }
 
 Config Library::NewConfig() const {

@@ -20,9 +20,9 @@ enum class Feature { kSplit, kRegister, kShrink, kRevoke };
 // Stays loaded for the rest of the process: NCCL leaves threads behind.
 class Library {
  public:
-  // `path`: a file, or empty for the libnccl.so.2 that the dynamic linker finds. RTLD_LOCAL, so that
-  // several versions do not see each other. kEnvironment when it is not there, too old, or lacks a
-  // call that its version has.
+  // `path`: a file, or empty for the libnccl.so.2 that the dynamic linker finds. RTLD_LOCAL, so
+  // that several versions do not see each other. kEnvironment when it is not there, too old, or
+  // lacks a call that its version has.
   static Result<std::shared_ptr<const Library>> Open(const std::string& path);
 
   const Api& api() const { return api_; }

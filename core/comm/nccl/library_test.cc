@@ -94,7 +94,8 @@ TEST(DebugLog, ItsEndIsPartOfAnError) {
 TEST(InstalledLibrary, LoadsAndTellsWhatIsMissing) {
   const char* given = std::getenv("LOCKSTEP_NCCL_LIBRARY");
   auto library = Library::Open(given == nullptr ? "" : given);
-  for (const char* path : {"/usr/local/cuda/lib/libnccl.so.2", "/usr/local/cuda/lib64/libnccl.so.2"}) {
+  for (const char* path :
+       {"/usr/local/cuda/lib/libnccl.so.2", "/usr/local/cuda/lib64/libnccl.so.2"}) {
     if (!library.ok()) library = Library::Open(path);
   }
   if (!library.ok()) GTEST_SKIP() << library.status().message();

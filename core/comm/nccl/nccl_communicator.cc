@@ -140,8 +140,8 @@ Status Adapter::AwaitStandIn() {
 
 Status Adapter::EnqueueNative(const Operation& operation, const Buffers& buffers, Stream& stream,
                               NativeStream& native) {
-  LOCKSTEP_RETURN_IF_ERROR(native.LaunchOn(
-      [&](void* handle) { return Launch(operation, buffers, handle); }));
+  LOCKSTEP_RETURN_IF_ERROR(
+      native.LaunchOn([&](void* handle) { return Launch(operation, buffers, handle); }));
   const bool blocks = stream.inline_execution() && operation.blocking == Blocking::kBlocking;
   if (!blocks || in_group_) return OkStatus();
   return Await(stream, Deadline::AfterSeconds(family_->options.operation_seconds));
@@ -179,9 +179,8 @@ void Adapter::Abort() {
 }
 
 Status Adapter::StartGroup() {
-  LOCKSTEP_RETURN_IF_ERROR(connection_->Make("ncclGroupStart", [&](nccl::Comm) {
-    return connection_->library().api().GroupStart();
-  }));
+  LOCKSTEP_RETURN_IF_ERROR(connection_->Make(
+      "ncclGroupStart", [&](nccl::Comm) { return connection_->library().api().GroupStart(); }));
   in_group_ = true;
   return OkStatus();
 }
@@ -200,9 +199,8 @@ Result<std::unique_ptr<Buffer>> BarrierBuffer(Device& device) {
 Result<std::unique_ptr<NcclCommunicator>> Adapter::Wrap(std::shared_ptr<Connection> connection) {
   if (connection == nullptr) return std::unique_ptr<NcclCommunicator>();
   LOCKSTEP_ASSIGN_OR_RETURN(auto barrier, BarrierBuffer(family_->device));
-  return std::unique_ptr<NcclCommunicator>(
-      std::make_unique<Adapter>(std::move(connection), family_, std::move(barrier),
-                                fmt::format("{}/{}", prefix_, splits_)));
+  return std::unique_ptr<NcclCommunicator>(std::make_unique<Adapter>(
+      std::move(connection), family_, std::move(barrier), fmt::format("{}/{}", prefix_, splits_)));
 }
 
 // The id of a new communicator, from its rank 0 to all of them.
@@ -218,8 +216,8 @@ Result<nccl::UniqueId> ShareId(Meeting& meeting, const std::string& prefix, int 
     if (!code) return DeadlineExceeded("nccl: ncclGetUniqueId did not return before the deadline");
     if (*code != nccl::kSuccess) {
       const char* last = terms.library->api().GetLastError(nullptr);
-      return SystemFailed(fmt::format("nccl: {}; {}",
-                                      terms.library->Describe("ncclGetUniqueId", *code), last));
+      return SystemFailed(
+          fmt::format("nccl: {}; {}", terms.library->Describe("ncclGetUniqueId", *code), last));
     }
     id = *made;
     LOCKSTEP_RETURN_IF_ERROR(meeting.Put(key, std::string(id.internal, sizeof(id.internal))));
@@ -289,7 +287,8 @@ const Capabilities& NcclCapabilities() {
 
 Result<NcclLibraryFacts> ExamineNccl(const std::string& library) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto opened, nccl::Library::Open(library));
-  return NcclLibraryFacts{opened->path(), opened->VersionText(), opened->stand_in()};
+  return NcclLibraryFacts{opened->path(), opened->VersionText(), opened->version(),
+                          opened->stand_in()};
 }
 
 Result<std::unique_ptr<NcclCommunicator>> ConnectNccl(int rank, int size, Meeting& meeting,

@@ -11,8 +11,8 @@
 namespace lockstep {
 
 struct NcclOptions {
-  std::string library;    // a file; empty: the libnccl.so.2 that the dynamic linker finds
-  std::string log_folder;  // of NCCL's own log; empty: $TMPDIR, or /tmp
+  std::string library;              // a file; empty: the libnccl.so.2 that the dynamic linker finds
+  std::string log_folder;           // of NCCL's own log; empty: $TMPDIR, or /tmp
   double operation_seconds = 1800;  // longest time of a call, and of an operation that blocks
   double abort_seconds = 10;
   double finalize_seconds = 10;
@@ -58,6 +58,7 @@ Result<std::unique_ptr<NcclCommunicator>> ConnectNccl(int rank, int size, Meetin
 struct NcclLibraryFacts {
   std::string path;
   std::string version;    // "2.28.9"
+  int version_code = 0;   // 22809
   bool stand_in = false;  // a library of tests: works on host memory
 };
 Result<NcclLibraryFacts> ExamineNccl(const std::string& library);

@@ -25,20 +25,21 @@ WorldUnderTest WorldOf(int size, const std::string& version, bool registers) {
             RunRanksAsThreads(
                 size,
                 [&](int rank) -> Result<std::unique_ptr<Communicator>> {
-                  LOCKSTEP_ASSIGN_OR_RETURN(auto world,
-                                            ConnectNccl(rank, size, meeting, "world", device,
-                                                        options, Deadline::AfterSeconds(30)));
+                  LOCKSTEP_ASSIGN_OR_RETURN(
+                      auto world, ConnectNccl(rank, size, meeting, "world", device, options,
+                                              Deadline::AfterSeconds(30)));
                   return std::unique_ptr<Communicator>(std::move(world));
                 },
                 body);
           }};
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Nccl, CommContract,
-    testing::Values(WorldOf(2, "21403", false), WorldOf(3, "22809", true),
-                    WorldOf(4, "23102", false)),
-    [](const testing::TestParamInfo<WorldUnderTest>& world) { return world.param.name; });
+INSTANTIATE_TEST_SUITE_P(Nccl, CommContract,
+                         testing::Values(WorldOf(2, "21403", false), WorldOf(3, "22809", true),
+                                         WorldOf(4, "23102", false)),
+                         [](const testing::TestParamInfo<WorldUnderTest>& world) {
+                           return world.param.name;
+                         });
 
 }  // namespace
 }  // namespace lockstep

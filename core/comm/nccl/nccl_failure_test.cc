@@ -231,11 +231,11 @@ TEST_P(SplitFailure, IsTold) {
 }
 INSTANTIATE_TEST_SUITE_P(
     Nccl, SplitFailure,
-    testing::Values(
-        Failure{"", StatusCode::kOk, ""},
-        Failure{"ncclCommSplit:error=5", kFailed, "ncclCommSplit: invalid usage (5)"},
-        Failure{"ncclCommSplit:freeze", kLate, "ncclCommSplit did not return"},
-        Failure{"ncclCommSplit:progress", kLate, "ncclCommSplit was still in progress"}));
+    testing::Values(Failure{"", StatusCode::kOk, ""},
+                    Failure{"ncclCommSplit:error=5", kFailed, "ncclCommSplit: invalid usage (5)"},
+                    Failure{"ncclCommSplit:freeze", kLate, "ncclCommSplit did not return"},
+                    Failure{"ncclCommSplit:progress", kLate,
+                            "ncclCommSplit was still in progress"}));
 
 TEST(Shrink, LeavesOutARankAndEndsWhatIsInFlight) {
   LocalMeeting meeting;
@@ -250,8 +250,8 @@ TEST(Shrink, LeavesOutARankAndEndsWhatIsInFlight) {
       ASSERT_TRUE(world.ok()) << world.status().message();
       if (rank == 1) return (*world)->Abort();
       const std::vector<int> excluded = {1};
-      auto rest = (*world)->Shrink(excluded, /*abort=*/true,
-                                   Deadline::AfterSeconds(kSurelySeconds));
+      auto rest =
+          (*world)->Shrink(excluded, /*abort=*/true, Deadline::AfterSeconds(kSurelySeconds));
       ASSERT_TRUE(rest.ok()) << rest.status().message();
       EXPECT_EQ((*rest)->size(), 2);
       EXPECT_EQ((*rest)->rank(), rank == 0 ? 0 : 1);
@@ -313,9 +313,9 @@ TEST(RegisteredBuffers, AreRegisteredOnce) {
   float elsewhere = 0;
   Operation sum;
   sum.count = 1;
-  EXPECT_THAT(world.communicator->Enqueue(sum, {&elsewhere, &world.recv}, *world.inline_stream)
-                  .message(),
-              HasSubstr("ncclCommRegister: internal error (3)"));
+  EXPECT_THAT(
+      world.communicator->Enqueue(sum, {&elsewhere, &world.recv}, *world.inline_stream).message(),
+      HasSubstr("ncclCommRegister: internal error (3)"));
 }
 
 TEST(CorruptData, IsTheLibrarysToCommit) {

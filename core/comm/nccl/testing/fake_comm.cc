@@ -31,8 +31,8 @@ const char* FakeLastError() { return last_error; }
 
 FakeComm* FakeComm::Make(WorldAddress address, int rank, int size) {
   std::unique_ptr<FakeComm> comm(new FakeComm(rank, size));
-  comm->world_ = FakeWorld::Open(address, rank, size,
-                                 [self = comm.get()] { return self->aborted_.load(); });
+  comm->world_ =
+      FakeWorld::Open(address, rank, size, [self = comm.get()] { return self->aborted_.load(); });
   if (comm->world_ == nullptr) return nullptr;
   comm->thread_ = std::thread([self = comm.get()] { self->Loop(); });
   comm->Begin([self = comm.get()] { static_cast<void>(self->world_->AwaitAll()); });

@@ -6,9 +6,7 @@
 namespace lockstep::nccl {
 namespace {
 
-int NumberAfter(const std::string& word) {
-  return std::atoi(word.c_str() + word.find('=') + 1);
-}
+int NumberAfter(const std::string& word) { return std::atoi(word.c_str() + word.find('=') + 1); }
 
 FakeFault Parse(const std::string& text) {
   FakeFault fault;

@@ -1,0 +1,44 @@
+#include "core/comm/nccl/choices.h"
+
+#include <cstdlib>
+
+#include "fmt/format.h"
+
+namespace lockstep {
+namespace {
+
+constexpr char kLibrary[] = "LOCKSTEP_NCCL_LIBRARY";
+constexpr char kRanksPerGpu[] = "LOCKSTEP_RANKS_PER_GPU";
+constexpr char kRegister[] = "LOCKSTEP_NCCL_REGISTER";
+constexpr int kMostRanksPerGpu = 64;
+
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+Status ExportNcclChoices(const NcclChoices& choices) {
+  if (choices.ranks_per_gpu < 1 || choices.ranks_per_gpu > kMostRanksPerGpu) {
+    return InvalidInput(fmt::format("--ranks-per-gpu={}: choose from 1 to {}",
+                                    choices.ranks_per_gpu, kMostRanksPerGpu));
+  }
+  if (!choices.library.empty()) setenv(kLibrary, choices.library.c_str(), 1);
+  if (choices.ranks_per_gpu > 1) {
+    setenv(kRanksPerGpu, fmt::format("{}", choices.ranks_per_gpu).c_str(), 1);
+  }
+  if (choices.registers) setenv(kRegister, "1", 1);
+  return OkStatus();
+}
+
+NcclChoices NcclChoicesFromEnvironment() {
+  NcclChoices choices;
+  choices.library = Variable(kLibrary);
+  const int ranks = std::atoi(Variable(kRanksPerGpu).c_str());
+  if (ranks >= 1 && ranks <= kMostRanksPerGpu) choices.ranks_per_gpu = ranks;
+  choices.registers = Variable(kRegister) == "1";
+  return choices;
+}
+
+}  // namespace lockstep

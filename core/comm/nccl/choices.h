@@ -1,0 +1,24 @@
+// How a user chooses an NCCL library and what it works on.
+#ifndef LOCKSTEP_CORE_COMM_NCCL_CHOICES_H_
+#define LOCKSTEP_CORE_COMM_NCCL_CHOICES_H_
+
+#include <string>
+
+#include "core/base/status.h"
+
+namespace lockstep {
+
+// What a user chooses. Programs parse it in their agents and use it in their workers, which inherit
+// it through the environment.
+struct NcclChoices {
+  std::string library;     // LOCKSTEP_NCCL_LIBRARY; empty: the dynamic linker's libnccl.so.2
+  int ranks_per_gpu = 1;   // LOCKSTEP_RANKS_PER_GPU
+  bool registers = false;  // LOCKSTEP_NCCL_REGISTER: buffers are registered
+};
+// kInvalidInput names the option: --ranks-per-gpu from 1 to 64.
+Status ExportNcclChoices(const NcclChoices& choices);
+NcclChoices NcclChoicesFromEnvironment();
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_COMM_NCCL_CHOICES_H_

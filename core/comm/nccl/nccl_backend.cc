@@ -1,0 +1,65 @@
+#include "core/comm/nccl/nccl_backend.h"
+
+#include <utility>
+
+#include "core/comm/nccl/choices.h"
+#include "core/comm/nccl/debug_log.h"
+#include "core/comm/nccl/shared_gpu.h"
+#include "fmt/format.h"
+#ifdef LOCKSTEP_HAS_CUDA
+#include "core/device/cuda/cuda_device.h"
+#endif
+
+namespace lockstep {
+namespace {
+
+#ifdef LOCKSTEP_HAS_CUDA
+Result<NcclPlatform> OpenOnCuda(const NcclLibraryFacts& library, int local_rank) {
+  const NcclChoices choices = NcclChoicesFromEnvironment();
+  NcclPlatform platform;
+  if (choices.ranks_per_gpu > 1) {
+    nccl::ShareGpu(library.version_code, local_rank, choices.ranks_per_gpu);
+    platform.remark =
+        fmt::format("{} ranks share a GPU, over sockets and in turns: not a bandwidth figure",
+                    choices.ranks_per_gpu);
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(platform.device, OpenCudaDevice(local_rank / choices.ranks_per_gpu));
+  LOCKSTEP_ASSIGN_OR_RETURN(platform.kernels, OpenCudaKernels());
+  return platform;
+}
+#else
+Result<NcclPlatform> OpenOnCuda(const NcclLibraryFacts&, int) {
+  return EnvironmentError(
+      "--backend=nccl: this program was built without CUDA; install the CUDA toolkit (or set "
+      "CUDA_PATH) and build again, or choose another backend");
+}
+#endif
+
+}  // namespace
+
+NcclOptions NcclOptionsFromEnvironment() {
+  const NcclChoices choices = NcclChoicesFromEnvironment();
+  NcclOptions options;
+  options.library = choices.library;
+  options.register_buffers = choices.registers;
+  return options;
+}
+
+Result<NcclPlatform> OpenNccl(int local_rank) {
+  static_cast<void>(nccl::CaptureDebugLog(""));
+  LOCKSTEP_ASSIGN_OR_RETURN(const NcclLibraryFacts library,
+                            ExamineNccl(NcclChoicesFromEnvironment().library));
+  if (!library.stand_in) return OpenOnCuda(library, local_rank);
+  NcclPlatform platform;
+  platform.remark =
+      fmt::format("{} is a stand-in for tests on host memory: not figures of NCCL", library.path);
+  return platform;
+}
+
+std::string NcclVersion() {
+  const auto library = ExamineNccl(NcclChoicesFromEnvironment().library);
+  if (!library.ok()) return "unknown";
+  return fmt::format("{} ({})", library->version, library->path);
+}
+
+}  // namespace lockstep

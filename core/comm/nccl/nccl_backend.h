@@ -1,0 +1,35 @@
+// NCCL as the backend of the programs: which library, which device, what they say of themselves.
+#ifndef LOCKSTEP_CORE_COMM_NCCL_NCCL_BACKEND_H_
+#define LOCKSTEP_CORE_COMM_NCCL_NCCL_BACKEND_H_
+
+#include <memory>
+#include <string>
+
+#include "core/base/status.h"
+#include "core/comm/nccl/nccl_communicator.h"
+#include "core/device/device.h"
+#include "core/device/kernels.h"
+
+namespace lockstep {
+
+// The user's choices (core/comm/nccl/choices.h) as options.
+NcclOptions NcclOptionsFromEnvironment();
+
+struct NcclPlatform {
+  std::unique_ptr<Device> device;    // CUDA's; nullptr: the library is a stand-in for the host
+  std::unique_ptr<Kernels> kernels;  // with the device
+  std::string remark;                // what makes the figures no figures of NCCL
+};
+
+// For the process that is number `local_rank` on this host. kEnvironment in one line: no library,
+// no CUDA in this build, no driver, no device, or more ranks than devices. Where ranks share a GPU
+// it sets the variables that let NCCL do so (unless the user did): nothing may have called NCCL
+// yet.
+Result<NcclPlatform> OpenNccl(int local_rank);
+
+// "2.28.9 (/usr/lib/x86_64-linux-gnu/libnccl.so.2)", or why it is unknown.
+std::string NcclVersion();
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_COMM_NCCL_NCCL_BACKEND_H_
