@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/units.h"
+#include "core/comm/nccl/choices.h"
 #include "core/plan/scenario.h"
 
 namespace lockstep {
@@ -34,6 +35,7 @@ Result<StressCommandLine> ParseStressCommandLine(int argc, const char* const* ar
   StressOptions options;
   std::string deadline = "5", limit = "300", seed = "1", repeat = "1";
   std::string rules = "nccl", ranks;
+  NcclChoices nccl;
   CLI::App app{"Runs scenarios: workloads and the faults that befall them, with verdicts.",
                "stress"};
   app.set_version_flag("--version", "stress of Lockstep 0.1");
@@ -43,8 +45,11 @@ Result<StressCommandLine> ParseStressCommandLine(int argc, const char* const* ar
   app.add_option("--scenario,scenario", options.scenarios,
                  "Names with wildcards ('uneven_inputs/*') or paths of TOML files");
   app.add_option("--backend", options.backend,
-                 "gloo; mpi (one case a launch); sim (all ranks in one process, without mpirun)")
+                 "gloo; nccl; mpi (one case a launch); sim (all ranks in one process, without mpirun)")
       ->capture_default_str();
+  app.add_option("--nccl-library", nccl.library,
+                 "nccl: the libnccl.so.2 to test (default: the dynamic linker's)");
+  app.add_option("--ranks-per-gpu", nccl.ranks_per_gpu, "nccl: so many ranks share a GPU");
   app.add_option("--sim-rules", rules, "Whose rules sim follows: nccl, mpi or gloo")
       ->capture_default_str();
   app.add_option("--ranks", ranks, "Number of ranks, of sim only (default: the scenario's)");
@@ -67,6 +72,7 @@ Result<StressCommandLine> ParseStressCommandLine(int argc, const char* const* ar
   } catch (const CLI::ParseError& error) {
     return InvalidInput(fmt::format("{}; see stress --help", error.what()));
   }
+  LOCKSTEP_RETURN_IF_ERROR(ExportNcclChoices(nccl));
   LOCKSTEP_ASSIGN_OR_RETURN(options.deadline_seconds, ReadSeconds("-T", deadline));
   LOCKSTEP_ASSIGN_OR_RETURN(options.limit_seconds, ReadSeconds("--limit", limit));
   LOCKSTEP_ASSIGN_OR_RETURN(const std::int64_t first,

@@ -12,8 +12,6 @@
 
 #include "core/comm/backends.h"
 #include "core/comm/recorded.h"
-#include "core/device/host/host_device.h"
-#include "core/device/host/host_kernels.h"
 #include "core/launch/worker_link.h"
 #include "core/plan/scenario.h"
 #include "stress/faults/fault_gate.h"
@@ -34,8 +32,7 @@ struct Rig {
   CaseOrder order;
   Scenario scenario;
   const Backend* backend = nullptr;
-  HostDevice device;
-  HostKernels kernels;
+  Platform platform;
   std::unique_ptr<ProcessBody> body;
   std::optional<FaultGate> gate;
   std::unique_ptr<RecordedCommunicator> recorded;
@@ -84,22 +81,24 @@ Status Connect(WorkerLink& link, Rig& rig) {
   request.meeting = &link.meeting();
   request.threaded_streams = threaded;
   request.timeout_seconds = kForEverSeconds;
+  LOCKSTEP_ASSIGN_OR_RETURN(rig.platform, rig.backend->open_platform(link.local_rank()));
+  request.device = rig.platform.device.get();
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> communicator,
                             rig.backend->connect(request, Deadline::AfterSeconds(kForEverSeconds)));
   rig.recorded = std::make_unique<RecordedCommunicator>(
       std::make_unique<FaultyLibrary>(std::move(communicator), *rig.gate), link.journal(), 0);
   rig.body->set_recorded(rig.recorded.get());
   rig.world.emplace(*rig.recorded, *rig.gate);
-  rig.compute = rig.device.NewInlineStream();
-  if (threaded) rig.communication = rig.device.NewStream();
+  rig.compute = rig.platform.device->NewInlineStream();
+  if (threaded) rig.communication = rig.platform.device->NewStream();
   return OkStatus();
 }
 
 RankReport RunProgram(Rig& rig) {
   Stream& communication = rig.communication ? *rig.communication : *rig.compute;
   return RunWorkload(rig.scenario, rig.order.seed,
-                     {*rig.world, *rig.recorded, rig.device, rig.kernels, *rig.compute,
-                      communication, *rig.gate, *rig.body, !rig.backend->uses_launcher_mpi});
+                     {*rig.world, *rig.recorded, *rig.platform.device, *rig.platform.kernels,
+                      *rig.compute, communication, *rig.gate, *rig.body, !rig.backend->uses_launcher_mpi});
 }
 
 Status Tell(WorkerLink& link, const RankReport& report) {
