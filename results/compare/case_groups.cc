@@ -1,0 +1,97 @@
+#include "results/compare/case_groups.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "results/compare/min_effect.h"
+
+namespace lockstep {
+namespace {
+
+constexpr const char* kLaunch = "(launch)";
+
+CaseFigures WholeLaunch(const Launch& launch) {
+  CaseFigures whole;
+  whole.name = kLaunch;
+  whole.is_trial = true;
+  whole.verdict = launch.verdict;
+  whole.outcome = launch.outcome;
+  return whole;
+}
+
+bool FailedAsAWhole(const Launch& launch) {
+  return launch.verdict != Verdict::kPass &&
+         std::all_of(launch.cases.begin(), launch.cases.end(),
+                     [](const CaseFigures& figures) { return figures.verdict == Verdict::kPass; });
+}
+
+}  // namespace
+
+CaseGroups::CaseGroups(std::span<const Launch> base, std::span<const Launch> candidate,
+                       const std::string& cases, const std::set<std::string>& across)
+    : cases_(cases), across_(across) {
+  AddLaunchesThatFailed(base, candidate);
+  Add(base, &CaseGroup::base);
+  Add(candidate, &CaseGroup::candidate);
+  CountPrograms(base, &CaseGroup::base);
+  CountPrograms(candidate, &CaseGroup::candidate);
+}
+
+std::string CaseGroups::KeyOf(const Launch& launch, const CaseFigures& figures) const {
+  return fmt::format("{}\n{}\n{}\n{}", across_.contains("program") ? "" : launch.program,
+                     figures.name, across_.contains("backend") ? "" : figures.backend,
+                     across_.contains("ranks") ? 0 : figures.ranks);
+}
+
+std::size_t CaseGroups::PlaceOf(const Launch& launch, const CaseFigures& figures) {
+  const auto [known, is_new] = places_.try_emplace(KeyOf(launch, figures), groups_.size());
+  if (is_new) {
+    groups_.push_back({launch.program, figures.name, figures.backend, figures.ranks, {}, {}});
+  }
+  return known->second;
+}
+
+void CaseGroups::Add(std::span<const Launch> launches, GroupSide CaseGroup::*side) {
+  for (const Launch& launch : launches) {
+    for (const CaseFigures& figures : launch.cases) {
+      if (!MatchesGlob(cases_, figures.name)) continue;
+      GroupSide& group = groups_[PlaceOf(launch, figures)].*side;
+      group.launches.push_back(&launch);
+      group.figures.push_back(&figures);
+    }
+  }
+}
+
+void CaseGroups::CountPrograms(std::span<const Launch> launches, GroupSide CaseGroup::*side) {
+  std::map<std::string, std::size_t> counts;
+  for (const Launch& launch : launches) ++counts[launch.program];
+  for (CaseGroup& group : groups_) {
+    (group.*side).of_program =
+        across_.contains("program") ? launches.size() : counts[group.program];
+  }
+}
+
+void CaseGroups::AddLaunchesThatFailed(std::span<const Launch> base,
+                                       std::span<const Launch> candidate) {
+  std::set<std::string> programs;
+  for (const std::span<const Launch>& side : {base, candidate}) {
+    for (const Launch& launch : side) {
+      if (FailedAsAWhole(launch)) programs.insert(launch.program);
+    }
+  }
+  whole_launches_.reserve(base.size() + candidate.size());  // pointers into it stay valid
+  for (const auto& [launches, side] :
+       {std::pair(base, &CaseGroup::base), std::pair(candidate, &CaseGroup::candidate)}) {
+    for (const Launch& launch : launches) {
+      if (!programs.contains(launch.program)) continue;
+      whole_launches_.push_back(WholeLaunch(launch));
+      GroupSide& group = groups_[PlaceOf(launch, whole_launches_.back())].*side;
+      group.launches.push_back(&launch);
+      group.figures.push_back(&whole_launches_.back());
+    }
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,54 @@
+// The same case in the launches of both sides. Pure.
+#ifndef LOCKSTEP_RESULTS_COMPARE_CASE_GROUPS_H_
+#define LOCKSTEP_RESULTS_COMPARE_CASE_GROUPS_H_
+
+#include <cstddef>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "results/compare/figures.h"
+
+namespace lockstep {
+
+// One side's launches that have the case; both lists in the same order.
+struct GroupSide {
+  std::vector<const Launch*> launches;
+  std::vector<const CaseFigures*> figures;
+  std::size_t of_program = 0;  // launches of the program, with the case or without
+};
+
+struct CaseGroup {
+  std::string program, name, backend;
+  int ranks = 0;
+  GroupSide base, candidate;
+};
+
+// In the order in which the cases first appear. `cases` is a glob; `across` as in CompareOptions.
+// Points into the launches. A program of which a launch did not pass
+// although its cases did has a case "(launch)" without a time.
+class CaseGroups {
+ public:
+  CaseGroups(std::span<const Launch> base, std::span<const Launch> candidate,
+             const std::string& cases, const std::set<std::string>& across);
+  const std::vector<CaseGroup>& groups() const { return groups_; }
+
+ private:
+  void Add(std::span<const Launch> launches, GroupSide CaseGroup::*side);
+  void CountPrograms(std::span<const Launch> launches, GroupSide CaseGroup::*side);
+  void AddLaunchesThatFailed(std::span<const Launch> base, std::span<const Launch> candidate);
+  std::string KeyOf(const Launch& launch, const CaseFigures& figures) const;
+  std::size_t PlaceOf(const Launch& launch, const CaseFigures& figures);
+
+  const std::string cases_;
+  const std::set<std::string> across_;
+  std::vector<CaseGroup> groups_;
+  std::map<std::string, std::size_t> places_;
+  std::vector<CaseFigures> whole_launches_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_RESULTS_COMPARE_CASE_GROUPS_H_

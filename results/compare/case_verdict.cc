@@ -1,0 +1,267 @@
+#include "results/compare/case_verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string>
+
+#include "core/stats/stats.h"
+#include "results/compare/launches_needed.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+std::vector<double> TimesOf(const GroupSide& side) {
+  std::vector<double> times;
+  for (const CaseFigures* figures : side.figures) {
+    if (std::isfinite(figures->median_ns)) times.push_back(figures->median_ns);
+  }
+  return times;
+}
+
+std::vector<double> Logs(std::vector<double> values) {
+  for (double& value : values) value = std::log(value);
+  return values;
+}
+
+std::vector<std::string> StartsOf(const GroupSide& side) {
+  std::vector<std::string> starts;
+  for (const Launch* launch : side.launches) starts.push_back(launch->started_at + launch->id);
+  return starts;
+}
+
+std::vector<const CaseFigures*> Timed(const GroupSide& side) {
+  std::vector<const CaseFigures*> timed;
+  for (const CaseFigures* figures : side.figures) {
+    if (std::isfinite(figures->median_ns)) timed.push_back(figures);
+  }
+  return timed;
+}
+
+SideOfCase Summarize(const GroupSide& side) {
+  SideOfCase summary;
+  summary.launches = side.of_program;
+  const std::vector<double> times = TimesOf(side);
+  summary.timed = times.size();
+  summary.median_ns = times.empty() ? kNan : Median(times);
+  std::map<std::string, int> outcomes;
+  for (const CaseFigures* figures : side.figures) {
+    if (figures->verdict == Verdict::kFail) ++summary.failed;
+    if (figures->verdict == Verdict::kUnknown) ++summary.unknown;
+    if (figures->verdict != Verdict::kPass) ++outcomes[figures->outcome];
+  }
+  summary.outcome = side.figures.empty() ? "absent" : "pass";
+  int most = 0;
+  for (const auto& [outcome, count] : outcomes) {
+    if (count > most) summary.outcome = outcome;
+    most = std::max(most, count);
+  }
+  return summary;
+}
+
+// One failure where there was none is news; where there were some already, more of them count when
+// chance does not explain it (all orders of passing and failing launches equally likely).
+OutcomeChange OutcomeChangeOf(const SideOfCase& base, std::size_t base_runs,
+                              const SideOfCase& candidate, std::size_t candidate_runs) {
+  if (base_runs == 0 || candidate_runs == 0) return OutcomeChange::kNone;
+  if (candidate.failed > 0 && base.failed == 0) return OutcomeChange::kWorse;
+  if (candidate.failed == 0 && base.failed > 0) return OutcomeChange::kBetter;
+  const auto runs = [](std::size_t failed, std::size_t all) {
+    std::vector<double> values(all, 0);
+    std::fill_n(values.begin(), failed, 1);
+    return values;
+  };
+  if (candidate.failed == 0) return OutcomeChange::kNone;
+  const Shift shift =
+      EstimateShift(runs(base.failed, base_runs), runs(candidate.failed, candidate_runs));
+  if (shift.p_above <= kFalseChanges / 2) return OutcomeChange::kWorse;
+  return shift.p_below <= kFalseChanges / 2 ? OutcomeChange::kBetter : OutcomeChange::kNone;
+}
+
+Effect95 EffectOf(const Shift& shift) {
+  return {std::expm1(shift.estimate), std::expm1(shift.low), std::expm1(shift.high)};
+}
+
+bool Enough(const CaseComparison& result) {
+  return std::min(result.base.timed, result.candidate.timed) >= kFewestLaunches;
+}
+
+void FindSlowerRanks(const CaseEvidence& evidence, CaseComparison& result) {
+  for (std::size_t i = 0; i < evidence.rank_shifts.size(); ++i) {
+    const auto& [rank, where, shift] = evidence.rank_shifts[i];
+    const bool proved =
+        (evidence.rank_q[i] <= kFalseRanks && shift.p_above < shift.p_below) || shift.clearly_above;
+    if (!Enough(result) || !proved || shift.estimate < result.min_effect) continue;
+    result.slower_ranks.push_back(
+        {rank, where, {shift.estimate, shift.low, shift.high}, evidence.rank_q[i]});
+  }
+  std::sort(result.slower_ranks.begin(), result.slower_ranks.end(),
+            [](const RankChange& a, const RankChange& b) {
+              return a.effect.estimate > b.effect.estimate;
+            });
+}
+
+// How the time changed, if nothing is missing.
+Change ChangeOfTime(const CaseEvidence& evidence, const CaseComparison& result) {
+  const Shift& shift = evidence.shift;
+  const bool significant = Enough(result) && evidence.q <= kFalseChanges;
+  const bool up =
+      Enough(result) && ((significant && shift.p_above < shift.p_below) || shift.clearly_above);
+  const bool down =
+      Enough(result) && ((significant && shift.p_below < shift.p_above) || shift.clearly_below);
+  const double least = std::log1p(result.min_effect);
+  if (up && shift.estimate >= least) return Change::kSlower;
+  if (down && shift.estimate <= -least) return Change::kFaster;
+  if (-least < shift.low && shift.high < least) return Change::kSame;
+  // A case waits for its slowest rank: when one became slower, the case did, if the estimate
+  // agrees.
+  if (!result.slower_ranks.empty() && shift.estimate >= least) return Change::kSlower;
+  return Change::kAmbiguous;
+}
+
+std::string MissingText(const CaseComparison& result) {
+  const auto side = [&](const char* name, const SideOfCase& of) {
+    if (of.timed > 0) return std::string();
+    if (of.launches == 0) return fmt::format("no launch of {} in {}", result.program, name);
+    if (of.outcome == "absent") return fmt::format("not in {}", name);
+    if (of.failed > 0) return fmt::format("no time in {}: {}", name, of.outcome);
+    return fmt::format("not measured in {}", name);
+  };
+  const std::string base = side("base", result.base);
+  const std::string candidate = side("candidate", result.candidate);
+  return base + (base.empty() || candidate.empty() ? "" : ", ") + candidate;
+}
+
+// What keeps a case from being called same or faster, or "".
+std::string Incomplete(const CaseComparison& result) {
+  const auto side = [](const char* name, const SideOfCase& of) {
+    return of.timed == of.launches ? std::string()
+                                   : fmt::format("{} of {} launches of the {} have no time of it",
+                                                 of.launches - of.timed, of.launches, name);
+  };
+  const std::string base = side("base", result.base);
+  return base.empty() ? side("candidate", result.candidate) : base;
+}
+
+std::string RanksText(const CaseComparison& result) {
+  std::string text;
+  constexpr std::size_t kShown = 3;
+  for (std::size_t i = 0; i < std::min(kShown, result.slower_ranks.size()); ++i) {
+    const RankChange& rank = result.slower_ranks[i];
+    text += fmt::format("{}rank {} ({}, {:+.1f} % beside its peers)", i > 0 ? ", " : "", rank.rank,
+                        rank.where, 100 * rank.effect.estimate);
+  }
+  if (result.slower_ranks.size() > kShown) {
+    text += fmt::format(" and {} more", result.slower_ranks.size() - kShown);
+  }
+  return text;
+}
+
+void JudgeTime(const CaseEvidence& evidence, std::size_t tests, CaseComparison& result) {
+  result.effect = EffectOf(evidence.shift);
+  result.p = TwoSided(evidence.shift);
+  result.q = evidence.q;
+  FindSlowerRanks(evidence, result);
+  result.change = ChangeOfTime(evidence, result);
+  if (!result.slower_ranks.empty())
+    result.why = RanksText(result);
+  else if (result.change == Change::kSlower)
+    result.why = "all ranks alike";
+  const std::string incomplete = Incomplete(result);
+  if (!incomplete.empty() && result.change != Change::kSlower) {
+    result.change = Change::kAmbiguous;
+    result.why = incomplete;
+    result.resolve = "measure it in every launch";
+  } else if (result.change == Change::kAmbiguous) {
+    const LaunchesNeeded needed =
+        NeedLaunches(evidence.shift, {result.base.timed, result.candidate.timed},
+                     {evidence.interleaved, evidence.allowance, result.min_effect, tests});
+    if (result.why.empty()) result.why = needed.why;
+    result.resolve = needed.resolve;
+  }
+}
+
+void JudgeOutcome(const CaseEvidence& evidence, CaseComparison& result) {
+  const std::size_t base_runs = evidence.group.base.figures.size();
+  const std::size_t candidate_runs = evidence.group.candidate.figures.size();
+  result.outcome_change = OutcomeChangeOf(result.base, base_runs, result.candidate, candidate_runs);
+  if (result.outcome_change != OutcomeChange::kNone) {
+    const bool worse = result.outcome_change == OutcomeChange::kWorse;
+    const std::string& outcome = worse ? result.candidate.outcome : result.base.outcome;
+    result.why = fmt::format("{} {} ({} of {} launches, before {} of {})",
+                             worse ? "now" : "no longer", outcome, result.candidate.failed,
+                             candidate_runs, result.base.failed, base_runs) +
+                 (result.why.empty() ? "" : "; " + result.why);
+    return;
+  }
+  // Fails closed: about a case that fails on both sides, or of which nobody knows, nothing is said.
+  const std::size_t doubtful = result.candidate.failed + result.candidate.unknown;
+  if (doubtful == 0 || result.change == Change::kSlower) return;
+  if (result.change != Change::kMissing) result.change = Change::kAmbiguous;
+  result.why =
+      fmt::format("{} in {} of {} launches{}", result.candidate.outcome, doubtful, candidate_runs,
+                  result.base.failed + result.base.unknown > 0 ? ", as before" : "");
+  result.resolve = "mend or leave out what fails; `lockstep diagnose` says why";
+}
+
+bool IsTrial(const CaseGroup& group) {
+  for (const GroupSide* side : {&group.base, &group.candidate}) {
+    for (const CaseFigures* figures : side->figures) {
+      if (!figures->is_trial) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+double TwoSided(const Shift& shift) {
+  return std::min(1.0, 2 * std::min(shift.p_above, shift.p_below));
+}
+
+CaseEvidence EvidenceOf(const CaseGroup& group, const CompareOptions& options) {
+  CaseEvidence evidence;
+  evidence.group = group;
+  const std::vector<double> base = TimesOf(group.base);
+  const std::vector<double> candidate = TimesOf(group.candidate);
+  evidence.timed = !base.empty() && !candidate.empty();
+  if (!evidence.timed) return evidence;
+  evidence.interleaved = AreInterleaved(StartsOf(group.base), StartsOf(group.candidate));
+  evidence.allowance = evidence.interleaved ? 0 : std::log1p(options.drift);
+  evidence.shift = EstimateShift(Logs(base), Logs(candidate), kConfidence, evidence.allowance);
+  evidence.rank_shifts =
+      RankShiftsOf(Timed(group.base), Timed(group.candidate), evidence.allowance);
+  return evidence;
+}
+
+CaseComparison JudgeCase(const CaseEvidence& evidence, double min_effect, std::size_t tests) {
+  const CaseGroup& group = evidence.group;
+  CaseComparison result;
+  result.program = group.program;
+  result.name = group.name;
+  result.backend = group.backend;
+  result.ranks = group.ranks;
+  result.base = Summarize(group.base);
+  result.candidate = Summarize(group.candidate);
+  result.min_effect = min_effect;
+  result.effect = {kNan, kNan, kNan};
+  const bool both = !group.base.figures.empty() && !group.candidate.figures.empty();
+  if (IsTrial(group) && both) {
+    result.change = Change::kSame;  // unless its outcome changed
+  } else if (evidence.timed) {
+    JudgeTime(evidence, tests, result);
+  } else {
+    result.change = Change::kMissing;
+    result.why = MissingText(result);
+    result.resolve = "measure it on both sides, or leave it out with --cases";
+  }
+  JudgeOutcome(evidence, result);
+  return result;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,166 @@
+#include "results/compare/compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/stats/two_samples.h"
+#include "results/compare/case_groups.h"
+#include "results/compare/case_verdict.h"
+
+namespace lockstep {
+namespace {
+
+// Corrects the p-values of the cases, and apart from them those of the ranks, which are many more
+// and would take the cases' power. Returns how many cases there are.
+std::size_t Correct(std::vector<CaseEvidence>& cases) {
+  std::vector<double> p_cases, p_ranks;
+  for (const CaseEvidence& evidence : cases) {
+    if (evidence.timed) p_cases.push_back(TwoSided(evidence.shift));
+    for (const RankShift& rank : evidence.rank_shifts) p_ranks.push_back(TwoSided(rank.shift));
+  }
+  const std::vector<double> q_cases = AdjustForMany(p_cases);
+  const std::vector<double> q_ranks = AdjustForMany(p_ranks);
+  auto next_case = q_cases.begin();
+  auto next_rank = q_ranks.begin();
+  for (CaseEvidence& evidence : cases) {
+    if (evidence.timed) evidence.q = *next_case++;
+    for (std::size_t i = 0; i < evidence.rank_shifts.size(); ++i) {
+      evidence.rank_q.push_back(*next_rank++);
+    }
+  }
+  return q_cases.size();
+}
+
+// What a person looks at first.
+int Urgency(const CaseComparison& one) {
+  if (one.outcome_change == OutcomeChange::kWorse) return 0;
+  if (one.outcome_change == OutcomeChange::kBetter) return 1;
+  switch (one.change) {
+    case Change::kSlower:
+      return 2;
+    case Change::kMissing:
+      return 3;
+    case Change::kAmbiguous:
+      return 4;
+    case Change::kFaster:
+      return 5;
+    case Change::kSame:
+      return 6;
+  }
+  return 7;
+}
+
+std::size_t CountOutcomes(const Comparison& comparison, OutcomeChange change) {
+  return static_cast<std::size_t>(
+      std::count_if(comparison.cases.begin(), comparison.cases.end(),
+                    [&](const CaseComparison& one) { return one.outcome_change == change; }));
+}
+
+ExitCode CodeOf(const Comparison& comparison) {
+  if (CountOutcomes(comparison, OutcomeChange::kWorse) > 0 ||
+      comparison.Count(Change::kSlower) > 0) {
+    return ExitCode::kRegression;
+  }
+  const bool open = comparison.cases.empty() || comparison.Count(Change::kAmbiguous) > 0 ||
+                    comparison.Count(Change::kMissing) > 0 || !comparison.notes.empty();
+  return open ? ExitCode::kInconclusive : ExitCode::kPass;
+}
+
+std::string Headline(const Comparison& comparison) {
+  const std::size_t worse = CountOutcomes(comparison, OutcomeChange::kWorse);
+  const std::size_t better = CountOutcomes(comparison, OutcomeChange::kBetter);
+  std::string counts;
+  const auto add = [&](std::size_t count, std::string_view what) {
+    if (count > 0) counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, what);
+  };
+  add(worse, worse == 1 ? "outcome worse" : "outcomes worse");
+  add(better, better == 1 ? "outcome better" : "outcomes better");
+  for (const Change change :
+       {Change::kSlower, Change::kMissing, Change::kAmbiguous, Change::kFaster, Change::kSame}) {
+    add(comparison.Count(change), NameOf(change));
+  }
+  add(comparison.notes.size(), comparison.notes.size() == 1 ? "file not read" : "files not read");
+  const char* verdict = comparison.exit_code == ExitCode::kPass         ? "PASS"
+                        : comparison.exit_code == ExitCode::kRegression ? "REGRESSION"
+                                                                        : "INCONCLUSIVE";
+  return fmt::format("{}: {} (of {} case{}, {} and {} launches)", verdict,
+                     counts.empty() ? "nothing to compare" : counts, comparison.cases.size(),
+                     comparison.cases.size() == 1 ? "" : "s", comparison.base_launches,
+                     comparison.candidate_launches);
+}
+
+}  // namespace
+
+std::string_view NameOf(Change change) {
+  switch (change) {
+    case Change::kSame:
+      return "same";
+    case Change::kFaster:
+      return "faster";
+    case Change::kSlower:
+      return "slower";
+    case Change::kAmbiguous:
+      return "ambiguous";
+    case Change::kMissing:
+      return "missing";
+  }
+  return "?";
+}
+
+std::size_t Comparison::Count(Change change) const {
+  return static_cast<std::size_t>(
+      std::count_if(cases.begin(), cases.end(), [&](const CaseComparison& one) {
+        return one.change == change && one.outcome_change == OutcomeChange::kNone;
+      }));
+}
+
+bool AreInterleaved(std::span<const std::string> base_times,
+                    std::span<const std::string> candidate_times) {
+  std::vector<std::pair<std::string_view, bool>> order;
+  for (const std::string& time : base_times) order.emplace_back(time, false);
+  for (const std::string& time : candidate_times) order.emplace_back(time, true);
+  std::sort(order.begin(), order.end());
+  std::size_t alternations = 0, base_so_far = 0, base_first = 0;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (i > 0 && order[i].second != order[i - 1].second) ++alternations;
+    if (order[i].second)
+      base_first += base_so_far;
+    else
+      ++base_so_far;
+  }
+  const std::size_t fewer = std::min(base_times.size(), candidate_times.size());
+  if (fewer < 2) return true;
+  const double part = static_cast<double>(base_first) /
+                      static_cast<double>(base_times.size() * candidate_times.size());
+  return 2 * alternations >= fewer && 0.25 <= part && part <= 0.75;
+}
+
+Comparison Compare(std::span<const Launch> base, std::span<const Launch> candidate,
+                   const CompareOptions& options, std::vector<std::string> notes) {
+  Comparison comparison;
+  comparison.base_launches = base.size();
+  comparison.candidate_launches = candidate.size();
+  comparison.notes = std::move(notes);
+  comparison.drift = options.drift;
+  const CaseGroups groups(base, candidate, options.cases, options.across);
+  std::vector<CaseEvidence> evidence;
+  for (const CaseGroup& group : groups.groups()) evidence.push_back(EvidenceOf(group, options));
+  comparison.tests = Correct(evidence);
+  for (const CaseEvidence& one : evidence) {
+    if (one.timed && !one.interleaved) comparison.interleaved = false;
+    comparison.cases.push_back(
+        JudgeCase(one, options.min_effects.Of(one.group.name), comparison.tests));
+  }
+  std::stable_sort(
+      comparison.cases.begin(), comparison.cases.end(),
+      [](const CaseComparison& a, const CaseComparison& b) { return Urgency(a) < Urgency(b); });
+  comparison.differences = DifferencesOf(base, candidate);
+  comparison.exit_code = CodeOf(comparison);
+  comparison.headline = Headline(comparison);
+  return comparison;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,143 @@
+#include "results/compare/environment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "core/stats/stats.h"
+#include "core/stats/two_samples.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kFloorEffect = 0.05;
+constexpr double kFloorProof = 0.005;  // one-sided
+
+using Counts = std::map<std::string, std::size_t>;  // value -> launches
+
+std::string Shortened(const std::string& value) {
+  constexpr std::size_t kLongest = 60;
+  return value.size() <= kLongest ? value : value.substr(0, kLongest - 3) + "...";
+}
+
+std::string Text(const Counts& counts) {
+  constexpr std::size_t kShown = 3;
+  if (counts.empty()) return "none";
+  if (counts.size() == 1) return Shortened(counts.begin()->first);
+  std::string text;
+  std::size_t shown = 0;
+  for (const auto& [value, launches] : counts) {
+    if (++shown > kShown) break;
+    text += fmt::format("{}{} ({})", shown > 1 ? ", " : "", Shortened(value), launches);
+  }
+  if (counts.size() > kShown) text += fmt::format(", {} more values", counts.size() - kShown);
+  return text;
+}
+
+std::map<std::string, Counts> CountFacts(std::span<const Launch* const> launches) {
+  std::map<std::string, Counts> facts;
+  for (const Launch* launch : launches) {
+    std::set<std::string> seen;
+    for (const auto& [fact, value] : launch->facts) {
+      if (!IsOfOneLaunch(fact) && seen.insert(fact).second) ++facts[fact][value];
+    }
+  }
+  return facts;
+}
+
+std::vector<const Launch*> Pointers(std::span<const Launch> launches) {
+  std::vector<const Launch*> pointers;
+  for (const Launch& launch : launches) pointers.push_back(&launch);
+  return pointers;
+}
+
+bool ShareAValue(const Counts& a, const Counts& b) {
+  return std::any_of(a.begin(), a.end(), [&](const auto& one) { return b.contains(one.first); });
+}
+
+bool SameValues(const Counts& a, const Counts& b) {
+  return a.size() == b.size() &&
+         std::all_of(a.begin(), a.end(), [&](const auto& one) { return b.contains(one.first); });
+}
+
+// With as many values as launches it says nothing about a side.
+bool VariesAnyhow(const Counts& counts, std::size_t launches) {
+  return launches > 1 && counts.size() == launches;
+}
+
+std::map<std::string, std::vector<double>> FloorsOf(std::span<const Launch> launches) {
+  std::map<std::string, std::vector<double>> floors;
+  for (const Launch& launch : launches) {
+    for (const auto& [name, value] : launch.floors) {
+      if (std::isfinite(value) && value > 0) floors[name].push_back(value);
+    }
+  }
+  return floors;
+}
+
+std::vector<double> Logs(const std::vector<double>& values) {
+  std::vector<double> logs;
+  for (const double value : values) logs.push_back(std::log(value));
+  return logs;
+}
+
+void AddFloors(std::span<const Launch> base, std::span<const Launch> candidate,
+               std::vector<Difference>& differences) {
+  const auto after = FloorsOf(candidate);
+  for (const auto& [name, values] : FloorsOf(base)) {
+    const auto other = after.find(name);
+    if (other == after.end()) continue;
+    const Shift shift = EstimateShift(Logs(values), Logs(other->second));
+    const bool proved = std::min(shift.p_above, shift.p_below) <= kFloorProof;
+    if (!proved || std::abs(std::expm1(shift.estimate)) < kFloorEffect) continue;
+    differences.push_back(
+        {"floor " + name, fmt::format("{:.4g}", Median(values)),
+         fmt::format("{:.4g} ({:+.0f} %)", Median(other->second), 100 * std::expm1(shift.estimate)),
+         true});
+  }
+}
+
+}  // namespace
+
+bool IsOfOneLaunch(std::string_view fact) {
+  constexpr std::string_view kPrefixes[] = {
+      "variables/OMPI_MCA_ess", "variables/OMPI_MCA_orte_", "variables/OMPI_MCA_initial_wdir",
+      "variables/PMIX_",        "variables/PMI_",           "variables/SLURM_JOB",
+      "variables/SLURM_STEP",   "host/memory_available",    "limits/shm_available"};
+  for (const std::string_view prefix : kPrefixes) {
+    if (fact.starts_with(prefix)) return true;
+  }
+  return fact.find("/clock_offset") != std::string_view::npos;
+}
+
+std::vector<Difference> FactDifferences(std::span<const Launch* const> base,
+                                        std::span<const Launch* const> candidate) {
+  std::map<std::string, Counts> before = CountFacts(base);
+  const std::map<std::string, Counts> after = CountFacts(candidate);
+  for (const auto& [fact, counts] : after) before.try_emplace(fact);
+  std::vector<Difference> all, in_part;
+  for (const auto& [fact, counts] : before) {
+    const auto found = after.find(fact);
+    const Counts other = found == after.end() ? Counts() : found->second;
+    if (SameValues(counts, other)) continue;
+    if (VariesAnyhow(counts, base.size()) || VariesAnyhow(other, candidate.size())) continue;
+    const bool shared = ShareAValue(counts, other);
+    (shared ? in_part : all).push_back({fact, Text(counts), Text(other), !shared});
+  }
+  all.insert(all.end(), in_part.begin(), in_part.end());
+  return all;
+}
+
+std::vector<Difference> DifferencesOf(std::span<const Launch> base,
+                                      std::span<const Launch> candidate) {
+  std::vector<Difference> differences = FactDifferences(Pointers(base), Pointers(candidate));
+  AddFloors(base, candidate, differences);
+  return differences;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,35 @@
+// How the machines and programs of two sets of launches differ. Pure.
+#ifndef LOCKSTEP_RESULTS_COMPARE_ENVIRONMENT_H_
+#define LOCKSTEP_RESULTS_COMPARE_ENVIRONMENT_H_
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "results/compare/figures.h"
+
+namespace lockstep {
+
+struct Difference {
+  std::string fact;       // "host/driver", "floor copy_gbps_alone"
+  std::string base;       // "570"; several values with how many launches have each: "570 (4), 580"
+  std::string candidate;  // "none" where no launch has the fact
+  bool apart = true;      // no value occurs on both sides
+};
+
+// Facts whose values differ between the sides, those without a common value first. Facts that
+// differ from launch to launch anyhow (process and job numbers, free memory) are left out.
+std::vector<Difference> FactDifferences(std::span<const Launch* const> base,
+                                        std::span<const Launch* const> candidate);
+
+// Those, and floors that differ by more than 5 % (rank test, 1 %).
+std::vector<Difference> DifferencesOf(std::span<const Launch> base,
+                                      std::span<const Launch> candidate);
+
+// Whether a fact tells a launch, and not a machine or a program: its job number, its free memory.
+bool IsOfOneLaunch(std::string_view fact);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_RESULTS_COMPARE_ENVIRONMENT_H_

@@ -1,0 +1,31 @@
+// Runs made up for tests: a benchmark with a few cases whose times are given.
+#ifndef LOCKSTEP_RESULTS_COMPARE_EXAMPLE_LAUNCH_H_
+#define LOCKSTEP_RESULTS_COMPARE_EXAMPLE_LAUNCH_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "results/store/run.h"
+
+namespace lockstep {
+
+struct ExampleLaunch {
+  std::uint64_t number = 0;  // becomes its id
+  std::string started_at;
+  std::string host = "node1";
+  std::string driver = "570";
+  // Name and median of each case; the ranks take 95 % and 100 % of it in every iteration.
+  std::vector<std::pair<std::string, double>> medians_ns;
+};
+
+Run RunOf(const ExampleLaunch& launch);
+
+// So many days after the first of September 2026 and minutes after its midnight, UTC:
+// "2026-09-01T02:05:00Z" for 0 and 125.
+std::string TimeOf(int days, int minutes);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_RESULTS_COMPARE_EXAMPLE_LAUNCH_H_

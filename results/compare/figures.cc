@@ -1,0 +1,165 @@
+#include "results/compare/figures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <span>
+#include <string_view>
+
+#include "core/stats/stats.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+double MedianOrNan(const std::vector<double>& values) {
+  return values.empty() ? kNan : Median(values);
+}
+
+// Median over iterations, by rank, of what `value` says of an iteration and a rank (NaN: nothing).
+template <typename Value>
+RankTimes TimesByRank(std::string name, const Samples& samples, const Value& value) {
+  RankTimes times{std::move(name), {}};
+  const auto ranks = static_cast<std::size_t>(samples.ranks);
+  const auto iterations = static_cast<std::size_t>(samples.iterations());
+  std::vector<double> of_rank;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    of_rank.clear();
+    for (std::size_t i = 0; i < iterations; ++i) {
+      const double one = value(i * ranks + rank);
+      if (std::isfinite(one)) of_rank.push_back(one);
+    }
+    times.ns.push_back(MedianOrNan(of_rank));
+  }
+  return times;
+}
+
+std::vector<RankTimes> TimesByRank(const CaseRecord& record) {
+  const Samples& samples = record.samples;
+  if (samples.iterations() == 0 || samples.ranks < 2) return {};
+  std::vector<RankTimes> all;
+  all.push_back(TimesByRank("in the collective", samples, [&](std::size_t i) {
+    if (samples.exit_ns[i] == Samples::kNoTime || samples.entry_ns[i] == Samples::kNoTime) {
+      return kNan;
+    }
+    return static_cast<double>(samples.exit_ns[i] - samples.entry_ns[i]);
+  }));
+  if (!record.parts.empty()) all.front().name = "step_ns";
+  for (const Part& part : record.parts) {
+    if (part.units != "ns" || part.values.size() != samples.entry_ns.size()) continue;
+    all.push_back(TimesByRank(part.name, samples, [&](std::size_t i) { return part.values[i]; }));
+  }
+  return all;
+}
+
+CaseFigures FiguresOf(const CaseRecord& record) {
+  CaseFigures figures;
+  figures.name = record.name;
+  figures.backend = record.backend;
+  figures.ranks = record.ranks;
+  figures.verdict = record.judgement.verdict;
+  figures.outcome = OutcomeOf(record.judgement);
+  figures.is_trial = record.trial.has_value();
+  const bool measured = record.summary.median_ns > 0 && std::isfinite(record.summary.median_ns);
+  if (measured && record.judgement.verdict != Verdict::kFail && !figures.is_trial) {
+    figures.median_ns = record.summary.median_ns;
+    figures.by_rank = TimesByRank(record);
+  }
+  return figures;
+}
+
+bool IsWorse(Verdict a, Verdict b) {
+  const auto badness = [](Verdict v) {
+    return v == Verdict::kFail ? 2 : v == Verdict::kUnknown ? 1 : 0;
+  };
+  return badness(a) > badness(b);
+}
+
+// Repetitions are no replicates: they share a launch. Their names differ in "/repetition:n".
+std::string NameWithoutRepetition(const std::string& name) {
+  return name.substr(0, name.find("/repetition:"));
+}
+
+std::vector<CaseFigures> MergeRepetitions(const std::vector<CaseRecord>& records) {
+  std::vector<CaseFigures> cases;
+  std::vector<std::vector<double>> medians;
+  std::map<std::string, std::size_t> place;
+  for (const CaseRecord& record : records) {
+    CaseFigures figures = FiguresOf(record);
+    figures.name = NameWithoutRepetition(record.name);
+    const auto [known, is_new] = place.try_emplace(
+        fmt::format("{}\n{}\n{}", figures.name, figures.backend, figures.ranks), cases.size());
+    const double median_ns = figures.median_ns;
+    if (is_new) {
+      cases.push_back(std::move(figures));
+      medians.emplace_back();
+    } else if (IsWorse(figures.verdict, cases[known->second].verdict)) {
+      cases[known->second].verdict = figures.verdict;
+      cases[known->second].outcome = figures.outcome;
+    }
+    if (std::isfinite(median_ns)) medians[known->second].push_back(median_ns);
+  }
+  for (std::size_t i = 0; i < cases.size(); ++i) cases[i].median_ns = MedianOrNan(medians[i]);
+  return cases;
+}
+
+// The command without where its file goes, which differs from launch to launch.
+std::string CommandOf(const Run& run) {
+  std::string command;
+  bool skip = false;
+  for (std::size_t begin = 0; begin < run.command_line.size();) {
+    const std::size_t end = std::min(run.command_line.find(' ', begin), run.command_line.size());
+    const std::string word = run.command_line.substr(begin, end - begin);
+    begin = end + 1;
+    const bool is_output = word == "--output";
+    if (!skip && !is_output && !word.starts_with("--output=")) {
+      command += (command.empty() ? "" : " ") + word;
+    }
+    skip = is_output;
+  }
+  return command;
+}
+
+}  // namespace
+
+std::string OutcomeOf(const Judgement& judgement) {
+  if (judgement.verdict == Verdict::kPass) return "pass";
+  std::string causes;
+  for (const Finding& finding : judgement.findings) {
+    if (causes.find(finding.cause) != std::string::npos) continue;
+    causes += (causes.empty() ? "" : ", ") + finding.cause;
+  }
+  constexpr int kShown = 4;
+  std::string ranks;
+  int shown = 0;
+  for (const RankOutcome& rank : judgement.outcomes) {
+    if (rank.outcome == Outcome::kFinished || ++shown > kShown) continue;
+    ranks +=
+        fmt::format("{}rank {} {}", ranks.empty() ? "" : ", ", rank.rank, NameOf(rank.outcome));
+  }
+  if (shown > kShown) ranks += fmt::format(" and {} more", shown - kShown);
+  const std::string details = causes + (causes.empty() || ranks.empty() ? "" : "; ") + ranks;
+  return fmt::format("{}{}{}", NameOf(judgement.verdict), details.empty() ? "" : ": ", details);
+}
+
+Launch FiguresOf(const Run& run, std::string path) {
+  Launch launch;
+  launch.path = std::move(path);
+  launch.id = run.id;
+  launch.program = run.name;
+  launch.started_at = run.started_at;
+  launch.verdict = run.judgement.verdict;
+  launch.outcome = OutcomeOf(run.judgement);
+  launch.facts = run.environment;
+  launch.facts.emplace_back("command", CommandOf(run));
+  launch.facts.emplace_back("plan", run.plan_hash);
+  launch.floors = run.floors;
+  launch.cases = MergeRepetitions(run.cases);
+  return launch;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,53 @@
+// What of a run is compared with other runs: one figure a launch and case. Pure.
+#ifndef LOCKSTEP_RESULTS_COMPARE_FIGURES_H_
+#define LOCKSTEP_RESULTS_COMPARE_FIGURES_H_
+
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/verdict/outcome.h"
+#include "results/store/run.h"
+
+namespace lockstep {
+
+// A time of every rank: how long it was in its collectives, or in a part of a step.
+struct RankTimes {
+  std::string name;        // "in the collective", or of the part: "load_ns"
+  std::vector<double> ns;  // by rank: median over iterations
+};
+
+struct CaseFigures {
+  std::string name;
+  std::string backend;
+  int ranks = 0;
+  // Of the summary, the median over repetitions; NaN: failed, or not measured.
+  double median_ns = std::numeric_limits<double>::quiet_NaN();
+  std::vector<RankTimes> by_rank;  // of the first repetition; none without samples
+  Verdict verdict = Verdict::kUnknown;
+  std::string outcome;    // "pass", "fail: collective_mismatch; rank 1 hung"
+  bool is_trial = false;  // of stress: it has an outcome and no time
+};
+
+// One run file.
+struct Launch {
+  std::string path;
+  std::string id;
+  std::string program;                  // "bench_allreduce"
+  std::string started_at;               // UTC, ISO 8601: sorts by time
+  Verdict verdict = Verdict::kUnknown;  // of the launch as a whole
+  std::string outcome;
+  std::vector<std::pair<std::string, std::string>> facts;  // environment, command and plan
+  std::vector<std::pair<std::string, double>> floors;      // of the machine, measured in this run
+  std::vector<CaseFigures> cases;                          // a case once, whatever its repetitions
+};
+
+Launch FiguresOf(const Run& run, std::string path);
+
+// "pass", or the verdict, its causes and the ranks that did not finish.
+std::string OutcomeOf(const Judgement& judgement);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_RESULTS_COMPARE_FIGURES_H_

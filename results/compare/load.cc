@@ -1,0 +1,96 @@
+#include "results/compare/load.h"
+
+#include <fmt/format.h>
+#include <glob.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <system_error>
+
+#include "results/store/store.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+template <typename Iterator>
+Status AddRunFilesIn(const std::string& directory, std::vector<std::string>& paths) {
+  std::error_code error;
+  Iterator entries(directory, error);
+  for (; !error && entries != Iterator(); entries.increment(error)) {
+    const fs::path& path = entries->path();
+    const bool hidden = path.filename().string().starts_with('.');  // being written
+    if (path.extension() == ".h5" && !hidden) paths.push_back(path);
+  }
+  if (!error) return OkStatus();
+  return InvalidInput(fmt::format("{}: cannot be listed ({}); name a directory with run files",
+                                  directory, error.message()));
+}
+
+std::vector<std::string> Matches(const std::string& pattern) {
+  glob_t found{};
+  std::vector<std::string> paths;
+  if (glob(pattern.c_str(), 0, nullptr, &found) == 0) {
+    paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  }
+  globfree(&found);
+  return paths;
+}
+
+Status AddFiles(const std::string& name, Depth depth, std::vector<std::string>& paths) {
+  std::error_code ignored;
+  if (fs::is_directory(name, ignored)) {
+    const std::size_t before = paths.size();
+    LOCKSTEP_RETURN_IF_ERROR(depth == Depth::kBelow
+                                 ? AddRunFilesIn<fs::recursive_directory_iterator>(name, paths)
+                                 : AddRunFilesIn<fs::directory_iterator>(name, paths));
+    std::sort(paths.begin() + static_cast<std::ptrdiff_t>(before), paths.end());
+    if (paths.size() > before) return OkStatus();
+    return InvalidInput(
+        fmt::format("{}: no .h5 file in it; name a directory with run files", name));
+  }
+  if (fs::exists(name, ignored)) {
+    paths.push_back(name);
+    return OkStatus();
+  }
+  const std::vector<std::string> matches = Matches(name);
+  if (matches.empty()) {
+    return InvalidInput(fmt::format(
+        "{}: no such file or directory; name run files, directories of them or a glob", name));
+  }
+  for (const std::string& match : matches) {
+    LOCKSTEP_RETURN_IF_ERROR(AddFiles(match, depth, paths));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<Loaded> LoadLaunches(const std::vector<std::string>& names, Depth depth) {
+  std::vector<std::string> paths;
+  for (const std::string& name : names) LOCKSTEP_RETURN_IF_ERROR(AddFiles(name, depth, paths));
+  Loaded loaded;
+  std::set<std::string> known;
+  for (const std::string& path : paths) {
+    if (path.ends_with("-partial.h5")) {
+      loaded.skipped.push_back(path + ": what one rank saved when its launch was lost");
+      continue;
+    }
+    const Result<Run> run = ReadRun(path);
+    if (!run.ok()) {
+      loaded.skipped.push_back(run.status().message());
+    } else if (!known.insert(run->id + run->started_at + run->name).second) {
+      loaded.skipped.push_back(fmt::format("{}: run {} was read already", path, run->id));
+    } else {
+      loaded.launches.push_back(FiguresOf(*run, path));
+    }
+  }
+  if (!loaded.launches.empty()) return loaded;
+  return InvalidInput(fmt::format(
+      "no run could be read: {}",
+      loaded.skipped.empty() ? "nothing was named; name run files" : loaded.skipped.front()));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,28 @@
+// Runs from the names that people give: files, directories, globs.
+#ifndef LOCKSTEP_RESULTS_COMPARE_LOAD_H_
+#define LOCKSTEP_RESULTS_COMPARE_LOAD_H_
+
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+#include "results/compare/figures.h"
+
+namespace lockstep {
+
+struct Loaded {
+  std::vector<Launch> launches;
+  std::vector<std::string> skipped;  // a line a file that could not be read, with the reason
+};
+
+enum class Depth { kDirectory, kBelow };  // the .h5 files in a directory, or also those below it
+
+// Runs are read one after the other and only their figures are kept. What one rank saved when its
+// coordinator was lost (*-partial.h5) and a run that was read already are passed over and named in
+// `skipped`; hidden files are not looked at. Errors: a name that is no file, no directory and
+// matches nothing; no run at all.
+Result<Loaded> LoadLaunches(const std::vector<std::string>& names, Depth depth);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_RESULTS_COMPARE_LOAD_H_

@@ -1,0 +1,20 @@
+// Machines that measure the same cases, beside each other. Pure.
+#ifndef LOCKSTEP_RESULTS_COMPARE_PEERS_H_
+#define LOCKSTEP_RESULTS_COMPARE_PEERS_H_
+
+#include <span>
+#include <vector>
+
+#include "results/compare/trend.h"
+
+namespace lockstep {
+
+// By the newest level of every case that at least kFewestMachines machines measure. Slow: the
+// excess, a median over cases, is above `peer_min` and above four standard deviations of the other
+// machines' excesses (from their median absolute deviation), so that a fleet of uneven machines
+// has no slow one.
+std::vector<Peer> ComparePeers(std::span<const Series> series, double peer_min);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_RESULTS_COMPARE_PEERS_H_

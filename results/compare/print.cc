@@ -1,0 +1,209 @@
+#include "results/compare/print.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "results/report/figures.h"
+#include "results/report/grid.h"
+
+namespace lockstep {
+namespace {
+
+std::string ChangeText(double ratio) {
+  if (!std::isfinite(ratio) || ratio <= -1) return "?";
+  return fmt::format("{:+.{}f}", 100 * ratio, std::abs(ratio) < 0.995 ? 1 : 0);
+}
+
+std::string LaunchesText(const CaseComparison& one) {
+  const auto side = [](const SideOfCase& of) {
+    return of.timed == of.launches ? fmt::format("{}", of.launches)
+                                   : fmt::format("{}/{}", of.timed, of.launches);
+  };
+  return side(one.base) + " : " + side(one.candidate);
+}
+
+// What is to be said about a case beside its figures.
+std::string NoteText(const CaseComparison& one) {
+  std::string note = OneLine(one.why);
+  if (!one.resolve.empty()) note += (note.empty() ? "" : " -> ") + one.resolve;
+  return note;
+}
+
+std::string MethodText(const Comparison& comparison) {
+  std::string text = fmt::format(
+      "change: of the median over launches of the candidate, with its 95 % interval "
+      "(Hodges-Lehmann); slower or faster: proved by\nranks (Mann-Whitney), corrected for {} "
+      "case{} "
+      "at {:.0f} % (Benjamini-Hochberg), or clear at sight, and by the minimum effect at least; "
+      "same: the\ninterval lies within it; fewer than {} launches a side decide nothing\n",
+      comparison.tests, comparison.tests == 1 ? "" : "s", 100 * kFalseChanges, kFewestLaunches);
+  if (!comparison.interleaved) {
+    text += fmt::format(
+        "The launches of the sides are not interleaved in time: {:.0f} % of change may be drift of "
+        "the machine (--drift)\n",
+        100 * comparison.drift);
+  }
+  return text;
+}
+
+std::string Escaped(const std::string& text, const std::vector<std::pair<char, const char*>>& by) {
+  std::string out;
+  for (const char c : OneLine(text)) {
+    const auto found =
+        std::find_if(by.begin(), by.end(), [&](const auto& pair) { return pair.first == c; });
+    if (found == by.end())
+      out += c;
+    else
+      out += found->second;
+  }
+  return out;
+}
+
+std::string ForMarkdown(const std::string& text) {
+  return Escaped(text, {{'|', "\\|"}, {'<', "&lt;"}, {'*', "\\*"}, {'_', "\\_"}});
+}
+
+std::string ForXml(const std::string& text) {
+  return Escaped(text, {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}});
+}
+
+bool SeveralPrograms(const Comparison& comparison) {
+  return std::any_of(
+      comparison.cases.begin(), comparison.cases.end(),
+      [&](const CaseComparison& one) { return one.program != comparison.cases.front().program; });
+}
+
+bool SeveralBackends(const Comparison& comparison) {
+  return std::any_of(comparison.cases.begin(), comparison.cases.end(),
+                     [&](const CaseComparison& one) {
+                       return one.backend != comparison.cases.front().backend ||
+                              one.ranks != comparison.cases.front().ranks;
+                     });
+}
+
+// The name, and what else is needed to tell it from the other cases.
+std::string CaseText(const CaseComparison& one, bool programs, bool backends) {
+  std::string text = programs ? one.program + " " + one.name : one.name;
+  if (backends && !one.backend.empty()) text += fmt::format(" ({} x {})", one.backend, one.ranks);
+  return text;
+}
+
+}  // namespace
+
+std::string VerdictText(const CaseComparison& one) {
+  switch (one.outcome_change) {
+    case OutcomeChange::kWorse:
+      return "FAILS NOW";
+    case OutcomeChange::kBetter:
+      return "mended";
+    case OutcomeChange::kNone:
+      break;
+  }
+  return std::string(NameOf(one.change));
+}
+
+std::string EffectText(const Effect95& effect) {
+  if (!std::isfinite(effect.estimate)) return "-";
+  if (!std::isfinite(effect.low) || !std::isfinite(effect.high)) {
+    return ChangeText(effect.estimate) + " %";
+  }
+  return fmt::format("{} % ({} .. {})", ChangeText(effect.estimate), ChangeText(effect.low),
+                     ChangeText(effect.high));
+}
+
+std::string FormatTable(const Comparison& comparison) {
+  const bool programs = SeveralPrograms(comparison);
+  const bool backends = SeveralBackends(comparison);
+  Grid grid;
+  grid.AddColumn("verdict", Grid::Align::kLeft);
+  grid.AddColumn("case", Grid::Align::kLeft);
+  for (const char* title : {"base", "candidate", "change", "counts from", "launches"}) {
+    grid.AddColumn(title, Grid::Align::kRight);
+  }
+  grid.AddColumn("", Grid::Align::kLeft);
+  for (const CaseComparison& one : comparison.cases) {
+    grid.AddRow({VerdictText(one), CaseText(one, programs, backends),
+                 DurationText(one.base.median_ns), DurationText(one.candidate.median_ns),
+                 EffectText(one.effect), fmt::format("{:.4g} %", 100 * one.min_effect),
+                 LaunchesText(one), NoteText(one)});
+  }
+  std::string text = comparison.headline + "\n\n" + grid.Format();
+  if (!comparison.differences.empty()) text += "\nWhat differs between the sides:\n";
+  for (const Difference& difference : comparison.differences) {
+    text += fmt::format("  {}: {} -> {}\n", difference.fact, OneLine(difference.base),
+                        OneLine(difference.candidate));
+  }
+  for (const std::string& note : comparison.notes) text += "\nnot read: " + OneLine(note);
+  return text + (comparison.notes.empty() ? "\n" : "\n\n") + MethodText(comparison) +
+         fmt::format("exit code {}\n", static_cast<int>(comparison.exit_code));
+}
+
+std::string FormatMarkdown(const Comparison& comparison) {
+  const bool programs = SeveralPrograms(comparison);
+  const bool backends = SeveralBackends(comparison);
+  std::string text = fmt::format("**{}**\n\n", ForMarkdown(comparison.headline));
+  text +=
+      "| verdict | case | base | candidate | change (95 %) | launches | |\n"
+      "|---|---|--:|--:|--:|--:|---|\n";
+  for (const CaseComparison& one : comparison.cases) {
+    const bool loud = one.outcome_change == OutcomeChange::kWorse || one.change == Change::kSlower;
+    const std::string verdict = VerdictText(one);
+    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n",
+                        loud ? "**" + verdict + "**" : verdict,
+                        ForMarkdown(CaseText(one, programs, backends)),
+                        DurationText(one.base.median_ns), DurationText(one.candidate.median_ns),
+                        EffectText(one.effect), LaunchesText(one), ForMarkdown(NoteText(one)));
+  }
+  if (!comparison.differences.empty()) {
+    text += "\n| what differs | base | candidate |\n|---|---|---|\n";
+    for (const Difference& difference : comparison.differences) {
+      text += fmt::format("| {} | {} | {} |\n", ForMarkdown(difference.fact),
+                          ForMarkdown(difference.base), ForMarkdown(difference.candidate));
+    }
+  }
+  for (const std::string& note : comparison.notes)
+    text += "\nNot read: " + ForMarkdown(note) + "\n";
+  return text + "\n" + ForMarkdown(MethodText(comparison)) + "\n";
+}
+
+std::string FormatJUnit(const Comparison& comparison) {
+  std::string cases;
+  int failures = 0, errors = 0;
+  const auto add = [&](const std::string& program, const std::string& name, const char* element,
+                       const std::string& message) {
+    cases += fmt::format("  <testcase classname=\"{}\" name=\"{}\"", ForXml(program), ForXml(name));
+    if (element == nullptr) {
+      cases += "/>\n";
+      return;
+    }
+    cases += fmt::format(">\n    <{} message=\"{}\"/>\n  </testcase>\n", element, ForXml(message));
+  };
+  const bool backends = SeveralBackends(comparison);
+  for (const CaseComparison& one : comparison.cases) {
+    const bool failed =
+        one.outcome_change == OutcomeChange::kWorse || one.change == Change::kSlower;
+    const bool open = one.outcome_change == OutcomeChange::kNone &&
+                      (one.change == Change::kAmbiguous || one.change == Change::kMissing);
+    failures += failed ? 1 : 0;
+    errors += !failed && open ? 1 : 0;
+    add(one.program, CaseText(one, false, backends),
+        failed ? "failure"
+        : open ? "error"
+               : nullptr,
+        fmt::format("{} {}; {}", VerdictText(one), EffectText(one.effect), NoteText(one)));
+  }
+  for (const std::string& note : comparison.notes) {
+    ++errors;
+    add("files", note.substr(0, note.find(':')), "error", note);
+  }
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite "
+      "name=\"lockstep compare\" tests=\"{}\" failures=\"{}\" errors=\"{}\">\n"
+      "{}</testsuite>\n</testsuites>\n",
+      comparison.cases.size() + comparison.notes.size(), failures, errors, cases);
+}
+
+}  // namespace lockstep

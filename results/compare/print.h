@@ -1,0 +1,28 @@
+// A comparison as text, for people and for programs.
+#ifndef LOCKSTEP_RESULTS_COMPARE_PRINT_H_
+#define LOCKSTEP_RESULTS_COMPARE_PRINT_H_
+
+#include <string>
+
+#include "results/compare/compare.h"
+
+namespace lockstep {
+
+// The headline, a row a case (what needs attention first), what ambiguous and missing cases need,
+// differences of the environment, how the verdicts are made.
+std::string FormatTable(const Comparison& comparison);
+// The same for a pull request or an issue.
+std::string FormatMarkdown(const Comparison& comparison);
+// One object; what is not a number is null.
+std::string FormatJson(const Comparison& comparison);
+// A test case a case: slower and worse outcomes are failures, ambiguous and missing ones errors.
+std::string FormatJUnit(const Comparison& comparison);
+
+// "now fails", "slower", … : the outcome when it changed, else the change of time.
+std::string VerdictText(const CaseComparison& one);
+// "+5.1 % (+3.2 .. +7.0)"; "-" without times.
+std::string EffectText(const Effect95& effect);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_RESULTS_COMPARE_PRINT_H_

@@ -1,0 +1,30 @@
+// Which rank takes longer than it did, beside its peers. Pure.
+#ifndef LOCKSTEP_RESULTS_COMPARE_RANK_SHIFTS_H_
+#define LOCKSTEP_RESULTS_COMPARE_RANK_SHIFTS_H_
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/stats/two_samples.h"
+#include "results/compare/figures.h"
+
+namespace lockstep {
+
+struct RankShift {
+  int rank = 0;
+  std::string where;  // the name of the RankTimes
+  // Of the rank's excess: its time less the median of the other ranks', in parts of the case's
+  // time. Noise that meets all ranks of a launch alike cancels in it.
+  Shift shift;
+};
+
+// A shift for each rank and each time that all launches have; none with fewer than two ranks. When
+// all ranks became slower alike, because they wait for one, it is in no rank's time and not here.
+std::vector<RankShift> RankShiftsOf(std::span<const CaseFigures* const> base,
+                                    std::span<const CaseFigures* const> candidate,
+                                    double allowance);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_RESULTS_COMPARE_RANK_SHIFTS_H_

@@ -1,0 +1,192 @@
+#include "results/compare/trend.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "core/stats/stats.h"
+#include "results/compare/min_effect.h"
+#include "results/compare/nights.h"
+#include "results/compare/peers.h"
+
+namespace lockstep {
+namespace {
+
+// How many nights of either level are looked at for what changed with it: enough to tell a fact of
+// the level from one of a night.
+constexpr std::size_t kNightsAround = 5;
+
+using CaseKey = std::tuple<std::string, std::string, std::string, int>;
+
+// A night of a series, and the night of the machine that it is of.
+struct Sighting {
+  std::vector<double> medians;
+  const LaunchesOfNight* night = nullptr;
+};
+
+std::map<CaseKey, std::vector<Sighting>> SightingsOf(const std::vector<LaunchesOfNight>& nights,
+                                                     const std::string& cases) {
+  std::map<CaseKey, std::vector<Sighting>> sightings;
+  for (const LaunchesOfNight& night : nights) {
+    for (const Launch* launch : night) {
+      for (const CaseFigures& figures : launch->cases) {
+        if (!std::isfinite(figures.median_ns) || !MatchesGlob(cases, figures.name)) continue;
+        auto& own = sightings[{launch->program, figures.name, figures.backend, figures.ranks}];
+        if (own.empty() || own.back().night != &night) own.push_back({{}, &night});
+        own.back().medians.push_back(figures.median_ns);
+      }
+    }
+  }
+  return sightings;
+}
+
+std::vector<const Launch*> LaunchesIn(const std::vector<Sighting>& sightings, std::size_t first,
+                                      std::size_t last, const std::string& program) {
+  std::vector<const Launch*> launches;
+  for (std::size_t i = first; i <= last; ++i) {
+    for (const Launch* launch : *sightings[i].night) {
+      if (launch->program == program) launches.push_back(launch);
+    }
+  }
+  return launches;
+}
+
+std::vector<Difference> ChangedWith(const std::vector<Sighting>& sightings, const Segment& before,
+                                    const Segment& after, const std::string& program) {
+  const std::size_t oldest = before.last + 1 > before.first + kNightsAround
+                                 ? before.last + 1 - kNightsAround
+                                 : before.first;
+  const std::size_t newest = std::min(after.last, after.first + kNightsAround - 1);
+  std::vector<Difference> differences =
+      FactDifferences(LaunchesIn(sightings, oldest, before.last, program),
+                      LaunchesIn(sightings, after.first, newest, program));
+  std::erase_if(differences, [](const Difference& one) { return !one.apart; });
+  return differences;
+}
+
+Series SeriesOf(const std::string& machine, const CaseKey& key,
+                const std::vector<Sighting>& sightings, const TrendOptions& options) {
+  Series series;
+  series.machine = machine;
+  std::tie(series.program, series.name, series.backend, series.ranks) = key;
+  std::vector<double> logs;
+  for (const Sighting& sighting : sightings) {
+    const double median_ns = Median(sighting.medians);
+    series.nights.push_back(
+        {sighting.night->front()->started_at, median_ns, sighting.medians.size()});
+    logs.push_back(std::log(median_ns));
+  }
+  ChangeOptions how;
+  how.change_min = options.change_min;
+  series.segments = FindChangePoints(logs, how);
+  const std::vector<Segment>& levels = series.segments.segments;
+  for (std::size_t i = 1; i < levels.size(); ++i) {
+    const Segment& before = levels[i - 1];
+    const Segment& after = levels[i];
+    series.changes.push_back({after.first, std::exp(before.level), std::exp(after.level),
+                              std::expm1(after.level - before.level),
+                              before.last - before.first + 1, after.last - after.first + 1,
+                              ChangedWith(sightings, before, after, series.program)});
+  }
+  return series;
+}
+
+// Launches of one night start within its gap; a case may be missing in a night, so the index does
+// not tell: the start of the machine's night does.
+std::vector<Event> EventsOf(const std::vector<Series>& all, const TrendOptions& options) {
+  std::map<std::pair<std::string, std::string>, Event> events;  // when, machine
+  for (std::size_t s = 0; s < all.size(); ++s) {
+    for (std::size_t c = 0; c < all[s].changes.size(); ++c) {
+      const LevelChange& change = all[s].changes[c];
+      const std::string& when = all[s].nights[change.night].when;
+      Event& event = events[{when, all[s].machine}];
+      event.machine = all[s].machine;
+      event.when = when;
+      event.changes.emplace_back(s, c);
+      const bool is_last = c + 1 == all[s].changes.size();
+      if (is_last && change.nights_since <= options.recent_nights) event.recent = true;
+      if (event.differences.empty()) event.differences = change.differences;
+    }
+  }
+  std::vector<Event> list;
+  for (auto& [key, event] : events) {
+    std::vector<double> effects;
+    for (const auto& [s, c] : event.changes) effects.push_back(all[s].changes[c].effect);
+    event.effect = Median(effects);
+    for (const Series& series : all) {
+      if (series.machine != event.machine) continue;
+      event.cases += static_cast<std::size_t>(
+          std::count_if(series.nights.begin(), series.nights.end(),
+                        [&](const Night& night) { return night.when == event.when; }));
+    }
+    list.push_back(std::move(event));
+  }
+  std::reverse(list.begin(), list.end());
+  return list;
+}
+
+bool HasRecentRegression(const Trend& trend) {
+  for (const Event& event : trend.events) {
+    for (const auto& [s, c] : event.changes) {
+      const bool is_last = c + 1 == trend.series[s].changes.size();
+      if (event.recent && is_last && trend.series[s].changes[c].effect > 0) return true;
+    }
+  }
+  return false;
+}
+
+void Conclude(Trend& trend, const TrendOptions& options) {
+  const auto long_enough =
+      std::count_if(trend.series.begin(), trend.series.end(),
+                    [](const Series& one) { return one.nights.size() >= kFewestNights; });
+  const auto slow = std::count_if(trend.peers.begin(), trend.peers.end(),
+                                  [](const Peer& peer) { return peer.slow; });
+  const bool slower = HasRecentRegression(trend);
+  std::size_t changes = 0;
+  for (const Event& event : trend.events) changes += event.changes.size();
+  trend.exit_code = slower || slow > 0 ? ExitCode::kRegression
+                    : long_enough == 0 ? ExitCode::kInconclusive
+                                       : ExitCode::kPass;
+  std::string what;
+  if (slower) what += fmt::format(", slower within the last {} nights", options.recent_nights);
+  if (slow > 0) what += fmt::format(", {} slow machine{}", slow, slow == 1 ? "" : "s");
+  if (long_enough == 0) what += fmt::format(", no case has {} nights yet", kFewestNights);
+  trend.headline =
+      fmt::format("{}: {} level change{} in {} night{} of machines, {} histories, {} launches{}",
+                  trend.exit_code == ExitCode::kPass         ? "PASS"
+                  : trend.exit_code == ExitCode::kRegression ? "REGRESSION"
+                                                             : "INCONCLUSIVE",
+                  changes, changes == 1 ? "" : "s", trend.events.size(),
+                  trend.events.size() == 1 ? "" : "s", trend.series.size(), trend.launches, what);
+}
+
+}  // namespace
+
+double Series::level_ns() const { return std::exp(segments.segments.back().level); }
+
+Trend FindTrend(std::span<const Launch> launches, const TrendOptions& options,
+                std::vector<std::string> notes) {
+  Trend trend;
+  trend.launches = launches.size();
+  trend.notes = std::move(notes);
+  for (const Launch& launch : launches) {
+    if (SecondsOf(launch.started_at)) continue;
+    trend.notes.push_back(
+        fmt::format("{}: '{}' is no time of a start", launch.path, launch.started_at));
+  }
+  for (const auto& [machine, nights] : NightsByMachine(launches, options.night_gap_seconds)) {
+    for (const auto& [key, sightings] : SightingsOf(nights, options.cases)) {
+      trend.series.push_back(SeriesOf(machine, key, sightings, options));
+    }
+  }
+  trend.events = EventsOf(trend.series, options);
+  trend.peers = ComparePeers(trend.series, options.peer_min);
+  Conclude(trend, options);
+  return trend;
+}
+
+}  // namespace lockstep

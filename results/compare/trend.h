@@ -1,0 +1,90 @@
+// The history of every case over nights: when it changed, what changed with it, which nights were
+// outliers, and which machine is slow beside its peers. Values in, findings out. Pure.
+#ifndef LOCKSTEP_RESULTS_COMPARE_TREND_H_
+#define LOCKSTEP_RESULTS_COMPARE_TREND_H_
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/stats/change_points.h"
+#include "results/compare/environment.h"
+#include "results/compare/figures.h"
+
+namespace lockstep {
+
+struct TrendOptions {
+  double night_gap_seconds = 4 * 3600;  // launches farther apart belong to different nights
+  std::size_t recent_nights = 7;        // a slower level that began in them is a regression
+  double change_min = 0.02;             // of a change point
+  double peer_min = 0.05;               // of a slow machine
+  std::string cases = "*";              // a glob
+};
+
+struct Night {
+  std::string when;      // start of its first launch, UTC
+  double median_ns = 0;  // of its launches' medians
+  std::size_t launches = 0;
+};
+
+struct LevelChange {
+  std::size_t night = 0;  // the first one of the new level
+  double before_ns = 0, after_ns = 0;
+  double effect = 0;                                // 0.1: 10 % slower
+  std::size_t nights_before = 0, nights_since = 0;  // of the two levels
+  std::vector<Difference> differences;  // facts that changed with it, between the two levels
+};
+
+// A case on a machine.
+struct Series {
+  std::string machine;  // its host names
+  std::string program, name, backend;
+  int ranks = 0;
+  std::vector<Night> nights;
+  Segments segments;  // of the logarithms
+  std::vector<LevelChange> changes;
+  double level_ns() const;  // now
+};
+
+// Changes of one machine that began in the same night.
+struct Event {
+  std::string machine, when;
+  std::vector<std::pair<std::size_t, std::size_t>> changes;  // index of the series, of its change
+  std::size_t cases = 0;                                     // that were measured in that night
+  double effect = 0;                                         // median over the changes
+  bool recent = false;
+  std::vector<Difference> differences;
+};
+
+// A machine beside the others that measure the same cases.
+struct Peer {
+  std::string machine;
+  std::size_t machines = 0, cases = 0;
+  double excess = 0;  // median over cases of its time over the median of the others, less 1
+  double limit = 0;  // of a slow machine: peer_min, or four deviations of the fleet if that is more
+  bool slow = false;
+  std::string worst_case;
+  double worst_excess = 0;
+};
+
+struct Trend {
+  std::vector<Series> series;
+  std::vector<Event> events;  // newest first
+  std::vector<Peer> peers;    // slowest first; empty with fewer than three machines
+  std::size_t launches = 0;
+  std::vector<std::string> notes;  // files that were passed over
+  std::string headline;
+  // 5: a slower level that began recently, or a slow machine; 3: no case has kFewestNights nights.
+  ExitCode exit_code = ExitCode::kInconclusive;
+};
+
+inline constexpr std::size_t kFewestMachines = 3;
+
+Trend FindTrend(std::span<const Launch> launches, const TrendOptions& options,
+                std::vector<std::string> notes = {});
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_RESULTS_COMPARE_TREND_H_

@@ -1,0 +1,267 @@
+#include "results/compare/trend_print.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/stats/stats.h"
+#include "results/report/figures.h"
+#include "results/report/grid.h"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kCurve = 40;         // nights that a curve shows
+constexpr std::size_t kCasesOfEvent = 8;   // lines of an event
+constexpr std::size_t kOutliersShown = 5;  // nights
+
+std::string Date(const std::string& when) { return when.substr(0, 10); }
+
+std::string Percent(double ratio) {
+  return fmt::format("{:+.{}f} %", 100 * ratio, std::abs(ratio) < 0.995 ? 1 : 0);
+}
+
+const char* Direction(double effect) { return effect > 0 ? "slower" : "faster"; }
+
+std::string CaseText(const Series& series) {
+  return fmt::format("{} {} ({} x {})", series.program, series.name, series.backend, series.ranks);
+}
+
+// The newest nights as bars between the lowest and the highest level, which outliers do not
+// stretch.
+std::string Curve(const Series& series) {
+  static constexpr std::string_view kBars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  std::vector<double> values;
+  for (const Night& night : series.nights) values.push_back(std::log(night.median_ns));
+  if (values.size() > kCurve) values.erase(values.begin(), values.end() - kCurve);
+  const double low = Quantile(values, 0.02);
+  const double range = std::max(Quantile(values, 0.98) - low, 0.05);
+  std::string curve;
+  for (const double value : values) {
+    curve += kBars[static_cast<int>(std::clamp((value - low) / range, 0.0, 1.0) * 7.99)];
+  }
+  return curve;
+}
+
+std::string EventText(const Event& event) {
+  return fmt::format("{} on {}: {} of {} case{} {} by {} (median){}", Date(event.when),
+                     event.machine, event.changes.size(), event.cases, event.cases == 1 ? "" : "s",
+                     Direction(event.effect), Percent(event.effect),
+                     event.recent ? ", recent" : "");
+}
+
+std::string DifferenceText(const Difference& difference) {
+  return fmt::format("{}: {} -> {}", difference.fact, OneLine(difference.base),
+                     OneLine(difference.candidate));
+}
+
+std::string ChangeText(const Series& series, const LevelChange& change) {
+  return fmt::format("{}: {} ({} -> {}, {} nights before, {} since)", CaseText(series),
+                     Percent(change.effect), DurationText(change.before_ns),
+                     DurationText(change.after_ns), change.nights_before, change.nights_since);
+}
+
+std::string PeerText(const Peer& peer) {
+  return fmt::format("{}: {} beside the other {} machines, over {} case{}; worst: {} {}{}",
+                     peer.machine, Percent(peer.excess), peer.machines - 1, peer.cases,
+                     peer.cases == 1 ? "" : "s", peer.worst_case, Percent(peer.worst_excess),
+                     peer.slow ? fmt::format("  <- SLOW (limit {})", Percent(peer.limit)) : "");
+}
+
+struct OutlierNight {
+  std::size_t cases = 0;
+  double effect = 0;  // the largest
+  bool is_newest = false;
+};
+
+// (night, machine) -> what was off in it.
+std::map<std::pair<std::string, std::string>, OutlierNight> OutliersOf(const Trend& trend) {
+  std::map<std::pair<std::string, std::string>, OutlierNight> nights;
+  for (const Series& series : trend.series) {
+    for (const std::size_t i : series.segments.outliers) {
+      const Night& night = series.nights[i];
+      const auto segment =
+          std::find_if(series.segments.segments.begin(), series.segments.segments.end(),
+                       [&](const Segment& one) { return one.first <= i && i <= one.last; });
+      OutlierNight& outlier = nights[{night.when, series.machine}];
+      const double effect = std::expm1(std::log(night.median_ns) - segment->level);
+      ++outlier.cases;
+      if (std::abs(effect) > std::abs(outlier.effect)) outlier.effect = effect;
+      outlier.is_newest = i + 1 == series.nights.size();
+    }
+  }
+  return nights;
+}
+
+std::vector<std::string> OutlierTexts(const Trend& trend) {
+  std::vector<std::string> texts;
+  const auto nights = OutliersOf(trend);
+  for (auto night = nights.rbegin(); night != nights.rend(); ++night) {
+    if (texts.size() == kOutliersShown) {
+      texts.push_back(fmt::format("and {} nights before", nights.size() - kOutliersShown));
+      break;
+    }
+    const auto& [key, outlier] = *night;
+    texts.push_back(fmt::format("{} on {}: {} case{}, by up to {}{}", Date(key.first), key.second,
+                                outlier.cases, outlier.cases == 1 ? "" : "s",
+                                Percent(outlier.effect),
+                                outlier.is_newest ? " (the newest night: the next one tells "
+                                                    "whether this is a new level)"
+                                                  : ""));
+  }
+  return texts;
+}
+
+Grid GridOf(const Trend& trend) {
+  Grid grid;
+  for (const char* title : {"case", "machine"}) grid.AddColumn(title, Grid::Align::kLeft);
+  for (const char* title : {"nights", "level now", "noise", "changes", "outliers"}) {
+    grid.AddColumn(title, Grid::Align::kRight);
+  }
+  grid.AddColumn(fmt::format("newest {} nights", kCurve), Grid::Align::kLeft);
+  for (const Series& series : trend.series) {
+    const bool known = series.nights.size() >= kFewestNights;
+    grid.AddRow({CaseText(series), series.machine, fmt::format("{}", series.nights.size()),
+                 DurationText(series.level_ns()),
+                 known ? fmt::format("{:.1f} %", 100 * series.segments.noise) : "-",
+                 known ? fmt::format("{}", series.changes.size()) : "too few",
+                 fmt::format("{}", series.segments.outliers.size()), Curve(series)});
+  }
+  return grid;
+}
+
+// Headed lists, the same for both formats but for their marks.
+std::string Lists(const Trend& trend, std::string_view heading, std::string_view item,
+                  std::string_view below) {
+  std::string text;
+  const auto head = [&](std::string_view title) {
+    text += fmt::format("\n{}{}\n{}", heading, title, heading.empty() ? "" : "\n");
+  };
+  if (!trend.events.empty()) head("Level changes, newest first");
+  for (const Event& event : trend.events) {
+    text += fmt::format("{}{}\n", item, EventText(event));
+    for (const Difference& one : event.differences) {
+      text += fmt::format("{}changed with it: {}\n", below, DifferenceText(one));
+    }
+    if (event.differences.empty()) {
+      text += fmt::format("{}no fact of the environment changed with it\n", below);
+    }
+    for (std::size_t i = 0; i < event.changes.size() && i < kCasesOfEvent; ++i) {
+      const auto& [s, c] = event.changes[i];
+      text += fmt::format("{}{}\n", below, ChangeText(trend.series[s], trend.series[s].changes[c]));
+    }
+    if (event.changes.size() > kCasesOfEvent) {
+      text += fmt::format("{}and {} more cases\n", below, event.changes.size() - kCasesOfEvent);
+    }
+  }
+  if (!trend.peers.empty()) head("Machines beside their peers");
+  for (const Peer& peer : trend.peers) text += fmt::format("{}{}\n", item, PeerText(peer));
+  const std::vector<std::string> outliers = OutlierTexts(trend);
+  if (!outliers.empty()) head("Outlier nights, newest first");
+  for (const std::string& outlier : outliers) text += fmt::format("{}{}\n", item, outlier);
+  if (!trend.notes.empty()) head("Not read");
+  for (const std::string& note : trend.notes) text += fmt::format("{}{}\n", item, OneLine(note));
+  return text;
+}
+
+Json ToJson(const std::vector<Difference>& differences) {
+  Json json = Json::array();
+  for (const Difference& one : differences) {
+    json.push_back({{"fact", one.fact}, {"before", one.base}, {"after", one.candidate}});
+  }
+  return json;
+}
+
+Json ToJson(const Series& series) {
+  Json json = {{"machine", series.machine},     {"program", series.program},
+               {"case", series.name},           {"backend", series.backend},
+               {"ranks", series.ranks},         {"noise", series.segments.noise},
+               {"level_ns", series.level_ns()}, {"nights", Json::array()},
+               {"changes", Json::array()}};
+  const std::set<std::size_t> outliers(series.segments.outliers.begin(),
+                                       series.segments.outliers.end());
+  for (std::size_t i = 0; i < series.nights.size(); ++i) {
+    const Night& night = series.nights[i];
+    json["nights"].push_back({{"when", night.when},
+                              {"median_ns", night.median_ns},
+                              {"launches", night.launches},
+                              {"outlier", outliers.contains(i)}});
+  }
+  for (const LevelChange& change : series.changes) {
+    json["changes"].push_back({{"when", series.nights[change.night].when},
+                               {"night", change.night},
+                               {"effect", change.effect},
+                               {"before_ns", change.before_ns},
+                               {"after_ns", change.after_ns},
+                               {"nights_before", change.nights_before},
+                               {"nights_since", change.nights_since},
+                               {"changed_with_it", ToJson(change.differences)}});
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string FormatTrendTable(const Trend& trend) {
+  return fmt::format("{}\n{}\nHistories\n{}exit code {}\n", trend.headline,
+                     Lists(trend, "", "  ", "      "), GridOf(trend).Format(),
+                     static_cast<int>(trend.exit_code));
+}
+
+std::string FormatTrendMarkdown(const Trend& trend) {
+  std::string text = fmt::format("**{}**\n{}\n### Histories\n\n", trend.headline,
+                                 Lists(trend, "### ", "- ", "  - "));
+  text +=
+      "| case | machine | nights | level now | noise | changes | curve |\n"
+      "|---|---|--:|--:|--:|--:|---|\n";
+  for (const Series& series : trend.series) {
+    text += fmt::format("| {} | {} | {} | {} | {:.1f} % | {} | {} |\n", CaseText(series),
+                        series.machine, series.nights.size(), DurationText(series.level_ns()),
+                        100 * series.segments.noise, series.changes.size(), Curve(series));
+  }
+  return text;
+}
+
+std::string FormatTrendJson(const Trend& trend) {
+  Json json = {{"headline", trend.headline}, {"exit_code", static_cast<int>(trend.exit_code)},
+               {"launches", trend.launches}, {"events", Json::array()},
+               {"machines", Json::array()},  {"histories", Json::array()},
+               {"not_read", trend.notes}};
+  for (const Event& event : trend.events) {
+    Json cases = Json::array();
+    for (const auto& [s, c] : event.changes) {
+      cases.push_back({{"program", trend.series[s].program},
+                       {"case", trend.series[s].name},
+                       {"effect", trend.series[s].changes[c].effect}});
+    }
+    json["events"].push_back({{"when", event.when},
+                              {"machine", event.machine},
+                              {"effect", event.effect},
+                              {"recent", event.recent},
+                              {"cases_measured", event.cases},
+                              {"changed_with_it", ToJson(event.differences)},
+                              {"cases", std::move(cases)}});
+  }
+  for (const Peer& peer : trend.peers) {
+    json["machines"].push_back({{"machine", peer.machine},
+                                {"excess", peer.excess},
+                                {"limit", peer.limit},
+                                {"slow", peer.slow},
+                                {"cases", peer.cases},
+                                {"worst_case", peer.worst_case},
+                                {"worst_excess", peer.worst_excess}});
+  }
+  for (const Series& series : trend.series) json["histories"].push_back(ToJson(series));
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace lockstep

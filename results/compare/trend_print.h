@@ -1,0 +1,20 @@
+// A trend as text, for people and for programs.
+#ifndef LOCKSTEP_RESULTS_COMPARE_TREND_PRINT_H_
+#define LOCKSTEP_RESULTS_COMPARE_TREND_PRINT_H_
+
+#include <string>
+
+#include "results/compare/trend.h"
+
+namespace lockstep {
+
+// The headline, level changes (newest first) with what changed with them, slow machines, the newest
+// outliers, then a line a history with a small curve.
+std::string FormatTrendTable(const Trend& trend);
+std::string FormatTrendMarkdown(const Trend& trend);
+// One object with every night of every history; what is not a number is null.
+std::string FormatTrendJson(const Trend& trend);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_RESULTS_COMPARE_TREND_PRINT_H_
