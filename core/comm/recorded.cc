@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/base/check.h"
+#include "core/device/native_stream.h"
 
 namespace lockstep {
 
@@ -25,6 +26,7 @@ struct RecordedCommunicator::Pending {
   // Since the last Await, on streams that run beside the caller or by non-blocking operations.
   Interval interval;
   bool any = false;
+  bool failed = false;  // an Await told an error: what ends afterwards did not end well
 
   void Begin(Ticks entry) {
     if (!any) interval.entry = entry;
@@ -69,6 +71,31 @@ class RecordedCommunicator::RecordingStream final : public Stream {
   void WaitFor(Event& event) override { stream_.WaitFor(event); }
   Status Synchronize(Deadline deadline) override { return stream_.Synchronize(deadline); }
   Status status() const override { return stream_.status(); }
+
+  // On a stream with a handle the operation is no work of ours: what writes kStart and kEnd is
+  // enqueued before and after it, and runs in the order of the stream.
+  static Status EnqueueNative(Communicator& inner, const Operation& operation,
+                              const Buffers& buffers, Stream& stream,
+                              std::shared_ptr<Family> family, std::shared_ptr<Pending> pending,
+                              JournalEvent& event) {
+    event.kind = EventKind::kStart;
+    stream.Enqueue([family, pending, event] {
+      std::lock_guard lock(family->mutex);
+      family->journal.Append(event);
+      pending->Begin(NowTicks());
+      return OkStatus();
+    });
+    const Status status = inner.Enqueue(operation, buffers, stream);
+    stream.Enqueue([family, pending, event, refused = !status.ok()]() mutable {
+      event.ticks = NowTicks();
+      std::lock_guard lock(family->mutex);
+      pending->interval.exit = event.ticks;
+      event.kind = refused || pending->failed ? EventKind::kError : EventKind::kEnd;
+      family->journal.Append(event);
+      return OkStatus();
+    });
+    return status;
+  }
 
  private:
   static Status Run(Family& family, Pending& pending, JournalEvent& event, Blocking blocking,
@@ -187,9 +214,12 @@ Status RecordedCommunicator::EnqueueInline(const Operation& operation, const Buf
 
 Status RecordedCommunicator::EnqueueBeside(const Operation& operation, const Buffers& buffers,
                                            Stream& stream, JournalEvent& event) {
+  const bool native = dynamic_cast<NativeStream*>(&stream) != nullptr;
   RecordingStream recording(stream, family_, pending_, event, operation.blocking);
-  Status status = inner_->Enqueue(operation, buffers, recording);
-  if (!status.ok()) {  // refused: nothing was enqueued
+  Status status = native ? RecordingStream::EnqueueNative(*inner_, operation, buffers, stream,
+                                                          family_, pending_, event)
+                         : inner_->Enqueue(operation, buffers, recording);
+  if (!status.ok() && !native) {  // refused: nothing was enqueued
     event.kind = EventKind::kError;
     Append(event);
   }
@@ -200,7 +230,9 @@ Status RecordedCommunicator::Await(Stream& stream, Deadline deadline) {
   Status status = inner_->Await(stream, deadline);
   const Ticks exit = NowTicks();
   const auto lock = LockIf(family_->threaded, family_->mutex);
-  if (!pending_->any || status.code() == StatusCode::kDeadlineExceeded) return status;
+  if (status.code() == StatusCode::kDeadlineExceeded) return status;
+  if (!status.ok()) pending_->failed = true;
+  if (!pending_->any) return status;
   for (JournalEvent& event : pending_->posted) {
     event.kind = status.ok() ? EventKind::kEnd : EventKind::kError;
     event.ticks = exit;

@@ -13,6 +13,7 @@
 #include "core/comm/local_meeting.h"
 #include "core/comm/null/null_communicator.h"
 #include "core/device/host/host_device.h"
+#include "core/device/native_stream.h"
 #include "core/journal/journal.h"
 #include "gtest/gtest.h"
 
@@ -69,6 +70,21 @@ class ProbeCommunicator final : public Communicator {
 
  private:
   Script& script_;
+};
+
+// A stream with a handle, as a GPU's: what is launched on it is no piece of work of the port's.
+class NativeFifo final : public Stream, public NativeStream {
+ public:
+  bool inline_execution() const override { return false; }
+  void Enqueue(Work work) override { fifo_->Enqueue(std::move(work)); }
+  void Record(Event& event) override { fifo_->Record(event); }
+  void WaitFor(Event& event) override { fifo_->WaitFor(event); }
+  Status Synchronize(Deadline deadline) override { return fifo_->Synchronize(deadline); }
+  Status status() const override { return fifo_->status(); }
+  Status LaunchOn(const Launch& launch) override { return launch(fifo_.get()); }
+
+ private:
+  std::unique_ptr<Stream> fifo_ = HostDevice().NewStream();
 };
 
 class RecordedTest : public testing::Test {
@@ -265,6 +281,27 @@ TEST_F(RecordedTest, ChildrenHaveTheirOwnIdsAndSequences) {
   ASSERT_TRUE(grandchild.ok());
   ASSERT_TRUE((*grandchild)->Enqueue(AllReduce(), {buffer_, buffer_}, *inline_).ok());
   EXPECT_EQ(Events().back().communicator, 10);
+}
+
+TEST_F(RecordedTest, OnStreamsWithHandlesTheJournalFollowsTheStream) {
+  NativeFifo stream;
+  ASSERT_TRUE(Enqueue(AllReduce(), stream).ok());
+  ASSERT_TRUE(recorded_.Await(stream, Soon()).ok());
+  EXPECT_EQ(Kinds(), "qse");
+  ASSERT_EQ(script_.called_at.size(), 1u);
+  EXPECT_GE(script_.called_at[0], recorded_.last_interval().entry);
+  EXPECT_LE(script_.called_at[0], recorded_.last_interval().exit);
+  script_.refuse = SystemFailed("no");
+  EXPECT_FALSE(Enqueue(AllReduce(), stream).ok());
+  ASSERT_TRUE(stream.Synchronize(Soon()).ok());
+  EXPECT_EQ(Kinds(), "qseqsx");
+  script_.refuse = OkStatus();
+  // What ends after an Await told an error did not end well.
+  script_.await = SystemFailed("the peer is gone");
+  EXPECT_FALSE(recorded_.Await(stream, Soon()).ok());
+  ASSERT_TRUE(Enqueue(AllReduce(), stream).ok());
+  ASSERT_TRUE(stream.Synchronize(Soon()).ok());
+  EXPECT_EQ(Kinds(), "qseqsxqsx");
 }
 
 }  // namespace

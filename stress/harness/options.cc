@@ -45,7 +45,8 @@ Result<StressCommandLine> ParseStressCommandLine(int argc, const char* const* ar
   app.add_option("--scenario,scenario", options.scenarios,
                  "Names with wildcards ('uneven_inputs/*') or paths of TOML files");
   app.add_option("--backend", options.backend,
-                 "gloo; nccl; mpi (one case a launch); sim (all ranks in one process, without mpirun)")
+                 "gloo; nccl; mpi (one case a launch); sim (all ranks in one process, without "
+                 "mpirun)")
       ->capture_default_str();
   app.add_option("--nccl-library", nccl.library,
                  "nccl: the libnccl.so.2 to test (default: the dynamic linker's)");

@@ -98,7 +98,8 @@ RankReport RunProgram(Rig& rig) {
   Stream& communication = rig.communication ? *rig.communication : *rig.compute;
   return RunWorkload(rig.scenario, rig.order.seed,
                      {*rig.world, *rig.recorded, *rig.platform.device, *rig.platform.kernels,
-                      *rig.compute, communication, *rig.gate, *rig.body, !rig.backend->uses_launcher_mpi});
+                      *rig.compute, communication, *rig.gate, *rig.body,
+                      !rig.backend->uses_launcher_mpi});
 }
 
 Status Tell(WorkerLink& link, const RankReport& report) {
