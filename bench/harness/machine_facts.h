@@ -3,9 +3,9 @@
 #define LOCKSTEP_BENCH_HARNESS_MACHINE_FACTS_H_
 
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "core/environment/facts.h"
 #include "core/launch/context.h"
 #include "core/launch/fleet.h"
 
@@ -15,9 +15,8 @@ namespace lockstep {
 // the environment variables that change collectives (OMPI_MCA_*, NCCL_*, GLOO_*, LD_PRELOAD …); of
 // every rank: host, processors, clock; and the backend's versions that a worker reported (a JSON
 // object of strings).
-std::vector<std::pair<std::string, std::string>> MachineFacts(const std::vector<AgentInfo>& agents,
-                                                              const LaunchContext& context,
-                                                              const std::string& worker_facts);
+Facts MachineFacts(const std::vector<AgentInfo>& agents, const LaunchContext& context,
+                   const std::string& worker_facts);
 
 }  // namespace lockstep
 

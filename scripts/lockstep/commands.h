@@ -25,7 +25,9 @@ using AddCommand = void(CLI::App& app, Command& chosen);
 AddCommand AddBuckets;   // buckets.cc
 AddCommand AddDiagnose;  // diagnose.cc
 AddCommand AddExport;    // export.cc
+AddCommand AddDoctor;    // doctor.cc
 AddCommand AddMakeDataset;  // make_dataset.cc
+AddCommand AddReport;    // report.cc
 AddCommand AddSampler;   // sampler.cc
 AddCommand AddScore;     // score.cc
 AddCommand AddShow;      // show.cc

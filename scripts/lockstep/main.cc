@@ -19,8 +19,10 @@ constexpr const char* kVersion = "lockstep 0.1.0";
 constexpr AddCommand* kCommands[] = {
     AddBuckets,
     AddDiagnose,
+    AddDoctor,
     AddExport,
     AddMakeDataset,
+    AddReport,
     AddSampler,
     AddScore,
     AddShow,

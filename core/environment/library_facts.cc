@@ -1,0 +1,132 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <vector>
+
+#include "core/environment/facts.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kChunk = 1 << 20;
+constexpr std::size_t kOverlap = 128;  // longer than the text that is looked for
+
+// "2.28.9, built with CUDA 13.0": every release carries the text of its start message. Reading it
+// runs nothing of a library that may be broken.
+std::string VersionInside(const fs::path& path) {
+  static const std::regex kVersion(R"(NCCL version (\d+\.\d+\.\d+)\+cuda(\d+\.\d+))");
+  std::ifstream file(path, std::ios::binary);
+  std::string window;
+  std::vector<char> chunk(kChunk);
+  while (file.read(chunk.data(), kChunk) || file.gcount() > 0) {
+    window.append(chunk.data(), static_cast<std::size_t>(file.gcount()));
+    // A regular expression over megabytes is slow: it looks only where the words are.
+    for (std::size_t at = window.find("NCCL version "); at != std::string::npos;
+         at = window.find("NCCL version ", at + 1)) {
+      std::smatch match;
+      const std::string here = window.substr(at, kOverlap);
+      if (std::regex_search(here, match, kVersion, std::regex_constants::match_continuous)) {
+        return fmt::format("{}, built with CUDA {}", match[1].str(), match[2].str());
+      }
+    }
+    window.erase(0, window.size() - std::min(window.size(), kOverlap));
+  }
+  return "unknown version";
+}
+
+void AddIfThere(const fs::path& path, std::set<fs::path>& found) {
+  std::error_code error;
+  const fs::path real = fs::canonical(path, error);
+  if (!error && fs::is_regular_file(real, error)) found.insert(real);
+}
+
+// Where the dynamic linker, the toolkit and Python's packages have them.
+std::set<fs::path> NcclLibraries() {
+  std::vector<fs::path> directories = {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
+                                       "/usr/lib64", "/usr/local/lib", "/usr/local/cuda/lib64"};
+  if (const char* list = std::getenv("LD_LIBRARY_PATH")) {
+    std::istringstream parts(list);
+    for (std::string part; std::getline(parts, part, ':');) {
+      if (!part.empty()) directories.emplace_back(part);
+    }
+  }
+  if (const char* root = std::getenv("NCCL_HOME")) directories.push_back(fs::path(root) / "lib");
+  std::vector<fs::path> pythons = {"/usr/lib", "/usr/local/lib", "/opt/conda/lib"};
+  for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
+    if (const char* root = std::getenv(variable)) pythons.push_back(fs::path(root) / "lib");
+  }
+  std::error_code error;
+  for (const fs::path& root : pythons) {
+    for (fs::directory_iterator entry(root, error), end; !error && entry != end;
+         entry.increment(error)) {
+      if (!entry->path().filename().string().starts_with("python3")) continue;
+      for (const char* packages : {"site-packages", "dist-packages"}) {
+        directories.push_back(entry->path() / packages / "nvidia/nccl/lib");
+      }
+    }
+  }
+  std::set<fs::path> found;
+  for (const fs::path& directory : directories) AddIfThere(directory / "libnccl.so.2", found);
+  return found;
+}
+
+// The first line that a command prints; empty when it can't be run.
+std::string FirstLineOf(const char* command) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command, "r"), pclose);
+  std::array<char, 256> line{};
+  if (!pipe || std::fgets(line.data(), line.size(), pipe.get()) == nullptr) return "";
+  std::string text = line.data();
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
+  return text;
+}
+
+std::string ToolkitVersion() {
+  const char* root = std::getenv("CUDA_PATH");
+  const fs::path folder = root != nullptr ? root : "/usr/local/cuda";
+  std::ifstream file(folder / "include/cuda.h");
+  static const std::regex kDefine(R"(#define\s+CUDA_VERSION\s+(\d+))");
+  for (std::string line; std::getline(file, line);) {
+    std::smatch match;
+    if (!std::regex_search(line, match, kDefine)) continue;
+    const int code = std::atoi(match[1].str().c_str());  // 1000 major + 10 minor
+    return fmt::format("{}.{}", code / 1000, code % 1000 / 10);
+  }
+  return "";
+}
+
+}  // namespace
+
+Facts LibraryFacts() {
+  Facts facts;
+  int number = 0;
+  for (const fs::path& path : NcclLibraries()) {
+    const std::string version = VersionInside(path);
+    const std::string group = fmt::format("nccl/{}", number++);
+    facts.emplace_back(group + "/file", path.string());
+    facts.emplace_back(group + "/version", version.substr(0, version.find(',')));
+    const std::size_t cuda = version.rfind("CUDA ");
+    if (cuda != std::string::npos) {
+      facts.emplace_back(group + "/built_with_cuda", version.substr(cuda + 5));
+    }
+  }
+  facts.emplace_back("nccl/libraries", fmt::format("{}", number));
+  if (const std::string version = ToolkitVersion(); !version.empty()) {
+    facts.emplace_back("software/cuda_toolkit", version);
+  }
+  const std::string mpi = FirstLineOf("timeout 5 mpirun --version 2>/dev/null");
+  facts.emplace_back("software/mpirun", mpi.empty() ? "not found" : mpi);
+  return facts;
+}
+
+}  // namespace lockstep

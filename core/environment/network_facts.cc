@@ -1,0 +1,117 @@
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <future>
+#include <memory>
+#include <set>
+#include <thread>
+
+#include "core/environment/facts.h"
+#include "core/environment/files.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Bridges and taps of containers and virtual machines: addresses that no other host reaches.
+bool IsOfContainers(std::string_view name) {
+  for (const std::string_view prefix : {"docker", "br-", "virbr", "veth", "cni", "flannel", "lxc",
+                                        "cali", "podman"}) {
+    if (name.starts_with(prefix)) return true;
+  }
+  return false;
+}
+
+void AddInterfaces(Facts& facts) {
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return;
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owned(list, freeifaddrs);
+  std::set<std::string> usable, of_containers;
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    const bool up = (entry->ifa_flags & IFF_UP) != 0 && (entry->ifa_flags & IFF_LOOPBACK) == 0;
+    if (!up || entry->ifa_addr == nullptr || entry->ifa_addr->sa_family != AF_INET) continue;
+    char text[INET_ADDRSTRLEN] = "";
+    sockaddr_in address{};
+    std::copy_n(reinterpret_cast<const char*>(entry->ifa_addr), sizeof(address),
+                reinterpret_cast<char*>(&address));
+    inet_ntop(AF_INET, &address.sin_addr, text, sizeof(text));
+    facts.emplace_back(fmt::format("network/interface/{}", entry->ifa_name), text);
+    (IsOfContainers(entry->ifa_name) ? of_containers : usable).insert(entry->ifa_name);
+  }
+  facts.emplace_back("network/interfaces", fmt::format("{}", usable.size()));
+  facts.emplace_back("network/container_interfaces", fmt::format("{}", of_containers.size()));
+}
+
+// "10.0.0.7", or why not. The resolver may take half a minute to fail.
+std::string Resolve(const std::string& name) {
+  addrinfo hints{};
+  hints.ai_family = AF_INET;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int error = getaddrinfo(name.c_str(), nullptr, &hints, &found);
+  if (error != 0) return std::string("fails: ") + gai_strerror(error);
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owned(found, freeaddrinfo);
+  sockaddr_in address{};
+  std::copy_n(reinterpret_cast<const char*>(found->ai_addr), sizeof(address),
+              reinterpret_cast<char*>(&address));
+  char text[INET_ADDRSTRLEN] = "";
+  inet_ntop(AF_INET, &address.sin_addr, text, sizeof(text));
+  return text;
+}
+
+void AddHostName(double seconds, Facts& facts) {
+  char name[256] = "";
+  gethostname(name, sizeof(name) - 1);
+  facts.emplace_back("network/host_name", name);
+  auto answer = std::make_shared<std::promise<std::string>>();
+  std::future<std::string> future = answer->get_future();
+  // Left behind when it takes too long: there is no way to cancel getaddrinfo.
+  std::thread([answer, name = std::string(name)] { answer->set_value(Resolve(name)); }).detach();
+  const bool answered =
+      future.wait_for(std::chrono::duration<double>(seconds)) == std::future_status::ready;
+  facts.emplace_back("network/host_name_resolves_to",
+                     answered ? future.get() : fmt::format("fails: no answer in {} s", seconds));
+}
+
+void AddInfiniband(Facts& facts) {
+  std::error_code error;
+  int devices = 0, active = 0;
+  for (fs::directory_iterator device("/sys/class/infiniband", error), end; !error && device != end;
+       device.increment(error)) {
+    ++devices;
+    std::error_code none;
+    for (fs::directory_iterator port(device->path() / "ports", none), last; !none && port != last;
+         port.increment(none)) {
+      const std::string state = FirstLine(port->path() / "state");
+      const std::string rate = FirstLine(port->path() / "rate");
+      const std::string layer = FirstLine(port->path() / "link_layer");
+      active += state.find("ACTIVE") != std::string::npos ? 1 : 0;
+      facts.emplace_back(fmt::format("network/infiniband/{}:{}", device->path().filename().string(),
+                                     port->path().filename().string()),
+                         fmt::format("{}, {}, {}", state, rate, layer));
+    }
+  }
+  facts.emplace_back("network/infiniband_devices", fmt::format("{}", devices));
+  facts.emplace_back("network/infiniband_active_ports", fmt::format("{}", active));
+}
+
+}  // namespace
+
+Facts NetworkFacts(double seconds) {
+  Facts facts;
+  AddInterfaces(facts);
+  AddHostName(seconds, facts);
+  AddInfiniband(facts);
+  return facts;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,274 @@
+#include "core/environment/nvml.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "core/environment/nvml_abi.h"
+
+namespace lockstep {
+namespace {
+
+constexpr unsigned kMostLinks = 18;  // NVML_NVLINK_MAX_LINKS
+
+template <typename Function>
+void Load(void* handle, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(handle, name));
+}
+
+void LoadAll(void* handle, nvml::Api& api) {
+#define LOCKSTEP_LOAD(name) Load(handle, #name, api.name)
+  LOCKSTEP_LOAD(nvmlInit_v2);
+  LOCKSTEP_LOAD(nvmlShutdown);
+  LOCKSTEP_LOAD(nvmlErrorString);
+  LOCKSTEP_LOAD(nvmlSystemGetDriverVersion);
+  LOCKSTEP_LOAD(nvmlSystemGetCudaDriverVersion_v2);
+  LOCKSTEP_LOAD(nvmlDeviceGetCount_v2);
+  LOCKSTEP_LOAD(nvmlDeviceGetHandleByIndex_v2);
+  LOCKSTEP_LOAD(nvmlDeviceGetName);
+  LOCKSTEP_LOAD(nvmlDeviceGetUUID);
+  LOCKSTEP_LOAD(nvmlDeviceGetPciInfo_v3);
+  LOCKSTEP_LOAD(nvmlDeviceGetMemoryInfo);
+  LOCKSTEP_LOAD(nvmlDeviceGetEccMode);
+  LOCKSTEP_LOAD(nvmlDeviceGetTotalEccErrors);
+  LOCKSTEP_LOAD(nvmlDeviceGetClockInfo);
+  LOCKSTEP_LOAD(nvmlDeviceGetMaxClockInfo);
+  LOCKSTEP_LOAD(nvmlDeviceGetCurrentClocksThrottleReasons);
+  LOCKSTEP_LOAD(nvmlDeviceGetTemperature);
+  LOCKSTEP_LOAD(nvmlDeviceGetPowerUsage);
+  LOCKSTEP_LOAD(nvmlDeviceGetUtilizationRates);
+  LOCKSTEP_LOAD(nvmlDeviceGetPersistenceMode);
+  LOCKSTEP_LOAD(nvmlDeviceGetComputeMode);
+  LOCKSTEP_LOAD(nvmlDeviceGetMigMode);
+  LOCKSTEP_LOAD(nvmlDeviceGetCurrPcieLinkGeneration);
+  LOCKSTEP_LOAD(nvmlDeviceGetMaxPcieLinkGeneration);
+  LOCKSTEP_LOAD(nvmlDeviceGetCurrPcieLinkWidth);
+  LOCKSTEP_LOAD(nvmlDeviceGetMaxPcieLinkWidth);
+  LOCKSTEP_LOAD(nvmlDeviceGetNvLinkState);
+  LOCKSTEP_LOAD(nvmlDeviceGetTopologyCommonAncestor);
+  LOCKSTEP_LOAD(nvmlDeviceGetP2PStatus);
+#undef LOCKSTEP_LOAD
+}
+
+// Calls what may be missing from an old driver; false: no answer.
+template <typename Function, typename... Arguments>
+bool Ask(Function function, Arguments... arguments) {
+  return function != nullptr && function(arguments...) == 0;
+}
+
+template <typename Function, typename... Arguments>
+std::int64_t Number(Function function, Arguments... arguments) {
+  unsigned value = 0;
+  return Ask(function, arguments..., &value) ? static_cast<std::int64_t>(value) : -1;
+}
+
+std::string TextOf(std::int64_t value) { return value < 0 ? "unknown" : fmt::format("{}", value); }
+
+// nvmlGpuTopologyLevel_t, in nvidia-smi's words.
+std::string_view WayOf(int level) {
+  switch (level) {
+    case 0:
+      return "one board";
+    case 10:
+      return "one PCIe switch";
+    case 20:
+      return "several PCIe switches";
+    case 30:
+      return "one host bridge";
+    case 40:
+      return "one NUMA node";
+    default:
+      return "across NUMA nodes";
+  }
+}
+
+}  // namespace
+
+struct Nvml::Library {
+  nvml::Api api;
+  std::vector<nvml::Device> devices;
+
+  void DescribeDevice(int gpu, Facts& facts) const;
+  void DescribeLink(const std::string& group, nvml::Device device, Facts& facts) const;
+  void DescribePairs(Facts& facts) const;
+};
+
+Nvml::Nvml(std::unique_ptr<Library> library) : library_(std::move(library)) {}
+Nvml::~Nvml() { library_->api.nvmlShutdown(); }
+int Nvml::gpus() const { return static_cast<int>(library_->devices.size()); }
+
+Result<std::unique_ptr<Nvml>> Nvml::Open(const std::string& path) {
+  const std::string name = path.empty() ? "libnvidia-ml.so.1" : path;
+  void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);  // stays loaded
+  if (handle == nullptr) {
+    return EnvironmentError(fmt::format(
+        "no GPU driver: {} can't be opened; install NVIDIA's driver, or let the container see it "
+        "(--gpus all)",
+        name));
+  }
+  auto library = std::make_unique<Library>();
+  LoadAll(handle, library->api);
+  const nvml::Api& api = library->api;
+  if (api.nvmlInit_v2 == nullptr || api.nvmlShutdown == nullptr ||
+      api.nvmlDeviceGetCount_v2 == nullptr || api.nvmlDeviceGetHandleByIndex_v2 == nullptr) {
+    return EnvironmentError(fmt::format("no GPU driver: {} is no NVML; name another", name));
+  }
+  if (const nvml::Code code = api.nvmlInit_v2(); code != 0) {
+    const char* why = api.nvmlErrorString != nullptr ? api.nvmlErrorString(code) : "";
+    return EnvironmentError(fmt::format(
+        "no GPU driver: NVML says '{}' ({}); is the kernel module loaded, and of the same version?",
+        why, code));
+  }
+  unsigned count = 0;
+  Ask(api.nvmlDeviceGetCount_v2, &count);
+  for (unsigned i = 0; i < count; ++i) {
+    nvml::Device device = nullptr;
+    if (Ask(api.nvmlDeviceGetHandleByIndex_v2, i, &device)) library->devices.push_back(device);
+  }
+  return std::unique_ptr<Nvml>(new Nvml(std::move(library)));
+}
+
+void Nvml::Library::DescribeLink(const std::string& group, nvml::Device device,
+                                 Facts& facts) const {
+  const std::int64_t generation = Number(api.nvmlDeviceGetCurrPcieLinkGeneration, device);
+  const std::int64_t width = Number(api.nvmlDeviceGetCurrPcieLinkWidth, device);
+  const std::int64_t best_width = Number(api.nvmlDeviceGetMaxPcieLinkWidth, device);
+  facts.emplace_back(group + "/pcie",
+                     fmt::format("generation {} of {}, x{} of x{}", TextOf(generation),
+                                 TextOf(Number(api.nvmlDeviceGetMaxPcieLinkGeneration, device)),
+                                 TextOf(width), TextOf(best_width)));
+  // The generation sinks when a GPU is idle; the width never should.
+  facts.emplace_back(group + "/pcie_lanes_missing",
+                     width < 0 || best_width < 0 ? "unknown"
+                                                 : fmt::format("{}", best_width - width));
+  int active = 0;
+  for (unsigned link = 0; link < kMostLinks; ++link) {
+    int state = 0;
+    active += Ask(api.nvmlDeviceGetNvLinkState, device, link, &state) && state == 1 ? 1 : 0;
+  }
+  facts.emplace_back(group + "/nvlinks", fmt::format("{}", active));
+}
+
+void Nvml::Library::DescribeDevice(int gpu, Facts& facts) const {
+  nvml::Device device = devices[static_cast<std::size_t>(gpu)];
+  const std::string group = fmt::format("gpu/{}", gpu);
+  char text[96] = "unknown";
+  Ask(api.nvmlDeviceGetName, device, text, unsigned{sizeof(text)});
+  facts.emplace_back(group + "/name", text);
+  if (Ask(api.nvmlDeviceGetUUID, device, text, unsigned{sizeof(text)})) {
+    facts.emplace_back(group + "/uuid", text);
+  }
+  nvml::PciInfo pci{};
+  if (Ask(api.nvmlDeviceGetPciInfo_v3, device, &pci)) {
+    facts.emplace_back(group + "/bus", pci.bus_id);
+  }
+  nvml::Memory memory{};
+  if (Ask(api.nvmlDeviceGetMemoryInfo, device, &memory)) {
+    facts.emplace_back(group + "/memory_bytes", fmt::format("{}", memory.total));
+    facts.emplace_back(group + "/memory_used_bytes", fmt::format("{}", memory.used));
+  }
+  int current = 0, pending = 0;
+  facts.emplace_back(group + "/ecc", !Ask(api.nvmlDeviceGetEccMode, device, &current, &pending)
+                                         ? "not there"
+                                         : current != 0 ? "on" : "off");
+  unsigned long long errors = 0;
+  if (Ask(api.nvmlDeviceGetTotalEccErrors, device, nvml::kEccUncorrected, nvml::kEccVolatile,
+          &errors)) {
+    facts.emplace_back(group + "/uncorrected_ecc_errors", fmt::format("{}", errors));
+  }
+  facts.emplace_back(group + "/sm_clock_mhz_max",
+                     TextOf(Number(api.nvmlDeviceGetMaxClockInfo, device, nvml::kClockSm)));
+  unsigned long long reasons = 0;
+  if (Ask(api.nvmlDeviceGetCurrentClocksThrottleReasons, device, &reasons)) {
+    facts.emplace_back(group + "/throttling",
+                       DescribeThrottling(static_cast<std::int64_t>(reasons)));
+  }
+  if (Ask(api.nvmlDeviceGetPersistenceMode, device, &current)) {
+    facts.emplace_back(group + "/persistence_mode", current != 0 ? "on" : "off");
+  }
+  if (Ask(api.nvmlDeviceGetComputeMode, device, &current)) {
+    static constexpr const char* kModes[] = {"default", "exclusive thread", "prohibited",
+                                             "exclusive process"};
+    facts.emplace_back(group + "/compute_mode",
+                       current >= 0 && current < 4 ? kModes[current] : "unknown");
+  }
+  unsigned mig = 0, mig_pending = 0;
+  if (Ask(api.nvmlDeviceGetMigMode, device, &mig, &mig_pending)) {
+    facts.emplace_back(group + "/mig", mig != 0 ? "on" : "off");
+  }
+  DescribeLink(group, device, facts);
+}
+
+void Nvml::Library::DescribePairs(Facts& facts) const {
+  for (std::size_t a = 0; a < devices.size(); ++a) {
+    for (std::size_t b = a + 1; b < devices.size(); ++b) {
+      int level = -1, status = -1;
+      const bool way =
+          Ask(api.nvmlDeviceGetTopologyCommonAncestor, devices[a], devices[b], &level);
+      const bool known =
+          Ask(api.nvmlDeviceGetP2PStatus, devices[a], devices[b], nvml::kP2pRead, &status);
+      facts.emplace_back(fmt::format("gpu/pair/{}-{}", a, b),
+                         fmt::format("{}, peer access {}", way ? WayOf(level) : "unknown way",
+                                     !known ? "unknown" : status == 0 ? "yes" : "no"));
+    }
+  }
+}
+
+Facts Nvml::Describe() const {
+  const nvml::Api& api = library_->api;
+  Facts facts;
+  char driver[96] = "unknown";
+  Ask(api.nvmlSystemGetDriverVersion, driver, unsigned{sizeof(driver)});
+  facts.emplace_back("gpu/driver", driver);
+  int cuda = 0;
+  if (Ask(api.nvmlSystemGetCudaDriverVersion_v2, &cuda)) {
+    facts.emplace_back("gpu/driver_cuda", fmt::format("{}.{}", cuda / 1000, cuda % 1000 / 10));
+  }
+  facts.emplace_back("gpu/count", fmt::format("{}", gpus()));
+  for (int gpu = 0; gpu < gpus(); ++gpu) library_->DescribeDevice(gpu, facts);
+  library_->DescribePairs(facts);
+  return facts;
+}
+
+GpuSample Nvml::Sample(int gpu) const {
+  const nvml::Api& api = library_->api;
+  nvml::Device device = library_->devices[static_cast<std::size_t>(gpu)];
+  GpuSample sample;
+  sample.gpu = gpu;
+  nvml::Utilization utilization{};
+  if (Ask(api.nvmlDeviceGetUtilizationRates, device, &utilization)) {
+    sample.utilization_percent = utilization.gpu;
+  }
+  nvml::Memory memory{};
+  if (Ask(api.nvmlDeviceGetMemoryInfo, device, &memory)) {
+    sample.memory_used_bytes = static_cast<std::int64_t>(memory.used);
+  }
+  sample.power_mw = Number(api.nvmlDeviceGetPowerUsage, device);
+  sample.temperature_celsius = Number(api.nvmlDeviceGetTemperature, device, nvml::kTemperatureGpu);
+  sample.sm_clock_mhz = Number(api.nvmlDeviceGetClockInfo, device, nvml::kClockSm);
+  unsigned long long value = 0;
+  if (Ask(api.nvmlDeviceGetCurrentClocksThrottleReasons, device, &value)) {
+    sample.throttle_reasons = static_cast<std::int64_t>(value);
+  }
+  if (Ask(api.nvmlDeviceGetTotalEccErrors, device, nvml::kEccUncorrected, nvml::kEccVolatile,
+          &value)) {
+    sample.uncorrected_ecc_errors = static_cast<std::int64_t>(value);
+  }
+  return sample;
+}
+
+std::string DescribeThrottling(std::int64_t reasons) {
+  // nvmlClocksThrottleReasons: 0x1 idle, 0x2 clocks set by a person, 0x10 sync boost and 0x100
+  // display setting are no faults.
+  static constexpr std::pair<std::int64_t, const char*> kNames[] = {
+      {0x4, "power cap"},        {0x8, "hardware slowdown"},      {0x20, "thermal (software)"},
+      {0x40, "thermal (hardware)"}, {0x80, "power brake"}};
+  std::string text;
+  for (const auto& [bit, name] : kNames) {
+    if ((reasons & bit) != 0) text += (text.empty() ? "" : ", ") + std::string(name);
+  }
+  return text.empty() ? "none" : text;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,59 @@
+#include "core/environment/nvml.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace lockstep {
+namespace {
+
+constexpr const char* kFake = "core/environment/libfake_nvml.so";
+
+std::string FactOf(const Facts& facts, const std::string& path) {
+  const std::string* value = Find(facts, path);
+  return value != nullptr ? *value : "(absent)";
+}
+
+TEST(NvmlTest, TellsOfEveryGpuWhatTheLibraryKnows) {
+  unsetenv("FAKE_NVML");
+  const auto nvml = Nvml::Open(kFake);
+  ASSERT_TRUE(nvml.ok()) << nvml.status().message();
+  const Facts facts = (*nvml)->Describe();
+  EXPECT_EQ(FactOf(facts, "gpu/count"), "2");
+  EXPECT_EQ(FactOf(facts, "gpu/driver"), "535.104.05");
+  EXPECT_EQ(FactOf(facts, "gpu/driver_cuda"), "12.2");
+  EXPECT_EQ(FactOf(facts, "gpu/0/throttling"), "none");
+  EXPECT_EQ(FactOf(facts, "gpu/1/throttling"), "thermal (hardware)");
+  EXPECT_EQ(FactOf(facts, "gpu/1/uncorrected_ecc_errors"), "7");
+  EXPECT_EQ(FactOf(facts, "gpu/1/pcie_lanes_missing"), "8");
+  EXPECT_EQ(FactOf(facts, "gpu/pair/0-1"), "unknown way, peer access no");
+}
+
+TEST(NvmlTest, SamplesSayWhatIsMissing) {
+  unsetenv("FAKE_NVML");
+  const auto nvml = Nvml::Open(kFake);
+  ASSERT_TRUE(nvml.ok());
+  GpuSample sample = (*nvml)->Sample(1);
+  EXPECT_EQ(sample.utilization_percent, 100);
+  EXPECT_EQ(sample.power_mw, 95'000);
+  EXPECT_EQ(sample.sm_clock_mhz, 1410);
+  EXPECT_EQ(sample.temperature_celsius, -1);  // the library has no such call
+  setenv("FAKE_NVML", "old", 1);
+  sample = (*nvml)->Sample(1);
+  EXPECT_EQ(sample.sm_clock_mhz, -1);  // it has, and refuses
+  unsetenv("FAKE_NVML");
+}
+
+TEST(NvmlTest, WithoutADriverItIsOneLine) {
+  setenv("FAKE_NVML", "init", 1);
+  for (const char* path : {kFake, "/no/such/libnvidia-ml.so.1"}) {
+    const auto nvml = Nvml::Open(path);
+    ASSERT_FALSE(nvml.ok());
+    EXPECT_EQ(nvml.status().message().find("no GPU driver: "), 0u) << nvml.status().message();
+    EXPECT_EQ(nvml.status().message().find('\n'), std::string::npos);
+  }
+  unsetenv("FAKE_NVML");
+}
+
+}  // namespace
+}  // namespace lockstep

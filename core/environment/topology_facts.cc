@@ -1,0 +1,131 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <vector>
+
+#include "core/environment/facts.h"
+#include "core/environment/files.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kExtendedBegin = 0x100;  // extended capabilities (PCIe base spec 7.6)
+constexpr std::size_t kConfigBytes = 4096;
+constexpr std::uint16_t kAccessControl = 0x000d;  // its capability (PCIe base spec 7.7.11)
+// Peer requests or completions are sent up to the root complex instead of across the switch.
+constexpr std::uint16_t kRedirects = 0x4 | 0x8;
+
+std::uint32_t Word(const std::vector<std::uint8_t>& bytes, std::size_t at) {
+  return bytes[at] | bytes[at + 1] << 8 | bytes[at + 2] << 16 |
+         static_cast<std::uint32_t>(bytes[at + 3]) << 24;
+}
+
+// The control register of the device's access control services; nothing without the capability.
+std::optional<std::uint16_t> AccessControlOf(const std::vector<std::uint8_t>& config) {
+  std::size_t at = kExtendedBegin;
+  for (int bound = 0; bound < 64 && at >= kExtendedBegin && at + 8 <= config.size(); ++bound) {
+    const std::uint32_t header = Word(config, at);
+    if ((header & 0xffff) == kAccessControl) return Word(config, at + 4) >> 16;
+    at = header >> 20;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::uint8_t> ConfigOf(const fs::path& device) {
+  std::ifstream file(device / "config", std::ios::binary);
+  std::vector<std::uint8_t> bytes(kConfigBytes);
+  file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  bytes.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  return bytes;
+}
+
+void AddPci(Facts& facts) {
+  std::error_code error;
+  int bridges = 0, redirecting = 0, unreadable = 0, gpus = 0;
+  for (fs::directory_iterator device("/sys/bus/pci/devices", error), end; !error && device != end;
+       device.increment(error)) {
+    const std::string kind = FirstLine(device->path() / "class");  // 0xCCSSPP
+    if (kind.starts_with("0x0604")) {
+      ++bridges;
+      const std::vector<std::uint8_t> config = ConfigOf(device->path());
+      if (config.size() <= kExtendedBegin) ++unreadable;  // only root sees more than 64 bytes
+      const std::optional<std::uint16_t> control = AccessControlOf(config);
+      redirecting += control && (*control & kRedirects) != 0 ? 1 : 0;
+    }
+    const bool gpu = kind.starts_with("0x0302") || kind.starts_with("0x0300");
+    if (!gpu || FirstLine(device->path() / "vendor") != "0x10de") continue;
+    facts.emplace_back(fmt::format("topology/gpu{}", gpus++),
+                       fmt::format("{}, NUMA node {}", device->path().filename().string(),
+                                   FirstLine(device->path() / "numa_node")));
+  }
+  facts.emplace_back("topology/pci_gpus", fmt::format("{}", gpus));
+  facts.emplace_back("topology/pci_bridges", fmt::format("{}", bridges));
+  facts.emplace_back("topology/pci_bridges_redirecting_peers",
+                     bridges > 0 && unreadable == bridges
+                         ? "unknown: only root can read it (or the bridges are not PCI Express)"
+                         : fmt::format("{}", redirecting));
+}
+
+int CountEntries(const char* directory, std::string_view prefix) {
+  std::error_code error;
+  int count = 0;
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    count += entry->path().filename().string().starts_with(prefix) ? 1 : 0;
+  }
+  return count;
+}
+
+bool ModuleLoaded(std::string_view name) {
+  std::ifstream file("/proc/modules");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(std::string(name) + " ")) return true;
+  }
+  return false;
+}
+
+bool ProcessRuns(std::string_view name) {
+  std::error_code error;
+  for (fs::directory_iterator entry("/proc", error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (FirstLine(entry->path() / "comm") == name) return true;
+  }
+  return false;
+}
+
+std::string_view YesNo(bool yes) { return yes ? "yes" : "no"; }
+
+void AddDriver(Facts& facts) {
+  facts.emplace_back("gpu/peer_memory_module",
+                     YesNo(ModuleLoaded("nvidia_peermem") || ModuleLoaded("nv_peer_mem")));
+  const bool switches = CountEntries("/proc/driver/nvidia-nvswitch/devices", "0") > 0;
+  facts.emplace_back("gpu/nvswitch", YesNo(switches));
+  // The kernel cuts names of processes at 15 characters.
+  if (switches) facts.emplace_back("gpu/fabric_manager", YesNo(ProcessRuns("nv-fabricmanage")));
+}
+
+}  // namespace
+
+Facts TopologyFacts() {
+  Facts facts;
+  facts.emplace_back("topology/numa_nodes",
+                     fmt::format("{}", CountEntries("/sys/devices/system/node", "node")));
+  facts.emplace_back("topology/iommu_units",
+                     fmt::format("{}", CountEntries("/sys/class/iommu", "")));
+  const std::string command_line = FirstLine("/proc/cmdline");
+  facts.emplace_back("topology/iommu_pass_through",
+                     YesNo(command_line.find("iommu=pt") != std::string::npos ||
+                           command_line.find("iommu.passthrough=1") != std::string::npos));
+  AddPci(facts);
+  AddDriver(facts);
+  return facts;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,202 @@
+// `lockstep doctor`: the facts of this machine, judged against the known causes of hanging jobs.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <ctime>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/clock.h"
+#include "core/base/random.h"
+#include "core/environment/facts.h"
+#include "core/environment/nvml.h"
+#include "core/environment/rules.h"
+#include "results/store/store.h"
+#include "scripts/lockstep/commands.h"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kResolverSeconds = 3;
+
+struct Options {
+  std::string format = "text";
+  std::string output;
+  std::string rules;
+  std::string nvml_library;
+  bool facts = false;
+};
+
+struct Examination {
+  Facts facts;
+  Checkup checkup;
+};
+
+Facts Examine(const Options& options) {
+  Facts facts = HostFacts();
+  const auto add = [&](const Facts& more) { facts.insert(facts.end(), more.begin(), more.end()); };
+  add(NetworkFacts(kResolverSeconds));
+  add(TopologyFacts());
+  add(LibraryFacts());
+  const Result<std::unique_ptr<Nvml>> nvml = Nvml::Open(options.nvml_library);
+  if (nvml.ok()) {
+    add((*nvml)->Describe());
+  } else {
+    facts.emplace_back("gpu/count", "0");
+    facts.emplace_back("gpu/none", nvml.status().message());
+  }
+  add(VariableFacts());
+  return facts;
+}
+
+Result<std::vector<Rule>> RulesOf(const Options& options) {
+  if (options.rules.empty()) return BuiltInRules();
+  std::ifstream file(options.rules, std::ios::binary);
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (!file) {
+    return InvalidInput(
+        fmt::format("--rules: '{}' can't be read; name a TOML file of rules", options.rules));
+  }
+  return ParseRules(text, options.rules);
+}
+
+std::size_t Count(const Checkup& checkup, Level level) {
+  return static_cast<std::size_t>(
+      std::count_if(checkup.ailments.begin(), checkup.ailments.end(),
+                    [&](const Ailment& ailment) { return ailment.level == level; }));
+}
+
+std::string Headline(const Examination& examination) {
+  const Checkup& checkup = examination.checkup;
+  const std::size_t problems = Count(checkup, Level::kProblem);
+  const std::size_t warnings = Count(checkup, Level::kWarning);
+  const std::string* gpus = Find(examination.facts, "gpu/count");
+  const std::string where =
+      fmt::format("{} GPUs, {} rules checked, {} can't be told here", gpus ? *gpus : "0",
+                  checkup.checked, checkup.unchecked.size());
+  if (problems + warnings == 0) return fmt::format("no known cause of hangs is here ({})", where);
+  const Ailment& worst = checkup.ailments.front();
+  return fmt::format("{} problems, {} warnings ({}); first: {}; {}", problems, warnings, where,
+                     worst.message, worst.remedy);
+}
+
+std::string CausesText(const std::vector<std::int64_t>& causes) {
+  return causes.empty() ? "" : fmt::format(", cause {}", fmt::join(causes, ","));
+}
+
+std::string TextOf(const Examination& examination, bool with_facts) {
+  const Checkup& checkup = examination.checkup;
+  std::string text = fmt::format("{}: {}\n", Count(checkup, Level::kProblem) > 0 ? "PROBLEM"
+                                             : Count(checkup, Level::kWarning) > 0
+                                                 ? "WARNING"
+                                                 : "OK",
+                                 Headline(examination));
+  for (const Ailment& ailment : checkup.ailments) {
+    text += fmt::format("\n{} ({}{}): {}\n  -> {}\n", NameOf(ailment.level), ailment.rule,
+                        CausesText(ailment.causes), ailment.message, ailment.remedy);
+    if (!ailment.source.empty()) text += fmt::format("     {}\n", ailment.source);
+  }
+  if (const std::string* none = Find(examination.facts, "gpu/none")) {
+    text += fmt::format("\n{}\n", *none);
+  }
+  if (!checkup.unchecked.empty()) {
+    text += fmt::format("\ncan't be told here: {}\n", fmt::join(checkup.unchecked, ", "));
+  }
+  if (!with_facts) return text + "\nlockstep doctor --facts shows what was found out\n";
+  text += "\n";
+  for (const auto& [path, value] : examination.facts) text += fmt::format("{} = {}\n", path, value);
+  return text;
+}
+
+std::string JsonOf(const Examination& examination) {
+  Json ailments = Json::array(), facts = Json::object();
+  for (const Ailment& ailment : examination.checkup.ailments) {
+    ailments.push_back({{"rule", ailment.rule},
+                        {"level", NameOf(ailment.level)},
+                        {"causes", ailment.causes},
+                        {"message", ailment.message},
+                        {"remedy", ailment.remedy},
+                        {"source", ailment.source}});
+  }
+  for (const auto& [path, value] : examination.facts) facts[path] = value;
+  const Json json = {{"schema", 1},
+                     {"headline", Headline(examination)},
+                     {"ailments", std::move(ailments)},
+                     {"unchecked", examination.checkup.unchecked},
+                     {"facts", std::move(facts)}};
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+// The same file as of any run, without cases: `show`, `compare` and reports read it.
+Run RunOf(const Examination& examination, double seconds) {
+  Run run;
+  run.name = "doctor";
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  run.started_at = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", utc);
+  const std::uint64_t unique = Mix64(static_cast<std::uint64_t>(MonotonicNs())) ^
+                               (static_cast<std::uint64_t>(getpid()) << 32);
+  run.id = fmt::format("{:08x}", static_cast<std::uint32_t>(Mix64(unique)));
+  run.duration_seconds = seconds;
+  run.command_line = "lockstep doctor";
+  run.environment = examination.facts;
+  run.plan_text = "{}";
+  run.plan_hash = "0000000000000000";
+  const bool problems = Count(examination.checkup, Level::kProblem) > 0;
+  run.verdict = problems ? Verdict::kFail : Verdict::kPass;
+  run.exit_code = static_cast<int>(ExitCodeOf(run.verdict));
+  run.summary_line = Headline(examination);
+  run.judgement.verdict = run.verdict;
+  for (const Ailment& ailment : examination.checkup.ailments) {
+    run.judgement.findings.push_back({.cause = ailment.rule,
+                                      .culprits = {},
+                                      .proved = true,
+                                      .message = ailment.message,
+                                      .remedy = ailment.remedy});
+  }
+  return run;
+}
+
+Result<ExitCode> Doctor(const Options& options) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Rule> rules, RulesOf(options));
+  if (!options.output.empty()) LOCKSTEP_RETURN_IF_ERROR(CheckWritable(options.output));
+  const std::int64_t began_ns = MonotonicNs();
+  Examination examination;
+  examination.facts = Examine(options);
+  examination.checkup = CheckUp(examination.facts, rules);
+  const Run run = RunOf(examination, static_cast<double>(MonotonicNs() - began_ns) * 1e-9);
+  fmt::print("{}",
+             options.format == "json" ? JsonOf(examination) : TextOf(examination, options.facts));
+  if (!options.output.empty()) LOCKSTEP_RETURN_IF_ERROR(WriteRun(run, options.output));
+  return ExitCodeOf(run.verdict);
+}
+
+}  // namespace
+
+void AddDoctor(CLI::App& app, Command& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "doctor", "What in this machine is known to make training hang: GPUs, driver, NCCL, limits");
+  command->add_flag("--facts", options->facts, "Also print all that was found out");
+  command->add_option("--format", options->format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  command->add_option("--output", options->output, "A result file (.h5)");
+  command->add_option("--rules", options->rules, "Rules of your own (TOML), instead of ours");
+  command->add_option("--nvml-library", options->nvml_library,
+                      "Another libnvidia-ml.so than the driver's");
+  command->callback([options, &chosen] { chosen = [options] { return Doctor(*options); }; });
+}
+
+}  // namespace lockstep
