@@ -11,6 +11,7 @@
 #include "core/base/check.h"
 #include "core/base/random.h"
 #include "core/collective/half.h"
+#include "core/collective/pattern_memory.h"
 #include "core/collective/pattern_values.h"
 
 namespace lockstep {
@@ -18,7 +19,7 @@ namespace {
 
 // Elements are generated in aligned blocks of this many, each with a key of its own: the expected
 // values of a block stay in the first-level cache while they are compared.
-constexpr std::int64_t kBlock = 1024;
+constexpr std::int64_t kBlock = kPatternBlock;
 
 // Writes elements [first, first + count) of the block with this key to `out`: what `rank`
 // contributes, or (kResult) what all contributions give.
@@ -141,7 +142,7 @@ void ForEachBlock(std::uint64_t stream, std::int64_t begin, std::int64_t count,
     const std::int64_t element = begin + done;
     const std::int64_t first = element % kBlock;
     const std::int64_t n = std::min(kBlock - first, count - done);
-    const std::uint64_t key = Mix64(stream + static_cast<std::uint64_t>(element / kBlock));
+    const std::uint64_t key = PatternKey(stream, element / kBlock);
     callback(key, static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(n), done);
     done += n;
   }
@@ -204,6 +205,21 @@ void Locate(DataType type, const unsigned char* expected, const unsigned char* g
   }
 }
 
+PatternRule RuleOf(const Operation& operation) {
+  if (!InfoOf(operation.collective).reduces) return PatternRule::kCopy;
+  switch (operation.reduction) {
+    case Reduction::kSum:
+      return PatternRule::kSum;
+    case Reduction::kProd:
+      return PatternRule::kProd;
+    case Reduction::kMin:
+    case Reduction::kMax:
+      return PatternRule::kOrder;
+  }
+  LOCKSTEP_CHECK(false, "a Reduction that is not in the table");
+  return PatternRule::kCopy;
+}
+
 // A quiet NaN with a payload, or the smallest (u8: largest) integer, repeated.
 std::uint64_t PoisonOf(DataType type) {
   switch (type) {
@@ -230,8 +246,9 @@ std::uint64_t PoisonOf(DataType type) {
 
 }  // namespace
 
-Pattern::Pattern(std::uint64_t seed, const Operation& operation, int world_size)
-    : seed_(seed), operation_(operation), world_size_(world_size) {
+Pattern::Pattern(std::uint64_t seed, const Operation& operation, int world_size,
+                 PatternMemory* memory)
+    : seed_(seed), operation_(operation), world_size_(world_size), memory_(memory) {
   LOCKSTEP_CHECK(world_size >= 1 && world_size <= kMaxWorldSize, "world size out of range");
   LOCKSTEP_CHECK(operation.count >= 0, "a negative count");
   const PatternTerms terms = TermsOf(operation, world_size);
@@ -240,9 +257,27 @@ Pattern::Pattern(std::uint64_t seed, const Operation& operation, int world_size)
   }
 }
 
+PatternPiece Pattern::PieceOf(std::uint64_t stream, std::int64_t begin, std::int64_t count,
+                              int rank, bool result) const {
+  PatternPiece piece;
+  piece.type = operation_.type;
+  piece.rule = RuleOf(operation_);
+  piece.result = result;
+  piece.rank = static_cast<std::uint32_t>(rank);
+  piece.stream = stream;
+  piece.begin = begin;
+  piece.count = count;
+  piece.terms = TermsOf(operation_, world_size_, weight_total_);
+  return piece;
+}
+
 void Pattern::FillSend(void* data, std::int64_t begin, std::int64_t count, int rank,
                        std::uint64_t stamp) const {
   LOCKSTEP_CHECK(begin >= 0 && count >= 0, "a range of elements");
+  if (memory_ != nullptr) {
+    const std::uint64_t stream = StreamOf(seed_, stamp, operation_, rank);
+    return memory_->Generate(PieceOf(stream, begin, count, rank, /*result=*/false), data);
+  }
   const PatternTerms terms = TermsOf(operation_, world_size_, weight_total_);
   const Generator generate = GeneratorOf<false>(operation_);
   auto* const bytes = static_cast<unsigned char*>(data);
@@ -258,6 +293,7 @@ void Pattern::Poison(void* data, std::int64_t begin, std::int64_t count) const {
   LOCKSTEP_CHECK(begin >= 0 && count >= 0, "a range of elements");
   const auto size = static_cast<std::size_t>(SizeOf(operation_.type));
   const std::uint64_t poison = PoisonOf(operation_.type);
+  if (memory_ != nullptr) return memory_->Fill(operation_.type, poison, data, count);
   std::array<unsigned char, 64 * 8> line;
   for (std::size_t i = 0; i < 64; ++i) std::memcpy(line.data() + i * size, &poison, size);
   auto* bytes = static_cast<unsigned char*>(data);
@@ -305,6 +341,24 @@ void Pattern::CheckGathered(const void* data, std::int64_t begin, std::int64_t c
   }
 }
 
+void Pattern::CheckElsewhere(const PatternPiece& piece, const void* data, std::int64_t begin,
+                             CheckReport& report) const {
+  const PatternDifference difference = memory_->Compare(piece, data);
+  report.wrong += difference.wrong;
+  if (difference.wrong == 0 || report.first.size() >= CheckReport::kReported) return;
+  std::uint64_t expected = 0;
+  WithPatternType(piece.type, [&]<DataType kType>() {
+    const auto word = PatternElement<kType>(piece, piece.begin + difference.first);
+    std::memcpy(&expected, &word, sizeof(word));
+  });
+  const auto text = [&](const std::uint64_t& bits) {
+    return FormatElement(piece.type, reinterpret_cast<const unsigned char*>(&bits));
+  };
+  report.first.push_back({.element = begin + difference.first,
+                          .expected = text(expected),
+                          .got = text(difference.got)});
+}
+
 void Pattern::CheckFrom(Source source, const void* data, std::int64_t begin, std::int64_t count,
                         std::uint64_t stamp, CheckReport& report) const {
   const PatternTerms terms = TermsOf(operation_, world_size_, weight_total_);
@@ -313,7 +367,12 @@ void Pattern::CheckFrom(Source source, const void* data, std::int64_t begin, std
   const std::int64_t size = SizeOf(operation_.type);
   alignas(64) std::array<unsigned char, kBlock * 8> expected;
   report.checked += count;
-  ForEachBlock(StreamOf(seed_, stamp, operation_, source.sender), begin + source.shift, count,
+  const std::uint64_t stream = StreamOf(seed_, stamp, operation_, source.sender);
+  if (memory_ != nullptr) {
+    const PatternPiece piece = PieceOf(stream, begin + source.shift, count, 0, /*result=*/true);
+    return CheckElsewhere(piece, data, begin, report);
+  }
+  ForEachBlock(stream, begin + source.shift, count,
                [&](std::uint64_t key, std::uint32_t first, std::uint32_t n, std::int64_t done) {
                  generate(terms, 0, key, first, n, expected.data());
                  const unsigned char* got = bytes + done * size;

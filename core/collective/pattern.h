@@ -26,6 +26,9 @@
 
 namespace lockstep {
 
+class PatternMemory;
+struct PatternPiece;
+
 // A wrong element. `element` is the index in the receive buffer; values printed exactly
 // (shortest decimal form that round-trips, then the bits in hexadecimal).
 struct WrongElement {
@@ -48,7 +51,9 @@ class Pattern {
  public:
   static constexpr int kMaxWorldSize = 1 << 16;
 
-  Pattern(std::uint64_t seed, const Operation& operation, int world_size);
+  // `memory`: where the data lie; nullptr: the host's memory. Outlives the pattern.
+  Pattern(std::uint64_t seed, const Operation& operation, int world_size,
+          PatternMemory* memory = nullptr);
 
   // Writes what `rank` sends: elements of its send buffer, which for reduce_scatter has count *
   // world_size of them. For broadcast only the root's values matter (others write theirs too).
@@ -76,12 +81,17 @@ class Pattern {
   };
   void CheckFrom(Source source, const void* data, std::int64_t begin, std::int64_t count,
                  std::uint64_t stamp, CheckReport& report) const;
+  PatternPiece PieceOf(std::uint64_t stream, std::int64_t begin, std::int64_t count, int rank,
+                       bool result) const;
+  void CheckElsewhere(const PatternPiece& piece, const void* data, std::int64_t begin,
+                      CheckReport& report) const;
   void CheckGathered(const void* data, std::int64_t begin, std::int64_t count, std::uint64_t stamp,
                      CheckReport& report) const;
 
   std::uint64_t seed_;
   Operation operation_;
   int world_size_;
+  PatternMemory* memory_;
   std::int32_t weight_total_ = 0;  // of all ranks' constant parts of a sum, in each element
 };
 

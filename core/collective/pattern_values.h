@@ -25,10 +25,15 @@
 #include <cstdint>
 #include <limits>
 
+#include "core/base/random.h"
 #include "core/collective/collective.h"
 
 // Without this, a loop built for AVX2 would call these for every element.
+#ifdef __CUDACC__
+#define LOCKSTEP_INLINE __host__ __device__ __forceinline__
+#else
 #define LOCKSTEP_INLINE [[gnu::always_inline]] inline
+#endif
 
 namespace lockstep {
 
@@ -106,6 +111,11 @@ LOCKSTEP_INLINE PatternBits DrawBits(std::uint32_t weyl, std::uint32_t upper_key
   std::uint32_t hi = (lo ^ 0x5bd1e995u) * 0x9e3779b1u;
   hi ^= hi >> 15;
   return {lo, hi};
+}
+
+// The key of a block of elements of a random stream.
+LOCKSTEP_INLINE std::uint64_t PatternKey(std::uint64_t stream, std::int64_t block) {
+  return Mix64(stream + static_cast<std::uint64_t>(block));
 }
 
 // All ones if the condition holds, else 0: a mask instead of a branch.

@@ -1,0 +1,94 @@
+// Pattern data in memory that is not the host's: what a device must be able to do with it.
+#ifndef LOCKSTEP_CORE_COLLECTIVE_PATTERN_MEMORY_H_
+#define LOCKSTEP_CORE_COLLECTIVE_PATTERN_MEMORY_H_
+
+#include <cstdint>
+
+#include "core/collective/collective.h"
+#include "core/collective/pattern_values.h"
+
+namespace lockstep {
+
+enum class PatternRule : std::uint8_t { kCopy, kSum, kProd, kOrder };
+
+// Elements [begin, begin + count) of one random stream.
+struct PatternPiece {
+  DataType type = DataType::kF32;
+  PatternRule rule = PatternRule::kCopy;
+  bool result = false;     // what all contributions give, else what `rank` contributes
+  std::uint32_t rank = 0;  // of reductions
+  std::uint64_t stream = 0;
+  std::int64_t begin = 0;
+  std::int64_t count = 0;
+  PatternTerms terms;
+};
+
+struct PatternDifference {
+  std::int64_t wrong = 0;  // elements that differ
+  std::int64_t first = 0;  // the lowest of them, counted from the piece's begin
+  std::uint64_t got = 0;   // its bits
+};
+
+// Calls return when the work is done. What cannot be compared counts as wrong.
+class PatternMemory {
+ public:
+  virtual ~PatternMemory() = default;
+  virtual void Generate(const PatternPiece& piece, void* data) = 0;
+  virtual void Fill(DataType type, std::uint64_t bits, void* data, std::int64_t count) = 0;
+  virtual PatternDifference Compare(const PatternPiece& piece, const void* data) = 0;
+};
+
+inline constexpr std::int64_t kPatternBlock = 1024;  // elements that share a key
+
+// Element number `element` of the stream: one at a time, the same bits as Pattern's loops write.
+template <DataType kType>
+LOCKSTEP_INLINE typename PatternEncoding<kType>::Word PatternElement(const PatternPiece& piece,
+                                                                     std::int64_t element) {
+  using Encoding = PatternEncoding<kType>;
+  const std::uint64_t key = PatternKey(piece.stream, element / kPatternBlock);
+  const auto place = static_cast<std::uint32_t>(element % kPatternBlock);
+  const PatternBits bits = DrawBits(static_cast<std::uint32_t>(key) + place * kWeylStep,
+                                    static_cast<std::uint32_t>(key >> 32));
+  if (piece.rule == PatternRule::kCopy) return Encoding::FromBits(bits);
+  const std::uint32_t slot = SlotOf(piece.rank, piece.terms.world, bits);
+  PatternValue value;
+  if (piece.rule == PatternRule::kSum) {
+    value = piece.result ? SumRule::Result(piece.terms, bits)
+                         : SumRule::Contribution(piece.terms, slot, bits);
+  } else if (piece.rule == PatternRule::kProd) {
+    value = piece.result ? ProdRule::Result(piece.terms, bits)
+                         : ProdRule::Contribution(piece.terms, slot, bits);
+  } else {
+    value = piece.result ? OrderRule::Result(piece.terms, bits)
+                         : OrderRule::Contribution(piece.terms, slot, bits);
+  }
+  return Encoding::FromValue(value);
+}
+
+// Calls function.operator()<type>() for the type.
+template <typename Function>
+auto WithPatternType(DataType type, const Function& function) {
+  switch (type) {
+    case DataType::kF16:
+      return function.template operator()<DataType::kF16>();
+    case DataType::kBf16:
+      return function.template operator()<DataType::kBf16>();
+    case DataType::kF32:
+      return function.template operator()<DataType::kF32>();
+    case DataType::kF64:
+      return function.template operator()<DataType::kF64>();
+    case DataType::kI8:
+      return function.template operator()<DataType::kI8>();
+    case DataType::kI32:
+      return function.template operator()<DataType::kI32>();
+    case DataType::kI64:
+      return function.template operator()<DataType::kI64>();
+    case DataType::kU8:
+      break;
+  }
+  return function.template operator()<DataType::kU8>();
+}
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_COLLECTIVE_PATTERN_MEMORY_H_
