@@ -22,8 +22,7 @@ enum class CudaMemory {
 // NativeStreams, the device is a NativeDevice.
 //
 // kEnvironment: "no CUDA device: …", or there is no device of this number.
-Result<std::unique_ptr<Device>> OpenCudaDevice(int index,
-                                               CudaMemory memory = CudaMemory::kManaged);
+Result<std::unique_ptr<Device>> OpenCudaDevice(int index, CudaMemory memory = CudaMemory::kManaged);
 
 // Arithmetic on the current device, on streams of an OpenCudaDevice.
 Result<std::unique_ptr<Kernels>> OpenCudaKernels();

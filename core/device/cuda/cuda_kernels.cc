@@ -21,9 +21,8 @@ void Launch(Stream& stream, const char* what,
   auto* const native = dynamic_cast<NativeStream*>(&stream);
   LOCKSTEP_CHECK(native != nullptr, "a stream of a CUDA device");
   if (!stream.ok()) return;
-  const Status status = native->LaunchOn([&](void* handle) {
-    return CudaStatus(what, launch(static_cast<cudaStream_t>(handle)));
-  });
+  const Status status = native->LaunchOn(
+      [&](void* handle) { return CudaStatus(what, launch(static_cast<cudaStream_t>(handle))); });
   if (!status.ok()) stream.Enqueue([status] { return status; });
 }
 
@@ -79,8 +78,7 @@ class CudaKernels final : public Kernels {
               double divisor) override {
     Elementwise(stream, CudaArithmetic::kDivide, type, to, from, count, divisor);
   }
-  void Add(Stream& stream, DataType type, void* to, const void* from,
-           std::int64_t count) override {
+  void Add(Stream& stream, DataType type, void* to, const void* from, std::int64_t count) override {
     Elementwise(stream, CudaArithmetic::kAdd, type, to, from, count, 0);
   }
   void Convert(Stream& stream, DataType to_type, void* to, DataType from_type, const void* from,
@@ -123,9 +121,8 @@ Result<std::unique_ptr<Kernels>> OpenCudaKernels() {
 
 void EnqueueMatrixProduct(Stream& stream, DataType type, void* out, const void* a, const void* b,
                           int n) {
-  Launch(stream, "matrix product", [&](cudaStream_t handle) {
-    return LaunchMatrixProduct(handle, type, out, a, b, n);
-  });
+  Launch(stream, "matrix product",
+         [&](cudaStream_t handle) { return LaunchMatrixProduct(handle, type, out, a, b, n); });
 }
 
 }  // namespace lockstep

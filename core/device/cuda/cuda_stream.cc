@@ -21,8 +21,8 @@ constexpr auto kNap = std::chrono::microseconds(50);
 
 CudaEvent::CudaEvent() {
   Parts& parts = *parts_;
-  parts.made = CudaStatus("cudaEventCreate",
-                          cudaEventCreateWithFlags(&parts.event, cudaEventDisableTiming));
+  parts.made =
+      CudaStatus("cudaEventCreate", cudaEventCreateWithFlags(&parts.event, cudaEventDisableTiming));
   if (!parts.made.ok()) return;
   parts.made = CudaStatus("cudaHostAlloc",
                           cudaHostAlloc(&parts.word, sizeof(*parts.word), cudaHostAllocMapped));
@@ -73,8 +73,7 @@ struct CudaStream::Item {
 CudaStream::CudaStream(int device, bool inline_execution)
     : device_(device), inline_(inline_execution), state_(std::make_shared<State>()) {
   Fail(CudaStatus("cudaSetDevice", cudaSetDevice(device_)));
-  Fail(CudaStatus("cudaStreamCreate",
-                  cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)));
+  Fail(CudaStatus("cudaStreamCreate", cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)));
 }
 
 CudaStream::~CudaStream() {

@@ -37,8 +37,8 @@ __global__ void Elementwise(CudaArithmetic arithmetic, Word* to, const Word* fro
   using Wide = decltype(Widen(Word()));
   const auto factor = static_cast<Wide>(operand);
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-       i < count; i += step) {
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
+       i += step) {
     const Wide value = Widen(from[i]);
     Wide result = value * factor;
     if (arithmetic == CudaArithmetic::kDivide) result = value / factor;
@@ -50,8 +50,8 @@ __global__ void Elementwise(CudaArithmetic arithmetic, Word* to, const Word* fro
 template <typename To, typename From>
 __global__ void Convert(To* to, const From* from, std::int64_t count) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-       i < count; i += step) {
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
+       i += step) {
     Narrow(Widen(from[i]), &to[i]);
   }
 }
@@ -62,8 +62,8 @@ __device__ unsigned sink;
 __global__ void Read(const uint4* from, std::int64_t items, std::int64_t total) {
   unsigned sum = 0;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-       i < total; i += step) {
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < total;
+       i += step) {
     const uint4 value = __ldcg(from + i % items);
     sum += (value.x | 1) + (value.y & value.z & value.w & 1);
   }
@@ -82,8 +82,8 @@ __global__ void MatrixProduct(Word* out, const Word* a, const Word* b, int n) {
     const int left = begin + threadIdx.x;
     const int upper = begin + threadIdx.y;
     tile_a[threadIdx.y][threadIdx.x] = row < n && left < n ? Widen(a[row * width + left]) : 0;
-    tile_b[threadIdx.y][threadIdx.x] = upper < n && column < n ? Widen(b[upper * width + column])
-                                                               : 0;
+    tile_b[threadIdx.y][threadIdx.x] =
+        upper < n && column < n ? Widen(b[upper * width + column]) : 0;
     __syncthreads();
     for (int i = 0; i < kTile; ++i) sum += tile_a[threadIdx.y][i] * tile_b[i][threadIdx.x];
     __syncthreads();

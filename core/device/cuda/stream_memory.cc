@@ -22,8 +22,8 @@ void Find(const char* name, Function& function) {
   cudaDriverEntryPointQueryResult found{};
   // The version in which these have their present meaning for all devices.
   constexpr unsigned kVersion = 12000;
-  const cudaError_t error = cudaGetDriverEntryPointByVersion(name, &address, kVersion,
-                                                             cudaEnableDefault, &found);
+  const cudaError_t error =
+      cudaGetDriverEntryPointByVersion(name, &address, kVersion, cudaEnableDefault, &found);
   const bool there = error == cudaSuccess && found == cudaDriverEntryPointSuccess;
   function = there ? reinterpret_cast<Function>(address) : nullptr;
 }

@@ -15,8 +15,7 @@ namespace lockstep {
 // one thread. Addresses are the device's of mapped memory.
 Status StreamWrite32(cudaStream_t stream, std::uint32_t* device_address, std::uint32_t value);
 Status StreamWrite64(cudaStream_t stream, std::uint64_t* device_address, std::uint64_t value);
-Status StreamWaitAtLeast32(cudaStream_t stream, std::uint32_t* device_address,
-                           std::uint32_t value);
+Status StreamWaitAtLeast32(cudaStream_t stream, std::uint32_t* device_address, std::uint32_t value);
 // "cuStreamWriteValue64" or "kernel".
 std::string_view StreamMemoryMethod();
 

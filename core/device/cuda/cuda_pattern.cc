@@ -1,0 +1,71 @@
+#include "core/device/cuda/cuda_pattern.h"
+
+#include <limits>
+
+#include "core/device/cuda/cuda_call.h"
+#include "core/device/cuda/pattern_launch.h"
+
+namespace lockstep {
+namespace {
+
+class CudaPatternMemory final : public PatternMemory {
+ public:
+  CudaPatternMemory() = default;
+  ~CudaPatternMemory() override {
+    if (tally_ != nullptr) cudaFreeHost(tally_);
+    if (stream_ != nullptr) cudaStreamDestroy(stream_);
+  }
+  CudaPatternMemory(const CudaPatternMemory&) = delete;
+  CudaPatternMemory& operator=(const CudaPatternMemory&) = delete;
+
+  Status Open() {
+    LOCKSTEP_RETURN_IF_CUDA_ERROR(cudaStreamCreateWithFlags, &stream_, cudaStreamNonBlocking);
+    LOCKSTEP_RETURN_IF_CUDA_ERROR(cudaHostAlloc, &tally_, sizeof(*tally_), cudaHostAllocMapped);
+    return OkStatus();
+  }
+
+  void Generate(const PatternPiece& piece, void* data) override {
+    if (piece.count > 0) Finish(LaunchGenerate(stream_, piece, data));
+  }
+
+  void Fill(DataType type, std::uint64_t bits, void* data, std::int64_t count) override {
+    if (count == 0) return;
+    Finish(LaunchFill(stream_, static_cast<int>(SizeOf(type)), bits, data, count));
+  }
+
+  PatternDifference Compare(const PatternPiece& piece, const void* data) override {
+    if (piece.count == 0) return {};
+    *tally_ = {0, std::numeric_limits<long long>::max()};
+    Finish(LaunchCompare(stream_, piece, data, tally_));
+    if (failed_) return {piece.count, 0, 0};
+    PatternDifference difference;
+    difference.wrong = static_cast<std::int64_t>(tally_->wrong);
+    if (difference.wrong == 0) return difference;
+    difference.first = tally_->first;
+    const std::int64_t size = SizeOf(piece.type);
+    const void* got = static_cast<const char*>(data) + difference.first * size;
+    static_cast<void>(
+        cudaMemcpy(&difference.got, got, static_cast<std::size_t>(size), cudaMemcpyDefault));
+    return difference;
+  }
+
+ private:
+  // An error of CUDA's stays: whatever is compared later is wrong.
+  void Finish(cudaError_t launched) {
+    if (launched != cudaSuccess || cudaStreamSynchronize(stream_) != cudaSuccess) failed_ = true;
+  }
+
+  cudaStream_t stream_ = nullptr;
+  PatternTally* tally_ = nullptr;
+  bool failed_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<PatternMemory>> OpenCudaPatternMemory() {
+  auto memory = std::make_unique<CudaPatternMemory>();
+  LOCKSTEP_RETURN_IF_ERROR(memory->Open());
+  return std::unique_ptr<PatternMemory>(std::move(memory));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,94 @@
+#include <algorithm>
+
+#include "core/device/cuda/pattern_launch.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kMostBlocks = 8192;
+
+int BlocksFor(std::int64_t items) {
+  const std::int64_t blocks = (items + kThreads - 1) / kThreads;
+  return static_cast<int>(std::clamp<std::int64_t>(blocks, 1, kMostBlocks));
+}
+
+__device__ std::int64_t FirstItem() {
+  return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+__device__ std::int64_t ItemStep() { return static_cast<std::int64_t>(gridDim.x) * blockDim.x; }
+
+template <DataType kType>
+__global__ void Generate(PatternPiece piece, typename PatternEncoding<kType>::Word* data) {
+  for (std::int64_t i = FirstItem(); i < piece.count; i += ItemStep()) {
+    data[i] = PatternElement<kType>(piece, piece.begin + i);
+  }
+}
+
+template <typename Word>
+__global__ void Fill(Word bits, Word* data, std::int64_t count) {
+  for (std::int64_t i = FirstItem(); i < count; i += ItemStep()) data[i] = bits;
+}
+
+// Floating-point numbers are compared by their bits: -0 is not 0, and a NaN equals itself.
+template <typename Word>
+__device__ bool SameBits(Word a, Word b) {
+  unsigned char first[sizeof(Word)];
+  unsigned char second[sizeof(Word)];
+  memcpy(first, &a, sizeof(Word));
+  memcpy(second, &b, sizeof(Word));
+  bool same = true;
+  for (int i = 0; i < static_cast<int>(sizeof(Word)); ++i) same = same && first[i] == second[i];
+  return same;
+}
+
+template <DataType kType>
+__global__ void Compare(PatternPiece piece, const typename PatternEncoding<kType>::Word* data,
+                        PatternTally* tally) {
+  for (std::int64_t i = FirstItem(); i < piece.count; i += ItemStep()) {
+    if (SameBits(data[i], PatternElement<kType>(piece, piece.begin + i))) continue;
+    atomicAdd_system(&tally->wrong, 1ull);
+    atomicMin_system(&tally->first, static_cast<long long>(i));
+  }
+}
+
+}  // namespace
+
+cudaError_t LaunchGenerate(cudaStream_t stream, const PatternPiece& piece, void* data) {
+  WithPatternType(piece.type, [&]<DataType kType>() {
+    using Word = typename PatternEncoding<kType>::Word;
+    Generate<kType><<<BlocksFor(piece.count), kThreads, 0, stream>>>(piece,
+                                                                     static_cast<Word*>(data));
+  });
+  return cudaGetLastError();
+}
+
+cudaError_t LaunchFill(cudaStream_t stream, int bytes_an_element, std::uint64_t bits, void* data,
+                       std::int64_t count) {
+  const auto fill = [&]<typename Word>(Word* words) {
+    Fill<<<BlocksFor(count), kThreads, 0, stream>>>(static_cast<Word>(bits), words, count);
+    return cudaGetLastError();
+  };
+  switch (bytes_an_element) {
+    case 1:
+      return fill(static_cast<std::uint8_t*>(data));
+    case 2:
+      return fill(static_cast<std::uint16_t*>(data));
+    case 4:
+      return fill(static_cast<std::uint32_t*>(data));
+    default:
+      return fill(static_cast<std::uint64_t*>(data));
+  }
+}
+
+cudaError_t LaunchCompare(cudaStream_t stream, const PatternPiece& piece, const void* data,
+                          PatternTally* tally) {
+  WithPatternType(piece.type, [&]<DataType kType>() {
+    using Word = typename PatternEncoding<kType>::Word;
+    Compare<kType><<<BlocksFor(piece.count), kThreads, 0, stream>>>(
+        piece, static_cast<const Word*>(data), tally);
+  });
+  return cudaGetLastError();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,27 @@
+// The kernels of cuda_pattern. Internal to this room.
+#ifndef LOCKSTEP_CORE_DEVICE_CUDA_PATTERN_LAUNCH_H_
+#define LOCKSTEP_CORE_DEVICE_CUDA_PATTERN_LAUNCH_H_
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "core/collective/pattern_memory.h"
+
+namespace lockstep {
+
+// Of mapped memory of the host; zeroed, with `first` at INT64_MAX, before a comparison.
+struct PatternTally {
+  unsigned long long wrong;
+  long long first;
+};
+
+cudaError_t LaunchGenerate(cudaStream_t stream, const PatternPiece& piece, void* data);
+cudaError_t LaunchFill(cudaStream_t stream, int bytes_an_element, std::uint64_t bits, void* data,
+                       std::int64_t count);
+cudaError_t LaunchCompare(cudaStream_t stream, const PatternPiece& piece, const void* data,
+                          PatternTally* tally);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_DEVICE_CUDA_PATTERN_LAUNCH_H_
