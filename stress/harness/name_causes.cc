@@ -64,7 +64,8 @@ void NameCauses(const Scenario& scenario, const std::vector<RankEvidence>& evide
   for (Finding& finding : judgement.findings) {
     // An error that the program reports; its message says so.
     if (finding.cause == "rank_failed" &&
-        (Says(finding, "out of memory") || Says(finding, "bad_alloc"))) {
+        (Says(finding, "out of memory") || Says(finding, "bad_alloc") ||
+         Says(finding, "Cannot allocate memory"))) {
       finding.cause = "out_of_memory";
     } else if (race != nullptr && finding.cause == "data_corruption" &&
                ShowsOverlap(evidence)) {

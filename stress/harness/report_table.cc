@@ -3,9 +3,9 @@
 #include <limits>
 
 #include "core/verdict/trace.h"
-#include "stress/harness/race_table.h"
 #include "results/report/report.h"
 #include "results/report/trials.h"
+#include "stress/harness/race_table.h"
 #include "stress/harness/report.h"
 
 namespace lockstep {
@@ -24,7 +24,8 @@ std::string FormatStressTable(const StressOutcome& outcome, const Run& run) {
   std::string text = Headline(run) + "\n\n" + FormatTrials(run.cases);
   text += FormatRaceTable(RaceRowsOf(outcome.cases, outcome.results));
   if (!outcome.skipped.empty()) {
-    text += fmt::format("\nnot for this number of ranks: {}\n", fmt::join(outcome.skipped, ", "));
+    text += fmt::format("\nnot for this number of ranks, or this backend: {}\n",
+                        fmt::join(outcome.skipped, ", "));
   }
   for (std::size_t i = 0; i < outcome.results.size(); ++i) {
     if (outcome.results[i].verdict == Verdict::kPass) continue;

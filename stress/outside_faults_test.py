@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+"""Faults that agents apply, on real ranks: they bite, heal, are told, and leave nothing behind.
+
+Arguments: the groups to run. LOCKSTEP_TEST_SEED repeats a run.
+"""
+import os
+import random
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import time
+import uuid
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "testing"))
+import run_stress  # noqa: E402
+
+SEED = int(os.environ.get("LOCKSTEP_TEST_SEED", random.randrange(1, 10**6)))
+LOOP = """ranks = 2
+[workload]
+kind = "all_reduce_loop"
+rounds = {rounds}
+compute_us = 1000
+"""
+
+
+def expect_pass(outcome, number):
+    print(outcome.output)
+    assert outcome.code == 0, f"exit code {outcome.code}: {outcome.errors}"
+    assert len(outcome.cases) == number, f"{len(outcome.cases)} cases, expected {number}"
+    for case in outcome.cases:
+        assert case["verdict"] == "pass", case
+        assert all(fault["fired"] for fault in case["faults"]), case["faults"]
+
+
+def environment():
+    """What a rank lacks is found, with the rank; what needs nothing of it is not disturbed."""
+    outcome = run_stress.run(2, "--scenario=environment/*", "-T", "3", f"--seed={SEED}")
+    expect_pass(outcome, 13)
+    assert "segment" not in outcome.errors
+    # Open MPI meets the small /dev/shm and says so; without the fault it has nothing to say.
+    small = run_stress.run(2, "--scenario=environment/small_shm", "--backend=mpi", "-T", "5")
+    expect_pass(small, 1)
+    assert "not enough space for /dev/shm" in small.errors + small.output, small.errors
+    healthy = run_stress.scenario("own/healthy", LOOP.format(rounds=5))
+    whole = run_stress.run(2, f"--scenario={healthy}", "--backend=mpi")
+    expect_pass(whole, 1)
+    assert "/dev/shm" not in whole.errors + whole.output, whole.errors
+
+
+THROTTLED = """[[fault]]
+kind = "cpu_throttle"
+rank = 1
+share = 0.05
+at = "iteration:0"
+"""
+
+
+def slow():
+    """A rank short of processor time is slower, and never called hung or stopped."""
+    outcome = run_stress.run(2, "--scenario=stragglers/cpu_*", "-T", "5", f"--seed={SEED}")
+    expect_pass(outcome, 3)
+    assert not any(case["findings"] for case in outcome.cases)
+    # A slice of 1 ms in 20 ms: about a round a period. A load can only make both slower.
+    plain = run_stress.scenario("own/plain", LOOP.format(rounds=150))
+    slowed = run_stress.scenario("own/slowed", LOOP.format(rounds=150) + THROTTLED)
+    both = run_stress.run(2, f"--scenario={plain}", f"--scenario={slowed}", "-T", "10")
+    expect_pass(both, 2)
+    seconds = [both.named(name)[0]["seconds"] for name in ("own/plain", "own/slowed")]
+    print(f"150 rounds: {seconds[0]} s, throttled {seconds[1]} s")
+    assert seconds[1] > 1.5, "150 rounds of at least half a period"
+    # A stop in the middle of slices is a stop.
+    stop = THROTTLED + '[[fault]]\nkind = "stop"\nrank = 1\nat = "iteration:20"\n'
+    stopped = run_stress.scenario(
+        "own/stopped", LOOP.format(rounds=60) + stop +
+        '[expect.any]\nranks = ["hung", "stopped"]\ncause = "rank_stopped"\nculprits = [1]\n')
+    expect_pass(run_stress.run(2, f"--scenario={stopped}", "-T", "10"), 1)
+
+
+class JumpingClock:
+    """The time of day of every process that is given `path` jumps by years, both ways."""
+
+    def __init__(self):
+        self.path = os.path.join(run_stress.DIRECTORY, "offset")
+        self._over = threading.Event()
+        self._jump(10 * 365 * 86400)
+        self._thread = threading.Thread(target=self._run)
+
+    def _jump(self, seconds):
+        with open(self.path, "r+b" if os.path.exists(self.path) else "wb") as file:
+            file.write(struct.pack("=q", int(seconds * 10**9)))
+
+    def _run(self):
+        years = random.Random(SEED)
+        while not self._over.wait(0.02):
+            self._jump(years.choice((9, 10, 11)) * 365 * 86400)
+
+    def __enter__(self):
+        os.environ["LOCKSTEP_CLOCK_OFFSET"] = self.path
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._over.set()
+        self._thread.join()
+        del os.environ["LOCKSTEP_CLOCK_OFFSET"]
+
+
+def clock():
+    """Nothing is judged by the time of day: neither a rank's nor that of those who judge."""
+    expect_pass(run_stress.run(2, "--scenario=stragglers/clock_jump", "-T", "3"), 1)
+    names = ["isolation/kill_mid_bucket", "isolation/stop_first_collective",
+             "isolation/throw_at_time", "stragglers/stop_shorter_than_deadline",
+             "stragglers/sleep_longer_than_deadline", "uneven_inputs/case4"]
+    output = os.path.join(run_stress.DIRECTORY, "jumping.h5")
+    with JumpingClock():
+        outcome = run_stress.run(2, *[f"--scenario={name}" for name in names], "-T", "1.5",
+                                 output=output)
+    expect_pass(outcome, len(names))
+    year = time.gmtime().tm_year
+    with open(output, "rb") as file:
+        text = file.read()
+    future = [str(year + more).encode() for more in (8, 9, 10, 11)]
+    assert any(year in text for year in future), "the clock of those who judge did jump"
+    for case in outcome.cases:
+        assert case["seconds"] < 30, case
+        if "longer_than_deadline" in case["name"]:
+            assert 1.4 <= case["detected_after_seconds"] < 10, case
+        elif case["findings"]:
+            assert case["detected_after_seconds"] < 1.0, case
+
+
+HELD = """ranks = 2
+[workload]
+kind = "script"
+rank.0 = ["sleep 60s"]
+rank.1 = ["sleep 60s"]
+[[fault]]
+kind = "shm_full"
+ranks = [0, 1]
+bytes = 0
+at = "iteration:0"
+[[fault]]
+kind = "cpu_hog"
+rank = 1
+processes = 2
+at = "iteration:0"
+[[fault]]
+kind = "cpu_throttle"
+rank = 0
+share = 0.5
+at = "iteration:0"
+"""
+
+
+def names_of(pids):
+    names = []
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
+                names.append((file.read().strip(), pid))
+        except OSError:
+            continue
+    return sorted(names)
+
+
+def agent_of(rank, pids):
+    """The agent is no worker, and none of its companions, which keep its environment."""
+    for name, pid in names_of(pids):
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            variables = file.read().split(b"\0")
+        worker = any(variable.startswith(b"LOCKSTEP_WORKER=") for variable in variables)
+        if name == "stress" and not worker and b"OMPI_COMM_WORLD_RANK=%d" % rank in variables:
+            return pid
+    raise AssertionError(f"no agent of rank {rank} among {names_of(pids)}")
+
+
+def mounts():
+    with open("/proc/self/mounts", encoding="utf-8") as file:
+        return sorted(file)
+
+
+def killed():
+    """kill -9 of the coordinator, or of another agent: all that was injected goes with it."""
+    path = run_stress.scenario("own/held", HELD)
+    for rank in (0, 1):
+        before = (mounts(), sorted(os.listdir("/dev/shm")))
+        mark = str(uuid.uuid4())
+        environment_of = dict(os.environ, LOCKSTEP_TEST_MARK=mark, OMPI_ALLOW_RUN_AS_ROOT="1",
+                              OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        output = os.path.join(run_stress.DIRECTORY, mark)
+        with subprocess.Popen(
+                ["mpirun", "-np", "2", "--oversubscribe", "--bind-to", "none", run_stress.STRESS,
+                 f"--scenario={path}", "-T", "50", f"--output={output}.h5"],
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment_of) as mpirun:
+            wanted = {"lockstep-hog", "lockstep-slow", "lockstep-shm"}
+            deadline = time.monotonic() + 30
+            seen = []
+            while time.monotonic() < deadline:
+                seen = names_of(run_stress.left_over(mark))
+                if wanted <= {name for name, _ in seen}:
+                    break
+                time.sleep(0.02)
+            assert wanted <= {name for name, _ in seen}, seen
+            os.kill(agent_of(rank, run_stress.left_over(mark)), signal.SIGKILL)
+            mpirun.wait(timeout=30)
+        deadline = time.monotonic() + 5
+        while run_stress.left_over(mark) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert not run_stress.left_over(mark), names_of(run_stress.left_over(mark))
+        assert (mounts(), sorted(os.listdir("/dev/shm"))) == before
+
+
+def refused():
+    """One line that names the file, the line, the key and the remedy; exit code 2."""
+    wrong = {
+        'kind = "cpu_throttle"\nshare = 2\nat = "init"': "share = 0.1",
+        'kind = "memory_pressure"\nat = "init"': "key fault[0].bytes: missing",
+        'kind = "clock_jump"\nby = "soon"\nat = "init"': 'by = "1h"',
+        'kind = "cpu_hog"\nbytes = 3\nat = "init"': "bytes",
+        'kind = "environment"\nvariables = ["A=b"]\nat = "iteration:1"': 'at = "init"',
+        'kind = "environment"\nvariables = ["A"]\nat = "init"': "NAME=VALUE",
+        'kind = "fd_exhaustion"\ndescriptors = -1\nat = "init"': "descriptors = 2",
+    }
+    for text, part in wrong.items():
+        path = run_stress.scenario(
+            "own/wrong", LOOP.format(rounds=2) + f"[[fault]]\nrank = 1\n{text}\n")
+        outcome = run_stress.run(0, f"--scenario={path}", "--backend=sim")
+        lines = [line for line in outcome.errors.splitlines() if line.startswith("stress: ")]
+        assert outcome.code == 2 and len(lines) == 1 and part in lines[0], outcome.errors
+    path = run_stress.scenario("own/throttled", LOOP.format(rounds=2) + THROTTLED)
+    outcome = run_stress.run(0, f"--scenario={path}", "--backend=sim")
+    assert outcome.code == 2 and "needs real processes" in outcome.errors, outcome.errors
+
+
+GROUPS = {"clock": clock, "environment": environment, "killed": killed, "refused": refused,
+          "slow": slow}
+
+
+def main():
+    print(f"LOCKSTEP_TEST_SEED={SEED}")
+    for group in sys.argv[1:]:
+        GROUPS[group]()
+
+
+main()
