@@ -1,0 +1,115 @@
+"""Journals of a run, understood: collectives from enqueue to end, phases, the last ones aligned.
+What the fields mean is documented in core/journal/event.h and purpose.h."""
+
+import collections
+
+_BYTES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8, "i8": 1, "i32": 4, "i64": 8, "u8": 1}
+# By number, in the words of core/journal/purpose.cc; a test compares the two.
+PURPOSES = ("", "constructor: parameter count", "constructor: parameter shapes",
+            "constructor: state", "bucket order of rank 0", "bucket sizes of rank 0", "bucket",
+            "bitmap of used parameters", "buffers", "PowerSGD factor P of bucket",
+            "PowerSGD factor Q of bucket", "join: alive", "join: throw", "join: common rank",
+            "join: should sync", "join: shadow bucket", "join: final rank", "join: final state",
+            "statistics of batch norm", "gradient of batch norm", "barrier",
+            "step of the program")
+_WITH_DETAIL = {3, 6, 8, 9, 10, 15, 17, 18, 19}
+
+
+class Call:
+    """One collective of one rank: what it was, and when it was queued, begun and over (ns)."""
+
+    def __init__(self, rank, journal, event):
+        self.rank = rank
+        self.sequence = int(event["sequence"])
+        self.communicator = int(event["communicator"])
+        self.collective = journal.name("collective", event)
+        self.type = journal.name("type", event)
+        self.count = int(event["count"])
+        self.bytes = self.count * _BYTES.get(self.type, 0)
+        self.purpose = purpose_of(int(event["value"]))
+        self.enqueued = self.start = self.end = None
+        self.failed = False
+        self.what = self.collective
+        if self.collective != "barrier":
+            self.what += " %s[%d]" % (self.type, self.count)
+        if self.purpose:
+            self.what += ", " + self.purpose
+
+    def short(self):
+        return self.purpose or self.collective
+
+    def state(self):
+        if self.failed:
+            return "error"
+        if self.end is not None:
+            return "done"
+        return "WAITS" if self.start is not None else "queued"
+
+
+def purpose_of(value):
+    """Of an event's `value`: 8 bits purpose, 24 bits detail, 32 bits iteration + 1."""
+    bits = value & (2**64 - 1)
+    number, detail = bits & 0xff, (bits >> 8) & 0xffffff
+    if number >= len(PURPOSES):
+        return "unknown"
+    return "%s %d" % (PURPOSES[number], detail) if number in _WITH_DETAIL else PURPOSES[number]
+
+
+def calls_of(journal):
+    """All calls of a journal in the order of their beginning."""
+    calls = collections.OrderedDict()
+    for event, at in zip(journal.events, journal.ns):
+        kind = journal.name("kind", event)
+        if kind not in ("enqueue", "start", "end", "error"):
+            continue
+        key = (int(event["communicator"]), int(event["sequence"]))
+        if key not in calls:
+            if kind in ("end", "error"):
+                continue  # its beginning was overwritten
+            calls[key] = Call(journal.rank, journal, event)
+        call = calls[key]
+        if kind == "enqueue":
+            call.enqueued = at
+        elif kind == "start":
+            call.start = at
+        else:
+            call.end = at
+            call.failed = kind == "error"
+    return list(calls.values())
+
+
+def phases_of(journal):
+    """[(word, from, to)] of the program; the last one reaches to the last event."""
+    begun = [(journal.name("phase", event), at) for event, at in zip(journal.events, journal.ns)
+             if journal.name("kind", event) == "phase"]
+    ends = [at for _, at in begun[1:]] + ([journal.ns[-1]] if begun else [])
+    return [(word, start, end) for (word, start), end in zip(begun, ends)]
+
+
+def aligned(journals, communicator, before, after):
+    """(rows, ranks): the calls of all ranks side by side around the first sequence that not all of
+    them left alike. A row is (sequence, differs, [cell of each rank]); "" where a rank has none."""
+    by_rank = {journal.rank: {call.sequence: call for call in calls_of(journal)
+                              if call.communicator == communicator} for journal in journals}
+    sequences = sorted(set().union(*by_rank.values()) if by_rank else ())
+    broken = None
+    for sequence in sequences:
+        calls = [calls.get(sequence) for calls in by_rank.values()]
+        present = [call for call in calls if call]
+        if len(present) < len(calls) or any(call.state() != "done" for call in present) or \
+                len({(call.collective, call.type, call.count) for call in present}) > 1:
+            broken = sequence
+            break
+    middle = broken if broken is not None else (sequences[-1] if sequences else 0)
+    rows = []
+    for sequence in sequences:
+        if not middle - before <= sequence <= middle + after:
+            continue
+        cells = [calls.get(sequence) for calls in by_rank.values()]
+        rows.append((sequence, sequence == broken,
+                     [(call.what, call.state()) if call else ("", "") for call in cells]))
+    return rows, list(by_rank)
+
+
+def communicators(journals):
+    return sorted({call.communicator for journal in journals for call in calls_of(journal)})

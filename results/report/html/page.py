@@ -1,0 +1,116 @@
+"""The page: which sections a set of runs has, in which order. page.html says how they look."""
+
+import os
+
+import jinja2
+import markupsafe
+
+import comparison
+import curves
+import distribution
+import machine
+import outcomes
+import steps
+import timeline
+import units
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_MOST_IN_DETAIL = 5  # cases of a run whose samples are drawn
+_OPEN_FIGURES = 12   # of a section; the rest can be unfolded
+_WORST = ("fail", "unknown", "pass")
+
+
+class NotUnderstood(Exception):
+    """One line: the file, why, what to do."""
+
+
+def _read(name):
+    with open(os.path.join(_HERE, name), encoding="utf-8") as file:
+        return file.read()
+
+
+def _breakable(name):
+    """A long name may go on in the next line after its separators."""
+    for separator in "/_":
+        name = markupsafe.escape(name).replace(separator, separator + markupsafe.Markup("<wbr>"))
+    return name
+
+
+class Document:
+    """Everything that is shown, drawn once."""
+
+    def __init__(self, runs, lockstep, title):
+        self.runs = runs
+        self.title = title or self._title()
+        self.comparison = comparison.compare(lockstep, runs) if len(runs) > 1 else None
+        self.curves = curves.figures(runs)
+        self.steps = [figure for run in runs for figure in
+                      steps.figures(run) + timeline.figures(run)]
+        self.spread, self.pairs = curves.spread(runs), []
+        for run in runs:
+            over_all, pairs = distribution.figures(run, _MOST_IN_DETAIL)
+            self.spread += over_all
+            self.pairs += pairs
+        self.matrix = outcomes.matrix(runs)
+        self.failures, self.others, self.left_out = outcomes.traces(runs)
+
+    def _title(self):
+        names = sorted({run.name for run in self.runs})
+        return ", ".join(names) + (" (%d runs)" % len(self.runs) if len(self.runs) > 1 else "")
+
+    def figures(self):
+        found = list(self.curves + self.steps + self.spread + self.pairs)
+        if self.comparison and self.comparison.figure:
+            found.insert(0, self.comparison.figure)
+        found += [trace.figure for trace in self.failures if trace.figure]
+        return found
+
+    def verdict(self):
+        return min((run.verdict for run in self.runs), key=_WORST.index)
+
+    def _run_rows(self):
+        rows = []
+        for run in self.runs:
+            counts = {verdict: sum(case["verdict"] == verdict for case in run.cases)
+                      for verdict in _WORST}
+            rows.append({"run": run, "headline": outcomes.headline(run), "counts": counts,
+                         "wrong": sum(case["wrong_elements"] for case in run.cases),
+                         "checked": sum(case["checked_elements"] for case in run.cases),
+                         "backends": sorted({case["backend"] for case in run.cases}),
+                         "ranks": sorted({case["ranks"] for case in run.cases})})
+        return rows
+
+    def _case_tables(self):
+        """Every measured case, in one table for each run and operation: [(title, rows)]."""
+        tables = {}
+        for run in self.runs:
+            for case in run.cases:
+                if case["case"] in run.trials:
+                    continue
+                key = (run.label(), case["model"] or case["operation"] or "other")
+                tables.setdefault(key, []).append([
+                    case["name"], "%d" % case["ranks"], units.size(case["bytes"]),
+                    units.duration(case["median_ns"]),
+                    units.precision(case["interval_low_ns"], case["median_ns"],
+                                    case["interval_high_ns"]),
+                    units.duration(case["p99_ns"]), units.duration(case["max_ns"]),
+                    units.bandwidth(case["bus_gbps"]), units.percent(case["percent_of_limit"]),
+                    "%d" % case["iterations"], "%d" % case["wrong_elements"],
+                    case["verdict"] + ", " + case["stopped_by"]])
+        return [("%s of %s" % (name, run) if len(self.runs) > 1 else name, rows)
+                for (run, name), rows in tables.items()]
+
+    def html(self):
+        environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True,
+                                         undefined=jinja2.StrictUndefined,
+                                         loader=jinja2.FileSystemLoader(_HERE))
+        environment.filters.update(duration=units.duration, seconds=units.seconds,
+                                   ranks=units.ranks, wrong_cells=outcomes.wrong_cells,
+                                   breakable=_breakable,
+                                   safe_svg=jinja2.filters.do_mark_safe)
+        return environment.get_template("page.html").render(
+            document=self, title=self.title, verdict=self.verdict(), rows=self._run_rows(),
+            runs=self.runs, tables=self._case_tables(), machine=machine,
+            differences=machine.differences(self.runs) if len(self.runs) > 1 else [],
+            plan_text=outcomes.plan_text, open_figures=_OPEN_FIGURES, style=_read("page.css"),
+            script=_read("page.js"))

@@ -1,0 +1,96 @@
+#!/usr/bin/python3
+"""Writes runs as one HTML page that needs nothing else: `lockstep report` checks them and calls it.
+
+Exit codes: 0 written, 2 a file that is not understood, 4 the machine lacks something.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+
+try:
+    import h5py  # pylint: disable=unused-import
+    import jinja2
+except ImportError as missing:
+    sys.stderr.write("lockstep: report: %s; apt-get install python3-h5py python3-jinja2\n" %
+                     missing)
+    sys.exit(4)
+
+import page
+import static_figures
+from comparison import CompareFailed
+from run_file import RunFile
+
+
+class WriteFailed(Exception):
+    """One line: the path, why, what to do."""
+
+
+def write_atomically(path, text):
+    folder = os.path.dirname(path) or "."
+    try:
+        os.makedirs(folder, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=folder, prefix="." + os.path.basename(path))
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(temporary, 0o666 & ~mask)
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise WriteFailed("%s: cannot be written (%s); name another --output" % (
+            path, error.strerror)) from error
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(prog="report.py", description=__doc__)
+    parser.add_argument("--lockstep", required=True, help="the lockstep tool, which compares runs")
+    parser.add_argument("--output", required=True)
+    parser.add_argument("--figures")
+    parser.add_argument("--title", default="")
+    parser.add_argument("runs", nargs="+")
+    return parser.parse_args(arguments)
+
+
+def read(paths):
+    runs = []
+    for path in paths:
+        try:
+            runs.append(RunFile(path))
+        except (OSError, KeyError, ValueError) as error:
+            raise page.NotUnderstood("%s: %s; write the run again with this version" % (
+                path, " ".join(str(error).split()))) from error
+    return runs
+
+
+def main(arguments):
+    options = parse(arguments)
+    try:
+        runs = read(options.runs)
+        document = page.Document(runs, options.lockstep, options.title)
+        write_atomically(options.output, document.html())
+        if options.figures:
+            static_figures.write(document.figures(), options.figures)
+    except page.NotUnderstood as error:
+        return fail(error, 2)
+    except CompareFailed as error:
+        return fail("compare: %s" % error, 2)
+    except (WriteFailed, static_figures.NotDrawn) as error:
+        return fail(error, 4)
+    return 0
+
+
+def fail(message, code):
+    sys.stderr.write("lockstep: report: %s\n" % message)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

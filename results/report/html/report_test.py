@@ -1,0 +1,297 @@
+#!/usr/bin/python3
+"""The page of `lockstep report`: what it says, that it is well made, and what it needs."""
+
+import html.parser
+import json
+import os
+import re
+import resource
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+import h5py
+
+_HERE = "results/report/html"
+_LOCKSTEP = os.path.abspath("scripts/lockstep/lockstep")
+_DIRECTORY = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+_RUNS = ("passing", "failing", "corrupt", "steps")
+_LARGE_CASES = 10000
+_LARGE_BYTES = 20e6
+_LARGE_SECONDS = 3.0
+
+sys.path.insert(0, os.path.abspath(_HERE))
+import journal  # noqa: E402  pylint: disable=wrong-import-position
+
+
+def path_of(name):
+    return os.path.join(_DIRECTORY, name)
+
+
+def report(*arguments):
+    done = subprocess.run([_LOCKSTEP, "report"] + list(arguments), stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=120, check=False)
+    return done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8")
+
+
+def page_of(*names):
+    target = path_of("-".join(names) + ".html")
+    code, out, err = report(*[path_of(name + ".h5") for name in names], "-o", target)
+    assert (code, out, err) == (0, "", ""), (code, out, err)
+    with open(target, encoding="utf-8") as file:
+        return file.read()
+
+
+class Outline(html.parser.HTMLParser):
+    """What is checked of a page; a tag that does not close is an AssertionError."""
+
+    _VOID = {"meta", "link", "input", "br", "wbr"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.ids, self.links, self.sources = [], [], [], []
+        self.headings, self.drawings, self.words = [], [], []
+        self.feed(text)
+        self.close()
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag, attrs):
+        values = dict(attrs)
+        if "id" in values:
+            self.ids.append(values["id"])
+        if tag == "a":
+            self.links.append(values["href"])
+        self.sources += [values[name] for name in ("src", "href", "xlink:href", "srcset", "action")
+                         if name in values and tag != "a"]
+        if re.fullmatch("h[1-6]", tag):
+            self.headings.append(int(tag[1]))
+        if tag == "svg":
+            self.drawings.append(values)
+        if tag not in self._VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        if "id" in dict(attrs):
+            self.ids.append(dict(attrs)["id"])
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open[-1] == tag, (tag, self.open[-3:])
+        self.open.pop()
+
+    def handle_data(self, data):
+        if not self.open or self.open[-1] not in ("style", "script"):
+            self.words.append(data)
+
+    def text(self):
+        return " ".join(" ".join(self.words).split())
+
+
+def luminance(colour):
+    parts = [int(colour[k:k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4
+              for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one, other):
+    """WCAG 2.1."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+class PageTest(unittest.TestCase):
+    def test_pages_are_well_made_and_need_nothing_else(self):
+        for names in [(name,) for name in _RUNS] + [("passing", "failing")]:
+            text = page_of(*names)
+            outline = Outline(text)
+            self.assertEqual(len(outline.ids), len(set(outline.ids)))
+            for link in outline.links:
+                self.assertEqual(link[0], "#")
+                self.assertIn(link[1:], outline.ids)
+            self.assertEqual(set(outline.sources), {"data:,"})  # the icon: none
+            self.assertNotRegex(text, r"url\(|@import|fetch\(|XMLHttpRequest|WebSocket")
+            self.assertEqual(outline.headings[0], 1)
+            for above, below in zip(outline.headings, outline.headings[1:]):
+                self.assertLessEqual(below, above + 1)
+            self.assertTrue(outline.drawings)
+            for drawing in outline.drawings:
+                self.assertEqual(drawing["role"], "img")
+                for name in drawing["aria-labelledby"].split():
+                    self.assertIn(name, outline.ids)
+            self.assertEqual(text.count("<figure"), text.count("<svg"))
+
+    def test_the_verdict_comes_first(self):
+        words = Outline(page_of("failing")).text()
+        self.assertTrue(words.startswith("FAIL: bench_allreduce"), words[:60])
+        self.assertLess(words.index("rank 1 was killed by signal 9"), words.index("What went"))
+        self.assertIn("incomplete: saved on the way out", words)
+        words = Outline(page_of("passing")).text()
+        self.assertTrue(words.startswith("PASS: "))
+        self.assertNotIn("What went wrong", words)
+
+    def test_a_failure_is_told_with_its_trace(self):
+        words = Outline(page_of("failing")).text()
+        self.assertIn("rank killed (proved, rank 1): rank 1 was killed by signal 9", words)
+        self.assertIn("Look who sent it: dmesg.", words)
+        self.assertIn("▶ 101 all_reduce f32[256] WAITS", words)
+        self.assertIn("rank 1: killed, signal 9", words)
+        words = Outline(page_of("corrupt")).text()
+        self.assertIn("1 49 0 1 3 (0x40400000) 3.5 (0x40600000)", words)
+
+    def test_numbers_stand_behind_the_drawings(self):
+        words = Outline(page_of("passing")).text()
+        self.assertIn("all_reduce/64MiB 2 64 MiB 21.4 ms 4.0 % 32.1 ms", words)
+        self.assertIn("Some CPU", words)
+        words = Outline(page_of("steps")).text()
+        self.assertIn("bucket_cap_mb=10 instead of 25", words)
+        self.assertIn("1.2 to 1.3", words)
+        self.assertIn("forward 5 ms, exposed communication 2.5 ms", words)
+
+    def test_text_of_a_file_is_no_markup(self):
+        shutil.copy(path_of("passing.h5"), path_of("markup.h5"))
+        evil = "<script>alert(1)</script>&\"'"
+        with h5py.File(path_of("markup.h5"), "r+") as file:  # breaks the seal: past the tool
+            file.attrs["summary_line"] = evil
+            file["environment/host/0"].attrs["cpu_model"] = evil
+        subprocess.run([os.path.join(_HERE, "report.py"), "--lockstep=/bin/false",
+                        "--output=" + path_of("markup.html"), path_of("markup.h5")], timeout=60,
+                       check=True)
+        with open(path_of("markup.html"), encoding="utf-8") as file:
+            text = file.read()
+        self.assertNotIn("<script>alert", text)
+        self.assertEqual(Outline(text).text().count(evil), 2)
+
+    def test_contrast_of_both_schemes(self):
+        with open(os.path.join(_HERE, "page.css"), encoding="utf-8") as file:
+            css = file.read()
+        schemes = [dict(re.findall(r"(--[a-z0-9-]+):\s*(#[0-9a-f]{6});", block))
+                   for block in re.findall(r":root\s*\{(.*?)\}", css, re.S)[:2]]
+        self.assertEqual(set(schemes[0]), set(schemes[1]))
+        for scheme in schemes:
+            pairs = [("--" + ink, "--" + ground) for ink in ("ink", "quiet", "link")
+                     for ground in ("ground", "raised")]
+            pairs += [("--ink", "--%s-ground" % verdict) for verdict in ("pass", "fail", "unknown")]
+            pairs += [("--" + verdict, "--" + ground) for verdict in ("pass", "fail", "unknown")
+                      for ground in ("ground", verdict + "-ground")]
+            pairs += [("--quiet", "--fail-ground"), ("--on-call", "--call")]
+            pairs += [("--on-part", "--p%d" % part) for part in range(5)]
+            for ink, ground in pairs:
+                self.assertGreaterEqual(contrast(scheme[ink], scheme[ground]), 4.5, (ink, ground))
+            for series in range(6):  # lines: WCAG asks 3 of what is no text
+                self.assertGreaterEqual(contrast(scheme["--s%d" % series], scheme["--ground"]), 3)
+        self.assertLess(contrast("#777777", "#ffffff"), 4.5)  # the formula tells apart
+
+    def test_purposes_have_the_words_of_the_journal(self):
+        with open("core/journal/purpose.cc", encoding="utf-8") as file:
+            table = re.search(r"kNames = \{(.*?)\};", file.read(), re.S).group(1)
+        self.assertEqual(tuple(re.findall(r'"([^"]*)"', table)), journal.PURPOSES)
+        self.assertEqual(journal.purpose_of(13 << 32 | 3 << 8 | 6), "bucket 3")
+        self.assertEqual(journal.purpose_of(0), "")
+
+    def test_ten_thousand_cases(self):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        text = page_of("large")
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        print("%d cases: %.1f MB, %.2f s of processor time" % (
+            _LARGE_CASES, len(text.encode("utf-8")) / 1e6, spent))
+        self.assertLess(len(text.encode("utf-8")), _LARGE_BYTES)
+        self.assertLess(spent, _LARGE_SECONDS)
+        self.assertEqual(len(set(re.findall(r'scope="row">(all_reduce/[a-z0-9]+/variant\d+/\d+)<',
+                                            text))), _LARGE_CASES)
+
+
+class ComparisonTest(unittest.TestCase):
+    """With a stand-in for the tool, since the interface is what is tested."""
+
+    def setUp(self):
+        shutil.copy(path_of("passing.h5"), path_of("other.h5"))
+        with h5py.File(path_of("other.h5"), "r+") as file:
+            file.attrs["id"] = "ffffffff"
+            file["environment/host/0"].attrs["kernel"] = "6.2"
+
+    def run_with(self, script):
+        tool = path_of("tool")
+        with open(tool, "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\n" + script)
+        os.chmod(tool, stat.S_IRWXU)
+        done = subprocess.run([os.path.join(_HERE, "report.py"), "--lockstep=" + tool,
+                               "--output=" + path_of("two.html"), path_of("passing.h5"),
+                               path_of("other.h5")], stderr=subprocess.PIPE, timeout=60,
+                              check=False)
+        return done.returncode, done.stderr.decode("utf-8")
+
+    def test_it_is_shown(self):
+        side = {"median_ns": 850.0}
+        answer = {"headline": "SLOWER: one case", "differences": [], "cases": [
+            {"case": "all_reduce/8B", "verdict": "slower", "why": "proved", "resolve": "",
+             "effect": {"estimate": 0.08, "low": 0.05, "high": None}, "base": side,
+             "candidate": {"median_ns": None}}]}
+        with open(path_of("answer"), "w", encoding="utf-8") as file:
+            json.dump(answer, file)
+        self.assertEqual(self.run_with("cat %s; exit 5\n" % path_of("answer")), (0, ""))
+        with open(path_of("two.html"), encoding="utf-8") as file:
+            words = Outline(file.read()).text()
+        self.assertIn("SLOWER: one case", words)
+        self.assertIn("all_reduce/8B slower +8.0 % +5.0 % to – 850 ns – proved", words)
+        self.assertIn("host/0/kernel 6.1 6.2", words)
+
+    def test_a_tool_that_cannot_compare_is_no_empty_section(self):
+        code, err = self.run_with("echo 'lockstep: compare: no' >&2; exit 2\n")
+        self.assertEqual((code, err.count("\n")), (2, 1), err)
+        self.assertIn("compare: no", err)
+
+
+class CommandTest(unittest.TestCase):
+    def test_what_cannot_be_read_is_one_line_and_exit_code_2(self):
+        with open(path_of("passing.h5"), "rb") as file:
+            whole = file.read()
+        for name, content in (("truncated.h5", whole[:-1]), ("text.h5", b"a,b\n")):
+            with open(path_of(name), "wb") as file:
+                file.write(content)
+        for name in ("missing.h5", "truncated.h5", "text.h5"):
+            code, out, err = report(path_of("passing.h5"), path_of(name), "-o", path_of("x.html"))
+            self.assertEqual((code, out, err.count("\n")), (2, "", 1), err)
+            self.assertIn(name, err)
+        self.assertFalse(os.path.exists(path_of("x.html")))
+        for arguments in ([], [path_of("passing.h5")]):
+            code, _, err = report(*arguments)
+            self.assertEqual((code, err.count("\n")), (2, 1))
+
+    def test_a_page_that_cannot_be_written_is_one_line_and_exit_code_4(self):
+        code, out, err = report(path_of("passing.h5"), "-o", "/proc/no/page.html")
+        self.assertEqual((code, out, err.count("\n")), (4, "", 1), err)
+        self.assertIn("/proc/no/page.html", err)
+
+    def test_figures_are_files_of_their_own(self):
+        folder = path_of("figures")
+        code, _, err = report(path_of("steps.h5"), path_of("passing.h5"), "-o", path_of("f.html"),
+                              "--figures=" + folder)
+        if not shutil.which("rsvg-convert"):
+            self.assertEqual((code, err.count("\n")), (4, 1))
+            self.skipTest("apt-get install librsvg2-bin")
+        self.assertEqual((code, err), (0, ""))
+        names = sorted(os.listdir(folder))
+        self.assertIn("latency-all_reduce-0.svg", names)
+        for name in names:
+            with open(os.path.join(folder, name), "rb") as file:
+                content = file.read()
+            if name.endswith(".svg"):
+                self.assertIn(name[:-4] + ".png", names)
+                self.assertNotIn(b"var(", content)
+                self.assertEqual(xml.etree.ElementTree.fromstring(content).tag,
+                                 "{http://www.w3.org/2000/svg}svg")
+            else:
+                self.assertEqual(content[:8], b"\x89PNG\r\n\x1a\n")
+                self.assertEqual(int.from_bytes(content[16:20], "big"), 1440)
+
+
+if __name__ == "__main__":
+    subprocess.run(["results/example_runs", _DIRECTORY], check=True, timeout=30)
+    subprocess.run(["results/large_run", path_of("large.h5"), str(_LARGE_CASES)], check=True,
+                   timeout=120)
+    unittest.main()

@@ -1,0 +1,74 @@
+"""Numbers as a person reads them; what is no number is a dash."""
+
+import math
+
+_DASH = "–"
+
+
+def _significant(value):
+    """Three digits, no exponent."""
+    if value == 0:
+        return "0"
+    decimals = max(0, 2 - int(math.floor(math.log10(abs(value)) + 1e-9)))
+    text = "%.*f" % (decimals, value)
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _scaled(value, steps, units):
+    if value is None or not math.isfinite(value):
+        return _DASH
+    size, name = steps[0], units[0]
+    for step, unit in zip(steps, units):
+        if abs(value) >= 0.9995 * step:
+            size, name = step, unit
+    return "%s %s" % (_significant(value / size), name)
+
+
+def duration(ns):
+    return _scaled(ns, (1, 1e3, 1e6, 1e9), ("ns", "µs", "ms", "s"))
+
+
+def seconds(value):
+    return duration(value * 1e9)
+
+
+def size(count):
+    return _scaled(count, (1, 2.0**10, 2.0**20, 2.0**30), ("B", "KiB", "MiB", "GiB"))
+
+
+def bandwidth(gbps):
+    """GB/s, of 1e9 bytes, as nccl-tests counts."""
+    if gbps is None or not math.isfinite(gbps) or gbps <= 0:
+        return _DASH
+    return _scaled(gbps * 1e9, (1e3, 1e6, 1e9), ("kB/s", "MB/s", "GB/s"))
+
+
+def plain(value):
+    if value is None or not math.isfinite(value):
+        return _DASH
+    return _significant(value)
+
+
+def percent(value):
+    if value is None or not math.isfinite(value):
+        return _DASH
+    return "%.1f %%" % value if abs(value) < 9.95 else "%.0f %%" % value
+
+
+def part(value, units):
+    if units == "ns":
+        return duration(value)
+    return plain(value) + (" " + units if units else "")
+
+
+def precision(low, median, high):
+    """Half the interval in percent of the median."""
+    if not median > 0 or not math.isfinite(high - low):
+        return _DASH
+    return percent(50 * (high - low) / median)
+
+
+def ranks(numbers):
+    if not numbers:
+        return "no rank"
+    return "rank%s %s" % ("s" if len(numbers) > 1 else "", ", ".join(map(str, numbers)))
