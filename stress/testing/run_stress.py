@@ -11,11 +11,12 @@ DIRECTORY = os.environ.get("TEST_TMPDIR") or tempfile.mkdtemp()
 
 
 class Outcome:
-    def __init__(self, code, output, errors, cases):
+    def __init__(self, code, output, errors, cases, races=()):
         self.code = code
         self.output = output
         self.errors = errors
         self.cases = cases
+        self.races = races
 
     def named(self, name):
         found = [case for case in self.cases if case["name"] == name]
@@ -48,15 +49,16 @@ def run(ranks, *arguments, seconds=100, output=None):
                        OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     done = subprocess.run(command, capture_output=True, text=True, timeout=seconds,
                           env=environment, check=False)
-    cases = []
+    report = {"cases": []}
     if os.path.exists(path):
         with open(path, encoding="utf-8") as file:
-            cases = json.load(file)["cases"]
+            report = json.load(file)
     deadline = time.monotonic() + 3
     while left_over(mark) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not left_over(mark), "no process is left"
-    return Outcome(done.returncode, done.stdout, done.stderr, cases)
+    return Outcome(done.returncode, done.stdout, done.stderr, report["cases"],
+                   report.get("stream_races", ()))
 
 
 def scenario(name, text):
