@@ -36,6 +36,10 @@ class Diagnostician {
     diagnosis_.notes = job_.notes;
     Judgement judgement = Judge(history_.evidence, history_.setting);
     FindAll(judgement);
+    if (!judgement.findings.empty() && history_.by_file_times) {
+      diagnosis_.notes.push_back(
+          "how long nothing moved is known from the times of the files only (copies are newer)");
+    }
     Describe(judgement);
     judgement.verdict = VerdictOf(judgement.findings);
     diagnosis_.judgement = std::move(judgement);

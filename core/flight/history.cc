@@ -158,6 +158,7 @@ class Translator {
         moment_ns_ = std::max(moment_ns_, call.created_ns + call.timeout_ms * 1'000'000);
       }
     }
+    history_.by_file_times = moment_ns_ == job_.written_at_ns;
     history_.seconds = SecondsSince(job_.newest_ns);
   }
   double SecondsSince(std::int64_t time_ns) const {

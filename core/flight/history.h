@@ -22,7 +22,8 @@ struct FlightHistory {
   std::vector<int> outdated;
   // By dump: calls that PyTorch gave up although its dump says that they are over.
   std::vector<std::vector<const FlightCall*>> given_up;
-  double seconds = 0;  // from the newest time in any dump to the moment of the dumps
+  double seconds = 0;          // from the newest time in any dump to the moment of the dumps
+  bool by_file_times = false;  // that moment is known from the times of the files only
 };
 
 // Operations are a kind and a position only: names, sizes and types are compared by

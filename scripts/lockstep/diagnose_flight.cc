@@ -41,7 +41,7 @@ std::string FormatText(const FlightJob& job, const FlightDiagnosis& diagnosis,
   for (const Finding& finding : diagnosis.judgement.findings) text += FormatFinding(finding, "  ");
   text += WhyNothing(diagnosis, deadline_seconds);
   for (const std::string& note : diagnosis.notes) text += fmt::format("  note: {}\n", note);
-  text += FormatOutcomes(diagnosis.judgement);
+  if (!diagnosis.judgement.findings.empty()) text += FormatOutcomes(diagnosis.judgement);
   const std::string trace = FormatTrace(diagnosis.trace);
   if (trace.empty()) return text;
   return text + fmt::format("Last calls on {}\n{}", diagnosis.trace.communicator, trace);

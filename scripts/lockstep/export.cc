@@ -6,12 +6,14 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "results/report/exports/exports.h"
 #include "results/report/report.h"
 #include "results/store/atomic_file.h"
 #include "results/store/store.h"
 #include "scripts/lockstep/commands.h"
+#include "scripts/lockstep/export_flight.h"
 
 namespace lockstep {
 namespace {
@@ -26,6 +28,15 @@ const std::map<std::string, Formatter*>& Formatters() {
   return formatters;
 }
 
+// A directory with a file a rank.
+constexpr const char* kFlightRecorder = "flight-recorder";
+
+std::vector<std::string> FormatNames() {
+  std::vector<std::string> names = {kFlightRecorder};
+  for (const auto& [name, formatter] : Formatters()) names.push_back(name);
+  return names;
+}
+
 struct Options {
   std::string path;
   std::string format;
@@ -34,6 +45,10 @@ struct Options {
 
 Result<ExitCode> Export(const Options& options) {
   LOCKSTEP_ASSIGN_OR_RETURN(const Run run, ReadRun(options.path));
+  if (options.format == kFlightRecorder) {
+    LOCKSTEP_RETURN_IF_ERROR(ExportFlightRecorder(run, options.path, options.output));
+    return ExitCode::kPass;
+  }
   const std::string text = Formatters().at(options.format)(run);
   if (options.output == "-") {
     fmt::print("{}", text);
@@ -52,8 +67,9 @@ void AddExport(CLI::App& app, Command& chosen) {
   command->add_option("RUN", options->path, "A run file (.h5)")->required();
   command
       ->add_option("--format", options->format,
-                   "chrome-trace (Perfetto), prometheus, openmetrics, junit, jsonl or gbench")
-      ->check(CLI::IsMember(Formatters()))
+                   "chrome-trace (Perfetto), prometheus, openmetrics, junit, jsonl, gbench, or "
+                   "flight-recorder (PyTorch's: -o names a directory)")
+      ->check(CLI::IsMember(FormatNames()))
       ->required();
   command->add_option("-o,--output", options->output, "File to write (atomically); - for stdout")
       ->capture_default_str();

@@ -1,0 +1,186 @@
+// Dumps as documents: what is read, what is refused, what rubbish does.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/flight/diagnosis.h"
+#include "core/flight/document.h"
+#include "core/flight/dump.h"
+#include "core/flight/job.h"
+#include "core/flight/pickle_writer.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::HasSubstr;
+using Kind = FlightValue::Kind;
+
+std::string Bytes(std::initializer_list<const char*> parts) {
+  std::string bytes = "\x80\x04";
+  for (const char* part : parts) bytes += part;
+  return bytes + ".";
+}
+
+std::string ErrorOf(const std::string& bytes) {
+  const Result<FlightDocument> document = ReadPickle(bytes, "dump");
+  return document.ok() ? "" : document.status().message();
+}
+
+TEST(PickleTest, ReadsWhatTheWriterWrote) {
+  PickleWriter writer;
+  writer.BeginDictionary();
+  writer.Text("numbers");
+  writer.BeginList();
+  const std::vector<std::int64_t> numbers = {0,       255,          256,       -1,
+                                             1 << 30, -(1LL << 40), 1LL << 62, INT64_MIN};
+  for (const std::int64_t number : numbers) writer.Integer(number);
+  writer.EndList();
+  writer.Text("others");
+  writer.BeginList();
+  writer.None();
+  writer.Bool(true);
+  writer.Real(-0.1);
+  writer.Text("numbers");
+  writer.Pair("a", "ä");
+  writer.EndList();
+  writer.EndDictionary();
+  const Result<FlightDocument> document = ReadPickle(writer.Take(), "dump");
+  ASSERT_TRUE(document.ok()) << document.status().message();
+  const auto& root = document->DictionaryOf(document->root);
+  ASSERT_EQ(root.size(), 2u);
+  const auto& read = document->ListOf(root[0].second);
+  ASSERT_EQ(read.size(), numbers.size());
+  for (std::size_t i = 0; i < numbers.size(); ++i) EXPECT_EQ(read[i].integer, numbers[i]);
+  const auto& others = document->ListOf(root[1].second);
+  ASSERT_EQ(others.size(), 5u);
+  EXPECT_TRUE(others[0].Is(Kind::kNone));
+  EXPECT_TRUE(others[1].Is(Kind::kBool) && others[1].integer == 1);
+  EXPECT_EQ(others[2].real, -0.1);
+  EXPECT_EQ(others[3].AsText(), "numbers");
+  EXPECT_EQ(document->ListOf(others[4])[1].AsText(), "ä");
+}
+
+TEST(PickleTest, RefusesEveryOpcodeThatAsksForCode) {
+  for (const auto& [opcode, name] :
+       std::vector<std::pair<const char*, const char*>>{{"cos\nsystem\n", "GLOBAL"},
+                                                        {"\x93", "STACK_GLOBAL"},
+                                                        {"R", "REDUCE"},
+                                                        {"b", "BUILD"},
+                                                        {"ios\nsystem\n", "INST"},
+                                                        {"o", "OBJ"},
+                                                        {"\x81", "NEWOBJ"},
+                                                        {"\x92", "NEWOBJ_EX"},
+                                                        {"\x82\x01", "EXT1"},
+                                                        {"\x83\x01\x01", "EXT2"},
+                                                        {"\x84\x01\x01\x01\x01", "EXT4"},
+                                                        {"P1\n", "PERSID"},
+                                                        {"Q", "BINPERSID"},
+                                                        {"\x97", "NEXT_BUFFER"},
+                                                        {"\x98", "READONLY_BUFFER"}}) {
+    const std::string error = ErrorOf(Bytes({"N", opcode}));
+    EXPECT_THAT(error, HasSubstr(std::string("dump: opcode ") + name + " at offset 3"));
+    EXPECT_THAT(error, HasSubstr("nothing of the file was run"));
+    EXPECT_EQ(error.find('\n'), std::string::npos);
+  }
+}
+
+TEST(PickleTest, SaysWhatIsWrong) {
+  EXPECT_THAT(ErrorOf("\x80\x04"), HasSubstr("cut off"));
+  EXPECT_THAT(ErrorOf("\x80\x04X\xff\xff\xff\xff"), HasSubstr("cut off"));
+  EXPECT_THAT(ErrorOf("\x80\x01N."), HasSubstr("protocol 1"));
+  EXPECT_THAT(ErrorOf(Bytes({"a"})), HasSubstr("stack"));
+  EXPECT_THAT(ErrorOf(Bytes({"e"})), HasSubstr("mark"));
+  EXPECT_THAT(ErrorOf(Bytes({"NNa"})), HasSubstr("no list"));
+  EXPECT_THAT(ErrorOf(Bytes({"}(Nu"})), HasSubstr("without a value"));
+  EXPECT_THAT(ErrorOf(Bytes({"h\x05"})), HasSubstr("memo"));
+  EXPECT_THAT(ErrorOf(Bytes({"Nq\x05"})), HasSubstr("memo"));
+  EXPECT_THAT(ErrorOf(Bytes({"NN"})), HasSubstr("more than one value"));
+  EXPECT_THAT(ErrorOf(Bytes({"I1\n"})), HasSubstr("0x49"));
+  EXPECT_THAT(ErrorOf(Bytes({"](Na"})), HasSubstr("stack"));  // not across a mark
+}
+
+TEST(PickleTest, BoundsWhatItBuilds) {
+  const std::string lists = "\x80\x04(" + std::string(5'000'000, ']') + "l.";
+  EXPECT_THAT(ErrorOf(lists), HasSubstr("too many lists"));
+}
+
+TEST(JsonTest, BoundsItsDepth) {
+  EXPECT_TRUE(ReadJsonDocument(R"({"a": [1, 2.5, null, true, "x"]})", "dump").ok());
+  const std::string deep(100'000, '[');
+  const Result<FlightDocument> document = ReadJsonDocument(deep, "dump");
+  ASSERT_FALSE(document.ok());
+  EXPECT_THAT(document.status().message(), HasSubstr("deep"));
+  EXPECT_FALSE(ReadJsonDocument("{\"a\": ", "dump").ok());
+}
+
+std::vector<std::pair<std::string, std::string>> RealDumps() {
+  std::vector<std::pair<std::string, std::string>> dumps;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator("core/flight/testdata")) {
+    if (!entry.is_regular_file() || entry.path().extension() == ".md") continue;
+    std::ifstream file(entry.path(), std::ios::binary);
+    dumps.emplace_back(entry.path().string(),
+                       std::string(std::istreambuf_iterator<char>(file), {}));
+  }
+  return dumps;
+}
+
+// Whatever it is: an error of one line, or a judgement.
+bool Survives(const std::string& bytes) {
+  FlightTexts texts;
+  Result<FlightDump> dump = ReadFlightDump(bytes, 0, "dump", texts);
+  if (!dump.ok()) {
+    EXPECT_TRUE(dump.status().message().starts_with("dump: ")) << dump.status().message();
+    EXPECT_EQ(dump.status().message().find('\n'), std::string::npos);
+    return false;
+  }
+  std::vector<FlightDump> dumps;
+  dumps.push_back(std::move(*dump));
+  const Result<FlightJob> job = FlightJobOf(std::move(texts), std::move(dumps));
+  EXPECT_TRUE(job.ok());
+  const Result<FlightDiagnosis> diagnosis = DiagnoseFlight(*job, 30);
+  EXPECT_TRUE(diagnosis.ok());
+  return true;
+}
+
+TEST(FuzzTest, RealDumpsAreRead) {
+  const auto dumps = RealDumps();
+  ASSERT_GE(dumps.size(), 28u);
+  for (const auto& [name, bytes] : dumps) EXPECT_TRUE(Survives(bytes)) << name;
+}
+
+TEST(FuzzTest, CutOffDumpsAreErrors) {
+  for (const auto& [name, bytes] : RealDumps()) {
+    for (std::size_t size = 0; size < bytes.size(); size += 1 + bytes.size() / 200) {
+      EXPECT_FALSE(Survives(bytes.substr(0, size))) << name << " cut to " << size;
+    }
+  }
+}
+
+TEST(FuzzTest, FlippedBytesAreErrorsOrData) {
+  const unsigned seed = std::random_device{}();
+  std::cout << "seed " << seed << "\n";
+  std::mt19937 random(seed);
+  int read = 0, refused = 0;
+  const auto dumps = RealDumps();
+  for (int round = 0; round < 4000; ++round) {
+    std::string bytes = dumps[random() % dumps.size()].second;
+    const std::size_t flips = 1 + random() % 8;
+    for (std::size_t i = 0; i < flips; ++i) {
+      bytes[random() % bytes.size()] = static_cast<char>(random());
+    }
+    if (random() % 4 == 0) bytes.erase(random() % bytes.size(), 1 + random() % 16);
+    (Survives(bytes) ? read : refused) += 1;
+  }
+  EXPECT_GT(read, 100);
+  EXPECT_GT(refused, 100);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,18 @@
+// `lockstep export RUN.h5 --format=flight-recorder -o DIR`.
+#ifndef LOCKSTEP_SCRIPTS_LOCKSTEP_EXPORT_FLIGHT_H_
+#define LOCKSTEP_SCRIPTS_LOCKSTEP_EXPORT_FLIGHT_H_
+
+#include <string>
+
+#include "core/base/status.h"
+#include "results/store/run.h"
+
+namespace lockstep {
+
+// Writes DIR/nccl_trace_rank_<rank>, the dumps of one lifetime of the workers; several lifetimes
+// get a directory each, DIR/lifetime_<n>. DIR is made, or empty: dumps of two runs do not mix.
+Status ExportFlightRecorder(const Run& run, const std::string& path, const std::string& directory);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SCRIPTS_LOCKSTEP_EXPORT_FLIGHT_H_
