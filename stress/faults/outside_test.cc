@@ -1,0 +1,105 @@
+#include "stress/faults/outside.h"
+
+#include <string>
+
+#include "core/plan/scenario.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string TextWith(const std::string& faults) {
+  return "name = \"a/b\"\nranks = 3\n[workload]\nkind = \"all_reduce_loop\"\n" + faults;
+}
+
+std::vector<PlannedFault> Planned(const std::string& faults) {
+  const Result<Scenario> scenario = ParseScenario(TextWith(faults), "a.toml");
+  EXPECT_TRUE(scenario.ok()) << scenario.status().message();
+  if (!scenario.ok()) return {};
+  return PlanFaults(*scenario, 1).value();
+}
+
+TEST(OutsideFaults, OrdersCarryWhatTheFileSays) {
+  using Kind = AgentFault::Kind;
+  const struct {
+    const char* text;
+    Kind kind;
+    double amount;
+  } cases[] = {
+      {"kind = \"cpu_hog\"\n", Kind::kCpuHog, 3},
+      {"kind = \"cpu_hog\"\nprocesses = 7\n", Kind::kCpuHog, 7},
+      {"kind = \"cpu_throttle\"\nshare = 0.25\n", Kind::kCpuThrottle, 0.25},
+      {"kind = \"memory_pressure\"\nbytes = \"16M\"\n", Kind::kMemoryLimit, 16 << 20},
+      {"kind = \"fd_exhaustion\"\ndescriptors = 4\n", Kind::kDescriptorLimit, 4},
+      {"kind = \"low_memlock\"\nbytes = 4096\n", Kind::kLockedMemoryLimit, 4096},
+      {"kind = \"shm_full\"\nbytes = \"64KiB\"\n", Kind::kShmFull, 65536},
+      {"kind = \"clock_jump\"\nby = \"-90s\"\n", Kind::kClockJump, -90},
+      {"kind = \"clock_jump\"\nby = \"2h\"\n", Kind::kClockJump, 7200},
+      {"kind = \"environment\"\nvariables = [\"A=b\"]\n", Kind::kSetup, 0},
+  };
+  for (const auto& item : cases) {
+    const auto faults =
+        Planned("[[fault]]\nrank = 1\nat = \"init\"\nduration = \"2s\"\n" + std::string(item.text));
+    ASSERT_EQ(faults.size(), 1u) << item.text;
+    EXPECT_TRUE(IsByAgent(faults[0].kind));
+    const AgentFault order = OrderFor(faults[0]);
+    EXPECT_EQ(order.kind, item.kind) << item.text;
+    EXPECT_EQ(order.amount, item.amount) << item.text;
+    EXPECT_EQ(order.duration_seconds, 2) << item.text;
+  }
+  EXPECT_FALSE(IsByAgent(FaultKind::kKill));
+  EXPECT_FALSE(IsByAgent(FaultKind::kHang));
+}
+
+TEST(OutsideFaults, WorkersAreStartedWithWhatTheirFaultsNeed) {
+  const auto setups = SetupsFor(
+      Planned("[[fault]]\nkind = \"shm_full\"\nranks = [0, 2]\nbytes = 0\nat = \"init\"\n"
+              "[[fault]]\nkind = \"clock_jump\"\nrank = 2\nby = \"1h\"\nat = \"iteration:1\"\n"
+              "[[fault]]\nkind = \"environment\"\nrank = 2\nvariables = [\"A=b\", \"C=\"]\n"
+              "at = \"init\"\n[[fault]]\nkind = \"kill\"\nrank = 1\nat = \"init\"\n"),
+      3);
+  ASSERT_EQ(setups.size(), 3u);
+  EXPECT_TRUE(setups[1].empty());
+  EXPECT_TRUE(setups[0].private_shm && setups[2].private_shm);
+  EXPECT_FALSE(setups[0].movable_clock);
+  EXPECT_TRUE(setups[2].movable_clock);
+  EXPECT_THAT(setups[2].environment, ElementsAre("A=b", "C="));
+}
+
+TEST(OutsideFaults, SetupsAndOrdersTravel) {
+  WorkerSetup setup, arrived;
+  setup.environment = {"A=b", ""};
+  setup.private_shm = true;
+  AgentFault order{AgentFault::Kind::kClockJump, -3.5, 0.25}, got;
+  Encoder encoder;
+  Put(encoder, setup);
+  Put(encoder, order);
+  const std::string bytes = encoder.Take();
+  Decoder decoder(bytes);
+  ASSERT_TRUE(Get(decoder, arrived));
+  ASSERT_TRUE(Get(decoder, got));
+  EXPECT_THAT(arrived.environment, ElementsAre("A=b", ""));
+  EXPECT_TRUE(arrived.private_shm && !arrived.movable_clock);
+  EXPECT_EQ(got.amount, -3.5);
+  EXPECT_EQ(got.duration_seconds, 0.25);
+  for (std::size_t length = 0; length < bytes.size(); ++length) {
+    Decoder cut(std::string_view(bytes).substr(0, length));
+    WorkerSetup some;
+    AgentFault fault;
+    EXPECT_FALSE(Get(cut, some) && Get(cut, fault)) << length;
+  }
+}
+
+TEST(OutsideFaults, AKeyOfAnotherKindIsRefused) {
+  const Result<Scenario> scenario = ParseScenario(
+      TextWith("[[fault]]\nkind = \"cpu_hog\"\nrank = 1\nat = \"init\"\nshare = 0.5\n"), "a.toml");
+  ASSERT_FALSE(scenario.ok());
+  EXPECT_THAT(scenario.status().message(), HasSubstr("a.toml:9: key fault[0].share"));
+}
+
+}  // namespace
+}  // namespace lockstep
