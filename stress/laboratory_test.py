@@ -43,6 +43,12 @@ def real():
                              "--scenario=custom_kernel/*_none", "--scenario=custom_kernel/*_event",
                              f"--seed={SEED}", "-T", "5", seconds=150)
     expect(outcome, 0, "pass")
+    simulated = run_stress.run(0, "--scenario=groups/*", "--scenario=imbalance/*",
+                               "--backend=sim", "--sim-rules=gloo", f"--seed={SEED}")
+    for twin in (one for one in simulated.cases if one["ranks"] == 2):
+        case = outcome.named(twin["name"])[0]
+        assert [rank["outcome"] for rank in case["outcomes"]] == \
+            [rank["outcome"] for rank in twin["outcomes"]], (case["name"], case["outcomes"])
     races = races_of(outcome)
     assert len(races) == 10
     for (_, guard), race in races.items():
