@@ -36,9 +36,14 @@ void CollectiveStep::AddSlots(const PlannedCase& planned) {
     if (operation.blocking != wanted.blocking) stream_ = bench_.beside;
     const std::int64_t send_bytes = SendBytes(operation, bench_.plan.world_size);
     const std::int64_t recv_bytes = RecvBytes(operation, bench_.plan.world_size);
-    Slot slot{operation, {}, Pattern(bench_.plan.seed, operation, bench_.plan.world_size),
-              {},        0,  true,
-              1,         0};
+    Slot slot{operation,
+              {},
+              Pattern(bench_.plan.seed, operation, bench_.plan.world_size, bench_.pattern_memory),
+              {},
+              0,
+              true,
+              1,
+              0};
     slot.input = {send_offset, send_bytes};
     slot.recv_bytes = recv_bytes;
     slot.buffers.recv = At(bench_.recv, recv_offset);

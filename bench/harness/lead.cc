@@ -81,8 +81,8 @@ void Leader::Describe(const Fleet& fleet, const HostFloors& before, const HostFl
                       const std::string& worker_facts) {
   run_.environment = MachineFacts(fleet.agents(), context_, worker_facts);
   for (const auto& [key, value] : run_.environment) {
-    if (key != "software/backend_remark") continue;
-    fmt::print(stderr, "{}: note: {}\n", info_.name, value);
+    if (key == "software/backend_remark") fmt::print(stderr, "{}: note: {}\n", info_.name, value);
+    if (key == "software/device") on_host_ = value == "host";
   }
   run_.floors = FloorFigures(before);
   const double trip_before = before.line_round_trip_ns;
@@ -95,6 +95,7 @@ void Leader::Describe(const Fleet& fleet, const HostFloors& before, const HostFl
 
 void Leader::Conclude(const SampleBook& book, const HostFloors& floors, Measurement measurement) {
   run_.cases = CaseRecords(plan_, book, floors, measurement);
+  for (CaseRecord& record : run_.cases) record.device = on_host_ ? "host" : "cuda";
   AddEffects(!plan_.iterations, run_);
   run_.judgement = LaunchJudgement(run_.cases, measurement, plan_.world_size);
   run_.verdict = run_.judgement.verdict;
@@ -161,8 +162,9 @@ Result<ExitCode> Leader::Measure(Fleet& fleet) {
   LOCKSTEP_ASSIGN_OR_RETURN(Measurement measurement, conductor.Run(selection_.repetitions));
   const HostFloors after = measurement.terminated ? floors : MeasureHostFloors(fleet);
   Describe(fleet, floors, after, measurement.worker_facts);
-  // A backend that moves no data is not bound by what it costs to move them.
-  const bool bound = (*FindBackend("--backend", plan_.backend))->capabilities().moves_data;
+  // What moves no data, or moves them elsewhere, is not bound by what it costs here.
+  const bool bound =
+      on_host_ && (*FindBackend("--backend", plan_.backend))->capabilities().moves_data;
   Conclude(book, bound ? floors : HostFloors{}, std::move(measurement));
   run_.duration_seconds = static_cast<double>(MonotonicNs() - began_ns) * 1e-9;
   return StoreAndReport();

@@ -47,6 +47,7 @@ class Leader {
   const LaunchContext& context_;
   const FleetOptions& fleet_options_;
   lockstep::Run run_;
+  bool on_host_ = true;  // the buffers are; as the workers say
   std::string path_;
 };
 

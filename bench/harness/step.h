@@ -27,11 +27,12 @@ struct Bench {
   const Plan& plan;
   Device& device;
   Kernels& kernels;
-  Stream& stream;            // inline
-  Stream* beside = nullptr;  // a thread, where the plan needs one
-  InputArena& inputs;        // over the send buffer
-  void* recv = nullptr;      // plan.recv_buffer_bytes
-  std::uint32_t& stamp;      // counts iterations of all cases, the same on every rank
+  Stream& stream;                           // inline
+  Stream* beside = nullptr;                 // a thread, where the plan needs one
+  InputArena& inputs;                       // over the send buffer
+  void* recv = nullptr;                     // plan.recv_buffer_bytes
+  PatternMemory* pattern_memory = nullptr;  // of both; nullptr: the host's
+  std::uint32_t& stamp;  // counts iterations of all cases, the same on every rank
   double ns_per_tick = 1;
 };
 

@@ -53,6 +53,13 @@ bool HasSteps(const Plan& plan) {
   });
 }
 
+// Only a plan of nothing but collectives leaves all memory to the ports.
+bool HostTouches(const Plan& plan) {
+  return std::any_of(plan.cases.begin(), plan.cases.end(), [](const PlannedCase& planned) {
+    return !std::holds_alternative<CollectiveCalls>(planned.step);
+  });
+}
+
 Status Connect(WorkerLink& link, const Backend& backend, Rig& rig) {
   link.journal().EnterPhase(Phase::kConnect);
   ConnectRequest request;
@@ -60,7 +67,8 @@ Status Connect(WorkerLink& link, const Backend& backend, Rig& rig) {
   request.size = link.size();
   request.meeting = &link.meeting();
   request.threaded_streams = HasSteps(rig.plan);
-  LOCKSTEP_ASSIGN_OR_RETURN(rig.platform, backend.open_platform(link.local_rank()));
+  LOCKSTEP_ASSIGN_OR_RETURN(rig.platform,
+                            backend.open_platform({link.local_rank(), HostTouches(rig.plan)}));
   request.device = rig.platform.device.get();
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> communicator,
                             backend.connect(request, Deadline::AfterSeconds(kConnectSeconds)));
@@ -89,7 +97,8 @@ Status Allocate(WorkerLink& link, Rig& rig) {
   if (NeedsThread(rig)) rig.beside = device.NewStream();
   rig.bench.emplace(Bench{link, *rig.communicator, *rig.backend, rig.plan, device,
                           *rig.platform.kernels, *rig.stream, rig.beside.get(), *rig.inputs,
-                          rig.recv->data(), rig.stamp, CalibrateTicks().ns_per_tick});
+                          rig.recv->data(), rig.platform.pattern_memory.get(), rig.stamp,
+                          CalibrateTicks().ns_per_tick});
   rig.shelf.emplace(*rig.bench);
   return OkStatus();
 }
@@ -130,7 +139,8 @@ Status Prepare(WorkerLink& link, Rig& rig) {
   LOCKSTEP_RETURN_IF_ERROR(Connect(link, *rig.backend, rig));
   LOCKSTEP_RETURN_IF_ERROR(Allocate(link, rig));
   nlohmann::ordered_json facts = {{"backend", std::string(rig.backend->name)},
-                                  {"backend_version", rig.backend->version()}};
+                                  {"backend_version", rig.backend->version()},
+                                  {"device", std::string(rig.platform.device->name())}};
   if (!rig.platform.remark.empty()) facts["backend_remark"] = rig.platform.remark;
   return link.Send({kReadyMessage, facts.dump()});
 }

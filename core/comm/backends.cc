@@ -17,8 +17,11 @@
 namespace lockstep {
 namespace {
 
-Result<Platform> OpenHost(int) {
-  return Platform{std::make_unique<HostDevice>(), std::make_unique<HostKernels>(), ""};
+Result<Platform> OpenHost(const PlatformRequest&) {
+  Platform platform;
+  platform.device = std::make_unique<HostDevice>();
+  platform.kernels = std::make_unique<HostKernels>();
+  return platform;
 }
 
 #ifdef LOCKSTEP_HAS_MPI
@@ -52,13 +55,15 @@ Result<std::unique_ptr<Communicator>> ConnectWithNull(const ConnectRequest& requ
   return ConnectNull(request.rank, request.size, request.meeting);
 }
 
-Result<Platform> OpenNcclPlatform(int local_rank) {
-  LOCKSTEP_ASSIGN_OR_RETURN(NcclPlatform opened, OpenNccl(local_rank));
-  Platform platform{std::move(opened.device), std::move(opened.kernels), std::move(opened.remark)};
-  if (platform.device != nullptr) return platform;
-  LOCKSTEP_ASSIGN_OR_RETURN(Platform host, OpenHost(local_rank));
-  host.remark = std::move(platform.remark);
-  return host;
+Result<Platform> OpenNcclPlatform(const PlatformRequest& request) {
+  LOCKSTEP_ASSIGN_OR_RETURN(NcclPlatform opened, OpenNccl(request.local_rank, request.host_access));
+  LOCKSTEP_ASSIGN_OR_RETURN(Platform platform, OpenHost(request));
+  platform.remark = std::move(opened.remark);
+  if (opened.device == nullptr) return platform;
+  platform.device = std::move(opened.device);
+  platform.kernels = std::move(opened.kernels);
+  platform.pattern_memory = std::move(opened.pattern_memory);
+  return platform;
 }
 
 Result<std::unique_ptr<Communicator>> ConnectWithNccl(const ConnectRequest& request,

@@ -9,16 +9,23 @@
 
 #include "core/base/deadline.h"
 #include "core/base/status.h"
+#include "core/collective/pattern_memory.h"
 #include "core/comm/communicator.h"
 #include "core/device/device.h"
 #include "core/device/kernels.h"
 
 namespace lockstep {
 
+struct PlatformRequest {
+  int local_rank = 0;       // the number of this process on its host
+  bool host_access = true;  // the program touches buffers by itself, not only through ports
+};
+
 // What the ranks of a backend keep their data on and compute with.
 struct Platform {
   std::unique_ptr<Device> device;
   std::unique_ptr<Kernels> kernels;
+  std::unique_ptr<PatternMemory> pattern_memory;  // where the host can't reach; else nullptr
   std::string remark;  // what whoever reads the figures must know; empty: nothing
 };
 
@@ -40,8 +47,8 @@ struct Backend {
   // Both need no connection, so that a plan can be validated by a process that never makes one.
   const Capabilities& (*capabilities)();
   std::string (*version)();  // of the library, for the record; "unknown" where it does not tell
-  // Of this process, which is number `local_rank` on this host; asked once, before connecting.
-  Result<Platform> (*open_platform)(int local_rank);
+  // Of this process; asked once, before connecting.
+  Result<Platform> (*open_platform)(const PlatformRequest& request);
   Result<std::unique_ptr<Communicator>> (*connect)(const ConnectRequest& request,
                                                    Deadline deadline);
 };

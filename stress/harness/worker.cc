@@ -81,7 +81,8 @@ Status Connect(WorkerLink& link, Rig& rig) {
   request.meeting = &link.meeting();
   request.threaded_streams = threaded;
   request.timeout_seconds = kForEverSeconds;
-  LOCKSTEP_ASSIGN_OR_RETURN(rig.platform, rig.backend->open_platform(link.local_rank()));
+  LOCKSTEP_ASSIGN_OR_RETURN(rig.platform, rig.backend->open_platform(
+                                              {link.local_rank(), /*host_access=*/true}));
   request.device = rig.platform.device.get();
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> communicator,
                             rig.backend->connect(request, Deadline::AfterSeconds(kForEverSeconds)));

@@ -3,7 +3,13 @@
 load("@system_cuda//:facts.bzl", "ARCHITECTURES", "FOUND", "ROOT")
 
 # Relaxed: the standard library's constexpr functions run on the device as well.
-_FLAGS = ["-std=c++20", "-O2", "--expt-relaxed-constexpr", "-Xcompiler=-fPIC,-Wall,-Wextra", "-Werror=all-warnings"]
+_FLAGS = [
+    "-std=c++20",
+    "-O2",
+    "--expt-relaxed-constexpr",
+    "-Xcompiler=-fPIC,-Wall,-Wextra",
+    "-Werror=all-warnings",
+]
 _INCOMPATIBLE = ["//third_party:incompatible"]
 
 def _architecture_flags():

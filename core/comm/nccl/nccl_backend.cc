@@ -8,13 +8,14 @@
 #include "fmt/format.h"
 #ifdef LOCKSTEP_HAS_CUDA
 #include "core/device/cuda/cuda_device.h"
+#include "core/device/cuda/cuda_pattern.h"
 #endif
 
 namespace lockstep {
 namespace {
 
 #ifdef LOCKSTEP_HAS_CUDA
-Result<NcclPlatform> OpenOnCuda(const NcclLibraryFacts& library, int local_rank) {
+Result<NcclPlatform> OpenOnCuda(const NcclLibraryFacts& library, int local_rank, bool host_access) {
   const NcclChoices choices = NcclChoicesFromEnvironment();
   NcclPlatform platform;
   if (choices.ranks_per_gpu > 1) {
@@ -23,12 +24,17 @@ Result<NcclPlatform> OpenOnCuda(const NcclLibraryFacts& library, int local_rank)
         fmt::format("{} ranks share a GPU, over sockets and in turns: not a bandwidth figure",
                     choices.ranks_per_gpu);
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(platform.device, OpenCudaDevice(local_rank / choices.ranks_per_gpu));
+  const CudaMemory memory = host_access ? CudaMemory::kManaged : CudaMemory::kDevice;
+  LOCKSTEP_ASSIGN_OR_RETURN(platform.device,
+                            OpenCudaDevice(local_rank / choices.ranks_per_gpu, memory));
   LOCKSTEP_ASSIGN_OR_RETURN(platform.kernels, OpenCudaKernels());
+  if (!host_access) {
+    LOCKSTEP_ASSIGN_OR_RETURN(platform.pattern_memory, OpenCudaPatternMemory());
+  }
   return platform;
 }
 #else
-Result<NcclPlatform> OpenOnCuda(const NcclLibraryFacts&, int) {
+Result<NcclPlatform> OpenOnCuda(const NcclLibraryFacts&, int, bool) {
   return EnvironmentError(
       "--backend=nccl: this program was built without CUDA; install the CUDA toolkit (or set "
       "CUDA_PATH) and build again, or choose another backend");
@@ -45,11 +51,11 @@ NcclOptions NcclOptionsFromEnvironment() {
   return options;
 }
 
-Result<NcclPlatform> OpenNccl(int local_rank) {
+Result<NcclPlatform> OpenNccl(int local_rank, bool host_access) {
   static_cast<void>(nccl::CaptureDebugLog(""));
   LOCKSTEP_ASSIGN_OR_RETURN(const NcclLibraryFacts library,
                             ExamineNccl(NcclChoicesFromEnvironment().library));
-  if (!library.stand_in) return OpenOnCuda(library, local_rank);
+  if (!library.stand_in) return OpenOnCuda(library, local_rank, host_access);
   NcclPlatform platform;
   platform.remark =
       fmt::format("{} is a stand-in for tests on host memory: not figures of NCCL", library.path);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/base/status.h"
+#include "core/collective/pattern_memory.h"
 #include "core/comm/nccl/nccl_communicator.h"
 #include "core/device/device.h"
 #include "core/device/kernels.h"
@@ -18,14 +19,15 @@ NcclOptions NcclOptionsFromEnvironment();
 struct NcclPlatform {
   std::unique_ptr<Device> device;    // CUDA's; nullptr: the library is a stand-in for the host
   std::unique_ptr<Kernels> kernels;  // with the device
-  std::string remark;                // what makes the figures no figures of NCCL
+  std::unique_ptr<PatternMemory> pattern_memory;  // where the host can't reach its memory
+  std::string remark;                             // what makes the figures no figures of NCCL
 };
 
-// For the process that is number `local_rank` on this host. kEnvironment in one line: no library,
-// no CUDA in this build, no driver, no device, or more ranks than devices. Where ranks share a GPU
-// it sets the variables that let NCCL do so (unless the user did): nothing may have called NCCL
-// yet.
-Result<NcclPlatform> OpenNccl(int local_rank);
+// For the process that is number `local_rank` on this host; with `host_access` the host can read
+// and write the device's buffers, whose pages then move. kEnvironment in one line: no library, no
+// CUDA in this build, no driver, no device, or more ranks than devices. Where ranks share a GPU it
+// sets the variables that let NCCL do so (unless the user did): nothing may have called NCCL yet.
+Result<NcclPlatform> OpenNccl(int local_rank, bool host_access);
 
 // "2.28.9 (/usr/lib/x86_64-linux-gnu/libnccl.so.2)", or why it is unknown.
 std::string NcclVersion();

@@ -1,0 +1,96 @@
+#!/usr/bin/python3
+"""--backend=nccl: what is missing is said in one line; over a stand-in library, what goes wrong in
+NCCL is found, told with NCCL's own words, and leaves nothing behind."""
+import os
+import sys
+import unittest
+
+import h5py
+
+sys.path.insert(0, os.getcwd())
+from bench.testing.launch import Launch, text
+
+BENCH = "bench/bench_allreduce"
+STEP = "bench/bench_ddp_step"
+FAKE = os.path.abspath("core/comm/nccl/testing/libfake_nccl_22809.so")
+SMALL = ["-b", "8", "-e", "8", "-n", "40", "-w", "2"]
+
+
+def run(arguments, faults="", binary=BENCH, library=FAKE):
+    words = ["--backend=nccl"] + arguments
+    if library:
+        words.append("--nccl-library=" + library)
+    environment = {"TMPDIR": os.environ["TEST_TMPDIR"]}
+    if faults:
+        environment["LOCKSTEP_FAKE_NCCL"] = faults
+    return Launch(binary, words, environment=environment).finish()
+
+
+def line_of(launch):
+    lines = [line for line in launch.err.splitlines() if line.startswith("bench_allreduce: ")]
+    return lines[0] if len(lines) == 1 else f"{len(lines)} lines: {launch.err}"
+
+
+class Nccl(unittest.TestCase):
+    def test_a_library_that_is_not_there(self):
+        launch = run(SMALL, library="/nonexistent/libnccl.so.2")
+        self.assertEqual(launch.code, 4, launch.err)
+        self.assertIn("--nccl-library", line_of(launch))
+        self.assertIn("/nonexistent/libnccl.so.2", line_of(launch))
+        self.assertEqual(launch.leftovers(), [])
+
+    def test_ranks_per_gpu_out_of_range(self):
+        launch = run(SMALL + ["--ranks-per-gpu=0"])
+        self.assertEqual(launch.code, 2, launch.err)
+        self.assertIn("--ranks-per-gpu=0", line_of(launch))
+
+    @unittest.skipIf(os.path.exists("/dev/nvidiactl"), "this machine has an NVIDIA driver")
+    def test_a_machine_without_a_gpu(self):
+        launch = run(SMALL, library="")
+        self.assertEqual(launch.code, 4, launch.err)
+        self.assertRegex(line_of(launch),
+                         "no CUDA device: |NCCL can't be loaded|built without CUDA")
+        self.assertEqual(launch.leftovers(), [])
+
+    def test_figures_of_a_stand_in_say_so(self):
+        launch = run(["-b", "8", "-e", "64K", "-f", "64", "-d", "f32,bf16", "-n", "5"])
+        self.assertEqual(launch.code, 0, launch.out + launch.err)
+        self.assertIn("not figures of NCCL", line_of(launch))
+        with h5py.File(launch.path) as file:
+            software = file["environment"]["software"].attrs
+            self.assertIn("stand-in", text(software["backend_remark"]))
+            self.assertIn("2.28.9", text(software["backend_version"]))
+        self.assertEqual(launch.leftovers(), [])
+
+    def test_training_steps(self):
+        launch = run(["--model=resnet50", "-n", "1", "-w", "0"], binary=STEP)
+        self.assertEqual(launch.code, 0, launch.out + launch.err)
+        self.assertIn("PASS", launch.out)
+
+    def test_a_corrupt_result(self):
+        launch = run(SMALL, "ncclAllReduce:corrupt:rank=1:nth=20")
+        self.assertEqual(launch.code, 1, launch.err)
+        self.assertIn("FAIL: rank 1 received wrong data", launch.out)
+
+    def test_an_asynchronous_error_is_told_with_nccls_log(self):
+        launch = run(SMALL, "ncclAllReduce:async=6:rank=1:nth=20")
+        self.assertEqual(launch.code, 1, launch.err)
+        self.assertIn("rank 1 reported an error in all_reduce", launch.out)
+        self.assertIn("remote process exited or there was a network error (6)", launch.out)
+        self.assertRegex(launch.out, r"NCCL's log \S+/lockstep-nccl-\d+\.log ends: ")
+        self.assertEqual(launch.leftovers(), [])
+
+    def test_an_operation_that_never_ends(self):
+        launch = run(SMALL + ["-T", "2"], "ncclAllReduce:stuck:rank=1:nth=20")
+        self.assertEqual(launch.code, 1, launch.err)
+        self.assertIn("entered all_reduce", launch.out)
+        self.assertEqual(launch.leftovers(), [])
+
+    def test_a_communicator_that_cannot_be_made(self):
+        launch = run(SMALL, "ncclCommInitRankConfig:error=1")
+        self.assertEqual(launch.code, 1, launch.out + launch.err)
+        self.assertIn("ncclCommInitRankConfig: unhandled cuda error (1)", launch.out)
+
+
+if __name__ == "__main__":
+    unittest.main()
