@@ -26,7 +26,8 @@ class Companion {
   // Readable when there are reports, which become FleetEventKind::kCompanion; -1: there never are.
   virtual int fd() const = 0;
   virtual std::vector<std::string> TakeReports() = 0;
-  // Gives the worker's sockets the names that its peers know them by.
+  // Gives the worker's sockets the names that its peers know them by, and adds what it knows of
+  // them, also of those that are closed. Also when the worker is gone.
   virtual void Translate(std::vector<TcpSocket>& sockets) = 0;
 };
 

@@ -8,6 +8,24 @@ namespace lockstep {
 // Events travel as their 64 bytes.
 static_assert(std::has_unique_object_representations_v<JournalEvent>);
 
+namespace {
+
+void Put(Encoder& encoder, const std::vector<ByteMark>& marks) {
+  encoder.Put(static_cast<std::uint32_t>(marks.size()));
+  for (const ByteMark& mark : marks) encoder.Put(mark.bytes).Put(mark.byte_s);
+}
+
+void Get(Decoder& decoder, std::vector<ByteMark>& marks) {
+  const auto count = decoder.Get<std::uint32_t>();
+  for (std::uint32_t i = 0; i < count && decoder.ok(); ++i) {
+    ByteMark& mark = marks.emplace_back();
+    mark.bytes = decoder.Get<std::uint64_t>();
+    mark.byte_s = decoder.Get<double>();
+  }
+}
+
+}  // namespace
+
 std::string EncodeMessage(const Message& message) {
   return Encoder().Put(message.type).Raw(message.payload).Take();
 }
@@ -51,6 +69,11 @@ void Put(Encoder& encoder, const RankEvidence& evidence) {
   for (const TcpSocket& socket : evidence.sockets) {
     encoder.Text(socket.local).Text(socket.remote).Put(socket.written).Put(socket.received);
     encoder.Put(socket.unread).Put(socket.retransmits).Put(socket.round_trip_us);
+    encoder.Put(socket.last_sent_ms).Put(socket.last_received_ms);
+    encoder.Put(static_cast<std::uint8_t>(socket.closed)).Put(socket.arrivals);
+    encoder.Put(socket.unread_byte_s);
+    Put(encoder, socket.written_marks);
+    Put(encoder, socket.received_marks);
   }
   Put(encoder, evidence.journal);
 }
@@ -76,6 +99,13 @@ bool Get(Decoder& decoder, RankEvidence& evidence) {
     socket.unread = decoder.Get<std::uint32_t>();
     socket.retransmits = decoder.Get<std::uint32_t>();
     socket.round_trip_us = decoder.Get<std::uint32_t>();
+    socket.last_sent_ms = decoder.Get<std::uint32_t>();
+    socket.last_received_ms = decoder.Get<std::uint32_t>();
+    socket.closed = decoder.Get<std::uint8_t>() != 0;
+    socket.arrivals = decoder.Get<std::uint32_t>();
+    socket.unread_byte_s = decoder.Get<double>();
+    Get(decoder, socket.written_marks);
+    Get(decoder, socket.received_marks);
   }
   return Get(decoder, evidence.journal) && evidence.state <= ProcessState::kLost;
 }

@@ -111,6 +111,8 @@ RankEvidence SomeEvidence() {
   evidence.asleep = true;
   evidence.error = "an error";
   evidence.sockets = {{"127.0.0.1:1%host", "10.0.0.1:2", 1, 2, 3, 4, 5}, {"[::1]:1%host", ""}};
+  evidence.sockets[1].received_marks = {{1, 0.25}, {2, 0.5}};
+  evidence.sockets[1].closed = true;
   evidence.system = std::string("null\0inside", 11);
   evidence.journal.missed = 17;
   evidence.journal.events.resize(3);
@@ -135,6 +137,9 @@ TEST(Codec, EvidenceThereAndBack) {
   EXPECT_EQ(back.sockets[0].remote, "10.0.0.1:2");
   EXPECT_EQ(back.sockets[0].received, 2u);
   EXPECT_EQ(back.sockets[0].round_trip_us, 5u);
+  ASSERT_EQ(back.sockets[1].received_marks.size(), 2u);
+  EXPECT_EQ(back.sockets[1].received_marks[1].byte_s, 0.5);
+  EXPECT_TRUE(back.sockets[1].closed);
   EXPECT_TRUE(back.idle && back.asleep);
   ASSERT_EQ(back.journal.events.size(), 3u);
   EXPECT_EQ(back.journal.events[2].sequence, 99u);

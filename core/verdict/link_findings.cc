@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "core/verdict/findings.h"
 #include "core/verdict/links.h"
@@ -10,10 +12,33 @@
 namespace lockstep {
 namespace {
 
+// Fewer say nothing of a habit.
+constexpr std::uint32_t kFewestArrivals = 8;
+// A busy machine lets a process wait for its processor so long.
+constexpr double kLeastSlowSeconds = 0.004;
+constexpr double kTimesUsual = 4;
+constexpr double kTimesReading = 4;
+
 Ranks RanksOf(const Situation& situation) {
   Ranks ranks;
   for (const RankView& view : situation.views) ranks.push_back(view.evidence);
   return ranks;
+}
+
+// The rank that several links have in common, else the ends of all of them.
+std::vector<int> CommonEnds(const std::vector<LinkTraffic>& links) {
+  std::set<std::pair<int, int>> pairs;
+  std::set<int> ends, common;
+  for (const LinkTraffic& link : links) pairs.insert(std::minmax({link.from, link.to}));
+  for (const auto& [one, other] : pairs) ends.insert({one, other});
+  for (const int end : ends) {
+    const bool in_all = std::all_of(pairs.begin(), pairs.end(), [&](const auto& pair) {
+      return pair.first == end || pair.second == end;
+    });
+    if (in_all) common.insert(end);
+  }
+  const std::set<int>& named = common.size() == 1 ? common : ends;
+  return {named.begin(), named.end()};
 }
 
 }  // namespace
@@ -21,14 +46,7 @@ Ranks RanksOf(const Situation& situation) {
 void NameStalledLinks(const Situation& situation, Finding& finding) {
   const std::vector<LinkTraffic> stalled = FindStalledLinks(RanksOf(situation));
   if (stalled.empty()) return;
-  std::vector<int> ends;
-  for (const LinkTraffic& link : stalled) {
-    ends.push_back(link.from);
-    ends.push_back(link.to);
-  }
-  std::sort(ends.begin(), ends.end());
-  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
-  finding.culprits = std::move(ends);
+  finding.culprits = CommonEnds(stalled);
   finding.message += fmt::format("; link {} -> {}: {}", stalled.front().from, stalled.front().to,
                                  DescribeStalled(stalled));
   finding.remedy = fmt::format(
@@ -36,6 +54,44 @@ void NameStalledLinks(const Situation& situation, Finding& finding) {
       "firewalls, "
       "MTU; neither rank is at fault.",
       stalled.front().from, stalled.front().to);
+}
+
+std::vector<Finding> FindSlowLinks(const Ranks& evidence) {
+  std::vector<LinkTraffic> links = TrafficOf(evidence, true);
+  std::erase_if(links, [](const LinkTraffic& link) {
+    return !link.transit_s || link.arrivals < kFewestArrivals;
+  });
+  if (links.size() < 2) return {};
+  std::sort(links.begin(), links.end(),
+            [](const auto& a, const auto& b) { return *a.transit_s < *b.transit_s; });
+  // All links of one rank of four are half of all: still, a quarter are others.
+  const double usual_s = std::max(0.0, *links[(links.size() - 1) / 4].transit_s);
+  const double limit_s = std::max(kLeastSlowSeconds, kTimesUsual * usual_s);
+  std::erase_if(links, [&](const LinkTraffic& link) {
+    return *link.transit_s < limit_s || *link.transit_s < kTimesReading * link.reading_s;
+  });
+  if (links.empty()) return {};
+  const LinkTraffic& worst = links.back();
+  Finding finding;
+  finding.cause = "slow_link";
+  finding.culprits = CommonEnds(links);
+  finding.proved = true;
+  finding.message = fmt::format(
+      "link {} -> {}: bytes are on the way for {:.1f} ms on average, {:.2f} ms on most links of "
+      "this run; {} of {} bytes arrived, in {} or more portions",
+      worst.from, worst.to, *worst.transit_s * 1e3, usual_s * 1e3, worst.received, worst.written,
+      worst.arrivals);
+  if (links.size() > 1) {
+    const LinkTraffic& next = links[links.size() - 2];
+    finding.message +=
+        fmt::format("; link {} -> {} {:.1f} ms", next.from, next.to, *next.transit_s * 1e3);
+    if (links.size() > 2) finding.message += fmt::format(", and {} more", links.size() - 2);
+  }
+  finding.remedy = fmt::format(
+      "Measure latency, rate and loss between the hosts of rank {} and rank {} (ping, iperf, "
+      "ethtool -S), and compare the route and the speed of their interfaces with those of others.",
+      worst.from, worst.to);
+  return {finding};
 }
 
 void NameBrokenLink(const Situation& situation, Finding& finding) {

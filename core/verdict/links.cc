@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string_view>
 
@@ -46,9 +47,34 @@ std::map<std::string, int> OwnersOf(const Ranks& evidence) {
   return owners;
 }
 
+// The sum at `bytes`, between two marks; none when it lies before the first.
+std::optional<double> SumAt(const std::vector<ByteMark>& marks, std::uint64_t bytes) {
+  const auto mark =
+      std::lower_bound(marks.begin(), marks.end(), bytes,
+                       [](const ByteMark& m, std::uint64_t wanted) { return m.bytes < wanted; });
+  if (mark == marks.end() || mark->bytes == bytes) {
+    return mark == marks.end() ? std::nullopt : std::optional(mark->byte_s);
+  }
+  if (mark == marks.begin()) return std::nullopt;
+  const ByteMark& before = *std::prev(mark);
+  const double part =
+      static_cast<double>(bytes - before.bytes) / static_cast<double>(mark->bytes - before.bytes);
+  return before.byte_s + part * (mark->byte_s - before.byte_s);
+}
+
+// Mean time from written to received, of the bytes that both ends were seen to have dealt with.
+std::optional<double> Transit(const std::vector<ByteMark>& written,
+                              const std::vector<ByteMark>& received) {
+  if (written.empty() || received.empty()) return std::nullopt;
+  const std::uint64_t bytes = std::min(written.back().bytes, received.back().bytes);
+  const std::optional<double> in = SumAt(written, bytes), out = SumAt(received, bytes);
+  if (bytes == 0 || !in || !out) return std::nullopt;
+  return (*out - *in) / static_cast<double>(bytes);
+}
+
 }  // namespace
 
-std::vector<LinkTraffic> TrafficOf(const Ranks& evidence) {
+std::vector<LinkTraffic> TrafficOf(const Ranks& evidence, bool closed) {
   struct End {
     int rank;
     const TcpSocket* socket;
@@ -56,6 +82,7 @@ std::vector<LinkTraffic> TrafficOf(const Ranks& evidence) {
   std::map<std::pair<std::string_view, std::string_view>, End> ends;
   for (const RankEvidence* rank : evidence) {
     for (const TcpSocket& socket : rank->sockets) {
+      if (socket.closed && !closed) continue;
       if (!socket.remote.empty()) ends[{socket.local, socket.remote}] = {rank->rank, &socket};
     }
   }
@@ -64,8 +91,13 @@ std::vector<LinkTraffic> TrafficOf(const Ranks& evidence) {
     const auto other = ends.find({names.second, names.first});
     if (other == ends.end() || other->second.rank == end.rank) continue;
     const TcpSocket& reader = *other->second.socket;
-    all.push_back({end.rank, other->second.rank, end.socket->written, reader.received,
-                   reader.unread, end.socket->retransmits});
+    LinkTraffic link{end.rank,        other->second.rank, end.socket->written,
+                     reader.received, reader.unread,      end.socket->retransmits};
+    link.arrivals = reader.arrivals;
+    link.transit_s = Transit(end.socket->written_marks, reader.received_marks);
+    const auto bytes = static_cast<double>(std::max<std::uint64_t>(1, reader.received));
+    link.reading_s = reader.unread_byte_s / bytes;
+    all.push_back(link);
   }
   return all;
 }

@@ -22,13 +22,19 @@ struct LinkTraffic {
   std::uint64_t received = 0;  // bytes of them that reached the kernel of `to`
   std::uint32_t unread = 0;    // bytes of these that `to` has not read
   std::uint32_t retransmits = 0;
+  // Of watched connections.
+  std::uint32_t arrivals = 0;
+  // Mean over the bytes of the time from written to received; none: not known.
+  std::optional<double> transit_s = std::nullopt;
+  double reading_s = 0;  // ... from received to read
 
   // Bytes between the two ends.
   std::uint64_t on_the_way() const { return written > received ? written - received : 0; }
 };
 
-// Both directions of every connection of which both ends are known. Linear but for a logarithm.
-std::vector<LinkTraffic> TrafficOf(const Ranks& evidence);
+// Both directions of every open connection, or with `closed` of every one, of which both ends are
+// known. Linear but for a logarithm.
+std::vector<LinkTraffic> TrafficOf(const Ranks& evidence, bool closed = false);
 
 // Directions on which bytes do not arrive although their reader has read everything that did: the
 // link holds them, and neither rank. Means something only of ranks that are silent for long. A
@@ -37,6 +43,12 @@ std::vector<LinkTraffic> FindStalledLinks(const Ranks& evidence);
 
 // " 48 bytes that rank 0 wrote to rank 1 have not arrived …", for the end of a message; one line.
 std::string DescribeStalled(const std::vector<LinkTraffic>& stalled);
+
+// Links on which bytes are on the way for much longer than on most, where that is not their
+// reader's doing: one finding slow_link, or none. Needs watched connections and clocks of the ends
+// that agree to a millisecond (one host, or PTP); of two ranks whose link is slow in both
+// directions there is nothing to compare with.
+std::vector<Finding> FindSlowLinks(const Ranks& evidence);
 
 // The two ranks whose errors each name the other's end of their connection: that broke, and neither
 // of them left. None when no pair or more than one does so.

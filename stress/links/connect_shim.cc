@@ -1,6 +1,6 @@
-// Stands before libc's connect() and getpeername() in this program: with LOCKSTEP_LINKS=PORT in the
-// environment every outgoing TCP connection goes through the relay on that port of the loopback.
-// Without it both pass on at once.
+// Stands before libc's connect(), listen() and getpeername() in this program: with
+// LOCKSTEP_LINKS=PORT in the environment every outgoing TCP connection goes through the relay on
+// that port of the loopback. Without it both pass on at once.
 //
 // What the executable defines comes before libc for every library that it loads (ELF's global
 // scope), so no library has to be found and preloaded. Only libc is used here.
@@ -108,7 +108,7 @@ int ConnectThroughRelay(int fd, const sockaddr* address, socklen_t length) {
   const socklen_t to_length = RelayAddress(address->sa_family, to);
   if (NextConnect(fd, reinterpret_cast<const sockaddr*>(&to), to_length) != 0) return errno;
   LinkHello hello;
-  memcpy(hello.destination, address, length);
+  memcpy(hello.address, address, length);
   if (send(fd, &hello, sizeof hello, MSG_NOSIGNAL) != sizeof hello) return ECONNREFUSED;
   LinkAnswer answer;
   if (!Receive(fd, &answer, sizeof answer)) return ETIMEDOUT;
@@ -120,6 +120,25 @@ int ConnectThroughRelay(int fd, const sockaddr* address, socklen_t length) {
     memcpy(&peers[ntohs(reinterpret_cast<sockaddr_in&>(own).sin_port)], address, length);
   }
   return 0;
+}
+
+// Libraries name a connection by an address that its peer listened on, perhaps for a moment only.
+void TellThatItListens(int fd) {
+  LinkHello hello;
+  hello.magic = lockstep::kListens;
+  sockaddr_storage own{};
+  socklen_t length = sizeof own;
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&own), &length) != 0) return;
+  if (own.ss_family != AF_INET && own.ss_family != AF_INET6) return;
+  memcpy(hello.address, &own, length < sizeof hello.address ? length : sizeof hello.address);
+  const int line = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (line < 0) return;
+  sockaddr_storage to;
+  const socklen_t to_length = RelayAddress(AF_INET, to);
+  if (NextConnect(line, reinterpret_cast<const sockaddr*>(&to), to_length) == 0) {
+    static_cast<void>(!send(line, &hello, sizeof hello, MSG_NOSIGNAL));
+  }
+  close(line);
 }
 
 bool IsRelay(const sockaddr* address, socklen_t length) {
@@ -142,7 +161,7 @@ extern "C" {
 
 __attribute__((visibility("default"))) int connect(int fd, const sockaddr* address,
                                                    socklen_t length) {
-  if (RelayPort() == 0 || address == nullptr || length > sizeof(LinkHello::destination) ||
+  if (RelayPort() == 0 || address == nullptr || length > sizeof(LinkHello::address) ||
       length < sizeof(sockaddr_in) || !IsInternet(address) || !IsTcp(fd)) {
     return NextConnect(fd, address, length);
   }
@@ -153,6 +172,13 @@ __attribute__((visibility("default"))) int connect(int fd, const sockaddr* addre
   if (error == 0) return 0;
   errno = error;
   return -1;
+}
+
+__attribute__((visibility("default"))) int listen(int fd, int backlog) {
+  static const auto next = Next<int (*)(int, int)>("listen");
+  const int result = next(fd, backlog);
+  if (result == 0 && RelayPort() != 0) TellThatItListens(fd);
+  return result;
 }
 
 __attribute__((visibility("default"))) int getpeername(int fd, sockaddr* address,

@@ -11,6 +11,7 @@
 #include "stress/links/link_hello.h"
 #include "stress/links/link_orders.h"
 #include "stress/links/relay.h"
+#include "stress/links/socket_log.h"
 
 namespace lockstep {
 namespace {
@@ -33,10 +34,18 @@ class LinkCompanion final : public Companion {
 
   std::vector<std::string> BeginLifetime(int) override {
     relay_->Clear();
+    log_.End();
     if (!used_) return {};
     return {fmt::format("{}={}", kLinksVariable, relay_->port())};
   }
-  void OnStarted(pid_t) override {}
+  void OnStarted(pid_t worker) override {
+    if (!used_) return;
+    log_.Begin(worker, [this](std::vector<TcpSocket>& sockets) {
+      Rename(sockets);
+      // A connection that has no name yet is none yet.
+      std::erase_if(sockets, [this](const TcpSocket& s) { return s.remote == relay_name_; });
+    });
+  }
 
   void Obey(std::string_view order) override {
     std::istringstream words{std::string(order)};
@@ -63,11 +72,40 @@ class LinkCompanion final : public Companion {
   }
 
   void Translate(std::vector<TcpSocket>& sockets) override {
+    if (!used_) return;
+    Rename(sockets);
+    for (const RelayedNames& name : relay_->Names()) {
+      if (!name.worker.empty()) continue;
+      TcpSocket& listener = sockets.emplace_back();
+      listener.local = name.remote;
+      listener.closed = true;  // or not: those that are open are there, too
+    }
+    // What was watched says more; what was looked at now is newer, and knows who listens.
+    for (const TcpSocket& watched : log_.Connections()) {
+      const auto now = std::find_if(sockets.begin(), sockets.end(), [&](const TcpSocket& s) {
+        return s.local == watched.local && s.remote == watched.remote;
+      });
+      if (now == sockets.end()) {
+        sockets.push_back(watched);
+        sockets.back().closed = true;
+        continue;
+      }
+      now->arrivals = watched.arrivals;
+      now->written_marks = watched.written_marks;
+      now->received_marks = watched.received_marks;
+      now->unread_byte_s = watched.unread_byte_s;
+    }
+  }
+
+ private:
+  // Also called in the thread of the log.
+  void Rename(std::vector<TcpSocket>& sockets) const {
     const std::vector<RelayedNames> names = relay_->Names();
     for (TcpSocket& socket : sockets) {
+      if (socket.remote != relay_name_) continue;
       // The newest: a port can be used again.
       const auto found = std::find_if(names.rbegin(), names.rend(), [&](const RelayedNames& n) {
-        return n.worker == socket.local && socket.remote == relay_name_;
+        return n.worker == socket.local;
       });
       if (found == names.rend()) continue;
       socket.local = found->local;
@@ -77,9 +115,9 @@ class LinkCompanion final : public Companion {
     }
   }
 
- private:
   std::unique_ptr<Relay> relay_;
   const std::string relay_name_ = relay_->name();
+  SocketLog log_;
   bool used_ = false;
 };
 

@@ -92,7 +92,7 @@ void LinkDirector::Heal(std::size_t fault) {
 int LinkDirector::OwnerOf(const std::string& endpoint) {
   for (const RankEvidence& rank : fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds))) {
     for (const TcpSocket& socket : rank.sockets) {
-      if (socket.remote.empty() && socket.local == endpoint) return rank.rank;
+      if (!socket.closed && socket.remote.empty() && socket.local == endpoint) return rank.rank;
     }
   }
   return -1;
@@ -114,16 +114,18 @@ std::optional<std::size_t> LinkDirector::OnReport(int rank, const std::string& r
   return std::nullopt;
 }
 
-bool LinkDirector::Moves(const std::vector<RankEvidence>& evidence, double seconds) {
-  if (!used_) return false;
+void LinkDirector::Look(const std::vector<RankEvidence>& evidence) {
   std::uint64_t received = 0;
   for (const RankEvidence& rank : evidence) {
     for (const TcpSocket& socket : rank.sockets) received += socket.received;
   }
-  const std::int64_t now_ns = MonotonicNs();
-  if (received != received_) moved_ns_ = now_ns;
+  if (received == received_) return;
   received_ = received;
-  return static_cast<double>(now_ns - moved_ns_) * 1e-9 < seconds;
+  moved_ns_ = MonotonicNs();
+}
+
+bool LinkDirector::Moved(double seconds) const {
+  return used_ && static_cast<double>(MonotonicNs() - moved_ns_) * 1e-9 < seconds;
 }
 
 }  // namespace lockstep

@@ -30,9 +30,11 @@ class LinkDirector {
   void Heal(std::size_t fault);
   // A report of a companion. Returns the fault that has met traffic now, if one has.
   std::optional<std::size_t> OnReport(int rank, const std::string& report);
-  // Whether bytes came in anywhere within `seconds`, as far as it was shown evidence. Only in cases
-  // with relays.
-  bool Moves(const std::vector<RankEvidence>& evidence, double seconds);
+  // Evidence of now: how many bytes came.
+  void Look(const std::vector<RankEvidence>& evidence);
+  // Whether more bytes came anywhere within `seconds`, as far as it was shown. Only in cases with
+  // relays.
+  bool Moved(double seconds) const;
 
  private:
   struct Order {

@@ -116,13 +116,13 @@ void Switchboard::ReadHello(int number, Connection& connection) {
   if (n > 0) connection.hello.append(bytes, static_cast<std::size_t>(n));
   if (n > 0 && connection.hello.size() < sizeof(LinkHello)) return;
   LinkHello hello;
-  const std::uint64_t magic = hello.magic;
   if (n > 0) std::memcpy(&hello, connection.hello.data(), sizeof hello);
-  if (n <= 0 || hello.magic != magic) {
-    connection.state = State::kOver;  // not of our worker's connect()
+  if (n > 0 && hello.magic == kListens) name_({.remote = FormatEndpoint(hello.address)});
+  if (n <= 0 || hello.magic != kConnects) {
+    connection.state = State::kOver;
     return;
   }
-  std::memcpy(&connection.destination, hello.destination, sizeof hello.destination);
+  std::memcpy(&connection.destination, hello.address, sizeof hello.address);
   connection.state = State::kAsking;
   connection.answer_by_ns = MonotonicNs() + kAnswerNs;
   tell_({RelayReport::Kind::kAsk, number, FormatEndpoint(&connection.destination)});

@@ -28,11 +28,12 @@ struct RelayReport {
   std::uint64_t bytes = 0;
 };
 
-// A connection as the two workers know it.
+// A connection as the two workers know it; or, with `remote` alone, an address that the worker
+// listened on.
 struct RelayedNames {
-  std::string worker;  // the worker's own end
-  std::string local;   // what its peer sees as the other end
-  std::string remote;  // what the worker asked for
+  std::string worker = {};  // the worker's own end
+  std::string local = {};   // what its peer sees as the other end
+  std::string remote = {};  // what the worker asked for
 };
 
 class Relay {

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""Links that are bad, on real ranks over gloo. Arguments: the groups to run.
+
+LOCKSTEP_TEST_SEED repeats a run.
+"""
+import itertools
+import os
+import random
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "testing"))
+import run_stress  # noqa: E402
+
+SEED = int(os.environ.get("LOCKSTEP_TEST_SEED", random.randrange(1, 10**6)))
+
+# Every pair of four ranks talks in every round.
+PAIRS = """ranks = 4
+[workload]
+kind = "script"
+rounds = {rounds}
+default = ["all_reduce world f32 1024", "barrier world", "broadcast world f32 256 root=0"]
+"""
+FAULT = """[[fault]]
+kind = "{kind}"
+from = {link[0]}
+to = {link[1]}
+at = "{at}"
+{more}
+"""
+
+
+def scenario(name, fault, expect="", rounds=40):
+    return run_stress.scenario(name, PAIRS.format(rounds=rounds) + fault + expect)
+
+
+def named_links(case):
+    return [finding["culprits"] for finding in case["findings"]]
+
+
+def catalogue():
+    """Every scenario of links comes out as it should, on the number of ranks that it is for."""
+    outcome = run_stress.run(4, "--scenario=links/*", "-T", "2", f"--seed={SEED}", seconds=150)
+    print(outcome.output)
+    assert outcome.code == 0, outcome.errors
+    assert len(outcome.cases) == 10
+    for case in outcome.cases:
+        assert case["verdict"] == "pass", case
+        assert case["faults_fired"] == 1
+    reset = outcome.named("links/reset")[0]
+    assert "link 0 - 1 broke" in reset["findings"][0]["message"], reset["findings"]
+    way = outcome.named("links/blackout_one_way")[0]["findings"][0]["message"]
+    assert "from rank 0 to rank 1 were written" in way, way
+
+
+def right_link():
+    """Of six links one is cut, in one direction or both, at a random moment: 20 of 20 are named."""
+    source = random.Random(SEED)
+    links = list(itertools.combinations(range(4), 2))
+    trials = []
+    for number in range(20):
+        link = links[number % len(links)]
+        if source.random() < 0.5:
+            link = link[::-1]
+        # Who sends to whom in a collective is the library's affair: a single direction might carry
+        # nothing more.
+        fault = FAULT.format(kind="link_down", link=link, at="random", more="")
+        trials.append((sorted(link), scenario(f"own/cut{number}", fault)))
+    arguments = [f"--scenario={path}" for _, path in trials]
+    outcome = run_stress.run(4, *arguments, "-T", "1", f"--seed={SEED}", seconds=150)
+    right = 0
+    for (link, _), case in zip(trials, outcome.cases):
+        message = case["findings"][0]["message"] if case["findings"] else case["why"]
+        print(link, named_links(case), message[-200:])
+        assert case["faults_fired"] == 1, case["why"]
+        right += named_links(case)[:1] == [link]
+        assert case["findings"][0]["cause"] == "transport_stall"
+    print(f"{right} of {len(trials)}")
+    assert len(outcome.cases) == len(trials) and right == len(trials)
+
+
+def silent():
+    """Nothing is said of links that are well, relays or not, nor of a short blackout."""
+    never = FAULT.format(kind="link_delay", link=(0, 1), at="iteration:99999", more='delay = "9ms"')
+    brief = FAULT.format(kind="link_down", link=(2, 3), at="iteration:3", more='duration = "300ms"')
+    paths = [scenario("own/never", never), scenario("own/brief", brief)]
+    outcome = run_stress.run(4, *(f"--scenario={path}" for path in paths), "-T", "5",
+                             f"--seed={SEED}", "--repeat=3")
+    print(outcome.output)
+    assert len(outcome.cases) == 6
+    for case in outcome.cases:
+        assert all(rank["outcome"] == "finished" for rank in case["outcomes"])
+        alarms = [f for f in case["findings"] if f["cause"] != "slow_link"]
+        assert not alarms, alarms
+        if case["name"] == "own/never":
+            assert not case["findings"], f"a link that is well was called slow: {case['findings']}"
+            assert case["verdict"] == "unknown" and "did not fire" in case["why"]
+        else:
+            assert case["verdict"] == "pass"
+
+
+def slow_link():
+    """The slow link of six is named; each of them in turn."""
+    paths = []
+    links = list(itertools.combinations(range(4), 2))
+    for link in links:
+        fault = FAULT.format(kind="link_delay", link=link, at="iteration:2", more='delay = "20ms"')
+        paths.append(scenario(f"own/slow{link[0]}{link[1]}", fault))
+    outcome = run_stress.run(4, *(f"--scenario={path}" for path in paths), "-T", "10",
+                             f"--seed={SEED}", seconds=150)
+    assert len(outcome.cases) == len(links)
+    for link, case in zip(links, outcome.cases):
+        print(link, [(f["cause"], f["message"]) for f in case["findings"]])
+        assert case["verdict"] == "pass", "a slow link fails nobody"
+        assert [f["cause"] for f in case["findings"]] == ["slow_link"]
+        assert named_links(case) == [list(link)]
+
+
+def bad_input():
+    """One line that names the key, the reason and the remedy; exit code 2."""
+    wrong = {
+        'kind = "link_down"\nat = "init"': "from: missing",
+        'kind = "link_down"\nfrom = 4\nat = "init"': "from",
+        'kind = "link_down"\nfrom = 1\nto = 1\nat = "init"': "two ends",
+        'kind = "link_delay"\nfrom = 0\nto = 1\nat = "init"': "delay: missing",
+        'kind = "link_delay"\nfrom = 0\ndelay = "10"\nat = "init"': "is no time",
+        'kind = "link_loss"\nfrom = 0\nloss = 2.0\nat = "init"': "loss",
+        'kind = "link_rate"\nfrom = 0\nrate = "fast"\nat = "init"': "is no rate",
+        'kind = "link_rate"\nfrom = 0\nrate = "1M"\ndelay = "1ms"\nat = "init"': "delay",
+        'kind = "link_reset"\nfrom = 0\nduration = "1s"\nat = "init"': "does not end",
+        'kind = "link_down"\nfrom = 0\ndirection = "oneway"\nat = "init"': "one_way",
+    }
+    for number, (fault, part) in enumerate(wrong.items()):
+        path = scenario(f"own/wrong{number}", f"[[fault]]\n{fault}\n")
+        outcome = run_stress.run(0, f"--scenario={path}", "--backend=sim", "--ranks=4")
+        lines = [line for line in outcome.errors.splitlines() if line.startswith("stress: ")]
+        print(outcome.code, lines)
+        assert outcome.code == 2 and len(lines) == 1 and part in lines[0], outcome.errors
+    path = scenario("own/sim", FAULT.format(kind="link_down", link=(0, 1), at="init", more=""))
+    outcome = run_stress.run(0, f"--scenario={path}", "--backend=sim", "--ranks=4")
+    assert outcome.code == 2 and "has no links" in outcome.errors, outcome.errors
+
+
+GROUPS = {
+    "bad_input": bad_input,
+    "catalogue": catalogue,
+    "right_link": right_link,
+    "silent": silent,
+    "slow_link": slow_link,
+}
+
+
+def main():
+    print(f"LOCKSTEP_TEST_SEED={SEED}")
+    for group in sys.argv[1:]:
+        GROUPS[group]()
+
+
+main()
