@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 _LOCKSTEP = os.path.abspath("scripts/lockstep/lockstep")
@@ -50,7 +51,7 @@ def chromium(*arguments):
         [_CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
          "--no-first-run", "--disable-background-networking", "--disable-component-update",
          "--allow-file-access-from-files", "--enable-logging=stderr", "--user-data-dir=" + home,
-         "--virtual-time-budget=20000", *arguments],
+         *arguments],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=100, check=False,
         env=dict(os.environ, HOME=home, XDG_CONFIG_HOME=home, XDG_CACHE_HOME=home))
     shutil.rmtree(home, ignore_errors=True)
@@ -67,6 +68,14 @@ def look(page, width, *arguments):
     assert found, "chromium did not load %s: %s" % (page, log[-2000:])
     said = [line for line in log.splitlines() if "CONSOLE" in line]
     return json.loads(html.unescape(found.group(1))), said
+
+
+def slowdown():
+    """How many times longer a busy loop takes here than the processor time that it gets."""
+    began, spent = time.monotonic(), time.process_time()
+    while time.process_time() - spent < 0.3:
+        pass
+    return (time.monotonic() - began) / (time.process_time() - spent)
 
 
 def make_page(*names):
@@ -119,8 +128,14 @@ class BrowserTest(unittest.TestCase):
         self.assertGreater(len(content), 20000)
 
     def test_ten_thousand_cases(self):
-        found = self.check(make_page("large"), _PHONE)
-        print("%d cases: shown after %.2f s" % (_LARGE_CASES, found["seconds"]))
+        """Within the limit, times what other work on this machine takes of its processors."""
+        page = make_page("large")
+        before = slowdown()
+        found = self.check(page, _PHONE)
+        others = max(before, slowdown())
+        print("%d cases: shown after %.2f s, the machine being %.1f times as slow as alone" % (
+            _LARGE_CASES, found["seconds"], others))
+        self.assertLess(found["seconds"], _LARGE_SECONDS * others)
 
 
 if __name__ == "__main__":

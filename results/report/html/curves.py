@@ -31,7 +31,7 @@ def series_of(runs):
             if not _measured(case) or sequence or run.parts.get(case["case"]):
                 continue
             name = "%s %s" % (case["model"], case["operation"]) if case["model"] else _variant(case)
-            key = (run.id if len(runs) > 1 else "", case["backend"], case["ranks"], name)
+            key = (run.key if len(runs) > 1 else "", case["backend"], case["ranks"], name)
             panel = panels.setdefault(case["operation"], collections.OrderedDict())
             panel.setdefault(key, []).append(case)
     return {operation: _named(found) for operation, found in panels.items()}

@@ -207,10 +207,10 @@ def _heat_legend(canvas, y):
 def figures(run, most):
     """The percentiles of all chosen cases; then ranks and iterations of each, which are pairs."""
     cases = chosen(run, most)
-    over_all, pairs = percentiles(run, cases, "percentiles-%s" % run.id), []
+    over_all, pairs = percentiles(run, cases, "percentiles-%s" % run.key), []
     for case in cases:
         samples = run.samples(case["case"])
-        slug = "%s-%d" % (run.id, case["case"])
+        slug = "%s-%d" % (run.key, case["case"])
         pairs.append(skew(run, case, samples, "skew-" + slug))
         pairs.append(heat_map(run, case, samples, "heat-" + slug))
     return [over_all] if over_all else [], [figure for figure in pairs if figure]

@@ -20,7 +20,7 @@ Trace = collections.namedtuple(
 
 
 def anchor_of(run, case):
-    return "trace-%s-%s" % (run.id, "launch" if case == LAUNCH else case)
+    return "trace-%s-%s" % (run.key, "launch" if case == LAUNCH else case)
 
 
 def _words(run, number):

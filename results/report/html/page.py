@@ -41,6 +41,9 @@ class Document:
 
     def __init__(self, runs, lockstep, title):
         self.runs = runs
+        for place, run in enumerate(runs):  # copies of a run have its id
+            again = run.id in [other.id for other in runs[:place]]
+            run.key = "%s-%d" % (run.id, place) if again else run.id
         self.title = title or self._title()
         self.comparison = comparison.compare(lockstep, runs) if len(runs) > 1 else None
         self.curves = curves.figures(runs)

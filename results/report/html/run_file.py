@@ -81,6 +81,7 @@ class RunFile:
 
     def __init__(self, path):
         self.path = path
+        self.key = None  # names the run within a page: `id`, made distinct by the page
         self.file_name = os.path.basename(path)
         self.file = h5py.File(path, "r")
         attrs = self.file.attrs

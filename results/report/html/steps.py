@@ -185,5 +185,5 @@ def effects(run, slug):
 
 
 def figures(run):
-    drawn = [draw(run, "%s-%s" % (draw.__name__, run.id)) for draw in (parts, loads, effects)]
+    drawn = [draw(run, "%s-%s" % (draw.__name__, run.key)) for draw in (parts, loads, effects)]
     return [figure for figure in drawn if figure]

@@ -189,6 +189,6 @@ def marks_of(journal, faults):
 def figures(run):
     steps = [case for case in run.cases if case["iterations"] > 0 and
              any(part.name == "backward_ns" for part in run.parts[case["case"]])]
-    drawn = [step(run, case, "step-%s-%d" % (run.id, case["case"]))
+    drawn = [step(run, case, "step-%s-%d" % (run.key, case["case"]))
              for case in steps[:_MOST_STEPS]]
     return [figure for figure in drawn if figure]
