@@ -140,8 +140,9 @@ void RankAgent::OnCompanion() {
 }
 
 void RankAgent::LookAtSockets() {
-  if (!has_worker()) return;
-  std::vector<TcpSocket> seen = SocketsOf(child_->pid());
+  if (!child_) return;
+  std::vector<TcpSocket> seen;
+  if (has_worker()) seen = SocketsOf(child_->pid());
   if (companion_) companion_->Translate(seen);
   if (!seen.empty()) sockets_ = std::move(seen);
 }

@@ -36,6 +36,7 @@ constexpr std::string_view kCauses[] = {
     "one_sided_unused_parameters",
     "transport_stall",
     "slow_rank",
+    "slow_link",
     "data_corruption",
     "stream_race",
     "init_failure",

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/verdict/links.h"
 #include "stress/faults/outside.h"
 #include "stress/harness/name_causes.h"
 
@@ -230,6 +231,12 @@ CaseResult Assess(const StressCase& stress_case, const std::string& backend,
                   double deadline_seconds, CaseFacts facts) {
   CaseResult result;
   result.judgement = JudgeCase(stress_case.scenario, backend, facts.evidence, deadline_seconds);
+  // A note, where nothing else is to be said.
+  if (result.judgement.findings.empty()) {
+    Ranks ranks;
+    for (const RankEvidence& rank : facts.evidence) ranks.push_back(&rank);
+    result.judgement.findings = FindSlowLinks(ranks);
+  }
   result.why = WhyUnknown(stress_case, facts);
   result.facts = std::move(facts);
   if (result.why.empty()) Compare(stress_case, backend, result);

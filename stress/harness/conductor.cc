@@ -189,7 +189,8 @@ void StressConductor::OnOverdue() {
     if (rank.seconds_silent < options_.deadline_seconds) return;
   }
   // Nor is anyone silent whose bytes still move.
-  if (links_.Moves(evidence, kStillSeconds)) {
+  links_.Look(evidence);
+  if (links_.Moved(kStillSeconds)) {
     look_again_ = Deadline::AfterSeconds(kStillSeconds / 2);
     return;
   }
@@ -242,6 +243,7 @@ Deadline StressConductor::NextWake() const {
 
 void StressConductor::Watch() {
   StandstillWatch watch(fleet_, [this](std::vector<RankEvidence>& evidence) {
+    links_.Look(evidence);
     evidence = Judged(std::move(evidence));
     const Judgement judgement = JudgeCase(case_->scenario, options_.backend, evidence, kNever);
     if (!sighting_) sighting_ = SightMismatch(evidence, judgement, NowTicks());
