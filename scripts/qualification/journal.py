@@ -1,0 +1,118 @@
+"""What was run: a file of JSON lines that a crash or a reboot leaves whole.
+
+A line is written with one write and fsynced before anything depends on it. What a crash left half
+written is cut off. A launch counts when its `end` line is there: never twice, since its name is
+looked up, and never lost, since its result file is fsynced and renamed before that line.
+"""
+
+import fcntl
+import json
+import os
+import time
+
+
+class JournalError(ValueError):
+    """One line: the input, the reason, the remedy."""
+
+
+class Journal:
+    def __init__(self, folder):
+        self.folder = folder
+        os.makedirs(folder, exist_ok=True)
+        self._lock = open(os.path.join(folder, "lock"), "w", encoding="utf-8")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise JournalError("%s: another nightly runs there; wait for it, or name another "
+                               "--output" % folder) from None
+        self.path = os.path.join(folder, "state.jsonl")
+        self.plan = None
+        self.ended = {}    # launch -> its end
+        self.attempts = {}  # launch -> how often it was begun
+        self.spent = 0.0   # seconds of launches, those that were cut off included
+        self.resumed = 0
+        self._open = None  # a start without an end
+        self._read()
+        self._file = open(self.path, "ab", buffering=0)
+        sync_folder(folder)
+
+    def _read(self):
+        if not os.path.exists(self.path):
+            return
+        with open(self.path, "rb") as file:
+            content = file.read()
+        whole = content[:content.rfind(b"\n") + 1]
+        for number, line in enumerate(whole.splitlines(), start=1):
+            try:
+                self._apply(json.loads(line))
+            except (ValueError, KeyError):
+                raise JournalError("%s:%d: is no state of nightly; move the file away, or name "
+                                   "another --output" % (self.path, number)) from None
+        if len(whole) < len(content):
+            with open(self.path, "r+b") as file:
+                file.truncate(len(whole))
+                os.fsync(file.fileno())
+
+    def _apply(self, event):
+        kind = event["event"]
+        if kind == "plan":
+            self.plan = event
+        elif kind == "start":
+            self.attempts[event["launch"]] = self.attempts.get(event["launch"], 0) + 1
+            self._open = event
+        elif kind == "end":
+            self.ended[event["launch"]] = event
+            self.spent += event["seconds"]
+            self._open = None
+        elif kind == "resume":
+            self.spent += event["charged"]
+            self.resumed += 1
+            self._open = None
+
+    def _append(self, event):
+        data = json.dumps(event, sort_keys=True).encode() + b"\n"
+        if self._file.write(data) != len(data):
+            raise OSError("%s: could not be written whole; free space there" % self.path)
+        os.fsync(self._file.fileno())
+        self._apply(event)
+
+    def begin(self, plan):
+        """Begins, or goes on where an earlier process ended."""
+        if self.plan is None:
+            self._append({"event": "plan", "hash": plan.hash, "name": plan.name,
+                          "path": plan.path, "at": time.time()})
+        elif self.plan["hash"] != plan.hash:
+            raise JournalError("%s: is of another plan (%s); name another --output, or give the "
+                               "same plan" % (self.path, self.plan["path"]))
+        else:
+            # The time of a launch that was cut off is spent, though nobody knows it exactly.
+            charged = 0.0
+            if self._open is not None:
+                passed = max(0.0, time.time() - self._open["at"])
+                charged = min(passed, self._open["limit"])
+            self._append({"event": "resume", "charged": charged, "at": time.time()})
+
+    def start(self, launch, limit):
+        self._append({"event": "start", "launch": launch, "limit": limit, "at": time.time()})
+
+    def end(self, launch, **facts):
+        self._append(dict(facts, event="end", launch=launch, at=time.time()))
+
+
+def sync_folder(path):
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_whole(path, text):
+    """The old content or the new one, whatever happens."""
+    temporary = path + ".tmp"
+    with open(temporary, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+    sync_folder(os.path.dirname(path) or ".")

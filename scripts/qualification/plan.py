@@ -1,0 +1,166 @@
+"""What a qualification runs: a plan in TOML, or one of the profiles, as an ordered list of launches."""
+
+import fnmatch
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import tomllib
+
+_ALLREDUCE, _STEP, _STRESS = "bench_allreduce", "bench_ddp_step", "stress"
+_TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_PLACES = ("bench", "stress", "scripts/lockstep")  # of the programs, below bazel-bin
+
+
+def _bench(name, program, arguments, seconds, launches):
+    return {"name": name, "program": program, "arguments": arguments, "seconds": seconds,
+            "launches": launches}
+
+
+def _profile(launches, scale, scenarios, seeds, soak, steps):
+    """`scale`: seconds of a sweep; `soak`: seconds of random faults."""
+    budget = "--time-budget=%ds" % scale
+    return [
+        {"name": "doctor", "kind": "doctor", "seconds": 20},
+        _bench("latency", _ALLREDUCE, ["-b", "8", "-e", "4K", budget], scale + 6, launches),
+        _bench("bandwidth", _ALLREDUCE, ["-b", "256K", "-e", "16M", budget], scale + 10, launches),
+        _bench("barrier", "bench_barrier", [budget], scale + 4, launches),
+        _bench("ddp_step", _STEP, ["--model=resnet50"] + steps, 3 * scale + 10, launches),
+        {"name": "catalogue", "kind": "stress", "scenarios": scenarios, "seconds": 15 * scale},
+        {"name": "fuzz", "kind": "simulation", "scenarios": scenarios, "seeds": seeds,
+         "seconds": 10 * scale},
+        {"name": "soak", "kind": "soak", "seconds": soak, "launch_seconds": 30}]
+
+
+PROFILES = {
+    "quick": ("5min", _profile(2, 3, ["uneven_inputs/*", "isolation/kill*"], 2, 40,
+                               ["-n", "3", "-w", "1"])),
+    "standard": ("1h", _profile(5, 20, ["*"], 10, 600, ["--time-budget=40s"])),
+    "full": ("8h", _profile(10, 60, ["*"], 100, 7200, ["--time-budget=180s"])),
+}
+_KINDS = ("bench", "stress", "simulation", "soak", "doctor")
+_STEP_KEYS = {"name", "kind", "program", "arguments", "seconds", "launches", "backends",
+              "scenarios", "seeds", "launch_seconds", "required"}
+_PLAN_KEYS = {"name", "profile", "backends", "ranks", "launcher", "budget", "baseline",
+              "environment", "step", "deadline", "skip"}
+
+
+class PlanError(ValueError):
+    """One line: the input, the reason, the remedy."""
+
+
+def seconds_of(text, what):
+    units = {"s": 1, "min": 60, "h": 3600}
+    for unit in sorted(units, key=len, reverse=True):
+        number = str(text)[:-len(unit)]
+        if str(text).endswith(unit) and number.replace(".", "", 1).isdigit():
+            return float(number) * units[unit]
+    raise PlanError("%s: '%s' is no time; give 300s, 5min or 1h" % (what, text))
+
+
+class Launch:
+    """One program run once. Its name is its identity in the state file."""
+
+    def __init__(self, step, backend, replicate):
+        self.step, self.backend, self.replicate = step, backend, replicate
+        self.kind = step["kind"]
+        self.key = step["name"] + ("" if backend is None else "." + backend)
+        self.name = "%s.%d" % (self.key, replicate)
+        self.seconds = float(step.get("launch_seconds", step["seconds"]))
+
+
+class Plan:
+    def __init__(self, path, text):
+        try:
+            content = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise PlanError("%s: %s; mend the TOML" % (path, error)) from None
+        self._check(path, content, _PLAN_KEYS, "the plan")
+        profile = content.get("profile", "quick")
+        if profile not in PROFILES:
+            raise PlanError("%s: profile '%s' is none of %s" % (path, profile, ", ".join(PROFILES)))
+        budget, steps = PROFILES[profile]
+        self.path, self.name = path, content.get("name", profile)
+        self.budget = seconds_of(content.get("budget", budget), "%s: budget" % path)
+        self.backends = content.get("backends", ["mpi", "gloo"])
+        self.ranks = content.get("ranks", 2)
+        self.deadline = float(content.get("deadline", 10))
+        self.launcher = shlex.split(content.get(
+            "launcher", "mpirun --oversubscribe --bind-to none --mca mpi_yield_when_idle 1"))
+        self.baseline = content.get("baseline")
+        self.environment = {key: str(value)
+                            for key, value in content.get("environment", {}).items()}
+        self.steps = self._steps(path, content.get("step", steps), content.get("skip", []))
+        self._check_values(path)
+        self.hash = hashlib.sha256(json.dumps(
+            [self.steps, self.backends, self.ranks, self.launcher, self.environment],
+            sort_keys=True).encode()).hexdigest()[:16]
+
+    @staticmethod
+    def _check(path, table, known, where):
+        for key in table:
+            if key not in known:
+                raise PlanError("%s: '%s' of %s is unknown; choose from %s" %
+                                (path, key, where, ", ".join(sorted(known))))
+
+    def _steps(self, path, given, skip):
+        steps = []
+        for step in given:
+            step = dict({"kind": "bench", "launches": 1, "required": True}, **step)
+            self._check(path, step, _STEP_KEYS, "a step")
+            if not step.get("name") or step["kind"] not in _KINDS:
+                raise PlanError("%s: a step needs a name, and a kind of %s" %
+                                (path, ", ".join(_KINDS)))
+            if not isinstance(step.get("seconds"), (int, float)) or step["seconds"] <= 0:
+                raise PlanError("%s: step '%s' needs seconds: how long a launch takes" %
+                                (path, step["name"]))
+            if step["kind"] == "bench" and "program" not in step:
+                raise PlanError("%s: step '%s' needs a program" % (path, step["name"]))
+            if not any(fnmatch.fnmatch(step["name"], pattern) for pattern in skip):
+                steps.append(step)
+        names = [step["name"] for step in steps]
+        if not steps or len(set(names)) < len(names):
+            raise PlanError("%s: steps need names of their own, and there must be one" % path)
+        return steps
+
+    def _check_values(self, path):
+        if not isinstance(self.ranks, int) or not 2 <= self.ranks <= 1 << 20:
+            raise PlanError("%s: ranks = %s; give 2 or more" % (path, self.ranks))
+        if not self.backends or not set(self.backends) <= {"mpi", "gloo", "nccl", "null"}:
+            raise PlanError("%s: backends = %s; choose from mpi, gloo, nccl" %
+                            (path, self.backends))
+
+    def launches(self):
+        """In the order of running: replicates are interleaved, so that drift meets all alike, and
+        everything ran once before anything runs twice. Those of a soak are made as it goes."""
+        found = []
+        for replicate in range(max(step["launches"] for step in self.steps)):
+            for step in self.steps:
+                if replicate < step["launches"] and step["kind"] != "soak":
+                    found += [Launch(step, backend, replicate) for backend in self._of(step)]
+        return found
+
+    def _of(self, step):
+        if step["kind"] in ("doctor", "simulation"):
+            return [None]
+        return step.get("backends", self.backends)
+
+    def soak(self):
+        """(step, [backends]) of the soak, or (None, [])."""
+        for step in self.steps:
+            if step["kind"] == "soak":
+                # A program is lost on every launch, which MPI's one identity makes expensive.
+                backends = [one for one in self._of(step) if one != "mpi"]
+                return step, backends or ["gloo"]
+        return None, []
+
+
+def find_program(name, folder=None):
+    """Its path, or None: in `folder`, on PATH, or in the build tree."""
+    if folder:
+        places = [folder] + [os.path.join(folder, place) for place in _PLACES]
+        return next((os.path.join(place, name) for place in places
+                     if os.access(os.path.join(place, name), os.X_OK)), None)
+    built = [os.path.join(_TREE, "bazel-bin", place, name) for place in _PLACES]
+    return shutil.which(name) or next((path for path in built if os.access(path, os.X_OK)), None)

@@ -1,0 +1,172 @@
+"""Starts one launch, waits for it, and says what came of it."""
+
+import ctypes
+import os
+import re
+import signal
+import subprocess
+import time
+
+_PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+LOST = """name = "soak/{kind}_rank{rank}"
+description = "rank {rank} is lost at a random moment of its training: {kind}"
+ranks = {ranks}
+[workload]
+kind = "ddp_training"
+model = "bn_4_4_2"
+inputs = 5
+join = true
+[[fault]]
+kind = "{kind}"
+rank = {rank}
+at = "random"
+[expect.any]
+cause = "{cause}"
+culprits = [{rank}]
+"""
+HEALTHY = """name = "soak/healthy"
+description = "nothing is wrong"
+ranks = {ranks}
+[workload]
+kind = "ddp_training"
+model = "bn_4_4_2"
+inputs = 20
+join = true
+[expect.any]
+ranks = "finished"
+"""
+FAULTS = {"kill": "rank_killed", "stop": "rank_stopped", "exit": "rank_exited",
+          "throw": "rank_failed", "segfault": "rank_crashed"}
+
+
+def _die_with_parent():
+    # A nightly that is killed takes its launch along: two launches at once would measure nothing.
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+class Runner:
+    """`programs`: name -> path. `inherited`: a file that launches keep open while they live."""
+
+    def __init__(self, plan, programs, folder, inherited):
+        self.plan, self.programs, self.folder = plan, programs, folder
+        self.inherited = inherited
+        self.process = None
+        for name in ("launches", "logs", "scenarios"):
+            os.makedirs(os.path.join(folder, name), exist_ok=True)
+
+    def result_of(self, launch):
+        return os.path.join(self.folder, "launches", launch.name + ".h5")
+
+    def command(self, launch, output):
+        """Its words, or a text that says why it cannot be run."""
+        needed = {"bench": [launch.step.get("program")], "stress": ["stress"],
+                  "simulation": ["stress"], "soak": ["stress"], "doctor": ["lockstep"]}[launch.kind]
+        if launch.kind == "stress" and launch.backend == "mpi":
+            needed = ["stress", "lockstep"]  # a launch a case
+        for name in needed:
+            if self.programs.get(name) is None:
+                return "%s is not installed" % name
+        return getattr(self, "_" + launch.kind)(launch, output)
+
+    def _launcher(self):
+        words = list(self.plan.launcher)
+        if os.path.basename(words[0]).startswith("mpirun"):
+            for key, value in sorted(self.plan.environment.items()):
+                words += ["-x", "%s=%s" % (key, value)]
+        return words
+
+    def _bench(self, launch, output):
+        return self._launcher() + [
+            "-np", str(self.plan.ranks), self.programs[launch.step["program"]],
+            *launch.step.get("arguments", []), "--backend=" + launch.backend,
+            "-T", str(self.plan.deadline), "--seed=%d" % (launch.replicate + 1),
+            "--output=" + output]
+
+    def _scenarios(self, launch):
+        return ["--scenario=" + one for one in launch.step.get("scenarios", ["*"])]
+
+    def _stress(self, launch, output):
+        words = ["--backend=" + launch.backend, "--seed=%d" % (launch.replicate + 1),
+                 "-T", str(self.plan.deadline), "--no-progress", "--output=" + output]
+        words += self._scenarios(launch)
+        if launch.backend == "mpi":
+            return [self.programs["lockstep"], "stress", "-n", str(self.plan.ranks),
+                    "--launcher=" + " ".join(self._launcher())] + words
+        return self._launcher() + ["-np", str(self.plan.ranks), self.programs["stress"]] + words
+
+    def _simulation(self, launch, output):
+        return [self.programs["stress"], "--backend=sim", "--sim-rules=gloo", "--no-progress",
+                "--ranks=%d" % min(self.plan.ranks, 4), "--repeat=%d" % launch.step.get("seeds", 1),
+                "--seed=%d" % (1 + 1000 * launch.replicate), "--output=" + output
+                ] + self._scenarios(launch)
+
+    def _soak(self, launch, output):
+        paths = []
+        for name, text in self._soak_scenarios(launch.replicate):
+            paths.append(os.path.join(self.folder, "scenarios", name + ".toml"))
+            with open(paths[-1], "w", encoding="utf-8") as file:
+                file.write(text)
+        return self._launcher() + [
+            "-np", str(self.plan.ranks), self.programs["stress"], "--backend=" + launch.backend,
+            "--seed=%d" % (launch.replicate + 1), "-T", str(self.plan.deadline), "--no-progress",
+            "--output=" + output] + ["--scenario=" + path for path in paths]
+
+    def _soak_scenarios(self, number):
+        rank = number % self.plan.ranks
+        yield "healthy", HEALTHY.format(ranks=self.plan.ranks)
+        for kind, cause in FAULTS.items():
+            yield "%s_%d" % (kind, rank), LOST.format(kind=kind, cause=cause, rank=rank,
+                                                      ranks=self.plan.ranks)
+
+    def _doctor(self, _launch, output):
+        return [self.programs["lockstep"], "doctor", "--output=" + output]
+
+    def run(self, launch, words, limit):
+        """{exit, seconds, said, file}; `exit` None: longer than `limit` seconds."""
+        final = self.result_of(launch)
+        running = final + ".running"
+        for path in (running, final):  # of an attempt that did not count
+            if os.path.exists(path):
+                os.remove(path)
+        words = [running if word == final else word.replace("=" + final, "=" + running)
+                 for word in words]
+        environment = dict(os.environ, **self.plan.environment)
+        if os.path.basename(self.plan.launcher[0]).startswith("mpirun"):
+            environment = dict(os.environ)
+        if os.geteuid() == 0:
+            environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        log = os.path.join(self.folder, "logs", launch.name + ".log")
+        begin = time.monotonic()
+        with open(log, "wb") as file:
+            self.process = subprocess.Popen(
+                ["timeout", "-k", "10", "%.1f" % limit] + words, env=environment,
+                stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
+                start_new_session=True, preexec_fn=_die_with_parent,
+                pass_fds=(self.inherited.fileno(),))
+            code = self.process.wait()
+            self.process = None
+        seconds = time.monotonic() - begin
+        if os.path.exists(running):
+            os.rename(running, final)
+        with open(log, "rb") as file:
+            said = first_line(file.read(1 << 20).decode("utf-8", "replace"))
+        late = code in (124, 137) and seconds >= limit
+        return {"exit": None if late else code, "seconds": round(seconds, 3), "said": said,
+                "file": os.path.relpath(final, self.folder) if os.path.exists(final) else None}
+
+    def stop(self):
+        if self.process is not None:
+            self.process.terminate()
+
+
+def first_line(text):
+    """What a person should read: the verdict, else the first line that says anything."""
+    lines = [line.strip() for line in text.splitlines() if re.search(r"\w", line)]
+    words = ("PASS: ", "FAIL: ", "UNKNOWN: ", "ERROR: ")
+    program = re.compile(r"(lockstep|stress|bench_\w+): ")
+    for line in lines:
+        if line.startswith(words) or program.match(line):
+            return line[:500]
+    return lines[0][:500] if lines else "it said nothing"

@@ -1,0 +1,157 @@
+"""From what was run to one verdict: pure functions of the plan, the state and the result files."""
+
+import json
+import os
+import subprocess
+
+import h5py
+
+QUALIFIED, NOT_QUALIFIED, INCONCLUSIVE = "QUALIFIED", "NOT QUALIFIED", "INCONCLUSIVE"
+EXIT_CODES = {QUALIFIED: 0, NOT_QUALIFIED: 1, INCONCLUSIVE: 3}
+SLOWER = 5  # instead of 1, when being slower than the baseline is all that is wrong
+ATTEMPTS = 2  # of a launch that gave no answer
+
+
+def text(value):
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def facts_of(path):
+    """(exit code, [(cause, culprits, proved, message)], {rank: host}) of a result file, or None."""
+    try:
+        with h5py.File(path) as run:
+            findings = []
+            for row in run["verdicts/findings"][:]:
+                ranks = [int(word) for word in text(row["culprits"]).split(",") if word]
+                findings.append((int(row["case"]), text(row["cause"]), ranks, bool(row["proved"]),
+                                 text(row["message"])))
+            ranks = run["environment"].get("ranks", {})
+            hosts = {int(rank): text(ranks[rank].attrs.get("host", "")) for rank in ranks}
+            return int(run.attrs["exit_code"]), findings, hosts
+    except (OSError, KeyError, ValueError):
+        return None
+
+
+def answer_of(end):
+    """"ok", "failed" or "none", of an `end` in the state."""
+    if end["exit"] == 0:
+        return "ok"
+    return "failed" if end["exit"] == 1 else "none"
+
+
+def reason_for(launch, end):
+    if end.get("missing"):
+        return "%s: not run: %s" % (launch, end["missing"])
+    if end["exit"] is None:
+        return "%s: was not over after %.0f s" % (launch, end["seconds"])
+    return "%s: %s (exit code %s)" % (launch, end["said"], end["exit"])
+
+
+class Quarantine:
+    """Ranks and hosts that findings name, with what they are named for."""
+
+    def __init__(self):
+        self._found = {}
+
+    def add(self, launch, findings, hosts):
+        for _, cause, ranks, proved, message in findings:
+            for rank in ranks:
+                entry = self._found.setdefault((hosts.get(rank, ""), rank), {
+                    "rank": rank, "host": hosts.get(rank, ""), "causes": [], "launches": [],
+                    "proved": False, "message": message})
+                entry["proved"] = entry["proved"] or proved
+                for key, value in (("causes", cause), ("launches", launch)):
+                    if value not in entry[key]:
+                        entry[key].append(value)
+
+    def list(self):
+        return [self._found[key] for key in sorted(self._found)]
+
+
+def compare(plan, lockstep, folder):
+    """(verdict or None, a line) of `lockstep compare` with the plan's baseline."""
+    if not plan.baseline:
+        return None, None
+    if lockstep is None:
+        return INCONCLUSIVE, "baseline: lockstep is not installed"
+    done = subprocess.run(
+        [lockstep, "compare", plan.baseline, os.path.join(folder, "launches"), "--format=json"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=600, check=False)
+    with open(os.path.join(folder, "compare.json"), "w", encoding="utf-8") as file:
+        file.write(done.stdout)
+    if done.returncode == 0:
+        return None, "baseline: no case is slower than in %s" % plan.baseline
+    if done.returncode == SLOWER:
+        return NOT_QUALIFIED, "baseline: slower than %s: %s" % (plan.baseline, slower(done.stdout))
+    said = done.stderr.strip().splitlines() or ["see compare.json"]
+    return INCONCLUSIVE, "baseline: %s (exit code %d)" % (said[0][:300], done.returncode)
+
+
+def slower(answer):
+    """The names of the slower cases, as many as a person reads."""
+    try:
+        cases = json.loads(answer)["cases"]
+        names = [case["name"] for case in cases if case.get("verdict") == "slower"]
+    except (ValueError, KeyError, TypeError):
+        names = []
+    shown = ", ".join(names[:5]) or "see compare.json"
+    return shown + (" and %d more" % (len(names) - 5) if len(names) > 5 else "")
+
+
+def assess(plan, journal, folder, lockstep, soaked):
+    """The whole answer. `soaked`: seconds of random faults, or None without a soak in the plan."""
+    failed, unanswered, notes, quarantine = [], [], [], Quarantine()
+    good, skipped = {}, {}
+    for name, end in journal.ended.items():
+        answer = answer_of(end)
+        key = name.rsplit(".", 1)[0]
+        if answer == "ok":
+            good[key] = good.get(key, 0) + 1
+        elif end.get("optional"):
+            notes.append(reason_for(name, end))
+        elif answer == "failed":
+            failed.append(reason_for(name, end))
+            facts = facts_of(os.path.join(folder, end["file"])) if end.get("file") else None
+            # Scenarios lose ranks on purpose: who is named there is not to blame.
+            if facts is not None and end["kind"] == "bench":
+                quarantine.add(name, facts[1], facts[2])
+        else:
+            unanswered.append(reason_for(name, end))
+    for launch in plan.launches():
+        if launch.name not in journal.ended:
+            skipped[launch.key] = skipped.get(launch.key, 0) + 1
+            good.setdefault(launch.key, 0)
+    for key, count in sorted(skipped.items()):
+        line = "%s: %d launches were not run: the budget was spent" % (key, count)
+        (notes if good[key] > 0 else unanswered).append(line)
+    step, _ = plan.soak()
+    if step is not None and soaked < step["seconds"]:
+        unanswered.append("%s: %.0f of %.0f s: the budget was spent" %
+                          (step["name"], soaked, step["seconds"]))
+    slower_verdict, line = compare(plan, lockstep, folder)
+    if line is not None:
+        {NOT_QUALIFIED: failed, INCONCLUSIVE: unanswered, None: notes}[slower_verdict].append(line)
+    verdict = NOT_QUALIFIED if failed else INCONCLUSIVE if unanswered else QUALIFIED
+    code = EXIT_CODES[verdict]
+    if failed and all(one.startswith("baseline: ") for one in failed):
+        code = SLOWER
+    return {"verdict": verdict, "exit_code": code, "plan": plan.name, "ranks": plan.ranks,
+            "backends": plan.backends, "reasons": failed + unanswered, "notes": notes,
+            "quarantine": quarantine.list(), "launches": len(journal.ended), "passed": good,
+            "seconds": round(journal.spent, 1), "budget_seconds": plan.budget,
+            "soak_seconds": None if soaked is None else round(soaked, 1),
+            "resumed": journal.resumed}
+
+
+def format_answer(answer):
+    lines = ["%s: plan %s, %d ranks, %s; %d launches, %.0f of %.0f s%s" % (
+        answer["verdict"], answer["plan"], answer["ranks"], "+".join(answer["backends"]),
+        answer["launches"], answer["seconds"], answer["budget_seconds"],
+        ", resumed %d times" % answer["resumed"] if answer["resumed"] else "")]
+    lines += ["  " + line for line in answer["reasons"]]
+    for one in answer["quarantine"]:
+        lines.append("  quarantine: rank %d%s: %s (%s, in %s)" % (
+            one["rank"], " on " + one["host"] if one["host"] else "", ", ".join(one["causes"]),
+            "proved" if one["proved"] else "suspected", ", ".join(one["launches"])))
+    lines += ["  note: " + line for line in answer["notes"]]
+    return "\n".join(lines) + "\n"
