@@ -62,15 +62,23 @@ def compare(lockstep, runs):
                        for one in told["differences"]], _draw(cases))
 
 
+def _interval(case):
+    """(low, high) of the change; () while the launches are too few for one."""
+    low, high = case["effect"]["low"], case["effect"]["high"]
+    return () if low is None or high is None or low <= -1 else (low, high)
+
+
 def _draw(cases):
     """A line a case: the change of its time with the interval; right of 0 the candidate is slower."""
     shown = [case for case in cases if case["effect"]["estimate"] is not None][:_MOST_ROWS]
     if not shown:
         return None
-    ends = [abs(value) for case in shown for value in case["effect"].values() if value is not None]
+    ends = [abs(value) for case in shown for value in _interval(case) + (
+        case["effect"]["estimate"],)]
     reach = min(1.0, 1.1 * max(ends + [0.05]))
     canvas = Canvas(_WIDTH, 30 + 17 * len(shown) + 24)
-    x = Linear(-reach, reach, 200, _WIDTH - 10, lambda value: "%+.0f %%" % (100 * value))
+    x = Linear(-reach, reach, 200, _WIDTH - 26,
+               lambda value: "%+.0f %%" % (100 * value) if abs(value) > 1e-9 else "0 %")
     bottom = 26 + 17 * len(shown)
     for value, label in x.ticks():
         canvas.line(x(value), 22, x(value), bottom, "axis" if abs(value) < 1e-9 else "grid")
@@ -82,9 +90,9 @@ def _draw(cases):
         effect = case["effect"]
         name = case["case"] if len(case["case"]) <= 30 else "…" + case["case"][-29:]
         canvas.text(192, y + 4, name, "tick", "end", case["case"])
-        low = x(max(-reach, effect["low"] if effect["low"] is not None else -reach))
-        high = x(min(reach, effect["high"] if effect["high"] is not None else reach))
-        canvas.line(low, y, high, y, "whisker")
+        if _interval(case):
+            canvas.line(x(max(-reach, effect["low"])), y, x(min(reach, effect["high"])), y,
+                        "whisker")
         at = x(max(-reach, min(reach, effect["estimate"])))
         canvas.add("circle", "<title>%s: %s</title>" % (case["verdict"],
                                                         _percent(effect["estimate"])),
@@ -93,7 +101,7 @@ def _draw(cases):
     alternative = "%s of %d cases: %s." % (title, len(cases), "; ".join(
         "%s %s, %s" % (case["case"], case["verdict"], _percent(case["effect"]["estimate"]))
         for case in shown[:12]))
-    note = "Candidate against base, with 95 % intervals" + (
-        "; the first %d of %d cases." % (len(shown), len(cases)) if len(cases) > len(shown)
-        else ".")
+    note = "Candidate against base, with 95 % intervals where there are launches enough"
+    note += "; the first %d of %d cases." % (len(shown), len(cases)) \
+        if len(cases) > len(shown) else "."
     return Figure("comparison", title, canvas.svg(title, alternative), alternative, note, [], [])

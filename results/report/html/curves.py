@@ -1,6 +1,7 @@
 """Latency and bus bandwidth over the size of a message, with confidence bands and floors."""
 
 import collections
+import itertools
 import math
 
 import units
@@ -37,19 +38,6 @@ def series_of(runs):
     return {operation: _named(found) for operation, found in panels.items()}
 
 
-def _named(found):
-    """Names of series with what differs among them only."""
-    columns = list(zip(*found))
-    differ = [len(set(column)) > 1 for column in columns]
-    differ[-1] = differ[-1] or not any(differ)
-    series = []
-    for key, cases in found.items():
-        words = [("%d ranks" % word if place == 2 else str(word))
-                 for place, word in enumerate(key) if differ[place]]
-        series.append(Series(" ".join(words), sorted(cases, key=lambda case: case["bytes"])))
-    return series
-
-
 def _shorter(names):
     """Without the beginning that all have, up to a slash."""
     if len(names) < 2:
@@ -59,8 +47,23 @@ def _shorter(names):
     return names
 
 
+def _named(found):
+    """Names of series with what differs among them only."""
+    columns = list(zip(*found))
+    differ = [len(set(column)) > 1 for column in columns]
+    differ[-1] = differ[-1] or not any(differ)
+    variants = sorted(set(columns[-1]))
+    short = dict(zip(variants, _shorter(variants)))
+    series = []
+    for key, cases in found.items():
+        words = [("%d ranks" % word if place == 2 else short.get(word, str(word)))
+                 for place, word in enumerate(key) if differ[place]]
+        series.append(Series(" ".join(words), sorted(cases, key=lambda case: case["bytes"])))
+    return series
+
+
 def _canvas(series):
-    names = _shorter([one.name for one in series])
+    names = [one.name for one in series]
     canvas = Canvas(_WIDTH, 0)
     top = legend(canvas, 4, 14, names, _WIDTH - 8) + 24
     canvas.height = top + _PLOT + 42
@@ -84,11 +87,22 @@ def _finite(*values):
     return all(math.isfinite(value) and value > 0 for value in values)
 
 
+def _known(cases):
+    """Neighbouring cases that have an interval, group by group."""
+    for has, group in itertools.groupby(
+            cases, lambda case: _finite(case["interval_low_ns"], case["interval_high_ns"])):
+        if has:
+            yield list(group)
+
+
 def latency(operation, series, slug):
     canvas, top, names = _canvas(series)
     cases = [case for one in series for case in one.cases]
-    lows = [value for case in cases for value in (case["median_ns"], case["interval_low_ns"],
-                                                  case["floor_ns"]) if _finite(value)]
+    lows = [value for case in cases for value in (case["median_ns"], case["interval_low_ns"])
+            if _finite(value)]
+    # Floors far below are left out: the medians are what is to be seen.
+    bounds = [case["floor_ns"] for case in cases if _finite(case["floor_ns"])]
+    lows += [max(min(bounds), min(lows) / 8)] if bounds else []
     highs = [value for case in cases for value in (case["median_ns"], case["interval_high_ns"])
              if _finite(value)]
     x = _size_axis(series)
@@ -97,12 +111,11 @@ def latency(operation, series, slug):
     axes(canvas, x, y, "bytes of a message", "median of the slowest rank's time")
     floors = False
     for place, one in enumerate(series):
-        sure = [case for case in one.cases
-                if _finite(case["interval_low_ns"], case["interval_high_ns"])]
-        band(canvas, place, [(x(case["bytes"]), y(case["interval_low_ns"])) for case in sure],
-             [(x(case["bytes"]), y(case["interval_high_ns"])) for case in sure])
+        for sure in _known(one.cases):
+            band(canvas, place, [(x(case["bytes"]), y(case["interval_low_ns"])) for case in sure],
+                 [(x(case["bytes"]), y(case["interval_high_ns"])) for case in sure])
         bounds = [(x(case["bytes"]), y(case["floor_ns"])) for case in one.cases
-                  if _finite(case["floor_ns"])]
+                  if _finite(case["floor_ns"]) and case["floor_ns"] >= y.low]
         if len(bounds) > 1:
             floors = True
             curve(canvas, place, bounds, "floor")
@@ -121,6 +134,8 @@ def latency(operation, series, slug):
     note = "Bands: 95 % confidence interval of the median."
     if floors:
         note += " Thin dotted lines: the least time that this host's floors allow."
+    elif any(_finite(case["floor_ns"]) for case in cases):
+        note += " The floors of this host are far below."
     return Figure(slug, title, canvas.svg(title, alternative), alternative, note, *_table(cases))
 
 
@@ -137,13 +152,13 @@ def bandwidth(operation, series, slug):
     y = Linear(0, 1.08 * max(case["bus_gbps"] for case in cases), top + _PLOT, top, units.plain)
     axes(canvas, x, y, "bytes of a message", "bus bandwidth in GB/s")
     for place, one in enumerate(series):
-        sure = [case for case in one.cases
-                if _finite(case["interval_low_ns"], case["interval_high_ns"])]
-        scale = [(case, case["bus_gbps"] * case["median_ns"]) for case in sure]
-        band(canvas, place,
-             [(x(case["bytes"]), y(min(y.high, work / case["interval_low_ns"])))
-              for case, work in scale],
-             [(x(case["bytes"]), y(work / case["interval_high_ns"])) for case, work in scale])
+        for sure in _known(one.cases):
+            work = [case["bus_gbps"] * case["median_ns"] for case in sure]
+            band(canvas, place,
+                 [(x(case["bytes"]), y(min(y.high, done / case["interval_low_ns"])))
+                  for case, done in zip(sure, work)],
+                 [(x(case["bytes"]), y(done / case["interval_high_ns"]))
+                  for case, done in zip(sure, work)])
     for place, one in enumerate(series):
         points = [(x(case["bytes"]), y(case["bus_gbps"])) for case in one.cases]
         curve(canvas, place, points)

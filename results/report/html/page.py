@@ -48,18 +48,25 @@ class Document:
         self.comparison = comparison.compare(lockstep, runs) if len(runs) > 1 else None
         self.curves = curves.figures(runs)
         self.steps = [figure for run in runs for figure in
-                      steps.figures(run) + timeline.figures(run)]
+                      self._of(run, steps.figures(run) + timeline.figures(run))]
         self.spread, self.pairs = curves.spread(runs), []
         for run in runs:
             over_all, pairs = distribution.figures(run, _MOST_IN_DETAIL)
-            self.spread += over_all
-            self.pairs += pairs
+            self.spread += self._of(run, over_all)
+            self.pairs += self._of(run, pairs)
         self.matrix = outcomes.matrix(runs)
         self.failures, self.others, self.left_out = outcomes.traces(runs)
 
     def _title(self):
         names = sorted({run.name for run in self.runs})
         return ", ".join(names) + (" (%d runs)" % len(self.runs) if len(self.runs) > 1 else "")
+
+    def _of(self, run, figures):
+        """Their titles say of which run they are, when there are several."""
+        if len(self.runs) == 1:
+            return figures
+        return [figure._replace(title="%s (%s)" % (figure.title, run.label()))
+                for figure in figures]
 
     def figures(self):
         found = list(self.curves + self.steps + self.spread + self.pairs)
