@@ -193,10 +193,11 @@ void JudgeOutcome(const CaseEvidence& evidence, CaseComparison& result) {
   if (result.outcome_change != OutcomeChange::kNone) {
     const bool worse = result.outcome_change == OutcomeChange::kWorse;
     const std::string& outcome = worse ? result.candidate.outcome : result.base.outcome;
-    result.why = fmt::format("{} {} ({} of {} launches, before {} of {})",
+    const std::string slower = result.change == Change::kSlower ? "; " + result.why : "";
+    result.why = fmt::format("{} {} ({} of {} launches, before {} of {}){}",
                              worse ? "now" : "no longer", outcome, result.candidate.failed,
-                             candidate_runs, result.base.failed, base_runs) +
-                 (result.why.empty() ? "" : "; " + result.why);
+                             candidate_runs, result.base.failed, base_runs, slower);
+    result.resolve = worse ? "`lockstep diagnose` says why" : "";
     return;
   }
   // Fails closed: about a case that fails on both sides, or of which nobody knows, nothing is said.

@@ -111,9 +111,12 @@ std::string_view NameOf(Change change) {
 }
 
 std::size_t Comparison::Count(Change change) const {
+  const bool open = change == Change::kAmbiguous || change == Change::kMissing;
   return static_cast<std::size_t>(
       std::count_if(cases.begin(), cases.end(), [&](const CaseComparison& one) {
-        return one.change == change && one.outcome_change == OutcomeChange::kNone;
+        const bool told = one.outcome_change == OutcomeChange::kWorse ||
+                          (one.outcome_change == OutcomeChange::kBetter && open);
+        return one.change == change && !told;
       }));
 }
 

@@ -98,6 +98,7 @@ struct Comparison {
   std::vector<std::string> notes;  // files that were passed over
   std::string headline;
   ExitCode exit_code = ExitCode::kInconclusive;  // 0, 5 (slower, or a worse outcome) or 3
+  // Cases with this change; not those of which a change of outcome says all.
   std::size_t Count(Change change) const;
 };
 

@@ -35,10 +35,10 @@ std::string NoteText(const CaseComparison& one) {
 std::string MethodText(const Comparison& comparison) {
   std::string text = fmt::format(
       "change: of the median over launches of the candidate, with its 95 % interval "
-      "(Hodges-Lehmann); slower or faster: proved by\nranks (Mann-Whitney), corrected for {} "
+      "(Hodges-Lehmann); slower or faster: proved by ranks\n(Mann-Whitney), corrected for {} "
       "case{} "
       "at {:.0f} % (Benjamini-Hochberg), or clear at sight, and by the minimum effect at least; "
-      "same: the\ninterval lies within it; fewer than {} launches a side decide nothing\n",
+      "same:\nthe interval lies within it; fewer than {} launches a side decide nothing\n",
       comparison.tests, comparison.tests == 1 ? "" : "s", 100 * kFalseChanges, kFewestLaunches);
   if (!comparison.interleaved) {
     text += fmt::format(

@@ -44,7 +44,7 @@ std::string Curve(const Series& series) {
   for (const Night& night : series.nights) values.push_back(std::log(night.median_ns));
   if (values.size() > kCurve) values.erase(values.begin(), values.end() - kCurve);
   const double low = Quantile(values, 0.02);
-  const double range = std::max(Quantile(values, 0.98) - low, 0.05);
+  const double range = std::max(Quantile(values, 0.98) - low, 0.1);
   std::string curve;
   for (const double value : values) {
     curve += kBars[static_cast<int>(std::clamp((value - low) / range, 0.0, 1.0) * 7.99)];

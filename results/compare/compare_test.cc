@@ -1,0 +1,258 @@
+#include "results/compare/compare.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "results/compare/environment.h"
+#include "results/compare/launches_needed.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// A launch with one case; launches that are compared are made in turn, so they interleave.
+Launch LaunchWith(double median_ns, Verdict verdict = Verdict::kPass,
+                  const std::string& outcome = "pass") {
+  static int minute = 0;
+  Launch launch;
+  launch.id = fmt::format("{:08x}", ++minute);
+  launch.started_at = fmt::format("2026-11-{:02}T{:02}:{:02}:00Z", 1 + minute / 1440,
+                                  minute / 60 % 24, minute % 60);
+  launch.program = "bench_allreduce";
+  launch.verdict = Verdict::kPass;
+  CaseFigures figures;
+  figures.name = "case";
+  figures.backend = "mpi";
+  figures.ranks = 4;
+  figures.median_ns = median_ns;
+  figures.verdict = verdict;
+  figures.outcome = outcome;
+  launch.cases = {figures};
+  return launch;
+}
+
+struct Sides {
+  std::vector<Launch> base, candidate;
+};
+
+Sides SidesOf(int launches, double base_ns, double candidate_ns) {
+  Sides sides;
+  for (int i = 0; i < launches; ++i) {
+    const double noise = 1 + 0.002 * (i % 4);
+    sides.base.push_back(LaunchWith(base_ns * noise));
+    sides.candidate.push_back(LaunchWith(candidate_ns * noise));
+  }
+  return sides;
+}
+
+CaseComparison OnlyCase(const Sides& sides, const CompareOptions& options = {}) {
+  const Comparison comparison = Compare(sides.base, sides.candidate, options);
+  EXPECT_EQ(comparison.cases.size(), 1u);
+  return comparison.cases.front();
+}
+
+TEST(CompareTest, ExitCodes) {
+  const auto code = [](const Sides& sides) {
+    return Compare(sides.base, sides.candidate, {}).exit_code;
+  };
+  EXPECT_EQ(code(SidesOf(8, 100, 100)), ExitCode::kPass);
+  EXPECT_EQ(code(SidesOf(8, 100, 80)), ExitCode::kPass);
+  EXPECT_EQ(code(SidesOf(8, 100, 110)), ExitCode::kRegression);
+  EXPECT_EQ(code(SidesOf(3, 100, 110)), ExitCode::kInconclusive);
+  EXPECT_EQ(code({}), ExitCode::kInconclusive);
+  const Sides same = SidesOf(8, 100, 100);
+  EXPECT_EQ(Compare(same.base, same.candidate, {}, {"bad.h5: damaged"}).exit_code,
+            ExitCode::kInconclusive);
+}
+
+TEST(CompareTest, LessThanTheMinimumEffectIsNoRegression) {
+  const Sides sides = SidesOf(10, 100, 101.5);
+  EXPECT_EQ(OnlyCase(sides).change, Change::kSame);
+  CompareOptions strict;
+  ASSERT_TRUE(strict.min_effects.Add("1%").ok());
+  EXPECT_EQ(OnlyCase(sides, strict).change, Change::kSlower);
+}
+
+TEST(CompareTest, ALaunchWithoutATimeFailsClosed) {
+  Sides sides = SidesOf(10, 100, 80);
+  sides.candidate.push_back(LaunchWith(kNan));
+  const CaseComparison one = OnlyCase(sides);
+  EXPECT_EQ(one.change, Change::kAmbiguous);
+  EXPECT_EQ(one.why, "1 of 11 launches of the candidate have no time of it");
+  sides.base.clear();
+  sides.base.push_back(LaunchWith(kNan));
+  EXPECT_EQ(OnlyCase(sides).change, Change::kMissing);
+}
+
+TEST(CompareTest, OneNewFailureIsARegression) {
+  Sides sides = SidesOf(10, 100, 100);
+  sides.candidate.push_back(LaunchWith(kNan, Verdict::kFail, "fail: rank_killed"));
+  sides.base.push_back(LaunchWith(100));
+  const CaseComparison one = OnlyCase(sides);
+  EXPECT_EQ(one.outcome_change, OutcomeChange::kWorse);
+  EXPECT_EQ(one.why, "now fail: rank_killed (1 of 11 launches, before 0 of 11)");
+}
+
+TEST(CompareTest, MoreFailuresAmongSomeNeedProof) {
+  const auto change = [](int base_failures, int candidate_failures) {
+    Sides sides;
+    for (int i = 0; i < 10; ++i) {
+      const auto launch = [](bool fails) {
+        return fails ? LaunchWith(kNan, Verdict::kFail, "fail: hang") : LaunchWith(100);
+      };
+      sides.base.push_back(launch(i < base_failures));
+      sides.candidate.push_back(launch(i < candidate_failures));
+    }
+    return OnlyCase(sides);
+  };
+  EXPECT_EQ(change(1, 2).outcome_change, OutcomeChange::kNone);
+  EXPECT_EQ(change(1, 2).change, Change::kAmbiguous);  // it fails: nothing else is said
+  EXPECT_EQ(change(1, 10).outcome_change, OutcomeChange::kWorse);
+  EXPECT_EQ(change(3, 0).outcome_change, OutcomeChange::kBetter);
+}
+
+TEST(CompareTest, AnUnknownOutcomeIsAmbiguous) {
+  Sides sides = SidesOf(8, 100, 100);
+  sides.candidate.back().cases.front().verdict = Verdict::kUnknown;
+  sides.candidate.back().cases.front().outcome = "unknown";
+  EXPECT_EQ(OnlyCase(sides).change, Change::kAmbiguous);
+}
+
+TEST(CompareTest, TrialsOfStressAreJudgedByTheirOutcome) {
+  Sides sides = SidesOf(1, kNan, kNan);
+  for (std::vector<Launch>* side : {&sides.base, &sides.candidate}) {
+    side->front().cases.front().is_trial = true;
+  }
+  EXPECT_EQ(OnlyCase(sides).change, Change::kSame);
+  sides.candidate.front().cases.front().verdict = Verdict::kFail;
+  EXPECT_EQ(OnlyCase(sides).outcome_change, OutcomeChange::kWorse);
+}
+
+TEST(CompareTest, ALaunchThatFailedBeforeItsCasesIsSeen) {
+  Sides sides = SidesOf(8, 100, 100);
+  sides.candidate.back().verdict = Verdict::kFail;
+  sides.candidate.back().outcome = "fail: init_failure";
+  sides.candidate.back().cases.clear();
+  const Comparison comparison = Compare(sides.base, sides.candidate, {});
+  EXPECT_EQ(comparison.exit_code, ExitCode::kRegression);
+  EXPECT_EQ(comparison.cases.front().name, "(launch)");
+}
+
+TEST(CompareTest, BackendsAreApartUnlessAskedFor) {
+  Sides sides = SidesOf(8, 100, 150);
+  for (Launch& launch : sides.candidate) launch.cases.front().backend = "gloo";
+  EXPECT_EQ(Compare(sides.base, sides.candidate, {}).Count(Change::kMissing), 2u);
+  CompareOptions across;
+  across.across = {"backend"};
+  EXPECT_EQ(OnlyCase(sides, across).change, Change::kSlower);
+}
+
+// Rank 2 of 4 takes 6 % longer than its peers; noise of 30 % meets all ranks of a launch alike.
+TEST(CompareTest, ASlowRankIsNamedAlthoughTheCaseIsNoisy) {
+  Sides sides;
+  for (int i = 0; i < 12; ++i) {
+    for (const bool slow : {false, true}) {
+      const double common = 100 * (1 + 0.3 * ((i * 5 + (slow ? 1 : 0)) % 7) / 7);
+      std::vector<double> ranks(4, common);
+      for (std::size_t r = 0; r < 4; ++r) {
+        ranks[r] *= 1 + 0.002 * ((static_cast<std::size_t>(i) + r) % 3);
+      }
+      if (slow) ranks[2] *= 1.06;
+      Launch launch = LaunchWith(slow ? ranks[2] : common);
+      launch.cases.front().by_rank = {{"in the collective", ranks}};
+      (slow ? sides.candidate : sides.base).push_back(std::move(launch));
+    }
+  }
+  const CaseComparison one = OnlyCase(sides);
+  ASSERT_EQ(one.slower_ranks.size(), 1u);
+  EXPECT_EQ(one.slower_ranks[0].rank, 2);
+  EXPECT_NEAR(one.slower_ranks[0].effect.estimate, 0.06, 0.01);
+  EXPECT_EQ(one.change, Change::kSlower);
+  EXPECT_NE(one.why.find("rank 2 (in the collective, +"), std::string::npos) << one.why;
+}
+
+TEST(InterleavedTest, SidesInTurnAre) {
+  using Times = std::vector<std::string>;
+  EXPECT_TRUE(AreInterleaved(Times{"1", "3", "5"}, Times{"2", "4", "6"}));
+  EXPECT_TRUE(AreInterleaved(Times{"1", "4", "5", "8"}, Times{"2", "3", "6", "7"}));
+  EXPECT_FALSE(AreInterleaved(Times{"1", "2", "3"}, Times{"4", "5", "6"}));
+  EXPECT_FALSE(AreInterleaved(Times{"4", "5", "6"}, Times{"1", "2", "3"}));
+  EXPECT_FALSE(
+      AreInterleaved(Times{"1", "2", "3", "7", "8", "9"}, Times{"41", "42", "5", "61", "62"}));
+}
+
+TEST(LaunchesNeededTest, TheFewestDependOnTheNumberOfTests) {
+  EXPECT_EQ(FewestToDecide(1), 5u);  // 2 / 252 <= 1 %
+  EXPECT_EQ(FewestToDecide(2), 6u);  // 2 / 924 <= 0.5 %
+  EXPECT_EQ(FewestToDecide(100), 9u);
+}
+
+TEST(LaunchesNeededTest, IntervalsNarrowWithTheirRoot) {
+  Shift shift;
+  shift.estimate = 0.03;
+  shift.low = -0.03;
+  shift.high = 0.09;
+  Circumstances with;
+  with.min_effect = 0.02;
+  EXPECT_EQ(NeedLaunches(shift, {10, 10}, with).more, 30u);  // half the width, 4 times as many
+  shift.high = 2;
+  EXPECT_EQ(NeedLaunches(shift, {10, 10}, with).more, 0u);
+  EXPECT_NE(NeedLaunches(shift, {10, 10}, with).resolve.find("--min-effect="), std::string::npos);
+}
+
+TEST(EnvironmentTest, WhatDiffersIsListed) {
+  Sides sides = SidesOf(4, 1, 1);
+  int n = 0;
+  for (std::vector<Launch>* side : {&sides.base, &sides.candidate}) {
+    for (Launch& launch : *side) {
+      const bool candidate = side == &sides.candidate;
+      launch.facts = {{"host/driver", candidate ? "580" : "570"},
+                      {"host/free", fmt::format("{}", ++n)},
+                      {"host/memory_available", candidate ? "5" : "4"},
+                      {"variables/NCCL_ALGO", candidate && n % 2 == 0 ? "Ring" : "Tree"},
+                      {"software/mpi", "4.1.4"}};
+      if (candidate) launch.facts.emplace_back("variables/NEW", "1");
+      launch.floors = {{"copy_gbps_alone", (candidate ? 8 : 10) + 0.001 * n}, {"line_ns", 200}};
+    }
+  }
+  const std::vector<Difference> all = DifferencesOf(sides.base, sides.candidate);
+  std::vector<std::string> texts;
+  for (const Difference& one : all) {
+    texts.push_back(one.fact + ": " + one.base + " -> " + one.candidate);
+  }
+  EXPECT_EQ(texts, (std::vector<std::string>{"host/driver: 570 -> 580", "variables/NEW: none -> 1",
+                                             "variables/NCCL_ALGO: Tree -> Ring (2), Tree (2)"}));
+}
+
+TEST(EnvironmentTest, FloorsNeedMoreThanFourLaunches) {
+  Sides sides = SidesOf(6, 1, 1);
+  for (Launch& launch : sides.base) launch.floors = {{"copy_gbps_alone", 10}};
+  for (Launch& launch : sides.candidate) launch.floors = {{"copy_gbps_alone", 8}};
+  const std::vector<Difference> all = DifferencesOf(sides.base, sides.candidate);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].fact, "floor copy_gbps_alone");
+  EXPECT_EQ(all[0].candidate, "8 (-20 %)");
+}
+
+TEST(MinEffectTest, TheLastRuleThatMatchesHolds) {
+  MinEffects effects;
+  EXPECT_EQ(effects.Of("a"), MinEffects::kDefault);
+  ASSERT_TRUE(effects.Add("5%").ok());
+  ASSERT_TRUE(effects.Add("all_reduce/*=0.03").ok());
+  ASSERT_TRUE(effects.Add("ddp_step/cap=25*=8%").ok());
+  EXPECT_EQ(effects.Of("broadcast/8"), 0.05);
+  EXPECT_EQ(effects.Of("all_reduce/f32/sum/8"), 0.03);
+  EXPECT_EQ(effects.Of("ddp_step/cap=25/x"), 0.08);
+  for (const char* wrong : {"", "%", "-3%", "0", "x", "a=", "=3%", "1e9%", "nan", "3%%"}) {
+    EXPECT_FALSE(effects.Add(wrong).ok()) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
