@@ -5,6 +5,8 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "core/base/status.h"
 
@@ -23,6 +25,7 @@ using Command = std::function<Result<ExitCode>()>;
 using AddCommand = void(CLI::App& app, Command& chosen);
 
 AddCommand AddBuckets;   // buckets.cc
+AddCommand AddCompare;   // compare.cc
 AddCommand AddDiagnose;  // diagnose.cc
 AddCommand AddExport;    // export.cc
 AddCommand AddDoctor;    // doctor.cc
@@ -33,6 +36,10 @@ AddCommand AddScore;     // score.cc
 AddCommand AddShow;      // show.cc
 AddCommand AddStress;    // stress.cc
 AddCommand AddTraceDdp;  // trace_ddp.cc
+AddCommand AddTrend;     // trend.cc
+
+// `compare A… -- B…` means `compare A… --candidate B…`: CLI11 does not tell where a `--` stood.
+void SeparateSides(std::vector<std::string>& arguments);
 
 }  // namespace lockstep
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "scripts/lockstep/commands.h"
@@ -18,6 +19,7 @@ constexpr const char* kVersion = "lockstep 0.1.0";
 // In the order of --help.
 constexpr AddCommand* kCommands[] = {
     AddBuckets,
+    AddCompare,
     AddDiagnose,
     AddDoctor,
     AddExport,
@@ -28,6 +30,7 @@ constexpr AddCommand* kCommands[] = {
     AddShow,
     AddStress,
     AddTraceDdp,
+    AddTrend,
 };
 
 std::string OneLine(std::string text) {
@@ -64,7 +67,10 @@ int Main(int argc, char** argv) {
   Command chosen;
   for (AddCommand* add : kCommands) add(app, chosen);
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> arguments(argv + 1, argv + argc);
+    SeparateSides(arguments);
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+    app.parse(std::move(arguments));
   } catch (const CLI::Success& request) {  // --help, --version
     app.exit(request);
     return static_cast<int>(ExitCode::kPass);
