@@ -66,6 +66,7 @@ Status Connect(WorkerLink& link, const Backend& backend, Rig& rig) {
   request.rank = link.rank();
   request.size = link.size();
   request.meeting = &link.meeting();
+  LOCKSTEP_ASSIGN_OR_RETURN(request.host, WorkerLink::ListenAddress());
   request.threaded_streams = HasSteps(rig.plan);
   LOCKSTEP_ASSIGN_OR_RETURN(rig.platform,
                             backend.open_platform({link.local_rank(), HostTouches(rig.plan)}));

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <string_view>
@@ -104,6 +105,15 @@ Result<std::string> InterfaceAddress(const std::string& wanted) {
       fmt::format("LOCKSTEP_INTERFACE='{}' is no interface that is up here and has "
                   "an IPv4 address; choose one of: {}",
                   wanted, names));
+}
+
+Result<std::string> ListenAddress(const LaunchContext& context) {
+  if (context.single_host()) return std::string();
+  for (const char* variable : {"LOCKSTEP_INTERFACE", "GLOO_SOCKET_IFNAME"}) {
+    const char* wanted = std::getenv(variable);
+    if (wanted != nullptr && *wanted != '\0') return InterfaceAddress(wanted);
+  }
+  return InterfaceAddress("");
 }
 
 }  // namespace lockstep

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/base/status.h"
+#include "core/launch/context.h"
 #include "core/launch/fleet.h"
 
 namespace lockstep {
@@ -15,6 +16,10 @@ AgentInfo DescribeAgent(int rank);
 // `wanted` names (a name or an address; from LOCKSTEP_INTERFACE), or, when it is empty, of the
 // first one that is up and neither loopback nor a container's bridge (docker0, veth…).
 Result<std::string> InterfaceAddress(const std::string& wanted);
+
+// Where a rank listens for its peers: empty (loopback) when all are on one host, else the address
+// of the interface that LOCKSTEP_INTERFACE or GLOO_SOCKET_IFNAME names, or of the usual one.
+Result<std::string> ListenAddress(const LaunchContext& context);
 
 }  // namespace lockstep
 

@@ -66,10 +66,8 @@ Result<std::vector<Lobby::Guest>> MeetFollowers(const LaunchContext& context,
                                                 Signals& signals) {
   const Deadline deadline = Deadline::AfterSeconds(options.connect_deadline_seconds);
   LOCKSTEP_ASSIGN_OR_RETURN(const bool over_mpi, MeetsOverMpi(context));
-  std::string address = "127.0.0.1";
-  if (!context.single_host()) {
-    LOCKSTEP_ASSIGN_OR_RETURN(address, InterfaceAddress(Variable("LOCKSTEP_INTERFACE")));
-  }
+  LOCKSTEP_ASSIGN_OR_RETURN(std::string address, ListenAddress(context));
+  if (address.empty()) address = "127.0.0.1";
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Lobby> lobby,
                             Lobby::Listen(address, context.size - 1));
   std::unique_ptr<Door> door;

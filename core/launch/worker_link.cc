@@ -21,7 +21,9 @@
 
 #include "core/launch/channel.h"
 #include "core/launch/child.h"
+#include "core/launch/context.h"
 #include "core/launch/exchange.h"
+#include "core/launch/machine.h"
 #include "core/launch/outbox.h"
 #include "core/launch/private_shm.h"
 #include "core/launch/protocol.h"
@@ -244,6 +246,11 @@ Result<ChildRole> OwnRole() {
 }
 
 }  // namespace
+
+Result<std::string> WorkerLink::ListenAddress() {
+  LOCKSTEP_ASSIGN_OR_RETURN(const LaunchContext context, DetectLaunch());
+  return lockstep::ListenAddress(context);
+}
 
 bool WorkerLink::IsWorker() { return std::getenv(kRoleVariable) != nullptr; }
 

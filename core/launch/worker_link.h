@@ -45,6 +45,9 @@ class WorkerLink {
   // the process may only be meant to exchange the agents' addresses over MPI: then it exits here;
   // and if the workers own MPI, MPI is initialized (MPI_THREAD_SINGLE) when this returns.
   static Result<std::unique_ptr<WorkerLink>> Open();
+  // Where a library should listen for its peers: empty (loopback) when all ranks are on one host,
+  // else an address of the network between the hosts (core/launch/machine.h).
+  static Result<std::string> ListenAddress();
 
   virtual int rank() const = 0;
   virtual int size() const = 0;

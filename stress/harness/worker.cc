@@ -79,6 +79,7 @@ Status Connect(WorkerLink& link, Rig& rig) {
   request.rank = link.rank();
   request.size = link.size();
   request.meeting = &link.meeting();
+  LOCKSTEP_ASSIGN_OR_RETURN(request.host, WorkerLink::ListenAddress());
   request.threaded_streams = threaded;
   request.timeout_seconds = kForEverSeconds;
   LOCKSTEP_ASSIGN_OR_RETURN(rig.platform, rig.backend->open_platform(
