@@ -49,6 +49,21 @@ def environment():
     assert "/dev/shm" not in whole.errors + whole.output, whole.errors
 
 
+def not_permitted():
+    """Where it cannot be done, the fault did not fire, and one line says what is needed."""
+    forbid = ["unshare", "--user", "--map-root-user", "sh", "-c",
+              'echo 0 > /proc/sys/user/max_mnt_namespaces && exec "$@"', "sh"]
+    if subprocess.run(forbid + ["true"], check=False).returncode != 0:
+        print("skipped: no user namespaces here, in which mount namespaces could be forbidden")
+        return
+    outcome = run_stress.run(2, "--scenario=environment/small_shm", through=forbid)
+    case = outcome.cases[0]
+    assert outcome.code == 3 and case["verdict"] == "unknown", outcome.output
+    assert "the fault did not fire: shm_full of rank 0" in case["why"], case
+    assert "mount namespaces are needed" in case["why"], case
+    assert not case["faults"][0]["fired"] and case["faults_fired"] == 0, case
+
+
 THROTTLED = """[[fault]]
 kind = "cpu_throttle"
 rank = 1
@@ -234,8 +249,8 @@ def refused():
     assert outcome.code == 2 and "needs real processes" in outcome.errors, outcome.errors
 
 
-GROUPS = {"clock": clock, "environment": environment, "killed": killed, "refused": refused,
-          "slow": slow}
+GROUPS = {"clock": clock, "environment": environment, "killed": killed,
+          "not_permitted": not_permitted, "refused": refused, "slow": slow}
 
 
 def main():

@@ -37,13 +37,14 @@ def left_over(mark):
     return found
 
 
-def run(ranks, *arguments, seconds=100, output=None):
-    """Runs it on so many ranks (0: without a launcher); asserts that nothing is left behind."""
+def run(ranks, *arguments, seconds=100, output=None, through=()):
+    """Runs it on so many ranks (0: without a launcher), started by the command `through`; asserts
+    that nothing is left behind."""
     mark = str(uuid.uuid4())
     path = os.path.join(DIRECTORY, f"{mark}.json")
     launcher = ["mpirun", "-np", str(ranks), "--oversubscribe", "--bind-to", "none", "--mca",
                 "mpi_yield_when_idle", "1"] if ranks else []
-    command = launcher + [STRESS, f"--json={path}",
+    command = [*through, *launcher, STRESS, f"--json={path}",
                           f"--output={output or os.path.join(DIRECTORY, mark) + '.h5'}", *arguments]
     environment = dict(os.environ, LOCKSTEP_TEST_MARK=mark, OMPI_ALLOW_RUN_AS_ROOT="1",
                        OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
