@@ -88,7 +88,7 @@ def make_page(*names):
 class BrowserTest(unittest.TestCase):
     def test_the_probe_sees_what_is_wrong(self):
         with open(path_of("wrong.html"), "w", encoding="utf-8") as file:
-            file.write('<div style="width:2000px;height:9px">x</div><img src="http://127.0.0.1:9/a">'
+            file.write('<div style="width:2000px">x</div><img src="http://127.0.0.1:9/a">'
                        '<script>console.error("oh"); nothing();</script><div class=scroll>')
         found, said = look("wrong.html", _PHONE)
         self.assertGreater(found["width"], _PHONE)

@@ -69,7 +69,7 @@ def _interval(case):
 
 
 def _draw(cases):
-    """A line a case: the change of its time with the interval; right of 0 the candidate is slower."""
+    """A line a case: the change of its time, with its interval; to the right it is slower."""
     shown = [case for case in cases if case["effect"]["estimate"] is not None][:_MOST_ROWS]
     if not shown:
         return None
