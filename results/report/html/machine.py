@@ -11,13 +11,13 @@ _PASSING = re.compile(r"jobid|session|_uri|pid|tmpdir|precondition|memory_availa
 
 
 def differences(runs):
-    """[(fact, [value of each run])] that differ, passing ones left out; [] for a single run."""
+    """[[fact, value of each run …]] that differ, passing ones left out."""
     names = sorted(set().union(*(run.environment for run in runs)))
     found = []
     for name in names:
         values = [run.environment.get(name, "–") for run in runs]
         if len(set(values)) > 1 and not _PASSING.search(name):
-            found.append((name, values))
+            found.append([name] + values)
     return found
 
 

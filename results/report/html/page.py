@@ -116,7 +116,7 @@ class Document:
                                          loader=jinja2.FileSystemLoader(_HERE))
         environment.filters.update(duration=units.duration, seconds=units.seconds,
                                    ranks=units.ranks, wrong_cells=outcomes.wrong_cells,
-                                   breakable=_breakable,
+                                   breakable=_breakable, label_of=lambda run: run.label(),
                                    safe_svg=jinja2.filters.do_mark_safe)
         return environment.get_template("page.html").render(
             document=self, title=self.title, verdict=self.verdict(), rows=self._run_rows(),
