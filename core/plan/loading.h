@@ -16,8 +16,8 @@ struct LoadingProgram {
   PerRank<std::int64_t> samples = {{64}};
   std::int64_t batch = 8;
   std::int64_t epochs = 1;
-  std::int64_t workers = 2;     // threads that decode; 0: the program itself
-  double decode_passes = 4;     // work of decoding: passes over a sample's bytes
+  std::int64_t workers = 2;  // threads that decode; 0: the program itself
+  double decode_passes = 4;  // work of decoding: passes over a sample's bytes
   PerRank<double> slow_down = {{1}};
   PerRank<std::int64_t> seed = {{0}};  // of the sampler
   bool shuffle = true;

@@ -53,8 +53,8 @@ LoadingProgram ReadLoading(TomlFields& fields, int ranks, const ScenarioOptions&
 StreamRaceProgram ReadStreamRace(TomlFields& fields, int, const ScenarioOptions&) {
   StreamRaceProgram program;
   if (!fields.Has("pattern")) {
-    fields.Wrong("pattern", fmt::format("missing; choose from {}",
-                                        fmt::join(RacePatternNames(), ", ")));
+    fields.Wrong("pattern",
+                 fmt::format("missing; choose from {}", fmt::join(RacePatternNames(), ", ")));
   }
   if (const auto index = fields.ReadName("pattern", RacePatternNames())) {
     program.pattern = static_cast<RacePattern>(*index);

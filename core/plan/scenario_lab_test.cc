@@ -1,6 +1,5 @@
 // Groups, streams, loading and races in scenario files.
 #include "core/plan/scenario.h"
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -87,8 +86,8 @@ figures = { batches = 3, samples = [1, 2.5] }
   const auto& figures = loading.expect.at("any").figures;
   EXPECT_EQ(figures.at("batches"), std::make_pair(3.0, 3.0));
   EXPECT_EQ(figures.at("samples"), std::make_pair(1.0, 2.5));
-  const Scenario race = Parse(
-      "[workload]\nkind = \"stream_race\"\npattern = \"buffer_reuse\"\nguard = \"event\"\n");
+  const Scenario race =
+      Parse("[workload]\nkind = \"stream_race\"\npattern = \"buffer_reuse\"\nguard = \"event\"\n");
   EXPECT_EQ(std::get<StreamRaceProgram>(race.workload).pattern, RacePattern::kBufferReuse);
   EXPECT_EQ(std::get<StreamRaceProgram>(race.workload).guard, RaceGuard::kEvent);
 }

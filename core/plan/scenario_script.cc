@@ -151,8 +151,8 @@ void CheckStreams(TomlFields& fields, std::size_t rank, const ScriptProgram& pro
   const std::vector<ScriptStep>& steps = program.steps[rank];
   std::vector<const ScriptStep*> first(program.communicators.size(), nullptr);
   for (const ScriptStep& step : steps) {
-    const bool calls = step.kind == Kind::kCollective || step.kind == Kind::kChurn ||
-                       step.kind == Kind::kSplit;
+    const bool calls =
+        step.kind == Kind::kCollective || step.kind == Kind::kChurn || step.kind == Kind::kSplit;
     const std::string& name = program.communicators[step.communicator].name;
     if (calls) {
       const ScriptStep*& before = first[step.communicator];
@@ -168,10 +168,10 @@ void CheckStreams(TomlFields& fields, std::size_t rank, const ScriptProgram& pro
                                          rank, name, rank));
       }
     }
-    const bool known = step.wait.empty() ||
-                       std::any_of(steps.begin(), steps.end(), [&](const ScriptStep& other) {
-                         return other.stream == step.wait;
-                       });
+    const bool known =
+        step.wait.empty() || std::any_of(steps.begin(), steps.end(), [&](const ScriptStep& other) {
+          return other.stream == step.wait;
+        });
     if (!known) {
       fields.Wrong("rank", fmt::format("rank {} waits for stream '{}' and puts nothing on it; name "
                                        "one that it uses",
@@ -275,10 +275,9 @@ ScriptProgram ReadScript(TomlFields& fields, int ranks, const ScenarioOptions&) 
   if (!fields.Has("default") && !fields.Has("rank")) {
     fields.Wrong("rank", "missing; write rank.0 = [...], or default = [...] for all ranks");
   }
-  ReadByRank(fields, "rank", ranks,
-             [&](TomlFields& inner, std::string_view key, std::size_t rank) {
-               program.steps[rank] = ReadSteps(inner, key, program);
-             });
+  ReadByRank(fields, "rank", ranks, [&](TomlFields& inner, std::string_view key, std::size_t rank) {
+    program.steps[rank] = ReadSteps(inner, key, program);
+  });
   if (fields.mistakes().none()) CheckCalls(fields, program);
   return program;
 }
@@ -302,10 +301,9 @@ ScriptProgram ReadGroups(TomlFields& fields, int ranks, const ScenarioOptions&) 
   std::iota(order.begin(), order.end(), 0);
   if (fields.Has("order")) order = ReadNames(fields, "order", program);
   std::vector<std::vector<std::size_t>> orders(static_cast<std::size_t>(ranks), order);
-  ReadByRank(fields, "rank", ranks,
-             [&](TomlFields& inner, std::string_view key, std::size_t rank) {
-               orders[rank] = ReadNames(inner, key, program);
-             });
+  ReadByRank(fields, "rank", ranks, [&](TomlFields& inner, std::string_view key, std::size_t rank) {
+    orders[rank] = ReadNames(inner, key, program);
+  });
   for (std::size_t rank = 0; rank < orders.size(); ++rank) {
     for (const std::size_t index : orders[rank]) {
       const auto& members = program.communicators[index].members;

@@ -18,11 +18,11 @@ using Kind = ScriptStep::Kind;
 
 constexpr std::int64_t kMostTimes = 1'000'000'000;
 constexpr std::int64_t kMostCount = std::int64_t{1} << 34;
-constexpr std::string_view kVerbs[] = {
-    "all_reduce", "broadcast", "barrier", "all_gather", "reduce_scatter", "reduce",
-    "send",       "recv",      "sleep",   "compute",    "load",           "exit",
-    "throw",      "hang",      "finish",  "churn",      "split",          "repeat",
-    "wait"};
+constexpr std::string_view kVerbs[] = {"all_reduce",     "broadcast", "barrier", "all_gather",
+                                       "reduce_scatter", "reduce",    "send",    "recv",
+                                       "sleep",          "compute",   "load",    "exit",
+                                       "throw",          "hang",      "finish",  "churn",
+                                       "split",          "repeat",    "wait"};
 
 Words Split(std::string_view text) {
   Words words;
@@ -267,8 +267,8 @@ std::vector<ScriptCommunicator> MadeCommunicators(const ScriptProgram& program) 
     made.resize(std::max(made.size(), order.size()));
     for (std::size_t i = 0; i < order.size(); ++i) {
       const ScriptCommunicator& meant = program.communicators[order[i]];
-      const bool member = std::binary_search(meant.members.begin(), meant.members.end(),
-                                             static_cast<int>(rank));
+      const bool member =
+          std::binary_search(meant.members.begin(), meant.members.end(), static_cast<int>(rank));
       if (!member) continue;
       made[i].members.push_back(static_cast<int>(rank));
       if (made[i].name.find(meant.name) != std::string::npos) continue;

@@ -56,7 +56,7 @@ struct ScriptProgram {
   // What a call on a communicator does that the rank is no member of: PyTorch warns and returns.
   // Without it such a program is refused.
   bool outsiders_return = false;
-  std::int64_t rounds = 1;                        // every list so many times: the iterations
+  std::int64_t rounds = 1;  // every list so many times: the iterations
   AfterFinish after_finish = AfterFinish::kExit;
 };
 

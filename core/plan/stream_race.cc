@@ -6,8 +6,7 @@ namespace lockstep {
 namespace {
 
 constexpr std::string_view kPatterns[] = {"missing_wait_before", "missing_wait_after",
-                                          "buffer_reuse", "free_while_in_use",
-                                          "event_before_work"};
+                                          "buffer_reuse", "free_while_in_use", "event_before_work"};
 constexpr std::string_view kGuards[] = {"none", "event", "stream_sync", "device_sync",
                                         "launch_blocking"};
 

@@ -10,7 +10,8 @@
 
 namespace lockstep {
 
-// What the program forgets. Sources: pytorch PR#18465 and #19267 (waits), PR#112195 (record_stream).
+// What the program forgets. Sources: pytorch PR#18465 and #19267 (waits), PR#112195
+// (record_stream).
 enum class RacePattern : std::uint8_t {
   kMissingWaitBefore,  // the collective does not wait for the kernel that writes its input
   kMissingWaitAfter,   // the kernel that reads the result does not wait for the collective

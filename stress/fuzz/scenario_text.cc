@@ -1,6 +1,8 @@
 // A trial in the words of scenario files (core/plan/scenario.h).
 #include <fmt/format.h>
 
+#include <set>
+
 #include "stress/fuzz/trial.h"
 
 namespace lockstep {
@@ -15,6 +17,21 @@ std::string TextOf(const FuzzTrial& trial, const PlannedCall& call) {
   text += fmt::format(" {} {}", NameOf(operation.type), operation.count);
   if (info.rooted) text += fmt::format(" root={}", operation.root);
   if (info.reduces) text += fmt::format(" op={}", NameOf(operation.reduction));
+  return text;
+}
+
+std::string StreamOf(const FuzzTrial& trial, std::size_t communicator) {
+  const std::size_t streams = trial.streams == StreamUse::kTwoFifos ? 2 : 1;
+  return fmt::format("s{}", communicator % streams);
+}
+
+// " stream=s0 wait=s1", or nothing on the program itself. `used`: streams of the rank.
+std::string StreamText(const FuzzTrial& trial, const PlannedCall& call,
+                       const std::set<std::string>& used) {
+  if (trial.streams == StreamUse::kInline) return "";
+  std::string text = " stream=" + StreamOf(trial, call.communicator);
+  const std::string other = StreamOf(trial, call.communicator + 1);
+  if (trial.waits[call.index] && used.contains(other)) text += " wait=" + other;
   return text;
 }
 
@@ -38,12 +55,19 @@ std::string ListOf(const FuzzTrial& trial, int rank) {
   std::vector<std::string> steps;
   const std::string fault = rank == trial.faulty ? StepOf(trial) : "";
   bool suffered = fault.empty();
+  std::set<std::string> used;
+  int since_await = 0;
   for (const PlannedCall& call : RealCalls(trial, rank)) {
     if (!suffered && (trial.at_init || call.index >= trial.at)) {
       steps.push_back(fault);
       suffered = true;
     }
-    steps.push_back(TextOf(trial, call));
+    steps.push_back(TextOf(trial, call) + StreamText(trial, call, used));
+    if (trial.streams == StreamUse::kInline) continue;
+    used.insert(StreamOf(trial, call.communicator));
+    if (++since_await < trial.calls_an_await) continue;
+    since_await = 0;
+    for (const std::string& stream : used) steps.push_back("wait " + stream);
   }
   if (!suffered) steps.push_back(fault);
   std::string list;

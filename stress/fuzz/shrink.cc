@@ -15,6 +15,7 @@ std::optional<FuzzTrial> WithoutStep(const FuzzTrial& trial, std::size_t index) 
   FuzzTrial less = trial;
   less.steps.erase(less.steps.begin() + static_cast<std::ptrdiff_t>(index));
   less.compute_ns.erase(less.compute_ns.begin() + static_cast<std::ptrdiff_t>(index));
+  less.waits.erase(less.waits.begin() + static_cast<std::ptrdiff_t>(index));
   if (less.at > index) --less.at;
   return less;
 }
@@ -70,6 +71,11 @@ std::vector<FuzzTrial> Plainer(const FuzzTrial& trial) {
   with([](FuzzTrial& t) { return std::exchange(t.calls_an_await, 1) != 1; });
   for (std::size_t i = 0; i < trial.steps.size(); ++i) {
     with([&](FuzzTrial& t) { return std::exchange(t.compute_ns[i], 0) != 0; });
+    with([&](FuzzTrial& t) {
+      const bool waited = t.waits[i];
+      t.waits[i] = false;
+      return waited;
+    });
     const Operation& is = trial.steps[i].operation;
     if (is.collective == Collective::kBarrier) continue;
     // What is called instead keeps its difference, and only that.

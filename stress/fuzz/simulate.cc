@@ -160,6 +160,7 @@ class RankRun {
       calls_.push_back(std::make_unique<Call>(trial_, planned, meant_[planned.index],
                                               others_[planned.communicator]->size(),
                                               others_[planned.communicator]->rank()));
+      if (trial_.waits[planned.index]) WaitForOther(planned.communicator);
       LOCKSTEP_RETURN_IF_ERROR(others_[planned.communicator]->Enqueue(
           planned.operation, calls_.back()->buffers(), StreamOf(planned.communicator)));
       if (++since_await < trial_.calls_an_await) continue;
@@ -171,6 +172,13 @@ class RankRun {
   }
 
   Stream& StreamOf(std::size_t communicator) { return *streams_[communicator % streams_.size()]; }
+
+  void WaitForOther(std::size_t communicator) {
+    if (streams_.size() < 2) return;
+    events_.push_back(context_.device().NewEvent());
+    StreamOf(communicator + 1).Record(*events_.back());
+    StreamOf(communicator).WaitFor(*events_.back());
+  }
 
   Status AwaitAll() {
     for (std::size_t i = 0; i < others_.size(); ++i) {
@@ -236,6 +244,7 @@ class RankRun {
   // What streams refer to goes after them.
   std::vector<std::unique_ptr<Call>> calls_;
   std::vector<std::unique_ptr<Communicator>> others_;  // by communicator; null: not a member
+  std::vector<std::unique_ptr<Event>> events_;
   std::vector<std::unique_ptr<Stream>> streams_;
 };
 

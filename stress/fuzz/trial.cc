@@ -41,6 +41,7 @@ class Drawing {
     trial_.streams = static_cast<StreamUse>(Below(3));
     trial_.calls_an_await = 1 + static_cast<int>(Below(4));
     trial_.lingers = OneIn(3);
+    DrawWaits();
     DrawFault();
     return std::move(trial_);
   }
@@ -136,6 +137,14 @@ class Drawing {
     }
     if (step.operation.count == 0) step.operation = DrawOperation(size);
     trial_.steps.push_back(step);
+  }
+
+  // From numbers of its own, so that what a seed draws besides does not depend on it.
+  void DrawWaits() {
+    Random random(Mix64(trial_.seed ^ 0x3a17));
+    for (std::size_t i = 0; i < trial_.steps.size(); ++i) {
+      trial_.waits.push_back(trial_.streams == StreamUse::kTwoFifos && random.Below(3) == 0);
+    }
   }
 
   void DrawFault() {

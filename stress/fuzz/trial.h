@@ -56,6 +56,9 @@ struct FuzzTrial {
   std::vector<ScriptStep> steps;
   std::vector<std::int64_t> compute_ns;  // before each step, the same for every rank but for jitter
   StreamUse streams = StreamUse::kInline;
+  // Of each step: its stream waits first for what is on the other one by then (kTwoFifos). The same
+  // on all ranks, as the order of the steps is.
+  std::vector<bool> waits = {};
   int calls_an_await = 1;
   bool lingers = false;  // ranks that are done keep their connections
 

@@ -67,8 +67,7 @@ void NameCauses(const Scenario& scenario, const std::vector<RankEvidence>& evide
         (Says(finding, "out of memory") || Says(finding, "bad_alloc") ||
          Says(finding, "Cannot allocate memory"))) {
       finding.cause = "out_of_memory";
-    } else if (race != nullptr && finding.cause == "data_corruption" &&
-               ShowsOverlap(evidence)) {
+    } else if (race != nullptr && finding.cause == "data_corruption" && ShowsOverlap(evidence)) {
       Rename(finding, "stream_race", RemedyOf(race->pattern));
     } else if (finding.cause == "data_corruption" && Says(finding, "returned without any effect")) {
       Rename(finding, "no_effect",

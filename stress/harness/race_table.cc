@@ -49,26 +49,27 @@ std::vector<RaceRow> RaceRowsOf(const std::vector<StressCase>& cases,
   }
   for (RaceRow& row : rows) {
     const auto known = unguarded.find(row.pattern);
-    if (row.guard != "none" && known != unguarded.end()) row.extra_us = row.round_us - known->second;
+    if (row.guard != "none" && known != unguarded.end())
+      row.extra_us = row.round_us - known->second;
   }
   return rows;
 }
 
 std::string FormatRaceTable(const std::vector<RaceRow>& rows) {
   if (rows.empty()) return "";
-  std::string text = fmt::format("\n{:<20}  {:<15}  {:>9}  {:>10}  {:>13}  {:>10}  {:>10}\n",
-                                 "stream race", "guard", "corrupt", "overlapped", "first element",
-                                 "a round", "the cure");
+  std::string text =
+      fmt::format("\n{:<20}  {:<15}  {:>9}  {:>10}  {:>13}  {:>10}  {:>10}\n", "stream race",
+                  "guard", "corrupt", "overlapped", "first element", "a round", "the cure");
   for (const RaceRow& row : rows) {
-    text += fmt::format(
-        "{:<20}  {:<15}  {:>9}  {:>10}  {:>13}  {:>10}  {:>10}\n", row.pattern, row.guard,
-        fmt::format("{}/{}", row.corrupt_rounds, row.rounds),
-        fmt::format("{}/{}", row.overlapped_rounds, row.rounds),
-        row.first_element ? fmt::format("{}", *row.first_element) : "-",
-        FormatDuration(row.round_us * 1e3),
-        row.extra_us ? (*row.extra_us < 0 ? "-" : "+") +
-                           FormatDuration((*row.extra_us < 0 ? -1 : 1) * *row.extra_us * 1e3)
-                     : "-");
+    text += fmt::format("{:<20}  {:<15}  {:>9}  {:>10}  {:>13}  {:>10}  {:>10}\n", row.pattern,
+                        row.guard, fmt::format("{}/{}", row.corrupt_rounds, row.rounds),
+                        fmt::format("{}/{}", row.overlapped_rounds, row.rounds),
+                        row.first_element ? fmt::format("{}", *row.first_element) : "-",
+                        FormatDuration(row.round_us * 1e3),
+                        row.extra_us
+                            ? (*row.extra_us < 0 ? "-" : "+") +
+                                  FormatDuration((*row.extra_us < 0 ? -1 : 1) * *row.extra_us * 1e3)
+                            : "-");
   }
   return text;
 }

@@ -97,13 +97,12 @@ class ModelledBatches final : public BatchSource {
       bytes += static_cast<double>(BytesOfSample(spec_, indices_[i]));
     }
     const double now = ports_.body.SecondsSinceStart();
-    const double ready =
-        StartOf(number, now) +
-        bytes * program_.decode_passes * program_.slow_down.At(rank_) * kDecodeNsPerByte * 1e-9;
+    const double ready = StartOf(number, now) + bytes * program_.decode_passes *
+                                                    program_.slow_down.At(rank_) *
+                                                    kDecodeNsPerByte * 1e-9;
     free_at_[number % free_at_.size()] = ready;
     if (ready > now) {
-      LOCKSTEP_RETURN_IF_ERROR(
-          ports_.body.Sleep(static_cast<std::int64_t>((ready - now) * 1e9)));
+      LOCKSTEP_RETURN_IF_ERROR(ports_.body.Sleep(static_cast<std::int64_t>((ready - now) * 1e9)));
     }
     taken_at_.push_back(ports_.body.SecondsSinceStart());
     return true;
@@ -146,8 +145,8 @@ Result<std::unique_ptr<BatchSource>> OpenBatches(const LoadingProgram& program, 
   }
   const int rank = ports.world.rank();
   const DatasetSpec spec = SpecOf(program, rank, seed);
-  const std::string path = fmt::format(
-      "{}/lockstep-{}.h5", std::filesystem::temp_directory_path().string(), getpid());
+  const std::string path =
+      fmt::format("{}/lockstep-{}.h5", std::filesystem::temp_directory_path().string(), getpid());
   LOCKSTEP_RETURN_IF_ERROR(MakeShardFile(path, spec).status());
   LoaderOptions options;
   options.sampler = SamplerOf(program, rank, ports.world.size());

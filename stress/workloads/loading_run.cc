@@ -87,8 +87,7 @@ class LoadingRun {
       operation = {.collective = Collective::kAllReduce, .count = kAgreedElements};
     }
     ports_.recorded.EnterPhase(Phase::kMeasure);
-    ports_.recorded.AnnotateNext(
-        {Purpose::kStep, 0, static_cast<std::int32_t>(report_.iteration)});
+    ports_.recorded.AnnotateNext({Purpose::kStep, 0, static_cast<std::int32_t>(report_.iteration)});
     const double begun = ports_.body.SecondsSinceStart();
     LOCKSTEP_RETURN_IF_ERROR(
         ports_.world.Enqueue(operation, {sent_->data(), received_->data()}, ports_.compute));
@@ -102,14 +101,14 @@ class LoadingRun {
     report_.checked += expected.size();
     const auto count = static_cast<std::int64_t>(order.size());
     if (count != expected.size()) {
-      report_.wrong_data = fmt::format("{} samples were loaded, and the sampler has {}", count,
-                                       expected.size());
+      report_.wrong_data =
+          fmt::format("{} samples were loaded, and the sampler has {}", count, expected.size());
     }
     for (std::int64_t i = 0; i < std::min(count, expected.size()); ++i) {
       const std::int64_t got = order[static_cast<std::size_t>(i)];
       if (got == expected[i] || !report_.wrong_data.empty()) continue;
-      report_.wrong_data = fmt::format("sample {} of the epoch is {} instead of {}", i, got,
-                                       expected[i]);
+      report_.wrong_data =
+          fmt::format("sample {} of the epoch is {} instead of {}", i, got, expected[i]);
     }
   }
 

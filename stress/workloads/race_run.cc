@@ -206,8 +206,7 @@ Status RaceRun::RunRound(std::int64_t round) {
   ports_.recorded.AnnotateNext({Purpose::kStep, 0, static_cast<std::int32_t>(round)});
   const double begun = ports_.body.SecondsSinceStart();
   LOCKSTEP_RETURN_IF_ERROR(reads_early() ? KernelThenCollective() : CollectiveThenKernel());
-  LOCKSTEP_RETURN_IF_ERROR(
-      ports_.body.Sleep(static_cast<std::int64_t>(program_.host_us * 1e3)));
+  LOCKSTEP_RETURN_IF_ERROR(ports_.body.Sleep(static_cast<std::int64_t>(program_.host_us * 1e3)));
   LOCKSTEP_RETURN_IF_ERROR(Synchronize(*kernels_));
   LOCKSTEP_RETURN_IF_ERROR(
       ports_.world.Await(*collectives_, Deadline::AfterSeconds(kForEverSeconds)));
@@ -234,9 +233,9 @@ void RaceRun::Conclude() {
     figures["round_us"] = *middle * 1e6;
   }
   if (corrupt_ == 0) return;
-  report_.wrong_data = fmt::format("{} with guard {}: {} of {} rounds are corrupt; {}",
-                                   NameOf(program_.pattern), NameOf(program_.guard), corrupt_,
-                                   program_.rounds, first_wrong_);
+  report_.wrong_data =
+      fmt::format("{} with guard {}: {} of {} rounds are corrupt; {}", NameOf(program_.pattern),
+                  NameOf(program_.guard), corrupt_, program_.rounds, first_wrong_);
   // On this rank; a round may be corrupt by the race of another one.
   if (overlapped_ == 0) return;
   const char* const collective_first = "the collective began before the kernel was done";

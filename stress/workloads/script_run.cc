@@ -134,8 +134,8 @@ Status ScriptRun::Allocate() {
   for (const ScriptStep& step : steps_) {
     const int size = static_cast<int>(program_.communicators[step.communicator].members.size());
     std::int64_t& most = bytes[step.stream];
-    most = std::max({most, std::int64_t{64}, SendBytes(step.operation, size),
-                     RecvBytes(step.operation, size)});
+    most = std::max(
+        {most, std::int64_t{64}, SendBytes(step.operation, size), RecvBytes(step.operation, size)});
   }
   if (bytes.size() > 1 && !ports_.streams_call) {
     return Unsupported(fmt::format(
