@@ -29,12 +29,22 @@ Status WriteText(const std::string& path, const std::string& text) {
       fmt::format("--json: '{}' could not be written; check the directory and its space", path));
 }
 
+// What this machine lacks for any case; it is told once, in place of verdicts.
+Status LackOf(const CaseResult& result) {
+  for (const auto& report : result.facts.reports) {
+    if (!report || report->where != kWherePlatform) continue;
+    if (report->status.code() == StatusCode::kEnvironment) return report->status;
+  }
+  return OkStatus();
+}
+
 Status RunCases(Fleet& fleet, const StressOptions& options, StressOutcome& outcome) {
   StressConductor conductor(fleet, options);
   StressProgress progress(options.progress);
   for (const StressCase& stress_case : outcome.cases) {
     progress.Show(outcome.results.size(), outcome.cases.size(), stress_case.label);
     LOCKSTEP_ASSIGN_OR_RETURN(CaseResult result, conductor.Run(stress_case));
+    LOCKSTEP_RETURN_IF_ERROR(LackOf(result));
     outcome.results.push_back(std::move(result));
     outcome.terminated = conductor.terminated();
     if (outcome.terminated) break;

@@ -30,6 +30,8 @@ std::string EncodeOrder(const CaseOrder& order);
 Result<CaseOrder> DecodeOrder(const std::string& payload);
 
 // How the program ended on a rank, by its own account.
+inline constexpr char kWherePlatform[] = "platform";  // a ProgramReport's, before it could begin
+
 struct ProgramReport {
   Status status;
   std::string where = {};

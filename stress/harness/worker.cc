@@ -69,6 +69,13 @@ Status Prepare(WorkerLink& link, Rig& rig) {
   return OkStatus();
 }
 
+// What the backend runs on; before any fault befalls this rank.
+Status OpenPlatform(const WorkerLink& link, Rig& rig) {
+  LOCKSTEP_ASSIGN_OR_RETURN(rig.platform, rig.backend->open_platform(
+                                              {link.local_rank(), /*host_access=*/true}));
+  return OkStatus();
+}
+
 Status Connect(WorkerLink& link, Rig& rig) {
   LOCKSTEP_RETURN_IF_ERROR(rig.gate->Reach(FaultMoment::Kind::kInit));
   link.journal().EnterPhase(Phase::kConnect);
@@ -82,8 +89,6 @@ Status Connect(WorkerLink& link, Rig& rig) {
   LOCKSTEP_ASSIGN_OR_RETURN(request.host, WorkerLink::ListenAddress());
   request.threaded_streams = threaded;
   request.timeout_seconds = kForEverSeconds;
-  LOCKSTEP_ASSIGN_OR_RETURN(rig.platform, rig.backend->open_platform(
-                                              {link.local_rank(), /*host_access=*/true}));
   request.device = rig.platform.device.get();
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> communicator,
                             rig.backend->connect(request, Deadline::AfterSeconds(kForEverSeconds)));
@@ -148,9 +153,13 @@ int RunStressWorker() {
   WorkerLink& link = **opened;
   auto rig = std::make_unique<Rig>();
   RankReport report;
-  report.where = "connect";
+  report.where = kWherePlatform;
   report.status = Prepare(link, *rig);
-  if (report.status.ok()) report.status = Connect(link, *rig);
+  if (report.status.ok()) report.status = OpenPlatform(link, *rig);
+  if (report.status.ok()) {
+    report.where = "connect";
+    report.status = Connect(link, *rig);
+  }
   if (report.status.ok()) report = RunProgram(*rig);
   if (!report.status.ok()) return Raise(link, report);
   rig->recorded->EnterPhase(Phase::kFinalize);

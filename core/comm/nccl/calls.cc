@@ -34,7 +34,7 @@ Code MakeCall(const Api& api, const Operation& operation, const Buffers& buffers
     case Collective::kAllReduce:
       return api.AllReduce(send, recv, count, type, reduction, comm, stream);
     case Collective::kBarrier:
-      return api.AllReduce(send, recv, 1, kU8, kSum, comm, stream);
+      return api.AllReduce(send, recv, 1, kF32, kSum, comm, stream);
     case Collective::kBroadcast:
       // NCCL looks at both; a root without a receive buffer, and others without one to send, use
       // the one they have.

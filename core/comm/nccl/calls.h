@@ -10,7 +10,7 @@ namespace lockstep::nccl {
 TypeCode TypeCodeOf(DataType type);
 ReductionCode ReductionCodeOf(Reduction reduction);
 
-// "ncclAllReduce". A barrier is an all-reduce of one element.
+// "ncclAllReduce". A barrier is an all-reduce of one f32, as PyTorch's is.
 const char* CallName(const Operation& operation);
 Code MakeCall(const Api& api, const Operation& operation, const Buffers& buffers, Comm comm,
               Stream stream);

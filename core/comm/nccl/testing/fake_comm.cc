@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -14,6 +15,13 @@ namespace {
 
 std::mutex last_error_mutex;
 char last_error[256] = "";
+
+// The same for calls of one name.
+std::uint32_t KindOf(const FakeOperation& operation) {
+  std::uint32_t kind = 0;
+  for (const char letter : operation.call) kind = kind * 31 + static_cast<unsigned char>(letter);
+  return kind;
+}
 
 void Nap() { std::this_thread::sleep_for(std::chrono::microseconds(200)); }
 
@@ -148,7 +156,7 @@ bool FakeComm::ReduceChunk(const FakeOperation& operation, const std::byte* send
                            std::size_t elements) {
   const std::size_t bytes = elements * BytesOfType(operation.type);
   std::memcpy(world_->Slot(rank_), send, bytes);
-  if (!world_->Barrier()) return false;
+  if (!world_->Meet(KindOf(operation))) return false;
   if (recv != nullptr) {
     std::memcpy(recv, world_->Slot(0), bytes);
     for (int peer = 1; peer < size_; ++peer) {
@@ -188,7 +196,7 @@ bool FakeComm::Broadcast(const FakeOperation& operation) {
   for (std::size_t at = 0; at < bytes; at += FakeWorld::kChunk) {
     const std::size_t n = std::min(FakeWorld::kChunk, bytes - at);
     if (is_root) std::memcpy(world_->Slot(rank_), operation.send + at, n);
-    if (!world_->Barrier()) return false;
+    if (!world_->Meet(KindOf(operation))) return false;
     std::memcpy(operation.recv + at, world_->Slot(operation.root), n);
     if (!world_->Barrier()) return false;
   }
@@ -200,7 +208,7 @@ bool FakeComm::AllGather(const FakeOperation& operation) {
   for (std::size_t at = 0; at < bytes; at += FakeWorld::kChunk) {
     const std::size_t n = std::min(FakeWorld::kChunk, bytes - at);
     std::memcpy(world_->Slot(rank_), operation.send + at, n);
-    if (!world_->Barrier()) return false;
+    if (!world_->Meet(KindOf(operation))) return false;
     for (int peer = 0; peer < size_; ++peer) {
       std::memcpy(operation.recv + static_cast<std::size_t>(peer) * bytes + at, world_->Slot(peer),
                   n);

@@ -60,6 +60,15 @@ bool FakeWorld::Barrier() {
   return WaitUntil([&] { return shared_->generation.load() != generation; });
 }
 
+bool FakeWorld::Meet(std::uint32_t kind) {
+  shared_->kinds[rank_].store(kind);
+  if (!Barrier()) return false;
+  for (int peer = 0; peer < size_; ++peer) {
+    if (shared_->kinds[peer].load() != kind) return WaitUntil([] { return false; });
+  }
+  return true;
+}
+
 bool FakeWorld::Send(int peer, const std::byte* data, std::size_t bytes) {
   Mailbox& box = shared_->mailboxes[peer][rank_];
   for (std::size_t at = 0; at < bytes; at += sizeof(box.data)) {

@@ -33,6 +33,9 @@ class FakeWorld {
   // False, here and below: it was told to leave.
   bool AwaitAll();  // all ranks have opened it
   bool Barrier();
+  // A barrier of an operation of this kind. Ranks that meet in different ones stand still there, as
+  // kernels of different kinds do.
+  bool Meet(std::uint32_t kind);
   std::byte* Slot(int rank) { return shared_->slots[rank]; }
   bool Send(int peer, const std::byte* data, std::size_t bytes);
   bool Receive(int peer, std::byte* data, std::size_t bytes);
@@ -50,6 +53,7 @@ class FakeWorld {
   struct Shared {
     std::atomic<std::uint32_t> attached, arrived, generation, broken;
     std::atomic<std::uint64_t> successor;
+    std::atomic<std::uint32_t> kinds[kMostRanks];
     std::byte slots[kMostRanks][kChunk];
     Mailbox mailboxes[kMostRanks][kMostRanks];  // to, from
   };
