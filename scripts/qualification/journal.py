@@ -76,6 +76,10 @@ class Journal:
         os.fsync(self._file.fileno())
         self._apply(event)
 
+    def close(self):
+        self._file.close()
+        self._lock.close()
+
     def begin(self, plan):
         """Begins, or goes on where an earlier process ended."""
         if self.plan is None:

@@ -18,26 +18,26 @@ def _bench(name, program, arguments, seconds, launches):
             "launches": launches}
 
 
-def _profile(launches, scale, scenarios, seeds, soak, steps):
-    """`scale`: seconds of a sweep; `soak`: seconds of random faults."""
+def _profile(launches, scale, scenarios, catalogue, fuzz, soak, steps):
+    """`scale`: seconds of a sweep; `soak`: of random faults; `fuzz`: (seeds, seconds)."""
     budget = "--time-budget=%ds" % scale
     return [
-        {"name": "doctor", "kind": "doctor", "seconds": 20},
+        {"name": "doctor", "kind": "doctor", "seconds": 10},
         _bench("latency", _ALLREDUCE, ["-b", "8", "-e", "4K", budget], scale + 6, launches),
         _bench("bandwidth", _ALLREDUCE, ["-b", "256K", "-e", "16M", budget], scale + 10, launches),
         _bench("barrier", "bench_barrier", [budget], scale + 4, launches),
         _bench("ddp_step", _STEP, ["--model=resnet50"] + steps, 3 * scale + 10, launches),
-        {"name": "catalogue", "kind": "stress", "scenarios": scenarios, "seconds": 15 * scale},
-        {"name": "fuzz", "kind": "simulation", "scenarios": scenarios, "seeds": seeds,
-         "seconds": 10 * scale},
+        {"name": "catalogue", "kind": "stress", "scenarios": scenarios, "seconds": catalogue},
+        {"name": "fuzz", "kind": "simulation", "scenarios": scenarios, "seeds": fuzz[0],
+         "seconds": fuzz[1]},
         {"name": "soak", "kind": "soak", "seconds": soak, "launch_seconds": 30}]
 
 
 PROFILES = {
-    "quick": ("5min", _profile(2, 3, ["uneven_inputs/*", "isolation/kill*"], 2, 40,
+    "quick": ("5min", _profile(2, 2, ["uneven_inputs/*"], 20, (2, 10), 40,
                                ["-n", "3", "-w", "1"])),
-    "standard": ("1h", _profile(5, 20, ["*"], 10, 600, ["--time-budget=40s"])),
-    "full": ("8h", _profile(10, 60, ["*"], 100, 7200, ["--time-budget=180s"])),
+    "standard": ("1h", _profile(5, 20, ["*"], 300, (10, 120), 600, ["--time-budget=40s"])),
+    "full": ("8h", _profile(10, 60, ["*"], 900, (100, 1200), 7200, ["--time-budget=180s"])),
 }
 _KINDS = ("bench", "stress", "simulation", "soak", "doctor")
 _STEP_KEYS = {"name", "kind", "program", "arguments", "seconds", "launches", "backends",
@@ -158,9 +158,8 @@ class Plan:
 
 def find_program(name, folder=None):
     """Its path, or None: in `folder`, on PATH, or in the build tree."""
-    if folder:
-        places = [folder] + [os.path.join(folder, place) for place in _PLACES]
-        return next((os.path.join(place, name) for place in places
-                     if os.access(os.path.join(place, name), os.X_OK)), None)
-    built = [os.path.join(_TREE, "bazel-bin", place, name) for place in _PLACES]
-    return shutil.which(name) or next((path for path in built if os.access(path, os.X_OK)), None)
+    root = folder or os.path.join(_TREE, "bazel-bin")
+    places = [os.path.join(root, place, name) for place in ("",) + _PLACES]
+    found = [path for path in places if os.path.isfile(path) and os.access(path, os.X_OK)]
+    installed = None if folder else shutil.which(name)
+    return installed or (found[0] if found else None)

@@ -17,7 +17,8 @@ def text(value):
 
 
 def facts_of(path):
-    """(exit code, [(cause, culprits, proved, message)], {rank: host}) of a result file, or None."""
+    """Of a result file, or None: (exit code, [(case, cause, culprits, proved, message)],
+    {rank: host}, cases that were to be measured and have no sample)."""
     try:
         with h5py.File(path) as run:
             findings = []
@@ -27,7 +28,8 @@ def facts_of(path):
                                  text(row["message"])))
             ranks = run["environment"].get("ranks", {})
             hosts = {int(rank): text(ranks[rank].attrs.get("host", "")) for rank in ranks}
-            return int(run.attrs["exit_code"]), findings, hosts
+            empty = sum(int(row["iterations"]) == 0 for row in run["summary"][:])
+            return int(run.attrs["exit_code"]), findings, hosts, empty
     except (OSError, KeyError, ValueError):
         return None
 

@@ -1,0 +1,283 @@
+#!/usr/bin/python3
+"""scripts/nightly from the outside: real launches, killed and resumed, with planted faults."""
+
+import collections
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+import unittest
+
+sys.path.insert(0, os.getcwd())
+sys.path.insert(0, os.path.join(os.getcwd(), "scripts/qualification"))
+# pylint: disable=wrong-import-position
+import journal
+import plan
+import verdict
+
+_FAULTY = os.path.abspath("bench/peers/libfaulty_allreduce.so")
+_LATENCY = """[[step]]
+name = "latency"
+program = "bench_allreduce"
+arguments = ["-b", "8", "-e", "16", "-n", "100"]
+seconds = 3
+launches = %d
+"""
+
+
+class Folder(unittest.TestCase):
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+        self.output = os.path.join(self.folder, "out")
+
+    def plan(self, text):
+        path = os.path.join(self.folder, "plan.toml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def begin(self, path):
+        return subprocess.Popen(
+            ["scripts/nightly", path, "--output=" + self.output, "--programs=" + os.getcwd(),
+             "--format=json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def finish(self, process):
+        """(exit code, answer or None, what it said)"""
+        out, err = process.communicate(timeout=120)
+        return process.returncode, json.loads(out) if out else None, err
+
+    def nightly(self, text):
+        return self.finish(self.begin(self.plan(text)))
+
+    def state(self):
+        with open(os.path.join(self.output, "state.jsonl"), encoding="utf-8") as file:
+            return [json.loads(line) for line in file if line.endswith("\n")]
+
+
+class Launches(Folder):
+
+    def test_killed_and_resumed_nothing_is_lost_or_counted_twice(self):
+        text = 'deadline = 3\nbudget = "100s"\n' + _LATENCY % 3 + """[[step]]
+name = "fuzz"
+kind = "simulation"
+scenarios = ["uneven_inputs/case2"]
+seconds = 3
+"""
+        path = self.plan(text)
+        process = self.begin(path)
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:  # into the third launch
+            starts = [event for event in self.state_or_empty() if event["event"] == "start"]
+            if len(starts) == 3:
+                break
+            time.sleep(0.05)
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+        before = {event["launch"]: event for event in self.state() if event["event"] == "end"}
+        with open(os.path.join(self.output, "state.jsonl"), "ab") as file:
+            file.write(b'{"event": "end", "laun')  # as a crash may leave it
+        code, answer, err = self.finish(self.begin(path))
+        self.assertEqual((0, "QUALIFIED", []), (code, answer["verdict"], answer["reasons"]), err)
+        ends = [event for event in self.state() if event["event"] == "end"]
+        counts = collections.Counter(event["launch"] for event in ends)
+        self.assertEqual({"fuzz.0": 1, **{"latency.%s.%d" % (backend, i): 1 for i in range(3)
+                                          for backend in ("mpi", "gloo")}}, dict(counts))
+        self.assertTrue(before)
+        for event in ends:  # what was over is as it was, and its file is there
+            self.assertEqual(event, before.get(event["launch"], event))
+            self.assertTrue(os.path.exists(os.path.join(self.output, event["file"])))
+        self.assertEqual(1, answer["resumed"])
+        self.assertLess(answer["seconds"], 100)
+
+    def state_or_empty(self):
+        return self.state() if os.path.exists(os.path.join(self.output, "state.jsonl")) else []
+
+    def test_a_library_that_corrupts_one_float(self):
+        code, answer, _ = self.nightly(
+            'backends = ["mpi"]\ndeadline = 3\n[environment]\nLD_PRELOAD = "%s"\n'
+            'FAULTY_KIND = "flip"\nFAULTY_CALL = "50"\nFAULTY_RANK = "1"\n' % _FAULTY +
+            (_LATENCY % 1).replace('"8", "-e", "16", "-n", "100"',
+                                   '"1K", "-e", "4K", "-n", "100"'))
+        self.assertEqual((1, "NOT QUALIFIED"), (code, answer["verdict"]))
+        self.assertIn("rank 1 received wrong data", answer["reasons"][0])
+        self.assertIn("1 wrong elements in all", answer["reasons"][0])
+        self.assertEqual([(1, ["data_corruption"], True)],
+                         [(one["rank"], one["causes"], one["proved"])
+                          for one in answer["quarantine"]])
+
+    def test_a_stopped_rank(self):
+        process = self.begin(self.plan('backends = ["gloo"]\ndeadline = 3\n' + (
+            _LATENCY % 1).replace(
+                '"-n", "100"', '"--time-budget=9s", "--precision=0.0001"').replace(
+                "seconds = 3", "seconds = 12")))
+        self.stop_worker(process, rank=1)
+        code, answer, _ = self.finish(process)
+        self.assertEqual((1, "NOT QUALIFIED"), (code, answer["verdict"]))
+        self.assertEqual([(1, ["rank_stopped"], True)],
+                         [(one["rank"], one["causes"], one["proved"])
+                          for one in answer["quarantine"]])
+
+    def stop_worker(self, process, rank):
+        """Stops the worker of that rank, below our own nightly only, once it measures."""
+        deadline = time.monotonic() + 40
+        while time.monotonic() < deadline:
+            for pid in os.listdir("/proc"):
+                try:
+                    with open("/proc/%s/environ" % pid, "rb") as file:
+                        environment = file.read().split(b"\0")
+                    with open("/proc/%s/cmdline" % pid, "rb") as file:
+                        mine = self.output.encode() in file.read()
+                    with open("/proc/%s/stat" % pid, encoding="utf-8") as file:
+                        ticks = sum(map(int, file.read().rsplit(")", 1)[1].split()[11:13]))
+                except (OSError, ValueError):
+                    continue
+                worker = any(one.startswith(b"LOCKSTEP_WORKER=") for one in environment)
+                of_rank = b"OMPI_COMM_WORLD_RANK=%d" % rank in environment
+                if mine and worker and of_rank and ticks > 30:  # 0.3 s of computing
+                    os.kill(int(pid), signal.SIGSTOP)
+                    return
+            time.sleep(0.02)
+        process.kill()
+        self.fail("no worker of rank %d was found" % rank)
+
+
+class Budget(Folder):
+
+    def test_what_does_not_fit_is_not_begun_and_is_said(self):
+        code, answer, _ = self.nightly('budget = "1s"\n' + _LATENCY % 1)
+        self.assertEqual((3, "INCONCLUSIVE", 0), (code, answer["verdict"], answer["launches"]))
+        self.assertIn("latency.mpi: 1 launches were not run: the budget was spent",
+                      answer["reasons"])
+
+    def test_a_pass_without_a_sample_is_none(self):
+        code, answer, _ = self.nightly(
+            'backends = ["mpi"]\n' + (_LATENCY % 1).replace('"-n", "100"', '"--time-budget=0.001s"'))
+        self.assertEqual((3, "INCONCLUSIVE"), (code, answer["verdict"]))
+        self.assertIn("2 cases have no sample", answer["reasons"][0])
+
+    def test_what_is_not_installed_is_inconclusive(self):
+        code, answer, _ = self.nightly(
+            '[[step]]\nname = "steps"\nprogram = "bench_none"\nseconds = 1\n')
+        self.assertEqual((3, "INCONCLUSIVE"), (code, answer["verdict"]))
+        self.assertIn("steps.mpi.0: not run: bench_none is not installed", answer["reasons"])
+        self.assertFalse(answer["quarantine"])
+
+
+class Inputs(Folder):
+
+    def test_plans_that_cannot_be(self):
+        for text, words in (("x = ", "mend the TOML"), ("profil = 1", "unknown"),
+                            ('profile = "quik"', "none of quick"), ("ranks = 1", "2 or more"),
+                            ('budget = "soon"', "no time"), ('backends = ["smoke"]', "backends"),
+                            ('[[step]]\nname = "a"\nseconds = 1', "needs a program"),
+                            ('[[step]]\nname = "a"\nprogram = "b"', "needs seconds")):
+            code, answer, err = self.nightly(text)
+            self.assertEqual((2, None, 1), (code, answer, err.count("\n")), err)
+            self.assertIn(words, err)
+
+    def test_another_plan_does_not_go_on(self):
+        one = plan.Plan("one.toml", _LATENCY % 1)
+        first = journal.Journal(self.output)
+        first.begin(one)
+        with self.assertRaisesRegex(journal.JournalError, "another nightly runs"):
+            journal.Journal(self.output)
+        first.close()
+        with self.assertRaisesRegex(journal.JournalError, "of another plan"):
+            second = journal.Journal(self.output)
+            self.addCleanup(second.close)
+            second.begin(plan.Plan("two.toml", _LATENCY % 2))
+
+
+class Parts(Folder):
+    """Without launches."""
+
+    def test_replicates_are_interleaved(self):
+        names = [launch.name for launch in plan.Plan("p", _LATENCY % 2 + _LATENCY.replace(
+            "latency", "bandwidth") % 1).launches()]
+        self.assertEqual(["latency.mpi.0", "latency.gloo.0", "bandwidth.mpi.0",
+                          "bandwidth.gloo.0", "latency.mpi.1", "latency.gloo.1"], names)
+
+    def test_profiles_fit_their_budgets(self):
+        for profile in plan.PROFILES:
+            one = plan.Plan(profile, 'profile = "%s"' % profile)
+            soak, _ = one.soak()
+            total = sum(launch.seconds for launch in one.launches()) + soak["seconds"]
+            self.assertLess(total, one.budget, profile)
+
+    def test_a_launch_that_ends_nightly_again_and_again_is_given_up(self):
+        one = plan.Plan("p", 'backends = ["mpi"]\nbudget = "50s"\n' + _LATENCY % 1)
+        for _ in range(3):
+            state = journal.Journal(self.output)
+            state.begin(one)
+            state.start("latency.mpi.0", 7)
+            state.close()
+        code, answer, _ = self.nightly('backends = ["mpi"]\nbudget = "50s"\n' + _LATENCY % 1)
+        self.assertEqual((3, "INCONCLUSIVE"), (code, answer["verdict"]))
+        self.assertIn("does it take the machine down?", answer["reasons"][0])
+
+    def test_slower_than_the_baseline(self):
+        one = plan.Plan("p", 'baseline = "base"\n' + _LATENCY % 1)
+        state = journal.Journal(self.output)
+        self.addCleanup(state.close)
+        state.begin(one)
+        for launch in one.launches():
+            state.end(launch.name, kind="bench", exit=0, seconds=1, said="PASS", file=None)
+        program = os.path.join(self.folder, "lockstep")
+        for code, expected in ((0, (0, "QUALIFIED")), (5, (5, "NOT QUALIFIED")),
+                               (3, (3, "INCONCLUSIVE"))):
+            with open(program, "w", encoding="utf-8") as file:
+                file.write('#!/bin/sh\necho \'{"cases": [{"name": "all_reduce/8", '
+                           '"verdict": "slower"}]}\'\nexit %d\n' % code)
+            os.chmod(program, 0o755)
+            answer = verdict.assess(one, state, self.output, program, None)
+            self.assertEqual(expected, (answer["exit_code"], answer["verdict"]))
+            if code == 5:
+                self.assertIn("all_reduce/8", answer["reasons"][0])
+
+
+class Examples(unittest.TestCase):
+
+    def test_plan(self):
+        with open("scripts/examples/nightly.toml", encoding="utf-8") as file:
+            text = file.read()
+        self.assertEqual(8, plan.Plan("nightly.toml", text).ranks)
+        tomllib.loads(text)
+
+    def test_slurm(self):
+        path = "scripts/examples/nightly.sbatch"
+        subprocess.run(["bash", "-n", path], check=True)
+        with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
+            os.mkdir(os.path.join(folder, "scripts"))
+            stand_in = os.path.join(folder, "scripts/nightly")
+            with open(stand_in, "w", encoding="utf-8") as file:
+                file.write('#!/bin/sh\ncat "$1"\necho "$2"\nexit 3\n')
+            os.chmod(stand_in, 0o755)
+            done = subprocess.run(["bash", path], stdout=subprocess.PIPE, text=True, check=False,
+                                  env=dict(os.environ, LOCKSTEP_ROOT=folder, LOCKSTEP_OUTPUT=folder,
+                                           SLURM_JOB_ID="7", SLURM_NTASKS="8",
+                                           SLURM_JOB_NODELIST="node[1-2]"))
+            text, _, option = done.stdout.strip().rpartition("\n")
+            self.assertEqual((3, "--output=%s/7" % folder), (done.returncode, option))
+            self.assertEqual(8, plan.Plan("p", text).ranks)
+
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "no systemd-analyze")
+    def test_systemd(self):
+        with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
+            for name in ("lockstep-nightly.service", "lockstep-nightly.timer"):
+                shutil.copy(os.path.join("scripts/examples", name), folder)
+            done = subprocess.run(
+                ["systemd-analyze", "verify", "--man=no"] +
+                [os.path.join(folder, name) for name in sorted(os.listdir(folder))],
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+            mine = [line for line in done.stdout.splitlines() if "lockstep-nightly" in line]
+            self.assertEqual([], mine)
+
+
+if __name__ == "__main__":
+    unittest.main()
