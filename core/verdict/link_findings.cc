@@ -13,9 +13,9 @@ namespace lockstep {
 namespace {
 
 // Fewer say nothing of a habit.
-constexpr std::uint32_t kFewestArrivals = 8;
-// A busy machine lets a process wait for its processor so long.
-constexpr double kLeastSlowSeconds = 0.004;
+constexpr std::uint32_t kFewestArrivals = 16;
+// A busy machine lets a process wait for its processor so long, us and the ranks.
+constexpr double kLeastSlowSeconds = 0.008;
 constexpr double kTimesUsual = 4;
 constexpr double kTimesReading = 4;
 

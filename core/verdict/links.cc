@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
 #include <map>
 #include <string_view>
@@ -22,12 +23,17 @@ std::vector<std::string> EndpointsIn(std::string_view text) {
     while (end < text.size() && is_address(text[end])) ++end;
     const std::string_view address = text.substr(i, end - i);
     if (std::count(address.begin(), address.end(), '.') != 3) continue;
+    const std::size_t length = end - i;
     if (end < text.size() && text[end] == ']') ++end;
     if (end >= text.size() || (text[end] != ':' && text[end] != '<')) continue;
     std::size_t port_end = end + 1;
     while (port_end < text.size() && is_digit(text[port_end])) ++port_end;
     if (port_end == end + 1) continue;
-    endpoints.push_back(fmt::format("{}:{}", address, text.substr(end + 1, port_end - end - 1)));
+    const int port = std::atoi(std::string(text.substr(end + 1, port_end - end - 1)).c_str());
+    endpoints.push_back(fmt::format("{}:{}", text.substr(i, length), port));
+    // gloo of 2022 writes the port's bytes in the order in which they travel.
+    endpoints.push_back(
+        fmt::format("{}:{}", text.substr(i, length), (port & 0xff) << 8 | (port >> 8 & 0xff)));
   }
   return endpoints;
 }

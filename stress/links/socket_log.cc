@@ -15,6 +15,7 @@ namespace {
 // Between two looks. What happened in between is dated by the kernel (tcp_info's last_data_sent).
 constexpr double kLookSeconds = 0.004;
 constexpr double kLooksPerCost = 20;
+constexpr double kLongestPauseSeconds = 0.05;
 constexpr std::size_t kMostEntries = 4096;
 
 // Enough to find, at the one end, the byte that was the last to be seen at the other.
@@ -26,6 +27,13 @@ void AddMark(std::vector<ByteMark>& marks, std::uint64_t bytes, double at_s) {
   if (bytes <= last.bytes) return;
   if (marks.size() == kMostMarks) marks.erase(marks.begin());
   marks.push_back({bytes, last.byte_s + static_cast<double>(bytes - last.bytes) * at_s});
+}
+
+// Of the processor: on a busy machine the clock on the wall says nothing of what we cost it.
+double ThreadSeconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
 }  // namespace
@@ -86,7 +94,7 @@ void SocketLog::Run(pid_t pid) {
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, nullptr);  // signals are the agent's
   while (true) {
-    const std::int64_t began_ns = MonotonicNs();
+    const double began_s = ThreadSeconds();
     std::vector<TcpSocket> seen = SocketsOf(pid);
     const std::int64_t now_ns = MonotonicNs();
     translate_(seen);
@@ -95,8 +103,9 @@ void SocketLog::Run(pid_t pid) {
       if (ending_) return;
       book_.Note(seen, static_cast<double>(now_ns) * 1e-9);
     }
-    const double cost_s = static_cast<double>(now_ns - began_ns) * 1e-9;
-    const double pause_s = std::min(std::max(kLookSeconds, kLooksPerCost * cost_s), 0.1);
+    const double cost_s = ThreadSeconds() - began_s;
+    const double pause_s =
+        std::min(std::max(kLookSeconds, kLooksPerCost * cost_s), kLongestPauseSeconds);
     const timespec pause{0, static_cast<long>(pause_s * 1e9)};
     nanosleep(&pause, nullptr);
   }
