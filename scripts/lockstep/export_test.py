@@ -113,6 +113,13 @@ class ExportTest(unittest.TestCase):
                 exported(run, "openmetrics"))
             self.assertEqual(len(list(strict)), len(families))
 
+    def test_every_metric_is_documented_and_the_reverse(self):
+        names = {name for run in _RUNS for name in samples_of(exported(run, "prometheus"))}
+        with open("results/report/README.md", encoding="utf-8") as file:
+            documented = set(re.findall(r"`(lockstep_[a-z_]+)`", file.read()))
+        self.assertEqual({name for name in names if not name.startswith("lockstep_floor_")},
+                         documented)
+
     def test_junit(self):
         for run, tests, failures in (("passing", 6, 0), ("failing", 3, 2), ("corrupt", 2, 2),
                                      ("steps", 3, 0)):

@@ -1,4 +1,5 @@
-// Without scripts the page is whole; they filter the table of cases and open what a link points to.
+// Without scripts the page is whole; they filter the table of cases, and open what a link points to
+// and what a printed page must show.
 "use strict";
 (() => {
   const reveal = () => {
@@ -11,6 +12,9 @@
   };
   window.addEventListener("hashchange", reveal);
   if (location.hash) reveal();
+  window.addEventListener("beforeprint", () => {
+    for (const trace of document.querySelectorAll("#failures ~ .trace")) trace.open = true;
+  });
   const filter = document.getElementById("filter");
   if (!filter) return;
   const groups = [...document.querySelectorAll("details.cases")].map((details) => ({

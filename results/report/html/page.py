@@ -97,16 +97,17 @@ class Document:
             for case in run.cases:
                 if case["case"] in run.trials:
                     continue
-                key = (run.label(), case["model"] or case["operation"] or "other")
+                key = (run, case["model"] or case["operation"] or "other")
                 tables.setdefault(key, []).append([
                     case["name"], units.duration(case["median_ns"]),
                     units.precision(case["interval_low_ns"], case["median_ns"],
                                     case["interval_high_ns"]),
                     units.duration(case["p99_ns"]), units.duration(case["max_ns"]),
                     units.bandwidth(case["bus_gbps"]), units.percent(case["percent_of_limit"]),
-                    units.size(case["bytes"]), "%d" % case["ranks"], "%d" % case["iterations"], "%d" % case["wrong_elements"],
+                    units.size(case["bytes"]), "%d" % case["ranks"], "%d" % case["iterations"],
+                    "%d" % case["wrong_elements"],
                     case["verdict"] + ", " + case["stopped_by"]])
-        return [("%s of %s" % (name, run) if len(self.runs) > 1 else name, rows)
+        return [("%s of %s" % (name, run.label()) if len(self.runs) > 1 else name, rows)
                 for (run, name), rows in tables.items()]
 
     def html(self):
