@@ -41,6 +41,21 @@ def _percent(value):
     return "–" if value is None else "%+.1f %%" % (100 * value)
 
 
+def _time(side):
+    return units.duration(float("nan") if side["median_ns"] is None else side["median_ns"])
+
+
+def _outcome(case):
+    before, after = case["base"]["outcome"], case["candidate"]["outcome"]
+    return after if before == after else "%s → %s" % (before, after)
+
+
+def _why(case):
+    ranks = ["rank %d %s (%s)" % (rank["rank"], rank["what"], _percent(rank["effect"]["estimate"]))
+             for rank in case["slower_ranks"]]
+    return "; ".join(part for part in [case["why"], *ranks, case["resolve"]] if part)
+
+
 def compare(lockstep, runs):
     """Comparison, or None where the runs are of different plans."""
     found = sides(runs)
@@ -48,14 +63,13 @@ def compare(lockstep, runs):
         return None
     base, candidate = found
     told = _ask(lockstep, base, candidate)
-    cases = sorted(told["cases"], key=lambda case: _ORDER.index(case["verdict"])
-                   if case["verdict"] in _ORDER else -1)
+    cases = sorted(told["cases"], key=lambda case: (case["outcome_change"] != "worse",
+                                                    _ORDER.index(case["verdict"])))
     counts = [(name, sum(case["verdict"] == name for case in cases)) for name in _ORDER]
     rows = [[case["case"], case["verdict"], _percent(case["effect"]["estimate"]),
              "%s to %s" % (_percent(case["effect"]["low"]), _percent(case["effect"]["high"])),
-             units.duration(case["base"]["median_ns"] or float("nan")),
-             units.duration(case["candidate"]["median_ns"] or float("nan")),
-             case["why"] + (" " + case["resolve"] if case["resolve"] else "")] for case in cases]
+             _time(case["base"]), _time(case["candidate"]), _outcome(case), _why(case)]
+            for case in cases]
     return Comparison(told["headline"], [run.label() for run in base], candidate.label(),
                       [(name, count) for name, count in counts if count], rows,
                       [(one["fact"], one["base"], one["candidate"])

@@ -226,18 +226,26 @@ class ComparisonTest(unittest.TestCase):
         return done.returncode, done.stderr.decode("utf-8")
 
     def test_it_is_shown(self):
-        side = {"median_ns": 850.0}
-        answer = {"headline": "SLOWER: one case", "differences": [], "cases": [
-            {"case": "all_reduce/8B", "verdict": "slower", "why": "proved", "resolve": "",
-             "effect": {"estimate": 0.08, "low": 0.05, "high": None}, "base": side,
-             "candidate": {"median_ns": None}}]}
+        effect = {"estimate": 0.08, "low": 0.05, "high": 0.11}
+        steady = {"case": "barrier", "verdict": "same", "outcome_change": "none", "effect": effect,
+                  "base": {"median_ns": 600.0, "outcome": "pass"}, "resolve": "", "why": "",
+                  "candidate": {"median_ns": 610.0, "outcome": "pass"}, "slower_ranks": []}
+        hung = {"case": "all_reduce/8B", "verdict": "missing", "outcome_change": "worse",
+                "effect": {"estimate": None, "low": None, "high": None}, "resolve": "look",
+                "base": {"median_ns": 850.0, "outcome": "pass"}, "why": "it hangs",
+                "candidate": {"median_ns": None, "outcome": "fail"},
+                "slower_ranks": [{"rank": 1, "what": "leaves later", "effect": effect}]}
+        answer = {"headline": "SLOWER: one case", "differences": [], "cases": [steady, hung]}
         with open(path_of("answer"), "w", encoding="utf-8") as file:
             json.dump(answer, file)
         self.assertEqual(self.run_with("cat %s; exit 5\n" % path_of("answer")), (0, ""))
         with open(path_of("two.html"), encoding="utf-8") as file:
             words = Outline(file.read()).text()
         self.assertIn("SLOWER: one case", words)
-        self.assertIn("all_reduce/8B slower +8.0 % +5.0 % to – 850 ns – proved", words)
+        self.assertIn("all_reduce/8B missing – – to – 850 ns – pass → fail "
+                      "it hangs; rank 1 leaves later (+8.0 %); look", words)
+        self.assertIn("barrier same +8.0 % +5.0 % to +11.0 % 600 ns 610 ns pass", words)
+        self.assertLess(words.index("pass → fail"), words.index("barrier same"))
         self.assertIn("host/0/kernel 6.1 6.2", words)
 
     def test_a_tool_that_cannot_compare_is_no_empty_section(self):
