@@ -157,7 +157,8 @@ class Budget(Folder):
 
     def test_a_pass_without_a_sample_is_none(self):
         code, answer, _ = self.nightly(
-            'backends = ["mpi"]\n' + (_LATENCY % 1).replace('"-n", "100"', '"--time-budget=0.001s"'))
+            'backends = ["mpi"]\n' +
+            (_LATENCY % 1).replace('"-n", "100"', '"--time-budget=0.001s"'))
         self.assertEqual((3, "INCONCLUSIVE"), (code, answer["verdict"]))
         self.assertIn("2 cases have no sample", answer["reasons"][0])
 

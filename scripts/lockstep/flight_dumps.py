@@ -1,6 +1,7 @@
 """Dumps as PyTorch's Flight Recorder writes them for NCCL, in its formats 2.1 to 2.10.
 
-Source: torch/csrc/distributed/c10d/FlightRecorder.hpp and FlightRecorderDetail.hpp of the releases 2.4 to 2.10.
+Source: torch/csrc/distributed/c10d/FlightRecorder.hpp and FlightRecorderDetail.hpp of the releases
+2.4 to 2.10.
 """
 
 import json

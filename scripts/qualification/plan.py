@@ -1,4 +1,4 @@
-"""What a qualification runs: a plan in TOML, or one of the profiles, as an ordered list of launches."""
+"""What a qualification runs: a plan in TOML, or one of the profiles, as a list of launches."""
 
 import fnmatch
 import hashlib
