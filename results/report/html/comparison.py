@@ -41,6 +41,12 @@ def _percent(value):
     return "–" if value is None else "%+.1f %%" % (100 * value)
 
 
+def _interval(case):
+    """(low, high) of the change; () while the launches are too few for one."""
+    low, high = case["effect"]["low"], case["effect"]["high"]
+    return () if low is None or high is None or low <= -1 else (low, high)
+
+
 def _time(side):
     return units.duration(float("nan") if side["median_ns"] is None else side["median_ns"])
 
@@ -67,19 +73,12 @@ def compare(lockstep, runs):
                                                     _ORDER.index(case["verdict"])))
     counts = [(name, sum(case["verdict"] == name for case in cases)) for name in _ORDER]
     rows = [[case["case"], case["verdict"], _percent(case["effect"]["estimate"]),
-             "%s to %s" % (_percent(case["effect"]["low"]), _percent(case["effect"]["high"])),
-             _time(case["base"]), _time(case["candidate"]), _outcome(case), _why(case)]
+             " to ".join(map(_percent, _interval(case))) or "–", _time(case["base"]), _time(case["candidate"]), _outcome(case), _why(case)]
             for case in cases]
     return Comparison(told["headline"], [run.label() for run in base], candidate.label(),
                       [(name, count) for name, count in counts if count], rows,
                       [(one["fact"], one["base"], one["candidate"])
                        for one in told["differences"]], _draw(cases))
-
-
-def _interval(case):
-    """(low, high) of the change; () while the launches are too few for one."""
-    low, high = case["effect"]["low"], case["effect"]["high"]
-    return () if low is None or high is None or low <= -1 else (low, high)
 
 
 def _draw(cases):
