@@ -11,8 +11,7 @@ _WIDTH = 460
 _MOST_ROWS = 40
 _ORDER = ("slower", "missing", "ambiguous", "faster", "same")
 
-Comparison = collections.namedtuple("Comparison", "headline base candidate counts rows differences "
-                                    "figure")
+Comparison = collections.namedtuple("Comparison", "headline base candidate counts rows figure")
 
 
 class CompareFailed(Exception):
@@ -73,12 +72,10 @@ def compare(lockstep, runs):
                                                     _ORDER.index(case["verdict"])))
     counts = [(name, sum(case["verdict"] == name for case in cases)) for name in _ORDER]
     rows = [[case["case"], case["verdict"], _percent(case["effect"]["estimate"]),
-             " to ".join(map(_percent, _interval(case))) or "–", _time(case["base"]), _time(case["candidate"]), _outcome(case), _why(case)]
-            for case in cases]
+             " to ".join(map(_percent, _interval(case))) or "–", _time(case["base"]),
+             _time(case["candidate"]), _outcome(case), _why(case)] for case in cases]
     return Comparison(told["headline"], [run.label() for run in base], candidate.label(),
-                      [(name, count) for name, count in counts if count], rows,
-                      [(one["fact"], one["base"], one["candidate"])
-                       for one in told["differences"]], _draw(cases))
+                      [(name, count) for name, count in counts if count], rows, _draw(cases))
 
 
 def _draw(cases):
