@@ -93,12 +93,12 @@ bool Enough(const CaseComparison& result) {
 
 void FindSlowerRanks(const CaseEvidence& evidence, CaseComparison& result) {
   for (std::size_t i = 0; i < evidence.rank_shifts.size(); ++i) {
-    const auto& [rank, where, shift] = evidence.rank_shifts[i];
+    const auto& [rank, what, shift] = evidence.rank_shifts[i];
     const bool proved =
         (evidence.rank_q[i] <= kFalseRanks && shift.p_above < shift.p_below) || shift.clearly_above;
     if (!Enough(result) || !proved || shift.estimate < result.min_effect) continue;
     result.slower_ranks.push_back(
-        {rank, where, {shift.estimate, shift.low, shift.high}, evidence.rank_q[i]});
+        {rank, what, {shift.estimate, shift.low, shift.high}, evidence.rank_q[i]});
   }
   std::sort(result.slower_ranks.begin(), result.slower_ranks.end(),
             [](const RankChange& a, const RankChange& b) {
@@ -153,8 +153,8 @@ std::string RanksText(const CaseComparison& result) {
   constexpr std::size_t kShown = 3;
   for (std::size_t i = 0; i < std::min(kShown, result.slower_ranks.size()); ++i) {
     const RankChange& rank = result.slower_ranks[i];
-    text += fmt::format("{}rank {} ({}, {:+.1f} % beside its peers)", i > 0 ? ", " : "", rank.rank,
-                        rank.where, 100 * rank.effect.estimate);
+    text += fmt::format("{}rank {} {} than its peers ({:+.1f} %)", i > 0 ? ", " : "", rank.rank,
+                        rank.what, 100 * rank.effect.estimate);
   }
   if (result.slower_ranks.size() > kShown) {
     text += fmt::format(" and {} more", result.slower_ranks.size() - kShown);

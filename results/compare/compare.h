@@ -58,10 +58,10 @@ struct Effect95 {
   double high = 0;
 };
 
-// A rank that takes longer beside its peers than it did, in parts of the case's time.
+// A rank that is farther behind its peers than it was, in parts of the case's time.
 struct RankChange {
   int rank = 0;
-  std::string where;  // "in the collective", "load_ns"
+  std::string what;  // "leaves later", "takes longer", "load_ns longer"
   Effect95 effect;
   double q = 1;
 };

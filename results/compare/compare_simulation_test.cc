@@ -172,10 +172,8 @@ Sets Simulate(const Noise& noise, std::size_t launches, const std::vector<double
       figures.median_ns = 1e6 * std::exp(logs[c][i]) * (candidate ? factors[c] : 1);
       figures.verdict = Verdict::kPass;
       figures.outcome = "pass";
-      const double other = figures.median_ns * std::exp(-0.01 * std::abs(Normal(random)));
-      const bool first = random.Below(2) == 0;
-      figures.by_rank = {{"in the collective",
-                          {first ? figures.median_ns : other, first ? other : figures.median_ns}}};
+      const double excess = 0.01 * figures.median_ns * Normal(random);
+      figures.by_rank = {{"leaves later", {excess, -excess}}};
       launch.cases.push_back(std::move(figures));
     }
     (candidate ? sets.candidate : sets.base).push_back(std::move(launch));

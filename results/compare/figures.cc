@@ -20,38 +20,56 @@ double MedianOrNan(const std::vector<double>& values) {
   return values.empty() ? kNan : Median(values);
 }
 
-// Median over iterations, by rank, of what `value` says of an iteration and a rank (NaN: nothing).
-template <typename Value>
-RankTimes TimesByRank(std::string name, const Samples& samples, const Value& value) {
-  RankTimes times{std::move(name), {}};
-  const auto ranks = static_cast<std::size_t>(samples.ranks);
-  const auto iterations = static_cast<std::size_t>(samples.iterations());
-  std::vector<double> of_rank;
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    of_rank.clear();
-    for (std::size_t i = 0; i < iterations; ++i) {
-      const double one = value(i * ranks + rank);
-      if (std::isfinite(one)) of_rank.push_back(one);
-    }
-    times.ns.push_back(MedianOrNan(of_rank));
+// Each value less the median of the others. The median of the others follows from the sorted
+// values: leaving one out moves the middle by half a place.
+void SubtractOthers(std::vector<double>& values) {
+  std::vector<double> sorted = values;
+  std::sort(sorted.begin(), sorted.end());
+  const std::size_t others = values.size() - 1;
+  for (double& own : values) {
+    const auto place = static_cast<std::size_t>(
+        std::lower_bound(sorted.begin(), sorted.end(), own) - sorted.begin());
+    const auto other = [&](std::size_t i) { return sorted[i < place ? i : i + 1]; };
+    own -= (other((others - 1) / 2) + other(others / 2)) / 2;
   }
-  return times;
 }
 
-std::vector<RankTimes> TimesByRank(const CaseRecord& record) {
+// `value` gives that of a row of iterations x ranks; iterations in which one is NaN are left out.
+template <typename Value>
+RankExcess ExcessOf(std::string what, const Samples& samples, const Value& value) {
+  const auto ranks = static_cast<std::size_t>(samples.ranks);
+  std::vector<std::vector<double>> of_rank(ranks);
+  std::vector<double> row(ranks);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(samples.iterations()); ++i) {
+    for (std::size_t rank = 0; rank < ranks; ++rank) row[rank] = value(i * ranks + rank);
+    if (!std::all_of(row.begin(), row.end(), [](double one) { return std::isfinite(one); })) {
+      continue;
+    }
+    SubtractOthers(row);
+    for (std::size_t rank = 0; rank < ranks; ++rank) of_rank[rank].push_back(row[rank]);
+  }
+  RankExcess excess{std::move(what), {}};
+  for (const std::vector<double>& values : of_rank) excess.ns.push_back(MedianOrNan(values));
+  return excess;
+}
+
+std::vector<RankExcess> ExcessesOf(const CaseRecord& record) {
   const Samples& samples = record.samples;
   if (samples.iterations() == 0 || samples.ranks < 2) return {};
-  std::vector<RankTimes> all;
-  all.push_back(TimesByRank("in the collective", samples, [&](std::size_t i) {
-    if (samples.exit_ns[i] == Samples::kNoTime || samples.entry_ns[i] == Samples::kNoTime) {
-      return kNan;
-    }
-    return static_cast<double>(samples.exit_ns[i] - samples.entry_ns[i]);
-  }));
-  if (!record.parts.empty()) all.front().name = "step_ns";
+  const auto stamp = [](std::int64_t ns) {
+    return ns == Samples::kNoTime ? kNan : static_cast<double>(ns);
+  };
+  const auto entry = [&](std::size_t i) { return stamp(samples.entry_ns[i]); };
+  const auto exit = [&](std::size_t i) { return stamp(samples.exit_ns[i]); };
+  // Not when it enters: who left the barrier before the iteration first is the one who came last.
+  std::vector<RankExcess> all;
+  all.push_back(ExcessOf("leaves later", samples, exit));
+  all.push_back(
+      ExcessOf("takes longer", samples, [&](std::size_t i) { return exit(i) - entry(i); }));
   for (const Part& part : record.parts) {
     if (part.units != "ns" || part.values.size() != samples.entry_ns.size()) continue;
-    all.push_back(TimesByRank(part.name, samples, [&](std::size_t i) { return part.values[i]; }));
+    all.push_back(
+        ExcessOf(part.name + " longer", samples, [&](std::size_t i) { return part.values[i]; }));
   }
   return all;
 }
@@ -67,7 +85,7 @@ CaseFigures FiguresOf(const CaseRecord& record) {
   const bool measured = record.summary.median_ns > 0 && std::isfinite(record.summary.median_ns);
   if (measured && record.judgement.verdict != Verdict::kFail && !figures.is_trial) {
     figures.median_ns = record.summary.median_ns;
-    figures.by_rank = TimesByRank(record);
+    figures.by_rank = ExcessesOf(record);
   }
   return figures;
 }

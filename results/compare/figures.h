@@ -12,10 +12,12 @@
 
 namespace lockstep {
 
-// A time of every rank: how long it was in its collectives, or in a part of a step.
-struct RankTimes {
-  std::string name;        // "in the collective", or of the part: "load_ns"
-  std::vector<double> ns;  // by rank: median over iterations
+// How far every rank is behind its peers: median over iterations of its value less the median of
+// the other ranks' in the same iteration, so that what meets all ranks alike cancels. Of stamps on
+// the common clock, of durations, or of a part of a step.
+struct RankExcess {
+  std::string what;        // "leaves later", "takes longer", "load_ns longer"
+  std::vector<double> ns;  // by rank
 };
 
 struct CaseFigures {
@@ -24,7 +26,7 @@ struct CaseFigures {
   int ranks = 0;
   // Of the summary, the median over repetitions; NaN: failed, or not measured.
   double median_ns = std::numeric_limits<double>::quiet_NaN();
-  std::vector<RankTimes> by_rank;  // of the first repetition; none without samples
+  std::vector<RankExcess> by_rank;  // of the first repetition; none without samples
   Verdict verdict = Verdict::kUnknown;
   std::string outcome;    // "pass", "fail: collective_mismatch; rank 1 hung"
   bool is_trial = false;  // of stress: it has an outcome and no time

@@ -58,7 +58,7 @@ LaunchesNeeded NeedLaunches(const Shift& shift, LaunchesOf launches, const Circu
   if (more > kMostMore) {
     return {wide,
             fmt::format("a quieter machine, or --min-effect={:.0f}% or more",
-                        std::ceil(100 * std::expm1(size + half))),
+                        std::ceil(100 * std::expm1(std::max(-shift.low, shift.high)))),
             0};
   }
   const auto count = static_cast<std::size_t>(more);

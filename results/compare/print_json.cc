@@ -37,10 +37,8 @@ const char* NameOf(OutcomeChange change) {
 Json ToJson(const CaseComparison& one) {
   Json ranks = Json::array();
   for (const RankChange& rank : one.slower_ranks) {
-    ranks.push_back({{"rank", rank.rank},
-                     {"where", rank.where},
-                     {"effect", ToJson(rank.effect)},
-                     {"q", rank.q}});
+    ranks.push_back(
+        {{"rank", rank.rank}, {"what", rank.what}, {"effect", ToJson(rank.effect)}, {"q", rank.q}});
   }
   return {{"program", one.program},
           {"case", one.name},

@@ -1,50 +1,31 @@
 #include "results/compare/rank_shifts.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
-
-#include "core/stats/stats.h"
 
 namespace lockstep {
 namespace {
 
-const RankTimes* TimesNamed(const CaseFigures& figures, const std::string& name) {
-  for (const RankTimes& times : figures.by_rank) {
-    if (times.name == name) return &times;
+const RankExcess* ExcessNamed(const CaseFigures& figures, const std::string& what) {
+  for (const RankExcess& excess : figures.by_rank) {
+    if (excess.what == what) return &excess;
   }
   return nullptr;
 }
 
-// By rank; empty when a rank has no time. The median of the others follows from the sorted times:
-// leaving one out moves the middle by half a place.
-std::vector<double> ExcessByRank(const std::vector<double>& ns, double case_ns) {
-  for (const double one : ns) {
-    if (!std::isfinite(one)) return {};
-  }
-  std::vector<double> sorted = ns;
-  std::sort(sorted.begin(), sorted.end());
-  std::vector<double> excess;
-  const std::size_t others = ns.size() - 1;
-  for (const double own : ns) {
-    const auto place = static_cast<std::size_t>(
-        std::lower_bound(sorted.begin(), sorted.end(), own) - sorted.begin());
-    const auto other = [&](std::size_t i) { return sorted[i < place ? i : i + 1]; };
-    const double median = (other((others - 1) / 2) + other(others / 2)) / 2;
-    excess.push_back((own - median) / case_ns);
-  }
-  return excess;
-}
-
-// launches x ranks; empty when a launch lacks the times or has another number of ranks.
+// launches x ranks, in parts of the case's time; empty when a launch lacks it or has another number
+// of ranks.
 std::vector<std::vector<double>> Excesses(std::span<const CaseFigures* const> launches,
-                                          const std::string& name, std::size_t ranks) {
+                                          const std::string& what, std::size_t ranks) {
   std::vector<std::vector<double>> all;
   for (const CaseFigures* figures : launches) {
-    const RankTimes* times = TimesNamed(*figures, name);
-    if (times == nullptr || times->ns.size() != ranks || !(figures->median_ns > 0)) return {};
-    all.push_back(ExcessByRank(times->ns, figures->median_ns));
-    if (all.back().empty()) return {};
+    const RankExcess* excess = ExcessNamed(*figures, what);
+    if (excess == nullptr || excess->ns.size() != ranks || !(figures->median_ns > 0)) return {};
+    std::vector<double>& launch = all.emplace_back(excess->ns);
+    for (double& one : launch) {
+      if (!std::isfinite(one)) return {};
+      one /= figures->median_ns;
+    }
   }
   return all;
 }
@@ -62,14 +43,13 @@ std::vector<RankShift> RankShiftsOf(std::span<const CaseFigures* const> base,
                                     double allowance) {
   std::vector<RankShift> shifts;
   if (base.empty() || candidate.empty()) return shifts;
-  for (const RankTimes& times : base.front()->by_rank) {
-    const std::size_t ranks = times.ns.size();
-    if (ranks < 2) continue;
-    const auto before = Excesses(base, times.name, ranks);
-    const auto after = Excesses(candidate, times.name, ranks);
+  for (const RankExcess& excess : base.front()->by_rank) {
+    const std::size_t ranks = excess.ns.size();
+    const auto before = Excesses(base, excess.what, ranks);
+    const auto after = Excesses(candidate, excess.what, ranks);
     if (before.empty() || after.empty()) continue;
     for (std::size_t rank = 0; rank < ranks; ++rank) {
-      shifts.push_back({static_cast<int>(rank), times.name,
+      shifts.push_back({static_cast<int>(rank), excess.what,
                         EstimateShift(OfRank(before, rank), OfRank(after, rank), 0.95, allowance)});
     }
   }

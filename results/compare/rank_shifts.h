@@ -13,14 +13,12 @@ namespace lockstep {
 
 struct RankShift {
   int rank = 0;
-  std::string where;  // the name of the RankTimes
-  // Of the rank's excess: its time less the median of the other ranks', in parts of the case's
-  // time. Noise that meets all ranks of a launch alike cancels in it.
-  Shift shift;
+  std::string what;  // of the RankExcess
+  Shift shift;       // of the rank's excess, in parts of the case's time
 };
 
-// A shift for each rank and each time that all launches have; none with fewer than two ranks. When
-// all ranks became slower alike, because they wait for one, it is in no rank's time and not here.
+// A shift for each rank and each excess that all launches have. When all ranks became slower alike,
+// because they wait for one, it is in no rank's excess and not here.
 std::vector<RankShift> RankShiftsOf(std::span<const CaseFigures* const> base,
                                     std::span<const CaseFigures* const> candidate,
                                     double allowance);
