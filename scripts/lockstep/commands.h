@@ -30,6 +30,7 @@ AddCommand AddDiagnose;  // diagnose.cc
 AddCommand AddExport;    // export.cc
 AddCommand AddDoctor;    // doctor.cc
 AddCommand AddMakeDataset;  // make_dataset.cc
+AddCommand AddNightly;   // nightly.cc
 AddCommand AddReport;    // report.cc
 AddCommand AddSampler;   // sampler.cc
 AddCommand AddScore;     // score.cc

@@ -24,6 +24,7 @@ constexpr AddCommand* kCommands[] = {
     AddDoctor,
     AddExport,
     AddMakeDataset,
+    AddNightly,
     AddReport,
     AddSampler,
     AddScore,

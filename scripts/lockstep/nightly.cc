@@ -1,0 +1,65 @@
+// `lockstep nightly PLAN.toml`: is this machine, or hostfile, fit for training?
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "scripts/lockstep/commands.h"
+#include "scripts/lockstep/exec_script.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string plan;
+  std::string profile;
+  std::string output = "results/nightly";
+  std::string programs;
+  std::string format = "text";
+};
+
+// Beside this one, or in the build tree around it.
+std::string ProgramsOf(const fs::path& binary) {
+  const fs::path folder = binary.parent_path();
+  std::error_code error;
+  if (fs::exists(folder / "bench_allreduce", error)) return folder.string();
+  return folder.parent_path().parent_path().string();
+}
+
+Result<ExitCode> Nightly(const Options& options) {
+  if (options.plan.empty() == options.profile.empty()) {
+    return InvalidInput("nightly: give a PLAN.toml or a --profile, and not both");
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(const fs::path binary, ThisProgram());
+  std::vector<std::string> words = {
+      "--output=" + options.output, "--format=" + options.format,
+      "--programs=" + (options.programs.empty() ? ProgramsOf(binary) : options.programs)};
+  if (!options.profile.empty()) words.push_back("--profile=" + options.profile);
+  if (!options.plan.empty()) words.push_back(options.plan);
+  return ExecScript("libexec/lockstep/nightly", "scripts/nightly", words);
+}
+
+}  // namespace
+
+void AddNightly(CLI::App& app, Command& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("nightly", "Is this machine, or hostfile, fit for training? Resumable");
+  command->add_option("PLAN", options->plan, "A plan (.toml); see scripts/examples/nightly.toml");
+  command->add_option("--profile", options->profile, "Instead: quick (5 min), standard (1 h), full")
+      ->check(CLI::IsMember({"quick", "standard", "full"}));
+  command->add_option("-o,--output", options->output, "Folder of the state and the verdict")
+      ->capture_default_str();
+  command->add_option("--programs", options->programs,
+                      "Folder of the programs, if not beside this");
+  command->add_option("--format", options->format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  command->callback([options, &chosen] { chosen = [options] { return Nightly(*options); }; });
+}
+
+}  // namespace lockstep
