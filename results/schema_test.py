@@ -34,7 +34,7 @@ def section_of(path):
         if path.startswith(prefix):
             return heading
     if path in ("/summary", "/parts", "/effects", "/operations", "/wrong", "/verdicts/outcomes",
-                "/verdicts/findings", "/verdicts/trials"):
+                "/verdicts/findings", "/verdicts/trials", "/recovery"):
         return path
     return "Groups"
 

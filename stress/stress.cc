@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <algorithm>
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "core/comm/backends.h"
@@ -27,6 +29,25 @@ int Fail(int rank, const Status& status) {
   if (rank != 0) return 0;
   fmt::print(stderr, "stress: {}\n", status.message());
   return static_cast<int>(ExitCodeOf(status.code()));
+}
+
+// Ranks that are to go on without one of theirs need a library that can give a communicator up.
+// Where it cannot, such scenarios are left out; an error when nothing else was asked for.
+Status LeaveOutRecoveries(std::string_view backend, Selection& selection) {
+  const auto first = std::stable_partition(
+      selection.cases.begin(), selection.cases.end(),
+      [](const StressCase& stress_case) { return !stress_case.scenario.recovery; });
+  if (first == selection.cases.begin() && first != selection.cases.end()) {
+    return Unsupported(fmt::format(
+        "--backend={} cannot abort and rebuild a communicator, which '{}' is about; use "
+        "--backend=gloo, or another scenario",
+        backend, first->scenario.name));
+  }
+  for (auto left = first; left != selection.cases.end(); ++left) {
+    selection.skipped.push_back(left->scenario.name);
+  }
+  selection.cases.erase(first, selection.cases.end());
+  return OkStatus();
 }
 
 Status CheckCases(const Backend& backend, const Selection& selection) {
@@ -57,12 +78,16 @@ Result<ExitCode> RunAgent(const StressOptions& options, const LaunchContext& con
     if (context.rank != 0) return ExitCode::kPass;
     LOCKSTEP_ASSIGN_OR_RETURN(Selection selection, SelectCases(options.scenarios, options.ranks,
                                                                options.seed, options.repeat));
+    LOCKSTEP_RETURN_IF_ERROR(LeaveOutRecoveries(options.backend, selection));
     LOCKSTEP_RETURN_IF_ERROR(LeaveOutLinks(selection));
     return LeadSimulation(options, std::move(selection), context, command_line);
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const Backend* backend, FindBackend("--backend", options.backend));
   LOCKSTEP_ASSIGN_OR_RETURN(Selection selection, SelectCases(options.scenarios, context.size,
                                                              options.seed, options.repeat));
+  if (!backend->capabilities().can_abort || backend->uses_launcher_mpi) {
+    LOCKSTEP_RETURN_IF_ERROR(LeaveOutRecoveries(options.backend, selection));
+  }
   LOCKSTEP_RETURN_IF_ERROR(CheckCases(*backend, selection));
   FleetOptions fleet;
   fleet.workers_own_mpi = backend->uses_launcher_mpi;

@@ -33,6 +33,10 @@ class Training {
   Status RunAll();
   Status RunEpoch();
   Status RunIteration(std::int64_t in_epoch);
+  void Skip() {
+    ++next_input_;
+    outcome_.iterations = ++iteration_;
+  }
   Status Load();
   Status Evaluate();
   Status Barrier();
@@ -85,6 +89,10 @@ Status Training::RunEpoch() {
   }
   const std::int64_t inputs = InputsOf(program_, rank_, ports_.communicator.size());
   for (std::int64_t i = 0; i < inputs && !ended_; ++i) {
+    if (iteration_ < program_.first_iteration) {
+      Skip();
+      continue;
+    }
     LOCKSTEP_RETURN_IF_ERROR(RunIteration(i));
   }
   engine_->set_iteration(-1);

@@ -88,6 +88,8 @@ struct TrainingProgram {
   bool zero_grad = false;        // before every forward; false: gradients accumulate
   double deadline_seconds = 24 * 3600;
   std::uint64_t seed = 1;  // of the load times
+  // Iterations, of all epochs, that were done before: a run that goes on where another one ended.
+  std::int64_t first_iteration = 0;
 };
 
 // kInvalidInput, one line, for what cannot be run on `ranks` ranks.

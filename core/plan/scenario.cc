@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "core/plan/scenario_fault.h"
+#include "core/plan/scenario_recovery.h"
 #include "core/plan/scenario_workload.h"
 #include "core/plan/toml_fields.h"
 
@@ -160,6 +161,9 @@ Expectation ReadExpectation(const toml::table& table, const std::string& path, i
   if (const auto cause = fields.ReadName("cause", kCauses)) expectation.cause = kCauses[*cause];
   expectation.culprits = ReadRankList(fields, "culprits", ranks);
   ReadFigures(fields, expectation);
+  if (const auto recovery = fields.ReadName("recovery", kRecoveryOutcomes)) {
+    expectation.recovery = kRecoveryOutcomes[*recovery];
+  }
   fields.RejectTheRest();
   return expectation;
 }
@@ -217,6 +221,7 @@ Scenario ReadScenario(const toml::table& root, const ScenarioOptions& options,
   }
   ReadFaults(fields, scenario);
   ReadExpectations(fields, scenario);
+  ReadRecovery(fields, scenario);
   fields.RejectTheRest();
   return scenario;
 }

@@ -15,6 +15,7 @@
 #include "core/base/status.h"
 #include "core/ddp/training.h"
 #include "core/plan/loading.h"
+#include "core/plan/recovery.h"
 #include "core/plan/script.h"
 #include "core/plan/stream_race.h"
 
@@ -42,6 +43,7 @@ struct Expectation {
   std::vector<int> culprits;
   // Figures that every rank reports, each from the one number to the other.
   std::map<std::string, std::pair<double, double>> figures = {};
+  std::string recovery = {};  // "resumed" …; empty: not said
 };
 
 struct Scenario {
@@ -53,6 +55,7 @@ struct Scenario {
   int ranks = 0;                   // the number that it was read for
   Workload workload;
   std::vector<FaultSpec> faults;
+  std::optional<RecoveryPlan> recovery;  // none: a lost rank ends the run
   std::map<std::string, Expectation> expect;  // by backend, or rule set of sim, or "any"
 };
 

@@ -54,9 +54,11 @@ constexpr std::string_view kFaults[] = {
     "slow_collective",
     "failed_collective",
     "dropped_completion",
+    "hung_abort",
+    "wrong_membership",
 };
 
-constexpr std::string_view kAtPlain[] = {"init", "random"};
+constexpr std::string_view kAtPlain[] = {"init", "rebuild", "random"};
 constexpr std::string_view kAtNumbered[] = {"iteration", "collective", "backward", "epoch"};
 constexpr std::string_view kAtPlaces[] = {"before:join_exit", "before:finalize"};
 
@@ -170,7 +172,7 @@ void ReadMoment(TomlFields& fields, FaultSpec& fault) {
   if (!fields.Has("at")) fields.Wrong("at", "missing; write when, as \"iteration:3\"");
   if (fields.Read("at", fault.at) && !IsMoment(fault.at)) {
     fields.Wrong(
-        "at", fmt::format("'{}' is no moment; write init, random, time:0.5s, iteration:3, "
+        "at", fmt::format("'{}' is no moment; write init, rebuild, random, time:0.5s, iteration:3, "
                           "collective:7, backward:2, epoch:1, before:join_exit or before:finalize",
                           fault.at));
   } else if (fault.kind == "environment" && fault.at != "init") {

@@ -74,7 +74,28 @@ std::string FormatTrials(const std::vector<CaseRecord>& cases) {
   for (const CaseRecord& record : cases) {
     if (record.trial) grid.AddRow(RowOf(record));
   }
-  return grid.empty() ? "" : grid.Format();
+  return grid.empty() ? "" : grid.Format() + FormatRecoveries(cases);
+}
+
+std::string FormatRecoveries(const std::vector<CaseRecord>& cases) {
+  std::string text;
+  for (const CaseRecord& record : cases) {
+    for (const RecoveryRecord& made : record.recoveries) {
+      std::string parts;
+      for (const auto& [name, seconds] : {std::pair("detect", made.detect_seconds),
+                                          std::pair("abort", made.abort_seconds),
+                                          std::pair("rebuild", made.rebuild_seconds),
+                                          std::pair("resume", made.resume_seconds)}) {
+        if (!std::isfinite(seconds)) continue;
+        parts += fmt::format("{}{} {}", parts.empty() ? ": " : ", ", name,
+                             FormatDuration(seconds * 1e9));
+      }
+      const bool resumed = made.outcome == "resumed";
+      text += fmt::format("{}: {} ({}) from {}{}\n", record.name,
+                          resumed ? "recovered" : made.outcome, made.mode, made.cause, parts);
+    }
+  }
+  return text.empty() ? "" : "\n" + text;
 }
 
 std::string FormatTrialDetails(const CaseRecord& record) {

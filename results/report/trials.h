@@ -14,6 +14,10 @@ namespace lockstep {
 // are no trials are left out; empty when none is one.
 std::string FormatTrials(const std::vector<CaseRecord>& cases);
 
+// "recovery/kill_shrink: recovered (shrink) from rank_killed: detect 6 ms, abort …", a line each;
+// part of the table. Empty when there was none.
+std::string FormatRecoveries(const std::vector<CaseRecord>& cases);
+
 // Of a trial that did not pass: why, the findings with their remedies, the faults.
 std::string FormatTrialDetails(const CaseRecord& record);
 

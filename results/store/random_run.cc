@@ -104,6 +104,22 @@ class Maker {
     return trial;
   }
 
+  RecoveryRecord MakeRecovery() {
+    RecoveryRecord recovery;
+    recovery.mode = Word();
+    recovery.outcome = Word();
+    recovery.cause = Text();
+    recovery.generation = Below(9);
+    for (int k = Below(4); k > 0; --k) recovery.lost.push_back(Below(1000));
+    for (int k = Below(4); k > 0; --k) recovery.members.push_back(Below(1000));
+    recovery.first_iteration = static_cast<std::int64_t>(Any() >> 1);
+    for (double* seconds : {&recovery.detect_seconds, &recovery.abort_seconds,
+                            &recovery.rebuild_seconds, &recovery.resume_seconds}) {
+      *seconds = Number();
+    }
+    return recovery;
+  }
+
   Summary MakeSummary() {
     Summary s;
     s.iterations = Below(1000);
@@ -148,6 +164,7 @@ class Maker {
     }
     record.judgement = MakeJudgement(record.ranks);
     if (Flip()) record.trial = MakeTrial();
+    for (int i = Below(3); i > 0; --i) record.recoveries.push_back(MakeRecovery());
     return record;
   }
 
@@ -230,6 +247,13 @@ void Add(std::string& out, const CaseRecord& c) {
   }
   Add(out, c.judgement), Add(out, c.trial.has_value());
   if (c.trial) Add(out, *c.trial);
+  for (const RecoveryRecord& r : c.recoveries) {
+    Add(out, r.mode), Add(out, r.outcome), Add(out, r.cause), Add(out, r.generation);
+    for (const int rank : r.lost) Add(out, rank);
+    for (const int rank : r.members) Add(out, rank);
+    Add(out, r.first_iteration), Add(out, r.detect_seconds), Add(out, r.abort_seconds);
+    Add(out, r.rebuild_seconds), Add(out, r.resume_seconds);
+  }
 }
 
 }  // namespace

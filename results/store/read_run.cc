@@ -174,6 +174,14 @@ void ReadTrials(hid_t file, Run& run, Trouble& trouble) {
                        });
 }
 
+// The table that schema 4 brought.
+void ReadRecoveries(hid_t file, Run& run, Trouble& trouble) {
+  Distribute<RecoveryRow>(file, "/recovery", run, trouble,
+                          [](CaseRecord* record, const auto& row) {
+                            if (record != nullptr) record->recoveries.push_back(row.recovery);
+                          });
+}
+
 void ReadTables(hid_t file, Run& run, Trouble& trouble) {
   const auto judgement = [&](CaseRecord* record) -> Judgement& {
     return record == nullptr ? run.judgement : record->judgement;
@@ -215,6 +223,7 @@ void ReadAll(hid_t file, Run& run, Trouble& trouble) {
   ReadTables(file, run, trouble);
   if (run.schema_version >= 2) ReadParts(file, run, trouble);
   if (run.schema_version >= 3) ReadTrials(file, run, trouble);
+  if (run.schema_version >= 4) ReadRecoveries(file, run, trouble);
   ReadHistory(file, run, trouble);
 }
 

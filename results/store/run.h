@@ -15,7 +15,7 @@
 
 namespace lockstep {
 
-inline constexpr int kSchemaVersion = 3;
+inline constexpr int kSchemaVersion = 4;
 
 // Times of one case: row = iteration, column = rank, on the run's common clock in nanoseconds
 // since the run began. kNoTime: that rank did not get there.
@@ -104,6 +104,23 @@ struct Trial {
   std::int64_t sequence = -1;
 };
 
+// How the ranks of a case came by another communicator, or did not, after they had lost one.
+struct RecoveryRecord {
+  std::string mode;     // "shrink", "restart"
+  std::string outcome;  // "resumed", "abort_hung", "rebuild_failed"
+  std::string cause;    // of the failure: that of its first finding
+  std::int32_t generation = 0;  // of the new communicator; the first of a case is 0
+  std::vector<int> lost;
+  std::vector<int> members;  // of the new communicator; empty: it was not begun
+  std::int64_t first_iteration = 0;
+  // One after the other, from the fault to the first collective that was complete on all members;
+  // NaN: it did not get there, or is not known.
+  double detect_seconds = std::numeric_limits<double>::quiet_NaN();
+  double abort_seconds = std::numeric_limits<double>::quiet_NaN();
+  double rebuild_seconds = std::numeric_limits<double>::quiet_NaN();
+  double resume_seconds = std::numeric_limits<double>::quiet_NaN();
+};
+
 struct CaseRecord {
   std::string name;  // unique in the run
   std::string backend;
@@ -123,6 +140,7 @@ struct CaseRecord {
   std::vector<WrongResult> wrong;  // the first ones; summary.wrong_elements counts all
   Judgement judgement;
   std::optional<Trial> trial = std::nullopt;
+  std::vector<RecoveryRecord> recoveries;
 };
 
 // Events of one rank's journal, one lifetime of its worker.

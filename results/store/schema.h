@@ -43,6 +43,10 @@ struct TrialRow {
   std::int32_t case_index = kLaunch;
   Trial trial;
 };
+struct RecoveryRow {
+  std::int32_t case_index = kLaunch;
+  RecoveryRecord recovery;
+};
 struct FindingRow {
   std::int32_t case_index = kLaunch;
   Finding finding;
@@ -228,6 +232,23 @@ void Describe(Fields& fields, Row& row) {
   fields("seconds", row.trial.seconds, "s");
   fields("communicator", row.trial.communicator);
   fields("sequence", row.trial.sequence);
+}
+
+template <typename Fields, typename Row>
+  requires std::is_same_v<std::remove_const_t<Row>, RecoveryRow>
+void Describe(Fields& fields, Row& row) {
+  fields("case", row.case_index);
+  fields("mode", row.recovery.mode);
+  fields("outcome", row.recovery.outcome);
+  fields("cause", row.recovery.cause);
+  fields("generation", row.recovery.generation);
+  fields("lost", row.recovery.lost);
+  fields("members", row.recovery.members);
+  fields("first_iteration", row.recovery.first_iteration);
+  fields("detect_seconds", row.recovery.detect_seconds, "s");
+  fields("abort_seconds", row.recovery.abort_seconds, "s");
+  fields("rebuild_seconds", row.recovery.rebuild_seconds, "s");
+  fields("resume_seconds", row.recovery.resume_seconds, "s");
 }
 
 }  // namespace lockstep

@@ -197,7 +197,7 @@ TEST_F(StoreTest, EveryMissingObjectIsNamed) {
        {"/environment", "/floors", "/plan", "/plan/text", "/summary", "/operations", "/wrong",
         "/cases", "/cases/0/samples", "/cases/0/samples/entry_ns", "/cases/0/samples/exit_ns",
         "/cases/0/samples/round", "/cases/0/samples/rank", "/history", "/verdicts",
-        "/verdicts/outcomes", "/verdicts/findings", "/verdicts/trials"}) {
+        "/verdicts/outcomes", "/verdicts/findings", "/verdicts/trials", "/recovery"}) {
     Forge("forged.h5", [&](hid_t file) { H5Ldelete(file, object.c_str(), H5P_DEFAULT); });
     EXPECT_THAT(ReadError("forged.h5"), HasSubstr(object)) << object;
     EXPECT_THAT(ReadError("forged.h5"), HasSubstr("is missing"));
@@ -269,6 +269,16 @@ TEST(Schema, AFileOfSchema2IsStillRead) {
   ASSERT_FALSE(read->cases.empty());
   EXPECT_FALSE(read->cases[0].parts.empty());
   EXPECT_FALSE(read->cases[0].trial.has_value());
+}
+
+// Two simulated cases of stress.
+TEST(Schema, AFileOfSchema3IsStillRead) {
+  const auto read = ReadRun("results/store/testdata/schema3.h5");
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->schema_version, 3);
+  ASSERT_EQ(read->cases.size(), 2u);
+  EXPECT_TRUE(read->cases[0].trial.has_value());
+  EXPECT_TRUE(read->cases[0].recoveries.empty());
 }
 
 }  // namespace

@@ -123,6 +123,7 @@ void WriteTables(hid_t file, const Run& run, Trouble& trouble) {
   std::vector<OutcomeRow> outcomes;
   std::vector<FindingRow> findings;
   std::vector<TrialRow> trials;
+  std::vector<RecoveryRow> recoveries;
   const auto judge = [&](std::int32_t index, const Judgement& judgement) {
     for (const RankOutcome& outcome : judgement.outcomes) outcomes.push_back({index, outcome});
     for (const Finding& finding : judgement.findings) findings.push_back({index, finding});
@@ -137,6 +138,7 @@ void WriteTables(hid_t file, const Run& run, Trouble& trouble) {
     for (const WrongResult& result : record.wrong) wrong.push_back({index, result});
     judge(index, record.judgement);
     if (record.trial) trials.push_back({index, *record.trial});
+    for (const RecoveryRecord& made : record.recoveries) recoveries.push_back({index, made});
   }
   WriteTable(file, "/summary", summary, trouble);
   WriteTable(file, "/operations", operations, trouble);
@@ -149,6 +151,7 @@ void WriteTables(hid_t file, const Run& run, Trouble& trouble) {
   WriteTable(file, "/verdicts/outcomes", outcomes, trouble);
   WriteTable(file, "/verdicts/findings", findings, trouble);
   WriteTable(file, "/verdicts/trials", trials, trouble);
+  WriteTable(file, "/recovery", recoveries, trouble);
 }
 
 void WriteAll(hid_t file, const Run& run, Trouble& trouble) {

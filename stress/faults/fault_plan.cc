@@ -26,6 +26,8 @@ constexpr KindInfo kKinds[] = {
     {FaultKind::kHang, "hang", FaultSite::kProgram},
     {FaultKind::kSleep, "sleep", FaultSite::kProgram},
     {FaultKind::kNeverFinalize, "never_finalize", FaultSite::kProgram},
+    {FaultKind::kHungAbort, "hung_abort", FaultSite::kProgram},
+    {FaultKind::kWrongMembership, "wrong_membership", FaultSite::kProgram},
     {FaultKind::kSkipCollective, "skip_collective", FaultSite::kCall},
     {FaultKind::kExtraCollective, "extra_collective", FaultSite::kCall},
     {FaultKind::kWrongCount, "wrong_count", FaultSite::kCall},
@@ -75,6 +77,7 @@ constexpr MomentInfo kMoments[] = {
     {FaultMoment::Kind::kEpoch, "epoch", true},
     {FaultMoment::Kind::kBeforeJoinExit, "before:join_exit", false},
     {FaultMoment::Kind::kBeforeFinalize, "before:finalize", false},
+    {FaultMoment::Kind::kRebuild, "rebuild", false},
 };
 
 // How much of a program there is to draw a moment from.

@@ -24,6 +24,8 @@ enum class FaultKind : std::uint8_t {
   kHang,  // for ever, or for its duration
   kSleep,
   kNeverFinalize,
+  kHungAbort,        // from now on Abort() does not return
+  kWrongMembership,  // it rebuilds as if nobody were lost
   // A collective that the program calls.
   kSkipCollective,
   kExtraCollective,
@@ -76,6 +78,7 @@ struct FaultMoment {
     kEpoch,       // from 0
     kBeforeJoinExit,
     kBeforeFinalize,
+    kRebuild,  // before the ranks connect anew
   };
   Kind kind = Kind::kInit;
   std::int64_t number = 0;

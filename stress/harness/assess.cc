@@ -141,6 +141,13 @@ std::string WrongFigure(const std::vector<std::optional<ProgramReport>>& reports
   return "";
 }
 
+// Why it did not come to the expected recovery, or "".
+std::string WrongRecovery(const std::vector<Recovery>& recoveries, const Expectation& expectation) {
+  const std::string outcome = OutcomeOf(recoveries);
+  if (expectation.recovery.empty() || outcome == expectation.recovery) return "";
+  return fmt::format("the recovery is '{}', expected '{}'", outcome, expectation.recovery);
+}
+
 void Compare(const StressCase& stress_case, const std::string& backend, CaseResult& result) {
   const Expectation* expectation = ExpectationFor(stress_case.scenario, backend);
   if (expectation == nullptr && !stress_case.scenario.expect.empty()) {
@@ -161,10 +168,13 @@ void Compare(const StressCase& stress_case, const std::string& backend, CaseResu
     return;
   }
   const std::string wrong_figure = WrongFigure(result.facts.reports, *expectation);
-  const bool met = Meets(result.judgement, *expectation) && wrong_figure.empty();
+  const std::string wrong_recovery = WrongRecovery(result.facts.recoveries, *expectation);
+  const bool met = Meets(result.judgement, *expectation) && wrong_figure.empty() &&
+                   wrong_recovery.empty();
   result.verdict = met ? Verdict::kPass : Verdict::kFail;
   result.why = met ? fmt::format("as expected: {}", found)
                    : fmt::format("expected {}; got {}", DescribeExpectation(*expectation), found);
+  if (!wrong_recovery.empty()) result.why += fmt::format("; {}", wrong_recovery);
   if (!wrong_figure.empty()) result.why += fmt::format("; {}", wrong_figure);
 }
 
@@ -205,8 +215,11 @@ Setting SettingOf(const Scenario& scenario, const std::string& backend, double d
 }
 
 Judgement JudgeCase(const Scenario& scenario, const std::string& backend,
-                    const std::vector<RankEvidence>& evidence, double deadline_seconds) {
-  Judgement judgement = Judge(evidence, SettingOf(scenario, backend, deadline_seconds));
+                    const std::vector<RankEvidence>& evidence, double deadline_seconds,
+                    const Generation& generation) {
+  Setting setting = SettingOf(scenario, backend, deadline_seconds);
+  AddGeneration(generation, setting);
+  Judgement judgement = Judge(evidence, setting);
   NameCauses(scenario, evidence, judgement);
   return judgement;
 }
@@ -230,7 +243,9 @@ const Expectation* ExpectationFor(const Scenario& scenario, const std::string& b
 CaseResult Assess(const StressCase& stress_case, const std::string& backend,
                   double deadline_seconds, CaseFacts facts) {
   CaseResult result;
-  result.judgement = JudgeCase(stress_case.scenario, backend, facts.evidence, deadline_seconds);
+  result.judgement = JudgeCase(stress_case.scenario, backend, facts.evidence, deadline_seconds,
+                               facts.generation);
+  result.judgement = WithRecoveries(std::move(result.judgement), facts.recoveries);
   // A note, where nothing else is to be said.
   if (result.judgement.findings.empty()) {
     Ranks ranks;

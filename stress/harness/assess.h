@@ -10,6 +10,7 @@
 #include "core/verdict/judge.h"
 #include "stress/harness/catalogue.h"
 #include "stress/harness/protocol.h"
+#include "stress/harness/recovery.h"
 
 namespace lockstep {
 
@@ -22,6 +23,8 @@ struct CaseFacts {
   std::vector<Journal> journals;                      // for the file
   std::optional<double> detected_after_seconds;       // none: nothing was wrong
   double seconds = 0;
+  std::vector<Recovery> recoveries;
+  Generation generation;  // whose evidence it is
   std::string cut_short;  // why it was ended before it was over; empty: it was over
 };
 
@@ -44,7 +47,8 @@ Setting SettingOf(const Scenario& scenario, const std::string& backend, double d
 
 // Judges with the rules of the backend. `deadline_seconds` may be infinite: only what is proved.
 Judgement JudgeCase(const Scenario& scenario, const std::string& backend,
-                    const std::vector<RankEvidence>& evidence, double deadline_seconds);
+                    const std::vector<RankEvidence>& evidence, double deadline_seconds,
+                    const Generation& generation = {});
 
 // The expectation for this backend, if there is one; of "sim_gloo" that of "sim", then of "gloo";
 // "any" otherwise.

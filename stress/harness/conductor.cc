@@ -26,6 +26,7 @@ constexpr double kClosingSeconds = 0.5;
 constexpr std::size_t kHistoryEvents = 4096;  // of each rank, kept in the file
 // A link on which nothing moves for so long stands still.
 constexpr double kStillSeconds = 1;
+constexpr double kResumeSeconds = 0.005;  // between looks whether ranks resumed
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 int SignalOf(FaultKind kind) {
@@ -75,16 +76,37 @@ void StressConductor::Reset(const StressCase& stress_case) {
   look_again_.reset();
   detected_.reset();
   sighting_.reset();
-  over_ = stuck_ = false;
+  generation_ = Generation();
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    generation_.members.push_back(static_cast<int>(rank));
+  }
+  recoveries_.clear();
+  overdue_.reset();
+  applied_at_.assign(stress_case.faults.size(), 0);
+  aborted_.assign(ranks, -1);
+  connected_at_.assign(ranks, 0);
+  places_.assign(ranks, std::nullopt);
+  resume_by_.reset();
+  rebuilt_at_ = 0;
+  over_ = stuck_ = look_ = false;
   cut_short_.clear();
 }
 
 std::vector<RankEvidence> StressConductor::Judged(std::vector<RankEvidence> evidence) const {
-  return AsJudged(std::move(evidence), reports_, heals_, stuck_);
+  evidence = AsJudged(OfGeneration(std::move(evidence), generation_), reports_, heals_, stuck_);
+  // A program that raised and waits to be recovered would have left.
+  for (RankEvidence& rank : evidence) {
+    if (!Parked(rank.rank) || rank.state != ProcessState::kRunning) continue;
+    rank.state = ProcessState::kExited;
+    rank.exit_code = static_cast<int>(ExitCodeOf(StatusCode::kSystemFailed));
+    rank.idle = false;
+  }
+  return evidence;
 }
 
 void StressConductor::Apply(std::size_t fault) {
   const PlannedFault& planned = case_->faults[fault];
+  if (planned.moment.kind == FaultMoment::Kind::kTime) applied_at_[fault] = NowTicks();
   if (IsOfLink(planned.kind)) return ApplyToLink(fault);
   if (IsByAgent(planned.kind)) {
     return fleet_.Inject(planned.rank, static_cast<std::uint32_t>(fault), OrderFor(planned));
@@ -140,7 +162,7 @@ void StressConductor::OnMessage(const FleetEvent& event) {
     reports_[rank] = *std::move(report);
     return;
   }
-  if (event.message.type != kFiredMessage) return;
+  if (event.message.type != kFiredMessage) return OnRecoveryMessage(event);
   const auto fault = static_cast<std::size_t>(std::atoll(event.message.payload.c_str()));
   if (fault >= fired_.size()) return;  // a worker is under test and not believed
   const PlannedFault& planned = case_->faults[fault];
@@ -195,8 +217,13 @@ void StressConductor::OnOverdue() {
     return;
   }
   const Judgement judgement =
-      JudgeCase(case_->scenario, options_.backend, evidence, options_.deadline_seconds);
+      JudgeCase(case_->scenario, options_.backend, evidence, options_.deadline_seconds,
+                generation_);
   if (judgement.findings.empty()) return;
+  if (Recovers()) {
+    overdue_ = judgement;
+    return;
+  }
   const auto since = static_cast<std::int64_t>(NowTicks() - NewestTicks(evidence));
   if (!detected_) detected_ = static_cast<double>(since) * ns_per_tick_ * 1e-9;
   over_ = true;
@@ -238,14 +265,24 @@ Deadline StressConductor::NextWake() const {
   for (const Due& due : due_) wake = wake.Earlier(due.at);
   if (closing_) wake = wake.Earlier(*closing_);
   if (look_again_) wake = wake.Earlier(*look_again_);
+  if (resume_by_ || look_ || overdue_) wake = wake.Earlier(Deadline::AfterSeconds(kResumeSeconds));
   return settle_ ? wake.Earlier(*settle_) : wake;
+}
+
+std::string StressConductor::EncodedOrder(const Membership& membership) const {
+  CaseOrder order = {case_->scenario.origin, case_->text, case_->scenario.ranks, options_.backend,
+                     case_->seed};
+  order.membership = membership;
+  order.connect_seconds = options_.deadline_seconds;
+  return EncodeOrder(order);
 }
 
 void StressConductor::Watch() {
   StandstillWatch watch(fleet_, [this](std::vector<RankEvidence>& evidence) {
     links_.Look(evidence);
     evidence = Judged(std::move(evidence));
-    const Judgement judgement = JudgeCase(case_->scenario, options_.backend, evidence, kNever);
+    const Judgement judgement =
+        JudgeCase(case_->scenario, options_.backend, evidence, kNever, generation_);
     if (!sighting_) sighting_ = SightMismatch(evidence, judgement, NowTicks());
     return judgement;
   });
@@ -264,6 +301,11 @@ void StressConductor::Watch() {
       OnOverdue();
     }
     if (settle_ || over_) continue;
+    if (Recovers()) {
+      if (const std::optional<Failure> failure = FailureAt(event, watch)) Recover(*failure);
+      if (resume_by_) LookForResume(fleet_.Journals(kHistoryEvents, Deadline::AfterSeconds(1)));
+      continue;
+    }
     const std::optional<Standstill> standstill = watch.OnEvent(event);
     if (!standstill) continue;
     detected_ = standstill->seconds_after;
@@ -284,6 +326,9 @@ CaseFacts StressConductor::Gather() {
     terminated_ = terminated_ || event.kind == FleetEventKind::kTerminate;
   }
   facts.evidence = Judged(std::move(facts.evidence));
+  if (resume_by_) LookForResume(facts.journals);
+  facts.recoveries = std::move(recoveries_);
+  facts.generation = generation_;
   fleet_.EndWorkers(Deadline::AfterSeconds(kEndSeconds));
   while (fleet_.Next(Deadline::AfterNs(0)).kind != FleetEventKind::kTimeout) {
   }
@@ -300,9 +345,9 @@ Result<CaseResult> StressConductor::Run(const StressCase& stress_case) {
   links_.Begin(stress_case.faults, stress_case.seed);
   LOCKSTEP_RETURN_IF_ERROR(fleet_.StartWorkers(SetupsFor(stress_case.faults, fleet_.size())));
   const std::int64_t began_ns = MonotonicNs();
-  fleet_.SendAll({kCaseMessage,
-                  EncodeOrder({stress_case.scenario.origin, stress_case.text,
-                               stress_case.scenario.ranks, options_.backend, stress_case.seed})});
+  for (int rank = fleet_.size() - 1; rank >= 0; --rank) {
+    fleet_.Send(rank, {kCaseMessage, EncodedOrder({0, rank, fleet_.size()})});
+  }
   for (std::size_t i = 0; i < stress_case.faults.size(); ++i) {
     const PlannedFault& fault = stress_case.faults[i];
     const bool by_clock =

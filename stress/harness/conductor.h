@@ -4,6 +4,7 @@
 #define LOCKSTEP_STRESS_HARNESS_CONDUCTOR_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,6 +39,13 @@ class StressConductor {
     bool heal;
   };
 
+  // Something for ranks to recover from, as it was seen.
+  struct Failure {
+    Judgement judgement;
+    Ticks seen_at = 0;
+    double seconds_after = 0;  // the last event that completes the proof
+  };
+
   void Reset(const StressCase& stress_case);
   void Watch();
   void Handle(const FleetEvent& event);
@@ -50,6 +58,26 @@ class StressConductor {
   // Nobody runs any more, but for ranks that finished and linger.
   bool AllOver();
   Deadline NextWake() const;
+  std::string EncodedOrder(const Membership& membership) const;
+
+  // Of recoveries: conductor_recovery.cc.
+  bool Recovers() const { return case_->scenario.recovery.has_value(); }
+  bool Parked(int rank) const;  // it reported an error and waits to be recovered
+  void OnRecoveryMessage(const FleetEvent& event);
+  std::optional<Failure> FailureAt(const FleetEvent& event, StandstillWatch& watch);
+  std::optional<Failure> Departed();
+  void Recover(const Failure& failure);
+  // Each false: it did not succeed; `recovery` says why.
+  bool AbortAll(std::vector<int>& survivors, Recovery& recovery);
+  bool AwaitReady(std::vector<int>& survivors, Recovery& recovery);
+  bool Rebuild(const std::vector<int>& survivors, Recovery& recovery);
+  bool AwaitConnected(Recovery& recovery, Ticks began);
+  std::optional<Finding> WrongPlace() const;
+  void EndRank(int rank);
+  // Takes events until `done` or the deadline; whether it was done.
+  bool TakeEventsUntil(const std::function<bool()>& done, Deadline deadline);
+  void LookForResume(const std::vector<Journal>& journals);
+  double SecondsBetween(Ticks from, Ticks to) const;
   CaseFacts Gather();
   std::vector<RankEvidence> Judged(std::vector<RankEvidence> evidence) const;
 
@@ -72,6 +100,17 @@ class StressConductor {
   std::optional<Deadline> look_again_;  // all are silent, but bytes moved
   std::optional<double> detected_;
   std::optional<Sighting> sighting_;  // of a mismatch, by the first look that showed it
+  // Of recoveries.
+  Generation generation_;
+  std::vector<Recovery> recoveries_;
+  std::optional<Judgement> overdue_;   // what the silence of all ranks told
+  std::vector<Ticks> applied_at_;      // by fault of the clock
+  std::vector<int> aborted_;           // by rank: the newest generation that it gave up; -1: none
+  std::vector<Ticks> connected_at_;    // by rank, to this generation; 0: not
+  std::vector<std::optional<Membership>> places_;  // by rank: that it took
+  std::optional<Deadline> resume_by_;  // it is watched for the first collective
+  Ticks rebuilt_at_ = 0;
+  bool look_ = false;  // a rank was lost while the others rebuilt
   bool stuck_ = false;  // all programs finished, but not every process leaves
   bool over_ = false;
   std::string cut_short_;

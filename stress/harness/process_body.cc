@@ -92,6 +92,7 @@ Status ProcessBody::Suffer(const PlannedFault& fault) {
       Exit(0);
       break;
     case FaultKind::kThrow:
+      raised_ = true;
       return SystemFailed("the program raised an exception (injected)");
     case FaultKind::kSegfault: {
       ForbidCoreFiles();
@@ -103,7 +104,14 @@ Status ProcessBody::Suffer(const PlannedFault& fault) {
       ForbidCoreFiles();
       std::abort();
     case FaultKind::kOutOfMemory:
+      raised_ = true;
       return RunOutOfMemory();
+    case FaultKind::kHungAbort:
+      abort_hangs_ = true;
+      break;
+    case FaultKind::kWrongMembership:
+      wrong_membership_ = true;
+      break;
     case FaultKind::kHang:
       return Sleep(
           static_cast<std::int64_t>(fault.duration_seconds.value_or(kForEverSeconds) * 1e9));

@@ -2,6 +2,7 @@
 #ifndef LOCKSTEP_STRESS_HARNESS_PROCESS_BODY_H_
 #define LOCKSTEP_STRESS_HARNESS_PROCESS_BODY_H_
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 
@@ -24,11 +25,19 @@ class ProcessBody final : public RankBody {
   double SecondsSinceStart() override;
   Status Sleep(std::int64_t ns) override;
 
+  // An error of the program's own was injected: it ends, and nobody recovers it.
+  bool raised() const { return raised_; }
+  bool abort_hangs() const { return abort_hangs_; }
+  bool wrong_membership() const { return wrong_membership_; }
+
  private:
   WorkerLink& link_;
   RecordedCommunicator* recorded_ = nullptr;
   std::mutex mutex_;  // of the link: faults of the library fire on the streams' threads
   std::int64_t began_ns_;
+  bool raised_ = false;
+  std::atomic<bool> abort_hangs_ = false;  // asked by the thread that aborts
+  bool wrong_membership_ = false;
 };
 
 }  // namespace lockstep

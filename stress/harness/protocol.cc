@@ -17,14 +17,38 @@ auto Decode(const std::string& payload, Fill fill) -> Result<decltype(fill(Json(
   }
 }
 
+Json JsonOf(const Membership& membership) {
+  return {{"generation", membership.generation},
+          {"rank", membership.rank},
+          {"size", membership.size},
+          {"first_iteration", membership.first_iteration},
+          {"members", membership.members},
+          {"fired", membership.fired}};
+}
+
+Membership MembershipOf(const Json& json) {
+  return {json.at("generation").get<int>(), json.at("rank").get<int>(), json.at("size").get<int>(),
+          json.at("first_iteration").get<std::int64_t>(),
+          json.at("members").get<std::vector<int>>(),
+          json.at("fired").get<std::vector<std::int64_t>>()};
+}
+
 }  // namespace
+
+std::string EncodeMembership(const Membership& membership) { return JsonOf(membership).dump(); }
+
+Result<Membership> DecodeMembership(const std::string& payload) {
+  return Decode(payload, [](const Json& json) { return MembershipOf(json); });
+}
 
 std::string EncodeOrder(const CaseOrder& order) {
   return Json({{"origin", order.origin},
                {"text", order.text},
                {"ranks", order.ranks},
                {"backend", order.backend},
-               {"seed", order.seed}})
+               {"seed", order.seed},
+               {"membership", JsonOf(order.membership)},
+               {"connect_seconds", order.connect_seconds}})
       .dump();
 }
 
@@ -32,7 +56,8 @@ Result<CaseOrder> DecodeOrder(const std::string& payload) {
   return Decode(payload, [](const Json& json) {
     return CaseOrder{json.at("origin").get<std::string>(), json.at("text").get<std::string>(),
                      json.at("ranks").get<int>(), json.at("backend").get<std::string>(),
-                     json.at("seed").get<std::uint64_t>()};
+                     json.at("seed").get<std::uint64_t>(), MembershipOf(json.at("membership")),
+                     json.at("connect_seconds").get<double>()};
   });
 }
 
@@ -45,7 +70,8 @@ std::string EncodeReport(const ProgramReport& report) {
                {"checked", report.checked},
                {"wrong_data", report.wrong_data},
                {"gradients", report.gradients},
-               {"figures", report.figures}})
+               {"figures", report.figures},
+               {"completed", report.completed}})
       .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -62,6 +88,7 @@ Result<ProgramReport> DecodeReport(const std::string& payload) {
     report.wrong_data = json.at("wrong_data").get<std::string>();
     report.gradients = json.at("gradients").get<std::string>();
     report.figures = json.at("figures").get<std::map<std::string, double>>();
+    report.completed = json.at("completed").get<std::int64_t>();
     return report;
   });
 }

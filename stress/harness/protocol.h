@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "core/base/status.h"
 
@@ -16,7 +17,25 @@ enum StressMessage : std::uint32_t {
   kFiredMessage,     // from the worker: the index of a fault, as decimal text, before it acts
   kAppliedMessage,   // to the worker: the fault that it waits for was applied; empty
   kReportMessage,    // from the worker: ProgramReport
+  // Of a recovery. A generation is one communicator of all its members; the first is 0.
+  kAbortMessage,       // to the worker: the generation to give up, as decimal text
+  kAbortedMessage,     // from the worker: the same, when Abort() returned
+  kRebuildMessage,     // to the worker: Membership
+  kConnectingMessage,  // from the worker: the Membership it takes, before it connects
+  kConnectedMessage,   // from the worker: generation and ticks, as decimal text
 };
+
+// A rank's place in a generation.
+struct Membership {
+  int generation = 0;
+  int rank = 0;
+  int size = 0;
+  std::int64_t first_iteration = 0;
+  std::vector<int> members = {};         // by rank: the rank at the beginning
+  std::vector<std::int64_t> fired = {};  // faults that must not befall it again
+};
+std::string EncodeMembership(const Membership& membership);
+Result<Membership> DecodeMembership(const std::string& payload);
 
 // One case as a worker needs it; it derives everything else as the coordinator does.
 struct CaseOrder {
@@ -25,6 +44,8 @@ struct CaseOrder {
   int ranks = 0;
   std::string backend;
   std::uint64_t seed = 0;
+  Membership membership = {};
+  double connect_seconds = 0;  // of a scenario with a recovery
 };
 std::string EncodeOrder(const CaseOrder& order);
 Result<CaseOrder> DecodeOrder(const std::string& payload);
@@ -40,6 +61,7 @@ struct ProgramReport {
   std::string wrong_data = {};
   std::string gradients = {};
   std::map<std::string, double> figures = {};  // that the program measured of itself
+  std::int64_t completed = 0;                  // iterations
 };
 std::string EncodeReport(const ProgramReport& report);
 // A worker is under test: what it says may be anything.

@@ -78,6 +78,23 @@ Trial TrialOf(const StressCase& stress_case, const std::string& backend, const C
   return trial;
 }
 
+RecoveryRecord RecordOf(const Recovery& recovery) {
+  RecoveryRecord record;
+  record.mode = NameOf(recovery.mode);
+  record.outcome = NameOf(recovery.outcome);
+  const auto& findings = recovery.failure.findings;
+  if (!findings.empty()) record.cause = findings.front().cause;
+  record.generation = recovery.generation;
+  record.lost = recovery.lost;
+  record.members = recovery.members;
+  record.first_iteration = recovery.first_iteration;
+  record.detect_seconds = recovery.detect_seconds;
+  record.abort_seconds = recovery.abort_seconds;
+  record.rebuild_seconds = recovery.rebuild_seconds;
+  record.resume_seconds = recovery.resume_seconds;
+  return record;
+}
+
 CaseRecord RecordOf(const StressCase& stress_case, const std::string& backend,
                     const CaseResult& result) {
   CaseRecord record;
@@ -90,6 +107,9 @@ CaseRecord RecordOf(const StressCase& stress_case, const std::string& backend,
   record.judgement = result.judgement;
   record.judgement.verdict = result.verdict;
   record.trial = TrialOf(stress_case, backend, result);
+  for (const Recovery& recovery : result.facts.recoveries) {
+    record.recoveries.push_back(RecordOf(recovery));
+  }
   record.settings = {{"scenario", stress_case.scenario.name},
                      {"seed", fmt::format("{}", stress_case.seed)},
                      {"faults", FaultsOf(stress_case, result)}};

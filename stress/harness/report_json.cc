@@ -79,6 +79,20 @@ Json FaultsJson(const StressCase& stress_case, const CaseFacts& facts) {
   return faults;
 }
 
+Json RecoveryJson(const Recovery& recovery) {
+  const auto seconds = [](double value) { return std::isfinite(value) ? Rounded(value) : Json(); };
+  return {{"mode", NameOf(recovery.mode)},
+          {"outcome", NameOf(recovery.outcome)},
+          {"generation", recovery.generation},
+          {"lost", recovery.lost},
+          {"members", recovery.members},
+          {"first_iteration", recovery.first_iteration},
+          {"detect_seconds", seconds(recovery.detect_seconds)},
+          {"abort_seconds", seconds(recovery.abort_seconds)},
+          {"rebuild_seconds", seconds(recovery.rebuild_seconds)},
+          {"resume_seconds", seconds(recovery.resume_seconds)}};
+}
+
 Json CaseJson(const StressCase& stress_case, const std::string& backend, const CaseResult& result) {
   Json outcomes = Json::array();
   for (std::size_t rank = 0; rank < result.judgement.outcomes.size(); ++rank) {
@@ -91,6 +105,10 @@ Json CaseJson(const StressCase& stress_case, const std::string& backend, const C
       findings.push_back(FindingJson(stress_case.scenario, general));
     }
   }
+  Json recoveries = Json::array();
+  for (const Recovery& recovery : result.facts.recoveries) {
+    recoveries.push_back(RecoveryJson(recovery));
+  }
   const auto& detected = result.facts.detected_after_seconds;
   return {{"name", stress_case.scenario.name},
           {"backend", backend},
@@ -101,6 +119,7 @@ Json CaseJson(const StressCase& stress_case, const std::string& backend, const C
           {"outcomes", std::move(outcomes)},
           {"findings", std::move(findings)},
           {"detected_after_seconds", detected ? Rounded(*detected) : Json()},
+          {"recoveries", std::move(recoveries)},
           {"faults_fired", std::count(result.facts.fired.begin(), result.facts.fired.end(), true)},
           {"faults", FaultsJson(stress_case, result.facts)},
           {"seconds", Rounded(result.facts.seconds)}};

@@ -1,5 +1,5 @@
-// The moment at which a mismatch is proved, although the ranks may go on for a while: what a library
-// makes of calls that differ is not always a standstill.
+// The moment at which a mismatch is proved, although the ranks may go on for a while: calls that
+// differ do not always end in a standstill.
 #ifndef LOCKSTEP_STRESS_HARNESS_SIGHTING_H_
 #define LOCKSTEP_STRESS_HARNESS_SIGHTING_H_
 

@@ -5,11 +5,14 @@
 
 #include <cstdio>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "core/base/clock.h"
 #include "core/comm/backends.h"
 #include "core/comm/recorded.h"
 #include "core/launch/worker_link.h"
@@ -35,7 +38,12 @@ struct Rig {
   Platform platform;
   std::unique_ptr<ProcessBody> body;
   std::optional<FaultGate> gate;
-  std::unique_ptr<RecordedCommunicator> recorded;
+  Membership membership;
+  bool restarted = false;
+  std::shared_ptr<RecordedCommunicator> recorded;
+  // The same, for the thread that aborts while the program is stuck.
+  std::mutex abort_mutex;
+  std::shared_ptr<RecordedCommunicator> abortable;
   std::optional<FaultyCalls> world;
   // Last: streams end before what they work on.
   std::unique_ptr<Stream> compute;
@@ -61,8 +69,13 @@ Status Prepare(WorkerLink& link, Rig& rig) {
   LOCKSTEP_ASSIGN_OR_RETURN(rig.order, DecodeOrder(message.payload));
   LOCKSTEP_ASSIGN_OR_RETURN(
       rig.scenario, ParseScenario(rig.order.text, rig.order.origin, {.ranks = rig.order.ranks}));
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<PlannedFault> faults,
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<PlannedFault> faults,
                             PlanFaults(rig.scenario, rig.order.seed));
+  rig.membership = rig.order.membership;
+  rig.restarted = rig.membership.generation > 0;
+  for (const std::int64_t fired : rig.membership.fired) {
+    faults[static_cast<std::size_t>(fired)].rank = -1;  // nobody's any more
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(rig.backend, FindBackend("--backend", rig.order.backend));
   rig.body = std::make_unique<ProcessBody>(link);
   rig.gate.emplace(faults, link.rank(), *rig.body);
@@ -76,43 +89,111 @@ Status OpenPlatform(const WorkerLink& link, Rig& rig) {
   return OkStatus();
 }
 
+// Gives the communicator up although the program is stuck in it. The library may not come back: so
+// on a thread of its own, which nobody waits for.
+void AbortAside(WorkerLink& link, Rig& rig, const std::string& generation) {
+  link.CloseMeeting(true);
+  std::lock_guard lock(rig.abort_mutex);
+  std::thread([&link, &rig, generation, communicator = rig.abortable] {
+    if (rig.body->abort_hangs()) {
+      static_cast<void>(rig.body->Sleep(static_cast<std::int64_t>(kForEverSeconds * 1e9)));
+    }
+    if (communicator != nullptr) communicator->Abort();
+    static_cast<void>(link.Send({kAbortedMessage, generation}));
+  }).detach();
+}
+
+void ListenForAborts(WorkerLink& link, Rig& rig) {
+  link.Listen([&link, &rig](const Message& message) {
+    if (message.type != kAbortMessage) return false;
+    AbortAside(link, rig, message.payload);
+    return true;
+  });
+}
+
+// A program that rebuilds wrongly takes the ranks of the beginning.
+void TakePlace(const WorkerLink& link, const Rig& rig, Membership& place) {
+  if (!rig.body->wrong_membership()) return;
+  place.rank = link.rank();
+  place.size = link.size();
+}
+
 Status Connect(WorkerLink& link, Rig& rig) {
-  LOCKSTEP_RETURN_IF_ERROR(rig.gate->Reach(FaultMoment::Kind::kInit));
+  const bool again = rig.membership.generation > 0;
+  LOCKSTEP_RETURN_IF_ERROR(
+      rig.gate->Reach(again ? FaultMoment::Kind::kRebuild : FaultMoment::Kind::kInit));
+  Membership place = rig.membership;
+  TakePlace(link, rig, place);
+  if (again) LOCKSTEP_RETURN_IF_ERROR(link.Send({kConnectingMessage, EncodeMembership(place)}));
   link.journal().EnterPhase(Phase::kConnect);
   // As PyTorch on CPUs: collectives on a thread beside the one that computes. The launcher's MPI
   // was initialized for one thread.
   const bool threaded = HasStreams(rig.scenario) && !rig.backend->uses_launcher_mpi;
   ConnectRequest request;
-  request.rank = link.rank();
-  request.size = link.size();
+  request.rank = place.rank;
+  request.size = place.size;
   request.meeting = &link.meeting();
   LOCKSTEP_ASSIGN_OR_RETURN(request.host, WorkerLink::ListenAddress());
+  if (again) request.prefix = fmt::format("world {}", place.generation);
   request.threaded_streams = threaded;
   request.timeout_seconds = kForEverSeconds;
   request.device = rig.platform.device.get();
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> communicator,
-                            rig.backend->connect(request, Deadline::AfterSeconds(kForEverSeconds)));
-  rig.recorded = std::make_unique<RecordedCommunicator>(
-      std::make_unique<FaultyLibrary>(std::move(communicator), *rig.gate), link.journal(), 0);
+                            rig.backend->connect(request, Deadline::AfterSeconds(
+                                                              rig.scenario.recovery
+                                                                  ? rig.order.connect_seconds
+                                                                  : kForEverSeconds)));
+  rig.recorded = std::make_shared<RecordedCommunicator>(
+      std::make_unique<FaultyLibrary>(std::move(communicator), *rig.gate), link.journal(),
+      static_cast<std::uint16_t>(place.generation));
+  {
+    std::lock_guard lock(rig.abort_mutex);
+    rig.abortable = rig.recorded;
+  }
   rig.body->set_recorded(rig.recorded.get());
   rig.world.emplace(*rig.recorded, *rig.gate);
   rig.compute = rig.platform.device->NewInlineStream();
   if (threaded) rig.communication = rig.platform.device->NewStream();
-  return OkStatus();
+  if (!again) return OkStatus();
+  return link.Send({kConnectedMessage, fmt::format("{} {}", place.generation, NowTicks())});
 }
 
 RankReport RunProgram(Rig& rig) {
   Stream& communication = rig.communication ? *rig.communication : *rig.compute;
-  return RunWorkload(rig.scenario, rig.order.seed,
-                     {*rig.world, *rig.recorded, *rig.platform.device, *rig.platform.kernels,
-                      *rig.compute, communication, *rig.gate, *rig.body,
-                      !rig.backend->uses_launcher_mpi});
+  RankPorts ports = {*rig.world,
+                     *rig.recorded,
+                     *rig.platform.device,
+                     *rig.platform.kernels,
+                     *rig.compute,
+                     communication,
+                     *rig.gate,
+                     *rig.body,
+                     !rig.backend->uses_launcher_mpi};
+  if (rig.membership.generation > 0) {
+    ports.first_iteration = rig.membership.first_iteration;
+    ports.members = rig.membership.members;
+    ports.restarted = rig.restarted;
+  }
+  return RunWorkload(rig.scenario, rig.order.seed, ports);
 }
 
 Status Tell(WorkerLink& link, const RankReport& report) {
   return link.Send(
       {kReportMessage, EncodeReport({report.status, report.where, report.iteration, report.checked,
-                                     report.wrong_data, report.gradients, report.figures})});
+                                     report.wrong_data, report.gradients, report.figures,
+                                     report.completed})});
+}
+
+void GiveUp(Rig& rig) {
+  rig.compute.reset();
+  rig.communication.reset();
+  rig.world.reset();
+  if (rig.body != nullptr) rig.body->set_recorded(nullptr);
+  {
+    std::lock_guard lock(rig.abort_mutex);
+    rig.abortable.reset();
+  }
+  rig.recorded.reset();
 }
 
 // The program is over and was well: what follows in a script that ends.
@@ -124,12 +205,27 @@ void Leave(WorkerLink& link, Rig& rig) {
     link.journal().Exit(0);
     _exit(0);
   }
+  GiveUp(rig);
+  link.journal().Exit(0);
+}
+
+// Waits for its place in the next communicator, if there will be one.
+Status AwaitRebuild(WorkerLink& link, Rig& rig, RankReport& report) {
+  LOCKSTEP_RETURN_IF_ERROR(Tell(link, report));
+  // A stream that is stuck comes back when the communicator is aborted.
   rig.compute.reset();
   rig.communication.reset();
-  rig.world.reset();
-  rig.body->set_recorded(nullptr);
-  rig.recorded.reset();
-  link.journal().Exit(0);
+  report.kept.reset();
+  GiveUp(rig);
+  while (true) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const Message message,
+                              link.Receive(Deadline::AfterSeconds(kForEverSeconds)));
+    if (message.type != kRebuildMessage) continue;
+    LOCKSTEP_ASSIGN_OR_RETURN(rig.membership, DecodeMembership(message.payload));
+    rig.restarted = false;
+    link.CloseMeeting(false);
+    return OkStatus();
+  }
 }
 
 // Ends like a program that an exception ended: without finalizing, which might hang.
@@ -142,25 +238,51 @@ int Raise(WorkerLink& link, const RankReport& report) {
   _exit(code);
 }
 
+RankReport ConnectAndRun(WorkerLink& link, Rig& rig) {
+  RankReport report;
+  report.where = "connect";
+  report.completed = rig.membership.first_iteration;
+  report.status = Connect(link, rig);
+  return report.status.ok() ? RunProgram(rig) : report;
+}
+
+// Errors that ranks recover from.
+bool OfTheLibrary(const Status& status) {
+  return status.code() == StatusCode::kSystemFailed ||
+         status.code() == StatusCode::kDeadlineExceeded;
+}
+
+// Through as many communicators as it takes.
+RankReport RunGenerations(WorkerLink& link, Rig& rig) {
+  if (rig.scenario.recovery) ListenForAborts(link, rig);
+  RankReport report = ConnectAndRun(link, rig);
+  while (rig.scenario.recovery && OfTheLibrary(report.status) && !rig.body->raised()) {
+    const Status status = AwaitRebuild(link, rig, report);
+    if (!status.ok()) {
+      report.status = status;
+      break;
+    }
+    report = ConnectAndRun(link, rig);
+  }
+  return report;
+}
+
 }  // namespace
 
 int RunStressWorker() {
+  // Outlives the link, whose listener uses it.
+  auto rig = std::make_unique<Rig>();
   const Result<std::unique_ptr<WorkerLink>> opened = WorkerLink::Open();
   if (!opened.ok()) {
     fmt::print(stderr, "lockstep worker: {}\n", opened.status().message());
     return static_cast<int>(ExitCodeOf(opened.status().code()));
   }
   WorkerLink& link = **opened;
-  auto rig = std::make_unique<Rig>();
   RankReport report;
   report.where = kWherePlatform;
   report.status = Prepare(link, *rig);
   if (report.status.ok()) report.status = OpenPlatform(link, *rig);
-  if (report.status.ok()) {
-    report.where = "connect";
-    report.status = Connect(link, *rig);
-  }
-  if (report.status.ok()) report = RunProgram(*rig);
+  if (report.status.ok()) report = RunGenerations(link, *rig);
   if (!report.status.ok()) return Raise(link, report);
   rig->recorded->EnterPhase(Phase::kFinalize);
   const Status told = Tell(link, report);

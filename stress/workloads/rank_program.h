@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/base/status.h"
 #include "core/comm/communicator.h"
@@ -30,6 +31,10 @@ struct RankPorts {
   // Whether streams beside the program may call the library (on threads of their own).
   bool streams_call = true;
   bool virtual_time = false;  // a simulation: no threads, and time passes only in body.Sleep
+  // A run that goes on in another communicator (loops and training).
+  std::int64_t first_iteration = 0;
+  std::vector<int> members = {};  // by rank: that in the first communicator; empty: this is it
+  bool restarted = false;  // a new process, which has its parameters from rank 0
 };
 
 // What a program measured of itself, by name.
@@ -40,6 +45,7 @@ struct RankReport {
   Status status;                // ok: finished; kSystemFailed: raised
   std::string where;            // "join_exit": the part of the program it was in
   std::int64_t iteration = -1;  // of this rank, from 0
+  std::int64_t completed = 0;   // iterations
   std::int64_t checked = 0;     // elements of results that were compared
   std::string wrong_data;       // the first wrong element; empty: none
   std::shared_ptr<void> kept;   // what streams may still refer to when the program raised

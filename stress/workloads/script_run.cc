@@ -70,7 +70,10 @@ class ScriptRun {
       : program_(program),
         seed_(seed),
         ports_(ports),
-        steps_(program.steps[static_cast<std::size_t>(ports.world.rank())]) {}
+        steps_(program.steps[static_cast<std::size_t>(
+            ports.members.empty()
+                ? ports.world.rank()
+                : ports.members[static_cast<std::size_t>(ports.world.rank())])]) {}
 
   RankReport Run() {
     report_.where = "script";
@@ -93,6 +96,8 @@ class ScriptRun {
   Status Pass(const ScriptStep& step, Phase phase);
   Status CallOn(Communicator& communicator, const ScriptStep& step);
   Status Finish();
+  // Results go on where the iterations before have left them.
+  void SkipIterations();
 
   // Null: the rank is no member.
   Communicator* CommunicatorOf(const ScriptStep& step) {
@@ -274,15 +279,25 @@ Status ScriptRun::RunStep(const ScriptStep& step, std::size_t index) {
 Status ScriptRun::RunAll() {
   LOCKSTEP_RETURN_IF_ERROR(Connect());
   LOCKSTEP_RETURN_IF_ERROR(Allocate());
-  for (std::int64_t round = 0; round < program_.rounds; ++round) {
+  SkipIterations();
+  for (std::int64_t round = ports_.first_iteration; round < program_.rounds; ++round) {
     report_.iteration = round;
+    report_.completed = round;
     LOCKSTEP_RETURN_IF_ERROR(ports_.gate.Reach(FaultMoment::Kind::kIteration, round));
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       if (steps_[i].kind == Kind::kFinish) return Finish();
       LOCKSTEP_RETURN_IF_ERROR(RunStep(steps_[i], i));
     }
   }
+  report_.completed = program_.rounds;
   return Finish();
+}
+
+void ScriptRun::SkipIterations() {
+  for (const ScriptStep& step : steps_) {
+    if (step.kind != Kind::kCollective) continue;
+    calls_[step.communicator] += static_cast<std::uint64_t>(ports_.first_iteration * step.times);
+  }
 }
 
 Status ScriptRun::Finish() {

@@ -2,6 +2,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -108,7 +109,7 @@ std::optional<float> LinearGradient(const TrainingProgram& program, int rank, in
                      program.comm_hook == CommHook::kNone;
   if (program.model != "linear_1_1" || !plain || program.join_throw) return std::nullopt;
   float gradient = 0;
-  for (std::int64_t i = 0; i < InputsOf(program, rank, ranks); ++i) {
+  for (std::int64_t i = program.first_iteration; i < InputsOf(program, rank, ranks); ++i) {
     int active = 0;
     for (int r = 0; r < ranks; ++r) active += i < InputsOf(program, r, ranks) ? 1 : 0;
     if (active < ranks && !program.join) return std::nullopt;
@@ -162,8 +163,8 @@ void CheckGradients(const TrainingProgram& program, Module& module, int rank, in
   if (!PromisesKnownGradients(program, ranks)) return;
   const std::int64_t iterations = report.iteration + 1;
   // Zeroed before every forward pass, they are those of the last one.
-  const std::int64_t inputs =
-      program.zero_grad ? std::min<std::int64_t>(1, iterations) : iterations;
+  const std::int64_t run = std::max<std::int64_t>(0, iterations - program.first_iteration);
+  const std::int64_t inputs = program.zero_grad ? std::min<std::int64_t>(1, run) : run;
   const bool exact = std::has_single_bit(static_cast<unsigned>(ranks));
   const GradientCheck check = CheckMeanGradients(static_cast<ManifestModel&>(module), ranks,
                                                  iterations - inputs, inputs, exact ? 0 : 1e-5);
@@ -174,10 +175,51 @@ void CheckGradients(const TrainingProgram& program, Module& module, int rank, in
   }
 }
 
+template <typename T>
+void KeepMembers(const std::vector<int>& members, PerRank<T>& per_rank) {
+  if (per_rank.values.size() < 2 || members.empty()) return;
+  std::vector<T> kept;
+  for (const int rank : members) kept.push_back(per_rank.At(rank));
+  per_rank.values = std::move(kept);
+}
+
+// What is given by rank goes with the rank into its new communicator.
+TrainingProgram ProgramOf(const TrainingProgram& as_written, const RankPorts& ports) {
+  TrainingProgram program = as_written;
+  program.first_iteration = ports.first_iteration;
+  KeepMembers(ports.members, program.inputs);
+  KeepMembers(ports.members, program.branch);
+  KeepMembers(ports.members, program.compute_us);
+  KeepMembers(ports.members, program.load_us);
+  return program;
+}
+
+// A process that was started anew has lost what it had learned.
+void ForgetParameters(Module& module) {
+  for (Parameter& param : module.params()) {
+    std::memset(param.data, 0xff, static_cast<std::size_t>(param.info.bytes()));
+  }
+}
+
+// After a recovery every rank has the parameters of rank 0, which one of them was not started with.
+void CheckParameters(Module& module, RankReport& report) {
+  for (const Parameter& param : module.params()) {
+    const auto* bytes = static_cast<const unsigned char*>(param.data);
+    const bool forgotten = param.info.bytes() > 0 &&
+                           std::all_of(bytes, bytes + param.info.bytes(),
+                                       [](unsigned char byte) { return byte == 0xff; });
+    if (!forgotten || !report.wrong_data.empty()) continue;
+    report.wrong_data =
+        fmt::format("the parameter {} did not come from rank 0 when the ranks resumed",
+                    param.info.name);
+  }
+}
+
 }  // namespace
 
-RankReport RunTrainingWorkload(const TrainingProgram& program, std::uint64_t,
+RankReport RunTrainingWorkload(const TrainingProgram& as_written, std::uint64_t,
                                const RankPorts& ports) {
+  const TrainingProgram program = ProgramOf(as_written, ports);
   RankReport report;
   report.where = "init";
   ports.recorded.EnterPhase(Phase::kAllocate);
@@ -186,6 +228,7 @@ RankReport RunTrainingWorkload(const TrainingProgram& program, std::uint64_t,
     report.status = module.status();
     return report;
   }
+  if (ports.restarted && ports.world.rank() != 0) ForgetParameters(**module);
   JournalObserver observer(ports.recorded);
   Surroundings surroundings(ports);
   const EnginePorts engine = {ports.world,   ports.device,        ports.kernels,
@@ -194,9 +237,11 @@ RankReport RunTrainingWorkload(const TrainingProgram& program, std::uint64_t,
   report.status = outcome.status;
   report.where = std::string(NameOf(outcome.where.at));
   report.iteration = outcome.iterations - 1;
+  report.completed = outcome.iterations;
   if (outcome.status.ok() && ports.world.capabilities().moves_data) {
     CheckGradients(program, **module, ports.world.rank(), ports.world.size(), report);
   }
+  if (outcome.status.ok() && !ports.members.empty()) CheckParameters(**module, report);
   report.kept = std::make_shared<Kept>(Kept{std::move(*module), std::move(outcome.engine)});
   return report;
 }

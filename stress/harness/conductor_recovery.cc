@@ -1,0 +1,343 @@
+// Failure -> abort -> rebuild -> resume, as the coordinator orders it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+#include <utility>
+
+#include "core/base/clock.h"
+#include "core/journal/journal.h"
+#include "stress/harness/conductor.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kGlanceSeconds = 1;
+constexpr double kEndSeconds = 10;
+constexpr double kWatchResumeSeconds = 30;
+// The answer of a worker comes a moment after its own deadline.
+constexpr double kAnswerSeconds = 1;
+constexpr std::size_t kMostRecoveries = 4;  // of a case
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+Finding AbortHung(std::vector<int> culprits, double seconds) {
+  Finding finding;
+  finding.cause = "abort_hung";
+  finding.message = fmt::format(
+      "rank {} did not come back from Abort(), or from the call that it was to end, "
+      "within {} s",
+      fmt::join(culprits, ","), seconds);
+  finding.remedy =
+      "End such a process from outside, and let a fresh one take its place: a library that does "
+      "not "
+      "abort cannot be recovered in the process.";
+  finding.culprits = std::move(culprits);
+  return finding;
+}
+
+Finding NotConnected(std::vector<int> culprits, double seconds) {
+  Finding finding;
+  finding.cause = "init_failure";
+  finding.message = fmt::format(
+      "the ranks did not connect anew within {} s; without a connection: "
+      "rank {}",
+      seconds, fmt::join(culprits, ","));
+  finding.remedy = "See what these ranks report, and whether all were given the same members.";
+  finding.culprits = std::move(culprits);
+  return finding;
+}
+
+}  // namespace
+
+double StressConductor::SecondsBetween(Ticks from, Ticks to) const {
+  if (from == 0) return std::numeric_limits<double>::quiet_NaN();
+  return static_cast<double>(static_cast<std::int64_t>(to - from)) * ns_per_tick_ * 1e-9;
+}
+
+bool StressConductor::Parked(int rank) const {
+  const auto index = static_cast<std::size_t>(rank);
+  return Recovers() && !gone_[index] && reports_[index] && !reports_[index]->status.ok();
+}
+
+void StressConductor::OnRecoveryMessage(const FleetEvent& event) {
+  const auto rank = static_cast<std::size_t>(event.rank);
+  const std::string& text = event.message.payload;
+  if (event.message.type == kAbortedMessage) aborted_[rank] = std::atoi(text.c_str());
+  if (event.message.type == kConnectingMessage) {
+    const Result<Membership> place = DecodeMembership(text);
+    if (place.ok()) places_[rank] = *place;
+  }
+  if (event.message.type == kConnectedMessage) {
+    int generation = -1;
+    unsigned long long ticks = 0;
+    const int read = std::sscanf(text.c_str(), "%d %llu", &generation, &ticks);
+    if (read == 2 && generation == generation_.number) connected_at_[rank] = ticks;
+  }
+}
+
+bool StressConductor::TakeEventsUntil(const std::function<bool()>& done, Deadline deadline) {
+  while (!done()) {
+    if (deadline.Passed() || !cut_short_.empty() || over_) return false;
+    Handle(fleet_.Next(NextWake().Earlier(deadline)));
+    DoDue();
+  }
+  return true;
+}
+
+// A process that is gone is proof enough: nobody waits until the others have noticed.
+std::optional<StressConductor::Failure> StressConductor::Departed() {
+  const std::vector<RankEvidence> evidence =
+      Judged(fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds)));
+  Judgement judgement = JudgeCase(case_->scenario, options_.backend, evidence, kNever, generation_);
+  if (judgement.findings.empty() || !judgement.findings.front().proved) return std::nullopt;
+  const std::vector<int>& culprits = judgement.findings.front().culprits;
+  const bool all_gone = std::all_of(culprits.begin(), culprits.end(), [&](int rank) {
+    return gone_[static_cast<std::size_t>(rank)];
+  });
+  if (culprits.empty() || !all_gone) return std::nullopt;
+  Ticks newest = 0;
+  for (const int rank : culprits) {
+    const auto& events = evidence[static_cast<std::size_t>(rank)].journal.events;
+    if (!events.empty()) newest = std::max(newest, events.back().ticks);
+  }
+  const Ticks now = NowTicks();
+  return Failure{std::move(judgement), now, SecondsBetween(newest, now)};
+}
+
+std::optional<StressConductor::Failure> StressConductor::FailureAt(const FleetEvent& event,
+                                                                   StandstillWatch& watch) {
+  if (overdue_) {
+    Failure failure{*std::exchange(overdue_, std::nullopt), NowTicks(), options_.deadline_seconds};
+    return failure;
+  }
+  FleetEvent look = event;
+  const bool left =
+      event.kind == FleetEventKind::kExited || event.kind == FleetEventKind::kSignalled;
+  if (std::exchange(look_, false) || left) {
+    if (std::optional<Failure> failure = Departed()) return failure;
+  }
+  // A rank that gives up says so, and is then silent for good.
+  if (event.kind == FleetEventKind::kMessage && Parked(event.rank)) {
+    look.kind = FleetEventKind::kQuiet;
+  }
+  std::optional<Standstill> standstill = watch.OnEvent(look);
+  if (!standstill) return std::nullopt;
+  return Failure{std::move(standstill->judgement), NowTicks(), standstill->seconds_after};
+}
+
+void StressConductor::EndRank(int rank) {
+  const auto index = static_cast<std::size_t>(rank);
+  fleet_.EndWorker(rank, Deadline::AfterSeconds(kEndSeconds));
+  gone_[index] = true;
+}
+
+void StressConductor::Recover(const Failure& failure) {
+  if (!detected_) detected_ = failure.seconds_after;
+  Recovery recovery;
+  recovery.mode = case_->scenario.recovery->mode;
+  recovery.generation = generation_.number + 1;
+  recovery.failure = failure.judgement;
+  std::vector<int> survivors;
+  const std::vector<int> lost = LostIn(failure.judgement, gone_);
+  for (const int rank : generation_.members) {
+    const auto index = static_cast<std::size_t>(rank);
+    const bool finished = reports_[index] && reports_[index]->status.ok();
+    const bool is_lost = std::find(lost.begin(), lost.end(), rank) != lost.end();
+    if (is_lost) recovery.lost.push_back(rank);
+    if (!is_lost && !finished && !gone_[index]) survivors.push_back(rank);
+  }
+  if (survivors.empty() || recoveries_.size() >= kMostRecoveries) {
+    over_ = true;
+    return;
+  }
+  const std::vector<RankEvidence> evidence = fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
+  std::vector<RankEvidence> to_blame;
+  for (const int rank : failure.judgement.findings.front().culprits) {
+    to_blame.push_back(evidence[static_cast<std::size_t>(rank)]);
+  }
+  recovery.detect_seconds =
+      SecondsBetween(FaultTicks(to_blame, applied_at_, rebuilt_at_), failure.seen_at);
+  const bool done = AbortAll(survivors, recovery) && AwaitReady(survivors, recovery) &&
+                    Rebuild(survivors, recovery);
+  if (done) recovery.outcome = RecoveryOutcome::kResumed;
+  recoveries_.push_back(std::move(recovery));
+  if (done) resume_by_ = Deadline::AfterSeconds(kWatchResumeSeconds);
+}
+
+bool StressConductor::AbortAll(std::vector<int>& survivors, Recovery& recovery) {
+  const int generation = generation_.number;
+  const std::vector<RankEvidence> evidence = fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
+  std::vector<bool> waits;
+  for (const RankEvidence& rank : evidence)
+    waits.push_back(OpenOperation(rank.journal).has_value());
+  const Ticks ordered = NowTicks();
+  const double seconds = case_->scenario.recovery->abort_deadline_seconds;
+  for (const int rank : survivors) {
+    fleet_.Send(rank, {kAbortMessage, fmt::format("{}", generation)});
+  }
+  const auto back = [&](int rank) {
+    const auto index = static_cast<std::size_t>(rank);
+    return gone_[index] || (aborted_[index] == generation && (!waits[index] || reports_[index]));
+  };
+  const bool all =
+      TakeEventsUntil([&] { return std::all_of(survivors.begin(), survivors.end(), back); },
+                      Deadline::AfterSeconds(seconds));
+  if (!all) {
+    std::vector<int> hung;
+    for (const int rank : survivors) {
+      if (!back(rank)) hung.push_back(rank);
+    }
+    for (const int rank : hung) EndRank(rank);
+    recovery.outcome = RecoveryOutcome::kAbortHung;
+    recovery.finding = AbortHung(std::move(hung), seconds);
+    over_ = true;
+    return false;
+  }
+  recovery.abort_seconds = SecondsBetween(ordered, NowTicks());
+  return true;
+}
+
+// Who was not in the library comes when it calls it next. A rank that is only slow is not lost.
+bool StressConductor::AwaitReady(std::vector<int>& survivors, Recovery& recovery) {
+  const auto ready = [&](int rank) {
+    const auto index = static_cast<std::size_t>(rank);
+    return gone_[index] || reports_[index].has_value();
+  };
+  TakeEventsUntil([&] { return std::all_of(survivors.begin(), survivors.end(), ready); },
+                  Deadline::AfterSeconds(options_.deadline_seconds));
+  overdue_.reset();
+  std::vector<int> remaining;
+  std::int64_t completed = std::numeric_limits<std::int64_t>::max();
+  for (const int rank : survivors) {
+    const auto index = static_cast<std::size_t>(rank);
+    if (!Parked(rank)) {
+      const bool finished = reports_[index] && reports_[index]->status.ok();
+      if (!finished) recovery.lost.push_back(rank);
+      continue;
+    }
+    remaining.push_back(rank);
+    completed = std::min(completed, reports_[index]->completed);
+  }
+  survivors = remaining;
+  recovery.first_iteration = survivors.empty() ? 0 : completed;
+  if (!survivors.empty()) return true;
+  over_ = true;
+  return false;
+}
+
+bool StressConductor::Rebuild(const std::vector<int>& survivors, Recovery& recovery) {
+  const bool restart = recovery.mode == RecoveryPlan::Mode::kRestart;
+  const Ticks began = NowTicks();
+  Generation next;
+  next.number = recovery.generation;
+  next.since.assign(gone_.size(), 0);
+  for (const RankEvidence& rank : fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds))) {
+    const auto& events = rank.journal.events;
+    if (!events.empty()) next.since[static_cast<std::size_t>(rank.rank)] = events.back().index;
+  }
+  next.members = survivors;
+  for (const int rank : recovery.lost) {
+    EndRank(rank);
+    reports_[static_cast<std::size_t>(rank)].reset();
+    if (!restart) continue;
+    next.members.push_back(rank);
+    next.since[static_cast<std::size_t>(rank)] = 0;
+    const Status started = fleet_.StartWorker(rank);
+    if (!started.ok()) {
+      cut_short_ = started.message();
+      return false;
+    }
+    gone_[static_cast<std::size_t>(rank)] = false;
+  }
+  std::sort(next.members.begin(), next.members.end());
+  recovery.members = next.members;
+  generation_ = std::move(next);
+  connected_at_.assign(gone_.size(), 0);
+  places_.assign(gone_.size(), std::nullopt);
+  closing_.reset();
+  sighting_.reset();
+  Membership membership;
+  membership.generation = recovery.generation;
+  membership.size = static_cast<int>(generation_.members.size());
+  membership.first_iteration = recovery.first_iteration;
+  membership.members = generation_.members;
+  for (std::size_t i = 0; i < fired_.size(); ++i) {
+    if (fired_[i]) membership.fired.push_back(static_cast<std::int64_t>(i));
+  }
+  for (const int rank : generation_.members) {
+    const bool survived = Parked(rank);
+    reports_[static_cast<std::size_t>(rank)].reset();
+    fleet_.Send(rank, survived ? Message{kRebuildMessage, EncodeMembership(membership)}
+                               : Message{kCaseMessage, EncodedOrder(membership)});
+    ++membership.rank;
+  }
+  return AwaitConnected(recovery, began);
+}
+
+// A rank that takes another place than the others were told of makes a communicator of its own.
+std::optional<Finding> StressConductor::WrongPlace() const {
+  int expected = 0;
+  for (const int rank : generation_.members) {
+    const std::optional<Membership>& place = places_[static_cast<std::size_t>(rank)];
+    const int size = static_cast<int>(generation_.members.size());
+    if (place && (place->rank != expected || place->size != size)) {
+      Finding finding;
+      finding.cause = "init_failure";
+      finding.culprits = {rank};
+      finding.proved = true;
+      finding.message = fmt::format(
+          "rank {} rebuilds as rank {} of {}, the others as {} ranks with "
+          "it as rank {}",
+          rank, place->rank, place->size, size, expected);
+      finding.remedy = "Agree on the members outside the library before any rank connects.";
+      return finding;
+    }
+    ++expected;
+  }
+  return std::nullopt;
+}
+
+bool StressConductor::AwaitConnected(Recovery& recovery, Ticks began) {
+  const auto members_are = [&](const auto& test) {
+    return std::all_of(generation_.members.begin(), generation_.members.end(),
+                       [&](int rank) { return test(static_cast<std::size_t>(rank)); });
+  };
+  const auto connected = [&] {
+    return members_are([&](std::size_t rank) { return connected_at_[rank] > 0; });
+  };
+  const double seconds = options_.deadline_seconds;
+  TakeEventsUntil(
+      [&] {
+        return connected() || WrongPlace() ||
+               !members_are([&](std::size_t rank) { return !gone_[rank]; });
+      },
+      Deadline::AfterSeconds(seconds + kAnswerSeconds));
+  if (connected() && !WrongPlace()) {
+    for (const Ticks ticks : connected_at_) rebuilt_at_ = std::max(rebuilt_at_, ticks);
+    recovery.rebuild_seconds = SecondsBetween(began, rebuilt_at_);
+    return true;
+  }
+  recovery.finding = WrongPlace();
+  if (!recovery.finding && !members_are([&](std::size_t rank) { return !gone_[rank]; })) {
+    look_ = true;  // another loss, to be recovered from in its turn
+    return false;
+  }
+  std::vector<int> missing;
+  for (const int rank : generation_.members) {
+    if (connected_at_[static_cast<std::size_t>(rank)] == 0) missing.push_back(rank);
+  }
+  if (!recovery.finding) recovery.finding = NotConnected(std::move(missing), seconds);
+  over_ = true;
+  return false;
+}
+
+void StressConductor::LookForResume(const std::vector<Journal>& journals) {
+  if (resume_by_->Passed()) resume_by_.reset();
+  const std::optional<Ticks> at = ResumedAt(journals, generation_);
+  if (!at || recoveries_.empty()) return;
+  recoveries_.back().resume_seconds = std::max(0.0, SecondsBetween(rebuilt_at_, *at));
+  resume_by_.reset();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,134 @@
+#include "stress/harness/recovery.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+void LeaveOut(RankEvidence& rank) {
+  JournalEvent exit;
+  exit.index = 1;
+  exit.ticks = 1;
+  exit.kind = EventKind::kExit;
+  const int number = rank.rank;
+  rank = RankEvidence();
+  rank.rank = number;
+  rank.state = ProcessState::kExited;
+  rank.journal.events = {exit};
+}
+
+bool IsMember(const Generation& generation, int rank) {
+  return std::binary_search(generation.members.begin(), generation.members.end(), rank);
+}
+
+std::string NameOf(const Generation& generation) {
+  return fmt::format("world of generation {}", generation.number);
+}
+
+}  // namespace
+
+std::vector<RankEvidence> OfGeneration(std::vector<RankEvidence> evidence,
+                                       const Generation& generation) {
+  if (generation.number == 0) return evidence;
+  for (RankEvidence& rank : evidence) {
+    if (!IsMember(generation, rank.rank)) {
+      LeaveOut(rank);
+      continue;
+    }
+    const std::uint64_t since = generation.since[static_cast<std::size_t>(rank.rank)];
+    std::erase_if(rank.journal.events,
+                  [&](const JournalEvent& event) { return event.index <= since; });
+  }
+  return evidence;
+}
+
+void AddGeneration(const Generation& generation, Setting& setting) {
+  if (generation.number == 0) return;
+  setting.groups.push_back(
+      {static_cast<std::uint16_t>(generation.number), NameOf(generation), generation.members});
+}
+
+std::vector<int> LostIn(const Judgement& failure, const std::vector<bool>& gone) {
+  std::vector<int> lost;
+  const bool silent = !failure.findings.empty() && !failure.findings.front().proved;
+  for (const RankOutcome& rank : failure.outcomes) {
+    const bool ended =
+        rank.outcome == Outcome::kCrashed || rank.outcome == Outcome::kKilled ||
+        rank.outcome == Outcome::kStopped ||
+        (rank.outcome == Outcome::kFailed && gone[static_cast<std::size_t>(rank.rank)]);
+    const bool blamed = silent && rank.outcome == Outcome::kHung &&
+                        std::ranges::count(failure.findings.front().culprits, rank.rank) > 0;
+    if (ended || blamed) lost.push_back(rank.rank);
+  }
+  return lost;
+}
+
+Ticks FaultTicks(const std::vector<RankEvidence>& evidence, const std::vector<Ticks>& applied,
+                 Ticks after) {
+  Ticks fault = 0;
+  Ticks death = 0;
+  for (const Ticks ticks : applied) fault = std::max(fault, ticks);
+  for (const RankEvidence& rank : evidence) {
+    for (const JournalEvent& event : rank.journal.events) {
+      if (event.kind == EventKind::kFault) fault = std::max(fault, event.ticks);
+      if (event.kind == EventKind::kDeath) death = std::max(death, event.ticks);
+    }
+  }
+  if (fault > after) return fault;
+  return death > after ? death : 0;
+}
+
+std::optional<Ticks> ResumedAt(const std::vector<Journal>& journals, const Generation& generation) {
+  Ticks last = 0;
+  for (const int rank : generation.members) {
+    const auto& events = journals[static_cast<std::size_t>(rank)].events;
+    const auto end = std::find_if(events.begin(), events.end(), [&](const JournalEvent& event) {
+      return event.kind == EventKind::kEnd && event.communicator == generation.number &&
+             event.sequence == 0;
+    });
+    if (end == events.end()) return std::nullopt;
+    last = std::max(last, end->ticks);
+  }
+  return last > 0 ? std::optional(last) : std::nullopt;
+}
+
+Judgement WithRecoveries(Judgement last, const std::vector<Recovery>& recoveries) {
+  if (recoveries.empty()) return last;
+  const Recovery& newest = recoveries.back();
+  // A recovery that failed left nothing to judge but what it was to recover from.
+  if (newest.outcome != RecoveryOutcome::kResumed) {
+    last = newest.failure;
+    if (newest.finding) last.findings.insert(last.findings.begin(), *newest.finding);
+  }
+  std::vector<Finding> findings;
+  for (std::size_t i = 0; i < recoveries.size(); ++i) {
+    const Recovery& recovery = recoveries[i];
+    const bool in_last =
+        i + 1 == recoveries.size() && recovery.outcome != RecoveryOutcome::kResumed;
+    if (!in_last) {
+      findings.insert(findings.end(), recovery.failure.findings.begin(),
+                      recovery.failure.findings.end());
+    }
+    for (const int rank : recovery.lost) {
+      // Started anew, it has an outcome of its own.
+      if (std::binary_search(newest.members.begin(), newest.members.end(), rank)) continue;
+      last.outcomes[static_cast<std::size_t>(rank)] =
+          recovery.failure.outcomes[static_cast<std::size_t>(rank)];
+    }
+  }
+  if (newest.outcome == RecoveryOutcome::kResumed) {
+    last.findings.insert(last.findings.begin(), findings.begin(), findings.end());
+  } else {
+    last.findings.insert(last.findings.end(), findings.begin(), findings.end());
+  }
+  return last;
+}
+
+std::string OutcomeOf(const std::vector<Recovery>& recoveries) {
+  return recoveries.empty() ? "none" : std::string(NameOf(recoveries.back().outcome));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,69 @@
+// What became of a recovery, and how the ranks of a communicator that was made in one are judged:
+// pure.
+#ifndef LOCKSTEP_STRESS_HARNESS_RECOVERY_H_
+#define LOCKSTEP_STRESS_HARNESS_RECOVERY_H_
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/plan/recovery.h"
+#include "core/verdict/judge.h"
+
+namespace lockstep {
+
+// One communicator of all ranks that take part. Generation 0 is the world at the beginning; later
+// ones have their number as id in the journals.
+struct Generation {
+  int number = 0;
+  std::vector<int> members;          // ascending; of generation 0 all
+  std::vector<std::uint64_t> since;  // by rank: the last index in its journal from before
+};
+
+// The evidence of `generation` alone: what ranks did before is left out, and ranks that are no
+// members have finished.
+std::vector<RankEvidence> OfGeneration(std::vector<RankEvidence> evidence,
+                                       const Generation& generation);
+// What a judge must know of it.
+void AddGeneration(const Generation& generation, Setting& setting);
+
+struct Recovery {
+  RecoveryPlan::Mode mode = RecoveryPlan::Mode::kShrink;
+  RecoveryOutcome outcome = RecoveryOutcome::kRebuildFailed;
+  int generation = 0;  // that it made, or failed to
+  std::vector<int> lost;
+  std::vector<int> members;
+  std::int64_t first_iteration = 0;
+  // One after the other, from the fault on; NaN: it did not get there, or is not known.
+  double detect_seconds = std::numeric_limits<double>::quiet_NaN();
+  double abort_seconds = std::numeric_limits<double>::quiet_NaN();
+  double rebuild_seconds = std::numeric_limits<double>::quiet_NaN();
+  double resume_seconds = std::numeric_limits<double>::quiet_NaN();
+  Judgement failure;               // what it recovers from
+  std::optional<Finding> finding;  // why it did not succeed
+};
+
+// Who is lost by the judgement of a failure: ended, stopped, or the culprit of a silence. A rank
+// that failed is lost when its process is `gone`; otherwise it waits to be recovered, or soon will.
+std::vector<int> LostIn(const Judgement& failure, const std::vector<bool>& gone);
+
+// When the fault came that led to the failure: the newest in the journals or of `applied`, else the
+// newest death; 0: none is known. Faults before `after` led to something else.
+Ticks FaultTicks(const std::vector<RankEvidence>& evidence, const std::vector<Ticks>& applied,
+                 Ticks after);
+
+// When the first collective of the generation was complete on all members, if it is in the
+// journals.
+std::optional<Ticks> ResumedAt(const std::vector<Journal>& journals, const Generation& generation);
+
+// Of the whole case, from the judgement of its last generation.
+Judgement WithRecoveries(Judgement last, const std::vector<Recovery>& recoveries);
+
+// "none", or the outcome of the last one.
+std::string OutcomeOf(const std::vector<Recovery>& recoveries);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_STRESS_HARNESS_RECOVERY_H_
