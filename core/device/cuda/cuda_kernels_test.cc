@@ -1,0 +1,176 @@
+// What the device computes against what the host computes. Skipped where there is no GPU.
+#include <cuda_runtime.h>
+
+#include <bit>
+#include <cstring>
+#include <vector>
+
+#include "core/base/random.h"
+#include "core/collective/pattern.h"
+#include "core/device/cuda/cuda_device.h"
+#include "core/device/cuda/cuda_pattern.h"
+#include "core/device/cuda/device_count.h"
+#include "core/device/cuda/stream_memory.h"
+#include "core/device/host/host_device.h"
+#include "core/device/host/host_kernels.h"
+#include "core/device/native_stream.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+constexpr DataType kFloats[] = {DataType::kF16, DataType::kBf16, DataType::kF32, DataType::kF64};
+constexpr std::int64_t kCount = 10'007;
+
+class CudaKernelsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const CudaDeviceCount devices = QueryCudaDeviceCount();
+    if (devices.count == 0) GTEST_SKIP() << devices.reason;
+    device_ = std::move(OpenCudaDevice(0).value());
+    kernels_ = std::move(OpenCudaKernels().value());
+    stream_ = device_->NewStream();
+    host_stream_ = host_.NewInlineStream();
+  }
+
+  std::unique_ptr<Buffer> Make(std::int64_t bytes) {
+    return std::move(device_->Allocate(bytes).value());
+  }
+  // Small whole numbers in the type, the same on both sides.
+  void FillBoth(DataType type, Buffer& ours, Buffer& hosts, std::uint64_t seed) {
+    Random random(seed);
+    std::vector<float> values(kCount);
+    for (float& value : values) value = static_cast<float>(random.Below(512)) - 256;
+    host_kernels_.Convert(*host_stream_, type, hosts.data(), DataType::kF32, values.data(), kCount);
+    std::memcpy(ours.data(), hosts.data(), static_cast<std::size_t>(kCount * SizeOf(type)));
+  }
+  void ExpectSame(Buffer& ours, Buffer& hosts, std::int64_t bytes) {
+    ASSERT_TRUE(stream_->Synchronize(Deadline::AfterSeconds(20)).ok())
+        << stream_->status().message();
+    EXPECT_EQ(std::memcmp(ours.data(), hosts.data(), static_cast<std::size_t>(bytes)), 0);
+  }
+
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Kernels> kernels_;
+  std::unique_ptr<Stream> stream_;
+  HostDevice host_;
+  HostKernels host_kernels_;
+  std::unique_ptr<Stream> host_stream_;
+};
+
+TEST_F(CudaKernelsTest, ArithmeticIsTheHosts) {
+  for (const DataType type : kFloats) {
+    const std::int64_t bytes = kCount * SizeOf(type);
+    auto a = Make(bytes), b = Make(bytes);
+    auto host_a = std::move(host_.Allocate(bytes).value());
+    auto host_b = std::move(host_.Allocate(bytes).value());
+    FillBoth(type, *a, *host_a, 1);
+    FillBoth(type, *b, *host_b, 2);
+    const auto both = [&](Kernels& kernels, Stream& stream, void* x, const void* y) {
+      kernels.Add(stream, type, x, y, kCount);
+      kernels.Scale(stream, type, x, x, kCount, 0.3);
+      kernels.Divide(stream, type, x, x, kCount, 3);
+    };
+    both(*kernels_, *stream_, a->data(), b->data());
+    both(host_kernels_, *host_stream_, host_a->data(), host_b->data());
+    SCOPED_TRACE(NameOf(type));
+    ExpectSame(*a, *host_a, bytes);
+  }
+}
+
+TEST_F(CudaKernelsTest, ConversionIsTheHosts) {
+  for (const DataType from : kFloats) {
+    for (const DataType to : kFloats) {
+      auto a = Make(kCount * SizeOf(from)), b = Make(kCount * SizeOf(to));
+      auto host_a = std::move(host_.Allocate(kCount * SizeOf(from)).value());
+      auto host_b = std::move(host_.Allocate(kCount * SizeOf(to)).value());
+      FillBoth(from, *a, *host_a, 3);
+      kernels_->Convert(*stream_, to, b->data(), from, a->data(), kCount);
+      host_kernels_.Convert(*host_stream_, to, host_b->data(), from, host_a->data(), kCount);
+      SCOPED_TRACE(std::string(NameOf(from)) + " to " + std::string(NameOf(to)));
+      ExpectSame(*b, *host_b, kCount * SizeOf(to));
+    }
+  }
+}
+
+TEST_F(CudaKernelsTest, AMatrixProductIsExactForSmallNumbers) {
+  constexpr int kRows = 70;  // not a multiple of a tile
+  auto a = Make(kRows * kRows * 4), b = Make(kRows * kRows * 4), out = Make(kRows * kRows * 4);
+  auto* left = static_cast<float*>(a->data());
+  auto* right = static_cast<float*>(b->data());
+  for (int i = 0; i < kRows * kRows; ++i) {
+    left[i] = static_cast<float>(i % 7);
+    right[i] = static_cast<float>(i % 5);
+  }
+  EnqueueMatrixProduct(*stream_, DataType::kF32, out->data(), left, right, kRows);
+  ASSERT_TRUE(stream_->Synchronize(Deadline::AfterSeconds(20)).ok());
+  for (int row = 0; row < kRows; ++row) {
+    for (int column = 0; column < kRows; ++column) {
+      float sum = 0;
+      for (int i = 0; i < kRows; ++i) sum += left[row * kRows + i] * right[i * kRows + column];
+      ASSERT_EQ(static_cast<float*>(out->data())[row * kRows + column], sum);
+    }
+  }
+}
+
+TEST_F(CudaKernelsTest, ComputeTakesItsTime) {
+  auto memory = Make(64 << 20);
+  const std::int64_t began_ns = MonotonicNs();
+  kernels_->Compute(*stream_, 50e6, memory->data(), memory->bytes());
+  ASSERT_TRUE(stream_->Synchronize(Deadline::AfterSeconds(20)).ok());
+  const double took_ms = static_cast<double>(MonotonicNs() - began_ns) * 1e-6;
+  EXPECT_GT(took_ms, 25);
+  EXPECT_LT(took_ms, 200);
+}
+
+TEST_F(CudaKernelsTest, PatternsAreTheHosts) {
+  auto opened = OpenCudaPatternMemory();
+  ASSERT_TRUE(opened.ok());
+  for (const DataType type : AllDataTypes()) {
+    for (const Reduction reduction :
+         {Reduction::kSum, Reduction::kProd, Reduction::kMin, Reduction::kMax}) {
+      Operation operation;
+      operation.type = type;
+      operation.reduction = reduction;
+      operation.count = kCount;
+      const Pattern host(7, operation, 1);
+      const Pattern on_device(7, operation, 1, opened->get());
+      auto data = Make(kCount * SizeOf(type));
+      on_device.FillSend(data->data(), 0, kCount, 0, 3);
+      CheckReport report;
+      host.CheckRecv(data->data(), 0, kCount, 0, 3, report);
+      on_device.CheckRecv(data->data(), 0, kCount, 0, 3, report);
+      EXPECT_EQ(report.wrong, 0) << Describe(operation);
+      static_cast<unsigned char*>(data->data())[1000 * SizeOf(type)] ^= 1;
+      CheckReport wrong;
+      on_device.CheckRecv(data->data(), 0, kCount, 0, 3, wrong);
+      ASSERT_EQ(wrong.wrong, 1) << Describe(operation);
+      EXPECT_EQ(wrong.first[0].element, 1000);
+      on_device.Poison(data->data(), 0, kCount);
+      on_device.CheckRecv(data->data(), 0, kCount, 0, 3, wrong);
+      EXPECT_EQ(wrong.wrong, kCount + 1);
+    }
+  }
+}
+
+// What an agent sees of a device whose process is wedged.
+TEST_F(CudaKernelsTest, AStreamWritesStampsToMemoryOfTheHost) {
+  std::uint64_t* words = nullptr;
+  ASSERT_EQ(cudaHostAlloc(&words, 2 * sizeof(*words), cudaHostAllocMapped), cudaSuccess);
+  words[0] = words[1] = 0;
+  auto* const native = dynamic_cast<NativeStream*>(stream_.get());
+  const Status status = native->LaunchOn([&](void* handle) {
+    const auto stream = static_cast<cudaStream_t>(handle);
+    LOCKSTEP_RETURN_IF_ERROR(StreamWrite64(stream, &words[0], 41));
+    return StreamWrite64(stream, &words[1], 42);
+  });
+  ASSERT_TRUE(status.ok()) << status.message();
+  ASSERT_TRUE(stream_->Synchronize(Deadline::AfterSeconds(20)).ok());
+  EXPECT_EQ(words[0], 41u);
+  EXPECT_EQ(words[1], 42u);
+  std::printf("stream memory: %s\n", std::string(StreamMemoryMethod()).c_str());
+  cudaFreeHost(words);
+}
+
+}  // namespace
+}  // namespace lockstep
