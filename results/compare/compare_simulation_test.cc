@@ -132,6 +132,25 @@ std::vector<Machine> Machines() {
           {"real, 2 MiB", Real(6), 0}};
 }
 
+// The documentation tells these figures: the nth row of results/compare/README.md that begins with
+// the machine's name, within the freedom that another arithmetic library has.
+void ExpectDocumented(const std::string& name, int nth, const std::vector<int>& figures) {
+  constexpr int kFreedom = 15;
+  std::ifstream file("results/compare/README.md");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("| " + name + " |") || nth-- > 0) continue;
+    std::istringstream cells(line.substr(name.size() + 3));
+    char bar = 0;
+    for (const int figure : figures) {
+      int documented = -1;
+      cells >> documented >> bar;
+      EXPECT_NEAR(documented, figure, kFreedom) << line;
+    }
+    return;
+  }
+  ADD_FAILURE() << "results/compare/README.md has no row " << nth << " for " << name;
+}
+
 std::string Minute(std::size_t i) {
   return fmt::format("2026-11-21T{:02}:{:02}:00Z", i / 60, i % 60);
 }
@@ -209,13 +228,16 @@ TEST(SimulationTest, WithoutAChangeOnePercentAtMostIsCalledSlower) {
   fmt::print("\n");
   for (const Machine& machine : Machines()) {
     fmt::print("{:20}", machine.name);
+    std::vector<int> slower;
     for (const std::size_t launches : {4, 5, 10, 20}) {
       const Rates rates = RatesOf(machine.noise, launches, {1.0}, kComparisons);
       fmt::print(" {:>3} /{:>3} /{:>4}", rates.slower, rates.faster, rates.same);
       EXPECT_LE(rates.slower, kComparisons / 100) << machine.name << ", " << launches;
       EXPECT_LE(rates.faster, kComparisons / 100) << machine.name << ", " << launches;
+      slower.push_back(rates.slower);
     }
     fmt::print("\n");
+    ExpectDocumented(machine.name, 0, slower);
   }
 }
 
@@ -226,15 +248,18 @@ TEST(SimulationTest, FivePercentIsFoundWithTenLaunches) {
   fmt::print("     10\n");
   for (const Machine& machine : Machines()) {
     fmt::print("{:20}", machine.name);
+    std::vector<int> slower;
     for (const std::size_t launches : {4, 5, 7, 10, 20}) {
       const Rates rates = RatesOf(machine.noise, launches, {1.05}, kComparisons);
       fmt::print(" {:>6}", rates.slower);
+      slower.push_back(rates.slower);
       EXPECT_LE(rates.faster, kComparisons / 100) << machine.name;
       if (launches == 10) {
         EXPECT_GE(rates.slower, machine.power_min * kComparisons) << machine.name;
       }
     }
     fmt::print(" {:>6}\n", RatesOf(machine.noise, 10, {1.10}, kComparisons).slower);
+    ExpectDocumented(machine.name, 1, slower);
   }
 }
 
