@@ -2,6 +2,7 @@
 """The page of `lockstep report`: what it says, that it is well made, and what it needs."""
 
 import html.parser
+import itertools
 import json
 import os
 import re
@@ -15,6 +16,7 @@ import unittest
 import xml.etree.ElementTree
 
 import h5py
+import numpy
 
 _HERE = "results/report/html"
 _LOCKSTEP = os.path.abspath("scripts/lockstep/lockstep")
@@ -23,6 +25,15 @@ _RUNS = ("passing", "failing", "corrupt", "steps")
 _LARGE_CASES = 10000
 _LARGE_BYTES = 20e6
 _LARGE_SECONDS = 3.0
+
+# Viénot, Brettel, Mollon 1999: what those see who lack a kind of cones; of linear RGB.
+_EYES = {"all": numpy.eye(3),
+         "no green": numpy.array([[0.29275, 0.70725, 0], [0.29275, 0.70725, 0],
+                                  [-0.02234, 0.02234, 1]]),
+         "no red": numpy.array([[0.11238, 0.88762, 0], [0.11238, 0.88762, 0],
+                                [0.00401, -0.00401, 1]])}
+_XYZ = numpy.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722],
+                    [0.0193, 0.1192, 0.9505]]) / numpy.array([[0.9505], [1], [1.089]])
 
 sys.path.insert(0, os.path.abspath(_HERE))
 import journal  # noqa: E402  pylint: disable=wrong-import-position
@@ -90,11 +101,20 @@ class Outline(html.parser.HTMLParser):
         return " ".join(" ".join(self.words).split())
 
 
-def luminance(colour):
+def linear(colour):
     parts = [int(colour[k:k + 2], 16) / 255 for k in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4
-              for part in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return numpy.array([part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4
+                        for part in parts])
+
+
+def luminance(colour):
+    return numpy.dot((0.2126, 0.7152, 0.0722), linear(colour))
+
+
+def seen(colour, eye):
+    """CIE L*a*b* of what an eye sees."""
+    xyz = numpy.cbrt(_XYZ @ numpy.clip(_EYES[eye] @ linear(colour), 0, 1))
+    return numpy.array([116 * xyz[1] - 16, 500 * (xyz[0] - xyz[1]), 200 * (xyz[1] - xyz[2])])
 
 
 def contrast(one, other):
@@ -165,11 +185,25 @@ class PageTest(unittest.TestCase):
         self.assertNotIn("<script>alert", text)
         self.assertEqual(Outline(text).text().count(evil), 2)
 
-    def test_contrast_of_both_schemes(self):
+    def schemes(self):
         with open(os.path.join(_HERE, "page.css"), encoding="utf-8") as file:
             css = file.read()
-        schemes = [dict(re.findall(r"(--[a-z0-9-]+):\s*(#[0-9a-f]{6});", block))
-                   for block in re.findall(r":root\s*\{(.*?)\}", css, re.S)[:2]]
+        return [dict(re.findall(r"(--[a-z0-9-]+):\s*(#[0-9a-f]{6});", block))
+                for block in re.findall(r":root\s*\{(.*?)\}", css, re.S)[:2]]
+
+    def test_colours_of_curves_differ_to_every_eye(self):
+        """10 is told apart at a glance; dashes and markers differ, too."""
+        for scheme in self.schemes():
+            colours = [scheme["--s%d" % series] for series in range(6)]
+            for eye in _EYES:
+                for one, other in itertools.combinations(colours, 2):
+                    self.assertGreater(numpy.linalg.norm(seen(one, eye) - seen(other, eye)), 12,
+                                       (eye, one, other))
+        confused = seen("#b24a00", "no red") - seen("#7a5c00", "no red")
+        self.assertLess(numpy.linalg.norm(confused), 4)
+
+    def test_contrast_of_both_schemes(self):
+        schemes = self.schemes()
         self.assertEqual(set(schemes[0]), set(schemes[1]))
         for scheme in schemes:
             pairs = [("--" + ink, "--" + ground) for ink in ("ink", "quiet", "link")
