@@ -1,13 +1,14 @@
 #!/usr/bin/python3
 """Writes runs as one HTML page that needs nothing else: `lockstep report` checks them and calls it.
 
-Exit codes: 0 written, 2 a file that is not understood, 4 the machine lacks something.
+Exit codes: 0 written, 2 a file that is not understood, 4 the machine lacks something, 10 a defect.
 """
 
 import argparse
 import os
 import sys
 import tempfile
+import traceback
 
 try:
     import h5py  # pylint: disable=unused-import
@@ -93,4 +94,9 @@ def fail(message, code):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except Exception as defect:  # pylint: disable=broad-except; ours, in one line as any other
+        place = traceback.extract_tb(defect.__traceback__)[-1]
+        sys.exit(fail("internal error: %r at %s:%d" % (
+            defect, os.path.basename(place.filename), place.lineno), 10))

@@ -282,6 +282,11 @@ class ComparisonTest(unittest.TestCase):
         self.assertLess(words.index("pass → fail"), words.index("barrier same +8.0 % +5.0 %"))
         self.assertIn("host/0/kernel 6.1 6.2", words)
 
+    def test_an_answer_that_is_not_understood_is_a_defect_in_one_line(self):
+        code, err = self.run_with("echo '{\"cases\": [{}]}'\n")
+        self.assertEqual((code, err.count("\n")), (10, 1), err)
+        self.assertIn("internal error: KeyError('outcome_change') at comparison.py:", err)
+
     def test_a_tool_that_cannot_compare_is_no_empty_section(self):
         code, err = self.run_with("echo 'lockstep: compare: no' >&2; exit 2\n")
         self.assertEqual((code, err.count("\n")), (2, 1), err)
