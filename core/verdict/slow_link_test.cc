@@ -1,0 +1,97 @@
+#include <string>
+#include <vector>
+
+#include "core/verdict/history.h"
+#include "core/verdict/links.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr int kRanks = 4;
+
+std::string Endpoint(int rank, int peer) {
+  return "10.0.0." + std::to_string(rank) + ":" + std::to_string(4000 + peer);
+}
+
+// Every pair connected; 100 portions of 64 bytes each way, one every 10 ms, 0.1 ms on the way, but
+// from `slow` to its peers `to` (all where it is -1) `slow_s`.
+std::vector<RankEvidence> Mesh(int slow, int to, double slow_s) {
+  const auto marks = [](double late_s) {
+    std::vector<ByteMark> all = {{0, 0}};
+    for (int i = 1; i <= 100; ++i) {
+      const ByteMark& last = all.back();
+      all.push_back({last.bytes + 64, last.byte_s + 64 * (1000 + 0.01 * i + late_s)});
+    }
+    // Only the newest are kept.
+    return std::vector<ByteMark>(all.end() - 32, all.end());
+  };
+  std::vector<RankEvidence> ranks;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    RankEvidence evidence = After49(rank);
+    for (int peer = 0; peer < kRanks; ++peer) {
+      if (peer == rank) continue;
+      const bool is_slow = peer == slow && (to == -1 || to == rank);
+      TcpSocket& socket = evidence.sockets.emplace_back();
+      socket.local = Endpoint(rank, peer);
+      socket.remote = Endpoint(peer, rank);
+      socket.written = socket.received = 6400;
+      socket.closed = true;
+      socket.arrivals = 100;
+      socket.written_marks = marks(0);
+      socket.received_marks = marks(is_slow ? slow_s : 0.0001);
+    }
+    ranks.push_back(evidence);
+  }
+  return ranks;
+}
+
+std::vector<Finding> Find(const std::vector<RankEvidence>& evidence) {
+  Ranks ranks;
+  for (const RankEvidence& rank : evidence) ranks.push_back(&rank);
+  return FindSlowLinks(ranks);
+}
+
+TEST(SlowLink, IsNamedWithItsTime) {
+  const std::vector<Finding> findings = Find(Mesh(2, 1, 0.0125));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].cause, "slow_link");
+  EXPECT_THAT(findings[0].culprits, ElementsAre(1, 2));
+  EXPECT_THAT(findings[0].message, HasSubstr("link 2 -> 1: bytes are on the way for 12.5 ms"));
+}
+
+TEST(SlowLink, OfARankWithSlowLinksTheRankIsNamed) {
+  EXPECT_THAT(Find(Mesh(3, -1, 0.05)).at(0).culprits, ElementsAre(3));
+}
+
+TEST(SlowLink, NothingIsSaidOfEqualOnesOrOfWhatTheReaderDoes) {
+  EXPECT_THAT(Find(Mesh(2, 1, 0.0001)), IsEmpty());
+  EXPECT_THAT(Find(Mesh(2, 1, 0.002)), IsEmpty()) << "a processor that is waited for";
+  std::vector<RankEvidence> ranks = Mesh(2, 1, 0.05);
+  // Rank 1 lets what came lie for 40 ms.
+  for (TcpSocket& socket : ranks[1].sockets) socket.unread_byte_s = 6400 * 0.04;
+  EXPECT_THAT(Find(ranks), IsEmpty());
+  ranks = Mesh(2, 1, 0.05);
+  for (TcpSocket& socket : ranks[1].sockets) socket.arrivals = 5;
+  EXPECT_THAT(Find(ranks), IsEmpty()) << "five portions say nothing of a habit";
+}
+
+// The ends were looked at last at different moments: what only one of them has seen does not count.
+TEST(SlowLink, ComparesTheSameBytes) {
+  std::vector<RankEvidence> ranks = Mesh(2, 1, 0.0001);
+  for (TcpSocket& socket : ranks[1].sockets) {
+    socket.received_marks.resize(socket.received_marks.size() - 10);
+  }
+  EXPECT_THAT(Find(ranks), IsEmpty());
+  ranks = Mesh(2, 1, 0.0125);
+  for (TcpSocket& socket : ranks[2].sockets) {
+    socket.written_marks.resize(socket.written_marks.size() - 10);
+  }
+  EXPECT_THAT(Find(ranks).at(0).message, HasSubstr("12.5 ms"));
+}
+
+}  // namespace
+}  // namespace lockstep
