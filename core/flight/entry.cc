@@ -45,6 +45,14 @@ constexpr NamedKind kKinds[] = {
     {"coalesced", FlightKind::kCoalesced},
 };
 
+constexpr std::int64_t kSequenceMax = std::int64_t{1} << 40;  // 35 years of a thousand a second
+constexpr std::int64_t kTimeMaxNs = std::int64_t{1} << 62;    // the year 2116
+
+// What is no time counts as none.
+std::int64_t TimeOrNone(std::int64_t value, std::int64_t most) {
+  return 0 <= value && value <= most ? value : 0;
+}
+
 // Backends whose operations end when an event of the device says so.
 bool HasEvents(std::string_view backend) { return backend == "nccl" || backend == "xccl"; }
 
@@ -134,10 +142,10 @@ Result<FlightEntry> FlightEntryParser::Parse(const FlightValue& value) {
   Collect(value);
   FlightEntry entry;
   entry.record_id = IntegerAt(kRecordId);
-  entry.call.created_ns = IntegerAt(kCreated);
-  entry.call.timeout_ms = IntegerAt(kTimeout);
-  entry.started_ns = IntegerAt(kStarted);
-  entry.completed_ns = IntegerAt(kCompleted);
+  entry.call.created_ns = TimeOrNone(IntegerAt(kCreated), kTimeMaxNs);
+  entry.call.timeout_ms = TimeOrNone(IntegerAt(kTimeout), kTimeMaxNs / 1'000'000);
+  entry.started_ns = TimeOrNone(IntegerAt(kStarted), kTimeMaxNs);
+  entry.completed_ns = TimeOrNone(IntegerAt(kCompleted), kTimeMaxNs);
   LOCKSTEP_RETURN_IF_ERROR(ParseGroup(entry));
   LOCKSTEP_RETURN_IF_ERROR(ParseName(entry));
   LOCKSTEP_RETURN_IF_ERROR(ParseProgress(entry));
@@ -178,8 +186,11 @@ Status FlightEntryParser::ParseName(FlightEntry& entry) {
   const Field field = entry.call.point_to_point ? kPeerSequence
                       : old                     ? kSequence
                                                 : kCollectiveSequence;
-  if (!At(field).Is(Kind::kInteger) || IntegerAt(field) < 0) return Error("has no sequence number");
-  entry.call.sequence = static_cast<std::uint64_t>(IntegerAt(field));
+  const std::int64_t sequence = IntegerAt(field);
+  if (!At(field).Is(Kind::kInteger) || sequence < 0 || sequence >= kSequenceMax) {
+    return Error("has no sequence number");
+  }
+  entry.call.sequence = static_cast<std::uint64_t>(sequence);
   return OkStatus();
 }
 

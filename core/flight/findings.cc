@@ -176,10 +176,12 @@ std::vector<Finding> FindRanksWithoutDump(const FlightView& view) {
     std::set_intersection(team.ranks.begin(), team.ranks.end(), job.missing.begin(),
                           job.missing.end(), std::back_inserter(lost));
     if (lost.empty() || !team.told) continue;
-    const std::size_t some =
-        view.DumpOf(*std::find_if(team.ranks.begin(), team.ranks.end(),
-                                  [&](int rank) { return view.DumpOf(rank) < job.dumps.size(); }));
-    const FlightCall* open = some < job.dumps.size() ? view.OpenOf(some) : nullptr;
+    const auto member = std::find_if(team.ranks.begin(), team.ranks.end(), [&](int rank) {
+      return view.DumpOf(rank) < job.dumps.size();
+    });
+    if (member == team.ranks.end()) continue;
+    const std::size_t some = view.DumpOf(*member);
+    const FlightCall* open = view.OpenOf(some);
     if (open == nullptr || open->point_to_point) continue;
     if (view.TeamIndex(some, *open) != static_cast<std::int32_t>(t)) continue;
     const std::vector<FlightStanding> standings =

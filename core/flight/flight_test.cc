@@ -149,6 +149,18 @@ bool Survives(const std::string& bytes) {
   return true;
 }
 
+TEST(DumpTest, GroupsOfWhichNobodyIsHere) {
+  EXPECT_TRUE(Survives(R"({"version": "2.10", "pg_config": {
+      "0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1]"},
+      "7": {"name": "7", "desc": "other", "ranks": "[5, 6]"}}, "entries": [
+      {"process_group": ["0", "default_pg"], "collective_seq_id": 1, "state": "scheduled",
+       "profiling_name": "nccl:all_reduce", "record_id": 0, "time_created_ns": 1,
+       "timeout_ms": 9223372036854775807, "retired": true}]})"));
+  EXPECT_FALSE(Survives(R"({"version": "2.10", "entries": [
+      {"process_group": ["0", "default_pg"], "collective_seq_id": 9223372036854775807,
+       "state": "scheduled", "profiling_name": "nccl:all_reduce"}]})"));
+}
+
 TEST(FuzzTest, RealDumpsAreRead) {
   const auto dumps = RealDumps();
   ASSERT_GE(dumps.size(), 28u);
