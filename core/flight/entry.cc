@@ -143,7 +143,7 @@ Result<FlightEntry> FlightEntryParser::Parse(const FlightValue& value) {
   FlightEntry entry;
   entry.record_id = IntegerAt(kRecordId);
   entry.call.created_ns = TimeOrNone(IntegerAt(kCreated), kTimeMaxNs);
-  entry.call.timeout_ms = TimeOrNone(IntegerAt(kTimeout), kTimeMaxNs / 1'000'000);
+  entry.call.timeout_ms = TimeOrNone(IntegerAt(kTimeout), kTimeMaxNs / 2'000'000);
   entry.started_ns = TimeOrNone(IntegerAt(kStarted), kTimeMaxNs);
   entry.completed_ns = TimeOrNone(IntegerAt(kCompleted), kTimeMaxNs);
   LOCKSTEP_RETURN_IF_ERROR(ParseGroup(entry));
