@@ -111,7 +111,9 @@ def axes(canvas, x, y, x_title, y_title):
     for value, label in x.ticks():
         at = x(value)
         canvas.line(at, y.start, at, y.start + 4, "axis")
-        canvas.text(at, y.start + 17, label, "tick", "middle")
+        fits = at + 4 * len(label) < canvas.width
+        canvas.text(at if fits else canvas.width, y.start + 17, label, "tick",
+                    "middle" if fits else "end")
     canvas.line(x.start, y.start, x.end, y.start, "axis")
     canvas.text(x.end, y.start + 33, x_title, "label", "end")
     canvas.text(0, y.end - 10, y_title, "label")

@@ -84,6 +84,8 @@ class Document:
             counts = {verdict: sum(case["verdict"] == verdict for case in run.cases)
                       for verdict in _WORST}
             rows.append({"run": run, "headline": outcomes.headline(run), "counts": counts,
+                         "empty": sum(not case["iterations"] and case["case"] not in run.trials
+                                      for case in run.cases),
                          "wrong": sum(case["wrong_elements"] for case in run.cases),
                          "checked": sum(case["checked_elements"] for case in run.cases),
                          "backends": sorted({case["backend"] for case in run.cases}),
