@@ -129,7 +129,8 @@ Result<ExitCode> RunDiagnose(const Options& options) {
     return DiagnoseFlightRecorder(flight);
   }
   if (options.paths.empty()) {
-    return InvalidInput("diagnose: name run files, or --flight-recorder and a directory of dumps");
+    return InvalidInput(
+        "diagnose: name RUN files (.h5), or --flight-recorder and a directory of dumps");
   }
   Verdict verdict = Verdict::kPass;
   for (const std::string& path : options.paths) {
