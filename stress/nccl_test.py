@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+"""Scenarios with --backend=nccl, over a stand-in library on the host: what differs from gloo, and a
+machine that lacks what it takes. The stand-in pairs operations as core/verdict expects of NCCL."""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "testing"))
+import run_stress  # noqa: E402
+
+FAKE = "core/comm/nccl/testing/libfake_nccl_22809.so"
+# A barrier is an all-reduce of one element to NCCL, so case 4 goes on with wrong data where gloo
+# stops; a broadcast and an all-reduce do not pair.
+SCENARIOS = ["uneven_inputs/case1", "uneven_inputs/case3", "uneven_inputs/case4",
+             "buffers/rank0_no_grad_then_barrier", "buffers/second_epoch_hangs",
+             "groups/opposite_order"]
+
+
+def main():
+    lacking = run_stress.run(2, "--backend=nccl", "--nccl-library=/nonexistent/libnccl.so.2",
+                             "--scenario=uneven_inputs/case1")
+    assert lacking.code == 4, f"exit code {lacking.code}: {lacking.output}{lacking.errors}"
+    lines = [line for line in lacking.errors.splitlines() if line.startswith("stress: ")]
+    assert len(lines) == 1 and "--nccl-library" in lines[0], lacking.errors
+    os.environ["TMPDIR"] = run_stress.DIRECTORY
+    outcome = run_stress.run(2, "--backend=nccl", f"--nccl-library={os.path.abspath(FAKE)}",
+                             *[f"--scenario={name}" for name in SCENARIOS])
+    print(outcome.output)
+    assert outcome.code == 0, f"exit code {outcome.code}: {outcome.errors}"
+    for name in SCENARIOS:
+        assert outcome.named(name)[0]["verdict"] == "pass"
+    os.environ["LOCKSTEP_FAKE_NCCL"] = "ncclAllReduce:async=6:rank=1:nth=5"
+    failing = run_stress.run(2, "--backend=nccl", f"--nccl-library={os.path.abspath(FAKE)}",
+                             "--scenario=uneven_inputs/case1")
+    print(failing.output)
+    assert failing.code == 1, f"exit code {failing.code}: {failing.errors}"
+    assert "remote process exited or there was a network error (6)" in failing.output
+
+
+main()
