@@ -9,9 +9,9 @@ from chart import SERIES, Canvas, Figure, Linear, Log, axes, curve, legend
 
 _WIDTH, _LEFT, _RIGHT = 460, 62, 12
 _MOST_RANKS = 32
-_MOST_COLUMNS = 160
+_MOST_ROWS, _MOST_COLUMNS = 64, 160  # of a heat map
 # A cell of the heat map by its time over the case's median: up to these, and above the last.
-_LEVELS = (0.9, 1.1, 1.5, 2, 4, 10)
+_LEVELS = (0.5, 0.9, 1.1, 1.5, 2, 4, 10)
 _QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999)
 
 
@@ -147,8 +147,8 @@ def heat_map(run, case, samples, slug):
     slowest = samples.slowest()
     if iterations < 2 or not len(slowest):
         return None
-    cells = _blocks(spent / numpy.median(slowest), _MOST_RANKS, _MOST_COLUMNS)
-    height = max(6, min(22, 200 // len(cells)))
+    cells = _blocks(spent / numpy.median(slowest), _MOST_ROWS, _MOST_COLUMNS)
+    height = max(3, min(22, 200 // len(cells)))
     canvas = Canvas(_WIDTH, 30 + height * len(cells) + 50)
     width = (_WIDTH - _LEFT - _RIGHT) / cells.shape[1]
     levels = numpy.where(numpy.isnan(cells), len(_LEVELS) + 1, numpy.searchsorted(_LEVELS, cells))
@@ -173,10 +173,9 @@ def heat_map(run, case, samples, slug):
     rows = [[str(rank), units.duration(float(spent[rank, worst[rank]])), str(int(worst[rank])),
              str(int(above[rank])), str(int(numpy.isnan(spent[rank]).sum()))]
             for rank in range(min(len(spent), 256))]
-    note = ""
-    if iterations > _MOST_COLUMNS:
-        note = "A cell shows the longest of about %d iterations." % math.ceil(
-            iterations / _MOST_COLUMNS)
+    blocks = [math.ceil(iterations / cells.shape[1]), group]
+    note = "" if max(blocks) == 1 else "A cell shows the longest of about %d iterations%s." % (
+        blocks[0], " and %d ranks" % group if group > 1 else "")
     return Figure(slug, title, canvas.svg(title, alternative), alternative, note,
                   ["rank", "longest", "in iteration", "above twice the median", "not reached"],
                   rows)
@@ -197,9 +196,9 @@ def _draw_cells(canvas, levels, width, height):
 
 
 def _heat_legend(canvas, y):
-    names = ["≤ 0.9×"] + ["≤ %g×" % level for level in _LEVELS[1:]] + ["above"]
+    names = ["≤ %g×" % level for level in _LEVELS] + ["above"]
     for level, name in enumerate(names):
-        x = 4 + level * 64
+        x = 2 + level * 57.5
         canvas.box(x, y, 12, 12, "h%d" % level)
         canvas.text(x + 15, y + 11, name, "tick")
 
