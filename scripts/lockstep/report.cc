@@ -1,4 +1,8 @@
 // `lockstep report RUN.h5 … -o report.html`: checks the files, then runs the program that draws.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -18,19 +22,23 @@ constexpr const char* kInTree = "results/report/html/report.py";
 
 struct Options {
   std::vector<std::string> paths;
+  std::vector<std::string> candidates;  // after them
   std::string output;
   std::string figures;
   std::string title;
 };
 
 // Leaves this process to the script; returns only on an error.
-Result<ExitCode> Report(const Options& options) {
+Result<ExitCode> Report(Options options) {
+  const std::size_t candidates = std::max<std::size_t>(options.candidates.size(), 1);
+  options.paths.insert(options.paths.end(), options.candidates.begin(), options.candidates.end());
   for (const std::string& path : options.paths) {
     LOCKSTEP_RETURN_IF_ERROR(VerifySeal(path));
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const fs::path binary, ThisProgram());
   std::vector<std::string> words = {"--lockstep=" + binary.string(),
-                                    "--output=" + options.output};
+                                    "--output=" + options.output,
+                                    fmt::format("--candidates={}", candidates)};
   if (!options.figures.empty()) words.push_back("--figures=" + options.figures);
   if (!options.title.empty()) words.push_back("--title=" + options.title);
   words.push_back("--");
@@ -45,6 +53,8 @@ void AddReport(CLI::App& app, Command& chosen) {
   CLI::App* command = app.add_subcommand("report", "Write runs as one self-contained HTML page");
   command->add_option("RUN", options->paths, "Run files (.h5); several are compared")->required();
   command->add_option("-o,--output", options->output, "The page to write")->required();
+  command->add_option("--candidate", options->candidates,
+                      "Runs to compare with the others; otherwise the last run is");
   command->add_option("--figures", options->figures,
                       "Also write every figure as SVG and PNG to this directory");
   command->add_option("--title", options->title, "Heading of the page");

@@ -18,17 +18,24 @@ class CompareFailed(Exception):
     """The tool could not compare; the text is its own line."""
 
 
-def sides(runs):
-    """The last run against those before it, of one program and plan; None when there are none."""
+def sides(runs, candidates):
+    """The last `candidates` runs against those before them, as far as they are of the last one's
+    program and plan; None when a side is empty."""
     last = runs[-1]
-    base = [run for run in runs[:-1]
-            if (run.name, run.plan_hash) == (last.name, last.plan_hash) and run.id != last.id]
-    return (base, last) if base else None
+
+    def like(some):
+        return [run for run in some
+                if (run.name, run.plan_hash) == (last.name, last.plan_hash)]
+
+    candidate = like(runs[-candidates:])
+    ids = {run.id for run in candidate}
+    base = [run for run in like(runs[:-candidates]) if run.id not in ids]
+    return (base, candidate) if base else None
 
 
 def _ask(lockstep, base, candidate):
     command = [lockstep, "compare", "--format=json", "--base", *(run.path for run in base),
-               "--candidate", candidate.path]
+               "--candidate", *(run.path for run in candidate)]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120,
                           check=False)
     if done.returncode not in (0, 1, 3, 5):
@@ -61,9 +68,9 @@ def _why(case):
     return "; ".join(part for part in [case["why"], *ranks, case["resolve"]] if part)
 
 
-def compare(lockstep, runs):
+def compare(lockstep, runs, candidates):
     """Comparison, or None where the runs are of different plans."""
-    found = sides(runs)
+    found = sides(runs, candidates)
     if not found:
         return None
     base, candidate = found
@@ -74,7 +81,8 @@ def compare(lockstep, runs):
     rows = [[case["case"], case["verdict"], _percent(case["effect"]["estimate"]),
              " to ".join(map(_percent, _interval(case))) or "–", _time(case["base"]),
              _time(case["candidate"]), _outcome(case), _why(case)] for case in cases]
-    return Comparison(told["headline"], [run.label() for run in base], candidate.label(),
+    return Comparison(told["headline"], [run.label() for run in base],
+                      [run.label() for run in candidate],
                       [(name, count) for name, count in counts if count], rows, _draw(cases))
 
 

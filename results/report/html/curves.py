@@ -115,7 +115,7 @@ def latency(operation, series, slug):
             band(canvas, place, [(x(case["bytes"]), y(case["interval_low_ns"])) for case in sure],
                  [(x(case["bytes"]), y(case["interval_high_ns"])) for case in sure])
         bounds = [(x(case["bytes"]), y(case["floor_ns"])) for case in one.cases
-                  if _finite(case["floor_ns"]) and case["floor_ns"] >= y.low]
+                  if _finite(case["floor_ns"]) and y.low <= case["floor_ns"] <= y.high]
         if len(bounds) > 1:
             floors = True
             curve(canvas, place, bounds, "floor")
@@ -135,7 +135,7 @@ def latency(operation, series, slug):
     if floors:
         note += " Thin dotted lines: the least time that this host's floors allow."
     elif any(_finite(case["floor_ns"]) for case in cases):
-        note += " The floors of this host are far below."
+        note += " The floors of this host are outside of the figure."
     return Figure(slug, title, canvas.svg(title, alternative), alternative, note, *_table(cases))
 
 

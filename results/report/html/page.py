@@ -39,13 +39,14 @@ def _breakable(name):
 class Document:
     """Everything that is shown, drawn once."""
 
-    def __init__(self, runs, lockstep, title):
+    def __init__(self, runs, lockstep, title="", candidates=1):
         self.runs = runs
         for place, run in enumerate(runs):  # copies of a run have its id
             again = run.id in [other.id for other in runs[:place]]
             run.key = "%s-%d" % (run.id, place) if again else run.id
         self.title = title or self._title()
-        self.comparison = comparison.compare(lockstep, runs) if len(runs) > 1 else None
+        self.comparison = comparison.compare(lockstep, runs, candidates) \
+            if len(runs) > 1 else None
         self.curves = curves.figures(runs)
         self.steps = [figure for run in runs for figure in
                       self._of(run, steps.figures(run) + timeline.figures(run))]

@@ -56,6 +56,8 @@ def parse(arguments):
     parser.add_argument("--output", required=True)
     parser.add_argument("--figures")
     parser.add_argument("--title", default="")
+    parser.add_argument("--candidates", type=int, default=1,
+                        help="how many of the last runs are compared with those before them")
     parser.add_argument("runs", nargs="+")
     return parser.parse_args(arguments)
 
@@ -75,7 +77,7 @@ def main(arguments):
     options = parse(arguments)
     try:
         runs = read(options.runs)
-        document = page.Document(runs, options.lockstep, options.title)
+        document = page.Document(runs, options.lockstep, options.title, options.candidates)
         write_atomically(options.output, document.html())
         if options.figures:
             static_figures.write(document.figures(), options.figures)

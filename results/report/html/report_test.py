@@ -248,15 +248,15 @@ class ComparisonTest(unittest.TestCase):
             file.attrs["id"] = "ffffffff"
             file["environment/host/0"].attrs["kernel"] = "6.2"
 
-    def run_with(self, script):
+    def run_with(self, script, names=("passing", "other"), *options):
         tool = path_of("tool")
         with open(tool, "w", encoding="utf-8") as file:
             file.write("#!/bin/sh\n" + script)
         os.chmod(tool, stat.S_IRWXU)
-        done = subprocess.run([os.path.join(_HERE, "report.py"), "--lockstep=" + tool,
-                               "--output=" + path_of("two.html"), path_of("passing.h5"),
-                               path_of("other.h5")], stderr=subprocess.PIPE, timeout=60,
-                              check=False)
+        done = subprocess.run([os.path.join(_HERE, "report.py"), "--lockstep=" + tool, *options,
+                               "--output=" + path_of("two.html"),
+                               *[path_of(name + ".h5") for name in names]],
+                              stderr=subprocess.PIPE, timeout=60, check=False)
         return done.returncode, done.stderr.decode("utf-8")
 
     def test_it_is_shown(self):
@@ -281,6 +281,18 @@ class ComparisonTest(unittest.TestCase):
         self.assertIn("barrier same +8.0 % +5.0 % to +11.0 % 600 ns 610 ns pass", words)
         self.assertLess(words.index("pass → fail"), words.index("barrier same +8.0 % +5.0 %"))
         self.assertIn("host/0/kernel 6.1 6.2", words)
+
+    def test_the_candidates_are_the_last_runs(self):
+        shutil.copy(path_of("other.h5"), path_of("third.h5"))
+        with h5py.File(path_of("third.h5"), "r+") as file:
+            file.attrs["id"] = "eeeeeeee"
+        script = 'echo "$@" >%s; exit 2\n' % path_of("asked")
+        for candidates, sides in ((1, "--base passing other --candidate third"),
+                                  (2, "--base passing --candidate other third")):
+            self.run_with(script, ["passing", "other", "third"], "--candidates=%d" % candidates)
+            with open(path_of("asked"), encoding="utf-8") as file:
+                asked = file.read().replace(_DIRECTORY + "/", "").replace(".h5", "")
+            self.assertEqual(asked.strip(), "compare --format=json " + sides)
 
     def test_an_answer_that_is_not_understood_is_a_defect_in_one_line(self):
         code, err = self.run_with("echo '{\"cases\": [{}]}'\n")
