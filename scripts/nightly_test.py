@@ -223,7 +223,13 @@ class Parts(Folder):
         self.assertIn("does it take the machine down?", answer["reasons"][0])
 
     def test_slower_than_the_baseline(self):
-        one = plan.Plan("p", 'baseline = "base"\n' + _LATENCY % 1)
+        base = os.path.join(self.folder, "base")
+        for folder in (base, os.path.join(self.output, "launches")):
+            os.makedirs(folder)
+            for name in ("latency.mpi.0.h5", "latency.gloo.0.h5", "soak.gloo.0.h5"):
+                with open(os.path.join(folder, name), "wb"):
+                    pass
+        one = plan.Plan("p", 'baseline = "%s"\n' % base + _LATENCY % 1)
         state = journal.Journal(self.output)
         self.addCleanup(state.close)
         state.begin(one)
@@ -233,13 +239,21 @@ class Parts(Folder):
         for code, expected in ((0, (0, "QUALIFIED")), (5, (5, "NOT QUALIFIED")),
                                (3, (3, "INCONCLUSIVE"))):
             with open(program, "w", encoding="utf-8") as file:
-                file.write('#!/bin/sh\necho \'{"cases": [{"name": "all_reduce/8", '
-                           '"verdict": "slower"}]}\'\nexit %d\n' % code)
+                file.write('#!/bin/sh\necho "$@" > %s/words\necho \'{"headline": "so it is", '
+                           '"cases": [{"case": "all_reduce/8", "backend": "mpi", '
+                           '"verdict": "slower"}]}\'\nexit %d\n' % (self.folder, code))
             os.chmod(program, 0o755)
             answer = verdict.assess(one, state, self.output, program, None)
             self.assertEqual(expected, (answer["exit_code"], answer["verdict"]))
             if code == 5:
-                self.assertIn("all_reduce/8", answer["reasons"][0])
+                self.assertIn("all_reduce/8 on mpi", answer["reasons"][0])
+            with open(os.path.join(self.folder, "words"), encoding="utf-8") as file:
+                words = file.read().split()
+            # Launches of benchmarks only: soaks are never alike.
+            names = [os.path.relpath(word, self.folder) for word in words if word.endswith("h5")]
+            self.assertEqual(["base/latency.gloo.0.h5", "base/latency.mpi.0.h5",
+                              "out/launches/latency.gloo.0.h5", "out/launches/latency.mpi.0.h5"],
+                             names)
 
 
 class Examples(unittest.TestCase):

@@ -208,7 +208,7 @@ TEST(FlightDiagnosisTest, AThousandRanksAreRead) {
   const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   ASSERT_EQ(judgement.findings.size(), 1u);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(617));
-  EXPECT_LT(seconds, 10);  // of the processor, with the writing: 0.5 on the machine it was made on
+  EXPECT_LT(seconds, 20);  // of the processor, with the writing: 0.5 on the machine it was made on
 }
 
 }  // namespace

@@ -70,14 +70,27 @@ class Quarantine:
         return [self._found[key] for key in sorted(self._found)]
 
 
+def benchmark_files(folder, keys):
+    """Result files of those steps; a folder that nightly did not write is taken whole."""
+    names = sorted(name for name in os.listdir(folder) if name.endswith(".h5"))
+    chosen = [name for name in names if name[:-3].rsplit(".", 1)[0] in keys]
+    return [os.path.join(folder, name) for name in chosen or names]
+
+
 def compare(plan, lockstep, folder):
     """(verdict or None, a line) of `lockstep compare` with the plan's baseline."""
     if not plan.baseline:
         return None, None
     if lockstep is None:
         return INCONCLUSIVE, "baseline: lockstep is not installed"
+    keys = {launch.key for launch in plan.launches() if launch.kind == "bench"}
+    try:
+        base = benchmark_files(plan.baseline, keys)
+        candidate = benchmark_files(os.path.join(folder, "launches"), keys)
+    except OSError as error:
+        return INCONCLUSIVE, "baseline: %s" % error
     done = subprocess.run(
-        [lockstep, "compare", plan.baseline, os.path.join(folder, "launches"), "--format=json"],
+        [lockstep, "compare", "--format=json", "--base"] + base + ["--candidate"] + candidate,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=600, check=False)
     with open(os.path.join(folder, "compare.json"), "w", encoding="utf-8") as file:
         file.write(done.stdout)
@@ -85,18 +98,25 @@ def compare(plan, lockstep, folder):
         return None, "baseline: no case is slower than in %s" % plan.baseline
     if done.returncode == SLOWER:
         return NOT_QUALIFIED, "baseline: slower than %s: %s" % (plan.baseline, slower(done.stdout))
-    said = done.stderr.strip().splitlines() or ["see compare.json"]
-    return INCONCLUSIVE, "baseline: %s (exit code %d)" % (said[0][:300], done.returncode)
+    return INCONCLUSIVE, "baseline: %s (exit code %d)" % (
+        headline(done.stdout) or done.stderr.strip()[:300], done.returncode)
+
+
+def headline(answer):
+    try:
+        return json.loads(answer)["headline"]
+    except (ValueError, KeyError, TypeError):
+        return ""
 
 
 def slower(answer):
-    """The names of the slower cases, as many as a person reads."""
+    """The slower cases, as many as a person reads."""
     try:
-        cases = json.loads(answer)["cases"]
-        names = [case["name"] for case in cases if case.get("verdict") == "slower"]
+        cases = [one for one in json.loads(answer)["cases"] if one["verdict"] == "slower"]
+        names = ["%s on %s" % (one["case"], one["backend"]) for one in cases]
     except (ValueError, KeyError, TypeError):
         names = []
-    shown = ", ".join(names[:5]) or "see compare.json"
+    shown = ", ".join(names[:5]) or headline(answer) or "see compare.json"
     return shown + (" and %d more" % (len(names) - 5) if len(names) > 5 else "")
 
 
