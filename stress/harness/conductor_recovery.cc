@@ -112,16 +112,18 @@ std::optional<StressConductor::Failure> StressConductor::FailureAt(const FleetEv
     return failure;
   }
   FleetEvent look = event;
+  const bool again = std::exchange(look_, false);
   const bool left =
       event.kind == FleetEventKind::kExited || event.kind == FleetEventKind::kSignalled;
-  if (std::exchange(look_, false) || left) {
+  if (again || left) {
     if (std::optional<Failure> failure = Departed()) return failure;
   }
-  // A rank that gives up says so, and is then silent for good.
-  if (event.kind == FleetEventKind::kMessage && Parked(event.rank)) {
-    look.kind = FleetEventKind::kQuiet;
-  }
+  // A rank that gives up says so, and is then silent for good: nobody is told of it once more.
+  bool parked = false;
+  for (const int rank : generation_.members) parked = parked || Parked(rank);
+  if (parked) look.kind = FleetEventKind::kQuiet;
   std::optional<Standstill> standstill = watch.OnEvent(look);
+  look_ = parked && !standstill;
   if (!standstill) return std::nullopt;
   return Failure{std::move(standstill->judgement), NowTicks(), standstill->seconds_after};
 }
