@@ -29,7 +29,15 @@ document.getElementById("page").addEventListener("load", (event) => {
   const inside = event.target.contentWindow, root = inside.document.documentElement;
   const height = root.getBoundingClientRect().height;  // forces the layout
   const shown = [...inside.document.querySelectorAll("svg")].filter((e) => e.checkVisibility());
-  document.getElementById("found").textContent = JSON.stringify({
+  const filter = inside.document.getElementById("filter");
+  let filtered = null;
+  if (filter) {
+    filter.value = "IN_PLACE all";
+    filter.dispatchEvent(new inside.Event("input"));
+    filtered = [...inside.document.querySelectorAll(".cases tbody tr")].filter((e) => !e.hidden)
+        .map((e) => e.firstElementChild.textContent);
+  }
+  document.getElementById("found").textContent = JSON.stringify({ filtered,
     width: root.scrollWidth, height, seconds: (performance.now() - began) / 1000,
     requests: inside.performance.getEntriesByType("resource").map((entry) => entry.name),
     drawings: shown.length, flat: shown.filter((e) => e.getBoundingClientRect().height < 20).length,
@@ -115,6 +123,7 @@ class BrowserTest(unittest.TestCase):
     def test_dark(self):
         page = make_page("passing")
         light = self.check(page, _DESK)
+        self.assertEqual(light["filtered"], ["all_reduce/8B/in_place"])
         dark = self.check(page, _DESK, "--blink-settings=preferredColorScheme=0")
         self.assertEqual(light["ground"], "rgb(255, 255, 255)")
         self.assertNotEqual(dark["ground"], light["ground"])
