@@ -161,8 +161,7 @@ Status Connection::Settle(const char* name, Comm comm, Deadline deadline) {
 
 Status Connection::Make(const char* name, const Call& call) {
   std::lock_guard lock(calling_);
-  if (failed_.load()) return failure();
-  if (aborted_.load()) return Aborted();
+  LOCKSTEP_RETURN_IF_ERROR(Health());
   inside_.store(name);
   watched_.Enter();
   const Code code = call(comm_);
@@ -172,10 +171,16 @@ Status Connection::Make(const char* name, const Call& call) {
   return Settle(name, comm_, Deadline::AfterSeconds(terms_.operation_seconds));
 }
 
-Status Connection::Poll() {
-  std::lock_guard lock(calling_);
+Status Connection::Health() const {
   if (failed_.load()) return failure();
   if (aborted_.load()) return Aborted();
+  if (!revoked_.load()) return OkStatus();
+  return SystemFailed("nccl: the communicator was revoked: what was in flight did not complete");
+}
+
+Status Connection::Poll() {
+  std::lock_guard lock(calling_);
+  LOCKSTEP_RETURN_IF_ERROR(Health());
   Code state = kSuccess;
   inside_.store("ncclCommGetAsyncError");
   watched_.Enter();
@@ -253,6 +258,9 @@ Result<std::shared_ptr<Connection>> Connection::Shrink(std::span<const int> excl
                                                        Deadline deadline) {
   LOCKSTEP_RETURN_IF_ERROR(library().Has(Feature::kShrink));
   if (failed_.load() && !abort) return failure();
+  if (abort) {
+    static_cast<void>(FailWith(SystemFailed("nccl: the communicator was ended by a shrink")));
+  }
   return Child(
       "ncclCommShrink", /*parent_settles=*/!abort,
       [api = library().api(), ranks = std::vector<int>(excluded.begin(), excluded.end()), abort](
@@ -267,10 +275,10 @@ Status Connection::Revoke(Deadline deadline) {
   LOCKSTEP_RETURN_IF_ERROR(library().Has(Feature::kRevoke));
   std::lock_guard lock(calling_);
   if (aborted_.load()) return Aborted();
+  revoked_.store(true);  // before what is in flight ends, so that it is not taken for complete
   LOCKSTEP_RETURN_IF_ERROR(MakeBounded(
       "ncclCommRevoke", [api = library().api(), comm = comm_] { return api.CommRevoke(comm, 0); },
       deadline, /*in_progress_is_fine=*/true));
-  revoked_ = true;
   return Settle("ncclCommRevoke", comm_, deadline);
 }
 
@@ -300,7 +308,7 @@ Status Connection::Abort() {
 
 Status Connection::Finalize(Deadline deadline) {
   const Api& api = library().api();
-  if (!revoked_) {
+  if (!revoked_.load()) {
     LOCKSTEP_RETURN_IF_ERROR(MakeBounded(
         "ncclCommFinalize", [api, comm = comm_] { return api.CommFinalize(comm); }, deadline,
         /*in_progress_is_fine=*/true));

@@ -54,9 +54,12 @@ class Connection {
   Status Make(const char* name, const Call& call);
   // What the library found since: OK, or the error that ended the communicator.
   Status Poll();
+  // The same without asking it: of what has just ended whether it may have been ended by an abort.
+  Status Health() const;
   // Collective; nullptr where `color` is negative.
   Result<std::shared_ptr<Connection>> Split(int color, int key, Deadline deadline);
-  // Of the ranks that are not excluded, on each of them; `abort` ends pending operations first.
+  // Of the ranks that are not excluded, on each of them; `abort` ends pending operations first, and
+  // this communicator with them.
   Result<std::shared_ptr<Connection>> Shrink(std::span<const int> excluded, bool abort,
                                              Deadline deadline);
   // Stops what is in flight; what may follow is Split, Shrink or the end.
@@ -96,7 +99,7 @@ class Connection {
   mutable std::mutex failure_mutex_;
   Status failure_;  // the first
   bool closed_ = false;
-  bool revoked_ = false;
+  std::atomic<bool> revoked_{false};
   bool destroying_ = false;  // its handle is the library's to free
   WatchedCalls watched_;
 };

@@ -135,7 +135,7 @@ Status Adapter::AwaitStandIn() {
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
   }
-  return OkStatus();
+  return connection_->Health();
 }
 
 Status Adapter::EnqueueNative(const Operation& operation, const Buffers& buffers, Stream& stream,
@@ -167,6 +167,7 @@ Status Adapter::Await(Stream& stream, Deadline deadline) {
   for (;;) {
     const Deadline soon = Deadline::AfterSeconds(kPollSeconds);
     Status status = stream.Synchronize(deadline.Earlier(soon));
+    if (status.ok()) return connection_->Health();  // an abort ends what is on the device, too
     if (status.code() != StatusCode::kDeadlineExceeded) return status;
     LOCKSTEP_RETURN_IF_ERROR(connection_->Poll());
     if (deadline.Passed()) return status;
