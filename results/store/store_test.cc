@@ -187,9 +187,9 @@ TEST_F(StoreTest, DamageIsNamed) {
 TEST_F(StoreTest, ANewerSchemaIsNamed) {
   ASSERT_TRUE(WriteRun(RunWithSamples(10, 2), Path("run.h5")).ok());
   std::string bytes = Read("run.h5");
-  bytes.replace(bytes.find("schema=3"), 8, "schema=4");
+  bytes.replace(bytes.find("schema=4"), 8, "schema=5");
   Write("newer.h5", bytes);
-  EXPECT_THAT(ReadError("newer.h5"), HasSubstr("of schema 4, newer than this program's 3"));
+  EXPECT_THAT(ReadError("newer.h5"), HasSubstr("of schema 5, newer than this program's 4"));
 }
 
 TEST_F(StoreTest, EveryMissingObjectIsNamed) {
