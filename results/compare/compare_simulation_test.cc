@@ -139,7 +139,7 @@ void ExpectDocumented(const std::string& name, int nth, const std::vector<int>& 
   std::ifstream file("results/compare/README.md");
   for (std::string line; std::getline(file, line);) {
     if (!line.starts_with("| " + name + " |") || nth-- > 0) continue;
-    std::istringstream cells(line.substr(name.size() + 3));
+    std::istringstream cells(line.substr(name.size() + 4));
     char bar = 0;
     for (const int figure : figures) {
       int documented = -1;

@@ -44,7 +44,11 @@ LaunchesNeeded NeedLaunches(const Shift& shift, LaunchesOf launches, const Circu
   const double least = std::log1p(with.min_effect);
   const double size = std::abs(shift.estimate);
   const double goal = std::max(size >= least ? size : least - size, least / 4);
-  const std::string wide = fmt::format("the interval ({}) is too wide", IntervalText(shift));
+  const bool one_way = size >= least && (shift.low > 0 || shift.high < 0);
+  const std::string wide =
+      one_way ? fmt::format("it points one way, but that is not proved among {} case{}", with.tests,
+                            with.tests == 1 ? "" : "s")
+              : fmt::format("the interval ({}) is too wide", IntervalText(shift));
   if (!with.interleaved &&
       std::sqrt(std::max(0.0, half * half - with.allowance * with.allowance)) < goal) {
     return {fmt::format("the launches are not interleaved: drift could be the change ({})",

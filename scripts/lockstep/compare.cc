@@ -111,8 +111,7 @@ void AddCompare(CLI::App& app, Command& chosen) {
       ->add_option("--min-effect", options->min_effects,
                    "The least change that counts: 3%, or of some cases 'all_reduce/*=3%'; "
                    "repeated, the last one that matches holds (2%)")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->allow_extra_args(false);
   command->add_option("--min-effect-file", options->min_effect_file,
                       "TOML with such rules: min_effect = [\"2%\", \"all_reduce/*=3%\"]");
   command
@@ -125,6 +124,7 @@ void AddCompare(CLI::App& app, Command& chosen) {
       ->add_option("--across", options->across,
                    "Compare cases of one name although they differ in: backend, ranks, program")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(CLI::IsMember({"backend", "ranks", "program"}));
   command->add_option("--format", options->format, "table, json, markdown or junit")
       ->check(CLI::IsMember({"table", "json", "markdown", "junit"}))

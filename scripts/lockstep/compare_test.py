@@ -59,8 +59,9 @@ class VerdictTest(unittest.TestCase):
         self.assertIn("fail: rank_stopped; rank 1 hung (1 of 8 launches",
                       cases["all_reduce/fails"]["why"])
         effect = cases["all_reduce/slower"]["effect"]
-        self.assertLess(effect["low"], 0.10)
-        self.assertGreater(effect["high"], 0.10)
+        self.assertAlmostEqual(effect["estimate"], 0.10, delta=0.015)
+        self.assertLess(effect["low"], effect["estimate"])
+        self.assertGreater(effect["high"], effect["estimate"])
         self.assertRegex(cases["broadcast/noisy"]["resolve"],
                          r"^\d+ more launches a side$|--min-effect=\d+%")
         self.assertIn("not in candidate", cases["all_reduce/missing"]["why"])
@@ -82,8 +83,9 @@ class VerdictTest(unittest.TestCase):
         self.assertEqual(code, 0)
 
     def test_missing_and_ambiguous_fail_closed(self):
-        for case in ("all_reduce/missing", "broadcast/noisy", "no_such_case"):
-            code, _, _ = compare_json("--cases=" + case, path_of("base"), path_of("same"))
+        for case, other in (("all_reduce/missing", "candidate"), ("broadcast/noisy", "same"),
+                            ("no_such_case", "same")):
+            code, _, _ = compare_json("--cases=" + case, path_of("base"), path_of(other))
             self.assertEqual(code, 3, case)
 
     def test_the_minimum_effect_of_a_case(self):
@@ -124,7 +126,7 @@ class FormatTest(unittest.TestCase):
 
     def test_markdown(self):
         _, out, _ = compare("--format=markdown", path_of("base"), path_of("candidate"))
-        self.assertIn("| **slower** | all\\_reduce/slower | 1", out)
+        self.assertIn("| **slower** | all\\_reduce/slower | 998 us | 1.1 ms | +10.6 % (", out)
 
     def test_junit(self):
         _, out, _ = compare("--format=junit", path_of("base"), path_of("candidate"))
