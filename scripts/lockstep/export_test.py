@@ -18,7 +18,7 @@ except ImportError:
 
 _LOCKSTEP = "scripts/lockstep/lockstep"
 _DIRECTORY = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
-_RUNS = ("passing", "failing", "corrupt", "steps")
+_RUNS = ("passing", "failing", "corrupt", "steps", "simulated")
 _SAMPLE = re.compile(r'([a-z_][a-z0-9_]*)(?:\{((?:[a-z_]+="(?:[^"\\\n]|\\[\\"n])*",?)+)\})?'
                      r' (-?[0-9.]+(?:e[+-]?[0-9]+)?)')
 _FORMATS = ("chrome-trace", "prometheus", "openmetrics", "junit", "jsonl", "gbench")
@@ -26,6 +26,20 @@ _FORMATS = ("chrome-trace", "prometheus", "openmetrics", "junit", "jsonl", "gben
 
 def path_of(name):
     return os.path.join(_DIRECTORY, name)
+
+
+def simulate():
+    """simulated.h5: a healthy case, and one whose rank 1 is killed."""
+    names = []
+    for name, fault in (("healthy", ""), ("killed", '[[fault]]\nkind = "kill"\nrank = 1\n'
+                                                    'at = "iteration:3"\n')):
+        names.append("--scenario=" + path_of(name + ".toml"))
+        with open(path_of(name + ".toml"), "w", encoding="utf-8") as file:
+            file.write('name = "own/%s"\nranks = 2\n[workload]\nkind = "all_reduce_loop"\n'
+                       'rounds = 10\n%s' % (name, fault))
+    done = subprocess.run(["stress/stress", "--backend=sim", "--output=" + path_of("simulated.h5"),
+                           *names], stdout=subprocess.DEVNULL, timeout=60, check=False)
+    assert done.returncode in (0, 1, 3), done.returncode
 
 
 def export(*arguments):
@@ -154,6 +168,19 @@ class ExportTest(unittest.TestCase):
                 self.assertIn(("thread_name", rank, thread), named)
                 self.check_nesting(slices)
 
+    def test_lifetimes_of_a_simulation_follow_each_other(self):
+        events = json.loads(exported("simulated", "chrome-trace"))["traceEvents"]
+        spans = collections.defaultdict(list)
+        for event in events:
+            if event["ph"] != "M":
+                spans[event["args"]["lifetime"]] += [event["ts"], event["ts"] + event.get("dur", 0)]
+        self.assertEqual(sorted(spans), [0, 1])
+        self.assertEqual(min(spans[0]), 0)
+        self.assertAlmostEqual(min(spans[1]), max(spans[0]) + 1000, delta=0.01)
+        self.assertEqual([(event["pid"], event["s"]) for event in events
+                          if event["name"].startswith("fault ")], [(1, "p")])
+        self.assertTrue([event for event in events if event["name"].endswith("(not finished)")])
+
     def check_nesting(self, slices):
         """Perfetto drops a slice that reaches out of the one around it."""
         ends = []
@@ -216,4 +243,5 @@ class ExportTest(unittest.TestCase):
 
 if __name__ == "__main__":
     subprocess.run(["results/example_runs", _DIRECTORY], check=True, timeout=30)
+    simulate()
     unittest.main()

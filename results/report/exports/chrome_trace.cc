@@ -45,11 +45,12 @@ class Trace {
 
   void AddSlice(int rank, int thread, const std::string& name, Slice at, Json args) {
     ranks_.insert(rank);
+    const double start_us = Rounded(at.start_us);  // both ends, so that neighbours touch
     Add({{"name", name},
          {"cat", thread >= kFirstLane ? "collective" : "program"},
          {"ph", "X"},
-         {"ts", Rounded(at.start_us)},
-         {"dur", Rounded(std::max(0.0, at.end_us - at.start_us))},
+         {"ts", start_us},
+         {"dur", Rounded(std::max(0.0, Rounded(at.end_us) - start_us))},
          {"pid", rank},
          {"tid", thread},
          {"args", std::move(args)}});
@@ -124,13 +125,14 @@ Json ArgumentsOf(const JournalEvent& event) {
 // The journal of one rank in one lifetime of its worker, as slices and instants.
 class JournalTrace {
  public:
-  JournalTrace(const RankHistory& history, Trace& trace) : history_(history), trace_(trace) {}
+  JournalTrace(const RankHistory& history, double shift_us, Trace& trace)
+      : history_(history), shift_us_(shift_us), trace_(trace) {}
 
   void Write() {
     trace_.NameThread(history_.rank, kProgramThread, "program");
     for (const JournalEvent& event : history_.events) Take(event);
     if (history_.events.empty()) return;
-    const double last_us = trace_.MicrosecondsOf(history_.events.back());
+    const double last_us = TimeOf(history_.events.back());
     ClosePhase(last_us);
     // What never ended reaches to the last event of the journal, and says so.
     for (auto& [key, open] : open_) {
@@ -146,10 +148,13 @@ class JournalTrace {
     double started_us = NAN;
   };
 
+  double TimeOf(const JournalEvent& event) const {
+    return trace_.MicrosecondsOf(event) + shift_us_;
+  }
   static Key KeyOf(const JournalEvent& event) { return {event.communicator, event.sequence}; }
 
   void Take(const JournalEvent& event) {
-    const double at_us = trace_.MicrosecondsOf(event);
+    const double at_us = TimeOf(event);
     switch (event.kind) {
       case EventKind::kEnqueue: open_[KeyOf(event)] = {event, at_us, NAN}; break;
       case EventKind::kStart: {
@@ -237,6 +242,7 @@ class JournalTrace {
   }
 
   const RankHistory& history_;
+  double shift_us_;
   Trace& trace_;
   std::map<Key, Open> open_;
   std::map<std::uint16_t, std::vector<double>> lanes_;
@@ -286,11 +292,38 @@ void WriteIterations(const CaseRecord& record, Trace& trace) {
   }
 }
 
+// What is added to the times of each lifetime. A simulation counts virtual time from 0 in each:
+// there they are laid one after the other, 1 ms apart.
+std::map<int, double> ShiftsUs(const Run& run, const Trace& trace) {
+  std::map<int, Slice> lifetimes;
+  for (const RankHistory& history : run.history) {
+    for (const JournalEvent& event : history.events) {
+      const double at_us = trace.MicrosecondsOf(event);
+      Slice& span = lifetimes.emplace(history.lifetime, Slice{at_us, at_us}).first->second;
+      span = {std::min(span.start_us, at_us), std::max(span.end_us, at_us)};
+    }
+    lifetimes.emplace(history.lifetime, Slice{});  // without an event
+  }
+  const bool simulated = std::any_of(run.cases.begin(), run.cases.end(), [](const auto& record) {
+    return record.backend.starts_with("sim");
+  });
+  std::map<int, double> shifts_us;
+  double next_us = 0;
+  for (const auto& [lifetime, span] : lifetimes) {
+    shifts_us[lifetime] = simulated ? next_us - span.start_us : 0;
+    next_us += span.end_us - span.start_us + 1e3;
+  }
+  return shifts_us;
+}
+
 }  // namespace
 
 std::string FormatChromeTrace(const Run& run) {
   Trace trace(run);
-  for (const RankHistory& history : run.history) JournalTrace(history, trace).Write();
+  const std::map<int, double> shifts_us = ShiftsUs(run, trace);
+  for (const RankHistory& history : run.history) {
+    JournalTrace(history, shifts_us.at(history.lifetime), trace).Write();
+  }
   for (const CaseRecord& record : run.cases) WriteIterations(record, trace);
   return trace.Finish();
 }
