@@ -145,7 +145,7 @@ Status RunAll(const Options& options, const StressOptions& stress, const Selecti
     std::error_code ignored;
     for (const char* name : {"run.h5", "run.json"}) fs::remove(folder->File(name), ignored);
     const LaunchOrder order{WordsOf(options, stress, stress_case, *folder), folder->File("log"),
-                            stress.limit_seconds + kLaunchSeconds};
+                            folder->File("run.h5"), stress.limit_seconds + kLaunchSeconds};
     LOCKSTEP_ASSIGN_OR_RETURN(const LaunchEnd end, RunLaunch(order));
     Result<Run> launch = ReadRun(folder->File("run.h5"));
     const Json json = Json::parse(TextOf(folder->File("run.json")), nullptr, false);

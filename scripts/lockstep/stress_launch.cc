@@ -4,13 +4,16 @@
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <system_error>
+
+#include "core/base/deadline.h"
 
 namespace lockstep {
 namespace {
@@ -42,14 +45,21 @@ class SignalsNoted {
   struct sigaction terminate_{};
 };
 
-int Await(pid_t pid) {
+constexpr double kLeaveSeconds = 10;
+constexpr long kLookNs = 20'000'000;
+
+int Await(pid_t pid, const std::string& result) {
   int status = 0;
-  bool passed_on = false;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    if (told_to_end != 0 && !passed_on) {
-      kill(pid, SIGTERM);  // timeout(1) passes it on
-      passed_on = true;
+  bool ended = false;
+  std::optional<Deadline> leave;
+  while (waitpid(pid, &status, WNOHANG) == 0) {
+    if (!leave && access(result.c_str(), F_OK) == 0) leave = Deadline::AfterSeconds(kLeaveSeconds);
+    if (!ended && (told_to_end != 0 || (leave && leave->Passed()))) {
+      kill(pid, SIGTERM);  // timeout(1) passes it on, and kills when that does not help
+      ended = true;
     }
+    const timespec pause{0, kLookNs};
+    nanosleep(&pause, nullptr);
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
@@ -58,7 +68,7 @@ int Await(pid_t pid) {
 
 Result<LaunchEnd> RunLaunch(const LaunchOrder& order) {
   // A limit that holds even if this process is killed.
-  std::vector<std::string> words = {"timeout", "--foreground", "-k", "10",
+  std::vector<std::string> words = {"timeout", "--foreground", "-k", "3",
                                     fmt::format("{}", order.limit_seconds)};
   words.insert(words.end(), order.words.begin(), order.words.end());
   std::vector<char*> argv;
@@ -80,7 +90,7 @@ Result<LaunchEnd> RunLaunch(const LaunchOrder& order) {
                                         std::strerror(error)));
   }
   LaunchEnd end;
-  end.exit_code = Await(pid);
+  end.exit_code = Await(pid, order.result);
   end.interrupted = told_to_end != 0;
   return end;
 }

@@ -12,6 +12,9 @@ namespace lockstep {
 struct LaunchOrder {
   std::vector<std::string> words;  // mpirun …
   std::string log;                 // a file for what it says
+  // The file that the launch leaves. Once it is there, the launcher has 10 s to leave: Open MPI
+  // 4.1's mpirun now and then waits for ever in PMIx_server_finalize after a rank was lost.
+  std::string result;
   double limit_seconds = 0;        // then it is ended
 };
 

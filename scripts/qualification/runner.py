@@ -164,9 +164,11 @@ class Runner:
 def first_line(text):
     """What a person should read: the verdict, else the first line that says anything."""
     lines = [line.strip() for line in text.splitlines() if re.search(r"\w", line)]
-    words = ("PASS: ", "FAIL: ", "UNKNOWN: ", "ERROR: ")
-    program = re.compile(r"(lockstep|stress|bench_\w+): ")
-    for line in lines:
-        if line.startswith(words) or program.match(line):
-            return line[:500]
+    verdict = re.compile(r"(PASS|FAIL|UNKNOWN|ERROR): ")
+    # Notes of a program that go before its verdict are not it.
+    error = re.compile(r"(lockstep|stress|bench_\w+): (?!note: )")
+    for pattern in (verdict, error):
+        for line in lines:
+            if pattern.match(line):
+                return line[:500]
     return lines[0][:500] if lines else "it said nothing"
