@@ -195,6 +195,26 @@ class Inputs(Folder):
             second.begin(plan.Plan("two.toml", _LATENCY % 2))
 
 
+class Subcommand(Folder):
+    """`lockstep nightly` is the same program."""
+
+    def lockstep(self, *words):
+        done = subprocess.run(["scripts/lockstep/lockstep", "nightly"] + list(words),
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              timeout=60, check=False)
+        return done.returncode, done.stderr
+
+    def test_it_is_reached(self):
+        code, err = self.lockstep(self.plan("ranks = 1"), "--output=" + self.output)
+        self.assertEqual(2, code)
+        self.assertIn("nightly: ", err)
+        self.assertIn("2 or more", err)
+
+    def test_a_plan_or_a_profile(self):
+        self.assertEqual(2, self.lockstep()[0])
+        self.assertEqual(2, self.lockstep("plan.toml", "--profile=quick")[0])
+
+
 class Parts(Folder):
     """Without launches."""
 
