@@ -9,7 +9,7 @@ namespace lockstep {
 
 inline bool IsLinkFault(std::string_view kind) { return kind.starts_with("link_"); }
 
-// Into FaultSpec::ranks the rank `from`, into amounts: "to" (a rank; absent: every other), "one_way"
+// Into FaultSpec::ranks the rank `from`, into amounts: "to" (a rank; absent: all others), "one_way"
 // (0: both directions), "delay", "jitter" (seconds), "loss" (a probability), "rate" (bytes a
 // second).
 void ReadLink(TomlFields& fields, FaultSpec& fault, int ranks);

@@ -78,8 +78,8 @@ class Matrix:
 
     def launches(self):
         """[(configuration, launch)]: configurations take turns, so that drift meets all alike."""
-        lists = [[(name, launch) for launch in plan.launches() if launch.kind in ("bench", "stress")]
-                 for name, plan in self.plans.items()]
+        lists = [[(name, launch) for launch in plan.launches()
+                  if launch.kind in ("bench", "stress")] for name, plan in self.plans.items()]
         return [item for row in zip(*lists) for item in row]
 
 

@@ -19,7 +19,8 @@ _ALLOWED = {
     "results/": ("core/", "results/"),
     "bench/": ("bench/", "core/", "datasets/", "results/"),
     "stress/": ("core/", "datasets/", "results/", "stress/"),
-    "scripts/": ("core/", "datasets/", "results/", "scripts/"),
+    # `lockstep stress` plans and records as stress does.
+    "scripts/": ("core/", "datasets/", "results/", "scripts/", "stress/harness/"),
 }
 
 

@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -27,6 +26,7 @@
 #include "core/launch/sockets.h"
 #include "stress/links/flow.h"
 #include "stress/links/link_hello.h"
+#include "stress/links/socket_options.h"
 
 namespace lockstep {
 namespace {
@@ -35,25 +35,6 @@ namespace {
 constexpr std::int64_t kAnswerNs = 5'000'000'000;
 constexpr std::size_t kMostConnections = 4096;
 constexpr std::int64_t kIdleNs = 1'000'000'000;
-
-void SetNoDelay(int fd) {
-  const int on = 1;
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-}
-
-// The kernel tells the other end of a reset when this descriptor is closed.
-void ResetOnClose(int fd) {
-  const linger now{1, 0};
-  setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
-}
-
-using NameFunction = int (*)(int, sockaddr*, socklen_t*);
-sockaddr_storage AddressOf(int fd, NameFunction name) {
-  sockaddr_storage address{};
-  socklen_t length = sizeof address;
-  name(fd, reinterpret_cast<sockaddr*>(&address), &length);
-  return address;
-}
 
 struct Connection {
   enum class State { kHello, kAsking, kConnecting, kOpen, kOver };
