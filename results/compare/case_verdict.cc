@@ -92,10 +92,11 @@ bool Enough(const CaseComparison& result) {
 }
 
 void FindSlowerRanks(const CaseEvidence& evidence, CaseComparison& result) {
+  const std::size_t launches = std::min(result.base.timed, result.candidate.timed);
   for (std::size_t i = 0; i < evidence.rank_shifts.size(); ++i) {
     const auto& [rank, what, shift] = evidence.rank_shifts[i];
-    const bool proved =
-        (evidence.rank_q[i] <= kFalseRanks && shift.p_above < shift.p_below) || shift.clearly_above;
+    const bool proved = (evidence.rank_q[i] <= kFalseRanks && shift.p_above < shift.p_below) ||
+                        (shift.clearly_above && launches >= kFewestForClearRanks);
     if (!Enough(result) || !proved || shift.estimate < result.min_effect) continue;
     result.slower_ranks.push_back(
         {rank, what, {shift.estimate, shift.low, shift.high}, evidence.rank_q[i]});
@@ -170,8 +171,8 @@ void JudgeTime(const CaseEvidence& evidence, std::size_t tests, CaseComparison& 
   result.change = ChangeOfTime(evidence, result);
   if (!result.slower_ranks.empty())
     result.why = RanksText(result);
-  else if (result.change == Change::kSlower)
-    result.why = "all ranks alike";
+  else if (result.change == Change::kSlower && !evidence.rank_shifts.empty())
+    result.why = "no rank stands out";
   const std::string incomplete = Incomplete(result);
   if (!incomplete.empty() && result.change != Change::kSlower) {
     result.change = Change::kAmbiguous;

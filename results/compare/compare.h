@@ -34,6 +34,7 @@ inline constexpr std::size_t kFewestLaunches = 4;
 inline constexpr double kConfidence = 0.95;
 inline constexpr double kFalseChanges = 0.01;  // both ways together
 inline constexpr double kFalseRanks = 0.005;
+inline constexpr std::size_t kFewestForClearRanks = 6;  // there are many more ranks than cases
 inline constexpr double kDriftDefault = 0.05;
 
 struct CompareOptions {
