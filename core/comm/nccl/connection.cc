@@ -13,7 +13,7 @@
 namespace lockstep::nccl {
 namespace {
 
-constexpr auto kAbortPatience = std::chrono::seconds(1);  // for a call of another thread
+constexpr double kAbortPatienceSeconds = 1;  // for a call of another thread
 constexpr int kSpins = 200;
 constexpr auto kNap = std::chrono::microseconds(50);
 
@@ -286,7 +286,8 @@ Status Connection::Abort() {
   if (aborted_.exchange(true)) return OkStatus();
   std::unique_lock lock(calling_, std::defer_lock);
   // A call that is inside longer than this does not come back by itself: abort all the same.
-  static_cast<void>(lock.try_lock_for(kAbortPatience));
+  const Deadline patience = Deadline::AfterSeconds(kAbortPatienceSeconds);
+  for (Pause pause; !lock.try_lock() && !patience.Passed();) pause();
   const auto code = CallBounded(
       [terms = terms_, comm = comm_] {
         if (terms.enter_thread) static_cast<void>(terms.enter_thread());

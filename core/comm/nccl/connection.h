@@ -92,7 +92,7 @@ class Connection {
   Comm comm_;
   int rank_;
   int size_;
-  std::timed_mutex calling_;
+  std::mutex calling_;
   std::atomic<bool> aborted_{false};
   std::atomic<const char*> inside_{""};  // the name of the last call, for the watcher
   std::atomic<bool> failed_{false};

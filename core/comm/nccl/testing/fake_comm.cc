@@ -47,7 +47,9 @@ FakeComm* FakeComm::Make(WorldAddress address, int rank, int size) {
   return comm.release();
 }
 
-FakeComm::~FakeComm() {
+FakeComm::~FakeComm() { End(); }
+
+void FakeComm::End() {
   {
     std::lock_guard lock(mutex_);
     ending_ = true;

@@ -36,7 +36,8 @@ class FakeComm {
  public:
   // nullptr when the world cannot be reached. In progress until all ranks are there.
   static FakeComm* Make(WorldAddress address, int rank, int size);
-  ~FakeComm();  // as after a destroy or an abort
+  ~FakeComm();
+  void End();  // its thread ends once it has done all its work, or was stopped
 
   int rank() const { return rank_; }
   int size() const { return size_; }

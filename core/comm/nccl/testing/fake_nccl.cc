@@ -198,7 +198,8 @@ Code ncclCommAbort(Comm comm) {
   const FakeComm::Effect effect = Fake(comm).OnCall("ncclCommAbort");
   Fake(comm).Abort();
   if (effect.code != codes::kSuccess) return effect.code;
-  delete static_cast<FakeComm*>(comm);
+  Fake(comm).End();
+  // Its memory stays: a call that was inside, which this one ends, still looks at it.
   return codes::kSuccess;
 }
 
