@@ -35,6 +35,9 @@ class Call:
         if self.purpose:
             self.what += ", " + self.purpose
 
+    def begins(self):
+        return self.enqueued if self.start is None else self.start
+
     def short(self):
         return self.purpose or self.collective
 

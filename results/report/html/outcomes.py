@@ -4,10 +4,10 @@ import collections
 import json
 import re
 
+import history
 import units
 from journal import aligned, communicators
 from run_file import LAUNCH
-from timeline import program
 
 _MARK = {"pass": "✓", "fail": "✗", "unknown": "?"}
 _WORST = ("fail", "unknown", "pass")
@@ -113,8 +113,8 @@ def _trace(run, number):
         case["verdict"] if case else run.launch_verdict, _expected(run, number),
         trial["why"] if trial else "", run.findings.get(number, [])[:_MOST_FINDINGS],
         [one for one in run.outcomes.get(number, ()) if one.outcome != "finished"],
-        _tables(run, lifetime), program(run, lifetime, "history-" + anchor_of(run, number),
-                                         run.faults(number)),
+        _tables(run, lifetime), history.figure(run, lifetime, "history-" + anchor_of(run, number),
+                                                run.faults(number)),
         [row for row in run.wrong if row["case"] == number][:20])
 
 

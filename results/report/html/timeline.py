@@ -6,7 +6,7 @@ import numpy
 
 import units
 from chart import LETTER, Canvas, Figure, Linear
-from journal import Call, calls_of, phases_of
+from journal import calls_of
 from steps import CLASS_OF, word_of
 
 _WIDTH, _LEFT = 960, 70
@@ -116,74 +116,6 @@ def _draw_lane(canvas, x, origin, y, lane):
         short = call.short()
         if right - left > LETTER * len(short):
             canvas.text((left + right) / 2, y + 55, short, "on-call", "middle")
-
-
-def program(run, lifetime, slug, faults):
-    """Of one lifetime of the workers: phases of the program and collectives, of every rank."""
-    if lifetime is None:
-        return None
-    journals = [journal for journal in run.journals(lifetime) if len(journal.events)][:_MOST_RANKS]
-    if not journals:
-        return None
-    origin = min(journal.ns[0] for journal in journals)
-    last = max(journal.ns[-1] for journal in journals)
-    last += 0.06 * max(last - origin, 1)  # room to see what never ended
-    canvas = Canvas(_WIDTH, 8 + 62 * len(journals) + 26)
-    x = Linear(0, last - origin, _LEFT, _WIDTH - 10, units.duration)
-    bottom = 4 + 62 * len(journals)
-    for value, label in x.ticks():
-        canvas.line(x(value), 4, x(value), bottom, "grid")
-        canvas.text(x(value), bottom + 16, label, "tick", "middle")
-    rows = []
-    for place, journal in enumerate(journals):
-        y = 6 + 62 * place
-        canvas.text(0, y + 14, "rank %d" % journal.rank, "label")
-        for word, start, end in phases_of(journal):
-            left, right = x(start - origin), x(end - origin)
-            canvas.box(left, y + 4, right - left, 16, "phase " + word,
-                       "%s: %s" % (word, units.duration(end - start)))
-            if right - left > LETTER * len(word) + 4:
-                canvas.text((left + right) / 2, y + 16, word.replace("_", " "), "on-part",
-                            "middle")
-        for call in calls_of(journal):
-            _draw_call(canvas, x, origin, y, call, last, rows)
-        for word, at in marks_of(journal, faults):
-            canvas.add("path", "<title>%s</title>" % word, d="M%.1f %.1fv44" % (
-                x(at - origin), y + 2), class_="event")
-            left = x(at - origin) < 0.9 * _WIDTH
-            canvas.text(x(at - origin) + (3 if left else -3), y + 57, word, "tick",
-                        None if left else "end")
-            rows.append([str(journal.rank), word, units.duration(at - origin), "–", ""])
-    title = "What happened, rank by rank"
-    alternative = "Phases and collectives of %d ranks over %s; %s." % (
-        len(journals), units.duration(last - origin),
-        "; ".join("rank %s: %s" % (row[0], row[1]) for row in rows if row[4] != "done")
-        or "every collective ended")
-    return Figure(slug, title, canvas.svg(title, alternative), alternative,
-                  "Above phases of the program, below collectives; those that never ended are open "
-                  "to the right.", ["rank", "what", "begins", "takes", "how"], rows, True)
-
-
-def _draw_call(canvas, x, origin, y, call, last, rows):
-    start = call.start if call.start is not None else call.enqueued
-    end = call.end if call.end is not None else last
-    how = "done" if call.end is not None and not call.failed else \
-        "error" if call.failed else "waits" if call.start is not None else "queued"
-    canvas.box(x(start - origin), y + 24, x(end - origin) - x(start - origin), 16,
-               "call" if how == "done" else "call open", "%s: %s" % (call.what, how))
-    rows.append(["%d" % call.rank, call.what, units.duration(start - origin),
-                 units.duration(end - start), how])
-
-
-def marks_of(journal, faults):
-    """[(word, when)] of what is no collective; `faults` names those of the scenario."""
-    words = {"fault": lambda event: "fault: " + faults.get(int(event["value"]),
-                                                           str(event["value"])),
-             "death": lambda event: "death",
-             "exit": lambda event: "exit %d" % event["value"]}
-    return [(words[journal.name("kind", event)](event), at)
-            for event, at in zip(journal.events, journal.ns)
-            if journal.name("kind", event) in words]
 
 
 def figures(run):
