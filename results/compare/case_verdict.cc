@@ -119,9 +119,9 @@ Change ChangeOfTime(const CaseEvidence& evidence, const CaseComparison& result) 
   if (up && shift.estimate >= least) return Change::kSlower;
   if (down && shift.estimate <= -least) return Change::kFaster;
   if (-least < shift.low && shift.high < least) return Change::kSame;
-  // A case waits for its slowest rank: when one became slower, the case did, if the estimate
-  // agrees.
-  if (!result.slower_ranks.empty() && shift.estimate >= least) return Change::kSlower;
+  // A case waits for its slowest rank: when one became slower, the case did, unless its own
+  // estimate denies it (the other ranks became faster).
+  if (!result.slower_ranks.empty() && shift.estimate > 0) return Change::kSlower;
   return Change::kAmbiguous;
 }
 

@@ -13,7 +13,7 @@
 // changed less than 1 % say that a case is slower (compare_simulation_test shows it for many kinds
 // of noise, and how often a true change is found).
 // A case is also slower when one of its ranks is, beside its peers, by the minimum effect (likewise
-// proved, at kFalseRanks among all ranks), and the case's estimate agrees: it waits for that rank.
+// proved, at kFalseRanks among all ranks), and the case's own estimate points the same way.
 #ifndef LOCKSTEP_RESULTS_COMPARE_COMPARE_H_
 #define LOCKSTEP_RESULTS_COMPARE_COMPARE_H_
 

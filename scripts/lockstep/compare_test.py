@@ -165,24 +165,32 @@ class InputTest(unittest.TestCase):
 
 
 class RealLaunchesTest(unittest.TestCase):
-    """Launches in turn, 64 KiB."""
+    """Launches in turn, 64 KiB. As long as the answer is ambiguous, four more a side are taken, as
+    it asks for."""
+
+    def setUp(self):
+        for side in ("real_base", "real_same", "real_slow"):
+            shutil.rmtree(path_of(side), ignore_errors=True)
+            os.makedirs(path_of(side))
 
     def test_a_slow_rank_is_named_and_the_same_build_is_not_slower(self):
-        for side in ("real_base", "real_same", "real_slow"):
-            os.makedirs(path_of(side))
-        for i in range(8):
+        for i in range(24):
             launch(path_of("real_base"), str(i), preload=False)
             launch(path_of("real_slow"), str(i), preload=True)
             if i < 5:
                 launch(path_of("real_same"), str(i), preload=False)
+            if i < 7 or i % 4 != 3:
+                continue
+            code, result, cases = compare_json(path_of("real_base"), path_of("real_slow"))
+            (case,) = cases.values()
+            print(i + 1, "launches a side:", case["verdict"], case["why"])
+            if case["verdict"] != "ambiguous" and case["slower_ranks"]:
+                break
+        self.assertEqual((code, case["verdict"]), (5, "slower"), result)
+        self.assertEqual({rank["rank"] for rank in case["slower_ranks"]}, {1}, result)
         code, _, cases = compare_json(path_of("real_base"), path_of("real_same"))
         self.assertIn(code, (0, 3))
         self.assertNotIn("slower", [one["verdict"] for one in cases.values()])
-        code, result, cases = compare_json(path_of("real_base"), path_of("real_slow"))
-        print(json.dumps(result, indent=1))
-        (case,) = cases.values()
-        self.assertEqual((code, case["verdict"]), (5, "slower"))
-        self.assertEqual({rank["rank"] for rank in case["slower_ranks"]}, {1}, result)
 
 
 if __name__ == "__main__":
