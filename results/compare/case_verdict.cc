@@ -125,11 +125,12 @@ Change ChangeOfTime(const CaseEvidence& evidence, const CaseComparison& result) 
   return Change::kAmbiguous;
 }
 
-std::string MissingText(const CaseComparison& result) {
+std::string MissingText(const CaseComparison& result, bool is_trial) {
   const auto side = [&](const char* name, const SideOfCase& of) {
     if (of.timed > 0) return std::string();
     if (of.launches == 0) return fmt::format("no launch of {} in {}", result.program, name);
     if (of.outcome == "absent") return fmt::format("not in {}", name);
+    if (is_trial) return std::string();
     if (of.failed > 0) return fmt::format("no time in {}: {}", name, of.outcome);
     return fmt::format("not measured in {}", name);
   };
@@ -259,7 +260,7 @@ CaseComparison JudgeCase(const CaseEvidence& evidence, double min_effect, std::s
     JudgeTime(evidence, tests, result);
   } else {
     result.change = Change::kMissing;
-    result.why = MissingText(result);
+    result.why = MissingText(result, IsTrial(group));
     result.resolve = "measure it on both sides, or leave it out with --cases";
   }
   JudgeOutcome(evidence, result);

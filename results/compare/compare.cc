@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "core/stats/two_samples.h"
@@ -92,6 +93,18 @@ std::string Headline(const Comparison& comparison) {
                      comparison.candidate_launches);
 }
 
+// A case that is missing here may be there under another backend or with other ranks.
+void HintAtOthersOfTheName(std::vector<CaseComparison>& cases) {
+  std::map<std::string, int> names;
+  for (const CaseComparison& one : cases) ++names[one.program + "\n" + one.name];
+  for (CaseComparison& one : cases) {
+    if (one.change != Change::kMissing || names[one.program + "\n" + one.name] < 2) continue;
+    one.resolve =
+        "the other side has it with another backend or number of ranks: "
+        "--across=backend,ranks compares them";
+  }
+}
+
 }  // namespace
 
 std::string_view NameOf(Change change) {
@@ -157,6 +170,7 @@ Comparison Compare(std::span<const Launch> base, std::span<const Launch> candida
     comparison.cases.push_back(
         JudgeCase(one, options.min_effects.Of(one.group.name), comparison.tests));
   }
+  HintAtOthersOfTheName(comparison.cases);
   std::stable_sort(
       comparison.cases.begin(), comparison.cases.end(),
       [](const CaseComparison& a, const CaseComparison& b) { return Urgency(a) < Urgency(b); });

@@ -132,6 +132,9 @@ TEST(CompareTest, TrialsOfStressAreJudgedByTheirOutcome) {
   EXPECT_EQ(OnlyCase(sides).change, Change::kSame);
   sides.candidate.front().cases.front().verdict = Verdict::kFail;
   EXPECT_EQ(OnlyCase(sides).outcome_change, OutcomeChange::kWorse);
+  sides.candidate.front().cases.clear();
+  EXPECT_EQ(OnlyCase(sides).change, Change::kMissing);
+  EXPECT_EQ(OnlyCase(sides).why, "not in candidate");
 }
 
 TEST(CompareTest, ALaunchThatFailedBeforeItsCasesIsSeen) {
@@ -147,7 +150,9 @@ TEST(CompareTest, ALaunchThatFailedBeforeItsCasesIsSeen) {
 TEST(CompareTest, BackendsAreApartUnlessAskedFor) {
   Sides sides = SidesOf(8, 100, 150);
   for (Launch& launch : sides.candidate) launch.cases.front().backend = "gloo";
-  EXPECT_EQ(Compare(sides.base, sides.candidate, {}).Count(Change::kMissing), 2u);
+  const Comparison apart = Compare(sides.base, sides.candidate, {});
+  EXPECT_EQ(apart.Count(Change::kMissing), 2u);
+  EXPECT_NE(apart.cases[0].resolve.find("--across=backend"), std::string::npos);
   CompareOptions across;
   across.across = {"backend"};
   EXPECT_EQ(OnlyCase(sides, across).change, Change::kSlower);
