@@ -25,8 +25,11 @@ Result<NcclPlatform> OpenOnCuda(const NcclLibraryFacts& library, int local_rank,
                     choices.ranks_per_gpu);
   }
   const CudaMemory memory = host_access ? CudaMemory::kManaged : CudaMemory::kDevice;
-  LOCKSTEP_ASSIGN_OR_RETURN(platform.device,
-                            OpenCudaDevice(local_rank / choices.ranks_per_gpu, memory));
+  auto device = OpenCudaDevice(local_rank / choices.ranks_per_gpu, memory);
+  if (!device.ok()) {
+    return Status(device.status().code(), "--backend=nccl: " + device.status().message());
+  }
+  platform.device = std::move(device).value();
   LOCKSTEP_ASSIGN_OR_RETURN(platform.kernels, OpenCudaKernels());
   if (!host_access) {
     LOCKSTEP_ASSIGN_OR_RETURN(platform.pattern_memory, OpenCudaPatternMemory());
