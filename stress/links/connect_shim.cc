@@ -34,11 +34,9 @@ constexpr int kAnswerMs = 120'000;
 sockaddr_storage peers[1 << 16];
 
 int RelayPort() {
-  static const int port = [] {
-    const char* const text = getenv(lockstep::kLinksVariable);
-    return text == nullptr ? 0 : atoi(text);
-  }();
-  return port;
+  // Not remembered: a relay that starts in this very process listens before the variable is set.
+  const char* const text = getenv(lockstep::kLinksVariable);
+  return text == nullptr ? 0 : atoi(text);
 }
 
 template <typename Function>

@@ -31,7 +31,7 @@ namespace {
 
 constexpr int kPeer = 3;
 
-// The shim asks for the variable once in a process: one relay for all tests.
+// One relay for all tests.
 Relay& TheRelay() {
   static const std::unique_ptr<Relay> relay = [] {
     auto started = Relay::Start();
