@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """Bad input gets one line: the input, the reason, the remedy; and the documented exit code."""
+import concurrent.futures
 import os
 import subprocess
 import sys
@@ -76,15 +77,22 @@ def our_lines(launch):
             and "terminated normally" not in line and "job to be terminated" not in line]
 
 
+def together(rows):
+    """The launches of (binary, arguments, ranks), some at a time: they mostly wait for mpirun."""
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        return list(pool.map(
+            lambda row: Launch(row[0], row[1], ranks=row[2], seconds=60).finish(), rows))
+
+
 class BadInputTest(unittest.TestCase):
     def test_benchmark(self):
         broken = os.path.join(os.environ["TEST_TMPDIR"], "broken.json")
         with open(broken, "w") as file:
             file.write('{"name": "broken", "params": [')
-        for arguments, ranks, code, words in ROWS:
-            arguments = [a.replace("{broken_manifest}", broken) for a in arguments]
+        given = [[a.replace("{broken_manifest}", broken) for a in row[0]] for row in ROWS]
+        launches = together([(BENCH, words, row[1]) for words, row in zip(given, ROWS)])
+        for launch, arguments, (_, ranks, code, words) in zip(launches, given, ROWS):
             with self.subTest(arguments=arguments, ranks=ranks):
-                launch = Launch(BENCH, arguments, ranks=ranks, seconds=30).finish()
                 lines = our_lines(launch)
                 self.assertEqual(len(lines), 1, launch.err)
                 self.assertTrue(lines[0].startswith("bench_allreduce: "), lines[0])
@@ -94,9 +102,9 @@ class BadInputTest(unittest.TestCase):
                 self.assertEqual(launch.out, "")
 
     def test_step(self):
-        for arguments, code, words in STEP_ROWS:
+        launches = together([("bench/bench_ddp_step", row[0], 2) for row in STEP_ROWS])
+        for launch, (arguments, code, words) in zip(launches, STEP_ROWS):
             with self.subTest(arguments=arguments):
-                launch = Launch("bench/bench_ddp_step", arguments, seconds=30).finish()
                 lines = our_lines(launch)
                 self.assertEqual(len(lines), 1, launch.err)
                 self.assertTrue(lines[0].startswith("bench_ddp_step: "), lines[0])

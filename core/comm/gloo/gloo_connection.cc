@@ -4,6 +4,8 @@
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/store.h>
 #include <gloo/transport/tcp/device.h>
+#include <netdb.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <chrono>
@@ -77,6 +79,23 @@ class MeshContext final : public gloo::rendezvous::Context {
   std::shared_ptr<AbortableTransport> abortable_;
 };
 
+// Asked before gloo asks: of a name that is not known it goes on with an answer that was never
+// written (transport/tcp/device.cc, 2022), and crashes or not.
+Status CheckHost(const std::string& host) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int error = getaddrinfo(host.c_str(), nullptr, &hints, &found);
+  if (error != 0) {
+    return EnvironmentError(fmt::format(
+        "gloo: can't listen on {}: {}; name an address of this host with LOCKSTEP_GLOO_HOST, or an "
+        "interface with GLOO_SOCKET_IFNAME",
+        host, gai_strerror(error)));
+  }
+  freeaddrinfo(found);
+  return OkStatus();
+}
+
 }  // namespace
 
 Result<std::shared_ptr<gloo::transport::Device>> OpenGlooDevice(const GlooOptions& options) {
@@ -91,6 +110,7 @@ Result<std::shared_ptr<gloo::transport::Device>> OpenGlooDevice(const GlooOption
   } else {
     attributes.hostname = host != nullptr ? host : "127.0.0.1";
   }
+  if (attributes.iface.empty()) LOCKSTEP_RETURN_IF_ERROR(CheckHost(attributes.hostname));
   try {
     return gloo::transport::tcp::CreateDevice(attributes);
   } catch (const std::exception& error) {
