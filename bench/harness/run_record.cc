@@ -152,6 +152,10 @@ std::vector<CaseRecord> CaseRecords(const Plan& plan, const SampleBook& book,
       SummarizeParts(plan.cases[i], plan, record);
       record.wrong = rows.wrong;
       record.judgement = JudgeData(rows, plan.cases[i], stopped[i], plan.world_size);
+      // A case that the time budget never reached is no pass.
+      if (record.summary.iterations == 0 && record.judgement.verdict == Verdict::kPass) {
+        record.judgement.verdict = Verdict::kUnknown;
+      }
       for (const Interruption& interruption : measurement.interruptions) {
         if (interruption.case_index != i || interruption.repetition != repetition) continue;
         Merge(interruption.judgement, record.judgement);
@@ -193,8 +197,12 @@ std::string SummaryLine(const Run& run) {
     return fmt::format("{} of {} cases measured, no wrong element, no rank hung or failed",
                        measured, run.cases.size());
   }
-  return fmt::format("{} of {} cases measured before the run was ended; run it again", measured,
-                     run.cases.size());
+  const bool too_short = std::any_of(run.cases.begin(), run.cases.end(), [](const auto& record) {
+    return record.summary.iterations == 0 && record.summary.stopped_by == "time_budget";
+  });
+  return fmt::format("{} of {} cases measured before the {}", measured, run.cases.size(),
+                     too_short ? "time budget was spent; give more time with --time-budget"
+                               : "run was ended; run it again");
 }
 
 }  // namespace lockstep

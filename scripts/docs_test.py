@@ -1,0 +1,100 @@
+#!/usr/bin/python3
+"""What the documentation names is there: every flag in some program's --help, every path, every
+exit code; and docs/options.md is what the programs say. With --write it is written anew."""
+import glob
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+# Tests see what they declare; this one reads the whole tree.
+TREE = os.path.dirname(os.path.realpath("WORKSPACE"))
+PAGES = ["README.md", "ARCHITECTURE.md", *sorted(glob.glob("docs/*.md", root_dir=TREE)),
+         "stress/README.md", "stress/causes.md", "datasets/README.md", "results/compare/README.md",
+         "results/report/README.md", "scripts/qualification/README.md"]
+BENCHES = ["allreduce", "barrier", "broadcast", "ddp_step", "sharding"]
+PROGRAMS = [[f"bench/bench_{name}"] for name in BENCHES] + [["stress/stress"],
+                                                            ["stress/fuzz/fuzz"]]
+SCRIPTS = ["nightly", "compat_matrix", "test_hosts", "scoreboard"]
+# Of mpirun, bazel, docker, pip, git and of test programs.
+FOREIGN = {"--allow-run-as-root", "--bind-to", "--oversubscribe", "--mca", "--hostfile", "--host",
+           "--config", "--repo_env", "--gpus", "--with-ft", "--enable-recovery", "--mpi",
+           "--test_env", "--prefix", "--write"}
+FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9_-]*")
+
+
+def said(words):
+    done = subprocess.run([os.path.abspath(words[0]), *words[1:], "--help"], capture_output=True,
+                          text=True, timeout=60, env=dict(os.environ, COLUMNS="100"))
+    # The default launcher of root has a word more.
+    return (done.stdout + done.stderr).replace(" --allow-run-as-root", "")
+
+
+def help_of_programs():
+    """{program as it is typed: its --help}."""
+    found = {os.path.basename(words[0]): said(words) for words in PROGRAMS}
+    lockstep = "scripts/lockstep/lockstep"
+    commands = re.findall(r"^  ([a-z][a-z-]+) ", said([lockstep]), re.MULTILINE)
+    assert len(commands) > 8, commands
+    for command in commands:
+        found[f"lockstep {command}"] = said([lockstep, command])
+    for script in SCRIPTS:
+        found[f"scripts/{script}"] = said([os.path.join(TREE, "scripts", script)])
+    return found
+
+
+def options_page(programs):
+    text = ("# Options\n\nWhat every program says of itself; written by "
+            "`bazel run //scripts:docs_test -- --write`.\n")
+    for program, help_text in programs.items():
+        lines = "\n".join(line.rstrip() for line in help_text.strip("\n").splitlines())
+        text += f"\n## {program}\n\n```\n{lines}\n```\n"
+    return text
+
+
+class DocsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.pages = {}
+        for page in PAGES:
+            with open(os.path.join(TREE, page), encoding="utf-8") as file:
+                cls.pages[page] = file.read()
+        cls.help = help_of_programs()
+
+    def test_every_flag_in_the_documentation_exists(self):
+        known = FOREIGN.union(*(FLAG.findall(text) for text in self.help.values()))
+        unknown = {f"{page}: {flag}" for page, text in self.pages.items()
+                   for flag in FLAG.findall(text)
+                   if flag not in known and not flag.startswith("--benchmark_")}
+        self.assertEqual(sorted(unknown), [])
+
+    def test_the_page_of_options_is_what_the_programs_say(self):
+        with open(os.path.join(TREE, "docs/options.md"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), options_page(self.help),
+                             "write it anew: bazel run //scripts:docs_test -- --write")
+
+    def test_every_path_is_there(self):
+        rooms = r"(?:bench|core|datasets|docs|results|scripts|stress|third_party)"
+        path = re.compile(rf"`({rooms}/[\w./-]+)`")
+        gone = {f"{page}: {name}" for page, text in self.pages.items()
+                for name in path.findall(text)
+                if not os.path.exists(os.path.join(TREE, name))
+                and not name.startswith("results/runs")}
+        self.assertEqual(sorted(gone), [])
+
+    def test_exit_codes_are_those_of_the_source(self):
+        with open(os.path.join(TREE, "core/base/status.h"), encoding="utf-8") as file:
+            body = re.search(r"enum class ExitCode[^{]*{(.*?)};", file.read(), re.DOTALL).group(1)
+        codes = {int(code) for code in re.findall(r"=\s*(\d+)", body)}
+        table = self.pages["README.md"].split("| exit code | meaning |")[1].split("\n\n")[0]
+        self.assertEqual({int(code) for code in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)},
+                         codes)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--write"]:
+        with open(os.path.join(TREE, "docs/options.md"), "w", encoding="utf-8") as page:
+            page.write(options_page(help_of_programs()))
+    else:
+        unittest.main()
