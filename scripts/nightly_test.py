@@ -160,7 +160,7 @@ class Budget(Folder):
             'backends = ["mpi"]\n' +
             (_LATENCY % 1).replace('"-n", "100"', '"--time-budget=0.001s"'))
         self.assertEqual((3, "INCONCLUSIVE"), (code, answer["verdict"]))
-        self.assertIn("2 cases have no sample", answer["reasons"][0])
+        self.assertIn("0 of 2 cases measured before the time budget", answer["reasons"][0])
 
     def test_what_is_not_installed_is_inconclusive(self):
         code, answer, _ = self.nightly(
