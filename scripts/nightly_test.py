@@ -155,7 +155,7 @@ class Budget(Folder):
         self.assertIn("latency.mpi: 1 launches were not run: the budget was spent",
                       answer["reasons"])
 
-    def test_a_pass_without_a_sample_is_none(self):
+    def test_cases_without_a_sample_are_inconclusive(self):
         code, answer, _ = self.nightly(
             'backends = ["mpi"]\n' +
             (_LATENCY % 1).replace('"-n", "100"', '"--time-budget=0.001s"'))

@@ -18,7 +18,7 @@ def text(value):
 
 def facts_of(path):
     """Of a result file, or None: (exit code, [(case, cause, culprits, proved, message)],
-    {rank: host}, cases that were to be measured and have no sample)."""
+    {rank: host})."""
     try:
         with h5py.File(path) as run:
             findings = []
@@ -28,8 +28,7 @@ def facts_of(path):
                                  text(row["message"])))
             ranks = run["environment"].get("ranks", {})
             hosts = {int(rank): text(ranks[rank].attrs.get("host", "")) for rank in ranks}
-            empty = sum(int(row["iterations"]) == 0 for row in run["summary"][:])
-            return int(run.attrs["exit_code"]), findings, hosts, empty
+            return int(run.attrs["exit_code"]), findings, hosts
     except (OSError, KeyError, ValueError):
         return None
 
