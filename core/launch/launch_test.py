@@ -16,7 +16,8 @@ SHARED_MEMORY = "/dev/shm"
 # (scenario, ranks, exit code of mpirun, variables)
 GROUPS = {
     "talk": [("talk", 2, 0, {}), ("talk", 4, 0, {}), ("large", 2, 0, {}), ("crashed", 2, 1, {})],
-    "watch": [("stopped", 2, 0, {}), ("silent", 3, 0, {}), ("stubborn", 2, 0, {})],
+    "watch": [("stopped", 2, 0, {}), ("silent", 3, 0, {}), ("allocating", 1, 0, {}),
+              ("stubborn", 2, 0, {})],
     "kill": [("killed", 2, 0, {}), ("killed", 4, 0, {}), ("follower_killed", 3, 137, {}),
              ("coordinator_killed", 3, 137, {}), ("terminate", 3, None, {})],
     "mpi": [("mpi", 2, 0, {}), ("mpi", 4, 0, {}), ("mpi_killed", 2, 3, {}),

@@ -133,6 +133,16 @@ int Stopped(Conductor& c) {
   return 0;
 }
 
+// Its deadline is a second: a large allocation is no silence, one that stands still is.
+int Allocating(Conductor& c) {
+  c.Start();
+  c.Order(0, "allocate 3");
+  c.ExpectQuiet(2.5);
+  c.Await(Kind::kOverdue, 0, 5);
+  c.End();
+  return 0;
+}
+
 int Silent(Conductor& c) {
   c.Start();
   c.ExpectQuiet(2.5);  // who waits for orders may be silent
@@ -273,6 +283,7 @@ const std::map<std::string, Scenario>& Scenarios() {
       {"killed", {false, Killed}},
       {"stopped", {false, Stopped}},
       {"silent", {false, Silent}},
+      {"allocating", {false, Allocating}},
       {"stubborn", {false, Stubborn}},
       {"crashed", {false, Crashed}},
       {"follower_killed", {false, FollowerKilled}},

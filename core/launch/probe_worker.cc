@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -52,6 +53,7 @@ class ProbeWorker {
     if (verb == "meet") return Meet();
     if (verb == "stream") return Stream(number);
     if (verb == "sleep") return SleepForEver();
+    if (verb == "allocate") return Allocate(number);
     if (verb == "wait") return WaitForPeers();
     if (verb == "crash") std::abort();
     if (verb == "stubborn") return Stubborn();
@@ -98,6 +100,22 @@ class ProbeWorker {
 
   [[gnu::noinline]] void SleepForEver() {
     while (true) pause();
+  }
+
+  // A page every 10 ms, for so many seconds, then no more.
+  void Allocate(long seconds) {
+    link_.journal().EnterPhase(Phase::kAllocate);
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const std::size_t pages = static_cast<std::size_t>(seconds) * 100;
+    void* const memory =
+        mmap(nullptr, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) std::_Exit(95);
+    madvise(memory, pages * page, MADV_NOHUGEPAGE);
+    for (std::size_t i = 0; i < pages; ++i) {
+      static_cast<volatile char*>(memory)[i * page] = 1;
+      usleep(10'000);
+    }
+    SleepForEver();
   }
 
   void WaitForPeers() {

@@ -27,6 +27,8 @@ Status RankAgent::Spawn(ChildRole::Kind kind, int lifetime, const WorkerSetup& s
   outbox_.emplace(segment_->outbox(), segment_->outbox_capacity());
   journal_.emplace(segment_->journal(), segment_->journal_capacity());
   started_ = NowTicks();
+  grew_ = 0;
+  page_faults_ = 0;
   overdue_since_.reset();
   quiet_since_.reset();
   next_look_ = next_glance_ = Deadline::AfterNs(0);
@@ -240,6 +242,7 @@ void RankAgent::OnChange(const ChildChange& change) {
 double RankAgent::SecondsSilent(const std::optional<JournalEvent>& last) const {
   Ticks since = last ? std::max(last->ticks, started_) : started_;
   if (last && last->kind == EventKind::kIdle && state_ == ProcessState::kStopped) since = stopped_;
+  if (last && last->phase == Phase::kAllocate) since = std::max(since, grew_);
   return scale_.DurationNs(since, death_ ? died_ : NowTicks()) * 1e-9;
 }
 
@@ -289,6 +292,13 @@ void RankAgent::Signal(int signal) {
   if (has_worker()) kill(child_->pid(), signal);
 }
 
+// Memory comes page by page, without an event: who was given some since the last look is not silent.
+void RankAgent::LookAtMemory() {
+  const std::int64_t faults = PageFaultsOf(child_->pid());
+  if (faults > page_faults_) grew_ = NowTicks();
+  page_faults_ = faults;
+}
+
 void RankAgent::WatchForOverdue() {
   if (!has_worker() || !next_look_.Passed()) return;
   const double deadline = options_.silence_deadline_seconds;
@@ -306,6 +316,7 @@ void RankAgent::WatchForOverdue() {
   // A silence is known by the event that began it.
   const Ticks silence = last ? last->ticks : started_;
   if (overdue_since_ == silence) return;
+  if (last && last->phase == Phase::kAllocate) LookAtMemory();
   const double silent = SecondsSilent(last);
   if (silent < deadline) return LookAgainIn(deadline - silent);
   overdue_since_ = silence;

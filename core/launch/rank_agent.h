@@ -61,6 +61,7 @@ class RankAgent {
   void OnFrame(Frame frame);
   void OnChange(const ChildChange& change);
   void WatchForOverdue();
+  void LookAtMemory();
   void WatchForQuiet();
   void Signal(int signal);
   void Inject(std::uint32_t fault, const AgentFault& order);
@@ -89,6 +90,8 @@ class RankAgent {
   bool ending_ = false;        // we killed it: its death is no news
   Ticks started_ = 0;
   Ticks stopped_ = 0;
+  Ticks grew_ = 0;                      // when the worker was seen to be given memory
+  std::int64_t page_faults_ = 0;        // then
   std::string last_call_;               // of the worker, when it was looked at last
   std::optional<Ticks> overdue_since_;  // the silence that was reported
   Deadline next_look_ = Deadline::AfterNs(0);
