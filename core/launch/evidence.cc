@@ -165,7 +165,8 @@ std::int64_t PageFaultsOf(pid_t pid) {
   if (close == std::string::npos) return 0;
   long long minor = 0, major = 0;
   const char* const fields = stat.c_str() + close + 1;
-  const int read = std::sscanf(fields, " %*c %*d %*d %*d %*d %*d %*u %lld %*u %lld", &minor, &major);
+  const int read =
+      std::sscanf(fields, " %*c %*d %*d %*d %*d %*d %*u %lld %*u %lld", &minor, &major);
   return read == 2 ? minor + major : 0;
 }
 

@@ -292,7 +292,7 @@ void RankAgent::Signal(int signal) {
   if (has_worker()) kill(child_->pid(), signal);
 }
 
-// Memory comes page by page, without an event: who was given some since the last look is not silent.
+// Memory comes page by page, without an event: who was given some since the last look lives.
 void RankAgent::LookAtMemory() {
   const std::int64_t faults = PageFaultsOf(child_->pid());
   if (faults > page_faults_) grew_ = NowTicks();
