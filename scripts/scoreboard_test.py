@@ -36,7 +36,7 @@ class ScoreboardTest(unittest.TestCase):
         print(out, err)
         self.assertEqual(code, 0)
         self.assertEqual(err.count("PASS"), 4, "what is there is not run again")
-        self.assertTrue(out.startswith("PASS: 12 of 12 faults found"), out)
+        self.assertTrue(out.startswith("PASS: 22 of 22 faults found"), out)
         self.assertIn("0 false alarms in 22 healthy runs", out)
         self.assertEqual(len(self.files()), 5)
         code, out, err = scoreboard(*few)
