@@ -1,5 +1,7 @@
 #include "results/compare/peers.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -15,33 +17,16 @@ constexpr double kDeviations = 4;
 constexpr double kNormal = 1.4826;    // median absolute deviation -> standard deviation
 constexpr double kSpreadMin = 0.005;  // machines are never more alike than this
 
-// Of one machine: log excess by case.
-using Excesses = std::map<std::string, double>;
+constexpr std::size_t kFewestSlowCases = 2;
+constexpr std::size_t kSlowPart = 4;  // one of so many
 
-std::map<std::string, Excesses> ExcessesByMachine(std::span<const Series> all) {
-  std::map<std::string, std::map<std::string, double>> levels;  // case -> machine -> log level
-  for (const Series& series : all) {
-    const std::string key = series.program + "\n" + series.name + "\n" + series.backend + "\n" +
-                            std::to_string(series.ranks);
-    levels[key][series.machine] = series.segments.segments.back().level;
-  }
-  std::map<std::string, Excesses> excesses;
-  for (const auto& [key, by_machine] : levels) {
-    if (by_machine.size() < kFewestMachines) continue;
-    const std::size_t begin = key.find('\n') + 1;
-    const std::string name = key.substr(begin, key.find('\n', begin) - begin);
-    for (const auto& [machine, level] : by_machine) {
-      std::vector<double> others;
-      for (const auto& [other, its_level] : by_machine) {
-        if (other != machine) others.push_back(its_level);
-      }
-      const double excess = level - Median(others);
-      double& known = excesses[machine].try_emplace(name, excess).first->second;
-      known = std::max(known, excess);
-    }
-  }
-  return excesses;
-}
+// A case of a machine.
+struct Excess {
+  double log_ratio = 0;  // of its level and the median of the others
+  bool slow = false;     // beyond the limit of the case
+};
+// Of one machine, by the case's name.
+using Excesses = std::map<std::string, Excess>;
 
 double Deviation(const std::vector<double>& values) {
   const double middle = Median(values);
@@ -50,39 +35,91 @@ double Deviation(const std::vector<double>& values) {
   return std::max(kSpreadMin, kNormal * Median(distances));
 }
 
+double LimitOf(const std::vector<double>& others, double peer_min) {
+  return std::max(peer_min, kDeviations * Deviation(others));
+}
+
+std::vector<double> Without(const std::map<std::string, double>& values, const std::string& name) {
+  std::vector<double> others;
+  for (const auto& [other, value] : values) {
+    if (other != name) others.push_back(value);
+  }
+  return others;
+}
+
+// Log levels of a case by machine.
+void AddCase(const std::string& name, const std::map<std::string, double>& levels, double peer_min,
+             std::map<std::string, Excesses>& machines) {
+  for (const auto& [machine, level] : levels) {
+    const std::vector<double> others = Without(levels, machine);
+    const double log_ratio = level - Median(others);
+    Excess& known = machines[machine].try_emplace(name, Excess{log_ratio}).first->second;
+    known.log_ratio = std::max(known.log_ratio, log_ratio);
+    known.slow = known.slow || log_ratio > LimitOf(others, std::log1p(peer_min));
+  }
+}
+
+std::map<std::string, Excesses> ExcessesByMachine(std::span<const Series> all, double peer_min) {
+  std::map<std::string, std::map<std::string, double>> levels;  // case -> machine -> log level
+  for (const Series& series : all) {
+    const std::string key = series.program + "\n" + series.name + "\n" + series.backend + "\n" +
+                            std::to_string(series.ranks);
+    levels[key][series.machine] = series.segments.segments.back().level;
+  }
+  std::map<std::string, Excesses> machines;
+  for (const auto& [key, by_machine] : levels) {
+    if (by_machine.size() < kFewestMachines) continue;
+    const std::size_t begin = key.find('\n') + 1;
+    AddCase(key.substr(begin, key.find('\n', begin) - begin), by_machine, peer_min, machines);
+  }
+  return machines;
+}
+
 Peer PeerOf(const std::string& machine, const Excesses& excesses) {
   Peer peer;
   peer.machine = machine;
   peer.cases = excesses.size();
   std::vector<double> values;
   for (const auto& [name, excess] : excesses) {
-    values.push_back(excess);
-    if (!peer.worst_case.empty() && std::expm1(excess) <= peer.worst_excess) continue;
+    values.push_back(excess.log_ratio);
+    if (excess.slow) ++peer.cases_slow;
+    if (!peer.worst_case.empty() && std::expm1(excess.log_ratio) <= peer.worst_excess) continue;
     peer.worst_case = name;
-    peer.worst_excess = std::expm1(excess);
+    peer.worst_excess = std::expm1(excess.log_ratio);
   }
   peer.excess = std::expm1(Median(values));
   return peer;
+}
+
+// Whether it is slow, and why.
+void Judge(Peer& peer) {
+  if (peer.excess > peer.limit) {
+    peer.why = fmt::format("{:+.1f} % beside its peers (limit {:+.1f} %)", 100 * peer.excess,
+                           100 * peer.limit);
+  } else if (peer.cases_slow >= std::max(kFewestSlowCases, peer.cases / kSlowPart)) {
+    peer.why = fmt::format("in {} of {} cases; most in {}: {:+.1f} %", peer.cases_slow, peer.cases,
+                           peer.worst_case, 100 * peer.worst_excess);
+  }
+  peer.slow = !peer.why.empty();
 }
 
 }  // namespace
 
 std::vector<Peer> ComparePeers(std::span<const Series> series, double peer_min) {
   std::vector<Peer> peers;
-  for (const auto& [machine, excesses] : ExcessesByMachine(series)) {
+  std::map<std::string, double> of_machines;
+  for (const auto& [machine, excesses] : ExcessesByMachine(series, peer_min)) {
     peers.push_back(PeerOf(machine, excesses));
+    of_machines[machine] = peers.back().excess;
   }
   for (Peer& peer : peers) {
-    std::vector<double> others;
-    for (const Peer& other : peers) {
-      if (&other != &peer) others.push_back(other.excess);
-    }
     peer.machines = peers.size();
-    peer.limit = std::max(peer_min, kDeviations * Deviation(others));
-    peer.slow = peer.excess > peer.limit;
+    peer.limit = LimitOf(Without(of_machines, peer.machine), peer_min);
+    Judge(peer);
   }
-  std::stable_sort(peers.begin(), peers.end(),
-                   [](const Peer& a, const Peer& b) { return a.excess > b.excess; });
+  std::stable_sort(peers.begin(), peers.end(), [](const Peer& a, const Peer& b) {
+    return std::tuple(a.slow, a.excess) > std::tuple(b.slow, b.excess);
+  });
   return peers;
 }
 

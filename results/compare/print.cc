@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "results/report/exports/xml.h"
 #include "results/report/figures.h"
 #include "results/report/grid.h"
 
@@ -49,26 +50,20 @@ std::string MethodText(const Comparison& comparison) {
   return text;
 }
 
-std::string Escaped(const std::string& text, const std::vector<std::pair<char, const char*>>& by) {
+std::string ForMarkdown(const std::string& text) {
   std::string out;
   for (const char c : OneLine(text)) {
-    const auto found =
-        std::find_if(by.begin(), by.end(), [&](const auto& pair) { return pair.first == c; });
-    if (found == by.end())
-      out += c;
-    else
-      out += found->second;
+    if (c == '<') {
+      out += "&lt;";
+      continue;
+    }
+    if (c == '|' || c == '*' || c == '_') out += '\\';
+    out += c;
   }
   return out;
 }
 
-std::string ForMarkdown(const std::string& text) {
-  return Escaped(text, {{'|', "\\|"}, {'<', "&lt;"}, {'*', "\\*"}, {'_', "\\_"}});
-}
-
-std::string ForXml(const std::string& text) {
-  return Escaped(text, {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}});
-}
+std::string ForXml(const std::string& text) { return Xml(OneLine(text)); }
 
 bool SeveralPrograms(const Comparison& comparison) {
   return std::any_of(

@@ -64,15 +64,17 @@ struct Peer {
   std::size_t machines = 0, cases = 0;
   double excess = 0;  // median over cases of its time over the median of the others, less 1
   double limit = 0;  // of a slow machine: peer_min, or four deviations of the fleet if that is more
+  std::size_t cases_slow = 0;  // whose own excess is above such a limit of the case
   bool slow = false;
   std::string worst_case;
   double worst_excess = 0;
+  std::string why;  // of a slow machine
 };
 
 struct Trend {
   std::vector<Series> series;
   std::vector<Event> events;  // newest first
-  std::vector<Peer> peers;    // slowest first; empty with fewer than three machines
+  std::vector<Peer> peers;  // slow ones first, then by excess; empty with fewer than three machines
   std::size_t launches = 0;
   std::vector<std::string> notes;  // files that were passed over
   std::string headline;

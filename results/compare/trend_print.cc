@@ -74,7 +74,7 @@ std::string PeerText(const Peer& peer) {
   return fmt::format("{}: {} beside the other {} machines, over {} case{}; worst: {} {}{}",
                      peer.machine, Percent(peer.excess), peer.machines - 1, peer.cases,
                      peer.cases == 1 ? "" : "s", peer.worst_case, Percent(peer.worst_excess),
-                     peer.slow ? fmt::format("  <- SLOW (limit {})", Percent(peer.limit)) : "");
+                     peer.slow ? "  <- SLOW: " + peer.why : "");
 }
 
 struct OutlierNight {
@@ -257,6 +257,8 @@ std::string FormatTrendJson(const Trend& trend) {
                                 {"limit", peer.limit},
                                 {"slow", peer.slow},
                                 {"cases", peer.cases},
+                                {"cases_slow", peer.cases_slow},
+                                {"why", peer.why},
                                 {"worst_case", peer.worst_case},
                                 {"worst_excess", peer.worst_excess}});
   }

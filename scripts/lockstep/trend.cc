@@ -39,6 +39,7 @@ Result<ExitCode> RunTrend(const Options& options) {
   const Trend trend = FindTrend(loaded.launches, how, std::move(loaded.skipped));
   fmt::print("{}", options.format == "json"       ? FormatTrendJson(trend)
                    : options.format == "markdown" ? FormatTrendMarkdown(trend)
+                   : options.format == "junit"    ? FormatTrendJUnit(trend)
                                                   : FormatTrendTable(trend));
   return trend.exit_code;
 }
@@ -68,8 +69,8 @@ void AddTrend(CLI::App& app, Command& chosen) {
                    "From how much on a machine is slow beside its peers")
       ->capture_default_str();
   command->add_option("--cases", options->cases, "A glob: which cases")->capture_default_str();
-  command->add_option("--format", options->format, "table, json or markdown")
-      ->check(CLI::IsMember({"table", "json", "markdown"}))
+  command->add_option("--format", options->format, "table, json, markdown or junit")
+      ->check(CLI::IsMember({"table", "json", "markdown", "junit"}))
       ->capture_default_str();
   command->callback([options, &chosen] { chosen = [options] { return RunTrend(*options); }; });
 }

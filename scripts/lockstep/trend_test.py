@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 import unittest
+import xml.etree.ElementTree
 
 _LOCKSTEP = "scripts/lockstep/lockstep"
 _DIRECTORY = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
@@ -63,6 +64,24 @@ class TrendTest(unittest.TestCase):
         self.assertIn("2026-10-01 on node2: 3 cases", out)
         self.assertIn("### Level changes", trend("--format=markdown", _DIRECTORY)[1])
 
+    def test_junit(self):
+        code, out, _ = trend("--format=junit", "--recent=20", _DIRECTORY)
+        self.assertEqual(code, 5)
+        suite = xml.etree.ElementTree.fromstring(out).find("testsuite")
+        failed = {(case.get("classname"), case.get("name")): case.find("failure").get("message")
+                  for case in suite if case.find("failure") is not None}
+        # 12 histories, 4 machines and the whole; node1 became slower by 3 % in one case.
+        self.assertEqual([suite.get(key) for key in ("tests", "failures", "errors", "skipped")],
+                         ["17", "2", "0", "0"])
+        self.assertEqual(set(failed), {
+            ("bench_allreduce.node1", "all_reduce/f32/sum/4096 (mpi x 2)"), ("machines", "node4")})
+        self.assertRegex(failed["bench_allreduce.node1", "all_reduce/f32/sum/4096 (mpi x 2)"],
+                         r"^\+[234]\.\d % since 2026-10-1")
+        self.assertIn("beside its peers", failed["machines", "node4"])
+        code, out, _ = trend("--format=junit", os.path.join(_DIRECTORY, "node2"))
+        suite = xml.etree.ElementTree.fromstring(out).find("testsuite")
+        self.assertEqual((code, suite.get("failures"), suite.get("errors")), (0, "0", "0"))
+
     def test_few_nights_are_inconclusive_and_bad_files_are_named(self):
         folder = os.path.join(_DIRECTORY, "few")
         os.makedirs(folder)
@@ -71,7 +90,12 @@ class TrendTest(unittest.TestCase):
         with open(os.path.join(folder, "bad.h5"), "w", encoding="utf-8") as file:
             file.write("no run\n")
         code, out, _ = trend(folder)
+        suite = xml.etree.ElementTree.fromstring(
+            trend("--format=junit", folder)[1]).find("testsuite")
         shutil.rmtree(folder)
+        # The whole and the file are errors, three histories are too short.
+        self.assertEqual([suite.get(key) for key in ("tests", "failures", "errors", "skipped")],
+                         ["5", "0", "2", "3"])
         self.assertEqual(code, 3)
         self.assertIn("INCONCLUSIVE", out)
         self.assertIn("bad.h5: not an HDF5 file of Lockstep", out)

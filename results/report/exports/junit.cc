@@ -7,27 +7,11 @@
 
 #include "results/report/exports/exports.h"
 #include "results/report/exports/sample_times.h"
-#include "results/report/exports/utf8.h"
+#include "results/report/exports/xml.h"
 #include "results/report/report.h"
 
 namespace lockstep {
 namespace {
-
-// XML 1.0 allows no other control characters, not even as references.
-std::string Xml(std::string_view text) {
-  std::string escaped;
-  for (const char c : Utf8(text)) {
-    switch (c) {
-      case '&': escaped += "&amp;"; break;
-      case '<': escaped += "&lt;"; break;
-      case '>': escaped += "&gt;"; break;
-      case '"': escaped += "&quot;"; break;
-      case '\n': escaped += "&#10;"; break;
-      default: escaped += c >= 0 && c < 32 && c != '\t' ? ' ' : c;
-    }
-  }
-  return escaped;
-}
 
 std::string Details(const Judgement& judgement, const CaseRecord* record) {
   std::string text;

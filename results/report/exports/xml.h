@@ -1,0 +1,15 @@
+// Text for XML.
+#ifndef LOCKSTEP_RESULTS_REPORT_EXPORTS_XML_H_
+#define LOCKSTEP_RESULTS_REPORT_EXPORTS_XML_H_
+
+#include <string>
+#include <string_view>
+
+namespace lockstep {
+
+// For an element's text or an attribute in double quotes; what is no UTF-8 is replaced.
+std::string Xml(std::string_view text);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_RESULTS_REPORT_EXPORTS_XML_H_
