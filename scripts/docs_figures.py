@@ -6,6 +6,9 @@ A claim: (page, pattern, source, pattern): the groups of the two patterns are th
 
 _HELP_SIZES = r"-b,.*TEXT=(\S+)[\s\S]*?-e,.*TEXT=(\S+)[\s\S]*?-f,.*TEXT=(\S+)"
 _VERSION = r"VersionCode\((\d+), (\d+), "
+_PROFILES = "scripts/qualification/profiles.py"
+_BUDGETS = (r'"quick": _Profile\((\d+) \* _MINUTE[\s\S]*"standard": _Profile\((\d+) \* _HOUR'
+            r'[\s\S]*"full": _Profile\((\d+) \* _HOUR')
 _PLAN = "scripts/qualification/plan.py"
 
 CLAIMS = [
@@ -65,11 +68,13 @@ CLAIMS = [
     ("README.md", r"On (\d+) random programs", "scripts/torch_oracle/torch_compare_test.py",
      r'"--programs",.*default=(\d+)'),
     # Nightly.
-    ("README.md", r"--profile=quick .*# (\d+) minutes; standard: (\d+) h, full: (\d+) h", _PLAN,
-     r'"quick": \("(\d+)min"[\s\S]*"standard": \("(\d+)h"[\s\S]*"full": \("(\d+)h"'),
+    ("README.md", r"--profile=quick .*# (\d+) minutes; standard: (\d+) h, full: (\d+) h", _PROFILES,
+     _BUDGETS),
     ("scripts/qualification/README.md", r"`quick` \((\d+) min\), `standard` \((\d+) h\), "
-     r"`full` \((\d+) h\)", _PLAN,
-     r'"quick": \("(\d+)min"[\s\S]*"standard": \("(\d+)h"[\s\S]*"full": \("(\d+)h"'),
+     r"`full` \((\d+) h\)", _PROFILES,
+     _BUDGETS),
+    ("scripts/qualification/README.md", r"fills (\d+) % of its budget",
+     _PROFILES, r"_FILL = 0\.(\d+)"),
     ("scripts/qualification/README.md", r"`ranks`, `backends` .*\| (\d+), ", _PLAN,
      r'"ranks", (\d+)\)'),
     ("scripts/qualification/README.md", r"that are a hang \| (\d+) \|", _PLAN,

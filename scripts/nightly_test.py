@@ -177,7 +177,10 @@ class Inputs(Folder):
                             ('profile = "quik"', "none of quick"), ("ranks = 1", "2 or more"),
                             ('budget = "soon"', "no time"), ('backends = ["smoke"]', "backends"),
                             ('[[step]]\nname = "a"\nseconds = 1', "needs a program"),
-                            ('[[step]]\nname = "a"\nprogram = "b"', "needs seconds")):
+                            ('[[step]]\nname = "a"\nprogram = "b"', "needs seconds"),
+                            ('budget = "9s"', "too few"),
+                            ('[[step]]\nname = "a"\nkind = "stress"\nseconds = 1\npart = 2',
+                             "part = 2")):
             code, answer, err = self.nightly(text)
             self.assertEqual((2, None, 1), (code, answer, err.count("\n")), err)
             self.assertIn(words, err)
@@ -230,6 +233,21 @@ class Parts(Folder):
             soak, _ = one.soak()
             total = sum(launch.seconds for launch in one.launches()) + soak["seconds"]
             self.assertLess(total, one.budget, profile)
+
+    def test_a_profile_is_made_shorter_to_fit(self):
+        for profile, budget, launches in (("standard", 600, 5), ("standard", 420, 3),
+                                          ("full", 3600, 10), ("full", 600, 2)):
+            one = plan.Plan("p", 'profile = "%s"\nbudget = "%ds"' % (profile, budget))
+            whole = plan.Plan("p", 'profile = "%s"' % profile)
+            soak, _ = one.soak()
+            total = sum(launch.seconds for launch in one.launches()) + soak["seconds"]
+            self.assertLess(total, budget)
+            self.assertGreater(total, 0.8 * budget)  # and the time is used
+            self.assertEqual([step["name"] for step in whole.steps],
+                             [step["name"] for step in one.steps])
+            self.assertGreaterEqual(one.steps[1]["launches"], launches, (profile, budget))
+        with self.assertRaisesRegex(plan.PlanError, "60 s are too few for profile standard"):
+            plan.Plan("p", 'profile = "standard"\nbudget = "60s"')
 
     def test_a_launch_that_ends_nightly_again_and_again_is_given_up(self):
         one = plan.Plan("p", 'backends = ["mpi"]\nbudget = "50s"\n' + _LATENCY % 1)

@@ -17,6 +17,8 @@ namespace fs = std::filesystem;
 struct Options {
   std::string plan;
   std::string profile;
+  std::string budget;
+  std::string baseline;
   std::string output = "results/nightly";
   std::string programs;
   std::string format = "text";
@@ -34,11 +36,17 @@ Result<ExitCode> Nightly(const Options& options) {
   if (options.plan.empty() == options.profile.empty()) {
     return InvalidInput("nightly: give a PLAN.toml or a --profile, and not both");
   }
+  if (!options.plan.empty() && !(options.budget.empty() && options.baseline.empty())) {
+    return InvalidInput(
+        "nightly: write budget and baseline into the plan; the options go with a --profile");
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(const fs::path binary, ThisProgram());
   std::vector<std::string> words = {
       "--output=" + options.output, "--format=" + options.format,
       "--programs=" + (options.programs.empty() ? ProgramsOf(binary) : options.programs)};
   if (!options.profile.empty()) words.push_back("--profile=" + options.profile);
+  if (!options.budget.empty()) words.push_back("--budget=" + options.budget);
+  if (!options.baseline.empty()) words.push_back("--baseline=" + options.baseline);
   if (!options.plan.empty()) words.push_back(options.plan);
   return ExecScript("libexec/lockstep/nightly", "scripts/nightly", words);
 }
@@ -52,6 +60,10 @@ void AddNightly(CLI::App& app, Command& chosen) {
   command->add_option("PLAN", options->plan, "A plan (.toml); see scripts/examples/nightly.toml");
   command->add_option("--profile", options->profile, "Instead: quick (5 min), standard (1 h), full")
       ->check(CLI::IsMember({"quick", "standard", "full"}));
+  command->add_option("--budget", options->budget,
+                      "60min: with a --profile, which is made shorter to fit");
+  command->add_option("--baseline", options->baseline,
+                      "Folder of earlier launches, with a --profile");
   command->add_option("-o,--output", options->output, "Folder of the state and the verdict")
       ->capture_default_str();
   command->add_option("--programs", options->programs,

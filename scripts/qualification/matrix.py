@@ -6,13 +6,13 @@ import subprocess
 import tomllib
 
 import h5py
-from plan import Plan, PlanError
+from plan import Plan, PlanError, seconds_of
 from verdict import text
 
 _KEYS = {"name", "profile", "step", "skip", "ranks", "budget", "deadline", "baseline",
          "configuration"}
 _CONFIGURATION_KEYS = {"name", "backend", "launcher", "environment", "nccl_library"}
-_PLAN_KEYS = ("profile", "skip", "ranks", "budget", "deadline")
+_PLAN_KEYS = ("profile", "skip", "ranks", "deadline")
 # The worst of a cell's launches decides.
 ORDER = ("ok", "slower", "unknown", "missing", "fail", "crash", "hang", "wrong")
 _OF_OUTCOME = {"corrupt": "wrong", "hung": "hang", "stopped": "hang", "crashed": "crash",
@@ -58,11 +58,14 @@ class Matrix:
             raise PlanError("%s: baseline '%s' is none of %s" %
                             (path, self.baseline, ", ".join(names)))
         self.plans = {one.name: self._plan(table, one) for one in self.configurations}
-        self.budget = self.plans[names[0]].budget
+        self.budget = sum(plan.budget for plan in self.plans.values())
         self.hash = "+".join(plan.hash for plan in self.plans.values())
 
     def _plan(self, table, configuration):
         lines = ["%s = %s" % (key, json.dumps(table[key])) for key in _PLAN_KEYS if key in table]
+        if "budget" in table:  # each has its share
+            whole = seconds_of(table["budget"], "%s: budget" % self.path)
+            lines.append('budget = "%ss"' % round(whole / len(self.configurations), 3))
         lines.append("backends = %s" % json.dumps([configuration.backend]))
         if configuration.launcher:
             lines.append("launcher = %s" % json.dumps(configuration.launcher))

@@ -8,40 +8,15 @@ import shlex
 import shutil
 import tomllib
 
-_ALLREDUCE, _STEP, _STRESS = "bench_allreduce", "bench_ddp_step", "stress"
+from profiles import PROFILES, steps_of
+
 _TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _PLACES = ("bench", "stress", "scripts/lockstep")  # of the programs, below bazel-bin
 
 
-def _bench(name, program, arguments, seconds, launches):
-    return {"name": name, "program": program, "arguments": arguments, "seconds": seconds,
-            "launches": launches}
-
-
-def _profile(launches, scale, scenarios, catalogue, fuzz, soak, steps):
-    """`scale`: seconds of a sweep; `soak`: of random faults; `fuzz`: (seeds, seconds)."""
-    budget = "--time-budget=%ds" % scale
-    return [
-        {"name": "doctor", "kind": "doctor", "seconds": 10},
-        _bench("latency", _ALLREDUCE, ["-b", "8", "-e", "4K", budget], scale + 6, launches),
-        _bench("bandwidth", _ALLREDUCE, ["-b", "256K", "-e", "16M", budget], scale + 10, launches),
-        _bench("barrier", "bench_barrier", [budget], scale + 4, launches),
-        _bench("ddp_step", _STEP, ["--model=resnet50"] + steps, 3 * scale + 10, launches),
-        {"name": "catalogue", "kind": "stress", "scenarios": scenarios, "seconds": catalogue},
-        {"name": "fuzz", "kind": "simulation", "scenarios": scenarios, "seeds": fuzz[0],
-         "seconds": fuzz[1]},
-        {"name": "soak", "kind": "soak", "seconds": soak, "launch_seconds": 30}]
-
-
-PROFILES = {
-    "quick": ("5min", _profile(2, 2, ["uneven_inputs/*"], 20, (2, 10), 40,
-                               ["-n", "3", "-w", "1"])),
-    "standard": ("1h", _profile(5, 20, ["*"], 300, (10, 120), 600, ["--time-budget=40s"])),
-    "full": ("8h", _profile(10, 60, ["*"], 900, (100, 1200), 7200, ["--time-budget=180s"])),
-}
 _KINDS = ("bench", "stress", "simulation", "soak", "doctor")
 _STEP_KEYS = {"name", "kind", "program", "arguments", "seconds", "launches", "backends",
-              "scenarios", "seeds", "launch_seconds", "required"}
+              "scenarios", "part", "seeds", "launch_seconds", "required"}
 _PLAN_KEYS = {"name", "profile", "backends", "ranks", "launcher", "budget", "baseline",
               "environment", "step", "deadline", "skip"}
 
@@ -80,9 +55,9 @@ class Plan:
         profile = content.get("profile", "quick")
         if profile not in PROFILES:
             raise PlanError("%s: profile '%s' is none of %s" % (path, profile, ", ".join(PROFILES)))
-        budget, steps = PROFILES[profile]
         self.path, self.name = path, content.get("name", profile)
-        self.budget = seconds_of(content.get("budget", budget), "%s: budget" % path)
+        self.budget = seconds_of(content.get("budget", "%ds" % PROFILES[profile].budget),
+                                 "%s: budget" % path)
         self.backends = content.get("backends", ["mpi", "gloo"])
         self.ranks = content.get("ranks", 2)
         self.deadline = float(content.get("deadline", 10))
@@ -91,7 +66,12 @@ class Plan:
         self.baseline = content.get("baseline")
         self.environment = {key: str(value)
                             for key, value in content.get("environment", {}).items()}
-        self.steps = self._steps(path, content.get("step", steps), content.get("skip", []))
+        steps = content.get("step") or steps_of(profile, self.budget, len(self.backends))
+        if steps is None:
+            raise PlanError("%s: budget: %.0f s are too few for profile %s on %d backends; give "
+                            "more, a shorter profile, or [[step]] tables of your own" %
+                            (path, self.budget, profile, len(self.backends)))
+        self.steps = self._steps(path, steps, content.get("skip", []))
         self._check_values(path)
         self.hash = hashlib.sha256(json.dumps(
             [self.steps, self.backends, self.ranks, self.launcher, self.environment],
@@ -115,6 +95,9 @@ class Plan:
             if not isinstance(step.get("seconds"), (int, float)) or step["seconds"] <= 0:
                 raise PlanError("%s: step '%s' needs seconds: how long a launch takes" %
                                 (path, step["name"]))
+            if not 0 < step.get("part", 1) <= 1:
+                raise PlanError("%s: step '%s': part = %s; give more than 0, and 1 for all "
+                                "scenarios" % (path, step["name"], step["part"]))
             if step["kind"] == "bench" and "program" not in step:
                 raise PlanError("%s: step '%s' needs a program" % (path, step["name"]))
             if not any(fnmatch.fnmatch(step["name"], pattern) for pattern in skip):

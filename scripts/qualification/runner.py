@@ -84,13 +84,23 @@ class Runner:
             "-T", str(self.plan.deadline), "--seed=%d" % (launch.replicate + 1),
             "--output=" + output]
 
-    def _scenarios(self, launch):
-        return ["--scenario=" + one for one in launch.step.get("scenarios", ["*"])]
+    def _scenarios(self, launch, backend):
+        words = ["--scenario=" + one for one in launch.step.get("scenarios", ["*"])]
+        part = launch.step.get("part", 1)
+        if part == 1:
+            return words
+        # Every so manieth one, so that every group has its share; another replicate has others.
+        listed = subprocess.run([self.programs["stress"], "--list", "--backend=" + backend] + words,
+                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                                timeout=60, check=False)
+        names = [line.split()[0] for line in listed.stdout.splitlines() if "/" in line]
+        stride = round(1 / part)
+        return ["--scenario=" + one for one in names[launch.replicate % stride::stride]] or words
 
     def _stress(self, launch, output):
         words = ["--backend=" + launch.backend, "--seed=%d" % (launch.replicate + 1),
                  "-T", str(self.plan.deadline), "--no-progress", "--output=" + output]
-        words += self._scenarios(launch)
+        words += self._scenarios(launch, launch.backend)
         if launch.backend == "mpi":
             return [self.programs["lockstep"], "stress", "-n", str(self.plan.ranks),
                     "--launcher=" + " ".join(self._launcher())] + words
@@ -100,7 +110,7 @@ class Runner:
         return [self.programs["stress"], "--backend=sim", "--sim-rules=gloo", "--no-progress",
                 "--ranks=%d" % min(self.plan.ranks, 4), "--repeat=%d" % launch.step.get("seeds", 1),
                 "--seed=%d" % (1 + 1000 * launch.replicate), "--output=" + output
-                ] + self._scenarios(launch)
+                ] + self._scenarios(launch, "sim")
 
     def _soak(self, launch, output):
         paths = []
