@@ -38,6 +38,14 @@ def nccl(name, library, faults=""):
     return table + (f'environment = {{ LOCKSTEP_FAKE_NCCL = "{faults}" }}\n' if faults else "")
 
 
+def damaged_library():
+    """A file that says it is NCCL 2.18.3, and is nothing else."""
+    path = os.path.join(FOLDER, "libnccl.so.2")
+    with open(path, "wb") as file:
+        file.write(b"\0" * 100_000 + b"NCCL version 2.18.3+cuda12.0\0" + b"\0" * 100)
+    return path
+
+
 def matrix(name, *arguments, content=None):
     output = os.path.join(FOLDER, name)
     words = [MATRIX, f"--output={output}", f"--programs={PROGRAMS}", *arguments]
@@ -82,18 +90,25 @@ class CompatMatrixTest(unittest.TestCase):
             nccl("old", f"{FAKES}/libfake_nccl_21801.so"),
             nccl("corrupting", good, "ncclAllReduce:corrupt:rank=1:nth=20"),
             nccl("hanging", good, "ncclAllReduce:stuck:rank=1:nth=20"),
-            nccl("absent", "/nowhere/libnccl.so.2")])
+            nccl("absent", "/nowhere/libnccl.so.2"), nccl("damaged", damaged_library())])
         done, answer = matrix("planted", content=content)
         self.assertEqual(cells(answer), {"good": "ok", "old": "ok", "corrupting": "wrong",
-                                         "hanging": "hang", "absent": "missing"},
+                                         "hanging": "hang", "absent": "missing",
+                                         "damaged": "missing"},
                          done.stdout + done.stderr)
         self.assertEqual(done.returncode, 1)
-        self.assertTrue(done.stdout.startswith("FAIL: 2 of 5 cells; latency with corrupting: "
+        self.assertTrue(done.stdout.startswith("FAIL: 2 of 6 cells; latency with corrupting: "
                                                "wrong"), done.stdout)
         self.assertIn("/nowhere/libnccl.so.2", done.stdout)
         old = os.path.join(FOLDER, "old.json")
+        # Of a library that cannot be loaded the version is read, and judged.
+        damaged = answer["configurations"][5]
+        self.assertEqual(damaged["versions"], {"nccl": "2.18.3", "built for CUDA": "12.0"})
+        self.assertIn("nccl_abort_hangs", [rule["rule"] for rule in damaged["rules"]])
+        self.assertIn("ncclCommAbort can hang", done.stdout)
         for cell in answer["cells"]:
-            cell["cell"] = "ok" if cell["configuration"] != "absent" else "missing"
+            if cell["configuration"] not in ("absent", "damaged"):
+                cell["cell"] = "ok"
         with open(old, "w", encoding="utf-8") as file:
             json.dump(answer, file)
         new = os.path.join(FOLDER, "planted", "matrix.json")

@@ -211,7 +211,7 @@ NAMES = [
     r"^\s*\d+\. ",
     r"change of 10 % and one of 3 %|changes of 10 %|those of 3 %|10 % is reported|2 in 70 at most",
     r"within 2 % takes about 10 launches a side that scatter by 1 %",  # a rule of thumb
-    r"waits for 200 ms, Linux's|in 4 bytes a sample|the first bucket 1 \||3 to 64 machines",
+    r"waits for 200 ms, Linux's|in 4 bytes a sample|the first bucket 1 \||3 to 24 machines",
     r"so many ranks share a GPU .*\| 1 \|$",
     r">= 0|from 0|from 1|; 0 for none|\(0: the caller\)|\| 1; labels? |: 1 at the one given, 0 at "
     r"the others",

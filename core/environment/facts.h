@@ -24,9 +24,9 @@ Facts NetworkFacts(double seconds);
 // PCI bridges with access control services that detour peer traffic, IOMMU, NUMA nodes of GPUs,
 // the modules and services of NVIDIA's driver.
 Facts TopologyFacts();
-// NCCL libraries that can be found, with version and the CUDA they were built with (read from the
-// files, nothing is loaded); the CUDA toolkit; the MPI of `mpirun`.
-Facts LibraryFacts();
+// NCCL libraries that can be found, or only the file `nccl_library`, with version and the CUDA they
+// were built with (read from the files, nothing is loaded); the CUDA toolkit; the MPI of `mpirun`.
+Facts LibraryFacts(const std::string& nccl_library);
 
 // The value of a fact; nullptr when absent.
 const std::string* Find(const Facts& facts, std::string_view path);

@@ -107,10 +107,16 @@ std::string ToolkitVersion() {
 
 }  // namespace
 
-Facts LibraryFacts() {
+Facts LibraryFacts(const std::string& nccl_library) {
   Facts facts;
   int number = 0;
-  for (const fs::path& path : NcclLibraries()) {
+  std::set<fs::path> libraries;
+  if (nccl_library.empty()) {
+    libraries = NcclLibraries();
+  } else {
+    AddIfThere(nccl_library, libraries);
+  }
+  for (const fs::path& path : libraries) {
     const std::string version = VersionInside(path);
     const std::string group = fmt::format("nccl/{}", number++);
     facts.emplace_back(group + "/file", path.string());

@@ -34,6 +34,11 @@ class Diagnostician {
     diagnosis_.backend = history_.setting.backend;
     diagnosis_.seconds = history_.seconds;
     diagnosis_.notes = job_.notes;
+    if (!HasCalls()) {
+      diagnosis_.notes.push_back(
+          "no dump holds a call: the job had called nothing yet, or nothing was recorded "
+          "(TORCH_FR_BUFFER_SIZE)");
+    }
     Judgement judgement = Judge(history_.evidence, history_.setting);
     FindAll(judgement);
     if (!judgement.findings.empty() && history_.by_file_times) {
@@ -48,6 +53,11 @@ class Diagnostician {
   }
 
  private:
+  bool HasCalls() const {
+    return std::any_of(job_.dumps.begin(), job_.dumps.end(),
+                       [](const FlightDump& dump) { return !dump.calls.empty(); });
+  }
+
   void FindAll(Judgement& judgement) {
     std::vector<Finding> findings;
     for (const FlightMismatch& mismatch : FindFlightMismatches(job_)) {
@@ -112,7 +122,7 @@ class Diagnostician {
     }
     bool open = false;
     for (std::size_t d = 0; d < job_.dumps.size(); ++d) open = open || view_.OpenOf(d) != nullptr;
-    const bool nothing = findings.empty() && history_.outdated.empty() && !open;
+    const bool nothing = findings.empty() && history_.outdated.empty() && !open && HasCalls();
     return nothing ? Verdict::kPass : Verdict::kUnknown;
   }
 

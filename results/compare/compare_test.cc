@@ -206,9 +206,12 @@ TEST(LaunchesNeededTest, IntervalsNarrowWithTheirRoot) {
   Circumstances with;
   with.min_effect = 0.02;
   EXPECT_EQ(NeedLaunches(shift, {10, 10}, with).more, 30u);  // half the width, 4 times as many
-  shift.high = 2;
+  shift.high = 0.4;
   EXPECT_EQ(NeedLaunches(shift, {10, 10}, with).more, 0u);
-  EXPECT_NE(NeedLaunches(shift, {10, 10}, with).resolve.find("--min-effect="), std::string::npos);
+  EXPECT_NE(NeedLaunches(shift, {10, 10}, with).resolve.find("--min-effect=50%"),
+            std::string::npos);
+  shift.high = 2;  // nobody takes 639 % for nothing
+  EXPECT_EQ(NeedLaunches(shift, {10, 10}, with).resolve, "a quieter machine");
 }
 
 TEST(EnvironmentTest, WhatDiffersIsListed) {

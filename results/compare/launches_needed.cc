@@ -10,7 +10,8 @@
 namespace lockstep {
 namespace {
 
-constexpr double kMostMore = 200;  // launches a side that anybody would take
+constexpr double kMostMore = 200;    // launches a side that anybody would take
+constexpr double kMostEffect = 0.5;  // a least effect that anybody would choose
 constexpr const char* kInterleave =
     "interleave the launches of both sides (base, candidate, base, …), or say --drift=0 if this "
     "machine does not drift";
@@ -60,10 +61,12 @@ LaunchesNeeded NeedLaunches(const Shift& shift, LaunchesOf launches, const Circu
       std::max(std::ceil(static_cast<double>(fewer) * factor), static_cast<double>(fewest));
   const double more = std::max(needed - static_cast<double>(fewer), 1.0);
   if (more > kMostMore) {
-    return {wide,
-            fmt::format("a quieter machine, or --min-effect={:.0f}% or more",
-                        std::ceil(100 * std::expm1(std::max(-shift.low, shift.high)))),
-            0};
+    const double effect = std::expm1(std::max(-shift.low, shift.high));
+    if (effect > kMostEffect) return {wide, "a quieter machine", 0};
+    return {
+        wide,
+        fmt::format("a quieter machine, or --min-effect={:.0f}% or more", std::ceil(100 * effect)),
+        0};
   }
   const auto count = static_cast<std::size_t>(more);
   return {wide, MoreText(count), count};

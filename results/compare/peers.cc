@@ -17,6 +17,8 @@ constexpr double kDeviations = 4;
 constexpr double kNormal = 1.4826;    // median absolute deviation -> standard deviation
 constexpr double kSpreadMin = 0.005;  // machines are never more alike than this
 
+// Of single cases, which scatter more than their median.
+constexpr double kCaseTimes = 2;  // peer_min
 constexpr std::size_t kFewestSlowCases = 2;
 constexpr std::size_t kSlowPart = 4;  // one of so many
 
@@ -55,7 +57,7 @@ void AddCase(const std::string& name, const std::map<std::string, double>& level
     const double log_ratio = level - Median(others);
     Excess& known = machines[machine].try_emplace(name, Excess{log_ratio}).first->second;
     known.log_ratio = std::max(known.log_ratio, log_ratio);
-    known.slow = known.slow || log_ratio > LimitOf(others, std::log1p(peer_min));
+    known.slow = known.slow || log_ratio > LimitOf(others, std::log1p(kCaseTimes * peer_min));
   }
 }
 

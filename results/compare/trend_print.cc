@@ -70,11 +70,17 @@ std::string ChangeText(const Series& series, const LevelChange& change) {
                      DurationText(change.after_ns), change.nights_before, change.nights_since);
 }
 
+std::string SlowText(const Peer& peer) {
+  if (!peer.slow) return "";
+  return peer.excess > peer.limit ? fmt::format("  <- SLOW (limit {})", Percent(peer.limit))
+                                  : "  <- SLOW " + peer.why;
+}
+
 std::string PeerText(const Peer& peer) {
   return fmt::format("{}: {} beside the other {} machines, over {} case{}; worst: {} {}{}",
                      peer.machine, Percent(peer.excess), peer.machines - 1, peer.cases,
                      peer.cases == 1 ? "" : "s", peer.worst_case, Percent(peer.worst_excess),
-                     peer.slow ? "  <- SLOW: " + peer.why : "");
+                     SlowText(peer));
 }
 
 struct OutlierNight {

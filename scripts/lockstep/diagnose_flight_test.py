@@ -70,6 +70,11 @@ class RealDumps(FlightTest):
         self.assertEqual((1, [("rank_busy", [2], "suspected")]), (code, findings))
         self.assertIn("train.py:19 in step", answer["findings"][0]["message"])
 
+    def test_dumps_without_a_call_say_nothing(self):
+        code, findings, answer = self.judge({rank: dump([]) for rank in range(4)})
+        self.assertEqual((3, [], "unknown"), (code, findings, answer["verdict"]))
+        self.assertIn("no dump holds a call", answer["notes"][0])
+
     def test_missing_rank_is_no_matter_before_the_deadline(self):
         self.copy("gloo_missing", seconds_later=4)
         self.assertEqual((3, []), self.found()[:2])

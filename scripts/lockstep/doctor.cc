@@ -34,6 +34,7 @@ struct Options {
   std::string output;
   std::string rules;
   std::string nvml_library;
+  std::string nccl_library;
   bool facts = false;
 };
 
@@ -47,7 +48,7 @@ Facts Examine(const Options& options) {
   const auto add = [&](const Facts& more) { facts.insert(facts.end(), more.begin(), more.end()); };
   add(NetworkFacts(kResolverSeconds));
   add(TopologyFacts());
-  add(LibraryFacts());
+  add(LibraryFacts(options.nccl_library));
   const Result<std::unique_ptr<Nvml>> nvml = Nvml::Open(options.nvml_library);
   if (nvml.ok()) {
     add((*nvml)->Describe());
@@ -170,6 +171,10 @@ Run RunOf(const Examination& examination, double seconds) {
 
 Result<ExitCode> Doctor(const Options& options) {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Rule> rules, RulesOf(options));
+  if (!options.nccl_library.empty() && !std::ifstream(options.nccl_library)) {
+    return InvalidInput(fmt::format(
+        "--nccl-library: '{}' can't be read; name a libnccl.so.2", options.nccl_library));
+  }
   if (!options.output.empty()) LOCKSTEP_RETURN_IF_ERROR(CheckWritable(options.output));
   const std::int64_t began_ns = MonotonicNs();
   Examination examination;
@@ -196,6 +201,8 @@ void AddDoctor(CLI::App& app, Command& chosen) {
   command->add_option("--rules", options->rules, "Rules of your own (TOML), instead of ours");
   command->add_option("--nvml-library", options->nvml_library,
                       "Another libnvidia-ml.so than the driver's");
+  command->add_option("--nccl-library", options->nccl_library,
+                      "Judge this libnccl.so.2 alone, instead of those that can be found");
   command->callback([options, &chosen] { chosen = [options] { return Doctor(*options); }; });
 }
 

@@ -67,6 +67,10 @@ class DoctorTest(unittest.TestCase):
         self.assertEqual(found["facts"][mine[0] + "/version"], "2.18.5")
         self.assertEqual(found["facts"][mine[0] + "/built_with_cuda"], "12.2")
         self.assertIn("nccl_abort_hangs", [ailment["rule"] for ailment in found["ailments"]])
+        # One alone, whatever else can be found.
+        _, found = examined("--nccl-library=" + os.path.join(folder, "libnccl.so.2"))
+        self.assertEqual((found["facts"]["nccl/libraries"], found["facts"]["nccl/0/version"]),
+                         ("1", "2.18.5"))
 
     def test_the_file_holds_facts_and_findings(self):
         path = os.path.join(FOLDER, "doctor.h5")
@@ -86,7 +90,8 @@ class DoctorTest(unittest.TestCase):
         wrong = os.path.join(FOLDER, "wrong.toml")
         with open(wrong, "w", encoding="utf-8") as file:
             file.write("[[rule]]\nid = 1\n")
-        for arguments in (["--rules=/no/such"], [f"--rules={wrong}"], ["--format=xml"]):
+        for arguments in (["--rules=/no/such"], ["--nccl-library=/no/such"],
+                          [f"--rules={wrong}"], ["--format=xml"]):
             done = doctor(*arguments)
             self.assertEqual(done.returncode, 2, done.stdout)
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)

@@ -3,6 +3,7 @@
 
 import collections
 import json
+import math
 import os
 import re
 import subprocess
@@ -151,9 +152,42 @@ class ExportTest(unittest.TestCase):
         self.assertIn("rank 1: killed, exit code 0, signal 9", failure.text)
         self.assertIn("running, no system call\n#0 main", failure.text)
 
+    def check_event(self, event, last_ts):
+        """The rules of the Trace Event Format (Duration, Instant, Metadata Events), and that every
+        track is in the order of time."""
+        self.assertIsInstance(event["name"], str)
+        for key in ("pid", "tid"):
+            self.assertIsInstance(event[key], int, event)
+        if event["ph"] == "M":
+            keys = {"process_name": "name", "thread_name": "name",
+                    "process_sort_index": "sort_index", "thread_sort_index": "sort_index"}
+            self.assertEqual([keys[event["name"]]], list(event["args"]))
+            return
+        self.assertTrue(math.isfinite(event["ts"]) and event["cat"], event)
+        track = (event["pid"], event["tid"], event["ph"])
+        self.assertGreaterEqual(event["ts"], last_ts.get(track, -math.inf))
+        last_ts[track] = event["ts"]
+        if event["ph"] == "X":
+            self.assertTrue(math.isfinite(event["dur"]) and event["dur"] >= 0, event)
+        else:
+            self.assertEqual("i", event["ph"])  # no B, so no E is missing
+            self.assertIn(event["s"], ("g", "p", "t"))
+
+    def test_the_checker_of_traces_rejects_what_is_wrong(self):
+        good = {"name": "a", "cat": "c", "ph": "X", "ts": 2, "dur": 1, "pid": 0, "tid": 0}
+        self.check_event(good, {})
+        for wrong in ({"dur": -1}, {"ts": math.nan}, {"ph": "B"}, {"ph": "i", "s": "x"},
+                      {"pid": "0"}, {"ts": 1}, {"ph": "M", "name": "thread_name", "args": {}}):
+            with self.assertRaises((AssertionError, KeyError), msg=wrong):
+                self.check_event(dict(good, **wrong), {(0, 0, "X"): 2})
+
     def test_chrome_trace(self):
         for run in _RUNS:
             trace = json.loads(exported(run, "chrome-trace"))
+            self.assertIn(trace["displayTimeUnit"], ("ms", "ns"))
+            last_ts = {}
+            for event in trace["traceEvents"]:
+                self.check_event(event, last_ts)
             threads = collections.defaultdict(list)
             named = set()
             for event in trace["traceEvents"]:

@@ -55,7 +55,9 @@ class Plan:
         profile = content.get("profile", "quick")
         if profile not in PROFILES:
             raise PlanError("%s: profile '%s' is none of %s" % (path, profile, ", ".join(PROFILES)))
-        self.path, self.name = path, content.get("name", profile)
+        of_steps = os.path.splitext(os.path.basename(path))[0]  # not of a profile
+        self.path = path
+        self.name = content.get("name", of_steps if "step" in content else profile)
         self.budget = seconds_of(content.get("budget", "%ds" % PROFILES[profile].budget),
                                  "%s: budget" % path)
         self.backends = content.get("backends", ["mpi", "gloo"])

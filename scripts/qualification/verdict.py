@@ -109,14 +109,26 @@ def headline(answer):
 
 
 def slower(answer):
-    """The slower cases, as many as a person reads."""
+    """The slower cases, as many as a person reads, and what else is not as it was."""
     try:
-        cases = [one for one in json.loads(answer)["cases"] if one["verdict"] == "slower"]
-        names = ["%s on %s" % (one["case"], one["backend"]) for one in cases]
+        table = json.loads(answer)
+        names = ["%s on %s%s" % (one["case"], one["backend"], change_of(one))
+                 for one in table["cases"] if one["verdict"] == "slower"]
+        facts = ["%(fact)s %(base)s -> %(candidate)s" % one for one in table.get("differences", [])]
     except (ValueError, KeyError, TypeError):
-        names = []
-    shown = ", ".join(names[:5]) or headline(answer) or "see compare.json"
-    return shown + (" and %d more" % (len(names) - 5) if len(names) > 5 else "")
+        names, facts = [], []
+    return (several(names, 5) or headline(answer) or "see compare.json") + (
+        "; not as it was: " + several(facts, 3) if facts else "")
+
+
+def several(texts, most):
+    return ", ".join(texts[:most]) + (" and %d more" % (len(texts) - most)
+                                      if len(texts) > most else "")
+
+
+def change_of(case):
+    change = case.get("effect", {}).get("estimate")
+    return "" if change is None else " %+.1f %%" % (100 * change)
 
 
 def assess(plan, journal, folder, lockstep, soaked):

@@ -89,21 +89,37 @@ class Trace {
                         {"verdict", NameOf(run_.verdict)},
                         {"headline", run_.summary_line},
                         {"command_line", run_.command_line}};
-    return "{\"displayTimeUnit\":\"ns\",\"otherData\":" + Text(about) + ",\"traceEvents\":[\n" +
-           events_ + "\n]}\n";
+    // By time; a slice stays before those inside it.
+    std::stable_sort(events_.begin(), events_.end(),
+                     [](const Event& a, const Event& b) { return a.ts_us < b.ts_us; });
+    std::string text =
+        "{\"displayTimeUnit\":\"ns\",\"otherData\":" + Text(about) + ",\"traceEvents\":[";
+    for (const Event& event : events_) {
+      text += &event == events_.data() ? "\n" : ",\n";
+      text += event.text;
+    }
+    return text + "\n]}\n";
   }
 
  private:
   static std::string Text(const Json& json) {
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
   }
-  void Add(const Json& event) { events_ += (events_.empty() ? "" : ",\n") + Text(event); }
+  struct Event {
+    double ts_us = 0;  // of metadata before all
+    std::string text;
+  };
+
+  void Add(const Json& event) {
+    const auto at = event.find("ts");
+    events_.push_back({at == event.end() ? -INFINITY : at->get<double>(), Text(event)});
+  }
   void AddMetadata(const char* name, int rank, int thread, Json args) {
     Add({{"name", name}, {"ph", "M"}, {"pid", rank}, {"tid", thread}, {"args", std::move(args)}});
   }
 
   const Run& run_;
-  std::string events_;
+  std::vector<Event> events_;
   std::set<int> ranks_;
   std::set<std::pair<int, int>> named_;
 };
@@ -156,18 +172,30 @@ class JournalTrace {
   void Take(const JournalEvent& event) {
     const double at_us = TimeOf(event);
     switch (event.kind) {
-      case EventKind::kEnqueue: open_[KeyOf(event)] = {event, at_us, NAN}; break;
+      case EventKind::kEnqueue:
+        open_[KeyOf(event)] = {event, at_us, NAN};
+        break;
       case EventKind::kStart: {
         Open& open = open_[KeyOf(event)];  // whose enqueue may be overwritten
         open.event = event;
         open.started_us = at_us;
         break;
       }
-      case EventKind::kEnd: End(event, at_us, ""); break;
-      case EventKind::kError: End(event, at_us, "error"); break;
-      case EventKind::kPhase: BeginPhase(std::string(NameOf(event.phase)), at_us); break;
-      case EventKind::kIdle: BeginPhase("waits for an order", at_us); break;
-      case EventKind::kFault: Instant(fmt::format("fault {}", event.value), at_us, {}); break;
+      case EventKind::kEnd:
+        End(event, at_us, "");
+        break;
+      case EventKind::kError:
+        End(event, at_us, "error");
+        break;
+      case EventKind::kPhase:
+        BeginPhase(std::string(NameOf(event.phase)), at_us);
+        break;
+      case EventKind::kIdle:
+        BeginPhase("waits for an order", at_us);
+        break;
+      case EventKind::kFault:
+        Instant(fmt::format("fault {}", event.value), at_us, {});
+        break;
       case EventKind::kCase:
         Instant(fmt::format("case {}", event.case_index), at_us, {{"case", event.case_index}});
         break;
@@ -178,7 +206,8 @@ class JournalTrace {
         Instant("death", at_us, {{"wait_status", event.value}});
         ClosePhase(at_us);
         break;
-      case EventKind::kNone: break;
+      case EventKind::kNone:
+        break;
     }
   }
 

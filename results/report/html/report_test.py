@@ -342,6 +342,9 @@ class CommandTest(unittest.TestCase):
             if name.endswith(".svg"):
                 self.assertIn(name[:-4] + ".png", names)
                 self.assertNotIn(b"var(", content)
+                light, dark = content.split(b"prefers-color-scheme: dark")
+                self.assertTrue(b".ground { fill: #ffffff; }" in light
+                                and b".ground { fill: #14171a; }" in dark)
                 self.assertEqual(xml.etree.ElementTree.fromstring(content).tag,
                                  "{http://www.w3.org/2000/svg}svg")
             else:

@@ -1,4 +1,5 @@
-"""The figures of a page as files: the same drawings, with the light page's colours written out."""
+"""The figures of a page as files: the same drawings, with the page's colours written out, light
+and, for browsers that ask for it, dark."""
 
 import os
 import re
@@ -14,12 +15,19 @@ class NotDrawn(Exception):
 
 
 def _style():
-    """The rules for drawings, every variable replaced by its light value."""
+    """The rules for drawings, every variable replaced by its value: programs that draw PNG know no
+    variables, and take the light ones."""
     with open(os.path.join(_HERE, "page.css"), encoding="utf-8") as file:
         css = file.read()
-    light = re.search(r":root\s*\{(.*?)\}", css, re.S).group(1)
-    values = dict(re.findall(r"(--[a-z0-9-]+):\s*([^;]+);", light))
     rules = re.search(r"/\* drawings \*/(.*?)/\* end of drawings \*/", css, re.S).group(1)
+    rules += ".ground { fill: var(--ground); }"
+    light, dark = [dict(re.findall(r"(--[a-z0-9-]+):\s*([^;]+);", scheme)) for scheme in
+                   re.findall(r":root\s*\{(.*?)\}", css, re.S)]
+    return "%s@media screen and (prefers-color-scheme: dark) {%s}" % (
+        _with(light, rules), _with(dark, rules))
+
+
+def _with(values, rules):
     return re.sub(r"var\((--[a-z0-9-]+)\)", lambda match: values[match.group(1)], rules)
 
 
@@ -27,7 +35,7 @@ def standalone(figure, style):
     width, height = re.search(r'viewBox="0 0 (\S+) (\S+)"', figure.svg).groups()
     head = '<svg width="%s" height="%s" ' % (width, height)
     body = figure.svg.replace("<svg ", head, 1)
-    ground = '<rect width="100%" height="100%" fill="#fff"/>'
+    ground = '<rect width="100%" height="100%" class="ground"/>'
     return body.replace("<title", "<style>%s</style>%s<title" % (style, ground), 1) + "\n"
 
 
