@@ -9,9 +9,11 @@ from chart import Canvas, Figure, Linear
 
 _WIDTH = 460
 _MOST_ROWS = 40
+_WORSE = 5  # exit code of lockstep compare
 _ORDER = ("slower", "missing", "ambiguous", "faster", "same")
 
-Comparison = collections.namedtuple("Comparison", "headline base candidate counts rows figure")
+Comparison = collections.namedtuple(
+    "Comparison", "headline worse base candidate counts rows figure")
 
 
 class CompareFailed(Exception):
@@ -20,12 +22,15 @@ class CompareFailed(Exception):
 
 def sides(runs, candidates):
     """The last `candidates` runs against those before them, as far as they are of the last one's
-    program and plan; None when a side is empty."""
-    last = runs[-1]
+    program and cases (not plan: launches have seeds of their own); None when a side is empty."""
+    def what(run):
+        return run.name, sorted((case["name"], case["backend"], case["ranks"])
+                                for case in run.cases)
+
+    last = what(runs[-1])
 
     def like(some):
-        return [run for run in some
-                if (run.name, run.plan_hash) == (last.name, last.plan_hash)]
+        return [run for run in some if what(run) == last]
 
     candidate = like(runs[-candidates:])
     ids = {run.id for run in candidate}
@@ -74,6 +79,9 @@ def compare(lockstep, runs, candidates):
     if not found:
         return None
     base, candidate = found
+    if len(base) + len(candidate) > 2:  # a pair needs no words
+        for run in base + candidate:
+            run.side = "base" if run in base else "candidate"
     told = _ask(lockstep, base, candidate)
     cases = sorted(told["cases"], key=lambda case: (case["outcome_change"] != "worse",
                                                     _ORDER.index(case["verdict"])))
@@ -81,8 +89,8 @@ def compare(lockstep, runs, candidates):
     rows = [[case["case"], case["verdict"], _percent(case["effect"]["estimate"]),
              " to ".join(map(_percent, _interval(case))) or "–", _time(case["base"]),
              _time(case["candidate"]), _outcome(case), _why(case)] for case in cases]
-    return Comparison(told["headline"], [run.label() for run in base],
-                      [run.label() for run in candidate],
+    return Comparison(told["headline"], told["exit_code"] == _WORSE, [run.id for run in base],
+                      [run.id for run in candidate],
                       [(name, count) for name, count in counts if count], rows, _draw(cases))
 
 

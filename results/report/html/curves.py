@@ -32,7 +32,8 @@ def series_of(runs):
             if not _measured(case) or sequence or run.parts.get(case["case"]):
                 continue
             name = "%s %s" % (case["model"], case["operation"]) if case["model"] else _variant(case)
-            key = (run.key if len(runs) > 1 else "", case["backend"], case["ranks"], name)
+            of = (run.side + " " + run.key).strip() if len(runs) > 1 else ""
+            key = (of, case["backend"], case["ranks"], name)
             panel = panels.setdefault(case["operation"], collections.OrderedDict())
             panel.setdefault(key, []).append(case)
     return {operation: _named(found) for operation, found in panels.items()}

@@ -16,6 +16,7 @@ import units
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _MOST_IN_DETAIL = 5  # cases of a run whose samples are drawn
+_MOST_RUNS_IN_DETAIL = 4  # of several: the worst, then the last
 _OPEN_FIGURES = 12   # of a section; the rest can be unfolded
 _WORST = ("fail", "unknown", "pass")
 
@@ -51,12 +52,18 @@ class Document:
         self.steps = [figure for run in runs for figure in
                       self._of(run, steps.figures(run) + timeline.figures(run))]
         self.spread, self.pairs = curves.spread(runs), []
-        for run in runs:
+        self.in_detail = self._in_detail()
+        for run in self.in_detail:
             over_all, pairs = distribution.figures(run, _MOST_IN_DETAIL)
             self.spread += self._of(run, over_all)
             self.pairs += self._of(run, pairs)
         self.matrix = outcomes.matrix(runs)
         self.failures, self.others, self.left_out = outcomes.traces(runs)
+
+    def _in_detail(self):
+        last = sorted(range(len(self.runs)),
+                      key=lambda place: (_WORST.index(self.runs[place].verdict), -place))
+        return [self.runs[place] for place in sorted(last[:_MOST_RUNS_IN_DETAIL])]
 
     def _title(self):
         names = sorted({run.name for run in self.runs})
@@ -77,6 +84,9 @@ class Document:
         return found
 
     def verdict(self):
+        """The worst of the runs; a candidate that is worse than its base fails, too."""
+        if self.comparison and self.comparison.worse:
+            return "fail"
         return min((run.verdict for run in self.runs), key=_WORST.index)
 
     def _run_rows(self):

@@ -82,6 +82,7 @@ class RunFile:
     def __init__(self, path):
         self.path = path
         self.key = None  # names the run within a page: `id`, made distinct by the page
+        self.side = ""  # of a comparison of several runs: base or candidate
         self.file_name = os.path.basename(path)
         self.file = h5py.File(path, "r")
         attrs = self.file.attrs
@@ -137,7 +138,7 @@ class RunFile:
 
     def label(self):
         """Short and distinct among runs."""
-        return "%s %s" % (self.name, self.id)
+        return "%s %s" % (self.name, self.id) + (", " + self.side if self.side else "")
 
     def samples(self, case):
         return Samples(self.file["cases/%d/samples" % case])
