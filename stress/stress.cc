@@ -96,7 +96,12 @@ Result<ExitCode> RunAgent(const StressOptions& options, const LaunchContext& con
   if (std::any_of(selection.cases.begin(), selection.cases.end(), HasLinkFaults)) {
     fleet.companion = MakeLinkCompanion;
   }
-  if (context.rank != 0) return Follow(context, fleet);
+  if (context.rank != 0) {
+    fleet.succeed = [&](const Legacy& legacy) {
+      return SucceedStress(options, selection, context, command_line, legacy);
+    };
+    return Follow(context, fleet);
+  }
   return LeadStress(options, std::move(selection), context, fleet, command_line);
 }
 

@@ -5,9 +5,9 @@
 
 #include "bench/harness/bench_info.h"
 #include "bench/harness/google_benchmark.h"
+#include "bench/harness/heir.h"
 #include "bench/harness/lead.h"
 #include "bench/harness/options.h"
-#include "bench/harness/orphan.h"
 #include "bench/harness/worker.h"
 #include "core/comm/backends.h"
 #include "core/launch/context.h"
@@ -46,7 +46,8 @@ FleetOptions FleetOptionsOf(const BenchInfo& info, const BenchOptions& options,
   fleet.workers_own_mpi = backend.uses_launcher_mpi;
   fleet.silence_deadline_seconds = options.spec.deadline_seconds;
   fleet.quiet_seconds = kQuietSeconds;
-  fleet.on_orphaned = OrphanSaver(info, options, context, plan);
+  fleet.succeed = Heir(info, options, context, plan);
+  fleet.keep_data = true;
   return fleet;
 }
 

@@ -5,33 +5,22 @@
 #include <algorithm>
 #include <limits>
 
+#include "bench/harness/lost_case.h"
 #include "bench/harness/protocol.h"
+#include "core/verdict/lost_hosts.h"
 
 namespace lockstep {
 namespace {
 
 constexpr double kConnectSeconds = 120;  // connecting and touching memory, before silence counts
 constexpr double kGraceSeconds = 0.3;    // for peers of a dead rank to notice by themselves
+constexpr double kLossSeconds = 0.2;     // for agents of a dead host to be missed
 constexpr double kCollectSeconds = 5;
 constexpr double kStallSeconds = 0.5;  // a rank that sleeps so long in a collective is noted
 constexpr std::size_t kMostStalls = 100;
 constexpr double kEndSeconds = 10;
 constexpr double kFinishSeconds = 20;
 constexpr std::size_t kHistoryEvents = 4096;  // of each rank and lifetime, kept in the file
-
-// The newest event that the worker wrote itself; nullptr when it wrote none.
-const JournalEvent* LastOwnEvent(const Journal& journal) {
-  for (auto event = journal.events.rbegin(); event != journal.events.rend(); ++event) {
-    if (event->kind != EventKind::kDeath) return &*event;
-  }
-  return nullptr;
-}
-
-// Everything but what precedes and follows the cases: a step has phases of its own.
-bool IsOfACase(Phase phase) {
-  return phase != Phase::kStart && phase != Phase::kConnect && phase != Phase::kAllocate &&
-         phase != Phase::kFinalize;
-}
 
 // What is proved although nothing is known of silence. A stopped rank may be continued: of it, and
 // of those who wait for it, only silence decides.
@@ -81,11 +70,17 @@ Status Conductor::RunRepetition() {
     if (step == Step::kDone) return OkStatus();
     if (step == Step::kTerminated) {
       measurement_.terminated = true;
+      if (AwaitLosses()) Interrupt();
       rounds_.StopAll("interrupted");
       return OkStatus();
     }
     const bool progressed = measured_;
     Interrupt();
+    if (HostsAreLost()) {
+      measurement_.terminated = true;
+      rounds_.StopAll("interrupted");
+      return OkStatus();
+    }
     // A lifetime that could not even begin says what is missing; another would say it again.
     for (const auto& [rank, error] : errors_) {
       if (!progressed && ExitCodeOf(error.code()) != ExitCode::kFailed) return error;
@@ -179,6 +174,21 @@ std::optional<Conductor::Step> Conductor::Handle(const FleetEvent& event, Messag
   return std::nullopt;
 }
 
+bool Conductor::HostsAreLost() const {
+  const std::vector<RankPlace> places = fleet_.places();
+  return std::any_of(places.begin(), places.end(),
+                     [](const RankPlace& place) { return place.loss != Loss::kNone; });
+}
+
+bool Conductor::AwaitLosses() {
+  const Deadline deadline = Deadline::AfterSeconds(kLossSeconds);
+  while (!HostsAreLost() && !deadline.Passed()) {
+    int ignored = 0;
+    Handle(fleet_.Next(deadline), kPlanMessage, ignored);
+  }
+  return HostsAreLost();
+}
+
 void Conductor::TellOfStop(const FleetEvent& event) {
   const std::string who =
       fmt::format("rank {} (host {})", event.rank,
@@ -222,35 +232,23 @@ void Conductor::GatherGrace() {
   }
 }
 
-// The case that the failure cost: the one that the culprit was in, else the first rank with an open
-// operation. Ranks that are idle between rounds are in none.
-std::optional<std::size_t> Conductor::CaseOf(const std::vector<RankEvidence>& evidence,
-                                             const Judgement& judgement) const {
-  std::vector<int> order;
-  if (!judgement.findings.empty()) order = judgement.findings.front().culprits;
-  for (const RankEvidence& rank : evidence) order.push_back(rank.rank);
-  for (const int rank : order) {
-    const RankEvidence& found = evidence[static_cast<std::size_t>(rank)];
-    const JournalEvent* last = LastOwnEvent(found.journal);
-    if (found.idle || last == nullptr) continue;
-    if (IsOfACase(last->phase)) return last->case_index;
-  }
-  return std::nullopt;
-}
-
 void Conductor::Interrupt() {
   progress_.Clear();
   Interruption interruption;
   interruption.repetition = repetition_;
-  GatherGrace();
-  std::vector<RankEvidence> evidence = fleet_.Collect(Deadline::AfterSeconds(kCollectSeconds));
+  if (!measurement_.terminated) GatherGrace();
+  // Told to end, there is no time for stacks.
+  const Deadline deadline = Deadline::AfterSeconds(kCollectSeconds);
+  std::vector<RankEvidence> evidence =
+      measurement_.terminated ? fleet_.Glance(deadline) : fleet_.Collect(deadline);
   for (RankEvidence& rank : evidence) {
     if (const auto error = errors_.find(rank.rank); error != errors_.end()) {
       rank.error = error->second.message();
     }
   }
   interruption.judgement = Judge(evidence, plan_.deadline_seconds);
-  interruption.case_index = CaseOf(evidence, interruption.judgement);
+  NameLostHosts(fleet_.places(), evidence, interruption.judgement);
+  interruption.case_index = LostCase(evidence, interruption.judgement);
   KeepHistory();
   fleet_.EndWorkers(Deadline::AfterSeconds(kEndSeconds));
   // What was on its way when the workers ended.

@@ -73,8 +73,10 @@ class Conductor {
   // Nothing has happened for a while: looks whether one rank sleeps where it should not.
   void NoticeStalls();
   void GatherGrace();
-  std::optional<std::size_t> CaseOf(const std::vector<RankEvidence>& evidence,
-                                    const Judgement& judgement) const;
+  // Whether an agent, or the launcher on its host, is gone: then nobody can be started again.
+  bool HostsAreLost() const;
+  // Told to end: the launcher does that when a host is lost, and it may know first.
+  bool AwaitLosses();
   void KeepHistory();
 
   Fleet& fleet_;

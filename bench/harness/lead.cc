@@ -11,7 +11,9 @@
 #include "bench/harness/run_record.h"
 #include "core/base/units.h"
 #include "core/comm/backends.h"
+#include "core/verdict/lost_hosts.h"
 #include "results/report/report.h"
+#include "results/store/partial_path.h"
 #include "results/store/store.h"
 
 namespace lockstep {
@@ -160,6 +162,8 @@ Result<ExitCode> Leader::Measure(Fleet& fleet) {
   Progress progress(options_.progress);
   Conductor conductor(fleet, fleet_options_, plan_, book, progress);
   LOCKSTEP_ASSIGN_OR_RETURN(Measurement measurement, conductor.Run(selection_.repetitions));
+  fleet.Rest();
+  if (WeAreCutOff(fleet.places())) path_ = PartialPath(path_, context_.rank);
   const HostFloors after = measurement.terminated ? floors : MeasureHostFloors(fleet);
   Describe(fleet, floors, after, measurement.worker_facts);
   // What moves no data, or moves them elsewhere, is not bound by what it costs here.

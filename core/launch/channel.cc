@@ -85,6 +85,7 @@ bool Channel::ReadOnce() {
   } while (n < 0 && errno == EINTR);
   const int error = errno;
   in_.resize(old + static_cast<std::size_t>(n > 0 ? n : 0));
+  if (n < 0 && error != EAGAIN) error_ = error;
   if (n == 0 || (n < 0 && error != EAGAIN)) Close();
   return n > 0;
 }

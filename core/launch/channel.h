@@ -31,6 +31,8 @@ class Channel {
   // Frames that arrived before that can still be taken.
   bool open() const { return open_; }
   void Close();
+  // Of a channel that closed: 0 when the peer, or we, closed it, else why reading failed (errno).
+  int error() const { return error_; }
 
   // Queues the frame and writes what the socket takes now.
   void Send(std::uint32_t type, std::string_view payload);
@@ -58,6 +60,7 @@ class Channel {
   Fd fd_;
   std::size_t most_payload_bytes_;
   bool open_ = true;
+  int error_ = 0;
   std::string out_;
   std::size_t sent_ = 0;
   std::string in_;

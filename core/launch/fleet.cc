@@ -2,11 +2,14 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "core/launch/fleet_impl.h"
 #include "core/launch/machine.h"
 #include "core/launch/meet.h"
+#include "core/launch/succession.h"
+#include "core/launch/tcp.h"
 
 namespace lockstep {
 namespace {
@@ -16,13 +19,20 @@ constexpr double kHurrySeconds = 0.3;
 }  // namespace
 
 Status FleetImpl::Meet() {
+  LOCKSTEP_ASSIGN_OR_RETURN(const double lost_seconds,
+                            LostSecondsFrom(std::getenv("LOCKSTEP_LOST_SECONDS")));
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<Lobby::Guest> guests,
                             MeetFollowers(context_, options_, agent_, signals_));
   agents_.push_back(DescribeAgent(0));
+  std::vector<Contact> contacts;
   for (std::size_t i = 0; i < guests.size(); ++i) {
     agents_.push_back(std::move(guests[i].info));
     members_[i + 1].channel = std::move(guests[i].channel);
+    SetTcpOptions(members_[i + 1].channel->fd(), lost_seconds);
+    contacts.push_back(std::move(guests[i].contact));
   }
+  vigil_.emplace(lost_seconds, MonotonicNs());
+  SendRoster(contacts);
   return OkStatus();
 }
 
@@ -44,13 +54,6 @@ void FleetImpl::Push(FleetEventKind kind, int rank, int exit_code, int signal, M
   events_.push_back(FleetEvent{kind, rank, std::move(message), exit_code, signal});
 }
 
-void FleetImpl::Lose(int rank) {
-  FleetMember& member = members_[static_cast<std::size_t>(rank)];
-  if (member.lost) return;
-  member.lost = true;
-  member.channel->Close();
-  Push(FleetEventKind::kLost, rank);
-}
 
 void FleetImpl::OnMeeting(int rank, FrameType type, const std::string& payload) {
   Decoder decoder(payload);
@@ -121,10 +124,15 @@ void FleetImpl::OnReport(int rank, FrameType type, const std::string& payload) {
     case FrameType::kEnded:
       return OnAnswer(member, type, payload);
     case FrameType::kDismissed:
+    case FrameType::kBeat:
       return;
+    case FrameType::kLauncherGone:
+      return OnLauncherGone(rank);
+    case FrameType::kTakenForLost:
+      return Lose(rank, Loss::kLeft);
     default:
       LOCKSTEP_CHECK(rank != 0, "our own agent made a report of an unknown type");
-      Lose(rank);
+      Lose(rank, Loss::kClosed);
   }
 }
 
@@ -133,16 +141,19 @@ void FleetImpl::ReadMember(int rank) {
   member.channel->Flush();
   member.channel->Fill();
   while (std::optional<Frame> frame = member.channel->Take()) {
+    member.heard_ns = vigil_->Turn(MonotonicNs());
+    member.suspected = Loss::kNone;
     OnReport(rank, static_cast<FrameType>(frame->type), frame->payload);
     if (member.lost) return;
   }
-  if (!member.channel->open()) Lose(rank);
+  if (!member.channel->open()) Lose(rank, LossOf(*member.channel));
 }
 
 void FleetImpl::PollOnce(Deadline deadline) {
   std::vector<pollfd> items{{signals_.fd(), POLLIN, 0},
                             {agent_.channel_fd(), agent_.poll_events(), 0},
-                            {agent_.companion_fd(), POLLIN, 0}};
+                            {agent_.companion_fd(), POLLIN, 0},
+                            {launcher_.fd(), POLLIN, 0}};
   const std::size_t before = items.size();
   for (const FleetMember& member : members_) {
     if (!member.channel) continue;
@@ -150,11 +161,16 @@ void FleetImpl::PollOnce(Deadline deadline) {
   }
   const int most_ms = deadline.RemainingMs();
   const int wake_ms = agent_.wake_ms();
-  poll(items.data(), items.size(), wake_ms < 0 ? most_ms : std::min(wake_ms, most_ms));
+  const int most_wake_ms = std::min(most_ms, vigil_->wake_ms());
+  poll(items.data(), items.size(), wake_ms < 0 ? most_wake_ms : std::min(wake_ms, most_wake_ms));
   const Signals::Arrived arrived = signals_.Take();
   if (arrived.end != 0) {
     terminating_ = true;
     events_.push_front(FleetEvent{FleetEventKind::kTerminate, 0, {}, 0, arrived.end});
+  }
+  if (items[3].revents != 0) {
+    launcher_.Close();
+    OnLauncherGone(0);
   }
   if (items[1].revents != 0) agent_.OnChannel();
   if (items[2].revents != 0) agent_.OnCompanion();
@@ -169,6 +185,7 @@ void FleetImpl::PollOnce(Deadline deadline) {
       ReadMember(rank);
     }
   }
+  KeepVigil();
 }
 
 bool FleetImpl::AwaitMembers(Deadline deadline,
@@ -239,11 +256,15 @@ std::vector<RankEvidence> FleetImpl::Ask(Deadline deadline, bool system) {
   AwaitMembers(deadline, [&](const FleetMember& m) { return m.answered >= request; });
   std::vector<RankEvidence> all;
   for (int rank = 0; rank < size(); ++rank) {
-    const FleetMember& member = members_[static_cast<std::size_t>(rank)];
+    FleetMember& member = members_[static_cast<std::size_t>(rank)];
     RankEvidence evidence;
     evidence.state = ProcessState::kLost;
     evidence.system = "its agent does not answer";
-    if (!member.lost && member.answered >= request) evidence = member.evidence;
+    if (!member.lost && member.answered >= request) {
+      evidence = member.evidence;
+    } else if (!member.lost && rank != 0) {
+      member.suspected = SilenceOf(*member.channel);
+    }
     evidence.rank = rank;
     all.push_back(std::move(evidence));
   }

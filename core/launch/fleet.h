@@ -17,8 +17,35 @@
 #include "core/launch/worker_link.h"
 #include "core/launch/worker_setup.h"
 #include "core/verdict/judge.h"
+#include "core/verdict/lost_hosts.h"
 
 namespace lockstep {
+
+// What an agent knows of its machine when it joins.
+struct AgentInfo {
+  int rank = 0;
+  std::string host;     // host name
+  std::string boot_id;  // the same value: the same kernel, hence a common tick counter
+  int pid = 0;
+  std::vector<int> cpus;  // the processors this rank may run on (its affinity mask)
+  std::int64_t memory_available_bytes = 0;
+};
+
+// What is left of a launch whose coordinator was lost, as the first of the agents that live (the
+// successor) gathered it.
+struct Legacy {
+  int successor = 0;  // its rank
+  // Nobody else can hold the name of the run's file: others live, and the coordinator is proved to
+  // be gone, or is heard of by the smaller part of the launch only.
+  bool whole = false;
+  std::vector<AgentInfo> agents;  // one a rank, as are all below
+  std::vector<RankPlace> places;
+  std::vector<RankEvidence> evidence;  // of before anything was ended; kLost: nothing was heard
+  std::vector<Journal> journals;       // the newest events
+  std::vector<std::string> data;       // all bytes of the outboxes, of all lifetimes
+  int lifetime = -1;                   // the newest
+  bool hurried = false;                // told to end by a signal as well
+};
 
 struct FleetOptions {
   // True when the workers use the launcher's MPI identity as the system under test (backend mpi):
@@ -34,19 +61,11 @@ struct FleetOptions {
   std::size_t outbox_capacity_bytes = 8 << 20;  // a power of two
   // Makes what works beside every worker; none: nothing does.
   MakeCompanion companion = {};
-  // What a follower does with its own rank's data when the coordinator is lost: called once, after
-  // its worker was ended, with all outbox bytes of this rank since the start and its evidence.
-  std::function<void(const std::string& outbox_bytes, const RankEvidence& evidence)> on_orphaned;
-};
-
-// What an agent knows of its machine when it joins.
-struct AgentInfo {
-  int rank = 0;
-  std::string host;     // host name
-  std::string boot_id;  // the same value: the same kernel, hence a common tick counter
-  int pid = 0;
-  std::vector<int> cpus;  // the processors this rank may run on (its affinity mask)
-  std::int64_t memory_available_bytes = 0;
+  // What the successor does when the coordinator is lost: called once, after the workers of all
+  // who are heard of were ended. Its result is this agent's exit code.
+  std::function<ExitCode(const Legacy&)> succeed = {};
+  // Whether the successor needs the outboxes: followers then keep what they report, up to 1 GiB.
+  bool keep_data = false;
 };
 
 enum class FleetEventKind {
@@ -60,8 +79,8 @@ enum class FleetEventKind {
   kQuiet,      // a worker is silent for quiet_seconds (reported once per silence)
   kOverdue,    // a worker is silent beyond the deadline (reported once per silence)
   kCompanion,  // a companion reports: message.payload
-  kLost,       // an agent does not answer any more: its host, or the agent itself, died
-  kTerminate,  // the coordinator was told to end (SIGTERM, SIGINT, SIGHUP)
+  kLost,       // an agent does not answer any more, or its launcher's daemon is gone: see places()
+  kTerminate,  // the coordinator was told to end (SIGTERM, SIGINT, SIGHUP; its launcher is gone)
   kFault,      // of an order to inject: `news`; message: its number and, in one line, what it is
   kTimeout,    // the deadline of Next passed
 };
@@ -88,6 +107,8 @@ class Fleet {
 
   virtual int size() const = 0;
   virtual const std::vector<AgentInfo>& agents() const = 0;  // one a rank
+  // Where ranks are, and which agents are lost or did not answer the newest question in time.
+  virtual std::vector<RankPlace> places() const = 0;
 
   // Starts a worker on every rank (this program again, with its arguments) and counts lifetimes
   // from 0; ends what is left of the one before. With workers_own_mpi only lifetime 0 exists
@@ -125,6 +146,9 @@ class Fleet {
   // Waits for all workers to leave by themselves, with any exit code; false at the deadline, when
   // one was ended by a signal or lost, or when the coordinator was told to end. Takes no event.
   virtual bool AwaitExits(Deadline deadline) = 0;
+  // From now on nothing is asked of the others until Dismiss: they wait 10 minutes for that, where
+  // they would otherwise take a coordinator that says nothing for lost.
+  virtual void Rest() = 0;
   // Tells the followers to go and waits at most 2 s for their answers. They wait for the end of the
   // coordinator (at most 3 s), so that the launcher sees its exit code, which is that of the
   // launch, first: call this last of all, when the file is complete.

@@ -6,14 +6,18 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/launch/fleet.h"
 #include "core/launch/fleet_members.h"
+#include "core/launch/launcher_watch.h"
 #include "core/launch/protocol.h"
 #include "core/launch/rank_agent.h"
+#include "core/launch/roster.h"
 #include "core/launch/signals.h"
+#include "core/launch/vigil.h"
 
 namespace lockstep {
 
@@ -24,6 +28,7 @@ class FleetImpl final : public Fleet {
   FleetImpl(const LaunchContext& context, const FleetOptions& options)
       : context_(context),
         options_(options),
+        launcher_(context),
         agent_(context, options,
                [this](FrameType type, std::string payload) { OnReport(0, type, payload); }),
         members_(static_cast<std::size_t>(context.size)) {}
@@ -32,6 +37,7 @@ class FleetImpl final : public Fleet {
 
   int size() const override { return context_.size; }
   const std::vector<AgentInfo>& agents() const override { return agents_; }
+  std::vector<RankPlace> places() const override;
   Status StartWorkers(const std::vector<WorkerSetup>& setups) override;
   int lifetime() const override { return lifetime_; }
   void Send(int rank, const Message& message) override;
@@ -49,6 +55,7 @@ class FleetImpl final : public Fleet {
   void EndWorker(int rank, Deadline deadline) override;
   Status StartWorker(int rank) override;
   bool AwaitExits(Deadline deadline) override;
+  void Rest() override;
   void Dismiss() override;
 
  private:
@@ -63,7 +70,11 @@ class FleetImpl final : public Fleet {
   void OrderStart(std::vector<WorkerSetup> setups);
   void OnAnswer(FleetMember& member, FrameType type, const std::string& payload);
   void Push(FleetEventKind kind, int rank, int exit_code = 0, int signal = 0, Message message = {});
-  void Lose(int rank);
+  void Lose(int rank, Loss loss);
+  void LoseSilent(int rank);
+  void OnLauncherGone(int rank);
+  void SendRoster(const std::vector<Contact>& contacts);
+  void KeepVigil();
   Status Started(int rank) const;  // what became of the newest order to start a worker
   std::vector<RankEvidence> Ask(Deadline deadline, bool system);
   void PollOnce(Deadline deadline);
@@ -74,6 +85,8 @@ class FleetImpl final : public Fleet {
   const LaunchContext context_;
   const FleetOptions options_;
   Signals signals_;
+  LauncherWatch launcher_;
+  std::optional<Vigil> vigil_;
   RankAgent agent_;
   std::vector<FleetMember> members_;
   std::vector<AgentInfo> agents_;

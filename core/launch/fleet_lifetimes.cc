@@ -78,7 +78,7 @@ void FleetImpl::EndWorker(int rank, Deadline deadline) {
   Order(rank, FrameType::kEnd, Encoder().Put(request).Take());
   AwaitMembers(deadline,
                [&](const FleetMember& m) { return &m != &member || m.answered >= request; });
-  if (!member.lost && member.answered < request) Lose(rank);
+  if (!member.lost && member.answered < request) LoseSilent(rank);
   member.worker = Worker::kNone;
   std::erase_if(events_, [&](const FleetEvent& event) {
     return event.rank == rank && event.kind != FleetEventKind::kLost &&
@@ -93,7 +93,7 @@ void FleetImpl::EndWorkers(Deadline deadline) {
   for (int rank = 0; rank < size(); ++rank) {
     FleetMember& member = members_[static_cast<std::size_t>(rank)];
     // An agent that cannot even end its worker is left; alone, it ends itself and its worker.
-    if (!member.lost && member.answered < request) Lose(rank);
+    if (!member.lost && member.answered < request) LoseSilent(rank);
     if (member.worker == Worker::kRunning) member.worker = Worker::kNone;
   }
 }

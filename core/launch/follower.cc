@@ -3,54 +3,79 @@
 #include <poll.h>
 #include <time.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <memory>
 #include <optional>
 #include <utility>
 
+#include "core/base/clock.h"
 #include "core/launch/fleet.h"
+#include "core/launch/launcher_watch.h"
 #include "core/launch/meet.h"
 #include "core/launch/protocol.h"
 #include "core/launch/rank_agent.h"
 #include "core/launch/signals.h"
+#include "core/launch/succession.h"
+#include "core/launch/tcp.h"
+#include "core/launch/vigil.h"
 
 namespace lockstep {
 namespace {
 
 constexpr std::uint32_t Number(FrameType type) { return static_cast<std::uint32_t>(type); }
-// mpirun sends SIGKILL a second after SIGTERM; until then the coordinator may still want our data.
-constexpr double kGraceSeconds = 0.75;
+// Part of the time between SIGTERM and SIGKILL in which the coordinator may still want our data; and
+// what is for the succession, if that comes to nothing.
+constexpr double kGraceShare = 0.75, kHurryShare = 0.6;
+// Nobody ends an agent that has lost its launcher: the coordinator takes what it needs until then.
+constexpr double kWithoutLauncherSeconds = 5;
+constexpr double kRestSeconds = 600;
 constexpr std::size_t kMostKeptBytes = std::size_t{1} << 30;
+constexpr std::size_t kHistoryEvents = 4096;
+
+// Open MPI tells its ranks what it was told: seconds between SIGTERM and SIGKILL, 1 by default.
+double KillSeconds() {
+  const char* const text = std::getenv("OMPI_MCA_odls_base_sigkill_timeout");
+  const double seconds = text == nullptr ? 1 : std::strtod(text, nullptr);
+  return std::clamp(seconds, 0.1, 60.0);
+}
 
 class Follower {
  public:
   Follower(const LaunchContext& context, const FleetOptions& options)
       : context_(context),
         options_(options),
+        launcher_(context),
         agent_(context, options,
                [this](FrameType type, std::string payload) { OnReport(type, payload); }) {}
 
   ExitCode Run() {
-    Result<Channel> control = MeetCoordinator(context_, options_, agent_, signals_);
-    if (!control.ok()) {
+    Result<Joined> joined = MeetCoordinator(context_, options_, agent_, signals_);
+    if (!joined.ok()) {
       agent_.End();
       // Told to end means that somebody else has failed, and says why.
-      const bool told = control.status().code() == StatusCode::kTerminated;
-      if (!told) fmt::print(stderr, "{}\n", control.status().message());
-      return ExitCodeOf(control.status().code());
+      const bool told = joined.status().code() == StatusCode::kTerminated;
+      if (!told) fmt::print(stderr, "{}\n", joined.status().message());
+      return ExitCodeOf(joined.status().code());
     }
-    control_ = std::move(control).value();
+    control_ = std::move(joined->control);
+    lobby_ = std::move(joined->lobby);
+    secret_ = std::move(joined->secret);
     // Orders can have come together with the welcome.
     Obey();
     while (!dismissed_) {
       PollOnce();
-      if (!control_->open() || (leave_at_ && leave_at_->Passed())) return Orphaned();
+      if (!control_->open()) return Orphaned(LossOf(*control_));
+      if (leave_at_ && leave_at_->Passed()) return Leave();
+      if (IsSilent()) return Orphaned(SilenceOf(*control_));
     }
     return LeaveWithCoordinator();
   }
 
  private:
   void OnReport(FrameType type, const std::string& payload) {
-    if (type == FrameType::kData && options_.on_orphaned &&
+    if (type == FrameType::kData && options_.keep_data &&
         kept_.size() + payload.size() <= kMostKeptBytes) {
       kept_ += payload;
     }
@@ -61,12 +86,15 @@ class Follower {
     pollfd items[] = {{signals_.fd(), POLLIN, 0},
                       {control_->fd(), control_->poll_events(), 0},
                       {agent_.channel_fd(), agent_.poll_events(), 0},
-                      {agent_.companion_fd(), POLLIN, 0}};
-    int wake_ms = agent_.wake_ms();
-    if (leave_at_) wake_ms = leave_at_->RemainingMs();
-    poll(items, 4, wake_ms);
+                      {agent_.companion_fd(), POLLIN, 0},
+                      {launcher_.fd(), POLLIN, 0}};
+    poll(items, 5, WakeMs());
     const Signals::Arrived arrived = signals_.Take();
-    if (arrived.end != 0 && !leave_at_) leave_at_ = Deadline::AfterSeconds(kGraceSeconds);
+    if (arrived.end != 0 && !told_) {
+      told_ = true;
+      leave_at_ = Deadline::AfterSeconds(kGraceShare * KillSeconds());
+    }
+    if (items[4].revents != 0) OnLauncherGone();
     if (items[2].revents != 0) agent_.OnChannel();
     if (items[3].revents != 0) agent_.OnCompanion();
     if (arrived.child) agent_.OnChildChange();
@@ -76,22 +104,81 @@ class Follower {
     Obey();
   }
 
+  int WakeMs() const {
+    int wake_ms = agent_.wake_ms();
+    if (leave_at_) wake_ms = leave_at_->RemainingMs();
+    if (!vigil_) return wake_ms;
+    return wake_ms < 0 ? vigil_->wake_ms() : std::min(wake_ms, vigil_->wake_ms());
+  }
+
+  void OnLauncherGone() {
+    launcher_.Close();
+    control_->Send(Number(FrameType::kLauncherGone), {});
+    if (!leave_at_) leave_at_ = Deadline::AfterSeconds(kWithoutLauncherSeconds);
+  }
+
+  // Nothing came from the coordinator for too long.
+  bool IsSilent() {
+    if (!vigil_) return false;
+    const std::int64_t awake_ns = vigil_->Turn(MonotonicNs());
+    return vigil_->IsLost(heard_ns_, awake_ns);
+  }
+
   void Obey() {
     while (std::optional<Frame> order = control_->Take()) {
-      if (order->type == Number(FrameType::kDismiss)) {
-        dismissed_ = true;
-        return;
+      if (vigil_) heard_ns_ = vigil_->Turn(MonotonicNs());
+      switch (static_cast<FrameType>(order->type)) {
+        case FrameType::kDismiss:
+          dismissed_ = true;
+          return;
+        case FrameType::kBeat:
+          control_->Send(order->type, {});
+          break;
+        case FrameType::kRoster:
+          TakeRoster(order->payload);
+          break;
+        case FrameType::kRest:
+          vigil_.emplace(kRestSeconds, MonotonicNs());
+          heard_ns_ = 0;
+          break;
+        default:
+          agent_.Obey(*order);
       }
-      agent_.Obey(*order);
     }
   }
 
-  ExitCode Orphaned() {
+  void TakeRoster(const std::string& payload) {
+    std::optional<Roster> roster = DecodeRoster(payload);
+    LOCKSTEP_CHECK(roster.has_value(), "the coordinator's roster");
+    roster_ = *std::move(roster);
+    vigil_.emplace(roster_.lost_seconds, MonotonicNs());
+    SetTcpOptions(control_->fd(), roster_.lost_seconds);
+  }
+
+  // Who saw what comes first: only then workers are ended.
+  ExitCode Orphaned(Loss loss) {
+    // A launcher that is gone may still have told us to end.
+    if (signals_.Take().end != 0) told_ = true;
+    const double hurry_seconds = kHurryShare * KillSeconds();
+    Bequest own;
+    own.lifetime = agent_.lifetime();
+    own.evidence = agent_.Evidence(Deadline::AfterSeconds(told_ ? 0.05 : 1), !told_);
+    own.journal = agent_.ReadJournal(kHistoryEvents);
     agent_.End();
-    const RankEvidence evidence = agent_.Evidence(Deadline::AfterSeconds(0.1));
-    if (options_.on_orphaned) options_.on_orphaned(kept_, evidence);
+    own.data = std::move(kept_);
+    if (control_->open()) control_->Send(Number(FrameType::kTakenForLost), {});
+    control_->Close();
+    fmt::print(stderr, "rank {}: the coordinator (rank 0) is {}\n", context_.rank,
+               loss == Loss::kClosed ? "gone" : "not heard of any more");
+    return Succession(context_, roster_, secret_, lobby_.get(), signals_, loss, hurry_seconds, told_)
+        .Run(std::move(own), options_.succeed);
+  }
+
+  // The coordinator is there, but time is up.
+  ExitCode Leave() {
+    agent_.End();
     fmt::print(stderr, "rank {} leaves because {}\n", context_.rank,
-               leave_at_ ? "it was told to end" : "the coordinator (rank 0) is gone");
+               told_ ? "it was told to end" : "the launcher's daemon on its host is gone");
     return ExitCode::kEnvironment;
   }
 
@@ -114,11 +201,18 @@ class Follower {
   const LaunchContext context_;
   const FleetOptions options_;
   Signals signals_;
+  LauncherWatch launcher_;
   RankAgent agent_;
   std::optional<Channel> control_;
+  std::unique_ptr<Lobby> lobby_;  // where orphans knock
+  std::string secret_;
+  Roster roster_;
+  std::optional<Vigil> vigil_;
+  std::int64_t heard_ns_ = 0;  // awake time
+  bool told_ = false;          // to end, by a signal
   std::optional<Deadline> leave_at_;
   bool dismissed_ = false;
-  std::string kept_;  // all outbox bytes of this rank, for on_orphaned
+  std::string kept_;  // all outbox bytes of this rank, for a successor
 };
 
 }  // namespace

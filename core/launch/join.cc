@@ -66,7 +66,7 @@ std::optional<Invitation> Knock(const UnixAddress& door) {
   return n > 0 ? DecodeInvitation({bytes, static_cast<std::size_t>(n)}) : std::nullopt;
 }
 
-Status AwaitWelcome(Channel& channel, Signals& signals, Deadline deadline) {
+Status AwaitWelcome(Channel& channel, Signals* signals, Deadline deadline) {
   while (true) {
     if (const std::optional<Frame> frame = channel.Take()) {
       if (frame->type == static_cast<std::uint32_t>(FrameType::kWelcome)) return OkStatus();
@@ -84,9 +84,10 @@ Status AwaitWelcome(Channel& channel, Signals& signals, Deadline deadline) {
           "the coordinator (rank 0) did not answer in time; see the messages "
           "of rank 0");
     }
-    pollfd items[] = {{channel.fd(), channel.poll_events(), 0}, {signals.fd(), POLLIN, 0}};
+    pollfd items[] = {{channel.fd(), channel.poll_events(), 0},
+                      {signals == nullptr ? -1 : signals->fd(), POLLIN, 0}};
     poll(items, 2, deadline.RemainingMs());
-    if (const int number = signals.Take().end) {
+    if (const int number = signals == nullptr ? 0 : signals->Take().end) {
       return Terminated(fmt::format("ended by signal {} before the agents met", number));
     }
     channel.Flush();
@@ -134,13 +135,14 @@ Result<Invitation> KnockAtDoor(const LaunchContext& context, Signals& signals, D
   }
 }
 
-Result<Channel> Join(const Invitation& invitation, const AgentInfo& info, Signals& signals,
-                     Deadline deadline) {
+Result<Channel> Join(const Invitation& invitation, const AgentInfo& info, Signals* signals,
+                     Deadline deadline, const Contact& own) {
   LOCKSTEP_ASSIGN_OR_RETURN(Fd fd, ConnectTcp(invitation.address, invitation.port, deadline));
   Channel channel(std::move(fd), kMostFrameBytes);
   Encoder hello;
   hello.Put(kProtocolVersion).Raw(invitation.secret);
   Put(hello, info);
+  hello.Text(own.address).Put(own.port);
   channel.Send(static_cast<std::uint32_t>(FrameType::kHello), hello.Take());
   LOCKSTEP_RETURN_IF_ERROR(AwaitWelcome(channel, signals, deadline));
   return channel;

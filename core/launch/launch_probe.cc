@@ -1,5 +1,5 @@
 // launch_probe SCENARIO SEED [FILE]: conductor and worker of the launch tests; run under mpirun.
-// FILE.<rank> is what a follower saves when the coordinator is lost.
+// FILE.<rank> is what the successor saves of each rank when the coordinator is lost.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -21,9 +21,16 @@ FleetOptions ProbeOptions(const LaunchContext& context, const Scenario& scenario
   options.journal_capacity = 1 << 10;
   options.outbox_capacity_bytes = 1 << 16;
   if (!file.empty()) {
-    options.on_orphaned = [=](const std::string& bytes, const RankEvidence& evidence) {
-      std::ofstream out(fmt::format("{}.{}", file, context.rank), std::ios::binary);
-      out << static_cast<int>(evidence.state) << '\n' << bytes;
+    options.keep_data = true;
+    options.succeed = [=](const Legacy& legacy) {
+      for (int rank = 0; rank < context.size; ++rank) {
+        const auto index = static_cast<std::size_t>(rank);
+        std::ofstream out(fmt::format("{}.{}", file, rank), std::ios::binary);
+        out << static_cast<int>(legacy.evidence[index].state) << ' ' << legacy.successor << ' '
+            << legacy.whole << '\n'
+            << legacy.data[index];
+      }
+      return ExitCode::kFailed;
     };
   }
   return options;

@@ -7,6 +7,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -55,10 +56,11 @@ bool SameSecret(std::string_view a, std::string_view b) {
   return difference == 0;
 }
 
-Result<std::unique_ptr<Lobby>> Lobby::Listen(const std::string& address, int followers) {
+Result<std::unique_ptr<Lobby>> Lobby::Listen(const std::string& address, int followers,
+                                             const std::string& secret) {
   std::unique_ptr<Lobby> lobby(new Lobby(followers));
   lobby->invitation_.address = address;
-  lobby->invitation_.secret = NewSecret();
+  lobby->invitation_.secret = secret.empty() ? NewSecret() : secret;
   LOCKSTEP_ASSIGN_OR_RETURN(lobby->listener_, ListenTcp(address, lobby->invitation_.port));
   return lobby;
 }
@@ -85,14 +87,16 @@ bool Lobby::Hear(Pending& pending) {
     return true;
   }
   AgentInfo info;
+  Contact contact;
   if (!Get(decoder, info) || info.rank < 1 || info.rank > static_cast<int>(guests_.size())) {
     return true;
   }
+  contact = {info.rank, info.host, decoder.Text(), decoder.Get<std::uint16_t>()};
   std::optional<Guest>& place = guests_[static_cast<std::size_t>(info.rank - 1)];
   if (place) return true;
   pending.channel.set_most_payload_bytes(kMostFrameBytes);
   pending.channel.Send(Number(FrameType::kWelcome), {});
-  place.emplace(Guest{info, std::move(pending.channel)});
+  place.emplace(Guest{info, std::move(contact), std::move(pending.channel)});
   return true;
 }
 
@@ -133,6 +137,23 @@ void Lobby::PollOnce(Door* door, Signals& signals, Deadline deadline) {
   if (door) door->Serve();
   AcceptAll();
   HearPending();
+}
+
+std::vector<Lobby::Guest> Lobby::GatherSome(Signals& signals, Deadline deadline,
+                                            std::size_t enough, double hurry_seconds) {
+  const auto came = [&] {
+    return static_cast<std::size_t>(
+        std::count_if(guests_.begin(), guests_.end(), [](const auto& one) { return one.has_value(); }));
+  };
+  while (came() < enough && !deadline.Passed()) {
+    PollOnce(nullptr, signals, deadline);
+    if (signals.Take().end != 0) deadline = deadline.Earlier(Deadline::AfterSeconds(hurry_seconds));
+  }
+  std::vector<Guest> guests;
+  for (std::optional<Guest>& guest : guests_) {
+    if (guest) guests.push_back(*std::exchange(guest, std::nullopt));
+  }
+  return guests;
 }
 
 Result<std::vector<Lobby::Guest>> Lobby::Gather(Door* door, Signals& signals, Deadline deadline) {

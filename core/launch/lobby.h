@@ -21,6 +21,7 @@
 #include "core/launch/context.h"
 #include "core/launch/fd.h"
 #include "core/launch/fleet.h"
+#include "core/launch/roster.h"
 #include "core/launch/signals.h"
 
 namespace lockstep {
@@ -42,16 +43,22 @@ bool SameSecret(std::string_view a, std::string_view b);
 // A listening TCP socket, while followers arrive.
 class Lobby {
  public:
-  static Result<std::unique_ptr<Lobby>> Listen(const std::string& address, int followers);
+  // `secret`: none for a new one.
+  static Result<std::unique_ptr<Lobby>> Listen(const std::string& address, int followers,
+                                               const std::string& secret = "");
   const Invitation& invitation() const { return invitation_; }
 
   struct Guest {
     AgentInfo info;
+    Contact contact;
     Channel channel;
   };
   // Admits ranks 1..followers; the result is ordered by rank. When `door` is given, hands the
   // invitation to whoever knocks there. Errors name the ranks that are missing.
   Result<std::vector<Guest>> Gather(class Door* door, Signals& signals, Deadline deadline);
+  // Whoever came by the deadline, or when `enough` came. A signal to end leaves `hurry_seconds`.
+  std::vector<Guest> GatherSome(Signals& signals, Deadline deadline, std::size_t enough,
+                                double hurry_seconds);
 
  private:
   struct Pending {
@@ -87,9 +94,10 @@ class Door {
 // The follower's part: knocks until the coordinator is there.
 Result<Invitation> KnockAtDoor(const LaunchContext& context, Signals& signals, Deadline deadline);
 
-// The follower's part: connects, says hello, waits to be admitted.
-Result<Channel> Join(const Invitation& invitation, const AgentInfo& info, Signals& signals,
-                     Deadline deadline);
+// The follower's part: connects, says hello, waits to be admitted. `own`: where this agent can be
+// reached itself. kTerminated: a signal to end came; none is heard when `signals` is not given.
+Result<Channel> Join(const Invitation& invitation, const AgentInfo& info, Signals* signals,
+                     Deadline deadline, const Contact& own = {});
 
 }  // namespace lockstep
 

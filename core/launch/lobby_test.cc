@@ -46,19 +46,19 @@ TEST(Lobby, AdmitsRanksAndNobodyElse) {
     send(silent.back().get(), noise.data(), noise.size(), MSG_NOSIGNAL);
     Invitation wrong = good;
     wrong.secret[kSecretBytes - 1] ^= 1;
-    refused.push_back(Join(wrong, DescribeAgent(1), signals, Soon()).status().message());
-    refused.push_back(Join(good, DescribeAgent(0), signals, Soon()).status().message());
-    refused.push_back(Join(good, DescribeAgent(3), signals, Soon()).status().message());
+    refused.push_back(Join(wrong, DescribeAgent(1), &signals, Soon()).status().message());
+    refused.push_back(Join(good, DescribeAgent(0), &signals, Soon()).status().message());
+    refused.push_back(Join(good, DescribeAgent(3), &signals, Soon()).status().message());
     std::vector<Channel> admitted;
     for (const int rank : {2, 1}) {
       const auto found = KnockAtDoor(ContextOf(rank), signals, Soon());
       ASSERT_TRUE(found.ok()) << found.status().message();
-      Result<Channel> channel = Join(*found, DescribeAgent(rank), signals, Soon());
+      Result<Channel> channel = Join(*found, DescribeAgent(rank), &signals, Soon());
       ASSERT_TRUE(channel.ok()) << channel.status().message();
       admitted.push_back(std::move(channel).value());
       if (rank == 2)
         refused.push_back(
-            Join(good, DescribeAgent(2), signals, Deadline::AfterSeconds(5)).status().message());
+            Join(good, DescribeAgent(2), &signals, Deadline::AfterSeconds(5)).status().message());
     }
   });
   Result<std::vector<Lobby::Guest>> guests = (*lobby)->Gather(door->get(), signals, Soon());

@@ -49,6 +49,11 @@ Result<std::vector<std::string>> Exchange(const LaunchContext& context, const Fl
   return parts;
 }
 
+Result<std::string> OwnAddress(const LaunchContext& context) {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::string address, ListenAddress(context));
+  return address.empty() ? "127.0.0.1" : address;
+}
+
 Result<Invitation> InvitationIn(const std::vector<std::string>& parts) {
   for (const std::string& part : parts) {
     if (part.empty()) continue;
@@ -66,8 +71,7 @@ Result<std::vector<Lobby::Guest>> MeetFollowers(const LaunchContext& context,
                                                 Signals& signals) {
   const Deadline deadline = Deadline::AfterSeconds(options.connect_deadline_seconds);
   LOCKSTEP_ASSIGN_OR_RETURN(const bool over_mpi, MeetsOverMpi(context));
-  LOCKSTEP_ASSIGN_OR_RETURN(std::string address, ListenAddress(context));
-  if (address.empty()) address = "127.0.0.1";
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string address, OwnAddress(context));
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Lobby> lobby,
                             Lobby::Listen(address, context.size - 1));
   std::unique_ptr<Door> door;
@@ -80,10 +84,11 @@ Result<std::vector<Lobby::Guest>> MeetFollowers(const LaunchContext& context,
   return lobby->Gather(door.get(), signals, deadline);
 }
 
-Result<Channel> MeetCoordinator(const LaunchContext& context, const FleetOptions& options,
-                                RankAgent& agent, Signals& signals) {
+Result<Joined> MeetCoordinator(const LaunchContext& context, const FleetOptions& options,
+                               RankAgent& agent, Signals& signals) {
   const Deadline deadline = Deadline::AfterSeconds(options.connect_deadline_seconds);
   LOCKSTEP_ASSIGN_OR_RETURN(const bool over_mpi, MeetsOverMpi(context));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string address, OwnAddress(context));
   Invitation invitation;
   if (over_mpi) {
     LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<std::string> parts,
@@ -92,7 +97,12 @@ Result<Channel> MeetCoordinator(const LaunchContext& context, const FleetOptions
   } else {
     LOCKSTEP_ASSIGN_OR_RETURN(invitation, KnockAtDoor(context, signals, deadline));
   }
-  return Join(invitation, DescribeAgent(context.rank), signals, deadline);
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Lobby> lobby,
+                            Lobby::Listen(address, context.size - 1, invitation.secret));
+  const Contact own = {context.rank, {}, address, lobby->invitation().port};
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      Channel control, Join(invitation, DescribeAgent(context.rank), &signals, deadline, own));
+  return Joined{std::move(control), std::move(lobby), invitation.secret};
 }
 
 }  // namespace lockstep

@@ -3,6 +3,8 @@
 #ifndef LOCKSTEP_CORE_LAUNCH_MEET_H_
 #define LOCKSTEP_CORE_LAUNCH_MEET_H_
 
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "core/base/status.h"
@@ -18,9 +20,14 @@ namespace lockstep {
 Result<std::vector<Lobby::Guest>> MeetFollowers(const LaunchContext& context,
                                                 const FleetOptions& options, RankAgent& agent,
                                                 Signals& signals);
-// The others: the channel to rank 0.
-Result<Channel> MeetCoordinator(const LaunchContext& context, const FleetOptions& options,
-                                RankAgent& agent, Signals& signals);
+// The others: the channel to rank 0, and where to be reached when that is lost.
+struct Joined {
+  Channel control;
+  std::unique_ptr<Lobby> lobby;
+  std::string secret;
+};
+Result<Joined> MeetCoordinator(const LaunchContext& context, const FleetOptions& options,
+                               RankAgent& agent, Signals& signals);
 
 }  // namespace lockstep
 

@@ -45,6 +45,7 @@ class RankAgent {
   int wake_ms() const;
   int companion_fd() const { return companion_ ? companion_->fd() : -1; }
   void OnCompanion();  // it has reports
+  int lifetime() const { return lifetime_; }
   bool has_worker() const { return child_ && !child_->gone(); }
 
   // Ends the worker, reaps it and reports what it left behind. Idempotent. A worker that does not
@@ -52,6 +53,7 @@ class RankAgent {
   void End();
   // `system`: look at the process as well, which stops it for some milliseconds.
   RankEvidence Evidence(Deadline deadline, bool system = true);
+  Journal ReadJournal(std::size_t most) const;  // the newest events
 
  private:
   Status Start(int lifetime, const WorkerSetup& setup);
@@ -68,7 +70,6 @@ class RankAgent {
   void TellOfFault(std::uint32_t fault, FaultNews news, const std::string& text);
   void LookAtSockets();
   void LookAgainIn(double seconds);
-  Journal ReadJournal(std::size_t most) const;
   // From the worker's newest event (or its start, or its stop while it was idle) to now.
   double SecondsSilent(const std::optional<JournalEvent>& last) const;
 

@@ -30,7 +30,7 @@ Status TcpError(const char* what, const std::string& address, int error) {
 
 }  // namespace
 
-void SetTcpOptions(int fd) {
+void SetTcpOptions(int fd, double lost_seconds) {
   const auto set = [fd](int level, int option, int value) {
     setsockopt(fd, level, option, &value, sizeof value);
   };
@@ -39,7 +39,14 @@ void SetTcpOptions(int fd) {
   set(IPPROTO_TCP, TCP_KEEPIDLE, 5);
   set(IPPROTO_TCP, TCP_KEEPINTVL, 5);
   set(IPPROTO_TCP, TCP_KEEPCNT, 3);
-  set(IPPROTO_TCP, TCP_USER_TIMEOUT, 20'000);
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(lost_seconds * 1e3));
+}
+
+bool AllAcknowledged(int fd) {
+  tcp_info info{};
+  socklen_t length = sizeof info;
+  return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 &&
+         info.tcpi_state == TCP_ESTABLISHED && info.tcpi_unacked == 0;
 }
 
 Result<Fd> ListenTcp(const std::string& address, std::uint16_t& port) {

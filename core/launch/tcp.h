@@ -11,9 +11,12 @@
 
 namespace lockstep {
 
-// No delay; a peer whose host died is noticed within about 20 s whether we talk or listen
-// (keepalive; TCP_USER_TIMEOUT, RFC 5482).
-void SetTcpOptions(int fd);
+// No delay; a peer whose host died is noticed within `lost_seconds` or a few seconds more, whether we
+// talk or listen (keepalive; TCP_USER_TIMEOUT, RFC 5482). May be called again.
+void SetTcpOptions(int fd, double lost_seconds = 20);
+
+// The peer's kernel has acknowledged all that was sent to it: host and way are there.
+bool AllAcknowledged(int fd);
 
 // Listens on this one IPv4 address; `port` is the kernel's choice.
 Result<Fd> ListenTcp(const std::string& address, std::uint16_t& port);

@@ -148,6 +148,15 @@ std::string WrongRecovery(const std::vector<Recovery>& recoveries, const Expecta
   return fmt::format("the recovery is '{}', expected '{}'", outcome, expectation.recovery);
 }
 
+// Nothing of a scenario is to be expected of a launch that lost a host. Stopped workers, of which
+// their agents tell, may be what the scenario is about.
+bool IsOfAHost(const Judgement& judgement) {
+  if (judgement.findings.empty()) return false;
+  const Finding& first = judgement.findings.front();
+  return first.cause == "host_died" || first.cause == "launcher_lost" ||
+         first.cause == "host_cut_off" || (first.cause == "host_stopped" && !first.proved);
+}
+
 void Compare(const StressCase& stress_case, const std::string& backend, CaseResult& result) {
   const Expectation* expectation = ExpectationFor(stress_case.scenario, backend);
   if (expectation == nullptr && !stress_case.scenario.expect.empty()) {
@@ -246,11 +255,18 @@ CaseResult Assess(const StressCase& stress_case, const std::string& backend,
   result.judgement = JudgeCase(stress_case.scenario, backend, facts.evidence, deadline_seconds,
                                facts.generation);
   result.judgement = WithRecoveries(std::move(result.judgement), facts.recoveries);
+  if (!facts.places.empty()) NameLostHosts(facts.places, facts.evidence, result.judgement);
   // A note, where nothing else is to be said.
   if (result.judgement.findings.empty()) {
     Ranks ranks;
     for (const RankEvidence& rank : facts.evidence) ranks.push_back(&rank);
     result.judgement.findings = FindSlowLinks(ranks);
+  }
+  if (IsOfAHost(result.judgement)) {
+    result.verdict = Verdict::kFail;
+    result.why = result.judgement.findings.front().message;
+    result.facts = std::move(facts);
+    return result;
   }
   result.why = WhyUnknown(stress_case, facts);
   result.facts = std::move(facts);

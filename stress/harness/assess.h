@@ -8,6 +8,7 @@
 
 #include "core/plan/scenario.h"
 #include "core/verdict/judge.h"
+#include "core/verdict/lost_hosts.h"
 #include "stress/harness/catalogue.h"
 #include "stress/harness/protocol.h"
 #include "stress/harness/recovery.h"
@@ -25,6 +26,7 @@ struct CaseFacts {
   double seconds = 0;
   std::vector<Recovery> recoveries;
   Generation generation;  // whose evidence it is
+  std::vector<RankPlace> places;  // one a rank, and whose agents are lost; may be empty
   std::string cut_short;  // why it was ended before it was over; empty: it was over
 };
 

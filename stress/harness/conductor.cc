@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/clock.h"
+#include "core/verdict/lost_hosts.h"
 #include "core/verdict/standstill.h"
 #include "stress/faults/outside.h"
 
@@ -23,6 +24,7 @@ constexpr double kSettleSeconds = 1;
 constexpr double kSettleDeafSeconds = 0.05;
 // For ranks that finished and are meant to linger.
 constexpr double kClosingSeconds = 0.5;
+constexpr double kLossSeconds = 0.2;  // for agents of a dead host to be missed
 constexpr std::size_t kHistoryEvents = 4096;  // of each rank, kept in the file
 // A link on which nothing moves for so long stands still.
 constexpr double kStillSeconds = 1;
@@ -314,9 +316,24 @@ void StressConductor::Watch() {
   }
 }
 
+bool StressConductor::HostsAreLost() const {
+  const std::vector<RankPlace> places = fleet_.places();
+  return std::any_of(places.begin(), places.end(),
+                     [](const RankPlace& place) { return place.loss != Loss::kNone; });
+}
+
+void StressConductor::AwaitLosses() {
+  const Deadline deadline = Deadline::AfterSeconds(kLossSeconds);
+  while (!HostsAreLost() && !deadline.Passed()) Handle(fleet_.Next(deadline));
+}
+
 CaseFacts StressConductor::Gather() {
   CaseFacts facts;
-  facts.evidence = fleet_.Collect(Deadline::AfterSeconds(kCollectSeconds));
+  if (terminated_) AwaitLosses();
+  // Told to end, there is no time for stacks.
+  const Deadline collect = Deadline::AfterSeconds(kCollectSeconds);
+  facts.evidence = terminated_ ? fleet_.Glance(collect) : fleet_.Collect(collect);
+  facts.places = fleet_.places();
   facts.journals = fleet_.Journals(kHistoryEvents, Deadline::AfterSeconds(kCollectSeconds));
   // What ranks told before this moment belongs to the evidence.
   for (FleetEvent event = fleet_.Next(Deadline::AfterNs(0)); event.kind != FleetEventKind::kTimeout;
@@ -332,6 +349,8 @@ CaseFacts StressConductor::Gather() {
   fleet_.EndWorkers(Deadline::AfterSeconds(kEndSeconds));
   while (fleet_.Next(Deadline::AfterNs(0)).kind != FleetEventKind::kTimeout) {
   }
+  // Nobody can be started again.
+  terminated_ = terminated_ || HostsAreLost();
   facts.reports = std::move(reports_);
   facts.fired = std::move(fired_);
   facts.notes = std::move(notes_);
@@ -343,8 +362,10 @@ CaseFacts StressConductor::Gather() {
 Result<CaseResult> StressConductor::Run(const StressCase& stress_case) {
   Reset(stress_case);
   links_.Begin(stress_case.faults, stress_case.seed);
-  LOCKSTEP_RETURN_IF_ERROR(fleet_.StartWorkers(SetupsFor(stress_case.faults, fleet_.size())));
   const std::int64_t began_ns = MonotonicNs();
+  const Status started = fleet_.StartWorkers(SetupsFor(stress_case.faults, fleet_.size()));
+  if (!started.ok() && !HostsAreLost()) return started;
+  over_ = !started.ok();
   for (int rank = fleet_.size() - 1; rank >= 0; --rank) {
     fleet_.Send(rank, {kCaseMessage, EncodedOrder({0, rank, fleet_.size()})});
   }

@@ -28,7 +28,7 @@ class StressConductor {
   // One case in new workers. Errors are of the environment; what happened to ranks is in the
   // result.
   Result<CaseResult> Run(const StressCase& stress_case);
-  // Told to end by a signal: no further case should be run.
+  // Told to end by a signal, or a host is lost: no further case should be run.
   bool terminated() const { return terminated_; }
 
  private:
@@ -79,6 +79,10 @@ class StressConductor {
   void LookForResume(const std::vector<Journal>& journals);
   double SecondsBetween(Ticks from, Ticks to) const;
   CaseFacts Gather();
+  // Whether an agent, or the launcher on its host, is gone.
+  bool HostsAreLost() const;
+  // Told to end: the launcher does that when a host is lost, and it may know first.
+  void AwaitLosses();
   std::vector<RankEvidence> Judged(std::vector<RankEvidence> evidence) const;
 
   Fleet& fleet_;

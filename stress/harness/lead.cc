@@ -9,8 +9,11 @@
 #include <memory>
 #include <utility>
 
+#include "core/verdict/lost_hosts.h"
+#include "results/store/partial_path.h"
 #include "results/store/store.h"
 #include "stress/faults/outside.h"
+#include "stress/harness/assess.h"
 #include "stress/harness/conductor.h"
 #include "stress/harness/progress.h"
 #include "stress/harness/record.h"
@@ -85,6 +88,30 @@ Result<ExitCode> StoreAndReport(const StressOptions& options, const Run& run,
   return ExitCodeOf(run.verdict);
 }
 
+// Of a case that ran when the coordinator was lost, or before that.
+CaseResult ResultFrom(const Legacy& legacy, const StressCase& stress_case, bool current,
+                      const StressOptions& options) {
+  CaseFacts facts;
+  const std::size_t ranks = legacy.evidence.size();
+  facts.reports.resize(ranks);
+  facts.fired.assign(stress_case.faults.size(), false);
+  facts.notes.resize(stress_case.faults.size());
+  facts.journals.resize(ranks);
+  facts.evidence = legacy.evidence;
+  if (current) {
+    facts.journals = legacy.journals;
+    facts.places = legacy.places;
+    return Assess(stress_case, options.backend, options.deadline_seconds, std::move(facts));
+  }
+  CaseResult result;
+  result.why = "it was judged, but by the coordinator, which is lost";
+  for (const RankEvidence& rank : facts.evidence) {
+    result.judgement.outcomes.emplace_back().rank = rank.rank;
+  }
+  result.facts = std::move(facts);
+  return result;
+}
+
 // Where everything goes; asked before anything runs.
 Result<std::string> OutputPath(const StressOptions& options, const Run& run) {
   std::string path = options.output.empty() ? DefaultRunPath(run, "results/runs") : options.output;
@@ -131,10 +158,38 @@ Result<ExitCode> LeadStress(const StressOptions& options, Selection selection,
     fleet->Dismiss();
     return ran;
   }
+  fleet->Rest();
   Conclude(fleet->agents(), context, outcome, run);
-  Result<ExitCode> code = StoreAndReport(options, run, path, outcome);
+  const bool aside = WeAreCutOff(fleet->places());
+  Result<ExitCode> code =
+      StoreAndReport(options, run, aside ? PartialPath(path, context.rank) : path, outcome);
   fleet->Dismiss();
   return code;
+}
+
+ExitCode SucceedStress(const StressOptions& options, const Selection& selection,
+                       const LaunchContext& context, const std::string& command_line,
+                       const Legacy& legacy) {
+  Run run = NewStressRun(options, selection, command_line);
+  StressOutcome outcome;
+  outcome.backend = options.backend;
+  outcome.cases = selection.cases;
+  outcome.skipped = selection.skipped;
+  outcome.terminated = true;
+  // Every case has workers of its own, so the newest are those of the case that ran.
+  const auto current = static_cast<std::size_t>(std::max(legacy.lifetime, 0));
+  for (std::size_t i = 0; i <= current && i < outcome.cases.size(); ++i) {
+    outcome.results.push_back(ResultFrom(legacy, outcome.cases[i], i == current, options));
+  }
+  Conclude(legacy.agents, context, outcome, run);
+  std::string path = options.output.empty() ? DefaultRunPath(run, "results/runs") : options.output;
+  if (!legacy.whole) path = PartialPath(path, legacy.successor);
+  fmt::print(stderr, "stress: the coordinator (rank 0's agent) is lost; rank {}'s agent took its place\n",
+             legacy.successor);
+  const Result<ExitCode> code = StoreAndReport(options, run, path, outcome);
+  if (code.ok()) return *code;
+  fmt::print(stderr, "stress: {}\n", code.status().message());
+  return ExitCodeOf(code.status().code());
 }
 
 }  // namespace lockstep

@@ -22,6 +22,12 @@ Result<ExitCode> LeadStress(const StressOptions& options, Selection selection,
 Result<ExitCode> LeadSimulation(const StressOptions& options, Selection selection,
                                 const LaunchContext& context, const std::string& command_line);
 
+// For FleetOptions::succeed: the same from what is left when the coordinator is lost. What it had
+// judged before is lost with it.
+ExitCode SucceedStress(const StressOptions& options, const Selection& selection,
+                       const LaunchContext& context, const std::string& command_line,
+                       const Legacy& legacy);
+
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_STRESS_HARNESS_LEAD_H_

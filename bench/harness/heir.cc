@@ -1,0 +1,130 @@
+#include "bench/harness/heir.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "bench/harness/lost_case.h"
+#include "bench/harness/machine_facts.h"
+#include "bench/harness/run_record.h"
+#include "bench/harness/sample_book.h"
+#include "bench/harness/summarize.h"
+#include "core/stats/stats.h"
+#include "core/verdict/judge.h"
+#include "core/verdict/lost_hosts.h"
+#include "results/report/report.h"
+#include "results/store/partial_path.h"
+#include "results/store/store.h"
+
+namespace lockstep {
+namespace {
+
+// This host's ticks as nanoseconds since the first sample of the successor.
+TickScale ScaleFrom(const std::string& outbox_bytes) {
+  TickScale scale = CalibrateTicks();
+  RecordHandlers handlers;
+  bool first = true;
+  handlers.sample = [&](const SampleRecord& record) {
+    if (first) scale.origin_ticks = record.entry;
+    first = false;
+  };
+  handlers.batch = [](const BatchRecord&) {};
+  handlers.wrong = [](const WrongRecord&) {};
+  handlers.parts = [](const PartsRecord&) {};
+  ForEachRecord(outbox_bytes, handlers);
+  return scale;
+}
+
+// The rows of those who are heard of, with the medians of their rounds: the first one calibrates.
+CaseBook OfTheLiving(const CaseBook& book, const std::vector<int>& living, double ns_per_tick) {
+  CaseBook left;
+  left.checked = book.checked;
+  left.wrong_elements = book.wrong_elements;
+  for (const int rank : living) left.ranks.push_back(book.ranks[static_cast<std::size_t>(rank)]);
+  std::map<std::int32_t, std::vector<double>> rounds;
+  for (std::int64_t row = 0; row < left.complete_rows(); ++row) {
+    rounds[left.ranks.front().round[static_cast<std::size_t>(row)]].push_back(
+        left.DurationNs(row, ns_per_tick));
+  }
+  if (rounds.size() > 1) rounds.erase(rounds.begin());
+  for (const auto& [round, durations] : rounds) left.round_medians_ns.push_back(Median(durations));
+  return left;
+}
+
+std::vector<int> LivingOf(const Legacy& legacy) {
+  std::vector<int> living;
+  for (const RankEvidence& rank : legacy.evidence) {
+    if (rank.state != ProcessState::kLost) living.push_back(rank.rank);
+  }
+  return living;
+}
+
+}  // namespace
+
+Heir::Heir(const BenchInfo& info, const BenchOptions& options, const LaunchContext& context,
+           Plan plan)
+    : name_(info.name), options_(options), context_(context), plan_(std::move(plan)) {}
+
+Run Heir::Conclude(const Legacy& legacy) const {
+  const std::vector<int> living = LivingOf(legacy);
+  SampleBook book(plan_.world_size, plan_.cases.size(),
+                  ScaleFrom(legacy.data[static_cast<std::size_t>(legacy.successor)]));
+  for (const int rank : living) book.Add(rank, legacy.data[static_cast<std::size_t>(rank)]);
+  Measurement measurement;
+  measurement.terminated = true;
+  Interruption interruption;
+  interruption.judgement = Judge(legacy.evidence, plan_.deadline_seconds);
+  NameLostHosts(legacy.places, legacy.evidence, interruption.judgement);
+  interruption.case_index = LostCase(legacy.evidence, interruption.judgement);
+  std::vector<std::string>& stopped_by = measurement.stopped_by.emplace_back();
+  std::vector<Summary> summaries;
+  for (std::size_t i = 0; i < plan_.cases.size(); ++i) {
+    const CaseBook left = OfTheLiving(book.Book(0, i), living, book.scale().ns_per_tick);
+    const bool lost = interruption.case_index == i;
+    stopped_by.emplace_back(lost ? "lost" : left.complete_rows() > 0 ? "interrupted" : "not_run");
+    Summary& summary = summaries.emplace_back(
+        Summarize(left, plan_.cases[i], plan_, {}, book.scale().ns_per_tick, stopped_by.back()));
+    if (summary.max_rank >= 0) summary.max_rank = living[static_cast<std::size_t>(summary.max_rank)];
+  }
+  measurement.interruptions.push_back(std::move(interruption));
+  Run run = NewRun(name_, plan_);
+  run.ns_per_tick = book.scale().ns_per_tick;
+  run.origin_ticks = book.scale().origin_ticks;
+  run.cases = CaseRecords(plan_, book, {}, measurement);
+  for (std::size_t i = 0; i < run.cases.size(); ++i) run.cases[i].summary = summaries[i];
+  run.judgement = LaunchJudgement(run.cases, measurement, plan_.world_size);
+  run.verdict = run.judgement.verdict;
+  run.complete = false;
+  run.exit_code = static_cast<int>(ExitCodeOf(run.verdict));
+  run.summary_line = SummaryLine(run);
+  for (const int rank : living) {
+    const Journal& journal = legacy.journals[static_cast<std::size_t>(rank)];
+    run.history.push_back({rank, legacy.lifetime, journal.missed, journal.events});
+  }
+  run.environment = MachineFacts(legacy.agents, context_, "");
+  run.environment.emplace_back("launch/successor", fmt::format("{}", legacy.successor));
+  return run;
+}
+
+ExitCode Heir::operator()(const Legacy& legacy) const {
+  const Run run = Conclude(legacy);
+  std::string path = options_.output.empty() ? DefaultRunPath(run, "results/runs") : options_.output;
+  if (!legacy.whole) path = PartialPath(path, legacy.successor);
+  const Status stored = WriteRun(run, path);
+  if (legacy.whole && options_.format == ReportFormat::kTable) {
+    fmt::print("{}", FormatTable(run));
+    if (stored.ok()) fmt::print("\nresult file: {}\n", path);
+    std::fflush(stdout);
+  }
+  fmt::print(stderr, "{}: the coordinator (rank 0's agent) is lost; rank {}'s agent took its place: {}\n",
+             name_, legacy.successor,
+             stored.ok() ? fmt::format("{}; what is left is in {}", run.summary_line, path)
+                         : stored.message());
+  return stored.ok() ? ExitCodeOf(run.verdict) : ExitCodeOf(stored.code());
+}
+
+}  // namespace lockstep

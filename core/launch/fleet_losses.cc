@@ -1,0 +1,72 @@
+// Who of a launch is still there.
+#include <algorithm>
+
+#include "core/base/clock.h"
+#include "core/launch/fleet_impl.h"
+#include "core/launch/succession.h"
+
+namespace lockstep {
+
+void FleetImpl::SendRoster(const std::vector<Contact>& contacts) {
+  const Roster roster = {vigil_->lost_seconds(), agents_, ChooseCandidates(contacts)};
+  const std::string with = EncodeRoster(roster, /*with_agents=*/true);
+  const std::string without = EncodeRoster(roster, /*with_agents=*/false);
+  for (int rank = 1; rank < size(); ++rank) {
+    const bool candidate =
+        std::any_of(roster.candidates.begin(), roster.candidates.end(),
+                    [rank](const Contact& contact) { return contact.rank == rank; });
+    Order(rank, FrameType::kRoster, candidate ? with : without);
+  }
+}
+
+void FleetImpl::Lose(int rank, Loss loss) {
+  FleetMember& member = members_[static_cast<std::size_t>(rank)];
+  if (member.lost) return;
+  member.lost = true;
+  if (member.loss != Loss::kLauncher) member.loss = loss;
+  member.channel->Close();
+  Push(FleetEventKind::kLost, rank);
+}
+
+void FleetImpl::LoseSilent(int rank) {
+  const FleetMember& member = members_[static_cast<std::size_t>(rank)];
+  if (rank != 0) Lose(rank, SilenceOf(*member.channel));
+}
+
+// Its agent lives, and can be asked: but the launcher will end all of us, or has done so.
+void FleetImpl::OnLauncherGone(int rank) {
+  FleetMember& member = members_[static_cast<std::size_t>(rank)];
+  if (member.loss != Loss::kNone) return;
+  member.loss = Loss::kLauncher;
+  Push(FleetEventKind::kLost, rank);
+  if (rank != 0) return;
+  terminating_ = true;
+  events_.push_front(FleetEvent{FleetEventKind::kTerminate, 0, {}, 0, 0});
+}
+
+void FleetImpl::KeepVigil() {
+  const std::int64_t awake_ns = vigil_->Turn(MonotonicNs());
+  if (vigil_->TakeBeat(awake_ns)) {
+    for (int rank = 1; rank < size(); ++rank) Order(rank, FrameType::kBeat, {});
+  }
+  for (int rank = 1; rank < size(); ++rank) {
+    const FleetMember& member = members_[static_cast<std::size_t>(rank)];
+    if (!member.lost && vigil_->IsLost(member.heard_ns, awake_ns)) LoseSilent(rank);
+  }
+}
+
+void FleetImpl::Rest() {
+  for (int rank = 1; rank < size(); ++rank) Order(rank, FrameType::kRest, {});
+}
+
+std::vector<RankPlace> FleetImpl::places() const {
+  std::vector<RankPlace> places;
+  for (std::size_t rank = 0; rank < members_.size(); ++rank) {
+    const FleetMember& member = members_[rank];
+    places.push_back(
+        {agents_[rank].host, member.loss != Loss::kNone ? member.loss : member.suspected});
+  }
+  return places;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,33 @@
+// The launcher's daemon of this host, our parent: whoever loses it is an orphan on its host, whom
+// nobody will end any more, and ends itself.
+#ifndef LOCKSTEP_CORE_LAUNCH_LAUNCHER_WATCH_H_
+#define LOCKSTEP_CORE_LAUNCH_LAUNCHER_WATCH_H_
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/launch/context.h"
+#include "core/launch/fd.h"
+
+namespace lockstep {
+
+class LauncherWatch {
+ public:
+  // Watches nothing where no launcher started us. Not the signal of prctl(2): that comes when the
+  // thread ends which started us, and launchers start ranks in threads of short life.
+  explicit LauncherWatch(const LaunchContext& context) {
+    if (context.launcher == "none") return;
+    const pid_t parent = getppid();
+    fd_.Reset(static_cast<int>(syscall(SYS_pidfd_open, parent, 0)));
+    if (getppid() != parent) fd_.Reset();
+  }
+  int fd() const { return fd_.get(); }  // readable when it is gone; -1: not watched
+  void Close() { fd_.Reset(); }
+
+ private:
+  Fd fd_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_LAUNCH_LAUNCHER_WATCH_H_

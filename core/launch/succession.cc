@@ -1,0 +1,221 @@
+#include "core/launch/succession.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <set>
+#include <utility>
+
+#include "core/launch/machine.h"
+#include "core/launch/protocol.h"
+#include "core/launch/tcp.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::uint32_t Number(FrameType type) { return static_cast<std::uint32_t>(type); }
+constexpr double kConnectSeconds = 1;
+// A closed connection is noticed by all at once; silence by each in its turn.
+constexpr double kWelcomeSeconds = 3, kWelcomeAfterSilenceSeconds = 6;
+constexpr double kGiveSeconds = 60;
+constexpr std::size_t kPieceBytes = std::size_t{8} << 20;
+
+bool IsSilence(Loss loss) { return loss == Loss::kCutOff || loss == Loss::kDeaf; }
+
+void WaitFor(Channel& channel, Deadline deadline) {
+  pollfd item{channel.fd(), channel.poll_events(), 0};
+  poll(&item, 1, std::min(deadline.RemainingMs(), 100));
+  channel.Flush();
+  channel.Fill();
+}
+
+RankEvidence Unheard(int rank) {
+  RankEvidence evidence;
+  evidence.rank = rank;
+  evidence.state = ProcessState::kLost;
+  evidence.system = "its agent does not answer";
+  return evidence;
+}
+
+}  // namespace
+
+Loss LossOf(const Channel& channel) {
+  const int error = channel.error();
+  const bool closed = error == 0 || error == ECONNRESET || error == EPIPE;
+  return closed ? Loss::kClosed : Loss::kCutOff;
+}
+
+Loss SilenceOf(const Channel& channel) {
+  return channel.open() && AllAcknowledged(channel.fd()) ? Loss::kDeaf : Loss::kCutOff;
+}
+
+Succession::Succession(const LaunchContext& context, const Roster& roster, std::string secret,
+                       Lobby* lobby, Signals& signals, Loss loss, double hurry_seconds, bool told)
+    : context_(context),
+      roster_(roster),
+      secret_(std::move(secret)),
+      lobby_(lobby),
+      signals_(signals),
+      loss_(loss),
+      hurry_seconds_(hurry_seconds) {
+  if (told) hurried_ = Deadline::AfterSeconds(hurry_seconds_);
+}
+
+bool Succession::Hurried() {
+  if (signals_.Take().end != 0 && !hurried_) hurried_ = Deadline::AfterSeconds(hurry_seconds_);
+  return hurried_.has_value();
+}
+
+// A third of what is left at most, when there is little left.
+Deadline Succession::Within(double seconds) {
+  if (!Hurried()) return Deadline::AfterSeconds(seconds);
+  return Deadline::AfterSeconds(
+      std::min(seconds, static_cast<double>(std::max<std::int64_t>(hurried_->RemainingNs(), 0)) /
+                            3e9));
+}
+
+Loss Succession::Try(const Contact& candidate, std::optional<Channel>& channel) {
+  const Deadline deadline = Within(kConnectSeconds);
+  if (const Result<Fd> reached = ConnectTcp(candidate.address, candidate.port, deadline);
+      !reached.ok()) {
+    return deadline.Passed() ? Loss::kCutOff : Loss::kClosed;
+  }
+  const double patience = IsSilence(loss_) ? kWelcomeAfterSilenceSeconds : kWelcomeSeconds;
+  const Deadline welcome = Within(patience);
+  Result<Channel> joined = Join({candidate.address, candidate.port, secret_},
+                                DescribeAgent(context_.rank), nullptr, welcome);
+  if (!joined.ok()) return welcome.Passed() ? Loss::kDeaf : Loss::kClosed;
+  channel.emplace(std::move(joined).value());
+  return Loss::kNone;
+}
+
+std::optional<Channel> Succession::FindSuccessor() {
+  std::set<std::string> silent_hosts;
+  for (const Contact& candidate : roster_.candidates) {
+    if (candidate.rank >= context_.rank) break;
+    if (silent_hosts.contains(candidate.host)) {
+      lost_[candidate.rank] = Loss::kCutOff;
+      continue;
+    }
+    std::optional<Channel> channel;
+    const Loss loss = Try(candidate, channel);
+    if (channel) return channel;
+    lost_[candidate.rank] = loss;
+    if (loss == Loss::kCutOff) silent_hosts.insert(candidate.host);
+  }
+  return std::nullopt;
+}
+
+ExitCode Succession::Give(Channel& channel, const Bequest& own) {
+  Encoder bequest;
+  bequest.Put(std::int32_t{own.lifetime});
+  Put(bequest, own.evidence);
+  Put(bequest, own.journal);
+  channel.Send(Number(FrameType::kBequest), bequest.Take());
+  for (std::size_t at = 0; at < own.data.size(); at += kPieceBytes) {
+    channel.Send(Number(FrameType::kData), std::string_view(own.data).substr(at, kPieceBytes));
+    if (!channel.FlushUntil(Within(kGiveSeconds))) break;
+  }
+  channel.Send(Number(FrameType::kBequestEnd), {});
+  const Deadline deadline = Deadline::AfterSeconds(kGiveSeconds);
+  // Until the successor is done, or gone: the launcher is to see its exit code first.
+  while (channel.open() && !deadline.Passed()) WaitFor(channel, deadline);
+  return ExitCode::kPass;
+}
+
+std::size_t Succession::Expected() const {
+  const auto others = static_cast<std::size_t>(context_.size) - 2;
+  return others - std::min(others, lost_.size());
+}
+
+void Succession::Hear(Lobby::Guest& guest, Legacy& legacy, Deadline deadline) {
+  const auto rank = static_cast<std::size_t>(guest.info.rank);
+  while (true) {
+    while (const std::optional<Frame> frame = guest.channel.Take()) {
+      if (frame->type == Number(FrameType::kBequestEnd)) return;
+      if (frame->type == Number(FrameType::kData)) legacy.data[rank] += frame->payload;
+      if (frame->type != Number(FrameType::kBequest)) continue;
+      Decoder decoder(frame->payload);
+      const auto lifetime = decoder.Get<std::int32_t>();
+      RankEvidence evidence;
+      Journal journal;
+      if (!Get(decoder, evidence) || !Get(decoder, journal)) return;
+      evidence.rank = guest.info.rank;
+      legacy.lifetime = std::max<int>(legacy.lifetime, lifetime);
+      legacy.evidence[rank] = std::move(evidence);
+      legacy.journals[rank] = std::move(journal);
+    }
+    if (!guest.channel.open() || deadline.Passed()) return;
+    WaitFor(guest.channel, deadline);
+  }
+}
+
+// As we saw it ourselves, else as of another rank of the same host.
+Loss Succession::LossOn(int rank, const std::vector<AgentInfo>& agents) const {
+  const auto host = [&](int one) { return agents[static_cast<std::size_t>(one)].host; };
+  if (const auto known = lost_.find(rank); known != lost_.end()) return known->second;
+  if (host(rank) == host(0)) return loss_;
+  for (const auto& [other, loss] : lost_) {
+    if (host(other) == host(rank)) return loss;
+  }
+  return Loss::kCutOff;
+}
+
+// Who is lost, and whether this is the larger part of the launch.
+void Succession::Conclude(Legacy& legacy, const std::vector<Lobby::Guest>& guests) const {
+  for (int rank = 0; rank < context_.size; ++rank) {
+    RankPlace& place = legacy.places[static_cast<std::size_t>(rank)];
+    place.host = legacy.agents[static_cast<std::size_t>(rank)].host;
+    if (legacy.evidence[static_cast<std::size_t>(rank)].state != ProcessState::kLost) continue;
+    place.loss = LossOn(rank, legacy.agents);
+  }
+  const std::size_t heard = guests.size() + 1;
+  const bool larger = 2 * heard > static_cast<std::size_t>(context_.size);
+  legacy.whole = !guests.empty() && (!IsSilence(loss_) || larger || loss_ == Loss::kDeaf);
+}
+
+Legacy Succession::Gather(Bequest own, std::vector<Lobby::Guest>& guests) {
+  Legacy legacy;
+  const auto size = static_cast<std::size_t>(context_.size);
+  legacy.successor = context_.rank;
+  legacy.agents = roster_.agents;
+  // Who is no candidate, and alone, knows of nobody.
+  if (legacy.agents.size() != size) legacy.agents.assign(size, AgentInfo());
+  legacy.places.resize(size);
+  legacy.journals.resize(size);
+  legacy.data.resize(size);
+  for (int rank = 0; rank < context_.size; ++rank) {
+    legacy.agents[static_cast<std::size_t>(rank)].rank = rank;
+    legacy.evidence.push_back(Unheard(rank));
+  }
+  const auto self = static_cast<std::size_t>(context_.rank);
+  legacy.lifetime = own.lifetime;
+  legacy.evidence[self] = std::move(own.evidence);
+  legacy.journals[self] = std::move(own.journal);
+  legacy.data[self] = std::move(own.data);
+  legacy.agents[self] = DescribeAgent(context_.rank);
+  for (Lobby::Guest& guest : guests) Hear(guest, legacy, Within(kGiveSeconds));
+  Conclude(legacy, guests);
+  legacy.hurried = Hurried();
+  return legacy;
+}
+
+ExitCode Succession::Run(Bequest own, const std::function<ExitCode(const Legacy&)>& succeed) {
+  if (std::optional<Channel> successor = FindSuccessor()) return Give(*successor, own);
+  std::vector<Lobby::Guest> guests;
+  const bool candidate =
+      std::any_of(roster_.candidates.begin(), roster_.candidates.end(),
+                  [&](const Contact& contact) { return contact.rank == context_.rank; });
+  if (candidate && lobby_ != nullptr && Expected() > 0) {
+    const double patience = 1 + (IsSilence(loss_) ? kWelcomeAfterSilenceSeconds : kWelcomeSeconds);
+    guests = lobby_->GatherSome(signals_, Within(patience), Expected(), hurry_seconds_ / 3);
+  }
+  const Legacy legacy = Gather(std::move(own), guests);
+  if (!succeed) return ExitCode::kEnvironment;
+  return succeed(legacy);
+}
+
+}  // namespace lockstep

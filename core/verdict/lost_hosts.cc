@@ -1,0 +1,214 @@
+#include "core/verdict/lost_hosts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "core/verdict/wording.h"
+
+namespace lockstep {
+namespace {
+
+// What befell a host.
+enum class Fate { kDied, kLauncher, kCutOff, kStopped };
+
+struct LostHost {
+  std::string name;
+  std::vector<int> ranks;
+  Fate fate = Fate::kDied;
+  bool told = false;  // its own agents say so
+};
+
+bool IsSilent(Loss loss) {
+  return loss == Loss::kCutOff || loss == Loss::kDeaf || loss == Loss::kLeft;
+}
+
+std::map<std::string, std::vector<int>> RanksByHost(const std::vector<RankPlace>& places) {
+  std::map<std::string, std::vector<int>> hosts;
+  for (std::size_t rank = 0; rank < places.size(); ++rank) {
+    hosts[places[rank].host].push_back(static_cast<int>(rank));
+  }
+  return hosts;
+}
+
+// What all of them have in common, if they have.
+std::optional<Fate> FateOf(const std::vector<int>& ranks, const std::vector<RankPlace>& places,
+                           const std::vector<RankEvidence>& evidence) {
+  const auto all = [&](auto&& holds) { return std::all_of(ranks.begin(), ranks.end(), holds); };
+  const auto any = [&](auto&& holds) { return std::any_of(ranks.begin(), ranks.end(), holds); };
+  const auto loss = [&](int rank) { return places[static_cast<std::size_t>(rank)].loss; };
+  const auto state = [&](int rank) { return evidence[static_cast<std::size_t>(rank)].state; };
+  if (any([&](int rank) { return loss(rank) == Loss::kLauncher; })) return Fate::kLauncher;
+  if (all([&](int rank) { return loss(rank) == Loss::kClosed; })) return Fate::kDied;
+  if (all([&](int rank) { return loss(rank) != Loss::kNone; })) {
+    const bool deaf = all([&](int rank) { return loss(rank) == Loss::kDeaf; });
+    return deaf ? Fate::kStopped : Fate::kCutOff;
+  }
+  // One rank alone on its host that is stopped is a stopped rank.
+  const bool stopped = all([&](int rank) { return state(rank) == ProcessState::kStopped; });
+  if (stopped && ranks.size() > 1) return Fate::kStopped;
+  return std::nullopt;
+}
+
+std::vector<LostHost> FindLostHosts(const std::vector<RankPlace>& places,
+                                    const std::vector<RankEvidence>& evidence) {
+  std::vector<LostHost> lost;
+  const auto hosts = RanksByHost(places);
+  for (const auto& [name, ranks] : hosts) {
+    const std::optional<Fate> fate = FateOf(ranks, places, evidence);
+    // Of one host alone only its launcher is news: that its ranks are gone is said of the ranks.
+    if (!fate || (hosts.size() < 2 && *fate != Fate::kLauncher)) continue;
+    const auto first = static_cast<std::size_t>(ranks.front());
+    const bool told = places[first].loss == Loss::kNone || *fate == Fate::kLauncher;
+    lost.push_back({name, ranks, *fate, told});
+  }
+  // Who waits for a stopped host is not stopped itself: all hosts alike is job control.
+  if (lost.size() == hosts.size()) {
+    std::erase_if(lost, [](const LostHost& host) { return host.fate == Fate::kStopped; });
+  }
+  std::stable_sort(lost.begin(), lost.end(), [](const LostHost& a, const LostHost& b) {
+    return std::pair(a.fate, a.ranks.front()) < std::pair(b.fate, b.ranks.front());
+  });
+  return lost;
+}
+
+// Those who hear of each other, when they are the smaller part: blamed in place of the others.
+LostHost OurSide(const std::vector<RankPlace>& places) {
+  LostHost ours;
+  ours.fate = Fate::kCutOff;
+  for (std::size_t rank = 0; rank < places.size(); ++rank) {
+    if (IsSilent(places[rank].loss)) continue;
+    if (ours.name.find(places[rank].host) == std::string::npos) {
+      ours.name += (ours.name.empty() ? "" : ", ") + places[rank].host;
+    }
+    ours.ranks.push_back(static_cast<int>(rank));
+  }
+  return ours;
+}
+
+Finding Describe(const LostHost& host) {
+  Finding finding;
+  finding.culprits = host.ranks;
+  const std::string who = fmt::format("host {} ({})", host.name, FormatRanks(host.ranks));
+  switch (host.fate) {
+    case Fate::kDied:
+      finding.cause = "host_died";
+      finding.proved = true;
+      finding.message = fmt::format(
+          "{} died: every connection of its agents was closed, without a word", who);
+      finding.remedy = fmt::format(
+          "See whether {} is up and why its processes ended: power, a kernel panic, an "
+          "out-of-memory kill (dmesg), or the launcher's daemon that was ended there.",
+          host.name);
+      break;
+    case Fate::kLauncher:
+      finding.cause = "launcher_lost";
+      finding.proved = true;
+      finding.message = fmt::format(
+          "the launcher's daemon on {} ended while the ranks ran; its agents noticed that", who);
+      finding.remedy = fmt::format(
+          "Find what ended the launcher's daemon (orted, mpirun, slurmstepd) on {}: an "
+          "out-of-memory kill, a scheduler's limit or a person.",
+          host.name);
+      break;
+    case Fate::kCutOff:
+      finding.cause = "host_cut_off";
+      finding.message = fmt::format(
+          "{} is cut off: nothing comes from its agents, and nothing that is sent to them is "
+          "acknowledged",
+          who);
+      finding.remedy = fmt::format(
+          "See whether {} is up, then its network: link, switch port, cable, firewall.",
+          host.name);
+      break;
+    case Fate::kStopped:
+      finding.cause = "host_stopped";
+      finding.proved = host.told;
+      finding.message =
+          host.told ? fmt::format("all ranks of {} are stopped", who)
+                    : fmt::format("no agent of {} answers, although its kernel takes what is sent "
+                                  "to them: all of its processes are stopped, or it hangs",
+                                  who);
+      finding.remedy = fmt::format(
+          "Find who stopped the processes on {} (a scheduler that suspends, a freezer, job control; "
+          "kill -CONT), or what it hangs in: memory, a dead disk or file server.",
+          host.name);
+      break;
+  }
+  return finding;
+}
+
+// What others say because a host is gone: errors, silence, waiting; and what is said of it.
+bool IsConsequence(const Finding& finding, const std::vector<int>& lost) {
+  constexpr std::string_view kConsequences[] = {"rank_failed", "transport_stall", "slow_link",
+                                                "rank_busy",   "init_failure",    "unknown"};
+  if (std::find(std::begin(kConsequences), std::end(kConsequences), finding.cause) !=
+      std::end(kConsequences)) {
+    return true;
+  }
+  return !finding.culprits.empty() &&
+         std::all_of(finding.culprits.begin(), finding.culprits.end(), [&](int rank) {
+           return std::find(lost.begin(), lost.end(), rank) != lost.end();
+         });
+}
+
+Outcome OutcomeOf(Fate fate) {
+  if (fate == Fate::kDied) return Outcome::kKilled;
+  return fate == Fate::kStopped ? Outcome::kStopped : Outcome::kHung;
+}
+
+// Where the culprits of a finding are, if that is one host of several.
+void NamePlace(const std::vector<RankPlace>& places, Finding& finding) {
+  if (finding.culprits.empty() || RanksByHost(places).size() < 2) return;
+  const auto host = [&](int rank) { return places[static_cast<std::size_t>(rank)].host; };
+  const std::string first = host(finding.culprits.front());
+  const bool one = std::all_of(finding.culprits.begin(), finding.culprits.end(),
+                               [&](int rank) { return host(rank) == first; });
+  if (one) finding.message += fmt::format("; on host {}", first);
+}
+
+}  // namespace
+
+bool WeAreCutOff(const std::vector<RankPlace>& places) {
+  const auto silent = std::count_if(places.begin(), places.end(), [](const RankPlace& place) {
+    return IsSilent(place.loss);
+  });
+  const bool left = std::any_of(places.begin(), places.end(), [](const RankPlace& place) {
+    return place.loss == Loss::kLeft;
+  });
+  return left || 2 * static_cast<std::size_t>(silent) > places.size();
+}
+
+void NameLostHosts(const std::vector<RankPlace>& places, const std::vector<RankEvidence>& evidence,
+                   Judgement& judgement) {
+  for (Finding& finding : judgement.findings) NamePlace(places, finding);
+  std::vector<LostHost> lost = FindLostHosts(places, evidence);
+  if (lost.empty()) return;
+  const bool only_cut_off = std::all_of(
+      lost.begin(), lost.end(), [](const LostHost& host) { return host.fate == Fate::kCutOff; });
+  if (only_cut_off && WeAreCutOff(places)) lost = {OurSide(places)};
+  std::vector<int> ranks;
+  std::vector<Finding> findings;
+  for (const LostHost& host : lost) {
+    findings.push_back(Describe(host));
+    ranks.insert(ranks.end(), host.ranks.begin(), host.ranks.end());
+    for (const int rank : host.ranks) {
+      RankOutcome& outcome = judgement.outcomes[static_cast<std::size_t>(rank)];
+      const bool known = evidence[static_cast<std::size_t>(rank)].state != ProcessState::kLost;
+      if (!known) outcome.outcome = OutcomeOf(host.fate);
+    }
+  }
+  for (Finding& finding : judgement.findings) {
+    const bool explained = IsConsequence(finding, ranks);
+    (explained ? findings.front().evidence : findings).push_back(std::move(finding));
+  }
+  judgement.findings = std::move(findings);
+  judgement.verdict = Verdict::kFail;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,43 @@
+// Hosts of which nothing is left, or nothing is heard: what befell all ranks of a host alike befell
+// the host. Pure.
+#ifndef LOCKSTEP_CORE_VERDICT_LOST_HOSTS_H_
+#define LOCKSTEP_CORE_VERDICT_LOST_HOSTS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/verdict/judge.h"
+
+namespace lockstep {
+
+// How the agent of a rank was lost, as another agent saw it.
+enum class Loss : std::uint8_t {
+  kNone,
+  kClosed,    // its connection was closed: the process is gone
+  kCutOff,    // nothing came from it, and what was sent to it is not acknowledged either
+  kDeaf,      // its kernel acknowledges what is sent to it, but the process does not answer
+  kLeft,      // it says that nothing was heard of us, and went on without us
+  kLauncher,  // it answers, but the launcher's daemon on its host is gone
+};
+
+struct RankPlace {
+  std::string host;
+  Loss loss = Loss::kNone;
+};
+
+// Whether those of whom nothing is heard are the larger part of a launch, or went on without us: then
+// it is us who are cut off, or were stopped, and others hold the name of the run's file.
+bool WeAreCutOff(const std::vector<RankPlace>& places);
+
+// Puts findings about hosts before all others: host_died, launcher_lost (proved), host_cut_off,
+// host_stopped (suspected, unless its agents say that their workers are stopped). What is said of
+// the ranks of such a host, and what others suffer from that, becomes evidence of it. A launch of
+// one host can only have lost its launcher. Outcomes of ranks of which nothing is known follow:
+// killed, hung, stopped. Other findings say on which of several hosts their culprits are.
+void NameLostHosts(const std::vector<RankPlace>& places, const std::vector<RankEvidence>& evidence,
+                   Judgement& judgement);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_VERDICT_LOST_HOSTS_H_

@@ -1,0 +1,139 @@
+#include "core/verdict/lost_hosts.h"
+
+#include <gtest/gtest.h>
+
+namespace lockstep {
+namespace {
+
+struct Launch {
+  std::vector<RankPlace> places;
+  std::vector<RankEvidence> evidence;
+  Judgement judgement;
+};
+
+// Two ranks a host; `losses` by rank. Ranks that are lost left no evidence, unless it was only their
+// launcher.
+Launch LaunchOf(const std::vector<Loss>& losses, int ranks_a_host = 2) {
+  Launch launch;
+  for (std::size_t rank = 0; rank < losses.size(); ++rank) {
+    const int number = static_cast<int>(rank);
+    launch.places.push_back({"node" + std::to_string(number / ranks_a_host + 1), losses[rank]});
+    RankEvidence& evidence = launch.evidence.emplace_back();
+    evidence.rank = number;
+    const bool heard = losses[rank] == Loss::kNone || losses[rank] == Loss::kLauncher;
+    if (!heard) evidence.state = ProcessState::kLost;
+  }
+  launch.judgement = Judge(launch.evidence, 30);
+  return launch;
+}
+
+const Finding* Named(Launch& launch) {
+  NameLostHosts(launch.places, launch.evidence, launch.judgement);
+  return launch.judgement.findings.empty() ? nullptr : &launch.judgement.findings.front();
+}
+
+constexpr Loss kHere = Loss::kNone, kClosed = Loss::kClosed, kCutOff = Loss::kCutOff,
+               kDeaf = Loss::kDeaf, kLauncher = Loss::kLauncher, kLeft = Loss::kLeft;
+
+TEST(LostHosts, AHostWhoseConnectionsAllClosedDied) {
+  Launch launch = LaunchOf({kHere, kHere, kClosed, kClosed});
+  const Finding* const finding = Named(launch);
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->cause, "host_died");
+  EXPECT_TRUE(finding->proved);
+  EXPECT_EQ(finding->culprits, (std::vector<int>{2, 3}));
+  EXPECT_NE(finding->message.find("host node2 (ranks 2 and 3)"), std::string::npos)
+      << finding->message;
+  EXPECT_EQ(launch.judgement.verdict, Verdict::kFail);
+  EXPECT_EQ(launch.judgement.outcomes[3].outcome, Outcome::kKilled);
+  // What was known before explains nothing any more, and is not lost.
+  ASSERT_EQ(launch.judgement.findings.size(), 1u);
+  EXPECT_EQ(finding->evidence.front().cause, "unknown");
+}
+
+TEST(LostHosts, OneAgentOfAHostIsNotTheHost) {
+  Launch launch = LaunchOf({kHere, kHere, kHere, kClosed});
+  const Finding* const finding = Named(launch);
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->cause, "unknown");
+  EXPECT_NE(finding->message.find("; on host node2"), std::string::npos) << finding->message;
+}
+
+TEST(LostHosts, NoLossNoFinding) {
+  Launch launch = LaunchOf({kHere, kHere, kHere, kHere});
+  EXPECT_EQ(Named(launch), nullptr);
+}
+
+TEST(LostHosts, SilenceIsSuspected) {
+  Launch cut = LaunchOf({kHere, kHere, kCutOff, kDeaf});
+  ASSERT_NE(Named(cut), nullptr);
+  EXPECT_EQ(cut.judgement.findings.front().cause, "host_cut_off");
+  EXPECT_FALSE(cut.judgement.findings.front().proved);
+  EXPECT_EQ(cut.judgement.outcomes[2].outcome, Outcome::kHung);
+  Launch deaf = LaunchOf({kHere, kHere, kDeaf, kDeaf});
+  ASSERT_NE(Named(deaf), nullptr);
+  EXPECT_EQ(deaf.judgement.findings.front().cause, "host_stopped");
+  EXPECT_FALSE(deaf.judgement.findings.front().proved);
+  EXPECT_EQ(deaf.judgement.outcomes[2].outcome, Outcome::kStopped);
+}
+
+TEST(LostHosts, TheSmallerPartIsTheOneThatIsCutOff) {
+  Launch launch = LaunchOf({kHere, kHere, kCutOff, kCutOff, kCutOff, kCutOff});
+  EXPECT_TRUE(WeAreCutOff(launch.places));
+  const Finding* const finding = Named(launch);
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->cause, "host_cut_off");
+  EXPECT_EQ(finding->culprits, (std::vector<int>{0, 1}));
+  EXPECT_NE(finding->message.find("host node1 "), std::string::npos) << finding->message;
+  // Halves: the coordinator's goes on.
+  EXPECT_FALSE(WeAreCutOff(LaunchOf({kHere, kHere, kCutOff, kCutOff}).places));
+  // The others live, say so and went on.
+  EXPECT_TRUE(WeAreCutOff(LaunchOf({kHere, kHere, kHere, kLeft}).places));
+  // Dead hosts hold no file, however many they are.
+  EXPECT_FALSE(WeAreCutOff(LaunchOf({kHere, kClosed, kClosed, kClosed}).places));
+}
+
+TEST(LostHosts, ALauncherIsToldOfByItsAgents) {
+  Launch launch = LaunchOf({kHere, kHere, kLauncher, kClosed});
+  const Finding* const finding = Named(launch);
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->cause, "launcher_lost");
+  EXPECT_TRUE(finding->proved);
+  EXPECT_EQ(finding->culprits, (std::vector<int>{2, 3}));
+  // The only one of its kind that a launch of one host can have.
+  Launch one = LaunchOf({kLauncher, kHere}, 2);
+  ASSERT_NE(Named(one), nullptr);
+  EXPECT_EQ(one.judgement.findings.front().cause, "launcher_lost");
+  Launch closed = LaunchOf({kHere, kClosed}, 2);
+  ASSERT_NE(Named(closed), nullptr);
+  EXPECT_EQ(closed.judgement.findings.front().cause, "unknown");
+}
+
+TEST(LostHosts, AllRanksOfAHostStopped) {
+  Launch launch = LaunchOf({kHere, kHere, kHere, kHere});
+  for (const std::size_t rank : {2u, 3u}) {
+    launch.evidence[rank].state = ProcessState::kStopped;
+    launch.evidence[rank].signal = 19;
+  }
+  launch.judgement = Judge(launch.evidence, 30);
+  const Finding* const finding = Named(launch);
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->cause, "host_stopped");
+  EXPECT_TRUE(finding->proved);
+  EXPECT_EQ(finding->evidence.front().cause, "rank_stopped");
+  // One of two is a stopped rank, and all hosts alike is job control.
+  launch.evidence[2].state = ProcessState::kRunning;
+  launch.judgement = Judge(launch.evidence, 30);
+  ASSERT_NE(Named(launch), nullptr);
+  EXPECT_EQ(launch.judgement.findings.front().cause, "rank_stopped");
+  for (RankEvidence& evidence : launch.evidence) {
+    evidence.state = ProcessState::kStopped;
+    evidence.signal = 19;
+  }
+  launch.judgement = Judge(launch.evidence, 30);
+  ASSERT_NE(Named(launch), nullptr);
+  EXPECT_EQ(launch.judgement.findings.front().cause, "rank_stopped");
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,19 @@
+// The name of a file that holds a part of a launch, or what one side of it knows: beside that of the
+// whole run, which may be written by others.
+#ifndef LOCKSTEP_RESULTS_STORE_PARTIAL_PATH_H_
+#define LOCKSTEP_RESULTS_STORE_PARTIAL_PATH_H_
+
+#include <string>
+#include <string_view>
+
+namespace lockstep {
+
+inline std::string PartialPath(std::string path, int rank) {
+  constexpr std::string_view kSuffix = ".h5";
+  if (path.ends_with(kSuffix)) path.resize(path.size() - kSuffix.size());
+  return path + "-rank" + std::to_string(rank) + "-partial.h5";
+}
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_RESULTS_STORE_PARTIAL_PATH_H_
