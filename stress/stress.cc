@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <string_view>

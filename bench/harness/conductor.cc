@@ -190,9 +190,8 @@ bool Conductor::AwaitLosses() {
 }
 
 void Conductor::TellOfStop(const FleetEvent& event) {
-  const std::string who =
-      fmt::format("rank {} (host {})", event.rank,
-                  fleet_.agents()[static_cast<std::size_t>(event.rank)].host);
+  const std::string who = fmt::format("rank {} (host {})", event.rank,
+                                      fleet_.agents()[static_cast<std::size_t>(event.rank)].host);
   if (event.kind == FleetEventKind::kContinued) {
     progress_.Notice(fmt::format("{} was continued; the run goes on", who));
     return;

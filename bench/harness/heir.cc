@@ -88,7 +88,8 @@ Run Heir::Conclude(const Legacy& legacy) const {
     stopped_by.emplace_back(lost ? "lost" : left.complete_rows() > 0 ? "interrupted" : "not_run");
     Summary& summary = summaries.emplace_back(
         Summarize(left, plan_.cases[i], plan_, {}, book.scale().ns_per_tick, stopped_by.back()));
-    if (summary.max_rank >= 0) summary.max_rank = living[static_cast<std::size_t>(summary.max_rank)];
+    if (summary.max_rank >= 0)
+      summary.max_rank = living[static_cast<std::size_t>(summary.max_rank)];
   }
   measurement.interruptions.push_back(std::move(interruption));
   Run run = NewRun(name_, plan_);
@@ -112,7 +113,8 @@ Run Heir::Conclude(const Legacy& legacy) const {
 
 ExitCode Heir::operator()(const Legacy& legacy) const {
   const Run run = Conclude(legacy);
-  std::string path = options_.output.empty() ? DefaultRunPath(run, "results/runs") : options_.output;
+  std::string path =
+      options_.output.empty() ? DefaultRunPath(run, "results/runs") : options_.output;
   if (!legacy.whole) path = PartialPath(path, legacy.successor);
   const Status stored = WriteRun(run, path);
   if (legacy.whole && options_.format == ReportFormat::kTable) {
@@ -120,7 +122,8 @@ ExitCode Heir::operator()(const Legacy& legacy) const {
     if (stored.ok()) fmt::print("\nresult file: {}\n", path);
     std::fflush(stdout);
   }
-  fmt::print(stderr, "{}: the coordinator (rank 0's agent) is lost; rank {}'s agent took its place: {}\n",
+  fmt::print(stderr,
+             "{}: the coordinator (rank 0's agent) is lost; rank {}'s agent took its place: {}\n",
              name_, legacy.successor,
              stored.ok() ? fmt::format("{}; what is left is in {}", run.summary_line, path)
                          : stored.message());

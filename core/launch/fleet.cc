@@ -54,7 +54,6 @@ void FleetImpl::Push(FleetEventKind kind, int rank, int exit_code, int signal, M
   events_.push_back(FleetEvent{kind, rank, std::move(message), exit_code, signal});
 }
 
-
 void FleetImpl::OnMeeting(int rank, FrameType type, const std::string& payload) {
   Decoder decoder(payload);
   const auto answer = [&](MeetingPlace::Waiting to, const std::string& value) {

@@ -25,8 +25,8 @@ namespace lockstep {
 namespace {
 
 constexpr std::uint32_t Number(FrameType type) { return static_cast<std::uint32_t>(type); }
-// Part of the time between SIGTERM and SIGKILL in which the coordinator may still want our data; and
-// what is for the succession, if that comes to nothing.
+// Part of the time between SIGTERM and SIGKILL in which the coordinator may still want our data;
+// and what is for the succession, if that comes to nothing.
 constexpr double kGraceShare = 0.75, kHurryShare = 0.6;
 // Nobody ends an agent that has lost its launcher: the coordinator takes what it needs until then.
 constexpr double kWithoutLauncherSeconds = 5;
@@ -117,10 +117,16 @@ class Follower {
     if (!leave_at_) leave_at_ = Deadline::AfterSeconds(kWithoutLauncherSeconds);
   }
 
-  // Nothing came from the coordinator for too long.
+  // Nothing came from the coordinator for too long. Before that it is sent something, so that its
+  // kernel's acknowledgement, or the lack of it, tells a stopped process from a host that is cut
+  // off.
   bool IsSilent() {
     if (!vigil_) return false;
     const std::int64_t awake_ns = vigil_->Turn(MonotonicNs());
+    const bool doubtful =
+        static_cast<double>(awake_ns - heard_ns_) > 0.5e9 * vigil_->lost_seconds();
+    if (doubtful && !asked_) control_->Send(Number(FrameType::kBeat), {});
+    asked_ = doubtful;
     return vigil_->IsLost(heard_ns_, awake_ns);
   }
 
@@ -170,7 +176,8 @@ class Follower {
     control_->Close();
     fmt::print(stderr, "rank {}: the coordinator (rank 0) is {}\n", context_.rank,
                loss == Loss::kClosed ? "gone" : "not heard of any more");
-    return Succession(context_, roster_, secret_, lobby_.get(), signals_, loss, hurry_seconds, told_)
+    return Succession(context_, roster_, secret_, lobby_.get(), signals_, loss, hurry_seconds,
+                      told_)
         .Run(std::move(own), options_.succeed);
   }
 
@@ -209,6 +216,7 @@ class Follower {
   Roster roster_;
   std::optional<Vigil> vigil_;
   std::int64_t heard_ns_ = 0;  // awake time
+  bool asked_ = false;         // since it was heard of last
   bool told_ = false;          // to end, by a signal
   std::optional<Deadline> leave_at_;
   bool dismissed_ = false;

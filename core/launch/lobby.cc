@@ -139,11 +139,11 @@ void Lobby::PollOnce(Door* door, Signals& signals, Deadline deadline) {
   HearPending();
 }
 
-std::vector<Lobby::Guest> Lobby::GatherSome(Signals& signals, Deadline deadline,
-                                            std::size_t enough, double hurry_seconds) {
+std::vector<Lobby::Guest> Lobby::GatherSome(Signals& signals, Deadline deadline, std::size_t enough,
+                                            double hurry_seconds) {
   const auto came = [&] {
-    return static_cast<std::size_t>(
-        std::count_if(guests_.begin(), guests_.end(), [](const auto& one) { return one.has_value(); }));
+    return static_cast<std::size_t>(std::count_if(guests_.begin(), guests_.end(),
+                                                  [](const auto& one) { return one.has_value(); }));
   };
   while (came() < enough && !deadline.Passed()) {
     PollOnce(nullptr, signals, deadline);

@@ -100,8 +100,8 @@ Result<Joined> MeetCoordinator(const LaunchContext& context, const FleetOptions&
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Lobby> lobby,
                             Lobby::Listen(address, context.size - 1, invitation.secret));
   const Contact own = {context.rank, {}, address, lobby->invitation().port};
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      Channel control, Join(invitation, DescribeAgent(context.rank), &signals, deadline, own));
+  LOCKSTEP_ASSIGN_OR_RETURN(Channel control,
+                            Join(invitation, DescribeAgent(context.rank), &signals, deadline, own));
   return Joined{std::move(control), std::move(lobby), invitation.secret};
 }
 

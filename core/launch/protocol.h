@@ -57,13 +57,13 @@ enum class FrameType : std::uint32_t {
   kFault,      // to an agent: u32 fault, AgentFault
   kFaultDone,  // from it: u32 fault, u8 FaultNews, text
   // Of the coordinator's life, and what follows its end (core/launch/succession.h).
-  kRoster,         // to an agent, first of all: EncodeRoster
-  kBeat,           // to an agent, and its answer: empty
-  kRest,           // to an agent: no more beats will come, nor any order but kDismiss
-  kLauncherGone,   // from an agent: the launcher's daemon on its host ended
-  kTakenForLost,   // from an agent to a coordinator that it leaves
-  kBequest,        // from an agent to the successor: i32 lifetime, RankEvidence, Journal
-  kBequestEnd,     // from it: the bequest and its kData are complete
+  kRoster,        // to an agent, first of all: EncodeRoster
+  kBeat,          // to an agent, and its answer: empty
+  kRest,          // to an agent: no more beats will come, nor any order but kDismiss
+  kLauncherGone,  // from an agent: the launcher's daemon on its host ended
+  kTakenForLost,  // from an agent to a coordinator that it leaves
+  kBequest,       // from an agent to the successor: i32 lifetime, RankEvidence, Journal
+  kBequestEnd,    // from it: the bequest and its kData are complete
 };
 
 // Largest payload: a Message of kMaxPayloadBytes and what stands around it.

@@ -72,17 +72,15 @@ bool Succession::Hurried() {
 // A third of what is left at most, when there is little left.
 Deadline Succession::Within(double seconds) {
   if (!Hurried()) return Deadline::AfterSeconds(seconds);
-  return Deadline::AfterSeconds(
-      std::min(seconds, static_cast<double>(std::max<std::int64_t>(hurried_->RemainingNs(), 0)) /
-                            3e9));
+  return Deadline::AfterSeconds(std::min(
+      seconds, static_cast<double>(std::max<std::int64_t>(hurried_->RemainingNs(), 0)) / 3e9));
 }
 
 Loss Succession::Try(const Contact& candidate, std::optional<Channel>& channel) {
-  const Deadline deadline = Within(kConnectSeconds);
-  if (const Result<Fd> reached = ConnectTcp(candidate.address, candidate.port, deadline);
-      !reached.ok()) {
-    return deadline.Passed() ? Loss::kCutOff : Loss::kClosed;
-  }
+  bool refused = false;
+  const Result<Fd> reached =
+      ConnectTcp(candidate.address, candidate.port, Within(kConnectSeconds), &refused);
+  if (!reached.ok()) return refused ? Loss::kClosed : Loss::kCutOff;
   const double patience = IsSilence(loss_) ? kWelcomeAfterSilenceSeconds : kWelcomeSeconds;
   const Deadline welcome = Within(patience);
   Result<Channel> joined = Join({candidate.address, candidate.port, secret_},

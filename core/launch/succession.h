@@ -1,6 +1,6 @@
-// What happens among the followers when the coordinator is lost: each ends its worker, and looks for
-// the first candidate of the roster that lives; that one, the successor, gathers what the others
-// know and does the rest of the coordinator's work (FleetOptions::succeed).
+// What happens among the followers when the coordinator is lost: each ends its worker, and looks
+// for the first candidate of the roster that lives; that one, the successor, gathers what the
+// others know and does the rest of the coordinator's work (FleetOptions::succeed).
 #ifndef LOCKSTEP_CORE_LAUNCH_SUCCESSION_H_
 #define LOCKSTEP_CORE_LAUNCH_SUCCESSION_H_
 

@@ -62,13 +62,18 @@ Result<Fd> ListenTcp(const std::string& address, std::uint16_t& port) {
   return fd;
 }
 
-Result<Fd> ConnectTcp(const std::string& address, std::uint16_t port, Deadline deadline) {
+Result<Fd> ConnectTcp(const std::string& address, std::uint16_t port, Deadline deadline,
+                      bool* refused) {
+  if (refused != nullptr) *refused = false;
   Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.valid()) return TcpError("connect to", address, errno);
   SetTcpOptions(fd.get());
   const sockaddr_in to = SocketAddress(address, port);
   if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0) return fd;
-  if (errno != EINPROGRESS) return TcpError("connect to", address, errno);
+  if (errno != EINPROGRESS) {
+    if (refused != nullptr) *refused = errno == ECONNREFUSED;
+    return TcpError("connect to", address, errno);
+  }
   pollfd item{fd.get(), POLLOUT, 0};
   while (poll(&item, 1, deadline.RemainingMs()) <= 0) {
     if (deadline.Passed()) return TcpError("connect to", address, ETIMEDOUT);
@@ -76,6 +81,7 @@ Result<Fd> ConnectTcp(const std::string& address, std::uint16_t port, Deadline d
   int error = 0;
   socklen_t length = sizeof error;
   getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &length);
+  if (error != 0 && refused != nullptr) *refused = error == ECONNREFUSED || error == ECONNRESET;
   if (error != 0) return TcpError("connect to", address, error);
   return fd;
 }

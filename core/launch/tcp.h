@@ -11,8 +11,8 @@
 
 namespace lockstep {
 
-// No delay; a peer whose host died is noticed within `lost_seconds` or a few seconds more, whether we
-// talk or listen (keepalive; TCP_USER_TIMEOUT, RFC 5482). May be called again.
+// No delay; a peer whose host died is noticed within `lost_seconds` or a few seconds more, whether
+// we talk or listen (keepalive; TCP_USER_TIMEOUT, RFC 5482). May be called again.
 void SetTcpOptions(int fd, double lost_seconds = 20);
 
 // The peer's kernel has acknowledged all that was sent to it: host and way are there.
@@ -21,7 +21,9 @@ bool AllAcknowledged(int fd);
 // Listens on this one IPv4 address; `port` is the kernel's choice.
 Result<Fd> ListenTcp(const std::string& address, std::uint16_t& port);
 
-Result<Fd> ConnectTcp(const std::string& address, std::uint16_t port, Deadline deadline);
+// `refused`: set to whether the host was reached, but nobody listens there.
+Result<Fd> ConnectTcp(const std::string& address, std::uint16_t port, Deadline deadline,
+                      bool* refused = nullptr);
 
 }  // namespace lockstep
 

@@ -99,8 +99,8 @@ Finding Describe(const LostHost& host) {
     case Fate::kDied:
       finding.cause = "host_died";
       finding.proved = true;
-      finding.message = fmt::format(
-          "{} died: every connection of its agents was closed, without a word", who);
+      finding.message =
+          fmt::format("{} died: every connection of its agents was closed, without a word", who);
       finding.remedy = fmt::format(
           "See whether {} is up and why its processes ended: power, a kernel panic, an "
           "out-of-memory kill (dmesg), or the launcher's daemon that was ended there.",
@@ -123,19 +123,20 @@ Finding Describe(const LostHost& host) {
           "acknowledged",
           who);
       finding.remedy = fmt::format(
-          "See whether {} is up, then its network: link, switch port, cable, firewall.",
-          host.name);
+          "See whether {} is up, then its network: link, switch port, cable, firewall.", host.name);
       break;
     case Fate::kStopped:
       finding.cause = "host_stopped";
       finding.proved = host.told;
-      finding.message =
-          host.told ? fmt::format("all ranks of {} are stopped", who)
-                    : fmt::format("no agent of {} answers, although its kernel takes what is sent "
+      finding.message = host.told
+                            ? fmt::format("all ranks of {} are stopped", who)
+                            : fmt::format(
+                                  "no agent of {} answers, although its kernel takes what is sent "
                                   "to them: all of its processes are stopped, or it hangs",
                                   who);
       finding.remedy = fmt::format(
-          "Find who stopped the processes on {} (a scheduler that suspends, a freezer, job control; "
+          "Find who stopped the processes on {} (a scheduler that suspends, a freezer, job "
+          "control; "
           "kill -CONT), or what it hangs in: memory, a dead disk or file server.",
           host.name);
       break;
@@ -175,12 +176,10 @@ void NamePlace(const std::vector<RankPlace>& places, Finding& finding) {
 }  // namespace
 
 bool WeAreCutOff(const std::vector<RankPlace>& places) {
-  const auto silent = std::count_if(places.begin(), places.end(), [](const RankPlace& place) {
-    return IsSilent(place.loss);
-  });
-  const bool left = std::any_of(places.begin(), places.end(), [](const RankPlace& place) {
-    return place.loss == Loss::kLeft;
-  });
+  const auto silent = std::count_if(places.begin(), places.end(),
+                                    [](const RankPlace& place) { return IsSilent(place.loss); });
+  const bool left = std::any_of(places.begin(), places.end(),
+                                [](const RankPlace& place) { return place.loss == Loss::kLeft; });
   return left || 2 * static_cast<std::size_t>(silent) > places.size();
 }
 

@@ -26,8 +26,8 @@ struct RankPlace {
   Loss loss = Loss::kNone;
 };
 
-// Whether those of whom nothing is heard are the larger part of a launch, or went on without us: then
-// it is us who are cut off, or were stopped, and others hold the name of the run's file.
+// Whether those of whom nothing is heard are the larger part of a launch, or went on without us:
+// then it is us who are cut off, or were stopped, and others hold the name of the run's file.
 bool WeAreCutOff(const std::vector<RankPlace>& places);
 
 // Puts findings about hosts before all others: host_died, launcher_lost (proved), host_cut_off,

@@ -11,8 +11,8 @@ struct Launch {
   Judgement judgement;
 };
 
-// Two ranks a host; `losses` by rank. Ranks that are lost left no evidence, unless it was only their
-// launcher.
+// Two ranks a host; `losses` by rank. Ranks that are lost left no evidence, unless it was only
+// their launcher.
 Launch LaunchOf(const std::vector<Loss>& losses, int ranks_a_host = 2) {
   Launch launch;
   for (std::size_t rank = 0; rank < losses.size(); ++rank) {

@@ -1,5 +1,5 @@
-// The name of a file that holds a part of a launch, or what one side of it knows: beside that of the
-// whole run, which may be written by others.
+// The name of a file that holds a part of a launch, or what one side of it knows: beside that of
+// the whole run, which may be written by others.
 #ifndef LOCKSTEP_RESULTS_STORE_PARTIAL_PATH_H_
 #define LOCKSTEP_RESULTS_STORE_PARTIAL_PATH_H_
 

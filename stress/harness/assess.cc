@@ -178,8 +178,8 @@ void Compare(const StressCase& stress_case, const std::string& backend, CaseResu
   }
   const std::string wrong_figure = WrongFigure(result.facts.reports, *expectation);
   const std::string wrong_recovery = WrongRecovery(result.facts.recoveries, *expectation);
-  const bool met = Meets(result.judgement, *expectation) && wrong_figure.empty() &&
-                   wrong_recovery.empty();
+  const bool met =
+      Meets(result.judgement, *expectation) && wrong_figure.empty() && wrong_recovery.empty();
   result.verdict = met ? Verdict::kPass : Verdict::kFail;
   result.why = met ? fmt::format("as expected: {}", found)
                    : fmt::format("expected {}; got {}", DescribeExpectation(*expectation), found);
@@ -252,8 +252,8 @@ const Expectation* ExpectationFor(const Scenario& scenario, const std::string& b
 CaseResult Assess(const StressCase& stress_case, const std::string& backend,
                   double deadline_seconds, CaseFacts facts) {
   CaseResult result;
-  result.judgement = JudgeCase(stress_case.scenario, backend, facts.evidence, deadline_seconds,
-                               facts.generation);
+  result.judgement =
+      JudgeCase(stress_case.scenario, backend, facts.evidence, deadline_seconds, facts.generation);
   result.judgement = WithRecoveries(std::move(result.judgement), facts.recoveries);
   if (!facts.places.empty()) NameLostHosts(facts.places, facts.evidence, result.judgement);
   // A note, where nothing else is to be said.

@@ -21,13 +21,13 @@ struct CaseFacts {
   std::vector<std::optional<ProgramReport>> reports;  // one a rank
   std::vector<bool> fired;                            // one a fault
   std::vector<std::string> notes;  // of faults by agents: what was done, or why it was not
-  std::vector<Journal> journals;                      // for the file
-  std::optional<double> detected_after_seconds;       // none: nothing was wrong
+  std::vector<Journal> journals;   // for the file
+  std::optional<double> detected_after_seconds;  // none: nothing was wrong
   double seconds = 0;
   std::vector<Recovery> recoveries;
-  Generation generation;  // whose evidence it is
+  Generation generation;          // whose evidence it is
   std::vector<RankPlace> places;  // one a rank, and whose agents are lost; may be empty
-  std::string cut_short;  // why it was ended before it was over; empty: it was over
+  std::string cut_short;          // why it was ended before it was over; empty: it was over
 };
 
 struct CaseResult {

@@ -24,7 +24,7 @@ constexpr double kSettleSeconds = 1;
 constexpr double kSettleDeafSeconds = 0.05;
 // For ranks that finished and are meant to linger.
 constexpr double kClosingSeconds = 0.5;
-constexpr double kLossSeconds = 0.2;  // for agents of a dead host to be missed
+constexpr double kLossSeconds = 0.2;          // for agents of a dead host to be missed
 constexpr std::size_t kHistoryEvents = 4096;  // of each rank, kept in the file
 // A link on which nothing moves for so long stands still.
 constexpr double kStillSeconds = 1;
@@ -218,9 +218,8 @@ void StressConductor::OnOverdue() {
     look_again_ = Deadline::AfterSeconds(kStillSeconds / 2);
     return;
   }
-  const Judgement judgement =
-      JudgeCase(case_->scenario, options_.backend, evidence, options_.deadline_seconds,
-                generation_);
+  const Judgement judgement = JudgeCase(case_->scenario, options_.backend, evidence,
+                                        options_.deadline_seconds, generation_);
   if (judgement.findings.empty()) return;
   if (Recovers()) {
     overdue_ = judgement;

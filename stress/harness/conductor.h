@@ -99,22 +99,22 @@ class StressConductor {
   std::vector<bool> fired_;  // by fault
   std::vector<std::string> notes_;
   std::vector<Due> due_;
-  std::optional<Deadline> settle_;   // proved: what is still to happen has until then to happen
-  std::optional<Deadline> closing_;  // all finished: who did not leave by then lingers
+  std::optional<Deadline> settle_;      // proved: what is still to happen has until then to happen
+  std::optional<Deadline> closing_;     // all finished: who did not leave by then lingers
   std::optional<Deadline> look_again_;  // all are silent, but bytes moved
   std::optional<double> detected_;
   std::optional<Sighting> sighting_;  // of a mismatch, by the first look that showed it
   // Of recoveries.
   Generation generation_;
   std::vector<Recovery> recoveries_;
-  std::optional<Judgement> overdue_;   // what the silence of all ranks told
-  std::vector<Ticks> applied_at_;      // by fault of the clock
-  std::vector<int> aborted_;           // by rank: the newest generation that it gave up; -1: none
-  std::vector<Ticks> connected_at_;    // by rank, to this generation; 0: not
+  std::optional<Judgement> overdue_;  // what the silence of all ranks told
+  std::vector<Ticks> applied_at_;     // by fault of the clock
+  std::vector<int> aborted_;          // by rank: the newest generation that it gave up; -1: none
+  std::vector<Ticks> connected_at_;   // by rank, to this generation; 0: not
   std::vector<std::optional<Membership>> places_;  // by rank: that it took
-  std::optional<Deadline> resume_by_;  // it is watched for the first collective
+  std::optional<Deadline> resume_by_;              // it is watched for the first collective
   Ticks rebuilt_at_ = 0;
-  bool look_ = false;  // a rank was lost while the others rebuilt
+  bool look_ = false;   // a rank was lost while the others rebuilt
   bool stuck_ = false;  // all programs finished, but not every process leaves
   bool over_ = false;
   std::string cut_short_;

@@ -1,4 +1,3 @@
-#include "core/verdict/outcome.h"
 #include "stress/harness/lead.h"
 
 #include <fmt/format.h>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "core/verdict/lost_hosts.h"
+#include "core/verdict/outcome.h"
 #include "results/store/partial_path.h"
 #include "results/store/store.h"
 #include "stress/faults/outside.h"
@@ -60,9 +60,8 @@ Status LeaveOutWhatNeedsProcesses(Selection& selection) {
   std::string first;
   std::erase_if(selection.cases, [&](const StressCase& stress_case) {
     const auto needs = std::find_if(
-        stress_case.faults.begin(), stress_case.faults.end(), [](const PlannedFault& fault) {
-          return IsByAgent(fault.kind) || IsOfLink(fault.kind);
-        });
+        stress_case.faults.begin(), stress_case.faults.end(),
+        [](const PlannedFault& fault) { return IsByAgent(fault.kind) || IsOfLink(fault.kind); });
     if (needs == stress_case.faults.end()) return false;
     if (first.empty()) first = NameOf(needs->kind);
     selection.skipped.push_back(stress_case.scenario.name);
@@ -184,7 +183,8 @@ ExitCode SucceedStress(const StressOptions& options, const Selection& selection,
   Conclude(legacy.agents, context, outcome, run);
   std::string path = options.output.empty() ? DefaultRunPath(run, "results/runs") : options.output;
   if (!legacy.whole) path = PartialPath(path, legacy.successor);
-  fmt::print(stderr, "stress: the coordinator (rank 0's agent) is lost; rank {}'s agent took its place\n",
+  fmt::print(stderr,
+             "stress: the coordinator (rank 0's agent) is lost; rank {}'s agent took its place\n",
              legacy.successor);
   const Result<ExitCode> code = StoreAndReport(options, run, path, outcome);
   if (code.ok()) return *code;
