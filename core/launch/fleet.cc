@@ -168,7 +168,7 @@ void FleetImpl::PollOnce(Deadline deadline) {
     events_.push_front(FleetEvent{FleetEventKind::kTerminate, 0, {}, 0, arrived.end});
   }
   if (items[3].revents != 0) {
-    launcher_.Close();
+    launcher_.OnGone();
     OnLauncherGone(0);
   }
   if (items[1].revents != 0) agent_.OnChannel();

@@ -112,7 +112,7 @@ class Follower {
   }
 
   void OnLauncherGone() {
-    launcher_.Close();
+    launcher_.OnGone();
     control_->Send(Number(FrameType::kLauncherGone), {});
     if (!leave_at_) leave_at_ = Deadline::AfterSeconds(kWithoutLauncherSeconds);
   }
@@ -169,6 +169,11 @@ class Follower {
     Bequest own;
     own.lifetime = agent_.lifetime();
     own.evidence = agent_.Evidence(Deadline::AfterSeconds(told_ ? 0.05 : 1), !told_);
+    // Whom the coordinator had ended before it was lost itself did nothing wrong.
+    if (agent_.ended()) {
+      own.evidence.state = ProcessState::kRunning;
+      own.evidence.idle = true;
+    }
     own.journal = agent_.ReadJournal(kHistoryEvents);
     agent_.End();
     own.data = std::move(kept_);

@@ -3,6 +3,7 @@
 #ifndef LOCKSTEP_CORE_LAUNCH_LAUNCHER_WATCH_H_
 #define LOCKSTEP_CORE_LAUNCH_LAUNCHER_WATCH_H_
 
+#include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,7 +23,13 @@ class LauncherWatch {
     if (getppid() != parent) fd_.Reset();
   }
   int fd() const { return fd_.get(); }  // readable when it is gone; -1: not watched
-  void Close() { fd_.Reset(); }
+  // It is gone, and with it who read our output: printing must not end us in turn.
+  void OnGone() {
+    fd_.Reset();
+    const Fd nowhere(open("/dev/null", O_WRONLY | O_CLOEXEC));
+    if (!nowhere.valid()) return;
+    for (const int output : {STDOUT_FILENO, STDERR_FILENO}) dup2(nowhere.get(), output);
+  }
 
  private:
   Fd fd_;

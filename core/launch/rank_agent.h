@@ -46,6 +46,7 @@ class RankAgent {
   int companion_fd() const { return companion_ ? companion_->fd() : -1; }
   void OnCompanion();  // it has reports
   int lifetime() const { return lifetime_; }
+  bool ended() const { return ending_; }  // the worker, by us
   bool has_worker() const { return child_ && !child_->gone(); }
 
   // Ends the worker, reaps it and reports what it left behind. Idempotent. A worker that does not

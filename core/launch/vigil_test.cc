@@ -71,7 +71,9 @@ TEST(Roster, CandidatesAscendAndAreOnManyHosts) {
   std::map<std::string, int> hosts;
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     ++hosts[chosen[i].host];
-    if (i > 0) EXPECT_LT(chosen[i - 1].rank, chosen[i].rank);
+    if (i > 0) {
+      EXPECT_LT(chosen[i - 1].rank, chosen[i].rank);
+    }
   }
   EXPECT_EQ(hosts.size(), 4u);
   for (const auto& [host, ranks] : hosts) EXPECT_GE(ranks, 2) << host;
