@@ -40,13 +40,13 @@ int Fail(const BenchInfo& info, int rank, const Status& status) {
 }
 
 FleetOptions FleetOptionsOf(const BenchInfo& info, const BenchOptions& options,
-                            const LaunchContext& context, const Backend& backend,
-                            const Plan& plan) {
+                            const LaunchContext& context, const Backend& backend, const Plan& plan,
+                            const std::vector<std::string>& arguments) {
   FleetOptions fleet;
   fleet.workers_own_mpi = backend.uses_launcher_mpi;
   fleet.silence_deadline_seconds = options.spec.deadline_seconds;
   fleet.quiet_seconds = kQuietSeconds;
-  fleet.succeed = Heir(info, options, context, plan);
+  fleet.succeed = Heir(info, options, context, plan, fmt::format("{}", fmt::join(arguments, " ")));
   fleet.keep_data = true;
   return fleet;
 }
@@ -74,7 +74,7 @@ Result<ExitCode> RunAgent(const BenchInfo& info, const BenchOptions& options,
       SelectCases(arguments[0], all, options.benchmark_flags, context.rank == 0));
   if (selection.listed) return ExitCode::kPass;
   const Plan plan = Select(all, selection.cases);
-  const FleetOptions fleet = FleetOptionsOf(info, options, context, *backend, plan);
+  const FleetOptions fleet = FleetOptionsOf(info, options, context, *backend, plan, arguments);
   if (context.rank != 0) return Follow(context, fleet);
   return Leader(info, options, selection, plan, context, fleet, std::move(arguments)).Run();
 }

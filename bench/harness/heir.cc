@@ -66,8 +66,12 @@ std::vector<int> LivingOf(const Legacy& legacy) {
 }  // namespace
 
 Heir::Heir(const BenchInfo& info, const BenchOptions& options, const LaunchContext& context,
-           Plan plan)
-    : name_(info.name), options_(options), context_(context), plan_(std::move(plan)) {}
+           Plan plan, std::string command_line)
+    : name_(info.name),
+      options_(options),
+      context_(context),
+      plan_(std::move(plan)),
+      command_line_(std::move(command_line)) {}
 
 Run Heir::Conclude(const Legacy& legacy) const {
   const std::vector<int> living = LivingOf(legacy);
@@ -93,6 +97,7 @@ Run Heir::Conclude(const Legacy& legacy) const {
   }
   measurement.interruptions.push_back(std::move(interruption));
   Run run = NewRun(name_, plan_);
+  run.command_line = command_line_;
   run.ns_per_tick = book.scale().ns_per_tick;
   run.origin_ticks = book.scale().origin_ticks;
   run.cases = CaseRecords(plan_, book, {}, measurement);

@@ -19,7 +19,8 @@ namespace lockstep {
 // "<output>-rank<r>-partial.h5", and says so.
 class Heir {
  public:
-  Heir(const BenchInfo& info, const BenchOptions& options, const LaunchContext& context, Plan plan);
+  Heir(const BenchInfo& info, const BenchOptions& options, const LaunchContext& context, Plan plan,
+       std::string command_line);
   ExitCode operator()(const Legacy& legacy) const;
 
  private:
@@ -29,6 +30,7 @@ class Heir {
   BenchOptions options_;
   LaunchContext context_;
   Plan plan_;
+  std::string command_line_;
 };
 
 }  // namespace lockstep
