@@ -4,6 +4,7 @@ and the dark page and print; series differ by dash and marker too."""
 import collections
 import itertools
 import math
+import re
 
 from markupsafe import escape
 
@@ -40,7 +41,9 @@ class Linear:
                 break
         first = math.ceil(self.low / step - 1e-9)
         last = math.floor(self.high / step + 1e-9)
-        return [(k * step, self.form(k * step)) for k in range(first, last + 1)]
+        # No unit is needed to say nothing: "0", and not "0 ns" beside "200 ms".
+        return [(k * step, re.sub(r"^0 \w+$", "0", self.form(k * step)))
+                for k in range(first, last + 1)]
 
 
 class Log:
