@@ -6,6 +6,7 @@ A claim: (page, pattern, source, pattern): the groups of the two patterns are th
 
 _HELP_SIZES = r"-b,.*TEXT=(\S+)[\s\S]*?-e,.*TEXT=(\S+)[\s\S]*?-f,.*TEXT=(\S+)"
 _VERSION = r"VersionCode\((\d+), (\d+), "
+_LOST = ("core/launch/vigil.h", r"kLostSeconds = (\d+)")
 _PROFILES = "scripts/qualification/profiles.py"
 _BUDGETS = (r'"quick": _Profile\((\d+) \* _MINUTE[\s\S]*"standard": _Profile\((\d+) \* _HOUR'
             r'[\s\S]*"full": _Profile\((\d+) \* _HOUR')
@@ -161,6 +162,10 @@ CLAIMS = [
     ("datasets/README.md", r"from n = (\d+) on", "help:lockstep sampler", r"from n = (\d+) on"),
     ("stress/README.md", r"programs \(2 to (\d) ranks", "stress/fuzz/trial.cc",
      r"kMostRanks = (\d)"),
+    # Hosts that die.
+    ("README.md", r"silence of (\d+) s \(`LOCKSTEP_LOST_SECONDS`\)", *_LOST),
+    ("docs/cookbook.md", r"`LOCKSTEP_LOST_SECONDS` \((\d+); read", *_LOST),
+    ("docs/troubleshooting.md", r"it said nothing for (\d+) s: suspended", *_LOST),
     # Comparisons: bounds that tests hold.
     ("results/compare/README.md", r"more than\s+(\d) %\.", "results/compare/environment.cc",
      r"kFloorEffect = 0\.0(\d)"),
@@ -211,6 +216,7 @@ NAMES = [
     r"^\s*\d+\. ",
     r"change of 10 % and one of 3 %|changes of 10 %|those of 3 %|10 % is reported|2 in 70 at most",
     r"within 2 % takes about 10 launches a side that scatter by 1 %",  # a rule of thumb
+    r"it waits 1 s, sends SIGTERM .* SIGKILL 1 s later; so there are\s+2 s to judge",
     r"waits for 200 ms, Linux's|in 4 bytes a sample|the first bucket 1 \||3 to 24 machines",
     r"so many ranks share a GPU .*\| 1 \|$",
     r">= 0|from 0|from 1|; 0 for none|\(0: the caller\)|\| 1; labels? |: 1 at the one given, 0 at "
