@@ -2,6 +2,7 @@
 """scripts/nightly from the outside: real launches, killed and resumed, with planted faults."""
 
 import collections
+import glob
 import json
 import os
 import shutil
@@ -18,6 +19,7 @@ sys.path.insert(0, os.path.join(os.getcwd(), "scripts/qualification"))
 # pylint: disable=wrong-import-position
 import journal
 import plan
+import runner
 import verdict
 
 _FAULTY = os.path.abspath("bench/peers/libfaulty_allreduce.so")
@@ -248,6 +250,25 @@ class Parts(Folder):
             self.assertGreaterEqual(one.steps[1]["launches"], launches, (profile, budget))
         with self.assertRaisesRegex(plan.PlanError, "60 s are too few for profile standard"):
             plan.Plan("p", 'profile = "standard"\nbudget = "60s"')
+
+    def test_mpi_is_asked_for_all_that_it_can(self):
+        """Streams, links and recovery are left out, by name; nothing else is."""
+        paths = glob.glob("stress/scenarios/*/*.toml")
+        self.assertGreater(len(paths), 100)
+        for path in paths:
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            table = tomllib.loads(text)
+            faults = [fault["kind"] for fault in table.get("fault", [])]
+            beyond = ("recovery" in table or table["workload"]["kind"] == "stream_race"
+                      or " stream=" in text or table["workload"].get("streams") == "each"
+                      or any(kind.startswith("link_") for kind in faults))
+            name = path[len("stress/scenarios/"):-len(".toml")]
+            left_out = name.startswith(runner.BEYOND["mpi"])
+            if path.split("/")[2] in ("links", "recovery", "custom_kernel"):
+                self.assertTrue(left_out, name)
+            else:
+                self.assertEqual(left_out, beyond, name)
 
     def test_a_launch_that_ends_nightly_again_and_again_is_given_up(self):
         one = plan.Plan("p", 'backends = ["mpi"]\nbudget = "50s"\n' + _LATENCY % 1)
