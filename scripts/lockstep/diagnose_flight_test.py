@@ -88,6 +88,16 @@ class RealDumps(FlightTest):
         self.copy("gloo_ddp")
         self.assertEqual((1, [("rank_busy", [0], "suspected")]), self.found()[:2])
 
+    def test_of_pytorch_2_15(self):
+        # PyTorch's own analyzer ends with a KeyError on them (results/reference).
+        for name, rank in (("gloo_missing_2_15", 2), ("gloo_ddp_2_15", 0)):
+            self.copy(name)
+            code, findings, answer = self.found()
+            self.assertEqual((1, [("rank_busy", [rank], "suspected")], "2.10"),
+                             (code, findings, answer["version"]))
+            self.assertIn("at run.py:", answer["findings"][0]["message"])
+            shutil.rmtree(self.directory)
+
     def test_what_gloo_gave_up_is_not_done(self):
         self.copy("gloo_timeout")
         self.assertEqual((1, [("rank_busy", [2], "suspected")]), self.found()[:2])
