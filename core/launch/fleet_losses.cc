@@ -23,6 +23,8 @@ void FleetImpl::Lose(int rank, Loss loss) {
   FleetMember& member = members_[static_cast<std::size_t>(rank)];
   if (member.lost) return;
   member.lost = true;
+  // Who left while we were stopped may have had no way to say so.
+  if (loss == Loss::kClosed && vigil_->overslept()) loss = Loss::kLeft;
   if (member.loss != Loss::kLauncher) member.loss = loss;
   member.channel->Close();
   Push(FleetEventKind::kLost, rank);

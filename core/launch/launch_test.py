@@ -19,7 +19,9 @@ GROUPS = {
     "watch": [("stopped", 2, 0, {}), ("silent", 3, 0, {}), ("allocating", 1, 0, {}),
               ("stubborn", 2, 0, {})],
     "kill": [("killed", 2, 0, {}), ("killed", 4, 0, {}), ("follower_killed", 3, 137, {}),
-             ("coordinator_killed", 3, 137, {}), ("terminate", 3, None, {})],
+             ("coordinator_killed", 3, 137, {}),
+             ("coordinator_stopped", 3, 1, {"LOCKSTEP_LOST_SECONDS": "2"}),
+             ("terminate", 3, None, {})],
     "mpi": [("mpi", 2, 0, {}), ("mpi", 4, 0, {}), ("mpi_killed", 2, 3, {}),
             ("mpi_killed", 3, 3, {})],
     "meet": [("talk", 2, 0, {"LOCKSTEP_MEET": "mpi"}), ("mpi", 3, 0, {"LOCKSTEP_MEET": "mpi"}),
@@ -95,9 +97,10 @@ def run(scenario, ranks, expected, variables, seed):
     print(f"{scenario} np={ranks} {variables} seed={seed}: exit code {process.returncode}\n{text}")
     assert expected is None or process.returncode == expected, "the exit code"
     assert "FAILED" not in text
-    wanted = {"coordinator_killed": "coordinator (rank 0) is gone", "terminate": "saved"}
+    wanted = {"coordinator_killed": "coordinator (rank 0) is gone", "terminate": "saved",
+              "coordinator_stopped": "coordinator (rank 0) is not heard of any more"}
     assert wanted.get(scenario, f"done {scenario}") in text
-    if scenario == "coordinator_killed":
+    if scenario in ("coordinator_killed", "coordinator_stopped"):
         check_legacy(orphan, ranks)
     deadline = time.monotonic() + 2
     while marked_processes(value) and time.monotonic() < deadline:

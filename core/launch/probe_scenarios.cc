@@ -220,6 +220,18 @@ int CoordinatorKilled(Conductor& c) {
   return 0;
 }
 
+// The others take it for lost, and the launcher ends it.
+int CoordinatorStopped(Conductor& c) {
+  c.Start();
+  c.OrderAll("stream 0");
+  c.ExpectQuiet(0.3);
+  kill(getpid(), SIGSTOP);
+  const std::vector<RankPlace> places = c.fleet().places();
+  c.Await(Kind::kLost, -1, 10);
+  Expect(WeAreCutOff(c.fleet().places()) && !WeAreCutOff(places), "the others went on without us");
+  return 3;
+}
+
 int Terminate(Conductor& c) {
   c.Start();
   c.OrderAll("stream 0");
@@ -288,6 +300,7 @@ const std::map<std::string, Scenario>& Scenarios() {
       {"crashed", {false, Crashed}},
       {"follower_killed", {false, FollowerKilled}},
       {"coordinator_killed", {false, CoordinatorKilled}},
+      {"coordinator_stopped", {false, CoordinatorStopped}},
       {"terminate", {false, Terminate}},
       {"mpi", {true, Mpi}},
       {"mpi_killed", {true, MpiKilled}},

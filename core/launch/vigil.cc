@@ -26,7 +26,15 @@ Vigil::Vigil(double lost_seconds, std::int64_t now_ns)
     : lost_ns_(static_cast<std::int64_t>(lost_seconds * 1e9)),
       beat_ns_(lost_ns_ / 4),
       next_beat_ns_(beat_ns_),
+      last_turn_ns_(now_ns),
       clock_(lost_ns_ / 3, now_ns) {}
+
+std::int64_t Vigil::Turn(std::int64_t now_ns) {
+  // The others heard of it for the last time up to a beat earlier.
+  overslept_ = overslept_ || now_ns - last_turn_ns_ > lost_ns_ - beat_ns_;
+  last_turn_ns_ = now_ns;
+  return clock_.Read(now_ns);
+}
 
 bool Vigil::TakeBeat(std::int64_t awake_ns) {
   if (awake_ns < next_beat_ns_) return false;

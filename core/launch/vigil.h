@@ -42,7 +42,9 @@ class Vigil {
 
   double lost_seconds() const { return static_cast<double>(lost_ns_) * 1e-9; }
   // To be asked at every turn of the loop: awake time.
-  std::int64_t Turn(std::int64_t now_ns) { return clock_.Read(now_ns); }
+  std::int64_t Turn(std::int64_t now_ns);
+  // This process was stopped for so long that the others must have taken it for lost.
+  bool overslept() const { return overslept_; }
   // A beat is due; counts as sent.
   bool TakeBeat(std::int64_t awake_ns);
   bool IsLost(std::int64_t heard_ns, std::int64_t awake_ns) const {
@@ -54,6 +56,8 @@ class Vigil {
   std::int64_t lost_ns_;
   std::int64_t beat_ns_;
   std::int64_t next_beat_ns_;
+  std::int64_t last_turn_ns_;
+  bool overslept_ = false;
   AwakeClock clock_;
 };
 

@@ -21,6 +21,7 @@ TEST(Vigil, SilenceBeyondTheBoundIsALoss) {
     const std::int64_t awake = vigil.Turn(second * kSecond);
     if (second == 40) heard = awake;
     EXPECT_EQ(vigil.IsLost(heard, awake), (second > 20 && second < 40)) << second;
+    EXPECT_FALSE(vigil.overslept());
   }
 }
 
@@ -30,6 +31,7 @@ TEST(Vigil, WhoWasStoppedItselfTakesNobodyForLost) {
   const std::int64_t heard = awake;
   awake = vigil.Turn(3600 * kSecond);
   EXPECT_FALSE(vigil.IsLost(heard, awake));
+  EXPECT_TRUE(vigil.overslept()) << "but others may take it for lost";
   // … and after that counts on.
   for (int second = 1; second <= 20; ++second) awake = vigil.Turn((3600 + second) * kSecond);
   EXPECT_TRUE(vigil.IsLost(heard, awake));
