@@ -66,7 +66,7 @@ class Launches(Folder):
 
     def test_killed_and_resumed_nothing_is_lost_or_counted_twice(self):
         text = 'deadline = 3\nbudget = "100s"\n' + _LATENCY % 3 + """[[step]]
-name = "fuzz"
+name = "simulation"
 kind = "simulation"
 scenarios = ["uneven_inputs/case2"]
 seconds = 3
@@ -88,7 +88,7 @@ seconds = 3
         self.assertEqual((0, "QUALIFIED", []), (code, answer["verdict"], answer["reasons"]), err)
         ends = [event for event in self.state() if event["event"] == "end"]
         counts = collections.Counter(event["launch"] for event in ends)
-        self.assertEqual({"fuzz.0": 1, **{"latency.%s.%d" % (backend, i): 1 for i in range(3)
+        self.assertEqual({"simulation.0": 1, **{"latency.%s.%d" % (backend, i): 1 for i in range(3)
                                           for backend in ("mpi", "gloo")}}, dict(counts))
         self.assertTrue(before)
         for event in ends:  # what was over is as it was, and its file is there
@@ -147,6 +147,37 @@ seconds = 3
             time.sleep(0.02)
         process.kill()
         self.fail("no worker of rank %d was found" % rank)
+
+
+    def test_random_programs_are_others_every_night(self):
+        code, answer, err = self.nightly(
+            '[[step]]\nname = "fuzz"\nkind = "fuzz"\nseconds = 1\nlaunches = 2\n')
+        self.assertEqual((0, "QUALIFIED"), (code, answer["verdict"]), err)
+        night = int(time.strftime("%Y%m%d", time.gmtime(self.state()[0]["at"])))
+        for replicate in range(2):
+            with open(os.path.join(self.output, "logs/fuzz.%d.log" % replicate),
+                      encoding="utf-8") as file:
+                said = file.read()
+            self.assertIn("fuzz: seed %d: " % (night * 10**11 + replicate * 10**10), said)
+            self.assertGreater(int(said.split(": ")[2].split()[0]), 10)  # trials
+
+    def test_a_wrong_verdict_of_the_judge_disqualifies(self):
+        for name in ("stress", "fuzz"):
+            path = os.path.join(self.folder, name)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("#!/bin/sh\necho 'fuzz: seed 7: 9 trials; a wrong verdict'\nexit 1\n")
+            os.chmod(path, 0o755)
+        programs = {name: plan.find_program(name, self.folder) for name in ("stress", "fuzz")}
+        self.assertEqual(os.path.join(self.folder, "fuzz"), programs["fuzz"])
+        path = self.plan('[[step]]\nname = "fuzz"\nkind = "fuzz"\nseconds = 1\n')
+        done = subprocess.run(
+            ["scripts/nightly", path, "--output=" + self.output, "--programs=" + self.folder,
+             "--format=json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            timeout=60, check=False)
+        self.assertEqual(1, done.returncode, done.stderr)
+        answer = json.loads(done.stdout)
+        self.assertEqual("NOT QUALIFIED", answer["verdict"])
+        self.assertIn("fuzz: seed 7: 9 trials; a wrong verdict", answer["reasons"][0])
 
 
 class Budget(Folder):

@@ -14,7 +14,7 @@ _TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__
 _PLACES = ("bench", "stress", "scripts/lockstep")  # of the programs, below bazel-bin
 
 
-_KINDS = ("bench", "stress", "simulation", "soak", "doctor")
+_KINDS = ("bench", "stress", "simulation", "fuzz", "soak", "doctor")
 _STEP_KEYS = {"name", "kind", "program", "arguments", "seconds", "launches", "backends",
               "scenarios", "part", "seeds", "launch_seconds", "required"}
 _PLAN_KEYS = {"name", "profile", "backends", "ranks", "launcher", "budget", "baseline",
@@ -127,7 +127,7 @@ class Plan:
         return found
 
     def _of(self, step):
-        if step["kind"] in ("doctor", "simulation"):
+        if step["kind"] in ("doctor", "simulation", "fuzz"):
             return [None]
         return step.get("backends", self.backends)
 
@@ -145,6 +145,11 @@ def find_program(name, folder=None):
     """Its path, or None: in `folder`, on PATH, or in the build tree."""
     root = folder or os.path.join(_TREE, "bazel-bin")
     places = [os.path.join(root, place, name) for place in ("",) + _PLACES]
+    if name == "fuzz":
+        # Other programs have that name, too: ours is beside stress.
+        beside = os.path.dirname(find_program("stress", folder) or root)
+        places = [os.path.join(beside, name), os.path.join(beside, name, name)]
+        folder = folder or root
     found = [path for path in places if os.path.isfile(path) and os.access(path, os.X_OK)]
     installed = None if folder else shutil.which(name)
     return installed or (found[0] if found else None)

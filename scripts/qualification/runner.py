@@ -57,6 +57,7 @@ class Runner:
         self.plan, self.programs, self.folder = plan, programs, folder
         self.inherited = inherited
         self.process = None
+        self.night = 0  # a number that no other night has, as 20260131
         for name in ("launches", "logs", "scenarios"):
             os.makedirs(os.path.join(folder, name), exist_ok=True)
 
@@ -66,7 +67,8 @@ class Runner:
     def command(self, launch, output):
         """Its words, or a text that says why it cannot be run."""
         needed = {"bench": [launch.step.get("program")], "stress": ["stress"],
-                  "simulation": ["stress"], "soak": ["stress"], "doctor": ["lockstep"]}[launch.kind]
+                  "simulation": ["stress"], "soak": ["stress"], "fuzz": ["fuzz"],
+                  "doctor": ["lockstep"]}[launch.kind]
         if launch.kind == "stress" and launch.backend == "mpi":
             needed = ["stress", "lockstep"]  # a launch a case
         for name in needed:
@@ -116,8 +118,14 @@ class Runner:
     def _simulation(self, launch, output):
         return [self.programs["stress"], "--backend=sim", "--sim-rules=gloo", "--no-progress",
                 "--ranks=%d" % min(self.plan.ranks, 4), "--repeat=%d" % launch.step.get("seeds", 1),
-                "--seed=%d" % (1 + 1000 * launch.replicate), "--output=" + output
-                ] + self._scenarios(launch, "sim")
+                "--seed=%d" % (self.night * 10**6 + 1000 * launch.replicate + 1),
+                "--output=" + output] + self._scenarios(launch, "sim")
+
+    def _fuzz(self, launch, _output):
+        # A night has no time for so many trials that two of these would meet.
+        seed = self.night * 10**11 + launch.replicate * 10**10
+        return [self.programs["fuzz"], "--seconds=%d" % launch.step["seconds"], "--seed=%d" % seed,
+                "--trials=2000000000", "--jobs=%d" % min(self.plan.ranks, os.cpu_count() or 1)]
 
     def _soak(self, launch, output):
         paths = []
@@ -183,7 +191,7 @@ def first_line(text):
     lines = [line.strip() for line in text.splitlines() if re.search(r"\w", line)]
     verdict = re.compile(r"(PASS|FAIL|UNKNOWN|ERROR): ")
     # Notes of a program that go before its verdict are not it.
-    error = re.compile(r"(lockstep|stress|bench_\w+): (?!note: )")
+    error = re.compile(r"(lockstep|stress|fuzz|bench_\w+): (?!note: )")
     for pattern in (verdict, error):
         for line in lines:
             if pattern.match(line):
