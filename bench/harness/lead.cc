@@ -7,10 +7,10 @@
 #include <map>
 
 #include "bench/harness/effects.h"
-#include "bench/harness/machine_facts.h"
 #include "bench/harness/run_record.h"
 #include "core/base/units.h"
 #include "core/comm/backends.h"
+#include "core/launch/machine_facts.h"
 #include "core/verdict/lost_hosts.h"
 #include "results/report/report.h"
 #include "results/store/partial_path.h"

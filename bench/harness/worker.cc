@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "bench/harness/case_runner.h"
@@ -19,6 +18,7 @@
 #include "bench/harness/state_broadcast_step.h"
 #include "core/comm/backends.h"
 #include "core/comm/recorded.h"
+#include "core/launch/machine_facts.h"
 #include "core/launch/worker_link.h"
 #include "core/plan/plan.h"
 
@@ -139,11 +139,8 @@ Status Prepare(WorkerLink& link, Rig& rig) {
   LOCKSTEP_ASSIGN_OR_RETURN(rig.backend, FindBackend("--backend", rig.plan.backend));
   LOCKSTEP_RETURN_IF_ERROR(Connect(link, *rig.backend, rig));
   LOCKSTEP_RETURN_IF_ERROR(Allocate(link, rig));
-  nlohmann::ordered_json facts = {{"backend", std::string(rig.backend->name)},
-                                  {"backend_version", rig.backend->version()},
-                                  {"device", std::string(rig.platform.device->name())}};
-  if (!rig.platform.remark.empty()) facts["backend_remark"] = rig.platform.remark;
-  return link.Send({kReadyMessage, facts.dump()});
+  return link.Send({kReadyMessage, WorkerFacts(rig.backend->name, rig.backend->version(),
+                                               rig.platform.device->name(), rig.platform.remark)});
 }
 
 // Obeys until the conductor says that it is over.

@@ -50,6 +50,7 @@ Status RunCases(Fleet& fleet, const StressOptions& options, StressOutcome& outco
     LOCKSTEP_RETURN_IF_ERROR(LackOf(result));
     outcome.results.push_back(std::move(result));
     outcome.terminated = conductor.terminated();
+    outcome.worker_facts = conductor.worker_facts();
     if (outcome.terminated) break;
   }
   return OkStatus();

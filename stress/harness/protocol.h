@@ -23,6 +23,7 @@ enum StressMessage : std::uint32_t {
   kRebuildMessage,     // to the worker: Membership
   kConnectingMessage,  // from the worker: the Membership it takes, before it connects
   kConnectedMessage,   // from the worker: generation and ticks, as decimal text
+  kMachineMessage,     // from the worker, before any fault befalls it: WorkerFacts
 };
 
 // A rank's place in a generation.
@@ -45,7 +46,6 @@ struct CaseOrder {
   std::string backend;
   std::uint64_t seed = 0;
   Membership membership = {};
-  double connect_seconds = 0;  // of a scenario with a recovery
 };
 std::string EncodeOrder(const CaseOrder& order);
 Result<CaseOrder> DecodeOrder(const std::string& payload);

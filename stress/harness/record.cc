@@ -11,6 +11,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/random.h"
+#include "core/launch/machine_facts.h"
 #include "results/report/trials.h"
 
 namespace lockstep {
@@ -180,11 +181,7 @@ Run NewStressRun(const StressOptions& options, const Selection& selection,
 
 void Conclude(const std::vector<AgentInfo>& agents, const LaunchContext& context,
               const StressOutcome& outcome, Run& run) {
-  run.environment.emplace_back("launch/launcher", context.launcher);
-  run.environment.emplace_back("launch/ranks", fmt::format("{}", context.size));
-  for (const AgentInfo& agent : agents) {
-    run.environment.emplace_back(fmt::format("ranks/{}/host", agent.rank), agent.host);
-  }
+  run.environment = MachineFacts(agents, context, outcome.worker_facts);
   for (std::size_t i = 0; i < outcome.results.size(); ++i) {
     const CaseResult& result = outcome.results[i];
     run.cases.push_back(RecordOf(outcome.cases[i], outcome.backend, result));

@@ -1,4 +1,4 @@
-#include "bench/harness/machine_facts.h"
+#include "core/launch/machine_facts.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -31,6 +31,15 @@ void AddWorkerFacts(const std::string& worker_facts, Facts& facts) {
 }
 
 }  // namespace
+
+std::string WorkerFacts(std::string_view backend, const std::string& version,
+                        std::string_view device, const std::string& remark) {
+  nlohmann::ordered_json facts = {{"backend", std::string(backend)},
+                                  {"backend_version", version},
+                                  {"device", std::string(device)}};
+  if (!remark.empty()) facts["backend_remark"] = remark;
+  return facts.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
 
 Facts MachineFacts(const std::vector<AgentInfo>& agents, const LaunchContext& context,
                    const std::string& worker_facts) {

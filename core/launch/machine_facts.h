@@ -1,0 +1,29 @@
+// What a result depends on: the machine, the kernel, the software, the settings.
+#ifndef LOCKSTEP_CORE_LAUNCH_MACHINE_FACTS_H_
+#define LOCKSTEP_CORE_LAUNCH_MACHINE_FACTS_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/environment/facts.h"
+#include "core/launch/context.h"
+#include "core/launch/fleet.h"
+
+namespace lockstep {
+
+// What only a worker can tell, as it tells it: the library under test, its version, the device, and
+// what whoever reads figures must know of it (may be empty). A JSON object of strings.
+std::string WorkerFacts(std::string_view backend, const std::string& version,
+                        std::string_view device, const std::string& remark);
+
+// Ordered facts for /environment. Of the coordinator's host: processor, memory, kernel, limits, and
+// the environment variables that change collectives (OMPI_MCA_*, NCCL_*, GLOO_*, LD_PRELOAD …); of
+// every rank: host, processors, clock; and WorkerFacts as a worker reported them, or "" when none
+// got so far.
+Facts MachineFacts(const std::vector<AgentInfo>& agents, const LaunchContext& context,
+                   const std::string& worker_facts);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_LAUNCH_MACHINE_FACTS_H_
