@@ -14,7 +14,8 @@ struct RecoveryPlan {
     kRestart,  // those that are lost are started anew
   };
   Mode mode = Mode::kShrink;
-  double abort_deadline_seconds = 5;  // an Abort() that takes longer hangs
+  double abort_deadline_seconds = 5;     // an Abort() that takes longer hangs
+  double connect_deadline_seconds = 15;  // for all ranks to be connected, at first and anew
 };
 
 // What became of it.

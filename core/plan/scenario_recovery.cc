@@ -40,6 +40,17 @@ void RejectLeftovers(TomlFields& root, const Scenario& scenario) {
   }
 }
 
+void ReadDeadline(TomlFields& fields, const char* key, double& seconds) {
+  std::string text;
+  if (!fields.Read(key, text)) return;
+  const Result<double> read = ParseSeconds(key, text);
+  if (read.ok() && *read > 0) {
+    seconds = *read;
+  } else {
+    fields.Wrong(key, fmt::format("'{}' is no time; write as in \"2s\"", text));
+  }
+}
+
 }  // namespace
 
 void ReadRecovery(TomlFields& root, Scenario& scenario) {
@@ -51,15 +62,8 @@ void ReadRecovery(TomlFields& root, Scenario& scenario) {
   if (const auto mode = fields.ReadName("mode", kModes)) {
     plan.mode = static_cast<RecoveryPlan::Mode>(*mode);
   }
-  std::string deadline;
-  if (fields.Read("abort_deadline", deadline)) {
-    const Result<double> seconds = ParseSeconds("abort_deadline", deadline);
-    if (seconds.ok() && *seconds > 0) {
-      plan.abort_deadline_seconds = *seconds;
-    } else {
-      fields.Wrong("abort_deadline", fmt::format("'{}' is no time; write as in \"2s\"", deadline));
-    }
-  }
+  ReadDeadline(fields, "abort_deadline", plan.abort_deadline_seconds);
+  ReadDeadline(fields, "connect_deadline", plan.connect_deadline_seconds);
   const std::string kind = WorkloadKind(root);
   if (!kind.empty() && !Contains(kResumable, kind)) {
     fields.Wrong("mode", fmt::format("{} cannot go on from an iteration; choose one of {}", kind,

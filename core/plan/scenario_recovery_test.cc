@@ -23,12 +23,14 @@ TEST(ScenarioRecovery, IsRead) {
   const Result<Scenario> scenario =
       ParseScenario(std::string(kLoop) +
                         "[recovery]\nmode = \"restart\"\nabort_deadline = \"2s\"\n"
+                        "connect_deadline = \"20s\"\n"
                         "[expect.gloo]\nranks = \"finished\"\nrecovery = \"resumed\"\n",
                     "a.toml");
   ASSERT_TRUE(scenario.ok()) << scenario.status().message();
   ASSERT_TRUE(scenario->recovery.has_value());
   EXPECT_EQ(scenario->recovery->mode, RecoveryPlan::Mode::kRestart);
   EXPECT_EQ(scenario->recovery->abort_deadline_seconds, 2);
+  EXPECT_EQ(scenario->recovery->connect_deadline_seconds, 20);
   EXPECT_EQ(scenario->expect.at("gloo").recovery, "resumed");
 }
 
@@ -39,6 +41,8 @@ TEST(ScenarioRecovery, MistakesAreOneLine) {
   EXPECT_THAT(Mistake(loop + "[recovery]\n"), HasSubstr("write mode = \"shrink\""));
   EXPECT_THAT(Mistake(loop + "[recovery]\nmode = \"shrink\"\nabort_deadline = \"soon\"\n"),
               HasSubstr("'soon' is no time"));
+  EXPECT_THAT(Mistake(loop + "[recovery]\nmode = \"shrink\"\nconnect_deadline = \"0s\"\n"),
+              HasSubstr("recovery.connect_deadline: '0s' is no time"));
   EXPECT_THAT(Mistake(loop + "[recovery]\nmode = \"shrink\"\nmood = 1\n"), HasSubstr("mood"));
   EXPECT_THAT(Mistake("name = \"a/b\"\nranks = 2\n[workload]\nkind = \"script\"\n"
                       "default = [\"barrier world\"]\n[recovery]\nmode = \"shrink\"\n"),

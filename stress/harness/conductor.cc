@@ -164,6 +164,10 @@ void StressConductor::OnMessage(const FleetEvent& event) {
     reports_[rank] = *std::move(report);
     return;
   }
+  if (event.message.type == kMachineMessage) {
+    if (worker_facts_.empty()) worker_facts_ = event.message.payload;
+    return;
+  }
   if (event.message.type != kFiredMessage) return OnRecoveryMessage(event);
   const auto fault = static_cast<std::size_t>(std::atoll(event.message.payload.c_str()));
   if (fault >= fired_.size()) return;  // a worker is under test and not believed
@@ -274,7 +278,6 @@ std::string StressConductor::EncodedOrder(const Membership& membership) const {
   CaseOrder order = {case_->scenario.origin, case_->text, case_->scenario.ranks, options_.backend,
                      case_->seed};
   order.membership = membership;
-  order.connect_seconds = options_.deadline_seconds;
   return EncodeOrder(order);
 }
 

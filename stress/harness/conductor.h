@@ -30,6 +30,8 @@ class StressConductor {
   Result<CaseResult> Run(const StressCase& stress_case);
   // Told to end by a signal, or a host is lost: no further case should be run.
   bool terminated() const { return terminated_; }
+  // What the first worker that got so far told of the library and the device; else empty.
+  const std::string& worker_facts() const { return worker_facts_; }
 
  private:
   // A thing to do at a time: a fault of the clock, or the end of a stop.
@@ -90,6 +92,7 @@ class StressConductor {
   LinkDirector links_;
   double ns_per_tick_;
   bool terminated_ = false;
+  std::string worker_facts_;
 
   // Of the case that runs.
   const StressCase* case_ = nullptr;

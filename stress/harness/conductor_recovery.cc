@@ -308,13 +308,14 @@ bool StressConductor::AwaitConnected(Recovery& recovery, Ticks began) {
   const auto connected = [&] {
     return members_are([&](std::size_t rank) { return connected_at_[rank] > 0; });
   };
-  const double seconds = options_.deadline_seconds;
+  const double seconds = case_->scenario.recovery->connect_deadline_seconds;
   TakeEventsUntil(
       [&] {
         return connected() || WrongPlace() ||
                !members_are([&](std::size_t rank) { return !gone_[rank]; });
       },
       Deadline::AfterSeconds(seconds + kAnswerSeconds));
+  overdue_.reset();  // who waits for the others to connect is silent, perhaps for longer than -T
   if (connected() && !WrongPlace()) {
     for (const Ticks ticks : connected_at_) rebuilt_at_ = std::max(rebuilt_at_, ticks);
     recovery.rebuild_seconds = SecondsBetween(began, rebuilt_at_);
@@ -325,11 +326,16 @@ bool StressConductor::AwaitConnected(Recovery& recovery, Ticks began) {
     look_ = true;  // another loss, to be recovered from in its turn
     return false;
   }
-  std::vector<int> missing;
+  // Who did not even try is who the others waited for.
+  std::vector<int> missing, absent;
   for (const int rank : generation_.members) {
-    if (connected_at_[static_cast<std::size_t>(rank)] == 0) missing.push_back(rank);
+    const auto index = static_cast<std::size_t>(rank);
+    if (connected_at_[index] == 0) missing.push_back(rank);
+    if (!places_[index]) absent.push_back(rank);
   }
-  if (!recovery.finding) recovery.finding = NotConnected(std::move(missing), seconds);
+  if (!recovery.finding) {
+    recovery.finding = NotConnected(std::move(absent.empty() ? missing : absent), seconds);
+  }
   over_ = true;
   return false;
 }

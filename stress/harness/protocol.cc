@@ -47,8 +47,7 @@ std::string EncodeOrder(const CaseOrder& order) {
                {"ranks", order.ranks},
                {"backend", order.backend},
                {"seed", order.seed},
-               {"membership", JsonOf(order.membership)},
-               {"connect_seconds", order.connect_seconds}})
+               {"membership", JsonOf(order.membership)}})
       .dump();
 }
 
@@ -56,8 +55,7 @@ Result<CaseOrder> DecodeOrder(const std::string& payload) {
   return Decode(payload, [](const Json& json) {
     return CaseOrder{json.at("origin").get<std::string>(), json.at("text").get<std::string>(),
                      json.at("ranks").get<int>(), json.at("backend").get<std::string>(),
-                     json.at("seed").get<std::uint64_t>(), MembershipOf(json.at("membership")),
-                     json.at("connect_seconds").get<double>()};
+                     json.at("seed").get<std::uint64_t>(), MembershipOf(json.at("membership"))};
   });
 }
 

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "core/base/clock.h"
 #include "core/comm/backends.h"
 #include "core/comm/recorded.h"
+#include "core/launch/machine_facts.h"
 #include "core/launch/worker_link.h"
 #include "core/plan/scenario.h"
 #include "stress/faults/fault_gate.h"
@@ -83,10 +85,12 @@ Status Prepare(WorkerLink& link, Rig& rig) {
 }
 
 // What the backend runs on; before any fault befalls this rank.
-Status OpenPlatform(const WorkerLink& link, Rig& rig) {
+Status OpenPlatform(WorkerLink& link, Rig& rig) {
   LOCKSTEP_ASSIGN_OR_RETURN(rig.platform, rig.backend->open_platform(
                                               {link.local_rank(), /*host_access=*/true}));
-  return OkStatus();
+  const std::string_view device = rig.platform.device->name();
+  return link.Send({kMachineMessage, WorkerFacts(rig.backend->name, rig.backend->version(), device,
+                                                 rig.platform.remark)});
 }
 
 // Gives the communicator up although the program is stuck in it. The library may not come back: so
@@ -138,11 +142,11 @@ Status Connect(WorkerLink& link, Rig& rig) {
   request.threaded_streams = threaded;
   request.timeout_seconds = kForEverSeconds;
   request.device = rig.platform.device.get();
+  const auto& recovery = rig.scenario.recovery;
+  const Deadline deadline =
+      Deadline::AfterSeconds(recovery ? recovery->connect_deadline_seconds : kForEverSeconds);
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> communicator,
-                            rig.backend->connect(request, Deadline::AfterSeconds(
-                                                              rig.scenario.recovery
-                                                                  ? rig.order.connect_seconds
-                                                                  : kForEverSeconds)));
+                            rig.backend->connect(request, deadline));
   rig.recorded = std::make_shared<RecordedCommunicator>(
       std::make_unique<FaultyLibrary>(std::move(communicator), *rig.gate), link.journal(),
       static_cast<std::uint16_t>(place.generation));
