@@ -109,23 +109,32 @@ TEST(Fuzz, ATrialFollowsFromItsSeed) {
 
 TEST(Fuzz, ItsTextIsAScenario) {
   std::set<FuzzFault> seen;
+  int messages = 0, posts = 0;
   for (std::uint64_t seed = kSeed; seed < kSeed + 300; ++seed) {
     const FuzzTrial trial = DrawTrial(seed, static_cast<SimRules>(seed % 3));
     const Result<Scenario> scenario = ParseScenario(ScenarioText(trial), "fuzz.toml");
     ASSERT_TRUE(scenario.ok()) << scenario.status().message() << "\n" << ScenarioText(trial);
     seen.insert(trial.fault);
     if (trial.training) continue;
+    messages += std::ranges::count_if(trial.senders, [](int sender) { return sender >= 0; }) > 0;
+    posts += Posts(trial) ? 1 : 0;
+    EXPECT_FALSE(Posts(trial) && trial.rules == SimRules::kGloo) << "gloo has no such calls";
     const auto& program = std::get<ScriptProgram>(scenario->workload);
     for (int rank = 0; rank < trial.ranks; ++rank) {
       std::vector<Operation> read, called;
       for (const ScriptStep& step : program.steps[static_cast<std::size_t>(rank)]) {
         if (step.kind == ScriptStep::Kind::kCollective) read.push_back(step.operation);
       }
-      for (const PlannedCall& call : RealCalls(trial, rank)) called.push_back(call.operation);
+      for (const PlannedCall& call : RealCalls(trial, rank)) {
+        called.push_back(call.operation);
+        called.back().blocking = Blocking::kBlocking;  // a script has no other
+      }
       EXPECT_EQ(read, called) << ScenarioText(trial);
     }
   }
   EXPECT_EQ(seen.size(), static_cast<std::size_t>(kFuzzFaults));
+  EXPECT_GT(messages, 50);
+  EXPECT_GT(posts, 20);
 }
 
 TEST(Shrink, KeepsWhatMattersOnly) {

@@ -15,7 +15,8 @@ std::string TextOf(const FuzzTrial& trial, const PlannedCall& call) {
                                  trial.communicators[call.communicator].name);
   if (operation.collective == Collective::kBarrier) return text;
   text += fmt::format(" {} {}", NameOf(operation.type), operation.count);
-  if (info.rooted) text += fmt::format(" root={}", operation.root);
+  if (info.rooted)
+    text += fmt::format(" {}={}", IsMessage(operation) ? "peer" : "root", operation.root);
   if (info.reduces) text += fmt::format(" op={}", NameOf(operation.reduction));
   return text;
 }

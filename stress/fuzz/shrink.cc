@@ -16,6 +16,7 @@ std::optional<FuzzTrial> WithoutStep(const FuzzTrial& trial, std::size_t index) 
   less.steps.erase(less.steps.begin() + static_cast<std::ptrdiff_t>(index));
   less.compute_ns.erase(less.compute_ns.begin() + static_cast<std::ptrdiff_t>(index));
   less.waits.erase(less.waits.begin() + static_cast<std::ptrdiff_t>(index));
+  less.senders.erase(less.senders.begin() + static_cast<std::ptrdiff_t>(index));
   if (less.at > index) --less.at;
   return less;
 }
@@ -36,6 +37,17 @@ std::optional<FuzzTrial> WithoutCommunicator(const FuzzTrial& trial, std::size_t
   return less;
 }
 
+// The two ends of a message when this rank is gone; false: it is one of them.
+bool MoveEnds(const ScriptCommunicator& before, int rank, int& sender, int& receiver) {
+  if (!Includes(before, rank)) return true;
+  const auto place =
+      static_cast<int>(std::ranges::lower_bound(before.members, rank) - before.members.begin());
+  if (sender == place || receiver == place) return false;
+  sender -= sender > place ? 1 : 0;
+  receiver -= receiver > place ? 1 : 0;
+  return true;
+}
+
 std::optional<FuzzTrial> WithoutRank(const FuzzTrial& trial, int rank) {
   if (rank == trial.faulty || trial.ranks <= 2) return std::nullopt;
   FuzzTrial less = trial;
@@ -54,7 +66,15 @@ std::optional<FuzzTrial> WithoutRank(const FuzzTrial& trial, int rank) {
     const auto size = static_cast<int>(less.communicators[communicator].members.size());
     operation.root = std::min(operation.root, size - 1);
   };
-  for (ScriptStep& step : less.steps) fit(step.operation, step.communicator);
+  for (std::size_t i = 0; i < less.steps.size(); ++i) {
+    ScriptStep& step = less.steps[i];
+    const ScriptCommunicator& before = trial.communicators[step.communicator];
+    if (!IsMessage(step.operation)) {
+      fit(step.operation, step.communicator);
+    } else if (!MoveEnds(before, rank, less.senders[i], step.operation.root)) {
+      return std::nullopt;
+    }
+  }
   if (Diverges(less.fault)) fit(less.operation, less.steps[less.at].communicator);
   return less;
 }
@@ -76,6 +96,12 @@ std::vector<FuzzTrial> Plainer(const FuzzTrial& trial) {
       t.waits[i] = false;
       return waited;
     });
+    with([&](FuzzTrial& t) {
+      const bool posted = t.steps[i].operation.blocking == Blocking::kNonblocking;
+      t.steps[i].operation.blocking = Blocking::kBlocking;
+      if (Diverges(t.fault) && t.at == i) t.operation.blocking = Blocking::kBlocking;
+      return posted;
+    });
     const Operation& is = trial.steps[i].operation;
     if (is.collective == Collective::kBarrier) continue;
     // What is called instead keeps its difference, and only that.
@@ -93,6 +119,7 @@ std::vector<FuzzTrial> Plainer(const FuzzTrial& trial) {
     with([&](FuzzTrial& t) {
       const bool changes = is != Operation{.collective = Collective::kAllReduce, .count = is.count};
       t.steps[i].operation = {.collective = Collective::kAllReduce, .count = is.count};
+      t.senders[i] = -1;
       return changes && !(Diverges(t.fault) && t.at == i);
     });
   }

@@ -80,7 +80,8 @@ class RankRun {
  public:
   RankRun(const FuzzTrial& trial, RankContext& context, JournalWriter& journal, FuzzRun& run)
       : trial_(trial), context_(context), journal_(journal), run_(run), rank_(context.rank()) {
-    for (const ScriptStep& step : trial.steps) meant_.push_back(step.operation);
+    meant_.resize(trial.steps.size());
+    for (const PlannedCall& call : MeantCalls(trial, rank_)) meant_[call.index] = call.operation;
   }
 
   Status Run() {
@@ -353,7 +354,8 @@ std::vector<RankEvidence> EvidenceAt(const FuzzTrial& trial, const FuzzRun& run,
 Setting SettingOf(const FuzzTrial& trial) {
   Setting setting;
   setting.backend = NameOf(trial.rules);
-  setting.one_stream = trial.streams != StreamUse::kTwoFifos;
+  setting.posts = Posts(trial);
+  setting.one_stream = trial.streams != StreamUse::kTwoFifos && !setting.posts;
   for (std::size_t i = 1; i < trial.communicators.size(); ++i) {
     setting.groups.push_back({static_cast<std::uint16_t>(i), trial.communicators[i].name,
                               trial.communicators[i].members});

@@ -43,6 +43,8 @@ class Drawing {
     trial_.lingers = OneIn(3);
     DrawWaits();
     DrawFault();
+    DrawMessages();
+    DrawPosts();
     return std::move(trial_);
   }
 
@@ -147,6 +149,37 @@ class Drawing {
     }
   }
 
+  // Some steps become messages; what a rank calls instead of the others stays a collective.
+  void DrawMessages() {
+    Random random(Mix64(trial_.seed ^ 0x6d73));
+    trial_.senders.assign(trial_.steps.size(), -1);
+    if (random.Below(2) == 0) return;
+    for (std::size_t i = 0; i < trial_.steps.size(); ++i) {
+      const std::size_t size = trial_.communicators[trial_.steps[i].communicator].members.size();
+      const std::uint64_t sender = random.Below(size);
+      const std::uint64_t receiver = (sender + 1 + random.Below(size - 1)) % size;
+      if (random.Below(3) != 0 || (Diverges(trial_.fault) && i == trial_.at)) continue;
+      Operation& operation = trial_.steps[i].operation;
+      const bool barrier = operation.collective == Collective::kBarrier;
+      operation = {.collective = Collective::kSend,
+                   .type = barrier ? DataType::kF32 : operation.type,
+                   .count = barrier ? 7 : operation.count,
+                   .root = static_cast<int>(receiver)};
+      trial_.senders[i] = static_cast<int>(sender);
+    }
+  }
+
+  void DrawPosts() {
+    Random random(Mix64(trial_.seed ^ 0x706f));
+    if (trial_.rules == SimRules::kGloo || random.Below(3) != 0) return;
+    for (ScriptStep& step : trial_.steps) {
+      if (random.Below(2) == 0) step.operation.blocking = Blocking::kNonblocking;
+    }
+    if (Diverges(trial_.fault)) {
+      trial_.operation.blocking = trial_.steps[trial_.at].operation.blocking;
+    }
+  }
+
   void DrawFault() {
     trial_.fault = static_cast<FuzzFault>(Below(kFuzzFaults));
     trial_.faulty = static_cast<int>(Below(static_cast<std::uint64_t>(trial_.ranks)));
@@ -229,12 +262,34 @@ bool Includes(const ScriptCommunicator& communicator, int rank) {
   return std::binary_search(communicator.members.begin(), communicator.members.end(), rank);
 }
 
+bool IsMessage(const Operation& operation) {
+  return operation.collective == Collective::kSend || operation.collective == Collective::kRecv;
+}
+
+bool Posts(const FuzzTrial& trial) {
+  return std::ranges::any_of(trial.steps, [](const ScriptStep& step) {
+    return step.operation.blocking == Blocking::kNonblocking;
+  });
+}
+
 std::vector<PlannedCall> MeantCalls(const FuzzTrial& trial, int rank) {
   std::vector<PlannedCall> calls;
   for (std::size_t i = 0; i < trial.steps.size(); ++i) {
     const ScriptStep& step = trial.steps[i];
-    if (!Includes(trial.communicators[step.communicator], rank)) continue;
-    calls.push_back({i, step.communicator, step.operation});
+    const ScriptCommunicator& communicator = trial.communicators[step.communicator];
+    if (!Includes(communicator, rank)) continue;
+    PlannedCall call = {i, step.communicator, step.operation};
+    if (IsMessage(step.operation)) {
+      const auto place = static_cast<int>(std::ranges::lower_bound(communicator.members, rank) -
+                                          communicator.members.begin());
+      const bool receives = place == step.operation.root;
+      if (!receives && place != trial.senders[i]) continue;
+      if (receives) {
+        call.operation.collective = Collective::kRecv;
+        call.operation.root = trial.senders[i];
+      }
+    }
+    calls.push_back(call);
   }
   return calls;
 }

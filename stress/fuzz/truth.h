@@ -9,7 +9,8 @@
 //                             connection, too.
 //   hang                      nothing before the deadline: the journals show a rank that computes.
 //                             Then rank_busy (init_failure before it connects): suspected, that
-//                             rank alone.
+//                             rank alone. Where calls are non-blocking nobody can tell computing
+//                             from waiting for them: `unknown` is right, too.
 //   skip, extra, wrong …,     by what the journals can show (truth_divergence.cc): ranks that
 //   called swap                      different operations in one position, a rank that left before
 //   the

@@ -30,7 +30,8 @@ namespace {
 std::vector<Operation> On(const std::vector<PlannedCall>& calls, std::size_t communicator) {
   std::vector<Operation> operations;
   for (const PlannedCall& call : calls) {
-    if (call.communicator == communicator) operations.push_back(call.operation);
+    if (call.communicator != communicator || IsMessage(call.operation)) continue;
+    operations.push_back(call.operation);
   }
   return operations;
 }
@@ -40,7 +41,10 @@ std::size_t Called(const FuzzRun& run, int rank, std::size_t communicator, std::
   std::size_t called = 0;
   for (const JournalEvent& event : run.journals[static_cast<std::size_t>(rank)].events) {
     if (static_cast<std::int64_t>(event.ticks) > ns) break;
-    called += event.kind == EventKind::kEnqueue && event.communicator == communicator ? 1 : 0;
+    const bool message =
+        event.collective == Collective::kSend || event.collective == Collective::kRecv;
+    const bool calls = event.kind == EventKind::kEnqueue && event.communicator == communicator;
+    called += calls && !message ? 1 : 0;
   }
   return called;
 }
@@ -121,8 +125,10 @@ std::string WrongAboutCalls(const FuzzTrial& trial, const FuzzRun& run, std::int
     return WrongMismatch(trial, truth, first);
   }
   if (first.cause == "order_inversion") {
-    if (trial.communicators.size() < 2) return "cause: a ring in one communicator";
-    if (first.proved != (trial.streams != StreamUse::kTwoFifos)) return "certainty";
+    const bool messages =
+        std::ranges::any_of(trial.senders, [](int sender) { return sender >= 0; });
+    if (trial.communicators.size() < 2 && !messages) return "cause: a ring in one communicator";
+    if (first.proved != SettingOf(trial).one_stream) return "certainty";
     return named ? "" : "culprit: the rank that errs is not named";
   }
   if (truth.shorter || truth.longer) {

@@ -1,0 +1,33 @@
+// Messages taken apart from collectives, so that every position means the same on all ranks.
+#ifndef LOCKSTEP_CORE_VERDICT_MESSAGES_H_
+#define LOCKSTEP_CORE_VERDICT_MESSAGES_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/verdict/judge.h"
+
+namespace lockstep {
+
+// Communicators from this number on are lanes: the messages from one rank to another.
+inline constexpr std::uint16_t kFirstLane = 0x8000;
+
+struct Apart {
+  std::vector<RankEvidence> evidence;
+  Setting setting;
+};
+
+// Sends and receives match the n-th to the n-th between two ranks, whatever else these call (MPI's
+// and NCCL's point-to-point order; gloo's slots). In the copy they are operations of a communicator
+// of the two, and those of the communicator that they were called on count without them. Nothing
+// when there are none, or when a journal lost events, or does not tell who belongs to what.
+std::optional<Apart> TakeMessagesApart(const std::vector<RankEvidence>& evidence,
+                                       const Setting& setting);
+
+// The operations of findings as they are in `evidence`.
+void RestoreOperations(const std::vector<RankEvidence>& evidence, Judgement& judgement);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_VERDICT_MESSAGES_H_

@@ -1,0 +1,116 @@
+// Sends and receives among collectives.
+#include <signal.h>
+
+#include "core/verdict/history.h"
+#include "core/verdict/standstill.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+Operation Send(int to, std::int64_t count = 16) {
+  return {.collective = Collective::kSend, .count = count, .root = to};
+}
+Operation Receive(int from, std::int64_t count = 16) {
+  return {.collective = Collective::kRecv, .count = count, .root = from};
+}
+
+Judgement JudgeOn(std::string backend, const std::vector<RankEvidence>& evidence,
+                  bool posts = false) {
+  Setting setting;
+  setting.deadline_seconds = kDeadline;
+  setting.backend = std::move(backend);
+  setting.one_stream = !posts;
+  setting.posts = posts;
+  const Judgement judgement = Judge(evidence, setting);
+  ExpectReadable(judgement);
+  return judgement;
+}
+
+TEST(Messages, AReceiveFromARankThatIsGoneWaitsForEver) {
+  const std::vector<RankEvidence> evidence = {History(0).Enters(Receive(1)),
+                                              History(1).Signalled(SIGKILL)};
+  const Judgement judgement = JudgeOn("mpi", evidence);
+  EXPECT_EQ(judgement.findings.at(0).cause, "rank_killed");
+  EXPECT_THAT(judgement.findings[0].message,
+              HasSubstr("rank 0 waits for it in recv 1 (from rank 1 of its communicator)"));
+  EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kHung, Outcome::kKilled));
+  EXPECT_TRUE(NobodyCanGoOn(evidence, judgement));
+  // The nearest that is none: the message was sent before.
+  const Judgement sent =
+      JudgeOn("mpi", {History(0).Enters(Receive(1)), History(1).Does(Send(0)).Signalled(SIGKILL)});
+  EXPECT_THAT(OutcomesOf(sent), ElementsAre(Outcome::kFinished, Outcome::kKilled));
+}
+
+TEST(Messages, ASendWaitsWhereALibraryKeepsNothing) {
+  const std::vector<RankEvidence> evidence = {History(0).Enters(Send(1)),
+                                              History(1).Signalled(SIGKILL)};
+  EXPECT_THAT(OutcomesOf(JudgeOn("gloo", evidence)), ElementsAre(Outcome::kHung, Outcome::kKilled));
+  // MPI may take a small one by itself.
+  EXPECT_THAT(OutcomesOf(JudgeOn("mpi", evidence)),
+              ElementsAre(Outcome::kFinished, Outcome::kKilled));
+}
+
+TEST(Messages, DoNotHideWhatCollectivesDoNotMatch) {
+  // Rank 1 has sent one message more than rank 0 has seen: positions of calls differ by it.
+  const std::vector<RankEvidence> evidence = {
+      History(0).Does(AllReduce()).Enters(AllReduce(8)),
+      History(1).Does(AllReduce()).Does(Send(2)).Enters(AllReduce(9)),
+      History(2).Does(AllReduce()).Does(Receive(1)).Enters(AllReduce(9))};
+  const Judgement judgement = JudgeOn("nccl", evidence);
+  EXPECT_EQ(judgement.findings.at(0).cause, "count_mismatch");
+  EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(0));
+  // The operation is named as the journal has it.
+  ASSERT_TRUE(judgement.findings[0].operation.has_value());
+  EXPECT_EQ(judgement.findings[0].operation->collective, Collective::kAllReduce);
+  // With the same counts nothing is wrong.
+  const std::vector<RankEvidence> same = {History(0).Does(AllReduce()).Enters(AllReduce(9)),
+                                          evidence[1], evidence[2]};
+  EXPECT_THAT(JudgeOn("nccl", same).findings, IsEmpty());
+}
+
+TEST(Messages, RanksThatReceiveFromEachOtherAreARing) {
+  const std::vector<RankEvidence> evidence = {History(0).Enters(Receive(1)),
+                                              History(1).Enters(Receive(0))};
+  const Judgement judgement = JudgeOn("mpi", evidence);
+  EXPECT_EQ(judgement.findings.at(0).cause, "order_inversion");
+  EXPECT_TRUE(judgement.findings[0].proved);
+  EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(0, 1));
+  EXPECT_TRUE(NobodyCanGoOn(evidence, judgement));
+  // A receive and its send are none.
+  EXPECT_THAT(JudgeOn("mpi", {History(0).Enters(Receive(1)), History(1).Enters(Send(0))}).findings,
+              IsEmpty());
+  // Posted calls may be followed by the sends: silence tells no more than that.
+  const Judgement posted = JudgeOn(
+      "mpi", {History(0).Enters(Receive(1)).Silent(6), History(1).Enters(Receive(0)).Silent(6)},
+      true);
+  for (const Finding& finding : posted.findings) EXPECT_EQ(finding.cause, "unknown");
+}
+
+TEST(Messages, SilenceNamesWhoDidNotSend) {
+  const auto silent = [](History history) { return history.Silent(6); };
+  const Judgement judgement =
+      JudgeOn("mpi", {silent(History(0).Does(AllReduce()).Enters(Receive(1))),
+                      silent(History(1).Does(AllReduce()).In(Phase::kCompute)),
+                      silent(History(2).Does(AllReduce()).Enters(AllReduce()))});
+  ASSERT_FALSE(judgement.findings.empty());
+  EXPECT_EQ(judgement.findings[0].cause, "rank_busy");
+  EXPECT_FALSE(judgement.findings[0].proved);
+  EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
+}
+
+TEST(Messages, UndecidableWhenTheRingLostSome) {
+  // How many were sent before is not known: nothing is proved of who waits in one.
+  const Judgement judgement =
+      JudgeOn("mpi", {History(0).Enters(Receive(1)).Missed(3), History(1).Signalled(SIGKILL)});
+  EXPECT_EQ(judgement.findings.at(0).cause, "rank_killed");
+  EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kFinished, Outcome::kKilled));
+}
+
+}  // namespace
+}  // namespace lockstep
