@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bench/harness/lost_case.h"
-#include "bench/harness/machine_facts.h"
+#include "core/launch/machine_facts.h"
 #include "bench/harness/run_record.h"
 #include "bench/harness/sample_book.h"
 #include "bench/harness/summarize.h"

@@ -248,10 +248,19 @@ Status RecordedCommunicator::Await(Stream& stream, Deadline deadline) {
 Result<std::unique_ptr<Communicator>> RecordedCommunicator::Split(int color, int key,
                                                                   Deadline deadline) {
   const std::uint16_t id = family_->next_id++;
-  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> child,
-                            inner_->Split(color, key, deadline));
-  if (child == nullptr) return std::unique_ptr<Communicator>();
-  return std::unique_ptr<Communicator>(new RecordedCommunicator(std::move(child), family_, id));
+  JournalEvent event;
+  event.kind = EventKind::kSplit;
+  event.communicator = communicator_id_;
+  event.sequence = next_split_++;
+  event.count = id;
+  event.root = color;
+  Append(event);
+  Result<std::unique_ptr<Communicator>> child = inner_->Split(color, key, deadline);
+  event.kind = EventKind::kSplitEnd;
+  event.value = child.ok() ? 0 : 1;
+  Append(event);
+  if (!child.ok() || *child == nullptr) return child;
+  return std::unique_ptr<Communicator>(new RecordedCommunicator(std::move(*child), family_, id));
 }
 
 }  // namespace lockstep

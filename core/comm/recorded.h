@@ -43,7 +43,8 @@ class RecordedCommunicator : public Communicator {
   void Abort() override;
   // Children and their children get the ids after that of the first communicator in order of the
   // calls to Split on this rank (also of those that leave it out): ranks agree on an id when they
-  // split the same communicators in the same order. Groups of different color share one.
+  // split the same communicators in the same order. Groups of different color share one. Journals
+  // kSplit before and kSplitEnd after.
   Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override;
 
   // Why the next operation is called: the events of it carry this, those of later ones do not.
@@ -76,6 +77,7 @@ class RecordedCommunicator : public Communicator {
   std::shared_ptr<Pending> pending_;
   std::uint16_t communicator_id_;
   std::uint64_t next_sequence_ = 0;
+  std::uint64_t next_split_ = 0;
   std::array<std::uint64_t, 8> nth_{};  // by Collective
   std::int64_t annotation_ = 0;         // of the next operation
   Interval last_interval_;

@@ -43,6 +43,7 @@ class ProbeCommunicator final : public Communicator {
     int fail_at = -1;  // the how manieth call fails
     Status refuse;     // instead of enqueuing
     Status await;
+    Status refuse_split;
   };
   explicit ProbeCommunicator(Script& script) : script_(script) {}
 
@@ -64,6 +65,7 @@ class ProbeCommunicator final : public Communicator {
   }
   void Abort() override {}
   Result<std::unique_ptr<Communicator>> Split(int color, int, Deadline) override {
+    LOCKSTEP_RETURN_IF_ERROR(script_.refuse_split);
     if (color < 0) return std::unique_ptr<Communicator>();
     return std::unique_ptr<Communicator>(std::make_unique<ProbeCommunicator>(script_));
   }
@@ -281,6 +283,24 @@ TEST_F(RecordedTest, ChildrenHaveTheirOwnIdsAndSequences) {
   ASSERT_TRUE(grandchild.ok());
   ASSERT_TRUE((*grandchild)->Enqueue(AllReduce(), {buffer_, buffer_}, *inline_).ok());
   EXPECT_EQ(Events().back().communicator, 10);
+}
+
+TEST_F(RecordedTest, TheMakingOfACommunicatorIsJournaled) {
+  ASSERT_TRUE(recorded_.Split(-1, 0, Soon()).ok());
+  ASSERT_TRUE(recorded_.Split(2, 0, Soon()).ok());
+  script_.refuse_split = SystemFailed("no");
+  EXPECT_FALSE(recorded_.Split(0, 0, Soon()).ok());
+  const std::vector<JournalEvent> events = Events();
+  ASSERT_EQ(events.size(), 6u);
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    EXPECT_EQ(events[i].kind, i % 2 == 0 ? EventKind::kSplit : EventKind::kSplitEnd);
+    EXPECT_EQ(events[i].communicator, 7);
+    EXPECT_EQ(events[i].sequence, i / 2);
+    EXPECT_EQ(events[i].count, static_cast<std::int64_t>(8 + i / 2));
+    EXPECT_EQ(events[i].value, i == 5 ? 1 : 0);
+  }
+  EXPECT_EQ(events[0].root, -1);
+  EXPECT_EQ(events[2].root, 2);
 }
 
 TEST_F(RecordedTest, OnStreamsWithHandlesTheJournalFollowsTheStream) {

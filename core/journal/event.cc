@@ -16,9 +16,9 @@ std::string_view NameIn(const std::array<std::string_view, kSize>& names, Enum v
 }  // namespace
 
 std::string_view NameOf(EventKind kind) {
-  static constexpr std::array<std::string_view, 11> kNames = {"none",  "enqueue", "start", "end",
-                                                              "error", "phase",   "case",  "idle",
-                                                              "exit",  "fault",   "death"};
+  static constexpr std::array<std::string_view, 13> kNames = {
+      "none", "enqueue", "start", "end",   "error", "phase",    "case",
+      "idle", "exit",    "fault", "death", "split", "split_end"};
   return NameIn(kNames, kind);
 }
 

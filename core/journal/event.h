@@ -22,8 +22,16 @@ enum class EventKind : std::uint16_t {
   kExit,           // the worker leaves on its own; `value` is its exit code
   kFault,          // a fault was injected
   kDeath,          // written by the agent: the worker died; `value` is the wait status
+  // A communicator is made out of `communicator`, which takes all of its ranks: `sequence` counts
+  // from 0 there, `count` is the new one's number, `root` the color (< 0: not a member of it).
+  kSplit,     // the rank begins to take part
+  kSplitEnd,  // it is done with it; `value` is 0, or 1 when the library reported an error
 };
+inline constexpr EventKind kLastEventKind = EventKind::kSplitEnd;
 std::string_view NameOf(EventKind kind);
+constexpr bool IsSplit(EventKind kind) {
+  return kind == EventKind::kSplit || kind == EventKind::kSplitEnd;
+}
 
 enum class Phase : std::uint8_t {
   kStart,     // process start

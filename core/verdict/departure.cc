@@ -117,7 +117,7 @@ Finding DepartureOf(const std::string& cause, const std::vector<const RankView*>
   finding.cause = cause;
   finding.proved = true;
   for (const RankView* view : gone) finding.culprits.push_back(view->rank());
-  if (first.open != nullptr) finding.operation = *first.open;
+  finding.operation = OperationIn(first.open);
   finding.message = fmt::format("rank {} {} {}", first.rank(), FateOf(first), InOrWhile(first));
   if (!first.evidence->error.empty()) {
     finding.message += fmt::format(", after it had reported: {}", OneLine(first.evidence->error));
@@ -199,7 +199,7 @@ bool FailedForLackOfPeer(const Situation& situation, const RankView& view) {
   if (failed == nullptr) return false;
   return std::any_of(situation.views.begin(), situation.views.end(), [&](const RankView& peer) {
     if (&peer == &view || !Failed(peer) || FirstErrorOf(peer) != nullptr) return false;
-    const Track* track = peer.OnCommunicator(failed->communicator);
+    const Track* track = peer.TrackOf(*failed);
     return track == nullptr ? peer.complete() : track->next <= failed->sequence;
   });
 }
@@ -221,13 +221,70 @@ bool EchoesAnError(const Situation& situation, const RankView& view) {
 
 }  // namespace
 
+namespace {
+
+// Its error came while a communicator was made, the world's or another.
+bool CouldNotConnect(const RankView& view) {
+  return Failed(view) && view.phase == Phase::kConnect &&
+         (view.tracks.empty() || view.failed_split != nullptr);
+}
+
+// Connecting takes all ranks: one that failed elsewhere is missing in it.
+bool FailedElsewhere(const Situation& situation) {
+  return std::any_of(
+      situation.views.begin(), situation.views.end(),
+      [](const RankView& view) { return Failed(view) && !CouldNotConnect(view); });
+}
+
+bool WaitedInVain(std::string_view error) {
+  constexpr std::string_view kWords[] = {"in time", "imed out", "deadline"};
+  return std::any_of(std::begin(kWords), std::end(kWords), [&](std::string_view words) {
+    return error.find(words) != std::string_view::npos;
+  });
+}
+
+// Who did not even begin to connect, when all that the others say is that somebody did not come.
+std::vector<int> WhoDidNotCome(const Situation& situation) {
+  std::vector<int> missing;
+  for (const RankView& view : situation.views) {
+    if (Failed(view) && !(CouldNotConnect(view) && WaitedInVain(view.evidence->error))) return {};
+    const bool begun = view.phase != Phase::kStart || !view.tracks.empty();
+    if (OwesProgress(view) && view.complete() && !begun) missing.push_back(view.rank());
+  }
+  return missing;
+}
+
+void MakeInitFailure(const Situation& situation, const RankView& first, const std::string& text,
+                     Finding& finding) {
+  finding.cause = "init_failure";
+  const std::string what =
+      first.failed_split != nullptr ? " in " + DescribeInvocation(*first.failed_split) : "";
+  finding.message = fmt::format("rank {} could not connect{}: {}", first.rank(), what,
+                                text.empty() ? "no text came with it" : text);
+  finding.remedy = fmt::format(
+      "Check on rank {}'s host the interface and the address that the library is to use, its "
+      "limits (open files, memory), and that the other hosts reach it.",
+      first.rank());
+  const std::vector<int> missing = WhoDidNotCome(situation);
+  if (missing.empty()) return;
+  finding.message += fmt::format("; {} did not begin to connect", FormatRanks(missing));
+  finding.remedy = fmt::format("See in rank {}'s stored stack what keeps it from connecting.",
+                               missing.front());
+  finding.culprits = missing;
+  finding.proved = false;  // it is only late, perhaps
+}
+
+}  // namespace
+
 std::vector<Finding> FindErrors(const Situation& situation, const Stuck& stuck) {
   const RankView* first = nullptr;
   Finding finding;
   std::vector<int> because;
+  const bool elsewhere = FailedElsewhere(situation);
   for (const RankView& view : situation.views) {
     if (!Failed(view)) continue;
-    if (FailedForLackOfPeer(situation, view) || EchoesAnError(situation, view)) {
+    if (FailedForLackOfPeer(situation, view) || EchoesAnError(situation, view) ||
+        (elsewhere && CouldNotConnect(view))) {
       because.push_back(view.rank());
       continue;
     }
@@ -241,16 +298,18 @@ std::vector<Finding> FindErrors(const Situation& situation, const Stuck& stuck) 
   const std::string text = OneLine(first->evidence->error);
   finding.message = fmt::format("rank {} reported an error {}: {}", first->rank(),
                                 InOrWhile(*first), text.empty() ? "no text came with it" : text);
-  finding.message += AlsoClause(finding.culprits, finding.cause);
-  if (!because.empty()) {
-    finding.message +=
-        fmt::format("; {} failed in a collective because of that", FormatRanks(because));
-  }
-  finding.message += WaitingClause(situation, stuck);
   finding.remedy = fmt::format(
       "The text is the library's own: look it up in its documentation, and read rank {}'s standard "
       "error for what it printed before.",
       first->rank());
+  const std::string also = AlsoClause(finding.culprits, finding.cause);
+  if (CouldNotConnect(*first)) MakeInitFailure(situation, *first, text, finding);
+  finding.message += also;
+  if (!because.empty()) {
+    finding.message += fmt::format("; {} failed {} because of that", FormatRanks(because),
+                                   CouldNotConnect(*first) ? "to connect" : "in a collective");
+  }
+  finding.message += WaitingClause(situation, stuck);
   NameBrokenLink(situation, finding);
   return {finding};
 }

@@ -53,11 +53,16 @@ std::vector<Finding> FindSurplus(const Situation& situation);
 // rank_crashed, rank_killed, rank_stopped, rank_exited: proved. A rank that finished in order is a
 // culprit only if another waits for it.
 std::vector<Finding> FindDepartures(const Situation& situation, const Stuck& stuck);
-// rank_failed: proved by what the ranks themselves reported.
+// rank_failed, or init_failure where it was while connecting: proved by what the ranks themselves
+// reported. When all that they report is that somebody did not come, who did not is suspected.
 std::vector<Finding> FindErrors(const Situation& situation, const Stuck& stuck);
 // collective_mismatch and the like: proved.
 std::vector<Finding> DescribeMismatches(const Situation& situation,
                                         const std::vector<Mismatch>& mismatches);
+// Why it came to what `general` (the first finding) says, if that is the making of a communicator
+// in which not all ranks of its parent take part: init_failure, as certain as `general` is. The
+// culprits are who did not take part, unless those are most.
+std::optional<Finding> ExplainMaking(const Situation& situation, const Finding& general);
 // order_inversion: proved where a rank that waits can enter nothing else; otherwise suspected when
 // all of the ring are silent beyond the deadline.
 std::vector<Finding> FindInversion(const Situation& situation,

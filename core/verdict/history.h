@@ -65,6 +65,24 @@ class History {
   History& FailsIn(const Operation& operation) {
     return Enters(operation).Last(EventKind::kError);
   }
+  // Takes part in the making of communicator `made` out of the current one.
+  History& EntersSplit(int made, int color = 0) {
+    JournalEvent event;
+    event.kind = EventKind::kSplit;
+    event.communicator = communicator_;
+    event.sequence = splits_[communicator_]++;
+    event.count = made;
+    event.root = color;
+    return Add(event);
+  }
+  History& Splits(int made, int color = 0) {
+    return EntersSplit(made, color).Last(EventKind::kSplitEnd);
+  }
+  History& FailsSplit(int made) {
+    Splits(made);
+    evidence_.journal.events.back().value = 1;
+    return *this;
+  }
   History& Idle() {
     evidence_.idle = true;
     return Add({.kind = EventKind::kIdle});
@@ -144,6 +162,7 @@ class History {
   Phase phase_ = Phase::kStart;
   Annotation annotation_;
   std::map<std::uint16_t, std::uint64_t> next_;
+  std::map<std::uint16_t, std::uint64_t> splits_;
   std::map<std::pair<std::uint16_t, Collective>, std::uint64_t> nth_;
 };
 

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 #include "core/verdict/findings.h"
+#include "core/verdict/messages.h"
 #include "core/verdict/rank_view.h"
 #include "core/verdict/wording.h"
 
@@ -138,7 +140,9 @@ std::vector<Finding> FindWrongData(const Situation& situation) {
   return {finding};
 }
 
-Judgement Judge(const std::vector<RankEvidence>& evidence, const Setting& setting) {
+namespace {
+
+Judgement JudgeAligned(const std::vector<RankEvidence>& evidence, const Setting& setting) {
   const Situation situation = SituationOf(evidence, setting);
   const std::vector<Mismatch> mismatches = FindMismatches(situation);
   Conclusion conclusion{.stuck = FindStuck(situation, mismatches, situation.one_stream)};
@@ -150,7 +154,9 @@ Judgement Judge(const std::vector<RankEvidence>& evidence, const Setting& settin
   if (judgement.findings.empty()) {
     Add(judgement.findings, FindErrors(situation, conclusion.stuck));
   }
-  if (judgement.findings.empty()) Add(judgement.findings, FindInversion(situation, mismatches));
+  if (judgement.findings.empty() && !setting.posts) {
+    Add(judgement.findings, FindInversion(situation, mismatches));
+  }
   const bool found = !judgement.findings.empty();
   Add(judgement.findings, FindLost(situation));
   if (!found) {
@@ -162,7 +168,9 @@ Judgement Judge(const std::vector<RankEvidence>& evidence, const Setting& settin
   }
   if (!judgement.findings.empty()) {
     Finding& general = judgement.findings.front();
-    if (std::optional<Finding> specific = ExplainTraining(situation, mismatches, general)) {
+    std::optional<Finding> specific = ExplainTraining(situation, mismatches, general);
+    if (!specific) specific = ExplainMaking(situation, general);
+    if (specific) {
       specific->evidence.push_back(std::move(general));
       general = std::move(*specific);
     }
@@ -174,6 +182,16 @@ Judgement Judge(const std::vector<RankEvidence>& evidence, const Setting& settin
     judgement.outcomes.push_back(DescribeOutcome(situation, conclusion, i));
   }
   judgement.verdict = VerdictOf(situation, judgement.findings);
+  return judgement;
+}
+
+}  // namespace
+
+Judgement Judge(const std::vector<RankEvidence>& evidence, const Setting& setting) {
+  const std::optional<Apart> apart = TakeMessagesApart(evidence, setting);
+  if (!apart) return JudgeAligned(evidence, setting);
+  Judgement judgement = JudgeAligned(apart->evidence, apart->setting);
+  RestoreOperations(evidence, judgement);
   return judgement;
 }
 

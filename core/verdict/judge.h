@@ -49,6 +49,9 @@ struct Setting {
   // An operation that does not complete keeps its rank from entering any later one, on whatever
   // communicator: blocking calls, or one stream for all. Without it a cycle is only suspected.
   bool one_stream = false;
+  // Ranks go on with calls under way (non-blocking ones): an open call does not tell what its rank
+  // waits for, so that a ring of such calls is none. Goes with one_stream = false.
+  bool posts = false;
   std::vector<CommunicatorGroup> groups = {};
 };
 

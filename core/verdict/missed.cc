@@ -61,7 +61,7 @@ std::vector<Calls> CallsOf(const Situation& situation) {
   for (std::size_t i = 0; i < situation.views.size(); ++i) {
     const RankView& view = situation.views[i];
     const JournalEvent* const call = CallOf(view);
-    const Track* const track = call == nullptr ? nullptr : view.OnCommunicator(call->communicator);
+    const Track* const track = call == nullptr ? nullptr : view.TrackOf(*call);
     if (track == nullptr || track->group == kUnknownGroup) continue;
     callers[static_cast<std::size_t>(track->group)].push_back(i);
   }
@@ -99,7 +99,7 @@ std::vector<Finding> FindSurplus(const Situation& situation) {
     for (const std::size_t i : calls.surplus) {
       finding.culprits.push_back(situation.views[i].rank());
     }
-    finding.operation = *calls.furthest_surplus;
+    finding.operation = OperationIn(calls.furthest_surplus);
     std::vector<int> left;
     for (const std::size_t i : situation.groups[g].members) {
       const RankView& view = situation.views[i];

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/verdict/messages.h"
 #include "core/verdict/wording.h"
 
 namespace lockstep {
@@ -26,7 +27,9 @@ class OpenOperations {
       open_.erase(open_.begin() + (known - open_.data()));
   }
   void Forget(std::uint16_t communicator) {
-    std::erase_if(open_, [&](const JournalEvent* e) { return e->communicator == communicator; });
+    std::erase_if(open_, [&](const JournalEvent* e) {
+      return e->communicator == communicator && !IsSplit(e->kind);
+    });
   }
   void Clear() { open_.clear(); }
   const std::vector<const JournalEvent*>& list() const { return open_; }
@@ -34,7 +37,8 @@ class OpenOperations {
  private:
   const JournalEvent** Find(const JournalEvent& event) {
     for (const JournalEvent*& known : open_) {
-      if (known->sequence == event.sequence && known->communicator == event.communicator) {
+      if (known->sequence == event.sequence && known->communicator == event.communicator &&
+          IsSplit(known->kind) == IsSplit(event.kind)) {
         return &known;
       }
     }
@@ -43,30 +47,37 @@ class OpenOperations {
   std::vector<const JournalEvent*> open_;
 };
 
-Track& TrackOf(RankView& view, std::uint16_t communicator) {
+Track& FindOrAdd(RankView& view, const JournalEvent& event) {
   for (Track& track : view.tracks) {
-    if (track.communicator == communicator) return track;
+    if (IsOn(track, event)) return track;
   }
-  view.tracks.push_back({.communicator = communicator});
+  view.tracks.push_back({.communicator = event.communicator, .making = IsSplit(event.kind)});
   return view.tracks.back();
 }
 
 void Follow(RankView& view, OpenOperations& open, const JournalEvent& event, std::size_t index) {
-  Track& track = TrackOf(view, event.communicator);
+  Track& track = FindOrAdd(view, event);
   const bool enqueue = event.kind == EventKind::kEnqueue;
-  if (enqueue && event.sequence == 0) {
-    track = {.communicator = event.communicator, .lives = track.lives + 1, .begin = index};
-    open.Forget(event.communicator);
+  const bool begins = enqueue || event.kind == EventKind::kSplit;
+  if (begins && event.sequence == 0) {
+    track = {.communicator = event.communicator,
+             .making = track.making,
+             .lives = track.lives + 1,
+             .begin = index};
+    if (enqueue) open.Forget(event.communicator);
   }
-  track.point_to_point = track.point_to_point || event.collective == Collective::kSend ||
-                         event.collective == Collective::kRecv;
-  const bool is_new = enqueue && event.sequence >= track.queued;
+  const bool lane = event.communicator >= kFirstLane;  // in which positions of both ends agree
+  track.point_to_point = track.point_to_point ||
+                         (!lane && (event.collective == Collective::kSend ||
+                                    event.collective == Collective::kRecv));
+  const bool is_new = begins && event.sequence >= track.queued;
   const std::uint64_t after = event.sequence + 1;
   track.queued = std::max(track.queued, after);
   if (!enqueue) track.started = std::max(track.started, after);
-  const bool left = event.kind == EventKind::kEnd;
+  const bool made = event.kind == EventKind::kSplitEnd && event.value == 0;
+  const bool left = event.kind == EventKind::kEnd || made;
   track.next = std::max(track.next, left ? after : event.sequence);
-  if (left || event.kind == EventKind::kError) {
+  if (left || event.kind == EventKind::kError || event.kind == EventKind::kSplitEnd) {
     open.End(event);
   } else {
     open.Begin(event, is_new);
@@ -98,16 +109,25 @@ const Track* RankView::On(int group) const {
   return found == tracks.end() ? nullptr : &*found;
 }
 
-const Track* RankView::OnCommunicator(std::uint16_t communicator) const {
-  const auto found = std::find_if(tracks.begin(), tracks.end(), [&](const Track& track) {
-    return track.communicator == communicator;
-  });
+const Track* RankView::TrackOf(const JournalEvent& event) const {
+  const auto found = std::find_if(tracks.begin(), tracks.end(),
+                                  [&](const Track& track) { return IsOn(track, event); });
   return found == tracks.end() ? nullptr : &*found;
 }
 
 bool IsCollective(const JournalEvent& event) {
   return event.kind == EventKind::kEnqueue || event.kind == EventKind::kStart ||
          event.kind == EventKind::kEnd || event.kind == EventKind::kError;
+}
+
+bool IsOn(const Track& track, const JournalEvent& event) {
+  return track.communicator == event.communicator && track.making == IsSplit(event.kind) &&
+         (track.making || IsCollective(event));
+}
+
+std::optional<JournalEvent> OperationIn(const JournalEvent* open) {
+  if (open == nullptr || IsSplit(open->kind)) return std::nullopt;
+  return *open;
 }
 
 RankView ViewOf(const RankEvidence& evidence) {
@@ -119,6 +139,11 @@ RankView ViewOf(const RankEvidence& evidence) {
     const JournalEvent& event = events[index];
     if (IsCollective(event)) {
       view.last_collective = &event;
+      view.failed_split = nullptr;
+      Follow(view, open, event, index);
+    } else if (IsSplit(event.kind)) {
+      const bool failed = event.kind == EventKind::kSplitEnd && event.value != 0;
+      view.failed_split = failed ? &event : nullptr;
       Follow(view, open, event, index);
     } else if (event.kind == EventKind::kCase) {
       open.Clear();  // what an earlier case left behind is not what the rank is in
@@ -132,7 +157,7 @@ RankView ViewOf(const RankEvidence& evidence) {
   }
   for (const JournalEvent* event : open.list()) {
     if (view.open == nullptr) view.open = event;
-    Track& track = TrackOf(view, event->communicator);
+    Track& track = FindOrAdd(view, *event);
     if (track.open != nullptr) continue;
     track.open = event;
     track.next = event->sequence;
@@ -147,8 +172,7 @@ const JournalEvent* EventAt(const RankView& view, int group, std::uint64_t seque
   const auto& events = view.evidence->journal.events;
   for (std::size_t i = events.size(); i > track->begin; --i) {
     const JournalEvent& event = events[i - 1];
-    if (event.communicator == track->communicator && IsCollective(event) &&
-        event.sequence == sequence && event.case_index == case_index) {
+    if (IsOn(*track, event) && event.sequence == sequence && event.case_index == case_index) {
       return &event;
     }
   }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ enum class Step : std::uint8_t { kNotEntered, kEnqueued, kStarted, kLeft };
 // One rank on one communicator: its newest life, for numbers begin again with every new one.
 struct Track {
   std::uint16_t communicator = kWorld;
+  bool making = false;          // of the communicators that are made out of it, not of its calls
   int group = kUnknownGroup;    // index of Situation::groups
   bool point_to_point = false;  // sends and receives count too: positions of ranks differ
   int lives = 0;                // begun in sight of the journal
@@ -43,6 +45,9 @@ struct RankView {
   int open_group = kUnknownGroup;      // whose operation that is
   const JournalEvent* last = nullptr;  // newest event of all, or nullptr
   const JournalEvent* last_collective = nullptr;  // newest event of a collective, or nullptr
+  // The newest thing that it did with the library: take part in the making of a communicator, which
+  // failed on it. Else nullptr.
+  const JournalEvent* failed_split = nullptr;
   Phase phase = Phase::kStart;
   bool announced_exit = false;  // a kExit event: it left, or is about to leave, on its own
   std::vector<Track> tracks;
@@ -58,10 +63,15 @@ struct RankView {
   bool waits_in(int group) const { return open != nullptr && open_group == group; }
   // nullptr: its journal has nothing of this group.
   const Track* On(int group) const;
-  const Track* OnCommunicator(std::uint16_t communicator) const;
+  // That the event is on, or nullptr.
+  const Track* TrackOf(const JournalEvent& event) const;
 };
 
 bool IsCollective(const JournalEvent& event);
+// It is of the track: a call on its communicator, or the making of one out of it.
+bool IsOn(const Track& track, const JournalEvent& event);
+// What a finding is about: the making of a communicator is no operation of one.
+std::optional<JournalEvent> OperationIn(const JournalEvent* open);
 
 // Linear in the journal. Groups are not filled in. `evidence` outlives the view.
 RankView ViewOf(const RankEvidence& evidence);

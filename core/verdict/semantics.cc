@@ -80,6 +80,9 @@ Needs NeedsOf(const Semantics& semantics, const Operation& operation, bool is_ro
     case Collective::kReduce:
       // Where the root waits it is a ring (gloo/reduce.cc).
       return is_root || semantics.root_waits ? Needs::kAll : Needs::kNobody;
+    case Collective::kSend:
+      // A small one goes off by itself, where a library has room for it.
+      return semantics.root_waits ? Needs::kAll : Needs::kNobody;
     default:
       return Needs::kAll;
   }

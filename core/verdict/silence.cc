@@ -112,7 +112,7 @@ Finding MissingRanks(const Standstill& standstill) {
   Finding finding;
   finding.cause = busy ? "rank_busy" : "unknown";
   finding.culprits = RanksOf(standstill.missing);
-  finding.operation = *standstill.operation;
+  finding.operation = OperationIn(standstill.operation);
   const std::vector<int> waiting = RanksOf(standstill.waiting);
   finding.message =
       fmt::format("{} {} for {} in {} since {}; rank {} {}{}", FormatRanks(waiting),
@@ -138,7 +138,7 @@ Finding Stall(const Situation& situation, const Standstill& standstill) {
   Finding finding;
   finding.cause = "transport_stall";
   if (named) finding.culprits = RanksOf(asleep);
-  finding.operation = *standstill.operation;
+  finding.operation = OperationIn(standstill.operation);
   finding.message =
       fmt::format("all {} entered {} and {} of {} did not leave it for {}",
                   standstill.group == 0 ? "ranks" : "its ranks",

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/base/random.h"
 #include "core/journal/purpose.h"
+#include "core/verdict/messages.h"
 
 namespace lockstep {
 namespace {
@@ -33,13 +35,30 @@ void AssignGroups(Situation& situation, const Setting& setting) {
   }
 }
 
+// For every group whose members made communicators out of it, one of these makings.
+void AddMakings(Situation& situation) {
+  std::unordered_set<std::uint16_t> split;
+  for (const RankView& view : situation.views) {
+    for (const Track& track : view.tracks) {
+      if (track.making) split.insert(track.communicator);
+    }
+  }
+  const std::size_t groups = situation.groups.size();
+  for (std::size_t i = 0; i < groups; ++i) {
+    if (!split.contains(situation.groups[i].communicator)) continue;
+    Group making = situation.groups[i];
+    making.making = true;
+    situation.groups.push_back(std::move(making));
+  }
+}
+
 // A rank whose journal shows an older life of the communicator than another's is on none that the
 // others are on. Journals that lost events cannot count lives.
 void JoinTracks(Situation& situation, int index) {
   Group& group = situation.groups[static_cast<std::size_t>(index)];
   const auto track_of = [&](std::size_t member) -> Track* {
     for (Track& track : situation.views[member].tracks) {
-      if (track.communicator == group.communicator) return &track;
+      if (track.communicator == group.communicator && track.making == group.making) return &track;
     }
     return nullptr;
   };
@@ -137,12 +156,13 @@ Situation SituationOf(const std::vector<RankEvidence>& evidence, const Setting& 
   situation.views.reserve(evidence.size());
   for (const RankEvidence& rank : evidence) situation.views.push_back(ViewOf(rank));
   AssignGroups(situation, setting);
+  AddMakings(situation);
   for (std::size_t i = 0; i < situation.groups.size(); ++i) {
     JoinTracks(situation, static_cast<int>(i));
   }
   for (RankView& view : situation.views) {
     if (view.open == nullptr) continue;
-    view.open_group = view.OnCommunicator(view.open->communicator)->group;
+    view.open_group = view.TrackOf(*view.open)->group;
   }
   return situation;
 }
@@ -192,7 +212,9 @@ std::vector<Mismatch> FindMismatches(const Situation& situation) {
   std::vector<Mismatch> mismatches;
   for (std::size_t i = 0; i < situation.groups.size(); ++i) {
     const int index = static_cast<int>(i);
-    if (!situation.groups[i].aligned) continue;
+    const Group& group = situation.groups[i];
+    // A send and its receive are meant to differ.
+    if (!group.aligned || group.making || group.communicator >= kFirstLane) continue;
     const JournalEvent* position = FirstDifference(situation, index);
     if (position == nullptr) continue;
     Mismatch mismatch{

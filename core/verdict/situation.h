@@ -19,6 +19,7 @@ namespace lockstep {
 // A communicator whose members are known.
 struct Group {
   std::uint16_t communicator = kWorld;
+  bool making = false;  // its operations are the makings of communicators out of it
   std::string name;
   std::vector<std::size_t> members = {};  // indices of the views
   std::vector<int> ranks = {};            // by rank in the group; empty: that of the world
@@ -28,7 +29,7 @@ struct Group {
 
 struct Situation {
   std::vector<RankView> views;
-  std::vector<Group> groups;  // the world is the first
+  std::vector<Group> groups;  // the world is the first, makings are the last
   double deadline_seconds = 0;
   Semantics semantics;
   bool one_stream = false;

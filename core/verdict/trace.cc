@@ -27,7 +27,7 @@ int GroupOf(const Situation& situation, const Finding& finding) {
     const bool named = std::find(finding.culprits.begin(), finding.culprits.end(), view.rank()) !=
                        finding.culprits.end();
     if (!named) continue;
-    const Track* track = view.OnCommunicator(finding.operation->communicator);
+    const Track* track = view.TrackOf(*finding.operation);
     if (track != nullptr && track->group != kUnknownGroup) return track->group;
   }
   return finding.operation->communicator == kWorld ? 0 : kUnknownGroup;
@@ -39,14 +39,16 @@ std::optional<Place> PlaceOf(const Situation& situation, const Judgement& judgem
     const int group = GroupOf(situation, finding);
     if (group != kUnknownGroup) return Place{group, finding.operation->sequence};
   }
-  std::optional<Place> earliest;
+  std::optional<Place> earliest, making;
   for (const RankView& view : situation.views) {
-    if (!view.waits_in(0)) continue;
-    if (!earliest || view.open->sequence < earliest->sequence) {
-      earliest = Place{0, view.open->sequence};
+    if (!view.waits_in_group()) continue;
+    std::optional<Place>& place = IsSplit(view.open->kind) ? making : earliest;
+    if (&place == &earliest && !view.waits_in(0)) continue;
+    if (!place || view.open->sequence < place->sequence) {
+      place = Place{view.open_group, view.open->sequence};
     }
   }
-  return earliest;
+  return making ? making : earliest;
 }
 
 // Culprits first, because somebody will want to see them; then the others from the lowest.
@@ -73,6 +75,9 @@ std::vector<std::size_t> ColumnsOf(const Situation& situation, const Judgement& 
 }
 
 std::string CallOf(const JournalEvent& event) {
+  if (IsSplit(event.kind)) {
+    return fmt::format("split: communicator {}{}", event.count, event.root < 0 ? " (left)" : "");
+  }
   const CollectiveInfo& info = InfoOf(event.collective);
   std::string call(info.name);
   if (event.collective != Collective::kBarrier) {
@@ -91,14 +96,15 @@ std::string CallOf(const JournalEvent& event) {
 }
 
 CallState StateOf(const RankView& view, const JournalEvent& event) {
-  if (event.kind == EventKind::kEnd) return CallState::kDone;
+  if (event.kind == EventKind::kSplitEnd && event.value != 0) return CallState::kError;
+  if (event.kind == EventKind::kEnd || event.kind == EventKind::kSplitEnd) return CallState::kDone;
   if (event.kind == EventKind::kError) return CallState::kError;
   if (view.evidence->state == ProcessState::kExited ||
       view.evidence->state == ProcessState::kSignalled) {
     return CallState::kEnded;
   }
   if (view.evidence->state == ProcessState::kStopped) return CallState::kStopped;
-  return event.kind == EventKind::kStart ? CallState::kWaits : CallState::kQueued;
+  return event.kind == EventKind::kEnqueue ? CallState::kQueued : CallState::kWaits;
 }
 
 TraceCell Instead(const RankView& view) {
@@ -115,7 +121,7 @@ void FillColumn(Trace& trace, const RankView& view, int group, std::size_t colum
     const std::uint64_t first = trace.rows.front().sequence;
     for (std::size_t i = track->begin; i < events.size(); ++i) {
       const JournalEvent& event = events[i];
-      if (event.communicator != track->communicator || !IsCollective(event)) continue;
+      if (!IsOn(*track, event)) continue;
       if (event.sequence < first || event.sequence - first >= newest.size()) continue;
       newest[event.sequence - first] = &event;
     }

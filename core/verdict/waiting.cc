@@ -271,13 +271,13 @@ Finding Inversion(const Situation& situation, const std::vector<std::size_t>& cy
       "Call the collectives of different communicators in the same order on all ranks (with NCCL "
       "2.26 or newer NCCL_LAUNCH_ORDER_IMPLICIT=1 lets one host thread's order decide).";
   std::sort(finding.culprits.begin(), finding.culprits.end());
-  finding.operation = *situation.views[cycle.front()].open;
+  finding.operation = OperationIn(situation.views[cycle.front()].open);
   return finding;
 }
 
 // It made no communicator of the world yet.
 bool IsEarly(const RankView& view) {
-  return view.last_collective == nullptr && view.complete() &&
+  return view.tracks.empty() && view.complete() &&
          (view.phase == Phase::kStart || view.phase == Phase::kConnect);
 }
 

@@ -8,6 +8,7 @@
 #include "core/collective/collective.h"
 #include "core/journal/purpose.h"
 #include "core/verdict/judge.h"
+#include "core/verdict/messages.h"
 
 namespace lockstep {
 
@@ -96,6 +97,16 @@ std::string Seconds(double seconds) {
 }
 
 std::string DescribeInvocation(const JournalEvent& event) {
+  if (IsSplit(event.kind)) {
+    return fmt::format("the making of communicator {} (split {} of communicator {})", event.count,
+                       event.sequence, event.communicator);
+  }
+  if (event.communicator >= kFirstLane) {
+    const bool sends = event.collective == Collective::kSend;
+    return fmt::format("{} {} ({} rank {} of its communicator) {} x {}", NameOf(event.collective),
+                       event.nth, sends ? "to" : "from", event.root, NameOf(event.type),
+                       event.count);
+  }
   Operation operation;
   operation.collective = event.collective;
   operation.type = event.type;

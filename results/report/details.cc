@@ -12,7 +12,7 @@ namespace {
 
 bool HasInvocation(EventKind kind) {
   return kind == EventKind::kEnqueue || kind == EventKind::kStart || kind == EventKind::kEnd ||
-         kind == EventKind::kError;
+         kind == EventKind::kError || IsSplit(kind);
 }
 
 // Nanoseconds since the run began; the first ticks of a journal may lie before it.

@@ -39,7 +39,7 @@ Handle EventType() {
   Insert(type, "case", offsetof(JournalEvent, case_index), H5T_NATIVE_UINT32);
   Insert(type, "root", offsetof(JournalEvent, root), H5T_NATIVE_INT32);
   Insert(type, "kind", offsetof(JournalEvent, kind),
-         EnumType(H5T_NATIVE_UINT16, EventKind::kDeath).get());
+         EnumType(H5T_NATIVE_UINT16, kLastEventKind).get());
   Insert(type, "communicator", offsetof(JournalEvent, communicator), H5T_NATIVE_UINT16);
   Insert(type, "collective", offsetof(JournalEvent, collective),
          EnumType(H5T_NATIVE_UINT8, kLast<Collective>).get());

@@ -173,7 +173,7 @@ class Maker {
     for (int i = Below(3) * Below(200); i > 0; --i) {
       history.events.push_back({Any(), Any(), Any(), static_cast<std::int64_t>(Any()), Any(),
                                 static_cast<std::int64_t>(Any()), static_cast<std::uint32_t>(Any()),
-                                Below(8) - 1, Enumerator(EventKind::kDeath),
+                                Below(8) - 1, Enumerator(kLastEventKind),
                                 static_cast<std::uint16_t>(Any()), Enumerator(Collective::kRecv),
                                 Enumerator(DataType::kU8), Enumerator(Reduction::kMax),
                                 Enumerator(Phase::kBarrier)});

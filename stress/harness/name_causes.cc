@@ -63,7 +63,7 @@ void NameCauses(const Scenario& scenario, const std::vector<RankEvidence>& evide
   const bool loads = std::holds_alternative<LoadingProgram>(scenario.workload);
   for (Finding& finding : judgement.findings) {
     // An error that the program reports; its message says so.
-    if (finding.cause == "rank_failed" &&
+    if ((finding.cause == "rank_failed" || finding.cause == "init_failure") &&
         (Says(finding, "out of memory") || Says(finding, "bad_alloc") ||
          Says(finding, "Cannot allocate memory"))) {
       finding.cause = "out_of_memory";

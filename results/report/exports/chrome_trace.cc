@@ -206,6 +206,12 @@ class JournalTrace {
         Instant("death", at_us, {{"wait_status", event.value}});
         ClosePhase(at_us);
         break;
+      case EventKind::kSplit:
+      case EventKind::kSplitEnd:
+        Instant(fmt::format("{} {}", event.kind == EventKind::kSplit ? "begins" : "leaves",
+                            DescribeInvocation(event)),
+                at_us, {{"communicator", event.communicator}});
+        break;
       case EventKind::kNone:
         break;
     }
