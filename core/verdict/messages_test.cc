@@ -1,6 +1,8 @@
 // Sends and receives among collectives.
 #include <signal.h>
 
+#include <algorithm>
+
 #include "core/verdict/history.h"
 #include "core/verdict/standstill.h"
 #include "gmock/gmock.h"
@@ -90,6 +92,55 @@ TEST(Messages, RanksThatReceiveFromEachOtherAreARing) {
       "mpi", {History(0).Enters(Receive(1)).Silent(6), History(1).Enters(Receive(0)).Silent(6)},
       true);
   for (const Finding& finding : posted.findings) EXPECT_EQ(finding.cause, "unknown");
+}
+
+TEST(PostedCalls, OfTwoKindsMayMeetInAnotherOrder) {
+  const Operation gather = {.collective = Collective::kAllGather, .count = 1};
+  const auto at = [&](bool posts) {
+    return JudgeOn(
+        "mpi",
+        {History(0).Enters(gather), History(1).Enters(AllReduce()), History(2).Enters(gather)},
+        posts);
+  };
+  EXPECT_THAT(OutcomesOf(at(false)), ElementsAre(Outcome::kHung, Outcome::kHung, Outcome::kHung));
+  const Judgement posted = at(true);
+  EXPECT_EQ(posted.findings.at(0).cause, "collective_mismatch");
+  EXPECT_THAT(posted.findings[0].culprits, ElementsAre(1));
+  EXPECT_THAT(OutcomesOf(posted),
+              ElementsAre(Outcome::kFinished, Outcome::kFinished, Outcome::kFinished));
+}
+
+TEST(PostedCalls, ProveNobodyToWait) {
+  const auto at = [](double silent, bool posts) {
+    return OutcomesOf(JudgeOn(
+        "mpi", {History(0).Enters(AllReduce()).Silent(silent), History(1).Signalled(SIGKILL)},
+        posts));
+  };
+  EXPECT_THAT(at(1, false), ElementsAre(Outcome::kHung, Outcome::kKilled));
+  EXPECT_THAT(at(1, true), ElementsAre(Outcome::kFinished, Outcome::kKilled));
+  EXPECT_THAT(at(6, true), ElementsAre(Outcome::kHung, Outcome::kKilled));
+}
+
+TEST(PostedCalls, ThatAllEnteredAreNoStallWhereARankIsMissing) {
+  const auto posted = [](int rank) { return History(rank).Enters(AllReduce()).Silent(6); };
+  const auto busy = [](const Judgement& judgement) {
+    return std::ranges::count_if(judgement.findings, [](const Finding& finding) {
+      return finding.cause == "rank_busy" && finding.culprits == std::vector<int>{2};
+    });
+  };
+  Setting setting;
+  setting.deadline_seconds = kDeadline;
+  setting.posts = true;
+  setting.groups = {{1, "pair", {0, 1}}};
+  const auto in_pair = [](int rank) {
+    return History(rank).On(1).Enters(AllReduce()).On(0).Enters(AllReduce()).Silent(6);
+  };
+  const Judgement judgement =
+      Judge({in_pair(0), in_pair(1), History(2).In(Phase::kCompute).Silent(6)}, setting);
+  EXPECT_EQ(judgement.findings.size(), 1u);
+  EXPECT_EQ(busy(judgement), 1);
+  // All are in it, and nobody else is missing.
+  EXPECT_EQ(JudgeOn("nccl", {posted(0), posted(1)}, true).findings.at(0).cause, "transport_stall");
 }
 
 TEST(Messages, SilenceNamesWhoDidNotSend) {

@@ -261,7 +261,7 @@ Finding Busy(const Views& silent) {
 }  // namespace
 
 std::vector<Finding> FindSilence(const Situation& situation) {
-  std::vector<Finding> findings;
+  std::vector<Finding> findings, stalls;
   std::vector<Standstill> standstills = StandstillsOf(situation);
   const bool all_follow = std::all_of(standstills.begin(), standstills.end(), IsConsequence);
   for (const Standstill& standstill : standstills) {
@@ -273,7 +273,8 @@ std::vector<Finding> FindSilence(const Situation& situation) {
       });
       if (!known) findings.push_back(std::move(finding));
     } else if (!standstill.incomplete) {
-      findings.push_back(Stall(situation, standstill));
+      // Posted calls that all entered may be done, and nobody has asked.
+      (situation.posts ? stalls : findings).push_back(Stall(situation, standstill));
     }
   }
   Views elsewhere, connecting, busy;
@@ -284,7 +285,7 @@ std::vector<Finding> FindSilence(const Situation& situation) {
   if (!elsewhere.empty()) findings.push_back(OtherCommunicator(elsewhere));
   if (!connecting.empty()) findings.push_back(InitFailure(situation, connecting));
   if (!busy.empty()) findings.push_back(Busy(busy));
-  return findings;
+  return findings.empty() ? stalls : findings;
 }
 
 }  // namespace lockstep

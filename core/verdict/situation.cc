@@ -153,6 +153,7 @@ Situation SituationOf(const std::vector<RankEvidence>& evidence, const Setting& 
   situation.deadline_seconds = setting.deadline_seconds;
   situation.semantics = SemanticsOf(setting.backend);
   situation.one_stream = setting.one_stream;
+  situation.posts = setting.posts;
   situation.views.reserve(evidence.size());
   for (const RankEvidence& rank : evidence) situation.views.push_back(ViewOf(rank));
   AssignGroups(situation, setting);
@@ -225,6 +226,8 @@ std::vector<Mismatch> FindMismatches(const Situation& situation) {
     const Operation b = OperationOf(*mismatch.parties[1].event);
     // The same call for different purposes: the library cannot know.
     mismatch.effect = SameCall(a, b) ? Effect::kWrongData : EffectOf(situation.semantics, a, b);
+    // Who has posted the one may still post the other, and kinds meet in another order.
+    if (situation.posts && mismatch.effect == Effect::kStops) mismatch.effect = Effect::kUndefined;
     mismatches.push_back(std::move(mismatch));
   }
   return mismatches;
