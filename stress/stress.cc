@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/comm/backends.h"
+#include "core/comm/sim/rules.h"
 #include "core/launch/context.h"
 #include "core/launch/fleet.h"
 #include "core/launch/worker_link.h"
@@ -32,15 +33,15 @@ int Fail(int rank, const Status& status) {
 
 // Ranks that are to go on without one of theirs need a library that can give a communicator up.
 // Where it cannot, such scenarios are left out; an error when nothing else was asked for.
-Status LeaveOutRecoveries(std::string_view backend, Selection& selection) {
+Status LeaveOutRecoveries(std::string_view backend, std::string_view why, Selection& selection) {
   const auto first = std::stable_partition(
       selection.cases.begin(), selection.cases.end(),
       [](const StressCase& stress_case) { return !stress_case.scenario.recovery; });
   if (first == selection.cases.begin() && first != selection.cases.end()) {
     return Unsupported(fmt::format(
-        "--backend={} cannot abort and rebuild a communicator, which '{}' is about; use "
+        "--backend={} cannot abort and rebuild a communicator, which '{}' is about: {}; use "
         "--backend=gloo, or another scenario",
-        backend, first->scenario.name));
+        backend, first->scenario.name, why));
   }
   for (auto left = first; left != selection.cases.end(); ++left) {
     selection.skipped.push_back(left->scenario.name);
@@ -77,7 +78,11 @@ Result<ExitCode> RunAgent(const StressOptions& options, const LaunchContext& con
     if (context.rank != 0) return ExitCode::kPass;
     LOCKSTEP_ASSIGN_OR_RETURN(Selection selection, SelectCases(options.scenarios, options.ranks,
                                                                options.seed, options.repeat));
-    LOCKSTEP_RETURN_IF_ERROR(LeaveOutRecoveries(options.backend, selection));
+    if (!SimCapabilities(options.sim_rules).can_abort) {
+      LOCKSTEP_RETURN_IF_ERROR(LeaveOutRecoveries(
+          fmt::format("sim --sim-rules={}", NameOf(options.sim_rules)),
+          "only gloo's rules (--sim-rules=gloo) free the others when a rank aborts", selection));
+    }
     LOCKSTEP_RETURN_IF_ERROR(LeaveOutLinks(selection));
     return LeadSimulation(options, std::move(selection), context, command_line);
   }
@@ -85,7 +90,13 @@ Result<ExitCode> RunAgent(const StressOptions& options, const LaunchContext& con
   LOCKSTEP_ASSIGN_OR_RETURN(Selection selection, SelectCases(options.scenarios, context.size,
                                                              options.seed, options.repeat));
   if (!backend->capabilities().can_abort || backend->uses_launcher_mpi) {
-    LOCKSTEP_RETURN_IF_ERROR(LeaveOutRecoveries(options.backend, selection));
+    LOCKSTEP_RETURN_IF_ERROR(LeaveOutRecoveries(options.backend,
+                                                backend->uses_launcher_mpi
+                                                    ? "MPI has no calls for it but those of ULFM "
+                                                      "(MPIX_Comm_revoke, MPIX_Comm_shrink), which "
+                                                      "Open MPI 4.1 lacks"
+                                                    : "its Abort() frees nobody",
+                                                selection));
   }
   LOCKSTEP_RETURN_IF_ERROR(CheckCases(*backend, selection));
   FleetOptions fleet;

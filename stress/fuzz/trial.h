@@ -51,16 +51,16 @@ struct FuzzTrial {
   SimRules rules = SimRules::kNccl;
   int ranks = 2;
   std::vector<ScriptCommunicator> communicators;  // the world first
-  // Only kCollective, which may be a message. All ranks in this one order, each those of its communicators: such a program
-  // cannot hang.
+  // Only kCollective, which may be a message. All ranks in this one order, each those of its
+  // communicators: such a program cannot hang.
   std::vector<ScriptStep> steps;
   std::vector<std::int64_t> compute_ns;  // before each step, the same for every rank but for jitter
   StreamUse streams = StreamUse::kInline;
   // Of each step: its stream waits first for what is on the other one by then (kTwoFifos). The same
   // on all ranks, as the order of the steps is.
   std::vector<bool> waits = {};
-  // Of each step: who sends (a rank of the communicator) where it is a message, whose operation is a
-  // send to its root; -1: a collective. A step may be non-blocking, on all its ranks alike.
+  // Of each step: who sends (a rank of the communicator) where it is a message, whose operation is
+  // a send to its root; -1: a collective. A step may be non-blocking, on all its ranks alike.
   std::vector<int> senders = {};
   int calls_an_await = 1;
   bool lingers = false;  // ranks that are done keep their connections

@@ -74,7 +74,7 @@ class StressConductor {
   bool AwaitReady(std::vector<int>& survivors, Recovery& recovery);
   bool Rebuild(const std::vector<int>& survivors, Recovery& recovery);
   bool AwaitConnected(Recovery& recovery, Ticks began);
-  std::optional<Finding> WrongPlace() const;
+  std::optional<Finding> FindWrongPlace() const;
   void EndRank(int rank);
   // Takes events until `done` or the deadline; whether it was done.
   bool TakeEventsUntil(const std::function<bool()>& done, Deadline deadline);

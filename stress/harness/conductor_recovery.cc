@@ -18,35 +18,7 @@ constexpr double kEndSeconds = 10;
 constexpr double kWatchResumeSeconds = 30;
 // The answer of a worker comes a moment after its own deadline.
 constexpr double kAnswerSeconds = 1;
-constexpr std::size_t kMostRecoveries = 4;  // of a case
 constexpr double kNever = std::numeric_limits<double>::infinity();
-
-Finding AbortHung(std::vector<int> culprits, double seconds) {
-  Finding finding;
-  finding.cause = "abort_hung";
-  finding.message = fmt::format(
-      "rank {} did not come back from Abort(), or from the call that it was to end, "
-      "within {} s",
-      fmt::join(culprits, ","), seconds);
-  finding.remedy =
-      "End such a process from outside, and let a fresh one take its place: a library that does "
-      "not "
-      "abort cannot be recovered in the process.";
-  finding.culprits = std::move(culprits);
-  return finding;
-}
-
-Finding NotConnected(std::vector<int> culprits, double seconds) {
-  Finding finding;
-  finding.cause = "init_failure";
-  finding.message = fmt::format(
-      "the ranks did not connect anew within {} s; without a connection: "
-      "rank {}",
-      seconds, fmt::join(culprits, ","));
-  finding.remedy = "See what these ranks report, and whether all were given the same members.";
-  finding.culprits = std::move(culprits);
-  return finding;
-}
 
 }  // namespace
 
@@ -278,22 +250,13 @@ bool StressConductor::Rebuild(const std::vector<int>& survivors, Recovery& recov
 }
 
 // A rank that takes another place than the others were told of makes a communicator of its own.
-std::optional<Finding> StressConductor::WrongPlace() const {
+std::optional<Finding> StressConductor::FindWrongPlace() const {
   int expected = 0;
+  const int size = static_cast<int>(generation_.members.size());
   for (const int rank : generation_.members) {
     const std::optional<Membership>& place = places_[static_cast<std::size_t>(rank)];
-    const int size = static_cast<int>(generation_.members.size());
     if (place && (place->rank != expected || place->size != size)) {
-      Finding finding;
-      finding.cause = "init_failure";
-      finding.culprits = {rank};
-      finding.proved = true;
-      finding.message = fmt::format(
-          "rank {} rebuilds as rank {} of {}, the others as {} ranks with "
-          "it as rank {}",
-          rank, place->rank, place->size, size, expected);
-      finding.remedy = "Agree on the members outside the library before any rank connects.";
-      return finding;
+      return WrongPlace(rank, {place->rank, place->size}, {expected, size});
     }
     ++expected;
   }
@@ -311,17 +274,17 @@ bool StressConductor::AwaitConnected(Recovery& recovery, Ticks began) {
   const double seconds = case_->scenario.recovery->connect_deadline_seconds;
   TakeEventsUntil(
       [&] {
-        return connected() || WrongPlace() ||
+        return connected() || FindWrongPlace() ||
                !members_are([&](std::size_t rank) { return !gone_[rank]; });
       },
       Deadline::AfterSeconds(seconds + kAnswerSeconds));
   overdue_.reset();  // who waits for the others to connect is silent, perhaps for longer than -T
-  if (connected() && !WrongPlace()) {
+  if (connected() && !FindWrongPlace()) {
     for (const Ticks ticks : connected_at_) rebuilt_at_ = std::max(rebuilt_at_, ticks);
     recovery.rebuild_seconds = SecondsBetween(began, rebuilt_at_);
     return true;
   }
-  recovery.finding = WrongPlace();
+  recovery.finding = FindWrongPlace();
   if (!recovery.finding && !members_are([&](std::size_t rank) { return !gone_[rank]; })) {
     look_ = true;  // another loss, to be recovered from in its turn
     return false;

@@ -51,6 +51,45 @@ void AddGeneration(const Generation& generation, Setting& setting) {
       {static_cast<std::uint16_t>(generation.number), NameOf(generation), generation.members});
 }
 
+Finding AbortHung(std::vector<int> culprits, double seconds) {
+  Finding finding;
+  finding.cause = "abort_hung";
+  finding.message = fmt::format(
+      "rank {} did not come back from Abort(), or from the call that it was to end, "
+      "within {} s",
+      fmt::join(culprits, ","), seconds);
+  finding.remedy =
+      "End such a process from outside, and let a fresh one take its place: a library that does "
+      "not "
+      "abort cannot be recovered in the process.";
+  finding.culprits = std::move(culprits);
+  return finding;
+}
+
+Finding NotConnected(std::vector<int> culprits, double seconds) {
+  Finding finding;
+  finding.cause = "init_failure";
+  finding.message = fmt::format(
+      "the ranks did not connect anew within {} s; without a connection: "
+      "rank {}",
+      seconds, fmt::join(culprits, ","));
+  finding.remedy = "See what these ranks report, and whether all were given the same members.";
+  finding.culprits = std::move(culprits);
+  return finding;
+}
+
+Finding WrongPlace(int rank, Place taken, Place expected) {
+  Finding finding;
+  finding.cause = "init_failure";
+  finding.culprits = {rank};
+  finding.proved = true;
+  finding.message =
+      fmt::format("rank {} rebuilds as rank {} of {}, the others as {} ranks with it as rank {}",
+                  rank, taken.rank, taken.size, expected.size, expected.rank);
+  finding.remedy = "Agree on the members outside the library before any rank connects.";
+  return finding;
+}
+
 std::vector<int> LostIn(const Judgement& failure, const std::vector<bool>& gone) {
   std::vector<int> lost;
   const bool silent = !failure.findings.empty() && !failure.findings.front().proved;

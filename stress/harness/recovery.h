@@ -3,6 +3,7 @@
 #ifndef LOCKSTEP_STRESS_HARNESS_RECOVERY_H_
 #define LOCKSTEP_STRESS_HARNESS_RECOVERY_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -48,6 +49,18 @@ struct Recovery {
 // Who is lost by the judgement of a failure: ended, stopped, or the culprit of a silence. A rank
 // that failed is lost when its process is `gone`; otherwise it waits to be recovered, or soon will.
 std::vector<int> LostIn(const Judgement& failure, const std::vector<bool>& gone);
+
+inline constexpr std::size_t kMostRecoveries = 4;  // of a case
+
+// Why a recovery did not succeed.
+Finding AbortHung(std::vector<int> culprits, double seconds);
+Finding NotConnected(std::vector<int> culprits, double seconds);
+struct Place {
+  int rank = 0;
+  int size = 0;
+};
+// A rank takes another place than the others were told of: it makes a communicator of its own.
+Finding WrongPlace(int rank, Place taken, Place expected);
 
 // When the fault came that led to the failure: the newest in the journals or of `applied`, else the
 // newest death; 0: none is known. Faults before `after` led to something else.

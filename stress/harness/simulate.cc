@@ -2,313 +2,203 @@
 
 #include <fmt/format.h>
 
-#include <csignal>
+#include <algorithm>
 #include <cstddef>
-#include <memory>
-#include <optional>
-#include <span>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/base/clock.h"
-#include "core/comm/recorded.h"
-#include "core/comm/sim/sim_world.h"
-#include "core/device/host/host_kernels.h"
 #include "core/journal/journal.h"
-#include "stress/faults/fault_gate.h"
-#include "stress/faults/faulty_communicator.h"
-#include "stress/workloads/rank_program.h"
+#include "core/journal/purpose.h"
+#include "stress/harness/recovery.h"
+#include "stress/harness/sim_stage.h"
 
 namespace lockstep {
 namespace {
 
-constexpr int kManyRanks = 64;
-constexpr std::size_t kEvents = 1 << 14;
-constexpr std::size_t kFewEvents = 1 << 8;  // of a rank among many
-constexpr std::int64_t kKnockNs = 1'000'000;
-constexpr double kSleepSeconds = 0.1;
-// Beyond any deadline: in a world where nothing can happen any more, silence is for ever.
-constexpr double kForEverSeconds = 1e9;
+// Far below the silence of a hung rank, far above any other.
+constexpr double kJudgedSeconds = 5e8;
 
-struct alignas(64) Line {
-  std::byte bytes[64];
-};
-
-// What is kept of a rank while and after it runs.
-struct SimRank {
-  explicit SimRank(std::size_t events)
-      : capacity(events),
-        memory(JournalBytes(events) / sizeof(Line) + 1),
-        journal(JournalWriter::Create(std::as_writable_bytes(std::span(memory)), events)) {}
-
-  std::size_t capacity;
-  std::vector<Line> memory;
-  JournalWriter journal;
-  std::optional<ProgramReport> report;
-  int own_signal = 0;  // by which an injected crash ended it
-};
-
-// Computing takes virtual time and no other.
-class SimKernels final : public HostKernels {
+// Stages of one case, each the recovery from the one before. Virtual time begins anew in each, so
+// recoveries have no times.
+class SimulatedCase {
  public:
-  explicit SimKernels(RankContext& context) : context_(context) {}
-  void Compute(Stream& stream, double ns, const void*, std::int64_t) override {
-    stream.Enqueue([this, ns] {
-      context_.Compute(static_cast<std::int64_t>(ns));
-      return OkStatus();
-    });
+  SimulatedCase(const StressCase& stress_case, SimRules rules, double deadline_seconds)
+      : case_(stress_case),
+        backend_(fmt::format("sim_{}", NameOf(rules))),
+        rules_(rules),
+        deadline_seconds_(deadline_seconds),
+        stage_{&stress_case, stress_case.faults} {
+    const auto ranks = static_cast<std::size_t>(stress_case.scenario.ranks);
+    facts_.fired.assign(stress_case.faults.size(), false);
+    facts_.reports.resize(ranks);
+    facts_.journals.resize(ranks);
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      stage_.members.push_back(static_cast<int>(rank));
+    }
+    generation_.members = stage_.members;
+    generation_.since.assign(ranks, 0);
+  }
+
+  CaseResult Run() {
+    const std::int64_t began_ns = MonotonicNs();
+    while (RunOne()) {
+    }
+    facts_.generation = generation_;
+    facts_.seconds = static_cast<double>(MonotonicNs() - began_ns) * 1e-9;
+    return Assess(case_, backend_, kJudgedSeconds, std::move(facts_));
   }
 
  private:
-  RankContext& context_;
+  // Whether another stage follows.
+  bool RunOne() {
+    StageEnd end = RunStage(stage_, rules_, deadline_seconds_, facts_.fired);
+    if (!end.complete) facts_.cut_short = "the simulation did not come to an end";
+    facts_.fired = end.fired;
+    Keep(end);
+    if (stage_.generation > 0 && !Connected(end)) return false;
+    return facts_.cut_short.empty() && case_.scenario.recovery && Recover(end);
+  }
+
+  void Keep(const StageEnd& end) {
+    const std::size_t ranks = facts_.reports.size();
+    std::vector<RankEvidence> evidence(ranks);
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      evidence[rank].rank = static_cast<int>(rank);
+      facts_.reports[rank].reset();
+    }
+    for (std::size_t i = 0; i < stage_.members.size(); ++i) {
+      const auto rank = static_cast<std::size_t>(stage_.members[i]);
+      evidence[rank] = end.evidence[i];
+      facts_.reports[rank] = end.reports[i];
+      Append(end.evidence[i].journal, facts_.journals[rank]);
+    }
+    facts_.evidence = AsJudged(OfGeneration(std::move(evidence), generation_), facts_.reports,
+                               std::vector<bool>(ranks), false);
+  }
+
+  // The stages of a rank one after the other, each in the time of its own.
+  static void Append(const Journal& stage, Journal& all) {
+    const JournalEvent last = all.events.empty() ? JournalEvent() : all.events.back();
+    for (JournalEvent event : stage.events) {
+      event.index += last.index;
+      event.ticks += last.ticks;
+      all.events.push_back(event);
+    }
+    all.missed += stage.missed;
+  }
+
+  // What became of the recovery that this stage was to be the end of.
+  bool Connected(const StageEnd& end) {
+    Recovery& recovery = facts_.recoveries.back();
+    std::vector<int> absent;
+    bool gone = false;
+    for (std::size_t i = 0; i < stage_.members.size(); ++i) {
+      if (!end.connected[i]) absent.push_back(stage_.members[i]);
+      gone = gone || (end.gone[i] && !end.connected[i]);
+      if (!end.wrong_membership[i] || end.connected[i]) continue;
+      recovery.finding = WrongPlace(stage_.members[i],
+                                    {stage_.members[i], static_cast<int>(facts_.reports.size())},
+                                    {static_cast<int>(i), static_cast<int>(stage_.members.size())});
+      return false;
+    }
+    // Another loss, to be recovered from in its turn.
+    if (gone) return true;
+    if (absent.empty()) {
+      recovery.outcome = RecoveryOutcome::kResumed;
+      return true;
+    }
+    recovery.finding =
+        NotConnected(std::move(absent), case_.scenario.recovery->connect_deadline_seconds);
+    return false;
+  }
+
+  bool Recover(const StageEnd& end) {
+    Judgement failure =
+        JudgeCase(case_.scenario, backend_, facts_.evidence, kJudgedSeconds, generation_);
+    if (failure.findings.empty() || facts_.recoveries.size() >= kMostRecoveries) return false;
+    std::vector<bool> gone(facts_.reports.size(), true);
+    for (std::size_t i = 0; i < stage_.members.size(); ++i) {
+      gone[static_cast<std::size_t>(stage_.members[i])] = end.gone[i];
+    }
+    Recovery recovery;
+    recovery.mode = case_.scenario.recovery->mode;
+    recovery.generation = stage_.generation + 1;
+    const std::vector<int> lost = LostIn(failure, gone);
+    recovery.failure = std::move(failure);
+    SimStage next = stage_;
+    next.generation = recovery.generation;
+    next.members.clear();
+    next.first_iteration = std::numeric_limits<std::int64_t>::max();
+    std::vector<int> hung;
+    for (std::size_t i = 0; i < stage_.members.size(); ++i) {
+      const int rank = stage_.members[i];
+      const bool is_lost = std::ranges::count(lost, rank) > 0;
+      const auto& report = end.reports[i];
+      const bool finished = report && report->status.ok();
+      if (is_lost) recovery.lost.push_back(rank);
+      if (is_lost || finished || end.gone[i]) continue;
+      next.members.push_back(rank);
+      next.first_iteration =
+          std::min(next.first_iteration, CompletedBy(report, end.evidence[i].journal));
+      if (end.abort_hangs[i]) hung.push_back(rank);
+    }
+    if (next.members.empty()) return false;
+    recovery.first_iteration = next.first_iteration;
+    if (!hung.empty()) {
+      recovery.outcome = RecoveryOutcome::kAbortHung;
+      recovery.finding =
+          AbortHung(std::move(hung), case_.scenario.recovery->abort_deadline_seconds);
+      facts_.recoveries.push_back(std::move(recovery));
+      return false;
+    }
+    Rebuild(std::move(next), std::move(recovery));
+    return true;
+  }
+
+  void Rebuild(SimStage next, Recovery recovery) {
+    const bool restart = recovery.mode == RecoveryPlan::Mode::kRestart;
+    if (restart) {
+      next.members.insert(next.members.end(), recovery.lost.begin(), recovery.lost.end());
+      std::ranges::sort(next.members);
+    }
+    next.restarted.clear();
+    for (const int rank : next.members) {
+      next.restarted.push_back(std::ranges::count(recovery.lost, rank) > 0);
+    }
+    for (std::size_t i = 0; i < facts_.fired.size(); ++i) {
+      if (facts_.fired[i]) next.faults[i].rank = -1;
+    }
+    recovery.members = next.members;
+    generation_.number = next.generation;
+    generation_.members = next.members;
+    facts_.recoveries.push_back(std::move(recovery));
+    stage_ = std::move(next);
+  }
+
+  // Iterations of a survivor. One that waits for ever is in the one after those.
+  static std::int64_t CompletedBy(const std::optional<ProgramReport>& report,
+                                  const Journal& journal) {
+    if (report) return report->completed;
+    const std::optional<JournalEvent> open = OpenOperation(journal);
+    return open ? std::max(0, UnpackAnnotation(open->value).iteration) : 0;
+  }
+
+  const StressCase& case_;
+  std::string backend_;
+  SimRules rules_;
+  double deadline_seconds_;
+  SimStage stage_;
+  Generation generation_;
+  CaseFacts facts_;
 };
-
-class SimBody final : public RankBody {
- public:
-  SimBody(RankContext& context, SimRank& rank, const std::vector<PlannedFault>& faults,
-          std::vector<bool>& fired)
-      : context_(context), rank_(rank), faults_(faults), fired_(fired) {}
-  void set_recorded(RecordedCommunicator* recorded) { recorded_ = recorded; }
-
-  void Journal(std::size_t fault_index) override {
-    JournalEvent event;
-    event.kind = EventKind::kFault;
-    event.value = static_cast<std::int64_t>(fault_index);
-    if (recorded_ != nullptr) {
-      recorded_->Note(event);
-    } else {
-      rank_.journal.Append(event);
-    }
-    fired_[fault_index] = true;
-  }
-
-  Status ApplyOutside(std::size_t fault_index) override {
-    const PlannedFault& fault = faults_[fault_index];
-    const std::int64_t now = context_.now_ns();
-    if (fault.kind == FaultKind::kStop) {
-      // The end first: a stop takes effect at once.
-      if (fault.duration_seconds) {
-        context_.Inject({SimFault::Kind::kContinue, context_.rank(),
-                         now + static_cast<std::int64_t>(*fault.duration_seconds * 1e9)});
-      }
-      context_.Inject({SimFault::Kind::kStop, context_.rank(), now});
-    } else {
-      context_.Inject({SimFault::Kind::kKill, context_.rank(), now});
-    }
-    context_.Sleep(1);  // it takes effect while the rank waits
-    return OkStatus();
-  }
-
-  Status Suffer(const PlannedFault& fault) override {
-    switch (fault.kind) {
-      case FaultKind::kExit:
-        Exit(0);
-        break;
-      case FaultKind::kThrow:
-        return SystemFailed("the program raised an exception (injected)");
-      case FaultKind::kSegfault:
-        rank_.own_signal = SIGSEGV;
-        context_.Exit(128 + SIGSEGV);
-      case FaultKind::kAbort:
-        rank_.own_signal = SIGABRT;
-        context_.Exit(128 + SIGABRT);
-      case FaultKind::kOutOfMemory:
-        return SystemFailed("out of memory (injected)");
-      case FaultKind::kHang:
-        if (!fault.duration_seconds) context_.Hang();
-        return Sleep(static_cast<std::int64_t>(*fault.duration_seconds * 1e9));
-      case FaultKind::kSleep:
-        return Sleep(
-            static_cast<std::int64_t>(fault.duration_seconds.value_or(kSleepSeconds) * 1e9));
-      default:
-        LOCKSTEP_CHECK(false, "a fault of the program itself");
-    }
-    return OkStatus();
-  }
-
-  void Exit(int code) override { context_.Exit(code); }
-  double SecondsSinceStart() override { return static_cast<double>(context_.now_ns()) * 1e-9; }
-  Status Sleep(std::int64_t ns) override { return context_.Sleep(ns), OkStatus(); }
-
- private:
-  RankContext& context_;
-  SimRank& rank_;
-  const std::vector<PlannedFault>& faults_;
-  std::vector<bool>& fired_;
-  RecordedCommunicator* recorded_ = nullptr;
-};
-
-ProgramReport ReportOf(const RankReport& report) {
-  return {report.status,     report.where,     report.iteration, report.checked,
-          report.wrong_data, report.gradients, report.figures};
-}
-
-// The program between its connection and its end.
-Status RunConnected(const StressCase& stress_case, RankContext& context, SimRank& rank,
-                    SimBody& body, FaultGate& gate) {
-  RankReport report;  // outlives the streams, which may refer to what it keeps
-  SimKernels kernels(context);
-  RecordedCommunicator recorded(std::make_unique<FaultyLibrary>(context.Connect(), gate),
-                                rank.journal, 0);
-  body.set_recorded(&recorded);
-  FaultyCalls world(recorded, gate);
-  const std::unique_ptr<Stream> compute = context.device().NewInlineStream();
-  const std::unique_ptr<Stream> communication = context.device().NewStream();
-  report = RunWorkload(
-      stress_case.scenario, stress_case.seed,
-      {world, recorded, context.device(), kernels, *compute, *communication, gate, body, true,
-       true});
-  rank.report = ReportOf(report);
-  if (report.status.ok()) {
-    recorded.EnterPhase(Phase::kFinalize);
-    report.status = gate.Reach(FaultMoment::Kind::kBeforeFinalize);
-    if (!report.status.ok()) rank.report->status = report.status;
-  }
-  if (report.status.ok()) gate.NeverFinalize();
-  rank.journal.Exit(report.status.ok() ? 0 : 1);
-  body.set_recorded(nullptr);
-  if (report.status.ok() && Lingers(stress_case.scenario)) context.Linger();
-  return report.status;
-}
-
-// Connecting takes all ranks, as on real ones: each waits for the last.
-struct Door {
-  int arrived = 0;
-  std::int64_t closes_ns = 0;
-
-  void Enter(RankContext& context) {
-    ++arrived;
-    while (arrived < context.size()) {
-      if (context.now_ns() >= closes_ns) context.Hang();
-      context.Sleep(kKnockNs);
-    }
-  }
-};
-
-Status RunRank(const StressCase& stress_case, RankContext& context, SimRank& rank, Door& door,
-               std::vector<bool>& fired) {
-  rank.journal.EnterPhase(Phase::kStart);
-  SimBody body(context, rank, stress_case.faults, fired);
-  FaultGate gate(stress_case.faults, context.rank(), body);
-  const Status begun = gate.Reach(FaultMoment::Kind::kInit);
-  if (!begun.ok()) {
-    rank.report = ProgramReport{.status = begun, .where = "connect"};
-    rank.journal.Exit(1);
-    return begun;
-  }
-  rank.journal.EnterPhase(Phase::kConnect);
-  door.Enter(context);
-  return RunConnected(stress_case, context, rank, body, gate);
-}
-
-RankEvidence EvidenceOf(int index, const RankEnd& end, const SimRank& rank) {
-  RankEvidence evidence;
-  evidence.rank = index;
-  evidence.journal =
-      JournalReader(std::as_bytes(std::span(rank.memory)), rank.capacity).Newest(rank.capacity);
-  evidence.system = end.where;
-  const auto exited = [&](int code) {
-    evidence.state = ProcessState::kExited;
-    evidence.exit_code = code;
-  };
-  const auto signalled = [&](int signal) {
-    evidence.state = ProcessState::kSignalled;
-    evidence.signal = signal;
-  };
-  switch (end.state) {
-    case RankState::kFinished:
-      exited(0);
-      break;
-    case RankState::kFailed:
-      exited(1);
-      evidence.error = end.message;
-      break;
-    case RankState::kExited:
-      rank.own_signal != 0 ? signalled(rank.own_signal) : exited(end.exit_code);
-      break;
-    case RankState::kCrashed:
-      signalled(SIGABRT);
-      break;
-    case RankState::kKilled:
-      signalled(SIGKILL);
-      break;
-    case RankState::kStopped:
-      evidence.state = ProcessState::kStopped;
-      evidence.signal = SIGSTOP;
-      break;
-    case RankState::kHung:
-      evidence.seconds_silent = kForEverSeconds;
-      break;
-  }
-  return evidence;
-}
-
-// Faults of the clock; they fire unless the rank is over before.
-void ScheduleFaults(const StressCase& stress_case, SimWorld& world) {
-  for (const PlannedFault& fault : stress_case.faults) {
-    if (SiteOf(fault.kind) != FaultSite::kOutside ||
-        fault.moment.kind != FaultMoment::Kind::kTime) {
-      continue;
-    }
-    const auto at = static_cast<std::int64_t>(fault.moment.seconds * 1e9);
-    const bool stops = fault.kind == FaultKind::kStop;
-    world.Schedule({stops ? SimFault::Kind::kStop : SimFault::Kind::kKill, fault.rank, at});
-    if (!stops || !fault.duration_seconds) continue;
-    world.Schedule({SimFault::Kind::kContinue, fault.rank,
-                    at + static_cast<std::int64_t>(*fault.duration_seconds * 1e9)});
-  }
-}
-
-void MarkScheduled(const StressCase& stress_case, const SimReport& report,
-                   std::vector<bool>& fired) {
-  for (std::size_t i = 0; i < stress_case.faults.size(); ++i) {
-    const PlannedFault& fault = stress_case.faults[i];
-    if (SiteOf(fault.kind) != FaultSite::kOutside ||
-        fault.moment.kind != FaultMoment::Kind::kTime) {
-      continue;
-    }
-    const RankEnd& end = report.ranks[static_cast<std::size_t>(fault.rank)];
-    fired[i] = static_cast<double>(end.at_ns) >= fault.moment.seconds * 1e9;
-  }
-}
 
 }  // namespace
 
 CaseResult Simulate(const StressCase& stress_case, SimRules rules, double deadline_seconds) {
-  const int ranks = stress_case.scenario.ranks;
-  const std::int64_t began_ns = MonotonicNs();
-  std::vector<std::unique_ptr<SimRank>> kept;
-  for (int i = 0; i < ranks; ++i) {
-    kept.push_back(std::make_unique<SimRank>(ranks > kManyRanks ? kFewEvents : kEvents));
-  }
-  CaseFacts facts;
-  facts.fired.assign(stress_case.faults.size(), false);
-  SimWorld world({.ranks = ranks,
-                  .rules = rules,
-                  .seed = stress_case.seed,
-                  .horizon_ns = static_cast<std::int64_t>(deadline_seconds * 1e9)});
-  ScheduleFaults(stress_case, world);
-  Door door;
-  door.closes_ns = static_cast<std::int64_t>(deadline_seconds * 1e9);
-  const SimReport report = world.Run([&](RankContext& context) {
-    return RunRank(stress_case, context, *kept[static_cast<std::size_t>(context.rank())], door,
-                   facts.fired);
-  });
-  MarkScheduled(stress_case, report, facts.fired);
-  for (int i = 0; i < ranks; ++i) {
-    const auto rank = static_cast<std::size_t>(i);
-    facts.evidence.push_back(EvidenceOf(i, report.ranks[rank], *kept[rank]));
-    facts.reports.push_back(std::move(kept[rank]->report));
-    facts.journals.push_back(facts.evidence.back().journal);
-  }
-  facts.evidence = AsJudged(std::move(facts.evidence), facts.reports,
-                            std::vector<bool>(static_cast<std::size_t>(ranks)), false);
-  if (!report.complete) facts.cut_short = "the simulation did not come to an end";
-  facts.seconds = static_cast<double>(MonotonicNs() - began_ns) * 1e-9;
-  // Far below the silence of a hung rank, far above any other.
-  return Assess(stress_case, fmt::format("sim_{}", NameOf(rules)), kForEverSeconds / 2,
-                std::move(facts));
+  return SimulatedCase(stress_case, rules, deadline_seconds).Run();
 }
 
 }  // namespace lockstep

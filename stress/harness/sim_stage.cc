@@ -1,0 +1,339 @@
+#include "stress/harness/sim_stage.h"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/clock.h"
+#include "core/comm/recorded.h"
+#include "core/comm/sim/sim_world.h"
+#include "core/device/host/host_kernels.h"
+#include "core/journal/journal.h"
+#include "stress/faults/fault_gate.h"
+#include "stress/faults/faulty_communicator.h"
+#include "stress/workloads/rank_program.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kManyRanks = 64;
+constexpr std::size_t kEvents = 1 << 14;
+constexpr std::size_t kFewEvents = 1 << 8;  // of a rank among many
+constexpr std::int64_t kKnockNs = 1'000'000;
+constexpr double kSleepSeconds = 0.1;
+// Beyond any deadline: in a world where nothing can happen any more, silence is for ever.
+constexpr double kForEverSeconds = 1e9;
+
+struct alignas(64) Line {
+  std::byte bytes[64];
+};
+
+// What is kept of a rank while and after it runs.
+struct KeptRank {
+  explicit KeptRank(std::size_t events)
+      : capacity(events),
+        memory(JournalBytes(events) / sizeof(Line) + 1),
+        journal(JournalWriter::Create(std::as_writable_bytes(std::span(memory)), events)) {}
+
+  std::size_t capacity;
+  std::vector<Line> memory;
+  JournalWriter journal;
+  std::optional<ProgramReport> report;
+  int own_signal = 0;        // by which an injected crash ended it
+  bool raised = false;       // its program, not the library
+  bool abort_hangs = false;  // from now on
+  bool wrong_membership = false;
+  bool connected = false;
+};
+
+// Computing takes virtual time and no other.
+class SimKernels final : public HostKernels {
+ public:
+  explicit SimKernels(RankContext& context) : context_(context) {}
+  void Compute(Stream& stream, double ns, const void*, std::int64_t) override {
+    stream.Enqueue([this, ns] {
+      context_.Compute(static_cast<std::int64_t>(ns));
+      return OkStatus();
+    });
+  }
+
+ private:
+  RankContext& context_;
+};
+
+class SimBody final : public RankBody {
+ public:
+  SimBody(RankContext& context, KeptRank& rank, const std::vector<PlannedFault>& faults,
+          std::vector<bool>& fired)
+      : context_(context), rank_(rank), faults_(faults), fired_(fired) {}
+  void set_recorded(RecordedCommunicator* recorded) { recorded_ = recorded; }
+
+  void Journal(std::size_t fault_index) override {
+    JournalEvent event;
+    event.kind = EventKind::kFault;
+    event.value = static_cast<std::int64_t>(fault_index);
+    if (recorded_ != nullptr) {
+      recorded_->Note(event);
+    } else {
+      rank_.journal.Append(event);
+    }
+    fired_[fault_index] = true;
+  }
+
+  Status ApplyOutside(std::size_t fault_index) override {
+    const PlannedFault& fault = faults_[fault_index];
+    const std::int64_t now = context_.now_ns();
+    if (fault.kind == FaultKind::kStop) {
+      // The end first: a stop takes effect at once.
+      if (fault.duration_seconds) {
+        context_.Inject({SimFault::Kind::kContinue, context_.rank(),
+                         now + static_cast<std::int64_t>(*fault.duration_seconds * 1e9)});
+      }
+      context_.Inject({SimFault::Kind::kStop, context_.rank(), now});
+    } else {
+      context_.Inject({SimFault::Kind::kKill, context_.rank(), now});
+    }
+    context_.Sleep(1);  // it takes effect while the rank waits
+    return OkStatus();
+  }
+
+  Status Suffer(const PlannedFault& fault) override {
+    switch (fault.kind) {
+      case FaultKind::kExit:
+        Exit(0);
+        break;
+      case FaultKind::kThrow:
+        rank_.raised = true;
+        return SystemFailed("the program raised an exception (injected)");
+      case FaultKind::kSegfault:
+        rank_.own_signal = SIGSEGV;
+        context_.Exit(128 + SIGSEGV);
+      case FaultKind::kAbort:
+        rank_.own_signal = SIGABRT;
+        context_.Exit(128 + SIGABRT);
+      case FaultKind::kOutOfMemory:
+        rank_.raised = true;
+        return SystemFailed("out of memory (injected)");
+      case FaultKind::kHungAbort:
+        rank_.abort_hangs = true;
+        break;
+      case FaultKind::kWrongMembership:
+        rank_.wrong_membership = true;
+        break;
+      case FaultKind::kHang:
+        if (!fault.duration_seconds) context_.Hang();
+        return Sleep(static_cast<std::int64_t>(*fault.duration_seconds * 1e9));
+      case FaultKind::kSleep:
+        return Sleep(
+            static_cast<std::int64_t>(fault.duration_seconds.value_or(kSleepSeconds) * 1e9));
+      default:
+        LOCKSTEP_CHECK(false, "a fault of the program itself");
+    }
+    return OkStatus();
+  }
+
+  void Exit(int code) override { context_.Exit(code); }
+  double SecondsSinceStart() override { return static_cast<double>(context_.now_ns()) * 1e-9; }
+  Status Sleep(std::int64_t ns) override { return context_.Sleep(ns), OkStatus(); }
+
+ private:
+  RankContext& context_;
+  KeptRank& rank_;
+  const std::vector<PlannedFault>& faults_;
+  std::vector<bool>& fired_;
+  RecordedCommunicator* recorded_ = nullptr;
+};
+
+ProgramReport ReportOf(const RankReport& report) {
+  return {report.status,     report.where,     report.iteration, report.checked,
+          report.wrong_data, report.gradients, report.figures,   report.completed};
+}
+
+// The program between its connection and its end.
+Status RunConnected(const SimStage& stage, RankContext& context, KeptRank& rank, SimBody& body,
+                    FaultGate& gate) {
+  const StressCase& stress_case = *stage.stress_case;
+  RankReport report;  // outlives the streams, which may refer to what it keeps
+  SimKernels kernels(context);
+  RecordedCommunicator recorded(std::make_unique<FaultyLibrary>(context.Connect(), gate),
+                                rank.journal, static_cast<std::uint16_t>(stage.generation));
+  body.set_recorded(&recorded);
+  FaultyCalls world(recorded, gate);
+  const std::unique_ptr<Stream> compute = context.device().NewInlineStream();
+  const std::unique_ptr<Stream> communication = context.device().NewStream();
+  RankPorts ports = {
+      world, recorded, context.device(), kernels, *compute, *communication, gate, body, true, true};
+  if (stage.generation > 0) {
+    ports.first_iteration = stage.first_iteration;
+    ports.members = stage.members;
+    ports.restarted = stage.restarted[static_cast<std::size_t>(context.rank())];
+  }
+  report = RunWorkload(stress_case.scenario, stress_case.seed, ports);
+  rank.report = ReportOf(report);
+  if (report.status.ok()) {
+    recorded.EnterPhase(Phase::kFinalize);
+    report.status = gate.Reach(FaultMoment::Kind::kBeforeFinalize);
+    if (!report.status.ok()) rank.report->status = report.status;
+  }
+  if (report.status.ok()) gate.NeverFinalize();
+  rank.journal.Exit(report.status.ok() ? 0 : 1);
+  body.set_recorded(nullptr);
+  if (report.status.ok() && Lingers(stress_case.scenario)) context.Linger();
+  return report.status;
+}
+
+// Connecting takes all ranks, as on real ones: each waits for the last.
+struct Door {
+  int arrived = 0;
+  std::int64_t closes_ns = 0;
+
+  void Enter(RankContext& context) {
+    ++arrived;
+    while (arrived < context.size()) {
+      if (context.now_ns() >= closes_ns) context.Hang();
+      context.Sleep(kKnockNs);
+    }
+  }
+};
+
+// Whether the ranks have other places than at the beginning.
+bool Renumbered(const SimStage& stage) {
+  return static_cast<int>(stage.members.size()) != stage.stress_case->scenario.ranks;
+}
+
+Status RunRank(const SimStage& stage, RankContext& context, KeptRank& rank, Door& door,
+               std::vector<bool>& fired) {
+  rank.journal.EnterPhase(Phase::kStart);
+  SimBody body(context, rank, stage.faults, fired);
+  FaultGate gate(stage.faults, stage.members[static_cast<std::size_t>(context.rank())], body);
+  const bool again = stage.generation > 0;
+  const Status begun = gate.Reach(again ? FaultMoment::Kind::kRebuild : FaultMoment::Kind::kInit);
+  if (!begun.ok()) {
+    rank.report = ProgramReport{.status = begun, .where = "connect"};
+    rank.journal.Exit(1);
+    return begun;
+  }
+  rank.journal.EnterPhase(Phase::kConnect);
+  // It connects to others than those who wait for it.
+  if (again && rank.wrong_membership && Renumbered(stage)) context.Hang();
+  door.Enter(context);
+  rank.connected = true;
+  return RunConnected(stage, context, rank, body, gate);
+}
+
+RankEvidence EvidenceOf(int number, const RankEnd& end, const KeptRank& rank) {
+  RankEvidence evidence;
+  evidence.rank = number;
+  evidence.journal =
+      JournalReader(std::as_bytes(std::span(rank.memory)), rank.capacity).Newest(rank.capacity);
+  evidence.system = end.where;
+  const auto exited = [&](int code) {
+    evidence.state = ProcessState::kExited;
+    evidence.exit_code = code;
+  };
+  const auto signalled = [&](int signal) {
+    evidence.state = ProcessState::kSignalled;
+    evidence.signal = signal;
+  };
+  switch (end.state) {
+    case RankState::kFinished:
+      exited(0);
+      break;
+    case RankState::kFailed:
+      exited(1);
+      evidence.error = end.message;
+      break;
+    case RankState::kExited:
+      rank.own_signal != 0 ? signalled(rank.own_signal) : exited(end.exit_code);
+      break;
+    case RankState::kCrashed:
+      signalled(SIGABRT);
+      break;
+    case RankState::kKilled:
+      signalled(SIGKILL);
+      break;
+    case RankState::kStopped:
+      evidence.state = ProcessState::kStopped;
+      evidence.signal = SIGSTOP;
+      break;
+    case RankState::kHung:
+      evidence.seconds_silent = kForEverSeconds;
+      break;
+  }
+  return evidence;
+}
+
+// Faults of the clock; they fire unless the rank is over before.
+void ScheduleFaults(const SimStage& stage, SimWorld& world) {
+  for (const PlannedFault& fault : stage.faults) {
+    if (SiteOf(fault.kind) != FaultSite::kOutside ||
+        fault.moment.kind != FaultMoment::Kind::kTime || fault.rank < 0) {
+      continue;
+    }
+    const auto at = static_cast<std::int64_t>(fault.moment.seconds * 1e9);
+    const bool stops = fault.kind == FaultKind::kStop;
+    world.Schedule({stops ? SimFault::Kind::kStop : SimFault::Kind::kKill, fault.rank, at});
+    if (!stops || !fault.duration_seconds) continue;
+    world.Schedule({SimFault::Kind::kContinue, fault.rank,
+                    at + static_cast<std::int64_t>(*fault.duration_seconds * 1e9)});
+  }
+}
+
+void MarkScheduled(const SimStage& stage, const SimReport& report, std::vector<bool>& fired) {
+  for (std::size_t i = 0; i < stage.faults.size(); ++i) {
+    const PlannedFault& fault = stage.faults[i];
+    if (SiteOf(fault.kind) != FaultSite::kOutside ||
+        fault.moment.kind != FaultMoment::Kind::kTime || fault.rank < 0) {
+      continue;
+    }
+    const RankEnd& end = report.ranks[static_cast<std::size_t>(fault.rank)];
+    fired[i] = static_cast<double>(end.at_ns) >= fault.moment.seconds * 1e9;
+  }
+}
+
+}  // namespace
+
+StageEnd RunStage(const SimStage& stage, SimRules rules, double deadline_seconds,
+                  std::vector<bool> fired) {
+  const auto ranks = static_cast<int>(stage.members.size());
+  std::vector<std::unique_ptr<KeptRank>> kept;
+  for (int i = 0; i < ranks; ++i) {
+    kept.push_back(std::make_unique<KeptRank>(ranks > kManyRanks ? kFewEvents : kEvents));
+  }
+  StageEnd end;
+  end.fired = std::move(fired);
+  SimWorld world({.ranks = ranks,
+                  .rules = rules,
+                  .seed = stage.stress_case->seed,
+                  .horizon_ns = static_cast<std::int64_t>(deadline_seconds * 1e9)});
+  ScheduleFaults(stage, world);
+  Door door;
+  door.closes_ns = static_cast<std::int64_t>(deadline_seconds * 1e9);
+  const SimReport report = world.Run([&](RankContext& context) {
+    return RunRank(stage, context, *kept[static_cast<std::size_t>(context.rank())], door,
+                   end.fired);
+  });
+  MarkScheduled(stage, report, end.fired);
+  end.complete = report.complete;
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    KeptRank& rank = *kept[i];
+    end.evidence.push_back(EvidenceOf(stage.members[i], report.ranks[i], rank));
+    end.reports.push_back(std::move(rank.report));
+    const bool gone = end.evidence.back().state != ProcessState::kRunning &&
+                      report.ranks[i].state != RankState::kFailed;
+    end.gone.push_back(gone || rank.raised);
+    end.abort_hangs.push_back(rank.abort_hangs);
+    end.wrong_membership.push_back(rank.wrong_membership);
+    end.connected.push_back(rank.connected);
+  }
+  return end;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,44 @@
+// One communicator of a simulated case, from its connection to where nothing can happen any more.
+#ifndef LOCKSTEP_STRESS_HARNESS_SIM_STAGE_H_
+#define LOCKSTEP_STRESS_HARNESS_SIM_STAGE_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/comm/sim/rules.h"
+#include "core/verdict/judge.h"
+#include "stress/faults/fault_plan.h"
+#include "stress/harness/catalogue.h"
+#include "stress/harness/protocol.h"
+
+namespace lockstep {
+
+struct SimStage {
+  const StressCase* stress_case = nullptr;
+  std::vector<PlannedFault> faults;  // those that fired before are nobody's (rank -1)
+  int generation = 0;
+  std::vector<int> members = {};  // by rank here: the rank at the beginning
+  std::int64_t first_iteration = 0;
+  std::vector<bool> restarted = {};  // by rank here
+};
+
+// All but `fired` by rank in the stage.
+struct StageEnd {
+  std::vector<RankEvidence> evidence = {};
+  std::vector<std::optional<ProgramReport>> reports = {};
+  std::vector<bool> gone = {};  // its process is; one that its library failed is not
+  std::vector<bool> abort_hangs = {};
+  std::vector<bool> wrong_membership = {};
+  std::vector<bool> connected = {};
+  std::vector<bool> fired = {};  // by fault
+  bool complete = true;
+};
+
+// `fired`: before this stage.
+StageEnd RunStage(const SimStage& stage, SimRules rules, double deadline_seconds,
+                  std::vector<bool> fired);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_STRESS_HARNESS_SIM_STAGE_H_
