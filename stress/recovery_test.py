@@ -58,6 +58,18 @@ def catalogue():
     assert [row["outcome"].decode() for row in rows] == [each["outcome"] for each in made]
 
 
+def simulated():
+    """By gloo's rules a simulation recovers from the same losses to the same ends."""
+    outcome = run_stress.run(0, "--scenario=recovery/*", "--backend=sim", "--sim-rules=gloo",
+                             "--ranks=3")
+    print(outcome.output)
+    assert outcome.code == 0, outcome.errors
+    assert len(outcome.cases) >= 16
+    assert outcome.named("recovery/kill_shrink")[0]["recoveries"][0]["members"] == [0, 2]
+    assert outcome.named("recovery/kill_restart")[0]["recoveries"][0]["members"] == [0, 1, 2]
+    assert len(outcome.named("recovery/twice_shrink")[0]["recoveries"]) == 2
+
+
 def at_random():
     """A rank and a moment of the seed's choice; the survivors have right data afterwards."""
     chosen = random.Random(SEED)
