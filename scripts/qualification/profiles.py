@@ -53,7 +53,7 @@ class _Profile:
 PROFILES = {
     "quick": _Profile(5 * _MINUTE, 2, 2, 4, ["uneven_inputs/*"], 20, (2, 10), 5, 40),
     "standard": _Profile(1 * _HOUR, 5, 20, 40, ["*"], 300, (10, 120), 60, 900),
-    "full": _Profile(8 * _HOUR, 10, 60, 180, ["*"], 900, (100, 1200), 900, 14400),
+    "full": _Profile(8 * _HOUR, 10, 60, 180, ["*"], 900, (100, 1200), 300, 14400),
 }
 
 
