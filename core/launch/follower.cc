@@ -66,9 +66,11 @@ class Follower {
     Obey();
     while (!dismissed_) {
       PollOnce();
+      const bool silent = IsSilent();
+      if (!control_->open() && vigil_ && vigil_->overslept()) return LeaveAlone();
       if (!control_->open()) return Orphaned(LossOf(*control_));
       if (leave_at_ && leave_at_->Passed()) return Leave();
-      if (IsSilent()) return Orphaned(SilenceOf(*control_));
+      if (silent) return Orphaned(SilenceOf(*control_));
     }
     return LeaveWithCoordinator();
   }
@@ -184,6 +186,14 @@ class Follower {
     return Succession(context_, roster_, secret_, lobby_.get(), signals_, loss, hurry_seconds,
                       told_)
         .Run(std::move(own), options_.succeed);
+  }
+
+  // Others have judged, and written the file.
+  ExitCode LeaveAlone() {
+    agent_.End();
+    fmt::print(stderr, "rank {} leaves because it was stopped, and the others went on without it\n",
+               context_.rank);
+    return ExitCode::kEnvironment;
   }
 
   // The coordinator is there, but time is up.

@@ -31,9 +31,11 @@ Vigil::Vigil(double lost_seconds, std::int64_t now_ns)
 
 std::int64_t Vigil::Turn(std::int64_t now_ns) {
   // The others heard of it for the last time up to a beat earlier.
-  overslept_ = overslept_ || now_ns - last_turn_ns_ > lost_ns_ - beat_ns_;
+  const bool too_long = now_ns - last_turn_ns_ > lost_ns_ - beat_ns_;
   last_turn_ns_ = now_ns;
-  return clock_.Read(now_ns);
+  awake_ns_ = clock_.Read(now_ns);
+  if (too_long) woke_ns_ = awake_ns_;
+  return awake_ns_;
 }
 
 bool Vigil::TakeBeat(std::int64_t awake_ns) {

@@ -43,8 +43,9 @@ class Vigil {
   double lost_seconds() const { return static_cast<double>(lost_ns_) * 1e-9; }
   // To be asked at every turn of the loop: awake time.
   std::int64_t Turn(std::int64_t now_ns);
-  // This process was stopped for so long that the others must have taken it for lost.
-  bool overslept() const { return overslept_; }
+  // This process was stopped for so long that the others must have taken it for lost: known by now,
+  // unless it went on for as long as they wait.
+  bool overslept() const { return woke_ns_ >= 0 && awake_ns_ - woke_ns_ <= lost_ns_; }
   // A beat is due; counts as sent.
   bool TakeBeat(std::int64_t awake_ns);
   bool IsLost(std::int64_t heard_ns, std::int64_t awake_ns) const {
@@ -57,7 +58,8 @@ class Vigil {
   std::int64_t beat_ns_;
   std::int64_t next_beat_ns_;
   std::int64_t last_turn_ns_;
-  bool overslept_ = false;
+  std::int64_t awake_ns_ = 0;  // at the last turn
+  std::int64_t woke_ns_ = -1;  // awake time, after the last stop that was too long
   AwakeClock clock_;
 };
 

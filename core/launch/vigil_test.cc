@@ -35,6 +35,8 @@ TEST(Vigil, WhoWasStoppedItselfTakesNobodyForLost) {
   // … and after that counts on.
   for (int second = 1; second <= 20; ++second) awake = vigil.Turn((3600 + second) * kSecond);
   EXPECT_TRUE(vigil.IsLost(heard, awake));
+  for (int second = 21; second <= 60; ++second) vigil.Turn((3600 + second) * kSecond);
+  EXPECT_FALSE(vigil.overslept()) << "they did not";
 }
 
 TEST(Vigil, FourBeatsWithinTheBound) {
