@@ -17,7 +17,7 @@ TRIALS = int(os.environ.get("KILL_TEST_TRIALS", "6"))
 
 
 class KillTest(unittest.TestCase):
-    def trial(self, backend, fault, rank, delay):
+    def start(self, backend, delay):
         # A precision that is never reached: the run lasts until the fault or the budget.
         launch = Launch(BENCH, ["-b", "8", "-e", "256K", "-T", "2", "--precision", "0.0001",
                                 "--time-budget", "6", "--backend", backend])
@@ -25,15 +25,34 @@ class KillTest(unittest.TestCase):
         while len(launch.workers_by_rank()) < 2 and time.monotonic() < deadline:
             time.sleep(0.01)
         time.sleep(delay)
+        return launch
+
+    def trial(self, backend, fault, rank, delay):
+        launch = self.start(backend, delay)
         pid = launch.workers_by_rank()[rank]
         os.kill(pid, fault)
         launch.finish()
-        expected = "killed" if fault == signal.SIGKILL else "stopped"
+        expected = "stopped" if fault == signal.SIGSTOP else "killed"
         self.assertEqual(launch.outcomes()[rank], expected, launch.out + launch.err)
         self.assertIn(launch.outcomes()[1 - rank], ["hung", "failed", "finished"])
         self.assertEqual(launch.code, 1, launch.out + launch.err)
         self.assertIn(f"rank {rank}", launch.out.splitlines()[0])
         self.assertEqual(launch.leftovers(), [])
+
+    def test_a_batch_system_that_ends_every_process_is_no_fault_of_a_rank(self):
+        for backend in ("gloo", "mpi"):
+            launch = self.start(backend, 1)
+            for worker in (True, False):
+                for pid in launch.processes(worker=worker):
+                    os.kill(pid, signal.SIGTERM)
+            launch.finish()
+            self.assertNotIn("killed", launch.outcomes().values(), launch.out + launch.err)
+            self.assertFalse(launch.attribute("complete"))
+            self.assertEqual(launch.attribute("exit_code"), 3, launch.out + launch.err)
+            self.assertEqual(launch.leftovers(), [])
+
+    def test_a_worker_that_alone_is_terminated_is_named(self):
+        self.trial("gloo", signal.SIGTERM, 1, 1)
 
     def test_random_kills_and_stops(self):
         print(f"KILL_TEST_SEED={SEED} KILL_TEST_TRIALS={TRIALS}")

@@ -51,18 +51,29 @@ def _find_header_folder(ctx, folders, header):
             return folder
     return None
 
+def _wrapper_of(ctx):
+    """The compiler wrapper of the flavor that the environment chooses: a suffix, or a path."""
+    chosen = ctx.os.environ.get(ctx.attr.wrapper_variable, "")
+    if "/" in chosen:
+        return chosen
+    return ctx.attr.wrapper + ("." + chosen if chosen else "")
+
 def _locate(ctx):
     """Returns (folder of the header, compile flags, link flags, reason why not or "")."""
-    compile_command, link_command = ctx.attr.compile_command, ctx.attr.link_command
+    commands = [[], []]
     if ctx.attr.pkg_config:
-        compile_command = ["pkg-config", "--cflags", ctx.attr.pkg_config]
-        link_command = ["pkg-config", "--libs", ctx.attr.pkg_config]
-    compile_flags, reason = _flags_of(ctx, compile_command)
+        commands = [["pkg-config", kind, ctx.attr.pkg_config] for kind in ["--cflags", "--libs"]]
+    elif ctx.attr.wrapper:
+        commands = [[_wrapper_of(ctx), "-show"]] * 2
+    compile_flags, reason = _flags_of(ctx, commands[0])
     if reason:
         return None, [], [], reason
-    link_flags, reason = _flags_of(ctx, link_command)
+    link_flags, reason = _flags_of(ctx, commands[1])
     if reason:
         return None, [], [], reason
+    if ctx.attr.wrapper:
+        # A wrapper shows all of the compiler's command.
+        link_flags = [flag for flag in link_flags if flag[:2] in ["-L", "-l"] or flag[:4] == "-Wl,"]
     folders = [flag[2:] for flag in compile_flags if flag.startswith("-I")] + _SYSTEM_INCLUDE
     folder = _find_header_folder(ctx, folders, ctx.attr.header)
     if not folder:
@@ -109,13 +120,13 @@ def _system_library(ctx):
 system_library = repository_rule(
     implementation = _system_library,
     local = True,
-    environ = ["PATH", "PKG_CONFIG_PATH"],
+    environ = ["PATH", "PKG_CONFIG_PATH", "LOCKSTEP_MPI"],
     attrs = {
         "header": attr.string(mandatory = True, doc = "a header that proves the library is there"),
         "more_headers": attr.string_list(doc = "further header folders of the library"),
         "pkg_config": attr.string(doc = "its pkg-config module, when it has one"),
-        "compile_command": attr.string_list(doc = "prints compile flags, when there is no module"),
-        "link_command": attr.string_list(doc = "prints link flags, when there is no module"),
+        "wrapper": attr.string(doc = "its compiler wrapper, which shows the flags with -show"),
+        "wrapper_variable": attr.string(doc = "environment: suffix or path of another wrapper"),
         "libraries": attr.string_list(doc = "names for -l"),
         "linkopts": attr.string_list(),
         "defines": attr.string_list(),

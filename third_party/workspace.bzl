@@ -18,15 +18,17 @@ def _offline_stubs():
         native.local_repository(name = name, path = "third_party/bazel/" + name)
 
 def _system_libraries():
-    # Whichever MPI the compiler wrapper `mpicc` belongs to.
+    # Whichever MPI the compiler wrapper `mpicc` belongs to, or mpicc.mpich with
+    # --repo_env=LOCKSTEP_MPI=mpich (so Debian names what can be installed side by side), or that of
+    # --repo_env=LOCKSTEP_MPI=/opt/mpi/bin/mpicc.
     system_library(
         name = "system_mpi",
         header = "mpi.h",
-        compile_command = ["mpicc", "--showme:compile"],
-        link_command = ["mpicc", "--showme:link"],
+        wrapper = "mpicc",
+        wrapper_variable = "LOCKSTEP_MPI",
         # The C++ bindings left the standard in MPI 3.0; Open MPI's mpi.h still pulls them in.
         defines = ["OMPI_SKIP_MPICXX"],
-        package = "libopenmpi-dev",
+        package = "libopenmpi-dev or libmpich-dev",
     )
     system_library(
         name = "system_hdf5",

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <limits>
 
 #include "bench/harness/lost_case.h"
@@ -31,6 +32,14 @@ Judgement JudgeProved(std::vector<RankEvidence>& evidence) {
   return Judge(evidence, std::numeric_limits<double>::infinity());
 }
 
+// Whether no worker was lost but by a signal to end: a batch system sends it to all processes.
+bool DiedOfTheEnd(const std::vector<RankEvidence>& evidence) {
+  return std::all_of(evidence.begin(), evidence.end(), [](const RankEvidence& rank) {
+    return rank.state != ProcessState::kSignalled || rank.signal == SIGTERM ||
+           rank.signal == SIGINT || rank.signal == SIGHUP;
+  });
+}
+
 }  // namespace
 
 Conductor::Conductor(Fleet& fleet, const FleetOptions& options, const Plan& plan, SampleBook& book,
@@ -56,8 +65,9 @@ Result<Measurement> Conductor::Run(int repetitions) {
     measurement_.stopped_by.push_back(std::move(stopped));
     if (measurement_.terminated) break;
   }
-  if (alive_ && Finish() == Step::kInterrupted) Interrupt();
-  if (alive_) fleet_.EndWorkers(Deadline::AfterSeconds(kEndSeconds));
+  // Of workers that were told to end with us, nothing is judged.
+  if (alive_ && !measurement_.terminated && Finish() == Step::kInterrupted) Interrupt();
+  if (alive_) EndLifetime();
   progress_.Clear();
   return std::move(measurement_);
 }
@@ -76,7 +86,7 @@ Status Conductor::RunRepetition() {
     }
     const bool progressed = measured_;
     Interrupt();
-    if (HostsAreLost()) {
+    if (measurement_.terminated || HostsAreLost()) {
       measurement_.terminated = true;
       rounds_.StopAll("interrupted");
       return OkStatus();
@@ -221,25 +231,28 @@ void Conductor::NoticeStalls() {
 
 // Peers of a dead rank often fail by themselves a moment later; what they say belongs to the
 // evidence.
-void Conductor::GatherGrace() {
+bool Conductor::ToldToEndInGrace() {
   const Deadline deadline = Deadline::AfterSeconds(kGraceSeconds);
   while (!deadline.Passed()) {
     const FleetEvent event = fleet_.Next(deadline);
     int ignored = 0;
-    Handle(event, kPlanMessage, ignored);
-    if (event.kind == FleetEventKind::kTimeout) return;
+    if (Handle(event, kPlanMessage, ignored) == Step::kTerminated) return true;
+    if (event.kind == FleetEventKind::kTimeout) return false;
   }
+  return false;
 }
 
 void Conductor::Interrupt() {
   progress_.Clear();
   Interruption interruption;
   interruption.repetition = repetition_;
-  if (!measurement_.terminated) GatherGrace();
+  const bool told = !measurement_.terminated && ToldToEndInGrace();
+  measurement_.terminated = measurement_.terminated || told;
   // Told to end, there is no time for stacks.
   const Deadline deadline = Deadline::AfterSeconds(kCollectSeconds);
   std::vector<RankEvidence> evidence =
       measurement_.terminated ? fleet_.Glance(deadline) : fleet_.Collect(deadline);
+  if (told && !HostsAreLost() && DiedOfTheEnd(evidence)) return EndLifetime();
   for (RankEvidence& rank : evidence) {
     if (const auto error = errors_.find(rank.rank); error != errors_.end()) {
       rank.error = error->second.message();
@@ -248,6 +261,15 @@ void Conductor::Interrupt() {
   interruption.judgement = Judge(evidence, plan_.deadline_seconds);
   NameLostHosts(fleet_.places(), evidence, interruption.judgement);
   interruption.case_index = LostCase(evidence, interruption.judgement);
+  EndLifetime();
+  if (interruption.case_index) {
+    rounds_.Lose(*interruption.case_index);
+    measured_ = true;
+  }
+  measurement_.interruptions.push_back(std::move(interruption));
+}
+
+void Conductor::EndLifetime() {
   KeepHistory();
   fleet_.EndWorkers(Deadline::AfterSeconds(kEndSeconds));
   // What was on its way when the workers ended.
@@ -257,11 +279,6 @@ void Conductor::Interrupt() {
     if (event.kind == FleetEventKind::kData) book_.Add(event.rank, event.message.payload);
   }
   alive_ = false;
-  if (interruption.case_index) {
-    rounds_.Lose(*interruption.case_index);
-    measured_ = true;
-  }
-  measurement_.interruptions.push_back(std::move(interruption));
 }
 
 Conductor::Step Conductor::Finish() {

@@ -72,12 +72,14 @@ class Conductor {
   void TellOfStop(const FleetEvent& event);
   // Nothing has happened for a while: looks whether one rank sleeps where it should not.
   void NoticeStalls();
-  void GatherGrace();
+  bool ToldToEndInGrace();
   // Whether an agent, or the launcher on its host, is gone: then nobody can be started again.
   bool HostsAreLost() const;
   // Told to end: the launcher does that when a host is lost, and it may know first.
   bool AwaitLosses();
   void KeepHistory();
+  // Keeps what this lifetime left, and ends what still runs of it.
+  void EndLifetime();
 
   Fleet& fleet_;
   const bool one_lifetime_;  // the workers use up the launch's MPI identity

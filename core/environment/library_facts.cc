@@ -130,7 +130,10 @@ Facts LibraryFacts(const std::string& nccl_library) {
   if (const std::string version = ToolkitVersion(); !version.empty()) {
     facts.emplace_back("software/cuda_toolkit", version);
   }
-  const std::string mpi = FirstLineOf("timeout 5 mpirun --version 2>/dev/null");
+  // MPICH's says it in the second line: "    Version:                                 4.0.2".
+  const std::string mpi = FirstLineOf(
+      "timeout 5 mpirun --version 2>/dev/null | "
+      "sed -n -e 's/^ *Version: */MPICH Hydra /' -e '/[0-9]/{p;q}'");
   facts.emplace_back("software/mpirun", mpi.empty() ? "not found" : mpi);
   return facts;
 }

@@ -1,6 +1,7 @@
 #include "core/launch/context.h"
 
 #include <fmt/format.h>
+#include <sys/socket.h>
 
 #include <charconv>
 #include <cstdlib>
@@ -48,6 +49,40 @@ constexpr Variables kLaunchers[] = {
     {"pmi", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
     {"pmi", "PMI_RANK", "PMI_SIZE", "PMI_LOCAL_RANK", "PMI_LOCAL_SIZE"},
 };
+
+// What launchers set that are not understood: their ranks would each run alone, and say PASS.
+constexpr std::pair<const char*, const char*> kUnknownLaunchers[] = {
+    {"FLUX_TASK_RANK", "Flux"},
+    {"PALS_RANKID", "PALS"},
+    {"ALPS_APP_PE", "ALPS's aprun"},
+    {"JSM_NAMESPACE_RANK", "IBM's jsrun"},
+    {"MV2_COMM_WORLD_RANK", "MVAPICH2's mpirun_rsh"},
+    {"TORCHELASTIC_RUN_ID", "torchrun"},
+    {"PMIX_RANK", "a launcher that speaks PMIx"},
+    {"PMI_RANK", "a launcher that speaks PMI"},
+};
+
+// srun gives these numbers to the shell of salloc and to a batch script (slurm.h:
+// SLURM_INTERACTIVE_STEP, SLURM_BATCH_SCRIPT), which are no ranks of a launch.
+constexpr std::string_view kSlurmScripts[] = {"4294967290", "4294967291"};
+
+bool IsTaskOfSrun() {
+  if (!std::getenv("SLURM_PROCID") || !std::getenv("SLURM_STEP_NUM_TASKS")) return false;
+  const std::string step = Text("SLURM_STEP_ID");
+  return step != kSlurmScripts[0] && step != kSlurmScripts[1];
+}
+
+// Of MPICH's Hydra, which names no job: its proxy of this host, at the other end of a socket pair
+// that every rank inherits, whatever stands between the proxy and us.
+std::string HydraJob() {
+  int fd = -1;
+  const std::string text = Text("PMI_FD");
+  std::from_chars(text.data(), text.data() + text.size(), fd);
+  ucred proxy{};
+  socklen_t length = sizeof proxy;
+  if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &proxy, &length) != 0) return "";
+  return proxy.pid > 0 ? fmt::format("hydra-{}", proxy.pid) : "";
+}
 
 // The entry of node `node` in Slurm's "2(x3),1": tasks of each node, with repetition.
 std::optional<int> TasksOfNode(std::string_view list, int node) {
@@ -101,6 +136,7 @@ Result<LaunchContext> FromVariables(const Variables& names) {
   // PMIx names the job; mpirun gives its ranks the number as well.
   context.job = Text("PMIX_NAMESPACE");
   if (context.job.empty()) context.job = Text("OMPI_MCA_ess_base_jobid");
+  if (context.job.empty()) context.job = HydraJob();
   return context;
 }
 
@@ -125,17 +161,18 @@ Result<LaunchContext> DetectLaunch() {
     LOCKSTEP_RETURN_IF_ERROR(Consistent(context));
     return context;
   }
-  if (std::getenv("SLURM_PROCID") && std::getenv("SLURM_STEP_NUM_TASKS")) {
+  if (IsTaskOfSrun()) {
     LOCKSTEP_ASSIGN_OR_RETURN(LaunchContext context, FromSlurm());
     LOCKSTEP_RETURN_IF_ERROR(Consistent(context));
     return context;
   }
-  if (const char* rank = std::getenv("PMI_RANK")) {
+  for (const auto& [variable, launcher] : kUnknownLaunchers) {
+    if (!std::getenv(variable)) continue;
     return InvalidInput(
-        fmt::format("PMI_RANK='{}' is set, but neither MPI_LOCALNRANKS nor "
-                    "PMI_LOCAL_SIZE says how many ranks this host has; use a "
-                    "launcher that sets one of them",
-                    rank));
+        fmt::format("{}='{}' says that {} started this process, but not how many ranks there are "
+                    "and how many on this host; start with Open MPI's mpirun, MPICH's mpiexec or "
+                    "Slurm's srun, or unset {}",
+                    variable, Text(variable), launcher, variable));
   }
   LaunchContext context;
   context.launcher = "none";

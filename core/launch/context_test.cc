@@ -1,6 +1,8 @@
 #include "core/launch/context.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <map>
@@ -16,7 +18,8 @@ Result<LaunchContext> Detect(const std::map<std::string, std::string>& variables
         "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_MCA_ess_base_jobid", "PMIX_NAMESPACE", "PMI_RANK",
         "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "PMI_LOCAL_RANK", "PMI_LOCAL_SIZE",
         "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_STEP_NUM_TASKS",
-        "SLURM_STEP_TASKS_PER_NODE", "SLURM_JOB_ID", "SLURM_STEP_ID"}) {
+        "SLURM_STEP_TASKS_PER_NODE", "SLURM_JOB_ID", "SLURM_STEP_ID", "PMIX_RANK", "PMI_FD",
+        "FLUX_TASK_RANK", "TORCHELASTIC_RUN_ID"}) {
     unsetenv(name);
   }
   for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
@@ -55,6 +58,30 @@ TEST(Context, Hydra) {
   EXPECT_FALSE(Detect({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}}).ok());
 }
 
+// Ranks of one proxy have one job, whatever process stands between; those of another have another.
+TEST(Context, HydraNamesTheJobByItsProxy) {
+  int pair[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+  ExpectContext(Detect({{"PMI_RANK", "1"},
+                        {"PMI_SIZE", "2"},
+                        {"PMI_FD", std::to_string(pair[0])},
+                        {"MPI_LOCALRANKID", "1"},
+                        {"MPI_LOCALNRANKS", "2"}}),
+                {1, 2, 1, 2, "pmi", "hydra-" + std::to_string(getpid())});
+  close(pair[0]);
+  close(pair[1]);
+}
+
+TEST(Context, UnknownLaunchersAreNamed) {
+  for (const char* variable : {"FLUX_TASK_RANK", "TORCHELASTIC_RUN_ID", "PMIX_RANK", "PMI_RANK"}) {
+    const Result<LaunchContext> found = Detect({{variable, "3"}});
+    ASSERT_FALSE(found.ok()) << variable;
+    EXPECT_EQ(found.status().code(), StatusCode::kInvalidInput);
+    EXPECT_NE(found.status().message().find(variable + std::string("='3'")), std::string::npos);
+    EXPECT_EQ(found.status().message().find('\n'), std::string::npos);
+  }
+}
+
 TEST(Context, Slurm) {
   std::map<std::string, std::string> variables = {{"SLURM_PROCID", "5"},
                                                   {"SLURM_LOCALID", "1"},
@@ -73,6 +100,14 @@ TEST(Context, Slurm) {
   EXPECT_FALSE(Detect(variables).ok());
   // A batch script that starts the program without srun.
   ExpectContext(Detect({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}}), {0, 1, 0, 1, "none", ""});
+  // Likewise in the shell of salloc, which is a step of its own.
+  for (const char* step : {"4294967290", "4294967291"}) {
+    ExpectContext(Detect({{"SLURM_PROCID", "0"},
+                          {"SLURM_STEP_ID", step},
+                          {"SLURM_STEP_NUM_TASKS", "1"},
+                          {"SLURM_STEP_TASKS_PER_NODE", "1"}}),
+                  {0, 1, 0, 1, "none", ""});
+  }
 }
 
 TEST(Context, Nonsense) {

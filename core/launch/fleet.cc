@@ -2,6 +2,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <utility>
 
@@ -15,6 +16,7 @@ namespace lockstep {
 namespace {
 
 constexpr double kHurrySeconds = 0.3;
+constexpr double kOwnSignalSeconds = 0.5;
 
 }  // namespace
 
@@ -223,6 +225,16 @@ void FleetImpl::SendAll(const Message& message) {
   for (int rank = size() - 1; rank >= 0; --rank) Send(rank, message);
 }
 
+// Slurm, systemd and others signal every process of a job, so that workers can die of what their
+// coordinator is about to hear. That is no fault of theirs: kTerminate is told first.
+void FleetImpl::AwaitOwnSignal(int rank, int signal) {
+  const bool ends = signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
+  if (!ends || signal == members_[static_cast<std::size_t>(rank)].sent_signal) return;
+  // Once for all ranks of a lifetime.
+  if (!own_signal_by_) own_signal_by_ = Deadline::AfterSeconds(kOwnSignalSeconds);
+  while (!terminating_ && !own_signal_by_->Passed()) PollOnce(*own_signal_by_);
+}
+
 FleetEvent FleetImpl::Next(Deadline deadline) {
   // Also when events wait: what is sent must go out, and a signal to end comes first.
   PollOnce(events_.empty() ? deadline : Deadline::AfterNs(0));
@@ -230,12 +242,16 @@ FleetEvent FleetImpl::Next(Deadline deadline) {
     if (deadline.Passed()) return FleetEvent{};
     PollOnce(deadline);
   }
+  if (events_.front().kind == FleetEventKind::kSignalled) {
+    AwaitOwnSignal(events_.front().rank, events_.front().signal);
+  }
   FleetEvent event = std::move(events_.front());
   events_.pop_front();
   return event;
 }
 
 void FleetImpl::Signal(int rank, int signal) {
+  members_[static_cast<std::size_t>(rank)].sent_signal = signal;
   Order(rank, FrameType::kSignal, Encoder().Put(std::int32_t{signal}).Take());
 }
 

@@ -78,6 +78,7 @@ class FleetImpl final : public Fleet {
   Status Started(int rank) const;  // what became of the newest order to start a worker
   std::vector<RankEvidence> Ask(Deadline deadline, bool system);
   void PollOnce(Deadline deadline);
+  void AwaitOwnSignal(int rank, int signal);
   void ReadMember(int rank);
   // Polls until `done` holds for every member that is not lost; false at the deadline.
   bool AwaitMembers(Deadline deadline, const std::function<bool(const FleetMember&)>& done);
@@ -96,6 +97,7 @@ class FleetImpl final : public Fleet {
   std::uint64_t request_ = 0;
   int lifetime_ = -1;
   bool terminating_ = false;
+  std::optional<Deadline> own_signal_by_;
 };
 
 }  // namespace lockstep

@@ -38,7 +38,9 @@ Status FleetImpl::StartWorkers(const std::vector<WorkerSetup>& setups) {
   for (FleetMember& member : members_) {
     member.started.reset();
     member.worker = Worker::kNone;
+    member.sent_signal = 0;
   }
+  own_signal_by_.reset();
   OrderStart(setups);
   AwaitMembers(Deadline::AfterSeconds(kStartSeconds),
                [](const FleetMember& m) { return m.started.has_value(); });

@@ -25,6 +25,7 @@ struct FleetMember {
   // Of the worker of this lifetime.
   enum class Worker { kNone, kRunning, kExited, kSignalled };
   Worker worker = Worker::kNone;
+  int sent_signal = 0;      // the newest that the coordinator had sent to it
   std::string start_order;  // the newest
   // The newest answers.
   std::optional<Status> started;

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/comm/backends.h"
+
 namespace lockstep {
 namespace {
 
@@ -48,6 +50,9 @@ Facts MachineFacts(const std::vector<AgentInfo>& agents, const LaunchContext& co
   facts.emplace_back("launch/launcher", context.launcher);
   facts.emplace_back("launch/ranks", fmt::format("{}", context.size));
   facts.emplace_back("software/compiler", "g++ " __VERSION__);
+  // Whatever the backend, agents on several hosts meet over it.
+  const Result<const Backend*> mpi = FindBackend("--backend", "mpi");
+  facts.emplace_back("software/mpi", mpi.ok() ? (*mpi)->version() : "none");
   AddWorkerFacts(worker_facts, facts);
   for (const auto& variable : VariableFacts()) facts.push_back(variable);
   return facts;

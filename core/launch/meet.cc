@@ -27,6 +27,16 @@ Result<bool> MeetsOverMpi(const LaunchContext& context) {
   return wish == "mpi" || !context.single_host();
 }
 
+// An MPI that does not know its launcher makes a world of one rank of every process.
+Status CheckWorld(const LaunchContext& context, std::size_t ranks) {
+  if (ranks == static_cast<std::size_t>(context.size)) return OkStatus();
+  return EnvironmentError(
+      fmt::format("the launcher ({}) started {} ranks, but the MPI that this program is linked with "
+                  "finds {}: launch with its own mpirun or mpiexec, or with srun --mpi=pmix (Open "
+                  "MPI) or --mpi=pmi2 (MPICH)",
+                  context.launcher, context.size, ranks));
+}
+
 // Gathers every rank's part through a process that calls MPI: the worker, if MPI is its business
 // anyway, else a child that only does this.
 Result<std::vector<std::string>> Exchange(const LaunchContext& context, const FleetOptions& options,
@@ -34,7 +44,10 @@ Result<std::vector<std::string>> Exchange(const LaunchContext& context, const Fl
                                           Signals& signals, Deadline deadline) {
   if (options.workers_own_mpi) {
     LOCKSTEP_ASSIGN_OR_RETURN(Child* const worker, agent.StartExchangingWorker());
-    return AskForExchange(*worker, part, signals, deadline);
+    LOCKSTEP_ASSIGN_OR_RETURN(std::vector<std::string> parts,
+                              AskForExchange(*worker, part, signals, deadline));
+    LOCKSTEP_RETURN_IF_ERROR(CheckWorld(context, parts.size()));
+    return parts;
   }
   ChildRole role;
   role.kind = ChildRole::Kind::kExchange;
@@ -42,10 +55,12 @@ Result<std::vector<std::string>> Exchange(const LaunchContext& context, const Fl
   role.size = context.size;
   role.local_rank = context.local_rank;
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Child> child, Child::Spawn(role, -1));
-  Result<std::vector<std::string>> parts = AskForExchange(*child, part, signals, deadline);
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<std::string> parts,
+                            AskForExchange(*child, part, signals, deadline));
   // It finalizes MPI together with the others.
-  if (parts.ok()) child->AwaitExit(deadline);
+  child->AwaitExit(deadline);
   child->Poll();
+  LOCKSTEP_RETURN_IF_ERROR(CheckWorld(context, parts.size()));
   return parts;
 }
 

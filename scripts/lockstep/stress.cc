@@ -69,7 +69,7 @@ std::vector<std::string> WordsOf(const Options& options, const StressOptions& st
   std::istringstream launcher(options.launcher);
   for (std::string word; launcher >> word;) words.push_back(word);
   for (const std::string& word :
-       {std::string("-np"), fmt::format("{}", options.ranks), FindStress(),
+       {std::string("-n"), fmt::format("{}", options.ranks), FindStress(),
         "--scenario=" + stress_case.scenario.origin, "--backend=" + stress.backend,
         fmt::format("--seed={}", stress_case.seed), fmt::format("-T{}", stress.deadline_seconds),
         fmt::format("--limit={}", stress.limit_seconds), std::string("--no-progress"),
@@ -234,7 +234,7 @@ void AddStress(CLI::App& app, Command& chosen) {
   command->add_option("-n,--np", options->ranks, "Ranks of every launch")
       ->required()
       ->check(CLI::Range(1, 100'000));
-  command->add_option("--launcher", options->launcher, "What starts the ranks, without -np")
+  command->add_option("--launcher", options->launcher, "What starts the ranks, without -n")
       ->capture_default_str();
   command->footer("All other options are those of stress (stress --help)");
   command->allow_extras();

@@ -85,7 +85,7 @@ class Runner:
 
     def _bench(self, launch, output):
         return self._launcher() + [
-            "-np", str(self.plan.ranks), self.programs[launch.step["program"]],
+            "-n", str(self.plan.ranks), self.programs[launch.step["program"]],
             *launch.step.get("arguments", []), "--backend=" + launch.backend,
             "-T", str(self.plan.deadline), "--seed=%d" % (launch.replicate + 1),
             "--output=" + output]
@@ -113,7 +113,7 @@ class Runner:
         if launch.backend == "mpi":
             return [self.programs["lockstep"], "stress", "-n", str(self.plan.ranks),
                     "--launcher=" + " ".join(self._launcher())] + words
-        return self._launcher() + ["-np", str(self.plan.ranks), self.programs["stress"]] + words
+        return self._launcher() + ["-n", str(self.plan.ranks), self.programs["stress"]] + words
 
     def _simulation(self, launch, output):
         return [self.programs["stress"], "--backend=sim", "--sim-rules=gloo", "--no-progress",
@@ -134,7 +134,7 @@ class Runner:
             with open(paths[-1], "w", encoding="utf-8") as file:
                 file.write(text)
         return self._launcher() + [
-            "-np", str(self.plan.ranks), self.programs["stress"], "--backend=" + launch.backend,
+            "-n", str(self.plan.ranks), self.programs["stress"], "--backend=" + launch.backend,
             "--seed=%d" % (launch.replicate + 1), "-T", str(self.plan.deadline), "--no-progress",
             "--output=" + output] + ["--scenario=" + path for path in paths]
 

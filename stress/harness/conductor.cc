@@ -342,7 +342,7 @@ CaseFacts StressConductor::Gather() {
        event = fleet_.Next(Deadline::AfterNs(0))) {
     if (event.kind == FleetEventKind::kMessage) OnMessage(event);
     if (event.kind == FleetEventKind::kFault) OnFault(event);
-    terminated_ = terminated_ || event.kind == FleetEventKind::kTerminate;
+    if (event.kind == FleetEventKind::kTerminate) Handle(event);
   }
   facts.evidence = Judged(std::move(facts.evidence));
   if (resume_by_) LookForResume(facts.journals);

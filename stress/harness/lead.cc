@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "core/comm/backends.h"
 #include "core/verdict/lost_hosts.h"
 #include "core/verdict/outcome.h"
 #include "results/store/partial_path.h"
@@ -160,6 +161,8 @@ Result<ExitCode> LeadStress(const StressOptions& options, Selection selection,
   }
   fleet->Rest();
   Conclude(fleet->agents(), context, outcome, run);
+  const Result<const Backend*> mpi = FindBackend("--backend", "mpi");
+  run.environment.emplace_back("software/mpi", mpi.ok() ? (*mpi)->version() : "none");
   const bool aside = WeAreCutOff(fleet->places());
   Result<ExitCode> code =
       StoreAndReport(options, run, aside ? PartialPath(path, context.rank) : path, outcome);
