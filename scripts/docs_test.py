@@ -16,11 +16,12 @@ PAGES = ["README.md", "ARCHITECTURE.md", *sorted(glob.glob("docs/*.md", root_dir
 BENCHES = ["allreduce", "barrier", "broadcast", "ddp_step", "sharding"]
 PROGRAMS = [[f"bench/bench_{name}"] for name in BENCHES] + [["stress/stress"],
                                                             ["stress/fuzz/fuzz"]]
-SCRIPTS = ["nightly", "compat_matrix", "test_hosts", "scoreboard", "node_deaths"]
+SCRIPTS = ["nightly", "compat_matrix", "test_hosts", "test_slurm", "test_mpich", "scoreboard",
+           "node_deaths"]
 # Of mpirun, bazel, docker, pip, git and of test programs.
 FOREIGN = {"--allow-run-as-root", "--bind-to", "--oversubscribe", "--mca", "--hostfile", "--host",
            "--config", "--repo_env", "--gpus", "--with-ft", "--enable-recovery", "--mpi",
-           "--test_env", "--prefix", "--write"}
+           "--test_env", "--prefix", "--write", "--ntasks-per-node", "--signal"}
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9_-]*")
 
 

@@ -72,7 +72,7 @@ Result<std::vector<std::string>> AskForExchange(Child& child, const std::string&
       return EnvironmentError(
           "the process that should exchange the agents' addresses over MPI "
           "died; see its output above, and try the launcher with a plain MPI "
-          "program");
+          "program (under srun: --mpi=pmix for Open MPI, --mpi=pmi2 for MPICH)");
     }
     if (deadline.Passed()) {
       return EnvironmentError(
