@@ -31,9 +31,9 @@ Result<bool> MeetsOverMpi(const LaunchContext& context) {
 Status CheckWorld(const LaunchContext& context, std::size_t ranks) {
   if (ranks == static_cast<std::size_t>(context.size)) return OkStatus();
   return EnvironmentError(
-      fmt::format("the launcher ({}) started {} ranks, but the MPI that this program is linked with "
-                  "finds {}: launch with its own mpirun or mpiexec, or with srun --mpi=pmix (Open "
-                  "MPI) or --mpi=pmi2 (MPICH)",
+      fmt::format("the launcher ({}) started {} ranks, but the MPI that this program is linked "
+                  "with finds {}: launch with its own mpirun or mpiexec, or with srun --mpi=pmix "
+                  "(Open MPI) or --mpi=pmi2 (MPICH)",
                   context.launcher, context.size, ranks));
 }
 
