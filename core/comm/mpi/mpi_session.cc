@@ -1,5 +1,6 @@
 #include "core/comm/mpi/mpi_session.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 
@@ -142,6 +143,7 @@ std::string MpiVersion() {
   }
   std::string line(text, static_cast<std::size_t>(length));
   line = line.substr(0, line.find_first_of(std::string("\n\0", 2)));
+  std::replace(line.begin(), line.end(), '\t', ' ');  // MPICH's "MPICH Version:\t4.0.2"
   return fmt::format("{} (MPI {}.{})", line, major, minor);
 }
 
