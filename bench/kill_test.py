@@ -16,6 +16,11 @@ SEED = int(os.environ.get("KILL_TEST_SEED", time.time_ns() % 1_000_000))
 TRIALS = int(os.environ.get("KILL_TEST_TRIALS", "6"))
 
 
+def has_rank(pid):
+    with open(f"/proc/{pid}/environ", "rb") as file:
+        return b"OMPI_COMM_WORLD_RANK=" in file.read()
+
+
 class KillTest(unittest.TestCase):
     def start(self, backend, delay):
         # A precision that is never reached: the run lasts until the fault or the budget.
@@ -42,9 +47,10 @@ class KillTest(unittest.TestCase):
     def test_a_batch_system_that_ends_every_process_is_no_fault_of_a_rank(self):
         for backend in ("gloo", "mpi"):
             launch = self.start(backend, 1)
-            for worker in (True, False):
-                for pid in launch.processes(worker=worker):
-                    os.kill(pid, signal.SIGTERM)
+            workers = launch.processes(worker=True)
+            agents = [pid for pid in launch.processes(worker=False) if has_rank(pid)]
+            for pid in workers + agents:
+                os.kill(pid, signal.SIGTERM)
             launch.finish()
             self.assertNotIn("killed", launch.outcomes().values(), launch.out + launch.err)
             self.assertFalse(launch.attribute("complete"))
