@@ -98,13 +98,16 @@ Result<ExitCode> RunAgent(const StressOptions& options, const LaunchContext& con
                                                     : "its Abort() frees nobody",
                                                 selection));
   }
+  if (context.single_host()) LOCKSTEP_RETURN_IF_ERROR(LeaveOutHosts(selection));
   LOCKSTEP_RETURN_IF_ERROR(CheckCases(*backend, selection));
   FleetOptions fleet;
   fleet.workers_own_mpi = backend->uses_launcher_mpi;
   fleet.silence_deadline_seconds = options.deadline_seconds;
   fleet.quiet_seconds = kQuietSeconds;
   if (std::any_of(selection.cases.begin(), selection.cases.end(), HasLinkFaults)) {
-    fleet.companion = MakeLinkCompanion;
+    fleet.companion = [any = options.allow_network_faults](int rank) {
+      return MakeLinkCompanion(rank, any);
+    };
   }
   if (context.rank != 0) {
     fleet.succeed = [&](const Legacy& legacy) {

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "core/plan/scenario_fault.h"
+#include "core/plan/scenario_link.h"
 #include "core/plan/scenario_recovery.h"
 #include "core/plan/scenario_workload.h"
 #include "core/plan/toml_fields.h"
@@ -78,6 +79,17 @@ void ReadRanks(TomlFields& fields, const ScenarioOptions& options, Scenario& sce
   scenario.allowed_ranks.assign(sizes.begin(), sizes.end());
   const int from_file = sizes.empty() ? 2 : static_cast<int>(std::max<std::int64_t>(1, sizes[0]));
   scenario.ranks = options.ranks.value_or(from_file);
+}
+
+// A network is between hosts.
+void ReadHosts(TomlFields& fields, Scenario& scenario) {
+  constexpr TomlRange kRange = {1, kMaxScenarioRanks};
+  std::int64_t hosts = 1;
+  fields.Read("hosts", hosts, kRange);
+  for (const FaultSpec& fault : scenario.faults) {
+    if (IsNetworkFault(fault.kind)) hosts = std::max<std::int64_t>(2, hosts);
+  }
+  scenario.hosts = static_cast<int>(hosts);
 }
 
 std::vector<int> ReadRankList(TomlFields& fields, std::string_view key, int ranks) {
@@ -164,6 +176,7 @@ Expectation ReadExpectation(const toml::table& table, const std::string& path, i
   }
   if (const auto cause = fields.ReadName("cause", kCauses)) expectation.cause = kCauses[*cause];
   expectation.culprits = ReadRankList(fields, "culprits", ranks);
+  expectation.hosts_of = ReadRankList(fields, "hosts_of", ranks);
   ReadFigures(fields, expectation);
   if (const auto recovery = fields.ReadName("recovery", kRecoveryOutcomes)) {
     expectation.recovery = kRecoveryOutcomes[*recovery];
@@ -224,6 +237,7 @@ Scenario ReadScenario(const toml::table& root, const ScenarioOptions& options,
     scenario.workload = ReadWorkload(workload, scenario.ranks, options);
   }
   ReadFaults(fields, scenario);
+  ReadHosts(fields, scenario);
   ReadExpectations(fields, scenario);
   ReadRecovery(fields, scenario);
   fields.RejectTheRest();

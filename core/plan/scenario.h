@@ -41,6 +41,7 @@ struct Expectation {
   std::vector<std::vector<std::string>> ranks;  // one a rank; none: not said
   std::string cause;                            // empty: not said
   std::vector<int> culprits;
+  std::vector<int> hosts_of = {};  // the culprits' hosts are those of these ranks; none: not said
   // Figures that every rank reports, each from the one number to the other.
   std::map<std::string, std::pair<double, double>> figures = {};
   std::string recovery = {};  // "resumed" …; empty: not said
@@ -53,6 +54,7 @@ struct Scenario {
   std::string source;
   std::vector<int> allowed_ranks;  // numbers of ranks it is meant for; empty: any
   int ranks = 0;                   // the number that it was read for
+  int hosts = 1;                   // it needs so many at least
   Workload workload;
   std::vector<FaultSpec> faults;
   std::optional<RecoveryPlan> recovery;  // none: a lost rank ends the run

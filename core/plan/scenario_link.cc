@@ -41,20 +41,39 @@ void ReadRate(TomlFields& fields, FaultSpec& fault) {
   fault.amounts["rate"] = static_cast<double>(*rate);
 }
 
+void ReadShare(TomlFields& fields, std::string_view key, FaultSpec& fault) {
+  double share = 0;
+  if (fields.Read(key, share, 0, kMostLoss)) fault.amounts[std::string(key)] = share;
+}
+
+void ReadBlock(TomlFields& fields, FaultSpec& fault) {
+  constexpr std::string_view kAnswers[] = {"silence", "refuse"};
+  std::int64_t port = 0;
+  if (fields.Read("port", port, {1, 65535})) fault.amounts["port"] = static_cast<double>(port);
+  fault.amounts["refuse"] = fields.ReadName("answer", kAnswers) == std::size_t{1} ? 1 : 0;
+}
+
 // Every kind needs what it is named after, and takes nothing else.
 void ReadAmounts(TomlFields& fields, FaultSpec& fault) {
+  const std::string_view kind = std::string_view(fault.kind).substr(fault.kind.find('_') + 1);
   const auto need = [&](std::string_view key, std::string_view remedy) {
     if (!fields.Has(key)) fields.Wrong(key, fmt::format("missing; {}", remedy));
   };
-  if (fault.kind == "link_delay") {
+  if (kind == "delay") {
     need("delay", "write as in delay = \"10ms\"");
     ReadTime(fields, "delay", fault);
     ReadTime(fields, "jitter", fault);
-  } else if (fault.kind == "link_loss") {
+  } else if (kind == "loss") {
     need("loss", "write the part of the segments that is lost, as in loss = 0.01");
-    double loss = 0;
-    if (fields.Read("loss", loss, 0, kMostLoss)) fault.amounts["loss"] = loss;
-  } else if (fault.kind == "link_rate") {
+    ReadShare(fields, "loss", fault);
+  } else if (kind == "reorder") {
+    need("share", "write the part of the packets that comes late, as in share = 0.25");
+    need("delay", "write how much later, as in delay = \"10ms\"");
+    ReadShare(fields, "share", fault);
+    ReadTime(fields, "delay", fault);
+  } else if (kind == "block") {
+    ReadBlock(fields, fault);
+  } else if (kind == "rate") {
     need("rate", "write bytes per second as in rate = \"1MiB\"");
     ReadRate(fields, fault);
   }
@@ -75,7 +94,7 @@ void ReadLink(TomlFields& fields, FaultSpec& fault, int ranks) {
   const auto direction = fields.ReadName("direction", kDirections);
   fault.amounts["one_way"] = direction == std::size_t{1} ? 1 : 0;
   ReadAmounts(fields, fault);
-  if (fault.kind != "link_reset") return;
+  if (fault.kind != "link_reset" && fault.kind != "network_reset") return;
   if (direction == std::size_t{1}) {
     fields.Wrong("direction", "a connection that is reset has ended for both; remove it");
   }

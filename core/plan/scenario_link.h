@@ -1,4 +1,5 @@
-// Faults of links in a scenario: link_down, link_delay, link_loss, link_rate, link_reset.
+// Faults of links in a scenario: link_down, link_delay, link_loss, link_rate, link_reset between
+// two ranks; the same, network_reorder and network_block between the hosts of two ranks.
 #ifndef LOCKSTEP_CORE_PLAN_SCENARIO_LINK_H_
 #define LOCKSTEP_CORE_PLAN_SCENARIO_LINK_H_
 
@@ -7,11 +8,14 @@
 
 namespace lockstep {
 
-inline bool IsLinkFault(std::string_view kind) { return kind.starts_with("link_"); }
+inline bool IsNetworkFault(std::string_view kind) { return kind.starts_with("network_"); }
+inline bool IsLinkFault(std::string_view kind) {
+  return kind.starts_with("link_") || IsNetworkFault(kind);
+}
 
 // Into FaultSpec::ranks the rank `from`, into amounts: "to" (a rank; absent: all others), "one_way"
-// (0: both directions), "delay", "jitter" (seconds), "loss" (a probability), "rate" (bytes a
-// second).
+// (0: both directions), "delay", "jitter" (seconds), "loss", "share" (probabilities), "rate" (bytes
+// a second), "port" (absent: any), "refuse".
 void ReadLink(TomlFields& fields, FaultSpec& fault, int ranks);
 
 }  // namespace lockstep

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/verdict/judge.h"
+#include "core/verdict/links.h"
 #include "core/verdict/rank_view.h"
 #include "core/verdict/situation.h"
 
@@ -72,6 +73,10 @@ std::vector<Finding> FindInversion(const Situation& situation,
 void NameStalledLinks(const Situation& situation, Finding& finding);
 // Adds to a finding of reported errors the link of which both ends say that it broke.
 void NameBrokenLink(const Situation& situation, Finding& finding);
+// What FindSlowLinks (links.h) is about, the slowest last.
+std::vector<LinkTraffic> SlowLinks(const Ranks& evidence);
+// Both directions of the links of which both ends' errors say that they broke.
+std::vector<LinkTraffic> FindBrokenLinks(const Ranks& evidence);
 // data_corruption: proved by a check of the results.
 std::vector<Finding> FindWrongData(const Situation& situation);
 // unknown: agents that do not answer.

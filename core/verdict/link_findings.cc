@@ -25,6 +25,30 @@ Ranks RanksOf(const Situation& situation) {
   return ranks;
 }
 
+// Those that tell something of a habit, the slowest last.
+std::vector<LinkTraffic> WatchedLinks(const Ranks& evidence) {
+  std::vector<LinkTraffic> links = TrafficOf(evidence, true);
+  std::erase_if(links, [](const LinkTraffic& link) {
+    return !link.transit_s || link.arrivals < kFewestArrivals;
+  });
+  std::sort(links.begin(), links.end(),
+            [](const auto& a, const auto& b) { return *a.transit_s < *b.transit_s; });
+  return links;
+}
+
+// All links of one rank of four are half of all: still, a quarter are others.
+double UsualTransit(const std::vector<LinkTraffic>& sorted) {
+  return std::max(0.0, *sorted[(sorted.size() - 1) / 4].transit_s);
+}
+
+// On a busy machine all readers take their time.
+double UsualReading(const std::vector<LinkTraffic>& links) {
+  std::vector<double> times;
+  for (const LinkTraffic& link : links) times.push_back(link.reading_s);
+  std::sort(times.begin(), times.end());
+  return times[(times.size() - 1) / 2];
+}
+
 // The rank that several links have in common, else the ends of all of them.
 std::vector<int> CommonEnds(const std::vector<LinkTraffic>& links) {
   std::set<std::pair<int, int>> pairs;
@@ -56,21 +80,23 @@ void NameStalledLinks(const Situation& situation, Finding& finding) {
       stalled.front().from, stalled.front().to);
 }
 
-std::vector<Finding> FindSlowLinks(const Ranks& evidence) {
-  std::vector<LinkTraffic> links = TrafficOf(evidence, true);
-  std::erase_if(links, [](const LinkTraffic& link) {
-    return !link.transit_s || link.arrivals < kFewestArrivals;
-  });
+std::vector<LinkTraffic> SlowLinks(const Ranks& evidence) {
+  std::vector<LinkTraffic> links = WatchedLinks(evidence);
   if (links.size() < 2) return {};
-  std::sort(links.begin(), links.end(),
-            [](const auto& a, const auto& b) { return *a.transit_s < *b.transit_s; });
-  // All links of one rank of four are half of all: still, a quarter are others.
-  const double usual_s = std::max(0.0, *links[(links.size() - 1) / 4].transit_s);
+  const double usual_s = UsualTransit(links);
+  const double usual_reading_s = UsualReading(links);
   const double limit_s = std::max(kLeastSlowSeconds, kTimesUsual * usual_s);
   std::erase_if(links, [&](const LinkTraffic& link) {
-    return *link.transit_s < limit_s || *link.transit_s < kTimesReading * link.reading_s;
+    const double slow_reader_s = kTimesReading * (link.reading_s - usual_reading_s);
+    return *link.transit_s < limit_s || *link.transit_s < slow_reader_s;
   });
+  return links;
+}
+
+std::vector<Finding> FindSlowLinks(const Ranks& evidence) {
+  const std::vector<LinkTraffic> links = SlowLinks(evidence);
   if (links.empty()) return {};
+  const double usual_s = UsualTransit(WatchedLinks(evidence));
   const LinkTraffic& worst = links.back();
   Finding finding;
   finding.cause = "slow_link";

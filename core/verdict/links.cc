@@ -8,6 +8,8 @@
 #include <map>
 #include <string_view>
 
+#include "core/verdict/findings.h"
+
 namespace lockstep {
 namespace {
 
@@ -51,6 +53,25 @@ std::map<std::string, int> OwnersOf(const Ranks& evidence) {
     }
   }
   return owners;
+}
+
+// Whose an address without a port is, likewise.
+std::map<std::string, int> AddressesOf(const std::map<std::string, int>& owners) {
+  std::map<std::string, int> addresses;
+  for (const auto& [endpoint, owner] : owners) {
+    const auto [known, is_new] = addresses.emplace(endpoint.substr(0, endpoint.rfind(':')), owner);
+    if (!is_new && known->second != owner) known->second = kNobody;
+  }
+  return addresses;
+}
+
+// Of a port that nobody was seen to have the address tells it, where a host has one rank.
+int OwnerOf(const std::string& endpoint, const std::map<std::string, int>& owners,
+            const std::map<std::string, int>& addresses) {
+  const auto owner = owners.find(endpoint);
+  if (owner != owners.end()) return owner->second;
+  const auto host = addresses.find(endpoint.substr(0, endpoint.rfind(':')));
+  return host == addresses.end() ? kNobody : host->second;
 }
 
 // The sum at `bytes`, between two marks; none when it lies before the first.
@@ -136,26 +157,32 @@ std::string DescribeStalled(const std::vector<LinkTraffic>& stalled) {
   return text + " were written and have not arrived, while their reader has read all that did";
 }
 
-std::optional<std::pair<int, int>> FindBrokenLink(const Ranks& evidence) {
+std::vector<LinkTraffic> FindBrokenLinks(const Ranks& evidence) {
   const std::map<std::string, int> owners = OwnersOf(evidence);
+  const std::map<std::string, int> addresses = AddressesOf(owners);
   std::map<int, int> accuses;
   for (const RankEvidence* rank : evidence) {
     for (const std::string& endpoint : EndpointsIn(rank->error)) {
-      const auto owner = owners.find(endpoint);
-      if (owner == owners.end() || owner->second == kNobody || owner->second == rank->rank)
-        continue;
-      accuses[rank->rank] = owner->second;
+      const int owner = OwnerOf(endpoint, owners, addresses);
+      if (owner == kNobody || owner == rank->rank) continue;
+      accuses[rank->rank] = owner;
       break;
     }
   }
-  std::optional<std::pair<int, int>> broken;
+  std::vector<LinkTraffic> broken;
   for (const auto& [one, other] : accuses) {
     const auto back = accuses.find(other);
     if (one > other || back == accuses.end() || back->second != one) continue;
-    if (broken) return std::nullopt;
-    broken = {one, other};
+    broken.push_back({.from = one, .to = other});
+    broken.push_back({.from = other, .to = one});
   }
   return broken;
+}
+
+std::optional<std::pair<int, int>> FindBrokenLink(const Ranks& evidence) {
+  const std::vector<LinkTraffic> broken = FindBrokenLinks(evidence);
+  if (broken.size() != 2) return std::nullopt;
+  return std::pair(broken.front().from, broken.front().to);
 }
 
 }  // namespace lockstep

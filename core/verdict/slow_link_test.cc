@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "core/verdict/history.h"
+#include "core/verdict/link_hosts.h"
 #include "core/verdict/links.h"
 
 namespace lockstep {
@@ -74,6 +75,11 @@ TEST(SlowLink, NothingIsSaidOfEqualOnesOrOfWhatTheReaderDoes) {
   // Rank 1 lets what came lie for 40 ms.
   for (TcpSocket& socket : ranks[1].sockets) socket.unread_byte_s = 6400 * 0.04;
   EXPECT_THAT(Find(ranks), IsEmpty());
+  // On a busy machine all do, and that says nothing of the link.
+  for (RankEvidence& rank : ranks) {
+    for (TcpSocket& socket : rank.sockets) socket.unread_byte_s = 6400 * 0.04;
+  }
+  EXPECT_THAT(Find(ranks), testing::SizeIs(1));
   ranks = Mesh(2, 1, 0.05);
   for (TcpSocket& socket : ranks[1].sockets) socket.arrivals = 5;
   EXPECT_THAT(Find(ranks), IsEmpty()) << "five portions say nothing of a habit";
@@ -91,6 +97,52 @@ TEST(SlowLink, ComparesTheSameBytes) {
     socket.written_marks.resize(socket.written_marks.size() - 10);
   }
   EXPECT_THAT(Find(ranks).at(0).message, HasSubstr("12.5 ms"));
+}
+
+// Ranks 0 and 1 on one host, 2 and 3 on another, with a clock of its own.
+std::vector<RankHost> TwoHosts() {
+  return {{"left", "a"}, {"left", "a"}, {"right", "b"}, {"right", "b"}};
+}
+
+TEST(SlowLink, BetweenHostsTheOffsetOfTheirClocksIsNoTime) {
+  for (const double offset_s : {3.0, -3.0}) {
+    std::vector<RankEvidence> evidence = Mesh(0, 2, 0.05);
+    for (const int rank : {2, 3}) {
+      for (TcpSocket& socket : evidence[static_cast<std::size_t>(rank)].sockets) {
+        for (ByteMark& mark : socket.written_marks) {
+          mark.byte_s += static_cast<double>(mark.bytes) * offset_s;
+        }
+        for (ByteMark& mark : socket.received_marks) {
+          mark.byte_s += static_cast<double>(mark.bytes) * offset_s;
+        }
+      }
+    }
+    AlignClocks(TwoHosts(), evidence);
+    const std::vector<Finding> findings = Find(evidence);
+    ASSERT_EQ(findings.size(), 1u) << offset_s;
+    EXPECT_THAT(findings[0].culprits, ElementsAre(0, 2));
+    EXPECT_THAT(findings[0].message, HasSubstr("for 25.")) << "half of 50 and 0.1 ms";
+    Judgement judgement;
+    judgement.findings = findings;
+    NameHosts(evidence, TwoHosts(), judgement);
+    EXPECT_THAT(judgement.findings[0].message, HasSubstr("between hosts left and right"));
+  }
+}
+
+TEST(SlowLink, HostsAreNamedWhereTheLinksAreBetweenThem) {
+  const auto named = [](const std::vector<RankEvidence>& evidence, std::vector<RankHost> hosts) {
+    Judgement judgement;
+    judgement.findings = Find(evidence);
+    NameHosts(evidence, hosts, judgement);
+    return judgement.findings.at(0);
+  };
+  const std::vector<RankHost> four = {{"a", "1"}, {"b", "1"}, {"c", "1"}, {"d", "1"}};
+  EXPECT_THAT(named(Mesh(2, 1, 0.05), four).message, HasSubstr("hosts c and b (c -> b)"));
+  const Finding all = named(Mesh(3, -1, 0.05), four);
+  EXPECT_THAT(all.message, HasSubstr("all of these links are of host d"));
+  EXPECT_THAT(all.culprits, ElementsAre(3));
+  const std::vector<RankHost> one(4, {"a", "1"});
+  EXPECT_EQ(named(Mesh(2, 1, 0.05), one).message, Find(Mesh(2, 1, 0.05)).at(0).message);
 }
 
 }  // namespace

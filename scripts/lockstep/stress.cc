@@ -185,11 +185,19 @@ Result<StressOptions> ParseRest(const std::vector<std::string>& rest) {
   return *line.options;
 }
 
+// Stress measures no latencies: what makes more ranks than processors bearable is always right.
+std::string DefaultLauncher() {
+  return fmt::format("mpirun{} --oversubscribe --bind-to none --mca mpi_yield_when_idle 1",
+                     geteuid() == 0 ? " --allow-run-as-root" : "");
+}
+
 Result<ExitCode> Stress(const Options& options, const std::string& command_line) {
   LOCKSTEP_ASSIGN_OR_RETURN(const StressOptions stress, ParseRest(options.rest));
   LOCKSTEP_ASSIGN_OR_RETURN(
-      const Selection selection,
+      Selection selection,
       SelectCases(stress.scenarios, options.ranks, stress.seed, stress.repeat));
+  // Usually all ranks are started here.
+  if (options.launcher == DefaultLauncher()) LOCKSTEP_RETURN_IF_ERROR(LeaveOutHosts(selection));
   Collected all;
   all.run = NewStressRun(stress, selection, command_line);
   const std::string path =
@@ -201,7 +209,8 @@ Result<ExitCode> Stress(const Options& options, const std::string& command_line)
   const Status stored = WriteRun(all.run, path);
   fmt::print("{}\n\n{}", Headline(all.run), FormatTrials(all.run.cases));
   if (!selection.skipped.empty()) {
-    fmt::print("\nnot for this number of ranks: {}\n", fmt::join(selection.skipped, ", "));
+    fmt::print("\nnot for this number of ranks, or hosts: {}\n",
+               fmt::join(selection.skipped, ", "));
   }
   fmt::print("{}", all.traces);
   LOCKSTEP_RETURN_IF_ERROR(stored);
@@ -216,12 +225,6 @@ Result<ExitCode> Stress(const Options& options, const std::string& command_line)
                                                    "directory and its space", stress.json));
   }
   return ExitCodeOf(all.run.verdict);
-}
-
-// Stress measures no latencies: what makes more ranks than processors bearable is always right.
-std::string DefaultLauncher() {
-  return fmt::format("mpirun{} --oversubscribe --bind-to none --mca mpi_yield_when_idle 1",
-                     geteuid() == 0 ? " --allow-run-as-root" : "");
 }
 
 }  // namespace

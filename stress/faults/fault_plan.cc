@@ -57,6 +57,13 @@ constexpr KindInfo kKinds[] = {
     {FaultKind::kLinkLoss, "link_loss", FaultSite::kOutside},
     {FaultKind::kLinkRate, "link_rate", FaultSite::kOutside},
     {FaultKind::kLinkReset, "link_reset", FaultSite::kOutside},
+    {FaultKind::kNetworkDown, "network_down", FaultSite::kOutside},
+    {FaultKind::kNetworkDelay, "network_delay", FaultSite::kOutside},
+    {FaultKind::kNetworkLoss, "network_loss", FaultSite::kOutside},
+    {FaultKind::kNetworkRate, "network_rate", FaultSite::kOutside},
+    {FaultKind::kNetworkReorder, "network_reorder", FaultSite::kOutside},
+    {FaultKind::kNetworkReset, "network_reset", FaultSite::kOutside},
+    {FaultKind::kNetworkBlock, "network_block", FaultSite::kOutside},
 };
 
 const KindInfo& InfoOf(FaultKind kind) {
@@ -150,7 +157,8 @@ FaultMoment MomentOf(std::string_view at) {
 
 std::string_view NameOf(FaultKind kind) { return InfoOf(kind).name; }
 FaultSite SiteOf(FaultKind kind) { return InfoOf(kind).site; }
-bool IsOfLink(FaultKind kind) { return NameOf(kind).starts_with("link_"); }
+bool IsOfNetwork(FaultKind kind) { return NameOf(kind).starts_with("network_"); }
+bool IsOfLink(FaultKind kind) { return NameOf(kind).starts_with("link_") || IsOfNetwork(kind); }
 
 std::string Describe(const FaultMoment& moment) {
   if (moment.kind == FaultMoment::Kind::kTime) return fmt::format("time:{}s", moment.seconds);

@@ -60,13 +60,22 @@ enum class FaultKind : std::uint8_t {
   kLinkLoss,
   kLinkRate,
   kLinkReset,
+  // Of the network between the hosts of two ranks, as above; it befalls packets.
+  kNetworkDown,
+  kNetworkDelay,
+  kNetworkLoss,
+  kNetworkRate,
+  kNetworkReorder,
+  kNetworkReset,
+  kNetworkBlock,
 };
 std::string_view NameOf(FaultKind kind);
 
 // kStart: in what the process is started with, so no point of the program is waited for.
 enum class FaultSite : std::uint8_t { kProgram, kCall, kLibrary, kOutside, kStart };
 FaultSite SiteOf(FaultKind kind);
-bool IsOfLink(FaultKind kind);
+bool IsOfLink(FaultKind kind);  // or of the network
+bool IsOfNetwork(FaultKind kind);
 
 struct FaultMoment {
   enum class Kind : std::uint8_t {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -97,6 +98,9 @@ std::string DescribeExpectation(const Expectation& expectation) {
   if (!expectation.culprits.empty()) {
     text += fmt::format(" of rank {}", fmt::join(expectation.culprits, ","));
   }
+  if (!expectation.hosts_of.empty()) {
+    text += fmt::format(" of the hosts of rank {}", fmt::join(expectation.hosts_of, ","));
+  }
   return text;
 }
 
@@ -109,16 +113,31 @@ std::string DescribeJudgement(const Judgement& judgement) {
   return text;
 }
 
-bool Meets(const Judgement& judgement, const Expectation& expectation) {
+// Whether the culprits' hosts are those that are expected.
+bool MeetsHosts(const std::vector<int>& culprits, const std::vector<int>& expected,
+                const std::vector<RankHost>& hosts) {
+  const auto names = [&](const std::vector<int>& ranks) {
+    std::set<std::string> all;
+    for (const int rank : ranks) all.insert(hosts[static_cast<std::size_t>(rank)].name);
+    return all;
+  };
+  return expected.empty() || (!hosts.empty() && names(culprits) == names(expected));
+}
+
+bool Meets(const Judgement& judgement, const Expectation& expectation,
+           const std::vector<RankHost>& hosts) {
   for (std::size_t rank = 0; rank < expectation.ranks.size(); ++rank) {
     const std::string name(NameOf(judgement.outcomes[rank].outcome));
     const auto& allowed = expectation.ranks[rank];
     if (std::find(allowed.begin(), allowed.end(), name) == allowed.end()) return false;
   }
-  if (expectation.cause.empty() && expectation.culprits.empty()) return true;
+  if (expectation.cause.empty() && expectation.culprits.empty() && expectation.hosts_of.empty()) {
+    return true;
+  }
   if (judgement.findings.empty()) return false;
   const Finding& first = judgement.findings.front();
   if (!expectation.cause.empty() && first.cause != expectation.cause) return false;
+  if (!MeetsHosts(first.culprits, expectation.hosts_of, hosts)) return false;
   std::vector<int> culprits = first.culprits;
   std::vector<int> expected = expectation.culprits;
   std::sort(culprits.begin(), culprits.end());
@@ -178,8 +197,8 @@ void Compare(const StressCase& stress_case, const std::string& backend, CaseResu
   }
   const std::string wrong_figure = WrongFigure(result.facts.reports, *expectation);
   const std::string wrong_recovery = WrongRecovery(result.facts.recoveries, *expectation);
-  const bool met =
-      Meets(result.judgement, *expectation) && wrong_figure.empty() && wrong_recovery.empty();
+  const bool met = Meets(result.judgement, *expectation, result.facts.hosts) &&
+                   wrong_figure.empty() && wrong_recovery.empty();
   result.verdict = met ? Verdict::kPass : Verdict::kFail;
   result.why = met ? fmt::format("as expected: {}", found)
                    : fmt::format("expected {}; got {}", DescribeExpectation(*expectation), found);
@@ -257,11 +276,13 @@ CaseResult Assess(const StressCase& stress_case, const std::string& backend,
   result.judgement = WithRecoveries(std::move(result.judgement), facts.recoveries);
   if (!facts.places.empty()) NameLostHosts(facts.places, facts.evidence, result.judgement);
   // A note, where nothing else is to be said.
+  AlignClocks(facts.hosts, facts.evidence);
   if (result.judgement.findings.empty()) {
     Ranks ranks;
     for (const RankEvidence& rank : facts.evidence) ranks.push_back(&rank);
     result.judgement.findings = FindSlowLinks(ranks);
   }
+  NameHosts(facts.evidence, facts.hosts, result.judgement);
   if (IsOfAHost(result.judgement)) {
     result.verdict = Verdict::kFail;
     result.why = result.judgement.findings.front().message;

@@ -8,6 +8,7 @@
 
 #include "core/plan/scenario.h"
 #include "core/verdict/judge.h"
+#include "core/verdict/link_hosts.h"
 #include "core/verdict/lost_hosts.h"
 #include "stress/harness/catalogue.h"
 #include "stress/harness/protocol.h"
@@ -21,7 +22,8 @@ struct CaseFacts {
   std::vector<std::optional<ProgramReport>> reports;  // one a rank
   std::vector<bool> fired;                            // one a fault
   std::vector<std::string> notes;  // of faults by agents: what was done, or why it was not
-  std::vector<Journal> journals;   // for the file
+  std::vector<Journal> journals;     // for the file
+  std::vector<RankHost> hosts = {};  // one a rank; none: not known
   std::optional<double> detected_after_seconds;  // none: nothing was wrong
   double seconds = 0;
   std::vector<Recovery> recoveries;

@@ -162,4 +162,17 @@ Result<Selection> SelectCases(const std::vector<std::string>& patterns, std::opt
                   fmt::join(selection.skipped, ", "), ranks.value_or(0)));
 }
 
+Status LeaveOutHosts(Selection& selection) {
+  const auto needs_hosts = [](const StressCase& one) { return one.scenario.hosts > 1; };
+  for (const StressCase& one : selection.cases) {
+    if (needs_hosts(one)) selection.skipped.push_back(one.scenario.name);
+  }
+  std::erase_if(selection.cases, needs_hosts);
+  if (!selection.cases.empty()) return OkStatus();
+  return Unsupported(fmt::format(
+      "'{}' is about several hosts, and all ranks are on one; start it over several (see "
+      "scripts/test_hosts)",
+      selection.skipped.front()));
+}
+
 }  // namespace lockstep

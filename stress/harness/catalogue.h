@@ -45,6 +45,9 @@ struct Selection {
 Result<Selection> SelectCases(const std::vector<std::string>& patterns, std::optional<int> ranks,
                               std::uint64_t seed, std::int64_t repeat);
 
+// What happens between hosts cannot happen on one: skips it. kUnsupported when nothing is left.
+Status LeaveOutHosts(Selection& selection);
+
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_STRESS_HARNESS_CATALOGUE_H_

@@ -345,6 +345,7 @@ CaseFacts StressConductor::Gather() {
     if (event.kind == FleetEventKind::kTerminate) Handle(event);
   }
   facts.evidence = Judged(std::move(facts.evidence));
+  for (const AgentInfo& agent : fleet_.agents()) facts.hosts.push_back({agent.host, agent.boot_id});
   if (resume_by_) LookForResume(facts.journals);
   facts.recoveries = std::move(recoveries_);
   facts.generation = generation_;
@@ -356,6 +357,9 @@ CaseFacts StressConductor::Gather() {
   facts.reports = std::move(reports_);
   facts.fired = std::move(fired_);
   facts.notes = std::move(notes_);
+  for (std::size_t i = 0; i < facts.notes.size(); ++i) {
+    if (facts.notes[i].empty()) facts.notes[i] = links_.NoteOf(i);
+  }
   facts.cut_short = std::move(cut_short_);
   facts.detected_after_seconds = detected_;
   return facts;

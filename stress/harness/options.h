@@ -23,6 +23,7 @@ struct StressOptions {
   std::string output;           // the result file; empty: a new one below results/runs
   double deadline_seconds = 5;  // silence of a rank that is taken for a hang
   double limit_seconds = 300;   // of one case
+  bool allow_network_faults = false;  // also of interfaces that are not of test hosts
   bool list = false;
   bool progress = true;
 };

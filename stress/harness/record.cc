@@ -44,6 +44,8 @@ std::string FaultsOf(const StressCase& stress_case, const CaseResult& result) {
   for (std::size_t i = 0; i < stress_case.faults.size(); ++i) {
     faults.push_back(Describe(stress_case.faults[i]) +
                      (result.facts.fired[i] ? "" : " (did not fire)"));
+    const std::vector<std::string>& notes = result.facts.notes;
+    if (i < notes.size() && !notes[i].empty()) faults.back() += fmt::format(" [{}]", notes[i]);
   }
   return fmt::format("{}", fmt::join(faults, "; "));
 }

@@ -1,6 +1,7 @@
 #include "stress/links/link_companion.h"
 
 #include <fmt/format.h>
+#include <sys/epoll.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -8,8 +9,10 @@
 #include <sstream>
 #include <utility>
 
+#include "core/launch/fd.h"
 #include "stress/links/link_hello.h"
 #include "stress/links/link_orders.h"
+#include "stress/links/network_side.h"
 #include "stress/links/relay.h"
 #include "stress/links/socket_log.h"
 
@@ -30,17 +33,29 @@ std::string Describe(const RelayReport& report) {
 
 class LinkCompanion final : public Companion {
  public:
-  explicit LinkCompanion(std::unique_ptr<Relay> relay) : relay_(std::move(relay)) {}
+  LinkCompanion(std::unique_ptr<Relay> relay, bool any_interface)
+      : relay_(std::move(relay)), network_(any_interface), all_(epoll_create1(EPOLL_CLOEXEC)) {
+    for (const int fd : {relay_->fd(), network_.fd()}) {
+      epoll_event event{};
+      event.events = EPOLLIN;
+      epoll_ctl(all_.get(), EPOLL_CTL_ADD, fd, &event);
+    }
+  }
 
   std::vector<std::string> BeginLifetime(int) override {
     relay_->Clear();
+    network_.Clear();
     log_.End();
+    worker_ = 0;
     if (!used_) return {};
     return {fmt::format("{}={}", kLinksVariable, relay_->port())};
   }
   void OnStarted(pid_t worker) override {
-    if (!used_) return;
-    log_.Begin(worker, [this](std::vector<TcpSocket>& sockets) {
+    worker_ = worker;
+    if (watches_) BeginLog();
+  }
+  void BeginLog() {
+    log_.Begin(worker_, [this](std::vector<TcpSocket>& sockets) {
       Rename(sockets);
       // A connection that has no name yet is none yet.
       std::erase_if(sockets, [this](const TcpSocket& s) { return s.remote == relay_name_; });
@@ -52,6 +67,8 @@ class LinkCompanion final : public Companion {
     std::string verb;
     words >> verb;
     int first = 0, second = 0;
+    const std::string_view rest = order.substr(std::min(order.size(), verb.size() + 1));
+    if (network_.Obey(verb, rest)) return;
     if (verb == kApplyOrder) {
       const auto rule = DecodeLinkRule(order.substr(verb.size()));
       LOCKSTEP_CHECK(rule.has_value(), "a rule of our own making");
@@ -59,20 +76,23 @@ class LinkCompanion final : public Companion {
     }
     words >> first;
     if (verb == kUseOrder) used_ = first != 0;
+    // Across hosts a worker of MPI runs before anybody knows what it is for.
+    if (verb == kWatchOrder && first != 0 && !watches_ && worker_ > 0) BeginLog();
+    if (verb == kWatchOrder) watches_ = first != 0;
     if (verb == kHealOrder) relay_->Heal(first);
     if (verb == kAnswerOrder && words >> second) relay_->Answer(first, second);
   }
 
-  int fd() const override { return relay_->fd(); }
+  int fd() const override { return all_.get(); }
 
   std::vector<std::string> TakeReports() override {
-    std::vector<std::string> texts;
+    std::vector<std::string> texts = network_.TakeReports();
     for (const RelayReport& report : relay_->TakeReports()) texts.push_back(Describe(report));
     return texts;
   }
 
   void Translate(std::vector<TcpSocket>& sockets) override {
-    if (!used_) return;
+    if (!watches_) return;
     Rename(sockets);
     for (const RelayedNames& name : relay_->Names()) {
       if (!name.worker.empty()) continue;
@@ -117,15 +137,19 @@ class LinkCompanion final : public Companion {
 
   std::unique_ptr<Relay> relay_;
   const std::string relay_name_ = relay_->name();
+  NetworkSide network_;
+  Fd all_;  // of epoll(7): what either has to report
   SocketLog log_;
-  bool used_ = false;
+  pid_t worker_ = 0;      // 0: none was started in this lifetime
+  bool used_ = false;     // the relay, by workers to come
+  bool watches_ = false;  // their sockets
 };
 
 }  // namespace
 
-std::unique_ptr<Companion> MakeLinkCompanion(int rank) {
+std::unique_ptr<Companion> MakeLinkCompanion(int rank, bool any_interface) {
   Result<std::unique_ptr<Relay>> relay = Relay::Start();
-  if (relay.ok()) return std::make_unique<LinkCompanion>(std::move(relay).value());
+  if (relay.ok()) return std::make_unique<LinkCompanion>(std::move(relay).value(), any_interface);
   // The faults then do not fire, and the case is unknown.
   fmt::print(stderr, "lockstep: rank {}: {}\n", rank, relay.status().message());
   return nullptr;

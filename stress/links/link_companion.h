@@ -1,5 +1,5 @@
-// What works beside a worker whose links may be made bad: a relay (relay.h), steered by the
-// conductor's LinkDirector.
+// What works beside a worker whose links may be made bad: a relay (relay.h) and, for its host, a
+// wire (wire.h), steered by the conductor's LinkDirector.
 #ifndef LOCKSTEP_STRESS_LINKS_LINK_COMPANION_H_
 #define LOCKSTEP_STRESS_LINKS_LINK_COMPANION_H_
 
@@ -7,8 +7,9 @@
 
 namespace lockstep {
 
-// For FleetOptions::companion.
-std::unique_ptr<Companion> MakeLinkCompanion(int rank);
+// For FleetOptions::companion. `any_interface`: faults of the network may befall interfaces that
+// are not of test hosts.
+std::unique_ptr<Companion> MakeLinkCompanion(int rank, bool any_interface);
 
 }  // namespace lockstep
 

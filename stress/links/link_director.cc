@@ -10,6 +10,7 @@
 #include "core/base/random.h"
 #include "stress/links/link_orders.h"
 #include "stress/links/link_rule.h"
+#include "stress/links/network_plan.h"
 
 namespace lockstep {
 namespace {
@@ -45,6 +46,13 @@ std::optional<LinkRule> RuleFor(const PlannedFault& fault, int rank) {
   return rule;
 }
 
+// Faults of links need the relay, those of the network do not.
+bool NeedsRelay(const std::vector<PlannedFault>& faults) {
+  return std::any_of(faults.begin(), faults.end(), [](const PlannedFault& fault) {
+    return IsOfLink(fault.kind) && !IsOfNetwork(fault.kind);
+  });
+}
+
 }  // namespace
 
 bool LinkDirector::Has(const std::vector<PlannedFault>& faults) {
@@ -59,8 +67,11 @@ void LinkDirector::Begin(const std::vector<PlannedFault>& faults, std::uint64_t 
   orders_.clear();
   received_ = 0;
   moved_ns_ = 0;
+  addresses_.assign(static_cast<std::size_t>(fleet_.size()), std::nullopt);
   for (int rank = 0; rank < fleet_.size(); ++rank) {
-    fleet_.SendToCompanion(rank, fmt::format("{} {:d}", kUseOrder, used_));
+    fleet_.SendToCompanion(rank, fmt::format("{} {:d}", kUseOrder, NeedsRelay(faults)));
+    fleet_.SendToCompanion(rank, fmt::format("{} {:d}", kWatchOrder, used_));
+    if (used_) fleet_.SendToCompanion(rank, kAddressesOrder);
   }
 }
 
@@ -69,6 +80,10 @@ void LinkDirector::Apply(std::size_t fault, std::function<void()> applied) {
   fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
   const int id = next_rule_++;
   Order order{fault, 0, std::move(applied)};
+  if (IsOfNetwork((*faults_)[fault].kind)) {
+    orders_[id] = std::move(order);
+    return ApplyToNetwork(id);
+  }
   for (int rank = 0; rank < fleet_.size(); ++rank) {
     std::optional<LinkRule> rule = RuleFor((*faults_)[fault], rank);
     if (!rule) continue;
@@ -78,6 +93,28 @@ void LinkDirector::Apply(std::size_t fault, std::function<void()> applied) {
     ++order.relays;
   }
   orders_[id] = std::move(order);
+}
+
+void LinkDirector::ApplyToNetwork(int id) {
+  std::vector<std::vector<std::string>> addresses;
+  for (const auto& known : addresses_) {
+    if (!known) return;  // they come, and then it is applied
+    addresses.push_back(*known);
+  }
+  Order& order = orders_.at(id);
+  Result<std::vector<HostRule>> rules =
+      PlanNetworkFault((*faults_)[order.fault], fleet_.agents(), addresses);
+  if (!rules.ok()) {
+    order.impossible = true;
+    order.note = rules.status().message();
+    return order.applied();
+  }
+  order.relays = static_cast<int>(rules->size());
+  for (HostRule& rule : *rules) {
+    rule.rule.id = id;
+    rule.rule.seed = Mix64(seed_ + order.fault) + static_cast<std::uint64_t>(rule.rank);
+    fleet_.SendToCompanion(rule.rank, fmt::format("{} {}", kNetworkOrder, Encode(rule.rule)));
+  }
 }
 
 void LinkDirector::Heal(std::size_t fault) {
@@ -102,16 +139,60 @@ std::optional<std::size_t> LinkDirector::OnReport(int rank, const std::string& r
   std::istringstream words(report);
   std::string verb, endpoint;
   int number = 0;
-  words >> verb >> number;
+  words >> verb;
+  if (verb == kAddressesReport) {
+    OnAddresses(rank, report);
+    return std::nullopt;
+  }
+  words >> number;
   if (verb == kAskReport && words >> endpoint) {
     fleet_.SendToCompanion(rank, fmt::format("{} {} {}", kAnswerOrder, number, OwnerOf(endpoint)));
     return std::nullopt;
   }
   const auto order = orders_.find(number);
   if (order == orders_.end()) return std::nullopt;
-  if (verb == kTouchedReport) return order->second.fault;
-  if (verb == kAppliedReport && --order->second.relays == 0) order->second.applied();
+  if (verb == kTouchedReport && !order->second.impossible) return order->second.fault;
+  const bool done = verb == kDoneReport || verb == kAppliedReport;
+  if (!done && verb != kImpossibleReport) return std::nullopt;
+  std::string note;
+  std::getline(words >> std::ws, note);
+  OnApplied(rank, order->second, number, done, note);
   return std::nullopt;
+}
+
+void LinkDirector::OnApplied(int rank, Order& order, int id, bool done, const std::string& note) {
+  if (!note.empty()) {
+    order.note += fmt::format("{}{}: {}", order.note.empty() ? "" : "; ",
+                              fleet_.agents()[static_cast<std::size_t>(rank)].host, note);
+  }
+  // A fault that is not whole is none.
+  if (!done) order.impossible = true;
+  if (--order.relays > 0) return;
+  if (order.impossible) {
+    for (int other = 0; other < fleet_.size(); ++other) {
+      fleet_.SendToCompanion(other, fmt::format("{} {}", kHealOrder, id));
+    }
+  }
+  order.applied();
+}
+
+std::string LinkDirector::NoteOf(std::size_t fault) const {
+  for (const auto& [id, order] : orders_) {
+    if (order.fault == fault) return order.note;
+  }
+  return "";
+}
+
+void LinkDirector::OnAddresses(int rank, const std::string& report) {
+  std::istringstream words(report);
+  std::string word;
+  words >> word;
+  auto& known = addresses_[static_cast<std::size_t>(rank)].emplace();
+  while (words >> word) known.push_back(word);
+  for (const auto& [id, order] : orders_) {
+    const FaultKind kind = (*faults_)[order.fault].kind;
+    if (IsOfNetwork(kind) && order.relays == 0 && order.note.empty()) ApplyToNetwork(id);
+  }
 }
 
 void LinkDirector::Look(const std::vector<RankEvidence>& evidence) {

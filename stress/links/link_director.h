@@ -30,6 +30,8 @@ class LinkDirector {
   void Heal(std::size_t fault);
   // A report of a companion. Returns the fault that has met traffic now, if one has.
   std::optional<std::size_t> OnReport(int rank, const std::string& report);
+  // What was done for a fault of the network, or why nothing could be.
+  std::string NoteOf(std::size_t fault) const;
   // Evidence of now: how many bytes came.
   void Look(const std::vector<RankEvidence>& evidence);
   // Whether more bytes came anywhere within `seconds`, as far as it was shown. Only in cases with
@@ -39,9 +41,14 @@ class LinkDirector {
  private:
   struct Order {
     std::size_t fault;
-    int relays;  // that have not applied it yet
+    int relays;  // or wires, that have not applied it yet
     std::function<void()> applied;
+    std::string note = {};
+    bool impossible = false;  // at one of them: then it is nowhere
   };
+  void ApplyToNetwork(int id);
+  void OnAddresses(int rank, const std::string& report);
+  void OnApplied(int rank, Order& order, int id, bool done, const std::string& note);
   // The rank whose worker listens there, or -1.
   int OwnerOf(const std::string& endpoint);
 
@@ -51,6 +58,8 @@ class LinkDirector {
   bool used_ = false;
   int next_rule_ = 1;  // never twice, so that a late report is of no other case's rule
   std::map<int, Order> orders_;
+  // By rank, of its host; none: not told yet. Faults of the network wait for all of them.
+  std::vector<std::optional<std::vector<std::string>>> addresses_;
   std::uint64_t received_ = 0;
   std::int64_t moved_ns_ = 0;
 };

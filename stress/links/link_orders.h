@@ -9,10 +9,16 @@ inline constexpr char kUseOrder[] = "use";        // 0 or 1: whether workers to 
 inline constexpr char kAnswerOrder[] = "answer";  // connection, peer
 inline constexpr char kApplyOrder[] = "apply";    // a LinkRule
 inline constexpr char kHealOrder[] = "heal";      // rule
+inline constexpr char kWatchOrder[] = "watch";    // 0 or 1: the sockets of workers
+inline constexpr char kAddressesOrder[] = "addresses";
+inline constexpr char kNetworkOrder[] = "network";  // a NetworkRule
 // From it.
 inline constexpr char kAskReport[] = "ask";          // connection, endpoint
 inline constexpr char kAppliedReport[] = "applied";  // rule
 inline constexpr char kTouchedReport[] = "touched";  // rule, bytes
+inline constexpr char kAddressesReport[] = "addresses";  // of the host, with a space between
+inline constexpr char kDoneReport[] = "done";            // rule, what was done; then it is applied
+inline constexpr char kImpossibleReport[] = "impossible";  // rule, why
 
 }  // namespace lockstep
 

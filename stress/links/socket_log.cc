@@ -41,7 +41,7 @@ double ThreadSeconds() {
 void SocketBook::Note(const std::vector<TcpSocket>& seen, double now_s) {
   for (auto& [names, entry] : entries_) entry.there = false;
   for (const TcpSocket& socket : seen) {
-    if (socket.remote.empty()) continue;
+    // Also who listens: libraries name a peer by that, when it has long ceased to.
     const std::pair names(socket.local, socket.remote);
     if (entries_.size() >= kMostEntries && !entries_.contains(names)) continue;
     Entry& entry = entries_[names];

@@ -100,15 +100,16 @@ Status CheckHost(const std::string& host) {
 
 Result<std::shared_ptr<gloo::transport::Device>> OpenGlooDevice(const GlooOptions& options) {
   gloo::transport::tcp::attr attributes;
-  // As in PyTorch the interface, and else the host, can be chosen from outside.
+  // As in PyTorch the interface, and else the host, can be chosen from outside; what was chosen
+  // goes before what the launch found out.
   const char* const interface = std::getenv("GLOO_SOCKET_IFNAME");
   const char* const host = std::getenv("LOCKSTEP_GLOO_HOST");
-  if (!options.host.empty()) {
-    attributes.hostname = options.host;
-  } else if (interface != nullptr) {
+  if (interface != nullptr) {
     attributes.iface = interface;
+  } else if (host != nullptr) {
+    attributes.hostname = host;
   } else {
-    attributes.hostname = host != nullptr ? host : "127.0.0.1";
+    attributes.hostname = options.host.empty() ? "127.0.0.1" : options.host;
   }
   if (attributes.iface.empty()) LOCKSTEP_RETURN_IF_ERROR(CheckHost(attributes.hostname));
   try {

@@ -1,0 +1,29 @@
+// A fault of the network between hosts, as rules for the hosts whose packets it befalls: pure.
+#ifndef LOCKSTEP_STRESS_LINKS_NETWORK_PLAN_H_
+#define LOCKSTEP_STRESS_LINKS_NETWORK_PLAN_H_
+
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/launch/fleet.h"
+#include "stress/faults/fault_plan.h"
+#include "stress/links/network_rule.h"
+
+namespace lockstep {
+
+// For the agent of `rank`: the first one of its host.
+struct HostRule {
+  int rank = 0;
+  NetworkRule rule;
+};
+
+// `addresses`: by rank, those of its host. kEnvironment in one line when the fault cannot be there:
+// its ranks are on one host, or a host has no address.
+Result<std::vector<HostRule>> PlanNetworkFault(
+    const PlannedFault& fault, const std::vector<AgentInfo>& agents,
+    const std::vector<std::vector<std::string>>& addresses);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_STRESS_LINKS_NETWORK_PLAN_H_

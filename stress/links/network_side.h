@@ -1,0 +1,40 @@
+// An agent's part in faults of the network: the wire of its host, if this agent is to have one.
+#ifndef LOCKSTEP_STRESS_LINKS_NETWORK_SIDE_H_
+#define LOCKSTEP_STRESS_LINKS_NETWORK_SIDE_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/launch/fd.h"
+#include "stress/links/wire.h"
+
+namespace lockstep {
+
+class NetworkSide {
+ public:
+  // `any_interface`: may interfere with interfaces that are not of test hosts.
+  explicit NetworkSide(bool any_interface);
+
+  // An order of link_orders.h; false: it is not for us.
+  bool Obey(std::string_view verb, std::string_view rest);
+  void Clear() { wire_.reset(); }
+  int fd() const { return all_.get(); }  // readable when there are reports
+  std::vector<std::string> TakeReports();
+
+ private:
+  void Apply(std::string_view text);
+  void Tell(std::string report);
+
+  const bool any_interface_;
+  Fd all_;  // of epoll(7): the bell and the wire's own
+  Fd bell_;
+  std::unique_ptr<Wire> wire_;  // none: no rule was ever applied in this lifetime
+  std::vector<std::string> reports_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_STRESS_LINKS_NETWORK_SIDE_H_

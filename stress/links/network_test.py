@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+"""The network between hosts is bad: ranks on hosts of our own (scripts/test_hosts), over gloo and
+MPI. Arguments: the groups to run. Without namespaces it is said why, and nothing is tested.
+
+LOCKSTEP_TEST_SEED repeats a run; NETWORK_TEST_TRIALS=50 is the long version of `random`.
+"""
+import os
+import random
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "testing"))
+import run_stress  # noqa: E402
+
+HOSTS = os.path.abspath("scripts/test_hosts")
+run_stress.STRESS = os.path.abspath(run_stress.STRESS)  # no other host starts here
+TRIALS = int(os.environ.get("NETWORK_TEST_TRIALS", "8"))
+SEED = int(os.environ.get("LOCKSTEP_TEST_SEED", random.randrange(1, 10**6)))
+PAIRS = """ranks = 4
+[workload]
+kind = "script"
+rounds = {rounds}
+default = ["all_reduce world f32 1024", "barrier world", "broadcast world f32 256 root=0"]
+"""
+# Much goes from the root to the next rank and the one after that, in a binomial tree.
+TREE = """ranks = 4
+[workload]
+kind = "script"
+rounds = 10
+default = ["all_reduce world f32 1024", "broadcast world f32 65536 root={root}", "barrier world"]
+"""
+
+
+def across(ranks, *arguments, seconds=170):
+    """Four ranks, so many a host."""
+    through = [HOSTS, str(4 // ranks), f"--ranks={ranks}", "--"]
+    return run_stress.run(0, *arguments, f"--seed={SEED}", seconds=seconds, through=through)
+
+
+def why_not():
+    done = subprocess.run([HOSTS, "1", "--shell", "--", "sh", "-c", "exec 3<>/dev/net/tun"],
+                          capture_output=True, text=True, timeout=30, check=False)
+    return "" if done.returncode == 0 else done.stderr.strip().splitlines()[-1]
+
+
+def says(case):
+    """The cause, and the culprits of the first finding."""
+    if not case["findings"]:
+        return None, []
+    return case["findings"][0]["cause"], case["findings"][0]["culprits"]
+
+
+def show(case):
+    message = case["findings"][0]["message"] if case["findings"] else case["why"]
+    print(case["name"], case["backend"], case["verdict"], case["why"], "|", message[-300:])
+
+
+def catalogue():
+    """Every scenario of the network comes out as it should."""
+    for ranks in (1, 2):
+        outcome = across(ranks, "--scenario=network/*", "-T", "3")
+        print(outcome.output)
+        for case in outcome.cases:
+            show(case)
+            assert case["verdict"] == "pass", (ranks, case)
+            assert case["faults_fired"] >= 1
+            if case["name"].startswith("network/delay"):
+                assert "TUN device" in case["faults"][0]["note"], "the mechanism is told"
+        assert len(outcome.cases) >= 14, outcome.errors
+
+
+def fault_text(kind, link, at, more=""):
+    to = f"to = {link[1]}\n" if link[1] is not None else ""
+    return (f'[[fault]]\nkind = "network_{kind}"\nfrom = {link[0]}\n{to}at = "{at}"\n{more}\n')
+
+
+def draw(source, number, ranks, backend, kind=None):
+    """A fault, the program that meets it, the causes that are right, and the hosts to be named."""
+    first, second = source.sample(range(4), 2)
+    while first // ranks == second // ranks:
+        first, second = source.sample(range(4), 2)
+    hosts = {first // ranks, second // ranks}
+    link = (first, second)
+    program = PAIRS.format(rounds=40)
+    at = f"iteration:{source.randrange(2, 20)}"
+    one_way = source.choice(['direction = "one_way"\n', ""])
+    kinds = ["delay", "jitter", "loss", "rate", "reorder", "down", "down", "host", "reset"]
+    kind = kind or kinds[number % len(kinds)]
+    causes = ["slow_link"]
+    if kind == "delay":
+        text = fault_text("delay", link, at, f'delay = "{source.randrange(25, 60)}ms"')
+    elif kind == "jitter":
+        text = fault_text("delay", link, at,
+                          f'delay = "10ms"\njitter = "{source.randrange(40, 80)}ms"')
+    elif kind == "loss":
+        text = fault_text("loss", link, "iteration:2", f"loss = {source.uniform(0.12, 0.25):.3f}")
+    elif kind == "rate":
+        root = first if (second - first) % 4 in (1, 2) else second
+        program = TREE.format(root=root)
+        text = fault_text("rate", link, "iteration:1", f'rate = "{source.randrange(256, 512)}KiB"')
+    elif kind == "reorder":
+        text = fault_text("reorder", link, "iteration:2", 'share = 0.5\ndelay = "60ms"')
+    elif kind == "reset":
+        causes = ["transport_stall" if backend == "mpi" else "rank_failed"]
+        text = fault_text("reset", link, at)
+    else:
+        causes = ["transport_stall"]
+        if kind == "host":
+            link = (first, None)
+            hosts = {first // ranks} if ranks == 1 else {0, 1}
+            one_way = ""
+        text = fault_text("down", link, at, one_way)
+    return {"kind": kind, "link": link, "causes": causes, "hosts": hosts,
+            "path": run_stress.scenario(f"own/{backend}{ranks}_{number}_{kind}", program + text)}
+
+
+def judge(trial, ranks, case):
+    show(case)
+    cause, culprits = says(case)
+    named = {rank // ranks for rank in culprits}
+    right = (case["faults_fired"] == 1 and cause in trial["causes"] and named == trial["hosts"])
+    if not right:
+        print("WRONG:", trial, cause, culprits, case["faults"])
+    return right
+
+
+def at_random():
+    """Faults at random: all are detected, and the hosts between which they are are named."""
+    source = random.Random(SEED)
+    right = done = 0
+    by_mpi = max(2, TRIALS * 3 // 10)
+    for ranks in (1, 2):
+        share = (TRIALS - by_mpi) // 2
+        trials = [draw(source, number * 2 + ranks, ranks, "gloo") for number in range(share)]
+        began = time.monotonic()
+        outcome = across(ranks, *(f"--scenario={trial['path']}" for trial in trials), "-T", "3",
+                         seconds=30 + 20 * share)
+        assert len(outcome.cases) == share, outcome.output + outcome.errors
+        right += sum(judge(t, ranks, c) for t, c in zip(trials, outcome.cases))
+        done += share
+        print(f"gloo, {4 // ranks} x {ranks}: {share} trials, {time.monotonic() - began:.1f} s")
+    for number in range(by_mpi):
+        ranks = 1 + number % 2
+        # By MPI two hosts have no other link to compare a slow one with.
+        kinds = ("delay", "down", "rate", "jitter", "host", "reset")
+        kind = kinds[number // 2 % 6] if ranks == 1 else ("down", "host", "reset")[number // 2 % 3]
+        trial = draw(source, number, ranks, "mpi", kind)
+        outcome = across(ranks, "--backend=mpi", f"--scenario={trial['path']}", "-T", "3")
+        assert len(outcome.cases) == 1, outcome.output + outcome.errors
+        right += judge(trial, ranks, outcome.cases[0])
+        done += 1
+    print(f"{right} of {done}")
+    assert right == done
+
+
+def silent():
+    """Nothing is said of a network that is well, wire or not; a wrong place is refused."""
+    never = fault_text("delay", (0, 3), "iteration:99999", 'delay = "30ms"')
+    well = run_stress.scenario("own/well", PAIRS.format(rounds=40))
+    none = run_stress.scenario("own/never", PAIRS.format(rounds=40) + never)
+    for ranks in (1, 2):
+        outcome = across(ranks, f"--scenario={well}", f"--scenario={none}", "-T", "5")
+        assert [case["verdict"] for case in outcome.cases] == ["pass", "unknown"], \
+            outcome.output + outcome.errors
+        for case in outcome.cases:
+            assert not case["findings"], case
+            assert all(rank["outcome"] == "finished" for rank in case["outcomes"])
+    one = run_stress.run(4, f"--scenario={none}")
+    assert one.code == 2 and "several hosts" in one.errors, one.errors
+    together = run_stress.scenario("own/same", PAIRS.format(rounds=4) + fault_text(
+        "down", (0, 1), "iteration:1"))
+    outcome = across(2, f"--scenario={together}")
+    assert outcome.cases[0]["verdict"] == "unknown", outcome.output
+    assert "all on node1" in outcome.cases[0]["why"], outcome.cases[0]["why"]
+
+
+GROUPS = {"catalogue": catalogue, "random": at_random, "silent": silent}
+
+
+def main():
+    print(f"LOCKSTEP_TEST_SEED={SEED}")
+    reason = why_not()
+    if reason:
+        print(f"skipped: {reason}")
+        return
+    for group in sys.argv[1:]:
+        began = time.monotonic()
+        GROUPS[group]()
+        print(f"{group}: {time.monotonic() - began:.1f} s")
+
+
+main()
