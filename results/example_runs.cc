@@ -31,7 +31,8 @@ int Main(const std::string& directory) {
   for (const auto& [name, run] : {std::pair("passing", PassingRun()),
                                   std::pair("failing", FailingRun()),
                                   std::pair("corrupt", CorruptRun()),
-                                  std::pair("steps", StepsRun())}) {
+                                  std::pair("steps", StepsRun()),
+                                  std::pair("links", LinksRun())}) {
     const Status status = WriteRun(WithSamples(run), directory + "/" + name + ".h5");
     if (status.ok()) continue;
     std::fprintf(stderr, "%s\n", status.message().c_str());

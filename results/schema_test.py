@@ -33,6 +33,8 @@ def section_of(path):
     for prefix, heading in (("/cases/n", "/cases/n"), ("/history", "/history and /history/n")):
         if path.startswith(prefix):
             return heading
+    if path.startswith("/links"):
+        return "/links"
     if path in ("/summary", "/parts", "/effects", "/operations", "/wrong", "/verdicts/outcomes",
                 "/verdicts/findings", "/verdicts/trials", "/recovery"):
         return path
@@ -93,7 +95,7 @@ class SchemaTest(unittest.TestCase):
                 self.expect_unit(path, name, item.attrs["units"])
 
     def test_everything_in_a_file_is_documented_and_the_reverse(self):
-        for name in ("passing.h5", "failing.h5", "corrupt.h5", "steps.h5"):
+        for name in ("passing.h5", "failing.h5", "corrupt.h5", "steps.h5", "links.h5"):
             with h5py.File(os.path.join(_DIRECTORY, name), "r") as file:
                 self.check_object("/", file)
                 file.visititems(lambda path, item: self.check_object(general("/" + path), item))

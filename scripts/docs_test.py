@@ -13,7 +13,7 @@ TREE = os.path.dirname(os.path.realpath("WORKSPACE"))
 PAGES = ["README.md", "ARCHITECTURE.md", *sorted(glob.glob("docs/*.md", root_dir=TREE)),
          "stress/README.md", "stress/causes.md", "datasets/README.md", "results/compare/README.md",
          "results/report/README.md", "scripts/qualification/README.md"]
-BENCHES = ["allreduce", "barrier", "broadcast", "ddp_step", "sharding"]
+BENCHES = ["allreduce", "barrier", "broadcast", "ddp_step", "links", "sharding"]
 PROGRAMS = [[f"bench/bench_{name}"] for name in BENCHES] + [["stress/stress"],
                                                             ["stress/fuzz/fuzz"]]
 SCRIPTS = ["nightly", "compat_matrix", "test_hosts", "test_slurm", "test_mpich", "scoreboard",

@@ -14,6 +14,7 @@ enum class BenchKind {
   kCollectives,  // of `collective`
   kDdpSteps,     // training steps
   kLoads,        // batches of a sharded dataset
+  kLinks,        // messages between all pairs of ranks
 };
 
 struct BenchInfo {

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <numeric>
 
 #include "bench/harness/bench_info.h"
 #include "bench/harness/google_benchmark.h"
@@ -59,6 +60,11 @@ Result<Plan> Expand(BenchKind kind, const BenchSpec& spec, int ranks) {
       return ExpandDdpPlan(spec, ranks);
     case BenchKind::kLoads:
       return ExpandLoadPlan(spec, ranks);
+    case BenchKind::kLinks: {
+      std::vector<int> all(static_cast<std::size_t>(ranks));
+      std::iota(all.begin(), all.end(), 0);
+      return ExpandLinkPlan(spec, ranks, all);
+    }
   }
   return ExpandPlan(spec, ranks);
 }

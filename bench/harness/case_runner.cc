@@ -58,7 +58,7 @@ Status CaseRunner::RunBatch(const Batch& batch, std::uint32_t round) {
   const std::int64_t warmup = batch.warmup;
   for (std::int64_t i = -warmup; i < static_cast<std::int64_t>(batch.iterations); ++i) {
     LOCKSTEP_RETURN_IF_ERROR(step_->Rewrite(/*first=*/i == -warmup, /*warmup=*/i < 0));
-    LOCKSTEP_RETURN_IF_ERROR(Barrier());
+    if (i == -warmup || step_->meets_every_iteration()) LOCKSTEP_RETURN_IF_ERROR(Barrier());
     LOCKSTEP_ASSIGN_OR_RETURN(const Interval interval, step_->Run());
     if (has_parts_) {
       parts_.clear();

@@ -60,6 +60,10 @@ Result<Measurement> Conductor::Run(int repetitions) {
       rounds_.BeginRepetition();
     }
     LOCKSTEP_RETURN_IF_ERROR(RunRepetition());
+    if (second_pass_ && !measurement_.terminated && measurement_.interruptions.empty()) {
+      rounds_.Wake(second_pass_(repetition_));
+      LOCKSTEP_RETURN_IF_ERROR(RunRepetition());
+    }
     std::vector<std::string> stopped;
     for (std::size_t i = 0; i < plan_.cases.size(); ++i) stopped.push_back(rounds_.stopped_by(i));
     measurement_.stopped_by.push_back(std::move(stopped));
@@ -246,6 +250,7 @@ void Conductor::Interrupt() {
   progress_.Clear();
   Interruption interruption;
   interruption.repetition = repetition_;
+  interruption.lifetime = fleet_.lifetime();
   const bool told = !measurement_.terminated && ToldToEndInGrace();
   measurement_.terminated = measurement_.terminated || told;
   // Told to end, there is no time for stacks.

@@ -3,9 +3,12 @@
 #ifndef LOCKSTEP_BENCH_HARNESS_CONDUCTOR_H_
 #define LOCKSTEP_BENCH_HARNESS_CONDUCTOR_H_
 
+#include <cstddef>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/harness/progress.h"
@@ -22,6 +25,7 @@ namespace lockstep {
 struct Interruption {
   std::optional<std::size_t> case_index;  // the case it cost; none: between cases
   int repetition = 0;
+  int lifetime = 0;
   Judgement judgement;
 };
 
@@ -56,6 +60,11 @@ class Conductor {
   // there, no memory); what happened to ranks is data in the measurement.
   Result<Measurement> Run(int repetitions);
 
+  // Asked when a repetition was measured without an interruption: cases that rested so far and are
+  // to be measured now, within a time budget of their own.
+  using SecondPass = std::function<std::vector<std::size_t>(int repetition)>;
+  void SetSecondPass(SecondPass second_pass) { second_pass_ = std::move(second_pass); }
+
  private:
   enum class Step { kDone, kInterrupted, kTerminated };
 
@@ -88,6 +97,7 @@ class Conductor {
   Progress& progress_;
   Rounds rounds_;
   StandstillWatch watch_;
+  SecondPass second_pass_;
   Measurement measurement_;
   int repetition_ = 0;
   std::int64_t began_ns_ = 0;     // the repetition

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <map>
 
 #include "bench/harness/effects.h"
+#include "bench/harness/link_findings.h"
 #include "bench/harness/run_record.h"
 #include "core/base/units.h"
 #include "core/comm/backends.h"
@@ -31,6 +33,24 @@ std::string CommandLineOf(const std::vector<std::string>& arguments) {
   return line;
 }
 
+// Cases that were not needed are not in the file: events of those behind them get their numbers
+// there.
+void Renumber(const std::vector<std::vector<std::string>>& stopped_by,
+              std::vector<RankHistory>& history) {
+  if (stopped_by.empty()) return;
+  std::vector<std::uint32_t> number;
+  std::uint32_t next = 0;
+  for (const std::string& reason : stopped_by.front()) {
+    number.push_back(next);
+    next += reason != "not_needed";
+  }
+  for (RankHistory& rank : history) {
+    for (JournalEvent& event : rank.events) {
+      if (event.case_index < number.size()) event.case_index = number[event.case_index];
+    }
+  }
+}
+
 }  // namespace
 
 Leader::Leader(const BenchInfo& info, const BenchOptions& options,
@@ -48,6 +68,34 @@ Leader::Leader(const BenchInfo& info, const BenchOptions& options,
 
 std::string Leader::OutputPath() {
   return options_.output.empty() ? DefaultRunPath(run_, "results/runs") : options_.output;
+}
+
+LinkSetting Leader::LinkSettingOf(const Fleet& fleet) const {
+  LinkSetting setting;
+  for (const AgentInfo& agent : fleet.agents()) setting.hosts.push_back(agent.host);
+  setting.slow_factor = options_.spec.links.slow_factor;
+  setting.judge_within_hosts = plan_.backend == "nccl";
+  return setting;
+}
+
+// Keeps the cases that the flags selected by name.
+Status Leader::PlanLinks(const Fleet& fleet) {
+  if (info_.kind != BenchKind::kLinks || !options_.spec.links.one_per_host) return OkStatus();
+  std::map<std::string, int> first;
+  for (const AgentInfo& agent : fleet.agents()) first.emplace(agent.host, agent.rank);
+  std::vector<int> nodes;
+  for (const auto& [host, rank] : first) nodes.push_back(rank);
+  std::sort(nodes.begin(), nodes.end());
+  LOCKSTEP_ASSIGN_OR_RETURN(const Plan all, ExpandLinkPlan(options_.spec, plan_.world_size, nodes));
+  std::vector<std::size_t> selected;
+  for (std::size_t i = 0; i < all.cases.size(); ++i) {
+    const auto is_selected = [&](const PlannedCase& one) { return one.name == all.cases[i].name; };
+    if (std::any_of(plan_.cases.begin(), plan_.cases.end(), is_selected)) selected.push_back(i);
+  }
+  plan_ = Select(all, selected);
+  run_.plan_text = PlanToJson(plan_);
+  run_.plan_hash = HashOf(plan_);
+  return OkStatus();
 }
 
 // Refuses buffers that would bring the kernel's out-of-memory killer.
@@ -95,16 +143,26 @@ void Leader::Describe(const Fleet& fleet, const HostFloors& before, const HostFl
   run_.floors.emplace_back("placement_changed", ratio > kPlacementChange ? 1 : 0);
 }
 
-void Leader::Conclude(const SampleBook& book, const HostFloors& floors, Measurement measurement) {
+void Leader::Conclude(const SampleBook& book, const HostFloors& floors, const LinkSurvey& links,
+                      Measurement measurement) {
+  for (Interruption& ended : measurement.interruptions) {
+    if (info_.kind != BenchKind::kLinks) break;
+    NameOpenLinks(measurement.history, ended.lifetime, links.hosts(), ended.judgement);
+  }
   run_.cases = CaseRecords(plan_, book, floors, measurement);
   for (CaseRecord& record : run_.cases) record.device = on_host_ ? "host" : "cuda";
-  AddEffects(!plan_.iterations, run_);
+  if (info_.kind != BenchKind::kLinks) AddEffects(!plan_.iterations, run_);
   run_.judgement = LaunchJudgement(run_.cases, measurement, plan_.world_size);
+  if (info_.kind == BenchKind::kLinks) {
+    links.AddTo(book, static_cast<int>(measurement.stopped_by.size()) - 1, run_);
+  }
   run_.verdict = run_.judgement.verdict;
   run_.history = std::move(measurement.history);
+  Renumber(measurement.stopped_by, run_.history);
   run_.complete = !measurement.terminated;
   run_.exit_code = static_cast<int>(ExitCodeOf(run_.verdict));
-  run_.summary_line = SummaryLine(run_);
+  const bool passed = run_.verdict == Verdict::kPass && run_.judgement.findings.empty();
+  run_.summary_line = run_.links && passed ? DescribeLinks(run_) : SummaryLine(run_);
 }
 
 Result<ExitCode> Leader::StoreAndReport() {
@@ -153,6 +211,7 @@ void Leader::WarnOfBinding(const Fleet& fleet) const {
 
 Result<ExitCode> Leader::Measure(Fleet& fleet) {
   const std::int64_t began_ns = MonotonicNs();
+  LOCKSTEP_RETURN_IF_ERROR(PlanLinks(fleet));
   LOCKSTEP_RETURN_IF_ERROR(CheckMemory(fleet));
   WarnOfBinding(fleet);
   const HostFloors floors = MeasureHostFloors(fleet);
@@ -161,6 +220,10 @@ Result<ExitCode> Leader::Measure(Fleet& fleet) {
   run_.ns_per_tick = book.scale().ns_per_tick;
   Progress progress(options_.progress);
   Conductor conductor(fleet, fleet_options_, plan_, book, progress);
+  const LinkSurvey links(plan_, LinkSettingOf(fleet));
+  if (info_.kind == BenchKind::kLinks) {
+    conductor.SetSecondPass([&](int repetition) { return links.Retests(book, repetition); });
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(Measurement measurement, conductor.Run(selection_.repetitions));
   fleet.Rest();
   if (WeAreCutOff(fleet.places())) path_ = PartialPath(path_, context_.rank);
@@ -169,7 +232,7 @@ Result<ExitCode> Leader::Measure(Fleet& fleet) {
   // What moves no data, or moves them elsewhere, is not bound by what it costs here.
   const bool bound =
       on_host_ && (*FindBackend("--backend", plan_.backend))->capabilities().moves_data;
-  Conclude(book, bound ? floors : HostFloors{}, std::move(measurement));
+  Conclude(book, bound ? floors : HostFloors{}, links, std::move(measurement));
   run_.duration_seconds = static_cast<double>(MonotonicNs() - began_ns) * 1e-9;
   return StoreAndReport();
 }

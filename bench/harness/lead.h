@@ -9,6 +9,7 @@
 #include "bench/harness/bench_info.h"
 #include "bench/harness/conductor.h"
 #include "bench/harness/google_benchmark.h"
+#include "bench/harness/link_survey.h"
 #include "bench/harness/options.h"
 #include "core/base/status.h"
 #include "core/launch/context.h"
@@ -32,18 +33,22 @@ class Leader {
   std::string OutputPath();
   // Everything after the agents have met; the caller dismisses them.
   Result<ExitCode> Measure(Fleet& fleet);
+  // Links between hosts are planned when it is known which ranks are on which.
+  Status PlanLinks(const Fleet& fleet);
+  LinkSetting LinkSettingOf(const Fleet& fleet) const;
   Status CheckMemory(const Fleet& fleet) const;
   void WarnOfBinding(const Fleet& fleet) const;
   HostFloors MeasureHostFloors(const Fleet& fleet) const;
   void Describe(const Fleet& fleet, const HostFloors& before, const HostFloors& after,
                 const std::string& worker_facts);
-  void Conclude(const SampleBook& book, const HostFloors& floors, Measurement measurement);
+  void Conclude(const SampleBook& book, const HostFloors& floors, const LinkSurvey& links,
+                Measurement measurement);
   Result<ExitCode> StoreAndReport();
 
   const BenchInfo& info_;
   const BenchOptions& options_;
   const BenchmarkSelection& selection_;
-  const Plan plan_;
+  Plan plan_;
   const LaunchContext& context_;
   const FleetOptions& fleet_options_;
   lockstep::Run run_;

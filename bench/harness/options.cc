@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "bench/harness/ddp_options.h"
+#include "bench/harness/link_options.h"
 #include "bench/harness/load_options.h"
 #include "bench/harness/model_buckets.h"
 #include "core/base/units.h"
@@ -25,6 +26,7 @@ struct Words {
   ModelWords model;
   DdpWords ddp;
   LoadWords load;
+  LinkWords links;
   NcclChoices nccl;
 };
 
@@ -253,6 +255,14 @@ Status ReadWords(const BenchInfo& info, const CLI::App& app, const Words& words,
     LOCKSTEP_RETURN_IF_ERROR(ReadMeasure(words, options.spec));
     return ReadLoadWords(words.load, options.spec);
   }
+  if (info.kind == BenchKind::kLinks) {
+    if (options.format == ReportFormat::kNcclTests) {
+      return InvalidInput(
+          "--format: nccl-tests has no columns for pairs of ranks; use table, jsonl or gbench");
+    }
+    LOCKSTEP_RETURN_IF_ERROR(ReadMeasure(words, options.spec));
+    return ReadLinkWords(words.links, options.spec);
+  }
   LOCKSTEP_RETURN_IF_ERROR(ReadSizes(app, words, options.spec));
   LOCKSTEP_RETURN_IF_ERROR(ReadAxes(info, words, options));
   LOCKSTEP_RETURN_IF_ERROR(ReadMeasure(words, options.spec));
@@ -283,6 +293,8 @@ Result<CommandLine> ParseCommandLine(const BenchInfo& info, int argc, const char
     AddAxisOptions(app, info, words);
   } else if (info.kind == BenchKind::kDdpSteps) {
     AddDdpOptions(app, words.ddp);
+  } else if (info.kind == BenchKind::kLinks) {
+    AddLinkOptions(app, words.links);
   } else {
     AddLoadOptions(app, words.load);
   }

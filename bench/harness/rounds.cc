@@ -37,6 +37,11 @@ constexpr double kUsualRounds = 14;
 constexpr std::uint32_t kWarmupOfSteps = 1;
 constexpr std::int64_t kFewestSteps = 4;
 
+// Each iteration of a link begins by meeting the partner, and has five small messages before the
+// large ones: it needs no warm-up. One of a slow link may take seconds.
+constexpr double kLinkBatchNs = 10'000'000;
+constexpr std::int64_t kMostLinkIterations = 16;
+
 }  // namespace
 
 Rounds::Rounds(const Plan& plan, SampleBook& book, std::size_t outbox_records)
@@ -44,11 +49,21 @@ Rounds::Rounds(const Plan& plan, SampleBook& book, std::size_t outbox_records)
       book_(book),
       random_(Mix64(plan.seed)),
       outbox_records_(outbox_records),
-      stopped_(plan.cases.size()) {}
+      stopped_(plan.cases.size()) {
+  BeginRepetition();
+}
 
 void Rounds::BeginRepetition() {
-  for (std::string& reason : stopped_) {
-    if (reason != "lost") reason.clear();
+  for (std::size_t i = 0; i < stopped_.size(); ++i) {
+    if (stopped_[i] == "lost") continue;
+    const auto* links = std::get_if<LinkExchange>(&plan_.cases[i].step);
+    stopped_[i] = links != nullptr && links->retest ? "not_needed" : "";
+  }
+}
+
+void Rounds::Wake(const std::vector<std::size_t>& cases) {
+  for (const std::size_t i : cases) {
+    if (stopped_[i] == "not_needed") stopped_[i].clear();
   }
 }
 
@@ -68,6 +83,11 @@ Batch Rounds::PlanBatch(std::size_t case_index) const {
   if (!Known(case_index)) {
     batch.warmup = 1;
     batch.iterations = 1;
+    return batch;
+  }
+  if (std::holds_alternative<LinkExchange>(plan_.cases[case_index].step)) {
+    batch.iterations = static_cast<std::uint32_t>(std::clamp<std::int64_t>(
+        std::llround(kLinkBatchNs / IterationNs(case_index)), 1, kMostLinkIterations));
     return batch;
   }
   if (const std::uint32_t planned = plan_.cases[case_index].visit_iterations; planned > 0) {
@@ -153,7 +173,7 @@ double Rounds::BudgetSeconds() const {
   if (plan_.time_budget_seconds) return *plan_.time_budget_seconds;
   double round_seconds = 0;
   for (std::size_t i = 0; i < stopped_.size(); ++i) {
-    if (stopped_[i] == "lost") continue;
+    if (stopped_[i] == "lost" || stopped_[i] == "not_needed") continue;
     if (!Known(i)) return std::numeric_limits<double>::infinity();
     // The first visit of a giant finds cold memory; that of others has fewer iterations.
     const double cost =

@@ -31,6 +31,9 @@ class Rounds {
   // is done.
   double BudgetSeconds() const;
 
+  // Cases that are measured again begin anew: those that rested until they were asked for.
+  void Wake(const std::vector<std::size_t>& cases);
+
   // The next round's batches, `elapsed_seconds` after the begin of the sweep; none when every case
   // has stopped. Cases whose next batch would not fit into the budget are left out, and stop when
   // not even one fits.
@@ -43,7 +46,8 @@ class Rounds {
   // All cases that still run stop for this reason.
   void StopAll(const std::string& reason);
 
-  // "" while it runs; "precision", "time_budget", "iterations", "lost", "interrupted", "not_run".
+  // "" while it runs; "precision", "time_budget", "iterations", "lost", "interrupted", "not_run",
+  // "not_needed".
   const std::string& stopped_by(std::size_t case_index) const { return stopped_[case_index]; }
   bool finished() const;
   std::size_t running() const;

@@ -143,6 +143,7 @@ std::vector<CaseRecord> CaseRecords(const Plan& plan, const SampleBook& book,
     const std::vector<std::string>& stopped =
         measurement.stopped_by[static_cast<std::size_t>(repetition)];
     for (std::size_t i = 0; i < plan.cases.size(); ++i) {
+      if (stopped[i] == "not_needed") continue;
       const CaseBook& rows = book.Book(repetition, i);
       CaseRecord record = RecordOf(plan, i, repetition);
       record.samples = SamplesOf(rows, book.scale());

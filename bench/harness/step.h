@@ -1,6 +1,6 @@
 // The port between the timed loop and what an iteration consists of: collectives, a training step,
-// a broadcast of a model's state, a load. Everything else (rounds, outbox, hangs, store, reports)
-// is the same for all of them.
+// a broadcast of a model's state, a load, messages. Everything else (rounds, outbox, hangs, store,
+// reports) is the same for all of them.
 #ifndef LOCKSTEP_BENCH_HARNESS_STEP_H_
 #define LOCKSTEP_BENCH_HARNESS_STEP_H_
 
@@ -62,6 +62,8 @@ class Step {
   virtual Result<Interval> Run() = 0;
   // After it, untimed: what it got is compared with what is right.
   virtual void Compare(Comparison& comparison) = 0;
+  // Whether all ranks meet in a barrier before every iteration, or only before a visit's first.
+  virtual bool meets_every_iteration() const { return true; }
   // Appends the figures of the last Run, one for each of the case's parts.
   virtual Status TakeParts(std::vector<double>& values) {
     return static_cast<void>(values), OkStatus();

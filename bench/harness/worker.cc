@@ -12,6 +12,7 @@
 #include "bench/harness/case_runner.h"
 #include "bench/harness/collective_step.h"
 #include "bench/harness/ddp_step.h"
+#include "bench/harness/link_step.h"
 #include "bench/harness/load_step.h"
 #include "bench/harness/model_shelf.h"
 #include "bench/harness/protocol.h"
@@ -53,10 +54,11 @@ bool HasSteps(const Plan& plan) {
   });
 }
 
-// Only a plan of nothing but collectives leaves all memory to the ports.
+// Only a plan of nothing but collectives and messages leaves all memory to the ports.
 bool HostTouches(const Plan& plan) {
   return std::any_of(plan.cases.begin(), plan.cases.end(), [](const PlannedCase& planned) {
-    return !std::holds_alternative<CollectiveCalls>(planned.step);
+    return !std::holds_alternative<CollectiveCalls>(planned.step) &&
+           !std::holds_alternative<LinkExchange>(planned.step);
   });
 }
 
@@ -114,6 +116,9 @@ std::unique_ptr<Step> MakeStep(Rig& rig, std::uint32_t case_index) {
   }
   if (std::holds_alternative<ShardedLoad>(step)) {
     return std::make_unique<LoadStep>(*rig.bench, case_index);
+  }
+  if (std::holds_alternative<LinkExchange>(step)) {
+    return std::make_unique<LinkStep>(*rig.bench, case_index);
   }
   return std::make_unique<CollectiveStep>(*rig.bench, case_index);
 }

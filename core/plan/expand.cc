@@ -173,6 +173,14 @@ Status CheckCounts(const BenchSpec& spec) {
 // Buffers hold the operations of the largest case side by side, each on its own cache lines.
 void SizeBuffers(Plan& plan) {
   for (const PlannedCase& planned : plan.cases) {
+    if (const auto* links = std::get_if<LinkExchange>(&planned.step)) {
+      const auto blocks = std::max<std::int64_t>(1, std::ssize(links->everyone));
+      const std::int64_t small = AlignedBytes(kPingBytes);
+      plan.send_buffer_bytes =
+          std::max(plan.send_buffer_bytes, AlignedBytes(links->bytes) + small);
+      plan.recv_buffer_bytes =
+          std::max(plan.recv_buffer_bytes, blocks * AlignedBytes(links->bytes) + small);
+    }
     if (!std::holds_alternative<CollectiveCalls>(planned.step)) continue;
     std::int64_t send = 0;
     std::int64_t recv = 0;

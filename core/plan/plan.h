@@ -74,6 +74,19 @@ Result<Plan> ExpandDdpPlan(const BenchSpec& spec, int world_size);
 
 Result<Plan> ExpandLoadPlan(const BenchSpec& spec, int world_size);
 
+// Rounds in which every pair of `nodes` (ranks, ascending; at least 2) meets once, disjoint pairs
+// at the same time; all at once; and the pairs one by one, to be measured again where a slow one is
+// suspected. kUnsupported where the backend cannot do what was asked for.
+Result<Plan> ExpandLinkPlan(const BenchSpec& spec, int world_size, const std::vector<int>& nodes);
+
+// Every pair of 0 … nodes - 1 once: rounds of disjoint pairs, nodes - 1 of them, or as many as
+// nodes where that is odd and one has a rest (the circle method of round-robin tournaments;
+// E. Lucas, Récréations mathématiques II, 1883).
+std::vector<std::vector<std::pair<int, int>>> RoundRobin(int nodes);
+
+// Bytes of the small messages of a LinkExchange: pings, readiness, acknowledgements.
+inline constexpr std::int64_t kPingBytes = 8;
+
 // Keeps the cases with these indices, in order.
 Plan Select(const Plan& plan, const std::vector<std::size_t>& indices);
 

@@ -57,6 +57,15 @@ struct LoadAxes {
   std::vector<double> slow_downs = {1};
 };
 
+// What is measured of the links between ranks.
+struct LinkAxes {
+  std::int64_t bytes = 1 << 20;
+  bool one_at_a_time = false;         // one pair, else as many disjoint ones as there are
+  std::optional<bool> all_at_once;    // also every rank with all others; none: where it can be done
+  bool one_per_host = false;
+  double slow_factor = 1.5;           // a link that is slower than usual by less is not slow
+};
+
 struct BenchSpec {
   Collective collective = Collective::kAllReduce;
   std::string backend = "mpi";
@@ -70,6 +79,7 @@ struct BenchSpec {
   std::vector<PlannedModel> models;  // whose steps, or whose state's broadcasts, are measured
   DdpAxes ddp;
   LoadAxes load;
+  LinkAxes links;
 
   std::vector<DataType> types = {DataType::kF32};
   bool types_given = false;

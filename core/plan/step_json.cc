@@ -86,6 +86,9 @@ void AddStepJson(const PlannedCase& planned, Json& json) {
   } else if (const auto* load = std::get_if<ShardedLoad>(&planned.step)) {
     DescribeShardedLoad(writer, *load);
     json["sharded_load"] = std::move(writer.json);
+  } else if (const auto* links = std::get_if<LinkExchange>(&planned.step)) {
+    DescribeLinkExchange(writer, *links);
+    json["link_exchange"] = std::move(writer.json);
   } else {
     return;
   }
@@ -107,6 +110,9 @@ Status ReadStepJson(const Json& json, PlannedCase& planned) {
   } else if (json.contains("sharded_load")) {
     JsonReader reader(json["sharded_load"]);
     DescribeShardedLoad(reader, planned.step.emplace<ShardedLoad>());
+  } else if (json.contains("link_exchange")) {
+    JsonReader reader(json["link_exchange"]);
+    DescribeLinkExchange(reader, planned.step.emplace<LinkExchange>());
   } else {
     return OkStatus();
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -77,7 +78,19 @@ struct ShardedLoad {
   bool operator==(const ShardedLoad&) const = default;
 };
 
-using StepPlan = std::variant<CollectiveCalls, DdpStep, StateBroadcast, ShardedLoad>;
+// Messages between pairs of ranks, back and forth, beside each other: the pairs are disjoint, and
+// the first rank of a pair begins. Or, without pairs, between all ranks of `everyone` at once.
+struct LinkExchange {
+  std::vector<std::pair<int, int>> pairs;
+  std::vector<int> everyone;
+  std::int64_t bytes = 1 << 20;  // of the messages that tell the bandwidth
+  bool retest = false;           // measured only when an earlier pass finds it suspicious
+
+  bool operator==(const LinkExchange&) const = default;
+};
+
+using StepPlan =
+    std::variant<CollectiveCalls, DdpStep, StateBroadcast, ShardedLoad, LinkExchange>;
 
 // The names and values of a step's options, described once: fields("bucket_cap_mb", …).
 template <typename Fields, typename S>
@@ -106,6 +119,14 @@ void DescribeShardedLoad(Fields& fields, S& step) {
   fields("weighted", step.weighted);
   fields("slow_down", step.slow_down);
   fields("slow_rank", step.slow_rank);
+}
+
+template <typename Fields, typename S>
+void DescribeLinkExchange(Fields& fields, S& step) {
+  fields("pairs", step.pairs);
+  fields("everyone", step.everyone);
+  fields("bytes", step.bytes);
+  fields("retest", step.retest);
 }
 
 template <typename Fields, typename S>

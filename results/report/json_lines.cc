@@ -84,6 +84,21 @@ Json ToJson(const Effect& effect, const Run& run) {
           {"interval_high", effect.interval_high}};
 }
 
+Json ToJson(const LinkPair& pair) {
+  return {{"a", pair.a},
+          {"b", pair.b},
+          {"standing", pair.standing},
+          {"rounds", pair.rounds},
+          {"latency_ns", pair.latency_ns},
+          {"latency_low_ns", pair.latency_low_ns},
+          {"latency_high_ns", pair.latency_high_ns},
+          {"forward_gbps", pair.forward_gbps},
+          {"back_gbps", pair.back_gbps},
+          {"retest_latency_ns", pair.retest_latency_ns},
+          {"retest_forward_gbps", pair.retest_forward_gbps},
+          {"retest_back_gbps", pair.retest_back_gbps}};
+}
+
 Json ToJson(const CaseRecord& record) {
   Json settings = Json::object();
   for (const auto& [name, value] : record.settings) settings[name] = value;
@@ -155,6 +170,11 @@ std::string FormatJsonLines(const Run& run) {
   std::string text;
   for (const CaseRecord& record : run.cases) text += LineOf("case", run.id, ToJson(record));
   for (const Effect& effect : run.effects) text += LineOf("effect", run.id, ToJson(effect, run));
+  if (run.links) {
+    for (const LinkPair& pair : run.links->pairs) text += LineOf("link", run.id, ToJson(pair));
+    const Json together = {{"sent_gbps", run.links->all_at_once_gbps}};
+    text += LineOf("all_at_once", run.id, together);
+  }
   return text + LineOf("run", run.id, ToJson(run));
 }
 

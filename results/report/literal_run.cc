@@ -1,6 +1,7 @@
 #include "results/report/literal_run.h"
 
 #include <limits>
+#include <string>
 #include <tuple>
 
 namespace lockstep {
@@ -144,6 +145,56 @@ Run StepsRun() {
   run.effects = {{"bucket_cap_mb", "10", "25", 1, 0, 24, 1.25, 1.2, 1.3}};
   run.recommendation = "choose bucket_cap_mb=10: 1.25x over the default 25 (95 %: 1.2 to 1.3)";
   run.summary_line = "2 cases measured on 2 ranks";
+  return run;
+}
+
+Run LinksRun() {
+  Run run = PassingRun();
+  run.name = "bench_links";
+  run.verdict = Verdict::kFail;
+  run.exit_code = 1;
+  run.summary_line = "slow_link node2 -> node3 and back: half round trip 10.1 ms, 50 us is usual";
+  run.environment.clear();
+  for (int rank = 0; rank < 4; ++rank) {
+    run.environment.emplace_back("ranks/" + std::to_string(rank) + "/host",
+                                 "node" + std::to_string(rank + 1));
+  }
+  const std::vector<Operation> messages = {
+      {Collective::kSend, DataType::kU8, Reduction::kSum, Blocking::kBlocking, 1 << 20, -1},
+      {Collective::kRecv, DataType::kU8, Reduction::kSum, Blocking::kBlocking, 1 << 20, -1}};
+  run.cases.clear();
+  CaseRecord& record = run.cases.emplace_back(Measured("links/round:0", messages, 2.6e6, 1));
+  record.ranks = 4;
+  record.parts = {{"half_round_trip_ns", "ns", "max", {}, 60e3, 58e3, 62e3}};
+  LinkMatrix links;
+  links.bytes = 1 << 20;
+  links.slow_factor = 1.5;
+  links.usual_latency_ns = 50e3;
+  links.usual_gbps = 0.8;
+  for (int a = 0; a < 4; ++a) {
+    for (int b = a + 1; b < 4; ++b) {
+      const double latency_ns = 48e3 + 1e3 * (a + b);
+      links.pairs.push_back({a, b, 12, latency_ns, 0.97 * latency_ns, 1.02 * latency_ns,
+                             0.8 + 0.01 * a, 0.79 + 0.01 * b, kNan, kNan, kNan, "usual"});
+    }
+  }
+  LinkPair& slow = links.pairs[3];  // 1 - 2
+  slow.latency_ns = 10.2e6;
+  slow.forward_gbps = slow.back_gbps = 0.004;
+  slow.retest_latency_ns = 10.1e6;
+  slow.retest_forward_gbps = slow.retest_back_gbps = 0.0041;
+  slow.standing = "slow_link";
+  links.pairs[5].standing = "not_measured";
+  links.pairs[5].rounds = 0;
+  for (double* figure :
+       {&links.pairs[5].latency_ns, &links.pairs[5].latency_low_ns, &links.pairs[5].latency_high_ns,
+        &links.pairs[5].forward_gbps, &links.pairs[5].back_gbps}) {
+    *figure = kNan;
+  }
+  links.all_at_once_gbps = {1.1, 0.6, 0.7, 1.2};
+  run.links = links;
+  run.judgement.verdict = Verdict::kFail;
+  run.judgement.findings = {{"slow_link", {1, 2}, true, run.summary_line, "See the cables."}};
   return run;
 }
 

@@ -15,6 +15,9 @@ Run FailingRun();
 // A training step with two settings: parts, an effect and a recommendation; all well.
 Run StepsRun();
 
+// Links between four ranks on four hosts, of which one is slow.
+Run LinksRun();
+
 // One case with two wrong elements.
 Run CorruptRun();
 

@@ -20,7 +20,8 @@ std::string FormatTable(const Run& run);
 // nccl-tests' columns: size count type redop root, then time algbw busbw #wrong for out of place
 // and in place.
 std::string FormatNcclTests(const Run& run);
-// One JSON object a case, one an effect of an option, then one for the run; what is not a number is
+// One JSON object a case, one an effect of an option, one a pair of ranks whose link was measured,
+// then one for the run; what is not a number is
 // null.
 std::string FormatJsonLines(const Run& run);
 

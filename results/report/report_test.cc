@@ -35,6 +35,29 @@ TEST(Table, OfACorruptRun) { EXPECT_EQ(FormatTable(CorruptRun()), Golden("table_
 
 TEST(Table, OfStepsWithParts) { EXPECT_EQ(FormatTable(StepsRun()), Golden("table_steps.txt")); }
 
+TEST(Table, OfLinks) { EXPECT_EQ(FormatTable(LinksRun()), Golden("table_links.txt")); }
+
+TEST(Table, OfManyLinksIsShort) {
+  Run run = LinksRun();
+  run.links->pairs.clear();
+  for (int a = 0; a < 64; ++a) {
+    for (int b = a + 1; b < 64; ++b) {
+      LinkPair& pair = run.links->pairs.emplace_back();
+      pair.a = a;
+      pair.b = b;
+      pair.latency_ns = 1000 + a;
+      pair.forward_gbps = pair.back_gbps = 1;
+      pair.standing = a == 0 ? "slow_host" : "usual";
+    }
+  }
+  run.links->all_at_once_gbps.assign(64, 2.0);
+  const std::string table = FormatTable(run);
+  EXPECT_LT(Lines(table).size(), 40u);
+  EXPECT_THAT(table, HasSubstr("2016 pairs"));
+  EXPECT_THAT(table, HasSubstr("0 node1 - 1 node2"));
+  EXPECT_THAT(table, HasSubstr("... and 51 more"));
+}
+
 TEST(Table, CollectivesAndStepsHaveATableEach) {
   auto run = PassingRun();
   run.cases.push_back(StepsRun().cases[0]);

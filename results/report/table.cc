@@ -8,6 +8,7 @@
 #include "results/report/figures.h"
 #include "results/report/findings.h"
 #include "results/report/grid.h"
+#include "results/report/links.h"
 #include "results/report/report.h"
 #include "results/report/steps.h"
 #include "results/report/trials.h"
@@ -17,6 +18,10 @@ namespace {
 
 // Beyond this width the common beginning of the names goes to a line of its own.
 constexpr std::size_t kWide = 120;
+
+constexpr const char* kLinkLegend =
+    "\nMedians over rounds. GB/s: 1e9 bytes a second, until the receiver's answer came. *: slow in "
+    "both\npasses. Pairs within a host are not judged, unless they are GPUs.\n";
 
 std::string MaxText(const Summary& summary) {
   if (!std::isfinite(summary.max_ns) || summary.max_rank < 0) return DurationText(summary.max_ns);
@@ -177,6 +182,10 @@ std::string FormatTable(const Run& run) {
       if (record.judgement.verdict != Verdict::kPass) text += FormatTrialDetails(record);
     }
     return text;
+  }
+  if (run.links) {
+    return Headline(run) + "\n" + About(run) + FormatLinks(run) + FormatFindings(run) +
+           kLinkLegend + Floors(run);
   }
   std::string text = Headline(run) + "\n" + About(run) + Cases(run) + FormatSkew(run) +
                      FormatEffects(run) + FormatFindings(run);

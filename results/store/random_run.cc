@@ -120,6 +120,28 @@ class Maker {
     return recovery;
   }
 
+  LinkMatrix MakeLinks() {
+    LinkMatrix links;
+    links.bytes = Below(1 << 20);
+    links.slow_factor = Number();
+    links.usual_latency_ns = Number();
+    links.usual_gbps = Number();
+    for (int i = Below(7); i > 0; --i) {
+      LinkPair& pair = links.pairs.emplace_back();
+      pair.a = Below(9);
+      pair.b = Below(9);
+      pair.rounds = Below(100);
+      for (double* figure : {&pair.latency_ns, &pair.latency_low_ns, &pair.latency_high_ns,
+                             &pair.forward_gbps, &pair.back_gbps, &pair.retest_latency_ns,
+                             &pair.retest_forward_gbps, &pair.retest_back_gbps}) {
+        *figure = Number();
+      }
+      pair.standing = Word();
+    }
+    for (int i = Below(5); i > 0; --i) links.all_at_once_gbps.push_back(Number());
+    return links;
+  }
+
   Summary MakeSummary() {
     Summary s;
     s.iterations = Below(1000);
@@ -226,6 +248,17 @@ void Add(std::string& out, const Trial& t) {
   Add(out, t.sequence);
 }
 
+void Add(std::string& out, const LinkMatrix& links) {
+  Add(out, links.bytes), Add(out, links.slow_factor), Add(out, links.usual_latency_ns);
+  Add(out, links.usual_gbps), Add(out, links.all_at_once_gbps);
+  for (const LinkPair& p : links.pairs) {
+    Add(out, p.a), Add(out, p.b), Add(out, p.rounds), Add(out, p.latency_ns);
+    Add(out, p.latency_low_ns), Add(out, p.latency_high_ns), Add(out, p.forward_gbps);
+    Add(out, p.back_gbps), Add(out, p.retest_latency_ns), Add(out, p.retest_forward_gbps);
+    Add(out, p.retest_back_gbps), Add(out, p.standing);
+  }
+}
+
 void Add(std::string& out, const CaseRecord& c) {
   Add(out, c.name), Add(out, c.backend), Add(out, c.device), Add(out, c.ranks);
   Add(out, c.repetition), Add(out, c.in_place), Add(out, c.bytes), Add(out, c.model);
@@ -286,6 +319,7 @@ Run RandomRun(std::uint64_t seed) {
   }
   run.recommendation = make.Text();
   for (int i = make.Below(4); i > 0; --i) run.history.push_back(make.MakeHistory());
+  if (make.Flip()) run.links = make.MakeLinks();
   run.judgement = make.MakeJudgement(3);
   run.ns_per_tick = make.Number();
   run.origin_ticks = make.Any();
@@ -325,7 +359,8 @@ std::string BytesOf(const Run& run) {
     Add(out, e.baseline), Add(out, e.rounds), Add(out, e.ratio), Add(out, e.interval_low);
     Add(out, e.interval_high);
   }
-  Add(out, run.recommendation);
+  Add(out, run.recommendation), Add(out, run.links.has_value());
+  if (run.links) Add(out, *run.links);
   for (const RankHistory& h : run.history) {
     Add(out, h.rank), Add(out, h.lifetime), Add(out, h.missed), Add(out, h.events);
   }

@@ -7,6 +7,7 @@
 #include "results/store/attributes.h"
 #include "results/store/datasets.h"
 #include "results/store/events.h"
+#include "results/store/links.h"
 #include "results/store/samples.h"
 #include "results/store/schema.h"
 #include "results/store/seal.h"
@@ -224,6 +225,7 @@ void ReadAll(hid_t file, Run& run, Trouble& trouble) {
   if (run.schema_version >= 2) ReadParts(file, run, trouble);
   if (run.schema_version >= 3) ReadTrials(file, run, trouble);
   if (run.schema_version >= 4) ReadRecoveries(file, run, trouble);
+  ReadLinks(file, run, trouble);
   ReadHistory(file, run, trouble);
 }
 

@@ -121,6 +121,37 @@ struct RecoveryRecord {
   double resume_seconds = std::numeric_limits<double>::quiet_NaN();
 };
 
+// What was measured between two ranks, a < b. NaN: it was not.
+struct LinkPair {
+  static constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  int a = 0;
+  int b = 0;
+  std::int64_t rounds = 0;  // that the medians are of
+  double latency_ns = kUnknown;  // half round trip of 8 bytes: median, its 95 % confidence interval
+  double latency_low_ns = kUnknown;
+  double latency_high_ns = kUnknown;
+  double forward_gbps = kUnknown;  // a to b, 1e9 bytes a second
+  double back_gbps = kUnknown;     // b to a
+  // The same when it was measured again, alone, because it or a partner's pair looked slow.
+  double retest_latency_ns = kUnknown;
+  double retest_forward_gbps = kUnknown;
+  double retest_back_gbps = kUnknown;
+  // "usual", "slow_link", "slow_host", "slow_rank", "unsteady" (slow, but not when measured again),
+  // "not_judged", "not_measured".
+  std::string standing;
+};
+
+// All pairs of ranks that met.
+struct LinkMatrix {
+  std::int64_t bytes = 0;  // of the messages that tell the bandwidth
+  double slow_factor = 0;  // slower than usual by less is not slow
+  double usual_latency_ns = LinkPair::kUnknown;  // of the pairs that are judged
+  double usual_gbps = LinkPair::kUnknown;
+  std::vector<LinkPair> pairs;  // ascending
+  // A rank, with all others at once: what it sent a second; NaN: not measured. Empty: nobody did.
+  std::vector<double> all_at_once_gbps;
+};
+
 struct CaseRecord {
   std::string name;  // unique in the run
   std::string backend;
@@ -173,6 +204,7 @@ struct Run {
   std::vector<Effect> effects;
   std::string recommendation;  // what a person should do, by the effects; "" where there is none
   std::vector<RankHistory> history;
+  std::optional<LinkMatrix> links;
   Judgement judgement;  // of the launch: the outcome of every rank
   double ns_per_tick = 1.0;
   std::uint64_t origin_ticks = 0;

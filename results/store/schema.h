@@ -94,6 +94,31 @@ void DescribeCase(Fields& fields, C& record) {
   fields("verdict", record.judgement.verdict);
 }
 
+template <typename Fields, typename L>
+void DescribeLinks(Fields& fields, L& links) {
+  fields("bytes", links.bytes, "B");
+  fields("slow_factor", links.slow_factor);
+  fields("usual_latency_ns", links.usual_latency_ns, "ns");
+  fields("usual_gbps", links.usual_gbps, "GB/s");
+}
+
+template <typename Fields, typename Row>
+  requires std::is_same_v<std::remove_const_t<Row>, LinkPair>
+void Describe(Fields& fields, Row& row) {
+  fields("a", row.a);
+  fields("b", row.b);
+  fields("standing", row.standing);
+  fields("rounds", row.rounds);
+  fields("latency_ns", row.latency_ns, "ns");
+  fields("latency_low_ns", row.latency_low_ns, "ns");
+  fields("latency_high_ns", row.latency_high_ns, "ns");
+  fields("forward_gbps", row.forward_gbps, "GB/s");
+  fields("back_gbps", row.back_gbps, "GB/s");
+  fields("retest_latency_ns", row.retest_latency_ns, "ns");
+  fields("retest_forward_gbps", row.retest_forward_gbps, "GB/s");
+  fields("retest_back_gbps", row.retest_back_gbps, "GB/s");
+}
+
 template <typename Fields, typename H>
 void DescribeHistory(Fields& fields, H& history) {
   fields("rank", history.rank);

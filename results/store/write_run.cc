@@ -12,6 +12,7 @@
 #include "results/store/datasets.h"
 #include "results/store/events.h"
 #include "results/store/fact_path.h"
+#include "results/store/links.h"
 #include "results/store/samples.h"
 #include "results/store/schema.h"
 #include "results/store/seal.h"
@@ -166,6 +167,7 @@ void WriteAll(hid_t file, const Run& run, Trouble& trouble) {
   WritePlan(file, run, trouble);
   WriteTables(file, run, trouble);
   WriteCases(file, run, trouble);
+  WriteLinks(file, run, trouble);
   WriteHistory(file, run, trouble);
 }
 

@@ -115,7 +115,7 @@ class BrowserTest(unittest.TestCase):
         return found
 
     def test_phone_and_desk(self):
-        failing, both = make_page("failing"), make_page("steps", "corrupt")
+        failing, both = make_page("failing"), make_page("steps", "corrupt", "links")
         self.check(failing, _PHONE)
         self.check(failing, _DESK)
         self.check(both, _PHONE)

@@ -11,7 +11,7 @@ _WIDTH, _LEFT, _RIGHT = 460, 62, 12
 _MOST_RANKS = 32
 _MOST_ROWS, _MOST_COLUMNS = 64, 160  # of a heat map
 # A cell of the heat map by its time over the case's median: up to these, and above the last.
-_LEVELS = (0.5, 0.9, 1.1, 1.5, 2, 4, 10)
+LEVELS = (0.5, 0.9, 1.1, 1.5, 2, 4, 10)
 _QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999)
 
 
@@ -131,7 +131,7 @@ def skew(run, case, samples, slug):
                    "is the slowest"], table)
 
 
-def _blocks(values, rows, columns):
+def blocks(values, rows, columns):
     """The worst of each block, where there are more ranks or iterations than cells."""
     for axis, most in ((0, rows), (1, columns)):
         if values.shape[axis] > most:
@@ -147,11 +147,11 @@ def heat_map(run, case, samples, slug):
     slowest = samples.slowest()
     if iterations < 2 or not len(slowest):
         return None
-    cells = _blocks(spent / numpy.median(slowest), _MOST_ROWS, _MOST_COLUMNS)
+    cells = blocks(spent / numpy.median(slowest), _MOST_ROWS, _MOST_COLUMNS)
     height = max(3, min(22, 200 // len(cells)))
-    canvas = Canvas(_WIDTH, 30 + height * len(cells) + 50)
+    canvas = Canvas(_WIDTH, 30 + height * len(cells) + 68)
     width = (_WIDTH - _LEFT - _RIGHT) / cells.shape[1]
-    levels = numpy.where(numpy.isnan(cells), len(_LEVELS) + 1, numpy.searchsorted(_LEVELS, cells))
+    levels = numpy.where(numpy.isnan(cells), len(LEVELS) + 1, numpy.searchsorted(LEVELS, cells))
     _draw_cells(canvas, levels, width, height)
     group = math.ceil(len(spent) / len(cells))
     for row in range(0, len(cells), max(1, 14 // height)):
@@ -161,7 +161,7 @@ def heat_map(run, case, samples, slug):
     canvas.text(0, 16, "time of each rank, over the median of the case", "label")
     canvas.text(_LEFT, below + 16, "iteration 0", "tick")
     canvas.text(_WIDTH - _RIGHT, below + 16, "%d" % (iterations - 1), "tick", "end")
-    _heat_legend(canvas, below + 34)
+    heat_legend(canvas, below + 34)
     title = "Every iteration of %s" % case["name"]
     with numpy.errstate(invalid="ignore"):
         above = (spent > 2 * numpy.median(slowest)).sum(axis=1)
@@ -195,12 +195,12 @@ def _draw_cells(canvas, levels, width, height):
         canvas.add("path", d="".join(pieces), class_="h%d" % level)
 
 
-def _heat_legend(canvas, y):
-    names = ["≤ %g×" % level for level in _LEVELS] + ["above"]
+def heat_legend(canvas, y):
+    names = ["≤ %g×" % level for level in LEVELS] + ["above"]
     for level, name in enumerate(names):
-        x = 2 + level * 57.5
-        canvas.box(x, y, 12, 12, "h%d" % level)
-        canvas.text(x + 15, y + 11, name, "tick")
+        x, below = 2 + level % 4 * 115, y + level // 4 * 18
+        canvas.box(x, below, 12, 12, "h%d" % level)
+        canvas.text(x + 15, below + 11, name, "tick")
 
 
 def figures(run, most):

@@ -8,6 +8,7 @@ import markupsafe
 import comparison
 import curves
 import distribution
+import links
 import machine
 import outcomes
 import steps
@@ -48,12 +49,15 @@ class Document:
         self.title = title or self._title()
         self.comparison = comparison.compare(lockstep, runs, candidates) \
             if len(runs) > 1 else None
-        self.curves = curves.figures(runs)
-        self.steps = [figure for run in runs for figure in
+        # An iteration of a link is no collective: its ranks are not compared.
+        collectives = [run for run in runs if not run.links]
+        self.curves = curves.figures(collectives)
+        self.steps = [figure for run in collectives for figure in
                       self._of(run, steps.figures(run) + timeline.figures(run))]
-        self.spread, self.pairs = curves.spread(runs), []
+        self.links = [figure for run in runs for figure in self._of(run, links.figures(run))]
+        self.spread, self.pairs = curves.spread(collectives), []
         self.in_detail = self._in_detail()
-        for run in self.in_detail:
+        for run in [run for run in self.in_detail if not run.links]:
             over_all, pairs = distribution.figures(run, _MOST_IN_DETAIL)
             self.spread += self._of(run, over_all)
             self.pairs += self._of(run, pairs)
@@ -77,7 +81,7 @@ class Document:
                 for figure in figures]
 
     def figures(self):
-        found = list(self.curves + self.steps + self.spread + self.pairs)
+        found = list(self.curves + self.steps + self.links + self.spread + self.pairs)
         if self.comparison and self.comparison.figure:
             found.insert(0, self.comparison.figure)
         found += [trace.figure for trace in self.failures if trace.figure]

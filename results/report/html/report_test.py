@@ -21,7 +21,7 @@ import numpy
 _HERE = "results/report/html"
 _LOCKSTEP = os.path.abspath("scripts/lockstep/lockstep")
 _DIRECTORY = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
-_RUNS = ("passing", "failing", "corrupt", "steps")
+_RUNS = ("passing", "failing", "corrupt", "steps", "links")
 _LARGE_CASES = 10000
 _LARGE_BYTES = 20e6
 _LARGE_SECONDS = 3.0
@@ -170,6 +170,18 @@ class PageTest(unittest.TestCase):
         self.assertIn("bucket_cap_mb=10 instead of 25", words)
         self.assertIn("1.2 to 1.3", words)
         self.assertIn("forward 5 ms, exposed communication 2.5 ms", words)
+
+    def test_links_are_matrices(self):
+        text = page_of("links")
+        words = Outline(text).text()
+        self.assertIn("Half round trips between ranks of 4 ranks, 8 bytes; usual: 50 µs. Slow: "
+                      "rank 1 and rank 2 (slow link).", words)
+        self.assertIn("1 – 2 10.2 ms", words)
+        for drawing in re.findall(r'<figure id="links-.*?</svg>', text, re.S):
+            self.assertEqual(len(re.findall(r'<rect [^>]*class="h\d"[^>]*><title>', drawing)), 12)
+            self.assertEqual(drawing.count('class="event"'), 2)  # both directions
+            self.assertIn("node2 → node3: ", drawing)
+        self.assertNotIn("Loading and waiting", words)
 
     def test_text_of_a_file_is_no_markup(self):
         shutil.copy(path_of("passing.h5"), path_of("markup.h5"))

@@ -100,6 +100,7 @@ class RunFile:
         self.environment = self._read_environment()
         self.cases = _rows(self.file["summary"])
         self.effects = self._table("effects")
+        self.links = self._read_links()
         self.trials = {row["case"]: row for row in self._table("verdicts/trials")}
         self.wrong = self._table("wrong")
         self.parts = collections.defaultdict(list)
@@ -111,6 +112,15 @@ class RunFile:
 
     def _table(self, path):
         return _rows(self.file[path]) if path in self.file else []
+
+    def _read_links(self):
+        """Attributes of /links, and "pairs"; None of a run that measured none."""
+        if "links" not in self.file:
+            return None
+        links = {name: value.item() for name, value in self.file["links"].attrs.items()
+                 if not name.endswith(".units")}
+        links["pairs"] = self._table("links/pairs")
+        return links
 
     def _read_environment(self):
         facts = {}

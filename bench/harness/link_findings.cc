@@ -1,0 +1,113 @@
+#include "bench/harness/link_findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "core/base/units.h"
+#include "core/journal/journal.h"
+
+namespace lockstep {
+namespace {
+
+std::string Times(double ratio) { return fmt::format("{:.{}f}x", ratio, ratio < 10 ? 1 : 0); }
+
+// "half round trip 10.2 ms, 60.1 us is usual (170x); 0.01 GB/s to b, 0.9 is usual (…)".
+std::string Figures(const Standings& pass, const NodePair& pair, double bytes,
+                    const std::string& from, const std::string& to) {
+  const Standing& standing = pass.standings.at(pair);
+  std::string text =
+      fmt::format("half round trip {}, {} is usual ({})", FormatDuration(standing.latency_ns),
+                  FormatDuration(pass.usual_latency_ns), Times(standing.latency_ratio));
+  const double usual_gbps = bytes / pass.usual_sent_ns;
+  for (const bool forward : {true, false}) {
+    if (!(forward ? standing.slow_forward : standing.slow_back)) continue;
+    const double ratio = forward ? standing.forward_ratio : standing.back_ratio;
+    text += fmt::format("; {:.3g} GB/s {} -> {}, {:.3g} is usual", usual_gbps / ratio,
+                        forward ? from : to, forward ? to : from, usual_gbps);
+  }
+  return text;
+}
+
+}  // namespace
+
+Finding SlowLink(const Team& team, const LinkVerdicts& verdicts, const NodePair& pair,
+                 double bytes) {
+  const auto& one = team.names[static_cast<std::size_t>(pair.first)];
+  const auto& other = team.names[static_cast<std::size_t>(pair.second)];
+  const Standing& standing = verdicts.second.standings.at(pair);
+  const bool one_way = !standing.slow_latency && standing.slow_forward != standing.slow_back;
+  const bool reversed = one_way && standing.slow_back;
+  Finding finding;
+  finding.cause = "slow_link";
+  finding.proved = true;
+  for (const int node : {pair.first, pair.second}) {
+    const auto& ranks = team.ranks[static_cast<std::size_t>(node)];
+    finding.culprits.insert(finding.culprits.end(), ranks.begin(), ranks.end());
+  }
+  finding.message = fmt::format(
+      "slow_link {} -> {}{}: {}; measured twice, the second time alone, and both ends are as fast "
+      "as usual with other partners",
+      reversed ? other : one, reversed ? one : other, one_way ? "" : " and back",
+      Figures(verdicts.second, pair, bytes, one, other));
+  finding.remedy = fmt::format(
+      "See cables, error counters (ethtool -S), speed and route of the interfaces between {} and "
+      "{}",
+      one, other);
+  return finding;
+}
+
+Finding SlowNode(const Team& team, const LinkVerdicts& verdicts, int node, double bytes) {
+  const auto& name = team.names[static_cast<std::size_t>(node)];
+  std::size_t partners = 0, slow = 0;
+  const NodePair* worst = nullptr;
+  for (const NodePair& pair : verdicts.second.tested) {
+    if (pair.first != node && pair.second != node) continue;
+    ++partners;
+    const auto& confirmed = verdicts.confirmed;
+    if (std::count(confirmed.begin(), confirmed.end(), pair) == 0) continue;
+    ++slow;
+    const auto ratio = [&](const NodePair& p) {
+      return verdicts.second.standings.at(p).latency_ratio;
+    };
+    if (worst == nullptr || ratio(pair) > ratio(*worst)) worst = &pair;
+  }
+  Finding finding;
+  finding.cause = team.of_hosts ? "slow_host" : "slow_rank";
+  finding.proved = true;
+  finding.culprits = team.ranks[static_cast<std::size_t>(node)];
+  const auto& end = team.names[static_cast<std::size_t>(worst->first)];
+  const auto& other_end = team.names[static_cast<std::size_t>(worst->second)];
+  finding.message = fmt::format(
+      "{} {}: slow with {} of {} partners, measured twice, the second time alone; {} - {}: {}",
+      finding.cause, name, slow, partners, end, other_end,
+      Figures(verdicts.second, *worst, bytes, end, other_end));
+  finding.remedy = fmt::format(
+      "Take {} out of the job; see its load, its interface, its cable to the switch, and the clock "
+      "of its processors",
+      name);
+  return finding;
+}
+
+void NameOpenLinks(const std::vector<RankHistory>& history, int lifetime,
+                   const std::vector<std::string>& hosts, Judgement& judgement) {
+  std::set<NodePair> open;
+  for (const RankHistory& rank : history) {
+    if (rank.lifetime != lifetime) continue;
+    const std::optional<JournalEvent> event = OpenOperation({rank.events, rank.missed});
+    const bool message =
+        event && (event->collective == Collective::kSend || event->collective == Collective::kRecv);
+    if (message && event->root >= 0) open.insert(std::minmax(rank.rank, int{event->root}));
+  }
+  if (open.empty() || judgement.findings.empty()) return;
+  std::string names;
+  for (const auto& [a, b] : open) {
+    names += fmt::format("{}link {} - {} ({} - {})", names.empty() ? "" : ", ", a, b,
+                         hosts[static_cast<std::size_t>(a)], hosts[static_cast<std::size_t>(b)]);
+  }
+  judgement.findings.front().message += fmt::format("; a message is under way on {}", names);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,27 @@
+// What is said of slow links and hosts, and of links that stall.
+#ifndef LOCKSTEP_BENCH_HARNESS_LINK_FINDINGS_H_
+#define LOCKSTEP_BENCH_HARNESS_LINK_FINDINGS_H_
+
+#include <string>
+#include <vector>
+
+#include "bench/harness/link_teams.h"
+#include "core/verdict/outcome.h"
+#include "results/store/run.h"
+
+namespace lockstep {
+
+// A link that is to blame. `bytes` of the messages that tell the bandwidth.
+Finding SlowLink(const Team& team, const LinkVerdicts& verdicts, const NodePair& pair,
+                 double bytes);
+// A node that is to blame: slow_host, or slow_rank within a host.
+Finding SlowNode(const Team& team, const LinkVerdicts& verdicts, int node, double bytes);
+
+// Adds to the findings of an interruption which links had a message under way: the journals of the
+// lifetime that it ended say so.
+void NameOpenLinks(const std::vector<RankHistory>& history, int lifetime,
+                   const std::vector<std::string>& hosts, Judgement& judgement);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_BENCH_HARNESS_LINK_FINDINGS_H_

@@ -1,0 +1,26 @@
+// The options of links on the command line.
+#ifndef LOCKSTEP_BENCH_HARNESS_LINK_OPTIONS_H_
+#define LOCKSTEP_BENCH_HARNESS_LINK_OPTIONS_H_
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "core/base/status.h"
+#include "core/plan/spec.h"
+
+namespace lockstep {
+
+// As typed.
+struct LinkWords {
+  std::string bytes = "1M", per = "rank", all_at_once, slow_factor = "1.5";
+  bool one_at_a_time = false;
+};
+
+void AddLinkOptions(CLI::App& app, LinkWords& words);
+
+// Into spec.links. Errors name the option, the word and what is accepted.
+Status ReadLinkWords(const LinkWords& words, BenchSpec& spec);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_BENCH_HARNESS_LINK_OPTIONS_H_

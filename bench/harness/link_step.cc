@@ -1,0 +1,216 @@
+#include "bench/harness/link_step.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "core/stats/stats.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kPings = 5;
+// Windows of the rotation in which results are poisoned, see CollectiveStep.
+constexpr std::int64_t kWindows = 64;
+
+std::byte* At(void* base, std::int64_t offset) { return static_cast<std::byte*>(base) + offset; }
+
+Operation MessageOf(Collective collective, std::int64_t bytes, int peer) {
+  return {collective, DataType::kU8, Reduction::kSum, Blocking::kBlocking, bytes, peer};
+}
+
+}  // namespace
+
+LinkStep::LinkStep(const Bench& bench, std::uint32_t case_index)
+    : bench_(bench),
+      plan_(std::get<LinkExchange>(bench.plan.cases[case_index].step)),
+      checks_(bench.plan.check != CheckMode::kOff && bench.communicator.capabilities().moves_data) {
+  const int rank = bench_.communicator.rank();
+  for (const auto& [one, other] : plan_.pairs) {
+    if (rank != one && rank != other) continue;
+    partner_ = rank == one ? other : one;
+    leads_ = rank == one;
+  }
+  const auto& everyone = plan_.everyone;
+  if (std::find(everyone.begin(), everyone.end(), rank) != everyone.end()) {
+    for (const int peer : everyone) {
+      if (peer != rank) peers_.push_back(peer);
+    }
+  }
+  large_send_ = bench_.inputs.At(0);
+  small_send_ = bench_.inputs.At(AlignedBytes(plan_.bytes));
+  small_recv_ = bench_.recv;
+}
+
+void* LinkStep::LargeFrom(int peer) const {
+  const auto& everyone = plan_.everyone;
+  const auto block =
+      everyone.empty() ? 0 : std::find(everyone.begin(), everyone.end(), peer) - everyone.begin();
+  return At(bench_.recv, AlignedBytes(kPingBytes) + block * AlignedBytes(plan_.bytes));
+}
+
+double LinkStep::Ns(Ticks from, Ticks to) const {
+  return static_cast<double>(to - from) * bench_.ns_per_tick;
+}
+
+Status LinkStep::Prepare() {
+  const Operation post = {
+      Collective::kSend, DataType::kU8, Reduction::kSum, Blocking::kNonblocking, 0, 0};
+  if (peers_.empty() || !threads_.empty()) return OkStatus();
+  if (AsSupported(bench_.backend, post).blocking == Blocking::kNonblocking) return OkStatus();
+  for (std::size_t i = 0; i < 2 * peers_.size(); ++i) {
+    threads_.push_back(bench_.device.NewStream());
+  }
+  return OkStatus();
+}
+
+Status LinkStep::Rewrite(bool first, bool) {
+  ++bench_.stamp;
+  if (!checks_) return OkStatus();
+  const bool full = bench_.plan.check == CheckMode::kFull;
+  const Pattern pattern(bench_.plan.seed, MessageOf(Collective::kSend, plan_.bytes, 0),
+                        bench_.plan.world_size, bench_.pattern_memory);
+  const int rank = bench_.communicator.rank();
+  if (first || full) {
+    stamp_ = bench_.stamp;
+    pattern.FillSend(large_send_, 0, plan_.bytes, rank, stamp_);
+    pattern.FillSend(small_send_, 0, kPingBytes, rank, stamp_);
+  }
+  const std::int64_t window = full ? 0 : bench_.stamp % kWindows;
+  const std::int64_t windows = full ? 1 : kWindows;
+  const std::int64_t begin = plan_.bytes * window / windows;
+  const std::int64_t end = plan_.bytes * (window + 1) / windows;
+  std::vector<int> from = peers_;
+  if (partner_ >= 0) from.push_back(partner_);
+  for (const int peer : from) pattern.Poison(At(LargeFrom(peer), begin), begin, end - begin);
+  pattern.Poison(small_recv_, 0, kPingBytes);
+  return OkStatus();
+}
+
+Status LinkStep::Send(int peer, bool small) {
+  const std::int64_t bytes = small ? kPingBytes : plan_.bytes;
+  return bench_.communicator.Enqueue(MessageOf(Collective::kSend, bytes, peer),
+                                     {small ? small_send_ : large_send_, nullptr}, bench_.stream);
+}
+
+Status LinkStep::Receive(int peer, bool small) {
+  const std::int64_t bytes = small ? kPingBytes : plan_.bytes;
+  return bench_.communicator.Enqueue(MessageOf(Collective::kRecv, bytes, peer),
+                                     {nullptr, small ? small_recv_ : LargeFrom(peer)},
+                                     bench_.stream);
+}
+
+Status LinkStep::Lead() {
+  LOCKSTEP_RETURN_IF_ERROR(Receive(partner_, /*small=*/true));
+  interval_.entry = NowTicks();
+  for (int i = 0; i < kPings; ++i) {
+    const Ticks begin = NowTicks();
+    LOCKSTEP_RETURN_IF_ERROR(Send(partner_, /*small=*/true));
+    LOCKSTEP_RETURN_IF_ERROR(Receive(partner_, /*small=*/true));
+    trips_ns_.push_back(Ns(begin, NowTicks()));
+  }
+  const Ticks begin = NowTicks();
+  LOCKSTEP_RETURN_IF_ERROR(Send(partner_, /*small=*/false));
+  LOCKSTEP_RETURN_IF_ERROR(Receive(partner_, /*small=*/true));
+  sent_ns_ = Ns(begin, NowTicks());
+  LOCKSTEP_RETURN_IF_ERROR(Send(partner_, /*small=*/true));
+  LOCKSTEP_RETURN_IF_ERROR(Receive(partner_, /*small=*/false));
+  LOCKSTEP_RETURN_IF_ERROR(Send(partner_, /*small=*/true));
+  interval_.exit = NowTicks();
+  return OkStatus();
+}
+
+Status LinkStep::Answer() {
+  LOCKSTEP_RETURN_IF_ERROR(Send(partner_, /*small=*/true));
+  for (int i = 0; i < kPings; ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(Receive(partner_, /*small=*/true));
+    if (i == 0) interval_.entry = NowTicks();
+    LOCKSTEP_RETURN_IF_ERROR(Send(partner_, /*small=*/true));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(Receive(partner_, /*small=*/false));
+  LOCKSTEP_RETURN_IF_ERROR(Send(partner_, /*small=*/true));
+  LOCKSTEP_RETURN_IF_ERROR(Receive(partner_, /*small=*/true));
+  const Ticks begin = NowTicks();
+  LOCKSTEP_RETURN_IF_ERROR(Send(partner_, /*small=*/false));
+  LOCKSTEP_RETURN_IF_ERROR(Receive(partner_, /*small=*/true));
+  interval_.exit = NowTicks();
+  sent_ns_ = Ns(begin, interval_.exit);
+  return OkStatus();
+}
+
+Status LinkStep::EnqueueAll() {
+  for (std::size_t i = 0; i < peers_.size(); ++i) {
+    Operation receive = MessageOf(Collective::kRecv, plan_.bytes, peers_[i]);
+    Operation send = MessageOf(Collective::kSend, plan_.bytes, peers_[i]);
+    if (threads_.empty()) receive.blocking = send.blocking = Blocking::kNonblocking;
+    Stream& receiving = threads_.empty() ? bench_.stream : *threads_[2 * i];
+    Stream& sending = threads_.empty() ? bench_.stream : *threads_[2 * i + 1];
+    LOCKSTEP_RETURN_IF_ERROR(
+        bench_.communicator.Enqueue(receive, {nullptr, LargeFrom(peers_[i])}, receiving));
+    LOCKSTEP_RETURN_IF_ERROR(bench_.communicator.Enqueue(send, {large_send_, nullptr}, sending));
+  }
+  return OkStatus();
+}
+
+Result<Interval> LinkStep::RunWithAll() {
+  constexpr Operation kBarrier{
+      Collective::kBarrier, DataType::kU8, Reduction::kSum, Blocking::kBlocking, 0, 0};
+  // Silence is judged by the agent, see CollectiveStep.
+  const Deadline deadline = Deadline::AfterSeconds(86'400);
+  LOCKSTEP_RETURN_IF_ERROR(bench_.communicator.Enqueue(kBarrier, {}, bench_.stream));
+  interval_.entry = NowTicks();
+  LOCKSTEP_RETURN_IF_ERROR(EnqueueAll());
+  if (threads_.empty()) {
+    LOCKSTEP_RETURN_IF_ERROR(bench_.communicator.Await(bench_.stream, deadline));
+  }
+  for (const auto& thread : threads_) {
+    LOCKSTEP_RETURN_IF_ERROR(bench_.communicator.Await(*thread, deadline));
+  }
+  interval_.exit = NowTicks();
+  return interval_;
+}
+
+Result<Interval> LinkStep::Run() {
+  trips_ns_.clear();
+  sent_ns_ = 0;
+  if (plan_.pairs.empty()) return RunWithAll();
+  if (partner_ < 0) {
+    interval_.entry = interval_.exit = NowTicks();
+    return interval_;
+  }
+  LOCKSTEP_RETURN_IF_ERROR(leads_ ? Lead() : Answer());
+  return interval_;
+}
+
+void LinkStep::CheckFrom(int peer, const void* data, std::int64_t count,
+                         Comparison& comparison) const {
+  const Pattern pattern(bench_.plan.seed, MessageOf(Collective::kRecv, count, peer),
+                        bench_.plan.world_size, bench_.pattern_memory);
+  CheckReport report;
+  pattern.CheckRecv(data, 0, count, bench_.communicator.rank(), stamp_, report);
+  comparison.checked += report.checked;
+  comparison.wrong += report.wrong;
+  if (report.wrong == 0) return;
+  const WrongElement& first = report.first.front();
+  comparison.located.push_back(
+      {1, first.element, first.expected + " from rank " + std::to_string(peer), first.got});
+}
+
+void LinkStep::Compare(Comparison& comparison) {
+  if (!checks_) return;
+  for (const int peer : peers_) CheckFrom(peer, LargeFrom(peer), plan_.bytes, comparison);
+  if (partner_ < 0) return;
+  CheckFrom(partner_, LargeFrom(partner_), plan_.bytes, comparison);
+  CheckFrom(partner_, small_recv_, kPingBytes, comparison);
+}
+
+Status LinkStep::TakeParts(std::vector<double>& values) {
+  if (plan_.pairs.empty()) {
+    values.push_back(Ns(interval_.entry, interval_.exit));
+    return OkStatus();
+  }
+  values.push_back(trips_ns_.empty() ? 0 : Median(trips_ns_) / 2);
+  values.push_back(sent_ns_);
+  return OkStatus();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,66 @@
+// A case whose iteration is an exchange of messages with a partner, or with all others at once.
+#ifndef LOCKSTEP_BENCH_HARNESS_LINK_STEP_H_
+#define LOCKSTEP_BENCH_HARNESS_LINK_STEP_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "bench/harness/step.h"
+#include "core/collective/pattern.h"
+
+namespace lockstep {
+
+// What a rank does in an iteration with a partner, r: small messages that it waits for untimed:
+//   the first of a pair           the second
+//     r; ping, pong (timed) x 5     r; ping, pong x 5
+//     message, r (timed)            message, r
+//     r, message, r                 r, message, r (timed)
+// So nothing of another pair's, and no barrier's, is in what is timed: a rank that comes late to
+// its partner, because another link of it is slow, does not make this one slow. A message is over
+// when its receiver says so, for only then did it arrive.
+class LinkStep final : public Step {
+ public:
+  LinkStep(const Bench& bench, std::uint32_t case_index);
+
+  Status Prepare() override;
+  Status Rewrite(bool first, bool warmup) override;
+  Result<Interval> Run() override;
+  void Compare(Comparison& comparison) override;
+  // With a partner: half of the median round trip of the five (0: the partner timed it), and the
+  // time of its own message until the receiver's answer. All at once: the time of the exchange.
+  Status TakeParts(std::vector<double>& values) override;
+  bool meets_every_iteration() const override { return false; }
+
+ private:
+  Status Send(int peer, bool small);
+  Status Receive(int peer, bool small);
+  Status Lead();
+  Status Answer();
+  Result<Interval> RunWithAll();
+  Status EnqueueAll();
+  void CheckFrom(int peer, const void* data, std::int64_t count, Comparison& comparison) const;
+  // Of the receive buffer: all at once a block for each peer.
+  void* LargeFrom(int peer) const;
+  double Ns(Ticks from, Ticks to) const;
+
+  Bench bench_;
+  const LinkExchange& plan_;
+  bool checks_;
+  int partner_ = -1;  // none: it has a rest
+  bool leads_ = false;
+  std::vector<int> peers_;  // all at once: whom it exchanges with
+  // All at once, where the library has no non-blocking calls: a thread for each message.
+  std::vector<std::unique_ptr<Stream>> threads_;
+  void* small_send_ = nullptr;
+  void* small_recv_ = nullptr;
+  void* large_send_ = nullptr;
+  std::uint32_t stamp_ = 0;  // of what this rank sends, the same on all ranks
+  Interval interval_;
+  std::vector<double> trips_ns_;
+  double sent_ns_ = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_BENCH_HARNESS_LINK_STEP_H_

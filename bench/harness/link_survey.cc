@@ -1,0 +1,176 @@
+#include "bench/harness/link_survey.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "bench/harness/link_findings.h"
+#include "core/base/units.h"
+#include "core/stats/stats.h"
+#include "core/verdict/outcome.h"
+
+namespace lockstep {
+namespace {
+
+double MedianOrUnknown(const std::vector<double>& values) {
+  return values.empty() ? LinkPair::kUnknown : Median(values);
+}
+
+std::int64_t BytesOf(const Plan& plan) {
+  for (const PlannedCase& planned : plan.cases) {
+    if (const auto* links = std::get_if<LinkExchange>(&planned.step)) return links->bytes;
+  }
+  return 0;
+}
+
+std::vector<double> AllAtOnce(const Plan& plan, const SampleBook& book, int repetition) {
+  std::vector<double> gbps;
+  for (std::size_t i = 0; i < plan.cases.size(); ++i) {
+    const auto* links = std::get_if<LinkExchange>(&plan.cases[i].step);
+    if (links == nullptr || links->everyone.empty()) continue;
+    gbps.assign(static_cast<std::size_t>(plan.world_size), LinkPair::kUnknown);
+    const double sent =
+        static_cast<double>(links->bytes) * static_cast<double>(links->everyone.size() - 1);
+    for (const int rank : links->everyone) {
+      gbps[static_cast<std::size_t>(rank)] =
+          sent / MedianOrUnknown(
+                     RoundsOf(book.Book(repetition, i), plan.cases[i], rank, 0, !plan.iterations));
+    }
+  }
+  return gbps;
+}
+
+// Every planned pair, with what both passes measured; nothing is judged yet.
+std::map<NodePair, LinkPair> PairsOf(const Plan& plan, const PairTable& first,
+                                     const PairTable& second) {
+  const auto bytes = static_cast<double>(BytesOf(plan));
+  std::map<NodePair, LinkPair> pairs;
+  for (const PlannedCase& planned : plan.cases) {
+    const auto* links = std::get_if<LinkExchange>(&planned.step);
+    if (links == nullptr || links->retest) continue;
+    for (const NodePair& ends : links->pairs) {
+      LinkPair& pair = pairs[ends];
+      pair.a = ends.first;
+      pair.b = ends.second;
+      pair.standing = "not_measured";
+      if (const auto found = first.find(ends); found != first.end()) {
+        const MedianInterval latency = EstimateMedian(found->second.latency_ns);
+        pair.standing = "not_judged";
+        pair.rounds = std::ssize(found->second.latency_ns);
+        pair.latency_ns = latency.median;
+        if (std::isfinite(latency.low)) pair.latency_low_ns = latency.low;
+        if (std::isfinite(latency.high)) pair.latency_high_ns = latency.high;
+        pair.forward_gbps = bytes / Median(found->second.forward_ns);
+        pair.back_gbps = bytes / MedianOrUnknown(found->second.back_ns);
+      }
+      if (const auto found = second.find(ends); found != second.end()) {
+        pair.retest_latency_ns = Median(found->second.latency_ns);
+        pair.retest_forward_gbps = bytes / Median(found->second.forward_ns);
+        pair.retest_back_gbps = bytes / Median(found->second.back_ns);
+      }
+    }
+  }
+  return pairs;
+}
+
+void AddStandings(const Team& team, const LinkVerdicts& verdicts,
+                  std::map<NodePair, LinkPair>& pairs) {
+  const std::set<int> bad(verdicts.blame.nodes.begin(), verdicts.blame.nodes.end());
+  const auto& links = verdicts.blame.links;
+  for (const auto& [nodes, standing] : verdicts.first.standings) {
+    std::string word = standing.slow() ? "unsteady" : "usual";
+    if (std::count(links.begin(), links.end(), nodes) > 0) word = "slow_link";
+    if (standing.slow() && (bad.contains(nodes.first) || bad.contains(nodes.second))) {
+      word = team.of_hosts ? "slow_host" : "slow_rank";
+    }
+    for (const NodePair& pair : team.members.at(nodes)) pairs[pair].standing = word;
+  }
+}
+
+}  // namespace
+
+LinkSurvey::LinkSurvey(const Plan& plan, LinkSetting setting)
+    : plan_(plan), setting_(std::move(setting)) {}
+
+std::vector<std::size_t> LinkSurvey::Retests(const SampleBook& book, int repetition) const {
+  const PairTable table = MeasuredPairs(plan_, book, repetition, /*retest=*/false);
+  std::set<NodePair> wanted;
+  for (const Team& team : TeamsOf(table, setting_)) {
+    const Standings pass = JudgeOnce(team, table, setting_.slow_factor);
+    for (const NodePair& nodes : ChooseRetests(pass.tested, pass.slow)) {
+      wanted.insert(team.members.at(nodes).front());
+    }
+  }
+  std::vector<std::size_t> cases;
+  for (std::size_t i = 0; i < plan_.cases.size(); ++i) {
+    const auto* links = std::get_if<LinkExchange>(&plan_.cases[i].step);
+    if (links == nullptr || !links->retest) continue;
+    if (wanted.contains(links->pairs.front())) cases.push_back(i);
+  }
+  return cases;
+}
+
+void LinkSurvey::AddTo(const SampleBook& book, int repetition, Run& run) const {
+  const PairTable first = MeasuredPairs(plan_, book, repetition, /*retest=*/false);
+  const PairTable second = MeasuredPairs(plan_, book, repetition, /*retest=*/true);
+  std::map<NodePair, LinkPair> pairs = PairsOf(plan_, first, second);
+  LinkMatrix matrix;
+  matrix.bytes = BytesOf(plan_);
+  matrix.slow_factor = setting_.slow_factor;
+  matrix.all_at_once_gbps = AllAtOnce(plan_, book, repetition);
+  const auto bytes = static_cast<double>(matrix.bytes);
+  std::vector<Finding> findings;
+  for (const Team& team : TeamsOf(first, setting_)) {
+    const LinkVerdicts verdicts = JudgeTwice(team, first, second, setting_.slow_factor);
+    AddStandings(team, verdicts, pairs);
+    if (team.of_hosts || std::isnan(matrix.usual_latency_ns)) {
+      matrix.usual_latency_ns = verdicts.first.usual_latency_ns;
+      matrix.usual_gbps = bytes / verdicts.first.usual_sent_ns;
+    }
+    for (const int node : verdicts.blame.nodes) {
+      findings.push_back(SlowNode(team, verdicts, node, bytes));
+    }
+    for (const NodePair& link : verdicts.blame.links) {
+      findings.push_back(SlowLink(team, verdicts, link, bytes));
+    }
+  }
+  for (const auto& [ends, pair] : pairs) matrix.pairs.push_back(pair);
+  run.links = std::move(matrix);
+  if (findings.empty()) return;
+  run.judgement.verdict = Verdict::kFail;
+  auto& all = run.judgement.findings;
+  all.insert(all.begin(), findings.begin(), findings.end());
+}
+
+std::string DescribeLinks(const Run& run) {
+  const LinkMatrix& links = *run.links;
+  std::vector<double> latencies, rates;
+  std::size_t judged = 0, unsteady = 0;
+  for (const LinkPair& pair : links.pairs) {
+    if (std::isfinite(pair.latency_ns)) latencies.push_back(pair.latency_ns);
+    for (const double gbps : {pair.forward_gbps, pair.back_gbps}) {
+      if (std::isfinite(gbps)) rates.push_back(gbps);
+    }
+    judged += pair.standing != "not_judged" && pair.standing != "not_measured";
+    unsteady += pair.standing == "unsteady";
+  }
+  if (latencies.empty() || rates.empty()) return "no pair was measured";
+  std::string text = fmt::format(
+      "{} of {} pairs measured, no wrong element: half round trip {} ({} to {}), {:.3g} GB/s "
+      "({:.3g} "
+      "to {:.3g})",
+      latencies.size(), links.pairs.size(), FormatDuration(Median(latencies)),
+      FormatDuration(*std::min_element(latencies.begin(), latencies.end())),
+      FormatDuration(*std::max_element(latencies.begin(), latencies.end())), Median(rates),
+      *std::min_element(rates.begin(), rates.end()), *std::max_element(rates.begin(), rates.end()));
+  if (judged == 0) return text + "; none is judged: that takes links between at least 3 hosts";
+  text += fmt::format("; none of {} judged ones is slow", judged);
+  if (unsteady > 0) text += fmt::format(" ({} looked so, but not when measured again)", unsteady);
+  return text;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,40 @@
+// From the samples of links to a matrix of pairs, to what is to be measured again, and to who is
+// slow. Pure.
+#ifndef LOCKSTEP_BENCH_HARNESS_LINK_SURVEY_H_
+#define LOCKSTEP_BENCH_HARNESS_LINK_SURVEY_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "bench/harness/link_teams.h"
+#include "bench/harness/sample_book.h"
+#include "core/plan/plan.h"
+#include "results/store/run.h"
+
+namespace lockstep {
+
+// The plan outlives it.
+class LinkSurvey {
+ public:
+  LinkSurvey(const Plan& plan, LinkSetting setting);
+  const std::vector<std::string>& hosts() const { return setting_.hosts; }
+
+  // Cases of the plan that the second pass measures.
+  std::vector<std::size_t> Retests(const SampleBook& book, int repetition) const;
+
+  // What both passes tell: the matrix; findings of a launch (slow_link, slow_host, slow_rank),
+  // which become the first ones and fail it.
+  void AddTo(const SampleBook& book, int repetition, Run& run) const;
+
+ private:
+  const Plan& plan_;
+  LinkSetting setting_;
+};
+
+// "6 pairs of 4 hosts: …", for a person: how fast, and that none is slow.
+std::string DescribeLinks(const Run& run);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_BENCH_HARNESS_LINK_SURVEY_H_

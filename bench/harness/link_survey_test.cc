@@ -1,0 +1,207 @@
+// Samples written out, as workers leave them, and what the survey makes of them.
+#include "bench/harness/link_survey.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/harness/protocol.h"
+
+namespace lockstep {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing::StartsWith;
+
+constexpr int kRounds = 7;  // the first calibrates
+
+// Times of a message from rank to rank, ns; `pass` is 1 or 2.
+using Cost = std::function<double(int from, int to, int pass)>;
+
+class Cluster {
+ public:
+  Cluster(std::vector<std::string> hosts, Cost latency, Cost sent)
+      : hosts_(std::move(hosts)), latency_(std::move(latency)), sent_(std::move(sent)) {
+    BenchSpec spec;
+    std::vector<int> all(hosts_.size());
+    std::iota(all.begin(), all.end(), 0);
+    plan_ = *ExpandLinkPlan(spec, static_cast<int>(hosts_.size()), all);
+    book_.emplace(static_cast<int>(hosts_.size()), plan_.cases.size(), TickScale{});
+    for (std::size_t i = 0; i < plan_.cases.size(); ++i) {
+      if (!LinksOf(i).retest) Measure(i, 1);
+    }
+  }
+
+  LinkSurvey Survey(bool within_hosts = false) const {
+    return LinkSurvey(plan_, {hosts_, 1.5, within_hosts});
+  }
+  std::vector<std::string> Retests(bool within_hosts = false) {
+    std::vector<std::string> names;
+    for (const std::size_t i : Survey(within_hosts).Retests(*book_, 0)) {
+      Measure(i, 2);
+      names.push_back(plan_.cases[i].name);
+    }
+    return names;
+  }
+  Run Judge(bool within_hosts = false) {
+    Retests(within_hosts);
+    Run run;
+    run.judgement.verdict = Verdict::kPass;
+    Survey(within_hosts).AddTo(*book_, 0, run);
+    return run;
+  }
+
+ private:
+  const LinkExchange& LinksOf(std::size_t i) const {
+    return std::get<LinkExchange>(plan_.cases[i].step);
+  }
+  void Leave(int rank, std::size_t i, int round, std::vector<double> parts) {
+    std::string bytes;
+    const auto index = static_cast<std::uint32_t>(i);
+    AppendTo(bytes, SampleRecord{index, static_cast<std::uint32_t>(round), 1, 2});
+    AppendTo(bytes, PartsRecord{index, std::move(parts)});
+    book_->Add(rank, bytes);
+  }
+  void Measure(std::size_t i, int pass) {
+    const LinkExchange& links = LinksOf(i);
+    for (int round = 0; round < kRounds; ++round) {
+      const double noise = round == 0 ? 50 : 1 + 0.02 * round;
+      for (const int rank : links.everyone) Leave(rank, i, round, {4e6 * noise});
+      for (const auto& [a, b] : links.pairs) {
+        Leave(a, i, round, {latency_(a, b, pass) * noise, sent_(a, b, pass) * noise});
+        Leave(b, i, round, {0, sent_(b, a, pass) * noise});
+      }
+    }
+  }
+
+  std::vector<std::string> hosts_;
+  Cost latency_, sent_;
+  Plan plan_;
+  std::optional<SampleBook> book_;
+};
+
+bool IsBetween(int from, int to, int a, int b) {
+  return (from == a && to == b) || (from == b && to == a);
+}
+const Cost kUsualLatency = [](int from, int to, int) { return 50e3 + 100 * (from + to); };
+const Cost kUsualSent = [](int from, int to, int) { return 1e6 + 1000 * (from + 2 * to); };
+const std::vector<std::string> kFour = {"node1", "node2", "node3", "node4"};
+
+TEST(LinkSurvey, ACleanClusterHasAMatrixAndNoFinding) {
+  Cluster cluster(kFour, kUsualLatency, kUsualSent);
+  EXPECT_THAT(cluster.Retests(), IsEmpty());
+  const Run run = cluster.Judge();
+  EXPECT_THAT(run.judgement.findings, IsEmpty());
+  EXPECT_EQ(run.judgement.verdict, Verdict::kPass);
+  ASSERT_THAT(run.links->pairs, SizeIs(6));
+  const LinkPair& pair = run.links->pairs[1];
+  EXPECT_EQ(std::pair(pair.a, pair.b), std::pair(0, 2));
+  EXPECT_EQ(pair.standing, "usual");
+  EXPECT_EQ(pair.rounds, kRounds - 1);
+  EXPECT_NEAR(pair.latency_ns, 50.2e3 * 1.07, 1);
+  EXPECT_NEAR(pair.forward_gbps, (1 << 20) / (1.004e6 * 1.07), 1e-6);
+  EXPECT_TRUE(std::isnan(pair.retest_latency_ns));
+  ASSERT_THAT(run.links->all_at_once_gbps, SizeIs(4));
+  EXPECT_NEAR(run.links->all_at_once_gbps[3], 3 * (1 << 20) / (4e6 * 1.07), 1e-6);
+  EXPECT_THAT(DescribeLinks(run), HasSubstr("none of 6 judged ones is slow"));
+}
+
+TEST(LinkSurvey, ASlowLinkIsMeasuredAgainAndNamed) {
+  const auto slow = [](const Cost& usual) {
+    return [usual](int from, int to, int pass) {
+      return usual(from, to, pass) * (IsBetween(from, to, 1, 2) ? 100 : 1);
+    };
+  };
+  Cluster cluster(kFour, slow(kUsualLatency), slow(kUsualSent));
+  const Run run = cluster.Judge();
+  ASSERT_THAT(run.judgement.findings, SizeIs(1));
+  const Finding& finding = run.judgement.findings.front();
+  EXPECT_EQ(finding.cause, "slow_link");
+  EXPECT_THAT(finding.culprits, ElementsAre(1, 2));
+  EXPECT_THAT(finding.message, StartsWith("slow_link node2 -> node3 and back: half round trip 5."));
+  EXPECT_EQ(run.judgement.verdict, Verdict::kFail);
+  EXPECT_EQ(run.links->pairs[3].standing, "slow_link");
+  EXPECT_FALSE(std::isnan(run.links->pairs[3].retest_latency_ns));
+  EXPECT_EQ(run.links->pairs[0].standing, "usual");
+}
+
+TEST(LinkSurvey, ALinkThatIsSlowInOneDirectionIsNamedInThatDirection) {
+  Cluster cluster(kFour, kUsualLatency, [](int from, int to, int pass) {
+    return kUsualSent(from, to, pass) * (from == 3 && to == 0 ? 6 : 1);
+  });
+  const Run run = cluster.Judge();
+  ASSERT_THAT(run.judgement.findings, SizeIs(1));
+  EXPECT_THAT(run.judgement.findings[0].message, StartsWith("slow_link node4 -> node1: "));
+}
+
+TEST(LinkSurvey, ASlowHostIsToldFromASlowLink) {
+  Cluster cluster(
+      kFour,
+      [](int from, int to, int pass) {
+        return kUsualLatency(from, to, pass) * (from == 2 || to == 2 ? 20 : 1);
+      },
+      kUsualSent);
+  const Run run = cluster.Judge();
+  ASSERT_THAT(run.judgement.findings, SizeIs(1));
+  EXPECT_EQ(run.judgement.findings[0].cause, "slow_host");
+  EXPECT_THAT(run.judgement.findings[0].culprits, ElementsAre(2));
+  EXPECT_THAT(run.judgement.findings[0].message, StartsWith("slow_host node3: slow with 3 of 3"));
+  EXPECT_EQ(run.links->pairs[1].standing, "slow_host");
+}
+
+TEST(LinkSurvey, WhatIsNotSlowAgainIsUnsteadyAndNoFinding) {
+  Cluster cluster(
+      kFour,
+      [](int from, int to, int pass) {
+        return kUsualLatency(from, to, pass) * (pass == 1 && IsBetween(from, to, 0, 1) ? 50 : 1);
+      },
+      kUsualSent);
+  const Run run = cluster.Judge();
+  EXPECT_THAT(run.judgement.findings, IsEmpty());
+  EXPECT_EQ(run.links->pairs[0].standing, "unsteady");
+  EXPECT_THAT(DescribeLinks(run), HasSubstr("1 looked so, but not when measured again"));
+}
+
+TEST(LinkSurvey, RanksOfAHostAreJudgedTogetherAndItsOwnPairsOnlyOnGpus) {
+  const std::vector<std::string> hosts = {"a", "a", "b", "b", "c", "c"};
+  const Cost latency = [](int from, int to, int pass) {
+    if (from / 2 == to / 2) return from == 0 || to == 0 ? 200e3 : 1e3;  // never judged here
+    return kUsualLatency(from, to, pass) * (from / 2 + to / 2 == 3 ? 30 : 1);
+  };
+  Cluster cluster(hosts, latency, kUsualSent);
+  const Run run = cluster.Judge();
+  ASSERT_THAT(run.judgement.findings, SizeIs(1));
+  EXPECT_THAT(run.judgement.findings[0].culprits, ElementsAre(2, 3, 4, 5));
+  EXPECT_THAT(run.judgement.findings[0].message, StartsWith("slow_link b -> c and back"));
+  EXPECT_EQ(run.links->pairs[0].standing, "not_judged");
+
+  const Cost gpus = [](int from, int to, int) { return IsBetween(from, to, 1, 3) ? 9e3 : 1e3; };
+  Cluster host({"x", "x", "x", "x"}, gpus, kUsualSent);
+  EXPECT_THAT(host.Judge(false).judgement.findings, IsEmpty());
+  const Run within = host.Judge(true);
+  ASSERT_THAT(within.judgement.findings, SizeIs(1));
+  EXPECT_THAT(within.judgement.findings[0].message, StartsWith("slow_link rank 1 -> rank 3"));
+}
+
+TEST(LinkSurvey, TwoHostsHaveNothingToCompare) {
+  Cluster cluster({"a", "b"}, kUsualLatency, [](int from, int to, int pass) {
+    return kUsualSent(from, to, pass) * (from == 0 ? 100 : 1);
+  });
+  const Run run = cluster.Judge();
+  EXPECT_THAT(run.judgement.findings, IsEmpty());
+  EXPECT_EQ(run.links->pairs[0].standing, "not_judged");
+  EXPECT_THAT(DescribeLinks(run), HasSubstr("none is judged"));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,79 @@
+// Pairs of ranks, gathered to links between hosts or within one, and how they stand in a pass.
+#ifndef LOCKSTEP_BENCH_HARNESS_LINK_TEAMS_H_
+#define LOCKSTEP_BENCH_HARNESS_LINK_TEAMS_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "bench/harness/sample_book.h"
+#include "core/plan/plan.h"
+#include "core/stats/slow_pairs.h"
+#include "results/store/run.h"
+
+namespace lockstep {
+
+struct LinkSetting {
+  std::vector<std::string> hosts;  // one a rank; equal: the same host
+  double slow_factor = 1.5;
+  // Also the pairs within a host are judged. Between processors of a host that would be wrong:
+  // threads of one core are many times faster than others.
+  bool judge_within_hosts = false;
+};
+
+// The figures of a pair of ranks, a median a round each.
+struct PairRounds {
+  std::vector<double> latency_ns;
+  std::vector<double> forward_ns;  // a message from the first to the second, and its answer
+  std::vector<double> back_ns;
+};
+using PairTable = std::map<NodePair, PairRounds>;
+
+// One part of a rank's iterations, a median a round. The first round only calibrates.
+std::vector<double> RoundsOf(const CaseBook& book, const PlannedCase& planned, int rank,
+                             std::size_t part, bool calibrates);
+
+// What the first pass measured, or the second.
+PairTable MeasuredPairs(const Plan& plan, const SampleBook& book, int repetition, bool retest);
+
+// What is compared with each other: links between hosts, or between the ranks of one host.
+struct Team {
+  bool of_hosts = true;
+  std::vector<std::string> names;                     // of the nodes
+  std::vector<std::vector<int>> ranks;                // of each node
+  std::map<NodePair, std::vector<NodePair>> members;  // pairs of nodes: pairs of ranks
+};
+std::vector<Team> TeamsOf(const PairTable& table, const LinkSetting& setting);
+
+// How a pair of nodes stands in one pass; forward: from the lower number to the higher.
+struct Standing {
+  double latency_ratio = 1;  // over the usual one
+  double forward_ratio = 1;
+  double back_ratio = 1;
+  double latency_ns = 0;
+  bool slow_latency = false;
+  bool slow_forward = false;
+  bool slow_back = false;
+  bool slow() const { return slow_latency || slow_forward || slow_back; }
+};
+struct Standings {
+  double usual_latency_ns = LinkPair::kUnknown;
+  double usual_sent_ns = LinkPair::kUnknown;
+  std::map<NodePair, Standing> standings;
+  std::vector<NodePair> tested;
+  std::vector<NodePair> slow;
+};
+Standings JudgeOnce(const Team& team, const PairTable& table, double slow_factor);
+
+struct LinkVerdicts {
+  Standings first;
+  Standings second;
+  std::vector<NodePair> confirmed;  // slow in both
+  Blame blame;
+};
+LinkVerdicts JudgeTwice(const Team& team, const PairTable& first, const PairTable& second,
+                        double slow_factor);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_BENCH_HARNESS_LINK_TEAMS_H_

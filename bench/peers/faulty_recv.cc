@@ -1,0 +1,48 @@
+// An LD_PRELOAD library that breaks MPI_Recv of one rank, for tests of links.
+//
+//   FAULTY_RANK=1 FAULTY_CALL=50 FAULTY_KIND=flip|hang|sleep
+//   flip   one bit of what that call received, if it is of more than 8 bytes, else of the next such
+//   hang   that call never returns, and nothing of its message is taken
+//   sleep  from that call on, messages from FAULTY_PEER (default 0) come 2 ms late
+#include <mpi.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+namespace {
+
+int NumberFrom(const char* name, int otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::atoi(text);
+}
+
+std::string Kind() {
+  const char* text = std::getenv("FAULTY_KIND");
+  return text == nullptr ? "" : text;
+}
+
+}  // namespace
+
+extern "C" int MPI_Recv(void* data, int count, MPI_Datatype type, int source, int tag,
+                        MPI_Comm comm, MPI_Status* status) {
+  static const std::string kind = Kind();
+  static const int faulty_call = NumberFrom("FAULTY_CALL", 50);
+  static int calls = 0;
+  static int rank = -1;
+  static bool done = false;
+  if (rank < 0) PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  ++calls;
+  const bool now = rank == NumberFrom("FAULTY_RANK", 1) && calls >= faulty_call;
+  if (now && kind == "hang") {
+    for (;;) pause();
+  }
+  const int code = PMPI_Recv(data, count, type, source, tag, comm, status);
+  if (now && kind == "sleep" && source == NumberFrom("FAULTY_PEER", 0)) usleep(2000);
+  if (now && kind == "flip" && count > 8 && !done) {
+    static_cast<std::uint8_t*>(data)[count / 2] ^= 4;
+    done = true;
+  }
+  return code;
+}

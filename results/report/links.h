@@ -1,0 +1,17 @@
+// Links between ranks, for people.
+#ifndef LOCKSTEP_RESULTS_REPORT_LINKS_H_
+#define LOCKSTEP_RESULTS_REPORT_LINKS_H_
+
+#include <string>
+
+#include "results/store/run.h"
+
+namespace lockstep {
+
+// Matrices of half round trips and of bandwidths while they fit a page, else how they spread; then
+// the pairs that stand out, and what each rank sent to all others at once. `run` has links.
+std::string FormatLinks(const Run& run);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_RESULTS_REPORT_LINKS_H_

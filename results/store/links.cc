@@ -1,0 +1,103 @@
+#include "results/store/links.h"
+
+#include <hdf5_hl.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "results/store/attributes.h"
+#include "results/store/datasets.h"
+#include "results/store/schema.h"
+#include "results/store/table.h"
+
+namespace lockstep {
+namespace {
+
+std::size_t RanksOf(const Run& run) {
+  std::size_t ranks = run.links->all_at_once_gbps.size();
+  for (const LinkPair& pair : run.links->pairs) {
+    ranks = std::max(ranks, static_cast<std::size_t>(std::max({pair.a, pair.b, 0})) + 1);
+  }
+  return ranks;
+}
+
+void Finish(const Handle& matrix, const Handle& scale, const std::string& path, const char* units,
+            bool directed, Trouble& trouble) {
+  AttributeSink(matrix.get(), path, trouble).Put("units", std::string(units), "");
+  if (!trouble.ok()) return;
+  if (H5DSset_label(matrix.get(), 0, directed ? "from" : "rank") < 0 ||
+      H5DSset_label(matrix.get(), 1, directed ? "to" : "rank") < 0 ||
+      H5DSattach_scale(matrix.get(), scale.get(), 0) < 0 ||
+      H5DSattach_scale(matrix.get(), scale.get(), 1) < 0) {
+    trouble.Note(path + " refused its scales");
+  }
+}
+
+void WriteMatrices(hid_t file, const Run& run, Trouble& trouble) {
+  const std::size_t ranks = RanksOf(run);
+  std::vector<std::int32_t> numbers(ranks);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  const Handle scale = WriteDataset(file, {"/links/rank", {ranks}}, H5T_STD_I32LE, H5T_NATIVE_INT32,
+                                    numbers.data(), trouble);
+  if (trouble.ok() && H5DSset_scale(scale.get(), "rank") < 0) {
+    trouble.Note("/links/rank cannot become a scale");
+  }
+  std::vector<double> latency(ranks * ranks, LinkPair::kUnknown);
+  std::vector<double> gbps = latency;
+  for (const LinkPair& pair : run.links->pairs) {
+    if (pair.a < 0 || pair.b < 0) continue;
+    const std::size_t forward =
+        static_cast<std::size_t>(pair.a) * ranks + static_cast<std::size_t>(pair.b);
+    const std::size_t back =
+        static_cast<std::size_t>(pair.b) * ranks + static_cast<std::size_t>(pair.a);
+    latency[forward] = latency[back] = pair.latency_ns;
+    gbps[forward] = pair.forward_gbps;
+    gbps[back] = pair.back_gbps;
+  }
+  const auto write = [&](const char* path, const std::vector<double>& values, const char* units,
+                         bool directed) {
+    const Handle matrix = WriteDataset(file, {path, {ranks, ranks}}, H5T_IEEE_F64LE,
+                                       H5T_NATIVE_DOUBLE, values.data(), trouble);
+    Finish(matrix, scale, path, units, directed, trouble);
+  };
+  write("/links/latency_ns", latency, "ns", false);
+  write("/links/gbps", gbps, "GB/s", true);
+}
+
+}  // namespace
+
+void WriteLinks(hid_t file, const Run& run, Trouble& trouble) {
+  if (!run.links) return;
+  const Handle group = CreateGroup(file, "/links", trouble);
+  AttributeSink attributes(group.get(), "/links", trouble);
+  Writing writing(attributes);
+  DescribeLinks(writing, *run.links);
+  WriteTable(file, "/links/pairs", run.links->pairs, trouble);
+  WriteMatrices(file, run, trouble);
+  const std::vector<double>& rates = run.links->all_at_once_gbps;
+  const Handle together = WriteDataset(file, {"/links/all_at_once_gbps", {rates.size()}},
+                                       H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, rates.data(), trouble);
+  AttributeSink(together.get(), "/links/all_at_once_gbps", trouble)
+      .Put("units", std::string("GB/s"), "");
+}
+
+void ReadLinks(hid_t file, Run& run, Trouble& trouble) {
+  if (!trouble.ok() || !Exists(file, "/links")) return;
+  LinkMatrix links;
+  const Handle group = OpenGroup(file, "/links", trouble);
+  AttributeSource attributes(group.get(), "/links", trouble);
+  Reading reading(attributes);
+  DescribeLinks(reading, links);
+  links.pairs = ReadTable<LinkPair>(file, "/links/pairs", trouble);
+  const StoredDataset together = OpenDataset(file, "/links/all_at_once_gbps", 1, trouble);
+  if (!trouble.ok()) return;
+  links.all_at_once_gbps.resize(together.dims[0]);
+  ReadDataset(together, "/links/all_at_once_gbps", H5T_NATIVE_DOUBLE, links.all_at_once_gbps.data(),
+              trouble);
+  run.links = std::move(links);
+}
+
+}  // namespace lockstep

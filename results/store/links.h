@@ -1,0 +1,18 @@
+// The links of a run: /links, which only runs have that measured them.
+#ifndef LOCKSTEP_RESULTS_STORE_LINKS_H_
+#define LOCKSTEP_RESULTS_STORE_LINKS_H_
+
+#include <hdf5.h>
+
+#include "core/hdf5/handle.h"
+#include "results/store/run.h"
+
+namespace lockstep {
+
+// The pairs as a table, and the same as matrices of ranks x ranks for those who plot.
+void WriteLinks(hid_t file, const Run& run, Trouble& trouble);
+void ReadLinks(hid_t file, Run& run, Trouble& trouble);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_RESULTS_STORE_LINKS_H_
