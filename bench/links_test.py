@@ -56,7 +56,7 @@ class LinksTest(unittest.TestCase):
             self.assertEqual(launch.leftovers(), [])
 
     def test_one_pair_at_a_time_and_json_lines(self):
-        launch = Launch(BENCH, [*SHORT, "-n", "5", "--one-at-a-time", "--all-at-once=0",
+        launch = Launch(BENCH, [*SHORT, "-n", "6", "--one-at-a-time", "--all-at-once=0",
                                 "--format=jsonl", "-c", "full"], ranks=3).finish()
         self.assertEqual(launch.code, 0, launch.out + launch.err)
         lines = [json.loads(line) for line in launch.out.splitlines()]

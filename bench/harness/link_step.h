@@ -11,11 +11,12 @@
 
 namespace lockstep {
 
-// What a rank does in an iteration with a partner, r: small messages that it waits for untimed:
-//   the first of a pair           the second
-//     r; ping, pong (timed) x 5     r; ping, pong x 5
-//     message, r (timed)            message, r
-//     r, message, r                 r, message, r (timed)
+// An iteration with a partner measures one direction; they take turns. r: a small message that is
+// not timed.
+//     the one that leads                 the other one
+//     waits for r                        r
+//     ping, pong (timed) x 5             ping, pong x 5
+//     message, answer (timed)            message, answer
 // So nothing of another pair's, and no barrier's, is in what is timed: a rank that comes late to
 // its partner, because another link of it is slow, does not make this one slow. A message is over
 // when its receiver says so, for only then did it arrive.
@@ -27,8 +28,8 @@ class LinkStep final : public Step {
   Status Rewrite(bool first, bool warmup) override;
   Result<Interval> Run() override;
   void Compare(Comparison& comparison) override;
-  // With a partner: half of the median round trip of the five (0: the partner timed it), and the
-  // time of its own message until the receiver's answer. All at once: the time of the exchange.
+  // Of the one that leads: half of the median round trip of the five, and the time of its message
+  // until the answer; of the other one 0. All at once: the time of the exchange.
   Status TakeParts(std::vector<double>& values) override;
   bool meets_every_iteration() const override { return false; }
 
@@ -48,7 +49,8 @@ class LinkStep final : public Step {
   const LinkExchange& plan_;
   bool checks_;
   int partner_ = -1;  // none: it has a rest
-  bool leads_ = false;
+  bool is_first_ = false;
+  bool leads_ = false;      // in this iteration
   std::vector<int> peers_;  // all at once: whom it exchanges with
   // All at once, where the library has no non-blocking calls: a thread for each message.
   std::vector<std::unique_ptr<Stream>> threads_;

@@ -37,8 +37,8 @@ std::vector<double> AllAtOnce(const Plan& plan, const SampleBook& book, int repe
         static_cast<double>(links->bytes) * static_cast<double>(links->everyone.size() - 1);
     for (const int rank : links->everyone) {
       gbps[static_cast<std::size_t>(rank)] =
-          sent / MedianOrUnknown(
-                     RoundsOf(book.Book(repetition, i), plan.cases[i], rank, 0, !plan.iterations));
+          sent / MedianOrUnknown(RoundsOf(book.Book(repetition, i), plan.cases[i], {rank}, 0,
+                                          !plan.iterations));
     }
   }
   return gbps;

@@ -28,17 +28,20 @@ std::vector<double> Together(const std::vector<const std::vector<double>*>& seri
 
 }  // namespace
 
-std::vector<double> RoundsOf(const CaseBook& book, const PlannedCase& planned, int rank,
-                             std::size_t part, bool calibrates) {
-  const CaseBook::RankRows& rows = book.ranks[static_cast<std::size_t>(rank)];
+std::vector<double> RoundsOf(const CaseBook& book, const PlannedCase& planned,
+                             const std::vector<int>& ranks, std::size_t part, bool calibrates) {
   std::map<std::int32_t, std::vector<double>> rounds;
-  for (std::size_t row = 0; row < rows.round.size(); ++row) {
-    const std::size_t at = row * planned.parts.size() + part;
-    if (at < rows.parts.size()) rounds[rows.round[row]].push_back(rows.parts[at]);
+  for (const int rank : ranks) {
+    const CaseBook::RankRows& rows = book.ranks[static_cast<std::size_t>(rank)];
+    for (std::size_t row = 0; row < rows.round.size(); ++row) {
+      const std::size_t at = row * planned.parts.size() + part;
+      if (at >= rows.parts.size() || rows.parts[at] <= 0) continue;
+      rounds[rows.round[row]].push_back(rows.parts[at]);
+    }
   }
   if (calibrates && rounds.size() > 1) rounds.erase(rounds.begin());
   std::vector<double> medians;
-  for (const auto& [round, values] : rounds) medians.push_back(std::max(1.0, Median(values)));
+  for (const auto& [round, values] : rounds) medians.push_back(Median(values));
   return medians;
 }
 
@@ -49,11 +52,12 @@ PairTable MeasuredPairs(const Plan& plan, const SampleBook& book, int repetition
     if (links == nullptr || links->retest != retest) continue;
     const CaseBook& rows = book.Book(repetition, i);
     for (const auto& [a, b] : links->pairs) {
-      const auto rounds = [&](int rank, std::size_t part) {
-        return RoundsOf(rows, plan.cases[i], rank, part, !plan.iterations);
+      const auto rounds = [&](const std::vector<int>& ranks, std::size_t part) {
+        return RoundsOf(rows, plan.cases[i], ranks, part, !plan.iterations);
       };
-      PairRounds pair{rounds(a, 0), rounds(a, 1), rounds(b, 1)};
-      if (!pair.latency_ns.empty() && !pair.back_ns.empty()) table.emplace(NodePair(a, b), pair);
+      PairRounds pair{rounds({a, b}, 0), rounds({a}, 1), rounds({b}, 1)};
+      const bool both = !pair.forward_ns.empty() && !pair.back_ns.empty();
+      if (both) table.emplace(NodePair(a, b), std::move(pair));
     }
   }
   return table;

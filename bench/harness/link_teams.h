@@ -29,9 +29,10 @@ struct PairRounds {
 };
 using PairTable = std::map<NodePair, PairRounds>;
 
-// One part of a rank's iterations, a median a round. The first round only calibrates.
-std::vector<double> RoundsOf(const CaseBook& book, const PlannedCase& planned, int rank,
-                             std::size_t part, bool calibrates);
+// One part of some ranks' iterations, a median a round; 0 is no figure. The first round only
+// calibrates.
+std::vector<double> RoundsOf(const CaseBook& book, const PlannedCase& planned,
+                             const std::vector<int>& ranks, std::size_t part, bool calibrates);
 
 // What the first pass measured, or the second.
 PairTable MeasuredPairs(const Plan& plan, const SampleBook& book, int repetition, bool retest);

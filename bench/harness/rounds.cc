@@ -38,7 +38,7 @@ constexpr std::uint32_t kWarmupOfSteps = 1;
 constexpr std::int64_t kFewestSteps = 4;
 
 // Each iteration of a link begins by meeting the partner, and has five small messages before the
-// large ones: it needs no warm-up. One of a slow link may take seconds.
+// large one: it needs no warm-up. One of a slow link may take seconds. Directions take turns.
 constexpr double kLinkBatchNs = 10'000'000;
 constexpr std::int64_t kMostLinkIterations = 16;
 
@@ -80,14 +80,16 @@ Batch Rounds::PlanBatch(std::size_t case_index) const {
     batch.warmup = book.complete_rows() == 0 ? static_cast<std::uint32_t>(plan_.warmup) : 0;
     return batch;
   }
+  const bool links = std::holds_alternative<LinkExchange>(plan_.cases[case_index].step);
   if (!Known(case_index)) {
-    batch.warmup = 1;
-    batch.iterations = 1;
+    batch.warmup = links ? 0 : 1;
+    batch.iterations = links ? 2 : 1;
     return batch;
   }
-  if (std::holds_alternative<LinkExchange>(plan_.cases[case_index].step)) {
-    batch.iterations = static_cast<std::uint32_t>(std::clamp<std::int64_t>(
-        std::llround(kLinkBatchNs / IterationNs(case_index)), 1, kMostLinkIterations));
+  if (links) {
+    batch.iterations = 2 * static_cast<std::uint32_t>(std::clamp<std::int64_t>(
+                               std::llround(kLinkBatchNs / IterationNs(case_index) / 2), 1,
+                               kMostLinkIterations / 2));
     return batch;
   }
   if (const std::uint32_t planned = plan_.cases[case_index].visit_iterations; planned > 0) {

@@ -57,6 +57,11 @@ Level LevelOf(const PairSeries& pair) {
   return level;
 }
 
+// The same of its best round.
+Level BestOf(const PairSeries& pair) {
+  return {std::log(*std::min_element(pair.rounds.begin(), pair.rounds.end())), 0};
+}
+
 double SpreadOf(std::span<const double> good, double center) {
   const auto pairs = static_cast<double>(good.size());
   const double own = Deviation(good, center);
@@ -83,7 +88,9 @@ class Usual {
 };
 
 // Good pairs in ascending order until one is too slow.
-Usual SearchForward(const std::vector<Level>& ascending, const SlowPairRules& rules) {
+Usual SearchForward(std::vector<Level> ascending, const SlowPairRules& rules) {
+  std::sort(ascending.begin(), ascending.end(),
+            [](const Level& a, const Level& b) { return a.value < b.value; });
   std::vector<double> good;
   const std::size_t half = (ascending.size() + 1) / 2;
   for (std::size_t i = 0; i < half; ++i) good.push_back(ascending[i].value);
@@ -130,16 +137,19 @@ PairStandings FindSlowPairs(std::span<const PairSeries> pairs, const SlowPairRul
   PairStandings standings;
   standings.usual = std::numeric_limits<double>::quiet_NaN();
   if (pairs.empty()) return standings;
-  std::vector<Level> levels;
-  for (const PairSeries& pair : pairs) levels.push_back(LevelOf(pair));
-  std::vector<Level> ascending = levels;
-  std::sort(ascending.begin(), ascending.end(),
-            [](const Level& a, const Level& b) { return a.value < b.value; });
-  const Usual usual = SearchForward(ascending, rules);
+  std::vector<Level> levels, best;
+  for (const PairSeries& pair : pairs) {
+    levels.push_back(LevelOf(pair));
+    best.push_back(BestOf(pair));
+  }
+  const Usual usual = SearchForward(levels, rules);
+  const Usual usual_best = SearchForward(best, rules);
   standings.usual = std::exp(usual.center());
-  for (const Level& level : levels) {
-    standings.pairs.push_back({std::exp(level.value), std::exp(level.value - usual.center()),
-                               pairs.size() >= kFewestPairs && usual.Exceeds(level)});
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const double level = levels[i].value;
+    const bool slow =
+        pairs.size() >= kFewestPairs && usual.Exceeds(levels[i]) && usual_best.Exceeds(best[i]);
+    standings.pairs.push_back({std::exp(level), std::exp(level - usual.center()), slow});
   }
   return standings;
 }

@@ -185,7 +185,7 @@ std::string FormatTable(const Run& run) {
   }
   if (run.links) {
     return Headline(run) + "\n" + About(run) + FormatLinks(run) + FormatFindings(run) +
-           kLinkLegend + Floors(run);
+           kLinkLegend;
   }
   std::string text = Headline(run) + "\n" + About(run) + Cases(run) + FormatSkew(run) +
                      FormatEffects(run) + FormatFindings(run);
