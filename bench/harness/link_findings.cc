@@ -107,7 +107,15 @@ void NameOpenLinks(const std::vector<RankHistory>& history, int lifetime,
     names += fmt::format("{}link {} - {} ({} - {})", names.empty() ? "" : ", ", a, b,
                          hosts[static_cast<std::size_t>(a)], hosts[static_cast<std::size_t>(b)]);
   }
-  judgement.findings.front().message += fmt::format("; a message is under way on {}", names);
+  Finding& finding = judgement.findings.front();
+  if (finding.proved) {
+    finding.message += fmt::format("; a message was under way on {}", names);
+    return;
+  }
+  finding.message = fmt::format("a message on {} does not arrive; {}", names, finding.message);
+  if (finding.culprits.empty() && open.size() == 1) {
+    finding.culprits = {open.begin()->first, open.begin()->second};
+  }
 }
 
 }  // namespace lockstep

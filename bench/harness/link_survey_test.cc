@@ -100,7 +100,7 @@ const std::vector<std::string> kFour = {"node1", "node2", "node3", "node4"};
 TEST(LinkSurvey, ACleanClusterHasAMatrixAndNoFinding) {
   Cluster cluster(kFour, kUsualLatency, kUsualSent);
   EXPECT_THAT(cluster.Retests(), IsEmpty());
-  const Run run = cluster.Judge();
+  const auto run = cluster.Judge();
   EXPECT_THAT(run.judgement.findings, IsEmpty());
   EXPECT_EQ(run.judgement.verdict, Verdict::kPass);
   ASSERT_THAT(run.links->pairs, SizeIs(6));
@@ -123,7 +123,7 @@ TEST(LinkSurvey, ASlowLinkIsMeasuredAgainAndNamed) {
     };
   };
   Cluster cluster(kFour, slow(kUsualLatency), slow(kUsualSent));
-  const Run run = cluster.Judge();
+  const auto run = cluster.Judge();
   ASSERT_THAT(run.judgement.findings, SizeIs(1));
   const Finding& finding = run.judgement.findings.front();
   EXPECT_EQ(finding.cause, "slow_link");
@@ -139,7 +139,7 @@ TEST(LinkSurvey, ALinkThatIsSlowInOneDirectionIsNamedInThatDirection) {
   Cluster cluster(kFour, kUsualLatency, [](int from, int to, int pass) {
     return kUsualSent(from, to, pass) * (from == 3 && to == 0 ? 6 : 1);
   });
-  const Run run = cluster.Judge();
+  const auto run = cluster.Judge();
   ASSERT_THAT(run.judgement.findings, SizeIs(1));
   EXPECT_THAT(run.judgement.findings[0].message, StartsWith("slow_link node4 -> node1: "));
 }
@@ -151,7 +151,7 @@ TEST(LinkSurvey, ASlowHostIsToldFromASlowLink) {
         return kUsualLatency(from, to, pass) * (from == 2 || to == 2 ? 20 : 1);
       },
       kUsualSent);
-  const Run run = cluster.Judge();
+  const auto run = cluster.Judge();
   ASSERT_THAT(run.judgement.findings, SizeIs(1));
   EXPECT_EQ(run.judgement.findings[0].cause, "slow_host");
   EXPECT_THAT(run.judgement.findings[0].culprits, ElementsAre(2));
@@ -166,7 +166,7 @@ TEST(LinkSurvey, WhatIsNotSlowAgainIsUnsteadyAndNoFinding) {
         return kUsualLatency(from, to, pass) * (pass == 1 && IsBetween(from, to, 0, 1) ? 50 : 1);
       },
       kUsualSent);
-  const Run run = cluster.Judge();
+  const auto run = cluster.Judge();
   EXPECT_THAT(run.judgement.findings, IsEmpty());
   EXPECT_EQ(run.links->pairs[0].standing, "unsteady");
   EXPECT_THAT(DescribeLinks(run), HasSubstr("1 looked so, but not when measured again"));
@@ -179,7 +179,7 @@ TEST(LinkSurvey, RanksOfAHostAreJudgedTogetherAndItsOwnPairsOnlyOnGpus) {
     return kUsualLatency(from, to, pass) * (from / 2 + to / 2 == 3 ? 30 : 1);
   };
   Cluster cluster(hosts, latency, kUsualSent);
-  const Run run = cluster.Judge();
+  const auto run = cluster.Judge();
   ASSERT_THAT(run.judgement.findings, SizeIs(1));
   EXPECT_THAT(run.judgement.findings[0].culprits, ElementsAre(2, 3, 4, 5));
   EXPECT_THAT(run.judgement.findings[0].message, StartsWith("slow_link b -> c and back"));
@@ -188,7 +188,7 @@ TEST(LinkSurvey, RanksOfAHostAreJudgedTogetherAndItsOwnPairsOnlyOnGpus) {
   const Cost gpus = [](int from, int to, int) { return IsBetween(from, to, 1, 3) ? 9e3 : 1e3; };
   Cluster host({"x", "x", "x", "x"}, gpus, kUsualSent);
   EXPECT_THAT(host.Judge(false).judgement.findings, IsEmpty());
-  const Run within = host.Judge(true);
+  const auto within = host.Judge(true);
   ASSERT_THAT(within.judgement.findings, SizeIs(1));
   EXPECT_THAT(within.judgement.findings[0].message, StartsWith("slow_link rank 1 -> rank 3"));
 }
@@ -197,7 +197,7 @@ TEST(LinkSurvey, TwoHostsHaveNothingToCompare) {
   Cluster cluster({"a", "b"}, kUsualLatency, [](int from, int to, int pass) {
     return kUsualSent(from, to, pass) * (from == 0 ? 100 : 1);
   });
-  const Run run = cluster.Judge();
+  const auto run = cluster.Judge();
   EXPECT_THAT(run.judgement.findings, IsEmpty());
   EXPECT_EQ(run.links->pairs[0].standing, "not_judged");
   EXPECT_THAT(DescribeLinks(run), HasSubstr("none is judged"));

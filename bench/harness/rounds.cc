@@ -41,6 +41,9 @@ constexpr std::int64_t kFewestSteps = 4;
 // large one: it needs no warm-up. One of a slow link may take seconds. Directions take turns.
 constexpr double kLinkBatchNs = 10'000'000;
 constexpr std::int64_t kMostLinkIterations = 16;
+// Links are judged by their rounds, also those of which a round takes long.
+constexpr double kLinkVisits = 7;
+constexpr double kMostTimesTheBudget = 5;
 
 }  // namespace
 
@@ -172,7 +175,14 @@ void Rounds::StopWhatDoesNotFit(double seconds_left) {
 }
 
 double Rounds::BudgetSeconds() const {
-  if (plan_.time_budget_seconds) return *plan_.time_budget_seconds;
+  if (plan_.time_budget_seconds) {
+    const double asked = *plan_.time_budget_seconds;
+    const auto is_link = [](const PlannedCase& planned) {
+      return std::holds_alternative<LinkExchange>(planned.step);
+    };
+    if (std::none_of(plan_.cases.begin(), plan_.cases.end(), is_link)) return asked;
+    return std::clamp(kLinkVisits * RoundSeconds(), asked, kMostTimesTheBudget * asked);
+  }
   double round_seconds = 0;
   for (std::size_t i = 0; i < stopped_.size(); ++i) {
     if (stopped_[i] == "lost" || stopped_[i] == "not_needed") continue;

@@ -12,16 +12,14 @@
 namespace lockstep {
 namespace {
 
-constexpr double kDeviation = 1.4826;      // of a normal distribution, by its MAD
-constexpr double kErrorOfMedian = 1.2533;  // of n normal values: sigma * this / sqrt(n)
+constexpr double kDeviation = 1.4826;  // of a normal distribution, by its MAD
 // The spread of few pairs says little: it is mixed with what links of a machine usually differ by,
 // as if so many more pairs had been seen, and widened by a factor that falls to 1 as they become
 // more. Chosen by simulation (slow_pairs_test.cc).
 constexpr double kUsualSpread = 0.15;
 constexpr double kUsualPairs = 4;
 constexpr double kFewPairs = 3;
-constexpr std::size_t kComparisons =
-    8;  // good pairs of the second pass, beside as many as suspects
+constexpr std::size_t kComparisons = 8;  // good pairs of the second pass, more than suspects
 constexpr std::size_t kFewestPairs = 3;
 constexpr std::size_t kMostSlowOfANode = 6;
 constexpr std::size_t kGoodPartners = 2;
@@ -41,27 +39,6 @@ double NormalTail(double p) {
                  (1 + 1.432788 * t + 0.189269 * t * t + 0.001308 * t * t * t);
 }
 
-// The logarithm of a pair's cost, and how well it is known.
-struct Level {
-  double value = 0;
-  double error = 0;
-};
-
-Level LevelOf(const PairSeries& pair) {
-  std::vector<double> logs;
-  for (const double cost : pair.rounds) logs.push_back(std::log(cost));
-  Level level;
-  level.value = Median(logs);
-  level.error =
-      Deviation(logs, level.value) * kErrorOfMedian / std::sqrt(static_cast<double>(logs.size()));
-  return level;
-}
-
-// The same of its best round.
-Level BestOf(const PairSeries& pair) {
-  return {std::log(*std::min_element(pair.rounds.begin(), pair.rounds.end())), 0};
-}
-
 double SpreadOf(std::span<const double> good, double center) {
   const auto pairs = static_cast<double>(good.size());
   const double own = Deviation(good, center);
@@ -79,26 +56,21 @@ class Usual {
         sigmas_(NormalTail(rules.false_alarms / static_cast<double>(pairs))),
         spread_(SpreadOf(good, center_)) {}
   double center() const { return center_; }
-  bool Exceeds(const Level& level) const {
-    return level.value - center_ > std::max(least_, sigmas_ * std::hypot(spread_, level.error));
-  }
+  bool Exceeds(double value) const { return value - center_ > std::max(least_, sigmas_ * spread_); }
 
  private:
   double center_, least_, sigmas_, spread_;
 };
 
 // Good pairs in ascending order until one is too slow.
-Usual SearchForward(std::vector<Level> ascending, const SlowPairRules& rules) {
-  std::sort(ascending.begin(), ascending.end(),
-            [](const Level& a, const Level& b) { return a.value < b.value; });
-  std::vector<double> good;
-  const std::size_t half = (ascending.size() + 1) / 2;
-  for (std::size_t i = 0; i < half; ++i) good.push_back(ascending[i].value);
-  for (std::size_t i = half; i < ascending.size(); ++i) {
-    if (Usual(good, ascending.size(), rules).Exceeds(ascending[i])) break;
-    good.push_back(ascending[i].value);
+Usual SearchForward(std::vector<double> values, const SlowPairRules& rules) {
+  std::sort(values.begin(), values.end());
+  std::size_t good = (values.size() + 1) / 2;
+  while (good < values.size() &&
+         !Usual(std::span(values).first(good), values.size(), rules).Exceeds(values[good])) {
+    ++good;
   }
-  return Usual(good, ascending.size(), rules);
+  return Usual(std::span(values).first(good), values.size(), rules);
 }
 
 std::map<int, std::set<int>> PartnersOf(std::span<const NodePair> pairs) {
@@ -137,19 +109,18 @@ PairStandings FindSlowPairs(std::span<const PairSeries> pairs, const SlowPairRul
   PairStandings standings;
   standings.usual = std::numeric_limits<double>::quiet_NaN();
   if (pairs.empty()) return standings;
-  std::vector<Level> levels, best;
+  std::vector<double> medians, best;  // logarithms
   for (const PairSeries& pair : pairs) {
-    levels.push_back(LevelOf(pair));
-    best.push_back(BestOf(pair));
+    medians.push_back(std::log(Median(pair.rounds)));
+    best.push_back(std::log(*std::min_element(pair.rounds.begin(), pair.rounds.end())));
   }
-  const Usual usual = SearchForward(levels, rules);
+  const double usual = SearchForward(medians, rules).center();
   const Usual usual_best = SearchForward(best, rules);
-  standings.usual = std::exp(usual.center());
+  standings.usual = std::exp(usual);
   for (std::size_t i = 0; i < pairs.size(); ++i) {
-    const double level = levels[i].value;
-    const bool slow =
-        pairs.size() >= kFewestPairs && usual.Exceeds(levels[i]) && usual_best.Exceeds(best[i]);
-    standings.pairs.push_back({std::exp(level), std::exp(level - usual.center()), slow});
+    const bool slow = pairs.size() >= kFewestPairs && usual_best.Exceeds(best[i]) &&
+                      medians[i] - usual > std::log(rules.least_ratio);
+    standings.pairs.push_back({std::exp(medians[i]), std::exp(medians[i] - usual), slow});
   }
   return standings;
 }

@@ -109,7 +109,9 @@ std::string StandingOut(const Run& run) {
     if (pair.standing.starts_with("slow") || pair.standing == "unsteady") pairs.push_back(&pair);
   }
   std::string text;
-  if (lost > 0) text += fmt::format("\n{} pairs were not measured.\n", lost);
+  if (lost > 0) {
+    text += fmt::format("\nNot measured: {} of {} pairs.\n", lost, run.links->pairs.size());
+  }
   if (pairs.empty()) return text;
   std::stable_sort(pairs.begin(), pairs.end(), [](const LinkPair* one, const LinkPair* other) {
     return one->latency_ns > other->latency_ns;

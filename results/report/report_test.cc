@@ -38,7 +38,7 @@ TEST(Table, OfStepsWithParts) { EXPECT_EQ(FormatTable(StepsRun()), Golden("table
 TEST(Table, OfLinks) { EXPECT_EQ(FormatTable(LinksRun()), Golden("table_links.txt")); }
 
 TEST(Table, OfManyLinksIsShort) {
-  Run run = LinksRun();
+  auto run = LinksRun();
   run.links->pairs.clear();
   for (int a = 0; a < 64; ++a) {
     for (int b = a + 1; b < 64; ++b) {
