@@ -42,7 +42,7 @@ constexpr std::int64_t kFewestSteps = 4;
 constexpr double kLinkBatchNs = 10'000'000;
 constexpr std::int64_t kMostLinkIterations = 16;
 // Links are judged by their rounds, also those of which a round takes long.
-constexpr double kLinkVisits = 7;
+constexpr std::size_t kLinkRounds = 7;
 constexpr double kMostTimesTheBudget = 5;
 
 }  // namespace
@@ -176,12 +176,12 @@ void Rounds::StopWhatDoesNotFit(double seconds_left) {
 
 double Rounds::BudgetSeconds() const {
   if (plan_.time_budget_seconds) {
-    const double asked = *plan_.time_budget_seconds;
-    const auto is_link = [](const PlannedCase& planned) {
-      return std::holds_alternative<LinkExchange>(planned.step);
-    };
-    if (std::none_of(plan_.cases.begin(), plan_.cases.end(), is_link)) return asked;
-    return std::clamp(kLinkVisits * RoundSeconds(), asked, kMostTimesTheBudget * asked);
+    const std::vector<std::size_t> running = Running();
+    const bool few = std::any_of(running.begin(), running.end(), [this](std::size_t i) {
+      return std::holds_alternative<LinkExchange>(plan_.cases[i].step) &&
+             book_.Current(i).round_medians_ns.size() < kLinkRounds;
+    });
+    return (few ? kMostTimesTheBudget : 1) * *plan_.time_budget_seconds;
   }
   double round_seconds = 0;
   for (std::size_t i = 0; i < stopped_.size(); ++i) {

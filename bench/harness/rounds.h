@@ -25,11 +25,10 @@ class Rounds {
   // Forgets what stopped and begins anew (a repetition); lost cases stay lost.
   void BeginRepetition();
 
-  // The time for a sweep: the plan's (for links up to five times that, if seven visits need it), or
-  // enough for 25 visits of all cases that are not light, at
-  // least 6 s. In that time a quiet machine reaches 5 % at all sizes; one that drifts would not
-  // in a minute, and is told its wider intervals sooner. Unknown (infinite) until the first round
-  // is done.
+  // The time for a sweep: the plan's (of links five times that until there are seven rounds), or
+  // enough for 25 visits of all cases that are not light, at least 6 s. In that time a quiet
+  // machine reaches 5 % at all sizes; one that drifts would not in a minute, and is told its
+  // wider intervals sooner. Unknown (infinite) until the first round is done.
   double BudgetSeconds() const;
 
   // Cases that are measured again begin anew: those that rested until they were asked for.

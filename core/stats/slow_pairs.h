@@ -38,12 +38,12 @@ struct PairStandings {
   std::vector<PairStanding> pairs;
 };
 
-// A forward search over the logarithms of the best rounds: the faster half is taken as good, then pair
-// after pair in ascending order, until one lies too far from the median of the good ones, in units
-// of their spread (median absolute deviation); Bonferroni over the pairs.
-// Best rounds, because where processors are contended for a pair has good rounds and bad ones; a
-// slow link is never fast. The median must exceed the usual one by the least ratio too. Fewer than
-// three pairs have nothing to be compared with; up to half of them can be slow.
+// A forward search over the logarithms of the best rounds: the faster half is taken as good, then
+// pair after pair in ascending order, until one lies too far from the median of the good ones, in
+// units of their spread (median absolute deviation); Bonferroni over the pairs. Best rounds,
+// because where processors are contended for a pair has good rounds and bad ones; a slow link is
+// never fast. The median must exceed the usual one by the least ratio too. Fewer than three pairs
+// have nothing to be compared with; up to half of them can be slow.
 PairStandings FindSlowPairs(std::span<const PairSeries> pairs, const SlowPairRules& rules);
 
 using NodePair = std::pair<int, int>;  // the lower number first
