@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,6 +24,9 @@ namespace {
 
 // A proof of a standstill is looked for when a rank was quiet for so long.
 constexpr double kQuietSeconds = 0.01;
+
+// Set by scripts/test_hosts on all of its hosts.
+constexpr char kTestHostsVariable[] = "LOCKSTEP_TEST_HOSTS";
 
 // One line on stderr, from the coordinator only: every agent finds the same mistake.
 int Fail(int rank, const Status& status) {
@@ -98,7 +102,9 @@ Result<ExitCode> RunAgent(const StressOptions& options, const LaunchContext& con
                                                     : "its Abort() frees nobody",
                                                 selection));
   }
-  if (context.single_host()) LOCKSTEP_RETURN_IF_ERROR(LeaveOutHosts(selection));
+  const bool network_faults =
+      options.allow_network_faults || std::getenv(kTestHostsVariable) != nullptr;
+  LOCKSTEP_RETURN_IF_ERROR(LeaveOutHosts(context.single_host(), network_faults, selection));
   LOCKSTEP_RETURN_IF_ERROR(CheckCases(*backend, selection));
   FleetOptions fleet;
   fleet.workers_own_mpi = backend->uses_launcher_mpi;

@@ -197,7 +197,8 @@ Result<ExitCode> Stress(const Options& options, const std::string& command_line)
       Selection selection,
       SelectCases(stress.scenarios, options.ranks, stress.seed, stress.repeat));
   // Usually all ranks are started here.
-  if (options.launcher == DefaultLauncher()) LOCKSTEP_RETURN_IF_ERROR(LeaveOutHosts(selection));
+  const bool here = options.launcher == DefaultLauncher();
+  if (here) LOCKSTEP_RETURN_IF_ERROR(LeaveOutHosts(true, false, selection));
   Collected all;
   all.run = NewStressRun(stress, selection, command_line);
   const std::string path =

@@ -162,17 +162,28 @@ Result<Selection> SelectCases(const std::vector<std::string>& patterns, std::opt
                   fmt::join(selection.skipped, ", "), ranks.value_or(0)));
 }
 
-Status LeaveOutHosts(Selection& selection) {
-  const auto needs_hosts = [](const StressCase& one) { return one.scenario.hosts > 1; };
+Status LeaveOutHosts(bool single_host, bool network_faults, Selection& selection) {
+  const auto left_out = [&](const StressCase& one) {
+    const bool network = std::any_of(one.faults.begin(), one.faults.end(),
+                                     [](const auto& fault) { return IsOfNetwork(fault.kind); });
+    return (single_host && one.scenario.hosts > 1) || (network && !network_faults);
+  };
   for (const StressCase& one : selection.cases) {
-    if (needs_hosts(one)) selection.skipped.push_back(one.scenario.name);
+    if (left_out(one)) selection.skipped.push_back(one.scenario.name);
   }
-  std::erase_if(selection.cases, needs_hosts);
+  std::erase_if(selection.cases, left_out);
   if (!selection.cases.empty()) return OkStatus();
+  const std::string& first = selection.skipped.front();
+  if (single_host) {
+    return Unsupported(fmt::format(
+        "'{}' is about several hosts, and all ranks are on one; start it over several (see "
+        "scripts/test_hosts)",
+        first));
+  }
   return Unsupported(fmt::format(
-      "'{}' is about several hosts, and all ranks are on one; start it over several (see "
-      "scripts/test_hosts)",
-      selection.skipped.front()));
+      "'{}' interferes with the network between these hosts; give --allow-network-faults if it "
+      "may, or see scripts/test_hosts",
+      first));
 }
 
 }  // namespace lockstep

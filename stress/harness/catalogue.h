@@ -45,8 +45,9 @@ struct Selection {
 Result<Selection> SelectCases(const std::vector<std::string>& patterns, std::optional<int> ranks,
                               std::uint64_t seed, std::int64_t repeat);
 
-// What happens between hosts cannot happen on one: skips it. kUnsupported when nothing is left.
-Status LeaveOutHosts(Selection& selection);
+// What happens between hosts cannot happen on one, and their network is interfered with only where
+// that is allowed: skips the rest. kUnsupported when nothing is left.
+Status LeaveOutHosts(bool single_host, bool network_faults, Selection& selection);
 
 }  // namespace lockstep
 
