@@ -2,9 +2,11 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -44,9 +46,11 @@ void SetTcpOptions(int fd, double lost_seconds) {
 
 bool AllAcknowledged(int fd) {
   tcp_info info{};
+  // Also what could not even be sent, because our own link is down: tcp(7).
+  int queued = 0;
   socklen_t length = sizeof info;
   return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 &&
-         info.tcpi_state == TCP_ESTABLISHED && info.tcpi_unacked == 0;
+         info.tcpi_state == TCP_ESTABLISHED && ioctl(fd, SIOCOUTQ, &queued) == 0 && queued == 0;
 }
 
 Result<Fd> ListenTcp(const std::string& address, std::uint16_t& port) {
