@@ -36,7 +36,8 @@ def section_of(path):
     if path.startswith("/links"):
         return "/links"
     if path in ("/summary", "/parts", "/effects", "/operations", "/wrong", "/verdicts/outcomes",
-                "/verdicts/findings", "/verdicts/trials", "/recovery"):
+                "/verdicts/findings", "/verdicts/trials", "/recovery", "/arrivals", "/clocks",
+                "/clock_anchors"):
         return path
     return "Groups"
 

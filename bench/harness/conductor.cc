@@ -124,6 +124,7 @@ Conductor::Step Conductor::RunRounds() {
       rounds_.StopAll("time_budget");
       return Step::kDone;
     }
+    fleet_.MeasureClocks(/*thoroughly=*/false);  // the workers sleep
     fleet_.SendAll({kRoundMessage, EncodeRound(round)});
     const Step step = AwaitAll(kRoundDoneMessage, 86'400);
     if (step != Step::kDone) return step;

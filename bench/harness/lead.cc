@@ -15,6 +15,7 @@
 #include "core/launch/machine_facts.h"
 #include "core/verdict/lost_hosts.h"
 #include "results/report/report.h"
+#include "results/store/clock_records.h"
 #include "results/store/partial_path.h"
 #include "results/store/store.h"
 
@@ -26,6 +27,16 @@ constexpr double kFloorsSeconds = 0.3;
 constexpr double kMemoryShare = 0.85;
 // A cache-line round trip that changed by more than this says that the processors moved.
 constexpr double kPlacementChange = 1.5;
+
+// How fast each rank's counter runs, in nanoseconds a tick.
+std::vector<double> RatesOf(const Fleet& fleet, const TickScale& ours) {
+  std::vector<double> rates;
+  for (int rank = 0; rank < fleet.size(); ++rank) {
+    const HostClocks& clocks = fleet.clocks();
+    rates.push_back(clocks.shared(rank) ? ours.ns_per_tick : clocks.NsPerTick(rank));
+  }
+  return rates;
+}
 
 std::string CommandLineOf(const std::vector<std::string>& arguments) {
   std::string line;
@@ -218,6 +229,7 @@ Result<ExitCode> Leader::Measure(Fleet& fleet) {
   SampleBook book(plan_.world_size, plan_.cases.size(), CalibrateTicks());
   run_.origin_ticks = book.scale().origin_ticks;
   run_.ns_per_tick = book.scale().ns_per_tick;
+  book.SetRates(RatesOf(fleet, book.scale()));
   Progress progress(options_.progress);
   Conductor conductor(fleet, fleet_options_, plan_, book, progress);
   const LinkSurvey links(plan_, LinkSettingOf(fleet));
@@ -225,8 +237,11 @@ Result<ExitCode> Leader::Measure(Fleet& fleet) {
     conductor.SetSecondPass([&](int repetition) { return links.Retests(book, repetition); });
   }
   LOCKSTEP_ASSIGN_OR_RETURN(Measurement measurement, conductor.Run(selection_.repetitions));
+  fleet.MeasureClocks(/*thoroughly=*/true);
   fleet.Rest();
   if (WeAreCutOff(fleet.places())) path_ = PartialPath(path_, context_.rank);
+  book.PutOnOneClock(fleet.clocks());
+  AddClocks(fleet.clocks(), run_);
   const HostFloors after = measurement.terminated ? floors : MeasureHostFloors(fleet);
   Describe(fleet, floors, after, measurement.worker_facts);
   // What moves no data, or moves them elsewhere, is not bound by what it costs here.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "bench/harness/arrivals.h"
 #include "bench/harness/summarize.h"
 #include "core/base/clock.h"
 #include "core/base/random.h"
@@ -149,6 +150,7 @@ std::vector<CaseRecord> CaseRecords(const Plan& plan, const SampleBook& book,
       record.samples = SamplesOf(rows, book.scale());
       record.summary =
           Summarize(rows, plan.cases[i], plan, floors, book.scale().ns_per_tick, stopped[i]);
+      record.arrivals = ArrivalsOf(record.samples, rows.clock_error_ns);
       record.parts = PartsOf(rows, plan.cases[i]);
       SummarizeParts(plan.cases[i], plan, record);
       record.wrong = rows.wrong;

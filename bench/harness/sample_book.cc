@@ -12,15 +12,21 @@ std::int64_t CaseBook::complete_rows() const {
   return static_cast<std::int64_t>(rows);
 }
 
-double CaseBook::DurationNs(std::int64_t row, double ns_per_tick) const {
+double CaseBook::DurationNs(std::int64_t row, const std::vector<double>& ns_per_tick) const {
   const std::size_t k = static_cast<std::size_t>(row);
-  Ticks longest = 0;
-  for (const RankRows& rank : ranks) longest = std::max(longest, rank.exit[k] - rank.entry[k]);
-  return static_cast<double>(longest) * ns_per_tick;
+  double longest_ns = 0;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const Ticks ticks = ranks[rank].exit[k] - ranks[rank].entry[k];
+    longest_ns = std::max(longest_ns, static_cast<double>(ticks) * ns_per_tick[rank]);
+  }
+  return longest_ns;
 }
 
 SampleBook::SampleBook(int ranks, std::size_t cases, TickScale scale)
-    : ranks_(ranks), cases_(cases), scale_(scale) {
+    : ranks_(ranks),
+      cases_(cases),
+      scale_(scale),
+      ns_per_tick_(static_cast<std::size_t>(ranks), scale.ns_per_tick) {
   BeginRepetition();
 }
 
@@ -40,6 +46,42 @@ void SampleBook::AddSample(int rank, const SampleRecord& record) {
   rows.round.push_back(static_cast<std::int32_t>(record.round));
 }
 
+namespace {
+
+// Ranks on three hosts have clocks of which two can be off, in opposite directions.
+double ErrorBetweenTwo(const HostClocks& clocks, const CaseBook& book, std::size_t row) {
+  double most = 0;
+  double second = 0;
+  for (const HostClocks::Host& host : clocks.hosts()) {
+    const auto rank = static_cast<std::size_t>(host.ranks.front());
+    const double error = clocks.ErrorNs(host.ranks.front(), book.ranks[rank].entry[row]);
+    second = std::max(second, std::min(most, error));
+    most = std::max(most, error);
+  }
+  return most + second;
+}
+
+void PutOnClock(const HostClocks& clocks, CaseBook& book) {
+  for (std::size_t row = 0; row < static_cast<std::size_t>(book.complete_rows()); ++row) {
+    book.clock_error_ns = std::max(book.clock_error_ns, ErrorBetweenTwo(clocks, book, row));
+  }
+  for (std::size_t rank = 0; rank < book.ranks.size(); ++rank) {
+    const auto ours = [&](Ticks ticks) { return clocks.ToOurs(static_cast<int>(rank), ticks); };
+    std::ranges::transform(book.ranks[rank].entry, book.ranks[rank].entry.begin(), ours);
+    std::ranges::transform(book.ranks[rank].exit, book.ranks[rank].exit.begin(), ours);
+  }
+}
+
+}  // namespace
+
+void SampleBook::PutOnOneClock(const HostClocks& clocks) {
+  if (clocks.hosts().size() < 2) return;
+  for (std::vector<CaseBook>& cases : books_) {
+    for (CaseBook& book : cases) PutOnClock(clocks, book);
+  }
+  ns_per_tick_.assign(ns_per_tick_.size(), scale_.ns_per_tick);
+}
+
 void SampleBook::Add(int rank, std::string_view bytes) {
   RecordHandlers handlers;
   handlers.sample = [&](const SampleRecord& record) { AddSample(rank, record); };
@@ -47,7 +89,8 @@ void SampleBook::Add(int rank, std::string_view bytes) {
     CaseBook& book = Current(record.case_index);
     book.checked += record.checked;
     book.wrong_elements += record.wrong;
-    book.last_wall_ns = static_cast<double>(record.wall_ticks) * scale_.ns_per_tick;
+    book.last_wall_ns =
+        static_cast<double>(record.wall_ticks) * ns_per_tick_[static_cast<std::size_t>(rank)];
     const bool first = book.least_wall_ns == 0;
     book.least_wall_ns =
         first ? book.last_wall_ns : std::min(book.least_wall_ns, book.last_wall_ns);
@@ -72,7 +115,7 @@ void SampleBook::CloseRound() {
     if (rows == book.closed_rows) continue;
     std::vector<double> durations;
     for (std::int64_t row = book.closed_rows; row < rows; ++row) {
-      durations.push_back(book.DurationNs(row, scale_.ns_per_tick));
+      durations.push_back(book.DurationNs(row, ns_per_tick_));
     }
     const double median_ns = Median(durations);
     if (book.first_visit_ns == 0) {

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bench/harness/protocol.h"
 #include "core/base/clock.h"
+#include "core/launch/host_clocks.h"
 #include "core/plan/plan.h"
 #include "core/stats/stats.h"
 #include "results/store/run.h"
@@ -32,9 +34,11 @@ struct CaseBook {
   double last_wall_ns = 0;       // the cost of the newest batch, comparisons included
   double least_wall_ns = 0;      // … of the cheapest
   std::int64_t closed_rows = 0;  // rows that CloseRound has seen
+  double clock_error_ns = 0;  // bound of how far stamps of two ranks are off, after PutOnOneClock
 
-  std::int64_t complete_rows() const;                             // taken by every rank
-  double DurationNs(std::int64_t row, double ns_per_tick) const;  // maximum over ranks
+  std::int64_t complete_rows() const;  // taken by every rank
+  // The maximum over ranks, whose counters run at rates of their own.
+  double DurationNs(std::int64_t row, const std::vector<double>& ns_per_tick) const;
 };
 
 class SampleBook {
@@ -45,6 +49,11 @@ class SampleBook {
   void Add(int rank, std::string_view bytes);
   void BeginRepetition();
   int repetitions() const { return static_cast<int>(books_.size()); }
+
+  // Until PutOnOneClock stamps are those of every rank's own counter: how fast it runs.
+  void SetRates(std::vector<double> ns_per_tick) { ns_per_tick_ = std::move(ns_per_tick); }
+  // All stamps become the coordinator's. Once, after the last sample.
+  void PutOnOneClock(const HostClocks& clocks);
 
   // The round is complete on every rank: takes the median of each case's new rows.
   void CloseRound();
@@ -59,6 +68,7 @@ class SampleBook {
   int ranks_;
   std::size_t cases_;
   TickScale scale_;
+  std::vector<double> ns_per_tick_;           // of each rank
   std::vector<std::vector<CaseBook>> books_;  // repetition x case
 };
 

@@ -1,7 +1,9 @@
 #include "core/base/clock.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
+#include <string_view>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -48,8 +50,15 @@ bool TscIsInvariant() {
 }
 
 namespace clock_internal {
-const bool kUseTsc = TscIsInvariant();
+namespace {
+// For machines whose TSC is not to be trusted, and for tests that plant a clock.
+bool IsWanted() {
+  const char* const wanted = std::getenv("LOCKSTEP_TICKS");
+  return wanted == nullptr || std::string_view(wanted) != "clock_monotonic";
 }
+}  // namespace
+const bool kUseTsc = TscIsInvariant() && IsWanted();
+}  // namespace clock_internal
 
 std::string TickSource() { return clock_internal::kUseTsc ? "tsc" : "clock_monotonic"; }
 

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -77,16 +78,15 @@ bool Channel::FlushUntil(Deadline deadline) {
 
 bool Channel::ReadOnce() {
   if (!open_) return false;
-  const std::size_t old = in_.size();
-  in_.resize(old + kReadBytes);
+  // Read elsewhere first: growing a string clears it, which takes longer than a small frame.
+  static thread_local std::array<char, kReadBytes> bytes;
   ssize_t n;
   do {
-    n = recv(fd_.get(), in_.data() + old, kReadBytes, MSG_DONTWAIT);
+    n = recv(fd_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
   } while (n < 0 && errno == EINTR);
-  const int error = errno;
-  in_.resize(old + static_cast<std::size_t>(n > 0 ? n : 0));
-  if (n < 0 && error != EAGAIN) error_ = error;
-  if (n == 0 || (n < 0 && error != EAGAIN)) Close();
+  if (n > 0) in_.append(bytes.data(), static_cast<std::size_t>(n));
+  if (n < 0 && errno != EAGAIN) error_ = errno;
+  if (n == 0 || (n < 0 && errno != EAGAIN)) Close();
   return n > 0;
 }
 

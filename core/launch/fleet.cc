@@ -35,6 +35,8 @@ Status FleetImpl::Meet() {
   }
   vigil_.emplace(lost_seconds, MonotonicNs());
   SendRoster(contacts);
+  for (const AgentInfo& agent : agents_) clocks_.Add(agent.rank, agent.host, agent.boot_id);
+  MeasureClocks(/*thoroughly=*/true);
   return OkStatus();
 }
 
@@ -85,8 +87,14 @@ void FleetImpl::OnAnswer(FleetMember& member, FrameType type, const std::string&
   }
   const auto request = decoder.Get<std::uint64_t>();
   bool understood = decoder.ok();
-  if (type == FrameType::kEvidence) understood = Get(decoder, member.evidence);
-  if (type == FrameType::kJournalRead) understood = Get(decoder, member.journal);
+  if (type == FrameType::kEvidence) {
+    understood = Get(decoder, member.evidence);
+    Translate(member, member.evidence.journal);
+  }
+  if (type == FrameType::kJournalRead) {
+    understood = Get(decoder, member.journal);
+    Translate(member, member.journal);
+  }
   if (understood) member.answered = request;
 }
 
@@ -124,6 +132,8 @@ void FleetImpl::OnReport(int rank, FrameType type, const std::string& payload) {
     case FrameType::kJournalRead:
     case FrameType::kEnded:
       return OnAnswer(member, type, payload);
+    case FrameType::kClockTold:
+      return OnClockTold(member, decoder);
     case FrameType::kDismissed:
     case FrameType::kBeat:
       return;

@@ -14,6 +14,7 @@
 #include "core/launch/agent_faults.h"
 #include "core/launch/companion.h"
 #include "core/launch/context.h"
+#include "core/launch/host_clocks.h"
 #include "core/launch/worker_link.h"
 #include "core/launch/worker_setup.h"
 #include "core/verdict/judge.h"
@@ -109,6 +110,13 @@ class Fleet {
   virtual const std::vector<AgentInfo>& agents() const = 0;  // one a rank
   // Where ranks are, and which agents are lost or did not answer the newest question in time.
   virtual std::vector<RankPlace> places() const = 0;
+  // The clocks of the hosts, as far as they were measured: once when the agents met. Evidence and
+  // journals that the fleet returns are on the coordinator's counter already, by what was known
+  // when they came; samples in outboxes are not.
+  virtual const HostClocks& clocks() const = 0;
+  // Measures them again, while no worker measures anything: microseconds if it is not yet time for
+  // it, else at most some milliseconds. `thoroughly`: all hosts, at the end.
+  virtual void MeasureClocks(bool thoroughly) = 0;
 
   // Starts a worker on every rank (this program again, with its arguments) and counts lifetimes
   // from 0; ends what is left of the one before. With workers_own_mpi only lifetime 0 exists

@@ -1,5 +1,5 @@
 // The coordinator's side of a launch. Members are in fleet.cc (frames, questions) and
-// fleet_lifetimes.cc (the beginning and the end of workers).
+// fleet_lifetimes.cc (the beginning and the end of workers), fleet_clocks.cc.
 #ifndef LOCKSTEP_CORE_LAUNCH_FLEET_IMPL_H_
 #define LOCKSTEP_CORE_LAUNCH_FLEET_IMPL_H_
 
@@ -38,6 +38,8 @@ class FleetImpl final : public Fleet {
   int size() const override { return context_.size; }
   const std::vector<AgentInfo>& agents() const override { return agents_; }
   std::vector<RankPlace> places() const override;
+  const HostClocks& clocks() const override { return clocks_; }
+  void MeasureClocks(bool thoroughly) override;
   Status StartWorkers(const std::vector<WorkerSetup>& setups) override;
   int lifetime() const override { return lifetime_; }
   void Send(int rank, const Message& message) override;
@@ -77,6 +79,12 @@ class FleetImpl final : public Fleet {
   void KeepVigil();
   Status Started(int rank) const;  // what became of the newest order to start a worker
   std::vector<RankEvidence> Ask(Deadline deadline, bool system);
+  void OnClockTold(FleetMember& member, Decoder& decoder);
+  // One round trip to a rank's agent, which also reads its clocks for us; false: no answer.
+  bool ProbeClock(int rank, bool read, ClockRoundTrip& trip);
+  void ExchangeClocks(std::size_t host, int probes);
+  // From a rank's counter to ours.
+  void Translate(const FleetMember& member, Journal& journal) const;
   void PollOnce(Deadline deadline);
   void AwaitOwnSignal(int rank, int signal);
   void ReadMember(int rank);
@@ -91,6 +99,10 @@ class FleetImpl final : public Fleet {
   RankAgent agent_;
   std::vector<FleetMember> members_;
   std::vector<AgentInfo> agents_;
+  HostClocks clocks_;
+  Deadline clocks_due_ = Deadline::AfterNs(0);
+  std::int64_t clocks_since_ns_ = MonotonicNs();
+  std::size_t next_host_ = 1;
   std::deque<FleetEvent> events_;
   MeetingPlace meeting_;
   std::unique_ptr<PrivateShm> shm_;  // of this lifetime, if it has one

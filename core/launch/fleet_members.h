@@ -32,6 +32,8 @@ struct FleetMember {
   std::uint64_t answered = 0;  // request number
   RankEvidence evidence;
   Journal journal;
+  ClockRoundTrip clock;  // but for `sent`
+  std::optional<ClockReading> clock_reading;
 };
 
 // Makes a private /dev/shm for those of this host that ask for one, and tells their setups. None

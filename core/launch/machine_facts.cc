@@ -13,14 +13,9 @@ namespace {
 void AddRanks(const std::vector<AgentInfo>& agents, Facts& facts) {
   for (const AgentInfo& agent : agents) {
     const std::string group = fmt::format("ranks/{}", agent.rank);
-    const bool same_kernel = agent.boot_id == agents.front().boot_id;
     facts.emplace_back(group + "/host", agent.host);
     facts.emplace_back(group + "/boot_id", agent.boot_id);
     facts.emplace_back(group + "/cpus", fmt::format("{}", fmt::join(agent.cpus, ",")));
-    // One kernel's invariant counter is the same on all of its processors; between hosts the
-    // offset is not estimated, and only durations of those ranks compare.
-    facts.emplace_back(group + "/clock_offset_ns", same_kernel ? "0" : "not estimated");
-    facts.emplace_back(group + "/clock_offset_error_ns", same_kernel ? "0" : "unknown");
   }
 }
 

@@ -64,6 +64,9 @@ enum class FrameType : std::uint32_t {
   kTakenForLost,  // from an agent to a coordinator that it leaves
   kBequest,       // from an agent to the successor: i32 lifetime, RankEvidence, Journal
   kBequestEnd,    // from it: the bequest and its kData are complete
+  // Clocks (core/launch/host_clocks.h).
+  kClockProbe,  // to an agent: u64 request, u8 whether its clocks are to be read too
+  kClockTold,   // from it: u64 request, u64 its ticks when the probe came, ClockReading if asked
 };
 
 // Largest payload: a Message of kMaxPayloadBytes and what stands around it.

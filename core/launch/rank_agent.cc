@@ -9,6 +9,7 @@
 
 #include "core/journal/journal.h"
 #include "core/launch/evidence.h"
+#include "core/launch/host_clocks.h"
 #include "core/launch/sockets.h"
 
 namespace lockstep {
@@ -111,6 +112,13 @@ void RankAgent::Obey(const Frame& order) {
       answer.Put(decoder.Get<std::uint64_t>());
       Put(answer, ReadJournal(decoder.Get<std::uint64_t>()));
       report_(FrameType::kJournalRead, answer.Take());
+      break;
+    }
+    case FrameType::kClockProbe: {
+      Encoder answer;
+      answer.Put(decoder.Get<std::uint64_t>()).Put(NowTicks());
+      if (decoder.Get<std::uint8_t>() != 0) Put(answer, ReadClock(scale_.ns_per_tick));
+      report_(FrameType::kClockTold, answer.Take());
       break;
     }
     case FrameType::kSignal:

@@ -33,6 +33,7 @@ class RankAgent {
   Result<Child*> StartExchangingWorker();
 
   void Obey(const Frame& order);
+  const TickScale& scale() const { return scale_; }
 
   // For the loop: what to poll (-1: nothing), and what to call then.
   int channel_fd() const;

@@ -1,4 +1,5 @@
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "results/report/report.h"
 
@@ -47,6 +48,29 @@ Json ToJson(const Summary& s) {
           {"checked_elements", s.checked_elements},
           {"wrong_elements", s.wrong_elements},
           {"stopped_by", s.stopped_by}};
+}
+
+Json ToJson(const std::optional<Arrivals>& arrivals) {
+  if (!arrivals) return nullptr;
+  return {{"skew_ns", arrivals->skew_ns},
+          {"transfer_ns", arrivals->transfer_ns},
+          {"clock_error_ns", arrivals->clock_error_ns},
+          {"last_rank", arrivals->last_rank},
+          {"last_share", arrivals->last_share}};
+}
+
+Json ToJson(const HostClock& clock) {
+  return {{"host", clock.host},
+          {"ranks", clock.ranks},
+          {"state", clock.state},
+          {"drift_ppm", clock.drift_ppm},
+          {"drift_error_ppm", clock.drift_error_ppm},
+          {"error_ns", clock.error_ns},
+          {"day_offset_ns", clock.day_offset_ns},
+          {"day_offset_error_ns", clock.day_offset_error_ns},
+          {"shortest_round_trip_ns", clock.shortest_round_trip_ns},
+          {"exchanges", clock.exchanges},
+          {"probes", clock.probes}};
 }
 
 Json ToJson(const Operation& operation) {
@@ -128,6 +152,7 @@ Json ToJson(const CaseRecord& record) {
           {"bucket_cap_mb", record.bucket_cap_mb},
           {"settings", settings},
           {"summary", ToJson(record.summary)},
+          {"arrivals", ToJson(record.arrivals)},
           {"parts", parts},
           {"wrong", wrong},
           {"judgement", ToJson(record.judgement)}};
@@ -136,6 +161,8 @@ Json ToJson(const CaseRecord& record) {
 Json ToJson(const Run& run) {
   Json environment = Json::object();
   for (const auto& [fact, value] : run.environment) environment[fact] = value;
+  Json clocks = Json::array();
+  for (const HostClock& clock : run.clocks) clocks.push_back(ToJson(clock));
   Json floors = Json::object();
   for (const auto& [name, value] : run.floors) floors[name] = value;
   return {{"schema_version", run.schema_version},
@@ -153,6 +180,7 @@ Json ToJson(const Run& run) {
           {"seed", run.seed},
           {"plan_hash", run.plan_hash},
           {"floors", floors},
+          {"clocks", clocks},
           {"environment", environment},
           {"judgement", ToJson(run.judgement)}};
 }

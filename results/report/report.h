@@ -30,6 +30,13 @@ std::string FormatEnvironment(const Run& run);
 // The newest `most` events of every journal: time since the run began, kind, invocation.
 std::string FormatHistory(const Run& run, std::size_t most);
 
+// "clocks beside node1's: node2 +1.000021 s, drift +50.1 ppm, error 12.3 us": the time of day of
+// the other hosts at the start, how much faster they count, and how well their stamps are placed.
+// "" for one host.
+std::string FormatClocks(const Run& run);
+// A row a case: how far apart ranks came, and what was left to do when all were there.
+std::string FormatArrivals(const Run& run);
+
 // One line about a run for a list of runs: when, verdict, name, cases, headline.
 std::string FormatLine(const Run& run);
 

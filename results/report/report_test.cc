@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -65,6 +66,56 @@ TEST(Table, CollectivesAndStepsHaveATableEach) {
   EXPECT_THAT(table, HasSubstr("algbw"));
   EXPECT_THAT(table, HasSubstr("exposed communication"));
   EXPECT_EQ(table.find("ddp_step/resnet50"), table.rfind("ddp_step/resnet50"));
+}
+
+Run TwoHostsRun() {
+  Run run = PassingRun();
+  run.cases.resize(2);
+  run.cases[0].arrivals = {400, 300, 24'100, 1, 0.6};
+  run.cases[1].arrivals = {5.02e6, 16e6, 24'100, 1, 1};
+  run.clocks = {{"node1", {0}, "reference"},
+                {"node2", {1}, "estimated", 50.12, 0.5, 12'340, 1.0000213e9, 13e3, 31e3, 9, 72}};
+  return run;
+}
+
+TEST(Clocks, OfTwoHostsAreALine) {
+  EXPECT_EQ(FormatClocks(TwoHostsRun()),
+            "clocks beside node1's: node2 +1.000021 s, drift +50.1 ppm, error 12.3 us\n");
+  EXPECT_THAT(FormatTable(TwoHostsRun()), HasSubstr("\nclocks beside node1's: "));
+  Run one = TwoHostsRun();
+  one.clocks.resize(1);
+  EXPECT_EQ(FormatClocks(one), "");
+  EXPECT_THAT(FormatArrivals(one), HasSubstr("offset 0, error 0"));
+}
+
+TEST(Clocks, WhatIsNotKnownIsSaid) {
+  Run run = TwoHostsRun();
+  run.clocks[1].state = "unknown";
+  EXPECT_THAT(FormatClocks(run), HasSubstr("node2 is not known"));
+  run.clocks[1].state = "inconsistent";
+  EXPECT_THAT(FormatClocks(run), HasSubstr("node2 was set, or stood still"));
+  for (CaseRecord& record : run.cases) {
+    record.arrivals->clock_error_ns = std::numeric_limits<double>::infinity();
+  }
+  EXPECT_THAT(FormatArrivals(run), testing::ContainsRegex("64MiB +[^ ]+ ms +- +- +- +-"));
+}
+
+TEST(Clocks, OfManyHostsTheWorstAreShown) {
+  Run run = TwoHostsRun();
+  for (int i = 3; i <= 1000; ++i) {
+    run.clocks.push_back(run.clocks[1]);
+    run.clocks.back().host = "node" + std::to_string(i);
+    run.clocks.back().error_ns = i;
+  }
+  EXPECT_THAT(FormatClocks(run), HasSubstr("1's: node2 +"));
+  EXPECT_THAT(FormatClocks(run), HasSubstr("991 more, error at most 993 ns"));
+}
+
+TEST(Arrivals, AreFiguresOnlyAboveTheErrorOfTheClocks) {
+  const auto lines = Lines(FormatArrivals(TwoHostsRun()));
+  EXPECT_THAT(lines[2], testing::ContainsRegex("all_reduce/8B .*< 24.5 us +< 24.4 us +24.1 us  -"));
+  EXPECT_THAT(lines[3], testing::ContainsRegex("5.02 ms +16.0 ms +24.1 us  1 \\(100 %\\)"));
+  EXPECT_THAT(FormatArrivals(PassingRun()), HasSubstr("no case was completed by two ranks"));
 }
 
 TEST(Table, OfARunWithoutCases) {

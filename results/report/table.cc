@@ -181,7 +181,7 @@ std::string FormatTable(const Run& run) {
     for (const CaseRecord& record : run.cases) {
       if (record.judgement.verdict != Verdict::kPass) text += FormatTrialDetails(record);
     }
-    return text;
+    return text + FormatClocks(run);
   }
   if (run.links) {
     return Headline(run) + "\n" + About(run) + FormatLinks(run) + FormatFindings(run) +
@@ -190,7 +190,7 @@ std::string FormatTable(const Run& run) {
   std::string text = Headline(run) + "\n" + About(run) + Cases(run) + FormatSkew(run) +
                      FormatEffects(run) + FormatFindings(run);
   if (!run.cases.empty()) text += Legend(run);
-  return text + Floors(run);
+  return text + Floors(run) + FormatClocks(run);
 }
 
 std::string FormatLine(const Run& run) {

@@ -142,6 +142,15 @@ class Maker {
     return links;
   }
 
+  Arrivals MakeArrivals() { return {Number(), Number(), Number(), Below(9) - 1, Number()}; }
+
+  HostClock MakeClock() {
+    HostClock clock{Text(),   {},       Word(),   Number(), Number(), Number(),
+                    Number(), Number(), Number(), Below(99), Below(999)};
+    for (int k = Below(4); k > 0; --k) clock.ranks.push_back(Below(1000));
+    return clock;
+  }
+
   Summary MakeSummary() {
     Summary s;
     s.iterations = Below(1000);
@@ -186,6 +195,7 @@ class Maker {
     }
     record.judgement = MakeJudgement(record.ranks);
     if (Flip()) record.trial = MakeTrial();
+    if (Flip()) record.arrivals = MakeArrivals();
     for (int i = Below(3); i > 0; --i) record.recoveries.push_back(MakeRecovery());
     return record;
   }
@@ -280,6 +290,12 @@ void Add(std::string& out, const CaseRecord& c) {
   }
   Add(out, c.judgement), Add(out, c.trial.has_value());
   if (c.trial) Add(out, *c.trial);
+  Add(out, c.arrivals.has_value());
+  if (c.arrivals) {
+    Add(out, c.arrivals->skew_ns), Add(out, c.arrivals->transfer_ns);
+    Add(out, c.arrivals->clock_error_ns), Add(out, c.arrivals->last_rank);
+    Add(out, c.arrivals->last_share);
+  }
   for (const RecoveryRecord& r : c.recoveries) {
     Add(out, r.mode), Add(out, r.outcome), Add(out, r.cause), Add(out, r.generation);
     for (const int rank : r.lost) Add(out, rank);
@@ -320,6 +336,11 @@ Run RandomRun(std::uint64_t seed) {
   run.recommendation = make.Text();
   for (int i = make.Below(4); i > 0; --i) run.history.push_back(make.MakeHistory());
   if (make.Flip()) run.links = make.MakeLinks();
+  for (int i = make.Below(4); i > 0; --i) run.clocks.push_back(make.MakeClock());
+  for (int i = make.Below(9); i > 0 && !run.clocks.empty(); --i) {
+    run.clock_anchors.push_back({make.Below(static_cast<int>(run.clocks.size())), make.Any(),
+                                 make.Number(), make.Number()});
+  }
   run.judgement = make.MakeJudgement(3);
   run.ns_per_tick = make.Number();
   run.origin_ticks = make.Any();
@@ -363,6 +384,15 @@ std::string BytesOf(const Run& run) {
   if (run.links) Add(out, *run.links);
   for (const RankHistory& h : run.history) {
     Add(out, h.rank), Add(out, h.lifetime), Add(out, h.missed), Add(out, h.events);
+  }
+  for (const HostClock& c : run.clocks) {
+    Add(out, c.host), Add(out, c.ranks), Add(out, c.state), Add(out, c.drift_ppm);
+    Add(out, c.drift_error_ppm), Add(out, c.error_ns), Add(out, c.day_offset_ns);
+    Add(out, c.day_offset_error_ns), Add(out, c.shortest_round_trip_ns);
+    Add(out, c.exchanges), Add(out, c.probes);
+  }
+  for (const ClockAnchorPoint& a : run.clock_anchors) {
+    Add(out, a.host), Add(out, a.ticks), Add(out, a.low_ns), Add(out, a.high_ns);
   }
   Add(out, run.judgement), Add(out, run.ns_per_tick), Add(out, run.origin_ticks);
   Add(out, run.complete);

@@ -183,6 +183,22 @@ void ReadRecoveries(hid_t file, Run& run, Trouble& trouble) {
                           });
 }
 
+// Tables that files of schema 4 had not at first.
+void ReadClocks(hid_t file, Run& run, Trouble& trouble) {
+  if (!trouble.ok() || !Exists(file, "/clocks")) return;
+  Distribute<ArrivalsRow>(file, "/arrivals", run, trouble,
+                          [](CaseRecord* record, const auto& row) {
+                            if (record != nullptr) record->arrivals = row.arrivals;
+                          });
+  run.clocks = ReadTable<HostClock>(file, "/clocks", trouble);
+  run.clock_anchors = ReadTable<ClockAnchorPoint>(file, "/clock_anchors", trouble);
+  for (const ClockAnchorPoint& anchor : run.clock_anchors) {
+    if (anchor.host >= 0 && anchor.host < std::ssize(run.clocks)) continue;
+    return trouble.Note(fmt::format("/clock_anchors names host {}, of {}", anchor.host,
+                                    run.clocks.size()));
+  }
+}
+
 void ReadTables(hid_t file, Run& run, Trouble& trouble) {
   const auto judgement = [&](CaseRecord* record) -> Judgement& {
     return record == nullptr ? run.judgement : record->judgement;
@@ -226,6 +242,7 @@ void ReadAll(hid_t file, Run& run, Trouble& trouble) {
   if (run.schema_version >= 3) ReadTrials(file, run, trouble);
   if (run.schema_version >= 4) ReadRecoveries(file, run, trouble);
   ReadLinks(file, run, trouble);
+  ReadClocks(file, run, trouble);
   ReadHistory(file, run, trouble);
 }
 

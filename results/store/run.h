@@ -152,6 +152,16 @@ struct LinkMatrix {
   std::vector<double> all_at_once_gbps;
 };
 
+// Who waited for whom: on the run's common clock, medians over the iterations that every rank
+// completed.
+struct Arrivals {
+  double skew_ns = 0;         // last entry - first entry: ranks came so far apart
+  double transfer_ns = 0;     // last exit - last entry: what was left to do when all were there
+  double clock_error_ns = 0;  // so far both can be off, because ranks on two hosts have two clocks
+  int last_rank = -1;         // that came last most often
+  double last_share = 0;      // … in this part of the iterations
+};
+
 struct CaseRecord {
   std::string name;  // unique in the run
   std::string backend;
@@ -166,6 +176,7 @@ struct CaseRecord {
   double bucket_cap_mb = 0;
   std::vector<std::pair<std::string, std::string>> settings;  // options of a step; read sorted
   Samples samples;
+  std::optional<Arrivals> arrivals = std::nullopt;  // none: one rank, or no whole iteration
   std::vector<Part> parts;
   Summary summary;
   std::vector<WrongResult> wrong;  // the first ones; summary.wrong_elements counts all
@@ -179,7 +190,33 @@ struct RankHistory {
   int rank = 0;
   int lifetime = 0;
   std::uint64_t missed = 0;
-  std::vector<JournalEvent> events;  // ticks as recorded
+  std::vector<JournalEvent> events;  // ticks of the coordinator's counter
+};
+
+// A host's clock beside that of the coordinator's host, by which the run goes. How it is measured,
+// and what the bounds of error mean: core/stats/clock_fit.h.
+struct HostClock {
+  std::string host;
+  std::vector<int> ranks;
+  // "reference" (the coordinator's), "estimated", "inconsistent" (it was set, or stood still) or
+  // "unknown" (its agent did not answer). Moments of the last two do not compare with others.
+  std::string state;
+  double drift_ppm = 0;  // how much more it counts than the reference
+  double drift_error_ppm = 0;
+  double error_ns = 0;       // a bound for every stamp of this host
+  double day_offset_ns = 0;  // its time of day minus the reference's, at the start
+  double day_offset_error_ns = 0;
+  double shortest_round_trip_ns = 0;
+  std::int64_t exchanges = 0;
+  std::int64_t probes = 0;
+};
+
+// Between two moments of the run the counter of a host showed `ticks`.
+struct ClockAnchorPoint {
+  std::int32_t host = 0;  // row of the clocks
+  std::uint64_t ticks = 0;
+  double low_ns = 0;  // since the run began
+  double high_ns = 0;
 };
 
 struct Run {
@@ -205,6 +242,8 @@ struct Run {
   std::string recommendation;  // what a person should do, by the effects; "" where there is none
   std::vector<RankHistory> history;
   std::optional<LinkMatrix> links;
+  std::vector<HostClock> clocks;  // one a host, the reference first
+  std::vector<ClockAnchorPoint> clock_anchors;
   Judgement judgement;  // of the launch: the outcome of every rank
   double ns_per_tick = 1.0;
   std::uint64_t origin_ticks = 0;

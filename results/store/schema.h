@@ -47,6 +47,10 @@ struct RecoveryRow {
   std::int32_t case_index = kLaunch;
   RecoveryRecord recovery;
 };
+struct ArrivalsRow {
+  std::int32_t case_index = kLaunch;
+  Arrivals arrivals;
+};
 struct FindingRow {
   std::int32_t case_index = kLaunch;
   Finding finding;
@@ -257,6 +261,42 @@ void Describe(Fields& fields, Row& row) {
   fields("seconds", row.trial.seconds, "s");
   fields("communicator", row.trial.communicator);
   fields("sequence", row.trial.sequence);
+}
+
+template <typename Fields, typename Row>
+  requires std::is_same_v<std::remove_const_t<Row>, ArrivalsRow>
+void Describe(Fields& fields, Row& row) {
+  fields("case", row.case_index);
+  fields("skew_ns", row.arrivals.skew_ns, "ns");
+  fields("transfer_ns", row.arrivals.transfer_ns, "ns");
+  fields("clock_error_ns", row.arrivals.clock_error_ns, "ns");
+  fields("last_rank", row.arrivals.last_rank);
+  fields("last_share", row.arrivals.last_share);
+}
+
+template <typename Fields, typename Row>
+  requires std::is_same_v<std::remove_const_t<Row>, HostClock>
+void Describe(Fields& fields, Row& row) {
+  fields("host", row.host);
+  fields("ranks", row.ranks);
+  fields("state", row.state);
+  fields("drift_ppm", row.drift_ppm, "ppm");
+  fields("drift_error_ppm", row.drift_error_ppm, "ppm");
+  fields("error_ns", row.error_ns, "ns");
+  fields("day_offset_ns", row.day_offset_ns, "ns");
+  fields("day_offset_error_ns", row.day_offset_error_ns, "ns");
+  fields("shortest_round_trip_ns", row.shortest_round_trip_ns, "ns");
+  fields("exchanges", row.exchanges);
+  fields("probes", row.probes);
+}
+
+template <typename Fields, typename Row>
+  requires std::is_same_v<std::remove_const_t<Row>, ClockAnchorPoint>
+void Describe(Fields& fields, Row& row) {
+  fields("host", row.host);
+  fields("ticks", row.ticks, "tick");
+  fields("low_ns", row.low_ns, "ns");
+  fields("high_ns", row.high_ns, "ns");
 }
 
 template <typename Fields, typename Row>

@@ -125,6 +125,7 @@ void WriteTables(hid_t file, const Run& run, Trouble& trouble) {
   std::vector<FindingRow> findings;
   std::vector<TrialRow> trials;
   std::vector<RecoveryRow> recoveries;
+  std::vector<ArrivalsRow> arrivals;
   const auto judge = [&](std::int32_t index, const Judgement& judgement) {
     for (const RankOutcome& outcome : judgement.outcomes) outcomes.push_back({index, outcome});
     for (const Finding& finding : judgement.findings) findings.push_back({index, finding});
@@ -139,6 +140,7 @@ void WriteTables(hid_t file, const Run& run, Trouble& trouble) {
     for (const WrongResult& result : record.wrong) wrong.push_back({index, result});
     judge(index, record.judgement);
     if (record.trial) trials.push_back({index, *record.trial});
+    if (record.arrivals) arrivals.push_back({index, *record.arrivals});
     for (const RecoveryRecord& made : record.recoveries) recoveries.push_back({index, made});
   }
   WriteTable(file, "/summary", summary, trouble);
@@ -153,6 +155,9 @@ void WriteTables(hid_t file, const Run& run, Trouble& trouble) {
   WriteTable(file, "/verdicts/findings", findings, trouble);
   WriteTable(file, "/verdicts/trials", trials, trouble);
   WriteTable(file, "/recovery", recoveries, trouble);
+  WriteTable(file, "/arrivals", arrivals, trouble);
+  WriteTable(file, "/clocks", run.clocks, trouble);
+  WriteTable(file, "/clock_anchors", run.clock_anchors, trouble);
 }
 
 void WriteAll(hid_t file, const Run& run, Trouble& trouble) {

@@ -23,6 +23,7 @@ struct Options {
   std::string format = "table";
   bool environment = false;
   bool history = false;
+  bool skew = false;
   int events = 100;
 };
 
@@ -33,6 +34,7 @@ std::string Format(const Run& run, const Options& options) {
   if (options.format == "nccl-tests") return FormatNcclTests(run);
   if (options.format == "jsonl") return FormatJsonLines(run);
   std::string text = FormatTable(run);
+  if (options.skew) text += "\n" + FormatArrivals(run);
   if (options.environment) text += "\n" + FormatEnvironment(run);
   if (options.history) text += "\n" + FormatHistory(run, static_cast<std::size_t>(options.events));
   return text;
@@ -79,9 +81,11 @@ Status ShowDirectory(const std::string& directory) {
 }
 
 Result<ExitCode> Show(const Options& options) {
-  if (options.format != "table" && (options.environment || options.history)) {
-    return InvalidInput(fmt::format("--environment and --history go with --format=table, not "
-                                    "{}; leave one out", options.format));
+  if (options.format != "table" && (options.environment || options.history || options.skew)) {
+    return InvalidInput(
+        fmt::format("--skew, --environment and --history go with --format=table, not {}; leave one "
+                    "out (jsonl has the figures of --skew)",
+                    options.format));
   }
   ExitCode code = ExitCode::kPass;
   for (const std::string& path : options.paths) {
@@ -105,6 +109,8 @@ void AddShow(CLI::App& app, Command& chosen) {
   command->add_option("--format", options->format, "table, nccl-tests or jsonl")
       ->check(CLI::IsMember({"table", "nccl-tests", "jsonl"}))
       ->capture_default_str();
+  command->add_flag("--skew", options->skew,
+                    "Also print how far apart the ranks came, and how long it took from then on");
   command->add_flag("--environment", options->environment, "Also print machine and software");
   command->add_flag("--history", options->history, "Also print the newest events of every rank");
   command->add_option("--events", options->events, "How many events of a rank --history prints")

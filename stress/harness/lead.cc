@@ -11,6 +11,7 @@
 #include "core/comm/backends.h"
 #include "core/verdict/lost_hosts.h"
 #include "core/verdict/outcome.h"
+#include "results/store/clock_records.h"
 #include "results/store/partial_path.h"
 #include "results/store/store.h"
 #include "stress/faults/outside.h"
@@ -47,6 +48,7 @@ Status RunCases(Fleet& fleet, const StressOptions& options, StressOutcome& outco
   StressProgress progress(options.progress);
   for (const StressCase& stress_case : outcome.cases) {
     progress.Show(outcome.results.size(), outcome.cases.size(), stress_case.label);
+    fleet.MeasureClocks(/*thoroughly=*/false);
     LOCKSTEP_ASSIGN_OR_RETURN(CaseResult result, conductor.Run(stress_case));
     LOCKSTEP_RETURN_IF_ERROR(LackOf(result));
     outcome.results.push_back(std::move(result));
@@ -159,7 +161,9 @@ Result<ExitCode> LeadStress(const StressOptions& options, Selection selection,
     fleet->Dismiss();
     return ran;
   }
+  fleet->MeasureClocks(/*thoroughly=*/true);
   fleet->Rest();
+  AddClocks(fleet->clocks(), run);
   Conclude(fleet->agents(), context, outcome, run);
   const Result<const Backend*> mpi = FindBackend("--backend", "mpi");
   run.environment.emplace_back("software/mpi", mpi.ok() ? (*mpi)->version() : "none");

@@ -1,0 +1,29 @@
+// An LD_PRELOAD library that lets one rank come late, for tests of arrival skew: a rank that is
+// held up on its own between two collectives.
+//
+//   LATE_RANK=1 LATE_US=5000
+//   each MPI_Barrier of that rank returns so much later, busy until then
+#include <mpi.h>
+
+#include <cstdlib>
+
+namespace {
+
+double NumberFrom(const char* name, double otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::atof(text);
+}
+
+}  // namespace
+
+extern "C" int MPI_Barrier(MPI_Comm comm) {
+  static const double late_s = NumberFrom("LATE_US", 5000) * 1e-6;
+  static const int late_rank = static_cast<int>(NumberFrom("LATE_RANK", 1));
+  static int rank = -1;
+  if (rank < 0) PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  const int code = PMPI_Barrier(comm);
+  const double left = PMPI_Wtime();
+  while (rank == late_rank && PMPI_Wtime() - left < late_s) {
+  }
+  return code;
+}
