@@ -18,7 +18,7 @@ LATE = os.path.abspath("bench/peers/liblate_barrier.so")
 FOLDER = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
 OFFSET_NS = 1_000_000_000
 DRIFT_PPM = 50
-LATE_US = 100_000
+LATE_US = 200_000
 
 
 def hosts(*words, seconds=120):
@@ -38,7 +38,7 @@ def measure(name, late_us, planted=True, boot_ids=True):
     plant = [f"--set=2:PLANTED_CLOCK={OFFSET_NS} {DRIFT_PPM} {since_ns}"] if planted else []
     done = hosts(*(["--boot-ids"] if boot_ids else []), *plant, "--", "env",
                  f"LD_PRELOAD={PLANTED}:{LATE}", "LOCKSTEP_TICKS=clock_monotonic", "LATE_RANK=1",
-                 f"LATE_US={late_us}", BENCH, "-b", "8", "-e", "8", "-n", "15", "-w", "2",
+                 f"LATE_US={late_us}", BENCH, "-b", "8", "-e", "8", "-n", "11", "-w", "2",
                  f"--output={path}")
     if done.returncode != 0:
         raise AssertionError(done.stdout + done.stderr)

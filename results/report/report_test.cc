@@ -82,14 +82,14 @@ TEST(Clocks, OfTwoHostsAreALine) {
   EXPECT_EQ(FormatClocks(TwoHostsRun()),
             "clocks beside node1's: node2 +1.000021 s, drift +50.1 ppm, error 12.3 us\n");
   EXPECT_THAT(FormatTable(TwoHostsRun()), HasSubstr("\nclocks beside node1's: "));
-  Run one = TwoHostsRun();
+  auto one = TwoHostsRun();
   one.clocks.resize(1);
   EXPECT_EQ(FormatClocks(one), "");
   EXPECT_THAT(FormatArrivals(one), HasSubstr("offset 0, error 0"));
 }
 
 TEST(Clocks, WhatIsNotKnownIsSaid) {
-  Run run = TwoHostsRun();
+  auto run = TwoHostsRun();
   run.clocks[1].state = "unknown";
   EXPECT_THAT(FormatClocks(run), HasSubstr("node2 is not known"));
   run.clocks[1].state = "inconsistent";
@@ -101,7 +101,7 @@ TEST(Clocks, WhatIsNotKnownIsSaid) {
 }
 
 TEST(Clocks, OfManyHostsTheWorstAreShown) {
-  Run run = TwoHostsRun();
+  auto run = TwoHostsRun();
   for (int i = 3; i <= 1000; ++i) {
     run.clocks.push_back(run.clocks[1]);
     run.clocks.back().host = "node" + std::to_string(i);
