@@ -48,11 +48,16 @@ CaseBook OfTheLiving(const CaseBook& book, const std::vector<int>& living, doubl
   std::map<std::int32_t, std::vector<double>> rounds;
   for (std::int64_t row = 0; row < left.complete_rows(); ++row) {
     rounds[left.ranks.front().round[static_cast<std::size_t>(row)]].push_back(
-        left.DurationNs(row, ns_per_tick));
+        left.DurationNs(row, std::vector<double>(living.size(), ns_per_tick)));
   }
   if (rounds.size() > 1) rounds.erase(rounds.begin());
   for (const auto& [round, durations] : rounds) left.round_medians_ns.push_back(Median(durations));
   return left;
+}
+
+bool HaveOneClock(const std::vector<AgentInfo>& agents) {
+  return std::ranges::all_of(
+      agents, [&](const AgentInfo& agent) { return agent.boot_id == agents.front().boot_id; });
 }
 
 std::vector<int> LivingOf(const Legacy& legacy) {
@@ -102,6 +107,10 @@ Run Heir::Conclude(const Legacy& legacy) const {
   run.origin_ticks = book.scale().origin_ticks;
   run.cases = CaseRecords(plan_, book, {}, measurement);
   for (std::size_t i = 0; i < run.cases.size(); ++i) run.cases[i].summary = summaries[i];
+  // Who measured the clocks of the hosts is lost: moments of two of them do not compare.
+  for (CaseRecord& record : run.cases) {
+    if (!HaveOneClock(legacy.agents)) record.arrivals.reset();
+  }
   run.judgement = LaunchJudgement(run.cases, measurement, plan_.world_size);
   run.verdict = run.judgement.verdict;
   run.complete = false;
