@@ -142,8 +142,6 @@ class Maker {
     return links;
   }
 
-  Arrivals MakeArrivals() { return {Number(), Number(), Number(), Below(9) - 1, Number()}; }
-
   HostClock MakeClock() {
     HostClock clock{Text(),   {},       Word(),   Number(), Number(), Number(),
                     Number(), Number(), Number(), Below(99), Below(999)};
@@ -195,7 +193,7 @@ class Maker {
     }
     record.judgement = MakeJudgement(record.ranks);
     if (Flip()) record.trial = MakeTrial();
-    if (Flip()) record.arrivals = MakeArrivals();
+    if (Flip()) record.arrivals = {Number(), Number(), Number(), Below(9) - 1, Number()};
     for (int i = Below(3); i > 0; --i) record.recoveries.push_back(MakeRecovery());
     return record;
   }
