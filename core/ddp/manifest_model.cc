@@ -230,7 +230,9 @@ Result<std::unique_ptr<ManifestModel>> ManifestModel::Make(const ModelTensors& t
 }
 
 GradientCheck CheckMeanGradients(ManifestModel& model, int ranks, std::int64_t first_input,
-                                 std::int64_t inputs, double tolerance) {
+                                 std::int64_t inputs, double tolerance,
+                                 const std::function<void()>& alive) {
+  constexpr std::int64_t kElementsBetween = 1 << 22;
   GradientCheck check;
   const bool low_rank = model.options().low_rank;
   for (std::size_t p = 0; p < model.params().size(); ++p) {
@@ -240,7 +242,7 @@ GradientCheck CheckMeanGradients(ManifestModel& model, int ranks, std::int64_t f
     for (std::int64_t e = 0; e < param.info.numel; ++e) {
       const double want = expected.At(e);
       const double got = ElementOf(param.info.type, param.grad, e);
-      ++check.compared;
+      if (++check.compared % kElementsBetween == 0) alive();
       if (param.has_grad && std::abs(got - want) <= tolerance * std::abs(want)) continue;
       if (check.wrong++ > 0) continue;
       check.first = param.has_grad ? fmt::format("parameter {}, element {}: {} instead of {}",

@@ -4,6 +4,7 @@
 #define LOCKSTEP_CORE_DDP_MANIFEST_MODEL_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -61,8 +62,10 @@ struct GradientCheck {
 // use all parameters. `tolerance`: largest relative difference; 0 when ranks is a power of two
 // (then all arithmetic is exact), a few roundings of the type otherwise. Reads the device's memory
 // on the host, which must be able to.
-GradientCheck CheckMeanGradients(ManifestModel& model, int ranks, std::int64_t first_input,
-                                 std::int64_t inputs, double tolerance);
+// `alive` is called now and then: a model of hundreds of millions takes a while.
+GradientCheck CheckMeanGradients(
+    ManifestModel& model, int ranks, std::int64_t first_input, std::int64_t inputs,
+    double tolerance, const std::function<void()>& alive = [] {});
 
 }  // namespace lockstep
 

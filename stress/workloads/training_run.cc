@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -135,9 +136,10 @@ void CheckLinearGradient(float expected, int ranks, Module& module, RankReport& 
   }
 }
 
-std::string Fingerprint(Module& module) {
+std::string Fingerprint(Module& module, const std::function<void()>& alive) {
   std::uint64_t hash = 1;
   for (const Parameter& param : module.params()) {
+    alive();
     hash = Mix64(hash + (param.has_grad ? 1 : 0));
     if (!param.has_grad) continue;
     const auto* bytes = static_cast<const unsigned char*>(param.grad);
@@ -153,13 +155,14 @@ struct Kept {
   std::unique_ptr<Engine> engine;
 };
 
+// A rank that checks on a busy machine is not silent: `alive`.
 void CheckGradients(const TrainingProgram& program, Module& module, int rank, int ranks,
-                    RankReport& report) {
+                    const std::function<void()>& alive, RankReport& report) {
   if (const auto expected = LinearGradient(program, rank, ranks)) {
     CheckLinearGradient(*expected, ranks, module, report);
   }
   if (!PromisesEqualGradients(program, ranks)) return;
-  report.gradients = Fingerprint(module);
+  report.gradients = Fingerprint(module, alive);
   if (!PromisesKnownGradients(program, ranks)) return;
   const std::int64_t iterations = report.iteration + 1;
   // Zeroed before every forward pass, they are those of the last one.
@@ -167,7 +170,8 @@ void CheckGradients(const TrainingProgram& program, Module& module, int rank, in
   const std::int64_t inputs = program.zero_grad ? std::min<std::int64_t>(1, run) : run;
   const bool exact = std::has_single_bit(static_cast<unsigned>(ranks));
   const GradientCheck check = CheckMeanGradients(static_cast<ManifestModel&>(module), ranks,
-                                                 iterations - inputs, inputs, exact ? 0 : 1e-5);
+                                                 iterations - inputs, inputs, exact ? 0 : 1e-5,
+                                                 alive);
   report.checked = check.compared;
   if (check.wrong > 0) {
     report.wrong_data =
@@ -239,7 +243,8 @@ RankReport RunTrainingWorkload(const TrainingProgram& as_written, std::uint64_t,
   report.iteration = outcome.iterations - 1;
   report.completed = outcome.iterations;
   if (outcome.status.ok() && ports.world.capabilities().moves_data) {
-    CheckGradients(program, **module, ports.world.rank(), ports.world.size(), report);
+    const auto alive = [&ports] { ports.recorded.EnterPhase(Phase::kCheck); };
+    CheckGradients(program, **module, ports.world.rank(), ports.world.size(), alive, report);
   }
   if (outcome.status.ok() && !ports.members.empty()) CheckParameters(**module, report);
   report.kept = std::make_shared<Kept>(Kept{std::move(*module), std::move(outcome.engine)});
