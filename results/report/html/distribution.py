@@ -173,9 +173,9 @@ def heat_map(run, case, samples, slug):
     rows = [[str(rank), units.duration(float(spent[rank, worst[rank]])), str(int(worst[rank])),
              str(int(above[rank])), str(int(numpy.isnan(spent[rank]).sum()))]
             for rank in range(min(len(spent), 256))]
-    blocks = [math.ceil(iterations / cells.shape[1]), group]
-    note = "" if max(blocks) == 1 else "A cell shows the longest of about %d iterations%s." % (
-        blocks[0], " and %d ranks" % group if group > 1 else "")
+    step = [math.ceil(iterations / cells.shape[1]), group]
+    note = "" if max(step) == 1 else "A cell shows the longest of about %d iterations%s." % (
+        step[0], " and %d ranks" % group if group > 1 else "")
     return Figure(slug, title, canvas.svg(title, alternative), alternative, note,
                   ["rank", "longest", "in iteration", "above twice the median", "not reached"],
                   rows)
