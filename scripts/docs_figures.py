@@ -50,6 +50,16 @@ CLAIMS = [
      r"--accumulate.*default (\d)"),
     ("README.md", r"coalesced a type and (\d+) MiB", "core/ddp/coalesced_broadcast.h",
      r"kBroadcastBucketBytes = (\d+) \* 1024 \* 1024"),
+    ("README.md", r"`--bytes` .*\| (\d+)M \|", "help:bench_links", r"--bytes TEXT=(\d+)M"),
+    ("README.md", r"`--all-at-once` .*\| (\d) \|", "help:bench_links",
+     r"--all-at-once TEXT\s+(\d) \(default"),
+    ("README.md", r"`--slow-factor` .*\| (\S+) \|", "help:bench_links",
+     r"--slow-factor TEXT=(\S+)"),
+    ("README.md", r"A pass takes (\d+) s", "core/plan/expand_links.cc", r"kBudgetSeconds = (\d+);"),
+    ("stress/README.md", r"would not keep \(([\d.]+) s\)", "stress/links/wire_queue.cc",
+     r"kRoomSeconds = ([\d.]+);"),
+    ("docs/measuring.md", r"more than (\d+) ppm from its mean", "core/stats/clock_fit.h",
+     r"kWanderPpm = (\d+);"),
     # Versions.
     ("README.md", r"under test, (\d+)\.(\d+) to (\d+)\.(\d+): one binary",
      "core/comm/nccl/library.h", "kOldestVersion = " + _VERSION +
@@ -210,6 +220,9 @@ NAMES = [
     r"ResNet-50|GPT-2|Debian 12|MT19937|SC15|f32 x 1|OpenMetrics 1\.0",
     r"(?:Fearnhead and Rigaill|Matteson and James|Hoefler and Belli) \d{4}",
     r"(?:PyTorch|[Tt]orch|Open MPI|NCCL) \d+(?:\.\d+)+(?: and \d+(?:\.\d+)+)?|2\.1 or newer",
+    r"MPICH \d(?:\.\d+)*|PMI-\d|Open MPI 4, 5|finds 1 rank|^\s*\(30 s\)|root other than 0",
+    r"(?:, |RFC )\d{4}\)|Systems?\*, \d{4}\)|offset 0, error 0|exit code can be 1|\s\(0\) \|",
+    r"half round trip of 8 bytes|at most 5 ms, four times a second",
     r"(?:[Rr]anks?|iteration|bucket|night|case|item|element) \d+(?:(?:, | and | or )\d+)*",
     r"\b(?:95|99) %|99th percentile|2\(W-1|100 x floor|1 - exposed",
     r"^\|\s*\d+ .*?\|",  # the first column of a table that numbers its rows
