@@ -13,14 +13,17 @@ from bench.testing.launch import Launch, text
 BENCH = "bench/bench_allreduce"
 STEP = "bench/bench_ddp_step"
 FAKE = os.path.abspath("core/comm/nccl/testing/libfake_nccl_22809.so")
+NVML = os.path.abspath("core/environment/libfake_nvml.so")
 SMALL = ["-b", "8", "-e", "8", "-n", "40", "-w", "2"]
 
 
-def run(arguments, faults="", binary=BENCH, library=FAKE):
+def run(arguments, faults="", binary=BENCH, library=FAKE, nvml=""):
     words = ["--backend=nccl"] + arguments
     if library:
         words.append("--nccl-library=" + library)
     environment = {"TMPDIR": os.environ["TEST_TMPDIR"]}
+    if nvml:
+        environment["LOCKSTEP_NVML_LIBRARY"] = nvml
     if faults:
         environment["LOCKSTEP_FAKE_NCCL"] = faults
     return Launch(binary, words, environment=environment).finish()
@@ -85,6 +88,41 @@ class Nccl(unittest.TestCase):
         self.assertEqual(launch.code, 1, launch.err)
         self.assertIn("entered all_reduce", launch.out)
         self.assertEqual(launch.leftovers(), [])
+
+    def test_a_hang_has_what_the_driver_and_the_log_say(self):
+        launch = run(SMALL + ["-T", "4"], "ncclAllReduce:stuck:rank=1:nth=20", nvml=NVML)
+        self.assertEqual(launch.code, 1, launch.err)
+        with h5py.File(launch.path) as file:
+            samples = file["gpu_samples"][:]
+            self.assertEqual({row["bus"].decode() for row in samples},
+                             {"00000000:01:00.0", "00000000:02:00.0"})
+            self.assertGreaterEqual(len(samples), 4)
+            self.assertEqual(set(samples["utilization_percent"]), {100})
+            self.assertEqual(set(samples["rank"]), {0})
+            evidence = [row["evidence"].decode() for row in file["verdicts/outcomes"][:]
+                        if row["outcome"] == b"hung"]
+            logs = {row["rank"]: row["text"].decode() for row in file["logs"][:]}
+        self.assertTrue(evidence)
+        for text in evidence:
+            self.assertRegex(text, r"GPU [01] at 100 % utilization")
+            self.assertIn("95 W of 700 W: a kernel waits there and does no work", text)
+        self.assertIn("NCCL", logs[1])
+        self.assertEqual(launch.leftovers(), [])
+
+    def test_a_log_is_kept_when_its_rank_was_killed(self):
+        launch = run(SMALL, "ncclAllReduce:kill:rank=1:nth=20")
+        self.assertEqual(launch.code, 1, launch.err)
+        with h5py.File(launch.path) as file:
+            logs = {row["rank"]: row for row in file["logs"][:]}
+        self.assertIn(b"NCCL", logs[1]["text"])
+        self.assertEqual(logs[1]["cut_bytes"], 0)
+        self.assertEqual(launch.leftovers(), [])
+
+    def test_no_samples_are_taken_when_nobody_wants_them(self):
+        launch = run(SMALL + ["--no-gpu-samples"], nvml=NVML)
+        self.assertEqual(launch.code, 0, launch.err)
+        with h5py.File(launch.path) as file:
+            self.assertNotIn("gpu_samples", file)
 
     def test_a_communicator_that_cannot_be_made(self):
         launch = run(SMALL, "ncclCommInitRankConfig:error=1")

@@ -27,9 +27,19 @@ Run WithSamples(Run run) {
   return run;
 }
 
+// What only machines with a GPU have.
+Run WithGpu(Run run) {
+  GpuSample sample;
+  sample.ticks = 2000;
+  sample.utilization_percent = 100;
+  run.gpu_samples = {{0, "00000000:3B:00.0", sample}};
+  run.logs = {{1, 0, "/tmp/nccl.log", 40, 0, "host:1 [0] NCCL WARN something\n"}};
+  return run;
+}
+
 int Main(const std::string& directory) {
   for (const auto& [name, run] : {std::pair("passing", PassingRun()),
-                                  std::pair("failing", FailingRun()),
+                                  std::pair("failing", WithGpu(FailingRun())),
                                   std::pair("corrupt", CorruptRun()),
                                   std::pair("steps", StepsRun()),
                                   std::pair("links", LinksRun())}) {

@@ -37,7 +37,7 @@ def section_of(path):
         return "/links"
     if path in ("/summary", "/parts", "/effects", "/operations", "/wrong", "/verdicts/outcomes",
                 "/verdicts/findings", "/verdicts/trials", "/recovery", "/arrivals", "/clocks",
-                "/clock_anchors"):
+                "/clock_anchors", "/gpu_samples", "/logs"):
         return path
     return "Groups"
 

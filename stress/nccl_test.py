@@ -14,6 +14,23 @@ SCENARIOS = ["uneven_inputs/case1", "uneven_inputs/case3", "uneven_inputs/case4"
              "buffers/rank0_no_grad_then_barrier", "buffers/second_epoch_hangs",
              "groups/opposite_order"]
 
+SHOWN = ["nccl/group_left_open", "nccl/host_sync_between", "nccl/order_inversion",
+         "nccl/order_inversion_implicit", "nccl/order_inversion_streams_implicit",
+         "nccl/same_order_implicit"]
+
+
+def world_of_nccl():
+    """What only NCCL has, as far as a stand-in on the host can show it; the rest says why not."""
+    outcome = run_stress.run(2, "--backend=nccl", f"--nccl-library={os.path.abspath(FAKE)}",
+                             "-T", "3", "--scenario=nccl/*")
+    print(outcome.output)
+    assert outcome.code == 0, f"exit code {outcome.code}: {outcome.errors}"
+    names = {case["name"]: case["verdict"] for case in outcome.cases}
+    assert names == dict.fromkeys(SHOWN, "pass"), names
+    assert "nccl/net_drop: needs a GPU, and the device is 'host'" in outcome.output
+    elsewhere = run_stress.run(2, "--backend=gloo", "--scenario=nccl/group_left_open")
+    assert elsewhere.code == 2 and "needs --backend=nccl" in elsewhere.errors, elsewhere.errors
+
 
 def main():
     lacking = run_stress.run(2, "--backend=nccl", "--nccl-library=/nonexistent/libnccl.so.2",
@@ -28,6 +45,7 @@ def main():
     assert outcome.code == 0, f"exit code {outcome.code}: {outcome.errors}"
     for name in SCENARIOS:
         assert outcome.named(name)[0]["verdict"] == "pass"
+    world_of_nccl()
     os.environ["LOCKSTEP_FAKE_NCCL"] = "ncclAllReduce:async=6:rank=1:nth=5"
     failing = run_stress.run(2, "--backend=nccl", f"--nccl-library={os.path.abspath(FAKE)}",
                              "--scenario=uneven_inputs/case1")

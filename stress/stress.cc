@@ -82,6 +82,7 @@ Result<ExitCode> RunAgent(const StressOptions& options, const LaunchContext& con
     if (context.rank != 0) return ExitCode::kPass;
     LOCKSTEP_ASSIGN_OR_RETURN(Selection selection, SelectCases(options.scenarios, options.ranks,
                                                                options.seed, options.repeat));
+    LOCKSTEP_RETURN_IF_ERROR(LeaveOutUnmet(options.backend, selection));
     if (!SimCapabilities(options.sim_rules).can_abort) {
       LOCKSTEP_RETURN_IF_ERROR(LeaveOutRecoveries(
           fmt::format("sim --sim-rules={}", NameOf(options.sim_rules)),
@@ -93,6 +94,7 @@ Result<ExitCode> RunAgent(const StressOptions& options, const LaunchContext& con
   LOCKSTEP_ASSIGN_OR_RETURN(const Backend* backend, FindBackend("--backend", options.backend));
   LOCKSTEP_ASSIGN_OR_RETURN(Selection selection, SelectCases(options.scenarios, context.size,
                                                              options.seed, options.repeat));
+  LOCKSTEP_RETURN_IF_ERROR(LeaveOutUnmet(options.backend, selection));
   if (!backend->capabilities().can_abort || backend->uses_launcher_mpi) {
     LOCKSTEP_RETURN_IF_ERROR(LeaveOutRecoveries(options.backend,
                                                 backend->uses_launcher_mpi
@@ -110,6 +112,7 @@ Result<ExitCode> RunAgent(const StressOptions& options, const LaunchContext& con
   fleet.workers_own_mpi = backend->uses_launcher_mpi;
   fleet.silence_deadline_seconds = options.deadline_seconds;
   fleet.quiet_seconds = kQuietSeconds;
+  if (!options.gpu_samples) fleet.gpu_sample_seconds = 0;
   if (std::any_of(selection.cases.begin(), selection.cases.end(), HasLinkFaults)) {
     fleet.companion = [any = options.allow_network_faults](int rank) {
       return MakeLinkCompanion(rank, any);

@@ -49,6 +49,7 @@ FleetOptions FleetOptionsOf(const BenchInfo& info, const BenchOptions& options,
   fleet.quiet_seconds = kQuietSeconds;
   fleet.succeed = Heir(info, options, context, plan, fmt::format("{}", fmt::join(arguments, " ")));
   fleet.keep_data = true;
+  if (!options.gpu_samples) fleet.gpu_sample_seconds = 0;
   return fleet;
 }
 

@@ -27,6 +27,9 @@ constexpr double kFloorsSeconds = 0.3;
 constexpr double kMemoryShare = 0.85;
 // A cache-line round trip that changed by more than this says that the processors moved.
 constexpr double kPlacementChange = 1.5;
+// Of each GPU: half a day.
+constexpr std::size_t kMostGpuSamples = 43'200;
+constexpr double kReadSeconds = 2;
 
 // How fast each rank's counter runs, in nanoseconds a tick.
 std::vector<double> RatesOf(const Fleet& fleet, const TickScale& ours) {
@@ -238,6 +241,9 @@ Result<ExitCode> Leader::Measure(Fleet& fleet) {
   }
   LOCKSTEP_ASSIGN_OR_RETURN(Measurement measurement, conductor.Run(selection_.repetitions));
   fleet.MeasureClocks(/*thoroughly=*/true);
+  run_.gpu_samples =
+      PlaceSamples(fleet.ReadGpus(kMostGpuSamples, Deadline::AfterSeconds(kReadSeconds)));
+  run_.logs = fleet.TakeLogs();
   fleet.Rest();
   if (WeAreCutOff(fleet.places())) path_ = PartialPath(path_, context_.rank);
   book.PutOnOneClock(fleet.clocks());

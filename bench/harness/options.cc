@@ -109,6 +109,10 @@ void AddMeasureOptions(CLI::App& app, Words& words, BenchOptions& options) {
   app.add_option("--ranks-per-gpu", words.nccl.ranks_per_gpu,
                  "nccl: so many ranks share a GPU, for tests without regard to speed");
   app.add_flag("--nccl-register", words.nccl.registers, "nccl: register the buffers");
+  app.add_flag("!--no-device-marks", words.nccl.marks,
+               "cuda: the device does not note what it begins and ends (to see what noting costs)");
+  app.add_flag("!--no-gpu-samples", options.gpu_samples,
+               "Do not ask the GPUs' driver once a second for utilization, clocks, power …");
   app.add_option("--output", options.output, "The result file (default: below results/runs)");
   app.add_option("--format", words.format, "table, nccl-tests, gbench or jsonl")
       ->capture_default_str();

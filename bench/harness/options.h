@@ -19,6 +19,7 @@ struct BenchOptions {
   std::string output;  // "": a new file below results/runs
   ReportFormat format = ReportFormat::kTable;
   bool progress = true;
+  bool gpu_samples = true;
   std::vector<std::string> benchmark_flags;  // --benchmark_…: Google Benchmark's own
 };
 

@@ -18,7 +18,9 @@
 #include "bench/harness/protocol.h"
 #include "bench/harness/state_broadcast_step.h"
 #include "core/comm/backends.h"
+#include "core/comm/nccl/choices.h"
 #include "core/comm/recorded.h"
+#include "core/journal/device_marks.h"
 #include "core/launch/machine_facts.h"
 #include "core/launch/worker_link.h"
 #include "core/plan/plan.h"
@@ -41,6 +43,7 @@ struct Rig {
   std::optional<InputArena> inputs;
   std::uint32_t stamp = 0;
   std::unique_ptr<RecordedCommunicator> communicator;
+  std::string marks;
   std::optional<Bench> bench;
   std::optional<ModelShelf> shelf;
   std::map<std::uint32_t, CaseRunner> runners;
@@ -62,6 +65,15 @@ bool HostTouches(const Plan& plan) {
   });
 }
 
+// Who notes what the device begins and ends, in words; empty where the host runs everything.
+std::string MarkDevice(WorkerLink& link, Rig& rig) {
+  if (!NcclChoicesFromEnvironment().marks) return "none: --no-device-marks";
+  const Result<bool> marked =
+      rig.communicator->MarkOn(link.device_marks(), *rig.platform.device);
+  if (!marked.ok()) return "none: " + marked.status().message();
+  return *marked ? std::string(NameOf(ReadDeviceMarks(link.device_marks()).method)) : "";
+}
+
 Status Connect(WorkerLink& link, const Backend& backend, Rig& rig) {
   link.journal().EnterPhase(Phase::kConnect);
   ConnectRequest request;
@@ -72,11 +84,13 @@ Status Connect(WorkerLink& link, const Backend& backend, Rig& rig) {
   request.threaded_streams = HasSteps(rig.plan);
   LOCKSTEP_ASSIGN_OR_RETURN(rig.platform,
                             backend.open_platform({link.local_rank(), HostTouches(rig.plan)}));
+  link.Introduce({rig.platform.gpu_bus, rig.platform.log_file});
   request.device = rig.platform.device.get();
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> communicator,
                             backend.connect(request, Deadline::AfterSeconds(kConnectSeconds)));
   rig.communicator =
       std::make_unique<RecordedCommunicator>(std::move(communicator), link.journal(), 0);
+  rig.marks = MarkDevice(link, rig);
   return OkStatus();
 }
 
@@ -145,7 +159,8 @@ Status Prepare(WorkerLink& link, Rig& rig) {
   LOCKSTEP_RETURN_IF_ERROR(Connect(link, *rig.backend, rig));
   LOCKSTEP_RETURN_IF_ERROR(Allocate(link, rig));
   return link.Send({kReadyMessage, WorkerFacts(rig.backend->name, rig.backend->version(),
-                                               rig.platform.device->name(), rig.platform.remark)});
+                                               rig.platform.device->name(), rig.platform.remark,
+                                               rig.marks)});
 }
 
 // Obeys until the conductor says that it is over.

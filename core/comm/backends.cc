@@ -59,6 +59,8 @@ Result<Platform> OpenNcclPlatform(const PlatformRequest& request) {
   LOCKSTEP_ASSIGN_OR_RETURN(NcclPlatform opened, OpenNccl(request.local_rank, request.host_access));
   LOCKSTEP_ASSIGN_OR_RETURN(Platform platform, OpenHost(request));
   platform.remark = std::move(opened.remark);
+  platform.gpu_bus = std::move(opened.gpu_bus);
+  platform.log_file = std::move(opened.log_file);
   if (opened.device == nullptr) return platform;
   platform.device = std::move(opened.device);
   platform.kernels = std::move(opened.kernels);

@@ -26,6 +26,8 @@ struct Platform {
   std::unique_ptr<Device> device;
   std::unique_ptr<Kernels> kernels;
   std::unique_ptr<PatternMemory> pattern_memory;  // where the host can't reach; else nullptr
+  std::string gpu_bus;   // where the device sits, as "0000:3b:00.0"; empty: on the host
+  std::string log_file;  // what the library writes of its trouble; empty: nowhere
   std::string remark;  // what whoever reads the figures must know; empty: nothing
 };
 

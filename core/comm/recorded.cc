@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "core/base/check.h"
+#include "core/comm/marking_stream.h"
 #include "core/device/native_stream.h"
+#include "core/journal/device_marks.h"
 
 namespace lockstep {
 
@@ -18,6 +20,7 @@ struct RecordedCommunicator::Family {
   // Set for good by the enqueuing thread before it first gives work to another thread.
   bool threaded = false;
   std::mutex mutex;  // of the journal and of every Pending, once threaded
+  std::span<std::byte> marks;  // of the device; empty: none
 };
 
 struct RecordedCommunicator::Pending {
@@ -85,7 +88,7 @@ class RecordedCommunicator::RecordingStream final : public Stream {
       pending->Begin(NowTicks());
       return OkStatus();
     });
-    const Status status = inner.Enqueue(operation, buffers, stream);
+    const Status status = Call(inner, *family, operation, buffers, stream, event);
     stream.Enqueue([family, pending, event, refused = !status.ok()]() mutable {
       event.ticks = NowTicks();
       std::lock_guard lock(family->mutex);
@@ -190,13 +193,36 @@ Status RecordedCommunicator::Enqueue(const Operation& operation, const Buffers& 
                 : EnqueueInline(operation, buffers, stream, event);
 }
 
+Result<bool> RecordedCommunicator::MarkOn(std::span<std::byte> memory, Device& device) {
+  auto* const native = dynamic_cast<NativeDevice*>(&device);
+  if (native == nullptr) return false;
+  LOCKSTEP_ASSIGN_OR_RETURN(const WordWriter writer, native->ShareMemory(memory));
+  SetMarkMethod(memory, writer == WordWriter::kKernel ? MarkMethod::kKernel
+                                                      : MarkMethod::kStreamOperations);
+  family_->marks = memory;
+  return true;
+}
+
+Status RecordedCommunicator::Call(Communicator& inner, const Family& family,
+                                  const Operation& operation, const Buffers& buffers,
+                                  Stream& stream, const JournalEvent& event) {
+  if (family.marks.empty()) [[likely]] return inner.Enqueue(operation, buffers, stream);
+  auto* const native = dynamic_cast<NativeStream*>(&stream);
+  const MarkWords words = MarkWordsOf(family.marks, event.communicator);
+  if (native == nullptr || words.started == nullptr) {
+    return inner.Enqueue(operation, buffers, stream);
+  }
+  MarkingStream marked(stream, *native, words, event.sequence + 1);
+  return inner.Enqueue(operation, buffers, marked);
+}
+
 Status RecordedCommunicator::EnqueueInline(const Operation& operation, const Buffers& buffers,
                                            Stream& stream, JournalEvent& event) {
   event.kind = EventKind::kStart;
   Append(event);
   // From here to `exit` nothing but the inner communicator's call.
   const Ticks entry = NowTicks();
-  Status status = inner_->Enqueue(operation, buffers, stream);
+  Status status = Call(*inner_, *family_, operation, buffers, stream, event);
   const Ticks exit = NowTicks();
   if (operation.blocking == Blocking::kNonblocking && status.ok()) {
     const auto lock = LockIf(family_->threaded, family_->mutex);

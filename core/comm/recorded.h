@@ -5,8 +5,10 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "core/comm/communicator.h"
+#include "core/device/device.h"
 #include "core/journal/journal.h"
 #include "core/journal/purpose.h"
 
@@ -49,6 +51,10 @@ class RecordedCommunicator : public Communicator {
 
   // Why the next operation is called: the events of it carry this, those of later ones do not.
   void AnnotateNext(const Annotation& annotation) { annotation_ = PackAnnotation(annotation); }
+  // From now on the device writes into `memory` (core/journal/device_marks.h; whole pages, which
+  // outlive the device) when it begins and ends an operation of this communicator or a later child.
+  // False: `device` has no streams with handles, and nothing is written.
+  Result<bool> MarkOn(std::span<std::byte> memory, Device& device);
   // Writes to the journal while operations may be in flight.
   void EnterPhase(Phase phase);
   void Note(const JournalEvent& event) { Append(event); }
@@ -71,6 +77,9 @@ class RecordedCommunicator : public Communicator {
   Status EnqueueBeside(const Operation& operation, const Buffers& buffers, Stream& stream,
                        JournalEvent& event);
   void Append(const JournalEvent& event);
+  // The inner communicator's call; on streams with handles between two marks, if there are any.
+  static Status Call(Communicator& inner, const Family& family, const Operation& operation,
+                     const Buffers& buffers, Stream& stream, const JournalEvent& event);
 
   std::unique_ptr<Communicator> inner_;
   std::shared_ptr<Family> family_;

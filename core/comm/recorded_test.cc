@@ -7,6 +7,7 @@
 #include <new>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "core/comm/null/null_communicator.h"
 #include "core/device/host/host_device.h"
 #include "core/device/native_stream.h"
+#include "core/journal/device_marks.h"
 #include "core/journal/journal.h"
 #include "gtest/gtest.h"
 
@@ -44,6 +46,7 @@ class ProbeCommunicator final : public Communicator {
     Status refuse;     // instead of enqueuing
     Status await;
     Status refuse_split;
+    Event* launch_waits_for = nullptr;  // on streams with handles
   };
   explicit ProbeCommunicator(Script& script) : script_(script) {}
 
@@ -52,11 +55,15 @@ class ProbeCommunicator final : public Communicator {
   int size() const override { return 2; }
   Status Enqueue(const Operation&, const Buffers&, Stream& stream) override {
     LOCKSTEP_RETURN_IF_ERROR(script_.refuse);
-    stream.Enqueue([this]() -> Status {
-      script_.called_at.push_back(NowTicks());
-      const bool fails = static_cast<int>(script_.called_at.size()) - 1 == script_.fail_at;
-      return fails ? SystemFailed("the cable is out") : OkStatus();
-    });
+    if (auto* const native = dynamic_cast<NativeStream*>(&stream)) {
+      return native->LaunchOn([this](void* handle) {
+        auto& fifo = *static_cast<Stream*>(handle);
+        if (script_.launch_waits_for != nullptr) fifo.WaitFor(*script_.launch_waits_for);
+        fifo.Enqueue([this] { return Run(); });
+        return OkStatus();
+      });
+    }
+    stream.Enqueue([this] { return Run(); });
     return stream.inline_execution() ? stream.status() : OkStatus();
   }
   Status Await(Stream& stream, Deadline deadline) override {
@@ -71,6 +78,12 @@ class ProbeCommunicator final : public Communicator {
   }
 
  private:
+  Status Run() {
+    script_.called_at.push_back(NowTicks());
+    const bool fails = static_cast<int>(script_.called_at.size()) - 1 == script_.fail_at;
+    return fails ? SystemFailed("the cable is out") : OkStatus();
+  }
+
   Script& script_;
 };
 
@@ -84,9 +97,29 @@ class NativeFifo final : public Stream, public NativeStream {
   Status Synchronize(Deadline deadline) override { return fifo_->Synchronize(deadline); }
   Status status() const override { return fifo_->status(); }
   Status LaunchOn(const Launch& launch) override { return launch(fifo_.get()); }
+  Status WriteWord(std::uint64_t* word, std::uint64_t value) override {
+    fifo_->Enqueue([word, value] { return std::atomic_ref(*word).store(value), OkStatus(); });
+    return OkStatus();
+  }
 
  private:
   std::unique_ptr<Stream> fifo_ = HostDevice().NewStream();
+};
+
+// A device whose streams write words of the host's memory.
+class MarkingDevice final : public Device, public NativeDevice {
+ public:
+  std::string_view name() const override { return "marking"; }
+  Result<std::unique_ptr<Buffer>> Allocate(std::int64_t) override { return Unsupported("none"); }
+  std::unique_ptr<Event> NewEvent() override { return HostDevice().NewEvent(); }
+  std::unique_ptr<Stream> NewStream() override { return std::make_unique<NativeFifo>(); }
+  std::unique_ptr<Stream> NewInlineStream() override { return HostDevice().NewInlineStream(); }
+  Status EnterThread() override { return OkStatus(); }
+  Result<WordWriter> ShareMemory(std::span<std::byte>) override {
+    if (refuses) return Unsupported("other addresses");
+    return WordWriter::kKernel;
+  }
+  bool refuses = false;
 };
 
 class RecordedTest : public testing::Test {
@@ -322,6 +355,45 @@ TEST_F(RecordedTest, OnStreamsWithHandlesTheJournalFollowsTheStream) {
   ASSERT_TRUE(Enqueue(AllReduce(), stream).ok());
   ASSERT_TRUE(stream.Synchronize(Soon()).ok());
   EXPECT_EQ(Kinds(), "qseqsxqsx");
+}
+
+TEST_F(RecordedTest, TheDeviceMarksWhatItBeginsAndEnds) {
+  struct alignas(4096) Page {
+    std::byte bytes[kDeviceMarksBytes] = {};
+  };
+  const auto page = std::make_unique<Page>();
+  MarkingDevice device;
+  HostDevice host;
+  EXPECT_FALSE(recorded_.MarkOn(page->bytes, host).value());
+  device.refuses = true;
+  EXPECT_FALSE(recorded_.MarkOn(page->bytes, device).ok());
+  device.refuses = false;
+  EXPECT_TRUE(recorded_.MarkOn(page->bytes, device).value());
+  const auto stream = device.NewStream();
+  const auto event = host.NewEvent();
+  script_.launch_waits_for = event.get();
+  ASSERT_TRUE(Enqueue(AllReduce(), *stream).ok());
+  const auto marks = [&] { return ReadDeviceMarks(page->bytes).marks; };
+  const Deadline deadline = Soon();
+  while (marks().empty() && !deadline.Passed()) std::this_thread::yield();
+  ASSERT_EQ(marks().size(), 1u);
+  EXPECT_EQ(marks()[0].communicator, 7);
+  EXPECT_EQ(marks()[0].started, 1u);
+  EXPECT_EQ(marks()[0].ended, 0u);
+  inline_->Record(*event);
+  ASSERT_TRUE(recorded_.Await(*stream, Soon()).ok());
+  EXPECT_EQ(marks()[0].ended, 1u);
+  EXPECT_EQ(ReadDeviceMarks(page->bytes).method, MarkMethod::kKernel);
+  // Children have words of their own; on streams without handles nothing is marked.
+  script_.launch_waits_for = nullptr;
+  auto child = recorded_.Split(0, 0, Soon());
+  ASSERT_TRUE((*child)->Enqueue(AllReduce(), {buffer_, buffer_}, *stream).ok());
+  ASSERT_TRUE(Enqueue(AllReduce(), *inline_).ok());
+  ASSERT_TRUE((*child)->Await(*stream, Soon()).ok());
+  ASSERT_EQ(marks().size(), 2u);
+  EXPECT_EQ(marks()[0].started, 1u);
+  EXPECT_EQ(marks()[1].communicator, 8);
+  EXPECT_EQ(marks()[1].ended, 1u);
 }
 
 }  // namespace

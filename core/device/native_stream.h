@@ -2,7 +2,10 @@
 #ifndef LOCKSTEP_CORE_DEVICE_NATIVE_STREAM_H_
 #define LOCKSTEP_CORE_DEVICE_NATIVE_STREAM_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <span>
 
 #include "core/base/status.h"
 
@@ -17,13 +20,23 @@ class NativeStream {
   // enqueues there runs in the order of this stream. A sick stream launches nothing. The stream is
   // not made sick by an error of `launch`, which is returned.
   virtual Status LaunchOn(const Launch& launch) = 0;
+  // Has the device write a word of the memory that it shares, in the order of this stream.
+  virtual Status WriteWord(std::uint64_t* word, std::uint64_t value) = 0;
+  // The stream without what decorates it: for work that runs later than it is launched.
+  virtual NativeStream& Bare() { return *this; }
 };
+
+// How a device writes a word: by operations of its driver, or by a kernel of one thread.
+enum class WordWriter { kStreamOperations, kKernel };
 
 // A Device is one beside where threads that call its libraries must be told which device it is.
 class NativeDevice {
  public:
   virtual ~NativeDevice() = default;
   virtual Status EnterThread() = 0;
+  // From now on streams may write words of `memory`: whole pages, which outlive the device.
+  // kUnsupported where the device reaches the host's memory by other addresses only.
+  virtual Result<WordWriter> ShareMemory(std::span<std::byte> memory) = 0;
 };
 
 }  // namespace lockstep

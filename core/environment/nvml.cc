@@ -2,9 +2,12 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <time.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "core/base/deadline.h"
 #include "core/environment/nvml_abi.h"
 
 namespace lockstep {
@@ -37,6 +40,7 @@ void LoadAll(void* handle, nvml::Api& api) {
   LOCKSTEP_LOAD(nvmlDeviceGetCurrentClocksThrottleReasons);
   LOCKSTEP_LOAD(nvmlDeviceGetTemperature);
   LOCKSTEP_LOAD(nvmlDeviceGetPowerUsage);
+  LOCKSTEP_LOAD(nvmlDeviceGetEnforcedPowerLimit);
   LOCKSTEP_LOAD(nvmlDeviceGetUtilizationRates);
   LOCKSTEP_LOAD(nvmlDeviceGetPersistenceMode);
   LOCKSTEP_LOAD(nvmlDeviceGetComputeMode);
@@ -48,6 +52,10 @@ void LoadAll(void* handle, nvml::Api& api) {
   LOCKSTEP_LOAD(nvmlDeviceGetNvLinkState);
   LOCKSTEP_LOAD(nvmlDeviceGetTopologyCommonAncestor);
   LOCKSTEP_LOAD(nvmlDeviceGetP2PStatus);
+  LOCKSTEP_LOAD(nvmlEventSetCreate);
+  LOCKSTEP_LOAD(nvmlDeviceRegisterEvents);
+  LOCKSTEP_LOAD(nvmlEventSetWait);
+  LOCKSTEP_LOAD(nvmlEventSetFree);
 #undef LOCKSTEP_LOAD
 }
 
@@ -88,6 +96,8 @@ std::string_view WayOf(int level) {
 struct Nvml::Library {
   nvml::Api api;
   std::vector<nvml::Device> devices;
+  nvml::EventSet events = nullptr;
+  std::vector<std::int64_t> xids;  // of each device; -1: it does not tell
 
   void DescribeDevice(int gpu, Facts& facts) const;
   void DescribeLink(const std::string& group, nvml::Device device, Facts& facts) const;
@@ -95,7 +105,10 @@ struct Nvml::Library {
 };
 
 Nvml::Nvml(std::unique_ptr<Library> library) : library_(std::move(library)) {}
-Nvml::~Nvml() { library_->api.nvmlShutdown(); }
+Nvml::~Nvml() {
+  if (library_->events != nullptr) Ask(library_->api.nvmlEventSetFree, library_->events);
+  library_->api.nvmlShutdown();
+}
 int Nvml::gpus() const { return static_cast<int>(library_->devices.size()); }
 
 Result<std::unique_ptr<Nvml>> Nvml::Open(const std::string& path) {
@@ -126,6 +139,7 @@ Result<std::unique_ptr<Nvml>> Nvml::Open(const std::string& path) {
     nvml::Device device = nullptr;
     if (Ask(api.nvmlDeviceGetHandleByIndex_v2, i, &device)) library->devices.push_back(device);
   }
+  library->xids.assign(library->devices.size(), -1);
   return std::unique_ptr<Nvml>(new Nvml(std::move(library)));
 }
 
@@ -231,22 +245,77 @@ Facts Nvml::Describe() const {
   return facts;
 }
 
+std::vector<std::string> Nvml::Buses() const {
+  std::vector<std::string> buses;
+  for (nvml::Device device : library_->devices) {
+    nvml::PciInfo pci{};
+    const bool told = Ask(library_->api.nvmlDeviceGetPciInfo_v3, device, &pci);
+    buses.emplace_back(told ? pci.bus_id : "");
+  }
+  return buses;
+}
+
+bool Nvml::ListenForXids() {
+  const nvml::Api& api = library_->api;
+  if (api.nvmlEventSetWait == nullptr || !Ask(api.nvmlEventSetCreate, &library_->events)) {
+    library_->events = nullptr;
+    return false;
+  }
+  bool any = false;
+  for (std::size_t i = 0; i < library_->devices.size(); ++i) {
+    const bool tells = Ask(api.nvmlDeviceRegisterEvents, library_->devices[i], nvml::kXidEvent,
+                           library_->events);
+    library_->xids[i] = tells ? 0 : -1;
+    any = any || tells;
+  }
+  return any;
+}
+
+void Nvml::Rest(int milliseconds) {
+  const Deadline deadline = Deadline::AfterSeconds(milliseconds * 1e-3);
+  // One event a call; a set that does not wait (no GPU tells) is no clock.
+  while (library_->events != nullptr && !deadline.Passed()) {
+    nvml::EventData event{};
+    if (library_->api.nvmlEventSetWait(library_->events, &event,
+                                       static_cast<unsigned>(deadline.RemainingMs())) != 0) {
+      break;
+    }
+    const auto& devices = library_->devices;
+    const auto found = std::find(devices.begin(), devices.end(), event.device);
+    if (event.type != nvml::kXidEvent || found == devices.end()) continue;
+    library_->xids[static_cast<std::size_t>(found - devices.begin())] =
+        static_cast<std::int64_t>(event.data);
+  }
+  const std::int64_t left_ns = deadline.RemainingNs();
+  if (left_ns <= 0) return;
+  const timespec rest{left_ns / 1'000'000'000, left_ns % 1'000'000'000};
+  nanosleep(&rest, nullptr);
+}
+
 GpuSample Nvml::Sample(int gpu) const {
   const nvml::Api& api = library_->api;
   nvml::Device device = library_->devices[static_cast<std::size_t>(gpu)];
   GpuSample sample;
+  sample.ticks = NowTicks();
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  sample.unix_ns = std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
   sample.gpu = gpu;
+  sample.xid = library_->xids[static_cast<std::size_t>(gpu)];
   nvml::Utilization utilization{};
   if (Ask(api.nvmlDeviceGetUtilizationRates, device, &utilization)) {
     sample.utilization_percent = utilization.gpu;
+    sample.memory_utilization_percent = utilization.memory;
   }
   nvml::Memory memory{};
   if (Ask(api.nvmlDeviceGetMemoryInfo, device, &memory)) {
     sample.memory_used_bytes = static_cast<std::int64_t>(memory.used);
   }
   sample.power_mw = Number(api.nvmlDeviceGetPowerUsage, device);
+  sample.power_limit_mw = Number(api.nvmlDeviceGetEnforcedPowerLimit, device);
   sample.temperature_celsius = Number(api.nvmlDeviceGetTemperature, device, nvml::kTemperatureGpu);
   sample.sm_clock_mhz = Number(api.nvmlDeviceGetClockInfo, device, nvml::kClockSm);
+  sample.memory_clock_mhz = Number(api.nvmlDeviceGetClockInfo, device, nvml::kClockMemory);
   unsigned long long value = 0;
   if (Ask(api.nvmlDeviceGetCurrentClocksThrottleReasons, device, &value)) {
     sample.throttle_reasons = static_cast<std::int64_t>(value);
@@ -255,20 +324,11 @@ GpuSample Nvml::Sample(int gpu) const {
           &value)) {
     sample.uncorrected_ecc_errors = static_cast<std::int64_t>(value);
   }
-  return sample;
-}
-
-std::string DescribeThrottling(std::int64_t reasons) {
-  // nvmlClocksThrottleReasons: 0x1 idle, 0x2 clocks set by a person, 0x10 sync boost and 0x100
-  // display setting are no faults.
-  static constexpr std::pair<std::int64_t, const char*> kNames[] = {
-      {0x4, "power cap"},        {0x8, "hardware slowdown"},      {0x20, "thermal (software)"},
-      {0x40, "thermal (hardware)"}, {0x80, "power brake"}};
-  std::string text;
-  for (const auto& [bit, name] : kNames) {
-    if ((reasons & bit) != 0) text += (text.empty() ? "" : ", ") + std::string(name);
+  if (Ask(api.nvmlDeviceGetTotalEccErrors, device, nvml::kEccCorrected, nvml::kEccVolatile,
+          &value)) {
+    sample.corrected_ecc_errors = static_cast<std::int64_t>(value);
   }
-  return text.empty() ? "none" : text;
+  return sample;
 }
 
 }  // namespace lockstep

@@ -3,27 +3,15 @@
 #ifndef LOCKSTEP_CORE_ENVIRONMENT_NVML_H_
 #define LOCKSTEP_CORE_ENVIRONMENT_NVML_H_
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "core/base/status.h"
 #include "core/environment/facts.h"
+#include "core/journal/gpu_sample.h"
 
 namespace lockstep {
-
-// What changes while a GPU works. -1: the GPU or the driver does not tell.
-struct GpuSample {
-  int gpu = 0;
-  std::int64_t utilization_percent = -1;
-  std::int64_t memory_used_bytes = -1;
-  std::int64_t power_mw = -1;
-  std::int64_t temperature_celsius = -1;
-  std::int64_t sm_clock_mhz = -1;
-  std::int64_t throttle_reasons = -1;        // bits of nvmlClocksThrottleReasons
-  std::int64_t uncorrected_ecc_errors = -1;  // since the driver was loaded
-};
 
 class Nvml {
  public:
@@ -37,16 +25,20 @@ class Nvml {
   // Driver and CUDA version; of every GPU name, bus, memory, ECC, clocks, throttling, links; of
   // every pair the way between them and whether it may be used (gpu/<i>/…, gpu/pair/<i>-<j>).
   Facts Describe() const;
+  // Of each GPU its place, "00000000:3b:00.0"; empty where the driver does not tell.
+  std::vector<std::string> Buses() const;
   GpuSample Sample(int gpu) const;
+
+  // From now on Sample() tells Xids: the driver's errors of a GPU. False: it does not tell them.
+  bool ListenForXids();
+  // Sleeps for so long at most, and hears what Xids come meanwhile.
+  void Rest(int milliseconds);
 
  private:
   struct Library;
   explicit Nvml(std::unique_ptr<Library> library);
   std::unique_ptr<Library> library_;
 };
-
-// "thermal, power cap"; "none". Idle and clocks that a person has set are no throttling.
-std::string DescribeThrottling(std::int64_t reasons);
 
 }  // namespace lockstep
 

@@ -20,11 +20,21 @@ struct Utilization {  // nvmlUtilization_t
   unsigned gpu, memory;
 };
 
+struct EventData {  // nvmlEventData_t; the call that takes two fields less writes no more than that
+  Device device;
+  unsigned long long type, data;
+  unsigned gpu_instance, compute_instance;
+};
+using EventSet = struct nvmlEventSet_st*;
+
 inline constexpr int kTemperatureGpu = 0;
 inline constexpr int kClockSm = 1;
+inline constexpr int kClockMemory = 2;
+inline constexpr int kEccCorrected = 0;
 inline constexpr int kEccUncorrected = 1;
 inline constexpr int kEccVolatile = 0;
 inline constexpr int kP2pRead = 0;  // nvmlGpuP2PCapsIndex_t
+inline constexpr unsigned long long kXidEvent = 0x8;  // nvmlEventTypeXidCriticalError
 
 struct Api {
   Code (*nvmlInit_v2)() = nullptr;
@@ -45,6 +55,7 @@ struct Api {
   Code (*nvmlDeviceGetCurrentClocksThrottleReasons)(Device, unsigned long long*) = nullptr;
   Code (*nvmlDeviceGetTemperature)(Device, int, unsigned*) = nullptr;
   Code (*nvmlDeviceGetPowerUsage)(Device, unsigned*) = nullptr;
+  Code (*nvmlDeviceGetEnforcedPowerLimit)(Device, unsigned*) = nullptr;
   Code (*nvmlDeviceGetUtilizationRates)(Device, Utilization*) = nullptr;
   Code (*nvmlDeviceGetPersistenceMode)(Device, int*) = nullptr;
   Code (*nvmlDeviceGetComputeMode)(Device, int*) = nullptr;
@@ -56,6 +67,10 @@ struct Api {
   Code (*nvmlDeviceGetNvLinkState)(Device, unsigned, int*) = nullptr;
   Code (*nvmlDeviceGetTopologyCommonAncestor)(Device, Device, int*) = nullptr;
   Code (*nvmlDeviceGetP2PStatus)(Device, Device, int, int*) = nullptr;
+  Code (*nvmlEventSetCreate)(EventSet*) = nullptr;
+  Code (*nvmlDeviceRegisterEvents)(Device, unsigned long long, EventSet) = nullptr;
+  Code (*nvmlEventSetWait)(EventSet, EventData*, unsigned) = nullptr;
+  Code (*nvmlEventSetFree)(EventSet) = nullptr;
 };
 
 }  // namespace lockstep::nvml

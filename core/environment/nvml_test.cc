@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 
+#include "core/base/deadline.h"
+
 namespace lockstep {
 namespace {
 
@@ -41,6 +43,23 @@ TEST(NvmlTest, SamplesSayWhatIsMissing) {
   setenv("FAKE_NVML", "old", 1);
   sample = (*nvml)->Sample(1);
   EXPECT_EQ(sample.sm_clock_mhz, -1);  // it has, and refuses
+  unsetenv("FAKE_NVML");
+}
+
+TEST(NvmlTest, AnXidIsHeardOfTheGpuThatTellsThem) {
+  setenv("FAKE_NVML", "xid", 1);
+  const auto nvml = Nvml::Open(kFake);
+  ASSERT_TRUE(nvml.ok());
+  EXPECT_EQ((*nvml)->Sample(1).xid, -1);  // nobody listens
+  EXPECT_TRUE((*nvml)->ListenForXids());
+  EXPECT_EQ((*nvml)->Sample(1).xid, 0);
+  const Deadline deadline = Deadline::AfterSeconds(0.02);
+  (*nvml)->Rest(20);
+  EXPECT_TRUE(deadline.Passed());
+  EXPECT_EQ((*nvml)->Sample(0).xid, -1);
+  EXPECT_EQ((*nvml)->Sample(1).xid, 79);
+  EXPECT_EQ((*nvml)->Sample(1).power_limit_mw, 700'000);
+  EXPECT_EQ((*nvml)->Buses(), (std::vector<std::string>{"00000000:01:00.0", "00000000:02:00.0"}));
   unsetenv("FAKE_NVML");
 }
 

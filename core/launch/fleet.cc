@@ -95,6 +95,11 @@ void FleetImpl::OnAnswer(FleetMember& member, FrameType type, const std::string&
     understood = Get(decoder, member.journal);
     Translate(member, member.journal);
   }
+  if (type == FrameType::kGpusRead) {
+    member.gpu_age_seconds = decoder.Get<double>();
+    understood = Get(decoder, member.gpus);
+    Translate(member, member.gpus);
+  }
   if (understood) member.answered = request;
 }
 
@@ -130,10 +135,13 @@ void FleetImpl::OnReport(int rank, FrameType type, const std::string& payload) {
     case FrameType::kStarted:
     case FrameType::kEvidence:
     case FrameType::kJournalRead:
+    case FrameType::kGpusRead:
     case FrameType::kEnded:
       return OnAnswer(member, type, payload);
     case FrameType::kClockTold:
       return OnClockTold(member, decoder);
+    case FrameType::kLog:
+      return OnLog(payload);
     case FrameType::kDismissed:
     case FrameType::kBeat:
       return;
@@ -293,6 +301,7 @@ std::vector<RankEvidence> FleetImpl::Ask(Deadline deadline, bool system) {
     evidence.rank = rank;
     all.push_back(std::move(evidence));
   }
+  if (system) DescribeGpus(all, deadline);
   return all;
 }
 

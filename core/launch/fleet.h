@@ -11,6 +11,8 @@
 
 #include "core/base/deadline.h"
 #include "core/base/status.h"
+#include "core/journal/gpu_sample.h"
+#include "core/journal/worker_log.h"
 #include "core/launch/agent_faults.h"
 #include "core/launch/companion.h"
 #include "core/launch/context.h"
@@ -60,6 +62,8 @@ struct FleetOptions {
   double quiet_seconds = 0;
   std::size_t journal_capacity = 1 << 14;       // events
   std::size_t outbox_capacity_bytes = 8 << 20;  // a power of two
+  // Between samples of each host's GPUs (core/launch/gpu_watch.h). 0: none are taken.
+  double gpu_sample_seconds = 1;
   // Makes what works beside every worker; none: nothing does.
   MakeCompanion companion = {};
   // What the successor does when the coordinator is lost: called once, after the workers of all
@@ -141,6 +145,10 @@ class Fleet {
   virtual void SendToCompanion(int rank, const std::string& order) = 0;
   // The newest events of every rank's journal of this lifetime (for the file).
   virtual std::vector<Journal> Journals(std::size_t most, Deadline deadline) = 0;
+  // Up to `most` of the newest samples of every GPU, of each host that has any.
+  virtual std::vector<GpuSamples> ReadGpus(std::size_t most, Deadline deadline) = 0;
+  // The ends of the logs of workers that are gone, of all lifetimes since the last call.
+  virtual std::vector<WorkerLog> TakeLogs() = 0;
   // Ends (SIGKILL to the worker's process group) and reaps what still runs of this lifetime on
   // every rank. Then the remaining kData and kMessage are there for Next, and nothing of this
   // lifetime follows them; deaths that we caused are not told. An agent that does not answer by the

@@ -29,6 +29,12 @@ void FleetImpl::Translate(const FleetMember& member, Journal& journal) const {
   for (JournalEvent& event : journal.events) event.ticks = clocks_.ToOurs(rank, event.ticks);
 }
 
+void FleetImpl::Translate(const FleetMember& member, GpuSamples& gpus) const {
+  const auto rank = static_cast<int>(&member - members_.data());
+  if (clocks_.shared(rank)) return;
+  for (auto& sample : gpus.samples) sample.ticks = clocks_.ToOurs(rank, sample.ticks);
+}
+
 void FleetImpl::OnClockTold(FleetMember& member, Decoder& decoder) {
   const Ticks received = NowTicks();
   const auto request = decoder.Get<std::uint64_t>();

@@ -53,6 +53,8 @@ class FleetImpl final : public Fleet {
     Order(rank, FrameType::kToCompanion, order);
   }
   std::vector<Journal> Journals(std::size_t most, Deadline deadline) override;
+  std::vector<GpuSamples> ReadGpus(std::size_t most, Deadline deadline) override;
+  std::vector<WorkerLog> TakeLogs() override { return std::exchange(logs_, {}); }
   void EndWorkers(Deadline deadline) override;
   void EndWorker(int rank, Deadline deadline) override;
   Status StartWorker(int rank) override;
@@ -71,6 +73,9 @@ class FleetImpl final : public Fleet {
   void OnFaultDone(int rank, const std::string& payload);
   void OrderStart(std::vector<WorkerSetup> setups);
   void OnAnswer(FleetMember& member, FrameType type, const std::string& payload);
+  void OnLog(const std::string& payload);
+  void AskGpus(std::size_t most, Deadline deadline);
+  void DescribeGpus(std::vector<RankEvidence>& evidence, Deadline deadline);
   void Push(FleetEventKind kind, int rank, int exit_code = 0, int signal = 0, Message message = {});
   void Lose(int rank, Loss loss);
   void LoseSilent(int rank);
@@ -85,6 +90,7 @@ class FleetImpl final : public Fleet {
   void ExchangeClocks(std::size_t host, int probes);
   // From a rank's counter to ours.
   void Translate(const FleetMember& member, Journal& journal) const;
+  void Translate(const FleetMember& member, GpuSamples& gpus) const;
   void PollOnce(Deadline deadline);
   void AwaitOwnSignal(int rank, int signal);
   void ReadMember(int rank);
@@ -104,6 +110,7 @@ class FleetImpl final : public Fleet {
   std::int64_t clocks_since_ns_ = MonotonicNs();
   std::size_t next_host_ = 1;
   std::deque<FleetEvent> events_;
+  std::vector<WorkerLog> logs_;
   MeetingPlace meeting_;
   std::unique_ptr<PrivateShm> shm_;  // of this lifetime, if it has one
   std::uint64_t request_ = 0;

@@ -34,6 +34,8 @@ struct FleetMember {
   Journal journal;
   ClockRoundTrip clock;  // but for `sent`
   std::optional<ClockReading> clock_reading;
+  GpuSamples gpus;
+  double gpu_age_seconds = 0;  // of the newest sample
 };
 
 // Makes a private /dev/shm for those of this host that ask for one, and tells their setups. None

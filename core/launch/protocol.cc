@@ -75,6 +75,11 @@ void Put(Encoder& encoder, const RankEvidence& evidence) {
     Put(encoder, socket.written_marks);
     Put(encoder, socket.received_marks);
   }
+  encoder.Text(evidence.gpu_bus).Put(static_cast<std::uint64_t>(evidence.device.method));
+  encoder.Put(static_cast<std::uint32_t>(evidence.device.marks.size()));
+  for (const DeviceMark& mark : evidence.device.marks) {
+    encoder.Put(mark.communicator).Put(mark.started).Put(mark.ended);
+  }
   Put(encoder, evidence.journal);
 }
 
@@ -107,7 +112,57 @@ bool Get(Decoder& decoder, RankEvidence& evidence) {
     Get(decoder, socket.written_marks);
     Get(decoder, socket.received_marks);
   }
+  evidence.gpu_bus = decoder.Text();
+  evidence.device.method = static_cast<MarkMethod>(decoder.Get<std::uint64_t>());
+  const auto marks = decoder.Get<std::uint32_t>();
+  evidence.device.marks.clear();
+  for (std::uint32_t i = 0; i < marks && decoder.ok(); ++i) {
+    DeviceMark& mark = evidence.device.marks.emplace_back();
+    mark.communicator = decoder.Get<std::uint16_t>();
+    mark.started = decoder.Get<std::uint64_t>();
+    mark.ended = decoder.Get<std::uint64_t>();
+  }
   return Get(decoder, evidence.journal) && evidence.state <= ProcessState::kLost;
+}
+
+void Put(Encoder& encoder, const GpuSamples& samples) {
+  encoder.Put(std::int32_t{samples.rank}).Put(samples.missed);
+  encoder.Put(static_cast<std::uint32_t>(samples.buses.size()));
+  for (const std::string& bus : samples.buses) encoder.Text(bus);
+  encoder.Put(static_cast<std::uint64_t>(samples.samples.size()));
+  encoder.Raw({reinterpret_cast<const char*>(samples.samples.data()),
+               samples.samples.size() * sizeof(GpuSample)});
+}
+
+bool Get(Decoder& decoder, GpuSamples& samples) {
+  samples = {};
+  samples.rank = decoder.Get<std::int32_t>();
+  samples.missed = decoder.Get<std::uint64_t>();
+  const auto buses = decoder.Get<std::uint32_t>();
+  for (std::uint32_t i = 0; i < buses && decoder.ok(); ++i) {
+    samples.buses.push_back(decoder.Text());
+  }
+  const auto count = decoder.Get<std::uint64_t>();
+  if (!decoder.ok() || count > decoder.rest().size() / sizeof(GpuSample)) return false;
+  const std::string_view bytes = decoder.Raw(count * sizeof(GpuSample));
+  samples.samples.resize(count);
+  if (count > 0) std::memcpy(samples.samples.data(), bytes.data(), bytes.size());
+  return decoder.ok();
+}
+
+void Put(Encoder& encoder, const WorkerLog& log) {
+  encoder.Put(std::int32_t{log.rank}).Put(std::int32_t{log.lifetime}).Text(log.path);
+  encoder.Put(log.bytes).Put(log.cut_bytes).Text(log.text);
+}
+
+bool Get(Decoder& decoder, WorkerLog& log) {
+  log.rank = decoder.Get<std::int32_t>();
+  log.lifetime = decoder.Get<std::int32_t>();
+  log.path = decoder.Text();
+  log.bytes = decoder.Get<std::int64_t>();
+  log.cut_bytes = decoder.Get<std::int64_t>();
+  log.text = decoder.Text();
+  return decoder.ok();
 }
 
 void Put(Encoder& encoder, const AgentInfo& info) {

@@ -32,6 +32,7 @@ enum class FrameType : std::uint32_t {
   kSignal,        // i32 signal: sent to the worker
   kToCompanion,   // raw bytes
   kDismiss,       // empty
+  kReadGpus,      // u64 request, u64 most samples of each GPU
   // Reports, from an agent to the coordinator.
   kStarted,        // u32 StatusCode, text message
   kFromWorker,     // a Message
@@ -49,6 +50,8 @@ enum class FrameType : std::uint32_t {
   kJournalRead,    // u64 request, Journal
   kEnded,          // u64 request
   kDismissed,      // empty
+  kGpusRead,       // u64 request, f64 age in seconds, GpuSamples
+  kLog,            // WorkerLog
   // Between an agent and the process that owns the launcher's MPI identity.
   kGather,    // raw bytes: this rank's part
   kGathered,  // u32 StatusCode, text message, then one text for each rank
@@ -81,11 +84,15 @@ Message DecodeMessage(std::string_view bytes);
 
 void Put(Encoder& encoder, const Journal& journal);
 void Put(Encoder& encoder, const RankEvidence& evidence);
+void Put(Encoder& encoder, const GpuSamples& samples);
+void Put(Encoder& encoder, const WorkerLog& log);
 void Put(Encoder& encoder, const AgentInfo& info);
 void Put(Encoder& encoder, const Status& status);
 // False (the decoder is not ok) when the bytes are no such thing.
 bool Get(Decoder& decoder, Journal& journal);
 bool Get(Decoder& decoder, RankEvidence& evidence);
+bool Get(Decoder& decoder, GpuSamples& samples);
+bool Get(Decoder& decoder, WorkerLog& log);
 bool Get(Decoder& decoder, AgentInfo& info);
 bool Get(Decoder& decoder, Status& status);
 

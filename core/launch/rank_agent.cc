@@ -19,6 +19,7 @@ RankAgent::RankAgent(const LaunchContext& context, const FleetOptions& options, 
       options_(options),
       report_(std::move(report)),
       scale_(CalibrateTicks()) {
+  if (context_.local_rank == 0) gpus_ = GpuWatch::Start({options_.gpu_sample_seconds});
   if (options_.companion) companion_ = options_.companion(context_.rank);
 }
 
@@ -121,6 +122,15 @@ void RankAgent::Obey(const Frame& order) {
       report_(FrameType::kClockTold, answer.Take());
       break;
     }
+    case FrameType::kReadGpus: {
+      const auto request = decoder.Get<std::uint64_t>();
+      double age_seconds = 0;
+      const GpuSamples samples = ReadGpus(decoder.Get<std::uint64_t>(), age_seconds);
+      Encoder answer;
+      Put(answer.Put(request).Put(age_seconds), samples);
+      report_(FrameType::kGpusRead, answer.Take());
+      break;
+    }
     case FrameType::kSignal:
       Signal(decoder.Get<std::int32_t>());
       break;
@@ -209,6 +219,7 @@ void RankAgent::OnChange(const ChildChange& change) {
     Pump();
     child_->channel().Close();
     Drain();
+    KeepLog();
     died_ = NowTicks();
   }
   if (child_->gone()) faults_.HealAll();
@@ -344,52 +355,6 @@ void RankAgent::End() {
                child_->pid(), context_.rank);
   }
   OnChildChange();
-}
-
-Journal RankAgent::ReadJournal(std::size_t most) const {
-  Journal journal;
-  if (!journal_) return journal;
-  const std::size_t fits = kMaxPayloadBytes / sizeof(JournalEvent);
-  journal = journal_->Newest(std::min(most, fits));
-  if (death_ && !ending_) {
-    JournalEvent death;
-    death.index = journal.events.empty() ? 1 : journal.events.back().index + 1;
-    death.ticks = died_;
-    death.kind = EventKind::kDeath;
-    death.value = *death_;
-    if (!journal.events.empty()) {
-      death.case_index = journal.events.back().case_index;
-      death.phase = journal.events.back().phase;
-    }
-    journal.events.push_back(death);
-  }
-  return journal;
-}
-
-RankEvidence RankAgent::Evidence(Deadline deadline, bool system) {
-  OnChildChange();
-  RankEvidence evidence;
-  evidence.rank = context_.rank;
-  evidence.state = state_;
-  evidence.exit_code = exit_code_;
-  evidence.signal = signal_;
-  evidence.journal = ReadJournal(kEvidenceEvents);
-  const std::optional<JournalEvent> last =
-      journal_ ? journal_->Last() : std::optional<JournalEvent>();
-  evidence.idle = last && last->kind == EventKind::kIdle;
-  if (journal_) evidence.seconds_silent = SecondsSilent(last);
-  // A glance of a launch without a companion asks nobody for links.
-  if (system || companion_) LookAtSockets();
-  evidence.sockets = sockets_;
-  if (state_ == ProcessState::kStopped) {
-    evidence.system = fmt::format("stopped by signal {} (SIG{})", signal_, sigabbrev_np(signal_));
-  } else if (system && has_worker()) {
-    const SystemEvidence seen = LookAt(child_->pid(), deadline, last_call_);
-    last_call_ = seen.call;
-    evidence.system = seen.text;
-    evidence.asleep = seen.asleep;
-  }
-  return evidence;
 }
 
 }  // namespace lockstep

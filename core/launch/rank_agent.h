@@ -17,6 +17,7 @@
 #include "core/launch/child.h"
 #include "core/launch/companion.h"
 #include "core/launch/fleet.h"
+#include "core/launch/gpu_watch.h"
 #include "core/launch/outbox.h"
 #include "core/launch/protocol.h"
 #include "core/launch/segment.h"
@@ -56,6 +57,9 @@ class RankAgent {
   // `system`: look at the process as well, which stops it for some milliseconds.
   RankEvidence Evidence(Deadline deadline, bool system = true);
   Journal ReadJournal(std::size_t most) const;  // the newest events
+  // Up to `most` of the newest samples of each of this host's GPUs; none where another agent of
+  // the host has them. `age_seconds`: of the newest.
+  GpuSamples ReadGpus(std::size_t most, double& age_seconds) const;
 
  private:
   Status Start(int lifetime, const WorkerSetup& setup);
@@ -71,6 +75,7 @@ class RankAgent {
   void Inject(std::uint32_t fault, const AgentFault& order);
   void TellOfFault(std::uint32_t fault, FaultNews news, const std::string& text);
   void LookAtSockets();
+  void KeepLog();  // of a worker that is gone
   void LookAgainIn(double seconds);
   // From the worker's newest event (or its start, or its stop while it was idle) to now.
   double SecondsSilent(const std::optional<JournalEvent>& last) const;
@@ -81,6 +86,7 @@ class RankAgent {
   const TickScale scale_;
   std::unique_ptr<Segment> segment_;
   std::unique_ptr<Companion> companion_;
+  std::unique_ptr<GpuWatch> gpus_;  // of the host; of its lowest rank's agent
   std::unique_ptr<Child> child_;
   AgentFaults faults_;  // before the worker they end
   std::optional<OutboxReader> outbox_;

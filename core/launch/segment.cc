@@ -11,20 +11,25 @@
 #include <cstring>
 #include <utility>
 
+#include "core/journal/device_marks.h"
 #include "core/journal/journal.h"
 #include "core/launch/outbox.h"
+#include "core/launch/worker_card.h"
 
 namespace lockstep {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x3130'7473'6b6c'0000;
-constexpr std::size_t kHeaderBytes = 4096;
+constexpr std::size_t kCardOffset = 2048;
+constexpr std::size_t kMarksOffset = 4096;
+constexpr std::size_t kHeaderBytes = kMarksOffset + kDeviceMarksBytes;
 
 struct Header {
   std::uint64_t magic;
   std::uint64_t journal_capacity;
   std::uint64_t outbox_capacity;
 };
+static_assert(sizeof(Header) <= kCardOffset && kCardOffset + kWorkerCardBytes <= kMarksOffset);
 
 std::size_t RoundUp(std::size_t bytes) { return (bytes + 4095) & ~std::size_t{4095}; }
 
@@ -94,6 +99,12 @@ Result<std::unique_ptr<Segment>> Segment::Map(Fd fd) {
 }
 
 Segment::~Segment() { munmap(memory_, bytes_); }
+
+std::span<std::byte> Segment::card() const { return {memory_ + kCardOffset, kWorkerCardBytes}; }
+
+std::span<std::byte> Segment::device_marks() const {
+  return {memory_ + kMarksOffset, kDeviceMarksBytes};
+}
 
 std::span<std::byte> Segment::journal() const {
   return {memory_ + kHeaderBytes, JournalBytes(journal_capacity_)};

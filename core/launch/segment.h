@@ -1,4 +1,5 @@
-// The memory that an agent and its worker share: a header, the journal, the outbox.
+// The memory that an agent and its worker share: a header with the worker's card, the words that a
+// device marks, the journal, the outbox.
 //
 // It has no name (memfd), so nothing can be left behind whoever dies; its size is sealed, so the
 // worker cannot make the agent fault. Source: memfd_create(2), fcntl(2) F_ADD_SEALS.
@@ -28,6 +29,8 @@ class Segment {
   int fd() const { return fd_.get(); }
   std::size_t journal_capacity() const { return journal_capacity_; }
   std::size_t outbox_capacity() const { return outbox_capacity_; }
+  std::span<std::byte> card() const;          // core/launch/worker_card.h
+  std::span<std::byte> device_marks() const;  // core/journal/device_marks.h; whole pages
   std::span<std::byte> journal() const;
   std::span<std::byte> outbox() const;
 

@@ -57,6 +57,8 @@ class WorkerLinkImpl final : public WorkerLink, public Meeting {
   int lifetime() const override { return role_.lifetime; }
   JournalWriter& journal() override { return journal_; }
   Outbox& outbox() override { return outbox_; }
+  void Introduce(const WorkerCard& card) override { WriteCard(segment_->card(), card); }
+  std::span<std::byte> device_marks() override { return segment_->device_marks(); }
   Meeting& meeting() override { return *this; }
 
   Result<Message> Receive(Deadline deadline) override { return Take(deadline, true); }

@@ -13,6 +13,7 @@
 #include "core/base/status.h"
 #include "core/comm/communicator.h"
 #include "core/journal/journal.h"
+#include "core/launch/worker_card.h"
 
 namespace lockstep {
 
@@ -55,6 +56,10 @@ class WorkerLink {
   virtual int lifetime() const = 0;  // 0, 1, …: which worker of this rank
   virtual JournalWriter& journal() = 0;
   virtual Outbox& outbox() = 0;
+  // What the agent should know of this process even when it is wedged or dead.
+  virtual void Introduce(const WorkerCard& card) = 0;
+  // For RecordedCommunicator::MarkOn.
+  virtual std::span<std::byte> device_marks() = 0;
   // Where the ranks of this lifetime exchange addresses, through the agents.
   virtual Meeting& meeting() = 0;
 

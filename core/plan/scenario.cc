@@ -54,6 +54,9 @@ constexpr std::string_view kCauses[] = {
 constexpr std::string_view kBackends[] = {"any",  "sim", "sim_nccl", "sim_mpi", "sim_gloo",
                                           "gloo", "mpi", "nccl",     "null"};
 
+// "cuda": the backend nccl on a GPU, and not on a stand-in's host memory.
+constexpr std::string_view kRequirements[] = {"gloo", "mpi", "nccl", "cuda"};
+
 bool Contains(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -235,6 +238,9 @@ Scenario ReadScenario(const toml::table& root, const ScenarioOptions& options,
   if (const toml::table* table = fields.FindTable("workload")) {
     TomlFields workload(*table, "workload", mistakes);
     scenario.workload = ReadWorkload(workload, scenario.ranks, options);
+  }
+  if (const auto requirement = fields.ReadName("requires", kRequirements)) {
+    scenario.requirement = kRequirements[*requirement];
   }
   ReadFaults(fields, scenario);
   ReadHosts(fields, scenario);

@@ -58,6 +58,7 @@ struct Scenario {
   Workload workload;
   std::vector<FaultSpec> faults;
   std::optional<RecoveryPlan> recovery;  // none: a lost rank ends the run
+  std::string requirement;  // what it cannot be shown without: "nccl", "cuda"; or empty
   std::map<std::string, Expectation> expect;  // by backend, or rule set of sim, or "any"
 };
 

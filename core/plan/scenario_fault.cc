@@ -21,6 +21,7 @@ constexpr std::string_view kFaults[] = {
     "segfault",
     "abort",
     "out_of_memory",
+    "device_memory_full",
     "hang",
     "sleep",
     "skip_collective",

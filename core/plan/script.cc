@@ -22,7 +22,8 @@ constexpr std::string_view kVerbs[] = {"all_reduce",     "broadcast", "barrier",
                                        "reduce_scatter", "reduce",    "send",    "recv",
                                        "sleep",          "compute",   "load",    "exit",
                                        "throw",          "hang",      "finish",  "churn",
-                                       "split",          "repeat",    "wait"};
+                                       "split",          "repeat",    "wait",
+                                       "allocate",       "kernel"};
 
 Words Split(std::string_view text) {
   Words words;
@@ -181,6 +182,14 @@ Result<ScriptStep> ParseOther(const Words& words,
     step.wait = std::string(words[1]);
     return step;
   }
+  if (verb == "allocate") {
+    const Result<std::int64_t> bytes =
+        words.size() == 2 ? ParseBytes("step", words[1]) : InvalidInput("");
+    if (!bytes.ok() || *bytes < 1) return InvalidInput("write 'allocate 1M'");
+    step.kind = Kind::kAllocate;
+    step.bytes = *bytes;
+    return step;
+  }
   if (verb == "exit") {
     const auto code = words.size() == 2 ? ToCount(words[1]) : std::nullopt;
     if (!code || *code > 255) return InvalidInput("write 'exit 3' with a code from 0 to 255");
@@ -191,7 +200,10 @@ Result<ScriptStep> ParseOther(const Words& words,
   if (words.size() > 1) {
     return InvalidInput(fmt::format("'{}' stands alone; write '{}'", verb, verb));
   }
-  step.kind = verb == "throw" ? Kind::kThrow : verb == "hang" ? Kind::kHang : Kind::kFinish;
+  step.kind = verb == "throw"    ? Kind::kThrow
+              : verb == "hang"   ? Kind::kHang
+              : verb == "kernel" ? Kind::kKernel
+                                 : Kind::kFinish;
   return step;
 }
 

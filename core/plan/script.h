@@ -28,12 +28,16 @@ struct ScriptStep {
     kChurn,   // makes a communicator of the same ranks, calls the operation on it, destroys it
     kSplit,   // makes a communicator of the same ranks and destroys it unused
     kWait,    // the program waits for a stream
+    // What waits for all of a GPU although it does not look so; on a host they wait for nothing.
+    kAllocate,  // takes `bytes` of device memory and gives them back
+    kKernel,    // the first kernel of a kind that the program has not used: its code is loaded
   };
   Kind kind = Kind::kFinish;
   Operation operation;           // kCollective, kChurn
   std::size_t communicator = 0;  // index in ScriptProgram::communicators
   std::int64_t ns = 0;           // kSleep, kCompute, kLoad
   int exit_code = 0;
+  std::int64_t bytes = 0;        // kAllocate
   std::int64_t times = 1;
   // Where it runs: on the program itself when empty, else on a queue beside it, in order; the
   // program goes on at once. Of kCollective, kSleep, kCompute and kLoad.

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <optional>
 
+#include "core/verdict/device_position.h"
 #include "core/verdict/findings.h"
 #include "core/verdict/messages.h"
 #include "core/verdict/rank_view.h"
@@ -76,8 +77,9 @@ RankOutcome DescribeOutcome(const Situation& situation, const Conclusion& conclu
     const std::string waits = WaitsFor(situation, conclusion.stuck, index);
     if (!waits.empty()) outcome.evidence = waits;
   }
-  if (!evidence.system.empty()) {
-    outcome.evidence += (outcome.evidence.empty() ? "" : "; ") + evidence.system;
+  for (const std::string& text :
+       {DescribeDevicePosition(evidence.journal, evidence.device), evidence.gpu, evidence.system}) {
+    if (!text.empty()) outcome.evidence += (outcome.evidence.empty() ? "" : "; ") + text;
   }
   return outcome;
 }

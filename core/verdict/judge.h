@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/journal/device_marks.h"
 #include "core/journal/journal.h"
 #include "core/verdict/outcome.h"
 #include "core/verdict/tcp_socket.h"
@@ -30,6 +31,9 @@ struct RankEvidence {
   std::string wrong_data;  // what a check of its results found wrong first; empty: nothing
   // Its TCP sockets; of one that is gone, when they were looked at last. Empty: not looked at.
   std::vector<TcpSocket> sockets;
+  DeviceMarks device = {};   // how far its device came by its own account
+  std::string gpu_bus = {};  // where that device sits; empty: it has none, or did not tell
+  std::string gpu = {};      // what the device's driver says of it, in words
 };
 
 // A communicator beside the world, as the program made it.

@@ -243,6 +243,10 @@ void ReadAll(hid_t file, Run& run, Trouble& trouble) {
   if (run.schema_version >= 4) ReadRecoveries(file, run, trouble);
   ReadLinks(file, run, trouble);
   ReadClocks(file, run, trouble);
+  if (Exists(file, "/gpu_samples")) {
+    run.gpu_samples = ReadTable<PlacedGpuSample>(file, "/gpu_samples", trouble);
+  }
+  if (Exists(file, "/logs")) run.logs = ReadTable<WorkerLog>(file, "/logs", trouble);
   ReadHistory(file, run, trouble);
 }
 

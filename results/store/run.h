@@ -11,6 +11,8 @@
 
 #include "core/collective/collective.h"
 #include "core/journal/event.h"
+#include "core/journal/gpu_sample.h"
+#include "core/journal/worker_log.h"
 #include "core/verdict/outcome.h"
 
 namespace lockstep {
@@ -244,6 +246,8 @@ struct Run {
   std::optional<LinkMatrix> links;
   std::vector<HostClock> clocks;  // one a host, the reference first
   std::vector<ClockAnchorPoint> clock_anchors;
+  std::vector<PlacedGpuSample> gpu_samples;  // of every host, oldest first on each
+  std::vector<WorkerLog> logs;               // what libraries wrote of their trouble
   Judgement judgement;  // of the launch: the outcome of every rank
   double ns_per_tick = 1.0;
   std::uint64_t origin_ticks = 0;

@@ -316,6 +316,39 @@ void Describe(Fields& fields, Row& row) {
   fields("resume_seconds", row.recovery.resume_seconds, "s");
 }
 
+template <typename Fields, typename Row>
+  requires std::is_same_v<std::remove_const_t<Row>, PlacedGpuSample>
+void Describe(Fields& fields, Row& row) {
+  fields("rank", row.rank);
+  fields("bus", row.bus);
+  fields("gpu", row.sample.gpu);
+  fields("ticks", row.sample.ticks, "tick");
+  fields("unix_ns", row.sample.unix_ns, "ns");
+  fields("utilization_percent", row.sample.utilization_percent, "%");
+  fields("memory_utilization_percent", row.sample.memory_utilization_percent, "%");
+  fields("memory_used_bytes", row.sample.memory_used_bytes, "B");
+  fields("power_mw", row.sample.power_mw, "mW");
+  fields("power_limit_mw", row.sample.power_limit_mw, "mW");
+  fields("temperature_celsius", row.sample.temperature_celsius, "degC");
+  fields("sm_clock_mhz", row.sample.sm_clock_mhz, "MHz");
+  fields("memory_clock_mhz", row.sample.memory_clock_mhz, "MHz");
+  fields("throttle_reasons", row.sample.throttle_reasons);
+  fields("corrected_ecc_errors", row.sample.corrected_ecc_errors);
+  fields("uncorrected_ecc_errors", row.sample.uncorrected_ecc_errors);
+  fields("xid", row.sample.xid);
+}
+
+template <typename Fields, typename Row>
+  requires std::is_same_v<std::remove_const_t<Row>, WorkerLog>
+void Describe(Fields& fields, Row& row) {
+  fields("rank", row.rank);
+  fields("lifetime", row.lifetime);
+  fields("path", row.path);
+  fields("bytes", row.bytes, "B");
+  fields("cut_bytes", row.cut_bytes, "B");
+  fields("text", row.text);
+}
+
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_RESULTS_STORE_SCHEMA_H_

@@ -158,6 +158,9 @@ void WriteTables(hid_t file, const Run& run, Trouble& trouble) {
   WriteTable(file, "/arrivals", arrivals, trouble);
   WriteTable(file, "/clocks", run.clocks, trouble);
   WriteTable(file, "/clock_anchors", run.clock_anchors, trouble);
+  // Of machines and libraries that have them.
+  if (!run.gpu_samples.empty()) WriteTable(file, "/gpu_samples", run.gpu_samples, trouble);
+  if (!run.logs.empty()) WriteTable(file, "/logs", run.logs, trouble);
 }
 
 void WriteAll(hid_t file, const Run& run, Trouble& trouble) {

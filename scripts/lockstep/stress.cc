@@ -199,6 +199,7 @@ Result<ExitCode> Stress(const Options& options, const std::string& command_line)
   // Usually all ranks are started here.
   const bool here = options.launcher == DefaultLauncher();
   if (here) LOCKSTEP_RETURN_IF_ERROR(LeaveOutHosts(true, false, selection));
+  LOCKSTEP_RETURN_IF_ERROR(LeaveOutUnmet(stress.backend, selection));
   Collected all;
   all.run = NewStressRun(stress, selection, command_line);
   const std::string path =
@@ -213,6 +214,7 @@ Result<ExitCode> Stress(const Options& options, const std::string& command_line)
     fmt::print("\nnot for this number of ranks, or hosts: {}\n",
                fmt::join(selection.skipped, ", "));
   }
+  for (const std::string& unmet : selection.unmet) fmt::print("\nnot run: {}", unmet);
   fmt::print("{}", all.traces);
   LOCKSTEP_RETURN_IF_ERROR(stored);
   fmt::print("\nresult file: {}\n", path);

@@ -21,6 +21,7 @@ enum class FaultKind : std::uint8_t {
   kSegfault,
   kAbort,
   kOutOfMemory,
+  kDeviceMemoryFull,  // what is free on the device is taken, and kept
   kHang,  // for ever, or for its duration
   kSleep,
   kNeverFinalize,
@@ -40,6 +41,7 @@ enum class FaultKind : std::uint8_t {
   kSlowCollective,
   kFailedCollective,
   kDroppedCompletion,
+  kLeaveGroupOpen,  // nccl: ncclGroupStart before it, and never an end
   // From outside the process.
   kKill,
   kStop,  // continued after its duration, if it has one

@@ -59,6 +59,7 @@ class FaultyLibrary final : public Communicator {
 
  private:
   class FaultyStream;
+  Status LeaveGroupOpen(std::vector<FaultGate::Taken>& faults);
   std::unique_ptr<Communicator> inner_;
   FaultGate& gate_;
 };

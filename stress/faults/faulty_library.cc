@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "core/comm/nccl/nccl_communicator.h"
 #include "stress/faults/faulty_communicator.h"
 
 namespace lockstep {
@@ -76,8 +78,24 @@ class FaultyLibrary::FaultyStream final : public Stream {
   FaultGate& gate_;
 };
 
+// From here on what the rank calls is collected and never runs.
+Status FaultyLibrary::LeaveGroupOpen(std::vector<FaultGate::Taken>& faults) {
+  const auto open = std::find_if(faults.begin(), faults.end(), [](const FaultGate::Taken& taken) {
+    return taken.fault.kind == FaultKind::kLeaveGroupOpen;
+  });
+  if (open == faults.end()) return OkStatus();
+  auto* const nccl = dynamic_cast<NcclCommunicator*>(inner_.get());
+  if (nccl == nullptr) {
+    return Unsupported("the fault 'leave_group_open' needs --backend=nccl; choose another fault");
+  }
+  gate_.Fired(*open);
+  faults.erase(open);
+  return nccl->StartGroup();
+}
+
 Status FaultyLibrary::Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) {
   std::vector<FaultGate::Taken> faults = gate_.TakeForLibrary();
+  LOCKSTEP_RETURN_IF_ERROR(LeaveGroupOpen(faults));
   if (faults.empty()) return inner_->Enqueue(operation, buffers, stream);
   Ordeal ordeal{std::move(faults), operation, buffers, rank(), size()};
   if (stream.inline_execution()) {

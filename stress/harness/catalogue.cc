@@ -148,6 +148,21 @@ Result<std::string> DescribeCatalogue() {
   return text;
 }
 
+Status LeaveOutUnmet(std::string_view backend, Selection& selection) {
+  std::erase_if(selection.cases, [&](const StressCase& stress_case) {
+    const std::string& needs = stress_case.scenario.requirement;
+    if (needs.empty() || needs == backend || (needs == "cuda" && backend == "nccl")) return false;
+    selection.unmet.push_back(fmt::format("{}: needs {}", stress_case.label,
+                                          needs == "cuda" ? "a GPU (--backend=nccl)"
+                                                          : "--backend=" + needs));
+    return true;
+  });
+  if (!selection.cases.empty()) return OkStatus();
+  return Unsupported(fmt::format("--backend={}: {}; choose another scenario or backend", backend,
+                                 selection.unmet.empty() ? "nothing to run"
+                                                         : selection.unmet.front()));
+}
+
 Result<Selection> SelectCases(const std::vector<std::string>& patterns, std::optional<int> ranks,
                               std::uint64_t seed, std::int64_t repeat) {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<std::string> paths, PathsOf(patterns));

@@ -37,6 +37,7 @@ struct StressCase {
 struct Selection {
   std::vector<StressCase> cases;
   std::vector<std::string> skipped;  // names of those that are not for this number of ranks
+  std::vector<std::string> unmet;    // "nccl/…: needs …": those that lack what they are about
 };
 
 // What `patterns` name, with `repeat` seeds each, for `ranks` ranks (none: as many as each file
@@ -48,6 +49,9 @@ Result<Selection> SelectCases(const std::vector<std::string>& patterns, std::opt
 // What happens between hosts cannot happen on one, and their network is interfered with only where
 // that is allowed: skips the rest. kUnsupported when nothing is left.
 Status LeaveOutHosts(bool single_host, bool network_faults, Selection& selection);
+// Moves what this backend cannot show to `unmet`. kUnsupported when nothing is left. Whether there
+// is a GPU ("cuda") is told by the workers, of the backend nccl.
+Status LeaveOutUnmet(std::string_view backend, Selection& selection);
 
 }  // namespace lockstep
 

@@ -25,6 +25,10 @@
 namespace lockstep {
 namespace {
 
+// Of each GPU: half a day.
+constexpr std::size_t kMostGpuSamples = 43'200;
+constexpr double kReadSeconds = 2;
+
 Status WriteText(const std::string& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary);
   file << text;
@@ -34,11 +38,12 @@ Status WriteText(const std::string& path, const std::string& text) {
       fmt::format("--json: '{}' could not be written; check the directory and its space", path));
 }
 
-// What this machine lacks for any case; it is told once, in place of verdicts.
-Status LackOf(const CaseResult& result) {
+// What this machine lacks: for any case (kEnvironment: it is told once, in place of verdicts), or
+// for this one (kUnsupported).
+Status LackOf(const CaseResult& result, StatusCode code) {
   for (const auto& report : result.facts.reports) {
     if (!report || report->where != kWherePlatform) continue;
-    if (report->status.code() == StatusCode::kEnvironment) return report->status;
+    if (report->status.code() == code) return report->status;
   }
   return OkStatus();
 }
@@ -46,11 +51,20 @@ Status LackOf(const CaseResult& result) {
 Status RunCases(Fleet& fleet, const StressOptions& options, StressOutcome& outcome) {
   StressConductor conductor(fleet, options);
   StressProgress progress(options.progress);
-  for (const StressCase& stress_case : outcome.cases) {
+  for (std::size_t i = 0; i < outcome.cases.size();) {
+    const StressCase& stress_case = outcome.cases[i];
     progress.Show(outcome.results.size(), outcome.cases.size(), stress_case.label);
     fleet.MeasureClocks(/*thoroughly=*/false);
     LOCKSTEP_ASSIGN_OR_RETURN(CaseResult result, conductor.Run(stress_case));
-    LOCKSTEP_RETURN_IF_ERROR(LackOf(result));
+    LOCKSTEP_RETURN_IF_ERROR(LackOf(result, StatusCode::kEnvironment));
+    const Status unmet = LackOf(result, StatusCode::kUnsupported);
+    if (!unmet.ok()) {
+      outcome.unmet.push_back(fmt::format("{}: {}", stress_case.label, unmet.message()));
+      outcome.cases.erase(outcome.cases.begin() + static_cast<std::ptrdiff_t>(i));
+      if (outcome.cases.empty()) return Unsupported(outcome.unmet.front());
+      continue;
+    }
+    ++i;
     outcome.results.push_back(std::move(result));
     outcome.terminated = conductor.terminated();
     outcome.worker_facts = conductor.worker_facts();
@@ -134,6 +148,7 @@ Result<ExitCode> LeadSimulation(const StressOptions& options, Selection selectio
   outcome.backend = fmt::format("sim_{}", NameOf(options.sim_rules));
   outcome.cases = std::move(selection.cases);
   outcome.skipped = std::move(selection.skipped);
+  outcome.unmet = std::move(selection.unmet);
   {
     StressProgress progress(options.progress);
     for (const StressCase& stress_case : outcome.cases) {
@@ -156,12 +171,16 @@ Result<ExitCode> LeadStress(const StressOptions& options, Selection selection,
   outcome.backend = options.backend;
   outcome.cases = std::move(selection.cases);
   outcome.skipped = std::move(selection.skipped);
+  outcome.unmet = std::move(selection.unmet);
   const Status ran = RunCases(*fleet, options, outcome);
   if (!ran.ok()) {
     fleet->Dismiss();
     return ran;
   }
   fleet->MeasureClocks(/*thoroughly=*/true);
+  run.gpu_samples =
+      PlaceSamples(fleet->ReadGpus(kMostGpuSamples, Deadline::AfterSeconds(kReadSeconds)));
+  run.logs = fleet->TakeLogs();
   fleet->Rest();
   AddClocks(fleet->clocks(), run);
   Conclude(fleet->agents(), context, outcome, run);

@@ -64,6 +64,8 @@ Result<StressCommandLine> ParseStressCommandLine(int argc, const char* const* ar
   app.add_option("--limit", limit, "Longest time of one case")->capture_default_str();
   app.add_flag("--allow-network-faults", options.allow_network_faults,
                "Faults of the network may befall interfaces that are not of test hosts");
+  app.add_flag("!--no-gpu-samples", options.gpu_samples,
+               "Do not ask the GPUs' driver once a second for utilization, clocks, power …");
   app.add_flag("--list", options.list, "List the scenarios, one line each, and stop");
   app.add_flag("!--no-progress", options.progress, "No progress line on a terminal");
   try {

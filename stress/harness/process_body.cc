@@ -15,6 +15,7 @@
 
 #include "core/base/clock.h"
 #include "stress/harness/protocol.h"
+#include "stress/faults/device_memory.h"
 
 namespace lockstep {
 namespace {
@@ -106,6 +107,11 @@ Status ProcessBody::Suffer(const PlannedFault& fault) {
     case FaultKind::kOutOfMemory:
       raised_ = true;
       return RunOutOfMemory();
+    case FaultKind::kDeviceMemoryFull: {
+      LOCKSTEP_CHECK(device_ != nullptr, "the platform is open before the first fault");
+      LOCKSTEP_ASSIGN_OR_RETURN(taken_, FillDevice(*device_));
+      break;
+    }
     case FaultKind::kHungAbort:
       abort_hangs_ = true;
       break;

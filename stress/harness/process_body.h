@@ -18,6 +18,9 @@ class ProcessBody final : public RankBody {
   // From now on the journal is written through it; nullptr: directly again.
   void set_recorded(RecordedCommunicator* recorded) { recorded_ = recorded; }
 
+  // Whose memory faults may take; outlives this.
+  void set_device(Device* device) { device_ = device; }
+
   void Journal(std::size_t fault_index) override;
   Status ApplyOutside(std::size_t fault_index) override;
   Status Suffer(const PlannedFault& fault) override;
@@ -33,6 +36,8 @@ class ProcessBody final : public RankBody {
  private:
   WorkerLink& link_;
   RecordedCommunicator* recorded_ = nullptr;
+  Device* device_ = nullptr;
+  std::vector<std::unique_ptr<Buffer>> taken_;  // of its memory
   std::mutex mutex_;  // of the link: faults of the library fire on the streams' threads
   std::int64_t began_ns_;
   bool raised_ = false;

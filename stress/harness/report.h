@@ -15,6 +15,7 @@ struct StressOutcome {
   std::string backend;
   std::vector<StressCase> cases;
   std::vector<CaseResult> results;   // one a case that was run
+  std::vector<std::string> unmet;    // "nccl/…: needs …"
   std::vector<std::string> skipped;  // scenarios that are not for this number of ranks
   bool terminated = false;
   std::string worker_facts = {};  // core/launch/machine_facts.h

@@ -88,7 +88,12 @@ Status Prepare(WorkerLink& link, Rig& rig) {
 Status OpenPlatform(WorkerLink& link, Rig& rig) {
   LOCKSTEP_ASSIGN_OR_RETURN(rig.platform, rig.backend->open_platform(
                                               {link.local_rank(), /*host_access=*/true}));
+  link.Introduce({rig.platform.gpu_bus, rig.platform.log_file});
+  rig.body->set_device(rig.platform.device.get());
   const std::string_view device = rig.platform.device->name();
+  if (rig.scenario.requirement == "cuda" && device != "cuda") {
+    return Unsupported(fmt::format("needs a GPU, and the device is '{}'", device));
+  }
   return link.Send({kMachineMessage, WorkerFacts(rig.backend->name, rig.backend->version(), device,
                                                  rig.platform.remark)});
 }
@@ -150,6 +155,8 @@ Status Connect(WorkerLink& link, Rig& rig) {
   rig.recorded = std::make_shared<RecordedCommunicator>(
       std::make_unique<FaultyLibrary>(std::move(communicator), *rig.gate), link.journal(),
       static_cast<std::uint16_t>(place.generation));
+  // Evidence only: a program runs as well on a device that does not mark.
+  static_cast<void>(rig.recorded->MarkOn(link.device_marks(), *rig.platform.device));
   {
     std::lock_guard lock(rig.abort_mutex);
     rig.abortable = rig.recorded;

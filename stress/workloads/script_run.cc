@@ -94,6 +94,7 @@ class ScriptRun {
   Status Call(const ScriptStep& step, std::size_t index);
   Status Churn(const ScriptStep& step);
   Status Pass(const ScriptStep& step, Phase phase);
+  Status LaunchKernel();
   Status CallOn(Communicator& communicator, const ScriptStep& step);
   Status Finish();
   // Results go on where the iterations before have left them.
@@ -248,6 +249,14 @@ Status ScriptRun::Pass(const ScriptStep& step, Phase phase) {
   return OkStatus();
 }
 
+Status ScriptRun::LaunchKernel() {
+  ports_.recorded.EnterPhase(Phase::kCompute);
+  const Lane& own = lanes_.at("");
+  // Nothing else in a script scales anything.
+  ports_.kernels.Scale(ports_.compute, DataType::kF32, own.recv->data(), own.send->data(), 1, 2.0);
+  return ports_.compute.Synchronize(Deadline::AfterSeconds(kForEverSeconds));
+}
+
 Status ScriptRun::RunStep(const ScriptStep& step, std::size_t index) {
   LOCKSTEP_RETURN_IF_ERROR(WaitFor(step));
   switch (step.kind) {
@@ -269,6 +278,11 @@ Status ScriptRun::RunStep(const ScriptStep& step, std::size_t index) {
     case Kind::kHang:
       ports_.recorded.EnterPhase(Phase::kCompute);
       return ports_.body.Sleep(static_cast<std::int64_t>(kForEverSeconds * 1e9));
+    case Kind::kAllocate:
+      ports_.recorded.EnterPhase(Phase::kAllocate);
+      return ports_.device.Allocate(step.bytes).status();
+    case Kind::kKernel:
+      return LaunchKernel();
     case Kind::kWait:
     case Kind::kFinish:
       break;

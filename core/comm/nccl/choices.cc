@@ -10,6 +10,7 @@ namespace {
 constexpr char kLibrary[] = "LOCKSTEP_NCCL_LIBRARY";
 constexpr char kRanksPerGpu[] = "LOCKSTEP_RANKS_PER_GPU";
 constexpr char kRegister[] = "LOCKSTEP_NCCL_REGISTER";
+constexpr char kMarks[] = "LOCKSTEP_DEVICE_MARKS";
 constexpr int kMostRanksPerGpu = 64;
 
 std::string Variable(const char* name) {
@@ -29,6 +30,7 @@ Status ExportNcclChoices(const NcclChoices& choices) {
     setenv(kRanksPerGpu, fmt::format("{}", choices.ranks_per_gpu).c_str(), 1);
   }
   if (choices.registers) setenv(kRegister, "1", 1);
+  if (!choices.marks) setenv(kMarks, "0", 1);
   return OkStatus();
 }
 
@@ -38,6 +40,7 @@ NcclChoices NcclChoicesFromEnvironment() {
   const int ranks = std::atoi(Variable(kRanksPerGpu).c_str());
   if (ranks >= 1 && ranks <= kMostRanksPerGpu) choices.ranks_per_gpu = ranks;
   choices.registers = Variable(kRegister) == "1";
+  choices.marks = Variable(kMarks) != "0";
   return choices;
 }
 

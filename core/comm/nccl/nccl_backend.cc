@@ -25,11 +25,13 @@ Result<NcclPlatform> OpenOnCuda(const NcclLibraryFacts& library, int local_rank,
                     choices.ranks_per_gpu);
   }
   const CudaMemory memory = host_access ? CudaMemory::kManaged : CudaMemory::kDevice;
-  auto device = OpenCudaDevice(local_rank / choices.ranks_per_gpu, memory);
+  const int index = local_rank / choices.ranks_per_gpu;
+  auto device = OpenCudaDevice(index, memory);
   if (!device.ok()) {
     return Status(device.status().code(), "--backend=nccl: " + device.status().message());
   }
   platform.device = std::move(device).value();
+  platform.gpu_bus = CudaBus(index);
   LOCKSTEP_ASSIGN_OR_RETURN(platform.kernels, OpenCudaKernels());
   if (!host_access) {
     LOCKSTEP_ASSIGN_OR_RETURN(platform.pattern_memory, OpenCudaPatternMemory());
@@ -55,11 +57,18 @@ NcclOptions NcclOptionsFromEnvironment() {
 }
 
 Result<NcclPlatform> OpenNccl(int local_rank, bool host_access) {
-  static_cast<void>(nccl::CaptureDebugLog(""));
+  const std::string log_file = nccl::CaptureDebugLog("");
   LOCKSTEP_ASSIGN_OR_RETURN(const NcclLibraryFacts library,
                             ExamineNccl(NcclChoicesFromEnvironment().library));
-  if (!library.stand_in) return OpenOnCuda(library, local_rank, host_access);
+  if (!library.stand_in) {
+    LOCKSTEP_ASSIGN_OR_RETURN(NcclPlatform opened, OpenOnCuda(library, local_rank, host_access));
+    opened.log_file = log_file;
+    return opened;
+  }
   NcclPlatform platform;
+  platform.log_file = log_file;
+  // Where a GPU of that rank would sit, for stand-ins of the driver's library.
+  platform.gpu_bus = fmt::format("0000:{:02x}:00.0", local_rank + 1);
   platform.remark =
       fmt::format("{} is a stand-in for tests on host memory: not figures of NCCL", library.path);
   return platform;

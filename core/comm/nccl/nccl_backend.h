@@ -20,6 +20,8 @@ struct NcclPlatform {
   std::unique_ptr<Device> device;    // CUDA's; nullptr: the library is a stand-in for the host
   std::unique_ptr<Kernels> kernels;  // with the device
   std::unique_ptr<PatternMemory> pattern_memory;  // where the host can't reach its memory
+  std::string gpu_bus;                            // where the device sits
+  std::string log_file;                           // NCCL's own; empty: we cannot follow it
   std::string remark;                             // what makes the figures no figures of NCCL
 };
 

@@ -140,8 +140,10 @@ Status Adapter::AwaitStandIn() {
 
 Status Adapter::EnqueueNative(const Operation& operation, const Buffers& buffers, Stream& stream,
                               NativeStream& native) {
+  // In a group nothing runs before it ends: what marks the stream now would tell the wrong time.
+  NativeStream& target = in_group_ ? native.Bare() : native;
   LOCKSTEP_RETURN_IF_ERROR(
-      native.LaunchOn([&](void* handle) { return Launch(operation, buffers, handle); }));
+      target.LaunchOn([&](void* handle) { return Launch(operation, buffers, handle); }));
   const bool blocks = stream.inline_execution() && operation.blocking == Blocking::kBlocking;
   if (!blocks || in_group_) return OkStatus();
   return Await(stream, Deadline::AfterSeconds(family_->options.operation_seconds));

@@ -2,12 +2,16 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
+#include <vector>
 
 #include "core/base/units.h"
 #include "core/device/cuda/cuda_call.h"
 #include "core/device/cuda/cuda_stream.h"
 #include "core/device/cuda/device_count.h"
+#include "core/device/cuda/stream_memory.h"
 #include "core/device/native_stream.h"
 #include "fmt/format.h"
 
@@ -31,6 +35,11 @@ class CudaBuffer final : public Buffer {
 class CudaDevice final : public Device, public NativeDevice {
  public:
   CudaDevice(int index, CudaMemory memory) : index_(index), memory_(memory) {}
+  ~CudaDevice() override {
+    for (void* const memory : shared_) cudaHostUnregister(memory);
+  }
+  CudaDevice(const CudaDevice&) = delete;
+  CudaDevice& operator=(const CudaDevice&) = delete;
 
   std::string_view name() const override { return "cuda"; }
   Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) override;
@@ -45,11 +54,28 @@ class CudaDevice final : public Device, public NativeDevice {
     return std::make_unique<CudaStream>(index_, /*inline_execution=*/true);
   }
   Status EnterThread() override { return CudaStatus("cudaSetDevice", cudaSetDevice(index_)); }
+  Result<WordWriter> ShareMemory(std::span<std::byte> memory) override;
 
  private:
   int index_;
   CudaMemory memory_;
+  std::vector<void*> shared_;
 };
+
+Result<WordWriter> CudaDevice::ShareMemory(std::span<std::byte> memory) {
+  LOCKSTEP_RETURN_IF_ERROR(EnterThread());
+  if (std::find(shared_.begin(), shared_.end(), memory.data()) == shared_.end()) {
+    LOCKSTEP_RETURN_IF_CUDA_ERROR(cudaHostRegister, memory.data(), memory.size(),
+                                  cudaHostRegisterMapped | cudaHostRegisterPortable);
+    shared_.push_back(memory.data());
+  }
+  void* address = nullptr;
+  LOCKSTEP_RETURN_IF_CUDA_ERROR(cudaHostGetDevicePointer, &address, memory.data(), 0);
+  if (address != memory.data()) {
+    return Unsupported("cuda: this device reaches the host's memory by other addresses");
+  }
+  return StreamMemoryMethod() == "kernel" ? WordWriter::kKernel : WordWriter::kStreamOperations;
+}
 
 Status NotThere(std::int64_t bytes, std::size_t free_bytes) {
   return EnvironmentError(fmt::format(
@@ -99,6 +125,14 @@ Result<std::unique_ptr<Device>> OpenCudaDevice(int index, CudaMemory memory) {
   auto device = std::make_unique<CudaDevice>(index, memory);
   LOCKSTEP_RETURN_IF_ERROR(device->EnterThread());
   return std::unique_ptr<Device>(std::move(device));
+}
+
+std::string CudaBus(int index) {
+  std::array<char, 32> bus{};
+  const bool known =
+      cudaDeviceGetPCIBusId(bus.data(), static_cast<int>(bus.size()), index) == cudaSuccess;
+  static_cast<void>(cudaGetLastError());
+  return known ? bus.data() : "";
 }
 
 }  // namespace lockstep

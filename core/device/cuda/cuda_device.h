@@ -3,6 +3,7 @@
 #define LOCKSTEP_CORE_DEVICE_CUDA_CUDA_DEVICE_H_
 
 #include <memory>
+#include <string>
 
 #include "core/base/status.h"
 #include "core/device/device.h"
@@ -23,6 +24,9 @@ enum class CudaMemory {
 //
 // kEnvironment: "no CUDA device: …", or there is no device of this number.
 Result<std::unique_ptr<Device>> OpenCudaDevice(int index, CudaMemory memory = CudaMemory::kManaged);
+
+// Where a device sits, as "0000:3b:00.0"; empty when CUDA does not say.
+std::string CudaBus(int index);
 
 // Arithmetic on the current device, on streams of an OpenCudaDevice.
 Result<std::unique_ptr<Kernels>> OpenCudaKernels();

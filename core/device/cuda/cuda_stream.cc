@@ -165,4 +165,9 @@ Status CudaStream::LaunchOn(const Launch& launch) {
   return launch(stream_);
 }
 
+Status CudaStream::WriteWord(std::uint64_t* word, std::uint64_t value) {
+  LOCKSTEP_RETURN_IF_ERROR(status());
+  return StreamWrite64(stream_, word, value);
+}
+
 }  // namespace lockstep

@@ -1,5 +1,9 @@
 // A management library of a machine with two GPUs, the second of which is ill. FAKE_NVML: "init"
-// fails to begin; "old" knows no clocks (by an error, as an old driver's does).
+// fails to begin; "old" knows no clocks (by an error, as an old driver's does); "stuck" answers
+// nothing after the first sample, as a driver does whose GPU fell off the bus; "xid" has one to
+// tell.
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -10,6 +14,7 @@ namespace {
 
 constexpr int kNotSupported = 3;
 constexpr int kDriverNotLoaded = 9;
+constexpr int kTimeout = 10;
 char boards[2];
 
 bool Is(const char* wanted) {
@@ -61,7 +66,15 @@ int nvmlDeviceGetClockInfo(Device, int, unsigned* mhz) {
   *mhz = 1410;
   return Is("old") ? kNotSupported : 0;
 }
-int nvmlDeviceGetUtilizationRates(Device, lockstep::nvml::Utilization* rates) {
+int nvmlDeviceGetPciInfo_v3(Device device, lockstep::nvml::PciInfo* info) {
+  std::snprintf(info->bus_id, sizeof info->bus_id, "00000000:%02X:00.0", IndexOf(device) + 1);
+  return 0;
+}
+int nvmlDeviceGetUtilizationRates(Device device, lockstep::nvml::Utilization* rates) {
+  static int asked = 0;
+  if (Is("stuck") && IndexOf(device) == 0 && asked++ > 0) {
+    for (;;) pause();
+  }
   *rates = {100, 0};
   return 0;
 }
@@ -69,6 +82,28 @@ int nvmlDeviceGetPowerUsage(Device, unsigned* milliwatts) {
   *milliwatts = 95'000;
   return 0;
 }
+int nvmlDeviceGetEnforcedPowerLimit(Device, unsigned* milliwatts) {
+  *milliwatts = 700'000;
+  return 0;
+}
+int nvmlEventSetCreate(lockstep::nvml::EventSet* set) {
+  *set = reinterpret_cast<lockstep::nvml::EventSet>(boards);
+  return 0;
+}
+int nvmlDeviceRegisterEvents(Device device, unsigned long long, lockstep::nvml::EventSet) {
+  return IndexOf(device) == 1 ? 0 : kNotSupported;
+}
+int nvmlEventSetWait(lockstep::nvml::EventSet, lockstep::nvml::EventData* event, unsigned ms) {
+  static bool told = false;
+  if (!Is("xid") || told) {
+    usleep(ms * 1000);
+    return kTimeout;
+  }
+  told = true;
+  *event = {reinterpret_cast<Device>(&boards[1]), lockstep::nvml::kXidEvent, 79, 0, 0};
+  return 0;
+}
+int nvmlEventSetFree(lockstep::nvml::EventSet) { return 0; }
 int nvmlDeviceGetCurrPcieLinkWidth(Device device, unsigned* width) {
   *width = IndexOf(device) == 1 ? 8 : 16;
   return 0;

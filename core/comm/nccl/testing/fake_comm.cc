@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -107,6 +108,7 @@ FakeComm::Effect FakeComm::OnCall(const std::string& call) {
     if (fault.rank >= 0 && fault.rank != rank_) continue;
     FakeWarn("fake: " + call + " " + fault.action);
     if (fault.action == "error") return {fault.value, "", 0};
+    if (fault.action == "kill") raise(SIGKILL);
     if (fault.action == "freeze") {
       for (;;) Nap();
     }

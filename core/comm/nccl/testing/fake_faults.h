@@ -14,6 +14,7 @@ namespace lockstep::nccl {
 //   error=CODE  the call returns CODE
 //   hang        the call returns only when the communicator is aborted
 //   freeze      the call never returns
+//   kill        the process is killed in the call
 //   progress    the call returns ncclInProgress, and stays in progress
 //   slow=MS     the call returns ncclInProgress, and is through after so long
 //   stuck       the operation never completes on its stream, until it is aborted

@@ -1,0 +1,21 @@
+// What is kept of a log that a worker's library wrote.
+#ifndef LOCKSTEP_CORE_JOURNAL_WORKER_LOG_H_
+#define LOCKSTEP_CORE_JOURNAL_WORKER_LOG_H_
+
+#include <cstdint>
+#include <string>
+
+namespace lockstep {
+
+struct WorkerLog {
+  int rank = 0;
+  int lifetime = 0;
+  std::string path;            // on the rank's host
+  std::int64_t bytes = 0;      // of the file
+  std::int64_t cut_bytes = 0;  // of it that are before `text`
+  std::string text;            // its end, in whole lines
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_JOURNAL_WORKER_LOG_H_

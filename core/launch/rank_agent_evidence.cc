@@ -1,0 +1,88 @@
+// What an agent knows of its rank, and keeps when the worker is gone.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "core/journal/device_marks.h"
+#include "core/launch/evidence.h"
+#include "core/launch/rank_agent.h"
+#include "core/launch/worker_card.h"
+#include "core/launch/worker_log.h"
+
+namespace lockstep {
+
+void RankAgent::KeepLog() {
+  const std::string path = ReadCard(segment_->card()).log_file;
+  if (path.empty()) return;
+  WorkerLog log = ReadLogEnd(path);
+  if (log.text.empty()) return;
+  log.rank = context_.rank;
+  log.lifetime = lifetime_;
+  Encoder report;
+  Put(report, log);
+  report_(FrameType::kLog, report.Take());
+}
+
+GpuSamples RankAgent::ReadGpus(std::size_t most, double& age_seconds) const {
+  GpuSamples samples;
+  if (gpus_) {
+    samples = gpus_->Newest(most);
+    age_seconds = gpus_->AgeSeconds();
+  }
+  samples.rank = context_.rank;
+  return samples;
+}
+
+Journal RankAgent::ReadJournal(std::size_t most) const {
+  Journal journal;
+  if (!journal_) return journal;
+  const std::size_t fits = kMaxPayloadBytes / sizeof(JournalEvent);
+  journal = journal_->Newest(std::min(most, fits));
+  if (death_ && !ending_) {
+    JournalEvent death;
+    death.index = journal.events.empty() ? 1 : journal.events.back().index + 1;
+    death.ticks = died_;
+    death.kind = EventKind::kDeath;
+    death.value = *death_;
+    if (!journal.events.empty()) {
+      death.case_index = journal.events.back().case_index;
+      death.phase = journal.events.back().phase;
+    }
+    journal.events.push_back(death);
+  }
+  return journal;
+}
+
+RankEvidence RankAgent::Evidence(Deadline deadline, bool system) {
+  OnChildChange();
+  RankEvidence evidence;
+  evidence.rank = context_.rank;
+  evidence.state = state_;
+  evidence.exit_code = exit_code_;
+  evidence.signal = signal_;
+  evidence.journal = ReadJournal(kEvidenceEvents);
+  const std::optional<JournalEvent> last =
+      journal_ ? journal_->Last() : std::optional<JournalEvent>();
+  evidence.idle = last && last->kind == EventKind::kIdle;
+  if (journal_) evidence.seconds_silent = SecondsSilent(last);
+  // A glance of a launch without a companion asks nobody for links.
+  if (system || companion_) LookAtSockets();
+  evidence.sockets = sockets_;
+  if (segment_) {
+    evidence.device = ReadDeviceMarks(segment_->device_marks());
+    evidence.gpu_bus = ReadCard(segment_->card()).gpu_bus;
+  }
+  if (state_ == ProcessState::kStopped) {
+    evidence.system = fmt::format("stopped by signal {} (SIG{})", signal_, sigabbrev_np(signal_));
+  } else if (system && has_worker()) {
+    const SystemEvidence seen = LookAt(child_->pid(), deadline, last_call_);
+    last_call_ = seen.call;
+    evidence.system = seen.text;
+    evidence.asleep = seen.asleep;
+  }
+  return evidence;
+}
+
+}  // namespace lockstep

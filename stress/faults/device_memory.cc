@@ -1,0 +1,31 @@
+#include "stress/faults/device_memory.h"
+
+#include <cstdint>
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+constexpr std::int64_t kLargest = std::int64_t{8} << 30;
+constexpr std::int64_t kSmallest = 64 << 10;
+// Of one size: a terabyte of the largest. Then halves follow, of which few fit.
+constexpr int kMostOfASize = 128;
+
+}  // namespace
+
+Result<std::vector<std::unique_ptr<Buffer>>> FillDevice(Device& device) {
+  if (device.name() == "host") {
+    return Unsupported("the fault 'device_memory_full' needs a GPU; choose --backend=nccl on one");
+  }
+  std::vector<std::unique_ptr<Buffer>> taken;
+  for (std::int64_t bytes = kLargest; bytes >= kSmallest; bytes /= 2) {
+    for (int i = 0; i < kMostOfASize; ++i) {
+      Result<std::unique_ptr<Buffer>> buffer = device.Allocate(bytes);
+      if (!buffer.ok()) break;
+      taken.push_back(std::move(buffer).value());
+    }
+  }
+  return taken;
+}
+
+}  // namespace lockstep

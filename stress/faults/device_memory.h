@@ -1,0 +1,20 @@
+// The memory of a device, taken by somebody else: another process, or a cache that does not give
+// anything back.
+#ifndef LOCKSTEP_STRESS_FAULTS_DEVICE_MEMORY_H_
+#define LOCKSTEP_STRESS_FAULTS_DEVICE_MEMORY_H_
+
+#include <memory>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/device/device.h"
+
+namespace lockstep {
+
+// Takes what `device` has free, until it refuses 64 KiB. The memory is free again when what is
+// returned is destroyed. kUnsupported on the host, whose memory is not only ours to take.
+Result<std::vector<std::unique_ptr<Buffer>>> FillDevice(Device& device);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_STRESS_FAULTS_DEVICE_MEMORY_H_

@@ -1,0 +1,60 @@
+#include "stress/faults/device_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+#include "core/device/host/host_device.h"
+
+namespace lockstep {
+namespace {
+
+// So many bytes, and no more.
+class SmallDevice final : public Device {
+ public:
+  explicit SmallDevice(std::int64_t bytes) : free(bytes) {}
+  std::string_view name() const override { return "small"; }
+  Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) override {
+    if (bytes > free) return EnvironmentError("not there");
+    free -= bytes;
+    return std::unique_ptr<Buffer>(std::make_unique<Piece>(bytes, *this));
+  }
+  std::unique_ptr<Event> NewEvent() override { return nullptr; }
+  std::unique_ptr<Stream> NewStream() override { return nullptr; }
+  std::unique_ptr<Stream> NewInlineStream() override { return nullptr; }
+
+  std::int64_t free;
+
+ private:
+  class Piece final : public Buffer {
+   public:
+    Piece(std::int64_t bytes, SmallDevice& device) : bytes_(bytes), device_(device) {}
+    ~Piece() override { device_.free += bytes_; }
+    void* data() override { return nullptr; }
+    std::int64_t bytes() const override { return bytes_; }
+
+   private:
+    std::int64_t bytes_;
+    SmallDevice& device_;
+  };
+};
+
+TEST(FillDevice, TakesWhatIsThereAndGivesItBack) {
+  constexpr std::int64_t kBytes = (std::int64_t{80} << 30) + 12'345'678;
+  SmallDevice device(kBytes);
+  {
+    const auto taken = FillDevice(device);
+    ASSERT_TRUE(taken.ok());
+    EXPECT_LT(device.free, 64 << 10);
+    EXPECT_LT(taken->size(), 40u);
+  }
+  EXPECT_EQ(device.free, kBytes);
+}
+
+TEST(FillDevice, LeavesTheHostAlone) {
+  HostDevice host;
+  EXPECT_EQ(FillDevice(host).status().code(), StatusCode::kUnsupported);
+}
+
+}  // namespace
+}  // namespace lockstep
