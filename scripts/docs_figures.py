@@ -60,6 +60,10 @@ CLAIMS = [
      r"kRoomSeconds = ([\d.]+);"),
     ("docs/measuring.md", r"more than (\d+) ppm from its mean", "core/stats/clock_fit.h",
      r"kWanderPpm = (\d+);"),
+    ("README.md", r"its last (\d+) KiB in the result", "core/launch/worker_log.h",
+     r"kMostLogBytes = (\d+) << 10"),
+    ("docs/verdicts.md", r"with memory at (\d+) % or less", "core/verdict/device_position.cc",
+     r"kMemoryAtRestPercent = (\d+);"),
     # Versions.
     ("README.md", r"under test, (\d+)\.(\d+) to (\d+)\.(\d+): one binary",
      "core/comm/nccl/library.h", "kOldestVersion = " + _VERSION +
@@ -219,9 +223,10 @@ EXIT_CODES = (r"[Ee]xit\s+codes?(?: is|:)?\s+\d[^.|]*|\(exit code \d[^)]*\)|NOT 
 NAMES = [
     r"ResNet-50|GPT-2|Debian 12|MT19937|SC15|f32 x 1|OpenMetrics 1\.0",
     r"(?:Fearnhead and Rigaill|Matteson and James|Hoefler and Belli) \d{4}",
-    r"(?:PyTorch|[Tt]orch|Open MPI|NCCL) \d+(?:\.\d+)+(?: and \d+(?:\.\d+)+)?|2\.1 or newer",
+    r"(?:PyTorch|[Tt]orch|Open MPI|NCCL) \d+(?:\.\d+)+(?: (?:and|to) \d+(?:\.\d+)+)?|2\.1 or newer",
     r"MPICH \d(?:\.\d+)*|PMI-\d|Open MPI 4, 5|finds 1 rank|^\s*\(30 s\)|root other than 0",
     r"(?:, |RFC )\d{4}\)|Systems?\*, \d{4}\)|offset 0, error 0|exit code can be 1|\s\(0\) \|",
+    r"GPU at 100 %|100 % utilization",
     r"half round trip of 8 bytes|at most 5 ms, four times a second",
     r"(?:[Rr]anks?|iteration|bucket|night|case|item|element) \d+(?:(?:, | and | or )\d+)*",
     r"\b(?:95|99) %|99th percentile|2\(W-1|100 x floor|1 - exposed",

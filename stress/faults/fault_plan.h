@@ -110,8 +110,7 @@ struct PlannedFault {
 std::string Describe(const PlannedFault& fault);
 
 // One entry a fault and rank, in the file's order. Moments that are `random` are drawn from `seed`.
-// kUnsupported, one line, for a kind that this build cannot inject.
-Result<std::vector<PlannedFault>> PlanFaults(const Scenario& scenario, std::uint64_t seed);
+std::vector<PlannedFault> PlanFaults(const Scenario& scenario, std::uint64_t seed);
 
 }  // namespace lockstep
 

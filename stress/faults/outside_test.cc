@@ -20,7 +20,7 @@ std::vector<PlannedFault> Planned(const std::string& faults) {
   const Result<Scenario> scenario = ParseScenario(TextWith(faults), "a.toml");
   EXPECT_TRUE(scenario.ok()) << scenario.status().message();
   if (!scenario.ok()) return {};
-  return PlanFaults(*scenario, 1).value();
+  return PlanFaults(*scenario, 1);
 }
 
 TEST(OutsideFaults, OrdersCarryWhatTheFileSays) {

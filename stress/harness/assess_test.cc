@@ -20,7 +20,7 @@ StressCase CaseOf(const std::string& rest) {
   const Result<Scenario> scenario = ParseScenario(kLoop + rest, "a.toml");
   EXPECT_TRUE(scenario.ok()) << scenario.status().message();
   if (scenario.ok()) made.scenario = *scenario;
-  made.faults = *PlanFaults(made.scenario, 1);
+  made.faults = PlanFaults(made.scenario, 1);
   return made;
 }
 

@@ -110,8 +110,7 @@ Status AddCases(const std::string& path, std::optional<int> ranks, std::uint64_t
   LOCKSTEP_ASSIGN_OR_RETURN(const Scenario scenario, ParseScenario(text, path, {.ranks = ranks}));
   for (std::int64_t i = 0; i < repeat; ++i) {
     const std::uint64_t own_seed = seed + static_cast<std::uint64_t>(i);
-    StressCase made{scenario, text, own_seed, {}, scenario.name};
-    LOCKSTEP_ASSIGN_OR_RETURN(made.faults, PlanFaults(scenario, own_seed));
+    StressCase made{scenario, text, own_seed, PlanFaults(scenario, own_seed), scenario.name};
     if (repeat > 1) made.label += fmt::format(" seed {}", own_seed);
     selection.cases.push_back(std::move(made));
   }

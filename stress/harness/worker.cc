@@ -71,8 +71,7 @@ Status Prepare(WorkerLink& link, Rig& rig) {
   LOCKSTEP_ASSIGN_OR_RETURN(rig.order, DecodeOrder(message.payload));
   LOCKSTEP_ASSIGN_OR_RETURN(
       rig.scenario, ParseScenario(rig.order.text, rig.order.origin, {.ranks = rig.order.ranks}));
-  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<PlannedFault> faults,
-                            PlanFaults(rig.scenario, rig.order.seed));
+  std::vector<PlannedFault> faults = PlanFaults(rig.scenario, rig.order.seed);
   rig.membership = rig.order.membership;
   rig.restarted = rig.membership.generation > 0;
   for (const std::int64_t fired : rig.membership.fired) {

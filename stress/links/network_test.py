@@ -16,7 +16,7 @@ import run_stress  # noqa: E402
 
 HOSTS = os.path.abspath("scripts/test_hosts")
 run_stress.STRESS = os.path.abspath(run_stress.STRESS)  # no other host starts here
-TRIALS = int(os.environ.get("NETWORK_TEST_TRIALS", "8"))
+TRIALS = int(os.environ.get("NETWORK_TEST_TRIALS", "4"))
 SEED = int(os.environ.get("LOCKSTEP_TEST_SEED", random.randrange(1, 10**6)))
 PAIRS = """ranks = 4
 [workload]
@@ -59,7 +59,7 @@ def show(case):
 
 def catalogue():
     """Every scenario of the network comes out as it should."""
-    for ranks in (1, 2) if TRIALS > 8 else (1,):
+    for ranks in (1, 2) if TRIALS > 4 else (1,):
         outcome = across(ranks, "--scenario=network/*", "-T", "2")
         print(outcome.output)
         for case in outcome.cases:
