@@ -176,13 +176,13 @@ def bad_input():
         "own/step",
         'ranks = 2\n[workload]\nkind = "script"\ndefault = ["all_reduse world f32 8"]\n')
     fault = run_stress.scenario(
-        "own/fault", LOOP + '[[fault]]\nkind = "leave_group_open"\nrank = 1\nat = "init"\n')
+        "own/fault", LOOP + '[[fault]]\nkind = "leave_group_opened"\nrank = 1\nat = "init"\n')
     wrong = {
         "--scenario=uneven_inputs/case9": "names nothing",
         "--scenario=/nonexistent.toml": "does not exist",
         f"--scenario={misspelt}": "did you mean 'script'",
         f"--scenario={step}": "did you mean 'all_reduce'",
-        f"--scenario={fault}": "cannot be injected",
+        f"--scenario={fault}": "did you mean 'leave_group_open'",
         "--backend=glo": "--backend",
         "-T0": "-T",
         "--repeat=0": "--repeat",

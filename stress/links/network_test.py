@@ -146,9 +146,10 @@ def at_random():
         print(f"gloo, {4 // ranks} x {ranks}: {share} trials, {time.monotonic() - began:.1f} s")
     for number in range(by_mpi):
         ranks = 1 + number % 2
-        # By MPI two hosts have no other link to compare a slow one with.
+        # By MPI two hosts have no other link to compare a slow one with. Slow links of four hosts
+        # are not always found where processors are scarce: the long version says how often.
         kinds = ("delay", "down", "rate", "jitter", "host", "reset")
-        kind = kinds[number // 2 % 6] if ranks == 1 else ("down", "host", "reset")[number // 2 % 3]
+        kind = kinds[number // 2 % 6] if ranks == 1 and TRIALS > 4 else ("down", "host")[number % 2]
         trial = draw(source, number, ranks, "mpi", kind)
         outcome = across(ranks, "--backend=mpi", f"--scenario={trial['path']}", "-T", "3")
         assert len(outcome.cases) == 1, outcome.output + outcome.errors
