@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/journal/purpose.h"
+
 namespace lockstep {
 namespace {
 
@@ -16,12 +18,23 @@ bool IsOneSided(const JournalEvent& event) {
   return event.collective == Collective::kSend || event.collective == Collective::kRecv;
 }
 
+// What the program wanted with it, if that was told. A rank that has joined answers for a bucket.
+Annotation IntentOf(const JournalEvent& event) {
+  Annotation intent = UnpackAnnotation(event.value);
+  intent.iteration = -1;  // ranks count their own
+  if (intent.purpose == Purpose::kJoinShadowBucket) intent.purpose = Purpose::kBucket;
+  return intent.purpose == Purpose::kStep ? Annotation() : intent;
+}
+
 bool Alike(const JournalEvent& a, const JournalEvent& b) {
   if (IsOneSided(a) && IsOneSided(b)) return true;
   const auto call = [](const JournalEvent& event) {
     return std::tuple(event.collective, event.type, event.count, event.reduction, event.root);
   };
-  return call(a) == call(b);
+  if (call(a) != call(b)) return false;
+  const Annotation of_a = IntentOf(a), of_b = IntentOf(b);
+  const bool told = of_a.purpose != Purpose::kNone && of_b.purpose != Purpose::kNone;
+  return !told || of_a == of_b;
 }
 
 std::map<int, Calls> CallsOf(const RankHistory& history) {

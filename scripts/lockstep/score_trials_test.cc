@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/journal/purpose.h"
 #include "scripts/lockstep/score_position.h"
 #include "scripts/lockstep/score_print.h"
 
@@ -202,6 +203,19 @@ TEST(BrokenPositions, TheFirstThatNotAllLeftAlike) {
   RankHistory different = History(1, 3, false);
   different.events[2].count = different.events[3].count = 9;
   EXPECT_EQ(Broken({History(0, 3, false), different}), (Positions{{0, 1}}));
+}
+
+TEST(BrokenPositions, TheSameCallForAnotherPurposeIsAnother) {
+  const auto with = [](int rank, Purpose purpose) {
+    RankHistory history = History(rank, 3, false);
+    history.events[2].value = history.events[3].value = PackAnnotation({purpose, 0, rank});
+    return history;
+  };
+  const RankHistory alive = with(0, Purpose::kJoinAlive);
+  EXPECT_EQ(Broken({alive, with(1, Purpose::kBarrier)}), (std::map<int, std::int64_t>{{0, 1}}));
+  EXPECT_TRUE(Broken({alive, with(1, Purpose::kJoinAlive)}).empty());
+  EXPECT_TRUE(Broken({alive, with(1, Purpose::kStep)}).empty());
+  EXPECT_TRUE(Broken({with(0, Purpose::kBucket), with(1, Purpose::kJoinShadowBucket)}).empty());
 }
 
 TEST(BrokenPositions, ACommunicatorIsOfThoseWhoCalledOnIt) {
