@@ -77,7 +77,8 @@ class ClocksTest(unittest.TestCase):
             self.assertLessEqual(anchor["low_ns"] - 100, truth)
             self.assertLessEqual(truth, anchor["high_ns"] + 100)
             half = (anchor["high_ns"] - anchor["low_ns"]) / 2
-            self.assertLessEqual(half, clock["error_ns"] + 1)
+            if anchor["low_ns"] >= 0:  # the bound is for stamps: there are none before
+                self.assertLessEqual(half, clock["error_ns"] + 1)
             # The other direction: another offset would have been found out.
             self.assertGreater(abs(truth + 2.1 * half - (anchor["low_ns"] + half)), half)
         self.assertEqual(arrivals["last_rank"], 1)
