@@ -13,7 +13,7 @@ from bench.testing.launch import Launch
 
 BENCH = "bench/bench_allreduce"
 SEED = int(os.environ.get("KILL_TEST_SEED", time.time_ns() % 1_000_000))
-TRIALS = int(os.environ.get("KILL_TEST_TRIALS", "6"))
+TRIALS = int(os.environ.get("KILL_TEST_TRIALS", "4"))
 
 
 def has_rank(pid):
