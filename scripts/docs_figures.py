@@ -56,6 +56,9 @@ CLAIMS = [
     ("README.md", r"`--slow-factor` .*\| (\S+) \|", "help:bench_links",
      r"--slow-factor TEXT=(\S+)"),
     ("README.md", r"A pass takes (\d+) s", "core/plan/expand_links.cc", r"kBudgetSeconds = (\d+);"),
+    ("README.md", r"half round trip of (\d+) bytes", "core/plan/plan.h", r"kPingBytes = (\d+);"),
+    ("docs/measuring.md", r"probes a host, at most (\d) ms", "core/launch/fleet_clocks.cc",
+     r"kExchangeSeconds = 0\.00(\d);"),
     ("stress/README.md", r"would not keep \(([\d.]+) s\)", "stress/links/wire_queue.cc",
      r"kRoomSeconds = ([\d.]+);"),
     ("docs/measuring.md", r"more than (\d+) ppm from its mean", "core/stats/clock_fit.h",
@@ -227,7 +230,6 @@ NAMES = [
     r"MPICH \d(?:\.\d+)*|PMI-\d|Open MPI 4, 5|finds 1 rank|^\s*\(30 s\)|root other than 0",
     r"(?:, |RFC )\d{4}\)|Systems?\*, \d{4}\)|offset 0, error 0|exit code can be 1|\s\(0\) \|",
     r"GPU at 100 %|100 % utilization",
-    r"half round trip of 8 bytes|at most 5 ms, four times a second",
     r"(?:[Rr]anks?|iteration|bucket|night|case|item|element) \d+(?:(?:, | and | or )\d+)*",
     r"\b(?:95|99) %|99th percentile|2\(W-1|100 x floor|1 - exposed",
     r"^\|\s*\d+ .*?\|",  # the first column of a table that numbers its rows

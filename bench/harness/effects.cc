@@ -78,17 +78,19 @@ std::size_t AlternativesOf(const Effect& pair, const std::vector<Effect>& pairs)
 
 bool Measure(const RoundTimes& baseline, const RoundTimes& times, double confidence,
              Effect& effect) {
+  // Of logarithms: half and twice as fast are as far from 1, and no bound is below 0.
   std::vector<double> ratios;
   for (const auto& [round, ns] : times) {
     const auto found = baseline.find(round);
-    if (found != baseline.end() && ns > 0) ratios.push_back(found->second / ns);
+    if (found == baseline.end() || ns <= 0 || found->second <= 0) continue;
+    ratios.push_back(std::log(found->second / ns));
   }
   if (ratios.empty()) return false;
   const MedianInterval interval = EstimateMedian(ratios, confidence);
   effect.rounds = static_cast<std::int64_t>(ratios.size());
-  effect.ratio = interval.median;
-  effect.interval_low = interval.low;
-  effect.interval_high = interval.high;
+  effect.ratio = std::exp(interval.median);
+  effect.interval_low = std::isfinite(interval.low) ? std::exp(interval.low) : interval.low;
+  effect.interval_high = std::exp(interval.high);
   return true;
 }
 

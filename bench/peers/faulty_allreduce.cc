@@ -12,21 +12,15 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 
+#include "bench/peers/settings.h"
+
+using lockstep::NumberFrom;
+using lockstep::TextFrom;
+
 namespace {
-
-int NumberFrom(const char* name, int otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::atoi(text);
-}
-
-std::string Kind() {
-  const char* text = std::getenv("FAULTY_KIND");
-  return text == nullptr ? "" : text;
-}
 
 // Before the real call: what keeps it from happening.
 void Prevent(const std::string& kind) {
@@ -54,8 +48,8 @@ void AddHalf(void* result, int count) {
 
 extern "C" int MPI_Allreduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op,
                              MPI_Comm comm) {
-  static const std::string kind = Kind();
-  static const int faulty_call = NumberFrom("FAULTY_CALL", 50);
+  static const std::string kind = TextFrom("FAULTY_KIND");
+  static const double faulty_call = NumberFrom("FAULTY_CALL", 50);
   static int calls = 0;
   static int rank = -1;
   if (rank < 0) PMPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -8,27 +8,17 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 
-namespace {
+#include "bench/peers/settings.h"
 
-int NumberFrom(const char* name, int otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::atoi(text);
-}
-
-std::string Kind() {
-  const char* text = std::getenv("FAULTY_KIND");
-  return text == nullptr ? "" : text;
-}
-
-}  // namespace
+using lockstep::NumberFrom;
+using lockstep::TextFrom;
 
 extern "C" int MPI_Recv(void* data, int count, MPI_Datatype type, int source, int tag,
                         MPI_Comm comm, MPI_Status* status) {
-  static const std::string kind = Kind();
-  static const int faulty_call = NumberFrom("FAULTY_CALL", 50);
+  static const std::string kind = TextFrom("FAULTY_KIND");
+  static const double faulty_call = NumberFrom("FAULTY_CALL", 50);
   static int calls = 0;
   static int rank = -1;
   static bool done = false;

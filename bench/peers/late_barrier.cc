@@ -7,16 +7,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
+
+#include "bench/peers/settings.h"
+
+using lockstep::NumberFrom;
 
 namespace {
 
 constexpr double kAwakeUs = 300;  // a sleep can be so much longer than it was asked to be
-
-double NumberFrom(const char* name, double otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::atof(text);
-}
 
 }  // namespace
 

@@ -6,16 +6,10 @@
 //   that its peers do not wait for it
 #include <mpi.h>
 
-#include <cstdlib>
+#include "bench/peers/settings.h"
 
-namespace {
 
-double NumberFrom(const char* name, double otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::atof(text);
-}
-
-}  // namespace
+using lockstep::NumberFrom;
 
 extern "C" int MPI_Allreduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op,
                              MPI_Comm comm) {

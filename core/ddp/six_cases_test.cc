@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
+#include "core/comm/sim/sim_kernels.h"
 #include "core/comm/sim/sim_world.h"
 #include "core/ddp/small_models.h"
 #include "core/ddp/training.h"
-#include "core/device/host/host_kernels.h"
 #include "fmt/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -15,20 +15,6 @@ namespace lockstep {
 namespace {
 
 using testing::HasSubstr;
-
-class SimKernels final : public HostKernels {
- public:
-  explicit SimKernels(RankContext& context) : context_(context) {}
-  void Compute(Stream& stream, double ns, const void*, std::int64_t) override {
-    stream.Enqueue([this, ns] {
-      context_.Compute(static_cast<std::int64_t>(ns));
-      return OkStatus();
-    });
-  }
-
- private:
-  RankContext& context_;
-};
 
 class SimSurroundings final : public TrainingSurroundings {
  public:

@@ -47,7 +47,6 @@ struct Legacy {
   std::vector<Journal> journals;       // the newest events
   std::vector<std::string> data;       // all bytes of the outboxes, of all lifetimes
   int lifetime = -1;                   // the newest
-  bool hurried = false;                // told to end by a signal as well
 };
 
 struct FleetOptions {

@@ -197,7 +197,6 @@ Legacy Succession::Gather(Bequest own, std::vector<Lobby::Guest>& guests) {
   legacy.agents[self] = DescribeAgent(context_.rank);
   for (Lobby::Guest& guest : guests) Hear(guest, legacy, Within(kGiveSeconds));
   Conclude(legacy, guests);
-  legacy.hurried = Hurried();
   return legacy;
 }
 

@@ -98,15 +98,15 @@ std::string WaitingClause(const Situation& situation, const Stuck& stuck) {
       waiting.size() == 1 ? DescribeInvocation(*first->open) : "this or a later collective");
 }
 
-// "; ranks 2-5 were killed too".
-std::string AlsoClause(const std::vector<int>& culprits, const std::string& cause) {
+// "; ranks 2-5 were killed too": those of the culprits that the finding has not named.
+std::string AlsoClause(std::vector<int> others, int named, const std::string& cause) {
   static const std::map<std::string, std::string> kWords = {{"rank_crashed", "crashed"},
                                                             {"rank_killed", "died by a signal"},
                                                             {"rank_exited", "exited"},
                                                             {"rank_stopped", "stopped"},
                                                             {"rank_failed", "reported errors"}};
-  if (culprits.size() < 2) return "";
-  const std::vector<int> others(culprits.begin() + 1, culprits.end());
+  std::erase(others, named);
+  if (others.empty()) return "";
   return fmt::format("; {} {} too", FormatRanks(others), kWords.at(cause));
 }
 
@@ -122,7 +122,7 @@ Finding DepartureOf(const std::string& cause, const std::vector<const RankView*>
   if (!first.evidence->error.empty()) {
     finding.message += fmt::format(", after it had reported: {}", OneLine(first.evidence->error));
   }
-  finding.message += AlsoClause(finding.culprits, cause);
+  finding.message += AlsoClause(finding.culprits, first.rank(), cause);
   finding.message += waiting_clause;
   finding.remedy = RemedyOf(cause, first);
   return finding;
@@ -219,10 +219,6 @@ bool EchoesAnError(const Situation& situation, const RankView& view) {
   });
 }
 
-}  // namespace
-
-namespace {
-
 // Its error came while a communicator was made, the world's or another.
 bool CouldNotConnect(const RankView& view) {
   return Failed(view) && view.phase == Phase::kConnect &&
@@ -231,9 +227,8 @@ bool CouldNotConnect(const RankView& view) {
 
 // Connecting takes all ranks: one that failed elsewhere is missing in it.
 bool FailedElsewhere(const Situation& situation) {
-  return std::any_of(
-      situation.views.begin(), situation.views.end(),
-      [](const RankView& view) { return Failed(view) && !CouldNotConnect(view); });
+  return std::any_of(situation.views.begin(), situation.views.end(),
+                     [](const RankView& view) { return Failed(view) && !CouldNotConnect(view); });
 }
 
 bool WaitedInVain(std::string_view error) {
@@ -268,10 +263,17 @@ void MakeInitFailure(const Situation& situation, const RankView& first, const st
   const std::vector<int> missing = WhoDidNotCome(situation);
   if (missing.empty()) return;
   finding.message += fmt::format("; {} did not begin to connect", FormatRanks(missing));
-  finding.remedy = fmt::format("See in rank {}'s stored stack what keeps it from connecting.",
-                               missing.front());
+  finding.remedy =
+      fmt::format("See in rank {}'s stored stack what keeps it from connecting.", missing.front());
   finding.culprits = missing;
   finding.proved = false;  // it is only late, perhaps
+}
+
+// The earlier one of two calls on a communicator is where it began.
+bool FailedEarlier(const RankView& a, const RankView& b) {
+  if (!a.newest_collective_failed() || !b.newest_collective_failed()) return false;
+  const JournalEvent &of_a = *a.last_collective, &of_b = *b.last_collective;
+  return of_a.communicator == of_b.communicator && of_a.sequence < of_b.sequence;
 }
 
 }  // namespace
@@ -288,7 +290,7 @@ std::vector<Finding> FindErrors(const Situation& situation, const Stuck& stuck) 
       because.push_back(view.rank());
       continue;
     }
-    if (first == nullptr) first = &view;
+    if (first == nullptr || FailedEarlier(view, *first)) first = &view;
     finding.culprits.push_back(view.rank());
   }
   if (first == nullptr) return {};
@@ -302,7 +304,7 @@ std::vector<Finding> FindErrors(const Situation& situation, const Stuck& stuck) 
       "The text is the library's own: look it up in its documentation, and read rank {}'s standard "
       "error for what it printed before.",
       first->rank());
-  const std::string also = AlsoClause(finding.culprits, finding.cause);
+  const std::string also = AlsoClause(finding.culprits, first->rank(), finding.cause);
   if (CouldNotConnect(*first)) MakeInitFailure(situation, *first, text, finding);
   finding.message += also;
   if (!because.empty()) {

@@ -133,6 +133,21 @@ TEST(RankFailed, ErrorsOfAConnectionEchoThatOfAPeer) {
   EXPECT_THAT(both.findings.at(0).culprits, ElementsAre(0, 1));
 }
 
+TEST(RankFailed, TheEarlierCollectiveIsNamedOfTwo) {
+  const std::string reset = "gloo: Connection reset by peer";
+  const auto judge = [&](const History& other) {
+    return JudgeAll({After49(0).Does(AllReduce()).FailsIn(AllReduce()).Reports(reset), other});
+  };
+  const Judgement apart = judge(After49(1).FailsIn(AllReduce()).Reports(reset));
+  EXPECT_THAT(apart.findings.at(0).culprits, ElementsAre(0, 1));
+  EXPECT_EQ(apart.findings[0].operation->sequence, 49u);
+  EXPECT_THAT(apart.findings[0].message, HasSubstr("rank 1 reported an error in all_reduce 50"));
+  EXPECT_THAT(apart.findings[0].message, HasSubstr("; rank 0 reported errors too"));
+  const Judgement same = judge(After49(1).Does(AllReduce()).FailsIn(AllReduce()).Reports(reset));
+  EXPECT_EQ(same.findings.at(0).operation->sequence, 50u);
+  EXPECT_THAT(same.findings[0].message, HasSubstr("rank 0 reported an error in all_reduce 51"));
+}
+
 TEST(RankFailed, WhoRaisedIsTheCauseOfItsPeersErrors) {
   const History raised = After49(1).Reports("out of memory").Leaves(1);
   const Judgement judgement =

@@ -13,8 +13,8 @@
 
 #include "core/base/clock.h"
 #include "core/comm/recorded.h"
+#include "core/comm/sim/sim_kernels.h"
 #include "core/comm/sim/sim_world.h"
-#include "core/device/host/host_kernels.h"
 #include "core/journal/journal.h"
 #include "stress/faults/fault_gate.h"
 #include "stress/faults/faulty_communicator.h"
@@ -51,21 +51,6 @@ struct KeptRank {
   bool abort_hangs = false;  // from now on
   bool wrong_membership = false;
   bool connected = false;
-};
-
-// Computing takes virtual time and no other.
-class SimKernels final : public HostKernels {
- public:
-  explicit SimKernels(RankContext& context) : context_(context) {}
-  void Compute(Stream& stream, double ns, const void*, std::int64_t) override {
-    stream.Enqueue([this, ns] {
-      context_.Compute(static_cast<std::int64_t>(ns));
-      return OkStatus();
-    });
-  }
-
- private:
-  RankContext& context_;
 };
 
 class SimBody final : public RankBody {

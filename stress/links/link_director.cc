@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <sstream>
 #include <utility>
 
@@ -197,12 +199,19 @@ void LinkDirector::OnAddresses(int rank, const std::string& report) {
 
 void LinkDirector::Look(const std::vector<RankEvidence>& evidence) {
   std::uint64_t received = 0;
+  std::uint32_t ago_ms = std::numeric_limits<std::uint32_t>::max();
   for (const RankEvidence& rank : evidence) {
-    for (const TcpSocket& socket : rank.sockets) received += socket.received;
+    for (const TcpSocket& socket : rank.sockets) {
+      received += socket.received;
+      // A closed one's is of the moment at which it was last seen.
+      if (socket.received > 0 && !socket.closed) ago_ms = std::min(ago_ms, socket.last_received_ms);
+    }
   }
   if (received == received_) return;
+  // Between two looks much may have come, and long ago.
+  const bool known = ago_ms != std::numeric_limits<std::uint32_t>::max();
   received_ = received;
-  moved_ns_ = MonotonicNs();
+  moved_ns_ = MonotonicNs() - (known ? std::int64_t{ago_ms} * 1'000'000 : 0);
 }
 
 bool LinkDirector::Moved(double seconds) const {

@@ -1,0 +1,22 @@
+// What a test tells a library that it preloads: variables of the environment.
+#ifndef LOCKSTEP_BENCH_PEERS_SETTINGS_H_
+#define LOCKSTEP_BENCH_PEERS_SETTINGS_H_
+
+#include <cstdlib>
+#include <string>
+
+namespace lockstep {
+
+inline double NumberFrom(const char* name, double otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::atof(text);
+}
+
+inline std::string TextFrom(const char* name) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? "" : text;
+}
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_BENCH_PEERS_SETTINGS_H_

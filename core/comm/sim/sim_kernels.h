@@ -1,0 +1,28 @@
+// Kernels of a rank in simulation: computing takes virtual time and no other.
+#ifndef LOCKSTEP_CORE_COMM_SIM_SIM_KERNELS_H_
+#define LOCKSTEP_CORE_COMM_SIM_SIM_KERNELS_H_
+
+#include <cstdint>
+
+#include "core/comm/sim/sim_world.h"
+#include "core/device/host/host_kernels.h"
+
+namespace lockstep {
+
+class SimKernels final : public HostKernels {
+ public:
+  explicit SimKernels(RankContext& context) : context_(context) {}
+  void Compute(Stream& stream, double ns, const void*, std::int64_t) override {
+    stream.Enqueue([this, ns] {
+      context_.Compute(static_cast<std::int64_t>(ns));
+      return OkStatus();
+    });
+  }
+
+ private:
+  RankContext& context_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_COMM_SIM_SIM_KERNELS_H_
