@@ -62,6 +62,8 @@ STEP_ROWS = [
     (["--model=resnet50", "--bucket-cap-mb=-1"], 2, ["--bucket-cap-mb"]),
     (["--model=resnet50", "--accumulate=0"], 2, ["--accumulate 0"]),
     (["--model=resnet50", "--compute-ms=soon"], 2, ["--compute-ms", "soon"]),
+    (["--model=resnet50", "--compute=matmul"], 2, ["--compute=matmul", "--compute-ms"]),
+    (["--model=resnet50", "--compute=gemm"], 2, ["--compute", "gemm", "memory or matmul"]),
     (["--model=resnet50", "--broadcast-buffers=2"], 2, ["--broadcast-buffers", "2"]),
     (["--model=resnet50", "--first-iteration", "--static-graph", "--accumulate=2"], 2,
      ["--first-iteration", "no_sync"]),

@@ -74,6 +74,18 @@ class StepTest(unittest.TestCase):
                 rows = file["parts"][:]
                 self.assertEqual(len(rows), 4 * 7)
 
+    def test_products_take_the_time_that_they_are_given(self):
+        """Not a figure: forward and backward last, about, and the gradients stay right."""
+        launch = measure("-n", "6", "--compute-ms=30", "--compute=matmul", "--check=full")
+        with self.check(launch) as file:
+            case = file["cases/0"]
+            self.assertEqual(case["settings"].attrs["compute"], "matmul")
+            self.assertTrue(case.attrs["name"].endswith("/compute:matmul"))
+            computed_ms = (column(case, "forward_ns") + column(case, "backward_ns")) / 1e6
+            self.assertGreater(float(numpy.median(computed_ms)), 10, computed_ms)
+            self.assertLess(float(computed_ms.min()), 300, computed_ms)
+            self.assertEqual(int(file["summary"][0]["wrong_elements"]), 0)
+
     def test_one_bucket_cannot_overlap_and_rebuilt_buckets_do(self):
         """Both forms of one bucket: the first iteration, and a cap above the model's size."""
         launch = measure("-n", "15", "--bucket-cap-mb=0.1,100", "--first-iteration",

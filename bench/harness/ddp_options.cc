@@ -75,6 +75,9 @@ void AddDdpOptions(CLI::App& app, DdpWords& words) {
       ->delimiter(',');
   app.add_option("--compute-ms", words.compute_ms,
                  "Time of forward and backward (default: what their memory traffic takes)");
+  app.add_option("--compute", words.compute,
+                 "What --compute-ms is spent on: memory (default; reads it) or matmul (products of "
+                 "matrices)");
   app.add_flag("--first-iteration", words.first_iteration,
                "Also the first iteration, whose single bucket is not rebuilt yet");
 }
@@ -95,6 +98,7 @@ Status ReadDdpWords(const DdpWords& words, BenchSpec& spec) {
   LOCKSTEP_RETURN_IF_ERROR(ReadHooks(words.hooks, axes.comm_hooks));
   LOCKSTEP_RETURN_IF_ERROR(ReadAccumulate(words.accumulate, axes.accumulate));
   if (words.first_iteration) axes.first_iteration = {false, true};
+  axes.compute = words.compute;
   char* end = nullptr;
   axes.compute_ms = std::strtod(words.compute_ms.c_str(), &end);
   if (words.compute_ms.empty() || *end != '\0' || !std::isfinite(axes.compute_ms)) {

@@ -14,7 +14,7 @@ namespace lockstep {
 // As typed.
 struct DdpWords {
   std::vector<std::string> models, caps, buffers, hooks, find_unused, static_graph, accumulate;
-  std::string first_bucket, compute_ms = "0";
+  std::string first_bucket, compute_ms = "0", compute = "memory";
   bool first_iteration = false;
 };
 

@@ -115,8 +115,7 @@ Ticks ComputeEnd(const StepTimes& step) {
     if (collective.annotation.purpose != Purpose::kBucket) continue;
     launched = std::max(launched, collective.ready);
   }
-  return launched == 0 ? step.backward_compute_end
-                       : std::min(launched, step.backward_compute_end);
+  return launched == 0 ? step.backward_compute_end : std::min(launched, step.backward_compute_end);
 }
 
 void Add(const StepTimes& step, double ns_per_tick, Times& times) {
@@ -179,7 +178,8 @@ Status DdpStepRunner::Rewrite(bool, bool) {
 
 Status DdpStepRunner::Iterate(std::int64_t micro_batches) {
   steps_.clear();
-  model_->set_compute_us(plan_.compute_ms * 1e3 / static_cast<double>(micro_batches));
+  model_->set_compute(plan_.compute_ms * 1e3 / static_cast<double>(micro_batches),
+                      plan_.compute == "matmul");
   for (std::int64_t micro = 1; micro <= micro_batches; ++micro) {
     engine_->set_require_backward_grad_sync(micro == micro_batches);
     LOCKSTEP_RETURN_IF_ERROR(engine_->Forward({.input = ++bench_.stamp}));

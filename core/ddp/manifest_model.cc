@@ -58,7 +58,10 @@ class Model final : public ManifestModel {
   std::vector<Parameter>& params() override { return params_; }
   std::vector<ModuleBuffer>& buffers() override { return buffers_; }
   const std::vector<bool>& used() const override { return used_; }
-  void set_compute_us(double compute_us) override { options_.compute_us = compute_us; }
+  void set_compute(double compute_us, bool products) override {
+    options_.compute_us = compute_us;
+    options_.products = products;
+  }
   const ManifestModelOptions& options() const override { return options_; }
 
   Status Forward(const Pass& pass, ModuleContext context) override;
@@ -162,6 +165,7 @@ void Model::Compute(ModuleContext context, const Parameter& param, double share)
   if (options_.compute_us <= 0) return kernels_.Read(context.compute, param.data, bytes);
   const double ns = options_.compute_us * 1000 * share * static_cast<double>(bytes) /
                     static_cast<double>(total_bytes_);
+  if (options_.products) return kernels_.ComputeProducts(context.compute, ns, param.info.type);
   kernels_.Compute(context.compute, ns, param.data, bytes);
 }
 

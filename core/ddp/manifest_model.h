@@ -28,6 +28,7 @@ struct ManifestModelOptions {
   // Time of the forward (a third) and backward pass, spread over the parameters by size; writing
   // the gradients comes on top. 0: each parameter is read once in either pass.
   double compute_us = 0;
+  bool products = false;  // that time is spent on products of matrices, not on reading memory
   bool sync_batch_norm = false;  // buffers *.running_mean name the layers
   bool low_rank = false;         // gradients of matrices have rank 1 (for PowerSGD)
   std::vector<int> unused = {};  // parameters that this rank's graph does not reach
@@ -45,8 +46,8 @@ class ManifestModel : public Module {
   static Result<std::unique_ptr<ManifestModel>> Make(const ModelTensors& tensors,
                                                      const ManifestModelOptions& options,
                                                      Device& device, Kernels& kernels);
-  // For the next forward pass.
-  virtual void set_compute_us(double compute_us) = 0;
+  // For the next forward pass; as ManifestModelOptions has them.
+  virtual void set_compute(double compute_us, bool products) = 0;
   virtual const ManifestModelOptions& options() const = 0;
 };
 

@@ -1,5 +1,5 @@
-// Arithmetic on a device, stream-ordered: each call is enqueued and may run later. `host` here;
-// `cuda` will stand beside it. Memory is the device's or the host's and must live until the stream
+// Arithmetic on a device, stream-ordered: each call is enqueued and may run later. `host` and
+// `cuda` have them. Memory is the device's or the host's and must live until the stream
 // got past the call. Ranges either coincide or do not overlap. Rounding is to nearest even.
 #ifndef LOCKSTEP_CORE_DEVICE_KERNELS_H_
 #define LOCKSTEP_CORE_DEVICE_KERNELS_H_
@@ -35,6 +35,15 @@ class Kernels {
   // and again, as often as a calibration says. It takes longer when something else needs the
   // memory or the processor, which is the point of it.
   virtual void Compute(Stream& stream, double ns, const void* memory, std::int64_t bytes) = 0;
+  // out = a b for square matrices of `rows` rows, each matrix row by row; floating-point types.
+  // `out` overlaps neither. Elements are summed in order, in double for f64 and in float for all
+  // other types, and rounded once; a device may fuse products and sums.
+  virtual void MatrixProduct(Stream& stream, DataType type, void* out, const void* a, const void* b,
+                             std::int64_t rows) = 0;
+  // Work that takes `ns` on a machine that does nothing else, as Compute, but products of matrices
+  // of its own that stay in a cache: it needs the processor and hardly any memory. On the host,
+  // types of 16 bits are multiplied as floats.
+  virtual void ComputeProducts(Stream& stream, double ns, DataType type) = 0;
 };
 
 }  // namespace lockstep

@@ -85,6 +85,7 @@ std::string NameOf(const DdpStep& step) {
   if (step.comm_hook != "none") name += "/hook:" + step.comm_hook;
   if (!step.broadcast_buffers) name += "/no_buffers";
   if (step.accumulate > 1) name += fmt::format("/accumulate:{}", step.accumulate);
+  if (step.compute != "memory") name += "/compute:" + step.compute;
   if (step.first_iteration) name += "/first_iteration";
   return name;
 }
@@ -110,6 +111,7 @@ std::vector<DdpStep> StepsOf(const DdpAxes& axes, const std::string& model) {
   step.model = model;
   step.first_bucket_mb = axes.first_bucket_mb;
   step.compute_ms = axes.compute_ms;
+  step.compute = axes.compute;
   steps.push_back(step);
   const auto multiply = [&](const auto& values, auto DdpStep::*field) {
     std::vector<DdpStep> more;
@@ -139,6 +141,13 @@ Status CheckAxes(const DdpAxes& axes) {
   if (!(axes.compute_ms >= 0) || axes.compute_ms > 600'000) {
     return InvalidInput(
         fmt::format("--compute-ms {}: give 0 to 600000 milliseconds", axes.compute_ms));
+  }
+  if (axes.compute != "memory" && axes.compute != "matmul") {
+    return InvalidInput(
+        fmt::format("--compute: '{}' is unknown; give memory or matmul", axes.compute));
+  }
+  if (axes.compute == "matmul" && axes.compute_ms == 0) {
+    return InvalidInput("--compute=matmul: for how long is not said; give --compute-ms, too");
   }
   const auto has = [](const auto& values, auto wanted) {
     return std::any_of(values.begin(), values.end(), wanted);

@@ -46,6 +46,7 @@ struct DdpAxes {
   std::vector<std::int64_t> accumulate = {1};
   std::vector<bool> first_iteration = {false};
   double compute_ms = 0;
+  std::string compute = "memory";
 };
 
 // The options of sharded loading; as with DdpAxes.
@@ -60,10 +61,10 @@ struct LoadAxes {
 // What is measured of the links between ranks.
 struct LinkAxes {
   std::int64_t bytes = 1 << 20;
-  bool one_at_a_time = false;         // one pair, else as many disjoint ones as there are
-  std::optional<bool> all_at_once;    // also every rank with all others; none: where it can be done
+  bool one_at_a_time = false;       // one pair, else as many disjoint ones as there are
+  std::optional<bool> all_at_once;  // also every rank with all others; none: where it can be done
   bool one_per_host = false;
-  double slow_factor = 1.5;           // a link that is slower than usual by less is not slow
+  double slow_factor = 1.5;  // a link that is slower than usual by less is not slow
 };
 
 struct BenchSpec {

@@ -47,9 +47,10 @@ struct DdpStep {
   bool static_graph = false;
   bool broadcast_buffers = true;
   std::string comm_hook = "none";
-  std::int64_t accumulate = 1;   // micro-batches, all but the last under no_sync()
-  double compute_ms = 0;         // of forward and backward; 0: what the memory traffic takes
-  bool first_iteration = false;  // with the initial buckets, else with the rebuilt ones
+  std::int64_t accumulate = 1;     // micro-batches, all but the last under no_sync()
+  double compute_ms = 0;           // of forward and backward; 0: what the memory traffic takes
+  std::string compute = "memory";  // what that time is spent on: reading "memory", or "matmul"
+  bool first_iteration = false;    // with the initial buckets, else with the rebuilt ones
 
   bool operator==(const DdpStep&) const = default;
 };
@@ -89,8 +90,7 @@ struct LinkExchange {
   bool operator==(const LinkExchange&) const = default;
 };
 
-using StepPlan =
-    std::variant<CollectiveCalls, DdpStep, StateBroadcast, ShardedLoad, LinkExchange>;
+using StepPlan = std::variant<CollectiveCalls, DdpStep, StateBroadcast, ShardedLoad, LinkExchange>;
 
 // The names and values of a step's options, described once: fields("bucket_cap_mb", …).
 template <typename Fields, typename S>
@@ -104,6 +104,7 @@ void DescribeDdpStep(Fields& fields, S& step) {
   fields("comm_hook", step.comm_hook);
   fields("accumulate", step.accumulate);
   fields("compute_ms", step.compute_ms);
+  fields("compute", step.compute);
   fields("first_iteration", step.first_iteration);
 }
 

@@ -78,12 +78,15 @@ TEST(StepsTest, JsonKeepsStepsAndModels) {
   spec.ddp.bucket_caps_mb = {0, 0.1};
   spec.ddp.comm_hooks = {"none", "powersgd"};
   spec.ddp.compute_ms = 2.5;
+  spec.ddp.compute = "matmul";
   const Plan plan = ExpandDdpPlan(spec, 2).value();
   const Plan again = PlanFromJson(PlanToJson(plan)).value();
   EXPECT_EQ(HashOf(again), HashOf(plan));
   EXPECT_TRUE(again.paired);
   ASSERT_EQ(again.cases.size(), 4u);
   EXPECT_EQ(again.cases[3].step, plan.cases[3].step);
+  EXPECT_EQ(std::get<DdpStep>(again.cases[3].step).compute, "matmul");
+  EXPECT_TRUE(again.cases[0].name.ends_with("/compute:matmul"));
   EXPECT_EQ(again.cases[3].parts, plan.cases[3].parts);
   EXPECT_EQ(again.cases[3].settings, plan.cases[3].settings);
   EXPECT_EQ(again.models[0].tensors.ready_order, plan.models[0].tensors.ready_order);
@@ -112,6 +115,11 @@ TEST(StepsTest, RefusesWhatCannotBeAStep) {
   spec.ddp.compute_ms = -1;
   EXPECT_NE(ExpandDdpPlan(spec, 2).status().message().find("--compute-ms -1"), std::string::npos);
   EXPECT_FALSE(ExpandDdpPlan(SpecOf(Tiny()), 1).ok());
+  spec = SpecOf(Tiny());
+  spec.ddp.compute = "matmul";
+  EXPECT_NE(ExpandDdpPlan(spec, 2).status().message().find("--compute-ms"), std::string::npos);
+  spec.ddp.compute = "gemm";
+  EXPECT_NE(ExpandDdpPlan(spec, 2).status().message().find("'gemm'"), std::string::npos);
 }
 
 }  // namespace

@@ -12,14 +12,17 @@ namespace lockstep {
 class SimKernels final : public HostKernels {
  public:
   explicit SimKernels(RankContext& context) : context_(context) {}
-  void Compute(Stream& stream, double ns, const void*, std::int64_t) override {
+  void Compute(Stream& stream, double ns, const void*, std::int64_t) override { Pass(stream, ns); }
+  void ComputeProducts(Stream& stream, double ns, DataType) override { Pass(stream, ns); }
+
+ private:
+  void Pass(Stream& stream, double ns) {
     stream.Enqueue([this, ns] {
       context_.Compute(static_cast<std::int64_t>(ns));
       return OkStatus();
     });
   }
 
- private:
   RankContext& context_;
 };
 

@@ -5,6 +5,7 @@
 #include "core/device/cuda/cuda_device.h"
 #include "core/device/cuda/device_count.h"
 #include "core/device/device_contract.h"
+#include "core/device/kernels_contract.h"
 
 namespace lockstep {
 namespace {
@@ -28,6 +29,15 @@ std::vector<DeviceUnderTest> Devices() {
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DeviceContract);
 INSTANTIATE_TEST_SUITE_P(Cuda, DeviceContract, testing::ValuesIn(Devices()));
+
+std::vector<KernelsUnderTest> KernelsHere() {
+  if (!Here()) return {};
+  return {{[] { return std::move(OpenCudaDevice(0).value()); },
+           [] { return std::move(OpenCudaKernels().value()); }}};
+}
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(KernelsContract);
+INSTANTIATE_TEST_SUITE_P(Cuda, KernelsContract, testing::ValuesIn(KernelsHere()));
 
 TEST(OpenCudaDevice, SaysWhatIsMissing) {
   if (Here()) {

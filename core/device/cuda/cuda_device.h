@@ -31,11 +31,6 @@ std::string CudaBus(int index);
 // Arithmetic on the current device, on streams of an OpenCudaDevice.
 Result<std::unique_ptr<Kernels>> OpenCudaKernels();
 
-// out = a b for square matrices of `n` rows of f16, bf16 or f32, row by row, accumulated in f32:
-// what a backward pass keeps the device busy with.
-void EnqueueMatrixProduct(Stream& stream, DataType type, void* out, const void* a, const void* b,
-                          int n);
-
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_CORE_DEVICE_CUDA_CUDA_DEVICE_H_

@@ -1,7 +1,12 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <functional>
+#include <map>
+#include <memory>
+#include <utility>
 
 #include "core/base/check.h"
 #include "core/device/cuda/cuda_call.h"
@@ -26,20 +31,17 @@ void Launch(Stream& stream, const char* what,
   if (!status.ok()) stream.Enqueue([status] { return status; });
 }
 
-// Bytes that LaunchRead reads in a nanosecond, measured on memory of its own.
-Result<double> MeasureReadRate() {
-  void* memory = nullptr;
-  LOCKSTEP_RETURN_IF_CUDA_ERROR(cudaMalloc, &memory, std::size_t{kCalibrationBytes});
+// Nanoseconds that `launch` takes on the device; it is called once before, to warm up.
+Result<double> TimeNs(const std::function<cudaError_t(cudaStream_t)>& launch) {
   cudaEvent_t begin = nullptr;
   cudaEvent_t end = nullptr;
   cudaStream_t stream = nullptr;
   cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
   cudaEventCreate(&begin);
   cudaEventCreate(&end);
-  static_cast<void>(LaunchRead(stream, memory, kCalibrationBytes, kCalibrationBytes));
+  static_cast<void>(launch(stream));
   cudaEventRecord(begin, stream);
-  const std::int64_t bytes = kCalibrationBytes * kCalibrationPasses;
-  const cudaError_t launched = LaunchRead(stream, memory, kCalibrationBytes, bytes);
+  const cudaError_t launched = launch(stream);
   cudaEventRecord(end, stream);
   const cudaError_t done = cudaEventSynchronize(end);
   float ms = 0;
@@ -47,16 +49,73 @@ Result<double> MeasureReadRate() {
   cudaEventDestroy(begin);
   cudaEventDestroy(end);
   cudaStreamDestroy(stream);
-  cudaFree(memory);
   LOCKSTEP_RETURN_IF_ERROR(CudaStatus("calibration", launched));
   LOCKSTEP_RETURN_IF_ERROR(CudaStatus("calibration", done));
   LOCKSTEP_RETURN_IF_ERROR(CudaStatus("calibration", timed));
-  return static_cast<double>(bytes) / (std::max(static_cast<double>(ms), 1e-3) * 1e6);
+  return std::max(static_cast<double>(ms), 1e-3) * 1e6;
 }
+
+// Bytes that LaunchRead reads in a nanosecond, measured on memory of its own.
+Result<double> MeasureReadRate() {
+  void* memory = nullptr;
+  LOCKSTEP_RETURN_IF_CUDA_ERROR(cudaMalloc, &memory, std::size_t{kCalibrationBytes});
+  constexpr std::int64_t kBytes = kCalibrationBytes * kCalibrationPasses;
+  const Result<double> ns = TimeNs([memory](cudaStream_t stream) {
+    return LaunchRead(stream, memory, kCalibrationBytes, kBytes);
+  });
+  cudaFree(memory);
+  LOCKSTEP_RETURN_IF_ERROR(ns.status());
+  return static_cast<double>(kBytes) / *ns;
+}
+
+// Three matrices that stay in the device's cache, to be multiplied for a time: large enough to fill
+// a device, and in steps of some microseconds. Every type takes the same bytes for its own.
+class Matrices {
+ public:
+  static Result<std::unique_ptr<Matrices>> Make() {
+    std::unique_ptr<Matrices> made(new Matrices);
+    LOCKSTEP_RETURN_IF_CUDA_ERROR(cudaMalloc, &made->memory_, 3 * kMatrixBytes);
+    // Finite numbers in every type, and not zeros, which take less power.
+    LOCKSTEP_RETURN_IF_CUDA_ERROR(cudaMemset, made->memory_, 0x3c, 3 * kMatrixBytes);
+    LOCKSTEP_RETURN_IF_CUDA_ERROR(cudaDeviceSynchronize);
+    for (const DataType type : {DataType::kF16, DataType::kBf16, DataType::kF32, DataType::kF64}) {
+      LOCKSTEP_ASSIGN_OR_RETURN(const double ns, TimeNs([&](cudaStream_t stream) {
+                                  return made->Launch(stream, type, kCalibrationSteps);
+                                }));
+      made->step_ns_[type] = ns / kCalibrationSteps;
+    }
+    return made;
+  }
+  ~Matrices() { cudaFree(memory_); }
+  Matrices(const Matrices&) = delete;
+  Matrices& operator=(const Matrices&) = delete;
+
+  cudaError_t MultiplyFor(cudaStream_t stream, double ns, DataType type) const {
+    const auto step_ns = step_ns_.find(type);
+    if (step_ns == step_ns_.end()) return cudaErrorInvalidValue;  // not a floating-point type
+    const std::int64_t steps = std::llround(ns / step_ns->second);
+    return steps < 1 ? cudaSuccess : Launch(stream, type, steps);
+  }
+
+ private:
+  static constexpr std::int64_t kRows = 512;
+  static constexpr std::size_t kMatrixBytes = sizeof(double) * kRows * kRows;
+  static constexpr std::int64_t kCalibrationSteps = 1024;
+  Matrices() = default;
+  cudaError_t Launch(cudaStream_t stream, DataType type, std::int64_t steps) const {
+    auto* const bytes = static_cast<std::byte*>(memory_);
+    return LaunchMatrixProduct(stream, type, bytes, bytes + kMatrixBytes, bytes + 2 * kMatrixBytes,
+                               kRows, steps);
+  }
+
+  void* memory_ = nullptr;
+  std::map<DataType, double> step_ns_;
+};
 
 class CudaKernels final : public Kernels {
  public:
-  explicit CudaKernels(double read_bytes_per_ns) : read_bytes_per_ns_(read_bytes_per_ns) {}
+  CudaKernels(double read_bytes_per_ns, std::unique_ptr<Matrices> matrices)
+      : read_bytes_per_ns_(read_bytes_per_ns), matrices_(std::move(matrices)) {}
 
   void Copy(Stream& stream, void* to, const void* from, std::int64_t bytes) override {
     if (to == from || bytes == 0) return;
@@ -99,6 +158,17 @@ class CudaKernels final : public Kernels {
     Launch(stream, "compute",
            [&](cudaStream_t handle) { return LaunchRead(handle, memory, bytes, total); });
   }
+  void MatrixProduct(Stream& stream, DataType type, void* out, const void* a, const void* b,
+                     std::int64_t rows) override {
+    if (rows == 0) return;
+    Launch(stream, "matrix product", [&](cudaStream_t handle) {
+      return LaunchMatrixProduct(handle, type, out, a, b, rows, MatrixProductSteps(rows));
+    });
+  }
+  void ComputeProducts(Stream& stream, double ns, DataType type) override {
+    Launch(stream, "matrix products",
+           [&](cudaStream_t handle) { return matrices_->MultiplyFor(handle, ns, type); });
+  }
 
  private:
   static void Elementwise(Stream& stream, CudaArithmetic arithmetic, DataType type, void* to,
@@ -110,19 +180,15 @@ class CudaKernels final : public Kernels {
   }
 
   double read_bytes_per_ns_;
+  std::unique_ptr<Matrices> matrices_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Kernels>> OpenCudaKernels() {
   LOCKSTEP_ASSIGN_OR_RETURN(const double rate, MeasureReadRate());
-  return std::unique_ptr<Kernels>(std::make_unique<CudaKernels>(rate));
-}
-
-void EnqueueMatrixProduct(Stream& stream, DataType type, void* out, const void* a, const void* b,
-                          int n) {
-  Launch(stream, "matrix product",
-         [&](cudaStream_t handle) { return LaunchMatrixProduct(handle, type, out, a, b, n); });
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Matrices> matrices, Matrices::Make());
+  return std::unique_ptr<Kernels>(std::make_unique<CudaKernels>(rate, std::move(matrices)));
 }
 
 }  // namespace lockstep

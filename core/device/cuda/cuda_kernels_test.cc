@@ -93,26 +93,6 @@ TEST_F(CudaKernelsTest, ConversionIsTheHosts) {
   }
 }
 
-TEST_F(CudaKernelsTest, AMatrixProductIsExactForSmallNumbers) {
-  constexpr int kRows = 70;  // not a multiple of a tile
-  auto a = Make(kRows * kRows * 4), b = Make(kRows * kRows * 4), out = Make(kRows * kRows * 4);
-  auto* left = static_cast<float*>(a->data());
-  auto* right = static_cast<float*>(b->data());
-  for (int i = 0; i < kRows * kRows; ++i) {
-    left[i] = static_cast<float>(i % 7);
-    right[i] = static_cast<float>(i % 5);
-  }
-  EnqueueMatrixProduct(*stream_, DataType::kF32, out->data(), left, right, kRows);
-  ASSERT_TRUE(stream_->Synchronize(Deadline::AfterSeconds(20)).ok());
-  for (int row = 0; row < kRows; ++row) {
-    for (int column = 0; column < kRows; ++column) {
-      float sum = 0;
-      for (int i = 0; i < kRows; ++i) sum += left[row * kRows + i] * right[i * kRows + column];
-      ASSERT_EQ(static_cast<float*>(out->data())[row * kRows + column], sum);
-    }
-  }
-}
-
 TEST_F(CudaKernelsTest, ComputeTakesItsTime) {
   auto memory = Make(64 << 20);
   const std::int64_t began_ns = MonotonicNs();

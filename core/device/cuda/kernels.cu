@@ -70,25 +70,31 @@ __global__ void Read(const uint4* from, std::int64_t items, std::int64_t total) 
   if (sum == 0x80000001u) sink = sum;
 }
 
+// A tile of the product a block. A product takes as many `steps` along the inner dimension as it
+// has tiles; with more of them they begin anew, so that a launch has a length that is chosen.
 template <typename Word>
-__global__ void MatrixProduct(Word* out, const Word* a, const Word* b, int n) {
-  __shared__ float tile_a[kTile][kTile];
-  __shared__ float tile_b[kTile][kTile];
-  const int row = blockIdx.y * kTile + threadIdx.y;
-  const int column = blockIdx.x * kTile + threadIdx.x;
-  const auto width = static_cast<std::size_t>(n);
-  float sum = 0;
-  for (int begin = 0; begin < n; begin += kTile) {
-    const int left = begin + threadIdx.x;
-    const int upper = begin + threadIdx.y;
-    tile_a[threadIdx.y][threadIdx.x] = row < n && left < n ? Widen(a[row * width + left]) : 0;
+__global__ void MatrixProduct(Word* out, const Word* a, const Word* b, std::int64_t rows,
+                              std::int64_t steps) {
+  using Wide = decltype(Widen(Word()));
+  __shared__ Wide tile_a[kTile][kTile];
+  __shared__ Wide tile_b[kTile][kTile];
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.y) * kTile + threadIdx.y;
+  const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * kTile + threadIdx.x;
+  Wide sum = 0;
+  std::int64_t begin = 0;
+  for (std::int64_t step = 0; step < steps; ++step) {
+    const std::int64_t left = begin + threadIdx.x;
+    const std::int64_t upper = begin + threadIdx.y;
+    tile_a[threadIdx.y][threadIdx.x] =
+        row < rows && left < rows ? Widen(a[row * rows + left]) : Wide(0);
     tile_b[threadIdx.y][threadIdx.x] =
-        upper < n && column < n ? Widen(b[upper * width + column]) : 0;
+        upper < rows && column < rows ? Widen(b[upper * rows + column]) : Wide(0);
     __syncthreads();
     for (int i = 0; i < kTile; ++i) sum += tile_a[threadIdx.y][i] * tile_b[i][threadIdx.x];
     __syncthreads();
+    begin = begin + kTile < rows ? begin + kTile : 0;
   }
-  if (row < n && column < n) Narrow(sum, &out[row * width + column]);
+  if (row < rows && column < rows) Narrow(sum, &out[row * rows + column]);
 }
 
 // Calls `function` with a null pointer of the type's word.
@@ -139,15 +145,17 @@ cudaError_t LaunchRead(cudaStream_t stream, const void* from, std::int64_t bytes
   return cudaGetLastError();
 }
 
+std::int64_t MatrixProductSteps(std::int64_t rows) { return (rows + kTile - 1) / kTile; }
+
 cudaError_t LaunchMatrixProduct(cudaStream_t stream, DataType type, void* out, const void* a,
-                                const void* b, int n) {
-  const auto blocks = static_cast<unsigned>((n + kTile - 1) / kTile);
-  const auto launch = [&]<typename Word>(Word*) {
+                                const void* b, std::int64_t rows, std::int64_t steps) {
+  const auto blocks = static_cast<unsigned>(MatrixProductSteps(rows));
+  return WithWord(type, [&]<typename Word>(Word*) {
     MatrixProduct<<<dim3(blocks, blocks), dim3(kTile, kTile), 0, stream>>>(
-        static_cast<Word*>(out), static_cast<const Word*>(a), static_cast<const Word*>(b), n);
+        static_cast<Word*>(out), static_cast<const Word*>(a), static_cast<const Word*>(b), rows,
+        steps);
     return cudaGetLastError();
-  };
-  return type == DataType::kF64 ? cudaErrorInvalidValue : WithWord(type, launch);
+  });
 }
 
 }  // namespace lockstep

@@ -20,8 +20,11 @@ cudaError_t LaunchConvert(cudaStream_t stream, DataType to_type, void* to, DataT
 // Reads `total` bytes: the range of `bytes` from its begin again and again.
 cudaError_t LaunchRead(cudaStream_t stream, const void* from, std::int64_t bytes,
                        std::int64_t total);
+// out = a b after MatrixProductSteps(rows) steps. With another number of them it takes another
+// time, in proportion, and `out` is of no use.
 cudaError_t LaunchMatrixProduct(cudaStream_t stream, DataType type, void* out, const void* a,
-                                const void* b, int n);
+                                const void* b, std::int64_t rows, std::int64_t steps);
+std::int64_t MatrixProductSteps(std::int64_t rows);
 
 }  // namespace lockstep
 

@@ -7,6 +7,7 @@
 #include "core/base/check.h"
 #include "core/base/clock.h"
 #include "core/device/host/half_conversion.h"
+#include "core/device/host/matrix_product.h"
 
 namespace lockstep {
 namespace {
@@ -211,6 +212,21 @@ void HostKernels::Compute(Stream& stream, double ns, const void* memory, std::in
       ReadOnce(memory, pass);
       left -= std::max(pass, kFewestBytesAPass);
     }
+    return OkStatus();
+  });
+}
+
+void HostKernels::MatrixProduct(Stream& stream, DataType type, void* out, const void* a,
+                                const void* b, std::int64_t rows) {
+  stream.Enqueue([=] {
+    MultiplyMatrices(type, out, a, b, rows);
+    return OkStatus();
+  });
+}
+
+void HostKernels::ComputeProducts(Stream& stream, double ns, DataType type) {
+  stream.Enqueue([=] {
+    MultiplyFor(ns, type);
     return OkStatus();
   });
 }

@@ -6,7 +6,8 @@
 
 namespace lockstep {
 
-// Not final: a device whose time is not the clock's overrides Compute.
+// Not final: a device whose time is not the clock's overrides Compute
+// and ComputeProducts.
 class HostKernels : public Kernels {
  public:
   void Copy(Stream& stream, void* to, const void* from, std::int64_t bytes) override;
@@ -20,6 +21,9 @@ class HostKernels : public Kernels {
                std::int64_t count) override;
   void Read(Stream& stream, const void* from, std::int64_t bytes) override;
   void Compute(Stream& stream, double ns, const void* memory, std::int64_t bytes) override;
+  void MatrixProduct(Stream& stream, DataType type, void* out, const void* a, const void* b,
+                     std::int64_t rows) override;
+  void ComputeProducts(Stream& stream, double ns, DataType type) override;
 };
 
 }  // namespace lockstep

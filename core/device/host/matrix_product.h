@@ -1,0 +1,20 @@
+// Products of square matrices on the host, plainly.
+#ifndef LOCKSTEP_CORE_DEVICE_HOST_MATRIX_PRODUCT_H_
+#define LOCKSTEP_CORE_DEVICE_HOST_MATRIX_PRODUCT_H_
+
+#include <cstdint>
+
+#include "core/collective/data_type.h"
+
+namespace lockstep {
+
+// out = a b, as Kernels::MatrixProduct says it; floating-point types.
+void MultiplyMatrices(DataType type, void* out, const void* a, const void* b, std::int64_t rows);
+
+// Rows of products of small matrices for about `ns`, by a calibration; it measures once for floats
+// and once for doubles (kF64), some milliseconds when first called.
+void MultiplyFor(double ns, DataType type);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_DEVICE_HOST_MATRIX_PRODUCT_H_
