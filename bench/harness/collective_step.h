@@ -3,6 +3,7 @@
 #define LOCKSTEP_BENCH_HARNESS_COLLECTIVE_STEP_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "bench/harness/input_arena.h"
@@ -13,7 +14,8 @@ namespace lockstep {
 
 class CollectiveStep final : public Step {
  public:
-  CollectiveStep(const Bench& bench, std::uint32_t case_index);
+  // `graph`: the operations are captured when the case is first visited, and then only replayed.
+  CollectiveStep(const Bench& bench, std::uint32_t case_index, bool graph);
 
   Status Prepare() override;
   Status Rewrite(bool first, bool warmup) override;
@@ -33,6 +35,8 @@ class CollectiveStep final : public Step {
     std::uint32_t stamp = 0;   // of the whole buffer (in place)
   };
 
+  void CoverInputs();
+  Status Capture();
   void AddSlots(const PlannedCase& planned);
   void RewriteSlot(Slot& slot, bool inputs);
   void RewriteInPlace(Slot& slot);
@@ -42,6 +46,8 @@ class CollectiveStep final : public Step {
   bool in_place_;
   bool checks_;
   Stream* stream_;  // of the operations
+  bool graph_;
+  std::optional<CapturedCalls> captured_;
   std::vector<Slot> slots_;
 };
 

@@ -109,6 +109,8 @@ void AddMeasureOptions(CLI::App& app, Words& words, BenchOptions& options) {
   app.add_option("--ranks-per-gpu", words.nccl.ranks_per_gpu,
                  "nccl: so many ranks share a GPU, for tests without regard to speed");
   app.add_flag("--nccl-register", words.nccl.registers, "nccl: register the buffers");
+  app.add_flag("--cuda-graph", words.nccl.graphs,
+               "nccl: an iteration's collectives are captured once and replayed as a CUDA graph");
   app.add_flag("!--no-device-marks", words.nccl.marks,
                "cuda: the device does not note what it begins and ends (to see what noting costs)");
   app.add_flag("!--no-gpu-samples", options.gpu_samples,
@@ -247,10 +249,28 @@ void TakeBenchmarkFlags(std::vector<std::string>& arguments, BenchOptions& optio
   });
 }
 
+// Graphs hold what a device does, and nothing of the host's.
+Status CheckGraphs(const BenchInfo& info, const Words& words, const BenchOptions& options) {
+  if (!words.nccl.graphs) return OkStatus();
+  if (options.spec.backend != "nccl") {
+    return InvalidInput(fmt::format(
+        "--cuda-graph: the backend {} has no streams of CUDA to capture; give --backend=nccl",
+        options.spec.backend));
+  }
+  const bool state =
+      info.takes_models && !InfoOf(info.collective).reduces && !words.model.models.empty();
+  if (info.kind == BenchKind::kCollectives && !state) return OkStatus();
+  return InvalidInput(fmt::format(
+      "--cuda-graph: an iteration of {}{} needs the host between its collectives; use it with "
+      "bench_allreduce, whose --model replays the gradient buckets of a step",
+      info.name, state ? " --model" : ""));
+}
+
 Status ReadWords(const BenchInfo& info, const CLI::App& app, const Words& words,
                  BenchOptions& options) {
   options.spec.collective = info.collective;
   LOCKSTEP_RETURN_IF_ERROR(ReadFormat(words.format, options.format));
+  LOCKSTEP_RETURN_IF_ERROR(CheckGraphs(info, words, options));
   if (info.kind == BenchKind::kDdpSteps) {
     LOCKSTEP_RETURN_IF_ERROR(ReadMeasure(words, options.spec));
     return ReadDdpWords(words.ddp, options.spec);

@@ -68,8 +68,7 @@ bool HostTouches(const Plan& plan) {
 // Who notes what the device begins and ends, in words; empty where the host runs everything.
 std::string MarkDevice(WorkerLink& link, Rig& rig) {
   if (!NcclChoicesFromEnvironment().marks) return "none: --no-device-marks";
-  const Result<bool> marked =
-      rig.communicator->MarkOn(link.device_marks(), *rig.platform.device);
+  const Result<bool> marked = rig.communicator->MarkOn(link.device_marks(), *rig.platform.device);
   if (!marked.ok()) return "none: " + marked.status().message();
   return *marked ? std::string(NameOf(ReadDeviceMarks(link.device_marks()).method)) : "";
 }
@@ -134,7 +133,8 @@ std::unique_ptr<Step> MakeStep(Rig& rig, std::uint32_t case_index) {
   if (std::holds_alternative<LinkExchange>(step)) {
     return std::make_unique<LinkStep>(*rig.bench, case_index);
   }
-  return std::make_unique<CollectiveStep>(*rig.bench, case_index);
+  return std::make_unique<CollectiveStep>(*rig.bench, case_index,
+                                          NcclChoicesFromEnvironment().graphs);
 }
 
 Status RunRound(WorkerLink& link, const Round& round, Rig& rig) {
@@ -158,9 +158,9 @@ Status Prepare(WorkerLink& link, Rig& rig) {
   LOCKSTEP_ASSIGN_OR_RETURN(rig.backend, FindBackend("--backend", rig.plan.backend));
   LOCKSTEP_RETURN_IF_ERROR(Connect(link, *rig.backend, rig));
   LOCKSTEP_RETURN_IF_ERROR(Allocate(link, rig));
-  return link.Send({kReadyMessage, WorkerFacts(rig.backend->name, rig.backend->version(),
-                                               rig.platform.device->name(), rig.platform.remark,
-                                               rig.marks)});
+  return link.Send(
+      {kReadyMessage, WorkerFacts(rig.backend->name, rig.backend->version(),
+                                  rig.platform.device->name(), rig.platform.remark, rig.marks)});
 }
 
 // Obeys until the conductor says that it is over.

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "core/base/check.h"
+#include "core/comm/capturing_stream.h"
+#include "core/comm/keeping_stream.h"
 #include "core/comm/marking_stream.h"
 #include "core/device/native_stream.h"
 #include "core/journal/device_marks.h"
@@ -19,7 +21,7 @@ struct RecordedCommunicator::Family {
   std::uint16_t next_id;
   // Set for good by the enqueuing thread before it first gives work to another thread.
   bool threaded = false;
-  std::mutex mutex;  // of the journal and of every Pending, once threaded
+  std::mutex mutex;            // of the journal and of every Pending, once threaded
   std::span<std::byte> marks;  // of the device; empty: none
 };
 
@@ -197,8 +199,8 @@ Result<bool> RecordedCommunicator::MarkOn(std::span<std::byte> memory, Device& d
   auto* const native = dynamic_cast<NativeDevice*>(&device);
   if (native == nullptr) return false;
   LOCKSTEP_ASSIGN_OR_RETURN(const WordWriter writer, native->ShareMemory(memory));
-  SetMarkMethod(memory, writer == WordWriter::kKernel ? MarkMethod::kKernel
-                                                      : MarkMethod::kStreamOperations);
+  SetMarkMethod(
+      memory, writer == WordWriter::kKernel ? MarkMethod::kKernel : MarkMethod::kStreamOperations);
   family_->marks = memory;
   return true;
 }
@@ -206,13 +208,14 @@ Result<bool> RecordedCommunicator::MarkOn(std::span<std::byte> memory, Device& d
 Status RecordedCommunicator::Call(Communicator& inner, const Family& family,
                                   const Operation& operation, const Buffers& buffers,
                                   Stream& stream, const JournalEvent& event) {
-  if (family.marks.empty()) [[likely]] return inner.Enqueue(operation, buffers, stream);
+  if (family.marks.empty()) [[likely]]
+    return inner.Enqueue(operation, buffers, stream);
   auto* const native = dynamic_cast<NativeStream*>(&stream);
   const MarkWords words = MarkWordsOf(family.marks, event.communicator);
   if (native == nullptr || words.started == nullptr) {
     return inner.Enqueue(operation, buffers, stream);
   }
-  MarkingStream marked(stream, *native, words, event.sequence + 1);
+  MarkingStream marked(stream, *native, words, event.sequence + 1, event.sequence + 1);
   return inner.Enqueue(operation, buffers, marked);
 }
 
@@ -268,6 +271,69 @@ Status RecordedCommunicator::Await(Stream& stream, Deadline deadline) {
   pending_->posted.clear();
   pending_->any = false;
   if (status.ok()) last_interval_ = pending_->interval;
+  return status;
+}
+
+Result<CapturedCalls> RecordedCommunicator::Capture(std::span<const CollectiveCall> calls,
+                                                    Stream& stream) {
+  CapturedCalls captured;
+  for (const CollectiveCall& call : calls) captured.operations.push_back(call.operation);
+  const auto enqueue = [&](Stream& kept) {
+    for (const CollectiveCall& call : calls) {
+      LOCKSTEP_RETURN_IF_ERROR(inner_->Enqueue(call.operation, call.buffers, kept));
+    }
+    return kept.status();
+  };
+  if (auto* const native = dynamic_cast<NativeStream*>(&stream)) {
+    LOCKSTEP_ASSIGN_OR_RETURN(captured.graph, native->Capture([&](void* handle) {
+      CapturingStream capturing(handle);
+      return enqueue(capturing);
+    }));
+    return captured;
+  }
+  KeepingStream keeping;
+  LOCKSTEP_RETURN_IF_ERROR(enqueue(keeping));
+  captured.graph = keeping.Take();
+  return captured;
+}
+
+Status RecordedCommunicator::LaunchGraph(CapturedCalls& captured, Stream& stream,
+                                         std::uint64_t first_sequence) {
+  LOCKSTEP_RETURN_IF_ERROR(stream.status());
+  auto* const native = dynamic_cast<NativeStream*>(&stream);
+  if (native == nullptr) return captured.graph->LaunchOn(&stream);
+  const auto launch = [&](void* handle) { return captured.graph->LaunchOn(handle); };
+  const MarkWords words =
+      family_->marks.empty() ? MarkWords{} : MarkWordsOf(family_->marks, communicator_id_);
+  if (words.started == nullptr) return native->LaunchOn(launch);
+  return MarkingStream(stream, *native, words, first_sequence + 1, next_sequence_).LaunchOn(launch);
+}
+
+Status RecordedCommunicator::Replay(CapturedCalls& captured, Stream& stream, Deadline deadline) {
+  const std::uint64_t first_sequence = next_sequence_;
+  std::vector<JournalEvent>& events = captured.events;
+  events.clear();
+  for (const Operation& operation : captured.operations) {
+    AnnotateNext({Purpose::kReplay, static_cast<std::int32_t>(events.size()), captured.replays});
+    events.push_back(NextEvent(operation));
+    Append(events.back());
+  }
+  ++captured.replays;
+  for (JournalEvent& event : events) {
+    event.kind = EventKind::kStart;
+    Append(event);
+  }
+  const Ticks entry = NowTicks();
+  Status status = LaunchGraph(captured, stream, first_sequence);
+  if (status.ok()) status = inner_->Await(stream, deadline);
+  const Ticks exit = NowTicks();
+  if (status.code() == StatusCode::kDeadlineExceeded) return status;
+  for (JournalEvent& event : events) {
+    event.kind = status.ok() ? EventKind::kEnd : EventKind::kError;
+    event.ticks = exit;
+    Append(event);
+  }
+  if (status.ok()) last_interval_ = {entry, exit};
   return status;
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 
+#include "core/comm/captured_calls.h"
 #include "core/comm/communicator.h"
 #include "core/device/device.h"
 #include "core/journal/journal.h"
@@ -49,6 +50,16 @@ class RecordedCommunicator : public Communicator {
   // kSplit before and kSplitEnd after.
   Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override;
 
+  // Keeps what these calls put on `stream` (a graph, where its device has such things), to be
+  // replayed as a whole; they are not run, and not journaled. All ranks capture the same calls, and
+  // have made each before, so that the library need not connect or register anything meanwhile.
+  // Buffers must stay as long as the result, which must not outlive this communicator.
+  Result<CapturedCalls> Capture(std::span<const CollectiveCall> calls, Stream& stream);
+  // Runs captured calls on the stream, where no other operation is pending, and waits for all of
+  // them. A kEnqueue and a kStart of each come before, a kEnd (or kError) of each after all; their
+  // purpose says kReplay. Between them nobody but the device is at work.
+  Status Replay(CapturedCalls& captured, Stream& stream, Deadline deadline);
+
   // Why the next operation is called: the events of it carry this, those of later ones do not.
   void AnnotateNext(const Annotation& annotation) { annotation_ = PackAnnotation(annotation); }
   // From now on the device writes into `memory` (core/journal/device_marks.h; whole pages, which
@@ -59,8 +70,9 @@ class RecordedCommunicator : public Communicator {
   void EnterPhase(Phase phase);
   void Note(const JournalEvent& event) { Append(event); }
 
-  // Of the last blocking operation that completed on an inline stream, or of the operations since
-  // the one before that Await completed: from before the first post to after the last completion.
+  // Of the last blocking operation that completed on an inline stream, of the last Replay, or of
+  // the operations since the one before that Await completed: from before the first post to after
+  // the last completion.
   const Interval& last_interval() const { return last_interval_; }
   std::uint64_t next_sequence() const { return next_sequence_; }
 
@@ -76,6 +88,7 @@ class RecordedCommunicator : public Communicator {
                        JournalEvent& event);
   Status EnqueueBeside(const Operation& operation, const Buffers& buffers, Stream& stream,
                        JournalEvent& event);
+  Status LaunchGraph(CapturedCalls& captured, Stream& stream, std::uint64_t first_sequence);
   void Append(const JournalEvent& event);
   // The inner communicator's call; on streams with handles between two marks, if there are any.
   static Status Call(Communicator& inner, const Family& family, const Operation& operation,

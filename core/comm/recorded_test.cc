@@ -22,7 +22,6 @@
 namespace {
 std::atomic<long> allocations{0};
 }
-
 // Counted, because the path between the stamps must not allocate.
 void* operator new(std::size_t bytes) {
   ++allocations;
@@ -97,6 +96,7 @@ class NativeFifo final : public Stream, public NativeStream {
   Status Synchronize(Deadline deadline) override { return fifo_->Synchronize(deadline); }
   Status status() const override { return fifo_->status(); }
   Status LaunchOn(const Launch& launch) override { return launch(fifo_.get()); }
+  Result<std::unique_ptr<StreamGraph>> Capture(const Launch&) override { return Unsupported("no"); }
   Status WriteWord(std::uint64_t* word, std::uint64_t value) override {
     fifo_->Enqueue([word, value] { return std::atomic_ref(*word).store(value), OkStatus(); });
     return OkStatus();

@@ -5,11 +5,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 
 #include "core/base/status.h"
 
 namespace lockstep {
+
+// Work that was kept instead of being run, to be run again and again: a CUDA graph.
+class StreamGraph {
+ public:
+  virtual ~StreamGraph() = default;
+  // Enqueues all of it by a stream's handle, of the device that it was captured on.
+  virtual Status LaunchOn(void* handle) = 0;
+};
 
 // A Stream is one beside (dynamic_cast) where its device has handles: CUDA's.
 class NativeStream {
@@ -20,6 +29,11 @@ class NativeStream {
   // enqueues there runs in the order of this stream. A sick stream launches nothing. The stream is
   // not made sick by an error of `launch`, which is returned.
   virtual Status LaunchOn(const Launch& launch) = 0;
+  // Calls `launch` as LaunchOn does, but what it enqueues is kept and does not run. The memory that
+  // it works on must stay where it is as long as the graph lives, and meanwhile nobody may use the
+  // stream or ask for its state. An error of `launch` is returned, and the stream goes on as
+  // before.
+  virtual Result<std::unique_ptr<StreamGraph>> Capture(const Launch& launch) = 0;
   // Has the device write a word of the memory that it shares, in the order of this stream.
   virtual Status WriteWord(std::uint64_t* word, std::uint64_t value) = 0;
   // The stream without what decorates it: for work that runs later than it is launched.

@@ -24,6 +24,7 @@ bool HasDetail(Purpose purpose) {
     case Purpose::kJoinFinalSync:
     case Purpose::kBatchNormForward:
     case Purpose::kBatchNormBackward:
+    case Purpose::kReplay:
       return true;
     default:
       return false;
@@ -33,7 +34,7 @@ bool HasDetail(Purpose purpose) {
 }  // namespace
 
 std::string_view NameOf(Purpose purpose) {
-  static constexpr std::array<std::string_view, 22> kNames = {"",
+  static constexpr std::array<std::string_view, 23> kNames = {"",
                                                               "constructor: parameter count",
                                                               "constructor: parameter shapes",
                                                               "constructor: state",
@@ -54,7 +55,8 @@ std::string_view NameOf(Purpose purpose) {
                                                               "statistics of batch norm",
                                                               "gradient of batch norm",
                                                               "barrier",
-                                                              "step of the program"};
+                                                              "step of the program",
+                                                              "graph replay: call"};
   const auto index = static_cast<std::size_t>(purpose);
   return index < kNames.size() ? kNames[index] : "unknown";
 }

@@ -31,7 +31,8 @@ enum class Purpose : std::uint8_t {
   kBatchNormForward,  // SyncBatchNorm's statistics; detail: layer
   kBatchNormBackward,
   kBarrier,
-  kStep,  // a collective of the user's program
+  kStep,    // a collective of the user's program
+  kReplay,  // one that a graph holds; detail: its index there, iteration: of the graph
 };
 // "bucket", "join: alive" …; a value outside the enum gives "unknown" (it comes from memory).
 std::string_view NameOf(Purpose purpose);

@@ -10,6 +10,7 @@ namespace {
 constexpr char kLibrary[] = "LOCKSTEP_NCCL_LIBRARY";
 constexpr char kRanksPerGpu[] = "LOCKSTEP_RANKS_PER_GPU";
 constexpr char kRegister[] = "LOCKSTEP_NCCL_REGISTER";
+constexpr char kGraph[] = "LOCKSTEP_CUDA_GRAPH";
 constexpr char kMarks[] = "LOCKSTEP_DEVICE_MARKS";
 constexpr int kMostRanksPerGpu = 64;
 
@@ -30,6 +31,7 @@ Status ExportNcclChoices(const NcclChoices& choices) {
     setenv(kRanksPerGpu, fmt::format("{}", choices.ranks_per_gpu).c_str(), 1);
   }
   if (choices.registers) setenv(kRegister, "1", 1);
+  if (choices.graphs) setenv(kGraph, "1", 1);
   if (!choices.marks) setenv(kMarks, "0", 1);
   return OkStatus();
 }
@@ -40,6 +42,7 @@ NcclChoices NcclChoicesFromEnvironment() {
   const int ranks = std::atoi(Variable(kRanksPerGpu).c_str());
   if (ranks >= 1 && ranks <= kMostRanksPerGpu) choices.ranks_per_gpu = ranks;
   choices.registers = Variable(kRegister) == "1";
+  choices.graphs = Variable(kGraph) == "1";
   choices.marks = Variable(kMarks) != "0";
   return choices;
 }

@@ -14,6 +14,7 @@ struct NcclChoices {
   std::string library;     // LOCKSTEP_NCCL_LIBRARY; empty: the dynamic linker's libnccl.so.2
   int ranks_per_gpu = 1;   // LOCKSTEP_RANKS_PER_GPU
   bool registers = false;  // LOCKSTEP_NCCL_REGISTER: buffers are registered
+  bool graphs = false;     // LOCKSTEP_CUDA_GRAPH: collectives are captured once and replayed
   bool marks = true;       // LOCKSTEP_DEVICE_MARKS=0: the device does not tell how far it came
 };
 // kInvalidInput names the option: --ranks-per-gpu from 1 to 64.

@@ -46,6 +46,20 @@ Result<NcclPlatform> OpenOnCuda(const NcclLibraryFacts&, int, bool) {
 }
 #endif
 
+Result<NcclPlatform> OpenStandIn(const NcclLibraryFacts& library, int local_rank) {
+  NcclPlatform platform;
+  // Where a GPU of that rank would sit, for stand-ins of the driver's library.
+  platform.gpu_bus = fmt::format("0000:{:02x}:00.0", local_rank + 1);
+  platform.remark =
+      fmt::format("{} is a stand-in for tests on host memory: not figures of NCCL", library.path);
+  return platform;
+}
+
+Result<NcclPlatform> OpenFor(const NcclLibraryFacts& library, int local_rank, bool host_access) {
+  if (library.stand_in) return OpenStandIn(library, local_rank);
+  return OpenOnCuda(library, local_rank, host_access);
+}
+
 }  // namespace
 
 NcclOptions NcclOptionsFromEnvironment() {
@@ -58,19 +72,14 @@ NcclOptions NcclOptionsFromEnvironment() {
 
 Result<NcclPlatform> OpenNccl(int local_rank, bool host_access) {
   const std::string log_file = nccl::CaptureDebugLog("");
-  LOCKSTEP_ASSIGN_OR_RETURN(const NcclLibraryFacts library,
-                            ExamineNccl(NcclChoicesFromEnvironment().library));
-  if (!library.stand_in) {
-    LOCKSTEP_ASSIGN_OR_RETURN(NcclPlatform opened, OpenOnCuda(library, local_rank, host_access));
-    opened.log_file = log_file;
-    return opened;
-  }
-  NcclPlatform platform;
+  const NcclChoices choices = NcclChoicesFromEnvironment();
+  LOCKSTEP_ASSIGN_OR_RETURN(const NcclLibraryFacts library, ExamineNccl(choices.library));
+  LOCKSTEP_ASSIGN_OR_RETURN(NcclPlatform platform, OpenFor(library, local_rank, host_access));
   platform.log_file = log_file;
-  // Where a GPU of that rank would sit, for stand-ins of the driver's library.
-  platform.gpu_bus = fmt::format("0000:{:02x}:00.0", local_rank + 1);
-  platform.remark =
-      fmt::format("{} is a stand-in for tests on host memory: not figures of NCCL", library.path);
+  if (choices.graphs) {
+    if (!platform.remark.empty()) platform.remark += "; ";
+    platform.remark += "the collectives of an iteration are replayed as a graph";
+  }
   return platform;
 }
 

@@ -10,6 +10,7 @@
 #include "core/device/cuda/cuda_device.h"
 #include "core/device/cuda/cuda_pattern.h"
 #include "core/device/cuda/device_count.h"
+#include "core/device/cuda/launch.h"
 #include "core/device/cuda/stream_memory.h"
 #include "core/device/host/host_device.h"
 #include "core/device/host/host_kernels.h"
@@ -131,6 +132,44 @@ TEST_F(CudaKernelsTest, PatternsAreTheHosts) {
       EXPECT_EQ(wrong.wrong, kCount + 1);
     }
   }
+}
+
+TEST_F(CudaKernelsTest, AGraphRunsWhenItIsLaunchedAndAsOftenAsThat) {
+  auto sum = Make(4), one = Make(4);
+  *static_cast<float*>(sum->data()) = 0;
+  *static_cast<float*>(one->data()) = 1;
+  auto& native = dynamic_cast<NativeStream&>(*stream_);
+  const auto add = [&](void* handle) {
+    const cudaError_t error =
+        LaunchElementwise(static_cast<cudaStream_t>(handle), CudaArithmetic::kAdd, DataType::kF32,
+                          sum->data(), one->data(), 1, 0);
+    return error == cudaSuccess ? OkStatus() : SystemFailed(cudaGetErrorString(error));
+  };
+  auto graph = native.Capture([&](void* handle) {
+    LOCKSTEP_RETURN_IF_ERROR(add(handle));
+    return add(handle);
+  });
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  const auto value = [&] {
+    EXPECT_TRUE(stream_->Synchronize(Deadline::AfterSeconds(20)).ok());
+    return *static_cast<float*>(sum->data());
+  };
+  EXPECT_EQ(value(), 0);
+  for (int launches = 1; launches <= 3; ++launches) {
+    const Status launched =
+        native.LaunchOn([&](void* handle) { return (*graph)->LaunchOn(handle); });
+    ASSERT_TRUE(launched.ok()) << launched.message();
+    EXPECT_EQ(value(), 2.0f * static_cast<float>(launches));
+  }
+  // What goes wrong while it is captured is told, keeps nothing, and leaves the stream as it was.
+  const auto refused = native.Capture([&](void* handle) {
+    LOCKSTEP_RETURN_IF_ERROR(add(handle));
+    return SystemFailed("no such call");
+  });
+  EXPECT_EQ(refused.status().message(), "no such call");
+  EXPECT_EQ(value(), 6);
+  ASSERT_TRUE(native.LaunchOn(add).ok());
+  EXPECT_EQ(value(), 7);
 }
 
 // What an agent sees of a device whose process is wedged.

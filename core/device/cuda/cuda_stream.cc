@@ -17,6 +17,21 @@ constexpr double kLongestInlineWaitSeconds = 24.0 * 3600;
 constexpr int kSpins = 2000;  // about a millisecond of questions before a waiter sleeps between
 constexpr auto kNap = std::chrono::microseconds(50);
 
+class CudaGraph final : public StreamGraph {
+ public:
+  explicit CudaGraph(cudaGraphExec_t graph) : graph_(graph) {}
+  ~CudaGraph() override { cudaGraphExecDestroy(graph_); }
+  CudaGraph(const CudaGraph&) = delete;
+  CudaGraph& operator=(const CudaGraph&) = delete;
+  Status LaunchOn(void* handle) override {
+    return CudaStatus("cudaGraphLaunch",
+                      cudaGraphLaunch(graph_, static_cast<cudaStream_t>(handle)));
+  }
+
+ private:
+  cudaGraphExec_t graph_;
+};
+
 }  // namespace
 
 CudaEvent::CudaEvent() {
@@ -163,6 +178,27 @@ Status CudaStream::LaunchOn(const Launch& launch) {
   LOCKSTEP_RETURN_IF_ERROR(status());
   LOCKSTEP_RETURN_IF_CUDA_ERROR(cudaSetDevice, device_);
   return launch(stream_);
+}
+
+// Thread-local: NCCL's threads, and ours that end a communicator, may call meanwhile what a capture
+// of this thread forbids. NCCL's guide asks for "relaxed" only for a first send or receive.
+Result<std::unique_ptr<StreamGraph>> CudaStream::Capture(const Launch& launch) {
+  LOCKSTEP_RETURN_IF_ERROR(status());
+  LOCKSTEP_RETURN_IF_CUDA_ERROR(cudaSetDevice, device_);
+  LOCKSTEP_RETURN_IF_CUDA_ERROR(cudaStreamBeginCapture, stream_, cudaStreamCaptureModeThreadLocal);
+  Status status = launch(stream_);
+  cudaGraph_t graph = nullptr;
+  // Also of a capture that went wrong: the stream would stay unusable.
+  const cudaError_t ended = cudaStreamEndCapture(stream_, &graph);
+  if (status.ok()) status = CudaStatus("cudaStreamEndCapture", ended);
+  cudaGraphExec_t instance = nullptr;
+  if (status.ok()) {
+    status = CudaStatus("cudaGraphInstantiate", cudaGraphInstantiateWithFlags(&instance, graph, 0));
+  }
+  if (graph != nullptr) cudaGraphDestroy(graph);
+  static_cast<void>(cudaGetLastError());  // is told by `status`, and nobody else's
+  LOCKSTEP_RETURN_IF_ERROR(status);
+  return std::unique_ptr<StreamGraph>(std::make_unique<CudaGraph>(instance));
 }
 
 Status CudaStream::WriteWord(std::uint64_t* word, std::uint64_t value) {

@@ -57,6 +57,7 @@ class CudaStream final : public Stream, public NativeStream {
   Status Synchronize(Deadline deadline) override;
   Status status() const override;
   Status LaunchOn(const Launch& launch) override;
+  Result<std::unique_ptr<StreamGraph>> Capture(const Launch& launch) override;
   Status WriteWord(std::uint64_t* word, std::uint64_t value) override;
 
  private:

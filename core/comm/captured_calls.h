@@ -1,0 +1,30 @@
+// Collectives that are kept to be replayed.
+#ifndef LOCKSTEP_CORE_COMM_CAPTURED_CALLS_H_
+#define LOCKSTEP_CORE_COMM_CAPTURED_CALLS_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/collective/collective.h"
+#include "core/device/native_stream.h"
+#include "core/journal/event.h"
+
+namespace lockstep {
+
+struct CollectiveCall {
+  Operation operation;
+  Buffers buffers;
+};
+
+// Made and replayed by one RecordedCommunicator. Other shapes or buffers are another capture.
+struct CapturedCalls {
+  std::vector<Operation> operations;
+  std::unique_ptr<StreamGraph> graph;
+  std::int32_t replays = 0;
+  std::vector<JournalEvent> events;  // of the newest replay
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_COMM_CAPTURED_CALLS_H_

@@ -1,0 +1,276 @@
+// Collectives that are captured once and replayed: what runs, and what the journal and the device's
+// marks say of it.
+#include <atomic>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/comm/keeping_stream.h"
+#include "core/comm/null/null_communicator.h"
+#include "core/comm/recorded.h"
+#include "core/device/host/host_device.h"
+#include "core/journal/device_marks.h"
+#include "core/journal/journal.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t kCapacity = 1024;
+
+struct Script {
+  int enqueued = 0;                // calls of the library
+  std::vector<std::int64_t> ran;   // the counts of what ran, by the stream's thread
+  int fail_at = -1;                // the how manieth run fails
+  int refuse_at = -1;              // the how manieth call
+  bool on_host = false;            // also where the stream has a handle
+  std::atomic<bool> holds{false};  // what runs waits
+};
+
+class ProbeCommunicator final : public Communicator {
+ public:
+  explicit ProbeCommunicator(Script& script) : script_(script) {}
+  const Capabilities& capabilities() const override { return NullCapabilities(); }
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  Status Enqueue(const Operation& operation, const Buffers&, Stream& stream) override {
+    if (script_.enqueued++ == script_.refuse_at) return SystemFailed("no such call");
+    const Stream::Work work = [this, count = operation.count] { return Run(count); };
+    auto* const native = dynamic_cast<NativeStream*>(&stream);
+    if (native == nullptr || script_.on_host) return stream.Enqueue(work), stream.status();
+    return native->LaunchOn([&](void* handle) {
+      static_cast<Stream*>(handle)->Enqueue(work);
+      return OkStatus();
+    });
+  }
+  Status Await(Stream& stream, Deadline deadline) override { return stream.Synchronize(deadline); }
+  void Abort() override {}
+  Result<std::unique_ptr<Communicator>> Split(int, int, Deadline) override {
+    return Unsupported("none");
+  }
+
+ private:
+  Status Run(std::int64_t count) {
+    const Deadline limit = Deadline::AfterSeconds(20);
+    while (script_.holds && !limit.Passed()) std::this_thread::yield();
+    script_.ran.push_back(count);
+    const bool fails = static_cast<int>(script_.ran.size()) - 1 == script_.fail_at;
+    return fails ? SystemFailed("the cable is out") : OkStatus();
+  }
+  Script& script_;
+};
+
+// A stream with a handle, as a GPU's.
+class NativeFifo final : public Stream, public NativeStream {
+ public:
+  bool inline_execution() const override { return false; }
+  void Enqueue(Work work) override { fifo_->Enqueue(std::move(work)); }
+  void Record(Event& event) override { fifo_->Record(event); }
+  void WaitFor(Event& event) override { fifo_->WaitFor(event); }
+  Status Synchronize(Deadline deadline) override {
+    disturbed = disturbed || capturing_;
+    return fifo_->Synchronize(deadline);
+  }
+  Status status() const override {
+    disturbed = disturbed || capturing_;
+    return fifo_->status();
+  }
+  Status LaunchOn(const Launch& launch) override { return launch(fifo_.get()); }
+  Result<std::unique_ptr<StreamGraph>> Capture(const Launch& launch) override {
+    ++captures;
+    KeepingStream keeping;
+    capturing_ = true;
+    const Status status = launch(static_cast<Stream*>(&keeping));
+    capturing_ = false;
+    LOCKSTEP_RETURN_IF_ERROR(status);
+    return keeping.Take();
+  }
+  Status WriteWord(std::uint64_t* word, std::uint64_t value) override {
+    fifo_->Enqueue([word, value] { return std::atomic_ref(*word).store(value), OkStatus(); });
+    return OkStatus();
+  }
+
+  int captures = 0;
+  mutable bool disturbed = false;  // used while it was captured, which ends a capture of CUDA's
+
+ private:
+  std::unique_ptr<Stream> fifo_ = HostDevice().NewStream();
+  bool capturing_ = false;
+};
+
+class MarkingDevice final : public Device, public NativeDevice {
+ public:
+  std::string_view name() const override { return "marking"; }
+  Result<std::unique_ptr<Buffer>> Allocate(std::int64_t) override { return Unsupported("none"); }
+  std::unique_ptr<Event> NewEvent() override { return HostDevice().NewEvent(); }
+  std::unique_ptr<Stream> NewStream() override { return std::make_unique<NativeFifo>(); }
+  std::unique_ptr<Stream> NewInlineStream() override { return nullptr; }
+  Status EnterThread() override { return OkStatus(); }
+  Result<WordWriter> ShareMemory(std::span<std::byte>) override { return WordWriter::kKernel; }
+};
+
+class ReplayTest : public testing::Test {
+ protected:
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  static Deadline Soon() { return Deadline::AfterSeconds(20); }
+  Journal Events() const {
+    return JournalReader(std::as_bytes(std::span(memory_)), kCapacity).Newest(kCapacity);
+  }
+  std::string Kinds() const {
+    std::string kinds;
+    for (const JournalEvent& event : Events().events) {
+      kinds += event.kind == EventKind::kEnqueue ? 'q'
+               : event.kind == EventKind::kStart ? 's'
+               : event.kind == EventKind::kEnd   ? 'e'
+               : event.kind == EventKind::kError ? 'x'
+                                                 : '?';
+    }
+    return kinds;
+  }
+  std::vector<CollectiveCall> Calls(std::vector<std::int64_t> counts) {
+    std::vector<CollectiveCall> calls;
+    for (const std::int64_t count : counts) {
+      Operation operation;
+      operation.count = count;
+      calls.push_back({operation, {buffer_, buffer_}});
+    }
+    return calls;
+  }
+
+  std::vector<Line> memory_ = std::vector<Line>(JournalBytes(kCapacity) / sizeof(Line) + 1);
+  JournalWriter journal_ =
+      JournalWriter::Create(std::as_writable_bytes(std::span(memory_)), kCapacity);
+  Script script_;
+  RecordedCommunicator recorded_{std::make_unique<ProbeCommunicator>(script_), journal_, 7};
+  NativeFifo native_;
+  std::unique_ptr<Stream> inline_ = HostDevice().NewInlineStream();
+  float buffer_[64] = {};
+};
+
+TEST_F(ReplayTest, CapturedOnceAndReplayedAsOftenAsAsked) {
+  for (Stream* const stream : {static_cast<Stream*>(&native_), inline_.get()}) {
+    script_.enqueued = 0;
+    script_.ran.clear();
+    const std::size_t before = Events().events.size();
+    auto captured = recorded_.Capture(Calls({5, 9}), *stream);
+    ASSERT_TRUE(captured.ok()) << captured.status().message();
+    ASSERT_TRUE(stream->Synchronize(Soon()).ok());
+    EXPECT_TRUE(script_.ran.empty());
+    EXPECT_EQ(Events().events.size(), before);
+    for (int replay = 0; replay < 3; ++replay) {
+      ASSERT_TRUE(recorded_.Replay(*captured, *stream, Soon()).ok());
+    }
+    EXPECT_EQ(script_.enqueued, 2);  // by the capture, and by no replay
+    EXPECT_EQ(script_.ran, (std::vector<std::int64_t>{5, 9, 5, 9, 5, 9}));
+  }
+  EXPECT_EQ(native_.captures, 1);
+  EXPECT_FALSE(native_.disturbed);
+  EXPECT_EQ(Kinds(), "qqsseeqqsseeqqsseeqqsseeqqsseeqqssee");
+}
+
+TEST_F(ReplayTest, TheJournalSaysWhatWasReplayed) {
+  auto captured = recorded_.Capture(Calls({5, 9}), native_);
+  ASSERT_TRUE(recorded_.Enqueue(Calls({7})[0].operation, {buffer_, buffer_}, *inline_).ok());
+  ASSERT_TRUE(recorded_.Replay(*captured, native_, Soon()).ok());
+  ASSERT_TRUE(recorded_.Replay(*captured, native_, Soon()).ok());
+  const std::vector<JournalEvent> events = Events().events;
+  ASSERT_EQ(Kinds(), "qseqqsseeqqssee");
+  const JournalEvent& last = events.back();
+  EXPECT_EQ(last.sequence, 4u);
+  EXPECT_EQ(last.nth, 5u);
+  EXPECT_EQ(last.count, 9);
+  EXPECT_EQ(last.communicator, 7);
+  EXPECT_EQ(UnpackAnnotation(last.value), (Annotation{Purpose::kReplay, 1, 1}));
+  EXPECT_EQ(UnpackAnnotation(events[0].value), Annotation());
+  const Interval interval = recorded_.last_interval();
+  EXPECT_LE(events[12].ticks, interval.entry);
+  EXPECT_LE(interval.entry, interval.exit);
+  EXPECT_EQ(last.ticks, interval.exit);
+}
+
+// What a hang looks like from outside: the oldest call of the graph is open, and the device is in
+// it.
+TEST_F(ReplayTest, AReplayThatDoesNotEndIsOpen) {
+  struct alignas(4096) Page {
+    std::byte bytes[kDeviceMarksBytes] = {};
+  };
+  const auto page = std::make_unique<Page>();
+  MarkingDevice device;
+  ASSERT_TRUE(recorded_.MarkOn(page->bytes, device).value());
+  const auto mark = [&] { return ReadDeviceMarks(page->bytes).marks.at(0); };
+  auto captured = recorded_.Capture(Calls({5, 9, 3}), native_);
+  ASSERT_TRUE(recorded_.Replay(*captured, native_, Soon()).ok());
+  EXPECT_EQ(mark().started, 3u);
+  EXPECT_EQ(mark().ended, 3u);
+  EXPECT_FALSE(OpenOperation(Events()).has_value());
+  script_.holds = true;
+  EXPECT_EQ(recorded_.Replay(*captured, native_, Deadline::AfterSeconds(0.05)).code(),
+            StatusCode::kDeadlineExceeded);
+  const auto open = OpenOperation(Events());
+  ASSERT_TRUE(open.has_value());
+  EXPECT_EQ(open->sequence, 3u);
+  EXPECT_EQ(UnpackAnnotation(open->value).purpose, Purpose::kReplay);
+  const Deadline limit = Soon();
+  while (mark().started < 4 && !limit.Passed()) std::this_thread::yield();
+  EXPECT_EQ(mark().started, 4u);
+  EXPECT_EQ(mark().ended, 3u);
+  script_.holds = false;
+  ASSERT_TRUE(native_.Synchronize(Soon()).ok());
+  EXPECT_EQ(mark().ended, 6u);
+}
+
+TEST_F(ReplayTest, AnErrorInAReplayIsOneOfAllItsCalls) {
+  auto captured = recorded_.Capture(Calls({5, 9}), *inline_);
+  script_.fail_at = 2;
+  ASSERT_TRUE(recorded_.Replay(*captured, *inline_, Soon()).ok());
+  EXPECT_EQ(recorded_.Replay(*captured, *inline_, Soon()).message(), "the cable is out");
+  EXPECT_EQ(Kinds(), "qqsseeqqssxx");
+  EXPECT_EQ(recorded_.Replay(*captured, *inline_, Soon()).message(), "the cable is out");
+  EXPECT_EQ(script_.ran.size(), 3u);  // a sick stream runs nothing
+  EXPECT_EQ(Kinds(), "qqsseeqqssxxqqssxx");
+}
+
+TEST_F(ReplayTest, AnErrorDuringTheCaptureLeavesNothingBehind) {
+  for (Stream* const stream : {static_cast<Stream*>(&native_), inline_.get()}) {
+    script_.enqueued = 0;
+    script_.refuse_at = 1;
+    EXPECT_EQ(recorded_.Capture(Calls({5, 9}), *stream).status().message(), "no such call");
+    ASSERT_TRUE(stream->Synchronize(Soon()).ok());
+    EXPECT_TRUE(script_.ran.empty());
+    EXPECT_EQ(Kinds(), "");
+  }
+  // The stream is as before, and what is captured then is all of it.
+  script_.refuse_at = -1;
+  auto captured = recorded_.Capture(Calls({4}), native_);
+  ASSERT_TRUE(captured.ok());
+  ASSERT_TRUE(recorded_.Replay(*captured, native_, Soon()).ok());
+  EXPECT_EQ(script_.ran, (std::vector<std::int64_t>{4}));
+}
+
+TEST_F(ReplayTest, WorkOfTheHostIsRefusedWhereADeviceDoesIt) {
+  script_.on_host = true;
+  const auto captured = recorded_.Capture(Calls({5}), native_);
+  EXPECT_EQ(captured.status().code(), StatusCode::kUnsupported);
+  EXPECT_EQ(captured.status().message(), "a graph cannot hold work of the host");
+  EXPECT_FALSE(native_.disturbed);
+}
+
+TEST_F(ReplayTest, OtherShapesAreAnotherCapture) {
+  auto small = recorded_.Capture(Calls({5}), native_);
+  auto large = recorded_.Capture(Calls({50, 51}), native_);
+  ASSERT_TRUE(recorded_.Replay(*large, native_, Soon()).ok());
+  ASSERT_TRUE(recorded_.Replay(*small, native_, Soon()).ok());
+  ASSERT_TRUE(recorded_.Replay(*large, native_, Soon()).ok());
+  EXPECT_EQ(script_.ran, (std::vector<std::int64_t>{50, 51, 5, 50, 51}));
+  EXPECT_EQ(native_.captures, 2);
+  EXPECT_EQ(UnpackAnnotation(Events().events.back().value), (Annotation{Purpose::kReplay, 1, 1}));
+}
+
+}  // namespace
+}  // namespace lockstep
