@@ -124,6 +124,53 @@ class Nccl(unittest.TestCase):
         with h5py.File(launch.path) as file:
             self.assertNotIn("gpu_samples", file)
 
+    def test_a_graph_is_replayed_and_its_results_are_right(self):
+        launch = run(["-b", "8", "-e", "64K", "-f", "64", "-d", "f32,bf16", "-n", "6", "-w", "2",
+                      "--check=full", "--placement=both", "--cuda-graph"])
+        self.assertEqual(launch.code, 0, launch.out + launch.err)
+        self.assertIn("replayed as a graph", line_of(launch))
+        with h5py.File(launch.path) as file:
+            self.assertEqual(len(file["summary"]), 12)
+            self.assertEqual(set(file["summary"]["wrong_elements"]), {0})
+            self.assertGreater(min(file["summary"]["checked_elements"]), 0)
+        self.assertEqual(launch.leftovers(), [])
+
+    def test_the_buckets_of_a_model_are_one_graph(self):
+        launch = run(["--model=resnet50", "-n", "2", "-w", "0", "--cuda-graph"])
+        self.assertEqual(launch.code, 0, launch.out + launch.err)
+        self.assertIn("PASS", launch.out)
+
+    def test_a_replay_that_is_wrong_or_does_not_end_is_found(self):
+        graph = SMALL + ["--cuda-graph"]  # whose odd calls are replays, and the even ones barriers
+        launch = run(graph, "ncclAllReduce:corrupt:rank=1:nth=21")
+        self.assertEqual(launch.code, 1, launch.err)
+        self.assertIn("FAIL: rank 1 received wrong data", launch.out)
+        launch = run(graph + ["-T", "2"], "ncclAllReduce:stuck:rank=1:nth=21")
+        self.assertEqual(launch.code, 1, launch.err)
+        self.assertIn("graph replay: call 0 of iteration", launch.out)
+        launch = run(graph, "ncclAllReduce:async=6:rank=1:nth=21")
+        self.assertEqual(launch.code, 1, launch.err)
+        self.assertIn("rank 1 reported an error in all_reduce", launch.out)
+        self.assertEqual(launch.leftovers(), [])
+
+    def test_one_rank_is_enough_to_copy(self):
+        words = ["--backend=nccl", "--nccl-library=" + FAKE, "-b", "8", "-e", "1M", "-f", "64",
+                 "-n", "10", "--check=full", "--format=jsonl"]
+        launch = Launch(BENCH, words, ranks=1).finish()
+        self.assertEqual(launch.code, 0, launch.out + launch.err)
+        self.assertIn('"median_ns":', launch.out)
+        self.assertEqual(launch.leftovers(), [])
+
+    def test_graphs_are_refused_where_there_are_none(self):
+        launch = Launch(BENCH, ["--backend=gloo", "--cuda-graph"]).finish()
+        self.assertEqual(launch.code, 2, launch.err)
+        self.assertIn("--cuda-graph: the backend gloo", line_of(launch))
+        self.assertIn("--backend=nccl", line_of(launch))
+        launch = run(["--model=resnet50", "--cuda-graph"], binary=STEP)
+        self.assertEqual(launch.code, 2, launch.err)
+        self.assertIn("bench_ddp_step: --cuda-graph: an iteration of bench_ddp_step needs the host",
+                      launch.err)
+
     def test_a_communicator_that_cannot_be_made(self):
         launch = run(SMALL, "ncclCommInitRankConfig:error=1")
         self.assertEqual(launch.code, 1, launch.out + launch.err)

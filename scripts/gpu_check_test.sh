@@ -26,4 +26,33 @@ chmod +x "$copy/bin/stress" "$copy/tests/device_count_test"
 if [[ ! -e /dev/nvidiactl ]]; then
   expect 4 "no CUDA device" "$copy/gpu_check" --out="$TEST_TMPDIR/out"
 fi
+
+# All steps, with programs that say what they were called with, as if a stand-in were measured.
+stub() { printf '#!/bin/bash\n%s\n' "$2" >"$copy/$1"; chmod +x "$copy/$1"; }
+: >"$copy/tests/six_cases.py"
+# shellcheck disable=SC2016
+for name in bin/lockstep bin/bench_broadcast bin/bench_ddp_step tests/cuda_contract_test \
+  tests/cuda_kernels_test tests/library_test tests/net_plugin_test tests/nccl_process_contract; do
+  stub "$name" 'echo "${0##*/} $*"'
+done
+stub tests/device_count_test 'echo PASSED'
+stub bin/bench_allreduce 'echo "{\"case\":1,\"summary\":{\"median_ns\":1.25e+3,\"x\":2}} $*"'
+stub tests/copy_bandwidth '[[ "$*" == "1.25e+3 268435456" ]]'
+stub bin/stress 'echo "stress $*"; [[ "$*" != *nccl/\**order* ]]'  # the orders are not as expected
+stub bin/compute-sanitizer 'exit 0'
+out="$TEST_TMPDIR/all"
+run() { "$copy/gpu_check" --ranks=2 --nccl-library=/stand-in/fake_nccl.so --out="$out" 2>&1; }
+said="$(run)" || { echo "gpu_check with stubs failed: $said"; exit 1; }
+for words in "copy_bandwidth .*exit   0" "graphs .*exit   0" "six_cases .*exit   0" \
+  "launch_order .*exit   0" "allreduce_graph_2 .*exit   0" "ddp_step_matmul_2 .*exit   0" \
+  "^0 steps failed"; do
+  grep -q "$words" "$out/summary.txt" || { echo "no '$words' in: $said"; exit 1; }
+done
+grep -q "observed: exit code 1" "$out/launch_order.txt" || { echo "no observation"; exit 1; }
+grep -q -- "--cuda-graph --model=" "$out/buckets_graph_2.txt" || { echo "no graph"; exit 1; }
+grep -q -- "--compute=matmul" "$out/ddp_step_matmul_2.txt" || { echo "no products"; exit 1; }
+# Too slow: one step failed.
+stub tests/copy_bandwidth 'exit 1'
+said="$(run)" && { echo "a slow copy passed"; exit 1; }
+grep -q "^1 steps failed" <<<"$said" || { echo "a slow copy: $said"; exit 1; }
 echo passed

@@ -130,8 +130,8 @@ void AddSequence(const BenchSpec& spec, const Variant& variant, const BucketSequ
   plan.cases.push_back(std::move(whole));
 }
 
-Status CheckRanks(const BenchSpec& spec, int world_size) {
-  if (world_size < 2) {
+Status CheckRanks(const BenchSpec& spec, int world_size, int fewest) {
+  if (world_size < fewest) {
     return InvalidInput(
         fmt::format("{} rank: a collective needs at least 2; start it with mpirun -np 2 (or more)",
                     world_size));
@@ -176,8 +176,7 @@ void SizeBuffers(Plan& plan) {
     if (const auto* links = std::get_if<LinkExchange>(&planned.step)) {
       const auto blocks = std::max<std::int64_t>(1, std::ssize(links->everyone));
       const std::int64_t small = AlignedBytes(kPingBytes);
-      plan.send_buffer_bytes =
-          std::max(plan.send_buffer_bytes, AlignedBytes(links->bytes) + small);
+      plan.send_buffer_bytes = std::max(plan.send_buffer_bytes, AlignedBytes(links->bytes) + small);
       plan.recv_buffer_bytes =
           std::max(plan.recv_buffer_bytes, blocks * AlignedBytes(links->bytes) + small);
     }
@@ -193,19 +192,8 @@ void SizeBuffers(Plan& plan) {
   }
 }
 
-}  // namespace
-
-std::int64_t AlignedBytes(std::int64_t bytes) { return (bytes + 4095) / 4096 * 4096; }
-
-std::int64_t BytesOf(const PlannedCase& planned, int world_size) {
-  std::int64_t bytes = 0;
-  for (const Operation& operation : planned.operations)
-    bytes += MessageBytes(operation, world_size);
-  return bytes;
-}
-
-Result<Plan> PlanWithoutCases(const BenchSpec& spec, int world_size) {
-  LOCKSTEP_RETURN_IF_ERROR(CheckRanks(spec, world_size));
+Result<Plan> PlanFor(const BenchSpec& spec, int world_size, int fewest_ranks) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckRanks(spec, world_size, fewest_ranks));
   LOCKSTEP_RETURN_IF_ERROR(CheckCounts(spec));
   Plan plan;
   plan.world_size = world_size;
@@ -221,8 +209,25 @@ Result<Plan> PlanWithoutCases(const BenchSpec& spec, int world_size) {
   return plan;
 }
 
+}  // namespace
+
+std::int64_t AlignedBytes(std::int64_t bytes) { return (bytes + 4095) / 4096 * 4096; }
+
+std::int64_t BytesOf(const PlannedCase& planned, int world_size) {
+  std::int64_t bytes = 0;
+  for (const Operation& operation : planned.operations)
+    bytes += MessageBytes(operation, world_size);
+  return bytes;
+}
+
+Result<Plan> PlanWithoutCases(const BenchSpec& spec, int world_size) {
+  return PlanFor(spec, world_size, /*fewest_ranks=*/2);
+}
+
 Result<Plan> ExpandPlan(const BenchSpec& spec, int world_size) {
-  LOCKSTEP_ASSIGN_OR_RETURN(Plan plan, PlanWithoutCases(spec, world_size));
+  // A rank alone on its GPU: NCCL copies, and how fast it does is what a GPU is compared with.
+  const int fewest_ranks = spec.backend == "nccl" && spec.models.empty() ? 1 : 2;
+  LOCKSTEP_ASSIGN_OR_RETURN(Plan plan, PlanFor(spec, world_size, fewest_ranks));
   plan.models = spec.models;
   for (const PlannedModel& model : spec.models) AddStateBroadcasts(model, plan);
   for (const Variant& variant : VariantsOf(spec)) {

@@ -97,5 +97,15 @@ TEST(PlanTest, RefusesWhatCannotBeMeasured) {
   }
 }
 
+TEST(PlanTest, OneRankHasNoCollectiveButNcclsCopy) {
+  BenchSpec spec;
+  spec.backend = "nccl";
+  EXPECT_GT(ExpandPlan(spec, 1).value().cases.size(), 1u);
+  for (const char* backend : {"mpi", "gloo", "null"}) {
+    spec.backend = backend;
+    EXPECT_FALSE(ExpandPlan(spec, 1).ok()) << backend;
+  }
+}
+
 }  // namespace
 }  // namespace lockstep
