@@ -1,5 +1,5 @@
 // large_run FILE CASES: writes a run with many cases, for tests of what programs take for one.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 #include <cstdlib>

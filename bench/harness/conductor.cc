@@ -1,6 +1,6 @@
 #include "bench/harness/conductor.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <csignal>

@@ -1,6 +1,6 @@
 #include "bench/harness/ddp_step.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <bit>

@@ -1,7 +1,7 @@
 #include "bench/harness/google_benchmark.h"
 
 #include <benchmark/benchmark.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #include "bench/harness/heir.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "bench/harness/lost_case.h"
-#include "core/launch/machine_facts.h"
 #include "bench/harness/run_record.h"
 #include "bench/harness/sample_book.h"
 #include "bench/harness/summarize.h"
+#include "core/launch/machine_facts.h"
 #include "core/stats/stats.h"
 #include "core/verdict/judge.h"
 #include "core/verdict/lost_hosts.h"

@@ -1,6 +1,6 @@
 #include "bench/harness/link_findings.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <optional>

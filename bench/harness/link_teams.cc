@@ -1,6 +1,6 @@
 #include "bench/harness/link_teams.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

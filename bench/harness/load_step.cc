@@ -1,6 +1,6 @@
 #include "bench/harness/load_step.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cstddef>

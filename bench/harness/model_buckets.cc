@@ -1,6 +1,6 @@
 #include "bench/harness/model_buckets.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <optional>
 

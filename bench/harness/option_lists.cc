@@ -1,6 +1,6 @@
 #include "bench/harness/option_lists.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace lockstep {
 

@@ -1,6 +1,6 @@
 #include "bench/harness/options.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
 #include <cmath>

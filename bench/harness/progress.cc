@@ -1,6 +1,6 @@
 #include "bench/harness/progress.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 #include <string>

@@ -1,6 +1,6 @@
 #include "bench/harness/worker.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

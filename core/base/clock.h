@@ -10,7 +10,7 @@
 #include <utility>
 
 #if defined(__x86_64__)
-#include <x86intrin.h>
+#include <x86gprintrin.h>
 #endif
 
 namespace lockstep {

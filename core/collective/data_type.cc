@@ -1,6 +1,6 @@
 #include "core/collective/data_type.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <string>

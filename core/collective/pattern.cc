@@ -1,6 +1,6 @@
 #include "core/collective/pattern.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "core/ddp/buckets.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>

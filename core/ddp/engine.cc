@@ -1,6 +1,6 @@
 #include "core/ddp/engine.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstddef>
 #include <span>

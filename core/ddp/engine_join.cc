@@ -1,5 +1,5 @@
 // DDP under torch.distributed.algorithms.join.Join.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdint>
 #include <span>

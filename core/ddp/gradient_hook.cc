@@ -1,6 +1,6 @@
 #include "core/ddp/gradient_hook.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <string>

@@ -1,6 +1,6 @@
 #include "core/ddp/manifest_model.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // What a training program means, before it runs.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
@@ -90,10 +90,9 @@ Facts HostFacts() {
   facts.emplace_back("host/kernel_build", system.version);
   facts.emplace_back("host/architecture", system.machine);
   facts.emplace_back("host/container", ContainerText());
-  facts.emplace_back("host/virtual_machine",
-                     ProcValue("/proc/cpuinfo", "flags").find(" hypervisor") == std::string::npos
-                         ? "no"
-                         : "yes");
+  facts.emplace_back(
+      "host/virtual_machine",
+      ProcValue("/proc/cpuinfo", "flags").find(" hypervisor") == std::string::npos ? "no" : "yes");
   facts.emplace_back("host/cpu_governor",
                      FirstLine("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"));
   facts.emplace_back("host/transparent_hugepage",
@@ -111,8 +110,8 @@ Facts HostFacts() {
 
 Facts VariableFacts() {
   static constexpr std::string_view kPrefixes[] = {
-      "OMPI_MCA_", "PMIX_MCA_", "UCX_",   "NCCL_",  "TORCH_NCCL_", "GLOO_",
-      "CUDA_",     "HDF5_",     "OMP_",   "MPICH_", "I_MPI_",      "LOCKSTEP_",
+      "OMPI_MCA_", "PMIX_MCA_", "UCX_",           "NCCL_",      "TORCH_NCCL_", "GLOO_",
+      "CUDA_",     "HDF5_",     "OMP_",           "MPICH_",     "I_MPI_",      "LOCKSTEP_",
       "FI_",       "SLURM_JOB", "SLURM_MPI_TYPE", "MPIR_CVAR_", "HYDRA_"};
   static constexpr std::string_view kNames[] = {"LD_PRELOAD", "LD_LIBRARY_PATH",
                                                 "MALLOC_ARENA_MAX"};

@@ -1,5 +1,5 @@
 #include <arpa/inet.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
@@ -24,8 +24,8 @@ namespace fs = std::filesystem;
 
 // Bridges and taps of containers and virtual machines: addresses that no other host reaches.
 bool IsOfContainers(std::string_view name) {
-  for (const std::string_view prefix : {"docker", "br-", "virbr", "veth", "cni", "flannel", "lxc",
-                                        "cali", "podman"}) {
+  for (const std::string_view prefix :
+       {"docker", "br-", "virbr", "veth", "cni", "flannel", "lxc", "cali", "podman"}) {
     if (name.starts_with(prefix)) return true;
   }
   return false;

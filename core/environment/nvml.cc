@@ -1,7 +1,7 @@
 #include "core/environment/nvml.h"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <time.h>
 
 #include <algorithm>
@@ -153,9 +153,9 @@ void Nvml::Library::DescribeLink(const std::string& group, nvml::Device device,
                                  TextOf(Number(api.nvmlDeviceGetMaxPcieLinkGeneration, device)),
                                  TextOf(width), TextOf(best_width)));
   // The generation sinks when a GPU is idle; the width never should.
-  facts.emplace_back(group + "/pcie_lanes_missing",
-                     width < 0 || best_width < 0 ? "unknown"
-                                                 : fmt::format("{}", best_width - width));
+  facts.emplace_back(group + "/pcie_lanes_missing", width < 0 || best_width < 0
+                                                        ? "unknown"
+                                                        : fmt::format("{}", best_width - width));
   int active = 0;
   for (unsigned link = 0; link < kMostLinks; ++link) {
     int state = 0;
@@ -185,7 +185,8 @@ void Nvml::Library::DescribeDevice(int gpu, Facts& facts) const {
   int current = 0, pending = 0;
   facts.emplace_back(group + "/ecc", !Ask(api.nvmlDeviceGetEccMode, device, &current, &pending)
                                          ? "not there"
-                                         : current != 0 ? "on" : "off");
+                                     : current != 0 ? "on"
+                                                    : "off");
   unsigned long long errors = 0;
   if (Ask(api.nvmlDeviceGetTotalEccErrors, device, nvml::kEccUncorrected, nvml::kEccVolatile,
           &errors)) {
@@ -218,13 +219,14 @@ void Nvml::Library::DescribePairs(Facts& facts) const {
   for (std::size_t a = 0; a < devices.size(); ++a) {
     for (std::size_t b = a + 1; b < devices.size(); ++b) {
       int level = -1, status = -1;
-      const bool way =
-          Ask(api.nvmlDeviceGetTopologyCommonAncestor, devices[a], devices[b], &level);
+      const bool way = Ask(api.nvmlDeviceGetTopologyCommonAncestor, devices[a], devices[b], &level);
       const bool known =
           Ask(api.nvmlDeviceGetP2PStatus, devices[a], devices[b], nvml::kP2pRead, &status);
       facts.emplace_back(fmt::format("gpu/pair/{}-{}", a, b),
                          fmt::format("{}, peer access {}", way ? WayOf(level) : "unknown way",
-                                     !known ? "unknown" : status == 0 ? "yes" : "no"));
+                                     !known        ? "unknown"
+                                     : status == 0 ? "yes"
+                                                   : "no"));
     }
   }
 }
@@ -263,8 +265,8 @@ bool Nvml::ListenForXids() {
   }
   bool any = false;
   for (std::size_t i = 0; i < library_->devices.size(); ++i) {
-    const bool tells = Ask(api.nvmlDeviceRegisterEvents, library_->devices[i], nvml::kXidEvent,
-                           library_->events);
+    const bool tells =
+        Ask(api.nvmlDeviceRegisterEvents, library_->devices[i], nvml::kXidEvent, library_->events);
     library_->xids[i] = tells ? 0 : -1;
     any = any || tells;
   }

@@ -1,6 +1,6 @@
 #include "core/environment/rules.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <toml++/toml.h>
 
 #include <iterator>
@@ -18,8 +18,9 @@ namespace {
 using Test = Condition::Test;
 
 constexpr std::pair<std::string_view, Test> kTests[] = {
-    {"<", Test::kBelow},           {">", Test::kAbove},     {"==", Test::kEquals},
-    {"!=", Test::kDiffers},        {"contains", Test::kContains}, {"lacks", Test::kLacks},
+    {"<", Test::kBelow},           {">", Test::kAbove},
+    {"==", Test::kEquals},         {"!=", Test::kDiffers},
+    {"contains", Test::kContains}, {"lacks", Test::kLacks},
     {"version<", Test::kOlder},    {"version>=", Test::kNotOlder},
     {"present", Test::kPresent},   {"absent", Test::kAbsent}};
 constexpr std::string_view kLevels[] = {"note", "warning", "problem"};
@@ -53,7 +54,8 @@ void ReadConditions(TomlFields& fields, Rule& rule) {
     if (!condition) {
       return fields.Wrong("when", fmt::format("'{}' is no condition; write \"FACT OPERATOR VALUE\" "
                                               "with < > == != contains lacks version< version>= "
-                                              "present or absent", text.value_or("")));
+                                              "present or absent",
+                                              text.value_or("")));
     }
     rule.when.push_back(*condition);
   }

@@ -1,6 +1,6 @@
 #include "core/flight/document.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 

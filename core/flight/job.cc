@@ -1,6 +1,6 @@
 #include "core/flight/job.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Sends and receives. They meet in order between two ranks of a group, so that the oldest that wait
 // belong together.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Opcodes: CPython's Lib/pickletools.py; what PyTorch writes: torch/csrc/jit/serialization/pickler.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <bit>

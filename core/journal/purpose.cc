@@ -1,6 +1,6 @@
 #include "core/journal/purpose.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <cstddef>

@@ -1,6 +1,6 @@
 #include "core/launch/agent_faults.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

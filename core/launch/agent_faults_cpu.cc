@@ -1,6 +1,6 @@
 // Processor time taken from a worker by processes of ours.
 #include <dirent.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>

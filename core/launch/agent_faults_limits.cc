@@ -1,7 +1,7 @@
 // Resources that a worker runs out of.
 #include <dirent.h>
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>

@@ -1,7 +1,7 @@
 #include "core/launch/child.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/socket.h>

@@ -1,6 +1,6 @@
 #include "core/launch/context.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/socket.h>
 
 #include <charconv>

@@ -1,6 +1,6 @@
 #include "core/launch/evidence.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -158,17 +158,6 @@ std::string WaitChannel(pid_t pid) {
 }
 
 }  // namespace
-
-std::int64_t PageFaultsOf(pid_t pid) {
-  const std::string stat = ReadProc(pid, "stat");
-  const auto close = stat.rfind(')');  // the name before it may hold anything
-  if (close == std::string::npos) return 0;
-  long long minor = 0, major = 0;
-  const char* const fields = stat.c_str() + close + 1;
-  const int read =
-      std::sscanf(fields, " %*c %*d %*d %*d %*d %*d %*u %lld %*u %lld", &minor, &major);
-  return read == 2 ? minor + major : 0;
-}
 
 std::string SystemCallName(long number) {
   const NamedCall* const call = FindCall(number);

@@ -4,7 +4,6 @@
 
 #include <sys/types.h>
 
-#include <cstdint>
 #include <string>
 
 #include "core/base/deadline.h"
@@ -26,9 +25,6 @@ struct SystemEvidence {
 // named in the text. `earlier_call` is the `call` of the look before, if any: a sleep that was
 // interrupted since then is still known for what it is.
 SystemEvidence LookAt(pid_t pid, Deadline deadline, const std::string& earlier_call = "");
-
-// So many pages the process was given since it began (proc(5): minflt and majflt); 0 if it is gone.
-std::int64_t PageFaultsOf(pid_t pid);
 
 // The name of an x86-64 or arm64 system call that a process may block in, else "system call 17".
 std::string SystemCallName(long number);

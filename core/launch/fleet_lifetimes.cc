@@ -1,5 +1,5 @@
 // Workers begin and end.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // The life of every agent but rank 0's.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <time.h>
 

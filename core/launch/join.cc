@@ -1,5 +1,5 @@
 // Both ends of the door, and how a follower joins.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>

@@ -1,6 +1,6 @@
 // launch_probe SCENARIO SEED [FILE]: conductor and worker of the launch tests; run under mpirun.
 // FILE.<rank> is what the successor saves of each rank when the coordinator is lost.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 #include "core/launch/meet.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdlib>
 #include <memory>

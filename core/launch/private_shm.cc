@@ -1,7 +1,7 @@
 #include "core/launch/private_shm.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>

@@ -1,5 +1,5 @@
 // The worker of the launch tests: does what it is told, also badly.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/mman.h>

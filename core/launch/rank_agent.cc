@@ -1,6 +1,6 @@
 #include "core/launch/rank_agent.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -13,12 +13,27 @@
 #include "core/launch/sockets.h"
 
 namespace lockstep {
+namespace {
+
+constexpr int kLooksPerDeadline = 4;
+
+// It may be in a call that ends when others come.
+bool MayWaitForPeers(const std::optional<JournalEvent>& last) {
+  if (!last) return false;
+  switch (last->kind) {
+    case EventKind::kEnqueue:
+    case EventKind::kStart:
+    case EventKind::kSplit:
+      return true;
+    default:
+      return last->phase == Phase::kConnect || last->phase == Phase::kFinalize;
+  }
+}
+
+}  // namespace
 
 RankAgent::RankAgent(const LaunchContext& context, const FleetOptions& options, Report report)
-    : context_(context),
-      options_(options),
-      report_(std::move(report)),
-      scale_(CalibrateTicks()) {
+    : context_(context), options_(options), report_(std::move(report)), scale_(CalibrateTicks()) {
   if (context_.local_rank == 0) gpus_ = GpuWatch::Start({options_.gpu_sample_seconds});
   if (options_.companion) companion_ = options_.companion(context_.rank);
 }
@@ -29,8 +44,7 @@ Status RankAgent::Spawn(ChildRole::Kind kind, int lifetime, const WorkerSetup& s
   outbox_.emplace(segment_->outbox(), segment_->outbox_capacity());
   journal_.emplace(segment_->journal(), segment_->journal_capacity());
   started_ = NowTicks();
-  grew_ = 0;
-  page_faults_ = 0;
+  life_ = LifeSigns();
   overdue_since_.reset();
   quiet_since_.reset();
   next_look_ = next_glance_ = Deadline::AfterNs(0);
@@ -261,8 +275,10 @@ void RankAgent::OnChange(const ChildChange& change) {
 double RankAgent::SecondsSilent(const std::optional<JournalEvent>& last) const {
   Ticks since = last ? std::max(last->ticks, started_) : started_;
   if (last && last->kind == EventKind::kIdle && state_ == ProcessState::kStopped) since = stopped_;
-  if (last && last->phase == Phase::kAllocate) since = std::max(since, grew_);
-  return scale_.DurationNs(since, death_ ? died_ : NowTicks()) * 1e-9;
+  const Ticks now = death_ ? died_ : NowTicks();
+  if (MayWaitForPeers(last)) return scale_.DurationNs(since, now) * 1e-9;
+  if (life_.grew() > since) return scale_.DurationNs(life_.grew(), now) * 1e-9;
+  return std::max(scale_.DurationNs(since, now) * 1e-9 - life_.SecondsStarved(since), 0.0);
 }
 
 void RankAgent::LookAgainIn(double seconds) {
@@ -311,17 +327,18 @@ void RankAgent::Signal(int signal) {
   if (has_worker()) kill(child_->pid(), signal);
 }
 
-// Memory comes page by page, without an event: who was given some since the last look lives.
-void RankAgent::LookAtMemory() {
-  const std::int64_t faults = PageFaultsOf(child_->pid());
-  if (faults > page_faults_) grew_ = NowTicks();
-  page_faults_ = faults;
+// Memory comes page by page, and a processor late, without an event: a rank that is to compute is
+// not silent for want of these. In a collective it would wait for peers.
+void RankAgent::LookForLife(const std::optional<JournalEvent>& last) {
+  if (!has_worker() || MayWaitForPeers(last)) return;
+  life_.Look(child_->pid(), last ? std::max(last->ticks, started_) : started_);
 }
 
 void RankAgent::WatchForOverdue() {
   if (!has_worker() || !next_look_.Passed()) return;
   const double deadline = options_.silence_deadline_seconds;
-  LookAgainIn(deadline);
+  // Some looks in a silence, so that what is said of it holds for most of it.
+  LookAgainIn(deadline / kLooksPerDeadline);
   OnChildChange();
   if (!has_worker() || awaits_order_) return;
   const std::optional<JournalEvent> last = journal_->Last();
@@ -334,10 +351,13 @@ void RankAgent::WatchForOverdue() {
   }
   // A silence is known by the event that began it.
   const Ticks silence = last ? last->ticks : started_;
-  if (overdue_since_ == silence) return;
-  if (last && last->phase == Phase::kAllocate) LookAtMemory();
+  LookForLife(last);
   const double silent = SecondsSilent(last);
-  if (silent < deadline) return LookAgainIn(deadline - silent);
+  if (silent < deadline) {
+    overdue_since_.reset();
+    return LookAgainIn(std::min(deadline - silent, deadline / kLooksPerDeadline));
+  }
+  if (overdue_since_ == silence) return;
   overdue_since_ = silence;
   report_(FrameType::kOverdue, {});
 }

@@ -18,6 +18,7 @@
 #include "core/launch/companion.h"
 #include "core/launch/fleet.h"
 #include "core/launch/gpu_watch.h"
+#include "core/launch/life_signs.h"
 #include "core/launch/outbox.h"
 #include "core/launch/protocol.h"
 #include "core/launch/segment.h"
@@ -69,7 +70,6 @@ class RankAgent {
   void OnFrame(Frame frame);
   void OnChange(const ChildChange& change);
   void WatchForOverdue();
-  void LookAtMemory();
   void WatchForQuiet();
   void Signal(int signal);
   void Inject(std::uint32_t fault, const AgentFault& order);
@@ -77,7 +77,9 @@ class RankAgent {
   void LookAtSockets();
   void KeepLog();  // of a worker that is gone
   void LookAgainIn(double seconds);
-  // From the worker's newest event (or its start, or its stop while it was idle) to now.
+  void LookForLife(const std::optional<JournalEvent>& last);
+  // From the worker's newest event (or its start, or its stop while it was idle) to now, without
+  // what it shows by other signs of life.
   double SecondsSilent(const std::optional<JournalEvent>& last) const;
 
   const LaunchContext context_;
@@ -99,8 +101,7 @@ class RankAgent {
   bool ending_ = false;        // we killed it: its death is no news
   Ticks started_ = 0;
   Ticks stopped_ = 0;
-  Ticks grew_ = 0;                      // when the worker was seen to be given memory
-  std::int64_t page_faults_ = 0;        // then
+  LifeSigns life_;                      // of the worker
   std::string last_call_;               // of the worker, when it was looked at last
   std::optional<Ticks> overdue_since_;  // the silence that was reported
   Deadline next_look_ = Deadline::AfterNs(0);

@@ -1,5 +1,5 @@
 // What an agent knows of its rank, and keeps when the worker is gone.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>
@@ -66,6 +66,7 @@ RankEvidence RankAgent::Evidence(Deadline deadline, bool system) {
   const std::optional<JournalEvent> last =
       journal_ ? journal_->Last() : std::optional<JournalEvent>();
   evidence.idle = last && last->kind == EventKind::kIdle;
+  LookForLife(last);
   if (journal_) evidence.seconds_silent = SecondsSilent(last);
   // A glance of a launch without a companion asks nobody for links.
   if (system || companion_) LookAtSockets();

@@ -2,7 +2,7 @@
 
 #include <arpa/inet.h>
 #include <dirent.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <ifaddrs.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>

@@ -14,6 +14,7 @@ namespace {
 constexpr double kGlanceSeconds = 1;
 // Between the two looks: a rank that was about to do something is given time to do it.
 constexpr long kBetweenLooksNs = 5'000'000;
+constexpr int kMostLooks = 4;
 
 bool CanComplete(FleetEventKind kind) {
   return kind == FleetEventKind::kQuiet || kind == FleetEventKind::kExited ||
@@ -27,17 +28,23 @@ StandstillWatch::StandstillWatch(Fleet& fleet, JudgeFunction judge)
 
 std::optional<Standstill> StandstillWatch::OnEvent(const FleetEvent& event) {
   if (!CanComplete(event.kind)) return std::nullopt;
-  std::vector<RankEvidence> first = fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
-  if (!NobodyCanGoOn(first, judge_(first))) return std::nullopt;
-  const timespec between{0, kBetweenLooksNs};
-  nanosleep(&between, nullptr);
-  std::vector<RankEvidence> second = fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
-  Standstill standstill;
-  standstill.judgement = judge_(second);
-  if (!SameMoment(first, second)) return std::nullopt;
-  const auto since = static_cast<std::int64_t>(NowTicks() - NewestTicks(second));
-  standstill.seconds_after = static_cast<double>(since) * ns_per_tick_ * 1e-9;
-  return standstill;
+  std::vector<RankEvidence> before = fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
+  for (int look = 0; look < kMostLooks; ++look) {
+    if (!NobodyCanGoOn(before, judge_(before))) return std::nullopt;
+    const timespec between{0, kBetweenLooksNs};
+    nanosleep(&between, nullptr);
+    std::vector<RankEvidence> after = fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
+    Standstill standstill;
+    standstill.judgement = judge_(after);
+    if (SameMoment(before, after)) {
+      const auto since = static_cast<std::int64_t>(NowTicks() - NewestTicks(after));
+      standstill.seconds_after = static_cast<double>(since) * ns_per_tick_ * 1e-9;
+      return standstill;
+    }
+    // What changed in between may be the last that anybody tells.
+    before = std::move(after);
+  }
+  return std::nullopt;
 }
 
 }  // namespace lockstep

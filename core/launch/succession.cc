@@ -1,6 +1,6 @@
 #include "core/launch/succession.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 
 #include <algorithm>

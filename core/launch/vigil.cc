@@ -1,6 +1,6 @@
 #include "core/launch/vigil.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 #include <string_view>

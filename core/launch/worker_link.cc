@@ -1,7 +1,7 @@
 #include "core/launch/worker_link.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>

@@ -1,5 +1,5 @@
 // Cases whose iteration is an exchange of messages between pairs of ranks.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <numeric>

@@ -1,5 +1,5 @@
 // Cases whose iteration is a batch of a sharded dataset.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/plan/plan.h"
 

@@ -1,7 +1,7 @@
 // Cases whose iteration is a training step or a broadcast of a model's state.
 #include "core/plan/expand_steps.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

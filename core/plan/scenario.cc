@@ -1,6 +1,6 @@
 #include "core/plan/scenario.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <filesystem>

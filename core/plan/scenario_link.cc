@@ -1,6 +1,6 @@
 #include "core/plan/scenario_link.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <optional>
 #include <string>

@@ -1,5 +1,5 @@
 // kind = "ddp_training": a training loop with DistributedDataParallel's communication.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include "core/plan/step_json.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/collective/data_type.h"
 

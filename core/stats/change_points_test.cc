@@ -1,6 +1,6 @@
 #include "core/stats/change_points.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // How often the interval of EstimateMedian covers the long-run median of simulated machines, and
 // how wide it is. Prints the table that stats.cc quotes.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

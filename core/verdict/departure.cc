@@ -1,11 +1,12 @@
 // Ranks that are gone, stopped or failed: facts, not suspicions.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <signal.h>
 
 #include <algorithm>
 #include <iterator>
 #include <map>
 #include <string_view>
+#include <utility>
 
 #include "core/verdict/findings.h"
 #include "core/verdict/wording.h"
@@ -204,18 +205,22 @@ bool FailedForLackOfPeer(const Situation& situation, const RankView& view) {
   });
 }
 
-bool IsOfConnection(std::string_view error) {
-  constexpr std::string_view kEchoes[] = {"closed by peer", "reset by peer", "Broken pipe"};
-  return std::any_of(std::begin(kEchoes), std::end(kEchoes), [&](std::string_view echo) {
-    return error.find(echo) != std::string_view::npos;
-  });
+// How much an error says of its cause: nothing where all that it says is that a peer went away.
+int WeightOf(std::string_view error) {
+  constexpr std::pair<std::string_view, int> kOfConnections[] = {
+      {"reset by peer", 1}, {"closed by peer", 0}, {"Broken pipe", 0}};
+  for (const auto& [words, weight] : kOfConnections) {
+    if (error.find(words) != std::string_view::npos) return weight;
+  }
+  return error.empty() ? 0 : 2;
 }
 
-// All that it says is that a peer went away, and one of them failed for a reason of its own.
+// One of its peers failed for a reason that comes before its own.
 bool EchoesAnError(const Situation& situation, const RankView& view) {
-  if (!IsOfConnection(view.evidence->error)) return false;
-  return std::any_of(situation.views.begin(), situation.views.end(), [](const RankView& peer) {
-    return Failed(peer) && !peer.evidence->error.empty() && !IsOfConnection(peer.evidence->error);
+  const int weight = WeightOf(view.evidence->error);
+  if (view.evidence->error.empty()) return false;
+  return std::any_of(situation.views.begin(), situation.views.end(), [&](const RankView& peer) {
+    return Failed(peer) && WeightOf(peer.evidence->error) > weight;
   });
 }
 
@@ -315,5 +320,7 @@ std::vector<Finding> FindErrors(const Situation& situation, const Stuck& stuck) 
   NameBrokenLink(situation, finding);
   return {finding};
 }
+
+bool IsEcho(std::string_view error) { return !error.empty() && WeightOf(error) == 0; }
 
 }  // namespace lockstep

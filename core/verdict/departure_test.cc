@@ -128,8 +128,10 @@ TEST(RankFailed, ErrorsOfAConnectionEchoThatOfAPeer) {
   const Judgement own = judge("gloo: all_reduce: std::bad_alloc");
   EXPECT_THAT(own.findings.at(0).culprits, ElementsAre(1));
   EXPECT_THAT(own.findings[0].message, HasSubstr("rank 0 failed in a collective because"));
+  // A reset comes before what its victim closes.
+  EXPECT_THAT(judge("gloo: Connection reset by peer").findings.at(0).culprits, ElementsAre(1));
   // Where nobody says more, both are told.
-  const Judgement both = judge("gloo: Connection reset by peer");
+  const Judgement both = judge("gloo: Connection closed by peer");
   EXPECT_THAT(both.findings.at(0).culprits, ElementsAre(0, 1));
 }
 

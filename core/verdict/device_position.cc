@@ -1,6 +1,6 @@
 #include "core/verdict/device_position.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdint>

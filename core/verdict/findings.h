@@ -71,11 +71,11 @@ std::vector<Finding> FindInversion(const Situation& situation,
 // Adds to a finding of silence the links on which bytes do not arrive, and makes their ends the
 // culprits; nothing where the sockets show none.
 void NameStalledLinks(const Situation& situation, Finding& finding);
-// Adds to a finding of reported errors the link of which both ends say that it broke.
+// Adds to a finding of reported errors the link that broke (FindBrokenLink).
 void NameBrokenLink(const Situation& situation, Finding& finding);
 // What FindSlowLinks (links.h) is about, the slowest last.
 std::vector<LinkTraffic> SlowLinks(const Ranks& evidence);
-// Both directions of the links of which both ends' errors say that they broke.
+// Both directions of the links that broke (FindBrokenLink, links.h).
 std::vector<LinkTraffic> FindBrokenLinks(const Ranks& evidence);
 // data_corruption: proved by a check of the results.
 std::vector<Finding> FindWrongData(const Situation& situation);

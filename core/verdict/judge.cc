@@ -1,6 +1,6 @@
 #include "core/verdict/judge.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <iterator>

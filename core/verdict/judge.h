@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/journal/device_marks.h"
@@ -58,6 +59,9 @@ struct Setting {
   bool posts = false;
   std::vector<CommunicatorGroup> groups = {};
 };
+
+// All that a rank's error says is that a peer went away: its cause is elsewhere.
+bool IsEcho(std::string_view error);
 
 // Findings name ranks in the same position of one communicator with different operations (proved);
 // the rank that exited, died, failed or is stopped (proved); ranks that wait for each other in

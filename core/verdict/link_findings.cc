@@ -1,5 +1,5 @@
 // What the sockets of the ranks add to a finding: the link that it is about.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <set>
@@ -130,8 +130,7 @@ void NameBrokenLink(const Situation& situation, Finding& finding) {
   }
   finding.culprits = {link->first, link->second};
   finding.message += fmt::format(
-      "; ranks {} and {} were both alive and each name the other's end of their connection: the "
-      "link {} - {} broke",
+      "; ranks {} and {} were both alive when their connection ended: the link {} - {} broke",
       link->first, link->second, link->first, link->second);
   if (!others.empty()) {
     finding.message += fmt::format("; {} failed because of that", FormatRanks(others));

@@ -1,11 +1,12 @@
 #include "core/verdict/links.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "core/verdict/findings.h"
@@ -157,11 +158,27 @@ std::string DescribeStalled(const std::vector<LinkTraffic>& stalled) {
   return text + " were written and have not arrived, while their reader has read all that did";
 }
 
+namespace {
+
+// It goes on, so that it reset no connection.
+bool Lives(const Ranks& evidence, int rank) {
+  const auto found = std::find_if(evidence.begin(), evidence.end(),
+                                  [&](const RankEvidence* one) { return one->rank == rank; });
+  if (found == evidence.end() || (*found)->state != ProcessState::kRunning) return false;
+  const auto& events = (*found)->journal.events;
+  return !(*found)->idle && (*found)->error.empty() && !events.empty() &&
+         events.back().kind != EventKind::kError && events.back().kind != EventKind::kExit;
+}
+
+}  // namespace
+
 std::vector<LinkTraffic> FindBrokenLinks(const Ranks& evidence) {
   const std::map<std::string, int> owners = OwnersOf(evidence);
   const std::map<std::string, int> addresses = AddressesOf(owners);
   std::map<int, int> accuses;
+  std::set<int> was_reset;
   for (const RankEvidence* rank : evidence) {
+    if (rank->error.find("reset by peer") != std::string::npos) was_reset.insert(rank->rank);
     for (const std::string& endpoint : EndpointsIn(rank->error)) {
       const int owner = OwnerOf(endpoint, owners, addresses);
       if (owner == kNobody || owner == rank->rank) continue;
@@ -172,9 +189,10 @@ std::vector<LinkTraffic> FindBrokenLinks(const Ranks& evidence) {
   std::vector<LinkTraffic> broken;
   for (const auto& [one, other] : accuses) {
     const auto back = accuses.find(other);
-    if (one > other || back == accuses.end() || back->second != one) continue;
-    broken.push_back({.from = one, .to = other});
-    broken.push_back({.from = other, .to = one});
+    const bool both = back != accuses.end() && back->second == one;
+    if (both ? one > other : !was_reset.contains(one) || !Lives(evidence, other)) continue;
+    broken.push_back({.from = std::min(one, other), .to = std::max(one, other)});
+    broken.push_back({.from = std::max(one, other), .to = std::min(one, other)});
   }
   return broken;
 }

@@ -50,8 +50,9 @@ std::string DescribeStalled(const std::vector<LinkTraffic>& stalled);
 // directions there is nothing to compare with.
 std::vector<Finding> FindSlowLinks(const Ranks& evidence);
 
-// The two ranks whose errors each name the other's end of their connection: that broke, and neither
-// of them left. None when no pair or more than one does so.
+// The two ranks of a connection that broke although neither of them left: each one's error names
+// the other's end, or one was told of a reset by a peer that goes on. None when no pair or more
+// than one does so.
 std::optional<std::pair<int, int>> FindBrokenLink(const Ranks& evidence);
 
 }  // namespace lockstep

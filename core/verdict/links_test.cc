@@ -115,7 +115,21 @@ TEST(Links, OfABrokenOneBothEndsTell) {
   EXPECT_EQ(judgement.findings.at(0).cause, "rank_failed");
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1, 3));
   EXPECT_THAT(judgement.findings[0].message, HasSubstr("the link 1 - 3 broke"));
-  EXPECT_THAT(judgement.findings[0].message, HasSubstr("ranks 0 and 2 failed because of that"));
+  EXPECT_THAT(judgement.findings[0].message,
+              HasSubstr("ranks 0 and 2 failed in a collective because"));
+}
+
+TEST(Links, OneThatWasResetWhileBothLiveBroke) {
+  const std::string reset = "Read error [127.0.0.1]:4013: Connection reset by peer";
+  std::vector<RankEvidence> ranks = Mesh();
+  ranks[3] = Fails(ranks[3], reset);
+  ranks[2] = Fails(ranks[2], "Connection closed by peer [127.0.0.1]:4032");
+  const Judgement judgement = JudgeAll(ranks);
+  EXPECT_THAT(judgement.findings.at(0).culprits, ElementsAre(1, 3));
+  EXPECT_THAT(judgement.findings[0].message, HasSubstr("the link 1 - 3 broke"));
+  // A peer that failed, too, may have reset it.
+  ranks[1] = Fails(ranks[1], "the program raised an exception");
+  EXPECT_THAT(JudgeAll(ranks).findings.at(0).message, Not(HasSubstr("link")));
 }
 
 TEST(Links, OneSidedErrorsAreNoBrokenLink) {

@@ -1,6 +1,6 @@
 #include "core/verdict/lost_hosts.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <iterator>

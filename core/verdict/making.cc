@@ -1,6 +1,6 @@
 // Communicators that not all ranks make: who makes one waits for all ranks of its parent, members
 // and others alike (MPI_Comm_split, ncclCommSplit, PyTorch's new_group; pytorch#25390).
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstddef>

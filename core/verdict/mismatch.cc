@@ -1,6 +1,6 @@
 // Different operations in the same position of a communicator: no rank can go on, or the result is
 // wrong; either way the program is.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

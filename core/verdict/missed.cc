@@ -1,6 +1,6 @@
 // Ranks that ended their program in order although others call a collective that they never
 // called: which of the two is wrong is what most of the communicator's ranks did not do.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,5 +1,5 @@
 // Judging as many ranks as the largest machines have: linear in the events, and seconds at most.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <time.h>
 
 #include <algorithm>

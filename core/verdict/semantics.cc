@@ -1,6 +1,6 @@
 #include "core/verdict/semantics.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace lockstep {
 namespace {

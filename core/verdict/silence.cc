@@ -1,6 +1,6 @@
 // Nobody is gone, nobody failed, and nothing happens: all evidence is silence, so every finding of
 // this file is a suspicion and needs the deadline.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

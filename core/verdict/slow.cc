@@ -1,5 +1,5 @@
 // Slow ranks: who makes the others wait although everything goes on.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // Why a training program came to a standstill, from what its ranks said they were doing: the
 // mistakes of DistributedDataParallel's users. Source: pytorch's forums and issues 33148, 38174
 // (uneven inputs), 54059, 20611 (evaluation on one rank), 72434 (unused parameters).
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

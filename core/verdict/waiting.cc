@@ -3,7 +3,7 @@
 // needs (semantics.h). Nobody is taken to be stuck who could still be freed:
 // first all that wait are in doubt, then who waits for nobody in doubt is freed, until nothing
 // changes. Who is left waits for ever.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <limits>

@@ -1,6 +1,6 @@
 #include "core/verdict/wording.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <string.h>
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 #include "datasets/loader/loader.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 #include <cstring>

@@ -3,7 +3,7 @@
 #ifndef LOCKSTEP_DATASETS_SAMPLER_HUGE_ARRAY_H_
 #define LOCKSTEP_DATASETS_SAMPLER_HUGE_ARRAY_H_
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/mman.h>
 
 #include <cstddef>

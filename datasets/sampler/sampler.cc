@@ -1,6 +1,6 @@
 #include "datasets/sampler/sampler.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 #include <limits>

@@ -1,7 +1,7 @@
 // The sampler against PyTorch's own output and against the definition of randperm.
 #include "datasets/sampler/sampler.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // torch.multinomial with replacement: pytorch aten/src/ATen/native/cpu/MultinomialKernel.cpp.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <hdf5.h>
 #include <signal.h>
 #include <sys/stat.h>

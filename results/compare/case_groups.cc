@@ -1,6 +1,6 @@
 #include "results/compare/case_groups.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

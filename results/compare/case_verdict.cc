@@ -1,6 +1,6 @@
 #include "results/compare/case_verdict.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

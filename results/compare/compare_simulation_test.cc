@@ -1,6 +1,6 @@
 // How often comparisons of simulated machines are wrong, and how often they find what changed.
 // Prints the tables that results/compare/README.md quotes; seeds are in them.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

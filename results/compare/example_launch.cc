@@ -1,6 +1,6 @@
 #include "results/compare/example_launch.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <time.h>
 
 #include <cmath>

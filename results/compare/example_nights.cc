@@ -1,7 +1,7 @@
 // example_nights DIRECTORY: writes 60 nights of four machines for tests, two launches a night: on
 // node1 every case becomes 10 % slower in night 20 with a new driver, and one more 3 % slower in
 // night 45; node2 has one bad night; node4 is 12 % slower than the others all the time.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 #include <cstdio>

@@ -2,7 +2,7 @@
 // of eight launches a side, interleaved, the candidate's newer driver makes one case 10 % slower
 // and one 10 % faster, one fails, one is missing, one is noisy, one is as it was; and same/, eight
 // more launches as the base's, interleaved with them.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 #include <cstdio>

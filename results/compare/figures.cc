@@ -1,6 +1,6 @@
 #include "results/compare/figures.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

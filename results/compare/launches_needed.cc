@@ -1,6 +1,6 @@
 #include "results/compare/launches_needed.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #include "results/compare/load.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <glob.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "results/compare/min_effect.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <fnmatch.h>
 #include <toml++/toml.h>
 

@@ -1,6 +1,6 @@
 #include "results/compare/peers.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 #include <cstdint>

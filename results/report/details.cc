@@ -1,5 +1,5 @@
 // The parts of a run that are printed on demand: environment and history.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -35,7 +35,7 @@ std::string EventLine(const Run& run, const JournalEvent& event) {
 }  // namespace
 
 std::string FormatEnvironment(const Run& run) {
-  std::string facts;   // without a group
+  std::string facts;  // without a group
   std::string groups;
   std::string heading;
   for (const auto& [fact, value] : run.environment) {

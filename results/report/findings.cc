@@ -1,6 +1,6 @@
 #include "results/report/findings.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <set>
@@ -83,10 +83,11 @@ std::string WrongLines(const Run& run) {
   for (const CaseRecord& record : run.cases) {
     for (const WrongResult& wrong : record.wrong) {
       if (++shown > kMostWrong) continue;
-      text += fmt::format("  {}: rank {}, iteration {}, operation {}, element {}: expected {}, "
-                          "got {}\n",
-                          record.name, wrong.rank, wrong.iteration, wrong.operation,
-                          wrong.element, wrong.expected, wrong.got);
+      text += fmt::format(
+          "  {}: rank {}, iteration {}, operation {}, element {}: expected {}, "
+          "got {}\n",
+          record.name, wrong.rank, wrong.iteration, wrong.operation, wrong.element, wrong.expected,
+          wrong.got);
     }
   }
   const std::int64_t all = WrongElements(run);
@@ -114,9 +115,12 @@ const RankOutcome* WorstOutcome(const Judgement& judgement) {
 
 std::string_view Shout(Verdict verdict) {
   switch (verdict) {
-    case Verdict::kPass: return "PASS";
-    case Verdict::kFail: return "FAIL";
-    case Verdict::kUnknown: return "UNKNOWN";
+    case Verdict::kPass:
+      return "PASS";
+    case Verdict::kFail:
+      return "FAIL";
+    case Verdict::kUnknown:
+      return "UNKNOWN";
   }
   return "UNKNOWN";
 }

@@ -1,6 +1,6 @@
 // The column layout of NVIDIA/nccl-tests (src/common.cu, its README's example), so that scripts
 // that parse its output parse ours.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 #include <vector>
@@ -40,14 +40,22 @@ std::vector<Line> LinesOf(const Run& run) {
 
 std::string_view NcclName(DataType type) {
   switch (type) {
-    case DataType::kF16: return "half";
-    case DataType::kBf16: return "bfloat16";
-    case DataType::kF32: return "float";
-    case DataType::kF64: return "double";
-    case DataType::kI8: return "int8";
-    case DataType::kI32: return "int32";
-    case DataType::kI64: return "int64";
-    case DataType::kU8: return "uint8";
+    case DataType::kF16:
+      return "half";
+    case DataType::kBf16:
+      return "bfloat16";
+    case DataType::kF32:
+      return "float";
+    case DataType::kF64:
+      return "double";
+    case DataType::kI8:
+      return "int8";
+    case DataType::kI32:
+      return "int32";
+    case DataType::kI64:
+      return "int64";
+    case DataType::kU8:
+      return "uint8";
   }
   return "none";
 }
@@ -57,8 +65,8 @@ std::string Identity(const CaseRecord& record) {
   const CollectiveInfo& info = InfoOf(first.collective);
   std::int64_t count = 0;
   for (const Operation& operation : record.operations) count += operation.count;
-  return fmt::format("{:12}  {:12}  {:>8}  {:>6}  {:6}", record.bytes, count,
-                     NcclName(first.type), info.reduces ? NameOf(first.reduction) : "none",
+  return fmt::format("{:12}  {:12}  {:>8}  {:>6}  {:6}", record.bytes, count, NcclName(first.type),
+                     info.reduces ? NameOf(first.reduction) : "none",
                      info.rooted ? first.root : -1);
 }
 
@@ -90,15 +98,15 @@ std::string Measured(const CaseRecord* record) {
 }
 
 std::string Header(const Run& run) {
-  std::string text = fmt::format("# {} {}, {}: {}\n", run.name, run.id, run.started_at,
-                                 Headline(run));
+  std::string text =
+      fmt::format("# {} {}, {}: {}\n", run.name, run.id, run.started_at, Headline(run));
   text += "# time: median over iterations of the slowest rank's time; N/A: not measured\n#\n";
   text += fmt::format("# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}  {:^31}  {:^31}\n", "", "", "", "", "",
                       "out-of-place", "in-place");
-  const std::string titles = fmt::format("  {:>7}  {:>6}  {:>6} {:>6}", "time", "algbw", "busbw",
-                                         "#wrong");
-  const std::string units = fmt::format("  {:>7}  {:>6}  {:>6}  {:>5}", "(us)", "(GB/s)", "(GB/s)",
-                                        "");
+  const std::string titles =
+      fmt::format("  {:>7}  {:>6}  {:>6} {:>6}", "time", "algbw", "busbw", "#wrong");
+  const std::string units =
+      fmt::format("  {:>7}  {:>6}  {:>6}  {:>5}", "(us)", "(GB/s)", "(GB/s)", "");
   text += fmt::format("# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n", "size", "count", "type",
                       "redop", "root", titles, titles);
   text += fmt::format("# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n", "(B)", "(elements)", "", "",

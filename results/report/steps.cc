@@ -1,6 +1,6 @@
 #include "results/report/steps.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
@@ -161,11 +161,10 @@ std::string FormatEffects(const Run& run) {
     text += "\nWhat the options do, in rounds that visited both (> 1 is faster)\n";
   }
   for (const Effect& e : run.effects) {
-    const std::string interval =
-        std::isfinite(e.interval_low) && std::isfinite(e.interval_high)
-            ? fmt::format("95 %: {:.3f} to {:.3f}, {} rounds", e.interval_low, e.interval_high,
-                          e.rounds)
-            : fmt::format("{} rounds, too few for an interval", e.rounds);
+    const std::string interval = std::isfinite(e.interval_low) && std::isfinite(e.interval_high)
+                                     ? fmt::format("95 %: {:.3f} to {:.3f}, {} rounds",
+                                                   e.interval_low, e.interval_high, e.rounds)
+                                     : fmt::format("{} rounds, too few for an interval", e.rounds);
     text += fmt::format("  {}={} instead of {}: {:.3f}x ({}), {}\n", e.option, e.value,
                         e.baseline_value, e.ratio, interval,
                         OneLine(run.cases[static_cast<std::size_t>(e.case_index)].name));

@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
@@ -184,8 +184,7 @@ std::string FormatTable(const Run& run) {
     return text + FormatClocks(run);
   }
   if (run.links) {
-    return Headline(run) + "\n" + About(run) + FormatLinks(run) + FormatFindings(run) +
-           kLinkLegend;
+    return Headline(run) + "\n" + About(run) + FormatLinks(run) + FormatFindings(run) + kLinkLegend;
   }
   std::string text = Headline(run) + "\n" + About(run) + Cases(run) + FormatSkew(run) +
                      FormatEffects(run) + FormatFindings(run);

@@ -1,7 +1,7 @@
 #include "results/store/atomic_file.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -49,10 +49,14 @@ class NoFileSizeSignal {
 std::string_view RemedyFor(int error) {
   switch (error) {
     case ENOSPC:
-    case EDQUOT: return "free space there, or choose another place with --output";
-    case EFBIG: return "raise the file size limit (ulimit -f), or measure fewer iterations";
-    case ENAMETOOLONG: return "choose a shorter name with --output";
-    default: return "choose another place with --output";
+    case EDQUOT:
+      return "free space there, or choose another place with --output";
+    case EFBIG:
+      return "raise the file size limit (ulimit -f), or measure fewer iterations";
+    case ENAMETOOLONG:
+      return "choose a shorter name with --output";
+    default:
+      return "choose another place with --output";
   }
 }
 

@@ -1,6 +1,6 @@
 #include "results/store/attributes.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstring>
 
@@ -68,33 +68,49 @@ bool Read(hid_t attribute, hid_t stored, Value& value) {
     value = flag != 0;
     return true;
   }
-  return std::visit([&](auto like) {
-    if constexpr (std::is_same_v<decltype(like), std::string>) return false;
-    else return ReadNumber<decltype(like)>(attribute, type.get(), value);
-  }, value);
+  return std::visit(
+      [&](auto like) {
+        if constexpr (std::is_same_v<decltype(like), std::string>)
+          return false;
+        else
+          return ReadNumber<decltype(like)>(attribute, type.get(), value);
+      },
+      value);
 }
 
 }  // namespace
 
 Handle FileType(const Value& like, std::size_t text_bytes) {
   switch (like.index()) {
-    case 0: return Copy(H5T_STD_I32LE);
-    case 1: return Copy(H5T_STD_I64LE);
-    case 2: return Copy(H5T_STD_U64LE);
-    case 3: return Copy(H5T_IEEE_F64LE);
-    case 4: return BoolType(H5T_STD_I8LE);
-    default: return TextType(text_bytes);
+    case 0:
+      return Copy(H5T_STD_I32LE);
+    case 1:
+      return Copy(H5T_STD_I64LE);
+    case 2:
+      return Copy(H5T_STD_U64LE);
+    case 3:
+      return Copy(H5T_IEEE_F64LE);
+    case 4:
+      return BoolType(H5T_STD_I8LE);
+    default:
+      return TextType(text_bytes);
   }
 }
 
 Handle MemoryType(const Value& like, std::size_t text_bytes) {
   switch (like.index()) {
-    case 0: return Copy(H5T_NATIVE_INT32);
-    case 1: return Copy(H5T_NATIVE_INT64);
-    case 2: return Copy(H5T_NATIVE_UINT64);
-    case 3: return Copy(H5T_NATIVE_DOUBLE);
-    case 4: return BoolType(H5T_NATIVE_INT8);
-    default: return TextType(text_bytes);
+    case 0:
+      return Copy(H5T_NATIVE_INT32);
+    case 1:
+      return Copy(H5T_NATIVE_INT64);
+    case 2:
+      return Copy(H5T_NATIVE_UINT64);
+    case 3:
+      return Copy(H5T_NATIVE_DOUBLE);
+    case 4:
+      return BoolType(H5T_NATIVE_INT8);
+    default:
+      return TextType(text_bytes);
   }
 }
 
@@ -109,9 +125,9 @@ void AttributeSink::PutOne(const std::string& name, const Value& value) {
   const Handle file_type = FileType(value, H5T_VARIABLE);
   const Handle memory_type = MemoryType(value, H5T_VARIABLE);
   const Handle space(H5Screate(H5S_SCALAR), H5Sclose);
-  const Handle attribute(H5Acreate2(object_, name.c_str(), file_type.get(), space.get(),
-                                    H5P_DEFAULT, H5P_DEFAULT),
-                         H5Aclose);
+  const Handle attribute(
+      H5Acreate2(object_, name.c_str(), file_type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT),
+      H5Aclose);
   const herr_t written = std::visit(
       [&](const auto& field) {
         using T = std::decay_t<decltype(field)>;

@@ -1,6 +1,6 @@
 #include "results/store/events.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstddef>
 #include <string_view>

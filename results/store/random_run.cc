@@ -1,6 +1,6 @@
 #include "results/store/random_run.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <limits>
@@ -143,7 +143,7 @@ class Maker {
   }
 
   HostClock MakeClock() {
-    HostClock clock{Text(),   {},       Word(),   Number(), Number(), Number(),
+    HostClock clock{Text(),   {},       Word(),   Number(),  Number(),  Number(),
                     Number(), Number(), Number(), Below(99), Below(999)};
     for (int k = Below(4); k > 0; --k) clock.ranks.push_back(Below(1000));
     return clock;

@@ -1,10 +1,10 @@
-#include "results/store/random_run.h"
-
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string>
 #include <type_traits>
 #include <vector>
+
+#include "results/store/random_run.h"
 
 namespace lockstep {
 namespace {

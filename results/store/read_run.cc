@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <hdf5.h>
 
 #include <algorithm>
@@ -140,8 +140,8 @@ template <typename Row, typename Take>
 void Distribute(hid_t file, const std::string& path, Run& run, Trouble& trouble, Take take) {
   for (const Row& row : ReadTable<Row>(file, path, trouble)) {
     if (row.case_index < kLaunch || row.case_index >= std::ssize(run.cases)) {
-      return trouble.Note(fmt::format("{} names case {}, of {}", path, row.case_index,
-                                      run.cases.size()));
+      return trouble.Note(
+          fmt::format("{} names case {}, of {}", path, row.case_index, run.cases.size()));
     }
     take(row.case_index == kLaunch ? nullptr : &run.cases[row.case_index], row);
   }
@@ -177,25 +177,23 @@ void ReadTrials(hid_t file, Run& run, Trouble& trouble) {
 
 // The table that schema 4 brought.
 void ReadRecoveries(hid_t file, Run& run, Trouble& trouble) {
-  Distribute<RecoveryRow>(file, "/recovery", run, trouble,
-                          [](CaseRecord* record, const auto& row) {
-                            if (record != nullptr) record->recoveries.push_back(row.recovery);
-                          });
+  Distribute<RecoveryRow>(file, "/recovery", run, trouble, [](CaseRecord* record, const auto& row) {
+    if (record != nullptr) record->recoveries.push_back(row.recovery);
+  });
 }
 
 // Tables that files of schema 4 had not at first.
 void ReadClocks(hid_t file, Run& run, Trouble& trouble) {
   if (!trouble.ok() || !Exists(file, "/clocks")) return;
-  Distribute<ArrivalsRow>(file, "/arrivals", run, trouble,
-                          [](CaseRecord* record, const auto& row) {
-                            if (record != nullptr) record->arrivals = row.arrivals;
-                          });
+  Distribute<ArrivalsRow>(file, "/arrivals", run, trouble, [](CaseRecord* record, const auto& row) {
+    if (record != nullptr) record->arrivals = row.arrivals;
+  });
   run.clocks = ReadTable<HostClock>(file, "/clocks", trouble);
   run.clock_anchors = ReadTable<ClockAnchorPoint>(file, "/clock_anchors", trouble);
   for (const ClockAnchorPoint& anchor : run.clock_anchors) {
     if (anchor.host >= 0 && anchor.host < std::ssize(run.clocks)) continue;
-    return trouble.Note(fmt::format("/clock_anchors names host {}, of {}", anchor.host,
-                                    run.clocks.size()));
+    return trouble.Note(
+        fmt::format("/clock_anchors names host {}, of {}", anchor.host, run.clocks.size()));
   }
 }
 

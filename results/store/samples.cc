@@ -1,6 +1,6 @@
 #include "results/store/samples.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <hdf5_hl.h>
 
 #include <numeric>
@@ -96,8 +96,7 @@ std::vector<T> ReadColumn(hid_t file, const std::string& path, hid_t memory_type
 
 }  // namespace
 
-void WriteSamples(hid_t file, const std::string& path, const CaseRecord& record,
-                  Trouble& trouble) {
+void WriteSamples(hid_t file, const std::string& path, const CaseRecord& record, Trouble& trouble) {
   const Samples& samples = record.samples;
   const std::string below = path + "/samples";
   const std::size_t times = samples.round.size() * static_cast<std::size_t>(samples.ranks);
@@ -119,8 +118,8 @@ Samples ReadSamples(hid_t file, const std::string& path, Trouble& trouble) {
   samples.ranks = static_cast<int>(rank.dims[0]);
   samples.round.resize(round.dims[0]);
   ReadDataset(round, below + "/round", H5T_NATIVE_INT32, samples.round.data(), trouble);
-  samples.entry_ns = ReadColumn<std::int64_t>(file, below + "/entry_ns", H5T_NATIVE_INT64, samples,
-                                              trouble);
+  samples.entry_ns =
+      ReadColumn<std::int64_t>(file, below + "/entry_ns", H5T_NATIVE_INT64, samples, trouble);
   samples.exit_ns =
       ReadColumn<std::int64_t>(file, below + "/exit_ns", H5T_NATIVE_INT64, samples, trouble);
   return samples;

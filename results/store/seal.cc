@@ -1,7 +1,7 @@
 #include "results/store/seal.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,9 +19,8 @@
 namespace lockstep {
 namespace {
 
-constexpr char kSealFormat[] =
-    "Lockstep run file: HDF5 from byte 512 on. schema=%d bytes=%" PRIu64 " checksum=%016" PRIx64
-    "\n";
+constexpr char kSealFormat[] = "Lockstep run file: HDF5 from byte 512 on. schema=%d bytes=%" PRIu64
+                               " checksum=%016" PRIx64 "\n";
 constexpr std::string_view kMagic = "Lockstep run file: ";
 constexpr std::string_view kHdf5Magic = "\x89HDF\r\n\x1a\n";  // HDF5 file format, section II.A
 
@@ -137,15 +136,16 @@ Status VerifySeal(const std::string& path) {
     return Foreign(path, text);
   }
   if (claims.schema > kSchemaVersion) {
-    return Unreadable(path,
-                      fmt::format("of schema {}, newer than this program's {}", claims.schema,
-                                  kSchemaVersion),
-                      "read it with a newer Lockstep");
+    return Unreadable(
+        path,
+        fmt::format("of schema {}, newer than this program's {}", claims.schema, kSchemaVersion),
+        "read it with a newer Lockstep");
   }
   if (static_cast<std::uint64_t>(facts.st_size) != claims.bytes) {
     const bool shorter = static_cast<std::uint64_t>(facts.st_size) < claims.bytes;
-    return Unreadable(path, fmt::format("{} {} of {} bytes", shorter ? "truncated:" : "altered:",
-                                        facts.st_size, claims.bytes),
+    return Unreadable(path,
+                      fmt::format("{} {} of {} bytes",
+                                  shorter ? "truncated:" : "altered:", facts.st_size, claims.bytes),
                       "use a whole, unmodified copy of it");
   }
   return VerifyBody(path, file.get(), claims);

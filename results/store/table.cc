@@ -1,6 +1,6 @@
 #include "results/store/table.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>

@@ -1,6 +1,6 @@
 // A run is built as an HDF5 file in memory and written by us: so every error of the disk is ours to
 // report, and none can leave HDF5 with a file that it cannot close.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <hdf5.h>
 
 #include <algorithm>
@@ -226,9 +226,9 @@ Status WriteRun(const Run& run, const std::string& path) {
   const std::span<const std::byte> body =
       trouble.ok() ? BodyOf(file.get(), trouble) : std::span<const std::byte>();
   if (!trouble.ok()) {
-    return EnvironmentError(fmt::format(
-        "{}: cannot be built in memory ({}); free memory, or measure fewer iterations", path,
-        trouble.text()));
+    return EnvironmentError(
+        fmt::format("{}: cannot be built in memory ({}); free memory, or measure fewer iterations",
+                    path, trouble.text()));
   }
   const auto seal = SealOf(body);
   return WriteAtomically(path, {std::as_bytes(std::span(seal)), body});

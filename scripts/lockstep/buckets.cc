@@ -1,7 +1,7 @@
 // `lockstep buckets`: how DistributedDataParallel groups a model's gradients.
 #include "core/ddp/buckets.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdint>
 #include <cstdio>

@@ -1,7 +1,7 @@
 // `lockstep compare BASE… -- CANDIDATE…`: is the candidate slower, or does it fail?
 #include "results/compare/compare.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

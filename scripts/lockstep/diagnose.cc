@@ -1,5 +1,5 @@
 // `lockstep diagnose RUN.h5 …`: judges the histories of a stored run again and shows why.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

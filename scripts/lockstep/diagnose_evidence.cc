@@ -1,6 +1,6 @@
 #include "scripts/lockstep/diagnose_evidence.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/wait.h>
 
 #include <algorithm>

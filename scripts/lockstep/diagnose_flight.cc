@@ -1,6 +1,6 @@
 #include "scripts/lockstep/diagnose_flight.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,6 @@
 #include "scripts/lockstep/diagnose_print.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

@@ -1,6 +1,6 @@
 #include "scripts/lockstep/exec_script.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cerrno>

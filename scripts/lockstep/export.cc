@@ -1,5 +1,5 @@
 // `lockstep export RUN.h5 --format=FORMAT`: a run in the format of another program.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <functional>
 #include <map>

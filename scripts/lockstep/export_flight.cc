@@ -1,6 +1,6 @@
 #include "scripts/lockstep/export_flight.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <ctime>
 #include <filesystem>

@@ -1,5 +1,5 @@
 // `lockstep SUBCOMMAND …`: what Lockstep knows, on the console.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -18,20 +18,8 @@ constexpr const char* kVersion = "lockstep 0.1.0";
 
 // In the order of --help.
 constexpr AddCommand* kCommands[] = {
-    AddBuckets,
-    AddCompare,
-    AddDiagnose,
-    AddDoctor,
-    AddExport,
-    AddMakeDataset,
-    AddNightly,
-    AddReport,
-    AddSampler,
-    AddScore,
-    AddShow,
-    AddStress,
-    AddTraceDdp,
-    AddTrend,
+    AddBuckets, AddCompare, AddDiagnose, AddDoctor, AddExport, AddMakeDataset, AddNightly,
+    AddReport,  AddSampler, AddScore,    AddShow,   AddStress, AddTraceDdp,    AddTrend,
 };
 
 std::string OneLine(std::string text) {

@@ -1,5 +1,5 @@
 // `lockstep make-dataset`: samples to load, in one HDF5 file.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdint>
 #include <cstdio>

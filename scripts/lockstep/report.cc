@@ -1,5 +1,5 @@
 // `lockstep report RUN.h5 … -o report.html`: checks the files, then runs the program that draws.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -36,8 +36,7 @@ Result<ExitCode> Report(Options options) {
     LOCKSTEP_RETURN_IF_ERROR(VerifySeal(path));
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const fs::path binary, ThisProgram());
-  std::vector<std::string> words = {"--lockstep=" + binary.string(),
-                                    "--output=" + options.output,
+  std::vector<std::string> words = {"--lockstep=" + binary.string(), "--output=" + options.output,
                                     fmt::format("--candidates={}", candidates)};
   if (!options.figures.empty()) words.push_back("--figures=" + options.figures);
   if (!options.title.empty()) words.push_back("--title=" + options.title);

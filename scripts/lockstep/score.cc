@@ -1,5 +1,5 @@
 // `lockstep score RUN.h5 …`: how often was the judge right about what stress runs injected?
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
 #include <map>

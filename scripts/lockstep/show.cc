@@ -1,5 +1,5 @@
 // `lockstep show RUN.h5 …`: prints runs; of a directory, one line a run.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -74,8 +74,10 @@ Status ShowDirectory(const std::string& directory) {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<std::string> paths, RunFilesIn(directory));
   for (const std::string& path : paths) {
     const Result<Run> run = ReadRun(path);
-    if (run.ok()) fmt::print("{}  {}\n", fs::path(path).filename().string(), FormatLine(*run));
-    else Report(run.status());
+    if (run.ok())
+      fmt::print("{}  {}\n", fs::path(path).filename().string(), FormatLine(*run));
+    else
+      Report(run.status());
   }
   return OkStatus();
 }

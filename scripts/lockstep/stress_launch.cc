@@ -1,7 +1,7 @@
 #include "scripts/lockstep/stress_launch.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -28,7 +28,7 @@ void OnSignal(int) { told_to_end = 1; }
 class SignalsNoted {
  public:
   SignalsNoted() {
-    struct sigaction noted{};
+    struct sigaction noted {};
     noted.sa_handler = OnSignal;  // without SA_RESTART
     sigaction(SIGINT, &noted, &interrupt_);
     sigaction(SIGTERM, &noted, &terminate_);
@@ -41,8 +41,8 @@ class SignalsNoted {
   SignalsNoted& operator=(const SignalsNoted&) = delete;
 
  private:
-  struct sigaction interrupt_{};
-  struct sigaction terminate_{};
+  struct sigaction interrupt_ {};
+  struct sigaction terminate_ {};
 };
 
 constexpr double kLeaveSeconds = 10;

@@ -1,5 +1,5 @@
 // Tracing on gloo: one thread a rank.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "scripts/lockstep/trace_ddp_rank.h"
 

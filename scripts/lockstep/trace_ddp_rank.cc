@@ -1,6 +1,6 @@
 #include "scripts/lockstep/trace_ddp_rank.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,5 @@
 // Tracing on core/comm/sim.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/comm/sim/sim_world.h"
 #include "scripts/lockstep/trace_ddp_rank.h"

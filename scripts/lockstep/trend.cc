@@ -1,7 +1,7 @@
 // `lockstep trend DIR…`: what became slower, when, with what, and on which machine.
 #include "results/compare/trend.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>

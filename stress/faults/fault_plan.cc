@@ -1,6 +1,6 @@
 #include "stress/faults/fault_plan.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdlib>

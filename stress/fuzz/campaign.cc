@@ -1,6 +1,6 @@
 #include "stress/fuzz/campaign.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <atomic>

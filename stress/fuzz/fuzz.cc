@@ -1,5 +1,5 @@
 // Random programs with random faults on core/comm/sim, judged from their journals alone.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>

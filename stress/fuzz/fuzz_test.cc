@@ -1,5 +1,5 @@
 // The judge against random programs, and the fuzzer against judges that err.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <set>

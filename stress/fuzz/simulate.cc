@@ -1,6 +1,6 @@
 #include "stress/fuzz/simulate.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <signal.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "stress/harness/conductor.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <csignal>
@@ -76,6 +76,7 @@ void StressConductor::Reset(const StressCase& stress_case) {
   settle_.reset();
   closing_.reset();
   look_again_.reset();
+  echoes_until_.reset();
   detected_.reset();
   sighting_.reset();
   generation_ = Generation();
@@ -297,8 +298,12 @@ void StressConductor::Watch() {
       cut_short_ = fmt::format("not over after {} s (--limit)", options_.limit_seconds);
       return;
     }
-    const FleetEvent event = fleet_.Next(NextWake().Earlier(limit));
+    FleetEvent event = fleet_.Next(NextWake().Earlier(limit));
     Handle(event);
+    // A program that is over may be what another one waits for, silent since long.
+    const bool over =
+        event.kind == FleetEventKind::kMessage && reports_[static_cast<std::size_t>(event.rank)];
+    if (over) event.kind = FleetEventKind::kQuiet;
     DoDue();
     if (look_again_ && look_again_->Passed()) {
       look_again_.reset();

@@ -117,8 +117,9 @@ class StressConductor {
   std::vector<std::optional<Membership>> places_;  // by rank: that it took
   std::optional<Deadline> resume_by_;              // it is watched for the first collective
   Ticks rebuilt_at_ = 0;
-  bool look_ = false;   // a rank was lost while the others rebuilt
-  bool stuck_ = false;  // all programs finished, but not every process leaves
+  std::optional<Deadline> echoes_until_;  // nobody has said more than that a peer went away
+  bool look_ = false;                     // a rank was lost while the others rebuilt
+  bool stuck_ = false;                    // all programs finished, but not every process leaves
   bool over_ = false;
   std::string cut_short_;
 };

@@ -1,5 +1,5 @@
 // Failure -> abort -> rebuild -> resume, as the coordinator orders it.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -18,7 +18,16 @@ constexpr double kEndSeconds = 10;
 constexpr double kWatchResumeSeconds = 30;
 // The answer of a worker comes a moment after its own deadline.
 constexpr double kAnswerSeconds = 1;
+// The error of a rank far away comes after those that echo it.
+constexpr double kEchoSeconds = 0.1;
 constexpr double kNever = std::numeric_limits<double>::infinity();
+
+bool OnlyEchoes(const Judgement& judgement) {
+  const std::vector<int>& culprits = judgement.findings.front().culprits;
+  return !culprits.empty() && std::all_of(culprits.begin(), culprits.end(), [&](int rank) {
+    return IsEcho(judgement.outcomes[static_cast<std::size_t>(rank)].evidence);
+  });
+}
 
 }  // namespace
 
@@ -97,6 +106,13 @@ std::optional<StressConductor::Failure> StressConductor::FailureAt(const FleetEv
   std::optional<Standstill> standstill = watch.OnEvent(look);
   look_ = parked && !standstill;
   if (!standstill) return std::nullopt;
+  // Whose error those tell may say so a moment later.
+  if (OnlyEchoes(standstill->judgement)) {
+    if (!echoes_until_) echoes_until_ = Deadline::AfterSeconds(kEchoSeconds);
+    look_ = !echoes_until_->Passed();
+    if (look_) return std::nullopt;
+  }
+  echoes_until_.reset();
   return Failure{std::move(standstill->judgement), NowTicks(), standstill->seconds_after};
 }
 

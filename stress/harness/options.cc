@@ -1,6 +1,6 @@
 #include "stress/harness/options.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
 #include <utility>

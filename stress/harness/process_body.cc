@@ -1,6 +1,6 @@
 #include "stress/harness/process_body.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "core/base/clock.h"
-#include "stress/harness/protocol.h"
 #include "stress/faults/device_memory.h"
+#include "stress/harness/protocol.h"
 
 namespace lockstep {
 namespace {

@@ -1,6 +1,6 @@
 #include "stress/harness/race_table.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

@@ -1,6 +1,6 @@
 #include "stress/harness/sim_stage.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <csignal>
 #include <cstddef>

@@ -1,6 +1,6 @@
 #include "stress/harness/simulate.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,6 +1,6 @@
 #include "stress/harness/worker.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -85,8 +85,8 @@ Status Prepare(WorkerLink& link, Rig& rig) {
 
 // What the backend runs on; before any fault befalls this rank.
 Status OpenPlatform(WorkerLink& link, Rig& rig) {
-  LOCKSTEP_ASSIGN_OR_RETURN(rig.platform, rig.backend->open_platform(
-                                              {link.local_rank(), /*host_access=*/true}));
+  LOCKSTEP_ASSIGN_OR_RETURN(rig.platform,
+                            rig.backend->open_platform({link.local_rank(), /*host_access=*/true}));
   link.Introduce({rig.platform.gpu_bus, rig.platform.log_file});
   rig.body->set_device(rig.platform.device.get());
   const std::string_view device = rig.platform.device->name();
@@ -189,9 +189,9 @@ RankReport RunProgram(Rig& rig) {
 
 Status Tell(WorkerLink& link, const RankReport& report) {
   return link.Send(
-      {kReportMessage, EncodeReport({report.status, report.where, report.iteration, report.checked,
-                                     report.wrong_data, report.gradients, report.figures,
-                                     report.completed})});
+      {kReportMessage,
+       EncodeReport({report.status, report.where, report.iteration, report.checked,
+                     report.wrong_data, report.gradients, report.figures, report.completed})});
 }
 
 void GiveUp(Rig& rig) {

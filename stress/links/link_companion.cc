@@ -1,6 +1,6 @@
 #include "stress/links/link_companion.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/epoll.h>
 
 #include <algorithm>

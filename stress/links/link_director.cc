@@ -1,6 +1,6 @@
 #include "stress/links/link_director.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -65,15 +65,15 @@ bool LinkDirector::Has(const std::vector<PlannedFault>& faults) {
 void LinkDirector::Begin(const std::vector<PlannedFault>& faults, std::uint64_t seed) {
   faults_ = &faults;
   seed_ = seed;
-  used_ = Has(faults);
+  const bool used = Has(faults);
   orders_.clear();
   received_ = 0;
   moved_ns_ = 0;
   addresses_.assign(static_cast<std::size_t>(fleet_.size()), std::nullopt);
   for (int rank = 0; rank < fleet_.size(); ++rank) {
     fleet_.SendToCompanion(rank, fmt::format("{} {:d}", kUseOrder, NeedsRelay(faults)));
-    fleet_.SendToCompanion(rank, fmt::format("{} {:d}", kWatchOrder, used_));
-    if (used_) fleet_.SendToCompanion(rank, kAddressesOrder);
+    fleet_.SendToCompanion(rank, fmt::format("{} {:d}", kWatchOrder, used));
+    if (used) fleet_.SendToCompanion(rank, kAddressesOrder);
   }
 }
 
@@ -215,7 +215,7 @@ void LinkDirector::Look(const std::vector<RankEvidence>& evidence) {
 }
 
 bool LinkDirector::Moved(double seconds) const {
-  return used_ && static_cast<double>(MonotonicNs() - moved_ns_) * 1e-9 < seconds;
+  return static_cast<double>(MonotonicNs() - moved_ns_) * 1e-9 < seconds;
 }
 
 }  // namespace lockstep

@@ -34,8 +34,7 @@ class LinkDirector {
   std::string NoteOf(std::size_t fault) const;
   // Evidence of now: how many bytes came.
   void Look(const std::vector<RankEvidence>& evidence);
-  // Whether more bytes came anywhere within `seconds`, as far as it was shown. Only in cases with
-  // relays.
+  // Whether more bytes came anywhere within `seconds`, as far as it was shown.
   bool Moved(double seconds) const;
 
  private:
@@ -55,7 +54,6 @@ class LinkDirector {
   Fleet& fleet_;
   const std::vector<PlannedFault>* faults_ = nullptr;
   std::uint64_t seed_ = 0;
-  bool used_ = false;
   int next_rule_ = 1;  // never twice, so that a late report is of no other case's rule
   std::map<int, Order> orders_;
   // By rank, of its host; none: not told yet. Faults of the network wait for all of them.

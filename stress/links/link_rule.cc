@@ -1,6 +1,6 @@
 #include "stress/links/link_rule.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cinttypes>
 #include <cstdio>

@@ -1,6 +1,6 @@
 #include "stress/links/network_plan.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

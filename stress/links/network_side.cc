@@ -1,7 +1,7 @@
 #include "stress/links/network_side.h"
 
 #include <arpa/inet.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <sys/epoll.h>

@@ -1,5 +1,5 @@
 // A bad network for as long as this runs: for tests, and for trying things by hand.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <signal.h>
 #include <sys/prctl.h>
 

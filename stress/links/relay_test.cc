@@ -1,7 +1,7 @@
 #include "stress/links/relay.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>

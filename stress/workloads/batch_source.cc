@@ -1,6 +1,6 @@
 #include "stress/workloads/batch_source.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

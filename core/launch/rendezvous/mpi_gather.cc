@@ -1,6 +1,6 @@
 #include "core/launch/rendezvous/mpi_gather.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <mpi.h>
 
 #include <algorithm>
@@ -13,9 +13,10 @@ Status Check(int error, const char* call) {
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
   MPI_Error_string(error, text, &length);
-  return EnvironmentError(fmt::format("{} failed while the agents exchanged addresses: {}; try the "
-                                      "launcher with a plain MPI program",
-                                      call, text));
+  return EnvironmentError(
+      fmt::format("{} failed while the agents exchanged addresses: {}; try the "
+                  "launcher with a plain MPI program",
+                  call, text));
 }
 
 Status EnsureInitialized() {
@@ -23,8 +24,7 @@ Status EnsureInitialized() {
   LOCKSTEP_RETURN_IF_ERROR(Check(MPI_Initialized(&initialized), "MPI_Initialized"));
   if (initialized) return OkStatus();
   int provided = 0;
-  return Check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SINGLE, &provided),
-               "MPI_Init_thread");
+  return Check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SINGLE, &provided), "MPI_Init_thread");
 }
 
 // Every rank's part padded to the longest.
@@ -39,9 +39,9 @@ Result<std::vector<std::string>> Gather(const std::string& part, MPI_Comm commun
   std::string padded = part;
   padded.resize(static_cast<std::size_t>(width));
   std::string all(static_cast<std::size_t>(width) * static_cast<std::size_t>(size), '\0');
-  LOCKSTEP_RETURN_IF_ERROR(Check(MPI_Allgather(padded.data(), width, MPI_BYTE, all.data(), width,
-                                               MPI_BYTE, communicator),
-                                 "MPI_Allgather"));
+  LOCKSTEP_RETURN_IF_ERROR(Check(
+      MPI_Allgather(padded.data(), width, MPI_BYTE, all.data(), width, MPI_BYTE, communicator),
+      "MPI_Allgather"));
   std::vector<std::string> parts;
   for (std::size_t rank = 0; rank < lengths.size(); ++rank) {
     parts.push_back(all.substr(rank * static_cast<std::size_t>(width),

@@ -1,6 +1,6 @@
 #include "core/launch/rendezvous/mpi_probe.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <mpi.h>
 #include <unistd.h>
 

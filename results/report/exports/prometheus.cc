@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 #include <functional>
@@ -19,9 +19,12 @@ using Labels = std::vector<std::pair<std::string, std::string>>;
 std::string Escaped(std::string_view text) {
   std::string escaped;
   for (const char c : Utf8(text)) {
-    if (c == '\n') escaped += "\\n";
-    else if (c == '\\' || c == '"') escaped += std::string("\\") + c;
-    else escaped += c;
+    if (c == '\n')
+      escaped += "\\n";
+    else if (c == '\\' || c == '"')
+      escaped += std::string("\\") + c;
+    else
+      escaped += c;
   }
   return escaped;
 }
@@ -170,13 +173,15 @@ std::string FormatFound(const Run& run, bool open_metrics) {
   for (const auto& [cause, times] : causes) {
     findings.Add({{"program", run.name},
                   {"cause", cause.first},
-                  {"proved", cause.second ? "true" : "false"}}, times);
+                  {"proved", cause.second ? "true" : "false"}},
+                 times);
   }
   Family outcomes("lockstep_rank_outcome", "", "1 at what became of the rank in the launch.");
   for (const RankOutcome& o : run.judgement.outcomes) {
     outcomes.Add({{"program", run.name},
                   {"rank", std::to_string(o.rank)},
-                  {"outcome", std::string(NameOf(o.outcome))}}, 1);
+                  {"outcome", std::string(NameOf(o.outcome))}},
+                 1);
   }
   return findings.Format(open_metrics) + outcomes.Format(open_metrics);
 }
@@ -190,8 +195,10 @@ std::string FormatParts(const Run& run, bool open_metrics) {
       Labels labels = LabelsOf(run, record);
       const bool time = part.units == "ns";
       labels.emplace_back("part", time ? part.name.substr(0, part.name.rfind("_ns")) : part.name);
-      if (time) seconds.Add(labels, Seconds(part.median));
-      else others.Add(labels, part.median);
+      if (time)
+        seconds.Add(labels, Seconds(part.median));
+      else
+        others.Add(labels, part.median);
     }
   }
   return seconds.Format(open_metrics) + others.Format(open_metrics);
@@ -228,7 +235,8 @@ std::string FormatRun(const Run& run, bool open_metrics) {
   info.Add({{"program", run.name},
             {"run", run.id},
             {"started_at", run.started_at},
-            {"plan", run.plan_hash}}, 1);
+            {"plan", run.plan_hash}},
+           1);
   Family machine("lockstep_environment", "", "Always 1: a fact of machine or software.");
   for (const auto& [fact, value] : run.environment) {
     if (!fact.starts_with("host/") && !fact.starts_with("software/")) continue;
