@@ -206,13 +206,14 @@ bool FailedForLackOfPeer(const Situation& situation, const RankView& view) {
 }
 
 // How much an error says of its cause: nothing where all that it says is that a peer went away.
+constexpr int kOwnReason = 2;
 int WeightOf(std::string_view error) {
   constexpr std::pair<std::string_view, int> kOfConnections[] = {
       {"reset by peer", 1}, {"closed by peer", 0}, {"Broken pipe", 0}};
   for (const auto& [words, weight] : kOfConnections) {
     if (error.find(words) != std::string_view::npos) return weight;
   }
-  return error.empty() ? 0 : 2;
+  return error.empty() ? 0 : kOwnReason;
 }
 
 // One of its peers failed for a reason that comes before its own.
@@ -321,6 +322,6 @@ std::vector<Finding> FindErrors(const Situation& situation, const Stuck& stuck) 
   return {finding};
 }
 
-bool IsEcho(std::string_view error) { return !error.empty() && WeightOf(error) == 0; }
+bool IsEcho(std::string_view error) { return !error.empty() && WeightOf(error) < kOwnReason; }
 
 }  // namespace lockstep

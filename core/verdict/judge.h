@@ -60,7 +60,7 @@ struct Setting {
   std::vector<CommunicatorGroup> groups = {};
 };
 
-// All that a rank's error says is that a peer went away: its cause is elsewhere.
+// All that a rank's error says is that a connection ended: its cause may be elsewhere.
 bool IsEcho(std::string_view error);
 
 // Findings name ranks in the same position of one communicator with different operations (proved);

@@ -19,7 +19,7 @@ constexpr double kWatchResumeSeconds = 30;
 // The answer of a worker comes a moment after its own deadline.
 constexpr double kAnswerSeconds = 1;
 // The error of a rank far away comes after those that echo it.
-constexpr double kEchoSeconds = 0.1;
+constexpr double kEchoSeconds = 0.2;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 bool OnlyEchoes(const Judgement& judgement) {
