@@ -323,12 +323,6 @@ void StressConductor::Watch() {
   }
 }
 
-bool StressConductor::HostsAreLost() const {
-  const std::vector<RankPlace> places = fleet_.places();
-  return std::any_of(places.begin(), places.end(),
-                     [](const RankPlace& place) { return place.loss != Loss::kNone; });
-}
-
 void StressConductor::AwaitLosses() {
   const Deadline deadline = Deadline::AfterSeconds(kLossSeconds);
   while (!HostsAreLost() && !deadline.Passed()) Handle(fleet_.Next(deadline));

@@ -36,6 +36,12 @@ double StressConductor::SecondsBetween(Ticks from, Ticks to) const {
   return static_cast<double>(static_cast<std::int64_t>(to - from)) * ns_per_tick_ * 1e-9;
 }
 
+bool StressConductor::HostsAreLost() const {
+  const std::vector<RankPlace> places = fleet_.places();
+  return std::any_of(places.begin(), places.end(),
+                     [](const RankPlace& place) { return place.loss != Loss::kNone; });
+}
+
 bool StressConductor::Parked(int rank) const {
   const auto index = static_cast<std::size_t>(rank);
   return Recovers() && !gone_[index] && reports_[index] && !reports_[index]->status.ok();
