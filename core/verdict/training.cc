@@ -128,18 +128,28 @@ Finding Explain(const char* cause, const std::vector<const Part*>& culprits, con
   return finding;
 }
 
+// It is over, and did not come to the call. A root is done with a broadcast before others are.
+bool EndedWithout(const Part& part, const JournalEvent& call) {
+  if (part.at != nullptr || !part.over) return false;
+  const Track* const track = part.view->TrackOf(call);
+  return track == nullptr || track->next <= call.sequence;
+}
+
 std::optional<Finding> OneSidedEvaluation(const Parts& parts, bool mismatch,
                                           const Finding& general) {
   std::vector<const Part*> evaluating, others;
   for (const Part& part : parts) {
-    if (IsEvaluating(part)) {
-      evaluating.push_back(&part);
-    } else if ((part.at == nullptr && part.over) ||
-               (mismatch && part.at != nullptr && part.says.purpose != Purpose::kBufferBroadcast)) {
+    if (IsEvaluating(part)) evaluating.push_back(&part);
+  }
+  if (evaluating.empty()) return std::nullopt;
+  for (const Part& part : parts) {
+    if (IsEvaluating(part)) continue;
+    if (EndedWithout(part, *evaluating.front()->at) ||
+        (mismatch && part.at != nullptr && part.says.purpose != Purpose::kBufferBroadcast)) {
       others.push_back(&part);
     }
   }
-  if (evaluating.empty() || others.empty()) return std::nullopt;
+  if (others.empty()) return std::nullopt;
   const std::vector<int> ranks = RanksOf(evaluating);
   return Explain(
       "one_sided_evaluation", evaluating, general,

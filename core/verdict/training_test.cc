@@ -215,6 +215,24 @@ TEST(OneSidedEvaluation, AtTheEndTheOthersHaveFinished) {
   EXPECT_EQ(judgement.findings[0].evidence.at(0).cause, "rank_exited");
 }
 
+TEST(OneSidedEvaluation, ARootThatWentAheadHasEvaluated) {
+  // All evaluate. The root is done, rank 1 raised an exception before its part.
+  const Judgement judgement =
+      JudgeOn("nccl", {TrainsWithBuffers(0, 2)
+                           .In(Phase::kEvaluate)
+                           .As(Purpose::kBufferBroadcast)
+                           .Does(kBuffers)
+                           .In(Phase::kFinalize)
+                           .Leaves(0),
+                       TrainsWithBuffers(1, 2).In(Phase::kEvaluate).Reports("raised").Leaves(1),
+                       TrainsWithBuffers(2, 2)
+                           .In(Phase::kEvaluate)
+                           .As(Purpose::kBufferBroadcast)
+                           .Enters(kBuffers)});
+  EXPECT_EQ(judgement.findings.at(0).cause, "rank_failed");
+  EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
+}
+
 TEST(OneSidedEvaluation, OneThatPairsWithTheNextForwardPassIsFine) {
   // PyTorch compensates: rank 0's next training pass does not broadcast.
   const Judgement judgement =
