@@ -217,8 +217,10 @@ void StressConductor::OnOverdue() {
     if (rank.state != ProcessState::kRunning || rank.idle) continue;
     if (rank.seconds_silent < options_.deadline_seconds) return;
   }
-  // Nor is anyone silent whose bytes still move.
-  links_.Look(evidence);
+  // Nor is anyone silent whose bytes still move. A glance tells of them only if links are watched.
+  const bool told = std::any_of(evidence.begin(), evidence.end(),
+                                [](const RankEvidence& rank) { return !rank.sockets.empty(); });
+  links_.Look(told ? evidence : fleet_.Collect(Deadline::AfterSeconds(kCollectSeconds)));
   if (links_.Moved(kStillSeconds)) {
     look_again_ = Deadline::AfterSeconds(kStillSeconds / 2);
     return;
