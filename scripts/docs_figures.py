@@ -56,6 +56,8 @@ CLAIMS = [
     ("README.md", r"`--slow-factor` .*\| (\S+) \|", "help:bench_links",
      r"--slow-factor TEXT=(\S+)"),
     ("README.md", r"A pass takes (\d+) s", "core/plan/expand_links.cc", r"kBudgetSeconds = (\d+);"),
+    ("README.md", r"reach (\d+) % of what `cudaMemcpy`", "core/device/cuda/copy_bandwidth.cc",
+     r"FAIL: less than (\d+) %"),
     ("README.md", r"half round trip of (\d+) bytes", "core/plan/plan.h", r"kPingBytes = (\d+);"),
     ("docs/measuring.md", r"probes a host, at most (\d) ms", "core/launch/fleet_clocks.cc",
      r"kExchangeSeconds = 0\.00(\d);"),
