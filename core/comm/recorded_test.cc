@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/comm/local_meeting.h"
+#include "core/comm/native_fifo.h"
 #include "core/comm/null/null_communicator.h"
 #include "core/device/host/host_device.h"
 #include "core/device/native_stream.h"
@@ -84,26 +85,6 @@ class ProbeCommunicator final : public Communicator {
   }
 
   Script& script_;
-};
-
-// A stream with a handle, as a GPU's: what is launched on it is no piece of work of the port's.
-class NativeFifo final : public Stream, public NativeStream {
- public:
-  bool inline_execution() const override { return false; }
-  void Enqueue(Work work) override { fifo_->Enqueue(std::move(work)); }
-  void Record(Event& event) override { fifo_->Record(event); }
-  void WaitFor(Event& event) override { fifo_->WaitFor(event); }
-  Status Synchronize(Deadline deadline) override { return fifo_->Synchronize(deadline); }
-  Status status() const override { return fifo_->status(); }
-  Status LaunchOn(const Launch& launch) override { return launch(fifo_.get()); }
-  Result<std::unique_ptr<StreamGraph>> Capture(const Launch&) override { return Unsupported("no"); }
-  Status WriteWord(std::uint64_t* word, std::uint64_t value) override {
-    fifo_->Enqueue([word, value] { return std::atomic_ref(*word).store(value), OkStatus(); });
-    return OkStatus();
-  }
-
- private:
-  std::unique_ptr<Stream> fifo_ = HostDevice().NewStream();
 };
 
 // A device whose streams write words of the host's memory.
