@@ -115,9 +115,15 @@ class Rank:
     def runs(self):
         return self._process.poll() is None
 
-    def end(self):
+    def stop(self):
+        """Whether it still ran. It says nothing more then: to see its peer killed is an error."""
+        runs = self.runs()
+        if runs:
+            self._process.send_signal(signal.SIGSTOP)
+        return runs
+
+    def end(self, hung):
         """("finished" | "failed" | "hung" | "late", in words)."""
-        hung = self.runs()
         if hung:
             self._process.send_signal(signal.SIGKILL)
         code = self._process.wait()
@@ -149,7 +155,8 @@ def run(case, arguments):
     with tempfile.TemporaryDirectory() as folder:
         ranks = [Rank(case, rank, arguments.backend, folder) for rank in range(2)]
         wait(ranks, arguments.silence)
-        outcomes = [rank.end() for rank in ranks]
+        hung = [rank.stop() for rank in ranks]
+        outcomes = [rank.end(still) for rank, still in zip(ranks, hung)]
     right = True
     for rank, (outcome, words) in enumerate(outcomes):
         predicted = PREDICTED[arguments.predictions or arguments.backend][case][rank]
