@@ -69,6 +69,7 @@ void Put(Encoder& encoder, const RankEvidence& evidence) {
   for (const TcpSocket& socket : evidence.sockets) {
     encoder.Text(socket.local).Text(socket.remote).Put(socket.written).Put(socket.received);
     encoder.Put(socket.unread).Put(socket.retransmits).Put(socket.round_trip_us);
+    encoder.Put(socket.least_round_trip_us);
     encoder.Put(socket.last_sent_ms).Put(socket.last_received_ms);
     encoder.Put(static_cast<std::uint8_t>(socket.closed)).Put(socket.arrivals);
     encoder.Put(socket.unread_byte_s);
@@ -104,6 +105,7 @@ bool Get(Decoder& decoder, RankEvidence& evidence) {
     socket.unread = decoder.Get<std::uint32_t>();
     socket.retransmits = decoder.Get<std::uint32_t>();
     socket.round_trip_us = decoder.Get<std::uint32_t>();
+    socket.least_round_trip_us = decoder.Get<std::uint32_t>();
     socket.last_sent_ms = decoder.Get<std::uint32_t>();
     socket.last_received_ms = decoder.Get<std::uint32_t>();
     socket.closed = decoder.Get<std::uint8_t>() != 0;

@@ -15,7 +15,7 @@
 
 namespace lockstep {
 
-inline constexpr std::uint32_t kProtocolVersion = 3;
+inline constexpr std::uint32_t kProtocolVersion = 4;
 
 enum class FrameType : std::uint32_t {
   kNone = 0,

@@ -138,6 +138,7 @@ void Add(const nlmsghdr& header, const std::vector<std::uint32_t>& inodes,
     socket.received = info.tcpi_bytes_received;
     socket.retransmits = info.tcpi_total_retrans;
     socket.round_trip_us = info.tcpi_rtt;
+    socket.least_round_trip_us = info.tcpi_min_rtt;
     socket.last_sent_ms = info.tcpi_last_data_sent;
     socket.last_received_ms = info.tcpi_last_data_recv;
   }

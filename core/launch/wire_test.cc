@@ -110,7 +110,7 @@ RankEvidence SomeEvidence() {
   evidence.idle = true;
   evidence.asleep = true;
   evidence.error = "an error";
-  evidence.sockets = {{"127.0.0.1:1%host", "10.0.0.1:2", 1, 2, 3, 4, 5}, {"[::1]:1%host", ""}};
+  evidence.sockets = {{"127.0.0.1:1%host", "10.0.0.1:2", 1, 2, 3, 4, 5, 6}, {"[::1]:1%host", ""}};
   evidence.sockets[1].received_marks = {{1, 0.25}, {2, 0.5}};
   evidence.sockets[1].closed = true;
   evidence.system = std::string("null\0inside", 11);
@@ -137,6 +137,7 @@ TEST(Codec, EvidenceThereAndBack) {
   EXPECT_EQ(back.sockets[0].remote, "10.0.0.1:2");
   EXPECT_EQ(back.sockets[0].received, 2u);
   EXPECT_EQ(back.sockets[0].round_trip_us, 5u);
+  EXPECT_EQ(back.sockets[0].least_round_trip_us, 6u);
   ASSERT_EQ(back.sockets[1].received_marks.size(), 2u);
   EXPECT_EQ(back.sockets[1].received_marks[1].byte_s, 0.5);
   EXPECT_TRUE(back.sockets[1].closed);

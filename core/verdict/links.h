@@ -26,7 +26,9 @@ struct LinkTraffic {
   std::uint32_t arrivals = 0;
   // Mean over the bytes of the time from written to received; none: not known.
   std::optional<double> transit_s = std::nullopt;
-  double reading_s = 0;  // ... from received to read
+  double reading_s = 0;     // ... from received to read
+  double round_trip_s = 0;  // as the kernel of `from` has it; 0: not known
+  double least_round_trip_s = 0;
 
   // Bytes between the two ends.
   std::uint64_t on_the_way() const { return written > received ? written - received : 0; }

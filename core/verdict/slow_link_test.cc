@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -83,6 +84,39 @@ TEST(SlowLink, NothingIsSaidOfEqualOnesOrOfWhatTheReaderDoes) {
   ranks = Mesh(2, 1, 0.05);
   for (TcpSocket& socket : ranks[1].sockets) socket.arrivals = 5;
   EXPECT_THAT(Find(ranks), IsEmpty()) << "five portions say nothing of a habit";
+}
+
+// As on a machine so busy that its looks are late.
+TEST(SlowLink, WhatTheKernelsDoNotConfirmIsNotSaid) {
+  std::vector<RankEvidence> ranks = Mesh(2, 1, 0.05);
+  TcpSocket& slow = *std::find_if(ranks[2].sockets.begin(), ranks[2].sockets.end(),
+                                  [](const auto& s) { return s.local == Endpoint(2, 1); });
+  slow.round_trip_us = 3000;
+  EXPECT_THAT(Find(ranks), IsEmpty());
+  slow.retransmits = 40;
+  EXPECT_THAT(Find(ranks).at(0).message, HasSubstr("40 segments were sent again"));
+  slow.retransmits = 2;
+  EXPECT_THAT(Find(ranks), IsEmpty());
+  slow.round_trip_us = 60000;
+  EXPECT_THAT(Find(ranks), testing::SizeIs(1));
+  for (TcpSocket& socket : ranks[1].sockets) socket.unread_byte_s = 6400 * 0.04;
+  EXPECT_THAT(Find(ranks), testing::SizeIs(1)) << "kernels answer, whether or not it is read";
+}
+
+// Two hosts have no other link to compare theirs with, but what it was.
+TEST(SlowLink, OfTheOnlyLinkItIsKnownHowItWasAtItsBest) {
+  const auto both_ways = [](std::uint32_t least_us) {
+    std::vector<RankEvidence> ranks = Mesh(0, 1, 0.05);
+    const std::vector<RankEvidence> back = Mesh(1, 0, 0.05);
+    ranks[0].sockets = {back[0].sockets[0]};
+    ranks[1].sockets = {ranks[1].sockets[0]};
+    ranks.resize(2);
+    ranks[0].sockets[0].round_trip_us = ranks[1].sockets[0].round_trip_us = 100000;
+    for (RankEvidence& rank : ranks) rank.sockets[0].least_round_trip_us = least_us;
+    return Find(ranks);
+  };
+  EXPECT_THAT(both_ways(100).at(0).culprits, ElementsAre(0, 1));
+  EXPECT_THAT(both_ways(90000), IsEmpty()) << "it never was better";
 }
 
 // The ends were looked at last at different moments: what only one of them has seen does not count.

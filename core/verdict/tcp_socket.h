@@ -21,13 +21,16 @@ struct TcpSocket {
   // "10.0.0.1:4000", "[fe80::1]:4000"; an address of the loopback has "%HOST" behind it, because
   // every host has it.
   std::string local = {};
-  std::string remote = {};          // empty: it listens
-  std::uint64_t written = 0;        // bytes that the process gave to the kernel
-  std::uint64_t received = 0;       // bytes that came in order, read or not
-  std::uint32_t unread = 0;         // bytes of these that the process has not read
-  std::uint32_t retransmits = 0;    // segments sent again
-  std::uint32_t round_trip_us = 0;  // the kernel's smoothed estimate
-  std::uint32_t last_sent_ms = 0;   // ago
+  std::string remote = {};        // empty: it listens
+  std::uint64_t written = 0;      // bytes that the process gave to the kernel
+  std::uint64_t received = 0;     // bytes that came in order, read or not
+  std::uint32_t unread = 0;       // bytes of these that the process has not read
+  std::uint32_t retransmits = 0;  // segments sent again
+  // The kernel's smoothed estimate, of a watched connection its mean while bytes were written; 0:
+  // not known, or not that of the whole way.
+  std::uint32_t round_trip_us = 0;
+  std::uint32_t least_round_trip_us = 0;  // of the last minutes
+  std::uint32_t last_sent_ms = 0;         // ago
   std::uint32_t last_received_ms = 0;
   bool closed = false;  // it was there earlier: the counters are those of that time
 

@@ -114,6 +114,7 @@ class LinkCompanion final : public Companion {
       now->written_marks = watched.written_marks;
       now->received_marks = watched.received_marks;
       now->unread_byte_s = watched.unread_byte_s;
+      now->round_trip_us = watched.round_trip_us;
     }
   }
 
@@ -130,6 +131,7 @@ class LinkCompanion final : public Companion {
       if (found == names.rend()) continue;
       socket.local = found->local;
       socket.remote = found->remote;
+      socket.round_trip_us = socket.least_round_trip_us = 0;  // those of the relay
       socket.written -= std::min<std::uint64_t>(socket.written, sizeof(LinkHello));
       socket.received -= std::min<std::uint64_t>(socket.received, sizeof(LinkAnswer));
     }

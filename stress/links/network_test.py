@@ -139,9 +139,8 @@ def at_random():
     """Faults at random: all are detected, and the hosts between which they are are named."""
     source = random.Random(SEED)
     right = done = 0
-    by_mpi = max(2, TRIALS * 3 // 10)
+    share = (TRIALS - TRIALS * 3 // 10) // 2
     for ranks in (1, 2):
-        share = (TRIALS - by_mpi) // 2
         trials = [draw(source, number * 2 + ranks, ranks, "gloo") for number in range(share)]
         began = time.monotonic()
         outcome = across(ranks, *(f"--scenario={trial['path']}" for trial in trials), "-T", "3",
@@ -150,12 +149,10 @@ def at_random():
         right += sum(judge(t, ranks, c) for t, c in zip(trials, outcome.cases))
         done += share
         print(f"gloo, {4 // ranks} x {ranks}: {share} trials, {time.monotonic() - began:.1f} s")
-    for number in range(by_mpi):
+    for number in range(TRIALS - 2 * share):
         ranks = 1 + number % 2
-        # By MPI two hosts have no other link to compare a slow one with. Slow links of four hosts
-        # are not always found where processors are scarce: the long version says how often.
-        kinds = ("delay", "down", "rate", "jitter", "host", "reset")
-        kind = kinds[number // 2 % 6] if ranks == 1 and TRIALS > 4 else ("down", "host")[number % 2]
+        kinds = ("delay", "down", "rate", "jitter", "host", "reset", "loss")
+        kind = kinds[number // 2 % 7] if TRIALS > 4 else ("delay", "host")[number % 2]
         trial = draw(source, number, ranks, "mpi", kind)
         outcome = across(ranks, "--backend=mpi", f"--scenario={trial['path']}", "-T", "3")
         assert len(outcome.cases) == 1, outcome.output + outcome.errors

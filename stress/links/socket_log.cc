@@ -54,7 +54,16 @@ void SocketBook::Note(const std::vector<TcpSocket>& seen, double now_s) {
     AddMark(now.written_marks, now.written, now_s - now.last_sent_ms * 1e-3);
     AddMark(now.received_marks, now.received, now_s - now.last_received_ms * 1e-3);
     if (entry.seen_s > 0) now.unread_byte_s += before.unread * (now_s - entry.seen_s);
-    entry = {std::move(now), now_s, true};
+    entry.seen_s = now_s;
+    entry.there = true;
+    if (now.written > before.written && now.round_trip_us > 0) {
+      entry.round_trips_us += now.round_trip_us;
+      ++entry.round_trips;
+    }
+    if (entry.round_trips > 0) {
+      now.round_trip_us = static_cast<std::uint32_t>(entry.round_trips_us / entry.round_trips);
+    }
+    entry.socket = std::move(now);
   }
 }
 

@@ -31,6 +31,8 @@ class SocketBook {
   struct Entry {
     TcpSocket socket;  // with what follows from having watched it
     double seen_s = 0;
+    double round_trips_us = 0;  // the sum of as many
+    std::uint32_t round_trips = 0;
     bool there = true;
   };
   std::map<std::pair<std::string, std::string>, Entry> entries_;
