@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """--backend=nccl: what is missing is said in one line; over a stand-in library, what goes wrong in
 NCCL is found, told with NCCL's own words, and leaves nothing behind."""
+import json
 import os
 import sys
 import unittest
@@ -34,7 +35,23 @@ def line_of(launch):
     return lines[0] if len(lines) == 1 else f"{len(lines)} lines: {launch.err}"
 
 
+def small_model():
+    """Six parameters of 47,500 elements, for buckets of 50 kB, and buffers."""
+    shapes = [("a.weight", [100, 125]), ("a.bias", [2500]), ("b.weight", [100, 150]),
+              ("b.bias", [2500]), ("c.weight", [100, 125]), ("c.bias", [2500])]
+    params = [{"name": name, "shape": shape, "dtype": "f32"} for name, shape in shapes]
+    buffers = [{"name": "a.mean", "shape": [100], "dtype": "f32"},
+               {"name": "a.num_batches_tracked", "shape": [], "dtype": "i64"}]
+    path = os.path.join(os.environ["TEST_TMPDIR"], "small.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"name": "small", "params": params, "ready_order": [5, 4, 3, 2, 1, 0],
+                   "buffers": buffers}, file)
+    return path
+
+
 class Nccl(unittest.TestCase):
+    REPLAYED = 40
+
     def test_a_library_that_is_not_there(self):
         launch = run(SMALL, library="/nonexistent/libnccl.so.2")
         self.assertEqual(launch.code, 4, launch.err)
@@ -153,6 +170,41 @@ class Nccl(unittest.TestCase):
         self.assertIn("rank 1 reported an error in all_reduce", launch.out)
         self.assertEqual(launch.leftovers(), [])
 
+    def test_a_training_step_is_one_graph_and_its_gradients_are_right(self):
+        launch = run(["--model=" + small_model(), "-n", "6", "-w", "2", "--check=full",
+                      "--bucket-cap-mb=0.05", "--comm-hook=none,bf16", "--accumulate=1,2",
+                      "--broadcast-buffers=0,1", "--cuda-graph=0,1"], binary=STEP)
+        self.assertEqual(launch.code, 0, launch.out + launch.err)
+        with h5py.File(launch.path) as file:
+            self.assertEqual(len(file["summary"]), 32)  # two caps
+            self.assertEqual(set(file["summary"]["wrong_elements"]), {0})
+            self.assertGreater(min(file["summary"]["checked_elements"]), 6 * 40_000)
+            graphs = 0
+            for number, row in enumerate(file["summary"][:]):
+                settings = file["cases/%d/settings" % number].attrs
+                graph = text(settings["cuda_graph"]) == "true"
+                graphs += graph
+                self.assertEqual(graph, row["name"].endswith(b"/cuda_graph"))
+                self.assertEqual(graph, not row["name"].endswith(b"/no_timeline"))
+            self.assertEqual(graphs, 16)
+            self.assertIn(b"cuda_graph", set(file["effects"]["option"]))
+        self.assertRegex(launch.out, "case +step .* launch +completion")
+        self.assertEqual(launch.leftovers(), [])
+
+    def test_a_step_whose_replay_is_wrong_or_does_not_end_is_found(self):
+        # Three buckets and a barrier an iteration: after the constructor, two called iterations and
+        # the capture, which calls nothing, come replays.
+        graph = ["--model=" + small_model(), "-n", "20", "-w", "2", "--bucket-cap-mb=0.05",
+                 "--cuda-graph", "--check=full", "--no-gpu-samples", "--benchmark_filter=cap:0.05"]
+        launch = run(graph, "ncclAllReduce:corrupt:rank=1:nth=%d" % self.REPLAYED, binary=STEP)
+        self.assertEqual(launch.code, 1, launch.err)
+        self.assertIn("FAIL: rank 1 received wrong data", launch.out)
+        launch = run(graph + ["-T", "2"], "ncclAllReduce:stuck:rank=1:nth=%d" % self.REPLAYED,
+                     binary=STEP)
+        self.assertEqual(launch.code, 1, launch.err)
+        self.assertRegex(launch.out, "graph replay: (call|bucket) 0 of iteration")
+        self.assertEqual(launch.leftovers(), [])
+
     def test_one_rank_is_enough_to_copy(self):
         words = ["--backend=nccl", "--nccl-library=" + FAKE, "-b", "8", "-e", "1M", "-f", "64",
                  "-n", "10", "--check=full", "--format=jsonl"]
@@ -166,10 +218,13 @@ class Nccl(unittest.TestCase):
         self.assertEqual(launch.code, 2, launch.err)
         self.assertIn("--cuda-graph: the backend gloo", line_of(launch))
         self.assertIn("--backend=nccl", line_of(launch))
-        launch = run(["--model=resnet50", "--cuda-graph"], binary=STEP)
+        launch = Launch(STEP, ["--backend=gloo", "--model=resnet50", "--cuda-graph"]).finish()
         self.assertEqual(launch.code, 2, launch.err)
-        self.assertIn("bench_ddp_step: --cuda-graph: an iteration of bench_ddp_step needs the host",
-                      launch.err)
+        self.assertIn("bench_ddp_step: --cuda-graph: the backend gloo", launch.err)
+        for option in ("--find-unused", "--first-iteration", "--comm-hook=powersgd"):
+            launch = run(["--model=resnet50", "--cuda-graph", option], binary=STEP)
+            self.assertEqual(launch.code, 2, launch.err)
+            self.assertIn("bench_ddp_step: --cuda-graph with %s: " % option, launch.err)
 
     def test_a_communicator_that_cannot_be_made(self):
         launch = run(SMALL, "ncclCommInitRankConfig:error=1")

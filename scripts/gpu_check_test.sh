@@ -38,17 +38,28 @@ done
 stub tests/device_count_test 'echo PASSED'
 stub bin/bench_allreduce 'echo "{\"case\":1,\"summary\":{\"median_ns\":1.25e+3,\"x\":2}} $*"'
 stub tests/copy_bandwidth '[[ "$*" == "1.25e+3 268435456" ]]'
-stub bin/stress 'echo "stress $*"; [[ "$*" != *nccl/\**order* ]]'  # the orders are not as expected
+# The orders are not as expected, and the variable makes a difference.
+stub bin/stress 'echo "stress $*"; [[ "$*" != *nccl/\**order* ]] && exit
+echo "nccl/order_inversion  nccl  2  1  hung hung  transport_stall  -  3 s  pass"
+echo "nccl/order_inversion_implicit  nccl  2  1  finished hung  -  -  -  fail"
+exit 1'
 stub bin/compute-sanitizer 'exit 0'
 out="$TEST_TMPDIR/all"
 run() { "$copy/gpu_check" --ranks=2 --nccl-library=/stand-in/fake_nccl.so --out="$out" 2>&1; }
 said="$(run)" || { echo "gpu_check with stubs failed: $said"; exit 1; }
 for words in "copy_bandwidth .*exit   0" "graphs .*exit   0" "six_cases .*exit   0" \
-  "launch_order .*exit   0" "allreduce_graph_2 .*exit   0" "ddp_step_matmul_2 .*exit   0" \
+  "launch_order .*exit   0" "allreduce_graph_2 .*exit   0" \
+  "ddp_step_graph_2 .*exit   0" "ddp_step_matmul_2 .*exit   0" \
   "^0 steps failed"; do
   grep -q "$words" "$out/summary.txt" || { echo "no '$words' in: $said"; exit 1; }
 done
 grep -q "observed: exit code 1" "$out/launch_order.txt" || { echo "no observation"; exit 1; }
+for words in "order_inversion  *hung hung  *finished hung (NOT AS PREDICTED)" \
+  "news: the variable changes what becomes of order_inversion: 'hung hung' without" \
+  "same_order  *not run  *not run"; do
+  grep -q "$words" "$out/launch_order.txt" || { cat "$out/launch_order.txt"; exit 1; }
+done
+grep -q -- "--cuda-graph=0,1" "$out/ddp_step_graph_2.txt" || { echo "no graph of a step"; exit 1; }
 grep -q -- "--cuda-graph --model=" "$out/buckets_graph_2.txt" || { echo "no graph"; exit 1; }
 grep -q -- "--compute=matmul" "$out/ddp_step_matmul_2.txt" || { echo "no products"; exit 1; }
 # Too slow: one step failed.

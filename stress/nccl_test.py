@@ -15,8 +15,8 @@ SCENARIOS = ["uneven_inputs/case1", "uneven_inputs/case3", "uneven_inputs/case4"
              "groups/opposite_order"]
 
 SHOWN = ["nccl/group_left_open", "nccl/host_sync_between", "nccl/order_inversion",
-         "nccl/order_inversion_implicit", "nccl/order_inversion_streams_implicit",
-         "nccl/same_order_implicit"]
+         "nccl/order_inversion_implicit", "nccl/order_inversion_streams",
+         "nccl/order_inversion_streams_implicit", "nccl/same_order", "nccl/same_order_implicit"]
 
 
 def world_of_nccl():

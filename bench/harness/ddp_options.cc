@@ -78,6 +78,12 @@ void AddDdpOptions(CLI::App& app, DdpWords& words) {
   app.add_option("--compute", words.compute,
                  "What --compute-ms is spent on: memory (default; reads it) or matmul (products of "
                  "matrices)");
+  app.add_option(
+         "--cuda-graph", words.cuda_graph,
+         "nccl: the step is captured once and replayed as a CUDA graph: 0 (default), 1, 0,1")
+      ->delimiter(',')
+      ->expected(0, 2)
+      ->default_str("1");
   app.add_flag("--first-iteration", words.first_iteration,
                "Also the first iteration, whose single bucket is not rebuilt yet");
 }
@@ -95,6 +101,7 @@ Status ReadDdpWords(const DdpWords& words, BenchSpec& spec) {
       ReadSwitches("--find-unused", words.find_unused, false, axes.find_unused));
   LOCKSTEP_RETURN_IF_ERROR(
       ReadSwitches("--static-graph", words.static_graph, false, axes.static_graph));
+  LOCKSTEP_RETURN_IF_ERROR(ReadSwitches("--cuda-graph", words.cuda_graph, false, axes.cuda_graph));
   LOCKSTEP_RETURN_IF_ERROR(ReadHooks(words.hooks, axes.comm_hooks));
   LOCKSTEP_RETURN_IF_ERROR(ReadAccumulate(words.accumulate, axes.accumulate));
   if (words.first_iteration) axes.first_iteration = {false, true};

@@ -14,6 +14,7 @@ namespace lockstep {
 // As typed.
 struct DdpWords {
   std::vector<std::string> models, caps, buffers, hooks, find_unused, static_graph, accumulate;
+  std::vector<std::string> cuda_graph;
   std::string first_bucket, compute_ms = "0", compute = "memory";
   bool first_iteration = false;
 };

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "bench/harness/lean_step.h"
 #include "bench/harness/model_shelf.h"
 #include "bench/harness/step.h"
 #include "core/ddp/engine.h"
@@ -17,7 +19,7 @@ class DdpStepRunner final : public Step {
   DdpStepRunner(const Bench& bench, std::uint32_t case_index, ModelShelf& shelf);
 
   // The first time: DDP's constructor, and iterations until the buckets are rebuilt (and PowerSGD
-  // compresses).
+  // compresses); and the capture, if the step is to be replayed.
   Status Prepare() override;
   // Where the first iteration is what counts, every one gets a new engine.
   Status Rewrite(bool first, bool warmup) override;
@@ -27,12 +29,21 @@ class DdpStepRunner final : public Step {
 
  private:
   Status Construct();
+  Status Settle();
+  Status Capture();
+  // Waits for the last iteration, whose times are kept where there is a timeline.
+  Status FinishIteration();
   // Of so many micro-batches; only the last one's gradients travel.
   Status Iterate(std::int64_t micro_batches);
   Status TakeTimes();
+  Result<Interval> RunCalled();
   // The gradient that every rank must have: the mean over ranks of the sum over micro-batches.
   double Expected(int param, std::int64_t element) const;
   void CompareBucket(std::size_t index, Comparison& comparison) const;
+  // Elements [begin, end) of the parameter; the first wrong one is located at `offset` + its index.
+  void CompareGradient(int param, std::int64_t begin, std::int64_t end, double tolerance,
+                       std::int64_t offset, Comparison::Located& located,
+                       Comparison& comparison) const;
 
   Bench bench_;
   const PlannedCase& planned_;
@@ -41,9 +52,13 @@ class DdpStepRunner final : public Step {
   bool checks_;
   bool low_rank_;
   ManifestModel* model_ = nullptr;
+  std::optional<LeanStep> lean_;  // without a timeline; outlives the engine
   std::unique_ptr<Engine> engine_;
-  std::vector<StepTimes> steps_;  // of the last iteration, one a micro-batch
-  bool compared_all_ = false;     // in some iteration; from then on a window at a time
+  std::vector<StepTimes> steps_;   // of the last iteration, one a micro-batch
+  Ticks launched_ = 0;             // in the last iteration: the host had nothing left to launch
+  Interval interval_;              // of the last iteration
+  std::int64_t newest_input_ = 0;  // that gradients are of
+  std::int64_t compared_ = 0;  // iterations; the first one wholly, later ones a window at a time
 };
 
 }  // namespace lockstep

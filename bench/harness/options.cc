@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -83,7 +84,21 @@ void AddAxisOptions(CLI::App& app, const BenchInfo& info, Words& words) {
   app.add_flag("--initial", words.model.initial, "The buckets of the first iteration");
 }
 
-void AddMeasureOptions(CLI::App& app, Words& words, BenchOptions& options) {
+void AddNcclOptions(CLI::App& app, const BenchInfo& info, Words& words) {
+  app.add_option("--nccl-library", words.nccl.library,
+                 "nccl: the libnccl.so.2 to measure (default: the dynamic linker's)");
+  app.add_option("--ranks-per-gpu", words.nccl.ranks_per_gpu,
+                 "nccl: so many ranks share a GPU, for tests without regard to speed");
+  app.add_flag("--nccl-register", words.nccl.registers, "nccl: register the buffers");
+  if (info.kind != BenchKind::kDdpSteps) {  // they have both in one run: AddDdpOptions
+    app.add_flag("--cuda-graph", words.nccl.graphs,
+                 "nccl: an iteration's collectives are captured once and replayed as a CUDA graph");
+  }
+  app.add_flag("!--no-device-marks", words.nccl.marks,
+               "cuda: the device does not note what it begins and ends (to see what noting costs)");
+}
+
+void AddMeasureOptions(CLI::App& app, const BenchInfo& info, Words& words, BenchOptions& options) {
   app.add_option("-n,--iters", words.iterations,
                  "Fixed number of iterations (default: rounds until --precision)");
   app.add_option("-w,--warmup_iters", words.warmup, "Warm-up iterations with -n (default 5)");
@@ -104,15 +119,7 @@ void AddMeasureOptions(CLI::App& app, Words& words, BenchOptions& options) {
       ->capture_default_str();
   app.add_option("--backend", options.spec.backend, "mpi, gloo, nccl or null")
       ->capture_default_str();
-  app.add_option("--nccl-library", words.nccl.library,
-                 "nccl: the libnccl.so.2 to measure (default: the dynamic linker's)");
-  app.add_option("--ranks-per-gpu", words.nccl.ranks_per_gpu,
-                 "nccl: so many ranks share a GPU, for tests without regard to speed");
-  app.add_flag("--nccl-register", words.nccl.registers, "nccl: register the buffers");
-  app.add_flag("--cuda-graph", words.nccl.graphs,
-               "nccl: an iteration's collectives are captured once and replayed as a CUDA graph");
-  app.add_flag("!--no-device-marks", words.nccl.marks,
-               "cuda: the device does not note what it begins and ends (to see what noting costs)");
+  AddNcclOptions(app, info, words);
   app.add_flag("!--no-gpu-samples", options.gpu_samples,
                "Do not ask the GPUs' driver once a second for utilization, clocks, power …");
   app.add_option("--output", options.output, "The result file (default: below results/runs)");
@@ -251,7 +258,10 @@ void TakeBenchmarkFlags(std::vector<std::string>& arguments, BenchOptions& optio
 
 // Graphs hold what a device does, and nothing of the host's.
 Status CheckGraphs(const BenchInfo& info, const Words& words, const BenchOptions& options) {
-  if (!words.nccl.graphs) return OkStatus();
+  const std::vector<bool>& steps = options.spec.ddp.cuda_graph;
+  if (!words.nccl.graphs && std::find(steps.begin(), steps.end(), true) == steps.end()) {
+    return OkStatus();
+  }
   if (options.spec.backend != "nccl") {
     return InvalidInput(fmt::format(
         "--cuda-graph: the backend {} has no streams of CUDA to capture; give --backend=nccl",
@@ -259,10 +269,11 @@ Status CheckGraphs(const BenchInfo& info, const Words& words, const BenchOptions
   }
   const bool state =
       info.takes_models && !InfoOf(info.collective).reduces && !words.model.models.empty();
+  if (info.kind == BenchKind::kDdpSteps) return OkStatus();
   if (info.kind == BenchKind::kCollectives && !state) return OkStatus();
   return InvalidInput(fmt::format(
       "--cuda-graph: an iteration of {}{} needs the host between its collectives; use it with "
-      "bench_allreduce, whose --model replays the gradient buckets of a step",
+      "bench_ddp_step, or with bench_allreduce, whose --model replays the gradient buckets",
       info.name, state ? " --model" : ""));
 }
 
@@ -270,11 +281,13 @@ Status ReadWords(const BenchInfo& info, const CLI::App& app, const Words& words,
                  BenchOptions& options) {
   options.spec.collective = info.collective;
   LOCKSTEP_RETURN_IF_ERROR(ReadFormat(words.format, options.format));
-  LOCKSTEP_RETURN_IF_ERROR(CheckGraphs(info, words, options));
   if (info.kind == BenchKind::kDdpSteps) {
     LOCKSTEP_RETURN_IF_ERROR(ReadMeasure(words, options.spec));
-    return ReadDdpWords(words.ddp, options.spec);
+    LOCKSTEP_RETURN_IF_ERROR(ReadDdpWords(words.ddp, options.spec));
+    return CheckGraphs(info, words, options);
   }
+  LOCKSTEP_RETURN_IF_ERROR(CheckGraphs(info, words, options));
+  options.spec.cuda_graph = words.nccl.graphs;
   if (info.kind == BenchKind::kLoads) {
     LOCKSTEP_RETURN_IF_ERROR(ReadMeasure(words, options.spec));
     return ReadLoadWords(words.load, options.spec);
@@ -322,7 +335,7 @@ Result<CommandLine> ParseCommandLine(const BenchInfo& info, int argc, const char
   } else {
     AddLoadOptions(app, words.load);
   }
-  AddMeasureOptions(app, words, options);
+  AddMeasureOptions(app, info, words, options);
   std::vector<std::string> arguments(argv + 1, argv + argc);
   TakeBenchmarkFlags(arguments, options, words);
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them

@@ -57,9 +57,12 @@ bool HasSteps(const Plan& plan) {
   });
 }
 
-// Only a plan of nothing but collectives and messages leaves all memory to the ports.
+// Only a plan of nothing but collectives, messages and steps leaves all memory to the ports; and
+// PowerSGD's factors are the host's work.
 bool HostTouches(const Plan& plan) {
   return std::any_of(plan.cases.begin(), plan.cases.end(), [](const PlannedCase& planned) {
+    const auto* const step = std::get_if<DdpStep>(&planned.step);
+    if (step != nullptr) return step->comm_hook == "powersgd";
     return !std::holds_alternative<CollectiveCalls>(planned.step) &&
            !std::holds_alternative<LinkExchange>(planned.step);
   });

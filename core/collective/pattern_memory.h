@@ -3,6 +3,7 @@
 #define LOCKSTEP_CORE_COLLECTIVE_PATTERN_MEMORY_H_
 
 #include <cstdint>
+#include <span>
 
 #include "core/collective/collective.h"
 #include "core/collective/pattern_values.h"
@@ -36,6 +37,12 @@ class PatternMemory {
   virtual void Generate(const PatternPiece& piece, void* data) = 0;
   virtual void Fill(DataType type, std::uint64_t bits, void* data, std::int64_t count) = 0;
   virtual PatternDifference Compare(const PatternPiece& piece, const void* data) = 0;
+  // Element i of `count` must be tile[(first + i) mod tile.size()], but for `tolerance` of it; at
+  // most kMostTile of them, not 0. Floating-point types only.
+  static constexpr std::size_t kMostTile = 1024;
+  virtual PatternDifference CompareTile(DataType type, const void* data, std::int64_t count,
+                                        std::span<const double> tile, std::int64_t first,
+                                        double tolerance) = 0;
 };
 
 inline constexpr std::int64_t kPatternBlock = 1024;  // elements that share a key

@@ -9,6 +9,7 @@
 #include "core/collective/collective.h"
 #include "core/device/native_stream.h"
 #include "core/journal/event.h"
+#include "core/journal/purpose.h"
 
 namespace lockstep {
 
@@ -20,6 +21,7 @@ struct CollectiveCall {
 // Made and replayed by one RecordedCommunicator. Other shapes or buffers are another capture.
 struct CapturedCalls {
   std::vector<Operation> operations;
+  std::vector<Annotation> purposes;  // of the operations, when they were captured
   std::unique_ptr<StreamGraph> graph;
   std::int32_t replays = 0;
   std::vector<JournalEvent> events;  // of the newest replay

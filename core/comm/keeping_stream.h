@@ -1,34 +1,33 @@
-// A graph where the host does the work: the work itself, to be enqueued again. It is what a
-// stand-in of NCCL is replayed with.
+// A stream whose work becomes part of a graph: what a stream of CUDA's does while it is captured.
 #ifndef LOCKSTEP_CORE_COMM_KEEPING_STREAM_H_
 #define LOCKSTEP_CORE_COMM_KEEPING_STREAM_H_
 
-#include <memory>
 #include <utility>
-#include <vector>
 
+#include "core/comm/work_graph.h"
 #include "core/device/device.h"
-#include "core/device/native_stream.h"
 
 namespace lockstep {
 
-// Keeps what is enqueued, and runs nothing. Events and waits make it sick.
+// Keeps what is enqueued, and runs nothing. Events and waits make it sick: they need a StreamPoint.
 class KeepingStream final : public Stream {
  public:
+  KeepingStream(WorkGraph& graph, int lane) : graph_(graph), lane_(lane) {}
+
   bool inline_execution() const override { return false; }
-  void Enqueue(Work work) override { works_.push_back(std::move(work)); }
+  void Enqueue(Work work) override { graph_.Add(lane_, std::move(work)); }
   void Record(Event&) override { Refuse(); }
   void WaitFor(Event&) override { Refuse(); }
   Status Synchronize(Deadline) override { return Refuse(), status_; }
   Status status() const override { return status_; }
 
-  // All of it; the handle that the graph is launched on is the address of a Stream.
-  std::unique_ptr<StreamGraph> Take();
-
  private:
-  void Refuse();
+  void Refuse() {
+    if (status_.ok()) status_ = Unsupported("a graph of the host's work holds nothing but work");
+  }
 
-  std::vector<Work> works_;
+  WorkGraph& graph_;
+  const int lane_;
   Status status_;
 };
 

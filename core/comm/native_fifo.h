@@ -1,42 +1,80 @@
-// For tests: a queue of the host that has a handle, as a GPU's stream has.
+// For tests: a stream with a handle, as CUDA's, on the host. Its handle is the address of a Stream.
 #ifndef LOCKSTEP_CORE_COMM_NATIVE_FIFO_H_
 #define LOCKSTEP_CORE_COMM_NATIVE_FIFO_H_
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "core/comm/keeping_stream.h"
+#include "core/comm/work_graph.h"
 #include "core/device/host/host_device.h"
 #include "core/device/native_stream.h"
 
 namespace lockstep {
 
-// What is launched on it is no piece of work of the port's.
+// What is launched on it is no piece of work of the port's. Captures are CUDA's: they spread to
+// streams that come after a point of a captured one, and to no others.
 class NativeFifo final : public Stream, public NativeStream {
  public:
   bool inline_execution() const override { return false; }
-  void Enqueue(Work work) override { fifo_->Enqueue(std::move(work)); }
-  void Record(Event& event) override { fifo_->Record(event); }
-  void WaitFor(Event& event) override { fifo_->WaitFor(event); }
+  void Enqueue(Work work) override {
+    Disturb();
+    fifo_->Enqueue(std::move(work));
+  }
+  void Record(Event& event) override {
+    Disturb();
+    fifo_->Record(event);
+  }
+  void WaitFor(Event& event) override {
+    Disturb();
+    fifo_->WaitFor(event);
+  }
   Status Synchronize(Deadline deadline) override {
-    disturbed = disturbed || capturing_;
+    Disturb();
     return fifo_->Synchronize(deadline);
   }
   Status status() const override {
-    disturbed = disturbed || capturing_;
+    Disturb();
     return fifo_->status();
   }
-  Status LaunchOn(const Launch& launch) override { return launch(fifo_.get()); }
+  Status LaunchOn(const Launch& launch) override {
+    return launch(capture_ == nullptr ? fifo_.get() : static_cast<Stream*>(&*keeping_));
+  }
   Result<std::unique_ptr<StreamGraph>> Capture(const Launch& launch) override {
     ++captures;
-    KeepingStream keeping;
-    capturing_ = true;
-    const Status status = launch(static_cast<Stream*>(&keeping));
-    capturing_ = false;
+    Captured captured;
+    Join(captured, 0);
+    const Status status = launch(static_cast<Stream*>(&*keeping_));
+    for (NativeFifo* const member : captured.members) member->capture_ = nullptr;
     LOCKSTEP_RETURN_IF_ERROR(status);
-    return keeping.Take();
+    LOCKSTEP_RETURN_IF_ERROR(captured.graph->Joined());
+    return std::unique_ptr<StreamGraph>(std::move(captured.graph));
+  }
+  Result<std::unique_ptr<StreamPoint>> Mark() override {
+    auto point = std::make_unique<Point>();
+    if (capture_ != nullptr) {
+      point->capture = capture_;
+      point->nodes = capture_->graph->Mark(lane_);
+    } else {
+      fifo_->Record(*point->event);
+      Hold(point->event);
+    }
+    return std::unique_ptr<StreamPoint>(std::move(point));
+  }
+  Status After(const StreamPoint& of) override {
+    const auto& point = static_cast<const Point&>(of);
+    if (point.capture == nullptr) {
+      fifo_->WaitFor(*point.event);
+      Hold(point.event);
+      return OkStatus();
+    }
+    if (capture_ == nullptr) Join(*point.capture, point.capture->graph->AddLane());
+    capture_->graph->After(lane_, point.nodes);
+    return OkStatus();
   }
   Status WriteWord(std::uint64_t* word, std::uint64_t value) override {
     fifo_->Enqueue([word, value] { return std::atomic_ref(*word).store(value), OkStatus(); });
@@ -47,8 +85,33 @@ class NativeFifo final : public Stream, public NativeStream {
   mutable bool disturbed = false;  // used while it was captured, which ends a capture of CUDA's
 
  private:
+  struct Captured {
+    std::unique_ptr<WorkGraph> graph = std::make_unique<WorkGraph>();
+    std::vector<NativeFifo*> members;
+  };
+  struct Point final : StreamPoint {
+    bool Reached() const override { return capture == nullptr && event->Reached(); }
+    Captured* capture = nullptr;
+    WorkGraph::Point nodes;
+    std::shared_ptr<Event> event = HostDevice().NewEvent();
+  };
+
+  // Until the queue has got past it.
+  void Hold(std::shared_ptr<Event> event) {
+    fifo_->Enqueue([event = std::move(event)] { return OkStatus(); });
+  }
+  void Disturb() const { disturbed = disturbed || capture_ != nullptr; }
+  void Join(Captured& captured, int lane) {
+    capture_ = &captured;
+    lane_ = lane;
+    keeping_.emplace(*captured.graph, lane);
+    captured.members.push_back(this);
+  }
+
   std::unique_ptr<Stream> fifo_ = HostDevice().NewStream();
-  bool capturing_ = false;
+  Captured* capture_ = nullptr;  // under way
+  int lane_ = 0;
+  std::optional<KeepingStream> keeping_;
 };
 
 }  // namespace lockstep

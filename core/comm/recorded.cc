@@ -5,8 +5,6 @@
 #include <vector>
 
 #include "core/base/check.h"
-#include "core/comm/capturing_stream.h"
-#include "core/comm/keeping_stream.h"
 #include "core/comm/marking_stream.h"
 #include "core/device/native_stream.h"
 #include "core/journal/device_marks.h"
@@ -182,6 +180,8 @@ void RecordedCommunicator::Append(const JournalEvent& event) {
 
 Status RecordedCommunicator::Enqueue(const Operation& operation, const Buffers& buffers,
                                      Stream& stream) {
+  if (capturing_ != nullptr) [[unlikely]]
+    return EnqueueCaptured(operation, buffers, stream);
   const bool beside = !stream.inline_execution();
   if (beside) family_->threaded = true;
   JournalEvent event = NextEvent(operation);
@@ -274,29 +274,6 @@ Status RecordedCommunicator::Await(Stream& stream, Deadline deadline) {
   return status;
 }
 
-Result<CapturedCalls> RecordedCommunicator::Capture(std::span<const CollectiveCall> calls,
-                                                    Stream& stream) {
-  CapturedCalls captured;
-  for (const CollectiveCall& call : calls) captured.operations.push_back(call.operation);
-  const auto enqueue = [&](Stream& kept) {
-    for (const CollectiveCall& call : calls) {
-      LOCKSTEP_RETURN_IF_ERROR(inner_->Enqueue(call.operation, call.buffers, kept));
-    }
-    return kept.status();
-  };
-  if (auto* const native = dynamic_cast<NativeStream*>(&stream)) {
-    LOCKSTEP_ASSIGN_OR_RETURN(captured.graph, native->Capture([&](void* handle) {
-      CapturingStream capturing(handle);
-      return enqueue(capturing);
-    }));
-    return captured;
-  }
-  KeepingStream keeping;
-  LOCKSTEP_RETURN_IF_ERROR(enqueue(keeping));
-  captured.graph = keeping.Take();
-  return captured;
-}
-
 Status RecordedCommunicator::LaunchGraph(CapturedCalls& captured, Stream& stream,
                                          std::uint64_t first_sequence) {
   LOCKSTEP_RETURN_IF_ERROR(stream.status());
@@ -307,34 +284,6 @@ Status RecordedCommunicator::LaunchGraph(CapturedCalls& captured, Stream& stream
       family_->marks.empty() ? MarkWords{} : MarkWordsOf(family_->marks, communicator_id_);
   if (words.started == nullptr) return native->LaunchOn(launch);
   return MarkingStream(stream, *native, words, first_sequence + 1, next_sequence_).LaunchOn(launch);
-}
-
-Status RecordedCommunicator::Replay(CapturedCalls& captured, Stream& stream, Deadline deadline) {
-  const std::uint64_t first_sequence = next_sequence_;
-  std::vector<JournalEvent>& events = captured.events;
-  events.clear();
-  for (const Operation& operation : captured.operations) {
-    AnnotateNext({Purpose::kReplay, static_cast<std::int32_t>(events.size()), captured.replays});
-    events.push_back(NextEvent(operation));
-    Append(events.back());
-  }
-  ++captured.replays;
-  for (JournalEvent& event : events) {
-    event.kind = EventKind::kStart;
-    Append(event);
-  }
-  const Ticks entry = NowTicks();
-  Status status = LaunchGraph(captured, stream, first_sequence);
-  if (status.ok()) status = inner_->Await(stream, deadline);
-  const Ticks exit = NowTicks();
-  if (status.code() == StatusCode::kDeadlineExceeded) return status;
-  for (JournalEvent& event : events) {
-    event.kind = status.ok() ? EventKind::kEnd : EventKind::kError;
-    event.ticks = exit;
-    Append(event);
-  }
-  if (status.ok()) last_interval_ = {entry, exit};
-  return status;
 }
 
 Result<std::unique_ptr<Communicator>> RecordedCommunicator::Split(int color, int key,

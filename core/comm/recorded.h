@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -51,13 +52,18 @@ class RecordedCommunicator : public Communicator {
   Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override;
 
   // Keeps what these calls put on `stream` (a graph, where its device has such things), to be
-  // replayed as a whole; they are not run, and not journaled. All ranks capture the same calls, and
-  // have made each before, so that the library need not connect or register anything meanwhile.
-  // Buffers must stay as long as the result, which must not outlive this communicator.
+  // replayed as a whole; they are not run. All ranks capture the same calls, and have made each
+  // before, so that the library need not connect or register anything meanwhile. Buffers must stay
+  // as long as the result, which must not outlive this communicator. Calls are journaled as they
+  // are captured, for the purpose kCapture; the last one ends when the graph is made.
   Result<CapturedCalls> Capture(std::span<const CollectiveCall> calls, Stream& stream);
+  // The same of whatever calls this communicator gets while `capture` runs, which makes the graph
+  // of them and of what else it keeps.
+  using MakeGraph = std::function<Result<std::unique_ptr<StreamGraph>>()>;
+  Result<CapturedCalls> CaptureDuring(const MakeGraph& capture);
   // Runs captured calls on the stream, where no other operation is pending, and waits for all of
   // them. A kEnqueue and a kStart of each come before, a kEnd (or kError) of each after all; their
-  // purpose says kReplay. Between them nobody but the device is at work.
+  // purpose says kReplay, or kReplayedBucket. Between them nobody but the device is at work.
   Status Replay(CapturedCalls& captured, Stream& stream, Deadline deadline);
 
   // Why the next operation is called: the events of it carry this, those of later ones do not.
@@ -74,6 +80,8 @@ class RecordedCommunicator : public Communicator {
   // the operations since the one before that Await completed: from before the first post to after
   // the last completion.
   const Interval& last_interval() const { return last_interval_; }
+  // When the host was done launching the last Replay.
+  Ticks last_launched() const { return last_launched_; }
   std::uint64_t next_sequence() const { return next_sequence_; }
 
  private:
@@ -88,6 +96,8 @@ class RecordedCommunicator : public Communicator {
                        JournalEvent& event);
   Status EnqueueBeside(const Operation& operation, const Buffers& buffers, Stream& stream,
                        JournalEvent& event);
+  Status EnqueueCaptured(const Operation& operation, const Buffers& buffers, Stream& stream);
+  void EndCaptured(bool well);
   Status LaunchGraph(CapturedCalls& captured, Stream& stream, std::uint64_t first_sequence);
   void Append(const JournalEvent& event);
   // The inner communicator's call; on streams with handles between two marks, if there are any.
@@ -103,6 +113,13 @@ class RecordedCommunicator : public Communicator {
   std::array<std::uint64_t, 8> nth_{};  // by Collective
   std::int64_t annotation_ = 0;         // of the next operation
   Interval last_interval_;
+  Ticks last_launched_ = 0;
+  struct Capturing {
+    CapturedCalls calls;
+    bool open = false;  // the last one's event
+    JournalEvent last;
+  };
+  Capturing* capturing_ = nullptr;  // under way
 };
 
 }  // namespace lockstep

@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstring>
 #include <utility>
 
+#include "core/base/check.h"
 #include "core/base/random.h"
-#include "core/collective/half.h"
 #include "core/ddp/synthetic_gradient.h"
 
 namespace lockstep {
@@ -17,6 +16,7 @@ namespace {
 
 constexpr std::string_view kRunningMean = ".running_mean";
 constexpr std::int64_t kAlignment = 64;
+constexpr double kPatienceSeconds = 600;  // with memory that is written once
 
 std::int64_t Aligned(std::int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -63,6 +63,10 @@ class Model final : public ManifestModel {
     options_.products = products;
   }
   const ManifestModelOptions& options() const override { return options_; }
+  void set_input_counter(std::int64_t* counter) override {
+    LOCKSTEP_CHECK(counter == nullptr || !options_.low_rank, "these gradients are the host's work");
+    input_counter_ = counter;
+  }
 
   Status Forward(const Pass& pass, ModuleContext context) override;
   Status Backward(const Ready& ready, ModuleContext context) override;
@@ -79,6 +83,7 @@ class Model final : public ManifestModel {
   Result<float*> NormMemory(NormLayer& layer, int ranks);
   void Compute(ModuleContext context, const Parameter& param, double share);
   void CountBatch(ModuleContext context);
+  void WriteGradient(ModuleContext context, int index);
 
   ManifestModelOptions options_;
   Kernels& kernels_;
@@ -92,6 +97,7 @@ class Model final : public ManifestModel {
   std::vector<int> norm_of_param_;  // the layer that a parameter belongs to; -1: none
   std::int64_t total_bytes_ = 0;    // of the parameters
   Pass pass_;
+  std::int64_t* input_counter_ = nullptr;
 };
 
 Status Model::Allocate(const ModelTensors& tensors, Device& device) {
@@ -105,18 +111,25 @@ Status Model::Allocate(const ModelTensors& tensors, Device& device) {
   const auto take = [&next](const TensorInfo& info) {
     return std::exchange(next, next + Aligned(info.bytes()));
   };
+  // What is written there has no meaning, but is different on every rank.
+  std::unique_ptr<Stream> stream = device.NewInlineStream();
+  if (stream == nullptr) stream = device.NewStream();
   for (const TensorInfo& info : tensors.params) {
     Parameter param{.info = info, .data = take(info), .grad = take(info)};
-    // Of no meaning, but different on every rank.
-    FillWithTile(info, param.data, SyntheticTile(options_.rank, -1, 0, info.numel));
+    kernels_.WriteTile(*stream, info.type, param.data, info.numel,
+                       {.rank = options_.rank, .input = -1}, /*add=*/false);
     total_bytes_ += info.bytes();
     params_.push_back(std::move(param));
   }
   for (const TensorInfo& info : tensors.buffers) {
     ModuleBuffer buffer{info, take(info)};
-    std::memset(buffer.data, options_.rank & 0x3f, static_cast<std::size_t>(info.bytes()));
+    const std::vector<char> values(static_cast<std::size_t>(info.bytes()),
+                                   static_cast<char>(options_.rank & 0x3f));
+    kernels_.Copy(*stream, buffer.data, values.data(), info.bytes());
+    LOCKSTEP_RETURN_IF_ERROR(stream->Synchronize(Deadline::AfterSeconds(kPatienceSeconds)));
     buffers_.push_back(std::move(buffer));
   }
+  LOCKSTEP_RETURN_IF_ERROR(stream->Synchronize(Deadline::AfterSeconds(kPatienceSeconds)));
   used_.assign(params_.size(), true);
   for (const int param : options_.unused) used_.at(static_cast<std::size_t>(param)) = false;
   FindNormLayers();
@@ -173,15 +186,13 @@ void Model::Compute(ModuleContext context, const Parameter& param, double share)
 void Model::CountBatch(ModuleContext context) {
   for (const ModuleBuffer& buffer : buffers_) {
     if (buffer.info.type != DataType::kI64 || buffer.info.numel != 1) continue;
-    context.compute.Enqueue([data = static_cast<std::int64_t*>(buffer.data)] {
-      ++*data;
-      return OkStatus();
-    });
+    kernels_.Increment(context.compute, static_cast<std::int64_t*>(buffer.data));
   }
 }
 
 Status Model::Forward(const Pass& pass, ModuleContext context) {
   pass_ = pass;
+  if (input_counter_ != nullptr) kernels_.Increment(context.compute, input_counter_);
   int last_norm = -1;
   for (std::size_t i = 0; i < params_.size(); ++i) {
     const int norm = norm_of_param_[i];
@@ -194,6 +205,20 @@ Status Model::Forward(const Pass& pass, ModuleContext context) {
   return context.compute.inline_execution() ? context.compute.status() : OkStatus();
 }
 
+void Model::WriteGradient(ModuleContext context, int index) {
+  Parameter& param = params_[static_cast<std::size_t>(index)];
+  const bool overwrites = !std::exchange(param.has_grad, true);
+  if (GradientIsTile(param.info, options_.low_rank)) {
+    const TileSource source{options_.rank, pass_.input, input_counter_, index};
+    return kernels_.WriteTile(context.compute, param.info.type, param.grad, param.info.numel,
+                              source, !overwrites);
+  }
+  context.compute.Enqueue([this, index, &param, overwrites, input = pass_.input] {
+    WriteLowRankGradient(options_.rank, input, index, param.info, overwrites, param.grad);
+    return OkStatus();
+  });
+}
+
 Status Model::Backward(const Ready& ready, ModuleContext context) {
   int last_norm = -1;
   for (const int index : ready_order_) {
@@ -203,14 +228,8 @@ Status Model::Backward(const Ready& ready, ModuleContext context) {
       LOCKSTEP_RETURN_IF_ERROR(Synchronize(context, static_cast<std::size_t>(norm), false));
     }
     if (!used_[i]) continue;
-    Parameter& param = params_[i];
-    Compute(context, param, 2.0 / 3);
-    const bool overwrites = !std::exchange(param.has_grad, true);
-    context.compute.Enqueue([this, index, &param, overwrites, input = pass_.input] {
-      WriteSyntheticGradient(options_.rank, input, index, param.info, options_.low_rank, overwrites,
-                             param.grad);
-      return OkStatus();
-    });
+    Compute(context, params_[i], 2.0 / 3);
+    WriteGradient(context, index);
     LOCKSTEP_RETURN_IF_ERROR(ready(index));
   }
   return OkStatus();

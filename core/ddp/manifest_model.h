@@ -49,6 +49,10 @@ class ManifestModel : public Module {
   // For the next forward pass; as ManifestModelOptions has them.
   virtual void set_compute(double compute_us, bool products) = 0;
   virtual const ManifestModelOptions& options() const = 0;
+  // From the next forward pass on gradients are of the input whose number is in this memory of the
+  // device, where each forward pass counts it up; nullptr: of the input that the pass says. For
+  // passes that are kept and repeated. Not with gradients of low rank.
+  virtual void set_input_counter(std::int64_t* counter) = 0;
 };
 
 // How gradients of a model compare with what they must be.

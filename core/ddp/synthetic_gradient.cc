@@ -7,18 +7,10 @@
 #include "core/base/random.h"
 #include "core/collective/half.h"
 #include "core/ddp/manifest_model.h"
+#include "core/device/host/host_tile.h"
 
 namespace lockstep {
 namespace {
-
-std::uint64_t KeyOf(int rank, std::int64_t input, int param) {
-  return Mix64(Mix64(Mix64(static_cast<std::uint64_t>(rank)) + static_cast<std::uint64_t>(input)) +
-               static_cast<std::uint64_t>(param));
-}
-
-float TileValue(std::uint64_t key, std::int64_t index) {
-  return static_cast<float>(1 + (Mix64(key + static_cast<std::uint64_t>(index)) & 15));
-}
 
 // Matrices as PowerSGD sees them: shape[0] rows.
 bool IsMatrix(const TensorInfo& info) { return info.shape.size() > 1 && info.numel > 0; }
@@ -27,7 +19,7 @@ std::int64_t ColumnsOf(const TensorInfo& info) { return info.numel / info.shape[
 // 1 to 4: of a row as each rank and input has it, of a column the same everywhere.
 float RowFactor(int rank, std::int64_t input, int param, std::int64_t row) {
   return static_cast<float>(
-      1 + (Mix64(KeyOf(rank, input, param) + static_cast<std::uint64_t>(row)) & 3));
+      1 + (Mix64(TileKey(rank, input, param) + static_cast<std::uint64_t>(row)) & 3));
 }
 float ColumnFactor(int param, std::int64_t column) {
   return static_cast<float>(
@@ -35,70 +27,21 @@ float ColumnFactor(int param, std::int64_t column) {
       (Mix64(static_cast<std::uint64_t>(param) * 7919 + static_cast<std::uint64_t>(column)) & 3));
 }
 
-template <typename Word, typename Value>
-void StoreTile(Word* to, std::int64_t count, const std::vector<float>& tile, Value value) {
-  for (std::int64_t begin = 0; begin < count; begin += kTile) {
-    const std::int64_t length = std::min(kTile, count - begin);
-    for (std::int64_t i = 0; i < length; ++i) {
-      to[begin + i] = value(to[begin + i], tile[static_cast<std::size_t>(i)]);
-    }
-  }
-}
-
-// Stores or adds a tile in the type of the tensor.
-void PutTile(const TensorInfo& info, std::int64_t count, void* to, const std::vector<float>& tile,
-             bool overwrite) {
-  const auto put = [&]<typename Word>(Word* words, auto to_word, auto from_word) {
-    if (overwrite) {
-      StoreTile(words, count, tile, [&](Word, float value) { return to_word(value); });
-    } else {
-      StoreTile(words, count, tile,
-                [&](Word old, float value) { return to_word(from_word(old) + value); });
-    }
-  };
-  const auto same = [](auto value) { return value; };
-  switch (info.type) {
-    case DataType::kF32:
-      return put(static_cast<float*>(to), same, same);
-    case DataType::kF64:
-      return put(static_cast<double*>(to), same, same);
-    case DataType::kF16:
-      return put(static_cast<std::uint16_t*>(to), F16FromFloat, FloatFromF16);
-    case DataType::kBf16:
-      return put(static_cast<std::uint16_t*>(to), Bf16FromFloat, FloatFromBf16);
-    default:
-      LOCKSTEP_CHECK(false, "gradients are floating-point");
-  }
-}
-
 }  // namespace
 
-std::vector<float> SyntheticTile(int rank, std::int64_t input, int param, std::int64_t numel) {
-  std::vector<float> tile(static_cast<std::size_t>(std::min(kTile, numel)));
-  const std::uint64_t key = KeyOf(rank, input, param);
-  for (std::size_t i = 0; i < tile.size(); ++i) {
-    tile[i] = TileValue(key, static_cast<std::int64_t>(i));
-  }
-  return tile;
-}
-
-void FillWithTile(const TensorInfo& info, void* to, const std::vector<float>& tile) {
-  PutTile(info, info.numel, to, tile, true);
-}
+bool GradientIsTile(const TensorInfo& info, bool low_rank) { return !low_rank || !IsMatrix(info); }
 
 double SyntheticGradient(int rank, std::int64_t input, int param, const TensorInfo& info,
                          std::int64_t element, bool low_rank) {
-  if (!low_rank || !IsMatrix(info)) return TileValue(KeyOf(rank, input, param), element % kTile);
+  if (GradientIsTile(info, low_rank)) {
+    return TileValue(TileKey(rank, input, param), element % kTile);
+  }
   const std::int64_t columns = ColumnsOf(info);
   return RowFactor(rank, input, param, element / columns) * ColumnFactor(param, element % columns);
 }
 
-void WriteSyntheticGradient(int rank, std::int64_t input, int param, const TensorInfo& info,
-                            bool low_rank, bool overwrite, void* grad) {
-  if (!low_rank || !IsMatrix(info)) {
-    return PutTile(info, info.numel, grad, SyntheticTile(rank, input, param, info.numel),
-                   overwrite);
-  }
+void WriteLowRankGradient(int rank, std::int64_t input, int param, const TensorInfo& info,
+                          bool overwrite, void* grad) {
   const std::int64_t columns = ColumnsOf(info);
   std::vector<float> row(static_cast<std::size_t>(columns));
   for (std::int64_t r = 0; r < info.shape[0]; ++r) {
@@ -111,7 +54,7 @@ void WriteSyntheticGradient(int rank, std::int64_t input, int param, const Tenso
         row[static_cast<std::size_t>(c)] = factor * ColumnFactor(param, begin + c);
       }
       auto* at = static_cast<std::byte*>(grad) + (r * columns + begin) * SizeOf(info.type);
-      PutTile(info, length, at, row, overwrite);
+      PutTile(info.type, at, length, row, !overwrite);
     }
   }
 }
@@ -138,7 +81,7 @@ ExpectedGradient::ExpectedGradient(int ranks, std::int64_t first_input, std::int
   tile_.assign(static_cast<std::size_t>(length), 0);
   for (int rank = 0; rank < ranks; ++rank) {
     for (std::int64_t input = first_input; input < first_input + inputs; ++input) {
-      const std::uint64_t key = KeyOf(rank, input, param);
+      const std::uint64_t key = TileKey(rank, input, param);
       for (std::int64_t i = 0; i < length; ++i) {
         tile_[static_cast<std::size_t>(i)] +=
             low_rank_ ? RowFactor(rank, input, param, i) : TileValue(key, i);

@@ -1,6 +1,6 @@
-// The values behind core/ddp/manifest_model.h. A parameter's gradient repeats a tile of kTile
-// random small integers (a prime number of them, so that a shift by any likely offset shows), which
-// depends on rank, input and parameter. Internal to the manifest model.
+// The values behind core/ddp/manifest_model.h. A parameter's gradient repeats a tile of small
+// integers (core/device/tile.h), which depends on rank, input and parameter. Internal to the
+// manifest model.
 #ifndef LOCKSTEP_CORE_DDP_SYNTHETIC_GRADIENT_H_
 #define LOCKSTEP_CORE_DDP_SYNTHETIC_GRADIENT_H_
 
@@ -9,18 +9,15 @@
 
 #include "core/collective/data_type.h"
 #include "core/ddp/module.h"
+#include "core/device/tile.h"
 
 namespace lockstep {
 
-inline constexpr std::int64_t kTile = 1009;
-
-// The first min(kTile, numel) values.
-std::vector<float> SyntheticTile(int rank, std::int64_t input, int param, std::int64_t numel);
-// to[i] = tile[i mod kTile] for all of the tensor.
-void FillWithTile(const TensorInfo& info, void* to, const std::vector<float>& tile);
-// grad = or += what SyntheticGradient says.
-void WriteSyntheticGradient(int rank, std::int64_t input, int param, const TensorInfo& info,
-                            bool low_rank, bool overwrite, void* grad);
+// Whether the gradient is a tile that any device writes; else it is a matrix of rank 1.
+bool GradientIsTile(const TensorInfo& info, bool low_rank);
+// Of such a matrix: grad = or += what SyntheticGradient says.
+void WriteLowRankGradient(int rank, std::int64_t input, int param, const TensorInfo& info,
+                          bool overwrite, void* grad);
 double ElementOf(DataType type, const void* data, std::int64_t element);
 
 // Mean over the ranks of the sum over the inputs.

@@ -8,6 +8,7 @@
 
 #include "core/collective/data_type.h"
 #include "core/device/device.h"
+#include "core/device/tile.h"
 
 namespace lockstep {
 
@@ -29,6 +30,11 @@ class Kernels {
   // Between floating-point types.
   virtual void Convert(Stream& stream, DataType to_type, void* to, DataType from_type,
                        const void* from, std::int64_t count) = 0;
+  // to[i], or with `add` to[i] +, the tile's element i mod kTile. Floating-point types only.
+  virtual void WriteTile(Stream& stream, DataType type, void* to, std::int64_t count,
+                         const TileSource& source, bool add) = 0;
+  // ++*number.
+  virtual void Increment(Stream& stream, std::int64_t* number) = 0;
   // Reads the memory once.
   virtual void Read(Stream& stream, const void* from, std::int64_t bytes) = 0;
   // Work that takes `ns` on a machine that does nothing else: reads `bytes` (> 0) of memory again

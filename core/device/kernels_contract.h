@@ -14,6 +14,7 @@
 #include "core/collective/data_type.h"
 #include "core/device/device.h"
 #include "core/device/kernels.h"
+#include "core/device/tile.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {
@@ -122,6 +123,32 @@ TEST_P(KernelsContract, ProductsTakeAboutTheTimeTheyAreAskedFor) {
     EXPECT_GT(ns, 4'000'000) << NameOf(type);
     EXPECT_LT(ns, 2'000'000'000) << NameOf(type);
   }
+}
+
+// Written and added, around the length of a tile, of an input that is said or read when it runs.
+TEST_P(KernelsContract, TilesOfAnInputThatTheDeviceCounts) {
+  const auto input = Make(sizeof(std::int64_t));
+  *static_cast<std::int64_t*>(input->data()) = 6;
+  auto* const counted = static_cast<std::int64_t*>(input->data());
+  const TileSource said{.rank = 3, .input = 6, .param = 4};
+  const TileSource read{.rank = 3, .input = -1, .input_at = counted, .param = 4};
+  for (const DataType type : kTypes) {
+    for (const std::int64_t count : {std::int64_t{1}, kTile - 1, kTile, kTile + 1, 3 * kTile + 7}) {
+      auto data = Of(type, std::vector<float>(static_cast<std::size_t>(count), 99));
+      kernels_->WriteTile(*stream_, type, data->data(), count, said, /*add=*/false);
+      kernels_->Increment(*stream_, counted);
+      kernels_->WriteTile(*stream_, type, data->data(), count, read, /*add=*/true);
+      const std::vector<float> got = Floats(type, *data, count);
+      const std::int64_t number = *counted;
+      for (std::int64_t i = 0; i < count; ++i) {
+        const float expected =
+            TileValue(TileKey(3, 6, 4), i % kTile) + TileValue(TileKey(3, number, 4), i % kTile);
+        ASSERT_EQ(got[static_cast<std::size_t>(i)], expected)
+            << NameOf(type) << ", element " << i << " of " << count;
+      }
+    }
+  }
+  EXPECT_EQ(*counted, 6 + 4 * 5);
 }
 
 TEST_P(KernelsContract, NoTimeIsNoWork) {

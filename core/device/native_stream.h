@@ -20,6 +20,13 @@ class StreamGraph {
   virtual Status LaunchOn(void* handle) = 0;
 };
 
+// A point in a stream's order, for other streams to come after. May go once they were told.
+class StreamPoint {
+ public:
+  virtual ~StreamPoint() = default;
+  virtual bool Reached() const = 0;  // false in a capture; true when the stream failed
+};
+
 // A Stream is one beside (dynamic_cast) where its device has handles: CUDA's.
 class NativeStream {
  public:
@@ -32,8 +39,18 @@ class NativeStream {
   // Calls `launch` as LaunchOn does, but what it enqueues is kept and does not run. The memory that
   // it works on must stay where it is as long as the graph lives, and meanwhile nobody may use the
   // stream or ask for its state. An error of `launch` is returned, and the stream goes on as
-  // before.
+  // before. Another stream that comes after a point of this one within `launch` is captured with it
+  // from there on; this one must come after the last of its work before `launch` returns.
   virtual Result<std::unique_ptr<StreamGraph>> Capture(const Launch& launch) = 0;
+  // A point behind all that was launched so far, without work of the host's.
+  virtual Result<std::unique_ptr<StreamPoint>> Mark() {
+    return Unsupported("this stream has no points to come after");
+  }
+  // What is launched from now on comes after the point, which is of a stream of the same device.
+  virtual Status After(const StreamPoint& point) {
+    static_cast<void>(point);
+    return Unsupported("this stream cannot come after a point");
+  }
   // Has the device write a word of the memory that it shares, in the order of this stream.
   virtual Status WriteWord(std::uint64_t* word, std::uint64_t value) = 0;
   // The stream without what decorates it: for work that runs later than it is launched.

@@ -25,6 +25,8 @@ bool HasDetail(Purpose purpose) {
     case Purpose::kBatchNormForward:
     case Purpose::kBatchNormBackward:
     case Purpose::kReplay:
+    case Purpose::kReplayedBucket:
+    case Purpose::kCapture:
       return true;
     default:
       return false;
@@ -34,7 +36,7 @@ bool HasDetail(Purpose purpose) {
 }  // namespace
 
 std::string_view NameOf(Purpose purpose) {
-  static constexpr std::array<std::string_view, 23> kNames = {"",
+  static constexpr std::array<std::string_view, 25> kNames = {"",
                                                               "constructor: parameter count",
                                                               "constructor: parameter shapes",
                                                               "constructor: state",
@@ -56,7 +58,9 @@ std::string_view NameOf(Purpose purpose) {
                                                               "gradient of batch norm",
                                                               "barrier",
                                                               "step of the program",
-                                                              "graph replay: call"};
+                                                              "graph replay: call",
+                                                              "graph replay: bucket",
+                                                              "graph capture: call"};
   const auto index = static_cast<std::size_t>(purpose);
   return index < kNames.size() ? kNames[index] : "unknown";
 }

@@ -31,8 +31,10 @@ enum class Purpose : std::uint8_t {
   kBatchNormForward,  // SyncBatchNorm's statistics; detail: layer
   kBatchNormBackward,
   kBarrier,
-  kStep,    // a collective of the user's program
-  kReplay,  // one that a graph holds; detail: its index there, iteration: of the graph
+  kStep,            // a collective of the user's program
+  kReplay,          // one that a graph holds; detail: its index there, iteration: of the graph
+  kReplayedBucket,  // gradients that a graph sends; detail: bucket index, iteration: of the graph
+  kCapture,         // one that becomes part of a graph and does not run; detail: its index there
 };
 // "bucket", "join: alive" …; a value outside the enum gives "unknown" (it comes from memory).
 std::string_view NameOf(Purpose purpose);

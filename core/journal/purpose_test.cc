@@ -8,7 +8,7 @@ namespace lockstep {
 namespace {
 
 TEST(Annotation, SurvivesPacking) {
-  for (int purpose = 0; purpose <= static_cast<int>(Purpose::kReplay); ++purpose) {
+  for (int purpose = 0; purpose <= static_cast<int>(Purpose::kCapture); ++purpose) {
     for (const std::int32_t detail : {0, 1, 255, 256, (1 << 24) - 1}) {
       for (const std::int32_t iteration : {-1, 0, 7, std::numeric_limits<std::int32_t>::max()}) {
         const Annotation annotation = {static_cast<Purpose>(purpose), detail, iteration};
@@ -28,6 +28,8 @@ TEST(Annotation, SaysWhatTheCollectiveIsFor) {
   EXPECT_EQ(Describe({Purpose::kBucket, 3, 12}), "bucket 3 of iteration 12");
   EXPECT_EQ(Describe({Purpose::kJoinAlive, 0, 5}), "join: alive of iteration 5");
   EXPECT_EQ(Describe({Purpose::kReplay, 3, 12}), "graph replay: call 3 of iteration 12");
+  EXPECT_EQ(Describe({Purpose::kReplayedBucket, 3, 12}), "graph replay: bucket 3 of iteration 12");
+  EXPECT_EQ(Describe({Purpose::kCapture, 3, -1}), "graph capture: call 3");
   EXPECT_EQ(Describe({Purpose::kStateBroadcast, 1, -1}), "constructor: state 1");
 }
 

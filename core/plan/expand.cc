@@ -40,6 +40,7 @@ std::string Prefix(const BenchSpec& spec, const Variant& variant) {
   if (InfoOf(spec.collective).reduces) name += fmt::format("/{}", NameOf(variant.reduction));
   if (variant.in_place) name += "/in_place";
   if (variant.blocking == Blocking::kNonblocking) name += "/nonblocking";
+  if (spec.cuda_graph) name += "/cuda_graph";
   return name;
 }
 
@@ -240,6 +241,9 @@ Result<Plan> ExpandPlan(const BenchSpec& spec, int world_size) {
           "these sizes and options make more than {} cases; use a larger step (-i) or factor (-f)",
           kMaxCases));
     }
+  }
+  if (spec.cuda_graph) {
+    for (PlannedCase& planned : plan.cases) planned.settings = {{"cuda_graph", "true"}};
   }
   SizeBuffers(plan);
   SizeSteps(plan);

@@ -24,6 +24,9 @@ std::vector<PartInfo> DdpParts() {
           {"overlap", ""}};
 }
 
+// What can be told without events that have times: the host is done launching, the device is done.
+std::vector<PartInfo> LaunchParts() { return {{"launch_ns", "ns"}, {"completion_ns", "ns"}}; }
+
 std::vector<PartInfo> BroadcastParts() { return {{"communication_ns", "ns"}, {"copies_ns", "ns"}}; }
 
 class SettingsWriter {
@@ -87,6 +90,8 @@ std::string NameOf(const DdpStep& step) {
   if (step.accumulate > 1) name += fmt::format("/accumulate:{}", step.accumulate);
   if (step.compute != "memory") name += "/compute:" + step.compute;
   if (step.first_iteration) name += "/first_iteration";
+  if (step.cuda_graph) name += "/cuda_graph";
+  if (!step.timeline && !step.cuda_graph) name += "/no_timeline";
   return name;
 }
 
@@ -95,7 +100,7 @@ PlannedCase CaseOf(const PlannedModel& model, const DdpStep& step) {
                       false,        model.name,
                       -1,           step.bucket_cap_mb > 0 ? step.bucket_cap_mb : 25};
   planned.step = step;
-  planned.parts = DdpParts();
+  planned.parts = step.timeline ? DdpParts() : LaunchParts();
   SettingsWriter writer;
   DescribeDdpStep(writer, step);
   planned.settings = std::move(writer.settings);
@@ -112,6 +117,8 @@ std::vector<DdpStep> StepsOf(const DdpAxes& axes, const std::string& model) {
   step.first_bucket_mb = axes.first_bucket_mb;
   step.compute_ms = axes.compute_ms;
   step.compute = axes.compute;
+  // What is compared with a graph is timed as lightly.
+  step.timeline = std::count(axes.cuda_graph.begin(), axes.cuda_graph.end(), true) == 0;
   steps.push_back(step);
   const auto multiply = [&](const auto& values, auto DdpStep::*field) {
     std::vector<DdpStep> more;
@@ -123,6 +130,7 @@ std::vector<DdpStep> StepsOf(const DdpAxes& axes, const std::string& model) {
     }
     steps = std::move(more);
   };
+  multiply(axes.cuda_graph, &DdpStep::cuda_graph);
   multiply(axes.first_iteration, &DdpStep::first_iteration);
   multiply(axes.find_unused, &DdpStep::find_unused_parameters);
   multiply(axes.static_graph, &DdpStep::static_graph);
@@ -131,6 +139,24 @@ std::vector<DdpStep> StepsOf(const DdpAxes& axes, const std::string& model) {
   multiply(axes.broadcast_buffers, &DdpStep::broadcast_buffers);
   multiply(axes.bucket_caps_mb, &DdpStep::bucket_cap_mb);
   return steps;
+}
+
+// What needs the host between the collectives of a step, or another graph for every step.
+Status CheckGraphs(const DdpAxes& axes) {
+  const auto refuse = [](const char* option, const char* why) {
+    return InvalidInput(
+        fmt::format("--cuda-graph with {}: {}; leave one of the two out", option, why));
+  };
+  for (const bool on : axes.find_unused) {
+    if (on) return refuse("--find-unused", "its bitmap is the host's, written in every step");
+  }
+  for (const bool on : axes.first_iteration) {
+    if (on) return refuse("--first-iteration", "only steps that follow each other can be replayed");
+  }
+  for (const std::string& hook : axes.comm_hooks) {
+    if (hook == "powersgd") return refuse("--comm-hook=powersgd", "the host factorizes");
+  }
+  return OkStatus();
 }
 
 Status CheckAxes(const DdpAxes& axes) {
@@ -153,6 +179,7 @@ Status CheckAxes(const DdpAxes& axes) {
     return std::any_of(values.begin(), values.end(), wanted);
   };
   const auto is_on = [](bool on) { return on; };
+  if (has(axes.cuda_graph, is_on)) LOCKSTEP_RETURN_IF_ERROR(CheckGraphs(axes));
   if (has(axes.first_iteration, is_on) && has(axes.static_graph, is_on) &&
       has(axes.accumulate, [](std::int64_t count) { return count > 1; })) {
     return InvalidInput(

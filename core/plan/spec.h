@@ -45,6 +45,7 @@ struct DdpAxes {
   std::vector<bool> static_graph = {false};
   std::vector<std::int64_t> accumulate = {1};
   std::vector<bool> first_iteration = {false};
+  std::vector<bool> cuda_graph = {false};  // with a true one no case has a timeline
   double compute_ms = 0;
   std::string compute = "memory";
 };
@@ -88,6 +89,7 @@ struct BenchSpec {
   std::vector<bool> in_place = {false};
   std::vector<Blocking> blocking = {Blocking::kBlocking};
   int root = 0;
+  bool cuda_graph = false;  // collectives are captured once and replayed
 
   std::optional<std::int64_t> iterations;  // fixed count; else rounds until `precision`
   std::optional<std::int64_t> warmup;

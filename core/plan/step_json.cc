@@ -90,6 +90,7 @@ void AddStepJson(const PlannedCase& planned, Json& json) {
     DescribeLinkExchange(writer, *links);
     json["link_exchange"] = std::move(writer.json);
   } else {
+    if (!planned.settings.empty()) json["settings"] = planned.settings;
     return;
   }
   json["memory_bytes"] = planned.memory_bytes;
@@ -114,6 +115,8 @@ Status ReadStepJson(const Json& json, PlannedCase& planned) {
     JsonReader reader(json["link_exchange"]);
     DescribeLinkExchange(reader, planned.step.emplace<LinkExchange>());
   } else {
+    using Settings = decltype(planned.settings);
+    if (json.contains("settings")) planned.settings = json["settings"].get<Settings>();
     return OkStatus();
   }
   planned.memory_bytes = json.at("memory_bytes").get<std::int64_t>();

@@ -51,6 +51,8 @@ struct DdpStep {
   double compute_ms = 0;           // of forward and backward; 0: what the memory traffic takes
   std::string compute = "memory";  // what that time is spent on: reading "memory", or "matmul"
   bool first_iteration = false;    // with the initial buckets, else with the rebuilt ones
+  bool cuda_graph = false;         // captured once as a whole, and replayed
+  bool timeline = true;  // it is told where the time goes; else only how long the host launches
 
   bool operator==(const DdpStep&) const = default;
 };
@@ -106,6 +108,8 @@ void DescribeDdpStep(Fields& fields, S& step) {
   fields("compute_ms", step.compute_ms);
   fields("compute", step.compute);
   fields("first_iteration", step.first_iteration);
+  fields("cuda_graph", step.cuda_graph);
+  fields("timeline", step.timeline);
 }
 
 template <typename Fields, typename S>

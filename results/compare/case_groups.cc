@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 
 #include "results/compare/min_effect.h"
 
@@ -11,6 +12,8 @@ namespace lockstep {
 namespace {
 
 constexpr const char* kLaunch = "(launch)";
+// In names of cases that are replayed, and of steps that are called and timed as lightly.
+constexpr std::string_view kGraphMarks[] = {"/cuda_graph", "/no_timeline"};
 
 CaseFigures WholeLaunch(const Launch& launch) {
   CaseFigures whole;
@@ -40,8 +43,13 @@ CaseGroups::CaseGroups(std::span<const Launch> base, std::span<const Launch> can
 }
 
 std::string CaseGroups::KeyOf(const Launch& launch, const CaseFigures& figures) const {
-  return fmt::format("{}\n{}\n{}\n{}", across_.contains("program") ? "" : launch.program,
-                     figures.name, across_.contains("backend") ? "" : figures.backend,
+  std::string name = figures.name;
+  for (const std::string_view mark : kGraphMarks) {
+    const std::size_t at = across_.contains("cuda_graph") ? name.find(mark) : name.npos;
+    if (at != name.npos) name.erase(at, mark.size());
+  }
+  return fmt::format("{}\n{}\n{}\n{}", across_.contains("program") ? "" : launch.program, name,
+                     across_.contains("backend") ? "" : figures.backend,
                      across_.contains("ranks") ? 0 : figures.ranks);
 }
 

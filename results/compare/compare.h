@@ -42,7 +42,8 @@ struct CompareOptions {
   // What the machine may have drifted between the sides when their launches were not interleaved.
   double drift = kDriftDefault;
   std::string cases = "*";  // a glob: which are compared
-  // Cases of one name are compared although they differ in these: "backend", "ranks", "program".
+  // Cases of one name are compared although they differ in these: "backend", "ranks", "program";
+  // and with "cuda_graph" those that a graph replays with those that are called.
   std::set<std::string> across;
 };
 

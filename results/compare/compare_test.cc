@@ -158,6 +158,16 @@ TEST(CompareTest, BackendsAreApartUnlessAskedFor) {
   EXPECT_EQ(OnlyCase(sides, across).change, Change::kSlower);
 }
 
+TEST(CompareTest, WhatAGraphReplaysIsAnotherCaseUnlessAskedFor) {
+  Sides sides = SidesOf(8, 100, 80);
+  for (Launch& launch : sides.base) launch.cases.front().name = "ddp_step/small/no_timeline";
+  for (Launch& launch : sides.candidate) launch.cases.front().name = "ddp_step/small/cuda_graph";
+  EXPECT_EQ(Compare(sides.base, sides.candidate, {}).Count(Change::kMissing), 2u);
+  CompareOptions across;
+  across.across = {"cuda_graph"};
+  EXPECT_EQ(OnlyCase(sides, across).change, Change::kFaster);
+}
+
 // Rank 2 of 4 takes 6 % longer than its peers; noise of 30 % meets all ranks of a launch alike.
 TEST(CompareTest, ASlowRankIsNamedAlthoughTheCaseIsNoisy) {
   Sides sides;

@@ -121,11 +121,13 @@ void AddCompare(CLI::App& app, Command& chosen) {
   command->add_option("--cases", options->cases, "A glob: which cases are compared")
       ->capture_default_str();
   command
-      ->add_option("--across", options->across,
-                   "Compare cases of one name although they differ in: backend, ranks, program")
+      ->add_option(
+          "--across", options->across,
+          "Compare cases of one name although they differ in: backend, ranks, program; and "
+          "those that a graph replays with those that are called: cuda_graph")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(CLI::IsMember({"backend", "ranks", "program"}));
+      ->check(CLI::IsMember({"backend", "ranks", "program", "cuda_graph"}));
   command->add_option("--format", options->format, "table, json, markdown or junit")
       ->check(CLI::IsMember({"table", "json", "markdown", "junit"}))
       ->capture_default_str();

@@ -148,6 +148,17 @@ class CudaKernels final : public Kernels {
       return LaunchConvert(handle, to_type, to, from_type, from, count);
     });
   }
+  void WriteTile(Stream& stream, DataType type, void* to, std::int64_t count,
+                 const TileSource& source, bool add) override {
+    if (count == 0) return;
+    Launch(stream, "write tile", [&](cudaStream_t handle) {
+      return LaunchWriteTile(handle, type, to, count, source, add);
+    });
+  }
+  void Increment(Stream& stream, std::int64_t* number) override {
+    Launch(stream, "increment",
+           [&](cudaStream_t handle) { return LaunchIncrement(handle, number); });
+  }
   void Read(Stream& stream, const void* from, std::int64_t bytes) override {
     Launch(stream, "read",
            [&](cudaStream_t handle) { return LaunchRead(handle, from, bytes, bytes); });

@@ -7,6 +7,8 @@
 
 #include "core/base/random.h"
 #include "core/collective/pattern.h"
+#include "core/collective/pattern_memory.h"
+#include "core/comm/graph_streams.h"
 #include "core/device/cuda/cuda_device.h"
 #include "core/device/cuda/cuda_pattern.h"
 #include "core/device/cuda/device_count.h"
@@ -15,6 +17,7 @@
 #include "core/device/host/host_device.h"
 #include "core/device/host/host_kernels.h"
 #include "core/device/native_stream.h"
+#include "core/device/tile.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {
@@ -170,6 +173,59 @@ TEST_F(CudaKernelsTest, AGraphRunsWhenItIsLaunchedAndAsOftenAsThat) {
   EXPECT_EQ(value(), 6);
   ASSERT_TRUE(native.LaunchOn(add).ok());
   EXPECT_EQ(value(), 7);
+}
+
+// A training step's shape: two streams, a counter that the device keeps, and the last of the second
+// stream's work in the graph although nobody else waits for it.
+TEST_F(CudaKernelsTest, AGraphOfTwoStreamsKeepsTheirOrder) {
+  constexpr std::int64_t kLarge = 1 << 24;
+  const auto communication = device_->NewStream();
+  auto streams = GraphStreams::Make(*device_, *stream_, *communication);
+  ASSERT_TRUE(streams->native());
+  auto counter = Make(sizeof(std::int64_t)), gradient = Make(4 * kLarge), sum = Make(4 * kLarge);
+  auto* const count = static_cast<std::int64_t*>(counter->data());
+  *count = 0;
+  const auto ready = streams->device().NewEvent(), done = streams->device().NewEvent();
+  auto graph = streams->Capture([&] {
+    const TileSource source{.rank = 1, .input_at = count, .param = 2};
+    kernels_->Increment(streams->compute(), count);
+    kernels_->WriteTile(streams->compute(), DataType::kF32, gradient->data(), kLarge, source,
+                        false);
+    streams->compute().Record(*ready);
+    streams->communication().WaitFor(*ready);
+    kernels_->Scale(streams->communication(), DataType::kF32, sum->data(), gradient->data(), kLarge,
+                    2);
+    streams->communication().Record(*done);
+    streams->compute().WaitFor(*done);
+    kernels_->Scale(streams->compute(), DataType::kF32, sum->data(), sum->data(), kLarge, 0.5);
+    return OkStatus();
+  });
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  auto opened = OpenCudaPatternMemory();
+  ASSERT_TRUE(opened.ok());
+  auto& native = dynamic_cast<NativeStream&>(*stream_);
+  for (std::int64_t replay = 1; replay <= 5; ++replay) {
+    ASSERT_TRUE(native.LaunchOn([&](void* handle) { return (*graph)->LaunchOn(handle); }).ok());
+    ASSERT_TRUE(stream_->Synchronize(Deadline::AfterSeconds(20)).ok());
+    std::vector<double> tile;
+    for (std::int64_t i = 0; i < kTile; ++i) tile.push_back(TileValue(TileKey(1, replay, 2), i));
+    const auto compare = [&] {
+      return (*opened)->CompareTile(DataType::kF32, sum->data(), kLarge, tile, 0, 0);
+    };
+    EXPECT_EQ(compare().wrong, 0) << "replay " << replay;
+    static_cast<float*>(sum->data())[4711] += 1;
+    const PatternDifference wrong = compare();
+    EXPECT_EQ(wrong.wrong, 1);
+    EXPECT_EQ(wrong.first, 4711);
+  }
+  const auto refused = streams->Capture([&] {
+    streams->compute().Enqueue([] { return OkStatus(); });
+    return OkStatus();
+  });
+  EXPECT_EQ(refused.status().message(), "a graph cannot hold work of the host");
+  kernels_->Increment(streams->compute(), count);
+  ASSERT_TRUE(stream_->Synchronize(Deadline::AfterSeconds(20)).ok());
+  EXPECT_EQ(*count, 6);
 }
 
 // What an agent sees of a device whose process is wedged.

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "core/base/check.h"
 #include "core/device/cuda/cuda_call.h"
 #include "core/device/cuda/pattern_launch.h"
 
@@ -13,6 +14,7 @@ class CudaPatternMemory final : public PatternMemory {
   CudaPatternMemory() = default;
   ~CudaPatternMemory() override {
     if (tally_ != nullptr) cudaFreeHost(tally_);
+    if (tile_ != nullptr) cudaFree(tile_);
     if (stream_ != nullptr) cudaStreamDestroy(stream_);
   }
   CudaPatternMemory(const CudaPatternMemory&) = delete;
@@ -21,6 +23,7 @@ class CudaPatternMemory final : public PatternMemory {
   Status Open() {
     LOCKSTEP_RETURN_IF_CUDA_ERROR(cudaStreamCreateWithFlags, &stream_, cudaStreamNonBlocking);
     LOCKSTEP_RETURN_IF_CUDA_ERROR(cudaHostAlloc, &tally_, sizeof(*tally_), cudaHostAllocMapped);
+    LOCKSTEP_RETURN_IF_CUDA_ERROR(cudaMalloc, &tile_, kMostTile * sizeof(*tile_));
     return OkStatus();
   }
 
@@ -37,19 +40,35 @@ class CudaPatternMemory final : public PatternMemory {
     if (piece.count == 0) return {};
     *tally_ = {0, std::numeric_limits<long long>::max()};
     Finish(LaunchCompare(stream_, piece, data, tally_));
-    if (failed_) return {piece.count, 0, 0};
+    return Difference(piece.type, data, piece.count);
+  }
+
+  PatternDifference CompareTile(DataType type, const void* data, std::int64_t count,
+                                std::span<const double> tile, std::int64_t first,
+                                double tolerance) override {
+    LOCKSTEP_CHECK(!tile.empty() && tile.size() <= kMostTile, "a tile of 1 to 1024 elements");
+    if (count == 0) return {};
+    *tally_ = {0, std::numeric_limits<long long>::max()};
+    Finish(cudaMemcpyAsync(tile_, tile.data(), tile.size_bytes(), cudaMemcpyDefault, stream_));
+    Finish(LaunchCompareTile(stream_, type, data, count, tile_,
+                             static_cast<std::int64_t>(tile.size()), first, tolerance, tally_));
+    return Difference(type, data, count);
+  }
+
+ private:
+  // What the last comparison found.
+  PatternDifference Difference(DataType type, const void* data, std::int64_t count) {
+    if (failed_) return {count, 0, 0};
     PatternDifference difference;
     difference.wrong = static_cast<std::int64_t>(tally_->wrong);
     if (difference.wrong == 0) return difference;
     difference.first = tally_->first;
-    const std::int64_t size = SizeOf(piece.type);
+    const std::int64_t size = SizeOf(type);
     const void* got = static_cast<const char*>(data) + difference.first * size;
     static_cast<void>(
         cudaMemcpy(&difference.got, got, static_cast<std::size_t>(size), cudaMemcpyDefault));
     return difference;
   }
-
- private:
   // An error of CUDA's stays: whatever is compared later is wrong.
   void Finish(cudaError_t launched) {
     if (launched != cudaSuccess || cudaStreamSynchronize(stream_) != cudaSuccess) failed_ = true;
@@ -57,6 +76,7 @@ class CudaPatternMemory final : public PatternMemory {
 
   cudaStream_t stream_ = nullptr;
   PatternTally* tally_ = nullptr;
+  double* tile_ = nullptr;  // of the device
   bool failed_ = false;
 };
 

@@ -32,6 +32,27 @@ class CudaGraph final : public StreamGraph {
   cudaGraphExec_t graph_;
 };
 
+class CudaPoint final : public StreamPoint {
+ public:
+  CudaPoint() = default;
+  ~CudaPoint() override {
+    if (event_ != nullptr) cudaEventDestroy(event_);
+  }
+  CudaPoint(const CudaPoint&) = delete;
+  CudaPoint& operator=(const CudaPoint&) = delete;
+  // Asked of an event of a capture, CUDA would give an error and end the capture: nobody asks.
+  bool Reached() const override { return cudaEventQuery(event_) != cudaErrorNotReady; }
+  Status RecordOn(cudaStream_t stream) {
+    LOCKSTEP_RETURN_IF_CUDA_ERROR(cudaEventCreateWithFlags, &event_, cudaEventDisableTiming);
+    LOCKSTEP_RETURN_IF_CUDA_ERROR(cudaEventRecord, event_, stream);
+    return OkStatus();
+  }
+  cudaEvent_t event() const { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
 }  // namespace
 
 CudaEvent::CudaEvent() {
@@ -199,6 +220,21 @@ Result<std::unique_ptr<StreamGraph>> CudaStream::Capture(const Launch& launch) {
   static_cast<void>(cudaGetLastError());  // is told by `status`, and nobody else's
   LOCKSTEP_RETURN_IF_ERROR(status);
   return std::unique_ptr<StreamGraph>(std::make_unique<CudaGraph>(instance));
+}
+
+Result<std::unique_ptr<StreamPoint>> CudaStream::Mark() {
+  LOCKSTEP_RETURN_IF_ERROR(status());
+  auto point = std::make_unique<CudaPoint>();
+  LOCKSTEP_RETURN_IF_ERROR(point->RecordOn(stream_));
+  return std::unique_ptr<StreamPoint>(std::move(point));
+}
+
+Status CudaStream::After(const StreamPoint& point) {
+  LOCKSTEP_CHECK(typeid(point) == typeid(CudaPoint), "a point of another device");
+  LOCKSTEP_RETURN_IF_ERROR(status());
+  const auto& of = static_cast<const CudaPoint&>(point);
+  LOCKSTEP_RETURN_IF_CUDA_ERROR(cudaStreamWaitEvent, stream_, of.event(), 0);
+  return OkStatus();
 }
 
 Status CudaStream::WriteWord(std::uint64_t* word, std::uint64_t value) {

@@ -58,6 +58,8 @@ class CudaStream final : public Stream, public NativeStream {
   Status status() const override;
   Status LaunchOn(const Launch& launch) override;
   Result<std::unique_ptr<StreamGraph>> Capture(const Launch& launch) override;
+  Result<std::unique_ptr<StreamPoint>> Mark() override;
+  Status After(const StreamPoint& point) override;
   Status WriteWord(std::uint64_t* word, std::uint64_t value) override;
 
  private:

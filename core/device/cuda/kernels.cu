@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kMostBlocks = 4096;
-constexpr int kTile = 32;
+constexpr int kSquare = 32;  // of matrices, that a block multiplies
 
 int BlocksFor(std::int64_t items) {
   const std::int64_t blocks = (items + kThreads - 1) / kThreads;
@@ -56,6 +56,27 @@ __global__ void Convert(To* to, const From* from, std::int64_t count) {
   }
 }
 
+// Every block makes the tile for itself, in its shared memory.
+template <typename Word>
+__global__ void WriteTile(TileSource source, Word* to, std::int64_t count, bool add) {
+  using Wide = decltype(Widen(Word()));
+  __shared__ float tile[kTile];
+  const std::int64_t input = source.input_at == nullptr ? source.input : *source.input_at;
+  const std::uint64_t key = TileKey(source.rank, input, source.param);
+  for (int i = static_cast<int>(threadIdx.x); i < kTile; i += static_cast<int>(blockDim.x)) {
+    tile[i] = TileValue(key, i);
+  }
+  __syncthreads();
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
+       i += step) {
+    const Wide value = tile[i % kTile];
+    Narrow(add ? Widen(to[i]) + value : value, &to[i]);
+  }
+}
+
+__global__ void Increment(std::int64_t* number) { ++*number; }
+
 __device__ unsigned sink;
 
 // Sixteen bytes a thread and step; the sum is stored only if it has a value that none has.
@@ -76,10 +97,10 @@ template <typename Word>
 __global__ void MatrixProduct(Word* out, const Word* a, const Word* b, std::int64_t rows,
                               std::int64_t steps) {
   using Wide = decltype(Widen(Word()));
-  __shared__ Wide tile_a[kTile][kTile];
-  __shared__ Wide tile_b[kTile][kTile];
-  const std::int64_t row = static_cast<std::int64_t>(blockIdx.y) * kTile + threadIdx.y;
-  const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * kTile + threadIdx.x;
+  __shared__ Wide tile_a[kSquare][kSquare];
+  __shared__ Wide tile_b[kSquare][kSquare];
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.y) * kSquare + threadIdx.y;
+  const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * kSquare + threadIdx.x;
   Wide sum = 0;
   std::int64_t begin = 0;
   for (std::int64_t step = 0; step < steps; ++step) {
@@ -90,9 +111,9 @@ __global__ void MatrixProduct(Word* out, const Word* a, const Word* b, std::int6
     tile_b[threadIdx.y][threadIdx.x] =
         upper < rows && column < rows ? Widen(b[upper * rows + column]) : Wide(0);
     __syncthreads();
-    for (int i = 0; i < kTile; ++i) sum += tile_a[threadIdx.y][i] * tile_b[i][threadIdx.x];
+    for (int i = 0; i < kSquare; ++i) sum += tile_a[threadIdx.y][i] * tile_b[i][threadIdx.x];
     __syncthreads();
-    begin = begin + kTile < rows ? begin + kTile : 0;
+    begin = begin + kSquare < rows ? begin + kSquare : 0;
   }
   if (row < rows && column < rows) Narrow(sum, &out[row * rows + column]);
 }
@@ -136,6 +157,20 @@ cudaError_t LaunchConvert(cudaStream_t stream, DataType to_type, void* to, DataT
   });
 }
 
+cudaError_t LaunchWriteTile(cudaStream_t stream, DataType type, void* to, std::int64_t count,
+                            const TileSource& source, bool add) {
+  return WithWord(type, [&]<typename Word>(Word*) {
+    WriteTile<<<BlocksFor(count), kThreads, 0, stream>>>(source, static_cast<Word*>(to), count,
+                                                         add);
+    return cudaGetLastError();
+  });
+}
+
+cudaError_t LaunchIncrement(cudaStream_t stream, std::int64_t* number) {
+  Increment<<<1, 1, 0, stream>>>(number);
+  return cudaGetLastError();
+}
+
 cudaError_t LaunchRead(cudaStream_t stream, const void* from, std::int64_t bytes,
                        std::int64_t total) {
   const auto size = static_cast<std::int64_t>(sizeof(uint4));
@@ -145,13 +180,13 @@ cudaError_t LaunchRead(cudaStream_t stream, const void* from, std::int64_t bytes
   return cudaGetLastError();
 }
 
-std::int64_t MatrixProductSteps(std::int64_t rows) { return (rows + kTile - 1) / kTile; }
+std::int64_t MatrixProductSteps(std::int64_t rows) { return (rows + kSquare - 1) / kSquare; }
 
 cudaError_t LaunchMatrixProduct(cudaStream_t stream, DataType type, void* out, const void* a,
                                 const void* b, std::int64_t rows, std::int64_t steps) {
   const auto blocks = static_cast<unsigned>(MatrixProductSteps(rows));
   return WithWord(type, [&]<typename Word>(Word*) {
-    MatrixProduct<<<dim3(blocks, blocks), dim3(kTile, kTile), 0, stream>>>(
+    MatrixProduct<<<dim3(blocks, blocks), dim3(kSquare, kSquare), 0, stream>>>(
         static_cast<Word*>(out), static_cast<const Word*>(a), static_cast<const Word*>(b), rows,
         steps);
     return cudaGetLastError();

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "core/collective/data_type.h"
+#include "core/device/tile.h"
 
 namespace lockstep {
 
@@ -17,6 +18,10 @@ cudaError_t LaunchElementwise(cudaStream_t stream, CudaArithmetic arithmetic, Da
                               void* to, const void* from, std::int64_t count, double operand);
 cudaError_t LaunchConvert(cudaStream_t stream, DataType to_type, void* to, DataType from_type,
                           const void* from, std::int64_t count);
+// As Kernels::WriteTile and Increment.
+cudaError_t LaunchWriteTile(cudaStream_t stream, DataType type, void* to, std::int64_t count,
+                            const TileSource& source, bool add);
+cudaError_t LaunchIncrement(cudaStream_t stream, std::int64_t* number);
 // Reads `total` bytes: the range of `bytes` from its begin again and again.
 cudaError_t LaunchRead(cudaStream_t stream, const void* from, std::int64_t bytes,
                        std::int64_t total);

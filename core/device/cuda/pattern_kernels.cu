@@ -1,3 +1,6 @@
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
 #include <algorithm>
 
 #include "core/device/cuda/pattern_launch.h"
@@ -52,13 +55,53 @@ __global__ void Compare(PatternPiece piece, const typename PatternEncoding<kType
   }
 }
 
+__device__ double Number(__half value) { return __half2float(value); }
+__device__ double Number(__nv_bfloat16 value) { return __bfloat162float(value); }
+__device__ double Number(float value) { return value; }
+__device__ double Number(double value) { return value; }
+
+template <typename Word>
+__global__ void CompareTile(const Word* data, std::int64_t count, const double* tile,
+                            std::int64_t tile_length, std::int64_t first, double tolerance,
+                            PatternTally* tally) {
+  for (std::int64_t i = FirstItem(); i < count; i += ItemStep()) {
+    const double expected = tile[(first + i) % tile_length];
+    // Not so of a NaN.
+    if (fabs(Number(data[i]) - expected) <= tolerance * fabs(expected)) continue;
+    atomicAdd_system(&tally->wrong, 1ull);
+    atomicMin_system(&tally->first, static_cast<long long>(i));
+  }
+}
+
 }  // namespace
+
+cudaError_t LaunchCompareTile(cudaStream_t stream, DataType type, const void* data,
+                              std::int64_t count, const double* tile, std::int64_t tile_length,
+                              std::int64_t first, double tolerance, PatternTally* tally) {
+  const auto launch = [&]<typename Word>(const Word* words) {
+    CompareTile<<<BlocksFor(count), kThreads, 0, stream>>>(words, count, tile, tile_length, first,
+                                                           tolerance, tally);
+    return cudaGetLastError();
+  };
+  switch (type) {
+    case DataType::kF16:
+      return launch(static_cast<const __half*>(data));
+    case DataType::kBf16:
+      return launch(static_cast<const __nv_bfloat16*>(data));
+    case DataType::kF32:
+      return launch(static_cast<const float*>(data));
+    case DataType::kF64:
+      return launch(static_cast<const double*>(data));
+    default:
+      return cudaErrorInvalidValue;
+  }
+}
 
 cudaError_t LaunchGenerate(cudaStream_t stream, const PatternPiece& piece, void* data) {
   WithPatternType(piece.type, [&]<DataType kType>() {
     using Word = typename PatternEncoding<kType>::Word;
-    Generate<kType><<<BlocksFor(piece.count), kThreads, 0, stream>>>(piece,
-                                                                     static_cast<Word*>(data));
+    Generate<kType>
+        <<<BlocksFor(piece.count), kThreads, 0, stream>>>(piece, static_cast<Word*>(data));
   });
   return cudaGetLastError();
 }

@@ -19,6 +19,10 @@ struct PatternTally {
 cudaError_t LaunchGenerate(cudaStream_t stream, const PatternPiece& piece, void* data);
 cudaError_t LaunchFill(cudaStream_t stream, int bytes_an_element, std::uint64_t bits, void* data,
                        std::int64_t count);
+// As PatternMemory::CompareTile; `tile` is of the device's memory.
+cudaError_t LaunchCompareTile(cudaStream_t stream, DataType type, const void* data,
+                              std::int64_t count, const double* tile, std::int64_t tile_length,
+                              std::int64_t first, double tolerance, PatternTally* tally);
 cudaError_t LaunchCompare(cudaStream_t stream, const PatternPiece& piece, const void* data,
                           PatternTally* tally);
 

@@ -7,6 +7,7 @@
 #include "core/base/check.h"
 #include "core/base/clock.h"
 #include "core/device/host/half_conversion.h"
+#include "core/device/host/host_tile.h"
 #include "core/device/host/matrix_product.h"
 
 namespace lockstep {
@@ -191,6 +192,22 @@ void HostKernels::Convert(Stream& stream, DataType to_type, void* to, DataType f
                    static_cast<const std::byte*>(from) + begin * SizeOf(from_type),
                    std::min(kBlock, count - begin));
     }
+    return OkStatus();
+  });
+}
+
+void HostKernels::WriteTile(Stream& stream, DataType type, void* to, std::int64_t count,
+                            const TileSource& source, bool add) {
+  LOCKSTEP_CHECK(IsFloating(type), "tiles are of floating-point numbers");
+  stream.Enqueue([=] {
+    PutTile(type, to, count, MakeTile(source, count), add);
+    return OkStatus();
+  });
+}
+
+void HostKernels::Increment(Stream& stream, std::int64_t* number) {
+  stream.Enqueue([number] {
+    ++*number;
     return OkStatus();
   });
 }

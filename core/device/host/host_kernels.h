@@ -19,6 +19,9 @@ class HostKernels : public Kernels {
   void Add(Stream& stream, DataType type, void* to, const void* from, std::int64_t count) override;
   void Convert(Stream& stream, DataType to_type, void* to, DataType from_type, const void* from,
                std::int64_t count) override;
+  void WriteTile(Stream& stream, DataType type, void* to, std::int64_t count,
+                 const TileSource& source, bool add) override;
+  void Increment(Stream& stream, std::int64_t* number) override;
   void Read(Stream& stream, const void* from, std::int64_t bytes) override;
   void Compute(Stream& stream, double ns, const void* memory, std::int64_t bytes) override;
   void MatrixProduct(Stream& stream, DataType type, void* out, const void* a, const void* b,

@@ -11,8 +11,9 @@ PURPOSES = ("", "constructor: parameter count", "constructor: parameter shapes",
             "PowerSGD factor Q of bucket", "join: alive", "join: throw", "join: common rank",
             "join: should sync", "join: shadow bucket", "join: final rank", "join: final state",
             "statistics of batch norm", "gradient of batch norm", "barrier",
-            "step of the program", "graph replay: call")
-_WITH_DETAIL = {3, 6, 8, 9, 10, 15, 17, 18, 19, 22}
+            "step of the program", "graph replay: call", "graph replay: bucket",
+            "graph capture: call")
+_WITH_DETAIL = {3, 6, 8, 9, 10, 15, 17, 18, 19, 22, 23, 24}
 
 
 class Call:

@@ -1,0 +1,261 @@
+#include "core/comm/graph_streams.h"
+
+#include <optional>
+#include <string>
+#include <thread>
+#include <typeinfo>
+#include <utility>
+
+#include "core/base/check.h"
+#include "core/comm/work_graph.h"
+
+namespace lockstep {
+namespace {
+
+// What both streams are in the middle of.
+struct Keeping {
+  bool on = false;
+  Status first;                      // error of the capture
+  std::unique_ptr<WorkGraph> graph;  // of the host's work
+
+  void Refuse(const char* what) { Fail(Unsupported(std::string("a graph cannot hold ") + what)); }
+  void Fail(const Status& status) {
+    if (first.ok() && !status.ok()) first = status;
+  }
+};
+
+// Of a device's streams its point; of the host's an event outside a capture, and nodes in one.
+class GraphEvent final : public Event {
+ public:
+  explicit GraphEvent(std::unique_ptr<Event> the_real) : real(std::move(the_real)) {}
+
+  bool Reached() const override {
+    if (captured) return false;
+    return real == nullptr ? point != nullptr && point->Reached() : real->Reached();
+  }
+  Ticks ReachedAt() const override {
+    LOCKSTEP_CHECK(real != nullptr, "points of a device's stream have no time");
+    return real->ReachedAt();
+  }
+  Status Await(Deadline deadline) override {
+    LOCKSTEP_CHECK(!captured, "what is captured does not run");
+    if (real != nullptr) return real->Await(deadline);
+    while (!Reached()) {
+      if (deadline.Passed()) return DeadlineExceeded("the event was not reached in time");
+      std::this_thread::yield();
+    }
+    return OkStatus();
+  }
+  void Reset() override {
+    captured = false;
+    point.reset();
+    if (real != nullptr) real->Reset();
+  }
+
+  std::unique_ptr<Event> real;  // nullptr: the streams have handles
+  std::unique_ptr<StreamPoint> point;
+  WorkGraph::Point nodes;
+  bool captured = false;
+};
+
+GraphEvent& AsGraphEvent(Event& event) {
+  LOCKSTEP_CHECK(typeid(event) == typeid(GraphEvent), "an event of another device");
+  return static_cast<GraphEvent&>(event);
+}
+
+class HostLane final : public Stream {
+ public:
+  HostLane(Stream& real, int lane, Keeping& keeping)
+      : real_(real), lane_(lane), keeping_(keeping) {}
+
+  bool inline_execution() const override { return !keeping_.on && real_.inline_execution(); }
+  void Enqueue(Work work) override {
+    keeping_.on ? keeping_.graph->Add(lane_, std::move(work)) : real_.Enqueue(std::move(work));
+  }
+  void Record(Event& event) override {
+    GraphEvent& graph_event = AsGraphEvent(event);
+    if (!keeping_.on) return real_.Record(*graph_event.real);
+    graph_event.captured = true;
+    graph_event.nodes = keeping_.graph->Mark(lane_);
+  }
+  void WaitFor(Event& event) override {
+    GraphEvent& graph_event = AsGraphEvent(event);
+    if (!keeping_.on) return real_.WaitFor(*graph_event.real);
+    if (!graph_event.captured) return keeping_.Refuse("a wait for what it does not hold");
+    keeping_.graph->After(lane_, graph_event.nodes);
+  }
+  Status Synchronize(Deadline deadline) override {
+    if (!keeping_.on) return real_.Synchronize(deadline);
+    keeping_.Refuse("a synchronization");
+    return keeping_.first;
+  }
+  Status status() const override { return keeping_.on ? keeping_.first : real_.status(); }
+
+ private:
+  Stream& real_;
+  const int lane_;
+  Keeping& keeping_;
+};
+
+class NativeLane final : public Stream, public NativeStream {
+ public:
+  NativeLane(Stream& real, bool inline_execution, Keeping& keeping)
+      : real_(real),
+        native_(dynamic_cast<NativeStream&>(real)),
+        inline_(inline_execution),
+        keeping_(keeping) {}
+
+  bool inline_execution() const override { return inline_; }
+  void Enqueue(Work work) override {
+    keeping_.on ? keeping_.Refuse("work of the host") : real_.Enqueue(std::move(work));
+  }
+  void Record(Event& event) override {
+    GraphEvent& graph_event = AsGraphEvent(event);
+    auto point = native_.Mark();
+    if (!point.ok()) return Fail(point.status());
+    graph_event.captured = keeping_.on;
+    graph_event.point = std::move(point).value();
+  }
+  void WaitFor(Event& event) override {
+    const GraphEvent& graph_event = AsGraphEvent(event);
+    LOCKSTEP_CHECK(graph_event.point != nullptr, "an event is recorded before it is waited for");
+    if (keeping_.on && !graph_event.captured) {
+      return keeping_.Refuse("a wait for what it does not hold");
+    }
+    Fail(native_.After(*graph_event.point));
+  }
+  Status Synchronize(Deadline deadline) override {
+    if (!keeping_.on) return real_.Synchronize(deadline);
+    keeping_.Refuse("a synchronization");
+    return keeping_.first;
+  }
+  // The stream itself is not asked for anything while it is captured.
+  Status status() const override { return keeping_.on ? keeping_.first : real_.status(); }
+  Status LaunchOn(const Launch& launch) override {
+    if (!keeping_.on) return native_.LaunchOn(launch);
+    LOCKSTEP_RETURN_IF_ERROR(keeping_.first);
+    keeping_.Fail(native_.LaunchOn(launch));
+    return keeping_.first;
+  }
+  Result<std::unique_ptr<StreamGraph>> Capture(const Launch&) override {
+    return Unsupported("a stream of GraphStreams is captured with the other one");
+  }
+  Result<std::unique_ptr<StreamPoint>> Mark() override { return native_.Mark(); }
+  Status After(const StreamPoint& point) override { return native_.After(point); }
+  Status WriteWord(std::uint64_t* word, std::uint64_t value) override {
+    if (!keeping_.on) return native_.WriteWord(word, value);
+    return Unsupported("a word that a graph writes would be the same in every replay");
+  }
+
+ private:
+  void Fail(const Status& status) {
+    if (status.ok()) return;
+    if (keeping_.on) return keeping_.Fail(status);
+    real_.Enqueue([status] { return status; });
+  }
+
+  Stream& real_;
+  NativeStream& native_;
+  const bool inline_;
+  Keeping& keeping_;
+};
+
+class GraphDevice final : public Device {
+ public:
+  GraphDevice(Device& real, bool native, const Keeping& keeping)
+      : real_(real), native_(native), keeping_(keeping) {}
+  std::string_view name() const override { return real_.name(); }
+  Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) override {
+    if (keeping_.on) return Unsupported("a graph cannot hold an allocation of memory");
+    return real_.Allocate(bytes);
+  }
+  std::unique_ptr<Event> NewEvent() override {
+    return std::make_unique<GraphEvent>(native_ ? nullptr : real_.NewEvent());
+  }
+  std::unique_ptr<Stream> NewStream() override { return real_.NewStream(); }
+  std::unique_ptr<Stream> NewInlineStream() override { return real_.NewInlineStream(); }
+
+ private:
+  Device& real_;
+  const bool native_;
+  const Keeping& keeping_;
+};
+
+class HostStreams final : public GraphStreams {
+ public:
+  HostStreams(Device& device, Stream& compute, Stream& communication)
+      : device_(device, /*native=*/false, keeping_),
+        compute_(compute, 0, keeping_),
+        communication_(communication, 1, keeping_) {}
+  Device& device() override { return device_; }
+  Stream& compute() override { return compute_; }
+  Stream& communication() override { return communication_; }
+  bool native() const override { return false; }
+
+  Result<std::unique_ptr<StreamGraph>> Capture(const std::function<Status()>& program) override {
+    keeping_ = {true, OkStatus(), std::make_unique<WorkGraph>()};
+    const int second = keeping_.graph->AddLane();
+    keeping_.Fail(program());
+    keeping_.on = false;
+    LOCKSTEP_RETURN_IF_ERROR(keeping_.first);
+    keeping_.graph->After(0, keeping_.graph->Mark(second));
+    return std::unique_ptr<StreamGraph>(std::move(keeping_.graph));
+  }
+
+ private:
+  Keeping keeping_;
+  GraphDevice device_;
+  HostLane compute_;
+  HostLane communication_;
+};
+
+class NativeStreams final : public GraphStreams {
+ public:
+  NativeStreams(Device& device, Stream& compute, Stream& communication)
+      : real_compute_(dynamic_cast<NativeStream&>(compute)),
+        real_communication_(dynamic_cast<NativeStream&>(communication)),
+        device_(device, /*native=*/true, keeping_),
+        compute_(compute, /*inline_execution=*/false, keeping_),
+        communication_(communication, /*inline_execution=*/true, keeping_) {}
+  Device& device() override { return device_; }
+  Stream& compute() override { return compute_; }
+  Stream& communication() override { return communication_; }
+  bool native() const override { return true; }
+
+  Result<std::unique_ptr<StreamGraph>> Capture(const std::function<Status()>& program) override {
+    return real_compute_.Capture([&](void*) {
+      keeping_ = {true, OkStatus(), nullptr};
+      keeping_.Fail(Order(real_communication_, real_compute_));
+      if (keeping_.first.ok()) keeping_.Fail(program());
+      // Also of a program that failed: the capture has to end on both.
+      keeping_.Fail(Order(real_compute_, real_communication_));
+      keeping_.on = false;
+      return keeping_.first;
+    });
+  }
+
+ private:
+  static Status Order(NativeStream& later, NativeStream& earlier) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const auto point, earlier.Mark());
+    return later.After(*point);
+  }
+
+  NativeStream& real_compute_;
+  NativeStream& real_communication_;
+  Keeping keeping_;
+  GraphDevice device_;
+  NativeLane compute_;
+  NativeLane communication_;
+};
+
+}  // namespace
+
+std::unique_ptr<GraphStreams> GraphStreams::Make(Device& device, Stream& compute,
+                                                 Stream& communication) {
+  if (dynamic_cast<NativeStream*>(&compute) == nullptr) {
+    return std::make_unique<HostStreams>(device, compute, communication);
+  }
+  return std::make_unique<NativeStreams>(device, compute, communication);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,119 @@
+// Collectives that are captured once and replayed.
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/base/check.h"
+#include "core/comm/capturing_stream.h"
+#include "core/comm/keeping_stream.h"
+#include "core/comm/recorded.h"
+#include "core/comm/work_graph.h"
+#include "core/device/native_stream.h"
+
+namespace lockstep {
+namespace {
+
+// What a call is for in the next replay.
+Annotation ReplayOf(const CapturedCalls& captured, std::size_t index) {
+  const Annotation& purpose = captured.purposes[index];
+  if (purpose.purpose == Purpose::kBucket) {
+    return {Purpose::kReplayedBucket, purpose.detail, captured.replays};
+  }
+  return {Purpose::kReplay, static_cast<std::int32_t>(index), captured.replays};
+}
+
+}  // namespace
+
+Result<CapturedCalls> RecordedCommunicator::Capture(std::span<const CollectiveCall> calls,
+                                                    Stream& stream) {
+  const auto enqueue = [&](Stream& kept) {
+    for (const CollectiveCall& call : calls) {
+      LOCKSTEP_RETURN_IF_ERROR(Enqueue(call.operation, call.buffers, kept));
+    }
+    return kept.status();
+  };
+  if (auto* const native = dynamic_cast<NativeStream*>(&stream)) {
+    return CaptureDuring([&] {
+      return native->Capture([&](void* handle) {
+        CapturingStream capturing(handle);
+        return enqueue(capturing);
+      });
+    });
+  }
+  return CaptureDuring([&]() -> Result<std::unique_ptr<StreamGraph>> {
+    auto graph = std::make_unique<WorkGraph>();
+    KeepingStream keeping(*graph, 0);
+    LOCKSTEP_RETURN_IF_ERROR(enqueue(keeping));
+    return std::unique_ptr<StreamGraph>(std::move(graph));
+  });
+}
+
+Result<CapturedCalls> RecordedCommunicator::CaptureDuring(const MakeGraph& capture) {
+  LOCKSTEP_CHECK(capturing_ == nullptr, "one capture at a time");
+  Capturing capturing;
+  capturing_ = &capturing;
+  Result<std::unique_ptr<StreamGraph>> graph = capture();
+  EndCaptured(graph.ok());
+  capturing_ = nullptr;
+  LOCKSTEP_ASSIGN_OR_RETURN(capturing.calls.graph, std::move(graph));
+  return std::move(capturing.calls);
+}
+
+// What the library hangs in is open; and what the graph is made of, until it is made.
+Status RecordedCommunicator::EnqueueCaptured(const Operation& operation, const Buffers& buffers,
+                                             Stream& stream) {
+  EndCaptured(true);
+  CapturedCalls& calls = capturing_->calls;
+  const auto index = static_cast<std::int32_t>(calls.operations.size());
+  calls.operations.push_back(operation);
+  calls.purposes.push_back(UnpackAnnotation(annotation_));
+  AnnotateNext({Purpose::kCapture, index, -1});
+  JournalEvent& event = capturing_->last;
+  event = NextEvent(operation);
+  Append(event);
+  event.kind = EventKind::kStart;
+  Append(event);
+  capturing_->open = true;
+  const Status status = inner_->Enqueue(operation, buffers, stream);
+  if (!status.ok()) EndCaptured(false);
+  return status;
+}
+
+void RecordedCommunicator::EndCaptured(bool well) {
+  if (!std::exchange(capturing_->open, false)) return;
+  JournalEvent& event = capturing_->last;
+  event.kind = well ? EventKind::kEnd : EventKind::kError;
+  event.ticks = NowTicks();
+  Append(event);
+}
+
+Status RecordedCommunicator::Replay(CapturedCalls& captured, Stream& stream, Deadline deadline) {
+  const std::uint64_t first_sequence = next_sequence_;
+  std::vector<JournalEvent>& events = captured.events;
+  events.clear();
+  for (const Operation& operation : captured.operations) {
+    AnnotateNext(ReplayOf(captured, events.size()));
+    events.push_back(NextEvent(operation));
+    Append(events.back());
+  }
+  ++captured.replays;
+  for (JournalEvent& event : events) {
+    event.kind = EventKind::kStart;
+    Append(event);
+  }
+  const Ticks entry = NowTicks();
+  Status status = LaunchGraph(captured, stream, first_sequence);
+  last_launched_ = NowTicks();
+  if (status.ok()) status = inner_->Await(stream, deadline);
+  const Ticks exit = NowTicks();
+  if (status.code() == StatusCode::kDeadlineExceeded) return status;
+  for (JournalEvent& event : events) {
+    event.kind = status.ok() ? EventKind::kEnd : EventKind::kError;
+    event.ticks = exit;
+    Append(event);
+  }
+  if (status.ok()) last_interval_ = {entry, exit};
+  return status;
+}
+
+}  // namespace lockstep

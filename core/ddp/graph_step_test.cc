@@ -1,0 +1,231 @@
+// A training step of DDP, kept as a graph, over streams as CUDA's: what it holds, in which order,
+// and that every gradient of every replay is right, whichever order the graph leaves open.
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/comm/graph_streams.h"
+#include "core/comm/native_fifo.h"
+#include "core/ddp/engine_ranks.h"
+#include "core/device/host/host_device.h"
+#include "core/device/host/host_kernels.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+Deadline Soon() { return Deadline::AfterSeconds(60); }
+
+void LaunchOn(Stream& stream, const std::function<void(Stream& queue)>& launch) {
+  auto* const native = dynamic_cast<NativeStream*>(&stream);
+  if (native == nullptr) return launch(stream);  // where a model writes its own memory
+  static_cast<void>(native->LaunchOn([&](void* handle) {
+    launch(*static_cast<Stream*>(handle));
+    return OkStatus();
+  }));
+}
+
+// Arithmetic that is launched by the stream's handle, as a device's is.
+class LaunchedKernels final : public HostKernels {
+ public:
+  void Copy(Stream& stream, void* to, const void* from, std::int64_t bytes) override {
+    LaunchOn(stream, [&](Stream& queue) { HostKernels::Copy(queue, to, from, bytes); });
+  }
+  void Scale(Stream& stream, DataType type, void* to, const void* from, std::int64_t count,
+             double factor) override {
+    LaunchOn(stream,
+             [&](Stream& queue) { HostKernels::Scale(queue, type, to, from, count, factor); });
+  }
+  void Divide(Stream& stream, DataType type, void* to, const void* from, std::int64_t count,
+              double divisor) override {
+    LaunchOn(stream,
+             [&](Stream& queue) { HostKernels::Divide(queue, type, to, from, count, divisor); });
+  }
+  void Convert(Stream& stream, DataType to_type, void* to, DataType from_type, const void* from,
+               std::int64_t count) override {
+    LaunchOn(stream, [&](Stream& queue) {
+      HostKernels::Convert(queue, to_type, to, from_type, from, count);
+    });
+  }
+  void WriteTile(Stream& stream, DataType type, void* to, std::int64_t count,
+                 const TileSource& source, bool add) override {
+    LaunchOn(stream,
+             [&](Stream& queue) { HostKernels::WriteTile(queue, type, to, count, source, add); });
+  }
+  void Increment(Stream& stream, std::int64_t* number) override {
+    LaunchOn(stream, [&](Stream& queue) { HostKernels::Increment(queue, number); });
+  }
+  void Read(Stream& stream, const void* from, std::int64_t bytes) override {
+    LaunchOn(stream, [&](Stream& queue) { HostKernels::Read(queue, from, bytes); });
+  }
+};
+
+// Rank 0 of two whose other rank has the same gradients: a sum is the double.
+class TwinCommunicator final : public Communicator {
+ public:
+  explicit TwinCommunicator(Kernels& kernels) : kernels_(kernels) {}
+  const Capabilities& capabilities() const override {
+    static const Capabilities capabilities = {
+        .backend = "twin",
+        .moves_data = true,
+        .can_abort = false,
+        .supports = [](const Operation&) { return OkStatus(); },
+    };
+    return capabilities;
+  }
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) override {
+    calls.push_back(std::string(NameOf(operation.collective)) + " " +
+                    std::to_string(operation.count));
+    auto* const recv = static_cast<std::byte*>(buffers.recv);
+    if (operation.collective == Collective::kAllReduce) {
+      kernels_.Scale(stream, operation.type, recv, buffers.send, operation.count, 2);
+    } else if (operation.collective == Collective::kAllGather) {
+      const std::int64_t bytes = operation.count * SizeOf(operation.type);
+      kernels_.Copy(stream, recv + bytes, buffers.send, bytes);
+    }
+    return stream.status();
+  }
+  Status Await(Stream& stream, Deadline deadline) override { return stream.Synchronize(deadline); }
+  void Abort() override {}
+  Result<std::unique_ptr<Communicator>> Split(int, int, Deadline) override {
+    return Unsupported("none");
+  }
+
+  std::vector<std::string> calls;
+
+ private:
+  Kernels& kernels_;
+};
+
+// Streams between which an event is lost: the how manieth wait does nothing.
+class LossyStream final : public Stream, public NativeStream {
+ public:
+  LossyStream(Stream& real, int& waits, const int& lost)
+      : real_(real), waits_(waits), lost_(lost) {}
+  bool inline_execution() const override { return real_.inline_execution(); }
+  void Enqueue(Work work) override { real_.Enqueue(std::move(work)); }
+  void Record(Event& event) override { real_.Record(event); }
+  void WaitFor(Event& event) override {
+    if (waits_++ != lost_) real_.WaitFor(event);
+  }
+  Status Synchronize(Deadline deadline) override { return real_.Synchronize(deadline); }
+  Status status() const override { return real_.status(); }
+  Status LaunchOn(const Launch& launch) override {
+    return dynamic_cast<NativeStream&>(real_).LaunchOn(launch);
+  }
+  Result<std::unique_ptr<StreamGraph>> Capture(const Launch&) override { return Unsupported(""); }
+  Status WriteWord(std::uint64_t*, std::uint64_t) override { return Unsupported(""); }
+
+ private:
+  Stream& real_;
+  int& waits_;
+  const int& lost_;
+};
+
+class GraphStepTest : public testing::Test {
+ protected:
+  void Make(const EngineOptions& options) {
+    model_ = std::move(ManifestModel::Make(MlpTensors(), {.rank = 0}, device_, kernels_).value());
+    const EnginePorts ports = {communicator_, streams_->device(), kernels_, lossy_compute_,
+                               lossy_communication_};
+    auto engine = Engine::Construct(*model_, options, ports);
+    ASSERT_TRUE(engine.ok()) << engine.status().message();
+    engine_ = std::move(*engine);
+    for (int i = 0; i < 3; ++i) {
+      engine_->ZeroGrad();
+      ASSERT_TRUE(engine_->Forward({.input = i}).ok());
+      ASSERT_TRUE(engine_->Backward().ok());
+      ASSERT_TRUE(engine_->Synchronize().ok());
+    }
+    ASSERT_TRUE(engine_->has_rebuilt_buckets());
+    communicator_.calls.clear();
+  }
+  Result<std::unique_ptr<StreamGraph>> Capture(int micro_batches) {
+    waits_ = 0;
+    return streams_->Capture([&]() -> Status {
+      engine_->ZeroGrad();
+      model_->set_input_counter(&input_);
+      for (int i = 1; i <= micro_batches; ++i) {
+        engine_->set_require_backward_grad_sync(i == micro_batches);
+        LOCKSTEP_RETURN_IF_ERROR(engine_->Forward({}));
+        LOCKSTEP_RETURN_IF_ERROR(engine_->Backward());
+      }
+      model_->set_input_counter(nullptr);
+      return OkStatus();
+    });
+  }
+  // Wrong gradients of a replay, which has this many micro-batches.
+  std::int64_t WrongAfterReplay(StreamGraph& graph, int micro_batches) {
+    EXPECT_TRUE(compute_.LaunchOn([&](void* h) { return graph.LaunchOn(h); }).ok());
+    EXPECT_TRUE(compute_.Synchronize(Soon()).ok());
+    // Both ranks have the gradients of rank 0: their mean is that of one rank.
+    return CheckMeanGradients(*model_, 1, input_ - micro_batches + 1, micro_batches, 0).wrong;
+  }
+
+  HostDevice device_;
+  LaunchedKernels kernels_;
+  NativeFifo compute_, communication_;
+  TwinCommunicator communicator_{kernels_};
+  std::unique_ptr<GraphStreams> streams_ = GraphStreams::Make(device_, compute_, communication_);
+  int waits_ = 0;
+  int lost_ = -1;
+  LossyStream lossy_compute_{streams_->compute(), waits_, lost_};
+  LossyStream lossy_communication_{streams_->communication(), waits_, lost_};
+  std::unique_ptr<ManifestModel> model_;
+  std::unique_ptr<Engine> engine_;
+  std::int64_t input_ = 0;
+};
+
+TEST_F(GraphStepTest, HoldsTheStepsCollectivesInDdpsOrderAndIsRightInEveryReplay) {
+  Make(SmallBuckets());
+  auto graph = Capture(1);
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  std::vector<std::string> expected = {"broadcast 600", "broadcast 1"};
+  for (const Bucket& bucket : engine_->layout()) {
+    expected.push_back("all_reduce " + std::to_string(bucket.elements));
+  }
+  EXPECT_EQ(engine_->layout().size(), 2u);
+  EXPECT_EQ(communicator_.calls, expected);
+  EXPECT_EQ(input_, 0);
+  for (int replay = 1; replay <= 4; ++replay) {
+    EXPECT_EQ(WrongAfterReplay(**graph, 1), 0);
+    EXPECT_EQ(input_, replay);
+  }
+  EXPECT_EQ(communicator_.calls, expected);  // by the capture, and by no replay
+  EXPECT_FALSE(compute_.disturbed);
+  EXPECT_FALSE(communication_.disturbed);
+}
+
+TEST_F(GraphStepTest, MicroBatchesAndHooksAreKeptToo) {
+  EngineOptions options = SmallBuckets();
+  options.hook = CommHook::kBf16;
+  Make(options);
+  auto graph = Capture(3);
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  // Sums of three integers up to 16, halved and doubled: exact in bf16.
+  for (int replay = 1; replay <= 2; ++replay) EXPECT_EQ(WrongAfterReplay(**graph, 3), 0);
+  EXPECT_EQ(input_, 6);
+}
+
+// Each event between a bucket and what computes is needed: without it some replay has wrong
+// gradients, in the order that is the worst for it.
+TEST_F(GraphStepTest, ABucketThatNobodyWaitsForIsFound) {
+  Make(SmallBuckets());
+  ASSERT_TRUE(Capture(1).ok());
+  const int waits = waits_;
+  const int buckets = static_cast<int>(engine_->layout().size());
+  ASSERT_GE(waits, 2 * buckets);
+  for (lost_ = waits - 2 * buckets; lost_ < waits; ++lost_) {  // those of the buckets come last
+    auto graph = Capture(1);
+    ASSERT_TRUE(graph.ok()) << graph.status().message();
+    const std::int64_t wrong = WrongAfterReplay(**graph, 1) + WrongAfterReplay(**graph, 1);
+    EXPECT_GT(wrong, 0) << "wait " << lost_ << " of " << waits;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
