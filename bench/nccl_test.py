@@ -82,6 +82,14 @@ class Nccl(unittest.TestCase):
             self.assertIn("2.28.9", text(software["backend_version"]))
         self.assertEqual(launch.leftovers(), [])
 
+    def test_ranks_that_share_a_gpu_are_marked(self):
+        launch = run(SMALL + ["--ranks-per-gpu=2"])
+        self.assertEqual(launch.code, 0, launch.out + launch.err)
+        self.assertIn("2 ranks share a GPU", line_of(launch))
+        with h5py.File(launch.path) as file:
+            remark = text(file["environment/software"].attrs["backend_remark"])
+        self.assertIn("not a bandwidth figure", remark)
+
     def test_training_steps(self):
         launch = run(["--model=resnet50", "-n", "1", "-w", "0"], binary=STEP)
         self.assertEqual(launch.code, 0, launch.out + launch.err)
@@ -186,6 +194,8 @@ class Nccl(unittest.TestCase):
                 graphs += graph
                 self.assertEqual(graph, row["name"].endswith(b"/cuda_graph"))
                 self.assertEqual(graph, not row["name"].endswith(b"/no_timeline"))
+            remark = text(file["environment/software"].attrs["backend_remark"])
+            self.assertIn("captured once and replayed as a graph", remark)
             self.assertEqual(graphs, 16)
             self.assertIn(b"cuda_graph", set(file["effects"]["option"]))
         self.assertRegex(launch.out, "case +step .* launch +completion")

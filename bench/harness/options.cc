@@ -256,12 +256,13 @@ void TakeBenchmarkFlags(std::vector<std::string>& arguments, BenchOptions& optio
   });
 }
 
+bool ReplaysSteps(const DdpAxes& axes) {
+  return std::find(axes.cuda_graph.begin(), axes.cuda_graph.end(), true) != axes.cuda_graph.end();
+}
+
 // Graphs hold what a device does, and nothing of the host's.
 Status CheckGraphs(const BenchInfo& info, const Words& words, const BenchOptions& options) {
-  const std::vector<bool>& steps = options.spec.ddp.cuda_graph;
-  if (!words.nccl.graphs && std::find(steps.begin(), steps.end(), true) == steps.end()) {
-    return OkStatus();
-  }
+  if (!words.nccl.graphs && !ReplaysSteps(options.spec.ddp)) return OkStatus();
   if (options.spec.backend != "nccl") {
     return InvalidInput(fmt::format(
         "--cuda-graph: the backend {} has no streams of CUDA to capture; give --backend=nccl",
@@ -349,6 +350,7 @@ Result<CommandLine> ParseCommandLine(const BenchInfo& info, int argc, const char
     return InvalidInput(fmt::format("{}; see {} --help", error.what(), info.name));
   }
   LOCKSTEP_RETURN_IF_ERROR(ReadWords(info, app, words, options));
+  words.nccl.graphs = words.nccl.graphs || ReplaysSteps(options.spec.ddp);
   LOCKSTEP_RETURN_IF_ERROR(ExportNcclChoices(words.nccl));
   return CommandLine{std::move(options), ""};
 }

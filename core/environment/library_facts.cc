@@ -51,6 +51,26 @@ void AddIfThere(const fs::path& path, std::set<fs::path>& found) {
   if (!error && fs::is_regular_file(real, error)) found.insert(real);
 }
 
+// Folders of Python's packages, of the system's and of the environment that is active.
+std::vector<fs::path> PythonPackages() {
+  std::vector<fs::path> roots = {"/usr/lib", "/usr/local/lib", "/opt/conda/lib"};
+  for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
+    if (const char* root = std::getenv(variable)) roots.push_back(fs::path(root) / "lib");
+  }
+  std::vector<fs::path> folders;
+  std::error_code error;
+  for (const fs::path& root : roots) {
+    for (fs::directory_iterator entry(root, error), end; !error && entry != end;
+         entry.increment(error)) {
+      if (!entry->path().filename().string().starts_with("python3")) continue;
+      for (const char* packages : {"site-packages", "dist-packages"}) {
+        folders.push_back(entry->path() / packages);
+      }
+    }
+  }
+  return folders;
+}
+
 // Where the dynamic linker, the toolkit and Python's packages have them.
 std::set<fs::path> NcclLibraries() {
   std::vector<fs::path> directories = {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
@@ -62,19 +82,8 @@ std::set<fs::path> NcclLibraries() {
     }
   }
   if (const char* root = std::getenv("NCCL_HOME")) directories.push_back(fs::path(root) / "lib");
-  std::vector<fs::path> pythons = {"/usr/lib", "/usr/local/lib", "/opt/conda/lib"};
-  for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
-    if (const char* root = std::getenv(variable)) pythons.push_back(fs::path(root) / "lib");
-  }
-  std::error_code error;
-  for (const fs::path& root : pythons) {
-    for (fs::directory_iterator entry(root, error), end; !error && entry != end;
-         entry.increment(error)) {
-      if (!entry->path().filename().string().starts_with("python3")) continue;
-      for (const char* packages : {"site-packages", "dist-packages"}) {
-        directories.push_back(entry->path() / packages / "nvidia/nccl/lib");
-      }
-    }
+  for (const fs::path& packages : PythonPackages()) {
+    directories.push_back(packages / "nvidia/nccl/lib");
   }
   std::set<fs::path> found;
   for (const fs::path& directory : directories) AddIfThere(directory / "libnccl.so.2", found);
@@ -103,6 +112,29 @@ std::string ToolkitVersion() {
     return fmt::format("{}.{}", code / 1000, code % 1000 / 10);
   }
   return "";
+}
+
+// CUDA runtimes that programs can load; PyTorch brings its own. The file's name tells the version.
+void AddRuntimes(Facts& facts) {
+  std::vector<fs::path> folders = {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu"};
+  const char* root = std::getenv("CUDA_PATH");
+  for (const char* below : {"lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"}) {
+    folders.push_back(fs::path(root != nullptr ? root : "/usr/local/cuda") / below);
+  }
+  for (const fs::path& packages : PythonPackages()) {
+    folders.push_back(packages / "nvidia/cuda_runtime/lib");
+    folders.push_back(packages / "nvidia/cu13/lib");
+  }
+  std::set<fs::path> found;
+  for (const fs::path& folder : folders) {
+    for (const char* name : {"libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13"}) {
+      AddIfThere(folder / name, found);
+    }
+  }
+  int number = 0;
+  for (const fs::path& path : found) {
+    facts.emplace_back(fmt::format("software/cuda_runtime{}", number++), path.string());
+  }
 }
 
 }  // namespace
@@ -135,6 +167,12 @@ Facts LibraryFacts(const std::string& nccl_library) {
       "timeout 5 mpirun --version 2>/dev/null | "
       "sed -n -e 's/^ *Version: */MPICH Hydra /' -e '/[0-9]/{p;q}'");
   facts.emplace_back("software/mpirun", mpi.empty() ? "not found" : mpi);
+  // Its library does not tell a version; the package does.
+  const std::string gloo = FirstLineOf("timeout 5 dpkg-query -W -f='${Version}' libgloo0 2>&1");
+  facts.emplace_back("software/gloo", gloo.empty() || gloo.find(' ') != std::string::npos
+                                          ? "unknown: no package libgloo0"
+                                          : gloo);
+  AddRuntimes(facts);
   return facts;
 }
 

@@ -194,6 +194,8 @@ void Nvml::Library::DescribeDevice(int gpu, Facts& facts) const {
   }
   facts.emplace_back(group + "/sm_clock_mhz_max",
                      TextOf(Number(api.nvmlDeviceGetMaxClockInfo, device, nvml::kClockSm)));
+  facts.emplace_back(group + "/sm_clock_mhz",
+                     TextOf(Number(api.nvmlDeviceGetClockInfo, device, nvml::kClockSm)));
   unsigned long long reasons = 0;
   if (Ask(api.nvmlDeviceGetCurrentClocksThrottleReasons, device, &reasons)) {
     facts.emplace_back(group + "/throttling",

@@ -13,6 +13,7 @@ Facts Healthy() {
           {"limits/shm_available_bytes", "8589934592"},
           {"limits/memlock_bytes", "unlimited"},
           {"limits/open_files", "1048576"},
+          {"host/architecture", "x86_64"},
           {"host/cpus_usable", "96"},
           {"host/cpu_governor", "performance"},
           {"host/container", "none"},
@@ -77,8 +78,9 @@ TEST(RulesTest, EveryFactThatIsWrongIsFoundAndNothingElse) {
       {{"topology/iommu_units", "2"}, "iommu"},
       {{"gpu/fabric_manager", "no"}, "fabric_manager"},
       {{"nccl/libraries", "2"}, "several_nccl"},
-      {{"nccl/0/version", "2.18.5"}, "nccl_abort_hangs"},
-      {{"nccl/0/version", "2.28.5"}, "nccl_recovery_inside_a_process"},
+      {{"nccl/0/version", "2.20.5"}, "nccl_graphs_stall"},
+      {{"nccl/0/version", "2.26.2"}, "nccl_graphs_race"},
+      {{"host/architecture", "aarch64"}, "nccl_hangs_on_arm"},
       {{"variables/CUDA_LAUNCH_BLOCKING", "1"}, "launch_blocking"},
       {{"variables/CUDA_VISIBLE_DEVICES", "0"}, "one_visible_gpu_for_all"},
       {{"gpu/1/uncorrected_ecc_errors", "7"}, "uncorrected_ecc"},
@@ -93,6 +95,23 @@ TEST(RulesTest, EveryFactThatIsWrongIsFoundAndNothingElse) {
   for (const auto& [fact, rule] : kIll) {
     EXPECT_EQ(Held(With(fact.first, fact.second)), std::vector<std::string>{rule}) << fact.first;
   }
+}
+
+TEST(RulesTest, VersionsOfNcclThatHangAreNamed) {
+  using Rules = std::vector<std::string>;
+  const auto held = [](const char* version) { return Held(With("nccl/0/version", version)); };
+  EXPECT_EQ(held("2.18.5"), (Rules{"nccl_abort_hangs", "nccl_graphs_stall"}));
+  EXPECT_EQ(held("2.28.5"), (Rules{"nccl_recovery_inside_a_process", "nccl_hangs_at_scale"}));
+  for (const char* good : {"2.27.3", "2.28.9", "2.29.3", "2.30.7", "2.31.2"}) {
+    EXPECT_EQ(held(good), Rules{}) << good;
+  }
+  Facts facts = With("nccl/0/version", "2.16.5");
+  facts.emplace_back("variables/CUDA_LAUNCH_BLOCKING", "1");
+  EXPECT_EQ(Held(facts).front(), "nccl_launch_blocking_hangs");
+  facts = With("host/architecture", "aarch64");
+  std::erase_if(facts, [](const auto& fact) { return fact.first == "nccl/0/version"; });
+  facts.emplace_back("nccl/0/version", "2.29.3");
+  EXPECT_EQ(Held(facts), Rules{});
 }
 
 TEST(RulesTest, AnOldDriverIsNamedForToolkitAndLibrary) {
@@ -135,7 +154,8 @@ TEST(RulesTest, MistakesInRulesAreOneLine) {
       {"[[rule]]\nid = \"a\"\nmessage = \"m\"\nremedy = \"r\"\n", "when"},
       {"[[rule]]\nid = \"a\"\nwhen = [\"x present\"]\nmessage = \"m\"\n", "remedy"},
       {"[[rule]]\nid = \"a\"\nwhen = [\"x present\"]\nmessage = \"m\"\nremedy = \"r\"\n"
-       "level = \"awful\"\n", "awful"},
+       "level = \"awful\"\n",
+       "awful"},
       {"[[rule]]\nid = 3\nwhen = [\"x present\"]\nmessage = \"m\"\nremedy = \"r\"\n", "id"},
       {"rule = 3\n", "[[rule]]"},
       {"[[rule]]\nid = \n", "own.toml:2"}};

@@ -33,6 +33,7 @@ class DoctorTest(unittest.TestCase):
         status = os.statvfs("/dev/shm")
         self.assertEqual(int(facts["limits/shm_bytes"]), status.f_blocks * status.f_frsize)
         self.assertIn("Open MPI", facts["software/mpirun"])
+        self.assertRegex(facts["software/gloo"], r"^\d|^unknown: ")
 
     def test_a_planted_limit_is_found_and_without_it_is_not(self):
         script = f"ulimit -n 256; exec {LOCKSTEP} doctor --format=json"
@@ -52,6 +53,7 @@ class DoctorTest(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertTrue({"uncorrected_ecc", "throttling", "missing_lanes"} <= set(ids), ids)
         self.assertEqual(found["facts"]["gpu/driver"], "535.104.05")
+        self.assertEqual(found["facts"]["gpu/1/sm_clock_mhz"], "1410")
         first = doctor(f"--nvml-library={NVML}").stdout.splitlines()[0]
         self.assertTrue(first.startswith("PROBLEM: "), first)
 

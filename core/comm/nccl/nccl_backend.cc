@@ -4,6 +4,7 @@
 
 #include "core/comm/nccl/choices.h"
 #include "core/comm/nccl/debug_log.h"
+#include "core/comm/nccl/remarks.h"
 #include "core/comm/nccl/shared_gpu.h"
 #include "fmt/format.h"
 #ifdef LOCKSTEP_HAS_CUDA
@@ -20,9 +21,6 @@ Result<NcclPlatform> OpenOnCuda(const NcclLibraryFacts& library, int local_rank,
   NcclPlatform platform;
   if (choices.ranks_per_gpu > 1) {
     nccl::ShareGpu(library.version_code, local_rank, choices.ranks_per_gpu);
-    platform.remark =
-        fmt::format("{} ranks share a GPU, over sockets and in turns: not a bandwidth figure",
-                    choices.ranks_per_gpu);
   }
   const CudaMemory memory = host_access ? CudaMemory::kManaged : CudaMemory::kDevice;
   const int index = local_rank / choices.ranks_per_gpu;
@@ -46,17 +44,15 @@ Result<NcclPlatform> OpenOnCuda(const NcclLibraryFacts&, int, bool) {
 }
 #endif
 
-Result<NcclPlatform> OpenStandIn(const NcclLibraryFacts& library, int local_rank) {
+Result<NcclPlatform> OpenStandIn(int local_rank) {
   NcclPlatform platform;
   // Where a GPU of that rank would sit, for stand-ins of the driver's library.
   platform.gpu_bus = fmt::format("0000:{:02x}:00.0", local_rank + 1);
-  platform.remark =
-      fmt::format("{} is a stand-in for tests on host memory: not figures of NCCL", library.path);
   return platform;
 }
 
 Result<NcclPlatform> OpenFor(const NcclLibraryFacts& library, int local_rank, bool host_access) {
-  if (library.stand_in) return OpenStandIn(library, local_rank);
+  if (library.stand_in) return OpenStandIn(local_rank);
   return OpenOnCuda(library, local_rank, host_access);
 }
 
@@ -76,10 +72,7 @@ Result<NcclPlatform> OpenNccl(int local_rank, bool host_access) {
   LOCKSTEP_ASSIGN_OR_RETURN(const NcclLibraryFacts library, ExamineNccl(choices.library));
   LOCKSTEP_ASSIGN_OR_RETURN(NcclPlatform platform, OpenFor(library, local_rank, host_access));
   platform.log_file = log_file;
-  if (choices.graphs) {
-    if (!platform.remark.empty()) platform.remark += "; ";
-    platform.remark += "the collectives of an iteration are replayed as a graph";
-  }
+  platform.remark = nccl::RemarkOn(library, choices);
   return platform;
 }
 

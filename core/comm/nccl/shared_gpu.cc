@@ -18,7 +18,7 @@ std::vector<std::pair<std::string, std::string>> SharedGpuVariables(int version,
       // Its port is one a host, and these ranks are many hosts on one.
       {"NCCL_RAS_ENABLE", "0"},
   };
-  if (version >= VersionCode(2, 30, 3) && ranks_per_gpu <= 2) {
+  if (SharesDirectly(version, ranks_per_gpu)) {
     variables.emplace_back("NCCL_MULTI_RANK_GPU_ENABLE", "1");
     return variables;
   }
@@ -31,6 +31,10 @@ std::vector<std::pair<std::string, std::string>> SharedGpuVariables(int version,
   variables.emplace_back("NCCL_MNNVL_ENABLE", "0");
   variables.emplace_back("NCCL_CUMEM_ENABLE", "0");
   return variables;
+}
+
+bool SharesDirectly(int version, int ranks_per_gpu) {
+  return version >= VersionCode(2, 30, 3) && ranks_per_gpu <= 2;
 }
 
 void ShareGpu(int version, int local_rank, int ranks_per_gpu) {

@@ -16,6 +16,9 @@ namespace lockstep::nccl {
 std::vector<std::pair<std::string, std::string>> SharedGpuVariables(int version, int local_rank,
                                                                     int ranks_per_gpu);
 
+// Whether NCCL allows it by itself.
+bool SharesDirectly(int version, int ranks_per_gpu);
+
 // Sets those that the user did not set.
 void ShareGpu(int version, int local_rank, int ranks_per_gpu);
 

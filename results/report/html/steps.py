@@ -12,6 +12,8 @@ _MOST_BARS = 24
 # The class, so the colour, of a part of a step.
 CLASS_OF = {"buffer_broadcast_ns": "p0", "forward_ns": "p1", "backward_ns": "p2",
             "exposed_communication_ns": "p3", "copy_back_ns": "p4"}
+# And of the parts of a step without a timeline.
+_COLOURS = {**CLASS_OF, "launch_ns": "p1", "completion_ns": "p3"}
 
 
 def _follows(part):
@@ -60,7 +62,7 @@ def parts(run, slug):
         for part in run.parts[case["case"]]:
             if _follows(part) and _finite(part.median):
                 canvas.box(x(start), y + 17, x(start + part.median) - x(start), 14,
-                           CLASS_OF.get(part.name, "p0"),
+                           _COLOURS.get(part.name, "p0"),
                            "%s: %s" % (word_of(part.name), units.duration(part.median)))
                 start += part.median
     title = "Where the time of a step goes"
@@ -83,7 +85,7 @@ def _part_legend(canvas, order):
         need = 28 + LETTER * len(word_of(name))
         if at > 4 and at + need > _WIDTH:
             at, y = 4, y + 18
-        canvas.box(at, y, 12, 12, CLASS_OF.get(name, "p0"))
+        canvas.box(at, y, 12, 12, _COLOURS.get(name, "p0"))
         canvas.text(at + 16, y + 10, word_of(name))
         at += need
     return y + 18

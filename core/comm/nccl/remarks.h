@@ -1,0 +1,18 @@
+// What whoever reads figures of NCCL must know of the way they came about.
+#ifndef LOCKSTEP_CORE_COMM_NCCL_REMARKS_H_
+#define LOCKSTEP_CORE_COMM_NCCL_REMARKS_H_
+
+#include <string>
+
+#include "core/comm/nccl/choices.h"
+#include "core/comm/nccl/nccl_communicator.h"
+
+namespace lockstep::nccl {
+
+// One line, parts separated by "; "; empty: nothing. A library of tests, ranks that share a GPU,
+// collectives that are replayed, and what is known of graphs with this version.
+std::string RemarkOn(const NcclLibraryFacts& library, const NcclChoices& choices);
+
+}  // namespace lockstep::nccl
+
+#endif  // LOCKSTEP_CORE_COMM_NCCL_REMARKS_H_
