@@ -3,7 +3,9 @@
 NCCL is found, told with NCCL's own words, and leaves nothing behind."""
 import json
 import os
+import signal
 import sys
+import time
 import unittest
 
 import h5py
@@ -213,6 +215,22 @@ class Nccl(unittest.TestCase):
                      binary=STEP)
         self.assertEqual(launch.code, 1, launch.err)
         self.assertRegex(launch.out, "graph replay: (call|bucket) 0 of iteration")
+        self.assertEqual(launch.leftovers(), [])
+
+    def test_a_rank_that_is_stopped_in_a_replay_is_named_with_it(self):
+        # Computing is part of the graph, and takes nearly all of an iteration.
+        launch = Launch(STEP, ["--backend=nccl", "--nccl-library=" + FAKE, "--cuda-graph",
+                               "--model=" + small_model(), "--compute-ms=50", "--check=0", "-n",
+                               "100000", "-T", "4", "--no-gpu-samples"])
+        limit = time.monotonic() + 60
+        while len(launch.workers_by_rank()) < 2 and time.monotonic() < limit:
+            time.sleep(0.05)
+        time.sleep(4)
+        os.kill(launch.workers_by_rank()[1], signal.SIGSTOP)
+        launch.finish()
+        self.assertEqual(launch.code, 1, launch.out + launch.err)
+        self.assertRegex(launch.out, "FAIL: rank 1 is stopped by SIGSTOP in .*graph replay: "
+                         "call 0 of iteration [0-9]+; rank 0 waits for it")
         self.assertEqual(launch.leftovers(), [])
 
     def test_one_rank_is_enough_to_copy(self):

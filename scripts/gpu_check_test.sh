@@ -31,10 +31,13 @@ fi
 stub() { printf '#!/bin/bash\n%s\n' "$2" >"$copy/$1"; chmod +x "$copy/$1"; }
 : >"$copy/tests/six_cases.py"
 # shellcheck disable=SC2016
-for name in bin/lockstep bin/bench_broadcast bin/bench_ddp_step tests/cuda_contract_test \
+for name in bin/lockstep bin/bench_broadcast tests/cuda_contract_test \
   tests/cuda_kernels_test tests/library_test tests/net_plugin_test tests/nccl_process_contract; do
   stub "$name" 'echo "${0##*/} $*"'
 done
+# shellcheck disable=SC2016
+stub bin/bench_ddp_step 'echo "${0##*/} $*"; [[ "$*" != *1000000* ]] && exit
+echo "rank 1 is stopped, graph replay: bucket 0"; exit 1'
 stub tests/device_count_test 'echo PASSED'
 stub bin/bench_allreduce 'echo "{\"case\":1,\"summary\":{\"median_ns\":1.25e+3,\"x\":2}} $*"'
 stub tests/copy_bandwidth '[[ "$*" == "1.25e+3 268435456" ]]'
@@ -45,11 +48,12 @@ echo "nccl/order_inversion_implicit  nccl  2  1  finished hung  -  -  -  fail"
 exit 1'
 stub bin/compute-sanitizer 'exit 0'
 out="$TEST_TMPDIR/all"
+export LOCKSTEP_GPU_CHECK_SECONDS=0
 run() { "$copy/gpu_check" --ranks=2 --nccl-library=/stand-in/fake_nccl.so --out="$out" 2>&1; }
 said="$(run)" || { echo "gpu_check with stubs failed: $said"; exit 1; }
 for words in "copy_bandwidth .*exit   0" "graphs .*exit   0" "six_cases .*exit   0" \
   "launch_order .*exit   0" "allreduce_graph_2 .*exit   0" \
-  "ddp_step_graph_2 .*exit   0" "ddp_step_matmul_2 .*exit   0" \
+  "replay_stopped .*exit   0" "ddp_step_graph_2 .*exit   0" "ddp_step_matmul_2 .*exit   0" \
   "^0 steps failed"; do
   grep -q "$words" "$out/summary.txt" || { echo "no '$words' in: $said"; exit 1; }
 done
