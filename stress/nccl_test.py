@@ -32,6 +32,17 @@ def world_of_nccl():
     assert elsewhere.code == 2 and "needs --backend=nccl" in elsewhere.errors, elsewhere.errors
 
 
+def lost_ranks():
+    """Abort, another communicator, on: over NCCL as over gloo; also of ranks that wait for one that
+    is lost while they connect anew."""
+    outcome = run_stress.run(3, "--backend=nccl", f"--nccl-library={os.path.abspath(FAKE)}",
+                             "-T", "4", "--scenario=recovery/*")
+    print(outcome.output)
+    assert outcome.code == 0, f"exit code {outcome.code}: {outcome.errors}"
+    names = {case["name"]: case["verdict"] for case in outcome.cases}
+    assert len(names) == 16 and set(names.values()) == {"pass"}, names
+
+
 def main():
     lacking = run_stress.run(2, "--backend=nccl", "--nccl-library=/nonexistent/libnccl.so.2",
                              "--scenario=uneven_inputs/case1")
@@ -46,6 +57,7 @@ def main():
     for name in SCENARIOS:
         assert outcome.named(name)[0]["verdict"] == "pass"
     world_of_nccl()
+    lost_ranks()
     os.environ["LOCKSTEP_FAKE_NCCL"] = "ncclAllReduce:async=6:rank=1:nth=5"
     failing = run_stress.run(2, "--backend=nccl", f"--nccl-library={os.path.abspath(FAKE)}",
                              "--scenario=uneven_inputs/case1")

@@ -75,6 +75,7 @@ Result<std::unique_ptr<Communicator>> ConnectWithNccl(const ConnectRequest& requ
   }
   NcclOptions options = NcclOptionsFromEnvironment();
   options.operation_seconds = request.timeout_seconds;
+  options.given_up = request.given_up;
   LOCKSTEP_ASSIGN_OR_RETURN(
       auto communicator, ConnectNccl(request.rank, request.size, *request.meeting, request.prefix,
                                      *request.device, options, deadline));

@@ -2,6 +2,7 @@
 #ifndef LOCKSTEP_CORE_COMM_BACKENDS_H_
 #define LOCKSTEP_CORE_COMM_BACKENDS_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -28,19 +29,20 @@ struct Platform {
   std::unique_ptr<PatternMemory> pattern_memory;  // where the host can't reach; else nullptr
   std::string gpu_bus;   // where the device sits, as "0000:3b:00.0"; empty: on the host
   std::string log_file;  // what the library writes of its trouble; empty: nowhere
-  std::string remark;  // what whoever reads the figures must know; empty: nothing
+  std::string remark;    // what whoever reads the figures must know; empty: nothing
 };
 
 // What any backend may need to connect a rank; each takes what it uses.
 struct ConnectRequest {
   int rank = 0;
   int size = 1;
-  Meeting* meeting = nullptr;     // not owned; outlives the communicator and its children
-  std::string prefix = "world";   // of the meeting's keys; the same on all ranks, used once
-  bool threaded_streams = false;  // streams beside the caller will be used (on inline ones: false)
-  std::string host;               // gloo: the name or address to listen on; empty: loopback
-  double timeout_seconds = 1800;  // gloo, nccl: the time limit of an operation
-  Device* device = nullptr;       // nccl: of the Platform; outlives the communicator
+  Meeting* meeting = nullptr;      // not owned; outlives the communicator and its children
+  std::string prefix = "world";    // of the meeting's keys; the same on all ranks, used once
+  bool threaded_streams = false;   // streams beside the caller will be used (on inline ones: false)
+  std::string host;                // gloo: the name or address to listen on; empty: loopback
+  double timeout_seconds = 1800;   // gloo, nccl: the time limit of an operation
+  Device* device = nullptr;        // nccl: of the Platform; outlives the communicator
+  std::function<bool()> given_up;  // nccl: true ends the wait for ranks that do not come
 };
 
 struct Backend {

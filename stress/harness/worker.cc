@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <memory>
 #include <mutex>
@@ -46,6 +47,7 @@ struct Rig {
   // The same, for the thread that aborts while the program is stuck.
   std::mutex abort_mutex;
   std::shared_ptr<RecordedCommunicator> abortable;
+  std::atomic<bool> given_up{false};  // also a communicator that is not made yet
   std::optional<FaultyCalls> world;
   // Last: streams end before what they work on.
   std::unique_ptr<Stream> compute;
@@ -101,6 +103,7 @@ Status OpenPlatform(WorkerLink& link, Rig& rig) {
 // on a thread of its own, which nobody waits for.
 void AbortAside(WorkerLink& link, Rig& rig, const std::string& generation) {
   link.CloseMeeting(true);
+  rig.given_up.store(true);
   std::lock_guard lock(rig.abort_mutex);
   std::thread([&link, &rig, generation, communicator = rig.abortable] {
     if (rig.body->abort_hangs()) {
@@ -146,6 +149,7 @@ Status Connect(WorkerLink& link, Rig& rig) {
   request.threaded_streams = threaded;
   request.timeout_seconds = kForEverSeconds;
   request.device = rig.platform.device.get();
+  request.given_up = [&rig] { return rig.given_up.load(); };
   const auto& recovery = rig.scenario.recovery;
   const Deadline deadline =
       Deadline::AfterSeconds(recovery ? recovery->connect_deadline_seconds : kForEverSeconds);
@@ -234,6 +238,7 @@ Status AwaitRebuild(WorkerLink& link, Rig& rig, RankReport& report) {
     LOCKSTEP_ASSIGN_OR_RETURN(rig.membership, DecodeMembership(message.payload));
     rig.restarted = false;
     link.CloseMeeting(false);
+    rig.given_up.store(false);
     return OkStatus();
   }
 }

@@ -140,7 +140,7 @@ Status Connection::Fail(std::string_view call, Code code) {
 Status Connection::Settle(const char* name, Comm comm, Deadline deadline) {
   Pause pause;
   for (;;) {
-    if (aborted_.load()) return FailWith(Aborted());
+    if (aborted_.load() || (terms_.given_up && terms_.given_up())) return FailWith(Aborted());
     Code state = kSuccess;
     inside_.store("ncclCommGetAsyncError");
     watched_.Enter();

@@ -24,6 +24,9 @@ struct Terms {
   double abort_seconds = 10;
   double finalize_seconds = 10;
   std::function<Status()> enter_thread;  // what a thread does before it calls; may be empty
+  // True: nobody wants the communicator any more that is being made; may be empty. Asked while the
+  // library says "in progress", which without the others it would say until the deadline.
+  std::function<bool()> given_up;
   // Called when a call did not come back even after the abort; does not return.
   std::function<void(const std::string& why)> last_resort;
 };

@@ -271,6 +271,7 @@ nccl::Terms TermsOf(const NcclOptions& options, std::shared_ptr<const nccl::Libr
   terms.operation_seconds = options.operation_seconds;
   terms.abort_seconds = options.abort_seconds;
   terms.finalize_seconds = options.finalize_seconds;
+  terms.given_up = options.given_up;
   if (native != nullptr) terms.enter_thread = [native] { return native->EnterThread(); };
   terms.last_resort = options.last_resort != nullptr ? options.last_resort : &EndProcess;
   return terms;

@@ -2,6 +2,7 @@
 #ifndef LOCKSTEP_CORE_COMM_NCCL_NCCL_COMMUNICATOR_H_
 #define LOCKSTEP_CORE_COMM_NCCL_NCCL_COMMUNICATOR_H_
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -18,6 +19,9 @@ struct NcclOptions {
   double finalize_seconds = 10;
   // Buffers are registered with NCCL (ncclCommRegister, from 2.19) when they are first used.
   bool register_buffers = false;
+  // True: gives up what is in progress, above all connecting to ranks that do not come. May be
+  // empty.
+  std::function<bool()> given_up;
   // Called when a call came back neither in its time nor after an abort. Default: prints the line
   // and ends the process with ExitCode::kFailed.
   void (*last_resort)(const std::string& why) = nullptr;

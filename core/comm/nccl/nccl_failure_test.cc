@@ -106,6 +106,20 @@ TEST(ConnectFailure, ARankThatNeverComesEndsTheOthersAtTheirDeadline) {
   ExpectFailure({"", kLate, "a rank did not come"}, [&] { return world.Connect(0, 2); });
 }
 
+// As a program does that hears of another rank's end meanwhile: it must not wait for the deadline.
+TEST(ConnectFailure, WhatNobodyWantsAnyMoreIsGivenUp) {
+  World world("");
+  const Deadline soon = Deadline::AfterSeconds(0.1);
+  world.options.given_up = [soon] { return soon.Passed(); };
+  const std::int64_t began_ns = MonotonicNs();
+  const auto connected = ConnectNccl(0, 2, world.meeting, "world", world.device, world.options,
+                                     Deadline::AfterSeconds(600));
+  ASSERT_FALSE(connected.ok());
+  EXPECT_EQ(connected.status().code(), kFailed);
+  EXPECT_EQ(connected.status().message(), "nccl: the communicator was aborted");
+  EXPECT_LT(static_cast<double>(MonotonicNs() - began_ns) * 1e-9, kSurelySeconds);
+}
+
 class OperationFailure : public testing::TestWithParam<Failure> {};
 TEST_P(OperationFailure, IsTheInlineStreamsError) {
   World world(GetParam().faults);
