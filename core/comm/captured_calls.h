@@ -23,6 +23,7 @@ struct CapturedCalls {
   std::vector<Operation> operations;
   std::vector<Annotation> purposes;  // of the operations, when they were captured
   std::unique_ptr<StreamGraph> graph;
+  bool marked = false;  // the device counts each call's begin and end
   std::int32_t replays = 0;
   std::vector<JournalEvent> events;  // of the newest replay
 };

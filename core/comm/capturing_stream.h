@@ -16,7 +16,8 @@ namespace lockstep {
 // capture fail; the stream itself must not be asked for anything meanwhile.
 class CapturingStream final : public Stream, public NativeStream {
  public:
-  explicit CapturingStream(void* handle) : handle_(handle) {}
+  // `native` is captured, and `handle` its own.
+  CapturingStream(NativeStream& native, void* handle) : native_(native), handle_(handle) {}
 
   bool inline_execution() const override { return false; }
   void Enqueue(Work) override { Refuse("work of the host"); }
@@ -37,12 +38,14 @@ class CapturingStream final : public Stream, public NativeStream {
   Status WriteWord(std::uint64_t*, std::uint64_t) override {
     return Unsupported("a word that a graph writes would be the same in every replay");
   }
+  Status IncrementWord(std::uint64_t* word) override { return native_.IncrementWord(word); }
 
  private:
   void Refuse(const char* what) {
     if (status_.ok()) status_ = Unsupported(std::string("a graph cannot hold ") + what);
   }
 
+  NativeStream& native_;
   void* handle_;
   Status status_;
 };

@@ -146,6 +146,7 @@ class NativeLane final : public Stream, public NativeStream {
     if (!keeping_.on) return native_.WriteWord(word, value);
     return Unsupported("a word that a graph writes would be the same in every replay");
   }
+  Status IncrementWord(std::uint64_t* word) override { return native_.IncrementWord(word); }
 
  private:
   void Fail(const Status& status) {

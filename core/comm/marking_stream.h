@@ -12,14 +12,12 @@
 
 namespace lockstep {
 
-// What is launched through it stands between two writes of the device into `words`. For one
-// operation, or for a graph of several, in which the device cannot say how far it is: it is in the
-// first one until it ended the last. `stream` and `native` are one object, which outlives it.
+// What is launched through it, one operation, stands between two writes of the device into `words`.
+// `stream` and `native` are one object, which outlives it.
 class MarkingStream final : public Stream, public NativeStream {
  public:
-  MarkingStream(Stream& stream, NativeStream& native, const MarkWords& words, std::uint64_t first,
-                std::uint64_t last)
-      : stream_(stream), native_(native), words_(words), first_(first), last_(last) {}
+  MarkingStream(Stream& stream, NativeStream& native, const MarkWords& words, std::uint64_t number)
+      : stream_(stream), native_(native), words_(words), number_(number) {}
 
   bool inline_execution() const override { return stream_.inline_execution(); }
   void Enqueue(Work work) override { stream_.Enqueue(std::move(work)); }
@@ -29,10 +27,9 @@ class MarkingStream final : public Stream, public NativeStream {
   Status status() const override { return stream_.status(); }
 
   Status LaunchOn(const Launch& launch) override {
-    LOCKSTEP_RETURN_IF_ERROR(native_.WriteWord(words_.started, first_));
+    LOCKSTEP_RETURN_IF_ERROR(native_.WriteWord(words_.started, number_));
     LOCKSTEP_RETURN_IF_ERROR(native_.LaunchOn(launch));
-    LOCKSTEP_RETURN_IF_ERROR(native_.WriteWord(words_.ended, last_));
-    return first_ == last_ ? OkStatus() : native_.WriteWord(words_.started, last_);
+    return native_.WriteWord(words_.ended, number_);
   }
   Result<std::unique_ptr<StreamGraph>> Capture(const Launch& launch) override {
     return native_.Capture(launch);
@@ -46,8 +43,7 @@ class MarkingStream final : public Stream, public NativeStream {
   Stream& stream_;
   NativeStream& native_;
   const MarkWords words_;
-  const std::uint64_t first_;
-  const std::uint64_t last_;
+  const std::uint64_t number_;
 };
 
 }  // namespace lockstep

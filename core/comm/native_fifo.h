@@ -81,6 +81,14 @@ class NativeFifo final : public Stream, public NativeStream {
     return OkStatus();
   }
 
+  Status IncrementWord(std::uint64_t* word) override {
+    return LaunchOn([word](void* handle) {
+      static_cast<Stream*>(handle)->Enqueue(
+          [word] { return std::atomic_ref(*word).fetch_add(1), OkStatus(); });
+      return OkStatus();
+    });
+  }
+
   int captures = 0;
   mutable bool disturbed = false;  // used while it was captured, which ends a capture of CUDA's
 

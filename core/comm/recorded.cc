@@ -215,7 +215,7 @@ Status RecordedCommunicator::Call(Communicator& inner, const Family& family,
   if (native == nullptr || words.started == nullptr) {
     return inner.Enqueue(operation, buffers, stream);
   }
-  MarkingStream marked(stream, *native, words, event.sequence + 1, event.sequence + 1);
+  MarkingStream marked(stream, *native, words, event.sequence + 1);
   return inner.Enqueue(operation, buffers, marked);
 }
 
@@ -274,16 +274,8 @@ Status RecordedCommunicator::Await(Stream& stream, Deadline deadline) {
   return status;
 }
 
-Status RecordedCommunicator::LaunchGraph(CapturedCalls& captured, Stream& stream,
-                                         std::uint64_t first_sequence) {
-  LOCKSTEP_RETURN_IF_ERROR(stream.status());
-  auto* const native = dynamic_cast<NativeStream*>(&stream);
-  if (native == nullptr) return captured.graph->LaunchOn(&stream);
-  const auto launch = [&](void* handle) { return captured.graph->LaunchOn(handle); };
-  const MarkWords words =
-      family_->marks.empty() ? MarkWords{} : MarkWordsOf(family_->marks, communicator_id_);
-  if (words.started == nullptr) return native->LaunchOn(launch);
-  return MarkingStream(stream, *native, words, first_sequence + 1, next_sequence_).LaunchOn(launch);
+MarkWords RecordedCommunicator::Words() const {
+  return family_->marks.empty() ? MarkWords{} : MarkWordsOf(family_->marks, communicator_id_);
 }
 
 Result<std::unique_ptr<Communicator>> RecordedCommunicator::Split(int color, int key,

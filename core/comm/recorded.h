@@ -16,6 +16,8 @@
 
 namespace lockstep {
 
+struct MarkWords;  // core/journal/device_marks.h
+
 // When an operation ran on its stream: stamps taken right before and right after the library's
 // call, inside all of our own bookkeeping. This interval is the sample of a benchmark.
 struct Interval {
@@ -98,6 +100,7 @@ class RecordedCommunicator : public Communicator {
                        JournalEvent& event);
   Status EnqueueCaptured(const Operation& operation, const Buffers& buffers, Stream& stream);
   void EndCaptured(bool well);
+  MarkWords Words() const;
   Status LaunchGraph(CapturedCalls& captured, Stream& stream, std::uint64_t first_sequence);
   void Append(const JournalEvent& event);
   // The inner communicator's call; on streams with handles between two marks, if there are any.

@@ -9,6 +9,7 @@
 #include "core/comm/recorded.h"
 #include "core/comm/work_graph.h"
 #include "core/device/native_stream.h"
+#include "core/journal/device_marks.h"
 
 namespace lockstep {
 namespace {
@@ -35,7 +36,7 @@ Result<CapturedCalls> RecordedCommunicator::Capture(std::span<const CollectiveCa
   if (auto* const native = dynamic_cast<NativeStream*>(&stream)) {
     return CaptureDuring([&] {
       return native->Capture([&](void* handle) {
-        CapturingStream capturing(handle);
+        CapturingStream capturing(*native, handle);
         return enqueue(capturing);
       });
     });
@@ -74,7 +75,12 @@ Status RecordedCommunicator::EnqueueCaptured(const Operation& operation, const B
   event.kind = EventKind::kStart;
   Append(event);
   capturing_->open = true;
-  const Status status = inner_->Enqueue(operation, buffers, stream);
+  const MarkWords words = Words();
+  auto* const native = dynamic_cast<NativeStream*>(&stream);
+  calls.marked = native != nullptr && words.started != nullptr;
+  Status status = calls.marked ? native->IncrementWord(words.started) : OkStatus();
+  if (status.ok()) status = inner_->Enqueue(operation, buffers, stream);
+  if (status.ok() && calls.marked) status = native->IncrementWord(words.ended);
   if (!status.ok()) EndCaptured(false);
   return status;
 }
@@ -85,6 +91,20 @@ void RecordedCommunicator::EndCaptured(bool well) {
   event.kind = well ? EventKind::kEnd : EventKind::kError;
   event.ticks = NowTicks();
   Append(event);
+}
+
+// The marks stand at what came before; from there on the graph's own calls count.
+Status RecordedCommunicator::LaunchGraph(CapturedCalls& captured, Stream& stream,
+                                         std::uint64_t first_sequence) {
+  LOCKSTEP_RETURN_IF_ERROR(stream.status());
+  auto* const native = dynamic_cast<NativeStream*>(&stream);
+  if (native == nullptr) return captured.graph->LaunchOn(&stream);
+  if (captured.marked) {
+    const MarkWords words = Words();
+    LOCKSTEP_RETURN_IF_ERROR(native->WriteWord(words.started, first_sequence));
+    LOCKSTEP_RETURN_IF_ERROR(native->WriteWord(words.ended, first_sequence));
+  }
+  return native->LaunchOn([&](void* handle) { return captured.graph->LaunchOn(handle); });
 }
 
 Status RecordedCommunicator::Replay(CapturedCalls& captured, Stream& stream, Deadline deadline) {

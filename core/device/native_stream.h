@@ -53,6 +53,11 @@ class NativeStream {
   }
   // Has the device write a word of the memory that it shares, in the order of this stream.
   virtual Status WriteWord(std::uint64_t* word, std::uint64_t value) = 0;
+  // Has it add one to such a word whenever it gets there: also in a capture, and then each replay.
+  virtual Status IncrementWord(std::uint64_t* word) {
+    static_cast<void>(word);
+    return Unsupported("this stream cannot count in a word");
+  }
   // The stream without what decorates it: for work that runs later than it is launched.
   virtual NativeStream& Bare() { return *this; }
 };

@@ -243,6 +243,17 @@ TEST_F(CudaKernelsTest, AStreamWritesStampsToMemoryOfTheHost) {
   ASSERT_TRUE(stream_->Synchronize(Deadline::AfterSeconds(20)).ok());
   EXPECT_EQ(words[0], 41u);
   EXPECT_EQ(words[1], 42u);
+  auto counts = native->Capture([&](void*) {
+    LOCKSTEP_RETURN_IF_ERROR(native->IncrementWord(&words[0]));
+    return native->IncrementWord(&words[0]);
+  });
+  ASSERT_TRUE(counts.ok()) << counts.status().message();
+  for (int launches = 1; launches <= 3; ++launches) {
+    const auto launch = [&](void* handle) { return (*counts)->LaunchOn(handle); };
+    ASSERT_TRUE(native->LaunchOn(launch).ok());
+    ASSERT_TRUE(stream_->Synchronize(Deadline::AfterSeconds(20)).ok());
+    EXPECT_EQ(words[0], 41u + 2u * static_cast<unsigned>(launches));
+  }
   std::printf("stream memory: %s\n", std::string(StreamMemoryMethod()).c_str());
   cudaFreeHost(words);
 }

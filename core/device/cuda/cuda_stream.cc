@@ -242,4 +242,9 @@ Status CudaStream::WriteWord(std::uint64_t* word, std::uint64_t value) {
   return StreamWrite64(stream_, word, value);
 }
 
+Status CudaStream::IncrementWord(std::uint64_t* word) {
+  LOCKSTEP_RETURN_IF_ERROR(status());
+  return StreamIncrement64(stream_, word);
+}
+
 }  // namespace lockstep

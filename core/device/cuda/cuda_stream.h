@@ -61,6 +61,7 @@ class CudaStream final : public Stream, public NativeStream {
   Result<std::unique_ptr<StreamPoint>> Mark() override;
   Status After(const StreamPoint& point) override;
   Status WriteWord(std::uint64_t* word, std::uint64_t value) override;
+  Status IncrementWord(std::uint64_t* word) override;
 
  private:
   struct State;

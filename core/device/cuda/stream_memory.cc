@@ -90,6 +90,10 @@ Status StreamWaitAtLeast32(cudaStream_t stream, std::uint32_t* address, std::uin
                       wait(stream, AddressOf(address), value, CU_STREAM_WAIT_VALUE_GEQ));
 }
 
+Status StreamIncrement64(cudaStream_t stream, std::uint64_t* address) {
+  return LaunchIncrement64(stream, address), Launched();
+}
+
 std::string_view StreamMemoryMethod() {
   return TheOperations().complete() ? "cuStreamWriteValue64" : "kernel";
 }

@@ -16,12 +16,15 @@ namespace lockstep {
 Status StreamWrite32(cudaStream_t stream, std::uint32_t* device_address, std::uint32_t value);
 Status StreamWrite64(cudaStream_t stream, std::uint64_t* device_address, std::uint64_t value);
 Status StreamWaitAtLeast32(cudaStream_t stream, std::uint32_t* device_address, std::uint32_t value);
+// Adds one, by a kernel. For words that nobody else writes meanwhile.
+Status StreamIncrement64(cudaStream_t stream, std::uint64_t* device_address);
 // "cuStreamWriteValue64" or "kernel".
 std::string_view StreamMemoryMethod();
 
 // The kernels.
 void LaunchWrite32(cudaStream_t stream, std::uint32_t* address, std::uint32_t value);
 void LaunchWrite64(cudaStream_t stream, std::uint64_t* address, std::uint64_t value);
+void LaunchIncrement64(cudaStream_t stream, std::uint64_t* address);
 void LaunchWaitAtLeast32(cudaStream_t stream, std::uint32_t* address, std::uint32_t value);
 
 }  // namespace lockstep
