@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/journal/purpose.h"
 #include "core/verdict/judge.h"
 
 namespace lockstep {
@@ -121,6 +122,17 @@ const JournalEvent* FindOperation(const Journal& journal, std::uint16_t communic
   return nullptr;
 }
 
+// The same, but for what was captured meanwhile: the device never runs that.
+const JournalEvent* FindNext(const Journal& journal, std::uint16_t communicator,
+                             std::uint64_t number) {
+  for (;; ++number) {
+    const JournalEvent* const event = FindOperation(journal, communicator, number);
+    if (event == nullptr || UnpackAnnotation(event->value).purpose != Purpose::kCapture) {
+      return event;
+    }
+  }
+}
+
 std::string NameOfOperation(const Journal& journal, std::uint16_t communicator,
                             std::uint64_t number) {
   const JournalEvent* const event = FindOperation(journal, communicator, number);
@@ -141,7 +153,7 @@ std::string DescribeDevicePosition(const Journal& journal, const DeviceMarks& ma
   if (!text.empty()) return text;
   // Nothing is under way: what stands in the queue was not begun.
   for (const DeviceMark& mark : marks.marks) {
-    const JournalEvent* const next = FindOperation(journal, mark.communicator, mark.ended + 1);
+    const JournalEvent* const next = FindNext(journal, mark.communicator, mark.ended + 1);
     if (next == nullptr || next->kind == EventKind::kError) continue;
     return fmt::format(
         "its GPU has ended all that it began and has not begun {}: something before it on its "

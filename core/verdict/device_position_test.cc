@@ -1,5 +1,6 @@
 #include "core/verdict/device_position.h"
 
+#include "core/journal/purpose.h"
 #include "core/verdict/history.h"
 
 namespace lockstep {
@@ -73,9 +74,7 @@ TEST(GpuActivity, TroubleIsNamed) {
 }
 
 // Two all-reduces and the beginning of a third.
-RankEvidence Rank() {
-  return History(0).Does(AllReduce(), 2).Enters(AllReduce());
-}
+RankEvidence Rank() { return History(0).Does(AllReduce(), 2).Enters(AllReduce()); }
 
 DeviceMarks Marks(std::uint64_t started, std::uint64_t ended) {
   return {MarkMethod::kStreamOperations, {{0, started, ended}}};
@@ -90,6 +89,12 @@ TEST(DevicePosition, SaysWhereTheDeviceIs) {
               HasSubstr("has not begun all_reduce 3 (sequence 2 of communicator 0)"));
   EXPECT_EQ(DescribeDevicePosition(journal, Marks(3, 3)),
             "its GPU has ended every collective that was enqueued");
+  Journal captured = journal;
+  for (JournalEvent& event : captured.events) {
+    if (event.sequence == 1) event.value = PackAnnotation({Purpose::kCapture, 0, -1});
+  }
+  EXPECT_THAT(DescribeDevicePosition(captured, Marks(1, 1)),
+              HasSubstr("has not begun all_reduce 3 (sequence 2 of communicator 0)"));
   // What the journal has forgotten is named by its number.
   EXPECT_THAT(DescribeDevicePosition({}, Marks(8, 7)),
               HasSubstr("inside sequence 7 of communicator 0"));
