@@ -104,6 +104,18 @@ std::optional<int> TasksOfNode(std::string_view list, int node) {
   return std::nullopt;
 }
 
+// "@58943", of PMIX_SERVER_URI…="1590165504.0;tcp4://127.0.0.1:58943". Open MPI numbers a job after
+// mpirun's process, and containers on one network count their processes each for itself: the port
+// of this host's server is nobody else's.
+std::string ServerPort() {
+  for (const char* name : {"PMIX_SERVER_URI4", "PMIX_SERVER_URI3", "PMIX_SERVER_URI2"}) {
+    const std::string uri = Text(name);
+    const std::size_t colon = uri.rfind(':');
+    if (colon != std::string::npos) return "@" + uri.substr(colon + 1);
+  }
+  return "";
+}
+
 // Source: srun(1), "output environment variables". SLURM_STEP_* is set by srun only, so a program
 // started directly from a batch script is not taken for one of many ranks.
 Result<LaunchContext> FromSlurm() {
@@ -136,6 +148,7 @@ Result<LaunchContext> FromVariables(const Variables& names) {
   // PMIx names the job; mpirun gives its ranks the number as well.
   context.job = Text("PMIX_NAMESPACE");
   if (context.job.empty()) context.job = Text("OMPI_MCA_ess_base_jobid");
+  if (!context.job.empty()) context.job += ServerPort();
   if (context.job.empty()) context.job = HydraJob();
   return context;
 }

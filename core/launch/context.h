@@ -15,7 +15,7 @@ struct LaunchContext {
   int local_rank = 0;
   int local_size = 1;
   std::string launcher;  // "openmpi", "pmi", "slurm", or "none": started without a launcher
-  std::string job;       // the same on all ranks of this launch, unique on this host; may be empty
+  std::string job;  // the same on all ranks of this launch on this host, unique here; may be empty
 
   bool single_host() const { return local_size == size; }
 };

@@ -13,13 +13,32 @@ namespace {
 
 // Exactly these variables of all launchers.
 Result<LaunchContext> Detect(const std::map<std::string, std::string>& variables) {
-  for (const char* name :
-       {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
-        "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_MCA_ess_base_jobid", "PMIX_NAMESPACE", "PMI_RANK",
-        "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "PMI_LOCAL_RANK", "PMI_LOCAL_SIZE",
-        "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_STEP_NUM_TASKS",
-        "SLURM_STEP_TASKS_PER_NODE", "SLURM_JOB_ID", "SLURM_STEP_ID", "PMIX_RANK", "PMI_FD",
-        "FLUX_TASK_RANK", "TORCHELASTIC_RUN_ID"}) {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK",
+                           "OMPI_COMM_WORLD_SIZE",
+                           "OMPI_COMM_WORLD_LOCAL_RANK",
+                           "OMPI_COMM_WORLD_LOCAL_SIZE",
+                           "OMPI_MCA_ess_base_jobid",
+                           "PMIX_NAMESPACE",
+                           "PMI_RANK",
+                           "PMI_SIZE",
+                           "MPI_LOCALRANKID",
+                           "MPI_LOCALNRANKS",
+                           "PMI_LOCAL_RANK",
+                           "PMI_LOCAL_SIZE",
+                           "SLURM_PROCID",
+                           "SLURM_LOCALID",
+                           "SLURM_NODEID",
+                           "SLURM_STEP_NUM_TASKS",
+                           "SLURM_STEP_TASKS_PER_NODE",
+                           "SLURM_JOB_ID",
+                           "SLURM_STEP_ID",
+                           "PMIX_RANK",
+                           "PMI_FD",
+                           "FLUX_TASK_RANK",
+                           "TORCHELASTIC_RUN_ID",
+                           "PMIX_SERVER_URI2",
+                           "PMIX_SERVER_URI3",
+                           "PMIX_SERVER_URI4"}) {
     unsetenv(name);
   }
   for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
@@ -47,6 +66,19 @@ TEST(Context, OpenMpi) {
                         {"SLURM_PROCID", "0"},
                         {"SLURM_STEP_NUM_TASKS", "2"}}),
                 {5, 8, 1, 4, "openmpi", "1590165505"});
+}
+
+TEST(Context, JobsOfOneNumberAreTwoWhereTheirServersAre) {
+  std::map<std::string, std::string> variables = {
+      {"OMPI_COMM_WORLD_RANK", "0"},
+      {"OMPI_COMM_WORLD_SIZE", "2"},
+      {"OMPI_COMM_WORLD_LOCAL_RANK", "0"},
+      {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+      {"PMIX_NAMESPACE", "1590165505"},
+      {"PMIX_SERVER_URI2", "1590165504.0;tcp4://127.0.0.1:58943"}};
+  EXPECT_EQ(Detect(variables)->job, "1590165505@58943");
+  variables["PMIX_SERVER_URI4"] = "1590165504.0;tcp6://[::1]:60001";
+  EXPECT_EQ(Detect(variables)->job, "1590165505@60001");
 }
 
 TEST(Context, Hydra) {
