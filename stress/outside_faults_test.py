@@ -4,6 +4,7 @@
 Arguments: the groups to run. LOCKSTEP_TEST_SEED repeats a run.
 """
 import glob
+import json
 import os
 import random
 import signal
@@ -231,6 +232,47 @@ def killed():
         assert mounts() == before and not glob.glob("/dev/shm/*lockstep*")
 
 
+def outlived():
+    """Verdicts that were told outlive the coordinator: its successor writes them."""
+    quick = run_stress.scenario("own/quick", LOOP.format(rounds=3).replace("= 2", "= 3", 1))
+    gone = run_stress.scenario("own/gone", LOOP.format(rounds=9).replace("= 2", "= 3", 1) + """
+[[fault]]
+kind = "exit"
+rank = 2
+at = "iteration:2"
+[expect.any]
+cause = "rank_exited"
+culprits = [2]
+""")
+    held = run_stress.scenario("own/held", HELD.replace("= 2", "= 3", 1).replace(
+        'rank.1 = ["sleep 60s"]', 'rank.1 = ["sleep 60s"]\nrank.2 = ["sleep 60s"]'))
+    mark = str(uuid.uuid4())
+    path = os.path.join(run_stress.DIRECTORY, mark)
+    with subprocess.Popen(
+            ["mpirun", "-np", "3", "--oversubscribe", "--bind-to", "none", run_stress.STRESS,
+             *(f"--scenario={one}" for one in (quick, gone, held)), "-T", "50",
+             f"--output={path}.h5", f"--json={path}.json"], stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True,
+            env=dict(os.environ, LOCKSTEP_TEST_MARK=mark, OMPI_ALLOW_RUN_AS_ROOT="1",
+                     OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")) as mpirun:
+        deadline = time.monotonic() + 60
+        held_now = lambda: any(name == "lockstep-hog"
+                               for name, _ in names_of(run_stress.left_over(mark)))
+        while not held_now() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert held_now()
+        os.kill(agent_of(0, run_stress.left_over(mark)), signal.SIGKILL)
+        said = mpirun.communicate(timeout=60)[1]
+    assert "rank 1's agent took its place" in said, said
+    with open(path + ".json", encoding="utf-8") as file:
+        cases = json.load(file)["cases"]
+    assert [case["name"] for case in cases] == ["own/quick", "own/gone", "own/held"], cases
+    assert [case["verdict"] for case in cases[:2]] == ["pass", "pass"], cases
+    assert cases[1]["findings"][0]["culprits"] == [2] and cases[1]["faults"][0]["fired"], cases[1]
+    assert cases[2]["verdict"] != "pass", cases[2]
+    assert os.path.exists(path + ".h5")
+
+
 def refused():
     """One line that names the file, the line, the key and the remedy; exit code 2."""
     wrong = {
@@ -254,7 +296,7 @@ def refused():
 
 
 GROUPS = {"clock": clock, "environment": environment, "killed": killed,
-          "not_permitted": not_permitted, "refused": refused, "slow": slow}
+          "not_permitted": not_permitted, "outlived": outlived, "refused": refused, "slow": slow}
 
 
 def main():

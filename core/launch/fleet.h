@@ -47,6 +47,7 @@ struct Legacy {
   std::vector<Journal> journals;       // the newest events
   std::vector<std::string> data;       // all bytes of the outboxes, of all lifetimes
   int lifetime = -1;                   // the newest
+  std::vector<std::string> entrusted;  // by Fleet::Entrust, in this order
 };
 
 struct FleetOptions {
@@ -161,6 +162,8 @@ class Fleet {
   // Waits for all workers to leave by themselves, with any exit code; false at the deadline, when
   // one was ended by a signal or lost, or when the coordinator was told to end. Takes no event.
   virtual bool AwaitExits(Deadline deadline) = 0;
+  // Has those who may succeed the coordinator keep a record of at most kMaxPayloadBytes.
+  virtual void Entrust(const std::string& record) = 0;
   // From now on nothing is asked of the others until Dismiss: they wait 10 minutes for that, where
   // they would otherwise take a coordinator that says nothing for lost.
   virtual void Rest() = 0;

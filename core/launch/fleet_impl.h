@@ -59,6 +59,7 @@ class FleetImpl final : public Fleet {
   void EndWorker(int rank, Deadline deadline) override;
   Status StartWorker(int rank) override;
   bool AwaitExits(Deadline deadline) override;
+  void Entrust(const std::string& record) override;
   void Rest() override;
   void Dismiss() override;
 
@@ -105,6 +106,7 @@ class FleetImpl final : public Fleet {
   RankAgent agent_;
   std::vector<FleetMember> members_;
   std::vector<AgentInfo> agents_;
+  std::vector<int> candidates_;  // for our place, ascending
   HostClocks clocks_;
   Deadline clocks_due_ = Deadline::AfterNs(0);
   std::int64_t clocks_since_ns_ = MonotonicNs();

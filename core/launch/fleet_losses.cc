@@ -16,7 +16,12 @@ void FleetImpl::SendRoster(const std::vector<Contact>& contacts) {
         std::any_of(roster.candidates.begin(), roster.candidates.end(),
                     [rank](const Contact& contact) { return contact.rank == rank; });
     Order(rank, FrameType::kRoster, candidate ? with : without);
+    if (candidate) candidates_.push_back(rank);
   }
+}
+
+void FleetImpl::Entrust(const std::string& record) {
+  for (const int rank : candidates_) Order(rank, FrameType::kEntrusted, record);
 }
 
 void FleetImpl::Lose(int rank, Loss loss) {

@@ -145,6 +145,9 @@ class Follower {
         case FrameType::kRoster:
           TakeRoster(order->payload);
           break;
+        case FrameType::kEntrusted:
+          entrusted_.push_back(order->payload);
+          break;
         case FrameType::kRest:
           vigil_.emplace(kRestSeconds, MonotonicNs());
           heard_ns_ = 0;
@@ -179,6 +182,7 @@ class Follower {
     own.journal = agent_.ReadJournal(kHistoryEvents);
     agent_.End();
     own.data = std::move(kept_);
+    own.entrusted = std::move(entrusted_);
     if (control_->open()) control_->Send(Number(FrameType::kTakenForLost), {});
     control_->Close();
     fmt::print(stderr, "rank {}: the coordinator (rank 0) is {}\n", context_.rank,
@@ -235,6 +239,7 @@ class Follower {
   bool told_ = false;          // to end, by a signal
   std::optional<Deadline> leave_at_;
   bool dismissed_ = false;
+  std::vector<std::string> entrusted_;
   std::string kept_;  // all outbox bytes of this rank, for a successor
 };
 

@@ -62,6 +62,7 @@ enum class FrameType : std::uint32_t {
   // Of the coordinator's life, and what follows its end (core/launch/succession.h).
   kRoster,        // to an agent, first of all: EncodeRoster
   kBeat,          // to an agent, and its answer: empty
+  kEntrusted,     // to an agent: raw bytes, to keep for Legacy::entrusted
   kRest,          // to an agent: no more beats will come, nor any order but kDismiss
   kLauncherGone,  // from an agent: the launcher's daemon on its host ended
   kTakenForLost,  // from an agent to a coordinator that it leaves

@@ -194,6 +194,7 @@ Legacy Succession::Gather(Bequest own, std::vector<Lobby::Guest>& guests) {
   legacy.evidence[self] = std::move(own.evidence);
   legacy.journals[self] = std::move(own.journal);
   legacy.data[self] = std::move(own.data);
+  legacy.entrusted = std::move(own.entrusted);
   legacy.agents[self] = DescribeAgent(context_.rank);
   for (Lobby::Guest& guest : guests) Hear(guest, legacy, Within(kGiveSeconds));
   Conclude(legacy, guests);

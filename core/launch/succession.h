@@ -28,6 +28,7 @@ struct Bequest {
   RankEvidence evidence;
   Journal journal;
   std::string data;
+  std::vector<std::string> entrusted = {};  // every candidate has them: they are not given on
 };
 
 class Succession {

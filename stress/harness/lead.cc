@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -16,6 +17,7 @@
 #include "results/store/store.h"
 #include "stress/faults/outside.h"
 #include "stress/harness/assess.h"
+#include "stress/harness/case_codec.h"
 #include "stress/harness/conductor.h"
 #include "stress/harness/progress.h"
 #include "stress/harness/record.h"
@@ -51,7 +53,8 @@ Status LackOf(const CaseResult& result, StatusCode code) {
 Status RunCases(Fleet& fleet, const StressOptions& options, StressOutcome& outcome) {
   StressConductor conductor(fleet, options);
   StressProgress progress(options.progress);
-  for (std::size_t i = 0; i < outcome.cases.size();) {
+  std::size_t tried = 0;
+  for (std::size_t i = 0; i < outcome.cases.size(); ++tried) {
     const StressCase& stress_case = outcome.cases[i];
     progress.Show(outcome.results.size(), outcome.cases.size(), stress_case.label);
     fleet.MeasureClocks(/*thoroughly=*/false);
@@ -59,6 +62,8 @@ Status RunCases(Fleet& fleet, const StressOptions& options, StressOutcome& outco
     LOCKSTEP_RETURN_IF_ERROR(LackOf(result, StatusCode::kEnvironment));
     const Status unmet = LackOf(result, StatusCode::kUnsupported);
     if (!unmet.ok()) {
+      result.why = unmet.message();
+      fleet.Entrust(EncodeCase(tried, result));
       outcome.unmet.push_back(fmt::format("{}: {}", stress_case.label, unmet.message()));
       outcome.cases.erase(outcome.cases.begin() + static_cast<std::ptrdiff_t>(i));
       if (outcome.cases.empty()) return Unsupported(outcome.unmet.front());
@@ -66,6 +71,7 @@ Status RunCases(Fleet& fleet, const StressOptions& options, StressOutcome& outco
     }
     ++i;
     outcome.results.push_back(std::move(result));
+    fleet.Entrust(EncodeCase(tried, outcome.results.back()));
     outcome.terminated = conductor.terminated();
     outcome.worker_facts = conductor.worker_facts();
     if (outcome.terminated) break;
@@ -105,7 +111,18 @@ Result<ExitCode> StoreAndReport(const StressOptions& options, const Run& run,
   return ExitCodeOf(run.verdict);
 }
 
-// Of a case that ran when the coordinator was lost, or before that.
+std::map<std::size_t, CaseResult> EntrustedResults(const Legacy& legacy) {
+  std::map<std::size_t, CaseResult> results;
+  for (const std::string& record : legacy.entrusted) {
+    if (auto entrusted = DecodeCase(record)) {
+      results[entrusted->index] = std::move(entrusted->result);
+    }
+  }
+  return results;
+}
+
+// Of a case that ran when the coordinator was lost, or of one before it that it had no time to tell
+// of.
 CaseResult ResultFrom(const Legacy& legacy, const StressCase& stress_case, bool current,
                       const StressOptions& options) {
   CaseFacts facts;
@@ -204,8 +221,11 @@ ExitCode SucceedStress(const StressOptions& options, const Selection& selection,
   outcome.terminated = true;
   // Every case has workers of its own, so the newest are those of the case that ran.
   const auto current = static_cast<std::size_t>(std::max(legacy.lifetime, 0));
+  std::map<std::size_t, CaseResult> told = EntrustedResults(legacy);
   for (std::size_t i = 0; i <= current && i < outcome.cases.size(); ++i) {
-    outcome.results.push_back(ResultFrom(legacy, outcome.cases[i], i == current, options));
+    outcome.results.push_back(told.contains(i)
+                                  ? std::move(told[i])
+                                  : ResultFrom(legacy, outcome.cases[i], i == current, options));
   }
   Conclude(legacy.agents, context, outcome, run);
   std::string path = options.output.empty() ? DefaultRunPath(run, "results/runs") : options.output;
