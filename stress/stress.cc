@@ -95,14 +95,11 @@ Result<ExitCode> RunAgent(const StressOptions& options, const LaunchContext& con
   LOCKSTEP_ASSIGN_OR_RETURN(Selection selection, SelectCases(options.scenarios, context.size,
                                                              options.seed, options.repeat));
   LOCKSTEP_RETURN_IF_ERROR(LeaveOutUnmet(options.backend, selection));
-  if (!backend->capabilities().can_abort || backend->uses_launcher_mpi) {
-    LOCKSTEP_RETURN_IF_ERROR(LeaveOutRecoveries(options.backend,
-                                                backend->uses_launcher_mpi
-                                                    ? "MPI has no calls for it but those of ULFM "
-                                                      "(MPIX_Comm_revoke, MPIX_Comm_shrink), which "
-                                                      "Open MPI 4.1 lacks"
-                                                    : "its Abort() frees nobody",
-                                                selection));
+  if (backend->uses_launcher_mpi) {
+    LOCKSTEP_RETURN_IF_ERROR(LeaveOutForMpi(context.single_host(), selection));
+  } else if (!backend->capabilities().can_abort) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        LeaveOutRecoveries(options.backend, "its Abort() frees nobody", selection));
   }
   const bool network_faults =
       options.allow_network_faults || std::getenv(kTestHostsVariable) != nullptr;

@@ -46,9 +46,9 @@ class Folder {
   static Result<std::unique_ptr<Folder>> Make() {
     std::string name = (fs::temp_directory_path() / "lockstep-stress-XXXXXX").string();
     if (mkdtemp(name.data()) != nullptr) return std::unique_ptr<Folder>(new Folder(name));
-    return EnvironmentError(fmt::format(
-        "no directory could be made in '{}'; set TMPDIR to a writable one",
-        fs::temp_directory_path().string()));
+    return EnvironmentError(
+        fmt::format("no directory could be made in '{}'; set TMPDIR to a writable one",
+                    fs::temp_directory_path().string()));
   }
   ~Folder() {
     std::error_code ignored;
@@ -84,7 +84,18 @@ std::string TextOf(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// A launch that left no file: what its launcher said last is all there is.
+// What stress itself said at the end, without its name; empty: nothing.
+std::string ErrorIn(const std::string& log) {
+  constexpr std::string_view kName = "stress: ";
+  std::string error;
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(kName)) error = line.substr(kName.size());
+  }
+  return error;
+}
+
+// A launch that left no file: what it said, or its launcher, is all there is.
 CaseRecord LostCase(const StressCase& stress_case, const StressOptions& stress, int exit_code,
                     const std::string& log) {
   std::string last;
@@ -92,6 +103,7 @@ CaseRecord LostCase(const StressCase& stress_case, const StressOptions& stress, 
   for (std::string line; std::getline(lines, line);) {
     if (line.find_first_not_of(" -\t") != std::string::npos) last = line;
   }
+  if (const std::string error = ErrorIn(log); !error.empty()) last = error;
   CaseRecord record;
   record.name = stress_case.label;
   record.backend = stress.backend;
@@ -112,7 +124,8 @@ CaseRecord LostCase(const StressCase& stress_case, const StressOptions& stress, 
 struct Collected {
   Run run;
   Json cases = Json::array();
-  std::string traces;  // of the cases that did not pass
+  std::string traces;                   // of the cases that did not pass
+  std::vector<std::string> unmet = {};  // what launches said that they cannot show
 };
 
 void Add(Run launch, const StressCase& stress_case, Collected& all) {
@@ -123,8 +136,8 @@ void Add(Run launch, const StressCase& stress_case, Collected& all) {
     all.traces += FormatTrialDetails(record);
     const Result<std::vector<Lifetime>> lifetimes = LifetimesOf(launch, "");
     if (lifetimes.ok() && !lifetimes->empty()) {
-      all.traces += FormatTrace(
-          TraceOf(lifetimes->front().evidence, SettingOf(launch), record.judgement));
+      all.traces +=
+          FormatTrace(TraceOf(lifetimes->front().evidence, SettingOf(launch), record.judgement));
     }
   }
   if (index == 0) all.run.environment = launch.environment;
@@ -134,6 +147,12 @@ void Add(Run launch, const StressCase& stress_case, Collected& all) {
     all.run.history.push_back(std::move(history));
   }
   all.run.cases.push_back(std::move(record));
+}
+
+// It understood the case, and says why it is nothing for this launch.
+bool IsUnmet(const LaunchEnd& end, const std::string& log) {
+  return !end.interrupted && end.exit_code == static_cast<int>(ExitCode::kUsage) &&
+         !ErrorIn(log).empty();
 }
 
 Status RunAll(const Options& options, const StressOptions& stress, const Selection& selection,
@@ -152,6 +171,8 @@ Status RunAll(const Options& options, const StressOptions& stress, const Selecti
     if (launch.ok() && launch->cases.size() == 1) {
       Add(*std::move(launch), stress_case, all);
       if (json.is_object()) all.cases.push_back(json["cases"][0]);
+    } else if (IsUnmet(end, TextOf(folder->File("log")))) {
+      all.unmet.push_back(stress_case.label + ": " + ErrorIn(TextOf(folder->File("log"))));
     } else if (!end.interrupted) {
       all.run.cases.push_back(
           LostCase(stress_case, stress, end.exit_code, TextOf(folder->File("log"))));
@@ -168,6 +189,7 @@ Status RunAll(const Options& options, const StressOptions& stress, const Selecti
       break;
     }
   }
+  if (all.run.cases.empty() && !all.unmet.empty()) return Unsupported(all.unmet.front());
   return OkStatus();
 }
 
@@ -193,13 +215,14 @@ std::string DefaultLauncher() {
 
 Result<ExitCode> Stress(const Options& options, const std::string& command_line) {
   LOCKSTEP_ASSIGN_OR_RETURN(const StressOptions stress, ParseRest(options.rest));
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      Selection selection,
-      SelectCases(stress.scenarios, options.ranks, stress.seed, stress.repeat));
+  LOCKSTEP_ASSIGN_OR_RETURN(Selection selection, SelectCases(stress.scenarios, options.ranks,
+                                                             stress.seed, stress.repeat));
   // Usually all ranks are started here.
   const bool here = options.launcher == DefaultLauncher();
   if (here) LOCKSTEP_RETURN_IF_ERROR(LeaveOutHosts(true, false, selection));
   LOCKSTEP_RETURN_IF_ERROR(LeaveOutUnmet(stress.backend, selection));
+  // Launches over several hosts say themselves what they cannot show.
+  if (stress.backend == "mpi") LOCKSTEP_RETURN_IF_ERROR(LeaveOutForMpi(true, selection));
   Collected all;
   all.run = NewStressRun(stress, selection, command_line);
   const std::string path =
@@ -207,14 +230,16 @@ Result<ExitCode> Stress(const Options& options, const std::string& command_line)
   LOCKSTEP_RETURN_IF_ERROR(CheckWritable(path));
   if (!stress.json.empty()) LOCKSTEP_RETURN_IF_ERROR(CheckWritable(stress.json));
   LOCKSTEP_RETURN_IF_ERROR(RunAll(options, stress, selection, all));
-  ConcludeCases(selection.cases.size(), all.run);
+  ConcludeCases(selection.cases.size() - all.unmet.size(), all.run);
   const Status stored = WriteRun(all.run, path);
   fmt::print("{}\n\n{}", Headline(all.run), FormatTrials(all.run.cases));
   if (!selection.skipped.empty()) {
     fmt::print("\nnot for this number of ranks, or hosts: {}\n",
                fmt::join(selection.skipped, ", "));
   }
+  selection.unmet.insert(selection.unmet.end(), all.unmet.begin(), all.unmet.end());
   for (const std::string& unmet : selection.unmet) fmt::print("\nnot run: {}", unmet);
+  if (!selection.unmet.empty()) fmt::print("\n");
   fmt::print("{}", all.traces);
   LOCKSTEP_RETURN_IF_ERROR(stored);
   fmt::print("\nresult file: {}\n", path);
@@ -224,8 +249,11 @@ Result<ExitCode> Stress(const Options& options, const std::string& command_line)
                 .dump(1, ' ', false, Json::error_handler_t::replace)
          << "\n";
     file.flush();
-    if (!file) return EnvironmentError(fmt::format("--json: '{}' could not be written; check the "
-                                                   "directory and its space", stress.json));
+    if (!file)
+      return EnvironmentError(
+          fmt::format("--json: '{}' could not be written; check the "
+                      "directory and its space",
+                      stress.json));
   }
   return ExitCodeOf(all.run.verdict);
 }

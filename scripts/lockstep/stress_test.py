@@ -63,6 +63,23 @@ class StressTest(unittest.TestCase):
         self.assertTrue(done.stdout.startswith("UNKNOWN: 1 of 1 cases"), done.stdout)
         self.assertIn("the launch left no result", done.stdout)
 
+    def test_what_a_launch_cannot_show_is_not_run(self):
+        # Of streams it is known beforehand; of the other one only its launch can tell.
+        launcher = os.path.join(self.folder, "launcher")
+        with open(launcher, "w", encoding="utf-8") as file:
+            file.write('#!/bin/sh\ncase "$*" in *case6*) echo "stress: only on Sundays"; exit 2;; '
+                       'esac\nexec mpirun --oversubscribe --bind-to none "$@"\n')
+        os.chmod(launcher, 0o755)
+        done = self.run_it("--backend=mpi", "--scenario=custom_kernel/buffer_reuse_event",
+                           "--scenario=uneven_inputs/case[16]", f"--launcher={launcher}")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertTrue(done.stdout.startswith("PASS: all 1 cases"), done.stdout)
+        self.assertIn("not run: custom_kernel/buffer_reuse_event: it needs a stream", done.stdout)
+        self.assertIn("not run: uneven_inputs/case6: only on Sundays", done.stdout)
+        alone = self.run_it("--backend=mpi", "--scenario=custom_kernel/buffer_reuse_event")
+        self.assertEqual(alone.returncode, 2, alone.stdout + alone.stderr)
+        self.assertEqual(len(alone.stderr.splitlines()), 1, alone.stderr)
+
     def test_told_to_end_it_keeps_what_is_over(self):
         words = self.command("--backend=mpi", "--scenario=groups/same_order", "--repeat=500")
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

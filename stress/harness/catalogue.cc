@@ -11,8 +11,10 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "core/base/nearest.h"
+#include "core/plan/script.h"
 
 namespace lockstep {
 namespace {
@@ -117,6 +119,41 @@ Status AddCases(const std::string& path, std::optional<int> ranks, std::uint64_t
   return OkStatus();
 }
 
+bool HasStreams(const Scenario& scenario) {
+  const auto* script = std::get_if<ScriptProgram>(&scenario.workload);
+  return std::holds_alternative<StreamRaceProgram>(scenario.workload) ||
+         (script != nullptr && UsesStreams(*script));
+}
+
+// Something about how the ranks connect. To die, to stop or to be late is the same afterwards.
+bool IsAboutConnecting(const PlannedFault& fault) {
+  return fault.moment.kind == FaultMoment::Kind::kInit &&
+         (IsOfNetwork(fault.kind) || fault.kind == FaultKind::kFdExhaustion ||
+          fault.kind == FaultKind::kMemoryPressure || fault.kind == FaultKind::kEnvironment ||
+          fault.kind == FaultKind::kHang);
+}
+
+std::string_view WhyNotByMpi(const StressCase& stress_case, bool single_host) {
+  const auto any = [&](auto&& is) { return std::ranges::any_of(stress_case.faults, is); };
+  if (stress_case.scenario.recovery) {
+    return "it cannot abort and rebuild a communicator: there are no calls for it but those of "
+           "ULFM "
+           "(MPIX_Comm_revoke, MPIX_Comm_shrink), which Open MPI 4.1 lacks";
+  }
+  if (HasStreams(stress_case.scenario)) {
+    return "it needs a stream for collectives, and MPI is called by one thread only here";
+  }
+  if (any([](const PlannedFault& f) { return IsOfLink(f.kind) && !IsOfNetwork(f.kind); })) {
+    return "MPI's connections do not go through the agents' relay (network/* breaks those between "
+           "hosts)";
+  }
+  if (!single_host && any(IsAboutConnecting)) {
+    return "across hosts MPI has connected the ranks before a fault at init can come; start it on "
+           "one host";
+  }
+  return "";
+}
+
 }  // namespace
 
 Result<std::vector<CatalogueEntry>> ListCatalogue() {
@@ -151,15 +188,28 @@ Status LeaveOutUnmet(std::string_view backend, Selection& selection) {
   std::erase_if(selection.cases, [&](const StressCase& stress_case) {
     const std::string& needs = stress_case.scenario.requirement;
     if (needs.empty() || needs == backend || (needs == "cuda" && backend == "nccl")) return false;
-    selection.unmet.push_back(fmt::format("{}: needs {}", stress_case.label,
-                                          needs == "cuda" ? "a GPU (--backend=nccl)"
-                                                          : "--backend=" + needs));
+    selection.unmet.push_back(
+        fmt::format("{}: needs {}", stress_case.label,
+                    needs == "cuda" ? "a GPU (--backend=nccl)" : "--backend=" + needs));
     return true;
   });
   if (!selection.cases.empty()) return OkStatus();
-  return Unsupported(fmt::format("--backend={}: {}; choose another scenario or backend", backend,
-                                 selection.unmet.empty() ? "nothing to run"
-                                                         : selection.unmet.front()));
+  return Unsupported(
+      fmt::format("--backend={}: {}; choose another scenario or backend", backend,
+                  selection.unmet.empty() ? "nothing to run" : selection.unmet.front()));
+}
+
+Status LeaveOutForMpi(bool single_host, Selection& selection) {
+  std::erase_if(selection.cases, [&](const StressCase& stress_case) {
+    const std::string_view why = WhyNotByMpi(stress_case, single_host);
+    if (why.empty()) return false;
+    selection.unmet.push_back(fmt::format("{}: {}", stress_case.label, why));
+    return true;
+  });
+  if (!selection.cases.empty()) return OkStatus();
+  return Unsupported(
+      fmt::format("--backend=mpi: {}; use --backend=gloo, or another scenario",
+                  selection.unmet.empty() ? "nothing to run" : selection.unmet.front()));
 }
 
 Result<Selection> SelectCases(const std::vector<std::string>& patterns, std::optional<int> ranks,

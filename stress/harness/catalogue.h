@@ -52,6 +52,9 @@ Status LeaveOutHosts(bool single_host, bool network_faults, Selection& selection
 // Moves what this backend cannot show to `unmet`. kUnsupported when nothing is left. Whether there
 // is a GPU ("cuda") is told by the workers, of the backend nccl.
 Status LeaveOutUnmet(std::string_view backend, Selection& selection);
+// The same for what MPI cannot show as it is called here, or (unless `single_host`) not across
+// hosts, where it has to connect the ranks before they can be told of a case.
+Status LeaveOutForMpi(bool single_host, Selection& selection);
 
 }  // namespace lockstep
 

@@ -10,6 +10,8 @@
 
 #include "core/base/clock.h"
 #include "core/base/random.h"
+#include "core/collective/data_type.h"
+#include "core/journal/event.h"
 #include "stress/links/link_orders.h"
 #include "stress/links/link_rule.h"
 #include "stress/links/network_plan.h"
@@ -53,6 +55,22 @@ bool NeedsRelay(const std::vector<PlannedFault>& faults) {
   return std::any_of(faults.begin(), faults.end(), [](const PlannedFault& fault) {
     return IsOfLink(fault.kind) && !IsOfNetwork(fault.kind);
   });
+}
+
+// What came is also added up before more can come, by processors that others may want: so many
+// bytes a second.
+constexpr double kAddedBytes = 100e6;
+
+// What the largest of the collectives that ranks are in may need for that.
+double AddingSeconds(const std::vector<RankEvidence>& evidence) {
+  double bytes = 0;
+  for (const RankEvidence& rank : evidence) {
+    if (rank.journal.events.empty()) continue;
+    const JournalEvent& last = rank.journal.events.back();
+    if (last.kind != EventKind::kStart) continue;
+    bytes = std::max(bytes, static_cast<double>(last.count * SizeOf(last.type)));
+  }
+  return bytes / kAddedBytes;
 }
 
 }  // namespace
@@ -198,6 +216,7 @@ void LinkDirector::OnAddresses(int rank, const std::string& report) {
 }
 
 void LinkDirector::Look(const std::vector<RankEvidence>& evidence) {
+  adding_seconds_ = AddingSeconds(evidence);
   std::uint64_t received = 0;
   std::uint32_t ago_ms = std::numeric_limits<std::uint32_t>::max();
   for (const RankEvidence& rank : evidence) {
@@ -215,7 +234,7 @@ void LinkDirector::Look(const std::vector<RankEvidence>& evidence) {
 }
 
 bool LinkDirector::Moved(double seconds) const {
-  return static_cast<double>(MonotonicNs() - moved_ns_) * 1e-9 < seconds;
+  return static_cast<double>(MonotonicNs() - moved_ns_) * 1e-9 < seconds + adding_seconds_;
 }
 
 }  // namespace lockstep

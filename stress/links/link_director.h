@@ -34,7 +34,8 @@ class LinkDirector {
   std::string NoteOf(std::size_t fault) const;
   // Evidence of now: how many bytes came.
   void Look(const std::vector<RankEvidence>& evidence);
-  // Whether more bytes came anywhere within `seconds`, as far as it was shown.
+  // Whether more bytes came anywhere within `seconds`, and the time that a library may take to add
+  // up what came, as far as it was shown.
   bool Moved(double seconds) const;
 
  private:
@@ -60,6 +61,7 @@ class LinkDirector {
   std::vector<std::optional<std::vector<std::string>>> addresses_;
   std::uint64_t received_ = 0;
   std::int64_t moved_ns_ = 0;
+  double adding_seconds_ = 0;
 };
 
 }  // namespace lockstep
