@@ -45,6 +45,7 @@ FleetOptions FleetOptionsOf(const BenchInfo& info, const BenchOptions& options,
                             const std::vector<std::string>& arguments) {
   FleetOptions fleet;
   fleet.workers_own_mpi = backend.uses_launcher_mpi;
+  fleet.mpi_on_threads = CommunicatesOnThreads(plan);
   fleet.silence_deadline_seconds = options.spec.deadline_seconds;
   fleet.quiet_seconds = kQuietSeconds;
   fleet.succeed = Heir(info, options, context, plan, fmt::format("{}", fmt::join(arguments, " ")));

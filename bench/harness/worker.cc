@@ -49,14 +49,6 @@ struct Rig {
   std::map<std::uint32_t, CaseRunner> runners;
 };
 
-// Steps communicate on a thread beside the one that computes.
-bool HasSteps(const Plan& plan) {
-  return std::any_of(plan.cases.begin(), plan.cases.end(), [](const PlannedCase& planned) {
-    return std::holds_alternative<DdpStep>(planned.step) ||
-           std::holds_alternative<StateBroadcast>(planned.step);
-  });
-}
-
 // Only a plan of nothing but collectives, messages and steps leaves all memory to the ports; and
 // PowerSGD's factors are the host's work.
 bool HostTouches(const Plan& plan) {
@@ -83,7 +75,7 @@ Status Connect(WorkerLink& link, const Backend& backend, Rig& rig) {
   request.size = link.size();
   request.meeting = &link.meeting();
   LOCKSTEP_ASSIGN_OR_RETURN(request.host, WorkerLink::ListenAddress());
-  request.threaded_streams = HasSteps(rig.plan);
+  request.threaded_streams = CommunicatesOnThreads(rig.plan);
   LOCKSTEP_ASSIGN_OR_RETURN(rig.platform,
                             backend.open_platform({link.local_rank(), HostTouches(rig.plan)}));
   link.Introduce({rig.platform.gpu_bus, rig.platform.log_file});
@@ -97,7 +89,7 @@ Status Connect(WorkerLink& link, const Backend& backend, Rig& rig) {
 }
 
 bool NeedsThread(const Rig& rig) {
-  if (HasSteps(rig.plan)) return true;
+  if (CommunicatesOnThreads(rig.plan)) return true;
   for (const PlannedCase& planned : rig.plan.cases) {
     for (const Operation& operation : planned.operations) {
       if (AsSupported(*rig.backend, operation).blocking != operation.blocking) return true;

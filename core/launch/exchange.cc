@@ -52,7 +52,10 @@ Result<std::vector<std::string>> DecodeGathered(const Frame& frame) {
 Status ServeExchange(Channel& channel, bool keep_mpi) {
   const Deadline deadline = Deadline::AfterSeconds(kServeSeconds);
   LOCKSTEP_ASSIGN_OR_RETURN(const Frame request, AwaitFrame(channel, deadline));
-  const Result<std::vector<std::string>> parts = MpiGather(request.payload, keep_mpi);
+  Decoder decoder(request.payload);
+  const bool on_threads = decoder.Get<std::uint8_t>() != 0;
+  const Result<std::vector<std::string>> parts =
+      MpiGather(std::string(decoder.rest()), keep_mpi, on_threads);
   channel.Send(Number(FrameType::kGathered), EncodeGathered(parts));
   if (!channel.FlushUntil(deadline)) return EnvironmentError("the agent of this process is gone");
   if (!parts.ok()) return parts.status();
@@ -63,9 +66,11 @@ Status ServeExchange(Channel& channel, bool keep_mpi) {
 }
 
 Result<std::vector<std::string>> AskForExchange(Child& child, const std::string& part,
-                                                Signals& signals, Deadline deadline) {
+                                                bool mpi_on_threads, Signals& signals,
+                                                Deadline deadline) {
   Channel& channel = child.channel();
-  channel.Send(Number(FrameType::kGather), part);
+  channel.Send(Number(FrameType::kGather),
+               Encoder().Put(static_cast<std::uint8_t>(mpi_on_threads)).Raw(part).Take());
   while (true) {
     if (const std::optional<Frame> frame = channel.Take()) return DecodeGathered(*frame);
     if (!channel.open()) {

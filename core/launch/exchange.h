@@ -20,7 +20,8 @@ Status ServeExchange(Channel& channel, bool keep_mpi);
 
 // The agent's part: gives `part` to `child` and returns all ranks' parts.
 Result<std::vector<std::string>> AskForExchange(Child& child, const std::string& part,
-                                                Signals& signals, Deadline deadline);
+                                                bool mpi_on_threads, Signals& signals,
+                                                Deadline deadline);
 
 }  // namespace lockstep
 

@@ -54,6 +54,8 @@ struct FleetOptions {
   // True when the workers use the launcher's MPI identity as the system under test (backend mpi):
   // one lifetime a launch, and across hosts the worker's MPI exchanges the agents' addresses.
   bool workers_own_mpi = false;
+  // ... and call it from a thread of their streams, one at a time (MPI_THREAD_SERIALIZED).
+  bool mpi_on_threads = false;
   double connect_deadline_seconds = 60;
   // A worker that is not idle and journals nothing for so long is reported overdue.
   double silence_deadline_seconds = 30;

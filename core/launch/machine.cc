@@ -86,7 +86,7 @@ AgentInfo DescribeAgent(int rank) {
   return info;
 }
 
-Result<std::string> InterfaceAddress(const std::string& wanted) {
+Result<std::string> InterfaceAddress(const std::string& wanted, std::string_view variable) {
   std::string names;
   for (const Interface& i : UpInterfaces()) {
     const std::string_view name = i.name;
@@ -102,16 +102,16 @@ Result<std::string> InterfaceAddress(const std::string& wanted) {
                     names));
   }
   return InvalidInput(
-      fmt::format("LOCKSTEP_INTERFACE='{}' is no interface that is up here and has "
-                  "an IPv4 address; choose one of: {}",
-                  wanted, names));
+      fmt::format("{}='{}' is no interface that is up here and has an IPv4 address; choose one of: "
+                  "{}",
+                  variable, wanted, names));
 }
 
 Result<std::string> ListenAddress(const LaunchContext& context) {
   if (context.single_host()) return std::string();
   for (const char* variable : {"LOCKSTEP_INTERFACE", "GLOO_SOCKET_IFNAME"}) {
     const char* wanted = std::getenv(variable);
-    if (wanted != nullptr && *wanted != '\0') return InterfaceAddress(wanted);
+    if (wanted != nullptr && *wanted != '\0') return InterfaceAddress(wanted, variable);
   }
   return InterfaceAddress("");
 }

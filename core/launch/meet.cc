@@ -44,8 +44,9 @@ Result<std::vector<std::string>> Exchange(const LaunchContext& context, const Fl
                                           Signals& signals, Deadline deadline) {
   if (options.workers_own_mpi) {
     LOCKSTEP_ASSIGN_OR_RETURN(Child* const worker, agent.StartExchangingWorker());
-    LOCKSTEP_ASSIGN_OR_RETURN(std::vector<std::string> parts,
-                              AskForExchange(*worker, part, signals, deadline));
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        std::vector<std::string> parts,
+        AskForExchange(*worker, part, options.mpi_on_threads, signals, deadline));
     LOCKSTEP_RETURN_IF_ERROR(CheckWorld(context, parts.size()));
     return parts;
   }
@@ -55,8 +56,9 @@ Result<std::vector<std::string>> Exchange(const LaunchContext& context, const Fl
   role.size = context.size;
   role.local_rank = context.local_rank;
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Child> child, Child::Spawn(role, -1));
-  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<std::string> parts,
-                            AskForExchange(*child, part, signals, deadline));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::vector<std::string> parts,
+      AskForExchange(*child, part, /*mpi_on_threads=*/false, signals, deadline));
   // It finalizes MPI together with the others.
   child->AwaitExit(deadline);
   child->Poll();

@@ -53,7 +53,7 @@ enum class FrameType : std::uint32_t {
   kGpusRead,       // u64 request, f64 age in seconds, GpuSamples
   kLog,            // WorkerLog
   // Between an agent and the process that owns the launcher's MPI identity.
-  kGather,    // raw bytes: this rank's part
+  kGather,    // u8 whether it will call MPI on threads, raw bytes: this rank's part
   kGathered,  // u32 StatusCode, text message, then one text for each rank
   kProceed,   // empty: go on as a worker
   // Faults from outside (core/launch/agent_faults.h).

@@ -265,4 +265,11 @@ Plan Select(const Plan& plan, const std::vector<std::size_t>& indices) {
   return selected;
 }
 
+bool CommunicatesOnThreads(const Plan& plan) {
+  return std::any_of(plan.cases.begin(), plan.cases.end(), [](const PlannedCase& planned) {
+    return std::holds_alternative<DdpStep>(planned.step) ||
+           std::holds_alternative<StateBroadcast>(planned.step);
+  });
+}
+
 }  // namespace lockstep

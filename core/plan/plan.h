@@ -59,6 +59,9 @@ struct Plan {
   std::int64_t memory_bytes = 0;  // what steps take beside them: models, and memory of cases
 };
 
+// Steps communicate on a thread beside the one that computes.
+bool CommunicatesOnThreads(const Plan& plan);
+
 // The most cases a plan may have: a typing mistake such as -i 4 -e 1G is refused, not begun.
 inline constexpr std::size_t kMaxCases = 20'000;
 

@@ -75,8 +75,9 @@ std::string WhyUnknown(const StressCase& stress_case, const CaseFacts& facts) {
     if (!report || report->status.ok()) continue;
     const StatusCode code = report->status.code();
     if (code == StatusCode::kSystemFailed || code == StatusCode::kDeadlineExceeded) continue;
-    // What the rank was made to lack is no fault of the machine.
-    if (code == StatusCode::kEnvironment && LacksByFault(stress_case, facts, rank)) continue;
+    // What the rank was made to lack, or to be told, is no fault of the machine.
+    const bool ours = code == StatusCode::kEnvironment || code == StatusCode::kInvalidInput;
+    if (ours && LacksByFault(stress_case, facts, rank)) continue;
     return fmt::format("rank {} could not run it: {}", rank, report->status.message());
   }
   for (std::size_t i = 0; i < stress_case.faults.size(); ++i) {

@@ -19,12 +19,13 @@ Status Check(int error, const char* call) {
                   call, text));
 }
 
-Status EnsureInitialized() {
+Status EnsureInitialized(bool on_threads) {
   int initialized = 0;
   LOCKSTEP_RETURN_IF_ERROR(Check(MPI_Initialized(&initialized), "MPI_Initialized"));
   if (initialized) return OkStatus();
-  int provided = 0;
-  return Check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SINGLE, &provided), "MPI_Init_thread");
+  const int wanted = on_threads ? MPI_THREAD_SERIALIZED : MPI_THREAD_SINGLE;
+  int provided = 0;  // asked for again by who needs it
+  return Check(MPI_Init_thread(nullptr, nullptr, wanted, &provided), "MPI_Init_thread");
 }
 
 // Every rank's part padded to the longest.
@@ -52,8 +53,9 @@ Result<std::vector<std::string>> Gather(const std::string& part, MPI_Comm commun
 
 }  // namespace
 
-Result<std::vector<std::string>> MpiGather(const std::string& part, bool keep_initialized) {
-  LOCKSTEP_RETURN_IF_ERROR(EnsureInitialized());
+Result<std::vector<std::string>> MpiGather(const std::string& part, bool keep_initialized,
+                                           bool on_threads) {
+  LOCKSTEP_RETURN_IF_ERROR(EnsureInitialized(on_threads));
   // A copy: collectives on MPI_COMM_WORLD itself belong to the system under test.
   MPI_Comm communicator = MPI_COMM_NULL;
   LOCKSTEP_RETURN_IF_ERROR(Check(MPI_Comm_dup(MPI_COMM_WORLD, &communicator), "MPI_Comm_dup"));

@@ -2,7 +2,7 @@
 
 namespace lockstep {
 
-Result<std::vector<std::string>> MpiGather(const std::string&, bool) {
+Result<std::vector<std::string>> MpiGather(const std::string&, bool, bool) {
   return Unsupported("this program was built without MPI, so its ranks must be on one host");
 }
 
