@@ -122,8 +122,11 @@ std::vector<LinkTraffic> TrafficOf(const Ranks& evidence, bool closed) {
     LinkTraffic link{end.rank,        other->second.rank, end.socket->written,
                      reader.received, reader.unread,      end.socket->retransmits};
     link.arrivals = reader.arrivals;
-    link.round_trip_s = end.socket->round_trip_us * 1e-6;
-    link.least_round_trip_s = end.socket->least_round_trip_us * 1e-6;
+    // Whom a relay serves at either end has only a part of the way.
+    if (end.socket->round_trip_us > 0 && reader.round_trip_us > 0) {
+      link.round_trip_s = end.socket->round_trip_us * 1e-6;
+      link.least_round_trip_s = end.socket->least_round_trip_us * 1e-6;
+    }
     link.transit_s = Transit(end.socket->written_marks, reader.received_marks);
     const auto bytes = static_cast<double>(std::max<std::uint64_t>(1, reader.received));
     link.reading_s = reader.unread_byte_s / bytes;
