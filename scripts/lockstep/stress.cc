@@ -149,6 +149,13 @@ void Add(Run launch, const StressCase& stress_case, Collected& all) {
   all.run.cases.push_back(std::move(record));
 }
 
+// "LABEL: reason", whether or not the error names the case itself.
+std::string Unmet(const std::string& label, const std::string& error) {
+  const std::string named = label + ": ";
+  const std::size_t at = error.find(named);
+  return at == std::string::npos ? named + error : error.substr(at);
+}
+
 // It understood the case, and says why it is nothing for this launch.
 bool IsUnmet(const LaunchEnd& end, const std::string& log) {
   return !end.interrupted && end.exit_code == static_cast<int>(ExitCode::kUsage) &&
@@ -172,7 +179,7 @@ Status RunAll(const Options& options, const StressOptions& stress, const Selecti
       Add(*std::move(launch), stress_case, all);
       if (json.is_object()) all.cases.push_back(json["cases"][0]);
     } else if (IsUnmet(end, TextOf(folder->File("log")))) {
-      all.unmet.push_back(stress_case.label + ": " + ErrorIn(TextOf(folder->File("log"))));
+      all.unmet.push_back(Unmet(stress_case.label, ErrorIn(TextOf(folder->File("log")))));
     } else if (!end.interrupted) {
       all.run.cases.push_back(
           LostCase(stress_case, stress, end.exit_code, TextOf(folder->File("log"))));
@@ -238,8 +245,7 @@ Result<ExitCode> Stress(const Options& options, const std::string& command_line)
                fmt::join(selection.skipped, ", "));
   }
   selection.unmet.insert(selection.unmet.end(), all.unmet.begin(), all.unmet.end());
-  for (const std::string& unmet : selection.unmet) fmt::print("\nnot run: {}", unmet);
-  if (!selection.unmet.empty()) fmt::print("\n");
+  fmt::print("{}", FormatUnmet(selection.unmet));
   fmt::print("{}", all.traces);
   LOCKSTEP_RETURN_IF_ERROR(stored);
   fmt::print("\nresult file: {}\n", path);

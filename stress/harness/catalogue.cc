@@ -212,6 +212,25 @@ Status LeaveOutForMpi(bool single_host, Selection& selection) {
                   selection.unmet.empty() ? "nothing to run" : selection.unmet.front()));
 }
 
+std::string FormatUnmet(const std::vector<std::string>& unmet) {
+  constexpr std::string_view kColon = ": ";
+  std::vector<std::pair<std::string, std::string>> lines;  // reason and names
+  for (const std::string& one : unmet) {
+    const std::size_t colon = one.find(kColon);
+    const std::string name = one.substr(0, colon);
+    const std::string why = colon == std::string::npos ? "" : one.substr(colon + kColon.size());
+    const auto known = std::ranges::find(lines, why, &std::pair<std::string, std::string>::first);
+    if (known == lines.end()) {
+      lines.emplace_back(why, name);
+    } else {
+      known->second += ", " + name;
+    }
+  }
+  std::string text;
+  for (const auto& [why, names] : lines) text += fmt::format("\nnot run: {}: {}\n", names, why);
+  return text;
+}
+
 Result<Selection> SelectCases(const std::vector<std::string>& patterns, std::optional<int> ranks,
                               std::uint64_t seed, std::int64_t repeat) {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<std::string> paths, PathsOf(patterns));

@@ -55,6 +55,8 @@ Status LeaveOutUnmet(std::string_view backend, Selection& selection);
 // The same for what MPI cannot show as it is called here, or (unless `single_host`) not across
 // hosts, where it has to connect the ranks before they can be told of a case.
 Status LeaveOutForMpi(bool single_host, Selection& selection);
+// A line for every reason: "not run: a, b: needs …", from "a: needs …" and "b: needs …".
+std::string FormatUnmet(const std::vector<std::string>& unmet);
 
 }  // namespace lockstep
 

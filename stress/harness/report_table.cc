@@ -27,7 +27,7 @@ std::string FormatStressTable(const StressOutcome& outcome, const Run& run) {
     text += fmt::format("\nnot for this number of ranks, or this backend: {}\n",
                         fmt::join(outcome.skipped, ", "));
   }
-  for (const std::string& unmet : outcome.unmet) text += fmt::format("\nnot run: {}\n", unmet);
+  text += FormatUnmet(outcome.unmet);
   for (std::size_t i = 0; i < outcome.results.size(); ++i) {
     if (outcome.results[i].verdict == Verdict::kPass) continue;
     text += FormatTrialDetails(run.cases[i]) +
