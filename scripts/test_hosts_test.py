@@ -15,6 +15,7 @@ import h5py
 
 HOSTS = os.path.abspath("scripts/test_hosts")
 BENCH = os.path.abspath("bench/bench_allreduce")
+STEPS = os.path.abspath("bench/bench_ddp_step")
 STRESS = os.path.abspath("stress/stress")
 FOLDER = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
 MARK = uuid.uuid4().hex
@@ -65,6 +66,20 @@ class HostsTest(unittest.TestCase):
         done = hosts(2, "--", "hostname", ranks=2)
         self.assertEqual(sorted(done.stdout.split()), ["node1", "node1", "node2", "node2"],
                          done.stderr)
+
+    def test_training_steps_across_hosts(self):
+        # By MPI a thread beside the one that computes calls it, which has to be said at its start.
+        model = os.path.join(FOLDER, "two_layers.json")
+        with open(model, "w", encoding="utf-8") as file:
+            json.dump({"name": "two_layers", "ready_order": [1, 0], "buffers": [],
+                       "params": [{"name": f"layer{i}.weight", "shape": [64, 64], "dtype": "f32"}
+                                  for i in range(2)]}, file)
+        for backend in ("mpi", "gloo"):
+            path = os.path.join(FOLDER, backend + "-steps.h5")
+            done = hosts(2, "--", STEPS, f"--model={model}", "-n", "3", f"--backend={backend}",
+                         f"--output={path}")
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertTrue(done.stdout.startswith("PASS: 1 of 1 cases"), done.stdout)
 
     def test_a_measurement_across_hosts_by_mpi_and_gloo(self):
         for backend in ("mpi", "gloo"):
