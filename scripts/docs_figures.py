@@ -48,6 +48,8 @@ CLAIMS = [
      r"--find-unused.*(\d) \(default\)"),
     ("README.md", r"`--accumulate` .*\| (\d) \|", "help:bench_ddp_step",
      r"--accumulate.*default (\d)"),
+    ("README.md", r"`--cuda-graph` .*\| (\d) \|", "help:bench_ddp_step",
+     r"--cuda-graph TEXT=.*: (\d) \(default"),
     ("README.md", r"coalesced a type and (\d+) MiB", "core/ddp/coalesced_broadcast.h",
      r"kBroadcastBucketBytes = (\d+) \* 1024 \* 1024"),
     ("README.md", r"`--bytes` .*\| (\d+)M \|", "help:bench_links", r"--bytes TEXT=(\d+)M"),
