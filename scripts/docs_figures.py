@@ -163,6 +163,8 @@ CLAIMS = [
      r"kFewestArrivals = (\d+)"),
     ("stress/README.md", r"it sent (\d) segments again", "core/verdict/link_findings.cc",
      r"kRetransmitsOfLoss = (\d)"),
+    ("stress/README.md", r"so many are (\d) % of all", "core/verdict/link_findings.cc",
+     r"kLossyShare = 0\.0(\d)"),
     ("ARCHITECTURE.md", r"writes a (\d+)-byte\s+event", "core/journal/event.h",
      r"sizeof\(JournalEvent\) == (\d+)"),
     ("results/schema.md", r"events of (\d+) bytes", "core/journal/event.h",

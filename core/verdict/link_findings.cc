@@ -22,6 +22,10 @@ constexpr double kTimesReading = 4;
 // they lose. A way there and back is at least as long as the way there.
 constexpr double kLeastShareOfTransit = 0.5;
 constexpr std::uint32_t kRetransmitsOfLoss = 5;
+// What is lost is sent again within milliseconds where much else is on the way: then the loss is
+// seen, and no delay. A segment holds so many bytes at most (RFC 1191: of 1500 without headers).
+constexpr double kLossyShare = 0.03;
+constexpr double kSegmentBytes = 1448;
 
 Ranks RanksOf(const Situation& situation) {
   Ranks ranks;
@@ -66,6 +70,12 @@ bool KernelsAgree(const LinkTraffic& link, double usual_reading_s) {
          link.round_trip_s >= kLeastShareOfTransit * *link.transit_s;
 }
 
+bool Loses(const LinkTraffic& link) {
+  const double segments = std::max(static_cast<double>(link.arrivals),
+                                   static_cast<double>(link.received) / kSegmentBytes);
+  return link.retransmits >= kRetransmitsOfLoss && link.retransmits >= kLossyShare * segments;
+}
+
 // The rank that several links have in common, else the ends of all of them.
 std::vector<int> CommonEnds(const std::vector<LinkTraffic>& links) {
   std::set<std::pair<int, int>> pairs;
@@ -104,7 +114,8 @@ std::vector<LinkTraffic> SlowLinks(const Ranks& evidence) {
   const double usual_reading_s = UsualReading(links);
   const double limit_s = std::max(kLeastSlowSeconds, kTimesUsual * usual_s);
   std::erase_if(links, [&](const LinkTraffic& link) {
-    return *link.transit_s < limit_s || !KernelsAgree(link, usual_reading_s);
+    const bool slow = *link.transit_s >= limit_s && KernelsAgree(link, usual_reading_s);
+    return !slow && !Loses(link);
   });
   return links;
 }

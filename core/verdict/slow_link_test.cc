@@ -109,6 +109,22 @@ TEST(SlowLink, WhatTheKernelsDoNotConfirmIsNotSaid) {
   EXPECT_THAT(Find(ranks), testing::SizeIs(1)) << "kernels answer, whether or not it is read";
 }
 
+// What is lost often is sent again so soon that it is hardly late.
+TEST(SlowLink, LossIsTold) {
+  std::vector<RankEvidence> ranks = Mesh(2, 1, 0.003);
+  TcpSocket& lossy = *std::find_if(ranks[2].sockets.begin(), ranks[2].sockets.end(),
+                                   [](const auto& s) { return s.local == Endpoint(2, 1); });
+  lossy.retransmits = 4;  // of 100 portions
+  EXPECT_THAT(Find(ranks), IsEmpty());
+  lossy.retransmits = 5;
+  EXPECT_THAT(Find(ranks).at(0).culprits, ElementsAre(1, 2));
+  EXPECT_THAT(Find(ranks)[0].message, HasSubstr("5 segments were sent again"));
+  for (TcpSocket& socket : ranks[1].sockets) {
+    if (socket.remote == Endpoint(2, 1)) socket.arrivals = 500;
+  }
+  EXPECT_THAT(Find(ranks), IsEmpty()) << "one in a hundred";
+}
+
 // Two hosts have no other link to compare theirs with, but what it was.
 TEST(SlowLink, OfTheOnlyLinkItIsKnownHowItWasAtItsBest) {
   const auto both_ways = [](std::uint32_t least_us) {
