@@ -236,6 +236,7 @@ Result<ExitCode> Stress(const Options& options, const std::string& command_line)
       stress.output.empty() ? DefaultRunPath(all.run, "results/runs") : stress.output;
   LOCKSTEP_RETURN_IF_ERROR(CheckWritable(path));
   if (!stress.json.empty()) LOCKSTEP_RETURN_IF_ERROR(CheckWritable(stress.json));
+  const SignalsNoted noted;
   LOCKSTEP_RETURN_IF_ERROR(RunAll(options, stress, selection, all));
   ConcludeCases(selection.cases.size() - all.unmet.size(), all.run);
   const Status stored = WriteRun(all.run, path);

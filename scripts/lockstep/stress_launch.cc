@@ -7,7 +7,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <optional>
@@ -22,28 +21,6 @@ namespace fs = std::filesystem;
 
 volatile std::sig_atomic_t told_to_end = 0;
 void OnSignal(int) { told_to_end = 1; }
-
-// While it lives, SIGINT and SIGTERM interrupt a wait instead of ending this process, so that the
-// cases that are over are still stored.
-class SignalsNoted {
- public:
-  SignalsNoted() {
-    struct sigaction noted {};
-    noted.sa_handler = OnSignal;  // without SA_RESTART
-    sigaction(SIGINT, &noted, &interrupt_);
-    sigaction(SIGTERM, &noted, &terminate_);
-  }
-  ~SignalsNoted() {
-    sigaction(SIGINT, &interrupt_, nullptr);
-    sigaction(SIGTERM, &terminate_, nullptr);
-  }
-  SignalsNoted(const SignalsNoted&) = delete;
-  SignalsNoted& operator=(const SignalsNoted&) = delete;
-
- private:
-  struct sigaction interrupt_ {};
-  struct sigaction terminate_ {};
-};
 
 constexpr double kLeaveSeconds = 10;
 constexpr long kLookNs = 20'000'000;
@@ -66,7 +43,20 @@ int Await(pid_t pid, const std::string& result) {
 
 }  // namespace
 
+SignalsNoted::SignalsNoted() {
+  struct sigaction noted {};
+  noted.sa_handler = OnSignal;  // without SA_RESTART
+  sigaction(SIGINT, &noted, &interrupt_);
+  sigaction(SIGTERM, &noted, &terminate_);
+}
+
+SignalsNoted::~SignalsNoted() {
+  sigaction(SIGINT, &interrupt_, nullptr);
+  sigaction(SIGTERM, &terminate_, nullptr);
+}
+
 Result<LaunchEnd> RunLaunch(const LaunchOrder& order) {
+  if (told_to_end != 0) return LaunchEnd{.interrupted = true};
   // A limit that holds even if this process is killed.
   std::vector<std::string> words = {"timeout", "--foreground", "-k", "3",
                                     fmt::format("{}", order.limit_seconds)};
@@ -81,7 +71,6 @@ Result<LaunchEnd> RunLaunch(const LaunchOrder& order) {
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, order.log.c_str(),
                                    O_WRONLY | O_CREAT | O_TRUNC, 0644);
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  const SignalsNoted noted;
   pid_t pid = 0;
   const int error = posix_spawnp(&pid, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
