@@ -136,8 +136,7 @@ bool IsAboutConnecting(const PlannedFault& fault) {
 std::string_view WhyNotByMpi(const StressCase& stress_case, bool single_host) {
   const auto any = [&](auto&& is) { return std::ranges::any_of(stress_case.faults, is); };
   if (stress_case.scenario.recovery) {
-    return "it cannot abort and rebuild a communicator: there are no calls for it but those of "
-           "ULFM "
+    return "it cannot abort and rebuild a communicator: the calls for it are those of ULFM "
            "(MPIX_Comm_revoke, MPIX_Comm_shrink), which Open MPI 4.1 lacks";
   }
   if (HasStreams(stress_case.scenario)) {
