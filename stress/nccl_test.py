@@ -34,6 +34,20 @@ def world_of_nccl():
     assert elsewhere.code == 2 and "needs --backend=nccl" in elsewhere.errors, elsewhere.errors
 
 
+def environment():
+    """Machines that lack something, each with what NCCL does about it by its source."""
+    outcome = run_stress.run(2, "--backend=nccl", f"--nccl-library={os.path.abspath(FAKE)}",
+                             "-T", "3", "--scenario=environment/*")
+    print(outcome.output)
+    assert outcome.code == 0, f"exit code {outcome.code}: {outcome.errors}"
+    assert len(outcome.cases) == 13, outcome.cases
+    for name in ("few_descriptors", "little_memory_at_start", "wrong_interface",
+                 "unknown_component", "descriptors_then_new_communicator"):
+        case = outcome.named(f"environment/{name}")[0]
+        assert case["outcomes"][1]["outcome"] == "failed", case
+        assert case["findings"][0]["culprits"] == [1], case
+
+
 def lost_ranks():
     """Abort, another communicator, on: over NCCL as over gloo; also of ranks that wait for one that
     is lost while they connect anew."""
@@ -59,6 +73,7 @@ def main():
     for name in SCENARIOS:
         assert outcome.named(name)[0]["verdict"] == "pass"
     world_of_nccl()
+    environment()
     lost_ranks()
     os.environ["LOCKSTEP_FAKE_NCCL"] = "ncclAllReduce:async=6:rank=1:nth=5"
     failing = run_stress.run(2, "--backend=nccl", f"--nccl-library={os.path.abspath(FAKE)}",

@@ -4,16 +4,31 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "core/base/check.h"
 #include "core/base/clock.h"
 
 namespace lockstep::nccl {
 namespace {
 
 constexpr auto kLook = std::chrono::milliseconds(100);
+
+// A machine short of memory or of processes has none.
+Status StartThread(std::function<void()> body) {
+  try {
+    std::thread(std::move(body)).detach();
+  } catch (const std::system_error& error) {
+    return SystemFailed(
+        std::string("nccl: no thread can be started for a call that may not return: ") +
+        error.code().message() + "; see ulimit -v and ulimit -u");
+  }
+  return OkStatus();
+}
 
 struct Answer {
   std::mutex mutex;
@@ -23,15 +38,15 @@ struct Answer {
 
 }  // namespace
 
-std::optional<Code> CallBounded(std::function<Code()> call, Deadline deadline) {
+Result<std::optional<Code>> CallBounded(std::function<Code()> call, Deadline deadline) {
   auto answer = std::make_shared<Answer>();
-  std::thread([answer, call = std::move(call)]() mutable {
+  LOCKSTEP_RETURN_IF_ERROR(StartThread([answer, call = std::move(call)]() mutable {
     const Code code = call();
     call = nullptr;  // what it owns goes before the caller hears of it
     std::lock_guard lock(answer->mutex);
     answer->code = code;
     answer->given.notify_all();
-  }).detach();
+  }));
   std::unique_lock lock(answer->mutex);
   const auto limit = std::chrono::steady_clock::now() +
                      std::chrono::nanoseconds(std::max<std::int64_t>(0, deadline.RemainingNs()));
@@ -72,21 +87,25 @@ class Watcher {
     static auto* const watcher = new Watcher;
     return *watcher;
   }
-  void Watch(std::weak_ptr<WatchedCalls::State> state) {
+  Status Start() {
     std::lock_guard lock(mutex_);
-    states_.push_back(std::move(state));
-  }
-
- private:
-  Watcher() {
-    std::thread([this] {
+    if (started_) return OkStatus();
+    LOCKSTEP_RETURN_IF_ERROR(StartThread([this] {
       for (;;) {
         std::this_thread::sleep_for(kLook);
         for (const auto& state : Living()) state->Look();
       }
-    }).detach();
+    }));
+    started_ = true;
+    return OkStatus();
+  }
+  void Watch(std::weak_ptr<WatchedCalls::State> state) {
+    std::lock_guard lock(mutex_);
+    LOCKSTEP_CHECK(started_, "a call is watched by a thread");
+    states_.push_back(std::move(state));
   }
 
+ private:
   std::vector<std::shared_ptr<WatchedCalls::State>> Living() {
     std::lock_guard lock(mutex_);
     std::vector<std::shared_ptr<WatchedCalls::State>> living;
@@ -100,10 +119,13 @@ class Watcher {
   }
 
   std::mutex mutex_;
+  bool started_ = false;
   std::vector<std::weak_ptr<WatchedCalls::State>> states_;
 };
 
 }  // namespace
+
+Status WatchedCalls::StartWatching() { return Watcher::Get().Start(); }
 
 WatchedCalls::WatchedCalls(Limits limits, std::function<void()> rescue,
                            std::function<void()> give_up)

@@ -10,14 +10,16 @@
 #include <string>
 
 #include "core/base/deadline.h"
+#include "core/base/status.h"
 #include "core/comm/nccl/abi.h"
 
 namespace lockstep::nccl {
 
 // Makes the call on a thread of its own and waits for it until the deadline; nothing when it is
 // still inside then: its thread stays behind, and what the call refers to must be owned by it. A
-// process with such a thread ends with _exit.
-std::optional<Code> CallBounded(std::function<Code()> call, Deadline deadline);
+// process with such a thread ends with _exit. kSystemFailed when there is no thread to be had: the
+// call was not made.
+Result<std::optional<Code>> CallBounded(std::function<Code()> call, Deadline deadline);
 
 // Calls that are too frequent for a thread of their own are made by the caller, in view of one
 // thread of the process, which looks ten times a second. One caller at a time.
@@ -27,6 +29,8 @@ class WatchedCalls {
     double call_seconds = 1800;  // then `rescue` is called
     double rescue_seconds = 10;  // after that, still inside: `give_up` is
   };
+  // Starts the watching thread, which there has to be before there is anything to watch.
+  static Status StartWatching();
   // Both are called by the watching thread.
   WatchedCalls(Limits limits, std::function<void()> rescue, std::function<void()> give_up);
   ~WatchedCalls();

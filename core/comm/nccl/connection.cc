@@ -95,13 +95,16 @@ Result<std::shared_ptr<Connection>> Connection::Connect(const Terms& terms, cons
   constexpr char kName[] = "ncclCommInitRankConfig";
   const auto birth = std::make_shared<Birth>();
   birth->config = terms.library->NewConfig();
-  const auto code = CallBounded(
-      [birth, terms, id, rank, size] {
-        if (terms.enter_thread) static_cast<void>(terms.enter_thread());
-        return terms.library->api().CommInitRankConfig(&birth->comm, size, id, rank,
+  LOCKSTEP_RETURN_IF_ERROR(WatchedCalls::StartWatching());
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto code, CallBounded(
+                                                 [birth, terms, id, rank, size] {
+                                                   if (terms.enter_thread)
+                                                     static_cast<void>(terms.enter_thread());
+                                                   return terms.library->api().CommInitRankConfig(
+                                                       &birth->comm, size, id, rank,
                                                        &birth->config);
-      },
-      deadline);
+                                                 },
+                                                 deadline));
   if (!code) return NeverReturned(kName, "its thread stays behind");
   if (!WentWell(*code)) return Explain(*terms.library, kName, *code, nullptr);
   std::shared_ptr<Connection> connection(new Connection(terms, birth->Read(), rank, size));
@@ -192,12 +195,14 @@ Status Connection::Poll() {
 
 Status Connection::MakeBounded(const char* name, std::function<Code()> call, Deadline deadline,
                                bool in_progress_is_fine) {
-  const auto code = CallBounded(
+  const auto made = CallBounded(
       [call = std::move(call), enter = terms_.enter_thread] {
         if (enter) static_cast<void>(enter());
         return call();
       },
       deadline);
+  if (!made.ok()) return FailWith(made.status());
+  const std::optional<Code>& code = *made;
   if (!code) return FailWith(NeverReturned(name, "its thread stays behind"));
   if (*code == kSuccess || (*code == kInProgress && in_progress_is_fine)) return OkStatus();
   return Fail(name, *code);
@@ -246,12 +251,16 @@ Result<std::shared_ptr<Connection>> Connection::Child(const char* name, bool par
 Result<std::shared_ptr<Connection>> Connection::Split(int color, int key, Deadline deadline) {
   LOCKSTEP_RETURN_IF_ERROR(library().Has(Feature::kSplit));
   if (failed_.load()) return failure();
-  return Child(
-      "ncclCommSplit", /*parent_settles=*/true,
-      [api = library().api(), color, key](Comm comm, Comm* child, Config* config) {
-        return api.CommSplit(comm, color < 0 ? kNoColor : color, key, child, config);
-      },
-      deadline);
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::shared_ptr<Connection> child,
+      Child(
+          "ncclCommSplit", /*parent_settles=*/true,
+          [api = library().api(), color, key](Comm comm, Comm* child, Config* config) {
+            return api.CommSplit(comm, color < 0 ? kNoColor : color, key, child, config);
+          },
+          deadline));
+  if (child != nullptr || color < 0) return child;
+  return FailWith(SystemFailed("nccl: ncclCommSplit said success and gave no communicator"));
 }
 
 Result<std::shared_ptr<Connection>> Connection::Shrink(std::span<const int> excluded, bool abort,
@@ -288,12 +297,14 @@ Status Connection::Abort() {
   // A call that is inside longer than this does not come back by itself: abort all the same.
   const Deadline patience = Deadline::AfterSeconds(kAbortPatienceSeconds);
   for (Pause pause; !lock.try_lock() && !patience.Passed();) pause();
-  const auto code = CallBounded(
+  const auto made = CallBounded(
       [terms = terms_, comm = comm_] {
         if (terms.enter_thread) static_cast<void>(terms.enter_thread());
         return terms.library->api().CommAbort(comm);
       },
       Deadline::AfterSeconds(terms_.abort_seconds));
+  if (!made.ok()) return FailWith(made.status());
+  const std::optional<Code>& code = *made;
   Status status;
   if (!code) {
     status = SystemFailed(fmt::format(

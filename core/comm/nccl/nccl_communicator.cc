@@ -213,9 +213,11 @@ Result<nccl::UniqueId> ShareId(Meeting& meeting, const std::string& prefix, int 
   nccl::UniqueId id{};
   if (rank == 0) {
     auto made = std::make_shared<nccl::UniqueId>();
-    const auto code = nccl::CallBounded(
-        [made, library = terms.library] { return library->api().GetUniqueId(made.get()); },
-        deadline);
+    LOCKSTEP_ASSIGN_OR_RETURN(const auto code, nccl::CallBounded(
+                                                   [made, library = terms.library] {
+                                                     return library->api().GetUniqueId(made.get());
+                                                   },
+                                                   deadline));
     if (!code) return DeadlineExceeded("nccl: ncclGetUniqueId did not return before the deadline");
     if (*code != nccl::kSuccess) {
       const char* last = terms.library->api().GetLastError(nullptr);

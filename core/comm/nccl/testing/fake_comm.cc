@@ -1,12 +1,14 @@
 #include "core/comm/nccl/testing/fake_comm.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <system_error>
 #include <utility>
 
 #include "core/comm/nccl/testing/fake_reduce.h"
@@ -42,8 +44,16 @@ FakeComm* FakeComm::Make(WorldAddress address, int rank, int size) {
   std::unique_ptr<FakeComm> comm(new FakeComm(rank, size));
   comm->world_ =
       FakeWorld::Open(address, rank, size, [self = comm.get()] { return self->aborted_.load(); });
-  if (comm->world_ == nullptr) return nullptr;
-  comm->thread_ = std::thread([self = comm.get()] { self->Loop(); });
+  if (comm->world_ == nullptr) {
+    FakeWarn(std::string("fake: connecting failed: ") + std::strerror(errno));
+    return nullptr;
+  }
+  try {
+    comm->thread_ = std::thread([self = comm.get()] { self->Loop(); });
+  } catch (const std::system_error& error) {
+    FakeWarn("fake: no thread: " + error.code().message());
+    return nullptr;
+  }
   comm->Begin([self = comm.get()] { static_cast<void>(self->world_->AwaitAll()); });
   return comm.release();
 }

@@ -34,7 +34,8 @@ struct FakeOperation {
 // What is enqueued runs on a thread of the communicator, in order, as on a device.
 class FakeComm {
  public:
-  // nullptr when the world cannot be reached. In progress until all ranks are there.
+  // nullptr, with a warning, when the world cannot be reached. In progress until all ranks are
+  // there.
   static FakeComm* Make(WorldAddress address, int rank, int size);
   ~FakeComm();
   void End();  // its thread ends once it has done all its work, or was stopped
@@ -54,6 +55,7 @@ class FakeComm {
   void Enqueue(const FakeOperation& operation, const Effect& effect);
   // Runs beside the caller, after what was enqueued; in progress until then.
   void Begin(std::function<void()> work);
+  void Fail(Code code) { error_.store(code); }
   Code state() const;  // what ncclCommGetAsyncError says
   void Stop();         // ends everything that waits
   void Abort();        // the same, and the other ranks learn of it

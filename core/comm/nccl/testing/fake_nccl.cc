@@ -1,12 +1,16 @@
 // The stand-in library's calls. Built once for each version that it pretends to be
 // (LOCKSTEP_FAKE_VERSION, NCCL's code of it), with the calls that this version has.
+#include <net/if.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -116,7 +120,29 @@ struct Vote {
     if (place < std::pair<int, int>{mine.key, parent.rank()}) ++rank;
   }
   if (!world.Barrier()) return;
-  if (mine.color >= 0) *child = FakeComm::Make(address, rank, size);
+  if (mine.color < 0) return;
+  *child = FakeComm::Make(address, rank, size);
+  if (*child == nullptr) parent.Fail(codes::kSystemError);
+}
+
+// NCCL_SOCKET_IFNAME: the beginning of a name, and there has to be such an interface.
+bool FindsInterface() {
+  const char* const wanted = std::getenv("NCCL_SOCKET_IFNAME");
+  if (wanted == nullptr) return true;
+  struct if_nameindex* const all = if_nameindex();
+  bool found = false;
+  for (struct if_nameindex* one = all; one != nullptr && one->if_name != nullptr; ++one) {
+    found = found || std::string_view(one->if_name).starts_with(wanted);
+  }
+  if (all != nullptr) if_freenameindex(all);
+  return found;
+}
+
+// NCCL_NET: none but NCCL's own are known here.
+bool FindsNetwork() {
+  const char* const wanted = std::getenv("NCCL_NET");
+  return wanted == nullptr || std::string_view(wanted) == "Socket" ||
+         std::string_view(wanted) == "IB";
 }
 
 #if LOCKSTEP_FAKE_VERSION >= 22703
@@ -168,6 +194,10 @@ Code ncclCommInitRankConfig(Comm* comm, int ranks, UniqueId id, int rank, Config
   if (fault != codes::kSuccess) return fault;
   if (!Understands(config)) {
     lockstep::nccl::FakeWarn("fake: a configuration that this version does not understand");
+    return codes::kInvalidUsage;
+  }
+  if (!FindsInterface() || !FindsNetwork()) {
+    lockstep::nccl::FakeWarn("fake: no such interface or network");
     return codes::kInvalidUsage;
   }
   if (ranks > FakeWorld::kMostRanks) return codes::kInvalidUsage;

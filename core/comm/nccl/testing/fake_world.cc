@@ -5,12 +5,30 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <string>
 #include <thread>
 
 namespace lockstep::nccl {
+namespace {
+
+constexpr off_t kSegmentBytes = 1 << 20;
+
+// What ranks of one host need of /dev/shm when they connect: allocated, so that a full one is
+// noticed here and not by a SIGBUS later.
+bool AllocateSegment() {
+  const int fd = open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (fd < 0) return false;
+  const bool allocated = fallocate(fd, 0, 0, kSegmentBytes) == 0;
+  const int error = errno;
+  close(fd);
+  errno = error;
+  return allocated;
+}
+
+}  // namespace
 
 WorldAddress FakeWorld::Create() {
   const int fd = memfd_create("lockstep-fake-nccl", MFD_CLOEXEC);
@@ -20,6 +38,7 @@ WorldAddress FakeWorld::Create() {
 
 std::unique_ptr<FakeWorld> FakeWorld::Open(WorldAddress address, int rank, int size,
                                            std::function<bool()> leave) {
+  if (!AllocateSegment()) return nullptr;
   const std::string path =
       "/proc/" + std::to_string(address.pid) + "/fd/" + std::to_string(address.fd);
   const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
