@@ -4,10 +4,8 @@
 #include <vector>
 
 #include "core/base/check.h"
-#include "core/comm/capturing_stream.h"
-#include "core/comm/keeping_stream.h"
+#include "core/comm/keep_graph.h"
 #include "core/comm/recorded.h"
-#include "core/comm/work_graph.h"
 #include "core/device/native_stream.h"
 #include "core/journal/device_marks.h"
 
@@ -27,25 +25,13 @@ Annotation ReplayOf(const CapturedCalls& captured, std::size_t index) {
 
 Result<CapturedCalls> RecordedCommunicator::Capture(std::span<const CollectiveCall> calls,
                                                     Stream& stream) {
-  const auto enqueue = [&](Stream& kept) {
-    for (const CollectiveCall& call : calls) {
-      LOCKSTEP_RETURN_IF_ERROR(Enqueue(call.operation, call.buffers, kept));
-    }
-    return kept.status();
-  };
-  if (auto* const native = dynamic_cast<NativeStream*>(&stream)) {
-    return CaptureDuring([&] {
-      return native->Capture([&](void* handle) {
-        CapturingStream capturing(*native, handle);
-        return enqueue(capturing);
-      });
+  return CaptureDuring([&] {
+    return KeepGraph(stream, [&](Stream& kept) -> Status {
+      for (const CollectiveCall& call : calls) {
+        LOCKSTEP_RETURN_IF_ERROR(Enqueue(call.operation, call.buffers, kept));
+      }
+      return OkStatus();
     });
-  }
-  return CaptureDuring([&]() -> Result<std::unique_ptr<StreamGraph>> {
-    auto graph = std::make_unique<WorkGraph>();
-    KeepingStream keeping(*graph, 0);
-    LOCKSTEP_RETURN_IF_ERROR(enqueue(keeping));
-    return std::unique_ptr<StreamGraph>(std::move(graph));
   });
 }
 

@@ -241,6 +241,8 @@ Scenario ReadScenario(const toml::table& root, const ScenarioOptions& options,
   }
   if (const auto requirement = fields.ReadName("requires", kRequirements)) {
     scenario.requirement = kRequirements[*requirement];
+  } else if (std::holds_alternative<GraphReplayProgram>(scenario.workload)) {
+    scenario.requirement = "nccl";  // the others' calls are the host's, and no graph holds them
   }
   ReadFaults(fields, scenario);
   ReadHosts(fields, scenario);

@@ -14,6 +14,7 @@
 
 #include "core/base/status.h"
 #include "core/ddp/training.h"
+#include "core/plan/graph_replay.h"
 #include "core/plan/loading.h"
 #include "core/plan/recovery.h"
 #include "core/plan/script.h"
@@ -23,7 +24,8 @@ namespace lockstep {
 
 // What a rank runs. A further kind of workload is a further alternative here and a row of kKinds in
 // scenario_workload.cc.
-using Workload = std::variant<TrainingProgram, ScriptProgram, LoadingProgram, StreamRaceProgram>;
+using Workload = std::variant<TrainingProgram, ScriptProgram, LoadingProgram, StreamRaceProgram,
+                              GraphReplayProgram>;
 
 // Something that befalls ranks. What its kind needs further is checked by whoever injects it.
 struct FaultSpec {

@@ -67,7 +67,8 @@ constexpr std::string_view kFaults[] = {
 };
 
 constexpr std::string_view kAtPlain[] = {"init", "rebuild", "random"};
-constexpr std::string_view kAtNumbered[] = {"iteration", "collective", "backward", "epoch"};
+constexpr std::string_view kAtNumbered[] = {"iteration", "collective", "backward", "epoch",
+                                            "replay"};
 constexpr std::string_view kAtPlaces[] = {"before:join_exit", "before:finalize"};
 
 // What a kind needs further: FaultSpec::amounts[key].
@@ -181,7 +182,8 @@ void ReadMoment(TomlFields& fields, FaultSpec& fault) {
   if (fields.Read("at", fault.at) && !IsMoment(fault.at)) {
     fields.Wrong(
         "at", fmt::format("'{}' is no moment; write init, rebuild, random, time:0.5s, iteration:3, "
-                          "collective:7, backward:2, epoch:1, before:join_exit or before:finalize",
+                          "collective:7, backward:2, epoch:1, replay:4, before:join_exit or "
+                          "before:finalize",
                           fault.at));
   } else if (fault.kind == "environment" && fault.at != "init") {
     fields.Wrong("at", "a process has its environment from the start; write at = \"init\"");

@@ -254,6 +254,14 @@ std::vector<Operation> ReadOperations(TomlFields& fields, Collective collective,
   return operations;
 }
 
+Collective ReadCollective(TomlFields& fields) {
+  std::string collective = "all_reduce";
+  fields.Read("collective", collective);
+  const Result<Collective> parsed = ParseCollective("collective", collective);
+  if (!parsed.ok()) fields.Wrong("collective", parsed.status().message());
+  return parsed.ok() ? *parsed : Collective::kAllReduce;
+}
+
 ScriptStep StepOf(Kind kind, const Operation& operation) {
   ScriptStep step;
   step.kind = kind;
@@ -291,12 +299,7 @@ ScriptProgram ReadGroups(TomlFields& fields, int ranks, const ScenarioOptions&) 
   ReadAfterFinish(fields, program);
   ReadCreation(fields, program);
   const bool each = fields.ReadName("streams", kStreams) == std::size_t{1};
-  std::string collective = "all_reduce";
-  fields.Read("collective", collective);
-  const Result<Collective> parsed = ParseCollective("collective", collective);
-  if (!parsed.ok()) fields.Wrong("collective", parsed.status().message());
-  const std::vector<Operation> operations =
-      ReadOperations(fields, parsed.ok() ? *parsed : Collective::kAllReduce, ranks);
+  const std::vector<Operation> operations = ReadOperations(fields, ReadCollective(fields), ranks);
   std::vector<std::size_t> order(program.communicators.size());
   std::iota(order.begin(), order.end(), 0);
   if (fields.Has("order")) order = ReadNames(fields, "order", program);
@@ -336,6 +339,13 @@ ScriptProgram ReadLoop(TomlFields& fields, int ranks, Collective collective) {
       program.steps[rank].push_back(StepOf(Kind::kCollective, operation));
     }
   }
+  return program;
+}
+
+GraphReplayProgram ReadGraphReplay(TomlFields& fields, int ranks, const ScenarioOptions&) {
+  GraphReplayProgram program;
+  fields.Read("rounds", program.rounds, {2, kMostRounds});
+  program.operations = ReadOperations(fields, ReadCollective(fields), ranks);
   return program;
 }
 

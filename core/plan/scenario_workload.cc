@@ -38,6 +38,10 @@ constexpr Kind kKinds[] = {
      [](TomlFields& fields, int ranks, const ScenarioOptions& options) {
        return Workload(ReadGroups(fields, ranks, options));
      }},
+    {"graph_replay",
+     [](TomlFields& fields, int ranks, const ScenarioOptions& options) {
+       return Workload(ReadGraphReplay(fields, ranks, options));
+     }},
     {"sharded_loading",
      [](TomlFields& fields, int ranks, const ScenarioOptions& options) {
        return Workload(ReadLoading(fields, ranks, options));

@@ -20,6 +20,8 @@ ScriptProgram ReadScript(TomlFields& fields, int ranks, const ScenarioOptions& o
 ScriptProgram ReadLoop(TomlFields& fields, int ranks, Collective collective);
 ScriptProgram ReadChurn(TomlFields& fields, int ranks, const ScenarioOptions& options);
 ScriptProgram ReadGroups(TomlFields& fields, int ranks, const ScenarioOptions& options);
+// kind = "graph_replay" (collective, sizes, rounds, type).
+GraphReplayProgram ReadGraphReplay(TomlFields& fields, int ranks, const ScenarioOptions& options);
 
 // scenario_lab.cc: kind = "sharded_loading" and "stream_race".
 LoadingProgram ReadLoading(TomlFields& fields, int ranks, const ScenarioOptions& options);

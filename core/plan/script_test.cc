@@ -103,5 +103,22 @@ TEST(Loops, AreScripts) {
   EXPECT_TRUE(PromisesRightData(loop, 0));
 }
 
+TEST(GraphReplay, NeedsNcclWhetherItSaysSoOrNot) {
+  const auto read = [](const std::string& workload, const std::string& more) {
+    return ParseScenario(
+        "name = \"a/b\"\nranks = 2\n[workload]\nkind = \"graph_replay\"\n" + workload + more,
+        "a.toml");
+  };
+  const Result<Scenario> scenario =
+      read("sizes = [8, \"64K\"]\n", "[[fault]]\nkind = \"stop\"\nrank = 1\nat = \"replay:4\"\n");
+  ASSERT_TRUE(scenario.ok()) << scenario.status().message();
+  EXPECT_EQ(scenario->requirement, "nccl");
+  const auto& program = std::get<GraphReplayProgram>(scenario->workload);
+  ASSERT_EQ(program.operations.size(), 2u);
+  EXPECT_EQ(program.operations[1].count, 16'384);
+  EXPECT_EQ(program.rounds, 20);
+  EXPECT_THAT(std::string(read("rounds = 1\n", "").status().message()), HasSubstr("rounds"));
+}
+
 }  // namespace
 }  // namespace lockstep

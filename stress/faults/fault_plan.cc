@@ -84,6 +84,7 @@ constexpr MomentInfo kMoments[] = {
     {FaultMoment::Kind::kCollective, "collective", true},
     {FaultMoment::Kind::kBackward, "backward", true},
     {FaultMoment::Kind::kEpoch, "epoch", true},
+    {FaultMoment::Kind::kReplay, "replay", true},
     {FaultMoment::Kind::kBeforeJoinExit, "before:join_exit", false},
     {FaultMoment::Kind::kBeforeFinalize, "before:finalize", false},
     {FaultMoment::Kind::kRebuild, "rebuild", false},
@@ -103,6 +104,10 @@ Extent ExtentOf(const Scenario& scenario, int rank) {
   }
   if (const auto* race = std::get_if<StreamRaceProgram>(&scenario.workload)) {
     return {.iterations = race->rounds, .collectives = race->rounds};
+  }
+  if (const auto* replay = std::get_if<GraphReplayProgram>(&scenario.workload)) {
+    // Called once and captured once.
+    return {.iterations = replay->rounds, .collectives = 2 * std::ssize(replay->operations)};
   }
   if (const auto* loading = std::get_if<LoadingProgram>(&scenario.workload)) {
     const std::int64_t of_batches = scenario.ranks * loading->batch;

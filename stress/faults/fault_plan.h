@@ -87,6 +87,7 @@ struct FaultMoment {
     kCollective,  // from 1: the n-th that this rank calls
     kBackward,    // of iteration `number`
     kEpoch,       // from 0
+    kReplay,      // from 0: this replay of a graph is launched, and nobody has waited for it
     kBeforeJoinExit,
     kBeforeFinalize,
     kRebuild,  // before the ranks connect anew

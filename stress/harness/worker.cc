@@ -62,6 +62,7 @@ bool Trains(const Scenario& scenario) {
 bool HasStreams(const Scenario& scenario) {
   const auto* script = std::get_if<ScriptProgram>(&scenario.workload);
   return Trains(scenario) || std::holds_alternative<StreamRaceProgram>(scenario.workload) ||
+         std::holds_alternative<GraphReplayProgram>(scenario.workload) ||
          (script != nullptr && UsesStreams(*script));
 }
 

@@ -15,6 +15,9 @@ struct Runner {
   RankReport operator()(const StreamRaceProgram& program) {
     return RunStreamRace(program, seed, ports);
   }
+  RankReport operator()(const GraphReplayProgram& program) {
+    return RunGraphReplay(program, seed, ports);
+  }
 };
 
 }  // namespace

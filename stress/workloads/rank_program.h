@@ -69,6 +69,11 @@ RankReport RunLoading(const LoadingProgram& program, std::uint64_t seed, const R
 RankReport RunStreamRace(const StreamRaceProgram& program, std::uint64_t seed,
                          const RankPorts& ports);
 
+// Every result of every round is compared. A collective that is to be skipped after the capture
+// takes the whole replay with it.
+RankReport RunGraphReplay(const GraphReplayProgram& program, std::uint64_t seed,
+                          const RankPorts& ports);
+
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_STRESS_WORKLOADS_RANK_PROGRAM_H_

@@ -23,7 +23,8 @@ class FakeWorld {
 
   // Memory for one world; its fd stays open in this process.
   static WorldAddress Create();
-  // nullptr, and errno, when the memory is gone or /dev/shm has no MiB left. `leave` is asked while a rank waits: true ends the wait.
+  // nullptr, and errno, when the memory is gone or /dev/shm has no MiB left. `leave` is asked while
+  // a rank waits: true ends the wait.
   static std::unique_ptr<FakeWorld> Open(WorldAddress address, int rank, int size,
                                          std::function<bool()> leave);
   ~FakeWorld();

@@ -1,0 +1,21 @@
+// What a program puts on one stream, kept as a graph.
+#ifndef LOCKSTEP_CORE_COMM_KEEP_GRAPH_H_
+#define LOCKSTEP_CORE_COMM_KEEP_GRAPH_H_
+
+#include <functional>
+#include <memory>
+
+#include "core/base/status.h"
+#include "core/device/device.h"
+#include "core/device/native_stream.h"
+
+namespace lockstep {
+
+// `program` puts its work on the stream that it is given, in place of `stream`, and nothing of it
+// runs. Errors: the program's; what a graph cannot hold.
+Result<std::unique_ptr<StreamGraph>> KeepGraph(Stream& stream,
+                                               const std::function<Status(Stream&)>& program);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_COMM_KEEP_GRAPH_H_
