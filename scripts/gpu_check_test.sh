@@ -41,6 +41,9 @@ echo "rank 1 is stopped, graph replay: bucket 0"; exit 1'
 stub tests/device_count_test 'echo PASSED'
 stub bin/bench_allreduce 'echo "{\"case\":1,\"summary\":{\"median_ns\":1.25e+3,\"x\":2}} $*"'
 stub tests/copy_bandwidth '[[ "$*" == "1.25e+3 268435456" ]]'
+# shellcheck disable=SC2016
+stub tests/marks_cost '[[ -d $LOCKSTEP_TEST_MEETING ]] &&
+echo "rank $OMPI_COMM_WORLD_RANK of $OMPI_COMM_WORLD_SIZE, $LOCKSTEP_RANKS_PER_GPU share a GPU"'
 # The orders are not as expected, and the variable makes a difference.
 stub bin/stress 'echo "stress $*"; [[ "$*" != *nccl/\**order* ]] && exit
 echo "nccl/order_inversion  nccl  2  1  hung hung  transport_stall  -  3 s  pass"
@@ -51,7 +54,7 @@ out="$TEST_TMPDIR/all"
 export LOCKSTEP_GPU_CHECK_SECONDS=0
 run() { "$copy/gpu_check" --ranks=2 --nccl-library=/stand-in/fake_nccl.so --out="$out" 2>&1; }
 said="$(run)" || { echo "gpu_check with stubs failed: $said"; exit 1; }
-for words in "copy_bandwidth .*exit   0" "graphs .*exit   0" "six_cases .*exit   0" \
+for words in "marks_cost .*exit   0" "copy_bandwidth .*exit   0" "graphs .*exit   0" "six_cases .*exit   0" \
   "launch_order .*exit   0" "allreduce_graph_2 .*exit   0" \
   "replay_stopped .*exit   0" "ddp_step_graph_2 .*exit   0" "ddp_step_matmul_2 .*exit   0" \
   "^0 steps failed"; do
@@ -63,6 +66,7 @@ for words in "order_inversion  *hung hung  *finished hung (NOT AS PREDICTED)" \
   "same_order  *not run  *not run"; do
   grep -q "$words" "$out/launch_order.txt" || { cat "$out/launch_order.txt"; exit 1; }
 done
+grep -q "rank 1 of 2, 2 share a GPU" "$out/marks_cost_shared.txt" || { echo "no marks"; exit 1; }
 grep -q -- "--cuda-graph=0,1" "$out/ddp_step_graph_2.txt" || { echo "no graph of a step"; exit 1; }
 grep -q -- "--cuda-graph --model=" "$out/buckets_graph_2.txt" || { echo "no graph"; exit 1; }
 grep -q -- "--compute=matmul" "$out/ddp_step_matmul_2.txt" || { echo "no products"; exit 1; }
@@ -70,4 +74,9 @@ grep -q -- "--compute=matmul" "$out/ddp_step_matmul_2.txt" || { echo "no product
 stub tests/copy_bandwidth 'exit 1'
 said="$(run)" && { echo "a slow copy passed"; exit 1; }
 grep -q "^1 steps failed" <<<"$said" || { echo "a slow copy: $said"; exit 1; }
+# Marks beyond their limit, of one rank and of two.
+stub tests/copy_bandwidth 'exit 0'
+stub tests/marks_cost 'exit 1'
+said="$(run)" && { echo "marks beyond their limit passed"; exit 1; }
+grep -q "^2 steps failed" <<<"$said" || { echo "marks beyond their limit: $said"; exit 1; }
 echo passed

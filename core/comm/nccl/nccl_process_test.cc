@@ -2,51 +2,17 @@
 // GPU, or (a stand-in) the host. Started by nccl_process_test.sh with LOCKSTEP_TEST_MEETING.
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <memory>
-#include <sstream>
 #include <string>
-#include <thread>
 
 #include "core/comm/comm_contract.h"
+#include "core/comm/folder_meeting.h"
 #include "core/comm/nccl/nccl_backend.h"
 #include "core/comm/nccl/testing/staged_communicator.h"
 #include "core/device/host/host_device.h"
 
 namespace lockstep {
 namespace {
-
-// Processes meet in a folder: a file a key.
-class FolderMeeting final : public Meeting {
- public:
-  explicit FolderMeeting(std::filesystem::path folder) : folder_(std::move(folder)) {}
-
-  Status Put(const std::string& key, const std::string& value) override {
-    const std::filesystem::path path = PathOf(key);
-    std::ofstream(path.string() + ".part", std::ios::binary) << value;
-    std::filesystem::rename(path.string() + ".part", path);
-    return OkStatus();
-  }
-  Result<std::string> Get(const std::string& key, Deadline deadline) override {
-    while (!std::filesystem::exists(PathOf(key))) {
-      if (deadline.Passed()) return DeadlineExceeded("nobody put " + key);
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
-    std::stringstream text;
-    text << std::ifstream(PathOf(key), std::ios::binary).rdbuf();
-    return text.str();
-  }
-
- private:
-  std::filesystem::path PathOf(std::string key) const {
-    for (char& letter : key) {
-      if (letter == '/') letter = '_';
-    }
-    return folder_ / key;
-  }
-  std::filesystem::path folder_;
-};
 
 int Number(const char* name) {
   const char* text = std::getenv(name);

@@ -1,0 +1,156 @@
+#include "bench/marks/mark_sides.h"
+
+#include <fmt/core.h>
+
+#include <cstdint>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "core/base/clock.h"
+#include "core/comm/recorded.h"
+#include "core/journal/journal.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t kEvents = 1024;
+constexpr double kLongestSeconds = 120;  // of one work; then something hangs
+
+struct alignas(64) Line {
+  std::byte bytes[64];
+};
+
+// Both sides call the same communicator of the library.
+class Borrowed final : public Communicator {
+ public:
+  explicit Borrowed(Communicator& inner) : inner_(inner) {}
+  const Capabilities& capabilities() const override { return inner_.capabilities(); }
+  int rank() const override { return inner_.rank(); }
+  int size() const override { return inner_.size(); }
+  Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) override {
+    return inner_.Enqueue(operation, buffers, stream);
+  }
+  Status Await(Stream& stream, Deadline deadline) override {
+    return inner_.Await(stream, deadline);
+  }
+  void Abort() override { inner_.Abort(); }
+  Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override {
+    return inner_.Split(color, key, deadline);
+  }
+
+ private:
+  Communicator& inner_;
+};
+
+// A communicator with a journal of its own, as a worker's.
+struct Journaled {
+  explicit Journaled(Communicator& inner)
+      : memory(JournalBytes(kEvents) / sizeof(Line) + 1),
+        journal(JournalWriter::Create(std::as_writable_bytes(std::span(memory)), kEvents)),
+        communicator(std::make_unique<Borrowed>(inner), journal, 0) {}
+  std::vector<Line> memory;
+  JournalWriter journal;
+  RecordedCommunicator communicator;
+};
+
+class CalledSide final : public PairSide {
+ public:
+  CalledSide(RecordedCommunicator& communicator, Stream& stream, const MarkedWork& work,
+             const TickScale& scale)
+      : communicator_(communicator), stream_(stream), work_(work), scale_(scale) {}
+
+  Result<double> Run(int times) override {
+    std::vector<double> ticks;
+    for (int i = 0; i < times; ++i) {
+      const Ticks entry = NowTicks();
+      LOCKSTEP_RETURN_IF_ERROR(communicator_.Enqueue(work_.operation, work_.buffers, stream_));
+      if (!stream_.inline_execution()) {
+        LOCKSTEP_RETURN_IF_ERROR(
+            communicator_.Await(stream_, Deadline::AfterSeconds(kLongestSeconds)));
+      }
+      ticks.push_back(static_cast<double>(NowTicks() - entry));
+    }
+    return Median(ticks) * scale_.ns_per_tick;
+  }
+
+ private:
+  RecordedCommunicator& communicator_;
+  Stream& stream_;
+  const MarkedWork work_;
+  const TickScale scale_;
+};
+
+class ReplayedSide final : public PairSide {
+ public:
+  ReplayedSide(RecordedCommunicator& communicator, Stream& stream, CapturedCalls captured,
+               const TickScale& scale)
+      : communicator_(communicator),
+        stream_(stream),
+        captured_(std::move(captured)),
+        scale_(scale) {}
+
+  Result<double> Run(int times) override {
+    std::vector<double> ticks;
+    for (int i = 0; i < times; ++i) {
+      LOCKSTEP_RETURN_IF_ERROR(
+          communicator_.Replay(captured_, stream_, Deadline::AfterSeconds(kLongestSeconds)));
+      const Interval& interval = communicator_.last_interval();
+      ticks.push_back(static_cast<double>(interval.exit - interval.entry));
+    }
+    return Median(ticks) * scale_.ns_per_tick / static_cast<double>(captured_.operations.size());
+  }
+
+ private:
+  RecordedCommunicator& communicator_;
+  Stream& stream_;
+  CapturedCalls captured_;
+  const TickScale scale_;
+};
+
+class Sides final : public MarkSides {
+ public:
+  Sides(Communicator& communicator, Stream& stream)
+      : plain_(communicator), marked_(communicator), stream_(stream) {}
+
+  Status Mark(Device& device, std::span<std::byte> marks) {
+    std::memset(marks.data(), 0, marks.size());
+    LOCKSTEP_ASSIGN_OR_RETURN(const bool marks_written, marked_.communicator.MarkOn(marks, device));
+    if (!marks_written) {
+      return Unsupported(fmt::format("the device '{}' has no streams that mark", device.name()));
+    }
+    method_ = ReadDeviceMarks(marks).method;
+    return OkStatus();
+  }
+  MarkMethod method() const override { return method_; }
+
+  Result<std::unique_ptr<PairSide>> Make(const MarkedWork& work, bool marked) override {
+    RecordedCommunicator& communicator = (marked ? marked_ : plain_).communicator;
+    auto called = std::make_unique<CalledSide>(communicator, stream_, work, scale_);
+    LOCKSTEP_RETURN_IF_ERROR(called->Run(1).status());
+    if (work.calls_in_graph == 0) return std::unique_ptr<PairSide>(std::move(called));
+    const std::vector<CollectiveCall> calls(static_cast<std::size_t>(work.calls_in_graph),
+                                            {work.operation, work.buffers});
+    LOCKSTEP_ASSIGN_OR_RETURN(CapturedCalls captured, communicator.Capture(calls, stream_));
+    return std::unique_ptr<PairSide>(
+        std::make_unique<ReplayedSide>(communicator, stream_, std::move(captured), scale_));
+  }
+
+ private:
+  Journaled plain_;
+  Journaled marked_;
+  Stream& stream_;
+  MarkMethod method_ = MarkMethod::kNone;
+  const TickScale scale_ = CalibrateTicks();
+};
+
+}  // namespace
+
+Result<std::unique_ptr<MarkSides>> MakeMarkSides(Communicator& communicator, Device& device,
+                                                 Stream& stream, std::span<std::byte> marks) {
+  auto sides = std::make_unique<Sides>(communicator, stream);
+  LOCKSTEP_RETURN_IF_ERROR(sides->Mark(device, marks));
+  return std::unique_ptr<MarkSides>(std::move(sides));
+}
+
+}  // namespace lockstep

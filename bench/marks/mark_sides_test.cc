@@ -1,0 +1,157 @@
+// Marks on streams with handles that are the host's: as they are, and with a delay in each.
+#include "bench/marks/mark_sides.h"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "core/base/clock.h"
+#include "core/comm/native_fifo.h"
+#include "core/comm/null/null_communicator.h"
+#include "core/device/host/host_device.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+Status Spin(std::int64_t ns) {
+  const std::int64_t end = MonotonicNs() + ns;
+  while (MonotonicNs() < end) {
+  }
+  return OkStatus();
+}
+
+// A library whose collectives take their time on the stream's handle.
+class Spinning final : public Communicator {
+ public:
+  explicit Spinning(std::int64_t ns) : ns_(ns) {}
+  const Capabilities& capabilities() const override { return NullCapabilities(); }
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  Status Enqueue(const Operation&, const Buffers&, Stream& stream) override {
+    return dynamic_cast<NativeStream&>(stream).LaunchOn([this](void* handle) {
+      static_cast<Stream*>(handle)->Enqueue([ns = ns_] { return Spin(ns); });
+      return OkStatus();
+    });
+  }
+  Status Await(Stream& stream, Deadline deadline) override { return stream.Synchronize(deadline); }
+  void Abort() override {}
+  Result<std::unique_ptr<Communicator>> Split(int, int, Deadline) override {
+    return Unsupported("none");
+  }
+
+ private:
+  std::int64_t ns_;
+};
+
+// Whose marks take longer.
+class SlowMarks final : public Stream, public NativeStream {
+ public:
+  explicit SlowMarks(std::int64_t ns) : ns_(ns) {}
+  bool inline_execution() const override { return false; }
+  void Enqueue(Work work) override { fifo_.Enqueue(std::move(work)); }
+  void Record(Event& event) override { fifo_.Record(event); }
+  void WaitFor(Event& event) override { fifo_.WaitFor(event); }
+  Status Synchronize(Deadline deadline) override { return fifo_.Synchronize(deadline); }
+  Status status() const override { return fifo_.status(); }
+  Status LaunchOn(const Launch& launch) override { return fifo_.LaunchOn(launch); }
+  Result<std::unique_ptr<StreamGraph>> Capture(const Launch& launch) override {
+    return fifo_.Capture(launch);
+  }
+  Status WriteWord(std::uint64_t* word, std::uint64_t value) override {
+    ++marks;
+    LOCKSTEP_RETURN_IF_ERROR(Delay());
+    return fifo_.WriteWord(word, value);
+  }
+  Status IncrementWord(std::uint64_t* word) override {
+    ++marks;
+    LOCKSTEP_RETURN_IF_ERROR(Delay());
+    return fifo_.IncrementWord(word);
+  }
+  int marks = 0;
+
+ private:
+  Status Delay() {
+    if (ns_ == 0) return OkStatus();
+    return fifo_.LaunchOn([ns = ns_](void* handle) {
+      static_cast<Stream*>(handle)->Enqueue([ns] { return Spin(ns); });
+      return OkStatus();
+    });
+  }
+  NativeFifo fifo_;
+  std::int64_t ns_;
+};
+
+class MarkingDevice final : public Device, public NativeDevice {
+ public:
+  std::string_view name() const override { return "marking"; }
+  Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) override {
+    return host_.Allocate(bytes);
+  }
+  std::unique_ptr<Event> NewEvent() override { return host_.NewEvent(); }
+  std::unique_ptr<Stream> NewStream() override { return host_.NewStream(); }
+  std::unique_ptr<Stream> NewInlineStream() override { return host_.NewInlineStream(); }
+  Status EnterThread() override { return OkStatus(); }
+  Result<WordWriter> ShareMemory(std::span<std::byte>) override { return WordWriter::kKernel; }
+
+ private:
+  HostDevice host_;
+};
+
+constexpr std::int64_t kWorkNs = 1'000'000;
+
+// A work of a millisecond, its marks as they are or with `delay_ns` in each.
+Cost Measure(std::int64_t delay_ns, int calls_in_graph) {
+  alignas(4096) static std::byte marks[kDeviceMarksBytes];
+  MarkingDevice device;
+  SlowMarks stream(delay_ns);
+  Spinning library(kWorkNs);
+  const auto sides = MakeMarkSides(library, device, stream, marks);
+  EXPECT_TRUE(sides.ok()) << sides.status().message();
+  EXPECT_EQ((*sides)->method(), MarkMethod::kKernel);
+  Operation operation;
+  operation.count = 2;
+  float send[2] = {};
+  float recv[2] = {};
+  const MarkedWork work = {operation, {send, recv}, calls_in_graph};
+  const auto without = (*sides)->Make(work, /*marked=*/false);
+  EXPECT_TRUE(without.ok());
+  EXPECT_EQ(stream.marks, 0);
+  const auto with = (*sides)->Make(work, /*marked=*/true);
+  EXPECT_TRUE(with.ok());
+  EXPECT_GT(stream.marks, 0);
+  const auto times = MeasurePairs(**without, **with, {.pairs = 60, .batch = 1, .seed = 1});
+  EXPECT_TRUE(times.ok()) << times.status().message();
+  // Whatever else runs here, a work is no shorter than that.
+  EXPECT_GE(times->without_ns, static_cast<double>(kWorkNs) * 0.99);
+  return JudgeCost(times->ratios, 0.02, 0.95);
+}
+
+TEST(MarkSides, OrdinaryMarksAreNotBeyondTheLimit) {
+  EXPECT_NE(Measure(0, 0).verdict, CostVerdict::kBeyond);
+  EXPECT_NE(Measure(0, 4).verdict, CostVerdict::kBeyond);
+}
+
+TEST(MarkSides, ADelayInTheMarksIsFound) {
+  for (const int calls_in_graph : {0, 4}) {
+    const Cost cost = Measure(kWorkNs, calls_in_graph);  // twice a work: three times as long
+    EXPECT_EQ(cost.verdict, CostVerdict::kBeyond) << calls_in_graph;
+    EXPECT_GT(cost.ratio.median, 2) << calls_in_graph;
+  }
+}
+
+TEST(MarkSides, ADeviceThatDoesNotMarkIsRefused) {
+  alignas(4096) static std::byte marks[kDeviceMarksBytes];
+  HostDevice device;
+  const auto stream = device.NewInlineStream();
+  Spinning library(1);
+  const auto sides = MakeMarkSides(library, device, *stream, marks);
+  EXPECT_THAT(std::string(sides.status().message()), testing::HasSubstr("no streams that mark"));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,76 @@
+#include "bench/marks/paired_cost.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/random.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kFewestPairs = 40;  // fewer give no interval
+constexpr int kMostPairs = 1000;
+constexpr int kMostWorks = 500;
+
+}  // namespace
+
+Result<PairedTimes> MeasurePairs(PairSide& without, PairSide& with, const PairPlan& plan) {
+  Random random(plan.seed);
+  LOCKSTEP_RETURN_IF_ERROR(without.Run(plan.batch).status());
+  LOCKSTEP_RETURN_IF_ERROR(with.Run(plan.batch).status());
+  PairedTimes times;
+  std::vector<double> without_ns;
+  std::vector<double> with_ns;
+  for (int pair = 0; pair < plan.pairs; ++pair) {
+    const bool turned = random.Below(2) == 1;
+    PairSide& first = turned ? with : without;
+    PairSide& second = turned ? without : with;
+    LOCKSTEP_ASSIGN_OR_RETURN(double off, first.Run(plan.batch));
+    LOCKSTEP_ASSIGN_OR_RETURN(double on, second.Run(plan.batch));
+    if (turned) std::swap(off, on);
+    without_ns.push_back(off);
+    with_ns.push_back(on);
+    if (off > 0) times.ratios.push_back(on / off);
+  }
+  if (times.ratios.empty()) return SystemFailed("no pair took any time that a clock shows");
+  times.without_ns = Median(without_ns);
+  times.with_ns = Median(with_ns);
+  return times;
+}
+
+PairPlan PlanPairs(double work_ns, double seconds, double batch_seconds) {
+  PairPlan plan;
+  const double works = batch_seconds * 1e9 / std::max(work_ns, 1.0);
+  plan.batch = static_cast<int>(std::clamp(works, 1.0, static_cast<double>(kMostWorks)));
+  const double pairs = seconds * 1e9 / (2 * plan.batch * std::max(work_ns, 1.0));
+  plan.pairs = static_cast<int>(
+      std::clamp(pairs, static_cast<double>(kFewestPairs), static_cast<double>(kMostPairs)));
+  return plan;
+}
+
+std::string_view NameOf(CostVerdict verdict) {
+  switch (verdict) {
+    case CostVerdict::kWithin:
+      return "within";
+    case CostVerdict::kBeyond:
+      return "BEYOND";
+    case CostVerdict::kUnclear:
+      return "unclear";
+  }
+  return "unknown";
+}
+
+Cost JudgeCost(std::span<const double> ratios, double most, double confidence) {
+  Cost cost;
+  cost.ratio = EstimateMedian(ratios, confidence);
+  const bool below =
+      most > 0 ? cost.ratio.high <= 1 + most : cost.ratio.relative_half_width() <= kMeasurable;
+  if (cost.ratio.low > 1 + most) {
+    cost.verdict = CostVerdict::kBeyond;
+  } else if (below) {
+    cost.verdict = CostVerdict::kWithin;
+  }
+  return cost;
+}
+
+}  // namespace lockstep
