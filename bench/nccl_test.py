@@ -84,6 +84,21 @@ class Nccl(unittest.TestCase):
             self.assertIn("2.28.9", text(software["backend_version"]))
         self.assertEqual(launch.leftovers(), [])
 
+    def test_floats_of_8_bits_where_the_library_has_them(self):
+        types = ["-d", "f8e4m3,f8e5m2", "-o", "all"]
+        launch = run(SMALL + types)
+        self.assertEqual(launch.code, 0, launch.out + launch.err)
+        with h5py.File(launch.path) as file:
+            self.assertEqual({b"f8e4m3", b"f8e5m2"}, set(file["summary"]["type"]))
+        launch = run(SMALL + types, "ncclAllReduce:corrupt:rank=1:nth=20")
+        self.assertEqual(launch.code, 1, launch.err)
+        self.assertIn("FAIL: rank 1 received wrong data", launch.out)
+        launch = run(SMALL + types, library=FAKE.replace("22809", "22203"))
+        self.assertEqual(launch.code, 2, launch.err)
+        self.assertIn("f8e4m3 came with NCCL 2.24.3", line_of(launch))
+        self.assertIn("is 2.22.3; leave it out of -d", line_of(launch))
+        self.assertEqual(launch.leftovers(), [])
+
     def test_ranks_that_share_a_gpu_are_marked(self):
         launch = run(SMALL + ["--ranks-per-gpu=2"])
         self.assertEqual(launch.code, 0, launch.out + launch.err)

@@ -58,7 +58,8 @@ void AddSizeOptions(CLI::App& app, Words& words) {
 
 void AddAxisOptions(CLI::App& app, const BenchInfo& info, Words& words) {
   app.add_option("-d,--datatype", words.types,
-                 "Element types: f16 bf16 f32 f64 i8 i32 i64 u8, or all (default f32)")
+                 "Element types: f16 bf16 f32 f64 i8 i32 i64 u8, or all (of these), f8e4m3 f8e5m2 "
+                 "(default f32)")
       ->delimiter(',');
   if (InfoOf(info.collective).reduces) {
     app.add_option("-o,--op", words.operations, "Reductions: sum prod min max, or all")
@@ -172,17 +173,31 @@ Status ReadPlacement(const BenchInfo& info, const Words& words, BenchOptions& op
   return OkStatus();
 }
 
+// Each once. "all" are those that every library and every GPU reduces, so that it is the same
+// everywhere: floats of 8 bits are named.
+Result<std::vector<DataType>> ReadTypes(const std::vector<std::string>& words) {
+  std::vector<DataType> types;
+  const auto add = [&](DataType type) {
+    if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
+  };
+  for (const std::string& word : words) {
+    if (word == "all") {
+      for (const DataType type : AllDataTypes()) {
+        if (!IsFloat8(type)) add(type);
+      }
+      continue;
+    }
+    LOCKSTEP_ASSIGN_OR_RETURN(const DataType type, ParseDataType("-d", word));
+    add(type);
+  }
+  return types;
+}
+
 Status ReadAxes(const BenchInfo& info, const Words& words, BenchOptions& options) {
   BenchSpec& spec = options.spec;
   spec.types_given = !words.types.empty();
-  if (spec.types_given) spec.types.clear();
-  for (const std::string& word : words.types) {
-    if (word == "all") {
-      spec.types = AllDataTypes();
-      break;
-    }
-    LOCKSTEP_ASSIGN_OR_RETURN(const DataType type, ParseDataType("-d", word));
-    spec.types.push_back(type);
+  if (spec.types_given) {
+    LOCKSTEP_ASSIGN_OR_RETURN(spec.types, ReadTypes(words.types));
   }
   spec.reductions.clear();
   for (const std::string& word : words.operations) {

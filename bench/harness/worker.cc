@@ -88,6 +88,16 @@ Status Connect(WorkerLink& link, const Backend& backend, Rig& rig) {
   return OkStatus();
 }
 
+// What only the library and the device could tell, before anything is measured.
+Status CheckOperations(const Rig& rig) {
+  for (const PlannedCase& planned : rig.plan.cases) {
+    for (const Operation& operation : planned.operations) {
+      LOCKSTEP_RETURN_IF_ERROR(rig.communicator->Supports(AsSupported(*rig.backend, operation)));
+    }
+  }
+  return OkStatus();
+}
+
 bool NeedsThread(const Rig& rig) {
   if (CommunicatesOnThreads(rig.plan)) return true;
   for (const PlannedCase& planned : rig.plan.cases) {
@@ -152,6 +162,7 @@ Status Prepare(WorkerLink& link, Rig& rig) {
   LOCKSTEP_ASSIGN_OR_RETURN(rig.plan, PlanFromJson(message.payload));
   LOCKSTEP_ASSIGN_OR_RETURN(rig.backend, FindBackend("--backend", rig.plan.backend));
   LOCKSTEP_RETURN_IF_ERROR(Connect(link, *rig.backend, rig));
+  LOCKSTEP_RETURN_IF_ERROR(CheckOperations(rig));
   LOCKSTEP_RETURN_IF_ERROR(Allocate(link, rig));
   return link.Send(
       {kReadyMessage, WorkerFacts(rig.backend->name, rig.backend->version(),

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include "core/collective/data_type.h"
@@ -14,11 +15,11 @@ namespace {
 using testing::HasSubstr;
 
 TEST(DataTypeTest, NamesAndSizesRoundTrip) {
-  EXPECT_EQ(AllDataTypes().size(), 8u);
-  const std::int64_t kBytes[] = {2, 2, 4, 8, 1, 4, 8, 1};
+  ASSERT_EQ(AllDataTypes().size(), kDataTypeCount);
+  constexpr std::array<std::int64_t, kDataTypeCount> kBytes = {2, 2, 4, 8, 1, 4, 8, 1, 1, 1};
   for (const DataType type : AllDataTypes()) {
     EXPECT_EQ(ParseDataType("-d", NameOf(type)).value(), type);
-    EXPECT_EQ(SizeOf(type), kBytes[static_cast<int>(type)]) << NameOf(type);
+    EXPECT_EQ(SizeOf(type), kBytes.at(static_cast<std::size_t>(type))) << NameOf(type);
   }
   EXPECT_EQ(ParseDataType("-d", "half").value(), DataType::kF16);
   EXPECT_EQ(ParseDataType("-d", "bfloat16").value(), DataType::kBf16);
@@ -27,7 +28,10 @@ TEST(DataTypeTest, NamesAndSizesRoundTrip) {
   const Status bad = ParseDataType("-d", "f8").status();
   EXPECT_EQ(bad.code(), StatusCode::kInvalidInput);
   EXPECT_EQ(bad.message(),
-            "-d: 'f8' is not a data type; choose one of: f16 bf16 f32 f64 i8 i32 i64 u8");
+            "-d: 'f8' is not a data type; choose one of: f16 bf16 f32 f64 i8 i32 i64 u8 f8e4m3 "
+            "f8e5m2");
+  EXPECT_EQ(NcclNameOf(DataType::kF16), "half");
+  EXPECT_EQ(TorchNameOf(DataType::kF8E4M3), "Float8_e4m3fn");
 }
 
 TEST(CollectiveTest, NamesRoundTrip) {

@@ -14,17 +14,21 @@ struct Row {
   DataType type;
   std::int64_t bytes;
   std::string_view name;
-  std::string_view nccl_name;  // as nccl-tests' -d spells it
+  std::string_view nccl_name;
+  std::string_view torch_name;
 };
 
-constexpr std::array<Row, 8> kRows = {{{DataType::kF16, 2, "f16", "half"},
-                                       {DataType::kBf16, 2, "bf16", "bfloat16"},
-                                       {DataType::kF32, 4, "f32", "float"},
-                                       {DataType::kF64, 8, "f64", "double"},
-                                       {DataType::kI8, 1, "i8", "int8"},
-                                       {DataType::kI32, 4, "i32", "int32"},
-                                       {DataType::kI64, 8, "i64", "int64"},
-                                       {DataType::kU8, 1, "u8", "uint8"}}};
+constexpr std::array<Row, kDataTypeCount> kRows = {
+    {{DataType::kF16, 2, "f16", "half", "Half"},
+     {DataType::kBf16, 2, "bf16", "bfloat16", "BFloat16"},
+     {DataType::kF32, 4, "f32", "float", "Float"},
+     {DataType::kF64, 8, "f64", "double", "Double"},
+     {DataType::kI8, 1, "i8", "int8", "Char"},
+     {DataType::kI32, 4, "i32", "int32", "Int"},
+     {DataType::kI64, 8, "i64", "int64", "Long"},
+     {DataType::kU8, 1, "u8", "uint8", "Byte"},
+     {DataType::kF8E4M3, 1, "f8e4m3", "f8e4m3", "Float8_e4m3fn"},
+     {DataType::kF8E5M2, 1, "f8e5m2", "f8e5m2", "Float8_e5m2"}}};
 
 const Row& RowOf(DataType type) {
   const auto index = static_cast<std::size_t>(type);
@@ -37,6 +41,10 @@ const Row& RowOf(DataType type) {
 std::int64_t SizeOf(DataType type) { return RowOf(type).bytes; }
 
 std::string_view NameOf(DataType type) { return RowOf(type).name; }
+
+std::string_view NcclNameOf(DataType type) { return RowOf(type).nccl_name; }
+
+std::string_view TorchNameOf(DataType type) { return RowOf(type).torch_name; }
 
 const std::vector<DataType>& AllDataTypes() {
   static const auto* const kAll = [] {

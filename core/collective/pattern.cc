@@ -10,6 +10,7 @@
 
 #include "core/base/check.h"
 #include "core/base/random.h"
+#include "core/collective/float8.h"
 #include "core/collective/half.h"
 #include "core/collective/pattern_memory.h"
 #include "core/collective/pattern_values.h"
@@ -70,26 +71,9 @@ void Generate(const PatternTerms& terms, std::uint32_t rank, std::uint64_t key, 
 
 template <class Rule, bool kResult>
 Generator GeneratorOf(DataType type) {
-  switch (type) {
-    case DataType::kF16:
-      return &Generate<PatternEncoding<DataType::kF16>, Rule, kResult>;
-    case DataType::kBf16:
-      return &Generate<PatternEncoding<DataType::kBf16>, Rule, kResult>;
-    case DataType::kF32:
-      return &Generate<PatternEncoding<DataType::kF32>, Rule, kResult>;
-    case DataType::kF64:
-      return &Generate<PatternEncoding<DataType::kF64>, Rule, kResult>;
-    case DataType::kI8:
-      return &Generate<PatternEncoding<DataType::kI8>, Rule, kResult>;
-    case DataType::kI32:
-      return &Generate<PatternEncoding<DataType::kI32>, Rule, kResult>;
-    case DataType::kI64:
-      return &Generate<PatternEncoding<DataType::kI64>, Rule, kResult>;
-    case DataType::kU8:
-      return &Generate<PatternEncoding<DataType::kU8>, Rule, kResult>;
-  }
-  LOCKSTEP_CHECK(false, "a DataType that is not in the table");
-  return nullptr;
+  return WithPatternType(type, []<DataType kType>() -> Generator {
+    return &Generate<PatternEncoding<kType>, Rule, kResult>;
+  });
 }
 
 template <bool kResult>
@@ -174,6 +158,10 @@ std::string FormatElement(DataType type, const unsigned char* bytes) {
       const auto bits = Load<std::uint16_t>(bytes);
       return fmt::format("{} (0x{:04x})", FloatFromBf16(bits), bits);
     }
+    case DataType::kF8E4M3:
+      return fmt::format("{} (0x{:02x})", FloatFromF8E4M3(bytes[0]), bytes[0]);
+    case DataType::kF8E5M2:
+      return fmt::format("{} (0x{:02x})", FloatFromF8E5M2(bytes[0]), bytes[0]);
     case DataType::kF32:
       return fmt::format("{} (0x{:08x})", Load<float>(bytes), Load<std::uint32_t>(bytes));
     case DataType::kF64:
@@ -227,6 +215,9 @@ std::uint64_t PoisonOf(DataType type) {
       return 0x7ead;
     case DataType::kBf16:
       return 0x7fed;
+    case DataType::kF8E4M3:
+    case DataType::kF8E5M2:
+      return 0x7f;
     case DataType::kF32:
       return 0x7fdeadbf;
     case DataType::kF64:

@@ -4,15 +4,17 @@
 // the iteration in which that element was last written. All values and every partial result of a
 // reduction, in any order of ranks, are exact in the type, so a right library gives these very
 // bits: nonnegative integers whose sum over all ranks stays within the significand (f16 2^11, bf16
-// 2^8, f32 2^24, ...) and within i8/u8; products of +-1 and few 2s; integers for min and max, of
-// which one rank's decides. Copies (broadcast, all_gather, ...) carry random bits, finite in
-// floats.
+// 2^8, f8e4m3 2^4, f8e5m2 2^3, f32 2^24, ...) and within i8/u8; products of +-1 and few 2s;
+// integers for min and max, of which one rank's decides. Copies (broadcast, all_gather, ...) carry
+// random bits, finite in floats.
 //
 // One flipped bit is always found. A result of another iteration or element, or without or with
 // twice the contribution of a rank, differs in nearly every element of a sum; in a product where
 // the rank's factor is not 1 (half of them; u8: few); in min and max where the rank decides (one in
-// W). A sum with more ranks than its significand has room for (bf16 127, i8 and u8 63, f16 1023)
-// takes that many of them in each element, always others. Formulas:
+// W). A sum with more ranks than its significand has room for (f8e5m2 3, f8e4m3 7, i8 and
+// u8 63, bf16 127, f16 1023) takes that many of them in each element, always others. The floats of
+// 8 bits have so few integers (sums of f8e4m3 take 8 values, of f8e5m2 4) that one element of
+// another iteration is right by chance as often; whole buffers are not. Formulas:
 // core/collective/pattern_values.h. Idea: NVIDIA/nccl-tests verifiable/ (inputs with exactly known
 // sums).
 #ifndef LOCKSTEP_CORE_COLLECTIVE_PATTERN_H_

@@ -90,6 +90,10 @@ auto WithPatternType(DataType type, const Function& function) {
       return function.template operator()<DataType::kI32>();
     case DataType::kI64:
       return function.template operator()<DataType::kI64>();
+    case DataType::kF8E4M3:
+      return function.template operator()<DataType::kF8E4M3>();
+    case DataType::kF8E5M2:
+      return function.template operator()<DataType::kF8E5M2>();
     case DataType::kU8:
       break;
   }

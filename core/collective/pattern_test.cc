@@ -336,9 +336,9 @@ TEST(PatternTest, MistakesOfALibraryShowIn16Elements) {
 
 // With 1000 ranks and 8 bits only some ranks contribute to an element: it takes more elements.
 TEST(PatternTest, AMissingRankOf1000ShowsInEnoughElements) {
-  for (const DataType type : {DataType::kF32, DataType::kF16, DataType::kBf16, DataType::kI8}) {
-    const bool wide = type == DataType::kF32 || type == DataType::kF16;
-    const Operation op{.type = type, .count = wide ? 16 : 400};
+  for (const DataType type : AllDataTypes()) {
+    const bool wide = SizeOf(type) > 1 && type != DataType::kBf16;
+    const Operation op{.type = type, .count = wide ? 16 : IsFloat8(type) ? 8000 : 400};
     const Pattern pattern(kSeed, op, 1000);
     std::vector<const void*> pointers;
     const auto sends = FillAll(pattern, 1);

@@ -9,9 +9,9 @@
 //
 //   sum      slot s < K contributes a weight 1..2^w, other slots 0; slot 0 adds up to B - 1, where
 //            2 B - 2 is exact in the type and the weights sum up to less than B = 2^sum_bits.
-//            K = min(W, B - 1): with more ranks than the significand has room for (bf16: 127 of
-//            them, i8 and u8: 63, f16: 1023), only K ranks contribute to an element, others in
-//            each element, and a missing rank shows in about K of W elements.
+//            K = min(W, B - 1): with more ranks than the significand has room for (f8e5m2: 3
+//            of them, f8e4m3 7, i8 and u8 63, bf16 127, f16 1023), only K ranks contribute to an
+//            element, others in each element, and a missing rank shows in about K of W elements.
 //   prod     odd slots contribute -1 (signed types), the first `twos` slots 2, slot 0 another sign
 //            and power of two at random. Most factors of u8 are 1, by nature: it can double only 7
 //            times.
@@ -58,6 +58,10 @@ constexpr PatternRange RangeOf(DataType type) {
       return {23, 23, 0, 30, 0, true};
     case DataType::kF64:
       return {23, 23, 0, 30, 28, true};
+    case DataType::kF8E4M3:
+      return {3, 3, 0, 7, 0, true};
+    case DataType::kF8E5M2:
+      return {2, 2, 0, 14, 0, true};
     case DataType::kI8:
       return {6, 6, 0, 6, 0, true};
     case DataType::kU8:
@@ -225,19 +229,30 @@ struct PatternEncoding<DataType::kBf16> {
   }
 };
 
-template <>
-struct PatternEncoding<DataType::kF16> {
-  using Word = std::uint16_t;
+// Floats of less than 32 bits that have another exponent than a binary32: exact for integers that
+// have few enough significant bits and are in range. `kRebase`: 127 less their exponent's bias.
+template <typename Bits, int kFraction, int kRebase>
+struct SmallFloatEncoding {
+  using Word = Bits;
+  static constexpr int kBits = 8 * static_cast<int>(sizeof(Word));
   LOCKSTEP_INLINE static Word FromValue(PatternValue value) {
-    // Exact for integers of at most 11 significant bits below 2^15: the exponent is rebased.
     const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value.lo));
-    const std::uint32_t magnitude = ((bits & 0x7fffffffu) - (112u << 23)) >> 13;
-    return static_cast<Word>(((bits >> 16) & 0x8000u) | (value.lo == 0 ? 0 : magnitude));
+    const std::uint32_t magnitude = ((bits & 0x7fffffffu) - (kRebase << 23)) >> (23 - kFraction);
+    const std::uint32_t sign = (bits >> 31) << (kBits - 1);
+    return static_cast<Word>(sign | (value.lo == 0 ? 0 : magnitude));
   }
   LOCKSTEP_INLINE static Word FromBits(PatternBits bits) {
-    return static_cast<Word>(bits.lo & 0xbfffu);
+    // Without the exponent's highest bit: below 2, never infinite, never a NaN.
+    return static_cast<Word>(bits.lo & ~(1u << (kBits - 2)));
   }
 };
+
+template <>
+struct PatternEncoding<DataType::kF16> : SmallFloatEncoding<std::uint16_t, 10, 112> {};
+template <>
+struct PatternEncoding<DataType::kF8E4M3> : SmallFloatEncoding<std::uint8_t, 3, 120> {};
+template <>
+struct PatternEncoding<DataType::kF8E5M2> : SmallFloatEncoding<std::uint8_t, 2, 112> {};
 
 template <>
 struct PatternEncoding<DataType::kI8> {

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "core/base/check.h"
+#include "core/collective/float8.h"
 #include "core/collective/half.h"
 
 namespace lockstep {
@@ -39,10 +40,11 @@ void CombineInto(Reduction reduction, const void* input, void* total, std::int64
   for (std::int64_t i = 0; i < count; ++i) out[i] = Combine(reduction, out[i], in[i]);
 }
 
-template <float (*kToFloat)(std::uint16_t), std::uint16_t (*kFromFloat)(float)>
-void CombineHalfInto(Reduction reduction, const void* input, void* total, std::int64_t count) {
-  const auto* in = static_cast<const std::uint16_t*>(input);
-  auto* out = static_cast<std::uint16_t*>(total);
+// Types whose arithmetic is float's.
+template <typename Word, float (*kToFloat)(Word), Word (*kFromFloat)(float)>
+void CombineNarrowInto(Reduction reduction, const void* input, void* total, std::int64_t count) {
+  const auto* in = static_cast<const Word*>(input);
+  auto* out = static_cast<Word*>(total);
   for (std::int64_t i = 0; i < count; ++i) {
     out[i] = kFromFloat(Combine(reduction, kToFloat(out[i]), kToFloat(in[i])));
   }
@@ -52,9 +54,13 @@ void CombineInto(const Operation& operation, const void* input, void* total) {
   const auto combine = [&] {
     switch (operation.type) {
       case DataType::kF16:
-        return &CombineHalfInto<FloatFromF16, F16FromFloat>;
+        return &CombineNarrowInto<std::uint16_t, FloatFromF16, F16FromFloat>;
       case DataType::kBf16:
-        return &CombineHalfInto<FloatFromBf16, Bf16FromFloat>;
+        return &CombineNarrowInto<std::uint16_t, FloatFromBf16, Bf16FromFloat>;
+      case DataType::kF8E4M3:
+        return &CombineNarrowInto<std::uint8_t, FloatFromF8E4M3, F8E4M3FromFloat>;
+      case DataType::kF8E5M2:
+        return &CombineNarrowInto<std::uint8_t, FloatFromF8E5M2, F8E5M2FromFloat>;
       case DataType::kF32:
         return &CombineInto<float>;
       case DataType::kF64:

@@ -103,7 +103,7 @@ const std::vector<Backend>& Backends() {
 #ifdef LOCKSTEP_HAS_GLOO
       {"gloo", false, &GlooCapabilities, &GlooVersion, &OpenHost, &ConnectWithGloo},
 #endif
-      {"nccl", false, &NcclCapabilities, &NcclVersion, &OpenNcclPlatform, &ConnectWithNccl},
+      {"nccl", false, &NcclBackendCapabilities, &NcclVersion, &OpenNcclPlatform, &ConnectWithNccl},
       {"null", false, &NullCapabilities, [] { return std::string("built in"); }, &OpenHost,
        &ConnectWithNull},
   };

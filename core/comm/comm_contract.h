@@ -87,7 +87,7 @@ class CommContract : public testing::TestWithParam<WorldUnderTest> {
   // Every operation that the backend supports, one after the other.
   static void CheckAll(Communicator& world, Stream& stream, std::int64_t count, Blocking blocking) {
     for (const Operation& operation : ContractOperations(world.size(), count, blocking)) {
-      if (!world.capabilities().supports(operation).ok()) continue;
+      if (!world.Supports(operation).ok()) continue;
       for (const Placement placement : {Placement::kOutOfPlace, Placement::kInPlace}) {
         const bool no_such_call = placement == Placement::kInPlace &&
                                   blocking == Blocking::kNonblocking &&
@@ -161,7 +161,7 @@ TEST_P(CommContract, ManyPostedOperationsCompleteInOneAwait) {
   Run([](Communicator& world) {
     Operation operation;
     operation.blocking = Blocking::kNonblocking;
-    if (!world.capabilities().supports(operation).ok()) return;
+    if (!world.Supports(operation).ok()) return;
     for (const auto& stream : Streams(world)) {
       std::vector<std::unique_ptr<ContractCall>> calls;
       for (int i = 0; i < 50; ++i) {
@@ -296,7 +296,7 @@ TEST_P(CommContract, UnsupportedOperationsAreRefusedInOneLine) {
     const auto stream = DeviceOf(world).NewInlineStream();
     for (const Blocking blocking : {Blocking::kBlocking, Blocking::kNonblocking}) {
       for (const Operation& operation : ContractOperations(world.size(), 2, blocking)) {
-        const Status supported = world.capabilities().supports(operation);
+        const Status supported = world.Supports(operation);
         if (supported.ok()) continue;
         EXPECT_EQ(supported.code(), StatusCode::kUnsupported);
         EXPECT_EQ(supported.message().find('\n'), std::string::npos);
@@ -347,8 +347,7 @@ TEST_P(CommContract, AwaitEndsAtItsDeadlineAndAbortFreesTheStreams) {
                 StatusCode::kDeadlineExceeded);
       EXPECT_LE(latest.RemainingNs(), 4'810'000'000);
       EXPECT_FALSE(latest.Passed());
-      EXPECT_EQ(stream->Synchronize(Deadline::AfterSeconds(15)).code(),
-                StatusCode::kSystemFailed);
+      EXPECT_EQ(stream->Synchronize(Deadline::AfterSeconds(15)).code(), StatusCode::kSystemFailed);
     } else {
       Sleep(world, 1);
     }

@@ -30,6 +30,11 @@ class Communicator {
  public:
   virtual ~Communicator() = default;
   virtual const Capabilities& capabilities() const = 0;
+  // As capabilities().supports, of this connection: some things only the library that was loaded
+  // and the device tell. Enqueue refuses the same.
+  virtual Status Supports(const Operation& operation) const {
+    return capabilities().supports(operation);
+  }
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
@@ -53,11 +58,11 @@ Status ExamineCall(const Operation& operation, const Buffers& buffers, int rank,
 
 // What every backend asks before it acts: kInvalidInput for a negative count, a root that is no
 // rank and a missing buffer. Inline, because it lies inside measured intervals.
-inline Status ValidateCall(const Operation& operation, const Buffers& buffers, int rank,
-                           int size) {
+inline Status ValidateCall(const Operation& operation, const Buffers& buffers, int rank, int size) {
   const bool surely_right = operation.count >= 0 && operation.root >= 0 && operation.root < size &&
                             buffers.send != nullptr && buffers.recv != nullptr;
-  if (surely_right) [[likely]] return OkStatus();
+  if (surely_right) [[likely]]
+    return OkStatus();
   return ExamineCall(operation, buffers, rank, size);
 }
 

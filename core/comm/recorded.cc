@@ -149,6 +149,9 @@ RecordedCommunicator::RecordedCommunicator(std::unique_ptr<Communicator> inner,
 }
 
 const Capabilities& RecordedCommunicator::capabilities() const { return inner_->capabilities(); }
+Status RecordedCommunicator::Supports(const Operation& operation) const {
+  return inner_->Supports(operation);
+}
 int RecordedCommunicator::rank() const { return inner_->rank(); }
 int RecordedCommunicator::size() const { return inner_->size(); }
 void RecordedCommunicator::Abort() { inner_->Abort(); }

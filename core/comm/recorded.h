@@ -42,6 +42,7 @@ class RecordedCommunicator : public Communicator {
                        std::uint16_t communicator_id);
 
   const Capabilities& capabilities() const override;
+  Status Supports(const Operation& operation) const override;
   int rank() const override;
   int size() const override;
   Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) override;

@@ -68,13 +68,11 @@ class TraceObserver final : public EngineObserver {
 
   void OnCollective(const Operation& operation, const Annotation& annotation) override {
     static constexpr std::string_view kKinds[] = {"ALLREDUCE", "BROADCAST", "BARRIER", "ALLGATHER"};
-    static constexpr std::string_view kTypes[] = {"Half", "BFloat16", "Float", "Double",
-                                                  "Char", "Int",      "Long",  "Byte"};
     std::string& calls = lines.back().calls;
     if (!calls.empty()) calls += ' ';
     calls +=
         fmt::format("{}:{}[{}].{}", next_++, kKinds[static_cast<std::size_t>(operation.collective)],
-                    operation.count, kTypes[static_cast<std::size_t>(operation.type)]);
+                    operation.count, TorchNameOf(operation.type));
     purposes.push_back(annotation.purpose);
   }
   void OnSection(const Section& section) override {

@@ -70,6 +70,7 @@ class NativeDevice {
  public:
   virtual ~NativeDevice() = default;
   virtual Status EnterThread() = 0;
+  virtual int ComputeCapability() const { return 0; }  // 90: of 9.0; 0: unknown
   // From now on streams may write words of `memory`: whole pages, which outlive the device.
   // kUnsupported where the device reaches the host's memory by other addresses only.
   virtual Result<WordWriter> ShareMemory(std::span<std::byte> memory) = 0;

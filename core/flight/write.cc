@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 #include <tuple>
@@ -65,13 +64,6 @@ History HistoryOf(const RankEvidence& evidence) {
     }
   }
   return history;
-}
-
-// c10::toString(ScalarType).
-std::string_view NameOfType(DataType type) {
-  static constexpr std::array<std::string_view, 8> kNames = {"Half", "BFloat16", "Float", "Double",
-                                                             "Char", "Int",      "Long",  "Byte"};
-  return kNames[static_cast<std::size_t>(type)];
 }
 
 class DumpWriter {
@@ -198,7 +190,7 @@ class DumpWriter {
     pickle_.EndList();
     pickle_.EndList();
     Field(types).BeginList();
-    pickle_.Text(NameOfType(type));
+    pickle_.Text(TorchNameOf(type));
     pickle_.EndList();
   }
 

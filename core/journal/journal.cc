@@ -58,7 +58,7 @@ std::uint64_t SmallFields(const JournalEvent& event, Phase phase) {
 // What a writer can have written; anything else is rubbish that a broken process left.
 bool IsSane(const JournalEvent& event) {
   return event.kind > EventKind::kNone && event.kind <= kLastEventKind &&
-         event.collective <= Collective::kRecv && event.type <= DataType::kU8 &&
+         event.collective <= Collective::kRecv && event.type <= kLastDataType &&
          event.reduction <= Reduction::kMax && event.phase <= Phase::kBarrier;
 }
 

@@ -26,7 +26,7 @@ inline JournalEvent SelfDescribingEvent(std::uint64_t index) {
   event.kind = random.Below(2) == 0 ? EventKind::kStart : EventKind::kEnd;
   event.communicator = static_cast<std::uint16_t>(random.Next());
   event.collective = static_cast<Collective>(random.Below(8));
-  event.type = static_cast<DataType>(random.Below(8));
+  event.type = static_cast<DataType>(random.Below(kDataTypeCount));
   event.reduction = static_cast<Reduction>(random.Below(4));
   return event;
 }

@@ -38,35 +38,13 @@ std::vector<Line> LinesOf(const Run& run) {
   return lines;
 }
 
-std::string_view NcclName(DataType type) {
-  switch (type) {
-    case DataType::kF16:
-      return "half";
-    case DataType::kBf16:
-      return "bfloat16";
-    case DataType::kF32:
-      return "float";
-    case DataType::kF64:
-      return "double";
-    case DataType::kI8:
-      return "int8";
-    case DataType::kI32:
-      return "int32";
-    case DataType::kI64:
-      return "int64";
-    case DataType::kU8:
-      return "uint8";
-  }
-  return "none";
-}
-
 std::string Identity(const CaseRecord& record) {
   const Operation first = record.operations.empty() ? Operation() : record.operations.front();
   const CollectiveInfo& info = InfoOf(first.collective);
   std::int64_t count = 0;
   for (const Operation& operation : record.operations) count += operation.count;
-  return fmt::format("{:12}  {:12}  {:>8}  {:>6}  {:6}", record.bytes, count, NcclName(first.type),
-                     info.reduces ? NameOf(first.reduction) : "none",
+  return fmt::format("{:12}  {:12}  {:>8}  {:>6}  {:6}", record.bytes, count,
+                     NcclNameOf(first.type), info.reduces ? NameOf(first.reduction) : "none",
                      info.rooted ? first.root : -1);
 }
 

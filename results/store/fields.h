@@ -30,7 +30,7 @@ inline constexpr Blocking kLast<Blocking> = Blocking::kNonblocking;
 template <>
 inline constexpr Collective kLast<Collective> = Collective::kRecv;
 template <>
-inline constexpr DataType kLast<DataType> = DataType::kU8;
+inline constexpr DataType kLast<DataType> = kLastDataType;
 template <>
 inline constexpr Outcome kLast<Outcome> = Outcome::kCorrupt;
 template <>

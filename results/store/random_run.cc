@@ -190,7 +190,7 @@ class Maker {
     record.ranks = 1 + Below(4);
     record.repetition = Below(3);
     for (int i = Below(4); i > 0; --i) {
-      record.operations.push_back({Enumerator(Collective::kRecv), Enumerator(DataType::kU8),
+      record.operations.push_back({Enumerator(Collective::kRecv), Enumerator(kLastDataType),
                                    Enumerator(Reduction::kMax), Enumerator(Blocking::kNonblocking),
                                    static_cast<std::int64_t>(Any()), Below(8)});
     }
@@ -222,7 +222,7 @@ class Maker {
                                 static_cast<std::int64_t>(Any()), static_cast<std::uint32_t>(Any()),
                                 Below(8) - 1, Enumerator(kLastEventKind),
                                 static_cast<std::uint16_t>(Any()), Enumerator(Collective::kRecv),
-                                Enumerator(DataType::kU8), Enumerator(Reduction::kMax),
+                                Enumerator(kLastDataType), Enumerator(Reduction::kMax),
                                 Enumerator(Phase::kBarrier)});
     }
     return history;

@@ -38,28 +38,6 @@ std::string_view TorchKind(Collective collective) {
   LOCKSTEP_CHECK(false, "no such collective");
 }
 
-std::string_view TorchType(DataType type) {
-  switch (type) {
-    case DataType::kF16:
-      return "Half";
-    case DataType::kBf16:
-      return "BFloat16";
-    case DataType::kF32:
-      return "Float";
-    case DataType::kF64:
-      return "Double";
-    case DataType::kI8:
-      return "Char";
-    case DataType::kI32:
-      return "Int";
-    case DataType::kI64:
-      return "Long";
-    case DataType::kU8:
-      return "Byte";
-  }
-  LOCKSTEP_CHECK(false, "no such type");
-}
-
 std::string NameOfSection(const Section& section) {
   switch (section.kind) {
     case SectionKind::kConstructor:
@@ -80,7 +58,7 @@ std::string TorchCall(const TracedCall& call) {
   const Operation& operation = call.operation;
   const std::string name = fmt::format("{}:{}", call.sequence, TorchKind(operation.collective));
   if (operation.collective == Collective::kBarrier) return name;
-  return fmt::format("{}[{}].{}", name, operation.count, TorchType(operation.type));
+  return fmt::format("{}[{}].{}", name, operation.count, TorchNameOf(operation.type));
 }
 
 // As Python prints round(value, 6).

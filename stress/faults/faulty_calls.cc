@@ -39,6 +39,10 @@ DataType OtherType(DataType type) {
       return DataType::kU8;
     case DataType::kU8:
       return DataType::kI8;
+    case DataType::kF8E4M3:
+      return DataType::kF8E5M2;
+    case DataType::kF8E5M2:
+      return DataType::kF8E4M3;
   }
   return type;
 }

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "core/base/check.h"
-#include "core/comm/half_reduction.h"
+#include "core/comm/narrow_reduction.h"
 
 namespace lockstep {
 namespace {
@@ -35,7 +35,9 @@ ReduceFunction ReduceFunctionFor(DataType type, Reduction reduction) {
     // would depend on what the output buffer held before.
     case DataType::kF16:
     case DataType::kBf16:
-      return HalfReductionFor(type, reduction);
+    case DataType::kF8E4M3:
+    case DataType::kF8E5M2:
+      return NarrowReductionFor(type, reduction);
     case DataType::kF32:
       return Own<float>(reduction);
     case DataType::kF64:

@@ -25,9 +25,9 @@ struct MpiOptions {
   std::int64_t most_elements_per_call = std::numeric_limits<int>::max();
 };
 
-// Known without initializing MPI. f16 and bf16, which MPI does not have, are reduced by an
-// operation of ours (MPI_Op_create). Splits wait for all ranks until their deadline, then call
-// MPI_Comm_split.
+// Known without initializing MPI. f16, bf16 and the floats of 8 bits, which MPI does not
+// have, are reduced by operations of ours (MPI_Op_create). Splits wait for all ranks until their
+// deadline, then call MPI_Comm_split.
 const Capabilities& MpiCapabilities();
 
 // First line of MPI_Get_library_version and the standard's version; needs no MPI_Init.

@@ -4,20 +4,19 @@
 #include <cstddef>
 #include <string>
 
-#include "core/comm/half_reduction.h"
+#include "core/comm/narrow_reduction.h"
 #include "fmt/format.h"
 
 namespace lockstep {
 namespace {
 
-constexpr std::array<DataType, 2> kHalves = {DataType::kF16, DataType::kBf16};
 constexpr std::array<Reduction, 4> kReductions = {Reduction::kSum, Reduction::kProd,
                                                   Reduction::kMin, Reduction::kMax};
 
 // MPI's user functions have no argument for us, so there is one function for each operation.
 template <DataType kType, Reduction kReduction>
-void ReduceHalf(void* in, void* inout, int* count, MPI_Datatype*) {
-  static const HalfReduction reduce = HalfReductionFor(kType, kReduction);
+void ReduceNarrow(void* in, void* inout, int* count, MPI_Datatype*) {
+  static const NarrowReduction reduce = NarrowReductionFor(kType, kReduction);
   reduce(inout, inout, in, static_cast<std::size_t>(*count));
 }
 
@@ -25,20 +24,27 @@ template <DataType kType>
 MPI_User_function* UserFunction(Reduction reduction) {
   switch (reduction) {
     case Reduction::kSum:
-      return &ReduceHalf<kType, Reduction::kSum>;
+      return &ReduceNarrow<kType, Reduction::kSum>;
     case Reduction::kProd:
-      return &ReduceHalf<kType, Reduction::kProd>;
+      return &ReduceNarrow<kType, Reduction::kProd>;
     case Reduction::kMin:
-      return &ReduceHalf<kType, Reduction::kMin>;
+      return &ReduceNarrow<kType, Reduction::kMin>;
     case Reduction::kMax:
-      return &ReduceHalf<kType, Reduction::kMax>;
+      return &ReduceNarrow<kType, Reduction::kMax>;
   }
   return nullptr;
 }
 
+MPI_User_function* UserFunction(DataType type, Reduction reduction) {
+  if (type == DataType::kF16) return UserFunction<DataType::kF16>(reduction);
+  if (type == DataType::kBf16) return UserFunction<DataType::kBf16>(reduction);
+  if (type == DataType::kF8E4M3) return UserFunction<DataType::kF8E4M3>(reduction);
+  return UserFunction<DataType::kF8E5M2>(reduction);
+}
+
 // MPI_FLOAT and its like need not be constants, so this is a function and not a table.
-std::array<MPI_Datatype, 8> Types() {
-  std::array<MPI_Datatype, 8> types{};
+MpiSession::TypeTable Types() {
+  MpiSession::TypeTable types{};
   types[static_cast<std::size_t>(DataType::kF16)] = MPI_UINT16_T;
   types[static_cast<std::size_t>(DataType::kBf16)] = MPI_UINT16_T;
   types[static_cast<std::size_t>(DataType::kF32)] = MPI_FLOAT;
@@ -47,6 +53,8 @@ std::array<MPI_Datatype, 8> Types() {
   types[static_cast<std::size_t>(DataType::kI32)] = MPI_INT32_T;
   types[static_cast<std::size_t>(DataType::kI64)] = MPI_INT64_T;
   types[static_cast<std::size_t>(DataType::kU8)] = MPI_UINT8_T;
+  types[static_cast<std::size_t>(DataType::kF8E4M3)] = MPI_UINT8_T;
+  types[static_cast<std::size_t>(DataType::kF8E5M2)] = MPI_UINT8_T;
   return types;
 }
 
@@ -73,9 +81,9 @@ Status Initialize(const MpiOptions& options) {
   const int wanted = LevelOf(options.threads);
   int provided = MPI_THREAD_SINGLE;
   LOCKSTEP_RETURN_IF_ERROR(
-      initialized != 0 ? FromMpi(MPI_Query_thread(&provided), "MPI_Query_thread")
-                       : FromMpi(MPI_Init_thread(nullptr, nullptr, wanted, &provided),
-                                 "MPI_Init_thread"));
+      initialized != 0
+          ? FromMpi(MPI_Query_thread(&provided), "MPI_Query_thread")
+          : FromMpi(MPI_Init_thread(nullptr, nullptr, wanted, &provided), "MPI_Init_thread"));
   if (provided < wanted) {
     return EnvironmentError(
         fmt::format("mpi: this MPI gives thread level {} where {} is needed; use blocking "
@@ -107,15 +115,13 @@ Result<std::shared_ptr<MpiSession>> MpiSession::Open(const MpiOptions& options) 
 Status MpiSession::CreateOps() {
   const std::array<MPI_Op, 4> own = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX};
   ops_.fill(own);
-  for (const DataType type : kHalves) ops_[static_cast<std::size_t>(type)].fill(MPI_OP_NULL);
-  for (const DataType type : kHalves) {
+  for (const DataType type : kNarrowTypes) ops_[static_cast<std::size_t>(type)].fill(MPI_OP_NULL);
+  for (const DataType type : kNarrowTypes) {
     for (const Reduction reduction : kReductions) {
-      MPI_User_function* function = type == DataType::kF16
-                                        ? UserFunction<DataType::kF16>(reduction)
-                                        : UserFunction<DataType::kBf16>(reduction);
+      MPI_User_function* function = UserFunction(type, reduction);
       MPI_Op& op = ops_[static_cast<std::size_t>(type)][static_cast<std::size_t>(reduction)];
-      LOCKSTEP_RETURN_IF_ERROR(FromMpi(MPI_Op_create(function, /*commute=*/1, &op),
-                                       "MPI_Op_create"));
+      LOCKSTEP_RETURN_IF_ERROR(
+          FromMpi(MPI_Op_create(function, /*commute=*/1, &op), "MPI_Op_create"));
     }
   }
   return OkStatus();
@@ -123,7 +129,7 @@ Status MpiSession::CreateOps() {
 
 MpiSession::~MpiSession() {
   if (!healthy()) return;  // ranks that wait for each other would wait here as well
-  for (const DataType type : kHalves) {
+  for (const DataType type : kNarrowTypes) {
     for (MPI_Op& op : ops_[static_cast<std::size_t>(type)]) {
       if (op != MPI_OP_NULL) MPI_Op_free(&op);
     }

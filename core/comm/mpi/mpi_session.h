@@ -19,13 +19,16 @@ namespace lockstep {
 Status MpiError(int code, std::string_view call);
 
 inline Status FromMpi(int code, std::string_view call) {
-  if (code == MPI_SUCCESS) [[likely]] return OkStatus();
+  if (code == MPI_SUCCESS) [[likely]]
+    return OkStatus();
   return MpiError(code, call);
 }
 
 // Initializes MPI if nobody did; its destructor finalizes when everything went well.
 class MpiSession {
  public:
+  using TypeTable = std::array<MPI_Datatype, kDataTypeCount>;
+
   static Result<std::shared_ptr<MpiSession>> Open(const MpiOptions& options);
   ~MpiSession();
   MpiSession(const MpiSession&) = delete;
@@ -48,8 +51,8 @@ class MpiSession {
   Status CreateOps();
 
   MpiOptions options_;
-  std::array<MPI_Datatype, 8> types_{};
-  std::array<std::array<MPI_Op, 4>, 8> ops_{};
+  TypeTable types_{};
+  std::array<std::array<MPI_Op, 4>, kDataTypeCount> ops_{};
   std::atomic<bool> healthy_{true};
   std::atomic_flag in_use_;
 };

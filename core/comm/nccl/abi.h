@@ -18,6 +18,7 @@ inline constexpr Code kSuccess = 0;
 inline constexpr Code kUnhandledCudaError = 1;
 inline constexpr Code kSystemError = 2;
 inline constexpr Code kInternalError = 3;
+inline constexpr Code kInvalidArgument = 4;
 inline constexpr Code kInvalidUsage = 5;
 inline constexpr Code kRemoteError = 6;
 inline constexpr Code kInProgress = 7;
@@ -32,7 +33,9 @@ enum TypeCode : int {
   kF16 = 6,
   kF32 = 7,
   kF64 = 8,
-  kBf16 = 9
+  kBf16 = 9,
+  kF8E4M3 = 10,  // both from 2.24
+  kF8E5M2 = 11
 };
 enum ReductionCode : int { kSum = 0, kProd = 1, kMax = 2, kMin = 3 };
 

@@ -23,6 +23,7 @@ TEST(Abi, EnumeratorsHaveNcclsNumbers) {
   EXPECT_EQ(kUnhandledCudaError, ncclUnhandledCudaError);
   EXPECT_EQ(kSystemError, ncclSystemError);
   EXPECT_EQ(kInternalError, ncclInternalError);
+  EXPECT_EQ(kInvalidArgument, ncclInvalidArgument);
   EXPECT_EQ(kInvalidUsage, ncclInvalidUsage);
   EXPECT_EQ(kRemoteError, ncclRemoteError);
   EXPECT_EQ(kInProgress, ncclInProgress);
@@ -34,6 +35,10 @@ TEST(Abi, EnumeratorsHaveNcclsNumbers) {
   EXPECT_EQ(int{kF32}, ncclFloat32);
   EXPECT_EQ(int{kF64}, ncclFloat64);
   EXPECT_EQ(int{kBf16}, ncclBfloat16);
+#if NCCL_VERSION_CODE >= 22403
+  EXPECT_EQ(int{kF8E4M3}, ncclFloat8e4m3);
+  EXPECT_EQ(int{kF8E5M2}, ncclFloat8e5m2);
+#endif
   EXPECT_EQ(int{kSum}, ncclSum);
   EXPECT_EQ(int{kProd}, ncclProd);
   EXPECT_EQ(int{kMax}, ncclMax);

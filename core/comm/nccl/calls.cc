@@ -1,13 +1,16 @@
 #include "core/comm/nccl/calls.h"
 
 #include <cstddef>
+#include <iterator>
 
 #include "core/base/check.h"
 
 namespace lockstep::nccl {
 
 TypeCode TypeCodeOf(DataType type) {
-  static constexpr TypeCode kCodes[] = {kF16, kBf16, kF32, kF64, kI8, kI32, kI64, kU8};
+  static constexpr TypeCode kCodes[] = {kF16, kBf16, kF32, kF64,    kI8,
+                                        kI32, kI64,  kU8,  kF8E4M3, kF8E5M2};
+  static_assert(std::size(kCodes) == kDataTypeCount);
   return kCodes[static_cast<std::size_t>(type)];
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/base/status.h"
+#include "core/collective/collective.h"
 #include "core/comm/nccl/abi.h"
 
 namespace lockstep::nccl {
@@ -33,6 +34,10 @@ class Library {
 
   // OK, kUnsupported for a version that does not have it, kEnvironment for one that should.
   Status Has(Feature feature) const;
+  // kUnsupported for floats of 8 bits before 2.24.3 and on GPUs of a lower compute capability (90:
+  // 9.0; 0: unknown, so the library will tell) than such a call needs. Source: NCCL
+  // src/enqueue.cc, where it says "FP8 reduction support begins with sm90 capable devices".
+  Status Takes(const Operation& operation, int compute_capability) const;
   // What communicators are made with: never blocking, and only fields that this version knows.
   Config NewConfig() const;
   // "ncclAllReduce: unhandled system error (2)".

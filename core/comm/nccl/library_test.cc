@@ -54,6 +54,29 @@ INSTANTIATE_TEST_SUITE_P(
                     Version{"22809", "2.28.9", 4, 80}, Version{"23003", "2.30.3", 4, 80},
                     Version{"23102", "2.31.2", 4, 80}));
 
+// What NCCL's source says of the version, so that nobody learns it from an error in a run.
+TEST(Float8, NeedsTheVersionAndTheGpu) {
+  const Operation sum{.type = DataType::kF8E4M3, .count = 1};
+  const Operation copy{.collective = Collective::kAllGather, .type = DataType::kF8E5M2, .count = 1};
+  const Operation message{.collective = Collective::kSend, .type = DataType::kF8E5M2, .count = 1};
+  const auto old = Library::Open(Fake("22203")).value();
+  EXPECT_EQ(old->Takes(message, 90).code(), StatusCode::kUnsupported);
+  EXPECT_THAT(old->Takes(sum, 90).message(),
+              AllOf(HasSubstr("f8e4m3 came with NCCL 2.24.3"), HasSubstr("is 2.22.3")));
+  EXPECT_TRUE(old->Takes({.type = DataType::kU8}, 70).ok());
+  const auto first = Library::Open(Fake("22703")).value();
+  const auto later = Library::Open(Fake("22809")).value();
+  for (const auto& library : {first, later}) {
+    EXPECT_TRUE(library->Takes(sum, 90).ok());
+    EXPECT_TRUE(library->Takes(sum, 0).ok());
+    EXPECT_EQ(library->Takes(sum, 80).code(), StatusCode::kUnsupported);
+    EXPECT_TRUE(library->Takes(message, 80).ok());
+  }
+  EXPECT_THAT(later->Takes(sum, 89).message(), HasSubstr("and this one has 8.9"));
+  EXPECT_EQ(first->Takes(copy, 80).code(), StatusCode::kUnsupported);
+  EXPECT_TRUE(later->Takes(copy, 80).ok());
+}
+
 void ExpectRefused(const std::string& path, const std::string& why) {
   const auto library = Library::Open(path);
   ASSERT_FALSE(library.ok());

@@ -4,6 +4,7 @@
 
 #include "core/comm/nccl/choices.h"
 #include "core/comm/nccl/debug_log.h"
+#include "core/comm/nccl/library.h"
 #include "core/comm/nccl/remarks.h"
 #include "core/comm/nccl/shared_gpu.h"
 #include "fmt/format.h"
@@ -74,6 +75,20 @@ Result<NcclPlatform> OpenNccl(int local_rank, bool host_access) {
   platform.log_file = log_file;
   platform.remark = nccl::RemarkOn(library, choices);
   return platform;
+}
+
+const Capabilities& NcclBackendCapabilities() {
+  static const Capabilities capabilities = [] {
+    Capabilities made = NcclCapabilities();
+    made.supports = [](const Operation& operation) {
+      if (!IsFloat8(operation.type)) return OkStatus();
+      const auto library = nccl::Library::Open(NcclChoicesFromEnvironment().library);
+      // One that cannot be opened is the workers' to report.
+      return library.ok() ? (*library)->Takes(operation, /*compute_capability=*/0) : OkStatus();
+    };
+    return made;
+  }();
+  return capabilities;
 }
 
 std::string NcclVersion() {

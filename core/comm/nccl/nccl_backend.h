@@ -31,6 +31,9 @@ struct NcclPlatform {
 // sets the variables that let NCCL do so (unless the user did): nothing may have called NCCL yet.
 Result<NcclPlatform> OpenNccl(int local_rank, bool host_access);
 
+// NcclCapabilities, and what the chosen library is too old for; it is opened where that matters.
+const Capabilities& NcclBackendCapabilities();
+
 // "2.28.9 (/usr/lib/x86_64-linux-gnu/libnccl.so.2)", or why it is unknown.
 std::string NcclVersion();
 

@@ -36,6 +36,7 @@ struct Family {
   NcclOptions options;
   nccl::Terms terms;
   bool native = false;  // streams have handles
+  int compute_capability = 0;
 };
 
 class Adapter final : public NcclCommunicator {
@@ -54,6 +55,9 @@ class Adapter final : public NcclCommunicator {
   }
 
   const Capabilities& capabilities() const override { return NcclCapabilities(); }
+  Status Supports(const Operation& operation) const override {
+    return connection_->library().Takes(operation, family_->compute_capability);
+  }
   int rank() const override { return connection_->rank(); }
   int size() const override { return connection_->size(); }
 
@@ -151,6 +155,7 @@ Status Adapter::EnqueueNative(const Operation& operation, const Buffers& buffers
 
 Status Adapter::Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) {
   LOCKSTEP_RETURN_IF_ERROR(ValidateCall(operation, buffers, rank(), size()));
+  if (IsFloat8(operation.type)) LOCKSTEP_RETURN_IF_ERROR(Supports(operation));
   if (family_->native) {
     auto* const native = dynamic_cast<NativeStream*>(&stream);
     if (native == nullptr) return InvalidInput("nccl: the stream is not one of a CUDA device");
@@ -314,8 +319,9 @@ Result<std::unique_ptr<NcclCommunicator>> ConnectNccl(int rank, int size, Meetin
     return InvalidInput(fmt::format("nccl: {} works on CUDA devices only, not on the device '{}'",
                                     library->path(), device.name()));
   }
-  auto family = std::make_shared<Family>(Family{
-      meeting, device, options, TermsOf(options, std::move(library), native), native != nullptr});
+  auto family = std::make_shared<Family>(
+      Family{meeting, device, options, TermsOf(options, std::move(library), native),
+             native != nullptr, native != nullptr ? native->ComputeCapability() : 0});
   LOCKSTEP_ASSIGN_OR_RETURN(auto barrier, BarrierBuffer(device));
   LOCKSTEP_ASSIGN_OR_RETURN(auto connection,
                             ConnectByMeeting(*family, prefix, rank, size, deadline));

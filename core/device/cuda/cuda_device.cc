@@ -54,6 +54,7 @@ class CudaDevice final : public Device, public NativeDevice {
     return std::make_unique<CudaStream>(index_, /*inline_execution=*/true);
   }
   Status EnterThread() override { return CudaStatus("cudaSetDevice", cudaSetDevice(index_)); }
+  int ComputeCapability() const override;
   Result<WordWriter> ShareMemory(std::span<std::byte> memory) override;
 
  private:
@@ -81,6 +82,15 @@ Status NotThere(std::int64_t bytes, std::size_t free_bytes) {
   return EnvironmentError(fmt::format(
       "{} of device memory are not there ({} are free); choose smaller sizes or another device",
       FormatBytes(bytes), FormatBytes(static_cast<std::int64_t>(free_bytes))));
+}
+
+int CudaDevice::ComputeCapability() const {
+  int major = 0;
+  int minor = 0;
+  const bool told =
+      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, index_) == cudaSuccess &&
+      cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, index_) == cudaSuccess;
+  return told ? major * 10 + minor : 0;
 }
 
 Result<std::unique_ptr<Buffer>> CudaDevice::Allocate(std::int64_t bytes) {

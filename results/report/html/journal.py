@@ -3,7 +3,8 @@ What the fields mean is documented in core/journal/event.h and purpose.h."""
 
 import collections
 
-_BYTES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8, "i8": 1, "i32": 4, "i64": 8, "u8": 1}
+_BYTES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8, "i8": 1, "i32": 4, "i64": 8, "u8": 1,
+          "f8e4m3": 1, "f8e5m2": 1}
 # By number, in the words of core/journal/purpose.cc; a test compares the two.
 PURPOSES = ("", "constructor: parameter count", "constructor: parameter shapes",
             "constructor: state", "bucket order of rank 0", "bucket sizes of rank 0", "bucket",

@@ -69,6 +69,10 @@ bool Understands(const Config* config) {
 }
 
 Code Call(const FakeOperation& operation, Comm comm) {
+  if (operation.type > codes::kBf16 && kVersion < VersionCode(2, 24, 3)) {
+    lockstep::nccl::FakeWarn("fake: a type that this version does not know");
+    return codes::kInvalidArgument;
+  }
   const FakeComm::Effect effect = Fake(comm).OnCall(operation.call);
   if (effect.code != codes::kSuccess) return effect.code;
   if (operation.count == 0) return codes::kSuccess;

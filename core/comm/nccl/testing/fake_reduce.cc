@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/comm/half_reduction.h"
+#include "core/comm/narrow_reduction.h"
 #include "core/comm/nccl/abi.h"
 
 namespace lockstep::nccl {
@@ -21,17 +21,17 @@ void Reduce(void* into, const void* from, std::size_t count, int reduction) {
   }
 }
 
-void ReduceHalf(void* into, const void* from, std::size_t count, DataType type, int reduction) {
+void ReduceNarrow(void* into, const void* from, std::size_t count, DataType type, int reduction) {
   static constexpr Reduction kReductions[] = {Reduction::kSum, Reduction::kProd, Reduction::kMax,
                                               Reduction::kMin};
-  HalfReductionFor(type, kReductions[reduction])(into, into, from, count);
+  NarrowReductionFor(type, kReductions[reduction])(into, into, from, count);
 }
 
 }  // namespace
 
 std::size_t BytesOfType(int type) {
-  constexpr std::size_t kBytes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2};
-  return type >= 0 && type <= kBf16 ? kBytes[type] : 0;
+  constexpr std::size_t kBytes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
+  return type >= 0 && type <= kF8E5M2 ? kBytes[type] : 0;
 }
 
 void ReduceInto(void* into, const void* from, std::size_t count, int type, int reduction) {
@@ -49,9 +49,13 @@ void ReduceInto(void* into, const void* from, std::size_t count, int type, int r
     case kF64:
       return Reduce<double>(into, from, count, reduction);
     case kF16:
-      return ReduceHalf(into, from, count, DataType::kF16, reduction);
+      return ReduceNarrow(into, from, count, DataType::kF16, reduction);
     case kBf16:
-      return ReduceHalf(into, from, count, DataType::kBf16, reduction);
+      return ReduceNarrow(into, from, count, DataType::kBf16, reduction);
+    case kF8E4M3:
+      return ReduceNarrow(into, from, count, DataType::kF8E4M3, reduction);
+    case kF8E5M2:
+      return ReduceNarrow(into, from, count, DataType::kF8E5M2, reduction);
     default:
       return;
   }

@@ -19,6 +19,7 @@ class StagedCommunicator final : public Communicator {
       : inner_(std::move(inner)), device_(device) {}
 
   const Capabilities& capabilities() const override { return inner_->capabilities(); }
+  Status Supports(const Operation& operation) const override { return inner_->Supports(operation); }
   int rank() const override { return inner_->rank(); }
   int size() const override { return inner_->size(); }
   Status Await(Stream& stream, Deadline deadline) override {
