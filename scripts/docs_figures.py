@@ -18,6 +18,8 @@ CLAIMS = [
      _HELP_SIZES),
     ("README.md", r"# (8) B to (64) MiB, each size until \+-(5) %", "help:bench_allreduce",
      r"-b,.*TEXT=(8)\s[\s\S]*?-e,.*TEXT=(64)M[\s\S]*?--precision TEXT=0\.0(5)"),
+    ("README.md", r"with NCCL from (\d+)\.(\d+)\.(\d+) and on Hopper", "core/comm/nccl/library.cc",
+     r"kSinceFloat8 = VersionCode\((\d+), (\d+), (\d+)\)"),
     ("README.md", r"`-r` \| root rank \| (\d+)", "help:bench_allreduce", r"--root TEXT=(\d+)"),
     ("README.md", r"`-n -w` .*rounds; (\d+) \|", "help:bench_allreduce",
      r"with -n \(default (\d+)\)"),

@@ -5,7 +5,7 @@
 // Conversion to float is exact. Conversion from float rounds to nearest, ties to even, keeps a NaN
 // a NaN, and gives the largest finite number where the result does not fit, as CUDA's
 // __NV_SATFINITE does, with which NCCL reduces.
-// Source: "FP8 Formats for Deep Learning", arXiv:2209.05433; OCP 8-bit Floating Point Specification.
+// Source: "FP8 Formats for Deep Learning", arXiv:2209.05433; OCP 8-bit Floating Point (OFP8).
 #ifndef LOCKSTEP_CORE_COLLECTIVE_FLOAT8_H_
 #define LOCKSTEP_CORE_COLLECTIVE_FLOAT8_H_
 
