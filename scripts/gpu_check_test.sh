@@ -49,12 +49,15 @@ stub bin/stress 'echo "stress $*"; [[ "$*" != *nccl/\**order* ]] && exit
 echo "nccl/order_inversion  nccl  2  1  hung hung  transport_stall  -  3 s  pass"
 echo "nccl/order_inversion_implicit  nccl  2  1  finished hung  -  -  -  fail"
 exit 1'
-stub bin/compute-sanitizer 'exit 0'
+# shellcheck disable=SC2016
+runs='while [[ "$1" == --* ]]; do shift; done; exec "$@"'
+stub bin/compute-sanitizer "$runs"
 out="$TEST_TMPDIR/all"
 export LOCKSTEP_GPU_CHECK_SECONDS=0
 run() { "$copy/gpu_check" --ranks=2 --nccl-library=/stand-in/fake_nccl.so --out="$out" 2>&1; }
 said="$(run)" || { echo "gpu_check with stubs failed: $said"; exit 1; }
-for words in "marks_cost .*exit   0" "copy_bandwidth .*exit   0" "graphs .*exit   0" "six_cases .*exit   0" \
+for words in "marks_cost .*exit   0" "copy_bandwidth .*exit   0" "graphs .*exit   0" \
+  "six_cases .*exit   0" "sanitizer_scenarios .*exit   0" "sanitizer_races .*exit   0" \
   "launch_order .*exit   0" "allreduce_graph_2 .*exit   0" \
   "replay_stopped .*exit   0" "ddp_step_graph_2 .*exit   0" "ddp_step_matmul_2 .*exit   0" \
   "^0 steps failed"; do
@@ -66,10 +69,25 @@ for words in "order_inversion  *hung hung  *finished hung (NOT AS PREDICTED)" \
   "same_order  *not run  *not run"; do
   grep -q "$words" "$out/launch_order.txt" || { cat "$out/launch_order.txt"; exit 1; }
 done
-grep -q "rank 1 of 2, 2 share a GPU" "$out/marks_cost_shared.txt" || { echo "no marks"; exit 1; }
+grep -q "rank 1 of 2, 2 share a GPU" "$out/marks_cost_shared.txt" ||
+  { echo "no marks"; exit 1; }
 grep -q -- "--cuda-graph=0,1" "$out/ddp_step_graph_2.txt" || { echo "no graph of a step"; exit 1; }
 grep -q -- "--cuda-graph --model=" "$out/buckets_graph_2.txt" || { echo "no graph"; exit 1; }
 grep -q -- "--compute=matmul" "$out/ddp_step_matmul_2.txt" || { echo "no products"; exit 1; }
+# NVIDIA's checker finds something in what is healthy: two steps fail, and the races do not count.
+grep -q "stress .*models/two_branch_unused" "$out/sanitizer_scenarios.txt" ||
+  { echo "no healthy scenarios"; cat "$out/sanitizer_scenarios.txt"; exit 1; }
+grep -q "finds in races: exit code" "$out/sanitizer_races.txt" || { echo "no races"; exit 1; }
+stub bin/compute-sanitizer '[[ "$*" != *stress* ]] || exit 9'
+said="$(run)" && { echo "what the checker finds passed"; exit 1; }
+grep -q "^1 steps failed" <<<"$said" || { echo "what the checker finds: $said"; exit 1; }
+stub bin/compute-sanitizer "$runs"
+# An NCCL inside a Python package is tried, too.
+mkdir -p "$TEST_TMPDIR/packages/nvidia/nccl/lib"
+touch "$TEST_TMPDIR/packages/nvidia/nccl/lib/libnccl.so.2"
+said="$(LOCKSTEP_GPU_CHECK_PACKAGES="$TEST_TMPDIR/packages" run)" || { echo "$said"; exit 1; }
+grep -q -- "--nccl-library=$TEST_TMPDIR/packages/nvidia/nccl/lib/libnccl.so.2" \
+  "$out/package1_stress.txt" || { echo "no package: $said"; exit 1; }
 # Too slow: one step failed.
 stub tests/copy_bandwidth 'exit 1'
 said="$(run)" && { echo "a slow copy passed"; exit 1; }

@@ -14,7 +14,8 @@ SCENARIOS = ["uneven_inputs/case1", "uneven_inputs/case3", "uneven_inputs/case4"
              "buffers/rank0_no_grad_then_barrier", "buffers/second_epoch_hangs",
              "groups/opposite_order"]
 
-SHOWN = ["nccl/group_left_open", "nccl/host_sync_between", "nccl/order_inversion",
+SHOWN = ["nccl/connect_kill", "nccl/connect_stop", "nccl/group_left_open",
+         "nccl/host_sync_between", "nccl/order_inversion",
          "nccl/order_inversion_implicit", "nccl/order_inversion_streams",
          "nccl/order_inversion_streams_implicit", "nccl/same_order", "nccl/same_order_implicit"]
 
@@ -56,7 +57,7 @@ def lost_ranks():
     print(outcome.output)
     assert outcome.code == 0, f"exit code {outcome.code}: {outcome.errors}"
     names = {case["name"]: case["verdict"] for case in outcome.cases}
-    assert len(names) == 16 and set(names.values()) == {"pass"}, names
+    assert len(names) == 18 and set(names.values()) == {"pass"}, names
 
 
 def main():

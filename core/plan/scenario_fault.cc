@@ -66,7 +66,7 @@ constexpr std::string_view kFaults[] = {
     "wrong_membership",
 };
 
-constexpr std::string_view kAtPlain[] = {"init", "rebuild", "random"};
+constexpr std::string_view kAtPlain[] = {"init", "connect", "abort", "rebuild", "random"};
 constexpr std::string_view kAtNumbered[] = {"iteration", "collective", "backward", "epoch",
                                             "replay"};
 constexpr std::string_view kAtPlaces[] = {"before:join_exit", "before:finalize"};
@@ -180,11 +180,12 @@ void ReadVariables(TomlFields& fields, FaultSpec& fault) {
 void ReadMoment(TomlFields& fields, FaultSpec& fault) {
   if (!fields.Has("at")) fields.Wrong("at", "missing; write when, as \"iteration:3\"");
   if (fields.Read("at", fault.at) && !IsMoment(fault.at)) {
-    fields.Wrong(
-        "at", fmt::format("'{}' is no moment; write init, rebuild, random, time:0.5s, iteration:3, "
-                          "collective:7, backward:2, epoch:1, replay:4, before:join_exit or "
-                          "before:finalize",
-                          fault.at));
+    fields.Wrong("at",
+                 fmt::format("'{}' is no moment; write init, connect, abort, rebuild, random, "
+                             "time:0.5s, iteration:3, "
+                             "collective:7, backward:2, epoch:1, replay:4, before:join_exit or "
+                             "before:finalize",
+                             fault.at));
   } else if (fault.kind == "environment" && fault.at != "init") {
     fields.Wrong("at", "a process has its environment from the start; write at = \"init\"");
   }

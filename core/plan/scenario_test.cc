@@ -332,8 +332,8 @@ INSTANTIATE_TEST_SUITE_P(
         {"[[fault]]\nkind = \"kill\"\nrank = 1",
          "6: key fault[0].at: missing; write when, as \"iteration:3\""},
         {"[[fault]]\nkind = \"kill\"\nrank = 1\nat = \"iteration:x\"",
-         "9: key fault[0].at: 'iteration:x' is no moment; write init, rebuild, random, "
-         "time:0.5s, iteration:3, collective:7, backward:2, epoch:1, replay:4, "
+         "9: key fault[0].at: 'iteration:x' is no moment; write init, connect, abort, "
+         "rebuild, random, time:0.5s, iteration:3, collective:7, backward:2, epoch:1, replay:4, "
          "before:join_exit or before:finalize"},
         {"[[fault]]\nkind = \"stop\"\nrank = 1\nat = \"init\"\nduration = \"soon\"",
          "10: key fault[0].duration: 'soon' is no time; write as in \"100ms\""},

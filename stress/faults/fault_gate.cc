@@ -19,23 +19,35 @@ bool FaultGate::IsDue(const PlannedFault& fault, FaultMoment::Kind kind,
   return moment.kind == kind && moment.number == number;
 }
 
-Status FaultGate::Reach(FaultMoment::Kind kind, std::int64_t number) {
-  for (Entry& entry : entries_) {
+std::size_t FaultGate::NextDue(std::size_t from, FaultMoment::Kind kind, std::int64_t number) {
+  std::lock_guard lock(mutex_);
+  for (std::size_t i = from; i < entries_.size(); ++i) {
+    Entry& entry = entries_[i];
     if (entry.due || !IsDue(entry.fault, kind, number)) continue;
-    if (SiteOf(entry.fault.kind) == FaultSite::kStart) continue;
-    entry.due = true;
     const FaultSite site = SiteOf(entry.fault.kind);
+    if (site == FaultSite::kStart) continue;
+    entry.due = true;
     if (site == FaultSite::kCall || site == FaultSite::kLibrary) continue;
     if (entry.fault.kind == FaultKind::kNeverFinalize) continue;
     entry.taken = true;
+    return i;
+  }
+  return entries_.size();
+}
+
+Status FaultGate::Reach(FaultMoment::Kind kind, std::int64_t number) {
+  for (std::size_t i = 0; (i = NextDue(i, kind, number)) < entries_.size(); ++i) {
+    const Entry& entry = entries_[i];
     body_.Journal(entry.index);
-    LOCKSTEP_RETURN_IF_ERROR(site == FaultSite::kOutside ? body_.ApplyOutside(entry.index)
-                                                         : body_.Suffer(entry.fault));
+    LOCKSTEP_RETURN_IF_ERROR(SiteOf(entry.fault.kind) == FaultSite::kOutside
+                                 ? body_.ApplyOutside(entry.index)
+                                 : body_.Suffer(entry.fault));
   }
   return OkStatus();
 }
 
 std::vector<FaultGate::Taken> FaultGate::Take(FaultSite site) {
+  std::lock_guard lock(mutex_);
   std::vector<Taken> taken;
   for (Entry& entry : entries_) {
     if (!entry.due || entry.taken || SiteOf(entry.fault.kind) != site) continue;

@@ -2,7 +2,9 @@
 #ifndef LOCKSTEP_STRESS_FAULTS_FAULT_GATE_H_
 #define LOCKSTEP_STRESS_FAULTS_FAULT_GATE_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -29,6 +31,7 @@ class RankBody {
   virtual Status Sleep(std::int64_t ns) = 0;
 };
 
+// The program's thread passes its points; another one may pass the one at which it aborts.
 class FaultGate {
  public:
   // The faults of all ranks; those of `rank` fire here. `body` outlives the gate.
@@ -58,7 +61,10 @@ class FaultGate {
   };
   bool IsDue(const PlannedFault& fault, FaultMoment::Kind kind, std::int64_t number) const;
   std::vector<Taken> Take(FaultSite site);
+  // Of the entries from `from` on the first that is due now and takes effect here; its end: none.
+  std::size_t NextDue(std::size_t from, FaultMoment::Kind kind, std::int64_t number);
 
+  std::mutex mutex_;  // of what is due and taken
   std::vector<Entry> entries_;
   RankBody& body_;
 };

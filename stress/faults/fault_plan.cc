@@ -88,6 +88,8 @@ constexpr MomentInfo kMoments[] = {
     {FaultMoment::Kind::kBeforeJoinExit, "before:join_exit", false},
     {FaultMoment::Kind::kBeforeFinalize, "before:finalize", false},
     {FaultMoment::Kind::kRebuild, "rebuild", false},
+    {FaultMoment::Kind::kConnect, "connect", false},
+    {FaultMoment::Kind::kAbort, "abort", false},
 };
 
 // How much of a program there is to draw a moment from.

@@ -22,7 +22,7 @@ enum class FaultKind : std::uint8_t {
   kAbort,
   kOutOfMemory,
   kDeviceMemoryFull,  // what is free on the device is taken, and kept
-  kHang,  // for ever, or for its duration
+  kHang,              // for ever, or for its duration
   kSleep,
   kNeverFinalize,
   kHungAbort,        // from now on Abort() does not return
@@ -91,6 +91,8 @@ struct FaultMoment {
     kBeforeJoinExit,
     kBeforeFinalize,
     kRebuild,  // before the ranks connect anew
+    kConnect,  // nccl: the library has begun to connect, and is not done
+    kAbort,    // it was told to abort, and has not called Abort() yet
   };
   Kind kind = Kind::kInit;
   std::int64_t number = 0;

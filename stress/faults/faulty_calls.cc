@@ -8,6 +8,7 @@ namespace lockstep {
 
 struct FaultyCalls::Shared {
   FaultGate& gate;
+  Device& device;
   std::int64_t calls = 0;
 };
 
@@ -49,13 +50,19 @@ DataType OtherType(DataType type) {
 
 }  // namespace
 
-FaultyCalls::FaultyCalls(Communicator& inner, FaultGate& gate)
-    : inner_(inner), shared_(std::make_shared<Shared>(Shared{gate})) {}
+FaultyCalls::FaultyCalls(Communicator& inner, FaultGate& gate, Device& device)
+    : inner_(inner), shared_(std::make_shared<Shared>(Shared{gate, device})) {}
 
 FaultyCalls::FaultyCalls(std::unique_ptr<Communicator> inner, FaultyCalls& parent)
     : owned_(std::move(inner)), inner_(*owned_), shared_(parent.shared_) {}
 
 FaultyCalls::~FaultyCalls() = default;
+
+Result<void*> FaultyCalls::Scratch(std::int64_t bytes) {
+  LOCKSTEP_ASSIGN_OR_RETURN(auto buffer, shared_->device.Allocate(bytes));
+  scratch_.push_back(std::move(buffer));
+  return scratch_.back()->data();
+}
 
 Status FaultyCalls::CallHeld() {
   if (held_ == nullptr) return OkStatus();
@@ -74,8 +81,7 @@ Result<bool> FaultyCalls::Suffer(const FaultGate::Taken& taken, Operation& opera
       return true;
     case FaultKind::kExtraCollective: {
       gate.Fired(taken);
-      scratch_.push_back(std::make_unique<std::vector<std::byte>>(64));
-      void* const data = scratch_.back()->data();
+      LOCKSTEP_ASSIGN_OR_RETURN(void* const data, Scratch(64));
       Operation extra;
       extra.count = 1;
       LOCKSTEP_RETURN_IF_ERROR(inner_.Enqueue(extra, {data, data}, stream));
@@ -89,10 +95,10 @@ Result<bool> FaultyCalls::Suffer(const FaultGate::Taken& taken, Operation& opera
         return false;
       }
       operation.count = 2;
-      const auto bytes = static_cast<std::size_t>(
-          std::max(SendBytes(operation, size()), RecvBytes(operation, size())));
-      scratch_.push_back(std::make_unique<std::vector<std::byte>>(bytes + 64));
-      buffers = {scratch_.back()->data(), scratch_.back()->data()};
+      const std::int64_t bytes =
+          std::max(SendBytes(operation, size()), RecvBytes(operation, size()));
+      LOCKSTEP_ASSIGN_OR_RETURN(void* const data, Scratch(bytes + 64));
+      buffers = {data, data};
       return false;
     }
     case FaultKind::kWrongType:

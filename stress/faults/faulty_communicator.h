@@ -4,18 +4,21 @@
 #ifndef LOCKSTEP_STRESS_FAULTS_FAULTY_COMMUNICATOR_H_
 #define LOCKSTEP_STRESS_FAULTS_FAULTY_COMMUNICATOR_H_
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "core/comm/communicator.h"
+#include "core/device/device.h"
 #include "stress/faults/fault_gate.h"
 
 namespace lockstep {
 
-// Both outlive neither the gate nor, for FaultyCalls made with a reference, the inner communicator.
+// Both outlive neither the gate nor, for FaultyCalls made with references, the inner communicator
+// and the device, in whose memory is what a wrong call works on.
 class FaultyCalls final : public Communicator {
  public:
-  FaultyCalls(Communicator& inner, FaultGate& gate);
+  FaultyCalls(Communicator& inner, FaultGate& gate, Device& device);
   FaultyCalls(std::unique_ptr<Communicator> inner, FaultyCalls& parent);
   ~FaultyCalls() override;
 
@@ -34,12 +37,13 @@ class FaultyCalls final : public Communicator {
   Result<bool> Suffer(const FaultGate::Taken& taken, Operation& operation, Buffers& buffers,
                       Stream& stream);
   Status CallHeld();
+  Result<void*> Scratch(std::int64_t bytes);
 
   std::unique_ptr<Communicator> owned_;
   Communicator& inner_;
   std::shared_ptr<Shared> shared_;
   std::unique_ptr<Held> held_;
-  std::vector<std::unique_ptr<std::vector<std::byte>>> scratch_;  // lives as long as what uses it
+  std::vector<std::unique_ptr<Buffer>> scratch_;  // lives as long as what uses it
 };
 
 class FaultyLibrary final : public Communicator {
@@ -59,6 +63,7 @@ class FaultyLibrary final : public Communicator {
 
  private:
   class FaultyStream;
+  class FaultyNativeStream;
   Status LeaveGroupOpen(std::vector<FaultGate::Taken>& faults);
   std::unique_ptr<Communicator> inner_;
   FaultGate& gate_;

@@ -1,9 +1,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "core/comm/nccl/nccl_communicator.h"
+#include "core/device/native_stream.h"
 #include "stress/faults/faulty_communicator.h"
 
 namespace lockstep {
@@ -34,6 +37,12 @@ Status Before(const Ordeal& ordeal, FaultGate& gate) {
     }
   }
   return OkStatus();
+}
+
+bool Fails(const Ordeal& ordeal) {
+  return std::ranges::any_of(ordeal.faults, [](const FaultGate::Taken& taken) {
+    return taken.fault.kind == FaultKind::kFailedCollective;
+  });
 }
 
 Status After(const Ordeal& ordeal, FaultGate& gate) {
@@ -78,6 +87,43 @@ class FaultyLibrary::FaultyStream final : public Stream {
   FaultGate& gate_;
 };
 
+// The same where the library launches by the stream's handle: Before and After are work of the
+// host's, in front of the operation and behind it.
+class FaultyLibrary::FaultyNativeStream final : public Stream, public NativeStream {
+ public:
+  FaultyNativeStream(Stream& stream, NativeStream& native, Ordeal ordeal, FaultGate& gate)
+      : stream_(stream), native_(native), ordeal_(std::move(ordeal)), gate_(gate) {}
+
+  bool inline_execution() const override { return stream_.inline_execution(); }
+  void Enqueue(Work work) override { stream_.Enqueue(std::move(work)); }
+  void Record(Event& event) override { stream_.Record(event); }
+  void WaitFor(Event& event) override { stream_.WaitFor(event); }
+  Status Synchronize(Deadline deadline) override { return stream_.Synchronize(deadline); }
+  Status status() const override { return stream_.status(); }
+
+  Status LaunchOn(const Launch& launch) override {
+    stream_.Enqueue([ordeal = ordeal_, &gate = gate_] { return lockstep::Before(ordeal, gate); });
+    // Once it is launched, nothing keeps it from running: one that fails is not.
+    if (Fails(ordeal_)) return OkStatus();
+    LOCKSTEP_RETURN_IF_ERROR(native_.LaunchOn(launch));
+    stream_.Enqueue([ordeal = ordeal_, &gate = gate_] { return lockstep::After(ordeal, gate); });
+    return OkStatus();
+  }
+  Result<std::unique_ptr<StreamGraph>> Capture(const Launch& launch) override {
+    return native_.Capture(launch);
+  }
+  Status WriteWord(std::uint64_t* word, std::uint64_t value) override {
+    return native_.WriteWord(word, value);
+  }
+  Status IncrementWord(std::uint64_t* word) override { return native_.IncrementWord(word); }
+
+ private:
+  Stream& stream_;
+  NativeStream& native_;
+  Ordeal ordeal_;
+  FaultGate& gate_;
+};
+
 // From here on what the rank calls is collected and never runs.
 Status FaultyLibrary::LeaveGroupOpen(std::vector<FaultGate::Taken>& faults) {
   const auto open = std::find_if(faults.begin(), faults.end(), [](const FaultGate::Taken& taken) {
@@ -103,6 +149,10 @@ Status FaultyLibrary::Enqueue(const Operation& operation, const Buffers& buffers
     LOCKSTEP_RETURN_IF_ERROR(Before(ordeal, gate_));
     LOCKSTEP_RETURN_IF_ERROR(inner_->Enqueue(operation, buffers, stream));
     return After(ordeal, gate_);
+  }
+  if (auto* const native = dynamic_cast<NativeStream*>(&stream)) {
+    FaultyNativeStream faulty(stream, *native, std::move(ordeal), gate_);
+    return inner_->Enqueue(operation, buffers, faulty);
   }
   FaultyStream faulty(stream, std::move(ordeal), gate_);
   return inner_->Enqueue(operation, buffers, faulty);

@@ -71,6 +71,8 @@ class StressConductor {
   void Recover(const Failure& failure);
   // Each false: it did not succeed; `recovery` says why.
   bool AbortAll(std::vector<int>& survivors, Recovery& recovery);
+  // What became of ranks that were lost after the failure was judged, as it is now.
+  void RetellOutcomes(const std::vector<int>& ranks, Recovery& recovery);
   bool AwaitReady(std::vector<int>& survivors, Recovery& recovery);
   bool Rebuild(const std::vector<int>& survivors, Recovery& recovery);
   bool AwaitConnected(Recovery& recovery, Ticks began);

@@ -184,6 +184,7 @@ bool StressConductor::AbortAll(std::vector<int>& survivors, Recovery& recovery) 
     for (const int rank : survivors) {
       if (!back(rank)) hung.push_back(rank);
     }
+    RetellOutcomes(hung, recovery);
     for (const int rank : hung) EndRank(rank);
     recovery.outcome = RecoveryOutcome::kAbortHung;
     recovery.finding = AbortHung(std::move(hung), seconds);
@@ -192,6 +193,20 @@ bool StressConductor::AbortAll(std::vector<int>& survivors, Recovery& recovery) 
   }
   recovery.abort_seconds = SecondsBetween(ordered, NowTicks());
   return true;
+}
+
+void StressConductor::RetellOutcomes(const std::vector<int>& ranks, Recovery& recovery) {
+  if (ranks.empty()) return;
+  const std::vector<RankEvidence> evidence =
+      Judged(fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds)));
+  const Judgement now = JudgeCase(case_->scenario, options_.backend, evidence, kNever, generation_);
+  for (const int rank : ranks) {
+    const auto index = static_cast<std::size_t>(rank);
+    recovery.failure.outcomes[index] = now.outcomes[index];
+    if (!gone_[index] && now.outcomes[index].outcome == Outcome::kFinished) {
+      recovery.failure.outcomes[index].outcome = Outcome::kHung;
+    }
+  }
 }
 
 // Who was not in the library comes when it calls it next. A rank that is only slow is not lost.
@@ -204,17 +219,20 @@ bool StressConductor::AwaitReady(std::vector<int>& survivors, Recovery& recovery
                   Deadline::AfterSeconds(options_.deadline_seconds));
   overdue_.reset();
   std::vector<int> remaining;
+  std::vector<int> lost;
   std::int64_t completed = std::numeric_limits<std::int64_t>::max();
   for (const int rank : survivors) {
     const auto index = static_cast<std::size_t>(rank);
     if (!Parked(rank)) {
       const bool finished = reports_[index] && reports_[index]->status.ok();
-      if (!finished) recovery.lost.push_back(rank);
+      if (!finished) lost.push_back(rank);
       continue;
     }
     remaining.push_back(rank);
     completed = std::min(completed, reports_[index]->completed);
   }
+  RetellOutcomes(lost, recovery);
+  recovery.lost.insert(recovery.lost.end(), lost.begin(), lost.end());
   survivors = remaining;
   recovery.first_iteration = survivors.empty() ? 0 : completed;
   if (!survivors.empty()) return true;

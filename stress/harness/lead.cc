@@ -84,8 +84,11 @@ Status LeaveOutWhatNeedsProcesses(Selection& selection) {
   std::string first;
   std::erase_if(selection.cases, [&](const StressCase& stress_case) {
     const auto needs = std::find_if(
-        stress_case.faults.begin(), stress_case.faults.end(),
-        [](const PlannedFault& fault) { return IsByAgent(fault.kind) || IsOfLink(fault.kind); });
+        stress_case.faults.begin(), stress_case.faults.end(), [](const PlannedFault& fault) {
+          return IsByAgent(fault.kind) || IsOfLink(fault.kind) ||
+                 fault.moment.kind == FaultMoment::Kind::kConnect ||  // of a library that connects
+                 fault.moment.kind == FaultMoment::Kind::kAbort;      // ... and is told to abort
+        });
     if (needs == stress_case.faults.end()) return false;
     if (first.empty()) first = NameOf(needs->kind);
     selection.skipped.push_back(stress_case.scenario.name);

@@ -150,7 +150,7 @@ Status RunConnected(const SimStage& stage, RankContext& context, KeptRank& rank,
   RecordedCommunicator recorded(std::make_unique<FaultyLibrary>(context.Connect(), gate),
                                 rank.journal, static_cast<std::uint16_t>(stage.generation));
   body.set_recorded(&recorded);
-  FaultyCalls world(recorded, gate);
+  FaultyCalls world(recorded, gate, context.device());
   const std::unique_ptr<Stream> compute = context.device().NewInlineStream();
   const std::unique_ptr<Stream> communication = context.device().NewStream();
   RankPorts ports = {

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <memory>
@@ -41,6 +42,7 @@ struct Rig {
   Platform platform;
   std::unique_ptr<ProcessBody> body;
   std::optional<FaultGate> gate;
+  bool breaks_links = false;
   Membership membership;
   bool restarted = false;
   std::shared_ptr<RecordedCommunicator> recorded;
@@ -81,6 +83,8 @@ Status Prepare(WorkerLink& link, Rig& rig) {
     faults[static_cast<std::size_t>(fired)].rank = -1;  // nobody's any more
   }
   LOCKSTEP_ASSIGN_OR_RETURN(rig.backend, FindBackend("--backend", rig.order.backend));
+  rig.breaks_links =
+      std::ranges::any_of(faults, [](const PlannedFault& fault) { return IsOfLink(fault.kind); });
   rig.body = std::make_unique<ProcessBody>(link);
   rig.gate.emplace(faults, link.rank(), *rig.body);
   return OkStatus();
@@ -93,6 +97,9 @@ Status OpenPlatform(WorkerLink& link, Rig& rig) {
   link.Introduce({rig.platform.gpu_bus, rig.platform.log_file});
   rig.body->set_device(rig.platform.device.get());
   const std::string_view device = rig.platform.device->name();
+  if (rig.breaks_links && rig.order.backend == "nccl" && device == "host") {
+    return Unsupported("needs connections of NCCL's, and a stand-in of tests has none");
+  }
   if (rig.scenario.requirement == "cuda" && device != "cuda") {
     return Unsupported(fmt::format("needs a GPU, and the device is '{}'", device));
   }
@@ -110,6 +117,7 @@ void AbortAside(WorkerLink& link, Rig& rig, const std::string& generation) {
     if (rig.body->abort_hangs()) {
       static_cast<void>(rig.body->Sleep(static_cast<std::int64_t>(kForEverSeconds * 1e9)));
     }
+    static_cast<void>(rig.gate->Reach(FaultMoment::Kind::kAbort));
     if (communicator != nullptr) communicator->Abort();
     static_cast<void>(link.Send({kAbortedMessage, generation}));
   }).detach();
@@ -150,12 +158,18 @@ Status Connect(WorkerLink& link, Rig& rig) {
   request.threaded_streams = threaded;
   request.timeout_seconds = kForEverSeconds;
   request.device = rig.platform.device.get();
-  request.given_up = [&rig] { return rig.given_up.load(); };
+  // Asked while the library connects: nobody else can tell that it has begun to.
+  const auto connecting = std::make_shared<std::atomic<bool>>(true);
+  request.given_up = [&rig, connecting] {
+    const bool raised = connecting->load() && !rig.gate->Reach(FaultMoment::Kind::kConnect).ok();
+    return raised || rig.given_up.load();
+  };
   const auto& recovery = rig.scenario.recovery;
   const Deadline deadline =
       Deadline::AfterSeconds(recovery ? recovery->connect_deadline_seconds : kForEverSeconds);
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> communicator,
                             rig.backend->connect(request, deadline));
+  connecting->store(false);
   rig.recorded = std::make_shared<RecordedCommunicator>(
       std::make_unique<FaultyLibrary>(std::move(communicator), *rig.gate), link.journal(),
       static_cast<std::uint16_t>(place.generation));
@@ -166,7 +180,7 @@ Status Connect(WorkerLink& link, Rig& rig) {
     rig.abortable = rig.recorded;
   }
   rig.body->set_recorded(rig.recorded.get());
-  rig.world.emplace(*rig.recorded, *rig.gate);
+  rig.world.emplace(*rig.recorded, *rig.gate, *rig.platform.device);
   rig.compute = rig.platform.device->NewInlineStream();
   if (threaded) rig.communication = rig.platform.device->NewStream();
   if (!again) return OkStatus();

@@ -1,0 +1,153 @@
+// Faults of calls and of the library on streams whose handle the library takes, as on a GPU.
+#include "stress/faults/faulty_communicator.h"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/clock.h"
+#include "core/comm/native_fifo.h"
+#include "core/comm/null/null_communicator.h"
+#include "core/device/host/host_device.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+// Adds one to what it is given, on the stream's handle; takes no stream without one.
+class Adding final : public Communicator {
+ public:
+  const Capabilities& capabilities() const override { return NullCapabilities(); }
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) override {
+    auto* const native = dynamic_cast<NativeStream*>(&stream);
+    if (native == nullptr) return InvalidInput("no stream of a device");
+    calls.push_back({operation, buffers});
+    return native->LaunchOn([&](void* handle) {
+      static_cast<Stream*>(handle)->Enqueue([buffers] {
+        *static_cast<int*>(buffers.recv) = *static_cast<const int*>(buffers.send) + 1;
+        return OkStatus();
+      });
+      return OkStatus();
+    });
+  }
+  Status Await(Stream& stream, Deadline deadline) override { return stream.Synchronize(deadline); }
+  void Abort() override {}
+  Result<std::unique_ptr<Communicator>> Split(int, int, Deadline) override {
+    return Unsupported("none");
+  }
+  std::vector<std::pair<Operation, Buffers>> calls;
+};
+
+class Body final : public RankBody {
+ public:
+  void Journal(std::size_t) override { ++fired; }
+  Status ApplyOutside(std::size_t) override { return OkStatus(); }
+  Status Suffer(const PlannedFault&) override { return OkStatus(); }
+  double SecondsSinceStart() override { return 0; }
+  void Exit(int) override {}
+  Status Sleep(std::int64_t ns) override {
+    slept_ns += ns;
+    return OkStatus();
+  }
+  std::int64_t slept_ns = 0;
+  int fired = 0;
+};
+
+// Memory that says whose it is.
+class CountingDevice final : public Device {
+ public:
+  std::string_view name() const override { return "counting"; }
+  Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) override {
+    LOCKSTEP_ASSIGN_OR_RETURN(auto buffer, host_.Allocate(bytes));
+    given.push_back(buffer->data());
+    return buffer;
+  }
+  std::unique_ptr<Event> NewEvent() override { return host_.NewEvent(); }
+  std::unique_ptr<Stream> NewStream() override { return host_.NewStream(); }
+  std::unique_ptr<Stream> NewInlineStream() override { return host_.NewInlineStream(); }
+  std::vector<const void*> given;
+
+ private:
+  HostDevice host_;
+};
+
+// What becomes of the second of three calls, which suffers the fault.
+struct Trial {
+  explicit Trial(FaultKind kind, std::int64_t count = 1) {
+    const std::vector<PlannedFault> faults = {
+        {kind, 0, {FaultMoment::Kind::kCollective, 2, 0}, 0.25}};
+    FaultGate gate(faults, 0, body);
+    auto inner = std::make_unique<Adding>();
+    Adding& adding = *inner;
+    FaultyLibrary library(std::move(inner), gate);
+    FaultyCalls world(library, gate, device);
+    Operation operation;
+    operation.type = DataType::kI32;
+    operation.count = count;
+    for (int i = 0; i < 3 && status.ok(); ++i) {
+      send[i] = 10 * i;
+      status = world.Enqueue(operation, {&send[i], &recv[i]}, stream);
+      if (status.ok()) status = stream.Synchronize(Deadline::AfterSeconds(20));
+    }
+    calls = adding.calls;
+  }
+  Body body;
+  CountingDevice device;
+  NativeFifo stream;
+  Status status;
+  int send[3] = {};
+  int recv[3] = {-1, -1, -1};
+  std::vector<std::pair<Operation, Buffers>> calls;
+};
+
+TEST(FaultyLibrary, CorruptsAResultOfADevice) {
+  const Trial trial(FaultKind::kCorruptResult);
+  EXPECT_TRUE(trial.status.ok()) << trial.status.message();
+  EXPECT_THAT(trial.recv, testing::ElementsAre(1, 11 ^ 1, 21));
+  EXPECT_EQ(trial.body.fired, 1);
+}
+
+TEST(FaultyLibrary, SlowsADeviceDown) {
+  const Trial trial(FaultKind::kSlowCollective);
+  EXPECT_TRUE(trial.status.ok()) << trial.status.message();
+  EXPECT_THAT(trial.recv, testing::ElementsAre(1, 11, 21));
+  EXPECT_EQ(trial.body.slept_ns, 250'000'000);
+}
+
+TEST(FaultyLibrary, FailsWhatIsThenNotLaunched) {
+  const Trial trial(FaultKind::kFailedCollective);
+  EXPECT_THAT(std::string(trial.status.message()), testing::HasSubstr("injected failure"));
+  EXPECT_THAT(trial.recv, testing::ElementsAre(1, -1, -1));
+}
+
+TEST(FaultyLibrary, DropsACompletion) {
+  const Trial trial(FaultKind::kDroppedCompletion);
+  EXPECT_EQ(trial.recv[1], 11);  // it is there, and nobody hears of it for a day
+  EXPECT_EQ(trial.body.slept_ns, std::int64_t{24} * 3600 * 1'000'000'000);
+}
+
+TEST(FaultyCalls, WorkOnMemoryOfTheDevice) {
+  const Trial extra(FaultKind::kExtraCollective);
+  ASSERT_EQ(extra.calls.size(), 4u);
+  EXPECT_THAT(extra.device.given, testing::ElementsAre(extra.calls[1].second.send));
+  const Trial more(FaultKind::kWrongCount);
+  ASSERT_EQ(more.calls.size(), 3u);
+  EXPECT_EQ(more.calls[1].first.count, 2);
+  EXPECT_THAT(more.device.given, testing::ElementsAre(more.calls[1].second.recv));
+}
+
+TEST(FaultyCalls, SilentWithoutAFault) {
+  const Trial trial(FaultKind::kNeverFinalize);
+  EXPECT_TRUE(trial.status.ok()) << trial.status.message();
+  EXPECT_THAT(trial.recv, testing::ElementsAre(1, 11, 21));
+  EXPECT_EQ(trial.body.fired, 0);
+  EXPECT_TRUE(trial.device.given.empty());
+}
+
+}  // namespace
+}  // namespace lockstep
