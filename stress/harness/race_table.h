@@ -13,7 +13,7 @@ namespace lockstep {
 // One case of `stream_race`: the rank with most corrupt rounds, and the slowest rank's median.
 struct RaceRow {
   std::string pattern;
-  std::string guard;
+  std::string guard;  // of the program, or "CUDA_LAUNCH_BLOCKING=1" where the ranks have that
   double rounds = 0;
   double corrupt_rounds = 0;
   double overlapped_rounds = 0;
@@ -26,7 +26,8 @@ struct RaceRow {
 std::vector<RaceRow> RaceRowsOf(const std::vector<StressCase>& cases,
                                 const std::vector<CaseResult>& results);
 
-// A row a case; "" when there is none.
+// A row a case, the cheapest cure of each pattern that was corrupt, and tools that help to find
+// such a race in a program; "" when there is none.
 std::string FormatRaceTable(const std::vector<RaceRow>& rows);
 
 }  // namespace lockstep

@@ -17,7 +17,8 @@ constexpr double kForEverSeconds = 24 * 3600;
 constexpr std::int64_t kWorkBytes = 64 * 1024;
 
 // Two streams, as in training: kernels on the one, collectives on the other. Only the ports are
-// known, so buffers are read and written by kernels.
+// known, so buffers are read and written by kernels. What races works on the device's memory alone:
+// a copy from the host's may wait for its stream first (CUDA's does), and then nothing races.
 class RaceRun {
  public:
   RaceRun(const StreamRaceProgram& program, std::uint64_t seed, const RankPorts& ports)
@@ -45,7 +46,14 @@ class RaceRun {
   void Conclude();
 
   // The kernel takes its time before it writes.
-  Status Write(const std::vector<float>& values, double work_ns);
+  Status Write(Buffer& values, double work_ns);
+  // The custom kernel itself: an exact copy.
+  void Apply(const void* from, void* to) {
+    ports_.kernels.Scale(*kernels_, DataType::kF32, to, from, program_.count, 1.0);
+  }
+  void Upload(const std::vector<float>& from, Buffer& to) {
+    ports_.kernels.Copy(*kernels_, to.data(), from.data(), bytes());
+  }
   Status Reduce(double delay_ns);
   Status Guard(Stream& first, Stream& second);
   // Of a launch: with CUDA_LAUNCH_BLOCKING=1 the host waits for it.
@@ -67,7 +75,8 @@ class RaceRun {
   const Operation operation_;
   const Pattern pattern_;
   RankReport report_;
-  std::vector<float> values_, next_, poison_, result_;
+  std::vector<float> values_, next_, poison_, result_;  // of the host, beside those of the device
+  std::unique_ptr<Buffer> device_values_, device_next_, device_poison_, device_result_;
   double work_ns_ = 0;  // of this round
   std::vector<double> seconds_;
   std::int64_t corrupt_ = 0;
@@ -94,9 +103,14 @@ Status RaceRun::Allocate() {
     values->resize(static_cast<std::size_t>(program_.count));
   }
   pattern_.Poison(poison_.data(), 0, program_.count);
+  for (std::unique_ptr<Buffer>* buffer :
+       {&device_values_, &device_next_, &device_poison_, &device_result_}) {
+    LOCKSTEP_ASSIGN_OR_RETURN(*buffer, ports_.device.Allocate(bytes()));
+  }
   kernels_ = ports_.device.NewStream();
   collectives_ = ports_.device.NewStream();
-  ports_.kernels.Copy(*kernels_, input_->data(), poison_.data(), bytes());
+  Upload(poison_, *input_);
+  Upload(poison_, *device_poison_);
   return Synchronize(*kernels_);
 }
 
@@ -106,8 +120,10 @@ Status RaceRun::Prepare(std::int64_t round) {
   const auto stamp = static_cast<std::uint64_t>(round);
   pattern_.FillSend(values_.data(), 0, program_.count, ports_.world.rank(), stamp);
   pattern_.FillSend(next_.data(), 0, program_.count, ports_.world.rank(), stamp + 1);
-  ports_.kernels.Copy(*kernels_, output_->data(), poison_.data(), bytes());
-  if (!reads_early()) ports_.kernels.Copy(*kernels_, input_->data(), values_.data(), bytes());
+  Upload(values_, *device_values_);
+  Upload(next_, *device_next_);
+  Upload(poison_, *output_);
+  if (!reads_early()) Upload(values_, *input_);
   LOCKSTEP_RETURN_IF_ERROR(Synchronize(*kernels_));
   Random random(Mix64(seed_) + stamp);
   work_ns_ = program_.work_us * 1e3 * (0.5 + static_cast<double>(random.Below(1000)) / 1000);
@@ -117,9 +133,9 @@ Status RaceRun::Prepare(std::int64_t round) {
   return OkStatus();
 }
 
-Status RaceRun::Write(const std::vector<float>& values, double work_ns) {
+Status RaceRun::Write(Buffer& values, double work_ns) {
   if (work_ns > 0) ports_.kernels.Compute(*kernels_, work_ns, work_->data(), kWorkBytes);
-  ports_.kernels.Copy(*kernels_, input_->data(), values.data(), bytes());
+  Apply(values.data(), input_->data());
   if (reads_early()) kernels_->Record(*first_ends_);
   return Launched(*kernels_);
 }
@@ -156,7 +172,7 @@ Status RaceRun::KernelThenCollective() {
   const bool too_early =
       program_.pattern == RacePattern::kEventBeforeWork && program_.guard == RaceGuard::kNone;
   if (too_early) kernels_->Record(*ready_);
-  LOCKSTEP_RETURN_IF_ERROR(Write(values_, work_ns_));
+  LOCKSTEP_RETURN_IF_ERROR(Write(*device_values_, work_ns_));
   if (too_early) collectives_->WaitFor(*ready_);
   LOCKSTEP_RETURN_IF_ERROR(Guard(*kernels_, *collectives_));
   collectives_->Record(*second_begins_);
@@ -168,19 +184,20 @@ Status RaceRun::CollectiveThenKernel() {
   LOCKSTEP_RETURN_IF_ERROR(Guard(*collectives_, *kernels_));
   kernels_->Record(*second_begins_);
   if (program_.pattern == RacePattern::kMissingWaitAfter) {
-    ports_.kernels.Copy(*kernels_, result_.data(), output_->data(), bytes());
+    Apply(output_->data(), device_result_->data());
     return Launched(*kernels_);
   }
   // A freed block belongs to its stream's next tensor at once; poison stands for what that holds.
-  return Write(program_.pattern == RacePattern::kFreeWhileInUse ? poison_ : next_, 0);
+  const bool freed = program_.pattern == RacePattern::kFreeWhileInUse;
+  return Write(freed ? *device_poison_ : *device_next_, 0);
 }
 
 Status RaceRun::Check(std::int64_t round) {
   if (first_ends_->ReachedAt() > second_begins_->ReachedAt()) ++overlapped_;
-  if (program_.pattern != RacePattern::kMissingWaitAfter) {
-    ports_.kernels.Copy(*kernels_, result_.data(), output_->data(), bytes());
-    LOCKSTEP_RETURN_IF_ERROR(Synchronize(*kernels_));
-  }
+  const bool read_before = program_.pattern == RacePattern::kMissingWaitAfter;
+  Buffer& result = read_before ? *device_result_ : *output_;
+  ports_.kernels.Copy(*kernels_, result_.data(), result.data(), bytes());
+  LOCKSTEP_RETURN_IF_ERROR(Synchronize(*kernels_));
   if (!ports_.world.capabilities().moves_data) return OkStatus();
   CheckReport found;
   pattern_.CheckRecv(result_.data(), 0, program_.count, ports_.world.rank(),
