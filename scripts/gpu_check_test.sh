@@ -27,6 +27,7 @@ if [[ ! -e /dev/nvidiactl ]]; then
   expect 4 "no CUDA device" "$copy/gpu_check" --out="$TEST_TMPDIR/out"
 fi
 
+mkdir -p "$copy/share/lockstep" && cp -RL stress/scenarios "$copy/share/lockstep/"
 # All steps, with programs that say what they were called with, as if a stand-in were measured.
 stub() { printf '#!/bin/bash\n%s\n' "$2" >"$copy/$1"; chmod +x "$copy/$1"; }
 : >"$copy/tests/six_cases.py"
@@ -45,7 +46,10 @@ stub tests/copy_bandwidth '[[ "$*" == "1.25e+3 268435456" ]]'
 stub tests/marks_cost '[[ -d $LOCKSTEP_TEST_MEETING ]] &&
 echo "rank $OMPI_COMM_WORLD_RANK of $OMPI_COMM_WORLD_SIZE, $LOCKSTEP_RANKS_PER_GPU share a GPU"'
 # The orders are not as expected, and the variable makes a difference.
-stub bin/stress 'echo "stress $*"; [[ "$*" != *nccl/\**order* ]] && exit
+# shellcheck disable=SC2016
+stub bin/stress 'echo "stress $*"
+[[ -n ${LOCKSTEP_SCENARIOS:-} ]] && grep -h "rounds = " "$LOCKSTEP_SCENARIOS"/custom_kernel/*
+[[ "$*" != *nccl/\**order* ]] && exit
 echo "nccl/order_inversion  nccl  2  1  hung hung  transport_stall  -  3 s  pass"
 echo "nccl/order_inversion_implicit  nccl  2  1  finished hung  -  -  -  fail"
 exit 1'
@@ -88,6 +92,12 @@ touch "$TEST_TMPDIR/packages/nvidia/nccl/lib/libnccl.so.2"
 said="$(LOCKSTEP_GPU_CHECK_PACKAGES="$TEST_TMPDIR/packages" run)" || { echo "$said"; exit 1; }
 grep -q -- "--nccl-library=$TEST_TMPDIR/packages/nvidia/nccl/lib/libnccl.so.2" \
   "$out/package1_stress.txt" || { echo "no package: $said"; exit 1; }
+# Long races are as long as is expected of them.
+if grep "[^_]rounds = " "$out/races_long.txt" | grep -qv "rounds = 1000" ||
+  ! grep -q "corrupt_rounds = 0.*, rounds = 1000 }" "$out/races_long.txt"; then
+  cat "$out/races_long.txt"
+  exit 1
+fi
 # Too slow: one step failed.
 stub tests/copy_bandwidth 'exit 1'
 said="$(run)" && { echo "a slow copy passed"; exit 1; }
