@@ -44,6 +44,7 @@ void LoadAll(void* handle, nvml::Api& api) {
   LOCKSTEP_LOAD(nvmlDeviceGetUtilizationRates);
   LOCKSTEP_LOAD(nvmlDeviceGetPersistenceMode);
   LOCKSTEP_LOAD(nvmlDeviceGetComputeMode);
+  LOCKSTEP_LOAD(nvmlDeviceGetCudaComputeCapability);
   LOCKSTEP_LOAD(nvmlDeviceGetMigMode);
   LOCKSTEP_LOAD(nvmlDeviceGetCurrPcieLinkGeneration);
   LOCKSTEP_LOAD(nvmlDeviceGetMaxPcieLinkGeneration);
@@ -176,6 +177,10 @@ void Nvml::Library::DescribeDevice(int gpu, Facts& facts) const {
   nvml::PciInfo pci{};
   if (Ask(api.nvmlDeviceGetPciInfo_v3, device, &pci)) {
     facts.emplace_back(group + "/bus", pci.bus_id);
+  }
+  int major = 0, minor = 0;
+  if (Ask(api.nvmlDeviceGetCudaComputeCapability, device, &major, &minor)) {
+    facts.emplace_back(group + "/compute_capability", fmt::format("{}.{}", major, minor));
   }
   nvml::Memory memory{};
   if (Ask(api.nvmlDeviceGetMemoryInfo, device, &memory)) {

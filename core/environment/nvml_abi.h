@@ -59,6 +59,7 @@ struct Api {
   Code (*nvmlDeviceGetUtilizationRates)(Device, Utilization*) = nullptr;
   Code (*nvmlDeviceGetPersistenceMode)(Device, int*) = nullptr;
   Code (*nvmlDeviceGetComputeMode)(Device, int*) = nullptr;
+  Code (*nvmlDeviceGetCudaComputeCapability)(Device, int*, int*) = nullptr;
   Code (*nvmlDeviceGetMigMode)(Device, unsigned*, unsigned*) = nullptr;
   Code (*nvmlDeviceGetCurrPcieLinkGeneration)(Device, unsigned*) = nullptr;
   Code (*nvmlDeviceGetMaxPcieLinkGeneration)(Device, unsigned*) = nullptr;

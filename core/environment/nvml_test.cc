@@ -24,6 +24,8 @@ TEST(NvmlTest, TellsOfEveryGpuWhatTheLibraryKnows) {
   EXPECT_EQ(FactOf(facts, "gpu/count"), "2");
   EXPECT_EQ(FactOf(facts, "gpu/driver"), "535.104.05");
   EXPECT_EQ(FactOf(facts, "gpu/driver_cuda"), "12.2");
+  EXPECT_EQ(FactOf(facts, "gpu/0/compute_capability"), "9.0");
+  EXPECT_EQ(FactOf(facts, "gpu/1/compute_capability"), "7.0");
   EXPECT_EQ(FactOf(facts, "gpu/0/throttling"), "none");
   EXPECT_EQ(FactOf(facts, "gpu/1/throttling"), "thermal (hardware)");
   EXPECT_EQ(FactOf(facts, "gpu/1/uncorrected_ecc_errors"), "7");

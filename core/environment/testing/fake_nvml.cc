@@ -54,6 +54,11 @@ int nvmlDeviceGetName(Device device, char* text, unsigned size) {
   std::snprintf(text, size, "Fake GPU %d", IndexOf(device));
   return 0;
 }
+int nvmlDeviceGetCudaComputeCapability(Device device, int* major, int* minor) {
+  *major = IndexOf(device) == 1 ? 7 : 9;
+  *minor = 0;
+  return 0;
+}
 int nvmlDeviceGetTotalEccErrors(Device device, int type, int, unsigned long long* errors) {
   *errors = IndexOf(device) == 1 && type == lockstep::nvml::kEccUncorrected ? 7 : 0;
   return 0;
