@@ -123,6 +123,24 @@ TEST(RulesTest, AnOldDriverIsNamedForToolkitAndLibrary) {
   EXPECT_EQ(Held(With("gpu/driver", "470.1")).size(), 4u);  // too old for CUDA 12 as well
 }
 
+TEST(RulesTest, AnOldDriverIsNamedForTheRuntimeOfAPackage) {
+  const auto held = [](const char* runtime, const char* driver) {
+    Facts facts = With("gpu/driver", driver);
+    facts.emplace_back("software/cuda_runtime1", runtime);
+    std::vector<std::string> rules = Held(facts);
+    std::erase_if(
+        rules, [](const std::string& rule) { return rule.find("runtime") == std::string::npos; });
+    return rules;
+  };
+  using Rules = std::vector<std::string>;
+  constexpr const char* kThirteen = "/venv/lib/nvidia/cu13/lib/libcudart.so.13";
+  constexpr const char* kTwelve = "/venv/lib/nvidia/cuda_runtime/lib/libcudart.so.12";
+  EXPECT_EQ(held(kThirteen, "570.86.10"), Rules{"driver_for_runtime_13"});
+  EXPECT_EQ(held(kThirteen, "580.65.06"), Rules{});
+  EXPECT_EQ(held(kTwelve, "525.60.13"), Rules{});
+  EXPECT_EQ(held(kTwelve, "470.1"), Rules{"driver_for_runtime_12"});
+}
+
 TEST(RulesTest, WhatIsUnknownIsNeitherGoodNorBad) {
   const Checkup checkup =
       CheckUp(With("topology/pci_bridges_redirecting_peers", "unknown: only root can read it"),
