@@ -60,6 +60,18 @@ def lost_ranks():
     assert len(names) == 18 and set(names.values()) == {"pass"}, names
 
 
+def stuck_abort():
+    """A library that does not come back from ncclCommAbort is told, and its process is ended."""
+    os.environ["LOCKSTEP_FAKE_NCCL"] = "ncclCommAbort:freeze:rank=0"
+    outcome = run_stress.run(3, "--backend=nccl", f"--nccl-library={os.path.abspath(FAKE)}",
+                             "-T", "4", "--scenario=recovery/kill_abort_shrink")
+    del os.environ["LOCKSTEP_FAKE_NCCL"]
+    print(outcome.output)
+    assert outcome.code == 1, f"exit code {outcome.code}: {outcome.errors}"
+    first = outcome.cases[0]["findings"][0]
+    assert first["cause"] == "abort_hung" and 0 in first["culprits"], first
+
+
 def main():
     lacking = run_stress.run(2, "--backend=nccl", "--nccl-library=/nonexistent/libnccl.so.2",
                              "--scenario=uneven_inputs/case1")
@@ -76,6 +88,7 @@ def main():
     world_of_nccl()
     environment()
     lost_ranks()
+    stuck_abort()
     os.environ["LOCKSTEP_FAKE_NCCL"] = "ncclAllReduce:async=6:rank=1:nth=5"
     failing = run_stress.run(2, "--backend=nccl", f"--nccl-library={os.path.abspath(FAKE)}",
                              "--scenario=uneven_inputs/case1")
