@@ -39,8 +39,9 @@ ranks = "finished"
 """
 # Of the whole catalogue, what a backend cannot be asked: MPI has no stream of its own, shared
 # memory instead of links, and one life a launch.
-BEYOND = {"mpi": ("custom_kernel/", "links/", "nccl/", "recovery/", "groups/opposite_order_",
-                  "groups/same_order_with_wait", "groups/created_in_different_order_silent")}
+BEYOND = {"mpi": ("custom_kernel/", "graphs/", "links/", "nccl/", "recovery/",
+                  "groups/opposite_order_", "groups/same_order_with_wait",
+                  "groups/created_in_different_order_silent")}
 FAULTS = {"kill": "rank_killed", "stop": "rank_stopped", "exit": "rank_exited",
           "throw": "rank_failed", "segfault": "rank_crashed"}
 
