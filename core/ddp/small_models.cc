@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <memory>
 #include <numbers>
 #include <random>
 #include <string>
@@ -37,6 +38,15 @@ class SmallModel : public Module {
   std::vector<Parameter>& params() override { return params_; }
   std::vector<ModuleBuffer>& buffers() override { return buffers_; }
   const std::vector<bool>& used() const override { return used_; }
+
+  Status MoveGradients(Device& device) {
+    for (Parameter& param : params_) {
+      LOCKSTEP_ASSIGN_OR_RETURN(auto memory, device.Allocate(param.info.bytes()));
+      param.grad = memory->data();
+      device_gradients_.push_back(std::move(memory));
+    }
+    return OkStatus();
+  }
 
   Status Forward(const Pass& pass, ModuleContext context) override {
     Compute(context, options_.compute_us / 3);
@@ -93,7 +103,7 @@ class SmallModel : public Module {
  private:
   void Compute(ModuleContext context, double us) {
     if (us <= 0) return;
-    kernels_.Compute(context.compute, us * 1000, params_.front().data,
+    kernels_.Compute(context.compute, us * 1000, params_.front().grad,
                      params_.front().info.bytes());
   }
 
@@ -101,6 +111,7 @@ class SmallModel : public Module {
   Kernels& kernels_;
   std::vector<Parameter> params_;
   std::vector<ModuleBuffer> buffers_;
+  std::vector<std::unique_ptr<Buffer>> device_gradients_;  // where a device holds them
 };
 
 Rows OnesLike(const Rows& rows) {
@@ -319,8 +330,9 @@ const std::vector<std::string_view>& SmallModelNames() {
 }
 
 Result<std::unique_ptr<Module>> MakeSmallModel(std::string_view name,
-                                               const SmallModelOptions& options, Kernels& kernels) {
-  std::unique_ptr<Module> model;
+                                               const SmallModelOptions& options, Kernels& kernels,
+                                               Device* device) {
+  std::unique_ptr<SmallModel> model;
   if (name == "linear_1_1") model = std::make_unique<Linear11>(options, kernels);
   if (name == "bn_4_4_2") model = std::make_unique<Bn442>(options, kernels);
   if (name == "two_branch") model = std::make_unique<TwoBranch>(options, kernels);
@@ -328,7 +340,8 @@ Result<std::unique_ptr<Module>> MakeSmallModel(std::string_view name,
     return InvalidInput(fmt::format("model '{}' is not a small one; choose one of {}", name,
                                     fmt::join(SmallModelNames(), ", ")));
   }
-  return model;
+  if (device != nullptr) LOCKSTEP_RETURN_IF_ERROR(model->MoveGradients(*device));
+  return std::unique_ptr<Module>(std::move(model));
 }
 
 }  // namespace lockstep

@@ -12,6 +12,7 @@
 
 #include "core/base/status.h"
 #include "core/ddp/module.h"
+#include "core/device/device.h"
 #include "core/device/kernels.h"
 
 namespace lockstep {
@@ -24,9 +25,11 @@ struct SmallModelOptions {
 };
 
 const std::vector<std::string_view>& SmallModelNames();
-// kInvalidInput for another name. `kernels` outlives the module.
+// kInvalidInput for another name. `kernels` outlives the module. Gradients are in the memory of
+// `device`, which the host has to reach too, because kernels read them there; nullptr: the host's.
 Result<std::unique_ptr<Module>> MakeSmallModel(std::string_view name,
-                                               const SmallModelOptions& options, Kernels& kernels);
+                                               const SmallModelOptions& options, Kernels& kernels,
+                                               Device* device = nullptr);
 
 }  // namespace lockstep
 

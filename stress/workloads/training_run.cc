@@ -70,7 +70,7 @@ Result<std::unique_ptr<Module>> MakeModule(const TrainingProgram& program, const
                            .linear_rows = static_cast<int>(program.linear_rows),
                            .sync_batch_norm = program.sync_batch_norm,
                            .compute_us = program.compute_us.At(rank)},
-                          ports.kernels);
+                          ports.kernels, &ports.device);
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const Manifest manifest, LoadManifest(program.model));
   LOCKSTEP_ASSIGN_OR_RETURN(
