@@ -3,12 +3,14 @@
 // torch/distributed/algorithms/ddp_comm_hooks/powerSGD_hook.py.
 #include <cmath>
 #include <cstddef>
+#include <cstring>
 #include <map>
 #include <utility>
 
 #include "core/base/random.h"
 #include "core/ddp/gradient_hook.h"
 #include "core/ddp/low_rank.h"
+#include "core/device/native_stream.h"
 
 namespace lockstep {
 namespace {
@@ -60,6 +62,7 @@ class PowerSgdHook final : public GradientHook {
   Random random_;
   std::int64_t iteration_ = 0;
   std::map<int, BucketState> states_;
+  std::map<const float*, std::unique_ptr<Buffer>> twins_;  // of a state's values, on the device
 };
 
 Status PowerSgdHook::LaunchPlain(BucketInFlight& bucket, Purpose purpose) {
@@ -112,7 +115,23 @@ BucketState& PowerSgdHook::StateOf(const BucketInFlight& bucket) {
 Result<Work> PowerSgdHook::Sum(std::vector<float>& values, std::int64_t count, Purpose purpose,
                                int index) {
   const Operation operation = {.collective = Collective::kAllReduce, .count = count};
-  return launcher_.Launch(operation, {values.data(), values.data()}, purpose, index);
+  const EnginePorts& ports = launcher_.ports();
+  if (dynamic_cast<NativeDevice*>(&ports.device) == nullptr) {
+    return launcher_.Launch(operation, {values.data(), values.data()}, purpose, index);
+  }
+  // A library of the device's reaches only its memory, which the arithmetic here reaches, too.
+  const std::size_t bytes = values.size() * sizeof(float);
+  std::unique_ptr<Buffer>& twin = twins_[values.data()];
+  if (twin == nullptr) {
+    LOCKSTEP_ASSIGN_OR_RETURN(twin, ports.device.Allocate(static_cast<std::int64_t>(bytes)));
+  }
+  void* const there = twin->data();
+  float* const here = values.data();
+  ports.communication.Enqueue([=] { return std::memcpy(there, here, bytes), OkStatus(); });
+  LOCKSTEP_ASSIGN_OR_RETURN(const Work work,
+                            launcher_.Launch(operation, {there, there}, purpose, index));
+  ports.communication.Enqueue([=] { return std::memcpy(here, there, bytes), OkStatus(); });
+  return work;
 }
 
 // The arithmetic runs on the communication stream between the collectives, as PyTorch's callbacks

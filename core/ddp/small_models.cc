@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <memory>
@@ -39,7 +40,8 @@ class SmallModel : public Module {
   std::vector<ModuleBuffer>& buffers() override { return buffers_; }
   const std::vector<bool>& used() const override { return used_; }
 
-  Status MoveGradients(Device& device) {
+  Status WorkOn(Device& device) {
+    device_ = &device;
     for (Parameter& param : params_) {
       LOCKSTEP_ASSIGN_OR_RETURN(auto memory, device.Allocate(param.info.bytes()));
       param.grad = memory->data();
@@ -98,6 +100,7 @@ class SmallModel : public Module {
   }
 
   const SmallModelOptions& options() const { return options_; }
+  Device* device() const { return device_; }
   std::vector<bool> used_;
 
  private:
@@ -111,6 +114,7 @@ class SmallModel : public Module {
   Kernels& kernels_;
   std::vector<Parameter> params_;
   std::vector<ModuleBuffer> buffers_;
+  Device* device_ = nullptr;
   std::vector<std::unique_ptr<Buffer>> device_gradients_;  // where a device holds them
 };
 
@@ -215,8 +219,13 @@ class Bn442 final : public SmallModel {
       return OkStatus();
     });
     if (syncs) {
+      const std::size_t most = count + gathered_.size();
+      LOCKSTEP_ASSIGN_OR_RETURN(float* const there, Twin(most));
+      Copy(context.compute, statistics_, there, /*in=*/true);
       LOCKSTEP_RETURN_IF_ERROR(context.collectives->AllGatherStatistics(
-          0, statistics_.data(), gathered_.data(), static_cast<std::int64_t>(count)));
+          0, there != nullptr ? there : statistics_.data(),
+          there != nullptr ? there + count : gathered_.data(), static_cast<std::int64_t>(count)));
+      Copy(context.compute, gathered_, there != nullptr ? there + count : nullptr, /*in=*/false);
     }
     context.compute.Enqueue([this] {
       y_ = last_.Forward(norm_.Forward(hidden_, gathered_, training_));
@@ -237,8 +246,11 @@ class Bn442 final : public SmallModel {
       return OkStatus();
     });
     if (Syncs(context)) {
-      LOCKSTEP_RETURN_IF_ERROR(
-          context.collectives->SumStatistics(0, sums_.data(), 2 * norm_.width()));
+      LOCKSTEP_ASSIGN_OR_RETURN(float* const there, Twin(sums_.size()));
+      Copy(context.compute, sums_, there, /*in=*/true);
+      LOCKSTEP_RETURN_IF_ERROR(context.collectives->SumStatistics(
+          0, there != nullptr ? there : sums_.data(), 2 * norm_.width()));
+      Copy(context.compute, sums_, there, /*in=*/false);
     }
     context.compute.Enqueue([this] {
       first_.Backward(norm_.Backward(dnorm_, sums_), gradients_[1], gradients_[0]);
@@ -248,6 +260,28 @@ class Bn442 final : public SmallModel {
       LOCKSTEP_RETURN_IF_ERROR(Accumulate(param, gradients_[param], ready, context));
     }
     return OkStatus();
+  }
+
+  // Where the device's libraries reach what they are to exchange; nullptr: they reach all.
+  Result<float*> Twin(std::size_t count) {
+    if (device() == nullptr) return nullptr;
+    if (count > twin_count_) {
+      LOCKSTEP_ASSIGN_OR_RETURN(
+          twin_, device()->Allocate(static_cast<std::int64_t>(count * sizeof(float))));
+      twin_count_ = count;
+    }
+    return static_cast<float*>(twin_->data());
+  }
+  static void Copy(Stream& stream, std::vector<float>& here, float* there, bool in) {
+    if (there == nullptr) return;
+    stream.Enqueue([&here, there, in] {
+      if (in) {
+        std::copy(here.begin(), here.end(), there);
+      } else {
+        std::copy(there, there + here.size(), here.begin());
+      }
+      return OkStatus();
+    });
   }
 
   LinearLayer first_{4, 4, kFirst16, {0.197667599f, 0.300011396f, -0.338970542f, -0.217731416f}};
@@ -265,6 +299,8 @@ class Bn442 final : public SmallModel {
   std::vector<float> statistics_ = std::vector<float>(9);
   std::vector<float> gathered_;
   std::vector<float> sums_ = std::vector<float>(8);
+  std::unique_ptr<Buffer> twin_;
+  std::size_t twin_count_ = 0;
   std::vector<double> gradients_[6];
 };
 
@@ -340,7 +376,7 @@ Result<std::unique_ptr<Module>> MakeSmallModel(std::string_view name,
     return InvalidInput(fmt::format("model '{}' is not a small one; choose one of {}", name,
                                     fmt::join(SmallModelNames(), ", ")));
   }
-  if (device != nullptr) LOCKSTEP_RETURN_IF_ERROR(model->MoveGradients(*device));
+  if (device != nullptr) LOCKSTEP_RETURN_IF_ERROR(model->WorkOn(*device));
   return std::unique_ptr<Module>(std::move(model));
 }
 

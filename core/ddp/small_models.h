@@ -25,8 +25,9 @@ struct SmallModelOptions {
 };
 
 const std::vector<std::string_view>& SmallModelNames();
-// kInvalidInput for another name. `kernels` outlives the module. Gradients are in the memory of
-// `device`, which the host has to reach too, because kernels read them there; nullptr: the host's.
+// kInvalidInput for another name. `kernels` outlives the module. Gradients, and
+// what is exchanged for SyncBatchNorm, are in the memory of `device`, which the host has to reach
+// too; nullptr: the host's.
 Result<std::unique_ptr<Module>> MakeSmallModel(std::string_view name,
                                                const SmallModelOptions& options, Kernels& kernels,
                                                Device* device = nullptr);

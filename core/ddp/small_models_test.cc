@@ -1,5 +1,6 @@
 #include "core/ddp/small_models.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -45,6 +46,53 @@ TEST(SmallModels, GradientsAreWhereKernelsReachThem) {
     std::vector<void*> gradients;
     for (const Parameter& param : (*model)->params()) gradients.push_back(param.grad);
     EXPECT_EQ(gradients, device.given) << name;
+  }
+}
+
+// Two ranks with the same inputs.
+class Twins final : public ModuleCollectives {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  Status AllGatherStatistics(int, const float* send, float* recv, std::int64_t count) override {
+    seen.push_back(send);
+    std::copy(send, send + count, recv);
+    std::copy(send, send + count, recv + count);
+    return OkStatus();
+  }
+  Status SumStatistics(int, float* values, std::int64_t count) override {
+    seen.push_back(values);
+    for (std::int64_t i = 0; i < count; ++i) values[i] *= 2;
+    return OkStatus();
+  }
+  std::vector<const void*> seen;
+};
+
+// The gradients after one pass with SyncBatchNorm.
+std::vector<float> TrainOnce(Device* device, Twins& twins) {
+  HostKernels kernels;
+  HostDevice host;
+  const auto stream = host.NewInlineStream();
+  const auto model = MakeSmallModel("bn_4_4_2", {.sync_batch_norm = true}, kernels, device);
+  const ModuleContext context = {*stream, &twins};
+  EXPECT_TRUE((*model)->Forward({}, context).ok());
+  EXPECT_TRUE((*model)->Backward([](int) { return OkStatus(); }, context).ok());
+  std::vector<float> gradients;
+  for (const Parameter& param : (*model)->params()) {
+    const auto* const grad = static_cast<const float*>(param.grad);
+    gradients.insert(gradients.end(), grad, grad + param.info.numel);
+  }
+  return gradients;
+}
+
+TEST(SmallModels, WhatIsExchangedIsWhereALibraryReachesIt) {
+  LimitedDevice device(100);
+  Twins there;
+  Twins here;
+  EXPECT_EQ(TrainOnce(&device, there), TrainOnce(nullptr, here));
+  ASSERT_EQ(there.seen.size(), 2u);
+  for (const void* const memory : there.seen) {
+    EXPECT_EQ(std::count(device.given.begin(), device.given.end(), memory), 1);
   }
 }
 
