@@ -11,6 +11,7 @@
 #include "core/comm/gloo/gloo_communicator.h"
 #include "core/comm/local_meeting.h"
 #include "core/ddp/launcher.h"
+#include "core/ddp/own_memory.h"
 #include "core/ddp/training.h"
 #include "core/device/host/host_device.h"
 #include "core/device/host/host_kernels.h"
@@ -33,6 +34,7 @@ struct DdpWorldOptions {
   int ranks = 2;
   Streams streams = Streams::kBeside;
   double timeout_seconds = 20;  // of gloo
+  bool own_memory = false;      // collectives may be given memory of the device only
 };
 
 // Runs the body in a thread a rank. The observer of the ports is empty.
@@ -47,13 +49,17 @@ inline void RunDdpWorld(const DdpWorldOptions& options,
                            Deadline::AfterSeconds(20));
       },
       [&](Communicator& world) {
-        HostDevice device;
+        HostDevice host;
+        OwnMemory own;
+        OwnMemoryOnly only(world, own);
+        Device& device = options.own_memory ? static_cast<Device&>(own) : host;
+        Communicator& seen = options.own_memory ? static_cast<Communicator&>(only) : world;
         HostKernels kernels;
         const bool one = options.streams == Streams::kOneInline;
         const auto compute =
             options.streams == Streams::kBoth ? device.NewStream() : device.NewInlineStream();
         const auto communication = one ? nullptr : device.NewStream();
-        body({world, device, kernels, *compute, one ? *compute : *communication});
+        body({seen, device, kernels, *compute, one ? *compute : *communication});
       });
 }
 

@@ -71,6 +71,23 @@ TEST(Hooks, PowerSgdRecoversGradientsOfItsRank) {
   }
 }
 
+// As with a GPU, whose library reads no memory of the host's.
+TEST(Hooks, PowerSgdExchangesMemoryOfTheDevice) {
+  EngineOptions options = SmallBuckets();
+  options.hook = CommHook::kPowerSgd;
+  options.power_sgd.start_iteration = 1;
+  for (const Streams streams : kAllStreams) {
+    RunEngines({.streams = streams, .own_memory = true}, MlpTensors(), options, {.low_rank = true},
+               [&](Rank& rank, EnginePorts) {
+                 for (std::int64_t input = 0; input < 3; ++input) {
+                   rank.engine->ZeroGrad();
+                   rank.Step(input);
+                   ExpectMean(rank, 2, input, 1, 1e-4);
+                 }
+               });
+  }
+}
+
 // How far the mean of 60 steps' gradients is from the true one, relative to it, when all steps have
 // the same gradient of full rank.
 double MeanErrorOfPowerSgd(bool error_feedback) {
