@@ -261,17 +261,12 @@ Result<Manifest> LoadManifest(std::string_view name_or_path) {
   return ParseManifest(text, path);
 }
 
-bool IsFloatingPoint(DataType type) {
-  return type == DataType::kF16 || type == DataType::kBf16 || type == DataType::kF32 ||
-         type == DataType::kF64;
-}
-
 std::vector<Gradient> GradientsOf(const Manifest& manifest, std::optional<DataType> float_type) {
-  LOCKSTEP_CHECK(!float_type || IsFloatingPoint(*float_type), "not a floating-point type");
+  LOCKSTEP_CHECK(!float_type || IsComputeType(*float_type), "gradients are f16, bf16, f32 or f64");
   std::vector<Gradient> gradients;
   gradients.reserve(manifest.params.size());
   for (const ModelTensor& param : manifest.params) {
-    const DataType type = float_type && IsFloatingPoint(param.type) ? *float_type : param.type;
+    const DataType type = float_type && IsComputeType(param.type) ? *float_type : param.type;
     gradients.push_back({.numel = param.numel, .type = type, .sparse = param.sparse});
   }
   return gradients;

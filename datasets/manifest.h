@@ -43,10 +43,9 @@ Result<Manifest> ParseManifest(std::string_view text, std::string_view origin);
 // cannot be read.
 Result<Manifest> LoadManifest(std::string_view name_or_path);
 
-bool IsFloatingPoint(DataType type);
-
-// The gradients of a model in registration order, for core/ddp. With `float_type`, which must be a
-// floating-point type, all floating-point gradients have it, as after torch's model.to(dtype).
+// The gradients of a model in registration order, for core/ddp. With `float_type`, which must be
+// one that gradients are made of (IsComputeType), all those have it, as after torch's
+// model.to(dtype).
 std::vector<Gradient> GradientsOf(const Manifest& manifest,
                                   std::optional<DataType> float_type = std::nullopt);
 

@@ -55,10 +55,10 @@ Result<std::vector<PlannedModel>> LoadModels(const std::vector<std::string>& nam
           fmt::format("--model: {} is given twice; name each model once", manifest.name));
     }
     for (const ModelTensor& param : manifest.params) {
-      if (!param.sparse && IsFloatingPoint(param.type)) continue;
+      if (!param.sparse && IsComputeType(param.type)) continue;
       return InvalidInput(fmt::format(
-          "--model {}: parameter {} is {}; a training step can be made of dense floating-point "
-          "parameters only",
+          "--model {}: parameter {} is {}; a training step can be made of dense parameters "
+          "of f16, bf16, f32 or f64 only",
           name, param.name, param.sparse ? "sparse" : NameOf(param.type)));
     }
     models.push_back({manifest.name, TensorsOf(manifest)});

@@ -31,6 +31,12 @@ std::int64_t SizeOf(DataType type);           // bytes of one element
 std::string_view NameOf(DataType type);       // "f16", "bf16", "f32", …
 std::string_view NcclNameOf(DataType type);   // as nccl-tests' -d spells it: "half", …
 std::string_view TorchNameOf(DataType type);  // c10::toString(ScalarType): "Half", …
+// What gradients are made of and kernels compute with.
+inline bool IsComputeType(DataType type) {
+  return type == DataType::kF16 || type == DataType::kBf16 || type == DataType::kF32 ||
+         type == DataType::kF64;
+}
+// What is only passed on and reduced.
 inline bool IsFloat8(DataType type) {
   return type == DataType::kF8E4M3 || type == DataType::kF8E5M2;
 }

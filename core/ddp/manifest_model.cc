@@ -22,18 +22,14 @@ std::int64_t Aligned(std::int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-bool IsFloating(DataType type) {
-  return type == DataType::kF16 || type == DataType::kBf16 || type == DataType::kF32 ||
-         type == DataType::kF64;
-}
-
 Status Examine(const ModelTensors& tensors) {
   const std::size_t count = tensors.params.size();
   if (count == 0) return InvalidInput("the model has no parameters; give it some");
   for (const TensorInfo& info : tensors.params) {
-    if (IsFloating(info.type)) continue;
-    return InvalidInput(fmt::format("parameter {} is of type {}; gradients are floating-point",
-                                    info.name, NameOf(info.type)));
+    if (IsComputeType(info.type)) continue;
+    return InvalidInput(
+        fmt::format("parameter {} is of type {}; gradients are f16, bf16, f32 or f64", info.name,
+                    NameOf(info.type)));
   }
   std::vector<int> order = tensors.ready_order;
   std::sort(order.begin(), order.end());

@@ -83,7 +83,7 @@ Result<std::vector<BucketOptions>> ReadOptions(const Arguments& arguments) {
 Result<std::optional<DataType>> ReadType(const Arguments& arguments) {
   if (arguments.type.empty()) return std::optional<DataType>();
   LOCKSTEP_ASSIGN_OR_RETURN(const DataType type, ParseDataType("--dtype", arguments.type));
-  if (!IsFloatingPoint(type)) {
+  if (!IsComputeType(type)) {
     return InvalidInput(fmt::format(
         "--dtype: '{}' cannot hold gradients; choose f16, bf16, f32 or f64", arguments.type));
   }

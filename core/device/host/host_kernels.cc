@@ -13,11 +13,6 @@
 namespace lockstep {
 namespace {
 
-bool IsFloating(DataType type) {
-  return type == DataType::kF16 || type == DataType::kBf16 || type == DataType::kF32 ||
-         type == DataType::kF64;
-}
-
 constexpr std::int64_t kBlock = 1024;  // elements that are converted at a time
 
 // Elements of a type as the floats that they are computed in. Wider types need no conversion.
@@ -54,7 +49,7 @@ void ApplyToHalves(DataType type, void* to, const void* from, std::int64_t count
 template <typename Function>
 void Elementwise(Stream& stream, DataType type, void* to, const void* from, std::int64_t count,
                  Function function) {
-  LOCKSTEP_CHECK(IsFloating(type), "arithmetic is for floating-point types");
+  LOCKSTEP_CHECK(IsComputeType(type), "arithmetic is for f16, bf16, f32 and f64");
   stream.Enqueue([=] {
     if (type == DataType::kF32) {
       ApplyTo(static_cast<float*>(to), static_cast<const float*>(from), count, function);
@@ -184,7 +179,7 @@ void HostKernels::Add(Stream& stream, DataType type, void* to, const void* from,
 void HostKernels::Convert(Stream& stream, DataType to_type, void* to, DataType from_type,
                           const void* from, std::int64_t count) {
   if (to_type == from_type) return Copy(stream, to, from, count * SizeOf(to_type));
-  LOCKSTEP_CHECK(IsFloating(to_type) && IsFloating(from_type),
+  LOCKSTEP_CHECK(IsComputeType(to_type) && IsComputeType(from_type),
                  "conversion is between floating-point types");
   stream.Enqueue([=] {
     for (std::int64_t begin = 0; begin < count; begin += kBlock) {
@@ -198,7 +193,7 @@ void HostKernels::Convert(Stream& stream, DataType to_type, void* to, DataType f
 
 void HostKernels::WriteTile(Stream& stream, DataType type, void* to, std::int64_t count,
                             const TileSource& source, bool add) {
-  LOCKSTEP_CHECK(IsFloating(type), "tiles are of floating-point numbers");
+  LOCKSTEP_CHECK(IsComputeType(type), "tiles are of floating-point numbers");
   stream.Enqueue([=] {
     PutTile(type, to, count, MakeTile(source, count), add);
     return OkStatus();
