@@ -38,10 +38,11 @@ std::vector<RankEnding> RunProgram(const TrainingProgram& program, const DdpWorl
   std::vector<RankEnding> endings(static_cast<std::size_t>(world.ranks));
   RunDdpWorld(world, [&](EnginePorts ports) {
     RankEnding& ending = endings[static_cast<std::size_t>(ports.communicator.rank())];
-    auto module = MakeSmallModel(
-        program.model,
-        {.branch_c = program.branch.At(ports.communicator.rank()) == 'c', .linear_rows = 1},
-        ports.kernels);
+    auto module = MakeSmallModel(program.model,
+                                 {.branch_c = program.branch.At(ports.communicator.rank()) == 'c',
+                                  .linear_rows = 1,
+                                  .sync_batch_norm = program.sync_batch_norm},
+                                 ports.kernels, world.own_memory ? &ports.device : nullptr);
     ASSERT_TRUE(module.ok());
     ports.observer = &ending.observer;
     NoSurroundings surroundings;
@@ -67,6 +68,31 @@ double UnevenGradient(int rank, int ranks, bool divide_by_initial) {
     if (iteration < 5 + rank) own = grad;
   }
   return own;
+}
+
+// As on a GPU, whose library reads no memory of the host's: join, unused parameters, SyncBatchNorm,
+// buffers and every hook.
+TEST(Training, WhatTravelsIsInTheDevicesMemory) {
+  for (const CommHook hook : {CommHook::kNone, CommHook::kAllReduce, CommHook::kFp16,
+                              CommHook::kBf16, CommHook::kPowerSgd}) {
+    for (const char* model : {"linear_1_1", "bn_4_4_2", "two_branch"}) {
+      TrainingProgram program = UnevenInputs();
+      program.model = model;
+      program.comm_hook = hook;
+      program.find_unused_parameters = program.model == "two_branch";
+      const auto endings = RunProgram(program, {.own_memory = true});
+      for (const RankEnding& ending : endings) {
+        EXPECT_TRUE(ending.outcome.status.ok()) << model << ": " << ending.outcome.status.message();
+      }
+    }
+  }
+  TrainingProgram synced;
+  synced.model = "bn_4_4_2";
+  synced.inputs = {{3}};
+  synced.sync_batch_norm = true;
+  for (const RankEnding& ending : RunProgram(synced, {.own_memory = true})) {
+    EXPECT_TRUE(ending.outcome.status.ok()) << ending.outcome.status.message();
+  }
 }
 
 TEST(Training, JoinedRanksShadowTheOthers) {
