@@ -54,7 +54,9 @@ inline void RunDdpWorld(const DdpWorldOptions& options,
         OwnMemoryOnly only(world, own);
         Device& device = options.own_memory ? static_cast<Device&>(own) : host;
         Communicator& seen = options.own_memory ? static_cast<Communicator&>(only) : world;
-        HostKernels kernels;
+        HostKernels of_host;
+        OwnKernels of_own(own);
+        Kernels& kernels = options.own_memory ? static_cast<Kernels&>(of_own) : of_host;
         const bool one = options.streams == Streams::kOneInline;
         const auto compute =
             options.streams == Streams::kBoth ? device.NewStream() : device.NewInlineStream();

@@ -14,6 +14,7 @@
 
 #include "core/comm/communicator.h"
 #include "core/device/host/host_device.h"
+#include "core/device/host/host_kernels.h"
 #include "core/device/native_stream.h"
 #include "gtest/gtest.h"
 
@@ -47,6 +48,44 @@ class OwnMemory final : public Device, public NativeDevice {
   HostDevice host_;
   std::mutex mutex_;
   std::map<const std::byte*, std::int64_t> bytes_;
+};
+
+// Kernels of such a device: copies go both ways, all else works on its memory.
+class OwnKernels final : public HostKernels {
+ public:
+  explicit OwnKernels(OwnMemory& device) : device_(device) {}
+  void Zero(Stream& stream, void* to, std::int64_t bytes) override {
+    Expect(to, bytes);
+    HostKernels::Zero(stream, to, bytes);
+  }
+  void Scale(Stream& stream, DataType type, void* to, const void* from, std::int64_t count,
+             double factor) override {
+    Expect(to, count);
+    Expect(from, count);
+    HostKernels::Scale(stream, type, to, from, count, factor);
+  }
+  void Divide(Stream& stream, DataType type, void* to, const void* from, std::int64_t count,
+              double divisor) override {
+    Expect(to, count);
+    Expect(from, count);
+    HostKernels::Divide(stream, type, to, from, count, divisor);
+  }
+  void Convert(Stream& stream, DataType to_type, void* to, DataType from_type, const void* from,
+               std::int64_t count) override {
+    Expect(to, count);
+    Expect(from, count);
+    HostKernels::Convert(stream, to_type, to, from_type, from, count);
+  }
+  void Compute(Stream& stream, double ns, const void* memory, std::int64_t bytes) override {
+    Expect(memory, bytes);
+    HostKernels::Compute(stream, ns, memory, bytes);
+  }
+
+ private:
+  void Expect(const void* memory, std::int64_t count) {
+    EXPECT_TRUE(count == 0 || device_.Holds(memory)) << "a kernel is given memory of the host's";
+  }
+  OwnMemory& device_;
 };
 
 class OwnMemoryOnly final : public Communicator {
