@@ -107,6 +107,15 @@ TEST(RulesTest, VersionsOfNcclThatHangAreNamed) {
   for (const char* good : {"2.27.3", "2.28.9", "2.29.3", "2.30.7", "2.31.2"}) {
     EXPECT_EQ(held(good), Rules{}) << good;
   }
+  const auto on_blackwell = [](const char* version) {
+    Facts facts = With("gpu/1/compute_capability", "10.3");
+    for (auto& [path, value] : facts) {
+      if (path == "nccl/0/version") value = version;
+    }
+    return Held(facts);
+  };
+  EXPECT_EQ(on_blackwell("2.30.7"), Rules{"nccl_hangs_on_blackwell"});
+  EXPECT_EQ(on_blackwell("2.29.7"), Rules{});
   Facts facts = With("nccl/0/version", "2.16.5");
   facts.emplace_back("variables/CUDA_LAUNCH_BLOCKING", "1");
   EXPECT_EQ(Held(facts).front(), "nccl_launch_blocking_hangs");
