@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/comm/forwarding_communicator.h"
+
 namespace lockstep {
 namespace {
 
@@ -9,25 +11,14 @@ namespace {
 Deadline Never() { return Deadline::AfterSeconds(86'400); }
 
 // Nobody waits for a single operation: the engine orders them by events, as PyTorch does.
-class NonblockingCommunicator final : public Communicator {
+class NonblockingCommunicator final : public ForwardingCommunicator {
  public:
-  explicit NonblockingCommunicator(Communicator& real) : real_(real) {}
-  const Capabilities& capabilities() const override { return real_.capabilities(); }
-  int rank() const override { return real_.rank(); }
-  int size() const override { return real_.size(); }
+  using ForwardingCommunicator::ForwardingCommunicator;
   Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) override {
     Operation nonblocking = operation;
     nonblocking.blocking = Blocking::kNonblocking;
-    return real_.Enqueue(nonblocking, buffers, stream);
+    return ForwardingCommunicator::Enqueue(nonblocking, buffers, stream);
   }
-  Status Await(Stream& stream, Deadline deadline) override { return real_.Await(stream, deadline); }
-  void Abort() override { real_.Abort(); }
-  Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override {
-    return real_.Split(color, key, deadline);
-  }
-
- private:
-  Communicator& real_;
 };
 
 }  // namespace

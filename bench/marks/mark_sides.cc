@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/clock.h"
+#include "core/comm/forwarding_communicator.h"
 #include "core/comm/recorded.h"
 #include "core/journal/journal.h"
 
@@ -21,34 +22,12 @@ struct alignas(64) Line {
   std::byte bytes[64];
 };
 
-// Both sides call the same communicator of the library.
-class Borrowed final : public Communicator {
- public:
-  explicit Borrowed(Communicator& inner) : inner_(inner) {}
-  const Capabilities& capabilities() const override { return inner_.capabilities(); }
-  int rank() const override { return inner_.rank(); }
-  int size() const override { return inner_.size(); }
-  Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) override {
-    return inner_.Enqueue(operation, buffers, stream);
-  }
-  Status Await(Stream& stream, Deadline deadline) override {
-    return inner_.Await(stream, deadline);
-  }
-  void Abort() override { inner_.Abort(); }
-  Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override {
-    return inner_.Split(color, key, deadline);
-  }
-
- private:
-  Communicator& inner_;
-};
-
-// A communicator with a journal of its own, as a worker's.
+// A communicator with a journal of its own, as a worker's; both sides call the library's one.
 struct Journaled {
   explicit Journaled(Communicator& inner)
       : memory(JournalBytes(kEvents) / sizeof(Line) + 1),
         journal(JournalWriter::Create(std::as_writable_bytes(std::span(memory)), kEvents)),
-        communicator(std::make_unique<Borrowed>(inner), journal, 0) {}
+        communicator(std::make_unique<ForwardingCommunicator>(inner), journal, 0) {}
   std::vector<Line> memory;
   JournalWriter journal;
   RecordedCommunicator communicator;

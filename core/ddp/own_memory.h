@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/comm/communicator.h"
+#include "core/comm/forwarding_communicator.h"
 #include "core/device/host/host_device.h"
 #include "core/device/host/host_kernels.h"
 #include "core/device/native_stream.h"
@@ -88,28 +88,18 @@ class OwnKernels final : public HostKernels {
   OwnMemory& device_;
 };
 
-class OwnMemoryOnly final : public Communicator {
+class OwnMemoryOnly final : public ForwardingCommunicator {
  public:
-  OwnMemoryOnly(Communicator& inner, OwnMemory& device) : inner_(inner), device_(device) {}
-  const Capabilities& capabilities() const override { return inner_.capabilities(); }
-  int rank() const override { return inner_.rank(); }
-  int size() const override { return inner_.size(); }
+  OwnMemoryOnly(Communicator& inner, OwnMemory& device)
+      : ForwardingCommunicator(inner), device_(device) {}
   Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) override {
     for (const void* const memory : {buffers.send, static_cast<const void*>(buffers.recv)}) {
       EXPECT_TRUE(memory == nullptr || device_.Holds(memory)) << Describe(operation);
     }
-    return inner_.Enqueue(operation, buffers, stream);
-  }
-  Status Await(Stream& stream, Deadline deadline) override {
-    return inner_.Await(stream, deadline);
-  }
-  void Abort() override { inner_.Abort(); }
-  Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override {
-    return inner_.Split(color, key, deadline);
+    return ForwardingCommunicator::Enqueue(operation, buffers, stream);
   }
 
  private:
-  Communicator& inner_;
   OwnMemory& device_;
 };
 

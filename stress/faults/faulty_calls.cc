@@ -51,10 +51,10 @@ DataType OtherType(DataType type) {
 }  // namespace
 
 FaultyCalls::FaultyCalls(Communicator& inner, FaultGate& gate, Device& device)
-    : inner_(inner), shared_(std::make_shared<Shared>(Shared{gate, device})) {}
+    : ForwardingCommunicator(inner), shared_(std::make_shared<Shared>(Shared{gate, device})) {}
 
 FaultyCalls::FaultyCalls(std::unique_ptr<Communicator> inner, FaultyCalls& parent)
-    : owned_(std::move(inner)), inner_(*owned_), shared_(parent.shared_) {}
+    : ForwardingCommunicator(std::move(inner)), shared_(parent.shared_) {}
 
 FaultyCalls::~FaultyCalls() = default;
 
@@ -67,7 +67,7 @@ Result<void*> FaultyCalls::Scratch(std::int64_t bytes) {
 Status FaultyCalls::CallHeld() {
   if (held_ == nullptr) return OkStatus();
   const std::unique_ptr<Held> held = std::move(held_);
-  return inner_.Enqueue(held->operation, held->buffers, held->stream);
+  return inner().Enqueue(held->operation, held->buffers, held->stream);
 }
 
 Result<bool> FaultyCalls::Suffer(const FaultGate::Taken& taken, Operation& operation,
@@ -84,7 +84,7 @@ Result<bool> FaultyCalls::Suffer(const FaultGate::Taken& taken, Operation& opera
       LOCKSTEP_ASSIGN_OR_RETURN(void* const data, Scratch(64));
       Operation extra;
       extra.count = 1;
-      LOCKSTEP_RETURN_IF_ERROR(inner_.Enqueue(extra, {data, data}, stream));
+      LOCKSTEP_RETURN_IF_ERROR(inner().Enqueue(extra, {data, data}, stream));
       return false;
     }
     case FaultKind::kWrongCount: {
@@ -150,17 +150,13 @@ Status FaultyCalls::Enqueue(const Operation& operation, const Buffers& buffers, 
     LOCKSTEP_ASSIGN_OR_RETURN(const bool dealt_with, Suffer(taken, called, used, stream));
     if (dealt_with) return OkStatus();
   }
-  LOCKSTEP_RETURN_IF_ERROR(inner_.Enqueue(called, used, stream));
+  LOCKSTEP_RETURN_IF_ERROR(inner().Enqueue(called, used, stream));
   return was_held ? CallHeld() : OkStatus();
-}
-
-Status FaultyCalls::Await(Stream& stream, Deadline deadline) {
-  return inner_.Await(stream, deadline);
 }
 
 Result<std::unique_ptr<Communicator>> FaultyCalls::Split(int color, int key, Deadline deadline) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> child,
-                            inner_.Split(color, key, deadline));
+                            inner().Split(color, key, deadline));
   if (child == nullptr) return std::unique_ptr<Communicator>();
   return std::unique_ptr<Communicator>(std::make_unique<FaultyCalls>(std::move(child), *this));
 }

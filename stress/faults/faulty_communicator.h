@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/comm/communicator.h"
+#include "core/comm/forwarding_communicator.h"
 #include "core/device/device.h"
 #include "stress/faults/fault_gate.h"
 
@@ -16,18 +16,13 @@ namespace lockstep {
 
 // Both outlive neither the gate nor, for FaultyCalls made with references, the inner communicator
 // and the device, in whose memory is what a wrong call works on.
-class FaultyCalls final : public Communicator {
+class FaultyCalls final : public ForwardingCommunicator {
  public:
   FaultyCalls(Communicator& inner, FaultGate& gate, Device& device);
   FaultyCalls(std::unique_ptr<Communicator> inner, FaultyCalls& parent);
   ~FaultyCalls() override;
 
-  const Capabilities& capabilities() const override { return inner_.capabilities(); }
-  int rank() const override { return inner_.rank(); }
-  int size() const override { return inner_.size(); }
   Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) override;
-  Status Await(Stream& stream, Deadline deadline) override;
-  void Abort() override { inner_.Abort(); }
   Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override;
 
  private:
@@ -39,33 +34,23 @@ class FaultyCalls final : public Communicator {
   Status CallHeld();
   Result<void*> Scratch(std::int64_t bytes);
 
-  std::unique_ptr<Communicator> owned_;
-  Communicator& inner_;
   std::shared_ptr<Shared> shared_;
   std::unique_ptr<Held> held_;
   std::vector<std::unique_ptr<Buffer>> scratch_;  // lives as long as what uses it
 };
 
-class FaultyLibrary final : public Communicator {
+class FaultyLibrary final : public ForwardingCommunicator {
  public:
   FaultyLibrary(std::unique_ptr<Communicator> inner, FaultGate& gate)
-      : inner_(std::move(inner)), gate_(gate) {}
+      : ForwardingCommunicator(std::move(inner)), gate_(gate) {}
 
-  const Capabilities& capabilities() const override { return inner_->capabilities(); }
-  int rank() const override { return inner_->rank(); }
-  int size() const override { return inner_->size(); }
   Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) override;
-  Status Await(Stream& stream, Deadline deadline) override {
-    return inner_->Await(stream, deadline);
-  }
-  void Abort() override { inner_->Abort(); }
   Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override;
 
  private:
   class FaultyStream;
   class FaultyNativeStream;
   Status LeaveGroupOpen(std::vector<FaultGate::Taken>& faults);
-  std::unique_ptr<Communicator> inner_;
   FaultGate& gate_;
 };
 

@@ -130,7 +130,7 @@ Status FaultyLibrary::LeaveGroupOpen(std::vector<FaultGate::Taken>& faults) {
     return taken.fault.kind == FaultKind::kLeaveGroupOpen;
   });
   if (open == faults.end()) return OkStatus();
-  auto* const nccl = dynamic_cast<NcclCommunicator*>(inner_.get());
+  auto* const nccl = dynamic_cast<NcclCommunicator*>(&inner());
   if (nccl == nullptr) {
     return Unsupported("the fault 'leave_group_open' needs --backend=nccl; choose another fault");
   }
@@ -142,25 +142,25 @@ Status FaultyLibrary::LeaveGroupOpen(std::vector<FaultGate::Taken>& faults) {
 Status FaultyLibrary::Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) {
   std::vector<FaultGate::Taken> faults = gate_.TakeForLibrary();
   LOCKSTEP_RETURN_IF_ERROR(LeaveGroupOpen(faults));
-  if (faults.empty()) return inner_->Enqueue(operation, buffers, stream);
+  if (faults.empty()) return inner().Enqueue(operation, buffers, stream);
   Ordeal ordeal{std::move(faults), operation, buffers, rank(), size()};
   if (stream.inline_execution()) {
     // Backends need not go through an inline stream.
     LOCKSTEP_RETURN_IF_ERROR(Before(ordeal, gate_));
-    LOCKSTEP_RETURN_IF_ERROR(inner_->Enqueue(operation, buffers, stream));
+    LOCKSTEP_RETURN_IF_ERROR(inner().Enqueue(operation, buffers, stream));
     return After(ordeal, gate_);
   }
   if (auto* const native = dynamic_cast<NativeStream*>(&stream)) {
     FaultyNativeStream faulty(stream, *native, std::move(ordeal), gate_);
-    return inner_->Enqueue(operation, buffers, faulty);
+    return inner().Enqueue(operation, buffers, faulty);
   }
   FaultyStream faulty(stream, std::move(ordeal), gate_);
-  return inner_->Enqueue(operation, buffers, faulty);
+  return inner().Enqueue(operation, buffers, faulty);
 }
 
 Result<std::unique_ptr<Communicator>> FaultyLibrary::Split(int color, int key, Deadline deadline) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> child,
-                            inner_->Split(color, key, deadline));
+                            inner().Split(color, key, deadline));
   if (child == nullptr) return std::unique_ptr<Communicator>();
   return std::unique_ptr<Communicator>(std::make_unique<FaultyLibrary>(std::move(child), gate_));
 }

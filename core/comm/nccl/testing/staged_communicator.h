@@ -8,26 +8,18 @@
 #include <memory>
 #include <utility>
 
-#include "core/comm/communicator.h"
+#include "core/comm/forwarding_communicator.h"
 
 namespace lockstep {
 
 // `device` has memory that the host can read and write, and outlives the communicator.
-class StagedCommunicator final : public Communicator {
+class StagedCommunicator final : public ForwardingCommunicator {
  public:
   StagedCommunicator(std::unique_ptr<Communicator> inner, Device& device)
-      : inner_(std::move(inner)), device_(device) {}
+      : ForwardingCommunicator(std::move(inner)), device_(device) {}
 
-  const Capabilities& capabilities() const override { return inner_->capabilities(); }
-  Status Supports(const Operation& operation) const override { return inner_->Supports(operation); }
-  int rank() const override { return inner_->rank(); }
-  int size() const override { return inner_->size(); }
-  Status Await(Stream& stream, Deadline deadline) override {
-    return inner_->Await(stream, deadline);
-  }
-  void Abort() override { inner_->Abort(); }
   Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override {
-    LOCKSTEP_ASSIGN_OR_RETURN(auto child, inner_->Split(color, key, deadline));
+    LOCKSTEP_ASSIGN_OR_RETURN(auto child, inner().Split(color, key, deadline));
     if (child == nullptr) return std::unique_ptr<Communicator>();
     return std::unique_ptr<Communicator>(
         std::make_unique<StagedCommunicator>(std::move(child), device_));
@@ -42,7 +34,7 @@ class StagedCommunicator final : public Communicator {
     Copy(stream, recv, buffers.recv, /*in=*/true);  // what nobody writes stays as it was
     const Buffers staged{send.memory ? send.memory->data() : nullptr,
                          recv.memory ? recv.memory->data() : nullptr};
-    LOCKSTEP_RETURN_IF_ERROR(inner_->Enqueue(operation, staged, stream));
+    LOCKSTEP_RETURN_IF_ERROR(inner().Enqueue(operation, staged, stream));
     Copy(stream, recv, buffers.recv, /*in=*/false);
     // Keeps what was sent until the stream got past it.
     stream.Enqueue([send] { return OkStatus(); });
