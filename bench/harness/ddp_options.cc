@@ -53,39 +53,37 @@ Status ReadAccumulate(const std::vector<std::string>& words, std::vector<std::in
 
 }  // namespace
 
-void AddDdpOptions(CLI::App& app, DdpWords& words) {
-  app.add_option("--model", words.models, "Models by name (an unknown name lists them), or files")
-      ->delimiter(',');
-  app.add_option("--bucket-cap-mb", words.caps, "DDP's bucket_cap_mb, beside its default")
-      ->delimiter(',');
-  app.add_option("--first-bucket-mb", words.first_bucket, "Limit of the first bucket");
-  app.add_option("--broadcast-buffers", words.buffers, "0, 1 (default) or 0,1")->delimiter(',');
-  app.add_option("--comm-hook", words.hooks, "none (default), all_reduce, fp16, bf16, powersgd")
-      ->delimiter(',');
-  app.add_option("--find-unused", words.find_unused, "find_unused_parameters: 0 (default), 1, 0,1")
-      ->delimiter(',')
-      ->expected(0, 2)
-      ->default_str("1");
-  app.add_option("--static-graph", words.static_graph, "static_graph: 0 (default), 1 or 0,1")
-      ->delimiter(',')
-      ->expected(0, 2)
-      ->default_str("1");
-  app.add_option("--accumulate", words.accumulate,
-                 "Micro-batches of a step, all but the last under no_sync(); default 1")
-      ->delimiter(',');
-  app.add_option("--compute-ms", words.compute_ms,
-                 "Time of forward and backward (default: what their memory traffic takes)");
-  app.add_option("--compute", words.compute,
-                 "What --compute-ms is spent on: memory (default; reads it) or matmul (products of "
-                 "matrices)");
-  app.add_option(
-         "--cuda-graph", words.cuda_graph,
-         "nccl: the step is captured once and replayed as a CUDA graph: 0 (default), 1, 0,1")
-      ->delimiter(',')
-      ->expected(0, 2)
-      ->default_str("1");
-  app.add_flag("--first-iteration", words.first_iteration,
-               "Also the first iteration, whose single bucket is not rebuilt yet");
+void AddDdpOptions(ArgumentParser& parser, DdpWords& words) {
+  parser.Add("--model", words.models, "Models by name (an unknown name lists them), or files")
+      .SplitAtCommas();
+  parser.Add("--bucket-cap-mb", words.caps, "DDP's bucket_cap_mb, beside its default")
+      .SplitAtCommas();
+  parser.Add("--first-bucket-mb", words.first_bucket, "Limit of the first bucket");
+  parser.Add("--broadcast-buffers", words.buffers, "0, 1 (default) or 0,1").SplitAtCommas();
+  parser.Add("--comm-hook", words.hooks, "none (default), all_reduce, fp16, bf16, powersgd")
+      .SplitAtCommas();
+  parser.Add("--find-unused", words.find_unused, "find_unused_parameters: 0 (default), 1, 0,1")
+      .SplitAtCommas()
+      .WithoutWordMeans(2, "1");
+  parser.Add("--static-graph", words.static_graph, "static_graph: 0 (default), 1 or 0,1")
+      .SplitAtCommas()
+      .WithoutWordMeans(2, "1");
+  parser
+      .Add("--accumulate", words.accumulate,
+           "Micro-batches of a step, all but the last under no_sync(); default 1")
+      .SplitAtCommas();
+  parser.Add("--compute-ms", words.compute_ms,
+             "Time of forward and backward (default: what their memory traffic takes)");
+  parser.Add("--compute", words.compute,
+             "What --compute-ms is spent on: memory (default; reads it) or matmul (products of "
+             "matrices)");
+  parser
+      .Add("--cuda-graph", words.cuda_graph,
+           "nccl: the step is captured once and replayed as a CUDA graph: 0 (default), 1, 0,1")
+      .SplitAtCommas()
+      .WithoutWordMeans(2, "1");
+  parser.Flag("--first-iteration", words.first_iteration,
+              "Also the first iteration, whose single bucket is not rebuilt yet");
 }
 
 Status ReadDdpWords(const DdpWords& words, BenchSpec& spec) {

@@ -2,10 +2,10 @@
 #ifndef LOCKSTEP_BENCH_HARNESS_DDP_OPTIONS_H_
 #define LOCKSTEP_BENCH_HARNESS_DDP_OPTIONS_H_
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
+#include "core/base/argument_parser.h"
 #include "core/base/status.h"
 #include "core/plan/spec.h"
 
@@ -19,7 +19,7 @@ struct DdpWords {
   bool first_iteration = false;
 };
 
-void AddDdpOptions(CLI::App& app, DdpWords& words);
+void AddDdpOptions(ArgumentParser& parser, DdpWords& words);
 
 // Into spec.models and spec.ddp. Errors name the option, the word and what is accepted.
 Status ReadDdpWords(const DdpWords& words, BenchSpec& spec);

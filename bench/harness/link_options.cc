@@ -8,18 +8,17 @@
 
 namespace lockstep {
 
-void AddLinkOptions(CLI::App& app, LinkWords& words) {
-  app.add_option("--bytes", words.bytes, "Size of the messages that tell the bandwidth")
-      ->capture_default_str();
-  app.add_option("--per", words.per, "rank: all ranks; host: one rank of each host")
-      ->capture_default_str();
-  app.add_flag("--one-at-a-time", words.one_at_a_time,
-               "One pair after the other, instead of disjoint pairs at the same time");
-  app.add_option("--all-at-once", words.all_at_once,
-                 "1 (default where the backend can): also every rank with all others; 0: not");
-  app.add_option("--slow-factor", words.slow_factor,
-                 "A link is slow only if it is slower than usual by this factor")
-      ->capture_default_str();
+void AddLinkOptions(ArgumentParser& parser, LinkWords& words) {
+  parser.Add("--bytes", words.bytes, "Size of the messages that tell the bandwidth").ShowDefault();
+  parser.Add("--per", words.per, "rank: all ranks; host: one rank of each host").ShowDefault();
+  parser.Flag("--one-at-a-time", words.one_at_a_time,
+              "One pair after the other, instead of disjoint pairs at the same time");
+  parser.Add("--all-at-once", words.all_at_once,
+             "1 (default where the backend can): also every rank with all others; 0: not");
+  parser
+      .Add("--slow-factor", words.slow_factor,
+           "A link is slow only if it is slower than usual by this factor")
+      .ShowDefault();
 }
 
 Status ReadLinkWords(const LinkWords& words, BenchSpec& spec) {

@@ -2,9 +2,9 @@
 #ifndef LOCKSTEP_BENCH_HARNESS_LINK_OPTIONS_H_
 #define LOCKSTEP_BENCH_HARNESS_LINK_OPTIONS_H_
 
-#include <CLI/CLI.hpp>
 #include <string>
 
+#include "core/base/argument_parser.h"
 #include "core/base/status.h"
 #include "core/plan/spec.h"
 
@@ -16,7 +16,7 @@ struct LinkWords {
   bool one_at_a_time = false;
 };
 
-void AddLinkOptions(CLI::App& app, LinkWords& words);
+void AddLinkOptions(ArgumentParser& parser, LinkWords& words);
 
 // Into spec.links. Errors name the option, the word and what is accepted.
 Status ReadLinkWords(const LinkWords& words, BenchSpec& spec);

@@ -43,24 +43,23 @@ Status ReadCommon(const LoadWords& words, ShardedLoad& load) {
 
 }  // namespace
 
-void AddLoadOptions(CLI::App& app, LoadWords& words) {
-  app.add_option("--dataset", words.dataset,
-                 "A file of lockstep make-dataset (default: one that is made for the run)");
-  app.add_option("--samples", words.samples, "Samples of the dataset that is made")
-      ->capture_default_str();
-  app.add_option("--batch", words.batch, "Samples of a batch")->capture_default_str();
-  app.add_option("--workers", words.workers, "Threads that decode; 0: the caller")
-      ->capture_default_str();
-  app.add_option("--decode-passes", words.passes, "Work of decoding: passes over the bytes")
-      ->capture_default_str();
-  app.add_option("--set-epoch", words.set_epoch, "0, 1 (default) or 0,1")->delimiter(',');
-  app.add_option("--drop-last", words.drop_last, "0 (default), 1 or 0,1")->delimiter(',');
-  app.add_option("--weighted", words.weighted, "Weighted sampling: 0 (default), 1 or 0,1")
-      ->delimiter(',');
-  app.add_option("--slow-down", words.slow_downs,
-                 "How many times slower one rank decodes; one or several, beside 1")
-      ->delimiter(',');
-  app.add_option("--slow-rank", words.slow_rank, "… which rank")->capture_default_str();
+void AddLoadOptions(ArgumentParser& parser, LoadWords& words) {
+  parser.Add("--dataset", words.dataset,
+             "A file of lockstep make-dataset (default: one that is made for the run)");
+  parser.Add("--samples", words.samples, "Samples of the dataset that is made").ShowDefault();
+  parser.Add("--batch", words.batch, "Samples of a batch").ShowDefault();
+  parser.Add("--workers", words.workers, "Threads that decode; 0: the caller").ShowDefault();
+  parser.Add("--decode-passes", words.passes, "Work of decoding: passes over the bytes")
+      .ShowDefault();
+  parser.Add("--set-epoch", words.set_epoch, "0, 1 (default) or 0,1").SplitAtCommas();
+  parser.Add("--drop-last", words.drop_last, "0 (default), 1 or 0,1").SplitAtCommas();
+  parser.Add("--weighted", words.weighted, "Weighted sampling: 0 (default), 1 or 0,1")
+      .SplitAtCommas();
+  parser
+      .Add("--slow-down", words.slow_downs,
+           "How many times slower one rank decodes; one or several, beside 1")
+      .SplitAtCommas();
+  parser.Add("--slow-rank", words.slow_rank, "… which rank").ShowDefault();
 }
 
 Status ReadLoadWords(const LoadWords& words, BenchSpec& spec) {

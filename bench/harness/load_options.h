@@ -2,10 +2,10 @@
 #ifndef LOCKSTEP_BENCH_HARNESS_LOAD_OPTIONS_H_
 #define LOCKSTEP_BENCH_HARNESS_LOAD_OPTIONS_H_
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
+#include "core/base/argument_parser.h"
 #include "core/base/status.h"
 #include "core/plan/spec.h"
 
@@ -17,7 +17,7 @@ struct LoadWords {
   std::vector<std::string> set_epoch, drop_last, weighted, slow_downs;
 };
 
-void AddLoadOptions(CLI::App& app, LoadWords& words);
+void AddLoadOptions(ArgumentParser& parser, LoadWords& words);
 
 // Into spec.load. Errors name the option, the word and what is accepted.
 Status ReadLoadWords(const LoadWords& words, BenchSpec& spec);

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,6 +10,7 @@
 #include "bench/harness/link_options.h"
 #include "bench/harness/load_options.h"
 #include "bench/harness/model_buckets.h"
+#include "core/base/argument_parser.h"
 #include "core/base/units.h"
 #include "core/comm/nccl/choices.h"
 
@@ -47,89 +47,90 @@ Result<double> ParseNumber(const std::string& option, const std::string& word) {
   return value;
 }
 
-void AddSizeOptions(CLI::App& app, Words& words) {
-  app.add_option("-b,--minbytes", words.begin, "Smallest size, e.g. 8, 64K")->capture_default_str();
-  app.add_option("-e,--maxbytes", words.end, "Largest size")->capture_default_str();
-  app.add_option("-i,--stepbytes", words.step, "Add this to the size instead of multiplying");
-  app.add_option("-f,--stepfactor", words.factor, "Multiply the size by this")
-      ->capture_default_str();
-  app.add_option("-r,--root", words.root, "Root rank")->capture_default_str();
+void AddSizeOptions(ArgumentParser& parser, Words& words) {
+  parser.Add("-b,--minbytes", words.begin, "Smallest size, e.g. 8, 64K").ShowDefault();
+  parser.Add("-e,--maxbytes", words.end, "Largest size").ShowDefault();
+  parser.Add("-i,--stepbytes", words.step, "Add this to the size instead of multiplying");
+  parser.Add("-f,--stepfactor", words.factor, "Multiply the size by this").ShowDefault();
+  parser.Add("-r,--root", words.root, "Root rank").ShowDefault();
 }
 
-void AddAxisOptions(CLI::App& app, const BenchInfo& info, Words& words) {
-  app.add_option("-d,--datatype", words.types,
-                 "Element types: f16 bf16 f32 f64 i8 i32 i64 u8, or all (of these), f8e4m3 f8e5m2 "
-                 "(default f32)")
-      ->delimiter(',');
+void AddAxisOptions(ArgumentParser& parser, const BenchInfo& info, Words& words) {
+  parser
+      .Add("-d,--datatype", words.types,
+           "Element types: f16 bf16 f32 f64 i8 i32 i64 u8, or all (of these), f8e4m3 f8e5m2 "
+           "(default f32)")
+      .SplitAtCommas();
   if (InfoOf(info.collective).reduces) {
-    app.add_option("-o,--op", words.operations, "Reductions: sum prod min max, or all")
-        ->delimiter(',')
-        ->capture_default_str();
+    parser.Add("-o,--op", words.operations, "Reductions: sum prod min max, or all")
+        .SplitAtCommas()
+        .ShowDefault();
   }
-  app.add_option("--placement", words.placement,
-                 fmt::format("out, in (send == recv) or both (default {})",
-                             info.in_place_by_default ? "in" : "out; both for nccl-tests"));
-  app.add_option("-z,--blocking", words.blocking,
-                 "1: the library's blocking call (default); 0: its non-blocking call; or both");
+  parser.Add("--placement", words.placement,
+             fmt::format("out, in (send == recv) or both (default {})",
+                         info.in_place_by_default ? "in" : "out; both for nccl-tests"));
+  parser.Add("-z,--blocking", words.blocking,
+             "1: the library's blocking call (default); 0: its non-blocking call; or both");
   if (!info.takes_models) return;
   const bool buckets = InfoOf(info.collective).reduces;
-  app.add_option("--model", words.model.models,
-                 fmt::format("{} of these models instead of sizes (give -b or -e for both)",
-                             buckets ? "Gradient buckets" : "State and buffers"))
-      ->delimiter(',');
+  parser
+      .Add("--model", words.model.models,
+           fmt::format("{} of these models instead of sizes (give -b or -e for both)",
+                       buckets ? "Gradient buckets" : "State and buffers"))
+      .SplitAtCommas();
   if (!buckets) return;
-  app.add_option("--bucket-cap-mb", words.model.caps, "DDP's bucket_cap_mb, one or several")
-      ->delimiter(',');
-  app.add_option("--first-bucket-mb", words.model.first, "Limit of the first bucket");
-  app.add_flag("--find-unused", words.model.find_unused, "DDP's find_unused_parameters");
-  app.add_flag("--initial", words.model.initial, "The buckets of the first iteration");
+  parser.Add("--bucket-cap-mb", words.model.caps, "DDP's bucket_cap_mb, one or several")
+      .SplitAtCommas();
+  parser.Add("--first-bucket-mb", words.model.first, "Limit of the first bucket");
+  parser.Flag("--find-unused", words.model.find_unused, "DDP's find_unused_parameters");
+  parser.Flag("--initial", words.model.initial, "The buckets of the first iteration");
 }
 
-void AddNcclOptions(CLI::App& app, const BenchInfo& info, Words& words) {
-  app.add_option("--nccl-library", words.nccl.library,
-                 "nccl: the libnccl.so.2 to measure (default: the dynamic linker's)");
-  app.add_option("--ranks-per-gpu", words.nccl.ranks_per_gpu,
-                 "nccl: so many ranks share a GPU, for tests without regard to speed");
-  app.add_flag("--nccl-register", words.nccl.registers, "nccl: register the buffers");
+void AddNcclOptions(ArgumentParser& parser, const BenchInfo& info, Words& words) {
+  parser.Add("--nccl-library", words.nccl.library,
+             "nccl: the libnccl.so.2 to measure (default: the dynamic linker's)");
+  parser.Add("--ranks-per-gpu", words.nccl.ranks_per_gpu,
+             "nccl: so many ranks share a GPU, for tests without regard to speed");
+  parser.Flag("--nccl-register", words.nccl.registers, "nccl: register the buffers");
   if (info.kind != BenchKind::kDdpSteps) {  // they have both in one run: AddDdpOptions
-    app.add_flag("--cuda-graph", words.nccl.graphs,
-                 "nccl: an iteration's collectives are captured once and replayed as a CUDA graph");
+    parser.Flag("--cuda-graph", words.nccl.graphs,
+                "nccl: an iteration's collectives are captured once and replayed as a CUDA graph");
   }
-  app.add_flag("!--no-device-marks", words.nccl.marks,
-               "cuda: the device does not note what it begins and ends (to see what noting costs)");
+  parser.Flag("!--no-device-marks", words.nccl.marks,
+              "cuda: the device does not note what it begins and ends (to see what noting costs)");
 }
 
-void AddMeasureOptions(CLI::App& app, const BenchInfo& info, Words& words, BenchOptions& options) {
-  app.add_option("-n,--iters", words.iterations,
-                 "Fixed number of iterations (default: rounds until --precision)");
-  app.add_option("-w,--warmup_iters", words.warmup, "Warm-up iterations with -n (default 5)");
-  app.add_option("--precision", words.precision,
-                 "Half width of the median's 95 % interval at which a case stops")
-      ->capture_default_str();
-  app.add_option("--drift", words.drift,
-                 "Half width added for drift slower than a sweep (see scripts/check_coverage)")
-      ->capture_default_str();
-  app.add_option("--time-budget", words.budget,
-                 "Time for the whole sweep, e.g. 20s (default: 6 s, more for large models)");
-  app.add_option("-c,--check", words.check,
-                 "0 or off: none; rotate (default): compare every element, rewrite a rotating "
-                 "window; 1 or full: rewrite and poison every element too");
-  app.add_option("-T,--timeout", words.deadline, "Silence of a rank that is taken for a hang")
-      ->capture_default_str();
-  app.add_option("--seed", words.seed, "Seed of the data and of the order of rounds")
-      ->capture_default_str();
-  app.add_option("--backend", options.spec.backend, "mpi, gloo, nccl or null")
-      ->capture_default_str();
-  AddNcclOptions(app, info, words);
-  app.add_flag("!--no-gpu-samples", options.gpu_samples,
-               "Do not ask the GPUs' driver once a second for utilization, clocks, power …");
-  app.add_option("--output", options.output, "The result file (default: below results/runs)");
-  app.add_option("--format", words.format, "table, nccl-tests, gbench or jsonl")
-      ->capture_default_str();
-  app.add_flag("!--no-progress", options.progress, "No progress line on a terminal");
+void AddMeasureOptions(ArgumentParser& parser, const BenchInfo& info, Words& words,
+                       BenchOptions& options) {
+  parser.Add("-n,--iters", words.iterations,
+             "Fixed number of iterations (default: rounds until --precision)");
+  parser.Add("-w,--warmup_iters", words.warmup, "Warm-up iterations with -n (default 5)");
+  parser
+      .Add("--precision", words.precision,
+           "Half width of the median's 95 % interval at which a case stops")
+      .ShowDefault();
+  parser
+      .Add("--drift", words.drift,
+           "Half width added for drift slower than a sweep (see scripts/check_coverage)")
+      .ShowDefault();
+  parser.Add("--time-budget", words.budget,
+             "Time for the whole sweep, e.g. 20s (default: 6 s, more for large models)");
+  parser.Add("-c,--check", words.check,
+             "0 or off: none; rotate (default): compare every element, rewrite a rotating "
+             "window; 1 or full: rewrite and poison every element too");
+  parser.Add("-T,--timeout", words.deadline, "Silence of a rank that is taken for a hang")
+      .ShowDefault();
+  parser.Add("--seed", words.seed, "Seed of the data and of the order of rounds").ShowDefault();
+  parser.Add("--backend", options.spec.backend, "mpi, gloo, nccl or null").ShowDefault();
+  AddNcclOptions(parser, info, words);
+  parser.Flag("!--no-gpu-samples", options.gpu_samples,
+              "Do not ask the GPUs' driver once a second for utilization, clocks, power …");
+  parser.Add("--output", options.output, "The result file (default: below results/runs)");
+  parser.Add("--format", words.format, "table, nccl-tests, gbench or jsonl").ShowDefault();
+  parser.Flag("!--no-progress", options.progress, "No progress line on a terminal");
 }
 
-Status ReadSizes(const CLI::App& app, const Words& words, BenchSpec& spec) {
+Status ReadSizes(const ArgumentParser& parser, const Words& words, BenchSpec& spec) {
   LOCKSTEP_ASSIGN_OR_RETURN(spec.begin_bytes, ParseBytes("-b", words.begin));
   LOCKSTEP_ASSIGN_OR_RETURN(spec.end_bytes, ParseBytes("-e", words.end));
   if (!words.step.empty()) {
@@ -142,7 +143,7 @@ Status ReadSizes(const CLI::App& app, const Words& words, BenchSpec& spec) {
     return InvalidInput(fmt::format("-r {}: no such rank", root));
   }
   spec.root = static_cast<int>(root);
-  const bool sizes_given = app.count("-b") + app.count("-e") + app.count("-i") > 0;
+  const bool sizes_given = parser.Given("-b") || parser.Given("-e") || parser.Given("-i");
   spec.sweep = words.model.models.empty() || sizes_given;
   return OkStatus();
 }
@@ -293,7 +294,7 @@ Status CheckGraphs(const BenchInfo& info, const Words& words, const BenchOptions
       info.name, state ? " --model" : ""));
 }
 
-Status ReadWords(const BenchInfo& info, const CLI::App& app, const Words& words,
+Status ReadWords(const BenchInfo& info, const ArgumentParser& parser, const Words& words,
                  BenchOptions& options) {
   options.spec.collective = info.collective;
   LOCKSTEP_RETURN_IF_ERROR(ReadFormat(words.format, options.format));
@@ -316,7 +317,7 @@ Status ReadWords(const BenchInfo& info, const CLI::App& app, const Words& words,
     LOCKSTEP_RETURN_IF_ERROR(ReadMeasure(words, options.spec));
     return ReadLinkWords(words.links, options.spec);
   }
-  LOCKSTEP_RETURN_IF_ERROR(ReadSizes(app, words, options.spec));
+  LOCKSTEP_RETURN_IF_ERROR(ReadSizes(parser, words, options.spec));
   LOCKSTEP_RETURN_IF_ERROR(ReadAxes(info, words, options));
   LOCKSTEP_RETURN_IF_ERROR(ReadMeasure(words, options.spec));
   if (!info.takes_models) return OkStatus();
@@ -333,38 +334,30 @@ Status ReadWords(const BenchInfo& info, const CLI::App& app, const Words& words,
 Result<CommandLine> ParseCommandLine(const BenchInfo& info, int argc, const char* const* argv) {
   BenchOptions options;
   Words words;
-  CLI::App app{info.description, info.name};
-  app.set_version_flag("--version", info.name + " of Lockstep 0.1");
-  app.footer(
+  ArgumentParser parser{info.description, info.name};
+  parser.Version(info.name + " of Lockstep 0.1");
+  parser.Footer(
       "--benchmark_filter, --benchmark_list_tests, --benchmark_repetitions, --benchmark_format, "
       "--benchmark_out and the\nother options of Google Benchmark's reporters work too. Exit "
       "codes: "
       "0 pass, 1 the system under test failed,\n2 usage, 3 inconclusive, 4 environment, 10 a "
       "defect of Lockstep.");
   if (info.kind == BenchKind::kCollectives) {
-    AddSizeOptions(app, words);
-    AddAxisOptions(app, info, words);
+    AddSizeOptions(parser, words);
+    AddAxisOptions(parser, info, words);
   } else if (info.kind == BenchKind::kDdpSteps) {
-    AddDdpOptions(app, words.ddp);
+    AddDdpOptions(parser, words.ddp);
   } else if (info.kind == BenchKind::kLinks) {
-    AddLinkOptions(app, words.links);
+    AddLinkOptions(parser, words.links);
   } else {
-    AddLoadOptions(app, words.load);
+    AddLoadOptions(parser, words.load);
   }
-  AddMeasureOptions(app, info, words, options);
+  AddMeasureOptions(parser, info, words, options);
   std::vector<std::string> arguments(argv + 1, argv + argc);
   TakeBenchmarkFlags(arguments, options, words);
-  std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
-  try {
-    app.parse(arguments);
-  } catch (const CLI::CallForHelp&) {
-    return CommandLine{std::nullopt, app.help()};
-  } catch (const CLI::CallForVersion&) {
-    return CommandLine{std::nullopt, app.version() + "\n"};
-  } catch (const CLI::ParseError& error) {
-    return InvalidInput(fmt::format("{}; see {} --help", error.what(), info.name));
-  }
-  LOCKSTEP_RETURN_IF_ERROR(ReadWords(info, app, words, options));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::optional<std::string> text, parser.Parse(arguments));
+  if (text) return CommandLine{std::nullopt, *text};
+  LOCKSTEP_RETURN_IF_ERROR(ReadWords(info, parser, words, options));
   words.nccl.graphs = words.nccl.graphs || ReplaysSteps(options.spec.ddp);
   LOCKSTEP_RETURN_IF_ERROR(ExportNcclChoices(words.nccl));
   return CommandLine{std::move(options), ""};

@@ -203,35 +203,33 @@ Result<ExitCode> PrintBuckets(const Arguments& arguments) {
 
 }  // namespace
 
-void AddBuckets(CLI::App& app, Command& chosen) {
+void AddBuckets(ArgumentParser& parser, Command& chosen) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand(
-      "buckets", "Print the gradient buckets of DistributedDataParallel, in launch order");
-  command->add_option("--model", arguments->models, "Models: names or paths of manifests, a,b,c")
-      ->required();
-  command->add_option("--bucket-cap-mb", arguments->caps_mb,
-                      "bucket_cap_mb of DDP in MiB; several: 1,5,25. Default: as if not passed "
-                      "to DDP, which is 25 with a first bucket of 1");
-  command->add_option("--first-bucket-mb", arguments->first_mb,
-                      "Limit of the first bucket in MiB. Default: 1; with --bucket-cap-mb and "
-                      "PyTorch 2.6 that cap");
-  command->add_flag("--initial", arguments->initial,
-                    "The buckets of the first iteration, before DDP rebuilds them");
-  command->add_flag("--find-unused", arguments->find_unused, "find_unused_parameters=True");
-  command->add_flag("--static-graph", arguments->static_graph, "static_graph=True");
-  command->add_flag("--small-bucket-last", arguments->small_bucket_last,
-                    "DDP_SET_LAST_BUCKET_CAP=1, for rebuilt buckets");
-  command->add_option("--dtype", arguments->type,
-                      "Type of the model's floating-point parameters: f16, bf16, f32 or f64. "
-                      "Default: as the manifest says");
-  command->add_option("--torch", arguments->torch, "PyTorch whose rules count: 1.9, 1.13 or 2.6")
-      ->capture_default_str();
-  command
-      ->add_option("--format", arguments->format,
-                   "text, or json: one object a line for each model and cap")
-      ->capture_default_str();
-  command->callback(
+  ArgumentParser command = parser.Subcommand(
+      "buckets", "Print the gradient buckets of DistributedDataParallel, in launch order",
       [arguments, &chosen] { chosen = [arguments] { return PrintBuckets(*arguments); }; });
+  command.Add("--model", arguments->models, "Models: names or paths of manifests, a,b,c")
+      .Required();
+  command.Add("--bucket-cap-mb", arguments->caps_mb,
+              "bucket_cap_mb of DDP in MiB; several: 1,5,25. Default: as if not passed "
+              "to DDP, which is 25 with a first bucket of 1");
+  command.Add("--first-bucket-mb", arguments->first_mb,
+              "Limit of the first bucket in MiB. Default: 1; with --bucket-cap-mb and "
+              "PyTorch 2.6 that cap");
+  command.Flag("--initial", arguments->initial,
+               "The buckets of the first iteration, before DDP rebuilds them");
+  command.Flag("--find-unused", arguments->find_unused, "find_unused_parameters=True");
+  command.Flag("--static-graph", arguments->static_graph, "static_graph=True");
+  command.Flag("--small-bucket-last", arguments->small_bucket_last,
+               "DDP_SET_LAST_BUCKET_CAP=1, for rebuilt buckets");
+  command.Add("--dtype", arguments->type,
+              "Type of the model's floating-point parameters: f16, bf16, f32 or f64. "
+              "Default: as the manifest says");
+  command.Add("--torch", arguments->torch, "PyTorch whose rules count: 1.9, 1.13 or 2.6")
+      .ShowDefault();
+  command
+      .Add("--format", arguments->format, "text, or json: one object a line for each model and cap")
+      .ShowDefault();
 }
 
 }  // namespace lockstep

@@ -3,11 +3,11 @@
 #ifndef LOCKSTEP_SCRIPTS_LOCKSTEP_COMMANDS_H_
 #define LOCKSTEP_SCRIPTS_LOCKSTEP_COMMANDS_H_
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "core/base/argument_parser.h"
 #include "core/base/status.h"
 
 namespace lockstep {
@@ -16,30 +16,31 @@ namespace lockstep {
 // error, which main prints as one line and turns into ExitCodeOf(its code).
 using Command = std::function<Result<ExitCode>()>;
 
-// Adds a subcommand with its options. Its CLI11 callback stores the work in `chosen`; main runs it
-// when the whole command line was understood:
-//   auto options = std::make_shared<Options>();   // outlives parsing, is owned by both lambdas
-//   CLI::App* command = app.add_subcommand("show", "Print a result file");
-//   command->add_option("FILE", options->path, "…")->required();
-//   command->callback([options, &chosen] { chosen = [options] { return Show(*options); }; });
-using AddCommand = void(CLI::App& app, Command& chosen);
+// Adds a subcommand with its options. Parsing stores the work in `chosen`; main runs it when the
+// whole command line was understood:
+//   auto options = std::make_shared<Options>();   // outlives parsing
+//   ArgumentParser command = parser.Subcommand("show", "Print a result file", [options, &chosen] {
+//     chosen = [options] { return Show(*options); };
+//   });
+//   command.Add("FILE", options->path, "…").Required();
+using AddCommand = void(ArgumentParser& parser, Command& chosen);
 
-AddCommand AddBuckets;   // buckets.cc
-AddCommand AddCompare;   // compare.cc
-AddCommand AddDiagnose;  // diagnose.cc
-AddCommand AddExport;    // export.cc
-AddCommand AddDoctor;    // doctor.cc
+AddCommand AddBuckets;      // buckets.cc
+AddCommand AddCompare;      // compare.cc
+AddCommand AddDiagnose;     // diagnose.cc
+AddCommand AddExport;       // export.cc
+AddCommand AddDoctor;       // doctor.cc
 AddCommand AddMakeDataset;  // make_dataset.cc
-AddCommand AddNightly;   // nightly.cc
-AddCommand AddReport;    // report.cc
-AddCommand AddSampler;   // sampler.cc
-AddCommand AddScore;     // score.cc
-AddCommand AddShow;      // show.cc
-AddCommand AddStress;    // stress.cc
-AddCommand AddTraceDdp;  // trace_ddp.cc
-AddCommand AddTrend;     // trend.cc
+AddCommand AddNightly;      // nightly.cc
+AddCommand AddReport;       // report.cc
+AddCommand AddSampler;      // sampler.cc
+AddCommand AddScore;        // score.cc
+AddCommand AddShow;         // show.cc
+AddCommand AddStress;       // stress.cc
+AddCommand AddTraceDdp;     // trace_ddp.cc
+AddCommand AddTrend;        // trend.cc
 
-// `compare A… -- B…` means `compare A… --candidate B…`: CLI11 does not tell where a `--` stood.
+// `compare A… -- B…` means `compare A… --candidate B…`: the parser does not say where a `--` was.
 void SeparateSides(std::vector<std::string>& arguments);
 
 }  // namespace lockstep

@@ -3,7 +3,6 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -96,42 +95,37 @@ void SeparateSides(std::vector<std::string>& arguments) {
   std::replace(arguments.begin(), arguments.end(), std::string("--"), std::string("--candidate"));
 }
 
-void AddCompare(CLI::App& app, Command& chosen) {
+void AddCompare(ArgumentParser& parser, Command& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
-      "compare", "Is the candidate slower than the base? compare BASE... -- CANDIDATE...");
+  ArgumentParser command = parser.Subcommand(
+      "compare", "Is the candidate slower than the base? compare BASE... -- CANDIDATE...",
+      [options, &chosen] { chosen = [options] { return RunCompare(*options); }; });
+  command.Add("RUNS", options->names, "Run files, directories or globs: two of them, or a side's")
+      .AnyNumber();
+  command.Add("--base", options->base, "Launches of the base");
+  command.Add("--candidate", options->candidate, "Launches of the candidate; `--` for short");
   command
-      ->add_option("RUNS", options->names,
-                   "Run files, directories or globs: two of them, or a side's")
-      ->expected(0, CLI::detail::expected_max_vector_size);
-  command->add_option("--base", options->base, "Launches of the base");
-  command->add_option("--candidate", options->candidate,
-                      "Launches of the candidate; `--` for short");
+      .Add("--min-effect", options->min_effects,
+           "The least change that counts: 3%, or of some cases 'all_reduce/*=3%'; "
+           "repeated, the last one that matches holds (2%)")
+      .OneWordEach();
+  command.Add("--min-effect-file", options->min_effect_file,
+              "TOML with such rules: min_effect = [\"2%\", \"all_reduce/*=3%\"]");
   command
-      ->add_option("--min-effect", options->min_effects,
-                   "The least change that counts: 3%, or of some cases 'all_reduce/*=3%'; "
-                   "repeated, the last one that matches holds (2%)")
-      ->allow_extra_args(false);
-  command->add_option("--min-effect-file", options->min_effect_file,
-                      "TOML with such rules: min_effect = [\"2%\", \"all_reduce/*=3%\"]");
+      .Add("--drift", options->drift,
+           "What the machine may drift between launches that were not interleaved")
+      .ShowDefault();
+  command.Add("--cases", options->cases, "A glob: which cases are compared").ShowDefault();
   command
-      ->add_option("--drift", options->drift,
-                   "What the machine may drift between launches that were not interleaved")
-      ->capture_default_str();
-  command->add_option("--cases", options->cases, "A glob: which cases are compared")
-      ->capture_default_str();
-  command
-      ->add_option(
-          "--across", options->across,
-          "Compare cases of one name although they differ in: backend, ranks, program; and "
-          "those that a graph replays with those that are called: cuda_graph")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(CLI::IsMember({"backend", "ranks", "program", "cuda_graph"}));
-  command->add_option("--format", options->format, "table, json, markdown or junit")
-      ->check(CLI::IsMember({"table", "json", "markdown", "junit"}))
-      ->capture_default_str();
-  command->callback([options, &chosen] { chosen = [options] { return RunCompare(*options); }; });
+      .Add("--across", options->across,
+           "Compare cases of one name although they differ in: backend, ranks, program; and "
+           "those that a graph replays with those that are called: cuda_graph")
+      .SplitAtCommas()
+      .OneWordEach()
+      .OneOf({"backend", "ranks", "program", "cuda_graph"});
+  command.Add("--format", options->format, "table, json, markdown or junit")
+      .OneOf({"table", "json", "markdown", "junit"})
+      .ShowDefault();
 }
 
 }  // namespace lockstep

@@ -1,7 +1,6 @@
 // `lockstep diagnose RUN.h5 …`: judges the histories of a stored run again and shows why.
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -144,31 +143,31 @@ Result<ExitCode> RunDiagnose(const Options& options) {
 
 }  // namespace
 
-void AddDiagnose(CLI::App& app, Command& chosen) {
+void AddDiagnose(ArgumentParser& parser, Command& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
-      "diagnose", "Judge the histories of runs again: who waits for whom, and why");
-  command->add_option("RUN", options->paths, "Run files (.h5)");
-  command->add_option("--flight-recorder", options->flight.directory,
-                      "Instead of run files: a directory of PyTorch's Flight Recorder dumps");
-  command->add_option("--prefix", options->flight.prefix,
-                      "Of the dumps' names, before the rank; needed only where there are several");
-  command->add_option("--format", options->format, "text, or json: one line a lifetime")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
-  command->add_option("--backend", options->backend, "Whose rules hold, instead of the run's")
-      ->check(CLI::IsMember({"nccl", "mpi", "gloo", "null"}));
+  ArgumentParser command = parser.Subcommand(
+      "diagnose", "Judge the histories of runs again: who waits for whom, and why",
+      [options, &chosen] { chosen = [options] { return RunDiagnose(*options); }; });
+  command.Add("RUN", options->paths, "Run files (.h5)");
+  command.Add("--flight-recorder", options->flight.directory,
+              "Instead of run files: a directory of PyTorch's Flight Recorder dumps");
+  command.Add("--prefix", options->flight.prefix,
+              "Of the dumps' names, before the rank; needed only where there are several");
+  command.Add("--format", options->format, "text, or json: one line a lifetime")
+      .OneOf({"text", "json"})
+      .ShowDefault();
+  command.Add("--backend", options->backend, "Whose rules hold, instead of the run's")
+      .OneOf({"nccl", "mpi", "gloo", "null"});
   command
-      ->add_option("--deadline", options->deadline_seconds,
-                   "Seconds of silence that make a suspicion, instead of the run's (dumps: 30)")
-      ->check(CLI::Range(0.001, 1e9));
-  command->add_option("--rows", options->rows, "Collectives shown before the one in question")
-      ->check(CLI::Range(0, 10'000))
-      ->capture_default_str();
-  command->add_option("--columns", options->columns, "Ranks shown side by side")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  command->callback([options, &chosen] { chosen = [options] { return RunDiagnose(*options); }; });
+      .Add("--deadline", options->deadline_seconds,
+           "Seconds of silence that make a suspicion, instead of the run's (dumps: 30)")
+      .BetweenReals(0.001, 1e9);
+  command.Add("--rows", options->rows, "Collectives shown before the one in question")
+      .Between(0, 10'000)
+      .ShowDefault();
+  command.Add("--columns", options->columns, "Ranks shown side by side")
+      .Between(1, 1000)
+      .ShowDefault();
 }
 
 }  // namespace lockstep

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <ctime>
 #include <fstream>
@@ -97,10 +96,10 @@ std::string CausesText(const std::vector<std::int64_t>& causes) {
 
 std::string TextOf(const Examination& examination, bool with_facts) {
   const Checkup& checkup = examination.checkup;
-  std::string text = fmt::format("{}: {}\n", Count(checkup, Level::kProblem) > 0 ? "PROBLEM"
-                                             : Count(checkup, Level::kWarning) > 0
-                                                 ? "WARNING"
-                                                 : "OK",
+  std::string text = fmt::format("{}: {}\n",
+                                 Count(checkup, Level::kProblem) > 0   ? "PROBLEM"
+                                 : Count(checkup, Level::kWarning) > 0 ? "WARNING"
+                                                                       : "OK",
                                  Headline(examination));
   for (const Ailment& ailment : checkup.ailments) {
     text += fmt::format("\n{} ({}{}): {}\n  -> {}\n", NameOf(ailment.level), ailment.rule,
@@ -172,8 +171,8 @@ Run RunOf(const Examination& examination, double seconds) {
 Result<ExitCode> Doctor(const Options& options) {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Rule> rules, RulesOf(options));
   if (!options.nccl_library.empty() && !std::ifstream(options.nccl_library)) {
-    return InvalidInput(fmt::format(
-        "--nccl-library: '{}' can't be read; name a libnccl.so.2", options.nccl_library));
+    return InvalidInput(fmt::format("--nccl-library: '{}' can't be read; name a libnccl.so.2",
+                                    options.nccl_library));
   }
   if (!options.output.empty()) LOCKSTEP_RETURN_IF_ERROR(CheckWritable(options.output));
   const std::int64_t began_ns = MonotonicNs();
@@ -189,21 +188,18 @@ Result<ExitCode> Doctor(const Options& options) {
 
 }  // namespace
 
-void AddDoctor(CLI::App& app, Command& chosen) {
+void AddDoctor(ArgumentParser& parser, Command& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
-      "doctor", "What in this machine is known to make training hang: GPUs, driver, NCCL, limits");
-  command->add_flag("--facts", options->facts, "Also print all that was found out");
-  command->add_option("--format", options->format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
-  command->add_option("--output", options->output, "A result file (.h5)");
-  command->add_option("--rules", options->rules, "Rules of your own (TOML), instead of ours");
-  command->add_option("--nvml-library", options->nvml_library,
-                      "Another libnvidia-ml.so than the driver's");
-  command->add_option("--nccl-library", options->nccl_library,
-                      "Judge this libnccl.so.2 alone, instead of those that can be found");
-  command->callback([options, &chosen] { chosen = [options] { return Doctor(*options); }; });
+  ArgumentParser command = parser.Subcommand(
+      "doctor", "What in this machine is known to make training hang: GPUs, driver, NCCL, limits",
+      [options, &chosen] { chosen = [options] { return Doctor(*options); }; });
+  command.Flag("--facts", options->facts, "Also print all that was found out");
+  command.Add("--format", options->format, "text or json").OneOf({"text", "json"}).ShowDefault();
+  command.Add("--output", options->output, "A result file (.h5)");
+  command.Add("--rules", options->rules, "Rules of your own (TOML), instead of ours");
+  command.Add("--nvml-library", options->nvml_library, "Another libnvidia-ml.so than the driver's");
+  command.Add("--nccl-library", options->nccl_library,
+              "Judge this libnccl.so.2 alone, instead of those that can be found");
 }
 
 }  // namespace lockstep

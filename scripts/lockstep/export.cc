@@ -61,19 +61,20 @@ Result<ExitCode> Export(const Options& options) {
 
 }  // namespace
 
-void AddExport(CLI::App& app, Command& chosen) {
+void AddExport(ArgumentParser& parser, Command& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("export", "Write a run in another program's format");
-  command->add_option("RUN", options->path, "A run file (.h5)")->required();
+  ArgumentParser command =
+      parser.Subcommand("export", "Write a run in another program's format",
+                        [options, &chosen] { chosen = [options] { return Export(*options); }; });
+  command.Add("RUN", options->path, "A run file (.h5)").Required();
   command
-      ->add_option("--format", options->format,
-                   "chrome-trace (Perfetto), prometheus, openmetrics, junit, jsonl, gbench, or "
-                   "flight-recorder (PyTorch's: -o names a directory)")
-      ->check(CLI::IsMember(FormatNames()))
-      ->required();
-  command->add_option("-o,--output", options->output, "File to write (atomically); - for stdout")
-      ->capture_default_str();
-  command->callback([options, &chosen] { chosen = [options] { return Export(*options); }; });
+      .Add("--format", options->format,
+           "chrome-trace (Perfetto), prometheus, openmetrics, junit, jsonl, gbench, or "
+           "flight-recorder (PyTorch's: -o names a directory)")
+      .OneOf(FormatNames())
+      .Required();
+  command.Add("-o,--output", options->output, "File to write (atomically); - for stdout")
+      .ShowDefault();
 }
 
 }  // namespace lockstep

@@ -1,10 +1,10 @@
 // `lockstep SUBCOMMAND …`: what Lockstep knows, on the console.
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +15,8 @@ namespace lockstep {
 namespace {
 
 constexpr const char* kVersion = "lockstep 0.1.0";
+constexpr const char* kUnwritable =
+    "cannot write to standard output; free space there or redirect it";
 
 // In the order of --help.
 constexpr AddCommand* kCommands[] = {
@@ -36,42 +38,26 @@ int Fail(const std::string& message, ExitCode code) {
 // Output that could not be written (a full disk, a closed pipe) must not look like success.
 bool FlushOutput() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
 
-// CLI11 says only that a subcommand is missing when the word given is none.
-std::string Explain(const CLI::App& app, const CLI::ParseError& error) {
-  const std::vector<std::string> words = app.remaining();
-  const bool unknown = app.get_subcommands().empty() && !words.empty();
-  if (!unknown || words.front().starts_with('-')) return OneLine(error.what());
-  std::string names;
-  for (const CLI::App* known : app.get_subcommands([](const CLI::App*) { return true; })) {
-    names += " " + known->get_name();
-  }
-  return fmt::format("'{}' is not a subcommand; choose from:{}", OneLine(words.front()), names);
-}
-
 int Main(int argc, char** argv) {
-  CLI::App app("Lockstep: what the communication of data-parallel training does on this machine");
-  app.name("lockstep");
-  app.set_version_flag("--version", kVersion, "Print the version and exit");
-  app.require_subcommand(1);
+  ArgumentParser parser(
+      "Lockstep: what the communication of data-parallel training does on this machine",
+      "lockstep");
+  parser.Version(kVersion);
   Command chosen;
-  for (AddCommand* add : kCommands) add(app, chosen);
-  try {
-    std::vector<std::string> arguments(argv + 1, argv + argc);
-    SeparateSides(arguments);
-    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
-    app.parse(std::move(arguments));
-  } catch (const CLI::Success& request) {  // --help, --version
-    app.exit(request);
-    return static_cast<int>(ExitCode::kPass);
-  } catch (const CLI::ParseError& error) {
-    return Fail(fmt::format("{}; try lockstep --help", Explain(app, error)), ExitCode::kUsage);
+  for (AddCommand* add : kCommands) add(parser, chosen);
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  SeparateSides(arguments);
+  const Result<std::optional<std::string>> text = parser.Parse(std::move(arguments));
+  if (!text.ok()) return Fail(text.status().message(), ExitCode::kUsage);
+  if (*text) {
+    fmt::print("{}", **text);
+    return FlushOutput() ? 0 : Fail(kUnwritable, ExitCode::kEnvironment);
   }
   LOCKSTEP_CHECK(chosen, "a subcommand was parsed but left no work");
   const Result<ExitCode> result = chosen();
   if (!result.ok()) return Fail(result.status().message(), ExitCodeOf(result.status().code()));
   if (!FlushOutput()) {
-    return Fail("cannot write to standard output; free space there or redirect it",
-                ExitCode::kEnvironment);
+    return Fail(kUnwritable, ExitCode::kEnvironment);
   }
   return static_cast<int>(*result);
 }

@@ -45,23 +45,19 @@ Result<ExitCode> MakeDataset(Arguments arguments) {
 
 }  // namespace
 
-void AddMakeDataset(CLI::App& app, Command& chosen) {
+void AddMakeDataset(ArgumentParser& parser, Command& chosen) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* command =
-      app.add_subcommand("make-dataset", "Write an HDF5 file of samples to load in benchmarks");
-  command->add_option("FILE", arguments->path, "The file; it is replaced")->required();
-  command->add_option("--samples", arguments->spec.samples, "How many samples")->required();
-  command->add_option("--kind", arguments->kind, "images, tokens or mixed (half of each)")
-      ->capture_default_str();
-  command->add_option("--min-bytes", arguments->min_bytes,
-                      "Smallest sample. Default: 16K, of tokens 512");
-  command->add_option("--max-bytes", arguments->max_bytes,
-                      "Largest sample; sizes are log-uniform, the texts of a mixed dataset 16 "
-                      "times smaller. Default: 256K, of tokens 8K");
-  command->add_option("--seed", arguments->spec.seed, "Of sizes and contents")
-      ->capture_default_str();
-  command->callback(
+  ArgumentParser command = parser.Subcommand(
+      "make-dataset", "Write an HDF5 file of samples to load in benchmarks",
       [arguments, &chosen] { chosen = [arguments] { return MakeDataset(*arguments); }; });
+  command.Add("FILE", arguments->path, "The file; it is replaced").Required();
+  command.Add("--samples", arguments->spec.samples, "How many samples").Required();
+  command.Add("--kind", arguments->kind, "images, tokens or mixed (half of each)").ShowDefault();
+  command.Add("--min-bytes", arguments->min_bytes, "Smallest sample. Default: 16K, of tokens 512");
+  command.Add("--max-bytes", arguments->max_bytes,
+              "Largest sample; sizes are log-uniform, the texts of a mixed dataset 16 "
+              "times smaller. Default: 256K, of tokens 8K");
+  command.Add("--seed", arguments->spec.seed, "Of sizes and contents").ShowDefault();
 }
 
 }  // namespace lockstep

@@ -1,5 +1,4 @@
 // `lockstep nightly PLAN.toml`: is this machine, or hostfile, fit for training?
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -53,25 +52,19 @@ Result<ExitCode> Nightly(const Options& options) {
 
 }  // namespace
 
-void AddNightly(CLI::App& app, Command& chosen) {
+void AddNightly(ArgumentParser& parser, Command& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      app.add_subcommand("nightly", "Is this machine, or hostfile, fit for training? Resumable");
-  command->add_option("PLAN", options->plan, "A plan (.toml); see scripts/examples/nightly.toml");
-  command->add_option("--profile", options->profile, "Instead: quick (5 min), standard (1 h), full")
-      ->check(CLI::IsMember({"quick", "standard", "full"}));
-  command->add_option("--budget", options->budget,
-                      "60min: with a --profile, which is made shorter to fit");
-  command->add_option("--baseline", options->baseline,
-                      "Folder of earlier launches, with a --profile");
-  command->add_option("-o,--output", options->output, "Folder of the state and the verdict")
-      ->capture_default_str();
-  command->add_option("--programs", options->programs,
-                      "Folder of the programs, if not beside this");
-  command->add_option("--format", options->format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
-  command->callback([options, &chosen] { chosen = [options] { return Nightly(*options); }; });
+  ArgumentParser command =
+      parser.Subcommand("nightly", "Is this machine, or hostfile, fit for training? Resumable",
+                        [options, &chosen] { chosen = [options] { return Nightly(*options); }; });
+  command.Add("PLAN", options->plan, "A plan (.toml); see scripts/examples/nightly.toml");
+  command.Add("--profile", options->profile, "Instead: quick (5 min), standard (1 h), full")
+      .OneOf({"quick", "standard", "full"});
+  command.Add("--budget", options->budget, "60min: with a --profile, which is made shorter to fit");
+  command.Add("--baseline", options->baseline, "Folder of earlier launches, with a --profile");
+  command.Add("-o,--output", options->output, "Folder of the state and the verdict").ShowDefault();
+  command.Add("--programs", options->programs, "Folder of the programs, if not beside this");
+  command.Add("--format", options->format, "text or json").OneOf({"text", "json"}).ShowDefault();
 }
 
 }  // namespace lockstep

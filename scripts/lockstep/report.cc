@@ -47,17 +47,18 @@ Result<ExitCode> Report(Options options) {
 
 }  // namespace
 
-void AddReport(CLI::App& app, Command& chosen) {
+void AddReport(ArgumentParser& parser, Command& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("report", "Write runs as one self-contained HTML page");
-  command->add_option("RUN", options->paths, "Run files (.h5); several are compared")->required();
-  command->add_option("-o,--output", options->output, "The page to write")->required();
-  command->add_option("--candidate", options->candidates,
-                      "Runs to compare with the others; otherwise the last run is");
-  command->add_option("--figures", options->figures,
-                      "Also write every figure as SVG and PNG to this directory");
-  command->add_option("--title", options->title, "Heading of the page");
-  command->callback([options, &chosen] { chosen = [options] { return Report(*options); }; });
+  ArgumentParser command =
+      parser.Subcommand("report", "Write runs as one self-contained HTML page",
+                        [options, &chosen] { chosen = [options] { return Report(*options); }; });
+  command.Add("RUN", options->paths, "Run files (.h5); several are compared").Required();
+  command.Add("-o,--output", options->output, "The page to write").Required();
+  command.Add("--candidate", options->candidates,
+              "Runs to compare with the others; otherwise the last run is");
+  command.Add("--figures", options->figures,
+              "Also write every figure as SVG and PNG to this directory");
+  command.Add("--title", options->title, "Heading of the page");
 }
 
 }  // namespace lockstep

@@ -80,31 +80,29 @@ Result<ExitCode> PrintSampler(Arguments arguments) {
 
 }  // namespace
 
-void AddSampler(CLI::App& app, Command& chosen) {
+void AddSampler(ArgumentParser& parser, Command& chosen) {
   auto arguments = std::make_shared<Arguments>();
   SamplerOptions& options = arguments->sampler;
-  CLI::App* command = app.add_subcommand(
-      "sampler", "Print the indices that PyTorch's DistributedSampler gives a rank");
-  command->add_option("--n", options.samples, "Samples of the dataset")->required();
-  command->add_option("--world", options.world, "Ranks")->required();
-  command->add_option("--rank", options.rank, "The rank")->required();
-  command->add_option("--seed", arguments->seed, "Seed of the sampler, -2^63 to 2^64-1")
-      ->capture_default_str();
-  command->add_option("--epoch", options.epoch, "As set by set_epoch")->capture_default_str();
-  command->add_flag("--no-shuffle", arguments->no_shuffle, "shuffle=False");
-  command->add_flag("--drop-last", options.drop_last, "drop_last=True");
-  command
-      ->add_option("--torch", arguments->torch,
-                   "PyTorch whose rules count: 1.9, 1.13 (also for 2.0 to 2.5) or 2.6; they differ "
-                   "from n = 214748364 on")
-      ->capture_default_str();
-  command
-      ->add_option("--format", arguments->format,
-                   "text: an index a line; json; fnv: count, 64-bit FNV sum, first five")
-      ->check(CLI::IsMember({"text", "json", "fnv"}))
-      ->capture_default_str();
-  command->callback(
+  ArgumentParser command = parser.Subcommand(
+      "sampler", "Print the indices that PyTorch's DistributedSampler gives a rank",
       [arguments, &chosen] { chosen = [arguments] { return PrintSampler(*arguments); }; });
+  command.Add("--n", options.samples, "Samples of the dataset").Required();
+  command.Add("--world", options.world, "Ranks").Required();
+  command.Add("--rank", options.rank, "The rank").Required();
+  command.Add("--seed", arguments->seed, "Seed of the sampler, -2^63 to 2^64-1").ShowDefault();
+  command.Add("--epoch", options.epoch, "As set by set_epoch").ShowDefault();
+  command.Flag("--no-shuffle", arguments->no_shuffle, "shuffle=False");
+  command.Flag("--drop-last", options.drop_last, "drop_last=True");
+  command
+      .Add("--torch", arguments->torch,
+           "PyTorch whose rules count: 1.9, 1.13 (also for 2.0 to 2.5) or 2.6; they differ "
+           "from n = 214748364 on")
+      .ShowDefault();
+  command
+      .Add("--format", arguments->format,
+           "text: an index a line; json; fnv: count, 64-bit FNV sum, first five")
+      .OneOf({"text", "json", "fnv"})
+      .ShowDefault();
 }
 
 }  // namespace lockstep

@@ -1,7 +1,6 @@
 // `lockstep score RUN.h5 …`: how often was the judge right about what stress runs injected?
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <map>
 #include <memory>
 #include <string>
@@ -52,15 +51,13 @@ Result<ExitCode> Score(const Options& options) {
 
 }  // namespace
 
-void AddScore(CLI::App& app, Command& chosen) {
+void AddScore(ArgumentParser& parser, Command& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
-      "score", "Of stress runs: what was found, right and wrong, false alarms, how soon");
-  command->add_option("RUN", options->paths, "Result files of stress (.h5)")->required();
-  command->add_option("--format", options->format, "table or json")
-      ->check(CLI::IsMember({"table", "json"}))
-      ->capture_default_str();
-  command->callback([options, &chosen] { chosen = [options] { return Score(*options); }; });
+  ArgumentParser command = parser.Subcommand(
+      "score", "Of stress runs: what was found, right and wrong, false alarms, how soon",
+      [options, &chosen] { chosen = [options] { return Score(*options); }; });
+  command.Add("RUN", options->paths, "Result files of stress (.h5)").Required();
+  command.Add("--format", options->format, "table or json").OneOf({"table", "json"}).ShowDefault();
 }
 
 }  // namespace lockstep

@@ -104,21 +104,22 @@ Result<ExitCode> Show(const Options& options) {
 
 }  // namespace
 
-void AddShow(CLI::App& app, Command& chosen) {
+void AddShow(ArgumentParser& parser, Command& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("show", "Print run files; of a directory, a line a run");
-  command->add_option("RUN", options->paths, "Run files (.h5) or directories of them")->required();
-  command->add_option("--format", options->format, "table, nccl-tests or jsonl")
-      ->check(CLI::IsMember({"table", "nccl-tests", "jsonl"}))
-      ->capture_default_str();
-  command->add_flag("--skew", options->skew,
-                    "Also print how far apart the ranks came, and how long it took from then on");
-  command->add_flag("--environment", options->environment, "Also print machine and software");
-  command->add_flag("--history", options->history, "Also print the newest events of every rank");
-  command->add_option("--events", options->events, "How many events of a rank --history prints")
-      ->check(CLI::Range(1, 1'000'000'000))
-      ->capture_default_str();
-  command->callback([options, &chosen] { chosen = [options] { return Show(*options); }; });
+  ArgumentParser command =
+      parser.Subcommand("show", "Print run files; of a directory, a line a run",
+                        [options, &chosen] { chosen = [options] { return Show(*options); }; });
+  command.Add("RUN", options->paths, "Run files (.h5) or directories of them").Required();
+  command.Add("--format", options->format, "table, nccl-tests or jsonl")
+      .OneOf({"table", "nccl-tests", "jsonl"})
+      .ShowDefault();
+  command.Flag("--skew", options->skew,
+               "Also print how far apart the ranks came, and how long it took from then on");
+  command.Flag("--environment", options->environment, "Also print machine and software");
+  command.Flag("--history", options->history, "Also print the newest events of every rank");
+  command.Add("--events", options->events, "How many events of a rank --history prints")
+      .Between(1, 1'000'000'000)
+      .ShowDefault();
 }
 
 }  // namespace lockstep

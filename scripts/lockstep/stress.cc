@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <stdlib.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -267,25 +266,21 @@ Result<ExitCode> Stress(const Options& options, const std::string& command_line)
 
 }  // namespace
 
-void AddStress(CLI::App& app, Command& chosen) {
+void AddStress(ArgumentParser& parser, Command& chosen) {
   auto options = std::make_shared<Options>();
   options->launcher = DefaultLauncher();
-  CLI::App* command = app.add_subcommand(
-      "stress", "stress with a launch for every case (--backend=mpi needs it), in one result");
-  command->add_option("-n,--np", options->ranks, "Ranks of every launch")
-      ->required()
-      ->check(CLI::Range(1, 100'000));
-  command->add_option("--launcher", options->launcher, "What starts the ranks, without -n")
-      ->capture_default_str();
-  command->footer("All other options are those of stress (stress --help)");
-  command->allow_extras();
-  command->callback([command, options, &chosen] {
-    options->rest = command->remaining();
-    chosen = [options] {
-      return Stress(*options, fmt::format("lockstep stress -n {} {}", options->ranks,
-                                          fmt::join(options->rest, " ")));
-    };
-  });
+  ArgumentParser command = parser.Subcommand(
+      "stress", "stress with a launch for every case (--backend=mpi needs it), in one result",
+      [options, &chosen] {
+        chosen = [options] {
+          return Stress(*options, fmt::format("lockstep stress -n {} {}", options->ranks,
+                                              fmt::join(options->rest, " ")));
+        };
+      });
+  command.Add("-n,--np", options->ranks, "Ranks of every launch").Required().Between(1, 100'000);
+  command.Add("--launcher", options->launcher, "What starts the ranks, without -n").ShowDefault();
+  command.Footer("All other options are those of stress (stress --help)");
+  command.KeepUnknown(options->rest);
 }
 
 }  // namespace lockstep

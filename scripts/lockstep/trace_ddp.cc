@@ -71,11 +71,10 @@ Result<Scenario> Load(const std::string& path, const Choice& choice) {
 
 Result<bool> TraceOne(const Scenario& scenario, const Arguments& arguments, const Choice& choice) {
   const auto& program = std::get<TrainingProgram>(scenario.workload);
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      const TracedRanks ranks,
-      arguments.backend == "gloo"
-          ? TraceWithGloo(program, scenario.ranks, arguments.timeout_seconds)
-          : TraceWithSim(program, scenario.ranks, choice.rules));
+  LOCKSTEP_ASSIGN_OR_RETURN(const TracedRanks ranks,
+                            arguments.backend == "gloo"
+                                ? TraceWithGloo(program, scenario.ranks, arguments.timeout_seconds)
+                                : TraceWithSim(program, scenario.ranks, choice.rules));
   const TraceTitle title = {scenario.name, program, scenario.ranks};
   const auto print = arguments.format == "golden" ? GoldenText
                      : arguments.format == "json" ? JsonText
@@ -104,40 +103,38 @@ Result<ExitCode> Trace(const Arguments& arguments) {
 
 }  // namespace
 
-void AddTraceDdp(CLI::App& app, Command& chosen) {
+void AddTraceDdp(ArgumentParser& parser, Command& chosen) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand(
+  ArgumentParser command = parser.Subcommand(
       "trace-ddp",
-      "Print the collectives that each rank of a DistributedDataParallel program enqueues");
+      "Print the collectives that each rank of a DistributedDataParallel program enqueues",
+      [arguments, &chosen] { chosen = [arguments] { return Trace(*arguments); }; });
   command
-      ->add_option("PROGRAM", arguments->paths,
-                   "Scenario files whose workload is ddp_training; exit code 1 when a rank fails "
-                   "or would wait for ever")
-      ->required();
+      .Add("PROGRAM", arguments->paths,
+           "Scenario files whose workload is ddp_training; exit code 1 when a rank fails "
+           "or would wait for ever")
+      .Required();
   command
-      ->add_option(
-          "--format", arguments->format,
-          "text: a column a rank; golden: as recordings of PyTorch; json: a line a program")
-      ->capture_default_str();
+      .Add("--format", arguments->format,
+           "text: a column a rank; golden: as recordings of PyTorch; json: a line a program")
+      .ShowDefault();
   command
-      ->add_option("--backend", arguments->backend,
-                   "sim: in virtual time; null: the same, since join's flags must come from "
-                   "somewhere where there is no library; gloo: that library, over loopback")
-      ->capture_default_str();
+      .Add("--backend", arguments->backend,
+           "sim: in virtual time; null: the same, since join's flags must come from "
+           "somewhere where there is no library; gloo: that library, over loopback")
+      .ShowDefault();
   command
-      ->add_option("--sim-rules", arguments->rules,
-                   "Whose matching of collectives sim imitates: nccl, mpi or gloo")
-      ->capture_default_str();
-  command->add_option("--ranks", arguments->ranks, "Number of ranks. Default: the program's")
-      ->check(CLI::Range(1, kMaxRanks));
-  command->add_option("--torch", arguments->torch, "PyTorch whose rules count: 1.9, 1.13 or 2.6")
-      ->capture_default_str();
+      .Add("--sim-rules", arguments->rules,
+           "Whose matching of collectives sim imitates: nccl, mpi or gloo")
+      .ShowDefault();
+  command.Add("--ranks", arguments->ranks, "Number of ranks. Default: the program's")
+      .Between(1, kMaxRanks);
+  command.Add("--torch", arguments->torch, "PyTorch whose rules count: 1.9, 1.13 or 2.6")
+      .ShowDefault();
   command
-      ->add_option("--timeout", arguments->timeout_seconds,
-                   "Seconds of silence that gloo takes for a hang")
-      ->check(CLI::Range(0.1, 3600.0))
-      ->capture_default_str();
-  command->callback([arguments, &chosen] { chosen = [arguments] { return Trace(*arguments); }; });
+      .Add("--timeout", arguments->timeout_seconds, "Seconds of silence that gloo takes for a hang")
+      .BetweenReals(0.1, 3600.0)
+      .ShowDefault();
 }
 
 }  // namespace lockstep

@@ -3,7 +3,6 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <utility>
@@ -46,33 +45,31 @@ Result<ExitCode> RunTrend(const Options& options) {
 
 }  // namespace
 
-void AddTrend(CLI::App& app, Command& chosen) {
+void AddTrend(ArgumentParser& parser, Command& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
-      "trend", "The history of every case over nights: what changed when, and slow machines");
+  ArgumentParser command = parser.Subcommand(
+      "trend", "The history of every case over nights: what changed when, and slow machines",
+      [options, &chosen] { chosen = [options] { return RunTrend(*options); }; });
+  command.Add("DIR", options->names, "Directories with run files (and those below), or runs")
+      .Required();
   command
-      ->add_option("DIR", options->names, "Directories with run files (and those below), or runs")
-      ->required();
+      .Add("--night-gap", options->night_gap,
+           "Launches of a machine farther apart than this belong to different nights")
+      .ShowDefault();
   command
-      ->add_option("--night-gap", options->night_gap,
-                   "Launches of a machine farther apart than this belong to different nights")
-      ->capture_default_str();
+      .Add("--recent", options->recent_nights,
+           "A slower level that began within so many nights is a regression")
+      .Between(1, 100'000)
+      .ShowDefault();
+  command.Add("--min-change", options->min_change, "The least change of level told").ShowDefault();
   command
-      ->add_option("--recent", options->recent_nights,
-                   "A slower level that began within so many nights is a regression")
-      ->check(CLI::Range(1, 100'000))
-      ->capture_default_str();
-  command->add_option("--min-change", options->min_change, "The least change of level told")
-      ->capture_default_str();
-  command
-      ->add_option("--peer-effect", options->peer_effect,
-                   "From how much on a machine is slow beside its peers")
-      ->capture_default_str();
-  command->add_option("--cases", options->cases, "A glob: which cases")->capture_default_str();
-  command->add_option("--format", options->format, "table, json, markdown or junit")
-      ->check(CLI::IsMember({"table", "json", "markdown", "junit"}))
-      ->capture_default_str();
-  command->callback([options, &chosen] { chosen = [options] { return RunTrend(*options); }; });
+      .Add("--peer-effect", options->peer_effect,
+           "From how much on a machine is slow beside its peers")
+      .ShowDefault();
+  command.Add("--cases", options->cases, "A glob: which cases").ShowDefault();
+  command.Add("--format", options->format, "table, json, markdown or junit")
+      .OneOf({"table", "json", "markdown", "junit"})
+      .ShowDefault();
 }
 
 }  // namespace lockstep

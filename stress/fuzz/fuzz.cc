@@ -1,10 +1,10 @@
 // Random programs with random faults on core/comm/sim, judged from their journals alone.
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <string>
 
+#include "core/base/argument_parser.h"
 #include "core/base/status.h"
 #include "core/verdict/judge.h"
 #include "stress/fuzz/campaign.h"
@@ -37,27 +37,21 @@ int Main(int argc, char** argv) {
   FuzzOptions options;
   std::string rules = "all";
   bool shrink = true;
-  CLI::App app{"Judges random programs with random faults, whose truth is known.", "fuzz"};
-  app.footer("Exit codes: 0 every verdict was right, 1 one was not, 2 usage.");
-  app.add_option("--trials", options.trials)
-      ->check(CLI::Range(1, 2'000'000'000))
-      ->capture_default_str();
-  app.add_option("--seed", options.seed, "Trial i has this seed + i")->capture_default_str();
-  app.add_option("--seconds", options.seconds, "At most so long; 0: no limit")
-      ->check(CLI::Range(0.0, 86'400.0))
-      ->capture_default_str();
-  app.add_option("--jobs", options.jobs, "Threads")
-      ->check(CLI::Range(1, 256))
-      ->capture_default_str();
-  app.add_option("--rules", rules, "nccl, mpi, gloo or all")->capture_default_str();
-  app.add_flag("--shrink,!--no-shrink", shrink, "Print the smallest program that fails alike");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", app.help());
+  ArgumentParser parser{"Judges random programs with random faults, whose truth is known.", "fuzz"};
+  parser.Footer("Exit codes: 0 every verdict was right, 1 one was not, 2 usage.");
+  parser.Add("--trials", options.trials, "Random programs").Between(1, 2'000'000'000).ShowDefault();
+  parser.Add("--seed", options.seed, "Trial i has this seed + i").ShowDefault();
+  parser.Add("--seconds", options.seconds, "At most so long; 0: no limit")
+      .BetweenReals(0.0, 86'400.0)
+      .ShowDefault();
+  parser.Add("--jobs", options.jobs, "Threads").Between(1, 256).ShowDefault();
+  parser.Add("--rules", rules, "nccl, mpi, gloo or all").ShowDefault();
+  parser.Flag("--shrink,!--no-shrink", shrink, "Print the smallest program that fails alike");
+  const Result<std::optional<std::string>> text = parser.Parse(argc, argv);
+  if (!text.ok()) return Fail(text.status());
+  if (*text) {
+    fmt::print("{}", **text);
     return 0;
-  } catch (const CLI::ParseError& error) {
-    return Fail(InvalidInput(fmt::format("{}; see fuzz --help", error.what())));
   }
   if (rules != "all") {
     const Result<SimRules> one = ParseSimRules("--rules", rules);

@@ -2,9 +2,9 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <utility>
 
+#include "core/base/argument_parser.h"
 #include "core/base/units.h"
 #include "core/comm/nccl/choices.h"
 #include "core/plan/scenario.h"
@@ -36,47 +36,38 @@ Result<StressCommandLine> ParseStressCommandLine(int argc, const char* const* ar
   std::string deadline = "5", limit = "300", seed = "1", repeat = "1";
   std::string rules = "nccl", ranks;
   NcclChoices nccl;
-  CLI::App app{"Runs scenarios: workloads and the faults that befall them, with verdicts.",
-               "stress"};
-  app.set_version_flag("--version", "stress of Lockstep 0.1");
-  app.footer(
+  ArgumentParser parser{"Runs scenarios: workloads and the faults that befall them, with verdicts.",
+                        "stress"};
+  parser.Version("stress of Lockstep 0.1");
+  parser.Footer(
       "Start it with mpirun -np RANKS. Exit codes: 0 every case came out as expected, 1 one did "
       "not,\n2 usage, 3 inconclusive, 4 environment, 10 a defect of Lockstep.");
-  app.add_option("--scenario,scenario", options.scenarios,
-                 "Names with wildcards ('uneven_inputs/*') or paths of TOML files");
-  app.add_option("--backend", options.backend,
-                 "gloo; nccl; mpi (one case a launch); sim (all ranks in one process, without "
-                 "mpirun)")
-      ->capture_default_str();
-  app.add_option("--nccl-library", nccl.library,
-                 "nccl: the libnccl.so.2 to test (default: the dynamic linker's)");
-  app.add_option("--ranks-per-gpu", nccl.ranks_per_gpu, "nccl: so many ranks share a GPU");
-  app.add_option("--sim-rules", rules, "Whose rules sim follows: nccl, mpi or gloo")
-      ->capture_default_str();
-  app.add_option("--ranks", ranks, "Number of ranks, of sim only (default: the scenario's)");
-  app.add_option("--seed", seed, "Of the data and of what is random")->capture_default_str();
-  app.add_option("--repeat", repeat, "Every scenario so often, with seeds one apart")
-      ->capture_default_str();
-  app.add_option("--json", options.json, "Write the verdicts to this file");
-  app.add_option("--output", options.output, "The result file (default: below results/runs)");
-  app.add_option("-T,--timeout", deadline, "Silence of a rank that is taken for a hang")
-      ->capture_default_str();
-  app.add_option("--limit", limit, "Longest time of one case")->capture_default_str();
-  app.add_flag("--allow-network-faults", options.allow_network_faults,
-               "Faults of the network may befall interfaces that are not of test hosts");
-  app.add_flag("!--no-gpu-samples", options.gpu_samples,
-               "Do not ask the GPUs' driver once a second for utilization, clocks, power …");
-  app.add_flag("--list", options.list, "List the scenarios, one line each, and stop");
-  app.add_flag("!--no-progress", options.progress, "No progress line on a terminal");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    return StressCommandLine{std::nullopt, app.help()};
-  } catch (const CLI::CallForVersion&) {
-    return StressCommandLine{std::nullopt, app.version() + "\n"};
-  } catch (const CLI::ParseError& error) {
-    return InvalidInput(fmt::format("{}; see stress --help", error.what()));
-  }
+  parser.Add("--scenario,scenario", options.scenarios,
+             "Names with wildcards ('uneven_inputs/*') or paths of TOML files");
+  parser
+      .Add("--backend", options.backend,
+           "gloo; nccl; mpi (one case a launch); sim (all ranks in one process, without "
+           "mpirun)")
+      .ShowDefault();
+  parser.Add("--nccl-library", nccl.library,
+             "nccl: the libnccl.so.2 to test (default: the dynamic linker's)");
+  parser.Add("--ranks-per-gpu", nccl.ranks_per_gpu, "nccl: so many ranks share a GPU");
+  parser.Add("--sim-rules", rules, "Whose rules sim follows: nccl, mpi or gloo").ShowDefault();
+  parser.Add("--ranks", ranks, "Number of ranks, of sim only (default: the scenario's)");
+  parser.Add("--seed", seed, "Of the data and of what is random").ShowDefault();
+  parser.Add("--repeat", repeat, "Every scenario so often, with seeds one apart").ShowDefault();
+  parser.Add("--json", options.json, "Write the verdicts to this file");
+  parser.Add("--output", options.output, "The result file (default: below results/runs)");
+  parser.Add("-T,--timeout", deadline, "Silence of a rank that is taken for a hang").ShowDefault();
+  parser.Add("--limit", limit, "Longest time of one case").ShowDefault();
+  parser.Flag("--allow-network-faults", options.allow_network_faults,
+              "Faults of the network may befall interfaces that are not of test hosts");
+  parser.Flag("!--no-gpu-samples", options.gpu_samples,
+              "Do not ask the GPUs' driver once a second for utilization, clocks, power …");
+  parser.Flag("--list", options.list, "List the scenarios, one line each, and stop");
+  parser.Flag("!--no-progress", options.progress, "No progress line on a terminal");
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::optional<std::string> text, parser.Parse(argc, argv));
+  if (text) return StressCommandLine{std::nullopt, *text};
   LOCKSTEP_RETURN_IF_ERROR(ExportNcclChoices(nccl));
   LOCKSTEP_ASSIGN_OR_RETURN(options.deadline_seconds, ReadSeconds("-T", deadline));
   LOCKSTEP_ASSIGN_OR_RETURN(options.limit_seconds, ReadSeconds("--limit", limit));

@@ -3,11 +3,11 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>
 
+#include "core/base/argument_parser.h"
 #include "core/base/units.h"
 #include "stress/links/wire.h"
 
@@ -32,23 +32,22 @@ int Main(int argc, char** argv) {
   NetworkRule rule;
   std::string delay = "0s", jitter = "0s", rate = "0";
   bool any_interface = false;
-  CLI::App app{"Lets packets that leave this host for others meet a bad wire, until it is ended.",
-               "plant"};
-  app.add_option("--to", rule.to, "IPv4 addresses of other hosts")->required();
-  app.add_option("--delay", delay, "Of every packet, as in 10ms");
-  app.add_option("--jitter", jitter, "More, uniform from 0");
-  app.add_option("--loss", rule.loss, "Part of the packets, as in 0.01")->check(CLI::Range(0., 1.));
-  app.add_option("--rate", rate, "Bytes a second, as in 1MiB");
-  app.add_option("--seed", rule.seed, "Of what is random");
-  app.add_flag("--down", rule.down, "Nothing passes");
-  app.add_flag("--allow-network-faults", any_interface,
-               "Also by interfaces that are not of scripts/test_hosts");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return error.get_exit_code() == 0
-               ? app.exit(error)
-               : Fail(InvalidInput(fmt::format("{}; see plant --help", error.what())));
+  ArgumentParser parser{
+      "Lets packets that leave this host for others meet a bad wire, until it is ended.", "plant"};
+  parser.Add("--to", rule.to, "IPv4 addresses of other hosts").Required();
+  parser.Add("--delay", delay, "Of every packet, as in 10ms");
+  parser.Add("--jitter", jitter, "More, uniform from 0");
+  parser.Add("--loss", rule.loss, "Part of the packets, as in 0.01").BetweenReals(0., 1.);
+  parser.Add("--rate", rate, "Bytes a second, as in 1MiB");
+  parser.Add("--seed", rule.seed, "Of what is random");
+  parser.Flag("--down", rule.down, "Nothing passes");
+  parser.Flag("--allow-network-faults", any_interface,
+              "Also by interfaces that are not of scripts/test_hosts");
+  const Result<std::optional<std::string>> text = parser.Parse(argc, argv);
+  if (!text.ok()) return Fail(text.status());
+  if (*text) {
+    fmt::print("{}", **text);
+    return 0;
   }
   const Status read = ReadTimes(delay, jitter, rate, rule);
   if (!read.ok()) return Fail(read);

@@ -1,0 +1,76 @@
+// The command line of a program: options, flags, subcommands, --help. CLI11 does the parsing; its
+// header costs seconds of compile time, so argument_parser.cc alone includes it.
+#ifndef LOCKSTEP_CORE_BASE_ARGUMENT_PARSER_H_
+#define LOCKSTEP_CORE_BASE_ARGUMENT_PARSER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/status.h"
+
+namespace lockstep {
+
+// Variables that options fill must outlive Parse.
+class ArgumentParser {
+ public:
+  // Narrows what one option takes; each verb returns the option itself.
+  class Option {
+   public:
+    explicit Option(void* option) : option_(option) {}
+    Option Required();
+    Option ShowDefault();  // --help prints what the variable holds now
+    Option OneOf(std::vector<std::string> words);
+    Option Between(std::int64_t least, std::int64_t most);
+    Option BetweenReals(double least, double most);
+    Option SplitAtCommas();
+    Option OneWordEach();  // of a list: one word after each naming of the option
+    Option AnyNumber();    // of a list: also no word at all
+    // At most `most` words; without one the option means `value`.
+    Option WithoutWordMeans(int most, const std::string& value);
+
+   private:
+    void* option_;  // a CLI::Option
+  };
+
+  ArgumentParser(const std::string& description, const std::string& program);
+  ArgumentParser(ArgumentParser&&) noexcept;
+  ~ArgumentParser();
+
+  // `names`: "-n,--iters"; a name without dashes is a positional. T: std::string, a vector of them,
+  // int, std::int64_t, std::uint64_t or double.
+  template <typename T>
+  Option Add(const std::string& names, T& value, const std::string& help);
+  // A name that begins with `!` clears the variable.
+  void Flag(const std::string& names, bool& value, const std::string& help);
+
+  // A subcommand with options of its own. Once any was added, one of them must be named; Parse
+  // calls the chosen one's `chosen`.
+  ArgumentParser Subcommand(const std::string& name, const std::string& description,
+                            std::function<void()> chosen);
+  void KeepUnknown(std::vector<std::string>& words);  // what no option takes, instead of an error
+
+  void Version(const std::string& text);  // adds --version
+  void Footer(const std::string& text);   // below --help's options
+
+  // Fills the variables. The text to print when --help or --version was asked for, otherwise none.
+  // kInvalidInput names the word that is wrong, and --help.
+  Result<std::optional<std::string>> Parse(std::vector<std::string> arguments);
+  Result<std::optional<std::string>> Parse(int argc, const char* const* argv);
+
+  // Was the option on the command line?
+  [[nodiscard]] bool Given(std::string_view name) const;
+
+ private:
+  struct Impl;
+  explicit ArgumentParser(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_BASE_ARGUMENT_PARSER_H_

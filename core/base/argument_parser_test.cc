@@ -1,0 +1,85 @@
+#include "core/base/argument_parser.h"
+
+#include <gtest/gtest.h>
+
+namespace lockstep {
+namespace {
+
+using Words = std::vector<std::string>;
+
+class ArgumentParserTest : public testing::Test {
+ protected:
+  ArgumentParserTest() {
+    parser_.Add("-n,--iters", iters_, "How often").Between(1, 100).ShowDefault();
+    parser_.Add("--mode", mode_, "Which").OneOf({"fast", "slow"});
+    parser_.Add("--types", types_, "Several").SplitAtCommas();
+    parser_.Add("--graph", graph_, "0, 1").SplitAtCommas().WithoutWordMeans(2, "1");
+    parser_.Flag("!--no-progress", progress_, "Quiet");
+    parser_.Version("program 1");
+  }
+
+  std::string Error(const Words& words) {
+    const auto result = parser_.Parse(words);
+    return result.ok() ? "" : std::string(result.status().message());
+  }
+
+  ArgumentParser parser_{"What it does", "program"};
+  int iters_ = 7;
+  std::string mode_;
+  Words types_, graph_;
+  bool progress_ = true;
+};
+
+TEST_F(ArgumentParserTest, FillsVariables) {
+  EXPECT_EQ(Error({"-n", "3", "--mode=slow", "--types=a,b", "--graph", "--no-progress"}), "");
+  EXPECT_EQ(iters_, 3);
+  EXPECT_EQ(mode_, "slow");
+  EXPECT_EQ(types_, (Words{"a", "b"}));
+  EXPECT_EQ(graph_, (Words{"1"}));
+  EXPECT_FALSE(progress_);
+  EXPECT_TRUE(parser_.Given("-n"));
+}
+
+TEST_F(ArgumentParserTest, ErrorsAreOneLineThatNamesTheOptionAndHelp) {
+  for (const Words& words :
+       {Words{"-n", "101"}, {"-n", "x"}, {"--mode=odd"}, {"--unknown"}, {"stray"}}) {
+    const std::string error = Error(words);
+    EXPECT_TRUE(error.ends_with("; see program --help")) << error;
+    EXPECT_EQ(error.find('\n'), std::string::npos) << error;
+  }
+  EXPECT_EQ(iters_, 7);
+  EXPECT_FALSE(parser_.Given("--types"));
+}
+
+TEST_F(ArgumentParserTest, HelpAndVersionAreTextsToPrint) {
+  const auto help = parser_.Parse(Words{"--help"});
+  ASSERT_TRUE(help.ok() && *help);
+  EXPECT_NE((*help)->find("--iters"), std::string::npos);
+  const auto version = parser_.Parse(Words{"--version"});
+  ASSERT_TRUE(version.ok() && *version);
+  EXPECT_EQ(**version, "program 1\n");
+}
+
+TEST(SubcommandTest, OneMustBeNamedAndIsChosen) {
+  ArgumentParser parser("", "tool");
+  std::string chosen, file;
+  Words rest;
+  {
+    ArgumentParser show = parser.Subcommand("show", "", [&] { chosen = "show"; });
+    show.Add("FILE", file, "").Required();
+    ArgumentParser run = parser.Subcommand("run", "", [&] { chosen = "run"; });
+    run.KeepUnknown(rest);
+  }
+  EXPECT_FALSE(parser.Parse(Words{}).ok());
+  EXPECT_EQ(parser.Parse(Words{"odd"}).status().message(),
+            "'odd' is not a subcommand; choose from: show run; see tool --help");
+  EXPECT_FALSE(parser.Parse(Words{"show"}).ok());
+  ASSERT_TRUE(parser.Parse(Words{"show", "a.h5"}).ok());
+  EXPECT_EQ(chosen + " " + file, "show a.h5");
+  ASSERT_TRUE(parser.Parse(Words{"run", "--odd=1", "x"}).ok());
+  EXPECT_EQ(chosen, "run");
+  EXPECT_EQ(rest, (Words{"--odd=1", "x"}));
+}
+
+}  // namespace
+}  // namespace lockstep
