@@ -4,8 +4,14 @@ faults land in their cells; it goes on where it was ended; two answers are compa
 import json
 import os
 import subprocess
+import sys
 import tempfile
+import tomllib
 import unittest
+
+sys.path.insert(0, os.path.join(os.getcwd(), "scripts/qualification"))
+# pylint: disable=wrong-import-position
+import matrix as of_cells
 
 MATRIX = os.path.abspath("scripts/compat_matrix")
 PROGRAMS = os.getcwd()
@@ -67,18 +73,67 @@ def cells(answer):
     return {cell["configuration"]: cell["cell"] for cell in answer["cells"]}
 
 
+def case(verdict, estimate, low=None, high=None):
+    return {"case": "all_reduce/8", "verdict": verdict, "why": "the interval is too wide",
+            "resolve": "3 more launches a side",
+            "effect": {"estimate": estimate, "low": low, "high": high}}
+
+
+class CellTest(unittest.TestCase):
+    """What `lockstep compare` says of cases, as one cell."""
+
+    def check(self, cases, word, shown, part, not_read=()):
+        found, why, times = of_cells.judge_cases(cases, list(not_read))
+        self.assertEqual(found, word)
+        self.assertEqual(of_cells._shown({"cell": found, "times": times}), shown)
+        self.assertIn(part, why)
+
+    def test_words_and_numbers(self):
+        same, faster = case("same", 0.01, -0.01, 0.03), case("faster", -0.5, -0.6, -0.4)
+        slower, torn = case("slower", 1.5, 1.2, 1.8), case("ambiguous", 0.9, -0.8, 3.57)
+        self.check([same, same], "ok", "ok 1.01-1.01x", "")
+        self.check([same, faster], "ok", "ok 0.5-1.01x", "")
+        self.check([same, slower], "slower", "slower 1.01-2.5x",
+                   "1 same, 1 slower (of 2 cases); most: all_reduce/8, 2.50 times the time")
+        self.check([slower, torn], "slower", "slower 1.9-2.5x", "1 ambiguous (of 2 cases)")
+        self.check([same, torn], "ambiguous", "ambiguous 0.2..4.57x", "3 more launches a side")
+        self.check([torn], "ambiguous", "ambiguous 0.2..4.57x", "1 ambiguous (of 1 cases)")
+
+    def test_what_was_not_compared_is_unknown(self):
+        same, missing = case("same", 0.01, -0.01, 0.03), case("missing", None)
+        self.check([same, missing], "unknown", "unknown 1.01-1.01x", "1 missing (of 2 cases)")
+        self.check([missing], "unknown", "unknown", "1 missing")
+        self.check([same], "unknown", "unknown 1.01-1.01x", "a.h5: damaged", ["a.h5: damaged"])
+        self.check([], "unknown", "unknown", "(of 0 cases)")
+
+    def test_the_example_can_be_decided(self):
+        with open("scripts/examples/matrix.toml", encoding="utf-8") as file:
+            example = of_cells.Matrix("matrix.toml", tomllib.loads(file.read()))
+        benches = [step for step in example.plans["gloo"].steps if step["kind"] == "bench"]
+        # So many prove a difference in each of 100 cases.
+        self.assertTrue(all(step["launches"] >= 9 for step in benches))
+        planned = sum(launch.seconds for _, launch in example.launches())
+        self.assertLess(planned, example.budget)
+
+
 class CompatMatrixTest(unittest.TestCase):
     def test_transports_of_mpi_and_gloo_run_for_real(self):
         done, answer = matrix("real", content=STEP + MPI)
         found = cells(answer)
         self.assertEqual(set(found), {"shared memory", "loopback tcp", "gloo"}, done.stderr)
-        for cell in found.values():
-            self.assertIn(cell, ("ok", "slower"), done.stdout)
+        # One launch a side proves nothing, and what is not proved is not ok.
+        self.assertEqual(found, {"shared memory": "ok", "loopback tcp": "ambiguous",
+                                 "gloo": "ambiguous"}, done.stdout)
+        self.assertEqual(done.returncode, 3, done.stdout)
+        self.assertGreater(answer["cells"][1]["times"]["mean"], 0)
+        self.assertRegex(done.stdout, r"\nlatency +ok +ambiguous [0-9.e+]+-[0-9.e+]+x ")
         self.assertIn("Open MPI", answer["configurations"][0]["versions"]["backend_version"])
-        # Nothing is run twice, and the answer is the same.
+        # Nothing is run twice, and that is said.
         again, same = matrix("real", content=STEP + MPI)
-        self.assertEqual(again.stderr, "")
-        self.assertEqual(same["cells"], answer["cells"])
+        self.assertEqual((again.stderr, again.returncode), ("", 3))
+        self.assertRegex(again.stdout, r"^NOT RUN: .*/real was finished on 20..-..-.. ..:..,.*ago: "
+                                       r"UNKNOWN: 2 of 3 cells.*Nothing was run now")
+        self.assertEqual(same, answer)
         # Another plan in the same place is refused.
         other, _ = matrix("real", content=STEP.replace("\"40\"", "\"41\"") + MPI)
         self.assertEqual(other.returncode, 2, other.stdout)
@@ -92,7 +147,7 @@ class CompatMatrixTest(unittest.TestCase):
             nccl("hanging", good, "ncclAllReduce:stuck:rank=1:nth=20"),
             nccl("absent", "/nowhere/libnccl.so.2"), nccl("damaged", damaged_library())])
         done, answer = matrix("planted", content=content)
-        self.assertEqual(cells(answer), {"good": "ok", "old": "ok", "corrupting": "wrong",
+        self.assertEqual(cells(answer), {"good": "ok", "old": "ambiguous", "corrupting": "wrong",
                                          "hanging": "hang", "absent": "missing",
                                          "damaged": "missing"},
                          done.stdout + done.stderr)
@@ -118,6 +173,14 @@ class CompatMatrixTest(unittest.TestCase):
         better = subprocess.run([MATRIX, "--diff", new, old], capture_output=True, text=True)
         self.assertEqual(better.returncode, 0, better.stdout)
         self.assertIn("0 for the worse", better.stdout)
+
+    def test_a_missing_program_is_one_line(self):
+        folder = os.path.join(FOLDER, "without")
+        os.makedirs(folder)
+        os.symlink(os.path.join(PROGRAMS, "scripts/lockstep/lockstep"), f"{folder}/lockstep")
+        done, answer = matrix("without_bench", f"--programs={folder}", content=STEP + MPI)
+        self.assertEqual((done.returncode, done.stdout, answer), (4, "", None))
+        self.assertRegex(done.stderr, r"^compat_matrix: bench_allreduce is not installed.*\n$")
 
     def test_bad_input_is_one_line(self):
         for content, part in ((STEP, "two [[configuration]]"),

@@ -14,58 +14,22 @@ import time
 import tomllib
 import unittest
 
-sys.path.insert(0, os.getcwd())
+sys.path.insert(0, os.path.join(os.getcwd(), "scripts"))
 sys.path.insert(0, os.path.join(os.getcwd(), "scripts/qualification"))
 # pylint: disable=wrong-import-position
 import journal
 import plan
 import runner
 import verdict
+from nightly_testing import LATENCY, Folder
 
 _FAULTY = os.path.abspath("bench/peers/libfaulty_allreduce.so")
-_LATENCY = """[[step]]
-name = "latency"
-program = "bench_allreduce"
-arguments = ["-b", "8", "-e", "16", "-n", "100"]
-seconds = 3
-launches = %d
-"""
-
-
-class Folder(unittest.TestCase):
-
-    def setUp(self):
-        self.folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
-        self.output = os.path.join(self.folder, "out")
-
-    def plan(self, text):
-        path = os.path.join(self.folder, "plan.toml")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-        return path
-
-    def begin(self, path):
-        return subprocess.Popen(
-            ["scripts/nightly", path, "--output=" + self.output, "--programs=" + os.getcwd(),
-             "--format=json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-    def finish(self, process):
-        """(exit code, answer or None, what it said)"""
-        out, err = process.communicate(timeout=120)
-        return process.returncode, json.loads(out) if out else None, err
-
-    def nightly(self, text):
-        return self.finish(self.begin(self.plan(text)))
-
-    def state(self):
-        with open(os.path.join(self.output, "state.jsonl"), encoding="utf-8") as file:
-            return [json.loads(line) for line in file if line.endswith("\n")]
 
 
 class Launches(Folder):
 
     def test_killed_and_resumed_nothing_is_lost_or_counted_twice(self):
-        text = 'deadline = 3\nbudget = "100s"\n' + _LATENCY % 3 + """[[step]]
+        text = 'deadline = 3\nbudget = "100s"\n' + LATENCY % 3 + """[[step]]
 name = "simulation"
 kind = "simulation"
 scenarios = ["uneven_inputs/case2"]
@@ -104,7 +68,7 @@ seconds = 3
         code, answer, _ = self.nightly(
             'backends = ["mpi"]\ndeadline = 3\n[environment]\nLD_PRELOAD = "%s"\n'
             'FAULTY_KIND = "flip"\nFAULTY_CALL = "50"\nFAULTY_RANK = "1"\n' % _FAULTY +
-            (_LATENCY % 1).replace('"8", "-e", "16", "-n", "100"',
+            (LATENCY % 1).replace('"8", "-e", "16", "-n", "100"',
                                    '"1K", "-e", "4K", "-n", "100"'))
         self.assertEqual((1, "NOT QUALIFIED"), (code, answer["verdict"]))
         self.assertIn("rank 1 received wrong data", answer["reasons"][0])
@@ -115,7 +79,7 @@ seconds = 3
 
     def test_a_stopped_rank(self):
         process = self.begin(self.plan('backends = ["gloo"]\ndeadline = 3\n' + (
-            _LATENCY % 1).replace(
+            LATENCY % 1).replace(
                 '"-n", "100"', '"--time-budget=9s", "--precision=0.0001"').replace(
                 "seconds = 3", "seconds = 12")))
         self.stop_worker(process, rank=1)
@@ -183,7 +147,7 @@ seconds = 3
 class Budget(Folder):
 
     def test_what_does_not_fit_is_not_begun_and_is_said(self):
-        code, answer, _ = self.nightly('budget = "1s"\n' + _LATENCY % 1)
+        code, answer, _ = self.nightly('budget = "1s"\n' + LATENCY % 1)
         self.assertEqual((3, "INCONCLUSIVE", 0), (code, answer["verdict"], answer["launches"]))
         self.assertIn("latency.mpi: 1 launches were not run: the budget was spent",
                       answer["reasons"])
@@ -191,27 +155,21 @@ class Budget(Folder):
     def test_cases_without_a_sample_are_inconclusive(self):
         code, answer, _ = self.nightly(
             'backends = ["mpi"]\n' +
-            (_LATENCY % 1).replace('"-n", "100"', '"--time-budget=0.001s"'))
+            (LATENCY % 1).replace('"-n", "100"', '"--time-budget=0.001s"'))
         self.assertEqual((3, "INCONCLUSIVE"), (code, answer["verdict"]))
         self.assertIn("0 of 2 cases measured before the time budget", answer["reasons"][0])
-
-    def test_what_is_not_installed_is_inconclusive(self):
-        code, answer, _ = self.nightly(
-            '[[step]]\nname = "steps"\nprogram = "bench_none"\nseconds = 1\n')
-        self.assertEqual((3, "INCONCLUSIVE"), (code, answer["verdict"]))
-        self.assertIn("steps.mpi.0: not run: bench_none is not installed", answer["reasons"])
-        self.assertFalse(answer["quarantine"])
 
 
 class Inputs(Folder):
 
     def test_plans_that_cannot_be(self):
         for text, words in (("x = ", "mend the TOML"), ("profil = 1", "unknown"),
-                            ('profile = "quik"', "none of quick"), ("ranks = 1", "2 or more"),
+                            ('profile = "quik"', "one of quick"), ("ranks = 1", "2 or more"),
                             ('budget = "soon"', "no time"), ('backends = ["smoke"]', "backends"),
-                            ('[[step]]\nname = "a"\nseconds = 1', "needs a program"),
-                            ('[[step]]\nname = "a"\nprogram = "b"', "needs seconds"),
+                            ('[[step]]\nname = "a"\nseconds = 1', "needs a value for program"),
+                            ('[[step]]\nname = "a"\nkind = "fuzz"', "needs a value for seconds"),
                             ('budget = "9s"', "too few"),
+                            ('baseline = "/nowhere"\n' + LATENCY % 1, "is no folder"),
                             ('[[step]]\nname = "a"\nkind = "stress"\nseconds = 1\npart = 2',
                              "part = 2")):
             code, answer, err = self.nightly(text)
@@ -219,7 +177,7 @@ class Inputs(Folder):
             self.assertIn(words, err)
 
     def test_another_plan_does_not_go_on(self):
-        one = plan.Plan("one.toml", _LATENCY % 1)
+        one = plan.read_plan("one.toml", LATENCY % 1)
         first = journal.Journal(self.output)
         first.begin(one)
         with self.assertRaisesRegex(journal.JournalError, "another nightly runs"):
@@ -228,7 +186,7 @@ class Inputs(Folder):
         with self.assertRaisesRegex(journal.JournalError, "of another plan"):
             second = journal.Journal(self.output)
             self.addCleanup(second.close)
-            second.begin(plan.Plan("two.toml", _LATENCY % 2))
+            second.begin(plan.read_plan("two.toml", LATENCY % 2))
 
 
 class Subcommand(Folder):
@@ -255,14 +213,14 @@ class Parts(Folder):
     """Without launches."""
 
     def test_replicates_are_interleaved(self):
-        names = [launch.name for launch in plan.Plan("p", _LATENCY % 2 + _LATENCY.replace(
+        names = [launch.name for launch in plan.read_plan("p", LATENCY % 2 + LATENCY.replace(
             "latency", "bandwidth") % 1).launches()]
         self.assertEqual(["latency.mpi.0", "latency.gloo.0", "bandwidth.mpi.0",
                           "bandwidth.gloo.0", "latency.mpi.1", "latency.gloo.1"], names)
 
     def test_profiles_fit_their_budgets(self):
         for profile in plan.PROFILES:
-            one = plan.Plan(profile, 'profile = "%s"' % profile)
+            one = plan.read_plan(profile, 'profile = "%s"' % profile)
             soak, _ = one.soak()
             total = sum(launch.seconds for launch in one.launches()) + soak["seconds"]
             self.assertLess(total, one.budget, profile)
@@ -270,8 +228,8 @@ class Parts(Folder):
     def test_a_profile_is_made_shorter_to_fit(self):
         for profile, budget, launches in (("standard", 600, 5), ("standard", 420, 3),
                                           ("full", 3600, 10), ("full", 600, 2)):
-            one = plan.Plan("p", 'profile = "%s"\nbudget = "%ds"' % (profile, budget))
-            whole = plan.Plan("p", 'profile = "%s"' % profile)
+            one = plan.read_plan("p", 'profile = "%s"\nbudget = "%ds"' % (profile, budget))
+            whole = plan.read_plan("p", 'profile = "%s"' % profile)
             soak, _ = one.soak()
             total = sum(launch.seconds for launch in one.launches()) + soak["seconds"]
             self.assertLess(total, budget)
@@ -280,7 +238,7 @@ class Parts(Folder):
                              [step["name"] for step in one.steps])
             self.assertGreaterEqual(one.steps[1]["launches"], launches, (profile, budget))
         with self.assertRaisesRegex(plan.PlanError, "60 s are too few for profile standard"):
-            plan.Plan("p", 'profile = "standard"\nbudget = "60s"')
+            plan.read_plan("p", 'profile = "standard"\nbudget = "60s"')
 
     def test_mpi_is_asked_for_all_that_it_can(self):
         """Streams, links and recovery are left out, by name; nothing else is."""
@@ -302,13 +260,13 @@ class Parts(Folder):
                 self.assertEqual(left_out, beyond, name)
 
     def test_a_launch_that_ends_nightly_again_and_again_is_given_up(self):
-        one = plan.Plan("p", 'backends = ["mpi"]\nbudget = "50s"\n' + _LATENCY % 1)
+        one = plan.read_plan("p", 'backends = ["mpi"]\nbudget = "50s"\n' + LATENCY % 1)
         for _ in range(3):
             state = journal.Journal(self.output)
             state.begin(one)
             state.start("latency.mpi.0", 7)
             state.close()
-        code, answer, _ = self.nightly('backends = ["mpi"]\nbudget = "50s"\n' + _LATENCY % 1)
+        code, answer, _ = self.nightly('backends = ["mpi"]\nbudget = "50s"\n' + LATENCY % 1)
         self.assertEqual((3, "INCONCLUSIVE"), (code, answer["verdict"]))
         self.assertIn("does it take the machine down?", answer["reasons"][0])
 
@@ -319,7 +277,7 @@ class Parts(Folder):
             for name in ("latency.mpi.0.h5", "latency.gloo.0.h5", "soak.gloo.0.h5"):
                 with open(os.path.join(folder, name), "wb"):
                     pass
-        one = plan.Plan("p", 'baseline = "%s"\n' % base + _LATENCY % 1)
+        one = plan.read_plan("p", 'baseline = "%s"\n' % base + LATENCY % 1)
         state = journal.Journal(self.output)
         self.addCleanup(state.close)
         state.begin(one)
@@ -355,17 +313,17 @@ class Examples(unittest.TestCase):
     def test_plan(self):
         with open("scripts/examples/nightly.toml", encoding="utf-8") as file:
             text = file.read()
-        self.assertEqual(8, plan.Plan("nightly.toml", text).ranks)
+        self.assertEqual(8, plan.read_plan("nightly.toml", text).ranks)
         tomllib.loads(text)
 
     def test_slurm(self):
         path = "scripts/examples/nightly.sbatch"
         subprocess.run(["bash", "-n", path], check=True)
         with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
-            os.mkdir(os.path.join(folder, "scripts"))
-            stand_in = os.path.join(folder, "scripts/nightly")
+            os.mkdir(os.path.join(folder, "bin"))
+            stand_in = os.path.join(folder, "bin/lockstep")
             with open(stand_in, "w", encoding="utf-8") as file:
-                file.write('#!/bin/sh\ncat "$1"\necho "$2"\nexit 3\n')
+                file.write('#!/bin/sh\ncat "$2"\necho "$3"\nexit 3\n')
             os.chmod(stand_in, 0o755)
             done = subprocess.run(["bash", path], stdout=subprocess.PIPE, text=True, check=False,
                                   env=dict(os.environ, LOCKSTEP_ROOT=folder, LOCKSTEP_OUTPUT=folder,
@@ -373,7 +331,7 @@ class Examples(unittest.TestCase):
                                            SLURM_JOB_NODELIST="node[1-2]"))
             text, _, option = done.stdout.strip().rpartition("\n")
             self.assertEqual((3, "--output=%s/7" % folder), (done.returncode, option))
-            self.assertEqual(8, plan.Plan("p", text).ranks)
+            self.assertEqual(8, plan.read_plan("p", text).ranks)
 
     @unittest.skipUnless(shutil.which("systemd-analyze"), "no systemd-analyze")
     def test_systemd(self):

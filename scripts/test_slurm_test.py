@@ -133,7 +133,7 @@ class SlurmTest(unittest.TestCase):
     def test_the_batch_example(self):
         programs = ":".join(os.path.join(ROOT, room) for room in ("bench", "stress",
                                                                   "scripts/lockstep"))
-        environment = dict(os.environ, **YIELD, LOCKSTEP_ROOT=ROOT, LOCKSTEP_PROFILE="quick",
+        environment = dict(os.environ, **YIELD, LOCKSTEP_PROFILE="quick",
                            LOCKSTEP_OUTPUT=path("night"), PATH=f"{programs}:{os.environ['PATH']}")
         job = subprocess.run(["sbatch", "--parsable", "--ntasks-per-node=1", EXAMPLE], cwd=FOLDER,
                              env=environment, text=True, check=True,

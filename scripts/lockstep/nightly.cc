@@ -18,7 +18,7 @@ struct Options {
   std::string profile;
   std::string budget;
   std::string baseline;
-  std::string output = "results/nightly";
+  std::string output;
   std::string programs;
   std::string format = "text";
 };
@@ -41,8 +41,9 @@ Result<ExitCode> Nightly(const Options& options) {
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const fs::path binary, ThisProgram());
   std::vector<std::string> words = {
-      "--output=" + options.output, "--format=" + options.format,
+      "--format=" + options.format,
       "--programs=" + (options.programs.empty() ? ProgramsOf(binary) : options.programs)};
+  if (!options.output.empty()) words.push_back("--output=" + options.output);
   if (!options.profile.empty()) words.push_back("--profile=" + options.profile);
   if (!options.budget.empty()) words.push_back("--budget=" + options.budget);
   if (!options.baseline.empty()) words.push_back("--baseline=" + options.baseline);
@@ -62,7 +63,8 @@ void AddNightly(ArgumentParser& parser, Command& chosen) {
       .OneOf({"quick", "standard", "full"});
   command.Add("--budget", options->budget, "60min: with a --profile, which is made shorter to fit");
   command.Add("--baseline", options->baseline, "Folder of earlier launches, with a --profile");
-  command.Add("-o,--output", options->output, "Folder of the state and the verdict").ShowDefault();
+  command.Add("-o,--output", options->output,
+              "Folder of the state and the verdict. Default: one of tonight, results/nightly/DATE");
   command.Add("--programs", options->programs, "Folder of the programs, if not beside this");
   command.Add("--format", options->format, "text or json").OneOf({"text", "json"}).ShowDefault();
 }

@@ -31,6 +31,7 @@ class Journal:
         self.attempts = {}  # launch -> how often it was begun
         self.spent = 0.0   # seconds of launches, those that were cut off included
         self.resumed = 0
+        self.last = 0.0    # when the newest launch ended
         self._open = None  # a start without an end
         self._read()
         self._file = open(self.path, "ab", buffering=0)
@@ -45,7 +46,7 @@ class Journal:
         for number, line in enumerate(whole.splitlines(), start=1):
             try:
                 self._apply(json.loads(line))
-            except (ValueError, KeyError):
+            except (ValueError, KeyError, TypeError):
                 raise JournalError("%s:%d: is no state of nightly; move the file away, or name "
                                    "another --output" % (self.path, number)) from None
         if len(whole) < len(content):
@@ -55,6 +56,8 @@ class Journal:
 
     def _apply(self, event):
         kind = event["event"]
+        if kind in ("plan", "end"):
+            self.last = float(event["at"])
         if kind == "plan":
             self.plan = event
         elif kind == "start":
@@ -80,14 +83,37 @@ class Journal:
         self._file.close()
         self._lock.close()
 
+    def finished(self, plan, name):
+        """None, or what to say when an earlier process finished here: file `name` has its answer.
+        It holds for the time when it was measured, so it is inconclusive for now."""
+        self._check_plan(plan)
+        path = os.path.join(self.folder, name)
+        if self.plan is None or not os.path.exists(path):
+            return None
+        try:
+            with open(path, encoding="utf-8") as file:
+                earlier = json.load(file)
+            found = str(earlier.get("verdict") or earlier["headline"])
+        except (ValueError, KeyError, AttributeError):
+            raise JournalError("%s: is no answer of an earlier run; move the folder away, or name "
+                               "another --output" % path) from None
+        return {"verdict": "NOT RUN", "exit_code": 3, "earlier": earlier,
+                "headline": "NOT RUN: %s was finished on %s, %s ago: %s. Nothing was run now; give "
+                            "another --output, or none for a folder of tonight" % (
+                                self.folder, minute(self.last), age(time.time() - self.last),
+                                found)}
+
+    def _check_plan(self, plan):
+        if self.plan is not None and self.plan["hash"] != plan.hash:
+            raise JournalError("%s: is of another plan (%s); name another --output, or give the "
+                               "same plan" % (self.path, self.plan["path"]))
+
     def begin(self, plan):
         """Begins, or goes on where an earlier process ended."""
+        self._check_plan(plan)
         if self.plan is None:
             self._append({"event": "plan", "hash": plan.hash, "name": plan.name,
                           "path": plan.path, "at": time.time()})
-        elif self.plan["hash"] != plan.hash:
-            raise JournalError("%s: is of another plan (%s); name another --output, or give the "
-                               "same plan" % (self.path, self.plan["path"]))
         else:
             # The time of a launch that was cut off is spent, though nobody knows it exactly.
             charged = 0.0
@@ -101,6 +127,22 @@ class Journal:
 
     def end(self, launch, **facts):
         self._append(dict(facts, event="end", launch=launch, at=time.time()))
+
+
+def tonight(root):
+    """Below `root`. A night lasts from noon to noon; its name is the day on which it begins."""
+    return os.path.join(root, time.strftime("%Y-%m-%d", time.localtime(time.time() - 12 * 3600)))
+
+
+def minute(at):
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
+
+
+def age(seconds):
+    for unit, length in (("days", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * length:
+            return "%d %s" % (seconds // length, unit)
+    return "%.0f s" % seconds
 
 
 def sync_folder(path):

@@ -1,32 +1,30 @@
 """The same plan over several configurations: what to run, and from what came of it to cells."""
 
 import json
+import math
 import os
 import subprocess
-import tomllib
 
 import h5py
-from plan import Plan, PlanError, seconds_of
+from plan import Plan
+from plan_values import PlanError, check_table, seconds_of
 from verdict import text
 
 _KEYS = {"name", "profile", "step", "skip", "ranks", "budget", "deadline", "baseline",
-         "configuration"}
+         "min_effect", "configuration"}
 _CONFIGURATION_KEYS = {"name", "backend", "launcher", "environment", "nccl_library"}
-_PLAN_KEYS = ("profile", "skip", "ranks", "deadline")
+_PLAN_KEYS = ("profile", "skip", "ranks", "deadline", "step")
 # The worst of a cell's launches decides.
-ORDER = ("ok", "slower", "unknown", "missing", "fail", "crash", "hang", "wrong")
+ORDER = ("ok", "slower", "ambiguous", "unknown", "missing", "fail", "crash", "hang", "wrong")
 _OF_OUTCOME = {"corrupt": "wrong", "hung": "hang", "stopped": "hang", "crashed": "crash",
                "killed": "crash", "failed": "fail"}
 
 
 class Configuration:
     def __init__(self, path, table):
-        for key in table:
-            if key not in _CONFIGURATION_KEYS:
-                raise PlanError("%s: '%s' of a configuration is unknown; choose from %s" %
-                                (path, key, ", ".join(sorted(_CONFIGURATION_KEYS))))
-        if not table.get("name") or "/" in table["name"]:
-            raise PlanError("%s: a configuration needs a name without '/'" % path)
+        check_table(path, table, _CONFIGURATION_KEYS, "a configuration")
+        if "name" not in table:
+            raise PlanError("%s: a configuration needs a name" % path)
         self.name = table["name"]
         self.backend = table.get("backend", "nccl" if "nccl_library" in table else "mpi")
         self.launcher = table.get("launcher")
@@ -35,17 +33,10 @@ class Configuration:
 
 
 class Matrix:
-    """`content`: TOML. Plans of nightly, one a configuration, that differ in nothing else."""
+    """`table`: of the TOML. Plans of nightly, one a configuration, that differ in nothing else."""
 
-    def __init__(self, path, content, more=()):
-        try:
-            table = tomllib.loads(content)
-        except tomllib.TOMLDecodeError as error:
-            raise PlanError("%s: %s; mend the TOML" % (path, error)) from None
-        for key in table:
-            if key not in _KEYS:
-                raise PlanError("%s: '%s' is unknown; choose from %s" %
-                                (path, key, ", ".join(sorted(_KEYS))))
+    def __init__(self, path, table, more=()):
+        check_table(path, table, _KEYS, "the matrix")
         given = table.get("configuration", []) + list(more)
         self.path, self.name = path, table.get("name", os.path.basename(path))
         self.configurations = [Configuration(path, one) for one in given]
@@ -57,27 +48,30 @@ class Matrix:
         if self.baseline not in names:
             raise PlanError("%s: baseline '%s' is none of %s" %
                             (path, self.baseline, ", ".join(names)))
+        self.min_effect = table.get("min_effect", "2%")
         self.plans = {one.name: self._plan(table, one) for one in self.configurations}
         self.budget = sum(plan.budget for plan in self.plans.values())
-        self.hash = "+".join(plan.hash for plan in self.plans.values())
+        self.hash = "+".join([plan.hash for plan in self.plans.values()] + [self.min_effect])
+        if not self.launches():
+            raise PlanError("%s: no step is a bench or stress; a matrix compares those" % path)
 
     def _plan(self, table, configuration):
-        lines = ["%s = %s" % (key, json.dumps(table[key])) for key in _PLAN_KEYS if key in table]
+        content = {key: table[key] for key in _PLAN_KEYS if key in table}
         if "budget" in table:  # each has its share
             whole = seconds_of(table["budget"], "%s: budget" % self.path)
-            lines.append('budget = "%ss"' % round(whole / len(self.configurations), 3))
-        lines.append("backends = %s" % json.dumps([configuration.backend]))
+            content["budget"] = "%.3fs" % (whole / len(self.configurations))
+        # A step's own backends would be the same in every column.
+        for step in content.get("step", []):
+            if "backends" in step:
+                raise PlanError("%s: step '%s': backends are those of the configurations; leave "
+                                "them out" % (self.path, step.get("name", "")))
+        content["backends"] = [configuration.backend]
         if configuration.launcher:
-            lines.append("launcher = %s" % json.dumps(configuration.launcher))
-        lines.append("[environment]")
-        lines += ["%s = %s" % (json.dumps(key), json.dumps(value))
-                  for key, value in configuration.environment.items()]
+            content["launcher"] = configuration.launcher
+        content["environment"] = dict(configuration.environment)
         if configuration.nccl_library:
-            lines.append('"LOCKSTEP_NCCL_LIBRARY" = %s' % json.dumps(configuration.nccl_library))
-        for step in table.get("step", []):
-            lines.append("[[step]]")
-            lines += ["%s = %s" % (key, json.dumps(value)) for key, value in step.items()]
-        return Plan(self.path, "\n".join(lines))
+            content["environment"]["LOCKSTEP_NCCL_LIBRARY"] = configuration.nccl_library
+        return Plan(self.path, content)
 
     def launches(self):
         """[(configuration, launch)]: configurations take turns, so that drift meets all alike."""
@@ -127,36 +121,77 @@ def versions_of(path):
         return {}
 
 
-def compare(lockstep, base, candidate):
-    """{program: (word, why)} of the programs that are slower or can't be told; {} when all same."""
-    words = [lockstep, "compare", *base, "--", *candidate, "--across=backend", "--format=json"]
+def compare(lockstep, min_effect, base, candidate):
+    """(word, why, times or None): is a program slower with this configuration than with base?"""
+    words = [lockstep, "compare", *base, "--", *candidate, "--across=backend", "--format=json",
+             "--min-effect=" + min_effect]
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           timeout=600, check=False)
     if done.returncode not in (0, 3, 5):
         said = (done.stderr.strip().splitlines() or ["nothing"])[0]
-        return ("unknown", "lockstep compare: %s" % said[:300])
-    slower = [one for one in json.loads(done.stdout)["cases"] if one["verdict"] == "slower"]
-    if not slower:
-        return ("ok", "")
-    worst = max(slower, key=lambda one: one["effect"]["estimate"] or 0)
-    return ("slower", "%d of its cases; most: %s by %.0f %%" %
-            (len(slower), worst["case"], 100 * (worst["effect"]["estimate"] or 0)))
+        return "unknown", "lockstep compare: %s" % said[:300], None
+    answer = json.loads(done.stdout)
+    return judge_cases(answer["cases"], answer["not_read"])
+
+
+def _times(cases):
+    """Multiples of the base's times: estimates of all cases, and the bounds (95 %) of them all."""
+    effects = [one["effect"] for one in cases if one["effect"]["estimate"] is not None]
+    if not effects:
+        return None
+    ratios = [1 + effect["estimate"] for effect in effects]
+    bounds = [effect[end] for effect in effects for end in ("low", "high")]
+    return {"low": min(ratios), "high": max(ratios),
+            "mean": math.exp(sum(map(math.log, ratios)) / len(ratios)),
+            "bounds": None if None in bounds else [1 + min(bounds), 1 + max(bounds)]}
+
+
+def judge_cases(cases, not_read):
+    """What `lockstep compare` says of each case, as one cell. Nothing is ok that is not proved."""
+    times = _times(cases)
+    counts = {}
+    for one in cases:
+        counts.setdefault(one["verdict"], []).append(one)
+    told = ", ".join("%d %s" % (len(found), verdict) for verdict, found in counts.items())
+    told += " (of %d cases)" % len(cases)
+    if "slower" in counts:
+        worst = max(counts["slower"], key=lambda one: one["effect"]["estimate"] or 0)
+        return "slower", "%s; most: %s, %.2f times the time" % (
+            told, worst["case"], 1 + (worst["effect"]["estimate"] or 0)), times
+    if "ambiguous" in counts:
+        first = counts["ambiguous"][0]
+        return "ambiguous", "%s; %s: %s" % (told, first["case"],
+                                            first["resolve"] or first["why"]), times
+    if "missing" in counts or not_read or not cases:
+        return "unknown", "; ".join([told] + not_read[:1]), times
+    return "ok", "", times
+
+
+def _shown(cell):
+    times = cell["times"]
+    if times is None:
+        return cell["cell"]
+    if cell["cell"] == "ambiguous" and times["bounds"]:
+        return "ambiguous %.3g..%.3gx" % tuple(times["bounds"])
+    return "%s %.3g-%.3gx" % (cell["cell"], times["low"], times["high"])
 
 
 def format_matrix(answer):
     """A row a step, a column a configuration; then why for each cell that is not ok."""
+    if "earlier" in answer:
+        return answer["headline"] + "\n"
     names = [one["name"] for one in answer["configurations"]]
     steps = answer["steps"]
     cells = {(cell["step"], cell["configuration"]): cell for cell in answer["cells"]}
     rows = [["step"] + names]
     for step in steps:
-        rows.append([step] + [cells[(step, name)]["cell"] if (step, name) in cells else "not run"
-                              for name in names])
+        rows.append([step] + [_shown(cells[(step, name)]) for name in names])
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = [answer["headline"], ""]
     lines += ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
               for row in rows]
-    lines.append("")
+    lines += ["x: times of '%s'; a-b: from the quickest to the slowest case; a..b: all within" %
+              answer["baseline"], ""]
     for one in answer["configurations"]:
         if one["versions"]:
             lines.append("%s: %s" % (one["name"], ", ".join(

@@ -6,32 +6,25 @@ import json
 import os
 import shlex
 import shutil
-import tomllib
 
+from plan_values import BENCHES, PlanError, check_table, read_toml, seconds_of, shown
 from profiles import PROFILES, steps_of
 
+PROGRAMS = BENCHES + ("stress", "fuzz", "lockstep")
 _TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _PLACES = ("bench", "stress", "scripts/lockstep")  # of the programs, below bazel-bin
-
-
-_KINDS = ("bench", "stress", "simulation", "fuzz", "soak", "doctor")
 _STEP_KEYS = {"name", "kind", "program", "arguments", "seconds", "launches", "backends",
               "scenarios", "part", "seeds", "launch_seconds", "required"}
 _PLAN_KEYS = {"name", "profile", "backends", "ranks", "launcher", "budget", "baseline",
               "environment", "step", "deadline", "skip"}
 
 
-class PlanError(ValueError):
-    """One line: the input, the reason, the remedy."""
+def read_plan(path, text):
+    return Plan(path, read_toml(path, text))
 
 
-def seconds_of(text, what):
-    units = {"s": 1, "min": 60, "h": 3600}
-    for unit in sorted(units, key=len, reverse=True):
-        number = str(text)[:-len(unit)]
-        if str(text).endswith(unit) and number.replace(".", "", 1).isdigit():
-            return float(number) * units[unit]
-    raise PlanError("%s: '%s' is no time; give 300s, 5min or 1h" % (what, text))
+def launch_key(step, backend):
+    return step + ("" if backend is None else "." + backend)
 
 
 class Launch:
@@ -40,21 +33,17 @@ class Launch:
     def __init__(self, step, backend, replicate):
         self.step, self.backend, self.replicate = step, backend, replicate
         self.kind = step["kind"]
-        self.key = step["name"] + ("" if backend is None else "." + backend)
+        self.key = launch_key(step["name"], backend)
         self.name = "%s.%d" % (self.key, replicate)
         self.seconds = float(step.get("launch_seconds", step["seconds"]))
 
 
 class Plan:
-    def __init__(self, path, text):
-        try:
-            content = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise PlanError("%s: %s; mend the TOML" % (path, error)) from None
-        self._check(path, content, _PLAN_KEYS, "the plan")
+    """`content`: the table that the TOML of a plan holds."""
+
+    def __init__(self, path, content):
+        check_table(path, content, _PLAN_KEYS, "the plan")
         profile = content.get("profile", "quick")
-        if profile not in PROFILES:
-            raise PlanError("%s: profile '%s' is none of %s" % (path, profile, ", ".join(PROFILES)))
         of_steps = os.path.splitext(os.path.basename(path))[0]  # not of a profile
         self.path = path
         self.name = content.get("name", of_steps if "step" in content else profile)
@@ -74,47 +63,26 @@ class Plan:
                             "more, a shorter profile, or [[step]] tables of your own" %
                             (path, self.budget, profile, len(self.backends)))
         self.steps = self._steps(path, steps, content.get("skip", []))
-        self._check_values(path)
         self.hash = hashlib.sha256(json.dumps(
             [self.steps, self.backends, self.ranks, self.launcher, self.environment],
             sort_keys=True).encode()).hexdigest()[:16]
-
-    @staticmethod
-    def _check(path, table, known, where):
-        for key in table:
-            if key not in known:
-                raise PlanError("%s: '%s' of %s is unknown; choose from %s" %
-                                (path, key, where, ", ".join(sorted(known))))
 
     def _steps(self, path, given, skip):
         steps = []
         for step in given:
             step = dict({"kind": "bench", "launches": 1, "required": True}, **step)
-            self._check(path, step, _STEP_KEYS, "a step")
-            if not step.get("name") or step["kind"] not in _KINDS:
-                raise PlanError("%s: a step needs a name, and a kind of %s" %
-                                (path, ", ".join(_KINDS)))
-            if not isinstance(step.get("seconds"), (int, float)) or step["seconds"] <= 0:
-                raise PlanError("%s: step '%s' needs seconds: how long a launch takes" %
-                                (path, step["name"]))
-            if not 0 < step.get("part", 1) <= 1:
-                raise PlanError("%s: step '%s': part = %s; give more than 0, and 1 for all "
-                                "scenarios" % (path, step["name"], step["part"]))
-            if step["kind"] == "bench" and "program" not in step:
-                raise PlanError("%s: step '%s' needs a program" % (path, step["name"]))
+            where = "step " + shown(step["name"]) if "name" in step else "a step"
+            check_table(path, step, _STEP_KEYS, where)
+            for key in ("name", "seconds") + (("program",) if step["kind"] == "bench" else ()):
+                if key not in step:
+                    raise PlanError("%s: %s needs a value for %s" % (path, where, key))
             if not any(fnmatch.fnmatch(step["name"], pattern) for pattern in skip):
                 steps.append(step)
-        names = [step["name"] for step in steps]
+        keys = [(step["name"], backend) for step in steps for backend in self._of(step)]
+        names = [launch_key(*key) for key in keys]
         if not steps or len(set(names)) < len(names):
             raise PlanError("%s: steps need names of their own, and there must be one" % path)
         return steps
-
-    def _check_values(self, path):
-        if not isinstance(self.ranks, int) or not 2 <= self.ranks <= 1 << 20:
-            raise PlanError("%s: ranks = %s; give 2 or more" % (path, self.ranks))
-        if not self.backends or not set(self.backends) <= {"mpi", "gloo", "nccl", "null"}:
-            raise PlanError("%s: backends = %s; choose from mpi, gloo, nccl" %
-                            (path, self.backends))
 
     def launches(self):
         """In the order of running: replicates are interleaved, so that drift meets all alike, and
@@ -139,6 +107,27 @@ class Plan:
                 backends = [one for one in self._of(step) if one != "mpi"]
                 return step, backends or ["gloo"]
         return None, []
+
+
+def programs_of(launch):
+    """Names of what it runs."""
+    if launch.kind == "stress" and launch.backend == "mpi":
+        return ["stress", "lockstep"]  # a launch a case
+    return {"bench": [launch.step.get("program")], "stress": ["stress"], "simulation": ["stress"],
+            "soak": ["stress"], "fuzz": ["fuzz"], "doctor": ["lockstep"]}[launch.kind]
+
+
+def check_installed(plan, launches, programs):
+    """Raises OSError for the first thing that a required launch runs and that is not here."""
+    if shutil.which(plan.launcher[0]) is None:
+        raise OSError("%s: not found; install it, or name another launcher in the plan" %
+                      plan.launcher[0])
+    for launch in launches:
+        for name in programs_of(launch):
+            if launch.step["required"] and programs.get(name) is None:
+                raise OSError("%s is not installed, and step '%s' runs it: see scripts/install and "
+                              "--programs, or leave the step out with skip" %
+                              (name, launch.step["name"]))
 
 
 def find_program(name, folder=None):

@@ -1,11 +1,14 @@
 """Starts one launch, waits for it, and says what came of it."""
 
 import ctypes
+import math
 import os
 import re
 import signal
 import subprocess
 import time
+
+from plan import programs_of
 
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -67,12 +70,7 @@ class Runner:
 
     def command(self, launch, output):
         """Its words, or a text that says why it cannot be run."""
-        needed = {"bench": [launch.step.get("program")], "stress": ["stress"],
-                  "simulation": ["stress"], "soak": ["stress"], "fuzz": ["fuzz"],
-                  "doctor": ["lockstep"]}[launch.kind]
-        if launch.kind == "stress" and launch.backend == "mpi":
-            needed = ["stress", "lockstep"]  # a launch a case
-        for name in needed:
+        for name in programs_of(launch):
             if self.programs.get(name) is None:
                 return "%s is not installed" % name
         return getattr(self, "_" + launch.kind)(launch, output)
@@ -125,8 +123,9 @@ class Runner:
     def _fuzz(self, launch, _output):
         # A night has no time for so many trials that two of these would meet.
         seed = self.night * 10**11 + launch.replicate * 10**10
-        return [self.programs["fuzz"], "--seconds=%d" % launch.step["seconds"], "--seed=%d" % seed,
-                "--trials=2000000000", "--jobs=%d" % min(self.plan.ranks, os.cpu_count() or 1)]
+        return [self.programs["fuzz"], "--seconds=%d" % math.ceil(launch.step["seconds"]),
+                "--seed=%d" % seed, "--trials=2000000000",
+                "--jobs=%d" % min(self.plan.ranks, os.cpu_count() or 1)]
 
     def _soak(self, launch, output):
         paths = []

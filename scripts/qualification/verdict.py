@@ -5,6 +5,7 @@ import os
 import subprocess
 
 import h5py
+from journal import minute
 
 QUALIFIED, NOT_QUALIFIED, INCONCLUSIVE = "QUALIFIED", "NOT QUALIFIED", "INCONCLUSIVE"
 EXIT_CODES = {QUALIFIED: 0, NOT_QUALIFIED: 1, INCONCLUSIVE: 3}
@@ -159,8 +160,11 @@ def assess(plan, journal, folder, lockstep, soaked):
         (notes if good[key] > 0 else unanswered).append(line)
     step, _ = plan.soak()
     if step is not None and soaked < step["seconds"]:
-        unanswered.append("%s: %.0f of %.0f s: the budget was spent" %
-                          (step["name"], soaked, step["seconds"]))
+        spent = journal.spent + step.get("launch_seconds", step["seconds"]) > plan.budget
+        (unanswered if step["required"] else notes).append(
+            "%s: %.0f of %.0f s: %s" % (step["name"], soaked, step["seconds"],
+                                        "the budget was spent" if spent
+                                        else "its launches give no answer"))
     slower_verdict, line = compare(plan, lockstep, folder)
     if line is not None:
         {NOT_QUALIFIED: failed, INCONCLUSIVE: unanswered, None: notes}[slower_verdict].append(line)
@@ -170,6 +174,7 @@ def assess(plan, journal, folder, lockstep, soaked):
         code = SLOWER
     return {"verdict": verdict, "exit_code": code, "plan": plan.name, "ranks": plan.ranks,
             "backends": plan.backends, "reasons": failed + unanswered, "notes": notes,
+            "begun": minute(journal.plan["at"]), "ended": minute(journal.last),
             "quarantine": quarantine.list(), "launches": len(journal.ended), "passed": good,
             "seconds": round(journal.spent, 1), "budget_seconds": plan.budget,
             "soak_seconds": None if soaked is None else round(soaked, 1),
@@ -177,9 +182,13 @@ def assess(plan, journal, folder, lockstep, soaked):
 
 
 def format_answer(answer):
-    lines = ["%s: plan %s, %d ranks, %s; %d launches, %.0f of %.0f s%s" % (
+    if "earlier" in answer:
+        reasons = answer["earlier"].get("reasons", [])
+        return "\n".join([answer["headline"]] + ["  then: " + one for one in reasons]) + "\n"
+    lines = ["%s: plan %s, %d ranks, %s; from %s to %s: %d launches, %.0f of %.0f s%s" % (
         answer["verdict"], answer["plan"], answer["ranks"], "+".join(answer["backends"]),
-        answer["launches"], answer["seconds"], answer["budget_seconds"],
+        answer["begun"], answer["ended"], answer["launches"], answer["seconds"],
+        answer["budget_seconds"],
         ", resumed %d times" % answer["resumed"] if answer["resumed"] else "")]
     lines += ["  " + line for line in answer["reasons"]]
     for one in answer["quarantine"]:

@@ -1,0 +1,145 @@
+#!/usr/bin/python3
+"""When scripts/nightly runs nothing, or no more: in a folder that is finished, without a program,
+and when launches give no answer."""
+
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.getcwd(), "scripts"))
+sys.path.insert(0, os.path.join(os.getcwd(), "scripts/qualification"))
+# pylint: disable=wrong-import-position
+import journal
+import plan
+import verdict
+from nightly_testing import LATENCY, Folder
+
+
+class Finished(Folder):
+    """A folder in which a night is over: its answer is of that night."""
+
+    TEXT = 'backends = ["gloo"]\n' + LATENCY % 1
+
+    def test_nothing_is_run_and_that_is_said(self):
+        code, answer, err = self.nightly(self.TEXT)
+        self.assertEqual((0, "QUALIFIED"), (code, answer["verdict"]), err)
+        before = self.state()
+        code, again, err = self.nightly(self.TEXT)
+        self.assertEqual((3, "NOT RUN", 3, answer, ""), (
+            code, again["verdict"], again["exit_code"], again["earlier"], err))
+        self.assertEqual(before, self.state())
+        done = subprocess.run(["scripts/nightly", self.plan(self.TEXT), "--output=" + self.output],
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(3, done.returncode)
+        self.assertRegex(done.stdout, r"^NOT RUN: .*/out was finished on %s, \d+ s ago: "
+                         r"QUALIFIED\. Nothing was run now; give another --output" %
+                         answer["ended"])
+
+    def test_what_was_wrong_then_is_shown(self):
+        state = journal.Journal(self.output)
+        one = plan.read_plan("p", self.TEXT)
+        state.begin(one)
+        state.end("latency.gloo.0", kind="bench", exit=1, seconds=1, said="FAIL: bad", file=None)
+        journal.write_whole(os.path.join(self.output, "verdict.json"),
+                            '{"verdict": "NOT QUALIFIED", "reasons": ["latency: bad"]}')
+        state.last -= 3 * 86400  # as if it had been then
+        answer = state.finished(one, "verdict.json")
+        self.assertIn(", 3 days ago: NOT QUALIFIED. Nothing", answer["headline"])
+        self.assertTrue(verdict.format_answer(answer).endswith("\n  then: latency: bad\n"))
+        with self.assertRaisesRegex(journal.JournalError, "of another plan"):
+            state.finished(plan.read_plan("p", LATENCY % 2), "verdict.json")
+        journal.write_whole(os.path.join(self.output, "verdict.json"), "[]")
+        with self.assertRaisesRegex(journal.JournalError, "is no answer of an earlier run"):
+            state.finished(one, "verdict.json")
+        state.close()
+
+    def test_without_output_it_runs_in_a_folder_of_tonight(self):
+        for words in ([os.path.abspath("scripts/nightly")],
+                      [os.path.abspath("scripts/lockstep/lockstep"), "nightly"]):
+            folder = tempfile.mkdtemp(dir=self.folder)
+            nights = [journal.tonight("results/nightly")]
+            done = subprocess.run(words + [self.plan(self.TEXT), "--programs=" + os.getcwd()],
+                                  cwd=folder, capture_output=True, text=True, timeout=100,
+                                  check=False)
+            nights.append(journal.tonight("results/nightly"))  # noon may have passed
+            self.assertEqual(0, done.returncode, done.stderr)
+            found = glob.glob("results/nightly/*/verdict.json", root_dir=folder)
+            self.assertEqual(1, len(found), done.stderr)
+            self.assertIn(os.path.dirname(found[0]), nights)
+
+
+class NotInstalled(Folder):
+    """Found before anything runs: one line, and exit code 4."""
+
+    def programs(self, *names):
+        """A folder with real programs but for `names`."""
+        folder = os.path.join(self.folder, "bin")
+        os.makedirs(folder)
+        for name in set(plan.PROGRAMS) - set(names):
+            path = plan.find_program(name, os.getcwd())
+            if path:
+                os.symlink(path, os.path.join(folder, name))
+        return folder
+
+    def check(self, text, folder, words):
+        done = subprocess.run(
+            ["scripts/nightly", self.plan(text), "--output=" + self.output, "--programs=" + folder],
+            capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((4, ""), (done.returncode, done.stdout))
+        self.assertRegex(done.stderr, r"^nightly: %s.*\n$" % words)
+        self.assertEqual([], self.state())
+
+    def test_a_program(self):
+        folder = self.programs("stress")
+        soak = '[[step]]\nname = "soak"\nkind = "soak"\nseconds = 20\n'
+        self.check(soak, folder, "stress is not installed, and step 'soak' runs it")
+        self.check('profile = "quick"\nskip = ["barrier", "ddp_step"]', folder,
+                   "stress is not installed, and step 'catalogue'")
+
+    def test_the_launcher(self):
+        self.check('launcher = "mpirun-none -x"\n' + LATENCY % 1, os.getcwd(),
+                   "mpirun-none: not found; install it")
+
+    def test_what_is_not_required_is_a_note(self):
+        text = 'backends = ["gloo"]\n' + LATENCY % 1 + "".join(
+            '[[step]]\nname = "%s"\nkind = "%s"\nseconds = 2\nrequired = false\n' % (kind, kind)
+            for kind in ("simulation", "soak"))
+        done = subprocess.run(
+            ["scripts/nightly", self.plan(text), "--output=" + self.output,
+             "--programs=" + self.programs("stress"), "--format=json"],
+            capture_output=True, text=True, timeout=60, check=False)
+        answer = json.loads(done.stdout)
+        self.assertEqual((0, "QUALIFIED", []), (done.returncode, answer["verdict"],
+                                                answer["reasons"]), done.stderr)
+        self.assertIn("simulation.0: not run: stress is not installed", answer["notes"])
+        self.assertIn("soak: 0 of 2 s: its launches give no answer", answer["notes"])
+        ends = [event["launch"] for event in self.state() if event["event"] == "end"]
+        self.assertEqual(["soak.gloo.0", "soak.gloo.1", "soak.gloo.2"],
+                         [name for name in ends if name.startswith("soak")])
+
+    def test_a_soak_without_answers_ends(self):
+        folder = self.programs("stress")
+        with open(os.path.join(folder, "stress"), "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\necho 'stress: cannot tell'\nexit 3\n")
+        os.chmod(os.path.join(folder, "stress"), 0o755)
+        launcher = os.path.join(self.folder, "launcher")  # -n RANKS PROGRAM …
+        with open(launcher, "w", encoding="utf-8") as file:
+            file.write('#!/bin/sh\nshift 2\nexec "$@"\n')
+        os.chmod(launcher, 0o755)
+        path = self.plan('backends = ["gloo"]\nlauncher = "%s"\n' % launcher +
+                         '[[step]]\nname = "soak"\nkind = "soak"\nseconds = 20\n')
+        done = subprocess.run(
+            ["scripts/nightly", path, "--output=" + self.output, "--programs=" + folder,
+             "--format=json"], capture_output=True, text=True, timeout=60, check=False)
+        answer = json.loads(done.stdout)
+        self.assertEqual((3, "INCONCLUSIVE"), (done.returncode, answer["verdict"]))
+        self.assertIn("soak: 0 of 20 s: its launches give no answer", answer["reasons"])
+        self.assertIn("soak.gloo.0: stress: cannot tell (exit code 3)", answer["reasons"])
+
+
+if __name__ == "__main__":
+    unittest.main()
