@@ -11,6 +11,8 @@
 namespace lockstep {
 namespace {
 
+constexpr Phase kLastPhase = Phase::kBarrier;
+
 // An enumeration that carries the names of its values.
 template <typename E>
 Handle EnumType(hid_t base, E last) {
@@ -48,8 +50,26 @@ Handle EventType() {
   Insert(type, "reduction", offsetof(JournalEvent, reduction),
          EnumType(H5T_NATIVE_UINT8, kLast<Reduction>).get());
   Insert(type, "phase", offsetof(JournalEvent, phase),
-         EnumType(H5T_NATIVE_UINT8, Phase::kBarrier).get());
+         EnumType(H5T_NATIVE_UINT8, kLastPhase).get());
   return type;
+}
+
+// HDF5 hands on what it finds in a file, also what no enumerator has.
+void CheckEvents(const std::vector<JournalEvent>& events, const std::string& path,
+                 Trouble& trouble) {
+  for (std::size_t i = 0; i < events.size() && trouble.ok(); ++i) {
+    const JournalEvent& event = events[i];
+    const auto check = [&](auto value, auto last, const char* column) {
+      if (value <= last) return;
+      trouble.Note(fmt::format("{} {} in row {} of {} is unknown", column, static_cast<int>(value), i,
+                               path));
+    };
+    check(event.kind, kLastEventKind, "kind");
+    check(event.collective, kLast<Collective>, "collective");
+    check(event.type, kLast<DataType>, "type");
+    check(event.reduction, kLast<Reduction>, "reduction");
+    check(event.phase, kLastPhase, "phase");
+  }
 }
 
 }  // namespace
@@ -79,6 +99,7 @@ std::vector<JournalEvent> ReadEvents(hid_t file, const std::string& path, Troubl
   if (!trouble.ok()) return {};
   std::vector<JournalEvent> events(stored.dims[0]);
   ReadDataset(stored, path, type.get(), events.data(), trouble);
+  CheckEvents(events, path, trouble);
   return events;
 }
 

@@ -3,6 +3,7 @@
 #ifndef LOCKSTEP_RESULTS_STORE_FIELDS_H_
 #define LOCKSTEP_RESULTS_STORE_FIELDS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "core/collective/collective.h"
+#include "core/verdict/judge.h"
 #include "core/verdict/outcome.h"
 
 namespace lockstep {
@@ -20,6 +22,11 @@ using Value = std::variant<std::int32_t, std::int64_t, std::uint64_t, double, bo
 
 inline std::string_view NameOf(Blocking blocking) {
   return blocking == Blocking::kBlocking ? "blocking" : "nonblocking";
+}
+
+inline std::string_view NameOf(ProcessState state) {
+  constexpr std::string_view kNames[] = {"running", "stopped", "exited", "signalled", "lost"};
+  return kNames[static_cast<std::size_t>(state)];
 }
 
 // The last enumerator of each stored enumeration: reading a name back tries all up to it.
@@ -33,6 +40,8 @@ template <>
 inline constexpr DataType kLast<DataType> = kLastDataType;
 template <>
 inline constexpr Outcome kLast<Outcome> = Outcome::kCorrupt;
+template <>
+inline constexpr ProcessState kLast<ProcessState> = ProcessState::kLost;
 template <>
 inline constexpr Reduction kLast<Reduction> = Reduction::kMax;
 template <>

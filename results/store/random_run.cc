@@ -164,6 +164,32 @@ class Maker {
     return placed;
   }
 
+  EvidenceRecord MakeEvidence(int rank, int cases) {
+    EvidenceRecord record{Below(cases + 1) - 1, Below(9), Number(), {}, Any(), Any(), Flip()};
+    RankEvidence& known = record.known;
+    known.rank = rank;
+    known.state = Enumerator(ProcessState::kLost);
+    known.exit_code = Below(256);
+    known.signal = Below(32);
+    known.journal.missed = Any();
+    known.seconds_silent = Number();
+    known.idle = Flip();
+    known.asleep = Flip();
+    for (std::string* text : {&known.error, &known.system, &known.wrong_data, &known.gpu}) {
+      *text = Text();
+    }
+    for (int i = Below(4); i > 0; --i) {
+      known.sockets.push_back({.local = Text(),
+                               .remote = Text(),
+                               .written = Any(),
+                               .received = Any(),
+                               .unread = static_cast<std::uint32_t>(Any()),
+                               .retransmits = static_cast<std::uint32_t>(Any()),
+                               .closed = Flip()});
+    }
+    return record;
+  }
+
   WorkerLog MakeLog() { return {Below(9), Below(9), Text(), Below(1000), Below(1000), Text()}; }
 
   Summary MakeSummary() {
@@ -270,6 +296,9 @@ Run RandomRun(std::uint64_t seed) {
   }
   for (int i = make.Below(4); i > 0; --i) run.gpu_samples.push_back(make.MakeGpuSample());
   for (int i = make.Below(4); i > 0; --i) run.logs.push_back(make.MakeLog());
+  for (int i = make.Below(4); i > 0; --i) {
+    run.evidence.push_back(make.MakeEvidence(i, static_cast<int>(run.cases.size())));
+  }
   run.judgement = make.MakeJudgement(3);
   run.ns_per_tick = make.Number();
   run.origin_ticks = make.Any();

@@ -131,6 +131,18 @@ std::string BytesOf(const Run& run) {
     Add(out, g.rank), Add(out, g.bus);
     out.append(reinterpret_cast<const char*>(&g.sample), sizeof g.sample);
   }
+  for (const EvidenceRecord& e : run.evidence) {
+    const RankEvidence& k = e.known;
+    Add(out, e.case_index), Add(out, e.lifetime), Add(out, e.deadline_seconds), Add(out, k.rank);
+    Add(out, k.state), Add(out, k.exit_code), Add(out, k.signal), Add(out, k.seconds_silent);
+    Add(out, k.idle), Add(out, k.asleep), Add(out, k.error), Add(out, k.system);
+    Add(out, k.wrong_data), Add(out, k.gpu), Add(out, e.first_event), Add(out, e.last_event);
+    Add(out, k.journal.missed), Add(out, e.left);
+    for (const TcpSocket& s : k.sockets) {
+      Add(out, s.local), Add(out, s.remote), Add(out, s.written), Add(out, s.received);
+      Add(out, s.unread), Add(out, s.retransmits), Add(out, s.closed);
+    }
+  }
   for (const WorkerLog& l : run.logs) {
     Add(out, l.rank), Add(out, l.lifetime), Add(out, l.path), Add(out, l.bytes);
     Add(out, l.cut_bytes), Add(out, l.text);

@@ -2,6 +2,8 @@
 #include <hdf5.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "core/hdf5/handle.h"
 #include "results/store/attributes.h"
@@ -197,6 +199,35 @@ void ReadClocks(hid_t file, Run& run, Trouble& trouble) {
   }
 }
 
+// Tables that files of schema 4 had not at first.
+void ReadEvidence(hid_t file, Run& run, Trouble& trouble) {
+  if (!trouble.ok() || !Exists(file, "/verdicts/evidence")) return;
+  run.evidence = ReadTable<EvidenceRecord>(file, "/verdicts/evidence", trouble);
+  std::map<std::pair<int, int>, RankEvidence*> ranks;
+  for (EvidenceRecord& record : run.evidence) {
+    if (record.case_index < kLaunch || record.case_index >= std::ssize(run.cases)) {
+      return trouble.Note(fmt::format("/verdicts/evidence names case {}, of {}",
+                                      record.case_index, run.cases.size()));
+    }
+    ranks[{record.lifetime, record.known.rank}] = &record.known;
+  }
+  for (const SocketRow& row : ReadTable<SocketRow>(file, "/verdicts/sockets", trouble)) {
+    const auto rank = ranks.find({row.lifetime, row.rank});
+    if (rank == ranks.end()) {
+      return trouble.Note(fmt::format("/verdicts/sockets names rank {} of lifetime {}, which "
+                                      "/verdicts/evidence lacks",
+                                      row.rank, row.lifetime));
+    }
+    rank->second->sockets.push_back({.local = row.local,
+                                     .remote = row.remote,
+                                     .written = row.written,
+                                     .received = row.received,
+                                     .unread = static_cast<std::uint32_t>(row.unread),
+                                     .retransmits = static_cast<std::uint32_t>(row.retransmits),
+                                     .closed = row.closed});
+  }
+}
+
 void ReadTables(hid_t file, Run& run, Trouble& trouble) {
   const auto judgement = [&](CaseRecord* record) -> Judgement& {
     return record == nullptr ? run.judgement : record->judgement;
@@ -241,6 +272,7 @@ void ReadAll(hid_t file, Run& run, Trouble& trouble) {
   if (run.schema_version >= 4) ReadRecoveries(file, run, trouble);
   ReadLinks(file, run, trouble);
   ReadClocks(file, run, trouble);
+  ReadEvidence(file, run, trouble);
   if (Exists(file, "/gpu_samples")) {
     run.gpu_samples = ReadTable<PlacedGpuSample>(file, "/gpu_samples", trouble);
   }

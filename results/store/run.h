@@ -13,6 +13,7 @@
 #include "core/journal/event.h"
 #include "core/journal/gpu_sample.h"
 #include "core/journal/worker_log.h"
+#include "core/verdict/judge.h"
 #include "core/verdict/outcome.h"
 
 namespace lockstep {
@@ -195,6 +196,20 @@ struct RankHistory {
   std::vector<JournalEvent> events;  // ticks of the coordinator's counter
 };
 
+// What a judge knew of one rank, beside the events of its journal: with them it can judge again.
+struct EvidenceRecord {
+  std::int32_t case_index = -1;  // whose judgement it led to; -1: that of the launch
+  std::int32_t lifetime = 0;     // of the worker
+  double deadline_seconds = 0;   // the judge's
+  // As it was judged. Its journal has no events; of its device there are words only (`gpu`), of its
+  // sockets the counters.
+  RankEvidence known;
+  // The events that were judged are those of the history from one index to the other.
+  std::uint64_t first_event = 1;
+  std::uint64_t last_event = 0;  // below the first: none were
+  bool left = false;             // judged as if it had left in order after them
+};
+
 // A host's clock beside that of the coordinator's host, by which the run goes. How it is measured,
 // and what the bounds of error mean: core/stats/clock_fit.h.
 struct HostClock {
@@ -243,6 +258,7 @@ struct Run {
   std::vector<Effect> effects;
   std::string recommendation;  // what a person should do, by the effects; "" where there is none
   std::vector<RankHistory> history;
+  std::vector<EvidenceRecord> evidence;  // of lifetimes that were judged
   std::optional<LinkMatrix> links;
   std::vector<HostClock> clocks;  // one a host, the reference first
   std::vector<ClockAnchorPoint> clock_anchors;

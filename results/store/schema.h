@@ -51,6 +51,13 @@ struct ArrivalsRow {
   std::int32_t case_index = kLaunch;
   Arrivals arrivals;
 };
+struct SocketRow {
+  std::int32_t lifetime = 0, rank = 0;
+  std::string local, remote;
+  std::uint64_t written = 0, received = 0;
+  std::int64_t unread = 0, retransmits = 0;
+  bool closed = false;
+};
 struct FindingRow {
   std::int32_t case_index = kLaunch;
   Finding finding;
@@ -245,6 +252,43 @@ void Describe(Fields& fields, Row& row) {
   fields("proved", row.finding.proved);
   fields("message", row.finding.message);
   fields("remedy", row.finding.remedy);
+}
+
+template <typename Fields, typename Row>
+  requires std::is_same_v<std::remove_const_t<Row>, EvidenceRecord>
+void Describe(Fields& fields, Row& row) {
+  fields("case", row.case_index);
+  fields("lifetime", row.lifetime);
+  fields("rank", row.known.rank);
+  fields("deadline_seconds", row.deadline_seconds, "s");
+  fields("state", row.known.state);
+  fields("exit_code", row.known.exit_code);
+  fields("signal", row.known.signal);
+  fields("seconds_silent", row.known.seconds_silent, "s");
+  fields("idle", row.known.idle);
+  fields("asleep", row.known.asleep);
+  fields("error", row.known.error);
+  fields("system", row.known.system);
+  fields("wrong_data", row.known.wrong_data);
+  fields("gpu", row.known.gpu);
+  fields("first_event", row.first_event);
+  fields("last_event", row.last_event);
+  fields("missed", row.known.journal.missed);
+  fields("left", row.left);
+}
+
+template <typename Fields, typename Row>
+  requires std::is_same_v<std::remove_const_t<Row>, SocketRow>
+void Describe(Fields& fields, Row& row) {
+  fields("lifetime", row.lifetime);
+  fields("rank", row.rank);
+  fields("local", row.local);
+  fields("remote", row.remote);
+  fields("written", row.written, "B");
+  fields("received", row.received, "B");
+  fields("unread", row.unread, "B");
+  fields("retransmits", row.retransmits);
+  fields("closed", row.closed);
 }
 
 template <typename Fields, typename Row>

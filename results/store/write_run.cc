@@ -47,6 +47,18 @@ SummaryRow SummaryRowOf(const CaseRecord& record, std::int32_t index) {
   return row;
 }
 
+std::vector<SocketRow> SocketRowsOf(const std::vector<EvidenceRecord>& evidence) {
+  std::vector<SocketRow> rows;
+  for (const EvidenceRecord& record : evidence) {
+    for (const TcpSocket& socket : record.known.sockets) {
+      rows.push_back({record.lifetime, record.known.rank, socket.local, socket.remote,
+                      socket.written, socket.received, socket.unread, socket.retransmits,
+                      socket.closed});
+    }
+  }
+  return rows;
+}
+
 void WriteEnvironment(hid_t file, const Run& run, Trouble& trouble) {
   CreateGroup(file, "/environment", trouble);
   std::set<std::string> made;
@@ -158,6 +170,10 @@ void WriteTables(hid_t file, const Run& run, Trouble& trouble) {
   WriteTable(file, "/arrivals", arrivals, trouble);
   WriteTable(file, "/clocks", run.clocks, trouble);
   WriteTable(file, "/clock_anchors", run.clock_anchors, trouble);
+  if (!run.evidence.empty()) {
+    WriteTable(file, "/verdicts/evidence", run.evidence, trouble);
+    WriteTable(file, "/verdicts/sockets", SocketRowsOf(run.evidence), trouble);
+  }
   // Of machines and libraries that have them.
   if (!run.gpu_samples.empty()) WriteTable(file, "/gpu_samples", run.gpu_samples, trouble);
   if (!run.logs.empty()) WriteTable(file, "/logs", run.logs, trouble);

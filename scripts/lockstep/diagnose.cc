@@ -1,17 +1,19 @@
-// `lockstep diagnose RUN.h5 …`: judges the histories of a stored run again and shows why.
+// `lockstep diagnose RUN.h5 …`: what a stored run found, case by case, with the histories that show
+// why. It judges again only where other rules are asked for, or where the run judged nothing.
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/verdict/judge.h"
 #include "core/verdict/trace.h"
 #include "results/store/store.h"
 #include "scripts/lockstep/commands.h"
-#include "scripts/lockstep/diagnose_evidence.h"
+#include "scripts/lockstep/diagnose_cases.h"
 #include "scripts/lockstep/diagnose_flight.h"
 #include "scripts/lockstep/diagnose_print.h"
 
@@ -31,10 +33,9 @@ struct Options {
 };
 
 struct Diagnosis {
-  int lifetime = 0;
-  std::size_t ranks = 0;
-  Setting setting;
+  StoredCase of;
   Judgement judgement;
+  bool again = false;          // by other rules than the run's, or of what the run did not judge
   std::vector<Finding> notes;  // of what is no failure
   Trace trace;
 };
@@ -45,28 +46,62 @@ Verdict Worse(Verdict a, Verdict b) {
   return a == Verdict::kUnknown ? a : b;
 }
 
-Diagnosis Diagnose(const Lifetime& lifetime, const Setting& setting, const Options& options) {
+// What the findings say of the same rank already is no note.
+std::vector<Finding> NotesOf(const std::vector<RankEvidence>& evidence,
+                             const Judgement& judgement) {
+  std::vector<Finding> notes = FindSlowRanks(evidence);
+  std::erase_if(notes, [&](const Finding& note) {
+    return std::any_of(judgement.findings.begin(), judgement.findings.end(), [&](const Finding& f) {
+      return f.cause == note.cause && f.culprits == note.culprits;
+    });
+  });
+  return notes;
+}
+
+Diagnosis Diagnose(StoredCase stored_case, const Options& options) {
   Diagnosis diagnosis;
-  diagnosis.lifetime = lifetime.number;
-  diagnosis.ranks = lifetime.evidence.size();
-  diagnosis.setting = setting;
-  diagnosis.judgement = Judge(lifetime.evidence, setting);
-  diagnosis.notes = FindSlowRanks(lifetime.evidence);
+  Setting& setting = stored_case.setting;
+  const bool other_rules = !options.backend.empty() || options.deadline_seconds > 0;
+  if (!options.backend.empty()) setting.backend = options.backend;
+  if (options.deadline_seconds > 0) setting.deadline_seconds = options.deadline_seconds;
+  const Judgement again = JudgeAgain(stored_case);
+  // What ranks recovered from was judged with what was known before they did.
+  const bool recovered = stored_case.record != nullptr && !stored_case.record->recoveries.empty();
+  diagnosis.again = (other_rules && !recovered) || stored_case.stored == nullptr;
+  diagnosis.judgement = diagnosis.again ? again : AsStored(stored_case, again);
+  diagnosis.notes = NotesOf(stored_case.evidence, diagnosis.judgement);
   TraceLimits limits;
   limits.rows_before = static_cast<std::size_t>(options.rows);
   limits.columns = static_cast<std::size_t>(options.columns);
-  diagnosis.trace = TraceOf(lifetime.evidence, setting, diagnosis.judgement, limits);
+  diagnosis.trace = TraceOf(stored_case.evidence, setting, diagnosis.judgement, limits);
+  diagnosis.of = std::move(stored_case);
   return diagnosis;
 }
 
+// How sure one may be of what is said here.
+std::string GroundsOf(const Diagnosis& diagnosis) {
+  const CaseRecord* record = diagnosis.of.record;
+  if (!diagnosis.again) {
+    if (record == nullptr) return "";
+    return fmt::format("  the run's verdict: {}, {}{}\n", NameOf(record->judgement.verdict),
+                       record->trial ? record->trial->why : "",
+                       record->recoveries.empty() ? "" : "; ranks recovered: never judged again");
+  }
+  if (diagnosis.of.whole) return "  judged again, by the evidence that the run had\n";
+  return "  judged again, by the journals: the file lacks what else was known of the ranks\n";
+}
+
 std::string FormatText(const Diagnosis& diagnosis) {
+  const StoredCase& of = diagnosis.of;
+  const std::string& backend = of.setting.backend;
   std::string text =
-      fmt::format("Lifetime {}, {} ranks, backend {}: {}\n", diagnosis.lifetime, diagnosis.ranks,
-                  diagnosis.setting.backend.empty() ? "unknown" : diagnosis.setting.backend,
+      fmt::format("{}, {} ranks, backend {}: {}\n",
+                  of.record != nullptr ? of.record->name : fmt::format("Lifetime {}", of.lifetime),
+                  of.evidence.size(), backend.empty() ? "unknown" : backend,
                   NameOf(diagnosis.judgement.verdict));
   for (const Finding& finding : diagnosis.judgement.findings) text += FormatFinding(finding, "  ");
   for (const Finding& note : diagnosis.notes) text += FormatFinding(note, "  ");
-  text += FormatOutcomes(diagnosis.judgement);
+  text += FormatOutcomes(diagnosis.judgement) + GroundsOf(diagnosis);
   const std::string trace = FormatTrace(diagnosis.trace);
   if (!trace.empty()) {
     text +=
@@ -77,12 +112,19 @@ std::string FormatText(const Diagnosis& diagnosis) {
 
 Json ToJson(const std::string& path, const Diagnosis& diagnosis) {
   Json json = {{"file", path},
-               {"lifetime", diagnosis.lifetime},
-               {"backend", diagnosis.setting.backend},
+               {"lifetime", diagnosis.of.lifetime},
+               {"backend", diagnosis.of.setting.backend},
                {"verdict", NameOf(diagnosis.judgement.verdict)},
+               {"judged_again", diagnosis.again},
+               {"whole_evidence", diagnosis.of.whole},
                {"outcomes", Json::array()},
                {"findings", Json::array()},
                {"notes", Json::array()}};
+  if (const CaseRecord* record = diagnosis.of.record) {
+    json["case"] = record->name;
+    json["run_verdict"] = NameOf(record->judgement.verdict);
+    if (record->trial) json["why"] = record->trial->why;
+  }
   for (const RankOutcome& rank : diagnosis.judgement.outcomes) {
     json["outcomes"].push_back(ToJson(rank));
   }
@@ -96,14 +138,11 @@ Json ToJson(const std::string& path, const Diagnosis& diagnosis) {
 
 Result<Verdict> DiagnoseFile(const std::string& path, const Options& options) {
   LOCKSTEP_ASSIGN_OR_RETURN(const Run run, ReadRun(path));
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Lifetime> lifetimes, LifetimesOf(run, path));
-  Setting setting = SettingOf(run);
-  if (!options.backend.empty()) setting.backend = options.backend;
-  if (options.deadline_seconds > 0) setting.deadline_seconds = options.deadline_seconds;
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<StoredCase> cases, StoredCasesOf(run, path));
   Verdict verdict = Verdict::kPass;
   if (options.format == "text" && options.paths.size() > 1) fmt::print("{}\n", path);
-  for (const Lifetime& lifetime : lifetimes) {
-    const Diagnosis diagnosis = Diagnose(lifetime, setting, options);
+  for (StoredCase& stored_case : cases) {
+    const Diagnosis diagnosis = Diagnose(std::move(stored_case), options);
     verdict = Worse(verdict, diagnosis.judgement.verdict);
     if (options.format == "json") {
       fmt::print("{}\n",
@@ -146,21 +185,21 @@ Result<ExitCode> RunDiagnose(const Options& options) {
 void AddDiagnose(ArgumentParser& parser, Command& chosen) {
   auto options = std::make_shared<Options>();
   ArgumentParser command = parser.Subcommand(
-      "diagnose", "Judge the histories of runs again: who waits for whom, and why",
+      "diagnose", "What runs found, and why: who waits for whom, by their histories",
       [options, &chosen] { chosen = [options] { return RunDiagnose(*options); }; });
   command.Add("RUN", options->paths, "Run files (.h5)");
   command.Add("--flight-recorder", options->flight.directory,
               "Instead of run files: a directory of PyTorch's Flight Recorder dumps");
   command.Add("--prefix", options->flight.prefix,
               "Of the dumps' names, before the rank; needed only where there are several");
-  command.Add("--format", options->format, "text, or json: one line a lifetime")
+  command.Add("--format", options->format, "text, or json: one line a case or lifetime")
       .OneOf({"text", "json"})
       .ShowDefault();
-  command.Add("--backend", options->backend, "Whose rules hold, instead of the run's")
+  command.Add("--backend", options->backend, "Judge again by whose rules, instead of the run's")
       .OneOf({"nccl", "mpi", "gloo", "null"});
   command
       .Add("--deadline", options->deadline_seconds,
-           "Seconds of silence that make a suspicion, instead of the run's (dumps: 30)")
+           "Judge again by so many seconds of silence, instead of the run's (dumps: 30)")
       .BetweenReals(0.001, 1e9);
   command.Add("--rows", options->rows, "Collectives shown before the one in question")
       .Between(0, 10'000)

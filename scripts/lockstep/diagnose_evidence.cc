@@ -55,6 +55,7 @@ void ApplyOutcome(const RankOutcome& outcome, RankEvidence& rank) {
       break;
     case Outcome::kHung:
       rank.system = SystemPart(outcome.evidence);
+      rank.asleep = rank.system.starts_with("asleep");
       break;
     case Outcome::kFinished:
       break;
@@ -62,9 +63,13 @@ void ApplyOutcome(const RankOutcome& outcome, RankEvidence& rank) {
   rank.seconds_silent = outcome.seconds_silent;
 }
 
-// Of the case in which the lifetime was interrupted, if one shows an outcome that is not finished.
-const Judgement& StoredJudgement(const Run& run, const Lifetime& lifetime, std::size_t lifetimes) {
-  if (lifetimes == 1) return run.judgement;
+}  // namespace
+
+const Judgement* StoredJudgement(const Run& run, const Lifetime& lifetime, std::size_t lifetimes) {
+  // Every case of a stress run has workers of its own.
+  const auto number = static_cast<std::size_t>(lifetime.number);
+  if (number < run.cases.size() && run.cases[number].trial) return &run.cases[number].judgement;
+  if (lifetimes == 1) return &run.judgement;
   for (const RankEvidence& rank : lifetime.evidence) {
     if (rank.journal.events.empty()) continue;
     const std::size_t index = rank.journal.events.back().case_index;
@@ -73,13 +78,10 @@ const Judgement& StoredJudgement(const Run& run, const Lifetime& lifetime, std::
     const bool interrupted =
         std::any_of(judgement.outcomes.begin(), judgement.outcomes.end(),
                     [](const RankOutcome& one) { return one.outcome != Outcome::kFinished; });
-    if (interrupted) return judgement;
+    if (interrupted) return &judgement;
   }
-  static const Judgement kNothing;
-  return kNothing;
+  return nullptr;
 }
-
-}  // namespace
 
 Result<std::vector<Lifetime>> LifetimesOf(const Run& run, const std::string& path) {
   std::map<int, Lifetime> by_number;
@@ -101,9 +103,11 @@ Result<std::vector<Lifetime>> LifetimesOf(const Run& run, const std::string& pat
   for (auto& [number, lifetime] : by_number) {
     std::sort(lifetime.evidence.begin(), lifetime.evidence.end(),
               [](const RankEvidence& a, const RankEvidence& b) { return a.rank < b.rank; });
-    const Judgement& stored = StoredJudgement(run, lifetime, by_number.size());
+    const Judgement* stored = StoredJudgement(run, lifetime, by_number.size());
     std::map<int, const RankOutcome*> outcomes;
-    for (const RankOutcome& outcome : stored.outcomes) outcomes[outcome.rank] = &outcome;
+    if (stored != nullptr) {
+      for (const RankOutcome& outcome : stored->outcomes) outcomes[outcome.rank] = &outcome;
+    }
     for (RankEvidence& rank : lifetime.evidence) {
       const auto found = outcomes.find(rank.rank);
       if (found != outcomes.end()) ApplyOutcome(*found->second, rank);

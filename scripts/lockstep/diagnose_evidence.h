@@ -22,6 +22,11 @@ struct Lifetime {
 // those of the launch or of the case that the lifetime ended in. kInvalidInput without a history.
 Result<std::vector<Lifetime>> LifetimesOf(const Run& run, const std::string& path);
 
+// The run's judgement of one of its lifetimes: of a stress run that of its case; of others that of
+// the launch if there is only one, else of the case in which it was interrupted; nullptr: it was
+// not.
+const Judgement* StoredJudgement(const Run& run, const Lifetime& lifetime, std::size_t lifetimes);
+
 // The backend and the deadline of the run. The worker's collectives all went to one communicator.
 Setting SettingOf(const Run& run);
 

@@ -272,6 +272,7 @@ const Expectation* ExpectationFor(const Scenario& scenario, const std::string& b
 CaseResult Assess(const StressCase& stress_case, const std::string& backend,
                   double deadline_seconds, CaseFacts facts) {
   CaseResult result;
+  facts.deadline_seconds = deadline_seconds;
   result.judgement =
       JudgeCase(stress_case.scenario, backend, facts.evidence, deadline_seconds, facts.generation);
   result.judgement = WithRecoveries(std::move(result.judgement), facts.recoveries);

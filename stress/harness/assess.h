@@ -26,6 +26,7 @@ struct CaseFacts {
   std::vector<RankHost> hosts = {};  // one a rank; none: not known
   std::optional<double> detected_after_seconds;  // none: nothing was wrong
   double seconds = 0;
+  double deadline_seconds = 0;  // by which it was judged
   std::vector<Recovery> recoveries;
   Generation generation;          // whose evidence it is
   std::vector<RankPlace> places;  // one a rank, and whose agents are lost; may be empty

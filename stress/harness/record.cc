@@ -13,6 +13,7 @@
 #include "core/base/random.h"
 #include "core/launch/machine_facts.h"
 #include "results/report/trials.h"
+#include "results/store/evidence_records.h"
 
 namespace lockstep {
 namespace {
@@ -193,6 +194,10 @@ void Conclude(const std::vector<AgentInfo>& agents, const LaunchContext& context
       run.history.push_back(
           {static_cast<int>(rank), static_cast<int>(i), journal.missed, journal.events});
     }
+    // Its findings are of several communicators, and the evidence of the last one alone.
+    if (!result.facts.recoveries.empty()) continue;
+    const auto index = static_cast<std::int32_t>(i);
+    AddEvidence({index, index, result.facts.deadline_seconds}, result.facts.evidence, run);
   }
   run.complete = !outcome.terminated;
   ConcludeCases(outcome.cases.size(), run);

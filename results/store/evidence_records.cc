@@ -1,0 +1,114 @@
+// The events that a judge saw are a part of those in the file: a run keeps the newest 4096 of a
+// rank, a judge looks at fewer, and a worker can journal more between the two. So a record says
+// which of them were judged. The one event that a judge can be given beyond the journal is the exit
+// of a rank whose program was over; `left` stands for it.
+#include "results/store/evidence_records.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "core/verdict/device_position.h"
+
+namespace lockstep {
+namespace {
+
+using Histories = std::map<int, const RankHistory*>;  // by rank
+
+Histories HistoriesOf(const Run& run, int lifetime) {
+  Histories histories;
+  for (const RankHistory& history : run.history) {
+    if (history.lifetime == lifetime) histories[history.rank] = &history;
+  }
+  return histories;
+}
+
+const RankHistory* HistoryOf(const Histories& histories, int rank) {
+  const auto found = histories.find(rank);
+  return found == histories.end() ? nullptr : found->second;
+}
+
+bool Holds(const RankHistory* history, const JournalEvent& event) {
+  return history != nullptr &&
+         std::any_of(history->events.begin(), history->events.end(), [&](const auto& one) {
+           return one.index == event.index && one.kind == event.kind;
+         });
+}
+
+// None where the history lacks an event.
+std::optional<EvidenceRecord> RecordOf(const JudgedLifetime& judged, const RankEvidence& rank,
+                                       const RankHistory* history) {
+  EvidenceRecord record{judged.case_index, judged.lifetime, judged.deadline_seconds, rank};
+  std::vector<JournalEvent> events = std::exchange(record.known.journal.events, {});
+  if (!events.empty() && events.back().kind == EventKind::kExit && !Holds(history, events.back())) {
+    record.left = true;
+    events.pop_back();
+  }
+  if (!events.empty()) {
+    if (!Holds(history, events.front()) || !Holds(history, events.back())) return std::nullopt;
+    record.first_event = events.front().index;
+    record.last_event = events.back().index;
+  }
+  const std::string device = DescribeDevicePosition(rank.journal, rank.device);
+  if (!device.empty()) record.known.gpu = rank.gpu.empty() ? device : device + "; " + rank.gpu;
+  record.known.device = {};
+  record.known.gpu_bus.clear();
+  for (TcpSocket& socket : record.known.sockets) {
+    socket = {.local = socket.local,
+              .remote = socket.remote,
+              .written = socket.written,
+              .received = socket.received,
+              .unread = socket.unread,
+              .retransmits = socket.retransmits,
+              .closed = socket.closed};
+  }
+  return record;
+}
+
+RankEvidence EvidenceOf(const EvidenceRecord& record, const RankHistory* history) {
+  RankEvidence rank = record.known;
+  std::vector<JournalEvent>& events = rank.journal.events;
+  for (std::size_t i = 0; history != nullptr && i < history->events.size(); ++i) {
+    const JournalEvent& event = history->events[i];
+    if (event.index >= record.first_event && event.index <= record.last_event) {
+      events.push_back(event);
+    }
+  }
+  if (record.left && !events.empty()) {
+    JournalEvent exit = events.back();
+    ++exit.index;
+    exit.kind = EventKind::kExit;
+    exit.value = 0;
+    events.push_back(exit);
+  }
+  return rank;
+}
+
+}  // namespace
+
+void AddEvidence(const JudgedLifetime& judged, const std::vector<RankEvidence>& evidence,
+                 Run& run) {
+  const Histories histories = HistoriesOf(run, judged.lifetime);
+  std::vector<EvidenceRecord> records;
+  for (const RankEvidence& rank : evidence) {
+    const std::optional<EvidenceRecord> record =
+        RecordOf(judged, rank, HistoryOf(histories, rank.rank));
+    if (!record) return;
+    records.push_back(*record);
+  }
+  run.evidence.insert(run.evidence.end(), records.begin(), records.end());
+}
+
+std::vector<RankEvidence> EvidenceOf(const Run& run, int lifetime) {
+  const Histories histories = HistoriesOf(run, lifetime);
+  std::vector<RankEvidence> evidence;
+  for (const EvidenceRecord& record : run.evidence) {
+    if (record.lifetime != lifetime) continue;
+    evidence.push_back(EvidenceOf(record, HistoryOf(histories, record.known.rank)));
+  }
+  return evidence;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,29 @@
+// What was judged, into a run and out of it again.
+#ifndef LOCKSTEP_RESULTS_STORE_EVIDENCE_RECORDS_H_
+#define LOCKSTEP_RESULTS_STORE_EVIDENCE_RECORDS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "core/verdict/judge.h"
+#include "results/store/run.h"
+
+namespace lockstep {
+
+// A judgement of a lifetime of workers: whose it is, and by which deadline.
+struct JudgedLifetime {
+  std::int32_t case_index = -1;  // -1: of the launch
+  std::int32_t lifetime = 0;
+  double deadline_seconds = 0;
+};
+
+// Adds the evidence to a run whose history holds the lifetime already. Nothing where that history
+// lacks an event that was judged: half of the evidence would lead to another judgement.
+void AddEvidence(const JudgedLifetime& judged, const std::vector<RankEvidence>& evidence, Run& run);
+
+// What AddEvidence was given, as far as Judge looks at it; empty: the run holds none of it.
+std::vector<RankEvidence> EvidenceOf(const Run& run, int lifetime);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_RESULTS_STORE_EVIDENCE_RECORDS_H_

@@ -1,0 +1,18 @@
+// The scenarios of a stored run, read again from its plan: with them its cases can be judged again.
+#ifndef LOCKSTEP_STRESS_HARNESS_STORED_SCENARIOS_H_
+#define LOCKSTEP_STRESS_HARNESS_STORED_SCENARIOS_H_
+
+#include <optional>
+#include <vector>
+
+#include "core/plan/scenario.h"
+#include "results/store/run.h"
+
+namespace lockstep {
+
+// One a case of the run; none where the plan lacks it, or has it in words of another version.
+std::vector<std::optional<Scenario>> ScenariosOf(const Run& run);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_STRESS_HARNESS_STORED_SCENARIOS_H_
