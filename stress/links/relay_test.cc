@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <future>
 #include <memory>
 #include <optional>
@@ -42,7 +44,10 @@ Relay& TheRelay() {
   return *relay;
 }
 
-std::optional<RelayReport> AwaitReport(RelayReport::Kind kind, double seconds = 5) {
+constexpr double kLongSeconds = 60;  // for what comes, on a busy machine, too
+constexpr int kLongMs = 60'000;
+
+std::optional<RelayReport> AwaitReport(RelayReport::Kind kind, double seconds = kLongSeconds) {
   const Deadline deadline = Deadline::AfterSeconds(seconds);
   while (!deadline.Passed()) {
     pollfd item{TheRelay().fd(), POLLIN, 0};
@@ -94,7 +99,7 @@ class RelayTest : public testing::Test {
 
   // How long `text` takes, in seconds; none when it does not come within `limit`.
   static std::optional<double> Time(const Fd& from, const Fd& to, const std::string& text,
-                                    double limit = 5) {
+                                    double limit = kLongSeconds) {
     const std::int64_t began = MonotonicNs();
     const Deadline deadline = Deadline::AfterSeconds(limit);
     std::size_t sent = 0, got = 0;
@@ -117,6 +122,26 @@ class RelayTest : public testing::Test {
   sockaddr_in destination_{};
   Fd client_, server_;
 };
+
+// The threads of this process beside the caller: how many want a processor, and how often they
+// were given one.
+struct Others {
+  int awake = 0;
+  long turns = 0;
+};
+Others OtherThreads() {
+  Others others;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+    if (entry.path().filename() == std::to_string(gettid())) continue;
+    std::string line;
+    std::getline(std::ifstream(entry.path() / "stat"), line);
+    others.awake += line.find(") S ") == std::string::npos ? 1 : 0;
+    long ran = 0, waited = 0, turns = 0;
+    std::ifstream(entry.path() / "schedstat") >> ran >> waited >> turns;
+    others.turns += turns;
+  }
+  return others;
+}
 
 std::string Noise(std::size_t bytes) {
   std::string text(bytes, '\0');
@@ -145,7 +170,7 @@ TEST_F(RelayTest, PassesEverythingBothWaysAndNamesBothEnds) {
   // The end of the stream, too.
   client_.Reset();
   pollfd item{server_.get(), POLLIN, 0};
-  ASSERT_EQ(poll(&item, 1, 5000), 1);
+  ASSERT_EQ(poll(&item, 1, kLongMs), 1);
   char byte;
   EXPECT_EQ(recv(server_.get(), &byte, 1, 0), 0);
 }
@@ -168,13 +193,22 @@ TEST_F(RelayTest, ConnectTellsThatNobodyListens) {
   EXPECT_EQ(connected.get(), ECONNREFUSED);
 }
 
+// How much a rule delays is a matter of flow_test, on a clock of its own.
 TEST_F(RelayTest, DelaysOneDirectionAndHeals) {
   Apply({.peer = kPeer, .incoming = false, .delay_s = 0.2});
-  EXPECT_GE(Time(client_, server_, "late").value_or(0), 0.2);
-  EXPECT_LT(Time(server_, client_, "at once").value_or(9), 0.15);
+  EXPECT_GE(Time(client_, server_, "late").value_or(0), 0.2) << "a load only adds";
   EXPECT_TRUE(AwaitReport(RelayReport::Kind::kTouched));
   TheRelay().Heal(last_rule_);
-  EXPECT_LT(Time(client_, server_, "healed").value_or(9), 0.15);
+  Apply({.peer = kPeer, .incoming = false, .delay_s = 3600});
+  ASSERT_EQ(send(client_.get(), "an hour later", 13, MSG_NOSIGNAL), 13);
+  EXPECT_TRUE(AwaitReport(RelayReport::Kind::kTouched));
+  EXPECT_TRUE(Time(server_, client_, "at once"));
+  char text[13];
+  EXPECT_EQ(recv(server_.get(), text, sizeof text, 0), -1) << "it is still on its way";
+  TheRelay().Heal(last_rule_);
+  pollfd item{server_.get(), POLLIN, 0};
+  ASSERT_EQ(poll(&item, 1, kLongMs), 1);
+  EXPECT_EQ(recv(server_.get(), text, sizeof text, 0), 13);
 }
 
 TEST_F(RelayTest, ARuleForAnotherPeerMeetsNothing) {
@@ -195,32 +229,29 @@ TEST_F(RelayTest, DownHoldsEverythingUntilItIsHealed) {
   EXPECT_EQ(poll(&item, 1, 100), 0);
   TheRelay().Heal(last_rule_);
   char text[8];
-  ASSERT_EQ(poll(&item, 1, 5000), 1);
+  ASSERT_EQ(poll(&item, 1, kLongMs), 1);
   EXPECT_EQ(recv(client_.get(), text, sizeof text, 0), 4);
-  ASSERT_EQ(poll(&item, 1, 5000), 1);
+  ASSERT_EQ(poll(&item, 1, kLongMs), 1);
   EXPECT_EQ(recv(client_.get(), text, sizeof text, 0), 0);
 }
 
 TEST_F(RelayTest, LimitsTheRate) {
   Apply({.peer = kPeer, .rate_bytes_per_s = 4 << 20});
-  const double seconds = Time(client_, server_, Noise(2 << 20)).value_or(0);
-  EXPECT_GE(seconds, 0.49);
-  EXPECT_LT(seconds, 4);
+  EXPECT_GE(Time(client_, server_, Noise(2 << 20)).value_or(0), 0.49) << "a load only adds";
 }
 
 TEST_F(RelayTest, LossCostsRetransmissionsAndNoByte) {
   Apply({.peer = kPeer, .loss = 0.5, .seed = 7});
   int late = 0;
   for (int i = 0; i < 12; ++i) late += Time(client_, server_, "segment").value_or(9) >= 0.2 ? 1 : 0;
-  EXPECT_GE(late, 2);
-  EXPECT_LE(late, 11);
+  EXPECT_GE(late, 2) << "a load only adds";
 }
 
 TEST_F(RelayTest, ResetBreaksBothEnds) {
   TheRelay().Apply({.id = ++last_rule_, .peer = kPeer, .reset = true});
   for (const Fd* end : {&client_, &server_}) {
     pollfd item{end->get(), POLLIN, 0};
-    ASSERT_EQ(poll(&item, 1, 5000), 1);
+    ASSERT_EQ(poll(&item, 1, kLongMs), 1);
     char byte;
     EXPECT_EQ(recv(end->get(), &byte, 1, 0), -1);
     EXPECT_EQ(errno, ECONNRESET);
@@ -229,18 +260,19 @@ TEST_F(RelayTest, ResetBreaksBothEnds) {
 }
 
 TEST_F(RelayTest, ARelayWithNothingToDoSleeps) {
-  const auto cpu_ns = [] {
-    timespec time{};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return time.tv_sec * 1'000'000'000L + time.tv_nsec;
-  };
   Apply({.peer = kPeer, .down = true});
   EXPECT_FALSE(Time(client_, server_, "held", 0.05));
   server_.Reset();
-  const long before = cpu_ns();
-  const timespec half{0, 500'000'000};
-  nanosleep(&half, nullptr);
-  EXPECT_LT(cpu_ns() - before, 25'000'000);
+  // One that spins is never asleep, and one that asks again and again has hundreds of turns.
+  const long before = OtherThreads().turns;
+  int awake = 0;
+  for (int look = 0; look < 20; ++look) {
+    const timespec pause{0, 25'000'000};
+    nanosleep(&pause, nullptr);
+    awake += OtherThreads().awake > 0 ? 1 : 0;
+  }
+  EXPECT_LE(awake, 10);
+  EXPECT_LT(OtherThreads().turns - before, 50);
 }
 
 }  // namespace
