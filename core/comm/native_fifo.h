@@ -20,6 +20,9 @@ namespace lockstep {
 // streams that come after a point of a captured one, and to no others.
 class NativeFifo final : public Stream, public NativeStream {
  public:
+  // Where the work runs.
+  explicit NativeFifo(std::unique_ptr<Stream> fifo = HostDevice().NewStream())
+      : fifo_(std::move(fifo)) {}
   bool inline_execution() const override { return false; }
   void Enqueue(Work work) override {
     Disturb();
@@ -116,7 +119,7 @@ class NativeFifo final : public Stream, public NativeStream {
     captured.members.push_back(this);
   }
 
-  std::unique_ptr<Stream> fifo_ = HostDevice().NewStream();
+  std::unique_ptr<Stream> fifo_;
   Captured* capture_ = nullptr;  // under way
   int lane_ = 0;
   std::optional<KeepingStream> keeping_;
