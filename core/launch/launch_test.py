@@ -85,7 +85,7 @@ def run(scenario, ranks, expected, variables, seed):
     output = []
     if scenario == "terminate":
         output = await_line(process, "running")
-        time.sleep(seed % 500 / 1000)
+        time.sleep(seed % 500 / 1000)  # a moment that is drawn: any is right
         process.send_signal(signal.SIGTERM)
     try:
         output.append(process.communicate(timeout=50)[0])
@@ -102,7 +102,7 @@ def run(scenario, ranks, expected, variables, seed):
     assert wanted.get(scenario, f"done {scenario}") in text
     if scenario in ("coordinator_killed", "coordinator_stopped"):
         check_legacy(orphan, ranks)
-    deadline = time.monotonic() + 2
+    deadline = time.monotonic() + 60
     while marked_processes(value) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not marked_processes(value), "no process is left"

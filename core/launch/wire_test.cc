@@ -234,7 +234,6 @@ long CheckRecords(const std::string& bytes) {
 
 TEST(Outbox, NoTornRecordAfterSigkill) {
   Random random(7);
-  long total = 0;
   for (int round = 0; round < 50; ++round) {
     const auto segment = Segment::Create(16, 1 << 14);
     ASSERT_TRUE(segment.ok()) << segment.status().message();
@@ -245,18 +244,18 @@ TEST(Outbox, NoTornRecordAfterSigkill) {
       AppendForEver(writer);
     }
     std::string bytes;
-    const Deadline deadline = Deadline::AfterNs(static_cast<std::int64_t>(random.Below(5'000'000)));
-    while (!deadline.Passed()) bytes += reader.Drain(1000);
+    const Deadline limit = Deadline::AfterSeconds(60);
+    while (bytes.empty() && !limit.Passed()) bytes += reader.Drain(1000);
+    const Deadline moment = Deadline::AfterNs(static_cast<std::int64_t>(random.Below(5'000'000)));
+    while (!moment.Passed()) bytes += reader.Drain(1000);
     kill(pid, SIGKILL);
     waitpid(pid, nullptr, 0);
     for (std::string more = reader.Drain(1000); !more.empty(); more = reader.Drain(1000)) {
       bytes += more;
     }
     const long records = CheckRecords(bytes);
-    ASSERT_GE(records, 0) << "round " << round;
-    total += records;
+    ASSERT_GT(records, 0) << "round " << round;
   }
-  EXPECT_GT(total, 0);
 }
 
 TEST(Segment, TheWorkerSeesWhatTheAgentMade) {

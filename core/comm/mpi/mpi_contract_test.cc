@@ -57,7 +57,27 @@ TEST_P(CallerOnly, ABlockingOperationFollowsThePostedOnes) {
   EXPECT_EQ(value, size * size * (size + 1) / 2);
 }
 
-// Run alone: rank 0 comes too late, and the others may not finalize afterwards.
+// A file that says of a rank how far it is.
+std::string MarkerOf(const char* what, int rank) {
+  const char* const folder = std::getenv("TEST_TMPDIR");
+  return std::string(folder != nullptr ? folder : "/tmp") + "/" + what + "-" + std::to_string(rank);
+}
+
+void WriteMarker(const char* what, const char* text) {
+  if (std::FILE* file = std::fopen(MarkerOf(what, world->rank()).c_str(), "w")) {
+    std::fputs(text, file);
+    std::fclose(file);
+  }
+}
+
+void AwaitMarkers(const char* what, int first_rank) {
+  const Deadline limit = Deadline::AfterSeconds(60);
+  for (int rank = first_rank; rank < world->size(); ++rank) {
+    while (access(MarkerOf(what, rank).c_str(), F_OK) != 0 && !limit.Passed()) usleep(10'000);
+  }
+}
+
+// Run alone: rank 0 comes when the others have given up, and they may not finalize afterwards.
 class Late : public CommContract {};
 INSTANTIATE_TEST_SUITE_P(Mpi, Late,
                          testing::Values(WorldUnderTest{
@@ -70,18 +90,15 @@ TEST_P(Late, AwaitEndsAtItsDeadline) {
   operation.collective = Collective::kBarrier;
   operation.blocking = Blocking::kNonblocking;
   if (world->rank() == 0) {
-    usleep(1'500'000);
+    AwaitMarkers("given-up", 1);
     ASSERT_TRUE(world->Enqueue(operation, {}, *stream).ok());
-    usleep(200'000);
     return;
   }
   ASSERT_TRUE(world->Enqueue(operation, {}, *stream).ok());
-  const std::int64_t begin = MonotonicNs();
   const Status status = world->Await(*stream, Deadline::AfterSeconds(0.2));
   EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded) << status.message();
-  EXPECT_GE(MonotonicNs() - begin, 190'000'000);
-  EXPECT_LE(MonotonicNs() - begin, 1'200'000'000);
   EXPECT_FALSE(stream->status().ok());
+  WriteMarker("given-up", "");
 }
 
 bool Connect(std::string_view mode) {
@@ -105,18 +122,8 @@ std::string FilterOf(std::string_view mode) {
 // The marker is the result: mpirun calls leaving without MPI_Finalize a failure, and ends all ranks
 // when the first leaves, so they leave together.
 [[noreturn]] void LeaveWithoutFinalize(int failed) {
-  const char* folder = std::getenv("TEST_TMPDIR");
-  const auto marker = [&](int rank) {
-    return std::string(folder != nullptr ? folder : "/tmp") + "/late-" + std::to_string(rank);
-  };
-  if (std::FILE* file = std::fopen(marker(world->rank()).c_str(), "w")) {
-    std::fputs(failed == 0 ? "passed" : "failed", file);
-    std::fclose(file);
-  }
-  const Deadline limit = Deadline::AfterSeconds(10);
-  for (int rank = 0; rank < world->size(); ++rank) {
-    while (access(marker(rank).c_str(), F_OK) != 0 && !limit.Passed()) usleep(10'000);
-  }
+  WriteMarker("late", failed == 0 ? "passed" : "failed");
+  AwaitMarkers("late", 0);
   _exit(failed);
 }
 

@@ -149,7 +149,6 @@ TEST(SimWorldTest, ExceptionsInFlightOnSeveralRanks) {
 }
 
 TEST(SimWorldTest, TimeIsVirtual) {
-  const std::int64_t begin = MonotonicNs();
   SimWorld world({.ranks = 1});
   const SimReport report = world.Run([](RankContext& context) -> Status {
     const Deadline hour = Deadline::AfterSeconds(3000);
@@ -163,7 +162,6 @@ TEST(SimWorldTest, TimeIsVirtual) {
     return OkStatus();
   });
   EXPECT_EQ(report.end_ns, 3'000'000'000'000);
-  EXPECT_LT(MonotonicNs() - begin, 5'000'000'000);
 }
 
 TEST(SimWorldTest, WhatWaitsBeyondTheHorizonHangs) {

@@ -1,9 +1,8 @@
-// Small trials are cheap, and large worlds fit: bounds that a busy machine keeps.
+// Many trials one after the other, and large worlds: they fit and come out right. How fast they are
+// is a matter of scripts/benchmarks.
 #include <cstdint>
-#include <iostream>
 #include <vector>
 
-#include "core/base/clock.h"
 #include "core/base/deadline.h"
 #include "core/collective/collective.h"
 #include "core/comm/sim/sim_world.h"
@@ -21,8 +20,7 @@ constexpr int kTrials = 1000;
 constexpr int kRanks = 100'000;
 #endif
 
-TEST(SimSpeedTest, AThousandSmallTrialsASecond) {
-  const std::int64_t begin = MonotonicNs();
+TEST(SimScaleTest, AThousandSmallTrials) {
   for (int trial = 0; trial < kTrials; ++trial) {
     SimWorld world({.ranks = 4, .seed = static_cast<std::uint64_t>(trial)});
     const SimReport report = world.Run([](RankContext& context) -> Status {
@@ -38,13 +36,9 @@ TEST(SimSpeedTest, AThousandSmallTrialsASecond) {
     });
     ASSERT_EQ(report.ranks[3].state, RankState::kFinished) << report.ranks[3].message;
   }
-  const double seconds = static_cast<double>(MonotonicNs() - begin) / 1e9;
-  std::cout << kTrials / seconds << " trials (4 ranks x 20 collectives) a second\n";
-  EXPECT_LT(seconds, 10);
 }
 
-TEST(SimSpeedTest, AHundredThousandRanks) {
-  const std::int64_t begin = MonotonicNs();
+TEST(SimScaleTest, AHundredThousandRanks) {
   SimWorld world({.ranks = kRanks, .rules = SimRules::kMpi, .stack_bytes = 16 * 1024});
   const SimReport report = world.Run([](RankContext& context) -> Status {
     const auto communicator = context.Connect();
@@ -59,14 +53,11 @@ TEST(SimSpeedTest, AHundredThousandRanks) {
     if (context.rank() == kRanks - 777) return OkStatus();  // all others wait for it
     return communicator->Enqueue({.collective = Collective::kBarrier}, {}, *stream);
   });
-  const double seconds = static_cast<double>(MonotonicNs() - begin) / 1e9;
-  std::cout << kRanks << " ranks x 3 collectives in " << seconds << " s\n";
   std::int64_t hung = 0;
   for (const RankEnd& end : report.ranks) hung += end.state == RankState::kHung ? 1 : 0;
   EXPECT_EQ(hung, kRanks - 1);
   EXPECT_EQ(report.ranks[kRanks - 777].state, RankState::kFinished)
       << report.ranks[kRanks - 777].message;
-  EXPECT_LT(seconds, 60);
 }
 
 }  // namespace
