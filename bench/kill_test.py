@@ -26,10 +26,8 @@ class KillTest(unittest.TestCase):
         # A precision that is never reached: the run lasts until the fault or the budget.
         launch = Launch(BENCH, ["-b", "8", "-e", "256K", "-T", "2", "--precision", "0.0001",
                                 "--time-budget", "6", "--backend", backend])
-        deadline = time.monotonic() + 20
-        while len(launch.workers_by_rank()) < 2 and time.monotonic() < deadline:
-            time.sleep(0.01)
-        time.sleep(delay)
+        launch.await_workers()
+        time.sleep(delay)  # a moment that is drawn: any is right
         return launch
 
     def trial(self, backend, fault, rank, delay):

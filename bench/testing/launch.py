@@ -16,6 +16,16 @@ def text(value):
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
+def processor_seconds(pid):
+    """What the process has had of processors; 0: it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+    except OSError:
+        return 0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 class Launch:
     """One mpirun of a benchmark, marked so that its processes can be found."""
 
@@ -74,9 +84,20 @@ class Launch:
                     ranks[int(variable.split(b"=")[1])] = pid
         return ranks
 
+    def await_workers(self, ranks=2, computed_seconds=0.0):
+        """Waits until the worker of each rank is there, and has computed so long; {rank: pid}."""
+        limit = time.monotonic() + 100
+        while time.monotonic() < limit and self.process.poll() is None:
+            workers = self.workers_by_rank()
+            if len(workers) == ranks and all(map(
+                    lambda pid: processor_seconds(pid) >= computed_seconds, workers.values())):
+                return workers
+            time.sleep(0.01)
+        raise AssertionError(f"no {ranks} workers that computed for {computed_seconds} s")
+
     def leftovers(self):
-        """Processes still there two seconds after the end, and shared-memory segments of ours."""
-        deadline = time.monotonic() + 2
+        """Processes still there long after the end, and shared-memory segments of ours."""
+        deadline = time.monotonic() + 60
         while self.processes() and time.monotonic() < deadline:
             time.sleep(0.05)
         left = [f"process {pid}" for pid in self.processes()]

@@ -81,17 +81,33 @@ class StressTest(unittest.TestCase):
         self.assertEqual(len(alone.stderr.splitlines()), 1, alone.stderr)
 
     def test_told_to_end_it_keeps_what_is_over(self):
-        words = self.command("--backend=mpi", "--scenario=groups/same_order", "--repeat=500")
+        # A line for each launch, of which there is one a case.
+        launcher = os.path.join(self.folder, "counting")
+        with open(launcher, "w", encoding="utf-8") as file:
+            file.write(f'#!/bin/sh\necho launch >>{self.folder}/launches\n'
+                       'exec mpirun --oversubscribe --bind-to none "$@"\n')
+        os.chmod(launcher, 0o755)
+        words = self.command("--backend=mpi", "--scenario=groups/same_order", "--repeat=500",
+                             f"--launcher={launcher}")
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        time.sleep(6)
+        limit = time.monotonic() + 100
+        while self.launches() < 3 and process.poll() is None and time.monotonic() < limit:
+            time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=100)
         self.assertEqual(process.returncode, 3, out + err)
         with h5py.File(self.path) as run:
             done = len(run["cases"])
             self.assertFalse(bool(run.attrs["complete"]))
         self.assertGreater(done, 0)
         self.assertLess(done, 500)
+
+    def launches(self):
+        path = os.path.join(self.folder, "launches")
+        if not os.path.exists(path):
+            return 0
+        with open(path, encoding="utf-8") as file:
+            return len(file.readlines())
 
     def test_bad_input_is_one_line(self):
         for words, part in ((("--backend=sim", "--scenario=*"), "stress --backend=sim"),

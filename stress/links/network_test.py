@@ -9,7 +9,6 @@ import os
 import random
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "testing"))
 import run_stress  # noqa: E402
@@ -142,13 +141,12 @@ def at_random():
     share = (TRIALS - TRIALS * 3 // 10) // 2
     for ranks in (1, 2):
         trials = [draw(source, number * 2 + ranks, ranks, "gloo") for number in range(share)]
-        began = time.monotonic()
         outcome = across(ranks, *(f"--scenario={trial['path']}" for trial in trials), "-T", "3",
                          seconds=30 + 20 * share)
         assert len(outcome.cases) == share, outcome.output + outcome.errors
         right += sum(judge(t, ranks, c) for t, c in zip(trials, outcome.cases))
         done += share
-        print(f"gloo, {4 // ranks} x {ranks}: {share} trials, {time.monotonic() - began:.1f} s")
+        print(f"gloo, {4 // ranks} x {ranks}: {share} trials")
     for number in range(TRIALS - 2 * share):
         ranks = 1 + number % 2
         kinds = ("delay", "down", "rate", "jitter", "host", "reset", "loss")
@@ -193,9 +191,7 @@ def main():
         print(f"skipped: {reason}")
         return
     for group in sys.argv[1:]:
-        began = time.monotonic()
         GROUPS[group]()
-        print(f"{group}: {time.monotonic() - began:.1f} s")
 
 
 main()

@@ -54,7 +54,7 @@ def run(ranks, *arguments, seconds=100, output=None, through=()):
     if os.path.exists(path):
         with open(path, encoding="utf-8") as file:
             report = json.load(file)
-    deadline = time.monotonic() + 3
+    deadline = time.monotonic() + 60
     while left_over(mark) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not left_over(mark), "no process is left"
