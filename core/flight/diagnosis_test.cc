@@ -2,8 +2,6 @@
 // found?
 #include "core/flight/diagnosis.h"
 
-#include <ctime>
-
 #include "core/flight/job.h"
 #include "core/flight/write.h"
 #include "core/verdict/history.h"
@@ -203,12 +201,9 @@ TEST(FlightDiagnosisTest, AThousandRanksAreRead) {
   for (int rank = 0; rank < 1000; ++rank) {
     evidence.push_back(rank == 617 ? After49(rank) : At50(rank));
   }
-  const std::clock_t begin = std::clock();
   const Judgement judgement = JudgeDumps(evidence);
-  const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   ASSERT_EQ(judgement.findings.size(), 1u);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(617));
-  EXPECT_LT(seconds, 20);  // of the processor, with the writing: 0.5 on the machine it was made on
 }
 
 }  // namespace

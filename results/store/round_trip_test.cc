@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 #include <hdf5.h>
 
-#include <chrono>
 #include <filesystem>
 
 #include "results/store/random_run.h"
@@ -70,21 +69,8 @@ TEST(RoundTrip, LeavesNoHandleOpen) {
   EXPECT_EQ(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
 }
 
-// The goal is 40 ms in an optimized build; the bound leaves room for a loaded machine.
-TEST(RoundTrip, AMillionSamplesOfTwoRanksAreWrittenFast) {
-  const lockstep::Run run = RunWithSamples(1'000'000, 2);
-  double best_ms = 1e9;
-  for (int i = 0; i < 5; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    ASSERT_TRUE(WriteRun(run, "/dev/shm/lockstep_round_trip_test.h5").ok());
-    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
-    best_ms = std::min(best_ms, took.count());
-  }
-  std::filesystem::remove("/dev/shm/lockstep_round_trip_test.h5");
-  RecordProperty("best_ms", std::to_string(best_ms));
-  printf("1e6 samples x 2 ranks: %.1f ms\n", best_ms);
-  EXPECT_LT(best_ms, 1000);
-}
+// How fast is a matter of scripts/benchmarks.
+TEST(RoundTrip, AMillionSamplesOfTwoRanks) { ExpectRoundTrip(RunWithSamples(1'000'000, 2)); }
 
 }  // namespace
 }  // namespace lockstep

