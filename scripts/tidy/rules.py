@@ -3,6 +3,7 @@
 import ast
 import re
 
+from clocks import check_clocks
 from vendor_headers import includes_of, vendor_of
 
 MAX_LINES = 400
@@ -26,7 +27,7 @@ _ALLOWED = {
 
 def check(path, text):
     """Every finding of every rule, as 'path:line: what is wrong'."""
-    findings = check_layout(path, text) + check_name(path)
+    findings = check_layout(path, text) + check_name(path) + check_clocks(path, text)
     if path.endswith((".cc", ".cu", ".h")):
         findings += check_cc_functions(path, text) + check_includes(path, text)
     if path.endswith(".h"):

@@ -70,6 +70,29 @@ class RulesTest(unittest.TestCase):
         ]:
             self.assert_finds(room + "/x.cc", '#include "%s"\n' % header, "must not include")
 
+    def test_clocks(self):
+        path, found = "core/base/x_test.cc", "asserts how long"
+        self.assert_finds(path, "EXPECT_LT(MonotonicNs() - begin, 5);\n", found)
+        self.assert_finds(path, "EXPECT_LE(Abs(\n    MonotonicNs() - begin), 5);\n", found)
+        self.assert_finds(path, "const double s =\n    Of(MonotonicNs() - a);\nEXPECT_LT(s, 9);\n",
+                          ":3: " + found)
+        self.assert_finds(path, "const std::chrono::duration<double> took = Clock::now() - a;\n"
+                          "EXPECT_NEAR(took.count(), 1, 1);\n", ":2: " + found)
+        self.assert_clean("core/base/x.cc", "EXPECT_LT(MonotonicNs() - begin, 5);\n")
+        self.assert_clean(path, "EXPECT_GE(MonotonicNs() - begin, 5);\n")  # a load only adds
+        self.assert_clean(path, "EXPECT_LE(stamp, NowTicks());\nEXPECT_LT(count, 5);\n")
+        self.assert_clean(path, "// Below 1e-6: ...\nEXPECT_LT(MonotonicNs() - begin, 5);\n")
+        path = "bench/x_test.py"
+        self.assert_finds(path, "spent = time.monotonic() - begin\n", found)
+        self.assert_finds(path, "self.assertLess(launch.seconds, 3 + 1 + 8)\n", found)
+        self.assert_finds(path, 'if 1:\n    assert case["seconds"] < 15, "late"\n', ":2: " + found)
+        self.assert_finds(path, 'assert 1.4 <= case["detected_after_seconds"] < 10, case\n', found)
+        self.assert_clean(path, "while busy() and time.monotonic() < limit:\n    rest()\n")
+        self.assert_clean(path, 'assert 0 <= case["seconds"] < A_DAY\n')
+        self.assert_clean(path, 'assert case["detected_after_seconds"] >= 5.9\n')
+        self.assert_clean(path, "self.assertLess(plan.seconds, budget)\n")
+        self.assert_clean("bench/testing/x.py", "print(time.monotonic() - begin)\n")
+
     def test_layering(self):
         text = '#include <vector>\n#include "core/a.h"\n#include <mpi.h>\n'
         self.assertEqual(
