@@ -2,8 +2,10 @@
 """Prints what a `bazel test --build_event_json_file` came to; the last line counts."""
 
 import argparse
+import collections
 import json
 import sys
+import urllib.parse
 
 # https://bazel.build/reference/exit-code: 0 is success, 3 is "some tests failed", 4 is "no tests".
 _TIMED_OUT = (124, 137)
@@ -44,6 +46,17 @@ def outcomes(events):
     for label in tests - set(found):
         found[label] = "failed: was not run"
     return {label: what for label, what in found.items() if label in tests}
+
+
+def logs_of(events):
+    """{label: paths of its logs}."""
+    logs = collections.defaultdict(list)
+    for event in events:
+        for output in event.get("testResult", {}).get("testActionOutput", []):
+            if output.get("name") == "test.log" and "uri" in output:
+                path = urllib.parse.unquote(urllib.parse.urlparse(output["uri"]).path)
+                logs[event["id"]["testResult"]["label"]].append(path)
+    return logs
 
 
 def summarize(found, bazel_exit, layering_exit):
