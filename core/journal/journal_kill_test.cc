@@ -113,7 +113,7 @@ TEST(JournalKill, ThreeHundredKilledWritersLeaveNoTornEvent) {
     SharedMemory memory(JournalBytes(capacity));
     const JournalReader reader(memory.bytes(), capacity);
     Victim victim(memory.fd(), capacity);
-    const Deadline deadline = Deadline::AfterSeconds(10);
+    const Deadline deadline = Deadline::AfterSeconds(60);
     while (!reader.Last() && !deadline.Passed()) SleepNs(20'000);
     const Deadline moment = Deadline::AfterNs(static_cast<std::int64_t>(random.Below(1'500'000)));
     do {

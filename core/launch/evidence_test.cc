@@ -59,7 +59,7 @@ class Process {
 };
 
 SystemEvidence Look(const Process& process, const std::string& earlier = "") {
-  return LookAt(process.pid(), Deadline::AfterSeconds(5), earlier);
+  return LookAt(process.pid(), Deadline::AfterSeconds(60), earlier);
 }
 
 // Taking the stack stops the process, and its sleep then goes on as another system call.
