@@ -60,6 +60,9 @@ std::vector<Finding> FindErrors(const Situation& situation, const Stuck& stuck);
 // collective_mismatch and the like: proved.
 std::vector<Finding> DescribeMismatches(const Situation& situation,
                                         const std::vector<Mismatch>& mismatches);
+// Whether what ended the ranks (`end`, found without it) may be a consequence of a mismatch that
+// held nobody. What only spoils data, and left all calls behind it where they belong, ends no rank.
+bool MayFollow(const Situation& situation, const Mismatch& mismatch, const Finding& end);
 // Why it came to what `general` (the first finding) says, if that is the making of a communicator
 // in which not all ranks of its parent take part: init_failure, as certain as `general` is. The
 // culprits are who did not take part, unless those are most.

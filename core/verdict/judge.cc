@@ -144,41 +144,73 @@ std::vector<Finding> FindWrongData(const Situation& situation) {
 
 namespace {
 
+// Mismatches that hold ranks, and those that let them pass.
+struct Split {
+  std::vector<Mismatch> all = {}, holding = {}, passed = {};
+};
+
+Split FindSplit(const Situation& situation) {
+  Split split{.all = FindMismatches(situation)};
+  for (const Mismatch& mismatch : split.all) {
+    (mismatch.holds ? split.holding : split.passed).push_back(mismatch);
+  }
+  return split;
+}
+
+// What ended the ranks.
+std::vector<Finding> FindEnds(const Situation& situation, const Split& mismatches,
+                              Conclusion& conclusion) {
+  std::vector<Finding> ends = DescribeMismatches(situation, mismatches.holding);
+  if (ends.empty()) Add(ends, FindSurplus(situation));
+  Add(ends, FindDepartures(situation, conclusion.stuck));
+  // Peers of a dead rank report errors too, and so do ranks whose calls do not match.
+  if (ends.empty()) Add(ends, FindErrors(situation, conclusion.stuck));
+  if (ends.empty() && !situation.posts) Add(ends, FindInversion(situation, mismatches.all));
+  if (!ends.empty()) {
+    Add(ends, FindLost(situation));
+    return ends;
+  }
+  ends = FindSilence(situation);
+  conclusion.standstill = !ends.empty();
+  // A suspicion with a name says more than an agent that does not answer.
+  Add(ends, FindLost(situation));
+  return ends;
+}
+
+void Explain(const Situation& situation, const std::vector<Mismatch>& mismatches,
+             std::vector<Finding>& findings) {
+  if (findings.empty()) return;
+  Finding& general = findings.front();
+  std::optional<Finding> specific = ExplainTraining(situation, mismatches, general);
+  if (!specific) specific = ExplainMaking(situation, general);
+  if (!specific) return;
+  specific->evidence.push_back(std::move(general));
+  general = std::move(*specific);
+}
+
+// What ended the ranks comes first, unless it may follow from a mismatch before.
+std::vector<Finding> FindAll(const Situation& situation, const Split& mismatches,
+                             Conclusion& conclusion) {
+  std::vector<Finding> ends = FindEnds(situation, mismatches, conclusion);
+  std::vector<Mismatch> before, after;
+  for (const Mismatch& mismatch : mismatches.passed) {
+    const bool leads = ends.empty() || MayFollow(situation, mismatch, ends.front());
+    (leads ? before : after).push_back(mismatch);
+  }
+  std::vector<Finding> findings = DescribeMismatches(situation, before);
+  Add(findings, std::move(ends));
+  Explain(situation, before.empty() ? mismatches.holding : before, findings);
+  Add(findings, DescribeMismatches(situation, after));
+  Add(findings, FindWrongData(situation));
+  return findings;
+}
+
 Judgement JudgeAligned(const std::vector<RankEvidence>& evidence, const Setting& setting) {
   const Situation situation = SituationOf(evidence, setting);
-  const std::vector<Mismatch> mismatches = FindMismatches(situation);
-  Conclusion conclusion{.stuck = FindStuck(situation, mismatches, situation.one_stream)};
+  const Split mismatches = FindSplit(situation);
+  Conclusion conclusion{.stuck = FindStuck(situation, mismatches.all, situation.one_stream)};
   Judgement judgement;
-  judgement.findings = DescribeMismatches(situation, mismatches);
-  if (judgement.findings.empty()) Add(judgement.findings, FindSurplus(situation));
-  Add(judgement.findings, FindDepartures(situation, conclusion.stuck));
-  // Peers of a dead rank report errors too, and so do ranks whose calls do not match.
-  if (judgement.findings.empty()) {
-    Add(judgement.findings, FindErrors(situation, conclusion.stuck));
-  }
-  if (judgement.findings.empty() && !setting.posts) {
-    Add(judgement.findings, FindInversion(situation, mismatches));
-  }
-  const bool found = !judgement.findings.empty();
-  Add(judgement.findings, FindLost(situation));
-  if (!found) {
-    std::vector<Finding> suspicions = FindSilence(situation);
-    conclusion.standstill = !suspicions.empty();
-    // A suspicion with a name says more than an agent that does not answer.
-    Add(suspicions, std::move(judgement.findings));
-    judgement.findings = std::move(suspicions);
-  }
-  if (!judgement.findings.empty()) {
-    Finding& general = judgement.findings.front();
-    std::optional<Finding> specific = ExplainTraining(situation, mismatches, general);
-    if (!specific) specific = ExplainMaking(situation, general);
-    if (specific) {
-      specific->evidence.push_back(std::move(general));
-      general = std::move(*specific);
-    }
-  }
-  Add(judgement.findings, FindWrongData(situation));
-
+  judgement.findings = FindAll(situation, mismatches, conclusion);
   judgement.outcomes.reserve(evidence.size());
   for (std::size_t i = 0; i < situation.views.size(); ++i) {
     judgement.outcomes.push_back(DescribeOutcome(situation, conclusion, i));

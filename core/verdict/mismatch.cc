@@ -60,6 +60,17 @@ std::string RemedyOf(const Mismatch& mismatch, const std::vector<int>& culprits)
       FormatRanks(culprits), mismatch.sequence);
 }
 
+// No library can tell two calls apart that differ in nothing but what they are for.
+std::string WhatDiffers(const Situation& situation, const JournalEvent& a, const JournalEvent& b) {
+  if (SameCall(OperationOf(a), OperationOf(b))) {
+    return "the same position and the same call, for different purposes; no library can tell the "
+           "two apart: what the ranks get is wrong, without an error";
+  }
+  const std::string effect =
+      ExplainEffect(situation.semantics, OperationOf(a), OperationOf(b));
+  return "the same position, different operations" + (effect.empty() ? "" : "; " + effect);
+}
+
 Finding DescribeMismatch(const Situation& situation, const Mismatch& mismatch) {
   const Mismatch::Party& most = mismatch.parties[0];
   const Mismatch::Party& next = mismatch.parties[1];
@@ -79,12 +90,9 @@ Finding DescribeMismatch(const Situation& situation, const Mismatch& mismatch) {
   }
   std::sort(finding.culprits.begin(), finding.culprits.end());
   const std::size_t kinds = mismatch.parties.size();
-  finding.message = fmt::format("{}, {}{}: the same position, different operations",
-                                Calls(situation, most), Calls(situation, next),
-                                kinds > 2 ? fmt::format(" (and {} more kinds)", kinds - 2) : "");
-  const std::string effect =
-      ExplainEffect(situation.semantics, OperationOf(*most.event), OperationOf(*next.event));
-  if (!effect.empty()) finding.message += "; " + effect;
+  finding.message = fmt::format("{}, {}{}: {}", Calls(situation, most), Calls(situation, next),
+                                kinds > 2 ? fmt::format(" (and {} more kinds)", kinds - 2) : "",
+                                WhatDiffers(situation, *most.event, *next.event));
   finding.remedy = RemedyOf(mismatch, finding.culprits);
   return finding;
 }

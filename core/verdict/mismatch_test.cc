@@ -7,7 +7,9 @@ namespace lockstep {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 struct MismatchRow {
   Operation a;
@@ -70,6 +72,19 @@ TEST(Mismatch, FoundAlsoWhereOneRankWentThroughOrFailed) {
       JudgeAll({At50(0), After49(1).FailsIn(AllReduce(8)).Reports("message truncated")});
   EXPECT_EQ(failed.findings.at(0).cause, "count_mismatch");
   EXPECT_THAT(OutcomesOf(failed), ElementsAre(Outcome::kHung, Outcome::kFailed));
+}
+
+TEST(Mismatch, TheSameCallForTwoPurposesIsNoDifferentOperation) {
+  const History joins = History(0).As(Purpose::kJoinAlive).Does(AllReduce(1));
+  const History trains = History(1).As(Purpose::kBarrier).Does(AllReduce(1));
+  const Judgement alike = Judge({joins, trains}, {.backend = "gloo"});
+  EXPECT_EQ(alike.findings.at(0).cause, "collective_mismatch");
+  EXPECT_THAT(alike.findings[0].message, HasSubstr("the same call, for different purposes"));
+  EXPECT_THAT(alike.findings[0].message, Not(HasSubstr("different operations")));
+  EXPECT_THAT(alike.findings[0].remedy, HasSubstr("no collectives of your own inside join()"));
+  const History waits = History(1).As(Purpose::kBarrier).Enters(Barrier());
+  const Judgement differ = Judge({joins, waits}, {.backend = "gloo"});
+  EXPECT_THAT(differ.findings.at(0).message, HasSubstr("different operations"));
 }
 
 TEST(Mismatch, OtherPositionsCasesAndCommunicatorsProveNothing) {

@@ -108,6 +108,24 @@ Effect EffectOf(const Semantics& semantics, const Operation& a, const Operation&
   return semantics.matching != Matching::kPosition && both ? Effect::kStops : Effect::kUndefined;
 }
 
+bool CountedAlike(const Semantics& semantics, const Operation& a, const Operation& b) {
+  if (IsEmpty(a) || IsEmpty(b)) return false;
+  return a.collective == b.collective || semantics.matching == Matching::kPosition;
+}
+
+bool MayLeaveData(const Semantics& semantics, const Operation& a, const Operation& b) {
+  if (semantics.ignores_all) return false;
+  if (IsEmpty(a) || IsEmpty(b)) return true;
+  const Operation x = AsRun(semantics, a);
+  const Operation y = AsRun(semantics, b);
+  const bool rooted = InfoOf(x.collective).rooted;
+  const bool alike = x.collective == y.collective && BytesOf(x) == BytesOf(y) &&
+                     (!rooted || x.root == y.root);
+  // A position of gloo is a slot of its own, which no other call looks into.
+  const bool slots = semantics.backend == "gloo";
+  return !alike && !slots;
+}
+
 std::string ExplainEffect(const Semantics& semantics, const Operation& a, const Operation& b) {
   if (semantics.backend.empty() || semantics.ignores_all) return "";
   const bool kinds = a.collective != b.collective;

@@ -53,6 +53,14 @@ bool SameCall(const Operation& a, const Operation& b);
 // eager messages; gloo's slots a kind and tag. Reductions are compared by no library.
 Effect EffectOf(const Semantics& semantics, const Operation& a, const Operation& b);
 
+// Of two operations in one position: the library counts both alike, so that the calls behind them
+// still meet by position.
+bool CountedAlike(const Semantics& semantics, const Operation& a, const Operation& b);
+
+// Of two operations that met and let their ranks go on: a part of what these sent may still be on
+// its way, and meet a later call.
+bool MayLeaveData(const Semantics& semantics, const Operation& a, const Operation& b);
+
 // "gloo pairs calls of one kind only, so both wait for ever": a clause for messages; may be empty.
 std::string ExplainEffect(const Semantics& semantics, const Operation& a, const Operation& b);
 

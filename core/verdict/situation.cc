@@ -6,6 +6,7 @@
 
 #include "core/base/random.h"
 #include "core/journal/purpose.h"
+#include "core/verdict/findings.h"
 #include "core/verdict/messages.h"
 
 namespace lockstep {
@@ -81,8 +82,12 @@ std::uint64_t KeyOf(const JournalEvent& event) {
   return event.sequence ^ (std::uint64_t{event.case_index} << 40);
 }
 
-// Earliest position of the group where an event differs from the first one seen there.
-const JournalEvent* FirstDifference(const Situation& situation, int index) {
+using Positions = std::unordered_set<std::uint64_t>;  // keys
+
+// Earliest position of the group where an event differs from the first one seen there; of these
+// positions alone, if some are given.
+const JournalEvent* FirstDifference(const Situation& situation, int index,
+                                    const Positions* among = nullptr) {
   const Group& group = situation.groups[static_cast<std::size_t>(index)];
   std::unordered_map<std::uint64_t, const JournalEvent*> seen;
   const JournalEvent* earliest = nullptr;
@@ -99,6 +104,7 @@ const JournalEvent* FirstDifference(const Situation& situation, int index) {
         continue;
       }
       if (earliest != nullptr && event.sequence >= earliest->sequence) continue;
+      if (among != nullptr && !among->contains(KeyOf(event))) continue;
       const auto [known, is_new] = seen.try_emplace(KeyOf(event), &event);
       if (is_new || known->second->case_index != event.case_index) continue;
       if (!SameInvocation(*known->second, event)) earliest = &event;
@@ -146,6 +152,82 @@ std::vector<Mismatch::Party> PartiesAt(const Situation& situation, int index,
   return parties;
 }
 
+// Stopped, or ended by a signal that is not its own doing: whatever it was in.
+bool EndedFromOutside(const RankEvidence& evidence) {
+  return evidence.state == ProcessState::kStopped ||
+         (evidence.state == ProcessState::kSignalled && !EndedBySelf(evidence.signal));
+}
+
+// Whether one that has not come to a call has a reason of its own: it is gone, or in no call.
+// Otherwise it waits somewhere for those that are there.
+bool StaysAway(const RankView& view, bool member) {
+  if (FinishedInOrder(view)) return member;
+  return IsGone(view) || (OwesProgress(view) && view.open == nullptr);
+}
+
+// Ranks are in it for ever, as far as rules and journals tell, or ended in it by themselves.
+bool Holds(const Situation& situation, const Mismatch& mismatch) {
+  std::unordered_set<std::size_t> came;
+  bool inside = false;
+  for (const Mismatch::Party& party : mismatch.parties) {
+    for (const std::size_t i : party.members) {
+      const RankView& view = situation.views[i];
+      const EventKind kind =
+          EventAt(view, mismatch.group, mismatch.sequence, mismatch.case_index)->kind;
+      if (kind == EventKind::kEnd) came.insert(i);
+      if (kind == EventKind::kEnd || kind == EventKind::kEnqueue) continue;
+      if (EndedFromOutside(*view.evidence)) continue;
+      // A connection that ended says only that somebody left.
+      const bool ended = kind == EventKind::kError || IsGone(view);
+      if (ended && !IsEcho(view.evidence->error)) return true;
+      came.insert(i);
+      inside = true;
+    }
+  }
+  const auto& members = situation.groups[static_cast<std::size_t>(mismatch.group)].members;
+  if (!inside || mismatch.effect == Effect::kStops || came.size() == members.size()) return inside;
+  const std::unordered_set<std::size_t> all(members.begin(), members.end());
+  for (std::size_t i = 0; i < situation.views.size(); ++i) {
+    if (!came.contains(i) && StaysAway(situation.views[i], all.contains(i))) return false;
+  }
+  return true;
+}
+
+std::optional<Mismatch> MismatchAt(const Situation& situation, int index,
+                                   const JournalEvent* position) {
+  if (position == nullptr) return std::nullopt;
+  Mismatch mismatch{
+      .group = index, .sequence = position->sequence, .case_index = position->case_index};
+  mismatch.parties = PartiesAt(situation, index, *position);
+  if (mismatch.parties.size() < 2) return std::nullopt;  // one rank that contradicts itself
+  const Operation a = OperationOf(*mismatch.parties[0].event);
+  const Operation b = OperationOf(*mismatch.parties[1].event);
+  // The same call for different purposes: the library cannot know.
+  mismatch.effect = SameCall(a, b) ? Effect::kWrongData : EffectOf(situation.semantics, a, b);
+  // Who has posted the one may still post the other, and kinds meet in another order.
+  if (situation.posts && mismatch.effect == Effect::kStops) mismatch.effect = Effect::kUndefined;
+  mismatch.holds = Holds(situation, mismatch);
+  mismatch.in_step = std::all_of(
+      mismatch.parties.begin(), mismatch.parties.end(), [&](const Mismatch::Party& party) {
+        return CountedAlike(situation.semantics, a, OperationOf(*party.event));
+      });
+  return mismatch;
+}
+
+// Where the ranks of a group are now, or were when they failed.
+Positions PositionsNow(const Situation& situation, int index) {
+  Positions now;
+  for (const std::size_t member : situation.groups[static_cast<std::size_t>(index)].members) {
+    const RankView& view = situation.views[member];
+    const Track* const track = view.On(index);
+    if (track == nullptr) continue;
+    if (track->open != nullptr) now.insert(KeyOf(*track->open));
+    const JournalEvent* const failed = FirstErrorOf(view);
+    if (failed != nullptr && IsOn(*track, *failed)) now.insert(KeyOf(*failed));
+  }
+  return now;
+}
+
 }  // namespace
 
 Situation SituationOf(const std::vector<RankEvidence>& evidence, const Setting& setting) {
@@ -190,23 +272,20 @@ Operation OperationOf(const JournalEvent& event) {
           .root = event.root};
 }
 
-bool SameInvocation(const JournalEvent& a, const JournalEvent& b) {
-  if (a.collective != b.collective) return false;
-  if (a.collective != Collective::kBarrier) {
-    if (a.type != b.type || a.count != b.count) return false;
-    const CollectiveInfo& info = InfoOf(a.collective);
-    if (info.rooted && a.root != b.root) return false;
-    if (info.reduces && a.reduction != b.reduction) return false;
-  }
-  if (a.value == b.value) return true;
+bool DifferInPurpose(const JournalEvent& a, const JournalEvent& b) {
+  if (a.value == b.value) return false;
   const Annotation x = UnpackAnnotation(a.value);
   const Annotation y = UnpackAnnotation(b.value);
   const auto says = [](Purpose p) { return p != Purpose::kNone && p != Purpose::kStep; };
-  if (!says(x.purpose) || !says(y.purpose)) return true;
+  if (!says(x.purpose) || !says(y.purpose)) return false;
   const auto shadowed = [](Purpose p) {
     return p == Purpose::kJoinShadowBucket ? Purpose::kBucket : p;
   };
-  return shadowed(x.purpose) == shadowed(y.purpose) && x.detail == y.detail;
+  return shadowed(x.purpose) != shadowed(y.purpose) || x.detail != y.detail;
+}
+
+bool SameInvocation(const JournalEvent& a, const JournalEvent& b) {
+  return SameCall(OperationOf(a), OperationOf(b)) && !DifferInPurpose(a, b);
 }
 
 std::vector<Mismatch> FindMismatches(const Situation& situation) {
@@ -216,19 +295,15 @@ std::vector<Mismatch> FindMismatches(const Situation& situation) {
     const Group& group = situation.groups[i];
     // A send and its receive are meant to differ.
     if (!group.aligned || group.making || group.communicator >= kFirstLane) continue;
-    const JournalEvent* position = FirstDifference(situation, index);
-    if (position == nullptr) continue;
-    Mismatch mismatch{
-        .group = index, .sequence = position->sequence, .case_index = position->case_index};
-    mismatch.parties = PartiesAt(situation, index, *position);
-    if (mismatch.parties.size() < 2) continue;  // one rank that contradicts itself
-    const Operation a = OperationOf(*mismatch.parties[0].event);
-    const Operation b = OperationOf(*mismatch.parties[1].event);
-    // The same call for different purposes: the library cannot know.
-    mismatch.effect = SameCall(a, b) ? Effect::kWrongData : EffectOf(situation.semantics, a, b);
-    // Who has posted the one may still post the other, and kinds meet in another order.
-    if (situation.posts && mismatch.effect == Effect::kStops) mismatch.effect = Effect::kUndefined;
-    mismatches.push_back(std::move(mismatch));
+    const std::optional<Mismatch> first =
+        MismatchAt(situation, index, FirstDifference(situation, index));
+    if (!first) continue;
+    mismatches.push_back(*first);
+    if (first->holds || !first->in_step) continue;
+    const Positions now = PositionsNow(situation, index);
+    const std::optional<Mismatch> later =
+        MismatchAt(situation, index, FirstDifference(situation, index, &now));
+    if (later && later->holds) mismatches.push_back(*later);
   }
   return mismatches;
 }

@@ -46,7 +46,7 @@ std::optional<std::size_t> RootIn(const Situation& situation, int group, int roo
 // `evidence` outlives it. Ranks that a group names and nobody knows are left out.
 Situation SituationOf(const std::vector<RankEvidence>& evidence, const Setting& setting);
 
-// The earliest position of a group in which ranks called different operations.
+// A position of a group in which ranks called different operations.
 struct Mismatch {
   int group = 0;
   std::uint64_t sequence = 0;
@@ -58,14 +58,22 @@ struct Mismatch {
   };
   std::vector<Party> parties = {};
   Effect effect = Effect::kStops;
+  // Ranks are in it and cannot go on, or ended in it by themselves. Otherwise they went through it,
+  // or wait in it for one that does not come so far.
+  bool holds = true;
+  // The library counts the calls of all parties alike: those behind it still meet by position.
+  bool in_step = true;
 };
 
-// At most one a group, in the order of the groups. Sends and receives differ by their nature and
-// are not compared; what the ring of a journal lost cannot be.
+// Of each group, in the order of the groups: the earliest, and where that one holds nobody, the
+// earliest behind it that does. Sends and receives differ by their nature and are not compared;
+// what the ring of a journal lost cannot be.
 std::vector<Mismatch> FindMismatches(const Situation& situation);
 
 Operation OperationOf(const JournalEvent& event);
-// The same call, and for the same purpose as far as both say one (a bucket meets its shadow).
+// Both say what they are for, and it is not the same (a bucket's shadow is for that bucket).
+bool DifferInPurpose(const JournalEvent& a, const JournalEvent& b);
+// The same call, and for the same purpose as far as both say one.
 bool SameInvocation(const JournalEvent& a, const JournalEvent& b);
 
 }  // namespace lockstep

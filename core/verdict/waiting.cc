@@ -82,7 +82,8 @@ class Search {
     if (situation_.semantics.matching == Matching::kPosition) return true;
     const RankView& view = View(i);
     return std::none_of(mismatches.begin(), mismatches.end(), [&](const Mismatch& mismatch) {
-      return mismatch.effect != Effect::kStops && view.waits_in(mismatch.group) &&
+      const bool counted = mismatch.in_step && mismatch.effect == Effect::kWrongData;
+      return !counted && mismatch.effect != Effect::kStops && view.waits_in(mismatch.group) &&
              view.open->sequence >= mismatch.sequence;
     });
   }
