@@ -90,6 +90,40 @@ def simulation():
     # Other rules.
     nccl = run_stress.run(0, "--scenario=uneven_inputs/case6", "--backend=sim", "--sim-rules=nccl")
     expect_pass(nccl, 1)
+    silence_is_of_all_ranks()
+    too_little_memory()
+
+
+SLOW = """ranks = 2
+[workload]
+kind = "script"
+rounds = 6
+default = ["compute 1s", "barrier world"]
+[expect.any]
+ranks = "finished"
+"""
+
+
+def silence_is_of_all_ranks():
+    """-T bounds no run: six seconds of which none is silent pass with -T 2; a silence of a second
+    is one of half a second."""
+    path = run_stress.scenario("test/slow", SLOW)
+    expect_pass(run_stress.run(0, path, "--backend=sim", "-T", "2"), 1)
+    outcome = run_stress.run(0, path, "--backend=sim", "-T", "0.5")
+    assert outcome.code == 1, outcome.output
+    case = outcome.cases[0]
+    assert outcomes_of(case) == ["hung", "hung"], case
+    assert case["findings"][0]["certainty"] == "suspected", case
+    assert "ranks 0 and 1 are silent for 0.5 s" in case["findings"][0]["message"], case
+
+
+def too_little_memory():
+    """What does not fit into this process is nobody's fault."""
+    limit = ["bash", "-c", 'ulimit -v 2097152; exec "$@"', "limited"]
+    outcome = run_stress.run(0, "--scenario=models/bert_base", "--backend=sim", "--ranks=2",
+                             "-T", "1", through=limit)
+    assert outcome.code == 3, f"{outcome.code}: {outcome.output}{outcome.errors}"
+    assert "could not run it: " in outcome.output, outcome.output
 
 
 RANDOM = """ranks = 2

@@ -157,7 +157,8 @@ Status DdpStepRunner::Construct() {
   LOCKSTEP_ASSIGN_OR_RETURN(model_, shelf_.Get(plan_.model, low_rank_));
   engine_.reset();  // before another one takes its place in the shared memory
   const EnginePorts ports = lean_ ? lean_->Ports(shelf_.Ports()) : shelf_.Ports();
-  LOCKSTEP_ASSIGN_OR_RETURN(engine_, Engine::Construct(*model_, OptionsOf(plan_), ports));
+  LOCKSTEP_ASSIGN_OR_RETURN(engine_, Engine::Make(*model_, OptionsOf(plan_), ports));
+  LOCKSTEP_RETURN_IF_ERROR(engine_->Construct());
   engine_->launcher().set_keep_times(plan_.timeline);
   return lean_ ? lean_->Await() : OkStatus();
 }

@@ -14,8 +14,8 @@ namespace lockstep {
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Engine::~Engine() = default;
 
-Result<std::unique_ptr<Engine>> Engine::Construct(Module& module, const EngineOptions& options,
-                                                  const EnginePorts& ports) {
+Result<std::unique_ptr<Engine>> Engine::Make(Module& module, const EngineOptions& options,
+                                             const EnginePorts& ports) {
   if (module.params().empty()) {
     return InvalidInput("DDP: the model has no parameters; nothing would be averaged");
   }
@@ -25,11 +25,10 @@ Result<std::unique_ptr<Engine>> Engine::Construct(Module& module, const EngineOp
         "DDP: parameter {} has a sparse gradient, which is not modelled; use a dense embedding",
         param.info.name));
   }
-  auto impl = std::make_unique<Impl>(module, options, ports);
-  LOCKSTEP_RETURN_IF_ERROR(impl->Construct());
-  return std::unique_ptr<Engine>(new Engine(std::move(impl)));
+  return std::unique_ptr<Engine>(new Engine(std::make_unique<Impl>(module, options, ports)));
 }
 
+Status Engine::Construct() { return impl_->Construct(); }
 Status Engine::Forward(const Pass& pass) { return impl_->Forward(pass); }
 Status Engine::ForwardModule(const Pass& pass) { return impl_->ForwardModule(pass); }
 Status Engine::Backward() { return impl_->Backward(); }

@@ -63,16 +63,20 @@ struct StepTimes {
   std::vector<CollectiveTimes> collectives;  // in launch order
 };
 
-// One rank's DDP(module). One thread drives it. An error of any verb: what PyTorch would raise, or
-// what the library reports (both kSystemFailed), or a deadline. Then the engine is only destroyed.
+// One rank's DDP(module). One thread drives it. An error of any verb, Construct included: what
+// PyTorch would raise, or what the library reports (both kSystemFailed), a deadline, or no memory.
+// Then the engine is only destroyed, and not before its streams are idle or gone: what it launched
+// still reads and writes its memory.
 class Engine {
  public:
+  // Refuses modules that DDP refuses. Everything it is given outlives the engine.
+  static Result<std::unique_ptr<Engine>> Make(Module& module, const EngineOptions& options,
+                                              const EnginePorts& ports);
+  ~Engine();  // does not wait
+
   // DDP.__init__: checks that the ranks have the same parameters, broadcasts rank 0's state.
-  // Collective. Everything it is given outlives the engine.
-  static Result<std::unique_ptr<Engine>> Construct(Module& module, const EngineOptions& options,
-                                                   const EnginePorts& ports);
-  // Does not wait: its memory must live until its streams are idle (Synchronize) or gone.
-  ~Engine();
+  // Collective, and the first verb.
+  Status Construct();
 
   // ddp(x) and ddp.module(x), under no_grad if pass.grad is false.
   Status Forward(const Pass& pass);

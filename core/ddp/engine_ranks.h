@@ -58,8 +58,10 @@ inline void RunEngines(const DdpWorldOptions& world, const ModelTensors& tensors
     if (observer != nullptr) ports.observer = observer(own.rank);
     auto model = ManifestModel::Make(tensors, own, ports.device, ports.kernels);
     ASSERT_TRUE(model.ok()) << model.status().message();
-    auto engine = Engine::Construct(**model, options, ports);
+    auto engine = Engine::Make(**model, options, ports);
     ASSERT_TRUE(engine.ok()) << engine.status().message();
+    const Status constructed = (*engine)->Construct();
+    ASSERT_TRUE(constructed.ok()) << constructed.message();
     Rank rank{std::move(*model), std::move(*engine)};
     body(rank, ports);
     ASSERT_TRUE(rank.engine->Synchronize().ok());

@@ -59,8 +59,9 @@ float MeanOf(DataType type, const std::vector<double>& values) {
   RunDdpWorld({.ranks = static_cast<int>(values.size())}, [&](EnginePorts ports) {
     const auto rank = static_cast<std::size_t>(ports.communicator.rank());
     FixedGradient module(type, values[rank]);
-    auto engine = Engine::Construct(module, {}, ports);
+    auto engine = Engine::Make(module, {}, ports);
     ASSERT_TRUE(engine.ok()) << engine.status().message();
+    ASSERT_TRUE((*engine)->Construct().ok());
     ASSERT_TRUE((*engine)->Forward({}).ok());
     ASSERT_TRUE((*engine)->Backward().ok());
     ASSERT_TRUE((*engine)->Synchronize().ok());
@@ -162,8 +163,8 @@ TEST(Engine, UnusedParametersAreFoundAndLeftAlone) {
       own.unused = rank == 1 ? std::vector<int>{1, 3} : std::vector<int>{3};
       auto model = ManifestModel::Make(MlpTensors(), own, ports.device, ports.kernels);
       ASSERT_TRUE(model.ok());
-      auto engine = Engine::Construct(**model, options, ports);
-      ASSERT_TRUE(engine.ok());
+      auto engine = Engine::Make(**model, options, ports);
+      ASSERT_TRUE(engine.ok() && (*engine)->Construct().ok());
       Rank both{std::move(*model), std::move(*engine)};
       for (std::int64_t input = 0; input < 3; ++input) {
         both.engine->ZeroGrad();
@@ -274,9 +275,8 @@ TEST(Engine, RanksWithDifferentModelsAreTold) {
     }
     auto model = ManifestModel::Make(tensors, {.rank = rank}, ports.device, ports.kernels);
     ASSERT_TRUE(model.ok());
-    const auto engine = Engine::Construct(**model, {}, ports);
-    ASSERT_FALSE(engine.ok());
-    messages[rank] = engine.status().message();
+    const auto engine = Engine::Make(**model, {}, ports).value();
+    messages[rank] = engine->Construct().message();
   });
   EXPECT_EQ(messages[0],
             "DDP expects same model across all ranks, but Rank 0 has 6 params, while rank 1 has "
@@ -300,8 +300,8 @@ TEST(Engine, SynchronizedBatchNormTalksOncePerLayerAndDirection) {
                                      ports.device, ports.kernels)
                      .value();
       }
-      auto engine = Engine::Construct(*module, {}, ports);
-      ASSERT_TRUE(engine.ok());
+      auto engine = Engine::Make(*module, {}, ports);
+      ASSERT_TRUE(engine.ok() && (*engine)->Construct().ok());
       observer.purposes.clear();
       observer.OnSection({SectionKind::kIteration, 0});
       ASSERT_TRUE((*engine)->Forward({}).ok());

@@ -132,9 +132,9 @@ class GraphStepTest : public testing::Test {
     model_ = std::move(ManifestModel::Make(MlpTensors(), {.rank = 0}, device_, kernels_).value());
     const EnginePorts ports = {communicator_, streams_->device(), kernels_, lossy_compute_,
                                lossy_communication_};
-    auto engine = Engine::Construct(*model_, options, ports);
-    ASSERT_TRUE(engine.ok()) << engine.status().message();
-    engine_ = std::move(*engine);
+    engine_ = std::move(Engine::Make(*model_, options, ports).value());
+    const Status constructed = engine_->Construct();
+    ASSERT_TRUE(constructed.ok()) << constructed.message();
     for (int i = 0; i < 3; ++i) {
       engine_->ZeroGrad();
       ASSERT_TRUE(engine_->Forward({.input = i}).ok());

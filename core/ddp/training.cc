@@ -72,7 +72,8 @@ class Training {
 Status Training::RunAll() {
   LOCKSTEP_RETURN_IF_ERROR(Reach(At::kInit, Phase::kConstruct));
   Begin(SectionKind::kConstructor);
-  LOCKSTEP_ASSIGN_OR_RETURN(engine_, Engine::Construct(module_, EngineOptionsOf(program_), ports_));
+  LOCKSTEP_ASSIGN_OR_RETURN(engine_, Engine::Make(module_, EngineOptionsOf(program_), ports_));
+  LOCKSTEP_RETURN_IF_ERROR(engine_->Construct());
   for (epoch_ = 0; epoch_ < program_.epochs && !ended_; ++epoch_) {
     LOCKSTEP_RETURN_IF_ERROR(RunEpoch());
   }

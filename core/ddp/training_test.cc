@@ -127,8 +127,8 @@ TEST(Training, TheLastJoinersModelIsTheFinalOne) {
     RunDdpWorld({.ranks = 3}, [&](EnginePorts ports) {
       const int rank = ports.communicator.rank();
       auto module = MakeSmallModel("linear_1_1", {}, ports.kernels);
-      auto engine = Engine::Construct(**module, {}, ports);
-      ASSERT_TRUE(engine.ok());
+      auto engine = Engine::Make(**module, {}, ports);
+      ASSERT_TRUE(engine.ok() && (*engine)->Construct().ok());
       (*engine)->EnterJoin({});
       for (int i = 0; i < inputs[static_cast<std::size_t>(rank)]; ++i) {
         ASSERT_TRUE((*engine)->Forward({}).ok());

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstddef>
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -26,10 +27,7 @@ namespace {
 constexpr int kManyRanks = 64;
 constexpr std::size_t kEvents = 1 << 14;
 constexpr std::size_t kFewEvents = 1 << 8;  // of a rank among many
-constexpr std::int64_t kKnockNs = 1'000'000;
 constexpr double kSleepSeconds = 0.1;
-// Beyond any deadline: in a world where nothing can happen any more, silence is for ever.
-constexpr double kForEverSeconds = 1e9;
 
 struct alignas(64) Line {
   std::byte bytes[64];
@@ -170,30 +168,18 @@ Status RunConnected(const SimStage& stage, RankContext& context, KeptRank& rank,
   if (report.status.ok()) gate.NeverFinalize();
   rank.journal.Exit(report.status.ok() ? 0 : 1);
   body.set_recorded(nullptr);
-  if (report.status.ok() && Lingers(stress_case.scenario)) context.Linger();
-  return report.status;
+  // As a process that raised: it leaves, and waits for none of its streams.
+  if (!report.status.ok()) context.Fail(report.status.message());
+  if (Lingers(stress_case.scenario)) context.Linger();
+  return OkStatus();
 }
-
-// Connecting takes all ranks, as on real ones: each waits for the last.
-struct Door {
-  int arrived = 0;
-  std::int64_t closes_ns = 0;
-
-  void Enter(RankContext& context) {
-    ++arrived;
-    while (arrived < context.size()) {
-      if (context.now_ns() >= closes_ns) context.Hang();
-      context.Sleep(kKnockNs);
-    }
-  }
-};
 
 // Whether the ranks have other places than at the beginning.
 bool Renumbered(const SimStage& stage) {
   return static_cast<int>(stage.members.size()) != stage.stress_case->scenario.ranks;
 }
 
-Status RunRank(const SimStage& stage, RankContext& context, KeptRank& rank, Door& door,
+Status RunRank(const SimStage& stage, RankContext& context, KeptRank& rank,
                std::vector<bool>& fired) {
   rank.journal.EnterPhase(Phase::kStart);
   SimBody body(context, rank, stage.faults, fired);
@@ -208,17 +194,27 @@ Status RunRank(const SimStage& stage, RankContext& context, KeptRank& rank, Door
   rank.journal.EnterPhase(Phase::kConnect);
   // It connects to others than those who wait for it.
   if (again && rank.wrong_membership && Renumbered(stage)) context.Hang();
-  door.Enter(context);
+  context.Meet();  // connecting takes all ranks, as on real ones
   rank.connected = true;
   return RunConnected(stage, context, rank, body, gate);
 }
 
-RankEvidence EvidenceOf(int number, const RankEnd& end, const KeptRank& rank) {
+Status OutOfMemory() {
+  return EnvironmentError(
+      "all ranks together need more memory than this process may have; simulate fewer ranks or a "
+      "smaller model, or raise ulimit -v");
+}
+
+// `looked_ns`: when whoever judges looks.
+RankEvidence EvidenceOf(int number, const RankEnd& end, const KeptRank& rank,
+                        std::int64_t looked_ns) {
   RankEvidence evidence;
   evidence.rank = number;
   evidence.journal =
       JournalReader(std::as_bytes(std::span(rank.memory)), rank.capacity).Newest(rank.capacity);
   evidence.system = end.where;
+  const std::vector<JournalEvent>& events = evidence.journal.events;
+  const std::int64_t newest = events.empty() ? 0 : static_cast<std::int64_t>(events.back().ticks);
   const auto exited = [&](int code) {
     evidence.state = ProcessState::kExited;
     evidence.exit_code = code;
@@ -249,7 +245,7 @@ RankEvidence EvidenceOf(int number, const RankEnd& end, const KeptRank& rank) {
       evidence.signal = SIGSTOP;
       break;
     case RankState::kHung:
-      evidence.seconds_silent = kForEverSeconds;
+      evidence.seconds_silent = static_cast<double>(looked_ns - newest) * 1e-9;
       break;
   }
   return evidence;
@@ -294,22 +290,25 @@ StageEnd RunStage(const SimStage& stage, SimRules rules, double deadline_seconds
   }
   StageEnd end;
   end.fired = std::move(fired);
-  SimWorld world({.ranks = ranks,
-                  .rules = rules,
-                  .seed = stage.stress_case->seed,
-                  .horizon_ns = static_cast<std::int64_t>(deadline_seconds * 1e9)});
+  const auto silence_ns = static_cast<std::int64_t>(deadline_seconds * 1e9);
+  SimWorld world(
+      {.ranks = ranks, .rules = rules, .seed = stage.stress_case->seed, .silence_ns = silence_ns});
   ScheduleFaults(stage, world);
-  Door door;
-  door.closes_ns = static_cast<std::int64_t>(deadline_seconds * 1e9);
-  const SimReport report = world.Run([&](RankContext& context) {
-    return RunRank(stage, context, *kept[static_cast<std::size_t>(context.rank())], door,
-                   end.fired);
+  const SimReport report = world.Run([&](RankContext& context) -> Status {
+    KeptRank& rank = *kept[static_cast<std::size_t>(context.rank())];
+    try {
+      return RunRank(stage, context, rank, end.fired);
+    } catch (const std::bad_alloc&) {  // of all ranks together: no fault of this one
+      rank.report = ProgramReport{.status = OutOfMemory()};
+      return rank.report->status;
+    }
   });
   MarkScheduled(stage, report, end.fired);
   end.complete = report.complete;
   for (std::size_t i = 0; i < kept.size(); ++i) {
     KeptRank& rank = *kept[i];
-    end.evidence.push_back(EvidenceOf(stage.members[i], report.ranks[i], rank));
+    end.evidence.push_back(
+        EvidenceOf(stage.members[i], report.ranks[i], rank, report.end_ns + silence_ns));
     end.reports.push_back(std::move(rank.report));
     const bool gone = end.evidence.back().state != ProcessState::kRunning &&
                       report.ranks[i].state != RankState::kFailed;

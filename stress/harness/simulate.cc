@@ -18,9 +18,6 @@
 namespace lockstep {
 namespace {
 
-// Far below the silence of a hung rank, far above any other.
-constexpr double kJudgedSeconds = 5e8;
-
 // Stages of one case, each the recovery from the one before. Virtual time begins anew in each, so
 // recoveries have no times.
 class SimulatedCase {
@@ -48,7 +45,7 @@ class SimulatedCase {
     }
     facts_.generation = generation_;
     facts_.seconds = static_cast<double>(MonotonicNs() - began_ns) * 1e-9;
-    return Assess(case_, backend_, kJudgedSeconds, std::move(facts_));
+    return Assess(case_, backend_, deadline_seconds_, std::move(facts_));
   }
 
  private:
@@ -117,7 +114,7 @@ class SimulatedCase {
 
   bool Recover(const StageEnd& end) {
     Judgement failure =
-        JudgeCase(case_.scenario, backend_, facts_.evidence, kJudgedSeconds, generation_);
+        JudgeCase(case_.scenario, backend_, facts_.evidence, deadline_seconds_, generation_);
     if (failure.findings.empty() || facts_.recoveries.size() >= kMostRecoveries) return false;
     std::vector<bool> gone(facts_.reports.size(), true);
     for (std::size_t i = 0; i < stage_.members.size(); ++i) {

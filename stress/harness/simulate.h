@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-// Deterministic from the case and its seed. Virtual silence of `deadline_seconds` is for ever; most
-// hangs are quiescence: nothing can happen any more.
+// Deterministic from the case and its seed. Virtual silence of all ranks for `deadline_seconds` is
+// taken for ever, as on real ones; most hangs are quiescence: nothing can happen any more.
 CaseResult Simulate(const StressCase& stress_case, SimRules rules, double deadline_seconds);
 
 }  // namespace lockstep

@@ -241,15 +241,16 @@ void Leave(WorkerLink& link, Rig& rig) {
 // Waits for its place in the next communicator, if there will be one.
 Status AwaitRebuild(WorkerLink& link, Rig& rig, RankReport& report) {
   LOCKSTEP_RETURN_IF_ERROR(Tell(link, report));
-  // A stream that is stuck comes back when the communicator is aborted.
-  rig.compute.reset();
-  rig.communication.reset();
-  report.kept.reset();
-  GiveUp(rig);
   while (true) {
     LOCKSTEP_ASSIGN_OR_RETURN(const Message message,
                               link.Receive(Deadline::AfterSeconds(kForEverSeconds)));
     if (message.type != kRebuildMessage) continue;
+    // Not before all have aborted: a stream that is stuck comes back then, and until then the
+    // library may write where it was told to.
+    rig.compute.reset();
+    rig.communication.reset();
+    report.kept.reset();
+    GiveUp(rig);
     LOCKSTEP_ASSIGN_OR_RETURN(rig.membership, DecodeMembership(message.payload));
     rig.restarted = false;
     link.CloseMeeting(false);

@@ -71,9 +71,15 @@ class ScriptRun {
         seed_(seed),
         ports_(ports),
         steps_(program.steps[static_cast<std::size_t>(
-            ports.members.empty()
-                ? ports.world.rank()
-                : ports.members[static_cast<std::size_t>(ports.world.rank())])]) {}
+            ports.members.empty() ? ports.world.rank()
+                                  : ports.members[static_cast<std::size_t>(ports.world.rank())])]) {
+  }
+  // All streams end before any buffer goes: while one ends, other ranks still read what was posted.
+  ~ScriptRun() {
+    for (auto& [name, lane] : lanes_) lane.stream.reset();
+  }
+  ScriptRun(const ScriptRun&) = delete;
+  ScriptRun& operator=(const ScriptRun&) = delete;
 
   RankReport Run() {
     report_.where = "script";

@@ -62,8 +62,10 @@ void SimGroup::Post(const std::shared_ptr<SimCall>& call) {
 // Its rank never comes to that place again, so those who need everybody wait for ever.
 void SimGroup::Withdraw(const SimCall& call) {
   const auto found = meetings_.find(call.place);
-  if (found == meetings_.end() || call.settled) return;
-  PlaceIn(found->second, call) = nullptr;
+  if (found == meetings_.end() || call.settled || found->second.calls.empty()) return;
+  auto& place = PlaceIn(found->second, call);
+  if (place.get() != &call) return;  // it did not get there
+  place = nullptr;
   --found->second.here;
 }
 

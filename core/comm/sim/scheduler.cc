@@ -67,14 +67,13 @@ void Scheduler::RunTask(Task& task) {
   ++switches_;
   task.fiber_.Resume(stacks_);
   current_ = outer;
-  if (task.done()) task.finished_.NotifyAll(*this);
 }
 
 bool Scheduler::AdvanceTime() {
   const std::int64_t timer = timers_.empty() ? kNever : timers_.begin()->first.first;
   const std::int64_t action = actions_.empty() ? kNever : actions_.begin()->first;
   const std::int64_t next = std::min(timer, action);
-  if (next == kNever || next >= limits_.horizon_ns) return false;
+  if (next == kNever || next - now_ns_ >= limits_.silence_ns) return false;
   now_ns_ = next;
   while (!timers_.empty() && timers_.begin()->first.first == next) {
     Task& task = *timers_.begin()->second;
@@ -100,7 +99,7 @@ Scheduler::Ended Scheduler::Run() {
 }
 
 void Scheduler::Cancel(Task& task) {
-  LOCKSTEP_CHECK(&task != current_, "a task is cancelled from outside");
+  LOCKSTEP_CHECK(&task != current_, "a task does not cancel itself");
   task.cancelled_ = true;
   Unlink(task);
   std::erase(ready_, &task);
@@ -124,7 +123,7 @@ Scheduler::Woken Scheduler::WaitWithoutThrow(WaitList& list, std::int64_t until_
   task->notified_ = false;
   task->list_ = &list;
   list.waiting_.push_back(task);
-  if (until_ns < limits_.horizon_ns) {
+  if (until_ns != kNever) {
     task->timer_ = {std::max(until_ns, now_ns_), next_timer_++};
     timers_.emplace(task->timer_, task);
   }
@@ -143,23 +142,6 @@ Scheduler::Woken Scheduler::Wait(WaitList& list, std::int64_t until_ns, std::str
 void Scheduler::SleepUntil(std::int64_t ns, std::string_view what) {
   WaitList nobody;
   Wait(nobody, ns, what);
-}
-
-void Scheduler::CancelAndJoin(Task& task) {
-  LOCKSTEP_CHECK(&task != current_, "a task does not cancel itself");
-  if (task.done()) return;
-  if (!task.fiber_.started()) {
-    std::erase(ready_, &task);
-    task.cancelled_ = true;
-    return;
-  }
-  task.cancelled_ = true;
-  Unlink(task);
-  std::erase(ready_, &task);
-  ready_.push_back(&task);
-  while (!task.done() &&
-         WaitWithoutThrow(task.finished_, kNever, "a stream's end") != Woken::kCancelled) {
-  }
 }
 
 std::int64_t Scheduler::TimeOf(Deadline deadline) const {

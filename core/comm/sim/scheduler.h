@@ -58,13 +58,12 @@ class Task {
   WaitList* list_ = nullptr;
   TimerKey timer_ = {kNever, 0};
   std::string_view waits_for_;
-  WaitList finished_;
 };
 
 class Scheduler {
  public:
   struct Limits {
-    std::int64_t horizon_ns = kNever;
+    std::int64_t silence_ns = kNever;
     std::uint64_t switches = std::numeric_limits<std::uint64_t>::max();
   };
   enum class Ended { kQuiet, kSwitches };
@@ -84,19 +83,17 @@ class Scheduler {
   // Tasks of a stopped rank do not run.
   void Stop(int rank) { stopped_[static_cast<std::size_t>(rank)] = true; }
   void Continue(int rank);
-  // Until no task can run any more and none waits for a time before the horizon.
+  // Until no task can run any more, and none would before a silence of that length has passed.
   Ended Run();
-  // From outside any task: unwinds its stack now. What waits on the way does not wait.
+  // From outside of it: unwinds its stack now. What waits on the way does not wait.
   void Cancel(Task& task);
 
   // From inside a task: until the list is notified or the time has come. Throws Cancelled when the
-  // task is cancelled, or, where it must not throw, returns kCancelled. A deadline at or beyond the
-  // horizon never comes. `what` is what a report says of a task that waits for ever.
+  // task is cancelled, or, where it must not throw, returns kCancelled. `what` is what a report
+  // says of a task that waits for ever.
   Woken Wait(WaitList& list, std::int64_t until_ns, std::string_view what);
   Woken WaitWithoutThrow(WaitList& list, std::int64_t until_ns, std::string_view what);
   void SleepUntil(std::int64_t ns, std::string_view what);
-  // From inside another task of the rank: cancels, and returns when it is done.
-  void CancelAndJoin(Task& task);
 
   // The virtual time at which a deadline passes.
   std::int64_t TimeOf(Deadline deadline) const;

@@ -5,12 +5,14 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <new>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "core/base/check.h"
+#include "fmt/format.h"
 
 namespace lockstep {
 namespace {
@@ -88,7 +90,12 @@ SimCommunicator::Call SimCommunicator::Post(const Operation& operation, const Bu
   call->sequence = sequence;
   call->place = NextPlace(call->run);
   self().open.push_back({group_->id(), call});
-  group_->Post(call);
+  try {
+    group_->Post(call);
+  } catch (...) {
+    Forget(call);
+    throw;
+  }
   return call;
 }
 
@@ -140,10 +147,17 @@ Status SimCommunicator::Run(const Operation& operation, const Buffers& buffers,
   if (posted_.size() >= kMostPosted) {
     return Unsupported("sim: 65,536 operations were posted without an Await; Await sooner");
   }
-  Call call = Post(operation, buffers, sequence);
-  if (operation.blocking == Blocking::kBlocking) return Complete(call, kNever);
-  posted_.push_back(std::move(call));
-  return OkStatus();
+  try {
+    Call call = Post(operation, buffers, sequence);
+    if (operation.blocking == Blocking::kBlocking) return Complete(call, kNever);
+    posted_.push_back(std::move(call));
+    return OkStatus();
+  } catch (const std::bad_alloc&) {
+    return EnvironmentError(
+        fmt::format("sim: {}: all ranks together need more memory than this process may have; "
+                    "simulate fewer ranks or smaller messages, or raise ulimit -v",
+                    Describe(operation)));
+  }
 }
 
 Status SimCommunicator::Enqueue(const Operation& operation, const Buffers& buffers,

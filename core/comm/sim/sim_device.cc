@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <exception>
 #include <typeinfo>
 #include <utility>
 #include <vector>
@@ -203,13 +204,13 @@ Status SimFifoStream::Synchronize(Deadline deadline) {
 SimFifoStream::~SimFifoStream() {
   if (!started_) return;
   const std::int64_t until_ns = scheduler_.now_ns() + kPatienceNs;
-  while (!idle()) {
+  while (!idle() && std::uncaught_exceptions() == 0) {
     const auto woken = scheduler_.WaitWithoutThrow(advanced_, until_ns, "a stream's last work");
     if (woken != Scheduler::Woken::kNotified) break;
   }
-  queue_.clear();
   closing_ = true;
-  scheduler_.CancelAndJoin(task_);
+  scheduler_.Cancel(task_);
+  queue_.clear();
   std::erase(state_.At(rank_).streams, &task_);
 }
 

@@ -37,6 +37,17 @@ std::unique_ptr<Communicator> RankContext::Connect() {
   return NewSimCommunicator(state_, state_.worlds[number], rank_);
 }
 
+void RankContext::Meet() {
+  const std::size_t number = state_.At(rank_).meets++;
+  if (number == state_.met.size()) state_.met.push_back(0);
+  if (++state_.met[number] == state_.ranks.size())
+    return state_.all_met.NotifyAll(state_.scheduler);
+  while (state_.met[number] < state_.ranks.size()) {
+    const auto woken = state_.scheduler.Wait(state_.all_met, kNever, "the other ranks");
+    if (woken == Scheduler::Woken::kCancelled) return;
+  }
+}
+
 void RankContext::Exit(int code) {
   state_.End(rank_, RankState::kExited, "", code);
   Leave();

@@ -43,8 +43,8 @@ struct SimOptions {
   SimRules rules = SimRules::kNccl;
   std::uint64_t seed = 1;
   SimNetwork network = {};
-  // Silence of this length is for ever: what would wait beyond it hangs.
-  std::int64_t horizon_ns = std::int64_t{3600} * 1'000'000'000;
+  // The world ends when nothing would happen for so long: who waits then hangs.
+  std::int64_t silence_ns = std::int64_t{3600} * 1'000'000'000;
   std::size_t stack_bytes = 256 * 1024;         // of a rank and of each of its FIFO streams
   std::uint64_t most_switches = 1'000'000'000;  // a bound for programs that poll for ever
 };
@@ -104,6 +104,8 @@ class RankContext {
   int size() const;
   // A communicator of all ranks. The n-th call of each rank gives the same one; nobody waits.
   std::unique_ptr<Communicator> Connect();
+  // Waits until every rank of the world has come here as often as this one.
+  void Meet();
   Device& device() { return *device_; }
   std::int64_t now_ns() const;
   void Sleep(std::int64_t ns);

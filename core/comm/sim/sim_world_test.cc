@@ -164,20 +164,51 @@ TEST(SimWorldTest, TimeIsVirtual) {
   EXPECT_EQ(report.end_ns, 3'000'000'000'000);
 }
 
-TEST(SimWorldTest, WhatWaitsBeyondTheHorizonHangs) {
-  SimWorld world({.ranks = 2, .horizon_ns = 1000 * kMs});
+TEST(SimWorldTest, WhatWaitsThroughALongSilenceHangs) {
+  SimWorld world({.ranks = 2, .silence_ns = 150 * kMs});
   const SimReport report = world.Run([](RankContext& context) -> Status {
     const auto event = context.device().NewEvent();
-    return event->Await(Deadline::AfterSeconds(context.rank() == 0 ? 0.9 : 1.1));
+    return event->Await(Deadline::AfterSeconds(context.rank() == 0 ? 0.1 : 0.3));
   });
   EXPECT_EQ(report.ranks[0].state, RankState::kFailed);
   EXPECT_EQ(report.ranks[1].state, RankState::kHung);
   EXPECT_EQ(report.ranks[1].where, "an event");
+  EXPECT_EQ(report.end_ns, 100 * kMs);
+}
+
+TEST(SimWorldTest, SilenceIsOfAllRanks) {
+  SimWorld world({.ranks = 2, .silence_ns = 150 * kMs});
+  const SimReport report = world.Run([](RankContext& context) -> Status {
+    if (context.rank() == 0) return context.Sleep(1000 * kMs), OkStatus();
+    for (int i = 0; i < 20; ++i) context.Compute(100 * kMs);
+    return OkStatus();
+  });
+  EXPECT_EQ(report.ranks[0].state, RankState::kFinished);
+  EXPECT_EQ(report.ranks[1].state, RankState::kFinished);
+  EXPECT_EQ(report.end_ns, 2000 * kMs);
+}
+
+TEST(SimWorldTest, ARankMeetsAllOrWaitsForEver) {
+  std::vector<std::int64_t> met_ns(3);
+  const auto body = [&](RankContext& context) -> Status {
+    for (int round = 1; round <= 2; ++round) {
+      context.Sleep(context.rank() * round * kMs);
+      if (round == 2 && context.rank() == 2) context.Exit(0);
+      context.Meet();
+      met_ns[static_cast<std::size_t>(context.rank())] = context.now_ns();
+    }
+    return OkStatus();
+  };
+  const SimReport report = SimWorld({.ranks = 3}).Run(body);
+  for (const std::int64_t ns : met_ns) EXPECT_EQ(ns, 2 * kMs);
+  EXPECT_EQ(report.ranks[0].state, RankState::kHung);
+  EXPECT_EQ(report.ranks[0].where, "the other ranks");
+  EXPECT_EQ(report.ranks[2].state, RankState::kExited);
 }
 
 TEST(SimWorldTest, AProgramThatPollsForEverIsEnded) {
   SimWorld world(
-      {.ranks = 1, .horizon_ns = std::numeric_limits<std::int64_t>::max(), .most_switches = 1000});
+      {.ranks = 1, .silence_ns = std::numeric_limits<std::int64_t>::max(), .most_switches = 1000});
   const SimReport report = world.Run([](RankContext& context) -> Status {
     for (;;) context.Sleep(1);
   });

@@ -7,7 +7,7 @@ namespace lockstep {
 SimState::SimState(const SimOptions& given)
     : options(given),
       scheduler(given.ranks, given.seed, given.stack_bytes,
-                {.horizon_ns = given.horizon_ns, .switches = given.most_switches}),
+                {.silence_ns = given.silence_ns, .switches = given.most_switches}),
       library{given.rules, given.network, scheduler,
               [this](int member, std::string why) {
                 End(member, RankState::kCrashed, std::move(why));

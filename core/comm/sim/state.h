@@ -26,6 +26,7 @@ struct SimRank {
   std::vector<Task*> streams;     // alive
   std::vector<SimOpenCall> open;  // posted and not completed, oldest first
   std::size_t connects = 0;
+  std::size_t meets = 0;
   bool stopped = false;
   bool over = false;     // `end` says how; nothing changes it any more,
   bool lingers = false;  // but while it lingers what ends it does
@@ -60,7 +61,9 @@ struct SimState {
   SimLibrary library;
   std::vector<SimRank> ranks;
   std::vector<std::shared_ptr<SimGroup>> worlds;  // by number of the Connect
-  std::vector<std::weak_ptr<SimGroup>> groups;    // all, by id
+  std::vector<std::size_t> met;                   // ranks that came, by number of the Meet
+  WaitList all_met;
+  std::vector<std::weak_ptr<SimGroup>> groups;  // all, by id
   // That not all ranks have come to, by group and number; those who wait keep them alive.
   std::map<std::pair<int, std::uint64_t>, std::shared_ptr<SimSplit>> splits;
 };
