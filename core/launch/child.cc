@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "core/base/check.h"
+#include "core/launch/open_files.h"
 #include "core/launch/protocol.h"
 #include "core/launch/signals.h"
 
@@ -137,6 +138,7 @@ Result<std::unique_ptr<Child>> Child::Spawn(ChildRole role, int segment_fd,
   role.segment_fd = segment_fd;
   role.agent_pid = getpid();
   pid_t pid = 0;
+  const InheritedOpenFiles inherited;  // what is under test gets what the launcher gave
   const int error = SpawnPlan(role).Run(pid, OwnArguments(), EnvironmentWith(role, environment));
   if (error != 0) return SpawnFailed(error);
   // close-on-exec by definition; glibc 2.36 declares its wrapper without C linkage

@@ -147,6 +147,8 @@ void FleetImpl::OnReport(int rank, FrameType type, const std::string& payload) {
       return;
     case FrameType::kLauncherGone:
       return OnLauncherGone(rank);
+    case FrameType::kToldToEnd:
+      return OnToldToEnd(rank);
     case FrameType::kTakenForLost:
       return Lose(rank, Loss::kLeft);
     default:
@@ -243,14 +245,19 @@ void FleetImpl::SendAll(const Message& message) {
   for (int rank = size() - 1; rank >= 0; --rank) Send(rank, message);
 }
 
-// Slurm, systemd and others signal every process of a job, so that workers can die of what their
-// coordinator is about to hear. That is no fault of theirs: kTerminate is told first.
-void FleetImpl::AwaitOwnSignal(int rank, int signal) {
-  const bool ends = signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
-  if (!ends || signal == members_[static_cast<std::size_t>(rank)].sent_signal) return;
+// Slurm, systemd and others signal every process of a job, so that workers and agents can end of
+// what their coordinator is about to hear. That is no fault of theirs: kTerminate is told first.
+void FleetImpl::AwaitOwnSignal(const FleetEvent& event) {
+  FleetMember& member = members_[static_cast<std::size_t>(event.rank)];
+  const bool ends = event.signal == SIGTERM || event.signal == SIGINT || event.signal == SIGHUP;
+  const bool of_worker =
+      event.kind == FleetEventKind::kSignalled && ends && event.signal != member.sent_signal;
+  const bool of_agent = event.kind == FleetEventKind::kLost && member.loss == Loss::kTold;
+  if (!of_worker && !of_agent) return;
   // Once for all ranks of a lifetime.
   if (!own_signal_by_) own_signal_by_ = Deadline::AfterSeconds(kOwnSignalSeconds);
   while (!terminating_ && !own_signal_by_->Passed()) PollOnce(*own_signal_by_);
+  member.told_alone = member.told_alone || (of_agent && !terminating_);
 }
 
 FleetEvent FleetImpl::Next(Deadline deadline) {
@@ -260,9 +267,7 @@ FleetEvent FleetImpl::Next(Deadline deadline) {
     if (deadline.Passed()) return FleetEvent{};
     PollOnce(deadline);
   }
-  if (events_.front().kind == FleetEventKind::kSignalled) {
-    AwaitOwnSignal(events_.front().rank, events_.front().signal);
-  }
+  if (events_.front().rank >= 0) AwaitOwnSignal(FleetEvent(events_.front()));
   FleetEvent event = std::move(events_.front());
   events_.pop_front();
   return event;

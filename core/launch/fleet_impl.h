@@ -81,6 +81,7 @@ class FleetImpl final : public Fleet {
   void Lose(int rank, Loss loss);
   void LoseSilent(int rank);
   void OnLauncherGone(int rank);
+  void OnToldToEnd(int rank);
   void SendRoster(const std::vector<Contact>& contacts);
   void KeepVigil();
   Status Started(int rank) const;  // what became of the newest order to start a worker
@@ -93,7 +94,7 @@ class FleetImpl final : public Fleet {
   void Translate(const FleetMember& member, Journal& journal) const;
   void Translate(const FleetMember& member, GpuSamples& gpus) const;
   void PollOnce(Deadline deadline);
-  void AwaitOwnSignal(int rank, int signal);
+  void AwaitOwnSignal(const FleetEvent& event);
   void ReadMember(int rank);
   // Polls until `done` holds for every member that is not lost; false at the deadline.
   bool AwaitMembers(Deadline deadline, const std::function<bool(const FleetMember&)>& done);

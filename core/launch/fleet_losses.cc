@@ -30,7 +30,7 @@ void FleetImpl::Lose(int rank, Loss loss) {
   member.lost = true;
   // Who left while we were stopped may have had no way to say so.
   if (loss == Loss::kClosed && vigil_->overslept()) loss = Loss::kLeft;
-  if (member.loss != Loss::kLauncher) member.loss = loss;
+  if (member.loss == Loss::kNone) member.loss = loss;
   member.channel->Close();
   Push(FleetEventKind::kLost, rank);
 }
@@ -49,6 +49,14 @@ void FleetImpl::OnLauncherGone(int rank) {
   if (rank != 0) return;
   terminating_ = true;
   events_.push_front(FleetEvent{FleetEventKind::kTerminate, 0, {}, 0, 0});
+}
+
+// Its agent lives for a moment, and can be asked until then.
+void FleetImpl::OnToldToEnd(int rank) {
+  FleetMember& member = members_[static_cast<std::size_t>(rank)];
+  if (member.loss != Loss::kNone) return;
+  member.loss = Loss::kTold;
+  Push(FleetEventKind::kLost, rank);
 }
 
 void FleetImpl::KeepVigil() {
@@ -70,8 +78,10 @@ std::vector<RankPlace> FleetImpl::places() const {
   std::vector<RankPlace> places;
   for (std::size_t rank = 0; rank < members_.size(); ++rank) {
     const FleetMember& member = members_[rank];
-    places.push_back(
-        {agents_[rank].host, member.loss != Loss::kNone ? member.loss : member.suspected});
+    Loss loss = member.loss != Loss::kNone ? member.loss : member.suspected;
+    // A launch that is told to end as a whole loses nobody by that.
+    if (loss == Loss::kTold && terminating_ && !member.told_alone) loss = Loss::kNone;
+    places.push_back({agents_[rank].host, loss});
   }
   return places;
 }

@@ -19,7 +19,8 @@ namespace lockstep {
 struct FleetMember {
   std::optional<Channel> channel;  // none: the coordinator's own rank
   bool lost = false;
-  Loss loss = Loss::kNone;       // how; kLauncher: not lost, but will be
+  Loss loss = Loss::kNone;       // how; kLauncher, kTold: not lost, but will be
+  bool told_alone = false;       // kTold: and we were not
   Loss suspected = Loss::kNone;  // it did not answer in time
   std::int64_t heard_ns = 0;     // awake time (core/launch/vigil.h) of its newest frame
   // Of the worker of this lifetime.

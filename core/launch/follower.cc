@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "core/base/clock.h"
 #include "core/launch/fleet.h"
@@ -85,15 +86,18 @@ class Follower {
   }
 
   void PollOnce() {
-    pollfd items[] = {{signals_.fd(), POLLIN, 0},
-                      {control_->fd(), control_->poll_events(), 0},
-                      {agent_.channel_fd(), agent_.poll_events(), 0},
-                      {agent_.companion_fd(), POLLIN, 0},
-                      {launcher_.fd(), POLLIN, 0}};
-    poll(items, 5, WakeMs());
+    std::vector<pollfd> items = {{signals_.fd(), POLLIN, 0},
+                                 {control_->fd(), control_->poll_events(), 0},
+                                 {agent_.channel_fd(), agent_.poll_events(), 0},
+                                 {agent_.companion_fd(), POLLIN, 0},
+                                 {launcher_.fd(), POLLIN, 0}};
+    if (lobby_) lobby_->AddTo(items);
+    poll(items.data(), items.size(), WakeMs());
+    ServeLobby();
     const Signals::Arrived arrived = signals_.Take();
     if (arrived.end != 0 && !told_) {
       told_ = true;
+      control_->Send(Number(FrameType::kToldToEnd), {});
       leave_at_ = Deadline::AfterSeconds(kGraceShare * KillSeconds());
     }
     if (items[4].revents != 0) OnLauncherGone();
@@ -104,6 +108,16 @@ class Follower {
     control_->Flush();
     if (items[1].revents != 0) control_->Fill();
     Obey();
+  }
+
+  // Orphans may knock before this agent has noticed the loss.
+  void ServeLobby() {
+    if (!lobby_) return;
+    const Status served = lobby_->Serve();
+    if (served.ok()) return;
+    fmt::print(stderr, "rank {} cannot take the coordinator's place: {}\n", context_.rank,
+               served.message());
+    lobby_.reset();
   }
 
   int WakeMs() const {
@@ -162,6 +176,10 @@ class Follower {
     std::optional<Roster> roster = DecodeRoster(payload);
     LOCKSTEP_CHECK(roster.has_value(), "the coordinator's roster");
     roster_ = *std::move(roster);
+    const bool candidate =
+        std::any_of(roster_.candidates.begin(), roster_.candidates.end(),
+                    [&](const Contact& contact) { return contact.rank == context_.rank; });
+    if (!candidate) lobby_.reset();
     vigil_.emplace(roster_.lost_seconds, MonotonicNs());
     SetTcpOptions(control_->fd(), roster_.lost_seconds);
   }

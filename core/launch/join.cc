@@ -2,44 +2,29 @@
 #include <fmt/core.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstddef>
-#include <cstring>
 #include <utility>
 
 #include "core/launch/lobby.h"
+#include "core/launch/local_socket.h"
+#include "core/launch/open_files.h"
 #include "core/launch/protocol.h"
 #include "core/launch/tcp.h"
 
 namespace lockstep {
 namespace {
 
-struct UnixAddress {
-  sockaddr_un address{};
-  socklen_t length = 0;
-};
+constexpr int kMostKnocks = 64;  // at a time
 
-// An abstract name (unix(7)): it is gone with its socket. The parent is the launcher's daemon,
-// the same for all ranks of a host, if the launcher does not name its job.
-UnixAddress DoorAddress(const LaunchContext& context) {
+// An abstract name. The parent is the launcher's daemon, the same for all ranks of a host, if the
+// launcher does not name its job.
+std::string DoorAddress(const LaunchContext& context) {
   const std::string job = context.job.empty() ? fmt::format("of-{}", getppid()) : context.job;
-  std::string name = fmt::format("lockstep-{}-{}-{}", geteuid(), context.launcher, job);
-  UnixAddress result;
-  result.address.sun_family = AF_UNIX;
-  name.resize(std::min(name.size(), sizeof result.address.sun_path - 1));
-  std::memcpy(result.address.sun_path + 1, name.data(), name.size());
-  result.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  return result;
-}
-
-bool PeerIsOurUser(int fd) {
-  ucred peer{};
-  socklen_t length = sizeof peer;
-  return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == geteuid();
+  return fmt::format("@lockstep-{}-{}-{}", geteuid(), context.launcher, job);
 }
 
 // Sleeps, unless a signal to end comes.
@@ -53,32 +38,27 @@ Status Pause(Signals& signals, double seconds) {
 }
 
 // One knock: what the coordinator's door gave, or nothing (it is not there yet).
-std::optional<Invitation> Knock(const UnixAddress& door) {
-  Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const timeval second{1, 0};
-  setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &second, sizeof second);
-  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&door.address), door.length) != 0 ||
-      !PeerIsOurUser(fd.get())) {
-    return std::nullopt;
-  }
+std::optional<Invitation> Knock(const std::string& door) {
+  const Deadline deadline = Deadline::AfterSeconds(1);
+  const Result<Fd> fd = ConnectLocal(door, deadline);
+  if (!fd.ok()) return std::nullopt;
+  pollfd item{fd->get(), POLLIN, 0};
+  poll(&item, 1, deadline.RemainingMs());
   char bytes[256];
-  const ssize_t n = recv(fd.get(), bytes, sizeof bytes, 0);
+  const ssize_t n = recv(fd->get(), bytes, sizeof bytes, 0);
   return n > 0 ? DecodeInvitation({bytes, static_cast<std::size_t>(n)}) : std::nullopt;
 }
 
-Status AwaitWelcome(Channel& channel, Signals* signals, Deadline deadline) {
+// Whether it came: false when the channel was closed without a word.
+Result<bool> AwaitWelcome(Channel& channel, Signals* signals, Deadline deadline) {
   while (true) {
     if (const std::optional<Frame> frame = channel.Take()) {
-      if (frame->type == static_cast<std::uint32_t>(FrameType::kWelcome)) return OkStatus();
+      if (frame->type == static_cast<std::uint32_t>(FrameType::kWelcome)) return true;
       return EnvironmentError(
-          "the coordinator speaks another protocol; all ranks must run the "
-          "same program");
+          "the coordinator (rank 0) did not admit this rank; all ranks must run the same program, "
+          "each rank once");
     }
-    if (!channel.open()) {
-      return EnvironmentError(
-          "the coordinator (rank 0) is gone or did not admit this rank; see "
-          "the messages of rank 0");
-    }
+    if (!channel.open()) return false;
     if (deadline.Passed()) {
       return EnvironmentError(
           "the coordinator (rank 0) did not answer in time; see the messages "
@@ -101,28 +81,31 @@ Result<std::unique_ptr<Door>> Door::Open(const LaunchContext& context,
                                          const Invitation& invitation) {
   auto door = std::make_unique<Door>();
   door->bytes_ = EncodeInvitation(invitation);
-  door->fd_.Reset(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const UnixAddress address = DoorAddress(context);
-  if (bind(door->fd(), reinterpret_cast<const sockaddr*>(&address.address), address.length) != 0 ||
-      listen(door->fd(), SOMAXCONN) != 0) {
+  std::string address = DoorAddress(context);
+  Result<Fd> fd = ListenLocal(address);
+  if (!fd.ok()) {
     return EnvironmentError(
         fmt::format("the ranks of job '{}' cannot meet on this host: {}; is "
                     "another process of this launch still there?",
-                    context.job, std::strerror(errno)));
+                    context.job, fd.status().message()));
   }
+  door->fd_ = std::move(fd).value();
   return door;
 }
 
-void Door::Serve() {
-  while (true) {
+Status Door::Serve() {
+  // Bounded: others than our own user may knock for ever.
+  for (int knocks = 0; knocks < kMostKnocks; ++knocks) {
     Fd fd(accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!fd.valid()) return;
+    if (!fd.valid() && IsOutOfFiles(errno)) return OutOfFiles(1);
+    if (!fd.valid()) break;
     if (PeerIsOurUser(fd.get())) send(fd.get(), bytes_.data(), bytes_.size(), MSG_NOSIGNAL);
   }
+  return OkStatus();
 }
 
 Result<Invitation> KnockAtDoor(const LaunchContext& context, Signals& signals, Deadline deadline) {
-  const UnixAddress address = DoorAddress(context);
+  const std::string address = DoorAddress(context);
   for (double pause = 0.002;; pause = std::min(2 * pause, 0.1)) {
     if (std::optional<Invitation> invitation = Knock(address)) return *std::move(invitation);
     if (deadline.Passed()) {
@@ -135,17 +118,33 @@ Result<Invitation> KnockAtDoor(const LaunchContext& context, Signals& signals, D
   }
 }
 
+Result<Fd> ConnectTo(const Invitation& invitation, Deadline deadline, bool* refused) {
+  if (IsLocal(invitation.address)) return ConnectLocal(invitation.address, deadline, refused);
+  return ConnectTcp(invitation.address, invitation.port, deadline, refused);
+}
+
 Result<Channel> Join(const Invitation& invitation, const AgentInfo& info, Signals* signals,
                      Deadline deadline, const Contact& own) {
-  LOCKSTEP_ASSIGN_OR_RETURN(Fd fd, ConnectTcp(invitation.address, invitation.port, deadline));
-  Channel channel(std::move(fd), kMostFrameBytes);
   Encoder hello;
   hello.Put(kProtocolVersion).Raw(invitation.secret);
   Put(hello, info);
   hello.Text(own.address).Put(own.port);
-  channel.Send(static_cast<std::uint32_t>(FrameType::kHello), hello.Take());
-  LOCKSTEP_RETURN_IF_ERROR(AwaitWelcome(channel, signals, deadline));
-  return channel;
+  const std::string words = hello.Take();
+  for (double pause = 0.002;; pause = std::min(2 * pause, 0.1)) {
+    LOCKSTEP_ASSIGN_OR_RETURN(Fd fd, ConnectTo(invitation, deadline));
+    Channel channel(std::move(fd), kMostFrameBytes);
+    channel.Send(static_cast<std::uint32_t>(FrameType::kHello), words);
+    LOCKSTEP_ASSIGN_OR_RETURN(const bool welcome, AwaitWelcome(channel, signals, deadline));
+    if (welcome) return channel;
+    // Where strangers crowd, one that belongs there can be dropped for one of them.
+    if (deadline.Passed()) {
+      return EnvironmentError(
+          "the coordinator (rank 0) is gone or did not admit this rank; see the messages of rank "
+          "0");
+    }
+    const timespec moment{0, static_cast<long>(pause * 1e9)};
+    nanosleep(&moment, nullptr);
+  }
 }
 
 }  // namespace lockstep

@@ -1,9 +1,6 @@
 #include "core/launch/lobby.h"
 
-#include <arpa/inet.h>
 #include <fmt/core.h>
-#include <netinet/in.h>
-#include <poll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 
@@ -13,6 +10,8 @@
 #include <utility>
 
 #include "core/launch/codec.h"
+#include "core/launch/local_socket.h"
+#include "core/launch/open_files.h"
 #include "core/launch/protocol.h"
 #include "core/launch/tcp.h"
 
@@ -20,9 +19,10 @@ namespace lockstep {
 namespace {
 
 constexpr std::uint32_t Number(FrameType type) { return static_cast<std::uint32_t>(type); }
-// A stranger may hold a place so long, and so many may.
-constexpr double kHelloSeconds = 5;
+// So many may say nothing before the oldest of them is dropped.
 constexpr std::size_t kMostStrangers = 64;
+// At a time, so that those who speak are heard in between.
+constexpr int kMostAccepted = 64;
 
 std::string NewSecret() {
   std::string secret(kSecretBytes, '\0');
@@ -59,56 +59,81 @@ bool SameSecret(std::string_view a, std::string_view b) {
 Result<std::unique_ptr<Lobby>> Lobby::Listen(const std::string& address, int followers,
                                              const std::string& secret) {
   std::unique_ptr<Lobby> lobby(new Lobby(followers));
-  lobby->invitation_.address = address;
-  lobby->invitation_.secret = secret.empty() ? NewSecret() : secret;
-  LOCKSTEP_ASSIGN_OR_RETURN(lobby->listener_, ListenTcp(address, lobby->invitation_.port));
+  Invitation& own = lobby->invitation_;
+  own.address = address;
+  own.secret = secret.empty() ? NewSecret() : secret;
+  LOCKSTEP_ASSIGN_OR_RETURN(lobby->listener_, IsLocal(address) ? ListenLocal(own.address)
+                                                               : ListenTcp(own.address, own.port));
   return lobby;
 }
 
-void Lobby::AcceptAll() {
-  while (pending_.size() < guests_.size() + kMostStrangers) {
-    Fd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!fd.valid()) return;
-    SetTcpOptions(fd.get());
-    pending_.push_back(
-        {Channel(std::move(fd), kMostHelloBytes), Deadline::AfterSeconds(kHelloSeconds)});
-  }
+void Lobby::AddTo(std::vector<pollfd>& items) const {
+  items.push_back({listener_.get(), POLLIN, 0});
+  for (const Channel& pending : pending_) items.push_back({pending.fd(), POLLIN, 0});
 }
 
-bool Lobby::Hear(Pending& pending) {
-  pending.channel.Fill();
-  const std::optional<Frame> frame = pending.channel.Take();
-  if (!frame) return !pending.channel.open() || pending.deadline.Passed();
+Status Lobby::Serve() {
+  HearPending();
+  for (int accepted = 0; accepted < kMostAccepted; ++accepted) {
+    Fd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!fd.valid() && errno == EAGAIN) break;
+    if (!fd.valid() && IsOutOfFiles(errno)) {
+      if (pending_.empty()) return OutOfFiles(static_cast<int>(guests_.size()));
+      pending_.pop_front();
+    }
+    if (!fd.valid() || (IsLocal(invitation_.address) && !PeerIsOurUser(fd.get()))) continue;
+    SetTcpOptions(fd.get());
+    // Most say hello as they come.
+    Channel channel(std::move(fd), kMostHelloBytes);
+    if (!Hear(channel)) pending_.push_back(std::move(channel));
+    if (pending_.size() > guests_.size() + kMostStrangers) pending_.pop_front();
+  }
+  return OkStatus();
+}
+
+bool Lobby::Hear(Channel& pending) {
+  pending.Fill();
+  const std::optional<Frame> frame = pending.Take();
+  if (!frame) return !pending.open();
   Decoder decoder(frame->payload);
   const auto version = decoder.Get<std::uint32_t>();
   const std::string_view secret = decoder.Raw(kSecretBytes);
-  if (frame->type != Number(FrameType::kHello) || !decoder.ok() || version != kProtocolVersion ||
+  if (frame->type != Number(FrameType::kHello) || !decoder.ok() ||
       !SameSecret(secret, invitation_.secret)) {
     return true;
   }
   AgentInfo info;
-  Contact contact;
-  if (!Get(decoder, info) || info.rank < 1 || info.rank > static_cast<int>(guests_.size())) {
+  if (version != kProtocolVersion || !Get(decoder, info) || info.rank < 1 ||
+      info.rank > static_cast<int>(guests_.size())) {
+    pending.Send(Number(FrameType::kRefused), {});
     return true;
   }
-  contact = {info.rank, info.host, decoder.Text(), decoder.Get<std::uint16_t>()};
+  Contact contact = {info.rank, info.host, decoder.Text(), decoder.Get<std::uint16_t>()};
   std::optional<Guest>& place = guests_[static_cast<std::size_t>(info.rank - 1)];
-  if (place) return true;
-  pending.channel.set_most_payload_bytes(kMostFrameBytes);
-  pending.channel.Send(Number(FrameType::kWelcome), {});
-  place.emplace(Guest{info, std::move(contact), std::move(pending.channel)});
+  // Who came before, and has left since, has come again.
+  if (place) place->channel.Fill();
+  if (place && place->channel.open()) {
+    pending.Send(Number(FrameType::kRefused), {});
+    return true;
+  }
+  pending.set_most_payload_bytes(kMostFrameBytes);
+  if (welcoming_) pending.Send(Number(FrameType::kWelcome), {});
+  place.emplace(Guest{std::move(info), std::move(contact), std::move(pending)});
   return true;
 }
 
-void Lobby::HearPending() {
-  for (std::size_t i = 0; i < pending_.size();) {
-    if (Hear(pending_[i])) {
-      std::swap(pending_[i], pending_.back());
-      pending_.pop_back();
-    } else {
-      ++i;
-    }
+void Lobby::Welcome() {
+  welcoming_ = true;
+  for (std::optional<Guest>& guest : guests_) {
+    if (guest) guest->channel.Fill();
+    // Who came early may have gone elsewhere.
+    if (guest && !guest->channel.open()) guest.reset();
+    if (guest) guest->channel.Send(Number(FrameType::kWelcome), {});
   }
+}
+
+void Lobby::HearPending() {
+  std::erase_if(pending_, [this](Channel& pending) { return Hear(pending); });
 }
 
 std::string Lobby::Missing() const {
@@ -123,20 +148,12 @@ std::string Lobby::Missing() const {
   return text;
 }
 
-void Lobby::PollOnce(Door* door, Signals& signals, Deadline deadline) {
-  std::vector<pollfd> items{{signals.fd(), POLLIN, 0}};
-  // When strangers hold all places, new ones wait in the kernel's queue until some are dropped.
-  const bool room = pending_.size() < guests_.size() + kMostStrangers;
-  items.push_back({room ? listener_.get() : -1, POLLIN, 0});
-  items.push_back({door ? door->fd() : -1, POLLIN, 0});
-  for (Pending& pending : pending_) items.push_back({pending.channel.fd(), POLLIN, 0});
-  // Silent strangers are dropped in time.
-  const Deadline soon = Deadline::AfterSeconds(0.25);
-  const Deadline next = pending_.empty() ? deadline : deadline.Earlier(soon);
-  poll(items.data(), items.size(), next.RemainingMs());
-  if (door) door->Serve();
-  AcceptAll();
-  HearPending();
+Status Lobby::PollOnce(Door* door, Signals& signals, Deadline deadline) {
+  std::vector<pollfd> items{{signals.fd(), POLLIN, 0}, {door ? door->fd() : -1, POLLIN, 0}};
+  AddTo(items);
+  poll(items.data(), items.size(), deadline.RemainingMs());
+  if (door) LOCKSTEP_RETURN_IF_ERROR(door->Serve());
+  return Serve();
 }
 
 std::vector<Lobby::Guest> Lobby::GatherSome(Signals& signals, Deadline deadline, std::size_t enough,
@@ -145,8 +162,9 @@ std::vector<Lobby::Guest> Lobby::GatherSome(Signals& signals, Deadline deadline,
     return static_cast<std::size_t>(std::count_if(guests_.begin(), guests_.end(),
                                                   [](const auto& one) { return one.has_value(); }));
   };
+  Welcome();
   while (came() < enough && !deadline.Passed()) {
-    PollOnce(nullptr, signals, deadline);
+    if (!PollOnce(nullptr, signals, deadline).ok()) break;
     if (signals.Take().end != 0) deadline = deadline.Earlier(Deadline::AfterSeconds(hurry_seconds));
   }
   std::vector<Guest> guests;
@@ -157,6 +175,7 @@ std::vector<Lobby::Guest> Lobby::GatherSome(Signals& signals, Deadline deadline,
 }
 
 Result<std::vector<Lobby::Guest>> Lobby::Gather(Door* door, Signals& signals, Deadline deadline) {
+  Welcome();
   while (!Missing().empty()) {
     if (deadline.Passed()) {
       return EnvironmentError(
@@ -164,7 +183,7 @@ Result<std::vector<Lobby::Guest>> Lobby::Gather(Door* door, Signals& signals, De
                       "host, and check that it can reach {}",
                       Missing(), invitation_.address));
     }
-    PollOnce(door, signals, deadline);
+    LOCKSTEP_RETURN_IF_ERROR(PollOnce(door, signals, deadline));
     if (const int number = signals.Take().end) {
       return Terminated(fmt::format("ended by signal {} before the agents met", number));
     }

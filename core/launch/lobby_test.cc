@@ -2,13 +2,20 @@
 #include "core/launch/lobby.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <cstddef>
+#include <cstring>
 #include <thread>
 #include <vector>
 
 #include "core/launch/machine.h"
+#include "core/launch/open_files.h"
 #include "core/launch/protocol.h"
 #include "core/launch/tcp.h"
 
@@ -46,7 +53,7 @@ TEST(Lobby, AdmitsRanksAndNobodyElse) {
     send(silent.back().get(), noise.data(), noise.size(), MSG_NOSIGNAL);
     Invitation wrong = good;
     wrong.secret[kSecretBytes - 1] ^= 1;
-    refused.push_back(Join(wrong, DescribeAgent(1), &signals, Soon()).status().message());
+    EXPECT_FALSE(Join(wrong, DescribeAgent(1), &signals, Deadline::AfterSeconds(0.2)).ok());
     refused.push_back(Join(good, DescribeAgent(0), &signals, Soon()).status().message());
     refused.push_back(Join(good, DescribeAgent(3), &signals, Soon()).status().message());
     std::vector<Channel> admitted;
@@ -68,10 +75,147 @@ TEST(Lobby, AdmitsRanksAndNobodyElse) {
   EXPECT_EQ((*guests)[0].info.rank, 1);
   EXPECT_EQ((*guests)[1].info.rank, 2);
   EXPECT_EQ((*guests)[0].info.pid, getpid());
-  ASSERT_EQ(refused.size(), 4u);
+  ASSERT_EQ(refused.size(), 3u);
   for (const std::string& message : refused) {
     EXPECT_NE(message.find("did not admit"), std::string::npos) << message;
   }
+}
+
+// More than a lobby keeps, each on a connection of its own that says nothing.
+std::vector<Fd> Strangers(const Invitation& to, int many) {
+  std::vector<Fd> strangers;
+  for (int i = 0; i < many; ++i) strangers.push_back(ConnectTo(to, Soon()).value());
+  return strangers;
+}
+
+bool WasDropped(const Fd& stranger) {
+  char byte = 0;
+  return recv(stranger.get(), &byte, 1, MSG_DONTWAIT) == 0;
+}
+
+TEST(Lobby, OfSilentStrangersTheOldestAreDropped) {
+  for (const char* address : {"127.0.0.1", "@"}) {
+    Signals signals;
+    const auto lobby = Lobby::Listen(address, 1);
+    ASSERT_TRUE(lobby.ok()) << lobby.status().message();
+    const std::vector<Fd> strangers = Strangers((*lobby)->invitation(), 200);
+    std::thread rank([&] {
+      Signals none;
+      EXPECT_TRUE(Join((*lobby)->invitation(), DescribeAgent(1), &none, Soon()).ok());
+    });
+    const auto guests = (*lobby)->Gather(nullptr, signals, Soon());
+    rank.join();
+    ASSERT_TRUE(guests.ok()) << guests.status().message();
+    EXPECT_TRUE(WasDropped(strangers.front()));
+    EXPECT_FALSE(WasDropped(strangers.back())) << "no time ends a connection";
+  }
+}
+
+TEST(Lobby, StrangersInTheQueueDoNotTurnOrphansAway) {
+  Signals signals;
+  const auto lobby = Lobby::Listen("127.0.0.1", 2);
+  ASSERT_TRUE(lobby.ok());
+  std::vector<Fd> strangers;
+  // As an agent does it while it obeys its coordinator.
+  for (int i = 0; i < 20; ++i) {
+    strangers = Strangers((*lobby)->invitation(), 100);
+    ASSERT_TRUE((*lobby)->Serve().ok());
+    ASSERT_TRUE((*lobby)->Serve().ok());
+  }
+  std::thread orphan(
+      [&] { EXPECT_TRUE(Join((*lobby)->invitation(), DescribeAgent(2), nullptr, Soon()).ok()); });
+  const auto guests = (*lobby)->GatherSome(signals, Soon(), 1, 1);
+  orphan.join();
+  ASSERT_EQ(guests.size(), 1u);
+  EXPECT_EQ(guests.front().info.rank, 2);
+}
+
+TEST(Lobby, WhoComesEarlyIsWelcomedWhenItIsTime) {
+  Signals signals;
+  const auto lobby = Lobby::Listen("@", 2);
+  ASSERT_TRUE(lobby.ok());
+  std::thread orphan([&] {
+    // A first try that gave up, and one that waits.
+    EXPECT_FALSE(
+        Join((*lobby)->invitation(), DescribeAgent(2), nullptr, Deadline::AfterSeconds(0.1)).ok());
+    EXPECT_TRUE(Join((*lobby)->invitation(), DescribeAgent(2), nullptr, Soon()).ok());
+  });
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_TRUE((*lobby)->Serve().ok());
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  const auto guests = (*lobby)->GatherSome(signals, Soon(), 1, 1);
+  orphan.join();
+  ASSERT_EQ(guests.size(), 1u);
+}
+
+TEST(Lobby, OthersThanOurUserAreDroppedAtOnce) {
+  const auto lobby = Lobby::Listen("@", 1);
+  ASSERT_TRUE(lobby.ok());
+  constexpr int kImpossible = 77;
+  const pid_t other = fork();
+  ASSERT_GE(other, 0);
+  if (other == 0) {
+    if (setresuid(65534, 65534, 65534) != 0) _exit(kImpossible);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string& name = (*lobby)->invitation().address;
+    std::memcpy(address.sun_path + 1, name.data() + 1, name.size() - 1);
+    const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
+    if (connect(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0) _exit(2);
+    char byte = 0;
+    _exit(recv(fd, &byte, 1, 0) == 0 ? 0 : 3);  // waits until it is dropped
+  }
+  int status = 0;
+  while (waitpid(other, &status, WNOHANG) == 0) {
+    ASSERT_TRUE((*lobby)->Serve().ok());
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == kImpossible) GTEST_SKIP() << "only root may be somebody else";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(Lobby, WithoutFilesItSaysHowManyItNeeds) {
+  Signals signals;
+  const auto lobby = Lobby::Listen("127.0.0.1", 2);
+  ASSERT_TRUE(lobby.ok());
+  const std::vector<Fd> strangers = Strangers((*lobby)->invitation(), 1);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit none = before;
+  none.rlim_cur = static_cast<rlim_t>(strangers.back().get() + 1);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto guests = (*lobby)->Gather(nullptr, signals, Soon());
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_FALSE(guests.ok());
+  EXPECT_EQ(guests.status().code(), StatusCode::kEnvironment);
+  EXPECT_NE(guests.status().message().find("raise the hard limit"), std::string::npos)
+      << guests.status().message();
+}
+
+TEST(OpenFiles, AgentsTakeAllAndChildrenGetWhatWasGiven) {
+  const auto soft = [] {
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    return limit.rlim_cur;
+  };
+  rlimit given{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &given), 0);
+  given.rlim_cur = given.rlim_max - 1;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &given), 0);
+  RaiseOpenFiles();
+  EXPECT_EQ(soft(), given.rlim_max);
+  {
+    const InheritedOpenFiles inherited;
+    EXPECT_EQ(soft(), given.rlim_max - 1);
+  }
+  EXPECT_EQ(soft(), given.rlim_max);
+  EXPECT_TRUE(CheckOpenFiles(0, 1).ok());
+  const Status many = CheckOpenFiles(0, static_cast<int>(std::min<rlim_t>(soft(), 1 << 30)));
+  EXPECT_EQ(many.code(), StatusCode::kEnvironment);
+  EXPECT_NE(many.message().find("the agent of rank 0 needs "), std::string::npos) << many.message();
 }
 
 TEST(Lobby, NamesWhoIsMissing) {

@@ -9,6 +9,7 @@
 
 #include "core/launch/exchange.h"
 #include "core/launch/machine.h"
+#include "core/launch/open_files.h"
 
 namespace lockstep {
 namespace {
@@ -66,9 +67,10 @@ Result<std::vector<std::string>> Exchange(const LaunchContext& context, const Fl
   return parts;
 }
 
+// Where an agent can be reached: on one host through a unix socket.
 Result<std::string> OwnAddress(const LaunchContext& context) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::string address, ListenAddress(context));
-  return address.empty() ? "127.0.0.1" : address;
+  return address.empty() ? "@" : address;
 }
 
 Result<Invitation> InvitationIn(const std::vector<std::string>& parts) {
@@ -87,6 +89,7 @@ Result<std::vector<Lobby::Guest>> MeetFollowers(const LaunchContext& context,
                                                 const FleetOptions& options, RankAgent& agent,
                                                 Signals& signals) {
   const Deadline deadline = Deadline::AfterSeconds(options.connect_deadline_seconds);
+  LOCKSTEP_RETURN_IF_ERROR(CheckOpenFiles(context.rank, context.size - 1));
   LOCKSTEP_ASSIGN_OR_RETURN(const bool over_mpi, MeetsOverMpi(context));
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string address, OwnAddress(context));
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Lobby> lobby,
@@ -104,6 +107,7 @@ Result<std::vector<Lobby::Guest>> MeetFollowers(const LaunchContext& context,
 Result<Joined> MeetCoordinator(const LaunchContext& context, const FleetOptions& options,
                                RankAgent& agent, Signals& signals) {
   const Deadline deadline = Deadline::AfterSeconds(options.connect_deadline_seconds);
+  LOCKSTEP_RETURN_IF_ERROR(CheckOpenFiles(context.rank, 1));
   LOCKSTEP_ASSIGN_OR_RETURN(const bool over_mpi, MeetsOverMpi(context));
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string address, OwnAddress(context));
   Invitation invitation;
@@ -116,7 +120,7 @@ Result<Joined> MeetCoordinator(const LaunchContext& context, const FleetOptions&
   }
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Lobby> lobby,
                             Lobby::Listen(address, context.size - 1, invitation.secret));
-  const Contact own = {context.rank, {}, address, lobby->invitation().port};
+  const Contact own = {context.rank, {}, lobby->invitation().address, lobby->invitation().port};
   LOCKSTEP_ASSIGN_OR_RETURN(Channel control,
                             Join(invitation, DescribeAgent(context.rank), &signals, deadline, own));
   return Joined{std::move(control), std::move(lobby), invitation.secret};

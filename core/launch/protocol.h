@@ -15,13 +15,14 @@
 
 namespace lockstep {
 
-inline constexpr std::uint32_t kProtocolVersion = 4;
+inline constexpr std::uint32_t kProtocolVersion = 5;
 
 enum class FrameType : std::uint32_t {
   kNone = 0,
   // Joining, between a follower and the coordinator.
   kHello,    // u32 version, secret, AgentInfo, Contact: text address, u16 port
   kWelcome,  // empty: admitted
+  kRefused,  // empty: knows the secret, but is no rank that is missing
   // Orders, from the coordinator to an agent.
   kStartWorker,   // i32 lifetime, WorkerSetup
   kToWorker,      // a Message
@@ -65,6 +66,7 @@ enum class FrameType : std::uint32_t {
   kEntrusted,     // to an agent: raw bytes, to keep for Legacy::entrusted
   kRest,          // to an agent: no more beats will come, nor any order but kDismiss
   kLauncherGone,  // from an agent: the launcher's daemon on its host ended
+  kToldToEnd,     // from an agent: a signal told it to end, which it will do in a moment
   kTakenForLost,  // from an agent to a coordinator that it leaves
   kBequest,       // from an agent to the successor: i32 lifetime, RankEvidence, Journal
   kBequestEnd,    // from it: the bequest and its kData are complete

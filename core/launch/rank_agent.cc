@@ -10,6 +10,7 @@
 #include "core/journal/journal.h"
 #include "core/launch/evidence.h"
 #include "core/launch/host_clocks.h"
+#include "core/launch/open_files.h"
 #include "core/launch/sockets.h"
 
 namespace lockstep {
@@ -34,11 +35,15 @@ bool MayWaitForPeers(const std::optional<JournalEvent>& last) {
 
 RankAgent::RankAgent(const LaunchContext& context, const FleetOptions& options, Report report)
     : context_(context), options_(options), report_(std::move(report)), scale_(CalibrateTicks()) {
+  RaiseOpenFiles();
   if (context_.local_rank == 0) gpus_ = GpuWatch::Start({options_.gpu_sample_seconds});
   if (options_.companion) companion_ = options_.companion(context_.rank);
 }
 
 Status RankAgent::Spawn(ChildRole::Kind kind, int lifetime, const WorkerSetup& setup) {
+  // Until there is a new one, the rank has no worker: which is no worker that has left.
+  child_.reset();
+  state_ = ProcessState::kRunning;
   LOCKSTEP_ASSIGN_OR_RETURN(
       segment_, Segment::Create(options_.journal_capacity, options_.outbox_capacity_bytes));
   outbox_.emplace(segment_->outbox(), segment_->outbox_capacity());
@@ -58,7 +63,6 @@ Status RankAgent::Spawn(ChildRole::Kind kind, int lifetime, const WorkerSetup& s
   role.size = context_.size;
   role.local_rank = context_.local_rank;
   role.lifetime = lifetime;
-  state_ = ProcessState::kExited;
   sockets_.clear();
   std::vector<std::string> environment;
   if (companion_) environment = companion_->BeginLifetime(lifetime);
@@ -66,7 +70,6 @@ Status RankAgent::Spawn(ChildRole::Kind kind, int lifetime, const WorkerSetup& s
   LOCKSTEP_ASSIGN_OR_RETURN(child_, Child::Spawn(role, segment_->fd(), environment));
   faults_.Begin(child_->pid());
   if (companion_) companion_->OnStarted(child_->pid());
-  state_ = ProcessState::kRunning;
   return OkStatus();
 }
 

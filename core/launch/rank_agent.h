@@ -93,7 +93,7 @@ class RankAgent {
   AgentFaults faults_;  // before the worker they end
   std::optional<OutboxReader> outbox_;
   std::optional<JournalReader> journal_;
-  ProcessState state_ = ProcessState::kExited;
+  ProcessState state_ = ProcessState::kRunning;  // of the worker; of none: as of one that idles
   int lifetime_ = -1;
   int exit_code_ = 0;
   int signal_ = 0;

@@ -65,7 +65,9 @@ RankEvidence RankAgent::Evidence(Deadline deadline, bool system) {
   evidence.journal = ReadJournal(kEvidenceEvents);
   const std::optional<JournalEvent> last =
       journal_ ? journal_->Last() : std::optional<JournalEvent>();
-  evidence.idle = last && last->kind == EventKind::kIdle;
+  // Without a worker, or with one that has not been told to begin, a rank owes nothing.
+  const bool without_worker = child_ == nullptr || awaits_order_;
+  evidence.idle = without_worker || (last && last->kind == EventKind::kIdle);
   LookForLife(last);
   if (journal_) evidence.seconds_silent = SecondsSilent(last);
   // A glance of a launch without a companion asks nobody for links.

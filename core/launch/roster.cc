@@ -13,7 +13,7 @@ std::vector<Contact> ChooseCandidates(const std::vector<Contact>& contacts) {
   std::map<std::string, int> taken;
   std::vector<Contact> chosen, rest;
   for (const Contact& contact : contacts) {
-    if (contact.rank == 0 || contact.port == 0) continue;
+    if (contact.rank == 0 || contact.address.empty()) continue;
     (++taken[contact.host] <= kOfAHost ? chosen : rest).push_back(contact);
   }
   chosen.insert(chosen.end(), rest.begin(), rest.end());

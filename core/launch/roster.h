@@ -16,7 +16,7 @@ namespace lockstep {
 struct Contact {
   int rank = -1;
   std::string host;
-  std::string address = {};  // IPv4
+  std::string address = {};  // IPv4, or "@name" of a unix socket
   std::uint16_t port = 0;
 };
 

@@ -79,7 +79,7 @@ Deadline Succession::Within(double seconds) {
 Loss Succession::Try(const Contact& candidate, std::optional<Channel>& channel) {
   bool refused = false;
   const Result<Fd> reached =
-      ConnectTcp(candidate.address, candidate.port, Within(kConnectSeconds), &refused);
+      ConnectTo({candidate.address, candidate.port, secret_}, Within(kConnectSeconds), &refused);
   if (!reached.ok()) return refused ? Loss::kClosed : Loss::kCutOff;
   const double patience = IsSilence(loss_) ? kWelcomeAfterSilenceSeconds : kWelcomeSeconds;
   const Deadline welcome = Within(patience);
@@ -151,10 +151,17 @@ void Succession::Hear(Lobby::Guest& guest, Legacy& legacy, Deadline deadline) {
   }
 }
 
-// As we saw it ourselves, else as of another rank of the same host.
-Loss Succession::LossOn(int rank, const std::vector<AgentInfo>& agents) const {
-  const auto host = [&](int one) { return agents[static_cast<std::size_t>(one)].host; };
+// As we saw it ourselves, else as of another rank of the same host; but where an agent of that host
+// lives, what befell one says nothing of another that did not come.
+Loss Succession::LossOn(int rank, const Legacy& legacy) const {
+  const auto host = [&](int one) { return legacy.agents[static_cast<std::size_t>(one)].host; };
+  if (rank == 0) return loss_;
   if (const auto known = lost_.find(rank); known != lost_.end()) return known->second;
+  const bool lives =
+      std::any_of(legacy.evidence.begin(), legacy.evidence.end(), [&](const RankEvidence& other) {
+        return other.state != ProcessState::kLost && host(other.rank) == host(rank);
+      });
+  if (lives) return Loss::kCutOff;
   if (host(rank) == host(0)) return loss_;
   for (const auto& [other, loss] : lost_) {
     if (host(other) == host(rank)) return loss;
@@ -168,7 +175,7 @@ void Succession::Conclude(Legacy& legacy, const std::vector<Lobby::Guest>& guest
     RankPlace& place = legacy.places[static_cast<std::size_t>(rank)];
     place.host = legacy.agents[static_cast<std::size_t>(rank)].host;
     if (legacy.evidence[static_cast<std::size_t>(rank)].state != ProcessState::kLost) continue;
-    place.loss = LossOn(rank, legacy.agents);
+    place.loss = LossOn(rank, legacy);
   }
   const std::size_t heard = guests.size() + 1;
   const bool larger = 2 * heard > static_cast<std::size_t>(context_.size);

@@ -50,7 +50,7 @@ class Succession {
   Legacy Gather(Bequest own, std::vector<Lobby::Guest>& guests);
   void Hear(Lobby::Guest& guest, Legacy& legacy, Deadline deadline);
   void Conclude(Legacy& legacy, const std::vector<Lobby::Guest>& guests) const;
-  Loss LossOn(int rank, const std::vector<AgentInfo>& agents) const;
+  Loss LossOn(int rank, const Legacy& legacy) const;
   std::size_t Expected() const;  // how many others may still come
   bool Hurried();
   Deadline Within(double seconds);

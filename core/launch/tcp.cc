@@ -49,6 +49,12 @@ bool AllAcknowledged(int fd) {
   // Also what could not even be sent, because our own link is down: tcp(7).
   int queued = 0;
   socklen_t length = sizeof info;
+  int domain = AF_INET;
+  socklen_t domain_length = sizeof domain;
+  // Both ends of a unix socket have one kernel.
+  if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &domain_length) == 0 && domain == AF_UNIX) {
+    return true;
+  }
   return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 &&
          info.tcpi_state == TCP_ESTABLISHED && ioctl(fd, SIOCOUTQ, &queued) == 0 && queued == 0;
 }

@@ -85,7 +85,7 @@ TEST(Roster, CandidatesAscendAndAreOnManyHosts) {
   EXPECT_TRUE(ChooseCandidates({}).empty());
   // Who cannot be reached cannot succeed.
   std::vector<Contact> unreachable = Contacts(1, 3);
-  unreachable.front().port = 0;
+  unreachable.front().address.clear();
   EXPECT_EQ(ChooseCandidates(unreachable).size(), 1u);
 }
 

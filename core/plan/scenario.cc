@@ -43,6 +43,7 @@ constexpr std::string_view kCauses[] = {
     "host_cut_off",
     "host_stopped",
     "launcher_lost",
+    "agent_lost",
     "data_corruption",
     "stream_race",
     "init_failure",

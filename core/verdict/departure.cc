@@ -301,7 +301,8 @@ std::vector<Finding> FindErrors(const Situation& situation, const Stuck& stuck) 
   }
   if (first == nullptr) return {};
   finding.cause = "rank_failed";
-  finding.proved = true;
+  // That a connection ended is an effect: its cause is elsewhere, and not known.
+  finding.proved = !IsEcho(first->evidence->error);
   if (first->newest_collective_failed()) finding.operation = *first->last_collective;
   const std::string text = OneLine(first->evidence->error);
   finding.message = fmt::format("rank {} reported an error {}: {}", first->rank(),

@@ -44,6 +44,7 @@ std::optional<Fate> FateOf(const std::vector<int>& ranks, const std::vector<Rank
   const auto loss = [&](int rank) { return places[static_cast<std::size_t>(rank)].loss; };
   const auto state = [&](int rank) { return evidence[static_cast<std::size_t>(rank)].state; };
   if (any([&](int rank) { return loss(rank) == Loss::kLauncher; })) return Fate::kLauncher;
+  if (any([&](int rank) { return loss(rank) == Loss::kTold; })) return std::nullopt;
   if (all([&](int rank) { return loss(rank) == Loss::kClosed; })) return Fate::kDied;
   if (all([&](int rank) { return loss(rank) != Loss::kNone; })) {
     const bool deaf = all([&](int rank) { return loss(rank) == Loss::kDeaf; });
@@ -144,10 +145,12 @@ Finding Describe(const LostHost& host) {
   return finding;
 }
 
-// What others say because a host is gone: errors, silence, waiting; and what is said of it.
+// What others say because a host or an agent is gone: errors, silence, waiting, an end (libraries
+// end the processes that they still have); and what is said of it.
 bool IsConsequence(const Finding& finding, const std::vector<int>& lost) {
-  constexpr std::string_view kConsequences[] = {"rank_failed", "transport_stall", "slow_link",
-                                                "rank_busy",   "init_failure",    "unknown"};
+  constexpr std::string_view kConsequences[] = {"rank_failed", "rank_exited", "transport_stall",
+                                                "slow_link",   "rank_busy",   "init_failure",
+                                                "unknown"};
   if (std::find(std::begin(kConsequences), std::end(kConsequences), finding.cause) !=
       std::end(kConsequences)) {
     return true;
@@ -173,6 +176,69 @@ void NamePlace(const std::vector<RankPlace>& places, Finding& finding) {
   if (one) finding.message += fmt::format("; on host {}", first);
 }
 
+Finding DescribeAgents(std::vector<int> ranks, bool told) {
+  Finding finding;
+  finding.cause = "agent_lost";
+  finding.proved = true;
+  const bool one = ranks.size() == 1;
+  const std::string who = fmt::format("the {} of {}", one ? "agent" : "agents", FormatRanks(ranks));
+  finding.message =
+      told ? fmt::format("{} {} told to end by a signal, and {} with {}", who, one ? "was" : "were",
+                         one ? "its worker ended" : "their workers ended", one ? "it" : "them")
+           : fmt::format("{} ended: {} closed without a word; {}", who,
+                         one ? "its connection was" : "their connections were",
+                         one ? "its worker ended with it" : "their workers ended with them");
+  finding.remedy = fmt::format(
+      "Find who ended rank {}'s process on its host (an out-of-memory kill, a scheduler's limit, a "
+      "person) and run again: nothing is known of the system under test.",
+      ranks.front());
+  finding.culprits = std::move(ranks);
+  return finding;
+}
+
+// Agents that ended while others of their host live. Whose worker ended first is told by that.
+std::vector<Finding> FindLostAgents(const std::vector<RankPlace>& places,
+                                    const std::vector<RankEvidence>& evidence) {
+  std::vector<Finding> findings;
+  for (const Loss loss : {Loss::kClosed, Loss::kTold}) {
+    std::vector<int> ranks;
+    for (std::size_t rank = 0; rank < places.size(); ++rank) {
+      const ProcessState state = evidence[rank].state;
+      const bool first = state == ProcessState::kLost || state == ProcessState::kRunning;
+      if (first && places[rank].loss == loss) ranks.push_back(static_cast<int>(rank));
+    }
+    if (!ranks.empty()) findings.push_back(DescribeAgents(std::move(ranks), loss == Loss::kTold));
+  }
+  return findings;
+}
+
+// What was found before follows `causes`, or becomes evidence of the first of them.
+void PutFirst(std::vector<Finding> causes, const std::vector<int>& lost, Judgement& judgement) {
+  for (Finding& finding : judgement.findings) {
+    const bool explained = IsConsequence(finding, lost);
+    (explained ? causes.front().evidence : causes).push_back(std::move(finding));
+  }
+  judgement.findings = std::move(causes);
+}
+
+void NameLostAgents(const std::vector<RankPlace>& places, const std::vector<RankEvidence>& evidence,
+                    Judgement& judgement) {
+  std::vector<Finding> agents = FindLostAgents(places, evidence);
+  if (agents.empty()) return;
+  std::vector<int> lost;
+  for (Finding& finding : agents) {
+    lost.insert(lost.end(), finding.culprits.begin(), finding.culprits.end());
+    NamePlace(places, finding);
+  }
+  for (const int rank : lost) {
+    judgement.outcomes[static_cast<std::size_t>(rank)].outcome = Outcome::kKilled;
+  }
+  const std::size_t named = agents.size();
+  PutFirst(std::move(agents), lost, judgement);
+  const bool more = judgement.findings.size() > named;
+  judgement.verdict = more ? Verdict::kFail : Verdict::kUnknown;
+}
+
 }  // namespace
 
 bool WeAreCutOff(const std::vector<RankPlace>& places) {
@@ -187,7 +253,7 @@ void NameLostHosts(const std::vector<RankPlace>& places, const std::vector<RankE
                    Judgement& judgement) {
   for (Finding& finding : judgement.findings) NamePlace(places, finding);
   std::vector<LostHost> lost = FindLostHosts(places, evidence);
-  if (lost.empty()) return;
+  if (lost.empty()) return NameLostAgents(places, evidence, judgement);
   const bool only_cut_off = std::all_of(
       lost.begin(), lost.end(), [](const LostHost& host) { return host.fate == Fate::kCutOff; });
   if (only_cut_off && WeAreCutOff(places)) lost = {OurSide(places)};
@@ -202,11 +268,7 @@ void NameLostHosts(const std::vector<RankPlace>& places, const std::vector<RankE
       if (!known) outcome.outcome = OutcomeOf(host.fate);
     }
   }
-  for (Finding& finding : judgement.findings) {
-    const bool explained = IsConsequence(finding, ranks);
-    (explained ? findings.front().evidence : findings).push_back(std::move(finding));
-  }
-  judgement.findings = std::move(findings);
+  PutFirst(std::move(findings), ranks, judgement);
   judgement.verdict = Verdict::kFail;
 }
 

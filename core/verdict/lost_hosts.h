@@ -1,5 +1,5 @@
-// Hosts of which nothing is left, or nothing is heard: what befell all ranks of a host alike befell
-// the host. Pure.
+// Hosts of which nothing is left, or nothing is heard, and agents that ended: what befell all ranks of
+// a host alike befell the host. Pure.
 #ifndef LOCKSTEP_CORE_VERDICT_LOST_HOSTS_H_
 #define LOCKSTEP_CORE_VERDICT_LOST_HOSTS_H_
 
@@ -19,6 +19,7 @@ enum class Loss : std::uint8_t {
   kDeaf,      // its kernel acknowledges what is sent to it, but the process does not answer
   kLeft,      // it says that nothing was heard of us, and went on without us
   kLauncher,  // it answers, but the launcher's daemon on its host is gone
+  kTold,      // it says that a signal told it to end, and ends
 };
 
 struct RankPlace {
@@ -31,10 +32,13 @@ struct RankPlace {
 bool WeAreCutOff(const std::vector<RankPlace>& places);
 
 // Puts findings about hosts before all others: host_died, launcher_lost (proved), host_cut_off,
-// host_stopped (suspected, unless its agents say that their workers are stopped). What is said of
-// the ranks of such a host, and what others suffer from that, becomes evidence of it. A launch of
-// one host can only have lost its launcher. Outcomes of ranks of which nothing is known follow:
-// killed, hung, stopped. Other findings say on which of several hosts their culprits are.
+// host_stopped (suspected, unless its agents say that their workers are stopped). Where no host is
+// lost as a whole, agents that ended are named: agent_lost (proved). What is said of the ranks of
+// such a host or agent, and what others suffer from that, becomes evidence of it: their errors, and
+// that they ended. A launch of one host can only have lost its launcher, or agents. Outcomes of
+// ranks of which nothing is known follow: killed, hung, stopped. Other findings say on which of
+// several hosts their culprits are. The verdict: lost hosts fail; a lost agent alone says nothing of
+// what was to be tested, so that it is unknown.
 void NameLostHosts(const std::vector<RankPlace>& places, const std::vector<RankEvidence>& evidence,
                    Judgement& judgement);
 

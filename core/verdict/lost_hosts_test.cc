@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 namespace lockstep {
 namespace {
 
@@ -20,7 +22,8 @@ Launch LaunchOf(const std::vector<Loss>& losses, int ranks_a_host = 2) {
     launch.places.push_back({"node" + std::to_string(number / ranks_a_host + 1), losses[rank]});
     RankEvidence& evidence = launch.evidence.emplace_back();
     evidence.rank = number;
-    const bool heard = losses[rank] == Loss::kNone || losses[rank] == Loss::kLauncher;
+    const bool heard = losses[rank] == Loss::kNone || losses[rank] == Loss::kLauncher ||
+                       losses[rank] == Loss::kTold;
     if (!heard) evidence.state = ProcessState::kLost;
   }
   launch.judgement = Judge(launch.evidence, 30);
@@ -55,7 +58,11 @@ TEST(LostHosts, OneAgentOfAHostIsNotTheHost) {
   Launch launch = LaunchOf({kHere, kHere, kHere, kClosed});
   const Finding* const finding = Named(launch);
   ASSERT_NE(finding, nullptr);
-  EXPECT_EQ(finding->cause, "unknown");
+  EXPECT_EQ(finding->cause, "agent_lost");
+  EXPECT_TRUE(finding->proved);
+  EXPECT_EQ(finding->culprits, (std::vector<int>{3}));
+  EXPECT_EQ(launch.judgement.outcomes[3].outcome, Outcome::kKilled);
+  EXPECT_EQ(launch.judgement.verdict, Verdict::kUnknown) << "nothing was tested";
   EXPECT_NE(finding->message.find("; on host node2"), std::string::npos) << finding->message;
 }
 
@@ -106,7 +113,71 @@ TEST(LostHosts, ALauncherIsToldOfByItsAgents) {
   EXPECT_EQ(one.judgement.findings.front().cause, "launcher_lost");
   Launch closed = LaunchOf({kHere, kClosed}, 2);
   ASSERT_NE(Named(closed), nullptr);
-  EXPECT_EQ(closed.judgement.findings.front().cause, "unknown");
+  EXPECT_EQ(closed.judgement.findings.front().cause, "agent_lost");
+}
+
+// What a launch of one host, whose agent of rank 0 or another ended, says of the rank that stayed.
+Launch WithRank1(Loss loss_of_0, const std::function<void(RankEvidence&)>& change) {
+  Launch launch = LaunchOf({loss_of_0, kHere, kHere}, 3);
+  change(launch.evidence[1]);
+  launch.judgement = Judge(launch.evidence, 30);
+  NameLostHosts(launch.places, launch.evidence, launch.judgement);
+  return launch;
+}
+
+TEST(LostAgents, AnEndOrAnErrorOfOthersIsAnEffect) {
+  for (const Loss loss : {kClosed, Loss::kTold}) {
+    const Launch exited = WithRank1(
+        loss, [](RankEvidence& rank) { rank.state = ProcessState::kExited, rank.exit_code = 1; });
+    const Launch echo = WithRank1(loss, [](RankEvidence& rank) {
+      rank.error = "gloo: [pair.cc:589] Read error [127.0.0.1]:7047: Connection reset by peer";
+    });
+    for (const Launch& launch : {exited, echo}) {
+      ASSERT_EQ(launch.judgement.findings.size(), 1u);
+      const Finding& finding = launch.judgement.findings.front();
+      EXPECT_EQ(finding.cause, "agent_lost");
+      EXPECT_TRUE(finding.proved);
+      EXPECT_EQ(finding.culprits, (std::vector<int>{0}));
+      EXPECT_FALSE(finding.evidence.empty()) << "nothing is forgotten";
+      EXPECT_EQ(launch.judgement.outcomes[0].outcome, Outcome::kKilled);
+      EXPECT_EQ(launch.judgement.verdict, Verdict::kUnknown);
+    }
+  }
+  // What an agent's end cannot bring about stands beside it.
+  const Launch crashed = WithRank1(
+      kClosed, [](RankEvidence& rank) { rank.state = ProcessState::kSignalled, rank.signal = 11; });
+  ASSERT_EQ(crashed.judgement.findings.size(), 2u);
+  EXPECT_EQ(crashed.judgement.findings[1].cause, "rank_crashed");
+  EXPECT_EQ(crashed.judgement.verdict, Verdict::kFail);
+}
+
+TEST(LostAgents, AWorkerThatEndedBeforeItsAgentTellsMore) {
+  Launch launch = LaunchOf({kHere, kHere, kHere}, 3);
+  launch.places[1].loss = Loss::kTold;
+  launch.evidence[1].state = ProcessState::kSignalled;
+  launch.evidence[1].signal = 9;
+  launch.judgement = Judge(launch.evidence, 30);
+  const Finding* const finding = Named(launch);
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->cause, "rank_killed");
+}
+
+TEST(LostAgents, AnAgentThatOnlyDoesNotAnswerIsNotCalledEnded) {
+  for (const Loss loss : {kCutOff, kDeaf}) {
+    Launch launch = LaunchOf({kHere, loss, kHere}, 3);
+    const Finding* const finding = Named(launch);
+    ASSERT_NE(finding, nullptr);
+    EXPECT_EQ(finding->cause, "unknown");
+  }
+}
+
+TEST(LostAgents, WhoIsToldToEndIsNoHostThatIsCutOff) {
+  Launch launch = LaunchOf({kHere, kHere, Loss::kTold, Loss::kTold});
+  const Finding* const finding = Named(launch);
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->cause, "agent_lost");
+  EXPECT_NE(finding->message.find("were told to end by a signal"), std::string::npos)
+      << finding->message;
 }
 
 TEST(LostHosts, AllRanksOfAHostStopped) {

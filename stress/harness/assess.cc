@@ -291,7 +291,10 @@ CaseResult Assess(const StressCase& stress_case, const std::string& backend,
     result.facts = std::move(facts);
     return result;
   }
-  result.why = WhyUnknown(stress_case, facts);
+  const bool agent_lost =
+      !result.judgement.findings.empty() && result.judgement.findings.front().cause == "agent_lost";
+  result.why =
+      agent_lost ? result.judgement.findings.front().message : WhyUnknown(stress_case, facts);
   result.facts = std::move(facts);
   if (result.why.empty()) Compare(stress_case, backend, result);
   return result;

@@ -1,0 +1,36 @@
+// The limit on open files (RLIMIT_NOFILE): an agent takes all that it may have, a worker gets what
+// the launcher gave.
+#ifndef LOCKSTEP_CORE_LAUNCH_OPEN_FILES_H_
+#define LOCKSTEP_CORE_LAUNCH_OPEN_FILES_H_
+
+#include <sys/resource.h>
+
+#include "core/base/status.h"
+
+namespace lockstep {
+
+// Raises the soft limit of this process to the hard one. Idempotent.
+void RaiseOpenFiles();
+
+// As long as it lives, the soft limit is the one that this process was started with: for children.
+class InheritedOpenFiles {
+ public:
+  InheritedOpenFiles();
+  ~InheritedOpenFiles();
+  InheritedOpenFiles(const InheritedOpenFiles&) = delete;
+  InheritedOpenFiles& operator=(const InheritedOpenFiles&) = delete;
+
+ private:
+  rlimit raised_{};
+};
+
+// Whether the agent of `rank` can have `peers` connections beside what it opens for itself.
+Status CheckOpenFiles(int rank, int peers);
+
+// For what has just failed with EMFILE or ENFILE: the same error, with one more than there is.
+bool IsOutOfFiles(int error);
+Status OutOfFiles(int peers);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_LAUNCH_OPEN_FILES_H_
