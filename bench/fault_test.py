@@ -56,6 +56,7 @@ class FaultTest(unittest.TestCase):
             if kind == "hang":  # a busy rank cannot be told from one that polls for its peers
                 self.assertIn("rank 1", first)
             self.assertEqual(launch.outcomes(), {0: "hung", 1: "hung"})
+            self.assertNotIn("slow_rank", launch.out)  # it never went on
             with h5py.File(launch.path) as file:
                 rows = sum(case["samples/round"].shape[0] for case in file["cases"].values())
             self.assertGreater(rows, 100)

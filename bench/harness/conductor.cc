@@ -17,8 +17,7 @@ constexpr double kConnectSeconds = 120;  // connecting and touching memory, befo
 constexpr double kGraceSeconds = 0.3;    // for peers of a dead rank to notice by themselves
 constexpr double kLossSeconds = 0.2;     // for agents of a dead host to be missed
 constexpr double kCollectSeconds = 5;
-constexpr double kStallSeconds = 0.5;  // a rank that sleeps so long in a collective is noted
-constexpr std::size_t kMostStalls = 100;
+constexpr double kLookSeconds = 0.5;  // without an event, between looks for ranks that sleep
 constexpr double kEndSeconds = 10;
 constexpr double kFinishSeconds = 20;
 constexpr std::size_t kHistoryEvents = 4096;  // of each rank and lifetime, kept in the file
@@ -73,6 +72,7 @@ Result<Measurement> Conductor::Run(int repetitions) {
   if (alive_ && !measurement_.terminated && Finish() == Step::kInterrupted) Interrupt();
   if (alive_) EndLifetime();
   progress_.Clear();
+  measurement_.stalls = stalls_.stalls();
   return std::move(measurement_);
 }
 
@@ -129,6 +129,7 @@ Conductor::Step Conductor::RunRounds() {
     const Step step = AwaitAll(kRoundDoneMessage, 86'400);
     if (step != Step::kDone) return step;
     measured_ = true;
+    stalls_.RoundDone();
     rounds_.Close();
     progress_.Update(
         repetition_, plan_.cases.size() - rounds_.running(), plan_.cases.size(),
@@ -141,9 +142,11 @@ Conductor::Step Conductor::AwaitAll(MessageType type, double seconds) {
   const Deadline deadline = Deadline::AfterSeconds(seconds);
   int arrived = 0;
   while (arrived < fleet_.size()) {
-    const FleetEvent event = fleet_.Next(deadline.Earlier(Deadline::AfterSeconds(kStallSeconds)));
+    const FleetEvent event = fleet_.Next(deadline.Earlier(Deadline::AfterSeconds(kLookSeconds)));
     if (event.kind == FleetEventKind::kTimeout && !deadline.Passed()) {
-      if (type == kRoundDoneMessage) NoticeStalls();
+      if (type == kRoundDoneMessage) {
+        stalls_.Look(fleet_.Collect(Deadline::AfterSeconds(kCollectSeconds)), repetition_);
+      }
       continue;
     }
     if (const std::optional<Step> step = Handle(event, type, arrived)) return *step;
@@ -217,23 +220,6 @@ void Conductor::TellOfStop(const FleetEvent& event) {
                   who, event.signal, plan_.deadline_seconds));
 }
 
-void Conductor::NoticeStalls() {
-  const std::vector<RankEvidence> all = fleet_.Collect(Deadline::AfterSeconds(kCollectSeconds));
-  const auto asleep = std::count_if(all.begin(), all.end(), [](const auto& e) { return e.asleep; });
-  if (asleep == 0 || asleep == static_cast<std::ptrdiff_t>(all.size())) return;
-  for (const RankEvidence& rank : all) {
-    const std::optional<JournalEvent> open = OpenOperation(rank.journal);
-    if (!rank.asleep || rank.seconds_silent < kStallSeconds || !open) continue;
-    const auto known = [&](const Stall& stall) {
-      return stall.rank == rank.rank && stall.event == open->index;
-    };
-    std::vector<Stall>& stalls = measurement_.stalls;
-    if (std::any_of(stalls.begin(), stalls.end(), known) || stalls.size() >= kMostStalls) continue;
-    stalls.push_back({rank.rank, open->case_index, repetition_, open->index,
-                      DescribeInvocation(*open), rank.system});
-  }
-}
-
 // Peers of a dead rank often fail by themselves a moment later; what they say belongs to the
 // evidence.
 bool Conductor::ToldToEndInGrace() {
@@ -264,6 +250,7 @@ void Conductor::Interrupt() {
       rank.error = error->second.message();
     }
   }
+  stalls_.Interrupted(evidence);
   interruption.judgement = Judge(evidence, plan_.deadline_seconds);
   NameLostHosts(fleet_.places(), evidence, interruption.judgement);
   interruption.case_index = LostCase(evidence, interruption.judgement);

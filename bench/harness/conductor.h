@@ -14,6 +14,7 @@
 #include "bench/harness/progress.h"
 #include "bench/harness/rounds.h"
 #include "bench/harness/sample_book.h"
+#include "bench/harness/stalls.h"
 #include "core/launch/fleet.h"
 #include "core/launch/standstill_watch.h"
 #include "core/plan/plan.h"
@@ -27,17 +28,6 @@ struct Interruption {
   int repetition = 0;
   int lifetime = 0;
   Judgement judgement;
-};
-
-// A rank that slept in a collective while the others tried to go on, and then went on: slow, not
-// hung. The stamps can't name it, because all ranks leave late.
-struct Stall {
-  int rank = 0;
-  std::size_t case_index = 0;
-  int repetition = 0;
-  std::uint64_t event = 0;  // of its journal: the open invocation
-  std::string where;
-  std::string system;  // what the operating system says of it
 };
 
 // What a measurement leaves, besides the samples in its book.
@@ -79,8 +69,6 @@ class Conductor {
   void Interrupt();
   // A rank was stopped or continued: whoever waits for the run should know at once.
   void TellOfStop(const FleetEvent& event);
-  // Nothing has happened for a while: looks whether one rank sleeps where it should not.
-  void NoticeStalls();
   bool ToldToEndInGrace();
   // Whether an agent, or the launcher on its host, is gone: then nobody can be started again.
   bool HostsAreLost() const;
@@ -97,6 +85,7 @@ class Conductor {
   Progress& progress_;
   Rounds rounds_;
   StandstillWatch watch_;
+  StallWatch stalls_;
   SecondPass second_pass_;
   Measurement measurement_;
   int repetition_ = 0;
