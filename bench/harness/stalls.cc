@@ -16,8 +16,7 @@ constexpr std::size_t kMostStalls = 100;
 bool WentOn(const Stall& stall, const RankEvidence& rank) {
   if (rank.state != ProcessState::kRunning || !rank.error.empty()) return false;
   const std::optional<JournalEvent> open = OpenOperation(rank.journal);
-  const bool newer =
-      !rank.journal.events.empty() && rank.journal.events.back().index > stall.event;
+  const bool newer = !rank.journal.events.empty() && rank.journal.events.back().index > stall.event;
   return newer && (!open || open->index != stall.event);
 }
 

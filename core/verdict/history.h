@@ -59,12 +59,10 @@ class History {
     return *this;
   }
   History& Queues(const Operation& operation) { return Put(EventKind::kEnqueue, operation, 1); }
-  History& Enters(const Operation& operation) {
-    return Queues(operation).Put(EventKind::kStart, operation, 0);
-  }
-  History& FailsIn(const Operation& operation) {
-    return Enters(operation).Last(EventKind::kError);
-  }
+  // The newest that it queued.
+  History& Starts(const Operation& operation) { return Put(EventKind::kStart, operation, 0); }
+  History& Enters(const Operation& operation) { return Queues(operation).Starts(operation); }
+  History& FailsIn(const Operation& operation) { return Enters(operation).Last(EventKind::kError); }
   // Takes part in the making of communicator `made` out of the current one.
   History& EntersSplit(int made, int color = 0) {
     JournalEvent event;

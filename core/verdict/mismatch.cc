@@ -66,8 +66,7 @@ std::string WhatDiffers(const Situation& situation, const JournalEvent& a, const
     return "the same position and the same call, for different purposes; no library can tell the "
            "two apart: what the ranks get is wrong, without an error";
   }
-  const std::string effect =
-      ExplainEffect(situation.semantics, OperationOf(a), OperationOf(b));
+  const std::string effect = ExplainEffect(situation.semantics, OperationOf(a), OperationOf(b));
   return "the same position, different operations" + (effect.empty() ? "" : "; " + effect);
 }
 

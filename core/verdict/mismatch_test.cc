@@ -34,8 +34,7 @@ TEST(Mismatch, EveryDifferenceIsProvedWithoutADeadline) {
        "reduction_mismatch"},
   };
   for (const MismatchRow& row : rows) {
-    const Judgement judgement =
-        JudgeAll({After49(0).Enters(row.a), After49(1).Enters(row.b)});
+    const Judgement judgement = JudgeAll({After49(0).Enters(row.a), After49(1).Enters(row.b)});
     ASSERT_EQ(judgement.findings.size(), 1u) << row.cause;
     EXPECT_EQ(judgement.findings[0].cause, row.cause);
     EXPECT_TRUE(judgement.findings[0].proved);
@@ -59,8 +58,8 @@ TEST(Mismatch, WhatDoesNotMatterIsNotCompared) {
 }
 
 TEST(Mismatch, TheMinorityIsTheCulprit) {
-  const Judgement judgement = JudgeAll(
-      {At50(0), At50(1), After49(2).Enters(AllReduce(255)), At50(3)});
+  const Judgement judgement =
+      JudgeAll({At50(0), At50(1), After49(2).Enters(AllReduce(255)), At50(3)});
   EXPECT_EQ(judgement.findings.at(0).cause, "count_mismatch");
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(2));
 }
@@ -89,10 +88,10 @@ TEST(Mismatch, TheSameCallForTwoPurposesIsNoDifferentOperation) {
 
 TEST(Mismatch, OtherPositionsCasesAndCommunicatorsProveNothing) {
   // The same sequence number in another case is another communicator's life.
-  EXPECT_THAT(JudgeAll({History(0).Case(1).Enters(AllReduce(8)),
-                        History(1).Case(2).Enters(AllReduce(9))})
-                  .findings,
-              IsEmpty());
+  EXPECT_THAT(
+      JudgeAll({History(0).Case(1).Enters(AllReduce(8)), History(1).Case(2).Enters(AllReduce(9))})
+          .findings,
+      IsEmpty());
   // Who is in communicator 1 is not in the journal: two disjoint groups may both call it 1.
   const auto split = [](int rank, std::int64_t count) {
     return After49(rank).On(1).Enters(AllReduce(count));

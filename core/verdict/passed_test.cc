@@ -23,8 +23,8 @@ History Of(int rank) { return History(rank).In(Phase::kMeasure); }
 
 std::vector<std::string> CausesOf(const std::vector<RankEvidence>& evidence,
                                   const std::string& backend) {
-  const Judgement judgement = Judge(
-      evidence, {.deadline_seconds = kDeadline, .backend = backend, .one_stream = true});
+  const Judgement judgement =
+      Judge(evidence, {.deadline_seconds = kDeadline, .backend = backend, .one_stream = true});
   ExpectReadable(judgement);
   std::vector<std::string> causes;
   for (const Finding& finding : judgement.findings) causes.push_back(finding.cause);
@@ -41,8 +41,8 @@ TEST(Passed, CallsThatStopRanksBehindOneThatSpoilsData) {
                 ElementsAre("collective_mismatch", "reduction_mismatch"))
         << backend;
   }
-  const Judgement gloo = Judge(
-      evidence, {.deadline_seconds = 1e9, .backend = "gloo", .one_stream = true});
+  const Judgement gloo =
+      Judge(evidence, {.deadline_seconds = 1e9, .backend = "gloo", .one_stream = true});
   EXPECT_TRUE(gloo.findings.at(0).proved);
   EXPECT_EQ(gloo.findings[0].operation->sequence, 1u);
   EXPECT_THAT(OutcomesOf(gloo), ElementsAre(Outcome::kHung, Outcome::kHung));
@@ -99,10 +99,10 @@ TEST(Passed, ACallTooFewExplainsTheEnd) {
                         Of(1).Does(AllReduce(), 3).Leaves(0)},
                        "gloo"),
               ElementsAre("reduction_mismatch", "rank_exited"));
-  EXPECT_THAT(CausesOf({Of(0).Does(Max()).Enters(AllReduce()),
-                        Of(1).Does(AllReduce()).Enters(Barrier())},
-                       "gloo"),
-              ElementsAre("reduction_mismatch", "collective_mismatch"));
+  EXPECT_THAT(
+      CausesOf({Of(0).Does(Max()).Enters(AllReduce()), Of(1).Does(AllReduce()).Enters(Barrier())},
+               "gloo"),
+      ElementsAre("reduction_mismatch", "collective_mismatch"));
   // Here the one that ended is not the one that called less.
   EXPECT_THAT(CausesOf({Of(0).Does(AllReduce(), 3).Enters(AllReduce()),
                         Of(1).Does(Max()).Does(AllReduce(), 2).Leaves(0)},

@@ -119,8 +119,8 @@ bool MayLeaveData(const Semantics& semantics, const Operation& a, const Operatio
   const Operation x = AsRun(semantics, a);
   const Operation y = AsRun(semantics, b);
   const bool rooted = InfoOf(x.collective).rooted;
-  const bool alike = x.collective == y.collective && BytesOf(x) == BytesOf(y) &&
-                     (!rooted || x.root == y.root);
+  const bool alike =
+      x.collective == y.collective && BytesOf(x) == BytesOf(y) && (!rooted || x.root == y.root);
   // A position of gloo is a slot of its own, which no other call looks into.
   const bool slots = semantics.backend == "gloo";
   return !alike && !slots;

@@ -116,6 +116,26 @@ std::string Doing(const Part& part) {
   return part.over ? "has finished" : "is " + WhereOf(*part.view);
 }
 
+// Where calls come back before they are done, a rank goes on with its program behind the one that
+// it is in: what that program does now, or "".
+std::string WhereItLooksTo(const Part& part) {
+  if (part.at == nullptr || part.at->kind == EventKind::kEnd) return "";
+  const auto& events = part.view->evidence->journal.events;
+  const JournalEvent* phase = nullptr;
+  for (const JournalEvent& event : events) {
+    const bool same =
+        event.communicator == part.at->communicator && event.sequence == part.at->sequence;
+    if (event.kind == EventKind::kEnqueue && same) phase = &event;
+    if (event.kind == EventKind::kPhase && phase != nullptr) phase = &event;
+  }
+  if (phase == nullptr || phase->kind != EventKind::kPhase) return "";
+  const bool over = phase->phase == Phase::kFinalize;
+  return fmt::format(
+      "; its backward() returned before that was done, so rank {} looks {} ({}) and "
+      "hangs where it first waits for its device",
+      part.view->rank(), over ? "finished" : "as if it went on", lockstep::Doing(phase->phase));
+}
+
 Finding Explain(const char* cause, const std::vector<const Part*>& culprits, const Finding& general,
                 std::string message, std::string remedy) {
   Finding finding;
@@ -226,9 +246,9 @@ std::optional<Finding> UnevenInputs(const Parts& parts, bool mismatch, const Fin
   return Explain(
       "uneven_inputs", through, general,
       fmt::format("{} had inputs for {} iterations and {}, but rank {} has more and {}: nobody "
-                  "will answer it",
+                  "will answer it{}",
                   FormatRanks(ranks), first.bucket.iteration + 1, Doing(first),
-                  training->view->rank(), Doing(*training)),
+                  training->view->rank(), Doing(*training), WhereItLooksTo(*training)),
       joins ? "Enter join() on all ranks, and leave its block only when the inputs are used up."
             : "Give every rank the same number of inputs (DistributedSampler does, drop_last "
               "cuts), or train inside join(): `with Join([model]):`.");

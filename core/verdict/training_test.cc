@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const Operation kBucket = AllReduce(2);
 const Operation kFlag = AllReduce(1);
@@ -68,6 +69,31 @@ TEST(UnevenInputs, ARankFinishedWhileAnotherHasOneMoreInput) {
   ASSERT_EQ(finding.evidence.size(), 1u);
   EXPECT_EQ(finding.evidence[0].cause, "rank_exited");
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kFinished, Outcome::kHung));
+}
+
+// On a GPU a call comes back at once: the program of rank 1 is over, and its device is not.
+TEST(UnevenInputs, ARankThatLooksFinishedIsSaidToBeInItsBackwardPass) {
+  const auto queued = [] {
+    return Trains(History(1), 0, 5)
+        .Iteration(5)
+        .In(Phase::kForward)
+        .In(Phase::kBackward)
+        .As(Purpose::kBucket)
+        .Queues(kBucket);
+  };
+  const Judgement judgement =
+      JudgeOn("nccl", {Done(0, 5), queued().In(Phase::kFinalize).Starts(kBucket)});
+  EXPECT_EQ(judgement.findings.at(0).cause, "uneven_inputs");
+  EXPECT_THAT(judgement.findings[0].message,
+              HasSubstr("its backward() returned before that was done, so rank 1 looks finished "
+                        "(finalizing)"));
+  EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kFinished, Outcome::kHung));
+  const Judgement elsewhere =
+      JudgeOn("nccl", {Done(0, 5), queued().In(Phase::kBarrier).Starts(kBucket)});
+  EXPECT_THAT(elsewhere.findings.at(0).message, HasSubstr("looks as if it went on (in a barrier"));
+  // Where calls block, it is where it seems to be.
+  const Judgement blocked = JudgeOn("mpi", {Done(0, 5), queued().Starts(kBucket)});
+  EXPECT_THAT(blocked.findings.at(0).message, Not(HasSubstr("returned before")));
 }
 
 TEST(UnevenInputs, AlsoWhereTheOtherWasToldThatItsPeerIsGone) {

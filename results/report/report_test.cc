@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "results/report/literal_run.h"
+#include "results/report/trials.h"
 
 namespace lockstep {
 namespace {
@@ -35,6 +36,19 @@ TEST(Table, OfAFailingRun) { EXPECT_EQ(FormatTable(FailingRun()), Golden("table_
 TEST(Table, OfACorruptRun) { EXPECT_EQ(FormatTable(CorruptRun()), Golden("table_corrupt.txt")); }
 
 TEST(Table, OfStepsWithParts) { EXPECT_EQ(FormatTable(StepsRun()), Golden("table_steps.txt")); }
+
+TEST(Table, ATrialThatPassedHasALineOfWhy) {
+  CaseRecord passed;
+  passed.name = "uneven_inputs/case2";
+  passed.judgement.verdict = Verdict::kPass;
+  passed.trial.emplace().why = "as expected: rank 0 had inputs for 5\niterations";
+  CaseRecord failed = passed;
+  failed.name = "isolation/kill_init";
+  failed.judgement.verdict = Verdict::kFail;
+  const std::vector<std::string> lines = Lines(FormatTrials({passed, failed}));
+  EXPECT_EQ(lines.back(), "uneven_inputs/case2: as expected: rank 0 had inputs for 5 iterations");
+  EXPECT_THAT(FormatTrials({failed}), Not(HasSubstr("as expected")));
+}
 
 TEST(Table, OfLinks) { EXPECT_EQ(FormatTable(LinksRun()), Golden("table_links.txt")); }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/units.h"
+#include "results/report/figures.h"
 #include "results/report/findings.h"
 #include "results/report/grid.h"
 
@@ -42,6 +43,16 @@ std::string SettingText(const CaseRecord& record, std::string_view name) {
   return "";
 }
 
+// Why each case passed; of the others FormatTrialDetails tells.
+std::string FormatReasons(const std::vector<CaseRecord>& cases) {
+  std::string text;
+  for (const CaseRecord& record : cases) {
+    const bool passed = record.trial && record.judgement.verdict == Verdict::kPass;
+    if (passed) text += fmt::format("{}: {}\n", record.name, OneLine(record.trial->why));
+  }
+  return text.empty() ? "" : "\n" + text;
+}
+
 std::int64_t Count(const std::vector<CaseRecord>& cases, Verdict verdict) {
   return std::count_if(cases.begin(), cases.end(), [&](const CaseRecord& record) {
     return record.judgement.verdict == verdict;
@@ -67,14 +78,14 @@ std::vector<std::string> RowOf(const CaseRecord& record) {
 
 std::string FormatTrials(const std::vector<CaseRecord>& cases) {
   Grid grid;
-  for (const char* title : {"scenario", "backend", "ranks", "seed", "outcomes", "cause",
-                            "culprits", "detected", "verdict"}) {
+  for (const char* title : {"scenario", "backend", "ranks", "seed", "outcomes", "cause", "culprits",
+                            "detected", "verdict"}) {
     grid.AddColumn(title, Grid::Align::kLeft);
   }
   for (const CaseRecord& record : cases) {
     if (record.trial) grid.AddRow(RowOf(record));
   }
-  return grid.empty() ? "" : grid.Format() + FormatRecoveries(cases);
+  return grid.empty() ? "" : grid.Format() + FormatRecoveries(cases) + FormatReasons(cases);
 }
 
 std::string FormatRecoveries(const std::vector<CaseRecord>& cases) {
@@ -82,10 +93,9 @@ std::string FormatRecoveries(const std::vector<CaseRecord>& cases) {
   for (const CaseRecord& record : cases) {
     for (const RecoveryRecord& made : record.recoveries) {
       std::string parts;
-      for (const auto& [name, seconds] : {std::pair("detect", made.detect_seconds),
-                                          std::pair("abort", made.abort_seconds),
-                                          std::pair("rebuild", made.rebuild_seconds),
-                                          std::pair("resume", made.resume_seconds)}) {
+      for (const auto& [name, seconds] :
+           {std::pair("detect", made.detect_seconds), std::pair("abort", made.abort_seconds),
+            std::pair("rebuild", made.rebuild_seconds), std::pair("resume", made.resume_seconds)}) {
         if (!std::isfinite(seconds)) continue;
         parts += fmt::format("{}{} {}", parts.empty() ? ": " : ", ", name,
                              FormatDuration(seconds * 1e9));
@@ -99,12 +109,11 @@ std::string FormatRecoveries(const std::vector<CaseRecord>& cases) {
 }
 
 std::string FormatTrialDetails(const CaseRecord& record) {
-  std::string text =
-      fmt::format("\n{}: {}: {}\n", Shout(record.judgement.verdict), record.name,
-                  record.trial ? record.trial->why : "");
+  std::string text = fmt::format("\n{}: {}: {}\n", Shout(record.judgement.verdict), record.name,
+                                 record.trial ? record.trial->why : "");
   for (const Finding& finding : record.judgement.findings) {
-    text += fmt::format("  {}{}: {}\n  {}\n", finding.cause,
-                        finding.proved ? "" : " (suspected)", finding.message, finding.remedy);
+    text += fmt::format("  {}{}: {}\n  {}\n", finding.cause, finding.proved ? "" : " (suspected)",
+                        finding.message, finding.remedy);
   }
   const std::string faults = SettingText(record, "faults");
   return faults.empty() ? text : text + fmt::format("  injected: {}\n", faults);

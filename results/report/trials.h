@@ -10,8 +10,9 @@
 
 namespace lockstep {
 
-// A row a trial: scenario, what became of the ranks, the first finding, the verdict. Cases that
-// are no trials are left out; empty when none is one.
+// A row a trial: scenario, what became of the ranks, the first finding, the verdict; below the
+// table a line a trial that passed: why. Cases that are no trials are left out; empty when none is
+// one.
 std::string FormatTrials(const std::vector<CaseRecord>& cases);
 
 // "recovery/kill_shrink: recovered (shrink) from rank_killed: detect 6 ms, abort …", a line each;

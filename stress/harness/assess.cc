@@ -15,6 +15,8 @@
 namespace lockstep {
 namespace {
 
+constexpr std::string_view kHealthy = "every rank finished with right data";
+
 void MarkOver(RankEvidence& evidence) {
   evidence.state = ProcessState::kExited;
   evidence.exit_code = 0;
@@ -114,6 +116,16 @@ std::string DescribeJudgement(const Judgement& judgement) {
   return text;
 }
 
+// Why a case came out as it should: what was found of it, in words.
+std::string WhyExpected(const Judgement& judgement) {
+  if (!judgement.findings.empty()) return "as expected: " + judgement.findings.front().message;
+  const auto& outcomes = judgement.outcomes;
+  const bool all = std::all_of(outcomes.begin(), outcomes.end(), [](const RankOutcome& rank) {
+    return rank.outcome == Outcome::kFinished;
+  });
+  return all ? "as expected: " + std::string(kHealthy) : "as expected: " + JoinOutcomes(judgement);
+}
+
 // Whether the culprits' hosts are those that are expected.
 bool MeetsHosts(const std::vector<int>& culprits, const std::vector<int>& expected,
                 const std::vector<RankHost>& hosts) {
@@ -191,7 +203,7 @@ void Compare(const StressCase& stress_case, const std::string& backend, CaseResu
     });
     result.verdict = healthy ? Verdict::kPass : Verdict::kFail;
     const auto& findings = result.judgement.findings;
-    result.why = healthy            ? "every rank finished with right data"
+    result.why = healthy            ? std::string(kHealthy)
                  : findings.empty() ? found
                                     : findings.front().message;
     return;
@@ -201,7 +213,7 @@ void Compare(const StressCase& stress_case, const std::string& backend, CaseResu
   const bool met = Meets(result.judgement, *expectation, result.facts.hosts) &&
                    wrong_figure.empty() && wrong_recovery.empty();
   result.verdict = met ? Verdict::kPass : Verdict::kFail;
-  result.why = met ? fmt::format("as expected: {}", found)
+  result.why = met ? WhyExpected(result.judgement)
                    : fmt::format("expected {}; got {}", DescribeExpectation(*expectation), found);
   if (!wrong_recovery.empty()) result.why += fmt::format("; {}", wrong_recovery);
   if (!wrong_figure.empty()) result.why += fmt::format("; {}", wrong_figure);

@@ -11,6 +11,7 @@ namespace lockstep {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 constexpr const char* kLoop =
     "name = \"a/b\"\nranks = 2\n[workload]\nkind = \"all_reduce_loop\"\nrounds = 5\n";
@@ -56,6 +57,8 @@ TEST(Assess, AnExpectationIsMetOrNot) {
       "culprits = [1]\n";
   const auto facts = [] { return FactsOf({At50(0), After49(1).Signalled(SIGKILL)}); };
   EXPECT_EQ(AssessOf(killed, facts()).verdict, Verdict::kPass);
+  EXPECT_THAT(AssessOf(killed, facts()).why,
+              StartsWith("as expected: rank 1 was killed by SIGKILL"));
   EXPECT_EQ(AssessOf(killed, Healthy()).verdict, Verdict::kFail);
   const auto with = [&](const std::string& from, const std::string& to) {
     std::string text = killed;

@@ -140,8 +140,8 @@ ProgramReport ReportOf(const RankReport& report) {
 }
 
 // The program between its connection and its end.
-Status RunConnected(const SimStage& stage, RankContext& context, KeptRank& rank, SimBody& body,
-                    FaultGate& gate) {
+Status RunConnected(const SimStage& stage, SimRules rules, RankContext& context, KeptRank& rank,
+                    SimBody& body, FaultGate& gate) {
   const StressCase& stress_case = *stage.stress_case;
   RankReport report;  // outlives the streams, which may refer to what it keeps
   SimKernels kernels(context);
@@ -149,7 +149,11 @@ Status RunConnected(const SimStage& stage, RankContext& context, KeptRank& rank,
                                 rank.journal, static_cast<std::uint16_t>(stage.generation));
   body.set_recorded(&recorded);
   FaultyCalls world(recorded, gate, context.device());
-  const std::unique_ptr<Stream> compute = context.device().NewInlineStream();
+  // With NCCL training computes and communicates on a GPU, and its program goes on meanwhile.
+  const bool on_gpu = rules == SimRules::kNccl &&
+                      std::holds_alternative<TrainingProgram>(stress_case.scenario.workload);
+  const std::unique_ptr<Stream> compute =
+      on_gpu ? context.device().NewStream() : context.device().NewInlineStream();
   const std::unique_ptr<Stream> communication = context.device().NewStream();
   RankPorts ports = {
       world, recorded, context.device(), kernels, *compute, *communication, gate, body, true, true};
@@ -179,7 +183,7 @@ bool Renumbered(const SimStage& stage) {
   return static_cast<int>(stage.members.size()) != stage.stress_case->scenario.ranks;
 }
 
-Status RunRank(const SimStage& stage, RankContext& context, KeptRank& rank,
+Status RunRank(const SimStage& stage, SimRules rules, RankContext& context, KeptRank& rank,
                std::vector<bool>& fired) {
   rank.journal.EnterPhase(Phase::kStart);
   SimBody body(context, rank, stage.faults, fired);
@@ -196,7 +200,7 @@ Status RunRank(const SimStage& stage, RankContext& context, KeptRank& rank,
   if (again && rank.wrong_membership && Renumbered(stage)) context.Hang();
   context.Meet();  // connecting takes all ranks, as on real ones
   rank.connected = true;
-  return RunConnected(stage, context, rank, body, gate);
+  return RunConnected(stage, rules, context, rank, body, gate);
 }
 
 Status OutOfMemory() {
@@ -297,7 +301,7 @@ StageEnd RunStage(const SimStage& stage, SimRules rules, double deadline_seconds
   const SimReport report = world.Run([&](RankContext& context) -> Status {
     KeptRank& rank = *kept[static_cast<std::size_t>(context.rank())];
     try {
-      return RunRank(stage, context, rank, end.fired);
+      return RunRank(stage, rules, context, rank, end.fired);
     } catch (const std::bad_alloc&) {  // of all ranks together: no fault of this one
       rank.report = ProgramReport{.status = OutOfMemory()};
       return rank.report->status;
