@@ -136,7 +136,8 @@ std::string ExplainEffect(const Semantics& semantics, const Operation& a, const 
     case Effect::kWrongData:
       return kinds ? fmt::format(
                          "{} runs a barrier as an all_reduce of one f32 and pairs the two "
-                         "without a word: what the ranks get is wrong",
+                         "without a word: what the ranks get is wrong; the barrier sums memory "
+                         "that nobody wrote, so either rank can go wrong",
                          semantics.backend)
                    : fmt::format(
                          "{} does not compare them: what the ranks get is wrong, without "

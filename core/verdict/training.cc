@@ -118,7 +118,7 @@ std::string Doing(const Part& part) {
 
 // Where calls come back before they are done, a rank goes on with its program behind the one that
 // it is in: what that program does now, or "".
-std::string WhereItLooksTo(const Part& part) {
+std::string HowItLooks(const Part& part) {
   if (part.at == nullptr || part.at->kind == EventKind::kEnd) return "";
   const auto& events = part.view->evidence->journal.events;
   const JournalEvent* phase = nullptr;
@@ -248,7 +248,7 @@ std::optional<Finding> UnevenInputs(const Parts& parts, bool mismatch, const Fin
       fmt::format("{} had inputs for {} iterations and {}, but rank {} has more and {}: nobody "
                   "will answer it{}",
                   FormatRanks(ranks), first.bucket.iteration + 1, Doing(first),
-                  training->view->rank(), Doing(*training), WhereItLooksTo(*training)),
+                  training->view->rank(), Doing(*training), HowItLooks(*training)),
       joins ? "Enter join() on all ranks, and leave its block only when the inputs are used up."
             : "Give every rank the same number of inputs (DistributedSampler does, drop_last "
               "cuts), or train inside join(): `with Join([model]):`.");
