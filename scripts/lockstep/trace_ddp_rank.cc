@@ -16,22 +16,6 @@
 namespace lockstep {
 namespace {
 
-class Recorder final : public EngineObserver {
- public:
-  explicit Recorder(TracedRank& trace) : trace_(trace) {}
-
-  void OnCollective(const Operation& operation, const Annotation& annotation) override {
-    if (trace_.sections.empty()) OnSection({SectionKind::kConstructor, 0});
-    trace_.sections.back().calls.push_back({next_sequence_++, operation, annotation});
-  }
-  void OnSection(const Section& section) override { trace_.sections.push_back({section}); }
-  void OnPhase(Phase) override {}
-
- private:
-  TracedRank& trace_;
-  std::uint64_t next_sequence_ = 0;
-};
-
 class Surroundings final : public TrainingSurroundings {
  public:
   explicit Surroundings(const RankHost& host) : host_(host) {}
@@ -107,6 +91,13 @@ Result<std::unique_ptr<Module>> MakeModule(const TracedProgram& traced, const Ra
 
 }  // namespace
 
+void TraceRecorder::OnCollective(const Operation& operation, const Annotation& annotation) {
+  if (trace_.sections.empty()) OnSection({SectionKind::kConstructor, 0});
+  trace_.sections.back().calls.push_back({next_sequence_++, operation, annotation});
+}
+
+void TraceRecorder::OnSection(const Section& section) { trace_.sections.push_back({section}); }
+
 Result<TracedProgram> Prepare(const TrainingProgram& program) {
   const auto& small = SmallModelNames();
   if (std::find(small.begin(), small.end(), program.model) != small.end()) {
@@ -123,13 +114,13 @@ Status TraceRank(const TracedProgram& traced, const RankHost& host, TracedRank& 
   TrainingOutcome outcome;  // outlives the streams, which may refer to what it holds
   const std::unique_ptr<Stream> compute = host.device.NewInlineStream();
   const std::unique_ptr<Stream> communication = host.device.NewStream();
-  Recorder recorder(trace);
   Surroundings surroundings(host);
   const EnginePorts ports = {host.communicator, host.device,    kernels,
-                             *compute,          *communication, &recorder};
+                             *compute,          *communication, &host.observer};
   outcome = RunTraining(traced.program, *module, ports, surroundings);
   trace.status = outcome.status;
   trace.tensors = FinalTensors(*module);
+  host.over();
   return OkStatus();
 }
 

@@ -23,13 +23,30 @@ struct TracedProgram {
 // Finds the model. kInvalidInput when there is no such model.
 Result<TracedProgram> Prepare(const TrainingProgram& program);
 
+// Writes what it is told to a trace.
+class TraceRecorder final : public EngineObserver {
+ public:
+  explicit TraceRecorder(TracedRank& trace) : trace_(trace) {}
+  void OnCollective(const Operation& operation, const Annotation& annotation) override;
+  void OnSection(const Section& section) override;
+  void OnPhase(Phase) override {}
+
+ private:
+  TracedRank& trace_;
+  std::uint64_t next_sequence_ = 0;
+};
+
 struct RankHost {
   Communicator& communicator;
   Device& device;
   std::function<Status(std::int64_t ns)> sleep;
+  EngineObserver& observer;
+  // Called at the end, before streams, model and engine go; may leave for good.
+  std::function<void()> over = [] {};
 };
 
-// Runs the program; `trace` is filled as it goes. An error is of the environment.
+// Runs the program; its calls go to the observer, how it ended to `trace`. An error is of the
+// environment.
 Status TraceRank(const TracedProgram& traced, const RankHost& host, TracedRank& trace);
 
 // "collective 28, all_reduce f32 x 1 sum (join: alive of iteration 5)": the last of the trace.

@@ -1,4 +1,4 @@
-// Runs a training program on every rank inside this process and records what each rank enqueued.
+// Runs a training program on every rank of this host and records what each rank enqueued.
 #ifndef LOCKSTEP_SCRIPTS_LOCKSTEP_TRACE_DDP_RUN_H_
 #define LOCKSTEP_SCRIPTS_LOCKSTEP_TRACE_DDP_RUN_H_
 
@@ -51,7 +51,7 @@ using TracedRanks = std::vector<TracedRank>;
 // core/comm/sim: in virtual time, so that a hang is known at once.
 Result<TracedRanks> TraceWithSim(const TrainingProgram& program, int ranks, SimRules rules);
 
-// gloo over loopback, a thread a rank; what waits longer than the timeout is taken to hang.
+// gloo over loopback, a process a rank; what waits longer than the timeout is taken to hang.
 // kUnsupported when this build has no gloo.
 Result<TracedRanks> TraceWithGloo(const TrainingProgram& program, int ranks,
                                   double timeout_seconds);

@@ -24,7 +24,8 @@ Result<TracedRanks> TraceWithSim(const TrainingProgram& program, int ranks, SimR
     const auto sleep = [&](std::int64_t ns) { return context.Sleep(ns), OkStatus(); };
     {
       const std::unique_ptr<Communicator> communicator = context.Connect();
-      const RankHost host = {*communicator, context.device(), sleep};
+      TraceRecorder recorder(traces[rank]);
+      const RankHost host = {*communicator, context.device(), sleep, recorder};
       environment[rank] = TraceRank(traced, host, traces[rank]);
     }
     LOCKSTEP_RETURN_IF_ERROR(environment[rank]);

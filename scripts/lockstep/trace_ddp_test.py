@@ -3,6 +3,7 @@
 
 import json
 import os
+import random
 import re
 import subprocess
 import tempfile
@@ -22,6 +23,34 @@ kind = "ddp_training"
 model = "linear_1_1"
 extra_inputs_per_rank = 1
 """
+
+
+def random_programs(seed, count):
+    """Programs whose ranks may do different things, the same ones for a seed."""
+    draw = random.Random(seed)
+    for _ in range(count):
+        ranks = draw.choice([2, 2, 3])
+        model = draw.choice(["linear_1_1", "bn_4_4_2", "two_branch"])
+        lines = ['name = "test/random"', "ranks = %d" % ranks, "[workload]",
+                 'kind = "ddp_training"', 'model = "%s"' % model,
+                 "inputs = %d" % draw.randint(1, 5),
+                 "extra_inputs_per_rank = %d" % draw.choice([0, 1, 1, 2])]
+        if draw.random() < 0.6:
+            lines.append("join = true")
+            lines += ["join_throw = true"] * (draw.random() < 0.2)
+        if draw.random() < 0.6:
+            lines.append('barrier = "%s"' % draw.choice(["in_loop", "after_loop"]))
+            lines += ['barrier_kind = "all_reduce"'] * (draw.random() < 0.7)
+        if draw.random() < 0.3:
+            lines.append("eval = { after_iteration = 0, ranks = [0], inputs = 2, grad = %s }"
+                         % draw.choice(["true", "false"]))
+        lines += ["broadcast_buffers = false"] * (draw.random() < 0.3)
+        lines += ["find_unused_parameters = true"] * (draw.random() < 0.3)
+        if model == "two_branch":
+            lines.append('branch = ["%s"]' % '", "'.join(draw.choice("bc") for _ in range(ranks)))
+        if model == "bn_4_4_2":
+            lines += ["sync_batch_norm = true"] * (draw.random() < 0.4)
+        yield "\n".join(lines) + "\n"
 
 
 def path_of(name):
@@ -97,6 +126,29 @@ class TraceDdpTest(unittest.TestCase):
         self.assertEqual([rank["outcome"] for rank in ranks], ["hung", "hung"])
         self.assertIn("all_reduce f32 x 1", ranks[0]["message"])
         self.assertIn("barrier", ranks[1]["message"])
+
+    def test_a_process_that_gloo_ends_is_its_ranks_end(self):
+        """A message longer than what waits for it: gloo aborts that rank, and nobody else."""
+        text = UNEVEN + 'join = true\nbarrier = "in_loop"\nbarrier_kind = "all_reduce"\n'
+        done = run_text(text, "--backend=gloo", "--timeout=20")
+        self.assertEqual((done.returncode, done.stderr), (1, ""))
+        rank0, rank1 = done.stdout.splitlines()[-2:]
+        self.assertRegex(rank0, "^rank 0 failed: ")  # by the closed connection, or what came before
+        self.assertRegex(rank1, "^rank 1 failed: crashed: SIGABRT in or after collective 2[0-9], ")
+        self.assertRegex(rank1, "op.preamble.length <= op.nbytes. 8 vs 4")
+        self.assertIn("join: final rank", done.stdout)  # what it had called is there
+
+    def test_random_programs_end_no_command(self):
+        """Whatever comes of a program, the command says it of every rank, and no signal ends it."""
+        for torn in random_programs(seed=13, count=24):
+            done = run_text(torn, "--backend=gloo", "--timeout=0.5", "--format=json")
+            self.assertIn(done.returncode, (0, 1), torn + done.stderr)
+            self.assertEqual(done.stderr, "", torn)
+            ranks = json.loads(done.stdout)["ranks"]
+            outcomes = [rank["outcome"] for rank in ranks]
+            self.assertLessEqual(set(outcomes), {"finished", "failed", "hung"}, torn)
+            self.assertEqual(done.returncode == 0, set(outcomes) == {"finished"}, torn)
+            self.assertTrue(all(rank["sections"] for rank in ranks), torn)
 
     def test_join_cures_uneven_inputs(self):
         done = run_text(UNEVEN + "join = true\n", "--format=golden")
