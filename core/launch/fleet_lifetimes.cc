@@ -51,9 +51,14 @@ Status FleetImpl::StartWorkers(const std::vector<WorkerSetup>& setups) {
 Status FleetImpl::Started(int rank) const {
   const FleetMember& member = members_[static_cast<std::size_t>(rank)];
   if (member.lost || !member.started) {
-    return EnvironmentError(
-        fmt::format("the agent of rank {} on {} does not answer; check that host", rank,
-                    agents_[static_cast<std::size_t>(rank)].host));
+    const bool told = member.loss == Loss::kTold;
+    const bool ended = told || member.loss == Loss::kClosed;
+    return EnvironmentError(fmt::format(
+        "the agent of rank {} on {} {}; {}", rank, agents_[static_cast<std::size_t>(rank)].host,
+        told    ? "was told to end by a signal before its worker started"
+        : ended ? "ended before its worker started"
+                : "does not answer",
+        ended ? "find who ended it (dmesg, the scheduler) and run again" : "check that host"));
   }
   if (member.started->ok()) return OkStatus();
   return Status(member.started->code(),
