@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Three random kills, drawn by a seed (LOCKSTEP_TEST_SEED repeats them), and the judgement of literal
-trials. The long version is scripts/random_kills --trials=100."""
+"""Three random kills, drawn by a seed (LOCKSTEP_TEST_SEED repeats them), and the judgement of
+literal trials. The long version is scripts/random_kills --trials=100."""
 import copy
 import importlib.machinery
 import importlib.util

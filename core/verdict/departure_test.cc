@@ -133,6 +133,10 @@ TEST(RankFailed, ErrorsOfAConnectionEchoThatOfAPeer) {
   // Where nobody says more, both are told.
   const Judgement both = judge("gloo: Connection closed by peer");
   EXPECT_THAT(both.findings.at(0).culprits, ElementsAre(0, 1));
+  // That a connection ended is an effect: only an error with a reason of its own is a cause.
+  EXPECT_FALSE(both.findings[0].proved);
+  EXPECT_FALSE(judge("gloo: Connection reset by peer").findings[0].proved);
+  EXPECT_TRUE(own.findings[0].proved);
 }
 
 TEST(RankFailed, TheEarlierCollectiveIsNamedOfTwo) {
