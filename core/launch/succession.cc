@@ -161,7 +161,7 @@ Loss Succession::LossOn(int rank, const Legacy& legacy) const {
       std::any_of(legacy.evidence.begin(), legacy.evidence.end(), [&](const RankEvidence& other) {
         return other.state != ProcessState::kLost && host(other.rank) == host(rank);
       });
-  if (lives) return Loss::kCutOff;
+  if (lives || host(rank).empty()) return Loss::kCutOff;
   if (host(rank) == host(0)) return loss_;
   for (const auto& [other, loss] : lost_) {
     if (host(other) == host(rank)) return loss;
@@ -187,8 +187,12 @@ Legacy Succession::Gather(Bequest own, std::vector<Lobby::Guest>& guests) {
   const auto size = static_cast<std::size_t>(context_.size);
   legacy.successor = context_.rank;
   legacy.agents = roster_.agents;
-  // Who is no candidate, and alone, knows of nobody.
-  if (legacy.agents.size() != size) legacy.agents.assign(size, AgentInfo());
+  // Who is no candidate, and alone, knows of nobody; nor does who was told of nobody in time.
+  if (legacy.agents.size() != size) {
+    AgentInfo unknown;
+    if (context_.single_host()) unknown.host = DescribeAgent(context_.rank).host;
+    legacy.agents.assign(size, unknown);
+  }
   legacy.places.resize(size);
   legacy.journals.resize(size);
   legacy.data.resize(size);

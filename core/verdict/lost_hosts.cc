@@ -61,6 +61,7 @@ std::vector<LostHost> FindLostHosts(const std::vector<RankPlace>& places,
   std::vector<LostHost> lost;
   const auto hosts = RanksByHost(places);
   for (const auto& [name, ranks] : hosts) {
+    if (name.empty()) continue;  // not known: ranks of several hosts, perhaps
     const std::optional<Fate> fate = FateOf(ranks, places, evidence);
     // Of one host alone only its launcher is news: that its ranks are gone is said of the ranks.
     if (!fate || (hosts.size() < 2 && *fate != Fate::kLauncher)) continue;

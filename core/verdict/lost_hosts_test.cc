@@ -171,6 +171,16 @@ TEST(LostAgents, AnAgentThatOnlyDoesNotAnswerIsNotCalledEnded) {
   }
 }
 
+TEST(LostAgents, RanksOfWhichNoHostIsKnownAreNoHost) {
+  Launch launch = LaunchOf({kClosed, kHere, kCutOff}, 1);
+  launch.places[0].host = launch.places[2].host = "";
+  const Finding* const finding = Named(launch);
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->cause, "agent_lost");
+  EXPECT_EQ(finding->culprits, (std::vector<int>{0}));
+  EXPECT_EQ(launch.judgement.outcomes[2].outcome, Outcome::kHung);
+}
+
 TEST(LostAgents, WhoIsToldToEndIsNoHostThatIsCutOff) {
   Launch launch = LaunchOf({kHere, kHere, Loss::kTold, Loss::kTold});
   const Finding* const finding = Named(launch);
