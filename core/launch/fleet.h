@@ -107,8 +107,8 @@ struct FleetEvent {
 class Fleet {
  public:
   virtual ~Fleet() = default;
-  // Meets the other agents. The control plane listens only on the interface needed (loopback when
-  // all ranks are on one host) and admits only peers that know the launch's secret.
+  // Meets the other agents. The control plane listens only where needed (on unix sockets when all
+  // ranks are on one host) and admits only peers that know the launch's secret.
   static Result<std::unique_ptr<Fleet>> Open(const LaunchContext& context,
                                              const FleetOptions& options);
 

@@ -1,5 +1,5 @@
-// Hosts of which nothing is left, or nothing is heard, and agents that ended: what befell all ranks of
-// a host alike befell the host. Pure.
+// Hosts of which nothing is left, or nothing is heard, and agents that ended: what befell all ranks
+// of a host alike befell the host. Pure.
 #ifndef LOCKSTEP_CORE_VERDICT_LOST_HOSTS_H_
 #define LOCKSTEP_CORE_VERDICT_LOST_HOSTS_H_
 
@@ -37,8 +37,8 @@ bool WeAreCutOff(const std::vector<RankPlace>& places);
 // such a host or agent, and what others suffer from that, becomes evidence of it: their errors, and
 // that they ended. A launch of one host can only have lost its launcher, or agents. Outcomes of
 // ranks of which nothing is known follow: killed, hung, stopped. Other findings say on which of
-// several hosts their culprits are. The verdict: lost hosts fail; a lost agent alone says nothing of
-// what was to be tested, so that it is unknown.
+// several hosts their culprits are. The verdict: lost hosts fail; a lost agent alone says nothing
+// of what was to be tested, so that it is unknown.
 void NameLostHosts(const std::vector<RankPlace>& places, const std::vector<RankEvidence>& evidence,
                    Judgement& judgement);
 
