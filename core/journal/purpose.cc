@@ -70,7 +70,7 @@ std::int64_t PackAnnotation(const Annotation& annotation) {
                  "a detail has 24 bits");
   if (annotation == Annotation()) return 0;
   // The iteration is stored plus one, so that -1 and "nothing" are both 0.
-  const auto iteration = static_cast<std::uint32_t>(annotation.iteration + 1);
+  const std::uint32_t iteration = static_cast<std::uint32_t>(annotation.iteration) + 1;
   return static_cast<std::int64_t>(std::uint64_t{iteration} << 32 |
                                    static_cast<std::uint64_t>(annotation.detail) << 8 |
                                    static_cast<std::uint64_t>(annotation.purpose));
@@ -80,7 +80,7 @@ Annotation UnpackAnnotation(std::int64_t value) {
   const auto bits = static_cast<std::uint64_t>(value);
   return {.purpose = static_cast<Purpose>(bits & 0xff),
           .detail = static_cast<std::int32_t>((bits >> 8) & kMostDetail),
-          .iteration = static_cast<std::int32_t>(static_cast<std::uint32_t>(bits >> 32)) - 1};
+          .iteration = static_cast<std::int32_t>(static_cast<std::uint32_t>(bits >> 32) - 1)};
 }
 
 std::string Describe(const Annotation& annotation) {
