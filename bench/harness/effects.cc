@@ -51,8 +51,8 @@ std::optional<std::size_t> OnlyDifference(const CaseRecord& a, const CaseRecord&
 }
 
 // Pairs of a case and its baseline in each option in which it has one.
-std::vector<Effect> PairsOf(const Run& run) {
-  std::vector<Effect> pairs;
+std::vector<OptionEffect> PairsOf(const Run& run) {
+  std::vector<OptionEffect> pairs;
   for (std::size_t i = 0; i < run.cases.size(); ++i) {
     std::map<std::size_t, std::size_t> baselines;  // setting: the first such case
     for (std::size_t j = 0; j < i; ++j) {
@@ -69,15 +69,15 @@ std::vector<Effect> PairsOf(const Run& run) {
   return pairs;
 }
 
-std::size_t AlternativesOf(const Effect& pair, const std::vector<Effect>& pairs) {
+std::size_t AlternativesOf(const OptionEffect& pair, const std::vector<OptionEffect>& pairs) {
   return static_cast<std::size_t>(
-      std::count_if(pairs.begin(), pairs.end(), [&](const Effect& other) {
+      std::count_if(pairs.begin(), pairs.end(), [&](const OptionEffect& other) {
         return other.baseline == pair.baseline && other.option == pair.option;
       }));
 }
 
 bool Measure(const RoundTimes& baseline, const RoundTimes& times, double confidence,
-             Effect& effect) {
+             OptionEffect& effect) {
   // Of logarithms: half and twice as fast are as far from 1, and no bound is below 0.
   std::vector<double> ratios;
   for (const auto& [round, ns] : times) {
@@ -94,17 +94,19 @@ bool Measure(const RoundTimes& baseline, const RoundTimes& times, double confide
   return true;
 }
 
-bool Faster(const Effect& effect) { return effect.interval_low > 1; }
-bool Slower(const Effect& effect) { return effect.interval_high < 1; }
+bool Faster(const OptionEffect& effect) { return effect.interval_low > 1; }
+bool Slower(const OptionEffect& effect) { return effect.interval_high < 1; }
 
-std::string IntervalText(const Effect& effect) {
+std::string IntervalText(const OptionEffect& effect) {
   return fmt::format("(95 %: {:.2f} to {:.2f})", effect.interval_low, effect.interval_high);
 }
 
 // An on/off option is told as what having it costs, in percent of a step without or with it.
-bool IsSwitch(const Effect& effect) { return (effect.value == "true" || effect.value == "false"); }
+bool IsSwitch(const OptionEffect& effect) {
+  return (effect.value == "true" || effect.value == "false");
+}
 
-std::string SwitchText(const Effect& effect) {
+std::string SwitchText(const OptionEffect& effect) {
   // The time with the option on, as a multiple of the time without it.
   const bool on = effect.value == "true";
   const auto cost = [&](double ratio) { return 100 * (on ? 1 / ratio - 1 : 1 - 1 / ratio); };
@@ -115,7 +117,7 @@ std::string SwitchText(const Effect& effect) {
                      percent > 0 ? high : -low);
 }
 
-std::string ValueText(const Effect& effect) {
+std::string ValueText(const OptionEffect& effect) {
   return fmt::format("{}={}: {:.2f}x over {}{} {}", effect.option, effect.value, effect.ratio,
                      effect.baseline_value == "default" ? "the " : "", effect.baseline_value,
                      IntervalText(effect));
@@ -124,11 +126,11 @@ std::string ValueText(const Effect& effect) {
 // The sentence about one context: effects whose baseline is the case with all defaults.
 std::string AdviceOf(const Run& run, std::int32_t baseline) {
   std::vector<std::string> parts;
-  const Effect* best = nullptr;
+  const OptionEffect* best = nullptr;
   std::int64_t rounds = 0;
   bool any = false;
   bool known = false;
-  for (const Effect& effect : run.effects) {
+  for (const OptionEffect& effect : run.effects) {
     if (effect.baseline != baseline) continue;
     any = true;
     known = known || std::isfinite(effect.interval_low);
@@ -156,11 +158,11 @@ std::string AdviceOf(const Run& run, std::int32_t baseline) {
 }  // namespace
 
 void AddEffects(bool calibrates, Run& run) {
-  const std::vector<Effect> pairs = PairsOf(run);
+  const std::vector<OptionEffect> pairs = PairsOf(run);
   if (pairs.empty()) return;
   std::vector<RoundTimes> times;
   for (const CaseRecord& record : run.cases) times.push_back(TimesOf(record, calibrates));
-  for (Effect effect : pairs) {
+  for (OptionEffect effect : pairs) {
     const double doubt = 0.05 / static_cast<double>(AlternativesOf(effect, pairs));
     if (Measure(times[static_cast<std::size_t>(effect.baseline)],
                 times[static_cast<std::size_t>(effect.case_index)], 1 - doubt, effect)) {
@@ -169,8 +171,8 @@ void AddEffects(bool calibrates, Run& run) {
   }
   // A case that has no baseline in any option is itself the default of its context.
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(run.cases.size()); ++i) {
-    const bool differs = std::any_of(pairs.begin(), pairs.end(),
-                                     [i](const Effect& pair) { return pair.case_index == i; });
+    const bool differs = std::any_of(
+        pairs.begin(), pairs.end(), [i](const OptionEffect& pair) { return pair.case_index == i; });
     if (differs || run.cases[static_cast<std::size_t>(i)].repetition > 0) continue;
     const std::string advice = AdviceOf(run, i);
     if (advice.empty()) continue;

@@ -7,11 +7,11 @@
 
 namespace lockstep {
 
-Result<Group> AgreeOnGroup(Meeting& meeting, const std::string& prefix, int rank, int size,
-                           int color, int key, Deadline deadline) {
+Result<SplitGroup> AgreeOnGroup(Meeting& meeting, const std::string& prefix, int rank, int size,
+                                int color, int key, Deadline deadline) {
   const auto key_of = [&](int r) { return fmt::format("{}/split/{}", prefix, r); };
   LOCKSTEP_RETURN_IF_ERROR(meeting.Put(key_of(rank), fmt::format("{} {}", color, key)));
-  Group group;
+  SplitGroup group;
   group.prefix = fmt::format("{}/color/{}", prefix, color);
   int before = 0;
   for (int r = 0; r < size; ++r) {

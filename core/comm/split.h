@@ -12,7 +12,7 @@
 namespace lockstep {
 
 // This rank's place in its new group.
-struct Group {
+struct SplitGroup {
   int rank = -1;  // -1: in none
   int size = 0;
   std::string prefix;  // of the meeting's keys, unique to the group
@@ -20,8 +20,8 @@ struct Group {
 
 // Collective over the `size` ranks that share `prefix`, which must be new for every split.
 // Ordered by key, then rank; a negative color is in no group.
-Result<Group> AgreeOnGroup(Meeting& meeting, const std::string& prefix, int rank, int size,
-                           int color, int key, Deadline deadline);
+Result<SplitGroup> AgreeOnGroup(Meeting& meeting, const std::string& prefix, int rank, int size,
+                                int color, int key, Deadline deadline);
 
 }  // namespace lockstep
 

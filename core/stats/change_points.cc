@@ -125,11 +125,11 @@ bool BeatsShuffles(std::span<const double> values, double noise) {
   return as_good <= kShufflesAsGood;
 }
 
-std::vector<Segment> SegmentsBetween(std::span<const double> values,
-                                     const std::vector<std::size_t>& changes) {
-  std::vector<Segment> segments;
+std::vector<LevelSegment> SegmentsBetween(std::span<const double> values,
+                                          const std::vector<std::size_t>& changes) {
+  std::vector<LevelSegment> segments;
   for (std::size_t i = 0; i <= changes.size(); ++i) {
-    Segment segment;
+    LevelSegment segment;
     segment.first = i == 0 ? 0 : changes[i - 1];
     segment.last = (i == changes.size() ? values.size() : changes[i]) - 1;
     segment.level = Median(values.subspan(segment.first, segment.last - segment.first + 1));
@@ -145,7 +145,7 @@ struct Excursion {
   double step = 0;
 };
 
-Excursion ExcursionOf(const std::vector<Segment>& segments, std::size_t i) {
+Excursion ExcursionOf(const std::vector<LevelSegment>& segments, std::size_t i) {
   Excursion nearest{i, 0, std::numeric_limits<double>::infinity()};
   for (const std::size_t change : {i - 1, i}) {  // i - 1 wraps for the first segment
     if (change >= segments.size() - 1) continue;
@@ -160,13 +160,13 @@ Excursion ExcursionOf(const std::vector<Segment>& segments, std::size_t i) {
 
 // The series if all segments but this had one level.
 std::vector<double> WithOneExcursion(std::span<const double> values,
-                                     const std::vector<Segment>& segments,
+                                     const std::vector<LevelSegment>& segments,
                                      const Excursion& excursion) {
   std::vector<double> one(values.begin(), values.end());
-  for (const Segment& segment : segments) {
+  for (const LevelSegment& segment : segments) {
     for (std::size_t i = segment.first; i <= segment.last; ++i) one[i] -= segment.level;
   }
-  const Segment& away = segments[excursion.segment];
+  const LevelSegment& away = segments[excursion.segment];
   for (std::size_t i = away.first; i <= away.last; ++i) one[i] += excursion.step;
   return one;
 }
@@ -175,7 +175,7 @@ std::vector<double> WithOneExcursion(std::span<const double> values,
 // that what is left is tested with longer segments.
 std::size_t ChangeToDrop(std::span<const double> values, const std::vector<std::size_t>& changes,
                          double noise, double change_min) {
-  const std::vector<Segment> segments = SegmentsBetween(values, changes);
+  const std::vector<LevelSegment> segments = SegmentsBetween(values, changes);
   std::vector<Excursion> excursions;
   for (std::size_t i = 0; i < segments.size(); ++i) excursions.push_back(ExcursionOf(segments, i));
   std::sort(excursions.begin(), excursions.end(), [](const Excursion& a, const Excursion& b) {
@@ -207,7 +207,7 @@ Segments FindChangePoints(std::span<const double> values, const ChangeOptions& o
     changes.erase(changes.begin() + static_cast<std::ptrdiff_t>(drop));
   }
   found.segments = SegmentsBetween(values, changes);
-  for (const Segment& segment : found.segments) {
+  for (const LevelSegment& segment : found.segments) {
     for (std::size_t i = segment.first; i <= segment.last; ++i) {
       if (std::abs(values[i] - segment.level) > kCap * found.noise) found.outliers.push_back(i);
     }

@@ -9,16 +9,16 @@
 namespace lockstep {
 
 // A stretch of nights at one level: [first, last].
-struct Segment {
+struct LevelSegment {
   std::size_t first = 0;
   std::size_t last = 0;
   double level = 0;  // median of its values
 };
 
 struct Segments {
-  std::vector<Segment> segments;      // in order, without gaps; one when nothing changed
-  std::vector<std::size_t> outliers;  // values that belong to no level, ascending
-  double noise = 0;                   // standard deviation of a night around its level
+  std::vector<LevelSegment> segments;  // in order, without gaps; one when nothing changed
+  std::vector<std::size_t> outliers;   // values that belong to no level, ascending
+  double noise = 0;                    // standard deviation of a night around its level
 };
 
 struct ChangeOptions {

@@ -67,9 +67,9 @@ void Follow(RankView& view, OpenOperations& open, const JournalEvent& event, std
     if (enqueue) open.Forget(event.communicator);
   }
   const bool lane = event.communicator >= kFirstLane;  // in which positions of both ends agree
-  track.point_to_point = track.point_to_point ||
-                         (!lane && (event.collective == Collective::kSend ||
-                                    event.collective == Collective::kRecv));
+  track.point_to_point =
+      track.point_to_point ||
+      (!lane && (event.collective == Collective::kSend || event.collective == Collective::kRecv));
   const bool is_new = begins && event.sequence >= track.queued;
   const std::uint64_t after = event.sequence + 1;
   track.queued = std::max(track.queued, after);
@@ -86,11 +86,11 @@ void Follow(RankView& view, OpenOperations& open, const JournalEvent& event, std
 
 }  // namespace
 
-Step Track::StepAt(std::uint64_t sequence) const {
-  if (next > sequence) return Step::kLeft;
+CallStep Track::StepAt(std::uint64_t sequence) const {
+  if (next > sequence) return CallStep::kLeft;
   // One that reported an error is in it for ever: it did its part or not, nobody knows.
-  if (started > sequence) return Step::kStarted;
-  return queued > sequence ? Step::kEnqueued : Step::kNotEntered;
+  if (started > sequence) return CallStep::kStarted;
+  return queued > sequence ? CallStep::kEnqueued : CallStep::kNotEntered;
 }
 
 bool RankView::newest_collective_failed() const {

@@ -19,7 +19,7 @@ inline constexpr std::uint16_t kWorld = 0;
 inline constexpr int kUnknownGroup = -1;
 
 // How far a rank came with one operation.
-enum class Step : std::uint8_t { kNotEntered, kEnqueued, kStarted, kLeft };
+enum class CallStep : std::uint8_t { kNotEntered, kEnqueued, kStarted, kLeft };
 
 // One rank on one communicator: its newest life, for numbers begin again with every new one.
 struct Track {
@@ -35,15 +35,15 @@ struct Track {
   // Newest event of its oldest open operation, or nullptr.
   const JournalEvent* open = nullptr;
 
-  Step StepAt(std::uint64_t sequence) const;
+  CallStep StepAt(std::uint64_t sequence) const;
 };
 
 struct RankView {
   const RankEvidence* evidence = nullptr;
   // Newest event of the invocation it is in, the oldest that is open in this case; or nullptr.
   const JournalEvent* open = nullptr;
-  int open_group = kUnknownGroup;      // whose operation that is
-  const JournalEvent* last = nullptr;  // newest event of all, or nullptr
+  int open_group = kUnknownGroup;                 // whose operation that is
+  const JournalEvent* last = nullptr;             // newest event of all, or nullptr
   const JournalEvent* last_collective = nullptr;  // newest event of a collective, or nullptr
   // The newest thing that it did with the library: take part in the making of a communicator, which
   // failed on it. Else nullptr.

@@ -47,15 +47,15 @@ struct Standstill {
   double seconds = 0;       // longest silence of a waiting rank
 };
 
-Step StepAt(const RankView& view, int group, std::uint64_t sequence) {
+CallStep StepAt(const RankView& view, int group, std::uint64_t sequence) {
   const Track* track = view.On(group);
-  return track == nullptr ? Step::kNotEntered : track->StepAt(sequence);
+  return track == nullptr ? CallStep::kNotEntered : track->StepAt(sequence);
 }
 
-void Sort(Standstill& found, const RankView& view, Step step, Step furthest) {
+void Sort(Standstill& found, const RankView& view, CallStep step, CallStep furthest) {
   if (view.evidence->state == ProcessState::kLost) {
     found.incomplete = true;
-  } else if (step == Step::kLeft) {
+  } else if (step == CallStep::kLeft) {
     found.left.push_back(&view);
   } else if (step < furthest) {
     found.missing.push_back(&view);
@@ -78,10 +78,10 @@ Standstill StandstillOf(const Situation& situation, int group) {
   }
   if (found.operation == nullptr) return found;
   const std::uint64_t sequence = found.operation->sequence;
-  Step furthest = Step::kNotEntered;
+  CallStep furthest = CallStep::kNotEntered;
   for (const std::size_t i : members) {
-    const Step step = StepAt(situation.views[i], group, sequence);
-    if (step != Step::kLeft) furthest = std::max(furthest, step);
+    const CallStep step = StepAt(situation.views[i], group, sequence);
+    if (step != CallStep::kLeft) furthest = std::max(furthest, step);
   }
   for (const std::size_t i : members) {
     const RankView& view = situation.views[i];

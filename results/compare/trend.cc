@@ -55,8 +55,9 @@ std::vector<const Launch*> LaunchesIn(const std::vector<Sighting>& sightings, st
   return launches;
 }
 
-std::vector<Difference> ChangedWith(const std::vector<Sighting>& sightings, const Segment& before,
-                                    const Segment& after, const std::string& program) {
+std::vector<Difference> ChangedWith(const std::vector<Sighting>& sightings,
+                                    const LevelSegment& before, const LevelSegment& after,
+                                    const std::string& program) {
   const std::size_t oldest = before.last + 1 > before.first + kNightsAround
                                  ? before.last + 1 - kNightsAround
                                  : before.first;
@@ -83,10 +84,10 @@ Series SeriesOf(const std::string& machine, const CaseKey& key,
   ChangeOptions how;
   how.change_min = options.change_min;
   series.segments = FindChangePoints(logs, how);
-  const std::vector<Segment>& levels = series.segments.segments;
+  const std::vector<LevelSegment>& levels = series.segments.segments;
   for (std::size_t i = 1; i < levels.size(); ++i) {
-    const Segment& before = levels[i - 1];
-    const Segment& after = levels[i];
+    const LevelSegment& before = levels[i - 1];
+    const LevelSegment& after = levels[i];
     series.changes.push_back({after.first, std::exp(before.level), std::exp(after.level),
                               std::expm1(after.level - before.level),
                               before.last - before.first + 1, after.last - after.first + 1,
@@ -97,13 +98,13 @@ Series SeriesOf(const std::string& machine, const CaseKey& key,
 
 // Launches of one night start within its gap; a case may be missing in a night, so the index does
 // not tell: the start of the machine's night does.
-std::vector<Event> EventsOf(const std::vector<Series>& all, const TrendOptions& options) {
-  std::map<std::pair<std::string, std::string>, Event> events;  // when, machine
+std::vector<TrendEvent> EventsOf(const std::vector<Series>& all, const TrendOptions& options) {
+  std::map<std::pair<std::string, std::string>, TrendEvent> events;  // when, machine
   for (std::size_t s = 0; s < all.size(); ++s) {
     for (std::size_t c = 0; c < all[s].changes.size(); ++c) {
       const LevelChange& change = all[s].changes[c];
       const std::string& when = all[s].nights[change.night].when;
-      Event& event = events[{when, all[s].machine}];
+      TrendEvent& event = events[{when, all[s].machine}];
       event.machine = all[s].machine;
       event.when = when;
       event.changes.emplace_back(s, c);
@@ -112,7 +113,7 @@ std::vector<Event> EventsOf(const std::vector<Series>& all, const TrendOptions& 
       if (event.differences.empty()) event.differences = change.differences;
     }
   }
-  std::vector<Event> list;
+  std::vector<TrendEvent> list;
   for (auto& [key, event] : events) {
     std::vector<double> effects;
     for (const auto& [s, c] : event.changes) effects.push_back(all[s].changes[c].effect);
@@ -130,7 +131,7 @@ std::vector<Event> EventsOf(const std::vector<Series>& all, const TrendOptions& 
 }
 
 bool HasRecentRegression(const Trend& trend) {
-  for (const Event& event : trend.events) {
+  for (const TrendEvent& event : trend.events) {
     for (const auto& [s, c] : event.changes) {
       const bool is_last = c + 1 == trend.series[s].changes.size();
       if (event.recent && is_last && trend.series[s].changes[c].effect > 0) return true;
@@ -147,7 +148,7 @@ void Conclude(Trend& trend, const TrendOptions& options) {
                                   [](const Peer& peer) { return peer.slow; });
   const bool slower = HasRecentRegression(trend);
   std::size_t changes = 0;
-  for (const Event& event : trend.events) changes += event.changes.size();
+  for (const TrendEvent& event : trend.events) changes += event.changes.size();
   trend.exit_code = slower || slow > 0 ? ExitCode::kRegression
                     : long_enough == 0 ? ExitCode::kInconclusive
                                        : ExitCode::kPass;

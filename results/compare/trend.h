@@ -49,7 +49,7 @@ struct Series {
 };
 
 // Changes of one machine that began in the same night.
-struct Event {
+struct TrendEvent {
   std::string machine, when;
   std::vector<std::pair<std::size_t, std::size_t>> changes;  // index of the series, of its change
   std::size_t cases = 0;                                     // that were measured in that night
@@ -73,7 +73,7 @@ struct Peer {
 
 struct Trend {
   std::vector<Series> series;
-  std::vector<Event> events;  // newest first
+  std::vector<TrendEvent> events;  // newest first
   std::vector<Peer> peers;  // slow ones first, then by excess; empty with fewer than three machines
   std::size_t launches = 0;
   std::vector<std::string> notes;  // files that were passed over

@@ -36,7 +36,8 @@ struct Suite {
   }
 };
 
-std::string ChangeMessage(const Series& series, const Event& event, const LevelChange& change) {
+std::string ChangeMessage(const Series& series, const TrendEvent& event,
+                          const LevelChange& change) {
   std::string text = fmt::format("{:+.1f} % since {} ({} -> {})", 100 * change.effect,
                                  series.nights[change.night].when.substr(0, 10),
                                  DurationText(change.before_ns), DurationText(change.after_ns));
@@ -49,7 +50,7 @@ std::string ChangeMessage(const Series& series, const Event& event, const LevelC
 // Why the case's level is a regression; "" when it is none.
 std::string RegressionOf(const Trend& trend, std::size_t index) {
   const Series& series = trend.series[index];
-  for (const Event& event : trend.events) {
+  for (const TrendEvent& event : trend.events) {
     for (const auto& [s, c] : event.changes) {
       const bool is_last = c + 1 == series.changes.size();
       if (s != index || !is_last || !event.recent || series.changes[c].effect <= 0) continue;

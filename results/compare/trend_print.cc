@@ -52,7 +52,7 @@ std::string Curve(const Series& series) {
   return curve;
 }
 
-std::string EventText(const Event& event) {
+std::string EventText(const TrendEvent& event) {
   return fmt::format("{} on {}: {} of {} case{} {} by {} (median){}", Date(event.when),
                      event.machine, event.changes.size(), event.cases, event.cases == 1 ? "" : "s",
                      Direction(event.effect), Percent(event.effect),
@@ -97,7 +97,7 @@ std::map<std::pair<std::string, std::string>, OutlierNight> OutliersOf(const Tre
       const Night& night = series.nights[i];
       const auto segment =
           std::find_if(series.segments.segments.begin(), series.segments.segments.end(),
-                       [&](const Segment& one) { return one.first <= i && i <= one.last; });
+                       [&](const LevelSegment& one) { return one.first <= i && i <= one.last; });
       OutlierNight& outlier = nights[{night.when, series.machine}];
       const double effect = std::expm1(std::log(night.median_ns) - segment->level);
       ++outlier.cases;
@@ -153,7 +153,7 @@ std::string Lists(const Trend& trend, std::string_view heading, std::string_view
     text += fmt::format("\n{}{}\n{}", heading, title, heading.empty() ? "" : "\n");
   };
   if (!trend.events.empty()) head("Level changes, newest first");
-  for (const Event& event : trend.events) {
+  for (const TrendEvent& event : trend.events) {
     text += fmt::format("{}{}\n", item, EventText(event));
     for (const Difference& one : event.differences) {
       text += fmt::format("{}changed with it: {}\n", below, DifferenceText(one));
@@ -242,7 +242,7 @@ std::string FormatTrendJson(const Trend& trend) {
                {"launches", trend.launches}, {"events", Json::array()},
                {"machines", Json::array()},  {"histories", Json::array()},
                {"not_read", trend.notes}};
-  for (const Event& event : trend.events) {
+  for (const TrendEvent& event : trend.events) {
     Json cases = Json::array();
     for (const auto& [s, c] : event.changes) {
       cases.push_back({{"program", trend.series[s].program},

@@ -93,7 +93,7 @@ Json ToJson(const Part& part) {
           {"interval_high", part.interval_high}};
 }
 
-Json ToJson(const Effect& effect, const Run& run) {
+Json ToJson(const OptionEffect& effect, const Run& run) {
   const auto name = [&](std::int32_t index) {
     return run.cases[static_cast<std::size_t>(index)].name;
   };
@@ -197,7 +197,8 @@ std::string LineOf(const char* record, const std::string& run_id, const Json& fi
 std::string FormatJsonLines(const Run& run) {
   std::string text;
   for (const CaseRecord& record : run.cases) text += LineOf("case", run.id, ToJson(record));
-  for (const Effect& effect : run.effects) text += LineOf("effect", run.id, ToJson(effect, run));
+  for (const OptionEffect& effect : run.effects)
+    text += LineOf("effect", run.id, ToJson(effect, run));
   if (run.links) {
     for (const LinkPair& pair : run.links->pairs) text += LineOf("link", run.id, ToJson(pair));
     const Json together = {{"sent_gbps", run.links->all_at_once_gbps}};

@@ -160,7 +160,7 @@ std::string FormatEffects(const Run& run) {
   if (!run.effects.empty()) {
     text += "\nWhat the options do, in rounds that visited both (> 1 is faster)\n";
   }
-  for (const Effect& e : run.effects) {
+  for (const OptionEffect& e : run.effects) {
     const std::string interval = std::isfinite(e.interval_low) && std::isfinite(e.interval_high)
                                      ? fmt::format("95 %: {:.3f} to {:.3f}, {} rounds",
                                                    e.interval_low, e.interval_high, e.rounds)

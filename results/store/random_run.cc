@@ -84,7 +84,7 @@ class Maker {
     return part;
   }
 
-  Effect MakeEffect(int cases) {
+  OptionEffect MakeEffect(int cases) {
     return {Word(),      Text(),   Text(),   Below(cases), Below(cases),
             Below(1000), Number(), Number(), Number()};
   }

@@ -108,7 +108,7 @@ std::string BytesOf(const Run& run) {
   for (const auto& [name, value] : run.floors) Add(out, name), Add(out, value);
   Add(out, run.plan_text), Add(out, run.seed), Add(out, run.plan_hash);
   for (const CaseRecord& record : run.cases) Add(out, record);
-  for (const Effect& e : run.effects) {
+  for (const OptionEffect& e : run.effects) {
     Add(out, e.option), Add(out, e.value), Add(out, e.baseline_value), Add(out, e.case_index);
     Add(out, e.baseline), Add(out, e.rounds), Add(out, e.ratio), Add(out, e.interval_low);
     Add(out, e.interval_high);

@@ -157,9 +157,9 @@ void ReadParts(hid_t file, Run& run, Trouble& trouble) {
   for (std::size_t i = 0; i < run.cases.size() && trouble.ok(); ++i) {
     ReadPartValues(file, fmt::format("/cases/{}", i), run.cases[i], trouble);
   }
-  run.effects = ReadTable<Effect>(file, "/effects", trouble);
+  run.effects = ReadTable<OptionEffect>(file, "/effects", trouble);
   const std::int64_t cases = std::ssize(run.cases);
-  for (const Effect& effect : run.effects) {
+  for (const OptionEffect& effect : run.effects) {
     if (effect.case_index >= 0 && effect.case_index < cases && effect.baseline >= 0 &&
         effect.baseline < cases) {
       continue;

@@ -35,8 +35,8 @@ struct Samples {
 // become one value by `over`: "slowest" (that of the rank whose sample is the maximum, so that
 // parts add up to it), "mean" or "max".
 struct Part {
-  std::string name;            // "forward_ns"
-  std::string units;           // "ns"; "" for a ratio
+  std::string name;   // "forward_ns"
+  std::string units;  // "ns"; "" for a ratio
   std::string over;
   std::vector<double> values;  // iterations x ranks; NaN: that rank did not get there
   double median = 0;           // over iterations, with its 95 % confidence interval
@@ -45,9 +45,9 @@ struct Part {
 };
 
 // What an option does: the ratio of two cases' times, from rounds that visited both.
-struct Effect {
-  std::string option;         // "bucket_cap_mb"
-  std::string value;          // of the case
+struct OptionEffect {
+  std::string option;  // "bucket_cap_mb"
+  std::string value;   // of the case
   std::string baseline_value;
   std::int32_t case_index = 0;
   std::int32_t baseline = 0;  // the case that differs from it in this option only
@@ -82,7 +82,7 @@ struct Summary {
   double rank_average_median_ns = 0;  // OSU's definition: median of the average over ranks
   double algorithm_gbps = 0;          // 1e9 bytes a second, as in nccl-tests
   double bus_gbps = 0;
-  double floor_ns = 0;  // this host's limit for the case
+  double floor_ns = 0;          // this host's limit for the case
   double percent_of_limit = 0;  // 100 * floor / median
   std::int64_t checked_elements = 0;
   std::int64_t wrong_elements = 0;
@@ -109,9 +109,9 @@ struct Trial {
 
 // How the ranks of a case came by another communicator, or did not, after they had lost one.
 struct RecoveryRecord {
-  std::string mode;     // "shrink", "restart"
-  std::string outcome;  // "resumed", "abort_hung", "rebuild_failed"
-  std::string cause;    // of the failure: that of its first finding
+  std::string mode;             // "shrink", "restart"
+  std::string outcome;          // "resumed", "abort_hung", "rebuild_failed"
+  std::string cause;            // of the failure: that of its first finding
   std::int32_t generation = 0;  // of the new communicator; the first of a case is 0
   std::vector<int> lost;
   std::vector<int> members;  // of the new communicator; empty: it was not begun
@@ -129,7 +129,7 @@ struct LinkPair {
   static constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
   int a = 0;
   int b = 0;
-  std::int64_t rounds = 0;  // that the medians are of
+  std::int64_t rounds = 0;       // that the medians are of
   double latency_ns = kUnknown;  // half round trip of 8 bytes: median, its 95 % confidence interval
   double latency_low_ns = kUnknown;
   double latency_high_ns = kUnknown;
@@ -146,8 +146,8 @@ struct LinkPair {
 
 // All pairs of ranks that met.
 struct LinkMatrix {
-  std::int64_t bytes = 0;  // of the messages that tell the bandwidth
-  double slow_factor = 0;  // slower than usual by less is not slow
+  std::int64_t bytes = 0;                        // of the messages that tell the bandwidth
+  double slow_factor = 0;                        // slower than usual by less is not slow
   double usual_latency_ns = LinkPair::kUnknown;  // of the pairs that are judged
   double usual_gbps = LinkPair::kUnknown;
   std::vector<LinkPair> pairs;  // ascending
@@ -255,7 +255,7 @@ struct Run {
   std::uint64_t seed = 0;
   std::string plan_hash;  // 16 hexadecimal digits
   std::vector<CaseRecord> cases;
-  std::vector<Effect> effects;
+  std::vector<OptionEffect> effects;
   std::string recommendation;  // what a person should do, by the effects; "" where there is none
   std::vector<RankHistory> history;
   std::vector<EvidenceRecord> evidence;  // of lifetimes that were judged
@@ -264,7 +264,7 @@ struct Run {
   std::vector<ClockAnchorPoint> clock_anchors;
   std::vector<PlacedGpuSample> gpu_samples;  // of every host, oldest first on each
   std::vector<WorkerLog> logs;               // what libraries wrote of their trouble
-  Judgement judgement;  // of the launch: the outcome of every rank
+  Judgement judgement;                       // of the launch: the outcome of every rank
   double ns_per_tick = 1.0;
   std::uint64_t origin_ticks = 0;
   bool complete = true;  // false: saved on the way out (a signal, a lost coordinator)

@@ -18,11 +18,11 @@ namespace {
 
 class Surroundings final : public TrainingSurroundings {
  public:
-  explicit Surroundings(const RankHost& host) : host_(host) {}
+  explicit Surroundings(const TraceHost& host) : host_(host) {}
   Status Sleep(std::int64_t ns) override { return host_.sleep(ns); }
 
  private:
-  const RankHost& host_;
+  const TraceHost& host_;
 };
 
 template <typename T>
@@ -66,7 +66,7 @@ std::vector<FinalTensor> FinalTensors(Module& module) {
   return tensors;
 }
 
-Result<std::unique_ptr<Module>> MakeModule(const TracedProgram& traced, const RankHost& host,
+Result<std::unique_ptr<Module>> MakeModule(const TracedProgram& traced, const TraceHost& host,
                                            Kernels& kernels) {
   const TrainingProgram& program = traced.program;
   const int rank = host.communicator.rank();
@@ -107,7 +107,7 @@ Result<TracedProgram> Prepare(const TrainingProgram& program) {
   return TracedProgram{program, TensorsOf(manifest)};
 }
 
-Status TraceRank(const TracedProgram& traced, const RankHost& host, TracedRank& trace) {
+Status TraceRank(const TracedProgram& traced, const TraceHost& host, TracedRank& trace) {
   HostKernels kernels;
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Module> module,
                             MakeModule(traced, host, kernels));

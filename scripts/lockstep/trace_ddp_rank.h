@@ -36,7 +36,7 @@ class TraceRecorder final : public EngineObserver {
   std::uint64_t next_sequence_ = 0;
 };
 
-struct RankHost {
+struct TraceHost {
   Communicator& communicator;
   Device& device;
   std::function<Status(std::int64_t ns)> sleep;
@@ -47,7 +47,7 @@ struct RankHost {
 
 // Runs the program; its calls go to the observer, how it ended to `trace`. An error is of the
 // environment.
-Status TraceRank(const TracedProgram& traced, const RankHost& host, TracedRank& trace);
+Status TraceRank(const TracedProgram& traced, const TraceHost& host, TracedRank& trace);
 
 // "collective 28, all_reduce f32 x 1 sum (join: alive of iteration 5)": the last of the trace.
 std::string DescribeLastCall(const TracedRank& trace);

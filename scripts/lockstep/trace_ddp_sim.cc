@@ -25,7 +25,7 @@ Result<TracedRanks> TraceWithSim(const TrainingProgram& program, int ranks, SimR
     {
       const std::unique_ptr<Communicator> communicator = context.Connect();
       TraceRecorder recorder(traces[rank]);
-      const RankHost host = {*communicator, context.device(), sleep, recorder};
+      const TraceHost host = {*communicator, context.device(), sleep, recorder};
       environment[rank] = TraceRank(traced, host, traces[rank]);
     }
     LOCKSTEP_RETURN_IF_ERROR(environment[rank]);

@@ -232,7 +232,7 @@ Status GlooCommunicator::Enqueue(const Operation& operation, const Buffers& buff
 
 Result<std::unique_ptr<Communicator>> GlooCommunicator::Split(int color, int key,
                                                               Deadline deadline) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const Group group,
+  LOCKSTEP_ASSIGN_OR_RETURN(const SplitGroup group,
                             AgreeOnGroup(family_->meeting, fmt::format("{}/{}", prefix_, splits_++),
                                          rank(), size(), color, key, deadline));
   if (group.rank < 0) return std::unique_ptr<Communicator>();

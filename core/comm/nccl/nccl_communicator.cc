@@ -254,8 +254,8 @@ Result<std::unique_ptr<Communicator>> Adapter::Split(int color, int key, Deadlin
   if (connection_->library().Has(nccl::Feature::kSplit).ok()) {
     LOCKSTEP_ASSIGN_OR_RETURN(child, connection_->Split(color, key, deadline));
   } else {
-    LOCKSTEP_ASSIGN_OR_RETURN(const Group group, AgreeOnGroup(family_->meeting, prefix, rank(),
-                                                              size(), color, key, deadline));
+    LOCKSTEP_ASSIGN_OR_RETURN(const SplitGroup group, AgreeOnGroup(family_->meeting, prefix, rank(),
+                                                                   size(), color, key, deadline));
     if (group.rank < 0) return std::unique_ptr<Communicator>();
     LOCKSTEP_ASSIGN_OR_RETURN(
         child, ConnectByMeeting(*family_, group.prefix, group.rank, group.size, deadline));

@@ -32,9 +32,9 @@ class NullCommunicator final : public Communicator {
     if (meeting_ == nullptr) {
       return Unsupported("null: ranks that never communicate split only through a meeting");
     }
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        const Group group, AgreeOnGroup(*meeting_, fmt::format("{}/{}", prefix_, splits_++), rank_,
-                                        size_, color, key, deadline));
+    LOCKSTEP_ASSIGN_OR_RETURN(const SplitGroup group,
+                              AgreeOnGroup(*meeting_, fmt::format("{}/{}", prefix_, splits_++),
+                                           rank_, size_, color, key, deadline));
     if (group.rank < 0) return std::unique_ptr<Communicator>();
     return std::unique_ptr<Communicator>(
         std::make_unique<NullCommunicator>(group.rank, group.size, meeting_, group.prefix));
