@@ -78,7 +78,7 @@ class SoakTest(unittest.TestCase):
         return done.returncode, done.stdout.splitlines(), done.stderr
 
     def test_every_load_has_its_passes_and_its_loops(self):
-        code, lines, _ = self.soak("2", "//a/...")
+        code, lines, _ = self.soak("2", "--loads=0,2,4", "//a/...")
         self.assertEqual((code, lines[-1]), (0, "PASS: 2 tests; clean passes: 2 of 2 beside 0, "
                                                 "2 of 2 beside 2, 2 of 2 beside 4 busy loops"))
         self.assertEqual([call["loops"] for call in self.calls()], [0, 2, 4, 0, 2, 4])
