@@ -121,7 +121,7 @@ class Nccl(unittest.TestCase):
         self.assertEqual(launch.code, 1, launch.err)
         self.assertIn("rank 1 reported an error in all_reduce", launch.out)
         self.assertIn("remote process exited or there was a network error (6)", launch.out)
-        self.assertRegex(launch.out, r"NCCL's log \S+/lockstep-nccl-\d+\.log ends: ")
+        self.assertRegex(launch.out, r"NCCL's log \S+/lockstep-nccl-\d+-\w{6}\.log ends: ")
         self.assertEqual(launch.leftovers(), [])
 
     def test_an_operation_that_never_ends(self):

@@ -1,11 +1,13 @@
 #include "core/comm/nccl/debug_log.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <deque>
 #include <fstream>
 #include <mutex>
+#include <string_view>
 
 #include "fmt/format.h"
 
@@ -55,6 +57,17 @@ std::string Folder(const std::string& folder) {
   return temporary.empty() ? "/tmp" : temporary;
 }
 
+// A new file that nobody else can have put there, or read: NCCL opens it by its name. Empty: none
+// can be made in that folder.
+std::string NewFile(const std::string& folder) {
+  constexpr std::string_view kSuffix = ".log";
+  std::string path = fmt::format("{}/lockstep-nccl-{}-XXXXXX{}", folder, getpid(), kSuffix);
+  const int fd = mkostemps(path.data(), static_cast<int>(kSuffix.size()), O_CLOEXEC);
+  if (fd < 0) return "";
+  close(fd);
+  return path;
+}
+
 // Lines that NCCL writes without any trouble.
 bool IsNews(const std::string& line) {
   return !line.empty() && line.find("NCCL version") == std::string::npos;
@@ -82,7 +95,8 @@ const std::string& CaptureDebugLog(const std::string& folder) {
       return;
     }
     if (Variable("NCCL_DEBUG").empty()) setenv("NCCL_DEBUG", "WARN", 0);
-    capture.path = fmt::format("{}/lockstep-nccl-{}.log", Folder(folder), getpid());
+    capture.path = NewFile(Folder(folder));
+    if (capture.path.empty()) return;  // NCCL writes to standard output
     capture.ours = true;
     setenv("NCCL_DEBUG_FILE", capture.path.c_str(), 0);
   });

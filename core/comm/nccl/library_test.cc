@@ -1,5 +1,8 @@
 #include "core/comm/nccl/library.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <fstream>
 #include <string>
@@ -12,6 +15,7 @@
 namespace lockstep::nccl {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -100,6 +104,11 @@ TEST(DebugLog, ItsEndIsPartOfAnError) {
   const std::string folder = std::getenv("TEST_TMPDIR");
   const std::string path = CaptureDebugLog(folder);
   EXPECT_THAT(path, HasSubstr(folder));
+  // Made here and for nobody else: who knows the process's number does not know the name.
+  struct stat facts {};
+  ASSERT_EQ(stat(path.c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 07777, 0600u);
+  EXPECT_THAT(path, Not(EndsWith(std::to_string(getpid()) + ".log")));
   EXPECT_STREQ(std::getenv("NCCL_DEBUG_FILE"), path.c_str());
   EXPECT_STREQ(std::getenv("NCCL_DEBUG"), "WARN");
   EXPECT_EQ(DebugLogEnd(), "");
