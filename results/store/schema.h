@@ -114,7 +114,7 @@ void DescribeLinks(Fields& fields, L& links) {
 }
 
 template <typename Fields, typename Row>
-requires std::is_same_v<std::remove_const_t<Row>, LinkPair>
+  requires std::is_same_v<std::remove_const_t<Row>, LinkPair>
 void Describe(Fields& fields, Row& row) {
   fields("a", row.a);
   fields("b", row.b);
@@ -159,7 +159,7 @@ void DescribeFigures(Fields& fields, S& summary) {
 }
 
 template <typename Fields, typename Row>
-requires std::is_same_v<std::remove_const_t<Row>, SummaryRow>
+  requires std::is_same_v<std::remove_const_t<Row>, SummaryRow>
 void Describe(Fields& fields, Row& row) {
   fields("case", row.case_index);
   fields("name", row.name);
@@ -181,7 +181,7 @@ void Describe(Fields& fields, Row& row) {
 }
 
 template <typename Fields, typename Row>
-requires std::is_same_v<std::remove_const_t<Row>, OperationRow>
+  requires std::is_same_v<std::remove_const_t<Row>, OperationRow>
 void Describe(Fields& fields, Row& row) {
   fields("case", row.case_index);
   fields("collective", row.operation.collective);
@@ -193,7 +193,7 @@ void Describe(Fields& fields, Row& row) {
 }
 
 template <typename Fields, typename Row>
-requires std::is_same_v<std::remove_const_t<Row>, PartRow>
+  requires std::is_same_v<std::remove_const_t<Row>, PartRow>
 void Describe(Fields& fields, Row& row) {
   fields("case", row.case_index);
   fields("part", row.part.name);
@@ -205,7 +205,7 @@ void Describe(Fields& fields, Row& row) {
 }
 
 template <typename Fields, typename Row>
-requires std::is_same_v<std::remove_const_t<Row>, OptionEffect>
+  requires std::is_same_v<std::remove_const_t<Row>, OptionEffect>
 void Describe(Fields& fields, Row& row) {
   fields("option", row.option);
   fields("value", row.value);
@@ -219,7 +219,7 @@ void Describe(Fields& fields, Row& row) {
 }
 
 template <typename Fields, typename Row>
-requires std::is_same_v<std::remove_const_t<Row>, WrongRow>
+  requires std::is_same_v<std::remove_const_t<Row>, WrongRow>
 void Describe(Fields& fields, Row& row) {
   fields("case", row.case_index);
   fields("rank", row.wrong.rank);
@@ -231,7 +231,7 @@ void Describe(Fields& fields, Row& row) {
 }
 
 template <typename Fields, typename Row>
-requires std::is_same_v<std::remove_const_t<Row>, OutcomeRow>
+  requires std::is_same_v<std::remove_const_t<Row>, OutcomeRow>
 void Describe(Fields& fields, Row& row) {
   fields("case", row.case_index);
   fields("rank", row.outcome.rank);
@@ -244,7 +244,7 @@ void Describe(Fields& fields, Row& row) {
 }
 
 template <typename Fields, typename Row>
-requires std::is_same_v<std::remove_const_t<Row>, FindingRow>
+  requires std::is_same_v<std::remove_const_t<Row>, FindingRow>
 void Describe(Fields& fields, Row& row) {
   fields("case", row.case_index);
   fields("cause", row.finding.cause);
@@ -308,7 +308,7 @@ void Describe(Fields& fields, Row& row) {
 }
 
 template <typename Fields, typename Row>
-requires std::is_same_v<std::remove_const_t<Row>, ArrivalsRow>
+  requires std::is_same_v<std::remove_const_t<Row>, ArrivalsRow>
 void Describe(Fields& fields, Row& row) {
   fields("case", row.case_index);
   fields("skew_ns", row.arrivals.skew_ns, "ns");
@@ -319,7 +319,7 @@ void Describe(Fields& fields, Row& row) {
 }
 
 template <typename Fields, typename Row>
-requires std::is_same_v<std::remove_const_t<Row>, HostClock>
+  requires std::is_same_v<std::remove_const_t<Row>, HostClock>
 void Describe(Fields& fields, Row& row) {
   fields("host", row.host);
   fields("ranks", row.ranks);
@@ -335,7 +335,7 @@ void Describe(Fields& fields, Row& row) {
 }
 
 template <typename Fields, typename Row>
-requires std::is_same_v<std::remove_const_t<Row>, ClockAnchorPoint>
+  requires std::is_same_v<std::remove_const_t<Row>, ClockAnchorPoint>
 void Describe(Fields& fields, Row& row) {
   fields("host", row.host);
   fields("ticks", row.ticks, "tick");
@@ -344,7 +344,7 @@ void Describe(Fields& fields, Row& row) {
 }
 
 template <typename Fields, typename Row>
-requires std::is_same_v<std::remove_const_t<Row>, RecoveryRow>
+  requires std::is_same_v<std::remove_const_t<Row>, RecoveryRow>
 void Describe(Fields& fields, Row& row) {
   fields("case", row.case_index);
   fields("mode", row.recovery.mode);
@@ -361,7 +361,7 @@ void Describe(Fields& fields, Row& row) {
 }
 
 template <typename Fields, typename Row>
-requires std::is_same_v<std::remove_const_t<Row>, PlacedGpuSample>
+  requires std::is_same_v<std::remove_const_t<Row>, PlacedGpuSample>
 void Describe(Fields& fields, Row& row) {
   fields("rank", row.rank);
   fields("bus", row.bus);
@@ -383,7 +383,7 @@ void Describe(Fields& fields, Row& row) {
 }
 
 template <typename Fields, typename Row>
-requires std::is_same_v<std::remove_const_t<Row>, WorkerLog>
+  requires std::is_same_v<std::remove_const_t<Row>, WorkerLog>
 void Describe(Fields& fields, Row& row) {
   fields("rank", row.rank);
   fields("lifetime", row.lifetime);

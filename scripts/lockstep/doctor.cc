@@ -9,12 +9,14 @@
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/base/clock.h"
 #include "core/base/random.h"
+#include "core/environment/elf.h"
 #include "core/environment/facts.h"
 #include "core/environment/nvml.h"
 #include "core/environment/rules.h"
@@ -40,6 +42,7 @@ struct Options {
 struct Examination {
   Facts facts;
   Checkup checkup;
+  std::set<std::string> nccl_rules;  // those that are about an NCCL library
 };
 
 Facts Examine(const Options& options) {
@@ -94,6 +97,47 @@ std::string CausesText(const std::vector<std::int64_t>& causes) {
   return causes.empty() ? "" : fmt::format(", cause {}", fmt::join(causes, ","));
 }
 
+// Each library with its version, and what the rules make of them.
+std::string NcclText(const Examination& examination) {
+  std::string text;
+  for (int i = 0;; ++i) {
+    const auto fact = [&](const char* name) {
+      return Find(examination.facts, fmt::format("nccl/{}/{}", i, name));
+    };
+    const std::string* file = fact("file");
+    if (file == nullptr) break;
+    const std::string* cuda = fact("built_with_cuda");
+    text += fmt::format("\nNCCL {}{}: {}\n", *fact("version"),
+                        cuda == nullptr ? "" : ", built with CUDA " + *cuda, *file);
+  }
+  if (text.empty()) return "";
+  const auto of_nccl = [&](const std::string& id) { return examination.nccl_rules.contains(id); };
+  std::vector<std::string> apply, unchecked;
+  for (const Ailment& ailment : examination.checkup.ailments) {
+    if (of_nccl(ailment.rule)) apply.push_back(ailment.rule);
+  }
+  std::copy_if(examination.checkup.unchecked.begin(), examination.checkup.unchecked.end(),
+               std::back_inserter(unchecked), of_nccl);
+  text += fmt::format("  of {} rules about NCCL {}: {}\n", examination.nccl_rules.size(),
+                      apply.size() == 1 ? "1 applies" : fmt::format("{} apply", apply.size()),
+                      apply.empty() ? "nothing known speaks against it"
+                                    : fmt::format("{}", fmt::join(apply, ", ")));
+  if (!unchecked.empty()) {
+    text += fmt::format("  can't be told here: {}\n", fmt::join(unchecked, ", "));
+  }
+  return text;
+}
+
+std::set<std::string> NcclRules(const std::vector<Rule>& rules) {
+  std::set<std::string> ids;
+  for (const Rule& rule : rules) {
+    for (const Condition& condition : rule.when) {
+      if (condition.fact.starts_with("nccl/")) ids.insert(rule.id);
+    }
+  }
+  return ids;
+}
+
 std::string TextOf(const Examination& examination, bool with_facts) {
   const Checkup& checkup = examination.checkup;
   std::string text = fmt::format("{}: {}\n",
@@ -106,6 +150,7 @@ std::string TextOf(const Examination& examination, bool with_facts) {
                         CausesText(ailment.causes), ailment.message, ailment.remedy);
     if (!ailment.source.empty()) text += fmt::format("     {}\n", ailment.source);
   }
+  text += NcclText(examination);
   if (const std::string* none = Find(examination.facts, "gpu/none")) {
     text += fmt::format("\n{}\n", *none);
   }
@@ -170,15 +215,19 @@ Run RunOf(const Examination& examination, double seconds) {
 
 Result<ExitCode> Doctor(const Options& options) {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Rule> rules, RulesOf(options));
-  if (!options.nccl_library.empty() && !std::ifstream(options.nccl_library)) {
-    return InvalidInput(fmt::format("--nccl-library: '{}' can't be read; name a libnccl.so.2",
-                                    options.nccl_library));
+  if (!options.nccl_library.empty()) {
+    const Status is_nccl = CheckDefines(options.nccl_library, "ncclGetVersion");
+    if (!is_nccl.ok()) {
+      return InvalidInput(
+          fmt::format("--nccl-library: {}; name a libnccl.so.2", is_nccl.message()));
+    }
   }
   if (!options.output.empty()) LOCKSTEP_RETURN_IF_ERROR(CheckWritable(options.output));
   const std::int64_t began_ns = MonotonicNs();
   Examination examination;
   examination.facts = Examine(options);
   examination.checkup = CheckUp(examination.facts, rules);
+  examination.nccl_rules = NcclRules(rules);
   const Run run = RunOf(examination, static_cast<double>(MonotonicNs() - began_ns) * 1e-9);
   fmt::print("{}",
              options.format == "json" ? JsonOf(examination) : TextOf(examination, options.facts));

@@ -2,6 +2,7 @@
 """`lockstep doctor`: what it finds out here, a planted illness, the file, and what it refuses."""
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -9,6 +10,7 @@ import unittest
 import h5py
 
 LOCKSTEP = "scripts/lockstep/lockstep"
+NCCL = os.path.abspath("core/comm/nccl/testing/libfake_nccl_22809.so")
 NVML = os.path.abspath("core/environment/libfake_nvml.so")
 FOLDER = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
 
@@ -69,10 +71,40 @@ class DoctorTest(unittest.TestCase):
         self.assertEqual(found["facts"][mine[0] + "/version"], "2.18.5")
         self.assertEqual(found["facts"][mine[0] + "/built_with_cuda"], "12.2")
         self.assertIn("nccl_abort_hangs", [ailment["rule"] for ailment in found["ailments"]])
-        # One alone, whatever else can be found.
-        _, found = examined("--nccl-library=" + os.path.join(folder, "libnccl.so.2"))
+
+    def library(self, name, text):
+        path = os.path.join(FOLDER, name)
+        shutil.copyfile(NCCL, path)
+        with open(path, "ab") as file:
+            file.write(text)
+        return path
+
+    def test_one_nccl_library_alone_whatever_else_can_be_found(self):
+        path = self.library("old.so", b"NCCL version 2.18.5+cuda12.2\0")
+        _, found = examined("--nccl-library=" + path)
         self.assertEqual((found["facts"]["nccl/libraries"], found["facts"]["nccl/0/version"]),
                          ("1", "2.18.5"))
+        said = doctor("--nccl-library=" + path).stdout
+        self.assertIn(f"NCCL 2.18.5, built with CUDA 12.2: {os.path.realpath(path)}\n", said)
+        self.assertRegex(said, r"  of \d+ rules about NCCL \d apply: .*nccl_abort_hangs")
+        path = self.library("new.so", b"NCCL version 2.28.9+cuda13.0\0")
+        said = doctor("--nccl-library=" + path).stdout
+        self.assertRegex(said, r"NCCL 2.28.9, .*\n"
+                               r"  of \d+ rules about NCCL 0 apply: nothing known speaks against")
+
+    def test_what_is_no_nccl_library_is_refused(self):
+        cut = os.path.join(FOLDER, "cut.so")
+        with open(NCCL, "rb") as whole, open(cut, "wb") as file:
+            file.write(whole.read()[:5000])
+        for path, words in (("/etc/passwd", "is no ELF shared library"),
+                            (FOLDER, "is no ELF shared library"),
+                            (NVML, "is a shared library without ncclGetVersion"),
+                            (cut, "is a shared library without ncclGetVersion"),
+                            ("/no/such", "can't be read (No such file or directory)")):
+            done = doctor("--nccl-library=" + path)
+            self.assertEqual((done.returncode, done.stdout, done.stderr),
+                             (2, "", f"lockstep: --nccl-library: '{path}' {words}; "
+                                     "name a libnccl.so.2\n"))
 
     def test_the_file_holds_facts_and_findings(self):
         path = os.path.join(FOLDER, "doctor.h5")
