@@ -93,8 +93,13 @@ class Diagnostician {
     return finding;
   }
 
-  // Calls by their PyTorch names, and what became of ranks.
+  // Calls by their PyTorch names, and what became of ranks. Who is suspected of not coming has no
+  // call under way, and is not finished.
   void Describe(Judgement& judgement) const {
+    std::unordered_set<int> suspects;
+    for (const Finding& finding : judgement.findings) {
+      if (!finding.proved) suspects.insert(finding.culprits.begin(), finding.culprits.end());
+    }
     for (RankOutcome& outcome : judgement.outcomes) {
       const std::size_t dump = view_.DumpOf(outcome.rank);
       if (dump == job_.dumps.size()) {
@@ -105,7 +110,8 @@ class Diagnostician {
       const FlightCall* open = view_.OpenOf(dump);
       const FlightCall* last = view_.LastOf(dump);
       const bool silent = outcome.seconds_silent >= history_.setting.deadline_seconds;
-      outcome.outcome = silent && open != nullptr ? Outcome::kHung : Outcome::kFinished;
+      const bool stays = open != nullptr || suspects.count(outcome.rank) != 0;
+      outcome.outcome = silent && stays ? Outcome::kHung : Outcome::kFinished;
       outcome.where = open != nullptr   ? view_.Named(dump, *open)
                       : last != nullptr ? "after " + view_.Named(dump, *last)
                                         : "before its first call";

@@ -9,6 +9,7 @@
 namespace lockstep {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -51,6 +52,8 @@ TEST(FlightDiagnosisTest, TheRankThatDidNotComeIsSuspected) {
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
   EXPECT_FALSE(judgement.findings[0].proved);
   EXPECT_THAT(judgement.findings[0].message, HasSubstr("call 50 of default_pg"));
+  // It has no call under way, and still nothing is finished.
+  EXPECT_THAT(OutcomesOf(judgement), Each(Outcome::kHung));
 }
 
 TEST(FlightDiagnosisTest, BeforeTheDeadlineNobodyIs) {
