@@ -37,12 +37,23 @@ Run WithGpu(Run run) {
   return run;
 }
 
+// What the judge of a run that failed knew.
+Run WithEvidence(Run run) {
+  EvidenceRecord record{.case_index = 1, .lifetime = 0, .deadline_seconds = 5, .known = {}};
+  record.known.rank = 1;
+  record.known.state = ProcessState::kSignalled;
+  record.known.signal = 9;
+  record.known.sockets = {{.local = "10.0.0.1:4000", .remote = "10.0.0.2:4000", .written = 8}};
+  record.last_event = 2;
+  run.evidence = {record};
+  return run;
+}
+
 int Main(const std::string& directory) {
   for (const auto& [name, run] : {std::pair("passing", PassingRun()),
-                                  std::pair("failing", WithGpu(FailingRun())),
+                                  std::pair("failing", WithEvidence(WithGpu(FailingRun()))),
                                   std::pair("corrupt", CorruptRun()),
-                                  std::pair("steps", StepsRun()),
-                                  std::pair("links", LinksRun())}) {
+                                  std::pair("steps", StepsRun()), std::pair("links", LinksRun())}) {
     const Status status = WriteRun(WithSamples(run), directory + "/" + name + ".h5");
     if (status.ok()) continue;
     std::fprintf(stderr, "%s\n", status.message().c_str());

@@ -36,7 +36,8 @@ def section_of(path):
     if path.startswith("/links"):
         return "/links"
     if path in ("/summary", "/parts", "/effects", "/operations", "/wrong", "/verdicts/outcomes",
-                "/verdicts/findings", "/verdicts/trials", "/recovery", "/arrivals", "/clocks",
+                "/verdicts/findings", "/verdicts/trials", "/verdicts/evidence",
+                "/verdicts/sockets", "/recovery", "/arrivals", "/clocks",
                 "/clock_anchors", "/gpu_samples", "/logs"):
         return path
     return "Groups"

@@ -61,8 +61,8 @@ void CheckEvents(const std::vector<JournalEvent>& events, const std::string& pat
     const JournalEvent& event = events[i];
     const auto check = [&](auto value, auto last, const char* column) {
       if (value <= last) return;
-      trouble.Note(fmt::format("{} {} in row {} of {} is unknown", column, static_cast<int>(value), i,
-                               path));
+      trouble.Note(fmt::format("{} {} in row {} of {} is unknown", column, static_cast<int>(value),
+                               i, path));
     };
     check(event.kind, kLastEventKind, "kind");
     check(event.collective, kLast<Collective>, "collective");

@@ -206,17 +206,18 @@ void ReadEvidence(hid_t file, Run& run, Trouble& trouble) {
   std::map<std::pair<int, int>, RankEvidence*> ranks;
   for (EvidenceRecord& record : run.evidence) {
     if (record.case_index < kLaunch || record.case_index >= std::ssize(run.cases)) {
-      return trouble.Note(fmt::format("/verdicts/evidence names case {}, of {}",
-                                      record.case_index, run.cases.size()));
+      return trouble.Note(fmt::format("/verdicts/evidence names case {}, of {}", record.case_index,
+                                      run.cases.size()));
     }
     ranks[{record.lifetime, record.known.rank}] = &record.known;
   }
   for (const SocketRow& row : ReadTable<SocketRow>(file, "/verdicts/sockets", trouble)) {
     const auto rank = ranks.find({row.lifetime, row.rank});
     if (rank == ranks.end()) {
-      return trouble.Note(fmt::format("/verdicts/sockets names rank {} of lifetime {}, which "
-                                      "/verdicts/evidence lacks",
-                                      row.rank, row.lifetime));
+      return trouble.Note(
+          fmt::format("/verdicts/sockets names rank {} of lifetime {}, which "
+                      "/verdicts/evidence lacks",
+                      row.rank, row.lifetime));
     }
     rank->second->sockets.push_back({.local = row.local,
                                      .remote = row.remote,

@@ -44,8 +44,7 @@ std::vector<StoredCase> StressCasesOf(const Run& run, std::vector<Lifetime> life
     made.stored = &record.judgement;
     made.scenario = std::move(scenarios[i]);
     if (made.scenario) {
-      made.setting =
-          SettingOf(*made.scenario, made.setting.backend, made.setting.deadline_seconds);
+      made.setting = SettingOf(*made.scenario, made.setting.backend, made.setting.deadline_seconds);
     }
     cases.push_back(std::move(made));
   }
@@ -78,14 +77,15 @@ std::optional<JournalEvent> OperationOf(const StoredCase& stored_case) {
 Verdict VerdictOf(const StoredCase& stored_case, const Judgement& again) {
   const Judgement& stored = *stored_case.stored;
   if (stored_case.record == nullptr) return stored.verdict;
-  const bool failed = std::any_of(stored.findings.begin(), stored.findings.end(),
-                                  [](const Finding& finding) { return finding.cause != "unknown"; });
+  const bool failed =
+      std::any_of(stored.findings.begin(), stored.findings.end(),
+                  [](const Finding& finding) { return finding.cause != "unknown"; });
   if (failed) return Verdict::kFail;
   if (stored_case.whole || again.findings.empty()) return again.verdict;
   // What journals alone seem to tell is not what the run found.
-  const bool finished = std::all_of(
-      stored.outcomes.begin(), stored.outcomes.end(),
-      [](const RankOutcome& rank) { return rank.outcome == Outcome::kFinished; });
+  const bool finished =
+      std::all_of(stored.outcomes.begin(), stored.outcomes.end(),
+                  [](const RankOutcome& rank) { return rank.outcome == Outcome::kFinished; });
   return finished && stored.verdict == Verdict::kPass ? Verdict::kPass : Verdict::kUnknown;
 }
 

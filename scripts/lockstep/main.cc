@@ -15,8 +15,6 @@ namespace lockstep {
 namespace {
 
 constexpr const char* kVersion = "lockstep 0.1.0";
-constexpr const char* kUnwritable =
-    "cannot write to standard output; free space there or redirect it";
 
 // In the order of --help.
 constexpr AddCommand* kCommands[] = {
@@ -38,6 +36,11 @@ int Fail(const std::string& message, ExitCode code) {
 // Output that could not be written (a full disk, a closed pipe) must not look like success.
 bool FlushOutput() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
 
+int FailOutput() {
+  return Fail("cannot write to standard output; free space there or redirect it",
+              ExitCode::kEnvironment);
+}
+
 int Main(int argc, char** argv) {
   ArgumentParser parser(
       "Lockstep: what the communication of data-parallel training does on this machine",
@@ -51,15 +54,12 @@ int Main(int argc, char** argv) {
   if (!text.ok()) return Fail(text.status().message(), ExitCode::kUsage);
   if (*text) {
     fmt::print("{}", **text);
-    return FlushOutput() ? 0 : Fail(kUnwritable, ExitCode::kEnvironment);
+    return FlushOutput() ? static_cast<int>(ExitCode::kPass) : FailOutput();
   }
   LOCKSTEP_CHECK(chosen, "a subcommand was parsed but left no work");
   const Result<ExitCode> result = chosen();
   if (!result.ok()) return Fail(result.status().message(), ExitCodeOf(result.status().code()));
-  if (!FlushOutput()) {
-    return Fail(kUnwritable, ExitCode::kEnvironment);
-  }
-  return static_cast<int>(*result);
+  return FlushOutput() ? static_cast<int>(*result) : FailOutput();
 }
 
 }  // namespace
@@ -69,6 +69,8 @@ int main(int argc, char** argv) {
   try {
     return lockstep::Main(argc, argv);
   } catch (const std::exception& error) {
+    // fmt::print throws where fwrite fails, which it does once its buffer is full.
+    if (std::ferror(stdout) != 0) return lockstep::FailOutput();
     return lockstep::Fail(fmt::format("internal error: {}", error.what()),
                           lockstep::ExitCode::kInternal);
   }

@@ -50,8 +50,7 @@ std::vector<std::optional<Scenario>> ScenariosOf(const Run& run) {
     std::optional<Scenario>& scenario = scenarios.emplace_back();
     const auto text = texts.find({NameOf(record), record.ranks});
     if (text == texts.end()) continue;
-    Result<Scenario> parsed =
-        ParseScenario(text->second, record.name, {.ranks = record.ranks});
+    Result<Scenario> parsed = ParseScenario(text->second, record.name, {.ranks = record.ranks});
     if (parsed.ok()) scenario = *std::move(parsed);
   }
   return scenarios;

@@ -1,4 +1,5 @@
-"""Run files with one thing changed behind the writer's back, and sealed again so that they are read."""
+"""Run files with one thing changed behind the writer's back, and sealed again, so that they are
+read."""
 import random
 import shutil
 import struct

@@ -96,7 +96,8 @@ class CatalogueTest(unittest.TestCase):
         self.expect_the_same_of_an_older_file(path, cases)
 
     def expect_what_a_person_reads(self, path, cases):
-        heads = [line for line in diagnose(path).splitlines() if ", 2 ranks, backend gloo: " in line]
+        heads = [line for line in diagnose(path).splitlines()
+                 if ", 2 ranks, backend gloo: " in line]
         self.assertEqual([head.split(",")[0] for head in heads],
                          [cases[index][0] for index in sorted(cases)])
 

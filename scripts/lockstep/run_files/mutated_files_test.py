@@ -18,6 +18,7 @@ except ImportError as error:
 LOCKSTEP = "scripts/lockstep/lockstep"
 FOLDER = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
 MUTATED = os.path.join(FOLDER, "mutated.h5")
+OTHER = os.path.join(FOLDER, "other.h5")  # of another run
 DUMPS = os.path.join(FOLDER, "dumps")
 
 
@@ -26,10 +27,10 @@ def lockstep(*arguments):
     return subprocess.run([LOCKSTEP, *arguments], capture_output=True, timeout=120)
 
 
-def readers_of(path, whole):
+def readers_of(path):
     return [["diagnose", path], ["diagnose", "--format=json", "--backend=nccl", path],
-            ["show", "--details", path], ["score", path], ["trend", whole, path],
-            ["compare", whole, "--candidate", path],
+            ["show", "--details", path], ["score", path], ["trend", OTHER, path],
+            ["compare", OTHER, "--candidate", path],
             ["report", path, "-o", os.path.join(FOLDER, "report.html")],
             ["export", path, "--format=flight-recorder", "-o", DUMPS]] + [
                 ["export", path, "--format=" + name]
@@ -50,9 +51,8 @@ class MutatedFilesTest(unittest.TestCase):
             whole = sources[seed % 5 if seed % 5 < 3 else 0]
             what = f"{os.path.basename(whole)}, seed {seed}: " + mutated_files.mutate(
                 whole, MUTATED, seed)
-            readers = readers_of(MUTATED, whole)
-            self.expect_an_answer(readers[seed % 2], what)
-            self.expect_an_answer(readers[2 + seed // 5 % (len(readers) - 2)], what)
+            readers = readers_of(MUTATED)
+            self.expect_an_answer(readers[seed % len(readers)], what)
 
     def test_changed_bytes(self):
         whole = os.path.join(FOLDER, "stress.h5")
@@ -78,7 +78,8 @@ class MutatedFilesTest(unittest.TestCase):
 
 if __name__ == "__main__":
     subprocess.run(["results/example_runs", FOLDER], timeout=60, check=True)
-    subprocess.run(["stress/stress", "--backend=sim", "--ranks=2", "uneven_inputs/case*",
-                    "recovery/kill*", "--output=" + os.path.join(FOLDER, "stress.h5")],
-                   timeout=120, check=True, stdout=subprocess.DEVNULL)
+    for path in (os.path.join(FOLDER, "stress.h5"), OTHER):
+        subprocess.run(["stress/stress", "--backend=sim", "--ranks=2", "uneven_inputs/case*",
+                        "recovery/kill*", "--output=" + path],
+                       timeout=120, check=True, stdout=subprocess.DEVNULL)
     unittest.main()
