@@ -170,10 +170,10 @@ Pair Computing() {
 }
 
 std::vector<Pair> AllPairs() {
-  return {{"judging twice the ranks", Judging(4096, 128), Judging(8192, 128), 1, 3},
-          {"judging twice the records", Judging(4096, 128), Judging(4096, 256), 1, 3},
+  return {{"judging twice the ranks", Judging(4096, 128), Judging(8192, 128), 0, 3},
+          {"judging twice the records", Judging(4096, 128), Judging(4096, 257), 0, 3},
           {"decoding slowed down 10 times", Decoding(20), Decoding(200), 8, 12.5},
-          {"simulating twice the ranks", Simulating(4096), Simulating(8192), 1, 3},
+          {"simulating twice the ranks", Simulating(4096), Simulating(8192), 0, 3},
           Storing(),
           Computing()};
 }
