@@ -188,6 +188,17 @@ class Follower {
   ExitCode Orphaned(Loss loss) {
     // A launcher that is gone may still have told us to end.
     if (signals_.Take().end != 0) told_ = true;
+    // Before all have met nothing has begun, and nothing is known of the others.
+    if (!vigil_) {
+      agent_.End();
+      if (!told_) {
+        fmt::print(stderr,
+                   "rank {}: the coordinator (rank 0) ended before the agents met; see its "
+                   "messages\n",
+                   context_.rank);
+      }
+      return ExitCode::kEnvironment;
+    }
     const double hurry_seconds = kHurryShare * KillSeconds();
     Bequest own;
     own.lifetime = agent_.lifetime();
