@@ -188,6 +188,11 @@ Result<std::vector<int>> ReadReadyOrder(const Json& value, std::size_t params, c
   return place.Error(fmt::format("parameter {} is missing; {}", missing, remedy));
 }
 
+std::string Short(std::string reason) {
+  if (reason.size() > 160) reason = reason.substr(0, 157) + "...";
+  return reason;
+}
+
 Result<Json> ParseJson(std::string_view text, std::string_view origin) {
   try {
     return Json::parse(text);
@@ -196,10 +201,14 @@ Result<Json> ParseJson(std::string_view text, std::string_view origin) {
     const auto line = 1 + std::count(before.begin(), before.end(), '\n');
     std::string reason = error.what();  // "[json.exception.parse_error.101] parse error at …: …"
     if (const auto end = reason.find(": "); end != std::string::npos) reason.erase(0, end + 2);
-    if (reason.size() > 160) reason = reason.substr(0, 157) + "...";
     return InvalidInput(
         fmt::format("manifest '{}': line {}: not JSON: {}; datasets/README.md describes the format",
-                    origin, line, reason));
+                    origin, line, Short(std::move(reason))));
+  } catch (const Json::out_of_range& error) {
+    std::string reason = error.what();  // "[json.exception.out_of_range.406] number overflow …"
+    if (const auto end = reason.find("] "); end != std::string::npos) reason.erase(0, end + 2);
+    return InvalidInput(fmt::format("manifest '{}': {}; write whole numbers from 0 to 2^60", origin,
+                                    Short(std::move(reason))));
   }
 }
 
