@@ -94,65 +94,73 @@ bool Measure(const RoundTimes& baseline, const RoundTimes& times, double confide
   return true;
 }
 
-bool Faster(const OptionEffect& effect) { return effect.interval_low > 1; }
+// Less is not worth a word, however sure it is.
+constexpr double kLeastGain = 1.01;
+
+bool Faster(const OptionEffect& effect) {
+  return effect.interval_low > 1 && effect.ratio >= kLeastGain;
+}
 bool Slower(const OptionEffect& effect) { return effect.interval_high < 1; }
 
-std::string IntervalText(const OptionEffect& effect) {
-  return fmt::format("(95 %: {:.2f} to {:.2f})", effect.interval_low, effect.interval_high);
+// "bucket_cap_mb=10: 1.25 times faster than the default (95 %: 1.23 to 1.27)".
+std::string TextOf(const OptionEffect& effect) {
+  const bool faster = effect.ratio > 1;
+  const auto times = [faster](double ratio) { return faster ? ratio : 1 / ratio; };
+  const auto [low, high] = std::minmax({times(effect.interval_low), times(effect.interval_high)});
+  return fmt::format("{}={}: {:.2f} times {} than {}{} (95 %: {:.2f} to {:.2f})", effect.option,
+                     effect.value, times(effect.ratio), faster ? "faster" : "slower",
+                     effect.baseline_value == "default" ? "the " : "", effect.baseline_value, low,
+                     high);
 }
 
-// An on/off option is told as what having it costs, in percent of a step without or with it.
-bool IsSwitch(const OptionEffect& effect) {
-  return (effect.value == "true" || effect.value == "false");
+// Of each option the value that gains most, if one gains anything for sure.
+std::vector<const OptionEffect*> GainsOf(const std::vector<const OptionEffect*>& effects) {
+  std::vector<const OptionEffect*> gains;
+  for (const OptionEffect* effect : effects) {
+    if (!Faster(*effect)) continue;
+    const auto same = std::ranges::find(gains, effect->option, &OptionEffect::option);
+    if (same == gains.end()) {
+      gains.push_back(effect);
+    } else if (effect->ratio > (*same)->ratio) {
+      *same = effect;
+    }
+  }
+  return gains;
 }
 
-std::string SwitchText(const OptionEffect& effect) {
-  // The time with the option on, as a multiple of the time without it.
-  const bool on = effect.value == "true";
-  const auto cost = [&](double ratio) { return 100 * (on ? 1 / ratio - 1 : 1 - 1 / ratio); };
-  const auto [low, high] = std::minmax({cost(effect.interval_low), cost(effect.interval_high)});
-  const double percent = cost(effect.ratio);
-  return fmt::format("{} {} {:.1f} % of a step (95 %: {:.1f} to {:.1f})", effect.option,
-                     percent > 0 ? "costs" : "saves", std::abs(percent), percent > 0 ? low : -high,
-                     percent > 0 ? high : -low);
-}
-
-std::string ValueText(const OptionEffect& effect) {
-  return fmt::format("{}={}: {:.2f}x over {}{} {}", effect.option, effect.value, effect.ratio,
-                     effect.baseline_value == "default" ? "the " : "", effect.baseline_value,
-                     IntervalText(effect));
+// Where nothing is faster, so that nobody need choose.
+std::string NothingGained(const std::vector<const OptionEffect*>& effects) {
+  std::int64_t rounds = 0;
+  bool known = false;
+  std::string slower;
+  for (const OptionEffect* effect : effects) {
+    rounds = std::max(rounds, effect->rounds);
+    known = known || std::isfinite(effect->interval_low);
+    if (Slower(*effect)) slower += "; " + TextOf(*effect);
+  }
+  if (known) {
+    return fmt::format(
+        "nothing is to be gained: no option makes a step faster, as far as {} rounds "
+        "tell; keep the defaults{}",
+        rounds, slower);
+  }
+  return fmt::format("too few rounds to compare options ({}): give a longer --time-budget", rounds);
 }
 
 // The sentence about one context: effects whose baseline is the case with all defaults.
 std::string AdviceOf(const Run& run, std::int32_t baseline) {
-  std::vector<std::string> parts;
-  const OptionEffect* best = nullptr;
-  std::int64_t rounds = 0;
-  bool any = false;
-  bool known = false;
+  std::vector<const OptionEffect*> effects;
   for (const OptionEffect& effect : run.effects) {
-    if (effect.baseline != baseline) continue;
-    any = true;
-    known = known || std::isfinite(effect.interval_low);
-    rounds = std::max(rounds, effect.rounds);
-    if (effect.option == "bucket_cap_mb") {
-      if (Faster(effect) && (best == nullptr || effect.ratio > best->ratio)) best = &effect;
-    } else if (Faster(effect) || Slower(effect)) {
-      parts.push_back(IsSwitch(effect) ? SwitchText(effect) : ValueText(effect));
-    }
+    if (effect.baseline == baseline) effects.push_back(&effect);
   }
-  if (!any) return "";
-  if (best != nullptr) parts.insert(parts.begin(), ValueText(*best));
-  if (parts.empty()) {
-    parts.push_back(
-        known ? fmt::format(
-                    "no option makes a step significantly faster in {} rounds: keep the defaults",
-                    rounds)
-              : fmt::format("too few rounds to compare options ({}): give a longer --time-budget",
-                            rounds));
-  }
+  if (effects.empty()) return "";
+  std::vector<std::string> parts;
+  for (const OptionEffect* gain : GainsOf(effects)) parts.push_back(TextOf(*gain));
+  const std::string text = parts.empty() ? NothingGained(effects)
+                                         : fmt::format("{}{}", fmt::join(parts, "; "),
+                                                       parts.size() > 1 ? "; each alone" : "");
   const std::string& model = run.cases[static_cast<std::size_t>(baseline)].model;
-  return fmt::format("{}{}", model.empty() ? "" : model + ": ", fmt::join(parts, "; "));
+  return (model.empty() ? "" : model + ": ") + text;
 }
 
 }  // namespace

@@ -11,7 +11,8 @@ namespace lockstep {
 // defaults first. Rounds that visited both give one ratio each, in which drift of the machine
 // cancels; the interval is that of their median, and when several values of an option are compared
 // with one baseline, all their intervals hold together with 95 % (Bonferroni). The first round of a
-// case is left out if it `calibrates`.
+// case is left out if it `calibrates`. Recommended is only what is faster for sure (its interval
+// lies above 1), of each option the best; else the recommendation says that nothing is gained.
 void AddEffects(bool calibrates, Run& run);
 
 }  // namespace lockstep

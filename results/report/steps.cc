@@ -158,15 +158,16 @@ std::string FormatSkew(const Run& run) {
 std::string FormatEffects(const Run& run) {
   std::string text;
   if (!run.effects.empty()) {
-    text += "\nWhat the options do, in rounds that visited both (> 1 is faster)\n";
+    text += "\nWhat the options do, in rounds that visited both\n";
   }
   for (const OptionEffect& e : run.effects) {
-    const std::string interval = std::isfinite(e.interval_low) && std::isfinite(e.interval_high)
-                                     ? fmt::format("95 %: {:.3f} to {:.3f}, {} rounds",
-                                                   e.interval_low, e.interval_high, e.rounds)
-                                     : fmt::format("{} rounds, too few for an interval", e.rounds);
-    text += fmt::format("  {}={} instead of {}: {:.3f}x ({}), {}\n", e.option, e.value,
-                        e.baseline_value, e.ratio, interval,
+    const std::string interval =
+        std::isfinite(e.interval_low) && std::isfinite(e.interval_high)
+            ? fmt::format("95 %: {:.3f} to {:.3f}, {} rounds", 1 / e.interval_high,
+                          1 / e.interval_low, e.rounds)
+            : fmt::format("{} rounds, too few for an interval", e.rounds);
+    text += fmt::format("  {}={} instead of {}: takes {:.3f} times as long ({}), {}\n", e.option,
+                        e.value, e.baseline_value, 1 / e.ratio, interval,
                         OneLine(run.cases[static_cast<std::size_t>(e.case_index)].name));
   }
   if (run.recommendation.empty()) return text;

@@ -17,7 +17,8 @@ Grid StepGrid(const Run& run, std::size_t skip);
 std::string StepLegend(const Run& run);
 // How unevenly the ranks of cases with a part load_ns load, and what it costs; "" without any.
 std::string FormatSkew(const Run& run);
-// "bucket_cap_mb=10 instead of 25: 1.31x …" for each effect, then the recommendation; "" without.
+// "bucket_cap_mb=10 instead of 25: takes 0.76 times as long …" for each effect, then the
+// recommendation; "" without.
 std::string FormatEffects(const Run& run);
 
 }  // namespace lockstep

@@ -1,9 +1,14 @@
+// The table below a stress run with races of streams: what was wrong, what cures it, at which cost.
+// Costs are told only where they can be measured.
 #include "stress/harness/race_table.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "core/base/units.h"
@@ -67,24 +72,85 @@ std::vector<RaceRow> RaceRowsOf(const std::vector<StressCase>& cases,
 
 namespace {
 
-// Of the guards with which no round was corrupt, the one that costs least.
-const RaceRow* CheapestCure(const std::vector<RaceRow>& rows, const std::string& pattern) {
-  const RaceRow* cheapest = nullptr;
-  for (const RaceRow& row : rows) {
-    if (row.pattern != pattern || !row.extra_us || row.corrupt_rounds > 0) continue;
-    if (cheapest == nullptr || *row.extra_us < *cheapest->extra_us) cheapest = &row;
+constexpr int kProcessorsOfARank = 3;
+
+struct Share {
+  int ranks = 0;
+  std::set<std::string, std::less<>> processors;
+};
+
+std::set<std::string, std::less<>> WordsOf(std::string_view list) {
+  std::set<std::string, std::less<>> words;
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(','), list.size());
+    words.emplace(list.substr(0, end));
+    list.remove_prefix(std::min(end + 1, list.size()));
   }
-  return cheapest;
+  return words;
 }
 
-std::string FormatHints(const std::vector<RaceRow>& rows) {
+}  // namespace
+
+bool TimesMeanSomething(const std::string& backend,
+                        const std::vector<std::pair<std::string, std::string>>& environment) {
+  if (backend.starts_with("sim")) return true;
+  const std::map<std::string, std::string> facts(environment.begin(), environment.end());
+  std::map<std::string, Share> hosts;
+  for (int rank = 0; facts.contains(fmt::format("ranks/{}/cpus", rank)); ++rank) {
+    const auto host = facts.find(fmt::format("ranks/{}/boot_id", rank));
+    Share& share = hosts[host == facts.end() ? "" : host->second];
+    ++share.ranks;
+    share.processors.merge(WordsOf(facts.at(fmt::format("ranks/{}/cpus", rank))));
+  }
+  return !hosts.empty() && std::ranges::all_of(hosts, [](const auto& host) {
+    const Share& share = host.second;
+    return static_cast<int>(share.processors.size()) >= kProcessorsOfARank * share.ranks;
+  });
+}
+
+namespace {
+
+// Guards of the pattern with which no round was corrupt, the cheapest first.
+std::vector<const RaceRow*> CuresOf(const std::vector<RaceRow>& rows, const std::string& pattern) {
+  std::vector<const RaceRow*> cures;
+  for (const RaceRow& row : rows) {
+    if (row.pattern == pattern && row.extra_us && row.corrupt_rounds == 0) cures.push_back(&row);
+  }
+  std::ranges::stable_sort(cures, {}, [](const RaceRow* row) { return *row->extra_us; });
+  return cures;
+}
+
+double NoiseOf(const std::vector<RaceRow>& rows) {
+  double noise_us = 0;
+  for (const RaceRow& row : rows) noise_us = std::max(noise_us, -row.extra_us.value_or(0));
+  return noise_us;
+}
+
+std::string CheapestText(const std::vector<const RaceRow*>& cures, double noise_us,
+                         bool times_mean_something) {
+  if (cures.size() < 2) return "";
+  if (!times_mean_something) {
+    return "; which is the cheapest is not told: that takes three processors for each rank";
+  }
+  const double least = *cures[0]->extra_us;
+  if (least < 0 || *cures[1]->extra_us - least <= noise_us) {
+    return "; which is the cheapest is not told: the times scatter by more than the cures differ";
+  }
+  return fmt::format("; the cheapest here is '{}'", cures[0]->guard);
+}
+
+std::string FormatHints(const std::vector<RaceRow>& rows, bool times_mean_something) {
+  const double noise_us = NoiseOf(rows);
   std::string text;
   for (const RaceRow& row : rows) {
     if (row.guard != "none" || row.corrupt_rounds == 0) continue;
-    const RaceRow* const cure = CheapestCure(rows, row.pattern);
-    if (cure == nullptr) continue;
-    text += fmt::format("{}: wrong in {:.0f} % of the rounds; the cheapest cure here is '{}'\n",
-                        row.pattern, 100 * row.corrupt_rounds / row.rounds, cure->guard);
+    const std::vector<const RaceRow*> cures = CuresOf(rows, row.pattern);
+    if (cures.empty()) continue;
+    std::set<std::string> names;
+    for (const RaceRow* cure : cures) names.insert(cure->guard);
+    text += fmt::format("{}: wrong in {:.0f} % of the rounds; right with {}{}\n", row.pattern,
+                        100 * row.corrupt_rounds / row.rounds, fmt::join(names, ", "),
+                        CheapestText(cures, noise_us, times_mean_something));
   }
   if (text.empty()) return "";
   return "\n" + text +
@@ -96,7 +162,7 @@ std::string FormatHints(const std::vector<RaceRow>& rows) {
 
 }  // namespace
 
-std::string FormatRaceTable(const std::vector<RaceRow>& rows) {
+std::string FormatRaceTable(const std::vector<RaceRow>& rows, bool times_mean_something) {
   if (rows.empty()) return "";
   std::string text =
       fmt::format("\n{:<20}  {:<22}  {:>9}  {:>10}  {:>13}  {:>10}  {:>10}\n", "stream race",
@@ -107,12 +173,12 @@ std::string FormatRaceTable(const std::vector<RaceRow>& rows) {
                         fmt::format("{}/{}", row.overlapped_rounds, row.rounds),
                         row.first_element ? fmt::format("{}", *row.first_element) : "-",
                         FormatDuration(row.round_us * 1e3),
-                        row.extra_us
+                        row.extra_us && times_mean_something
                             ? (*row.extra_us < 0 ? "-" : "+") +
                                   FormatDuration((*row.extra_us < 0 ? -1 : 1) * *row.extra_us * 1e3)
                             : "-");
   }
-  return text + FormatHints(rows);
+  return text + FormatHints(rows, times_mean_something);
 }
 
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "stress/harness/assess.h"
@@ -26,9 +27,17 @@ struct RaceRow {
 std::vector<RaceRow> RaceRowsOf(const std::vector<StressCase>& cases,
                                 const std::vector<CaseResult>& results);
 
-// A row a case, the cheapest cure of each pattern that was corrupt, and tools that help to find
-// such a race in a program; "" when there is none.
-std::string FormatRaceTable(const std::vector<RaceRow>& rows);
+// Do times mean something? Each rank needs three processors to itself: for its program, its kernels
+// and its collectives. `environment`: of a run (results/store/run.h). Times of a simulation are
+// those of its model.
+bool TimesMeanSomething(const std::string& backend,
+                        const std::vector<std::pair<std::string, std::string>>& environment);
+
+// A row a case, the cures of each pattern that was corrupt, and tools that help to find such a race
+// in a program; "" when there is none. Without `times_mean_something` no cost of a cure is shown.
+// The cheapest cure is named only if it leads by more than the noise of these times: the largest
+// cost below 0, since no cure makes a round faster.
+std::string FormatRaceTable(const std::vector<RaceRow>& rows, bool times_mean_something);
 
 }  // namespace lockstep
 

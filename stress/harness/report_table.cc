@@ -22,7 +22,8 @@ std::string TraceText(const StressCase& stress_case, const std::string& backend,
 
 std::string FormatStressTable(const StressOutcome& outcome, const Run& run) {
   std::string text = Headline(run) + "\n\n" + FormatTrials(run.cases);
-  text += FormatRaceTable(RaceRowsOf(outcome.cases, outcome.results));
+  text += FormatRaceTable(RaceRowsOf(outcome.cases, outcome.results),
+                          TimesMeanSomething(outcome.backend, run.environment));
   if (!outcome.skipped.empty()) {
     text += fmt::format("\nnot for this number of ranks, or this backend: {}\n",
                         fmt::join(outcome.skipped, ", "));
