@@ -29,6 +29,8 @@ class Companion {
   // Gives the worker's sockets the names that its peers know them by, and adds what it knows of
   // them, also of those that are closed. Also when the worker is gone.
   virtual void Translate(std::vector<TcpSocket>& sockets) = 0;
+  // As RankEvidence::echo_s.
+  virtual double EchoSeconds() const = 0;
 };
 
 // Called once, when the agent starts; nullptr from it: none.

@@ -24,6 +24,64 @@ void Get(Decoder& decoder, std::vector<ByteMark>& marks) {
   }
 }
 
+void Put(Encoder& encoder, const std::vector<ByteStep>& steps) {
+  encoder.Put(static_cast<std::uint32_t>(steps.size()));
+  for (const ByteStep& step : steps) {
+    encoder.Put(step.bytes).Put(step.after_s).Put(step.by_s);
+    encoder.Put(step.waited_s).Put(step.limited_s).Put(step.round_trip_s);
+  }
+}
+
+void Get(Decoder& decoder, std::vector<ByteStep>& steps) {
+  const auto count = decoder.Get<std::uint32_t>();
+  for (std::uint32_t i = 0; i < count && decoder.ok(); ++i) {
+    ByteStep& step = steps.emplace_back();
+    step.bytes = decoder.Get<std::uint64_t>();
+    for (double* value :
+         {&step.after_s, &step.by_s, &step.waited_s, &step.limited_s, &step.round_trip_s}) {
+      *value = decoder.Get<double>();
+    }
+  }
+}
+
+void Put(Encoder& encoder, const TcpSocket& socket) {
+  encoder.Text(socket.local).Text(socket.remote).Put(socket.written).Put(socket.received);
+  encoder.Put(socket.unread).Put(socket.retransmits).Put(socket.round_trip_us);
+  encoder.Put(socket.least_round_trip_us).Put(socket.last_received_ms);
+  encoder.Put(static_cast<std::uint8_t>(socket.closed)).Put(socket.arrivals);
+  encoder.Put(socket.limited_s).Put(socket.waited_s);
+  Put(encoder, socket.written_steps);
+  Put(encoder, socket.received_steps);
+  encoder.Put(static_cast<std::uint8_t>(socket.relayed));
+  for (const RelayLedger* ledger : {&socket.out, &socket.in}) {
+    encoder.Put(ledger->lost);
+    Put(encoder, ledger->told);
+  }
+}
+
+void Get(Decoder& decoder, TcpSocket& socket) {
+  socket.local = decoder.Text();
+  socket.remote = decoder.Text();
+  socket.written = decoder.Get<std::uint64_t>();
+  socket.received = decoder.Get<std::uint64_t>();
+  socket.unread = decoder.Get<std::uint32_t>();
+  socket.retransmits = decoder.Get<std::uint32_t>();
+  socket.round_trip_us = decoder.Get<std::uint32_t>();
+  socket.least_round_trip_us = decoder.Get<std::uint32_t>();
+  socket.last_received_ms = decoder.Get<std::uint32_t>();
+  socket.closed = decoder.Get<std::uint8_t>() != 0;
+  socket.arrivals = decoder.Get<std::uint32_t>();
+  socket.limited_s = decoder.Get<double>();
+  socket.waited_s = decoder.Get<double>();
+  Get(decoder, socket.written_steps);
+  Get(decoder, socket.received_steps);
+  socket.relayed = decoder.Get<std::uint8_t>() != 0;
+  for (RelayLedger* ledger : {&socket.out, &socket.in}) {
+    ledger->lost = decoder.Get<std::uint32_t>();
+    Get(decoder, ledger->told);
+  }
+}
+
 }  // namespace
 
 std::string EncodeMessage(const Message& message) {
@@ -66,16 +124,8 @@ void Put(Encoder& encoder, const RankEvidence& evidence) {
       .Text(evidence.error)
       .Text(evidence.system);
   encoder.Put(static_cast<std::uint32_t>(evidence.sockets.size()));
-  for (const TcpSocket& socket : evidence.sockets) {
-    encoder.Text(socket.local).Text(socket.remote).Put(socket.written).Put(socket.received);
-    encoder.Put(socket.unread).Put(socket.retransmits).Put(socket.round_trip_us);
-    encoder.Put(socket.least_round_trip_us);
-    encoder.Put(socket.last_sent_ms).Put(socket.last_received_ms);
-    encoder.Put(static_cast<std::uint8_t>(socket.closed)).Put(socket.arrivals);
-    encoder.Put(socket.unread_byte_s);
-    Put(encoder, socket.written_marks);
-    Put(encoder, socket.received_marks);
-  }
+  for (const TcpSocket& socket : evidence.sockets) Put(encoder, socket);
+  encoder.Put(evidence.echo_s);
   encoder.Text(evidence.gpu_bus).Put(static_cast<std::uint64_t>(evidence.device.method));
   encoder.Put(static_cast<std::uint32_t>(evidence.device.marks.size()));
   for (const DeviceMark& mark : evidence.device.marks) {
@@ -97,23 +147,9 @@ bool Get(Decoder& decoder, RankEvidence& evidence) {
   const auto sockets = decoder.Get<std::uint32_t>();
   evidence.sockets.clear();
   for (std::uint32_t i = 0; i < sockets && decoder.ok(); ++i) {
-    TcpSocket& socket = evidence.sockets.emplace_back();
-    socket.local = decoder.Text();
-    socket.remote = decoder.Text();
-    socket.written = decoder.Get<std::uint64_t>();
-    socket.received = decoder.Get<std::uint64_t>();
-    socket.unread = decoder.Get<std::uint32_t>();
-    socket.retransmits = decoder.Get<std::uint32_t>();
-    socket.round_trip_us = decoder.Get<std::uint32_t>();
-    socket.least_round_trip_us = decoder.Get<std::uint32_t>();
-    socket.last_sent_ms = decoder.Get<std::uint32_t>();
-    socket.last_received_ms = decoder.Get<std::uint32_t>();
-    socket.closed = decoder.Get<std::uint8_t>() != 0;
-    socket.arrivals = decoder.Get<std::uint32_t>();
-    socket.unread_byte_s = decoder.Get<double>();
-    Get(decoder, socket.written_marks);
-    Get(decoder, socket.received_marks);
+    Get(decoder, evidence.sockets.emplace_back());
   }
+  evidence.echo_s = decoder.Get<double>();
   evidence.gpu_bus = decoder.Text();
   evidence.device.method = static_cast<MarkMethod>(decoder.Get<std::uint64_t>());
   const auto marks = decoder.Get<std::uint32_t>();

@@ -73,6 +73,7 @@ RankEvidence RankAgent::Evidence(Deadline deadline, bool system) {
   // A glance of a launch without a companion asks nobody for links.
   if (system || companion_) LookAtSockets();
   evidence.sockets = sockets_;
+  if (companion_) evidence.echo_s = companion_->EchoSeconds();
   if (segment_) {
     evidence.device = ReadDeviceMarks(segment_->device_marks());
     evidence.gpu_bus = ReadCard(segment_->card()).gpu_bus;

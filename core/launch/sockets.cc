@@ -136,10 +136,12 @@ void Add(const nlmsghdr& header, const std::vector<std::uint32_t>& inodes,
                 std::min<std::size_t>(sizeof info, RTA_PAYLOAD(attribute)));
     socket.written = info.tcpi_bytes_sent - info.tcpi_bytes_retrans + info.tcpi_notsent_bytes;
     socket.received = info.tcpi_bytes_received;
-    socket.retransmits = info.tcpi_total_retrans;
+    // What was sent again too early the receiver had already, and says so.
+    socket.retransmits =
+        info.tcpi_total_retrans - std::min(info.tcpi_total_retrans, info.tcpi_dsack_dups);
+    socket.limited_s = static_cast<double>(info.tcpi_rwnd_limited) * 1e-6;
     socket.round_trip_us = info.tcpi_rtt;
     socket.least_round_trip_us = info.tcpi_min_rtt;
-    socket.last_sent_ms = info.tcpi_last_data_sent;
     socket.last_received_ms = info.tcpi_last_data_recv;
   }
   sockets.push_back(std::move(socket));

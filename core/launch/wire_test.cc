@@ -111,7 +111,10 @@ RankEvidence SomeEvidence() {
   evidence.asleep = true;
   evidence.error = "an error";
   evidence.sockets = {{"127.0.0.1:1%host", "10.0.0.1:2", 1, 2, 3, 4, 5, 6}, {"[::1]:1%host", ""}};
-  evidence.sockets[1].received_marks = {{1, 0.25}, {2, 0.5}};
+  evidence.sockets[1].received_steps = {{1, 0.25, 0.5}, {2, 0.75, 1, 2, 3, 4}};
+  evidence.sockets[1].relayed = true;
+  evidence.sockets[1].in = {{{7, 0.5}}, 3};
+  evidence.echo_s = 0.125;
   evidence.sockets[1].closed = true;
   evidence.system = std::string("null\0inside", 11);
   evidence.journal.missed = 17;
@@ -138,8 +141,13 @@ TEST(Codec, EvidenceThereAndBack) {
   EXPECT_EQ(back.sockets[0].received, 2u);
   EXPECT_EQ(back.sockets[0].round_trip_us, 5u);
   EXPECT_EQ(back.sockets[0].least_round_trip_us, 6u);
-  ASSERT_EQ(back.sockets[1].received_marks.size(), 2u);
-  EXPECT_EQ(back.sockets[1].received_marks[1].byte_s, 0.5);
+  ASSERT_EQ(back.sockets[1].received_steps.size(), 2u);
+  EXPECT_EQ(back.sockets[1].received_steps[1].by_s, 1);
+  EXPECT_EQ(back.sockets[1].received_steps[1].round_trip_s, 4);
+  EXPECT_TRUE(back.sockets[1].relayed);
+  ASSERT_EQ(back.sockets[1].in.told.size(), 1u);
+  EXPECT_EQ(back.sockets[1].in.lost, 3u);
+  EXPECT_EQ(back.echo_s, 0.125);
   EXPECT_TRUE(back.sockets[1].closed);
   EXPECT_TRUE(back.idle && back.asleep);
   ASSERT_EQ(back.journal.events.size(), 3u);

@@ -76,6 +76,8 @@ std::vector<Finding> FindInversion(const Situation& situation,
 void NameStalledLinks(const Situation& situation, Finding& finding);
 // Adds to a finding of reported errors the link that broke (FindBrokenLink).
 void NameBrokenLink(const Situation& situation, Finding& finding);
+// The rank that several links have in common, else the ends of all of them.
+std::vector<int> CommonEnds(const std::vector<LinkTraffic>& links);
 // What FindSlowLinks (links.h) is about, the slowest last.
 std::vector<LinkTraffic> SlowLinks(const Ranks& evidence);
 // Both directions of the links that broke (FindBrokenLink, links.h).

@@ -32,6 +32,9 @@ struct RankEvidence {
   std::string wrong_data;  // what a check of its results found wrong first; empty: nothing
   // Its TCP sockets; of one that is gone, when they were looked at last. Empty: not looked at.
   std::vector<TcpSocket> sockets;
+  // Nine of ten echoes between its agent and the coordinator, over the agents' own connection, came
+  // back within this while the sockets were watched; 0: not known.
+  double echo_s = 0;
   DeviceMarks device = {};   // how far its device came by its own account
   std::string gpu_bus = {};  // where that device sits; empty: it has none, or did not tell
   std::string gpu = {};      // what the device's driver says of it, in words

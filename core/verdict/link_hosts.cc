@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/verdict/findings.h"
+#include "core/verdict/link_transit.h"
 #include "core/verdict/links.h"
 
 namespace lockstep {
@@ -114,8 +115,13 @@ std::vector<LinkTraffic> UnansweredLinks(const std::vector<RankEvidence>& eviden
   return links;
 }
 
-void Shift(std::vector<ByteMark>& marks, double later_s) {
-  for (ByteMark& mark : marks) mark.byte_s += static_cast<double>(mark.bytes) * later_s;
+// Mean time on the way by the clocks of both ends, whatever they show; none: it is not known.
+std::optional<double> TransitOf(const LinkTraffic& link) {
+  const std::vector<Passage> passages = PassagesOf(*link.writer, *link.reader);
+  if (passages.empty()) return std::nullopt;
+  double sum_s = 0;
+  for (const Passage& passage : passages) sum_s += passage.middle_s;
+  return sum_s / static_cast<double>(passages.size());
 }
 
 }  // namespace
@@ -124,7 +130,7 @@ void AlignClocks(const std::vector<RankHost>& hosts, std::vector<RankEvidence>& 
   if (hosts.size() != evidence.size()) return;
   std::map<std::pair<int, int>, double> transit;
   for (const LinkTraffic& link : TrafficOf(PointersTo(evidence), true)) {
-    if (link.transit_s) transit[{link.from, link.to}] = *link.transit_s;
+    if (const auto transit_s = TransitOf(link)) transit[{link.from, link.to}] = *transit_s;
   }
   std::map<std::string_view, int> owners;
   for (const RankEvidence& rank : evidence) {
@@ -140,13 +146,11 @@ void AlignClocks(const std::vector<RankHost>& hosts, std::vector<RankEvidence>& 
       const auto back = transit.find({rank.rank, peer->second});
       if (here == transit.end() || back == transit.end()) {
         // Nothing can be said of how long bytes were on the way.
-        socket.written_marks.clear();
-        socket.received_marks.clear();
+        socket.written_steps.clear();
+        socket.received_steps.clear();
         continue;
       }
-      const double ahead_s = (here->second - back->second) / 2;
-      Shift(socket.written_marks, -ahead_s);
-      Shift(socket.received_marks, -ahead_s);
+      socket.clock_ahead_s = (here->second - back->second) / 2;
     }
   }
 }

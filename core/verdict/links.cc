@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <iterator>
 #include <map>
 #include <set>
 #include <string_view>
@@ -75,31 +74,6 @@ int OwnerOf(const std::string& endpoint, const std::map<std::string, int>& owner
   return host == addresses.end() ? kNobody : host->second;
 }
 
-// The sum at `bytes`, between two marks; none when it lies before the first.
-std::optional<double> SumAt(const std::vector<ByteMark>& marks, std::uint64_t bytes) {
-  const auto mark =
-      std::lower_bound(marks.begin(), marks.end(), bytes,
-                       [](const ByteMark& m, std::uint64_t wanted) { return m.bytes < wanted; });
-  if (mark == marks.end() || mark->bytes == bytes) {
-    return mark == marks.end() ? std::nullopt : std::optional(mark->byte_s);
-  }
-  if (mark == marks.begin()) return std::nullopt;
-  const ByteMark& before = *std::prev(mark);
-  const double part =
-      static_cast<double>(bytes - before.bytes) / static_cast<double>(mark->bytes - before.bytes);
-  return before.byte_s + part * (mark->byte_s - before.byte_s);
-}
-
-// Mean time from written to received, of the bytes that both ends were seen to have dealt with.
-std::optional<double> Transit(const std::vector<ByteMark>& written,
-                              const std::vector<ByteMark>& received) {
-  if (written.empty() || received.empty()) return std::nullopt;
-  const std::uint64_t bytes = std::min(written.back().bytes, received.back().bytes);
-  const std::optional<double> in = SumAt(written, bytes), out = SumAt(received, bytes);
-  if (bytes == 0 || !in || !out) return std::nullopt;
-  return (*out - *in) / static_cast<double>(bytes);
-}
-
 }  // namespace
 
 std::vector<LinkTraffic> TrafficOf(const Ranks& evidence, bool closed) {
@@ -119,17 +93,22 @@ std::vector<LinkTraffic> TrafficOf(const Ranks& evidence, bool closed) {
     const auto other = ends.find({names.second, names.first});
     if (other == ends.end() || other->second.rank == end.rank) continue;
     const TcpSocket& reader = *other->second.socket;
-    LinkTraffic link{end.rank,        other->second.rank, end.socket->written,
-                     reader.received, reader.unread,      end.socket->retransmits};
-    link.arrivals = reader.arrivals;
-    // Whom a relay serves at either end has only a part of the way.
-    if (end.socket->round_trip_us > 0 && reader.round_trip_us > 0) {
-      link.round_trip_s = end.socket->round_trip_us * 1e-6;
-      link.least_round_trip_s = end.socket->least_round_trip_us * 1e-6;
+    const TcpSocket& writer = *end.socket;
+    LinkTraffic link{.from = end.rank,
+                     .to = other->second.rank,
+                     .written = writer.written,
+                     .received = reader.received,
+                     .unread = reader.unread,
+                     .retransmits = writer.retransmits,
+                     .arrivals = reader.arrivals,
+                     .least_round_trip_s = writer.least_round_trip_us * 1e-6,
+                     .writer = &writer,
+                     .reader = &reader};
+    if (link.relayed()) {
+      // The kernels have only a part of the way.
+      link.least_round_trip_s = 0;
+      link.retransmits = writer.relayed ? writer.out.lost : reader.in.lost;
     }
-    link.transit_s = Transit(end.socket->written_marks, reader.received_marks);
-    const auto bytes = static_cast<double>(std::max<std::uint64_t>(1, reader.received));
-    link.reading_s = reader.unread_byte_s / bytes;
     all.push_back(link);
   }
   return all;

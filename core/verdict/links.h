@@ -18,18 +18,17 @@ using Ranks = std::vector<const RankEvidence*>;
 struct LinkTraffic {
   int from = 0;
   int to = 0;
-  std::uint64_t written = 0;   // bytes that `from` gave to its kernel
-  std::uint64_t received = 0;  // bytes of them that reached the kernel of `to`
-  std::uint32_t unread = 0;    // bytes of these that `to` has not read
-  std::uint32_t retransmits = 0;
-  // Of watched connections.
-  std::uint32_t arrivals = 0;
-  // Mean over the bytes of the time from written to received; none: not known.
-  std::optional<double> transit_s = std::nullopt;
-  double reading_s = 0;     // ... from received to read
-  double round_trip_s = 0;  // as the kernel of `from` has it; 0: not known
-  double least_round_trip_s = 0;
+  std::uint64_t written = 0;      // bytes that `from` gave to its kernel
+  std::uint64_t received = 0;     // bytes of them that reached the kernel of `to`
+  std::uint32_t unread = 0;       // bytes of these that `to` has not read
+  std::uint32_t retransmits = 0;  // through a relay: by its account
+  std::uint32_t arrivals = 0;     // of a watched connection
+  double least_round_trip_s = 0;  // as the kernel of `from` has it; 0: not known
+  // Its ends, of the evidence.
+  const TcpSocket* writer = nullptr;
+  const TcpSocket* reader = nullptr;
 
+  bool relayed() const { return writer->relayed || reader->relayed; }
   // Bytes between the two ends.
   std::uint64_t on_the_way() const { return written > received ? written - received : 0; }
 };
@@ -46,10 +45,11 @@ std::vector<LinkTraffic> FindStalledLinks(const Ranks& evidence);
 // " 48 bytes that rank 0 wrote to rank 1 have not arrived …", for the end of a message; one line.
 std::string DescribeStalled(const std::vector<LinkTraffic>& stalled);
 
-// Links on which bytes are on the way for much longer than on most, where that is not their
-// reader's doing: one finding slow_link, or none. Needs watched connections and clocks of the ends
-// that agree to a millisecond (one host, or PTP); of two ranks whose link is slow in both
-// directions there is nothing to compare with.
+// Links on which bytes are on the way for much longer than on most: one finding slow_link, proved
+// or suspected, or none. Needs watched connections and clocks of the ends that agree to a
+// millisecond (one host, or PTP); of two ranks whose link is slow in both directions there is
+// nothing to compare with, unless their kernels saw it better. What is lost often and sent again is
+// slow, too.
 std::vector<Finding> FindSlowLinks(const Ranks& evidence);
 
 // The two ranks of a connection that broke although neither of them left: each one's error names

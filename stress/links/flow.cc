@@ -70,6 +70,7 @@ std::int64_t Flow::DueOf(std::size_t bytes, std::int64_t now_ns) {
       const double segments = std::ceil(static_cast<double>(bytes) / kSegmentBytes);
       if (applied.random.Uniform() >= std::pow(1 - rule.loss, segments)) {
         due += Ns(kRetransmitSeconds);
+        ++ledger_.lost;
         touched_[rule.id] += bytes;
       }
     }
@@ -97,6 +98,8 @@ void Flow::Read(std::span<char> scratch, std::int64_t now_ns) {
   }
   std::span<const char> rest(scratch.data(), static_cast<std::size_t>(n));
   const std::int64_t due = DueOf(rest.size(), now_ns);
+  ledger_.bytes += rest.size();
+  ledger_.byte_s += static_cast<double>(rest.size()) * static_cast<double>(due - now_ns) * 1e-9;
   if (rules_.empty() && queue_.empty()) rest = rest.subspan(Send(rest));
   if (rest.empty()) return;
   queue_.push_back({due, std::string(rest.begin(), rest.end())});

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/random.h"
+#include "stress/links/flow_ledger.h"
 #include "stress/links/link_rule.h"
 
 namespace lockstep {
@@ -39,6 +40,7 @@ class Flow {
   bool closed() const { return closed_; }
   // A side is broken, and no rule keeps that from the other.
   bool broken() const { return broken_ && !down(); }
+  const FlowLedger& ledger() const { return ledger_; }
   // Bytes that a rule touched since this was asked last, by rule.
   std::map<int, std::uint64_t> TakeTouched();
 
@@ -72,6 +74,7 @@ class Flow {
   bool broken_ = false;
   bool blocked_ = false;
   std::map<int, std::uint64_t> touched_;
+  FlowLedger ledger_;
 };
 
 }  // namespace lockstep

@@ -2,14 +2,18 @@
 
 #include <fmt/core.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <optional>
 #include <sstream>
 #include <utility>
 
+#include "core/base/clock.h"
 #include "core/launch/fd.h"
+#include "stress/links/echo_meter.h"
 #include "stress/links/link_hello.h"
 #include "stress/links/link_orders.h"
 #include "stress/links/network_side.h"
@@ -34,8 +38,11 @@ std::string Describe(const RelayReport& report) {
 class LinkCompanion final : public Companion {
  public:
   LinkCompanion(std::unique_ptr<Relay> relay, bool any_interface)
-      : relay_(std::move(relay)), network_(any_interface), all_(epoll_create1(EPOLL_CLOEXEC)) {
-    for (const int fd : {relay_->fd(), network_.fd()}) {
+      : relay_(std::move(relay)),
+        network_(any_interface),
+        all_(epoll_create1(EPOLL_CLOEXEC)),
+        bell_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    for (const int fd : {relay_->fd(), network_.fd(), bell_.get()}) {
       epoll_event event{};
       event.events = EPOLLIN;
       epoll_ctl(all_.get(), EPOLL_CTL_ADD, fd, &event);
@@ -46,6 +53,7 @@ class LinkCompanion final : public Companion {
     relay_->Clear();
     network_.Clear();
     log_.End();
+    echo_.Begin();
     worker_ = 0;
     if (!used_) return {};
     return {fmt::format("{}={}", kLinksVariable, relay_->port())};
@@ -55,7 +63,8 @@ class LinkCompanion final : public Companion {
     if (watches_) BeginLog();
   }
   void BeginLog() {
-    log_.Begin(worker_, [this](std::vector<TcpSocket>& sockets) {
+    log_.Begin(worker_, relay_->thread(), [this](std::vector<TcpSocket>& sockets) {
+      if (echo_.Start(MonotonicNs())) eventfd_write(bell_.get(), 1);
       Rename(sockets);
       // A connection that has no name yet is none yet.
       std::erase_if(sockets, [this](const TcpSocket& s) { return s.remote == relay_name_; });
@@ -69,6 +78,9 @@ class LinkCompanion final : public Companion {
     int first = 0, second = 0;
     const std::string_view rest = order.substr(std::min(order.size(), verb.size() + 1));
     if (network_.Obey(verb, rest)) return;
+    if (verb == kEcho) {
+      return echo_.Finish(std::atoll(std::string(rest).c_str()), MonotonicNs());
+    }
     if (verb == kApplyOrder) {
       const auto rule = DecodeLinkRule(order.substr(verb.size()));
       LOCKSTEP_CHECK(rule.has_value(), "a rule of our own making");
@@ -88,6 +100,9 @@ class LinkCompanion final : public Companion {
   std::vector<std::string> TakeReports() override {
     std::vector<std::string> texts = network_.TakeReports();
     for (const RelayReport& report : relay_->TakeReports()) texts.push_back(Describe(report));
+    eventfd_t count;
+    eventfd_read(bell_.get(), &count);
+    if (const auto begun = echo_.Unsent()) texts.push_back(fmt::format("{} {}", kEcho, *begun));
     return texts;
   }
 
@@ -111,12 +126,15 @@ class LinkCompanion final : public Companion {
         continue;
       }
       now->arrivals = watched.arrivals;
-      now->written_marks = watched.written_marks;
-      now->received_marks = watched.received_marks;
-      now->unread_byte_s = watched.unread_byte_s;
-      now->round_trip_us = watched.round_trip_us;
+      now->waited_s = watched.waited_s;
+      now->written_steps = watched.written_steps;
+      now->received_steps = watched.received_steps;
+      now->out = watched.out;
+      now->in = watched.in;
     }
   }
+
+  double EchoSeconds() const override { return echo_.Seconds(MonotonicNs()); }
 
  private:
   // Also called in the thread of the log.
@@ -131,7 +149,12 @@ class LinkCompanion final : public Companion {
       if (found == names.rend()) continue;
       socket.local = found->local;
       socket.remote = found->remote;
-      socket.round_trip_us = socket.least_round_trip_us = 0;  // those of the relay
+      // Those of the way to the relay.
+      socket.round_trip_us = socket.least_round_trip_us = socket.retransmits = 0;
+      socket.limited_s = 0;
+      socket.relayed = true;
+      socket.out = {{{found->out.bytes, found->out.byte_s}}, found->out.lost};
+      socket.in = {{{found->in.bytes, found->in.byte_s}}, found->in.lost};
       socket.written -= std::min<std::uint64_t>(socket.written, sizeof(LinkHello));
       socket.received -= std::min<std::uint64_t>(socket.received, sizeof(LinkAnswer));
     }
@@ -140,7 +163,9 @@ class LinkCompanion final : public Companion {
   std::unique_ptr<Relay> relay_;
   const std::string relay_name_ = relay_->name();
   NetworkSide network_;
-  Fd all_;  // of epoll(7): what either has to report
+  Fd all_;         // of epoll(7): what either has to report
+  const Fd bell_;  // a word for the coordinator
+  EchoMeter echo_;
   SocketLog log_;
   pid_t worker_ = 0;      // 0: none was started in this lifetime
   bool used_ = false;     // the relay, by workers to come

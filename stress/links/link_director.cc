@@ -164,6 +164,10 @@ std::optional<std::size_t> LinkDirector::OnReport(int rank, const std::string& r
     OnAddresses(rank, report);
     return std::nullopt;
   }
+  if (verb == kEcho) {
+    fleet_.SendToCompanion(rank, report);
+    return std::nullopt;
+  }
   words >> number;
   if (verb == kAskReport && words >> endpoint) {
     fleet_.SendToCompanion(rank, fmt::format("{} {} {}", kAnswerOrder, number, OwnerOf(endpoint)));

@@ -80,20 +80,19 @@ def right_link():
 
 
 def silent():
-    """Nothing is said of links that are well, relays or not, nor of a short blackout."""
+    """Nothing is said of links that are well, however busy the machine is, nor of a short blackout."""
     never = FAULT.format(kind="link_delay", link=(0, 1), at="iteration:99999", more='delay = "9ms"')
     brief = FAULT.format(kind="link_down", link=(2, 3), at="iteration:3", more='duration = "300ms"')
     paths = [scenario("own/never", never), scenario("own/brief", brief)]
-    outcome = run_stress.run(4, *(f"--scenario={path}" for path in paths), "-T", "5",
-                             f"--seed={SEED}", "--repeat=3")
+    outcome = run_stress.run(4, *(f"--scenario={path}" for path in paths), "-T", "20",
+                             f"--seed={SEED}", "--repeat=3", seconds=150)
     print(outcome.output)
     assert len(outcome.cases) == 6
     for case in outcome.cases:
         assert all(rank["outcome"] == "finished" for rank in case["outcomes"])
-        alarms = [f for f in case["findings"] if f["cause"] != "slow_link"]
-        assert not alarms, alarms
+        # A blackout of a moment is no habit, either.
+        assert not case["findings"], f"a link that is well was accused: {case['findings']}"
         if case["name"] == "own/never":
-            assert not case["findings"], f"a link that is well was called slow: {case['findings']}"
             assert case["verdict"] == "unknown" and "did not fire" in case["why"]
         else:
             assert case["verdict"] == "pass"
@@ -105,8 +104,8 @@ def slow_link():
     links = random.Random(SEED).sample(list(itertools.combinations(range(4), 2)),
                                        max(2, min(6, TRIALS - 6)))
     for link in links:
-        fault = FAULT.format(kind="link_delay", link=link, at="iteration:2", more='delay = "20ms"')
-        paths.append(scenario(f"own/slow{link[0]}{link[1]}", fault, rounds=20))
+        fault = FAULT.format(kind="link_delay", link=link, at="iteration:2", more='delay = "100ms"')
+        paths.append(scenario(f"own/slow{link[0]}{link[1]}", fault, rounds=15))
     outcome = run_stress.run(4, *(f"--scenario={path}" for path in paths), "-T", "10",
                              f"--seed={SEED}", seconds=150)
     assert len(outcome.cases) == len(links)

@@ -5,12 +5,15 @@
 #ifndef LOCKSTEP_STRESS_LINKS_RELAY_H_
 #define LOCKSTEP_STRESS_LINKS_RELAY_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "core/base/status.h"
+#include "stress/links/flow_ledger.h"
 #include "stress/links/link_rule.h"
 
 namespace lockstep {
@@ -34,6 +37,9 @@ struct RelayedNames {
   std::string worker = {};  // the worker's own end
   std::string local = {};   // what its peer sees as the other end
   std::string remote = {};  // what the worker asked for
+  int connection = -1;
+  FlowLedger out = {};  // from the worker
+  FlowLedger in = {};
 };
 
 class Relay {
@@ -43,6 +49,7 @@ class Relay {
 
   virtual int port() const = 0;                 // on 127.0.0.1
   virtual const std::string& name() const = 0;  // its address as in TcpSocket
+  virtual pid_t thread() const = 0;             // that passes the bytes on
   // None of these waits.
   virtual void Answer(int connection, int peer) = 0;  // peer -1: nobody's
   virtual void Apply(const LinkRule& rule) = 0;

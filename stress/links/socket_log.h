@@ -1,42 +1,19 @@
-// Watches the TCP sockets of a process, so that the mean time at which bytes were written and came
-// is known: the difference of the two ends of a connection is how long its bytes were on the way
-// (Little 1961: mean content over throughput is mean time).
+// Looks at the TCP sockets of a process again and again, so that it is known between which moments
+// bytes were written and came (socket_book.h): what is then between the two ends is on the way.
 #ifndef LOCKSTEP_STRESS_LINKS_SOCKET_LOG_H_
 #define LOCKSTEP_STRESS_LINKS_SOCKET_LOG_H_
 
 #include <sys/types.h>
 
-#include <cstdint>
 #include <functional>
-#include <map>
 #include <mutex>
-#include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "core/verdict/tcp_socket.h"
+#include "stress/links/socket_book.h"
 
 namespace lockstep {
-
-// The bookkeeping, apart from the looking.
-class SocketBook {
- public:
-  // `now_s` is of CLOCK_MONOTONIC.
-  void Note(const std::vector<TcpSocket>& seen, double now_s);
-  // Connections as they stand, or stood when they were seen last.
-  std::vector<TcpSocket> Connections() const;
-
- private:
-  struct Entry {
-    TcpSocket socket;  // with what follows from having watched it
-    double seen_s = 0;
-    double round_trips_us = 0;  // the sum of as many
-    std::uint32_t round_trips = 0;
-    bool there = true;
-  };
-  std::map<std::pair<std::string, std::string>, Entry> entries_;
-};
 
 class SocketLog {
  public:
@@ -45,14 +22,15 @@ class SocketLog {
   SocketLog(const SocketLog&) = delete;
   SocketLog& operator=(const SocketLog&) = delete;
 
-  // Watches `pid` in a thread, with at most a twentieth of a processor, until End().
-  // `translate` is called in that thread, and leaves out what shall not be watched.
-  void Begin(pid_t pid, std::function<void(std::vector<TcpSocket>&)> translate);
+  // Watches `pid` in a thread, with at most a twentieth of a processor, until End(). `relay`: the
+  // thread of this process whose wait for a processor counts as that of `pid`. `translate` is
+  // called in the watching thread after each look, and leaves out what shall not be watched.
+  void Begin(pid_t pid, pid_t relay, std::function<void(std::vector<TcpSocket>&)> translate);
   void End();
   std::vector<TcpSocket> Connections() const;
 
  private:
-  void Run(pid_t pid);
+  void Run(pid_t pid, pid_t relay);
 
   std::function<void(std::vector<TcpSocket>&)> translate_;
 

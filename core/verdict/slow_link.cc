@@ -1,0 +1,258 @@
+// Which links are slow. It is proved only when four things agree: that bytes were on the way for
+// long cannot be otherwise, whenever the looks came; it is a habit; the sender's kernel, or what a
+// relay was told, says the same; and no process at either end was waiting for a processor
+// meanwhile. The first two alone are a suspicion.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "core/verdict/findings.h"
+#include "core/verdict/link_transit.h"
+#include "core/verdict/links.h"
+
+namespace lockstep {
+namespace {
+
+// A habit is what three of four parts of the time show; a part is some portions of bytes.
+constexpr std::size_t kWindows = 8;
+// A time slice of a busy machine.
+constexpr double kLeastSlowSeconds = 0.008;
+constexpr double kTimesUsual = 4;
+constexpr double kTimesSpread = 3;
+// A way there and back is at least as long as the way there; an average of it lags behind.
+constexpr double kLeastShareOfTransit = 0.5;
+constexpr double kMostEchoShare = 0.25;
+// What is lost is sent again within milliseconds where much else is on the way: then the loss is
+// seen, and no delay. A segment holds so many bytes at most (RFC 1191: of 1500 without headers).
+constexpr std::uint32_t kRetransmitsOfLoss = 5;
+constexpr double kLossyShare = 0.03;
+constexpr double kSegmentBytes = 1448;
+// A receiver that keeps its window closed for most of the time loses what it has no room for.
+constexpr double kMostLimitedShare = 0.5;
+
+double QuartileOf(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 4];
+}
+
+double MedianOf(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[(values.size() - 1) / 2];
+}
+
+// The lower quartile of the means of kWindows parts of `values`, of which there are as many or
+// more.
+double HabitOf(const std::vector<double>& values) {
+  std::vector<double> means;
+  for (std::size_t i = 0; i < kWindows; ++i) {
+    const std::size_t begin = i * values.size() / kWindows;
+    const std::size_t end = (i + 1) * values.size() / kWindows;
+    double sum = 0;
+    for (std::size_t k = begin; k < end; ++k) sum += values[k];
+    means.push_back(sum / static_cast<double>(end - begin));
+  }
+  return QuartileOf(means);
+}
+
+// What is known of the time on one link.
+struct Watched {
+  LinkTraffic link = {};
+  std::size_t portions = 0;
+  double least_s = 0;        // bytes are on the way for so long, as a habit
+  double unexplained_s = 0;  // ... and no wait for a processor explains so much of it
+  double told_s = 0;         // relayed: for so long they were to be held back
+  double seen_s = 0;         // the mean of what was seen, for comparison with the mean of told_s
+  double round_trip_s = 0;   // as the sender's kernel has it; 0: not known, or not of the whole way
+  double echo_s = 0;         // of the slower of its two agents; 0: not known
+  double contradiction_s = 0;
+};
+
+using Waits = std::map<int, WaitRecord>;
+
+Watched Watch(const LinkTraffic& link, const std::vector<Passage>& passages, const Waits& waits) {
+  std::vector<double> least, unexplained;
+  Watched watched{.link = link, .portions = passages.size()};
+  const auto waited = [&](int rank, const TcpSocket& socket, const Passage& passage) {
+    return waits.at(rank).Between(passage.after_s + socket.clock_ahead_s,
+                                  passage.by_s + socket.clock_ahead_s);
+  };
+  for (const Passage& passage : passages) {
+    const auto from = waited(link.from, *link.writer, passage);
+    const auto to = waited(link.to, *link.reader, passage);
+    least.push_back(passage.least_s);
+    unexplained.push_back(from && to ? std::max(0.0, passage.least_s - *from - *to) : 0);
+    watched.contradiction_s = std::max(watched.contradiction_s, -passage.most_s);
+    watched.told_s += passage.told_s.value_or(0) / static_cast<double>(passages.size());
+    watched.seen_s += passage.least_s / static_cast<double>(passages.size());
+  }
+  watched.least_s = HabitOf(least);
+  watched.unexplained_s = HabitOf(unexplained);
+  if (link.relayed()) return watched;
+  std::vector<double> trips;
+  for (const ByteStep& step : link.writer->written_steps) trips.push_back(step.round_trip_s);
+  watched.round_trip_s = MedianOf(trips);
+  return watched;
+}
+
+// Those that tell something of a habit, the slowest last.
+std::vector<Watched> WatchedLinks(const Ranks& evidence) {
+  Waits waits;
+  std::map<int, double> echoes;
+  for (const RankEvidence* rank : evidence) {
+    waits.emplace(rank->rank, *rank);
+    echoes[rank->rank] = rank->echo_s;
+  }
+  std::vector<Watched> all;
+  for (const LinkTraffic& link : TrafficOf(evidence, true)) {
+    const std::vector<Passage> passages = PassagesOf(*link.writer, *link.reader);
+    if (passages.size() < kWindows) continue;
+    Watched& watched = all.emplace_back(Watch(link, passages, waits));
+    const double from_s = echoes[link.from], to_s = echoes[link.to];
+    if (from_s > 0 && to_s > 0) watched.echo_s = std::max(from_s, to_s);
+  }
+  std::sort(all.begin(), all.end(),
+            [](const Watched& a, const Watched& b) { return a.least_s < b.least_s; });
+  return all;
+}
+
+// What all links of a run say of each of them.
+struct Common {
+  double usual_s = 0;
+  double spread_s = 0;  // median absolute deviation
+  double contradiction_s = 0;
+
+  explicit Common(const std::vector<Watched>& sorted) {
+    std::vector<double> times, deviations;
+    for (const Watched& one : sorted) {
+      times.push_back(one.least_s);
+      contradiction_s = std::max(contradiction_s, one.contradiction_s);
+    }
+    for (const double time : times) deviations.push_back(std::abs(time - MedianOf(times)));
+    spread_s = MedianOf(deviations);
+    // All links of one rank of four are half of all: still, a quarter are others.
+    usual_s = times[(times.size() - 1) / 4];
+  }
+
+  // Where there is no other link, as between two hosts, it may itself have been better once.
+  double UsualOf(const Watched& one) const {
+    const double best_s = one.link.relayed() ? 0 : one.link.least_round_trip_s;
+    return best_s > 0 ? std::min(usual_s, best_s) : usual_s;
+  }
+  double LimitOf(const Watched& one) const {
+    return std::max(
+        {kLeastSlowSeconds, kTimesUsual * UsualOf(one), kTimesSpread * spread_s, contradiction_s});
+  }
+};
+
+// The sender's kernel counts what it had to send again, a relay what it was told to make late, and
+// then the looks show it, too.
+bool Loses(const Watched& one) {
+  const LinkTraffic& link = one.link;
+  const double segments = std::max(static_cast<double>(link.arrivals),
+                                   static_cast<double>(link.received) / kSegmentBytes);
+  if (link.retransmits < kRetransmitsOfLoss || link.retransmits < kLossyShare * segments) {
+    return false;
+  }
+  if (link.relayed()) return one.seen_s >= kLeastShareOfTransit * one.told_s;
+  const auto& steps = link.writer->written_steps;
+  return link.writer->limited_s < kMostLimitedShare * (steps.back().by_s - steps.front().by_s);
+}
+
+// Why it is not proved that it is slow, or "".
+std::string WhyNotProved(const Watched& one, double limit_s) {
+  if (one.unexplained_s <= limit_s) return "processes at its ends waited for a processor meanwhile";
+  if (!one.link.relayed() && one.round_trip_s < kLeastShareOfTransit * one.least_s) {
+    return fmt::format("the sender's kernel measured round trips of {:.2f} ms",
+                       one.round_trip_s * 1e3);
+  }
+  if (one.echo_s == 0) return "what an echo between its agents takes is not known";
+  if (one.echo_s >= kMostEchoShare * one.unexplained_s) {
+    return fmt::format("an echo between its agents, over another connection, took {:.1f} ms, too",
+                       one.echo_s * 1e3);
+  }
+  return "";
+}
+
+struct Slow {
+  std::vector<Watched> links = {};  // the slowest last
+  bool proved = false;
+  std::string doubt = {};  // why not, of the slowest
+  double usual_s = 0;
+};
+
+// Proved ones, or if there are none those that are suspected.
+Slow FindSlow(const Ranks& evidence) {
+  const std::vector<Watched> links = WatchedLinks(evidence);
+  if (links.size() < 2) return {};
+  const Common common(links);
+  Slow proved{.proved = true, .usual_s = common.usual_s}, suspected{.usual_s = common.usual_s};
+  for (const Watched& one : links) {
+    const double limit_s = common.LimitOf(one);
+    const bool slow = one.least_s > limit_s;
+    const std::string doubt = slow ? WhyNotProved(one, limit_s) : "";
+    if (Loses(one) || (slow && doubt.empty())) {
+      proved.links.push_back(one);
+    } else if (slow) {
+      suspected.links.push_back(one);
+      suspected.doubt = doubt;
+    }
+  }
+  return proved.links.empty() ? suspected : proved;
+}
+
+std::string Describe(const Watched& one, double usual_s) {
+  std::string text = fmt::format(
+      "link {} -> {}: bytes are on the way for {:.1f} ms or more as a rule (in {} portions), for "
+      "{:.2f} ms on most links of this run",
+      one.link.from, one.link.to, one.least_s * 1e3, one.portions, usual_s * 1e3);
+  if (one.link.relayed()) {
+    text += fmt::format("; its relay was told to hold them back for {:.1f} ms on average",
+                        one.told_s * 1e3);
+  } else if (one.round_trip_s > 0) {
+    text += fmt::format("; the sender's kernel measured round trips of {:.1f} ms",
+                        one.round_trip_s * 1e3);
+  }
+  if (one.link.retransmits > 0) {
+    text += fmt::format("; {} segments were lost and sent again", one.link.retransmits);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<LinkTraffic> SlowLinks(const Ranks& evidence) {
+  std::vector<LinkTraffic> links;
+  for (const Watched& one : FindSlow(evidence).links) links.push_back(one.link);
+  return links;
+}
+
+std::vector<Finding> FindSlowLinks(const Ranks& evidence) {
+  const Slow slow = FindSlow(evidence);
+  if (slow.links.empty()) return {};
+  const Watched& worst = slow.links.back();
+  Finding finding;
+  finding.cause = "slow_link";
+  std::vector<LinkTraffic> links;
+  for (const Watched& one : slow.links) links.push_back(one.link);
+  finding.culprits = CommonEnds(links);
+  finding.proved = slow.proved;
+  finding.message = Describe(worst, slow.usual_s);
+  if (slow.links.size() > 1) {
+    const Watched& next = slow.links[slow.links.size() - 2];
+    finding.message +=
+        fmt::format("; link {} -> {} {:.1f} ms", next.link.from, next.link.to, next.least_s * 1e3);
+  }
+  if (slow.links.size() > 2) {
+    finding.message += fmt::format(", and {} more", slow.links.size() - 2);
+  }
+  if (!slow.proved) finding.message += "; not proved: " + slow.doubt;
+  finding.remedy = fmt::format(
+      "Measure latency, rate and loss between the hosts of rank {} and rank {} (ping, iperf, "
+      "ethtool -S), and compare the route and the speed of their interfaces with those of others.",
+      worst.link.from, worst.link.to);
+  return {finding};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,18 @@
+// What a relay was told to do with the bytes of one direction of a connection.
+#ifndef LOCKSTEP_STRESS_LINKS_FLOW_LEDGER_H_
+#define LOCKSTEP_STRESS_LINKS_FLOW_LEDGER_H_
+
+#include <cstdint>
+
+namespace lockstep {
+
+// So far: not what became of it.
+struct FlowLedger {
+  std::uint64_t bytes = 0;
+  double byte_s = 0;       // bytes times the seconds that they were to be held back
+  std::uint32_t lost = 0;  // chunks that were to be late as if a segment had been lost
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_STRESS_LINKS_FLOW_LEDGER_H_

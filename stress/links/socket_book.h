@@ -1,0 +1,43 @@
+// Between which looks the counters of sockets moved: the bookkeeping, apart from the looking. Pure.
+#ifndef LOCKSTEP_STRESS_LINKS_SOCKET_BOOK_H_
+#define LOCKSTEP_STRESS_LINKS_SOCKET_BOOK_H_
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/verdict/tcp_socket.h"
+
+namespace lockstep {
+
+class SocketBook {
+ public:
+  // One look at all sockets of a process. What it saw was so at a moment between the two.
+  struct Look {
+    double began_s = 0;  // CLOCK_MONOTONIC
+    double ended_s = 0;
+    double waited_s = 0;  // as in ByteStep, at a moment between the two
+  };
+  // A look that took longer did not see one moment: it is dropped.
+  static constexpr double kLongestLookSeconds = 0.002;
+
+  void Note(const std::vector<TcpSocket>& seen, const Look& look);
+  // Connections as they stand, or stood when they were seen last.
+  std::vector<TcpSocket> Connections() const;
+
+ private:
+  struct Entry {
+    TcpSocket socket;   // with what follows from having watched it
+    double seen_s = 0;  // the last look at it began
+    bool there = true;
+  };
+  void NoteOne(const TcpSocket& socket, const Look& look);
+
+  std::map<std::pair<std::string, std::string>, Entry> entries_;
+  Look last_;  // began at 0: there was none
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_STRESS_LINKS_SOCKET_BOOK_H_

@@ -1,0 +1,122 @@
+#include "stress/links/socket_book.h"
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+TcpSocket Socket(std::uint64_t written, std::uint64_t received = 0) {
+  TcpSocket socket;
+  socket.local = "a:1";
+  socket.remote = "b:2";
+  socket.written = written;
+  socket.received = received;
+  return socket;
+}
+
+SocketBook::Look LookAt(double began_s, double took_s = 0.001, double waited_s = 0) {
+  return {began_s, began_s + took_s, waited_s};
+}
+
+TcpSocket Only(const SocketBook& book) {
+  EXPECT_EQ(book.Connections().size(), 1u);
+  return book.Connections().at(0);
+}
+
+TEST(SocketBook, AStepLiesBetweenTheLookBeforeAndThisOne) {
+  SocketBook book;
+  book.Note({Socket(0)}, LookAt(10));
+  book.Note({Socket(0)}, LookAt(11));
+  TcpSocket socket = Socket(100, 7);
+  socket.limited_s = 0.25;
+  socket.round_trip_us = 2000;
+  book.Note({socket}, LookAt(12, 0.001, 0.5));
+  const TcpSocket seen = Only(book);
+  ASSERT_EQ(seen.written_steps.size(), 1u);
+  EXPECT_EQ(seen.written_steps[0].bytes, 100u);
+  EXPECT_DOUBLE_EQ(seen.written_steps[0].after_s, 11);
+  EXPECT_DOUBLE_EQ(seen.written_steps[0].by_s, 12.001);
+  EXPECT_DOUBLE_EQ(seen.written_steps[0].waited_s, 0.5);
+  EXPECT_DOUBLE_EQ(seen.written_steps[0].limited_s, 0.25);
+  EXPECT_DOUBLE_EQ(seen.written_steps[0].round_trip_s, 0.002);
+  ASSERT_EQ(seen.received_steps.size(), 1u);
+  EXPECT_EQ(seen.received_steps[0].bytes, 7u);
+  EXPECT_EQ(seen.arrivals, 1u);
+  EXPECT_DOUBLE_EQ(seen.waited_s, 0.5);
+}
+
+// It shows no one moment: what it saw is dated by the next one.
+TEST(SocketBook, ALookThatTookLongIsDropped) {
+  SocketBook book;
+  book.Note({Socket(0)}, LookAt(10));
+  book.Note({Socket(50)}, LookAt(11, SocketBook::kLongestLookSeconds * 1.01));
+  EXPECT_TRUE(Only(book).written_steps.empty());
+  book.Note({Socket(50)}, LookAt(12));
+  const TcpSocket seen = Only(book);
+  ASSERT_EQ(seen.written_steps.size(), 1u);
+  EXPECT_DOUBLE_EQ(seen.written_steps[0].after_s, 10);
+  EXPECT_DOUBLE_EQ(seen.written_steps[0].by_s, 12.001);
+}
+
+TEST(SocketBook, OneThatComesLaterHadNothingBefore) {
+  SocketBook book;
+  book.Note({Socket(40)}, LookAt(10));
+  EXPECT_DOUBLE_EQ(Only(book).written_steps.at(0).after_s, 0) << "nobody looked before";
+  SocketBook later;
+  later.Note({}, LookAt(9));
+  later.Note({Socket(40)}, LookAt(10));
+  const std::vector<ByteStep> steps = Only(later).written_steps;
+  ASSERT_EQ(steps.size(), 2u);
+  EXPECT_EQ(steps[0].bytes, 0u);
+  EXPECT_EQ(steps[1].bytes, 40u);
+  EXPECT_DOUBLE_EQ(steps[1].after_s, 9);
+}
+
+TEST(SocketBook, OneThatIsGoneStaysKnownAndItsPortCanBeUsedAgain) {
+  SocketBook book;
+  book.Note({Socket(100, 100)}, LookAt(10));
+  book.Note({Socket(200, 200)}, LookAt(11));
+  book.Note({}, LookAt(12));
+  EXPECT_TRUE(Only(book).closed);
+  EXPECT_EQ(Only(book).written, 200u);
+  book.Note({Socket(30, 0)}, LookAt(13));
+  const TcpSocket again = Only(book);
+  EXPECT_FALSE(again.closed);
+  EXPECT_EQ(again.arrivals, 0u);
+  ASSERT_EQ(again.written_steps.size(), 2u);
+  EXPECT_EQ(again.written_steps[1].bytes, 30u);
+  EXPECT_DOUBLE_EQ(again.written_steps[1].after_s, 12);
+}
+
+TEST(SocketBook, TheNewestStepsAreKept) {
+  SocketBook book;
+  for (int i = 1; i <= 1000; ++i) book.Note({Socket(static_cast<std::uint64_t>(i))}, LookAt(i));
+  const std::vector<ByteStep> steps = Only(book).written_steps;
+  ASSERT_EQ(steps.size(), 64u);
+  EXPECT_EQ(steps.back().bytes, 1000u);
+  EXPECT_EQ(steps.front().bytes, 937u);
+}
+
+TEST(SocketBook, WhatARelayWasToldIsKeptAsItGrows) {
+  SocketBook book;
+  for (const auto& [bytes, byte_s] : {std::pair(10, 0.0), std::pair(10, 0.0), std::pair(30, 0.4)}) {
+    TcpSocket socket = Socket(static_cast<std::uint64_t>(bytes));
+    socket.relayed = true;
+    socket.out = {{{static_cast<std::uint64_t>(bytes), byte_s}}, 2};
+    book.Note({socket}, LookAt(10 + byte_s));
+  }
+  const TcpSocket seen = Only(book);
+  EXPECT_TRUE(seen.relayed);
+  EXPECT_EQ(seen.out.lost, 2u);
+  ASSERT_EQ(seen.out.told.size(), 3u);
+  EXPECT_EQ(seen.out.told[0].bytes, 0u);
+  EXPECT_EQ(seen.out.told[2].bytes, 30u);
+  EXPECT_DOUBLE_EQ(seen.out.told[2].byte_s, 0.4);
+}
+
+}  // namespace
+}  // namespace lockstep
