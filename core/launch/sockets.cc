@@ -19,6 +19,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
 #include "core/launch/fd.h"
 
@@ -31,6 +32,8 @@ constexpr std::uint8_t kTimeWait = 6;
 constexpr std::uint8_t kSynReceived = 3;
 constexpr std::uint8_t kNewSynReceived = 12;
 constexpr std::size_t kAnswerBytes = 64 << 10;
+// Walking all sockets of a host costs half a millisecond where it has none.
+constexpr int kLooksPerSearch = 16;
 // Of a machine with very many sockets: what lies beyond is not looked at.
 constexpr int kMostAnswers = 1024;
 
@@ -118,11 +121,8 @@ void AddListener(const inet_diag_msg& message, std::vector<TcpSocket>& sockets) 
   freeifaddrs(all);
 }
 
-void Add(const nlmsghdr& header, const std::vector<std::uint32_t>& inodes,
-         std::vector<TcpSocket>& sockets) {
+TcpSocket SocketFrom(const nlmsghdr& header) {
   const auto& message = *static_cast<const inet_diag_msg*>(NLMSG_DATA(&header));
-  if (!std::binary_search(inodes.begin(), inodes.end(), message.idiag_inode)) return;
-  if (message.idiag_state == kListen) return AddListener(message, sockets);
   TcpSocket socket;
   socket.local = FormatDiag(message.idiag_family, message.id.idiag_src, message.id.idiag_sport);
   socket.remote = FormatDiag(message.idiag_family, message.id.idiag_dst, message.id.idiag_dport);
@@ -144,17 +144,36 @@ void Add(const nlmsghdr& header, const std::vector<std::uint32_t>& inodes,
     socket.least_round_trip_us = info.tcpi_min_rtt;
     socket.last_received_ms = info.tcpi_last_data_recv;
   }
-  sockets.push_back(std::move(socket));
+  return socket;
 }
 
-bool Ask(int fd, std::uint8_t family) {
+// What names a socket to the kernel, its cookie included: a port that is used again is another.
+struct SocketName {
+  std::uint8_t family;
+  inet_diag_sockid id;
+  std::uint32_t inode;  // another one, or none, when the process has closed it
+};
+
+void Add(const nlmsghdr& header, const std::vector<std::uint32_t>& inodes,
+         std::vector<TcpSocket>& sockets, std::vector<SocketName>* names) {
+  const auto& message = *static_cast<const inet_diag_msg*>(NLMSG_DATA(&header));
+  if (!std::binary_search(inodes.begin(), inodes.end(), message.idiag_inode)) return;
+  if (message.idiag_state == kListen) return AddListener(message, sockets);
+  sockets.push_back(SocketFrom(header));
+  if (names != nullptr) names->push_back({message.idiag_family, message.id, message.idiag_inode});
+}
+
+// For one, or with no `id` for all.
+bool Ask(int fd, std::uint8_t family, const inet_diag_sockid* id = nullptr) {
   struct {
     nlmsghdr header;
     inet_diag_req_v2 request;
   } ask{};
   ask.header.nlmsg_len = sizeof ask;
   ask.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
-  ask.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+  ask.header.nlmsg_flags =
+      static_cast<std::uint16_t>(id == nullptr ? NLM_F_REQUEST | NLM_F_DUMP : NLM_F_REQUEST);
+  if (id != nullptr) ask.request.id = *id;
   ask.request.sdiag_family = family;
   ask.request.sdiag_protocol = IPPROTO_TCP;
   ask.request.idiag_ext = 1 << (INET_DIAG_INFO - 1);
@@ -162,7 +181,8 @@ bool Ask(int fd, std::uint8_t family) {
   return send(fd, &ask, sizeof ask, 0) == sizeof ask;
 }
 
-void Read(int fd, const std::vector<std::uint32_t>& inodes, std::vector<TcpSocket>& sockets) {
+void Read(int fd, const std::vector<std::uint32_t>& inodes, std::vector<TcpSocket>& sockets,
+          std::vector<SocketName>* names) {
   alignas(nlmsghdr) char answer[kAnswerBytes];
   for (int i = 0; i < kMostAnswers; ++i) {
     // A dump is made while it is read: the kernel never lets one wait.
@@ -172,12 +192,64 @@ void Read(int fd, const std::vector<std::uint32_t>& inodes, std::vector<TcpSocke
     for (auto* header = reinterpret_cast<nlmsghdr*>(answer); NLMSG_OK(header, rest);
          header = NLMSG_NEXT(header, rest)) {
       if (header->nlmsg_type != SOCK_DIAG_BY_FAMILY) return;  // done, or an error
-      if (sockets.size() < kMostSockets) Add(*header, inodes, sockets);
+      if (sockets.size() < kMostSockets) Add(*header, inodes, sockets, names);
     }
   }
 }
 
+std::vector<TcpSocket> FindSockets(pid_t pid, std::vector<SocketName>* names) {
+  std::vector<TcpSocket> sockets;
+  const std::vector<std::uint32_t> inodes = InodesOf(pid);
+  if (inodes.empty()) return sockets;
+  const Fd fd(socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
+  if (!fd.valid()) return sockets;
+  for (const std::uint8_t family : {AF_INET, AF_INET6}) {
+    if (Ask(fd.get(), family)) Read(fd.get(), inodes, sockets, names);
+  }
+  return sockets;
+}
+
+// None when it is gone.
+std::optional<TcpSocket> LookAtOne(int fd, const SocketName& name) {
+  alignas(nlmsghdr) char answer[4096];
+  if (!Ask(fd, name.family, &name.id)) return std::nullopt;
+  const ssize_t bytes = recv(fd, answer, sizeof answer, MSG_DONTWAIT);
+  if (bytes <= 0) return std::nullopt;
+  const auto* header = reinterpret_cast<const nlmsghdr*>(answer);
+  const bool is_it =
+      NLMSG_OK(header, static_cast<unsigned>(bytes)) && header->nlmsg_type == SOCK_DIAG_BY_FAMILY;
+  if (!is_it) return std::nullopt;
+  const auto& message = *static_cast<const inet_diag_msg*>(NLMSG_DATA(header));
+  return message.idiag_inode == name.inode ? std::optional(SocketFrom(*header)) : std::nullopt;
+}
+
 }  // namespace
+
+struct SocketLooks::Found {
+  std::vector<TcpSocket> listeners;
+  std::vector<SocketName> names;
+  Fd netlink = Fd(socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
+};
+
+SocketLooks::SocketLooks(pid_t pid) : pid_(pid), found_(std::make_unique<Found>()) {}
+SocketLooks::~SocketLooks() = default;
+
+std::vector<TcpSocket> SocketLooks::Look() {
+  if (looks_++ % kLooksPerSearch == 0) {
+    found_->names.clear();
+    std::vector<TcpSocket> sockets = FindSockets(pid_, &found_->names);
+    found_->listeners = sockets;
+    std::erase_if(found_->listeners, [](const TcpSocket& one) { return !one.remote.empty(); });
+    return sockets;
+  }
+  std::vector<TcpSocket> sockets = found_->listeners;
+  std::erase_if(found_->names, [&](const SocketName& name) {
+    std::optional<TcpSocket> seen = LookAtOne(found_->netlink.get(), name);
+    if (seen) sockets.push_back(std::move(*seen));
+    return !seen;
+  });
+  return sockets;
+}
 
 std::string FormatEndpoint(const void* address) {
   sa_family_t family;
@@ -190,16 +262,6 @@ std::string FormatEndpoint(const void* address) {
   return Format6(six.sin6_addr, ntohs(six.sin6_port));
 }
 
-std::vector<TcpSocket> SocketsOf(pid_t pid) {
-  std::vector<TcpSocket> sockets;
-  const std::vector<std::uint32_t> inodes = InodesOf(pid);
-  if (inodes.empty()) return sockets;
-  const Fd fd(socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
-  if (!fd.valid()) return sockets;
-  for (const std::uint8_t family : {AF_INET, AF_INET6}) {
-    if (Ask(fd.get(), family)) Read(fd.get(), inodes, sockets);
-  }
-  return sockets;
-}
+std::vector<TcpSocket> SocketsOf(pid_t pid) { return FindSockets(pid, nullptr); }
 
 }  // namespace lockstep

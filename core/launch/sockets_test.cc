@@ -91,6 +91,38 @@ TEST(Sockets, ListenersAreThereOnEveryAddress) {
   EXPECT_NE(pair.listens_on.find('%'), std::string::npos) << "loopback addresses name their host";
 }
 
+// Whether it is a look that searches, or one that asks for what is known.
+TEST(Sockets, LooksAgainAndAgainShowTheSame) {
+  Pair pair = Connect(INADDR_LOOPBACK);
+  SocketLooks looks(getpid());
+  const auto seen = [&](const std::string& local) -> std::optional<TcpSocket> {
+    for (const TcpSocket& socket : looks.Look()) {
+      if (socket.local == local) return socket;
+    }
+    return std::nullopt;
+  };
+  for (std::uint64_t sent = 0; sent < 40; ++sent) {
+    const auto client = seen(pair.client_address);
+    ASSERT_TRUE(client);
+    EXPECT_EQ(client->remote, pair.listens_on);
+    EXPECT_EQ(client->written, sent);
+    ASSERT_EQ(send(pair.client.get(), "x", 1, 0), 1);
+  }
+  EXPECT_TRUE(seen(pair.listens_on)) << "who listens, too";
+  // It waits for its peer to end, or for the last segments to be gone, and is nobody's.
+  char all[40];
+  ASSERT_EQ(recv(pair.server.get(), all, sizeof all, MSG_WAITALL), 40);
+  pair.client.Reset();
+  EXPECT_FALSE(seen(pair.client_address));
+  pair.server.Reset();
+  EXPECT_FALSE(seen(pair.client_address));
+  // A new one is found a few looks later.
+  const Pair later = Connect(INADDR_LOOPBACK);
+  bool found = false;
+  for (int i = 0; i < 16; ++i) found = found || seen(later.client_address);
+  EXPECT_TRUE(found);
+}
+
 TEST(Sockets, OnlyThoseOfTheProcess) {
   const pid_t other = fork();
   if (other == 0) {

@@ -21,7 +21,7 @@ void Append(std::vector<T>& items, const T& item, std::size_t most) {
 
 void AddStep(std::vector<ByteStep>& steps, std::uint64_t bytes, double after_s,
              const SocketBook::Look& look, const TcpSocket& socket) {
-  if (bytes <= (steps.empty() ? 0 : steps.back().bytes)) return;
+  if (!steps.empty() && bytes <= steps.back().bytes) return;
   const ByteStep step{bytes,         after_s,          look.ended_s,
                       look.waited_s, socket.limited_s, socket.round_trip_us * 1e-6};
   Append(steps, step, kMostSteps);
@@ -43,7 +43,6 @@ void SocketBook::Note(const std::vector<TcpSocket>& seen, const Look& look) {
   if (look.ended_s - look.began_s > kLongestLookSeconds) return;
   for (auto& [names, entry] : entries_) entry.there = false;
   for (const TcpSocket& socket : seen) NoteOne(socket, look);
-  last_ = look;
 }
 
 void SocketBook::NoteOne(const TcpSocket& socket, const Look& look) {
@@ -55,7 +54,6 @@ void SocketBook::NoteOne(const TcpSocket& socket, const Look& look) {
   // A port can be used again.
   const bool is_another = socket.written < before.written || socket.received < before.received;
   if (is_another) entry = Entry();
-  const bool is_new = entry.seen_s == 0;
   TcpSocket now = socket;
   now.arrivals = before.arrivals + (now.received > before.received ? 1 : 0);
   now.waited_s = look.waited_s;
@@ -65,14 +63,9 @@ void SocketBook::NoteOne(const TcpSocket& socket, const Look& look) {
   now.in = before.in;
   AddMark(now.out, socket.out);
   AddMark(now.in, socket.in);
-  const double after_s = is_new ? last_.began_s : entry.seen_s;
-  if (is_new && last_.began_s > 0) {
-    // It came after that look, which so saw none of its bytes.
-    now.written_steps = {{0, last_.began_s, last_.ended_s, last_.waited_s}};
-    now.received_steps = now.written_steps;
-  }
-  AddStep(now.written_steps, now.written, after_s, look, now);
-  AddStep(now.received_steps, now.received, after_s, look, now);
+  // Of a new one it is not known how long it was there before it was found.
+  AddStep(now.written_steps, now.written, entry.seen_s, look, now);
+  AddStep(now.received_steps, now.received, entry.seen_s, look, now);
   entry = {std::move(now), look.began_s, true};
 }
 

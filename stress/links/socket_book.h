@@ -35,7 +35,6 @@ class SocketBook {
   void NoteOne(const TcpSocket& socket, const Look& look);
 
   std::map<std::pair<std::string, std::string>, Entry> entries_;
-  Look last_;  // began at 0: there was none
 };
 
 }  // namespace lockstep

@@ -19,6 +19,7 @@ namespace {
 
 constexpr double kLookSeconds = 0.004;  // between two looks
 constexpr double kLooksPerCost = 20;
+constexpr double kLooksPerAverage = 16;
 constexpr double kLongestPauseSeconds = 0.05;
 
 double Now() { return static_cast<double>(MonotonicNs()) * 1e-9; }
@@ -60,12 +61,14 @@ void SocketLog::Run(pid_t pid, pid_t relay) {
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, nullptr);  // signals are the agent's
   RunDelay worker_delay(pid), relay_delay(getpid(), relay);
+  SocketLooks looks(pid);
+  double cost_s = 0;  // of the last looks, on average: few of them search
   while (true) {
     const double began_s = ThreadSeconds();
     SocketBook::Look look;
     look.began_s = Now();
     look.waited_s = worker_delay.Seconds() + relay_delay.Seconds();
-    std::vector<TcpSocket> seen = SocketsOf(pid);
+    std::vector<TcpSocket> seen = looks.Look();
     look.ended_s = Now();
     translate_(seen);
     {
@@ -73,7 +76,7 @@ void SocketLog::Run(pid_t pid, pid_t relay) {
       if (ending_) return;
       book_.Note(seen, look);
     }
-    const double cost_s = ThreadSeconds() - began_s;
+    cost_s += (ThreadSeconds() - began_s - cost_s) / kLooksPerAverage;
     const double pause_s =
         std::min(std::max(kLookSeconds, kLooksPerCost * cost_s), kLongestPauseSeconds);
     const timespec pause{0, static_cast<long>(pause_s * 1e9)};
