@@ -80,7 +80,7 @@ def right_link():
 
 
 def silent():
-    """Nothing is said of links that are well, however busy the machine is, nor of a short blackout."""
+    """Nothing is said of links that are well, on a busy machine either, nor of a short blackout."""
     never = FAULT.format(kind="link_delay", link=(0, 1), at="iteration:99999", more='delay = "9ms"')
     brief = FAULT.format(kind="link_down", link=(2, 3), at="iteration:3", more='duration = "300ms"')
     paths = [scenario("own/never", never), scenario("own/brief", brief)]

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "core/base/clock.h"
-#include "core/launch/run_delay.h"
 #include "core/launch/sockets.h"
+#include "stress/links/run_delay.h"
 
 namespace lockstep {
 namespace {

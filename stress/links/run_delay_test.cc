@@ -1,4 +1,4 @@
-#include "core/launch/run_delay.h"
+#include "stress/links/run_delay.h"
 
 #include <sched.h>
 #include <signal.h>

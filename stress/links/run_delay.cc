@@ -1,6 +1,6 @@
 // Reads the second number of /proc/<pid>/task/<tid>/schedstat of every thread. A thread that comes
 // is found at the next listing, and then counts with all that it has waited.
-#include "core/launch/run_delay.h"
+#include "stress/links/run_delay.h"
 
 #include <dirent.h>
 #include <fcntl.h>

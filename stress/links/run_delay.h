@@ -1,6 +1,6 @@
 // How long threads were ready to run and had no processor (run delay, sched-stats of the kernel).
-#ifndef LOCKSTEP_CORE_LAUNCH_RUN_DELAY_H_
-#define LOCKSTEP_CORE_LAUNCH_RUN_DELAY_H_
+#ifndef LOCKSTEP_STRESS_LINKS_RUN_DELAY_H_
+#define LOCKSTEP_STRESS_LINKS_RUN_DELAY_H_
 
 #include <sys/types.h>
 
@@ -38,4 +38,4 @@ class RunDelay {
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_CORE_LAUNCH_RUN_DELAY_H_
+#endif  // LOCKSTEP_STRESS_LINKS_RUN_DELAY_H_
