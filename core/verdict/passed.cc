@@ -83,7 +83,7 @@ bool EndedInACall(const RankView& view) {
 bool MayFollow(const Situation& situation, const Mismatch& mismatch, const Finding& end) {
   const std::string& cause = end.cause;
   // Calls that differ and are queued behind a ring show how the order came about.
-  if (!SomebodyLeft(situation, mismatch)) return cause == "order_inversion";
+  if (!SomebodyLeft(situation, mismatch)) return cause == "order_inversion" || cause == "unknown";
   if (cause == "rank_killed" || cause == "rank_stopped") return false;
   // Beside posted calls silence tells little.
   const bool vague = cause == "unknown" || (situation.posts && !end.proved);

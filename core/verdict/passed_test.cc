@@ -141,6 +141,22 @@ TEST(Passed, AnAnswerToAnotherQuestionExplainsWhatIsRaised) {
   EXPECT_THAT(CausesOf({joins, trains}, "nccl"), ElementsAre("collective_mismatch", "rank_failed"));
 }
 
+// Both wait for each other in a ring, and the calls behind it differ: that is how it came about.
+TEST(Passed, CallsThatDifferBehindARing) {
+  const auto ring = [](int rank, int first, int then) {
+    return Of(rank).On(first).Enters(AllReduce()).On(then).Queues(AllReduce());
+  };
+  const Setting setting = {.deadline_seconds = kDeadline,
+                           .backend = "mpi",
+                           .groups = {{.communicator = 1, .name = "pair", .ranks = {0, 1}}}};
+  const Judgement judgement = Judge({ring(0, 0, 1).On(0).Queues(Max()).Silent(6),
+                                     ring(1, 1, 0).On(0).Queues(AllReduce()).Silent(6)},
+                                    setting);
+  ASSERT_EQ(judgement.findings.size(), 2u);
+  EXPECT_EQ(judgement.findings[0].cause, "reduction_mismatch");
+  EXPECT_FALSE(judgement.findings[1].proved);
+}
+
 // A signal from outside befalls a rank wherever it is; one of its own may be the library's.
 TEST(Passed, ARankThatEndedInCallsThatDiffer) {
   const History waits = Of(0).Enters(AllReduce(8)).Silent(6);
