@@ -19,6 +19,8 @@ constexpr double kLossSeconds = 0.2;     // for agents of a dead host to be miss
 constexpr double kCollectSeconds = 5;
 constexpr double kLookSeconds = 0.5;  // without an event, between looks for ranks that sleep
 constexpr double kEndSeconds = 10;
+constexpr double kDataSeconds = 0.3;  // for agents to report what is in the outboxes
+constexpr double kWarnedSeconds = 3;  // from the launcher's warning to its SIGKILL, and some more
 constexpr double kFinishSeconds = 20;
 constexpr std::size_t kHistoryEvents = 4096;  // of each rank and lifetime, kept in the file
 
@@ -68,6 +70,7 @@ Result<Measurement> Conductor::Run(int repetitions) {
     measurement_.stopped_by.push_back(std::move(stopped));
     if (measurement_.terminated) break;
   }
+  SaveSamples();
   // Of workers that were told to end with us, nothing is judged.
   if (alive_ && !measurement_.terminated && Finish() == Step::kInterrupted) Interrupt();
   if (alive_) EndLifetime();
@@ -84,6 +87,7 @@ Status Conductor::RunRepetition() {
     if (step == Step::kDone) return OkStatus();
     if (step == Step::kTerminated) {
       measurement_.terminated = true;
+      SaveSamples();
       if (AwaitLosses()) Interrupt();
       rounds_.StopAll("interrupted");
       return OkStatus();
@@ -113,7 +117,9 @@ Conductor::Step Conductor::StartLifetime() {
   }
   alive_ = true;
   fleet_.SendAll({kPlanMessage, PlanToJson(plan_)});
-  return AwaitAll(kReadyMessage, std::max(kConnectSeconds, 2 * plan_.deadline_seconds));
+  const Step step = AwaitAll(kReadyMessage, std::max(kConnectSeconds, 2 * plan_.deadline_seconds));
+  if (step == Step::kDone && begun_) std::exchange(begun_, {})();
+  return step;
 }
 
 Conductor::Step Conductor::RunRounds() {
@@ -131,6 +137,7 @@ Conductor::Step Conductor::RunRounds() {
     measured_ = true;
     stalls_.RoundDone();
     rounds_.Close();
+    SaveIfWarned();
     progress_.Update(
         repetition_, plan_.cases.size() - rounds_.running(), plan_.cases.size(),
         std::min(rounds_.SecondsToGo(), std::max(rounds_.BudgetSeconds() - elapsed, 0.0)));
@@ -144,6 +151,7 @@ Conductor::Step Conductor::AwaitAll(MessageType type, double seconds) {
   while (arrived < fleet_.size()) {
     const FleetEvent event = fleet_.Next(deadline.Earlier(Deadline::AfterSeconds(kLookSeconds)));
     if (event.kind == FleetEventKind::kTimeout && !deadline.Passed()) {
+      SaveIfWarned();
       if (type == kRoundDoneMessage) {
         stalls_.Look(fleet_.Collect(Deadline::AfterSeconds(kCollectSeconds)), repetition_);
       }
@@ -180,6 +188,10 @@ std::optional<Conductor::Step> Conductor::Handle(const FleetEvent& event, Messag
       return std::nullopt;
     case FleetEventKind::kTerminate:
       return Step::kTerminated;
+    case FleetEventKind::kWarned:
+      warned_until_ = Deadline::AfterSeconds(kWarnedSeconds);
+      SaveSamples();
+      return std::nullopt;
     case FleetEventKind::kExited:
     case FleetEventKind::kSignalled:
     case FleetEventKind::kCompanion:  // none was asked for
@@ -233,8 +245,31 @@ bool Conductor::ToldToEndInGrace() {
   return false;
 }
 
+void Conductor::SaveSamples() {
+  for (const FleetEvent& data : fleet_.TakeData(Deadline::AfterSeconds(kDataSeconds))) {
+    book_.Add(data.rank, data.message.payload);
+  }
+  if (!save_ || book_.empty()) return;
+  Measurement so_far = measurement_;
+  if (std::ssize(so_far.stopped_by) < book_.repetitions()) {
+    std::vector<std::string>& stopped = so_far.stopped_by.emplace_back();
+    for (std::size_t i = 0; i < plan_.cases.size(); ++i) {
+      const bool rows = book_.Current(i).complete_rows() > 0;
+      const std::string& known = rounds_.stopped_by(i);
+      stopped.push_back(!known.empty() ? known : rows ? "interrupted" : "not_run");
+    }
+  }
+  progress_.Clear();
+  save_(so_far);
+}
+
+void Conductor::SaveIfWarned() {
+  if (warned_until_ && !warned_until_->Passed()) SaveSamples();
+}
+
 void Conductor::Interrupt() {
   progress_.Clear();
+  SaveSamples();
   Interruption interruption;
   interruption.repetition = repetition_;
   interruption.lifetime = fleet_.lifetime();

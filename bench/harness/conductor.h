@@ -55,6 +55,14 @@ class Conductor {
   using SecondPass = std::function<std::vector<std::size_t>(int repetition)>;
   void SetSecondPass(SecondPass second_pass) { second_pass_ = std::move(second_pass); }
 
+  // Called when the ranks are ready to measure for the first time.
+  void SetBegun(std::function<void()> begun) { begun_ = std::move(begun); }
+
+  // Called when the book holds every sample that was taken so far, before anything is judged or
+  // ended: there may be a second left until all of us are killed.
+  using Save = std::function<void(const Measurement& so_far)>;
+  void SetSave(Save save) { save_ = std::move(save); }
+
  private:
   enum class Step { kDone, kInterrupted, kTerminated };
 
@@ -69,6 +77,8 @@ class Conductor {
   void Interrupt();
   // A rank was stopped or continued: whoever waits for the run should know at once.
   void TellOfStop(const FleetEvent& event);
+  void SaveSamples();
+  void SaveIfWarned();
   bool ToldToEndInGrace();
   // Whether an agent, or the launcher on its host, is gone: then nobody can be started again.
   bool HostsAreLost() const;
@@ -87,6 +97,9 @@ class Conductor {
   StandstillWatch watch_;
   StallWatch stalls_;
   SecondPass second_pass_;
+  std::function<void()> begun_;
+  Save save_;
+  std::optional<Deadline> warned_until_;  // until then the launcher may kill us without a word
   Measurement measurement_;
   int repetition_ = 0;
   std::int64_t began_ns_ = 0;     // the repetition

@@ -167,6 +167,7 @@ void Leader::Conclude(const SampleBook& book, const HostFloors& floors, const Li
   for (CaseRecord& record : run_.cases) record.device = on_host_ ? "host" : "cuda";
   if (info_.kind != BenchKind::kLinks) AddEffects(!plan_.iterations, run_);
   run_.judgement = LaunchJudgement(run_.cases, measurement, plan_.world_size);
+  const bool measured = run_.judgement.verdict == Verdict::kPass;
   if (info_.kind == BenchKind::kLinks) {
     links.AddTo(book, static_cast<int>(measurement.stopped_by.size()) - 1, run_);
   }
@@ -175,12 +176,30 @@ void Leader::Conclude(const SampleBook& book, const HostFloors& floors, const Li
   Renumber(measurement.stopped_by, run_.history);
   run_.complete = !measurement.terminated;
   run_.exit_code = static_cast<int>(ExitCodeOf(run_.verdict));
-  const bool passed = run_.verdict == Verdict::kPass && run_.judgement.findings.empty();
-  run_.summary_line = run_.links && passed ? DescribeLinks(run_) : SummaryLine(run_);
+  const bool links_decide = run_.links && measured && run_.judgement.findings.empty();
+  run_.summary_line = links_decide ? DescribeLinks(run_) : SummaryLine(run_);
+}
+
+// What is left to do after this can be lost: there may be a second until all of us are killed.
+void Leader::SaveSamples(const Fleet& fleet, SampleBook book, const HostFloors& floors,
+                         const Measurement& so_far) {
+  book.PutOnOneClock(fleet.clocks());
+  lockstep::Run run = run_;
+  run.environment = MachineFacts(fleet.agents(), context_, so_far.worker_facts);
+  run.floors = FloorFigures(floors);
+  run.cases = CaseRecords(plan_, book, floors, so_far);
+  run.judgement = LaunchJudgement(run.cases, so_far, plan_.world_size);
+  if (run.judgement.verdict == Verdict::kPass) run.judgement.verdict = Verdict::kUnknown;
+  run.verdict = run.judgement.verdict;
+  run.complete = false;
+  run.exit_code = static_cast<int>(ExitCodeOf(run.verdict));
+  run.summary_line = SummaryLine(run);
+  if (WeAreCutOff(fleet.places())) file_.MoveTo(PartialPath(OutputPath(), context_.rank));
+  file_.Save(run);
 }
 
 Result<ExitCode> Leader::StoreAndReport() {
-  const Status stored = WriteRun(run_, path_);
+  const Status stored = file_.Store(run_);
   switch (options_.format) {
     case ReportFormat::kTable:
       fmt::print("{}", FormatTable(run_));
@@ -198,14 +217,14 @@ Result<ExitCode> Leader::StoreAndReport() {
   if (display || selection_.writes_file) {
     ReportWithGoogleBenchmark(run_, options_.benchmark_flags, display);
   }
-  if (stored.ok() && options_.format == ReportFormat::kTable) {
-    fmt::print("\nresult file: {}\n", path_);
+  if (file_.saved() && options_.format == ReportFormat::kTable) {
+    fmt::print("\nresult file: {}\n", file_.path());
   }
   std::fflush(stdout);
   if (run_.verdict != Verdict::kPass && options_.format != ReportFormat::kTable) {
     fmt::print(stderr, "{}: {}\n", info_.name, run_.summary_line);
   }
-  // The figures are on the screen; that they could not be kept is an error all the same.
+  // The figures are on the screen; that they are not where they should be is an error all the same.
   if (!stored.ok()) return stored;
   return ExitCodeOf(run_.verdict);
 }
@@ -235,6 +254,11 @@ Result<ExitCode> Leader::Measure(Fleet& fleet) {
   book.SetRates(RatesOf(fleet, book.scale()));
   Progress progress(options_.progress);
   Conductor conductor(fleet, fleet_options_, plan_, book, progress);
+  // Now, because a launcher that ends us passes nothing on any more.
+  conductor.SetBegun([&] {
+    progress.Notice(fmt::format("{}: note: results go to {}", info_.name, file_.path()));
+  });
+  conductor.SetSave([&](const Measurement& so_far) { SaveSamples(fleet, book, floors, so_far); });
   const LinkSurvey links(plan_, LinkSettingOf(fleet));
   if (info_.kind == BenchKind::kLinks) {
     conductor.SetSecondPass([&](int repetition) { return links.Retests(book, repetition); });
@@ -245,7 +269,7 @@ Result<ExitCode> Leader::Measure(Fleet& fleet) {
       PlaceSamples(fleet.ReadGpus(kMostGpuSamples, Deadline::AfterSeconds(kReadSeconds)));
   run_.logs = fleet.TakeLogs();
   fleet.Rest();
-  if (WeAreCutOff(fleet.places())) path_ = PartialPath(path_, context_.rank);
+  if (WeAreCutOff(fleet.places())) file_.MoveTo(PartialPath(OutputPath(), context_.rank));
   book.PutOnOneClock(fleet.clocks());
   AddClocks(fleet.clocks(), run_);
   const HostFloors after = measurement.terminated ? floors : MeasureHostFloors(fleet);
@@ -259,8 +283,8 @@ Result<ExitCode> Leader::Measure(Fleet& fleet) {
 }
 
 Result<ExitCode> Leader::Run() {
-  path_ = OutputPath();
-  LOCKSTEP_RETURN_IF_ERROR(CheckWritable(path_));
+  file_ = RunFile(OutputPath());
+  LOCKSTEP_RETURN_IF_ERROR(file_.Check());
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Fleet> fleet,
                             Fleet::Open(context_, fleet_options_));
   Result<ExitCode> code = Measure(*fleet);

@@ -16,6 +16,7 @@
 #include "core/launch/fleet.h"
 #include "core/plan/plan.h"
 #include "results/store/run.h"
+#include "results/store/run_file.h"
 
 namespace lockstep {
 
@@ -43,6 +44,9 @@ class Leader {
                 const std::string& worker_facts);
   void Conclude(const SampleBook& book, const HostFloors& floors, const LinkSurvey& links,
                 Measurement measurement);
+  // All samples, as they came, with nothing judged.
+  void SaveSamples(const Fleet& fleet, SampleBook book, const HostFloors& floors,
+                   const Measurement& so_far);
   Result<ExitCode> StoreAndReport();
 
   const BenchInfo& info_;
@@ -53,7 +57,7 @@ class Leader {
   const FleetOptions& fleet_options_;
   lockstep::Run run_;
   bool on_host_ = true;  // the buffers are; as the workers say
-  std::string path_;
+  RunFile file_;
 };
 
 }  // namespace lockstep

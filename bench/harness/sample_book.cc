@@ -35,6 +35,14 @@ void SampleBook::BeginRepetition() {
   for (CaseBook& book : books_.back()) book.ranks.resize(static_cast<std::size_t>(ranks_));
 }
 
+bool SampleBook::empty() const {
+  return std::ranges::all_of(books_, [](const std::vector<CaseBook>& cases) {
+    return std::ranges::all_of(cases, [](const CaseBook& book) {
+      return std::ranges::all_of(book.ranks, [](const auto& rank) { return rank.entry.empty(); });
+    });
+  });
+}
+
 const CaseBook& SampleBook::Book(int repetition, std::size_t case_index) const {
   return books_[static_cast<std::size_t>(repetition)][case_index];
 }

@@ -49,6 +49,7 @@ class SampleBook {
   void Add(int rank, std::string_view bytes);
   void BeginRepetition();
   int repetitions() const { return static_cast<int>(books_.size()); }
+  bool empty() const;  // no sample was taken
 
   // Until PutOnOneClock stamps are those of every rank's own counter: how fast it runs.
   void SetRates(std::vector<double> ns_per_tick) { ns_per_tick_ = std::move(ns_per_tick); }

@@ -189,6 +189,7 @@ void FleetImpl::PollOnce(Deadline deadline) {
     terminating_ = true;
     events_.push_front(FleetEvent{FleetEventKind::kTerminate, 0, {}, 0, arrived.end});
   }
+  if (arrived.warned) Push(FleetEventKind::kWarned, 0);
   if (items[3].revents != 0) {
     launcher_.OnGone();
     OnLauncherGone(0);
@@ -321,6 +322,20 @@ std::vector<Journal> FleetImpl::Journals(std::size_t most, Deadline deadline) {
                                                              : Journal());
   }
   return all;
+}
+
+// Agents drain the outbox before they read the journal.
+std::vector<FleetEvent> FleetImpl::TakeData(Deadline deadline) {
+  Journals(0, deadline);
+  std::vector<FleetEvent> data;
+  for (FleetEvent& event : std::exchange(events_, {})) {
+    if (event.kind == FleetEventKind::kData) {
+      data.push_back(std::move(event));
+    } else {
+      events_.push_back(std::move(event));
+    }
+  }
+  return data;
 }
 
 Result<std::unique_ptr<Fleet>> Fleet::Open(const LaunchContext& context,

@@ -88,6 +88,7 @@ enum class FleetEventKind {
   kCompanion,  // a companion reports: message.payload
   kLost,       // an agent does not answer any more, or its launcher's daemon is gone: see places()
   kTerminate,  // the coordinator was told to end (SIGTERM, SIGINT, SIGHUP; its launcher is gone)
+  kWarned,     // the launcher continued the coordinator: it may be about to end the launch
   kFault,      // of an order to inject: `news`; message: its number and, in one line, what it is
   kTimeout,    // the deadline of Next passed
 };
@@ -151,6 +152,9 @@ class Fleet {
   virtual std::vector<GpuSamples> ReadGpus(std::size_t most, Deadline deadline) = 0;
   // The ends of the logs of workers that are gone, of all lifetimes since the last call.
   virtual std::vector<WorkerLog> TakeLogs() = 0;
+  // All bytes that are in the outboxes now, and those of kData events, which Next then tells no
+  // more.
+  virtual std::vector<FleetEvent> TakeData(Deadline deadline) = 0;
   // Ends (SIGKILL to the worker's process group) and reaps what still runs of this lifetime on
   // every rank. Then the remaining kData and kMessage are there for Next, and nothing of this
   // lifetime follows them; deaths that we caused are not told. An agent that does not answer by the

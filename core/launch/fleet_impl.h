@@ -55,6 +55,7 @@ class FleetImpl final : public Fleet {
   std::vector<Journal> Journals(std::size_t most, Deadline deadline) override;
   std::vector<GpuSamples> ReadGpus(std::size_t most, Deadline deadline) override;
   std::vector<WorkerLog> TakeLogs() override { return std::exchange(logs_, {}); }
+  std::vector<FleetEvent> TakeData(Deadline deadline) override;
   void EndWorkers(Deadline deadline) override;
   void EndWorker(int rank, Deadline deadline) override;
   Status StartWorker(int rank) override;

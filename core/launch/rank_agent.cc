@@ -128,6 +128,7 @@ void RankAgent::Obey(const Frame& order) {
     case FrameType::kJournal: {
       Encoder answer;
       answer.Put(decoder.Get<std::uint64_t>());
+      Drain();
       Put(answer, ReadJournal(decoder.Get<std::uint64_t>()));
       report_(FrameType::kJournalRead, answer.Take());
       break;

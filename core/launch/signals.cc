@@ -1,6 +1,7 @@
 #include "core/launch/signals.h"
 
 #include <sys/signalfd.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -22,7 +23,7 @@ sigset_t BlockAgentSignals(const sigset_t& ours) {
 sigset_t AgentSignals() {
   sigset_t ours;
   sigemptyset(&ours);
-  for (const int number : {SIGCHLD, SIGTERM, SIGINT, SIGHUP}) sigaddset(&ours, number);
+  for (const int number : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGCONT}) sigaddset(&ours, number);
   return ours;
 }
 
@@ -46,6 +47,8 @@ Signals::Arrived Signals::Take() {
   while (read(fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     if (info.ssi_signo == SIGCHLD) {
       arrived.child = true;
+    } else if (info.ssi_signo == SIGCONT) {
+      arrived.warned = arrived.warned || static_cast<pid_t>(info.ssi_pid) == getppid();
     } else {
       arrived.end = static_cast<int>(info.ssi_signo);
     }

@@ -8,10 +8,10 @@
 
 namespace lockstep {
 
-// Blocks SIGCHLD, SIGTERM, SIGINT and SIGHUP for the rest of the process's life (an agent that has
-// finished must not be ended by a late SIGTERM before its exit code is out). Ignores SIGPIPE, and
-// so do the workers, which inherit that, as every Python program does: a library that writes to a
-// rank that is gone gets an error.
+// Blocks SIGCHLD, SIGTERM, SIGINT, SIGHUP and SIGCONT for the rest of the process's life (an agent
+// that has finished must not be ended by a late SIGTERM before its exit code is out). Ignores
+// SIGPIPE, and so do the workers, which inherit that, as every Python program does: a library that
+// writes to a rank that is gone gets an error.
 class Signals {
  public:
   Signals();
@@ -20,6 +20,9 @@ class Signals {
   struct Arrived {
     bool child = false;  // a child changed its state
     int end = 0;         // SIGTERM, SIGINT or SIGHUP, or 0
+    // The launcher continued us. Open MPI does so when it begins to end a launch (Ctrl-C, a lost
+    // rank), sends SIGTERM a second later, and SIGKILL after another one.
+    bool warned = false;
   };
   Arrived Take();
 

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
@@ -91,12 +92,22 @@ class Temporary {
   Descriptor Create() {
     return Descriptor(open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   }
-  bool RenameTo(const fs::path& path) {
-    renamed_ = rename(path_.c_str(), path.c_str()) == 0;
+  bool RenameTo(const fs::path& path, bool replaces) {
+    renamed_ = replaces ? rename(path_.c_str(), path.c_str()) == 0 : RenameToNew(path);
     return renamed_;
   }
 
  private:
+  // Of two processes that do this for one name one fails with EEXIST. File systems without such a
+  // rename (NFS) have links, which do the same.
+  bool RenameToNew(const fs::path& path) {
+    if (renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) {
+      return true;
+    }
+    if (errno != EINVAL && errno != ENOSYS) return false;
+    return link(path_.c_str(), path.c_str()) == 0 && unlink(path_.c_str()) == 0;
+  }
+
   fs::path path_;
   bool renamed_ = false;
 };
@@ -145,7 +156,7 @@ Status CheckWritable(const std::string& path) {
 }
 
 Status WriteAtomically(const std::string& path,
-                       const std::vector<std::span<const std::byte>>& parts) {
+                       const std::vector<std::span<const std::byte>>& parts, WriteRules rules) {
   LOCKSTEP_RETURN_IF_ERROR(CheckIsFileName(path));
   const fs::path directory = DirectoryOf(path);
   std::error_code made;
@@ -158,9 +169,10 @@ Status WriteAtomically(const std::string& path,
   for (const auto& part : parts) {
     if (!WriteFully(fd.get(), part)) return CannotWrite(path, errno);
   }
-  if (fsync(fd.get()) != 0 || !fd.Close()) return CannotWrite(path, errno);
-  if (!temporary.RenameTo(path)) return CannotWrite(path, errno);
-  if (!SyncDirectory(directory)) return CannotWrite(path, errno);
+  if (rules.synced && fsync(fd.get()) != 0) return CannotWrite(path, errno);
+  if (!fd.Close()) return CannotWrite(path, errno);
+  if (!temporary.RenameTo(path, rules.replaces)) return CannotWrite(path, errno);
+  if (rules.synced && !SyncDirectory(directory)) return CannotWrite(path, errno);
   return OkStatus();
 }
 

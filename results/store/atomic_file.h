@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "results/store/store.h"
 
 namespace lockstep {
 
@@ -15,7 +16,7 @@ namespace lockstep {
 // `path` and fsyncs the directory; makes missing parent directories. On an error the temporary
 // file is removed and nothing of the name has changed. A file size limit is an error, no signal.
 Status WriteAtomically(const std::string& path,
-                       const std::vector<std::span<const std::byte>>& parts);
+                       const std::vector<std::span<const std::byte>>& parts, WriteRules rules = {});
 
 }  // namespace lockstep
 

@@ -140,7 +140,8 @@ struct LinkPair {
   double retest_forward_gbps = kUnknown;
   double retest_back_gbps = kUnknown;
   // "usual", "slow_link", "slow_host", "slow_rank", "unsteady" (slow, but not when measured again),
-  // "not_judged", "not_measured".
+  // "too_busy" (its ranks waited for a processor in nearly all rounds), "not_judged",
+  // "not_measured".
   std::string standing;
 };
 

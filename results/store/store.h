@@ -17,10 +17,17 @@ std::string DefaultRunPath(const Run& run, const std::string& directory);
 // Leaves nothing behind.
 Status CheckWritable(const std::string& path);
 
+struct WriteRules {
+  bool replaces = true;  // an older file of the name; else that one is an error
+  // Survives a machine that stops. Without it a file survives only the end of all processes, but
+  // is written without a wait for the disk.
+  bool synced = true;
+};
+
 // Makes missing directories, writes to a temporary name beside `path`, fsyncs, renames. On an error
 // (disk full …) the temporary file is removed, an older file of the name is as it was, and the
 // message names path, reason and remedy.
-Status WriteRun(const Run& run, const std::string& path);
+Status WriteRun(const Run& run, const std::string& path, WriteRules rules = {});
 
 // The whole run; environment and floors sorted by name. Errors name the file and why: not HDF5,
 // truncated, altered since it was written, not Lockstep's, of a newer schema, an object missing.

@@ -232,7 +232,7 @@ std::span<const std::byte> BodyOf(hid_t file, Trouble& trouble) {
 
 }  // namespace
 
-Status WriteRun(const Run& run, const std::string& path) {
+Status WriteRun(const Run& run, const std::string& path, WriteRules rules) {
   LOCKSTEP_CHECK(run.schema_version == kSchemaVersion, "a run is written in the current schema");
   const Silence silence;
   Trouble trouble;
@@ -247,7 +247,7 @@ Status WriteRun(const Run& run, const std::string& path) {
                     path, trouble.text()));
   }
   const auto seal = SealOf(body);
-  return WriteAtomically(path, {std::as_bytes(std::span(seal)), body});
+  return WriteAtomically(path, {std::as_bytes(std::span(seal)), body}, rules);
 }
 
 }  // namespace lockstep

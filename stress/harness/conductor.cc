@@ -263,6 +263,7 @@ void StressConductor::Handle(const FleetEvent& event) {
     case FleetEventKind::kQuiet:
     case FleetEventKind::kStopped:
     case FleetEventKind::kContinued:
+    case FleetEventKind::kWarned:
     case FleetEventKind::kTimeout:
       return;
   }

@@ -1,0 +1,78 @@
+// A run is written under the name that was asked for; else beside it, under a name of its own; else
+// in another folder. The first file is never one that was there before: two launches that were
+// given one name measure at the same time, and the second that is done finds the name taken.
+#include "results/store/run_file.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+
+#include "results/store/store.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+// "night/node.h5" -> "node-1a2b3c4d.h5": no other run has it.
+std::string OwnName(const fs::path& path, const std::string& id) {
+  const std::string stem = path.extension() == ".h5" ? path.stem() : path.filename();
+  return stem.ends_with(id) ? stem + ".h5" : fmt::format("{}-{}.h5", stem, id);
+}
+
+std::vector<std::string> OtherPlaces(const fs::path& path, const std::string& id) {
+  const std::string name = OwnName(path, id);
+  const char* const temporary = std::getenv("TMPDIR");
+  std::error_code error;
+  return {(path.parent_path() / name).string(),
+          (fs::path(temporary == nullptr ? "/tmp" : temporary) / name).string(),
+          (fs::current_path(error) / name).string()};
+}
+
+}  // namespace
+
+Status RunFile::Check() const {
+  LOCKSTEP_RETURN_IF_ERROR(CheckWritable(path_));
+  std::error_code error;
+  if (!fs::exists(path_, error)) return OkStatus();
+  return InvalidInput(fmt::format(
+      "--output: {} exists, and a run is not overwritten; remove it, or choose another name",
+      path_));
+}
+
+void RunFile::MoveTo(std::string path) {
+  if (path == path_) return;
+  path_ = std::move(path);
+  saved_ = false;
+}
+
+Status RunFile::Write(Run& run, bool synced) {
+  if (!moved_.ok()) run.exit_code = static_cast<int>(ExitCodeOf(moved_.code()));
+  const Status written = WriteRun(run, path_, {.replaces = saved_, .synced = synced});
+  if (!written.ok()) return WriteElsewhere(run, synced, written);
+  saved_ = true;
+  return moved_;
+}
+
+Status RunFile::WriteElsewhere(Run& run, bool synced, const Status& refused) {
+  run.exit_code = static_cast<int>(ExitCodeOf(refused.code()));
+  const std::vector<std::string> places = OtherPlaces(path_, run.id);
+  for (const std::string& place : places) {
+    if (place == path_) continue;
+    if (!WriteRun(run, place, {.replaces = false, .synced = synced}).ok()) continue;
+    if (saved_) unlink(path_.c_str());  // an older state of this run
+    moved_ = Status(refused.code(),
+                    fmt::format("{}. The run is in {} instead", refused.message(), place));
+    path_ = place;
+    saved_ = true;
+    return moved_;
+  }
+  return Status(refused.code(), fmt::format("{}. Nor could it be written to {}", refused.message(),
+                                            fmt::join(places, ", ")));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,46 @@
+// Where the file of a run goes while the run lasts: no result is lost to a full disk, and none of
+// another run is overwritten.
+#ifndef LOCKSTEP_RESULTS_STORE_RUN_FILE_H_
+#define LOCKSTEP_RESULTS_STORE_RUN_FILE_H_
+
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+#include "results/store/run.h"
+
+namespace lockstep {
+
+class RunFile {
+ public:
+  RunFile() = default;
+  explicit RunFile(std::string path) : path_(std::move(path)) {}
+
+  // Before anything is measured: whether a run can be written there, and no other was.
+  Status Check() const;
+
+  // What is known so far. Survives the end of all processes, not that of the machine.
+  void Save(Run& run) { static_cast<void>(Write(run, /*synced=*/false)); }
+  // All of it. An error says that it is not where it was asked to be: somewhere else, which the
+  // message names (beside it, in $TMPDIR, in the current folder), or nowhere. Then the run's exit
+  // code is that of the error, also in the file.
+  Status Store(Run& run) { return Write(run, /*synced=*/true); }
+
+  // From now on the run goes to another place, because this one may be that of others.
+  void MoveTo(std::string path);
+
+  bool saved() const { return saved_; }
+  const std::string& path() const { return path_; }  // where it is, or would be
+
+ private:
+  Status Write(Run& run, bool synced);
+  Status WriteElsewhere(Run& run, bool synced, const Status& refused);
+
+  std::string path_;
+  bool saved_ = false;  // the file at path_ is ours
+  Status moved_;        // why it is not where it was asked to be
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_RESULTS_STORE_RUN_FILE_H_

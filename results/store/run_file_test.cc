@@ -1,0 +1,122 @@
+// Runs whose place is taken, or gone when they end.
+#include "results/store/run_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "results/store/random_run.h"
+#include "results/store/store.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class RunFileTest : public testing::Test {
+ protected:
+  RunFileTest()
+      : root_(fs::path(testing::TempDir()) / "run_file_test"), before_(fs::current_path()) {
+    fs::remove_all(root_);
+    for (const char* folder : {"place", "tmp", "here"}) fs::create_directories(root_ / folder);
+    setenv("TMPDIR", Path("tmp").c_str(), 1);
+    fs::current_path(root_ / "here");
+    run_ = RandomRun(7);
+    run_.id = "1a2b3c4d";
+    run_.exit_code = 0;
+  }
+  ~RunFileTest() override { fs::current_path(before_); }
+
+  std::string Path(const std::string& name) const { return (root_ / name).string(); }
+  // As when a disk breaks: the folder is no folder any more.
+  void Break(const std::string& folder) {
+    fs::remove_all(Path(folder));
+    std::ofstream(Path(folder)) << "x";
+  }
+
+  fs::path root_, before_;
+  lockstep::Run run_;
+};
+
+TEST_F(RunFileTest, WhatIsKnownSoFarIsReplacedByAllOfIt) {
+  RunFile file(Path("place/run.h5"));
+  EXPECT_TRUE(file.Check().ok());
+  run_.complete = false;
+  file.Save(run_);
+  EXPECT_FALSE(ReadRun(Path("place/run.h5"))->complete);
+  run_.complete = true;
+  EXPECT_TRUE(file.Store(run_).ok());
+  EXPECT_TRUE(ReadRun(Path("place/run.h5"))->complete);
+  EXPECT_EQ(run_.exit_code, 0);
+}
+
+TEST_F(RunFileTest, AFileThatIsThereIsRefusedBeforeAnythingIsMeasured) {
+  RunFile first(Path("place/run.h5"));
+  EXPECT_TRUE(first.Store(run_).ok());
+  const Status refused = RunFile(Path("place/run.h5")).Check();
+  EXPECT_EQ(ExitCodeOf(refused.code()), ExitCode::kUsage);
+  EXPECT_THAT(refused.message(), HasSubstr("run.h5 exists"));
+}
+
+TEST_F(RunFileTest, OfTwoThatStartTogetherTheSecondIsNamedApart) {
+  RunFile one(Path("place/run.h5")), other(Path("place/run.h5"));
+  EXPECT_TRUE(one.Check().ok());
+  EXPECT_TRUE(other.Check().ok());
+  lockstep::Run of_other = run_;
+  of_other.id = "ffffffff";
+  EXPECT_TRUE(one.Store(run_).ok());
+  const Status stored = other.Store(of_other);
+  EXPECT_EQ(ExitCodeOf(stored.code()), ExitCode::kEnvironment);
+  EXPECT_THAT(stored.message(), HasSubstr("The run is in " + Path("place/run-ffffffff.h5")));
+  EXPECT_EQ(ReadRun(Path("place/run.h5"))->id, "1a2b3c4d");
+  EXPECT_EQ(ReadRun(Path("place/run-ffffffff.h5"))->id, "ffffffff");
+}
+
+TEST_F(RunFileTest, APlaceThatBreaksIsLeftAndTheExitCodeInTheFileIsTrue) {
+  RunFile file(Path("place/run.h5"));
+  EXPECT_TRUE(file.Check().ok());
+  Break("place");
+  const Status stored = file.Store(run_);
+  EXPECT_EQ(ExitCodeOf(stored.code()), ExitCode::kEnvironment);
+  EXPECT_THAT(stored.message(), HasSubstr("The run is in " + Path("tmp/run-1a2b3c4d.h5")));
+  EXPECT_EQ(file.path(), Path("tmp/run-1a2b3c4d.h5"));
+  EXPECT_EQ(run_.exit_code, 4);
+  EXPECT_EQ(ReadRun(file.path())->exit_code, 4);
+}
+
+TEST_F(RunFileTest, TheCurrentFolderIsTheLastPlace) {
+  RunFile file(Path("place/run.h5"));
+  Break("place");
+  Break("tmp");
+  EXPECT_THAT(file.Store(run_).message(), HasSubstr("is in " + Path("here/run-1a2b3c4d.h5")));
+}
+
+TEST_F(RunFileTest, WhereNothingCanBeWrittenAllPlacesAreNamed) {
+  RunFile file(Path("place/run.h5"));
+  Break("place");
+  Break("tmp");
+  fs::remove_all(Path("here"));
+  const Status stored = file.Store(run_);
+  EXPECT_EQ(ExitCodeOf(stored.code()), ExitCode::kEnvironment);
+  EXPECT_THAT(stored.message(), HasSubstr("Nor could it be written to "));
+  EXPECT_FALSE(file.saved());
+}
+
+TEST_F(RunFileTest, WhatMovedOnceStaysWhereItIs) {
+  RunFile file(Path("place/run.h5"));
+  Break("place");
+  file.Save(run_);
+  ASSERT_TRUE(file.saved());
+  run_.exit_code = 0;
+  const Status stored = file.Store(run_);
+  EXPECT_THAT(stored.message(), HasSubstr("The run is in " + Path("tmp/run-1a2b3c4d.h5")));
+  EXPECT_EQ(ReadRun(file.path())->exit_code, 4);
+}
+
+}  // namespace
+}  // namespace lockstep
