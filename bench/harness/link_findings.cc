@@ -14,19 +14,23 @@ namespace {
 
 std::string Times(double ratio) { return fmt::format("{:.{}f}x", ratio, ratio < 10 ? 1 : 0); }
 
-// "half round trip 10.2 ms, 60.1 us is usual (170x); 0.01 GB/s to b, 0.9 is usual (…)".
+// Of what is slow: "half round trip 10.2 ms, 60.1 us is usual (170x); 0.01 GB/s a -> b, 0.9 is
+// usual (90x)".
 std::string Figures(const Standings& pass, const NodePair& pair, double bytes,
                     const std::string& from, const std::string& to) {
   const Standing& standing = pass.standings.at(pair);
-  std::string text =
-      fmt::format("half round trip {}, {} is usual ({})", FormatDuration(standing.latency_ns),
-                  FormatDuration(pass.usual_latency_ns), Times(standing.latency_ratio));
+  std::string text;
+  if (standing.slow_latency) {
+    text = fmt::format("half round trip {}, {} is usual ({})", FormatDuration(standing.latency_ns),
+                       FormatDuration(pass.usual_latency_ns), Times(standing.latency_ratio));
+  }
   const double usual_gbps = bytes / pass.usual_sent_ns;
   for (const bool forward : {true, false}) {
     if (!(forward ? standing.slow_forward : standing.slow_back)) continue;
     const double ratio = forward ? standing.forward_ratio : standing.back_ratio;
-    text += fmt::format("; {:.3g} GB/s {} -> {}, {:.3g} is usual", usual_gbps / ratio,
-                        forward ? from : to, forward ? to : from, usual_gbps);
+    text += fmt::format("{}{:.3g} GB/s {} -> {}, {:.3g} is usual ({})", text.empty() ? "" : "; ",
+                        usual_gbps / ratio, forward ? from : to, forward ? to : from, usual_gbps,
+                        Times(ratio));
   }
   return text;
 }

@@ -53,6 +53,7 @@ double LinkStep::Ns(Ticks from, Ticks to) const {
 }
 
 Status LinkStep::Prepare() {
+  delay_.emplace();
   const Operation post = {
       Collective::kSend, DataType::kU8, Reduction::kSum, Blocking::kNonblocking, 0, 0};
   if (peers_.empty() || !threads_.empty()) return OkStatus();
@@ -100,7 +101,7 @@ Status LinkStep::Receive(int peer, bool small) {
                                      bench_.stream);
 }
 
-Status LinkStep::Lead() {
+Status LinkStep::LeadRoundTrips() {
   LOCKSTEP_RETURN_IF_ERROR(Receive(partner_, /*small=*/true));
   interval_.entry = NowTicks();
   for (int i = 0; i < kPings; ++i) {
@@ -109,6 +110,10 @@ Status LinkStep::Lead() {
     LOCKSTEP_RETURN_IF_ERROR(Receive(partner_, /*small=*/true));
     trips_ns_.push_back(Ns(begin, NowTicks()));
   }
+  return OkStatus();
+}
+
+Status LinkStep::LeadMessage() {
   const Ticks begin = NowTicks();
   LOCKSTEP_RETURN_IF_ERROR(Send(partner_, /*small=*/false));
   LOCKSTEP_RETURN_IF_ERROR(Receive(partner_, /*small=*/true));
@@ -117,13 +122,17 @@ Status LinkStep::Lead() {
   return OkStatus();
 }
 
-Status LinkStep::Answer() {
+Status LinkStep::AnswerRoundTrips() {
   LOCKSTEP_RETURN_IF_ERROR(Send(partner_, /*small=*/true));
   for (int i = 0; i < kPings; ++i) {
     LOCKSTEP_RETURN_IF_ERROR(Receive(partner_, /*small=*/true));
     if (i == 0) interval_.entry = NowTicks();
     LOCKSTEP_RETURN_IF_ERROR(Send(partner_, /*small=*/true));
   }
+  return OkStatus();
+}
+
+Status LinkStep::AnswerMessage() {
   LOCKSTEP_RETURN_IF_ERROR(Receive(partner_, /*small=*/false));
   LOCKSTEP_RETURN_IF_ERROR(Send(partner_, /*small=*/true));
   interval_.exit = NowTicks();
@@ -164,13 +173,19 @@ Result<Interval> LinkStep::RunWithAll() {
 
 Result<Interval> LinkStep::Run() {
   trips_ns_.clear();
-  sent_ns_ = 0;
+  sent_ns_ = round_trips_wait_ns_ = sending_wait_ns_ = 0;
   if (plan_.pairs.empty()) return RunWithAll();
   if (partner_ < 0) {
     interval_.entry = interval_.exit = NowTicks();
     return interval_;
   }
-  LOCKSTEP_RETURN_IF_ERROR(leads_ ? Lead() : Answer());
+  // The kernel is asked outside of what is timed.
+  const RunDelay::Count before = delay_->Now();
+  LOCKSTEP_RETURN_IF_ERROR(leads_ ? LeadRoundTrips() : AnswerRoundTrips());
+  const RunDelay::Count between = delay_->Now();
+  LOCKSTEP_RETURN_IF_ERROR(leads_ ? LeadMessage() : AnswerMessage());
+  round_trips_wait_ns_ = MeanWaitNs(before, between);
+  sending_wait_ns_ = MeanWaitNs(between, delay_->Now());
   return interval_;
 }
 
@@ -203,6 +218,8 @@ Status LinkStep::TakeParts(std::vector<double>& values) {
   }
   values.push_back(trips_ns_.empty() ? 0 : Median(trips_ns_) / 2);
   values.push_back(sent_ns_);
+  values.push_back(round_trips_wait_ns_);
+  values.push_back(sending_wait_ns_);
   return OkStatus();
 }
 

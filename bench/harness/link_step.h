@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "bench/harness/run_delay.h"
 #include "bench/harness/step.h"
 #include "core/collective/pattern.h"
 
@@ -29,15 +31,19 @@ class LinkStep final : public Step {
   Result<Interval> Run() override;
   void Compare(Comparison& comparison) override;
   // Of the one that leads: half of the median round trip of the five, and the time of its message
-  // until the answer; of the other one 0. All at once: the time of the exchange.
+  // until the answer; of the other one 0. Of both: how long they waited for a processor, each time
+  // that they were ready to run, in the round trips and while the message was sent. All at once:
+  // the time of the exchange.
   Status TakeParts(std::vector<double>& values) override;
   bool meets_every_iteration() const override { return false; }
 
  private:
   Status Send(int peer, bool small);
   Status Receive(int peer, bool small);
-  Status Lead();
-  Status Answer();
+  Status LeadRoundTrips();
+  Status LeadMessage();
+  Status AnswerRoundTrips();
+  Status AnswerMessage();
   Result<Interval> RunWithAll();
   Status EnqueueAll();
   void CheckFrom(int peer, const void* data, std::int64_t count, Comparison& comparison) const;
@@ -61,6 +67,9 @@ class LinkStep final : public Step {
   Interval interval_;
   std::vector<double> trips_ns_;
   double sent_ns_ = 0;
+  std::optional<RunDelay> delay_;  // of the threads that the visit found
+  double round_trips_wait_ns_ = 0;
+  double sending_wait_ns_ = 0;
 };
 
 }  // namespace lockstep

@@ -37,11 +37,19 @@ std::vector<double> AllAtOnce(const Plan& plan, const SampleBook& book, int repe
         static_cast<double>(links->bytes) * static_cast<double>(links->everyone.size() - 1);
     for (const int rank : links->everyone) {
       gbps[static_cast<std::size_t>(rank)] =
-          sent / MedianOrUnknown(RoundsOf(book.Book(repetition, i), plan.cases[i], {rank}, 0,
-                                          !plan.iterations));
+          sent / MedianOrUnknown(
+                     RoundsOf(book.Book(repetition, i), plan.cases[i], rank, 0, !plan.iterations));
     }
   }
   return gbps;
+}
+
+void AddLatency(const std::vector<double>& rounds, LinkPair& pair) {
+  if (rounds.empty()) return;
+  const MedianInterval latency = EstimateMedian(rounds);
+  pair.latency_ns = latency.median;
+  if (std::isfinite(latency.low)) pair.latency_low_ns = latency.low;
+  if (std::isfinite(latency.high)) pair.latency_high_ns = latency.high;
 }
 
 // Every planned pair, with what both passes measured; nothing is judged yet.
@@ -58,19 +66,16 @@ std::map<NodePair, LinkPair> PairsOf(const Plan& plan, const PairTable& first,
       pair.b = ends.second;
       pair.standing = "not_measured";
       if (const auto found = first.find(ends); found != first.end()) {
-        const MedianInterval latency = EstimateMedian(found->second.latency_ns);
         pair.standing = "not_judged";
         pair.rounds = std::ssize(found->second.latency_ns);
-        pair.latency_ns = latency.median;
-        if (std::isfinite(latency.low)) pair.latency_low_ns = latency.low;
-        if (std::isfinite(latency.high)) pair.latency_high_ns = latency.high;
-        pair.forward_gbps = bytes / Median(found->second.forward_ns);
+        AddLatency(found->second.latency_ns, pair);
+        pair.forward_gbps = bytes / MedianOrUnknown(found->second.forward_ns);
         pair.back_gbps = bytes / MedianOrUnknown(found->second.back_ns);
       }
       if (const auto found = second.find(ends); found != second.end()) {
-        pair.retest_latency_ns = Median(found->second.latency_ns);
-        pair.retest_forward_gbps = bytes / Median(found->second.forward_ns);
-        pair.retest_back_gbps = bytes / Median(found->second.back_ns);
+        pair.retest_latency_ns = MedianOrUnknown(found->second.latency_ns);
+        pair.retest_forward_gbps = bytes / MedianOrUnknown(found->second.forward_ns);
+        pair.retest_back_gbps = bytes / MedianOrUnknown(found->second.back_ns);
       }
     }
   }
@@ -81,7 +86,12 @@ void AddStandings(const Team& team, const LinkVerdicts& verdicts,
                   std::map<NodePair, LinkPair>& pairs) {
   const std::set<int> bad(verdicts.blame.nodes.begin(), verdicts.blame.nodes.end());
   const auto& links = verdicts.blame.links;
+  for (const NodePair& nodes : verdicts.undecided) {
+    for (const NodePair& pair : team.members.at(nodes)) pairs[pair].standing = "too_busy";
+  }
   for (const auto& [nodes, standing] : verdicts.first.standings) {
+    const auto& undecided = verdicts.undecided;
+    if (std::count(undecided.begin(), undecided.end(), nodes) > 0) continue;
     std::string word = standing.slow() ? "unsteady" : "usual";
     if (std::count(links.begin(), links.end(), nodes) > 0) word = "slow_link";
     if (standing.slow() && (bad.contains(nodes.first) || bad.contains(nodes.second))) {
@@ -97,7 +107,8 @@ LinkSurvey::LinkSurvey(const Plan& plan, LinkSetting setting)
     : plan_(plan), setting_(std::move(setting)) {}
 
 std::vector<std::size_t> LinkSurvey::Retests(const SampleBook& book, int repetition) const {
-  const PairTable table = MeasuredPairs(plan_, book, repetition, /*retest=*/false);
+  const PairTable table =
+      MeasuredPairs(plan_, book, repetition, /*retest=*/false, setting_.slow_factor);
   std::set<NodePair> wanted;
   for (const Team& team : TeamsOf(table, setting_)) {
     const Standings pass = JudgeOnce(team, table, setting_.slow_factor);
@@ -115,8 +126,9 @@ std::vector<std::size_t> LinkSurvey::Retests(const SampleBook& book, int repetit
 }
 
 void LinkSurvey::AddTo(const SampleBook& book, int repetition, Run& run) const {
-  const PairTable first = MeasuredPairs(plan_, book, repetition, /*retest=*/false);
-  const PairTable second = MeasuredPairs(plan_, book, repetition, /*retest=*/true);
+  const double slow_factor = setting_.slow_factor;
+  const PairTable first = MeasuredPairs(plan_, book, repetition, /*retest=*/false, slow_factor);
+  const PairTable second = MeasuredPairs(plan_, book, repetition, /*retest=*/true, slow_factor);
   std::map<NodePair, LinkPair> pairs = PairsOf(plan_, first, second);
   LinkMatrix matrix;
   matrix.bytes = BytesOf(plan_);
@@ -124,9 +136,11 @@ void LinkSurvey::AddTo(const SampleBook& book, int repetition, Run& run) const {
   matrix.all_at_once_gbps = AllAtOnce(plan_, book, repetition);
   const auto bytes = static_cast<double>(matrix.bytes);
   std::vector<Finding> findings;
+  bool undecided = false;
   for (const Team& team : TeamsOf(first, setting_)) {
-    const LinkVerdicts verdicts = JudgeTwice(team, first, second, setting_.slow_factor);
+    const LinkVerdicts verdicts = JudgeTwice(team, first, second, slow_factor);
     AddStandings(team, verdicts, pairs);
+    undecided = undecided || !verdicts.undecided.empty();
     if (team.of_hosts || std::isnan(matrix.usual_latency_ns)) {
       matrix.usual_latency_ns = verdicts.first.usual_latency_ns;
       matrix.usual_gbps = bytes / verdicts.first.usual_sent_ns;
@@ -140,6 +154,9 @@ void LinkSurvey::AddTo(const SampleBook& book, int repetition, Run& run) const {
   }
   for (const auto& [ends, pair] : pairs) matrix.pairs.push_back(pair);
   run.links = std::move(matrix);
+  if (undecided && run.judgement.verdict == Verdict::kPass) {
+    run.judgement.verdict = Verdict::kUnknown;
+  }
   if (findings.empty()) return;
   run.judgement.verdict = Verdict::kFail;
   auto& all = run.judgement.findings;
@@ -149,14 +166,22 @@ void LinkSurvey::AddTo(const SampleBook& book, int repetition, Run& run) const {
 std::string DescribeLinks(const Run& run) {
   const LinkMatrix& links = *run.links;
   std::vector<double> latencies, rates;
-  std::size_t judged = 0, unsteady = 0;
+  std::size_t judged = 0, unsteady = 0, busy = 0;
   for (const LinkPair& pair : links.pairs) {
     if (std::isfinite(pair.latency_ns)) latencies.push_back(pair.latency_ns);
     for (const double gbps : {pair.forward_gbps, pair.back_gbps}) {
       if (std::isfinite(gbps)) rates.push_back(gbps);
     }
+    busy += pair.standing == "too_busy";
     judged += pair.standing != "not_judged" && pair.standing != "not_measured";
     unsteady += pair.standing == "unsteady";
+  }
+  if (busy > 0) {
+    return fmt::format(
+        "the hosts are too busy to judge {} of {} links: their ranks waited for a processor in "
+        "nearly all rounds; see what else runs there, start fewer ranks than processors, or give "
+        "more time with --time-budget",
+        busy, links.pairs.size());
   }
   if (latencies.empty() || rates.empty()) return "no pair was measured";
   std::string text = fmt::format(

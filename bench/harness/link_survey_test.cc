@@ -27,11 +27,18 @@ constexpr int kRounds = 7;  // the first calibrates
 
 // Times of a message from rank to rank, ns; `pass` is 1 or 2.
 using Cost = std::function<double(int from, int to, int pass)>;
+// What a rank waited for a processor while it met another one, ns.
+using Wait = std::function<double(int rank, int other, int pass, int round)>;
 
 class Cluster {
  public:
-  Cluster(std::vector<std::string> hosts, Cost latency, Cost sent)
-      : hosts_(std::move(hosts)), latency_(std::move(latency)), sent_(std::move(sent)) {
+  Cluster(
+      std::vector<std::string> hosts, Cost latency, Cost sent,
+      Wait wait = [](int, int, int, int) { return 20.0; })
+      : hosts_(std::move(hosts)),
+        latency_(std::move(latency)),
+        sent_(std::move(sent)),
+        wait_(std::move(wait)) {
     BenchSpec spec;
     std::vector<int> all(hosts_.size());
     std::iota(all.begin(), all.end(), 0);
@@ -78,14 +85,21 @@ class Cluster {
       const double noise = round == 0 ? 50 : 1 + 0.02 * round;
       for (const int rank : links.everyone) Leave(rank, i, round, {4e6 * noise});
       for (const auto& [a, b] : links.pairs) {
-        Leave(a, i, round, {latency_(a, b, pass) * noise, sent_(a, b, pass) * noise});
-        Leave(b, i, round, {0, sent_(b, a, pass) * noise});
+        const double wait_a = wait_(a, b, pass, round), wait_b = wait_(b, a, pass, round);
+        // One iteration that a leads, and one that b leads.
+        Leave(a, i, round,
+              {latency_(a, b, pass) * noise, sent_(a, b, pass) * noise, wait_a, wait_a});
+        Leave(b, i, round, {0, 0, wait_b, wait_b});
+        Leave(a, i, round, {0, 0, wait_a, wait_a});
+        Leave(b, i, round,
+              {latency_(b, a, pass) * noise, sent_(b, a, pass) * noise, wait_b, wait_b});
       }
     }
   }
 
   std::vector<std::string> hosts_;
   Cost latency_, sent_;
+  Wait wait_;
   Plan plan_;
   std::optional<SampleBook> book_;
 };
@@ -191,6 +205,82 @@ TEST(LinkSurvey, RanksOfAHostAreJudgedTogetherAndItsOwnPairsOnlyOnGpus) {
   const auto within = host.Judge(true);
   ASSERT_THAT(within.judgement.findings, SizeIs(1));
   EXPECT_THAT(within.judgement.findings[0].message, StartsWith("slow_link rank 1 -> rank 3"));
+}
+
+// Every round of one link has the time slice of another program in it.
+TEST(LinkSurvey, ALinkWhoseRanksWaitedForAProcessorIsNotAccused) {
+  Cluster cluster(
+      kFour,
+      [](int from, int to, int pass) {
+        return kUsualLatency(from, to, pass) + (IsBetween(from, to, 1, 2) ? 3e6 : 0);
+      },
+      kUsualSent,
+      [](int rank, int other, int, int) { return rank == 1 && other == 2 ? 3e6 : 2e3; });
+  const auto run = cluster.Judge();
+  EXPECT_THAT(run.judgement.findings, IsEmpty());
+  EXPECT_EQ(run.judgement.verdict, Verdict::kUnknown);
+  EXPECT_EQ(run.links->pairs[3].standing, "too_busy");
+  EXPECT_EQ(run.links->pairs[0].standing, "usual");
+  EXPECT_THAT(DescribeLinks(run), StartsWith("the hosts are too busy to judge 1 of 6 links: "));
+}
+
+// All are so slow by it that a link of 10 ms is nothing special: that is no pass.
+TEST(LinkSurvey, WhereAllRanksWaitedNoLinkIsCalledGood) {
+  Cluster cluster(
+      kFour, [](int from, int to, int) { return IsBetween(from, to, 1, 2) ? 12e6 : 8.8e6; },
+      [](int, int, int) { return 30e6; }, [](int, int, int, int) { return 8e6; });
+  const auto run = cluster.Judge();
+  EXPECT_THAT(run.judgement.findings, IsEmpty());
+  EXPECT_EQ(run.judgement.verdict, Verdict::kUnknown);
+  EXPECT_THAT(DescribeLinks(run), StartsWith("the hosts are too busy to judge 6 of 6 links: "));
+}
+
+TEST(LinkSurvey, RoundsWithoutAWaitAreEnoughToJudge) {
+  const auto waits = [](int round) { return round > 2; };  // 4 of the 6 that count do not
+  Cluster few(kFour, kUsualLatency, kUsualSent,
+              [&](int, int, int, int round) { return waits(round) ? 3e6 : 0; });
+  EXPECT_EQ(few.Judge().judgement.verdict, Verdict::kUnknown);
+  Cluster enough(kFour, kUsualLatency, kUsualSent,
+                 [&](int, int, int, int round) { return waits(round) ? 0 : 3e6; });
+  const auto run = enough.Judge();
+  EXPECT_EQ(run.judgement.verdict, Verdict::kPass);
+  EXPECT_EQ(run.links->pairs[0].rounds, 4);
+}
+
+// 20 ms there and back: a time slice of 1 ms at each end explains nothing of it.
+TEST(LinkSurvey, ALinkThatIsSlowerThanWaitsExplainIsNamed) {
+  Cluster cluster(
+      kFour,
+      [](int from, int to, int pass) {
+        return IsBetween(from, to, 1, 2) ? 10e6 : kUsualLatency(from, to, pass);
+      },
+      [](int from, int to, int pass) {
+        return IsBetween(from, to, 1, 2) ? 25e6 : kUsualSent(from, to, pass);
+      },
+      [](int rank, int other, int, int) { return IsBetween(rank, other, 1, 2) ? 1e6 : 2e3; });
+  const auto run = cluster.Judge();
+  ASSERT_THAT(run.judgement.findings, SizeIs(1));
+  EXPECT_THAT(run.judgement.findings[0].culprits, ElementsAre(1, 2));
+}
+
+TEST(LinkSurvey, ASuspectThatCannotBeMeasuredAgainIsUndecided) {
+  Cluster cluster(
+      kFour,
+      [](int from, int to, int pass) {
+        return kUsualLatency(from, to, pass) * (IsBetween(from, to, 1, 2) ? 100 : 1);
+      },
+      kUsualSent, [](int, int, int pass, int) { return pass == 2 ? 9e6 : 0; });
+  const auto run = cluster.Judge();
+  EXPECT_THAT(run.judgement.findings, IsEmpty());
+  EXPECT_EQ(run.judgement.verdict, Verdict::kUnknown);
+  EXPECT_EQ(run.links->pairs[3].standing, "too_busy");
+}
+
+// What a kernel does not tell takes no round away.
+TEST(LinkSurvey, UnknownWaitsAreNone) {
+  Cluster cluster(kFour, kUsualLatency, kUsualSent,
+                  [](int, int, int, int) { return std::nan(""); });
+  EXPECT_EQ(cluster.Judge().judgement.verdict, Verdict::kPass);
 }
 
 TEST(LinkSurvey, TwoHostsHaveNothingToCompare) {

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "core/stats/stats.h"
@@ -12,6 +13,9 @@ namespace {
 
 // Probability that a clean pass is suspicious of any pair, in each of its two figures.
 constexpr double kFalseAlarms = 0.0015;
+// Of which a median says something, when others do not count.
+constexpr std::size_t kFewestRounds = 4;
+constexpr std::size_t kFewestPairs = 3;
 
 // The k-th value of several pairs, as one: their median.
 std::vector<double> Together(const std::vector<const std::vector<double>*>& series) {
@@ -26,18 +30,82 @@ std::vector<double> Together(const std::vector<const std::vector<double>*>& seri
   return values;
 }
 
+// Parts of an iteration with a partner, as LinkStep leaves them.
+enum LinkPart : std::size_t { kHalfRoundTrip, kSent, kRoundTripsWait, kSendingWait };
+
+double ValueOf(const CaseBook::RankRows& rows, const PlannedCase& planned, std::size_t row,
+               std::size_t part) {
+  const std::size_t at = row * planned.parts.size() + part;
+  return at < rows.parts.size() ? rows.parts[at] : 0;
+}
+
+// The rounds of one figure of a pair.
+struct Series {
+  std::vector<double> medians;  // of the rounds that count
+  bool dropped = false;         // others do not
+};
+
+// The two ends of a pair: iterations that `leader` led.
+class Exchanges {
+ public:
+  Exchanges(const CaseBook& book, const PlannedCase& planned, bool calibrates, double slow_factor)
+      : book_(book),
+        planned_(planned),
+        calibrates_(calibrates),
+        // Waits may not make a link slower than this: half of what is called slow, as factors go.
+        most_wait_(1 - 1 / std::sqrt(slow_factor)) {}
+
+  // Adds the figures of the rounds in which `leader` led, by round.
+  void Collect(int leader, int other, LinkPart part, std::map<std::int32_t, bool>& seen,
+               std::map<std::int32_t, std::vector<double>>& counted) const {
+    const CaseBook::RankRows& rows = RowsOf(leader);
+    const LinkPart wait = part == kHalfRoundTrip ? kRoundTripsWait : kSendingWait;
+    for (std::size_t row = 0; row < rows.round.size(); ++row) {
+      const double figure = ValueOf(rows, planned_, row, part);
+      if (figure <= 0) continue;
+      seen[rows.round[row]] = true;
+      const double waited =
+          ValueOf(rows, planned_, row, wait) + ValueOf(RowsOf(other), planned_, row, wait);
+      const double elapsed = part == kHalfRoundTrip ? 2 * figure : figure;
+      // What the kernel does not tell (NaN) takes nothing away.
+      if (waited > most_wait_ * elapsed) continue;
+      counted[rows.round[row]].push_back(figure);
+    }
+  }
+
+  Series Of(const std::vector<std::pair<int, int>>& leaders, LinkPart part) const {
+    std::map<std::int32_t, bool> seen;
+    std::map<std::int32_t, std::vector<double>> counted;
+    for (const auto& [leader, other] : leaders) Collect(leader, other, part, seen, counted);
+    if (calibrates_ && seen.size() > 1) {
+      counted.erase(seen.begin()->first);
+      seen.erase(seen.begin());
+    }
+    Series rounds;
+    for (const auto& [round, values] : counted) rounds.medians.push_back(Median(values));
+    rounds.dropped = counted.size() < seen.size();
+    return rounds;
+  }
+
+ private:
+  const CaseBook::RankRows& RowsOf(int rank) const {
+    return book_.ranks[static_cast<std::size_t>(rank)];
+  }
+  const CaseBook& book_;
+  const PlannedCase& planned_;
+  bool calibrates_;
+  double most_wait_;
+};
+
 }  // namespace
 
-std::vector<double> RoundsOf(const CaseBook& book, const PlannedCase& planned,
-                             const std::vector<int>& ranks, std::size_t part, bool calibrates) {
+std::vector<double> RoundsOf(const CaseBook& book, const PlannedCase& planned, int rank,
+                             std::size_t part, bool calibrates) {
   std::map<std::int32_t, std::vector<double>> rounds;
-  for (const int rank : ranks) {
-    const CaseBook::RankRows& rows = book.ranks[static_cast<std::size_t>(rank)];
-    for (std::size_t row = 0; row < rows.round.size(); ++row) {
-      const std::size_t at = row * planned.parts.size() + part;
-      if (at >= rows.parts.size() || rows.parts[at] <= 0) continue;
-      rounds[rows.round[row]].push_back(rows.parts[at]);
-    }
+  const CaseBook::RankRows& rows = book.ranks[static_cast<std::size_t>(rank)];
+  for (std::size_t row = 0; row < rows.round.size(); ++row) {
+    const double value = ValueOf(rows, planned, row, part);
+    if (value > 0) rounds[rows.round[row]].push_back(value);
   }
   if (calibrates && rounds.size() > 1) rounds.erase(rounds.begin());
   std::vector<double> medians;
@@ -45,19 +113,26 @@ std::vector<double> RoundsOf(const CaseBook& book, const PlannedCase& planned,
   return medians;
 }
 
-PairTable MeasuredPairs(const Plan& plan, const SampleBook& book, int repetition, bool retest) {
+PairTable MeasuredPairs(const Plan& plan, const SampleBook& book, int repetition, bool retest,
+                        double slow_factor) {
   PairTable table;
   for (std::size_t i = 0; i < plan.cases.size(); ++i) {
     const auto* links = std::get_if<LinkExchange>(&plan.cases[i].step);
     if (links == nullptr || links->retest != retest) continue;
     const CaseBook& rows = book.Book(repetition, i);
+    const Exchanges exchanges(rows, plan.cases[i], !plan.iterations, slow_factor);
     for (const auto& [a, b] : links->pairs) {
-      const auto rounds = [&](const std::vector<int>& ranks, std::size_t part) {
-        return RoundsOf(rows, plan.cases[i], ranks, part, !plan.iterations);
+      PairRounds pair;
+      bool measured = true;
+      const auto take = [&](const Series& rounds, std::vector<double>& into) {
+        into = rounds.medians;
+        measured = measured && (rounds.dropped || !into.empty());
+        pair.busy = pair.busy || (rounds.dropped && into.size() < kFewestRounds);
       };
-      PairRounds pair{rounds({a, b}, 0), rounds({a}, 1), rounds({b}, 1)};
-      const bool both = !pair.forward_ns.empty() && !pair.back_ns.empty();
-      if (both) table.emplace(NodePair(a, b), std::move(pair));
+      take(exchanges.Of({{a, b}, {b, a}}, kHalfRoundTrip), pair.latency_ns);
+      take(exchanges.Of({{a, b}}, kSent), pair.forward_ns);
+      take(exchanges.Of({{b, a}}, kSent), pair.back_ns);
+      if (measured) table.emplace(NodePair(a, b), std::move(pair));
     }
   }
   return table;
@@ -99,15 +174,19 @@ Standings JudgeOnce(const Team& team, const PairTable& table, double slow_factor
   std::vector<PairSeries> latencies, sendings;
   for (const auto& [nodes, members] : team.members) {
     std::vector<const std::vector<double>*> latency, forward, back;
+    bool measured = false;
     for (const NodePair& pair : members) {
       const auto found = table.find(pair);
       if (found == table.end()) continue;
+      measured = true;
+      if (found->second.busy) continue;
       const auto& first = team.ranks[static_cast<std::size_t>(nodes.first)];
       const bool along = std::count(first.begin(), first.end(), pair.first) > 0;
       latency.push_back(&found->second.latency_ns);
       forward.push_back(along ? &found->second.forward_ns : &found->second.back_ns);
       back.push_back(along ? &found->second.back_ns : &found->second.forward_ns);
     }
+    if (latency.empty() && measured) pass.busy.push_back(nodes);
     if (latency.empty()) continue;
     pass.tested.push_back(nodes);
     latencies.push_back({nodes.first, nodes.second, Together(latency)});
@@ -115,7 +194,7 @@ Standings JudgeOnce(const Team& team, const PairTable& table, double slow_factor
     sendings.push_back({nodes.second, nodes.first, Together(back)});
   }
   // Two nodes have one link, with nothing to compare.
-  if (pass.tested.size() < 3) return pass;
+  if (pass.tested.size() < kFewestPairs) return pass;
   const SlowPairRules rules{slow_factor, kFalseAlarms};
   const PairStandings by_latency = FindSlowPairs(latencies, rules);
   const PairStandings by_sending = FindSlowPairs(sendings, rules);
@@ -141,6 +220,14 @@ LinkVerdicts JudgeTwice(const Team& team, const PairTable& first, const PairTabl
   for (const NodePair& pair : verdicts.second.slow) {
     const auto& suspects = verdicts.first.slow;
     if (std::count(suspects.begin(), suspects.end(), pair) > 0) verdicts.confirmed.push_back(pair);
+  }
+  // Two links, or one, have nothing to compare, busy or not.
+  if (verdicts.first.tested.size() + verdicts.first.busy.size() >= kFewestPairs) {
+    verdicts.undecided = verdicts.first.busy;
+  }
+  for (const NodePair& pair : verdicts.second.busy) {
+    const auto& suspects = verdicts.first.slow;
+    if (std::count(suspects.begin(), suspects.end(), pair) > 0) verdicts.undecided.push_back(pair);
   }
   verdicts.blame = BlameNodesAndLinks(verdicts.second.tested, verdicts.confirmed);
   return verdicts;

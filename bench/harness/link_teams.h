@@ -21,21 +21,23 @@ struct LinkSetting {
   bool judge_within_hosts = false;
 };
 
-// The figures of a pair of ranks, a median a round each.
+// The figures of a pair of ranks, a median a round each, of the rounds that count: those in which
+// neither waited for a processor so long that the link may look slow by that.
 struct PairRounds {
   std::vector<double> latency_ns;
   std::vector<double> forward_ns;  // a message from the first to the second, and its answer
   std::vector<double> back_ns;
+  bool busy = false;  // too few rounds count to say anything of the link
 };
 using PairTable = std::map<NodePair, PairRounds>;
 
-// One part of some ranks' iterations, a median a round; 0 is no figure. The first round only
-// calibrates.
-std::vector<double> RoundsOf(const CaseBook& book, const PlannedCase& planned,
-                             const std::vector<int>& ranks, std::size_t part, bool calibrates);
+// One part of a rank's iterations, a median a round. The first round only calibrates.
+std::vector<double> RoundsOf(const CaseBook& book, const PlannedCase& planned, int rank,
+                             std::size_t part, bool calibrates);
 
 // What the first pass measured, or the second.
-PairTable MeasuredPairs(const Plan& plan, const SampleBook& book, int repetition, bool retest);
+PairTable MeasuredPairs(const Plan& plan, const SampleBook& book, int repetition, bool retest,
+                        double slow_factor);
 
 // What is compared with each other: links between hosts, or between the ranks of one host.
 struct Team {
@@ -63,6 +65,7 @@ struct Standings {
   std::map<NodePair, Standing> standings;
   std::vector<NodePair> tested;
   std::vector<NodePair> slow;
+  std::vector<NodePair> busy;  // not tested, because too few of their rounds count
 };
 Standings JudgeOnce(const Team& team, const PairTable& table, double slow_factor);
 
@@ -70,6 +73,7 @@ struct LinkVerdicts {
   Standings first;
   Standings second;
   std::vector<NodePair> confirmed;  // slow in both
+  std::vector<NodePair> undecided;  // too busy in the first pass, or slow in it and then too busy
   Blame blame;
 };
 LinkVerdicts JudgeTwice(const Team& team, const PairTable& first, const PairTable& second,

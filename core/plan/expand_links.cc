@@ -27,7 +27,10 @@ PlannedCase CaseOf(std::string name, LinkExchange exchange) {
   if (exchange.pairs.empty()) {
     planned.parts = {{"exchange_ns", "ns", Over::kMax}};
   } else {
-    planned.parts = {{"half_round_trip_ns", "ns", Over::kMax}, {"sent_ns", "ns", Over::kMax}};
+    planned.parts = {{"half_round_trip_ns", "ns", Over::kMax},
+                     {"sent_ns", "ns", Over::kMax},
+                     {"round_trips_wait_ns", "ns", Over::kMax},
+                     {"sending_wait_ns", "ns", Over::kMax}};
   }
   planned.settings = {{"bytes", fmt::format("{}", exchange.bytes)}};
   planned.step = std::move(exchange);

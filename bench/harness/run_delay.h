@@ -1,0 +1,35 @@
+// How long this process waited for a processor: a partner that waits makes a good link look slow.
+#ifndef LOCKSTEP_BENCH_HARNESS_RUN_DELAY_H_
+#define LOCKSTEP_BENCH_HARNESS_RUN_DELAY_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "core/launch/fd.h"
+
+namespace lockstep {
+
+class RunDelay {
+ public:
+  // What the kernel counts of a process's threads, all together.
+  struct Count {
+    std::int64_t waited_ns = 0;  // ready to run, and no processor was free
+    std::int64_t runs = 0;       // times that one of them got a processor
+  };
+
+  // Of the threads that this process has now; asking costs some microseconds.
+  RunDelay();
+  Count Now() const;
+
+ private:
+  std::vector<Fd> threads_;
+};
+
+// The mean wait before a run, between two moments. Not the sum: of a rank that polls and yields the
+// sum is a large part of the time, although it looks again within microseconds. NaN: the kernel
+// does not tell (CONFIG_SCHED_INFO).
+double MeanWaitNs(const RunDelay::Count& from, const RunDelay::Count& to);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_BENCH_HARNESS_RUN_DELAY_H_
