@@ -184,8 +184,8 @@ Result<Interval> LinkStep::Run() {
   LOCKSTEP_RETURN_IF_ERROR(leads_ ? LeadRoundTrips() : AnswerRoundTrips());
   const RunDelay::Count between = delay_->Now();
   LOCKSTEP_RETURN_IF_ERROR(leads_ ? LeadMessage() : AnswerMessage());
-  round_trips_wait_ns_ = MeanWaitNs(before, between);
-  sending_wait_ns_ = MeanWaitNs(between, delay_->Now());
+  round_trips_wait_ns_ = WaitNs(before, between);
+  sending_wait_ns_ = WaitNs(between, delay_->Now());
   return interval_;
 }
 

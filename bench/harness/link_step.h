@@ -31,9 +31,8 @@ class LinkStep final : public Step {
   Result<Interval> Run() override;
   void Compare(Comparison& comparison) override;
   // Of the one that leads: half of the median round trip of the five, and the time of its message
-  // until the answer; of the other one 0. Of both: how long they waited for a processor, each time
-  // that they were ready to run, in the round trips and while the message was sent. All at once:
-  // the time of the exchange.
+  // until the answer; of the other one 0. Of both: how long they waited for a processor in the
+  // round trips and while the message was sent. All at once: the time of the exchange.
   Status TakeParts(std::vector<double>& values) override;
   bool meets_every_iteration() const override { return false; }
 

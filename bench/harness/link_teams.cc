@@ -31,6 +31,7 @@ std::vector<double> Together(const std::vector<const std::vector<double>*>& seri
 }
 
 // Parts of an iteration with a partner, as LinkStep leaves them.
+constexpr double kRoundTrips = 5;
 enum LinkPart : std::size_t { kHalfRoundTrip, kSent, kRoundTripsWait, kSendingWait };
 
 double ValueOf(const CaseBook::RankRows& rows, const PlannedCase& planned, std::size_t row,
@@ -66,7 +67,7 @@ class Exchanges {
       seen[rows.round[row]] = true;
       const double waited =
           ValueOf(rows, planned_, row, wait) + ValueOf(RowsOf(other), planned_, row, wait);
-      const double elapsed = part == kHalfRoundTrip ? 2 * figure : figure;
+      const double elapsed = part == kHalfRoundTrip ? 2 * kRoundTrips * figure : figure;
       // What the kernel does not tell (NaN) takes nothing away.
       if (waited > most_wait_ * elapsed) continue;
       counted[rows.round[row]].push_back(figure);

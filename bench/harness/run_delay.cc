@@ -33,12 +33,10 @@ RunDelay::Count RunDelay::Now() const {
   return count;
 }
 
-double MeanWaitNs(const RunDelay::Count& from, const RunDelay::Count& to) {
+double WaitNs(const RunDelay::Count& from, const RunDelay::Count& to) {
   if (to.runs == 0) return std::numeric_limits<double>::quiet_NaN();
   // A thread that ended takes its count along.
-  const double waited =
-      static_cast<double>(std::max<std::int64_t>(to.waited_ns - from.waited_ns, 0));
-  return waited / static_cast<double>(std::max<std::int64_t>(to.runs - from.runs, 1));
+  return static_cast<double>(std::max<std::int64_t>(to.waited_ns - from.waited_ns, 0));
 }
 
 }  // namespace lockstep

@@ -25,10 +25,9 @@ class RunDelay {
   std::vector<Fd> threads_;
 };
 
-// The mean wait before a run, between two moments. Not the sum: of a rank that polls and yields the
-// sum is a large part of the time, although it looks again within microseconds. NaN: the kernel
-// does not tell (CONFIG_SCHED_INFO).
-double MeanWaitNs(const RunDelay::Count& from, const RunDelay::Count& to);
+// What was waited between two moments, all threads together: whatever took longer by waits took
+// longer by no more than that. NaN: the kernel does not tell (CONFIG_SCHED_INFO).
+double WaitNs(const RunDelay::Count& from, const RunDelay::Count& to);
 
 }  // namespace lockstep
 
