@@ -45,10 +45,13 @@ def nccl(name, library, faults=""):
 
 
 def damaged_library():
-    """A file that says it is NCCL 2.18.3, and is nothing else."""
+    """A library that says it is NCCL 2.18.3 and has its symbols, and that nothing can load."""
     path = os.path.join(FOLDER, "libnccl.so.2")
+    with open(f"{FAKES}/libfake_nccl_21801.so", "rb") as file:
+        content = bytearray(file.read())
+    content[56:58] = b"\0\0"  # e_phnum (elf(5)): no segment to load
     with open(path, "wb") as file:
-        file.write(b"\0" * 100_000 + b"NCCL version 2.18.3+cuda12.0\0" + b"\0" * 100)
+        file.write(content + b"NCCL version 2.18.3+cuda12.0\0" + b"\0" * 100)
     return path
 
 

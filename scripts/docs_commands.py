@@ -34,6 +34,7 @@ SUBSTITUTIONS = [
      "scripts/scoreboard --ranks=2 --seeds=1 --healthy=1 --scenario=uneven_inputs/case2 --time=60 "
      "--output=trials", "launches"),
     (r"--trials=1000000 --jobs=4", "--trials=50 --jobs=2", "trials"),
+    (r"--trials=100\b", "--trials=2", "trials"),
     (r"--trials=20\b", "--trials=1", "trials"),
     (r"nightly --profile=\w+( --budget=20min)?", "nightly small_night.toml", "an hour"),
     (r"scripts/examples/matrix\.toml", "small_matrix.toml", "minutes"),
@@ -42,9 +43,10 @@ SUBSTITUTIONS = [
 
 # (pattern of the command as printed, why it is not run).
 SKIPPED = [
-    (r"^scripts/(quickstart|test)$", "builds and tests everything"),
+    (r"^scripts/(quickstart|test|soak|sanitize|benchmarks)\b", "builds and tests everything"),
     (r"^bazel ", "Bazel within a test"),
     (r"--hostfile|scripts/examples/nightly\.toml", "several hosts"),
+    (r"^scripts/node_deaths", "hosts see the same folder only outside a test (node_deaths_test)"),
     (r"--backend=nccl.* -e|--backend=nccl .*--(nccl-library|scenario)", "a GPU"),
     (r"--nccl-library=FILE", "a libnccl.so.2"),
     (r"^(srun|salloc|sbatch|scripts/test_slurm)", "Slurm (test_slurm_test)"),

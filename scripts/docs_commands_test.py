@@ -72,7 +72,7 @@ class CommandsTest(unittest.TestCase):
     @classmethod
     def write_inputs(cls):
         run = "mpirun -np 2 bench_allreduce -b 8 -e 64 -n 20 --output="
-        for name in ("run.h5", "gloo.h5", "mpi.h5", "node.h5", "old/a.h5", "new/a.h5"):
+        for name in ("run.h5", "gloo.h5", "mpi.h5", "old/a.h5", "new/a.h5"):
             os.makedirs(os.path.dirname(os.path.join(cls.folder, name)), exist_ok=True)
             cls.must(run + name)
         cls.must("mpirun -np 2 stress --backend=gloo --scenario=uneven_inputs/case1 "

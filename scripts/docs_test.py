@@ -17,7 +17,7 @@ BENCHES = ["allreduce", "barrier", "broadcast", "ddp_step", "links", "sharding"]
 PROGRAMS = [[f"bench/bench_{name}"] for name in BENCHES] + [["stress/stress"],
                                                             ["stress/fuzz/fuzz"]]
 SCRIPTS = ["nightly", "compat_matrix", "test_hosts", "test_slurm", "test_mpich", "scoreboard",
-           "node_deaths", "random_kills"]
+           "node_deaths", "random_kills", "soak", "sanitize"]
 # Of mpirun, bazel, docker, pip, git and of test programs.
 FOREIGN = {"--allow-run-as-root", "--bind-to", "--oversubscribe", "--mca", "--hostfile", "--host",
            "--config", "--repo_env", "--gpus", "--with-ft", "--enable-recovery", "--mpi",

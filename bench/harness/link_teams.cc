@@ -40,10 +40,13 @@ double ValueOf(const CaseBook::RankRows& rows, const PlannedCase& planned, std::
   return at < rows.parts.size() ? rows.parts[at] : 0;
 }
 
-// The rounds of one figure of a pair.
+using ByRound = std::map<std::int32_t, std::vector<double>>;
+
+// The rounds of one figure of a pair: those that count, or, where too few do, all of them. Then
+// they are shown, and not judged.
 struct Series {
-  std::vector<double> medians;  // of the rounds that count
-  bool dropped = false;         // others do not
+  std::vector<double> medians;
+  bool busy = false;  // too few count
 };
 
 // The two ends of a pair: iterations that `leader` led.
@@ -57,14 +60,13 @@ class Exchanges {
         most_wait_(1 - 1 / std::sqrt(slow_factor)) {}
 
   // Adds the figures of the rounds in which `leader` led, by round.
-  void Collect(int leader, int other, LinkPart part, std::map<std::int32_t, bool>& seen,
-               std::map<std::int32_t, std::vector<double>>& counted) const {
+  void Collect(int leader, int other, LinkPart part, ByRound& seen, ByRound& counted) const {
     const CaseBook::RankRows& rows = RowsOf(leader);
     const LinkPart wait = part == kHalfRoundTrip ? kRoundTripsWait : kSendingWait;
     for (std::size_t row = 0; row < rows.round.size(); ++row) {
       const double figure = ValueOf(rows, planned_, row, part);
       if (figure <= 0) continue;
-      seen[rows.round[row]] = true;
+      seen[rows.round[row]].push_back(figure);
       const double waited =
           ValueOf(rows, planned_, row, wait) + ValueOf(RowsOf(other), planned_, row, wait);
       const double elapsed = part == kHalfRoundTrip ? 2 * kRoundTrips * figure : figure;
@@ -75,16 +77,17 @@ class Exchanges {
   }
 
   Series Of(const std::vector<std::pair<int, int>>& leaders, LinkPart part) const {
-    std::map<std::int32_t, bool> seen;
-    std::map<std::int32_t, std::vector<double>> counted;
+    ByRound seen, counted;
     for (const auto& [leader, other] : leaders) Collect(leader, other, part, seen, counted);
     if (calibrates_ && seen.size() > 1) {
       counted.erase(seen.begin()->first);
       seen.erase(seen.begin());
     }
     Series rounds;
-    for (const auto& [round, values] : counted) rounds.medians.push_back(Median(values));
-    rounds.dropped = counted.size() < seen.size();
+    rounds.busy = counted.size() < seen.size() && counted.size() < kFewestRounds;
+    for (const auto& [round, values] : rounds.busy ? seen : counted) {
+      rounds.medians.push_back(Median(values));
+    }
     return rounds;
   }
 
@@ -127,8 +130,8 @@ PairTable MeasuredPairs(const Plan& plan, const SampleBook& book, int repetition
       bool measured = true;
       const auto take = [&](const Series& rounds, std::vector<double>& into) {
         into = rounds.medians;
-        measured = measured && (rounds.dropped || !into.empty());
-        pair.busy = pair.busy || (rounds.dropped && into.size() < kFewestRounds);
+        measured = measured && !into.empty();
+        pair.busy = pair.busy || rounds.busy;
       };
       take(exchanges.Of({{a, b}, {b, a}}, kHalfRoundTrip), pair.latency_ns);
       take(exchanges.Of({{a, b}}, kSent), pair.forward_ns);

@@ -63,7 +63,7 @@ struct Watched {
   double least_s = 0;        // bytes are on the way for so long, as a habit
   double unexplained_s = 0;  // ... and no wait for a processor explains so much of it
   double told_s = 0;         // relayed: for so long they were to be held back
-  double seen_s = 0;         // the mean of what was seen, for comparison with the mean of told_s
+  double longest_s = 0;      // the latest bytes were on the way for so long, or longer
   double round_trip_s = 0;   // as the sender's kernel has it; 0: not known, or not of the whole way
   double echo_s = 0;         // of the slower of its two agents; 0: not known
   double contradiction_s = 0;
@@ -84,8 +84,8 @@ Watched Watch(const LinkTraffic& link, const std::vector<Passage>& passages, con
     least.push_back(passage.least_s);
     unexplained.push_back(from && to ? std::max(0.0, passage.least_s - *from - *to) : 0);
     watched.contradiction_s = std::max(watched.contradiction_s, -passage.most_s);
+    watched.longest_s = std::max(watched.longest_s, passage.least_s);
     watched.told_s += passage.told_s.value_or(0) / static_cast<double>(passages.size());
-    watched.seen_s += passage.least_s / static_cast<double>(passages.size());
   }
   watched.least_s = HabitOf(least);
   watched.unexplained_s = HabitOf(unexplained);
@@ -146,8 +146,9 @@ struct Common {
   }
 };
 
-// The sender's kernel counts what it had to send again, a relay what it was told to make late, and
-// then the looks show it, too.
+// The sender's kernel counts what it had to send again; a relay, which is the wire then, what it
+// lost. A relay's word alone is none: late bytes must have been seen. How late is a lower bound,
+// which rare looks make small, so that it is not compared with what the relay was told.
 bool Loses(const Watched& one) {
   const LinkTraffic& link = one.link;
   const double segments = std::max(static_cast<double>(link.arrivals),
@@ -155,7 +156,7 @@ bool Loses(const Watched& one) {
   if (link.retransmits < kRetransmitsOfLoss || link.retransmits < kLossyShare * segments) {
     return false;
   }
-  if (link.relayed()) return one.seen_s >= kLeastShareOfTransit * one.told_s;
+  if (link.relayed()) return one.longest_s >= kLeastSlowSeconds;
   const auto& steps = link.writer->written_steps;
   return link.writer->limited_s < kMostLimitedShare * (steps.back().by_s - steps.front().by_s);
 }

@@ -288,7 +288,7 @@ TEST(SlowLink, LossIsTold) {
   EXPECT_THAT(FindIn(ranks), IsEmpty()) << "one in a hundred";
 }
 
-// A relay was told to lose one in ten: so many are late by 200 ms.
+// A relay was told to lose one in ten: so many are late by 220 ms.
 TEST(SlowLink, LossOfARelayIsToldWhereItIsSeen) {
   LinkHistory history = Mesh();
   for (const auto& [from, to] : {std::pair(0, 1), std::pair(1, 0)}) {
@@ -296,11 +296,10 @@ TEST(SlowLink, LossOfARelayIsToldWhereItIsSeen) {
     history.way(from, to).resent = 6;
     auto& portions = history.way(from, to).portions;
     for (std::size_t i = 4; i < portions.size(); i += 10) {
-      portions[i].told_s = 0.2;
       // What comes behind waits for it.
-      for (std::size_t k = i; k < i + 4; ++k) {
-        portions[k].came_s = portions[i].written_s + 0.2 + kBrief;
-        portions[k].told_s = portions[i].written_s + 0.2 - portions[k].written_s;
+      for (std::size_t k = i; k < i + 5; ++k) {
+        portions[k].came_s = portions[i].written_s + 0.22 + kBrief;
+        portions[k].told_s = portions[i].written_s + 0.22 - portions[k].written_s;
       }
     }
   }
