@@ -180,9 +180,9 @@ Result<Interval> LinkStep::Run() {
     return interval_;
   }
   // The kernel is asked outside of what is timed.
-  const RunDelay::Count before = delay_->Now();
+  const OwnRunDelay::Count before = delay_->Now();
   LOCKSTEP_RETURN_IF_ERROR(leads_ ? LeadRoundTrips() : AnswerRoundTrips());
-  const RunDelay::Count between = delay_->Now();
+  const OwnRunDelay::Count between = delay_->Now();
   LOCKSTEP_RETURN_IF_ERROR(leads_ ? LeadMessage() : AnswerMessage());
   round_trips_wait_ns_ = WaitNs(before, between);
   sending_wait_ns_ = WaitNs(between, delay_->Now());

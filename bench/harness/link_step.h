@@ -66,7 +66,7 @@ class LinkStep final : public Step {
   Interval interval_;
   std::vector<double> trips_ns_;
   double sent_ns_ = 0;
-  std::optional<RunDelay> delay_;  // of the threads that the visit found
+  std::optional<OwnRunDelay> delay_;  // of the threads that the visit found
   double round_trips_wait_ns_ = 0;
   double sending_wait_ns_ = 0;
 };

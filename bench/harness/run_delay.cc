@@ -12,7 +12,7 @@
 
 namespace lockstep {
 
-RunDelay::RunDelay() {
+OwnRunDelay::OwnRunDelay() {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", error)) {
     Fd file(open((entry.path() / "schedstat").c_str(), O_RDONLY | O_CLOEXEC));
@@ -20,7 +20,7 @@ RunDelay::RunDelay() {
   }
 }
 
-RunDelay::Count RunDelay::Now() const {
+OwnRunDelay::Count OwnRunDelay::Now() const {
   Count count;
   for (const Fd& thread : threads_) {
     std::array<char, 96> text{};
@@ -33,7 +33,7 @@ RunDelay::Count RunDelay::Now() const {
   return count;
 }
 
-double WaitNs(const RunDelay::Count& from, const RunDelay::Count& to) {
+double WaitNs(const OwnRunDelay::Count& from, const OwnRunDelay::Count& to) {
   if (to.runs == 0) return std::numeric_limits<double>::quiet_NaN();
   // A thread that ended takes its count along.
   return static_cast<double>(std::max<std::int64_t>(to.waited_ns - from.waited_ns, 0));

@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-class RunDelay {
+class OwnRunDelay {
  public:
   // What the kernel counts of a process's threads, all together.
   struct Count {
@@ -18,7 +18,7 @@ class RunDelay {
   };
 
   // Of the threads that this process has now; asking costs some microseconds.
-  RunDelay();
+  OwnRunDelay();
   Count Now() const;
 
  private:
@@ -27,7 +27,7 @@ class RunDelay {
 
 // What was waited between two moments, all threads together: whatever took longer by waits took
 // longer by no more than that. NaN: the kernel does not tell (CONFIG_SCHED_INFO).
-double WaitNs(const RunDelay::Count& from, const RunDelay::Count& to);
+double WaitNs(const OwnRunDelay::Count& from, const OwnRunDelay::Count& to);
 
 }  // namespace lockstep
 
