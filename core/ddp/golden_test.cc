@@ -54,7 +54,7 @@ TrainingProgram ProgramOf(const std::string& text) {
     program.evaluation = EvaluationProgram{.after_iteration = std::stoi(settings["eval"]),
                                            .ranks = {},
                                            .train_mode = true,
-                                           .inputs = 1};
+                                           .inputs = {{1}}};
   }
   return program;
 }

@@ -152,7 +152,8 @@ Status Training::Evaluate() {
   const Evaluation& evaluation = *program_.evaluation;
   LOCKSTEP_RETURN_IF_ERROR(Reach(At::kEvaluation, Phase::kEvaluate));
   Begin(SectionKind::kEvaluation, iteration_);
-  for (std::int64_t i = 0; EvaluatesHere() && i < evaluation.inputs; ++i) {
+  const std::int64_t inputs = EvaluatesHere() ? evaluation.inputs.At(rank_) : 0;
+  for (std::int64_t i = 0; i < inputs; ++i) {
     const Pass pass = {
         .input = next_input_++, .training = evaluation.train_mode, .grad = evaluation.grad};
     LOCKSTEP_RETURN_IF_ERROR(evaluation.through == Evaluation::Through::kDdp

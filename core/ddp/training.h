@@ -54,8 +54,8 @@ struct EvaluationProgram {
   std::vector<int> ranks = {0};      // empty: all
   Through through = Through::kDdp;
   bool grad = false;
-  bool train_mode = false;  // eval() was not called
-  std::int64_t inputs = 3;
+  bool train_mode = false;               // eval() was not called
+  PerRank<std::int64_t> inputs = {{3}};  // of each rank that evaluates
   Then then = Then::kTrain;
 };
 

@@ -44,6 +44,7 @@ Status ValidateProgram(const TrainingProgram& program, int ranks) {
                                     InputsOf(program, rank, ranks)));
   }
   if (!program.evaluation) return OkStatus();
+  LOCKSTEP_RETURN_IF_ERROR(ValidatePerRank("eval.inputs", program.evaluation->inputs, ranks));
   for (const int rank : program.evaluation->ranks) {
     if (rank >= 0 && rank < ranks) continue;
     return InvalidInput(

@@ -206,7 +206,7 @@ TEST(Training, EpochsEvaluationAndBarriers) {
   program.inputs = {{3}};
   program.barrier = BarrierPlace::kInLoop;
   program.barrier_kind = BarrierKind::kAllReduce;
-  program.evaluation = EvaluationProgram{.after_iteration = 1, .ranks = {0}, .inputs = 2};
+  program.evaluation = EvaluationProgram{.after_iteration = 1, .ranks = {0}, .inputs = {{2}}};
   const auto endings = RunProgram(program, {.timeout_seconds = 5});
   // Rank 0's evaluation broadcasts what its peer's next forward waits for, so all is well.
   for (const RankEnding& ending : endings) {
@@ -324,7 +324,10 @@ TEST(TrainingProgram, WhatCannotBeRunIsRefusedInOneLine) {
   program.evaluation = EvaluationProgram{.ranks = {2}};
   EXPECT_EQ(ValidateProgram(program, 2).message(),
             "eval.ranks: rank 2 does not exist; name 0 to 1");
-  program.evaluation->ranks = {1};
+  program.evaluation = EvaluationProgram{.ranks = {}, .inputs = {{1, 2, 3}}};
+  EXPECT_EQ(ValidateProgram(program, 2).message(),
+            "eval.inputs: 3 values for 2 ranks; give one, or one a rank");
+  program.evaluation = EvaluationProgram{.ranks = {1}};
   EXPECT_TRUE(ValidateProgram(program, 2).ok());
 }
 

@@ -93,7 +93,15 @@ then = "end"
   EXPECT_EQ(program.evaluation->through, EvaluationProgram::Through::kModule);
   EXPECT_EQ(program.evaluation->then, EvaluationProgram::Then::kEnd);
   EXPECT_TRUE(program.evaluation->grad && program.evaluation->train_mode);
-  EXPECT_EQ(program.evaluation->inputs, 7);
+  EXPECT_EQ(program.evaluation->inputs.values, (std::vector<std::int64_t>{7, 7}));
+}
+
+TEST(ScenarioTest, EvaluationInputsAreOfAllRanksWhenTheyAreAList) {
+  const TrainingProgram uneven = ProgramOf("eval = { inputs = [3, 0] }\n");
+  ASSERT_TRUE(uneven.evaluation);
+  EXPECT_EQ(uneven.evaluation->inputs.values, (std::vector<std::int64_t>{3, 0}));
+  EXPECT_TRUE(uneven.evaluation->ranks.empty());
+  EXPECT_EQ(ProgramOf("eval = { inputs = 3 }\n").evaluation->ranks, std::vector<int>{0});
 }
 
 TEST(ScenarioTest, InputsFollowFromExtraOrTheSampler) {
@@ -307,6 +315,16 @@ INSTANTIATE_TEST_SUITE_P(
          "6: key workload.eval.ranks: 2 is out of range; it must be from 0 to 1"},
         {"eval = { ranks = [] }",
          "6: key workload.eval.ranks: an empty list; name ranks, or remove eval"},
+        {"eval = { inputs = [3, 2], ranks = [0] }",
+         "6: key workload.eval.inputs: a list is of all ranks; remove ranks, write 0 for those "
+         "that do not"},
+        {"eval = { inputs = [3, -1] }",
+         "6: key workload.eval.inputs: -1 is out of range; it must be from 0 to 1000000000"},
+        {"eval = { inputs = 0 }",
+         "6: key workload.eval.inputs: 0 is out of range; it must be from 1 to 1000000000"},
+        {"eval = { inputs = [1, 2, 3] }",
+         "6: key workload.eval.inputs: a list of 3 for 2 ranks; write 2 items, or one value for "
+         "all"},
         {"eval = { through = \"wrapper\" }",
          "6: key workload.eval.through: 'wrapper' is unknown; choose from ddp, module"},
         {"eval = { then = \"stop\" }",

@@ -175,6 +175,18 @@ void ReadEvaluationKinds(TomlFields& fields, EvaluationProgram& evaluation) {
   ReadEnum(fields, "then", kThen, evaluation.then);
 }
 
+// One number is of the ranks that `ranks` names, a list of all ranks.
+void ReadEvaluationInputs(TomlFields& fields, int ranks, EvaluationProgram& evaluation) {
+  const toml::node* inputs = fields.Find("inputs");
+  const bool list = inputs != nullptr && inputs->is_array();
+  fields.ReadPerRank("inputs", ranks, evaluation.inputs.values, {list ? 0 : 1, kMaxInputs});
+  if (!list) return;
+  if (fields.Has("ranks")) {
+    fields.Wrong("inputs", "a list is of all ranks; remove ranks, write 0 for those that do not");
+  }
+  evaluation.ranks.clear();
+}
+
 void ReadEvaluation(TomlFields& fields, int ranks, TrainingProgram& program) {
   const toml::table* table = fields.FindTable("eval");
   if (table == nullptr) return;
@@ -188,7 +200,7 @@ void ReadEvaluation(TomlFields& fields, int ranks, TrainingProgram& program) {
   }
   inner.Read("grad", evaluation.grad);
   inner.Read("train_mode", evaluation.train_mode);
-  inner.Read("inputs", evaluation.inputs, {1, kMaxInputs});
+  ReadEvaluationInputs(inner, ranks, evaluation);
   ReadEvaluationKinds(inner, evaluation);
   inner.RejectTheRest();
   const std::int64_t most = MostInputs(program, ranks);
