@@ -109,13 +109,20 @@ TEST(Fuzz, ATrialFollowsFromItsSeed) {
 
 TEST(Fuzz, ItsTextIsAScenario) {
   std::set<FuzzFault> seen;
-  int messages = 0, posts = 0;
-  for (std::uint64_t seed = kSeed; seed < kSeed + 300; ++seed) {
+  int messages = 0, posts = 0, evaluations = 0;
+  for (std::uint64_t seed = kSeed; seed < kSeed + 600; ++seed) {
     const FuzzTrial trial = DrawTrial(seed, static_cast<SimRules>(seed % 3));
     const Result<Scenario> scenario = ParseScenario(ScenarioText(trial), "fuzz.toml");
     ASSERT_TRUE(scenario.ok()) << scenario.status().message() << "\n" << ScenarioText(trial);
     seen.insert(trial.fault);
-    if (trial.training) continue;
+    if (trial.training) {
+      const TrainingProgram& read = std::get<TrainingProgram>(scenario->workload);
+      ASSERT_EQ(read.evaluation.has_value(), trial.training->evaluation.has_value());
+      if (!read.evaluation) continue;
+      ++evaluations;
+      EXPECT_EQ(read.evaluation->ranks, trial.training->evaluation->ranks);
+      continue;
+    }
     messages += std::ranges::count_if(trial.senders, [](int sender) { return sender >= 0; }) > 0;
     posts += Posts(trial) ? 1 : 0;
     EXPECT_FALSE(Posts(trial) && trial.rules == SimRules::kGloo) << "gloo has no such calls";
@@ -135,6 +142,7 @@ TEST(Fuzz, ItsTextIsAScenario) {
   EXPECT_EQ(seen.size(), static_cast<std::size_t>(kFuzzFaults));
   EXPECT_GT(messages, 50);
   EXPECT_GT(posts, 20);
+  EXPECT_GT(evaluations, 0);
 }
 
 TEST(Shrink, KeepsWhatMattersOnly) {

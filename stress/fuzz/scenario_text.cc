@@ -100,10 +100,6 @@ std::string_view OutsideFault(FuzzFault fault) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 std::string TrainingText(const FuzzTrial& trial) {
   const TrainingProgram& program = *trial.training;
   std::string text = fmt::format("model = \"{}\"\ninputs = {}\ncompute_us = {}\n", program.model,
@@ -117,7 +113,12 @@ std::string TrainingText(const FuzzTrial& trial) {
     text.back() = ']';
     text += '\n';
   }
-  if (program.evaluation) text += "eval = { after_iteration = 0, ranks = [] }\n";
+  if (program.evaluation) {
+    const std::vector<std::int64_t> inputs(static_cast<std::size_t>(trial.ranks),
+                                           program.evaluation->inputs.values[0]);
+    text +=
+        fmt::format("eval = {{ after_iteration = 0, inputs = [{}] }}\n", fmt::join(inputs, ", "));
+  }
   if (program.barrier == BarrierPlace::kAfterLoop) text += "barrier = \"after_loop\"\n";
   if (trial.fault == FuzzFault::kNone) return text;
   // Scenarios have names for some of the points only.
