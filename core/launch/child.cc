@@ -69,13 +69,13 @@ class SpawnPlan {
  public:
   explicit SpawnPlan(const ChildRole& role) {
     posix_spawn_file_actions_init(&actions_);
-    posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions_, STDERR_FILENO, STDOUT_FILENO);
+    Note(posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0));
+    Note(posix_spawn_file_actions_adddup2(&actions_, STDERR_FILENO, STDOUT_FILENO));
     // Onto itself: only clears close-on-exec in the child (POSIX.1-2024, glibc 2.29). The number
     // stays, so it cannot collide with what a launcher made inheritable.
-    posix_spawn_file_actions_adddup2(&actions_, role.channel_fd, role.channel_fd);
+    Note(posix_spawn_file_actions_adddup2(&actions_, role.channel_fd, role.channel_fd));
     if (role.segment_fd >= 0) {
-      posix_spawn_file_actions_adddup2(&actions_, role.segment_fd, role.segment_fd);
+      Note(posix_spawn_file_actions_adddup2(&actions_, role.segment_fd, role.segment_fd));
     }
     posix_spawnattr_init(&attributes_);
     posix_spawnattr_setpgroup(&attributes_, 0);
@@ -89,12 +89,19 @@ class SpawnPlan {
   SpawnPlan(const SpawnPlan&) = delete;
   SpawnPlan& operator=(const SpawnPlan&) = delete;
 
+  // 0, or the first error (errno).
   int Run(pid_t& pid, std::vector<std::string> arguments, std::vector<std::string> environment) {
+    if (error_ != 0) return error_;
     return posix_spawn(&pid, "/proc/self/exe", &actions_, &attributes_, Pointers(arguments).data(),
                        Pointers(environment).data());
   }
 
  private:
+  void Note(int error) {
+    if (error_ == 0) error_ = error;
+  }
+
+  int error_ = 0;
   posix_spawn_file_actions_t actions_;
   posix_spawnattr_t attributes_;
 };
@@ -109,19 +116,20 @@ Status SpawnFailed(int error) {
 }  // namespace
 
 std::string EncodeRole(const ChildRole& role) {
-  return fmt::format("{} {} {} {} {} {} {} {}", static_cast<int>(role.kind), role.channel_fd,
+  return fmt::format("{} {} {} {} {} {} {} {} {}", static_cast<int>(role.kind), role.channel_fd,
                      role.segment_fd, role.agent_pid, role.rank, role.size, role.local_rank,
-                     role.lifetime);
+                     role.lifetime, role.open_files);
 }
 
 std::optional<ChildRole> DecodeRole(const std::string& text) {
   ChildRole role;
   int kind = 0;
   char more = 0;
-  const int fields = std::sscanf(text.c_str(), "%d %d %d %d %d %d %d %d%c", &kind, &role.channel_fd,
-                                 &role.segment_fd, &role.agent_pid, &role.rank, &role.size,
-                                 &role.local_rank, &role.lifetime, &more);
-  if (fields != 8 || kind < 0 || kind > static_cast<int>(ChildRole::Kind::kExchangingWorker) ||
+  const int fields =
+      std::sscanf(text.c_str(), "%d %d %d %d %d %d %d %d %llu%c", &kind, &role.channel_fd,
+                  &role.segment_fd, &role.agent_pid, &role.rank, &role.size, &role.local_rank,
+                  &role.lifetime, &role.open_files, &more);
+  if (fields != 9 || kind < 0 || kind > static_cast<int>(ChildRole::Kind::kExchangingWorker) ||
       role.channel_fd < 0 || role.rank < 0 || role.rank >= role.size) {
     return std::nullopt;
   }
@@ -137,13 +145,18 @@ Result<std::unique_ptr<Child>> Child::Spawn(ChildRole role, int segment_fd,
   role.channel_fd = theirs.get();
   role.segment_fd = segment_fd;
   role.agent_pid = getpid();
+  role.open_files = InheritedOpenFiles();  // what is under test gets what the launcher gave
   pid_t pid = 0;
-  const InheritedOpenFiles inherited;  // what is under test gets what the launcher gave
   const int error = SpawnPlan(role).Run(pid, OwnArguments(), EnvironmentWith(role, environment));
   if (error != 0) return SpawnFailed(error);
   // close-on-exec by definition; glibc 2.36 declares its wrapper without C linkage
   Fd pid_fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-  LOCKSTEP_CHECK(pid_fd.valid(), std::strerror(errno));
+  if (!pid_fd.valid()) {
+    const int reason = errno;
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+    return SpawnFailed(reason);
+  }
   return std::unique_ptr<Child>(
       new Child(pid, std::move(pid_fd), Channel(std::move(ours), kMostFrameBytes)));
 }

@@ -29,6 +29,7 @@ struct ChildRole {
   int size = 1;
   int local_rank = 0;
   int lifetime = 0;
+  unsigned long long open_files = 0;  // soft limit (RLIMIT_NOFILE) that the launcher gave
 };
 inline constexpr char kRoleVariable[] = "LOCKSTEP_WORKER";
 std::string EncodeRole(const ChildRole& role);

@@ -268,7 +268,7 @@ FleetEvent FleetImpl::Next(Deadline deadline) {
     if (deadline.Passed()) return FleetEvent{};
     PollOnce(deadline);
   }
-  if (events_.front().rank >= 0) AwaitOwnSignal(FleetEvent(events_.front()));
+  if (events_.front().rank >= 0) AwaitOwnSignal(events_.front());
   FleetEvent event = std::move(events_.front());
   events_.pop_front();
   return event;

@@ -17,7 +17,7 @@ FleetOptions ProbeOptions(const LaunchContext& context, const Scenario& scenario
   FleetOptions options;
   options.workers_own_mpi = scenario.mpi;
   options.connect_deadline_seconds = 30;
-  options.silence_deadline_seconds = 1;
+  options.silence_deadline_seconds = scenario.silence_seconds;
   options.journal_capacity = 1 << 10;
   options.outbox_capacity_bytes = 1 << 16;
   if (!file.empty()) {

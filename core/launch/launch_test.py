@@ -26,6 +26,8 @@ GROUPS = {
             ("mpi_killed", 3, 3, {})],
     "meet": [("talk", 2, 0, {"LOCKSTEP_MEET": "mpi"}), ("mpi", 3, 0, {"LOCKSTEP_MEET": "mpi"}),
              ("mpi_killed", 2, 3, {"LOCKSTEP_MEET": "mpi"})],
+    # An agent of many ranks: its files have numbers above the limit that the launcher gave.
+    "files": [("talk", 2, 0, {"MANY_FILES": "1"}), ("killed", 2, 0, {"MANY_FILES": "1"})],
 }
 RECORD_BYTES = 24
 
@@ -45,9 +47,14 @@ def marked_processes(mark):
     return found
 
 
-def command(scenario, ranks, seed, orphan):
+_MANY_FILES = "for i in $(seq 100); do exec {file}</dev/null; done; ulimit -Sn 64; exec \"$@\""
+
+
+def command(scenario, ranks, seed, orphan, many_files):
     return ["mpirun", "-np", str(ranks), "--oversubscribe", "--bind-to", "none", "--mca",
-            "mpi_yield_when_idle", "1", PROBE, scenario, str(seed), orphan]
+            "mpi_yield_when_idle", "1",
+            *(["bash", "-c", _MANY_FILES, "bash"] if many_files else []),
+            PROBE, scenario, str(seed), orphan]
 
 
 def await_line(process, line):
@@ -80,7 +87,7 @@ def run(scenario, ranks, expected, variables, seed):
     environment = dict(os.environ, **variables, **{name: value})
     orphan = os.path.join(os.environ.get("TEST_TMPDIR", "/tmp"), f"orphan-{os.getpid()}-{seed}")
     before = set(os.listdir(SHARED_MEMORY))
-    process = subprocess.Popen(command(scenario, ranks, seed, orphan), stdout=subprocess.PIPE,
+    process = subprocess.Popen(command(scenario, ranks, seed, orphan, variables.get("MANY_FILES")), stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, env=environment)
     output = []
     if scenario == "terminate":
@@ -88,7 +95,7 @@ def run(scenario, ranks, expected, variables, seed):
         time.sleep(seed % 500 / 1000)  # a moment that is drawn: any is right
         process.send_signal(signal.SIGTERM)
     try:
-        output.append(process.communicate(timeout=50)[0])
+        output.append(process.communicate(timeout=250)[0])  # bounds a hang
     except subprocess.TimeoutExpired:
         for pid in marked_processes(value):
             os.kill(pid, signal.SIGKILL)

@@ -51,13 +51,13 @@ void RaiseOpenFiles() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-InheritedOpenFiles::InheritedOpenFiles() : raised_(Limit()) {
-  rlimit limit = raised_;
-  limit.rlim_cur = std::min(Inherited().rlim_cur, limit.rlim_max);
+rlim_t InheritedOpenFiles() { return Inherited().rlim_cur; }
+
+void LimitOpenFiles(rlim_t soft) {
+  rlimit limit = Limit();
+  limit.rlim_cur = std::min(soft, limit.rlim_max);
   setrlimit(RLIMIT_NOFILE, &limit);
 }
-
-InheritedOpenFiles::~InheritedOpenFiles() { setrlimit(RLIMIT_NOFILE, &raised_); }
 
 Status CheckOpenFiles(int rank, int peers) {
   const rlim_t needed = OpenNow() + static_cast<rlim_t>(peers) + kOwnFiles;

@@ -12,17 +12,12 @@ namespace lockstep {
 // Raises the soft limit of this process to the hard one. Idempotent.
 void RaiseOpenFiles();
 
-// As long as it lives, the soft limit is the one that this process was started with: for children.
-class InheritedOpenFiles {
- public:
-  InheritedOpenFiles();
-  ~InheritedOpenFiles();
-  InheritedOpenFiles(const InheritedOpenFiles&) = delete;
-  InheritedOpenFiles& operator=(const InheritedOpenFiles&) = delete;
+// The soft limit that this process was started with.
+rlim_t InheritedOpenFiles();
 
- private:
-  rlimit raised_{};
-};
+// Sets the soft limit of this process. A worker does it for itself: were its agent to lower its own
+// limit while it starts one, the agent's other threads could open nothing meanwhile.
+void LimitOpenFiles(rlim_t soft);
 
 // Whether the agent of `rank` can have `peers` connections beside what it opens for itself.
 Status CheckOpenFiles(int rank, int peers);

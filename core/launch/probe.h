@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "core/base/deadline.h"
 #include "core/base/random.h"
 #include "core/launch/fleet.h"
 
@@ -17,6 +19,9 @@ namespace lockstep {
 inline constexpr std::uint32_t kOrder = 1, kReady = 2, kEcho = 3, kProgress = 4, kDone = 5;
 
 int RunProbeWorker();
+
+// Bounds a hang, on a machine of any load.
+inline Deadline Soon() { return Deadline::AfterSeconds(60); }
 
 // The conductor's tools. Every expectation that fails ends the program with exit code 20.
 class Conductor {
@@ -30,10 +35,12 @@ class Conductor {
   void Start();
   void Order(int rank, const std::string& text);
   void OrderAll(const std::string& text);
-  // Takes events, keeping data, until one of this kind (of this rank, if >= 0) comes.
-  FleetEvent Await(FleetEventKind kind, int rank, double seconds = 20);
+  // Takes events, keeping data, until one of this kind (of this rank, if >= 0) comes; none of
+  // `not_before` may come first.
+  FleetEvent Await(FleetEventKind kind, int rank,
+                   std::initializer_list<FleetEventKind> not_before = {});
   // One kEcho of every rank.
-  std::vector<std::string> AwaitEchoes(double seconds = 20);
+  std::vector<std::string> AwaitEchoes();
   void ExpectQuiet(double seconds);  // nothing but messages and data
   int pid(int rank) const { return pids_[static_cast<std::size_t>(rank)]; }
   // Whole records, consecutive from 0; returns how many.
@@ -52,6 +59,7 @@ class Conductor {
 struct Scenario {
   bool mpi = false;  // the workers own MPI
   std::function<int(Conductor&)> run;
+  double silence_seconds = 60;  // that are too long
 };
 const std::map<std::string, Scenario>& Scenarios();
 

@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -52,22 +53,24 @@ void Conductor::Order(int rank, const std::string& text) {
 
 void Conductor::OrderAll(const std::string& text) { fleet_.SendAll(Message{kOrder, text}); }
 
-FleetEvent Conductor::Await(FleetEventKind kind, int rank, double seconds) {
-  const Deadline deadline = Deadline::AfterSeconds(seconds);
+FleetEvent Conductor::Await(FleetEventKind kind, int rank,
+                            std::initializer_list<FleetEventKind> not_before) {
+  const Deadline deadline = Soon();
   while (true) {
     const FleetEvent event = fleet_.Next(deadline);
     Keep(event);
     if (event.kind == kind && (rank < 0 || event.rank == rank)) return event;
-    Expect(event.kind != FleetEventKind::kTimeout,
-           fmt::format("an event of kind {} of rank {} within {} s", static_cast<int>(kind), rank,
-                       seconds));
+    const bool wrong = std::ranges::count(not_before, event.kind) > 0;
+    Expect(event.kind != FleetEventKind::kTimeout && !wrong,
+           fmt::format("an event of kind {} of rank {}, and none of kind {} before",
+                       static_cast<int>(kind), rank, static_cast<int>(event.kind)));
   }
 }
 
-std::vector<std::string> Conductor::AwaitEchoes(double seconds) {
+std::vector<std::string> Conductor::AwaitEchoes() {
   std::vector<std::string> echoes(pids_.size());
   for (int i = 0; i < size();) {
-    const FleetEvent event = Await(FleetEventKind::kMessage, -1, seconds);
+    const FleetEvent event = Await(FleetEventKind::kMessage, -1);
     if (event.message.type != kEcho) continue;
     echoes[static_cast<std::size_t>(event.rank)] = event.message.payload;
     ++i;

@@ -115,6 +115,7 @@ class ProbeWorker {
       static_cast<volatile char*>(memory)[i * page] = 1;
       usleep(10'000);
     }
+    Say(kDone, {});
     SleepForEver();
   }
 

@@ -24,6 +24,7 @@
 #include "core/launch/context.h"
 #include "core/launch/exchange.h"
 #include "core/launch/machine.h"
+#include "core/launch/open_files.h"
 #include "core/launch/outbox.h"
 #include "core/launch/private_shm.h"
 #include "core/launch/protocol.h"
@@ -244,6 +245,7 @@ Result<ChildRole> OwnRole() {
   for (const int fd : {role->channel_fd, role->segment_fd}) {
     if (fd >= 0 && fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) return AgentGone();
   }
+  LimitOpenFiles(role->open_files);
   return *role;
 }
 
