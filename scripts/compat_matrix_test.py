@@ -148,16 +148,20 @@ class CompatMatrixTest(unittest.TestCase):
             nccl("old", f"{FAKES}/libfake_nccl_21801.so"),
             nccl("corrupting", good, "ncclAllReduce:corrupt:rank=1:nth=20"),
             nccl("hanging", good, "ncclAllReduce:stuck:rank=1:nth=20"),
-            nccl("absent", "/nowhere/libnccl.so.2"), nccl("damaged", damaged_library())])
+            nccl("absent", "/nowhere/libnccl.so.2"), nccl("damaged", damaged_library()),
+            nccl("text", __file__)])
         done, answer = matrix("planted", content=content)
         self.assertEqual(cells(answer), {"good": "ok", "old": "ambiguous", "corrupting": "wrong",
                                          "hanging": "hang", "absent": "missing",
-                                         "damaged": "missing"},
+                                         "damaged": "missing", "text": "missing"},
                          done.stdout + done.stderr)
         self.assertEqual(done.returncode, 1)
-        self.assertTrue(done.stdout.startswith("FAIL: 2 of 6 cells; latency with corrupting: "
+        self.assertTrue(done.stdout.startswith("FAIL: 2 of 7 cells; latency with corrupting: "
                                                "wrong"), done.stdout)
         self.assertIn("/nowhere/libnccl.so.2", done.stdout)
+        text = answer["configurations"][6]
+        self.assertIn("is no ELF shared library", text["note"])
+        self.assertIn("text: %s\n" % text["note"], done.stdout)
         old = os.path.join(FOLDER, "old.json")
         # Of a library that cannot be loaded the version is read, and judged.
         damaged = answer["configurations"][5]
@@ -165,7 +169,7 @@ class CompatMatrixTest(unittest.TestCase):
         self.assertIn("nccl_abort_hangs", [rule["rule"] for rule in damaged["rules"]])
         self.assertIn("ncclCommAbort can hang", done.stdout)
         for cell in answer["cells"]:
-            if cell["configuration"] not in ("absent", "damaged"):
+            if cell["configuration"] not in ("absent", "damaged", "text"):
                 cell["cell"] = "ok"
         with open(old, "w", encoding="utf-8") as file:
             json.dump(answer, file)

@@ -165,7 +165,7 @@ CLAIMS = [
      r"kSegmentBytes = (\d+)"),
     ("stress/README.md", r"a look of more than (\d) ms is dropped", "stress/links/socket_book.h",
      r"kLongestLookSeconds = 0\.00(\d);"),
-    ("stress/README.md", r"more than (\d) ms, (\d) times\s+the usual, (\d) times the spread",
+    ("stress/README.md", r"four limits: (\d) ms, (\d) times\s+the usual, (\d) times the spread",
      "core/verdict/slow_link.cc", r"kLeastSlowSeconds = 0\.00(\d);\s*constexpr double "
      r"kTimesUsual = (\d);\s*constexpr double kTimesSpread = (\d);"),
     ("stress/README.md", r"kernel sent (\d) segments\s+and (\d) % of all again",

@@ -140,8 +140,8 @@ std::string NothingGained(const std::vector<const OptionEffect*>& effects) {
   }
   if (known) {
     return fmt::format(
-        "nothing is to be gained: no option makes a step faster, as far as {} rounds "
-        "tell; keep the defaults{}",
+        "nothing is to be gained: no option makes a step faster by 1 % or more, as far as {} "
+        "rounds tell; keep the defaults{}",
         rounds, slower);
   }
   return fmt::format("too few rounds to compare options ({}): give a longer --time-budget", rounds);

@@ -71,9 +71,10 @@ TEST(Effects, NoiseIsNoEffect) {
   ASSERT_EQ(run.effects.size(), 1u);
   EXPECT_LT(run.effects[0].interval_low, 1);
   EXPECT_GT(run.effects[0].interval_high, 1);
-  EXPECT_THAT(run.recommendation,
-              StartsWith("tiny: nothing is to be gained: no option makes a step faster, as "
-                         "far as 29 rounds tell; keep the defaults"));
+  EXPECT_THAT(
+      run.recommendation,
+      StartsWith("tiny: nothing is to be gained: no option makes a step faster by 1 % or more, as "
+                 "far as 29 rounds tell; keep the defaults"));
 }
 
 TEST(Effects, OfTooFewRoundsNothingIsClaimed) {
@@ -97,10 +98,10 @@ TEST(Effects, OfSeveralCapsTheBestIsRecommended) {
 
 TEST(Effects, WhatIsSlowerIsNotRecommended) {
   const auto run = Compare({{{{"comm_hook", "none"}}, 1e6}, {{{"comm_hook", "bf16"}}, 164e4}}, 0);
-  EXPECT_EQ(
-      run.recommendation,
-      "tiny: nothing is to be gained: no option makes a step faster, as far as 29 rounds tell; "
-      "keep the defaults; comm_hook=bf16: 1.64 times slower than none (95 %: 1.64 to 1.64)");
+  EXPECT_EQ(run.recommendation,
+            "tiny: nothing is to be gained: no option makes a step faster by 1 % or more, as far "
+            "as 29 rounds tell; "
+            "keep the defaults; comm_hook=bf16: 1.64 times slower than none (95 %: 1.64 to 1.64)");
 }
 
 TEST(Effects, OfEachOptionTheBestIsRecommendedAndWhatIsSlowerIsNot) {

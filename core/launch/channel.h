@@ -1,7 +1,7 @@
 // Framed messages over a stream socket: u32 length, u32 type, then `length` bytes.
 //
 // The same framing carries an agent's talk with its worker (a socket pair) and with the coordinator
-// (TCP). The socket is non-blocking; nobody ever waits inside.
+// (a unix socket on one host, else TCP). The socket is non-blocking; nobody ever waits inside.
 #ifndef LOCKSTEP_CORE_LAUNCH_CHANNEL_H_
 #define LOCKSTEP_CORE_LAUNCH_CHANNEL_H_
 

@@ -87,8 +87,9 @@ def run(scenario, ranks, expected, variables, seed):
     environment = dict(os.environ, **variables, **{name: value})
     orphan = os.path.join(os.environ.get("TEST_TMPDIR", "/tmp"), f"orphan-{os.getpid()}-{seed}")
     before = set(os.listdir(SHARED_MEMORY))
-    process = subprocess.Popen(command(scenario, ranks, seed, orphan, variables.get("MANY_FILES")), stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, text=True, env=environment)
+    words = command(scenario, ranks, seed, orphan, variables.get("MANY_FILES"))
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                               env=environment)
     output = []
     if scenario == "terminate":
         output = await_line(process, "running")

@@ -187,7 +187,7 @@ Legacy Succession::Gather(Bequest own, std::vector<Lobby::Guest>& guests) {
   const auto size = static_cast<std::size_t>(context_.size);
   legacy.successor = context_.rank;
   legacy.agents = roster_.agents;
-  // Who is no candidate, and alone, knows of nobody; nor does who was told of nobody in time.
+  // An agent that is no candidate, and alone, knows of nobody.
   if (legacy.agents.size() != size) {
     AgentInfo unknown;
     if (context_.single_host()) unknown.host = DescribeAgent(context_.rank).host;

@@ -143,7 +143,8 @@ Run StepsRun() {
     }
   }
   run.effects = {{"bucket_cap_mb", "10", "25", 1, 0, 24, 1.25, 1.2, 1.3}};
-  run.recommendation = "choose bucket_cap_mb=10: 1.25x over the default 25 (95 %: 1.2 to 1.3)";
+  run.recommendation =
+      "bucket_cap_mb=10: 1.25 times faster than the default 25 (95 %: 1.20 to 1.30)";
   run.summary_line = "2 cases measured on 2 ranks";
   return run;
 }

@@ -233,7 +233,7 @@ TEST(JsonLines, SettingsPartsAndEffects) {
   EXPECT_EQ(effect["case"], "ddp_step/resnet50/cap:10");
   EXPECT_EQ(effect["interval_low"], 1.2);
   EXPECT_THAT(nlohmann::json::parse(lines[3])["recommendation"].get<std::string>(),
-              StartsWith("choose bucket_cap_mb=10"));
+              StartsWith("bucket_cap_mb=10: 1.25 times faster"));
 }
 
 TEST(JsonLines, BytesThatAreNoUtf8DoNotBreakTheLine) {

@@ -196,6 +196,8 @@ def format_matrix(answer):
         if one["versions"]:
             lines.append("%s: %s" % (one["name"], ", ".join(
                 "%s %s" % item for item in one["versions"].items())))
+        if one["note"]:
+            lines.append("%s: %s" % (one["name"], one["note"]))
     for cell in answer["cells"]:
         if cell["why"]:
             lines.append("%s, %s: %s: %s" % (cell["step"], cell["configuration"], cell["cell"],

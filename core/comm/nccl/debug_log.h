@@ -7,10 +7,9 @@
 namespace lockstep::nccl {
 
 // Has NCCL write warnings to a new file, of this process alone, in `folder` (empty: $TMPDIR, or
-// /tmp), unless
-// the user's NCCL_DEBUG or NCCL_DEBUG_FILE say otherwise. Sets environment variables: called before
-// the library is loaded, while no other thread reads them. The file's path; empty: NCCL writes to
-// where we cannot follow (standard output).
+// /tmp), unless the user's NCCL_DEBUG or NCCL_DEBUG_FILE say otherwise. Sets environment variables:
+// called before the library is loaded, while no other thread reads them. The file's path; empty:
+// NCCL writes to where we cannot follow (standard output).
 const std::string& CaptureDebugLog(const std::string& folder);
 
 // The last lines of that file on one line, with its path; empty when there is none.

@@ -29,7 +29,7 @@ def lockstep(*arguments):
 
 def readers_of(path):
     return [["diagnose", path], ["diagnose", "--format=json", "--backend=nccl", path],
-            ["show", "--details", path], ["score", path], ["trend", OTHER, path],
+            ["show", "--history", "--environment", path], ["score", path], ["trend", OTHER, path],
             ["compare", OTHER, "--candidate", path],
             ["report", path, "-o", os.path.join(FOLDER, "report.html")],
             ["export", path, "--format=flight-recorder", "-o", DUMPS]] + [
@@ -44,6 +44,11 @@ class MutatedFilesTest(unittest.TestCase):
         said = (what, arguments, done.returncode, done.stderr[-500:])
         self.assertIn(done.returncode, (0, 1, 2, 3, 4, 5), said)
         self.assertLessEqual(done.stderr.count(b"\n"), 1 if done.returncode == 2 else 9, said)
+
+    def test_what_is_whole_is_read(self):
+        for arguments in readers_of(os.path.join(FOLDER, "stress.h5")):
+            done = lockstep(*arguments)
+            self.assertNotEqual(done.returncode, 2, (arguments, done.stderr[-500:]))
 
     def test_changed_values(self):
         sources = [os.path.join(FOLDER, name + ".h5") for name in ("stress", "failing", "links")]
