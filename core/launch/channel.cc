@@ -26,7 +26,8 @@ Channel::Channel(Fd fd, std::size_t most_payload_bytes)
                  std::strerror(errno));
 }
 
-void Channel::Close() {
+void Channel::Close(int error) {
+  error_ = error;
   open_ = false;
   fd_.Reset();
 }
@@ -38,7 +39,7 @@ short Channel::poll_events() const {
 void Channel::Send(std::uint32_t type, std::string_view payload) {
   if (!open_) return;
   if (out_.size() - sent_ + payload.size() > kMostBacklogBytes) {
-    Close();
+    Close(ENOBUFS);
     return;
   }
   const std::uint32_t header[2] = {static_cast<std::uint32_t>(payload.size()), type};
@@ -85,8 +86,7 @@ bool Channel::ReadOnce() {
     n = recv(fd_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
   } while (n < 0 && errno == EINTR);
   if (n > 0) in_.append(bytes.data(), static_cast<std::size_t>(n));
-  if (n < 0 && errno != EAGAIN) error_ = errno;
-  if (n == 0 || (n < 0 && errno != EAGAIN)) Close();
+  if (n == 0 || (n < 0 && errno != EAGAIN)) Close(n == 0 ? 0 : errno);
   return n > 0;
 }
 
@@ -109,7 +109,7 @@ std::optional<Frame> Channel::Take() {
     if (header[0] > most_payload_bytes_) {
       in_.clear();
       taken_ = 0;
-      Close();
+      Close(EPROTO);
       return std::nullopt;
     }
   }

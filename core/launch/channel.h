@@ -30,8 +30,9 @@ class Channel {
   // False after the peer left, broke the framing, or let more than kMostBacklogBytes pile up.
   // Frames that arrived before that can still be taken.
   bool open() const { return open_; }
-  void Close();
-  // Of a channel that closed: 0 when the peer, or we, closed it, else why reading failed (errno).
+  void Close(int error = 0);
+  // Of a channel that closed: 0 when the peer closed it, or its owner was done with it; else why
+  // (errno): reading failed, a frame was too long (EPROTO), the peer took nothing (ENOBUFS).
   int error() const { return error_; }
 
   // Queues the frame and writes what the socket takes now.

@@ -153,7 +153,7 @@ void FleetImpl::OnReport(int rank, FrameType type, const std::string& payload) {
       return Lose(rank, Loss::kLeft);
     default:
       LOCKSTEP_CHECK(rank != 0, "our own agent made a report of an unknown type");
-      Lose(rank, Loss::kClosed);
+      Lose(rank, Loss::kCutOff);  // we close: that proves no end
   }
 }
 

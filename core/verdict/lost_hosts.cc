@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -213,11 +214,16 @@ std::vector<Finding> FindLostAgents(const std::vector<RankPlace>& places,
   return findings;
 }
 
-// What was found before follows `causes`, or becomes evidence of the first of them.
+// What was found before follows `causes`, or becomes evidence of the first of them. A proof is no
+// evidence of a suspicion.
 void PutFirst(std::vector<Finding> causes, const std::vector<int>& lost, Judgement& judgement) {
   for (Finding& finding : judgement.findings) {
-    const bool explained = IsConsequence(finding, lost);
+    const bool weaker = causes.front().proved || !finding.proved;
+    const bool explained = weaker && IsConsequence(finding, lost);
     (explained ? causes.front().evidence : causes).push_back(std::move(finding));
+  }
+  if (!causes.front().proved) {
+    std::stable_partition(causes.begin(), causes.end(), std::mem_fn(&Finding::proved));
   }
   judgement.findings = std::move(causes);
 }
@@ -236,7 +242,8 @@ void NameLostAgents(const std::vector<RankPlace>& places, const std::vector<Rank
   }
   const std::size_t named = agents.size();
   PutFirst(std::move(agents), lost, judgement);
-  const bool more = judgement.findings.size() > named;
+  const bool more = std::any_of(judgement.findings.begin() + static_cast<std::ptrdiff_t>(named),
+                                judgement.findings.end(), std::mem_fn(&Finding::proved));
   judgement.verdict = more ? Verdict::kFail : Verdict::kUnknown;
 }
 

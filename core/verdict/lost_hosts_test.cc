@@ -66,6 +66,18 @@ TEST(LostHosts, OneAgentOfAHostIsNotTheHost) {
   EXPECT_NE(finding->message.find("; on host node2"), std::string::npos) << finding->message;
 }
 
+TEST(LostHosts, AProofIsNoEvidenceOfASuspicion) {
+  Launch launch = LaunchOf({kHere, kHere, kCutOff, kCutOff});
+  launch.evidence[0].state = ProcessState::kExited;
+  launch.evidence[0].exit_code = 3;
+  launch.judgement = Judge(launch.evidence, 30);
+  ASSERT_TRUE(launch.judgement.findings.front().proved);
+  NameLostHosts(launch.places, launch.evidence, launch.judgement);
+  std::vector<std::string> causes;
+  for (const Finding& finding : launch.judgement.findings) causes.push_back(finding.cause);
+  EXPECT_EQ(causes, (std::vector<std::string>{"rank_exited", "host_cut_off"}));
+}
+
 TEST(LostHosts, NoLossNoFinding) {
   Launch launch = LaunchOf({kHere, kHere, kHere, kHere});
   EXPECT_EQ(Named(launch), nullptr);

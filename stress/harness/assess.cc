@@ -182,11 +182,12 @@ std::string WrongRecovery(const std::vector<Recovery>& recoveries, const Expecta
 
 // Nothing of a scenario is to be expected of a launch that lost a host. Stopped workers, of which
 // their agents tell, may be what the scenario is about.
-bool IsOfAHost(const Judgement& judgement) {
+bool IsOfTheLaunch(const Judgement& judgement) {
   if (judgement.findings.empty()) return false;
   const Finding& first = judgement.findings.front();
   return first.cause == "host_died" || first.cause == "launcher_lost" ||
-         first.cause == "host_cut_off" || (first.cause == "host_stopped" && !first.proved);
+         first.cause == "host_cut_off" || (first.cause == "host_stopped" && !first.proved) ||
+         (first.cause == "agent_lost" && judgement.verdict == Verdict::kFail);
 }
 
 void Compare(const StressCase& stress_case, const std::string& backend, CaseResult& result) {
@@ -297,7 +298,7 @@ CaseResult Assess(const StressCase& stress_case, const std::string& backend,
     result.judgement.findings = FindSlowLinks(ranks);
   }
   NameHosts(facts.evidence, facts.hosts, result.judgement);
-  if (IsOfAHost(result.judgement)) {
+  if (IsOfTheLaunch(result.judgement)) {
     result.verdict = Verdict::kFail;
     result.why = result.judgement.findings.front().message;
     result.facts = std::move(facts);

@@ -90,6 +90,20 @@ TEST(Assess, WhatDidNotHappenIsNoPass) {
   EXPECT_THAT(not_run.why, HasSubstr("rank 0 could not run it: no memory"));
 }
 
+TEST(Assess, AnAgentThatEndedIsUnknownUnlessSomethingElseIsProved) {
+  const auto with = [](int signal) {
+    CaseFacts facts = FactsOf({At50(0), At50(1), At50(2)});
+    facts.evidence[0].state = ProcessState::kLost;
+    if (signal != 0) facts.evidence[1] = After49(1).Signalled(signal);
+    facts.places = {{"node1", Loss::kClosed}, {"node1", Loss::kNone}, {"node1", Loss::kNone}};
+    return facts;
+  };
+  const CaseResult alone = AssessOf("", with(0));
+  EXPECT_EQ(alone.verdict, Verdict::kUnknown);
+  EXPECT_THAT(alone.why, HasSubstr("the agent of rank 0 ended"));
+  EXPECT_EQ(AssessOf("", with(SIGSEGV)).verdict, Verdict::kFail);
+}
+
 TEST(Assess, OutOfMemoryHasANameOfItsOwn) {
   CaseFacts facts = FactsOf({At50(0), After49(1).Reports("out of memory: 8 MiB").Leaves(1)});
   EXPECT_EQ(AssessOf("", std::move(facts)).judgement.findings.at(0).cause, "out_of_memory");
