@@ -83,6 +83,16 @@ class RandomKillsTest(unittest.TestCase):
         done = kills("--victims=bystander")
         self.assertEqual(done.returncode, 2)
         self.assertIn("'bystander' is none of", done.stdout)
+        done = kills("--only=one")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("'one' are no numbers of trials", done.stdout)
+
+    def test_one_trial_is_the_same_again(self):
+        done = kills("--trials=2", f"--seed={SEED}", "--only=1")
+        print(done.stdout, flush=True)
+        self.assertRegex(done.stdout, r"(?m)^  1 SIG")
+        self.assertNotRegex(done.stdout, r"(?m)^  0 SIG")
+        self.assertIn("1 of 1 kills as they should be", done.stdout)
 
 
 if __name__ == "__main__":
