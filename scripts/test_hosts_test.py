@@ -104,8 +104,10 @@ class HostsTest(unittest.TestCase):
         self.assertEqual(cases[1]["findings"][0]["cause"], "uneven_inputs")
 
     def test_killed_it_leaves_nothing(self):
+        # But for its folder: nobody is left who could remove that.
         process = subprocess.Popen([HOSTS, "3", "--shell", "--", "sleep", "60"],
-                                   env=environment(), stdin=subprocess.DEVNULL)
+                                   env={**environment(), "TMPDIR": FOLDER},
+                                   stdin=subprocess.DEVNULL)
         limit = time.monotonic() + 60
         while len(left_over()) <= 3 and time.monotonic() < limit:
             time.sleep(0.05)

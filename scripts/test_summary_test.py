@@ -59,11 +59,12 @@ class SummaryTest(unittest.TestCase):
         self.assertEqual(last_line(good, 0, 1), ("1 passed, 1 failed", 1))
 
     def test_reads_what_is_left_of_a_cut_file(self):
-        path = os.path.join(tempfile.mkdtemp(), "events")
-        self.assertEqual(test_summary.read_events(path), [])
-        with open(path, "w", encoding="utf-8") as file:
-            file.write('{"id": {}}\n{"id"')
-        self.assertEqual(test_summary.read_events(path), [{"id": {}}])
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "events")
+            self.assertEqual(test_summary.read_events(path), [])
+            with open(path, "w", encoding="utf-8") as file:
+                file.write('{"id": {}}\n{"id"')
+            self.assertEqual(test_summary.read_events(path), [{"id": {}}])
 
 
 if __name__ == "__main__":

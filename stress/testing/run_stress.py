@@ -7,7 +7,8 @@ import time
 import uuid
 
 STRESS = "stress/stress"
-DIRECTORY = os.environ.get("TEST_TMPDIR") or tempfile.mkdtemp()
+OURS = tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR"))  # until we end
+DIRECTORY = OURS.name
 
 
 class Outcome:
