@@ -39,7 +39,8 @@ struct AgentInfo {
 struct Legacy {
   int successor = 0;  // its rank
   // Nobody else can hold the name of the run's file: others live, and the coordinator is proved to
-  // be gone, or is heard of by the smaller part of the launch only.
+  // be gone (but not told to end, when it writes the file), or is heard of by the smaller part of
+  // the launch only.
   bool whole = false;
   std::vector<AgentInfo> agents;  // one a rank, as are all below
   std::vector<RankPlace> places;

@@ -188,6 +188,8 @@ class Follower {
   ExitCode Orphaned(Loss loss) {
     // A launcher that is gone may still have told us to end.
     if (signals_.Take().end != 0) told_ = true;
+    // Whoever ends the launch may have ended the coordinator first.
+    if (loss == Loss::kClosed && (told_ || leave_at_)) loss = Loss::kGone;
     // Before all have met nothing has begun, and nothing is known of the others.
     if (!vigil_) {
       agent_.End();
@@ -215,7 +217,7 @@ class Follower {
     if (control_->open()) control_->Send(Number(FrameType::kTakenForLost), {});
     control_->Close();
     fmt::print(stderr, "rank {}: the coordinator (rank 0) is {}\n", context_.rank,
-               loss == Loss::kClosed ? "gone" : "not heard of any more");
+               loss == Loss::kClosed || loss == Loss::kGone ? "gone" : "not heard of any more");
     return Succession(context_, roster_, secret_, lobby_.get(), signals_, loss, hurry_seconds,
                       told_)
         .Run(std::move(own), options_.succeed);

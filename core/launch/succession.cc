@@ -80,12 +80,14 @@ Loss Succession::Try(const Contact& candidate, std::optional<Channel>& channel) 
   bool refused = false;
   const Result<Fd> reached =
       ConnectTo({candidate.address, candidate.port, secret_}, Within(kConnectSeconds), &refused);
-  if (!reached.ok()) return refused ? Loss::kClosed : Loss::kCutOff;
+  // A successor that is done is gone, too: in time, if the launch is being ended.
+  const Loss gone = Hurried() ? Loss::kGone : Loss::kClosed;
+  if (!reached.ok()) return refused ? gone : Loss::kCutOff;
   const double patience = IsSilence(loss_) ? kWelcomeAfterSilenceSeconds : kWelcomeSeconds;
   const Deadline welcome = Within(patience);
   Result<Channel> joined = Join({candidate.address, candidate.port, secret_},
                                 DescribeAgent(context_.rank), nullptr, welcome);
-  if (!joined.ok()) return welcome.Passed() ? Loss::kDeaf : Loss::kClosed;
+  if (!joined.ok()) return welcome.Passed() ? Loss::kDeaf : gone;
   channel.emplace(std::move(joined).value());
   return Loss::kNone;
 }
@@ -179,7 +181,9 @@ void Succession::Conclude(Legacy& legacy, const std::vector<Lobby::Guest>& guest
   }
   const std::size_t heard = guests.size() + 1;
   const bool larger = 2 * heard > static_cast<std::size_t>(context_.size);
-  legacy.whole = !guests.empty() && (!IsSilence(loss_) || larger || loss_ == Loss::kDeaf);
+  // A coordinator that was told to end wrote what it knew, which is more than we know.
+  legacy.whole = !guests.empty() && loss_ != Loss::kGone &&
+                 (!IsSilence(loss_) || larger || loss_ == Loss::kDeaf);
 }
 
 Legacy Succession::Gather(Bequest own, std::vector<Lobby::Guest>& guests) {

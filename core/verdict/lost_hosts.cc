@@ -46,7 +46,11 @@ std::optional<Fate> FateOf(const std::vector<int>& ranks, const std::vector<Rank
   const auto state = [&](int rank) { return evidence[static_cast<std::size_t>(rank)].state; };
   if (any([&](int rank) { return loss(rank) == Loss::kLauncher; })) return Fate::kLauncher;
   if (any([&](int rank) { return loss(rank) == Loss::kTold; })) return std::nullopt;
-  if (all([&](int rank) { return loss(rank) == Loss::kClosed; })) return Fate::kDied;
+  if (all([&](int rank) { return loss(rank) == Loss::kClosed || loss(rank) == Loss::kGone; }) &&
+      any([&](int rank) { return loss(rank) == Loss::kClosed; })) {
+    return Fate::kDied;
+  }
+  if (any([&](int rank) { return loss(rank) == Loss::kGone; })) return std::nullopt;
   if (all([&](int rank) { return loss(rank) != Loss::kNone; })) {
     const bool deaf = all([&](int rank) { return loss(rank) == Loss::kDeaf; });
     return deaf ? Fate::kStopped : Fate::kCutOff;
@@ -178,18 +182,35 @@ void NamePlace(const std::vector<RankPlace>& places, Finding& finding) {
   if (one) finding.message += fmt::format("; on host {}", first);
 }
 
-Finding DescribeAgents(std::vector<int> ranks, bool told) {
+// Who ended after the end of the launch had begun may have ended because of that.
+Finding DescribeGone(std::vector<int> ranks) {
+  Finding finding;
+  finding.cause = "unknown";
+  const bool one = ranks.size() == 1;
+  finding.message = fmt::format(
+      "the {} of {} ended while the launch was being ended: nobody saw whether {} the reason or "
+      "the consequence",
+      one ? "agent" : "agents", FormatRanks(ranks), one ? "that was" : "those were");
+  finding.remedy =
+      "See what the launcher and the scheduler say about why they ended the launch, and run again.";
+  finding.culprits = std::move(ranks);
+  return finding;
+}
+
+Finding DescribeAgents(std::vector<int> ranks, Loss loss) {
+  if (loss == Loss::kGone) return DescribeGone(std::move(ranks));
   Finding finding;
   finding.cause = "agent_lost";
   finding.proved = true;
   const bool one = ranks.size() == 1;
   const std::string who = fmt::format("the {} of {}", one ? "agent" : "agents", FormatRanks(ranks));
   finding.message =
-      told ? fmt::format("{} {} told to end by a signal, and {} with {}", who, one ? "was" : "were",
-                         one ? "its worker ended" : "their workers ended", one ? "it" : "them")
-           : fmt::format("{} ended: {} closed without a word; {}", who,
-                         one ? "its connection was" : "their connections were",
-                         one ? "its worker ended with it" : "their workers ended with them");
+      loss == Loss::kTold
+          ? fmt::format("{} {} told to end by a signal, and {} with {}", who, one ? "was" : "were",
+                        one ? "its worker ended" : "their workers ended", one ? "it" : "them")
+          : fmt::format("{} ended: {} closed without a word; {}", who,
+                        one ? "its connection was" : "their connections were",
+                        one ? "its worker ended with it" : "their workers ended with them");
   finding.remedy = fmt::format(
       "Find who ended rank {}'s process on its host (an out-of-memory kill, a scheduler's limit, a "
       "person) and run again: nothing is known of the system under test.",
@@ -202,14 +223,14 @@ Finding DescribeAgents(std::vector<int> ranks, bool told) {
 std::vector<Finding> FindLostAgents(const std::vector<RankPlace>& places,
                                     const std::vector<RankEvidence>& evidence) {
   std::vector<Finding> findings;
-  for (const Loss loss : {Loss::kClosed, Loss::kTold}) {
+  for (const Loss loss : {Loss::kClosed, Loss::kTold, Loss::kGone}) {
     std::vector<int> ranks;
     for (std::size_t rank = 0; rank < places.size(); ++rank) {
       const ProcessState state = evidence[rank].state;
       const bool first = state == ProcessState::kLost || state == ProcessState::kRunning;
       if (first && places[rank].loss == loss) ranks.push_back(static_cast<int>(rank));
     }
-    if (!ranks.empty()) findings.push_back(DescribeAgents(std::move(ranks), loss == Loss::kTold));
+    if (!ranks.empty()) findings.push_back(DescribeAgents(std::move(ranks), loss));
   }
   return findings;
 }
@@ -238,12 +259,16 @@ void NameLostAgents(const std::vector<RankPlace>& places, const std::vector<Rank
     NamePlace(places, finding);
   }
   for (const int rank : lost) {
-    judgement.outcomes[static_cast<std::size_t>(rank)].outcome = Outcome::kKilled;
+    const bool known = places[static_cast<std::size_t>(rank)].loss != Loss::kGone;
+    judgement.outcomes[static_cast<std::size_t>(rank)].outcome =
+        known ? Outcome::kKilled : Outcome::kFailed;
   }
-  const std::size_t named = agents.size();
   PutFirst(std::move(agents), lost, judgement);
-  const bool more = std::any_of(judgement.findings.begin() + static_cast<std::ptrdiff_t>(named),
-                                judgement.findings.end(), std::mem_fn(&Finding::proved));
+  std::ranges::stable_partition(judgement.findings,
+                                [](const Finding& finding) { return finding.cause != "unknown"; });
+  const bool more = std::ranges::any_of(judgement.findings, [](const Finding& finding) {
+    return finding.proved && finding.cause != "agent_lost";
+  });
   judgement.verdict = more ? Verdict::kFail : Verdict::kUnknown;
 }
 

@@ -20,6 +20,7 @@ enum class Loss : std::uint8_t {
   kLeft,      // it says that nothing was heard of us, and went on without us
   kLauncher,  // it answers, but the launcher's daemon on its host is gone
   kTold,      // it says that a signal told it to end, and ends
+  kGone,      // its process is gone, perhaps because all of the launch were told to end
 };
 
 struct RankPlace {
@@ -33,10 +34,11 @@ bool WeAreCutOff(const std::vector<RankPlace>& places);
 
 // Puts findings about hosts before all others: host_died, launcher_lost (proved), host_cut_off,
 // host_stopped (suspected, unless its agents say that their workers are stopped). Where no host is
-// lost as a whole, agents that ended are named: agent_lost (proved). What is said of the ranks of
-// such a host or agent, and what others suffer from that, becomes evidence of it: their errors, and
-// that they ended. A launch of one host can only have lost its launcher, or agents. Outcomes of
-// ranks of which nothing is known follow: killed, hung, stopped. Other findings say on which of
+// lost as a whole, agents that ended are named: agent_lost (proved), or unknown where they may have
+// been ended with the launch. What is said of the ranks of such a host or agent, and what others
+// suffer from that, becomes evidence of it: their errors, and that they ended. A launch of one host
+// can only have lost its launcher, or agents. Outcomes of ranks of which nothing is known follow:
+// killed, hung, stopped; failed where nobody knows what ended them. Other findings say on which of
 // several hosts their culprits are. The verdict: lost hosts fail; a lost agent alone says nothing
 // of what was to be tested, so that it is unknown.
 void NameLostHosts(const std::vector<RankPlace>& places, const std::vector<RankEvidence>& evidence,

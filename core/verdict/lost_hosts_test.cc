@@ -163,6 +163,38 @@ TEST(LostAgents, AnEndOrAnErrorOfOthersIsAnEffect) {
   EXPECT_EQ(crashed.judgement.verdict, Verdict::kFail);
 }
 
+// Rank 1 was killed; the launcher ended the others, rank 0 first; rank 2 succeeded it.
+TEST(LostAgents, WhoMayHaveBeenEndedWithTheLaunchIsNotAccused) {
+  const Launch launch = WithRank1(Loss::kGone, [](RankEvidence& rank) {
+    rank.error = "gloo: [pair.cc:589] Read error [127.0.0.1]:7047: Connection reset by peer";
+  });
+  ASSERT_EQ(launch.judgement.findings.size(), 1u);
+  const Finding& finding = launch.judgement.findings.front();
+  EXPECT_EQ(finding.cause, "unknown");
+  EXPECT_FALSE(finding.proved);
+  EXPECT_NE(finding.message.find("the agent of rank 0 ended while the launch was being ended"),
+            std::string::npos)
+      << finding.message;
+  EXPECT_FALSE(finding.evidence.empty()) << "nothing is forgotten";
+  EXPECT_EQ(launch.judgement.outcomes[0].outcome, Outcome::kFailed);
+  EXPECT_EQ(launch.judgement.verdict, Verdict::kUnknown);
+  // A fact comes before it.
+  const Launch crashed = WithRank1(Loss::kGone, [](RankEvidence& rank) {
+    rank.state = ProcessState::kSignalled, rank.signal = 11;
+  });
+  ASSERT_EQ(crashed.judgement.findings.size(), 2u);
+  EXPECT_EQ(crashed.judgement.findings[0].cause, "rank_crashed");
+  EXPECT_EQ(crashed.judgement.findings[1].cause, "unknown");
+}
+
+TEST(LostHosts, AHostThatMayHaveBeenEndedWithTheLaunchIsNotAccused) {
+  Launch gone = LaunchOf({Loss::kGone, Loss::kGone, kHere, kHere});
+  EXPECT_EQ(Named(gone)->cause, "unknown");
+  // One of its agents was seen to be lost before that.
+  Launch died = LaunchOf({kClosed, Loss::kGone, kHere, kHere});
+  EXPECT_EQ(Named(died)->cause, "host_died");
+}
+
 TEST(LostAgents, AWorkerThatEndedBeforeItsAgentTellsMore) {
   Launch launch = LaunchOf({kHere, kHere, kHere}, 3);
   launch.places[1].loss = Loss::kTold;
