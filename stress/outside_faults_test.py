@@ -233,7 +233,8 @@ def killed():
 
 
 def outlived():
-    """Verdicts that were told outlive the coordinator: its successor writes them."""
+    """Verdicts that were told outlive the coordinator: its successor writes them, but not over the
+    file of another run."""
     quick = run_stress.scenario("own/quick", LOOP.format(rounds=3).replace("= 2", "= 3", 1))
     gone = run_stress.scenario("own/gone", LOOP.format(rounds=9).replace("= 2", "= 3", 1) + """
 [[fault]]
@@ -261,6 +262,8 @@ culprits = [2]
         while not held_now() and time.monotonic() < deadline:
             time.sleep(0.02)
         assert held_now()
+        with open(path + ".h5", "w", encoding="utf-8") as file:
+            file.write("of another run")
         os.kill(agent_of(0, run_stress.left_over(mark)), signal.SIGKILL)
         said = mpirun.communicate(timeout=60)[1]
     assert "rank 1's agent took its place" in said, said
@@ -270,7 +273,10 @@ culprits = [2]
     assert [case["verdict"] for case in cases[:2]] == ["pass", "pass"], cases
     assert cases[1]["findings"][0]["culprits"] == [2] and cases[1]["faults"][0]["fired"], cases[1]
     assert cases[2]["verdict"] != "pass", cases[2]
-    assert os.path.exists(path + ".h5")
+    with open(path + ".h5", encoding="utf-8") as file:
+        assert file.read() == "of another run"
+    (found,) = glob.glob(path + "-*.h5")
+    assert f"The run is in {found} instead" in said, said
 
 
 def refused():

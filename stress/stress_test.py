@@ -3,8 +3,10 @@
 
 LOCKSTEP_TEST_SEED repeats a run.
 """
+import glob
 import os
 import random
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "testing"))
@@ -44,6 +46,33 @@ def six_cases():
     assert ranks[1]["waiting_in"]["collective"] == "barrier"
     detected(outcome)
     expect_pass(run_stress.run(3, "--scenario=uneven_inputs/case[16]"), 2)
+
+
+def kept():
+    """A file that exists stays as it is; a disk that is full is left for another place."""
+    words = ["--scenario=uneven_inputs/case1", "--backend=sim", "--ranks=2"]
+    path = os.path.join(run_stress.DIRECTORY, "kept.h5")
+    expect_pass(run_stress.run(0, *words, output=path), 1)
+    with open(path, "rb") as file:
+        before = file.read()
+    again = run_stress.run(0, *words, output=path)
+    assert again.code == 2 and f"{path} exists" in again.errors, again.errors
+    with open(path, "rb") as file:
+        assert file.read() == before
+
+    disk, other = (os.path.join(run_stress.DIRECTORY, name) for name in ("disk", "other"))
+    os.mkdir(disk)
+    os.mkdir(other)
+    os.environ["TMPDIR"] = other
+    through = ["unshare", "-rm", "sh", "-c",
+               f'mount -t tmpfs -o size=128k small "{disk}" && exec "$@"', "sh"]
+    if subprocess.run([*through, "true"], check=False).returncode != 0:
+        return print("SKIPPED: user namespaces are not permitted here")
+    full = run_stress.run(0, *words, "--repeat=100", output=f"{disk}/run.h5", through=through)
+    assert full.code == 4 and len(full.errors.splitlines()) == 1, full.errors
+    (found,) = glob.glob(os.path.join(other, "run-*.h5"))
+    assert "No space left" in full.errors and f"The run is in {found} instead" in full.errors
+    assert f"result file: {found}" in full.output, full.output
 
 
 def outcomes_of(case):
@@ -237,6 +266,7 @@ GROUPS = {
     "catalogue": catalogue,
     "random_faults": random_faults,
     "simulation": simulation,
+    "kept": kept,
     "six_cases": six_cases,
     "stragglers": stragglers,
     "verdicts": verdicts,

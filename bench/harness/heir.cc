@@ -18,6 +18,7 @@
 #include "core/verdict/lost_hosts.h"
 #include "results/report/report.h"
 #include "results/store/partial_path.h"
+#include "results/store/run_file.h"
 #include "results/store/store.h"
 
 namespace lockstep {
@@ -102,6 +103,7 @@ Run Heir::Conclude(const Legacy& legacy) const {
   }
   measurement.interruptions.push_back(std::move(interruption));
   Run run = NewRun(name_, plan_);
+  if (!legacy.entrusted.empty()) Identify(legacy.entrusted.front(), run);
   run.command_line = command_line_;
   run.ns_per_tick = book.scale().ns_per_tick;
   run.origin_ticks = book.scale().origin_ticks;
@@ -126,20 +128,19 @@ Run Heir::Conclude(const Legacy& legacy) const {
 }
 
 ExitCode Heir::operator()(const Legacy& legacy) const {
-  const Run run = Conclude(legacy);
-  std::string path =
-      options_.output.empty() ? DefaultRunPath(run, "results/runs") : options_.output;
-  if (!legacy.whole) path = PartialPath(path, legacy.successor);
-  const Status stored = WriteRun(run, path);
+  Run run = Conclude(legacy);
+  RunFile file(options_.output.empty() ? DefaultRunPath(run, "results/runs") : options_.output);
+  if (!legacy.whole) file.MoveTo(PartialPath(file.path(), legacy.successor));
+  const Status stored = file.Store(run);
   if (legacy.whole && options_.format == ReportFormat::kTable) {
     fmt::print("{}", FormatTable(run));
-    if (stored.ok()) fmt::print("\nresult file: {}\n", path);
+    if (file.saved()) fmt::print("\nresult file: {}\n", file.path());
     std::fflush(stdout);
   }
   fmt::print(stderr,
              "{}: the coordinator (rank 0's agent) is lost; rank {}'s agent took its place: {}\n",
              name_, legacy.successor,
-             stored.ok() ? fmt::format("{}; what is left is in {}", run.summary_line, path)
+             stored.ok() ? fmt::format("{}; what is left is in {}", run.summary_line, file.path())
                          : stored.message());
   return stored.ok() ? ExitCodeOf(run.verdict) : ExitCodeOf(stored.code());
 }

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "core/base/check.h"
 #include "results/store/store.h"
 
 namespace lockstep {
@@ -33,7 +34,24 @@ std::vector<std::string> OtherPlaces(const fs::path& path, const std::string& id
           (fs::current_path(error) / name).string()};
 }
 
+// A process before us may have begun the file.
+bool IsOf(const std::string& id, const std::string& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return false;
+  const Result<Run> there = ReadRun(path);
+  return there.ok() && there->id == id;
+}
+
 }  // namespace
+
+std::string IdentityOf(const Run& run) { return run.id + " " + run.started_at; }
+
+void Identify(const std::string& identity, Run& run) {
+  const std::size_t space = identity.find(' ');
+  LOCKSTEP_CHECK(space != std::string::npos, "the identity of a run");
+  run.id = identity.substr(0, space);
+  run.started_at = identity.substr(space + 1);
+}
 
 Status RunFile::Check() const {
   LOCKSTEP_RETURN_IF_ERROR(CheckWritable(path_));
@@ -52,7 +70,8 @@ void RunFile::MoveTo(std::string path) {
 
 Status RunFile::Write(Run& run, bool synced) {
   if (!moved_.ok()) run.exit_code = static_cast<int>(ExitCodeOf(moved_.code()));
-  const Status written = WriteRun(run, path_, {.replaces = saved_, .synced = synced});
+  const bool replaces = saved_ || IsOf(run.id, path_);
+  const Status written = WriteRun(run, path_, {.replaces = replaces, .synced = synced});
   if (!written.ok()) return WriteElsewhere(run, synced, written);
   saved_ = true;
   return moved_;
@@ -63,7 +82,8 @@ Status RunFile::WriteElsewhere(Run& run, bool synced, const Status& refused) {
   const std::vector<std::string> places = OtherPlaces(path_, run.id);
   for (const std::string& place : places) {
     if (place == path_) continue;
-    if (!WriteRun(run, place, {.replaces = false, .synced = synced}).ok()) continue;
+    const bool replaces = IsOf(run.id, place);
+    if (!WriteRun(run, place, {.replaces = replaces, .synced = synced}).ok()) continue;
     if (saved_) unlink(path_.c_str());  // an older state of this run
     moved_ = Status(refused.code(),
                     fmt::format("{}. The run is in {} instead", refused.message(), place));

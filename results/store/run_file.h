@@ -1,5 +1,5 @@
 // Where the file of a run goes while the run lasts: no result is lost to a full disk, and none of
-// another run is overwritten.
+// another run is overwritten. An older state of the same run (by its id) is replaced.
 #ifndef LOCKSTEP_RESULTS_STORE_RUN_FILE_H_
 #define LOCKSTEP_RESULTS_STORE_RUN_FILE_H_
 
@@ -40,6 +40,10 @@ class RunFile {
   bool saved_ = false;  // the file at path_ is ours
   Status moved_;        // why it is not where it was asked to be
 };
+
+// What makes a run the same one when another process goes on with it: its id and its beginning.
+std::string IdentityOf(const Run& run);
+void Identify(const std::string& identity, Run& run);
 
 }  // namespace lockstep
 

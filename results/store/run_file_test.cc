@@ -3,7 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <stdlib.h>
+#include <sys/mount.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -77,6 +80,23 @@ TEST_F(RunFileTest, OfTwoThatStartTogetherTheSecondIsNamedApart) {
   EXPECT_EQ(ReadRun(Path("place/run-ffffffff.h5"))->id, "ffffffff");
 }
 
+TEST_F(RunFileTest, WhoGoesOnWithARunReplacesItsOlderState) {
+  EXPECT_TRUE(RunFile(Path("place/run.h5")).Store(run_).ok());
+  lockstep::Run successor = RandomRun(8);
+  Identify(IdentityOf(run_), successor);
+  EXPECT_EQ(successor.started_at, run_.started_at);
+  EXPECT_TRUE(RunFile(Path("place/run.h5")).Store(successor).ok());
+  EXPECT_EQ(ReadRun(Path("place/run.h5"))->plan_hash, successor.plan_hash);
+  // … also where that had to be named apart.
+  lockstep::Run other = run_;
+  other.id = "ffffffff";
+  for (const std::uint64_t seed : {3, 4}) {
+    Identify(IdentityOf(other), successor = RandomRun(seed));
+    EXPECT_FALSE(RunFile(Path("place/run.h5")).Store(successor).ok());
+    EXPECT_EQ(ReadRun(Path("place/run-ffffffff.h5"))->plan_hash, successor.plan_hash);
+  }
+}
+
 TEST_F(RunFileTest, APlaceThatBreaksIsLeftAndTheExitCodeInTheFileIsTrue) {
   RunFile file(Path("place/run.h5"));
   EXPECT_TRUE(file.Check().ok());
@@ -87,6 +107,40 @@ TEST_F(RunFileTest, APlaceThatBreaksIsLeftAndTheExitCodeInTheFileIsTrue) {
   EXPECT_EQ(file.path(), Path("tmp/run-1a2b3c4d.h5"));
   EXPECT_EQ(run_.exit_code, 4);
   EXPECT_EQ(ReadRun(file.path())->exit_code, 4);
+}
+
+// Without privileges a user namespace gives the right to mount.
+bool MountSmallDisk(const std::string& folder) {
+  const std::string user = std::to_string(geteuid()), map = user + " " + user + " 1";
+  if (unshare(CLONE_NEWNS) != 0) {
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
+    std::ofstream("/proc/self/uid_map") << map;
+  }
+  return mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         mount("small", folder.c_str(), "tmpfs", 0, "size=1m") == 0;
+}
+
+// All of it, to the last byte.
+void Fill(const std::string& path) {
+  std::ofstream file(path, std::ios::binary);
+  while (file.write("x", 1).flush()) {
+  }
+}
+
+TEST_F(RunFileTest, ADiskThatFillsUpMeanwhileIsLeft) {
+  if (!MountSmallDisk(Path("place"))) GTEST_SKIP() << "mounts are not permitted here";
+  RunFile file(Path("place/run.h5"));
+  EXPECT_TRUE(file.Check().ok());
+  file.Save(run_);
+  EXPECT_EQ(file.path(), Path("place/run.h5"));
+  Fill(Path("place/of_others"));
+  const Status stored = file.Store(run_);
+  EXPECT_EQ(ExitCodeOf(stored.code()), ExitCode::kEnvironment);
+  EXPECT_THAT(stored.message(), HasSubstr("No space left on device"));
+  EXPECT_THAT(stored.message(), HasSubstr("The run is in " + Path("tmp/run-1a2b3c4d.h5")));
+  EXPECT_EQ(ReadRun(Path("tmp/run-1a2b3c4d.h5"))->exit_code, 4);
+  EXPECT_FALSE(fs::exists(Path("place/run.h5")));
+  EXPECT_EQ(umount(Path("place").c_str()), 0);
 }
 
 TEST_F(RunFileTest, TheCurrentFolderIsTheLastPlace) {

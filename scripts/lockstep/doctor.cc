@@ -20,7 +20,7 @@
 #include "core/environment/facts.h"
 #include "core/environment/nvml.h"
 #include "core/environment/rules.h"
-#include "results/store/store.h"
+#include "results/store/run_file.h"
 #include "scripts/lockstep/commands.h"
 
 namespace lockstep {
@@ -222,16 +222,17 @@ Result<ExitCode> Doctor(const Options& options) {
           fmt::format("--nccl-library: {}; name a libnccl.so.2", is_nccl.message()));
     }
   }
-  if (!options.output.empty()) LOCKSTEP_RETURN_IF_ERROR(CheckWritable(options.output));
+  RunFile file(options.output);
+  if (!options.output.empty()) LOCKSTEP_RETURN_IF_ERROR(file.Check());
   const std::int64_t began_ns = MonotonicNs();
   Examination examination;
   examination.facts = Examine(options);
   examination.checkup = CheckUp(examination.facts, rules);
   examination.nccl_rules = NcclRules(rules);
-  const Run run = RunOf(examination, static_cast<double>(MonotonicNs() - began_ns) * 1e-9);
+  Run run = RunOf(examination, static_cast<double>(MonotonicNs() - began_ns) * 1e-9);
   fmt::print("{}",
              options.format == "json" ? JsonOf(examination) : TextOf(examination, options.facts));
-  if (!options.output.empty()) LOCKSTEP_RETURN_IF_ERROR(WriteRun(run, options.output));
+  if (!options.output.empty()) LOCKSTEP_RETURN_IF_ERROR(file.Store(run));
   return ExitCodeOf(run.verdict);
 }
 

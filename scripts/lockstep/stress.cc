@@ -16,6 +16,7 @@
 #include "core/verdict/trace.h"
 #include "results/report/report.h"
 #include "results/report/trials.h"
+#include "results/store/run_file.h"
 #include "results/store/store.h"
 #include "scripts/lockstep/commands.h"
 #include "scripts/lockstep/diagnose_evidence.h"
@@ -231,14 +232,13 @@ Result<ExitCode> Stress(const Options& options, const std::string& command_line)
   if (stress.backend == "mpi") LOCKSTEP_RETURN_IF_ERROR(LeaveOutForMpi(true, selection));
   Collected all;
   all.run = NewStressRun(stress, selection, command_line);
-  const std::string path =
-      stress.output.empty() ? DefaultRunPath(all.run, "results/runs") : stress.output;
-  LOCKSTEP_RETURN_IF_ERROR(CheckWritable(path));
+  RunFile file(stress.output.empty() ? DefaultRunPath(all.run, "results/runs") : stress.output);
+  LOCKSTEP_RETURN_IF_ERROR(file.Check());
   if (!stress.json.empty()) LOCKSTEP_RETURN_IF_ERROR(CheckWritable(stress.json));
   const SignalsNoted noted;
   LOCKSTEP_RETURN_IF_ERROR(RunAll(options, stress, selection, all));
   ConcludeCases(selection.cases.size() - all.unmet.size(), all.run);
-  const Status stored = WriteRun(all.run, path);
+  const Status stored = file.Store(all.run);
   fmt::print("{}\n\n{}", Headline(all.run), FormatTrials(all.run.cases));
   if (!selection.skipped.empty()) {
     fmt::print("\nnot for this number of ranks, or hosts: {}\n",
@@ -247,15 +247,15 @@ Result<ExitCode> Stress(const Options& options, const std::string& command_line)
   selection.unmet.insert(selection.unmet.end(), all.unmet.begin(), all.unmet.end());
   fmt::print("{}", FormatUnmet(selection.unmet));
   fmt::print("{}", all.traces);
+  if (file.saved()) fmt::print("\nresult file: {}\n", file.path());
   LOCKSTEP_RETURN_IF_ERROR(stored);
-  fmt::print("\nresult file: {}\n", path);
   if (!stress.json.empty()) {
-    std::ofstream file(stress.json, std::ios::binary);
-    file << Json({{"schema", 1}, {"cases", all.cases}})
+    std::ofstream json(stress.json, std::ios::binary);
+    json << Json({{"schema", 1}, {"cases", all.cases}})
                 .dump(1, ' ', false, Json::error_handler_t::replace)
          << "\n";
-    file.flush();
-    if (!file)
+    json.flush();
+    if (!json)
       return EnvironmentError(
           fmt::format("--json: '{}' could not be written; check the "
                       "directory and its space",

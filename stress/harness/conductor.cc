@@ -26,9 +26,8 @@ constexpr double kSettleDeafSeconds = 0.05;
 constexpr double kClosingSeconds = 0.5;
 constexpr double kLossSeconds = 0.2;          // for agents of a dead host to be missed
 constexpr std::size_t kHistoryEvents = 4096;  // of each rank, kept in the file
-// A link on which nothing moves for so long stands still.
-constexpr double kStillSeconds = 1;
-constexpr double kResumeSeconds = 0.005;  // between looks whether ranks resumed
+constexpr double kStillSeconds = 1;           // of a link on which nothing moves
+constexpr double kResumeSeconds = 0.005;      // between looks whether ranks resumed
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 int SignalOf(FaultKind kind) {
@@ -258,12 +257,13 @@ void StressConductor::Handle(const FleetEvent& event) {
     case FleetEventKind::kTerminate:
       terminated_ = true;
       cut_short_ = "ended by a signal";
-      return;
+      [[fallthrough]];
+    case FleetEventKind::kWarned:
+      return save_();
     case FleetEventKind::kData:
     case FleetEventKind::kQuiet:
     case FleetEventKind::kStopped:
     case FleetEventKind::kContinued:
-    case FleetEventKind::kWarned:
     case FleetEventKind::kTimeout:
       return;
   }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/deadline.h"
@@ -24,6 +25,9 @@ namespace lockstep {
 class StressConductor {
  public:
   StressConductor(Fleet& fleet, const StressOptions& options);
+
+  // Called when the launcher is about to end us: there may be a second left until it kills.
+  void SetSave(std::function<void()> save) { save_ = std::move(save); }
 
   // One case in new workers. Errors are of the environment; what happened to ranks is in the
   // result.
@@ -95,6 +99,7 @@ class StressConductor {
   double ns_per_tick_;
   bool terminated_ = false;
   std::string worker_facts_;
+  std::function<void()> save_ = [] {};
 
   // Of the case that runs.
   const StressCase* case_ = nullptr;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <memory>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "core/verdict/outcome.h"
 #include "results/store/clock_records.h"
 #include "results/store/partial_path.h"
+#include "results/store/run_file.h"
 #include "results/store/store.h"
 #include "stress/faults/outside.h"
 #include "stress/harness/assess.h"
@@ -50,8 +52,10 @@ Status LackOf(const CaseResult& result, StatusCode code) {
   return OkStatus();
 }
 
-Status RunCases(Fleet& fleet, const StressOptions& options, StressOutcome& outcome) {
+Status RunCases(Fleet& fleet, const StressOptions& options, const std::function<void()>& save,
+                StressOutcome& outcome) {
   StressConductor conductor(fleet, options);
+  conductor.SetSave(save);
   StressProgress progress(options.progress);
   std::size_t tried = 0;
   for (std::size_t i = 0; i < outcome.cases.size(); ++tried) {
@@ -100,14 +104,14 @@ Status LeaveOutWhatNeedsProcesses(Selection& selection) {
       first));
 }
 
-// The file and the screen; a file that could not be written is an error after both.
-Result<ExitCode> StoreAndReport(const StressOptions& options, const Run& run,
-                                const std::string& path, const StressOutcome& outcome) {
-  const Status stored = WriteRun(run, path);
+// The file and the screen; a file that is not where it should be is an error after both.
+Result<ExitCode> StoreAndReport(const StressOptions& options, Run& run, RunFile& file,
+                                const StressOutcome& outcome) {
+  const Status stored = file.Store(run);
   const Status written =
       options.json.empty() ? OkStatus() : WriteText(options.json, FormatStressJson(outcome));
   fmt::print("{}", FormatStressTable(outcome, run));
-  if (stored.ok()) fmt::print("\nresult file: {}\n", path);
+  if (file.saved()) fmt::print("\nresult file: {}\n", file.path());
   std::fflush(stdout);
   LOCKSTEP_RETURN_IF_ERROR(stored);
   LOCKSTEP_RETURN_IF_ERROR(written);
@@ -149,12 +153,14 @@ CaseResult ResultFrom(const Legacy& legacy, const StressCase& stress_case, bool 
   return result;
 }
 
-// Where everything goes; asked before anything runs.
-Result<std::string> OutputPath(const StressOptions& options, const Run& run) {
-  std::string path = options.output.empty() ? DefaultRunPath(run, "results/runs") : options.output;
-  LOCKSTEP_RETURN_IF_ERROR(CheckWritable(path));
-  if (!options.json.empty()) LOCKSTEP_RETURN_IF_ERROR(CheckWritable(options.json));
-  return path;
+std::string OutputPath(const StressOptions& options, const Run& run) {
+  return options.output.empty() ? DefaultRunPath(run, "results/runs") : options.output;
+}
+
+// Asked before anything runs.
+Status CheckOutputs(const StressOptions& options, const RunFile& file) {
+  LOCKSTEP_RETURN_IF_ERROR(file.Check());
+  return options.json.empty() ? OkStatus() : CheckWritable(options.json);
 }
 
 }  // namespace
@@ -163,7 +169,8 @@ Result<ExitCode> LeadSimulation(const StressOptions& options, Selection selectio
                                 const LaunchContext& context, const std::string& command_line) {
   LOCKSTEP_RETURN_IF_ERROR(LeaveOutWhatNeedsProcesses(selection));
   Run run = NewStressRun(options, selection, command_line);
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::string path, OutputPath(options, run));
+  RunFile file(OutputPath(options, run));
+  LOCKSTEP_RETURN_IF_ERROR(CheckOutputs(options, file));
   StressOutcome outcome;
   outcome.backend = fmt::format("sim_{}", NameOf(options.sim_rules));
   outcome.cases = std::move(selection.cases);
@@ -177,14 +184,15 @@ Result<ExitCode> LeadSimulation(const StressOptions& options, Selection selectio
     }
   }
   Conclude({}, context, outcome, run);
-  return StoreAndReport(options, run, path, outcome);
+  return StoreAndReport(options, run, file, outcome);
 }
 
 Result<ExitCode> LeadStress(const StressOptions& options, Selection selection,
                             const LaunchContext& context, const FleetOptions& fleet_options,
                             const std::string& command_line) {
   Run run = NewStressRun(options, selection, command_line);
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::string path, OutputPath(options, run));
+  RunFile file(OutputPath(options, run));
+  LOCKSTEP_RETURN_IF_ERROR(CheckOutputs(options, file));
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Fleet> fleet,
                             Fleet::Open(context, fleet_options));
   StressOutcome outcome;
@@ -192,7 +200,19 @@ Result<ExitCode> LeadStress(const StressOptions& options, Selection selection,
   outcome.cases = std::move(selection.cases);
   outcome.skipped = std::move(selection.skipped);
   outcome.unmet = std::move(selection.unmet);
-  const Status ran = RunCases(*fleet, options, outcome);
+  // The cases that are over. What is left to do can be lost.
+  const auto save = [&] {
+    if (outcome.results.empty()) return;
+    StressOutcome so_far = outcome;
+    so_far.terminated = true;
+    Run kept = run;
+    Conclude(fleet->agents(), context, so_far, kept);
+    if (WeAreCutOff(fleet->places())) {
+      file.MoveTo(PartialPath(OutputPath(options, run), context.rank));
+    }
+    file.Save(kept);
+  };
+  const Status ran = RunCases(*fleet, options, save, outcome);
   if (!ran.ok()) {
     fleet->Dismiss();
     return ran;
@@ -206,9 +226,10 @@ Result<ExitCode> LeadStress(const StressOptions& options, Selection selection,
   Conclude(fleet->agents(), context, outcome, run);
   const Result<const Backend*> mpi = FindBackend("--backend", "mpi");
   run.environment.emplace_back("software/mpi", mpi.ok() ? (*mpi)->version() : "none");
-  const bool aside = WeAreCutOff(fleet->places());
-  Result<ExitCode> code =
-      StoreAndReport(options, run, aside ? PartialPath(path, context.rank) : path, outcome);
+  if (WeAreCutOff(fleet->places())) {
+    file.MoveTo(PartialPath(OutputPath(options, run), context.rank));
+  }
+  Result<ExitCode> code = StoreAndReport(options, run, file, outcome);
   fleet->Dismiss();
   return code;
 }
@@ -231,12 +252,12 @@ ExitCode SucceedStress(const StressOptions& options, const Selection& selection,
                                   : ResultFrom(legacy, outcome.cases[i], i == current, options));
   }
   Conclude(legacy.agents, context, outcome, run);
-  std::string path = options.output.empty() ? DefaultRunPath(run, "results/runs") : options.output;
-  if (!legacy.whole) path = PartialPath(path, legacy.successor);
+  RunFile file(OutputPath(options, run));
+  if (!legacy.whole) file.MoveTo(PartialPath(file.path(), legacy.successor));
   fmt::print(stderr,
              "stress: the coordinator (rank 0's agent) is lost; rank {}'s agent took its place\n",
              legacy.successor);
-  const Result<ExitCode> code = StoreAndReport(options, run, path, outcome);
+  const Result<ExitCode> code = StoreAndReport(options, run, file, outcome);
   if (code.ok()) return *code;
   fmt::print(stderr, "stress: {}\n", code.status().message());
   return ExitCodeOf(code.status().code());
