@@ -3,6 +3,7 @@
 import glob
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -25,6 +26,35 @@ def launcher_of(launch):
             if file.read().strip() in ("mpirun", "orterun", "mpiexec"):
                 return pid
     raise AssertionError("no launcher")
+
+
+def iterations_in(path):
+    """Of a file that appears, and is replaced by later states of the run."""
+    if not os.path.exists(path):
+        return 0
+    with h5py.File(path) as run:
+        return int(run["summary"]["iterations"].sum())
+
+
+def agent_of(launch, rank):
+    for pid in launch.processes(worker=False):
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            if b"OMPI_COMM_WORLD_RANK=%d" % rank in file.read().split(b"\0"):
+                return pid
+    raise AssertionError(f"no agent of rank {rank}")
+
+
+def on_a_small_disk(folder):
+    """What starts a command for which so small a disk is mounted there."""
+    return ["unshare", "-rm", "sh", "-c",
+            f'mount -t tmpfs -o size=128k small "{folder}" && exec "$@"', "sh"]
+
+
+def may_mount():
+    folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+    done = subprocess.run([*on_a_small_disk(folder), "true"], capture_output=True)
+    os.rmdir(folder)
+    return done.returncode == 0
 
 
 def await_measuring(launch):
@@ -50,16 +80,24 @@ class KeptTest(unittest.TestCase):
         said = await_measuring(launch)
         self.assertIn(self.path, said[-1])
         os.kill(launcher_of(launch), signal.SIGINT)
+        self.kill_when_samples_are_kept(launch)
+
+    def test_samples_are_kept_when_nobody_warns(self):
+        launch = Launch(BENCH, [*LONG, "--time-budget=60", *self.output])
+        await_measuring(launch)
+        self.kill_when_samples_are_kept(launch)
+
+    def kill_when_samples_are_kept(self, launch):
         deadline = time.monotonic() + HANG_SECONDS
-        while not os.path.exists(self.path) and time.monotonic() < deadline:
+        while iterations_in(self.path) == 0 and time.monotonic() < deadline:
             time.sleep(0.01)
         for pid in launch.processes():
             os.kill(pid, signal.SIGKILL)
         launch.finish()
+        self.assertGreater(iterations_in(self.path), 0)
         with h5py.File(self.path) as run:
             self.assertFalse(run.attrs["complete"])
             self.assertEqual(run.attrs["exit_code"], 3)
-            self.assertGreater(int(run["summary"]["iterations"].sum()), 0)
         self.assertEqual(launch.leftovers(), [])
 
     def test_a_file_that_exists_is_not_overwritten(self):
@@ -105,6 +143,41 @@ class KeptTest(unittest.TestCase):
         self.assertIn("exit code 4", launch.out.splitlines()[1])
         with h5py.File(found[0]) as run:
             self.assertEqual(run.attrs["exit_code"], 4)
+            self.assertTrue(run.attrs["complete"])
+
+    def test_a_successor_overwrites_nothing(self):
+        launch = Launch(BENCH, [*LONG, "--time-budget=60", *self.output], ranks=3)
+        await_measuring(launch)
+        deadline = time.monotonic() + HANG_SECONDS
+        while not os.path.exists(self.path) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        other = self.path + ".other"
+        with open(other, "w", encoding="utf-8") as file:
+            file.write("of another run")
+        os.replace(other, self.path)
+        os.kill(agent_of(launch, 0), signal.SIGKILL)
+        launch.finish()
+        with open(self.path, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "of another run")
+        found = glob.glob(os.path.join(self.folder, "run-*.h5"))
+        self.assertEqual(len(found), 1, launch.out + launch.err)
+        self.assertIn(f"The run is in {found[0]} instead", launch.err)
+
+    @unittest.skipUnless(may_mount(), "user namespaces are not permitted here")
+    def test_a_full_disk_is_left_for_another(self):
+        place, other = os.path.join(self.folder, "place"), os.path.join(self.folder, "other")
+        os.mkdir(place)
+        os.mkdir(other)
+        # What is asked for before the run begins fits in, the run does not.
+        launch = Launch(BENCH, [*LONG, "-n", "3000", "--output", os.path.join(place, "run.h5")],
+                        environment={"TMPDIR": other}, through=on_a_small_disk(place)).finish()
+        self.assertEqual(launch.code, 4, launch.out + launch.err)
+        found = glob.glob(os.path.join(other, "run-*.h5"))
+        self.assertEqual(len(found), 1, launch.out + launch.err)
+        said = [line for line in launch.err.splitlines() if "No space left" in line]
+        self.assertEqual(len(said), 1, launch.err)
+        self.assertIn(f"The run is in {found[0]} instead", said[0])
+        with h5py.File(found[0]) as run:
             self.assertTrue(run.attrs["complete"])
 
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <ctime>
 #include <limits>
 
 #include "bench/harness/lost_case.h"
@@ -87,7 +88,7 @@ Status Conductor::RunRepetition() {
     if (step == Step::kDone) return OkStatus();
     if (step == Step::kTerminated) {
       measurement_.terminated = true;
-      SaveSamples();
+      SaveSamples(/*even_none=*/true);
       if (AwaitLosses()) Interrupt();
       rounds_.StopAll("interrupted");
       return OkStatus();
@@ -118,7 +119,7 @@ Conductor::Step Conductor::StartLifetime() {
   alive_ = true;
   fleet_.SendAll({kPlanMessage, PlanToJson(plan_)});
   const Step step = AwaitAll(kReadyMessage, std::max(kConnectSeconds, 2 * plan_.deadline_seconds));
-  if (step == Step::kDone && begun_) std::exchange(begun_, {})();
+  if (step == Step::kDone && begun_) SaveSamples(/*even_none=*/true);
   return step;
 }
 
@@ -149,6 +150,7 @@ Conductor::Step Conductor::AwaitAll(MessageType type, double seconds) {
   const Deadline deadline = Deadline::AfterSeconds(seconds);
   int arrived = 0;
   while (arrived < fleet_.size()) {
+    if (type == kRoundDoneMessage) SaveIfDue();
     const FleetEvent event = fleet_.Next(deadline.Earlier(Deadline::AfterSeconds(kLookSeconds)));
     if (event.kind == FleetEventKind::kTimeout && !deadline.Passed()) {
       SaveIfWarned();
@@ -190,7 +192,7 @@ std::optional<Conductor::Step> Conductor::Handle(const FleetEvent& event, Messag
       return Step::kTerminated;
     case FleetEventKind::kWarned:
       warned_until_ = Deadline::AfterSeconds(kWarnedSeconds);
-      SaveSamples();
+      SaveSamples(/*even_none=*/true);
       return std::nullopt;
     case FleetEventKind::kExited:
     case FleetEventKind::kSignalled:
@@ -245,11 +247,12 @@ bool Conductor::ToldToEndInGrace() {
   return false;
 }
 
-void Conductor::SaveSamples() {
+void Conductor::SaveSamples(bool even_none) {
   for (const FleetEvent& data : fleet_.TakeData(Deadline::AfterSeconds(kDataSeconds))) {
     book_.Add(data.rank, data.message.payload);
   }
-  if (!save_ || book_.empty()) return;
+  if (!save_ || (book_.empty() && !even_none)) return;
+  if (begun_) std::exchange(begun_, {})();
   Measurement so_far = measurement_;
   if (std::ssize(so_far.stopped_by) < book_.repetitions()) {
     std::vector<std::string>& stopped = so_far.stopped_by.emplace_back();
@@ -265,6 +268,15 @@ void Conductor::SaveSamples() {
 
 void Conductor::SaveIfWarned() {
   if (warned_until_ && !warned_until_->Passed()) SaveSamples();
+}
+
+// The next time is so far away that less than a hundredth of a processor's time goes into this.
+void Conductor::SaveIfDue() {
+  if (!save_due_.Passed()) return;
+  const std::clock_t before = std::clock();
+  SaveSamples();
+  const double cost = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
+  save_due_ = Deadline::AfterSeconds(std::max(kSaveSeconds, 100 * cost));
 }
 
 void Conductor::Interrupt() {

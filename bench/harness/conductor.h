@@ -55,7 +55,7 @@ class Conductor {
   using SecondPass = std::function<std::vector<std::size_t>(int repetition)>;
   void SetSecondPass(SecondPass second_pass) { second_pass_ = std::move(second_pass); }
 
-  // Called when the ranks are ready to measure for the first time.
+  // Called before anything is saved: when the ranks are ready to measure, or must end before that.
   void SetBegun(std::function<void()> begun) { begun_ = std::move(begun); }
 
   // Called when the book holds every sample that was taken so far, before anything is judged or
@@ -65,6 +65,7 @@ class Conductor {
 
  private:
   enum class Step { kDone, kInterrupted, kTerminated };
+  static constexpr double kSaveSeconds = 5;
 
   Status RunRepetition();
   Step StartLifetime();
@@ -77,8 +78,11 @@ class Conductor {
   void Interrupt();
   // A rank was stopped or continued: whoever waits for the run should know at once.
   void TellOfStop(const FleetEvent& event);
-  void SaveSamples();
+  // `even_none`: also before there are any, so that the file says what the run was to be.
+  void SaveSamples(bool even_none = false);
   void SaveIfWarned();
+  // Now and then: on a busy machine the warning comes too late.
+  void SaveIfDue();
   bool ToldToEndInGrace();
   // Whether an agent, or the launcher on its host, is gone: then nobody can be started again.
   bool HostsAreLost() const;
@@ -100,6 +104,7 @@ class Conductor {
   std::function<void()> begun_;
   Save save_;
   std::optional<Deadline> warned_until_;  // until then the launcher may kill us without a word
+  Deadline save_due_ = Deadline::AfterSeconds(kSaveSeconds);
   Measurement measurement_;
   int repetition_ = 0;
   std::int64_t began_ns_ = 0;     // the repetition

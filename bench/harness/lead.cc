@@ -287,6 +287,7 @@ Result<ExitCode> Leader::Run() {
   LOCKSTEP_RETURN_IF_ERROR(file_.Check());
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Fleet> fleet,
                             Fleet::Open(context_, fleet_options_));
+  fleet->Entrust(IdentityOf(run_));
   Result<ExitCode> code = Measure(*fleet);
   fleet->Dismiss();
   return code;
