@@ -1,7 +1,10 @@
 #include "bench/harness/link_step.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 
 #include "core/stats/stats.h"
 
@@ -52,8 +55,13 @@ double LinkStep::Ns(Ticks from, Ticks to) const {
   return static_cast<double>(to - from) * bench_.ns_per_tick;
 }
 
+double LinkStep::WaitedNs() {
+  const double seconds = delay_->Seconds();
+  return delay_->known() ? seconds * 1e9 : std::numeric_limits<double>::quiet_NaN();
+}
+
 Status LinkStep::Prepare() {
-  delay_.emplace();
+  delay_.emplace(getpid());
   const Operation post = {
       Collective::kSend, DataType::kU8, Reduction::kSum, Blocking::kNonblocking, 0, 0};
   if (peers_.empty() || !threads_.empty()) return OkStatus();
@@ -180,12 +188,12 @@ Result<Interval> LinkStep::Run() {
     return interval_;
   }
   // The kernel is asked outside of what is timed.
-  const OwnRunDelay::Count before = delay_->Now();
+  const double before_ns = WaitedNs();
   LOCKSTEP_RETURN_IF_ERROR(leads_ ? LeadRoundTrips() : AnswerRoundTrips());
-  const OwnRunDelay::Count between = delay_->Now();
+  const double between_ns = WaitedNs();
   LOCKSTEP_RETURN_IF_ERROR(leads_ ? LeadMessage() : AnswerMessage());
-  round_trips_wait_ns_ = WaitNs(before, between);
-  sending_wait_ns_ = WaitNs(between, delay_->Now());
+  round_trips_wait_ns_ = between_ns - before_ns;
+  sending_wait_ns_ = WaitedNs() - between_ns;
   return interval_;
 }
 

@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "bench/harness/run_delay.h"
 #include "bench/harness/step.h"
 #include "core/collective/pattern.h"
+#include "core/environment/run_delay.h"
 
 namespace lockstep {
 
@@ -49,6 +49,8 @@ class LinkStep final : public Step {
   // Of the receive buffer: all at once a block for each peer.
   void* LargeFrom(int peer) const;
   double Ns(Ticks from, Ticks to) const;
+  // For a processor, so far; NaN: the kernel does not tell.
+  double WaitedNs();
 
   Bench bench_;
   const LinkExchange& plan_;
@@ -66,7 +68,7 @@ class LinkStep final : public Step {
   Interval interval_;
   std::vector<double> trips_ns_;
   double sent_ns_ = 0;
-  std::optional<OwnRunDelay> delay_;  // of the threads that the visit found
+  std::optional<RunDelay> delay_;  // of the threads that the visit found
   double round_trips_wait_ns_ = 0;
   double sending_wait_ns_ = 0;
 };

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "core/base/clock.h"
+#include "core/environment/run_delay.h"
 #include "core/launch/sockets.h"
-#include "stress/links/run_delay.h"
 
 namespace lockstep {
 namespace {
@@ -20,6 +20,8 @@ namespace {
 constexpr double kLookSeconds = 0.004;  // between two looks
 constexpr double kLooksPerCost = 20;
 constexpr double kLooksPerAverage = 16;
+// Listing threads costs more than reading what all of them waited.
+constexpr int kLooksPerListing = 16;
 constexpr double kLongestPauseSeconds = 0.05;
 
 double Now() { return static_cast<double>(MonotonicNs()) * 1e-9; }
@@ -62,9 +64,11 @@ void SocketLog::Run(pid_t pid, pid_t relay) {
   pthread_sigmask(SIG_BLOCK, &all, nullptr);  // signals are the agent's
   RunDelay worker_delay(pid), relay_delay(getpid(), relay);
   SocketLooks looks(pid);
+  int number = 0;
   double cost_s = 0;  // of the last looks, on average: few of them search
   while (true) {
     const double began_s = ThreadSeconds();
+    if (++number % kLooksPerListing == 0) worker_delay.FindThreads();
     SocketBook::Look look;
     look.began_s = Now();
     look.waited_s = worker_delay.Seconds() + relay_delay.Seconds();

@@ -1,36 +1,31 @@
-// Reads the second number of /proc/<pid>/task/<tid>/schedstat of every thread. A thread that comes
-// is found at the next listing, and then counts with all that it has waited.
-#include "stress/links/run_delay.h"
+// Reads /proc/<pid>/task/<tid>/schedstat of every thread: how long it ran, how long it waited, and
+// how often it got a processor. One that got none was never counted by the kernel.
+#include "core/environment/run_delay.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
 
 #include <cinttypes>
-#include <cstdio>
 #include <cstdlib>
 #include <utility>
 
 namespace lockstep {
-namespace {
 
-// Listing costs more than reading all: so often only.
-constexpr int kAsksPerListing = 16;
+RunDelay::RunDelay(pid_t process) : process_(process) { FindThreads(); }
 
-}  // namespace
-
-RunDelay::RunDelay(pid_t process, pid_t thread) : process_(process), all_(false) { Open(thread); }
+RunDelay::RunDelay(pid_t process, pid_t thread) : process_(process) { Open(thread); }
 
 double RunDelay::Seconds() {
-  if (all_ && asked_++ % kAsksPerListing == 0) FindThreads();
   std::int64_t total_ns = ended_ns_;
   for (auto thread = threads_.begin(); thread != threads_.end();) {
     char text[96] = {};
-    std::int64_t ran_ns = 0, waited_ns = 0;
-    const ssize_t n = pread(thread->second.file.get(), text, sizeof text - 1, 0);
-    const bool there = n > 0 && std::sscanf(text, "%" SCNd64 " %" SCNd64, &ran_ns, &waited_ns) == 2;
+    std::int64_t ran_ns = 0, waited_ns = 0, runs = 0;
+    const ssize_t n = pread(fileno(thread->second.file.get()), text, sizeof text - 1, 0);
+    const bool there = n > 0 && std::sscanf(text, "%" SCNd64 " %" SCNd64 " %" SCNd64, &ran_ns,
+                                            &waited_ns, &runs) == 3;
     if (there) thread->second.waited_ns = waited_ns;
+    known_ = known_ || runs > 0;
     total_ns += thread->second.waited_ns;
     if (there) {
       ++thread;
@@ -53,9 +48,8 @@ void RunDelay::FindThreads() {
 }
 
 void RunDelay::Open(pid_t thread) {
-  Fd file(open(fmt::format("/proc/{}/task/{}/schedstat", process_, thread).c_str(),
-               O_RDONLY | O_CLOEXEC));
-  if (file.valid()) threads_[thread].file = std::move(file);
+  const std::string path = fmt::format("/proc/{}/task/{}/schedstat", process_, thread);
+  if (std::FILE* const file = std::fopen(path.c_str(), "re")) threads_[thread].file.reset(file);
 }
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-#include "stress/links/run_delay.h"
+#include "core/environment/run_delay.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -76,7 +76,9 @@ TEST(RunDelay, AThreadThatComesIsFound) {
   std::thread thread([&] {
     while (!over) sched_yield();
   });
+  delay.FindThreads();
   const double known = delay.Seconds();
+  EXPECT_TRUE(delay.known());
   for (int i = 0; i < 64; ++i) EXPECT_GE(delay.Seconds(), known);
   over = true;
   thread.join();
@@ -84,8 +86,11 @@ TEST(RunDelay, AThreadThatComesIsFound) {
 }
 
 TEST(RunDelay, NobodyWaitsInAProcessThatIsNone) {
-  EXPECT_EQ(RunDelay(1 << 30).Seconds(), 0);
-  EXPECT_EQ(RunDelay(getpid(), 1 << 30).Seconds(), 0);
+  RunDelay gone[] = {RunDelay(1 << 30), RunDelay(getpid(), 1 << 30)};
+  for (RunDelay& delay : gone) {
+    EXPECT_EQ(delay.Seconds(), 0);
+    EXPECT_FALSE(delay.known());
+  }
 }
 
 }  // namespace
