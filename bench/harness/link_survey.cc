@@ -99,6 +99,13 @@ void AddStandings(const Team& team, const LinkVerdicts& verdicts,
     }
     for (const NodePair& pair : team.members.at(nodes)) pairs[pair].standing = word;
   }
+  // Known by the second pass alone.
+  for (const NodePair& nodes : verdicts.first.busy) {
+    if (verdicts.first.standings.contains(nodes) || verdicts.first.standings.empty()) continue;
+    for (const NodePair& pair : team.members.at(nodes)) {
+      if (pairs[pair].standing == "not_judged") pairs[pair].standing = "usual";
+    }
+  }
 }
 
 }  // namespace
@@ -112,7 +119,7 @@ std::vector<std::size_t> LinkSurvey::Retests(const SampleBook& book, int repetit
   std::set<NodePair> wanted;
   for (const Team& team : TeamsOf(table, setting_)) {
     const Standings pass = JudgeOnce(team, table, setting_.slow_factor);
-    for (const NodePair& nodes : ChooseRetests(pass.tested, pass.slow)) {
+    for (const NodePair& nodes : RetestsOf(pass)) {
       wanted.insert(team.members.at(nodes).front());
     }
   }

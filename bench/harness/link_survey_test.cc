@@ -265,6 +265,60 @@ TEST(LinkSurvey, ALinkThatIsSlowerThanWaitsExplainIsNamed) {
   EXPECT_THAT(run.judgement.findings[0].culprits, ElementsAre(1, 2));
 }
 
+// How fast these are at least is known: much faster than the slow one.
+TEST(LinkSurvey, ASlowLinkBesideBusyOnesIsNamed) {
+  Cluster cluster(
+      kFour, [](int from, int to, int) { return IsBetween(from, to, 1, 2) ? 10e6 : 1.2e6; },
+      [](int from, int to, int) { return IsBetween(from, to, 1, 2) ? 25e6 : 4e6; },
+      [](int, int, int, int) { return 1e6; });
+  const auto run = cluster.Judge();
+  ASSERT_THAT(run.judgement.findings, SizeIs(1));
+  EXPECT_THAT(run.judgement.findings[0].message, StartsWith("slow_link node2 -> node3 and back"));
+  EXPECT_EQ(run.links->pairs[3].standing, "slow_link");
+  EXPECT_EQ(run.links->pairs[0].standing, "too_busy");
+}
+
+// Both ends are fast with others only where that is known.
+TEST(LinkSurvey, ASlowLinkIsNotNamedWhereItsEndsMayBeSlowWithAll) {
+  Cluster cluster(
+      kFour,
+      [](int from, int to, int) {
+        if (IsBetween(from, to, 1, 2)) return 50e6;
+        return from == 2 || to == 2 ? 20e6 : 50e3;
+      },
+      kUsualSent,
+      [](int rank, int other, int, int) {
+        return (rank == 2) != (other == 2) && rank + other != 3 ? 90e6 : 0;
+      });
+  const auto run = cluster.Judge();
+  EXPECT_THAT(run.judgement.findings, IsEmpty());
+  EXPECT_EQ(run.judgement.verdict, Verdict::kUnknown);
+}
+
+TEST(LinkSurvey, LinksThatWereBusyAreMeasuredAgainAlone) {
+  Cluster cluster(kFour, kUsualLatency, kUsualSent,
+                  [](int, int, int pass, int) { return pass == 1 ? 9e6 : 0; });
+  EXPECT_THAT(cluster.Retests(), SizeIs(6));
+  const auto run = cluster.Judge();
+  EXPECT_EQ(run.judgement.verdict, Verdict::kPass);
+  EXPECT_THAT(DescribeLinks(run), HasSubstr("none of 6 judged ones is slow"));
+}
+
+// Once is not twice, and no pass either.
+TEST(LinkSurvey, ALinkThatIsSlowOnlyWhereItCouldBeSeenIsUndecided) {
+  Cluster cluster(
+      kFour,
+      [](int from, int to, int pass) {
+        return pass == 1 ? 12e6 : IsBetween(from, to, 1, 2) ? 10e6 : 50e3;
+      },
+      kUsualSent, [](int, int, int pass, int) { return pass == 1 ? 90e6 : 0; });
+  const auto run = cluster.Judge();
+  EXPECT_THAT(run.judgement.findings, IsEmpty());
+  EXPECT_EQ(run.judgement.verdict, Verdict::kUnknown);
+  EXPECT_EQ(run.links->pairs[3].standing, "too_busy");
+  EXPECT_EQ(run.links->pairs[0].standing, "usual");
+}
+
 TEST(LinkSurvey, ASuspectThatCannotBeMeasuredAgainIsUndecided) {
   Cluster cluster(
       kFour,

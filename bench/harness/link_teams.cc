@@ -16,6 +16,8 @@ constexpr double kFalseAlarms = 0.0015;
 // Of which a median says something, when others do not count.
 constexpr std::size_t kFewestRounds = 4;
 constexpr std::size_t kFewestPairs = 3;
+// Links of eight nodes: so many are measured one by one in a minute or two.
+constexpr std::size_t kMostRetestsOfAll = 28;
 
 // The k-th value of several pairs, as one: their median.
 std::vector<double> Together(const std::vector<const std::vector<double>*>& series) {
@@ -173,45 +175,104 @@ std::vector<Team> TeamsOf(const PairTable& table, const LinkSetting& setting) {
   return teams;
 }
 
+namespace {
+
+// Whether of those that were measured all are busy.
+bool AllBusy(const std::vector<NodePair>& members, const PairTable& table) {
+  return std::all_of(members.begin(), members.end(), [&](const NodePair& pair) {
+    const auto found = table.find(pair);
+    return found == table.end() || found->second.busy;
+  });
+}
+
+bool Contains(const std::vector<NodePair>& pairs, const NodePair& pair) {
+  return std::count(pairs.begin(), pairs.end(), pair) > 0;
+}
+
+bool HasGoodPartner(int node, const Standings& pass) {
+  return std::any_of(pass.tested.begin(), pass.tested.end(), [&](const NodePair& pair) {
+    return (pair.first == node || pair.second == node) && !Contains(pass.slow, pair);
+  });
+}
+
+// Measured, and neither slow nor busy.
+bool IsGood(const NodePair& pair, const Standings& pass) {
+  return Contains(pass.tested, pair) && !Contains(pass.slow, pair) && !Contains(pass.busy, pair);
+}
+
+std::vector<NodePair> UndecidedOf(const Standings& first, const Standings& second) {
+  std::vector<NodePair> undecided;
+  // Two links, or one, have nothing to compare, busy or not.
+  if (first.standings.empty()) return undecided;
+  for (const NodePair& pair : first.busy) {
+    if (!IsGood(pair, second)) undecided.push_back(pair);
+  }
+  for (const NodePair& pair : first.slow) {
+    if (Contains(second.busy, pair)) undecided.push_back(pair);
+  }
+  // Beside busy ones a link may look usual that is not.
+  for (const NodePair& pair : second.slow) {
+    const bool known = Contains(first.slow, pair) || Contains(first.busy, pair);
+    if (!known && !first.busy.empty()) undecided.push_back(pair);
+  }
+  return undecided;
+}
+
+}  // namespace
+
+std::vector<NodePair> RetestsOf(const Standings& pass) {
+  std::vector<NodePair> measured = pass.tested;
+  for (const NodePair& pair : pass.busy) {
+    if (!Contains(measured, pair)) measured.push_back(pair);
+  }
+  const bool all =
+      !pass.busy.empty() && measured.size() >= kFewestPairs && measured.size() <= kMostRetestsOfAll;
+  return all ? measured : ChooseRetests(pass.tested, pass.slow);
+}
+
+// A busy link shows how fast it is at least. So it makes no other one look slow: it is compared
+// with, and only what it proves of itself is said.
 Standings JudgeOnce(const Team& team, const PairTable& table, double slow_factor) {
   Standings pass;
+  std::vector<NodePair> compared;
   std::vector<PairSeries> latencies, sendings;
   for (const auto& [nodes, members] : team.members) {
     std::vector<const std::vector<double>*> latency, forward, back;
-    bool measured = false;
+    const bool busy = AllBusy(members, table);
     for (const NodePair& pair : members) {
       const auto found = table.find(pair);
-      if (found == table.end()) continue;
-      measured = true;
-      if (found->second.busy) continue;
+      if (found == table.end() || found->second.busy != busy) continue;
       const auto& first = team.ranks[static_cast<std::size_t>(nodes.first)];
       const bool along = std::count(first.begin(), first.end(), pair.first) > 0;
       latency.push_back(&found->second.latency_ns);
       forward.push_back(along ? &found->second.forward_ns : &found->second.back_ns);
       back.push_back(along ? &found->second.back_ns : &found->second.forward_ns);
     }
-    if (latency.empty() && measured) pass.busy.push_back(nodes);
     if (latency.empty()) continue;
-    pass.tested.push_back(nodes);
+    if (busy) pass.busy.push_back(nodes);
+    compared.push_back(nodes);
     latencies.push_back({nodes.first, nodes.second, Together(latency)});
     sendings.push_back({nodes.first, nodes.second, Together(forward)});
     sendings.push_back({nodes.second, nodes.first, Together(back)});
   }
   // Two nodes have one link, with nothing to compare.
-  if (pass.tested.size() < kFewestPairs) return pass;
+  if (compared.size() < kFewestPairs) return pass;
   const SlowPairRules rules{slow_factor, kFalseAlarms};
   const PairStandings by_latency = FindSlowPairs(latencies, rules);
   const PairStandings by_sending = FindSlowPairs(sendings, rules);
   pass.usual_latency_ns = by_latency.usual;
   pass.usual_sent_ns = by_sending.usual;
-  for (std::size_t i = 0; i < pass.tested.size(); ++i) {
+  for (std::size_t i = 0; i < compared.size(); ++i) {
     const PairStanding& latency = by_latency.pairs[i];
     const PairStanding& forward = by_sending.pairs[2 * i];
     const PairStanding& back = by_sending.pairs[2 * i + 1];
     const Standing standing{latency.ratio, forward.ratio, back.ratio, latency.median,
                             latency.slow,  forward.slow,  back.slow};
-    pass.standings[pass.tested[i]] = standing;
-    if (standing.slow()) pass.slow.push_back(pass.tested[i]);
+    // It may look slow by waits alone; one that does not is not slow.
+    if (standing.slow() && Contains(pass.busy, compared[i])) continue;
+    pass.tested.push_back(compared[i]);
+    pass.standings[compared[i]] = standing;
+    if (standing.slow()) pass.slow.push_back(compared[i]);
   }
   return pass;
 }
@@ -222,18 +283,24 @@ LinkVerdicts JudgeTwice(const Team& team, const PairTable& first, const PairTabl
   verdicts.first = JudgeOnce(team, first, slow_factor);
   verdicts.second = JudgeOnce(team, second, slow_factor);
   for (const NodePair& pair : verdicts.second.slow) {
-    const auto& suspects = verdicts.first.slow;
-    if (std::count(suspects.begin(), suspects.end(), pair) > 0) verdicts.confirmed.push_back(pair);
+    if (Contains(verdicts.first.slow, pair)) verdicts.confirmed.push_back(pair);
   }
-  // Two links, or one, have nothing to compare, busy or not.
-  if (verdicts.first.tested.size() + verdicts.first.busy.size() >= kFewestPairs) {
-    verdicts.undecided = verdicts.first.busy;
-  }
+  verdicts.undecided = UndecidedOf(verdicts.first, verdicts.second);
+  // Of whom it is not known how fast it is with a partner: that is no slow partner.
+  std::vector<NodePair> partners = verdicts.second.tested;
   for (const NodePair& pair : verdicts.second.busy) {
-    const auto& suspects = verdicts.first.slow;
-    if (std::count(suspects.begin(), suspects.end(), pair) > 0) verdicts.undecided.push_back(pair);
+    if (!Contains(partners, pair)) partners.push_back(pair);
   }
-  verdicts.blame = BlameNodesAndLinks(verdicts.second.tested, verdicts.confirmed);
+  verdicts.blame = BlameNodesAndLinks(partners, verdicts.confirmed);
+  // A link is to blame only where its ends are known to be fast with others.
+  std::erase_if(verdicts.blame.links, [&](const NodePair& link) {
+    if (HasGoodPartner(link.first, verdicts.second) &&
+        HasGoodPartner(link.second, verdicts.second)) {
+      return false;
+    }
+    verdicts.undecided.push_back(link);
+    return true;
+  });
   return verdicts;
 }
 

@@ -27,7 +27,8 @@ struct PairRounds {
   std::vector<double> latency_ns;
   std::vector<double> forward_ns;  // a message from the first to the second, and its answer
   std::vector<double> back_ns;
-  bool busy = false;  // too few rounds count to say anything of the link
+  // Too few rounds count, so these are all: the link is at least as fast as they show.
+  bool busy = false;
 };
 using PairTable = std::map<NodePair, PairRounds>;
 
@@ -63,17 +64,20 @@ struct Standings {
   double usual_latency_ns = LinkPair::kUnknown;
   double usual_sent_ns = LinkPair::kUnknown;
   std::map<NodePair, Standing> standings;
-  std::vector<NodePair> tested;
+  std::vector<NodePair> tested;  // known to be slow, or not to be
   std::vector<NodePair> slow;
-  std::vector<NodePair> busy;  // not tested, because too few of their rounds count
+  std::vector<NodePair> busy;  // too few of their rounds count: never slow, nor called usual
 };
 Standings JudgeOnce(const Team& team, const PairTable& table, double slow_factor);
+// What the second pass measures, one by one. Where some were busy in the first one these are all,
+// unless they are many: alone on their hosts ranks wait less for a processor.
+std::vector<NodePair> RetestsOf(const Standings& pass);
 
 struct LinkVerdicts {
   Standings first;
   Standings second;
   std::vector<NodePair> confirmed;  // slow in both
-  std::vector<NodePair> undecided;  // too busy in the first pass, or slow in it and then too busy
+  std::vector<NodePair> undecided;  // too busy to be called good, or slow once beside busy ones
   Blame blame;
 };
 LinkVerdicts JudgeTwice(const Team& team, const PairTable& first, const PairTable& second,
