@@ -19,6 +19,7 @@ SHIM = os.path.abspath("bench/peers/libfaulty_recv.so")
 HOSTS = os.path.abspath("scripts/test_hosts")
 WIRE = os.path.abspath("bench/testing/bad_wire.py")
 FOLDER = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+LAUNCHES = 5
 SHORT = ["--bytes=64K", "--time-budget=3"]
 
 
@@ -112,21 +113,23 @@ if not NO_HOSTS and not os.access("/dev/net/tun", os.R_OK | os.W_OK):
 
 @unittest.skipIf(NO_HOSTS, NO_HOSTS)
 class HostsTest(unittest.TestCase):
-    def too_busy(self, code, line, path):
-        """On a machine that others use, no link is judged rather than one wrongly: then no finding
-        is made. What is judged is pinned by link_survey_test's literal rounds."""
-        if code != 3:
-            return False
-        self.assertTrue(line.startswith("UNKNOWN: the hosts are too busy to judge"), line)
-        standings = [row["standing"] for row in rows(path)]
-        self.assertIn("too_busy", standings)
-        self.assertEqual([one for one in standings if one.startswith("slow")], [])
-        return True
+    def judged(self, links, *arguments):
+        """The first of LAUNCHES launches that judges, or the last. On a machine that others use, no
+        link is judged rather than one wrongly: then no finding is made."""
+        for _ in range(LAUNCHES):
+            code, line, path = over_hosts(links, *arguments)
+            if code != 3:
+                break
+            self.assertTrue(line.startswith("UNKNOWN: the hosts are too busy to judge"), line)
+            standings = [row["standing"] for row in rows(path)]
+            self.assertIn("too_busy", standings)
+            self.assertEqual([one for one in standings if one.startswith("slow")], [])
+        return code, line, path
 
     def test_a_bad_link_is_singled_out(self):
-        code, line, path = over_hosts(["node2:node3"], *SHORT, "--backend=mpi")
-        if self.too_busy(code, line, path):
-            return
+        # Gloo's ranks sleep while they wait: beside busy loops, too, they have iterations in which
+        # none of them waited for a processor.
+        code, line, path = self.judged(["node2:node3"], *SHORT, "--backend=gloo")
         self.assertEqual(code, 1, line)
         self.assertTrue(line.startswith("FAIL: slow_link node2 -> node3 and back"), line)
         slow = [(row["a"], row["b"]) for row in rows(path) if row["standing"] == "slow_link"]
@@ -137,9 +140,7 @@ class HostsTest(unittest.TestCase):
         self.assertEqual(text(found[0]["culprits"]), "1,2")
 
     def test_good_links_are_not(self):
-        code, line, path = over_hosts([], *SHORT, "--backend=gloo")
-        if self.too_busy(code, line, path):
-            return
+        code, line, path = self.judged([], *SHORT, "--backend=gloo")
         self.assertEqual(code, 0, line)
         self.assertIn("none of 6 judged ones is slow", line)
         self.assertEqual([row for row in rows(path) if row["standing"].startswith("slow")], [])

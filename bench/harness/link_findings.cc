@@ -35,6 +35,13 @@ std::string Figures(const Standings& pass, const NodePair& pair, double bytes,
   return text;
 }
 
+// The first pass tells nothing of what was busy in it.
+const char* HowMeasured(const LinkVerdicts& verdicts, const NodePair& pair) {
+  const auto& busy = verdicts.first.busy;
+  const bool alone = std::count(busy.begin(), busy.end(), pair) > 0;
+  return alone ? "twice, both times alone" : "twice, the second time alone";
+}
+
 }  // namespace
 
 Finding SlowLink(const Team& team, const LinkVerdicts& verdicts, const NodePair& pair,
@@ -52,10 +59,10 @@ Finding SlowLink(const Team& team, const LinkVerdicts& verdicts, const NodePair&
     finding.culprits.insert(finding.culprits.end(), ranks.begin(), ranks.end());
   }
   finding.message = fmt::format(
-      "slow_link {} -> {}{}: {}; measured twice, the second time alone, and both ends are as fast "
-      "as usual with other partners",
+      "slow_link {} -> {}{}: {}; measured {}, and both ends are as fast as usual with other "
+      "partners",
       reversed ? other : one, reversed ? one : other, one_way ? "" : " and back",
-      Figures(verdicts.second, pair, bytes, one, other));
+      Figures(verdicts.second, pair, bytes, one, other), HowMeasured(verdicts, pair));
   finding.remedy = fmt::format(
       "See cables, error counters (ethtool -S), speed and route of the interfaces between {} and "
       "{}",
@@ -84,10 +91,10 @@ Finding SlowNode(const Team& team, const LinkVerdicts& verdicts, int node, doubl
   finding.culprits = team.ranks[static_cast<std::size_t>(node)];
   const auto& end = team.names[static_cast<std::size_t>(worst->first)];
   const auto& other_end = team.names[static_cast<std::size_t>(worst->second)];
-  finding.message = fmt::format(
-      "{} {}: slow with {} of {} partners, measured twice, the second time alone; {} - {}: {}",
-      finding.cause, name, slow, partners, end, other_end,
-      Figures(verdicts.second, *worst, bytes, end, other_end));
+  finding.message =
+      fmt::format("{} {}: slow with {} of {} partners, measured {}; {} - {}: {}", finding.cause,
+                  name, slow, partners, HowMeasured(verdicts, *worst), end, other_end,
+                  Figures(verdicts.second, *worst, bytes, end, other_end));
   finding.remedy = fmt::format(
       "Take {} out of the job; see its load, its interface, its cable to the switch, and the clock "
       "of its processors",

@@ -85,26 +85,23 @@ std::map<NodePair, LinkPair> PairsOf(const Plan& plan, const PairTable& first,
 void AddStandings(const Team& team, const LinkVerdicts& verdicts,
                   std::map<NodePair, LinkPair>& pairs) {
   const std::set<int> bad(verdicts.blame.nodes.begin(), verdicts.blame.nodes.end());
-  const auto& links = verdicts.blame.links;
-  for (const NodePair& nodes : verdicts.undecided) {
-    for (const NodePair& pair : team.members.at(nodes)) pairs[pair].standing = "too_busy";
-  }
-  for (const auto& [nodes, standing] : verdicts.first.standings) {
-    const auto& undecided = verdicts.undecided;
-    if (std::count(undecided.begin(), undecided.end(), nodes) > 0) continue;
-    std::string word = standing.slow() ? "unsteady" : "usual";
-    if (std::count(links.begin(), links.end(), nodes) > 0) word = "slow_link";
-    if (standing.slow() && (bad.contains(nodes.first) || bad.contains(nodes.second))) {
+  const auto contains = [](const std::vector<NodePair>& all, const NodePair& nodes) {
+    return std::count(all.begin(), all.end(), nodes) > 0;
+  };
+  if (verdicts.first.standings.empty()) return;  // nothing to compare
+  for (const auto& [nodes, members] : team.members) {
+    const auto standing = verdicts.first.standings.find(nodes);
+    const bool seen = standing != verdicts.first.standings.end() && standing->second.slow();
+    const bool of_node = bad.contains(nodes.first) || bad.contains(nodes.second);
+    std::string word = seen ? "unsteady" : "usual";
+    if (contains(verdicts.undecided, nodes)) {
+      word = "too_busy";
+    } else if (contains(verdicts.blame.links, nodes)) {
+      word = "slow_link";
+    } else if (of_node && (seen || contains(verdicts.confirmed, nodes))) {
       word = team.of_hosts ? "slow_host" : "slow_rank";
     }
-    for (const NodePair& pair : team.members.at(nodes)) pairs[pair].standing = word;
-  }
-  // Known by the second pass alone.
-  for (const NodePair& nodes : verdicts.first.busy) {
-    if (verdicts.first.standings.contains(nodes) || verdicts.first.standings.empty()) continue;
-    for (const NodePair& pair : team.members.at(nodes)) {
-      if (pairs[pair].standing == "not_judged") pairs[pair].standing = "usual";
-    }
+    for (const NodePair& pair : members) pairs[pair].standing = word;
   }
 }
 

@@ -34,8 +34,9 @@ class Cluster {
  public:
   Cluster(
       std::vector<std::string> hosts, Cost latency, Cost sent,
-      Wait wait = [](int, int, int, int) { return 20.0; })
-      : hosts_(std::move(hosts)),
+      Wait wait = [](int, int, int, int) { return 20.0; }, int rounds = kRounds)
+      : rounds_(rounds),
+        hosts_(std::move(hosts)),
         latency_(std::move(latency)),
         sent_(std::move(sent)),
         wait_(std::move(wait)) {
@@ -81,7 +82,7 @@ class Cluster {
   }
   void Measure(std::size_t i, int pass) {
     const LinkExchange& links = LinksOf(i);
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < rounds_; ++round) {
       const double noise = round == 0 ? 50 : 1 + 0.02 * round;
       for (const int rank : links.everyone) Leave(rank, i, round, {4e6 * noise});
       for (const auto& [a, b] : links.pairs) {
@@ -97,6 +98,7 @@ class Cluster {
     }
   }
 
+  int rounds_;
   std::vector<std::string> hosts_;
   Cost latency_, sent_;
   Wait wait_;
@@ -304,15 +306,28 @@ TEST(LinkSurvey, LinksThatWereBusyAreMeasuredAgainAlone) {
   EXPECT_THAT(DescribeLinks(run), HasSubstr("none of 6 judged ones is slow"));
 }
 
-// Once is not twice, and no pass either.
-TEST(LinkSurvey, ALinkThatIsSlowOnlyWhereItCouldBeSeenIsUndecided) {
-  Cluster cluster(
+// Ranks that poll wait for processors as long as their messages are on the way.
+Cluster SlowAlone(int rounds) {
+  return Cluster(
       kFour,
       [](int from, int to, int pass) {
         return pass == 1 ? 12e6 : IsBetween(from, to, 1, 2) ? 10e6 : 50e3;
       },
-      kUsualSent, [](int, int, int pass, int) { return pass == 1 ? 90e6 : 0; });
-  const auto run = cluster.Judge();
+      kUsualSent, [](int, int, int pass, int) { return pass == 1 ? 90e6 : 0; }, rounds);
+}
+
+TEST(LinkSurvey, ALinkThatWasBusyIsNamedWhereItIsSlowTwiceAlone) {
+  const auto run = SlowAlone(9).Judge();
+  ASSERT_THAT(run.judgement.findings, SizeIs(1));
+  EXPECT_THAT(run.judgement.findings[0].message, StartsWith("slow_link node2 -> node3 and back"));
+  EXPECT_THAT(run.judgement.findings[0].message, HasSubstr("twice, both times alone"));
+  EXPECT_EQ(run.links->pairs[3].standing, "slow_link");
+  EXPECT_EQ(run.links->pairs[0].standing, "usual");
+}
+
+// Once is not twice, and no pass either.
+TEST(LinkSurvey, ALinkThatIsSlowOnlyWhereItCouldBeSeenIsUndecided) {
+  const auto run = SlowAlone(7).Judge();
   EXPECT_THAT(run.judgement.findings, IsEmpty());
   EXPECT_EQ(run.judgement.verdict, Verdict::kUnknown);
   EXPECT_EQ(run.links->pairs[3].standing, "too_busy");

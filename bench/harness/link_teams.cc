@@ -200,6 +200,24 @@ bool IsGood(const NodePair& pair, const Standings& pass) {
   return Contains(pass.tested, pair) && !Contains(pass.slow, pair) && !Contains(pass.busy, pair);
 }
 
+// The earlier or the later rounds of each link, where these are enough: a pass like any other.
+PairTable HalfOf(const PairTable& table, bool later) {
+  PairTable half;
+  for (const auto& [pair, rounds] : table) {
+    PairRounds part{{}, {}, {}, rounds.busy};
+    bool enough = true;
+    for (const auto series :
+         {&PairRounds::latency_ns, &PairRounds::forward_ns, &PairRounds::back_ns}) {
+      const std::vector<double>& all = rounds.*series;
+      const auto middle = all.begin() + std::ssize(all) / 2;
+      (part.*series).assign(later ? middle : all.begin(), later ? all.end() : middle);
+      enough = enough && (part.*series).size() >= kFewestRounds;
+    }
+    if (enough) half.emplace(pair, std::move(part));
+  }
+  return half;
+}
+
 std::vector<NodePair> UndecidedOf(const Standings& first, const Standings& second) {
   std::vector<NodePair> undecided;
   // Two links, or one, have nothing to compare, busy or not.
@@ -282,10 +300,18 @@ LinkVerdicts JudgeTwice(const Team& team, const PairTable& first, const PairTabl
   LinkVerdicts verdicts;
   verdicts.first = JudgeOnce(team, first, slow_factor);
   verdicts.second = JudgeOnce(team, second, slow_factor);
+  const Standings early = JudgeOnce(team, HalfOf(second, false), slow_factor);
+  const Standings late = JudgeOnce(team, HalfOf(second, true), slow_factor);
   for (const NodePair& pair : verdicts.second.slow) {
-    if (Contains(verdicts.first.slow, pair)) verdicts.confirmed.push_back(pair);
+    const bool twice_alone = Contains(early.slow, pair) && Contains(late.slow, pair);
+    if (Contains(verdicts.first.slow, pair) ||
+        (Contains(verdicts.first.busy, pair) && twice_alone)) {
+      verdicts.confirmed.push_back(pair);
+    }
   }
   verdicts.undecided = UndecidedOf(verdicts.first, verdicts.second);
+  std::erase_if(verdicts.undecided,
+                [&](const NodePair& pair) { return Contains(verdicts.confirmed, pair); });
   // Of whom it is not known how fast it is with a partner: that is no slow partner.
   std::vector<NodePair> partners = verdicts.second.tested;
   for (const NodePair& pair : verdicts.second.busy) {

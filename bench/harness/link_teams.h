@@ -76,7 +76,8 @@ std::vector<NodePair> RetestsOf(const Standings& pass);
 struct LinkVerdicts {
   Standings first;
   Standings second;
-  std::vector<NodePair> confirmed;  // slow in both
+  // Slow in both; or busy in the first, and slow in both halves of the second.
+  std::vector<NodePair> confirmed;
   std::vector<NodePair> undecided;  // too busy to be called good, or slow once beside busy ones
   Blame blame;
 };
