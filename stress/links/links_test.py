@@ -11,6 +11,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "testing"))
 import run_stress  # noqa: E402
 
+LAUNCHES = 6
 TRIALS = int(os.environ.get("LINKS_TEST_TRIALS", "8"))
 SEED = int(os.environ.get("LOCKSTEP_TEST_SEED", random.randrange(1, 10**6)))
 
@@ -99,21 +100,28 @@ def silent():
 
 
 def slow_link():
-    """The slow link of six is named: two of them, or as many as LINKS_TEST_TRIALS says."""
-    paths = []
-    links = random.Random(SEED).sample(list(itertools.combinations(range(4), 2)),
-                                       max(2, min(6, TRIALS - 6)))
-    for link in links:
-        fault = FAULT.format(kind="link_delay", link=link, at="iteration:2", more='delay = "100ms"')
-        paths.append(scenario(f"own/slow{link[0]}{link[1]}", fault, rounds=15))
-    outcome = run_stress.run(4, *(f"--scenario={path}" for path in paths), "-T", "10",
-                             f"--seed={SEED}", seconds=150)
-    assert len(outcome.cases) == len(links)
-    for link, case in zip(links, outcome.cases):
-        print(link, [(f["cause"], f["message"]) for f in case["findings"]])
-        assert case["verdict"] == "pass", "a slow link fails nobody"
-        assert [f["cause"] for f in case["findings"]] == ["slow_link"]
-        assert named_links(case) == [list(link)]
+    """Of six links one is late by 20 ms, LINKS_TEST_TRIALS of them in turn: no other is ever named,
+    and it is, in one of LAUNCHES launches. Whoever looks too rarely to see it says nothing."""
+    left = random.Random(SEED).sample(list(itertools.combinations(range(4), 2)), min(6, TRIALS))
+    for launch in range(LAUNCHES):
+        paths = []
+        for link in left:
+            fault = FAULT.format(kind="link_delay", link=link, at="iteration:2",
+                                 more='delay = "20ms"')
+            paths.append(scenario(f"own/slow{link[0]}{link[1]}", fault, rounds=15))
+        outcome = run_stress.run(4, *(f"--scenario={path}" for path in paths), "-T", "10",
+                                 f"--seed={SEED + launch}", seconds=150)
+        assert len(outcome.cases) == len(left)
+        for link, case in zip(list(left), outcome.cases):
+            print(launch, link, [(f["cause"], f["message"]) for f in case["findings"]])
+            assert case["verdict"] == "pass", "a slow link fails nobody"
+            if case["findings"]:
+                assert [f["cause"] for f in case["findings"]] == ["slow_link"]
+                assert named_links(case) == [list(link)]
+                left.remove(link)
+        if not left:
+            return
+    raise AssertionError(f"not named in {LAUNCHES} launches: {left}")
 
 
 def bad_input():
