@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-FleetOptions ProbeOptions(const LaunchContext& context, const Scenario& scenario,
+FleetOptions ProbeOptions(const LaunchContext& context, const ProbeScenario& scenario,
                           const std::string& file) {
   FleetOptions options;
   options.workers_own_mpi = scenario.mpi;
@@ -37,14 +37,14 @@ FleetOptions ProbeOptions(const LaunchContext& context, const Scenario& scenario
 }
 
 int Run(const std::string& name, std::uint64_t seed, const std::string& file) {
-  const Scenario& scenario = Scenarios().at(name);
+  const ProbeScenario& scenario = Scenarios().at(name);
   const Result<LaunchContext> context = DetectLaunch();
-  Conductor::Expect(context.ok(), context.status().message());
+  ProbeConductor::Expect(context.ok(), context.status().message());
   const FleetOptions options = ProbeOptions(*context, scenario, file);
   if (context->rank != 0) return static_cast<int>(Follow(*context, options));
   Result<std::unique_ptr<Fleet>> fleet = Fleet::Open(*context, options);
-  Conductor::Expect(fleet.ok(), fleet.status().message());
-  Conductor conductor(**fleet, seed);
+  ProbeConductor::Expect(fleet.ok(), fleet.status().message());
+  ProbeConductor conductor(**fleet, seed);
   const int code = scenario.run(conductor);
   conductor.End();
   (*fleet)->Dismiss();

@@ -24,9 +24,9 @@ int RunProbeWorker();
 inline Deadline Soon() { return Deadline::AfterSeconds(60); }
 
 // The conductor's tools. Every expectation that fails ends the program with exit code 20.
-class Conductor {
+class ProbeConductor {
  public:
-  Conductor(Fleet& fleet, std::uint64_t seed);
+  ProbeConductor(Fleet& fleet, std::uint64_t seed);
 
   Fleet& fleet() { return fleet_; }
   Random& random() { return random_; }
@@ -56,12 +56,12 @@ class Conductor {
   std::vector<std::string> data_;
 };
 
-struct Scenario {
+struct ProbeScenario {
   bool mpi = false;  // the workers own MPI
-  std::function<int(Conductor&)> run;
+  std::function<int(ProbeConductor&)> run;
   double silence_seconds = 60;  // that are too long
 };
-const std::map<std::string, Scenario>& Scenarios();
+const std::map<std::string, ProbeScenario>& Scenarios();
 
 }  // namespace lockstep
 

@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-Conductor::Conductor(Fleet& fleet, std::uint64_t seed)
+ProbeConductor::ProbeConductor(Fleet& fleet, std::uint64_t seed)
     : fleet_(fleet),
       random_(seed),
       pids_(static_cast<std::size_t>(fleet.size())),
@@ -23,20 +23,20 @@ Conductor::Conductor(Fleet& fleet, std::uint64_t seed)
   }
 }
 
-void Conductor::Expect(bool condition, const std::string& what) {
+void ProbeConductor::Expect(bool condition, const std::string& what) {
   if (condition) return;
   fmt::print("FAILED: {}\n", what);
   std::fflush(stdout);
   std::_Exit(20);
 }
 
-void Conductor::Keep(const FleetEvent& event) {
+void ProbeConductor::Keep(const FleetEvent& event) {
   if (event.kind == FleetEventKind::kData) {
     data_[static_cast<std::size_t>(event.rank)] += event.message.payload;
   }
 }
 
-void Conductor::Start() {
+void ProbeConductor::Start() {
   for (std::string& data : data_) data.clear();
   const Status status = fleet_.StartWorkers();
   Expect(status.ok(), status.message());
@@ -47,14 +47,14 @@ void Conductor::Start() {
   }
 }
 
-void Conductor::Order(int rank, const std::string& text) {
+void ProbeConductor::Order(int rank, const std::string& text) {
   fleet_.Send(rank, Message{kOrder, text});
 }
 
-void Conductor::OrderAll(const std::string& text) { fleet_.SendAll(Message{kOrder, text}); }
+void ProbeConductor::OrderAll(const std::string& text) { fleet_.SendAll(Message{kOrder, text}); }
 
-FleetEvent Conductor::Await(FleetEventKind kind, int rank,
-                            std::initializer_list<FleetEventKind> not_before) {
+FleetEvent ProbeConductor::Await(FleetEventKind kind, int rank,
+                                 std::initializer_list<FleetEventKind> not_before) {
   const Deadline deadline = Soon();
   while (true) {
     const FleetEvent event = fleet_.Next(deadline);
@@ -67,7 +67,7 @@ FleetEvent Conductor::Await(FleetEventKind kind, int rank,
   }
 }
 
-std::vector<std::string> Conductor::AwaitEchoes() {
+std::vector<std::string> ProbeConductor::AwaitEchoes() {
   std::vector<std::string> echoes(pids_.size());
   for (int i = 0; i < size();) {
     const FleetEvent event = Await(FleetEventKind::kMessage, -1);
@@ -78,7 +78,7 @@ std::vector<std::string> Conductor::AwaitEchoes() {
   return echoes;
 }
 
-void Conductor::ExpectQuiet(double seconds) {
+void ProbeConductor::ExpectQuiet(double seconds) {
   const Deadline deadline = Deadline::AfterSeconds(seconds);
   while (true) {
     const FleetEvent event = fleet_.Next(deadline);
@@ -89,7 +89,7 @@ void Conductor::ExpectQuiet(double seconds) {
   }
 }
 
-std::size_t Conductor::CheckData(int rank) {
+std::size_t ProbeConductor::CheckData(int rank) {
   const std::string& data = data_[static_cast<std::size_t>(rank)];
   constexpr std::size_t kRecord = 24;
   Expect(data.size() % kRecord == 0, "only whole records");
@@ -102,7 +102,7 @@ std::size_t Conductor::CheckData(int rank) {
   return data.size() / kRecord;
 }
 
-void Conductor::End(double seconds) {
+void ProbeConductor::End(double seconds) {
   fleet_.EndWorkers(Deadline::AfterSeconds(seconds));
   while (true) {
     const FleetEvent event = fleet_.Next(Deadline::AfterNs(0));

@@ -13,9 +13,9 @@ namespace {
 
 using Kind = FleetEventKind;
 
-void Expect(bool condition, const std::string& what) { Conductor::Expect(condition, what); }
+void Expect(bool condition, const std::string& what) { ProbeConductor::Expect(condition, what); }
 
-RankEvidence EvidenceOf(Conductor& c, int rank) {
+RankEvidence EvidenceOf(ProbeConductor& c, int rank) {
   return c.fleet().Collect(Soon())[static_cast<std::size_t>(rank)];
 }
 
@@ -30,7 +30,7 @@ bool Runs(int pid) {
 }
 
 // Messages, meeting, data, exit codes; two lifetimes unless the workers own MPI.
-void TalkOnce(Conductor& c, int lifetime) {
+void TalkOnce(ProbeConductor& c, int lifetime) {
   c.Start();
   Expect(c.fleet().lifetime() == lifetime, "lifetimes are counted");
   c.OrderAll("echo hello");
@@ -66,12 +66,12 @@ void TalkOnce(Conductor& c, int lifetime) {
   }
 }
 
-int Talk(Conductor& c) {
+int Talk(ProbeConductor& c) {
   for (int lifetime = 0; lifetime < 3; ++lifetime) TalkOnce(c, lifetime);
   return 0;
 }
 
-int Large(Conductor& c) {
+int Large(ProbeConductor& c) {
   c.Start();
   std::string blob = "blob ";
   blob.resize(kMaxPayloadBytes);
@@ -84,7 +84,7 @@ int Large(Conductor& c) {
 }
 
 // One random worker, at a random moment of streaming, many times.
-int Killed(Conductor& c) {
+int Killed(ProbeConductor& c) {
   for (int round = 0; round < 20; ++round) {
     c.Start();
     c.OrderAll("stream 0");
@@ -111,7 +111,7 @@ int Killed(Conductor& c) {
   return 0;
 }
 
-int Stopped(Conductor& c) {
+int Stopped(ProbeConductor& c) {
   c.Start();
   const int victim = static_cast<int>(c.random().Below(static_cast<std::uint64_t>(c.size())));
   c.OrderAll("stream 0");
@@ -134,7 +134,7 @@ int Stopped(Conductor& c) {
 }
 
 // A large allocation is no silence, one that stands still is.
-int Allocating(Conductor& c) {
+int Allocating(ProbeConductor& c) {
   c.Start();
   c.Order(0, "allocate 3");
   const FleetEvent allocated = c.Await(Kind::kMessage, 0, {Kind::kOverdue});
@@ -144,7 +144,7 @@ int Allocating(Conductor& c) {
   return 0;
 }
 
-int Silent(Conductor& c) {
+int Silent(ProbeConductor& c) {
   c.Start();
   c.ExpectQuiet(2.5);  // who waits for orders may be silent
   c.Order(0, "wait");
@@ -169,7 +169,7 @@ int Silent(Conductor& c) {
   return 0;
 }
 
-int Stubborn(Conductor& c) {
+int Stubborn(ProbeConductor& c) {
   c.Start();
   c.OrderAll("stubborn");
   const std::vector<std::string> children = c.AwaitEchoes();
@@ -184,7 +184,7 @@ int Stubborn(Conductor& c) {
   return 0;
 }
 
-int Crashed(Conductor& c) {
+int Crashed(ProbeConductor& c) {
   c.Start();
   c.Order(c.size() - 1, "crash");
   Expect(c.Await(Kind::kSignalled, c.size() - 1).signal == SIGABRT, "aborted");
@@ -198,7 +198,7 @@ int Crashed(Conductor& c) {
   return 1;
 }
 
-int FollowerKilled(Conductor& c) {
+int FollowerKilled(ProbeConductor& c) {
   c.Start();
   c.OrderAll("stream 0");
   c.ExpectQuiet(0.2);
@@ -213,7 +213,7 @@ int FollowerKilled(Conductor& c) {
   return 3;
 }
 
-int CoordinatorKilled(Conductor& c) {
+int CoordinatorKilled(ProbeConductor& c) {
   c.Start();
   c.OrderAll("stream 0");
   c.ExpectQuiet(0.3);
@@ -222,7 +222,7 @@ int CoordinatorKilled(Conductor& c) {
 }
 
 // The others take it for lost, and the launcher ends it.
-int CoordinatorStopped(Conductor& c) {
+int CoordinatorStopped(ProbeConductor& c) {
   c.Start();
   c.OrderAll("stream 0");
   c.ExpectQuiet(0.3);
@@ -233,7 +233,7 @@ int CoordinatorStopped(Conductor& c) {
   return 3;
 }
 
-int Terminate(Conductor& c) {
+int Terminate(ProbeConductor& c) {
   c.Start();
   c.OrderAll("stream 0");
   c.ExpectQuiet(0.2);
@@ -249,7 +249,7 @@ int Terminate(Conductor& c) {
   return 3;
 }
 
-void MpiUp(Conductor& c) {
+void MpiUp(ProbeConductor& c) {
   c.Start();
   c.OrderAll("mpi_init");
   for (int rank = 0; const std::string& echo : c.AwaitEchoes()) {
@@ -258,7 +258,7 @@ void MpiUp(Conductor& c) {
   Expect(c.fleet().StartWorkers().code() == StatusCode::kUnsupported, "one lifetime only");
 }
 
-int Mpi(Conductor& c) {
+int Mpi(ProbeConductor& c) {
   MpiUp(c);
   c.OrderAll("mpi_loop 200");
   for (const std::string& echo : c.AwaitEchoes()) Expect(echo == "sums are right", echo);
@@ -269,7 +269,7 @@ int Mpi(Conductor& c) {
   return 0;
 }
 
-int MpiKilled(Conductor& c) {
+int MpiKilled(ProbeConductor& c) {
   MpiUp(c);
   c.OrderAll("mpi_loop 0");
   c.ExpectQuiet(0.2 + 0.3 * c.random().Uniform());
@@ -289,8 +289,8 @@ int MpiKilled(Conductor& c) {
 
 }  // namespace
 
-const std::map<std::string, Scenario>& Scenarios() {
-  static const std::map<std::string, Scenario> scenarios = {
+const std::map<std::string, ProbeScenario>& Scenarios() {
+  static const std::map<std::string, ProbeScenario> scenarios = {
       {"talk", {false, Talk}},
       {"large", {false, Large}},
       {"killed", {false, Killed}},

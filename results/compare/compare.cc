@@ -54,13 +54,13 @@ int Urgency(const CaseComparison& one) {
   return 7;
 }
 
-std::size_t CountOutcomes(const Comparison& comparison, OutcomeChange change) {
+std::size_t CountOutcomes(const LaunchComparison& comparison, OutcomeChange change) {
   return static_cast<std::size_t>(
       std::count_if(comparison.cases.begin(), comparison.cases.end(),
                     [&](const CaseComparison& one) { return one.outcome_change == change; }));
 }
 
-ExitCode CodeOf(const Comparison& comparison) {
+ExitCode CodeOf(const LaunchComparison& comparison) {
   if (CountOutcomes(comparison, OutcomeChange::kWorse) > 0 ||
       comparison.Count(Change::kSlower) > 0) {
     return ExitCode::kRegression;
@@ -70,7 +70,7 @@ ExitCode CodeOf(const Comparison& comparison) {
   return open ? ExitCode::kInconclusive : ExitCode::kPass;
 }
 
-std::string Headline(const Comparison& comparison) {
+std::string Headline(const LaunchComparison& comparison) {
   const std::size_t worse = CountOutcomes(comparison, OutcomeChange::kWorse);
   const std::size_t better = CountOutcomes(comparison, OutcomeChange::kBetter);
   std::string counts;
@@ -123,7 +123,7 @@ std::string_view NameOf(Change change) {
   return "?";
 }
 
-std::size_t Comparison::Count(Change change) const {
+std::size_t LaunchComparison::Count(Change change) const {
   const bool open = change == Change::kAmbiguous || change == Change::kMissing;
   return static_cast<std::size_t>(
       std::count_if(cases.begin(), cases.end(), [&](const CaseComparison& one) {
@@ -154,9 +154,9 @@ bool AreInterleaved(std::span<const std::string> base_times,
   return 2 * alternations >= fewer && 0.25 <= part && part <= 0.75;
 }
 
-Comparison Compare(std::span<const Launch> base, std::span<const Launch> candidate,
-                   const CompareOptions& options, std::vector<std::string> notes) {
-  Comparison comparison;
+LaunchComparison Compare(std::span<const Launch> base, std::span<const Launch> candidate,
+                         const CompareOptions& options, std::vector<std::string> notes) {
+  LaunchComparison comparison;
   comparison.base_launches = base.size();
   comparison.candidate_launches = candidate.size();
   comparison.notes = std::move(notes);

@@ -90,7 +90,7 @@ struct CaseComparison {
   std::vector<RankChange> slower_ranks;
 };
 
-struct Comparison {
+struct LaunchComparison {
   std::vector<CaseComparison> cases;  // what needs attention first
   std::vector<Difference> differences;
   std::size_t base_launches = 0, candidate_launches = 0;
@@ -105,8 +105,8 @@ struct Comparison {
 };
 
 // `notes` name what could not be read: then the comparison cannot pass.
-Comparison Compare(std::span<const Launch> base, std::span<const Launch> candidate,
-                   const CompareOptions& options, std::vector<std::string> notes = {});
+LaunchComparison Compare(std::span<const Launch> base, std::span<const Launch> candidate,
+                         const CompareOptions& options, std::vector<std::string> notes = {});
 
 // Whether drift of the machine meets both sides alike: in order of time, the launches of one side
 // lie neither mostly before those of the other, nor in few blocks. A lone launch counts as

@@ -212,7 +212,7 @@ Rates RatesOf(const Noise& noise, std::size_t launches, const std::vector<double
   Rates rates;
   for (int i = 0; i < comparisons; ++i) {
     const Sets sets = Simulate(noise, launches, factors, random, order);
-    const Comparison comparison = Compare(sets.base, sets.candidate, options);
+    const LaunchComparison comparison = Compare(sets.base, sets.candidate, options);
     rates.slower += static_cast<int>(comparison.Count(Change::kSlower));
     rates.faster += static_cast<int>(comparison.Count(Change::kFaster));
     rates.same += static_cast<int>(comparison.Count(Change::kSame));
@@ -320,7 +320,7 @@ TEST(SimulationTest, RanksAreNamedWhenTheyChangedOnly) {
           figures.by_rank = {{"leaves later", excess}};
         }
       }
-      const Comparison comparison = Compare(sets.base, sets.candidate, {});
+      const LaunchComparison comparison = Compare(sets.base, sets.candidate, {});
       bool is_found = false, is_wrong = false;
       for (const RankChange& rank : comparison.cases.front().slower_ranks) {
         (late > 0 && rank.rank == 3 ? is_found : is_wrong) = true;

@@ -52,7 +52,7 @@ Sides SidesOf(int launches, double base_ns, double candidate_ns) {
 }
 
 CaseComparison OnlyCase(const Sides& sides, const CompareOptions& options = {}) {
-  const Comparison comparison = Compare(sides.base, sides.candidate, options);
+  const LaunchComparison comparison = Compare(sides.base, sides.candidate, options);
   EXPECT_EQ(comparison.cases.size(), 1u);
   return comparison.cases.front();
 }
@@ -142,7 +142,7 @@ TEST(CompareTest, ALaunchThatFailedBeforeItsCasesIsSeen) {
   sides.candidate.back().verdict = Verdict::kFail;
   sides.candidate.back().outcome = "fail: init_failure";
   sides.candidate.back().cases.clear();
-  const Comparison comparison = Compare(sides.base, sides.candidate, {});
+  const LaunchComparison comparison = Compare(sides.base, sides.candidate, {});
   EXPECT_EQ(comparison.exit_code, ExitCode::kRegression);
   EXPECT_EQ(comparison.cases.front().name, "(launch)");
 }
@@ -150,7 +150,7 @@ TEST(CompareTest, ALaunchThatFailedBeforeItsCasesIsSeen) {
 TEST(CompareTest, BackendsAreApartUnlessAskedFor) {
   Sides sides = SidesOf(8, 100, 150);
   for (Launch& launch : sides.candidate) launch.cases.front().backend = "gloo";
-  const Comparison apart = Compare(sides.base, sides.candidate, {});
+  const LaunchComparison apart = Compare(sides.base, sides.candidate, {});
   EXPECT_EQ(apart.Count(Change::kMissing), 2u);
   EXPECT_NE(apart.cases[0].resolve.find("--across=backend"), std::string::npos);
   CompareOptions across;

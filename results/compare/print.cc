@@ -33,7 +33,7 @@ std::string NoteText(const CaseComparison& one) {
   return note;
 }
 
-std::string MethodText(const Comparison& comparison) {
+std::string MethodText(const LaunchComparison& comparison) {
   std::string text = fmt::format(
       "change: of the median over launches of the candidate, with its 95 % interval "
       "(Hodges-Lehmann); slower or faster: proved by ranks\n(Mann-Whitney), corrected for {} "
@@ -65,13 +65,13 @@ std::string ForMarkdown(const std::string& text) {
 
 std::string ForXml(const std::string& text) { return Xml(OneLine(text)); }
 
-bool SeveralPrograms(const Comparison& comparison) {
+bool SeveralPrograms(const LaunchComparison& comparison) {
   return std::any_of(
       comparison.cases.begin(), comparison.cases.end(),
       [&](const CaseComparison& one) { return one.program != comparison.cases.front().program; });
 }
 
-bool SeveralBackends(const Comparison& comparison) {
+bool SeveralBackends(const LaunchComparison& comparison) {
   return std::any_of(comparison.cases.begin(), comparison.cases.end(),
                      [&](const CaseComparison& one) {
                        return one.backend != comparison.cases.front().backend ||
@@ -109,7 +109,7 @@ std::string EffectText(const Effect95& effect) {
                      ChangeText(effect.high));
 }
 
-std::string FormatTable(const Comparison& comparison) {
+std::string FormatTable(const LaunchComparison& comparison) {
   const bool programs = SeveralPrograms(comparison);
   const bool backends = SeveralBackends(comparison);
   Grid grid;
@@ -136,7 +136,7 @@ std::string FormatTable(const Comparison& comparison) {
          fmt::format("exit code {}\n", static_cast<int>(comparison.exit_code));
 }
 
-std::string FormatMarkdown(const Comparison& comparison) {
+std::string FormatMarkdown(const LaunchComparison& comparison) {
   const bool programs = SeveralPrograms(comparison);
   const bool backends = SeveralBackends(comparison);
   std::string text = fmt::format("**{}**\n\n", ForMarkdown(comparison.headline));
@@ -164,7 +164,7 @@ std::string FormatMarkdown(const Comparison& comparison) {
   return text + "\n" + ForMarkdown(MethodText(comparison)) + "\n";
 }
 
-std::string FormatJUnit(const Comparison& comparison) {
+std::string FormatJUnit(const LaunchComparison& comparison) {
   std::string cases;
   int failures = 0, errors = 0;
   const auto add = [&](const std::string& program, const std::string& name, const char* element,

@@ -10,13 +10,13 @@ namespace lockstep {
 
 // The headline, a row a case (what needs attention first), what ambiguous and missing cases need,
 // differences of the environment, how the verdicts are made.
-std::string FormatTable(const Comparison& comparison);
+std::string FormatTable(const LaunchComparison& comparison);
 // The same for a pull request or an issue.
-std::string FormatMarkdown(const Comparison& comparison);
+std::string FormatMarkdown(const LaunchComparison& comparison);
 // One object; what is not a number is null.
-std::string FormatJson(const Comparison& comparison);
+std::string FormatJson(const LaunchComparison& comparison);
 // A test case a case: slower and worse outcomes are failures, ambiguous and missing ones errors.
-std::string FormatJUnit(const Comparison& comparison);
+std::string FormatJUnit(const LaunchComparison& comparison);
 
 // "now fails", "slower", … : the outcome when it changed, else the change of time.
 std::string VerdictText(const CaseComparison& one);

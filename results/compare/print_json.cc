@@ -59,7 +59,7 @@ Json ToJson(const CaseComparison& one) {
 
 }  // namespace
 
-std::string FormatJson(const Comparison& comparison) {
+std::string FormatJson(const LaunchComparison& comparison) {
   Json json = {{"headline", comparison.headline},
                {"exit_code", static_cast<int>(comparison.exit_code)},
                {"launches",

@@ -68,7 +68,7 @@ Status CheckApart(const std::vector<Launch>& base, const std::vector<Launch>& ca
   return OkStatus();
 }
 
-std::string Format(const Comparison& comparison, const std::string& format) {
+std::string Format(const LaunchComparison& comparison, const std::string& format) {
   if (format == "json") return FormatJson(comparison);
   if (format == "markdown") return FormatMarkdown(comparison);
   if (format == "junit") return FormatJUnit(comparison);
@@ -83,7 +83,8 @@ Result<ExitCode> RunCompare(Options options) {
   LOCKSTEP_RETURN_IF_ERROR(CheckApart(base.launches, candidate.launches));
   std::vector<std::string> notes = std::move(base.skipped);
   notes.insert(notes.end(), candidate.skipped.begin(), candidate.skipped.end());
-  const Comparison comparison = Compare(base.launches, candidate.launches, how, std::move(notes));
+  const LaunchComparison comparison =
+      Compare(base.launches, candidate.launches, how, std::move(notes));
   fmt::print("{}", Format(comparison, options.format));
   return comparison.exit_code;
 }
