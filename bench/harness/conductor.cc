@@ -139,6 +139,7 @@ Conductor::Step Conductor::RunRounds() {
     stalls_.RoundDone();
     rounds_.Close();
     SaveIfWarned();
+    SaveIfDue();  // the workers sleep
     progress_.Update(
         repetition_, plan_.cases.size() - rounds_.running(), plan_.cases.size(),
         std::min(rounds_.SecondsToGo(), std::max(rounds_.BudgetSeconds() - elapsed, 0.0)));
@@ -150,7 +151,6 @@ Conductor::Step Conductor::AwaitAll(MessageType type, double seconds) {
   const Deadline deadline = Deadline::AfterSeconds(seconds);
   int arrived = 0;
   while (arrived < fleet_.size()) {
-    if (type == kRoundDoneMessage) SaveIfDue();
     const FleetEvent event = fleet_.Next(deadline.Earlier(Deadline::AfterSeconds(kLookSeconds)));
     if (event.kind == FleetEventKind::kTimeout && !deadline.Passed()) {
       SaveIfWarned();

@@ -150,7 +150,7 @@ void AlignClocks(const std::vector<RankHost>& hosts, std::vector<RankEvidence>& 
         socket.received_steps.clear();
         continue;
       }
-      socket.clock_ahead_s = (here->second - back->second) / 2;
+      socket.clock_ahead_s += (here->second - back->second) / 2;
     }
   }
 }

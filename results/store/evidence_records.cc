@@ -76,9 +76,9 @@ RankEvidence EvidenceOf(const EvidenceRecord& record, const RankHistory* history
       events.push_back(event);
     }
   }
-  if (record.left && !events.empty()) {
-    JournalEvent exit = events.back();
-    ++exit.index;
+  if (record.left) {
+    JournalEvent exit = events.empty() ? JournalEvent{} : events.back();
+    exit.index += events.empty() ? 0 : 1;
     exit.kind = EventKind::kExit;
     exit.value = 0;
     events.push_back(exit);

@@ -82,6 +82,17 @@ TEST(EvidenceRecords, ARankWhoseProgramIsOverHasLeft) {
   EXPECT_EQ(after.findings[0].culprits, std::vector<int>{0});
 }
 
+TEST(EvidenceRecords, ARankThatOnlyLeftHasLeft) {
+  RankEvidence journal = At50(0), judged = At50(0);
+  journal.journal.events.clear();
+  judged.journal.events = {JournalEvent{.kind = EventKind::kExit}};
+  lockstep::Run run = RunWith({journal, At50(1)}, 0);
+  AddEvidence({2, 2, 7}, {judged, At50(1)}, run);
+  const std::vector<JournalEvent> events = EvidenceOf(run, 2).at(0).journal.events;
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].kind, EventKind::kExit);
+}
+
 TEST(EvidenceRecords, SocketsKeepTheirCounters) {
   RankEvidence writer = At50(0).Silent(9), reader = At50(1).Silent(9);
   writer.sockets = {{.local = "10.0.0.1:1", .remote = "10.0.0.2:2", .written = 100}};

@@ -91,8 +91,9 @@ Status RunFile::WriteElsewhere(Run& run, bool synced, const Status& refused) {
     saved_ = true;
     return moved_;
   }
-  return Status(refused.code(), fmt::format("{}. Nor could it be written to {}", refused.message(),
-                                            fmt::join(places, ", ")));
+  const std::string older = saved_ ? fmt::format("; an older state of it is in {}", path_) : "";
+  return Status(refused.code(), fmt::format("{}. Nor could it be written to {}{}",
+                                            refused.message(), fmt::join(places, ", "), older));
 }
 
 }  // namespace lockstep

@@ -146,6 +146,10 @@ void Add(Run launch, const StressCase& stress_case, Collected& all) {
     history.lifetime = index;
     all.run.history.push_back(std::move(history));
   }
+  for (EvidenceRecord& evidence : launch.evidence) {
+    evidence.lifetime = index;
+    all.run.evidence.push_back(std::move(evidence));
+  }
   all.run.cases.push_back(std::move(record));
 }
 
