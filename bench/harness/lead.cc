@@ -195,7 +195,10 @@ void Leader::SaveSamples(const Fleet& fleet, SampleBook book, const HostFloors& 
   run.exit_code = static_cast<int>(ExitCodeOf(run.verdict));
   run.summary_line = SummaryLine(run);
   if (WeAreCutOff(fleet.places())) file_.MoveTo(PartialPath(OutputPath(), context_.rank));
+  const std::string before = file_.path();
   file_.Save(run);
+  if (file_.path() == before) return;
+  fmt::print(stderr, "{}: note: results now go to {}\n", info_.name, file_.path());
 }
 
 Result<ExitCode> Leader::StoreAndReport() {
