@@ -38,7 +38,8 @@ class Launch:
         env[MARK] = self.mark
         root = ["--allow-run-as-root"] if through or os.geteuid() == 0 else []
         command = ["timeout", "-k", "5", str(seconds), *through, "mpirun", "--oversubscribe",
-                   "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1", "-np", str(ranks)] + root
+                   "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1", "-np", str(ranks)]
+        command += root
         command += [binary] + arguments
         if not any(word.startswith("--output") for word in arguments):
             command += ["--output", self.path]
