@@ -15,6 +15,7 @@ namespace {
 constexpr double kFalseAlarms = 0.0015;
 // Of which a median says something, when others do not count.
 constexpr std::size_t kFewestRounds = 4;
+constexpr double kLeastNs = 1;
 constexpr std::size_t kFewestPairs = 3;
 // Links of eight nodes: so many are measured one by one in a minute or two.
 constexpr std::size_t kMostRetestsOfAll = 28;
@@ -34,6 +35,8 @@ std::vector<double> Together(const std::vector<const std::vector<double>*>& seri
 
 // Parts of an iteration with a partner, as LinkStep leaves them.
 constexpr double kRoundTrips = 5;
+// Three of the five are as long as their median, so one of these has a third of the waits at most.
+constexpr double kWaitsOfHalfATrip = 1.0 / 6;
 enum LinkPart : std::size_t { kHalfRoundTrip, kSent, kRoundTripsWait, kSendingWait };
 
 double ValueOf(const CaseBook::RankRows& rows, const PlannedCase& planned, std::size_t row,
@@ -48,7 +51,8 @@ using ByRound = std::map<std::int32_t, std::vector<double>>;
 // they are shown, and not judged.
 struct Series {
   std::vector<double> medians;
-  bool busy = false;  // too few count
+  std::vector<double> least;  // of these, without the waits
+  bool busy = false;          // too few count
 };
 
 // The two ends of a pair: iterations that `leader` led.
@@ -62,7 +66,8 @@ class Exchanges {
         most_wait_(1 - 1 / std::sqrt(slow_factor)) {}
 
   // Adds the figures of the rounds in which `leader` led, by round.
-  void Collect(int leader, int other, LinkPart part, ByRound& seen, ByRound& counted) const {
+  void Collect(int leader, int other, LinkPart part, ByRound& seen, ByRound& least,
+               ByRound& counted) const {
     const CaseBook::RankRows& rows = RowsOf(leader);
     const LinkPart wait = part == kHalfRoundTrip ? kRoundTripsWait : kSendingWait;
     for (std::size_t row = 0; row < rows.round.size(); ++row) {
@@ -71,6 +76,8 @@ class Exchanges {
       seen[rows.round[row]].push_back(figure);
       const double waited =
           ValueOf(rows, planned_, row, wait) + ValueOf(RowsOf(other), planned_, row, wait);
+      const double share = part == kHalfRoundTrip ? kWaitsOfHalfATrip : 1;
+      least[rows.round[row]].push_back(std::max(kLeastNs, figure - share * waited));
       const double elapsed = part == kHalfRoundTrip ? 2 * kRoundTrips * figure : figure;
       // What the kernel does not tell (NaN) takes nothing away.
       if (waited > most_wait_ * elapsed) continue;
@@ -79,16 +86,18 @@ class Exchanges {
   }
 
   Series Of(const std::vector<std::pair<int, int>>& leaders, LinkPart part) const {
-    ByRound seen, counted;
-    for (const auto& [leader, other] : leaders) Collect(leader, other, part, seen, counted);
+    ByRound seen, least, counted;
+    for (const auto& [leader, other] : leaders) Collect(leader, other, part, seen, least, counted);
     if (calibrates_ && seen.size() > 1) {
       counted.erase(seen.begin()->first);
+      least.erase(least.begin());
       seen.erase(seen.begin());
     }
     Series rounds;
     rounds.busy = counted.size() < seen.size() && counted.size() < kFewestRounds;
     for (const auto& [round, values] : rounds.busy ? seen : counted) {
       rounds.medians.push_back(Median(values));
+      rounds.least.push_back(Median(least.at(round)));
     }
     return rounds;
   }
@@ -130,14 +139,15 @@ PairTable MeasuredPairs(const Plan& plan, const SampleBook& book, int repetition
     for (const auto& [a, b] : links->pairs) {
       PairRounds pair;
       bool measured = true;
-      const auto take = [&](const Series& rounds, std::vector<double>& into) {
-        into = rounds.medians;
-        measured = measured && !into.empty();
+      const auto take = [&](const Series& rounds, std::vector<double> PairFigures::*into) {
+        pair.*into = rounds.medians;
+        pair.least.*into = rounds.least;
+        measured = measured && !rounds.medians.empty();
         pair.busy = pair.busy || rounds.busy;
       };
-      take(exchanges.Of({{a, b}, {b, a}}, kHalfRoundTrip), pair.latency_ns);
-      take(exchanges.Of({{a, b}}, kSent), pair.forward_ns);
-      take(exchanges.Of({{b, a}}, kSent), pair.back_ns);
+      take(exchanges.Of({{a, b}, {b, a}}, kHalfRoundTrip), &PairFigures::latency_ns);
+      take(exchanges.Of({{a, b}}, kSent), &PairFigures::forward_ns);
+      take(exchanges.Of({{b, a}}, kSent), &PairFigures::back_ns);
       if (measured) table.emplace(NodePair(a, b), std::move(pair));
     }
   }
@@ -204,14 +214,18 @@ bool IsGood(const NodePair& pair, const Standings& pass) {
 PairTable HalfOf(const PairTable& table, bool later) {
   PairTable half;
   for (const auto& [pair, rounds] : table) {
-    PairRounds part{{}, {}, {}, rounds.busy};
+    PairRounds part;
+    part.busy = rounds.busy;
     bool enough = true;
-    for (const auto series :
-         {&PairRounds::latency_ns, &PairRounds::forward_ns, &PairRounds::back_ns}) {
-      const std::vector<double>& all = rounds.*series;
+    const auto cut = [&](const std::vector<double>& all, std::vector<double>& into) {
       const auto middle = all.begin() + std::ssize(all) / 2;
-      (part.*series).assign(later ? middle : all.begin(), later ? all.end() : middle);
-      enough = enough && (part.*series).size() >= kFewestRounds;
+      into.assign(later ? middle : all.begin(), later ? all.end() : middle);
+      enough = enough && into.size() >= kFewestRounds;
+    };
+    for (const auto series :
+         {&PairFigures::latency_ns, &PairFigures::forward_ns, &PairFigures::back_ns}) {
+      cut(rounds.*series, part.*series);
+      cut(rounds.least.*series, part.least.*series);
     }
     if (enough) half.emplace(pair, std::move(part));
   }
@@ -248,49 +262,90 @@ std::vector<NodePair> RetestsOf(const Standings& pass) {
   return all ? measured : ChooseRetests(pass.tested, pass.slow);
 }
 
-// A busy link shows how fast it is at least. So it makes no other one look slow: it is compared
-// with, and only what it proves of itself is said.
-Standings JudgeOnce(const Team& team, const PairTable& table, double slow_factor) {
-  Standings pass;
-  std::vector<NodePair> compared;
-  std::vector<PairSeries> latencies, sendings;
-  for (const auto& [nodes, members] : team.members) {
+namespace {
+
+// What is compared with each other: one entry a pair of nodes, of its messages one a direction.
+struct Compared {
+  std::vector<NodePair> nodes = {};
+  std::vector<PairSeries> latencies = {}, sendings = {};
+
+  void Add(const Team& team, const NodePair& ends,
+           const std::vector<std::pair<NodePair, const PairFigures*>>& members) {
     std::vector<const std::vector<double>*> latency, forward, back;
-    const bool busy = AllBusy(members, table);
-    for (const NodePair& pair : members) {
-      const auto found = table.find(pair);
-      if (found == table.end() || found->second.busy != busy) continue;
-      const auto& first = team.ranks[static_cast<std::size_t>(nodes.first)];
+    for (const auto& [pair, figures] : members) {
+      const auto& first = team.ranks[static_cast<std::size_t>(ends.first)];
       const bool along = std::count(first.begin(), first.end(), pair.first) > 0;
-      latency.push_back(&found->second.latency_ns);
-      forward.push_back(along ? &found->second.forward_ns : &found->second.back_ns);
-      back.push_back(along ? &found->second.back_ns : &found->second.forward_ns);
+      latency.push_back(&figures->latency_ns);
+      forward.push_back(along ? &figures->forward_ns : &figures->back_ns);
+      back.push_back(along ? &figures->back_ns : &figures->forward_ns);
     }
-    if (latency.empty()) continue;
-    if (busy) pass.busy.push_back(nodes);
-    compared.push_back(nodes);
-    latencies.push_back({nodes.first, nodes.second, Together(latency)});
-    sendings.push_back({nodes.first, nodes.second, Together(forward)});
-    sendings.push_back({nodes.second, nodes.first, Together(back)});
+    nodes.push_back(ends);
+    latencies.push_back({ends.first, ends.second, Together(latency)});
+    sendings.push_back({ends.first, ends.second, Together(forward)});
+    sendings.push_back({ends.second, ends.first, Together(back)});
   }
-  // Two nodes have one link, with nothing to compare.
-  if (compared.size() < kFewestPairs) return pass;
-  const SlowPairRules rules{slow_factor, kFalseAlarms};
-  const PairStandings by_latency = FindSlowPairs(latencies, rules);
-  const PairStandings by_sending = FindSlowPairs(sendings, rules);
-  pass.usual_latency_ns = by_latency.usual;
-  pass.usual_sent_ns = by_sending.usual;
-  for (std::size_t i = 0; i < compared.size(); ++i) {
+  // As it is, but for one entry, of which all waits are taken away.
+  Compared With(std::size_t i, const Compared& least) const {
+    Compared all = *this;
+    all.latencies[i] = least.latencies[i];
+    for (const std::size_t way : {2 * i, 2 * i + 1}) all.sendings[way] = least.sendings[way];
+    return all;
+  }
+};
+
+struct Judged {
+  PairStandings by_latency, by_sending;
+
+  Judged(const Compared& all, double slow_factor)
+      : by_latency(FindSlowPairs(all.latencies, {slow_factor, kFalseAlarms})),
+        by_sending(FindSlowPairs(all.sendings, {slow_factor, kFalseAlarms})) {}
+  Standing Of(std::size_t i) const {
     const PairStanding& latency = by_latency.pairs[i];
     const PairStanding& forward = by_sending.pairs[2 * i];
     const PairStanding& back = by_sending.pairs[2 * i + 1];
-    const Standing standing{latency.ratio, forward.ratio, back.ratio, latency.median,
-                            latency.slow,  forward.slow,  back.slow};
-    // It may look slow by waits alone; one that does not is not slow.
-    if (standing.slow() && Contains(pass.busy, compared[i])) continue;
-    pass.tested.push_back(compared[i]);
-    pass.standings[compared[i]] = standing;
-    if (standing.slow()) pass.slow.push_back(compared[i]);
+    return {latency.ratio, forward.ratio, back.ratio, latency.median,
+            latency.slow,  forward.slow,  back.slow};
+  }
+};
+
+}  // namespace
+
+// A busy link shows how fast it is at least. So it makes no other one look slow: it is compared
+// with. It is slow itself only if it is without all that its ranks waited.
+Standings JudgeOnce(const Team& team, const PairTable& table, double slow_factor) {
+  Standings pass;
+  Compared all, least;
+  for (const auto& [nodes, members] : team.members) {
+    const bool busy = AllBusy(members, table);
+    std::vector<std::pair<NodePair, const PairFigures*>> figures, without_waits;
+    for (const NodePair& pair : members) {
+      const auto found = table.find(pair);
+      if (found == table.end() || found->second.busy != busy) continue;
+      figures.emplace_back(pair, &found->second);
+      without_waits.emplace_back(pair, &found->second.least);
+    }
+    if (figures.empty()) continue;
+    if (busy) pass.busy.push_back(nodes);
+    all.Add(team, nodes, figures);
+    least.Add(team, nodes, without_waits);
+  }
+  // Two nodes have one link, with nothing to compare.
+  if (all.nodes.size() < kFewestPairs) return pass;
+  const Judged judged(all, slow_factor);
+  pass.usual_latency_ns = judged.by_latency.usual;
+  pass.usual_sent_ns = judged.by_sending.usual;
+  std::size_t doubts = 0;
+  for (std::size_t i = 0; i < all.nodes.size(); ++i) {
+    Standing standing = judged.Of(i);
+    if (standing.slow() && Contains(pass.busy, all.nodes[i])) {
+      if (++doubts > kMostRetestsOfAll) continue;
+      standing = Judged(all.With(i, least), slow_factor).Of(i);
+      if (!standing.slow()) continue;
+      std::erase(pass.busy, all.nodes[i]);
+    }
+    pass.tested.push_back(all.nodes[i]);
+    pass.standings[all.nodes[i]] = standing;
+    if (standing.slow()) pass.slow.push_back(all.nodes[i]);
   }
   return pass;
 }

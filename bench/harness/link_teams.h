@@ -23,12 +23,15 @@ struct LinkSetting {
 
 // The figures of a pair of ranks, a median a round each, of the rounds that count: those in which
 // neither waited for a processor so long that the link may look slow by that.
-struct PairRounds {
+struct PairFigures {
   std::vector<double> latency_ns;
   std::vector<double> forward_ns;  // a message from the first to the second, and its answer
   std::vector<double> back_ns;
+};
+struct PairRounds : PairFigures {
   // Too few rounds count, so these are all: the link is at least as fast as they show.
   bool busy = false;
+  PairFigures least = {};  // without all waits: the link is at most as fast as these show
 };
 using PairTable = std::map<NodePair, PairRounds>;
 
@@ -66,7 +69,7 @@ struct Standings {
   std::map<NodePair, Standing> standings;
   std::vector<NodePair> tested;  // known to be slow, or not to be
   std::vector<NodePair> slow;
-  std::vector<NodePair> busy;  // too few of their rounds count: never slow, nor called usual
+  std::vector<NodePair> busy;  // too few of their rounds count to call them usual
 };
 Standings JudgeOnce(const Team& team, const PairTable& table, double slow_factor);
 // What the second pass measures, one by one. Where some were busy in the first one these are all,
