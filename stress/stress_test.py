@@ -6,6 +6,7 @@ LOCKSTEP_TEST_SEED repeats a run.
 import glob
 import os
 import random
+import re
 import subprocess
 import sys
 
@@ -121,6 +122,7 @@ def simulation():
     expect_pass(nccl, 1)
     silence_is_of_all_ranks()
     too_little_memory()
+    too_many_ranks()
 
 
 SLOW = """ranks = 2
@@ -153,6 +155,31 @@ def too_little_memory():
                              "-T", "1", through=limit)
     assert outcome.code == 3, f"{outcome.code}: {outcome.output}{outcome.errors}"
     assert "could not run it: " in outcome.output, outcome.output
+
+
+BARRIERS = """ranks = "any"
+[workload]
+kind = "script"
+rounds = 2
+default = ["barrier world"]
+[expect.any]
+ranks = "finished"
+"""
+
+
+def too_many_ranks():
+    """Ranks that do not fit are refused before anything starts; those that fit run."""
+    limit = ["bash", "-c", 'ulimit -v 2097152; exec "$@"', "limited"]
+    words = [run_stress.scenario("test/barriers", BARRIERS), "--backend=sim", "-T", "1"]
+    refused = run_stress.run(0, *words, "--ranks=65536", through=limit)
+    assert refused.code == 2, f"{refused.code}: {refused.output}{refused.errors}"
+    assert not refused.output and refused.errors.count("\n") == 1, refused
+    most = re.search(r"simulate at most (\d+) ranks, or raise the limit \(ulimit -v\)",
+                     refused.errors)
+    assert most, refused.errors
+    for ranks in (1000, most[1]):
+        passed = run_stress.run(0, *words, f"--ranks={ranks}", through=limit)
+        assert passed.code == 0, f"{ranks}: {passed.output}{passed.errors}"
 
 
 RANDOM = """ranks = 2

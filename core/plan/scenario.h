@@ -77,7 +77,8 @@ struct ScenarioOptions {
   TorchRules torch = TorchRules::k2_6;
 };
 
-inline constexpr int kMaxScenarioRanks = 100'000;
+// For more, core/collective has no data whose results are known.
+inline constexpr int kMaxScenarioRanks = 1 << 16;
 
 // Reads `text`; `origin` names it in errors. Every mistake is kInvalidInput in one line:
 // "FILE:LINE: key KEY: what is wrong; what is right". Of several the first line's is told.

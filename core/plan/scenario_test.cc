@@ -193,7 +193,7 @@ TEST(ScenarioTest, MistakesOfTheWholeFile) {
   EXPECT_EQ(MessageOf("name = \"a\"\n" + tail),
             "t.toml:1: key ranks: missing; write a number, a list of numbers or \"any\"");
   EXPECT_EQ(MessageOf("name = \"a\"\nranks = 0\n" + tail),
-            "t.toml:2: key ranks: 0 is out of range; it must be from 1 to 100000");
+            "t.toml:2: key ranks: 0 is out of range; it must be from 1 to 65536");
   EXPECT_EQ(MessageOf("name = \"a\"\nranks = []\n" + tail),
             "t.toml:2: key ranks: an empty list; write a number, a list of numbers or "
             "\"any\"");

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include "core/comm/backends.h"
@@ -24,6 +25,8 @@
 #include "stress/harness/progress.h"
 #include "stress/harness/record.h"
 #include "stress/harness/report.h"
+#include "stress/harness/sim_memory.h"
+#include "stress/harness/sim_stage.h"
 #include "stress/harness/simulate.h"
 
 namespace lockstep {
@@ -168,6 +171,9 @@ Status CheckOutputs(const StressOptions& options, const RunFile& file) {
 Result<ExitCode> LeadSimulation(const StressOptions& options, Selection selection,
                                 const LaunchContext& context, const std::string& command_line) {
   LOCKSTEP_RETURN_IF_ERROR(LeaveOutWhatNeedsProcesses(selection));
+  for (const StressCase& stress_case : selection.cases) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckSimMemory(stress_case.scenario, options.sim_rules));
+  }
   Run run = NewStressRun(options, selection, command_line);
   RunFile file(OutputPath(options, run));
   LOCKSTEP_RETURN_IF_ERROR(CheckOutputs(options, file));
@@ -180,7 +186,12 @@ Result<ExitCode> LeadSimulation(const StressOptions& options, Selection selectio
     StressProgress progress(options.progress);
     for (const StressCase& stress_case : outcome.cases) {
       progress.Show(outcome.results.size(), outcome.cases.size(), stress_case.label);
-      outcome.results.push_back(Simulate(stress_case, options.sim_rules, options.deadline_seconds));
+      try {
+        outcome.results.push_back(
+            Simulate(stress_case, options.sim_rules, options.deadline_seconds));
+      } catch (const std::bad_alloc&) {
+        return SimOutOfMemory();
+      }
     }
   }
   Conclude({}, context, outcome, run);

@@ -1,7 +1,5 @@
 #include "stress/harness/sim_stage.h"
 
-#include <fmt/core.h>
-
 #include <csignal>
 #include <cstddef>
 #include <memory>
@@ -19,14 +17,12 @@
 #include "core/journal/journal.h"
 #include "stress/faults/fault_gate.h"
 #include "stress/faults/faulty_communicator.h"
+#include "stress/harness/sim_memory.h"
 #include "stress/workloads/rank_program.h"
 
 namespace lockstep {
 namespace {
 
-constexpr int kManyRanks = 64;
-constexpr std::size_t kEvents = 1 << 14;
-constexpr std::size_t kFewEvents = 1 << 8;  // of a rank among many
 constexpr double kSleepSeconds = 0.1;
 
 struct alignas(64) Line {
@@ -139,6 +135,11 @@ ProgramReport ReportOf(const RankReport& report) {
           report.wrong_data, report.gradients, report.figures,   report.completed};
 }
 
+// With NCCL training computes and communicates on a GPU, and its program goes on meanwhile.
+bool ComputesOnGpu(const Scenario& scenario, SimRules rules) {
+  return rules == SimRules::kNccl && std::holds_alternative<TrainingProgram>(scenario.workload);
+}
+
 // The program between its connection and its end.
 Status RunConnected(const SimStage& stage, SimRules rules, RankContext& context, KeptRank& rank,
                     SimBody& body, FaultGate& gate) {
@@ -149,11 +150,9 @@ Status RunConnected(const SimStage& stage, SimRules rules, RankContext& context,
                                 rank.journal, static_cast<std::uint16_t>(stage.generation));
   body.set_recorded(&recorded);
   FaultyCalls world(recorded, gate, context.device());
-  // With NCCL training computes and communicates on a GPU, and its program goes on meanwhile.
-  const bool on_gpu = rules == SimRules::kNccl &&
-                      std::holds_alternative<TrainingProgram>(stress_case.scenario.workload);
-  const std::unique_ptr<Stream> compute =
-      on_gpu ? context.device().NewStream() : context.device().NewInlineStream();
+  const std::unique_ptr<Stream> compute = ComputesOnGpu(stress_case.scenario, rules)
+                                              ? context.device().NewStream()
+                                              : context.device().NewInlineStream();
   const std::unique_ptr<Stream> communication = context.device().NewStream();
   RankPorts ports = {
       world, recorded, context.device(), kernels, *compute, *communication, gate, body, true, true};
@@ -201,12 +200,6 @@ Status RunRank(const SimStage& stage, SimRules rules, RankContext& context, Kept
   context.Meet();  // connecting takes all ranks, as on real ones
   rank.connected = true;
   return RunConnected(stage, rules, context, rank, body, gate);
-}
-
-Status OutOfMemory() {
-  return EnvironmentError(
-      "all ranks together need more memory than this process may have; simulate fewer ranks or a "
-      "smaller model, or raise ulimit -v");
 }
 
 // `looked_ns`: when whoever judges looks.
@@ -285,12 +278,17 @@ void MarkScheduled(const SimStage& stage, const SimReport& report, std::vector<b
 
 }  // namespace
 
+Status CheckSimMemory(const Scenario& scenario, SimRules rules) {
+  const int fifos = ComputesOnGpu(scenario, rules) ? 2 : 1;
+  return CheckSimMemory(scenario.ranks, fifos, RoomOfThisProcess());
+}
+
 StageEnd RunStage(const SimStage& stage, SimRules rules, double deadline_seconds,
                   std::vector<bool> fired) {
   const auto ranks = static_cast<int>(stage.members.size());
   std::vector<std::unique_ptr<KeptRank>> kept;
   for (int i = 0; i < ranks; ++i) {
-    kept.push_back(std::make_unique<KeptRank>(ranks > kManyRanks ? kFewEvents : kEvents));
+    kept.push_back(std::make_unique<KeptRank>(SimJournalEvents(ranks)));
   }
   StageEnd end;
   end.fired = std::move(fired);
@@ -303,7 +301,7 @@ StageEnd RunStage(const SimStage& stage, SimRules rules, double deadline_seconds
     try {
       return RunRank(stage, rules, context, rank, end.fired);
     } catch (const std::bad_alloc&) {  // of all ranks together: no fault of this one
-      rank.report = ProgramReport{.status = OutOfMemory()};
+      rank.report = ProgramReport{.status = SimOutOfMemory()};
       return rank.report->status;
     }
   });

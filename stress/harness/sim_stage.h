@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/base/status.h"
 #include "core/comm/sim/rules.h"
 #include "core/verdict/judge.h"
 #include "stress/faults/fault_plan.h"
@@ -34,6 +35,9 @@ struct StageEnd {
   std::vector<bool> fired = {};  // by fault
   bool complete = true;
 };
+
+// Whether the ranks of a scenario fit into this process.
+Status CheckSimMemory(const Scenario& scenario, SimRules rules);
 
 // `fired`: before this stage.
 StageEnd RunStage(const SimStage& stage, SimRules rules, double deadline_seconds,

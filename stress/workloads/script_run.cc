@@ -10,6 +10,7 @@
 
 #include "core/base/random.h"
 #include "core/collective/pattern.h"
+#include "core/plan/scenario.h"
 #include "stress/workloads/rank_program.h"
 
 namespace lockstep {
@@ -34,6 +35,8 @@ struct Lane {
   std::deque<std::unique_ptr<Event>> events;  // that it waits for
   std::unique_ptr<Stream> stream;             // null: the program's own. Ends first
 };
+
+static_assert(kMaxScenarioRanks <= Pattern::kMaxWorldSize);
 
 // One call on its lane. Buffers are filled and checked in the order of the lane.
 struct Invocation {

@@ -42,10 +42,15 @@ StackPool::~StackPool() {
 
 void StackPool::Map() {
   const bool guarded = mapped_ < kGuarded;
-  const std::size_t count = std::clamp<std::size_t>(mapped_, 8, 1024);
+  std::size_t count = std::clamp<std::size_t>(mapped_, 8, 1024);
   const std::size_t each = stack_bytes_ + (guarded ? PageBytes() : 0);
-  void* memory = mmap(nullptr, count * each, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  const auto map = [&] {
+    return mmap(nullptr, count * each, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  };
+  void* memory = map();
+  // Near the limit, no more than are needed.
+  for (; memory == MAP_FAILED && count > 1; memory = map()) count /= 2;
   LOCKSTEP_CHECK(memory != MAP_FAILED, "no address space for the stacks of more simulated ranks");
   auto* begin = static_cast<std::byte*>(memory);
   // A huge page would make every stack as large as it.
