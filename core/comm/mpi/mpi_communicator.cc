@@ -157,7 +157,7 @@ Status MpiCommunicator::ReduceScatterInPlace(const Operation& operation, const M
   in_place.recv = const_cast<void*>(call.send);
   const int code = BlockingCall(in_place, comm_);
   if (code != MPI_SUCCESS) return BlockingError(in_place, code);
-  if (call.recv != call.send) {
+  if (call.recv != call.send && operation.count > 0) {  // null without elements
     std::memcpy(call.recv, call.send,
                 static_cast<std::size_t>(operation.count * SizeOf(operation.type)));
   }
@@ -222,8 +222,9 @@ Status MpiCommunicator::Run(const Operation& operation, const Buffers& buffers) 
   const MpiCall call = CallOf(operation, buffers);
   if (operation.collective != Collective::kBroadcast) [[likely]] return RunCalls(operation, call);
   LOCKSTEP_RETURN_IF_ERROR(RunCalls(operation, call));
-  const bool copies_to_itself = rank_ == operation.root && buffers.recv != nullptr &&
-                                buffers.recv != buffers.send;
+  // Without elements a buffer may be null, which memcpy does not take.
+  const bool copies_to_itself = rank_ == operation.root && operation.count > 0 &&
+                                buffers.recv != nullptr && buffers.recv != buffers.send;
   if (copies_to_itself) {
     std::memcpy(buffers.recv, buffers.send,
                 static_cast<std::size_t>(operation.count * SizeOf(operation.type)));
