@@ -30,8 +30,8 @@ with open(events[0], "w") as file:
         file.write(json.dumps({"id": {"targetConfigured": {"label": label}},
                                "configured": {"targetKind": "cc_test rule"}}) + "\\n")
         file.write(json.dumps({"id": {"testResult": {"label": label}}, "testResult": {
-            "testActionOutput": [{"name": "test.log", "uri": "file://" + folder + "/log"}]}})
-            + "\\n")
+            "testActionOutput": [{"name": "test.log", "uri": "file://" + folder + "/log." +
+                                  ("bad" if bad and "bad" in label else "good")}]}}) + "\\n")
         file.write(json.dumps({"id": {"testSummary": {"label": label}},
                                "testSummary": {"overallStatus": status}}) + "\\n")
 sys.exit(3 if bad else 0)
@@ -54,7 +54,8 @@ class SanitizeTest(unittest.TestCase):
         self.bazel = os.path.join(self.folder, "bazel")
         self.write(self.bazel, _BAZEL)
         os.chmod(self.bazel, 0o755)
-        self.write(os.path.join(self.folder, "log"), "ok\n%s\n%s\n" % (_SAID, _SAID))
+        self.write(os.path.join(self.folder, "log.bad"), "ok\n%s\n%s\n" % (_SAID, _SAID))
+        self.write(os.path.join(self.folder, "log.good"), "ok\n")
         self.write(os.path.join(self.folder, "script"), "")
 
     def write(self, path, text):
@@ -89,6 +90,11 @@ class SanitizeTest(unittest.TestCase):
         self.assertEqual(out.count("runtime error: signed integer overflow"), 1)
         self.assertIn("violates the C++ One Definition Rule", out)
         self.assertTrue(os.path.exists(self.folder + "/out/asan/a:bad.log"))
+
+    def test_a_finding_in_a_process_of_a_test_that_passed(self):
+        for said, code in ((_SAID, 1), ("ERROR: AddressSanitizer: SEGV on unknown address", 0)):
+            self.write(os.path.join(self.folder, "log.good"), said + "\n")
+            self.assertEqual(self.sanitize("asan", "--rooms=core/plain")[0], code, said)
 
     def test_bad_input(self):
         for words in (["msan"], ["--rooms=core/none"]):
