@@ -47,6 +47,9 @@ class DumpParser {
 
   Status CheckVersion() const {
     if (dump_.version.empty()) return Error("says no version");
+    if (dump_.version.find_first_not_of("0123456789.") != std::string::npos) {
+      return Error("says a version that is no number");
+    }
     // A new minor number adds fields, a new major one changes them (FlightRecorder.hpp).
     if (dump_.version.starts_with("2.") && dump_.version != "2.0") return OkStatus();
     return InvalidInput(

@@ -111,6 +111,13 @@ TEST(PickleTest, BoundsWhatItBuilds) {
   EXPECT_THAT(ErrorOf(lists), HasSubstr("too many lists"));
 }
 
+TEST(DumpTest, AnErrorIsOneLineWhateverTheDumpSays) {
+  FlightTexts texts;
+  const auto dump = ReadFlightDump("{\"version\": \"\\n9.\\u0007x\"}", 0, "dump", texts);
+  ASSERT_FALSE(dump.ok());
+  EXPECT_THAT(dump.status().message(), HasSubstr("dump: says a version that is no number, so"));
+}
+
 TEST(JsonTest, BoundsItsDepth) {
   EXPECT_TRUE(ReadJsonDocument(R"({"a": [1, 2.5, null, true, "x"]})", "dump").ok());
   const std::string deep(100'000, '[');

@@ -4,6 +4,7 @@
 #include "core/verdict/link_transit.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 namespace lockstep {
@@ -101,7 +102,9 @@ std::optional<double> WaitRecord::Between(double from_s, double to_s) const {
   const auto after_to =
       std::upper_bound(after_from, totals_.end(), to_s + kLongestLookSeconds, later);
   const double end_s = after_to == totals_.end() ? last_s_ : after_to->second;
-  return std::max(0.0, end_s - std::prev(after_from)->second);
+  const double waited_s = end_s - std::prev(after_from)->second;
+  if (!std::isfinite(waited_s)) return std::nullopt;
+  return std::max(0.0, waited_s);
 }
 
 }  // namespace lockstep

@@ -62,6 +62,7 @@ struct Watched {
   std::size_t portions = 0;
   double least_s = 0;        // bytes are on the way for so long, as a habit
   double unexplained_s = 0;  // ... and no wait for a processor explains so much of it
+  bool waits_known = true;   // of all bytes; those of which they are not are explained
   double told_s = 0;         // relayed: for so long they were to be held back
   double longest_s = 0;      // the latest bytes were on the way for so long, or longer
   double round_trip_s = 0;   // as the sender's kernel has it; 0: not known, or not of the whole way
@@ -82,6 +83,7 @@ Watched Watch(const LinkTraffic& link, const std::vector<Passage>& passages, con
     const auto from = waited(link.from, *link.writer, passage);
     const auto to = waited(link.to, *link.reader, passage);
     least.push_back(passage.least_s);
+    watched.waits_known = watched.waits_known && from && to;
     unexplained.push_back(from && to ? std::max(0.0, passage.least_s - *from - *to) : 0);
     watched.contradiction_s = std::max(watched.contradiction_s, -passage.most_s);
     watched.longest_s = std::max(watched.longest_s, passage.least_s);
@@ -158,12 +160,17 @@ bool Loses(const Watched& one) {
   }
   if (link.relayed()) return one.longest_s >= kLeastSlowSeconds;
   const auto& steps = link.writer->written_steps;
-  return link.writer->limited_s < kMostLimitedShare * (steps.back().by_s - steps.front().by_s);
+  const double limited_s = steps.back().limited_s - steps.front().limited_s;
+  return limited_s < kMostLimitedShare * (steps.back().by_s - steps.front().by_s);
 }
 
 // Why it is not proved that it is slow, or "".
 std::string WhyNotProved(const Watched& one, double limit_s) {
-  if (one.unexplained_s <= limit_s) return "processes at its ends waited for a processor meanwhile";
+  if (one.unexplained_s <= limit_s) {
+    return one.waits_known ? "processes at its ends waited for a processor meanwhile"
+                           : "how long processes at its ends waited for a processor is not known";
+  }
+  if (!one.link.relayed() && one.round_trip_s == 0) return "the kernel's round trips are not known";
   if (!one.link.relayed() && one.round_trip_s < kLeastShareOfTransit * one.least_s) {
     return fmt::format("the sender's kernel measured round trips of {:.2f} ms",
                        one.round_trip_s * 1e3);

@@ -1,4 +1,5 @@
 // The rule for slow links over literal histories: what happened to the bytes, and when who looked.
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -270,6 +271,15 @@ TEST(SlowLink, WhatOnlyOneEndHasSeenSaysNothing) {
   EXPECT_THAT(Find(slow), SizeIs(1));
 }
 
+// A kernel without sched-stats tells nothing, which is not the same as no wait.
+TEST(SlowLink, WhereWaitsAreNotKnownItIsSuspectedOnly) {
+  LinkHistory history = SlowMesh(2, 1, 0.045);
+  history.end(1).waited_s = [](double) { return std::numeric_limits<double>::quiet_NaN(); };
+  const Finding finding = Find(history).at(0);
+  EXPECT_FALSE(finding.proved);
+  EXPECT_THAT(finding.message, HasSubstr("waited for a processor is not known"));
+}
+
 // What is lost often is sent again so soon that it is hardly late.
 TEST(SlowLink, LossIsTold) {
   LinkHistory history = Mesh();
@@ -284,6 +294,13 @@ TEST(SlowLink, LossIsTold) {
   EXPECT_THAT(Find(history), IsEmpty()) << "for want of room at the receiver";
   for (LinkWay::Portion& portion : lossy.portions) portion.limited_s = 0;
   std::vector<RankEvidence> ranks = history.Evidence();
+  for (RankEvidence& rank : ranks) {
+    for (TcpSocket& socket : rank.sockets) {
+      socket.limited_s += 100;
+      for (ByteStep& step : socket.written_steps) step.limited_s += 100;
+    }
+  }
+  EXPECT_THAT(FindIn(ranks), SizeIs(1)) << "the window was closed before these bytes";
   for (TcpSocket& socket : ranks[1].sockets) socket.arrivals = 500;
   EXPECT_THAT(FindIn(ranks), IsEmpty()) << "one in a hundred";
 }

@@ -15,7 +15,8 @@ struct ByteStep {
   double after_s = 0;
   double by_s = 0;
   // Totals at this look.
-  double waited_s = 0;      // that threads of the process, and its relay, waited for a processor
+  double waited_s = 0;      // that threads of the process, and its relay, waited for a processor;
+                            // not finite: not known
   double limited_s = 0;     // that the receiver's closed window kept the sender from sending
   double round_trip_s = 0;  // the kernel's smoothed estimate then
 };

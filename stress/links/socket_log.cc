@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "core/base/clock.h"
@@ -72,6 +73,7 @@ void SocketLog::Run(pid_t pid, pid_t relay) {
     SocketBook::Look look;
     look.began_s = Now();
     look.waited_s = worker_delay.Seconds() + relay_delay.Seconds();
+    if (!worker_delay.known()) look.waited_s = std::numeric_limits<double>::quiet_NaN();
     std::vector<TcpSocket> seen = looks.Look();
     look.ended_s = Now();
     translate_(seen);
