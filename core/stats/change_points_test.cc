@@ -15,13 +15,14 @@ namespace lockstep {
 namespace {
 
 constexpr std::size_t kNights = 60;
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-constexpr int kSeries = 100;
-constexpr int kMornings = 60;  // series that are looked at every morning
-#else  // sanitizers look at what is done, which the first series show as well as all
-constexpr int kSeries = 10;
-constexpr int kMornings = 6;
+// Sanitizers look at what is done, which the first series show as well as all.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kPart = 10;
+#else
+constexpr int kPart = 1;
 #endif
+constexpr int kSeries = 100 / kPart;
+constexpr int kMornings = 60 / kPart;  // series that are looked at every morning
 
 double Normal(Random& random) {  // Box and Muller 1958
   const double radius = std::sqrt(-2 * std::log(1 - random.Uniform()));
