@@ -3,12 +3,15 @@
 
 LOCKSTEP_TEST_SEED repeats a run.
 """
+import contextlib
 import glob
 import os
 import random
 import re
+import signal
 import subprocess
 import sys
+import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "testing"))
 import run_stress  # noqa: E402
@@ -74,6 +77,30 @@ def kept():
     (found,) = glob.glob(os.path.join(other, "run-*.h5"))
     assert "No space left" in full.errors and f"The run is in {found} instead" in full.errors
     assert f"result file: {found}" in full.output, full.output
+
+
+def killed_at_once():
+    """Cases that are over outlive the end of all processes without a word."""
+    path, mark = os.path.join(run_stress.DIRECTORY, "killed.h5"), str(uuid.uuid4())
+    process = subprocess.Popen(
+        ["mpirun", "-np", "2", "--oversubscribe", "--bind-to", "none", "--mca",
+         "mpi_yield_when_idle", "1", run_stress.STRESS, "--scenario=uneven_inputs/case1",
+         "--repeat=100000", f"--output={path}"],
+        stderr=subprocess.PIPE, text=True, env=dict(os.environ, LOCKSTEP_TEST_MARK=mark))
+    line = process.stderr.readline()
+    assert line == f"stress: note: results go to {path}\n", line
+    while left := run_stress.left_over(mark):
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    process.communicate()
+    with open(path, "rb") as file:
+        seal = file.read(512).decode()
+    length = int(re.search(r"bytes=(\d+)", seal)[1])
+    assert length == os.path.getsize(path) > 512, seal
+    refused = run_stress.run(0, "--scenario=uneven_inputs/case1", "--backend=sim", "--ranks=2",
+                             output=path)
+    assert refused.code == 2 and f"{path} exists" in refused.errors, refused.errors
 
 
 def outcomes_of(case):
@@ -294,6 +321,7 @@ GROUPS = {
     "random_faults": random_faults,
     "simulation": simulation,
     "kept": kept,
+    "killed_at_once": killed_at_once,
     "six_cases": six_cases,
     "stragglers": stragglers,
     "verdicts": verdicts,

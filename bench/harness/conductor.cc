@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <ctime>
 #include <limits>
 
 #include "bench/harness/lost_case.h"
@@ -139,7 +138,7 @@ Conductor::Step Conductor::RunRounds() {
     stalls_.RoundDone();
     rounds_.Close();
     SaveIfWarned();
-    SaveIfDue();  // the workers sleep
+    save_pace_.Call([this] { SaveSamples(); });  // the workers sleep
     progress_.Update(
         repetition_, plan_.cases.size() - rounds_.running(), plan_.cases.size(),
         std::min(rounds_.SecondsToGo(), std::max(rounds_.BudgetSeconds() - elapsed, 0.0)));
@@ -268,15 +267,6 @@ void Conductor::SaveSamples(bool even_none) {
 
 void Conductor::SaveIfWarned() {
   if (warned_until_ && !warned_until_->Passed()) SaveSamples();
-}
-
-// The next time is so far away that less than a hundredth of a processor's time goes into this.
-void Conductor::SaveIfDue() {
-  if (!save_due_.Passed()) return;
-  const std::clock_t before = std::clock();
-  SaveSamples();
-  const double cost = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
-  save_due_ = Deadline::AfterSeconds(std::max(kSaveSeconds, 100 * cost));
 }
 
 void Conductor::Interrupt() {

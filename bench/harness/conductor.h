@@ -19,6 +19,7 @@
 #include "core/launch/standstill_watch.h"
 #include "core/plan/plan.h"
 #include "core/verdict/judge.h"
+#include "results/store/save_pace.h"
 
 namespace lockstep {
 
@@ -65,7 +66,6 @@ class Conductor {
 
  private:
   enum class Step { kDone, kInterrupted, kTerminated };
-  static constexpr double kSaveSeconds = 5;
 
   Status RunRepetition();
   Step StartLifetime();
@@ -81,8 +81,6 @@ class Conductor {
   // `even_none`: also before there are any, so that the file says what the run was to be.
   void SaveSamples(bool even_none = false);
   void SaveIfWarned();
-  // Now and then: on a busy machine the warning comes too late.
-  void SaveIfDue();
   bool ToldToEndInGrace();
   // Whether an agent, or the launcher on its host, is gone: then nobody can be started again.
   bool HostsAreLost() const;
@@ -104,7 +102,7 @@ class Conductor {
   std::function<void()> begun_;
   Save save_;
   std::optional<Deadline> warned_until_;  // until then the launcher may kill us without a word
-  Deadline save_due_ = Deadline::AfterSeconds(kSaveSeconds);
+  SavePace save_pace_{0.01};  // also without a warning: on a busy machine it comes too late
   Measurement measurement_;
   int repetition_ = 0;
   std::int64_t began_ns_ = 0;     // the repetition

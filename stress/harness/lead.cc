@@ -17,6 +17,7 @@
 #include "results/store/clock_records.h"
 #include "results/store/partial_path.h"
 #include "results/store/run_file.h"
+#include "results/store/save_pace.h"
 #include "results/store/store.h"
 #include "stress/faults/outside.h"
 #include "stress/harness/assess.h"
@@ -59,6 +60,7 @@ Status RunCases(Fleet& fleet, const StressOptions& options, const std::function<
                 StressOutcome& outcome) {
   StressConductor conductor(fleet, options);
   conductor.SetSave(save);
+  SavePace pace(0.05);
   StressProgress progress(options.progress);
   std::size_t tried = 0;
   for (std::size_t i = 0; i < outcome.cases.size(); ++tried) {
@@ -82,6 +84,7 @@ Status RunCases(Fleet& fleet, const StressOptions& options, const std::function<
     outcome.terminated = conductor.terminated();
     outcome.worker_facts = conductor.worker_facts();
     if (outcome.terminated) break;
+    pace.Call(save);  // a launcher that ends us may leave no time for it
   }
   return OkStatus();
 }
@@ -221,7 +224,9 @@ Result<ExitCode> LeadStress(const StressOptions& options, Selection selection,
     if (WeAreCutOff(fleet->places())) {
       file.MoveTo(PartialPath(OutputPath(options, run), context.rank));
     }
+    const bool first = !file.saved();
     file.Save(kept);
+    if (first) fmt::print(stderr, "stress: note: results go to {}\n", file.path());
   };
   const Status ran = RunCases(*fleet, options, save, outcome);
   if (!ran.ok()) {
