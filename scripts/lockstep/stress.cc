@@ -90,6 +90,7 @@ std::string ErrorIn(const std::string& log) {
   std::string error;
   std::istringstream lines(log);
   for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("stress: note: ")) continue;
     if (line.starts_with(kName)) error = line.substr(kName.size());
   }
   return error;
