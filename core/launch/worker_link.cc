@@ -127,15 +127,14 @@ void WorkerLinkImpl::Listen(std::function<bool(const Message&)> take) {
   wake_ = Fd(eventfd(0, EFD_CLOEXEC));
   LOCKSTEP_CHECK(wake_.valid(), "an eventfd for the listener");
   take_ = std::move(take);
+  fresh_.swap(messages_);  // what came before is heard, too
   listener_ = std::thread([this] { RunListener(); });
 }
 
 void WorkerLinkImpl::RunListener() {
-  while (true) {
-    // The descriptor stays the same until it is closed, and only this thread closes it.
-    pollfd items[] = {{channel_.fd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
-    poll(items, 2, -1);
-    if (items[1].revents != 0) return;
+  // The descriptor stays the same until it is closed, and only this thread closes it.
+  pollfd items[] = {{channel_.fd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
+  while (items[1].revents == 0) {
     Lock lock(mutex_);
     ReadFrames();
     while (!fresh_.empty()) {
@@ -148,6 +147,8 @@ void WorkerLinkImpl::RunListener() {
     }
     news_.notify_all();
     if (!channel_.open()) return;
+    lock.unlock();
+    poll(items, 2, -1);
   }
 }
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +24,7 @@
 #include "stress/faults/fault_gate.h"
 #include "stress/faults/fault_plan.h"
 #include "stress/faults/faulty_communicator.h"
+#include "stress/harness/aborted_generations.h"
 #include "stress/harness/process_body.h"
 #include "stress/harness/protocol.h"
 #include "stress/workloads/rank_program.h"
@@ -46,10 +47,7 @@ struct Rig {
   Membership membership;
   bool restarted = false;
   std::shared_ptr<RecordedCommunicator> recorded;
-  // The same, for the thread that aborts while the program is stuck.
-  std::mutex abort_mutex;
-  std::shared_ptr<RecordedCommunicator> abortable;
-  std::atomic<bool> given_up{false};  // also a communicator that is not made yet
+  AbortedGenerations aborted;
   std::optional<FaultyCalls> world;
   // Last: streams end before what they work on.
   std::unique_ptr<Stream> compute;
@@ -110,10 +108,9 @@ Status OpenPlatform(WorkerLink& link, Rig& rig) {
 // Gives the communicator up although the program is stuck in it. The library may not come back: so
 // on a thread of its own, which nobody waits for.
 void AbortAside(WorkerLink& link, Rig& rig, const std::string& generation) {
+  std::shared_ptr<Communicator> abortable = rig.aborted.GiveUp(std::atoi(generation.c_str()));
   link.CloseMeeting(true);
-  rig.given_up.store(true);
-  std::lock_guard lock(rig.abort_mutex);
-  std::thread([&link, &rig, generation, communicator = rig.abortable] {
+  std::thread([&link, &rig, generation, communicator = std::move(abortable)] {
     if (rig.body->abort_hangs()) {
       static_cast<void>(rig.body->Sleep(static_cast<std::int64_t>(kForEverSeconds * 1e9)));
     }
@@ -160,9 +157,9 @@ Status Connect(WorkerLink& link, Rig& rig) {
   request.device = rig.platform.device.get();
   // Asked while the library connects: nobody else can tell that it has begun to.
   const auto connecting = std::make_shared<std::atomic<bool>>(true);
-  request.given_up = [&rig, connecting] {
+  request.given_up = [&rig, connecting, generation = place.generation] {
     const bool raised = connecting->load() && !rig.gate->Reach(FaultMoment::Kind::kConnect).ok();
-    return raised || rig.given_up.load();
+    return raised || rig.aborted.Contains(generation);
   };
   const auto& recovery = rig.scenario.recovery;
   const Deadline deadline =
@@ -175,9 +172,8 @@ Status Connect(WorkerLink& link, Rig& rig) {
       static_cast<std::uint16_t>(place.generation));
   // Evidence only: a program runs as well on a device that does not mark.
   static_cast<void>(rig.recorded->MarkOn(link.device_marks(), *rig.platform.device));
-  {
-    std::lock_guard lock(rig.abort_mutex);
-    rig.abortable = rig.recorded;
+  if (!rig.aborted.Begin(place.generation, rig.recorded)) {
+    return SystemFailed("the communicator was aborted while it was made");
   }
   rig.body->set_recorded(rig.recorded.get());
   rig.world.emplace(*rig.recorded, *rig.gate, *rig.platform.device);
@@ -218,10 +214,7 @@ void GiveUp(Rig& rig) {
   rig.communication.reset();
   rig.world.reset();
   if (rig.body != nullptr) rig.body->set_recorded(nullptr);
-  {
-    std::lock_guard lock(rig.abort_mutex);
-    rig.abortable.reset();
-  }
+  rig.aborted.End();
   rig.recorded.reset();
 }
 
@@ -254,7 +247,8 @@ Status AwaitRebuild(WorkerLink& link, Rig& rig, RankReport& report) {
     LOCKSTEP_ASSIGN_OR_RETURN(rig.membership, DecodeMembership(message.payload));
     rig.restarted = false;
     link.CloseMeeting(false);
-    rig.given_up.store(false);
+    // The order to abort goes past this message, and may have come first.
+    if (rig.aborted.Contains(rig.membership.generation)) link.CloseMeeting(true);
     return OkStatus();
   }
 }
