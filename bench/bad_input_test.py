@@ -135,8 +135,7 @@ class BadInputTest(unittest.TestCase):
         with open(cut, "wb") as file:
             file.write(whole[: len(whole) // 2])
         for path in [text, empty, cut, os.path.join(folder, "missing.h5")]:
-            shown = subprocess.run([LOCKSTEP, "show", path], capture_output=True, text=True,
-                                   timeout=30)
+            shown = subprocess.run([LOCKSTEP, "show", path], capture_output=True, text=True)
             with self.subTest(path=path):
                 self.assertEqual(shown.returncode, 2, shown.stderr)
                 self.assertEqual(len(shown.stderr.splitlines()), 1, shown.stderr)

@@ -146,5 +146,5 @@ class SchemaTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    subprocess.run(["results/example_runs", _DIRECTORY], check=True, timeout=30)
+    subprocess.run(["results/example_runs", _DIRECTORY], check=True)
     unittest.main()

@@ -63,7 +63,7 @@ def matrix(name, *arguments, content=None):
         with open(path, "w", encoding="utf-8") as file:
             file.write(content)
         words.append(path)
-    done = subprocess.run(words, capture_output=True, text=True, timeout=200)
+    done = subprocess.run(words, capture_output=True, text=True)
     path = os.path.join(output, "matrix.json")
     answer = None
     if os.path.exists(path):

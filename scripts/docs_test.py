@@ -27,7 +27,7 @@ FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9_-]*")
 
 def said(words):
     done = subprocess.run([os.path.abspath(words[0]), *words[1:], "--help"], capture_output=True,
-                          text=True, timeout=60, env=dict(os.environ, COLUMNS="100"))
+                          text=True, env=dict(os.environ, COLUMNS="100"))
     # The default launcher of root has a word more.
     return (done.stdout + done.stderr).replace(" --allow-run-as-root", "")
 

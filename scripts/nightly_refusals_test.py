@@ -33,7 +33,7 @@ class Finished(Folder):
             code, again["verdict"], again["exit_code"], again["earlier"], err))
         self.assertEqual(before, self.state())
         done = subprocess.run(["scripts/nightly", self.plan(self.TEXT), "--output=" + self.output],
-                              capture_output=True, text=True, timeout=60, check=False)
+                              capture_output=True, text=True, check=False)
         self.assertEqual(3, done.returncode)
         self.assertRegex(done.stdout, r"^NOT RUN: .*/out was finished on %s, \d+ s ago: "
                          r"QUALIFIED\. Nothing was run now; give another --output" %
@@ -63,7 +63,7 @@ class Finished(Folder):
             folder = tempfile.mkdtemp(dir=self.folder)
             nights = [journal.tonight("results/nightly")]
             done = subprocess.run(words + [self.plan(self.TEXT), "--programs=" + os.getcwd()],
-                                  cwd=folder, capture_output=True, text=True, timeout=100,
+                                  cwd=folder, capture_output=True, text=True,
                                   check=False)
             nights.append(journal.tonight("results/nightly"))  # noon may have passed
             self.assertEqual(0, done.returncode, done.stderr)
@@ -88,7 +88,7 @@ class NotInstalled(Folder):
     def check(self, text, folder, words):
         done = subprocess.run(
             ["scripts/nightly", self.plan(text), "--output=" + self.output, "--programs=" + folder],
-            capture_output=True, text=True, timeout=60, check=False)
+            capture_output=True, text=True, check=False)
         self.assertEqual((4, ""), (done.returncode, done.stdout))
         self.assertRegex(done.stderr, r"^nightly: %s.*\n$" % words)
         self.assertEqual([], self.state())
@@ -111,7 +111,7 @@ class NotInstalled(Folder):
         done = subprocess.run(
             ["scripts/nightly", self.plan(text), "--output=" + self.output,
              "--programs=" + self.programs("stress"), "--format=json"],
-            capture_output=True, text=True, timeout=60, check=False)
+            capture_output=True, text=True, check=False)
         answer = json.loads(done.stdout)
         self.assertEqual((0, "QUALIFIED", []), (done.returncode, answer["verdict"],
                                                 answer["reasons"]), done.stderr)
@@ -134,7 +134,7 @@ class NotInstalled(Folder):
                          '[[step]]\nname = "soak"\nkind = "soak"\nseconds = 20\n')
         done = subprocess.run(
             ["scripts/nightly", path, "--output=" + self.output, "--programs=" + folder,
-             "--format=json"], capture_output=True, text=True, timeout=60, check=False)
+             "--format=json"], capture_output=True, text=True, check=False)
         answer = json.loads(done.stdout)
         self.assertEqual((3, "INCONCLUSIVE"), (done.returncode, answer["verdict"]))
         self.assertIn("soak: 0 of 20 s: its launches give no answer", answer["reasons"])

@@ -136,7 +136,7 @@ seconds = 3
         done = subprocess.run(
             ["scripts/nightly", path, "--output=" + self.output, "--programs=" + self.folder,
              "--format=json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            timeout=60, check=False)
+             check=False)
         self.assertEqual(1, done.returncode, done.stderr)
         answer = json.loads(done.stdout)
         self.assertEqual("NOT QUALIFIED", answer["verdict"])
@@ -194,7 +194,7 @@ class Subcommand(Folder):
     def lockstep(self, *words):
         done = subprocess.run(["scripts/lockstep/lockstep", "nightly"] + list(words),
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              timeout=60, check=False)
+                              check=False)
         return done.returncode, done.stderr
 
     def test_it_is_reached(self):

@@ -34,7 +34,7 @@ class Folder(unittest.TestCase):
 
     def finish(self, process):
         """(exit code, answer or None, what it said)"""
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate()
         return process.returncode, json.loads(out) if out else None, err
 
     def nightly(self, text):

@@ -13,7 +13,7 @@ _STRESS, _LOCKSTEP = "stress/stress", "scripts/lockstep/lockstep"
 def scoreboard(*arguments):
     done = subprocess.run(
         [_SCOREBOARD, f"--stress={_STRESS}", f"--lockstep={_LOCKSTEP}", *arguments],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False)
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout, done.stderr
 
 

@@ -223,7 +223,7 @@ def killed():
                 time.sleep(0.02)
             assert wanted <= {name for name, _ in seen}, seen
             os.kill(agent_of(rank, run_stress.left_over(mark)), signal.SIGKILL)
-            mpirun.wait(timeout=60)
+            mpirun.wait()
         deadline = time.monotonic() + 60
         while run_stress.left_over(mark) and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -265,7 +265,7 @@ culprits = [2]
         with open(path + ".h5", "w", encoding="utf-8") as file:
             file.write("of another run")
         os.kill(agent_of(0, run_stress.left_over(mark)), signal.SIGKILL)
-        said = mpirun.communicate(timeout=60)[1]
+        said = mpirun.communicate()[1]
     assert "rank 1's agent took its place" in said, said
     with open(path + ".json", encoding="utf-8") as file:
         cases = json.load(file)["cases"]

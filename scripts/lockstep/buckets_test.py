@@ -50,7 +50,7 @@ BAD_INPUT = [
 
 def run(*arguments, **options):
     return subprocess.run([LOCKSTEP, *arguments], stdout=options.get("stdout", subprocess.PIPE),
-                          stderr=subprocess.PIPE, text=True, timeout=20)
+                          stderr=subprocess.PIPE, text=True)
 
 
 def golden(model):
@@ -116,10 +116,10 @@ class BucketsTest(unittest.TestCase):
                 shutil.copy("datasets/testdata/bert_base_golden.json", f"{prefix}/{place}/own.json")
                 installed = [f"{prefix}/bin/lockstep", "buckets", "--format=json"]
                 own = subprocess.run(installed + ["--model=own"], stdout=subprocess.PIPE, env={},
-                                     cwd="/", timeout=20, check=True)
+                                     cwd="/", check=True)
                 self.assertEqual(json.loads(own.stdout)["elements"][-1], 23837184)
                 other = subprocess.run(installed + ["--model=resnet50"], stderr=subprocess.PIPE,
-                                       env={}, cwd="/", timeout=20, text=True)
+                                       env={}, cwd="/", text=True)
                 self.assertEqual(other.returncode, 2)
                 self.assertIn("available: own;", other.stderr)
 

@@ -18,7 +18,7 @@ _REAL = "core/flight/testdata"
 
 def run(*arguments):
     done = subprocess.run([_LOCKSTEP] + list(arguments), stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, timeout=60, check=False)
+                          stderr=subprocess.PIPE, check=False)
     return done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8")
 
 
@@ -261,7 +261,7 @@ class Export(FlightTest):
 
     def exported(self, name):
         work = os.path.dirname(self.directory)
-        subprocess.run(["scripts/lockstep/diagnose_examples", work], check=True, timeout=60)
+        subprocess.run(["scripts/lockstep/diagnose_examples", work], check=True)
         return run("export", os.path.join(work, name + ".h5"), "--format=flight-recorder",
                    "-o", self.directory)
 

@@ -25,7 +25,7 @@ BAD_INPUT = [
 
 def run(arguments, folder):
     return subprocess.run([LOCKSTEP, "make-dataset"] + arguments.split(), cwd=folder, text=True,
-                          capture_output=True, timeout=60, check=False)
+                          capture_output=True, check=False)
 
 
 class MakeDatasetTest(unittest.TestCase):
@@ -70,7 +70,7 @@ class MakeDatasetTest(unittest.TestCase):
             self.assertEqual(done.returncode, 4, done.stderr)
             limited = subprocess.run(
                 ["bash", "-c", f"ulimit -f 100; '{LOCKSTEP}' make-dataset x.h5 --samples=100"],
-                cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+                cwd=folder, capture_output=True, text=True, check=False)
             self.assertEqual(limited.returncode, 4, limited.stderr)
             self.assertIn("x.h5: cannot be written", limited.stderr)
             self.assertEqual(os.listdir(folder), [])

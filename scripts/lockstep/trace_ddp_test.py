@@ -59,7 +59,7 @@ def path_of(name):
 
 def run(*arguments):
     return subprocess.run([LOCKSTEP, "trace-ddp", *arguments], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, timeout=60)
+                          stderr=subprocess.PIPE, text=True)
 
 
 def run_text(text, *arguments):

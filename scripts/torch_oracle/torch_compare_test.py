@@ -85,7 +85,7 @@ def trace(folder, cases, backend, torch):
             file.write(programs.to_toml("random/%d" % number, ranks, workload))
     done = subprocess.run([LOCKSTEP, "trace-ddp", "--torch=" + torch, "--format=json",
                            "--backend=" + backend] + paths,
-                          stdout=subprocess.PIPE, text=True, timeout=120)
+                          stdout=subprocess.PIPE, text=True)
     if done.returncode not in (0, 1):
         sys.exit("lockstep ended with %d" % done.returncode)
     return [json.loads(line) for line in done.stdout.splitlines()]

@@ -44,7 +44,7 @@ def path_of(name):
 
 def report(*arguments):
     done = subprocess.run([_LOCKSTEP, "report"] + list(arguments), stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, timeout=120, check=False)
+                          stderr=subprocess.PIPE, check=False)
     return done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8")
 
 
@@ -59,7 +59,7 @@ def page_of(*names):
 def calls_to_report(cases):
     """How many functions are called to write the page of a run of so many cases."""
     path = path_of("counted.h5")
-    subprocess.run(["results/large_run", path, str(cases)], check=True, timeout=120)
+    subprocess.run(["results/large_run", path, str(cases)], check=True)
     counting = ("import sys\nsys.path.insert(0, sys.argv[1])\nimport report\ncalls = 0\n"
                 "def count(frame, event, argument):\n    global calls\n"
                 "    calls += event in ('call', 'c_call')\n"
@@ -67,7 +67,7 @@ def calls_to_report(cases):
                 "print(calls)\nsys.exit(code)\n")
     done = subprocess.run([sys.executable, "-c", counting, os.path.abspath(_HERE),
                            "--lockstep=" + _LOCKSTEP, "--output=" + path_of("counted.html"),
-                           path], stdout=subprocess.PIPE, check=True, timeout=250)
+                           path], stdout=subprocess.PIPE, check=True)
     return int(done.stdout)
 
 
@@ -204,7 +204,7 @@ class PageTest(unittest.TestCase):
             file.attrs["summary_line"] = evil
             file["environment/host/0"].attrs["cpu_model"] = evil
         subprocess.run([os.path.join(_HERE, "report.py"), "--lockstep=/bin/false",
-                        "--output=" + path_of("markup.html"), path_of("markup.h5")], timeout=60,
+                        "--output=" + path_of("markup.html"), path_of("markup.h5")],
                        check=True)
         with open(path_of("markup.html"), encoding="utf-8") as file:
             text = file.read()
@@ -284,7 +284,7 @@ class ComparisonTest(unittest.TestCase):
         done = subprocess.run([os.path.join(_HERE, "report.py"), "--lockstep=" + tool, *options,
                                "--output=" + path_of("two.html"),
                                *[path_of(name + ".h5") for name in names]],
-                              stderr=subprocess.PIPE, timeout=60, check=False)
+                              stderr=subprocess.PIPE, check=False)
         return done.returncode, done.stderr.decode("utf-8")
 
     def test_it_is_shown(self):
@@ -385,7 +385,6 @@ class CommandTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    subprocess.run(["results/example_runs", _DIRECTORY], check=True, timeout=30)
-    subprocess.run(["results/large_run", path_of("large.h5"), str(_LARGE_CASES)], check=True,
-                   timeout=120)
+    subprocess.run(["results/example_runs", _DIRECTORY], check=True)
+    subprocess.run(["results/large_run", path_of("large.h5"), str(_LARGE_CASES)], check=True)
     unittest.main()
