@@ -2,9 +2,10 @@
 #include "bench/harness/bench_info.h"
 
 int main(int argc, char** argv) {
-  const lockstep::BenchInfo info{
+  const lockstep::bench::harness::BenchInfo info{
       "bench_allreduce",
       "All-reduce latency and bandwidth: message sizes, or the gradient buckets of a model.",
-      lockstep::Collective::kAllReduce, /*in_place_by_default=*/false, /*takes_models=*/true};
-  return lockstep::BenchMain(info, argc, argv);
+      lockstep::collective::Collective::kAllReduce, /*in_place_by_default=*/false,
+      /*takes_models=*/true};
+  return lockstep::bench::harness::BenchMain(info, argc, argv);
 }

@@ -2,8 +2,9 @@
 #include "bench/harness/bench_info.h"
 
 int main(int argc, char** argv) {
-  const lockstep::BenchInfo info{"bench_barrier", "Barrier latency.",
-                                 lockstep::Collective::kBarrier, /*in_place_by_default=*/false,
-                                 /*takes_models=*/false};
-  return lockstep::BenchMain(info, argc, argv);
+  const lockstep::bench::harness::BenchInfo info{"bench_barrier", "Barrier latency.",
+                                                 lockstep::collective::Collective::kBarrier,
+                                                 /*in_place_by_default=*/false,
+                                                 /*takes_models=*/false};
+  return lockstep::bench::harness::BenchMain(info, argc, argv);
 }

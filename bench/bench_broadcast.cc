@@ -2,9 +2,9 @@
 #include "bench/harness/bench_info.h"
 
 int main(int argc, char** argv) {
-  const lockstep::BenchInfo info{
+  const lockstep::bench::harness::BenchInfo info{
       "bench_broadcast", "Broadcast: message sizes, or the state of a model as DDP sends it.",
-      lockstep::Collective::kBroadcast, /*in_place_by_default=*/true,
+      lockstep::collective::Collective::kBroadcast, /*in_place_by_default=*/true,
       /*takes_models=*/true};
-  return lockstep::BenchMain(info, argc, argv);
+  return lockstep::bench::harness::BenchMain(info, argc, argv);
 }

@@ -2,12 +2,12 @@
 #include "bench/harness/bench_info.h"
 
 int main(int argc, char** argv) {
-  const lockstep::BenchInfo info{
+  const lockstep::bench::harness::BenchInfo info{
       "bench_links",
       "Latency and bandwidth of the links between all ranks; slow links and hosts are singled out.",
-      lockstep::Collective::kSend,
+      lockstep::collective::Collective::kSend,
       /*in_place_by_default=*/false,
       /*takes_models=*/false,
-      lockstep::BenchKind::kLinks};
-  return lockstep::BenchMain(info, argc, argv);
+      lockstep::bench::harness::BenchKind::kLinks};
+  return lockstep::bench::harness::BenchMain(info, argc, argv);
 }

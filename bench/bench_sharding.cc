@@ -2,12 +2,12 @@
 #include "bench/harness/bench_info.h"
 
 int main(int argc, char** argv) {
-  const lockstep::BenchInfo info{
+  const lockstep::bench::harness::BenchInfo info{
       "bench_sharding",
       "Batches of a sharded dataset: samples a second, imbalance between ranks and its cost.",
-      lockstep::Collective::kBarrier,
+      lockstep::collective::Collective::kBarrier,
       /*in_place_by_default=*/false,
       /*takes_models=*/false,
-      lockstep::BenchKind::kLoads};
-  return lockstep::BenchMain(info, argc, argv);
+      lockstep::bench::harness::BenchKind::kLoads};
+  return lockstep::bench::harness::BenchMain(info, argc, argv);
 }

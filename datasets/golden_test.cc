@@ -13,22 +13,22 @@
 #include "core/ddp/buckets.h"
 #include "datasets/manifest.h"
 
-namespace lockstep {
+namespace lockstep::datasets {
 namespace {
 
 using ::testing::ElementsAre;
 
 using Indices = std::vector<std::vector<int>>;
 
-std::vector<std::int64_t> ElementsOf(const BucketLayout& layout) {
+std::vector<std::int64_t> ElementsOf(const ddp::BucketLayout& layout) {
   std::vector<std::int64_t> elements;
-  for (const Bucket& bucket : layout) elements.push_back(bucket.elements);
+  for (const ddp::Bucket& bucket : layout) elements.push_back(bucket.elements);
   return elements;
 }
 
-Indices IndicesOf(const BucketLayout& layout) {
+Indices IndicesOf(const ddp::BucketLayout& layout) {
   Indices indices;
-  for (const Bucket& bucket : layout) indices.push_back(bucket.params);
+  for (const ddp::Bucket& bucket : layout) indices.push_back(bucket.params);
   return indices;
 }
 
@@ -44,10 +44,10 @@ class Golden : public ::testing::TestWithParam<std::string> {
     manifest_ = *manifest;
   }
 
-  void ExpectLayout(const char* key, const BucketLayout& layout) const {
+  void ExpectLayout(const char* key, const ddp::BucketLayout& layout) const {
     EXPECT_EQ(IndicesOf(layout), golden_[key].get<Indices>()) << key;
     std::int64_t elements = 0;
-    for (const Bucket& bucket : layout) elements += bucket.elements;
+    for (const ddp::Bucket& bucket : layout) elements += bucket.elements;
     EXPECT_EQ(elements, manifest_.param_elements());
   }
 
@@ -63,16 +63,17 @@ TEST_P(Golden, ManifestHasTheSameParameters) {
     EXPECT_EQ(manifest_.params[i].name, recorded["name"]);
     EXPECT_EQ(manifest_.params[i].shape, recorded["shape"].get<std::vector<std::int64_t>>());
     EXPECT_EQ(manifest_.params[i].numel, recorded["numel"]);
-    EXPECT_EQ(manifest_.params[i].type, DataType::kF32);
+    EXPECT_EQ(manifest_.params[i].type, collective::DataType::kF32);
   }
   EXPECT_EQ(manifest_.name, golden_["name"]);
   EXPECT_EQ(manifest_.ready_order, golden_["ready_order"].get<std::vector<int>>());
 }
 
 TEST_P(Golden, ManifestHasTheSameBuffers) {
-  const std::map<std::string, DataType> types = {{"torch.float32", DataType::kF32},
-                                                 {"torch.int64", DataType::kI64},
-                                                 {"torch.uint8", DataType::kU8}};
+  const std::map<std::string, collective::DataType> types = {
+      {"torch.float32", collective::DataType::kF32},
+      {"torch.int64", collective::DataType::kI64},
+      {"torch.uint8", collective::DataType::kU8}};
   ASSERT_EQ(manifest_.buffers.size(), golden_["buffers"].size());
   for (std::size_t i = 0; i < manifest_.buffers.size(); ++i) {
     const auto& recorded = golden_["buffers"][i];
@@ -83,21 +84,22 @@ TEST_P(Golden, ManifestHasTheSameBuffers) {
 }
 
 TEST_P(Golden, BucketsOfEveryMode) {
-  const std::vector<Gradient> gradients = GradientsOf(manifest_);
-  for (const TorchRules rules : {TorchRules::k1_13, TorchRules::k2_6}) {
-    BucketOptions options = {.rules = rules};
-    ExpectLayout("iter1_buckets", InitialBuckets(gradients, options));
-    ExpectLayout("rebuilt_buckets", SteadyBuckets(gradients, manifest_.ready_order, options));
+  const std::vector<ddp::Gradient> gradients = GradientsOf(manifest_);
+  for (const ddp::TorchRules rules : {ddp::TorchRules::k1_13, ddp::TorchRules::k2_6}) {
+    ddp::BucketOptions options = {.rules = rules};
+    ExpectLayout("iter1_buckets", ddp::InitialBuckets(gradients, options));
+    ExpectLayout("rebuilt_buckets", ddp::SteadyBuckets(gradients, manifest_.ready_order, options));
     options.find_unused_parameters = true;
-    ExpectLayout("unused_mode_buckets", InitialBuckets(gradients, options));
-    ExpectLayout("unused_mode_buckets", SteadyBuckets(gradients, manifest_.ready_order, options));
+    ExpectLayout("unused_mode_buckets", ddp::InitialBuckets(gradients, options));
+    ExpectLayout("unused_mode_buckets",
+                 ddp::SteadyBuckets(gradients, manifest_.ready_order, options));
     options.static_graph = true;
-    ExpectLayout("iter1_buckets", InitialBuckets(gradients, options));
-    ExpectLayout("rebuilt_buckets", SteadyBuckets(gradients, manifest_.ready_order, options));
+    ExpectLayout("iter1_buckets", ddp::InitialBuckets(gradients, options));
+    ExpectLayout("rebuilt_buckets", ddp::SteadyBuckets(gradients, manifest_.ready_order, options));
   }
-  const BucketOptions old = {.rules = TorchRules::k1_9};
-  ExpectLayout("unused_mode_buckets", InitialBuckets(gradients, old));
-  ExpectLayout("rebuilt_buckets", SteadyBuckets(gradients, manifest_.ready_order, old));
+  const ddp::BucketOptions old = {.rules = ddp::TorchRules::k1_9};
+  ExpectLayout("unused_mode_buckets", ddp::InitialBuckets(gradients, old));
+  ExpectLayout("rebuilt_buckets", ddp::SteadyBuckets(gradients, manifest_.ready_order, old));
 }
 
 TEST_P(Golden, TheRecordingItselfIsAManifest) {
@@ -115,16 +117,16 @@ INSTANTIATE_TEST_SUITE_P(Models, Golden, ::testing::Values("resnet50", "bert_bas
 TEST(GoldenSizes, Resnet50) {
   const auto manifest = LoadManifest("resnet50");
   ASSERT_TRUE(manifest.ok()) << manifest.status().message();
-  EXPECT_THAT(ElementsOf(SteadyBuckets(GradientsOf(*manifest), manifest->ready_order, {})),
+  EXPECT_THAT(ElementsOf(ddp::SteadyBuckets(GradientsOf(*manifest), manifest->ready_order, {})),
               ElementsAre(2049000, 7875584, 6563840, 6637568, 2431040));
-  const auto bf16 = GradientsOf(*manifest, DataType::kBf16);
-  EXPECT_THAT(ElementsOf(SteadyBuckets(bf16, manifest->ready_order, {})),
+  const auto bf16 = GradientsOf(*manifest, collective::DataType::kBf16);
+  EXPECT_THAT(ElementsOf(ddp::SteadyBuckets(bf16, manifest->ready_order, {})),
               ElementsAre(2049000, 14439424, 9068608));
-  std::map<DataType, std::int64_t> buffer_elements;
+  std::map<collective::DataType, std::int64_t> buffer_elements;
   for (const ModelTensor& buffer : manifest->buffers) buffer_elements[buffer.type] += buffer.numel;
-  EXPECT_EQ(buffer_elements[DataType::kF32], 53120);
-  EXPECT_EQ(buffer_elements[DataType::kI64], 53);
+  EXPECT_EQ(buffer_elements[collective::DataType::kF32], 53120);
+  EXPECT_EQ(buffer_elements[collective::DataType::kI64], 53);
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::datasets

@@ -13,7 +13,7 @@
 #include "core/base/check.h"
 #include "datasets/manifest_search.h"
 
-namespace lockstep {
+namespace lockstep::datasets {
 namespace {
 
 using Json = nlohmann::json;
@@ -72,17 +72,18 @@ Result<std::string> ReadName(const Json& value, const Place& place) {
 }
 
 // Lockstep's and nccl-tests' names, and PyTorch's, with or without "torch.".
-Result<DataType> ReadType(const Json& value, const Place& place) {
+Result<collective::DataType> ReadType(const Json& value, const Place& place) {
   const auto* text = value.get_ptr<const std::string*>();
   if (text == nullptr) {
     return place.Error(fmt::format("{} is not a data type; write \"f32\"", Shown(value)));
   }
   std::string_view name = *text;
   if (name.starts_with("torch.")) name.remove_prefix(6);
-  if (name == "float16") return DataType::kF16;
-  if (name == "float32") return DataType::kF32;
-  if (name == "float64") return DataType::kF64;
-  return ParseDataType(fmt::format("manifest '{}': {}", place.origin, place.field), name);
+  if (name == "float16") return collective::DataType::kF16;
+  if (name == "float32") return collective::DataType::kF32;
+  if (name == "float64") return collective::DataType::kF64;
+  return collective::ParseDataType(fmt::format("manifest '{}': {}", place.origin, place.field),
+                                   name);
 }
 
 Result<std::vector<std::int64_t>> ReadShape(const Json& value, const Place& place) {
@@ -155,7 +156,8 @@ Result<std::vector<ModelTensor>> ReadTensors(const Json& list, bool are_params,
     if (!names.insert(added.name).second) {
       return place[i].Error(fmt::format("the name '{}' appears twice; rename one", added.name));
     }
-    bytes += added.numel <= kMaxTotalBytes / 8 ? added.numel * SizeOf(added.type) : kMaxTotalBytes;
+    bytes += added.numel <= kMaxTotalBytes / 8 ? added.numel * collective::SizeOf(added.type)
+                                               : kMaxTotalBytes;
     if (bytes >= kMaxTotalBytes) return place.Error("2^60 bytes or more in all; check the shapes");
   }
   return tensors;
@@ -270,15 +272,18 @@ Result<Manifest> LoadManifest(std::string_view name_or_path) {
   return ParseManifest(text, path);
 }
 
-std::vector<Gradient> GradientsOf(const Manifest& manifest, std::optional<DataType> float_type) {
-  LOCKSTEP_CHECK(!float_type || IsComputeType(*float_type), "gradients are f16, bf16, f32 or f64");
-  std::vector<Gradient> gradients;
+std::vector<ddp::Gradient> GradientsOf(const Manifest& manifest,
+                                       std::optional<collective::DataType> float_type) {
+  LOCKSTEP_CHECK(!float_type || collective::IsComputeType(*float_type),
+                 "gradients are f16, bf16, f32 or f64");
+  std::vector<ddp::Gradient> gradients;
   gradients.reserve(manifest.params.size());
   for (const ModelTensor& param : manifest.params) {
-    const DataType type = float_type && IsComputeType(param.type) ? *float_type : param.type;
+    const collective::DataType type =
+        float_type && collective::IsComputeType(param.type) ? *float_type : param.type;
     gradients.push_back({.numel = param.numel, .type = type, .sparse = param.sparse});
   }
   return gradients;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::datasets

@@ -13,14 +13,14 @@
 #include "core/collective/data_type.h"
 #include "core/ddp/buckets.h"
 
-namespace lockstep {
+namespace lockstep::datasets {
 
 // A parameter or a buffer. `numel` is the product of `shape`; a scalar has the shape [] and
 // numel 1.
 struct ModelTensor {
   std::string name;
   std::vector<std::int64_t> shape;
-  DataType type = DataType::kF32;
+  collective::DataType type = collective::DataType::kF32;
   std::int64_t numel = 0;
   bool sparse = false;  // parameters: its gradient is sparse
 };
@@ -46,9 +46,9 @@ Result<Manifest> LoadManifest(std::string_view name_or_path);
 // The gradients of a model in registration order, for core/ddp. With `float_type`, which must be
 // one that gradients are made of (IsComputeType), all those have it, as after torch's
 // model.to(dtype).
-std::vector<Gradient> GradientsOf(const Manifest& manifest,
-                                  std::optional<DataType> float_type = std::nullopt);
+std::vector<ddp::Gradient> GradientsOf(
+    const Manifest& manifest, std::optional<collective::DataType> float_type = std::nullopt);
 
-}  // namespace lockstep
+}  // namespace lockstep::datasets
 
 #endif  // LOCKSTEP_DATASETS_MANIFEST_H_

@@ -10,7 +10,7 @@
 
 #include "core/base/nearest.h"
 
-namespace lockstep {
+namespace lockstep::datasets {
 namespace {
 
 namespace fs = std::filesystem;
@@ -98,4 +98,4 @@ Result<std::string> FindManifest(std::string_view name_or_path) {
   return UnknownModel(name_or_path, directories);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::datasets

@@ -8,7 +8,7 @@
 
 #include "core/base/status.h"
 
-namespace lockstep {
+namespace lockstep::datasets {
 
 // The existing directories that are searched, the first match wins:
 //   $LOCKSTEP_DATASETS                            the user's own
@@ -24,6 +24,6 @@ Result<std::vector<std::string>> ManifestDirectories();
 // error (kInvalidInput) for an unknown name says the nearest and all available ones.
 Result<std::string> FindManifest(std::string_view name_or_path);
 
-}  // namespace lockstep
+}  // namespace lockstep::datasets
 
 #endif  // LOCKSTEP_DATASETS_MANIFEST_SEARCH_H_

@@ -13,7 +13,7 @@
 #include "core/base/status.h"
 #include "datasets/manifest_search.h"
 
-namespace lockstep {
+namespace lockstep::datasets {
 namespace {
 
 using ::testing::AllOf;
@@ -45,17 +45,17 @@ TEST(Manifest, ReadsEveryField) {
   ASSERT_EQ(manifest->params.size(), 3u);
   EXPECT_EQ(manifest->params[0].name, "embedding");
   EXPECT_THAT(manifest->params[0].shape, ElementsAre(10, 4));
-  EXPECT_EQ(manifest->params[0].type, DataType::kBf16);
+  EXPECT_EQ(manifest->params[0].type, collective::DataType::kBf16);
   EXPECT_EQ(manifest->params[0].numel, 40);
   EXPECT_TRUE(manifest->params[0].sparse);
-  EXPECT_EQ(manifest->params[1].type, DataType::kF32);
+  EXPECT_EQ(manifest->params[1].type, collective::DataType::kF32);
   EXPECT_EQ(manifest->params[1].numel, 1);
-  EXPECT_EQ(manifest->params[2].type, DataType::kF64);
+  EXPECT_EQ(manifest->params[2].type, collective::DataType::kF64);
   EXPECT_EQ(manifest->params[2].numel, 0);
   EXPECT_EQ(manifest->param_elements(), 41);
   EXPECT_THAT(manifest->ready_order, ElementsAre(2, 0, 1));
   ASSERT_EQ(manifest->buffers.size(), 1u);
-  EXPECT_EQ(manifest->buffers[0].type, DataType::kI64);
+  EXPECT_EQ(manifest->buffers[0].type, collective::DataType::kI64);
 }
 
 TEST(Manifest, ReversedIsAReadyOrder) {
@@ -69,13 +69,13 @@ TEST(Manifest, GradientsTakeTheModelsTypeOnlyWhereTheyAreFloats) {
                {"name": "b", "shape": [3], "dtype": "i8"}])"),
                                       "text");
   ASSERT_TRUE(manifest.ok()) << manifest.status().message();
-  const auto gradients = GradientsOf(*manifest, DataType::kF16);
+  const auto gradients = GradientsOf(*manifest, collective::DataType::kF16);
   ASSERT_EQ(gradients.size(), 2u);
-  EXPECT_EQ(gradients[0].type, DataType::kF16);
+  EXPECT_EQ(gradients[0].type, collective::DataType::kF16);
   EXPECT_EQ(gradients[0].numel, 2);
   EXPECT_TRUE(gradients[0].sparse);
-  EXPECT_EQ(gradients[1].type, DataType::kI8);
-  EXPECT_EQ(GradientsOf(*manifest)[0].type, DataType::kF32);
+  EXPECT_EQ(gradients[1].type, collective::DataType::kI8);
+  EXPECT_EQ(GradientsOf(*manifest)[0].type, collective::DataType::kF32);
 }
 
 struct Malformed {
@@ -236,4 +236,4 @@ TEST(ManifestSearch, TheUsersDirectoryComesFirst) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::datasets

@@ -2,11 +2,11 @@
 
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::datasets {
 namespace {
 
-std::vector<TensorInfo> Describe(const std::vector<ModelTensor>& tensors) {
-  std::vector<TensorInfo> infos;
+std::vector<ddp::TensorInfo> Describe(const std::vector<ModelTensor>& tensors) {
+  std::vector<ddp::TensorInfo> infos;
   infos.reserve(tensors.size());
   for (const ModelTensor& tensor : tensors) {
     infos.push_back({tensor.name, tensor.shape, tensor.type, tensor.numel});
@@ -16,8 +16,8 @@ std::vector<TensorInfo> Describe(const std::vector<ModelTensor>& tensors) {
 
 }  // namespace
 
-ModelTensors TensorsOf(const Manifest& manifest) {
+ddp::ModelTensors TensorsOf(const Manifest& manifest) {
   return {Describe(manifest.params), manifest.ready_order, Describe(manifest.buffers)};
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::datasets

@@ -5,10 +5,10 @@
 #include "core/ddp/manifest_model.h"
 #include "datasets/manifest.h"
 
-namespace lockstep {
+namespace lockstep::datasets {
 
-ModelTensors TensorsOf(const Manifest& manifest);
+ddp::ModelTensors TensorsOf(const Manifest& manifest);
 
-}  // namespace lockstep
+}  // namespace lockstep::datasets
 
 #endif  // LOCKSTEP_DATASETS_MODEL_TENSORS_H_

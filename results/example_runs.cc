@@ -8,19 +8,19 @@
 #include "results/store/run.h"
 #include "results/store/store.h"
 
-namespace lockstep {
+namespace lockstep::results {
 namespace {
 
 // Samples for the case, so that the file has some of everything.
-Run WithSamples(Run run) {
-  for (CaseRecord& record : run.cases) {
+store::Run WithSamples(store::Run run) {
+  for (store::CaseRecord& record : run.cases) {
     record.samples.ranks = record.ranks;
     for (std::int64_t i = 0; i < 5; ++i) {
       record.samples.round.push_back(static_cast<std::int32_t>(i / 2));
       for (int rank = 0; rank < record.ranks; ++rank) {
         record.samples.entry_ns.push_back(1000 * i + rank);
         record.samples.exit_ns.push_back(1000 * i + 800 - rank);
-        for (Part& part : record.parts) part.values.push_back(part.median + rank);
+        for (store::Part& part : record.parts) part.values.push_back(part.median + rank);
       }
     }
   }
@@ -28,8 +28,8 @@ Run WithSamples(Run run) {
 }
 
 // What only machines with a GPU have.
-Run WithGpu(Run run) {
-  GpuSample sample;
+store::Run WithGpu(store::Run run) {
+  journal::GpuSample sample;
   sample.ticks = 2000;
   sample.utilization_percent = 100;
   run.gpu_samples = {{0, "00000000:3B:00.0", sample}};
@@ -38,10 +38,10 @@ Run WithGpu(Run run) {
 }
 
 // What the judge of a run that failed knew.
-Run WithEvidence(Run run) {
-  EvidenceRecord record{.case_index = 1, .lifetime = 0, .deadline_seconds = 5, .known = {}};
+store::Run WithEvidence(store::Run run) {
+  store::EvidenceRecord record{.case_index = 1, .lifetime = 0, .deadline_seconds = 5, .known = {}};
   record.known.rank = 1;
-  record.known.state = ProcessState::kSignalled;
+  record.known.state = verdict::ProcessState::kSignalled;
   record.known.signal = 9;
   record.known.sockets = {{.local = "10.0.0.1:4000", .remote = "10.0.0.2:4000", .written = 8}};
   record.last_event = 2;
@@ -50,11 +50,12 @@ Run WithEvidence(Run run) {
 }
 
 int Main(const std::string& directory) {
-  for (const auto& [name, run] : {std::pair("passing", PassingRun()),
-                                  std::pair("failing", WithEvidence(WithGpu(FailingRun()))),
-                                  std::pair("corrupt", CorruptRun()),
-                                  std::pair("steps", StepsRun()), std::pair("links", LinksRun())}) {
-    const Status status = WriteRun(WithSamples(run), directory + "/" + name + ".h5");
+  for (const auto& [name, run] :
+       {std::pair("passing", report::PassingRun()),
+        std::pair("failing", WithEvidence(WithGpu(report::FailingRun()))),
+        std::pair("corrupt", report::CorruptRun()), std::pair("steps", report::StepsRun()),
+        std::pair("links", report::LinksRun())}) {
+    const Status status = store::WriteRun(WithSamples(run), directory + "/" + name + ".h5");
     if (status.ok()) continue;
     std::fprintf(stderr, "%s\n", status.message().c_str());
     return static_cast<int>(ExitCodeOf(status.code()));
@@ -63,12 +64,12 @@ int Main(const std::string& directory) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::results
 
 int main(int argc, char** argv) {
   if (argc != 2) {
     std::fprintf(stderr, "example_runs: name a directory to write to\n");
     return static_cast<int>(lockstep::ExitCode::kUsage);
   }
-  return lockstep::Main(argv[1]);
+  return lockstep::results::Main(argv[1]);
 }

@@ -19,7 +19,7 @@
 #include "stress/links/link_companion.h"
 #include "stress/links/link_director.h"
 
-namespace lockstep {
+namespace lockstep::stress {
 namespace {
 
 // A proof of a standstill is looked for when a rank was quiet for so long.
@@ -37,10 +37,11 @@ int Fail(int rank, const Status& status) {
 
 // Ranks that are to go on without one of theirs need a library that can give a communicator up.
 // Where it cannot, such scenarios are left out; an error when nothing else was asked for.
-Status LeaveOutRecoveries(std::string_view backend, std::string_view why, Selection& selection) {
+Status LeaveOutRecoveries(std::string_view backend, std::string_view why,
+                          harness::Selection& selection) {
   const auto first = std::stable_partition(
       selection.cases.begin(), selection.cases.end(),
-      [](const StressCase& stress_case) { return !stress_case.scenario.recovery; });
+      [](const harness::StressCase& stress_case) { return !stress_case.scenario.recovery; });
   if (first == selection.cases.begin() && first != selection.cases.end()) {
     return Unsupported(fmt::format(
         "--backend={} cannot abort and rebuild a communicator, which '{}' is about: {}; use "
@@ -54,7 +55,7 @@ Status LeaveOutRecoveries(std::string_view backend, std::string_view why, Select
   return OkStatus();
 }
 
-Status CheckCases(const Backend& backend, const Selection& selection) {
+Status CheckCases(const comm::Backend& backend, const harness::Selection& selection) {
   if (!backend.uses_launcher_mpi || selection.cases.size() == 1) return OkStatus();
   return Unsupported(fmt::format(
       "--backend={} runs one case a launch, because a launch has one MPI identity, and {} were "
@@ -62,11 +63,13 @@ Status CheckCases(const Backend& backend, const Selection& selection) {
       backend.name, selection.cases.size()));
 }
 
-bool HasLinkFaults(const StressCase& stress_case) { return LinkDirector::Has(stress_case.faults); }
+bool HasLinkFaults(const harness::StressCase& stress_case) {
+  return links::LinkDirector::Has(stress_case.faults);
+}
 
 // A simulation has no links: what is about them is left out.
-Status LeaveOutLinks(Selection& selection) {
-  for (const StressCase& stress_case : selection.cases) {
+Status LeaveOutLinks(harness::Selection& selection) {
+  for (const harness::StressCase& stress_case : selection.cases) {
     if (HasLinkFaults(stress_case)) selection.skipped.push_back(stress_case.scenario.name);
   }
   std::erase_if(selection.cases, HasLinkFaults);
@@ -76,61 +79,65 @@ Status LeaveOutLinks(Selection& selection) {
       selection.skipped.front()));
 }
 
-Result<ExitCode> RunAgent(const StressOptions& options, const LaunchContext& context,
-                          const std::string& command_line) {
+Result<ExitCode> RunAgent(const harness::StressOptions& options,
+                          const launch::LaunchContext& context, const std::string& command_line) {
   if (options.backend == "sim") {
     if (context.rank != 0) return ExitCode::kPass;
-    LOCKSTEP_ASSIGN_OR_RETURN(Selection selection, SelectCases(options.scenarios, options.ranks,
-                                                               options.seed, options.repeat));
-    LOCKSTEP_RETURN_IF_ERROR(LeaveOutUnmet(options.backend, selection));
-    if (!SimCapabilities(options.sim_rules).can_abort) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        harness::Selection selection,
+        harness::SelectCases(options.scenarios, options.ranks, options.seed, options.repeat));
+    LOCKSTEP_RETURN_IF_ERROR(harness::LeaveOutUnmet(options.backend, selection));
+    if (!comm::sim::SimCapabilities(options.sim_rules).can_abort) {
       LOCKSTEP_RETURN_IF_ERROR(LeaveOutRecoveries(
-          fmt::format("sim --sim-rules={}", NameOf(options.sim_rules)),
+          fmt::format("sim --sim-rules={}", comm::sim::NameOf(options.sim_rules)),
           "only gloo's rules (--sim-rules=gloo) free the others when a rank aborts", selection));
     }
     LOCKSTEP_RETURN_IF_ERROR(LeaveOutLinks(selection));
-    return LeadSimulation(options, std::move(selection), context, command_line);
+    return harness::LeadSimulation(options, std::move(selection), context, command_line);
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(const Backend* backend, FindBackend("--backend", options.backend));
-  LOCKSTEP_ASSIGN_OR_RETURN(Selection selection, SelectCases(options.scenarios, context.size,
-                                                             options.seed, options.repeat));
-  LOCKSTEP_RETURN_IF_ERROR(LeaveOutUnmet(options.backend, selection));
+  LOCKSTEP_ASSIGN_OR_RETURN(const comm::Backend* backend,
+                            comm::FindBackend("--backend", options.backend));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      harness::Selection selection,
+      harness::SelectCases(options.scenarios, context.size, options.seed, options.repeat));
+  LOCKSTEP_RETURN_IF_ERROR(harness::LeaveOutUnmet(options.backend, selection));
   if (backend->uses_launcher_mpi) {
-    LOCKSTEP_RETURN_IF_ERROR(LeaveOutForMpi(context.single_host(), selection));
+    LOCKSTEP_RETURN_IF_ERROR(harness::LeaveOutForMpi(context.single_host(), selection));
   } else if (!backend->capabilities().can_abort) {
     LOCKSTEP_RETURN_IF_ERROR(
         LeaveOutRecoveries(options.backend, "its Abort() frees nobody", selection));
   }
   const bool network_faults =
       options.allow_network_faults || std::getenv(kTestHostsVariable) != nullptr;
-  LOCKSTEP_RETURN_IF_ERROR(LeaveOutHosts(context.single_host(), network_faults, selection));
+  LOCKSTEP_RETURN_IF_ERROR(
+      harness::LeaveOutHosts(context.single_host(), network_faults, selection));
   LOCKSTEP_RETURN_IF_ERROR(CheckCases(*backend, selection));
-  FleetOptions fleet;
+  launch::FleetOptions fleet;
   fleet.workers_own_mpi = backend->uses_launcher_mpi;
   fleet.silence_deadline_seconds = options.deadline_seconds;
   fleet.quiet_seconds = kQuietSeconds;
   if (!options.gpu_samples) fleet.gpu_sample_seconds = 0;
   if (std::any_of(selection.cases.begin(), selection.cases.end(), HasLinkFaults)) {
     fleet.companion = [any = options.allow_network_faults](int rank) {
-      return MakeLinkCompanion(rank, any);
+      return links::MakeLinkCompanion(rank, any);
     };
   }
   if (context.rank != 0) {
-    fleet.succeed = [&](const Legacy& legacy) {
-      return SucceedStress(options, selection, context, command_line, legacy);
+    fleet.succeed = [&](const launch::Legacy& legacy) {
+      return harness::SucceedStress(options, selection, context, command_line, legacy);
     };
-    return Follow(context, fleet);
+    return launch::Follow(context, fleet);
   }
-  return LeadStress(options, std::move(selection), context, fleet, command_line);
+  return harness::LeadStress(options, std::move(selection), context, fleet, command_line);
 }
 
 int RunAgent(int argc, char** argv) {
-  const Result<LaunchContext> context = DetectLaunch();
+  const Result<launch::LaunchContext> context = launch::DetectLaunch();
   if (!context.ok()) return Fail(0, context.status());
-  const Result<StressCommandLine> line = ParseStressCommandLine(argc, argv);
+  const Result<harness::StressCommandLine> line = harness::ParseStressCommandLine(argc, argv);
   if (!line.ok()) return Fail(context->rank, line.status());
   if (!line->options || line->options->list) {
-    const Result<std::string> text = line->options ? DescribeCatalogue() : line->text;
+    const Result<std::string> text = line->options ? harness::DescribeCatalogue() : line->text;
     if (!text.ok()) return Fail(context->rank, text.status());
     if (context->rank == 0) fmt::print("{}", *text);
     return 0;
@@ -142,9 +149,9 @@ int RunAgent(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stress
 
 int main(int argc, char** argv) {
-  return lockstep::WorkerLink::IsWorker() ? lockstep::RunStressWorker()
-                                          : lockstep::RunAgent(argc, argv);
+  return lockstep::launch::WorkerLink::IsWorker() ? lockstep::stress::harness::RunStressWorker()
+                                                  : lockstep::stress::RunAgent(argc, argv);
 }

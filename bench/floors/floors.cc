@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace lockstep {
+namespace lockstep::bench::floors {
 namespace {
 
 constexpr std::int64_t kInCacheBytes = 64 << 10;
@@ -25,7 +25,7 @@ double BestFor(const HostFloors& floors, std::int64_t bytes, double Bandwidth::*
 
 }  // namespace
 
-double FloorNs(const HostFloors& floors, Collective collective, std::int64_t bytes,
+double FloorNs(const HostFloors& floors, collective::Collective collective, std::int64_t bytes,
                int world_size) {
   if (world_size < 2) return kUnknownFloor;
   const double latency = floors.line_round_trip_fastest_ns / 2;
@@ -38,19 +38,19 @@ double FloorNs(const HostFloors& floors, Collective collective, std::int64_t byt
   const double reduce = BestFor(floors, bytes, &Bandwidth::reduce_gbps_together, nullptr);
   const double share_ns = n * (w + 1) / (3 * w) / reduce;
   switch (collective) {
-    case Collective::kBarrier:
+    case collective::Collective::kBarrier:
       return latency;
-    case Collective::kBroadcast:
-    case Collective::kSend:
-    case Collective::kRecv:
+    case collective::Collective::kBroadcast:
+    case collective::Collective::kSend:
+    case collective::Collective::kRecv:
       return known_latency + n / BestFor(floors, bytes, &Bandwidth::copy_gbps_together,
                                          &Bandwidth::copy_gbps_alone);
-    case Collective::kAllGather:
+    case collective::Collective::kAllGather:
       return known_latency + n * others / copy;
-    case Collective::kReduceScatter:
+    case collective::Collective::kReduceScatter:
       return known_latency + share_ns;
-    case Collective::kAllReduce:
-    case Collective::kReduce:
+    case collective::Collective::kAllReduce:
+    case collective::Collective::kReduce:
       // Not std::fmin: one unknown bandwidth makes the whole unknown.
       return known_latency + std::min(share_ns + n * others / copy, w * share_ns);
   }
@@ -67,12 +67,12 @@ std::vector<std::pair<std::string, double>> FloorFigures(const HostFloors& floor
   };
   const auto& all = floors.bandwidths;
   add(all.empty() ? Bandwidth{} : all.back(), "");
-  const auto in_cache = std::find_if(
-      all.begin(), all.end(), [](const Bandwidth& b) { return b.bytes == kInCacheBytes; });
+  const auto in_cache = std::find_if(all.begin(), all.end(),
+                                     [](const Bandwidth& b) { return b.bytes == kInCacheBytes; });
   add(in_cache == all.end() ? Bandwidth{} : *in_cache, "_in_cache");
   figures.emplace_back("line_round_trip_ns", floors.line_round_trip_ns);
   figures.emplace_back("line_round_trip_fastest_ns", floors.line_round_trip_fastest_ns);
   return figures;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::floors

@@ -11,7 +11,7 @@
 
 #include "core/collective/collective.h"
 
-namespace lockstep {
+namespace lockstep::bench::floors {
 
 inline constexpr double kUnknownFloor = std::numeric_limits<double>::quiet_NaN();
 
@@ -19,9 +19,9 @@ inline constexpr double kUnknownFloor = std::numeric_limits<double>::quiet_NaN()
 // passes per rank, then the minimum over ranks. NaN: not measured.
 struct Bandwidth {
   std::int64_t bytes = 0;
-  double copy_gbps_alone = kUnknownFloor;       // b = a, the other ranks asleep
-  double copy_gbps_together = kUnknownFloor;    // all ranks at once, each with arrays of its own
-  double reduce_gbps_alone = kUnknownFloor;     // c[i] = a[i] + b[i], f32
+  double copy_gbps_alone = kUnknownFloor;     // b = a, the other ranks asleep
+  double copy_gbps_together = kUnknownFloor;  // all ranks at once, each with arrays of its own
+  double reduce_gbps_alone = kUnknownFloor;   // c[i] = a[i] + b[i], f32
   double reduce_gbps_together = kUnknownFloor;
 };
 
@@ -57,13 +57,13 @@ HostFloors MeasureFloors(const std::vector<std::vector<int>>& cpus_of_local_rank
 // together) with arrays of at most n/2, because a rank touches n bytes at least: data that fits a
 // cache is granted that cache's bandwidth. Unknown bandwidth: NaN; unknown latency counts as 0,
 // and as NaN for the barrier. NaN for fewer than two ranks.
-double FloorNs(const HostFloors& floors, Collective collective, std::int64_t bytes,
+double FloorNs(const HostFloors& floors, collective::Collective collective, std::int64_t bytes,
                int world_size);
 
 // For the result file: {"copy_gbps_alone", 9.8} … of the largest arrays, the same with
 // "_in_cache" of arrays of 64 KiB, and the round trips.
 std::vector<std::pair<std::string, double>> FloorFigures(const HostFloors& floors);
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::floors
 
 #endif  // LOCKSTEP_BENCH_FLOORS_FLOORS_H_

@@ -9,7 +9,7 @@
 #include "core/base/deadline.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::bench::floors {
 namespace {
 
 constexpr double kLongSeconds = 60;  // of a busy machine
@@ -46,34 +46,37 @@ constexpr std::int64_t kLarge = 100'000'000;
 
 TEST(FloorNs, FollowsTheDocumentedFormula) {
   const HostFloors floors = RoundFigures();
-  EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kBarrier, 0, 2), 100);
-  EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kBarrier, 0, 1000), 100);
+  EXPECT_DOUBLE_EQ(FloorNs(floors, collective::Collective::kBarrier, 0, 2), 100);
+  EXPECT_DOUBLE_EQ(FloorNs(floors, collective::Collective::kBarrier, 0, 1000), 100);
   // The receiver copies alone: 1e8 bytes at 20 bytes a ns.
-  EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kBroadcast, kLarge, 2), 100 + 5e6);
-  EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kSend, kLarge, 2), 100 + 5e6);
-  EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kAllGather, kLarge, 4), 100 + 0.75e8 / 10);
-  EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kReduceScatter, kLarge, 2), 100 + 0.5e8 / 5);
+  EXPECT_DOUBLE_EQ(FloorNs(floors, collective::Collective::kBroadcast, kLarge, 2), 100 + 5e6);
+  EXPECT_DOUBLE_EQ(FloorNs(floors, collective::Collective::kSend, kLarge, 2), 100 + 5e6);
+  EXPECT_DOUBLE_EQ(FloorNs(floors, collective::Collective::kAllGather, kLarge, 4),
+                   100 + 0.75e8 / 10);
+  EXPECT_DOUBLE_EQ(FloorNs(floors, collective::Collective::kReduceScatter, kLarge, 2),
+                   100 + 0.5e8 / 5);
   // Two ranks: half reduced at 5, half copied at 10.
-  EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kAllReduce, kLarge, 2), 100 + 1e7 + 5e6);
+  EXPECT_DOUBLE_EQ(FloorNs(floors, collective::Collective::kAllReduce, kLarge, 2), 100 + 1e7 + 5e6);
   // Four ranks: a quarter from 4 inputs in one pass is 5/12 of the measured loop.
-  EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kAllReduce, kLarge, 4),
+  EXPECT_DOUBLE_EQ(FloorNs(floors, collective::Collective::kAllReduce, kLarge, 4),
                    100 + kLarge * 5. / 12 / 5 + 0.75e8 / 10);
 }
 
 TEST(FloorNs, EverythingReducedByEveryRankWhenCopyingIsSlow) {
   HostFloors floors = RoundFigures();
   floors.bandwidths[1].copy_gbps_together = 1;
-  EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kAllReduce, kLarge, 2), 100 + 1e8 / 5);
+  EXPECT_DOUBLE_EQ(FloorNs(floors, collective::Collective::kAllReduce, kLarge, 2), 100 + 1e8 / 5);
 }
 
 TEST(FloorNs, AMessageThatFitsTheCacheIsGrantedTheCache) {
   const HostFloors floors = RoundFigures();
-  EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kBroadcast, 100'000, 2), 100 + 1000);
+  EXPECT_DOUBLE_EQ(FloorNs(floors, collective::Collective::kBroadcast, 100'000, 2), 100 + 1000);
   // Arrays of half the message are not yet as large as those measured in memory.
-  EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kBroadcast, (64 << 20) - 2, 2),
+  EXPECT_DOUBLE_EQ(FloorNs(floors, collective::Collective::kBroadcast, (64 << 20) - 2, 2),
                    100 + ((64 << 20) - 2) / 100.);
-  EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kBroadcast, 64 << 20, 2), 100 + (64 << 20) / 20.);
-  EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kAllReduce, 0, 2), 100);
+  EXPECT_DOUBLE_EQ(FloorNs(floors, collective::Collective::kBroadcast, 64 << 20, 2),
+                   100 + (64 << 20) / 20.);
+  EXPECT_DOUBLE_EQ(FloorNs(floors, collective::Collective::kAllReduce, 0, 2), 100);
 }
 
 TEST(FloorNs, ALargerMessageNeverHasASmallerFloor) {
@@ -81,22 +84,22 @@ TEST(FloorNs, ALargerMessageNeverHasASmallerFloor) {
   noisy.bandwidths[1].copy_gbps_alone = 400;  // looks faster than the cache
   double before = 0;
   for (std::int64_t bytes = 8; bytes < 1 << 30; bytes += bytes / 7 + 1) {
-    const double floor = FloorNs(noisy, Collective::kBroadcast, bytes, 2);
+    const double floor = FloorNs(noisy, collective::Collective::kBroadcast, bytes, 2);
     EXPECT_GE(floor, before) << bytes;
     before = floor;
   }
 }
 
 TEST(FloorNs, WhatIsNotKnownIsNotInvented) {
-  EXPECT_TRUE(std::isnan(FloorNs(HostFloors{}, Collective::kAllReduce, 8, 2)));
-  EXPECT_TRUE(std::isnan(FloorNs(RoundFigures(), Collective::kAllReduce, 8, 1)));
+  EXPECT_TRUE(std::isnan(FloorNs(HostFloors{}, collective::Collective::kAllReduce, 8, 2)));
+  EXPECT_TRUE(std::isnan(FloorNs(RoundFigures(), collective::Collective::kAllReduce, 8, 1)));
   HostFloors no_trip = RoundFigures();
   no_trip.line_round_trip_fastest_ns = kUnknownFloor;
-  EXPECT_TRUE(std::isnan(FloorNs(no_trip, Collective::kBarrier, 0, 2)));
-  EXPECT_DOUBLE_EQ(FloorNs(no_trip, Collective::kBroadcast, kLarge, 2), 5e6);
+  EXPECT_TRUE(std::isnan(FloorNs(no_trip, collective::Collective::kBarrier, 0, 2)));
+  EXPECT_DOUBLE_EQ(FloorNs(no_trip, collective::Collective::kBroadcast, kLarge, 2), 5e6);
   HostFloors no_reduce = RoundFigures();
   for (Bandwidth& b : no_reduce.bandwidths) b.reduce_gbps_together = kUnknownFloor;
-  EXPECT_TRUE(std::isnan(FloorNs(no_reduce, Collective::kAllReduce, kLarge, 2)));
+  EXPECT_TRUE(std::isnan(FloorNs(no_reduce, collective::Collective::kAllReduce, kLarge, 2)));
 }
 
 TEST(MeasureFloors, FiguresAreThoseOfAMachine) {
@@ -159,4 +162,4 @@ TEST(FloorFigures, NameTheLargestAndTheCachedArrays) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::bench::floors

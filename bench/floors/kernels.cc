@@ -6,7 +6,7 @@
 #include <immintrin.h>
 #endif
 
-namespace lockstep {
+namespace lockstep::bench::floors {
 namespace {
 
 void Copy(float* out, const float* a, const float*, std::size_t count) {
@@ -68,4 +68,4 @@ std::vector<ArrayKernel> ReduceKernels() {
 #endif
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::floors

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::bench::floors {
 
 // out[i] = a[i] + b[i], or out[i] = a[i] (b is not read). Arrays are aligned to 64 bytes and do not
 // overlap; `count` is a multiple of 16.
@@ -16,6 +16,6 @@ using ArrayKernel = void (*)(float* out, const float* a, const float* b, std::si
 std::vector<ArrayKernel> CopyKernels();
 std::vector<ArrayKernel> ReduceKernels();
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::floors
 
 #endif  // LOCKSTEP_BENCH_FLOORS_KERNELS_H_

@@ -20,12 +20,12 @@
 #include "bench/floors/ping_pong.h"
 #include "core/base/deadline.h"
 
-namespace lockstep {
+namespace lockstep::bench::floors {
 namespace {
 
 constexpr std::int64_t kArrayBytes[] = {8 << 10, 64 << 10, 512 << 10, 4 << 20, 16 << 20};
-constexpr std::int64_t kPassNs = 200'000;  // a pass of small arrays repeats them for so long
-constexpr int kPasses = 3;                 // the best counts
+constexpr std::int64_t kPassNs = 200'000;      // a pass of small arrays repeats them for so long
+constexpr int kPasses = 3;                     // the best counts
 constexpr std::int64_t kLargeBytes = 4 << 20;  // from here on stores that bypass the caches may pay
 constexpr int kLargePasses = 2;
 constexpr int kMostAlone = 4;  // ranks that are measured alone
@@ -221,4 +221,4 @@ HostFloors MeasureFloors(const std::vector<std::vector<int>>& cpus_of_local_rank
   return Measurement(cpus_of_local_ranks, budget_seconds).Run();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::floors

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-namespace lockstep {
+namespace lockstep::bench::floors {
 namespace {
 
 // Spins until `ready`; false when the deadline passed. The clock is read rarely: it costs a good
@@ -31,8 +31,8 @@ double PingPong::Serve(Deadline deadline) {
     for (int trip = 0; trip < kTrips; ++trip) {
       ball_.store(++next_, std::memory_order_release);
       ++next_;
-      const bool back = SpinUntil(
-          [this] { return ball_.load(std::memory_order_acquire) == next_; }, deadline);
+      const bool back =
+          SpinUntil([this] { return ball_.load(std::memory_order_acquire) == next_; }, deadline);
       if (!back) return best;  // the other side sees the deadline itself
     }
     best = std::fmin(best, static_cast<double>(MonotonicNs() - start) / kTrips);
@@ -55,4 +55,4 @@ void PingPong::Return(Deadline deadline) {
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::floors

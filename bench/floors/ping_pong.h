@@ -7,7 +7,7 @@
 
 #include "core/base/deadline.h"
 
-namespace lockstep {
+namespace lockstep::bench::floors {
 
 // Two threads call Serve and Return with the same object and deadline; either ends when the
 // deadline passes, whatever the other does.
@@ -23,6 +23,6 @@ class PingPong {
   alignas(64) std::uint32_t next_ = 0;               // of the server
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::floors
 
 #endif  // LOCKSTEP_BENCH_FLOORS_PING_PONG_H_

@@ -6,12 +6,13 @@
 
 #include "results/store/run.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 // Of samples on one clock, whose stamps on two ranks are off by at most `clock_error_ns`. Nothing
 // for one rank, or when no iteration was completed by all ranks.
-std::optional<Arrivals> ArrivalsOf(const Samples& samples, double clock_error_ns);
+std::optional<results::store::Arrivals> ArrivalsOf(const results::store::Samples& samples,
+                                                   double clock_error_ns);
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_ARRIVALS_H_

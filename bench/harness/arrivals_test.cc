@@ -8,11 +8,12 @@
 #include "bench/harness/sample_book.h"
 #include "core/launch/host_clocks.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 namespace {
 
-Samples Rows(int ranks, std::vector<std::int64_t> entry, std::vector<std::int64_t> exit) {
-  Samples samples;
+results::store::Samples Rows(int ranks, std::vector<std::int64_t> entry,
+                             std::vector<std::int64_t> exit) {
+  results::store::Samples samples;
   samples.ranks = ranks;
   samples.round.resize(entry.size() / static_cast<std::size_t>(ranks));
   samples.entry_ns = std::move(entry);
@@ -22,7 +23,7 @@ Samples Rows(int ranks, std::vector<std::int64_t> entry, std::vector<std::int64_
 
 TEST(Arrivals, SkewAndTransferAreApart) {
   // Rank 1 comes 500, 700 and 600 late; all leave 100, 200 and 300 after it came.
-  const Samples samples =
+  const results::store::Samples samples =
       Rows(2, {0, 500, 1000, 1700, 2000, 2600}, {550, 600, 1900, 1850, 2900, 2800});
   const auto arrivals = ArrivalsOf(samples, 40);
   ASSERT_TRUE(arrivals.has_value());
@@ -34,7 +35,8 @@ TEST(Arrivals, SkewAndTransferAreApart) {
 }
 
 TEST(Arrivals, IterationsThatARankDidNotCompleteDoNotCount) {
-  const Samples samples = Rows(2, {0, 10, 100, Samples::kNoTime}, {50, 60, 200, Samples::kNoTime});
+  const results::store::Samples samples = Rows(2, {0, 10, 100, results::store::Samples::kNoTime},
+                                               {50, 60, 200, results::store::Samples::kNoTime});
   EXPECT_EQ(ArrivalsOf(samples, 0)->skew_ns, 10);
   EXPECT_FALSE(ArrivalsOf(Rows(2, {0, -1}, {5, -1}), 0).has_value());
   EXPECT_FALSE(ArrivalsOf(Rows(1, {0}, {5}), 0).has_value());
@@ -42,7 +44,7 @@ TEST(Arrivals, IterationsThatARankDidNotCompleteDoNotCount) {
 
 // Rank 1's host counts twice as fast, from another beginning: two of its ticks are a nanosecond.
 TEST(Arrivals, StampsOfAnotherHostAreMoved) {
-  HostClocks clocks;
+  launch::HostClocks clocks;
   clocks.Add(0, "a", "boot a");
   clocks.Add(1, "b", "boot b");
   clocks.SetOurs({1000, 0, 0, 10, 1.0});
@@ -73,7 +75,7 @@ TEST(Arrivals, StampsOfAnotherHostAreMoved) {
 }
 
 TEST(Arrivals, OneHostHasOneClock) {
-  HostClocks clocks;
+  launch::HostClocks clocks;
   clocks.Add(0, "a", "boot a");
   clocks.Add(1, "a", "boot a");
   clocks.SetOurs({1000, 0, 0, 10, 1.0});
@@ -83,7 +85,7 @@ TEST(Arrivals, OneHostHasOneClock) {
 }
 
 TEST(Arrivals, OfAClockThatDidNotAnswerNothingIsClaimed) {
-  HostClocks clocks;
+  launch::HostClocks clocks;
   clocks.Add(0, "a", "boot a");
   clocks.Add(1, "b", "boot b");
   clocks.SetOurs({1000, 0, 0, 10, 1.0});
@@ -92,4 +94,4 @@ TEST(Arrivals, OfAClockThatDidNotAnswerNothingIsClaimed) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

@@ -7,7 +7,7 @@
 
 #include "core/collective/collective.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 // What an iteration is.
 enum class BenchKind {
@@ -20,7 +20,7 @@ enum class BenchKind {
 struct BenchInfo {
   std::string name;         // "bench_allreduce"
   std::string description;  // first line of --help
-  Collective collective = Collective::kAllReduce;
+  collective::Collective collective = collective::Collective::kAllReduce;
   bool in_place_by_default = false;  // as the collective is used in training
   bool takes_models = false;         // --model: gradient buckets, or broadcasts of a model's state
   BenchKind kind = BenchKind::kCollectives;
@@ -29,6 +29,6 @@ struct BenchInfo {
 // The main function of every benchmark binary, for agents and workers alike.
 int BenchMain(const BenchInfo& info, int argc, char** argv);
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_BENCH_INFO_H_

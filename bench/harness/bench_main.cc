@@ -16,7 +16,7 @@
 #include "core/launch/worker_link.h"
 #include "core/plan/plan.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 namespace {
 
 // When a rank was quiet for so long it is asked whether anyone can go on. Longer than in `stress`:
@@ -24,10 +24,11 @@ namespace {
 constexpr double kQuietSeconds = 0.1;
 
 // Asks what the backend can do by its nature, before anything is started.
-Status CheckBackend(const Plan& plan, const Backend& backend) {
-  for (const PlannedCase& planned : plan.cases) {
-    for (const Operation& operation : planned.operations) {
-      LOCKSTEP_RETURN_IF_ERROR(backend.capabilities().supports(AsSupported(backend, operation)));
+Status CheckBackend(const plan::Plan& plan, const comm::Backend& backend) {
+  for (const plan::PlannedCase& planned : plan.cases) {
+    for (const collective::Operation& operation : planned.operations) {
+      LOCKSTEP_RETURN_IF_ERROR(
+          backend.capabilities().supports(comm::AsSupported(backend, operation)));
     }
   }
   return OkStatus();
@@ -40,12 +41,13 @@ int Fail(const BenchInfo& info, int rank, const Status& status) {
   return static_cast<int>(ExitCodeOf(status.code()));
 }
 
-FleetOptions FleetOptionsOf(const BenchInfo& info, const BenchOptions& options,
-                            const LaunchContext& context, const Backend& backend, const Plan& plan,
-                            const std::vector<std::string>& arguments) {
-  FleetOptions fleet;
+launch::FleetOptions FleetOptionsOf(const BenchInfo& info, const BenchOptions& options,
+                                    const launch::LaunchContext& context,
+                                    const comm::Backend& backend, const plan::Plan& plan,
+                                    const std::vector<std::string>& arguments) {
+  launch::FleetOptions fleet;
   fleet.workers_own_mpi = backend.uses_launcher_mpi;
-  fleet.mpi_on_threads = CommunicatesOnThreads(plan);
+  fleet.mpi_on_threads = plan::CommunicatesOnThreads(plan);
   fleet.silence_deadline_seconds = options.spec.deadline_seconds;
   fleet.quiet_seconds = kQuietSeconds;
   fleet.succeed = Heir(info, options, context, plan, fmt::format("{}", fmt::join(arguments, " ")));
@@ -54,41 +56,44 @@ FleetOptions FleetOptionsOf(const BenchInfo& info, const BenchOptions& options,
   return fleet;
 }
 
-Result<Plan> Expand(BenchKind kind, const BenchSpec& spec, int ranks) {
+Result<plan::Plan> Expand(BenchKind kind, const plan::BenchSpec& spec, int ranks) {
   switch (kind) {
     case BenchKind::kCollectives:
-      return ExpandPlan(spec, ranks);
+      return plan::ExpandPlan(spec, ranks);
     case BenchKind::kDdpSteps:
-      return ExpandDdpPlan(spec, ranks);
+      return plan::ExpandDdpPlan(spec, ranks);
     case BenchKind::kLoads:
-      return ExpandLoadPlan(spec, ranks);
+      return plan::ExpandLoadPlan(spec, ranks);
     case BenchKind::kLinks: {
       std::vector<int> all(static_cast<std::size_t>(ranks));
       std::iota(all.begin(), all.end(), 0);
-      return ExpandLinkPlan(spec, ranks, all);
+      return plan::ExpandLinkPlan(spec, ranks, all);
     }
   }
-  return ExpandPlan(spec, ranks);
+  return plan::ExpandPlan(spec, ranks);
 }
 
 // From the options to the exit code of this agent. Errors: input and environment.
 Result<ExitCode> RunAgent(const BenchInfo& info, const BenchOptions& options,
-                          const LaunchContext& context, std::vector<std::string> arguments) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const Plan all, Expand(info.kind, options.spec, context.size));
-  LOCKSTEP_ASSIGN_OR_RETURN(const Backend* backend, FindBackend("--backend", all.backend));
+                          const launch::LaunchContext& context,
+                          std::vector<std::string> arguments) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const plan::Plan all, Expand(info.kind, options.spec, context.size));
+  LOCKSTEP_ASSIGN_OR_RETURN(const comm::Backend* backend,
+                            comm::FindBackend("--backend", all.backend));
   LOCKSTEP_RETURN_IF_ERROR(CheckBackend(all, *backend));
   LOCKSTEP_ASSIGN_OR_RETURN(
       const BenchmarkSelection selection,
       SelectCases(arguments[0], all, options.benchmark_flags, context.rank == 0));
   if (selection.listed) return ExitCode::kPass;
-  const Plan plan = Select(all, selection.cases);
-  const FleetOptions fleet = FleetOptionsOf(info, options, context, *backend, plan, arguments);
-  if (context.rank != 0) return Follow(context, fleet);
+  const plan::Plan plan = plan::Select(all, selection.cases);
+  const launch::FleetOptions fleet =
+      FleetOptionsOf(info, options, context, *backend, plan, arguments);
+  if (context.rank != 0) return launch::Follow(context, fleet);
   return Leader(info, options, selection, plan, context, fleet, std::move(arguments)).Run();
 }
 
 int RunAgent(const BenchInfo& info, int argc, char** argv) {
-  const Result<LaunchContext> context = DetectLaunch();
+  const Result<launch::LaunchContext> context = launch::DetectLaunch();
   if (!context.ok()) return Fail(info, 0, context.status());
   const Result<CommandLine> line = ParseCommandLine(info, argc, argv);
   if (!line.ok()) return Fail(info, context->rank, line.status());
@@ -104,7 +109,7 @@ int RunAgent(const BenchInfo& info, int argc, char** argv) {
 }  // namespace
 
 int BenchMain(const BenchInfo& info, int argc, char** argv) {
-  return WorkerLink::IsWorker() ? RunWorker() : RunAgent(info, argc, argv);
+  return launch::WorkerLink::IsWorker() ? RunWorker() : RunAgent(info, argc, argv);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

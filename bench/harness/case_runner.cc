@@ -3,14 +3,18 @@
 #include <span>
 #include <utility>
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 namespace {
 
 // Located wrong elements of one case on one rank; the rest is counted.
 constexpr int kWrongRecordsPerCase = 16;
 
-constexpr Operation kBarrier{
-    Collective::kBarrier, DataType::kU8, Reduction::kSum, Blocking::kBlocking, 0, 0};
+constexpr collective::Operation kBarrier{collective::Collective::kBarrier,
+                                         collective::DataType::kU8,
+                                         collective::Reduction::kSum,
+                                         collective::Blocking::kBlocking,
+                                         0,
+                                         0};
 
 }  // namespace
 
@@ -21,10 +25,10 @@ CaseRunner::CaseRunner(const Bench& bench, std::uint32_t case_index, std::unique
       has_parts_(!bench.plan.cases[case_index].parts.empty()) {}
 
 Status CaseRunner::Barrier() {
-  return bench_.communicator.Enqueue(kBarrier, Buffers{}, bench_.stream);
+  return bench_.communicator.Enqueue(kBarrier, collective::Buffers{}, bench_.stream);
 }
 
-void CaseRunner::ReportSample(std::uint32_t round, const Interval& interval) {
+void CaseRunner::ReportSample(std::uint32_t round, const comm::Interval& interval) {
   bytes_.clear();
   AppendTo(bytes_, SampleRecord{case_index_, round, interval.entry, interval.exit});
   if (has_parts_) AppendTo(bytes_, PartsRecord{case_index_, parts_});
@@ -51,15 +55,15 @@ void CaseRunner::Report(const std::string& record) {
 Status CaseRunner::RunBatch(const Batch& batch, std::uint32_t round) {
   const Ticks begin = NowTicks();
   bench_.link.journal().BeginCase(case_index_);
-  bench_.link.journal().EnterPhase(Phase::kCheck);
+  bench_.link.journal().EnterPhase(journal::Phase::kCheck);
   comparison_ = {};
   LOCKSTEP_RETURN_IF_ERROR(step_->Prepare());
-  bench_.link.journal().EnterPhase(Phase::kMeasure);
+  bench_.link.journal().EnterPhase(journal::Phase::kMeasure);
   const std::int64_t warmup = batch.warmup;
   for (std::int64_t i = -warmup; i < static_cast<std::int64_t>(batch.iterations); ++i) {
     LOCKSTEP_RETURN_IF_ERROR(step_->Rewrite(/*first=*/i == -warmup, /*warmup=*/i < 0));
     if (i == -warmup || step_->meets_every_iteration()) LOCKSTEP_RETURN_IF_ERROR(Barrier());
-    LOCKSTEP_ASSIGN_OR_RETURN(const Interval interval, step_->Run());
+    LOCKSTEP_ASSIGN_OR_RETURN(const comm::Interval interval, step_->Run());
     if (has_parts_) {
       parts_.clear();
       LOCKSTEP_RETURN_IF_ERROR(step_->TakeParts(parts_));
@@ -74,4 +78,4 @@ Status CaseRunner::RunBatch(const Batch& batch, std::uint32_t round) {
   return OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

@@ -10,7 +10,7 @@
 #include "bench/harness/protocol.h"
 #include "bench/harness/step.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 // An iteration has the shape of OSU's loop, so that numbers can be compared:
 //   rewrite a window of the inputs, barrier | entry, collective(s) or step, exit | compare
@@ -24,7 +24,7 @@ class CaseRunner {
 
  private:
   Status Barrier();
-  void ReportSample(std::uint32_t round, const Interval& interval);
+  void ReportSample(std::uint32_t round, const comm::Interval& interval);
   void Compare(bool warmup);
   void Report(const std::string& record);
 
@@ -38,6 +38,6 @@ class CaseRunner {
   int wrong_records_ = 0;      // located, of this case
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_CASE_RUNNER_H_

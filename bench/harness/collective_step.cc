@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 namespace {
 
 // Windows of the rotation: many enough that rewriting one leaves the caches as they were, few
 // enough that every element gets its turn soon.
 constexpr std::int64_t kMostWindows = 64;
 
-std::int64_t WindowsOf(CheckMode mode, std::int64_t bytes) {
-  if (mode == CheckMode::kFull) return 1;
+std::int64_t WindowsOf(plan::CheckMode mode, std::int64_t bytes) {
+  if (mode == plan::CheckMode::kFull) return 1;
   return std::clamp<std::int64_t>(bytes / InputArena::kGranuleBytes, 1, kMostWindows);
 }
 
@@ -22,24 +22,26 @@ std::byte* At(void* base, std::int64_t offset) { return static_cast<std::byte*>(
 CollectiveStep::CollectiveStep(const Bench& bench, std::uint32_t case_index, bool graph)
     : bench_(bench),
       in_place_(bench.plan.cases[case_index].in_place),
-      checks_(bench.plan.check != CheckMode::kOff && bench.communicator.capabilities().moves_data),
+      checks_(bench.plan.check != plan::CheckMode::kOff &&
+              bench.communicator.capabilities().moves_data),
       stream_(&bench_.stream),
       graph_(graph) {
   AddSlots(bench.plan.cases[case_index]);
 }
 
-void CollectiveStep::AddSlots(const PlannedCase& planned) {
+void CollectiveStep::AddSlots(const plan::PlannedCase& planned) {
   const int rank = bench_.communicator.rank();
   std::int64_t send_offset = 0;
   std::int64_t recv_offset = 0;
-  for (const Operation& wanted : planned.operations) {
-    const Operation operation = AsSupported(bench_.backend, wanted);
+  for (const collective::Operation& wanted : planned.operations) {
+    const collective::Operation operation = comm::AsSupported(bench_.backend, wanted);
     if (operation.blocking != wanted.blocking) stream_ = bench_.beside;
-    const std::int64_t send_bytes = SendBytes(operation, bench_.plan.world_size);
-    const std::int64_t recv_bytes = RecvBytes(operation, bench_.plan.world_size);
+    const std::int64_t send_bytes = collective::SendBytes(operation, bench_.plan.world_size);
+    const std::int64_t recv_bytes = collective::RecvBytes(operation, bench_.plan.world_size);
     Slot slot{operation,
               {},
-              Pattern(bench_.plan.seed, operation, bench_.plan.world_size, bench_.pattern_memory),
+              collective::Pattern(bench_.plan.seed, operation, bench_.plan.world_size,
+                                  bench_.pattern_memory),
               {},
               0,
               true,
@@ -49,12 +51,12 @@ void CollectiveStep::AddSlots(const PlannedCase& planned) {
     slot.recv_bytes = recv_bytes;
     slot.buffers.recv = At(bench_.recv, recv_offset);
     slot.buffers.send = in_place_ ? slot.buffers.recv : bench_.inputs.At(send_offset);
-    const CollectiveInfo& info = InfoOf(operation.collective);
+    const collective::CollectiveInfo& info = collective::InfoOf(operation.collective);
     slot.sends = !info.rooted || info.reduces || rank == operation.root;
     slot.windows = WindowsOf(bench_.plan.check, recv_bytes);
     slots_.push_back(slot);
-    send_offset += AlignedBytes(send_bytes);
-    recv_offset += AlignedBytes(recv_bytes);
+    send_offset += plan::AlignedBytes(send_bytes);
+    recv_offset += plan::AlignedBytes(recv_bytes);
   }
 }
 
@@ -71,7 +73,7 @@ void CollectiveStep::CoverInputs() {
 // The library connects and registers in the operations' first run, which is an ordinary one.
 Status CollectiveStep::Capture() {
   LOCKSTEP_RETURN_IF_ERROR(Run().status());
-  std::vector<CollectiveCall> calls;
+  std::vector<comm::CollectiveCall> calls;
   for (const Slot& slot : slots_) calls.push_back({slot.operation, slot.buffers});
   LOCKSTEP_ASSIGN_OR_RETURN(captured_, bench_.communicator.Capture(calls, *stream_));
   return OkStatus();
@@ -85,7 +87,7 @@ Status CollectiveStep::Prepare() {
 // In place the result has overwritten the input, so all of it is written again.
 void CollectiveStep::RewriteInPlace(Slot& slot) {
   slot.stamp = bench_.stamp;
-  const std::int64_t count = slot.recv_bytes / SizeOf(slot.operation.type);
+  const std::int64_t count = slot.recv_bytes / collective::SizeOf(slot.operation.type);
   if (slot.sends) {
     slot.pattern.FillSend(slot.buffers.recv, 0, count, bench_.communicator.rank(), slot.stamp);
   } else {
@@ -96,7 +98,7 @@ void CollectiveStep::RewriteInPlace(Slot& slot) {
 // Makes part of a slot's output impossible and, if asked, gives part of it new inputs.
 void CollectiveStep::RewriteSlot(Slot& slot, bool inputs) {
   if (in_place_) return RewriteInPlace(slot);
-  const std::int64_t size = SizeOf(slot.operation.type);
+  const std::int64_t size = collective::SizeOf(slot.operation.type);
   const std::int64_t window = bench_.stamp % slot.windows;
   if (inputs) bench_.inputs.Rewrite(slot.input, window, slot.windows, bench_.stamp);
   const std::int64_t count = slot.recv_bytes / size;
@@ -111,37 +113,38 @@ void CollectiveStep::RewriteSlot(Slot& slot, bool inputs) {
 Status CollectiveStep::Rewrite(bool first, bool warmup) {
   if (!checks_) return OkStatus();
   ++bench_.stamp;
-  const bool inputs = first || warmup || bench_.plan.check == CheckMode::kFull;
+  const bool inputs = first || warmup || bench_.plan.check == plan::CheckMode::kFull;
   for (Slot& slot : slots_) RewriteSlot(slot, inputs);
   return OkStatus();
 }
 
-Result<Interval> CollectiveStep::Run() {
-  RecordedCommunicator& communicator = bench_.communicator;
+Result<comm::Interval> CollectiveStep::Run() {
+  comm::RecordedCommunicator& communicator = bench_.communicator;
   // Silence is judged by the agent; a deadline here would only hide the journal's evidence.
   const Deadline never = Deadline::AfterSeconds(86'400);
   if (captured_) {
     LOCKSTEP_RETURN_IF_ERROR(communicator.Replay(*captured_, *stream_, never));
     return communicator.last_interval();
   }
-  Interval interval;
+  comm::Interval interval;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     const Slot& slot = slots_[i];
     LOCKSTEP_RETURN_IF_ERROR(communicator.Enqueue(slot.operation, slot.buffers, *stream_));
     if (i == 0) interval = communicator.last_interval();
   }
   interval.exit = communicator.last_interval().exit;
-  if (slots_[0].operation.blocking == Blocking::kNonblocking || !stream_->inline_execution()) {
+  if (slots_[0].operation.blocking == collective::Blocking::kNonblocking ||
+      !stream_->inline_execution()) {
     LOCKSTEP_RETURN_IF_ERROR(communicator.Await(*stream_, never));
     interval = communicator.last_interval();
   }
   return interval;
 }
 
-CheckReport CollectiveStep::CheckSlot(const Slot& slot) const {
-  const std::int64_t size = SizeOf(slot.operation.type);
+collective::CheckReport CollectiveStep::CheckSlot(const Slot& slot) const {
+  const std::int64_t size = collective::SizeOf(slot.operation.type);
   const int rank = bench_.communicator.rank();
-  CheckReport report;
+  collective::CheckReport report;
   if (in_place_) {
     slot.pattern.CheckRecv(slot.buffers.recv, 0, slot.recv_bytes / size, rank, slot.stamp, report);
     return report;
@@ -153,21 +156,21 @@ CheckReport CollectiveStep::CheckSlot(const Slot& slot) const {
         slot.pattern.CheckRecv(data, begin / size, bytes / size, rank, stamp, report);
       });
   // Elements are named by their place in the operation, not in the arena.
-  for (WrongElement& wrong : report.first) wrong.element -= slot.input.begin / size;
+  for (collective::WrongElement& wrong : report.first) wrong.element -= slot.input.begin / size;
   return report;
 }
 
 void CollectiveStep::Compare(Comparison& comparison) {
   if (!checks_) return;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
-    const CheckReport report = CheckSlot(slots_[i]);
+    const collective::CheckReport report = CheckSlot(slots_[i]);
     comparison.checked += report.checked;
     comparison.wrong += report.wrong;
     if (report.wrong == 0) continue;
-    const WrongElement& first = report.first.front();
+    const collective::WrongElement& first = report.first.front();
     comparison.located.push_back(
         {static_cast<std::int64_t>(i), first.element, first.expected, first.got});
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

@@ -10,7 +10,7 @@
 #include "bench/harness/step.h"
 #include "core/collective/pattern.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 class CollectiveStep final : public Step {
  public:
@@ -19,15 +19,15 @@ class CollectiveStep final : public Step {
 
   Status Prepare() override;
   Status Rewrite(bool first, bool warmup) override;
-  Result<Interval> Run() override;
+  Result<comm::Interval> Run() override;
   void Compare(Comparison& comparison) override;
 
  private:
   // One operation and its place in the buffers.
   struct Slot {
-    Operation operation;
-    Buffers buffers;
-    Pattern pattern;
+    collective::Operation operation;
+    collective::Buffers buffers;
+    collective::Pattern pattern;
     ArenaRange input;  // of the arena (out of place)
     std::int64_t recv_bytes = 0;
     bool sends = true;         // this rank's input matters
@@ -37,20 +37,20 @@ class CollectiveStep final : public Step {
 
   void CoverInputs();
   Status Capture();
-  void AddSlots(const PlannedCase& planned);
+  void AddSlots(const plan::PlannedCase& planned);
   void RewriteSlot(Slot& slot, bool inputs);
   void RewriteInPlace(Slot& slot);
-  CheckReport CheckSlot(const Slot& slot) const;
+  collective::CheckReport CheckSlot(const Slot& slot) const;
 
   Bench bench_;
   bool in_place_;
   bool checks_;
-  Stream* stream_;  // of the operations
+  device::Stream* stream_;  // of the operations
   bool graph_;
-  std::optional<CapturedCalls> captured_;
+  std::optional<comm::CapturedCalls> captured_;
   std::vector<Slot> slots_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_COLLECTIVE_STEP_H_

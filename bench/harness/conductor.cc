@@ -10,7 +10,7 @@
 #include "bench/harness/protocol.h"
 #include "core/verdict/lost_hosts.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 namespace {
 
 constexpr double kConnectSeconds = 120;  // connecting and touching memory, before silence counts
@@ -26,25 +26,25 @@ constexpr std::size_t kHistoryEvents = 4096;  // of each rank and lifetime, kept
 
 // What is proved although nothing is known of silence. A stopped rank may be continued: of it, and
 // of those who wait for it, only silence decides.
-Judgement JudgeProved(std::vector<RankEvidence>& evidence) {
-  for (RankEvidence& rank : evidence) {
-    if (rank.state == ProcessState::kStopped) rank.state = ProcessState::kRunning;
+verdict::Judgement JudgeProved(std::vector<verdict::RankEvidence>& evidence) {
+  for (verdict::RankEvidence& rank : evidence) {
+    if (rank.state == verdict::ProcessState::kStopped) rank.state = verdict::ProcessState::kRunning;
   }
-  return Judge(evidence, std::numeric_limits<double>::infinity());
+  return verdict::Judge(evidence, std::numeric_limits<double>::infinity());
 }
 
 // Whether no worker was lost but by a signal to end: a batch system sends it to all processes.
-bool DiedOfTheEnd(const std::vector<RankEvidence>& evidence) {
-  return std::all_of(evidence.begin(), evidence.end(), [](const RankEvidence& rank) {
-    return rank.state != ProcessState::kSignalled || rank.signal == SIGTERM ||
+bool DiedOfTheEnd(const std::vector<verdict::RankEvidence>& evidence) {
+  return std::all_of(evidence.begin(), evidence.end(), [](const verdict::RankEvidence& rank) {
+    return rank.state != verdict::ProcessState::kSignalled || rank.signal == SIGTERM ||
            rank.signal == SIGINT || rank.signal == SIGHUP;
   });
 }
 
 }  // namespace
 
-Conductor::Conductor(Fleet& fleet, const FleetOptions& options, const Plan& plan, SampleBook& book,
-                     Progress& progress)
+Conductor::Conductor(launch::Fleet& fleet, const launch::FleetOptions& options,
+                     const plan::Plan& plan, SampleBook& book, Progress& progress)
     : fleet_(fleet),
       one_lifetime_(options.workers_own_mpi),
       plan_(plan),
@@ -116,7 +116,7 @@ Conductor::Step Conductor::StartLifetime() {
     return Step::kInterrupted;
   }
   alive_ = true;
-  fleet_.SendAll({kPlanMessage, PlanToJson(plan_)});
+  fleet_.SendAll({kPlanMessage, plan::PlanToJson(plan_)});
   const Step step = AwaitAll(kReadyMessage, std::max(kConnectSeconds, 2 * plan_.deadline_seconds));
   if (step == Step::kDone && begun_) SaveSamples(/*even_none=*/true);
   return step;
@@ -150,8 +150,9 @@ Conductor::Step Conductor::AwaitAll(MessageType type, double seconds) {
   const Deadline deadline = Deadline::AfterSeconds(seconds);
   int arrived = 0;
   while (arrived < fleet_.size()) {
-    const FleetEvent event = fleet_.Next(deadline.Earlier(Deadline::AfterSeconds(kLookSeconds)));
-    if (event.kind == FleetEventKind::kTimeout && !deadline.Passed()) {
+    const launch::FleetEvent event =
+        fleet_.Next(deadline.Earlier(Deadline::AfterSeconds(kLookSeconds)));
+    if (event.kind == launch::FleetEventKind::kTimeout && !deadline.Passed()) {
       SaveIfWarned();
       if (type == kRoundDoneMessage) {
         stalls_.Look(fleet_.Collect(Deadline::AfterSeconds(kCollectSeconds)), repetition_);
@@ -163,10 +164,10 @@ Conductor::Step Conductor::AwaitAll(MessageType type, double seconds) {
   return Step::kDone;
 }
 
-std::optional<Conductor::Step> Conductor::Handle(const FleetEvent& event, MessageType expected,
-                                                 int& arrived) {
+std::optional<Conductor::Step> Conductor::Handle(const launch::FleetEvent& event,
+                                                 MessageType expected, int& arrived) {
   switch (event.kind) {
-    case FleetEventKind::kMessage:
+    case launch::FleetEventKind::kMessage:
       if (event.message.type == kErrorMessage) {
         errors_.emplace(event.rank, DecodeError(event.message.payload));
         return Step::kInterrupted;
@@ -177,38 +178,39 @@ std::optional<Conductor::Step> Conductor::Handle(const FleetEvent& event, Messag
       }
       ++arrived;
       return std::nullopt;
-    case FleetEventKind::kData:
+    case launch::FleetEventKind::kData:
       book_.Add(event.rank, event.message.payload);
       return std::nullopt;
-    case FleetEventKind::kQuiet:
+    case launch::FleetEventKind::kQuiet:
       if (watch_.OnEvent(event)) return Step::kInterrupted;
       return std::nullopt;
-    case FleetEventKind::kStopped:  // it may be continued: silence decides
-    case FleetEventKind::kContinued:
+    case launch::FleetEventKind::kStopped:  // it may be continued: silence decides
+    case launch::FleetEventKind::kContinued:
       TellOfStop(event);
       return std::nullopt;
-    case FleetEventKind::kTerminate:
+    case launch::FleetEventKind::kTerminate:
       return Step::kTerminated;
-    case FleetEventKind::kWarned:
+    case launch::FleetEventKind::kWarned:
       warned_until_ = Deadline::AfterSeconds(kWarnedSeconds);
       SaveSamples(/*even_none=*/true);
       return std::nullopt;
-    case FleetEventKind::kExited:
-    case FleetEventKind::kSignalled:
-    case FleetEventKind::kCompanion:  // none was asked for
-    case FleetEventKind::kFault:      // likewise
-    case FleetEventKind::kOverdue:
-    case FleetEventKind::kLost:
-    case FleetEventKind::kTimeout:
+    case launch::FleetEventKind::kExited:
+    case launch::FleetEventKind::kSignalled:
+    case launch::FleetEventKind::kCompanion:  // none was asked for
+    case launch::FleetEventKind::kFault:      // likewise
+    case launch::FleetEventKind::kOverdue:
+    case launch::FleetEventKind::kLost:
+    case launch::FleetEventKind::kTimeout:
       return Step::kInterrupted;
   }
   return std::nullopt;
 }
 
 bool Conductor::HostsAreLost() const {
-  const std::vector<RankPlace> places = fleet_.places();
-  return std::any_of(places.begin(), places.end(),
-                     [](const RankPlace& place) { return place.loss != Loss::kNone; });
+  const std::vector<verdict::RankPlace> places = fleet_.places();
+  return std::any_of(places.begin(), places.end(), [](const verdict::RankPlace& place) {
+    return place.loss != verdict::Loss::kNone;
+  });
 }
 
 bool Conductor::AwaitLosses() {
@@ -220,10 +222,10 @@ bool Conductor::AwaitLosses() {
   return HostsAreLost();
 }
 
-void Conductor::TellOfStop(const FleetEvent& event) {
+void Conductor::TellOfStop(const launch::FleetEvent& event) {
   const std::string who = fmt::format("rank {} (host {})", event.rank,
                                       fleet_.agents()[static_cast<std::size_t>(event.rank)].host);
-  if (event.kind == FleetEventKind::kContinued) {
+  if (event.kind == launch::FleetEventKind::kContinued) {
     progress_.Notice(fmt::format("{} was continued; the run goes on", who));
     return;
   }
@@ -238,16 +240,16 @@ void Conductor::TellOfStop(const FleetEvent& event) {
 bool Conductor::ToldToEndInGrace() {
   const Deadline deadline = Deadline::AfterSeconds(kGraceSeconds);
   while (!deadline.Passed()) {
-    const FleetEvent event = fleet_.Next(deadline);
+    const launch::FleetEvent event = fleet_.Next(deadline);
     int ignored = 0;
     if (Handle(event, kPlanMessage, ignored) == Step::kTerminated) return true;
-    if (event.kind == FleetEventKind::kTimeout) return false;
+    if (event.kind == launch::FleetEventKind::kTimeout) return false;
   }
   return false;
 }
 
 void Conductor::SaveSamples(bool even_none) {
-  for (const FleetEvent& data : fleet_.TakeData(Deadline::AfterSeconds(kDataSeconds))) {
+  for (const launch::FleetEvent& data : fleet_.TakeData(Deadline::AfterSeconds(kDataSeconds))) {
     book_.Add(data.rank, data.message.payload);
   }
   if (!save_ || (book_.empty() && !even_none)) return;
@@ -279,17 +281,17 @@ void Conductor::Interrupt() {
   measurement_.terminated = measurement_.terminated || told;
   // Told to end, there is no time for stacks.
   const Deadline deadline = Deadline::AfterSeconds(kCollectSeconds);
-  std::vector<RankEvidence> evidence =
+  std::vector<verdict::RankEvidence> evidence =
       measurement_.terminated ? fleet_.Glance(deadline) : fleet_.Collect(deadline);
   if (told && !HostsAreLost() && DiedOfTheEnd(evidence)) return EndLifetime();
-  for (RankEvidence& rank : evidence) {
+  for (verdict::RankEvidence& rank : evidence) {
     if (const auto error = errors_.find(rank.rank); error != errors_.end()) {
       rank.error = error->second.message();
     }
   }
   stalls_.Interrupted(evidence);
-  interruption.judgement = Judge(evidence, plan_.deadline_seconds);
-  NameLostHosts(fleet_.places(), evidence, interruption.judgement);
+  interruption.judgement = verdict::Judge(evidence, plan_.deadline_seconds);
+  verdict::NameLostHosts(fleet_.places(), evidence, interruption.judgement);
   interruption.case_index = LostCase(evidence, interruption.judgement);
   EndLifetime();
   if (interruption.case_index) {
@@ -304,9 +306,9 @@ void Conductor::EndLifetime() {
   fleet_.EndWorkers(Deadline::AfterSeconds(kEndSeconds));
   // What was on its way when the workers ended.
   for (;;) {
-    const FleetEvent event = fleet_.Next(Deadline::AfterNs(0));
-    if (event.kind == FleetEventKind::kTimeout) break;
-    if (event.kind == FleetEventKind::kData) book_.Add(event.rank, event.message.payload);
+    const launch::FleetEvent event = fleet_.Next(Deadline::AfterNs(0));
+    if (event.kind == launch::FleetEventKind::kTimeout) break;
+    if (event.kind == launch::FleetEventKind::kData) book_.Add(event.rank, event.message.payload);
   }
   alive_ = false;
 }
@@ -320,7 +322,7 @@ Conductor::Step Conductor::Finish() {
 }
 
 void Conductor::KeepHistory() {
-  const std::vector<Journal> journals =
+  const std::vector<journal::Journal> journals =
       fleet_.Journals(kHistoryEvents, Deadline::AfterSeconds(kCollectSeconds));
   for (std::size_t rank = 0; rank < journals.size(); ++rank) {
     measurement_.history.push_back(
@@ -328,4 +330,4 @@ void Conductor::KeepHistory() {
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

@@ -21,14 +21,14 @@
 #include "core/verdict/judge.h"
 #include "results/store/save_pace.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 // A failure that ended a lifetime of the workers.
 struct Interruption {
   std::optional<std::size_t> case_index;  // the case it cost; none: between cases
   int repetition = 0;
   int lifetime = 0;
-  Judgement judgement;
+  verdict::Judgement judgement;
 };
 
 // What a measurement leaves, besides the samples in its book.
@@ -36,15 +36,15 @@ struct Measurement {
   std::vector<std::vector<std::string>> stopped_by;  // repetition x case
   std::vector<Interruption> interruptions;
   std::vector<Stall> stalls;
-  std::vector<RankHistory> history;
+  std::vector<results::store::RankHistory> history;
   std::string worker_facts;  // JSON of rank 0's kReadyMessage
   bool terminated = false;   // told to end by a signal
 };
 
 class Conductor {
  public:
-  Conductor(Fleet& fleet, const FleetOptions& options, const Plan& plan, SampleBook& book,
-            Progress& progress);
+  Conductor(launch::Fleet& fleet, const launch::FleetOptions& options, const plan::Plan& plan,
+            SampleBook& book, Progress& progress);
 
   // Runs the plan `repetitions` times, each within the time budget, until every case has stopped.
   // The error is one of the environment or of input that no judgement explains (the backend is not
@@ -74,10 +74,10 @@ class Conductor {
   // Waits until every rank has sent a message of this type.
   Step AwaitAll(MessageType type, double seconds);
   // Handles one event; nothing when it changes nothing. `expected`: messages to count.
-  std::optional<Step> Handle(const FleetEvent& event, MessageType expected, int& arrived);
+  std::optional<Step> Handle(const launch::FleetEvent& event, MessageType expected, int& arrived);
   void Interrupt();
   // A rank was stopped or continued: whoever waits for the run should know at once.
-  void TellOfStop(const FleetEvent& event);
+  void TellOfStop(const launch::FleetEvent& event);
   // `even_none`: also before there are any, so that the file says what the run was to be.
   void SaveSamples(bool even_none = false);
   void SaveIfWarned();
@@ -90,19 +90,20 @@ class Conductor {
   // Keeps what this lifetime left, and ends what still runs of it.
   void EndLifetime();
 
-  Fleet& fleet_;
+  launch::Fleet& fleet_;
   const bool one_lifetime_;  // the workers use up the launch's MPI identity
-  const Plan& plan_;
+  const plan::Plan& plan_;
   SampleBook& book_;
   Progress& progress_;
   Rounds rounds_;
-  StandstillWatch watch_;
+  launch::StandstillWatch watch_;
   StallWatch stalls_;
   SecondPass second_pass_;
   std::function<void()> begun_;
   Save save_;
   std::optional<Deadline> warned_until_;  // until then the launcher may kill us without a word
-  SavePace save_pace_{0.01};  // also without a warning: on a busy machine it comes too late
+  results::store::SavePace save_pace_{
+      0.01};  // also without a warning: on a busy machine it comes too late
   Measurement measurement_;
   int repetition_ = 0;
   std::int64_t began_ns_ = 0;     // the repetition
@@ -111,6 +112,6 @@ class Conductor {
   std::map<int, Status> errors_;  // what workers of this lifetime reported
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_CONDUCTOR_H_

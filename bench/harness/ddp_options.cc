@@ -11,27 +11,27 @@
 #include "core/ddp/buckets.h"
 #include "core/ddp/engine.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 namespace {
 
 Status ReadHooks(const std::vector<std::string>& words, std::vector<std::string>& values) {
   if (words.empty()) return OkStatus();
   values.clear();
   for (const std::string& word : words) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const CommHook hook, ParseCommHook("--comm-hook", word));
-    PutInto(std::string(NameOf(hook)), std::string("none"), values);
+    LOCKSTEP_ASSIGN_OR_RETURN(const ddp::CommHook hook, ddp::ParseCommHook("--comm-hook", word));
+    PutInto(std::string(ddp::NameOf(hook)), std::string("none"), values);
   }
   return OkStatus();
 }
 
 // In MiB as typed: names show it.
 Result<double> ReadMb(const std::string& option, const std::string& word) {
-  LOCKSTEP_RETURN_IF_ERROR(ParseBucketMb(option, word).status());
+  LOCKSTEP_RETURN_IF_ERROR(ddp::ParseBucketMb(option, word).status());
   return std::strtod(word.c_str(), nullptr);
 }
 
 // DDP's default is always there, to be compared with.
-Status ReadCaps(const DdpWords& words, DdpAxes& axes) {
+Status ReadCaps(const DdpWords& words, plan::DdpAxes& axes) {
   for (const std::string& word : words.caps) {
     LOCKSTEP_ASSIGN_OR_RETURN(const double mb, ReadMb("--bucket-cap-mb", word));
     PutInto(mb, 0.0, axes.bucket_caps_mb);
@@ -86,12 +86,12 @@ void AddDdpOptions(ArgumentParser& parser, DdpWords& words) {
               "Also the first iteration, whose single bucket is not rebuilt yet");
 }
 
-Status ReadDdpWords(const DdpWords& words, BenchSpec& spec) {
+Status ReadDdpWords(const DdpWords& words, plan::BenchSpec& spec) {
   if (words.models.empty()) {
     return InvalidInput("--model: none is named; give one, such as --model=resnet50");
   }
   LOCKSTEP_ASSIGN_OR_RETURN(spec.models, LoadModels(words.models));
-  DdpAxes& axes = spec.ddp;
+  plan::DdpAxes& axes = spec.ddp;
   LOCKSTEP_RETURN_IF_ERROR(ReadCaps(words, axes));
   LOCKSTEP_RETURN_IF_ERROR(
       ReadSwitches("--broadcast-buffers", words.buffers, true, axes.broadcast_buffers));
@@ -112,4 +112,4 @@ Status ReadDdpWords(const DdpWords& words, BenchSpec& spec) {
   return OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

@@ -9,7 +9,7 @@
 #include "core/base/status.h"
 #include "core/plan/spec.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 // As typed.
 struct DdpWords {
@@ -22,8 +22,8 @@ struct DdpWords {
 void AddDdpOptions(ArgumentParser& parser, DdpWords& words);
 
 // Into spec.models and spec.ddp. Errors name the option, the word and what is accepted.
-Status ReadDdpWords(const DdpWords& words, BenchSpec& spec);
+Status ReadDdpWords(const DdpWords& words, plan::BenchSpec& spec);
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_DDP_OPTIONS_H_

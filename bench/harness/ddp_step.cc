@@ -12,7 +12,7 @@
 #include "core/device/tile.h"
 #include "core/journal/purpose.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 namespace {
 
 constexpr double kMiB = 1024 * 1024;
@@ -28,8 +28,8 @@ constexpr double kPowerSgdTolerance = 1e-3;
 // Silence is judged by the agent; a deadline here would only hide the journal's evidence.
 Deadline Never() { return Deadline::AfterSeconds(86'400); }
 
-EngineOptions OptionsOf(const DdpStep& step) {
-  EngineOptions options;
+ddp::EngineOptions OptionsOf(const plan::DdpStep& step) {
+  ddp::EngineOptions options;
   if (step.bucket_cap_mb > 0) {
     options.buckets.cap_bytes = static_cast<std::int64_t>(step.bucket_cap_mb * kMiB);
   }
@@ -39,23 +39,23 @@ EngineOptions OptionsOf(const DdpStep& step) {
   options.buckets.find_unused_parameters = step.find_unused_parameters;
   options.buckets.static_graph = step.static_graph;
   options.broadcast_buffers = step.broadcast_buffers;
-  const Result<CommHook> hook = ParseCommHook("--comm-hook", step.comm_hook);
+  const Result<ddp::CommHook> hook = ddp::ParseCommHook("--comm-hook", step.comm_hook);
   LOCKSTEP_CHECK(hook.ok(), "the plan's hooks were parsed before");
   options.hook = *hook;
   options.power_sgd.start_iteration = kPowerSgdStart;
   return options;
 }
 
-double ValueOf(const void* data, DataType type, std::int64_t index) {
+double ValueOf(const void* data, collective::DataType type, std::int64_t index) {
   const auto at = static_cast<std::size_t>(index);
   switch (type) {
-    case DataType::kF16:
-      return FloatFromF16(static_cast<const std::uint16_t*>(data)[at]);
-    case DataType::kBf16:
-      return FloatFromBf16(static_cast<const std::uint16_t*>(data)[at]);
-    case DataType::kF32:
+    case collective::DataType::kF16:
+      return collective::FloatFromF16(static_cast<const std::uint16_t*>(data)[at]);
+    case collective::DataType::kBf16:
+      return collective::FloatFromBf16(static_cast<const std::uint16_t*>(data)[at]);
+    case collective::DataType::kF32:
       return static_cast<const float*>(data)[at];
-    case DataType::kF64:
+    case collective::DataType::kF64:
       return static_cast<const double*>(data)[at];
     default:
       LOCKSTEP_CHECK(false, "gradients are floating-point numbers");
@@ -64,13 +64,13 @@ double ValueOf(const void* data, DataType type, std::int64_t index) {
 }
 
 // Half the distance of neighbouring values of a type, relative.
-double RoundingOf(DataType type) {
+double RoundingOf(collective::DataType type) {
   switch (type) {
-    case DataType::kBf16:
+    case collective::DataType::kBf16:
       return 0x1p-8;
-    case DataType::kF16:
+    case collective::DataType::kF16:
       return 0x1p-11;
-    case DataType::kF32:
+    case collective::DataType::kF32:
       return 0x1p-24;
     default:
       return 0x1p-53;
@@ -79,12 +79,12 @@ double RoundingOf(DataType type) {
 
 // How far a mean of gradients may be from the exact one, relative to it. Small integers divided by
 // a power of two are exact in every type; other divisions and longer sums round.
-double Tolerance(const DdpStep& step, DataType type, int ranks) {
+double Tolerance(const plan::DdpStep& step, collective::DataType type, int ranks) {
   if (step.comm_hook == "powersgd") return kPowerSgdTolerance;
   if (std::has_single_bit(static_cast<unsigned>(ranks)) && step.accumulate == 1) return 0;
-  DataType travels = type;
-  if (step.comm_hook == "fp16") travels = DataType::kF16;
-  if (step.comm_hook == "bf16") travels = DataType::kBf16;
+  collective::DataType travels = type;
+  if (step.comm_hook == "fp16") travels = collective::DataType::kF16;
+  if (step.comm_hook == "bf16") travels = collective::DataType::kBf16;
   const double roundings = 2 * ranks + static_cast<double>(step.accumulate);
   return roundings * std::max(RoundingOf(travels), RoundingOf(type));
 }
@@ -99,12 +99,12 @@ struct Times {
   double communication = 0;
 };
 
-bool IsOfGradients(const CollectiveTimes& times) {
+bool IsOfGradients(const ddp::CollectiveTimes& times) {
   switch (times.annotation.purpose) {
-    case Purpose::kBucket:
-    case Purpose::kUnusedBitmap:
-    case Purpose::kPowerSgdFactorP:
-    case Purpose::kPowerSgdFactorQ:
+    case journal::Purpose::kBucket:
+    case journal::Purpose::kUnusedBitmap:
+    case journal::Purpose::kPowerSgdFactorP:
+    case journal::Purpose::kPowerSgdFactorQ:
       return true;
     default:
       return false;
@@ -113,16 +113,16 @@ bool IsOfGradients(const CollectiveTimes& times) {
 
 // When the last gradient was ready. Its bucket is launched right then; the engine's own mark comes
 // after the launch, and when the thread of the communication takes the processor, much later.
-Ticks ComputeEnd(const StepTimes& step) {
+Ticks ComputeEnd(const ddp::StepTimes& step) {
   Ticks launched = 0;
-  for (const CollectiveTimes& collective : step.collectives) {
-    if (collective.annotation.purpose != Purpose::kBucket) continue;
+  for (const ddp::CollectiveTimes& collective : step.collectives) {
+    if (collective.annotation.purpose != journal::Purpose::kBucket) continue;
     launched = std::max(launched, collective.ready);
   }
   return launched == 0 ? step.backward_compute_end : std::min(launched, step.backward_compute_end);
 }
 
-void Add(const StepTimes& step, double ns_per_tick, Times& times) {
+void Add(const ddp::StepTimes& step, double ns_per_tick, Times& times) {
   const auto ns = [&](Ticks from, Ticks to) {
     return to > from ? static_cast<double>(to - from) * ns_per_tick : 0.0;
   };
@@ -132,7 +132,7 @@ void Add(const StepTimes& step, double ns_per_tick, Times& times) {
   const Ticks computed = ComputeEnd(step);
   times.backward += ns(step.backward_begin, computed);
   Ticks communicated = computed;  // when the last gradient had travelled
-  for (const CollectiveTimes& collective : step.collectives) {
+  for (const ddp::CollectiveTimes& collective : step.collectives) {
     if (!IsOfGradients(collective)) continue;
     times.communication += ns(collective.start, collective.end);
     communicated = std::max(communicated, collective.end);
@@ -146,9 +146,10 @@ void Add(const StepTimes& step, double ns_per_tick, Times& times) {
 DdpStepRunner::DdpStepRunner(const Bench& bench, std::uint32_t case_index, ModelShelf& shelf)
     : bench_(bench),
       planned_(bench.plan.cases[case_index]),
-      plan_(std::get<DdpStep>(planned_.step)),
+      plan_(std::get<plan::DdpStep>(planned_.step)),
       shelf_(shelf),
-      checks_(bench.plan.check != CheckMode::kOff && bench.communicator.capabilities().moves_data),
+      checks_(bench.plan.check != plan::CheckMode::kOff &&
+              bench.communicator.capabilities().moves_data),
       low_rank_(plan_.comm_hook == "powersgd") {
   if (!plan_.timeline) lean_.emplace(bench);
 }
@@ -156,8 +157,8 @@ DdpStepRunner::DdpStepRunner(const Bench& bench, std::uint32_t case_index, Model
 Status DdpStepRunner::Construct() {
   LOCKSTEP_ASSIGN_OR_RETURN(model_, shelf_.Get(plan_.model, low_rank_));
   engine_.reset();  // before another one takes its place in the shared memory
-  const EnginePorts ports = lean_ ? lean_->Ports(shelf_.Ports()) : shelf_.Ports();
-  LOCKSTEP_ASSIGN_OR_RETURN(engine_, Engine::Make(*model_, OptionsOf(plan_), ports));
+  const ddp::EnginePorts ports = lean_ ? lean_->Ports(shelf_.Ports()) : shelf_.Ports();
+  LOCKSTEP_ASSIGN_OR_RETURN(engine_, ddp::Engine::Make(*model_, OptionsOf(plan_), ports));
   LOCKSTEP_RETURN_IF_ERROR(engine_->Construct());
   engine_->launcher().set_keep_times(plan_.timeline);
   return lean_ ? lean_->Await() : OkStatus();
@@ -171,7 +172,7 @@ Status DdpStepRunner::Prepare() {
 }
 
 Status DdpStepRunner::Settle() {
-  const bool rebuilds = RebuildsBuckets(OptionsOf(plan_).buckets);
+  const bool rebuilds = ddp::RebuildsBuckets(OptionsOf(plan_).buckets);
   const int fewest = low_rank_ ? kPowerSgdStart + 1 : 1;
   for (int i = 0; i < kMostSettling; ++i) {
     if (i >= fewest && (!rebuilds || engine_->has_rebuilt_buckets())) return OkStatus();
@@ -222,8 +223,8 @@ Status DdpStepRunner::TakeTimes() {
 
 Status DdpStepRunner::FinishIteration() { return lean_ ? lean_->Await() : TakeTimes(); }
 
-Result<Interval> DdpStepRunner::RunCalled() {
-  Interval interval;
+Result<comm::Interval> DdpStepRunner::RunCalled() {
+  comm::Interval interval;
   interval.entry = NowTicks();
   LOCKSTEP_RETURN_IF_ERROR(Iterate(plan_.accumulate));
   launched_ = NowTicks();
@@ -233,7 +234,7 @@ Result<Interval> DdpStepRunner::RunCalled() {
   return interval;
 }
 
-Result<Interval> DdpStepRunner::Run() {
+Result<comm::Interval> DdpStepRunner::Run() {
   if (!plan_.cuda_graph) {
     LOCKSTEP_ASSIGN_OR_RETURN(interval_, RunCalled());
   } else {
@@ -251,7 +252,7 @@ Status DdpStepRunner::TakeParts(std::vector<double>& values) {
   }
   LOCKSTEP_RETURN_IF_ERROR(TakeTimes());
   Times sum;
-  for (const StepTimes& step : steps_) Add(step, bench_.ns_per_tick, sum);
+  for (const ddp::StepTimes& step : steps_) Add(step, bench_.ns_per_tick, sum);
   // A queue's hand-over can make the wait longer than the collectives took.
   const double overlap =
       sum.communication > 0 ? std::max(0.0, 1 - sum.exposed / sum.communication) : 0;
@@ -261,13 +262,13 @@ Status DdpStepRunner::TakeParts(std::vector<double>& values) {
 }
 
 double DdpStepRunner::Expected(int param, std::int64_t element) const {
-  const TensorInfo& info = model_->params()[static_cast<std::size_t>(param)].info;
+  const ddp::TensorInfo& info = model_->params()[static_cast<std::size_t>(param)].info;
   const int ranks = bench_.communicator.size();
   double sum = 0;
   for (std::int64_t micro = 0; micro < plan_.accumulate; ++micro) {
     const std::int64_t input = newest_input_ - micro;
     for (int rank = 0; rank < ranks; ++rank) {
-      sum += SyntheticGradient(rank, input, param, info, element, low_rank_);
+      sum += ddp::SyntheticGradient(rank, input, param, info, element, low_rank_);
     }
   }
   return sum / ranks;
@@ -276,8 +277,8 @@ double DdpStepRunner::Expected(int param, std::int64_t element) const {
 void DdpStepRunner::CompareGradient(int param, std::int64_t begin, std::int64_t end,
                                     double tolerance, std::int64_t offset,
                                     Comparison::Located& located, Comparison& comparison) const {
-  const Parameter& parameter = model_->params()[static_cast<std::size_t>(param)];
-  const DataType type = parameter.info.type;
+  const ddp::Parameter& parameter = model_->params()[static_cast<std::size_t>(param)];
+  const collective::DataType type = parameter.info.type;
   const auto found = [&](std::int64_t wrong, std::int64_t element, double got) {
     comparison.wrong += wrong;
     if (!located.got.empty()) return;
@@ -286,12 +287,14 @@ void DdpStepRunner::CompareGradient(int param, std::int64_t begin, std::int64_t 
   };
   if (!parameter.has_grad) return found(end - begin, begin, std::nan(""));
   if (bench_.pattern_memory != nullptr && !low_rank_) {
-    std::vector<double> tile(static_cast<std::size_t>(std::min(kTile, parameter.info.numel)));
+    std::vector<double> tile(
+        static_cast<std::size_t>(std::min(device::kTile, parameter.info.numel)));
     for (std::size_t i = 0; i < tile.size(); ++i) {
       tile[i] = Expected(param, static_cast<std::int64_t>(i));
     }
-    const void* data = static_cast<const std::byte*>(parameter.grad) + begin * SizeOf(type);
-    const PatternDifference difference =
+    const void* data =
+        static_cast<const std::byte*>(parameter.grad) + begin * collective::SizeOf(type);
+    const collective::PatternDifference difference =
         bench_.pattern_memory->CompareTile(type, data, end - begin, tile, begin, tolerance);
     if (difference.wrong == 0) return;
     return found(difference.wrong, begin + difference.first, ValueOf(&difference.got, type, 0));
@@ -304,8 +307,8 @@ void DdpStepRunner::CompareGradient(int param, std::int64_t begin, std::int64_t 
 }
 
 void DdpStepRunner::CompareBucket(std::size_t index, Comparison& comparison) const {
-  const Bucket& bucket = engine_->layout()[index];
-  const bool all = compared_ == 0 || bench_.plan.check == CheckMode::kFull;
+  const ddp::Bucket& bucket = engine_->layout()[index];
+  const bool all = compared_ == 0 || bench_.plan.check == plan::CheckMode::kFull;
   const std::int64_t window = compared_ % kWindows;
   const std::int64_t begin = all ? 0 : bucket.elements * window / kWindows;
   const std::int64_t end = all ? bucket.elements : bucket.elements * (window + 1) / kWindows;
@@ -329,4 +332,4 @@ void DdpStepRunner::Compare(Comparison& comparison) {
   ++compared_;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

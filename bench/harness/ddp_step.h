@@ -12,7 +12,7 @@
 #include "bench/harness/step.h"
 #include "core/ddp/engine.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 class DdpStepRunner final : public Step {
  public:
@@ -23,7 +23,7 @@ class DdpStepRunner final : public Step {
   Status Prepare() override;
   // Where the first iteration is what counts, every one gets a new engine.
   Status Rewrite(bool first, bool warmup) override;
-  Result<Interval> Run() override;
+  Result<comm::Interval> Run() override;
   void Compare(Comparison& comparison) override;
   Status TakeParts(std::vector<double>& values) override;
 
@@ -36,7 +36,7 @@ class DdpStepRunner final : public Step {
   // Of so many micro-batches; only the last one's gradients travel.
   Status Iterate(std::int64_t micro_batches);
   Status TakeTimes();
-  Result<Interval> RunCalled();
+  Result<comm::Interval> RunCalled();
   // The gradient that every rank must have: the mean over ranks of the sum over micro-batches.
   double Expected(int param, std::int64_t element) const;
   void CompareBucket(std::size_t index, Comparison& comparison) const;
@@ -46,21 +46,21 @@ class DdpStepRunner final : public Step {
                        Comparison& comparison) const;
 
   Bench bench_;
-  const PlannedCase& planned_;
-  const DdpStep& plan_;
+  const plan::PlannedCase& planned_;
+  const plan::DdpStep& plan_;
   ModelShelf& shelf_;
   bool checks_;
   bool low_rank_;
-  ManifestModel* model_ = nullptr;
+  ddp::ManifestModel* model_ = nullptr;
   std::optional<LeanStep> lean_;  // without a timeline; outlives the engine
-  std::unique_ptr<Engine> engine_;
-  std::vector<StepTimes> steps_;   // of the last iteration, one a micro-batch
-  Ticks launched_ = 0;             // in the last iteration: the host had nothing left to launch
-  Interval interval_;              // of the last iteration
-  std::int64_t newest_input_ = 0;  // that gradients are of
+  std::unique_ptr<ddp::Engine> engine_;
+  std::vector<ddp::StepTimes> steps_;  // of the last iteration, one a micro-batch
+  Ticks launched_ = 0;                 // in the last iteration: the host had nothing left to launch
+  comm::Interval interval_;            // of the last iteration
+  std::int64_t newest_input_ = 0;      // that gradients are of
   std::int64_t compared_ = 0;  // iterations; the first one wholly, later ones a window at a time
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_DDP_STEP_H_

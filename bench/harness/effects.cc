@@ -12,33 +12,34 @@
 
 #include "core/stats/stats.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 namespace {
 
 using RoundTimes = std::map<std::int32_t, double>;  // round: median of its samples, ns
 
 // Samples are maxima over ranks; rows that a rank did not complete are left out.
-RoundTimes TimesOf(const CaseRecord& record, bool calibrates) {
+RoundTimes TimesOf(const results::store::CaseRecord& record, bool calibrates) {
   std::map<std::int32_t, std::vector<double>> rounds;
-  const Samples& samples = record.samples;
+  const results::store::Samples& samples = record.samples;
   const auto ranks = static_cast<std::size_t>(samples.ranks);
   for (std::size_t row = 0; row < samples.round.size(); ++row) {
     std::int64_t longest = 0;
     bool complete = true;
     for (std::size_t k = row * ranks; k < (row + 1) * ranks; ++k) {
-      complete = complete && samples.exit_ns[k] != Samples::kNoTime;
+      complete = complete && samples.exit_ns[k] != results::store::Samples::kNoTime;
       longest = std::max(longest, samples.exit_ns[k] - samples.entry_ns[k]);
     }
     if (complete) rounds[samples.round[row]].push_back(static_cast<double>(longest));
   }
   if (calibrates && !rounds.empty()) rounds.erase(rounds.begin());
   RoundTimes times;
-  for (const auto& [round, values] : rounds) times[round] = Median(values);
+  for (const auto& [round, values] : rounds) times[round] = stats::Median(values);
   return times;
 }
 
 // The one setting in which two cases differ; nothing if they differ in none or in more.
-std::optional<std::size_t> OnlyDifference(const CaseRecord& a, const CaseRecord& b) {
+std::optional<std::size_t> OnlyDifference(const results::store::CaseRecord& a,
+                                          const results::store::CaseRecord& b) {
   if (a.repetition != b.repetition || a.settings.size() != b.settings.size()) return std::nullopt;
   std::optional<std::size_t> difference;
   for (std::size_t i = 0; i < a.settings.size(); ++i) {
@@ -51,8 +52,8 @@ std::optional<std::size_t> OnlyDifference(const CaseRecord& a, const CaseRecord&
 }
 
 // Pairs of a case and its baseline in each option in which it has one.
-std::vector<OptionEffect> PairsOf(const Run& run) {
-  std::vector<OptionEffect> pairs;
+std::vector<results::store::OptionEffect> PairsOf(const results::store::Run& run) {
+  std::vector<results::store::OptionEffect> pairs;
   for (std::size_t i = 0; i < run.cases.size(); ++i) {
     std::map<std::size_t, std::size_t> baselines;  // setting: the first such case
     for (std::size_t j = 0; j < i; ++j) {
@@ -69,15 +70,16 @@ std::vector<OptionEffect> PairsOf(const Run& run) {
   return pairs;
 }
 
-std::size_t AlternativesOf(const OptionEffect& pair, const std::vector<OptionEffect>& pairs) {
+std::size_t AlternativesOf(const results::store::OptionEffect& pair,
+                           const std::vector<results::store::OptionEffect>& pairs) {
   return static_cast<std::size_t>(
-      std::count_if(pairs.begin(), pairs.end(), [&](const OptionEffect& other) {
+      std::count_if(pairs.begin(), pairs.end(), [&](const results::store::OptionEffect& other) {
         return other.baseline == pair.baseline && other.option == pair.option;
       }));
 }
 
 bool Measure(const RoundTimes& baseline, const RoundTimes& times, double confidence,
-             OptionEffect& effect) {
+             results::store::OptionEffect& effect) {
   // Of logarithms: half and twice as fast are as far from 1, and no bound is below 0.
   std::vector<double> ratios;
   for (const auto& [round, ns] : times) {
@@ -86,7 +88,7 @@ bool Measure(const RoundTimes& baseline, const RoundTimes& times, double confide
     ratios.push_back(std::log(found->second / ns));
   }
   if (ratios.empty()) return false;
-  const MedianInterval interval = EstimateMedian(ratios, confidence);
+  const stats::MedianInterval interval = stats::EstimateMedian(ratios, confidence);
   effect.rounds = static_cast<std::int64_t>(ratios.size());
   effect.ratio = std::exp(interval.median);
   effect.interval_low = std::isfinite(interval.low) ? std::exp(interval.low) : interval.low;
@@ -97,13 +99,13 @@ bool Measure(const RoundTimes& baseline, const RoundTimes& times, double confide
 // Less is not worth a word, however sure it is.
 constexpr double kLeastGain = 1.01;
 
-bool Faster(const OptionEffect& effect) {
+bool Faster(const results::store::OptionEffect& effect) {
   return effect.interval_low > 1 && effect.ratio >= kLeastGain;
 }
-bool Slower(const OptionEffect& effect) { return effect.interval_high < 1; }
+bool Slower(const results::store::OptionEffect& effect) { return effect.interval_high < 1; }
 
 // "bucket_cap_mb=10: 1.25 times faster than the default (95 %: 1.23 to 1.27)".
-std::string TextOf(const OptionEffect& effect) {
+std::string TextOf(const results::store::OptionEffect& effect) {
   const bool faster = effect.ratio > 1;
   const auto times = [faster](double ratio) { return faster ? ratio : 1 / ratio; };
   const auto [low, high] = std::minmax({times(effect.interval_low), times(effect.interval_high)});
@@ -114,11 +116,13 @@ std::string TextOf(const OptionEffect& effect) {
 }
 
 // Of each option the value that gains most, if one gains anything for sure.
-std::vector<const OptionEffect*> GainsOf(const std::vector<const OptionEffect*>& effects) {
-  std::vector<const OptionEffect*> gains;
-  for (const OptionEffect* effect : effects) {
+std::vector<const results::store::OptionEffect*> GainsOf(
+    const std::vector<const results::store::OptionEffect*>& effects) {
+  std::vector<const results::store::OptionEffect*> gains;
+  for (const results::store::OptionEffect* effect : effects) {
     if (!Faster(*effect)) continue;
-    const auto same = std::ranges::find(gains, effect->option, &OptionEffect::option);
+    const auto same =
+        std::ranges::find(gains, effect->option, &results::store::OptionEffect::option);
     if (same == gains.end()) {
       gains.push_back(effect);
     } else if (effect->ratio > (*same)->ratio) {
@@ -129,11 +133,11 @@ std::vector<const OptionEffect*> GainsOf(const std::vector<const OptionEffect*>&
 }
 
 // Where nothing is faster, so that nobody need choose.
-std::string NothingGained(const std::vector<const OptionEffect*>& effects) {
+std::string NothingGained(const std::vector<const results::store::OptionEffect*>& effects) {
   std::int64_t rounds = 0;
   bool known = false;
   std::string slower;
-  for (const OptionEffect* effect : effects) {
+  for (const results::store::OptionEffect* effect : effects) {
     rounds = std::max(rounds, effect->rounds);
     known = known || std::isfinite(effect->interval_low);
     if (Slower(*effect)) slower += "; " + TextOf(*effect);
@@ -148,14 +152,14 @@ std::string NothingGained(const std::vector<const OptionEffect*>& effects) {
 }
 
 // The sentence about one context: effects whose baseline is the case with all defaults.
-std::string AdviceOf(const Run& run, std::int32_t baseline) {
-  std::vector<const OptionEffect*> effects;
-  for (const OptionEffect& effect : run.effects) {
+std::string AdviceOf(const results::store::Run& run, std::int32_t baseline) {
+  std::vector<const results::store::OptionEffect*> effects;
+  for (const results::store::OptionEffect& effect : run.effects) {
     if (effect.baseline == baseline) effects.push_back(&effect);
   }
   if (effects.empty()) return "";
   std::vector<std::string> parts;
-  for (const OptionEffect* gain : GainsOf(effects)) parts.push_back(TextOf(*gain));
+  for (const results::store::OptionEffect* gain : GainsOf(effects)) parts.push_back(TextOf(*gain));
   const std::string text = parts.empty() ? NothingGained(effects)
                                          : fmt::format("{}{}", fmt::join(parts, "; "),
                                                        parts.size() > 1 ? "; each alone" : "");
@@ -165,12 +169,13 @@ std::string AdviceOf(const Run& run, std::int32_t baseline) {
 
 }  // namespace
 
-void AddEffects(bool calibrates, Run& run) {
-  const std::vector<OptionEffect> pairs = PairsOf(run);
+void AddEffects(bool calibrates, results::store::Run& run) {
+  const std::vector<results::store::OptionEffect> pairs = PairsOf(run);
   if (pairs.empty()) return;
   std::vector<RoundTimes> times;
-  for (const CaseRecord& record : run.cases) times.push_back(TimesOf(record, calibrates));
-  for (OptionEffect effect : pairs) {
+  for (const results::store::CaseRecord& record : run.cases)
+    times.push_back(TimesOf(record, calibrates));
+  for (results::store::OptionEffect effect : pairs) {
     const double doubt = 0.05 / static_cast<double>(AlternativesOf(effect, pairs));
     if (Measure(times[static_cast<std::size_t>(effect.baseline)],
                 times[static_cast<std::size_t>(effect.case_index)], 1 - doubt, effect)) {
@@ -179,8 +184,9 @@ void AddEffects(bool calibrates, Run& run) {
   }
   // A case that has no baseline in any option is itself the default of its context.
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(run.cases.size()); ++i) {
-    const bool differs = std::any_of(
-        pairs.begin(), pairs.end(), [i](const OptionEffect& pair) { return pair.case_index == i; });
+    const bool differs =
+        std::any_of(pairs.begin(), pairs.end(),
+                    [i](const results::store::OptionEffect& pair) { return pair.case_index == i; });
     if (differs || run.cases[static_cast<std::size_t>(i)].repetition > 0) continue;
     const std::string advice = AdviceOf(run, i);
     if (advice.empty()) continue;
@@ -188,4 +194,4 @@ void AddEffects(bool calibrates, Run& run) {
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

@@ -4,7 +4,7 @@
 
 #include "results/store/run.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 // Fills run.effects and run.recommendation from the settings and samples of its cases. A case's
 // baseline in an option is the first case that differs from it in that option only, so plans list
@@ -13,8 +13,8 @@ namespace lockstep {
 // with one baseline, all their intervals hold together with 95 % (Bonferroni). The first round of a
 // case is left out if it `calibrates`. Recommended is only what is faster for sure (its interval
 // lies above 1), of each option the best; else the recommendation says that nothing is gained.
-void AddEffects(bool calibrates, Run& run);
+void AddEffects(bool calibrates, results::store::Run& run);
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_EFFECTS_H_

@@ -6,7 +6,7 @@
 
 #include "core/base/random.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 namespace {
 
 using testing::EndsWith;
@@ -17,14 +17,15 @@ using testing::StartsWith;
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
 // In a TEST, Run alone is a member of testing::Test.
-using Launch = lockstep::Run;
+using Launch = results::store::Run;
 
 constexpr std::uint64_t kSeed = 20261121;
 
 // A case of two ranks, one sample a round. The machine drifts by a factor of two over the rounds,
 // the same for all cases; `noise` is each sample's own.
-CaseRecord Case(const Settings& settings, double ns, double noise, int rounds, Random& random) {
-  CaseRecord record;
+results::store::CaseRecord Case(const Settings& settings, double ns, double noise, int rounds,
+                                Random& random) {
+  results::store::CaseRecord record;
   record.model = "tiny";
   record.settings = settings;
   record.samples.ranks = 2;
@@ -138,7 +139,8 @@ TEST(Effects, RoundsThatOneRankDidNotCompleteDoNotCount) {
   Launch run;
   run.cases = {Case({{"o", "1"}}, 1e6, 0.01, 20, random),
                Case({{"o", "2"}}, 1e6, 0.01, 20, random)};
-  for (std::size_t k = 20; k < 40; ++k) run.cases[1].samples.exit_ns[k] = Samples::kNoTime;
+  for (std::size_t k = 20; k < 40; ++k)
+    run.cases[1].samples.exit_ns[k] = results::store::Samples::kNoTime;
   AddEffects(true, run);
   ASSERT_EQ(run.effects.size(), 1u);
   EXPECT_EQ(run.effects[0].rounds, 9);
@@ -151,4 +153,4 @@ TEST(Effects, ARunWithoutSettingsHasNone) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

@@ -10,7 +10,7 @@
 #include <numeric>
 #include <sstream>
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 namespace {
 
 // Swallows everything: the selection pass reports nothing.
@@ -82,10 +82,10 @@ Status Initialize(const std::string& program, const std::vector<std::string>& fl
 }
 
 // The finished samples of one case, one entry a repetition.
-using Repetitions = std::vector<const CaseRecord*>;
+using Repetitions = std::vector<const results::store::CaseRecord*>;
 
-double MeanNs(const CaseRecord& record) {
-  const Samples& samples = record.samples;
+double MeanNs(const results::store::CaseRecord& record) {
+  const results::store::Samples& samples = record.samples;
   const auto ranks = static_cast<std::size_t>(samples.ranks);
   double sum = 0;
   std::int64_t rows = 0;
@@ -93,7 +93,7 @@ double MeanNs(const CaseRecord& record) {
     std::int64_t longest = 0;
     bool complete = true;
     for (std::size_t k = row * ranks; k < (row + 1) * ranks; ++k) {
-      complete = complete && samples.exit_ns[k] != Samples::kNoTime;
+      complete = complete && samples.exit_ns[k] != results::store::Samples::kNoTime;
       longest = std::max(longest, samples.exit_ns[k] - samples.entry_ns[k]);
     }
     if (!complete) continue;
@@ -103,7 +103,7 @@ double MeanNs(const CaseRecord& record) {
   return rows == 0 ? 0 : sum / static_cast<double>(rows);
 }
 
-void Replay(benchmark::State& state, const CaseRecord& record) {
+void Replay(benchmark::State& state, const results::store::CaseRecord& record) {
   if (record.summary.iterations == 0) {
     const auto& findings = record.judgement.findings;
     const std::string why = findings.empty() ? record.summary.stopped_by : findings.front().message;
@@ -112,7 +112,7 @@ void Replay(benchmark::State& state, const CaseRecord& record) {
   }
   const double seconds = MeanNs(record) * 1e-9;
   for ([[maybe_unused]] auto _ : state) state.SetIterationTime(seconds);
-  const Summary& summary = record.summary;
+  const results::store::Summary& summary = record.summary;
   for (const auto& [name, value] : {std::pair{"median_ns", summary.median_ns},
                                     {"p99_ns", summary.p99_ns},
                                     {"max_ns", summary.max_ns},
@@ -126,7 +126,7 @@ void Replay(benchmark::State& state, const CaseRecord& record) {
 
 void Register(const std::string& name, const Repetitions& repetitions) {
   std::int64_t iterations = std::max<std::int64_t>(repetitions.front()->summary.iterations, 1);
-  for (const CaseRecord* record : repetitions) {
+  for (const results::store::CaseRecord* record : repetitions) {
     if (record->summary.iterations > 0) {
       iterations = std::min(iterations, record->summary.iterations);
     }
@@ -142,7 +142,7 @@ void Register(const std::string& name, const Repetitions& repetitions) {
 
 }  // namespace
 
-Result<BenchmarkSelection> SelectCases(const std::string& program, const Plan& plan,
+Result<BenchmarkSelection> SelectCases(const std::string& program, const plan::Plan& plan,
                                        const std::vector<std::string>& flags, bool prints) {
   LOCKSTEP_RETURN_IF_ERROR(Initialize(program, flags));
   BenchmarkSelection selection;
@@ -175,14 +175,14 @@ Result<BenchmarkSelection> SelectCases(const std::string& program, const Plan& p
   return selection;
 }
 
-void ReportWithGoogleBenchmark(const Run& run, const std::vector<std::string>& flags,
-                               bool display) {
+void ReportWithGoogleBenchmark(const results::store::Run& run,
+                               const std::vector<std::string>& flags, bool display) {
   benchmark::ClearRegisteredBenchmarks();
   benchmark::AddCustomContext("lockstep_run", run.id);
   benchmark::AddCustomContext("lockstep_verdict", run.summary_line);
   std::vector<std::pair<std::string, Repetitions>> cases;
   std::map<std::string, std::size_t> place;
-  for (const CaseRecord& record : run.cases) {
+  for (const results::store::CaseRecord& record : run.cases) {
     const std::string name = record.name.substr(0, record.name.find("/repetition:"));
     const auto [found, fresh] = place.emplace(name, cases.size());
     if (fresh) cases.push_back({name, {}});
@@ -199,4 +199,4 @@ void ReportWithGoogleBenchmark(const Run& run, const std::vector<std::string>& f
   benchmark::RunSpecifiedBenchmarks(shown.get(), file.get(), ".");
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

@@ -12,7 +12,7 @@
 #include "core/plan/plan.h"
 #include "results/store/run.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 struct BenchmarkSelection {
   std::vector<std::size_t> cases;  // indices of the plan that --benchmark_filter keeps, in order
@@ -24,14 +24,15 @@ struct BenchmarkSelection {
 // Registers every case and asks Google Benchmark what its flags select. Errors: a flag that it does
 // not know, a filter that matches nothing.
 // A list goes to stdout when `prints`.
-Result<BenchmarkSelection> SelectCases(const std::string& program, const Plan& plan,
+Result<BenchmarkSelection> SelectCases(const std::string& program, const plan::Plan& plan,
                                        const std::vector<std::string>& flags, bool prints);
 
 // Reports the run through Google Benchmark: to stdout in --benchmark_format (JSON unless given)
 // when `display`, and to --benchmark_out. Every case is a benchmark with manual time, the maximum
 // over ranks; real_time is the mean, and counters carry median, p99, maximum and bandwidths.
-void ReportWithGoogleBenchmark(const Run& run, const std::vector<std::string>& flags, bool display);
+void ReportWithGoogleBenchmark(const results::store::Run& run,
+                               const std::vector<std::string>& flags, bool display);
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_GOOGLE_BENCHMARK_H_

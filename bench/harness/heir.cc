@@ -21,7 +21,7 @@
 #include "results/store/run_file.h"
 #include "results/store/store.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 namespace {
 
 // This host's ticks as nanoseconds since the first sample of the successor.
@@ -52,34 +52,36 @@ CaseBook OfTheLiving(const CaseBook& book, const std::vector<int>& living, doubl
         left.DurationNs(row, std::vector<double>(living.size(), ns_per_tick)));
   }
   if (rounds.size() > 1) rounds.erase(rounds.begin());
-  for (const auto& [round, durations] : rounds) left.round_medians_ns.push_back(Median(durations));
+  for (const auto& [round, durations] : rounds)
+    left.round_medians_ns.push_back(stats::Median(durations));
   return left;
 }
 
-bool HaveOneClock(const std::vector<AgentInfo>& agents) {
-  return std::ranges::all_of(
-      agents, [&](const AgentInfo& agent) { return agent.boot_id == agents.front().boot_id; });
+bool HaveOneClock(const std::vector<launch::AgentInfo>& agents) {
+  return std::ranges::all_of(agents, [&](const launch::AgentInfo& agent) {
+    return agent.boot_id == agents.front().boot_id;
+  });
 }
 
-std::vector<int> LivingOf(const Legacy& legacy) {
+std::vector<int> LivingOf(const launch::Legacy& legacy) {
   std::vector<int> living;
-  for (const RankEvidence& rank : legacy.evidence) {
-    if (rank.state != ProcessState::kLost) living.push_back(rank.rank);
+  for (const verdict::RankEvidence& rank : legacy.evidence) {
+    if (rank.state != verdict::ProcessState::kLost) living.push_back(rank.rank);
   }
   return living;
 }
 
 }  // namespace
 
-Heir::Heir(const BenchInfo& info, const BenchOptions& options, const LaunchContext& context,
-           Plan plan, std::string command_line)
+Heir::Heir(const BenchInfo& info, const BenchOptions& options, const launch::LaunchContext& context,
+           plan::Plan plan, std::string command_line)
     : name_(info.name),
       options_(options),
       context_(context),
       plan_(std::move(plan)),
       command_line_(std::move(command_line)) {}
 
-Run Heir::Conclude(const Legacy& legacy) const {
+results::store::Run Heir::Conclude(const launch::Legacy& legacy) const {
   const std::vector<int> living = LivingOf(legacy);
   SampleBook book(plan_.world_size, plan_.cases.size(),
                   ScaleFrom(legacy.data[static_cast<std::size_t>(legacy.successor)]));
@@ -87,53 +89,55 @@ Run Heir::Conclude(const Legacy& legacy) const {
   Measurement measurement;
   measurement.terminated = true;
   Interruption interruption;
-  interruption.judgement = Judge(legacy.evidence, plan_.deadline_seconds);
-  NameLostHosts(legacy.places, legacy.evidence, interruption.judgement);
+  interruption.judgement = verdict::Judge(legacy.evidence, plan_.deadline_seconds);
+  verdict::NameLostHosts(legacy.places, legacy.evidence, interruption.judgement);
   interruption.case_index = LostCase(legacy.evidence, interruption.judgement);
   std::vector<std::string>& stopped_by = measurement.stopped_by.emplace_back();
-  std::vector<Summary> summaries;
+  std::vector<results::store::Summary> summaries;
   for (std::size_t i = 0; i < plan_.cases.size(); ++i) {
     const CaseBook left = OfTheLiving(book.Book(0, i), living, book.scale().ns_per_tick);
     const bool lost = interruption.case_index == i;
     stopped_by.emplace_back(lost ? "lost" : left.complete_rows() > 0 ? "interrupted" : "not_run");
-    Summary& summary = summaries.emplace_back(
+    results::store::Summary& summary = summaries.emplace_back(
         Summarize(left, plan_.cases[i], plan_, {}, book.scale().ns_per_tick, stopped_by.back()));
     if (summary.max_rank >= 0)
       summary.max_rank = living[static_cast<std::size_t>(summary.max_rank)];
   }
   measurement.interruptions.push_back(std::move(interruption));
-  Run run = NewRun(name_, plan_);
-  if (!legacy.entrusted.empty()) Identify(legacy.entrusted.front(), run);
+  results::store::Run run = NewRun(name_, plan_);
+  if (!legacy.entrusted.empty()) results::store::Identify(legacy.entrusted.front(), run);
   run.command_line = command_line_;
   run.ns_per_tick = book.scale().ns_per_tick;
   run.origin_ticks = book.scale().origin_ticks;
   run.cases = CaseRecords(plan_, book, {}, measurement);
   for (std::size_t i = 0; i < run.cases.size(); ++i) run.cases[i].summary = summaries[i];
   // Who measured the clocks of the hosts is lost: moments of two of them do not compare.
-  for (CaseRecord& record : run.cases) {
+  for (results::store::CaseRecord& record : run.cases) {
     if (!HaveOneClock(legacy.agents)) record.arrivals.reset();
   }
   run.judgement = LaunchJudgement(run.cases, measurement, plan_.world_size);
   run.verdict = run.judgement.verdict;
   run.complete = false;
-  run.exit_code = static_cast<int>(ExitCodeOf(run.verdict));
+  run.exit_code = static_cast<int>(verdict::ExitCodeOf(run.verdict));
   run.summary_line = SummaryLine(run);
   for (const int rank : living) {
-    const Journal& journal = legacy.journals[static_cast<std::size_t>(rank)];
+    const journal::Journal& journal = legacy.journals[static_cast<std::size_t>(rank)];
     run.history.push_back({rank, legacy.lifetime, journal.missed, journal.events});
   }
-  run.environment = MachineFacts(legacy.agents, context_, "");
+  run.environment = launch::MachineFacts(legacy.agents, context_, "");
   run.environment.emplace_back("launch/successor", fmt::format("{}", legacy.successor));
   return run;
 }
 
-ExitCode Heir::operator()(const Legacy& legacy) const {
-  Run run = Conclude(legacy);
-  RunFile file(options_.output.empty() ? DefaultRunPath(run, "results/runs") : options_.output);
-  if (!legacy.whole) file.MoveTo(PartialPath(file.path(), legacy.successor));
+ExitCode Heir::operator()(const launch::Legacy& legacy) const {
+  results::store::Run run = Conclude(legacy);
+  results::store::RunFile file(options_.output.empty()
+                                   ? results::store::DefaultRunPath(run, "results/runs")
+                                   : options_.output);
+  if (!legacy.whole) file.MoveTo(results::store::PartialPath(file.path(), legacy.successor));
   const Status stored = file.Store(run);
   if (legacy.whole && options_.format == ReportFormat::kTable) {
-    fmt::print("{}", FormatTable(run));
+    fmt::print("{}", results::report::FormatTable(run));
     if (file.saved()) fmt::print("\nresult file: {}\n", file.path());
     std::fflush(stdout);
   }
@@ -142,7 +146,7 @@ ExitCode Heir::operator()(const Legacy& legacy) const {
              name_, legacy.successor,
              stored.ok() ? fmt::format("{}; what is left is in {}", run.summary_line, file.path())
                          : stored.message());
-  return stored.ok() ? ExitCodeOf(run.verdict) : ExitCodeOf(stored.code());
+  return stored.ok() ? verdict::ExitCodeOf(run.verdict) : ExitCodeOf(stored.code());
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

@@ -12,27 +12,27 @@
 #include "core/plan/plan.h"
 #include "results/store/run.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 // For FleetOptions::succeed. Writes the run (marked incomplete, times of lost ranks absent, medians
 // over those that are left) under its own name if the legacy is whole, else as
 // "<output>-rank<r>-partial.h5", and says so.
 class Heir {
  public:
-  Heir(const BenchInfo& info, const BenchOptions& options, const LaunchContext& context, Plan plan,
-       std::string command_line);
-  ExitCode operator()(const Legacy& legacy) const;
+  Heir(const BenchInfo& info, const BenchOptions& options, const launch::LaunchContext& context,
+       plan::Plan plan, std::string command_line);
+  ExitCode operator()(const launch::Legacy& legacy) const;
 
  private:
-  Run Conclude(const Legacy& legacy) const;
+  results::store::Run Conclude(const launch::Legacy& legacy) const;
 
   std::string name_;
   BenchOptions options_;
-  LaunchContext context_;
-  Plan plan_;
+  launch::LaunchContext context_;
+  plan::Plan plan_;
   std::string command_line_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_HEIR_H_

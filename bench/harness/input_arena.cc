@@ -4,10 +4,10 @@
 
 #include "core/base/check.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 namespace {
 
-bool SameKind(const Operation& a, const Operation& b) {
+bool SameKind(const collective::Operation& a, const collective::Operation& b) {
   return a.collective == b.collective && a.type == b.type && a.reduction == b.reduction &&
          a.root == b.root;
 }
@@ -23,7 +23,7 @@ InputArena::InputArena(void* data, std::int64_t bytes, int rank)
   LOCKSTEP_CHECK(bytes % kGranuleBytes == 0, "an arena is whole granules");
 }
 
-void InputArena::Select(const Pattern& pattern, bool writes) {
+void InputArena::Select(const collective::Pattern& pattern, bool writes) {
   if (pattern_ && SameKind(pattern_->operation(), pattern.operation())) return;
   pattern_ = pattern;
   writes_ = writes;
@@ -33,7 +33,7 @@ void InputArena::Select(const Pattern& pattern, bool writes) {
 void InputArena::Write(std::int64_t first_granule, std::int64_t granules, std::uint32_t stamp) {
   std::fill_n(stamps_.begin() + first_granule, granules, stamp);
   if (!writes_ || granules == 0) return;
-  const std::int64_t size = SizeOf(pattern_->operation().type);
+  const std::int64_t size = collective::SizeOf(pattern_->operation().type);
   const std::int64_t begin = first_granule * kGranuleBytes;
   pattern_->FillSend(At(begin), begin / size, granules * kGranuleBytes / size, rank_, stamp);
 }
@@ -57,4 +57,4 @@ void InputArena::Rewrite(ArenaRange range, std::int64_t window, std::int64_t win
   Write(first + begin, granules * (window + 1) / windows - begin, stamp);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

@@ -10,7 +10,7 @@
 
 #include "core/collective/pattern.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 // A piece of the arena in bytes; `begin` is a multiple of kGranuleBytes.
 struct ArenaRange {
@@ -29,7 +29,7 @@ class InputArena {
   InputArena(void* data, std::int64_t bytes, int rank);
 
   // From now on elements are of this pattern; anything of another kind is forgotten.
-  void Select(const Pattern& pattern, bool writes);
+  void Select(const collective::Pattern& pattern, bool writes);
   // Writes what has not been written since Select, with this stamp.
   void Cover(ArenaRange range, std::uint32_t stamp);
   // Writes window number `window` of `windows` nearly equal ones of the range (whole granules).
@@ -60,10 +60,10 @@ class InputArena {
   void* data_;
   int rank_;
   bool writes_ = true;
-  std::optional<Pattern> pattern_;
+  std::optional<collective::Pattern> pattern_;
   std::vector<std::uint32_t> stamps_;  // one a granule; 0: never written
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_INPUT_ARENA_H_

@@ -5,13 +5,14 @@
 #include <cstring>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 namespace {
 
 constexpr std::int64_t kBytes = 64 * InputArena::kGranuleBytes;
 
-Operation OfFloats(Collective collective = Collective::kAllReduce) {
-  Operation operation;
+collective::Operation OfFloats(
+    collective::Collective collective = collective::Collective::kAllReduce) {
+  collective::Operation operation;
   operation.collective = collective;
   operation.count = kBytes / 4;
   return operation;
@@ -22,8 +23,8 @@ struct World {
   std::vector<float> a = std::vector<float>(kBytes / 4), b = a;
   InputArena first{a.data(), kBytes, 0}, second{b.data(), kBytes, 1};
 
-  std::int64_t WrongIn(const Pattern& pattern, ArenaRange range) const {
-    CheckReport report;
+  std::int64_t WrongIn(const collective::Pattern& pattern, ArenaRange range) const {
+    collective::CheckReport report;
     first.ForEachStamp(range, [&](std::int64_t begin, std::int64_t bytes, std::uint32_t stamp) {
       std::vector<float> sum;
       for (std::int64_t i = begin / 4; i < (begin + bytes) / 4; ++i) {
@@ -37,7 +38,7 @@ struct World {
 };
 
 TEST(InputArenaTest, EveryPieceIsCheckedWithItsOwnStamp) {
-  const Pattern pattern(7, OfFloats(), 2);
+  const collective::Pattern pattern(7, OfFloats(), 2);
   World world;
   std::uint32_t stamp = 1;
   for (InputArena* arena : {&world.first, &world.second}) {
@@ -59,7 +60,7 @@ TEST(InputArenaTest, EveryPieceIsCheckedWithItsOwnStamp) {
 }
 
 TEST(InputArenaTest, CoverWritesOnlyWhatIsMissing) {
-  const Pattern pattern(7, OfFloats(), 2);
+  const collective::Pattern pattern(7, OfFloats(), 2);
   World world;
   for (InputArena* arena : {&world.first, &world.second}) {
     arena->Select(pattern, true);
@@ -76,10 +77,11 @@ TEST(InputArenaTest, CoverWritesOnlyWhatIsMissing) {
 
 TEST(InputArenaTest, AnotherKindForgetsAndASilentRankWritesNothing) {
   World world;
-  world.first.Select(Pattern(7, OfFloats(), 2), true);
+  world.first.Select(collective::Pattern(7, OfFloats(), 2), true);
   world.first.Cover({0, kBytes}, 5);
   std::vector<float> before = world.a;
-  world.first.Select(Pattern(7, OfFloats(Collective::kBroadcast), 2), false);
+  world.first.Select(collective::Pattern(7, OfFloats(collective::Collective::kBroadcast), 2),
+                     false);
   world.first.Cover({0, 512}, 6);
   EXPECT_EQ(std::memcmp(before.data(), world.a.data(), kBytes), 0);
   world.first.ForEachStamp({0, 1024}, [&](std::int64_t begin, std::int64_t, std::uint32_t stamp) {
@@ -88,4 +90,4 @@ TEST(InputArenaTest, AnotherKindForgetsAndASilentRankWritesNothing) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

@@ -19,7 +19,7 @@
 #include "results/store/partial_path.h"
 #include "results/store/store.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 namespace {
 
 constexpr double kFloorsSeconds = 0.3;
@@ -32,10 +32,10 @@ constexpr std::size_t kMostGpuSamples = 43'200;
 constexpr double kReadSeconds = 2;
 
 // How fast each rank's counter runs, in nanoseconds a tick.
-std::vector<double> RatesOf(const Fleet& fleet, const TickScale& ours) {
+std::vector<double> RatesOf(const launch::Fleet& fleet, const TickScale& ours) {
   std::vector<double> rates;
   for (int rank = 0; rank < fleet.size(); ++rank) {
-    const HostClocks& clocks = fleet.clocks();
+    const launch::HostClocks& clocks = fleet.clocks();
     rates.push_back(clocks.shared(rank) ? ours.ns_per_tick : clocks.NsPerTick(rank));
   }
   return rates;
@@ -50,7 +50,7 @@ std::string CommandLineOf(const std::vector<std::string>& arguments) {
 // Cases that were not needed are not in the file: events of those behind them get their numbers
 // there.
 void Renumber(const std::vector<std::vector<std::string>>& stopped_by,
-              std::vector<RankHistory>& history) {
+              std::vector<results::store::RankHistory>& history) {
   if (stopped_by.empty()) return;
   std::vector<std::uint32_t> number;
   std::uint32_t next = 0;
@@ -58,8 +58,8 @@ void Renumber(const std::vector<std::vector<std::string>>& stopped_by,
     number.push_back(next);
     next += reason != "not_needed";
   }
-  for (RankHistory& rank : history) {
-    for (JournalEvent& event : rank.events) {
+  for (results::store::RankHistory& rank : history) {
+    for (journal::JournalEvent& event : rank.events) {
       if (event.case_index < number.size()) event.case_index = number[event.case_index];
     }
   }
@@ -68,8 +68,9 @@ void Renumber(const std::vector<std::vector<std::string>>& stopped_by,
 }  // namespace
 
 Leader::Leader(const BenchInfo& info, const BenchOptions& options,
-               const BenchmarkSelection& selection, Plan plan, const LaunchContext& context,
-               const FleetOptions& fleet_options, std::vector<std::string> arguments)
+               const BenchmarkSelection& selection, plan::Plan plan,
+               const launch::LaunchContext& context, const launch::FleetOptions& fleet_options,
+               std::vector<std::string> arguments)
     : info_(info),
       options_(options),
       selection_(selection),
@@ -81,45 +82,49 @@ Leader::Leader(const BenchInfo& info, const BenchOptions& options,
 }
 
 std::string Leader::OutputPath() {
-  return options_.output.empty() ? DefaultRunPath(run_, "results/runs") : options_.output;
+  return options_.output.empty() ? results::store::DefaultRunPath(run_, "results/runs")
+                                 : options_.output;
 }
 
-LinkSetting Leader::LinkSettingOf(const Fleet& fleet) const {
+LinkSetting Leader::LinkSettingOf(const launch::Fleet& fleet) const {
   LinkSetting setting;
-  for (const AgentInfo& agent : fleet.agents()) setting.hosts.push_back(agent.host);
+  for (const launch::AgentInfo& agent : fleet.agents()) setting.hosts.push_back(agent.host);
   setting.slow_factor = options_.spec.links.slow_factor;
   setting.judge_within_hosts = plan_.backend == "nccl";
   return setting;
 }
 
 // Keeps the cases that the flags selected by name.
-Status Leader::PlanLinks(const Fleet& fleet) {
+Status Leader::PlanLinks(const launch::Fleet& fleet) {
   if (info_.kind != BenchKind::kLinks || !options_.spec.links.one_per_host) return OkStatus();
   std::map<std::string, int> first;
-  for (const AgentInfo& agent : fleet.agents()) first.emplace(agent.host, agent.rank);
+  for (const launch::AgentInfo& agent : fleet.agents()) first.emplace(agent.host, agent.rank);
   std::vector<int> nodes;
   for (const auto& [host, rank] : first) nodes.push_back(rank);
   std::sort(nodes.begin(), nodes.end());
-  LOCKSTEP_ASSIGN_OR_RETURN(const Plan all, ExpandLinkPlan(options_.spec, plan_.world_size, nodes));
+  LOCKSTEP_ASSIGN_OR_RETURN(const plan::Plan all,
+                            plan::ExpandLinkPlan(options_.spec, plan_.world_size, nodes));
   std::vector<std::size_t> selected;
   for (std::size_t i = 0; i < all.cases.size(); ++i) {
-    const auto is_selected = [&](const PlannedCase& one) { return one.name == all.cases[i].name; };
+    const auto is_selected = [&](const plan::PlannedCase& one) {
+      return one.name == all.cases[i].name;
+    };
     if (std::any_of(plan_.cases.begin(), plan_.cases.end(), is_selected)) selected.push_back(i);
   }
-  plan_ = Select(all, selected);
-  run_.plan_text = PlanToJson(plan_);
-  run_.plan_hash = HashOf(plan_);
+  plan_ = plan::Select(all, selected);
+  run_.plan_text = plan::PlanToJson(plan_);
+  run_.plan_hash = plan::HashOf(plan_);
   return OkStatus();
 }
 
 // Refuses buffers that would bring the kernel's out-of-memory killer.
-Status Leader::CheckMemory(const Fleet& fleet) const {
+Status Leader::CheckMemory(const launch::Fleet& fleet) const {
   std::map<std::string, std::int64_t> ranks_on;
-  for (const AgentInfo& agent : fleet.agents()) ++ranks_on[agent.host];
+  for (const launch::AgentInfo& agent : fleet.agents()) ++ranks_on[agent.host];
   const double need = static_cast<double>(plan_.send_buffer_bytes) +
                       static_cast<double>(plan_.recv_buffer_bytes) +
                       static_cast<double>(plan_.memory_bytes);
-  for (const AgentInfo& agent : fleet.agents()) {
+  for (const launch::AgentInfo& agent : fleet.agents()) {
     const double share = static_cast<double>(agent.memory_available_bytes) * kMemoryShare /
                          static_cast<double>(ranks_on[agent.host]);
     if (need <= share) continue;
@@ -133,22 +138,22 @@ Status Leader::CheckMemory(const Fleet& fleet) const {
 }
 
 // The floors of the coordinator's host, from the processors of the ranks on it.
-HostFloors Leader::MeasureHostFloors(const Fleet& fleet) const {
+floors::HostFloors Leader::MeasureHostFloors(const launch::Fleet& fleet) const {
   std::vector<std::vector<int>> cpus;
-  for (const AgentInfo& agent : fleet.agents()) {
+  for (const launch::AgentInfo& agent : fleet.agents()) {
     if (agent.boot_id == fleet.agents().front().boot_id) cpus.push_back(agent.cpus);
   }
-  return MeasureFloors(cpus, kFloorsSeconds);
+  return floors::MeasureFloors(cpus, kFloorsSeconds);
 }
 
-void Leader::Describe(const Fleet& fleet, const HostFloors& before, const HostFloors& after,
-                      const std::string& worker_facts) {
-  run_.environment = MachineFacts(fleet.agents(), context_, worker_facts);
+void Leader::Describe(const launch::Fleet& fleet, const floors::HostFloors& before,
+                      const floors::HostFloors& after, const std::string& worker_facts) {
+  run_.environment = launch::MachineFacts(fleet.agents(), context_, worker_facts);
   for (const auto& [key, value] : run_.environment) {
     if (key == "software/backend_remark") fmt::print(stderr, "{}: note: {}\n", info_.name, value);
     if (key == "software/device") on_host_ = value == "host";
   }
-  run_.floors = FloorFigures(before);
+  run_.floors = floors::FloorFigures(before);
   const double trip_before = before.line_round_trip_ns;
   const double trip_after = after.line_round_trip_ns;
   run_.floors.emplace_back("line_round_trip_after_ns", trip_after);
@@ -157,17 +162,17 @@ void Leader::Describe(const Fleet& fleet, const HostFloors& before, const HostFl
   run_.floors.emplace_back("placement_changed", ratio > kPlacementChange ? 1 : 0);
 }
 
-void Leader::Conclude(const SampleBook& book, const HostFloors& floors, const LinkSurvey& links,
-                      Measurement measurement) {
+void Leader::Conclude(const SampleBook& book, const floors::HostFloors& floors,
+                      const LinkSurvey& links, Measurement measurement) {
   for (Interruption& ended : measurement.interruptions) {
     if (info_.kind != BenchKind::kLinks) break;
     NameOpenLinks(measurement.history, ended.lifetime, links.hosts(), ended.judgement);
   }
   run_.cases = CaseRecords(plan_, book, floors, measurement);
-  for (CaseRecord& record : run_.cases) record.device = on_host_ ? "host" : "cuda";
+  for (results::store::CaseRecord& record : run_.cases) record.device = on_host_ ? "host" : "cuda";
   if (info_.kind != BenchKind::kLinks) AddEffects(!plan_.iterations, run_);
   run_.judgement = LaunchJudgement(run_.cases, measurement, plan_.world_size);
-  const bool measured = run_.judgement.verdict == Verdict::kPass;
+  const bool measured = run_.judgement.verdict == verdict::Verdict::kPass;
   if (info_.kind == BenchKind::kLinks) {
     links.AddTo(book, static_cast<int>(measurement.stopped_by.size()) - 1, run_);
   }
@@ -175,26 +180,28 @@ void Leader::Conclude(const SampleBook& book, const HostFloors& floors, const Li
   run_.history = std::move(measurement.history);
   Renumber(measurement.stopped_by, run_.history);
   run_.complete = !measurement.terminated;
-  run_.exit_code = static_cast<int>(ExitCodeOf(run_.verdict));
+  run_.exit_code = static_cast<int>(verdict::ExitCodeOf(run_.verdict));
   const bool links_decide = run_.links && measured && run_.judgement.findings.empty();
   run_.summary_line = links_decide ? DescribeLinks(run_) : SummaryLine(run_);
 }
 
 // What is left to do after this can be lost: there may be a second until all of us are killed.
-void Leader::SaveSamples(const Fleet& fleet, SampleBook book, const HostFloors& floors,
-                         const Measurement& so_far) {
+void Leader::SaveSamples(const launch::Fleet& fleet, SampleBook book,
+                         const floors::HostFloors& floors, const Measurement& so_far) {
   book.PutOnOneClock(fleet.clocks());
-  lockstep::Run run = run_;
-  run.environment = MachineFacts(fleet.agents(), context_, so_far.worker_facts);
-  run.floors = FloorFigures(floors);
+  results::store::Run run = run_;
+  run.environment = launch::MachineFacts(fleet.agents(), context_, so_far.worker_facts);
+  run.floors = floors::FloorFigures(floors);
   run.cases = CaseRecords(plan_, book, floors, so_far);
   run.judgement = LaunchJudgement(run.cases, so_far, plan_.world_size);
-  if (run.judgement.verdict == Verdict::kPass) run.judgement.verdict = Verdict::kUnknown;
+  if (run.judgement.verdict == verdict::Verdict::kPass)
+    run.judgement.verdict = verdict::Verdict::kUnknown;
   run.verdict = run.judgement.verdict;
   run.complete = false;
-  run.exit_code = static_cast<int>(ExitCodeOf(run.verdict));
+  run.exit_code = static_cast<int>(verdict::ExitCodeOf(run.verdict));
   run.summary_line = SummaryLine(run);
-  if (WeAreCutOff(fleet.places())) file_.MoveTo(PartialPath(OutputPath(), context_.rank));
+  if (verdict::WeAreCutOff(fleet.places()))
+    file_.MoveTo(results::store::PartialPath(OutputPath(), context_.rank));
   const std::string before = file_.path();
   file_.Save(run);
   if (file_.path() == before) return;
@@ -205,13 +212,13 @@ Result<ExitCode> Leader::StoreAndReport() {
   const Status stored = file_.Store(run_);
   switch (options_.format) {
     case ReportFormat::kTable:
-      fmt::print("{}", FormatTable(run_));
+      fmt::print("{}", results::report::FormatTable(run_));
       break;
     case ReportFormat::kNcclTests:
-      fmt::print("{}", FormatNcclTests(run_));
+      fmt::print("{}", results::report::FormatNcclTests(run_));
       break;
     case ReportFormat::kJsonLines:
-      fmt::print("{}", FormatJsonLines(run_));
+      fmt::print("{}", results::report::FormatJsonLines(run_));
       break;
     case ReportFormat::kGoogleBenchmark:
       break;
@@ -224,18 +231,18 @@ Result<ExitCode> Leader::StoreAndReport() {
     fmt::print("\nresult file: {}\n", file_.path());
   }
   std::fflush(stdout);
-  if (run_.verdict != Verdict::kPass && options_.format != ReportFormat::kTable) {
+  if (run_.verdict != verdict::Verdict::kPass && options_.format != ReportFormat::kTable) {
     fmt::print(stderr, "{}: {}\n", info_.name, run_.summary_line);
   }
   // The figures are on the screen; that they are not where they should be is an error all the same.
   if (!stored.ok()) return stored;
-  return ExitCodeOf(run_.verdict);
+  return verdict::ExitCodeOf(run_.verdict);
 }
 
 // A backend that moves data on a thread of its own needs a second processor for each rank.
-void Leader::WarnOfBinding(const Fleet& fleet) const {
+void Leader::WarnOfBinding(const launch::Fleet& fleet) const {
   if (plan_.backend != "gloo") return;
-  for (const AgentInfo& agent : fleet.agents()) {
+  for (const launch::AgentInfo& agent : fleet.agents()) {
     if (agent.cpus.size() != 1) continue;
     fmt::print(stderr,
                "{}: note: rank {} is bound to one processor, which gloo's transport thread must "
@@ -245,12 +252,12 @@ void Leader::WarnOfBinding(const Fleet& fleet) const {
   }
 }
 
-Result<ExitCode> Leader::Measure(Fleet& fleet) {
+Result<ExitCode> Leader::Measure(launch::Fleet& fleet) {
   const std::int64_t began_ns = MonotonicNs();
   LOCKSTEP_RETURN_IF_ERROR(PlanLinks(fleet));
   LOCKSTEP_RETURN_IF_ERROR(CheckMemory(fleet));
   WarnOfBinding(fleet);
-  const HostFloors floors = MeasureHostFloors(fleet);
+  const floors::HostFloors floors = MeasureHostFloors(fleet);
   SampleBook book(plan_.world_size, plan_.cases.size(), CalibrateTicks());
   run_.origin_ticks = book.scale().origin_ticks;
   run_.ns_per_tick = book.scale().ns_per_tick;
@@ -269,31 +276,32 @@ Result<ExitCode> Leader::Measure(Fleet& fleet) {
   LOCKSTEP_ASSIGN_OR_RETURN(Measurement measurement, conductor.Run(selection_.repetitions));
   fleet.MeasureClocks(/*thoroughly=*/true);
   run_.gpu_samples =
-      PlaceSamples(fleet.ReadGpus(kMostGpuSamples, Deadline::AfterSeconds(kReadSeconds)));
+      journal::PlaceSamples(fleet.ReadGpus(kMostGpuSamples, Deadline::AfterSeconds(kReadSeconds)));
   run_.logs = fleet.TakeLogs();
   fleet.Rest();
-  if (WeAreCutOff(fleet.places())) file_.MoveTo(PartialPath(OutputPath(), context_.rank));
+  if (verdict::WeAreCutOff(fleet.places()))
+    file_.MoveTo(results::store::PartialPath(OutputPath(), context_.rank));
   book.PutOnOneClock(fleet.clocks());
-  AddClocks(fleet.clocks(), run_);
-  const HostFloors after = measurement.terminated ? floors : MeasureHostFloors(fleet);
+  results::store::AddClocks(fleet.clocks(), run_);
+  const floors::HostFloors after = measurement.terminated ? floors : MeasureHostFloors(fleet);
   Describe(fleet, floors, after, measurement.worker_facts);
   // What moves no data, or moves them elsewhere, is not bound by what it costs here.
   const bool bound =
-      on_host_ && (*FindBackend("--backend", plan_.backend))->capabilities().moves_data;
-  Conclude(book, bound ? floors : HostFloors{}, links, std::move(measurement));
+      on_host_ && (*comm::FindBackend("--backend", plan_.backend))->capabilities().moves_data;
+  Conclude(book, bound ? floors : floors::HostFloors{}, links, std::move(measurement));
   run_.duration_seconds = static_cast<double>(MonotonicNs() - began_ns) * 1e-9;
   return StoreAndReport();
 }
 
 Result<ExitCode> Leader::Run() {
-  file_ = RunFile(OutputPath());
+  file_ = results::store::RunFile(OutputPath());
   LOCKSTEP_RETURN_IF_ERROR(file_.Check());
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Fleet> fleet,
-                            Fleet::Open(context_, fleet_options_));
-  fleet->Entrust(IdentityOf(run_));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<launch::Fleet> fleet,
+                            launch::Fleet::Open(context_, fleet_options_));
+  fleet->Entrust(results::store::IdentityOf(run_));
   Result<ExitCode> code = Measure(*fleet);
   fleet->Dismiss();
   return code;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

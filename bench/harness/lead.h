@@ -18,13 +18,13 @@
 #include "results/store/run.h"
 #include "results/store/run_file.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 class Leader {
  public:
   Leader(const BenchInfo& info, const BenchOptions& options, const BenchmarkSelection& selection,
-         Plan plan, const LaunchContext& context, const FleetOptions& fleet_options,
-         std::vector<std::string> arguments);
+         plan::Plan plan, const launch::LaunchContext& context,
+         const launch::FleetOptions& fleet_options, std::vector<std::string> arguments);
 
   // Meets the other agents, measures, stores and reports. Errors are of input or environment; what
   // the system under test did is in the file and in the exit code.
@@ -33,33 +33,33 @@ class Leader {
  private:
   std::string OutputPath();
   // Everything after the agents have met; the caller dismisses them.
-  Result<ExitCode> Measure(Fleet& fleet);
+  Result<ExitCode> Measure(launch::Fleet& fleet);
   // Links between hosts are planned when it is known which ranks are on which.
-  Status PlanLinks(const Fleet& fleet);
-  LinkSetting LinkSettingOf(const Fleet& fleet) const;
-  Status CheckMemory(const Fleet& fleet) const;
-  void WarnOfBinding(const Fleet& fleet) const;
-  HostFloors MeasureHostFloors(const Fleet& fleet) const;
-  void Describe(const Fleet& fleet, const HostFloors& before, const HostFloors& after,
-                const std::string& worker_facts);
-  void Conclude(const SampleBook& book, const HostFloors& floors, const LinkSurvey& links,
+  Status PlanLinks(const launch::Fleet& fleet);
+  LinkSetting LinkSettingOf(const launch::Fleet& fleet) const;
+  Status CheckMemory(const launch::Fleet& fleet) const;
+  void WarnOfBinding(const launch::Fleet& fleet) const;
+  floors::HostFloors MeasureHostFloors(const launch::Fleet& fleet) const;
+  void Describe(const launch::Fleet& fleet, const floors::HostFloors& before,
+                const floors::HostFloors& after, const std::string& worker_facts);
+  void Conclude(const SampleBook& book, const floors::HostFloors& floors, const LinkSurvey& links,
                 Measurement measurement);
   // All samples, as they came, with nothing judged.
-  void SaveSamples(const Fleet& fleet, SampleBook book, const HostFloors& floors,
+  void SaveSamples(const launch::Fleet& fleet, SampleBook book, const floors::HostFloors& floors,
                    const Measurement& so_far);
   Result<ExitCode> StoreAndReport();
 
   const BenchInfo& info_;
   const BenchOptions& options_;
   const BenchmarkSelection& selection_;
-  Plan plan_;
-  const LaunchContext& context_;
-  const FleetOptions& fleet_options_;
-  lockstep::Run run_;
+  plan::Plan plan_;
+  const launch::LaunchContext& context_;
+  const launch::FleetOptions& fleet_options_;
+  results::store::Run run_;
   bool on_host_ = true;  // the buffers are; as the workers say
-  RunFile file_;
+  results::store::RunFile file_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_LEAD_H_

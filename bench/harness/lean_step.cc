@@ -4,27 +4,28 @@
 
 #include "core/comm/forwarding_communicator.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 namespace {
 
 // Silence is judged by the agent; a deadline here would only hide the journal's evidence.
 Deadline Never() { return Deadline::AfterSeconds(86'400); }
 
 // Nobody waits for a single operation: the engine orders them by events, as PyTorch does.
-class NonblockingCommunicator final : public ForwardingCommunicator {
+class NonblockingCommunicator final : public comm::ForwardingCommunicator {
  public:
-  using ForwardingCommunicator::ForwardingCommunicator;
-  Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) override {
-    Operation nonblocking = operation;
-    nonblocking.blocking = Blocking::kNonblocking;
-    return ForwardingCommunicator::Enqueue(nonblocking, buffers, stream);
+  using comm::ForwardingCommunicator::ForwardingCommunicator;
+  Status Enqueue(const collective::Operation& operation, const collective::Buffers& buffers,
+                 device::Stream& stream) override {
+    collective::Operation nonblocking = operation;
+    nonblocking.blocking = collective::Blocking::kNonblocking;
+    return comm::ForwardingCommunicator::Enqueue(nonblocking, buffers, stream);
   }
 };
 
 }  // namespace
 
 LeanStep::LeanStep(const Bench& bench)
-    : bench_(bench), streams_(GraphStreams::Make(bench.device, bench.stream, *bench.beside)) {
+    : bench_(bench), streams_(comm::GraphStreams::Make(bench.device, bench.stream, *bench.beside)) {
   if (streams_->native()) {
     nonblocking_ = std::make_unique<NonblockingCommunicator>(bench.communicator);
   }
@@ -32,8 +33,8 @@ LeanStep::LeanStep(const Bench& bench)
 
 LeanStep::~LeanStep() = default;
 
-EnginePorts LeanStep::Ports(const EnginePorts& real) {
-  Communicator& communicator = nonblocking_ != nullptr ? *nonblocking_ : real.communicator;
+ddp::EnginePorts LeanStep::Ports(const ddp::EnginePorts& real) {
+  comm::Communicator& communicator = nonblocking_ != nullptr ? *nonblocking_ : real.communicator;
   return {communicator,        streams_->device(),        real.kernels,
           streams_->compute(), streams_->communication(), real.observer};
 }
@@ -51,10 +52,10 @@ Status LeanStep::Capture(const std::function<Status(std::int64_t* counter)>& pro
   return OkStatus();
 }
 
-Result<Interval> LeanStep::Replay(Ticks& launched) {
+Result<comm::Interval> LeanStep::Replay(Ticks& launched) {
   LOCKSTEP_RETURN_IF_ERROR(bench_.communicator.Replay(*captured_, bench_.stream, Never()));
   launched = bench_.communicator.last_launched();
   return bench_.communicator.last_interval();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

@@ -12,7 +12,7 @@
 #include "core/comm/graph_streams.h"
 #include "core/ddp/launcher.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 class LeanStep {
  public:
@@ -20,7 +20,7 @@ class LeanStep {
   ~LeanStep();
 
   // For an engine; what it is given stays where it is, so buckets have memory of their own.
-  EnginePorts Ports(const EnginePorts& real);
+  ddp::EnginePorts Ports(const ddp::EnginePorts& real);
   // Waits until everything is done that the engine put on the streams.
   Status Await();
 
@@ -30,16 +30,16 @@ class LeanStep {
   Status Capture(const std::function<Status(std::int64_t* counter)>& program);
   bool captured() const { return captured_.has_value(); }
   // Once more; `launched`: when the host was done with it.
-  Result<Interval> Replay(Ticks& launched);
+  Result<comm::Interval> Replay(Ticks& launched);
 
  private:
   Bench bench_;
-  std::unique_ptr<GraphStreams> streams_;
-  std::unique_ptr<Communicator> nonblocking_;  // where streams have handles
-  std::unique_ptr<Buffer> counter_;
-  std::optional<CapturedCalls> captured_;
+  std::unique_ptr<comm::GraphStreams> streams_;
+  std::unique_ptr<comm::Communicator> nonblocking_;  // where streams have handles
+  std::unique_ptr<device::Buffer> counter_;
+  std::optional<comm::CapturedCalls> captured_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_LEAN_STEP_H_

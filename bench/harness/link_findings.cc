@@ -9,14 +9,14 @@
 #include "core/base/units.h"
 #include "core/journal/journal.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 namespace {
 
 std::string Times(double ratio) { return fmt::format("{:.{}f}x", ratio, ratio < 10 ? 1 : 0); }
 
 // Of what is slow: "half round trip 10.2 ms, 60.1 us is usual (170x); 0.01 GB/s a -> b, 0.9 is
 // usual (90x)".
-std::string Figures(const Standings& pass, const NodePair& pair, double bytes,
+std::string Figures(const Standings& pass, const stats::NodePair& pair, double bytes,
                     const std::string& from, const std::string& to) {
   const Standing& standing = pass.standings.at(pair);
   std::string text;
@@ -36,7 +36,7 @@ std::string Figures(const Standings& pass, const NodePair& pair, double bytes,
 }
 
 // The first pass tells nothing of what was busy in it.
-const char* HowMeasured(const LinkVerdicts& verdicts, const NodePair& pair) {
+const char* HowMeasured(const LinkVerdicts& verdicts, const stats::NodePair& pair) {
   const auto& busy = verdicts.first.busy;
   const bool alone = std::count(busy.begin(), busy.end(), pair) > 0;
   return alone ? "twice, both times alone" : "twice, the second time alone";
@@ -44,14 +44,14 @@ const char* HowMeasured(const LinkVerdicts& verdicts, const NodePair& pair) {
 
 }  // namespace
 
-Finding SlowLink(const Team& team, const LinkVerdicts& verdicts, const NodePair& pair,
-                 double bytes) {
+verdict::Finding SlowLink(const Team& team, const LinkVerdicts& verdicts,
+                          const stats::NodePair& pair, double bytes) {
   const auto& one = team.names[static_cast<std::size_t>(pair.first)];
   const auto& other = team.names[static_cast<std::size_t>(pair.second)];
   const Standing& standing = verdicts.second.standings.at(pair);
   const bool one_way = !standing.slow_latency && standing.slow_forward != standing.slow_back;
   const bool reversed = one_way && standing.slow_back;
-  Finding finding;
+  verdict::Finding finding;
   finding.cause = "slow_link";
   finding.proved = true;
   for (const int node : {pair.first, pair.second}) {
@@ -70,22 +70,22 @@ Finding SlowLink(const Team& team, const LinkVerdicts& verdicts, const NodePair&
   return finding;
 }
 
-Finding SlowNode(const Team& team, const LinkVerdicts& verdicts, int node, double bytes) {
+verdict::Finding SlowNode(const Team& team, const LinkVerdicts& verdicts, int node, double bytes) {
   const auto& name = team.names[static_cast<std::size_t>(node)];
   std::size_t partners = 0, slow = 0;
-  const NodePair* worst = nullptr;
-  for (const NodePair& pair : verdicts.second.tested) {
+  const stats::NodePair* worst = nullptr;
+  for (const stats::NodePair& pair : verdicts.second.tested) {
     if (pair.first != node && pair.second != node) continue;
     ++partners;
     const auto& confirmed = verdicts.confirmed;
     if (std::count(confirmed.begin(), confirmed.end(), pair) == 0) continue;
     ++slow;
-    const auto ratio = [&](const NodePair& p) {
+    const auto ratio = [&](const stats::NodePair& p) {
       return verdicts.second.standings.at(p).latency_ratio;
     };
     if (worst == nullptr || ratio(pair) > ratio(*worst)) worst = &pair;
   }
-  Finding finding;
+  verdict::Finding finding;
   finding.cause = team.of_hosts ? "slow_host" : "slow_rank";
   finding.proved = true;
   finding.culprits = team.ranks[static_cast<std::size_t>(node)];
@@ -102,14 +102,15 @@ Finding SlowNode(const Team& team, const LinkVerdicts& verdicts, int node, doubl
   return finding;
 }
 
-void NameOpenLinks(const std::vector<RankHistory>& history, int lifetime,
-                   const std::vector<std::string>& hosts, Judgement& judgement) {
-  std::set<NodePair> open;
-  for (const RankHistory& rank : history) {
+void NameOpenLinks(const std::vector<results::store::RankHistory>& history, int lifetime,
+                   const std::vector<std::string>& hosts, verdict::Judgement& judgement) {
+  std::set<stats::NodePair> open;
+  for (const results::store::RankHistory& rank : history) {
     if (rank.lifetime != lifetime) continue;
-    const std::optional<JournalEvent> event = OpenOperation({rank.events, rank.missed});
-    const bool message =
-        event && (event->collective == Collective::kSend || event->collective == Collective::kRecv);
+    const std::optional<journal::JournalEvent> event =
+        journal::OpenOperation({rank.events, rank.missed});
+    const bool message = event && (event->collective == collective::Collective::kSend ||
+                                   event->collective == collective::Collective::kRecv);
     if (message && event->root >= 0) open.insert(std::minmax(rank.rank, int{event->root}));
   }
   if (open.empty() || judgement.findings.empty()) return;
@@ -118,7 +119,7 @@ void NameOpenLinks(const std::vector<RankHistory>& history, int lifetime,
     names += fmt::format("{}link {} - {} ({} - {})", names.empty() ? "" : ", ", a, b,
                          hosts[static_cast<std::size_t>(a)], hosts[static_cast<std::size_t>(b)]);
   }
-  Finding& finding = judgement.findings.front();
+  verdict::Finding& finding = judgement.findings.front();
   if (finding.proved) {
     finding.message += fmt::format("; a message was under way on {}", names);
     return;
@@ -129,4 +130,4 @@ void NameOpenLinks(const std::vector<RankHistory>& history, int lifetime,
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

@@ -9,19 +9,19 @@
 #include "core/verdict/outcome.h"
 #include "results/store/run.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 // A link that is to blame. `bytes` of the messages that tell the bandwidth.
-Finding SlowLink(const Team& team, const LinkVerdicts& verdicts, const NodePair& pair,
-                 double bytes);
+verdict::Finding SlowLink(const Team& team, const LinkVerdicts& verdicts,
+                          const stats::NodePair& pair, double bytes);
 // A node that is to blame: slow_host, or slow_rank within a host.
-Finding SlowNode(const Team& team, const LinkVerdicts& verdicts, int node, double bytes);
+verdict::Finding SlowNode(const Team& team, const LinkVerdicts& verdicts, int node, double bytes);
 
 // Adds to the findings of an interruption which links had a message under way: the journals of the
 // lifetime that it ended say so.
-void NameOpenLinks(const std::vector<RankHistory>& history, int lifetime,
-                   const std::vector<std::string>& hosts, Judgement& judgement);
+void NameOpenLinks(const std::vector<results::store::RankHistory>& history, int lifetime,
+                   const std::vector<std::string>& hosts, verdict::Judgement& judgement);
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_LINK_FINDINGS_H_

@@ -6,7 +6,7 @@
 
 #include "core/base/units.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 void AddLinkOptions(ArgumentParser& parser, LinkWords& words) {
   parser.Add("--bytes", words.bytes, "Size of the messages that tell the bandwidth").ShowDefault();
@@ -21,8 +21,8 @@ void AddLinkOptions(ArgumentParser& parser, LinkWords& words) {
       .ShowDefault();
 }
 
-Status ReadLinkWords(const LinkWords& words, BenchSpec& spec) {
-  LinkAxes& axes = spec.links;
+Status ReadLinkWords(const LinkWords& words, plan::BenchSpec& spec) {
+  plan::LinkAxes& axes = spec.links;
   LOCKSTEP_ASSIGN_OR_RETURN(axes.bytes, ParseBytes("--bytes", words.bytes));
   if (words.per != "rank" && words.per != "host") {
     return InvalidInput(fmt::format("--per: '{}' is none of rank, host", words.per));
@@ -43,4 +43,4 @@ Status ReadLinkWords(const LinkWords& words, BenchSpec& spec) {
   return OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

@@ -8,7 +8,7 @@
 #include "core/base/status.h"
 #include "core/plan/spec.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 // As typed.
 struct LinkWords {
@@ -19,8 +19,8 @@ struct LinkWords {
 void AddLinkOptions(ArgumentParser& parser, LinkWords& words);
 
 // Into spec.links. Errors name the option, the word and what is accepted.
-Status ReadLinkWords(const LinkWords& words, BenchSpec& spec);
+Status ReadLinkWords(const LinkWords& words, plan::BenchSpec& spec);
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_LINK_OPTIONS_H_

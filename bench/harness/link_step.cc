@@ -8,7 +8,7 @@
 
 #include "core/stats/stats.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 namespace {
 
 constexpr int kPings = 5;
@@ -17,16 +17,22 @@ constexpr std::int64_t kWindows = 64;
 
 std::byte* At(void* base, std::int64_t offset) { return static_cast<std::byte*>(base) + offset; }
 
-Operation MessageOf(Collective collective, std::int64_t bytes, int peer) {
-  return {collective, DataType::kU8, Reduction::kSum, Blocking::kBlocking, bytes, peer};
+collective::Operation MessageOf(collective::Collective collective, std::int64_t bytes, int peer) {
+  return {collective,
+          collective::DataType::kU8,
+          collective::Reduction::kSum,
+          collective::Blocking::kBlocking,
+          bytes,
+          peer};
 }
 
 }  // namespace
 
 LinkStep::LinkStep(const Bench& bench, std::uint32_t case_index)
     : bench_(bench),
-      plan_(std::get<LinkExchange>(bench.plan.cases[case_index].step)),
-      checks_(bench.plan.check != CheckMode::kOff && bench.communicator.capabilities().moves_data) {
+      plan_(std::get<plan::LinkExchange>(bench.plan.cases[case_index].step)),
+      checks_(bench.plan.check != plan::CheckMode::kOff &&
+              bench.communicator.capabilities().moves_data) {
   const int rank = bench_.communicator.rank();
   for (const auto& [one, other] : plan_.pairs) {
     if (rank != one && rank != other) continue;
@@ -40,7 +46,7 @@ LinkStep::LinkStep(const Bench& bench, std::uint32_t case_index)
     }
   }
   large_send_ = bench_.inputs.At(0);
-  small_send_ = bench_.inputs.At(AlignedBytes(plan_.bytes));
+  small_send_ = bench_.inputs.At(plan::AlignedBytes(plan_.bytes));
   small_recv_ = bench_.recv;
 }
 
@@ -48,7 +54,8 @@ void* LinkStep::LargeFrom(int peer) const {
   const auto& everyone = plan_.everyone;
   const auto block =
       everyone.empty() ? 0 : std::find(everyone.begin(), everyone.end(), peer) - everyone.begin();
-  return At(bench_.recv, AlignedBytes(kPingBytes) + block * AlignedBytes(plan_.bytes));
+  return At(bench_.recv,
+            plan::AlignedBytes(plan::kPingBytes) + block * plan::AlignedBytes(plan_.bytes));
 }
 
 double LinkStep::Ns(Ticks from, Ticks to) const {
@@ -62,10 +69,15 @@ double LinkStep::WaitedNs() {
 
 Status LinkStep::Prepare() {
   delay_.emplace(getpid());
-  const Operation post = {
-      Collective::kSend, DataType::kU8, Reduction::kSum, Blocking::kNonblocking, 0, 0};
+  const collective::Operation post = {collective::Collective::kSend,
+                                      collective::DataType::kU8,
+                                      collective::Reduction::kSum,
+                                      collective::Blocking::kNonblocking,
+                                      0,
+                                      0};
   if (peers_.empty() || !threads_.empty()) return OkStatus();
-  if (AsSupported(bench_.backend, post).blocking == Blocking::kNonblocking) return OkStatus();
+  if (comm::AsSupported(bench_.backend, post).blocking == collective::Blocking::kNonblocking)
+    return OkStatus();
   for (std::size_t i = 0; i < 2 * peers_.size(); ++i) {
     threads_.push_back(bench_.device.NewStream());
   }
@@ -76,14 +88,15 @@ Status LinkStep::Rewrite(bool first, bool) {
   ++bench_.stamp;
   leads_ = is_first_ == (bench_.stamp % 2 == 0);
   if (!checks_) return OkStatus();
-  const bool full = bench_.plan.check == CheckMode::kFull;
-  const Pattern pattern(bench_.plan.seed, MessageOf(Collective::kSend, plan_.bytes, 0),
-                        bench_.plan.world_size, bench_.pattern_memory);
+  const bool full = bench_.plan.check == plan::CheckMode::kFull;
+  const collective::Pattern pattern(bench_.plan.seed,
+                                    MessageOf(collective::Collective::kSend, plan_.bytes, 0),
+                                    bench_.plan.world_size, bench_.pattern_memory);
   const int rank = bench_.communicator.rank();
   if (first || full) {
     stamp_ = bench_.stamp;
     pattern.FillSend(large_send_, 0, plan_.bytes, rank, stamp_);
-    pattern.FillSend(small_send_, 0, kPingBytes, rank, stamp_);
+    pattern.FillSend(small_send_, 0, plan::kPingBytes, rank, stamp_);
   }
   const std::int64_t window = full ? 0 : bench_.stamp % kWindows;
   const std::int64_t windows = full ? 1 : kWindows;
@@ -92,19 +105,19 @@ Status LinkStep::Rewrite(bool first, bool) {
   std::vector<int> from = peers_;
   if (partner_ >= 0) from.push_back(partner_);
   for (const int peer : from) pattern.Poison(At(LargeFrom(peer), begin), begin, end - begin);
-  pattern.Poison(small_recv_, 0, kPingBytes);
+  pattern.Poison(small_recv_, 0, plan::kPingBytes);
   return OkStatus();
 }
 
 Status LinkStep::Send(int peer, bool small) {
-  const std::int64_t bytes = small ? kPingBytes : plan_.bytes;
-  return bench_.communicator.Enqueue(MessageOf(Collective::kSend, bytes, peer),
+  const std::int64_t bytes = small ? plan::kPingBytes : plan_.bytes;
+  return bench_.communicator.Enqueue(MessageOf(collective::Collective::kSend, bytes, peer),
                                      {small ? small_send_ : large_send_, nullptr}, bench_.stream);
 }
 
 Status LinkStep::Receive(int peer, bool small) {
-  const std::int64_t bytes = small ? kPingBytes : plan_.bytes;
-  return bench_.communicator.Enqueue(MessageOf(Collective::kRecv, bytes, peer),
+  const std::int64_t bytes = small ? plan::kPingBytes : plan_.bytes;
+  return bench_.communicator.Enqueue(MessageOf(collective::Collective::kRecv, bytes, peer),
                                      {nullptr, small ? small_recv_ : LargeFrom(peer)},
                                      bench_.stream);
 }
@@ -149,11 +162,12 @@ Status LinkStep::AnswerMessage() {
 
 Status LinkStep::EnqueueAll() {
   for (std::size_t i = 0; i < peers_.size(); ++i) {
-    Operation receive = MessageOf(Collective::kRecv, plan_.bytes, peers_[i]);
-    Operation send = MessageOf(Collective::kSend, plan_.bytes, peers_[i]);
-    if (threads_.empty()) receive.blocking = send.blocking = Blocking::kNonblocking;
-    Stream& receiving = threads_.empty() ? bench_.stream : *threads_[2 * i];
-    Stream& sending = threads_.empty() ? bench_.stream : *threads_[2 * i + 1];
+    collective::Operation receive =
+        MessageOf(collective::Collective::kRecv, plan_.bytes, peers_[i]);
+    collective::Operation send = MessageOf(collective::Collective::kSend, plan_.bytes, peers_[i]);
+    if (threads_.empty()) receive.blocking = send.blocking = collective::Blocking::kNonblocking;
+    device::Stream& receiving = threads_.empty() ? bench_.stream : *threads_[2 * i];
+    device::Stream& sending = threads_.empty() ? bench_.stream : *threads_[2 * i + 1];
     LOCKSTEP_RETURN_IF_ERROR(
         bench_.communicator.Enqueue(receive, {nullptr, LargeFrom(peers_[i])}, receiving));
     LOCKSTEP_RETURN_IF_ERROR(bench_.communicator.Enqueue(send, {large_send_, nullptr}, sending));
@@ -161,9 +175,13 @@ Status LinkStep::EnqueueAll() {
   return OkStatus();
 }
 
-Result<Interval> LinkStep::RunWithAll() {
-  constexpr Operation kBarrier{
-      Collective::kBarrier, DataType::kU8, Reduction::kSum, Blocking::kBlocking, 0, 0};
+Result<comm::Interval> LinkStep::RunWithAll() {
+  constexpr collective::Operation kBarrier{collective::Collective::kBarrier,
+                                           collective::DataType::kU8,
+                                           collective::Reduction::kSum,
+                                           collective::Blocking::kBlocking,
+                                           0,
+                                           0};
   // Silence is judged by the agent, see CollectiveStep.
   const Deadline deadline = Deadline::AfterSeconds(86'400);
   LOCKSTEP_RETURN_IF_ERROR(bench_.communicator.Enqueue(kBarrier, {}, bench_.stream));
@@ -179,7 +197,7 @@ Result<Interval> LinkStep::RunWithAll() {
   return interval_;
 }
 
-Result<Interval> LinkStep::Run() {
+Result<comm::Interval> LinkStep::Run() {
   trips_ns_.clear();
   sent_ns_ = round_trips_wait_ns_ = sending_wait_ns_ = 0;
   if (plan_.pairs.empty()) return RunWithAll();
@@ -199,14 +217,15 @@ Result<Interval> LinkStep::Run() {
 
 void LinkStep::CheckFrom(int peer, const void* data, std::int64_t count,
                          Comparison& comparison) const {
-  const Pattern pattern(bench_.plan.seed, MessageOf(Collective::kRecv, count, peer),
-                        bench_.plan.world_size, bench_.pattern_memory);
-  CheckReport report;
+  const collective::Pattern pattern(bench_.plan.seed,
+                                    MessageOf(collective::Collective::kRecv, count, peer),
+                                    bench_.plan.world_size, bench_.pattern_memory);
+  collective::CheckReport report;
   pattern.CheckRecv(data, 0, count, bench_.communicator.rank(), stamp_, report);
   comparison.checked += report.checked;
   comparison.wrong += report.wrong;
   if (report.wrong == 0) return;
-  const WrongElement& first = report.first.front();
+  const collective::WrongElement& first = report.first.front();
   comparison.located.push_back(
       {1, first.element, first.expected + " from rank " + std::to_string(peer), first.got});
 }
@@ -216,7 +235,7 @@ void LinkStep::Compare(Comparison& comparison) {
   for (const int peer : peers_) CheckFrom(peer, LargeFrom(peer), plan_.bytes, comparison);
   if (partner_ < 0) return;
   if (!leads_) CheckFrom(partner_, LargeFrom(partner_), plan_.bytes, comparison);
-  CheckFrom(partner_, small_recv_, kPingBytes, comparison);
+  CheckFrom(partner_, small_recv_, plan::kPingBytes, comparison);
 }
 
 Status LinkStep::TakeParts(std::vector<double>& values) {
@@ -224,11 +243,11 @@ Status LinkStep::TakeParts(std::vector<double>& values) {
     values.push_back(Ns(interval_.entry, interval_.exit));
     return OkStatus();
   }
-  values.push_back(trips_ns_.empty() ? 0 : Median(trips_ns_) / 2);
+  values.push_back(trips_ns_.empty() ? 0 : stats::Median(trips_ns_) / 2);
   values.push_back(sent_ns_);
   values.push_back(round_trips_wait_ns_);
   values.push_back(sending_wait_ns_);
   return OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

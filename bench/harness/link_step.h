@@ -11,7 +11,7 @@
 #include "core/collective/pattern.h"
 #include "core/environment/run_delay.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 // An iteration with a partner measures one direction; they take turns. r: a small message that is
 // not timed.
@@ -28,7 +28,7 @@ class LinkStep final : public Step {
 
   Status Prepare() override;
   Status Rewrite(bool first, bool warmup) override;
-  Result<Interval> Run() override;
+  Result<comm::Interval> Run() override;
   void Compare(Comparison& comparison) override;
   // Of the one that leads: half of the median round trip of the five, and the time of its message
   // until the answer; of the other one 0. Of both: how long they waited for a processor in the
@@ -43,7 +43,7 @@ class LinkStep final : public Step {
   Status LeadMessage();
   Status AnswerRoundTrips();
   Status AnswerMessage();
-  Result<Interval> RunWithAll();
+  Result<comm::Interval> RunWithAll();
   Status EnqueueAll();
   void CheckFrom(int peer, const void* data, std::int64_t count, Comparison& comparison) const;
   // Of the receive buffer: all at once a block for each peer.
@@ -53,26 +53,26 @@ class LinkStep final : public Step {
   double WaitedNs();
 
   Bench bench_;
-  const LinkExchange& plan_;
+  const plan::LinkExchange& plan_;
   bool checks_;
   int partner_ = -1;  // none: it has a rest
   bool is_first_ = false;
   bool leads_ = false;      // in this iteration
   std::vector<int> peers_;  // all at once: whom it exchanges with
   // All at once, where the library has no non-blocking calls: a thread for each message.
-  std::vector<std::unique_ptr<Stream>> threads_;
+  std::vector<std::unique_ptr<device::Stream>> threads_;
   void* small_send_ = nullptr;
   void* small_recv_ = nullptr;
   void* large_send_ = nullptr;
   std::uint32_t stamp_ = 0;  // of what this rank sends, the same on all ranks
-  Interval interval_;
+  comm::Interval interval_;
   std::vector<double> trips_ns_;
   double sent_ns_ = 0;
-  std::optional<RunDelay> delay_;  // of the threads that the visit found
+  std::optional<environment::RunDelay> delay_;  // of the threads that the visit found
   double round_trips_wait_ns_ = 0;
   double sending_wait_ns_ = 0;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_LINK_STEP_H_

@@ -13,26 +13,26 @@
 #include "core/stats/stats.h"
 #include "core/verdict/outcome.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 namespace {
 
 double MedianOrUnknown(const std::vector<double>& values) {
-  return values.empty() ? LinkPair::kUnknown : Median(values);
+  return values.empty() ? results::store::LinkPair::kUnknown : stats::Median(values);
 }
 
-std::int64_t BytesOf(const Plan& plan) {
-  for (const PlannedCase& planned : plan.cases) {
-    if (const auto* links = std::get_if<LinkExchange>(&planned.step)) return links->bytes;
+std::int64_t BytesOf(const plan::Plan& plan) {
+  for (const plan::PlannedCase& planned : plan.cases) {
+    if (const auto* links = std::get_if<plan::LinkExchange>(&planned.step)) return links->bytes;
   }
   return 0;
 }
 
-std::vector<double> AllAtOnce(const Plan& plan, const SampleBook& book, int repetition) {
+std::vector<double> AllAtOnce(const plan::Plan& plan, const SampleBook& book, int repetition) {
   std::vector<double> gbps;
   for (std::size_t i = 0; i < plan.cases.size(); ++i) {
-    const auto* links = std::get_if<LinkExchange>(&plan.cases[i].step);
+    const auto* links = std::get_if<plan::LinkExchange>(&plan.cases[i].step);
     if (links == nullptr || links->everyone.empty()) continue;
-    gbps.assign(static_cast<std::size_t>(plan.world_size), LinkPair::kUnknown);
+    gbps.assign(static_cast<std::size_t>(plan.world_size), results::store::LinkPair::kUnknown);
     const double sent =
         static_cast<double>(links->bytes) * static_cast<double>(links->everyone.size() - 1);
     for (const int rank : links->everyone) {
@@ -44,24 +44,25 @@ std::vector<double> AllAtOnce(const Plan& plan, const SampleBook& book, int repe
   return gbps;
 }
 
-void AddLatency(const std::vector<double>& rounds, LinkPair& pair) {
+void AddLatency(const std::vector<double>& rounds, results::store::LinkPair& pair) {
   if (rounds.empty()) return;
-  const MedianInterval latency = EstimateMedian(rounds);
+  const stats::MedianInterval latency = stats::EstimateMedian(rounds);
   pair.latency_ns = latency.median;
   if (std::isfinite(latency.low)) pair.latency_low_ns = latency.low;
   if (std::isfinite(latency.high)) pair.latency_high_ns = latency.high;
 }
 
 // Every planned pair, with what both passes measured; nothing is judged yet.
-std::map<NodePair, LinkPair> PairsOf(const Plan& plan, const PairTable& first,
-                                     const PairTable& second) {
+std::map<stats::NodePair, results::store::LinkPair> PairsOf(const plan::Plan& plan,
+                                                            const PairTable& first,
+                                                            const PairTable& second) {
   const auto bytes = static_cast<double>(BytesOf(plan));
-  std::map<NodePair, LinkPair> pairs;
-  for (const PlannedCase& planned : plan.cases) {
-    const auto* links = std::get_if<LinkExchange>(&planned.step);
+  std::map<stats::NodePair, results::store::LinkPair> pairs;
+  for (const plan::PlannedCase& planned : plan.cases) {
+    const auto* links = std::get_if<plan::LinkExchange>(&planned.step);
     if (links == nullptr || links->retest) continue;
-    for (const NodePair& ends : links->pairs) {
-      LinkPair& pair = pairs[ends];
+    for (const stats::NodePair& ends : links->pairs) {
+      results::store::LinkPair& pair = pairs[ends];
       pair.a = ends.first;
       pair.b = ends.second;
       pair.standing = "not_measured";
@@ -83,9 +84,9 @@ std::map<NodePair, LinkPair> PairsOf(const Plan& plan, const PairTable& first,
 }
 
 void AddStandings(const Team& team, const LinkVerdicts& verdicts,
-                  std::map<NodePair, LinkPair>& pairs) {
+                  std::map<stats::NodePair, results::store::LinkPair>& pairs) {
   const std::set<int> bad(verdicts.blame.nodes.begin(), verdicts.blame.nodes.end());
-  const auto contains = [](const std::vector<NodePair>& all, const NodePair& nodes) {
+  const auto contains = [](const std::vector<stats::NodePair>& all, const stats::NodePair& nodes) {
     return std::count(all.begin(), all.end(), nodes) > 0;
   };
   if (verdicts.first.standings.empty()) return;  // nothing to compare
@@ -101,45 +102,45 @@ void AddStandings(const Team& team, const LinkVerdicts& verdicts,
     } else if (of_node && (seen || contains(verdicts.confirmed, nodes))) {
       word = team.of_hosts ? "slow_host" : "slow_rank";
     }
-    for (const NodePair& pair : members) pairs[pair].standing = word;
+    for (const stats::NodePair& pair : members) pairs[pair].standing = word;
   }
 }
 
 }  // namespace
 
-LinkSurvey::LinkSurvey(const Plan& plan, LinkSetting setting)
+LinkSurvey::LinkSurvey(const plan::Plan& plan, LinkSetting setting)
     : plan_(plan), setting_(std::move(setting)) {}
 
 std::vector<std::size_t> LinkSurvey::Retests(const SampleBook& book, int repetition) const {
   const PairTable table =
       MeasuredPairs(plan_, book, repetition, /*retest=*/false, setting_.slow_factor);
-  std::set<NodePair> wanted;
+  std::set<stats::NodePair> wanted;
   for (const Team& team : TeamsOf(table, setting_)) {
     const Standings pass = JudgeOnce(team, table, setting_.slow_factor);
-    for (const NodePair& nodes : RetestsOf(pass)) {
+    for (const stats::NodePair& nodes : RetestsOf(pass)) {
       wanted.insert(team.members.at(nodes).front());
     }
   }
   std::vector<std::size_t> cases;
   for (std::size_t i = 0; i < plan_.cases.size(); ++i) {
-    const auto* links = std::get_if<LinkExchange>(&plan_.cases[i].step);
+    const auto* links = std::get_if<plan::LinkExchange>(&plan_.cases[i].step);
     if (links == nullptr || !links->retest) continue;
     if (wanted.contains(links->pairs.front())) cases.push_back(i);
   }
   return cases;
 }
 
-void LinkSurvey::AddTo(const SampleBook& book, int repetition, Run& run) const {
+void LinkSurvey::AddTo(const SampleBook& book, int repetition, results::store::Run& run) const {
   const double slow_factor = setting_.slow_factor;
   const PairTable first = MeasuredPairs(plan_, book, repetition, /*retest=*/false, slow_factor);
   const PairTable second = MeasuredPairs(plan_, book, repetition, /*retest=*/true, slow_factor);
-  std::map<NodePair, LinkPair> pairs = PairsOf(plan_, first, second);
-  LinkMatrix matrix;
+  std::map<stats::NodePair, results::store::LinkPair> pairs = PairsOf(plan_, first, second);
+  results::store::LinkMatrix matrix;
   matrix.bytes = BytesOf(plan_);
   matrix.slow_factor = setting_.slow_factor;
   matrix.all_at_once_gbps = AllAtOnce(plan_, book, repetition);
   const auto bytes = static_cast<double>(matrix.bytes);
-  std::vector<Finding> findings;
+  std::vector<verdict::Finding> findings;
   bool undecided = false;
   for (const Team& team : TeamsOf(first, setting_)) {
     const LinkVerdicts verdicts = JudgeTwice(team, first, second, slow_factor);
@@ -152,26 +153,26 @@ void LinkSurvey::AddTo(const SampleBook& book, int repetition, Run& run) const {
     for (const int node : verdicts.blame.nodes) {
       findings.push_back(SlowNode(team, verdicts, node, bytes));
     }
-    for (const NodePair& link : verdicts.blame.links) {
+    for (const stats::NodePair& link : verdicts.blame.links) {
       findings.push_back(SlowLink(team, verdicts, link, bytes));
     }
   }
   for (const auto& [ends, pair] : pairs) matrix.pairs.push_back(pair);
   run.links = std::move(matrix);
-  if (undecided && run.judgement.verdict == Verdict::kPass) {
-    run.judgement.verdict = Verdict::kUnknown;
+  if (undecided && run.judgement.verdict == verdict::Verdict::kPass) {
+    run.judgement.verdict = verdict::Verdict::kUnknown;
   }
   if (findings.empty()) return;
-  run.judgement.verdict = Verdict::kFail;
+  run.judgement.verdict = verdict::Verdict::kFail;
   auto& all = run.judgement.findings;
   all.insert(all.begin(), findings.begin(), findings.end());
 }
 
-std::string DescribeLinks(const Run& run) {
-  const LinkMatrix& links = *run.links;
+std::string DescribeLinks(const results::store::Run& run) {
+  const results::store::LinkMatrix& links = *run.links;
   std::vector<double> latencies, rates;
   std::size_t judged = 0, unsteady = 0, busy = 0;
-  for (const LinkPair& pair : links.pairs) {
+  for (const results::store::LinkPair& pair : links.pairs) {
     if (std::isfinite(pair.latency_ns)) latencies.push_back(pair.latency_ns);
     for (const double gbps : {pair.forward_gbps, pair.back_gbps}) {
       if (std::isfinite(gbps)) rates.push_back(gbps);
@@ -192,9 +193,9 @@ std::string DescribeLinks(const Run& run) {
       "{} of {} pairs measured, no wrong element: half round trip {} ({} to {}), {:.3g} GB/s "
       "({:.3g} "
       "to {:.3g})",
-      latencies.size(), links.pairs.size(), FormatDuration(Median(latencies)),
+      latencies.size(), links.pairs.size(), FormatDuration(stats::Median(latencies)),
       FormatDuration(*std::min_element(latencies.begin(), latencies.end())),
-      FormatDuration(*std::max_element(latencies.begin(), latencies.end())), Median(rates),
+      FormatDuration(*std::max_element(latencies.begin(), latencies.end())), stats::Median(rates),
       *std::min_element(rates.begin(), rates.end()), *std::max_element(rates.begin(), rates.end()));
   if (judged == 0) return text + "; none is judged: that takes links between at least 3 hosts";
   text += fmt::format("; none of {} judged ones is slow", judged);
@@ -202,4 +203,4 @@ std::string DescribeLinks(const Run& run) {
   return text;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

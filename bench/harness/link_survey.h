@@ -12,12 +12,12 @@
 #include "core/plan/plan.h"
 #include "results/store/run.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 // The plan outlives it.
 class LinkSurvey {
  public:
-  LinkSurvey(const Plan& plan, LinkSetting setting);
+  LinkSurvey(const plan::Plan& plan, LinkSetting setting);
   const std::vector<std::string>& hosts() const { return setting_.hosts; }
 
   // Cases of the plan that the second pass measures.
@@ -25,16 +25,16 @@ class LinkSurvey {
 
   // What both passes tell: the matrix; findings of a launch (slow_link, slow_host, slow_rank),
   // which become the first ones and fail it.
-  void AddTo(const SampleBook& book, int repetition, Run& run) const;
+  void AddTo(const SampleBook& book, int repetition, results::store::Run& run) const;
 
  private:
-  const Plan& plan_;
+  const plan::Plan& plan_;
   LinkSetting setting_;
 };
 
 // "6 pairs of 4 hosts: …", for a person: how fast, and that none is slow.
-std::string DescribeLinks(const Run& run);
+std::string DescribeLinks(const results::store::Run& run);
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_LINK_SURVEY_H_

@@ -14,7 +14,7 @@
 
 #include "bench/harness/protocol.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 namespace {
 
 using testing::ElementsAre;
@@ -40,10 +40,10 @@ class Cluster {
         latency_(std::move(latency)),
         sent_(std::move(sent)),
         wait_(std::move(wait)) {
-    BenchSpec spec;
+    plan::BenchSpec spec;
     std::vector<int> all(hosts_.size());
     std::iota(all.begin(), all.end(), 0);
-    plan_ = *ExpandLinkPlan(spec, static_cast<int>(hosts_.size()), all);
+    plan_ = *plan::ExpandLinkPlan(spec, static_cast<int>(hosts_.size()), all);
     book_.emplace(static_cast<int>(hosts_.size()), plan_.cases.size(), TickScale{});
     for (std::size_t i = 0; i < plan_.cases.size(); ++i) {
       if (!LinksOf(i).retest) Measure(i, 1);
@@ -61,17 +61,17 @@ class Cluster {
     }
     return names;
   }
-  Run Judge(bool within_hosts = false) {
+  results::store::Run Judge(bool within_hosts = false) {
     Retests(within_hosts);
-    Run run;
-    run.judgement.verdict = Verdict::kPass;
+    results::store::Run run;
+    run.judgement.verdict = verdict::Verdict::kPass;
     Survey(within_hosts).AddTo(*book_, 0, run);
     return run;
   }
 
  private:
-  const LinkExchange& LinksOf(std::size_t i) const {
-    return std::get<LinkExchange>(plan_.cases[i].step);
+  const plan::LinkExchange& LinksOf(std::size_t i) const {
+    return std::get<plan::LinkExchange>(plan_.cases[i].step);
   }
   void Leave(int rank, std::size_t i, int round, std::vector<double> parts) {
     std::string bytes;
@@ -81,7 +81,7 @@ class Cluster {
     book_->Add(rank, bytes);
   }
   void Measure(std::size_t i, int pass) {
-    const LinkExchange& links = LinksOf(i);
+    const plan::LinkExchange& links = LinksOf(i);
     for (int round = 0; round < rounds_; ++round) {
       const double noise = round == 0 ? 50 : 1 + 0.02 * round;
       for (const int rank : links.everyone) Leave(rank, i, round, {4e6 * noise});
@@ -102,7 +102,7 @@ class Cluster {
   std::vector<std::string> hosts_;
   Cost latency_, sent_;
   Wait wait_;
-  Plan plan_;
+  plan::Plan plan_;
   std::optional<SampleBook> book_;
 };
 
@@ -118,9 +118,9 @@ TEST(LinkSurvey, ACleanClusterHasAMatrixAndNoFinding) {
   EXPECT_THAT(cluster.Retests(), IsEmpty());
   const auto run = cluster.Judge();
   EXPECT_THAT(run.judgement.findings, IsEmpty());
-  EXPECT_EQ(run.judgement.verdict, Verdict::kPass);
+  EXPECT_EQ(run.judgement.verdict, verdict::Verdict::kPass);
   ASSERT_THAT(run.links->pairs, SizeIs(6));
-  const LinkPair& pair = run.links->pairs[1];
+  const results::store::LinkPair& pair = run.links->pairs[1];
   EXPECT_EQ(std::pair(pair.a, pair.b), std::pair(0, 2));
   EXPECT_EQ(pair.standing, "usual");
   EXPECT_EQ(pair.rounds, kRounds - 1);
@@ -141,11 +141,11 @@ TEST(LinkSurvey, ASlowLinkIsMeasuredAgainAndNamed) {
   Cluster cluster(kFour, slow(kUsualLatency), slow(kUsualSent));
   const auto run = cluster.Judge();
   ASSERT_THAT(run.judgement.findings, SizeIs(1));
-  const Finding& finding = run.judgement.findings.front();
+  const verdict::Finding& finding = run.judgement.findings.front();
   EXPECT_EQ(finding.cause, "slow_link");
   EXPECT_THAT(finding.culprits, ElementsAre(1, 2));
   EXPECT_THAT(finding.message, StartsWith("slow_link node2 -> node3 and back: half round trip 5."));
-  EXPECT_EQ(run.judgement.verdict, Verdict::kFail);
+  EXPECT_EQ(run.judgement.verdict, verdict::Verdict::kFail);
   EXPECT_EQ(run.links->pairs[3].standing, "slow_link");
   EXPECT_FALSE(std::isnan(run.links->pairs[3].retest_latency_ns));
   EXPECT_EQ(run.links->pairs[0].standing, "usual");
@@ -220,7 +220,7 @@ TEST(LinkSurvey, ALinkWhoseRanksWaitedForAProcessorIsNotAccused) {
       [](int rank, int other, int, int) { return rank == 1 && other == 2 ? 30e6 : 2e3; });
   const auto run = cluster.Judge();
   EXPECT_THAT(run.judgement.findings, IsEmpty());
-  EXPECT_EQ(run.judgement.verdict, Verdict::kUnknown);
+  EXPECT_EQ(run.judgement.verdict, verdict::Verdict::kUnknown);
   EXPECT_EQ(run.links->pairs[3].standing, "too_busy");
   EXPECT_EQ(run.links->pairs[0].standing, "usual");
   EXPECT_THAT(DescribeLinks(run), StartsWith("the hosts are too busy to judge 1 of 6 links: "));
@@ -233,7 +233,7 @@ TEST(LinkSurvey, WhereAllRanksWaitedNoLinkIsCalledGood) {
       [](int, int, int) { return 30e6; }, [](int, int, int, int) { return 8e6; });
   const auto run = cluster.Judge();
   EXPECT_THAT(run.judgement.findings, IsEmpty());
-  EXPECT_EQ(run.judgement.verdict, Verdict::kUnknown);
+  EXPECT_EQ(run.judgement.verdict, verdict::Verdict::kUnknown);
   EXPECT_THAT(DescribeLinks(run), StartsWith("the hosts are too busy to judge 6 of 6 links: "));
   for (const auto& pair : run.links->pairs)
     EXPECT_GE(pair.latency_ns, 8.8e6) << "shown all the same";
@@ -243,11 +243,11 @@ TEST(LinkSurvey, RoundsWithoutAWaitAreEnoughToJudge) {
   const auto waits = [](int round) { return round > 2; };  // 4 of the 6 that count do not
   Cluster few(kFour, kUsualLatency, kUsualSent,
               [&](int, int, int, int round) { return waits(round) ? 3e6 : 0; });
-  EXPECT_EQ(few.Judge().judgement.verdict, Verdict::kUnknown);
+  EXPECT_EQ(few.Judge().judgement.verdict, verdict::Verdict::kUnknown);
   Cluster enough(kFour, kUsualLatency, kUsualSent,
                  [&](int, int, int, int round) { return waits(round) ? 0 : 3e6; });
   const auto run = enough.Judge();
-  EXPECT_EQ(run.judgement.verdict, Verdict::kPass);
+  EXPECT_EQ(run.judgement.verdict, verdict::Verdict::kPass);
   EXPECT_EQ(run.links->pairs[0].rounds, 4);
 }
 
@@ -310,7 +310,7 @@ TEST(LinkSurvey, ASlowLinkIsNotNamedWhereItsEndsMayBeSlowWithAll) {
       });
   const auto run = cluster.Judge();
   EXPECT_THAT(run.judgement.findings, IsEmpty());
-  EXPECT_EQ(run.judgement.verdict, Verdict::kUnknown);
+  EXPECT_EQ(run.judgement.verdict, verdict::Verdict::kUnknown);
 }
 
 TEST(LinkSurvey, LinksThatWereBusyAreMeasuredAgainAlone) {
@@ -318,7 +318,7 @@ TEST(LinkSurvey, LinksThatWereBusyAreMeasuredAgainAlone) {
                   [](int, int, int pass, int) { return pass == 1 ? 9e6 : 0; });
   EXPECT_THAT(cluster.Retests(), SizeIs(6));
   const auto run = cluster.Judge();
-  EXPECT_EQ(run.judgement.verdict, Verdict::kPass);
+  EXPECT_EQ(run.judgement.verdict, verdict::Verdict::kPass);
   EXPECT_THAT(DescribeLinks(run), HasSubstr("none of 6 judged ones is slow"));
 }
 
@@ -345,7 +345,7 @@ TEST(LinkSurvey, ALinkThatWasBusyIsNamedWhereItIsSlowTwiceAlone) {
 TEST(LinkSurvey, ALinkThatIsSlowOnlyWhereItCouldBeSeenIsUndecided) {
   const auto run = SlowAlone(7).Judge();
   EXPECT_THAT(run.judgement.findings, IsEmpty());
-  EXPECT_EQ(run.judgement.verdict, Verdict::kUnknown);
+  EXPECT_EQ(run.judgement.verdict, verdict::Verdict::kUnknown);
   EXPECT_EQ(run.links->pairs[3].standing, "too_busy");
   EXPECT_EQ(run.links->pairs[0].standing, "usual");
 }
@@ -359,7 +359,7 @@ TEST(LinkSurvey, ASuspectThatCannotBeMeasuredAgainIsUndecided) {
       kUsualSent, [](int, int, int pass, int) { return pass == 2 ? 30e6 : 0; });
   const auto run = cluster.Judge();
   EXPECT_THAT(run.judgement.findings, IsEmpty());
-  EXPECT_EQ(run.judgement.verdict, Verdict::kUnknown);
+  EXPECT_EQ(run.judgement.verdict, verdict::Verdict::kUnknown);
   EXPECT_EQ(run.links->pairs[3].standing, "too_busy");
 }
 
@@ -367,7 +367,7 @@ TEST(LinkSurvey, ASuspectThatCannotBeMeasuredAgainIsUndecided) {
 TEST(LinkSurvey, UnknownWaitsAreNone) {
   Cluster cluster(kFour, kUsualLatency, kUsualSent,
                   [](int, int, int, int) { return std::nan(""); });
-  EXPECT_EQ(cluster.Judge().judgement.verdict, Verdict::kPass);
+  EXPECT_EQ(cluster.Judge().judgement.verdict, verdict::Verdict::kPass);
 }
 
 TEST(LinkSurvey, TwoHostsHaveNothingToCompare) {
@@ -381,4 +381,4 @@ TEST(LinkSurvey, TwoHostsHaveNothingToCompare) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

@@ -8,7 +8,7 @@
 
 #include "core/stats/stats.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 namespace {
 
 // Probability that a clean pass is suspicious of any pair, in each of its two figures.
@@ -28,7 +28,7 @@ std::vector<double> Together(const std::vector<const std::vector<double>*>& seri
   for (std::size_t k = 0; k < rounds; ++k) {
     std::vector<double> all;
     for (const auto* each : series) all.push_back((*each)[k]);
-    values.push_back(Median(all));
+    values.push_back(stats::Median(all));
   }
   return values;
 }
@@ -39,7 +39,7 @@ constexpr double kRoundTrips = 5;
 constexpr double kWaitsOfHalfATrip = 1.0 / 6;
 enum LinkPart : std::size_t { kHalfRoundTrip, kSent, kRoundTripsWait, kSendingWait };
 
-double ValueOf(const CaseBook::RankRows& rows, const PlannedCase& planned, std::size_t row,
+double ValueOf(const CaseBook::RankRows& rows, const plan::PlannedCase& planned, std::size_t row,
                std::size_t part) {
   const std::size_t at = row * planned.parts.size() + part;
   return at < rows.parts.size() ? rows.parts[at] : 0;
@@ -58,7 +58,8 @@ struct Series {
 // The two ends of a pair: iterations that `leader` led.
 class Exchanges {
  public:
-  Exchanges(const CaseBook& book, const PlannedCase& planned, bool calibrates, double slow_factor)
+  Exchanges(const CaseBook& book, const plan::PlannedCase& planned, bool calibrates,
+            double slow_factor)
       : book_(book),
         planned_(planned),
         calibrates_(calibrates),
@@ -96,8 +97,8 @@ class Exchanges {
     Series rounds;
     rounds.busy = counted.size() < seen.size() && counted.size() < kFewestRounds;
     for (const auto& [round, values] : rounds.busy ? seen : counted) {
-      rounds.medians.push_back(Median(values));
-      rounds.least.push_back(Median(least.at(round)));
+      rounds.medians.push_back(stats::Median(values));
+      rounds.least.push_back(stats::Median(least.at(round)));
     }
     return rounds;
   }
@@ -107,14 +108,14 @@ class Exchanges {
     return book_.ranks[static_cast<std::size_t>(rank)];
   }
   const CaseBook& book_;
-  const PlannedCase& planned_;
+  const plan::PlannedCase& planned_;
   bool calibrates_;
   double most_wait_;
 };
 
 }  // namespace
 
-std::vector<double> RoundsOf(const CaseBook& book, const PlannedCase& planned, int rank,
+std::vector<double> RoundsOf(const CaseBook& book, const plan::PlannedCase& planned, int rank,
                              std::size_t part, bool calibrates) {
   std::map<std::int32_t, std::vector<double>> rounds;
   const CaseBook::RankRows& rows = book.ranks[static_cast<std::size_t>(rank)];
@@ -124,15 +125,15 @@ std::vector<double> RoundsOf(const CaseBook& book, const PlannedCase& planned, i
   }
   if (calibrates && rounds.size() > 1) rounds.erase(rounds.begin());
   std::vector<double> medians;
-  for (const auto& [round, values] : rounds) medians.push_back(Median(values));
+  for (const auto& [round, values] : rounds) medians.push_back(stats::Median(values));
   return medians;
 }
 
-PairTable MeasuredPairs(const Plan& plan, const SampleBook& book, int repetition, bool retest,
+PairTable MeasuredPairs(const plan::Plan& plan, const SampleBook& book, int repetition, bool retest,
                         double slow_factor) {
   PairTable table;
   for (std::size_t i = 0; i < plan.cases.size(); ++i) {
-    const auto* links = std::get_if<LinkExchange>(&plan.cases[i].step);
+    const auto* links = std::get_if<plan::LinkExchange>(&plan.cases[i].step);
     if (links == nullptr || links->retest != retest) continue;
     const CaseBook& rows = book.Book(repetition, i);
     const Exchanges exchanges(rows, plan.cases[i], !plan.iterations, slow_factor);
@@ -148,7 +149,7 @@ PairTable MeasuredPairs(const Plan& plan, const SampleBook& book, int repetition
       take(exchanges.Of({{a, b}, {b, a}}, kHalfRoundTrip), &PairFigures::latency_ns);
       take(exchanges.Of({{a, b}}, kSent), &PairFigures::forward_ns);
       take(exchanges.Of({{b, a}}, kSent), &PairFigures::back_ns);
-      if (measured) table.emplace(NodePair(a, b), std::move(pair));
+      if (measured) table.emplace(stats::NodePair(a, b), std::move(pair));
     }
   }
   return table;
@@ -188,25 +189,25 @@ std::vector<Team> TeamsOf(const PairTable& table, const LinkSetting& setting) {
 namespace {
 
 // Whether of those that were measured all are busy.
-bool AllBusy(const std::vector<NodePair>& members, const PairTable& table) {
-  return std::all_of(members.begin(), members.end(), [&](const NodePair& pair) {
+bool AllBusy(const std::vector<stats::NodePair>& members, const PairTable& table) {
+  return std::all_of(members.begin(), members.end(), [&](const stats::NodePair& pair) {
     const auto found = table.find(pair);
     return found == table.end() || found->second.busy;
   });
 }
 
-bool Contains(const std::vector<NodePair>& pairs, const NodePair& pair) {
+bool Contains(const std::vector<stats::NodePair>& pairs, const stats::NodePair& pair) {
   return std::count(pairs.begin(), pairs.end(), pair) > 0;
 }
 
 bool HasGoodPartner(int node, const Standings& pass) {
-  return std::any_of(pass.tested.begin(), pass.tested.end(), [&](const NodePair& pair) {
+  return std::any_of(pass.tested.begin(), pass.tested.end(), [&](const stats::NodePair& pair) {
     return (pair.first == node || pair.second == node) && !Contains(pass.slow, pair);
   });
 }
 
 // Measured, and neither slow nor busy.
-bool IsGood(const NodePair& pair, const Standings& pass) {
+bool IsGood(const stats::NodePair& pair, const Standings& pass) {
   return Contains(pass.tested, pair) && !Contains(pass.slow, pair) && !Contains(pass.busy, pair);
 }
 
@@ -232,18 +233,18 @@ PairTable HalfOf(const PairTable& table, bool later) {
   return half;
 }
 
-std::vector<NodePair> UndecidedOf(const Standings& first, const Standings& second) {
-  std::vector<NodePair> undecided;
+std::vector<stats::NodePair> UndecidedOf(const Standings& first, const Standings& second) {
+  std::vector<stats::NodePair> undecided;
   // Two links, or one, have nothing to compare, busy or not.
   if (first.standings.empty()) return undecided;
-  for (const NodePair& pair : first.busy) {
+  for (const stats::NodePair& pair : first.busy) {
     if (!IsGood(pair, second)) undecided.push_back(pair);
   }
-  for (const NodePair& pair : first.slow) {
+  for (const stats::NodePair& pair : first.slow) {
     if (Contains(second.busy, pair)) undecided.push_back(pair);
   }
   // Beside busy ones a link may look usual that is not.
-  for (const NodePair& pair : second.slow) {
+  for (const stats::NodePair& pair : second.slow) {
     const bool known = Contains(first.slow, pair) || Contains(first.busy, pair);
     if (!known && !first.busy.empty()) undecided.push_back(pair);
   }
@@ -252,25 +253,25 @@ std::vector<NodePair> UndecidedOf(const Standings& first, const Standings& secon
 
 }  // namespace
 
-std::vector<NodePair> RetestsOf(const Standings& pass) {
-  std::vector<NodePair> measured = pass.tested;
-  for (const NodePair& pair : pass.busy) {
+std::vector<stats::NodePair> RetestsOf(const Standings& pass) {
+  std::vector<stats::NodePair> measured = pass.tested;
+  for (const stats::NodePair& pair : pass.busy) {
     if (!Contains(measured, pair)) measured.push_back(pair);
   }
   const bool all =
       !pass.busy.empty() && measured.size() >= kFewestPairs && measured.size() <= kMostRetestsOfAll;
-  return all ? measured : ChooseRetests(pass.tested, pass.slow);
+  return all ? measured : stats::ChooseRetests(pass.tested, pass.slow);
 }
 
 namespace {
 
 // What is compared with each other: one entry a pair of nodes, of its messages one a direction.
 struct Compared {
-  std::vector<NodePair> nodes = {};
-  std::vector<PairSeries> latencies = {}, sendings = {};
+  std::vector<stats::NodePair> nodes = {};
+  std::vector<stats::PairSeries> latencies = {}, sendings = {};
 
-  void Add(const Team& team, const NodePair& ends,
-           const std::vector<std::pair<NodePair, const PairFigures*>>& members) {
+  void Add(const Team& team, const stats::NodePair& ends,
+           const std::vector<std::pair<stats::NodePair, const PairFigures*>>& members) {
     std::vector<const std::vector<double>*> latency, forward, back;
     for (const auto& [pair, figures] : members) {
       const auto& first = team.ranks[static_cast<std::size_t>(ends.first)];
@@ -294,15 +295,15 @@ struct Compared {
 };
 
 struct Judged {
-  PairStandings by_latency, by_sending;
+  stats::PairStandings by_latency, by_sending;
 
   Judged(const Compared& all, double slow_factor)
-      : by_latency(FindSlowPairs(all.latencies, {slow_factor, kFalseAlarms})),
-        by_sending(FindSlowPairs(all.sendings, {slow_factor, kFalseAlarms})) {}
+      : by_latency(stats::FindSlowPairs(all.latencies, {slow_factor, kFalseAlarms})),
+        by_sending(stats::FindSlowPairs(all.sendings, {slow_factor, kFalseAlarms})) {}
   Standing Of(std::size_t i) const {
-    const PairStanding& latency = by_latency.pairs[i];
-    const PairStanding& forward = by_sending.pairs[2 * i];
-    const PairStanding& back = by_sending.pairs[2 * i + 1];
+    const stats::PairStanding& latency = by_latency.pairs[i];
+    const stats::PairStanding& forward = by_sending.pairs[2 * i];
+    const stats::PairStanding& back = by_sending.pairs[2 * i + 1];
     return {latency.ratio, forward.ratio, back.ratio, latency.median,
             latency.slow,  forward.slow,  back.slow};
   }
@@ -317,8 +318,8 @@ Standings JudgeOnce(const Team& team, const PairTable& table, double slow_factor
   Compared all, least;
   for (const auto& [nodes, members] : team.members) {
     const bool busy = AllBusy(members, table);
-    std::vector<std::pair<NodePair, const PairFigures*>> figures, without_waits;
-    for (const NodePair& pair : members) {
+    std::vector<std::pair<stats::NodePair, const PairFigures*>> figures, without_waits;
+    for (const stats::NodePair& pair : members) {
       const auto found = table.find(pair);
       if (found == table.end() || found->second.busy != busy) continue;
       figures.emplace_back(pair, &found->second);
@@ -357,7 +358,7 @@ LinkVerdicts JudgeTwice(const Team& team, const PairTable& first, const PairTabl
   verdicts.second = JudgeOnce(team, second, slow_factor);
   const Standings early = JudgeOnce(team, HalfOf(second, false), slow_factor);
   const Standings late = JudgeOnce(team, HalfOf(second, true), slow_factor);
-  for (const NodePair& pair : verdicts.second.slow) {
+  for (const stats::NodePair& pair : verdicts.second.slow) {
     const bool twice_alone = Contains(early.slow, pair) && Contains(late.slow, pair);
     if (Contains(verdicts.first.slow, pair) ||
         (Contains(verdicts.first.busy, pair) && twice_alone)) {
@@ -366,15 +367,15 @@ LinkVerdicts JudgeTwice(const Team& team, const PairTable& first, const PairTabl
   }
   verdicts.undecided = UndecidedOf(verdicts.first, verdicts.second);
   std::erase_if(verdicts.undecided,
-                [&](const NodePair& pair) { return Contains(verdicts.confirmed, pair); });
+                [&](const stats::NodePair& pair) { return Contains(verdicts.confirmed, pair); });
   // Of whom it is not known how fast it is with a partner: that is no slow partner.
-  std::vector<NodePair> partners = verdicts.second.tested;
-  for (const NodePair& pair : verdicts.second.busy) {
+  std::vector<stats::NodePair> partners = verdicts.second.tested;
+  for (const stats::NodePair& pair : verdicts.second.busy) {
     if (!Contains(partners, pair)) partners.push_back(pair);
   }
-  verdicts.blame = BlameNodesAndLinks(partners, verdicts.confirmed);
+  verdicts.blame = stats::BlameNodesAndLinks(partners, verdicts.confirmed);
   // A link is to blame only where its ends are known to be fast with others.
-  std::erase_if(verdicts.blame.links, [&](const NodePair& link) {
+  std::erase_if(verdicts.blame.links, [&](const stats::NodePair& link) {
     if (HasGoodPartner(link.first, verdicts.second) &&
         HasGoodPartner(link.second, verdicts.second)) {
       return false;
@@ -385,4 +386,4 @@ LinkVerdicts JudgeTwice(const Team& team, const PairTable& first, const PairTabl
   return verdicts;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

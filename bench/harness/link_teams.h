@@ -11,7 +11,7 @@
 #include "core/stats/slow_pairs.h"
 #include "results/store/run.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 struct LinkSetting {
   std::vector<std::string> hosts;  // one a rank; equal: the same host
@@ -33,22 +33,23 @@ struct PairRounds : PairFigures {
   bool busy = false;
   PairFigures least = {};  // without all waits: the link is at most as fast as these show
 };
-using PairTable = std::map<NodePair, PairRounds>;
+using PairTable = std::map<stats::NodePair, PairRounds>;
 
 // One part of a rank's iterations, a median a round. The first round only calibrates.
-std::vector<double> RoundsOf(const CaseBook& book, const PlannedCase& planned, int rank,
+std::vector<double> RoundsOf(const CaseBook& book, const plan::PlannedCase& planned, int rank,
                              std::size_t part, bool calibrates);
 
 // What the first pass measured, or the second.
-PairTable MeasuredPairs(const Plan& plan, const SampleBook& book, int repetition, bool retest,
+PairTable MeasuredPairs(const plan::Plan& plan, const SampleBook& book, int repetition, bool retest,
                         double slow_factor);
 
 // What is compared with each other: links between hosts, or between the ranks of one host.
 struct Team {
   bool of_hosts = true;
-  std::vector<std::string> names;                     // of the nodes
-  std::vector<std::vector<int>> ranks;                // of each node
-  std::map<NodePair, std::vector<NodePair>> members;  // pairs of nodes: pairs of ranks
+  std::vector<std::string> names;       // of the nodes
+  std::vector<std::vector<int>> ranks;  // of each node
+  std::map<stats::NodePair, std::vector<stats::NodePair>>
+      members;  // pairs of nodes: pairs of ranks
 };
 std::vector<Team> TeamsOf(const PairTable& table, const LinkSetting& setting);
 
@@ -64,29 +65,30 @@ struct Standing {
   bool slow() const { return slow_latency || slow_forward || slow_back; }
 };
 struct Standings {
-  double usual_latency_ns = LinkPair::kUnknown;
-  double usual_sent_ns = LinkPair::kUnknown;
-  std::map<NodePair, Standing> standings;
-  std::vector<NodePair> tested;  // known to be slow, or not to be
-  std::vector<NodePair> slow;
-  std::vector<NodePair> busy;  // too few of their rounds count to call them usual
+  double usual_latency_ns = results::store::LinkPair::kUnknown;
+  double usual_sent_ns = results::store::LinkPair::kUnknown;
+  std::map<stats::NodePair, Standing> standings;
+  std::vector<stats::NodePair> tested;  // known to be slow, or not to be
+  std::vector<stats::NodePair> slow;
+  std::vector<stats::NodePair> busy;  // too few of their rounds count to call them usual
 };
 Standings JudgeOnce(const Team& team, const PairTable& table, double slow_factor);
 // What the second pass measures, one by one. Where some were busy in the first one these are all,
 // unless they are many: alone on their hosts ranks wait less for a processor.
-std::vector<NodePair> RetestsOf(const Standings& pass);
+std::vector<stats::NodePair> RetestsOf(const Standings& pass);
 
 struct LinkVerdicts {
   Standings first;
   Standings second;
   // Slow in both; or busy in the first, and slow in both halves of the second.
-  std::vector<NodePair> confirmed;
-  std::vector<NodePair> undecided;  // too busy to be called good, or slow once beside busy ones
-  Blame blame;
+  std::vector<stats::NodePair> confirmed;
+  std::vector<stats::NodePair>
+      undecided;  // too busy to be called good, or slow once beside busy ones
+  stats::Blame blame;
 };
 LinkVerdicts JudgeTwice(const Team& team, const PairTable& first, const PairTable& second,
                         double slow_factor);
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_LINK_TEAMS_H_

@@ -8,7 +8,7 @@
 #include "bench/harness/option_lists.h"
 #include "datasets/shards/shard_file.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 namespace {
 
 Result<double> ReadNumber(const std::string& option, const std::string& word, double most) {
@@ -24,11 +24,12 @@ Result<std::int64_t> ReadCount(const std::string& option, const std::string& wor
   return InvalidInput(fmt::format("{}: '{}' is not a whole number", option, word));
 }
 
-Status ReadCommon(const LoadWords& words, ShardedLoad& load) {
+Status ReadCommon(const LoadWords& words, plan::ShardedLoad& load) {
   load.dataset = words.dataset;
   LOCKSTEP_ASSIGN_OR_RETURN(load.samples, ReadCount("--samples", words.samples, 1e6));
   if (!load.dataset.empty()) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const ShardFile file, ShardFile::Open(load.dataset));
+    LOCKSTEP_ASSIGN_OR_RETURN(const datasets::shards::ShardFile file,
+                              datasets::shards::ShardFile::Open(load.dataset));
     load.samples = file.samples();
   }
   LOCKSTEP_ASSIGN_OR_RETURN(load.batch, ReadCount("--batch", words.batch, 1e6));
@@ -62,8 +63,8 @@ void AddLoadOptions(ArgumentParser& parser, LoadWords& words) {
   parser.Add("--slow-rank", words.slow_rank, "… which rank").ShowDefault();
 }
 
-Status ReadLoadWords(const LoadWords& words, BenchSpec& spec) {
-  LoadAxes& axes = spec.load;
+Status ReadLoadWords(const LoadWords& words, plan::BenchSpec& spec) {
+  plan::LoadAxes& axes = spec.load;
   LOCKSTEP_RETURN_IF_ERROR(ReadCommon(words, axes.common));
   LOCKSTEP_RETURN_IF_ERROR(ReadSwitches("--set-epoch", words.set_epoch, true, axes.set_epoch));
   LOCKSTEP_RETURN_IF_ERROR(ReadSwitches("--drop-last", words.drop_last, false, axes.drop_last));
@@ -75,4 +76,4 @@ Status ReadLoadWords(const LoadWords& words, BenchSpec& spec) {
   return OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

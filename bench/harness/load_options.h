@@ -9,7 +9,7 @@
 #include "core/base/status.h"
 #include "core/plan/spec.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 // As typed.
 struct LoadWords {
@@ -20,8 +20,8 @@ struct LoadWords {
 void AddLoadOptions(ArgumentParser& parser, LoadWords& words);
 
 // Into spec.load. Errors name the option, the word and what is accepted.
-Status ReadLoadWords(const LoadWords& words, BenchSpec& spec);
+Status ReadLoadWords(const LoadWords& words, plan::BenchSpec& spec);
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_LOAD_OPTIONS_H_

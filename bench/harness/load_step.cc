@@ -11,11 +11,15 @@
 #include "datasets/shards/samples.h"
 #include "datasets/shards/shard_file.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 namespace {
 
-constexpr Operation kBarrier{
-    Collective::kBarrier, DataType::kU8, Reduction::kSum, Blocking::kBlocking, 0, 0};
+constexpr collective::Operation kBarrier{collective::Collective::kBarrier,
+                                         collective::DataType::kU8,
+                                         collective::Reduction::kSum,
+                                         collective::Blocking::kBlocking,
+                                         0,
+                                         0};
 constexpr int kPrefetch = 2;  // PyTorch's prefetch_factor
 constexpr double kImageWeight = 4;
 
@@ -26,16 +30,16 @@ class DatasetFile {
   ~DatasetFile() {
     if (made_) unlink(path_.c_str());
   }
-  Status Open(const ShardedLoad& plan, std::uint64_t seed) {
+  Status Open(const plan::ShardedLoad& plan, std::uint64_t seed) {
     path_ = plan.dataset;
     if (!path_.empty()) return OkStatus();
     path_ =
         fmt::format("{}/lockstep-{}.h5", std::filesystem::temp_directory_path().string(), getpid());
     made_ = true;
-    DatasetSpec spec;
+    datasets::shards::DatasetSpec spec;
     spec.samples = plan.samples;
     spec.seed = seed;
-    return MakeShardFile(path_, spec).status();
+    return datasets::shards::MakeShardFile(path_, spec).status();
   }
   const std::string& path() const { return path_; }
 
@@ -47,13 +51,14 @@ class DatasetFile {
 }  // namespace
 
 LoadStep::LoadStep(const Bench& bench, std::uint32_t case_index)
-    : bench_(bench), plan_(std::get<ShardedLoad>(bench.plan.cases[case_index].step)) {}
+    : bench_(bench), plan_(std::get<plan::ShardedLoad>(bench.plan.cases[case_index].step)) {}
 
 Status LoadStep::Open() {
   DatasetFile file;
   LOCKSTEP_RETURN_IF_ERROR(file.Open(plan_, bench_.plan.seed));
-  LOCKSTEP_ASSIGN_OR_RETURN(const ShardFile shard, ShardFile::Open(file.path()));
-  LoaderOptions options;
+  LOCKSTEP_ASSIGN_OR_RETURN(const datasets::shards::ShardFile shard,
+                            datasets::shards::ShardFile::Open(file.path()));
+  datasets::loader::LoaderOptions options;
   options.sampler.world = bench_.communicator.size();
   options.sampler.rank = bench_.communicator.rank();
   options.sampler.seed = bench_.plan.seed;
@@ -66,12 +71,13 @@ Status LoadStep::Open() {
   if (bench_.communicator.rank() == plan_.slow_rank) options.slow_down = plan_.slow_down;
   options.deadline_seconds = bench_.plan.deadline_seconds;
   options.journal = &bench_.link.journal();
-  options.phase_after = Phase::kMeasure;
+  options.phase_after = journal::Phase::kMeasure;
   for (std::int64_t i = 0; plan_.weighted && i < shard.samples(); ++i) {
-    const bool image = KindOfSample(shard.spec(), i) == SampleKind::kImage;
+    const bool image =
+        datasets::shards::KindOfSample(shard.spec(), i) == datasets::shards::SampleKind::kImage;
     options.weights.push_back(image ? kImageWeight : 1);
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(loader_, Loader::Open(file.path(), options));
+  LOCKSTEP_ASSIGN_OR_RETURN(loader_, datasets::loader::Loader::Open(file.path(), options));
   return OkStatus();
 }
 
@@ -101,18 +107,19 @@ Status LoadStep::Rewrite(bool, bool) {
   return batch_.number + 1 < loader_->batches() ? OkStatus() : BeginEpoch();
 }
 
-Result<Interval> LoadStep::Run() {
+Result<comm::Interval> LoadStep::Run() {
   interval_.entry = NowTicks();
   LOCKSTEP_RETURN_IF_ERROR(Next());
   loaded_ = NowTicks();
-  LOCKSTEP_RETURN_IF_ERROR(bench_.communicator.Enqueue(kBarrier, Buffers{}, bench_.stream));
+  LOCKSTEP_RETURN_IF_ERROR(
+      bench_.communicator.Enqueue(kBarrier, collective::Buffers{}, bench_.stream));
   interval_.exit = NowTicks();
   return interval_;
 }
 
 void LoadStep::Compare(Comparison& comparison) {
   std::int64_t place = batch_.number * plan_.batch;
-  for (const LoadedSample& sample : batch_.samples) {
+  for (const datasets::loader::LoadedSample& sample : batch_.samples) {
     ++comparison.checked;
     const std::int64_t expected = loader_->indices()[place++];
     if (sample.index == expected) continue;
@@ -131,4 +138,4 @@ Status LoadStep::TakeParts(std::vector<double>& values) {
   return OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

@@ -10,7 +10,7 @@
 #include "bench/harness/step.h"
 #include "datasets/loader/loader.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 class LoadStep final : public Step {
  public:
@@ -19,7 +19,7 @@ class LoadStep final : public Step {
   // Begins an epoch and takes the batches that prefetching had time for.
   Status Prepare() override;
   Status Rewrite(bool first, bool warmup) override;
-  Result<Interval> Run() override;
+  Result<comm::Interval> Run() override;
   // The loader verifies every byte; here, that the samples are the sampler's.
   void Compare(Comparison& comparison) override;
   Status TakeParts(std::vector<double>& values) override;
@@ -30,14 +30,14 @@ class LoadStep final : public Step {
   Status Next();
 
   Bench bench_;
-  const ShardedLoad& plan_;
-  std::unique_ptr<Loader> loader_;
+  const plan::ShardedLoad& plan_;
+  std::unique_ptr<datasets::loader::Loader> loader_;
   std::int64_t epochs_ = 0;  // begun
-  LoadedBatch batch_;
+  datasets::loader::LoadedBatch batch_;
   Ticks loaded_ = 0;  // of the last Run
-  Interval interval_;
+  comm::Interval interval_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_LOAD_STEP_H_

@@ -1,36 +1,36 @@
 #include "bench/harness/lost_case.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 namespace {
 
 // The newest event that the worker wrote itself; nullptr when it wrote none.
-const JournalEvent* LastOwnEvent(const Journal& journal) {
+const journal::JournalEvent* LastOwnEvent(const journal::Journal& journal) {
   for (auto event = journal.events.rbegin(); event != journal.events.rend(); ++event) {
-    if (event->kind != EventKind::kDeath) return &*event;
+    if (event->kind != journal::EventKind::kDeath) return &*event;
   }
   return nullptr;
 }
 
 // Everything but what precedes and follows the cases: a step has phases of its own.
-bool IsOfACase(Phase phase) {
-  return phase != Phase::kStart && phase != Phase::kConnect && phase != Phase::kAllocate &&
-         phase != Phase::kFinalize;
+bool IsOfACase(journal::Phase phase) {
+  return phase != journal::Phase::kStart && phase != journal::Phase::kConnect &&
+         phase != journal::Phase::kAllocate && phase != journal::Phase::kFinalize;
 }
 
 }  // namespace
 
-std::optional<std::size_t> LostCase(const std::vector<RankEvidence>& evidence,
-                                    const Judgement& judgement) {
+std::optional<std::size_t> LostCase(const std::vector<verdict::RankEvidence>& evidence,
+                                    const verdict::Judgement& judgement) {
   std::vector<int> order;
   if (!judgement.findings.empty()) order = judgement.findings.front().culprits;
-  for (const RankEvidence& rank : evidence) order.push_back(rank.rank);
+  for (const verdict::RankEvidence& rank : evidence) order.push_back(rank.rank);
   for (const int rank : order) {
-    const RankEvidence& found = evidence[static_cast<std::size_t>(rank)];
-    const JournalEvent* last = LastOwnEvent(found.journal);
+    const verdict::RankEvidence& found = evidence[static_cast<std::size_t>(rank)];
+    const journal::JournalEvent* last = LastOwnEvent(found.journal);
     if (found.idle || last == nullptr) continue;
     if (IsOfACase(last->phase)) return last->case_index;
   }
   return std::nullopt;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

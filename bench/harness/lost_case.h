@@ -8,13 +8,13 @@
 
 #include "core/verdict/judge.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 // The one that the culprit was in, else that of the first rank in a case. Ranks that are idle
 // between rounds are in none.
-std::optional<std::size_t> LostCase(const std::vector<RankEvidence>& evidence,
-                                    const Judgement& judgement);
+std::optional<std::size_t> LostCase(const std::vector<verdict::RankEvidence>& evidence,
+                                    const verdict::Judgement& judgement);
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_LOST_CASE_H_

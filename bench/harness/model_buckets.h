@@ -9,7 +9,7 @@
 #include "core/plan/spec.h"
 #include "core/plan/steps.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 // The options as typed.
 struct ModelWords {
@@ -22,11 +22,11 @@ struct ModelWords {
 
 // The tensors of models, for steps. Errors: as of LoadManifest; a parameter that is sparse or no
 // floating-point number, which no step can be made of.
-Result<std::vector<PlannedModel>> LoadModels(const std::vector<std::string>& names);
+Result<std::vector<plan::PlannedModel>> LoadModels(const std::vector<std::string>& names);
 
 // One sequence for each model and cap. Errors: an unknown model, a malformed manifest, a bad cap.
-Result<std::vector<BucketSequence>> ModelSequences(const ModelWords& words);
+Result<std::vector<plan::BucketSequence>> ModelSequences(const ModelWords& words);
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_MODEL_BUCKETS_H_

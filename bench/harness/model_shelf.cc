@@ -2,33 +2,33 @@
 
 #include "core/base/check.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
-const ModelTensors& ModelShelf::TensorsOf(const std::string& name) const {
-  for (const PlannedModel& model : bench_.plan.models) {
+const ddp::ModelTensors& ModelShelf::TensorsOf(const std::string& name) const {
+  for (const plan::PlannedModel& model : bench_.plan.models) {
     if (model.name == name) return model.tensors;
   }
   LOCKSTEP_CHECK(false, "the plan has the models of its cases");
   return bench_.plan.models.front().tensors;
 }
 
-Result<ManifestModel*> ModelShelf::Get(const std::string& name, bool low_rank) {
-  std::unique_ptr<ManifestModel>& model = models_[{name, low_rank}];
+Result<ddp::ManifestModel*> ModelShelf::Get(const std::string& name, bool low_rank) {
+  std::unique_ptr<ddp::ManifestModel>& model = models_[{name, low_rank}];
   if (model == nullptr) {
-    ManifestModelOptions options;
+    ddp::ManifestModelOptions options;
     options.rank = bench_.communicator.rank();
     options.low_rank = low_rank;
     LOCKSTEP_ASSIGN_OR_RETURN(
-        model, ManifestModel::Make(TensorsOf(name), options, bench_.device, bench_.kernels));
+        model, ddp::ManifestModel::Make(TensorsOf(name), options, bench_.device, bench_.kernels));
   }
   return model.get();
 }
 
-EnginePorts ModelShelf::Ports() {
+ddp::EnginePorts ModelShelf::Ports() {
   // Collectives run on a thread beside the one that computes, as PyTorch runs gloo; NCCL's stream
   // is the same thing on a device.
   return {bench_.communicator, bench_.device, bench_.kernels, bench_.stream,
           *bench_.beside,      &observer_,    &bucket_memory_};
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

@@ -13,24 +13,24 @@
 #include "core/ddp/launcher.h"
 #include "core/ddp/manifest_model.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 class ModelShelf {
  public:
   explicit ModelShelf(const Bench& bench) : bench_(bench), observer_(bench.communicator) {}
 
   // The gradients of matrices have rank 1 if `low_rank`. Errors: no memory.
-  Result<ManifestModel*> Get(const std::string& name, bool low_rank);
-  const ModelTensors& TensorsOf(const std::string& name) const;
-  EnginePorts Ports();
+  Result<ddp::ManifestModel*> Get(const std::string& name, bool low_rank);
+  const ddp::ModelTensors& TensorsOf(const std::string& name) const;
+  ddp::EnginePorts Ports();
 
  private:
   Bench bench_;
-  JournalObserver observer_;
-  BucketMemory bucket_memory_;
-  std::map<std::pair<std::string, bool>, std::unique_ptr<ManifestModel>> models_;
+  ddp::JournalObserver observer_;
+  ddp::BucketMemory bucket_memory_;
+  std::map<std::pair<std::string, bool>, std::unique_ptr<ddp::ManifestModel>> models_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_MODEL_SHELF_H_

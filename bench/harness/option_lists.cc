@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 Status ReadSwitches(const std::string& option, const std::vector<std::string>& words, bool standard,
                     std::vector<bool>& values) {
@@ -17,4 +17,4 @@ Status ReadSwitches(const std::string& option, const std::vector<std::string>& w
   return OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

@@ -8,7 +8,7 @@
 
 #include "core/base/status.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 // In the order typed, but the default first: it is what the others are compared with.
 template <typename T>
@@ -21,6 +21,6 @@ void PutInto(const T& value, const T& standard, std::vector<T>& values) {
 Status ReadSwitches(const std::string& option, const std::vector<std::string>& words, bool standard,
                     std::vector<bool>& values);
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_OPTION_LISTS_H_

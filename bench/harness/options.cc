@@ -14,7 +14,7 @@
 #include "core/base/units.h"
 #include "core/comm/nccl/choices.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 namespace {
 
 // The words of the command line, before they mean anything.
@@ -28,7 +28,7 @@ struct Words {
   DdpWords ddp;
   LoadWords load;
   LinkWords links;
-  NcclChoices nccl;
+  comm::nccl::NcclChoices nccl;
 };
 
 // A whole number from a word; CLI11 would accept "7x" of an integer in places, and says less.
@@ -61,7 +61,7 @@ void AddAxisOptions(ArgumentParser& parser, const BenchInfo& info, Words& words)
            "Element types: f16 bf16 f32 f64 i8 i32 i64 u8, or all (of these), f8e4m3 f8e5m2 "
            "(default f32)")
       .SplitAtCommas();
-  if (InfoOf(info.collective).reduces) {
+  if (collective::InfoOf(info.collective).reduces) {
     parser.Add("-o,--op", words.operations, "Reductions: sum prod min max, or all")
         .SplitAtCommas()
         .ShowDefault();
@@ -72,7 +72,7 @@ void AddAxisOptions(ArgumentParser& parser, const BenchInfo& info, Words& words)
   parser.Add("-z,--blocking", words.blocking,
              "1: the library's blocking call (default); 0: its non-blocking call; or both");
   if (!info.takes_models) return;
-  const bool buckets = InfoOf(info.collective).reduces;
+  const bool buckets = collective::InfoOf(info.collective).reduces;
   parser
       .Add("--model", words.model.models,
            fmt::format("{} of these models instead of sizes (give -b or -e for both)",
@@ -130,7 +130,7 @@ void AddMeasureOptions(ArgumentParser& parser, const BenchInfo& info, Words& wor
   parser.Flag("!--no-progress", options.progress, "No progress line on a terminal");
 }
 
-Status ReadSizes(const ArgumentParser& parser, const Words& words, BenchSpec& spec) {
+Status ReadSizes(const ArgumentParser& parser, const Words& words, plan::BenchSpec& spec) {
   LOCKSTEP_ASSIGN_OR_RETURN(spec.begin_bytes, ParseBytes("-b", words.begin));
   LOCKSTEP_ASSIGN_OR_RETURN(spec.end_bytes, ParseBytes("-e", words.end));
   if (!words.step.empty()) {
@@ -149,10 +149,10 @@ Status ReadSizes(const ArgumentParser& parser, const Words& words, BenchSpec& sp
 }
 
 Status ReadPlacement(const BenchInfo& info, const Words& words, BenchOptions& options) {
-  BenchSpec& spec = options.spec;
+  plan::BenchSpec& spec = options.spec;
   const bool both = words.placement == "both" ||
                     (words.placement.empty() && options.format == ReportFormat::kNcclTests &&
-                     InfoOf(info.collective).reduces);
+                     collective::InfoOf(info.collective).reduces);
   if (both) {
     spec.in_place = {false, true};
   } else if (words.placement == "in" || (words.placement.empty() && info.in_place_by_default)) {
@@ -163,11 +163,11 @@ Status ReadPlacement(const BenchInfo& info, const Words& words, BenchOptions& op
     return InvalidInput(fmt::format("--placement: '{}' is none of out, in, both", words.placement));
   }
   if (words.blocking.empty() || words.blocking == "1") {
-    spec.blocking = {Blocking::kBlocking};
+    spec.blocking = {collective::Blocking::kBlocking};
   } else if (words.blocking == "0") {
-    spec.blocking = {Blocking::kNonblocking};
+    spec.blocking = {collective::Blocking::kNonblocking};
   } else if (words.blocking == "both") {
-    spec.blocking = {Blocking::kBlocking, Blocking::kNonblocking};
+    spec.blocking = {collective::Blocking::kBlocking, collective::Blocking::kNonblocking};
   } else {
     return InvalidInput(fmt::format("-z: '{}' is none of 0, 1, both", words.blocking));
   }
@@ -176,26 +176,27 @@ Status ReadPlacement(const BenchInfo& info, const Words& words, BenchOptions& op
 
 // Each once. "all" are those that every library and every GPU reduces, so that it is the same
 // everywhere: floats of 8 bits are named.
-Result<std::vector<DataType>> ReadTypes(const std::vector<std::string>& words) {
-  std::vector<DataType> types;
-  const auto add = [&](DataType type) {
+Result<std::vector<collective::DataType>> ReadTypes(const std::vector<std::string>& words) {
+  std::vector<collective::DataType> types;
+  const auto add = [&](collective::DataType type) {
     if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
   };
   for (const std::string& word : words) {
     if (word == "all") {
-      for (const DataType type : AllDataTypes()) {
-        if (!IsFloat8(type)) add(type);
+      for (const collective::DataType type : collective::AllDataTypes()) {
+        if (!collective::IsFloat8(type)) add(type);
       }
       continue;
     }
-    LOCKSTEP_ASSIGN_OR_RETURN(const DataType type, ParseDataType("-d", word));
+    LOCKSTEP_ASSIGN_OR_RETURN(const collective::DataType type,
+                              collective::ParseDataType("-d", word));
     add(type);
   }
   return types;
 }
 
 Status ReadAxes(const BenchInfo& info, const Words& words, BenchOptions& options) {
-  BenchSpec& spec = options.spec;
+  plan::BenchSpec& spec = options.spec;
   spec.types_given = !words.types.empty();
   if (spec.types_given) {
     LOCKSTEP_ASSIGN_OR_RETURN(spec.types, ReadTypes(words.types));
@@ -203,30 +204,32 @@ Status ReadAxes(const BenchInfo& info, const Words& words, BenchOptions& options
   spec.reductions.clear();
   for (const std::string& word : words.operations) {
     if (word == "all") {
-      spec.reductions = {Reduction::kSum, Reduction::kProd, Reduction::kMin, Reduction::kMax};
+      spec.reductions = {collective::Reduction::kSum, collective::Reduction::kProd,
+                         collective::Reduction::kMin, collective::Reduction::kMax};
       break;
     }
-    LOCKSTEP_ASSIGN_OR_RETURN(const Reduction reduction, ParseReduction("-o", word));
+    LOCKSTEP_ASSIGN_OR_RETURN(const collective::Reduction reduction,
+                              collective::ParseReduction("-o", word));
     spec.reductions.push_back(reduction);
   }
   return ReadPlacement(info, words, options);
 }
 
-Status ReadCheck(const Words& words, BenchSpec& spec) {
+Status ReadCheck(const Words& words, plan::BenchSpec& spec) {
   if (words.check.empty() || words.check == "rotate") {
-    spec.check = CheckMode::kRotate;
+    spec.check = plan::CheckMode::kRotate;
   } else if (words.check == "0" || words.check == "off") {
-    spec.check = CheckMode::kOff;
+    spec.check = plan::CheckMode::kOff;
   } else if (words.check == "full" ||
              words.check.find_first_not_of("0123456789") == std::string::npos) {
-    spec.check = CheckMode::kFull;
+    spec.check = plan::CheckMode::kFull;
   } else {
     return InvalidInput(fmt::format("-c: '{}' is none of 0, 1, off, rotate, full", words.check));
   }
   return OkStatus();
 }
 
-Status ReadMeasure(const Words& words, BenchSpec& spec) {
+Status ReadMeasure(const Words& words, plan::BenchSpec& spec) {
   if (!words.iterations.empty()) {
     LOCKSTEP_ASSIGN_OR_RETURN(spec.iterations, ParseCount("-n", words.iterations));
   }
@@ -272,7 +275,7 @@ void TakeBenchmarkFlags(std::vector<std::string>& arguments, BenchOptions& optio
   });
 }
 
-bool ReplaysSteps(const DdpAxes& axes) {
+bool ReplaysSteps(const plan::DdpAxes& axes) {
   return std::find(axes.cuda_graph.begin(), axes.cuda_graph.end(), true) != axes.cuda_graph.end();
 }
 
@@ -284,8 +287,8 @@ Status CheckGraphs(const BenchInfo& info, const Words& words, const BenchOptions
         "--cuda-graph: the backend {} has no streams of CUDA to capture; give --backend=nccl",
         options.spec.backend));
   }
-  const bool state =
-      info.takes_models && !InfoOf(info.collective).reduces && !words.model.models.empty();
+  const bool state = info.takes_models && !collective::InfoOf(info.collective).reduces &&
+                     !words.model.models.empty();
   if (info.kind == BenchKind::kDdpSteps) return OkStatus();
   if (info.kind == BenchKind::kCollectives && !state) return OkStatus();
   return InvalidInput(fmt::format(
@@ -321,7 +324,7 @@ Status ReadWords(const BenchInfo& info, const ArgumentParser& parser, const Word
   LOCKSTEP_RETURN_IF_ERROR(ReadAxes(info, words, options));
   LOCKSTEP_RETURN_IF_ERROR(ReadMeasure(words, options.spec));
   if (!info.takes_models) return OkStatus();
-  if (!InfoOf(info.collective).reduces) {
+  if (!collective::InfoOf(info.collective).reduces) {
     LOCKSTEP_ASSIGN_OR_RETURN(options.spec.models, LoadModels(words.model.models));
     return OkStatus();
   }
@@ -359,8 +362,8 @@ Result<CommandLine> ParseCommandLine(const BenchInfo& info, int argc, const char
   if (text) return CommandLine{std::nullopt, *text};
   LOCKSTEP_RETURN_IF_ERROR(ReadWords(info, parser, words, options));
   words.nccl.graphs = words.nccl.graphs || ReplaysSteps(options.spec.ddp);
-  LOCKSTEP_RETURN_IF_ERROR(ExportNcclChoices(words.nccl));
+  LOCKSTEP_RETURN_IF_ERROR(comm::nccl::ExportNcclChoices(words.nccl));
   return CommandLine{std::move(options), ""};
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

@@ -10,12 +10,12 @@
 #include "core/base/status.h"
 #include "core/plan/spec.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 enum class ReportFormat { kTable, kNcclTests, kGoogleBenchmark, kJsonLines };
 
 struct BenchOptions {
-  BenchSpec spec;
+  plan::BenchSpec spec;
   std::string output;  // "": a new file below results/runs
   ReportFormat format = ReportFormat::kTable;
   bool progress = true;
@@ -32,6 +32,6 @@ struct CommandLine {
 // Errors are kInvalidInput and say the option, the value and the remedy.
 Result<CommandLine> ParseCommandLine(const BenchInfo& info, int argc, const char* const* argv);
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_OPTIONS_H_

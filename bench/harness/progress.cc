@@ -8,9 +8,9 @@
 #include "core/base/clock.h"
 #include "core/launch/terminal.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
-Progress::Progress(bool wanted) : on_terminal_(wanted && StderrIsSeen()) {}
+Progress::Progress(bool wanted) : on_terminal_(wanted && launch::StderrIsSeen()) {}
 
 void Progress::Update(int repetition, std::size_t cases_done, std::size_t cases,
                       double seconds_to_go) {
@@ -39,4 +39,4 @@ void Progress::Clear() {
   shown_ = false;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

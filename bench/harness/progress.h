@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 class Progress {
  public:
@@ -28,6 +28,6 @@ class Progress {
   std::int64_t last_ns_ = 0;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_PROGRESS_H_

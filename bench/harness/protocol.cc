@@ -3,7 +3,7 @@
 #include <cstring>
 #include <type_traits>
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 namespace {
 
 enum RecordType : std::uint32_t { kSampleRecord = 1, kBatchRecord, kWrongRecord, kPartsRecord };
@@ -138,4 +138,4 @@ void ForEachRecord(std::string_view bytes, const RecordHandlers& handlers) {
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

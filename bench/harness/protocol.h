@@ -13,7 +13,7 @@
 #include "core/base/clock.h"
 #include "core/base/status.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 enum MessageType : std::uint32_t {
   kPlanMessage = 1,   // conductor: the plan (JSON)
@@ -100,6 +100,6 @@ constexpr std::size_t PartsRecordBytes(std::size_t parts) {
   return 3 * sizeof(std::uint32_t) + parts * sizeof(double);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_PROTOCOL_H_

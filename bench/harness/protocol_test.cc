@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 namespace {
 
 struct Seen {
@@ -67,4 +67,4 @@ TEST(ProtocolTest, RoundsAndErrorsComeBack) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

@@ -6,7 +6,7 @@
 
 #include "core/stats/stats.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 namespace {
 
 // A batch lasts about this long, within its bounds: a round of all sizes passes before the machine
@@ -47,7 +47,7 @@ constexpr double kMostTimesTheBudget = 5;
 
 }  // namespace
 
-Rounds::Rounds(const Plan& plan, SampleBook& book, std::size_t outbox_records)
+Rounds::Rounds(const plan::Plan& plan, SampleBook& book, std::size_t outbox_records)
     : plan_(plan),
       book_(book),
       random_(Mix64(plan.seed)),
@@ -59,7 +59,7 @@ Rounds::Rounds(const Plan& plan, SampleBook& book, std::size_t outbox_records)
 void Rounds::BeginRepetition() {
   for (std::size_t i = 0; i < stopped_.size(); ++i) {
     if (stopped_[i] == "lost") continue;
-    const auto* links = std::get_if<LinkExchange>(&plan_.cases[i].step);
+    const auto* links = std::get_if<plan::LinkExchange>(&plan_.cases[i].step);
     stopped_[i] = links != nullptr && links->retest ? "not_needed" : "";
   }
 }
@@ -83,7 +83,7 @@ Batch Rounds::PlanBatch(std::size_t case_index) const {
     batch.warmup = book.complete_rows() == 0 ? static_cast<std::uint32_t>(plan_.warmup) : 0;
     return batch;
   }
-  const bool links = std::holds_alternative<LinkExchange>(plan_.cases[case_index].step);
+  const bool links = std::holds_alternative<plan::LinkExchange>(plan_.cases[case_index].step);
   if (!Known(case_index)) {
     batch.warmup = links ? 0 : 1;
     batch.iterations = links ? 2 : 1;
@@ -118,7 +118,7 @@ bool Rounds::Known(std::size_t case_index) const {
 
 double Rounds::IterationNs(std::size_t case_index) const {
   const CaseBook& book = book_.Current(case_index);
-  return book.round_medians_ns.empty() ? book.first_visit_ns : Median(book.round_medians_ns);
+  return book.round_medians_ns.empty() ? book.first_visit_ns : stats::Median(book.round_medians_ns);
 }
 
 // Judged by the first visit for good: a case does not change sides.
@@ -178,7 +178,7 @@ double Rounds::BudgetSeconds() const {
   if (plan_.time_budget_seconds) {
     const std::vector<std::size_t> running = Running();
     const bool few = std::any_of(running.begin(), running.end(), [this](std::size_t i) {
-      return std::holds_alternative<LinkExchange>(plan_.cases[i].step) &&
+      return std::holds_alternative<plan::LinkExchange>(plan_.cases[i].step) &&
              book_.Current(i).round_medians_ns.size() < kLinkRounds;
     });
     return (few ? kMostTimesTheBudget : 1) * *plan_.time_budget_seconds;
@@ -218,7 +218,8 @@ Round Rounds::Next(double elapsed_seconds) {
 
 bool Rounds::Precise(std::size_t case_index) const {
   const std::vector<double>& medians = book_.Current(case_index).round_medians_ns;
-  return !medians.empty() && EstimateMedian(medians).relative_half_width() <= plan_.precision;
+  return !medians.empty() &&
+         stats::EstimateMedian(medians).relative_half_width() <= plan_.precision;
 }
 
 void Rounds::Close() {
@@ -263,7 +264,7 @@ double Rounds::RoundsToGo(std::size_t case_index) const {
   const std::vector<double>& medians = book_.Current(case_index).round_medians_ns;
   const double done = static_cast<double>(medians.size());
   if (done < kUsualRounds) return kUsualRounds - done;
-  const double ratio = EstimateMedian(medians).relative_half_width() / plan_.precision;
+  const double ratio = stats::EstimateMedian(medians).relative_half_width() / plan_.precision;
   return std::isfinite(ratio) ? std::max(1.0, done * (ratio * ratio - 1)) : done;
 }
 
@@ -275,4 +276,4 @@ double Rounds::SecondsToGo() const {
   return seconds;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

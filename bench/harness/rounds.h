@@ -16,11 +16,11 @@
 #include "core/base/random.h"
 #include "core/plan/plan.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 class Rounds {
  public:
-  Rounds(const Plan& plan, SampleBook& book, std::size_t outbox_records);
+  Rounds(const plan::Plan& plan, SampleBook& book, std::size_t outbox_records);
 
   // Forgets what stopped and begins anew (a repetition); lost cases stay lost.
   void BeginRepetition();
@@ -70,7 +70,7 @@ class Rounds {
   void StopWhatDoesNotFit(double seconds_left);
   bool Precise(std::size_t case_index) const;
 
-  const Plan& plan_;
+  const plan::Plan& plan_;
   SampleBook& book_;
   Random random_;
   std::size_t outbox_records_;
@@ -78,6 +78,6 @@ class Rounds {
   std::vector<std::string> stopped_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_ROUNDS_H_

@@ -6,17 +6,17 @@
 #include <limits>
 #include <set>
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 namespace {
 
 constexpr std::size_t kOutboxRecords = 100'000;
 
-Plan SmallPlan() {
-  BenchSpec spec;
+plan::Plan SmallPlan() {
+  plan::BenchSpec spec;
   spec.begin_bytes = 8;
   spec.end_bytes = 64;
   spec.time_budget_seconds = 10;
-  return ExpandPlan(spec, 2).value();
+  return plan::ExpandPlan(spec, 2).value();
 }
 
 // Plays the workers of one round: every iteration of case c takes base[c] ns, with noise.
@@ -39,7 +39,7 @@ void Play(const Round& round, const std::vector<double>& base, double noise, Ran
 }
 
 TEST(RoundsTest, QuietCasesStopEarlyAndNoisyOnesGoOn) {
-  const Plan plan = SmallPlan();
+  const plan::Plan plan = SmallPlan();
   SampleBook book(2, plan.cases.size(), TickScale{});
   Rounds rounds(plan, book, kOutboxRecords);
   Random random(1);
@@ -62,7 +62,7 @@ TEST(RoundsTest, QuietCasesStopEarlyAndNoisyOnesGoOn) {
 }
 
 TEST(RoundsTest, EveryRoundVisitsAllCasesInAnotherOrder) {
-  const Plan plan = SmallPlan();
+  const plan::Plan plan = SmallPlan();
   SampleBook book(2, plan.cases.size(), TickScale{});
   Rounds rounds(plan, book, kOutboxRecords);
   std::set<std::vector<std::uint32_t>> orders;
@@ -76,12 +76,12 @@ TEST(RoundsTest, EveryRoundVisitsAllCasesInAnotherOrder) {
 }
 
 TEST(RoundsTest, FixedCountsAreExactAndInOrder) {
-  BenchSpec spec;
+  plan::BenchSpec spec;
   spec.begin_bytes = 8;
   spec.end_bytes = 16;
   spec.iterations = 250;
   spec.warmup = 3;
-  const Plan plan = ExpandPlan(spec, 2).value();
+  const plan::Plan plan = plan::ExpandPlan(spec, 2).value();
   SampleBook book(2, plan.cases.size(), TickScale{});
   Rounds rounds(plan, book, 100);  // an outbox that holds less than the count
   Random random(1);
@@ -102,7 +102,7 @@ TEST(RoundsTest, FixedCountsAreExactAndInOrder) {
 }
 
 TEST(RoundsTest, ABudgetStopsWhatDoesNotFit) {
-  const Plan plan = SmallPlan();
+  const plan::Plan plan = SmallPlan();
   SampleBook book(2, plan.cases.size(), TickScale{});
   Rounds rounds(plan, book, kOutboxRecords);
   Random random(1);
@@ -116,7 +116,7 @@ TEST(RoundsTest, ABudgetStopsWhatDoesNotFit) {
 
 // A plan whose cases are compared; each visit is said to cost 1 ms.
 TEST(RoundsTest, PairedCasesShareAllRoundsAndStopTogether) {
-  Plan plan = SmallPlan();
+  plan::Plan plan = SmallPlan();
   plan.paired = true;
   SampleBook book(2, plan.cases.size(), TickScale{});
   Rounds rounds(plan, book, kOutboxRecords);
@@ -138,7 +138,7 @@ TEST(RoundsTest, PairedCasesShareAllRoundsAndStopTogether) {
 }
 
 TEST(RoundsTest, PairedCasesBeginNoRoundThatDoesNotFitWhole) {
-  Plan plan = SmallPlan();
+  plan::Plan plan = SmallPlan();
   plan.paired = true;
   SampleBook book(2, plan.cases.size(), TickScale{});
   Rounds rounds(plan, book, kOutboxRecords);
@@ -151,7 +151,7 @@ TEST(RoundsTest, PairedCasesBeginNoRoundThatDoesNotFitWhole) {
 }
 
 TEST(RoundsTest, PairedFixedCountsTakeTurns) {
-  Plan plan = SmallPlan();
+  plan::Plan plan = SmallPlan();
   plan.paired = true;
   plan.iterations = 3;
   SampleBook book(2, plan.cases.size(), TickScale{});
@@ -169,9 +169,10 @@ TEST(RoundsTest, PairedFixedCountsTakeTurns) {
 }
 
 TEST(RoundsTest, PartsTakeTheirShareOfTheOutbox) {
-  Plan plan = SmallPlan();
+  plan::Plan plan = SmallPlan();
   plan.iterations = 100;
-  for (PlannedCase& planned : plan.cases) planned.parts.resize(7);  // 68 bytes: three more records
+  for (plan::PlannedCase& planned : plan.cases)
+    planned.parts.resize(7);  // 68 bytes: three more records
   SampleBook book(2, plan.cases.size(), TickScale{});
   Rounds rounds(plan, book, 799);
   EXPECT_EQ(rounds.Next(0).batches.size(), 1u);
@@ -180,7 +181,7 @@ TEST(RoundsTest, PartsTakeTheirShareOfTheOutbox) {
 }
 
 TEST(RoundsTest, LostCasesStayLost) {
-  const Plan plan = SmallPlan();
+  const plan::Plan plan = SmallPlan();
   SampleBook book(2, plan.cases.size(), TickScale{});
   Rounds rounds(plan, book, kOutboxRecords);
   rounds.Lose(1);
@@ -202,19 +203,19 @@ TEST(SampleBookTest, RowsOfADeadRankAreMarkedAbsent) {
   AppendTo(one, WrongRecord{0, false, 0, 7, "1", "2"});
   book.Add(0, three);
   book.Add(1, one);
-  const Samples samples = SamplesOf(book.Book(0, 0), TickScale{});
+  const results::store::Samples samples = SamplesOf(book.Book(0, 0), TickScale{});
   ASSERT_EQ(samples.iterations(), 3);
   EXPECT_EQ(samples.exit_ns[1], 120);
-  EXPECT_EQ(samples.entry_ns[3], Samples::kNoTime);
+  EXPECT_EQ(samples.entry_ns[3], results::store::Samples::kNoTime);
   EXPECT_EQ(book.Book(0, 0).complete_rows(), 1);
   ASSERT_EQ(book.Book(0, 0).wrong.size(), 1u);
   EXPECT_EQ(book.Book(0, 0).wrong[0].iteration, 0);
 }
 
 TEST(SampleBookTest, PartsOfADeadRankAreMarkedAbsent) {
-  Plan plan = SmallPlan();
+  plan::Plan plan = SmallPlan();
   plan.cases.resize(1);
-  plan.cases[0].parts = {{"a_ns", "ns"}, {"share", "", Over::kMean}};
+  plan.cases[0].parts = {{"a_ns", "ns"}, {"share", "", plan::Over::kMean}};
   SampleBook book(2, 1, TickScale{});
   std::string two;
   for (const double value : {1.0, 2.0}) {
@@ -223,7 +224,7 @@ TEST(SampleBookTest, PartsOfADeadRankAreMarkedAbsent) {
   }
   book.Add(0, two);
   book.Add(1, std::string_view(two).substr(0, two.size() / 2));
-  const std::vector<Part> parts = PartsOf(book.Book(0, 0), plan.cases[0]);
+  const std::vector<results::store::Part> parts = PartsOf(book.Book(0, 0), plan.cases[0]);
   ASSERT_EQ(parts.size(), 2u);
   EXPECT_EQ(parts[1].name, "share");
   EXPECT_EQ(parts[1].over, "mean");
@@ -233,4 +234,4 @@ TEST(SampleBookTest, PartsOfADeadRankAreMarkedAbsent) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

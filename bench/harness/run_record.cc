@@ -12,26 +12,27 @@
 #include "core/base/clock.h"
 #include "core/base/random.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 namespace {
 
-std::string WrongMessage(const WrongResult& wrong, const PlannedCase& planned,
+std::string WrongMessage(const results::store::WrongResult& wrong, const plan::PlannedCase& planned,
                          std::int64_t wrong_elements) {
-  const Operation& operation = planned.operations[static_cast<std::size_t>(wrong.operation)];
+  const collective::Operation& operation =
+      planned.operations[static_cast<std::size_t>(wrong.operation)];
   const std::string where =
       wrong.iteration < 0 ? "a warm-up iteration" : fmt::format("iteration {}", wrong.iteration);
   return fmt::format(
       "rank {} received wrong data in {} ({}): element {} in {} is {}, expected {}; {} wrong "
       "elements in all",
-      wrong.rank, planned.name, Describe(operation), wrong.element, where, wrong.got,
+      wrong.rank, planned.name, collective::Describe(operation), wrong.element, where, wrong.got,
       wrong.expected, wrong_elements);
 }
 
-Finding CorruptionOf(const CaseBook& book, const PlannedCase& planned) {
-  Finding finding;
+verdict::Finding CorruptionOf(const CaseBook& book, const plan::PlannedCase& planned) {
+  verdict::Finding finding;
   finding.cause = "data_corruption";
   finding.proved = true;
-  for (const WrongResult& wrong : book.wrong) {
+  for (const results::store::WrongResult& wrong : book.wrong) {
     if (std::find(finding.culprits.begin(), finding.culprits.end(), wrong.rank) ==
         finding.culprits.end()) {
       finding.culprits.push_back(wrong.rank);
@@ -44,8 +45,8 @@ Finding CorruptionOf(const CaseBook& book, const PlannedCase& planned) {
   return finding;
 }
 
-Finding SlownessOf(const Stall& stall) {
-  Finding finding;
+verdict::Finding SlownessOf(const Stall& stall) {
+  verdict::Finding finding;
   finding.cause = "slow_rank";
   finding.culprits = {stall.rank};
   finding.proved = true;
@@ -57,9 +58,9 @@ Finding SlownessOf(const Stall& stall) {
   return finding;
 }
 
-Judgement AllFinished(int ranks) {
-  Judgement judgement;
-  judgement.verdict = Verdict::kPass;
+verdict::Judgement AllFinished(int ranks) {
+  verdict::Judgement judgement;
+  judgement.verdict = verdict::Verdict::kPass;
   judgement.outcomes.resize(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
     judgement.outcomes[static_cast<std::size_t>(rank)].rank = rank;
@@ -68,29 +69,30 @@ Judgement AllFinished(int ranks) {
 }
 
 // What the data say of a case; interruptions are merged into it.
-Judgement JudgeData(const CaseBook& book, const PlannedCase& planned, const std::string& stopped,
-                    int ranks) {
-  Judgement judgement = AllFinished(ranks);
-  if (stopped == "not_run" || stopped == "interrupted") judgement.verdict = Verdict::kUnknown;
+verdict::Judgement JudgeData(const CaseBook& book, const plan::PlannedCase& planned,
+                             const std::string& stopped, int ranks) {
+  verdict::Judgement judgement = AllFinished(ranks);
+  if (stopped == "not_run" || stopped == "interrupted")
+    judgement.verdict = verdict::Verdict::kUnknown;
   if (book.wrong.empty()) return judgement;
-  judgement.verdict = Verdict::kFail;
+  judgement.verdict = verdict::Verdict::kFail;
   judgement.findings.push_back(CorruptionOf(book, planned));
   for (const int rank : judgement.findings.front().culprits) {
-    judgement.outcomes[static_cast<std::size_t>(rank)].outcome = Outcome::kCorrupt;
+    judgement.outcomes[static_cast<std::size_t>(rank)].outcome = verdict::Outcome::kCorrupt;
   }
   return judgement;
 }
 
-int Severity(Verdict verdict) {
-  return verdict == Verdict::kPass ? 0 : verdict == Verdict::kUnknown ? 1 : 2;
+int Severity(verdict::Verdict verdict) {
+  return verdict == verdict::Verdict::kPass ? 0 : verdict == verdict::Verdict::kUnknown ? 1 : 2;
 }
 
 // The worse verdict, all findings, and of each rank the first outcome that is not `finished`.
-void Merge(const Judgement& from, Judgement& into) {
+void Merge(const verdict::Judgement& from, verdict::Judgement& into) {
   if (Severity(from.verdict) > Severity(into.verdict)) into.verdict = from.verdict;
-  for (const RankOutcome& outcome : from.outcomes) {
-    RankOutcome& known = into.outcomes[static_cast<std::size_t>(outcome.rank)];
-    if (known.outcome == Outcome::kFinished) known = outcome;
+  for (const verdict::RankOutcome& outcome : from.outcomes) {
+    verdict::RankOutcome& known = into.outcomes[static_cast<std::size_t>(outcome.rank)];
+    if (known.outcome == verdict::Outcome::kFinished) known = outcome;
   }
   into.findings.insert(into.findings.end(), from.findings.begin(), from.findings.end());
 }
@@ -104,22 +106,22 @@ std::string UtcNow() {
 
 }  // namespace
 
-Run NewRun(const std::string& name, const Plan& plan) {
-  Run run;
+results::store::Run NewRun(const std::string& name, const plan::Plan& plan) {
+  results::store::Run run;
   run.name = name;
   run.started_at = UtcNow();
   const std::uint64_t unique = Mix64(static_cast<std::uint64_t>(MonotonicNs())) ^ NowTicks() ^
                                (static_cast<std::uint64_t>(getpid()) << 32);
   run.id = fmt::format("{:08x}", static_cast<std::uint32_t>(Mix64(unique)));
-  run.plan_text = PlanToJson(plan);
-  run.plan_hash = HashOf(plan);
+  run.plan_text = plan::PlanToJson(plan);
+  run.plan_hash = plan::HashOf(plan);
   run.seed = plan.seed;
   return run;
 }
 
-CaseRecord RecordOf(const Plan& plan, std::size_t index, int repetition) {
-  const PlannedCase& planned = plan.cases[index];
-  CaseRecord record;
+results::store::CaseRecord RecordOf(const plan::Plan& plan, std::size_t index, int repetition) {
+  const plan::PlannedCase& planned = plan.cases[index];
+  results::store::CaseRecord record;
   record.name = planned.name;
   if (repetition > 0) record.name += fmt::format("/repetition:{}", repetition);
   record.backend = plan.backend;
@@ -128,7 +130,7 @@ CaseRecord RecordOf(const Plan& plan, std::size_t index, int repetition) {
   record.repetition = repetition;
   record.operations = planned.operations;
   record.in_place = planned.in_place;
-  record.bytes = BytesOf(planned, plan.world_size);
+  record.bytes = plan::BytesOf(planned, plan.world_size);
   record.model = planned.model;
   record.bucket = planned.bucket;
   record.bucket_cap_mb = planned.bucket_cap_mb;
@@ -136,9 +138,10 @@ CaseRecord RecordOf(const Plan& plan, std::size_t index, int repetition) {
   return record;
 }
 
-std::vector<CaseRecord> CaseRecords(const Plan& plan, const SampleBook& book,
-                                    const HostFloors& floors, const Measurement& measurement) {
-  std::vector<CaseRecord> records;
+std::vector<results::store::CaseRecord> CaseRecords(const plan::Plan& plan, const SampleBook& book,
+                                                    const floors::HostFloors& floors,
+                                                    const Measurement& measurement) {
+  std::vector<results::store::CaseRecord> records;
   for (int repetition = 0; repetition < static_cast<int>(measurement.stopped_by.size());
        ++repetition) {
     const std::vector<std::string>& stopped =
@@ -146,7 +149,7 @@ std::vector<CaseRecord> CaseRecords(const Plan& plan, const SampleBook& book,
     for (std::size_t i = 0; i < plan.cases.size(); ++i) {
       if (stopped[i] == "not_needed") continue;
       const CaseBook& rows = book.Book(repetition, i);
-      CaseRecord record = RecordOf(plan, i, repetition);
+      results::store::CaseRecord record = RecordOf(plan, i, repetition);
       record.samples = SamplesOf(rows, book.scale());
       record.summary =
           Summarize(rows, plan.cases[i], plan, floors, book.scale().ns_per_tick, stopped[i]);
@@ -156,8 +159,8 @@ std::vector<CaseRecord> CaseRecords(const Plan& plan, const SampleBook& book,
       record.wrong = rows.wrong;
       record.judgement = JudgeData(rows, plan.cases[i], stopped[i], plan.world_size);
       // A case that the time budget never reached is no pass.
-      if (record.summary.iterations == 0 && record.judgement.verdict == Verdict::kPass) {
-        record.judgement.verdict = Verdict::kUnknown;
+      if (record.summary.iterations == 0 && record.judgement.verdict == verdict::Verdict::kPass) {
+        record.judgement.verdict = verdict::Verdict::kUnknown;
       }
       for (const Interruption& interruption : measurement.interruptions) {
         if (interruption.case_index != i || interruption.repetition != repetition) continue;
@@ -175,28 +178,28 @@ std::vector<CaseRecord> CaseRecords(const Plan& plan, const SampleBook& book,
   return records;
 }
 
-Judgement LaunchJudgement(const std::vector<CaseRecord>& cases, const Measurement& measurement,
-                          int ranks) {
-  Judgement launch = AllFinished(ranks);
+verdict::Judgement LaunchJudgement(const std::vector<results::store::CaseRecord>& cases,
+                                   const Measurement& measurement, int ranks) {
+  verdict::Judgement launch = AllFinished(ranks);
   for (const Interruption& interruption : measurement.interruptions) {
     if (!interruption.case_index) Merge(interruption.judgement, launch);
   }
-  for (const CaseRecord& record : cases) Merge(record.judgement, launch);
+  for (const results::store::CaseRecord& record : cases) Merge(record.judgement, launch);
   return launch;
 }
 
-std::string SummaryLine(const Run& run) {
+std::string SummaryLine(const results::store::Run& run) {
   if (!run.judgement.findings.empty()) {
-    const Finding& finding = run.judgement.findings.front();
+    const verdict::Finding& finding = run.judgement.findings.front();
     const std::size_t others = run.judgement.findings.size() - 1;
     return fmt::format("{}{}. {}", finding.message,
                        others > 0 ? fmt::format(" (and {} more findings)", others) : "",
                        finding.remedy);
   }
   const auto measured = std::count_if(run.cases.begin(), run.cases.end(), [](const auto& record) {
-    return record.judgement.verdict == Verdict::kPass;
+    return record.judgement.verdict == verdict::Verdict::kPass;
   });
-  if (run.verdict == Verdict::kPass) {
+  if (run.verdict == verdict::Verdict::kPass) {
     return fmt::format("{} of {} cases measured, no wrong element, no rank hung or failed",
                        measured, run.cases.size());
   }
@@ -208,4 +211,4 @@ std::string SummaryLine(const Run& run) {
                                : "run was ended; run it again");
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

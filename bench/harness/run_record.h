@@ -12,27 +12,28 @@
 #include "core/plan/plan.h"
 #include "results/store/run.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 // A run that begins now: identity and plan, nothing measured.
-Run NewRun(const std::string& name, const Plan& plan);
+results::store::Run NewRun(const std::string& name, const plan::Plan& plan);
 
 // What the plan says of a case; nothing measured.
-CaseRecord RecordOf(const Plan& plan, std::size_t index, int repetition);
+results::store::CaseRecord RecordOf(const plan::Plan& plan, std::size_t index, int repetition);
 
 // One record a case and repetition, with verdicts: fail for wrong data or an interruption it was
 // in, unknown when it was not measured, else pass.
-std::vector<CaseRecord> CaseRecords(const Plan& plan, const SampleBook& book,
-                                    const HostFloors& floors, const Measurement& measurement);
+std::vector<results::store::CaseRecord> CaseRecords(const plan::Plan& plan, const SampleBook& book,
+                                                    const floors::HostFloors& floors,
+                                                    const Measurement& measurement);
 
 // The launch's judgement: the worst outcome of each rank, all findings, the worst verdict.
-Judgement LaunchJudgement(const std::vector<CaseRecord>& cases, const Measurement& measurement,
-                          int ranks);
+verdict::Judgement LaunchJudgement(const std::vector<results::store::CaseRecord>& cases,
+                                   const Measurement& measurement, int ranks);
 
 // What a person reads first, after the verdict: what is wrong, with whom, what to do; or that all
 // is well.
-std::string SummaryLine(const Run& run);
+std::string SummaryLine(const results::store::Run& run);
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_RUN_RECORD_H_

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 std::int64_t CaseBook::complete_rows() const {
   std::size_t rows = ranks.front().entry.size();
@@ -57,10 +57,10 @@ void SampleBook::AddSample(int rank, const SampleRecord& record) {
 namespace {
 
 // Ranks on three hosts have clocks of which two can be off, in opposite directions.
-double ErrorBetweenTwo(const HostClocks& clocks, const CaseBook& book, std::size_t row) {
+double ErrorBetweenTwo(const launch::HostClocks& clocks, const CaseBook& book, std::size_t row) {
   double most = 0;
   double second = 0;
-  for (const HostClocks::Host& host : clocks.hosts()) {
+  for (const launch::HostClocks::Host& host : clocks.hosts()) {
     const auto rank = static_cast<std::size_t>(host.ranks.front());
     const double error = clocks.ErrorNs(host.ranks.front(), book.ranks[rank].entry[row]);
     second = std::max(second, std::min(most, error));
@@ -69,7 +69,7 @@ double ErrorBetweenTwo(const HostClocks& clocks, const CaseBook& book, std::size
   return most + second;
 }
 
-void PutOnClock(const HostClocks& clocks, CaseBook& book) {
+void PutOnClock(const launch::HostClocks& clocks, CaseBook& book) {
   for (std::size_t row = 0; row < static_cast<std::size_t>(book.complete_rows()); ++row) {
     book.clock_error_ns = std::max(book.clock_error_ns, ErrorBetweenTwo(clocks, book, row));
   }
@@ -82,7 +82,7 @@ void PutOnClock(const HostClocks& clocks, CaseBook& book) {
 
 }  // namespace
 
-void SampleBook::PutOnOneClock(const HostClocks& clocks) {
+void SampleBook::PutOnOneClock(const launch::HostClocks& clocks) {
   if (clocks.hosts().size() < 2) return;
   for (std::vector<CaseBook>& cases : books_) {
     for (CaseBook& book : cases) PutOnClock(clocks, book);
@@ -125,7 +125,7 @@ void SampleBook::CloseRound() {
     for (std::int64_t row = book.closed_rows; row < rows; ++row) {
       durations.push_back(book.DurationNs(row, ns_per_tick_));
     }
-    const double median_ns = Median(durations);
+    const double median_ns = stats::Median(durations);
     if (book.first_visit_ns == 0) {
       book.first_visit_ns = std::max(median_ns, 1.0);
     } else {
@@ -135,14 +135,14 @@ void SampleBook::CloseRound() {
   }
 }
 
-std::vector<Part> PartsOf(const CaseBook& book, const PlannedCase& planned) {
+std::vector<results::store::Part> PartsOf(const CaseBook& book, const plan::PlannedCase& planned) {
   std::size_t rows = 0;
   for (const CaseBook::RankRows& rank : book.ranks) rows = std::max(rows, rank.entry.size());
-  std::vector<Part> parts;
+  std::vector<results::store::Part> parts;
   for (std::size_t i = 0; i < planned.parts.size(); ++i) {
-    const PartInfo& info = planned.parts[i];
-    Part& part =
-        parts.emplace_back(Part{info.name, info.units, std::string(NameOf(info.over)), {}});
+    const plan::PartInfo& info = planned.parts[i];
+    results::store::Part& part = parts.emplace_back(
+        results::store::Part{info.name, info.units, std::string(plan::NameOf(info.over)), {}});
     for (std::size_t row = 0; row < rows; ++row) {
       for (const CaseBook::RankRows& rank : book.ranks) {
         const std::size_t k = row * planned.parts.size() + i;
@@ -154,8 +154,8 @@ std::vector<Part> PartsOf(const CaseBook& book, const PlannedCase& planned) {
   return parts;
 }
 
-Samples SamplesOf(const CaseBook& book, const TickScale& scale) {
-  Samples samples;
+results::store::Samples SamplesOf(const CaseBook& book, const TickScale& scale) {
+  results::store::Samples samples;
   samples.ranks = static_cast<int>(book.ranks.size());
   std::size_t rows = 0;
   for (const CaseBook::RankRows& rank : book.ranks) rows = std::max(rows, rank.entry.size());
@@ -164,9 +164,9 @@ Samples SamplesOf(const CaseBook& book, const TickScale& scale) {
     for (const CaseBook::RankRows& rank : book.ranks) {
       const bool present = row < rank.entry.size();
       samples.entry_ns.push_back(present ? std::llround(scale.ToNs(rank.entry[row]))
-                                         : Samples::kNoTime);
+                                         : results::store::Samples::kNoTime);
       samples.exit_ns.push_back(present ? std::llround(scale.ToNs(rank.exit[row]))
-                                        : Samples::kNoTime);
+                                        : results::store::Samples::kNoTime);
       if (present) round = rank.round[row];
     }
     samples.round.push_back(round);
@@ -174,4 +174,4 @@ Samples SamplesOf(const CaseBook& book, const TickScale& scale) {
   return samples;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

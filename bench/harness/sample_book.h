@@ -14,7 +14,7 @@
 #include "core/stats/stats.h"
 #include "results/store/run.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 // What is known of one case in one repetition. Row k of every rank is the same collective: all
 // ranks run the same batches in the same order, and a case that was interrupted gets no more.
@@ -28,7 +28,7 @@ struct CaseBook {
   std::vector<RankRows> ranks;
   double first_visit_ns = 0;             // median of the first round, which only calibrates
   std::vector<double> round_medians_ns;  // of the maximum over ranks; of the later rounds
-  std::vector<WrongResult> wrong;
+  std::vector<results::store::WrongResult> wrong;
   std::int64_t checked = 0;
   std::int64_t wrong_elements = 0;
   double last_wall_ns = 0;       // the cost of the newest batch, comparisons included
@@ -54,7 +54,7 @@ class SampleBook {
   // Until PutOnOneClock stamps are those of every rank's own counter: how fast it runs.
   void SetRates(std::vector<double> ns_per_tick) { ns_per_tick_ = std::move(ns_per_tick); }
   // All stamps become the coordinator's. Once, after the last sample.
-  void PutOnOneClock(const HostClocks& clocks);
+  void PutOnOneClock(const launch::HostClocks& clocks);
 
   // The round is complete on every rank: takes the median of each case's new rows.
   void CloseRound();
@@ -74,11 +74,11 @@ class SampleBook {
 };
 
 // The parts of a case with their values; NaN for what a rank did not leave. No summary yet.
-std::vector<Part> PartsOf(const CaseBook& book, const PlannedCase& planned);
+std::vector<results::store::Part> PartsOf(const CaseBook& book, const plan::PlannedCase& planned);
 
 // Rows of a book on the run's clock; ranks that did not get to a row have Samples::kNoTime.
-Samples SamplesOf(const CaseBook& book, const TickScale& scale);
+results::store::Samples SamplesOf(const CaseBook& book, const TickScale& scale);
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_SAMPLE_BOOK_H_

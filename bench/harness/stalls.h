@@ -10,7 +10,7 @@
 
 #include "core/verdict/judge.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 struct Stall {
   int rank = 0;
@@ -25,11 +25,11 @@ struct Stall {
 class StallWatch {
  public:
   // A look at all ranks in the middle of a round.
-  void Look(const std::vector<RankEvidence>& all, int repetition);
+  void Look(const std::vector<verdict::RankEvidence>& all, int repetition);
   // All ranks completed the round.
   void RoundDone();
   // The round ended otherwise. The last evidence of all ranks tells who is still in there.
-  void Interrupted(const std::vector<RankEvidence>& all);
+  void Interrupted(const std::vector<verdict::RankEvidence>& all);
   const std::vector<Stall>& stalls() const { return stalls_; }
 
  private:
@@ -37,6 +37,6 @@ class StallWatch {
   std::vector<Stall> stalls_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_STALLS_H_

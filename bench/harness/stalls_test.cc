@@ -4,7 +4,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 namespace {
 
 using ::testing::HasSubstr;
@@ -12,8 +12,8 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 // Rank 1 sleeps in the collective that rank 0 waits in.
-RankEvidence Waits() { return At50(0).Silent(1); }
-History Sleeps() { return At50(1).Silent(1).Asleep("asleep in pause"); }
+verdict::RankEvidence Waits() { return verdict::At50(0).Silent(1); }
+verdict::History Sleeps() { return verdict::At50(1).Silent(1).Asleep("asleep in pause"); }
 
 TEST(StallWatch, ARankThatNeverWentOnIsNoSlowRank) {
   StallWatch watch;
@@ -39,8 +39,11 @@ TEST(StallWatch, ARankThatWentOnIsOne) {
 TEST(StallWatch, GoneOnBeforeAnInterruption) {
   StallWatch watch;
   watch.Look({Waits(), Sleeps()}, 0);
-  const History later = History(1).In(Phase::kMeasure).Does(AllReduce(), 60);
-  watch.Interrupted({History(0).In(Phase::kMeasure).Does(AllReduce(), 60).Signalled(9), later});
+  const verdict::History later =
+      verdict::History(1).In(journal::Phase::kMeasure).Does(verdict::AllReduce(), 60);
+  watch.Interrupted(
+      {verdict::History(0).In(journal::Phase::kMeasure).Does(verdict::AllReduce(), 60).Signalled(9),
+       later});
   EXPECT_THAT(watch.stalls(), SizeIs(1));
   // The next round has nothing to do with it.
   watch.Interrupted({Waits(), Sleeps()});
@@ -48,9 +51,9 @@ TEST(StallWatch, GoneOnBeforeAnInterruption) {
 }
 
 TEST(StallWatch, ARankThatEndedInThereDidNotGoOn) {
-  const RankEvidence ends[] = {Sleeps().Signalled(9), Sleeps().Exited(1), Sleeps().Lost(),
-                               At50(1).Reports("timed out")};
-  for (const RankEvidence& end : ends) {
+  const verdict::RankEvidence ends[] = {Sleeps().Signalled(9), Sleeps().Exited(1), Sleeps().Lost(),
+                                        verdict::At50(1).Reports("timed out")};
+  for (const verdict::RankEvidence& end : ends) {
     StallWatch watch;
     watch.Look({Waits(), Sleeps()}, 0);
     watch.Interrupted({Waits(), end});
@@ -60,12 +63,12 @@ TEST(StallWatch, ARankThatEndedInThereDidNotGoOn) {
 
 TEST(StallWatch, AllAsleepOrNobodyOrNotForLong) {
   StallWatch watch;
-  watch.Look({At50(0).Silent(1).Asleep("asleep"), Sleeps()}, 0);
-  watch.Look({Waits(), At50(1).Silent(1)}, 0);
+  watch.Look({verdict::At50(0).Silent(1).Asleep("asleep"), Sleeps()}, 0);
+  watch.Look({Waits(), verdict::At50(1).Silent(1)}, 0);
   watch.Look({Waits(), Sleeps().Silent(0.1)}, 0);
   watch.RoundDone();
   EXPECT_THAT(watch.stalls(), IsEmpty());
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

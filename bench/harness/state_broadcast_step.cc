@@ -4,7 +4,7 @@
 
 #include "core/base/check.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 namespace {
 
 constexpr int kRoot = 0;
@@ -16,36 +16,36 @@ StateBroadcastStep::StateBroadcastStep(const Bench& bench, std::uint32_t case_in
                                        ModelShelf& shelf)
     : bench_(bench),
       planned_(bench.plan.cases[case_index]),
-      plan_(std::get<StateBroadcast>(planned_.step)),
+      plan_(std::get<plan::StateBroadcast>(planned_.step)),
       shelf_(shelf),
-      checks_(bench.plan.check != CheckMode::kOff && bench.communicator.capabilities().moves_data) {
-}
+      checks_(bench.plan.check != plan::CheckMode::kOff &&
+              bench.communicator.capabilities().moves_data) {}
 
 Status StateBroadcastStep::Prepare() {
   if (broadcast_ != nullptr) return OkStatus();
-  LOCKSTEP_ASSIGN_OR_RETURN(ManifestModel* const model, shelf_.Get(plan_.model, false));
+  LOCKSTEP_ASSIGN_OR_RETURN(ddp::ManifestModel* const model, shelf_.Get(plan_.model, false));
   if (plan_.constructor) {
-    for (const Parameter& parameter : model->params()) {
+    for (const ddp::Parameter& parameter : model->params()) {
       tensors_.push_back({parameter.info.type, parameter.info.numel, parameter.data});
     }
   }
-  for (const ModuleBuffer& buffer : model->buffers()) {
+  for (const ddp::ModuleBuffer& buffer : model->buffers()) {
     tensors_.push_back({buffer.info.type, buffer.info.numel, buffer.data});
   }
-  const BucketLayout layout = CoalescedGroups(tensors_);
+  const ddp::BucketLayout layout = ddp::CoalescedGroups(tensors_);
   LOCKSTEP_CHECK(layout.size() == planned_.operations.size(), "the plan knows the broadcasts");
   for (std::size_t i = 0; i < layout.size(); ++i) {
-    const Operation& operation = planned_.operations[i];
+    const collective::Operation& operation = planned_.operations[i];
     LOCKSTEP_CHECK(layout[i].elements == operation.count, "the plan knows the broadcasts");
     Group& group = groups_.emplace_back(
-        Group{Pattern(bench_.plan.seed, operation, bench_.communicator.size()), {}});
+        Group{collective::Pattern(bench_.plan.seed, operation, bench_.communicator.size()), {}});
     for (const int index : layout[i].params) {
       group.tensors.push_back(tensors_[static_cast<std::size_t>(index)]);
     }
   }
-  launcher_ = std::make_unique<Launcher>(shelf_.Ports(), kWaitSeconds);
+  launcher_ = std::make_unique<ddp::Launcher>(shelf_.Ports(), kWaitSeconds);
   launcher_->set_keep_times(true);
-  broadcast_ = std::make_unique<CoalescedBroadcast>(*launcher_);
+  broadcast_ = std::make_unique<ddp::CoalescedBroadcast>(*launcher_);
   return OkStatus();
 }
 
@@ -55,7 +55,7 @@ Status StateBroadcastStep::Rewrite(bool, bool) {
   const int rank = bench_.communicator.rank();
   for (const Group& group : groups_) {
     std::int64_t offset = 0;
-    for (const TensorRef& tensor : group.tensors) {
+    for (const ddp::TensorRef& tensor : group.tensors) {
       if (rank == kRoot) {
         group.pattern.FillSend(tensor.data, offset, tensor.numel, rank, bench_.stamp);
       } else {
@@ -67,8 +67,9 @@ Status StateBroadcastStep::Rewrite(bool, bool) {
   return OkStatus();
 }
 
-Result<Interval> StateBroadcastStep::Run() {
-  const Purpose purpose = plan_.constructor ? Purpose::kStateBroadcast : Purpose::kBufferBroadcast;
+Result<comm::Interval> StateBroadcastStep::Run() {
+  const journal::Purpose purpose =
+      plan_.constructor ? journal::Purpose::kStateBroadcast : journal::Purpose::kBufferBroadcast;
   interval_.entry = NowTicks();
   LOCKSTEP_RETURN_IF_ERROR(broadcast_->Run(tensors_, kRoot, purpose));
   interval_.exit = NowTicks();
@@ -78,9 +79,9 @@ Result<Interval> StateBroadcastStep::Run() {
 void StateBroadcastStep::Compare(Comparison& comparison) {
   if (!checks_) return;
   for (std::size_t i = 0; i < groups_.size(); ++i) {
-    CheckReport report;
+    collective::CheckReport report;
     std::int64_t offset = 0;
-    for (const TensorRef& tensor : groups_[i].tensors) {
+    for (const ddp::TensorRef& tensor : groups_[i].tensors) {
       groups_[i].pattern.CheckRecv(tensor.data, offset, tensor.numel, bench_.communicator.rank(),
                                    bench_.stamp, report);
       offset += tensor.numel;
@@ -88,16 +89,17 @@ void StateBroadcastStep::Compare(Comparison& comparison) {
     comparison.checked += report.checked;
     comparison.wrong += report.wrong;
     if (report.wrong == 0) continue;
-    const WrongElement& first = report.first.front();
+    const collective::WrongElement& first = report.first.front();
     comparison.located.push_back(
         {static_cast<std::int64_t>(i), first.element, first.expected, first.got});
   }
 }
 
 Status StateBroadcastStep::TakeParts(std::vector<double>& values) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<CollectiveTimes> collectives, launcher_->TakeTimes());
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<ddp::CollectiveTimes> collectives,
+                            launcher_->TakeTimes());
   double communication = 0;
-  for (const CollectiveTimes& times : collectives) {
+  for (const ddp::CollectiveTimes& times : collectives) {
     communication += static_cast<double>(times.end - times.start) * bench_.ns_per_tick;
   }
   const double whole = static_cast<double>(interval_.exit - interval_.entry) * bench_.ns_per_tick;
@@ -105,4 +107,4 @@ Status StateBroadcastStep::TakeParts(std::vector<double>& values) {
   return OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

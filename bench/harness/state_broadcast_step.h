@@ -13,7 +13,7 @@
 #include "core/ddp/coalesced_broadcast.h"
 #include "core/ddp/launcher.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 class StateBroadcastStep final : public Step {
  public:
@@ -22,29 +22,29 @@ class StateBroadcastStep final : public Step {
   Status Prepare() override;
   // In place: the root's values are written again, and those of the others made impossible.
   Status Rewrite(bool first, bool warmup) override;
-  Result<Interval> Run() override;
+  Result<comm::Interval> Run() override;
   void Compare(Comparison& comparison) override;
   Status TakeParts(std::vector<double>& values) override;
 
  private:
   // Tensors that travel together.
   struct Group {
-    Pattern pattern;
-    std::vector<TensorRef> tensors;  // in the order in which they lie in the flat memory
+    collective::Pattern pattern;
+    std::vector<ddp::TensorRef> tensors;  // in the order in which they lie in the flat memory
   };
 
   Bench bench_;
-  const PlannedCase& planned_;
-  const StateBroadcast& plan_;
+  const plan::PlannedCase& planned_;
+  const plan::StateBroadcast& plan_;
   ModelShelf& shelf_;
   bool checks_;
-  std::vector<TensorRef> tensors_;
+  std::vector<ddp::TensorRef> tensors_;
   std::vector<Group> groups_;
-  std::unique_ptr<Launcher> launcher_;
-  std::unique_ptr<CoalescedBroadcast> broadcast_;
-  Interval interval_;  // of the last Run
+  std::unique_ptr<ddp::Launcher> launcher_;
+  std::unique_ptr<ddp::CoalescedBroadcast> broadcast_;
+  comm::Interval interval_;  // of the last Run
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_STATE_BROADCAST_STEP_H_

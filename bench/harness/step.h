@@ -17,21 +17,21 @@
 #include "core/launch/worker_link.h"
 #include "core/plan/plan.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 // What a rank measures with; outlives every Step.
 struct Bench {
-  WorkerLink& link;
-  RecordedCommunicator& communicator;
-  const Backend& backend;
-  const Plan& plan;
-  Device& device;
-  Kernels& kernels;
-  Stream& stream;                           // inline
-  Stream* beside = nullptr;                 // a thread, where the plan needs one
-  InputArena& inputs;                       // over the send buffer
-  void* recv = nullptr;                     // plan.recv_buffer_bytes
-  PatternMemory* pattern_memory = nullptr;  // of both; nullptr: the host's
+  launch::WorkerLink& link;
+  comm::RecordedCommunicator& communicator;
+  const comm::Backend& backend;
+  const plan::Plan& plan;
+  device::Device& device;
+  device::Kernels& kernels;
+  device::Stream& stream;                               // inline
+  device::Stream* beside = nullptr;                     // a thread, where the plan needs one
+  InputArena& inputs;                                   // over the send buffer
+  void* recv = nullptr;                                 // plan.recv_buffer_bytes
+  collective::PatternMemory* pattern_memory = nullptr;  // of both; nullptr: the host's
   std::uint32_t& stamp;  // counts iterations of all cases, the same on every rank
   double ns_per_tick = 1;
 };
@@ -59,7 +59,7 @@ class Step {
   // Before the barrier of every iteration. `first`: of the visit.
   virtual Status Rewrite(bool first, bool warmup) = 0;
   // The timed iteration.
-  virtual Result<Interval> Run() = 0;
+  virtual Result<comm::Interval> Run() = 0;
   // After it, untimed: what it got is compared with what is right.
   virtual void Compare(Comparison& comparison) = 0;
   // Whether all ranks meet in a barrier before every iteration, or only before a visit's first.
@@ -70,6 +70,6 @@ class Step {
   }
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_STEP_H_

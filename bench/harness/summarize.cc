@@ -8,7 +8,7 @@
 
 #include "core/stats/stats.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 namespace {
 
 constexpr std::int64_t kMostBlocks = 20;
@@ -21,7 +21,7 @@ std::vector<double> BlockMedians(const std::vector<double>& durations) {
   for (std::int64_t block = 0; block < blocks; ++block) {
     const auto begin = durations.begin() + rows * block / blocks;
     const auto end = durations.begin() + rows * (block + 1) / blocks;
-    medians.push_back(Median(std::vector<double>(begin, end)));
+    medians.push_back(stats::Median(std::vector<double>(begin, end)));
   }
   return medians;
 }
@@ -56,8 +56,9 @@ Durations DurationsOf(const CaseBook& book, double ns_per_tick) {
 }
 
 // The interval of the rounds (type A, in metrology's words) with the machine's drift (type B).
-void AddInterval(const std::vector<double>& medians, double drift, Summary& summary) {
-  const MedianInterval interval = EstimateMedian(medians);
+void AddInterval(const std::vector<double>& medians, double drift,
+                 results::store::Summary& summary) {
+  const stats::MedianInterval interval = stats::EstimateMedian(medians);
   const double slow = drift * interval.median;
   summary.rounds = static_cast<std::int64_t>(medians.size());
   summary.median_ns = interval.median;
@@ -65,21 +66,22 @@ void AddInterval(const std::vector<double>& medians, double drift, Summary& summ
   summary.interval_high_ns = interval.median + std::hypot(interval.high - interval.median, slow);
 }
 
-void AddBandwidth(const PlannedCase& planned, const Plan& plan, const HostFloors& floors,
-                  Summary& summary) {
-  const Collective collective = planned.operations.front().collective;
-  const double bytes = static_cast<double>(BytesOf(planned, plan.world_size));
+void AddBandwidth(const plan::PlannedCase& planned, const plan::Plan& plan,
+                  const floors::HostFloors& floors, results::store::Summary& summary) {
+  const collective::Collective collective = planned.operations.front().collective;
+  const double bytes = static_cast<double>(plan::BytesOf(planned, plan.world_size));
   summary.algorithm_gbps = bytes / summary.median_ns;  // 1 byte a ns = 1e9 bytes a second
-  summary.bus_gbps = summary.algorithm_gbps * BusBandwidthFactor(collective, plan.world_size);
+  summary.bus_gbps =
+      summary.algorithm_gbps * collective::BusBandwidthFactor(collective, plan.world_size);
   summary.floor_ns = 0;
-  for (const Operation& operation : planned.operations) {
-    summary.floor_ns +=
-        FloorNs(floors, collective, MessageBytes(operation, plan.world_size), plan.world_size);
+  for (const collective::Operation& operation : planned.operations) {
+    summary.floor_ns += floors::FloorNs(
+        floors, collective, collective::MessageBytes(operation, plan.world_size), plan.world_size);
   }
   summary.percent_of_limit = 100 * summary.floor_ns / summary.median_ns;
 }
 
-void SetUnknown(Summary& summary) {
+void SetUnknown(results::store::Summary& summary) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (double* figure :
        {&summary.median_ns, &summary.interval_low_ns, &summary.interval_high_ns, &summary.min_ns,
@@ -90,7 +92,8 @@ void SetUnknown(Summary& summary) {
 }
 
 // One value of all ranks in one iteration; NaN when a rank has none.
-double OverRanks(const CaseRecord& record, const Part& part, Over over, std::size_t row) {
+double OverRanks(const results::store::CaseRecord& record, const results::store::Part& part,
+                 plan::Over over, std::size_t row) {
   const auto ranks = static_cast<std::size_t>(record.samples.ranks);
   double sum = 0;
   double most = -std::numeric_limits<double>::infinity();
@@ -98,7 +101,7 @@ double OverRanks(const CaseRecord& record, const Part& part, Over over, std::siz
   std::int64_t longest = -1;
   for (std::size_t k = row * ranks; k < (row + 1) * ranks; ++k) {
     const std::int64_t exit = record.samples.exit_ns[k];
-    if (exit == Samples::kNoTime || std::isnan(part.values[k])) {
+    if (exit == results::store::Samples::kNoTime || std::isnan(part.values[k])) {
       return std::numeric_limits<double>::quiet_NaN();
     }
     sum += part.values[k];
@@ -107,12 +110,13 @@ double OverRanks(const CaseRecord& record, const Part& part, Over over, std::siz
     longest = exit - record.samples.entry_ns[k];
     of_slowest = part.values[k];
   }
-  if (over == Over::kMean) return sum / static_cast<double>(ranks);
-  return over == Over::kMax ? most : of_slowest;
+  if (over == plan::Over::kMean) return sum / static_cast<double>(ranks);
+  return over == plan::Over::kMax ? most : of_slowest;
 }
 
 // One median a round; the first round only calibrates, unless there is no other.
-std::vector<double> RoundMedians(const CaseRecord& record, const Part& part, Over over) {
+std::vector<double> RoundMedians(const results::store::CaseRecord& record,
+                                 const results::store::Part& part, plan::Over over) {
   std::map<std::int32_t, std::vector<double>> rounds;
   for (std::size_t row = 0; row < record.samples.round.size(); ++row) {
     const double value = OverRanks(record, part, over, row);
@@ -120,11 +124,12 @@ std::vector<double> RoundMedians(const CaseRecord& record, const Part& part, Ove
   }
   if (rounds.size() > 1) rounds.erase(rounds.begin());
   std::vector<double> medians;
-  for (const auto& [round, values] : rounds) medians.push_back(Median(values));
+  for (const auto& [round, values] : rounds) medians.push_back(stats::Median(values));
   return medians;
 }
 
-std::vector<double> AllValues(const CaseRecord& record, const Part& part, Over over) {
+std::vector<double> AllValues(const results::store::CaseRecord& record,
+                              const results::store::Part& part, plan::Over over) {
   std::vector<double> values;
   for (std::size_t row = 0; row < record.samples.round.size(); ++row) {
     const double value = OverRanks(record, part, over, row);
@@ -135,16 +140,17 @@ std::vector<double> AllValues(const CaseRecord& record, const Part& part, Over o
 
 }  // namespace
 
-void SummarizeParts(const PlannedCase& planned, const Plan& plan, CaseRecord& record) {
+void SummarizeParts(const plan::PlannedCase& planned, const plan::Plan& plan,
+                    results::store::CaseRecord& record) {
   for (std::size_t i = 0; i < record.parts.size(); ++i) {
-    Part& part = record.parts[i];
-    const Over over = planned.parts[i].over;
+    results::store::Part& part = record.parts[i];
+    const plan::Over over = planned.parts[i].over;
     const std::vector<double> medians = plan.iterations
                                             ? BlockMedians(AllValues(record, part, over))
                                             : RoundMedians(record, part, over);
     part.median = part.interval_low = part.interval_high = std::numeric_limits<double>::quiet_NaN();
     if (medians.empty()) continue;
-    const MedianInterval interval = EstimateMedian(medians);
+    const stats::MedianInterval interval = stats::EstimateMedian(medians);
     // A time drifts with the machine, a ratio does not.
     const double slow = part.units == "ns" ? plan.drift * interval.median : 0;
     part.median = interval.median;
@@ -153,9 +159,10 @@ void SummarizeParts(const PlannedCase& planned, const Plan& plan, CaseRecord& re
   }
 }
 
-Summary Summarize(const CaseBook& book, const PlannedCase& planned, const Plan& plan,
-                  const HostFloors& floors, double ns_per_tick, const std::string& stopped_by) {
-  Summary summary;
+results::store::Summary Summarize(const CaseBook& book, const plan::PlannedCase& planned,
+                                  const plan::Plan& plan, const floors::HostFloors& floors,
+                                  double ns_per_tick, const std::string& stopped_by) {
+  results::store::Summary summary;
   summary.stopped_by = stopped_by;
   summary.checked_elements = book.checked;
   summary.wrong_elements = book.wrong_elements;
@@ -167,15 +174,15 @@ Summary Summarize(const CaseBook& book, const PlannedCase& planned, const Plan& 
   AddInterval(in_rounds ? book.round_medians_ns : BlockMedians(durations.longest_ns), plan.drift,
               summary);
   summary.min_ns = *std::min_element(durations.longest_ns.begin(), durations.longest_ns.end());
-  if (QuantileIsSupported(durations.longest_ns.size(), 0.99)) {
-    summary.p99_ns = Quantile(durations.longest_ns, 0.99);
+  if (stats::QuantileIsSupported(durations.longest_ns.size(), 0.99)) {
+    summary.p99_ns = stats::Quantile(durations.longest_ns, 0.99);
   }
   summary.max_ns = durations.max_ns;
   summary.max_rank = durations.max_rank;
-  summary.rank_average_median_ns = Median(durations.average_ns);
+  summary.rank_average_median_ns = stats::Median(durations.average_ns);
   // A step is more than its operations: their bandwidth in it would say nothing.
   if (planned.parts.empty()) AddBandwidth(planned, plan, floors, summary);
   return summary;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness

@@ -9,17 +9,19 @@
 #include "core/plan/plan.h"
 #include "results/store/run.h"
 
-namespace lockstep {
+namespace lockstep::bench::harness {
 
 // Median and interval over rounds (with fixed iterations, over up to 20 blocks of consecutive
 // iterations), tails, bandwidths, this host's floor, and what the comparison found. Without a row
 // that every rank completed, all figures are NaN.
-Summary Summarize(const CaseBook& book, const PlannedCase& planned, const Plan& plan,
-                  const HostFloors& floors, double ns_per_tick, const std::string& stopped_by);
+results::store::Summary Summarize(const CaseBook& book, const plan::PlannedCase& planned,
+                                  const plan::Plan& plan, const floors::HostFloors& floors,
+                                  double ns_per_tick, const std::string& stopped_by);
 
 // Medians and intervals of the parts of a case, from their values and samples.
-void SummarizeParts(const PlannedCase& planned, const Plan& plan, CaseRecord& record);
+void SummarizeParts(const plan::PlannedCase& planned, const plan::Plan& plan,
+                    results::store::CaseRecord& record);
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::harness
 
 #endif  // LOCKSTEP_BENCH_HARNESS_SUMMARIZE_H_

@@ -12,7 +12,7 @@
 #include "core/comm/recorded.h"
 #include "core/journal/journal.h"
 
-namespace lockstep {
+namespace lockstep::bench::marks {
 namespace {
 
 constexpr std::size_t kEvents = 1024;
@@ -24,19 +24,19 @@ struct alignas(64) Line {
 
 // A communicator with a journal of its own, as a worker's; both sides call the library's one.
 struct Journaled {
-  explicit Journaled(Communicator& inner)
-      : memory(JournalBytes(kEvents) / sizeof(Line) + 1),
-        journal(JournalWriter::Create(std::as_writable_bytes(std::span(memory)), kEvents)),
-        communicator(std::make_unique<ForwardingCommunicator>(inner), journal, 0) {}
+  explicit Journaled(comm::Communicator& inner)
+      : memory(journal::JournalBytes(kEvents) / sizeof(Line) + 1),
+        journal(journal::JournalWriter::Create(std::as_writable_bytes(std::span(memory)), kEvents)),
+        communicator(std::make_unique<comm::ForwardingCommunicator>(inner), journal, 0) {}
   std::vector<Line> memory;
-  JournalWriter journal;
-  RecordedCommunicator communicator;
+  journal::JournalWriter journal;
+  comm::RecordedCommunicator communicator;
 };
 
 class CalledSide final : public PairSide {
  public:
-  CalledSide(RecordedCommunicator& communicator, Stream& stream, const MarkedWork& work,
-             const TickScale& scale)
+  CalledSide(comm::RecordedCommunicator& communicator, device::Stream& stream,
+             const MarkedWork& work, const TickScale& scale)
       : communicator_(communicator), stream_(stream), work_(work), scale_(scale) {}
 
   Result<double> Run(int times) override {
@@ -50,20 +50,20 @@ class CalledSide final : public PairSide {
       }
       ticks.push_back(static_cast<double>(NowTicks() - entry));
     }
-    return Median(ticks) * scale_.ns_per_tick;
+    return stats::Median(ticks) * scale_.ns_per_tick;
   }
 
  private:
-  RecordedCommunicator& communicator_;
-  Stream& stream_;
+  comm::RecordedCommunicator& communicator_;
+  device::Stream& stream_;
   const MarkedWork work_;
   const TickScale scale_;
 };
 
 class ReplayedSide final : public PairSide {
  public:
-  ReplayedSide(RecordedCommunicator& communicator, Stream& stream, CapturedCalls captured,
-               const TickScale& scale)
+  ReplayedSide(comm::RecordedCommunicator& communicator, device::Stream& stream,
+               comm::CapturedCalls captured, const TickScale& scale)
       : communicator_(communicator),
         stream_(stream),
         captured_(std::move(captured)),
@@ -74,43 +74,44 @@ class ReplayedSide final : public PairSide {
     for (int i = 0; i < times; ++i) {
       LOCKSTEP_RETURN_IF_ERROR(
           communicator_.Replay(captured_, stream_, Deadline::AfterSeconds(kLongestSeconds)));
-      const Interval& interval = communicator_.last_interval();
+      const comm::Interval& interval = communicator_.last_interval();
       ticks.push_back(static_cast<double>(interval.exit - interval.entry));
     }
-    return Median(ticks) * scale_.ns_per_tick / static_cast<double>(captured_.operations.size());
+    return stats::Median(ticks) * scale_.ns_per_tick /
+           static_cast<double>(captured_.operations.size());
   }
 
  private:
-  RecordedCommunicator& communicator_;
-  Stream& stream_;
-  CapturedCalls captured_;
+  comm::RecordedCommunicator& communicator_;
+  device::Stream& stream_;
+  comm::CapturedCalls captured_;
   const TickScale scale_;
 };
 
 class Sides final : public MarkSides {
  public:
-  Sides(Communicator& communicator, Stream& stream)
+  Sides(comm::Communicator& communicator, device::Stream& stream)
       : plain_(communicator), marked_(communicator), stream_(stream) {}
 
-  Status Mark(Device& device, std::span<std::byte> marks) {
+  Status Mark(device::Device& device, std::span<std::byte> marks) {
     std::memset(marks.data(), 0, marks.size());
     LOCKSTEP_ASSIGN_OR_RETURN(const bool marks_written, marked_.communicator.MarkOn(marks, device));
     if (!marks_written) {
       return Unsupported(fmt::format("the device '{}' has no streams that mark", device.name()));
     }
-    method_ = ReadDeviceMarks(marks).method;
+    method_ = journal::ReadDeviceMarks(marks).method;
     return OkStatus();
   }
-  MarkMethod method() const override { return method_; }
+  journal::MarkMethod method() const override { return method_; }
 
   Result<std::unique_ptr<PairSide>> Make(const MarkedWork& work, bool marked) override {
-    RecordedCommunicator& communicator = (marked ? marked_ : plain_).communicator;
+    comm::RecordedCommunicator& communicator = (marked ? marked_ : plain_).communicator;
     auto called = std::make_unique<CalledSide>(communicator, stream_, work, scale_);
     LOCKSTEP_RETURN_IF_ERROR(called->Run(1).status());
     if (work.calls_in_graph == 0) return std::unique_ptr<PairSide>(std::move(called));
-    const std::vector<CollectiveCall> calls(static_cast<std::size_t>(work.calls_in_graph),
-                                            {work.operation, work.buffers});
-    LOCKSTEP_ASSIGN_OR_RETURN(CapturedCalls captured, communicator.Capture(calls, stream_));
+    const std::vector<comm::CollectiveCall> calls(static_cast<std::size_t>(work.calls_in_graph),
+                                                  {work.operation, work.buffers});
+    LOCKSTEP_ASSIGN_OR_RETURN(comm::CapturedCalls captured, communicator.Capture(calls, stream_));
     return std::unique_ptr<PairSide>(
         std::make_unique<ReplayedSide>(communicator, stream_, std::move(captured), scale_));
   }
@@ -118,18 +119,19 @@ class Sides final : public MarkSides {
  private:
   Journaled plain_;
   Journaled marked_;
-  Stream& stream_;
-  MarkMethod method_ = MarkMethod::kNone;
+  device::Stream& stream_;
+  journal::MarkMethod method_ = journal::MarkMethod::kNone;
   const TickScale scale_ = CalibrateTicks();
 };
 
 }  // namespace
 
-Result<std::unique_ptr<MarkSides>> MakeMarkSides(Communicator& communicator, Device& device,
-                                                 Stream& stream, std::span<std::byte> marks) {
+Result<std::unique_ptr<MarkSides>> MakeMarkSides(comm::Communicator& communicator,
+                                                 device::Device& device, device::Stream& stream,
+                                                 std::span<std::byte> marks) {
   auto sides = std::make_unique<Sides>(communicator, stream);
   LOCKSTEP_RETURN_IF_ERROR(sides->Mark(device, marks));
   return std::unique_ptr<MarkSides>(std::move(sides));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::marks

@@ -16,7 +16,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::bench::marks {
 namespace {
 
 std::int64_t now_ns = 0;
@@ -27,21 +27,24 @@ Status Take(std::int64_t ns) {
 }
 
 // A library whose collectives take their time on the stream's handle.
-class Lasting final : public Communicator {
+class Lasting final : public comm::Communicator {
  public:
   explicit Lasting(std::int64_t ns) : ns_(ns) {}
-  const Capabilities& capabilities() const override { return NullCapabilities(); }
+  const comm::Capabilities& capabilities() const override { return comm::null::NullCapabilities(); }
   int rank() const override { return 0; }
   int size() const override { return 1; }
-  Status Enqueue(const Operation&, const Buffers&, Stream& stream) override {
-    return dynamic_cast<NativeStream&>(stream).LaunchOn([this](void* handle) {
-      static_cast<Stream*>(handle)->Enqueue([ns = ns_] { return Take(ns); });
+  Status Enqueue(const collective::Operation&, const collective::Buffers&,
+                 device::Stream& stream) override {
+    return dynamic_cast<device::NativeStream&>(stream).LaunchOn([this](void* handle) {
+      static_cast<device::Stream*>(handle)->Enqueue([ns = ns_] { return Take(ns); });
       return OkStatus();
     });
   }
-  Status Await(Stream& stream, Deadline deadline) override { return stream.Synchronize(deadline); }
+  Status Await(device::Stream& stream, Deadline deadline) override {
+    return stream.Synchronize(deadline);
+  }
   void Abort() override {}
-  Result<std::unique_ptr<Communicator>> Split(int, int, Deadline) override {
+  Result<std::unique_ptr<comm::Communicator>> Split(int, int, Deadline) override {
     return Unsupported("none");
   }
 
@@ -50,17 +53,17 @@ class Lasting final : public Communicator {
 };
 
 // Whose marks take longer.
-class SlowMarks final : public Stream, public NativeStream {
+class SlowMarks final : public device::Stream, public device::NativeStream {
  public:
   explicit SlowMarks(std::int64_t ns) : ns_(ns) {}
   bool inline_execution() const override { return false; }
   void Enqueue(Work work) override { fifo_.Enqueue(std::move(work)); }
-  void Record(Event& event) override { fifo_.Record(event); }
-  void WaitFor(Event& event) override { fifo_.WaitFor(event); }
+  void Record(device::Event& event) override { fifo_.Record(event); }
+  void WaitFor(device::Event& event) override { fifo_.WaitFor(event); }
   Status Synchronize(Deadline deadline) override { return fifo_.Synchronize(deadline); }
   Status status() const override { return fifo_.status(); }
   Status LaunchOn(const Launch& launch) override { return fifo_.LaunchOn(launch); }
-  Result<std::unique_ptr<StreamGraph>> Capture(const Launch& launch) override {
+  Result<std::unique_ptr<device::StreamGraph>> Capture(const Launch& launch) override {
     return fifo_.Capture(launch);
   }
   Status WriteWord(std::uint64_t* word, std::uint64_t value) override {
@@ -79,42 +82,45 @@ class SlowMarks final : public Stream, public NativeStream {
   Status Delay() {
     if (ns_ == 0) return OkStatus();
     return fifo_.LaunchOn([ns = ns_](void* handle) {
-      static_cast<Stream*>(handle)->Enqueue([ns] { return Take(ns); });
+      static_cast<device::Stream*>(handle)->Enqueue([ns] { return Take(ns); });
       return OkStatus();
     });
   }
-  NativeFifo fifo_{HostDevice().NewInlineStream()};  // so that all is on one clock
+  comm::NativeFifo fifo_{
+      device::host::HostDevice().NewInlineStream()};  // so that all is on one clock
   std::int64_t ns_;
 };
 
-class MarkingDevice final : public Device, public NativeDevice {
+class MarkingDevice final : public device::Device, public device::NativeDevice {
  public:
   std::string_view name() const override { return "marking"; }
-  Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) override {
+  Result<std::unique_ptr<device::Buffer>> Allocate(std::int64_t bytes) override {
     return host_.Allocate(bytes);
   }
-  std::unique_ptr<Event> NewEvent() override { return host_.NewEvent(); }
-  std::unique_ptr<Stream> NewStream() override { return host_.NewStream(); }
-  std::unique_ptr<Stream> NewInlineStream() override { return host_.NewInlineStream(); }
+  std::unique_ptr<device::Event> NewEvent() override { return host_.NewEvent(); }
+  std::unique_ptr<device::Stream> NewStream() override { return host_.NewStream(); }
+  std::unique_ptr<device::Stream> NewInlineStream() override { return host_.NewInlineStream(); }
   Status EnterThread() override { return OkStatus(); }
-  Result<WordWriter> ShareMemory(std::span<std::byte>) override { return WordWriter::kKernel; }
+  Result<device::WordWriter> ShareMemory(std::span<std::byte>) override {
+    return device::WordWriter::kKernel;
+  }
 
  private:
-  HostDevice host_;
+  device::host::HostDevice host_;
 };
 
 constexpr std::int64_t kWorkNs = 1'000'000;
 
 // A work of a millisecond, its marks as they are or with `delay_ns` in each.
 Cost Measure(std::int64_t delay_ns, int calls_in_graph) {
-  alignas(4096) static std::byte marks[kDeviceMarksBytes];
+  alignas(4096) static std::byte marks[journal::kDeviceMarksBytes];
   MarkingDevice device;
   SlowMarks stream(delay_ns);
   Lasting library(kWorkNs);
   const auto sides = MakeMarkSides(library, device, stream, marks);
   EXPECT_TRUE(sides.ok()) << sides.status().message();
-  EXPECT_EQ((*sides)->method(), MarkMethod::kKernel);
-  Operation operation;
+  EXPECT_EQ((*sides)->method(), journal::MarkMethod::kKernel);
+  collective::Operation operation;
   operation.count = 2;
   float send[2] = {};
   float recv[2] = {};
@@ -147,8 +153,8 @@ TEST(MarkSides, ADelayInTheMarksIsFound) {
 }
 
 TEST(MarkSides, ADeviceThatDoesNotMarkIsRefused) {
-  alignas(4096) static std::byte marks[kDeviceMarksBytes];
-  HostDevice device;
+  alignas(4096) static std::byte marks[journal::kDeviceMarksBytes];
+  device::host::HostDevice device;
   const auto stream = device.NewInlineStream();
   Lasting library(1);
   const auto sides = MakeMarkSides(library, device, *stream, marks);
@@ -156,4 +162,4 @@ TEST(MarkSides, ADeviceThatDoesNotMarkIsRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::bench::marks

@@ -31,7 +31,7 @@
 #include "core/comm/nccl/nccl_communicator.h"
 #include "fmt/format.h"
 
-namespace lockstep {
+namespace lockstep::bench::marks {
 namespace {
 
 constexpr double kConnectSeconds = 60;
@@ -56,11 +56,11 @@ struct Rig {
   int rank = NumberOf("OMPI_COMM_WORLD_RANK", 0);
   int size = NumberOf("OMPI_COMM_WORLD_SIZE", 1);
   double seconds = 5;
-  std::unique_ptr<Meeting> meeting;
+  std::unique_ptr<comm::Meeting> meeting;
   std::span<std::byte> marks;  // before the device, which it outlives
-  NcclPlatform platform;
-  std::unique_ptr<Stream> stream;
-  std::unique_ptr<NcclCommunicator> communicator;
+  comm::nccl::NcclPlatform platform;
+  std::unique_ptr<device::Stream> stream;
+  std::unique_ptr<comm::nccl::NcclCommunicator> communicator;
   std::unique_ptr<MarkSides> sides;
 };
 
@@ -71,26 +71,28 @@ Status Connect(Rig& rig) {
         "LOCKSTEP_TEST_MEETING is not set; name an empty folder that all ranks see");
   }
   if (folder != nullptr) {
-    rig.meeting = std::make_unique<FolderMeeting>(folder);
+    rig.meeting = std::make_unique<comm::FolderMeeting>(folder);
   } else {
-    rig.meeting = std::make_unique<LocalMeeting>();
+    rig.meeting = std::make_unique<comm::LocalMeeting>();
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(rig.platform, OpenNccl(NumberOf("OMPI_COMM_WORLD_LOCAL_RANK", 0),
-                                                   /*host_access=*/false));
+  LOCKSTEP_ASSIGN_OR_RETURN(rig.platform,
+                            comm::nccl::OpenNccl(NumberOf("OMPI_COMM_WORLD_LOCAL_RANK", 0),
+                                                 /*host_access=*/false));
   if (rig.platform.device == nullptr) {
     return EnvironmentError(
         "the library is a stand-in of tests, and what works on the host marks nothing; give "
         "LOCKSTEP_NCCL_LIBRARY a real one, on a machine with a GPU");
   }
-  void* const page =
-      mmap(nullptr, kDeviceMarksBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* const page = mmap(nullptr, journal::kDeviceMarksBytes, PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) return EnvironmentError("no page of memory is left for the marks");
-  rig.marks = {static_cast<std::byte*>(page), kDeviceMarksBytes};
+  rig.marks = {static_cast<std::byte*>(page), journal::kDeviceMarksBytes};
   rig.stream = rig.platform.device->NewInlineStream();
   LOCKSTEP_ASSIGN_OR_RETURN(
       rig.communicator,
-      ConnectNccl(rig.rank, rig.size, *rig.meeting, "world", *rig.platform.device,
-                  NcclOptionsFromEnvironment(), Deadline::AfterSeconds(kConnectSeconds)));
+      comm::nccl::ConnectNccl(rig.rank, rig.size, *rig.meeting, "world", *rig.platform.device,
+                              comm::nccl::NcclOptionsFromEnvironment(),
+                              Deadline::AfterSeconds(kConnectSeconds)));
   LOCKSTEP_ASSIGN_OR_RETURN(
       rig.sides, MakeMarkSides(*rig.communicator, *rig.platform.device, *rig.stream, rig.marks));
   return OkStatus();
@@ -113,9 +115,9 @@ Result<PairPlan> AgreeOnPlan(Rig& rig, const std::string& key, double work_ns) {
 }
 
 Result<CostVerdict> MeasureSize(Rig& rig, const Limit& limit, int calls_in_graph) {
-  Operation operation;
-  operation.count = limit.bytes / SizeOf(operation.type);
-  Device& device = *rig.platform.device;
+  collective::Operation operation;
+  operation.count = limit.bytes / collective::SizeOf(operation.type);
+  device::Device& device = *rig.platform.device;
   LOCKSTEP_ASSIGN_OR_RETURN(const auto send, device.Allocate(limit.bytes));
   LOCKSTEP_ASSIGN_OR_RETURN(const auto recv, device.Allocate(limit.bytes));
   const MarkedWork work = {operation, {send->data(), recv->data()}, calls_in_graph};
@@ -146,7 +148,8 @@ Result<CostVerdict> MeasureAll(Rig& rig) {
   LOCKSTEP_RETURN_IF_ERROR(Connect(rig));
   if (rig.rank == 0) {
     fmt::print("marks by {}, {} rank{}; pairs of batches, {:.1f} % intervals of their ratio\n",
-               NameOf(rig.sides->method()), rig.size, rig.size == 1 ? "" : "s", 100 * kConfidence);
+               journal::NameOf(rig.sides->method()), rig.size, rig.size == 1 ? "" : "s",
+               100 * kConfidence);
     fmt::print("{:<9} {:<9} {:>10} {:>10}  {:<27}  {:<20} {}\n", "size", "", "without", "with",
                "more", "limit", "verdict");
   }
@@ -184,6 +187,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::bench::marks
 
-int main(int argc, char** argv) { return lockstep::Main(argc, argv); }
+int main(int argc, char** argv) { return lockstep::bench::marks::Main(argc, argv); }

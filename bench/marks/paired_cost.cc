@@ -5,7 +5,7 @@
 
 #include "core/base/random.h"
 
-namespace lockstep {
+namespace lockstep::bench::marks {
 namespace {
 
 constexpr int kFewestPairs = 40;  // fewer give no interval
@@ -33,8 +33,8 @@ Result<PairedTimes> MeasurePairs(PairSide& without, PairSide& with, const PairPl
     if (off > 0) times.ratios.push_back(on / off);
   }
   if (times.ratios.empty()) return SystemFailed("no pair took any time that a clock shows");
-  times.without_ns = Median(without_ns);
-  times.with_ns = Median(with_ns);
+  times.without_ns = stats::Median(without_ns);
+  times.with_ns = stats::Median(with_ns);
   return times;
 }
 
@@ -62,7 +62,7 @@ std::string_view NameOf(CostVerdict verdict) {
 
 Cost JudgeCost(std::span<const double> ratios, double most, double confidence) {
   Cost cost;
-  cost.ratio = EstimateMedian(ratios, confidence);
+  cost.ratio = stats::EstimateMedian(ratios, confidence);
   const bool below =
       most > 0 ? cost.ratio.high <= 1 + most : cost.ratio.relative_half_width() <= kMeasurable;
   if (cost.ratio.low > 1 + most) {
@@ -73,4 +73,4 @@ Cost JudgeCost(std::span<const double> ratios, double most, double confidence) {
   return cost;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::marks

@@ -10,7 +10,7 @@
 #include "core/base/status.h"
 #include "core/stats/stats.h"
 
-namespace lockstep {
+namespace lockstep::bench::marks {
 
 class PairSide {
  public:
@@ -43,7 +43,7 @@ enum class CostVerdict { kWithin, kBeyond, kUnclear };
 std::string_view NameOf(CostVerdict verdict);
 
 struct Cost {
-  MedianInterval ratio;
+  stats::MedianInterval ratio;
   CostVerdict verdict = CostVerdict::kUnclear;
 };
 
@@ -55,6 +55,6 @@ inline constexpr double kMeasurable = 0.01;
 // kWithin when it does not and is narrow enough to have shown it. `confidence` of the interval.
 Cost JudgeCost(std::span<const double> ratios, double most, double confidence);
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::marks
 
 #endif  // LOCKSTEP_BENCH_MARKS_PAIRED_COST_H_

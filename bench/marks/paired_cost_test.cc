@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::bench::marks {
 namespace {
 
 // Time of a machine that drifts to twice its time in the course of the pairs, with spikes.
@@ -120,4 +120,4 @@ TEST(PlanPairs, FitsTheTimeAndStaysInBounds) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::bench::marks

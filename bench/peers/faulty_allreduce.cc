@@ -17,8 +17,8 @@
 
 #include "bench/peers/settings.h"
 
-using lockstep::NumberFrom;
-using lockstep::TextFrom;
+using lockstep::bench::peers::NumberFrom;
+using lockstep::bench::peers::TextFrom;
 
 namespace {
 
@@ -48,13 +48,13 @@ void AddHalf(void* result, int count) {
 
 extern "C" int MPI_Allreduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op,
                              MPI_Comm comm) {
-  static const std::string kind = TextFrom("FAULTY_KIND");
-  static const double faulty_call = NumberFrom("FAULTY_CALL", 50);
+  static const std::string kind = lockstep::bench::peers::TextFrom("FAULTY_KIND");
+  static const double faulty_call = lockstep::bench::peers::NumberFrom("FAULTY_CALL", 50);
   static int calls = 0;
   static int rank = -1;
   if (rank < 0) PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   ++calls;
-  const bool mine = rank == NumberFrom("FAULTY_RANK", 1);
+  const bool mine = rank == lockstep::bench::peers::NumberFrom("FAULTY_RANK", 1);
   if (mine && calls == faulty_call) Prevent(kind);
   const int code = PMPI_Allreduce(send, recv, count, type, op, comm);
   if (mine && kind == "add" && calls >= faulty_call) AddHalf(recv, count);

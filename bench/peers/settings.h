@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-namespace lockstep {
+namespace lockstep::bench::peers {
 
 inline double NumberFrom(const char* name, double otherwise) {
   const char* text = std::getenv(name);
@@ -17,6 +17,6 @@ inline std::string TextFrom(const char* name) {
   return text == nullptr ? "" : text;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::bench::peers
 
 #endif  // LOCKSTEP_BENCH_PEERS_SETTINGS_H_

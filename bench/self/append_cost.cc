@@ -13,7 +13,7 @@
 #include "core/device/host/host_device.h"
 #include "core/journal/journal.h"
 
-namespace lockstep {
+namespace lockstep::bench::self {
 namespace {
 
 constexpr std::size_t kCapacity = 1 << 14;  // events: a megabyte, as a worker has
@@ -23,7 +23,8 @@ class Memory {
   std::span<std::byte> bytes() { return std::as_writable_bytes(std::span(lines_)); }
 
  private:
-  std::vector<JournalEvent> lines_{JournalBytes(kCapacity) / sizeof(JournalEvent)};
+  std::vector<journal::JournalEvent> lines_{journal::JournalBytes(kCapacity) /
+                                            sizeof(journal::JournalEvent)};
 };
 
 void NowTicks(benchmark::State& state) {
@@ -39,11 +40,11 @@ BENCHMARK(MonotonicNs);
 // Goal: less than 40 ns with the stamp.
 void JournalAppend(benchmark::State& state) {
   Memory memory;
-  JournalWriter writer = JournalWriter::Create(memory.bytes(), kCapacity);
+  journal::JournalWriter writer = journal::JournalWriter::Create(memory.bytes(), kCapacity);
   std::uint64_t sequence = 0;
   for (auto _ : state) {
-    JournalEvent event;
-    event.kind = EventKind::kStart;
+    journal::JournalEvent event;
+    event.kind = journal::EventKind::kStart;
     event.sequence = ++sequence;
     if (state.range(0) == 0) event.ticks = sequence;
     benchmark::DoNotOptimize(writer.Append(event));
@@ -53,8 +54,8 @@ BENCHMARK(JournalAppend)->ArgName("stamp")->Arg(1)->Arg(0);
 
 void JournalLast(benchmark::State& state) {
   Memory memory;
-  JournalWriter writer = JournalWriter::Create(memory.bytes(), kCapacity);
-  const JournalReader reader(memory.bytes(), kCapacity);
+  journal::JournalWriter writer = journal::JournalWriter::Create(memory.bytes(), kCapacity);
+  const journal::JournalReader reader(memory.bytes(), kCapacity);
   writer.Idle();
   for (auto _ : state) benchmark::DoNotOptimize(reader.Last());
 }
@@ -62,21 +63,22 @@ BENCHMARK(JournalLast);
 
 struct NullWorld {
   NullWorld() {
-    auto connected = ConnectNull(/*rank=*/0, /*size=*/2);
+    auto connected = comm::null::ConnectNull(/*rank=*/0, /*size=*/2);
     LOCKSTEP_CHECK(connected.ok(), connected.status().message());
     communicator = std::move(connected).value();
     stream = device.NewInlineStream();
   }
-  HostDevice device;
-  std::unique_ptr<Stream> stream;
-  std::unique_ptr<Communicator> communicator;
+  device::host::HostDevice device;
+  std::unique_ptr<device::Stream> stream;
+  std::unique_ptr<comm::Communicator> communicator;
   Memory memory;
-  JournalWriter writer = JournalWriter::Create(memory.bytes(), kCapacity);
+  journal::JournalWriter writer = journal::JournalWriter::Create(memory.bytes(), kCapacity);
 };
 
-const Operation kOperation = {.collective = Collective::kAllReduce, .count = 2};
+const collective::Operation kOperation = {.collective = collective::Collective::kAllReduce,
+                                          .count = 2};
 
-void EnqueueAll(benchmark::State& state, Communicator& communicator, Stream& stream) {
+void EnqueueAll(benchmark::State& state, comm::Communicator& communicator, device::Stream& stream) {
   float send[2] = {1, 2}, recv[2] = {};
   for (auto _ : state) {
     if (!communicator.Enqueue(kOperation, {send, recv}, stream).ok()) {
@@ -97,7 +99,7 @@ BENCHMARK(EnqueueOnNull);
 
 void EnqueueOnRecordedNull(benchmark::State& state) {
   NullWorld world;
-  RecordedCommunicator recorded(std::move(world.communicator), world.writer, 0);
+  comm::RecordedCommunicator recorded(std::move(world.communicator), world.writer, 0);
   double between_stamps = 0;
   float send[2] = {1, 2}, recv[2] = {};
   for (auto _ : state) {
@@ -116,6 +118,6 @@ void EnqueueOnRecordedNull(benchmark::State& state) {
 BENCHMARK(EnqueueOnRecordedNull);
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::bench::self
 
 BENCHMARK_MAIN();

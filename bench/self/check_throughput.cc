@@ -12,7 +12,7 @@
 #include "core/collective/pattern.h"
 #include "core/collective/reference.h"
 
-namespace lockstep {
+namespace lockstep::bench::self {
 namespace {
 
 constexpr int kRanks = 2;
@@ -48,12 +48,14 @@ void PlainCopy(benchmark::State& state) {
   SetBytes(state);
 }
 
-Operation AllReduceOf(std::int64_t bytes, DataType type) {
-  return {.collective = Collective::kAllReduce, .type = type, .count = bytes / SizeOf(type)};
+collective::Operation AllReduceOf(std::int64_t bytes, collective::DataType type) {
+  return {.collective = collective::Collective::kAllReduce,
+          .type = type,
+          .count = bytes / collective::SizeOf(type)};
 }
 
 // The right result of an all-reduce of the pattern.
-Words RightResult(const Pattern& pattern, std::int64_t bytes) {
+Words RightResult(const collective::Pattern& pattern, std::int64_t bytes) {
   std::vector<Words> sends(kRanks, Words(static_cast<std::size_t>(bytes) / 8));
   std::vector<const void*> pointers;
   const std::int64_t count = pattern.operation().count;
@@ -62,16 +64,16 @@ Words RightResult(const Pattern& pattern, std::int64_t bytes) {
     pointers.push_back(sends[static_cast<std::size_t>(rank)].data());
   }
   Words result(sends[0].size());
-  ReferenceResult(pattern.operation(), kRanks, pointers, 0, result.data());
+  collective::ReferenceResult(pattern.operation(), kRanks, pointers, 0, result.data());
   return result;
 }
 
-void CheckRecv(benchmark::State& state, DataType type) {
-  const Pattern pattern(kSeed, AllReduceOf(state.range(0), type), kRanks);
+void CheckRecv(benchmark::State& state, collective::DataType type) {
+  const collective::Pattern pattern(kSeed, AllReduceOf(state.range(0), type), kRanks);
   const Words result = RightResult(pattern, state.range(0));
   std::int64_t wrong = 0;
   for (auto _ : state) {
-    CheckReport report;
+    collective::CheckReport report;
     pattern.CheckRecv(result.data(), 0, pattern.operation().count, 0, 1, report);
     wrong += report.wrong;
   }
@@ -79,8 +81,8 @@ void CheckRecv(benchmark::State& state, DataType type) {
   SetBytes(state);
 }
 
-void FillSend(benchmark::State& state, DataType type) {
-  const Pattern pattern(kSeed, AllReduceOf(state.range(0), type), kRanks);
+void FillSend(benchmark::State& state, collective::DataType type) {
+  const collective::Pattern pattern(kSeed, AllReduceOf(state.range(0), type), kRanks);
   Words data(static_cast<std::size_t>(state.range(0)) / 8);
   for (auto _ : state) {
     pattern.FillSend(data.data(), 0, pattern.operation().count, 0, 1);
@@ -93,8 +95,8 @@ BENCHMARK(PlainRead)->Arg(kInCache)->Arg(kInMemory);
 BENCHMARK(PlainCopy)->Arg(kInCache)->Arg(kInMemory);
 
 const bool kRegistered = [] {
-  for (const DataType type : AllDataTypes()) {
-    const std::string name(NameOf(type));
+  for (const collective::DataType type : collective::AllDataTypes()) {
+    const std::string name(collective::NameOf(type));
     benchmark::RegisterBenchmark(("CheckRecv/" + name).c_str(), CheckRecv, type)
         ->Arg(kInCache)
         ->Arg(kInMemory);
@@ -104,4 +106,4 @@ const bool kRegistered = [] {
 }();
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::bench::self

@@ -5,20 +5,21 @@
 
 #include "core/verdict/judge.h"
 
-namespace lockstep {
+namespace lockstep::bench::self {
 namespace {
 
 // All ranks in the same collective after a thousand events, beyond the deadline.
 void JudgeStall(benchmark::State& state) {
-  std::vector<RankEvidence> evidence(static_cast<std::size_t>(state.range(0)));
+  std::vector<verdict::RankEvidence> evidence(static_cast<std::size_t>(state.range(0)));
   int rank = 0;
-  for (RankEvidence& one : evidence) {
+  for (verdict::RankEvidence& one : evidence) {
     one.rank = rank++;
     one.seconds_silent = 10;
     for (std::uint64_t sequence = 0; sequence < 333; ++sequence) {
-      for (const EventKind kind : {EventKind::kEnqueue, EventKind::kStart, EventKind::kEnd}) {
-        if (sequence == 332 && kind == EventKind::kEnd) break;
-        JournalEvent event;
+      for (const journal::EventKind kind :
+           {journal::EventKind::kEnqueue, journal::EventKind::kStart, journal::EventKind::kEnd}) {
+        if (sequence == 332 && kind == journal::EventKind::kEnd) break;
+        journal::JournalEvent event;
         event.kind = kind;
         event.sequence = sequence;
         event.nth = sequence + 1;
@@ -27,11 +28,11 @@ void JudgeStall(benchmark::State& state) {
     }
   }
   for (auto _ : state) {
-    const Judgement judgement = Judge(evidence, 5);
+    const verdict::Judgement judgement = verdict::Judge(evidence, 5);
     if (judgement.findings.size() != 1) state.SkipWithError("not a stall");
   }
 }
 BENCHMARK(JudgeStall)->Arg(2)->Arg(100)->Arg(1000)->Unit(benchmark::kMillisecond);
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::bench::self

@@ -28,14 +28,14 @@
 #include "datasets/loader/loader.h"
 #include "results/store/store.h"
 
-namespace lockstep {
+namespace lockstep::bench::self {
 namespace {
 
 constexpr double kConfidence = 0.999;
 constexpr const char* kFolder = "/dev/shm";
 
 // Work that is timed as a whole.
-class Timed final : public PairSide {
+class Timed final : public marks::PairSide {
  public:
   explicit Timed(std::function<Status()> work) : work_(std::move(work)) {}
   Result<double> Run(int times) override {
@@ -57,35 +57,35 @@ struct Pair {
 };
 
 // All ranks in the same collective, beyond the deadline, but one, which calls another count.
-std::vector<RankEvidence> Stall(int ranks, int records) {
-  std::vector<RankEvidence> evidence(static_cast<std::size_t>(ranks));
+std::vector<verdict::RankEvidence> Stall(int ranks, int records) {
+  std::vector<verdict::RankEvidence> evidence(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
-    RankEvidence& one = evidence[static_cast<std::size_t>(rank)];
+    verdict::RankEvidence& one = evidence[static_cast<std::size_t>(rank)];
     one.rank = rank;
     one.seconds_silent = 10;
     for (int i = 0; i < records; ++i) {
-      JournalEvent event;
+      journal::JournalEvent event;
       event.index = static_cast<std::uint64_t>(i) + 1;
       event.ticks = 1000 * event.index;
-      event.kind = i % 3 == 0   ? EventKind::kEnqueue
-                   : i % 3 == 1 ? EventKind::kStart
-                                : EventKind::kEnd;
+      event.kind = i % 3 == 0   ? journal::EventKind::kEnqueue
+                   : i % 3 == 1 ? journal::EventKind::kStart
+                                : journal::EventKind::kEnd;
       event.sequence = static_cast<std::uint64_t>(i / 3);
       event.nth = event.sequence + 1;
       event.count = 1000;
       one.journal.events.push_back(event);
     }
   }
-  for (JournalEvent& event : evidence.front().journal.events) {
+  for (journal::JournalEvent& event : evidence.front().journal.events) {
     if (event.sequence == evidence.front().journal.events.back().sequence) event.count = 7;
   }
   return evidence;
 }
 
 std::function<Status()> Judging(int ranks, int records) {
-  const auto evidence = std::make_shared<std::vector<RankEvidence>>(Stall(ranks, records));
+  const auto evidence = std::make_shared<std::vector<verdict::RankEvidence>>(Stall(ranks, records));
   return [evidence] {
-    const Judgement judgement = Judge(*evidence, 5);
+    const verdict::Judgement judgement = verdict::Judge(*evidence, 5);
     return judgement.findings.size() == 1 ? OkStatus() : SystemFailed("the judge found no mistake");
   };
 }
@@ -93,29 +93,30 @@ std::function<Status()> Judging(int ranks, int records) {
 std::function<Status()> Decoding(double passes) {
   const auto bytes = std::make_shared<std::vector<std::byte>>(1 << 16, std::byte{7});
   return [bytes, passes] {
-    return Decode(*bytes, passes) != 0 ? OkStatus() : SystemFailed("nothing was decoded");
+    return datasets::loader::Decode(*bytes, passes) != 0 ? OkStatus()
+                                                         : SystemFailed("nothing was decoded");
   };
 }
 
 std::function<Status()> Simulating(int ranks) {
   return [ranks] {
-    SimWorld world({.ranks = ranks, .stack_bytes = 16 * 1024});
-    const SimReport report = world.Run([](RankContext& context) -> Status {
+    comm::sim::SimWorld world({.ranks = ranks, .stack_bytes = 16 * 1024});
+    const comm::sim::SimReport report = world.Run([](comm::sim::RankContext& context) -> Status {
       const auto communicator = context.Connect();
       const auto stream = context.device().NewInlineStream();
       float value = 1;
-      return communicator->Enqueue({.collective = Collective::kAllReduce, .count = 1},
+      return communicator->Enqueue({.collective = collective::Collective::kAllReduce, .count = 1},
                                    {&value, &value}, *stream);
     });
-    const bool finished = report.ranks.back().state == RankState::kFinished;
+    const bool finished = report.ranks.back().state == comm::sim::RankState::kFinished;
     return finished ? OkStatus() : SystemFailed(report.ranks.back().message);
   };
 }
 
-Run MillionSamples() {
-  Run run;
+results::store::Run MillionSamples() {
+  results::store::Run run;
   run.name = "speeds";
-  CaseRecord record;
+  results::store::CaseRecord record;
   record.name = "all_reduce/f32/8";
   record.ranks = record.samples.ranks = 2;
   for (std::int64_t i = 0; i < 1'000'000; ++i) {
@@ -132,9 +133,9 @@ Run MillionSamples() {
 // A file of a million samples of two ranks, and as many bytes as it holds written plainly.
 Pair Storing() {
   const std::string path = fmt::format("{}/lockstep-speeds-{}", kFolder, getpid());
-  const auto run = std::make_shared<Run>(MillionSamples());
+  const auto run = std::make_shared<results::store::Run>(MillionSamples());
   const auto store = [run, path]() -> Status {
-    LOCKSTEP_RETURN_IF_ERROR(WriteRun(*run, path));
+    LOCKSTEP_RETURN_IF_ERROR(results::store::WriteRun(*run, path));
     std::filesystem::remove(path);
     return OkStatus();
   };
@@ -152,10 +153,10 @@ Pair Storing() {
 
 // Work that is asked to take 20 ms, beside a loop that takes 20 ms.
 Pair Computing() {
-  const auto device = std::make_shared<HostDevice>();
-  const std::shared_ptr<Stream> stream = device->NewInlineStream();
+  const auto device = std::make_shared<device::host::HostDevice>();
+  const std::shared_ptr<device::Stream> stream = device->NewInlineStream();
   const auto memory = std::make_shared<std::vector<char>>(1 << 20, 1);
-  const auto kernels = std::make_shared<HostKernels>();
+  const auto kernels = std::make_shared<device::host::HostKernels>();
   const auto spin = [] {
     const std::int64_t end = MonotonicNs() + 20'000'000;
     while (MonotonicNs() < end) {
@@ -179,21 +180,21 @@ std::vector<Pair> AllPairs() {
 }
 
 // Prints a line; the verdict.
-Result<CostVerdict> Measure(const Pair& pair, double seconds) {
+Result<marks::CostVerdict> Measure(const Pair& pair, double seconds) {
   Timed base(pair.base), work(pair.work);
   LOCKSTEP_ASSIGN_OR_RETURN(const double base_ns, base.Run(1));
   LOCKSTEP_ASSIGN_OR_RETURN(const double work_ns, work.Run(1));
-  PairPlan plan = PlanPairs((base_ns + work_ns) / 2, seconds, 0.01);
-  LOCKSTEP_ASSIGN_OR_RETURN(const PairedTimes times, MeasurePairs(base, work, plan));
-  const MedianInterval ratio = EstimateMedian(times.ratios, kConfidence);
+  marks::PairPlan plan = marks::PlanPairs((base_ns + work_ns) / 2, seconds, 0.01);
+  LOCKSTEP_ASSIGN_OR_RETURN(const marks::PairedTimes times, marks::MeasurePairs(base, work, plan));
+  const stats::MedianInterval ratio = stats::EstimateMedian(times.ratios, kConfidence);
   const bool within = ratio.low >= pair.low && ratio.high <= pair.high;
   const bool beyond = ratio.low > pair.high || ratio.high < pair.low;
-  const CostVerdict verdict = within   ? CostVerdict::kWithin
-                              : beyond ? CostVerdict::kBeyond
-                                       : CostVerdict::kUnclear;
+  const marks::CostVerdict verdict = within   ? marks::CostVerdict::kWithin
+                                     : beyond ? marks::CostVerdict::kBeyond
+                                              : marks::CostVerdict::kUnclear;
   fmt::print("{}: {:.3g} x ({:.3g} to {:.3g}; bounds {} to {}), {} pairs: {}\n", pair.name,
              ratio.median, ratio.low, ratio.high, pair.low, pair.high, times.ratios.size(),
-             NameOf(verdict));
+             marks::NameOf(verdict));
   std::fflush(stdout);
   return verdict;
 }
@@ -206,13 +207,13 @@ int Main(int argc, char** argv) {
   }
   bool beyond = false, unclear = false;
   for (const Pair& pair : AllPairs()) {
-    const Result<CostVerdict> verdict = Measure(pair, seconds);
+    const Result<marks::CostVerdict> verdict = Measure(pair, seconds);
     if (!verdict.ok()) {
       fmt::print(stderr, "speeds: {}: {}\n", pair.name, verdict.status().message());
       return static_cast<int>(ExitCode::kEnvironment);
     }
-    beyond = beyond || *verdict == CostVerdict::kBeyond;
-    unclear = unclear || *verdict == CostVerdict::kUnclear;
+    beyond = beyond || *verdict == marks::CostVerdict::kBeyond;
+    unclear = unclear || *verdict == marks::CostVerdict::kUnclear;
   }
   return static_cast<int>(beyond    ? ExitCode::kRegression
                           : unclear ? ExitCode::kInconclusive
@@ -220,6 +221,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::bench::self
 
-int main(int argc, char** argv) { return lockstep::Main(argc, argv); }
+int main(int argc, char** argv) { return lockstep::bench::self::Main(argc, argv); }

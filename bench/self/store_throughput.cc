@@ -10,20 +10,20 @@
 #include "core/base/random.h"
 #include "results/store/store.h"
 
-namespace lockstep {
+namespace lockstep::bench::self {
 namespace {
 
-Run RunOf(std::int64_t iterations, int ranks) {
-  Run run;
+results::store::Run RunOf(std::int64_t iterations, int ranks) {
+  results::store::Run run;
   run.id = "0badcafe";
   run.name = "self";
   run.started_at = "2026-01-01T00:00:00Z";
-  CaseRecord record;
+  results::store::CaseRecord record;
   record.name = "all_reduce/f32/8";
   record.backend = "null";
   record.device = "host";
   record.ranks = ranks;
-  record.operations = {{.collective = Collective::kAllReduce, .count = 2}};
+  record.operations = {{.collective = collective::Collective::kAllReduce, .count = 2}};
   record.bytes = 8;
   record.samples.ranks = ranks;
   Random random(1);
@@ -67,9 +67,9 @@ void StoreWrite(benchmark::State& state, const std::string& parent) {
     state.SkipWithError("cannot make a directory there");
     return;
   }
-  const Run run = RunOf(state.range(0), 2);
+  const results::store::Run run = RunOf(state.range(0), 2);
   for (auto _ : state) {
-    const Status written = WriteRun(run, folder.path() + "/run.h5");
+    const Status written = results::store::WriteRun(run, folder.path() + "/run.h5");
     if (!written.ok()) {
       state.SkipWithError(written.message().c_str());
       return;
@@ -95,12 +95,13 @@ const bool kRegistered = [] {
 void StoreRead(benchmark::State& state) {
   const Folder folder("/dev/shm");
   const std::string path = folder.path() + "/run.h5";
-  if (const Status written = WriteRun(RunOf(state.range(0), 2), path); !written.ok()) {
+  if (const Status written = results::store::WriteRun(RunOf(state.range(0), 2), path);
+      !written.ok()) {
     state.SkipWithError(written.message().c_str());
     return;
   }
   for (auto _ : state) {
-    const auto run = ReadRun(path);
+    const auto run = results::store::ReadRun(path);
     if (!run.ok()) {
       state.SkipWithError(run.status().message().c_str());
       return;
@@ -112,4 +113,4 @@ void StoreRead(benchmark::State& state) {
 BENCHMARK(StoreRead)->Arg(1'000'000)->UseRealTime()->Unit(benchmark::kMillisecond);
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::bench::self

@@ -7,7 +7,7 @@
 
 #include "core/base/check.h"
 
-namespace lockstep {
+namespace lockstep::collective {
 namespace {
 
 constexpr std::array<CollectiveInfo, 8> kRows = {{
@@ -118,4 +118,4 @@ std::string Describe(const Operation& operation) {
   return text;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::collective

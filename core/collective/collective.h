@@ -10,7 +10,7 @@
 #include "core/base/status.h"
 #include "core/collective/data_type.h"
 
-namespace lockstep {
+namespace lockstep::collective {
 
 enum class Collective : std::uint8_t {
   kAllReduce,
@@ -79,6 +79,6 @@ double BusBandwidthFactor(Collective collective, int world_size);
 // "all_reduce f32 x 1024 sum", "broadcast u8 x 16 root 0", "barrier".
 std::string Describe(const Operation& operation);
 
-}  // namespace lockstep
+}  // namespace lockstep::collective
 
 #endif  // LOCKSTEP_CORE_COLLECTIVE_COLLECTIVE_H_

@@ -9,7 +9,7 @@
 
 #include "core/collective/data_type.h"
 
-namespace lockstep {
+namespace lockstep::collective {
 namespace {
 
 using testing::HasSubstr;
@@ -89,4 +89,4 @@ TEST(CollectiveTest, Describes) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::collective

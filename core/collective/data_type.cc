@@ -7,7 +7,7 @@
 
 #include "core/base/check.h"
 
-namespace lockstep {
+namespace lockstep::collective {
 namespace {
 
 struct Row {
@@ -65,4 +65,4 @@ Result<DataType> ParseDataType(std::string_view option, std::string_view text) {
       fmt::format("{}: '{}' is not a data type; choose one of:{}", option, text, names));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::collective

@@ -9,7 +9,7 @@
 
 #include "core/base/status.h"
 
-namespace lockstep {
+namespace lockstep::collective {
 
 enum class DataType : std::uint8_t {
   kF16,
@@ -46,6 +46,6 @@ const std::vector<DataType>& AllDataTypes();  // in the order of the enum
 // uint8; f8e4m3 and f8e5m2 are the same). The error names `option`, the text and the valid names.
 Result<DataType> ParseDataType(std::string_view option, std::string_view text);
 
-}  // namespace lockstep
+}  // namespace lockstep::collective
 
 #endif  // LOCKSTEP_CORE_COLLECTIVE_DATA_TYPE_H_

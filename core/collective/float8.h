@@ -15,7 +15,7 @@
 
 #include "core/collective/half.h"
 
-namespace lockstep {
+namespace lockstep::collective {
 
 // A binary32 rounded to a float of 8 bits with `kFraction` fraction bits, whose smallest normal
 // number is 2^kLeast; `largest` are the bits of its largest finite one.
@@ -59,6 +59,6 @@ inline float FloatFromF8E5M2(std::uint8_t bits) {
 
 inline std::uint8_t F8E5M2FromFloat(float value) { return Float8FromFloat<2, -14>(value, 0x7b); }
 
-}  // namespace lockstep
+}  // namespace lockstep::collective
 
 #endif  // LOCKSTEP_CORE_COLLECTIVE_FLOAT8_H_

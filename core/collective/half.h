@@ -9,7 +9,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace lockstep {
+namespace lockstep::collective {
 
 inline float FloatFromF16(std::uint16_t half) {
   const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000u) << 16;
@@ -52,6 +52,6 @@ inline std::uint16_t Bf16FromFloat(float value) {
   return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::collective
 
 #endif  // LOCKSTEP_CORE_COLLECTIVE_HALF_H_

@@ -15,7 +15,7 @@
 #include "core/collective/pattern_memory.h"
 #include "core/collective/pattern_values.h"
 
-namespace lockstep {
+namespace lockstep::collective {
 namespace {
 
 // Elements are generated in aligned blocks of this many, each with a key of its own: the expected
@@ -373,4 +373,4 @@ void Pattern::CheckFrom(Source source, const void* data, std::int64_t begin, std
                });
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::collective

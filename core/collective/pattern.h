@@ -26,7 +26,7 @@
 
 #include "core/collective/collective.h"
 
-namespace lockstep {
+namespace lockstep::collective {
 
 class PatternMemory;
 struct PatternPiece;
@@ -97,6 +97,6 @@ class Pattern {
   std::int32_t weight_total_ = 0;  // of all ranks' constant parts of a sum, in each element
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::collective
 
 #endif  // LOCKSTEP_CORE_COLLECTIVE_PATTERN_H_

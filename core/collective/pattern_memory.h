@@ -8,7 +8,7 @@
 #include "core/collective/collective.h"
 #include "core/collective/pattern_values.h"
 
-namespace lockstep {
+namespace lockstep::collective {
 
 enum class PatternRule : std::uint8_t { kCopy, kSum, kProd, kOrder };
 
@@ -100,6 +100,6 @@ auto WithPatternType(DataType type, const Function& function) {
   return function.template operator()<DataType::kU8>();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::collective
 
 #endif  // LOCKSTEP_CORE_COLLECTIVE_PATTERN_MEMORY_H_

@@ -10,7 +10,7 @@
 #include "fmt/format.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::collective {
 namespace {
 
 class ElementMemory final : public PatternMemory {
@@ -161,4 +161,4 @@ TEST(PatternMemory, GatheredBlocksAreEachSendersOwn) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::collective

@@ -15,7 +15,7 @@
 #include "core/collective/half.h"
 #include "core/collective/reference.h"
 
-namespace lockstep {
+namespace lockstep::collective {
 namespace {
 
 using Bytes = std::vector<unsigned char>;
@@ -353,4 +353,4 @@ TEST(PatternTest, AMissingRankOf1000ShowsInEnoughElements) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::collective

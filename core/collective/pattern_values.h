@@ -35,7 +35,7 @@
 #define LOCKSTEP_INLINE [[gnu::always_inline]] inline
 #endif
 
-namespace lockstep {
+namespace lockstep::collective {
 
 // What a type has room for. `order_bits`: min and max use [offset - 2^order_bits, offset +
 // 2^order_bits]. `wide_bits`: further bits above the 32-bit part, 0 for types of up to 32 bits.
@@ -296,6 +296,6 @@ struct PatternEncoding<DataType::kI64> {
   }
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::collective
 
 #endif  // LOCKSTEP_CORE_COLLECTIVE_PATTERN_VALUES_H_

@@ -9,7 +9,7 @@
 #include "core/collective/float8.h"
 #include "core/collective/half.h"
 
-namespace lockstep {
+namespace lockstep::collective {
 namespace {
 
 template <typename T>
@@ -123,4 +123,4 @@ void ReferenceResult(const Operation& operation, int world_size,
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::collective

@@ -6,7 +6,7 @@
 
 #include "core/collective/collective.h"
 
-namespace lockstep {
+namespace lockstep::collective {
 
 // Writes to `recv` what `rank` receives when rank r sends `sends[r]` (SendBytes each; those that
 // are not read may be nullptr). Reductions go through `sends` from first to last, each step rounded
@@ -17,6 +17,6 @@ namespace lockstep {
 void ReferenceResult(const Operation& operation, int world_size,
                      const std::vector<const void*>& sends, int rank, void* recv);
 
-}  // namespace lockstep
+}  // namespace lockstep::collective
 
 #endif  // LOCKSTEP_CORE_COLLECTIVE_REFERENCE_H_

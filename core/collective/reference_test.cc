@@ -10,7 +10,7 @@
 #include "core/collective/float8.h"
 #include "core/collective/half.h"
 
-namespace lockstep {
+namespace lockstep::collective {
 namespace {
 
 // Of all values the one nearest to `value` (finite, in range), ties to the even pattern.
@@ -182,4 +182,4 @@ TEST(ReferenceTest, RoundsEveryStepInTheType) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::collective

@@ -14,26 +14,27 @@
 #include "core/comm/mpi/mpi_communicator.h"
 #endif
 
-namespace lockstep {
+namespace lockstep::comm {
 namespace {
 
 Result<Platform> OpenHost(const PlatformRequest&) {
   Platform platform;
-  platform.device = std::make_unique<HostDevice>();
-  platform.kernels = std::make_unique<HostKernels>();
+  platform.device = std::make_unique<device::host::HostDevice>();
+  platform.kernels = std::make_unique<device::host::HostKernels>();
   return platform;
 }
 
 #ifdef LOCKSTEP_HAS_MPI
 Result<std::unique_ptr<Communicator>> ConnectWithMpi(const ConnectRequest& request, Deadline) {
-  MpiOptions options;
-  options.threads = request.threaded_streams ? MpiThreads::kOneAtATime : MpiThreads::kCaller;
-  LOCKSTEP_ASSIGN_OR_RETURN(auto communicator, ConnectMpi(options));
+  mpi::MpiOptions options;
+  options.threads =
+      request.threaded_streams ? mpi::MpiThreads::kOneAtATime : mpi::MpiThreads::kCaller;
+  LOCKSTEP_ASSIGN_OR_RETURN(auto communicator, mpi::ConnectMpi(options));
   if (communicator->rank() != request.rank || communicator->size() != request.size) {
     return EnvironmentError(fmt::format(
         "mpi: the launcher started rank {} of {}, but MPI says rank {} of {}; launch "
         "with the mpirun of the MPI that this program is linked with ({})",
-        request.rank, request.size, communicator->rank(), communicator->size(), MpiVersion()));
+        request.rank, request.size, communicator->rank(), communicator->size(), mpi::MpiVersion()));
   }
   return communicator;
 }
@@ -43,20 +44,21 @@ Result<std::unique_ptr<Communicator>> ConnectWithMpi(const ConnectRequest& reque
 Result<std::unique_ptr<Communicator>> ConnectWithGloo(const ConnectRequest& request,
                                                       Deadline deadline) {
   if (request.meeting == nullptr) return InvalidInput("gloo: ranks connect through a meeting");
-  GlooOptions options;
+  gloo::GlooOptions options;
   options.host = request.host;
   options.timeout_seconds = request.timeout_seconds;
-  return ConnectGloo(request.rank, request.size, *request.meeting, request.prefix, options,
-                     deadline);
+  return gloo::ConnectGloo(request.rank, request.size, *request.meeting, request.prefix, options,
+                           deadline);
 }
 #endif
 
 Result<std::unique_ptr<Communicator>> ConnectWithNull(const ConnectRequest& request, Deadline) {
-  return ConnectNull(request.rank, request.size, request.meeting);
+  return null::ConnectNull(request.rank, request.size, request.meeting);
 }
 
 Result<Platform> OpenNcclPlatform(const PlatformRequest& request) {
-  LOCKSTEP_ASSIGN_OR_RETURN(NcclPlatform opened, OpenNccl(request.local_rank, request.host_access));
+  LOCKSTEP_ASSIGN_OR_RETURN(nccl::NcclPlatform opened,
+                            nccl::OpenNccl(request.local_rank, request.host_access));
   LOCKSTEP_ASSIGN_OR_RETURN(Platform platform, OpenHost(request));
   platform.remark = std::move(opened.remark);
   platform.gpu_bus = std::move(opened.gpu_bus);
@@ -73,12 +75,12 @@ Result<std::unique_ptr<Communicator>> ConnectWithNccl(const ConnectRequest& requ
   if (request.meeting == nullptr || request.device == nullptr) {
     return InvalidInput("nccl: ranks connect through a meeting, and on a device");
   }
-  NcclOptions options = NcclOptionsFromEnvironment();
+  nccl::NcclOptions options = nccl::NcclOptionsFromEnvironment();
   options.operation_seconds = request.timeout_seconds;
   options.given_up = request.given_up;
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      auto communicator, ConnectNccl(request.rank, request.size, *request.meeting, request.prefix,
-                                     *request.device, options, deadline));
+  LOCKSTEP_ASSIGN_OR_RETURN(auto communicator,
+                            nccl::ConnectNccl(request.rank, request.size, *request.meeting,
+                                              request.prefix, *request.device, options, deadline));
   return std::unique_ptr<Communicator>(std::move(communicator));
 }
 
@@ -98,13 +100,14 @@ constexpr std::string_view kKnownElsewhere[] = {"sim"};
 const std::vector<Backend>& Backends() {
   static const std::vector<Backend> backends = {
 #ifdef LOCKSTEP_HAS_MPI
-      {"mpi", true, &MpiCapabilities, &MpiVersion, &OpenHost, &ConnectWithMpi},
+      {"mpi", true, &mpi::MpiCapabilities, &mpi::MpiVersion, &OpenHost, &ConnectWithMpi},
 #endif
 #ifdef LOCKSTEP_HAS_GLOO
-      {"gloo", false, &GlooCapabilities, &GlooVersion, &OpenHost, &ConnectWithGloo},
+      {"gloo", false, &gloo::GlooCapabilities, &gloo::GlooVersion, &OpenHost, &ConnectWithGloo},
 #endif
-      {"nccl", false, &NcclBackendCapabilities, &NcclVersion, &OpenNcclPlatform, &ConnectWithNccl},
-      {"null", false, &NullCapabilities, [] { return std::string("built in"); }, &OpenHost,
+      {"nccl", false, &nccl::NcclBackendCapabilities, &nccl::NcclVersion, &OpenNcclPlatform,
+       &ConnectWithNccl},
+      {"null", false, &null::NullCapabilities, [] { return std::string("built in"); }, &OpenHost,
        &ConnectWithNull},
   };
   return backends;
@@ -130,11 +133,11 @@ Result<const Backend*> FindBackend(std::string_view option, std::string_view nam
       fmt::format("{}: '{}' is not a backend; choose one of:{}", option, name, Choices()));
 }
 
-Operation AsSupported(const Backend& backend, const Operation& operation) {
+collective::Operation AsSupported(const Backend& backend, const collective::Operation& operation) {
   if (backend.capabilities().supports(operation).ok()) return operation;
-  Operation blocking = operation;
-  blocking.blocking = Blocking::kBlocking;
+  collective::Operation blocking = operation;
+  blocking.blocking = collective::Blocking::kBlocking;
   return blocking;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::comm

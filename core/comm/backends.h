@@ -15,7 +15,7 @@
 #include "core/device/device.h"
 #include "core/device/kernels.h"
 
-namespace lockstep {
+namespace lockstep::comm {
 
 struct PlatformRequest {
   int local_rank = 0;       // the number of this process on its host
@@ -24,9 +24,10 @@ struct PlatformRequest {
 
 // What the ranks of a backend keep their data on and compute with.
 struct Platform {
-  std::unique_ptr<Device> device;
-  std::unique_ptr<Kernels> kernels;
-  std::unique_ptr<PatternMemory> pattern_memory;  // where the host can't reach; else nullptr
+  std::unique_ptr<device::Device> device;
+  std::unique_ptr<device::Kernels> kernels;
+  std::unique_ptr<collective::PatternMemory>
+      pattern_memory;    // where the host can't reach; else nullptr
   std::string gpu_bus;   // where the device sits, as "0000:3b:00.0"; empty: on the host
   std::string log_file;  // what the library writes of its trouble; empty: nowhere
   std::string remark;    // what whoever reads the figures must know; empty: nothing
@@ -36,13 +37,13 @@ struct Platform {
 struct ConnectRequest {
   int rank = 0;
   int size = 1;
-  Meeting* meeting = nullptr;      // not owned; outlives the communicator and its children
-  std::string prefix = "world";    // of the meeting's keys; the same on all ranks, used once
-  bool threaded_streams = false;   // streams beside the caller will be used (on inline ones: false)
-  std::string host;                // gloo: the name or address to listen on; empty: loopback
-  double timeout_seconds = 1800;   // gloo, nccl: the time limit of an operation
-  Device* device = nullptr;        // nccl: of the Platform; outlives the communicator
-  std::function<bool()> given_up;  // nccl: true ends the wait for ranks that do not come
+  Meeting* meeting = nullptr;     // not owned; outlives the communicator and its children
+  std::string prefix = "world";   // of the meeting's keys; the same on all ranks, used once
+  bool threaded_streams = false;  // streams beside the caller will be used (on inline ones: false)
+  std::string host;               // gloo: the name or address to listen on; empty: loopback
+  double timeout_seconds = 1800;  // gloo, nccl: the time limit of an operation
+  device::Device* device = nullptr;  // nccl: of the Platform; outlives the communicator
+  std::function<bool()> given_up;    // nccl: true ends the wait for ranks that do not come
 };
 
 struct Backend {
@@ -62,13 +63,13 @@ const std::vector<Backend>& Backends();
 
 // The operation as the backend takes it: where the library has no non-blocking call, the blocking
 // one, which then belongs on a stream beside the caller (as PyTorch runs gloo on threads).
-Operation AsSupported(const Backend& backend, const Operation& operation);
+collective::Operation AsSupported(const Backend& backend, const collective::Operation& operation);
 
 // kInvalidInput for a name nobody knows, kUnsupported for a known one that this version does not
 // have, kEnvironment for one whose library was absent at build time; each names `option` and the
 // backends that can be chosen. The pointer stays valid.
 Result<const Backend*> FindBackend(std::string_view option, std::string_view name);
 
-}  // namespace lockstep
+}  // namespace lockstep::comm
 
 #endif  // LOCKSTEP_CORE_COMM_BACKENDS_H_

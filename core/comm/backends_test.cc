@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::comm {
 namespace {
 
 TEST(Backends, EachIsFoundByItsNameAndSaysWhatItIs) {
@@ -15,7 +15,7 @@ TEST(Backends, EachIsFoundByItsNameAndSaysWhatItIs) {
     EXPECT_EQ(*found, &backend);
     EXPECT_EQ(backend.capabilities().backend, backend.name);
     EXPECT_FALSE(backend.version().empty());
-    EXPECT_TRUE(backend.capabilities().supports(Operation()).ok());
+    EXPECT_TRUE(backend.capabilities().supports(collective::Operation()).ok());
     EXPECT_EQ(backend.uses_launcher_mpi, backend.name == "mpi");
   }
 }
@@ -25,8 +25,7 @@ TEST(Backends, OthersAreRefusedInOneLineThatNamesTheChoices) {
     const auto found = FindBackend("--backend", name);
     ASSERT_FALSE(found.ok());
     const bool known = name == "sim";
-    EXPECT_EQ(found.status().code(),
-              known ? StatusCode::kUnsupported : StatusCode::kInvalidInput);
+    EXPECT_EQ(found.status().code(), known ? StatusCode::kUnsupported : StatusCode::kInvalidInput);
     const std::string& message = found.status().message();
     EXPECT_EQ(message.find('\n'), std::string::npos);
     EXPECT_NE(message.find("--backend"), std::string::npos);
@@ -50,4 +49,4 @@ TEST(Backends, NullConnects) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::comm

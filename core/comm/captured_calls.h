@@ -11,23 +11,23 @@
 #include "core/journal/event.h"
 #include "core/journal/purpose.h"
 
-namespace lockstep {
+namespace lockstep::comm {
 
 struct CollectiveCall {
-  Operation operation;
-  Buffers buffers;
+  collective::Operation operation;
+  collective::Buffers buffers;
 };
 
 // Made and replayed by one RecordedCommunicator. Other shapes or buffers are another capture.
 struct CapturedCalls {
-  std::vector<Operation> operations;
-  std::vector<Annotation> purposes;  // of the operations, when they were captured
-  std::unique_ptr<StreamGraph> graph;
+  std::vector<collective::Operation> operations;
+  std::vector<journal::Annotation> purposes;  // of the operations, when they were captured
+  std::unique_ptr<device::StreamGraph> graph;
   bool marked = false;  // the device counts each call's begin and end
   std::int32_t replays = 0;
-  std::vector<JournalEvent> events;  // of the newest replay
+  std::vector<journal::JournalEvent> events;  // of the newest replay
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::comm
 
 #endif  // LOCKSTEP_CORE_COMM_CAPTURED_CALLS_H_

@@ -10,19 +10,19 @@
 #include "core/device/device.h"
 #include "core/device/native_stream.h"
 
-namespace lockstep {
+namespace lockstep::comm {
 
 // What a backend sees of it: only launches can be captured. Anything else makes it sick, and so the
 // capture fail; the stream itself must not be asked for anything meanwhile.
-class CapturingStream final : public Stream, public NativeStream {
+class CapturingStream final : public device::Stream, public device::NativeStream {
  public:
   // `native` is captured, and `handle` its own.
-  CapturingStream(NativeStream& native, void* handle) : native_(native), handle_(handle) {}
+  CapturingStream(device::NativeStream& native, void* handle) : native_(native), handle_(handle) {}
 
   bool inline_execution() const override { return false; }
   void Enqueue(Work) override { Refuse("work of the host"); }
-  void Record(Event&) override { Refuse("an event"); }
-  void WaitFor(Event&) override { Refuse("a wait for an event"); }
+  void Record(device::Event&) override { Refuse("an event"); }
+  void WaitFor(device::Event&) override { Refuse("a wait for an event"); }
   Status Synchronize(Deadline) override {
     Refuse("a synchronization");
     return status_;
@@ -32,7 +32,7 @@ class CapturingStream final : public Stream, public NativeStream {
     LOCKSTEP_RETURN_IF_ERROR(status_);
     return launch(handle_);
   }
-  Result<std::unique_ptr<StreamGraph>> Capture(const Launch&) override {
+  Result<std::unique_ptr<device::StreamGraph>> Capture(const Launch&) override {
     return Unsupported("a graph cannot be captured within another");
   }
   Status WriteWord(std::uint64_t*, std::uint64_t) override {
@@ -45,11 +45,11 @@ class CapturingStream final : public Stream, public NativeStream {
     if (status_.ok()) status_ = Unsupported(std::string("a graph cannot hold ") + what);
   }
 
-  NativeStream& native_;
+  device::NativeStream& native_;
   void* handle_;
   Status status_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::comm
 
 #endif  // LOCKSTEP_CORE_COMM_CAPTURING_STREAM_H_

@@ -21,7 +21,7 @@
 #include "core/device/host/host_device.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::comm {
 
 using RankBody = std::function<void(Communicator& world)>;
 
@@ -32,7 +32,7 @@ struct WorldUnderTest {
   bool fifo_streams = true;  // the communicator may be used on streams beside the caller
   bool may_break = true;     // a test may leave the communicator unusable
   // Of the rank whose communicator it is; not set: the host's device, and sleep of its thread.
-  std::function<Device&(Communicator& world)> device = {};
+  std::function<device::Device&(Communicator& world)> device = {};
   std::function<void(Communicator& world, double seconds)> sleep = {};
 };
 
@@ -60,8 +60,8 @@ class CommContract : public testing::TestWithParam<WorldUnderTest> {
   static Deadline Soon() { return Deadline::AfterSeconds(40); }
   static void Run(const RankBody& body) { GetParam().run(body); }
 
-  static Device& DeviceOf(Communicator& world) {
-    static HostDevice host;
+  static device::Device& DeviceOf(Communicator& world) {
+    static device::host::HostDevice host;
     return GetParam().device ? GetParam().device(world) : host;
   }
   static void Sleep(Communicator& world, double seconds) {
@@ -70,9 +70,9 @@ class CommContract : public testing::TestWithParam<WorldUnderTest> {
   }
 
   // The streams that the contract holds on.
-  static std::vector<std::unique_ptr<Stream>> Streams(Communicator& world) {
-    Device& device = DeviceOf(world);
-    std::vector<std::unique_ptr<Stream>> streams;
+  static std::vector<std::unique_ptr<device::Stream>> Streams(Communicator& world) {
+    device::Device& device = DeviceOf(world);
+    std::vector<std::unique_ptr<device::Stream>> streams;
     streams.push_back(device.NewInlineStream());
     if (GetParam().fifo_streams) streams.push_back(device.NewStream());
     return streams;
@@ -85,19 +85,21 @@ class CommContract : public testing::TestWithParam<WorldUnderTest> {
   }
 
   // Every operation that the backend supports, one after the other.
-  static void CheckAll(Communicator& world, Stream& stream, std::int64_t count, Blocking blocking) {
-    for (const Operation& operation : ContractOperations(world.size(), count, blocking)) {
+  static void CheckAll(Communicator& world, device::Stream& stream, std::int64_t count,
+                       collective::Blocking blocking) {
+    for (const collective::Operation& operation :
+         ContractOperations(world.size(), count, blocking)) {
       if (!world.Supports(operation).ok()) continue;
       for (const Placement placement : {Placement::kOutOfPlace, Placement::kInPlace}) {
         const bool no_such_call = placement == Placement::kInPlace &&
-                                  blocking == Blocking::kNonblocking &&
-                                  operation.collective == Collective::kReduceScatter;
+                                  blocking == collective::Blocking::kNonblocking &&
+                                  operation.collective == collective::Collective::kReduceScatter;
         if (no_such_call) continue;
         ContractCall call(operation, world.size(), world.rank(), placement, 17);
         const Status enqueued = world.Enqueue(operation, call.buffers(), stream);
-        ASSERT_TRUE(enqueued.ok()) << Describe(operation) << ": " << enqueued.message();
+        ASSERT_TRUE(enqueued.ok()) << collective::Describe(operation) << ": " << enqueued.message();
         const Status awaited = world.Await(stream, Soon());
-        ASSERT_TRUE(awaited.ok()) << Describe(operation) << ": " << awaited.message();
+        ASSERT_TRUE(awaited.ok()) << collective::Describe(operation) << ": " << awaited.message();
         ExpectRight(world, call);
       }
     }
@@ -124,9 +126,9 @@ TEST_P(CommContract, BlockingResultsAreThoseOfTheReference) {
   Run([](Communicator& world) {
     const auto streams = Streams(world);
     for (const std::int64_t count : {0, 1, 7, 1000}) {
-      CheckAll(world, *streams.front(), count, Blocking::kBlocking);
+      CheckAll(world, *streams.front(), count, collective::Blocking::kBlocking);
     }
-    for (const auto& stream : streams) CheckAll(world, *stream, 2, Blocking::kBlocking);
+    for (const auto& stream : streams) CheckAll(world, *stream, 2, collective::Blocking::kBlocking);
   });
 }
 
@@ -134,18 +136,20 @@ TEST_P(CommContract, NonblockingResultsAreThoseOfTheReference) {
   Run([](Communicator& world) {
     const auto streams = Streams(world);
     for (const std::int64_t count : {0, 1, 7, 1000}) {
-      CheckAll(world, *streams.front(), count, Blocking::kNonblocking);
+      CheckAll(world, *streams.front(), count, collective::Blocking::kNonblocking);
     }
-    for (const auto& stream : streams) CheckAll(world, *stream, 2, Blocking::kNonblocking);
+    for (const auto& stream : streams)
+      CheckAll(world, *stream, 2, collective::Blocking::kNonblocking);
   });
 }
 
 TEST_P(CommContract, LargeCounts) {
   Run([](Communicator& world) {
     for (const auto& stream : Streams(world)) {
-      for (const Collective collective :
-           {Collective::kAllReduce, Collective::kBroadcast, Collective::kAllGather}) {
-        Operation operation;
+      for (const collective::Collective collective :
+           {collective::Collective::kAllReduce, collective::Collective::kBroadcast,
+            collective::Collective::kAllGather}) {
+        collective::Operation operation;
         operation.collective = collective;
         operation.count = (1 << 20) + 3;
         ContractCall call(operation, world.size(), world.rank(), Placement::kOutOfPlace, 5);
@@ -159,14 +163,15 @@ TEST_P(CommContract, LargeCounts) {
 
 TEST_P(CommContract, ManyPostedOperationsCompleteInOneAwait) {
   Run([](Communicator& world) {
-    Operation operation;
-    operation.blocking = Blocking::kNonblocking;
+    collective::Operation operation;
+    operation.blocking = collective::Blocking::kNonblocking;
     if (!world.Supports(operation).ok()) return;
     for (const auto& stream : Streams(world)) {
       std::vector<std::unique_ptr<ContractCall>> calls;
       for (int i = 0; i < 50; ++i) {
         operation.count = 1 + 97 * i;
-        operation.collective = i % 3 == 0 ? Collective::kBroadcast : Collective::kAllReduce;
+        operation.collective =
+            i % 3 == 0 ? collective::Collective::kBroadcast : collective::Collective::kAllReduce;
         operation.root = i % world.size();
         calls.push_back(std::make_unique<ContractCall>(operation, world.size(), world.rank(),
                                                        Placement::kOutOfPlace, i));
@@ -183,8 +188,8 @@ TEST_P(CommContract, WorkAndOperationsAlternateInStreamOrder) {
     constexpr int kSteps = 200;
     for (const auto& stream : Streams(world)) {
       std::int64_t value = 0;  // the stream's until Await
-      Operation operation;
-      operation.type = DataType::kI64;
+      collective::Operation operation;
+      operation.type = collective::DataType::kI64;
       operation.count = 1;
       for (int step = 0; step < kSteps; ++step) {
         stream->Enqueue([&value, step, rank = world.rank()] {
@@ -212,8 +217,9 @@ TEST_P(CommContract, SendsArriveInOrder) {
     for (const auto& stream : Streams(world)) {
       for (int i = 0; i < 20; ++i) {
         if (world.rank() > 1) break;
-        Operation operation;
-        operation.collective = world.rank() == 0 ? Collective::kSend : Collective::kRecv;
+        collective::Operation operation;
+        operation.collective =
+            world.rank() == 0 ? collective::Collective::kSend : collective::Collective::kRecv;
         operation.root = 1 - world.rank();
         operation.count = 100 + i;
         ContractCall call(operation, world.size(), world.rank(), Placement::kOutOfPlace, i);
@@ -236,17 +242,18 @@ TEST_P(CommContract, SplitOrdersByKeyThenRank) {
     const int size = (world.size() + 1 - color) / 2;
     EXPECT_EQ((*half)->size(), size);
     EXPECT_EQ((*half)->rank(), size - 1 - world.rank() / 2);
-    for (const Collective collective : {Collective::kAllReduce, Collective::kBroadcast,
-                                        Collective::kBarrier, Collective::kAllGather}) {
-      Operation operation;
+    for (const collective::Collective collective :
+         {collective::Collective::kAllReduce, collective::Collective::kBroadcast,
+          collective::Collective::kBarrier, collective::Collective::kAllGather}) {
+      collective::Operation operation;
       operation.collective = collective;
-      operation.count = collective == Collective::kBarrier ? 0 : 33;
+      operation.count = collective == collective::Collective::kBarrier ? 0 : 33;
       ContractCall call(operation, size, (*half)->rank(), Placement::kOutOfPlace, 3);
       const Status status = (*half)->Enqueue(operation, call.buffers(), *stream);
       ASSERT_TRUE(status.ok()) << status.message();
       ExpectRight(world, call);
     }
-    CheckAll(world, *stream, 5, Blocking::kBlocking);  // the parent is as it was
+    CheckAll(world, *stream, 5, collective::Blocking::kBlocking);  // the parent is as it was
   });
 }
 
@@ -263,7 +270,7 @@ TEST_P(CommContract, SplitLeavesOutNegativeColors) {
       auto alone = (*rest)->Split((*rest)->rank(), 0, Soon());
       ASSERT_TRUE(alone.ok()) << alone.status().message();
       EXPECT_EQ((*alone)->size(), 1);
-      CheckAll(**alone, *stream, 4, Blocking::kBlocking);
+      CheckAll(**alone, *stream, 4, collective::Blocking::kBlocking);
     }
   });
 }
@@ -272,21 +279,21 @@ TEST_P(CommContract, WrongCallsAreRefusedAndHarmless) {
   Run([](Communicator& world) {
     for (const auto& stream : Streams(world)) {
       float value = 1;
-      Operation operation;
-      operation.collective = Collective::kBroadcast;
+      collective::Operation operation;
+      operation.collective = collective::Collective::kBroadcast;
       operation.count = 1;
       operation.root = world.size();
       EXPECT_EQ(world.Enqueue(operation, {&value, &value}, *stream).code(),
                 StatusCode::kInvalidInput);
       operation.root = 0;
-      operation.collective = Collective::kAllReduce;
+      operation.collective = collective::Collective::kAllReduce;
       EXPECT_EQ(world.Enqueue(operation, {nullptr, &value}, *stream).code(),
                 StatusCode::kInvalidInput);
       operation.count = -1;
       EXPECT_EQ(world.Enqueue(operation, {&value, &value}, *stream).code(),
                 StatusCode::kInvalidInput);
       EXPECT_TRUE(stream->Synchronize(Soon()).ok());
-      CheckAll(world, *stream, 3, Blocking::kBlocking);
+      CheckAll(world, *stream, 3, collective::Blocking::kBlocking);
     }
   });
 }
@@ -294,8 +301,9 @@ TEST_P(CommContract, WrongCallsAreRefusedAndHarmless) {
 TEST_P(CommContract, UnsupportedOperationsAreRefusedInOneLine) {
   Run([](Communicator& world) {
     const auto stream = DeviceOf(world).NewInlineStream();
-    for (const Blocking blocking : {Blocking::kBlocking, Blocking::kNonblocking}) {
-      for (const Operation& operation : ContractOperations(world.size(), 2, blocking)) {
+    for (const collective::Blocking blocking :
+         {collective::Blocking::kBlocking, collective::Blocking::kNonblocking}) {
+      for (const collective::Operation& operation : ContractOperations(world.size(), 2, blocking)) {
         const Status supported = world.Supports(operation);
         if (supported.ok()) continue;
         EXPECT_EQ(supported.code(), StatusCode::kUnsupported);
@@ -316,7 +324,7 @@ TEST_P(CommContract, ASickStreamRunsNoOperation) {
       static_cast<void>(stream->Synchronize(Soon()));
       float send = 1;
       float recv = -1;
-      Operation operation;
+      collective::Operation operation;
       operation.count = 1;
       const Status status = world.Enqueue(operation, {&send, &recv}, *stream);
       if (stream->inline_execution()) {
@@ -326,7 +334,7 @@ TEST_P(CommContract, ASickStreamRunsNoOperation) {
       EXPECT_EQ(recv, -1);
     }
     const auto healthy = DeviceOf(world).NewInlineStream();
-    CheckAll(world, *healthy, 3, Blocking::kBlocking);
+    CheckAll(world, *healthy, 3, collective::Blocking::kBlocking);
   });
 }
 
@@ -339,8 +347,8 @@ TEST_P(CommContract, AwaitEndsAtItsDeadlineAndAbortFreesTheStreams) {
     if (!world.capabilities().moves_data) return;  // nobody waits
     ASSERT_TRUE(world.capabilities().can_abort);
     const auto stream = DeviceOf(world).NewStream();
-    Operation operation;
-    operation.collective = Collective::kBarrier;
+    collective::Operation operation;
+    operation.collective = collective::Collective::kBarrier;
     if (world.rank() > 0) {
       ASSERT_TRUE(world.Enqueue(operation, {}, *stream).ok());
       const Deadline limit = Deadline::AfterSeconds(0.2);
@@ -356,6 +364,6 @@ TEST_P(CommContract, AwaitEndsAtItsDeadlineAndAbortFreesTheStreams) {
   });
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::comm
 
 #endif  // LOCKSTEP_CORE_COMM_COMM_CONTRACT_H_

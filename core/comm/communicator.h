@@ -12,7 +12,7 @@
 #include "core/collective/collective.h"
 #include "core/device/device.h"
 
-namespace lockstep {
+namespace lockstep::comm {
 
 // What a backend can do by its nature. Asked before a plan is made, so that a user learns of it in
 // one line instead of in the middle of a run.
@@ -21,7 +21,7 @@ struct Capabilities {
   bool moves_data = true;    // false: results are not computed, so nothing can be checked
   bool can_abort = false;    // Abort() frees the ranks that wait for this one
   // kUnsupported with a one-line reason, or ok.
-  Status (*supports)(const Operation& operation) = nullptr;
+  Status (*supports)(const collective::Operation& operation) = nullptr;
 };
 
 // Ranks 0..size-1 that call the same collectives in the same order. Not thread-safe: one thread
@@ -32,7 +32,7 @@ class Communicator {
   virtual const Capabilities& capabilities() const = 0;
   // As capabilities().supports, of this connection: some things only the library that was loaded
   // and the device tell. Enqueue refuses the same.
-  virtual Status Supports(const Operation& operation) const {
+  virtual Status Supports(const collective::Operation& operation) const {
     return capabilities().supports(operation);
   }
   virtual int rank() const = 0;
@@ -42,10 +42,11 @@ class Communicator {
   // return, and its error is returned (and makes the stream sick). Buffers must live until the
   // stream got past it; those of non-blocking operations between two Awaits must not overlap.
   // The stream is not kept beyond the call.
-  virtual Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) = 0;
+  virtual Status Enqueue(const collective::Operation& operation, const collective::Buffers& buffers,
+                         device::Stream& stream) = 0;
   // Waits until all operations enqueued on this stream are complete (posts and progresses
   // non-blocking ones). kDeadlineExceeded leaves the communicator unusable but for Abort.
-  virtual Status Await(Stream& stream, Deadline deadline) = 0;
+  virtual Status Await(device::Stream& stream, Deadline deadline) = 0;
   // Frees ranks that wait, as far as the backend can (capabilities().can_abort).
   virtual void Abort() = 0;
   // A communicator of the ranks with the same color, ordered by key, then rank. Collective over
@@ -54,11 +55,13 @@ class Communicator {
 };
 
 // Why a call is wrong, if it is: see ValidateCall.
-Status ExamineCall(const Operation& operation, const Buffers& buffers, int rank, int size);
+Status ExamineCall(const collective::Operation& operation, const collective::Buffers& buffers,
+                   int rank, int size);
 
 // What every backend asks before it acts: kInvalidInput for a negative count, a root that is no
 // rank and a missing buffer. Inline, because it lies inside measured intervals.
-inline Status ValidateCall(const Operation& operation, const Buffers& buffers, int rank, int size) {
+inline Status ValidateCall(const collective::Operation& operation,
+                           const collective::Buffers& buffers, int rank, int size) {
   const bool surely_right = operation.count >= 0 && operation.root >= 0 && operation.root < size &&
                             buffers.send != nullptr && buffers.recv != nullptr;
   if (surely_right) [[likely]]
@@ -75,6 +78,6 @@ class Meeting {
   virtual Result<std::string> Get(const std::string& key, Deadline deadline) = 0;  // waits for it
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::comm
 
 #endif  // LOCKSTEP_CORE_COMM_COMMUNICATOR_H_

@@ -9,7 +9,7 @@
 
 #include "core/collective/collective.h"
 
-namespace lockstep {
+namespace lockstep::comm {
 
 // Where a rank's buffers lie.
 enum class Placement { kOutOfPlace, kInPlace };
@@ -17,11 +17,11 @@ enum class Placement { kOutOfPlace, kInPlace };
 // What one rank hands to one operation, with room to see what was written where it must not be.
 class ContractCall {
  public:
-  ContractCall(const Operation& operation, int world_size, int rank, Placement placement,
-               std::uint64_t seed);
+  ContractCall(const collective::Operation& operation, int world_size, int rank,
+               Placement placement, std::uint64_t seed);
 
-  const Operation& operation() const { return operation_; }
-  Buffers buffers();
+  const collective::Operation& operation() const { return operation_; }
+  collective::Buffers buffers();
   // Empty when the receive buffer holds exactly the reference result and nothing else was written;
   // else what is wrong.
   std::string Wrong() const;
@@ -30,7 +30,7 @@ class ContractCall {
   std::vector<std::byte> SendOf(int rank) const;
   bool reads_result() const;
 
-  Operation operation_;
+  collective::Operation operation_;
   int world_size_;
   int rank_;
   Placement placement_;
@@ -41,8 +41,9 @@ class ContractCall {
 
 // All operations of the contract with `count` elements: each collective with each type and, where
 // it reduces, each reduction, and where it has a root, the first and the last rank.
-std::vector<Operation> ContractOperations(int world_size, std::int64_t count, Blocking blocking);
+std::vector<collective::Operation> ContractOperations(int world_size, std::int64_t count,
+                                                      collective::Blocking blocking);
 
-}  // namespace lockstep
+}  // namespace lockstep::comm
 
 #endif  // LOCKSTEP_CORE_COMM_CONTRACT_DATA_H_

@@ -14,7 +14,7 @@
 #include "core/base/status.h"
 #include "core/comm/communicator.h"
 
-namespace lockstep {
+namespace lockstep::comm {
 
 class FolderMeeting final : public Meeting {
  public:
@@ -46,6 +46,6 @@ class FolderMeeting final : public Meeting {
   std::filesystem::path folder_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::comm
 
 #endif  // LOCKSTEP_CORE_COMM_FOLDER_MEETING_H_

@@ -7,7 +7,7 @@
 
 #include "core/comm/communicator.h"
 
-namespace lockstep {
+namespace lockstep::comm {
 
 // Children of a split are those of the inner one, undecorated.
 class ForwardingCommunicator : public Communicator {
@@ -17,13 +17,16 @@ class ForwardingCommunicator : public Communicator {
       : owned_(std::move(inner)), inner_(*owned_) {}
 
   const Capabilities& capabilities() const override { return inner_.capabilities(); }
-  Status Supports(const Operation& operation) const override { return inner_.Supports(operation); }
+  Status Supports(const collective::Operation& operation) const override {
+    return inner_.Supports(operation);
+  }
   int rank() const override { return inner_.rank(); }
   int size() const override { return inner_.size(); }
-  Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) override {
+  Status Enqueue(const collective::Operation& operation, const collective::Buffers& buffers,
+                 device::Stream& stream) override {
     return inner_.Enqueue(operation, buffers, stream);
   }
-  Status Await(Stream& stream, Deadline deadline) override {
+  Status Await(device::Stream& stream, Deadline deadline) override {
     return inner_.Await(stream, deadline);
   }
   void Abort() override { inner_.Abort(); }
@@ -39,6 +42,6 @@ class ForwardingCommunicator : public Communicator {
   Communicator& inner_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::comm
 
 #endif  // LOCKSTEP_CORE_COMM_FORWARDING_COMMUNICATOR_H_

@@ -9,7 +9,7 @@
 #include "core/base/check.h"
 #include "core/comm/work_graph.h"
 
-namespace lockstep {
+namespace lockstep::comm {
 namespace {
 
 // What both streams are in the middle of.
@@ -25,9 +25,9 @@ struct Keeping {
 };
 
 // Of a device's streams its point; of the host's an event outside a capture, and nodes in one.
-class GraphEvent final : public Event {
+class GraphEvent final : public device::Event {
  public:
-  explicit GraphEvent(std::unique_ptr<Event> the_real) : real(std::move(the_real)) {}
+  explicit GraphEvent(std::unique_ptr<device::Event> the_real) : real(std::move(the_real)) {}
 
   bool Reached() const override {
     if (captured) return false;
@@ -52,33 +52,33 @@ class GraphEvent final : public Event {
     if (real != nullptr) real->Reset();
   }
 
-  std::unique_ptr<Event> real;  // nullptr: the streams have handles
-  std::unique_ptr<StreamPoint> point;
+  std::unique_ptr<device::Event> real;  // nullptr: the streams have handles
+  std::unique_ptr<device::StreamPoint> point;
   WorkGraph::Point nodes;
   bool captured = false;
 };
 
-GraphEvent& AsGraphEvent(Event& event) {
+GraphEvent& AsGraphEvent(device::Event& event) {
   LOCKSTEP_CHECK(typeid(event) == typeid(GraphEvent), "an event of another device");
   return static_cast<GraphEvent&>(event);
 }
 
-class HostLane final : public Stream {
+class HostLane final : public device::Stream {
  public:
-  HostLane(Stream& real, int lane, Keeping& keeping)
+  HostLane(device::Stream& real, int lane, Keeping& keeping)
       : real_(real), lane_(lane), keeping_(keeping) {}
 
   bool inline_execution() const override { return !keeping_.on && real_.inline_execution(); }
   void Enqueue(Work work) override {
     keeping_.on ? keeping_.graph->Add(lane_, std::move(work)) : real_.Enqueue(std::move(work));
   }
-  void Record(Event& event) override {
+  void Record(device::Event& event) override {
     GraphEvent& graph_event = AsGraphEvent(event);
     if (!keeping_.on) return real_.Record(*graph_event.real);
     graph_event.captured = true;
     graph_event.nodes = keeping_.graph->Mark(lane_);
   }
-  void WaitFor(Event& event) override {
+  void WaitFor(device::Event& event) override {
     GraphEvent& graph_event = AsGraphEvent(event);
     if (!keeping_.on) return real_.WaitFor(*graph_event.real);
     if (!graph_event.captured) return keeping_.Refuse("a wait for what it does not hold");
@@ -92,16 +92,16 @@ class HostLane final : public Stream {
   Status status() const override { return keeping_.on ? keeping_.first : real_.status(); }
 
  private:
-  Stream& real_;
+  device::Stream& real_;
   const int lane_;
   Keeping& keeping_;
 };
 
-class NativeLane final : public Stream, public NativeStream {
+class NativeLane final : public device::Stream, public device::NativeStream {
  public:
-  NativeLane(Stream& real, bool inline_execution, Keeping& keeping)
+  NativeLane(device::Stream& real, bool inline_execution, Keeping& keeping)
       : real_(real),
-        native_(dynamic_cast<NativeStream&>(real)),
+        native_(dynamic_cast<device::NativeStream&>(real)),
         inline_(inline_execution),
         keeping_(keeping) {}
 
@@ -109,14 +109,14 @@ class NativeLane final : public Stream, public NativeStream {
   void Enqueue(Work work) override {
     keeping_.on ? keeping_.Refuse("work of the host") : real_.Enqueue(std::move(work));
   }
-  void Record(Event& event) override {
+  void Record(device::Event& event) override {
     GraphEvent& graph_event = AsGraphEvent(event);
     auto point = native_.Mark();
     if (!point.ok()) return Fail(point.status());
     graph_event.captured = keeping_.on;
     graph_event.point = std::move(point).value();
   }
-  void WaitFor(Event& event) override {
+  void WaitFor(device::Event& event) override {
     const GraphEvent& graph_event = AsGraphEvent(event);
     LOCKSTEP_CHECK(graph_event.point != nullptr, "an event is recorded before it is waited for");
     if (keeping_.on && !graph_event.captured) {
@@ -137,11 +137,11 @@ class NativeLane final : public Stream, public NativeStream {
     keeping_.Fail(native_.LaunchOn(launch));
     return keeping_.first;
   }
-  Result<std::unique_ptr<StreamGraph>> Capture(const Launch&) override {
+  Result<std::unique_ptr<device::StreamGraph>> Capture(const Launch&) override {
     return Unsupported("a stream of GraphStreams is captured with the other one");
   }
-  Result<std::unique_ptr<StreamPoint>> Mark() override { return native_.Mark(); }
-  Status After(const StreamPoint& point) override { return native_.After(point); }
+  Result<std::unique_ptr<device::StreamPoint>> Mark() override { return native_.Mark(); }
+  Status After(const device::StreamPoint& point) override { return native_.After(point); }
   Status WriteWord(std::uint64_t* word, std::uint64_t value) override {
     if (!keeping_.on) return native_.WriteWord(word, value);
     return Unsupported("a word that a graph writes would be the same in every replay");
@@ -155,52 +155,53 @@ class NativeLane final : public Stream, public NativeStream {
     real_.Enqueue([status] { return status; });
   }
 
-  Stream& real_;
-  NativeStream& native_;
+  device::Stream& real_;
+  device::NativeStream& native_;
   const bool inline_;
   Keeping& keeping_;
 };
 
-class GraphDevice final : public Device {
+class GraphDevice final : public device::Device {
  public:
-  GraphDevice(Device& real, bool native, const Keeping& keeping)
+  GraphDevice(device::Device& real, bool native, const Keeping& keeping)
       : real_(real), native_(native), keeping_(keeping) {}
   std::string_view name() const override { return real_.name(); }
-  Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) override {
+  Result<std::unique_ptr<device::Buffer>> Allocate(std::int64_t bytes) override {
     if (keeping_.on) return Unsupported("a graph cannot hold an allocation of memory");
     return real_.Allocate(bytes);
   }
-  std::unique_ptr<Event> NewEvent() override {
+  std::unique_ptr<device::Event> NewEvent() override {
     return std::make_unique<GraphEvent>(native_ ? nullptr : real_.NewEvent());
   }
-  std::unique_ptr<Stream> NewStream() override { return real_.NewStream(); }
-  std::unique_ptr<Stream> NewInlineStream() override { return real_.NewInlineStream(); }
+  std::unique_ptr<device::Stream> NewStream() override { return real_.NewStream(); }
+  std::unique_ptr<device::Stream> NewInlineStream() override { return real_.NewInlineStream(); }
 
  private:
-  Device& real_;
+  device::Device& real_;
   const bool native_;
   const Keeping& keeping_;
 };
 
 class HostStreams final : public GraphStreams {
  public:
-  HostStreams(Device& device, Stream& compute, Stream& communication)
+  HostStreams(device::Device& device, device::Stream& compute, device::Stream& communication)
       : device_(device, /*native=*/false, keeping_),
         compute_(compute, 0, keeping_),
         communication_(communication, 1, keeping_) {}
-  Device& device() override { return device_; }
-  Stream& compute() override { return compute_; }
-  Stream& communication() override { return communication_; }
+  device::Device& device() override { return device_; }
+  device::Stream& compute() override { return compute_; }
+  device::Stream& communication() override { return communication_; }
   bool native() const override { return false; }
 
-  Result<std::unique_ptr<StreamGraph>> Capture(const std::function<Status()>& program) override {
+  Result<std::unique_ptr<device::StreamGraph>> Capture(
+      const std::function<Status()>& program) override {
     keeping_ = {true, OkStatus(), std::make_unique<WorkGraph>()};
     const int second = keeping_.graph->AddLane();
     keeping_.Fail(program());
     keeping_.on = false;
     LOCKSTEP_RETURN_IF_ERROR(keeping_.first);
     keeping_.graph->After(0, keeping_.graph->Mark(second));
-    return std::unique_ptr<StreamGraph>(std::move(keeping_.graph));
+    return std::unique_ptr<device::StreamGraph>(std::move(keeping_.graph));
   }
 
  private:
@@ -212,18 +213,19 @@ class HostStreams final : public GraphStreams {
 
 class NativeStreams final : public GraphStreams {
  public:
-  NativeStreams(Device& device, Stream& compute, Stream& communication)
-      : real_compute_(dynamic_cast<NativeStream&>(compute)),
-        real_communication_(dynamic_cast<NativeStream&>(communication)),
+  NativeStreams(device::Device& device, device::Stream& compute, device::Stream& communication)
+      : real_compute_(dynamic_cast<device::NativeStream&>(compute)),
+        real_communication_(dynamic_cast<device::NativeStream&>(communication)),
         device_(device, /*native=*/true, keeping_),
         compute_(compute, /*inline_execution=*/false, keeping_),
         communication_(communication, /*inline_execution=*/true, keeping_) {}
-  Device& device() override { return device_; }
-  Stream& compute() override { return compute_; }
-  Stream& communication() override { return communication_; }
+  device::Device& device() override { return device_; }
+  device::Stream& compute() override { return compute_; }
+  device::Stream& communication() override { return communication_; }
   bool native() const override { return true; }
 
-  Result<std::unique_ptr<StreamGraph>> Capture(const std::function<Status()>& program) override {
+  Result<std::unique_ptr<device::StreamGraph>> Capture(
+      const std::function<Status()>& program) override {
     return real_compute_.Capture([&](void*) {
       keeping_ = {true, OkStatus(), nullptr};
       keeping_.Fail(Order(real_communication_, real_compute_));
@@ -236,13 +238,13 @@ class NativeStreams final : public GraphStreams {
   }
 
  private:
-  static Status Order(NativeStream& later, NativeStream& earlier) {
+  static Status Order(device::NativeStream& later, device::NativeStream& earlier) {
     LOCKSTEP_ASSIGN_OR_RETURN(const auto point, earlier.Mark());
     return later.After(*point);
   }
 
-  NativeStream& real_compute_;
-  NativeStream& real_communication_;
+  device::NativeStream& real_compute_;
+  device::NativeStream& real_communication_;
   Keeping keeping_;
   GraphDevice device_;
   NativeLane compute_;
@@ -251,12 +253,12 @@ class NativeStreams final : public GraphStreams {
 
 }  // namespace
 
-std::unique_ptr<GraphStreams> GraphStreams::Make(Device& device, Stream& compute,
-                                                 Stream& communication) {
-  if (dynamic_cast<NativeStream*>(&compute) == nullptr) {
+std::unique_ptr<GraphStreams> GraphStreams::Make(device::Device& device, device::Stream& compute,
+                                                 device::Stream& communication) {
+  if (dynamic_cast<device::NativeStream*>(&compute) == nullptr) {
     return std::make_unique<HostStreams>(device, compute, communication);
   }
   return std::make_unique<NativeStreams>(device, compute, communication);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::comm

@@ -10,7 +10,7 @@
 #include "core/device/device.h"
 #include "core/device/native_stream.h"
 
-namespace lockstep {
+namespace lockstep::comm {
 
 // Outside a capture they pass on what they get. In one, it is kept and not run: launches, and
 // on streams without handles work of the host's, in the order that events between the two ask for.
@@ -23,20 +23,22 @@ namespace lockstep {
 class GraphStreams {
  public:
   // The real ones outlive this.
-  static std::unique_ptr<GraphStreams> Make(Device& device, Stream& compute, Stream& communication);
+  static std::unique_ptr<GraphStreams> Make(device::Device& device, device::Stream& compute,
+                                            device::Stream& communication);
   virtual ~GraphStreams() = default;
 
   // Whose events are for these streams, and of no other's.
-  virtual Device& device() = 0;
-  virtual Stream& compute() = 0;
-  virtual Stream& communication() = 0;
+  virtual device::Device& device() = 0;
+  virtual device::Stream& compute() = 0;
+  virtual device::Stream& communication() = 0;
   virtual bool native() const = 0;
 
   // Keeps what `program` puts on the two, which has to go on afterwards from where the compute
   // stream is: the graph ends when both are done. Both are idle before.
-  virtual Result<std::unique_ptr<StreamGraph>> Capture(const std::function<Status()>& program) = 0;
+  virtual Result<std::unique_ptr<device::StreamGraph>> Capture(
+      const std::function<Status()>& program) = 0;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::comm
 
 #endif  // LOCKSTEP_CORE_COMM_GRAPH_STREAMS_H_

@@ -12,7 +12,7 @@
 #include "core/device/host/host_device.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::comm {
 namespace {
 
 Deadline Soon() { return Deadline::AfterSeconds(20); }
@@ -30,17 +30,17 @@ class GraphStreamsTest : public testing::TestWithParam<bool> {
     streams_ = GraphStreams::Make(device_, *compute_, *communication_);
     ASSERT_EQ(streams_->native(), GetParam());
   }
-  static void Put(Stream& stream, const std::function<void()>& work) {
-    const Stream::Work piece = [work] { return work(), OkStatus(); };
-    auto* const native = dynamic_cast<NativeStream*>(&stream);
+  static void Put(device::Stream& stream, const std::function<void()>& work) {
+    const device::Stream::Work piece = [work] { return work(), OkStatus(); };
+    auto* const native = dynamic_cast<device::NativeStream*>(&stream);
     if (native == nullptr) return stream.Enqueue(piece);
     static_cast<void>(native->LaunchOn([&](void* handle) {
-      static_cast<Stream*>(handle)->Enqueue(piece);
+      static_cast<device::Stream*>(handle)->Enqueue(piece);
       return OkStatus();
     }));
   }
   // Later work of `later` comes after what `earlier` has so far.
-  void Order(Stream& later, Stream& earlier) {
+  void Order(device::Stream& later, device::Stream& earlier) {
     events_.push_back(streams_->device().NewEvent());
     earlier.Record(*events_.back());
     later.WaitFor(*events_.back());
@@ -55,10 +55,10 @@ class GraphStreamsTest : public testing::TestWithParam<bool> {
     return OkStatus();
   }
   // The results of so many replays.
-  std::vector<int> Replay(StreamGraph& graph, int times) {
+  std::vector<int> Replay(device::StreamGraph& graph, int times) {
     std::vector<int> results;
     for (int i = 0; i < times; ++i) {
-      auto* const native = dynamic_cast<NativeStream*>(compute_.get());
+      auto* const native = dynamic_cast<device::NativeStream*>(compute_.get());
       const auto launch = [&](void* handle) { return graph.LaunchOn(handle); };
       EXPECT_TRUE((native == nullptr ? launch(compute_.get()) : native->LaunchOn(launch)).ok());
       EXPECT_TRUE(compute_->Synchronize(Soon()).ok());
@@ -67,10 +67,10 @@ class GraphStreamsTest : public testing::TestWithParam<bool> {
     return results;
   }
 
-  HostDevice device_;
-  std::unique_ptr<Stream> compute_, communication_;
+  device::host::HostDevice device_;
+  std::unique_ptr<device::Stream> compute_, communication_;
   std::unique_ptr<GraphStreams> streams_;
-  std::vector<std::unique_ptr<Event>> events_;
+  std::vector<std::unique_ptr<device::Event>> events_;
   int step_ = 0, gradient_ = 0, sum_ = 0, result_ = 0;
 };
 
@@ -166,7 +166,7 @@ TEST(WorkGraph, LanesGoFirstInTurnAndAnErrorEndsALaunch) {
       return fails ? SystemFailed("the cable is out") : OkStatus();
     });
   }
-  const auto stream = HostDevice().NewInlineStream();
+  const auto stream = device::host::HostDevice().NewInlineStream();
   ASSERT_TRUE(graph.LaunchOn(stream.get()).ok());
   ASSERT_TRUE(graph.LaunchOn(stream.get()).ok());
   EXPECT_EQ(ran, "aabbbbaa");
@@ -176,4 +176,4 @@ TEST(WorkGraph, LanesGoFirstInTurnAndAnErrorEndsALaunch) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::comm

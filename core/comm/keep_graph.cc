@@ -6,11 +6,11 @@
 #include "core/comm/keeping_stream.h"
 #include "core/comm/work_graph.h"
 
-namespace lockstep {
+namespace lockstep::comm {
 
-Result<std::unique_ptr<StreamGraph>> KeepGraph(Stream& stream,
-                                               const std::function<Status(Stream&)>& program) {
-  if (auto* const native = dynamic_cast<NativeStream*>(&stream)) {
+Result<std::unique_ptr<device::StreamGraph>> KeepGraph(
+    device::Stream& stream, const std::function<Status(device::Stream&)>& program) {
+  if (auto* const native = dynamic_cast<device::NativeStream*>(&stream)) {
     return native->Capture([&](void* handle) -> Status {
       CapturingStream capturing(*native, handle);
       LOCKSTEP_RETURN_IF_ERROR(program(capturing));
@@ -21,7 +21,7 @@ Result<std::unique_ptr<StreamGraph>> KeepGraph(Stream& stream,
   KeepingStream keeping(*graph, 0);
   LOCKSTEP_RETURN_IF_ERROR(program(keeping));
   LOCKSTEP_RETURN_IF_ERROR(keeping.status());
-  return std::unique_ptr<StreamGraph>(std::move(graph));
+  return std::unique_ptr<device::StreamGraph>(std::move(graph));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::comm

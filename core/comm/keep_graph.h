@@ -9,13 +9,13 @@
 #include "core/device/device.h"
 #include "core/device/native_stream.h"
 
-namespace lockstep {
+namespace lockstep::comm {
 
 // `program` puts its work on the stream that it is given, in place of `stream`, and nothing of it
 // runs. Errors: the program's; what a graph cannot hold.
-Result<std::unique_ptr<StreamGraph>> KeepGraph(Stream& stream,
-                                               const std::function<Status(Stream&)>& program);
+Result<std::unique_ptr<device::StreamGraph>> KeepGraph(
+    device::Stream& stream, const std::function<Status(device::Stream&)>& program);
 
-}  // namespace lockstep
+}  // namespace lockstep::comm
 
 #endif  // LOCKSTEP_CORE_COMM_KEEP_GRAPH_H_

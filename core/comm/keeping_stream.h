@@ -7,17 +7,17 @@
 #include "core/comm/work_graph.h"
 #include "core/device/device.h"
 
-namespace lockstep {
+namespace lockstep::comm {
 
 // Keeps what is enqueued, and runs nothing. Events and waits make it sick: they need a StreamPoint.
-class KeepingStream final : public Stream {
+class KeepingStream final : public device::Stream {
  public:
   KeepingStream(WorkGraph& graph, int lane) : graph_(graph), lane_(lane) {}
 
   bool inline_execution() const override { return false; }
   void Enqueue(Work work) override { graph_.Add(lane_, std::move(work)); }
-  void Record(Event&) override { Refuse(); }
-  void WaitFor(Event&) override { Refuse(); }
+  void Record(device::Event&) override { Refuse(); }
+  void WaitFor(device::Event&) override { Refuse(); }
   Status Synchronize(Deadline) override { return Refuse(), status_; }
   Status status() const override { return status_; }
 
@@ -31,6 +31,6 @@ class KeepingStream final : public Stream {
   Status status_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::comm
 
 #endif  // LOCKSTEP_CORE_COMM_KEEPING_STREAM_H_

@@ -13,7 +13,7 @@
 #include "core/base/status.h"
 #include "core/comm/communicator.h"
 
-namespace lockstep {
+namespace lockstep::comm {
 
 class LocalMeeting final : public Meeting {
  public:
@@ -40,6 +40,6 @@ class LocalMeeting final : public Meeting {
   std::map<std::string, std::string> values_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::comm
 
 #endif  // LOCKSTEP_CORE_COMM_LOCAL_MEETING_H_

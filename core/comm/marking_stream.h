@@ -10,19 +10,20 @@
 #include "core/device/native_stream.h"
 #include "core/journal/device_marks.h"
 
-namespace lockstep {
+namespace lockstep::comm {
 
 // What is launched through it, one operation, stands between two writes of the device into `words`.
 // `stream` and `native` are one object, which outlives it.
-class MarkingStream final : public Stream, public NativeStream {
+class MarkingStream final : public device::Stream, public device::NativeStream {
  public:
-  MarkingStream(Stream& stream, NativeStream& native, const MarkWords& words, std::uint64_t number)
+  MarkingStream(device::Stream& stream, device::NativeStream& native,
+                const journal::MarkWords& words, std::uint64_t number)
       : stream_(stream), native_(native), words_(words), number_(number) {}
 
   bool inline_execution() const override { return stream_.inline_execution(); }
   void Enqueue(Work work) override { stream_.Enqueue(std::move(work)); }
-  void Record(Event& event) override { stream_.Record(event); }
-  void WaitFor(Event& event) override { stream_.WaitFor(event); }
+  void Record(device::Event& event) override { stream_.Record(event); }
+  void WaitFor(device::Event& event) override { stream_.WaitFor(event); }
   Status Synchronize(Deadline deadline) override { return stream_.Synchronize(deadline); }
   Status status() const override { return stream_.status(); }
 
@@ -31,21 +32,21 @@ class MarkingStream final : public Stream, public NativeStream {
     LOCKSTEP_RETURN_IF_ERROR(native_.LaunchOn(launch));
     return native_.WriteWord(words_.ended, number_);
   }
-  Result<std::unique_ptr<StreamGraph>> Capture(const Launch& launch) override {
+  Result<std::unique_ptr<device::StreamGraph>> Capture(const Launch& launch) override {
     return native_.Capture(launch);
   }
   Status WriteWord(std::uint64_t* word, std::uint64_t value) override {
     return native_.WriteWord(word, value);
   }
-  NativeStream& Bare() override { return native_; }
+  device::NativeStream& Bare() override { return native_; }
 
  private:
-  Stream& stream_;
-  NativeStream& native_;
-  const MarkWords words_;
+  device::Stream& stream_;
+  device::NativeStream& native_;
+  const journal::MarkWords words_;
   const std::uint64_t number_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::comm
 
 #endif  // LOCKSTEP_CORE_COMM_MARKING_STREAM_H_

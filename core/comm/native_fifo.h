@@ -14,25 +14,25 @@
 #include "core/device/host/host_device.h"
 #include "core/device/native_stream.h"
 
-namespace lockstep {
+namespace lockstep::comm {
 
 // What is launched on it is no piece of work of the port's. Captures are CUDA's: they spread to
 // streams that come after a point of a captured one, and to no others.
-class NativeFifo final : public Stream, public NativeStream {
+class NativeFifo final : public device::Stream, public device::NativeStream {
  public:
   // Where the work runs.
-  explicit NativeFifo(std::unique_ptr<Stream> fifo = HostDevice().NewStream())
+  explicit NativeFifo(std::unique_ptr<device::Stream> fifo = device::host::HostDevice().NewStream())
       : fifo_(std::move(fifo)) {}
   bool inline_execution() const override { return false; }
   void Enqueue(Work work) override {
     Disturb();
     fifo_->Enqueue(std::move(work));
   }
-  void Record(Event& event) override {
+  void Record(device::Event& event) override {
     Disturb();
     fifo_->Record(event);
   }
-  void WaitFor(Event& event) override {
+  void WaitFor(device::Event& event) override {
     Disturb();
     fifo_->WaitFor(event);
   }
@@ -45,19 +45,19 @@ class NativeFifo final : public Stream, public NativeStream {
     return fifo_->status();
   }
   Status LaunchOn(const Launch& launch) override {
-    return launch(capture_ == nullptr ? fifo_.get() : static_cast<Stream*>(&*keeping_));
+    return launch(capture_ == nullptr ? fifo_.get() : static_cast<device::Stream*>(&*keeping_));
   }
-  Result<std::unique_ptr<StreamGraph>> Capture(const Launch& launch) override {
+  Result<std::unique_ptr<device::StreamGraph>> Capture(const Launch& launch) override {
     ++captures;
     Captured captured;
     Join(captured, 0);
-    const Status status = launch(static_cast<Stream*>(&*keeping_));
+    const Status status = launch(static_cast<device::Stream*>(&*keeping_));
     for (NativeFifo* const member : captured.members) member->capture_ = nullptr;
     LOCKSTEP_RETURN_IF_ERROR(status);
     LOCKSTEP_RETURN_IF_ERROR(captured.graph->Joined());
-    return std::unique_ptr<StreamGraph>(std::move(captured.graph));
+    return std::unique_ptr<device::StreamGraph>(std::move(captured.graph));
   }
-  Result<std::unique_ptr<StreamPoint>> Mark() override {
+  Result<std::unique_ptr<device::StreamPoint>> Mark() override {
     auto point = std::make_unique<Point>();
     if (capture_ != nullptr) {
       point->capture = capture_;
@@ -66,9 +66,9 @@ class NativeFifo final : public Stream, public NativeStream {
       fifo_->Record(*point->event);
       Hold(point->event);
     }
-    return std::unique_ptr<StreamPoint>(std::move(point));
+    return std::unique_ptr<device::StreamPoint>(std::move(point));
   }
-  Status After(const StreamPoint& of) override {
+  Status After(const device::StreamPoint& of) override {
     const auto& point = static_cast<const Point&>(of);
     if (point.capture == nullptr) {
       fifo_->WaitFor(*point.event);
@@ -86,7 +86,7 @@ class NativeFifo final : public Stream, public NativeStream {
 
   Status IncrementWord(std::uint64_t* word) override {
     return LaunchOn([word](void* handle) {
-      static_cast<Stream*>(handle)->Enqueue(
+      static_cast<device::Stream*>(handle)->Enqueue(
           [word] { return std::atomic_ref(*word).fetch_add(1), OkStatus(); });
       return OkStatus();
     });
@@ -100,15 +100,15 @@ class NativeFifo final : public Stream, public NativeStream {
     std::unique_ptr<WorkGraph> graph = std::make_unique<WorkGraph>();
     std::vector<NativeFifo*> members;
   };
-  struct Point final : StreamPoint {
+  struct Point final : device::StreamPoint {
     bool Reached() const override { return capture == nullptr && event->Reached(); }
     Captured* capture = nullptr;
     WorkGraph::Point nodes;
-    std::shared_ptr<Event> event = HostDevice().NewEvent();
+    std::shared_ptr<device::Event> event = device::host::HostDevice().NewEvent();
   };
 
   // Until the queue has got past it.
-  void Hold(std::shared_ptr<Event> event) {
+  void Hold(std::shared_ptr<device::Event> event) {
     fifo_->Enqueue([event = std::move(event)] { return OkStatus(); });
   }
   void Disturb() const { disturbed = disturbed || capture_ != nullptr; }
@@ -119,12 +119,12 @@ class NativeFifo final : public Stream, public NativeStream {
     captured.members.push_back(this);
   }
 
-  std::unique_ptr<Stream> fifo_;
+  std::unique_ptr<device::Stream> fifo_;
   Captured* capture_ = nullptr;  // under way
   int lane_ = 0;
   std::optional<KeepingStream> keeping_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::comm
 
 #endif  // LOCKSTEP_CORE_COMM_NATIVE_FIFO_H_

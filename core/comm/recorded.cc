@@ -9,13 +9,13 @@
 #include "core/device/native_stream.h"
 #include "core/journal/device_marks.h"
 
-namespace lockstep {
+namespace lockstep::comm {
 
 struct RecordedCommunicator::Family {
-  explicit Family(JournalWriter& writer, std::uint16_t first_free)
+  explicit Family(journal::JournalWriter& writer, std::uint16_t first_free)
       : journal(writer), next_id(first_free) {}
 
-  JournalWriter& journal;
+  journal::JournalWriter& journal;
   std::uint16_t next_id;
   // Set for good by the enqueuing thread before it first gives work to another thread.
   bool threaded = false;
@@ -25,7 +25,7 @@ struct RecordedCommunicator::Family {
 
 struct RecordedCommunicator::Pending {
   // Non-blocking operations that were posted, oldest first.
-  std::vector<JournalEvent> posted;
+  std::vector<journal::JournalEvent> posted;
   // Since the last Await, on streams that run beside the caller or by non-blocking operations.
   Interval interval;
   bool any = false;
@@ -51,10 +51,11 @@ std::unique_lock<std::mutex> LockIf(bool threaded, std::mutex& mutex) {
 
 // The stream that the inner communicator sees when it enqueues on one that runs beside the caller:
 // what it enqueues is run between a kStart and a kEnd.
-class RecordedCommunicator::RecordingStream final : public Stream {
+class RecordedCommunicator::RecordingStream final : public device::Stream {
  public:
-  RecordingStream(Stream& stream, std::shared_ptr<Family> family, std::shared_ptr<Pending> pending,
-                  const JournalEvent& event, Blocking blocking)
+  RecordingStream(device::Stream& stream, std::shared_ptr<Family> family,
+                  std::shared_ptr<Pending> pending, const journal::JournalEvent& event,
+                  collective::Blocking blocking)
       : stream_(stream),
         family_(std::move(family)),
         pending_(std::move(pending)),
@@ -70,18 +71,18 @@ class RecordedCommunicator::RecordingStream final : public Stream {
       return Run(*family, *pending, event, blocking, work);
     });
   }
-  void Record(Event& event) override { stream_.Record(event); }
-  void WaitFor(Event& event) override { stream_.WaitFor(event); }
+  void Record(device::Event& event) override { stream_.Record(event); }
+  void WaitFor(device::Event& event) override { stream_.WaitFor(event); }
   Status Synchronize(Deadline deadline) override { return stream_.Synchronize(deadline); }
   Status status() const override { return stream_.status(); }
 
   // On a stream with a handle the operation is no work of ours: what writes kStart and kEnd is
   // enqueued before and after it, and runs in the order of the stream.
-  static Status EnqueueNative(Communicator& inner, const Operation& operation,
-                              const Buffers& buffers, Stream& stream,
+  static Status EnqueueNative(Communicator& inner, const collective::Operation& operation,
+                              const collective::Buffers& buffers, device::Stream& stream,
                               std::shared_ptr<Family> family, std::shared_ptr<Pending> pending,
-                              JournalEvent& event) {
-    event.kind = EventKind::kStart;
+                              journal::JournalEvent& event) {
+    event.kind = journal::EventKind::kStart;
     stream.Enqueue([family, pending, event] {
       std::lock_guard lock(family->mutex);
       family->journal.Append(event);
@@ -93,7 +94,8 @@ class RecordedCommunicator::RecordingStream final : public Stream {
       event.ticks = NowTicks();
       std::lock_guard lock(family->mutex);
       pending->interval.exit = event.ticks;
-      event.kind = refused || pending->failed ? EventKind::kError : EventKind::kEnd;
+      event.kind =
+          refused || pending->failed ? journal::EventKind::kError : journal::EventKind::kEnd;
       family->journal.Append(event);
       return OkStatus();
     });
@@ -101,11 +103,11 @@ class RecordedCommunicator::RecordingStream final : public Stream {
   }
 
  private:
-  static Status Run(Family& family, Pending& pending, JournalEvent& event, Blocking blocking,
-                    const Work& work) {
+  static Status Run(Family& family, Pending& pending, journal::JournalEvent& event,
+                    collective::Blocking blocking, const Work& work) {
     {
       std::lock_guard lock(family.mutex);
-      event.kind = EventKind::kStart;
+      event.kind = journal::EventKind::kStart;
       family.journal.Append(event);
       pending.Begin(NowTicks());
     }
@@ -113,26 +115,27 @@ class RecordedCommunicator::RecordingStream final : public Stream {
     const Ticks exit = NowTicks();
     std::lock_guard lock(family.mutex);
     pending.interval.exit = exit;
-    if (blocking == Blocking::kNonblocking && status.ok()) {
+    if (blocking == collective::Blocking::kNonblocking && status.ok()) {
       pending.posted.push_back(event);
       return status;
     }
-    event.kind = status.ok() ? EventKind::kEnd : EventKind::kError;
+    event.kind = status.ok() ? journal::EventKind::kEnd : journal::EventKind::kError;
     event.ticks = exit;
     family.journal.Append(event);
     return status;
   }
 
-  Stream& stream_;
+  device::Stream& stream_;
   std::shared_ptr<Family> family_;
   std::shared_ptr<Pending> pending_;
-  JournalEvent event_;
-  Blocking blocking_;
+  journal::JournalEvent event_;
+  collective::Blocking blocking_;
   bool used_ = false;
 };
 
 RecordedCommunicator::RecordedCommunicator(std::unique_ptr<Communicator> inner,
-                                           JournalWriter& journal, std::uint16_t communicator_id)
+                                           journal::JournalWriter& journal,
+                                           std::uint16_t communicator_id)
     : RecordedCommunicator(
           std::move(inner),
           std::make_shared<Family>(journal, static_cast<std::uint16_t>(communicator_id + 1)),
@@ -149,16 +152,16 @@ RecordedCommunicator::RecordedCommunicator(std::unique_ptr<Communicator> inner,
 }
 
 const Capabilities& RecordedCommunicator::capabilities() const { return inner_->capabilities(); }
-Status RecordedCommunicator::Supports(const Operation& operation) const {
+Status RecordedCommunicator::Supports(const collective::Operation& operation) const {
   return inner_->Supports(operation);
 }
 int RecordedCommunicator::rank() const { return inner_->rank(); }
 int RecordedCommunicator::size() const { return inner_->size(); }
 void RecordedCommunicator::Abort() { inner_->Abort(); }
 
-JournalEvent RecordedCommunicator::NextEvent(const Operation& operation) {
-  JournalEvent event;
-  event.kind = EventKind::kEnqueue;
+journal::JournalEvent RecordedCommunicator::NextEvent(const collective::Operation& operation) {
+  journal::JournalEvent event;
+  event.kind = journal::EventKind::kEnqueue;
   event.communicator = communicator_id_;
   event.sequence = next_sequence_++;
   event.nth = ++nth_[static_cast<std::size_t>(operation.collective)];
@@ -171,26 +174,26 @@ JournalEvent RecordedCommunicator::NextEvent(const Operation& operation) {
   return event;
 }
 
-void RecordedCommunicator::EnterPhase(Phase phase) {
+void RecordedCommunicator::EnterPhase(journal::Phase phase) {
   const auto lock = LockIf(family_->threaded, family_->mutex);
   family_->journal.EnterPhase(phase);
 }
 
-void RecordedCommunicator::Append(const JournalEvent& event) {
+void RecordedCommunicator::Append(const journal::JournalEvent& event) {
   const auto lock = LockIf(family_->threaded, family_->mutex);
   family_->journal.Append(event);
 }
 
-Status RecordedCommunicator::Enqueue(const Operation& operation, const Buffers& buffers,
-                                     Stream& stream) {
+Status RecordedCommunicator::Enqueue(const collective::Operation& operation,
+                                     const collective::Buffers& buffers, device::Stream& stream) {
   if (capturing_ != nullptr) [[unlikely]]
     return EnqueueCaptured(operation, buffers, stream);
   const bool beside = !stream.inline_execution();
   if (beside) family_->threaded = true;
-  JournalEvent event = NextEvent(operation);
+  journal::JournalEvent event = NextEvent(operation);
   Append(event);
   if (!stream.ok()) [[unlikely]] {
-    event.kind = EventKind::kError;
+    event.kind = journal::EventKind::kError;
     Append(event);
     return stream.status();
   }
@@ -198,23 +201,25 @@ Status RecordedCommunicator::Enqueue(const Operation& operation, const Buffers& 
                 : EnqueueInline(operation, buffers, stream, event);
 }
 
-Result<bool> RecordedCommunicator::MarkOn(std::span<std::byte> memory, Device& device) {
-  auto* const native = dynamic_cast<NativeDevice*>(&device);
+Result<bool> RecordedCommunicator::MarkOn(std::span<std::byte> memory, device::Device& device) {
+  auto* const native = dynamic_cast<device::NativeDevice*>(&device);
   if (native == nullptr) return false;
-  LOCKSTEP_ASSIGN_OR_RETURN(const WordWriter writer, native->ShareMemory(memory));
-  SetMarkMethod(
-      memory, writer == WordWriter::kKernel ? MarkMethod::kKernel : MarkMethod::kStreamOperations);
+  LOCKSTEP_ASSIGN_OR_RETURN(const device::WordWriter writer, native->ShareMemory(memory));
+  journal::SetMarkMethod(memory, writer == device::WordWriter::kKernel
+                                     ? journal::MarkMethod::kKernel
+                                     : journal::MarkMethod::kStreamOperations);
   family_->marks = memory;
   return true;
 }
 
 Status RecordedCommunicator::Call(Communicator& inner, const Family& family,
-                                  const Operation& operation, const Buffers& buffers,
-                                  Stream& stream, const JournalEvent& event) {
+                                  const collective::Operation& operation,
+                                  const collective::Buffers& buffers, device::Stream& stream,
+                                  const journal::JournalEvent& event) {
   if (family.marks.empty()) [[likely]]
     return inner.Enqueue(operation, buffers, stream);
-  auto* const native = dynamic_cast<NativeStream*>(&stream);
-  const MarkWords words = MarkWordsOf(family.marks, event.communicator);
+  auto* const native = dynamic_cast<device::NativeStream*>(&stream);
+  const journal::MarkWords words = journal::MarkWordsOf(family.marks, event.communicator);
   if (native == nullptr || words.started == nullptr) {
     return inner.Enqueue(operation, buffers, stream);
   }
@@ -222,51 +227,53 @@ Status RecordedCommunicator::Call(Communicator& inner, const Family& family,
   return inner.Enqueue(operation, buffers, marked);
 }
 
-Status RecordedCommunicator::EnqueueInline(const Operation& operation, const Buffers& buffers,
-                                           Stream& stream, JournalEvent& event) {
-  event.kind = EventKind::kStart;
+Status RecordedCommunicator::EnqueueInline(const collective::Operation& operation,
+                                           const collective::Buffers& buffers,
+                                           device::Stream& stream, journal::JournalEvent& event) {
+  event.kind = journal::EventKind::kStart;
   Append(event);
   // From here to `exit` nothing but the inner communicator's call.
   const Ticks entry = NowTicks();
   Status status = Call(*inner_, *family_, operation, buffers, stream, event);
   const Ticks exit = NowTicks();
-  if (operation.blocking == Blocking::kNonblocking && status.ok()) {
+  if (operation.blocking == collective::Blocking::kNonblocking && status.ok()) {
     const auto lock = LockIf(family_->threaded, family_->mutex);
     pending_->Begin(entry);
     LOCKSTEP_CHECK(pending_->posted.size() < kMostPosted, "Await after 65,536 posted operations");
     pending_->posted.push_back(event);
     return status;
   }
-  event.kind = status.ok() ? EventKind::kEnd : EventKind::kError;
+  event.kind = status.ok() ? journal::EventKind::kEnd : journal::EventKind::kError;
   event.ticks = exit;
   Append(event);
   if (status.ok()) last_interval_ = {entry, exit};
   return status;
 }
 
-Status RecordedCommunicator::EnqueueBeside(const Operation& operation, const Buffers& buffers,
-                                           Stream& stream, JournalEvent& event) {
-  const bool native = dynamic_cast<NativeStream*>(&stream) != nullptr;
+Status RecordedCommunicator::EnqueueBeside(const collective::Operation& operation,
+                                           const collective::Buffers& buffers,
+                                           device::Stream& stream, journal::JournalEvent& event) {
+  const bool native = dynamic_cast<device::NativeStream*>(&stream) != nullptr;
   RecordingStream recording(stream, family_, pending_, event, operation.blocking);
   Status status = native ? RecordingStream::EnqueueNative(*inner_, operation, buffers, stream,
                                                           family_, pending_, event)
                          : inner_->Enqueue(operation, buffers, recording);
   if (!status.ok() && !native) {  // refused: nothing was enqueued
-    event.kind = EventKind::kError;
+    event.kind = journal::EventKind::kError;
     Append(event);
   }
   return status;
 }
 
-Status RecordedCommunicator::Await(Stream& stream, Deadline deadline) {
+Status RecordedCommunicator::Await(device::Stream& stream, Deadline deadline) {
   Status status = inner_->Await(stream, deadline);
   const Ticks exit = NowTicks();
   const auto lock = LockIf(family_->threaded, family_->mutex);
   if (status.code() == StatusCode::kDeadlineExceeded) return status;
   if (!status.ok()) pending_->failed = true;
   if (!pending_->any) return status;
-  for (JournalEvent& event : pending_->posted) {
-    event.kind = status.ok() ? EventKind::kEnd : EventKind::kError;
+  for (journal::JournalEvent& event : pending_->posted) {
+    event.kind = status.ok() ? journal::EventKind::kEnd : journal::EventKind::kError;
     event.ticks = exit;
     family_->journal.Append(event);
   }
@@ -277,26 +284,27 @@ Status RecordedCommunicator::Await(Stream& stream, Deadline deadline) {
   return status;
 }
 
-MarkWords RecordedCommunicator::Words() const {
-  return family_->marks.empty() ? MarkWords{} : MarkWordsOf(family_->marks, communicator_id_);
+journal::MarkWords RecordedCommunicator::Words() const {
+  return family_->marks.empty() ? journal::MarkWords{}
+                                : journal::MarkWordsOf(family_->marks, communicator_id_);
 }
 
 Result<std::unique_ptr<Communicator>> RecordedCommunicator::Split(int color, int key,
                                                                   Deadline deadline) {
   const std::uint16_t id = family_->next_id++;
-  JournalEvent event;
-  event.kind = EventKind::kSplit;
+  journal::JournalEvent event;
+  event.kind = journal::EventKind::kSplit;
   event.communicator = communicator_id_;
   event.sequence = next_split_++;
   event.count = id;
   event.root = color;
   Append(event);
   Result<std::unique_ptr<Communicator>> child = inner_->Split(color, key, deadline);
-  event.kind = EventKind::kSplitEnd;
+  event.kind = journal::EventKind::kSplitEnd;
   event.value = child.ok() ? 0 : 1;
   Append(event);
   if (!child.ok() || *child == nullptr) return child;
   return std::unique_ptr<Communicator>(new RecordedCommunicator(std::move(*child), family_, id));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::comm

@@ -14,9 +14,11 @@
 #include "core/journal/journal.h"
 #include "core/journal/purpose.h"
 
-namespace lockstep {
-
+namespace lockstep::journal {
 struct MarkWords;  // core/journal/device_marks.h
+}  // namespace lockstep::journal
+
+namespace lockstep::comm {
 
 // When an operation ran on its stream: stamps taken right before and right after the library's
 // call, inside all of our own bookkeeping. This interval is the sample of a benchmark.
@@ -38,15 +40,16 @@ struct Interval {
 // through EnterPhase and Note, or only while no operation is in flight on such a stream.
 class RecordedCommunicator : public Communicator {
  public:
-  RecordedCommunicator(std::unique_ptr<Communicator> inner, JournalWriter& journal,
+  RecordedCommunicator(std::unique_ptr<Communicator> inner, journal::JournalWriter& journal,
                        std::uint16_t communicator_id);
 
   const Capabilities& capabilities() const override;
-  Status Supports(const Operation& operation) const override;
+  Status Supports(const collective::Operation& operation) const override;
   int rank() const override;
   int size() const override;
-  Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) override;
-  Status Await(Stream& stream, Deadline deadline) override;
+  Status Enqueue(const collective::Operation& operation, const collective::Buffers& buffers,
+                 device::Stream& stream) override;
+  Status Await(device::Stream& stream, Deadline deadline) override;
   void Abort() override;
   // Children and their children get the ids after that of the first communicator in order of the
   // calls to Split on this rank (also of those that leave it out): ranks agree on an id when they
@@ -59,25 +62,27 @@ class RecordedCommunicator : public Communicator {
   // before, so that the library need not connect or register anything meanwhile. Buffers must stay
   // as long as the result, which must not outlive this communicator. Calls are journaled as they
   // are captured, for the purpose kCapture; the last one ends when the graph is made.
-  Result<CapturedCalls> Capture(std::span<const CollectiveCall> calls, Stream& stream);
+  Result<CapturedCalls> Capture(std::span<const CollectiveCall> calls, device::Stream& stream);
   // The same of whatever calls this communicator gets while `capture` runs, which makes the graph
   // of them and of what else it keeps.
-  using MakeGraph = std::function<Result<std::unique_ptr<StreamGraph>>()>;
+  using MakeGraph = std::function<Result<std::unique_ptr<device::StreamGraph>>()>;
   Result<CapturedCalls> CaptureDuring(const MakeGraph& capture);
   // Runs captured calls on the stream, where no other operation is pending, and waits for all of
   // them. A kEnqueue and a kStart of each come before, a kEnd (or kError) of each after all; their
   // purpose says kReplay, or kReplayedBucket. Between them nobody but the device is at work.
-  Status Replay(CapturedCalls& captured, Stream& stream, Deadline deadline);
+  Status Replay(CapturedCalls& captured, device::Stream& stream, Deadline deadline);
 
   // Why the next operation is called: the events of it carry this, those of later ones do not.
-  void AnnotateNext(const Annotation& annotation) { annotation_ = PackAnnotation(annotation); }
+  void AnnotateNext(const journal::Annotation& annotation) {
+    annotation_ = journal::PackAnnotation(annotation);
+  }
   // From now on the device writes into `memory` (core/journal/device_marks.h; whole pages, which
   // outlive the device) when it begins and ends an operation of this communicator or a later child.
   // False: `device` has no streams with handles, and nothing is written.
-  Result<bool> MarkOn(std::span<std::byte> memory, Device& device);
+  Result<bool> MarkOn(std::span<std::byte> memory, device::Device& device);
   // Writes to the journal while operations may be in flight.
-  void EnterPhase(Phase phase);
-  void Note(const JournalEvent& event) { Append(event); }
+  void EnterPhase(journal::Phase phase);
+  void Note(const journal::JournalEvent& event) { Append(event); }
 
   // Of the last blocking operation that completed on an inline stream, of the last Replay, or of
   // the operations since the one before that Await completed: from before the first post to after
@@ -94,19 +99,21 @@ class RecordedCommunicator : public Communicator {
 
   RecordedCommunicator(std::unique_ptr<Communicator> inner, std::shared_ptr<Family> family,
                        std::uint16_t communicator_id);
-  JournalEvent NextEvent(const Operation& operation);
-  Status EnqueueInline(const Operation& operation, const Buffers& buffers, Stream& stream,
-                       JournalEvent& event);
-  Status EnqueueBeside(const Operation& operation, const Buffers& buffers, Stream& stream,
-                       JournalEvent& event);
-  Status EnqueueCaptured(const Operation& operation, const Buffers& buffers, Stream& stream);
+  journal::JournalEvent NextEvent(const collective::Operation& operation);
+  Status EnqueueInline(const collective::Operation& operation, const collective::Buffers& buffers,
+                       device::Stream& stream, journal::JournalEvent& event);
+  Status EnqueueBeside(const collective::Operation& operation, const collective::Buffers& buffers,
+                       device::Stream& stream, journal::JournalEvent& event);
+  Status EnqueueCaptured(const collective::Operation& operation, const collective::Buffers& buffers,
+                         device::Stream& stream);
   void EndCaptured(bool well);
-  MarkWords Words() const;
-  Status LaunchGraph(CapturedCalls& captured, Stream& stream, std::uint64_t first_sequence);
-  void Append(const JournalEvent& event);
+  journal::MarkWords Words() const;
+  Status LaunchGraph(CapturedCalls& captured, device::Stream& stream, std::uint64_t first_sequence);
+  void Append(const journal::JournalEvent& event);
   // The inner communicator's call; on streams with handles between two marks, if there are any.
-  static Status Call(Communicator& inner, const Family& family, const Operation& operation,
-                     const Buffers& buffers, Stream& stream, const JournalEvent& event);
+  static Status Call(Communicator& inner, const Family& family,
+                     const collective::Operation& operation, const collective::Buffers& buffers,
+                     device::Stream& stream, const journal::JournalEvent& event);
 
   std::unique_ptr<Communicator> inner_;
   std::shared_ptr<Family> family_;
@@ -121,11 +128,11 @@ class RecordedCommunicator : public Communicator {
   struct Capturing {
     CapturedCalls calls;
     bool open = false;  // the last one's event
-    JournalEvent last;
+    journal::JournalEvent last;
   };
   Capturing* capturing_ = nullptr;  // under way
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::comm
 
 #endif  // LOCKSTEP_CORE_COMM_RECORDED_H_

@@ -32,7 +32,7 @@ void* operator new(std::size_t bytes) {
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
-namespace lockstep {
+namespace lockstep::comm {
 namespace {
 
 constexpr std::size_t kCapacity = 1024;
@@ -46,18 +46,19 @@ class ProbeCommunicator final : public Communicator {
     Status refuse;     // instead of enqueuing
     Status await;
     Status refuse_split;
-    Event* launch_waits_for = nullptr;  // on streams with handles
+    device::Event* launch_waits_for = nullptr;  // on streams with handles
   };
   explicit ProbeCommunicator(Script& script) : script_(script) {}
 
-  const Capabilities& capabilities() const override { return NullCapabilities(); }
+  const Capabilities& capabilities() const override { return null::NullCapabilities(); }
   int rank() const override { return 0; }
   int size() const override { return 2; }
-  Status Enqueue(const Operation&, const Buffers&, Stream& stream) override {
+  Status Enqueue(const collective::Operation&, const collective::Buffers&,
+                 device::Stream& stream) override {
     LOCKSTEP_RETURN_IF_ERROR(script_.refuse);
-    if (auto* const native = dynamic_cast<NativeStream*>(&stream)) {
+    if (auto* const native = dynamic_cast<device::NativeStream*>(&stream)) {
       return native->LaunchOn([this](void* handle) {
-        auto& fifo = *static_cast<Stream*>(handle);
+        auto& fifo = *static_cast<device::Stream*>(handle);
         if (script_.launch_waits_for != nullptr) fifo.WaitFor(*script_.launch_waits_for);
         fifo.Enqueue([this] { return Run(); });
         return OkStatus();
@@ -66,7 +67,7 @@ class ProbeCommunicator final : public Communicator {
     stream.Enqueue([this] { return Run(); });
     return stream.inline_execution() ? stream.status() : OkStatus();
   }
-  Status Await(Stream& stream, Deadline deadline) override {
+  Status Await(device::Stream& stream, Deadline deadline) override {
     LOCKSTEP_RETURN_IF_ERROR(stream.Synchronize(deadline));
     return script_.await;
   }
@@ -88,17 +89,23 @@ class ProbeCommunicator final : public Communicator {
 };
 
 // A device whose streams write words of the host's memory.
-class MarkingDevice final : public Device, public NativeDevice {
+class MarkingDevice final : public device::Device, public device::NativeDevice {
  public:
   std::string_view name() const override { return "marking"; }
-  Result<std::unique_ptr<Buffer>> Allocate(std::int64_t) override { return Unsupported("none"); }
-  std::unique_ptr<Event> NewEvent() override { return HostDevice().NewEvent(); }
-  std::unique_ptr<Stream> NewStream() override { return std::make_unique<NativeFifo>(); }
-  std::unique_ptr<Stream> NewInlineStream() override { return HostDevice().NewInlineStream(); }
+  Result<std::unique_ptr<device::Buffer>> Allocate(std::int64_t) override {
+    return Unsupported("none");
+  }
+  std::unique_ptr<device::Event> NewEvent() override {
+    return device::host::HostDevice().NewEvent();
+  }
+  std::unique_ptr<device::Stream> NewStream() override { return std::make_unique<NativeFifo>(); }
+  std::unique_ptr<device::Stream> NewInlineStream() override {
+    return device::host::HostDevice().NewInlineStream();
+  }
   Status EnterThread() override { return OkStatus(); }
-  Result<WordWriter> ShareMemory(std::span<std::byte>) override {
+  Result<device::WordWriter> ShareMemory(std::span<std::byte>) override {
     if (refuses) return Unsupported("other addresses");
-    return WordWriter::kKernel;
+    return device::WordWriter::kKernel;
   }
   bool refuses = false;
 };
@@ -109,55 +116,59 @@ class RecordedTest : public testing::Test {
     std::byte bytes[64];
   };
 
-  std::vector<JournalEvent> Events() const {
-    return JournalReader(std::as_bytes(std::span(memory_)), kCapacity).Newest(kCapacity).events;
+  std::vector<journal::JournalEvent> Events() const {
+    return journal::JournalReader(std::as_bytes(std::span(memory_)), kCapacity)
+        .Newest(kCapacity)
+        .events;
   }
   std::string Kinds() const {
     std::string kinds;
-    for (const JournalEvent& event : Events()) {
-      const char letter = event.kind == EventKind::kEnqueue ? 'q'
-                          : event.kind == EventKind::kStart ? 's'
-                          : event.kind == EventKind::kEnd   ? 'e'
-                          : event.kind == EventKind::kError ? 'x'
-                                                            : '?';
+    for (const journal::JournalEvent& event : Events()) {
+      const char letter = event.kind == journal::EventKind::kEnqueue ? 'q'
+                          : event.kind == journal::EventKind::kStart ? 's'
+                          : event.kind == journal::EventKind::kEnd   ? 'e'
+                          : event.kind == journal::EventKind::kError ? 'x'
+                                                                     : '?';
       kinds += letter;
     }
     return kinds;
   }
-  static Operation AllReduce(Blocking blocking = Blocking::kBlocking) {
-    Operation operation;
+  static collective::Operation AllReduce(
+      collective::Blocking blocking = collective::Blocking::kBlocking) {
+    collective::Operation operation;
     operation.count = 25;
     operation.blocking = blocking;
     return operation;
   }
-  Status Enqueue(const Operation& operation, Stream& stream) {
+  Status Enqueue(const collective::Operation& operation, device::Stream& stream) {
     return recorded_.Enqueue(operation, {buffer_, buffer_}, stream);
   }
   static Deadline Soon() { return Deadline::AfterSeconds(20); }
 
-  std::vector<Line> memory_ = std::vector<Line>(JournalBytes(kCapacity) / sizeof(Line) + 1);
-  JournalWriter journal_ =
-      JournalWriter::Create(std::as_writable_bytes(std::span(memory_)), kCapacity);
+  std::vector<Line> memory_ =
+      std::vector<Line>(journal::JournalBytes(kCapacity) / sizeof(Line) + 1);
+  journal::JournalWriter journal_ =
+      journal::JournalWriter::Create(std::as_writable_bytes(std::span(memory_)), kCapacity);
   ProbeCommunicator::Script script_;
   RecordedCommunicator recorded_{std::make_unique<ProbeCommunicator>(script_), journal_, 7};
-  std::unique_ptr<Stream> inline_ = HostDevice().NewInlineStream();
-  std::unique_ptr<Stream> fifo_ = HostDevice().NewStream();
+  std::unique_ptr<device::Stream> inline_ = device::host::HostDevice().NewInlineStream();
+  std::unique_ptr<device::Stream> fifo_ = device::host::HostDevice().NewStream();
   float buffer_[64] = {};
 };
 
 TEST_F(RecordedTest, AnEventSaysWhatWasCalled) {
-  Operation operation;
-  operation.collective = Collective::kBroadcast;
-  operation.type = DataType::kBf16;
+  collective::Operation operation;
+  operation.collective = collective::Collective::kBroadcast;
+  operation.type = collective::DataType::kBf16;
   operation.count = 12;
   operation.root = 1;
   ASSERT_TRUE(Enqueue(AllReduce(), *inline_).ok());
   ASSERT_TRUE(Enqueue(AllReduce(), *inline_).ok());
   ASSERT_TRUE(Enqueue(operation, *inline_).ok());
   EXPECT_EQ(Kinds(), "qseqseqse");
-  const JournalEvent last = Events().back();
-  EXPECT_EQ(last.collective, Collective::kBroadcast);
-  EXPECT_EQ(last.type, DataType::kBf16);
+  const journal::JournalEvent last = Events().back();
+  EXPECT_EQ(last.collective, collective::Collective::kBroadcast);
+  EXPECT_EQ(last.type, collective::DataType::kBf16);
   EXPECT_EQ(last.count, 12);
   EXPECT_EQ(last.root, 1);
   EXPECT_EQ(last.communicator, 7);
@@ -189,7 +200,7 @@ TEST_F(RecordedTest, AnInlineOperationAllocatesNothing) {
 
 TEST_F(RecordedTest, AnErrorTakesThePlaceOfTheEnd) {
   script_.fail_at = 1;
-  for (Stream* stream : {inline_.get(), fifo_.get()}) {
+  for (device::Stream* stream : {inline_.get(), fifo_.get()}) {
     static_cast<void>(Enqueue(AllReduce(), *stream));
     static_cast<void>(Enqueue(AllReduce(), *stream));
     EXPECT_EQ(recorded_.Await(*stream, Soon()).message(), "the cable is out");
@@ -211,11 +222,11 @@ TEST_F(RecordedTest, ARefusedOperationIsNotLeftOpen) {
 }
 
 TEST_F(RecordedTest, NonblockingOperationsEndInAwait) {
-  for (Stream* stream : {inline_.get(), fifo_.get()}) {
+  for (device::Stream* stream : {inline_.get(), fifo_.get()}) {
     const std::size_t before = Events().size();
     const Ticks begin = NowTicks();
     for (int i = 0; i < 3; ++i) {
-      ASSERT_TRUE(Enqueue(AllReduce(Blocking::kNonblocking), *stream).ok());
+      ASSERT_TRUE(Enqueue(AllReduce(collective::Blocking::kNonblocking), *stream).ok());
     }
     ASSERT_TRUE(stream->Synchronize(Soon()).ok());
     EXPECT_EQ(Kinds().substr(before).find('e'), std::string::npos);
@@ -231,7 +242,7 @@ TEST_F(RecordedTest, NonblockingOperationsEndInAwait) {
 
 TEST_F(RecordedTest, ADeadlineLeavesOperationsOpen) {
   script_.await = DeadlineExceeded("silence");
-  ASSERT_TRUE(Enqueue(AllReduce(Blocking::kNonblocking), *inline_).ok());
+  ASSERT_TRUE(Enqueue(AllReduce(collective::Blocking::kNonblocking), *inline_).ok());
   EXPECT_FALSE(recorded_.Await(*inline_, Soon()).ok());
   EXPECT_EQ(Kinds(), "qs");
   script_.await = SystemFailed("broken");
@@ -245,15 +256,15 @@ TEST_F(RecordedTest, AFifoStreamRecordsInOrder) {
   std::uint64_t next_start = 0;
   std::uint64_t next_end = 0;
   std::uint64_t enqueued = 0;
-  for (const JournalEvent& event : Events()) {
-    if (event.kind == EventKind::kEnqueue) {
+  for (const journal::JournalEvent& event : Events()) {
+    if (event.kind == journal::EventKind::kEnqueue) {
       EXPECT_EQ(event.sequence, enqueued++);
     }
-    if (event.kind == EventKind::kStart) {
+    if (event.kind == journal::EventKind::kStart) {
       EXPECT_EQ(event.sequence, next_start++);
       EXPECT_LT(event.sequence, enqueued);
     }
-    if (event.kind == EventKind::kEnd) {
+    if (event.kind == journal::EventKind::kEnd) {
       EXPECT_EQ(event.sequence, next_end++);
       EXPECT_EQ(next_end, next_start);
     }
@@ -264,20 +275,20 @@ TEST_F(RecordedTest, AFifoStreamRecordsInOrder) {
 }
 
 TEST_F(RecordedTest, AnAnnotationIsThatOfTheNextOperation) {
-  const Annotation bucket = {Purpose::kBucket, 3, 12};
+  const journal::Annotation bucket = {journal::Purpose::kBucket, 3, 12};
   recorded_.AnnotateNext(bucket);
   ASSERT_TRUE(Enqueue(AllReduce(), *fifo_).ok());
-  recorded_.EnterPhase(Phase::kBackward);
+  recorded_.EnterPhase(journal::Phase::kBackward);
   ASSERT_TRUE(Enqueue(AllReduce(), *fifo_).ok());
   ASSERT_TRUE(recorded_.Await(*fifo_, Soon()).ok());
   int annotated = 0;
-  for (const JournalEvent& event : Events()) {
-    if (event.kind == EventKind::kPhase) {
-      EXPECT_EQ(event.phase, Phase::kBackward);
+  for (const journal::JournalEvent& event : Events()) {
+    if (event.kind == journal::EventKind::kPhase) {
+      EXPECT_EQ(event.phase, journal::Phase::kBackward);
       continue;
     }
     const bool first = event.sequence == 0;
-    EXPECT_EQ(UnpackAnnotation(event.value), first ? bucket : Annotation{});
+    EXPECT_EQ(journal::UnpackAnnotation(event.value), first ? bucket : journal::Annotation{});
     annotated += first ? 1 : 0;
   }
   EXPECT_EQ(annotated, 3);
@@ -304,10 +315,11 @@ TEST_F(RecordedTest, TheMakingOfACommunicatorIsJournaled) {
   ASSERT_TRUE(recorded_.Split(2, 0, Soon()).ok());
   script_.refuse_split = SystemFailed("no");
   EXPECT_FALSE(recorded_.Split(0, 0, Soon()).ok());
-  const std::vector<JournalEvent> events = Events();
+  const std::vector<journal::JournalEvent> events = Events();
   ASSERT_EQ(events.size(), 6u);
   for (std::size_t i = 0; i < events.size(); ++i) {
-    EXPECT_EQ(events[i].kind, i % 2 == 0 ? EventKind::kSplit : EventKind::kSplitEnd);
+    EXPECT_EQ(events[i].kind,
+              i % 2 == 0 ? journal::EventKind::kSplit : journal::EventKind::kSplitEnd);
     EXPECT_EQ(events[i].communicator, 7);
     EXPECT_EQ(events[i].sequence, i / 2);
     EXPECT_EQ(events[i].count, static_cast<std::int64_t>(8 + i / 2));
@@ -340,11 +352,11 @@ TEST_F(RecordedTest, OnStreamsWithHandlesTheJournalFollowsTheStream) {
 
 TEST_F(RecordedTest, TheDeviceMarksWhatItBeginsAndEnds) {
   struct alignas(4096) Page {
-    std::byte bytes[kDeviceMarksBytes] = {};
+    std::byte bytes[journal::kDeviceMarksBytes] = {};
   };
   const auto page = std::make_unique<Page>();
   MarkingDevice device;
-  HostDevice host;
+  device::host::HostDevice host;
   EXPECT_FALSE(recorded_.MarkOn(page->bytes, host).value());
   device.refuses = true;
   EXPECT_FALSE(recorded_.MarkOn(page->bytes, device).ok());
@@ -354,7 +366,7 @@ TEST_F(RecordedTest, TheDeviceMarksWhatItBeginsAndEnds) {
   const auto event = host.NewEvent();
   script_.launch_waits_for = event.get();
   ASSERT_TRUE(Enqueue(AllReduce(), *stream).ok());
-  const auto marks = [&] { return ReadDeviceMarks(page->bytes).marks; };
+  const auto marks = [&] { return journal::ReadDeviceMarks(page->bytes).marks; };
   const Deadline deadline = Soon();
   while (marks().empty() && !deadline.Passed()) std::this_thread::yield();
   ASSERT_EQ(marks().size(), 1u);
@@ -364,7 +376,7 @@ TEST_F(RecordedTest, TheDeviceMarksWhatItBeginsAndEnds) {
   inline_->Record(*event);
   ASSERT_TRUE(recorded_.Await(*stream, Soon()).ok());
   EXPECT_EQ(marks()[0].ended, 1u);
-  EXPECT_EQ(ReadDeviceMarks(page->bytes).method, MarkMethod::kKernel);
+  EXPECT_EQ(journal::ReadDeviceMarks(page->bytes).method, journal::MarkMethod::kKernel);
   // Children have words of their own; on streams without handles nothing is marked.
   script_.launch_waits_for = nullptr;
   auto child = recorded_.Split(0, 0, Soon());
@@ -378,4 +390,4 @@ TEST_F(RecordedTest, TheDeviceMarksWhatItBeginsAndEnds) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::comm

@@ -20,7 +20,7 @@
 #include "core/journal/purpose.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::comm {
 namespace {
 
 constexpr std::size_t kCapacity = 1024;
@@ -38,20 +38,23 @@ struct Script {
 class ProbeCommunicator final : public Communicator {
  public:
   explicit ProbeCommunicator(Script& script) : script_(script) {}
-  const Capabilities& capabilities() const override { return NullCapabilities(); }
+  const Capabilities& capabilities() const override { return null::NullCapabilities(); }
   int rank() const override { return 0; }
   int size() const override { return 2; }
-  Status Enqueue(const Operation& operation, const Buffers&, Stream& stream) override {
+  Status Enqueue(const collective::Operation& operation, const collective::Buffers&,
+                 device::Stream& stream) override {
     if (script_.enqueued++ == script_.refuse_at) return SystemFailed("no such call");
-    const Stream::Work work = [this, count = operation.count] { return Run(count); };
-    auto* const native = dynamic_cast<NativeStream*>(&stream);
+    const device::Stream::Work work = [this, count = operation.count] { return Run(count); };
+    auto* const native = dynamic_cast<device::NativeStream*>(&stream);
     if (native == nullptr || script_.on_host) return stream.Enqueue(work), stream.status();
     return native->LaunchOn([&](void* handle) {
-      static_cast<Stream*>(handle)->Enqueue(work);
+      static_cast<device::Stream*>(handle)->Enqueue(work);
       return OkStatus();
     });
   }
-  Status Await(Stream& stream, Deadline deadline) override { return stream.Synchronize(deadline); }
+  Status Await(device::Stream& stream, Deadline deadline) override {
+    return stream.Synchronize(deadline);
+  }
   void Abort() override {}
   Result<std::unique_ptr<Communicator>> Split(int, int, Deadline) override {
     return Unsupported("none");
@@ -70,15 +73,21 @@ class ProbeCommunicator final : public Communicator {
   Script& script_;
 };
 
-class MarkingDevice final : public Device, public NativeDevice {
+class MarkingDevice final : public device::Device, public device::NativeDevice {
  public:
   std::string_view name() const override { return "marking"; }
-  Result<std::unique_ptr<Buffer>> Allocate(std::int64_t) override { return Unsupported("none"); }
-  std::unique_ptr<Event> NewEvent() override { return HostDevice().NewEvent(); }
-  std::unique_ptr<Stream> NewStream() override { return std::make_unique<NativeFifo>(); }
-  std::unique_ptr<Stream> NewInlineStream() override { return nullptr; }
+  Result<std::unique_ptr<device::Buffer>> Allocate(std::int64_t) override {
+    return Unsupported("none");
+  }
+  std::unique_ptr<device::Event> NewEvent() override {
+    return device::host::HostDevice().NewEvent();
+  }
+  std::unique_ptr<device::Stream> NewStream() override { return std::make_unique<NativeFifo>(); }
+  std::unique_ptr<device::Stream> NewInlineStream() override { return nullptr; }
   Status EnterThread() override { return OkStatus(); }
-  Result<WordWriter> ShareMemory(std::span<std::byte>) override { return WordWriter::kKernel; }
+  Result<device::WordWriter> ShareMemory(std::span<std::byte>) override {
+    return device::WordWriter::kKernel;
+  }
 };
 
 class ReplayTest : public testing::Test {
@@ -87,42 +96,43 @@ class ReplayTest : public testing::Test {
     std::byte bytes[64];
   };
   static Deadline Soon() { return Deadline::AfterSeconds(20); }
-  Journal Events() const {
-    return JournalReader(std::as_bytes(std::span(memory_)), kCapacity).Newest(kCapacity);
+  journal::Journal Events() const {
+    return journal::JournalReader(std::as_bytes(std::span(memory_)), kCapacity).Newest(kCapacity);
   }
   std::string Kinds() const {
     std::string kinds;
-    for (const JournalEvent& event : Events().events) {
-      kinds += event.kind == EventKind::kEnqueue ? 'q'
-               : event.kind == EventKind::kStart ? 's'
-               : event.kind == EventKind::kEnd   ? 'e'
-               : event.kind == EventKind::kError ? 'x'
-                                                 : '?';
+    for (const journal::JournalEvent& event : Events().events) {
+      kinds += event.kind == journal::EventKind::kEnqueue ? 'q'
+               : event.kind == journal::EventKind::kStart ? 's'
+               : event.kind == journal::EventKind::kEnd   ? 'e'
+               : event.kind == journal::EventKind::kError ? 'x'
+                                                          : '?';
     }
     return kinds;
   }
   std::vector<CollectiveCall> Calls(std::vector<std::int64_t> counts) {
     std::vector<CollectiveCall> calls;
     for (const std::int64_t count : counts) {
-      Operation operation;
+      collective::Operation operation;
       operation.count = count;
       calls.push_back({operation, {buffer_, buffer_}});
     }
     return calls;
   }
 
-  std::vector<Line> memory_ = std::vector<Line>(JournalBytes(kCapacity) / sizeof(Line) + 1);
-  JournalWriter journal_ =
-      JournalWriter::Create(std::as_writable_bytes(std::span(memory_)), kCapacity);
+  std::vector<Line> memory_ =
+      std::vector<Line>(journal::JournalBytes(kCapacity) / sizeof(Line) + 1);
+  journal::JournalWriter journal_ =
+      journal::JournalWriter::Create(std::as_writable_bytes(std::span(memory_)), kCapacity);
   Script script_;
   RecordedCommunicator recorded_{std::make_unique<ProbeCommunicator>(script_), journal_, 7};
   NativeFifo native_;
-  std::unique_ptr<Stream> inline_ = HostDevice().NewInlineStream();
+  std::unique_ptr<device::Stream> inline_ = device::host::HostDevice().NewInlineStream();
   float buffer_[64] = {};
 };
 
 TEST_F(ReplayTest, CapturedOnceAndReplayedAsOftenAsAsked) {
-  for (Stream* const stream : {static_cast<Stream*>(&native_), inline_.get()}) {
+  for (device::Stream* const stream : {static_cast<device::Stream*>(&native_), inline_.get()}) {
     script_.enqueued = 0;
     script_.ran.clear();
     auto captured = recorded_.Capture(Calls({5, 9}), *stream);
@@ -146,17 +156,20 @@ TEST_F(ReplayTest, TheJournalSaysWhatWasReplayed) {
   ASSERT_TRUE(recorded_.Enqueue(Calls({7})[0].operation, {buffer_, buffer_}, *inline_).ok());
   ASSERT_TRUE(recorded_.Replay(*captured, native_, Soon()).ok());
   ASSERT_TRUE(recorded_.Replay(*captured, native_, Soon()).ok());
-  const std::vector<JournalEvent> events = Events().events;
+  const std::vector<journal::JournalEvent> events = Events().events;
   ASSERT_EQ(Kinds(), "qseqseqseqqsseeqqssee");
-  const JournalEvent& last = events.back();
+  const journal::JournalEvent& last = events.back();
   EXPECT_EQ(last.sequence, 6u);
   EXPECT_EQ(last.nth, 7u);
   EXPECT_EQ(last.count, 9);
   EXPECT_EQ(last.communicator, 7);
-  EXPECT_EQ(UnpackAnnotation(last.value), (Annotation{Purpose::kReplay, 1, 1}));
-  EXPECT_EQ(UnpackAnnotation(events[0].value), (Annotation{Purpose::kCapture, 0, -1}));
-  EXPECT_EQ(UnpackAnnotation(events[5].value), (Annotation{Purpose::kCapture, 1, -1}));
-  EXPECT_EQ(UnpackAnnotation(events[6].value), Annotation());
+  EXPECT_EQ(journal::UnpackAnnotation(last.value),
+            (journal::Annotation{journal::Purpose::kReplay, 1, 1}));
+  EXPECT_EQ(journal::UnpackAnnotation(events[0].value),
+            (journal::Annotation{journal::Purpose::kCapture, 0, -1}));
+  EXPECT_EQ(journal::UnpackAnnotation(events[5].value),
+            (journal::Annotation{journal::Purpose::kCapture, 1, -1}));
+  EXPECT_EQ(journal::UnpackAnnotation(events[6].value), journal::Annotation());
   const Interval interval = recorded_.last_interval();
   EXPECT_LE(events[18].ticks, interval.entry);
   EXPECT_LE(interval.entry, interval.exit);
@@ -167,24 +180,24 @@ TEST_F(ReplayTest, TheJournalSaysWhatWasReplayed) {
 // it.
 TEST_F(ReplayTest, AReplayThatDoesNotEndIsOpen) {
   struct alignas(4096) Page {
-    std::byte bytes[kDeviceMarksBytes] = {};
+    std::byte bytes[journal::kDeviceMarksBytes] = {};
   };
   const auto page = std::make_unique<Page>();
   MarkingDevice device;
   ASSERT_TRUE(recorded_.MarkOn(page->bytes, device).value());
-  const auto mark = [&] { return ReadDeviceMarks(page->bytes).marks.at(0); };
+  const auto mark = [&] { return journal::ReadDeviceMarks(page->bytes).marks.at(0); };
   auto captured = recorded_.Capture(Calls({5, 9, 3}), native_);
   ASSERT_TRUE(recorded_.Replay(*captured, native_, Soon()).ok());
   EXPECT_EQ(mark().started, 6u);
   EXPECT_EQ(mark().ended, 6u);
-  EXPECT_FALSE(OpenOperation(Events()).has_value());
+  EXPECT_FALSE(journal::OpenOperation(Events()).has_value());
   script_.holds = true;
   EXPECT_EQ(recorded_.Replay(*captured, native_, Deadline::AfterSeconds(0.05)).code(),
             StatusCode::kDeadlineExceeded);
-  const auto open = OpenOperation(Events());
+  const auto open = journal::OpenOperation(Events());
   ASSERT_TRUE(open.has_value());
   EXPECT_EQ(open->sequence, 6u);
-  EXPECT_EQ(UnpackAnnotation(open->value).purpose, Purpose::kReplay);
+  EXPECT_EQ(journal::UnpackAnnotation(open->value).purpose, journal::Purpose::kReplay);
   const Deadline limit = Soon();
   while (mark().started < 7 && !limit.Passed()) std::this_thread::yield();
   EXPECT_EQ(mark().started, 7u);
@@ -201,43 +214,45 @@ TEST_F(ReplayTest, AReplayThatDoesNotEndIsOpen) {
 
 // A library that hangs while it is captured, or a graph that is never done being made.
 TEST_F(ReplayTest, ACaptureThatDoesNotEndIsOpen) {
-  const auto graph = [&]() -> Result<std::unique_ptr<StreamGraph>> {
+  const auto graph = [&]() -> Result<std::unique_ptr<device::StreamGraph>> {
     WorkGraph kept;
     KeepingStream keeping(kept, 0);
     for (const CollectiveCall& call : Calls({5, 9})) {
       LOCKSTEP_RETURN_IF_ERROR(recorded_.Enqueue(call.operation, call.buffers, keeping));
-      const auto open = OpenOperation(Events());
+      const auto open = journal::OpenOperation(Events());
       EXPECT_TRUE(open.has_value());
       if (!open) break;
       EXPECT_EQ(open->count, call.operation.count);
-      EXPECT_EQ(Describe(UnpackAnnotation(open->value)),
+      EXPECT_EQ(journal::Describe(journal::UnpackAnnotation(open->value)),
                 "graph capture: call " + std::to_string(open->sequence));
     }
     return SystemFailed("no graph");
   };
   EXPECT_EQ(recorded_.CaptureDuring(graph).status().message(), "no graph");
-  EXPECT_FALSE(OpenOperation(Events()).has_value());
+  EXPECT_FALSE(journal::OpenOperation(Events()).has_value());
   EXPECT_EQ(Kinds(), "qseqsx");
 }
 
 // What a step sends is told by its bucket.
 TEST_F(ReplayTest, BucketsKeepTheirNumbers) {
-  auto captured = recorded_.CaptureDuring([&]() -> Result<std::unique_ptr<StreamGraph>> {
+  auto captured = recorded_.CaptureDuring([&]() -> Result<std::unique_ptr<device::StreamGraph>> {
     auto kept = std::make_unique<WorkGraph>();
     KeepingStream keeping(*kept, 0);
     const auto calls = Calls({5, 9});
-    recorded_.AnnotateNext({Purpose::kBufferBroadcast, 0, -1});
+    recorded_.AnnotateNext({journal::Purpose::kBufferBroadcast, 0, -1});
     LOCKSTEP_RETURN_IF_ERROR(recorded_.Enqueue(calls[0].operation, calls[0].buffers, keeping));
-    recorded_.AnnotateNext({Purpose::kBucket, 4, -1});
+    recorded_.AnnotateNext({journal::Purpose::kBucket, 4, -1});
     LOCKSTEP_RETURN_IF_ERROR(recorded_.Enqueue(calls[1].operation, calls[1].buffers, keeping));
-    return std::unique_ptr<StreamGraph>(std::move(kept));
+    return std::unique_ptr<device::StreamGraph>(std::move(kept));
   });
   ASSERT_TRUE(captured.ok()) << captured.status().message();
   ASSERT_TRUE(recorded_.Replay(*captured, *inline_, Soon()).ok());
-  const std::vector<JournalEvent> events = Events().events;
+  const std::vector<journal::JournalEvent> events = Events().events;
   ASSERT_EQ(Kinds(), "qseqseqqssee");
-  EXPECT_EQ(Describe(UnpackAnnotation(events[10].value)), "graph replay: call 0 of iteration 0");
-  EXPECT_EQ(Describe(UnpackAnnotation(events[11].value)), "graph replay: bucket 4 of iteration 0");
+  EXPECT_EQ(journal::Describe(journal::UnpackAnnotation(events[10].value)),
+            "graph replay: call 0 of iteration 0");
+  EXPECT_EQ(journal::Describe(journal::UnpackAnnotation(events[11].value)),
+            "graph replay: bucket 4 of iteration 0");
 }
 
 TEST_F(ReplayTest, AnErrorInAReplayIsOneOfAllItsCalls) {
@@ -253,7 +268,7 @@ TEST_F(ReplayTest, AnErrorInAReplayIsOneOfAllItsCalls) {
 
 TEST_F(ReplayTest, AnErrorDuringTheCaptureLeavesNothingBehind) {
   std::string kinds;
-  for (Stream* const stream : {static_cast<Stream*>(&native_), inline_.get()}) {
+  for (device::Stream* const stream : {static_cast<device::Stream*>(&native_), inline_.get()}) {
     script_.enqueued = 0;
     script_.refuse_at = 1;
     EXPECT_EQ(recorded_.Capture(Calls({5, 9}), *stream).status().message(), "no such call");
@@ -285,8 +300,9 @@ TEST_F(ReplayTest, OtherShapesAreAnotherCapture) {
   ASSERT_TRUE(recorded_.Replay(*large, native_, Soon()).ok());
   EXPECT_EQ(script_.ran, (std::vector<std::int64_t>{50, 51, 5, 50, 51}));
   EXPECT_EQ(native_.captures, 2);
-  EXPECT_EQ(UnpackAnnotation(Events().events.back().value), (Annotation{Purpose::kReplay, 1, 1}));
+  EXPECT_EQ(journal::UnpackAnnotation(Events().events.back().value),
+            (journal::Annotation{journal::Purpose::kReplay, 1, 1}));
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::comm

@@ -5,7 +5,7 @@
 
 #include "fmt/format.h"
 
-namespace lockstep {
+namespace lockstep::comm {
 
 Result<SplitGroup> AgreeOnGroup(Meeting& meeting, const std::string& prefix, int rank, int size,
                                 int color, int key, Deadline deadline) {
@@ -29,4 +29,4 @@ Result<SplitGroup> AgreeOnGroup(Meeting& meeting, const std::string& prefix, int
   return group;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::comm

@@ -9,7 +9,7 @@
 #include "core/base/status.h"
 #include "core/comm/communicator.h"
 
-namespace lockstep {
+namespace lockstep::comm {
 
 // This rank's place in its new group.
 struct SplitGroup {
@@ -23,6 +23,6 @@ struct SplitGroup {
 Result<SplitGroup> AgreeOnGroup(Meeting& meeting, const std::string& prefix, int rank, int size,
                                 int color, int key, Deadline deadline);
 
-}  // namespace lockstep
+}  // namespace lockstep::comm
 
 #endif  // LOCKSTEP_CORE_COMM_SPLIT_H_

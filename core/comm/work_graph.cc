@@ -6,14 +6,14 @@
 
 #include "core/base/check.h"
 
-namespace lockstep {
+namespace lockstep::comm {
 
 int WorkGraph::AddLane() {
   lanes_.emplace_back();
   return static_cast<int>(lanes_.size()) - 1;
 }
 
-void WorkGraph::Add(int lane, Stream::Work work) {
+void WorkGraph::Add(int lane, device::Stream::Work work) {
   const auto index = static_cast<std::size_t>(lane);
   Point& after = lanes_[index];
   nodes_.push_back({index, std::move(after), std::move(work)});
@@ -41,7 +41,7 @@ Status WorkGraph::Joined() const {
 }
 
 Status WorkGraph::LaunchOn(void* handle) {
-  auto& stream = *static_cast<Stream*>(handle);
+  auto& stream = *static_cast<device::Stream*>(handle);
   stream.Enqueue(
       [this, backwards = std::exchange(backwards_, !backwards_)] { return Run(backwards); });
   return stream.status();
@@ -74,4 +74,4 @@ Status WorkGraph::Run(bool backwards) const {
   return OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::comm

@@ -9,21 +9,21 @@
 #include "core/device/device.h"
 #include "core/device/native_stream.h"
 
-namespace lockstep {
+namespace lockstep::comm {
 
 // Streams are lanes, numbered from 0. Work of a lane comes after what the lane got before, and
 // after the points it was told to come after: nothing else is ordered, and a launch makes use of
 // that. It runs the lanes' work one by one, in the first launch as much of lane 0 as can run before
 // any of the others, in the next one the other way round, so that an order that nobody asked for
 // shows.
-class WorkGraph final : public StreamGraph {
+class WorkGraph final : public device::StreamGraph {
  public:
   // The nodes that a lane's next work comes after.
   using Point = std::vector<std::size_t>;
 
   WorkGraph() : lanes_(1) {}
   int AddLane();
-  void Add(int lane, Stream::Work work);
+  void Add(int lane, device::Stream::Work work);
   Point Mark(int lane) const;
   void After(int lane, const Point& point);
   // kInvalidInput, as CUDA's capture, where a lane has work that lane 0 does not come after.
@@ -37,7 +37,7 @@ class WorkGraph final : public StreamGraph {
   struct Node {
     std::size_t lane = 0;
     Point after;
-    Stream::Work work;
+    device::Stream::Work work;
   };
   Status Run(bool backwards) const;
 
@@ -46,6 +46,6 @@ class WorkGraph final : public StreamGraph {
   bool backwards_ = false;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::comm
 
 #endif  // LOCKSTEP_CORE_COMM_WORK_GRAPH_H_

@@ -8,7 +8,7 @@
 
 #include "core/base/check.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 namespace {
 
 // The bucket of one (type, device) that is being filled.
@@ -164,4 +164,4 @@ std::string_view NameOf(TorchRules rules) {
   LOCKSTEP_CHECK(false, "TorchRules that do not exist");
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp

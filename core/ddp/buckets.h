@@ -14,12 +14,12 @@
 #include "core/base/status.h"
 #include "core/collective/data_type.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 
 // The gradient of one parameter. The sum of all bytes of a model must stay below 2^63.
 struct Gradient {
   std::int64_t numel = 0;  // elements, >= 0
-  DataType type = DataType::kF32;
+  collective::DataType type = collective::DataType::kF32;
   int device = 0;
   bool sparse = false;  // as of nn.Embedding(sparse=True): reduced in a bucket of its own
 };
@@ -27,13 +27,13 @@ struct Gradient {
 // Gradients that travel together. They lie in the bucket in the order of `params`, which are
 // indices in registration order.
 struct Bucket {
-  DataType type = DataType::kF32;
+  collective::DataType type = collective::DataType::kF32;
   int device = 0;
   bool sparse = false;
   std::int64_t elements = 0;
   std::vector<int> params = {};
 
-  std::int64_t bytes() const { return elements * SizeOf(type); }
+  std::int64_t bytes() const { return elements * collective::SizeOf(type); }
   bool operator==(const Bucket&) const = default;
 };
 // Buckets in the order in which they are launched.
@@ -95,6 +95,6 @@ Result<std::int64_t> ParseBucketMb(std::string_view option, std::string_view tex
 Result<TorchRules> ParseTorchRules(std::string_view option, std::string_view text);
 std::string_view NameOf(TorchRules rules);
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp
 
 #endif  // LOCKSTEP_CORE_DDP_BUCKETS_H_

@@ -13,7 +13,7 @@
 
 #include "core/base/random.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 namespace {
 
 using ::testing::ElementsAre;
@@ -42,22 +42,22 @@ TEST(BucketAssignment, ClosesAfterTheGradientThatReachesTheLimit) {
 
 TEST(BucketAssignment, EveryTypeAndDeviceAdvancesThroughTheLimitsAlone) {
   const Gradient f32 = {.numel = 1};
-  const Gradient f64 = {.numel = 1, .type = DataType::kF64};
+  const Gradient f64 = {.numel = 1, .type = collective::DataType::kF64};
   const Gradient there = {.numel = 1, .device = 1};
   const std::vector<Gradient> gradients = {f32, f64, there, f32, f64, there, f32};
   const std::vector<std::int64_t> limits = {4, 8};
   const BucketLayout layout = ComputeBucketAssignmentBySize(gradients, limits);
   EXPECT_EQ(IndicesOf(layout), (Indices{{0}, {1}, {2}, {3, 6}, {4}, {5}}));
-  EXPECT_EQ(layout[1].type, DataType::kF64);
+  EXPECT_EQ(layout[1].type, collective::DataType::kF64);
   EXPECT_EQ(layout[1].bytes(), 8);
   EXPECT_EQ(layout[2].device, 1);
   EXPECT_EQ(layout[3].elements, 2);
 }
 
 TEST(BucketAssignment, WithAnOrderWhatIsLeftComesLastAndReversed) {
-  const std::vector<Gradient> gradients = {{.numel = 1, .type = DataType::kF16},
-                                           {.numel = 1, .type = DataType::kF64},
-                                           {.numel = 1, .type = DataType::kF32}};
+  const std::vector<Gradient> gradients = {{.numel = 1, .type = collective::DataType::kF16},
+                                           {.numel = 1, .type = collective::DataType::kF64},
+                                           {.numel = 1, .type = collective::DataType::kF32}};
   const std::vector<int> order = {0, 1, 2};
   const std::vector<std::int64_t> limits = {1000};
   EXPECT_EQ(IndicesOf(ComputeBucketAssignmentBySize(gradients, limits, order)),
@@ -112,7 +112,7 @@ TEST(BucketModes, InitialBucketsAreLaunchedLastRegisteredFirst) {
       .cap_bytes = 2 * kMiB, .first_cap_bytes = kMiB, .find_unused_parameters = true};
   EXPECT_EQ(IndicesOf(InitialBuckets(FourMebibytes(), unused)), (Indices{{3}, {1, 2}, {0}}));
   std::vector<Gradient> mixed = FourMebibytes();
-  mixed[2].type = DataType::kBf16;
+  mixed[2].type = collective::DataType::kBf16;
   EXPECT_EQ(IndicesOf(InitialBuckets(mixed, {})), (Indices{{2}, {0, 1, 3}}));
 }
 
@@ -159,7 +159,7 @@ void Cut(const std::vector<std::pair<std::size_t, int>>& members, std::span<cons
     bool closed = false;
     while (end < members.size() && !closed) {
       const Gradient& gradient = all[members[end++].second];
-      bytes += gradient.numel * SizeOf(gradient.type);
+      bytes += gradient.numel * collective::SizeOf(gradient.type);
       closed = bytes >= limit;
     }
     Piece cut{closed, closed ? members[end - 1].first : members[0].first, {}};
@@ -176,7 +176,7 @@ Indices SecondImplementation(std::span<const Gradient> gradients,
     order.resize(gradients.size());
     std::iota(order.begin(), order.end(), 0);
   }
-  std::map<std::pair<DataType, int>, std::vector<std::pair<std::size_t, int>>> members;
+  std::map<std::pair<collective::DataType, int>, std::vector<std::pair<std::size_t, int>>> members;
   std::vector<Piece> pieces;
   for (std::size_t position = 0; position < order.size(); ++position) {
     const Gradient& gradient = gradients[order[position]];
@@ -198,7 +198,9 @@ Indices SecondImplementation(std::span<const Gradient> gradients,
 }
 
 std::vector<Gradient> RandomGradients(Random& random) {
-  constexpr DataType kTypes[] = {DataType::kF32, DataType::kBf16, DataType::kF64, DataType::kU8};
+  constexpr collective::DataType kTypes[] = {collective::DataType::kF32,
+                                             collective::DataType::kBf16,
+                                             collective::DataType::kF64, collective::DataType::kU8};
   const std::uint64_t types = 1 + random.Below(4);
   const std::uint64_t devices = 1 + random.Below(2);
   const bool some_sparse = random.Below(3) == 0;
@@ -245,4 +247,4 @@ TEST(BucketAssignment, AgreesWithASecondImplementationIn2000RandomCases) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::ddp

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstddef>
 
-namespace lockstep {
+namespace lockstep::ddp {
 namespace {
 
 // Copies the tensors of a group into the flat memory, or back.
@@ -13,7 +13,7 @@ void CopyGroup(Launcher& launcher, const std::vector<TensorRef>& tensors, const 
   const EnginePorts& ports = launcher.ports();
   for (const int index : group.params) {
     const TensorRef& tensor = tensors[static_cast<std::size_t>(index)];
-    const std::int64_t bytes = tensor.numel * SizeOf(tensor.type);
+    const std::int64_t bytes = tensor.numel * collective::SizeOf(tensor.type);
     ports.kernels.Copy(ports.compute, into_flat ? place : tensor.data,
                        into_flat ? tensor.data : place, bytes);
     place += bytes;
@@ -33,7 +33,7 @@ BucketLayout CoalescedGroups(const std::vector<TensorRef>& tensors) {
 
 Result<void*> CoalescedBroadcast::Area(std::size_t index, std::int64_t bytes) {
   if (areas_.size() <= index) areas_.resize(index + 1);
-  std::unique_ptr<Buffer>& area = areas_[index];
+  std::unique_ptr<device::Buffer>& area = areas_[index];
   if (area == nullptr || area->bytes() < bytes) {
     // What was copied out of the old one may still be on its way.
     if (area != nullptr) LOCKSTEP_RETURN_IF_ERROR(launcher_.Synchronize());
@@ -43,7 +43,8 @@ Result<void*> CoalescedBroadcast::Area(std::size_t index, std::int64_t bytes) {
   return area->data();
 }
 
-Status CoalescedBroadcast::Run(const std::vector<TensorRef>& tensors, int root, Purpose purpose) {
+Status CoalescedBroadcast::Run(const std::vector<TensorRef>& tensors, int root,
+                               journal::Purpose purpose) {
   constexpr std::size_t kMostInFlight = 2;
   struct InFlight {
     const Bucket* group = nullptr;
@@ -65,10 +66,10 @@ Status CoalescedBroadcast::Run(const std::vector<TensorRef>& tensors, int root, 
     next.group = &groups[i];
     LOCKSTEP_ASSIGN_OR_RETURN(next.flat, Area(i % kMostInFlight, groups[i].bytes()));
     CopyGroup(launcher_, tensors, groups[i], next.flat, true);
-    const Operation operation = {.collective = Collective::kBroadcast,
-                                 .type = groups[i].type,
-                                 .count = groups[i].elements,
-                                 .root = root};
+    const collective::Operation operation = {.collective = collective::Collective::kBroadcast,
+                                             .type = groups[i].type,
+                                             .count = groups[i].elements,
+                                             .root = root};
     LOCKSTEP_ASSIGN_OR_RETURN(next.work, launcher_.Launch(operation, {next.flat, next.flat},
                                                           purpose, static_cast<std::int32_t>(i)));
   }
@@ -84,4 +85,4 @@ Status CoalescedBroadcast::ReleaseMemory() {
   return OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp

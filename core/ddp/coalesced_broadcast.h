@@ -11,12 +11,12 @@
 #include "core/ddp/launcher.h"
 #include "core/ddp/module.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 
 inline constexpr std::int64_t kBroadcastBucketBytes = 250 * 1024 * 1024;
 
 struct TensorRef {
-  DataType type = DataType::kF32;
+  collective::DataType type = collective::DataType::kF32;
   std::int64_t numel = 0;
   void* data = nullptr;
 };
@@ -30,7 +30,7 @@ class CoalescedBroadcast {
   explicit CoalescedBroadcast(Launcher& launcher) : launcher_(launcher) {}
   // Copies each group into flat memory, broadcasts it from `root`, at most two at a time, and
   // copies it back. When it returns, later work of the compute stream finds the root's values.
-  Status Run(const std::vector<TensorRef>& tensors, int root, Purpose purpose);
+  Status Run(const std::vector<TensorRef>& tensors, int root, journal::Purpose purpose);
   // Waits for the compute stream, then gives the memory back.
   Status ReleaseMemory();
 
@@ -38,9 +38,9 @@ class CoalescedBroadcast {
   Result<void*> Area(std::size_t index, std::int64_t bytes);
 
   Launcher& launcher_;
-  std::vector<std::unique_ptr<Buffer>> areas_;
+  std::vector<std::unique_ptr<device::Buffer>> areas_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp
 
 #endif  // LOCKSTEP_CORE_DDP_COALESCED_BROADCAST_H_

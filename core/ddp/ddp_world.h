@@ -18,7 +18,7 @@
 #include "fmt/format.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CommContract);  // only its threads are used here
 
@@ -40,23 +40,25 @@ struct DdpWorldOptions {
 // Runs the body in a thread a rank. The observer of the ports is empty.
 inline void RunDdpWorld(const DdpWorldOptions& options,
                         const std::function<void(EnginePorts ports)>& body) {
-  LocalMeeting meeting;
-  RunRanksAsThreads(
+  comm::LocalMeeting meeting;
+  comm::RunRanksAsThreads(
       options.ranks,
       [&](int rank) {
-        return ConnectGloo(rank, options.ranks, meeting, "ddp",
-                           {.host = "", .timeout_seconds = options.timeout_seconds},
-                           Deadline::AfterSeconds(20));
+        return comm::gloo::ConnectGloo(rank, options.ranks, meeting, "ddp",
+                                       {.host = "", .timeout_seconds = options.timeout_seconds},
+                                       Deadline::AfterSeconds(20));
       },
-      [&](Communicator& world) {
-        HostDevice host;
+      [&](comm::Communicator& world) {
+        device::host::HostDevice host;
         OwnMemory own;
         OwnMemoryOnly only(world, own);
-        Device& device = options.own_memory ? static_cast<Device&>(own) : host;
-        Communicator& seen = options.own_memory ? static_cast<Communicator&>(only) : world;
-        HostKernels of_host;
+        device::Device& device = options.own_memory ? static_cast<device::Device&>(own) : host;
+        comm::Communicator& seen =
+            options.own_memory ? static_cast<comm::Communicator&>(only) : world;
+        device::host::HostKernels of_host;
         OwnKernels of_own(own);
-        Kernels& kernels = options.own_memory ? static_cast<Kernels&>(of_own) : of_host;
+        device::Kernels& kernels =
+            options.own_memory ? static_cast<device::Kernels&>(of_own) : of_host;
         const bool one = options.streams == Streams::kOneInline;
         const auto compute =
             options.streams == Streams::kBoth ? device.NewStream() : device.NewInlineStream();
@@ -74,13 +76,14 @@ class TraceObserver final : public EngineObserver {
     std::string calls;  // separated by blanks
   };
 
-  void OnCollective(const Operation& operation, const Annotation& annotation) override {
+  void OnCollective(const collective::Operation& operation,
+                    const journal::Annotation& annotation) override {
     static constexpr std::string_view kKinds[] = {"ALLREDUCE", "BROADCAST", "BARRIER", "ALLGATHER"};
     std::string& calls = lines.back().calls;
     if (!calls.empty()) calls += ' ';
     calls +=
         fmt::format("{}:{}[{}].{}", next_++, kKinds[static_cast<std::size_t>(operation.collective)],
-                    operation.count, TorchNameOf(operation.type));
+                    operation.count, collective::TorchNameOf(operation.type));
     purposes.push_back(annotation.purpose);
   }
   void OnSection(const Section& section) override {
@@ -90,11 +93,11 @@ class TraceObserver final : public EngineObserver {
     const std::string_view name = kNames[static_cast<std::size_t>(section.kind)];
     lines.push_back({numbered ? fmt::format("{}{}", name, section.index) : std::string(name), ""});
   }
-  void OnPhase(Phase phase) override { phases.push_back(phase); }
+  void OnPhase(journal::Phase phase) override { phases.push_back(phase); }
 
   std::vector<Line> lines;
-  std::vector<Purpose> purposes;
-  std::vector<Phase> phases;
+  std::vector<journal::Purpose> purposes;
+  std::vector<journal::Phase> phases;
 
  private:
   int next_ = 0;
@@ -105,6 +108,6 @@ class NoSurroundings final : public TrainingSurroundings {
   Status Sleep(std::int64_t) override { return OkStatus(); }
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp
 
 #endif  // LOCKSTEP_CORE_DDP_DDP_WORLD_H_

@@ -9,7 +9,7 @@
 #include "core/base/check.h"
 #include "core/ddp/engine_impl.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Engine::~Engine() = default;
@@ -82,7 +82,7 @@ Status Engine::Impl::Forward(const Pass& pass) {
     Reach(kBuffersBegin);
     int root = 0;
     if (join_enabled) {
-      LOCKSTEP_ASSIGN_OR_RETURN(root, FindCommonRank(true, Purpose::kJoinCommonRank));
+      LOCKSTEP_ASSIGN_OR_RETURN(root, FindCommonRank(true, journal::Purpose::kJoinCommonRank));
     }
     LOCKSTEP_RETURN_IF_ERROR(SyncBuffers(root));
     Reach(kBuffersEnd);
@@ -91,7 +91,7 @@ Status Engine::Impl::Forward(const Pass& pass) {
     // Nobody here waits for it: only ranks that joined want to know.
     const float requires_sync = require_backward_grad_sync ? 1 : 0;
     LOCKSTEP_ASSIGN_OR_RETURN(const auto unread,
-                              LaunchFlag(requires_sync, Purpose::kJoinShouldSync));
+                              LaunchFlag(requires_sync, journal::Purpose::kJoinShouldSync));
     static_cast<void>(unread);
   }
   LOCKSTEP_RETURN_IF_ERROR(module.Forward(pass, Context()));
@@ -135,36 +135,42 @@ Status Engine::Impl::SyncBuffers(int root) {
   for (const ModuleBuffer& buffer : module.buffers()) {
     tensors.push_back({buffer.info.type, buffer.info.numel, buffer.data});
   }
-  return broadcast.Run(tensors, root, Purpose::kBufferBroadcast);
+  return broadcast.Run(tensors, root, journal::Purpose::kBufferBroadcast);
 }
 
 Status Engine::Impl::Barrier(BarrierKind kind) {
   if (kind == BarrierKind::kAllReduce) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const auto handle, LaunchFlag(0, Purpose::kBarrier));
+    LOCKSTEP_ASSIGN_OR_RETURN(const auto handle, LaunchFlag(0, journal::Purpose::kBarrier));
     return values.Read<float>(handle).status();
   }
-  const Operation operation = {.collective = Collective::kBarrier};
-  LOCKSTEP_ASSIGN_OR_RETURN(const Work work, launcher.Launch(operation, {}, Purpose::kBarrier));
+  const collective::Operation operation = {.collective = collective::Collective::kBarrier};
+  LOCKSTEP_ASSIGN_OR_RETURN(const Work work,
+                            launcher.Launch(operation, {}, journal::Purpose::kBarrier));
   return launcher.WaitOnHost(work);
 }
 
 Status Engine::Impl::AllGatherStatistics(int layer, const float* send, float* recv,
                                          std::int64_t count) {
-  const Operation operation = {.collective = Collective::kAllGather, .count = count};
+  const collective::Operation operation = {.collective = collective::Collective::kAllGather,
+                                           .count = count};
   LOCKSTEP_ASSIGN_OR_RETURN(
-      const Work work, launcher.Launch(operation, {send, recv}, Purpose::kBatchNormForward, layer));
+      const Work work,
+      launcher.Launch(operation, {send, recv}, journal::Purpose::kBatchNormForward, layer));
   return launcher.Wait(work);
 }
 
 Status Engine::Impl::SumStatistics(int layer, float* statistics, std::int64_t count) {
-  const Operation operation = {.collective = Collective::kAllReduce, .count = count};
-  LOCKSTEP_ASSIGN_OR_RETURN(const Work work, launcher.Launch(operation, {statistics, statistics},
-                                                             Purpose::kBatchNormBackward, layer));
+  const collective::Operation operation = {.collective = collective::Collective::kAllReduce,
+                                           .count = count};
+  LOCKSTEP_ASSIGN_OR_RETURN(const Work work,
+                            launcher.Launch(operation, {statistics, statistics},
+                                            journal::Purpose::kBatchNormBackward, layer));
   return launcher.Wait(work);
 }
 
-Result<HostValues::Handle> Engine::Impl::LaunchFlag(float value, Purpose purpose) {
-  const Operation operation = {.collective = Collective::kAllReduce, .count = 1};
+Result<HostValues::Handle> Engine::Impl::LaunchFlag(float value, journal::Purpose purpose) {
+  const collective::Operation operation = {.collective = collective::Collective::kAllReduce,
+                                           .count = 1};
   return values.Launch(operation, std::span<const float>(&value, 1), purpose);
 }
 
@@ -188,4 +194,4 @@ Result<StepTimes> Engine::Impl::TakeStepTimes() {
   return times;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp

@@ -16,7 +16,7 @@
 #include "core/ddp/module.h"
 #include "core/ddp/observer.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 
 enum class CommHook : std::uint8_t { kNone, kAllReduce, kFp16, kBf16, kPowerSgd };
 // "none", "all_reduce", "fp16", "bf16", "powersgd". Errors name `option`, the text and these.
@@ -112,6 +112,6 @@ class Engine {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp
 
 #endif  // LOCKSTEP_CORE_DDP_ENGINE_H_

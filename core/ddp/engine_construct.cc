@@ -7,7 +7,7 @@
 
 #include "core/ddp/engine_impl.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 namespace {
 
 // Sizes, then strides of a contiguous tensor.
@@ -27,18 +27,19 @@ Status Engine::Impl::Construct() {
     LOCKSTEP_RETURN_IF_ERROR(VerifyParameterCount());
   }
   LOCKSTEP_RETURN_IF_ERROR(VerifyShapes());
-  LOCKSTEP_RETURN_IF_ERROR(BroadcastState(0, Purpose::kStateBroadcast));
+  LOCKSTEP_RETURN_IF_ERROR(BroadcastState(0, journal::Purpose::kStateBroadcast));
   // Large, and not needed again before the end.
   return broadcast.ReleaseMemory();
 }
 
 Status Engine::Impl::VerifyParameterCount() {
   const std::int64_t count = static_cast<std::int64_t>(module.params().size());
-  const Operation operation = {
-      .collective = Collective::kAllGather, .type = DataType::kI64, .count = 1};
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      const auto handle,
-      values.Launch(operation, std::span<const std::int64_t>(&count, 1), Purpose::kVerifyCount));
+  const collective::Operation operation = {.collective = collective::Collective::kAllGather,
+                                           .type = collective::DataType::kI64,
+                                           .count = 1};
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto handle,
+                            values.Launch(operation, std::span<const std::int64_t>(&count, 1),
+                                          journal::Purpose::kVerifyCount));
   LOCKSTEP_ASSIGN_OR_RETURN(const auto counts, values.Read<std::int64_t>(handle));
   if (!launcher.ports().communicator.capabilities().moves_data) return OkStatus();
   for (std::size_t r = 0; r < counts.size(); ++r) {
@@ -54,12 +55,12 @@ Status Engine::Impl::VerifyParameterCount() {
 Status Engine::Impl::VerifyShapes() {
   std::vector<std::int64_t> own;
   for (const Parameter& param : module.params()) AppendSizesAndStrides(param.info, own);
-  const Operation operation = {.collective = Collective::kBroadcast,
-                               .type = DataType::kI64,
-                               .count = static_cast<std::int64_t>(own.size())};
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      const auto handle,
-      values.Launch(operation, std::span<const std::int64_t>(own), Purpose::kVerifyShapes));
+  const collective::Operation operation = {.collective = collective::Collective::kBroadcast,
+                                           .type = collective::DataType::kI64,
+                                           .count = static_cast<std::int64_t>(own.size())};
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto handle,
+                            values.Launch(operation, std::span<const std::int64_t>(own),
+                                          journal::Purpose::kVerifyShapes));
   LOCKSTEP_ASSIGN_OR_RETURN(const auto of_rank_0, values.Read<std::int64_t>(handle));
   std::size_t at = 0;
   for (std::size_t p = 0; p < module.params().size(); ++p) {
@@ -76,7 +77,7 @@ Status Engine::Impl::VerifyShapes() {
 }
 
 // Parameters, then buffers; since 2.x buffers only where they are broadcast at all.
-Status Engine::Impl::BroadcastState(int root, Purpose purpose) {
+Status Engine::Impl::BroadcastState(int root, journal::Purpose purpose) {
   std::vector<TensorRef> tensors;
   for (const Parameter& param : module.params()) {
     tensors.push_back({param.info.type, param.info.numel, param.data});
@@ -89,4 +90,4 @@ Status Engine::Impl::BroadcastState(int root, Purpose purpose) {
   return broadcast.Run(tensors, root, purpose);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp

@@ -15,7 +15,7 @@
 #include "core/ddp/module.h"
 #include "core/ddp/reducer.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 
 class Engine::Impl final : public ModuleCollectives {
  public:
@@ -60,12 +60,12 @@ class Engine::Impl final : public ModuleCollectives {
 
   Status VerifyParameterCount();
   Status VerifyShapes();
-  Status BroadcastState(int root, Purpose purpose);
+  Status BroadcastState(int root, journal::Purpose purpose);
   Status NotifyJoin();
-  Result<int> FindCommonRank(bool candidate, Purpose purpose);
+  Result<int> FindCommonRank(bool candidate, journal::Purpose purpose);
   bool WillSyncBuffers();
   Status SyncBuffers(int root);
-  Result<HostValues::Handle> LaunchFlag(float value, Purpose purpose);
+  Result<HostValues::Handle> LaunchFlag(float value, journal::Purpose purpose);
   Result<bool> ShadowIteration();
   ModuleContext Context();
   void Reach(Mark mark);
@@ -74,9 +74,9 @@ class Engine::Impl final : public ModuleCollectives {
   bool require_forward_param_sync_ = true;
   bool delay_queued_ = false;      // this forward's backward pass delays everything
   bool delay_was_queued_ = false;  // one did
-  std::array<std::shared_ptr<Event>, kMarks> marks_;
+  std::array<std::shared_ptr<device::Event>, kMarks> marks_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp
 
 #endif  // LOCKSTEP_CORE_DDP_ENGINE_IMPL_H_

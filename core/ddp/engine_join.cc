@@ -6,13 +6,13 @@
 
 #include "core/ddp/engine_impl.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 
 // What a rank that still trains tells those that joined, at the beginning of each forward.
 Status Engine::Impl::NotifyJoin() {
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto alive, LaunchFlag(1, Purpose::kJoinAlive));
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto alive, LaunchFlag(1, journal::Purpose::kJoinAlive));
   if (join.throw_on_early_termination) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const auto handle, LaunchFlag(0, Purpose::kJoinThrow));
+    LOCKSTEP_ASSIGN_OR_RETURN(const auto handle, LaunchFlag(0, journal::Purpose::kJoinThrow));
     LOCKSTEP_ASSIGN_OR_RETURN(const auto thrown, values.Read<float>(handle));
     if (thrown.front() != 0) {
       return SystemFailed(
@@ -23,11 +23,11 @@ Status Engine::Impl::NotifyJoin() {
   return OkStatus();
 }
 
-Result<int> Engine::Impl::FindCommonRank(bool candidate, Purpose purpose) {
-  const Operation operation = {.collective = Collective::kAllReduce,
-                               .type = DataType::kI64,
-                               .reduction = Reduction::kMax,
-                               .count = 1};
+Result<int> Engine::Impl::FindCommonRank(bool candidate, journal::Purpose purpose) {
+  const collective::Operation operation = {.collective = collective::Collective::kAllReduce,
+                                           .type = collective::DataType::kI64,
+                                           .reduction = collective::Reduction::kMax,
+                                           .count = 1};
   const std::int64_t own = candidate ? rank() : -1;
   LOCKSTEP_ASSIGN_OR_RETURN(
       const auto handle, values.Launch(operation, std::span<const std::int64_t>(&own, 1), purpose));
@@ -46,20 +46,21 @@ Result<int> Engine::Impl::FindCommonRank(bool candidate, Purpose purpose) {
 
 // Shadows one iteration of the ranks that still train. False: all ranks joined.
 Result<bool> Engine::Impl::ShadowIteration() {
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto alive, LaunchFlag(0, Purpose::kJoinAlive));
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto alive, LaunchFlag(0, journal::Purpose::kJoinAlive));
   LOCKSTEP_ASSIGN_OR_RETURN(const auto others, values.Read<float>(alive));
   if (others.front() == 0) return false;
   if (join.throw_on_early_termination) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const auto handle, LaunchFlag(1, Purpose::kJoinThrow));
+    LOCKSTEP_ASSIGN_OR_RETURN(const auto handle, LaunchFlag(1, journal::Purpose::kJoinThrow));
     LOCKSTEP_RETURN_IF_ERROR(values.Read<float>(handle).status());
     return SystemFailed(fmt::format("Rank {} exhausted all inputs.", rank()));
   }
   LOCKSTEP_RETURN_IF_ERROR(reducer.RebuildBuckets());
   if (WillSyncBuffers()) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const int root, FindCommonRank(false, Purpose::kJoinCommonRank));
+    LOCKSTEP_ASSIGN_OR_RETURN(const int root,
+                              FindCommonRank(false, journal::Purpose::kJoinCommonRank));
     LOCKSTEP_RETURN_IF_ERROR(SyncBuffers(root));
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto sync, LaunchFlag(0, Purpose::kJoinShouldSync));
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto sync, LaunchFlag(0, journal::Purpose::kJoinShouldSync));
   LOCKSTEP_ASSIGN_OR_RETURN(const auto syncing, values.Read<float>(sync));
   require_forward_param_sync_ = syncing.front() != 0;
   if (!require_forward_param_sync_) return true;
@@ -79,8 +80,8 @@ Status Engine::Impl::ExitJoin() {
     is_last_joiner = false;
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const int root,
-                            FindCommonRank(is_last_joiner, Purpose::kJoinFinalRank));
-  return BroadcastState(root, Purpose::kJoinFinalSync);
+                            FindCommonRank(is_last_joiner, journal::Purpose::kJoinFinalRank));
+  return BroadcastState(root, journal::Purpose::kJoinFinalSync);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp

@@ -14,24 +14,24 @@
 #include "core/ddp/manifest_model.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 
 inline TensorInfo Tensor(std::string name, std::vector<std::int64_t> shape,
-                         DataType type = DataType::kF32) {
+                         collective::DataType type = collective::DataType::kF32) {
   std::int64_t numel = 1;
   for (const std::int64_t size : shape) numel *= size;
   return {std::move(name), std::move(shape), type, numel};
 }
 
 // Two layers of matrices, a normalization between them; about 1.4 MiB in f32.
-inline ModelTensors MlpTensors(DataType type = DataType::kF32) {
+inline ModelTensors MlpTensors(collective::DataType type = collective::DataType::kF32) {
   ModelTensors tensors;
   tensors.params = {Tensor("fc1.weight", {300, 500}, type), Tensor("fc1.bias", {300}, type),
                     Tensor("bn.weight", {300}, type),       Tensor("bn.bias", {300}, type),
                     Tensor("fc2.weight", {700, 300}, type), Tensor("fc2.bias", {700}, type)};
   tensors.ready_order = {5, 4, 2, 3, 1, 0};
   tensors.buffers = {Tensor("bn.running_mean", {300}), Tensor("bn.running_var", {300}),
-                     Tensor("bn.num_batches_tracked", {}, DataType::kI64)};
+                     Tensor("bn.num_batches_tracked", {}, collective::DataType::kI64)};
   return tensors;
 }
 
@@ -86,6 +86,6 @@ inline EngineOptions SmallBuckets() {
 
 inline double ToleranceFor(int ranks) { return (ranks & (ranks - 1)) == 0 ? 0 : 1e-6; }
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp
 
 #endif  // LOCKSTEP_CORE_DDP_ENGINE_RANKS_H_

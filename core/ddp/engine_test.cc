@@ -14,7 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 namespace {
 
 using testing::HasSubstr;
@@ -22,7 +22,7 @@ using testing::HasSubstr;
 // One parameter whose gradient is what it is told.
 class FixedGradient final : public Module {
  public:
-  FixedGradient(DataType type, double value) : value_(value) {
+  FixedGradient(collective::DataType type, double value) : value_(value) {
     Parameter param;
     param.info = Tensor("weight", {1}, type);
     param.data = &data_;
@@ -34,15 +34,16 @@ class FixedGradient final : public Module {
   const std::vector<bool>& used() const override { return used_; }
   Status Forward(const Pass&, ModuleContext) override { return OkStatus(); }
   Status Backward(const Ready& ready, ModuleContext) override {
-    const bool is_half = params_[0].info.type == DataType::kF16;
-    grad_ = is_half ? F16FromFloat(static_cast<float>(value_))
+    const bool is_half = params_[0].info.type == collective::DataType::kF16;
+    grad_ = is_half ? collective::F16FromFloat(static_cast<float>(value_))
                     : std::bit_cast<std::uint32_t>(static_cast<float>(value_));
     params_[0].has_grad = true;
     return ready(0);
   }
   float grad() const {
-    const bool is_half = params_[0].info.type == DataType::kF16;
-    return is_half ? FloatFromF16(static_cast<std::uint16_t>(grad_)) : std::bit_cast<float>(grad_);
+    const bool is_half = params_[0].info.type == collective::DataType::kF16;
+    return is_half ? collective::FloatFromF16(static_cast<std::uint16_t>(grad_))
+                   : std::bit_cast<float>(grad_);
   }
 
  private:
@@ -54,7 +55,7 @@ class FixedGradient final : public Module {
   std::vector<bool> used_ = {true};
 };
 
-float MeanOf(DataType type, const std::vector<double>& values) {
+float MeanOf(collective::DataType type, const std::vector<double>& values) {
   std::vector<float> means(values.size());
   RunDdpWorld({.ranks = static_cast<int>(values.size())}, [&](EnginePorts ports) {
     const auto rank = static_cast<std::size_t>(ports.communicator.rank());
@@ -72,13 +73,13 @@ float MeanOf(DataType type, const std::vector<double>& values) {
 }
 
 TEST(Engine, GradientsAreDividedBeforeTheyAreAdded) {
-  EXPECT_EQ(MeanOf(DataType::kF16, {40000, 40000}), 40000);  // whose sum is infinite
+  EXPECT_EQ(MeanOf(collective::DataType::kF16, {40000, 40000}), 40000);  // whose sum is infinite
 }
 
 TEST(Engine, DivisionIsAProductWithTheRoundedReciprocal) {
   float value = 1;
   while (value * (1.0f / 3) == value / 3) value += 1;
-  EXPECT_EQ(MeanOf(DataType::kF32, {0, value, 0}), value * (1.0f / 3));
+  EXPECT_EQ(MeanOf(collective::DataType::kF32, {0, value, 0}), value * (1.0f / 3));
 }
 
 TEST(Engine, GradientsAreTheMeanOfAllRanks) {
@@ -100,7 +101,8 @@ TEST(Engine, GradientsAreTheMeanOfAllRanks) {
 }
 
 TEST(Engine, EveryTypeOfGradient) {
-  for (const DataType type : {DataType::kF16, DataType::kBf16, DataType::kF64}) {
+  for (const collective::DataType type :
+       {collective::DataType::kF16, collective::DataType::kBf16, collective::DataType::kF64}) {
     RunEngines({}, MlpTensors(type), SmallBuckets(), {}, [&](Rank& rank, EnginePorts) {
       rank.Step(7);
       ExpectMean(rank, 2, 7, 1, 0);
@@ -223,7 +225,7 @@ TEST(Engine, BucketsAreLaunchedInOrderAlthoughGradientsAreNot) {
     ASSERT_TRUE(times.ok());
     std::int32_t next = 0;
     for (const CollectiveTimes& one : times->collectives) {
-      if (one.annotation.purpose != Purpose::kBucket) continue;
+      if (one.annotation.purpose != journal::Purpose::kBucket) continue;
       EXPECT_EQ(one.annotation.detail, next++);
       EXPECT_LE(one.ready, one.start);
       EXPECT_LE(one.start, one.end);
@@ -252,7 +254,8 @@ TEST(Engine, StepTimesAreInOrderAndShowWhatCanOverlap) {
                    EXPECT_LE(last.end, times->backward_end);
                    const CollectiveTimes& first_bucket =
                        times->collectives[times->collectives.size() - (input == 0 ? 1 : 2)];
-                   EXPECT_EQ(first_bucket.annotation, (Annotation{Purpose::kBucket, 0, -1}));
+                   EXPECT_EQ(first_bucket.annotation,
+                             (journal::Annotation{journal::Purpose::kBucket, 0, -1}));
                    EXPECT_GE(first_bucket.ready, times->backward_begin);
                    EXPECT_LE(first_bucket.start, first_bucket.end);
                    if (input > 0) {  // fc1 is still to be computed
@@ -286,7 +289,7 @@ TEST(Engine, RanksWithDifferentModelsAreTold) {
 
 TEST(Engine, SynchronizedBatchNormTalksOncePerLayerAndDirection) {
   for (const bool small : {true, false}) {
-    std::vector<Purpose> purposes[2];
+    std::vector<journal::Purpose> purposes[2];
     RunDdpWorld({}, [&](EnginePorts ports) {
       const int rank = ports.communicator.rank();
       TraceObserver observer;
@@ -317,13 +320,14 @@ TEST(Engine, SynchronizedBatchNormTalksOncePerLayerAndDirection) {
       ASSERT_TRUE((*engine)->Synchronize().ok());
       EXPECT_EQ(observer.purposes.size(), purposes[rank].size() + 2);  // buffers only
     });
-    const std::vector<Purpose> expected = {Purpose::kBufferBroadcast, Purpose::kBufferBroadcast,
-                                           Purpose::kBatchNormForward, Purpose::kBatchNormBackward,
-                                           Purpose::kBucket};
+    const std::vector<journal::Purpose> expected = {
+        journal::Purpose::kBufferBroadcast, journal::Purpose::kBufferBroadcast,
+        journal::Purpose::kBatchNormForward, journal::Purpose::kBatchNormBackward,
+        journal::Purpose::kBucket};
     EXPECT_EQ(purposes[0], expected);
     EXPECT_EQ(purposes[1], expected);
   }
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::ddp

@@ -13,7 +13,7 @@
 #include "core/ddp/small_models.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 namespace {
 
 struct GoldenRank {
@@ -142,4 +142,4 @@ TEST(GoldenTraces, EveryCallAndEveryGradient) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::ddp

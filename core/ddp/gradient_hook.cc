@@ -8,7 +8,7 @@
 
 #include "core/base/check.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 namespace {
 
 constexpr std::array<std::pair<CommHook, std::string_view>, 5> kHookNames = {
@@ -18,8 +18,8 @@ constexpr std::array<std::pair<CommHook, std::string_view>, 5> kHookNames = {
      {CommHook::kBf16, "bf16"},
      {CommHook::kPowerSgd, "powersgd"}}};
 
-Operation SumOf(DataType type, std::int64_t count) {
-  return {.collective = Collective::kAllReduce, .type = type, .count = count};
+collective::Operation SumOf(collective::DataType type, std::int64_t count) {
+  return {.collective = collective::Collective::kAllReduce, .type = type, .count = count};
 }
 
 // No hook: gradients arrive divided.
@@ -27,7 +27,7 @@ class SumHook final : public GradientHook {
  public:
   explicit SumHook(Launcher& launcher) : launcher_(launcher) {}
   bool wants_divided() const override { return true; }
-  Status Launch(BucketInFlight& bucket, Purpose purpose) override {
+  Status Launch(BucketInFlight& bucket, journal::Purpose purpose) override {
     LOCKSTEP_ASSIGN_OR_RETURN(bucket.work,
                               launcher_.Launch(SumOf(bucket.bucket->type, bucket.bucket->elements),
                                                {bucket.data, bucket.data}, purpose, bucket.index));
@@ -45,10 +45,10 @@ class CompressHook final : public GradientHook {
  public:
   CompressHook(Launcher& launcher, CommHook hook) : launcher_(launcher), hook_(hook) {}
 
-  Status Launch(BucketInFlight& bucket, Purpose purpose) override {
+  Status Launch(BucketInFlight& bucket, journal::Purpose purpose) override {
     const EnginePorts& ports = launcher_.ports();
     const Bucket& what = *bucket.bucket;
-    const DataType type = TypeFor(what.type);
+    const collective::DataType type = TypeFor(what.type);
     void* data = type == what.type ? bucket.data : bucket.compressed;
     if (type != what.type) {
       ports.kernels.Convert(ports.compute, type, data, what.type, bucket.data, what.elements);
@@ -63,7 +63,7 @@ class CompressHook final : public GradientHook {
     LOCKSTEP_RETURN_IF_ERROR(launcher_.Wait(bucket.work));
     const EnginePorts& ports = launcher_.ports();
     const Bucket& what = *bucket.bucket;
-    const DataType type = TypeFor(what.type);
+    const collective::DataType type = TypeFor(what.type);
     if (type != what.type) {
       ports.kernels.Convert(ports.compute, what.type, bucket.data, type, bucket.compressed,
                             what.elements);
@@ -72,9 +72,9 @@ class CompressHook final : public GradientHook {
   }
 
  private:
-  DataType TypeFor(DataType type) const {
+  collective::DataType TypeFor(collective::DataType type) const {
     if (hook_ == CommHook::kAllReduce) return type;
-    return hook_ == CommHook::kFp16 ? DataType::kF16 : DataType::kBf16;
+    return hook_ == CommHook::kFp16 ? collective::DataType::kF16 : collective::DataType::kBf16;
   }
 
   Launcher& launcher_;
@@ -114,4 +114,4 @@ std::unique_ptr<GradientHook> MakeGradientHook(const EngineOptions& options,
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp

@@ -12,7 +12,7 @@
 #include "core/ddp/launcher.h"
 #include "core/ddp/module.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 
 // A bucket that is on its way.
 struct BucketInFlight {
@@ -30,7 +30,7 @@ class GradientHook {
   // Whether the gradients are divided before they come here.
   virtual bool wants_divided() const { return false; }
   // Launches the collectives.
-  virtual Status Launch(BucketInFlight& bucket, Purpose purpose) = 0;
+  virtual Status Launch(BucketInFlight& bucket, journal::Purpose purpose) = 0;
   // Later work of the compute stream finds the result in the bucket.
   virtual Status Finish(BucketInFlight& bucket) = 0;
 };
@@ -42,6 +42,6 @@ std::unique_ptr<GradientHook> MakePowerSgdHook(const PowerSgdOptions& options,
                                                const std::vector<Parameter>& params,
                                                Launcher& launcher);
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp
 
 #endif  // LOCKSTEP_CORE_DDP_GRADIENT_HOOK_H_

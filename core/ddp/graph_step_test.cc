@@ -13,115 +13,127 @@
 #include "core/device/host/host_kernels.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 namespace {
 
 Deadline Soon() { return Deadline::AfterSeconds(60); }
 
-void LaunchOn(Stream& stream, const std::function<void(Stream& queue)>& launch) {
-  auto* const native = dynamic_cast<NativeStream*>(&stream);
+void LaunchOn(device::Stream& stream, const std::function<void(device::Stream& queue)>& launch) {
+  auto* const native = dynamic_cast<device::NativeStream*>(&stream);
   if (native == nullptr) return launch(stream);  // where a model writes its own memory
   static_cast<void>(native->LaunchOn([&](void* handle) {
-    launch(*static_cast<Stream*>(handle));
+    launch(*static_cast<device::Stream*>(handle));
     return OkStatus();
   }));
 }
 
 // Arithmetic that is launched by the stream's handle, as a device's is.
-class LaunchedKernels final : public HostKernels {
+class LaunchedKernels final : public device::host::HostKernels {
  public:
-  void Copy(Stream& stream, void* to, const void* from, std::int64_t bytes) override {
-    LaunchOn(stream, [&](Stream& queue) { HostKernels::Copy(queue, to, from, bytes); });
-  }
-  void Scale(Stream& stream, DataType type, void* to, const void* from, std::int64_t count,
-             double factor) override {
-    LaunchOn(stream,
-             [&](Stream& queue) { HostKernels::Scale(queue, type, to, from, count, factor); });
-  }
-  void Divide(Stream& stream, DataType type, void* to, const void* from, std::int64_t count,
-              double divisor) override {
-    LaunchOn(stream,
-             [&](Stream& queue) { HostKernels::Divide(queue, type, to, from, count, divisor); });
-  }
-  void Convert(Stream& stream, DataType to_type, void* to, DataType from_type, const void* from,
-               std::int64_t count) override {
-    LaunchOn(stream, [&](Stream& queue) {
-      HostKernels::Convert(queue, to_type, to, from_type, from, count);
+  void Copy(device::Stream& stream, void* to, const void* from, std::int64_t bytes) override {
+    LaunchOn(stream, [&](device::Stream& queue) {
+      device::host::HostKernels::Copy(queue, to, from, bytes);
     });
   }
-  void WriteTile(Stream& stream, DataType type, void* to, std::int64_t count,
-                 const TileSource& source, bool add) override {
+  void Scale(device::Stream& stream, collective::DataType type, void* to, const void* from,
+             std::int64_t count, double factor) override {
+    LaunchOn(stream, [&](device::Stream& queue) {
+      device::host::HostKernels::Scale(queue, type, to, from, count, factor);
+    });
+  }
+  void Divide(device::Stream& stream, collective::DataType type, void* to, const void* from,
+              std::int64_t count, double divisor) override {
+    LaunchOn(stream, [&](device::Stream& queue) {
+      device::host::HostKernels::Divide(queue, type, to, from, count, divisor);
+    });
+  }
+  void Convert(device::Stream& stream, collective::DataType to_type, void* to,
+               collective::DataType from_type, const void* from, std::int64_t count) override {
+    LaunchOn(stream, [&](device::Stream& queue) {
+      device::host::HostKernels::Convert(queue, to_type, to, from_type, from, count);
+    });
+  }
+  void WriteTile(device::Stream& stream, collective::DataType type, void* to, std::int64_t count,
+                 const device::TileSource& source, bool add) override {
+    LaunchOn(stream, [&](device::Stream& queue) {
+      device::host::HostKernels::WriteTile(queue, type, to, count, source, add);
+    });
+  }
+  void Increment(device::Stream& stream, std::int64_t* number) override {
     LaunchOn(stream,
-             [&](Stream& queue) { HostKernels::WriteTile(queue, type, to, count, source, add); });
+             [&](device::Stream& queue) { device::host::HostKernels::Increment(queue, number); });
   }
-  void Increment(Stream& stream, std::int64_t* number) override {
-    LaunchOn(stream, [&](Stream& queue) { HostKernels::Increment(queue, number); });
-  }
-  void Read(Stream& stream, const void* from, std::int64_t bytes) override {
-    LaunchOn(stream, [&](Stream& queue) { HostKernels::Read(queue, from, bytes); });
+  void Read(device::Stream& stream, const void* from, std::int64_t bytes) override {
+    LaunchOn(stream,
+             [&](device::Stream& queue) { device::host::HostKernels::Read(queue, from, bytes); });
   }
 };
 
 // Rank 0 of two whose other rank has the same gradients: a sum is the double.
-class TwinCommunicator final : public Communicator {
+class TwinCommunicator final : public comm::Communicator {
  public:
-  explicit TwinCommunicator(Kernels& kernels) : kernels_(kernels) {}
-  const Capabilities& capabilities() const override {
-    static const Capabilities capabilities = {
+  explicit TwinCommunicator(device::Kernels& kernels) : kernels_(kernels) {}
+  const comm::Capabilities& capabilities() const override {
+    static const comm::Capabilities capabilities = {
         .backend = "twin",
         .moves_data = true,
         .can_abort = false,
-        .supports = [](const Operation&) { return OkStatus(); },
+        .supports = [](const collective::Operation&) { return OkStatus(); },
     };
     return capabilities;
   }
   int rank() const override { return 0; }
   int size() const override { return 2; }
-  Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) override {
-    calls.push_back(std::string(NameOf(operation.collective)) + " " +
+  Status Enqueue(const collective::Operation& operation, const collective::Buffers& buffers,
+                 device::Stream& stream) override {
+    calls.push_back(std::string(collective::NameOf(operation.collective)) + " " +
                     std::to_string(operation.count));
     auto* const recv = static_cast<std::byte*>(buffers.recv);
-    if (operation.collective == Collective::kAllReduce) {
+    if (operation.collective == collective::Collective::kAllReduce) {
       kernels_.Scale(stream, operation.type, recv, buffers.send, operation.count, 2);
-    } else if (operation.collective == Collective::kAllGather) {
-      const std::int64_t bytes = operation.count * SizeOf(operation.type);
+    } else if (operation.collective == collective::Collective::kAllGather) {
+      const std::int64_t bytes = operation.count * collective::SizeOf(operation.type);
       kernels_.Copy(stream, recv + bytes, buffers.send, bytes);
     }
     return stream.status();
   }
-  Status Await(Stream& stream, Deadline deadline) override { return stream.Synchronize(deadline); }
+  Status Await(device::Stream& stream, Deadline deadline) override {
+    return stream.Synchronize(deadline);
+  }
   void Abort() override {}
-  Result<std::unique_ptr<Communicator>> Split(int, int, Deadline) override {
+  Result<std::unique_ptr<comm::Communicator>> Split(int, int, Deadline) override {
     return Unsupported("none");
   }
 
   std::vector<std::string> calls;
 
  private:
-  Kernels& kernels_;
+  device::Kernels& kernels_;
 };
 
 // Streams between which an event is lost: the how manieth wait does nothing.
-class LossyStream final : public Stream, public NativeStream {
+class LossyStream final : public device::Stream, public device::NativeStream {
  public:
-  LossyStream(Stream& real, int& waits, const int& lost)
+  LossyStream(device::Stream& real, int& waits, const int& lost)
       : real_(real), waits_(waits), lost_(lost) {}
   bool inline_execution() const override { return real_.inline_execution(); }
   void Enqueue(Work work) override { real_.Enqueue(std::move(work)); }
-  void Record(Event& event) override { real_.Record(event); }
-  void WaitFor(Event& event) override {
+  void Record(device::Event& event) override { real_.Record(event); }
+  void WaitFor(device::Event& event) override {
     if (waits_++ != lost_) real_.WaitFor(event);
   }
   Status Synchronize(Deadline deadline) override { return real_.Synchronize(deadline); }
   Status status() const override { return real_.status(); }
   Status LaunchOn(const Launch& launch) override {
-    return dynamic_cast<NativeStream&>(real_).LaunchOn(launch);
+    return dynamic_cast<device::NativeStream&>(real_).LaunchOn(launch);
   }
-  Result<std::unique_ptr<StreamGraph>> Capture(const Launch&) override { return Unsupported(""); }
+  Result<std::unique_ptr<device::StreamGraph>> Capture(const Launch&) override {
+    return Unsupported("");
+  }
   Status WriteWord(std::uint64_t*, std::uint64_t) override { return Unsupported(""); }
 
  private:
-  Stream& real_;
+  device::Stream& real_;
   int& waits_;
   const int& lost_;
 };
@@ -144,7 +156,7 @@ class GraphStepTest : public testing::Test {
     ASSERT_TRUE(engine_->has_rebuilt_buckets());
     communicator_.calls.clear();
   }
-  Result<std::unique_ptr<StreamGraph>> Capture(int micro_batches) {
+  Result<std::unique_ptr<device::StreamGraph>> Capture(int micro_batches) {
     waits_ = 0;
     return streams_->Capture([&]() -> Status {
       engine_->ZeroGrad();
@@ -159,18 +171,19 @@ class GraphStepTest : public testing::Test {
     });
   }
   // Wrong gradients of a replay, which has this many micro-batches.
-  std::int64_t WrongAfterReplay(StreamGraph& graph, int micro_batches) {
+  std::int64_t WrongAfterReplay(device::StreamGraph& graph, int micro_batches) {
     EXPECT_TRUE(compute_.LaunchOn([&](void* h) { return graph.LaunchOn(h); }).ok());
     EXPECT_TRUE(compute_.Synchronize(Soon()).ok());
     // Both ranks have the gradients of rank 0: their mean is that of one rank.
     return CheckMeanGradients(*model_, 1, input_ - micro_batches + 1, micro_batches, 0).wrong;
   }
 
-  HostDevice device_;
+  device::host::HostDevice device_;
   LaunchedKernels kernels_;
-  NativeFifo compute_, communication_;
+  comm::NativeFifo compute_, communication_;
   TwinCommunicator communicator_{kernels_};
-  std::unique_ptr<GraphStreams> streams_ = GraphStreams::Make(device_, compute_, communication_);
+  std::unique_ptr<comm::GraphStreams> streams_ =
+      comm::GraphStreams::Make(device_, compute_, communication_);
   int waits_ = 0;
   int lost_ = -1;
   LossyStream lossy_compute_{streams_->compute(), waits_, lost_};
@@ -228,4 +241,4 @@ TEST_F(GraphStepTest, ABucketThatNobodyWaitsForIsFound) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::ddp

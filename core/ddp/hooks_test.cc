@@ -5,16 +5,16 @@
 #include "core/ddp/engine_ranks.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 namespace {
 
 TEST(Hooks, HooksOfNarrowTypesAreExactForSmallIntegers) {
   for (const CommHook hook : {CommHook::kAllReduce, CommHook::kFp16, CommHook::kBf16}) {
     EngineOptions options = SmallBuckets();
     options.hook = hook;
-    const DataType type = hook == CommHook::kFp16   ? DataType::kF16
-                          : hook == CommHook::kBf16 ? DataType::kBf16
-                                                    : DataType::kF32;
+    const collective::DataType type = hook == CommHook::kFp16   ? collective::DataType::kF16
+                                      : hook == CommHook::kBf16 ? collective::DataType::kBf16
+                                                                : collective::DataType::kF32;
     for (const Streams streams : kAllStreams) {
       RunEngines({.streams = streams}, MlpTensors(), options, {}, [&](Rank& rank, EnginePorts) {
         rank.engine->launcher().set_keep_times(true);
@@ -61,8 +61,9 @@ TEST(Hooks, PowerSgdRecoversGradientsOfItsRank) {
                    const auto times = rank.engine->TakeStepTimes();
                    ASSERT_TRUE(times.ok());
                    const auto& last = times->collectives.back();
-                   EXPECT_EQ(last.annotation.purpose,
-                             input < 2 ? Purpose::kBucket : Purpose::kPowerSgdFactorQ);
+                   EXPECT_EQ(last.annotation.purpose, input < 2
+                                                          ? journal::Purpose::kBucket
+                                                          : journal::Purpose::kPowerSgdFactorQ);
                    if (input >= 2) {
                      EXPECT_EQ(last.operation.count, 500);  // fc1.weight has 500 columns
                    }
@@ -132,4 +133,4 @@ TEST(Hooks, PowerSgdFeedsBackWhatItLost) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::ddp

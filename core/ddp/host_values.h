@@ -12,13 +12,13 @@
 #include "core/base/status.h"
 #include "core/ddp/launcher.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 
 class HostValues {
  public:
   struct Slot {
-    std::vector<std::byte> host;     // begins with what is sent; after Read what was received
-    std::unique_ptr<Buffer> device;  // holds the result; what is sent lies in place in it
+    std::vector<std::byte> host;  // begins with what is sent; after Read what was received
+    std::unique_ptr<device::Buffer> device;  // holds the result; what is sent lies in place in it
     std::int64_t result_bytes = 0;
     Work work;
   };
@@ -29,12 +29,12 @@ class HostValues {
 
   // Sends `values` (operation.count elements of operation.type); does not wait.
   template <typename T>
-  Result<Handle> Launch(const Operation& operation, std::span<const T> values, Purpose purpose,
-                        std::int32_t detail = 0) {
+  Result<Handle> Launch(const collective::Operation& operation, std::span<const T> values,
+                        journal::Purpose purpose, std::int32_t detail = 0) {
     return LaunchBytes(operation, std::as_bytes(values), purpose, detail);
   }
   // An all_reduce once more, over what the last one left.
-  Status Relaunch(const Operation& operation, Handle& handle, Purpose purpose);
+  Status Relaunch(const collective::Operation& operation, Handle& handle, journal::Purpose purpose);
   // Later work of the compute stream comes after it.
   Status Wait(const Handle& handle) { return launcher_.Wait(handle->work); }
   // Waits and copies what came: operation.count elements (all_gather: times the ranks).
@@ -47,8 +47,9 @@ class HostValues {
   }
 
  private:
-  Result<Handle> LaunchBytes(const Operation& operation, std::span<const std::byte> values,
-                             Purpose purpose, std::int32_t detail);
+  Result<Handle> LaunchBytes(const collective::Operation& operation,
+                             std::span<const std::byte> values, journal::Purpose purpose,
+                             std::int32_t detail);
   Result<Handle> FreeSlot(std::int64_t bytes);
   Status ReadBytes(const Handle& handle);
 
@@ -56,6 +57,6 @@ class HostValues {
   std::vector<Handle> slots_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp
 
 #endif  // LOCKSTEP_CORE_DDP_HOST_VALUES_H_

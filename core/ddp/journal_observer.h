@@ -5,32 +5,33 @@
 #include "core/comm/recorded.h"
 #include "core/ddp/observer.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 
 // For an engine whose communicator is `recorded`: events say what each collective is for, and
 // phases where the rank is. Hands everything on to `next`, if there is one.
 class JournalObserver final : public EngineObserver {
  public:
-  explicit JournalObserver(RecordedCommunicator& recorded, EngineObserver* next = nullptr)
+  explicit JournalObserver(comm::RecordedCommunicator& recorded, EngineObserver* next = nullptr)
       : recorded_(recorded), next_(next) {}
 
-  void OnCollective(const Operation& operation, const Annotation& annotation) override {
+  void OnCollective(const collective::Operation& operation,
+                    const journal::Annotation& annotation) override {
     recorded_.AnnotateNext(annotation);
     if (next_ != nullptr) next_->OnCollective(operation, annotation);
   }
   void OnSection(const Section& section) override {
     if (next_ != nullptr) next_->OnSection(section);
   }
-  void OnPhase(Phase phase) override {
+  void OnPhase(journal::Phase phase) override {
     recorded_.EnterPhase(phase);
     if (next_ != nullptr) next_->OnPhase(phase);
   }
 
  private:
-  RecordedCommunicator& recorded_;
+  comm::RecordedCommunicator& recorded_;
   EngineObserver* next_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp
 
 #endif  // LOCKSTEP_CORE_DDP_JOURNAL_OBSERVER_H_

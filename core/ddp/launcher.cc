@@ -4,14 +4,14 @@
 
 #include "core/base/check.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 
 struct Launcher::Flight {
-  Operation operation;
-  Annotation annotation;
-  std::shared_ptr<Event> ready;
-  std::shared_ptr<Event> start;
-  std::shared_ptr<Event> done;
+  collective::Operation operation;
+  journal::Annotation annotation;
+  std::shared_ptr<device::Event> ready;
+  std::shared_ptr<device::Event> start;
+  std::shared_ptr<device::Event> done;
 };
 
 Launcher::Launcher(const EnginePorts& ports, double deadline_seconds)
@@ -19,8 +19,8 @@ Launcher::Launcher(const EnginePorts& ports, double deadline_seconds)
 
 Launcher::~Launcher() = default;
 
-Result<void*> BucketMemory::Reserve(Device& device, Area area, std::int64_t bytes) {
-  std::unique_ptr<Buffer>& buffer = areas_[static_cast<std::size_t>(area)];
+Result<void*> BucketMemory::Reserve(device::Device& device, Area area, std::int64_t bytes) {
+  std::unique_ptr<device::Buffer>& buffer = areas_[static_cast<std::size_t>(area)];
   if (buffer == nullptr || buffer->bytes() < bytes) {
     buffer.reset();  // before there is another, which may need its room
     LOCKSTEP_ASSIGN_OR_RETURN(buffer, device.Allocate(bytes));
@@ -32,12 +32,12 @@ Result<void*> BucketMemory::Reserve(Device& device, Area area, std::int64_t byte
 // stream never waits for one that is not reached yet, so that holds as soon as nobody has it.
 // Otherwise a stream may still have to look at it: then events are left to themselves, the newest
 // kept because a stream's queue refers to them.
-std::shared_ptr<Event> Launcher::NewEvent() {
+std::shared_ptr<device::Event> Launcher::NewEvent() {
   constexpr std::size_t kMostKept = 8192;
   constexpr int kMostTried = 4;
   const bool again = ports_.compute.inline_execution();
   for (int tried = 0; again && tried < kMostTried && !events_.empty(); ++tried) {
-    std::shared_ptr<Event> event = std::move(events_.front());
+    std::shared_ptr<device::Event> event = std::move(events_.front());
     events_.pop_front();
     const bool is_free = event.use_count() == 1 && event->Reached();
     events_.push_back(event);
@@ -50,9 +50,10 @@ std::shared_ptr<Event> Launcher::NewEvent() {
   return events_.back();
 }
 
-Result<Work> Launcher::Launch(const Operation& operation, const Buffers& buffers, Purpose purpose,
+Result<Work> Launcher::Launch(const collective::Operation& operation,
+                              const collective::Buffers& buffers, journal::Purpose purpose,
                               std::int32_t detail) {
-  const Annotation annotation = {purpose, detail, iteration_};
+  const journal::Annotation annotation = {purpose, detail, iteration_};
   if (ports_.observer != nullptr) ports_.observer->OnCollective(operation, annotation);
   Flight flight{operation, annotation, nullptr, nullptr, NewEvent()};
   const bool beside = &ports_.compute != &ports_.communication;
@@ -74,7 +75,7 @@ Result<Work> Launcher::Launch(const Operation& operation, const Buffers& buffers
 }
 
 void Launcher::OrderBehindCompute() {
-  const std::shared_ptr<Event> ready = NewEvent();
+  const std::shared_ptr<device::Event> ready = NewEvent();
   ports_.compute.Record(*ready);
   if (!ready->Reached()) ports_.communication.WaitFor(*ready);
 }
@@ -114,4 +115,4 @@ Result<std::vector<CollectiveTimes>> Launcher::TakeTimes() {
   return times;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp

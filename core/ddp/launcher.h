@@ -16,7 +16,7 @@
 #include "core/device/device.h"
 #include "core/device/kernels.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 
 // Memory of the buckets that engines of one rank share when they are used one after the other, each
 // with its streams idle when the next one begins. It grows and stays.
@@ -24,10 +24,10 @@ class BucketMemory {
  public:
   enum class Area : std::uint8_t { kBuckets, kCompressed };
   // At least `bytes`; what was there is lost when it grows.
-  Result<void*> Reserve(Device& device, Area area, std::int64_t bytes);
+  Result<void*> Reserve(device::Device& device, Area area, std::int64_t bytes);
 
  private:
-  std::unique_ptr<Buffer> areas_[2];
+  std::unique_ptr<device::Buffer> areas_[2];
 };
 
 // What an engine works with; all of it outlives the engine. `compute` and `communication` may be
@@ -35,19 +35,19 @@ class BucketMemory {
 // the caller, collectives overlap with what the caller computes. A compute stream that runs beside
 // the caller is never waited for but where PyTorch's CPU side waits too (.item()).
 struct EnginePorts {
-  Communicator& communicator;
-  Device& device;
-  Kernels& kernels;
-  Stream& compute;
-  Stream& communication;
+  comm::Communicator& communicator;
+  device::Device& device;
+  device::Kernels& kernels;
+  device::Stream& compute;
+  device::Stream& communication;
   EngineObserver* observer = nullptr;
   BucketMemory* bucket_memory = nullptr;  // null: memory of its own
 };
 
 // When one collective ran, in the device's ticks.
 struct CollectiveTimes {
-  Operation operation;
-  Annotation annotation;
+  collective::Operation operation;
+  journal::Annotation annotation;
   Ticks ready = 0;  // the compute stream got to where it was launched
   Ticks start = 0;  // the communication stream began it
   Ticks end = 0;
@@ -62,7 +62,7 @@ class Work {
 
  private:
   friend class Launcher;
-  std::shared_ptr<Event> done_;
+  std::shared_ptr<device::Event> done_;
 };
 
 class Launcher {
@@ -78,8 +78,8 @@ class Launcher {
 
   // Enqueues the operation on the communication stream, behind all work that the compute stream has
   // so far. Buffers live until the work is done.
-  Result<Work> Launch(const Operation& operation, const Buffers& buffers, Purpose purpose,
-                      std::int32_t detail = 0);
+  Result<Work> Launch(const collective::Operation& operation, const collective::Buffers& buffers,
+                      journal::Purpose purpose, std::int32_t detail = 0);
   // Later work of the communication stream comes after what the compute stream has so far.
   void OrderBehindCompute();
   // Done when the communication stream has done everything it has so far.
@@ -97,7 +97,7 @@ class Launcher {
   // Of everything launched since the last call, in order; waits for it.
   Result<std::vector<CollectiveTimes>> TakeTimes();
   // An event of the device; used again when nobody else holds it and it was reached.
-  std::shared_ptr<Event> NewEvent();
+  std::shared_ptr<device::Event> NewEvent();
 
   const EnginePorts& ports() const { return ports_; }
   Deadline deadline() const { return Deadline::AfterSeconds(deadline_seconds_); }
@@ -110,9 +110,9 @@ class Launcher {
   bool keep_times_ = false;
   std::int32_t iteration_ = -1;
   std::vector<Flight> flights_;
-  std::deque<std::shared_ptr<Event>> events_;
+  std::deque<std::shared_ptr<device::Event>> events_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp
 
 #endif  // LOCKSTEP_CORE_DDP_LAUNCHER_H_

@@ -13,7 +13,7 @@
 #include "core/ddp/training.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 namespace {
 
 constexpr std::byte kGivenBack{0xee};
@@ -21,7 +21,7 @@ constexpr std::byte kGivenBack{0xee};
 // Buffers that were given back, which nobody may write any more.
 class Graveyard {
  public:
-  void Bury(std::unique_ptr<Buffer> buffer) {
+  void Bury(std::unique_ptr<device::Buffer> buffer) {
     std::memset(buffer->data(), static_cast<int>(kGivenBack), Bytes(*buffer));
     buried_.push_back(std::move(buffer));
   }
@@ -35,46 +35,47 @@ class Graveyard {
   }
 
  private:
-  static std::size_t Bytes(const Buffer& buffer) {
+  static std::size_t Bytes(const device::Buffer& buffer) {
     return static_cast<std::size_t>(buffer.bytes());
   }
-  std::vector<std::unique_ptr<Buffer>> buried_;
+  std::vector<std::unique_ptr<device::Buffer>> buried_;
 };
 
-class BuriedBuffer final : public Buffer {
+class BuriedBuffer final : public device::Buffer {
  public:
-  BuriedBuffer(std::unique_ptr<Buffer> inner, Graveyard& graveyard)
+  BuriedBuffer(std::unique_ptr<device::Buffer> inner, Graveyard& graveyard)
       : inner_(std::move(inner)), graveyard_(graveyard) {}
   ~BuriedBuffer() override { graveyard_.Bury(std::move(inner_)); }
   void* data() override { return inner_->data(); }
   std::int64_t bytes() const override { return inner_->bytes(); }
 
  private:
-  std::unique_ptr<Buffer> inner_;
+  std::unique_ptr<device::Buffer> inner_;
   Graveyard& graveyard_;
 };
 
 // Has memory for so many buffers and no more.
-class SmallDevice final : public Device {
+class SmallDevice final : public device::Device {
  public:
-  SmallDevice(Device& inner, Graveyard& graveyard, int buffers, bool throws)
+  SmallDevice(device::Device& inner, Graveyard& graveyard, int buffers, bool throws)
       : inner_(inner), graveyard_(graveyard), left_(buffers), throws_(throws) {}
   std::string_view name() const override { return "small"; }
-  Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) override {
+  Result<std::unique_ptr<device::Buffer>> Allocate(std::int64_t bytes) override {
     if (left_-- == 0) {
       if (throws_) throw std::bad_alloc();
       return EnvironmentError("no memory is left");
     }
     LOCKSTEP_ASSIGN_OR_RETURN(auto buffer, inner_.Allocate(bytes));
-    return std::unique_ptr<Buffer>(std::make_unique<BuriedBuffer>(std::move(buffer), graveyard_));
+    return std::unique_ptr<device::Buffer>(
+        std::make_unique<BuriedBuffer>(std::move(buffer), graveyard_));
   }
-  std::unique_ptr<Event> NewEvent() override { return inner_.NewEvent(); }
-  std::unique_ptr<Stream> NewStream() override { return inner_.NewStream(); }
-  std::unique_ptr<Stream> NewInlineStream() override { return inner_.NewInlineStream(); }
+  std::unique_ptr<device::Event> NewEvent() override { return inner_.NewEvent(); }
+  std::unique_ptr<device::Stream> NewStream() override { return inner_.NewStream(); }
+  std::unique_ptr<device::Stream> NewInlineStream() override { return inner_.NewInlineStream(); }
   bool was_enough() const { return left_ >= 0; }
 
  private:
-  Device& inner_;
+  device::Device& inner_;
   Graveyard& graveyard_;
   int left_;
   bool throws_;
@@ -82,15 +83,15 @@ class SmallDevice final : public Device {
 
 class SimSurroundings final : public TrainingSurroundings {
  public:
-  explicit SimSurroundings(RankContext& context) : context_(context) {}
+  explicit SimSurroundings(comm::sim::RankContext& context) : context_(context) {}
   Status Sleep(std::int64_t ns) override { return context_.Sleep(ns), OkStatus(); }
 
  private:
-  RankContext& context_;
+  comm::sim::RankContext& context_;
 };
 
 struct Case {
-  SimRules rules = SimRules::kGloo;
+  comm::sim::SimRules rules = comm::sim::SimRules::kGloo;
   int rank = 0;  // whose memory is short
   int buffers = 0;
   bool throws = false;
@@ -106,34 +107,37 @@ bool RunWith(const Case& tried) {
   program.find_unused_parameters = true;
   Graveyard graveyard;
   bool enough = true;
-  const SimReport report =
-      SimWorld({.ranks = 2, .rules = tried.rules}).Run([&](RankContext& context) -> Status {
-        const bool is_short = context.rank() == tried.rank;
-        SmallDevice device(context.device(), graveyard, is_short ? tried.buffers : 1 << 20,
-                           tried.throws);
-        const auto communicator = context.Connect();
-        SimKernels kernels(context);
-        SimSurroundings surroundings(context);
-        LOCKSTEP_ASSIGN_OR_RETURN(const auto module, MakeSmallModel(program.model, {}, kernels));
-        TrainingOutcome outcome;  // outlives the streams
-        const auto compute = device.NewInlineStream();
-        const auto communication = device.NewStream();
-        outcome =
-            RunTraining(program, *module,
-                        {*communicator, device, kernels, *compute, *communication}, surroundings);
-        if (is_short) enough = device.was_enough();
-        return outcome.status;
-      });
-  const RankState state = report.ranks[static_cast<std::size_t>(tried.rank)].state;
-  if (state == RankState::kFailed) enough = false;
+  const comm::sim::SimReport report =
+      comm::sim::SimWorld({.ranks = 2, .rules = tried.rules})
+          .Run([&](comm::sim::RankContext& context) -> Status {
+            const bool is_short = context.rank() == tried.rank;
+            SmallDevice device(context.device(), graveyard, is_short ? tried.buffers : 1 << 20,
+                               tried.throws);
+            const auto communicator = context.Connect();
+            comm::sim::SimKernels kernels(context);
+            SimSurroundings surroundings(context);
+            LOCKSTEP_ASSIGN_OR_RETURN(const auto module,
+                                      MakeSmallModel(program.model, {}, kernels));
+            TrainingOutcome outcome;  // outlives the streams
+            const auto compute = device.NewInlineStream();
+            const auto communication = device.NewStream();
+            outcome = RunTraining(program, *module,
+                                  {*communicator, device, kernels, *compute, *communication},
+                                  surroundings);
+            if (is_short) enough = device.was_enough();
+            return outcome.status;
+          });
+  const comm::sim::RankState state = report.ranks[static_cast<std::size_t>(tried.rank)].state;
+  if (state == comm::sim::RankState::kFailed) enough = false;
   EXPECT_EQ(graveyard.Disturbed(), 0)
-      << NameOf(tried.rules) << ", rank " << tried.rank << " with " << tried.buffers
+      << comm::sim::NameOf(tried.rules) << ", rank " << tried.rank << " with " << tried.buffers
       << " buffers and " << (tried.throws ? "exceptions" : "errors");
   return enough;
 }
 
 TEST(Lifetime, NothingIsWrittenToMemoryThatWasGivenBack) {
-  for (const SimRules rules : {SimRules::kGloo, SimRules::kMpi, SimRules::kNccl}) {
+  for (const comm::sim::SimRules rules :
+       {comm::sim::SimRules::kGloo, comm::sim::SimRules::kMpi, comm::sim::SimRules::kNccl}) {
     for (const int rank : {0, 1}) {
       for (const bool throws : {false, true}) {
         int buffers = 0;
@@ -145,4 +149,4 @@ TEST(Lifetime, NothingIsWrittenToMemoryThatWasGivenBack) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::ddp

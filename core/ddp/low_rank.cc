@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <numbers>
 
-namespace lockstep {
+namespace lockstep::ddp {
 namespace {
 
 // In eight partial sums, which a compiler keeps in vector registers.
@@ -118,4 +118,4 @@ void KeepError(const float* data, const std::vector<float>& before, std::vector<
   for (std::size_t i = 0; i < error.size(); ++i) error[i] = before[i] - data[i];
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp

@@ -9,7 +9,7 @@
 #include "core/base/random.h"
 #include "core/ddp/module.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 
 // A tensor as a matrix of shape[0] rows, and where it and its factors lie (in elements).
 struct LowRankMatrix {
@@ -46,6 +46,6 @@ void AddError(float* data, const std::vector<float>& error, std::vector<float>& 
 // error = before - data.
 void KeepError(const float* data, const std::vector<float>& before, std::vector<float>& error);
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp
 
 #endif  // LOCKSTEP_CORE_DDP_LOW_RANK_H_

@@ -11,7 +11,7 @@
 #include "core/base/random.h"
 #include "core/ddp/synthetic_gradient.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 namespace {
 
 constexpr std::string_view kRunningMean = ".running_mean";
@@ -26,10 +26,10 @@ Status Examine(const ModelTensors& tensors) {
   const std::size_t count = tensors.params.size();
   if (count == 0) return InvalidInput("the model has no parameters; give it some");
   for (const TensorInfo& info : tensors.params) {
-    if (IsComputeType(info.type)) continue;
+    if (collective::IsComputeType(info.type)) continue;
     return InvalidInput(
         fmt::format("parameter {} is of type {}; gradients are f16, bf16, f32 or f64", info.name,
-                    NameOf(info.type)));
+                    collective::NameOf(info.type)));
   }
   std::vector<int> order = tensors.ready_order;
   std::sort(order.begin(), order.end());
@@ -46,10 +46,10 @@ Status Examine(const ModelTensors& tensors) {
 
 class Model final : public ManifestModel {
  public:
-  Model(const ManifestModelOptions& options, Kernels& kernels)
+  Model(const ManifestModelOptions& options, device::Kernels& kernels)
       : options_(options), kernels_(kernels) {}
 
-  Status Allocate(const ModelTensors& tensors, Device& device);
+  Status Allocate(const ModelTensors& tensors, device::Device& device);
 
   std::vector<Parameter>& params() override { return params_; }
   std::vector<ModuleBuffer>& buffers() override { return buffers_; }
@@ -71,7 +71,7 @@ class Model final : public ManifestModel {
   // A batch norm layer, by its buffers.
   struct NormLayer {
     std::int64_t channels = 0;
-    std::unique_ptr<Buffer> memory;  // own statistics, then those of all ranks
+    std::unique_ptr<device::Buffer> memory;  // own statistics, then those of all ranks
   };
 
   void FindNormLayers();
@@ -82,9 +82,9 @@ class Model final : public ManifestModel {
   void WriteGradient(ModuleContext context, int index);
 
   ManifestModelOptions options_;
-  Kernels& kernels_;
-  Device* device_ = nullptr;
-  std::unique_ptr<Buffer> memory_;
+  device::Kernels& kernels_;
+  device::Device* device_ = nullptr;
+  std::unique_ptr<device::Buffer> memory_;
   std::vector<Parameter> params_;
   std::vector<ModuleBuffer> buffers_;
   std::vector<int> ready_order_;
@@ -96,7 +96,7 @@ class Model final : public ManifestModel {
   std::int64_t* input_counter_ = nullptr;
 };
 
-Status Model::Allocate(const ModelTensors& tensors, Device& device) {
+Status Model::Allocate(const ModelTensors& tensors, device::Device& device) {
   device_ = &device;
   ready_order_ = tensors.ready_order;
   std::int64_t bytes = 0;
@@ -108,7 +108,7 @@ Status Model::Allocate(const ModelTensors& tensors, Device& device) {
     return std::exchange(next, next + Aligned(info.bytes()));
   };
   // What is written there has no meaning, but is different on every rank.
-  std::unique_ptr<Stream> stream = device.NewInlineStream();
+  std::unique_ptr<device::Stream> stream = device.NewInlineStream();
   if (stream == nullptr) stream = device.NewStream();
   for (const TensorInfo& info : tensors.params) {
     Parameter param{.info = info, .data = take(info), .grad = take(info)};
@@ -181,7 +181,7 @@ void Model::Compute(ModuleContext context, const Parameter& param, double share)
 // num_batches_tracked of every batch norm layer.
 void Model::CountBatch(ModuleContext context) {
   for (const ModuleBuffer& buffer : buffers_) {
-    if (buffer.info.type != DataType::kI64 || buffer.info.numel != 1) continue;
+    if (buffer.info.type != collective::DataType::kI64 || buffer.info.numel != 1) continue;
     kernels_.Increment(context.compute, static_cast<std::int64_t*>(buffer.data));
   }
 }
@@ -205,7 +205,7 @@ void Model::WriteGradient(ModuleContext context, int index) {
   Parameter& param = params_[static_cast<std::size_t>(index)];
   const bool overwrites = !std::exchange(param.has_grad, true);
   if (GradientIsTile(param.info, options_.low_rank)) {
-    const TileSource source{options_.rank, pass_.input, input_counter_, index};
+    const device::TileSource source{options_.rank, pass_.input, input_counter_, index};
     return kernels_.WriteTile(context.compute, param.info.type, param.grad, param.info.numel,
                               source, !overwrites);
   }
@@ -235,7 +235,8 @@ Status Model::Backward(const Ready& ready, ModuleContext context) {
 
 Result<std::unique_ptr<ManifestModel>> ManifestModel::Make(const ModelTensors& tensors,
                                                            const ManifestModelOptions& options,
-                                                           Device& device, Kernels& kernels) {
+                                                           device::Device& device,
+                                                           device::Kernels& kernels) {
   LOCKSTEP_RETURN_IF_ERROR(Examine(tensors));
   for (const int param : options.unused) {
     if (param >= 0 && static_cast<std::size_t>(param) < tensors.params.size()) continue;
@@ -272,4 +273,4 @@ GradientCheck CheckMeanGradients(ManifestModel& model, int ranks, std::int64_t f
   return check;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp

@@ -14,7 +14,7 @@
 #include "core/device/device.h"
 #include "core/device/kernels.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 
 // A model as datasets/ describes it.
 struct ModelTensors {
@@ -45,7 +45,8 @@ class ManifestModel : public Module {
   // rank. Device and kernels outlive the model. kInvalidInput if the tensors are no such model.
   static Result<std::unique_ptr<ManifestModel>> Make(const ModelTensors& tensors,
                                                      const ManifestModelOptions& options,
-                                                     Device& device, Kernels& kernels);
+                                                     device::Device& device,
+                                                     device::Kernels& kernels);
   // For the next forward pass; as ManifestModelOptions has them.
   virtual void set_compute(double compute_us, bool products) = 0;
   virtual const ManifestModelOptions& options() const = 0;
@@ -72,6 +73,6 @@ GradientCheck CheckMeanGradients(
     ManifestModel& model, int ranks, std::int64_t first_input, std::int64_t inputs,
     double tolerance, const std::function<void()>& alive = [] {});
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp
 
 #endif  // LOCKSTEP_CORE_DDP_MANIFEST_MODEL_H_

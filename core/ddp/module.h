@@ -11,16 +11,16 @@
 #include "core/collective/data_type.h"
 #include "core/device/device.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 
 // A tensor, contiguous, by its description.
 struct TensorInfo {
   std::string name;
   std::vector<std::int64_t> shape;
-  DataType type = DataType::kF32;
+  collective::DataType type = collective::DataType::kF32;
   std::int64_t numel = 0;
 
-  std::int64_t bytes() const { return numel * SizeOf(type); }
+  std::int64_t bytes() const { return numel * collective::SizeOf(type); }
 };
 
 struct Parameter {
@@ -59,7 +59,7 @@ class ModuleCollectives {
 
 // What a module works with. Work goes to `compute`.
 struct ModuleContext {
-  Stream& compute;
+  device::Stream& compute;
   ModuleCollectives* collectives = nullptr;  // null: batch norm stays local
 };
 
@@ -80,6 +80,6 @@ class Module {
   virtual Status Backward(const Ready& ready, ModuleContext context) = 0;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp
 
 #endif  // LOCKSTEP_CORE_DDP_MODULE_H_

@@ -8,7 +8,7 @@
 #include "core/journal/event.h"
 #include "core/journal/purpose.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 
 // The parts of a program's run on one rank, as a trace shows them.
 enum class SectionKind : std::uint8_t {
@@ -30,11 +30,12 @@ class EngineObserver {
  public:
   virtual ~EngineObserver() = default;
   // Right before the operation is enqueued; also of one that then fails or blocks for ever.
-  virtual void OnCollective(const Operation& operation, const Annotation& annotation) = 0;
+  virtual void OnCollective(const collective::Operation& operation,
+                            const journal::Annotation& annotation) = 0;
   virtual void OnSection(const Section& section) = 0;
-  virtual void OnPhase(Phase phase) = 0;
+  virtual void OnPhase(journal::Phase phase) = 0;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp
 
 #endif  // LOCKSTEP_CORE_DDP_OBSERVER_H_

@@ -18,22 +18,22 @@
 #include "core/device/native_stream.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 
-class OwnMemory final : public Device, public NativeDevice {
+class OwnMemory final : public device::Device, public device::NativeDevice {
  public:
   std::string_view name() const override { return "own memory"; }
-  Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) override {
+  Result<std::unique_ptr<device::Buffer>> Allocate(std::int64_t bytes) override {
     LOCKSTEP_ASSIGN_OR_RETURN(auto buffer, host_.Allocate(bytes));
     std::lock_guard lock(mutex_);
     bytes_[static_cast<const std::byte*>(buffer->data())] = bytes;
     return buffer;
   }
-  std::unique_ptr<Event> NewEvent() override { return host_.NewEvent(); }
-  std::unique_ptr<Stream> NewStream() override { return host_.NewStream(); }
-  std::unique_ptr<Stream> NewInlineStream() override { return host_.NewInlineStream(); }
+  std::unique_ptr<device::Event> NewEvent() override { return host_.NewEvent(); }
+  std::unique_ptr<device::Stream> NewStream() override { return host_.NewStream(); }
+  std::unique_ptr<device::Stream> NewInlineStream() override { return host_.NewInlineStream(); }
   Status EnterThread() override { return OkStatus(); }
-  Result<WordWriter> ShareMemory(std::span<std::byte>) override {
+  Result<device::WordWriter> ShareMemory(std::span<std::byte>) override {
     return Unsupported("it marks nothing");
   }
   // Whether it gave this memory.
@@ -45,40 +45,40 @@ class OwnMemory final : public Device, public NativeDevice {
   }
 
  private:
-  HostDevice host_;
+  device::host::HostDevice host_;
   std::mutex mutex_;
   std::map<const std::byte*, std::int64_t> bytes_;
 };
 
 // Kernels of such a device: copies go both ways, all else works on its memory.
-class OwnKernels final : public HostKernels {
+class OwnKernels final : public device::host::HostKernels {
  public:
   explicit OwnKernels(OwnMemory& device) : device_(device) {}
-  void Zero(Stream& stream, void* to, std::int64_t bytes) override {
+  void Zero(device::Stream& stream, void* to, std::int64_t bytes) override {
     Expect(to, bytes);
-    HostKernels::Zero(stream, to, bytes);
+    device::host::HostKernels::Zero(stream, to, bytes);
   }
-  void Scale(Stream& stream, DataType type, void* to, const void* from, std::int64_t count,
-             double factor) override {
+  void Scale(device::Stream& stream, collective::DataType type, void* to, const void* from,
+             std::int64_t count, double factor) override {
     Expect(to, count);
     Expect(from, count);
-    HostKernels::Scale(stream, type, to, from, count, factor);
+    device::host::HostKernels::Scale(stream, type, to, from, count, factor);
   }
-  void Divide(Stream& stream, DataType type, void* to, const void* from, std::int64_t count,
-              double divisor) override {
+  void Divide(device::Stream& stream, collective::DataType type, void* to, const void* from,
+              std::int64_t count, double divisor) override {
     Expect(to, count);
     Expect(from, count);
-    HostKernels::Divide(stream, type, to, from, count, divisor);
+    device::host::HostKernels::Divide(stream, type, to, from, count, divisor);
   }
-  void Convert(Stream& stream, DataType to_type, void* to, DataType from_type, const void* from,
-               std::int64_t count) override {
+  void Convert(device::Stream& stream, collective::DataType to_type, void* to,
+               collective::DataType from_type, const void* from, std::int64_t count) override {
     Expect(to, count);
     Expect(from, count);
-    HostKernels::Convert(stream, to_type, to, from_type, from, count);
+    device::host::HostKernels::Convert(stream, to_type, to, from_type, from, count);
   }
-  void Compute(Stream& stream, double ns, const void* memory, std::int64_t bytes) override {
+  void Compute(device::Stream& stream, double ns, const void* memory, std::int64_t bytes) override {
     Expect(memory, bytes);
-    HostKernels::Compute(stream, ns, memory, bytes);
+    device::host::HostKernels::Compute(stream, ns, memory, bytes);
   }
 
  private:
@@ -88,21 +88,22 @@ class OwnKernels final : public HostKernels {
   OwnMemory& device_;
 };
 
-class OwnMemoryOnly final : public ForwardingCommunicator {
+class OwnMemoryOnly final : public comm::ForwardingCommunicator {
  public:
-  OwnMemoryOnly(Communicator& inner, OwnMemory& device)
-      : ForwardingCommunicator(inner), device_(device) {}
-  Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) override {
+  OwnMemoryOnly(comm::Communicator& inner, OwnMemory& device)
+      : comm::ForwardingCommunicator(inner), device_(device) {}
+  Status Enqueue(const collective::Operation& operation, const collective::Buffers& buffers,
+                 device::Stream& stream) override {
     for (const void* const memory : {buffers.send, static_cast<const void*>(buffers.recv)}) {
-      EXPECT_TRUE(memory == nullptr || device_.Holds(memory)) << Describe(operation);
+      EXPECT_TRUE(memory == nullptr || device_.Holds(memory)) << collective::Describe(operation);
     }
-    return ForwardingCommunicator::Enqueue(operation, buffers, stream);
+    return comm::ForwardingCommunicator::Enqueue(operation, buffers, stream);
   }
 
  private:
   OwnMemory& device_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp
 
 #endif  // LOCKSTEP_CORE_DDP_OWN_MEMORY_H_

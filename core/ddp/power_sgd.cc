@@ -12,7 +12,7 @@
 #include "core/ddp/low_rank.h"
 #include "core/device/native_stream.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 namespace {
 
 // What is kept of a bucket from iteration to iteration.
@@ -35,11 +35,11 @@ class PowerSgdHook final : public GradientHook {
                Launcher& launcher)
       : options_(options), params_(params), launcher_(launcher), random_(options.seed) {}
 
-  Status Launch(BucketInFlight& bucket, Purpose purpose) override {
+  Status Launch(BucketInFlight& bucket, journal::Purpose purpose) override {
     if (iteration_ < options_.start_iteration) {
       LOCKSTEP_RETURN_IF_ERROR(LaunchPlain(bucket, purpose));
     } else {
-      if (bucket.bucket->type != DataType::kF32) {
+      if (bucket.bucket->type != collective::DataType::kF32) {
         return Unsupported("powersgd: gradients of another type than f32; use hook none or fp16");
       }
       LOCKSTEP_RETURN_IF_ERROR(LaunchCompressed(bucket, purpose));
@@ -51,10 +51,11 @@ class PowerSgdHook final : public GradientHook {
   Status Finish(BucketInFlight& bucket) override { return launcher_.Wait(bucket.work); }
 
  private:
-  Status LaunchPlain(BucketInFlight& bucket, Purpose purpose);
-  Status LaunchCompressed(BucketInFlight& bucket, Purpose purpose);
+  Status LaunchPlain(BucketInFlight& bucket, journal::Purpose purpose);
+  Status LaunchCompressed(BucketInFlight& bucket, journal::Purpose purpose);
   BucketState& StateOf(const BucketInFlight& bucket);
-  Result<Work> Sum(std::vector<float>& values, std::int64_t count, Purpose purpose, int index);
+  Result<Work> Sum(std::vector<float>& values, std::int64_t count, journal::Purpose purpose,
+                   int index);
 
   PowerSgdOptions options_;
   const std::vector<Parameter>& params_;
@@ -62,16 +63,17 @@ class PowerSgdHook final : public GradientHook {
   Random random_;
   std::int64_t iteration_ = 0;
   std::map<int, BucketState> states_;
-  std::map<const float*, std::unique_ptr<Buffer>> twins_;  // of a state's values, on the device
+  std::map<const float*, std::unique_ptr<device::Buffer>>
+      twins_;  // of a state's values, on the device
 };
 
-Status PowerSgdHook::LaunchPlain(BucketInFlight& bucket, Purpose purpose) {
+Status PowerSgdHook::LaunchPlain(BucketInFlight& bucket, journal::Purpose purpose) {
   const EnginePorts& ports = launcher_.ports();
   const Bucket& what = *bucket.bucket;
   ports.kernels.Divide(ports.compute, what.type, bucket.data, bucket.data, what.elements,
                        ports.communicator.size());
-  const Operation operation = {
-      .collective = Collective::kAllReduce, .type = what.type, .count = what.elements};
+  const collective::Operation operation = {
+      .collective = collective::Collective::kAllReduce, .type = what.type, .count = what.elements};
   LOCKSTEP_ASSIGN_OR_RETURN(
       bucket.work, launcher_.Launch(operation, {bucket.data, bucket.data}, purpose, bucket.index));
   return OkStatus();
@@ -112,16 +114,17 @@ BucketState& PowerSgdHook::StateOf(const BucketInFlight& bucket) {
   return state;
 }
 
-Result<Work> PowerSgdHook::Sum(std::vector<float>& values, std::int64_t count, Purpose purpose,
-                               int index) {
-  const Operation operation = {.collective = Collective::kAllReduce, .count = count};
+Result<Work> PowerSgdHook::Sum(std::vector<float>& values, std::int64_t count,
+                               journal::Purpose purpose, int index) {
+  const collective::Operation operation = {.collective = collective::Collective::kAllReduce,
+                                           .count = count};
   const EnginePorts& ports = launcher_.ports();
-  if (dynamic_cast<NativeDevice*>(&ports.device) == nullptr) {
+  if (dynamic_cast<device::NativeDevice*>(&ports.device) == nullptr) {
     return launcher_.Launch(operation, {values.data(), values.data()}, purpose, index);
   }
   // A library of the device's reaches only its memory, which the arithmetic here reaches, too.
   const std::size_t bytes = values.size() * sizeof(float);
-  std::unique_ptr<Buffer>& twin = twins_[values.data()];
+  std::unique_ptr<device::Buffer>& twin = twins_[values.data()];
   if (twin == nullptr) {
     LOCKSTEP_ASSIGN_OR_RETURN(twin, ports.device.Allocate(static_cast<std::int64_t>(bytes)));
   }
@@ -136,9 +139,9 @@ Result<Work> PowerSgdHook::Sum(std::vector<float>& values, std::int64_t count, P
 
 // The arithmetic runs on the communication stream between the collectives, as PyTorch's callbacks
 // do beside the backward pass. The order is that of NCCL: bucket by bucket.
-Status PowerSgdHook::LaunchCompressed(BucketInFlight& bucket, Purpose purpose) {
+Status PowerSgdHook::LaunchCompressed(BucketInFlight& bucket, journal::Purpose purpose) {
   BucketState& state = StateOf(bucket);
-  Stream& stream = launcher_.ports().communication;
+  device::Stream& stream = launcher_.ports().communication;
   const float ranks = static_cast<float>(launcher_.ports().communicator.size());
   auto* data = static_cast<float*>(bucket.data);
   const std::uint64_t seed = random_.Next();
@@ -166,7 +169,7 @@ Status PowerSgdHook::LaunchCompressed(BucketInFlight& bucket, Purpose purpose) {
     return OkStatus();
   });
   LOCKSTEP_RETURN_IF_ERROR(Sum(state.p, static_cast<std::int64_t>(state.p.size()) - 1,
-                               Purpose::kPowerSgdFactorP, bucket.index)
+                               journal::Purpose::kPowerSgdFactorP, bucket.index)
                                .status());
   stream.Enqueue([&state, data] {
     for (const LowRankMatrix& matrix : state.matrices) {
@@ -177,7 +180,7 @@ Status PowerSgdHook::LaunchCompressed(BucketInFlight& bucket, Purpose purpose) {
     return OkStatus();
   });
   LOCKSTEP_RETURN_IF_ERROR(Sum(state.q, static_cast<std::int64_t>(state.q.size()) - 1,
-                               Purpose::kPowerSgdFactorQ, bucket.index)
+                               journal::Purpose::kPowerSgdFactorQ, bucket.index)
                                .status());
   stream.Enqueue([&state, data, ranks, feedback] {
     DivideBy(ranks, state.q);
@@ -200,4 +203,4 @@ std::unique_ptr<GradientHook> MakePowerSgdHook(const PowerSgdOptions& options,
   return std::make_unique<PowerSgdHook>(options, params, launcher);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp

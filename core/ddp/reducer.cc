@@ -11,7 +11,7 @@
 
 #include "core/base/check.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 namespace {
 
 // Buckets lie in one piece of memory, each at the start of a cache line.
@@ -88,7 +88,7 @@ void Reducer::SetLayout(BucketLayout layout) {
     for (const int param : layout_[b].params) {
       const auto& gradient = gradients_[static_cast<std::size_t>(param)];
       locators_[static_cast<std::size_t>(param)] = {b, offset};
-      offset += gradient.numel * SizeOf(gradient.type);
+      offset += gradient.numel * collective::SizeOf(gradient.type);
     }
     buckets_[b].bucket = &layout_[b];
     buckets_[b].index = static_cast<int>(b);
@@ -104,7 +104,7 @@ Status Reducer::PlaceBuckets() {
   BucketMemory& memory = ports.bucket_memory == nullptr ? own_memory_ : *ports.bucket_memory;
   std::int64_t bytes = 0;
   for (const Gradient& gradient : gradients_) {
-    bytes += Aligned(gradient.numel * SizeOf(gradient.type));
+    bytes += Aligned(gradient.numel * collective::SizeOf(gradient.type));
   }
   LOCKSTEP_ASSIGN_OR_RETURN(void* data, memory.Reserve(ports.device, Area::kBuckets, bytes));
   const bool compresses = options_.hook == CommHook::kFp16 || options_.hook == CommHook::kBf16;
@@ -181,12 +181,12 @@ Status Reducer::SyncLayout(BucketLayout& layout) {
     sizes.push_back(static_cast<std::int32_t>(bucket.params.size()));
   }
   order.push_back(static_cast<std::int32_t>(layout.size()));
-  Operation operation = {.collective = Collective::kBroadcast,
-                         .type = DataType::kI32,
-                         .count = static_cast<std::int64_t>(order.size())};
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      auto handle,
-      values_.Launch(operation, std::span<const std::int32_t>(order), Purpose::kRebuildOrder));
+  collective::Operation operation = {.collective = collective::Collective::kBroadcast,
+                                     .type = collective::DataType::kI32,
+                                     .count = static_cast<std::int64_t>(order.size())};
+  LOCKSTEP_ASSIGN_OR_RETURN(auto handle,
+                            values_.Launch(operation, std::span<const std::int32_t>(order),
+                                           journal::Purpose::kRebuildOrder));
   LOCKSTEP_ASSIGN_OR_RETURN(order, values_.Read<std::int32_t>(handle));
   const std::int32_t count = order.back();
   const auto params = static_cast<std::int64_t>(gradients_.size());
@@ -197,11 +197,11 @@ Status Reducer::SyncLayout(BucketLayout& layout) {
   sizes.resize(static_cast<std::size_t>(count), sizes.back());
   operation.count = count;
   LOCKSTEP_ASSIGN_OR_RETURN(handle, values_.Launch(operation, std::span<const std::int32_t>(sizes),
-                                                   Purpose::kRebuildSizes));
+                                                   journal::Purpose::kRebuildSizes));
   LOCKSTEP_ASSIGN_OR_RETURN(sizes, values_.Read<std::int32_t>(handle));
   order.pop_back();
   LOCKSTEP_ASSIGN_OR_RETURN(layout, LayoutFrom(order, sizes, gradients_));
   return OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp

@@ -15,7 +15,7 @@
 #include "core/ddp/launcher.h"
 #include "core/ddp/module.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 
 // Verbs and state are those of PyTorch's class, one for one.
 class Reducer {
@@ -54,7 +54,7 @@ class Reducer {
   Status SetDivisor();
   Status MarkReady(int param);
   Status FillBucket(int param);
-  Status LaunchBucket(std::size_t index, Purpose purpose);
+  Status LaunchBucket(std::size_t index, journal::Purpose purpose);
   Status LaunchReadyBuckets();
   Status LaunchBitmap();
   Status DelayedAllReduce();
@@ -101,6 +101,6 @@ class Reducer {
   std::optional<double> divisor_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp
 
 #endif  // LOCKSTEP_CORE_DDP_REDUCER_H_

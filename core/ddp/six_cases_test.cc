@@ -11,14 +11,14 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 namespace {
 
 using testing::HasSubstr;
 
 class SimSurroundings final : public TrainingSurroundings {
  public:
-  explicit SimSurroundings(RankContext& context) : context_(context) {}
+  explicit SimSurroundings(comm::sim::RankContext& context) : context_(context) {}
   Status Sleep(std::int64_t ns) override {
     context_.Sleep(ns);
     return OkStatus();
@@ -30,22 +30,22 @@ class SimSurroundings final : public TrainingSurroundings {
   TrainingPoint where;
 
  private:
-  RankContext& context_;
+  comm::sim::RankContext& context_;
 };
 
 struct Ending {
-  RankEnd end;
+  comm::sim::RankEnd end;
   TrainingPoint where;
   double grad = 0;
 };
 
-std::vector<Ending> Simulate(const TrainingProgram& program, int ranks, SimRules rules) {
+std::vector<Ending> Simulate(const TrainingProgram& program, int ranks, comm::sim::SimRules rules) {
   std::vector<Ending> endings(static_cast<std::size_t>(ranks));
-  SimWorld world({.ranks = ranks, .rules = rules});
-  const SimReport report = world.Run([&](RankContext& context) -> Status {
+  comm::sim::SimWorld world({.ranks = ranks, .rules = rules});
+  const comm::sim::SimReport report = world.Run([&](comm::sim::RankContext& context) -> Status {
     Ending& ending = endings[static_cast<std::size_t>(context.rank())];
     const auto communicator = context.Connect();
-    SimKernels kernels(context);
+    comm::sim::SimKernels kernels(context);
     SimSurroundings surroundings(context);
     struct Keep {  // also when the rank is unwound
       ~Keep() { ending.where = surroundings.where; }
@@ -56,8 +56,8 @@ std::vector<Ending> Simulate(const TrainingProgram& program, int ranks, SimRules
     if (!module.ok()) return module.status();
     TrainingOutcome outcome;  // outlives the streams
     // NCCL's calls come back at once; the others block a thread beside the caller.
-    const auto compute = rules == SimRules::kNccl ? context.device().NewStream()
-                                                  : context.device().NewInlineStream();
+    const auto compute = rules == comm::sim::SimRules::kNccl ? context.device().NewStream()
+                                                             : context.device().NewInlineStream();
     const auto communication = context.device().NewStream();
     outcome = RunTraining(program, **module,
                           {*communicator, context.device(), kernels, *compute, *communication},
@@ -82,8 +82,8 @@ TrainingProgram Case(int number) {
 
 // "finished", "failed in backward 5", "hung in join_exit" …
 std::string Word(const Ending& ending) {
-  std::string word(NameOf(ending.end.state));
-  if (ending.end.state == RankState::kFinished) return word;
+  std::string word(comm::sim::NameOf(ending.end.state));
+  if (ending.end.state == comm::sim::RankState::kFinished) return word;
   using At = TrainingPoint::At;
   switch (ending.where.at) {
     case At::kForward:
@@ -107,7 +107,8 @@ struct Expected {
   std::string rank1;
 };
 
-void ExpectTable(const std::vector<Expected>& table, SimRules rules, BarrierKind barrier) {
+void ExpectTable(const std::vector<Expected>& table, comm::sim::SimRules rules,
+                 BarrierKind barrier) {
   for (const Expected& row : table) {
     TrainingProgram program = Case(row.number);
     program.barrier_kind = barrier;
@@ -128,7 +129,7 @@ TEST(SixCases, AsGlooDoes) {
                {4, "hung in join_exit", "hung in backward 5"},
                {5, "hung after_loop", "hung in backward 5"},
                {6, "finished", "finished"}},
-              SimRules::kGloo, BarrierKind::kNative);
+              comm::sim::SimRules::kGloo, BarrierKind::kNative);
 }
 
 // Observed with torch 2.6 on its MPI backend.
@@ -139,15 +140,16 @@ TEST(SixCases, AsMpiDoes) {
                {4, "hung in join_exit", "hung in backward 5"},
                {5, "hung after_loop", "hung in backward 5"},
                {6, "finished", "finished"}},
-              SimRules::kMpi, BarrierKind::kNative);
+              comm::sim::SimRules::kMpi, BarrierKind::kNative);
 }
 
 TEST(SixCases, HealthyOnesEndWithPyTorchsGradients) {
-  for (const SimRules rules : {SimRules::kNccl, SimRules::kMpi, SimRules::kGloo}) {
+  for (const comm::sim::SimRules rules :
+       {comm::sim::SimRules::kNccl, comm::sim::SimRules::kMpi, comm::sim::SimRules::kGloo}) {
     for (const int number : {1, 6}) {
       const auto endings = Simulate(Case(number), 2, rules);
-      EXPECT_EQ(endings[0].grad, 5) << NameOf(rules);
-      EXPECT_EQ(endings[1].grad, 3) << NameOf(rules);
+      EXPECT_EQ(endings[0].grad, 5) << comm::sim::NameOf(rules);
+      EXPECT_EQ(endings[1].grad, 3) << comm::sim::NameOf(rules);
     }
   }
 }
@@ -158,9 +160,9 @@ TEST(SixCases, ABarrierThatIsAnAllReduceIsMistaken) {
   for (const int number : {4, 5}) {
     TrainingProgram program = Case(number);
     program.barrier_kind = BarrierKind::kAllReduce;
-    const auto endings = Simulate(program, 2, SimRules::kNccl);
-    EXPECT_NE(endings[0].end.state, RankState::kHung) << endings[0].end.where;
-    EXPECT_EQ(endings[1].end.state, RankState::kHung) << number;
+    const auto endings = Simulate(program, 2, comm::sim::SimRules::kNccl);
+    EXPECT_NE(endings[0].end.state, comm::sim::RankState::kHung) << endings[0].end.where;
+    EXPECT_EQ(endings[1].end.state, comm::sim::RankState::kHung) << number;
   }
 }
 
@@ -210,11 +212,11 @@ TEST(Evaluation, OnOneRankAsGlooDoes) {
     program.evaluation = row.evaluation;
     program.broadcast_buffers = row.broadcast_buffers;
     program.barrier = row.barrier;
-    const auto endings = Simulate(program, 2, SimRules::kGloo);
+    const auto endings = Simulate(program, 2, comm::sim::SimRules::kGloo);
     EXPECT_EQ(Word(endings[0]), row.rank0) << row.title << ": " << endings[0].end.where;
     EXPECT_EQ(Word(endings[1]), row.rank1) << row.title << ": " << endings[1].end.where;
   }
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::ddp

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstddef>
 
-namespace lockstep {
+namespace lockstep::ddp {
 namespace {
 
 constexpr double kEps = 1e-5;
@@ -147,4 +147,4 @@ Rows BatchNormLayer::Backward(const Rows& dy, const std::vector<float>& sums) co
   return dx;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::ddp {
 
 // Rows of a batch; row-major.
 struct Rows {
@@ -81,6 +81,6 @@ class BatchNormLayer {
   Rows x_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp
 
 #endif  // LOCKSTEP_CORE_DDP_SMALL_LAYERS_H_

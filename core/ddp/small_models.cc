@@ -14,7 +14,7 @@
 
 #include "core/ddp/small_layers.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 namespace {
 
 // What nn.Linear draws after torch.manual_seed(0), in order; printed by PyTorch 1.13.1.
@@ -33,14 +33,14 @@ std::vector<float> FirstOf(const std::vector<float>& values, std::size_t count) 
 // What the models have in common: their tensors as the port shows them.
 class SmallModel : public Module {
  public:
-  SmallModel(const SmallModelOptions& options, Kernels& kernels)
+  SmallModel(const SmallModelOptions& options, device::Kernels& kernels)
       : options_(options), kernels_(kernels) {}
 
   std::vector<Parameter>& params() override { return params_; }
   std::vector<ModuleBuffer>& buffers() override { return buffers_; }
   const std::vector<bool>& used() const override { return used_; }
 
-  Status WorkOn(Device& device) {
+  Status WorkOn(device::Device& device) {
     device_ = &device;
     for (Parameter& param : params_) {
       LOCKSTEP_ASSIGN_OR_RETURN(auto memory, device.Allocate(param.info.bytes()));
@@ -74,7 +74,7 @@ class SmallModel : public Module {
     params_.push_back(std::move(param));
     used_.push_back(true);
   }
-  void AddBuffer(std::string name, std::vector<std::int64_t> shape, DataType type,
+  void AddBuffer(std::string name, std::vector<std::int64_t> shape, collective::DataType type,
                  std::int64_t numel, void* data) {
     buffers_.push_back({{std::move(name), std::move(shape), type, numel}, data});
   }
@@ -100,7 +100,7 @@ class SmallModel : public Module {
   }
 
   const SmallModelOptions& options() const { return options_; }
-  Device* device() const { return device_; }
+  device::Device* device() const { return device_; }
   std::vector<bool> used_;
 
  private:
@@ -111,11 +111,11 @@ class SmallModel : public Module {
   }
 
   SmallModelOptions options_;
-  Kernels& kernels_;
+  device::Kernels& kernels_;
   std::vector<Parameter> params_;
   std::vector<ModuleBuffer> buffers_;
-  Device* device_ = nullptr;
-  std::vector<std::unique_ptr<Buffer>> device_gradients_;  // where a device holds them
+  device::Device* device_ = nullptr;
+  std::vector<std::unique_ptr<device::Buffer>> device_gradients_;  // where a device holds them
 };
 
 Rows OnesLike(const Rows& rows) {
@@ -160,7 +160,8 @@ class RandomInputs {
 
 class Linear11 final : public SmallModel {
  public:
-  Linear11(const SmallModelOptions& options, Kernels& kernels) : SmallModel(options, kernels) {
+  Linear11(const SmallModelOptions& options, device::Kernels& kernels)
+      : SmallModel(options, kernels) {
     Add("weight", {1, 1}, linear_.weight);
     Add("bias", {1}, linear_.bias);
   }
@@ -191,14 +192,14 @@ class Linear11 final : public SmallModel {
 
 class Bn442 final : public SmallModel {
  public:
-  Bn442(const SmallModelOptions& options, Kernels& kernels) : SmallModel(options, kernels) {
+  Bn442(const SmallModelOptions& options, device::Kernels& kernels) : SmallModel(options, kernels) {
     AddLinear("0", first_, 4, 4);
     Add("1.weight", {4}, norm_.weight);
     Add("1.bias", {4}, norm_.bias);
     AddLinear("2", last_, 2, 4);
-    AddBuffer("1.running_mean", {4}, DataType::kF32, 4, norm_.running_mean.data());
-    AddBuffer("1.running_var", {4}, DataType::kF32, 4, norm_.running_var.data());
-    AddBuffer("1.num_batches_tracked", {}, DataType::kI64, 1, &norm_.batches_tracked);
+    AddBuffer("1.running_mean", {4}, collective::DataType::kF32, 4, norm_.running_mean.data());
+    AddBuffer("1.running_var", {4}, collective::DataType::kF32, 4, norm_.running_var.data());
+    AddBuffer("1.num_batches_tracked", {}, collective::DataType::kI64, 1, &norm_.batches_tracked);
   }
 
  private:
@@ -272,7 +273,7 @@ class Bn442 final : public SmallModel {
     }
     return static_cast<float*>(twin_->data());
   }
-  static void Copy(Stream& stream, std::vector<float>& here, float* there, bool in) {
+  static void Copy(device::Stream& stream, std::vector<float>& here, float* there, bool in) {
     if (there == nullptr) return;
     stream.Enqueue([&here, there, in] {
       if (in) {
@@ -299,14 +300,15 @@ class Bn442 final : public SmallModel {
   std::vector<float> statistics_ = std::vector<float>(9);
   std::vector<float> gathered_;
   std::vector<float> sums_ = std::vector<float>(8);
-  std::unique_ptr<Buffer> twin_;
+  std::unique_ptr<device::Buffer> twin_;
   std::size_t twin_count_ = 0;
   std::vector<double> gradients_[6];
 };
 
 class TwoBranch final : public SmallModel {
  public:
-  TwoBranch(const SmallModelOptions& options, Kernels& kernels) : SmallModel(options, kernels) {
+  TwoBranch(const SmallModelOptions& options, device::Kernels& kernels)
+      : SmallModel(options, kernels) {
     AddLinear("a", a_, 3, 4);
     AddLinear("b", b_, 2, 3);
     AddLinear("c", c_, 5, 3);
@@ -366,8 +368,8 @@ const std::vector<std::string_view>& SmallModelNames() {
 }
 
 Result<std::unique_ptr<Module>> MakeSmallModel(std::string_view name,
-                                               const SmallModelOptions& options, Kernels& kernels,
-                                               Device* device) {
+                                               const SmallModelOptions& options,
+                                               device::Kernels& kernels, device::Device* device) {
   std::unique_ptr<SmallModel> model;
   if (name == "linear_1_1") model = std::make_unique<Linear11>(options, kernels);
   if (name == "bn_4_4_2") model = std::make_unique<Bn442>(options, kernels);
@@ -380,4 +382,4 @@ Result<std::unique_ptr<Module>> MakeSmallModel(std::string_view name,
   return std::unique_ptr<Module>(std::move(model));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp

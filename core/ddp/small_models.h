@@ -15,7 +15,7 @@
 #include "core/device/device.h"
 #include "core/device/kernels.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 
 struct SmallModelOptions {
   bool branch_c = false;         // two_branch: c instead of b
@@ -29,9 +29,10 @@ const std::vector<std::string_view>& SmallModelNames();
 // what is exchanged for SyncBatchNorm, are in the memory of `device`, which the host has to reach
 // too; nullptr: the host's.
 Result<std::unique_ptr<Module>> MakeSmallModel(std::string_view name,
-                                               const SmallModelOptions& options, Kernels& kernels,
-                                               Device* device = nullptr);
+                                               const SmallModelOptions& options,
+                                               device::Kernels& kernels,
+                                               device::Device* device = nullptr);
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp
 
 #endif  // LOCKSTEP_CORE_DDP_SMALL_MODELS_H_

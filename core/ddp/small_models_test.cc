@@ -13,32 +13,32 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 namespace {
 
 // Memory that says whose it is, up to a limit.
-class LimitedDevice final : public Device {
+class LimitedDevice final : public device::Device {
  public:
   explicit LimitedDevice(std::size_t most) : most_(most) {}
   std::string_view name() const override { return "limited"; }
-  Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) override {
+  Result<std::unique_ptr<device::Buffer>> Allocate(std::int64_t bytes) override {
     if (given.size() == most_) return EnvironmentError("out of memory");
     LOCKSTEP_ASSIGN_OR_RETURN(auto buffer, host_.Allocate(bytes));
     given.push_back(buffer->data());
     return buffer;
   }
-  std::unique_ptr<Event> NewEvent() override { return host_.NewEvent(); }
-  std::unique_ptr<Stream> NewStream() override { return host_.NewStream(); }
-  std::unique_ptr<Stream> NewInlineStream() override { return host_.NewInlineStream(); }
+  std::unique_ptr<device::Event> NewEvent() override { return host_.NewEvent(); }
+  std::unique_ptr<device::Stream> NewStream() override { return host_.NewStream(); }
+  std::unique_ptr<device::Stream> NewInlineStream() override { return host_.NewInlineStream(); }
   std::vector<void*> given;
 
  private:
   std::size_t most_;
-  HostDevice host_;
+  device::host::HostDevice host_;
 };
 
 TEST(SmallModels, GradientsAreWhereKernelsReachThem) {
-  HostKernels kernels;
+  device::host::HostKernels kernels;
   for (const std::string_view name : SmallModelNames()) {
     LimitedDevice device(100);
     const auto model = MakeSmallModel(name, {}, kernels, &device);
@@ -69,9 +69,9 @@ class Twins final : public ModuleCollectives {
 };
 
 // The gradients after one pass with SyncBatchNorm.
-std::vector<float> TrainOnce(Device* device, Twins& twins) {
-  HostKernels kernels;
-  HostDevice host;
+std::vector<float> TrainOnce(device::Device* device, Twins& twins) {
+  device::host::HostKernels kernels;
+  device::host::HostDevice host;
   const auto stream = host.NewInlineStream();
   const auto model = MakeSmallModel("bn_4_4_2", {.sync_batch_norm = true}, kernels, device);
   const ModuleContext context = {*stream, &twins};
@@ -97,11 +97,11 @@ TEST(SmallModels, WhatIsExchangedIsWhereALibraryReachesIt) {
 }
 
 TEST(SmallModels, MemoryMayNotSuffice) {
-  HostKernels kernels;
+  device::host::HostKernels kernels;
   LimitedDevice device(1);
   const auto model = MakeSmallModel("linear_1_1", {}, kernels, &device);
   EXPECT_THAT(std::string(model.status().message()), testing::HasSubstr("out of memory"));
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::ddp

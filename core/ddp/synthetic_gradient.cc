@@ -9,7 +9,7 @@
 #include "core/ddp/manifest_model.h"
 #include "core/device/host/host_tile.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 namespace {
 
 // Matrices as PowerSGD sees them: shape[0] rows.
@@ -19,7 +19,7 @@ std::int64_t ColumnsOf(const TensorInfo& info) { return info.numel / info.shape[
 // 1 to 4: of a row as each rank and input has it, of a column the same everywhere.
 float RowFactor(int rank, std::int64_t input, int param, std::int64_t row) {
   return static_cast<float>(
-      1 + (Mix64(TileKey(rank, input, param) + static_cast<std::uint64_t>(row)) & 3));
+      1 + (Mix64(device::TileKey(rank, input, param) + static_cast<std::uint64_t>(row)) & 3));
 }
 float ColumnFactor(int param, std::int64_t column) {
   return static_cast<float>(
@@ -34,7 +34,7 @@ bool GradientIsTile(const TensorInfo& info, bool low_rank) { return !low_rank ||
 double SyntheticGradient(int rank, std::int64_t input, int param, const TensorInfo& info,
                          std::int64_t element, bool low_rank) {
   if (GradientIsTile(info, low_rank)) {
-    return TileValue(TileKey(rank, input, param), element % kTile);
+    return device::TileValue(device::TileKey(rank, input, param), element % device::kTile);
   }
   const std::int64_t columns = ColumnsOf(info);
   return RowFactor(rank, input, param, element / columns) * ColumnFactor(param, element % columns);
@@ -47,28 +47,29 @@ void WriteLowRankGradient(int rank, std::int64_t input, int param, const TensorI
   for (std::int64_t r = 0; r < info.shape[0]; ++r) {
     const float factor = RowFactor(rank, input, param, r);
     // A row is put tile by tile, since PutTile repeats what it is given every kTile elements.
-    for (std::int64_t begin = 0; begin < columns; begin += kTile) {
-      const std::int64_t length = std::min(kTile, columns - begin);
+    for (std::int64_t begin = 0; begin < columns; begin += device::kTile) {
+      const std::int64_t length = std::min(device::kTile, columns - begin);
       row.resize(static_cast<std::size_t>(length));
       for (std::int64_t c = 0; c < length; ++c) {
         row[static_cast<std::size_t>(c)] = factor * ColumnFactor(param, begin + c);
       }
-      auto* at = static_cast<std::byte*>(grad) + (r * columns + begin) * SizeOf(info.type);
-      PutTile(info.type, at, length, row, !overwrite);
+      auto* at =
+          static_cast<std::byte*>(grad) + (r * columns + begin) * collective::SizeOf(info.type);
+      device::host::PutTile(info.type, at, length, row, !overwrite);
     }
   }
 }
 
-double ElementOf(DataType type, const void* data, std::int64_t element) {
+double ElementOf(collective::DataType type, const void* data, std::int64_t element) {
   switch (type) {
-    case DataType::kF32:
+    case collective::DataType::kF32:
       return static_cast<const float*>(data)[element];
-    case DataType::kF64:
+    case collective::DataType::kF64:
       return static_cast<const double*>(data)[element];
-    case DataType::kF16:
-      return FloatFromF16(static_cast<const std::uint16_t*>(data)[element]);
-    case DataType::kBf16:
-      return FloatFromBf16(static_cast<const std::uint16_t*>(data)[element]);
+    case collective::DataType::kF16:
+      return collective::FloatFromF16(static_cast<const std::uint16_t*>(data)[element]);
+    case collective::DataType::kBf16:
+      return collective::FloatFromBf16(static_cast<const std::uint16_t*>(data)[element]);
     default:
       LOCKSTEP_CHECK(false, "gradients are floating-point");
   }
@@ -77,14 +78,14 @@ double ElementOf(DataType type, const void* data, std::int64_t element) {
 ExpectedGradient::ExpectedGradient(int ranks, std::int64_t first_input, std::int64_t inputs,
                                    int param, const TensorInfo& info, bool low_rank)
     : low_rank_(low_rank && IsMatrix(info)) {
-  const std::int64_t length = low_rank_ ? info.shape[0] : std::min(kTile, info.numel);
+  const std::int64_t length = low_rank_ ? info.shape[0] : std::min(device::kTile, info.numel);
   tile_.assign(static_cast<std::size_t>(length), 0);
   for (int rank = 0; rank < ranks; ++rank) {
     for (std::int64_t input = first_input; input < first_input + inputs; ++input) {
-      const std::uint64_t key = TileKey(rank, input, param);
+      const std::uint64_t key = device::TileKey(rank, input, param);
       for (std::int64_t i = 0; i < length; ++i) {
         tile_[static_cast<std::size_t>(i)] +=
-            low_rank_ ? RowFactor(rank, input, param, i) : TileValue(key, i);
+            low_rank_ ? RowFactor(rank, input, param, i) : device::TileValue(key, i);
       }
     }
   }
@@ -94,4 +95,4 @@ ExpectedGradient::ExpectedGradient(int ranks, std::int64_t first_input, std::int
   for (std::int64_t c = 0; c < columns_; ++c) row_.push_back(ColumnFactor(param, c));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp

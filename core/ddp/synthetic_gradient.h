@@ -11,14 +11,14 @@
 #include "core/ddp/module.h"
 #include "core/device/tile.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 
 // Whether the gradient is a tile that any device writes; else it is a matrix of rank 1.
 bool GradientIsTile(const TensorInfo& info, bool low_rank);
 // Of such a matrix: grad = or += what SyntheticGradient says.
 void WriteLowRankGradient(int rank, std::int64_t input, int param, const TensorInfo& info,
                           bool overwrite, void* grad);
-double ElementOf(DataType type, const void* data, std::int64_t element);
+double ElementOf(collective::DataType type, const void* data, std::int64_t element);
 
 // Mean over the ranks of the sum over the inputs.
 class ExpectedGradient {
@@ -26,7 +26,7 @@ class ExpectedGradient {
   ExpectedGradient(int ranks, std::int64_t first_input, std::int64_t inputs, int param,
                    const TensorInfo& info, bool low_rank);
   double At(std::int64_t element) const {
-    if (!low_rank_) return tile_[static_cast<std::size_t>(element % kTile)];
+    if (!low_rank_) return tile_[static_cast<std::size_t>(element % device::kTile)];
     return tile_[static_cast<std::size_t>(element / columns_)] *
            row_[static_cast<std::size_t>(element % columns_)];
   }
@@ -38,6 +38,6 @@ class ExpectedGradient {
   std::vector<double> row_;   // low_rank: the factor of each column
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp
 
 #endif  // LOCKSTEP_CORE_DDP_SYNTHETIC_GRADIENT_H_

@@ -6,7 +6,7 @@
 
 #include "core/base/random.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 namespace {
 
 using At = TrainingPoint::At;
@@ -43,12 +43,12 @@ class Training {
   bool EvaluatesAfter(std::int64_t in_epoch) const;
   bool EvaluatesHere() const;
 
-  Status Reach(At at, Phase phase) {
+  Status Reach(At at, journal::Phase phase) {
     outcome_.where = {at, epoch_, iteration_};
     Enter(phase);
     return surroundings_.Reach(outcome_.where);
   }
-  void Enter(Phase phase) {
+  void Enter(journal::Phase phase) {
     if (ports_.observer != nullptr) ports_.observer->OnPhase(phase);
   }
   void Begin(SectionKind kind, std::int64_t index = 0) {
@@ -70,20 +70,20 @@ class Training {
 };
 
 Status Training::RunAll() {
-  LOCKSTEP_RETURN_IF_ERROR(Reach(At::kInit, Phase::kConstruct));
+  LOCKSTEP_RETURN_IF_ERROR(Reach(At::kInit, journal::Phase::kConstruct));
   Begin(SectionKind::kConstructor);
   LOCKSTEP_ASSIGN_OR_RETURN(engine_, Engine::Make(module_, EngineOptionsOf(program_), ports_));
   LOCKSTEP_RETURN_IF_ERROR(engine_->Construct());
   for (epoch_ = 0; epoch_ < program_.epochs && !ended_; ++epoch_) {
     LOCKSTEP_RETURN_IF_ERROR(RunEpoch());
   }
-  LOCKSTEP_RETURN_IF_ERROR(Reach(At::kEnd, Phase::kFinalize));
+  LOCKSTEP_RETURN_IF_ERROR(Reach(At::kEnd, journal::Phase::kFinalize));
   // Where a program on a device finds out that a collective never ended.
   return engine_->Synchronize();
 }
 
 Status Training::RunEpoch() {
-  LOCKSTEP_RETURN_IF_ERROR(Reach(At::kEpoch, Phase::kCompute));
+  LOCKSTEP_RETURN_IF_ERROR(Reach(At::kEpoch, journal::Phase::kCompute));
   next_input_ = 0;
   if (program_.join) {
     engine_->EnterJoin({program_.divide_by_initial_world_size, program_.join_throw});
@@ -98,11 +98,11 @@ Status Training::RunEpoch() {
   }
   engine_->set_iteration(-1);
   if (program_.join) {
-    LOCKSTEP_RETURN_IF_ERROR(Reach(At::kJoinExit, Phase::kJoinExit));
+    LOCKSTEP_RETURN_IF_ERROR(Reach(At::kJoinExit, journal::Phase::kJoinExit));
     Begin(SectionKind::kJoinExit);
     LOCKSTEP_RETURN_IF_ERROR(engine_->ExitJoin());
   }
-  LOCKSTEP_RETURN_IF_ERROR(Reach(At::kAfterLoop, Phase::kCompute));
+  LOCKSTEP_RETURN_IF_ERROR(Reach(At::kAfterLoop, journal::Phase::kCompute));
   if (program_.barrier != BarrierPlace::kAfterLoop) return OkStatus();
   Begin(SectionKind::kAfterLoop);
   return Barrier();
@@ -111,20 +111,20 @@ Status Training::RunEpoch() {
 Status Training::RunIteration(std::int64_t in_epoch) {
   Begin(SectionKind::kIteration, iteration_);
   engine_->set_iteration(static_cast<std::int32_t>(iteration_));
-  LOCKSTEP_RETURN_IF_ERROR(Reach(At::kLoad, Phase::kLoad));
+  LOCKSTEP_RETURN_IF_ERROR(Reach(At::kLoad, journal::Phase::kLoad));
   LOCKSTEP_RETURN_IF_ERROR(Load());
   const auto& no_sync = program_.no_sync_iterations;
   engine_->set_require_backward_grad_sync(std::find(no_sync.begin(), no_sync.end(), in_epoch) ==
                                           no_sync.end());
   if (program_.zero_grad) engine_->ZeroGrad();
-  LOCKSTEP_RETURN_IF_ERROR(Reach(At::kForward, Phase::kForward));
+  LOCKSTEP_RETURN_IF_ERROR(Reach(At::kForward, journal::Phase::kForward));
   LOCKSTEP_RETURN_IF_ERROR(engine_->Forward({.input = next_input_++}));
-  LOCKSTEP_RETURN_IF_ERROR(Reach(At::kBackward, Phase::kBackward));
+  LOCKSTEP_RETURN_IF_ERROR(Reach(At::kBackward, journal::Phase::kBackward));
   LOCKSTEP_RETURN_IF_ERROR(engine_->Backward());
   engine_->set_require_backward_grad_sync(true);
   if (program_.barrier == BarrierPlace::kInLoop) LOCKSTEP_RETURN_IF_ERROR(Barrier());
   if (EvaluatesAfter(in_epoch)) LOCKSTEP_RETURN_IF_ERROR(Evaluate());
-  LOCKSTEP_RETURN_IF_ERROR(Reach(At::kIterationEnd, Phase::kCompute));
+  LOCKSTEP_RETURN_IF_ERROR(Reach(At::kIterationEnd, journal::Phase::kCompute));
   ++iteration_;
   outcome_.iterations = iteration_;
   return OkStatus();
@@ -150,7 +150,7 @@ bool Training::EvaluatesHere() const {
 Status Training::Evaluate() {
   using Evaluation = EvaluationProgram;
   const Evaluation& evaluation = *program_.evaluation;
-  LOCKSTEP_RETURN_IF_ERROR(Reach(At::kEvaluation, Phase::kEvaluate));
+  LOCKSTEP_RETURN_IF_ERROR(Reach(At::kEvaluation, journal::Phase::kEvaluate));
   Begin(SectionKind::kEvaluation, iteration_);
   const std::int64_t inputs = EvaluatesHere() ? evaluation.inputs.At(rank_) : 0;
   for (std::int64_t i = 0; i < inputs; ++i) {
@@ -165,7 +165,7 @@ Status Training::Evaluate() {
 }
 
 Status Training::Barrier() {
-  Enter(Phase::kBarrier);
+  Enter(journal::Phase::kBarrier);
   return engine_->Barrier(program_.barrier_kind);
 }
 
@@ -182,4 +182,4 @@ TrainingOutcome RunTraining(const TrainingProgram& program, Module& module,
   return Training(program, module, ports, surroundings).Run();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp

@@ -13,7 +13,7 @@
 #include "core/ddp/module.h"
 #include "core/ddp/observer.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 
 // One value for all ranks, or one a rank (ranks beyond the list have the last one's).
 template <typename T>
@@ -141,6 +141,6 @@ struct TrainingOutcome {
 TrainingOutcome RunTraining(const TrainingProgram& program, Module& module,
                             const EnginePorts& ports, TrainingSurroundings& surroundings);
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp
 
 #endif  // LOCKSTEP_CORE_DDP_TRAINING_H_

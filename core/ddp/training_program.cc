@@ -6,7 +6,7 @@
 
 #include "core/ddp/training.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 namespace {
 
 template <typename T>
@@ -76,4 +76,4 @@ EngineOptions EngineOptionsOf(const TrainingProgram& program) {
   return options;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::ddp

@@ -12,7 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::ddp {
 namespace {
 
 using testing::ElementsAre;
@@ -214,11 +214,12 @@ TEST(Training, EpochsEvaluationAndBarriers) {
     EXPECT_EQ(ending.outcome.iterations, 6);
     EXPECT_EQ(ending.outcome.where.at, TrainingPoint::At::kEnd);
   }
-  std::vector<Phase> phases = endings[0].observer.phases;
+  std::vector<journal::Phase> phases = endings[0].observer.phases;
   phases.resize(8);
-  EXPECT_THAT(phases,
-              ElementsAre(Phase::kConstruct, Phase::kCompute, Phase::kLoad, Phase::kForward,
-                          Phase::kBackward, Phase::kBarrier, Phase::kCompute, Phase::kLoad));
+  EXPECT_THAT(phases, ElementsAre(journal::Phase::kConstruct, journal::Phase::kCompute,
+                                  journal::Phase::kLoad, journal::Phase::kForward,
+                                  journal::Phase::kBackward, journal::Phase::kBarrier,
+                                  journal::Phase::kCompute, journal::Phase::kLoad));
 }
 
 TEST(Training, OneSidedUnusedParametersEndInAnError) {
@@ -265,13 +266,13 @@ TEST(Training, TheJournalSaysWhatEachCollectiveIsFor) {
   };
   constexpr std::size_t kCapacity = 1024;
   RunDdpWorld({}, [&](EnginePorts ports) {
-    std::vector<Line> memory(JournalBytes(kCapacity) / sizeof(Line) + 1);
-    JournalWriter journal =
-        JournalWriter::Create(std::as_writable_bytes(std::span(memory)), kCapacity);
+    std::vector<Line> memory(journal::JournalBytes(kCapacity) / sizeof(Line) + 1);
+    journal::JournalWriter journal =
+        journal::JournalWriter::Create(std::as_writable_bytes(std::span(memory)), kCapacity);
     // The decorator owns what it decorates, so it gets a communicator of the same ranks.
     auto inner = ports.communicator.Split(0, 0, Deadline::AfterSeconds(20));
     ASSERT_TRUE(inner.ok());
-    RecordedCommunicator recorded(std::move(*inner), journal, 0);
+    comm::RecordedCommunicator recorded(std::move(*inner), journal, 0);
     JournalObserver observer(recorded);
     EnginePorts own{recorded,      ports.device,        ports.kernels,
                     ports.compute, ports.communication, &observer};
@@ -282,13 +283,13 @@ TEST(Training, TheJournalSaysWhatEachCollectiveIsFor) {
     NoSurroundings surroundings;
     ASSERT_TRUE(RunTraining(program, **module, own, surroundings).status.ok());
     std::vector<std::string> purposes;
-    std::vector<Phase> phases;
+    std::vector<journal::Phase> phases;
     const auto events =
-        JournalReader(std::as_bytes(std::span(memory)), kCapacity).Newest(kCapacity);
-    for (const JournalEvent& event : events.events) {
-      if (event.kind == EventKind::kPhase) phases.push_back(event.phase);
-      if (event.kind != EventKind::kEnd) continue;
-      purposes.push_back(Describe(UnpackAnnotation(event.value)));
+        journal::JournalReader(std::as_bytes(std::span(memory)), kCapacity).Newest(kCapacity);
+    for (const journal::JournalEvent& event : events.events) {
+      if (event.kind == journal::EventKind::kPhase) phases.push_back(event.phase);
+      if (event.kind != journal::EventKind::kEnd) continue;
+      purposes.push_back(journal::Describe(journal::UnpackAnnotation(event.value)));
     }
     EXPECT_THAT(purposes,
                 ElementsAre("constructor: parameter count", "constructor: parameter shapes",
@@ -297,8 +298,8 @@ TEST(Training, TheJournalSaysWhatEachCollectiveIsFor) {
                             "bucket 0 of iteration 0", "bucket order of rank 0 of iteration 1",
                             "bucket sizes of rank 0 of iteration 1", "buffers 0 of iteration 1",
                             "buffers 1 of iteration 1", "bucket 0 of iteration 1"));
-    EXPECT_EQ(phases.front(), Phase::kConstruct);
-    EXPECT_EQ(phases.back(), Phase::kFinalize);
+    EXPECT_EQ(phases.front(), journal::Phase::kConstruct);
+    EXPECT_EQ(phases.back(), journal::Phase::kFinalize);
   });
 }
 
@@ -332,4 +333,4 @@ TEST(TrainingProgram, WhatCannotBeRunIsRefusedInOneLine) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::ddp

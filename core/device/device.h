@@ -11,7 +11,7 @@
 #include "core/base/deadline.h"
 #include "core/base/status.h"
 
-namespace lockstep {
+namespace lockstep::device {
 
 // Memory on a device, freed with the object. Host buffers are page-aligned and touched (no page
 // fault is left for the timed region).
@@ -27,7 +27,7 @@ class Event {
  public:
   virtual ~Event() = default;
   virtual bool Reached() const = 0;
-  virtual Ticks ReachedAt() const = 0;  // only after Reached()
+  virtual Ticks ReachedAt() const = 0;          // only after Reached()
   virtual Status Await(Deadline deadline) = 0;  // kDeadlineExceeded, or the stream's error
   virtual void Reset() = 0;                     // only when reached or never recorded
 };
@@ -44,7 +44,7 @@ class Stream {
   virtual void Record(Event& event) = 0;   // the event is set when earlier work is done
   virtual void WaitFor(Event& event) = 0;  // later work waits for the event (bounded by 24 h)
   virtual Status Synchronize(Deadline deadline) = 0;
-  virtual Status status() const = 0;  // of the work done so far
+  virtual Status status() const = 0;                 // of the work done so far
   virtual bool ok() const { return status().ok(); }  // the same, cheaper
 };
 
@@ -59,6 +59,6 @@ class Device {
   virtual std::unique_ptr<Stream> NewInlineStream() = 0;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::device
 
 #endif  // LOCKSTEP_CORE_DEVICE_DEVICE_H_

@@ -16,7 +16,7 @@
 #include "core/device/device.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::device {
 
 struct DeviceUnderTest {
   std::unique_ptr<Device> (*make)();
@@ -198,6 +198,6 @@ TEST_P(DeviceContract, DestructionFinishesQueuedWork) {
   EXPECT_EQ(ran, 100);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::device
 
 #endif  // LOCKSTEP_CORE_DEVICE_DEVICE_CONTRACT_H_

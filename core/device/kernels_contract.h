@@ -16,7 +16,7 @@
 #include "core/device/tile.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::device {
 
 // Buffers of the device can be read and written by the host.
 struct KernelsUnderTest {
@@ -26,8 +26,9 @@ struct KernelsUnderTest {
 
 class KernelsContract : public testing::TestWithParam<KernelsUnderTest> {
  protected:
-  static constexpr DataType kTypes[] = {DataType::kF16, DataType::kBf16, DataType::kF32,
-                                        DataType::kF64};
+  static constexpr collective::DataType kTypes[] = {
+      collective::DataType::kF16, collective::DataType::kBf16, collective::DataType::kF32,
+      collective::DataType::kF64};
 
   void Finish() {
     const Status status = stream_->Synchronize(Deadline::AfterSeconds(60));
@@ -37,23 +38,25 @@ class KernelsContract : public testing::TestWithParam<KernelsUnderTest> {
     return std::move(device_->Allocate(bytes).value());
   }
   // Numbers in the type.
-  std::unique_ptr<Buffer> Of(DataType type, const std::vector<float>& values) {
+  std::unique_ptr<Buffer> Of(collective::DataType type, const std::vector<float>& values) {
     const auto count = static_cast<std::int64_t>(values.size());
     auto floats = Make(count * 4);
     std::copy(values.begin(), values.end(), static_cast<float*>(floats->data()));
-    auto made = Make(count * SizeOf(type));
-    kernels_->Convert(*stream_, type, made->data(), DataType::kF32, floats->data(), count);
+    auto made = Make(count * collective::SizeOf(type));
+    kernels_->Convert(*stream_, type, made->data(), collective::DataType::kF32, floats->data(),
+                      count);
     Finish();
     return made;
   }
-  std::vector<float> Floats(DataType type, Buffer& buffer, std::int64_t count) {
+  std::vector<float> Floats(collective::DataType type, Buffer& buffer, std::int64_t count) {
     auto floats = Make(count * 4);
-    kernels_->Convert(*stream_, DataType::kF32, floats->data(), type, buffer.data(), count);
+    kernels_->Convert(*stream_, collective::DataType::kF32, floats->data(), type, buffer.data(),
+                      count);
     Finish();
     const auto* begin = static_cast<const float*>(floats->data());
     return {begin, begin + count};
   }
-  std::vector<float> Product(DataType type, const std::vector<float>& a,
+  std::vector<float> Product(collective::DataType type, const std::vector<float>& a,
                              const std::vector<float>& b, std::int64_t rows) {
     auto left = Of(type, a), right = Of(type, b);
     auto out = Of(type, std::vector<float>(a.size(), -7));  // what a product must overwrite
@@ -67,8 +70,8 @@ class KernelsContract : public testing::TestWithParam<KernelsUnderTest> {
 };
 
 TEST_P(KernelsContract, AProductByHand) {
-  for (const DataType type : kTypes) {
-    SCOPED_TRACE(NameOf(type));
+  for (const collective::DataType type : kTypes) {
+    SCOPED_TRACE(collective::NameOf(type));
     EXPECT_EQ(Product(type, {3}, {-5}, 1), (std::vector<float>{-15}));
     EXPECT_EQ(Product(type, {1, 2, 3, 4}, {5, 6, 7, 8}, 2), (std::vector<float>{19, 22, 43, 50}));
     EXPECT_EQ(Product(type, {1, 2, 3, 4, 5, 6, 7, 8, 9}, {0, 0, 1, 0, 1, 0, 1, 0, 0}, 3),
@@ -79,7 +82,7 @@ TEST_P(KernelsContract, AProductByHand) {
 // A cyclic shift moves every column to where nothing else of the tile comes from, so that a product
 // that reads a wrong row, column or tile shows it. Rows around a tile's size, and not multiples.
 TEST_P(KernelsContract, AShiftOfTheColumnsOfEverySize) {
-  for (const DataType type : kTypes) {
+  for (const collective::DataType type : kTypes) {
     for (const std::int64_t rows : {2, 31, 32, 33, 64, 70, 129}) {
       const auto count = static_cast<std::size_t>(rows * rows);
       std::vector<float> a(count), shift(count), expected(count);
@@ -91,7 +94,8 @@ TEST_P(KernelsContract, AShiftOfTheColumnsOfEverySize) {
           expected[static_cast<std::size_t>(i * rows + (j + 1) % rows)] = value;
         }
       }
-      EXPECT_EQ(Product(type, a, shift, rows), expected) << NameOf(type) << ", " << rows << " rows";
+      EXPECT_EQ(Product(type, a, shift, rows), expected)
+          << collective::NameOf(type) << ", " << rows << " rows";
     }
   }
 }
@@ -100,19 +104,19 @@ TEST_P(KernelsContract, AShiftOfTheColumnsOfEverySize) {
 TEST_P(KernelsContract, SumsAreWiderThanTheirType) {
   constexpr std::int64_t kRows = 300;
   const std::vector<float> ones(kRows * kRows, 1.0f);
-  for (const DataType type : kTypes) {
+  for (const collective::DataType type : kTypes) {
     EXPECT_EQ(Product(type, ones, ones, kRows), std::vector<float>(kRows * kRows, 300.0f))
-        << NameOf(type);
+        << collective::NameOf(type);
   }
   // 2048 + 1 + 1 in f16: each single sum would be rounded back to 2048.
   std::vector<float> a(9, 1.0f), b(9, 1.0f);
   a[0] = a[3] = a[6] = 2048;
-  EXPECT_EQ(Product(DataType::kF16, a, b, 3), std::vector<float>(9, 2050.0f));
+  EXPECT_EQ(Product(collective::DataType::kF16, a, b, 3), std::vector<float>(9, 2050.0f));
 }
 
 // How long they take is a matter of scripts/benchmarks.
 TEST_P(KernelsContract, ProductsOfEveryTypeEnd) {
-  for (const DataType type : kTypes) {
+  for (const collective::DataType type : kTypes) {
     for (int i = 0; i < 3; ++i) kernels_->ComputeProducts(*stream_, 1e6, type);
     Finish();
   }
@@ -125,7 +129,7 @@ TEST_P(KernelsContract, TilesOfAnInputThatTheDeviceCounts) {
   auto* const counted = static_cast<std::int64_t*>(input->data());
   const TileSource said{.rank = 3, .input = 6, .param = 4};
   const TileSource read{.rank = 3, .input = -1, .input_at = counted, .param = 4};
-  for (const DataType type : kTypes) {
+  for (const collective::DataType type : kTypes) {
     for (const std::int64_t count : {std::int64_t{1}, kTile - 1, kTile, kTile + 1, 3 * kTile + 7}) {
       auto data = Of(type, std::vector<float>(static_cast<std::size_t>(count), 99));
       kernels_->WriteTile(*stream_, type, data->data(), count, said, /*add=*/false);
@@ -137,7 +141,7 @@ TEST_P(KernelsContract, TilesOfAnInputThatTheDeviceCounts) {
         const float expected =
             TileValue(TileKey(3, 6, 4), i % kTile) + TileValue(TileKey(3, number, 4), i % kTile);
         ASSERT_EQ(got[static_cast<std::size_t>(i)], expected)
-            << NameOf(type) << ", element " << i << " of " << count;
+            << collective::NameOf(type) << ", element " << i << " of " << count;
       }
     }
   }
@@ -145,10 +149,10 @@ TEST_P(KernelsContract, TilesOfAnInputThatTheDeviceCounts) {
 }
 
 TEST_P(KernelsContract, NoTimeIsNoWork) {
-  kernels_->ComputeProducts(*stream_, 0, DataType::kF32);
+  kernels_->ComputeProducts(*stream_, 0, collective::DataType::kF32);
   Finish();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::device
 
 #endif  // LOCKSTEP_CORE_DEVICE_KERNELS_CONTRACT_H_

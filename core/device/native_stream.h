@@ -10,7 +10,7 @@
 
 #include "core/base/status.h"
 
-namespace lockstep {
+namespace lockstep::device {
 
 // Work that was kept instead of being run, to be run again and again: a CUDA graph.
 class StreamGraph {
@@ -76,6 +76,6 @@ class NativeDevice {
   virtual Result<WordWriter> ShareMemory(std::span<std::byte> memory) = 0;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::device
 
 #endif  // LOCKSTEP_CORE_DEVICE_NATIVE_STREAM_H_

@@ -7,7 +7,7 @@
 
 #include "core/base/random.h"
 
-namespace lockstep {
+namespace lockstep::device {
 
 // A prime number of elements, so that a shift by any likely offset shows.
 inline constexpr std::int64_t kTile = 1009;
@@ -30,6 +30,6 @@ constexpr float TileValue(std::uint64_t key, std::int64_t index) {
   return static_cast<float>(1 + (Mix64(key + static_cast<std::uint64_t>(index)) & 15));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::device
 
 #endif  // LOCKSTEP_CORE_DEVICE_TILE_H_

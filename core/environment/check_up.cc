@@ -7,7 +7,7 @@
 #include "core/base/units.h"
 #include "core/environment/rules.h"
 
-namespace lockstep {
+namespace lockstep::environment {
 namespace {
 
 // kUnknown: the fact is missing, or says "unknown".
@@ -154,4 +154,4 @@ int CompareVersions(std::string_view a, std::string_view b) {
   return 0;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::environment

@@ -16,7 +16,7 @@
 #include <optional>
 #include <span>
 
-namespace lockstep {
+namespace lockstep::environment {
 namespace {
 
 // A file in memory, for as long as it lives; empty when it can't be mapped.
@@ -109,4 +109,4 @@ Status CheckDefines(const std::string& path, std::string_view symbol) {
   return OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::environment

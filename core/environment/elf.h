@@ -7,12 +7,12 @@
 
 #include "core/base/status.h"
 
-namespace lockstep {
+namespace lockstep::environment {
 
 // Ok when the file is a shared library (ELF, 64 bits, this machine's byte order) that defines
 // `symbol` for others. kInvalidInput says what it is instead.
 Status CheckDefines(const std::string& path, std::string_view symbol);
 
-}  // namespace lockstep
+}  // namespace lockstep::environment
 
 #endif  // LOCKSTEP_CORE_ENVIRONMENT_ELF_H_

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::environment {
 
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
@@ -31,6 +31,6 @@ Facts LibraryFacts(const std::string& nccl_library);
 // The value of a fact; nullptr when absent.
 const std::string* Find(const Facts& facts, std::string_view path);
 
-}  // namespace lockstep
+}  // namespace lockstep::environment
 
 #endif  // LOCKSTEP_CORE_ENVIRONMENT_FACTS_H_

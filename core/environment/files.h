@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-namespace lockstep {
+namespace lockstep::environment {
 
 // The first line of a file; "unknown" when there is none.
 inline std::string FirstLine(const std::string& path) {
@@ -14,6 +14,6 @@ inline std::string FirstLine(const std::string& path) {
   return std::getline(file, line) ? line : "unknown";
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::environment
 
 #endif  // LOCKSTEP_CORE_ENVIRONMENT_FILES_H_

@@ -13,7 +13,7 @@
 #include "core/environment/facts.h"
 #include "core/environment/files.h"
 
-namespace lockstep {
+namespace lockstep::environment {
 namespace {
 
 namespace fs = std::filesystem;
@@ -137,4 +137,4 @@ const std::string* Find(const Facts& facts, std::string_view path) {
   return nullptr;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::environment

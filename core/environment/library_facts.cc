@@ -14,7 +14,7 @@
 
 #include "core/environment/facts.h"
 
-namespace lockstep {
+namespace lockstep::environment {
 namespace {
 
 namespace fs = std::filesystem;
@@ -176,4 +176,4 @@ Facts LibraryFacts(const std::string& nccl_library) {
   return facts;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::environment

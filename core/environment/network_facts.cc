@@ -17,7 +17,7 @@
 #include "core/environment/facts.h"
 #include "core/environment/files.h"
 
-namespace lockstep {
+namespace lockstep::environment {
 namespace {
 
 namespace fs = std::filesystem;
@@ -114,4 +114,4 @@ Facts NetworkFacts(double seconds) {
   return facts;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::environment

@@ -10,7 +10,7 @@
 #include "core/base/deadline.h"
 #include "core/environment/nvml_abi.h"
 
-namespace lockstep {
+namespace lockstep::environment {
 namespace {
 
 constexpr unsigned kMostLinks = 18;  // NVML_NVLINK_MAX_LINKS
@@ -20,7 +20,7 @@ void Load(void* handle, const char* name, Function& function) {
   function = reinterpret_cast<Function>(dlsym(handle, name));
 }
 
-void LoadAll(void* handle, nvml::Api& api) {
+void LoadAll(void* handle, Api& api) {
 #define LOCKSTEP_LOAD(name) Load(handle, #name, api.name)
   LOCKSTEP_LOAD(nvmlInit_v2);
   LOCKSTEP_LOAD(nvmlShutdown);
@@ -95,13 +95,13 @@ std::string_view WayOf(int level) {
 }  // namespace
 
 struct Nvml::Library {
-  nvml::Api api;
-  std::vector<nvml::Device> devices;
-  nvml::EventSet events = nullptr;
+  Api api;
+  std::vector<Device> devices;
+  EventSet events = nullptr;
   std::vector<std::int64_t> xids;  // of each device; -1: it does not tell
 
   void DescribeDevice(int gpu, Facts& facts) const;
-  void DescribeLink(const std::string& group, nvml::Device device, Facts& facts) const;
+  void DescribeLink(const std::string& group, Device device, Facts& facts) const;
   void DescribePairs(Facts& facts) const;
 };
 
@@ -123,12 +123,12 @@ Result<std::unique_ptr<Nvml>> Nvml::Open(const std::string& path) {
   }
   auto library = std::make_unique<Library>();
   LoadAll(handle, library->api);
-  const nvml::Api& api = library->api;
+  const Api& api = library->api;
   if (api.nvmlInit_v2 == nullptr || api.nvmlShutdown == nullptr ||
       api.nvmlDeviceGetCount_v2 == nullptr || api.nvmlDeviceGetHandleByIndex_v2 == nullptr) {
     return EnvironmentError(fmt::format("no GPU driver: {} is no NVML; name another", name));
   }
-  if (const nvml::Code code = api.nvmlInit_v2(); code != 0) {
+  if (const Code code = api.nvmlInit_v2(); code != 0) {
     const char* why = api.nvmlErrorString != nullptr ? api.nvmlErrorString(code) : "";
     return EnvironmentError(fmt::format(
         "no GPU driver: NVML says '{}' ({}); is the kernel module loaded, and of the same version?",
@@ -137,15 +137,14 @@ Result<std::unique_ptr<Nvml>> Nvml::Open(const std::string& path) {
   unsigned count = 0;
   Ask(api.nvmlDeviceGetCount_v2, &count);
   for (unsigned i = 0; i < count; ++i) {
-    nvml::Device device = nullptr;
+    Device device = nullptr;
     if (Ask(api.nvmlDeviceGetHandleByIndex_v2, i, &device)) library->devices.push_back(device);
   }
   library->xids.assign(library->devices.size(), -1);
   return std::unique_ptr<Nvml>(new Nvml(std::move(library)));
 }
 
-void Nvml::Library::DescribeLink(const std::string& group, nvml::Device device,
-                                 Facts& facts) const {
+void Nvml::Library::DescribeLink(const std::string& group, Device device, Facts& facts) const {
   const std::int64_t generation = Number(api.nvmlDeviceGetCurrPcieLinkGeneration, device);
   const std::int64_t width = Number(api.nvmlDeviceGetCurrPcieLinkWidth, device);
   const std::int64_t best_width = Number(api.nvmlDeviceGetMaxPcieLinkWidth, device);
@@ -166,7 +165,7 @@ void Nvml::Library::DescribeLink(const std::string& group, nvml::Device device,
 }
 
 void Nvml::Library::DescribeDevice(int gpu, Facts& facts) const {
-  nvml::Device device = devices[static_cast<std::size_t>(gpu)];
+  Device device = devices[static_cast<std::size_t>(gpu)];
   const std::string group = fmt::format("gpu/{}", gpu);
   char text[96] = "unknown";
   Ask(api.nvmlDeviceGetName, device, text, unsigned{sizeof(text)});
@@ -174,7 +173,7 @@ void Nvml::Library::DescribeDevice(int gpu, Facts& facts) const {
   if (Ask(api.nvmlDeviceGetUUID, device, text, unsigned{sizeof(text)})) {
     facts.emplace_back(group + "/uuid", text);
   }
-  nvml::PciInfo pci{};
+  PciInfo pci{};
   if (Ask(api.nvmlDeviceGetPciInfo_v3, device, &pci)) {
     facts.emplace_back(group + "/bus", pci.bus_id);
   }
@@ -182,7 +181,7 @@ void Nvml::Library::DescribeDevice(int gpu, Facts& facts) const {
   if (Ask(api.nvmlDeviceGetCudaComputeCapability, device, &major, &minor)) {
     facts.emplace_back(group + "/compute_capability", fmt::format("{}.{}", major, minor));
   }
-  nvml::Memory memory{};
+  Memory memory{};
   if (Ask(api.nvmlDeviceGetMemoryInfo, device, &memory)) {
     facts.emplace_back(group + "/memory_bytes", fmt::format("{}", memory.total));
     facts.emplace_back(group + "/memory_used_bytes", fmt::format("{}", memory.used));
@@ -193,18 +192,17 @@ void Nvml::Library::DescribeDevice(int gpu, Facts& facts) const {
                                      : current != 0 ? "on"
                                                     : "off");
   unsigned long long errors = 0;
-  if (Ask(api.nvmlDeviceGetTotalEccErrors, device, nvml::kEccUncorrected, nvml::kEccVolatile,
-          &errors)) {
+  if (Ask(api.nvmlDeviceGetTotalEccErrors, device, kEccUncorrected, kEccVolatile, &errors)) {
     facts.emplace_back(group + "/uncorrected_ecc_errors", fmt::format("{}", errors));
   }
   facts.emplace_back(group + "/sm_clock_mhz_max",
-                     TextOf(Number(api.nvmlDeviceGetMaxClockInfo, device, nvml::kClockSm)));
+                     TextOf(Number(api.nvmlDeviceGetMaxClockInfo, device, kClockSm)));
   facts.emplace_back(group + "/sm_clock_mhz",
-                     TextOf(Number(api.nvmlDeviceGetClockInfo, device, nvml::kClockSm)));
+                     TextOf(Number(api.nvmlDeviceGetClockInfo, device, kClockSm)));
   unsigned long long reasons = 0;
   if (Ask(api.nvmlDeviceGetCurrentClocksThrottleReasons, device, &reasons)) {
     facts.emplace_back(group + "/throttling",
-                       DescribeThrottling(static_cast<std::int64_t>(reasons)));
+                       journal::DescribeThrottling(static_cast<std::int64_t>(reasons)));
   }
   if (Ask(api.nvmlDeviceGetPersistenceMode, device, &current)) {
     facts.emplace_back(group + "/persistence_mode", current != 0 ? "on" : "off");
@@ -227,8 +225,7 @@ void Nvml::Library::DescribePairs(Facts& facts) const {
     for (std::size_t b = a + 1; b < devices.size(); ++b) {
       int level = -1, status = -1;
       const bool way = Ask(api.nvmlDeviceGetTopologyCommonAncestor, devices[a], devices[b], &level);
-      const bool known =
-          Ask(api.nvmlDeviceGetP2PStatus, devices[a], devices[b], nvml::kP2pRead, &status);
+      const bool known = Ask(api.nvmlDeviceGetP2PStatus, devices[a], devices[b], kP2pRead, &status);
       facts.emplace_back(fmt::format("gpu/pair/{}-{}", a, b),
                          fmt::format("{}, peer access {}", way ? WayOf(level) : "unknown way",
                                      !known        ? "unknown"
@@ -239,7 +236,7 @@ void Nvml::Library::DescribePairs(Facts& facts) const {
 }
 
 Facts Nvml::Describe() const {
-  const nvml::Api& api = library_->api;
+  const Api& api = library_->api;
   Facts facts;
   char driver[96] = "unknown";
   Ask(api.nvmlSystemGetDriverVersion, driver, unsigned{sizeof(driver)});
@@ -256,8 +253,8 @@ Facts Nvml::Describe() const {
 
 std::vector<std::string> Nvml::Buses() const {
   std::vector<std::string> buses;
-  for (nvml::Device device : library_->devices) {
-    nvml::PciInfo pci{};
+  for (Device device : library_->devices) {
+    PciInfo pci{};
     const bool told = Ask(library_->api.nvmlDeviceGetPciInfo_v3, device, &pci);
     buses.emplace_back(told ? pci.bus_id : "");
   }
@@ -265,7 +262,7 @@ std::vector<std::string> Nvml::Buses() const {
 }
 
 bool Nvml::ListenForXids() {
-  const nvml::Api& api = library_->api;
+  const Api& api = library_->api;
   if (api.nvmlEventSetWait == nullptr || !Ask(api.nvmlEventSetCreate, &library_->events)) {
     library_->events = nullptr;
     return false;
@@ -273,7 +270,7 @@ bool Nvml::ListenForXids() {
   bool any = false;
   for (std::size_t i = 0; i < library_->devices.size(); ++i) {
     const bool tells =
-        Ask(api.nvmlDeviceRegisterEvents, library_->devices[i], nvml::kXidEvent, library_->events);
+        Ask(api.nvmlDeviceRegisterEvents, library_->devices[i], kXidEvent, library_->events);
     library_->xids[i] = tells ? 0 : -1;
     any = any || tells;
   }
@@ -284,14 +281,14 @@ void Nvml::Rest(int milliseconds) {
   const Deadline deadline = Deadline::AfterSeconds(milliseconds * 1e-3);
   // One event a call; a set that does not wait (no GPU tells) is no clock.
   while (library_->events != nullptr && !deadline.Passed()) {
-    nvml::EventData event{};
+    EventData event{};
     if (library_->api.nvmlEventSetWait(library_->events, &event,
                                        static_cast<unsigned>(deadline.RemainingMs())) != 0) {
       break;
     }
     const auto& devices = library_->devices;
     const auto found = std::find(devices.begin(), devices.end(), event.device);
-    if (event.type != nvml::kXidEvent || found == devices.end()) continue;
+    if (event.type != kXidEvent || found == devices.end()) continue;
     library_->xids[static_cast<std::size_t>(found - devices.begin())] =
         static_cast<std::int64_t>(event.data);
   }
@@ -301,43 +298,41 @@ void Nvml::Rest(int milliseconds) {
   nanosleep(&rest, nullptr);
 }
 
-GpuSample Nvml::Sample(int gpu) const {
-  const nvml::Api& api = library_->api;
-  nvml::Device device = library_->devices[static_cast<std::size_t>(gpu)];
-  GpuSample sample;
+journal::GpuSample Nvml::Sample(int gpu) const {
+  const Api& api = library_->api;
+  Device device = library_->devices[static_cast<std::size_t>(gpu)];
+  journal::GpuSample sample;
   sample.ticks = NowTicks();
   timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
   sample.unix_ns = std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
   sample.gpu = gpu;
   sample.xid = library_->xids[static_cast<std::size_t>(gpu)];
-  nvml::Utilization utilization{};
+  Utilization utilization{};
   if (Ask(api.nvmlDeviceGetUtilizationRates, device, &utilization)) {
     sample.utilization_percent = utilization.gpu;
     sample.memory_utilization_percent = utilization.memory;
   }
-  nvml::Memory memory{};
+  Memory memory{};
   if (Ask(api.nvmlDeviceGetMemoryInfo, device, &memory)) {
     sample.memory_used_bytes = static_cast<std::int64_t>(memory.used);
   }
   sample.power_mw = Number(api.nvmlDeviceGetPowerUsage, device);
   sample.power_limit_mw = Number(api.nvmlDeviceGetEnforcedPowerLimit, device);
-  sample.temperature_celsius = Number(api.nvmlDeviceGetTemperature, device, nvml::kTemperatureGpu);
-  sample.sm_clock_mhz = Number(api.nvmlDeviceGetClockInfo, device, nvml::kClockSm);
-  sample.memory_clock_mhz = Number(api.nvmlDeviceGetClockInfo, device, nvml::kClockMemory);
+  sample.temperature_celsius = Number(api.nvmlDeviceGetTemperature, device, kTemperatureGpu);
+  sample.sm_clock_mhz = Number(api.nvmlDeviceGetClockInfo, device, kClockSm);
+  sample.memory_clock_mhz = Number(api.nvmlDeviceGetClockInfo, device, kClockMemory);
   unsigned long long value = 0;
   if (Ask(api.nvmlDeviceGetCurrentClocksThrottleReasons, device, &value)) {
     sample.throttle_reasons = static_cast<std::int64_t>(value);
   }
-  if (Ask(api.nvmlDeviceGetTotalEccErrors, device, nvml::kEccUncorrected, nvml::kEccVolatile,
-          &value)) {
+  if (Ask(api.nvmlDeviceGetTotalEccErrors, device, kEccUncorrected, kEccVolatile, &value)) {
     sample.uncorrected_ecc_errors = static_cast<std::int64_t>(value);
   }
-  if (Ask(api.nvmlDeviceGetTotalEccErrors, device, nvml::kEccCorrected, nvml::kEccVolatile,
-          &value)) {
+  if (Ask(api.nvmlDeviceGetTotalEccErrors, device, kEccCorrected, kEccVolatile, &value)) {
     sample.corrected_ecc_errors = static_cast<std::int64_t>(value);
   }
   return sample;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::environment

@@ -11,7 +11,7 @@
 #include "core/environment/facts.h"
 #include "core/journal/gpu_sample.h"
 
-namespace lockstep {
+namespace lockstep::environment {
 
 class Nvml {
  public:
@@ -27,7 +27,7 @@ class Nvml {
   Facts Describe() const;
   // Of each GPU its place, "00000000:3b:00.0"; empty where the driver does not tell.
   std::vector<std::string> Buses() const;
-  GpuSample Sample(int gpu) const;
+  journal::GpuSample Sample(int gpu) const;
 
   // From now on Sample() tells Xids: the driver's errors of a GPU. False: it does not tell them.
   bool ListenForXids();
@@ -40,6 +40,6 @@ class Nvml {
   std::unique_ptr<Library> library_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::environment
 
 #endif  // LOCKSTEP_CORE_ENVIRONMENT_NVML_H_

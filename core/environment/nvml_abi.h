@@ -3,7 +3,7 @@
 #ifndef LOCKSTEP_CORE_ENVIRONMENT_NVML_ABI_H_
 #define LOCKSTEP_CORE_ENVIRONMENT_NVML_ABI_H_
 
-namespace lockstep::nvml {
+namespace lockstep::environment {
 
 using Code = int;  // nvmlReturn_t; 0: success
 using Device = struct nvmlDevice_st*;
@@ -33,7 +33,7 @@ inline constexpr int kClockMemory = 2;
 inline constexpr int kEccCorrected = 0;
 inline constexpr int kEccUncorrected = 1;
 inline constexpr int kEccVolatile = 0;
-inline constexpr int kP2pRead = 0;  // nvmlGpuP2PCapsIndex_t
+inline constexpr int kP2pRead = 0;                    // nvmlGpuP2PCapsIndex_t
 inline constexpr unsigned long long kXidEvent = 0x8;  // nvmlEventTypeXidCriticalError
 
 struct Api {
@@ -74,6 +74,6 @@ struct Api {
   Code (*nvmlEventSetFree)(EventSet) = nullptr;
 };
 
-}  // namespace lockstep::nvml
+}  // namespace lockstep::environment
 
 #endif  // LOCKSTEP_CORE_ENVIRONMENT_NVML_ABI_H_

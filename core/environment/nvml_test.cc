@@ -6,7 +6,7 @@
 
 #include "core/base/deadline.h"
 
-namespace lockstep {
+namespace lockstep::environment {
 namespace {
 
 constexpr const char* kFake = "core/environment/libfake_nvml.so";
@@ -37,7 +37,7 @@ TEST(NvmlTest, SamplesSayWhatIsMissing) {
   unsetenv("FAKE_NVML");
   const auto nvml = Nvml::Open(kFake);
   ASSERT_TRUE(nvml.ok());
-  GpuSample sample = (*nvml)->Sample(1);
+  journal::GpuSample sample = (*nvml)->Sample(1);
   EXPECT_EQ(sample.utilization_percent, 100);
   EXPECT_EQ(sample.power_mw, 95'000);
   EXPECT_EQ(sample.sm_clock_mhz, 1410);
@@ -77,4 +77,4 @@ TEST(NvmlTest, WithoutADriverItIsOneLine) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::environment

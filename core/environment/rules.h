@@ -9,14 +9,24 @@
 #include "core/base/status.h"
 #include "core/environment/facts.h"
 
-namespace lockstep {
+namespace lockstep::environment {
 
 enum class Level { kNote, kWarning, kProblem };
 std::string_view NameOf(Level level);
 
 struct Condition {
-  enum class Test { kBelow, kAbove, kEquals, kDiffers, kContains, kLacks, kOlder, kNotOlder,
-                    kPresent, kAbsent };
+  enum class Test {
+    kBelow,
+    kAbove,
+    kEquals,
+    kDiffers,
+    kContains,
+    kLacks,
+    kOlder,
+    kNotOlder,
+    kPresent,
+    kAbsent
+  };
   std::string fact;  // may hold one '*', for one part of the path
   Test test = Test::kPresent;
   std::string value;
@@ -58,6 +68,6 @@ Checkup CheckUp(const Facts& facts, const std::vector<Rule>& rules);
 // -1, 0, 1: dotted numbers, "2.28.9" > "2.28"; a part that is no number counts as 0.
 int CompareVersions(std::string_view a, std::string_view b);
 
-}  // namespace lockstep
+}  // namespace lockstep::environment
 
 #endif  // LOCKSTEP_CORE_ENVIRONMENT_RULES_H_

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace lockstep {
+namespace lockstep::environment {
 namespace {
 
 // A machine on which no rule of ours holds.
@@ -198,4 +198,4 @@ TEST(RulesTest, MistakesInRulesAreOneLine) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::environment

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <utility>
 
-namespace lockstep {
+namespace lockstep::environment {
 
 RunDelay::RunDelay(pid_t process) : process_(process) { FindThreads(); }
 
@@ -52,4 +52,4 @@ void RunDelay::Open(pid_t thread) {
   if (std::FILE* const file = std::fopen(path.c_str(), "re")) threads_[thread].file.reset(file);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::environment

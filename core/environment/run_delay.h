@@ -9,7 +9,7 @@
 #include <map>
 #include <memory>
 
-namespace lockstep {
+namespace lockstep::environment {
 
 // The sum over the threads of a process, as a total that only grows. Asking costs about a
 // microsecond a thread: files stay open.
@@ -41,6 +41,6 @@ class RunDelay {
   std::int64_t ended_ns_ = 0;  // of threads that are gone
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::environment
 
 #endif  // LOCKSTEP_CORE_ENVIRONMENT_RUN_DELAY_H_

@@ -13,7 +13,7 @@
 #include "core/base/deadline.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::environment {
 namespace {
 
 constexpr double kLimitSeconds = 60;  // only against a hang
@@ -94,4 +94,4 @@ TEST(RunDelay, NobodyWaitsInAProcessThatIsNone) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::environment

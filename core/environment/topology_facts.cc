@@ -11,7 +11,7 @@
 #include "core/environment/facts.h"
 #include "core/environment/files.h"
 
-namespace lockstep {
+namespace lockstep::environment {
 namespace {
 
 namespace fs = std::filesystem;
@@ -128,4 +128,4 @@ Facts TopologyFacts() {
   return facts;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::environment

@@ -11,23 +11,24 @@
 #include "core/flight/mismatch.h"
 #include "core/verdict/wording.h"
 
-namespace lockstep {
+namespace lockstep::flight {
 namespace {
 
 // "ranks 0 and 2 call all_reduce Float[256] at train.py:20 in step"
 std::string Calls(const FlightJob& job, const FlightMismatch::Party& party) {
-  return fmt::format("{} {} {}", FormatRanks(party.ranks), Verb(party.ranks, "calls", "call"),
-                     Describe(job, *party.call));
+  return fmt::format("{} {} {}", verdict::FormatRanks(party.ranks),
+                     verdict::Verb(party.ranks, "calls", "call"), Describe(job, *party.call));
 }
 
-void Add(std::vector<Finding>& findings, std::vector<Finding> more) {
+void Add(std::vector<verdict::Finding>& findings, std::vector<verdict::Finding> more) {
   findings.insert(findings.end(), std::make_move_iterator(more.begin()),
                   std::make_move_iterator(more.end()));
 }
 
 class Diagnostician {
  public:
-  Diagnostician(const FlightJob& job, const FlightHistory& history, const TraceLimits& limits)
+  Diagnostician(const FlightJob& job, const FlightHistory& history,
+                const verdict::TraceLimits& limits)
       : job_(job), history_(history), view_(job, history), limits_(limits) {}
 
   FlightDiagnosis Run() {
@@ -39,7 +40,7 @@ class Diagnostician {
           "no dump holds a call: the job had called nothing yet, or nothing was recorded "
           "(TORCH_FR_BUFFER_SIZE)");
     }
-    Judgement judgement = Judge(history_.evidence, history_.setting);
+    verdict::Judgement judgement = verdict::Judge(history_.evidence, history_.setting);
     FindAll(judgement);
     if (!judgement.findings.empty() && history_.by_file_times) {
       diagnosis_.notes.push_back(
@@ -58,19 +59,19 @@ class Diagnostician {
                        [](const FlightDump& dump) { return !dump.calls.empty(); });
   }
 
-  void FindAll(Judgement& judgement) {
-    std::vector<Finding> findings;
+  void FindAll(verdict::Judgement& judgement) {
+    std::vector<verdict::Finding> findings;
     for (const FlightMismatch& mismatch : FindFlightMismatches(job_)) {
       findings.push_back(OfMismatch(mismatch));
     }
-    std::vector<Finding> lost = FindRanksWithoutDump(view_);
+    std::vector<verdict::Finding> lost = FindRanksWithoutDump(view_);
     if (!history_.outdated.empty()) {
       diagnosis_.notes.push_back(fmt::format(
           "the dump of {} is older than the others: they completed calls that it had not made yet; "
           "who waits for whom cannot be said, take all dumps at one time",
-          FormatRanks({history_.outdated.front()})));
+          verdict::FormatRanks({history_.outdated.front()})));
     } else if (findings.empty()) {
-      for (const Finding& finding : judgement.findings) {
+      for (const verdict::Finding& finding : judgement.findings) {
         if (auto reworded = Reworded(view_, finding)) findings.push_back(std::move(*reworded));
       }
       Add(findings, FindWaitingMessages(view_));
@@ -79,14 +80,14 @@ class Diagnostician {
       if (!named) Add(findings, std::exchange(lost, {}));
       if (!named) Add(findings, FindUnknownGroups(view_));
     }
-    for (Finding& finding : lost) finding.cause = "unknown";
+    for (verdict::Finding& finding : lost) finding.cause = "unknown";
     Add(findings, std::move(lost));
     judgement.findings = std::move(findings);
   }
 
-  Finding OfMismatch(const FlightMismatch& mismatch) const {
-    Finding finding = lockstep::Describe(job_, mismatch);
-    JournalEvent event;
+  verdict::Finding OfMismatch(const FlightMismatch& mismatch) const {
+    verdict::Finding finding = flight::Describe(job_, mismatch);
+    journal::JournalEvent event;
     event.communicator = history_.communicators[static_cast<std::size_t>(mismatch.team)];
     event.sequence = mismatch.sequence;
     finding.operation = event;
@@ -95,12 +96,12 @@ class Diagnostician {
 
   // Calls by their PyTorch names, and what became of ranks. Who is suspected of not coming has no
   // call under way, and is not finished.
-  void Describe(Judgement& judgement) const {
+  void Describe(verdict::Judgement& judgement) const {
     std::unordered_set<int> suspects;
-    for (const Finding& finding : judgement.findings) {
+    for (const verdict::Finding& finding : judgement.findings) {
       if (!finding.proved) suspects.insert(finding.culprits.begin(), finding.culprits.end());
     }
-    for (RankOutcome& outcome : judgement.outcomes) {
+    for (verdict::RankOutcome& outcome : judgement.outcomes) {
       const std::size_t dump = view_.DumpOf(outcome.rank);
       if (dump == job_.dumps.size()) {
         outcome.where = "unknown: there is no dump of it";
@@ -111,25 +112,25 @@ class Diagnostician {
       const FlightCall* last = view_.LastOf(dump);
       const bool silent = outcome.seconds_silent >= history_.setting.deadline_seconds;
       const bool stays = open != nullptr || suspects.count(outcome.rank) != 0;
-      outcome.outcome = silent && stays ? Outcome::kHung : Outcome::kFinished;
+      outcome.outcome = silent && stays ? verdict::Outcome::kHung : verdict::Outcome::kFinished;
       outcome.where = open != nullptr   ? view_.Named(dump, *open)
                       : last != nullptr ? "after " + view_.Named(dump, *last)
                                         : "before its first call";
       if (open != nullptr && open->timed_out) {
-        outcome.evidence =
-            fmt::format("given up after {}", Seconds(static_cast<double>(open->timeout_ms) / 1000));
+        outcome.evidence = fmt::format(
+            "given up after {}", verdict::Seconds(static_cast<double>(open->timeout_ms) / 1000));
       }
     }
   }
 
-  Verdict VerdictOf(const std::vector<Finding>& findings) const {
-    for (const Finding& finding : findings) {
-      if (finding.cause != "unknown") return Verdict::kFail;
+  verdict::Verdict VerdictOf(const std::vector<verdict::Finding>& findings) const {
+    for (const verdict::Finding& finding : findings) {
+      if (finding.cause != "unknown") return verdict::Verdict::kFail;
     }
     bool open = false;
     for (std::size_t d = 0; d < job_.dumps.size(); ++d) open = open || view_.OpenOf(d) != nullptr;
     const bool nothing = findings.empty() && history_.outdated.empty() && !open && HasCalls();
-    return nothing ? Verdict::kPass : Verdict::kUnknown;
+    return nothing ? verdict::Verdict::kPass : verdict::Verdict::kUnknown;
   }
 
   std::vector<std::size_t> ColumnsOf(const std::vector<FlightStanding>& standings,
@@ -151,7 +152,7 @@ class Diagnostician {
 
   // The team and position of the first finding that has one.
   void MakeTrace() {
-    for (const Finding& finding : diagnosis_.judgement.findings) {
+    for (const verdict::Finding& finding : diagnosis_.judgement.findings) {
       if (!finding.operation) continue;
       for (std::size_t t = 0; t < job_.teams.size(); ++t) {
         if (history_.communicators[t] != finding.operation->communicator) continue;
@@ -162,7 +163,7 @@ class Diagnostician {
   }
 
   void FillTrace(std::int32_t team, std::uint64_t sequence, const std::vector<int>& culprits) {
-    Trace& trace = diagnosis_.trace;
+    verdict::Trace& trace = diagnosis_.trace;
     trace.communicator = NameOf(job_.teams[static_cast<std::size_t>(team)]);
     const auto columns = ColumnsOf(view_.At(team, sequence), culprits);
     for (const std::size_t dump : columns) trace.ranks.push_back(job_.dumps[dump].rank);
@@ -177,40 +178,40 @@ class Diagnostician {
         const std::uint64_t row = call.sequence - trace.rows.front().sequence;
         if (row < trace.rows.size()) trace.rows[row].cells[c] = CellOf(columns[c], call);
       }
-      TraceCell& cell = trace.rows[before].cells[c];
+      verdict::TraceCell& cell = trace.rows[before].cells[c];
       if (cell.call.empty()) cell.call = "(not called)";
     }
-    std::erase_if(trace.rows, [](const TraceRow& row) {
+    std::erase_if(trace.rows, [](const verdict::TraceRow& row) {
       return std::all_of(row.cells.begin(), row.cells.end(),
-                         [](const TraceCell& cell) { return cell.call.empty(); });
+                         [](const verdict::TraceCell& cell) { return cell.call.empty(); });
     });
   }
 
-  TraceCell CellOf(std::size_t dump, const FlightCall& call) const {
+  verdict::TraceCell CellOf(std::size_t dump, const FlightCall& call) const {
     const FlightCall* open = view_.OpenOf(dump);
-    const CallState state = view_.IsDone(dump, call)        ? CallState::kDone
-                            : call.done || call.timed_out   ? CallState::kError
-                            : open == &call || call.started ? CallState::kWaits
-                                                            : CallState::kQueued;
-    return {lockstep::Describe(job_, call), state};
+    const verdict::CallState state = view_.IsDone(dump, call)        ? verdict::CallState::kDone
+                                     : call.done || call.timed_out   ? verdict::CallState::kError
+                                     : open == &call || call.started ? verdict::CallState::kWaits
+                                                                     : verdict::CallState::kQueued;
+    return {flight::Describe(job_, call), state};
   }
 
   const FlightJob& job_;
   const FlightHistory& history_;
   const FlightView view_;
-  const TraceLimits& limits_;
+  const verdict::TraceLimits& limits_;
   FlightDiagnosis diagnosis_;
 };
 
 }  // namespace
 
-Finding Describe(const FlightJob& job, const FlightMismatch& mismatch) {
+verdict::Finding Describe(const FlightJob& job, const FlightMismatch& mismatch) {
   const FlightMismatch::Party& most = mismatch.parties[0];
   const FlightMismatch::Party& next = mismatch.parties[1];
   std::size_t all = 0;
   for (const FlightMismatch::Party& party : mismatch.parties) all += party.ranks.size();
   const bool majority = 2 * most.ranks.size() > all;
-  Finding finding;
+  verdict::Finding finding;
   finding.cause = mismatch.cause;
   finding.proved = true;
   for (const FlightMismatch::Party& party : mismatch.parties) {
@@ -227,14 +228,14 @@ Finding Describe(const FlightJob& job, const FlightMismatch& mismatch) {
       "Compare what {} and the others call up to there: every rank of a process group must call "
       "the "
       "same collectives with the same sizes and types in the same order.",
-      FormatRanks(finding.culprits));
+      verdict::FormatRanks(finding.culprits));
   return finding;
 }
 
 Result<FlightDiagnosis> DiagnoseFlight(const FlightJob& job, double deadline_seconds,
-                                       const TraceLimits& limits) {
+                                       const verdict::TraceLimits& limits) {
   LOCKSTEP_ASSIGN_OR_RETURN(const FlightHistory history, HistoryOf(job, deadline_seconds));
   return Diagnostician(job, history, limits).Run();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::flight

@@ -10,11 +10,11 @@
 #include "core/verdict/judge.h"
 #include "core/verdict/trace.h"
 
-namespace lockstep {
+namespace lockstep::flight {
 
 struct FlightDiagnosis {
-  Judgement judgement;  // of the ranks with dumps, and of those that miss
-  Trace trace;          // PyTorch's names and places; no rows when nothing is in question
+  verdict::Judgement judgement;  // of the ranks with dumps, and of those that miss
+  verdict::Trace trace;          // PyTorch's names and places; no rows when nothing is in question
   std::vector<std::string> notes;
   std::string backend;  // whose rules hold: "nccl", "gloo"
   double seconds = 0;   // nothing moved for so long when the dumps were taken
@@ -25,8 +25,8 @@ struct FlightDiagnosis {
 // between two ranks, ranks without a dump. Verdict: kPass when every call of every rank is done;
 // kUnknown when no dump holds a call.
 Result<FlightDiagnosis> DiagnoseFlight(const FlightJob& job, double deadline_seconds,
-                                       const TraceLimits& limits = {});
+                                       const verdict::TraceLimits& limits = {});
 
-}  // namespace lockstep
+}  // namespace lockstep::flight
 
 #endif  // LOCKSTEP_CORE_FLIGHT_DIAGNOSIS_H_

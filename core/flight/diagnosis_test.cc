@@ -6,7 +6,7 @@
 #include "core/flight/write.h"
 #include "core/verdict/history.h"
 
-namespace lockstep {
+namespace lockstep::flight {
 namespace {
 
 using ::testing::Each;
@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 
-FlightJob JobOf(const std::vector<RankEvidence>& evidence, double seconds_later = 60) {
+FlightJob JobOf(const std::vector<verdict::RankEvidence>& evidence, double seconds_later = 60) {
   FlightTexts texts;
   std::vector<FlightDump> dumps;
   for (const auto& [rank, bytes] : FlightDumpsOf(evidence, {.origin_unix_ns = kSecond}, 600)) {
@@ -30,50 +30,55 @@ FlightJob JobOf(const std::vector<RankEvidence>& evidence, double seconds_later 
   return std::move(*job);
 }
 
-Judgement JudgeDumps(const std::vector<RankEvidence>& evidence, double seconds_later = 60) {
+verdict::Judgement JudgeDumps(const std::vector<verdict::RankEvidence>& evidence,
+                              double seconds_later = 60) {
   const FlightJob job = JobOf(evidence, seconds_later);
   Result<FlightDiagnosis> diagnosis = DiagnoseFlight(job, 30);
   EXPECT_TRUE(diagnosis.ok());
-  ExpectReadable(diagnosis->judgement);
+  verdict::ExpectReadable(diagnosis->judgement);
   return diagnosis->judgement;
 }
 
 TEST(FlightDiagnosisTest, NothingUnderWayPasses) {
-  const Judgement judgement = JudgeDumps({After49(0), After49(1), After49(2)});
-  EXPECT_EQ(judgement.verdict, Verdict::kPass);
+  const verdict::Judgement judgement =
+      JudgeDumps({verdict::After49(0), verdict::After49(1), verdict::After49(2)});
+  EXPECT_EQ(judgement.verdict, verdict::Verdict::kPass);
   EXPECT_TRUE(judgement.findings.empty());
 }
 
 TEST(FlightDiagnosisTest, TheRankThatDidNotComeIsSuspected) {
-  const Judgement judgement = JudgeDumps({At50(0), After49(1), At50(2), At50(3)});
-  EXPECT_EQ(judgement.verdict, Verdict::kFail);
+  const verdict::Judgement judgement =
+      JudgeDumps({verdict::At50(0), verdict::After49(1), verdict::At50(2), verdict::At50(3)});
+  EXPECT_EQ(judgement.verdict, verdict::Verdict::kFail);
   ASSERT_EQ(judgement.findings.size(), 1u);
   EXPECT_EQ(judgement.findings[0].cause, "rank_busy");
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
   EXPECT_FALSE(judgement.findings[0].proved);
   EXPECT_THAT(judgement.findings[0].message, HasSubstr("call 50 of default_pg"));
   // It has no call under way, and still nothing is finished.
-  EXPECT_THAT(OutcomesOf(judgement), Each(Outcome::kHung));
+  EXPECT_THAT(verdict::OutcomesOf(judgement), Each(verdict::Outcome::kHung));
 }
 
 TEST(FlightDiagnosisTest, BeforeTheDeadlineNobodyIs) {
-  const Judgement judgement = JudgeDumps({At50(0), After49(1), At50(2)}, 5);
-  EXPECT_EQ(judgement.verdict, Verdict::kUnknown);
+  const verdict::Judgement judgement =
+      JudgeDumps({verdict::At50(0), verdict::After49(1), verdict::At50(2)}, 5);
+  EXPECT_EQ(judgement.verdict, verdict::Verdict::kUnknown);
   EXPECT_TRUE(judgement.findings.empty());
 }
 
 TEST(FlightDiagnosisTest, DifferentCallsAreProved) {
   struct {
-    Operation called;
+    collective::Operation called;
     const char* cause;
   } const kCases[] = {
-      {Barrier(), "collective_mismatch"},
-      {AllReduce(128), "count_mismatch"},
-      {AllReduce(256, DataType::kF64), "type_mismatch"},
-      {{.collective = Collective::kBroadcast, .count = 256}, "collective_mismatch"}};
+      {verdict::Barrier(), "collective_mismatch"},
+      {verdict::AllReduce(128), "count_mismatch"},
+      {verdict::AllReduce(256, collective::DataType::kF64), "type_mismatch"},
+      {{.collective = collective::Collective::kBroadcast, .count = 256}, "collective_mismatch"}};
   for (const auto& one : kCases) {
-    const Judgement judgement = JudgeDumps({At50(0), At50(1), After49(2).Enters(one.called)}, 0);
-    EXPECT_EQ(judgement.verdict, Verdict::kFail);
+    const verdict::Judgement judgement =
+        JudgeDumps({verdict::At50(0), verdict::At50(1), verdict::After49(2).Enters(one.called)}, 0);
+    EXPECT_EQ(judgement.verdict, verdict::Verdict::kFail);
     ASSERT_EQ(judgement.findings.size(), 1u);
     EXPECT_EQ(judgement.findings[0].cause, one.cause);
     EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(2));
@@ -84,11 +89,14 @@ TEST(FlightDiagnosisTest, DifferentCallsAreProved) {
 // What went through long ago, too: NCCL pairs what differs, and the hang comes later.
 TEST(FlightDiagnosisTest, TheEarliestDifferenceCounts) {
   const auto history = [](int rank, std::int64_t count) {
-    return History(rank).Does(AllReduce(), 3).Does(AllReduce(count)).Does(AllReduce(), 9);
+    return verdict::History(rank)
+        .Does(verdict::AllReduce(), 3)
+        .Does(verdict::AllReduce(count))
+        .Does(verdict::AllReduce(), 9);
   };
-  const Judgement judgement =
-      JudgeDumps({history(0, 256).Enters(Barrier()), history(1, 128).Enters(AllReduce()),
-                  history(2, 256).Enters(Barrier())});
+  const verdict::Judgement judgement = JudgeDumps({history(0, 256).Enters(verdict::Barrier()),
+                                                   history(1, 128).Enters(verdict::AllReduce()),
+                                                   history(2, 256).Enters(verdict::Barrier())});
   ASSERT_EQ(judgement.findings.size(), 1u);
   EXPECT_EQ(judgement.findings[0].cause, "count_mismatch");
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
@@ -96,47 +104,51 @@ TEST(FlightDiagnosisTest, TheEarliestDifferenceCounts) {
 }
 
 TEST(FlightDiagnosisTest, AStallBlamesNobody) {
-  const Judgement judgement = JudgeDumps({At50(0), At50(1), At50(2)});
-  EXPECT_EQ(judgement.verdict, Verdict::kFail);
+  const verdict::Judgement judgement =
+      JudgeDumps({verdict::At50(0), verdict::At50(1), verdict::At50(2)});
+  EXPECT_EQ(judgement.verdict, verdict::Verdict::kFail);
   ASSERT_EQ(judgement.findings.size(), 1u);
   EXPECT_EQ(judgement.findings[0].cause, "transport_stall");
   EXPECT_TRUE(judgement.findings[0].culprits.empty());
 }
 
 TEST(FlightDiagnosisTest, TheFewThatDidNotLeaveAreWhereToLook) {
-  const Judgement judgement =
-      JudgeDumps({At50(0), History(1).Does(AllReduce(), 50), History(2).Does(AllReduce(), 50),
-                  History(3).Does(AllReduce(), 50)});
+  const verdict::Judgement judgement =
+      JudgeDumps({verdict::At50(0), verdict::History(1).Does(verdict::AllReduce(), 50),
+                  verdict::History(2).Does(verdict::AllReduce(), 50),
+                  verdict::History(3).Does(verdict::AllReduce(), 50)});
   ASSERT_EQ(judgement.findings.size(), 1u);
   EXPECT_EQ(judgement.findings[0].cause, "transport_stall");
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(0));
 }
 
 TEST(FlightDiagnosisTest, OppositeOrderOnTwoGroups) {
-  const Judgement judgement = JudgeDumps({History(0)
-                                              .Does(AllReduce(), 4)
-                                              .On(1)
-                                              .Does(AllReduce())
-                                              .On(2)
-                                              .Does(AllReduce())
-                                              .On(1)
-                                              .Enters(AllReduce()),
-                                          History(1)
-                                              .Does(AllReduce(), 4)
-                                              .On(1)
-                                              .Does(AllReduce())
-                                              .On(2)
-                                              .Does(AllReduce())
-                                              .On(2)
-                                              .Enters(AllReduce()),
-                                          History(2).Does(AllReduce(), 4)});
+  const verdict::Judgement judgement =
+      JudgeDumps({verdict::History(0)
+                      .Does(verdict::AllReduce(), 4)
+                      .On(1)
+                      .Does(verdict::AllReduce())
+                      .On(2)
+                      .Does(verdict::AllReduce())
+                      .On(1)
+                      .Enters(verdict::AllReduce()),
+                  verdict::History(1)
+                      .Does(verdict::AllReduce(), 4)
+                      .On(1)
+                      .Does(verdict::AllReduce())
+                      .On(2)
+                      .Does(verdict::AllReduce())
+                      .On(2)
+                      .Enters(verdict::AllReduce()),
+                  verdict::History(2).Does(verdict::AllReduce(), 4)});
   ASSERT_EQ(judgement.findings.size(), 1u);
   EXPECT_EQ(judgement.findings[0].cause, "order_inversion");
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(0, 1));
 }
 
 TEST(FlightDiagnosisTest, ARankWithoutADumpIsNamed) {
-  std::vector<RankEvidence> evidence = {At50(0), At50(1), After49(2), At50(3)};
+  std::vector<verdict::RankEvidence> evidence = {verdict::At50(0), verdict::At50(1),
+                                                 verdict::After49(2), verdict::At50(3)};
   FlightJob job = JobOf(evidence);
   job.dumps.erase(job.dumps.begin() + 2);
   Result<FlightJob> without = FlightJobOf(std::move(job.texts), std::move(job.dumps));
@@ -152,13 +164,14 @@ TEST(FlightDiagnosisTest, ARankWithoutADumpIsNamed) {
 }
 
 TEST(FlightDiagnosisTest, ASendThatNobodyReceives) {
-  const Operation send = {.collective = Collective::kSend, .count = 7, .root = 1};
-  const Judgement judgement =
-      JudgeDumps({History(0).Does(AllReduce(), 3).On(1).Enters(send),
-                  History(1)
-                      .Does(AllReduce(), 3)
+  const collective::Operation send = {
+      .collective = collective::Collective::kSend, .count = 7, .root = 1};
+  const verdict::Judgement judgement =
+      JudgeDumps({verdict::History(0).Does(verdict::AllReduce(), 3).On(1).Enters(send),
+                  verdict::History(1)
+                      .Does(verdict::AllReduce(), 3)
                       .On(1)
-                      .Does({.collective = Collective::kRecv, .count = 7, .root = 0})});
+                      .Does({.collective = collective::Collective::kRecv, .count = 7, .root = 0})});
   ASSERT_EQ(judgement.findings.size(), 1u);
   EXPECT_EQ(judgement.findings[0].cause, "rank_busy");
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
@@ -166,12 +179,12 @@ TEST(FlightDiagnosisTest, ASendThatNobodyReceives) {
 
 TEST(FlightDiagnosisTest, TwoSendsToEachOther) {
   const auto sends = [](int rank, int to) {
-    return History(rank)
-        .Does(AllReduce(), 3)
+    return verdict::History(rank)
+        .Does(verdict::AllReduce(), 3)
         .On(1)
-        .Enters({.collective = Collective::kSend, .count = 7, .root = to});
+        .Enters({.collective = collective::Collective::kSend, .count = 7, .root = to});
   };
-  const Judgement judgement = JudgeDumps({sends(0, 1), sends(1, 0)});
+  const verdict::Judgement judgement = JudgeDumps({sends(0, 1), sends(1, 0)});
   ASSERT_EQ(judgement.findings.size(), 1u);
   EXPECT_EQ(judgement.findings[0].cause, "order_inversion");
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(0, 1));
@@ -179,35 +192,36 @@ TEST(FlightDiagnosisTest, TwoSendsToEachOther) {
 
 // Dumps on request, one after the other, of a job that moves on.
 TEST(FlightDiagnosisTest, DumpsOfDifferentMomentsBlameNobody) {
-  const Judgement judgement =
-      JudgeDumps({History(0).Does(AllReduce(), 70).Enters(AllReduce()), At50(1), At50(2)});
-  EXPECT_EQ(judgement.verdict, Verdict::kUnknown);
+  const verdict::Judgement judgement =
+      JudgeDumps({verdict::History(0).Does(verdict::AllReduce(), 70).Enters(verdict::AllReduce()),
+                  verdict::At50(1), verdict::At50(2)});
+  EXPECT_EQ(judgement.verdict, verdict::Verdict::kUnknown);
   EXPECT_TRUE(judgement.findings.empty());
 }
 
 TEST(FlightDiagnosisTest, RingsThatLostTheirBeginningAreAligned) {
-  const auto cut = [](RankEvidence rank, std::size_t events) {
+  const auto cut = [](verdict::RankEvidence rank, std::size_t events) {
     rank.journal.events.erase(rank.journal.events.begin(),
                               rank.journal.events.begin() + static_cast<std::ptrdiff_t>(events));
     rank.journal.missed = events;
     return rank;
   };
-  const Judgement judgement =
-      JudgeDumps({cut(At50(0), 100), cut(After49(1), 61), cut(At50(2), 140)});
+  const verdict::Judgement judgement = JudgeDumps(
+      {cut(verdict::At50(0), 100), cut(verdict::After49(1), 61), cut(verdict::At50(2), 140)});
   ASSERT_EQ(judgement.findings.size(), 1u);
   EXPECT_EQ(judgement.findings[0].cause, "rank_busy");
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
 }
 
 TEST(FlightDiagnosisTest, AThousandRanksAreRead) {
-  std::vector<RankEvidence> evidence;
+  std::vector<verdict::RankEvidence> evidence;
   for (int rank = 0; rank < 1000; ++rank) {
-    evidence.push_back(rank == 617 ? After49(rank) : At50(rank));
+    evidence.push_back(rank == 617 ? verdict::After49(rank) : verdict::At50(rank));
   }
-  const Judgement judgement = JudgeDumps(evidence);
+  const verdict::Judgement judgement = JudgeDumps(evidence);
   ASSERT_EQ(judgement.findings.size(), 1u);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(617));
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::flight

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace lockstep {
+namespace lockstep::flight {
 namespace {
 
 // Builds the document from the parser's events; nesting lives in a vector, not on the stack.
@@ -117,4 +117,4 @@ Result<FlightDocument> ReadJsonDocument(const std::string& bytes, const std::str
   return document;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::flight

@@ -13,7 +13,7 @@
 
 #include "core/base/status.h"
 
-namespace lockstep {
+namespace lockstep::flight {
 
 struct FlightValue {
   enum class Kind : std::uint8_t { kNone, kBool, kInteger, kReal, kText, kList, kDictionary };
@@ -103,6 +103,6 @@ Result<FlightDocument> ReadPickle(std::string bytes, const std::string& name);
 // The same from JSON, at most 64 containers deep.
 Result<FlightDocument> ReadJsonDocument(const std::string& bytes, const std::string& name);
 
-}  // namespace lockstep
+}  // namespace lockstep::flight
 
 #endif  // LOCKSTEP_CORE_FLIGHT_DOCUMENT_H_

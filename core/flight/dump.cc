@@ -8,7 +8,7 @@
 
 #include "core/flight/entry.h"
 
-namespace lockstep {
+namespace lockstep::flight {
 namespace {
 
 using Kind = FlightValue::Kind;
@@ -229,4 +229,4 @@ Result<FlightDump> ReadFlightDump(std::string bytes, int rank, const std::string
   return ParseFlightDump(document, rank, file, texts);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::flight

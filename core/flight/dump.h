@@ -14,7 +14,7 @@
 #include "core/base/status.h"
 #include "core/flight/document.h"
 
-namespace lockstep {
+namespace lockstep::flight {
 
 // Texts that many calls share, numbered.
 class FlightTexts {
@@ -96,6 +96,6 @@ Result<FlightDump> ParseFlightDump(const FlightDocument& document, int rank,
 Result<FlightDump> ReadFlightDump(std::string bytes, int rank, const std::string& file,
                                   FlightTexts& texts);
 
-}  // namespace lockstep
+}  // namespace lockstep::flight
 
 #endif  // LOCKSTEP_CORE_FLIGHT_DUMP_H_

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-namespace lockstep {
+namespace lockstep::flight {
 namespace {
 
 using Kind = FlightValue::Kind;
@@ -286,4 +286,4 @@ std::int32_t FlightEntryParser::PlaceOf(const FlightValue& frames) {
   return texts_.IdOf("");
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::flight

@@ -13,7 +13,7 @@
 #include "core/flight/document.h"
 #include "core/flight/dump.h"
 
-namespace lockstep {
+namespace lockstep::flight {
 
 struct FlightEntry {
   FlightCall call;  // all but its group
@@ -89,6 +89,6 @@ class FlightEntryParser {
   std::uint64_t looks_ = 0;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::flight
 
 #endif  // LOCKSTEP_CORE_FLIGHT_ENTRY_H_

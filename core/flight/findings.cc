@@ -7,15 +7,15 @@
 #include "core/flight/mismatch.h"
 #include "core/verdict/wording.h"
 
-namespace lockstep {
+namespace lockstep::flight {
 namespace {
 
 bool Overdue(const FlightView& view) {
   return view.history.seconds >= view.history.setting.deadline_seconds;
 }
 
-JournalEvent EventOf(const FlightView& view, std::int32_t team, std::uint64_t sequence) {
-  JournalEvent event;
+journal::JournalEvent EventOf(const FlightView& view, std::int32_t team, std::uint64_t sequence) {
+  journal::JournalEvent event;
   event.communicator = view.history.communicators[static_cast<std::size_t>(team)];
   event.sequence = sequence;
   event.root = -1;
@@ -76,15 +76,17 @@ Sides SidesOf(const std::vector<FlightStanding>& standings, const std::vector<in
   return sides;
 }
 
-Finding MissingRanks(const FlightView& view, Finding finding, const Sides& sides) {
+verdict::Finding MissingRanks(const FlightView& view, verdict::Finding finding,
+                              const Sides& sides) {
   const FlightStanding& first = sides.others.front();
   const int rank = view.job.dumps[first.dump].rank;
   const std::vector<int> waiting = RanksOf(view, sides.waiting);
   const FlightStanding& in = sides.waiting.front();
-  finding.message = fmt::format("{} {} for {} in {} since {}; {}", FormatRanks(waiting),
-                                Verb(waiting, "waits", "wait"), FormatRanks(finding.culprits),
-                                view.Named(in.dump, *in.call), Seconds(view.history.seconds),
-                                WhatInstead(view, rank, first));
+  finding.message =
+      fmt::format("{} {} for {} in {} since {}; {}", verdict::FormatRanks(waiting),
+                  verdict::Verb(waiting, "waits", "wait"), verdict::FormatRanks(finding.culprits),
+                  view.Named(in.dump, *in.call), verdict::Seconds(view.history.seconds),
+                  WhatInstead(view, rank, first));
   finding.remedy = fmt::format(
       "See what rank {} does{} (its log, py-spy dump): it computes, loads data, is "
       "stuck outside of PyTorch's collectives, or its program took another way.",
@@ -93,14 +95,14 @@ Finding MissingRanks(const FlightView& view, Finding finding, const Sides& sides
 }
 
 // All entered it. Who is still in it while most have left it is where to look.
-Finding Stall(const FlightView& view, Finding finding, const Sides& sides) {
+verdict::Finding Stall(const FlightView& view, verdict::Finding finding, const Sides& sides) {
   const std::vector<int> waiting = RanksOf(view, sides.waiting);
   const std::vector<int> left = RanksOf(view, sides.left);
   const FlightStanding& in = sides.waiting.front();
   finding.message = fmt::format("all ranks entered {}, and {} did not leave it for {}",
-                                view.Named(in.dump, *in.call), FormatRanks(waiting),
-                                Seconds(view.history.seconds));
-  if (!left.empty()) finding.message += fmt::format("; {} left it", FormatRanks(left));
+                                view.Named(in.dump, *in.call), verdict::FormatRanks(waiting),
+                                verdict::Seconds(view.history.seconds));
+  if (!left.empty()) finding.message += fmt::format("; {} left it", verdict::FormatRanks(left));
   if (waiting.size() < left.size()) finding.culprits = waiting;
   finding.remedy = left.empty()
                        ? "No rank's program is at fault: look at the links and devices between the "
@@ -108,11 +110,11 @@ Finding Stall(const FlightView& view, Finding finding, const Sides& sides) {
                        : fmt::format(
                              "Look at the devices and links of {} first (Xid messages in dmesg, "
                              "error counters, NCCL_DEBUG=INFO).",
-                             FormatRanks(waiting.size() < left.size() ? waiting : left));
+                             verdict::FormatRanks(waiting.size() < left.size() ? waiting : left));
   return finding;
 }
 
-Finding Inversion(const FlightView& view, Finding finding) {
+verdict::Finding Inversion(const FlightView& view, verdict::Finding finding) {
   constexpr std::size_t kShown = 4;
   std::string text;
   for (std::size_t i = 0; i < finding.culprits.size() && i < kShown; ++i) {
@@ -133,14 +135,14 @@ Finding Inversion(const FlightView& view, Finding finding) {
 
 }  // namespace
 
-std::optional<Finding> Reworded(const FlightView& view, const Finding& finding) {
+std::optional<verdict::Finding> Reworded(const FlightView& view, const verdict::Finding& finding) {
   if (!finding.operation || finding.proved) return std::nullopt;
-  Finding result = finding;
+  verdict::Finding result = finding;
   std::sort(result.culprits.begin(), result.culprits.end());
   if (finding.cause == "order_inversion") return Inversion(view, std::move(result));
   const std::int32_t team = [&] {
-    for (const RankEvidence& rank : view.history.evidence) {
-      for (const JournalEvent& event : rank.journal.events) {
+    for (const verdict::RankEvidence& rank : view.history.evidence) {
+      for (const journal::JournalEvent& event : rank.journal.events) {
         if (event.communicator == finding.operation->communicator) {
           const std::int32_t found = view.TeamOfCommunicator(event.communicator, rank.rank);
           if (found >= 0) return found;
@@ -157,14 +159,15 @@ std::optional<Finding> Reworded(const FlightView& view, const Finding& finding) 
   return MissingRanks(view, std::move(result), sides);
 }
 
-std::vector<Finding> FindRanksWithoutDump(const FlightView& view) {
+std::vector<verdict::Finding> FindRanksWithoutDump(const FlightView& view) {
   const FlightJob& job = view.job;
   if (job.missing.empty()) return {};
-  Finding finding;
+  verdict::Finding finding;
   finding.cause = "unknown";
   finding.culprits = job.missing;
-  finding.message = fmt::format("there is no dump of {}: what became of {} is not known",
-                                FormatRanks(job.missing), job.missing.size() == 1 ? "it" : "them");
+  finding.message =
+      fmt::format("there is no dump of {}: what became of {} is not known",
+                  verdict::FormatRanks(job.missing), job.missing.size() == 1 ? "it" : "them");
   finding.remedy = fmt::format(
       "Look for the log, the process and the host of rank {}, and collect its dump if there is "
       "one.",
@@ -197,17 +200,18 @@ std::vector<Finding> FindRanksWithoutDump(const FlightView& view) {
     finding.message = fmt::format(
         "{} {} in {} since {}, which all of them entered; only {} left no dump that says so: dead, "
         "or stuck before it could write one, or its file was not collected",
-        FormatRanks(waiting), Verb(waiting, "waits", "wait"), view.Named(some, *open),
-        Seconds(view.history.seconds), FormatRanks(lost));
+        verdict::FormatRanks(waiting), verdict::Verb(waiting, "waits", "wait"),
+        view.Named(some, *open), verdict::Seconds(view.history.seconds),
+        verdict::FormatRanks(lost));
     break;
   }
   return {finding};
 }
 
-std::vector<Finding> FindUnknownGroups(const FlightView& view) {
+std::vector<verdict::Finding> FindUnknownGroups(const FlightView& view) {
   if (!Overdue(view)) return {};
   constexpr std::size_t kShown = 4;
-  Finding finding;
+  verdict::Finding finding;
   finding.cause = "unknown";
   std::string text;
   for (std::size_t d = 0; d < view.job.dumps.size(); ++d) {
@@ -221,12 +225,12 @@ std::vector<Finding> FindUnknownGroups(const FlightView& view) {
   if (finding.culprits.empty()) return {};
   finding.message = fmt::format(
       "{} {} since {}: {}{}; the dumps do not say who else belongs to these groups",
-      FormatRanks(finding.culprits), Verb(finding.culprits, "waits", "wait"),
-      Seconds(view.history.seconds), text, finding.culprits.size() > kShown ? " …" : "");
+      verdict::FormatRanks(finding.culprits), verdict::Verb(finding.culprits, "waits", "wait"),
+      verdict::Seconds(view.history.seconds), text, finding.culprits.size() > kShown ? " …" : "");
   finding.remedy =
       "Compare what these ranks and the other members of their groups call: every member must call "
       "it, and ranks that share several groups must use them in the same order.";
   return {finding};
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::flight

@@ -16,7 +16,7 @@
 #include "core/flight/job.h"
 #include "core/flight/pickle_writer.h"
 
-namespace lockstep {
+namespace lockstep::flight {
 namespace {
 
 using ::testing::HasSubstr;
@@ -202,4 +202,4 @@ TEST(FuzzTest, FlippedBytesAreErrorsOrData) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::flight

@@ -5,38 +5,38 @@
 #include <algorithm>
 #include <limits>
 
-namespace lockstep {
+namespace lockstep::flight {
 namespace {
 
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 // Dumps that were asked for together are written within it.
 constexpr std::int64_t kTogetherNs = kNsPerSecond;
 
-Collective CollectiveOf(FlightKind kind) {
+collective::Collective CollectiveOf(FlightKind kind) {
   switch (kind) {
     case FlightKind::kBroadcast:
     case FlightKind::kScatter:
-      return Collective::kBroadcast;
+      return collective::Collective::kBroadcast;
     case FlightKind::kReduce:
     case FlightKind::kGather:
-      return Collective::kReduce;
+      return collective::Collective::kReduce;
     case FlightKind::kAllGather:
     case FlightKind::kAllToAll:
-      return Collective::kAllGather;
+      return collective::Collective::kAllGather;
     case FlightKind::kReduceScatter:
-      return Collective::kReduceScatter;
+      return collective::Collective::kReduceScatter;
     case FlightKind::kBarrier:
-      return Collective::kBarrier;
+      return collective::Collective::kBarrier;
     case FlightKind::kSend:
-      return Collective::kSend;
+      return collective::Collective::kSend;
     case FlightKind::kRecv:
-      return Collective::kRecv;
+      return collective::Collective::kRecv;
     case FlightKind::kAllReduce:
     case FlightKind::kCoalesced:
     case FlightKind::kOther:
       break;
   }
-  return Collective::kAllReduce;
+  return collective::Collective::kAllReduce;
 }
 
 // Nobody can complete it before all of the group entered it.
@@ -76,9 +76,9 @@ class Translator {
     FindMoment();
     for (std::size_t d = 0; d < job_.dumps.size(); ++d) AddRank(d);
     for (const int rank : job_.missing) {
-      RankEvidence lost;
+      verdict::RankEvidence lost;
       lost.rank = rank;
-      lost.state = ProcessState::kLost;
+      lost.state = verdict::ProcessState::kLost;
       history_.evidence.push_back(std::move(lost));
     }
     return std::move(history_);
@@ -168,7 +168,7 @@ class Translator {
   void AddRank(std::size_t d) {
     const FlightDump& dump = job_.dumps[d];
     history_.given_up.emplace_back();
-    RankEvidence rank;
+    verdict::RankEvidence rank;
     rank.rank = dump.rank;
     rank.journal.missed = dump.missed;
     rank.seconds_silent = SecondsSince(dump.newest_ns == 0 ? job_.newest_ns : dump.newest_ns);
@@ -178,20 +178,20 @@ class Translator {
       const bool gave_up = GaveUp(d, call);
       if (gave_up) history_.given_up.back().push_back(&call);
       const bool done = call.done && !gave_up;
-      JournalEvent event = EventOf(d, call);
-      event.kind = done ? EventKind::kEnd : EventKind::kEnqueue;
+      journal::JournalEvent event = EventOf(d, call);
+      event.kind = done ? journal::EventKind::kEnd : journal::EventKind::kEnqueue;
       Append(rank, event);
       if (done) continue;
-      event.kind = EventKind::kStart;
+      event.kind = journal::EventKind::kStart;
       if (dump.tells_starts ? call.started : is_oldest) Append(rank, event);
       is_oldest = false;
     }
     history_.evidence.push_back(std::move(rank));
   }
 
-  JournalEvent EventOf(std::size_t d, const FlightCall& call) const {
+  journal::JournalEvent EventOf(std::size_t d, const FlightCall& call) const {
     const std::size_t team = TeamIndex(d, call);
-    JournalEvent event;
+    journal::JournalEvent event;
     event.communicator = call.point_to_point
                              ? static_cast<std::uint16_t>(job_.teams.size() + 1 + team)
                              : history_.communicators[team];
@@ -200,10 +200,10 @@ class Translator {
     event.collective = CollectiveOf(call.kind);
     event.count = 1;
     event.root = -1;  // nobody says which
-    event.phase = Phase::kMeasure;
+    event.phase = journal::Phase::kMeasure;
     return event;
   }
-  static void Append(RankEvidence& rank, const JournalEvent& event) {
+  static void Append(verdict::RankEvidence& rank, const journal::JournalEvent& event) {
     rank.journal.events.push_back(event);
     rank.journal.events.back().index = rank.journal.missed + rank.journal.events.size();
   }
@@ -221,4 +221,4 @@ Result<FlightHistory> HistoryOf(const FlightJob& job, double deadline_seconds) {
   return Translator(job, deadline_seconds).Run();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::flight

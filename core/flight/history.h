@@ -10,12 +10,12 @@
 #include "core/flight/job.h"
 #include "core/verdict/judge.h"
 
-namespace lockstep {
+namespace lockstep::flight {
 
 struct FlightHistory {
   // One a dump, then one a missing rank (ProcessState::kLost); all others run.
-  std::vector<RankEvidence> evidence;
-  Setting setting;
+  std::vector<verdict::RankEvidence> evidence;
+  verdict::Setting setting;
   std::vector<std::uint16_t> communicators;  // by team; calls between two ranks have others
   // Ranks whose dump is older than what others completed together with them: the dumps are of
   // different moments, and silence proves nothing.
@@ -31,6 +31,6 @@ struct FlightHistory {
 // when its dump does not record starts. kInvalidInput: more groups than a journal can number.
 Result<FlightHistory> HistoryOf(const FlightJob& job, double deadline_seconds);
 
-}  // namespace lockstep
+}  // namespace lockstep::flight
 
 #endif  // LOCKSTEP_CORE_FLIGHT_HISTORY_H_

@@ -13,7 +13,7 @@
 #include <set>
 #include <utility>
 
-namespace lockstep {
+namespace lockstep::flight {
 namespace {
 
 namespace fs = std::filesystem;
@@ -224,4 +224,4 @@ Result<FlightJob> ReadFlightJob(const std::string& directory, const std::string&
   return FlightJobOf(std::move(texts), std::move(dumps));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::flight

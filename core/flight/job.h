@@ -9,7 +9,7 @@
 #include "core/base/status.h"
 #include "core/flight/dump.h"
 
-namespace lockstep {
+namespace lockstep::flight {
 
 // A process group. Groups of one name and other ranks are other groups.
 struct FlightTeam {
@@ -41,6 +41,6 @@ Result<FlightJob> ReadFlightJob(const std::string& directory, const std::string&
 // From dumps in memory: fills in all that follows from them. kInvalidInput: two of one rank, none.
 Result<FlightJob> FlightJobOf(FlightTexts texts, std::vector<FlightDump> dumps);
 
-}  // namespace lockstep
+}  // namespace lockstep::flight
 
 #endif  // LOCKSTEP_CORE_FLIGHT_JOB_H_

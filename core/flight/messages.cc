@@ -8,7 +8,7 @@
 #include "core/flight/mismatch.h"
 #include "core/verdict/wording.h"
 
-namespace lockstep {
+namespace lockstep::flight {
 namespace {
 
 // What a rank waits in, if it is a message with one peer.
@@ -24,8 +24,8 @@ class Messages {
     for (std::size_t d = 0; d < of_.size(); ++d) of_[d] = MessageOf(d);
   }
 
-  std::vector<Finding> Find() const {
-    std::vector<Finding> findings;
+  std::vector<verdict::Finding> Find() const {
+    std::vector<verdict::Finding> findings;
     std::vector<std::size_t> seen(of_.size());  // in which chain; 0: in none
     for (std::size_t d = 0; d < of_.size(); ++d) {
       if (of_[d].call == nullptr || seen[d] != 0) continue;
@@ -62,7 +62,7 @@ class Messages {
     return nullptr;
   }
 
-  std::optional<Finding> Follow(std::size_t first, std::vector<std::size_t>& seen) const {
+  std::optional<verdict::Finding> Follow(std::size_t first, std::vector<std::size_t>& seen) const {
     const std::size_t chain = first + 1;
     std::size_t d = first;
     while (true) {
@@ -79,12 +79,12 @@ class Messages {
   }
 
   // Both came.
-  std::optional<Finding> Meeting(const Message& message, const FlightCall& other) const {
+  std::optional<verdict::Finding> Meeting(const Message& message, const FlightCall& other) const {
     const bool sends = message.call->kind == FlightKind::kSend;
     const std::int64_t sent = sends ? message.call->input_elements : other.input_elements;
     const std::int64_t wanted = sends ? other.output_elements : message.call->output_elements;
     if (sent == wanted) return std::nullopt;
-    Finding finding;
+    verdict::Finding finding;
     finding.cause = "count_mismatch";
     finding.culprits = {RankOf(message.dump), RankOf(message.peer)};
     std::sort(finding.culprits.begin(), finding.culprits.end());
@@ -95,8 +95,8 @@ class Messages {
     return finding;
   }
 
-  Finding Ring(std::size_t start) const {
-    Finding finding;
+  verdict::Finding Ring(std::size_t start) const {
+    verdict::Finding finding;
     finding.cause = "order_inversion";
     std::string text;
     std::size_t d = start;
@@ -114,15 +114,15 @@ class Messages {
     return finding;
   }
 
-  Finding Waiting(const Message& message) const {
-    Finding finding;
+  verdict::Finding Waiting(const Message& message) const {
+    verdict::Finding finding;
     finding.cause = "rank_busy";
     finding.culprits = {RankOf(message.peer)};
     const FlightCall* open = view_.OpenOf(message.peer);
     finding.message = fmt::format(
         "rank {} waits in {} since {}, and rank {} has not called the other side of it{}",
         RankOf(message.dump), view_.Named(message.dump, *message.call),
-        Seconds(view_.history.seconds), RankOf(message.peer),
+        verdict::Seconds(view_.history.seconds), RankOf(message.peer),
         open == nullptr ? "" : ": it is in " + view_.Named(message.peer, *open));
     finding.remedy =
         fmt::format("See what rank {} does instead (its log, py-spy dump).", RankOf(message.peer));
@@ -135,9 +135,9 @@ class Messages {
 
 }  // namespace
 
-std::vector<Finding> FindWaitingMessages(const FlightView& view) {
+std::vector<verdict::Finding> FindWaitingMessages(const FlightView& view) {
   if (view.history.seconds < view.history.setting.deadline_seconds) return {};
   return Messages(view).Find();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::flight

@@ -6,7 +6,7 @@
 #include <limits>
 #include <unordered_map>
 
-namespace lockstep {
+namespace lockstep::flight {
 namespace {
 
 // What all ranks must have the same number of; -1: that differs by nature.
@@ -118,4 +118,4 @@ std::string Describe(const FlightJob& job, const FlightCall& call) {
                      arguments, place.empty() ? "" : " at ", place);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::flight

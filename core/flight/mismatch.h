@@ -10,7 +10,7 @@
 #include "core/flight/job.h"
 #include "core/verdict/outcome.h"
 
-namespace lockstep {
+namespace lockstep::flight {
 
 // The earliest position of a team in which calls differ: in what is called, in elements or in type,
 // as far as PyTorch and the libraries want them to be the same (names of one kind are the same;
@@ -29,13 +29,13 @@ struct FlightMismatch {
 std::vector<FlightMismatch> FindFlightMismatches(const FlightJob& job);
 
 // Whom most agree with is right; without a majority all are named. Proved.
-Finding Describe(const FlightJob& job, const FlightMismatch& mismatch);
+verdict::Finding Describe(const FlightJob& job, const FlightMismatch& mismatch);
 
 // "all_reduce Float[256] at train.py:57 in step"
 std::string Describe(const FlightJob& job, const FlightCall& call);
 // "default_pg", "tensor", "process group 3"
 std::string NameOf(const FlightTeam& team);
 
-}  // namespace lockstep
+}  // namespace lockstep::flight
 
 #endif  // LOCKSTEP_CORE_FLIGHT_MISMATCH_H_

@@ -8,7 +8,7 @@
 
 #include "core/flight/document.h"
 
-namespace lockstep {
+namespace lockstep::flight {
 namespace {
 
 using Kind = FlightValue::Kind;
@@ -379,4 +379,4 @@ Result<FlightDocument> ReadPickle(std::string bytes, const std::string& name) {
   return PickleReader(std::move(bytes), name).Read();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::flight

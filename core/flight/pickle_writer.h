@@ -11,7 +11,7 @@
 #include <string_view>
 #include <unordered_map>
 
-namespace lockstep {
+namespace lockstep::flight {
 
 // Containers are opened and closed: BeginList, items, EndList; BeginDictionary, Text (a key), its
 // value, …, EndDictionary.
@@ -71,6 +71,6 @@ class PickleWriter {
   std::unordered_map<std::string, std::uint64_t> memo_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::flight
 
 #endif  // LOCKSTEP_CORE_FLIGHT_PICKLE_WRITER_H_

@@ -6,7 +6,7 @@
 
 #include "core/flight/mismatch.h"
 
-namespace lockstep {
+namespace lockstep::flight {
 
 FlightView::FlightView(const FlightJob& of_job, const FlightHistory& of_history)
     : job(of_job), history(of_history), open_(of_job.dumps.size()) {
@@ -77,4 +77,4 @@ std::string FlightView::Named(std::size_t dump, const FlightCall& call) const {
                      call.point_to_point ? "message" : "call", call.sequence, NameOf(team));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::flight

@@ -10,7 +10,7 @@
 #include "core/flight/history.h"
 #include "core/flight/job.h"
 
-namespace lockstep {
+namespace lockstep::flight {
 
 // One dump, at a call of a team.
 struct FlightStanding {
@@ -46,6 +46,6 @@ class FlightView {
   std::vector<const FlightCall*> open_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::flight
 
 #endif  // LOCKSTEP_CORE_FLIGHT_STANDING_H_

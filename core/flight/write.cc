@@ -11,7 +11,7 @@
 #include "core/flight/pickle_writer.h"
 #include "core/journal/purpose.h"
 
-namespace lockstep {
+namespace lockstep::flight {
 namespace {
 
 // A communicator, and which of its lives: numbers begin again with every new one.
@@ -19,7 +19,7 @@ using GroupKey = std::pair<std::uint16_t, int>;
 
 struct Entry {
   GroupKey group;
-  JournalEvent call;
+  journal::JournalEvent call;
   Ticks created = 0;
   Ticks started = 0;  // 0: it did not
   Ticks ended = 0;
@@ -33,18 +33,19 @@ struct History {
   std::vector<Entry> entries;
 };
 
-bool IsCall(const JournalEvent& event) {
-  return event.kind == EventKind::kEnqueue || event.kind == EventKind::kStart ||
-         event.kind == EventKind::kEnd || event.kind == EventKind::kError;
+bool IsCall(const journal::JournalEvent& event) {
+  return event.kind == journal::EventKind::kEnqueue || event.kind == journal::EventKind::kStart ||
+         event.kind == journal::EventKind::kEnd || event.kind == journal::EventKind::kError;
 }
 
-History HistoryOf(const RankEvidence& evidence) {
+History HistoryOf(const verdict::RankEvidence& evidence) {
   History history{.rank = evidence.rank, .first_record = 0, .entries = {}};
   std::map<std::uint16_t, int> lives;
   std::map<std::tuple<std::uint16_t, int, std::uint64_t>, std::size_t> index_of;
-  for (const JournalEvent& event : evidence.journal.events) {
+  for (const journal::JournalEvent& event : evidence.journal.events) {
     if (!IsCall(event)) continue;
-    if (event.kind == EventKind::kEnqueue && event.sequence == 0) ++lives[event.communicator];
+    if (event.kind == journal::EventKind::kEnqueue && event.sequence == 0)
+      ++lives[event.communicator];
     // The life that is cut off at the beginning counts as the first one.
     const int life = std::max(1, lives[event.communicator]);
     const auto [known, is_new] =
@@ -57,10 +58,10 @@ History HistoryOf(const RankEvidence& evidence) {
       history.entries.back().created = event.ticks;
     }
     Entry& entry = history.entries[known->second];
-    if (event.kind == EventKind::kStart) entry.started = event.ticks;
-    if (event.kind == EventKind::kEnd || event.kind == EventKind::kError) {
+    if (event.kind == journal::EventKind::kStart) entry.started = event.ticks;
+    if (event.kind == journal::EventKind::kEnd || event.kind == journal::EventKind::kError) {
       entry.ended = event.ticks;
-      (event.kind == EventKind::kEnd ? entry.done : entry.failed) = true;
+      (event.kind == journal::EventKind::kEnd ? entry.done : entry.failed) = true;
     }
   }
   return history;
@@ -160,54 +161,55 @@ class DumpWriter {
     pickle_.EndDictionary();
   }
 
-  static std::string CallName(int rank, const JournalEvent& call) {
+  static std::string CallName(int rank, const journal::JournalEvent& call) {
     switch (call.collective) {
-      case Collective::kAllReduce:
+      case collective::Collective::kAllReduce:
         return "nccl:all_reduce";
-      case Collective::kBroadcast:
+      case collective::Collective::kBroadcast:
         return "nccl:broadcast";
-      case Collective::kBarrier:
+      case collective::Collective::kBarrier:
         return "nccl:all_reduce_barrier";
-      case Collective::kAllGather:
+      case collective::Collective::kAllGather:
         return "nccl:_all_gather_base";
-      case Collective::kReduceScatter:
+      case collective::Collective::kReduceScatter:
         return "nccl:_reduce_scatter_base";
-      case Collective::kReduce:
+      case collective::Collective::kReduce:
         return "nccl:reduce";
-      case Collective::kSend:
+      case collective::Collective::kSend:
         return fmt::format("nccl:send {}->{}", rank, call.root);
-      case Collective::kRecv:
+      case collective::Collective::kRecv:
         break;
     }
     return fmt::format("nccl:recv {}<-{}", rank, call.root);
   }
 
   void WriteTensors(std::string_view sizes, std::string_view types, std::int64_t elements,
-                    DataType type) {
+                    collective::DataType type) {
     Field(sizes).BeginList();
     pickle_.BeginList();
     pickle_.Integer(elements);
     pickle_.EndList();
     pickle_.EndList();
     Field(types).BeginList();
-    pickle_.Text(TorchNameOf(type));
+    pickle_.Text(collective::TorchNameOf(type));
     pickle_.EndList();
   }
 
   void WriteArguments(const Entry& entry) {
-    const JournalEvent& call = entry.call;
-    const bool barrier = call.collective == Collective::kBarrier;  // of one f32, as PyTorch's
+    const journal::JournalEvent& call = entry.call;
+    const bool barrier =
+        call.collective == collective::Collective::kBarrier;  // of one f32, as PyTorch's
     const std::int64_t count = barrier ? 1 : call.count;
     const std::int64_t all = count * SizeOfGroup(entry);
-    const DataType type = barrier ? DataType::kF32 : call.type;
-    const bool scatters = call.collective == Collective::kReduceScatter;
-    const bool gathers = call.collective == Collective::kAllGather;
+    const collective::DataType type = barrier ? collective::DataType::kF32 : call.type;
+    const bool scatters = call.collective == collective::Collective::kReduceScatter;
+    const bool gathers = call.collective == collective::Collective::kAllGather;
     WriteTensors("input_sizes", "input_dtypes", scatters ? all : count, type);
     WriteTensors("output_sizes", "output_dtypes", gathers ? all : count, type);
   }
 
-  void WriteFrames(const JournalEvent& call) {
-    const std::string purpose = Describe(UnpackAnnotation(call.value));
+  void WriteFrames(const journal::JournalEvent& call) {
+    const std::string purpose = journal::Describe(journal::UnpackAnnotation(call.value));
     Field("frames").BeginList();
     if (!purpose.empty()) {
       pickle_.BeginDictionary();
@@ -220,9 +222,9 @@ class DumpWriter {
   }
 
   void WriteEntry(int rank, std::uint64_t record, const Entry& entry) {
-    const JournalEvent& call = entry.call;
-    const bool message =
-        call.collective == Collective::kSend || call.collective == Collective::kRecv;
+    const journal::JournalEvent& call = entry.call;
+    const bool message = call.collective == collective::Collective::kSend ||
+                         call.collective == collective::Collective::kRecv;
     const auto number = static_cast<std::int64_t>(call.sequence) + 1;
     pickle_.BeginDictionary();
     WriteFrames(call);
@@ -261,12 +263,12 @@ class DumpWriter {
 
 }  // namespace
 
-std::vector<std::pair<int, std::string>> FlightDumpsOf(const std::vector<RankEvidence>& evidence,
-                                                       const FlightClock& clock,
-                                                       double timeout_seconds) {
+std::vector<std::pair<int, std::string>> FlightDumpsOf(
+    const std::vector<verdict::RankEvidence>& evidence, const FlightClock& clock,
+    double timeout_seconds) {
   std::vector<History> histories;
   DumpWriter::Members members;
-  for (const RankEvidence& rank : evidence) {
+  for (const verdict::RankEvidence& rank : evidence) {
     histories.push_back(HistoryOf(rank));
     members[{0, 1}].insert(rank.rank);
     for (const Entry& entry : histories.back().entries) members[entry.group].insert(rank.rank);
@@ -282,4 +284,4 @@ std::vector<std::pair<int, std::string>> FlightDumpsOf(const std::vector<RankEvi
   return dumps;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::flight

@@ -10,7 +10,7 @@
 
 #include "core/verdict/judge.h"
 
-namespace lockstep {
+namespace lockstep::flight {
 
 // How ticks become times of day.
 struct FlightClock {
@@ -24,10 +24,10 @@ struct FlightClock {
 // for is its frame. Communicators are process groups: 0 is that of all ranks, another one that of
 // the ranks that used it, and one that was made anew is another group. Reductions and roots have no
 // place in the format.
-std::vector<std::pair<int, std::string>> FlightDumpsOf(const std::vector<RankEvidence>& evidence,
-                                                       const FlightClock& clock,
-                                                       double timeout_seconds);
+std::vector<std::pair<int, std::string>> FlightDumpsOf(
+    const std::vector<verdict::RankEvidence>& evidence, const FlightClock& clock,
+    double timeout_seconds);
 
-}  // namespace lockstep
+}  // namespace lockstep::flight
 
 #endif  // LOCKSTEP_CORE_FLIGHT_WRITE_H_

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-namespace lockstep {
+namespace lockstep::hdf5 {
 
 // Owns one HDF5 identifier; a negative one owns nothing and is not ok().
 class Handle {
@@ -67,6 +67,6 @@ class Trouble {
   std::string text_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::hdf5
 
 #endif  // LOCKSTEP_CORE_HDF5_HANDLE_H_

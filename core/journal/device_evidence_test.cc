@@ -6,7 +6,7 @@
 #include "core/journal/device_marks.h"
 #include "core/journal/gpu_sample.h"
 
-namespace lockstep {
+namespace lockstep::journal {
 namespace {
 
 struct alignas(4096) Page {
@@ -50,4 +50,4 @@ TEST(GpuSample, ThrottlingInWords) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::journal

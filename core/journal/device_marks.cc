@@ -4,7 +4,7 @@
 
 #include "core/base/check.h"
 
-namespace lockstep {
+namespace lockstep::journal {
 namespace {
 
 std::uint64_t* WordsIn(std::span<const std::byte> memory) {
@@ -59,4 +59,4 @@ DeviceMarks ReadDeviceMarks(std::span<const std::byte> memory) {
   return known;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::journal

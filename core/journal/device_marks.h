@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::journal {
 
 // One page, so that it can be mapped for a device. Word 0 says who writes, then two words for each
 // communicator of a number below kMarkedCommunicators.
@@ -50,6 +50,6 @@ void SetMarkMethod(std::span<std::byte> memory, MarkMethod method);
 // Those of communicators whose words are not both 0. Safe while they are written.
 DeviceMarks ReadDeviceMarks(std::span<const std::byte> memory);
 
-}  // namespace lockstep
+}  // namespace lockstep::journal
 
 #endif  // LOCKSTEP_CORE_JOURNAL_DEVICE_MARKS_H_

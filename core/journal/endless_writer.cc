@@ -14,10 +14,11 @@ int main(int argc, char** argv) {
   LOCKSTEP_CHECK(argc == 3, "usage: endless_writer FD CAPACITY");
   const int fd = std::atoi(argv[1]);
   const std::size_t capacity = std::strtoull(argv[2], nullptr, 10);
-  const std::size_t bytes = lockstep::JournalBytes(capacity);
+  const std::size_t bytes = lockstep::journal::JournalBytes(capacity);
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   LOCKSTEP_CHECK(memory != MAP_FAILED, "mmap of the journal");
-  auto writer = lockstep::JournalWriter::Create(
+  auto writer = lockstep::journal::JournalWriter::Create(
       std::span(static_cast<std::byte*>(memory), bytes), capacity);
-  for (std::uint64_t index = 1;; ++index) writer.Append(lockstep::SelfDescribingEvent(index));
+  for (std::uint64_t index = 1;; ++index)
+    writer.Append(lockstep::journal::SelfDescribingEvent(index));
 }

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstddef>
 
-namespace lockstep {
+namespace lockstep::journal {
 namespace {
 
 // Names come from shared memory too, so a value outside the enum is no reason to end.
@@ -29,4 +29,4 @@ std::string_view NameOf(Phase phase) {
   return NameIn(kNames, phase);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::journal

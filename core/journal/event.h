@@ -8,20 +8,20 @@
 #include "core/base/clock.h"
 #include "core/collective/collective.h"
 
-namespace lockstep {
+namespace lockstep::journal {
 
 enum class EventKind : std::uint16_t {
-  kNone = 0,       // an empty slot
-  kEnqueue,        // collective put on a stream (written before it is)
-  kStart,          // its library call begins
-  kEnd,            // its library call is over, or the non-blocking operation completed
-  kError,          // ... it reported an error
-  kPhase,          // the worker enters `phase`
-  kCase,           // the worker begins case `case_index`
-  kIdle,           // the worker waits for an order: silence from here on is not a hang
-  kExit,           // the worker leaves on its own; `value` is its exit code
-  kFault,          // a fault was injected
-  kDeath,          // written by the agent: the worker died; `value` is the wait status
+  kNone = 0,  // an empty slot
+  kEnqueue,   // collective put on a stream (written before it is)
+  kStart,     // its library call begins
+  kEnd,       // its library call is over, or the non-blocking operation completed
+  kError,     // ... it reported an error
+  kPhase,     // the worker enters `phase`
+  kCase,      // the worker begins case `case_index`
+  kIdle,      // the worker waits for an order: silence from here on is not a hang
+  kExit,      // the worker leaves on its own; `value` is its exit code
+  kFault,     // a fault was injected
+  kDeath,     // written by the agent: the worker died; `value` is the wait status
   // A communicator is made out of `communicator`, which takes all of its ranks: `sequence` counts
   // from 0 there, `count` is the new one's number, `root` the color (< 0: not a member of it).
   kSplit,     // the rank begins to take part
@@ -62,13 +62,13 @@ struct alignas(64) JournalEvent {
   std::int32_t root = 0;
   EventKind kind = EventKind::kNone;
   std::uint16_t communicator = 0;
-  Collective collective = Collective::kAllReduce;
-  DataType type = DataType::kF32;
-  Reduction reduction = Reduction::kSum;
+  collective::Collective collective = collective::Collective::kAllReduce;
+  collective::DataType type = collective::DataType::kF32;
+  collective::Reduction reduction = collective::Reduction::kSum;
   Phase phase = Phase::kStart;
 };
 static_assert(sizeof(JournalEvent) == 64);
 
-}  // namespace lockstep
+}  // namespace lockstep::journal
 
 #endif  // LOCKSTEP_CORE_JOURNAL_EVENT_H_

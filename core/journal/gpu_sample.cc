@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-namespace lockstep {
+namespace lockstep::journal {
 namespace {
 
 // "domain:bus:device.function" with four digits of the domain, which all forms have.
@@ -17,12 +17,11 @@ constexpr std::size_t kShortForm = 12;
 std::string DescribeThrottling(std::int64_t reasons) {
   // nvmlClocksThrottleReasons: 0x1 idle, 0x2 clocks set by a person, 0x10 sync boost and 0x100
   // display setting are no faults.
-  static constexpr std::pair<std::int64_t, const char*> kNames[] = {
-      {0x4, "power cap"},
-      {0x8, "hardware slowdown"},
-      {0x20, "thermal (software)"},
-      {0x40, "thermal (hardware)"},
-      {0x80, "power brake"}};
+  static constexpr std::pair<std::int64_t, const char*> kNames[] = {{0x4, "power cap"},
+                                                                    {0x8, "hardware slowdown"},
+                                                                    {0x20, "thermal (software)"},
+                                                                    {0x40, "thermal (hardware)"},
+                                                                    {0x80, "power brake"}};
   std::string text;
   if (reasons < 0) return "unknown";
   for (const auto& [bit, name] : kNames) {
@@ -53,4 +52,4 @@ bool SameBus(const std::string& a, const std::string& b) {
   });
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::journal

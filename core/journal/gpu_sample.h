@@ -8,15 +8,15 @@
 
 #include "core/base/clock.h"
 
-namespace lockstep {
+namespace lockstep::journal {
 
 // -1: the GPU or the driver does not tell. Words of one size, so that a sample lies in shared
 // memory as it is.
 struct GpuSample {
-  std::uint64_t ticks = 0;   // when, on the clock of its host
-  std::int64_t unix_ns = 0;  // the same by the time of day
-  std::int64_t gpu = 0;      // the management library's number
-  std::int64_t utilization_percent = -1;  // of the time a kernel was there, working or not
+  std::uint64_t ticks = 0;                       // when, on the clock of its host
+  std::int64_t unix_ns = 0;                      // the same by the time of day
+  std::int64_t gpu = 0;                          // the management library's number
+  std::int64_t utilization_percent = -1;         // of the time a kernel was there, working or not
   std::int64_t memory_utilization_percent = -1;  // of the time memory was read or written
   std::int64_t memory_used_bytes = -1;
   std::int64_t power_mw = -1;
@@ -32,10 +32,10 @@ struct GpuSample {
 
 // The samples of one host: of the GPUs that the lowest rank's agent there sees.
 struct GpuSamples {
-  int rank = 0;                     // whose agent had them taken
-  std::vector<std::string> buses;   // of each GPU, as "00000000:3b:00.0"
-  std::uint64_t missed = 0;         // older ones that were overwritten
-  std::vector<GpuSample> samples;   // oldest first
+  int rank = 0;                    // whose agent had them taken
+  std::vector<std::string> buses;  // of each GPU, as "00000000:3b:00.0"
+  std::uint64_t missed = 0;        // older ones that were overwritten
+  std::vector<GpuSample> samples;  // oldest first
 };
 
 // A sample with its place, as it is stored.
@@ -52,6 +52,6 @@ std::string DescribeThrottling(std::int64_t reasons);
 // Whether two texts name one place on the PCI bus: "0000:3B:00.0" and "00000000:3b:00.0" do.
 bool SameBus(const std::string& a, const std::string& b);
 
-}  // namespace lockstep
+}  // namespace lockstep::journal
 
 #endif  // LOCKSTEP_CORE_JOURNAL_GPU_SAMPLE_H_

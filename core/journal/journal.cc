@@ -9,7 +9,7 @@
 
 #include "core/base/check.h"
 
-namespace lockstep {
+namespace lockstep::journal {
 namespace {
 
 constexpr std::size_t kWords = sizeof(JournalEvent) / sizeof(std::uint64_t);
@@ -58,8 +58,9 @@ std::uint64_t SmallFields(const JournalEvent& event, Phase phase) {
 // What a writer can have written; anything else is rubbish that a broken process left.
 bool IsSane(const JournalEvent& event) {
   return event.kind > EventKind::kNone && event.kind <= kLastEventKind &&
-         event.collective <= Collective::kRecv && event.type <= kLastDataType &&
-         event.reduction <= Reduction::kMax && event.phase <= Phase::kBarrier;
+         event.collective <= collective::Collective::kRecv &&
+         event.type <= collective::kLastDataType &&
+         event.reduction <= collective::Reduction::kMax && event.phase <= Phase::kBarrier;
 }
 
 }  // namespace
@@ -203,4 +204,4 @@ std::optional<JournalEvent> OpenOperation(const Journal& journal) {
   return open;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::journal

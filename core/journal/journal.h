@@ -18,7 +18,7 @@
 
 #include "core/journal/event.h"
 
-namespace lockstep {
+namespace lockstep::journal {
 
 // Bytes of memory for a journal of `capacity` events (a power of two, at least 2).
 std::size_t JournalBytes(std::size_t capacity);
@@ -77,6 +77,6 @@ class JournalReader {
 // error, if any: the open invocation, which later ones queue behind. Its newest event is returned.
 std::optional<JournalEvent> OpenOperation(const Journal& journal);
 
-}  // namespace lockstep
+}  // namespace lockstep::journal
 
 #endif  // LOCKSTEP_CORE_JOURNAL_JOURNAL_H_

@@ -19,7 +19,7 @@
 #include "core/journal/self_describing_event.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::journal {
 namespace {
 
 constexpr char kWriter[] = "core/journal/endless_writer";
@@ -134,4 +134,4 @@ TEST(JournalKill, ThreeHundredKilledWritersLeaveNoTornEvent) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::journal

@@ -11,7 +11,7 @@
 #include "core/journal/self_describing_event.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::journal {
 namespace {
 
 // A journal in this process's memory.
@@ -230,4 +230,4 @@ TEST(EventNames, EveryValueHasItsOwnAndRubbishHasOneToo) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::journal

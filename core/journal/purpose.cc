@@ -7,7 +7,7 @@
 
 #include "core/base/check.h"
 
-namespace lockstep {
+namespace lockstep::journal {
 namespace {
 
 constexpr int kDetailBits = 24;
@@ -91,4 +91,4 @@ std::string Describe(const Annotation& annotation) {
   return text;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::journal

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace lockstep {
+namespace lockstep::journal {
 
 enum class Purpose : std::uint8_t {
   kNone = 0,          // not said
@@ -54,6 +54,6 @@ Annotation UnpackAnnotation(std::int64_t value);
 // "bucket 3 of iteration 12", "join: alive of iteration 5", "constructor: state 1"; "" for kNone.
 std::string Describe(const Annotation& annotation);
 
-}  // namespace lockstep
+}  // namespace lockstep::journal
 
 #endif  // LOCKSTEP_CORE_JOURNAL_PURPOSE_H_

@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::journal {
 namespace {
 
 TEST(Annotation, SurvivesPacking) {
@@ -38,4 +38,4 @@ TEST(Annotation, MemoryOfUnknownOriginHasANameToo) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::journal

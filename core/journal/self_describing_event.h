@@ -9,7 +9,7 @@
 #include "core/base/random.h"
 #include "core/journal/event.h"
 
-namespace lockstep {
+namespace lockstep::journal {
 
 // What a self-describing writer, which begins no case and enters no phase, appends as number
 // `index` (from 1).
@@ -25,9 +25,9 @@ inline JournalEvent SelfDescribingEvent(std::uint64_t index) {
   event.root = static_cast<std::int32_t>(random.Next());
   event.kind = random.Below(2) == 0 ? EventKind::kStart : EventKind::kEnd;
   event.communicator = static_cast<std::uint16_t>(random.Next());
-  event.collective = static_cast<Collective>(random.Below(8));
-  event.type = static_cast<DataType>(random.Below(kDataTypeCount));
-  event.reduction = static_cast<Reduction>(random.Below(4));
+  event.collective = static_cast<collective::Collective>(random.Below(8));
+  event.type = static_cast<collective::DataType>(random.Below(collective::kDataTypeCount));
+  event.reduction = static_cast<collective::Reduction>(random.Below(4));
   return event;
 }
 
@@ -36,6 +36,6 @@ inline bool IsWhole(const JournalEvent& event) {
   return std::bit_cast<Words>(event) == std::bit_cast<Words>(SelfDescribingEvent(event.index));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::journal
 
 #endif  // LOCKSTEP_CORE_JOURNAL_SELF_DESCRIBING_EVENT_H_

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace lockstep {
+namespace lockstep::journal {
 
 struct WorkerLog {
   int rank = 0;
@@ -16,6 +16,6 @@ struct WorkerLog {
   std::string text;            // its end, in whole lines
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::journal
 
 #endif  // LOCKSTEP_CORE_JOURNAL_WORKER_LOG_H_

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <utility>
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 constexpr char kClockFile[] = "lockstep-clock";
@@ -161,4 +161,4 @@ void AgentFaults::EndThrottle() {
   });
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

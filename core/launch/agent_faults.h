@@ -18,7 +18,7 @@
 #include "core/launch/fd.h"
 #include "core/launch/worker_setup.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 struct AgentFault {
   enum class Kind : std::uint8_t {
@@ -107,6 +107,6 @@ Result<std::unique_ptr<Injection>> LimitDescriptors(pid_t worker, int descriptor
 Result<std::unique_ptr<Injection>> LimitLockedMemory(pid_t worker, std::int64_t bytes);
 Result<std::unique_ptr<Injection>> FillPrivateShm(pid_t worker, std::int64_t bytes);
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_AGENT_FAULTS_H_

@@ -21,7 +21,7 @@
 
 #include "core/launch/agent_faults.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 // A second bound on what runs for us, if neither the end of the worker nor ours ended it.
@@ -199,4 +199,4 @@ Result<std::unique_ptr<Injection>> ThrottleProcessor(pid_t worker, double share)
   return std::unique_ptr<Injection>(std::move(throttle));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

@@ -18,7 +18,7 @@
 
 #include "core/launch/agent_faults.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 using Resource = __rlimit_resource;
@@ -141,4 +141,4 @@ Result<std::unique_ptr<Injection>> FillPrivateShm(pid_t worker, std::int64_t byt
       std::make_unique<ShmFill>(std::move(file), free_bytes - std::max<std::int64_t>(fill, 0)));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

@@ -25,7 +25,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 using ::testing::HasSubstr;
@@ -301,4 +301,4 @@ TEST(ClockJump, IsRefusedForAProgramThatDoesNotReadTheOffset) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::launch

@@ -11,7 +11,7 @@
 
 #include "core/base/check.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 constexpr std::size_t kHeaderBytes = 8;
@@ -123,4 +123,4 @@ std::optional<Frame> Channel::Take() {
   return frame;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

@@ -14,7 +14,7 @@
 #include "core/base/deadline.h"
 #include "core/launch/fd.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 struct Frame {
   std::uint32_t type = 0;
@@ -68,6 +68,6 @@ class Channel {
   std::size_t taken_ = 0;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_CHANNEL_H_

@@ -25,7 +25,7 @@
 
 extern char** environ;
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 std::vector<std::string> OwnArguments() {
@@ -204,4 +204,4 @@ bool Child::AwaitExit(Deadline deadline) {
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

@@ -14,7 +14,7 @@
 #include "core/launch/channel.h"
 #include "core/launch/fd.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 // What a child is told of itself, through one environment variable.
 struct ChildRole {
@@ -74,6 +74,6 @@ class Child {
   bool gone_ = false;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_CHILD_H_

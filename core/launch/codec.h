@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace lockstep {
+namespace lockstep::launch {
 
 class Encoder {
  public:
@@ -65,6 +65,6 @@ class Decoder {
   bool ok_ = true;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_CODEC_H_

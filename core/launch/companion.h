@@ -12,7 +12,7 @@
 
 #include "core/verdict/tcp_socket.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 // All calls come from the agent's own thread and must not wait.
 class Companion {
@@ -28,7 +28,7 @@ class Companion {
   virtual std::vector<std::string> TakeReports() = 0;
   // Gives the worker's sockets the names that its peers know them by, and adds what it knows of
   // them, also of those that are closed. Also when the worker is gone.
-  virtual void Translate(std::vector<TcpSocket>& sockets) = 0;
+  virtual void Translate(std::vector<verdict::TcpSocket>& sockets) = 0;
   // As RankEvidence::echo_s.
   virtual double EchoSeconds() const = 0;
 };
@@ -36,6 +36,6 @@ class Companion {
 // Called once, when the agent starts; nullptr from it: none.
 using MakeCompanion = std::function<std::unique_ptr<Companion>(int rank)>;
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_COMPANION_H_

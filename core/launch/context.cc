@@ -9,7 +9,7 @@
 #include <optional>
 #include <string_view>
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 constexpr int kMostRanks = 1 << 20;
@@ -192,4 +192,4 @@ Result<LaunchContext> DetectLaunch() {
   return context;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

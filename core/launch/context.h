@@ -6,7 +6,7 @@
 
 #include "core/base/status.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 // Read from what PMIx, PMI and Slurm launchers set (OMPI_COMM_WORLD_*, PMI_*, MPI_LOCAL*, SLURM_*).
 struct LaunchContext {
@@ -23,6 +23,6 @@ struct LaunchContext {
 // Errors (kInvalidInput) name the variable that cannot be understood.
 Result<LaunchContext> DetectLaunch();
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_CONTEXT_H_

@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 // Exactly these variables of all launchers.
@@ -161,4 +161,4 @@ TEST(Context, Nonsense) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::launch

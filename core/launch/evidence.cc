@@ -15,7 +15,7 @@
 
 #include "core/launch/stack.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 constexpr double kLookSeconds = 0.05;
@@ -182,4 +182,4 @@ SystemEvidence LookAt(pid_t pid, Deadline deadline, const std::string& earlier_c
   return evidence;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

@@ -8,7 +8,7 @@
 
 #include "core/base/deadline.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 struct SystemEvidence {
   // One line: "asleep in clock_nanosleep; stack: clock_nanosleep@libc.so.6 < MPI_Allreduce@…".
@@ -29,6 +29,6 @@ SystemEvidence LookAt(pid_t pid, Deadline deadline, const std::string& earlier_c
 // The name of an x86-64 or arm64 system call that a process may block in, else "system call 17".
 std::string SystemCallName(long number);
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_EVIDENCE_H_

@@ -9,7 +9,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 void Pause() {
@@ -92,4 +92,4 @@ TEST(EvidenceTest, AReaderWaitsForAPeer) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::launch

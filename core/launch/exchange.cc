@@ -8,7 +8,7 @@
 #include "core/launch/protocol.h"
 #include "core/launch/rendezvous/mpi_gather.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 constexpr std::uint32_t Number(FrameType type) { return static_cast<std::uint32_t>(type); }
@@ -55,7 +55,7 @@ Status ServeExchange(Channel& channel, bool keep_mpi) {
   Decoder decoder(request.payload);
   const bool on_threads = decoder.Get<std::uint8_t>() != 0;
   const Result<std::vector<std::string>> parts =
-      MpiGather(std::string(decoder.rest()), keep_mpi, on_threads);
+      rendezvous::MpiGather(std::string(decoder.rest()), keep_mpi, on_threads);
   channel.Send(Number(FrameType::kGathered), EncodeGathered(parts));
   if (!channel.FlushUntil(deadline)) return EnvironmentError("the agent of this process is gone");
   if (!parts.ok()) return parts.status();
@@ -94,4 +94,4 @@ Result<std::vector<std::string>> AskForExchange(Child& child, const std::string&
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

@@ -12,7 +12,7 @@
 #include "core/launch/child.h"
 #include "core/launch/signals.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 // The child's part: reads one kGather, gathers over MPI, answers kGathered. With `keep_mpi` MPI
 // stays initialized and it waits for kProceed; otherwise MPI is finalized before the return.
@@ -23,6 +23,6 @@ Result<std::vector<std::string>> AskForExchange(Child& child, const std::string&
                                                 bool mpi_on_threads, Signals& signals,
                                                 Deadline deadline);
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_EXCHANGE_H_

@@ -6,7 +6,7 @@
 
 #include <utility>
 
-namespace lockstep {
+namespace lockstep::launch {
 
 class Fd {
  public:
@@ -30,6 +30,6 @@ class Fd {
   int fd_ = -1;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_FD_H_

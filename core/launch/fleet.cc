@@ -12,7 +12,7 @@
 #include "core/launch/succession.h"
 #include "core/launch/tcp.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 constexpr double kHurrySeconds = 0.3;
@@ -150,10 +150,10 @@ void FleetImpl::OnReport(int rank, FrameType type, const std::string& payload) {
     case FrameType::kToldToEnd:
       return OnToldToEnd(rank);
     case FrameType::kTakenForLost:
-      return Lose(rank, Loss::kLeft);
+      return Lose(rank, verdict::Loss::kLeft);
     default:
       LOCKSTEP_CHECK(rank != 0, "our own agent made a report of an unknown type");
-      Lose(rank, Loss::kCutOff);  // we close: that proves no end
+      Lose(rank, verdict::Loss::kCutOff);  // we close: that proves no end
   }
 }
 
@@ -163,7 +163,7 @@ void FleetImpl::ReadMember(int rank) {
   member.channel->Fill();
   while (std::optional<Frame> frame = member.channel->Take()) {
     member.heard_ns = vigil_->Turn(MonotonicNs());
-    member.suspected = Loss::kNone;
+    member.suspected = verdict::Loss::kNone;
     OnReport(rank, static_cast<FrameType>(frame->type), frame->payload);
     if (member.lost) return;
   }
@@ -253,7 +253,7 @@ void FleetImpl::AwaitOwnSignal(const FleetEvent& event) {
   const bool ends = event.signal == SIGTERM || event.signal == SIGINT || event.signal == SIGHUP;
   const bool of_worker =
       event.kind == FleetEventKind::kSignalled && ends && event.signal != member.sent_signal;
-  const bool of_agent = event.kind == FleetEventKind::kLost && member.loss == Loss::kTold;
+  const bool of_agent = event.kind == FleetEventKind::kLost && member.loss == verdict::Loss::kTold;
   if (!of_worker && !of_agent) return;
   // Once for all ranks of a lifetime.
   if (!own_signal_by_) own_signal_by_ = Deadline::AfterSeconds(kOwnSignalSeconds);
@@ -286,18 +286,18 @@ void FleetImpl::Inject(int rank, std::uint32_t fault, const AgentFault& order) {
   Order(rank, FrameType::kFault, encoder.Take());
 }
 
-std::vector<RankEvidence> FleetImpl::Ask(Deadline deadline, bool system) {
+std::vector<verdict::RankEvidence> FleetImpl::Ask(Deadline deadline, bool system) {
   const std::uint64_t request = ++request_;
   // Some of the time is left for the answers' way.
   const std::int64_t budget_ns = std::max<std::int64_t>(deadline.RemainingNs() * 3 / 4, 0);
   OrderAll(FrameType::kCollect,
            Encoder().Put(request).Put(budget_ns).Put(static_cast<std::uint8_t>(system)).Take());
   AwaitMembers(deadline, [&](const FleetMember& m) { return m.answered >= request; });
-  std::vector<RankEvidence> all;
+  std::vector<verdict::RankEvidence> all;
   for (int rank = 0; rank < size(); ++rank) {
     FleetMember& member = members_[static_cast<std::size_t>(rank)];
-    RankEvidence evidence;
-    evidence.state = ProcessState::kLost;
+    verdict::RankEvidence evidence;
+    evidence.state = verdict::ProcessState::kLost;
     evidence.system = "its agent does not answer";
     if (!member.lost && member.answered >= request) {
       evidence = member.evidence;
@@ -311,15 +311,15 @@ std::vector<RankEvidence> FleetImpl::Ask(Deadline deadline, bool system) {
   return all;
 }
 
-std::vector<Journal> FleetImpl::Journals(std::size_t most, Deadline deadline) {
+std::vector<journal::Journal> FleetImpl::Journals(std::size_t most, Deadline deadline) {
   const std::uint64_t request = ++request_;
   OrderAll(FrameType::kJournal,
            Encoder().Put(request).Put(static_cast<std::uint64_t>(most)).Take());
   AwaitMembers(deadline, [&](const FleetMember& m) { return m.answered >= request; });
-  std::vector<Journal> all;
+  std::vector<journal::Journal> all;
   for (FleetMember& member : members_) {
     all.push_back(!member.lost && member.answered >= request ? std::move(member.journal)
-                                                             : Journal());
+                                                             : journal::Journal());
   }
   return all;
 }
@@ -346,4 +346,4 @@ Result<std::unique_ptr<Fleet>> Fleet::Open(const LaunchContext& context,
   return std::unique_ptr<Fleet>(std::move(fleet));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

@@ -22,7 +22,7 @@
 #include "core/verdict/judge.h"
 #include "core/verdict/lost_hosts.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 // What an agent knows of its machine when it joins.
 struct AgentInfo {
@@ -43,12 +43,13 @@ struct Legacy {
   // the launch only.
   bool whole = false;
   std::vector<AgentInfo> agents;  // one a rank, as are all below
-  std::vector<RankPlace> places;
-  std::vector<RankEvidence> evidence;  // of before anything was ended; kLost: nothing was heard
-  std::vector<Journal> journals;       // the newest events
-  std::vector<std::string> data;       // all bytes of the outboxes, of all lifetimes
-  int lifetime = -1;                   // the newest
-  std::vector<std::string> entrusted;  // by Fleet::Entrust, in this order
+  std::vector<verdict::RankPlace> places;
+  std::vector<verdict::RankEvidence>
+      evidence;                            // of before anything was ended; kLost: nothing was heard
+  std::vector<journal::Journal> journals;  // the newest events
+  std::vector<std::string> data;           // all bytes of the outboxes, of all lifetimes
+  int lifetime = -1;                       // the newest
+  std::vector<std::string> entrusted;      // by Fleet::Entrust, in this order
 };
 
 struct FleetOptions {
@@ -117,7 +118,7 @@ class Fleet {
   virtual int size() const = 0;
   virtual const std::vector<AgentInfo>& agents() const = 0;  // one a rank
   // Where ranks are, and which agents are lost or did not answer the newest question in time.
-  virtual std::vector<RankPlace> places() const = 0;
+  virtual std::vector<verdict::RankPlace> places() const = 0;
   // The clocks of the hosts, as far as they were measured: once when the agents met. Evidence and
   // journals that the fleet returns are on the coordinator's counter already, by what was known
   // when they came; samples in outboxes are not.
@@ -138,9 +139,9 @@ class Fleet {
   virtual FleetEvent Next(Deadline deadline) = 0;
 
   // What is known of every rank now. Ends nothing. Ranks whose agent does not answer: kLost.
-  virtual std::vector<RankEvidence> Collect(Deadline deadline) = 0;
+  virtual std::vector<verdict::RankEvidence> Collect(Deadline deadline) = 0;
   // The same without what the operating system says: takes a millisecond and disturbs no worker.
-  virtual std::vector<RankEvidence> Glance(Deadline deadline) = 0;
+  virtual std::vector<verdict::RankEvidence> Glance(Deadline deadline) = 0;
   // Sends a signal to a rank's worker process, if it runs: a fault from outside.
   virtual void Signal(int rank, int signal) = 0;
   // Has a rank's agent do something to its worker; what comes of it, and its end, are events
@@ -148,11 +149,11 @@ class Fleet {
   virtual void Inject(int rank, std::uint32_t fault, const AgentFault& order) = 0;
   virtual void SendToCompanion(int rank, const std::string& order) = 0;
   // The newest events of every rank's journal of this lifetime (for the file).
-  virtual std::vector<Journal> Journals(std::size_t most, Deadline deadline) = 0;
+  virtual std::vector<journal::Journal> Journals(std::size_t most, Deadline deadline) = 0;
   // Up to `most` of the newest samples of every GPU, of each host that has any.
-  virtual std::vector<GpuSamples> ReadGpus(std::size_t most, Deadline deadline) = 0;
+  virtual std::vector<journal::GpuSamples> ReadGpus(std::size_t most, Deadline deadline) = 0;
   // The ends of the logs of workers that are gone, of all lifetimes since the last call.
-  virtual std::vector<WorkerLog> TakeLogs() = 0;
+  virtual std::vector<journal::WorkerLog> TakeLogs() = 0;
   // All bytes that are in the outboxes now, and those of kData events, which Next then tells no
   // more.
   virtual std::vector<FleetEvent> TakeData(Deadline deadline) = 0;
@@ -184,6 +185,6 @@ class Fleet {
 // code (0 when dismissed, whatever the verdict: the coordinator's exit code speaks for the launch).
 ExitCode Follow(const LaunchContext& context, const FleetOptions& options);
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_FLEET_H_

@@ -6,7 +6,7 @@
 
 #include "core/launch/fleet_impl.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 // The shortest round trip counts: a few at a time, because every time is an anchor.
@@ -23,13 +23,14 @@ constexpr double kAwakeSeconds = 0.0005;
 
 }  // namespace
 
-void FleetImpl::Translate(const FleetMember& member, Journal& journal) const {
+void FleetImpl::Translate(const FleetMember& member, journal::Journal& journal) const {
   const auto rank = static_cast<int>(&member - members_.data());
   if (clocks_.shared(rank)) return;
-  for (JournalEvent& event : journal.events) event.ticks = clocks_.ToOurs(rank, event.ticks);
+  for (journal::JournalEvent& event : journal.events)
+    event.ticks = clocks_.ToOurs(rank, event.ticks);
 }
 
-void FleetImpl::Translate(const FleetMember& member, GpuSamples& gpus) const {
+void FleetImpl::Translate(const FleetMember& member, journal::GpuSamples& gpus) const {
   const auto rank = static_cast<int>(&member - members_.data());
   if (clocks_.shared(rank)) return;
   for (auto& sample : gpus.samples) sample.ticks = clocks_.ToOurs(rank, sample.ticks);
@@ -95,4 +96,4 @@ void FleetImpl::MeasureClocks(bool thoroughly) {
   clocks_due_ = Deadline::AfterSeconds(std::max(kLeastPauseSeconds, seconds * kPausePart));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

@@ -5,7 +5,7 @@
 #include "core/launch/fleet_impl.h"
 #include "core/verdict/device_position.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 // A launch that starts workers for hours keeps the newest.
@@ -17,7 +17,7 @@ constexpr std::size_t kEvidenceSamples = 60;
 
 void FleetImpl::OnLog(const std::string& payload) {
   Decoder decoder(payload);
-  WorkerLog log;
+  journal::WorkerLog log;
   if (!Get(decoder, log)) return;
   if (logs_.size() >= kMostLogs) logs_.erase(logs_.begin());
   logs_.push_back(std::move(log));
@@ -31,8 +31,8 @@ void FleetImpl::AskGpus(std::size_t most, Deadline deadline) {
   AwaitMembers(deadline, [&](const FleetMember& m) { return m.answered >= request; });
 }
 
-std::vector<GpuSamples> FleetImpl::ReadGpus(std::size_t most, Deadline deadline) {
-  std::vector<GpuSamples> hosts;
+std::vector<journal::GpuSamples> FleetImpl::ReadGpus(std::size_t most, Deadline deadline) {
+  std::vector<journal::GpuSamples> hosts;
   if (options_.gpu_sample_seconds <= 0) return hosts;
   AskGpus(most, deadline);
   for (FleetMember& member : members_) {
@@ -42,16 +42,16 @@ std::vector<GpuSamples> FleetImpl::ReadGpus(std::size_t most, Deadline deadline)
 }
 
 // One agent of each host has the samples, which are evidence of all ranks on it.
-void FleetImpl::DescribeGpus(std::vector<RankEvidence>& evidence, Deadline deadline) {
+void FleetImpl::DescribeGpus(std::vector<verdict::RankEvidence>& evidence, Deadline deadline) {
   // Of a process that is gone its GPU's driver says nothing.
-  const auto tells = [](const RankEvidence& rank) {
-    return !rank.gpu_bus.empty() &&
-           (rank.state == ProcessState::kRunning || rank.state == ProcessState::kStopped);
+  const auto tells = [](const verdict::RankEvidence& rank) {
+    return !rank.gpu_bus.empty() && (rank.state == verdict::ProcessState::kRunning ||
+                                     rank.state == verdict::ProcessState::kStopped);
   };
   const bool any = std::any_of(evidence.begin(), evidence.end(), tells);
   if (!any || options_.gpu_sample_seconds <= 0) return;
   AskGpus(kEvidenceSamples, deadline);
-  for (RankEvidence& rank : evidence) {
+  for (verdict::RankEvidence& rank : evidence) {
     if (!tells(rank)) continue;
     const AgentInfo& own = agents_[static_cast<std::size_t>(rank.rank)];
     const Ticks newest = rank.journal.events.empty() ? 0 : rank.journal.events.back().ticks;
@@ -60,9 +60,9 @@ void FleetImpl::DescribeGpus(std::vector<RankEvidence>& evidence, Deadline deadl
       if (!same_host) continue;
       const FleetMember& member = members_[i];
       rank.gpu =
-          DescribeGpuActivity(member.gpus, rank.gpu_bus, newest, member.gpu_age_seconds);
+          verdict::DescribeGpuActivity(member.gpus, rank.gpu_bus, newest, member.gpu_age_seconds);
     }
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

@@ -19,7 +19,7 @@
 #include "core/launch/signals.h"
 #include "core/launch/vigil.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 constexpr std::uint32_t Number(FrameType type) { return static_cast<std::uint32_t>(type); }
 
@@ -37,7 +37,7 @@ class FleetImpl final : public Fleet {
 
   int size() const override { return context_.size; }
   const std::vector<AgentInfo>& agents() const override { return agents_; }
-  std::vector<RankPlace> places() const override;
+  std::vector<verdict::RankPlace> places() const override;
   const HostClocks& clocks() const override { return clocks_; }
   void MeasureClocks(bool thoroughly) override;
   Status StartWorkers(const std::vector<WorkerSetup>& setups) override;
@@ -45,16 +45,20 @@ class FleetImpl final : public Fleet {
   void Send(int rank, const Message& message) override;
   void SendAll(const Message& message) override;
   FleetEvent Next(Deadline deadline) override;
-  std::vector<RankEvidence> Collect(Deadline deadline) override { return Ask(deadline, true); }
-  std::vector<RankEvidence> Glance(Deadline deadline) override { return Ask(deadline, false); }
+  std::vector<verdict::RankEvidence> Collect(Deadline deadline) override {
+    return Ask(deadline, true);
+  }
+  std::vector<verdict::RankEvidence> Glance(Deadline deadline) override {
+    return Ask(deadline, false);
+  }
   void Signal(int rank, int signal) override;
   void Inject(int rank, std::uint32_t fault, const AgentFault& order) override;
   void SendToCompanion(int rank, const std::string& order) override {
     Order(rank, FrameType::kToCompanion, order);
   }
-  std::vector<Journal> Journals(std::size_t most, Deadline deadline) override;
-  std::vector<GpuSamples> ReadGpus(std::size_t most, Deadline deadline) override;
-  std::vector<WorkerLog> TakeLogs() override { return std::exchange(logs_, {}); }
+  std::vector<journal::Journal> Journals(std::size_t most, Deadline deadline) override;
+  std::vector<journal::GpuSamples> ReadGpus(std::size_t most, Deadline deadline) override;
+  std::vector<journal::WorkerLog> TakeLogs() override { return std::exchange(logs_, {}); }
   std::vector<FleetEvent> TakeData(Deadline deadline) override;
   void EndWorkers(Deadline deadline) override;
   void EndWorker(int rank, Deadline deadline) override;
@@ -77,23 +81,23 @@ class FleetImpl final : public Fleet {
   void OnAnswer(FleetMember& member, FrameType type, const std::string& payload);
   void OnLog(const std::string& payload);
   void AskGpus(std::size_t most, Deadline deadline);
-  void DescribeGpus(std::vector<RankEvidence>& evidence, Deadline deadline);
+  void DescribeGpus(std::vector<verdict::RankEvidence>& evidence, Deadline deadline);
   void Push(FleetEventKind kind, int rank, int exit_code = 0, int signal = 0, Message message = {});
-  void Lose(int rank, Loss loss);
+  void Lose(int rank, verdict::Loss loss);
   void LoseSilent(int rank);
   void OnLauncherGone(int rank);
   void OnToldToEnd(int rank);
   void SendRoster(const std::vector<Contact>& contacts);
   void KeepVigil();
   Status Started(int rank) const;  // what became of the newest order to start a worker
-  std::vector<RankEvidence> Ask(Deadline deadline, bool system);
+  std::vector<verdict::RankEvidence> Ask(Deadline deadline, bool system);
   void OnClockTold(FleetMember& member, Decoder& decoder);
   // One round trip to a rank's agent, which also reads its clocks for us; false: no answer.
   bool ProbeClock(int rank, bool read, ClockRoundTrip& trip);
   void ExchangeClocks(std::size_t host, int probes);
   // From a rank's counter to ours.
-  void Translate(const FleetMember& member, Journal& journal) const;
-  void Translate(const FleetMember& member, GpuSamples& gpus) const;
+  void Translate(const FleetMember& member, journal::Journal& journal) const;
+  void Translate(const FleetMember& member, journal::GpuSamples& gpus) const;
   void PollOnce(Deadline deadline);
   void AwaitOwnSignal(const FleetEvent& event);
   void ReadMember(int rank);
@@ -114,7 +118,7 @@ class FleetImpl final : public Fleet {
   std::int64_t clocks_since_ns_ = MonotonicNs();
   std::size_t next_host_ = 1;
   std::deque<FleetEvent> events_;
-  std::vector<WorkerLog> logs_;
+  std::vector<journal::WorkerLog> logs_;
   MeetingPlace meeting_;
   std::unique_ptr<PrivateShm> shm_;  // of this lifetime, if it has one
   std::uint64_t request_ = 0;
@@ -123,6 +127,6 @@ class FleetImpl final : public Fleet {
   std::optional<Deadline> own_signal_by_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_FLEET_IMPL_H_

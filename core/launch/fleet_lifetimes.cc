@@ -7,7 +7,7 @@
 
 #include "core/launch/fleet_impl.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 constexpr double kStartSeconds = 60;
@@ -51,8 +51,8 @@ Status FleetImpl::StartWorkers(const std::vector<WorkerSetup>& setups) {
 Status FleetImpl::Started(int rank) const {
   const FleetMember& member = members_[static_cast<std::size_t>(rank)];
   if (member.lost || !member.started) {
-    const bool told = member.loss == Loss::kTold;
-    const bool ended = told || member.loss == Loss::kClosed;
+    const bool told = member.loss == verdict::Loss::kTold;
+    const bool ended = told || member.loss == verdict::Loss::kClosed;
     return EnvironmentError(fmt::format(
         "the agent of rank {} on {} {}; {}", rank, agents_[static_cast<std::size_t>(rank)].host,
         told    ? "was told to end by a signal before its worker started"
@@ -137,4 +137,4 @@ void FleetImpl::Dismiss() {
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

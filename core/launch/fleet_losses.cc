@@ -5,7 +5,7 @@
 #include "core/launch/fleet_impl.h"
 #include "core/launch/succession.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 void FleetImpl::SendRoster(const std::vector<Contact>& contacts) {
   const Roster roster = {vigil_->lost_seconds(), agents_, ChooseCandidates(contacts)};
@@ -24,13 +24,13 @@ void FleetImpl::Entrust(const std::string& record) {
   for (const int rank : candidates_) Order(rank, FrameType::kEntrusted, record);
 }
 
-void FleetImpl::Lose(int rank, Loss loss) {
+void FleetImpl::Lose(int rank, verdict::Loss loss) {
   FleetMember& member = members_[static_cast<std::size_t>(rank)];
   if (member.lost) return;
   member.lost = true;
   // Who left while we were stopped may have had no way to say so.
-  if (loss == Loss::kClosed && vigil_->overslept()) loss = Loss::kLeft;
-  if (member.loss == Loss::kNone) member.loss = loss;
+  if (loss == verdict::Loss::kClosed && vigil_->overslept()) loss = verdict::Loss::kLeft;
+  if (member.loss == verdict::Loss::kNone) member.loss = loss;
   member.channel->Close();
   Push(FleetEventKind::kLost, rank);
 }
@@ -43,8 +43,8 @@ void FleetImpl::LoseSilent(int rank) {
 // Its agent lives, and can be asked: but the launcher will end all of us, or has done so.
 void FleetImpl::OnLauncherGone(int rank) {
   FleetMember& member = members_[static_cast<std::size_t>(rank)];
-  if (member.loss != Loss::kNone) return;
-  member.loss = Loss::kLauncher;
+  if (member.loss != verdict::Loss::kNone) return;
+  member.loss = verdict::Loss::kLauncher;
   Push(FleetEventKind::kLost, rank);
   if (rank != 0) return;
   terminating_ = true;
@@ -54,8 +54,8 @@ void FleetImpl::OnLauncherGone(int rank) {
 // Its agent lives for a moment, and can be asked until then.
 void FleetImpl::OnToldToEnd(int rank) {
   FleetMember& member = members_[static_cast<std::size_t>(rank)];
-  if (member.loss != Loss::kNone) return;
-  member.loss = Loss::kTold;
+  if (member.loss != verdict::Loss::kNone) return;
+  member.loss = verdict::Loss::kTold;
   Push(FleetEventKind::kLost, rank);
 }
 
@@ -74,16 +74,17 @@ void FleetImpl::Rest() {
   for (int rank = 1; rank < size(); ++rank) Order(rank, FrameType::kRest, {});
 }
 
-std::vector<RankPlace> FleetImpl::places() const {
-  std::vector<RankPlace> places;
+std::vector<verdict::RankPlace> FleetImpl::places() const {
+  std::vector<verdict::RankPlace> places;
   for (std::size_t rank = 0; rank < members_.size(); ++rank) {
     const FleetMember& member = members_[rank];
-    Loss loss = member.loss != Loss::kNone ? member.loss : member.suspected;
+    verdict::Loss loss = member.loss != verdict::Loss::kNone ? member.loss : member.suspected;
     // A launch that is told to end as a whole loses nobody by that.
-    if (loss == Loss::kTold && terminating_ && !member.told_alone) loss = Loss::kNone;
+    if (loss == verdict::Loss::kTold && terminating_ && !member.told_alone)
+      loss = verdict::Loss::kNone;
     places.push_back({agents_[rank].host, loss});
   }
   return places;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

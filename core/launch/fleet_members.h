@@ -14,15 +14,15 @@
 #include "core/launch/fleet.h"
 #include "core/launch/private_shm.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 struct FleetMember {
   std::optional<Channel> channel;  // none: the coordinator's own rank
   bool lost = false;
-  Loss loss = Loss::kNone;       // how; kLauncher, kTold: not lost, but will be
-  bool told_alone = false;       // kTold: and we were not
-  Loss suspected = Loss::kNone;  // it did not answer in time
-  std::int64_t heard_ns = 0;     // awake time (core/launch/vigil.h) of its newest frame
+  verdict::Loss loss = verdict::Loss::kNone;       // how; kLauncher, kTold: not lost, but will be
+  bool told_alone = false;                         // kTold: and we were not
+  verdict::Loss suspected = verdict::Loss::kNone;  // it did not answer in time
+  std::int64_t heard_ns = 0;  // awake time (core/launch/vigil.h) of its newest frame
   // Of the worker of this lifetime.
   enum class Worker { kNone, kRunning, kExited, kSignalled };
   Worker worker = Worker::kNone;
@@ -31,11 +31,11 @@ struct FleetMember {
   // The newest answers.
   std::optional<Status> started;
   std::uint64_t answered = 0;  // request number
-  RankEvidence evidence;
-  Journal journal;
+  verdict::RankEvidence evidence;
+  journal::Journal journal;
   ClockRoundTrip clock;  // but for `sent`
   std::optional<ClockReading> clock_reading;
-  GpuSamples gpus;
+  journal::GpuSamples gpus;
   double gpu_age_seconds = 0;  // of the newest sample
 };
 
@@ -94,6 +94,6 @@ class MeetingPlace {
   std::size_t bytes_ = 0;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_FLEET_MEMBERS_H_

@@ -22,7 +22,7 @@
 #include "core/launch/tcp.h"
 #include "core/launch/vigil.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 constexpr std::uint32_t Number(FrameType type) { return static_cast<std::uint32_t>(type); }
@@ -185,11 +185,11 @@ class Follower {
   }
 
   // Who saw what comes first: only then workers are ended.
-  ExitCode Orphaned(Loss loss) {
+  ExitCode Orphaned(verdict::Loss loss) {
     // A launcher that is gone may still have told us to end.
     if (signals_.Take().end != 0) told_ = true;
     // Whoever ends the launch may have ended the coordinator first.
-    if (loss == Loss::kClosed && (told_ || leave_at_)) loss = Loss::kGone;
+    if (loss == verdict::Loss::kClosed && (told_ || leave_at_)) loss = verdict::Loss::kGone;
     // Before all have met nothing has begun, and nothing is known of the others.
     if (!vigil_) {
       agent_.End();
@@ -207,7 +207,7 @@ class Follower {
     own.evidence = agent_.Evidence(Deadline::AfterSeconds(told_ ? 0.05 : 1), !told_);
     // Whom the coordinator had ended before it was lost itself did nothing wrong.
     if (agent_.ended()) {
-      own.evidence.state = ProcessState::kRunning;
+      own.evidence.state = verdict::ProcessState::kRunning;
       own.evidence.idle = true;
     }
     own.journal = agent_.ReadJournal(kHistoryEvents);
@@ -217,7 +217,9 @@ class Follower {
     if (control_->open()) control_->Send(Number(FrameType::kTakenForLost), {});
     control_->Close();
     fmt::print(stderr, "rank {}: the coordinator (rank 0) is {}\n", context_.rank,
-               loss == Loss::kClosed || loss == Loss::kGone ? "gone" : "not heard of any more");
+               loss == verdict::Loss::kClosed || loss == verdict::Loss::kGone
+                   ? "gone"
+                   : "not heard of any more");
     return Succession(context_, roster_, secret_, lobby_.get(), signals_, loss, hurry_seconds,
                       told_)
         .Run(std::move(own), options_.succeed);
@@ -280,4 +282,4 @@ ExitCode Follow(const LaunchContext& context, const FleetOptions& options) {
   return Follower(context, options).Run();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

@@ -21,7 +21,7 @@
 #include "core/base/deadline.h"
 #include "core/environment/nvml.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 inline constexpr std::size_t kMostGpus = 64;
 inline constexpr std::size_t kBusText = 32;
@@ -31,7 +31,7 @@ struct GpuWatch::Shared {
   std::atomic<std::uint64_t> gpus;      // published after their buses
   std::atomic<std::uint64_t> written;   // samples, published after each
   char buses[kMostGpus][kBusText];
-  GpuSample samples[1];  // capacity of them
+  journal::GpuSample samples[1];  // capacity of them
 };
 
 namespace {
@@ -46,8 +46,7 @@ std::string Library() {
 
 // Loading a driver's library costs; on machines without a GPU nothing is started for it.
 bool HasDriver() {
-  return !Library().empty() || access("/dev/nvidiactl", F_OK) == 0 ||
-         access("/dev/dxg", F_OK) == 0;
+  return !Library().empty() || access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
 }
 
 // Launchers bind ranks to processors: the helper goes to others, if it may.
@@ -81,9 +80,9 @@ void LetGo(pid_t parent) {
 void GpuWatch::Serve(Shared& shared, const GpuWatchOptions& options, pid_t parent) {
   LetGo(parent);
   LeaveProcessors();
-  const auto nvml = Nvml::Open(Library());
+  const auto nvml = environment::Nvml::Open(Library());
   if (!nvml.ok()) _exit(1);
-  Nvml& driver = **nvml;
+  environment::Nvml& driver = **nvml;
   driver.ListenForXids();
   const std::vector<std::string> buses = driver.Buses();
   const std::size_t gpus = std::min(buses.size(), kMostGpus);
@@ -104,7 +103,7 @@ void GpuWatch::Serve(Shared& shared, const GpuWatchOptions& options, pid_t paren
 
 std::unique_ptr<GpuWatch> GpuWatch::Start(const GpuWatchOptions& options) {
   if (!HasDriver() || options.seconds <= 0) return nullptr;
-  const std::size_t bytes = sizeof(Shared) + (options.capacity - 1) * sizeof(GpuSample);
+  const std::size_t bytes = sizeof(Shared) + (options.capacity - 1) * sizeof(journal::GpuSample);
   void* const memory =
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
@@ -132,8 +131,8 @@ GpuWatch::~GpuWatch() {
   munmap(shared_, bytes_);
 }
 
-GpuSamples GpuWatch::Newest(std::size_t most) const {
-  GpuSamples known;
+journal::GpuSamples GpuWatch::Newest(std::size_t most) const {
+  journal::GpuSamples known;
   const std::uint64_t gpus = shared_->gpus.load(std::memory_order_acquire);
   for (std::uint64_t i = 0; i < std::min<std::uint64_t>(gpus, kMostGpus); ++i) {
     known.buses.emplace_back(shared_->buses[i]);
@@ -151,11 +150,12 @@ GpuSamples GpuWatch::Newest(std::size_t most) const {
 
 double GpuWatch::AgeSeconds() const {
   siginfo_t info{};
-  const bool left = waitid(P_PID, static_cast<id_t>(helper_), &info,
-                           WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == helper_;
+  const bool left =
+      waitid(P_PID, static_cast<id_t>(helper_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+      info.si_pid == helper_;
   if (left) return 0;  // it found no driver
   return static_cast<double>(MonotonicNs() - shared_->newest_ns.load(std::memory_order_acquire)) *
          1e-9;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

@@ -12,11 +12,11 @@
 
 #include "core/journal/gpu_sample.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 struct GpuWatchOptions {
-  double seconds = 1;                  // between samples
-  std::size_t capacity = 1 << 15;      // samples; older ones are overwritten
+  double seconds = 1;              // between samples
+  std::size_t capacity = 1 << 15;  // samples; older ones are overwritten
 };
 
 class GpuWatch {
@@ -32,7 +32,7 @@ class GpuWatch {
 
   // Up to `most` of the newest samples of every GPU; empty while the driver has not answered yet,
   // and where it knows no GPU.
-  GpuSamples Newest(std::size_t most) const;
+  journal::GpuSamples Newest(std::size_t most) const;
   // Since the newest sample, or since the start; 0 when the helper found no driver and left.
   double AgeSeconds() const;
   pid_t helper() const { return helper_; }
@@ -48,6 +48,6 @@ class GpuWatch {
   pid_t helper_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_GPU_WATCH_H_

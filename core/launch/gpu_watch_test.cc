@@ -12,7 +12,7 @@
 #include "core/launch/worker_card.h"
 #include "core/launch/worker_log.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 constexpr double kLongSeconds = 30;  // of a busy machine
@@ -30,7 +30,7 @@ class GpuWatchTest : public testing::Test {
     unsetenv("FAKE_NVML");
   }
   // Until there are so many samples.
-  static GpuSamples Await(const GpuWatch& watch, std::size_t count) {
+  static journal::GpuSamples Await(const GpuWatch& watch, std::size_t count) {
     const Deadline deadline = Deadline::AfterSeconds(kLongSeconds);
     while (watch.Newest(1000).samples.size() < count && !deadline.Passed()) Doze();
     return watch.Newest(1000);
@@ -40,7 +40,7 @@ class GpuWatchTest : public testing::Test {
 TEST_F(GpuWatchTest, SamplesOfAllGpusAreThere) {
   const auto watch = GpuWatch::Start({.seconds = 0.01});
   ASSERT_NE(watch, nullptr);
-  const GpuSamples known = Await(*watch, 6);
+  const journal::GpuSamples known = Await(*watch, 6);
   ASSERT_GE(known.samples.size(), 6u);
   EXPECT_EQ(known.buses, (std::vector<std::string>{"00000000:01:00.0", "00000000:02:00.0"}));
   EXPECT_EQ(known.samples[0].gpu, 0);
@@ -56,7 +56,7 @@ TEST_F(GpuWatchTest, OldSamplesGiveWay) {
   ASSERT_NE(watch, nullptr);
   const Deadline deadline = Deadline::AfterSeconds(kLongSeconds);
   while (watch->Newest(1000).missed == 0 && !deadline.Passed()) Doze();
-  const GpuSamples known = watch->Newest(1000);
+  const journal::GpuSamples known = watch->Newest(1000);
   EXPECT_EQ(known.samples.size(), 6u);
   EXPECT_GT(known.missed, 0u);
 }
@@ -105,10 +105,10 @@ TEST(WorkerCard, IsReadAsItWasWritten) {
 TEST(WorkerLog, TheEndInWholeLines) {
   const std::string path = testing::TempDir() + "/worker.log";
   std::ofstream(path) << "first line\nsecond line\nthird line\n";
-  const WorkerLog whole = ReadLogEnd(path);
+  const journal::WorkerLog whole = ReadLogEnd(path);
   EXPECT_EQ(whole.text, "first line\nsecond line\nthird line\n");
   EXPECT_EQ(whole.cut_bytes, 0);
-  const WorkerLog end = ReadLogEnd(path, 14);
+  const journal::WorkerLog end = ReadLogEnd(path, 14);
   EXPECT_EQ(end.text, "third line\n");
   EXPECT_EQ(end.bytes, 34);
   EXPECT_EQ(end.cut_bytes, 23);
@@ -117,4 +117,4 @@ TEST(WorkerLog, TheEndInWholeLines) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::launch

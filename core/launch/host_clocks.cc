@@ -8,7 +8,7 @@
 
 #include "core/base/check.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 constexpr int kReadings = 16;
@@ -89,7 +89,7 @@ void HostClocks::AddExchange(std::size_t host, const std::vector<ClockRoundTrip>
   State& state = states_[host];
   if (!state.first) state.first = reading;
   state.last = reading;
-  ClockExchange exchange;
+  stats::ClockExchange exchange;
   for (const ClockRoundTrip& trip : trips) {
     exchange.push_back({OursNs(trip.sent), OursNs(trip.received), ThereNs(state, trip.there)});
   }
@@ -97,7 +97,7 @@ void HostClocks::AddExchange(std::size_t host, const std::vector<ClockRoundTrip>
   state.fit.reset();
 }
 
-const ClockFit& HostClocks::FitOf(std::size_t host) const {
+const stats::ClockFit& HostClocks::FitOf(std::size_t host) const {
   const State& state = states_[host];
   if (!state.fit) state.fit.emplace(state.exchanges);
   return *state.fit;
@@ -139,7 +139,7 @@ HostClocks::Estimate HostClocks::EstimateOf(std::size_t host, Ticks begin) const
   const State& ours = states_.front();
   estimate.known = host == 0 || state.first.has_value();
   if (host == 0 || !estimate.known) return estimate;
-  const ClockFit& fit = FitOf(host);
+  const stats::ClockFit& fit = FitOf(host);
   estimate.consistent = fit.consistent();
   // The fit compares nanoseconds of two calibrations, each a ppm or more off. What drifts is the
   // quartzes.
@@ -151,15 +151,15 @@ HostClocks::Estimate HostClocks::EstimateOf(std::size_t host, Ticks begin) const
   estimate.drift_error_ppm = (fit.drift_error() + our_quartz.error + their_quartz.error) * 1e6;
   estimate.error_ns = fit.LargestErrorNs(OursNs(begin) - fit.At(0).ns);
   // Ours when theirs was read, by the time of day that ours showed when it was read itself.
-  const ClockFit::Offset offset = fit.At(0);
+  const stats::ClockFit::Offset offset = fit.At(0);
   estimate.day_offset_ns =
       static_cast<double>(state.first->day_ns - ours.first->day_ns) - offset.ns;
   estimate.day_offset_error_ns =
       offset.error_ns + static_cast<double>(state.first->window_ns + ours.first->window_ns);
   estimate.shortest_round_trip_ns = std::numeric_limits<double>::infinity();
-  for (const ClockExchange& exchange : state.exchanges) {
+  for (const stats::ClockExchange& exchange : state.exchanges) {
     estimate.probes += exchange.size();
-    for (const ClockProbe& probe : exchange) {
+    for (const stats::ClockProbe& probe : exchange) {
       estimate.shortest_round_trip_ns =
           std::min(estimate.shortest_round_trip_ns, probe.received_ns - probe.sent_ns);
     }
@@ -171,7 +171,7 @@ std::vector<HostClocks::Anchor> HostClocks::AnchorsOf(std::size_t host) const {
   std::vector<Anchor> anchors;
   if (host == 0 || !states_[host].first) return anchors;
   const ClockReading& first = *states_[host].first;
-  for (const ClockAnchor& anchor : FitOf(host).anchors()) {
+  for (const stats::ClockAnchor& anchor : FitOf(host).anchors()) {
     const auto there = static_cast<Ticks>(std::llround(anchor.there_ns / first.ns_per_tick));
     anchors.push_back({first.ticks + there, OurTicks(anchor.there_ns + anchor.low_ns),
                        OurTicks(anchor.there_ns + anchor.high_ns)});
@@ -179,4 +179,4 @@ std::vector<HostClocks::Anchor> HostClocks::AnchorsOf(std::size_t host) const {
   return anchors;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

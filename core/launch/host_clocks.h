@@ -14,7 +14,7 @@
 #include "core/launch/codec.h"
 #include "core/stats/clock_fit.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 // The clocks of one host at one moment.
 struct ClockReading {
@@ -89,12 +89,12 @@ class HostClocks {
 
  private:
   struct State {
-    std::vector<ClockExchange> exchanges;
+    std::vector<stats::ClockExchange> exchanges;
     std::optional<ClockReading> first;
     ClockReading last;
-    mutable std::optional<ClockFit> fit;  // of the exchanges so far
+    mutable std::optional<stats::ClockFit> fit;  // of the exchanges so far
   };
-  const ClockFit& FitOf(std::size_t host) const;
+  const stats::ClockFit& FitOf(std::size_t host) const;
   // Nanoseconds since the host's first reading.
   double ThereNs(const State& state, Ticks ticks) const;
   double OursNs(Ticks ticks) const { return ThereNs(states_.front(), ticks); }
@@ -105,6 +105,6 @@ class HostClocks {
   std::vector<std::size_t> host_of_;  // a rank
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_HOST_CLOCKS_H_

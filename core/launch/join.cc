@@ -15,7 +15,7 @@
 #include "core/launch/protocol.h"
 #include "core/launch/tcp.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 constexpr int kMostKnocks = 64;  // at a time
@@ -147,4 +147,4 @@ Result<Channel> Join(const Invitation& invitation, const AgentInfo& info, Signal
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

@@ -9,7 +9,7 @@
 
 #include "core/launch/probe.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 FleetOptions ProbeOptions(const LaunchContext& context, const ProbeScenario& scenario,
@@ -54,10 +54,11 @@ int Run(const std::string& name, std::uint64_t seed, const std::string& file) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 int main(int argc, char** argv) {
-  if (lockstep::WorkerLink::IsWorker()) return lockstep::RunProbeWorker();
+  if (lockstep::launch::WorkerLink::IsWorker()) return lockstep::launch::RunProbeWorker();
   if (argc < 3) return 2;
-  return lockstep::Run(argv[1], std::strtoull(argv[2], nullptr, 10), argc > 3 ? argv[3] : "");
+  return lockstep::launch::Run(argv[1], std::strtoull(argv[2], nullptr, 10),
+                               argc > 3 ? argv[3] : "");
 }

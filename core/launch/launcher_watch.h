@@ -10,7 +10,7 @@
 #include "core/launch/context.h"
 #include "core/launch/fd.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 class LauncherWatch {
  public:
@@ -35,6 +35,6 @@ class LauncherWatch {
   Fd fd_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_LAUNCHER_WATCH_H_

@@ -10,7 +10,7 @@
 #include <string>
 #include <system_error>
 
-namespace lockstep {
+namespace lockstep::launch {
 
 void LifeSigns::Look(pid_t pid, Ticks since) {
   const std::int64_t faults = PageFaultsOf(pid);
@@ -55,4 +55,4 @@ LifeSigns::Delays LifeSigns::DelaysOf(pid_t pid) {
   return delays;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

@@ -10,7 +10,7 @@
 
 #include "core/base/clock.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 class LifeSigns {
  public:
@@ -38,6 +38,6 @@ class LifeSigns {
   double starved_ns_ = 0;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_LIFE_SIGNS_H_

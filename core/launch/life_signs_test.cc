@@ -15,7 +15,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 constexpr Ticks kSilence = 7;
@@ -129,4 +129,4 @@ TEST(LifeSigns, OfAProcessThatIsGoneThereAreNone) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::launch

@@ -15,7 +15,7 @@
 #include "core/launch/protocol.h"
 #include "core/launch/tcp.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 constexpr std::uint32_t Number(FrameType type) { return static_cast<std::uint32_t>(type); }
@@ -193,4 +193,4 @@ Result<std::vector<Lobby::Guest>> Lobby::Gather(Door* door, Signals& signals, De
   return guests;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

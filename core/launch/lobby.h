@@ -30,7 +30,7 @@
 #include "core/launch/roster.h"
 #include "core/launch/signals.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 inline constexpr std::size_t kSecretBytes = 16;
 
@@ -109,6 +109,6 @@ Result<Channel> Join(const Invitation& invitation, const AgentInfo& info, Signal
                      Deadline deadline, const Contact& own = {});
 Result<Fd> ConnectTo(const Invitation& invitation, Deadline deadline, bool* refused = nullptr);
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_LOBBY_H_

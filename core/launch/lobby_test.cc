@@ -19,7 +19,7 @@
 #include "core/launch/protocol.h"
 #include "core/launch/tcp.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 LaunchContext ContextOf(int rank) {
@@ -265,4 +265,4 @@ TEST(Machine, Interfaces) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::launch

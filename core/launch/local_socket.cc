@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstring>
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 struct Name {
@@ -82,4 +82,4 @@ bool PeerIsOurUser(int fd) {
   return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == geteuid();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

@@ -10,7 +10,7 @@
 #include "core/base/status.h"
 #include "core/launch/fd.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 inline bool IsLocal(std::string_view address) { return address.starts_with('@'); }
 
@@ -22,6 +22,6 @@ Result<Fd> ConnectLocal(const std::string& address, Deadline deadline, bool* ref
 
 bool PeerIsOurUser(int fd);
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_LOCAL_SOCKET_H_

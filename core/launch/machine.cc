@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 std::string FirstLine(const char* path) {
@@ -116,4 +116,4 @@ Result<std::string> ListenAddress(const LaunchContext& context) {
   return InterfaceAddress("");
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

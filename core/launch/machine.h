@@ -8,7 +8,7 @@
 #include "core/launch/context.h"
 #include "core/launch/fleet.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 AgentInfo DescribeAgent(int rank);
 
@@ -22,6 +22,6 @@ Result<std::string> InterfaceAddress(const std::string& wanted,
 // of the interface that LOCKSTEP_INTERFACE or GLOO_SOCKET_IFNAME names, or of the usual one.
 Result<std::string> ListenAddress(const LaunchContext& context);
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_MACHINE_H_

@@ -7,10 +7,10 @@
 
 #include "core/comm/backends.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
-void AddRanks(const std::vector<AgentInfo>& agents, Facts& facts) {
+void AddRanks(const std::vector<AgentInfo>& agents, environment::Facts& facts) {
   for (const AgentInfo& agent : agents) {
     const std::string group = fmt::format("ranks/{}", agent.rank);
     facts.emplace_back(group + "/host", agent.host);
@@ -19,7 +19,7 @@ void AddRanks(const std::vector<AgentInfo>& agents, Facts& facts) {
   }
 }
 
-void AddWorkerFacts(const std::string& worker_facts, Facts& facts) {
+void AddWorkerFacts(const std::string& worker_facts, environment::Facts& facts) {
   const auto json = nlohmann::ordered_json::parse(worker_facts, nullptr, false);
   if (!json.is_object()) return;  // no worker got so far
   for (const auto& [key, value] : json.items()) {
@@ -40,19 +40,19 @@ std::string WorkerFacts(std::string_view backend, const std::string& version,
   return facts.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-Facts MachineFacts(const std::vector<AgentInfo>& agents, const LaunchContext& context,
-                   const std::string& worker_facts) {
-  Facts facts = HostFacts();
+environment::Facts MachineFacts(const std::vector<AgentInfo>& agents, const LaunchContext& context,
+                                const std::string& worker_facts) {
+  environment::Facts facts = environment::HostFacts();
   AddRanks(agents, facts);
   facts.emplace_back("launch/launcher", context.launcher);
   facts.emplace_back("launch/ranks", fmt::format("{}", context.size));
   facts.emplace_back("software/compiler", "g++ " __VERSION__);
   // Whatever the backend, agents on several hosts meet over it.
-  const Result<const Backend*> mpi = FindBackend("--backend", "mpi");
+  const Result<const comm::Backend*> mpi = comm::FindBackend("--backend", "mpi");
   facts.emplace_back("software/mpi", mpi.ok() ? (*mpi)->version() : "none");
   AddWorkerFacts(worker_facts, facts);
-  for (const auto& variable : VariableFacts()) facts.push_back(variable);
+  for (const auto& variable : environment::VariableFacts()) facts.push_back(variable);
   return facts;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

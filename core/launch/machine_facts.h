@@ -10,7 +10,7 @@
 #include "core/launch/context.h"
 #include "core/launch/fleet.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 // What only a worker can tell, as it tells it: the library under test, its version, the device, and
 // what whoever reads figures must know of it (may be empty), and who notes on the device what it
@@ -23,9 +23,9 @@ std::string WorkerFacts(std::string_view backend, const std::string& version,
 // the environment variables that change collectives (OMPI_MCA_*, NCCL_*, GLOO_*, LD_PRELOAD …); of
 // every rank: host, processors, clock; and WorkerFacts as a worker reported them, or "" when none
 // got so far.
-Facts MachineFacts(const std::vector<AgentInfo>& agents, const LaunchContext& context,
-                   const std::string& worker_facts);
+environment::Facts MachineFacts(const std::vector<AgentInfo>& agents, const LaunchContext& context,
+                                const std::string& worker_facts);
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_MACHINE_FACTS_H_

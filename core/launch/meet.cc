@@ -11,7 +11,7 @@
 #include "core/launch/machine.h"
 #include "core/launch/open_files.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 std::string Variable(const char* name) {
@@ -126,4 +126,4 @@ Result<Joined> MeetCoordinator(const LaunchContext& context, const FleetOptions&
   return Joined{std::move(control), std::move(lobby), invitation.secret};
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

@@ -14,7 +14,7 @@
 #include "core/launch/rank_agent.h"
 #include "core/launch/signals.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 // Rank 0: all others, ordered by rank.
 Result<std::vector<Lobby::Guest>> MeetFollowers(const LaunchContext& context,
@@ -29,6 +29,6 @@ struct Joined {
 Result<Joined> MeetCoordinator(const LaunchContext& context, const FleetOptions& options,
                                RankAgent& agent, Signals& signals);
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_MEET_H_

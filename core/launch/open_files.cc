@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 // What an agent opens besides the connections of its peers: its worker with the memory that they
@@ -72,4 +72,4 @@ Status OutOfFiles(int peers) {
                 Limit().rlim_cur + static_cast<rlim_t>(peers) + kOwnFiles);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

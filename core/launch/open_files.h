@@ -7,7 +7,7 @@
 
 #include "core/base/status.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 // Raises the soft limit of this process to the hard one. Idempotent.
 void RaiseOpenFiles();
@@ -26,6 +26,6 @@ Status CheckOpenFiles(int rank, int peers);
 bool IsOutOfFiles(int error);
 Status OutOfFiles(int peers);
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_OPEN_FILES_H_

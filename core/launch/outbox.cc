@@ -6,7 +6,7 @@
 
 #include "core/base/check.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 std::size_t OutboxBytes(std::size_t capacity) {
   LOCKSTEP_CHECK(std::has_single_bit(capacity), "an outbox holds a power of two of bytes");
@@ -56,4 +56,4 @@ std::string OutboxReader::Drain(std::size_t most) {
   return bytes;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

@@ -11,7 +11,7 @@
 
 #include "core/launch/worker_link.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 struct OutboxHeader {
   alignas(64) std::atomic<std::uint64_t> written;  // bytes since the start, by the worker
@@ -49,6 +49,6 @@ class OutboxReader {
   std::size_t capacity_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_OUTBOX_H_

@@ -16,7 +16,7 @@
 #include "core/base/deadline.h"
 #include "core/launch/fd.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 bool WriteFile(const char* path, const std::string& text) {
@@ -102,4 +102,4 @@ void EnterPrivateShm() {
   std::free(here);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

@@ -11,7 +11,7 @@
 
 #include "core/base/status.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 // Names the process that holds the namespace, for a worker that is to enter it.
 inline constexpr char kPrivateShmVariable[] = "LOCKSTEP_PRIVATE_SHM";
@@ -36,6 +36,6 @@ class PrivateShm {
 // one. Best effort: the agent looks at the result from outside.
 void EnterPrivateShm();
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_PRIVATE_SHM_H_

@@ -13,7 +13,7 @@
 #include "core/base/random.h"
 #include "core/launch/fleet.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 // Message types; orders to workers are texts ("echo 1") of type kOrder.
 inline constexpr std::uint32_t kOrder = 1, kReady = 2, kEcho = 3, kProgress = 4, kDone = 5;
@@ -63,6 +63,6 @@ struct ProbeScenario {
 };
 const std::map<std::string, ProbeScenario>& Scenarios();
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_PROBE_H_

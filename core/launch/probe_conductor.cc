@@ -7,7 +7,7 @@
 
 #include "core/launch/probe.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 ProbeConductor::ProbeConductor(Fleet& fleet, std::uint64_t seed)
     : fleet_(fleet),
@@ -111,4 +111,4 @@ void ProbeConductor::End(double seconds) {
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

@@ -8,14 +8,14 @@
 
 #include "core/launch/probe.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 using Kind = FleetEventKind;
 
 void Expect(bool condition, const std::string& what) { ProbeConductor::Expect(condition, what); }
 
-RankEvidence EvidenceOf(ProbeConductor& c, int rank) {
+verdict::RankEvidence EvidenceOf(ProbeConductor& c, int rank) {
   return c.fleet().Collect(Soon())[static_cast<std::size_t>(rank)];
 }
 
@@ -58,10 +58,10 @@ void TalkOnce(ProbeConductor& c, int lifetime) {
     const FleetEvent exited = c.Await(Kind::kExited, -1);
     Expect(exited.exit_code == 3 * exited.rank + lifetime, "the exit code");
   }
-  const std::vector<Journal> journals = c.fleet().Journals(100, Soon());
-  for (const Journal& journal : journals) {
-    Expect(journal.events.size() == 101 && journal.events[99].kind == EventKind::kExit &&
-               journal.events[100].kind == EventKind::kDeath,
+  const std::vector<journal::Journal> journals = c.fleet().Journals(100, Soon());
+  for (const journal::Journal& journal : journals) {
+    Expect(journal.events.size() == 101 && journal.events[99].kind == journal::EventKind::kExit &&
+               journal.events[100].kind == journal::EventKind::kDeath,
            "journals end with exit and death");
   }
 }
@@ -94,9 +94,10 @@ int Killed(ProbeConductor& c) {
     Expect(c.Await(Kind::kSignalled, victim).signal == SIGKILL, "the signal");
     const auto evidence = c.fleet().Collect(Soon());
     for (int rank = 0; rank < c.size(); ++rank) {
-      const RankEvidence& e = evidence[static_cast<std::size_t>(rank)];
+      const verdict::RankEvidence& e = evidence[static_cast<std::size_t>(rank)];
       Expect(e.rank == rank, "evidence is by rank");
-      Expect(e.state == (rank == victim ? ProcessState::kSignalled : ProcessState::kRunning),
+      Expect(e.state == (rank == victim ? verdict::ProcessState::kSignalled
+                                        : verdict::ProcessState::kRunning),
              fmt::format("state {} of rank {}", static_cast<int>(e.state), rank));
       Expect(!e.journal.events.empty(), "a journal");
     }
@@ -118,8 +119,9 @@ int Stopped(ProbeConductor& c) {
   c.ExpectQuiet(3.5);  // who streams is not silent
   kill(c.pid(victim), SIGSTOP);
   Expect(c.Await(Kind::kStopped, victim).signal == SIGSTOP, "stopped by SIGSTOP");
-  const RankEvidence evidence = EvidenceOf(c, victim);
-  Expect(evidence.state == ProcessState::kStopped && evidence.signal == SIGSTOP, "is stopped");
+  const verdict::RankEvidence evidence = EvidenceOf(c, victim);
+  Expect(evidence.state == verdict::ProcessState::kStopped && evidence.signal == SIGSTOP,
+         "is stopped");
   c.Await(Kind::kOverdue, victim);
   c.ExpectQuiet(3.5);  // reported once
   kill(c.pid(victim), SIGCONT);
@@ -152,8 +154,8 @@ int Silent(ProbeConductor& c) {
   c.Await(Kind::kOverdue, -1);
   c.Await(Kind::kOverdue, -1);
   const auto all = c.fleet().Collect(Soon());
-  const RankEvidence& waits = all.front();
-  const RankEvidence& sleeps = all.back();
+  const verdict::RankEvidence& waits = all.front();
+  const verdict::RankEvidence& sleeps = all.back();
   fmt::print("{}\n{}\n", waits.system, sleeps.system);
   Expect(!waits.asleep && waits.system.find("in poll") != std::string::npos, waits.system);
   Expect(sleeps.asleep && sleeps.system.find("asleep in pause") == 0, sleeps.system);
@@ -191,9 +193,11 @@ int Crashed(ProbeConductor& c) {
   c.Order(0, "exit 9");
   Expect(c.Await(Kind::kExited, 0).exit_code == 9, "exit 9");
   const auto evidence = c.fleet().Collect(Soon());
-  Expect(evidence.front().state == ProcessState::kExited && evidence.front().exit_code == 9,
-         "evidence of an exit");
-  Expect(evidence.back().state == ProcessState::kSignalled && evidence.back().signal == SIGABRT,
+  Expect(
+      evidence.front().state == verdict::ProcessState::kExited && evidence.front().exit_code == 9,
+      "evidence of an exit");
+  Expect(evidence.back().state == verdict::ProcessState::kSignalled &&
+             evidence.back().signal == SIGABRT,
          "evidence of a crash");
   return 1;
 }
@@ -206,8 +210,9 @@ int FollowerKilled(ProbeConductor& c) {
   kill(c.fleet().agents()[static_cast<std::size_t>(victim)].pid, SIGKILL);
   c.Await(Kind::kLost, victim);
   const auto evidence = c.fleet().Collect(Soon());
-  Expect(evidence[static_cast<std::size_t>(victim)].state == ProcessState::kLost, "is lost");
-  Expect(evidence[0].state == ProcessState::kRunning, "rank 0 is not");
+  Expect(evidence[static_cast<std::size_t>(victim)].state == verdict::ProcessState::kLost,
+         "is lost");
+  Expect(evidence[0].state == verdict::ProcessState::kRunning, "rank 0 is not");
   fmt::print("lost\n");
   std::fflush(stdout);
   return 3;
@@ -227,9 +232,10 @@ int CoordinatorStopped(ProbeConductor& c) {
   c.OrderAll("stream 0");
   c.ExpectQuiet(0.3);
   kill(getpid(), SIGSTOP);
-  const std::vector<RankPlace> places = c.fleet().places();
+  const std::vector<verdict::RankPlace> places = c.fleet().places();
   c.Await(Kind::kLost, -1);
-  Expect(WeAreCutOff(c.fleet().places()) && !WeAreCutOff(places), "the others went on without us");
+  Expect(verdict::WeAreCutOff(c.fleet().places()) && !verdict::WeAreCutOff(places),
+         "the others went on without us");
   return 3;
 }
 
@@ -278,9 +284,9 @@ int MpiKilled(ProbeConductor& c) {
   Expect(c.Await(Kind::kSignalled, victim).signal == SIGKILL, "the signal");
   const int survivor = victim == 0 ? 1 : 0;
   c.Await(Kind::kOverdue, survivor);
-  const RankEvidence evidence = EvidenceOf(c, survivor);
+  const verdict::RankEvidence evidence = EvidenceOf(c, survivor);
   fmt::print("{}\n", evidence.system);
-  Expect(evidence.state == ProcessState::kRunning && !evidence.asleep, "a survivor spins");
+  Expect(evidence.state == verdict::ProcessState::kRunning && !evidence.asleep, "a survivor spins");
   Expect(evidence.system.find("MPI_Allreduce@libmpi") != std::string::npos ||
              evidence.system.find("no stack") != std::string::npos,
          "the stack shows where: " + evidence.system);
@@ -309,4 +315,4 @@ const std::map<std::string, ProbeScenario>& Scenarios() {
   return scenarios;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

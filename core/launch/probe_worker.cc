@@ -17,7 +17,7 @@
 
 extern char** environ;
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 class ProbeWorker {
@@ -47,7 +47,7 @@ class ProbeWorker {
   }
 
   void Act(const std::string& verb, long number, const std::string& payload) {
-    link_.journal().EnterPhase(Phase::kMeasure);
+    link_.journal().EnterPhase(journal::Phase::kMeasure);
     if (verb == "echo")
       return Say(kEcho, fmt::format("{} {} {}", payload, link_.rank(), link_.lifetime()));
     if (verb == "meet") return Meet();
@@ -58,9 +58,9 @@ class ProbeWorker {
     if (verb == "crash") std::abort();
     if (verb == "stubborn") return Stubborn();
     if (verb == "blob") return Say(kEcho, payload);
-    if (verb == "mpi_init") return Say(kEcho, ProbeMpiInit());
-    if (verb == "mpi_loop") return Say(kEcho, ProbeMpiLoop(number, link_.journal()));
-    if (verb == "mpi_finalize") return Say(kEcho, ProbeMpiFinalize());
+    if (verb == "mpi_init") return Say(kEcho, rendezvous::ProbeMpiInit());
+    if (verb == "mpi_loop") return Say(kEcho, rendezvous::ProbeMpiLoop(number, link_.journal()));
+    if (verb == "mpi_finalize") return Say(kEcho, rendezvous::ProbeMpiFinalize());
     std::_Exit(92);
   }
 
@@ -86,8 +86,8 @@ class ProbeWorker {
         Say(kProgress, {});
         usleep(200);
       }
-      JournalEvent event;
-      event.kind = i % 2 == 0 ? EventKind::kStart : EventKind::kEnd;
+      journal::JournalEvent event;
+      event.kind = i % 2 == 0 ? journal::EventKind::kStart : journal::EventKind::kEnd;
       event.sequence = i / 2;
       link_.journal().Append(event);
       if (i % 512 == 0) {
@@ -104,7 +104,7 @@ class ProbeWorker {
 
   // A page every 10 ms, for so many seconds, then no more.
   void Allocate(long seconds) {
-    link_.journal().EnterPhase(Phase::kAllocate);
+    link_.journal().EnterPhase(journal::Phase::kAllocate);
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     const std::size_t pages = static_cast<std::size_t>(seconds) * 100;
     void* const memory =
@@ -153,4 +153,4 @@ int RunProbeWorker() {
   return ProbeWorker(**link).Run();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

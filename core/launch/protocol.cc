@@ -3,39 +3,39 @@
 #include <cstring>
 #include <type_traits>
 
-namespace lockstep {
+namespace lockstep::launch {
 
 // Events travel as their 64 bytes.
-static_assert(std::has_unique_object_representations_v<JournalEvent>);
+static_assert(std::has_unique_object_representations_v<journal::JournalEvent>);
 
 namespace {
 
-void Put(Encoder& encoder, const std::vector<ByteMark>& marks) {
+void Put(Encoder& encoder, const std::vector<verdict::ByteMark>& marks) {
   encoder.Put(static_cast<std::uint32_t>(marks.size()));
-  for (const ByteMark& mark : marks) encoder.Put(mark.bytes).Put(mark.byte_s);
+  for (const verdict::ByteMark& mark : marks) encoder.Put(mark.bytes).Put(mark.byte_s);
 }
 
-void Get(Decoder& decoder, std::vector<ByteMark>& marks) {
+void Get(Decoder& decoder, std::vector<verdict::ByteMark>& marks) {
   const auto count = decoder.Get<std::uint32_t>();
   for (std::uint32_t i = 0; i < count && decoder.ok(); ++i) {
-    ByteMark& mark = marks.emplace_back();
+    verdict::ByteMark& mark = marks.emplace_back();
     mark.bytes = decoder.Get<std::uint64_t>();
     mark.byte_s = decoder.Get<double>();
   }
 }
 
-void Put(Encoder& encoder, const std::vector<ByteStep>& steps) {
+void Put(Encoder& encoder, const std::vector<verdict::ByteStep>& steps) {
   encoder.Put(static_cast<std::uint32_t>(steps.size()));
-  for (const ByteStep& step : steps) {
+  for (const verdict::ByteStep& step : steps) {
     encoder.Put(step.bytes).Put(step.after_s).Put(step.by_s);
     encoder.Put(step.waited_s).Put(step.limited_s).Put(step.round_trip_s);
   }
 }
 
-void Get(Decoder& decoder, std::vector<ByteStep>& steps) {
+void Get(Decoder& decoder, std::vector<verdict::ByteStep>& steps) {
   const auto count = decoder.Get<std::uint32_t>();
   for (std::uint32_t i = 0; i < count && decoder.ok(); ++i) {
-    ByteStep& step = steps.emplace_back();
+    verdict::ByteStep& step = steps.emplace_back();
     step.bytes = decoder.Get<std::uint64_t>();
     for (double* value :
          {&step.after_s, &step.by_s, &step.waited_s, &step.limited_s, &step.round_trip_s}) {
@@ -44,7 +44,7 @@ void Get(Decoder& decoder, std::vector<ByteStep>& steps) {
   }
 }
 
-void Put(Encoder& encoder, const TcpSocket& socket) {
+void Put(Encoder& encoder, const verdict::TcpSocket& socket) {
   encoder.Text(socket.local).Text(socket.remote).Put(socket.written).Put(socket.received);
   encoder.Put(socket.unread).Put(socket.retransmits).Put(socket.round_trip_us);
   encoder.Put(socket.least_round_trip_us).Put(socket.last_received_ms);
@@ -53,13 +53,13 @@ void Put(Encoder& encoder, const TcpSocket& socket) {
   Put(encoder, socket.written_steps);
   Put(encoder, socket.received_steps);
   encoder.Put(static_cast<std::uint8_t>(socket.relayed));
-  for (const RelayLedger* ledger : {&socket.out, &socket.in}) {
+  for (const verdict::RelayLedger* ledger : {&socket.out, &socket.in}) {
     encoder.Put(ledger->lost);
     Put(encoder, ledger->told);
   }
 }
 
-void Get(Decoder& decoder, TcpSocket& socket) {
+void Get(Decoder& decoder, verdict::TcpSocket& socket) {
   socket.local = decoder.Text();
   socket.remote = decoder.Text();
   socket.written = decoder.Get<std::uint64_t>();
@@ -76,7 +76,7 @@ void Get(Decoder& decoder, TcpSocket& socket) {
   Get(decoder, socket.written_steps);
   Get(decoder, socket.received_steps);
   socket.relayed = decoder.Get<std::uint8_t>() != 0;
-  for (RelayLedger* ledger : {&socket.out, &socket.in}) {
+  for (verdict::RelayLedger* ledger : {&socket.out, &socket.in}) {
     ledger->lost = decoder.Get<std::uint32_t>();
     Get(decoder, ledger->told);
   }
@@ -94,26 +94,26 @@ Message DecodeMessage(std::string_view bytes) {
   return Message{type, std::string(decoder.rest())};
 }
 
-void Put(Encoder& encoder, const Journal& journal) {
+void Put(Encoder& encoder, const journal::Journal& journal) {
   encoder.Put(journal.missed).Put(static_cast<std::uint64_t>(journal.events.size()));
   encoder.Raw({reinterpret_cast<const char*>(journal.events.data()),
-               journal.events.size() * sizeof(JournalEvent)});
+               journal.events.size() * sizeof(journal::JournalEvent)});
 }
 
-bool Get(Decoder& decoder, Journal& journal) {
+bool Get(Decoder& decoder, journal::Journal& journal) {
   journal.missed = decoder.Get<std::uint64_t>();
   const auto events = decoder.Get<std::uint64_t>();
-  if (events > decoder.rest().size() / sizeof(JournalEvent)) {
+  if (events > decoder.rest().size() / sizeof(journal::JournalEvent)) {
     decoder.Raw(decoder.rest().size() + 1);
     return false;
   }
-  const std::string_view bytes = decoder.Raw(events * sizeof(JournalEvent));
+  const std::string_view bytes = decoder.Raw(events * sizeof(journal::JournalEvent));
   journal.events.resize(events);
   if (events > 0) std::memcpy(journal.events.data(), bytes.data(), bytes.size());
   return decoder.ok();
 }
 
-void Put(Encoder& encoder, const RankEvidence& evidence) {
+void Put(Encoder& encoder, const verdict::RankEvidence& evidence) {
   encoder.Put(std::int32_t{evidence.rank})
       .Put(static_cast<std::uint8_t>(evidence.state))
       .Put(std::int32_t{evidence.exit_code})
@@ -124,19 +124,19 @@ void Put(Encoder& encoder, const RankEvidence& evidence) {
       .Text(evidence.error)
       .Text(evidence.system);
   encoder.Put(static_cast<std::uint32_t>(evidence.sockets.size()));
-  for (const TcpSocket& socket : evidence.sockets) Put(encoder, socket);
+  for (const verdict::TcpSocket& socket : evidence.sockets) Put(encoder, socket);
   encoder.Put(evidence.echo_s);
   encoder.Text(evidence.gpu_bus).Put(static_cast<std::uint64_t>(evidence.device.method));
   encoder.Put(static_cast<std::uint32_t>(evidence.device.marks.size()));
-  for (const DeviceMark& mark : evidence.device.marks) {
+  for (const journal::DeviceMark& mark : evidence.device.marks) {
     encoder.Put(mark.communicator).Put(mark.started).Put(mark.ended);
   }
   Put(encoder, evidence.journal);
 }
 
-bool Get(Decoder& decoder, RankEvidence& evidence) {
+bool Get(Decoder& decoder, verdict::RankEvidence& evidence) {
   evidence.rank = decoder.Get<std::int32_t>();
-  evidence.state = static_cast<ProcessState>(decoder.Get<std::uint8_t>());
+  evidence.state = static_cast<verdict::ProcessState>(decoder.Get<std::uint8_t>());
   evidence.exit_code = decoder.Get<std::int32_t>();
   evidence.signal = decoder.Get<std::int32_t>();
   evidence.seconds_silent = decoder.Get<double>();
@@ -151,28 +151,28 @@ bool Get(Decoder& decoder, RankEvidence& evidence) {
   }
   evidence.echo_s = decoder.Get<double>();
   evidence.gpu_bus = decoder.Text();
-  evidence.device.method = static_cast<MarkMethod>(decoder.Get<std::uint64_t>());
+  evidence.device.method = static_cast<journal::MarkMethod>(decoder.Get<std::uint64_t>());
   const auto marks = decoder.Get<std::uint32_t>();
   evidence.device.marks.clear();
   for (std::uint32_t i = 0; i < marks && decoder.ok(); ++i) {
-    DeviceMark& mark = evidence.device.marks.emplace_back();
+    journal::DeviceMark& mark = evidence.device.marks.emplace_back();
     mark.communicator = decoder.Get<std::uint16_t>();
     mark.started = decoder.Get<std::uint64_t>();
     mark.ended = decoder.Get<std::uint64_t>();
   }
-  return Get(decoder, evidence.journal) && evidence.state <= ProcessState::kLost;
+  return Get(decoder, evidence.journal) && evidence.state <= verdict::ProcessState::kLost;
 }
 
-void Put(Encoder& encoder, const GpuSamples& samples) {
+void Put(Encoder& encoder, const journal::GpuSamples& samples) {
   encoder.Put(std::int32_t{samples.rank}).Put(samples.missed);
   encoder.Put(static_cast<std::uint32_t>(samples.buses.size()));
   for (const std::string& bus : samples.buses) encoder.Text(bus);
   encoder.Put(static_cast<std::uint64_t>(samples.samples.size()));
   encoder.Raw({reinterpret_cast<const char*>(samples.samples.data()),
-               samples.samples.size() * sizeof(GpuSample)});
+               samples.samples.size() * sizeof(journal::GpuSample)});
 }
 
-bool Get(Decoder& decoder, GpuSamples& samples) {
+bool Get(Decoder& decoder, journal::GpuSamples& samples) {
   samples = {};
   samples.rank = decoder.Get<std::int32_t>();
   samples.missed = decoder.Get<std::uint64_t>();
@@ -181,19 +181,19 @@ bool Get(Decoder& decoder, GpuSamples& samples) {
     samples.buses.push_back(decoder.Text());
   }
   const auto count = decoder.Get<std::uint64_t>();
-  if (!decoder.ok() || count > decoder.rest().size() / sizeof(GpuSample)) return false;
-  const std::string_view bytes = decoder.Raw(count * sizeof(GpuSample));
+  if (!decoder.ok() || count > decoder.rest().size() / sizeof(journal::GpuSample)) return false;
+  const std::string_view bytes = decoder.Raw(count * sizeof(journal::GpuSample));
   samples.samples.resize(count);
   if (count > 0) std::memcpy(samples.samples.data(), bytes.data(), bytes.size());
   return decoder.ok();
 }
 
-void Put(Encoder& encoder, const WorkerLog& log) {
+void Put(Encoder& encoder, const journal::WorkerLog& log) {
   encoder.Put(std::int32_t{log.rank}).Put(std::int32_t{log.lifetime}).Text(log.path);
   encoder.Put(log.bytes).Put(log.cut_bytes).Text(log.text);
 }
 
-bool Get(Decoder& decoder, WorkerLog& log) {
+bool Get(Decoder& decoder, journal::WorkerLog& log) {
   log.rank = decoder.Get<std::int32_t>();
   log.lifetime = decoder.Get<std::int32_t>();
   log.path = decoder.Text();
@@ -236,4 +236,4 @@ bool Get(Decoder& decoder, Status& status) {
   return true;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

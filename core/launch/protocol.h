@@ -13,7 +13,7 @@
 #include "core/launch/worker_link.h"
 #include "core/verdict/judge.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 inline constexpr std::uint32_t kProtocolVersion = 5;
 
@@ -85,20 +85,20 @@ inline constexpr std::size_t kEvidenceEvents = 1024;
 std::string EncodeMessage(const Message& message);
 Message DecodeMessage(std::string_view bytes);
 
-void Put(Encoder& encoder, const Journal& journal);
-void Put(Encoder& encoder, const RankEvidence& evidence);
-void Put(Encoder& encoder, const GpuSamples& samples);
-void Put(Encoder& encoder, const WorkerLog& log);
+void Put(Encoder& encoder, const journal::Journal& journal);
+void Put(Encoder& encoder, const verdict::RankEvidence& evidence);
+void Put(Encoder& encoder, const journal::GpuSamples& samples);
+void Put(Encoder& encoder, const journal::WorkerLog& log);
 void Put(Encoder& encoder, const AgentInfo& info);
 void Put(Encoder& encoder, const Status& status);
 // False (the decoder is not ok) when the bytes are no such thing.
-bool Get(Decoder& decoder, Journal& journal);
-bool Get(Decoder& decoder, RankEvidence& evidence);
-bool Get(Decoder& decoder, GpuSamples& samples);
-bool Get(Decoder& decoder, WorkerLog& log);
+bool Get(Decoder& decoder, journal::Journal& journal);
+bool Get(Decoder& decoder, verdict::RankEvidence& evidence);
+bool Get(Decoder& decoder, journal::GpuSamples& samples);
+bool Get(Decoder& decoder, journal::WorkerLog& log);
 bool Get(Decoder& decoder, AgentInfo& info);
 bool Get(Decoder& decoder, Status& status);
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_PROTOCOL_H_

@@ -13,21 +13,21 @@
 #include "core/launch/open_files.h"
 #include "core/launch/sockets.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 constexpr int kLooksPerDeadline = 4;
 
 // It may be in a call that ends when others come.
-bool MayWaitForPeers(const std::optional<JournalEvent>& last) {
+bool MayWaitForPeers(const std::optional<journal::JournalEvent>& last) {
   if (!last) return false;
   switch (last->kind) {
-    case EventKind::kEnqueue:
-    case EventKind::kStart:
-    case EventKind::kSplit:
+    case journal::EventKind::kEnqueue:
+    case journal::EventKind::kStart:
+    case journal::EventKind::kSplit:
       return true;
     default:
-      return last->phase == Phase::kConnect || last->phase == Phase::kFinalize;
+      return last->phase == journal::Phase::kConnect || last->phase == journal::Phase::kFinalize;
   }
 }
 
@@ -43,7 +43,7 @@ RankAgent::RankAgent(const LaunchContext& context, const FleetOptions& options, 
 Status RankAgent::Spawn(ChildRole::Kind kind, int lifetime, const WorkerSetup& setup) {
   // Until there is a new one, the rank has no worker: which is no worker that has left.
   child_.reset();
-  state_ = ProcessState::kRunning;
+  state_ = verdict::ProcessState::kRunning;
   LOCKSTEP_ASSIGN_OR_RETURN(
       segment_, Segment::Create(options_.journal_capacity, options_.outbox_capacity_bytes));
   outbox_.emplace(segment_->outbox(), segment_->outbox_capacity());
@@ -143,7 +143,7 @@ void RankAgent::Obey(const Frame& order) {
     case FrameType::kReadGpus: {
       const auto request = decoder.Get<std::uint64_t>();
       double age_seconds = 0;
-      const GpuSamples samples = ReadGpus(decoder.Get<std::uint64_t>(), age_seconds);
+      const journal::GpuSamples samples = ReadGpus(decoder.Get<std::uint64_t>(), age_seconds);
       Encoder answer;
       Put(answer.Put(request).Put(age_seconds), samples);
       report_(FrameType::kGpusRead, answer.Take());
@@ -179,7 +179,7 @@ void RankAgent::OnCompanion() {
 
 void RankAgent::LookAtSockets() {
   if (!child_) return;
-  std::vector<TcpSocket> seen;
+  std::vector<verdict::TcpSocket> seen;
   if (has_worker()) seen = SocketsOf(child_->pid());
   if (companion_) companion_->Translate(seen);
   if (!seen.empty()) sockets_ = std::move(seen);
@@ -250,35 +250,36 @@ void RankAgent::OnChange(const ChildChange& change) {
   const std::string value = Encoder().Put(std::int32_t{change.value}).Take();
   switch (change.kind) {
     case Kind::kExited:
-      state_ = ProcessState::kExited;
+      state_ = verdict::ProcessState::kExited;
       exit_code_ = change.value;
       death_ = W_EXITCODE(change.value, 0);
       if (news) report_(FrameType::kExited, value);
       break;
     case Kind::kSignalled:
-      state_ = ProcessState::kSignalled;
+      state_ = verdict::ProcessState::kSignalled;
       signal_ = change.value;
       death_ = W_EXITCODE(0, change.value);
       if (news) report_(FrameType::kSignalled, value);
       break;
     case Kind::kStopped:
-      state_ = ProcessState::kStopped;
+      state_ = verdict::ProcessState::kStopped;
       signal_ = change.value;
       stopped_ = NowTicks();
       next_look_ = Deadline::AfterNs(0);
       if (news) report_(FrameType::kStopped, value);
       break;
     case Kind::kContinued:
-      state_ = ProcessState::kRunning;
+      state_ = verdict::ProcessState::kRunning;
       signal_ = 0;
       if (news) report_(FrameType::kContinued, {});
       break;
   }
 }
 
-double RankAgent::SecondsSilent(const std::optional<JournalEvent>& last) const {
+double RankAgent::SecondsSilent(const std::optional<journal::JournalEvent>& last) const {
   Ticks since = last ? std::max(last->ticks, started_) : started_;
-  if (last && last->kind == EventKind::kIdle && state_ == ProcessState::kStopped) since = stopped_;
+  if (last && last->kind == journal::EventKind::kIdle && state_ == verdict::ProcessState::kStopped)
+    since = stopped_;
   const Ticks now = death_ ? died_ : NowTicks();
   if (MayWaitForPeers(last)) return scale_.DurationNs(since, now) * 1e-9;
   if (life_.grew() > since) return scale_.DurationNs(life_.grew(), now) * 1e-9;
@@ -307,8 +308,9 @@ void RankAgent::WatchForQuiet() {
   if (!has_worker() || awaits_order_ || !next_glance_.Passed()) return;
   const double quiet = options_.quiet_seconds;
   next_glance_ = Deadline::AfterSeconds(quiet / 2);
-  const std::optional<JournalEvent> last = journal_->Last();
-  if (!last || last->kind == EventKind::kIdle || last->kind == EventKind::kExit) return;
+  const std::optional<journal::JournalEvent> last = journal_->Last();
+  if (!last || last->kind == journal::EventKind::kIdle || last->kind == journal::EventKind::kExit)
+    return;
   if (quiet_since_ == last->ticks || SecondsSilent(last) < quiet) return;
   quiet_since_ = last->ticks;
   report_(FrameType::kQuiet, {});
@@ -333,7 +335,7 @@ void RankAgent::Signal(int signal) {
 
 // Memory comes page by page, and a processor late, without an event: a rank that is to compute is
 // not silent for want of these. In a collective it would wait for peers.
-void RankAgent::LookForLife(const std::optional<JournalEvent>& last) {
+void RankAgent::LookForLife(const std::optional<journal::JournalEvent>& last) {
   if (!has_worker() || MayWaitForPeers(last)) return;
   life_.Look(child_->pid(), last ? std::max(last->ticks, started_) : started_);
 }
@@ -345,10 +347,11 @@ void RankAgent::WatchForOverdue() {
   LookAgainIn(deadline / kLooksPerDeadline);
   OnChildChange();
   if (!has_worker() || awaits_order_) return;
-  const std::optional<JournalEvent> last = journal_->Last();
+  const std::optional<journal::JournalEvent> last = journal_->Last();
   const bool excused =
-      last && (last->kind == EventKind::kExit ||
-               (last->kind == EventKind::kIdle && state_ != ProcessState::kStopped));
+      last &&
+      (last->kind == journal::EventKind::kExit ||
+       (last->kind == journal::EventKind::kIdle && state_ != verdict::ProcessState::kStopped));
   if (excused) {
     overdue_since_.reset();
     return;
@@ -381,4 +384,4 @@ void RankAgent::End() {
   OnChildChange();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

@@ -23,7 +23,7 @@
 #include "core/launch/protocol.h"
 #include "core/launch/segment.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 class RankAgent {
  public:
@@ -56,11 +56,11 @@ class RankAgent {
   // even die of SIGKILL (uninterruptible in the kernel) is left after 5 s.
   void End();
   // `system`: look at the process as well, which stops it for some milliseconds.
-  RankEvidence Evidence(Deadline deadline, bool system = true);
-  Journal ReadJournal(std::size_t most) const;  // the newest events
+  verdict::RankEvidence Evidence(Deadline deadline, bool system = true);
+  journal::Journal ReadJournal(std::size_t most) const;  // the newest events
   // Up to `most` of the newest samples of each of this host's GPUs; none where another agent of
   // the host has them. `age_seconds`: of the newest.
-  GpuSamples ReadGpus(std::size_t most, double& age_seconds) const;
+  journal::GpuSamples ReadGpus(std::size_t most, double& age_seconds) const;
 
  private:
   Status Start(int lifetime, const WorkerSetup& setup);
@@ -77,10 +77,10 @@ class RankAgent {
   void LookAtSockets();
   void KeepLog();  // of a worker that is gone
   void LookAgainIn(double seconds);
-  void LookForLife(const std::optional<JournalEvent>& last);
+  void LookForLife(const std::optional<journal::JournalEvent>& last);
   // From the worker's newest event (or its start, or its stop while it was idle) to now, without
   // what it shows by other signs of life.
-  double SecondsSilent(const std::optional<JournalEvent>& last) const;
+  double SecondsSilent(const std::optional<journal::JournalEvent>& last) const;
 
   const LaunchContext context_;
   const FleetOptions options_;
@@ -92,8 +92,9 @@ class RankAgent {
   std::unique_ptr<Child> child_;
   AgentFaults faults_;  // before the worker they end
   std::optional<OutboxReader> outbox_;
-  std::optional<JournalReader> journal_;
-  ProcessState state_ = ProcessState::kRunning;  // of the worker; of none: as of one that idles
+  std::optional<journal::JournalReader> journal_;
+  verdict::ProcessState state_ =
+      verdict::ProcessState::kRunning;  // of the worker; of none: as of one that idles
   int lifetime_ = -1;
   int exit_code_ = 0;
   int signal_ = 0;
@@ -109,9 +110,9 @@ class RankAgent {
   Deadline next_glance_ = Deadline::AfterNs(0);
   std::optional<int> death_;  // wait status
   Ticks died_ = 0;
-  std::vector<TcpSocket> sockets_;  // of the worker, when they were looked at last
+  std::vector<verdict::TcpSocket> sockets_;  // of the worker, when they were looked at last
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_RANK_AGENT_H_

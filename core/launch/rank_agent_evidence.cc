@@ -11,12 +11,12 @@
 #include "core/launch/worker_card.h"
 #include "core/launch/worker_log.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 void RankAgent::KeepLog() {
   const std::string path = ReadCard(segment_->card()).log_file;
   if (path.empty()) return;
-  WorkerLog log = ReadLogEnd(path);
+  journal::WorkerLog log = ReadLogEnd(path);
   if (log.text.empty()) return;
   log.rank = context_.rank;
   log.lifetime = lifetime_;
@@ -25,8 +25,8 @@ void RankAgent::KeepLog() {
   report_(FrameType::kLog, report.Take());
 }
 
-GpuSamples RankAgent::ReadGpus(std::size_t most, double& age_seconds) const {
-  GpuSamples samples;
+journal::GpuSamples RankAgent::ReadGpus(std::size_t most, double& age_seconds) const {
+  journal::GpuSamples samples;
   if (gpus_) {
     samples = gpus_->Newest(most);
     age_seconds = gpus_->AgeSeconds();
@@ -35,16 +35,16 @@ GpuSamples RankAgent::ReadGpus(std::size_t most, double& age_seconds) const {
   return samples;
 }
 
-Journal RankAgent::ReadJournal(std::size_t most) const {
-  Journal journal;
+journal::Journal RankAgent::ReadJournal(std::size_t most) const {
+  journal::Journal journal;
   if (!journal_) return journal;
-  const std::size_t fits = kMaxPayloadBytes / sizeof(JournalEvent);
+  const std::size_t fits = kMaxPayloadBytes / sizeof(journal::JournalEvent);
   journal = journal_->Newest(std::min(most, fits));
   if (death_ && !ending_) {
-    JournalEvent death;
+    journal::JournalEvent death;
     death.index = journal.events.empty() ? 1 : journal.events.back().index + 1;
     death.ticks = died_;
-    death.kind = EventKind::kDeath;
+    death.kind = journal::EventKind::kDeath;
     death.value = *death_;
     if (!journal.events.empty()) {
       death.case_index = journal.events.back().case_index;
@@ -55,19 +55,19 @@ Journal RankAgent::ReadJournal(std::size_t most) const {
   return journal;
 }
 
-RankEvidence RankAgent::Evidence(Deadline deadline, bool system) {
+verdict::RankEvidence RankAgent::Evidence(Deadline deadline, bool system) {
   OnChildChange();
-  RankEvidence evidence;
+  verdict::RankEvidence evidence;
   evidence.rank = context_.rank;
   evidence.state = state_;
   evidence.exit_code = exit_code_;
   evidence.signal = signal_;
   evidence.journal = ReadJournal(kEvidenceEvents);
-  const std::optional<JournalEvent> last =
-      journal_ ? journal_->Last() : std::optional<JournalEvent>();
+  const std::optional<journal::JournalEvent> last =
+      journal_ ? journal_->Last() : std::optional<journal::JournalEvent>();
   // Without a worker, or with one that has not been told to begin, a rank owes nothing.
   const bool without_worker = child_ == nullptr || awaits_order_;
-  evidence.idle = without_worker || (last && last->kind == EventKind::kIdle);
+  evidence.idle = without_worker || (last && last->kind == journal::EventKind::kIdle);
   LookForLife(last);
   if (journal_) evidence.seconds_silent = SecondsSilent(last);
   // A glance of a launch without a companion asks nobody for links.
@@ -75,10 +75,10 @@ RankEvidence RankAgent::Evidence(Deadline deadline, bool system) {
   evidence.sockets = sockets_;
   if (companion_) evidence.echo_s = companion_->EchoSeconds();
   if (segment_) {
-    evidence.device = ReadDeviceMarks(segment_->device_marks());
+    evidence.device = journal::ReadDeviceMarks(segment_->device_marks());
     evidence.gpu_bus = ReadCard(segment_->card()).gpu_bus;
   }
-  if (state_ == ProcessState::kStopped) {
+  if (state_ == verdict::ProcessState::kStopped) {
     evidence.system = fmt::format("stopped by signal {} (SIG{})", signal_, sigabbrev_np(signal_));
   } else if (system && has_worker()) {
     const SystemEvidence seen = LookAt(child_->pid(), deadline, last_call_);
@@ -89,4 +89,4 @@ RankEvidence RankAgent::Evidence(Deadline deadline, bool system) {
   return evidence;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

@@ -6,7 +6,7 @@
 #include "core/launch/codec.h"
 #include "core/launch/protocol.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 std::vector<Contact> ChooseCandidates(const std::vector<Contact>& contacts) {
   constexpr int kOfAHost = 2;
@@ -58,4 +58,4 @@ std::optional<Roster> DecodeRoster(std::string_view bytes) {
   return roster;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

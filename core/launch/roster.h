@@ -10,7 +10,7 @@
 
 #include "core/launch/fleet.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 // Where an agent can be reached.
 struct Contact {
@@ -36,6 +36,6 @@ inline constexpr std::size_t kMostCandidates = 16;
 std::string EncodeRoster(const Roster& roster, bool with_agents);
 std::optional<Roster> DecodeRoster(std::string_view bytes);
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_ROSTER_H_

@@ -16,13 +16,13 @@
 #include "core/launch/outbox.h"
 #include "core/launch/worker_card.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x3130'7473'6b6c'0000;
 constexpr std::size_t kCardOffset = 2048;
 constexpr std::size_t kMarksOffset = 4096;
-constexpr std::size_t kHeaderBytes = kMarksOffset + kDeviceMarksBytes;
+constexpr std::size_t kHeaderBytes = kMarksOffset + journal::kDeviceMarksBytes;
 
 struct Header {
   std::uint64_t magic;
@@ -34,7 +34,7 @@ static_assert(sizeof(Header) <= kCardOffset && kCardOffset + kWorkerCardBytes <=
 std::size_t RoundUp(std::size_t bytes) { return (bytes + 4095) & ~std::size_t{4095}; }
 
 std::size_t SegmentBytes(std::size_t journal_capacity, std::size_t outbox_capacity) {
-  return kHeaderBytes + RoundUp(JournalBytes(journal_capacity)) +
+  return kHeaderBytes + RoundUp(journal::JournalBytes(journal_capacity)) +
          RoundUp(OutboxBytes(outbox_capacity));
 }
 
@@ -103,16 +103,16 @@ Segment::~Segment() { munmap(memory_, bytes_); }
 std::span<std::byte> Segment::card() const { return {memory_ + kCardOffset, kWorkerCardBytes}; }
 
 std::span<std::byte> Segment::device_marks() const {
-  return {memory_ + kMarksOffset, kDeviceMarksBytes};
+  return {memory_ + kMarksOffset, journal::kDeviceMarksBytes};
 }
 
 std::span<std::byte> Segment::journal() const {
-  return {memory_ + kHeaderBytes, JournalBytes(journal_capacity_)};
+  return {memory_ + kHeaderBytes, journal::JournalBytes(journal_capacity_)};
 }
 
 std::span<std::byte> Segment::outbox() const {
-  return {memory_ + kHeaderBytes + RoundUp(JournalBytes(journal_capacity_)),
+  return {memory_ + kHeaderBytes + RoundUp(journal::JournalBytes(journal_capacity_)),
           OutboxBytes(outbox_capacity_)};
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

@@ -13,7 +13,7 @@
 #include "core/base/status.h"
 #include "core/launch/fd.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 class Segment {
  public:
@@ -44,6 +44,6 @@ class Segment {
   std::size_t outbox_capacity_ = 0;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_SEGMENT_H_

@@ -8,7 +8,7 @@
 
 #include "core/base/check.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 sigset_t BlockAgentSignals(const sigset_t& ours) {
@@ -58,4 +58,4 @@ Signals::Arrived Signals::Take() {
 
 const sigset_t& Signals::inherited_mask() { return TheInherited(); }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

@@ -6,7 +6,7 @@
 
 #include "core/launch/fd.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 // Blocks SIGCHLD, SIGTERM, SIGINT, SIGHUP and SIGCONT for the rest of the process's life (an agent
 // that has finished must not be ended by a late SIGTERM before its exit code is out). Ignores
@@ -32,6 +32,6 @@ class Signals {
   Fd fd_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_SIGNALS_H_

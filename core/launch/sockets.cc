@@ -23,7 +23,7 @@
 
 #include "core/launch/fd.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 // States of include/net/tcp_states.h.
@@ -98,7 +98,7 @@ std::vector<std::uint32_t> InodesOf(pid_t pid) {
   return inodes;
 }
 
-void AddListener(const inet_diag_msg& message, std::vector<TcpSocket>& sockets) {
+void AddListener(const inet_diag_msg& message, std::vector<verdict::TcpSocket>& sockets) {
   const std::uint16_t port = ntohs(message.id.idiag_sport);
   if (!IsAnyAddress(message)) {
     sockets.push_back(
@@ -121,9 +121,9 @@ void AddListener(const inet_diag_msg& message, std::vector<TcpSocket>& sockets) 
   freeifaddrs(all);
 }
 
-TcpSocket SocketFrom(const nlmsghdr& header) {
+verdict::TcpSocket SocketFrom(const nlmsghdr& header) {
   const auto& message = *static_cast<const inet_diag_msg*>(NLMSG_DATA(&header));
-  TcpSocket socket;
+  verdict::TcpSocket socket;
   socket.local = FormatDiag(message.idiag_family, message.id.idiag_src, message.id.idiag_sport);
   socket.remote = FormatDiag(message.idiag_family, message.id.idiag_dst, message.id.idiag_dport);
   socket.unread = message.idiag_rqueue;
@@ -155,7 +155,7 @@ struct SocketName {
 };
 
 void Add(const nlmsghdr& header, const std::vector<std::uint32_t>& inodes,
-         std::vector<TcpSocket>& sockets, std::vector<SocketName>* names) {
+         std::vector<verdict::TcpSocket>& sockets, std::vector<SocketName>* names) {
   const auto& message = *static_cast<const inet_diag_msg*>(NLMSG_DATA(&header));
   if (!std::binary_search(inodes.begin(), inodes.end(), message.idiag_inode)) return;
   if (message.idiag_state == kListen) return AddListener(message, sockets);
@@ -181,8 +181,8 @@ bool Ask(int fd, std::uint8_t family, const inet_diag_sockid* id = nullptr) {
   return send(fd, &ask, sizeof ask, 0) == sizeof ask;
 }
 
-void Read(int fd, const std::vector<std::uint32_t>& inodes, std::vector<TcpSocket>& sockets,
-          std::vector<SocketName>* names) {
+void Read(int fd, const std::vector<std::uint32_t>& inodes,
+          std::vector<verdict::TcpSocket>& sockets, std::vector<SocketName>* names) {
   alignas(nlmsghdr) char answer[kAnswerBytes];
   for (int i = 0; i < kMostAnswers; ++i) {
     // A dump is made while it is read: the kernel never lets one wait.
@@ -197,8 +197,8 @@ void Read(int fd, const std::vector<std::uint32_t>& inodes, std::vector<TcpSocke
   }
 }
 
-std::vector<TcpSocket> FindSockets(pid_t pid, std::vector<SocketName>* names) {
-  std::vector<TcpSocket> sockets;
+std::vector<verdict::TcpSocket> FindSockets(pid_t pid, std::vector<SocketName>* names) {
+  std::vector<verdict::TcpSocket> sockets;
   const std::vector<std::uint32_t> inodes = InodesOf(pid);
   if (inodes.empty()) return sockets;
   const Fd fd(socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
@@ -210,7 +210,7 @@ std::vector<TcpSocket> FindSockets(pid_t pid, std::vector<SocketName>* names) {
 }
 
 // None when it is gone.
-std::optional<TcpSocket> LookAtOne(int fd, const SocketName& name) {
+std::optional<verdict::TcpSocket> LookAtOne(int fd, const SocketName& name) {
   alignas(nlmsghdr) char answer[4096];
   if (!Ask(fd, name.family, &name.id)) return std::nullopt;
   const ssize_t bytes = recv(fd, answer, sizeof answer, MSG_DONTWAIT);
@@ -226,7 +226,7 @@ std::optional<TcpSocket> LookAtOne(int fd, const SocketName& name) {
 }  // namespace
 
 struct SocketLooks::Found {
-  std::vector<TcpSocket> listeners;
+  std::vector<verdict::TcpSocket> listeners;
   std::vector<SocketName> names;
   Fd netlink = Fd(socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
 };
@@ -234,17 +234,18 @@ struct SocketLooks::Found {
 SocketLooks::SocketLooks(pid_t pid) : pid_(pid), found_(std::make_unique<Found>()) {}
 SocketLooks::~SocketLooks() = default;
 
-std::vector<TcpSocket> SocketLooks::Look() {
+std::vector<verdict::TcpSocket> SocketLooks::Look() {
   if (looks_++ % kLooksPerSearch == 0) {
     found_->names.clear();
-    std::vector<TcpSocket> sockets = FindSockets(pid_, &found_->names);
+    std::vector<verdict::TcpSocket> sockets = FindSockets(pid_, &found_->names);
     found_->listeners = sockets;
-    std::erase_if(found_->listeners, [](const TcpSocket& one) { return !one.remote.empty(); });
+    std::erase_if(found_->listeners,
+                  [](const verdict::TcpSocket& one) { return !one.remote.empty(); });
     return sockets;
   }
-  std::vector<TcpSocket> sockets = found_->listeners;
+  std::vector<verdict::TcpSocket> sockets = found_->listeners;
   std::erase_if(found_->names, [&](const SocketName& name) {
-    std::optional<TcpSocket> seen = LookAtOne(found_->netlink.get(), name);
+    std::optional<verdict::TcpSocket> seen = LookAtOne(found_->netlink.get(), name);
     if (seen) sockets.push_back(std::move(*seen));
     return !seen;
   });
@@ -262,6 +263,6 @@ std::string FormatEndpoint(const void* address) {
   return Format6(six.sin6_addr, ntohs(six.sin6_port));
 }
 
-std::vector<TcpSocket> SocketsOf(pid_t pid) { return FindSockets(pid, nullptr); }
+std::vector<verdict::TcpSocket> SocketsOf(pid_t pid) { return FindSockets(pid, nullptr); }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

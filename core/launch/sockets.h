@@ -11,11 +11,11 @@
 
 #include "core/verdict/tcp_socket.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 // Listening and connected ones; one that listens on all addresses is there once for each address of
 // this host. Empty where the kernel does not tell, or the process is gone. At most kMostSockets.
-std::vector<TcpSocket> SocketsOf(pid_t pid);
+std::vector<verdict::TcpSocket> SocketsOf(pid_t pid);
 inline constexpr std::size_t kMostSockets = 4096;
 
 // The same again and again. Finding the sockets of a process means walking all of the host's; those
@@ -25,7 +25,7 @@ class SocketLooks {
  public:
   explicit SocketLooks(pid_t pid);
   ~SocketLooks();
-  std::vector<TcpSocket> Look();
+  std::vector<verdict::TcpSocket> Look();
 
  private:
   struct Found;
@@ -38,6 +38,6 @@ class SocketLooks {
 // sockaddr_in or sockaddr_in6; an IPv4 address that is mapped into IPv6 is written as IPv4.
 std::string FormatEndpoint(const void* address);
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_SOCKETS_H_

@@ -14,7 +14,7 @@
 #include "core/launch/fd.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 struct Pair {
@@ -43,12 +43,12 @@ Pair Connect(std::uint32_t listen_address) {
   return pair;
 }
 
-std::optional<TcpSocket> Find(const std::string& local, const std::string& remote) {
-  const std::vector<TcpSocket> all = SocketsOf(getpid());
-  const auto found = std::find_if(all.begin(), all.end(), [&](const TcpSocket& socket) {
+std::optional<verdict::TcpSocket> Find(const std::string& local, const std::string& remote) {
+  const std::vector<verdict::TcpSocket> all = SocketsOf(getpid());
+  const auto found = std::find_if(all.begin(), all.end(), [&](const verdict::TcpSocket& socket) {
     return socket.local == local && socket.remote == remote;
   });
-  return found == all.end() ? std::nullopt : std::optional<TcpSocket>(*found);
+  return found == all.end() ? std::nullopt : std::optional<verdict::TcpSocket>(*found);
 }
 
 TEST(Sockets, TellsWhatWasWrittenReceivedAndNotRead) {
@@ -95,8 +95,8 @@ TEST(Sockets, ListenersAreThereOnEveryAddress) {
 TEST(Sockets, LooksAgainAndAgainShowTheSame) {
   Pair pair = Connect(INADDR_LOOPBACK);
   SocketLooks looks(getpid());
-  const auto seen = [&](const std::string& local) -> std::optional<TcpSocket> {
-    for (const TcpSocket& socket : looks.Look()) {
+  const auto seen = [&](const std::string& local) -> std::optional<verdict::TcpSocket> {
+    for (const verdict::TcpSocket& socket : looks.Look()) {
       if (socket.local == local) return socket;
     }
     return std::nullopt;
@@ -138,4 +138,4 @@ TEST(Sockets, OnlyThoseOfTheProcess) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::launch

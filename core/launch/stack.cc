@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 struct DwflEnd {
@@ -142,4 +142,4 @@ std::string StackText(pid_t pid, Deadline deadline) {
   return answer->text.empty() ? "no stack: it could not be read in time" : answer->text;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

@@ -8,7 +8,7 @@
 
 #include "core/base/deadline.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 // "stack: clock_nanosleep@libc.so.6 < nanosleep@libc.so.6 < MPI_Allreduce@shim.so < main@bench;
 // thread 2: …": innermost first, the main thread first, at most kMostFrames a thread; or
@@ -18,6 +18,6 @@ std::string StackText(pid_t pid, Deadline deadline);
 inline constexpr int kMostFrames = 20;
 inline constexpr int kMostThreads = 4;
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_STACK_H_

@@ -8,7 +8,7 @@
 #include "core/base/deadline.h"
 #include "core/verdict/standstill.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 constexpr double kGlanceSeconds = 1;
@@ -28,16 +28,17 @@ StandstillWatch::StandstillWatch(Fleet& fleet, JudgeFunction judge)
 
 std::optional<Standstill> StandstillWatch::OnEvent(const FleetEvent& event) {
   if (!CanComplete(event.kind)) return std::nullopt;
-  std::vector<RankEvidence> before = fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
+  std::vector<verdict::RankEvidence> before = fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
   for (int look = 0; look < kMostLooks; ++look) {
-    if (!NobodyCanGoOn(before, judge_(before))) return std::nullopt;
+    if (!verdict::NobodyCanGoOn(before, judge_(before))) return std::nullopt;
     const timespec between{0, kBetweenLooksNs};
     nanosleep(&between, nullptr);
-    std::vector<RankEvidence> after = fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
+    std::vector<verdict::RankEvidence> after =
+        fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
     Standstill standstill;
     standstill.judgement = judge_(after);
-    if (SameMoment(before, after)) {
-      const auto since = static_cast<std::int64_t>(NowTicks() - NewestTicks(after));
+    if (verdict::SameMoment(before, after)) {
+      const auto since = static_cast<std::int64_t>(NowTicks() - verdict::NewestTicks(after));
       standstill.seconds_after = static_cast<double>(since) * ns_per_tick_ * 1e-9;
       return standstill;
     }
@@ -47,4 +48,4 @@ std::optional<Standstill> StandstillWatch::OnEvent(const FleetEvent& event) {
   return std::nullopt;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

@@ -9,11 +9,11 @@
 #include "core/launch/fleet.h"
 #include "core/verdict/judge.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 struct Standstill {
-  Judgement judgement;       // without what the operating system says
-  double seconds_after = 0;  // from the last event that completed the proof to the proof
+  verdict::Judgement judgement;  // without what the operating system says
+  double seconds_after = 0;      // from the last event that completed the proof to the proof
 };
 
 // Works with what agents report as quiet (FleetOptions::quiet_seconds > 0). The ranks share a tick
@@ -21,7 +21,7 @@ struct Standstill {
 class StandstillWatch {
  public:
   // May amend the evidence by what else is known of the ranks (that their program is over).
-  using JudgeFunction = std::function<Judgement(std::vector<RankEvidence>&)>;
+  using JudgeFunction = std::function<verdict::Judgement(std::vector<verdict::RankEvidence>&)>;
   // `judge` must need no deadline: all that it says is proved.
   StandstillWatch(Fleet& fleet, JudgeFunction judge);
 
@@ -35,6 +35,6 @@ class StandstillWatch {
   double ns_per_tick_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_STANDSTILL_WATCH_H_

@@ -13,7 +13,7 @@
 #include "core/launch/protocol.h"
 #include "core/launch/tcp.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 constexpr std::uint32_t Number(FrameType type) { return static_cast<std::uint32_t>(type); }
@@ -23,7 +23,9 @@ constexpr double kWelcomeSeconds = 3, kWelcomeAfterSilenceSeconds = 6;
 constexpr double kGiveSeconds = 60;
 constexpr std::size_t kPieceBytes = std::size_t{8} << 20;
 
-bool IsSilence(Loss loss) { return loss == Loss::kCutOff || loss == Loss::kDeaf; }
+bool IsSilence(verdict::Loss loss) {
+  return loss == verdict::Loss::kCutOff || loss == verdict::Loss::kDeaf;
+}
 
 void WaitFor(Channel& channel, Deadline deadline) {
   pollfd item{channel.fd(), channel.poll_events(), 0};
@@ -32,28 +34,30 @@ void WaitFor(Channel& channel, Deadline deadline) {
   channel.Fill();
 }
 
-RankEvidence Unheard(int rank) {
-  RankEvidence evidence;
+verdict::RankEvidence Unheard(int rank) {
+  verdict::RankEvidence evidence;
   evidence.rank = rank;
-  evidence.state = ProcessState::kLost;
+  evidence.state = verdict::ProcessState::kLost;
   evidence.system = "its agent does not answer";
   return evidence;
 }
 
 }  // namespace
 
-Loss LossOf(const Channel& channel) {
+verdict::Loss LossOf(const Channel& channel) {
   const int error = channel.error();
   const bool closed = error == 0 || error == ECONNRESET || error == EPIPE;
-  return closed ? Loss::kClosed : Loss::kCutOff;
+  return closed ? verdict::Loss::kClosed : verdict::Loss::kCutOff;
 }
 
-Loss SilenceOf(const Channel& channel) {
-  return channel.open() && AllAcknowledged(channel.fd()) ? Loss::kDeaf : Loss::kCutOff;
+verdict::Loss SilenceOf(const Channel& channel) {
+  return channel.open() && AllAcknowledged(channel.fd()) ? verdict::Loss::kDeaf
+                                                         : verdict::Loss::kCutOff;
 }
 
 Succession::Succession(const LaunchContext& context, const Roster& roster, std::string secret,
-                       Lobby* lobby, Signals& signals, Loss loss, double hurry_seconds, bool told)
+                       Lobby* lobby, Signals& signals, verdict::Loss loss, double hurry_seconds,
+                       bool told)
     : context_(context),
       roster_(roster),
       secret_(std::move(secret)),
@@ -76,20 +80,20 @@ Deadline Succession::Within(double seconds) {
       seconds, static_cast<double>(std::max<std::int64_t>(hurried_->RemainingNs(), 0)) / 3e9));
 }
 
-Loss Succession::Try(const Contact& candidate, std::optional<Channel>& channel) {
+verdict::Loss Succession::Try(const Contact& candidate, std::optional<Channel>& channel) {
   bool refused = false;
   const Result<Fd> reached =
       ConnectTo({candidate.address, candidate.port, secret_}, Within(kConnectSeconds), &refused);
   // A successor that is done is gone, too: in time, if the launch is being ended.
-  const Loss gone = Hurried() ? Loss::kGone : Loss::kClosed;
-  if (!reached.ok()) return refused ? gone : Loss::kCutOff;
+  const verdict::Loss gone = Hurried() ? verdict::Loss::kGone : verdict::Loss::kClosed;
+  if (!reached.ok()) return refused ? gone : verdict::Loss::kCutOff;
   const double patience = IsSilence(loss_) ? kWelcomeAfterSilenceSeconds : kWelcomeSeconds;
   const Deadline welcome = Within(patience);
   Result<Channel> joined = Join({candidate.address, candidate.port, secret_},
                                 DescribeAgent(context_.rank), nullptr, welcome);
-  if (!joined.ok()) return welcome.Passed() ? Loss::kDeaf : gone;
+  if (!joined.ok()) return welcome.Passed() ? verdict::Loss::kDeaf : gone;
   channel.emplace(std::move(joined).value());
-  return Loss::kNone;
+  return verdict::Loss::kNone;
 }
 
 std::optional<Channel> Succession::FindSuccessor() {
@@ -97,14 +101,14 @@ std::optional<Channel> Succession::FindSuccessor() {
   for (const Contact& candidate : roster_.candidates) {
     if (candidate.rank >= context_.rank) break;
     if (silent_hosts.contains(candidate.host)) {
-      lost_[candidate.rank] = Loss::kCutOff;
+      lost_[candidate.rank] = verdict::Loss::kCutOff;
       continue;
     }
     std::optional<Channel> channel;
-    const Loss loss = Try(candidate, channel);
+    const verdict::Loss loss = Try(candidate, channel);
     if (channel) return channel;
     lost_[candidate.rank] = loss;
-    if (loss == Loss::kCutOff) silent_hosts.insert(candidate.host);
+    if (loss == verdict::Loss::kCutOff) silent_hosts.insert(candidate.host);
   }
   return std::nullopt;
 }
@@ -140,8 +144,8 @@ void Succession::Hear(Lobby::Guest& guest, Legacy& legacy, Deadline deadline) {
       if (frame->type != Number(FrameType::kBequest)) continue;
       Decoder decoder(frame->payload);
       const auto lifetime = decoder.Get<std::int32_t>();
-      RankEvidence evidence;
-      Journal journal;
+      verdict::RankEvidence evidence;
+      journal::Journal journal;
       if (!Get(decoder, evidence) || !Get(decoder, journal)) return;
       evidence.rank = guest.info.rank;
       legacy.lifetime = std::max<int>(legacy.lifetime, lifetime);
@@ -155,35 +159,36 @@ void Succession::Hear(Lobby::Guest& guest, Legacy& legacy, Deadline deadline) {
 
 // As we saw it ourselves, else as of another rank of the same host; but where an agent of that host
 // lives, what befell one says nothing of another that did not come.
-Loss Succession::LossOn(int rank, const Legacy& legacy) const {
+verdict::Loss Succession::LossOn(int rank, const Legacy& legacy) const {
   const auto host = [&](int one) { return legacy.agents[static_cast<std::size_t>(one)].host; };
   if (rank == 0) return loss_;
   if (const auto known = lost_.find(rank); known != lost_.end()) return known->second;
-  const bool lives =
-      std::any_of(legacy.evidence.begin(), legacy.evidence.end(), [&](const RankEvidence& other) {
-        return other.state != ProcessState::kLost && host(other.rank) == host(rank);
+  const bool lives = std::any_of(
+      legacy.evidence.begin(), legacy.evidence.end(), [&](const verdict::RankEvidence& other) {
+        return other.state != verdict::ProcessState::kLost && host(other.rank) == host(rank);
       });
-  if (lives || host(rank).empty()) return Loss::kCutOff;
+  if (lives || host(rank).empty()) return verdict::Loss::kCutOff;
   if (host(rank) == host(0)) return loss_;
   for (const auto& [other, loss] : lost_) {
     if (host(other) == host(rank)) return loss;
   }
-  return Loss::kCutOff;
+  return verdict::Loss::kCutOff;
 }
 
 // Who is lost, and whether this is the larger part of the launch.
 void Succession::Conclude(Legacy& legacy, const std::vector<Lobby::Guest>& guests) const {
   for (int rank = 0; rank < context_.size; ++rank) {
-    RankPlace& place = legacy.places[static_cast<std::size_t>(rank)];
+    verdict::RankPlace& place = legacy.places[static_cast<std::size_t>(rank)];
     place.host = legacy.agents[static_cast<std::size_t>(rank)].host;
-    if (legacy.evidence[static_cast<std::size_t>(rank)].state != ProcessState::kLost) continue;
+    if (legacy.evidence[static_cast<std::size_t>(rank)].state != verdict::ProcessState::kLost)
+      continue;
     place.loss = LossOn(rank, legacy);
   }
   const std::size_t heard = guests.size() + 1;
   const bool larger = 2 * heard > static_cast<std::size_t>(context_.size);
   // A coordinator that was told to end wrote what it knew, which is more than we know.
-  legacy.whole = !guests.empty() && loss_ != Loss::kGone &&
-                 (!IsSilence(loss_) || larger || loss_ == Loss::kDeaf);
+  legacy.whole = !guests.empty() && loss_ != verdict::Loss::kGone &&
+                 (!IsSilence(loss_) || larger || loss_ == verdict::Loss::kDeaf);
 }
 
 Legacy Succession::Gather(Bequest own, std::vector<Lobby::Guest>& guests) {
@@ -231,4 +236,4 @@ ExitCode Succession::Run(Bequest own, const std::function<ExitCode(const Legacy&
   return succeed(legacy);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

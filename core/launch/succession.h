@@ -15,18 +15,18 @@
 #include "core/launch/roster.h"
 #include "core/launch/signals.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 // How the peer of a channel that closed was lost.
-Loss LossOf(const Channel& channel);
+verdict::Loss LossOf(const Channel& channel);
 // … of one that is open, but does not answer: its kernel acknowledges what was sent, or does not.
-Loss SilenceOf(const Channel& channel);
+verdict::Loss SilenceOf(const Channel& channel);
 
 // What an agent leaves to the successor.
 struct Bequest {
   int lifetime = -1;
-  RankEvidence evidence;
-  Journal journal;
+  verdict::RankEvidence evidence;
+  journal::Journal journal;
   std::string data;
   std::vector<std::string> entrusted = {};  // every candidate has them: they are not given on
 };
@@ -37,7 +37,7 @@ class Succession {
   // coordinator was lost. `hurry_seconds`: what is left once a signal to end has come; `told`: it
   // has come already.
   Succession(const LaunchContext& context, const Roster& roster, std::string secret, Lobby* lobby,
-             Signals& signals, Loss loss, double hurry_seconds, bool told);
+             Signals& signals, verdict::Loss loss, double hurry_seconds, bool told);
 
   // Gives the bequest to the successor, or succeeds. The exit code of this agent.
   ExitCode Run(Bequest own, const std::function<ExitCode(const Legacy&)>& succeed);
@@ -45,12 +45,12 @@ class Succession {
  private:
   // The first candidate before us that welcomes us. What is learned of the others is kept.
   std::optional<Channel> FindSuccessor();
-  Loss Try(const Contact& candidate, std::optional<Channel>& channel);
+  verdict::Loss Try(const Contact& candidate, std::optional<Channel>& channel);
   ExitCode Give(Channel& channel, const Bequest& own);
   Legacy Gather(Bequest own, std::vector<Lobby::Guest>& guests);
   void Hear(Lobby::Guest& guest, Legacy& legacy, Deadline deadline);
   void Conclude(Legacy& legacy, const std::vector<Lobby::Guest>& guests) const;
-  Loss LossOn(int rank, const Legacy& legacy) const;
+  verdict::Loss LossOn(int rank, const Legacy& legacy) const;
   std::size_t Expected() const;  // how many others may still come
   bool Hurried();
   Deadline Within(double seconds);
@@ -60,12 +60,12 @@ class Succession {
   const std::string secret_;
   Lobby* lobby_;
   Signals& signals_;
-  const Loss loss_;
+  const verdict::Loss loss_;
   const double hurry_seconds_;
   std::optional<Deadline> hurried_;
-  std::map<int, Loss> lost_;  // candidates that are not there, by rank
+  std::map<int, verdict::Loss> lost_;  // candidates that are not there, by rank
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_SUCCESSION_H_

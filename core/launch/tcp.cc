@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 sockaddr_in SocketAddress(const std::string& address, std::uint16_t port) {
@@ -96,4 +96,4 @@ Result<Fd> ConnectTcp(const std::string& address, std::uint16_t port, Deadline d
   return fd;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

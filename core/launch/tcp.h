@@ -9,7 +9,7 @@
 #include "core/base/status.h"
 #include "core/launch/fd.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 // No delay; a peer whose host died is noticed within `lost_seconds` or a few seconds more, whether
 // we talk or listen (keepalive; TCP_USER_TIMEOUT, RFC 5482). May be called again.
@@ -25,6 +25,6 @@ Result<Fd> ListenTcp(const std::string& address, std::uint16_t& port);
 Result<Fd> ConnectTcp(const std::string& address, std::uint16_t port, Deadline deadline,
                       bool* refused = nullptr);
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_TCP_H_

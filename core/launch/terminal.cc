@@ -7,7 +7,7 @@
 
 #include <string>
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 constexpr unsigned kPtyMajors[] = {4, 136};  // tty and Unix98 pty devices (Linux devices.txt)
@@ -28,4 +28,4 @@ bool LauncherIsOnTerminal() {
 
 bool StderrIsSeen() { return isatty(STDERR_FILENO) == 1 || LauncherIsOnTerminal(); }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

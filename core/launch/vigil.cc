@@ -5,7 +5,7 @@
 #include <charconv>
 #include <string_view>
 
-namespace lockstep {
+namespace lockstep::launch {
 
 Result<double> LostSecondsFrom(const char* text) {
   if (text == nullptr || *text == '\0') return kLostSeconds;
@@ -44,4 +44,4 @@ bool Vigil::TakeBeat(std::int64_t awake_ns) {
   return true;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

@@ -10,7 +10,7 @@
 
 #include "core/base/status.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 // LOCKSTEP_LOST_SECONDS of the coordinator's environment, 2 to 3600.
 inline constexpr double kLostSeconds = 20;
@@ -63,6 +63,6 @@ class Vigil {
   AwakeClock clock_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_VIGIL_H_

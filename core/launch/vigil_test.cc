@@ -9,7 +9,7 @@
 
 #include "core/launch/roster.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
@@ -109,4 +109,4 @@ TEST(Roster, TravelsWhole) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::launch

@@ -19,7 +19,7 @@
 #include "core/launch/protocol.h"
 #include "core/launch/segment.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 struct Ends {
@@ -100,10 +100,10 @@ TEST(Channel, NeverWaitsForASlowReader) {
   EXPECT_FALSE(ends.a.open());
 }
 
-RankEvidence SomeEvidence() {
-  RankEvidence evidence;
+verdict::RankEvidence SomeEvidence() {
+  verdict::RankEvidence evidence;
   evidence.rank = 3;
-  evidence.state = ProcessState::kSignalled;
+  evidence.state = verdict::ProcessState::kSignalled;
   evidence.signal = 9;
   evidence.exit_code = -2;
   evidence.seconds_silent = 1.5;
@@ -128,11 +128,11 @@ TEST(Codec, EvidenceThereAndBack) {
   Put(encoder, SomeEvidence());
   const std::string bytes = encoder.Take();
   Decoder decoder(bytes);
-  RankEvidence back;
+  verdict::RankEvidence back;
   ASSERT_TRUE(Get(decoder, back));
   EXPECT_TRUE(decoder.complete());
   EXPECT_EQ(back.rank, 3);
-  EXPECT_EQ(back.state, ProcessState::kSignalled);
+  EXPECT_EQ(back.state, verdict::ProcessState::kSignalled);
   EXPECT_EQ(back.exit_code, -2);
   EXPECT_EQ(back.system, SomeEvidence().system);
   ASSERT_EQ(back.sockets.size(), 2u);
@@ -166,7 +166,7 @@ TEST(Codec, RandomBytesHarmNobody) {
     std::string bytes(random.Below(200), '\0');
     for (char& byte : bytes) byte = static_cast<char>(random.Next() >> (random.Below(2) * 60));
     Decoder evidence_decoder(bytes), info_decoder(bytes), status_decoder(bytes);
-    RankEvidence evidence;
+    verdict::RankEvidence evidence;
     AgentInfo info;
     Status status;
     Get(evidence_decoder, evidence);
@@ -273,10 +273,10 @@ TEST(Segment, TheWorkerSeesWhatTheAgentMade) {
   ASSERT_TRUE(worker.ok()) << worker.status().message();
   EXPECT_EQ((*worker)->journal_capacity(), 64u);
   EXPECT_EQ((*worker)->outbox_capacity(), 4096u);
-  JournalWriter::Create((*worker)->journal(), 64).EnterPhase(Phase::kLoad);
-  const auto last = JournalReader((*agent)->journal(), 64).Last();
+  journal::JournalWriter::Create((*worker)->journal(), 64).EnterPhase(journal::Phase::kLoad);
+  const auto last = journal::JournalReader((*agent)->journal(), 64).Last();
   ASSERT_TRUE(last.has_value());
-  EXPECT_EQ(last->phase, Phase::kLoad);
+  EXPECT_EQ(last->phase, journal::Phase::kLoad);
   // Nobody can shrink it under the other's feet.
   EXPECT_NE(ftruncate((*worker)->fd(), 0), 0);
   (*worker)->journal()[0] = std::byte{};
@@ -290,4 +290,4 @@ TEST(Segment, RefusesForeignMemory) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::launch

@@ -5,7 +5,7 @@
 
 #include "core/base/check.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 constexpr std::size_t kBusBytes = 64;
@@ -18,8 +18,8 @@ void Write(std::span<std::byte> field, const std::string& text) {
 std::string Read(std::span<const std::byte> field) {
   const std::string_view all(reinterpret_cast<const char*>(field.data()), field.size());
   const std::string_view text = all.substr(0, all.find('\0'));
-  const bool sane = text.size() < all.size() &&
-                    text.find_first_of("\n\r\t\x1b") == std::string_view::npos;
+  const bool sane =
+      text.size() < all.size() && text.find_first_of("\n\r\t\x1b") == std::string_view::npos;
   return sane ? std::string(text) : "";
 }
 
@@ -36,4 +36,4 @@ WorkerCard ReadCard(std::span<const std::byte> memory) {
   return {Read(memory.first(kBusBytes)), Read(memory.subspan(kBusBytes))};
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

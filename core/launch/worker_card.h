@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-namespace lockstep {
+namespace lockstep::launch {
 
 struct WorkerCard {
   std::string gpu_bus;   // where its device sits, as "0000:3b:00.0"; empty: nowhere
@@ -21,6 +21,6 @@ void WriteCard(std::span<std::byte> memory, const WorkerCard& card);
 // The worker is under test, and may have written anything: texts end with the memory.
 WorkerCard ReadCard(std::span<const std::byte> memory);
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_WORKER_CARD_H_

@@ -30,7 +30,7 @@
 #include "core/launch/protocol.h"
 #include "core/launch/segment.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 namespace {
 
 constexpr std::size_t kMostKeyBytes = 4096;
@@ -40,15 +40,15 @@ Status AgentGone() {
   return EnvironmentError("the agent of this worker is gone; the launch is over");
 }
 
-class WorkerLinkImpl final : public WorkerLink, public Meeting {
+class WorkerLinkImpl final : public WorkerLink, public comm::Meeting {
  public:
   WorkerLinkImpl(const ChildRole& role, Channel channel, std::unique_ptr<Segment> segment)
       : role_(role),
         channel_(std::move(channel)),
         segment_(std::move(segment)),
-        journal_(JournalWriter::Create(segment_->journal(), segment_->journal_capacity())),
+        journal_(journal::JournalWriter::Create(segment_->journal(), segment_->journal_capacity())),
         outbox_(segment_->outbox(), segment_->outbox_capacity()) {
-    journal_.EnterPhase(Phase::kStart);
+    journal_.EnterPhase(journal::Phase::kStart);
   }
   ~WorkerLinkImpl() override;
 
@@ -56,11 +56,11 @@ class WorkerLinkImpl final : public WorkerLink, public Meeting {
   int size() const override { return role_.size; }
   int local_rank() const override { return role_.local_rank; }
   int lifetime() const override { return role_.lifetime; }
-  JournalWriter& journal() override { return journal_; }
+  journal::JournalWriter& journal() override { return journal_; }
   Outbox& outbox() override { return outbox_; }
   void Introduce(const WorkerCard& card) override { WriteCard(segment_->card(), card); }
   std::span<std::byte> device_marks() override { return segment_->device_marks(); }
-  Meeting& meeting() override { return *this; }
+  comm::Meeting& meeting() override { return *this; }
 
   Result<Message> Receive(Deadline deadline) override { return Take(deadline, true); }
   Result<Message> Await(Deadline deadline) override { return Take(deadline, false); }
@@ -83,7 +83,7 @@ class WorkerLinkImpl final : public WorkerLink, public Meeting {
   const ChildRole role_;
   Channel channel_;
   std::unique_ptr<Segment> segment_;
-  JournalWriter journal_;
+  journal::JournalWriter journal_;
   OutboxWriter outbox_;
   std::deque<Message> messages_;
   std::uint64_t request_ = 0;  // of the newest Get
@@ -254,7 +254,7 @@ Result<ChildRole> OwnRole() {
 
 Result<std::string> WorkerLink::ListenAddress() {
   LOCKSTEP_ASSIGN_OR_RETURN(const LaunchContext context, DetectLaunch());
-  return lockstep::ListenAddress(context);
+  return launch::ListenAddress(context);
 }
 
 bool WorkerLink::IsWorker() { return std::getenv(kRoleVariable) != nullptr; }
@@ -277,4 +277,4 @@ Result<std::unique_ptr<WorkerLink>> WorkerLink::Open() {
       new WorkerLinkImpl(role, std::move(channel), std::move(segment)));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

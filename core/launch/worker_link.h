@@ -15,7 +15,7 @@
 #include "core/journal/journal.h"
 #include "core/launch/worker_card.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 // A framed message between a suite's conductor (on the coordinator) and its workers. Types below
 // kReservedMessageType belong to the suite. At most kMaxPayloadBytes.
@@ -54,14 +54,14 @@ class WorkerLink {
   virtual int size() const = 0;
   virtual int local_rank() const = 0;
   virtual int lifetime() const = 0;  // 0, 1, …: which worker of this rank
-  virtual JournalWriter& journal() = 0;
+  virtual journal::JournalWriter& journal() = 0;
   virtual Outbox& outbox() = 0;
   // What the agent should know of this process even when it is wedged or dead.
   virtual void Introduce(const WorkerCard& card) = 0;
   // For RecordedCommunicator::MarkOn.
   virtual std::span<std::byte> device_marks() = 0;
   // Where the ranks of this lifetime exchange addresses, through the agents.
-  virtual Meeting& meeting() = 0;
+  virtual comm::Meeting& meeting() = 0;
 
   // The next message of the conductor. Sleeps (no spinning), after it journaled kIdle. What the
   // worker does with the message it must journal itself, or its silence looks idle.
@@ -79,6 +79,6 @@ class WorkerLink {
   virtual void CloseMeeting(bool closed) = 0;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_WORKER_LINK_H_

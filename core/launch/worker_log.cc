@@ -8,10 +8,10 @@
 
 #include "core/launch/fd.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
-WorkerLog ReadLogEnd(const std::string& path, std::size_t most) {
-  WorkerLog log;
+journal::WorkerLog ReadLogEnd(const std::string& path, std::size_t most) {
+  journal::WorkerLog log;
   log.path = path;
   // The path is what a worker said: it may name a pipe or a device.
   const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
@@ -33,4 +33,4 @@ WorkerLog ReadLogEnd(const std::string& path, std::size_t most) {
   return log;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

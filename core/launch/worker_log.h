@@ -7,14 +7,14 @@
 
 #include "core/journal/worker_log.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 inline constexpr std::size_t kMostLogBytes = 16 << 10;
 
 // The last `most` bytes of a regular file, from the beginning of a line on; empty text when there
 // is no such file, or nothing in it. Never waits for a writer.
-WorkerLog ReadLogEnd(const std::string& path, std::size_t most = kMostLogBytes);
+journal::WorkerLog ReadLogEnd(const std::string& path, std::size_t most = kMostLogBytes);
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_WORKER_LOG_H_

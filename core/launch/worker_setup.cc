@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace lockstep {
+namespace lockstep::launch {
 void Put(Encoder& encoder, const WorkerSetup& setup) {
   encoder.Put(static_cast<std::uint32_t>(setup.environment.size()));
   for (const std::string& variable : setup.environment) encoder.Text(variable);
@@ -21,4 +21,4 @@ bool Get(Decoder& decoder, WorkerSetup& setup) {
   return decoder.ok();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch

@@ -7,7 +7,7 @@
 
 #include "core/launch/codec.h"
 
-namespace lockstep {
+namespace lockstep::launch {
 
 struct WorkerSetup {
   std::vector<std::string> environment;  // "NAME=VALUE", in place of the agent's
@@ -23,6 +23,6 @@ struct WorkerSetup {
 void Put(Encoder& encoder, const WorkerSetup& setup);
 bool Get(Decoder& decoder, WorkerSetup& setup);
 
-}  // namespace lockstep
+}  // namespace lockstep::launch
 
 #endif  // LOCKSTEP_CORE_LAUNCH_WORKER_SETUP_H_

@@ -7,24 +7,24 @@
 #include "core/plan/expand_steps.h"
 #include "core/plan/plan.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 namespace {
 
 // The axes that all cases share: every combination is one variant.
 struct Variant {
-  DataType type;
-  Reduction reduction;
+  collective::DataType type;
+  collective::Reduction reduction;
   bool in_place;
-  Blocking blocking;
+  collective::Blocking blocking;
 };
 
 std::vector<Variant> VariantsOf(const BenchSpec& spec) {
   std::vector<Variant> variants;
-  const bool reduces = InfoOf(spec.collective).reduces;
-  for (const DataType type : spec.types) {
-    for (const Reduction reduction : spec.reductions) {
+  const bool reduces = collective::InfoOf(spec.collective).reduces;
+  for (const collective::DataType type : spec.types) {
+    for (const collective::Reduction reduction : spec.reductions) {
       for (const bool in_place : spec.in_place) {
-        for (const Blocking blocking : spec.blocking) {
+        for (const collective::Blocking blocking : spec.blocking) {
           variants.push_back({type, reduction, in_place, blocking});
         }
       }
@@ -35,17 +35,20 @@ std::vector<Variant> VariantsOf(const BenchSpec& spec) {
 }
 
 std::string Prefix(const BenchSpec& spec, const Variant& variant) {
-  std::string name{NameOf(spec.collective)};
-  if (spec.collective != Collective::kBarrier) name += fmt::format("/{}", NameOf(variant.type));
-  if (InfoOf(spec.collective).reduces) name += fmt::format("/{}", NameOf(variant.reduction));
+  std::string name{collective::NameOf(spec.collective)};
+  if (spec.collective != collective::Collective::kBarrier)
+    name += fmt::format("/{}", collective::NameOf(variant.type));
+  if (collective::InfoOf(spec.collective).reduces)
+    name += fmt::format("/{}", collective::NameOf(variant.reduction));
   if (variant.in_place) name += "/in_place";
-  if (variant.blocking == Blocking::kNonblocking) name += "/nonblocking";
+  if (variant.blocking == collective::Blocking::kNonblocking) name += "/nonblocking";
   if (spec.cuda_graph) name += "/cuda_graph";
   return name;
 }
 
-Operation OperationOf(const BenchSpec& spec, const Variant& variant, std::int64_t count) {
-  Operation operation;
+collective::Operation OperationOf(const BenchSpec& spec, const Variant& variant,
+                                  std::int64_t count) {
+  collective::Operation operation;
   operation.collective = spec.collective;
   operation.type = variant.type;
   operation.reduction = variant.reduction;
@@ -72,12 +75,12 @@ Status CheckSweep(const BenchSpec& spec) {
 
 // The message sizes of a sweep, each a whole number of elements; duplicates that rounding makes
 // are dropped.
-Result<std::vector<std::int64_t>> SweepCounts(const BenchSpec& spec, DataType type) {
+Result<std::vector<std::int64_t>> SweepCounts(const BenchSpec& spec, collective::DataType type) {
   LOCKSTEP_RETURN_IF_ERROR(CheckSweep(spec));
   std::vector<std::int64_t> counts;
   double bytes = static_cast<double>(spec.begin_bytes);
   while (bytes <= static_cast<double>(spec.end_bytes)) {
-    const std::int64_t count = static_cast<std::int64_t>(bytes) / SizeOf(type);
+    const std::int64_t count = static_cast<std::int64_t>(bytes) / collective::SizeOf(type);
     if (count > 0 && (counts.empty() || counts.back() != count)) counts.push_back(count);
     if (counts.size() > kMaxCases) break;
     bytes =
@@ -86,13 +89,14 @@ Result<std::vector<std::int64_t>> SweepCounts(const BenchSpec& spec, DataType ty
   }
   if (counts.empty()) {
     return InvalidInput(fmt::format("-e {} is smaller than one element of type {} ({} bytes)",
-                                    spec.end_bytes, NameOf(type), SizeOf(type)));
+                                    spec.end_bytes, collective::NameOf(type),
+                                    collective::SizeOf(type)));
   }
   return counts;
 }
 
 Status AddSweep(const BenchSpec& spec, const Variant& variant, int world_size, Plan& plan) {
-  if (spec.collective == Collective::kBarrier) {
+  if (spec.collective == collective::Collective::kBarrier) {
     plan.cases.push_back(
         {Prefix(spec, variant), {OperationOf(spec, variant, 0)}, false, "", -1, 0});
     return OkStatus();
@@ -100,9 +104,9 @@ Status AddSweep(const BenchSpec& spec, const Variant& variant, int world_size, P
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<std::int64_t> counts,
                             SweepCounts(spec, variant.type));
   for (const std::int64_t count : counts) {
-    const Operation operation = OperationOf(spec, variant, count);
-    const std::string name =
-        fmt::format("{}/{}", Prefix(spec, variant), MessageBytes(operation, world_size));
+    const collective::Operation operation = OperationOf(spec, variant, count);
+    const std::string name = fmt::format("{}/{}", Prefix(spec, variant),
+                                         collective::MessageBytes(operation, world_size));
     plan.cases.push_back({name, {operation}, variant.in_place, "", -1, 0});
   }
   return OkStatus();
@@ -119,7 +123,7 @@ void AddSequence(const BenchSpec& spec, const Variant& variant, const BucketSequ
   for (std::size_t i = 0; i < sequence.buckets.size(); ++i) {
     Variant typed = variant;
     if (!spec.types_given) typed.type = sequence.buckets[i].type;
-    const Operation operation = OperationOf(spec, typed, sequence.buckets[i].count);
+    const collective::Operation operation = OperationOf(spec, typed, sequence.buckets[i].count);
     whole.operations.push_back(operation);
     plan.cases.push_back({fmt::format("{}/bucket:{}", prefix, i),
                           {operation},
@@ -184,9 +188,9 @@ void SizeBuffers(Plan& plan) {
     if (!std::holds_alternative<CollectiveCalls>(planned.step)) continue;
     std::int64_t send = 0;
     std::int64_t recv = 0;
-    for (const Operation& operation : planned.operations) {
-      send += AlignedBytes(SendBytes(operation, plan.world_size));
-      recv += AlignedBytes(RecvBytes(operation, plan.world_size));
+    for (const collective::Operation& operation : planned.operations) {
+      send += AlignedBytes(collective::SendBytes(operation, plan.world_size));
+      recv += AlignedBytes(collective::RecvBytes(operation, plan.world_size));
     }
     plan.send_buffer_bytes = std::max(plan.send_buffer_bytes, send);
     plan.recv_buffer_bytes = std::max(plan.recv_buffer_bytes, recv);
@@ -216,8 +220,8 @@ std::int64_t AlignedBytes(std::int64_t bytes) { return (bytes + 4095) / 4096 * 4
 
 std::int64_t BytesOf(const PlannedCase& planned, int world_size) {
   std::int64_t bytes = 0;
-  for (const Operation& operation : planned.operations)
-    bytes += MessageBytes(operation, world_size);
+  for (const collective::Operation& operation : planned.operations)
+    bytes += collective::MessageBytes(operation, world_size);
   return bytes;
 }
 
@@ -272,4 +276,4 @@ bool CommunicatesOnThreads(const Plan& plan) {
   });
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::plan

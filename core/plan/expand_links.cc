@@ -6,7 +6,7 @@
 
 #include "core/plan/plan.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 namespace {
 
 // Of each of the two passes; a lossy link alone would take minutes to be known to 5 %.
@@ -20,8 +20,10 @@ using Pairs = std::vector<std::pair<int, int>>;
 PlannedCase CaseOf(std::string name, LinkExchange exchange) {
   PlannedCase planned{"links/" + std::move(name), {}, false, "", -1, 0};
   // The peer differs from rank to rank.
-  for (const Collective collective : {Collective::kSend, Collective::kRecv}) {
-    planned.operations.push_back({collective, DataType::kU8, Reduction::kSum, Blocking::kBlocking,
+  for (const collective::Collective collective :
+       {collective::Collective::kSend, collective::Collective::kRecv}) {
+    planned.operations.push_back({collective, collective::DataType::kU8,
+                                  collective::Reduction::kSum, collective::Blocking::kBlocking,
                                   exchange.bytes, /*root=*/-1});
   }
   if (exchange.pairs.empty()) {
@@ -127,4 +129,4 @@ Result<Plan> ExpandLinkPlan(const BenchSpec& spec, int world_size, const std::ve
   return Select(plan, all);  // which sizes the buffers
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::plan

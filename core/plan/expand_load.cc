@@ -3,7 +3,7 @@
 
 #include "core/plan/plan.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 namespace {
 
 // Long enough for the steady state behind the prefetched batches to show.
@@ -28,7 +28,7 @@ std::string NameOf(const ShardedLoad& load) {
 }
 
 PlannedCase CaseOf(const ShardedLoad& load) {
-  PlannedCase planned{NameOf(load), {{Collective::kBarrier}}, false, "", -1, 0};
+  PlannedCase planned{NameOf(load), {{collective::Collective::kBarrier}}, false, "", -1, 0};
   planned.step = load;
   planned.parts = {{"load_ns", "ns", Over::kMax},
                    {"waited_ns", "ns", Over::kMean},
@@ -81,4 +81,4 @@ Result<Plan> ExpandLoadPlan(const BenchSpec& spec, int world_size) {
   return plan;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::plan

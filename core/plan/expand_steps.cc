@@ -8,7 +8,7 @@
 #include "core/ddp/buckets.h"
 #include "core/plan/plan.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 namespace {
 
 constexpr double kMiB = 1024 * 1024;
@@ -42,8 +42,8 @@ class SettingsWriter {
   std::vector<std::pair<std::string, std::string>> settings;
 };
 
-BucketOptions BucketOptionsOf(const DdpStep& step) {
-  BucketOptions options;
+ddp::BucketOptions BucketOptionsOf(const DdpStep& step) {
+  ddp::BucketOptions options;
   if (step.bucket_cap_mb > 0) {
     options.cap_bytes = static_cast<std::int64_t>(step.bucket_cap_mb * kMiB);
   }
@@ -55,24 +55,26 @@ BucketOptions BucketOptionsOf(const DdpStep& step) {
   return options;
 }
 
-std::int64_t BytesOfAll(const std::vector<TensorInfo>& tensors) {
+std::int64_t BytesOfAll(const std::vector<ddp::TensorInfo>& tensors) {
   std::int64_t bytes = 0;
-  for (const TensorInfo& tensor : tensors) bytes += tensor.bytes();
+  for (const ddp::TensorInfo& tensor : tensors) bytes += tensor.bytes();
   return bytes;
 }
 
 // The gradient all-reduces of an iteration. A hook changes the type of what travels, not which
 // gradients are compared.
-std::vector<Operation> BucketOperations(const ModelTensors& tensors, const DdpStep& step) {
-  std::vector<Gradient> gradients;
-  for (const TensorInfo& info : tensors.params) gradients.push_back({info.numel, info.type});
-  const BucketOptions options = BucketOptionsOf(step);
-  const BucketLayout layout = step.first_iteration
-                                  ? InitialBuckets(gradients, options)
-                                  : SteadyBuckets(gradients, tensors.ready_order, options);
-  std::vector<Operation> operations;
-  for (const Bucket& bucket : layout) {
-    operations.push_back({Collective::kAllReduce, bucket.type, Reduction::kSum, Blocking::kBlocking,
+std::vector<collective::Operation> BucketOperations(const ddp::ModelTensors& tensors,
+                                                    const DdpStep& step) {
+  std::vector<ddp::Gradient> gradients;
+  for (const ddp::TensorInfo& info : tensors.params) gradients.push_back({info.numel, info.type});
+  const ddp::BucketOptions options = BucketOptionsOf(step);
+  const ddp::BucketLayout layout =
+      step.first_iteration ? ddp::InitialBuckets(gradients, options)
+                           : ddp::SteadyBuckets(gradients, tensors.ready_order, options);
+  std::vector<collective::Operation> operations;
+  for (const ddp::Bucket& bucket : layout) {
+    operations.push_back({collective::Collective::kAllReduce, bucket.type,
+                          collective::Reduction::kSum, collective::Blocking::kBlocking,
                           bucket.elements, 0});
   }
   return operations;
@@ -191,7 +193,7 @@ Status CheckAxes(const DdpAxes& axes) {
 
 // Parameters, gradients and buffers, which all cases of a model share as they do the buckets and
 // their compressed copies; and the flat areas of a state broadcast.
-std::int64_t ModelBytes(const ModelTensors& tensors) {
+std::int64_t ModelBytes(const ddp::ModelTensors& tensors) {
   return 5 * BytesOfAll(tensors.params) + 2 * BytesOfAll(tensors.buffers);
 }
 
@@ -223,16 +225,18 @@ void AddStateBroadcasts(const PlannedModel& model, Plan& plan) {
   }
 }
 
-std::vector<Operation> StateBroadcastOperations(const ModelTensors& tensors, bool constructor) {
-  std::vector<Gradient> members;
+std::vector<collective::Operation> StateBroadcastOperations(const ddp::ModelTensors& tensors,
+                                                            bool constructor) {
+  std::vector<ddp::Gradient> members;
   if (constructor) {
-    for (const TensorInfo& info : tensors.params) members.push_back({info.numel, info.type});
+    for (const ddp::TensorInfo& info : tensors.params) members.push_back({info.numel, info.type});
   }
-  for (const TensorInfo& info : tensors.buffers) members.push_back({info.numel, info.type});
+  for (const ddp::TensorInfo& info : tensors.buffers) members.push_back({info.numel, info.type});
   const std::int64_t limits[] = {kStateBroadcastBytes};
-  std::vector<Operation> operations;
-  for (const Bucket& bucket : ComputeBucketAssignmentBySize(members, limits)) {
-    operations.push_back({Collective::kBroadcast, bucket.type, Reduction::kSum, Blocking::kBlocking,
+  std::vector<collective::Operation> operations;
+  for (const ddp::Bucket& bucket : ddp::ComputeBucketAssignmentBySize(members, limits)) {
+    operations.push_back({collective::Collective::kBroadcast, bucket.type,
+                          collective::Reduction::kSum, collective::Blocking::kBlocking,
                           bucket.elements, 0});
   }
   return operations;
@@ -252,4 +256,4 @@ Result<Plan> ExpandDdpPlan(const BenchSpec& spec, int world_size) {
   return plan;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::plan

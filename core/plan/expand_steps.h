@@ -7,13 +7,14 @@
 
 #include "core/plan/plan.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 
 // broadcast_bucket_size of torch.nn.parallel.DistributedDataParallel.
 inline constexpr std::int64_t kStateBroadcastBytes = 250 * 1024 * 1024;
 
 // The broadcasts, in order: one a type and 250 MiB.
-std::vector<Operation> StateBroadcastOperations(const ModelTensors& tensors, bool constructor);
+std::vector<collective::Operation> StateBroadcastOperations(const ddp::ModelTensors& tensors,
+                                                            bool constructor);
 
 // Two cases: the state that DDP's constructor broadcasts, and the buffers of every forward pass (if
 // there are any).
@@ -22,6 +23,6 @@ void AddStateBroadcasts(const PlannedModel& model, Plan& plan);
 // What the models and cases of the plan take, into plan.memory_bytes.
 void SizeSteps(Plan& plan);
 
-}  // namespace lockstep
+}  // namespace lockstep::plan
 
 #endif  // LOCKSTEP_CORE_PLAN_EXPAND_STEPS_H_

@@ -8,16 +8,16 @@
 #include "core/collective/collective.h"
 #include "core/ddp/training.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 
 // The first round calls the operations, so that the library connects; the second one captures them
 // and replays the graph, as all later ones do.
 struct GraphReplayProgram {
-  std::vector<Operation> operations;  // of a round
+  std::vector<collective::Operation> operations;  // of a round
   std::int64_t rounds = 20;
-  AfterFinish after_finish = AfterFinish::kExit;
+  ddp::AfterFinish after_finish = ddp::AfterFinish::kExit;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::plan
 
 #endif  // LOCKSTEP_CORE_PLAN_GRAPH_REPLAY_H_

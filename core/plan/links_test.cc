@@ -7,7 +7,7 @@
 
 #include "core/plan/plan.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 namespace {
 
 using testing::HasSubstr;
@@ -91,4 +91,4 @@ TEST(ExpandLinkPlan, RefusesInOneLine) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::plan

@@ -6,28 +6,28 @@
 
 #include "core/ddp/training.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 
 // Every key of the workload and its default.
 struct LoadingProgram {
   enum class Between : std::uint8_t { kBarrier, kAllReduce, kNone };
 
   // Samples of the dataset. A list: ranks disagree about its length.
-  PerRank<std::int64_t> samples = {{64}};
+  ddp::PerRank<std::int64_t> samples = {{64}};
   std::int64_t batch = 8;
   std::int64_t epochs = 1;
   std::int64_t workers = 2;  // threads that decode; 0: the program itself
   double decode_passes = 4;  // work of decoding: passes over a sample's bytes
-  PerRank<double> slow_down = {{1}};
-  PerRank<std::int64_t> seed = {{0}};  // of the sampler
+  ddp::PerRank<double> slow_down = {{1}};
+  ddp::PerRank<std::int64_t> seed = {{0}};  // of the sampler
   bool shuffle = true;
   bool drop_last = false;
   bool set_epoch = true;
   bool weighted = false;  // images four times as often as texts (WeightedRandomSampler)
   Between between = Between::kBarrier;  // what ends an iteration
-  AfterFinish after_finish = AfterFinish::kExit;
+  ddp::AfterFinish after_finish = ddp::AfterFinish::kExit;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::plan
 
 #endif  // LOCKSTEP_CORE_PLAN_LOADING_H_

@@ -13,13 +13,13 @@
 #include "core/plan/spec.h"
 #include "core/plan/steps.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 
 struct PlannedCase {
   std::string
       name;  // unique: "all_reduce/f32/sum/65536", "all_reduce/f32/sum/resnet50/cap:25/bucket:0"
-  std::vector<Operation> operations;  // one, or a sequence in launch order; of a step: those whose
-                                      // results are compared
+  std::vector<collective::Operation> operations;  // one, or a sequence in launch order; of a step:
+                                                  // those whose results are compared
   bool in_place = false;
   std::string model;
   int bucket = -1;  // index in the model's sequence; -1: the whole sequence or no model
@@ -27,7 +27,7 @@ struct PlannedCase {
   StepPlan step = {};
   std::vector<PartInfo> parts = {};  // what every iteration tells beside its duration
   std::vector<std::pair<std::string, std::string>> settings = {};  // a step's options, for people
-  std::int64_t memory_bytes = 0;  // of each rank, for this case alone, beside the buffers
+  std::int64_t memory_bytes = 0;       // of each rank, for this case alone, beside the buffers
   std::uint32_t visit_iterations = 0;  // timed ones of each visit; 0: as rounds choose
 };
 
@@ -100,6 +100,6 @@ Result<Plan> PlanFromJson(const std::string& text);
 // FNV-1a of the JSON text: 16 hexadecimal digits. Runs with the same hash measured the same thing.
 std::string HashOf(const Plan& plan);
 
-}  // namespace lockstep
+}  // namespace lockstep::plan
 
 #endif  // LOCKSTEP_CORE_PLAN_PLAN_H_

@@ -5,31 +5,32 @@
 #include "core/plan/plan.h"
 #include "core/plan/step_json.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 namespace {
 
-Json ToJson(const Operation& operation) {
+Json ToJson(const collective::Operation& operation) {
   Json json;
-  json["collective"] = NameOf(operation.collective);
-  json["type"] = NameOf(operation.type);
-  json["reduction"] = NameOf(operation.reduction);
-  json["blocking"] = operation.blocking == Blocking::kBlocking;
+  json["collective"] = collective::NameOf(operation.collective);
+  json["type"] = collective::NameOf(operation.type);
+  json["reduction"] = collective::NameOf(operation.reduction);
+  json["blocking"] = operation.blocking == collective::Blocking::kBlocking;
   json["count"] = operation.count;
   json["root"] = operation.root;
   return json;
 }
 
-Result<Operation> OperationFrom(const Json& json) {
-  Operation operation;
+Result<collective::Operation> OperationFrom(const Json& json) {
+  collective::Operation operation;
   LOCKSTEP_ASSIGN_OR_RETURN(
       operation.collective,
-      ParseCollective("collective", json.at("collective").get<std::string>()));
+      collective::ParseCollective("collective", json.at("collective").get<std::string>()));
   LOCKSTEP_ASSIGN_OR_RETURN(operation.type,
-                            ParseDataType("type", json.at("type").get<std::string>()));
-  LOCKSTEP_ASSIGN_OR_RETURN(operation.reduction,
-                            ParseReduction("reduction", json.at("reduction").get<std::string>()));
-  operation.blocking =
-      json.at("blocking").get<bool>() ? Blocking::kBlocking : Blocking::kNonblocking;
+                            collective::ParseDataType("type", json.at("type").get<std::string>()));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      operation.reduction,
+      collective::ParseReduction("reduction", json.at("reduction").get<std::string>()));
+  operation.blocking = json.at("blocking").get<bool>() ? collective::Blocking::kBlocking
+                                                       : collective::Blocking::kNonblocking;
   operation.count = json.at("count").get<std::int64_t>();
   operation.root = json.at("root").get<int>();
   return operation;
@@ -42,7 +43,7 @@ Json ToJson(const PlannedCase& planned) {
   json["model"] = planned.model;
   json["bucket"] = planned.bucket;
   json["bucket_cap_mb"] = planned.bucket_cap_mb;
-  for (const Operation& operation : planned.operations) {
+  for (const collective::Operation& operation : planned.operations) {
     json["operations"].push_back(ToJson(operation));
   }
   AddStepJson(planned, json);
@@ -57,7 +58,7 @@ Result<PlannedCase> CaseFrom(const Json& json) {
   planned.bucket = json.at("bucket").get<int>();
   planned.bucket_cap_mb = json.at("bucket_cap_mb").get<double>();
   for (const Json& item : json.at("operations")) {
-    LOCKSTEP_ASSIGN_OR_RETURN(Operation operation, OperationFrom(item));
+    LOCKSTEP_ASSIGN_OR_RETURN(collective::Operation operation, OperationFrom(item));
     planned.operations.push_back(operation);
   }
   LOCKSTEP_RETURN_IF_ERROR(ReadStepJson(json, planned));
@@ -135,4 +136,4 @@ std::string HashOf(const Plan& plan) {
   return fmt::format("{:016x}", hash);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::plan

@@ -5,7 +5,7 @@
 #include <functional>
 #include <set>
 
-namespace lockstep {
+namespace lockstep::plan {
 namespace {
 
 TEST(PlanTest, DefaultSweepDoublesFrom8BytesTo64MiB) {
@@ -22,8 +22,8 @@ TEST(PlanTest, StepAddsAndAxesMultiply) {
   spec.begin_bytes = 1024;
   spec.end_bytes = 4096;
   spec.step_bytes = 1024;
-  spec.types = {DataType::kF16, DataType::kF64};
-  spec.reductions = {Reduction::kSum, Reduction::kMax};
+  spec.types = {collective::DataType::kF16, collective::DataType::kF64};
+  spec.reductions = {collective::Reduction::kSum, collective::Reduction::kMax};
   spec.in_place = {false, true};
   const Plan plan = ExpandPlan(spec, 4).value();
   EXPECT_EQ(plan.cases.size(), 4u * 2 * 2 * 2);
@@ -35,7 +35,7 @@ TEST(PlanTest, StepAddsAndAxesMultiply) {
 TEST(PlanTest, ModelGivesACaseABucketAndOneForTheSequence) {
   BenchSpec spec;
   spec.sweep = false;
-  spec.sequences = {{"tiny", 25, {{100}, {2000}, {30, DataType::kF64}}}};
+  spec.sequences = {{"tiny", 25, {{100}, {2000}, {30, collective::DataType::kF64}}}};
   const Plan plan = ExpandPlan(spec, 2).value();
   ASSERT_EQ(plan.cases.size(), 4u);
   EXPECT_EQ(plan.cases[1].bucket, 1);
@@ -49,7 +49,7 @@ TEST(PlanTest, JsonRoundTripKeepsTheHash) {
   BenchSpec spec;
   spec.iterations = 100;
   spec.seed = 0xffffffffffffffffu;
-  spec.sequences = {{"tiny", 0.5, {{100, DataType::kBf16}, {2000}}}};
+  spec.sequences = {{"tiny", 0.5, {{100, collective::DataType::kBf16}, {2000}}}};
   const Plan plan = ExpandPlan(spec, 3).value();
   const Plan again = PlanFromJson(PlanToJson(plan)).value();
   EXPECT_EQ(HashOf(again), HashOf(plan));
@@ -108,4 +108,4 @@ TEST(PlanTest, OneRankHasNoCollectiveButNcclsCopy) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::plan

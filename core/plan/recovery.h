@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace lockstep {
+namespace lockstep::plan {
 
 struct RecoveryPlan {
   enum class Mode : std::uint8_t {
@@ -33,6 +33,6 @@ inline std::string_view NameOf(RecoveryOutcome outcome) {
   return kRecoveryOutcomes[static_cast<std::size_t>(outcome)];
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::plan
 
 #endif  // LOCKSTEP_CORE_PLAN_RECOVERY_H_

@@ -15,7 +15,7 @@
 #include "core/plan/scenario_workload.h"
 #include "core/plan/toml_fields.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 namespace {
 
 constexpr std::string_view kOutcomes[] = {"finished", "failed", "crashed", "killed",
@@ -276,4 +276,4 @@ Result<Scenario> LoadScenario(const std::string& path, const ScenarioOptions& op
   return ParseScenario(text, path, options);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::plan

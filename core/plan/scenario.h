@@ -20,12 +20,12 @@
 #include "core/plan/script.h"
 #include "core/plan/stream_race.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 
 // What a rank runs. A further kind of workload is a further alternative here and a row of kKinds in
 // scenario_workload.cc.
-using Workload = std::variant<TrainingProgram, ScriptProgram, LoadingProgram, StreamRaceProgram,
-                              GraphReplayProgram>;
+using Workload = std::variant<ddp::TrainingProgram, ScriptProgram, LoadingProgram,
+                              StreamRaceProgram, GraphReplayProgram>;
 
 // Something that befalls ranks. What its kind needs further is checked by whoever injects it.
 struct FaultSpec {
@@ -66,15 +66,15 @@ struct Scenario {
 
 // Whether a rank whose program is over stays, with its connections.
 inline bool Lingers(const Scenario& scenario) {
-  return std::visit([](const auto& program) { return program.after_finish; },
-                    scenario.workload) == AfterFinish::kLinger;
+  return std::visit([](const auto& program) { return program.after_finish; }, scenario.workload) ==
+         ddp::AfterFinish::kLinger;
 }
 
 struct ScenarioOptions {
   // Number of ranks in place of the file's. None: the file's, the first of a list, 2 for "any".
   std::optional<int> ranks = std::nullopt;
   // Rules that decide the buckets where the file does not say them.
-  TorchRules torch = TorchRules::k2_6;
+  ddp::TorchRules torch = ddp::TorchRules::k2_6;
 };
 
 // For more, core/collective has no data whose results are known.
@@ -89,6 +89,6 @@ Result<Scenario> ParseScenario(std::string_view text, const std::string& origin,
 // kEnvironment when it can't be read.
 Result<Scenario> LoadScenario(const std::string& path, const ScenarioOptions& options = {});
 
-}  // namespace lockstep
+}  // namespace lockstep::plan
 
 #endif  // LOCKSTEP_CORE_PLAN_SCENARIO_H_

@@ -12,7 +12,7 @@
 #include "core/base/units.h"
 #include "core/plan/scenario_link.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 namespace {
 
 constexpr std::string_view kFaults[] = {
@@ -229,4 +229,4 @@ FaultSpec ReadFault(const toml::table& table, const std::string& path, int ranks
   return fault;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::plan

@@ -7,13 +7,13 @@
 #include "core/plan/scenario.h"
 #include "core/plan/toml_fields.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 
 // One of them, for a scenario of `ranks`; `path` is its name in mistakes. A kind of fault is a row
 // of kFaults in the .cc, what it needs further a row of kAmounts.
 FaultSpec ReadFault(const toml::table& table, const std::string& path, int ranks,
                     TomlMistakes& mistakes);
 
-}  // namespace lockstep
+}  // namespace lockstep::plan
 
 #endif  // LOCKSTEP_CORE_PLAN_SCENARIO_FAULT_H_

@@ -3,16 +3,16 @@
 
 #include "core/plan/scenario_workload.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 namespace {
 
 constexpr std::int64_t kMost = 1'000'000'000;
 constexpr std::int64_t kMostSamples = 1'000'000;
 constexpr std::string_view kAfterFinish[] = {"exit", "linger"};
 
-void ReadAfterFinish(TomlFields& fields, AfterFinish& after_finish) {
+void ReadAfterFinish(TomlFields& fields, ddp::AfterFinish& after_finish) {
   if (const auto index = fields.ReadName("after_finish", kAfterFinish)) {
-    after_finish = static_cast<AfterFinish>(*index);
+    after_finish = static_cast<ddp::AfterFinish>(*index);
   }
 }
 
@@ -70,4 +70,4 @@ StreamRaceProgram ReadStreamRace(TomlFields& fields, int, const ScenarioOptions&
   return program;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::plan

@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 namespace {
 
 using ::testing::ElementsAre;
@@ -110,4 +110,4 @@ TEST(Lab, MistakesSayWhatIsRight) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::plan

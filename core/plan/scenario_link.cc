@@ -8,7 +8,7 @@
 
 #include "core/base/units.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 namespace {
 
 constexpr double kMostSeconds = 60;
@@ -101,4 +101,4 @@ void ReadLink(TomlFields& fields, FaultSpec& fault, int ranks) {
   if (fields.Has("duration")) fields.Wrong("duration", "a reset does not end; remove it");
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::plan

@@ -6,7 +6,7 @@
 #include "core/plan/scenario.h"
 #include "core/plan/toml_fields.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 
 inline bool IsNetworkFault(std::string_view kind) { return kind.starts_with("network_"); }
 inline bool IsLinkFault(std::string_view kind) {
@@ -18,6 +18,6 @@ inline bool IsLinkFault(std::string_view kind) {
 // a second), "port" (absent: any), "refuse".
 void ReadLink(TomlFields& fields, FaultSpec& fault, int ranks);
 
-}  // namespace lockstep
+}  // namespace lockstep::plan
 
 #endif  // LOCKSTEP_CORE_PLAN_SCENARIO_LINK_H_

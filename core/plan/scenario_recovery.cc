@@ -7,7 +7,7 @@
 
 #include "core/base/units.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 namespace {
 
 constexpr std::string_view kModes[] = {"shrink", "restart"};
@@ -74,4 +74,4 @@ void ReadRecovery(TomlFields& root, Scenario& scenario) {
   scenario.recovery = plan;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::plan

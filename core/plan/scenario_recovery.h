@@ -5,13 +5,13 @@
 #include "core/plan/scenario.h"
 #include "core/plan/toml_fields.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 
 // Reads `recovery` of the file: mode = "shrink" | "restart", abort_deadline = "2s". The workload
 // and the faults have been read: a mistake is a workload that cannot go on from an iteration, a
 // fault of a recovery without one, or an expectation of one.
 void ReadRecovery(TomlFields& root, Scenario& scenario);
 
-}  // namespace lockstep
+}  // namespace lockstep::plan
 
 #endif  // LOCKSTEP_CORE_PLAN_SCENARIO_RECOVERY_H_

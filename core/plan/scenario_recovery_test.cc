@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 namespace {
 
 using ::testing::HasSubstr;
@@ -63,4 +63,4 @@ TEST(ScenarioRecovery, WhatBelongsToItNeedsIt) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::plan

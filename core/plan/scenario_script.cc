@@ -8,7 +8,7 @@
 #include "core/base/units.h"
 #include "core/plan/scenario_workload.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 namespace {
 
 using Kind = ScriptStep::Kind;
@@ -29,7 +29,7 @@ ScriptProgram NewProgram(int ranks) {
 void ReadAfterFinish(TomlFields& fields, ScriptProgram& program) {
   static constexpr std::string_view kNames[] = {"exit", "linger"};
   if (const auto index = fields.ReadName("after_finish", kNames)) {
-    program.after_finish = static_cast<AfterFinish>(*index);
+    program.after_finish = static_cast<ddp::AfterFinish>(*index);
   }
 }
 
@@ -225,22 +225,23 @@ std::int64_t ReadSize(TomlFields& fields, std::string_view key, const toml::node
   return 0;
 }
 
-std::vector<Operation> ReadOperations(TomlFields& fields, Collective collective, int ranks) {
-  Operation operation;
+std::vector<collective::Operation> ReadOperations(TomlFields& fields,
+                                                  collective::Collective collective, int ranks) {
+  collective::Operation operation;
   operation.collective = collective;
   std::string type = "f32";
   if (fields.Read("type", type)) {
-    const Result<DataType> parsed = ParseDataType("type", type);
+    const Result<collective::DataType> parsed = collective::ParseDataType("type", type);
     if (!parsed.ok()) fields.Wrong("type", parsed.status().message());
     if (parsed.ok()) operation.type = *parsed;
   }
-  if (collective == Collective::kBroadcast) {
+  if (collective == collective::Collective::kBroadcast) {
     std::int64_t root = 0;
     if (fields.Read("root", root, {0, ranks - 1})) operation.root = static_cast<int>(root);
   }
-  std::vector<Operation> operations;
+  std::vector<collective::Operation> operations;
   const auto add = [&](std::int64_t bytes) {
-    operation.count = std::max<std::int64_t>(1, bytes / SizeOf(operation.type));
+    operation.count = std::max<std::int64_t>(1, bytes / collective::SizeOf(operation.type));
     operations.push_back(operation);
   };
   const toml::node* node = fields.Find("sizes");
@@ -254,15 +255,16 @@ std::vector<Operation> ReadOperations(TomlFields& fields, Collective collective,
   return operations;
 }
 
-Collective ReadCollective(TomlFields& fields) {
+collective::Collective ReadCollective(TomlFields& fields) {
   std::string collective = "all_reduce";
   fields.Read("collective", collective);
-  const Result<Collective> parsed = ParseCollective("collective", collective);
+  const Result<collective::Collective> parsed =
+      collective::ParseCollective("collective", collective);
   if (!parsed.ok()) fields.Wrong("collective", parsed.status().message());
-  return parsed.ok() ? *parsed : Collective::kAllReduce;
+  return parsed.ok() ? *parsed : collective::Collective::kAllReduce;
 }
 
-ScriptStep StepOf(Kind kind, const Operation& operation) {
+ScriptStep StepOf(Kind kind, const collective::Operation& operation) {
   ScriptStep step;
   step.kind = kind;
   step.operation = operation;
@@ -299,7 +301,8 @@ ScriptProgram ReadGroups(TomlFields& fields, int ranks, const ScenarioOptions&) 
   ReadAfterFinish(fields, program);
   ReadCreation(fields, program);
   const bool each = fields.ReadName("streams", kStreams) == std::size_t{1};
-  const std::vector<Operation> operations = ReadOperations(fields, ReadCollective(fields), ranks);
+  const std::vector<collective::Operation> operations =
+      ReadOperations(fields, ReadCollective(fields), ranks);
   std::vector<std::size_t> order(program.communicators.size());
   std::iota(order.begin(), order.end(), 0);
   if (fields.Has("order")) order = ReadNames(fields, "order", program);
@@ -311,7 +314,7 @@ ScriptProgram ReadGroups(TomlFields& fields, int ranks, const ScenarioOptions&) 
     for (const std::size_t index : orders[rank]) {
       const auto& members = program.communicators[index].members;
       if (!std::binary_search(members.begin(), members.end(), static_cast<int>(rank))) continue;
-      for (const Operation& operation : operations) {
+      for (const collective::Operation& operation : operations) {
         ScriptStep step = StepOf(Kind::kCollective, operation);
         step.communicator = index;
         if (each) step.stream = program.communicators[index].name;
@@ -323,19 +326,19 @@ ScriptProgram ReadGroups(TomlFields& fields, int ranks, const ScenarioOptions&) 
   return program;
 }
 
-ScriptProgram ReadLoop(TomlFields& fields, int ranks, Collective collective) {
+ScriptProgram ReadLoop(TomlFields& fields, int ranks, collective::Collective collective) {
   ScriptProgram program = NewProgram(ranks);
   program.rounds = 20;
   fields.Read("rounds", program.rounds, {1, kMostRounds});
   ReadAfterFinish(fields, program);
   const std::vector<ScriptStep> loads = ReadTimes(fields, "load_us", ranks, Kind::kLoad);
   const std::vector<ScriptStep> computes = ReadTimes(fields, "compute_us", ranks, Kind::kCompute);
-  const std::vector<Operation> operations = ReadOperations(fields, collective, ranks);
+  const std::vector<collective::Operation> operations = ReadOperations(fields, collective, ranks);
   for (std::size_t rank = 0; rank < program.steps.size(); ++rank) {
     for (const ScriptStep& step : {loads[rank], computes[rank]}) {
       if (step.ns > 0) program.steps[rank].push_back(step);
     }
-    for (const Operation& operation : operations) {
+    for (const collective::Operation& operation : operations) {
       program.steps[rank].push_back(StepOf(Kind::kCollective, operation));
     }
   }
@@ -354,9 +357,10 @@ ScriptProgram ReadChurn(TomlFields& fields, int ranks, const ScenarioOptions&) {
   program.rounds = 20;
   fields.Read("rounds", program.rounds, {1, kMostRounds});
   ReadAfterFinish(fields, program);
-  const std::vector<Operation> operations = ReadOperations(fields, Collective::kAllReduce, ranks);
+  const std::vector<collective::Operation> operations =
+      ReadOperations(fields, collective::Collective::kAllReduce, ranks);
   for (std::vector<ScriptStep>& steps : program.steps) {
-    for (const Operation& operation : operations) {
+    for (const collective::Operation& operation : operations) {
       steps.push_back(StepOf(Kind::kChurn, operation));
       steps.push_back(StepOf(Kind::kSplit, {}));
       steps.push_back(StepOf(Kind::kCollective, operation));
@@ -365,4 +369,4 @@ ScriptProgram ReadChurn(TomlFields& fields, int ranks, const ScenarioOptions&) {
   return program;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::plan

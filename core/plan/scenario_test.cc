@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::plan {
 namespace {
 
 // Five lines, then a workload's further ones.
@@ -23,27 +23,28 @@ std::string MessageOf(const std::string& text) {
   return scenario.status().message();
 }
 
-TrainingProgram ProgramOf(const std::string& lines, const ScenarioOptions& options = {}) {
+ddp::TrainingProgram ProgramOf(const std::string& lines, const ScenarioOptions& options = {}) {
   auto scenario = ParseScenario(kHead + lines, "t.toml", options);
   EXPECT_TRUE(scenario.ok()) << scenario.status().message();
-  return scenario.ok() ? std::get<TrainingProgram>(scenario->workload) : TrainingProgram();
+  return scenario.ok() ? std::get<ddp::TrainingProgram>(scenario->workload)
+                       : ddp::TrainingProgram();
 }
 
 TEST(ScenarioTest, DefaultsAreThoseOfTheFormat) {
-  const TrainingProgram program = ProgramOf("");
+  const ddp::TrainingProgram program = ProgramOf("");
   EXPECT_EQ(program.model, "bn_4_4_2");
   EXPECT_EQ(program.epochs, 1);
-  EXPECT_EQ(InputsOf(program, 1, 2), 5);
+  EXPECT_EQ(ddp::InputsOf(program, 1, 2), 5);
   EXPECT_FALSE(program.join);
   EXPECT_TRUE(program.divide_by_initial_world_size);
   EXPECT_TRUE(program.broadcast_buffers);
   EXPECT_FALSE(program.buckets.cap_bytes);
   EXPECT_FALSE(program.evaluation);
-  EXPECT_EQ(program.barrier, BarrierPlace::kNone);
+  EXPECT_EQ(program.barrier, ddp::BarrierPlace::kNone);
 }
 
 TEST(ScenarioTest, EveryKeyArrives) {
-  const TrainingProgram program = ProgramOf(R"(epochs = 2
+  const ddp::TrainingProgram program = ProgramOf(R"(epochs = 2
 inputs = [3, 4]
 join = true
 join_throw = true
@@ -72,32 +73,32 @@ inputs = 7
 then = "end"
 )");
   EXPECT_EQ(program.epochs, 2);
-  EXPECT_EQ(InputsOf(program, 0, 2), 3);
-  EXPECT_EQ(InputsOf(program, 1, 2), 4);
+  EXPECT_EQ(ddp::InputsOf(program, 0, 2), 3);
+  EXPECT_EQ(ddp::InputsOf(program, 1, 2), 4);
   EXPECT_TRUE(program.join && program.join_throw && program.find_unused_parameters);
   EXPECT_FALSE(program.divide_by_initial_world_size || program.broadcast_buffers);
   EXPECT_TRUE(program.static_graph && program.sync_batch_norm);
-  EXPECT_EQ(program.barrier, BarrierPlace::kAfterLoop);
-  EXPECT_EQ(program.barrier_kind, BarrierKind::kAllReduce);
+  EXPECT_EQ(program.barrier, ddp::BarrierPlace::kAfterLoop);
+  EXPECT_EQ(program.barrier_kind, ddp::BarrierKind::kAllReduce);
   EXPECT_EQ(program.no_sync_iterations, (std::vector<std::int64_t>{0, 2}));
   EXPECT_EQ(program.buckets.cap_bytes, 512 * 1024);
   EXPECT_EQ(program.buckets.first_cap_bytes, 2 * 1024 * 1024);
-  EXPECT_EQ(program.comm_hook, CommHook::kPowerSgd);
+  EXPECT_EQ(program.comm_hook, ddp::CommHook::kPowerSgd);
   EXPECT_EQ(program.power_sgd.rank, 2);
   EXPECT_EQ(program.power_sgd.start_iteration, 3);
   EXPECT_EQ(program.compute_us.At(1), 100);
   EXPECT_EQ(program.load_us.At(1).mean_us, 20);
-  EXPECT_EQ(program.after_finish, AfterFinish::kLinger);
+  EXPECT_EQ(program.after_finish, ddp::AfterFinish::kLinger);
   ASSERT_TRUE(program.evaluation);
   EXPECT_EQ(program.evaluation->ranks, std::vector<int>{1});
-  EXPECT_EQ(program.evaluation->through, EvaluationProgram::Through::kModule);
-  EXPECT_EQ(program.evaluation->then, EvaluationProgram::Then::kEnd);
+  EXPECT_EQ(program.evaluation->through, ddp::EvaluationProgram::Through::kModule);
+  EXPECT_EQ(program.evaluation->then, ddp::EvaluationProgram::Then::kEnd);
   EXPECT_TRUE(program.evaluation->grad && program.evaluation->train_mode);
   EXPECT_EQ(program.evaluation->inputs.values, (std::vector<std::int64_t>{7, 7}));
 }
 
 TEST(ScenarioTest, EvaluationInputsAreOfAllRanksWhenTheyAreAList) {
-  const TrainingProgram uneven = ProgramOf("eval = { inputs = [3, 0] }\n");
+  const ddp::TrainingProgram uneven = ProgramOf("eval = { inputs = [3, 0] }\n");
   ASSERT_TRUE(uneven.evaluation);
   EXPECT_EQ(uneven.evaluation->inputs.values, (std::vector<std::int64_t>{3, 0}));
   EXPECT_TRUE(uneven.evaluation->ranks.empty());
@@ -105,11 +106,11 @@ TEST(ScenarioTest, EvaluationInputsAreOfAllRanksWhenTheyAreAList) {
 }
 
 TEST(ScenarioTest, InputsFollowFromExtraOrTheSampler) {
-  const TrainingProgram extra = ProgramOf("inputs = 2\nextra_inputs_per_rank = 3\n");
-  EXPECT_EQ(InputsOf(extra, 0, 2), 2);
-  EXPECT_EQ(InputsOf(extra, 1, 2), 5);
-  const TrainingProgram sampler = ProgramOf("sampler = { samples = 101, batch = 10 }\n");
-  EXPECT_EQ(InputsOf(sampler, 0, 2), 6);  // 51 samples
+  const ddp::TrainingProgram extra = ProgramOf("inputs = 2\nextra_inputs_per_rank = 3\n");
+  EXPECT_EQ(ddp::InputsOf(extra, 0, 2), 2);
+  EXPECT_EQ(ddp::InputsOf(extra, 1, 2), 5);
+  const ddp::TrainingProgram sampler = ProgramOf("sampler = { samples = 101, batch = 10 }\n");
+  EXPECT_EQ(ddp::InputsOf(sampler, 0, 2), 6);  // 51 samples
 }
 
 TEST(ScenarioTest, FaultsAndExpectations) {
@@ -161,8 +162,9 @@ TEST(ScenarioTest, NumberOfRanks) {
 
 TEST(ScenarioTest, TorchDecidesWhatTheFileLeavesOpen) {
   const std::string lines = "bucket_cap_mb = 5\n";
-  EXPECT_EQ(ProgramOf(lines).buckets.rules, TorchRules::k2_6);
-  EXPECT_EQ(ProgramOf(lines, {.torch = TorchRules::k1_13}).buckets.rules, TorchRules::k1_13);
+  EXPECT_EQ(ProgramOf(lines).buckets.rules, ddp::TorchRules::k2_6);
+  EXPECT_EQ(ProgramOf(lines, {.torch = ddp::TorchRules::k1_13}).buckets.rules,
+            ddp::TorchRules::k1_13);
   EXPECT_FALSE(ProgramOf(lines).buckets.first_cap_bytes);
 }
 
@@ -373,4 +375,4 @@ INSTANTIATE_TEST_SUITE_P(
     }));
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::plan

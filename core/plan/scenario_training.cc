@@ -10,7 +10,7 @@
 #include "core/ddp/small_models.h"
 #include "core/plan/scenario_workload.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 namespace {
 
 constexpr std::int64_t kMaxInputs = 1'000'000'000;
@@ -24,16 +24,16 @@ void ReadEnum(TomlFields& fields, std::string_view key, std::span<const std::str
 }
 
 // The small models are not in datasets/, so only what is known about them can be checked here.
-bool IsSmall(const TrainingProgram& program) {
-  const auto& names = SmallModelNames();
+bool IsSmall(const ddp::TrainingProgram& program) {
+  const auto& names = ddp::SmallModelNames();
   return std::find(names.begin(), names.end(), program.model) != names.end();
 }
 
-void ReadSampler(TomlFields& fields, TrainingProgram& program) {
+void ReadSampler(TomlFields& fields, ddp::TrainingProgram& program) {
   const toml::table* table = fields.FindTable("sampler");
   if (table == nullptr) return;
   TomlFields inner(*table, fields.PathOf("sampler"), fields.mistakes());
-  SamplerProgram sampler;
+  ddp::SamplerProgram sampler;
   if (!inner.Has("samples")) inner.Wrong("samples", "missing; write the size of the dataset");
   inner.Read("samples", sampler.samples, {0, kMaxInputs});
   inner.Read("batch", sampler.batch, {1, kMaxInputs});
@@ -49,7 +49,7 @@ void ReadSampler(TomlFields& fields, TrainingProgram& program) {
   program.sampler = sampler;
 }
 
-void ReadInputs(TomlFields& fields, int ranks, TrainingProgram& program) {
+void ReadInputs(TomlFields& fields, int ranks, ddp::TrainingProgram& program) {
   fields.Read("epochs", program.epochs, {1, 1'000'000});
   fields.ReadPerRank("inputs", ranks, program.inputs.values, {0, kMaxInputs});
   fields.Read("extra_inputs_per_rank", program.extra_inputs_per_rank, {0, kMaxInputs});
@@ -60,15 +60,15 @@ void ReadInputs(TomlFields& fields, int ranks, TrainingProgram& program) {
   ReadSampler(fields, program);
 }
 
-std::int64_t MostInputs(const TrainingProgram& program, int ranks) {
+std::int64_t MostInputs(const ddp::TrainingProgram& program, int ranks) {
   std::int64_t most = 0;
   for (int rank = 0; rank < ranks; ++rank) {
-    most = std::max(most, InputsOf(program, rank, ranks));
+    most = std::max(most, ddp::InputsOf(program, rank, ranks));
   }
   return most;
 }
 
-void ReadJoin(TomlFields& fields, TrainingProgram& program) {
+void ReadJoin(TomlFields& fields, ddp::TrainingProgram& program) {
   fields.Read("join", program.join);
   fields.Read("join_throw", program.join_throw);
   fields.Read("divide_by_initial_world_size", program.divide_by_initial_world_size);
@@ -79,14 +79,14 @@ void ReadJoin(TomlFields& fields, TrainingProgram& program) {
   }
 }
 
-void ReadBarrier(TomlFields& fields, TrainingProgram& program) {
+void ReadBarrier(TomlFields& fields, ddp::TrainingProgram& program) {
   constexpr std::string_view kPlaces[] = {"none", "in_loop", "after_loop"};
   constexpr std::string_view kBarrierKinds[] = {"native", "all_reduce"};
   ReadEnum(fields, "barrier", kPlaces, program.barrier);
   ReadEnum(fields, "barrier_kind", kBarrierKinds, program.barrier_kind);
   const bool has_barrier =
-      program.barrier != BarrierPlace::kNone ||
-      (program.evaluation && program.evaluation->then == EvaluationProgram::Then::kBarrier);
+      program.barrier != ddp::BarrierPlace::kNone ||
+      (program.evaluation && program.evaluation->then == ddp::EvaluationProgram::Then::kBarrier);
   if (fields.Has("barrier_kind") && !has_barrier) {
     fields.Wrong("barrier_kind", "there is no barrier; write barrier = \"in_loop\" or remove it");
   }
@@ -101,10 +101,10 @@ void ReadMb(TomlFields& fields, std::string_view key, std::optional<std::int64_t
   }
 }
 
-void ReadPowerSgd(TomlFields& fields, TrainingProgram& program) {
+void ReadPowerSgd(TomlFields& fields, ddp::TrainingProgram& program) {
   const toml::table* table = fields.FindTable("power_sgd");
   if (table == nullptr) return;
-  PowerSgdOptions& options = program.power_sgd;
+  ddp::PowerSgdOptions& options = program.power_sgd;
   TomlFields inner(*table, fields.PathOf("power_sgd"), fields.mistakes());
   std::int64_t rank = options.rank;
   if (inner.Read("rank", rank, {1, 1 << 20})) options.rank = static_cast<int>(rank);
@@ -113,12 +113,12 @@ void ReadPowerSgd(TomlFields& fields, TrainingProgram& program) {
   inner.Read("error_feedback", options.error_feedback);
   inner.Read("warm_start", options.warm_start);
   inner.RejectTheRest();
-  if (program.comm_hook != CommHook::kPowerSgd) {
+  if (program.comm_hook != ddp::CommHook::kPowerSgd) {
     fields.Wrong("power_sgd", "is for comm_hook = \"powersgd\"; write that or remove it");
   }
 }
 
-void ReadDdp(TomlFields& fields, const ScenarioOptions& options, TrainingProgram& program) {
+void ReadDdp(TomlFields& fields, const ScenarioOptions& options, ddp::TrainingProgram& program) {
   constexpr std::string_view kHooks[] = {"none", "all_reduce", "fp16", "bf16", "powersgd"};
   fields.Read("broadcast_buffers", program.broadcast_buffers);
   fields.Read("find_unused_parameters", program.find_unused_parameters);
@@ -139,7 +139,7 @@ void ReadDdp(TomlFields& fields, const ScenarioOptions& options, TrainingProgram
   }
 }
 
-void ReadBranch(TomlFields& fields, int ranks, TrainingProgram& program) {
+void ReadBranch(TomlFields& fields, int ranks, ddp::TrainingProgram& program) {
   std::vector<std::string> branches;
   if (!fields.ReadPerRank("branch", ranks, branches)) return;
   program.branch.values.clear();
@@ -155,7 +155,7 @@ void ReadBranch(TomlFields& fields, int ranks, TrainingProgram& program) {
   }
 }
 
-void ReadNoSync(TomlFields& fields, int ranks, TrainingProgram& program) {
+void ReadNoSync(TomlFields& fields, int ranks, ddp::TrainingProgram& program) {
   const std::int64_t most = MostInputs(program, ranks);
   auto& iterations = program.no_sync_iterations;
   if (!fields.ReadList("no_sync_iterations", iterations, {0, kMaxInputs})) return;
@@ -168,7 +168,7 @@ void ReadNoSync(TomlFields& fields, int ranks, TrainingProgram& program) {
 }
 
 // What an `eval` block names by words.
-void ReadEvaluationKinds(TomlFields& fields, EvaluationProgram& evaluation) {
+void ReadEvaluationKinds(TomlFields& fields, ddp::EvaluationProgram& evaluation) {
   constexpr std::string_view kThrough[] = {"ddp", "module"};
   constexpr std::string_view kThen[] = {"train", "barrier", "end"};
   ReadEnum(fields, "through", kThrough, evaluation.through);
@@ -176,7 +176,7 @@ void ReadEvaluationKinds(TomlFields& fields, EvaluationProgram& evaluation) {
 }
 
 // One number is of the ranks that `ranks` names, a list of all ranks.
-void ReadEvaluationInputs(TomlFields& fields, int ranks, EvaluationProgram& evaluation) {
+void ReadEvaluationInputs(TomlFields& fields, int ranks, ddp::EvaluationProgram& evaluation) {
   const toml::node* inputs = fields.Find("inputs");
   const bool list = inputs != nullptr && inputs->is_array();
   fields.ReadPerRank("inputs", ranks, evaluation.inputs.values, {list ? 0 : 1, kMaxInputs});
@@ -187,10 +187,10 @@ void ReadEvaluationInputs(TomlFields& fields, int ranks, EvaluationProgram& eval
   evaluation.ranks.clear();
 }
 
-void ReadEvaluation(TomlFields& fields, int ranks, TrainingProgram& program) {
+void ReadEvaluation(TomlFields& fields, int ranks, ddp::TrainingProgram& program) {
   const toml::table* table = fields.FindTable("eval");
   if (table == nullptr) return;
-  EvaluationProgram evaluation;
+  ddp::EvaluationProgram evaluation;
   TomlFields inner(*table, fields.PathOf("eval"), fields.mistakes());
   inner.Read("after_iteration", evaluation.after_iteration, {0, kMaxInputs});
   std::vector<std::int64_t> list;
@@ -212,24 +212,25 @@ void ReadEvaluation(TomlFields& fields, int ranks, TrainingProgram& program) {
 }
 
 // { kind = "uniform", mean = …, spread = … } in microseconds.
-LoadTime ReadDistribution(TomlFields& fields, const toml::table& table) {
+ddp::LoadTime ReadDistribution(TomlFields& fields, const toml::table& table) {
   constexpr std::string_view kKinds[] = {"constant", "uniform", "exponential"};
   TomlFields inner(table, fields.PathOf("load_us"), fields.mistakes());
-  LoadTime load;
+  ddp::LoadTime load;
   if (!inner.Has("kind"))
     inner.Wrong("kind", "missing; choose from constant, uniform, exponential");
   ReadEnum(inner, "kind", kKinds, load.kind);
   if (!inner.Has("mean")) inner.Wrong("mean", "missing; write microseconds");
   inner.Read("mean", load.mean_us, 0, kMaxUs);
   if (inner.Read("spread", load.spread_us, 0, kMaxUs)) {
-    if (load.kind != LoadTime::Kind::kUniform) inner.Wrong("spread", "is for kind = \"uniform\"");
+    if (load.kind != ddp::LoadTime::Kind::kUniform)
+      inner.Wrong("spread", "is for kind = \"uniform\"");
     if (load.spread_us > load.mean_us) inner.Wrong("spread", "exceeds mean; no time is negative");
   }
   inner.RejectTheRest();
   return load;
 }
 
-void ReadTimes(TomlFields& fields, int ranks, TrainingProgram& program) {
+void ReadTimes(TomlFields& fields, int ranks, ddp::TrainingProgram& program) {
   constexpr auto kMost = static_cast<std::int64_t>(kMaxUs);
   std::vector<std::int64_t> us;
   if (fields.ReadPerRank("compute_us", ranks, us, {0, kMost})) {
@@ -249,9 +250,9 @@ void ReadTimes(TomlFields& fields, int ranks, TrainingProgram& program) {
 
 }  // namespace
 
-TrainingProgram ReadTraining(TomlFields& fields, int ranks, const ScenarioOptions& options) {
+ddp::TrainingProgram ReadTraining(TomlFields& fields, int ranks, const ScenarioOptions& options) {
   constexpr std::string_view kAfterFinish[] = {"exit", "linger"};
-  TrainingProgram program;
+  ddp::TrainingProgram program;
   if (fields.Read("model", program.model) && program.model.empty()) {
     fields.Wrong("model", "empty; name a model of datasets/ or a small one");
   }
@@ -270,9 +271,9 @@ TrainingProgram ReadTraining(TomlFields& fields, int ranks, const ScenarioOption
   ReadTimes(fields, ranks, program);
   ReadEnum(fields, "after_finish", kAfterFinish, program.after_finish);
   if (!fields.mistakes().none()) return program;
-  const Status valid = ValidateProgram(program, ranks);
+  const Status valid = ddp::ValidateProgram(program, ranks);
   if (!valid.ok()) fields.Wrong("kind", valid.message());
   return program;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::plan

@@ -3,7 +3,7 @@
 #include <array>
 #include <string_view>
 
-namespace lockstep {
+namespace lockstep::plan {
 namespace {
 
 using ReadKind = Workload (*)(TomlFields&, int, const ScenarioOptions&);
@@ -24,11 +24,11 @@ constexpr Kind kKinds[] = {
      }},
     {"all_reduce_loop",
      [](TomlFields& fields, int ranks, const ScenarioOptions&) {
-       return Workload(ReadLoop(fields, ranks, Collective::kAllReduce));
+       return Workload(ReadLoop(fields, ranks, collective::Collective::kAllReduce));
      }},
     {"broadcast_loop",
      [](TomlFields& fields, int ranks, const ScenarioOptions&) {
-       return Workload(ReadLoop(fields, ranks, Collective::kBroadcast));
+       return Workload(ReadLoop(fields, ranks, collective::Collective::kBroadcast));
      }},
     {"communicator_churn",
      [](TomlFields& fields, int ranks, const ScenarioOptions& options) {
@@ -68,4 +68,4 @@ Workload ReadWorkload(TomlFields& fields, int ranks, const ScenarioOptions& opti
   return workload;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::plan

@@ -10,7 +10,7 @@
 #include "core/base/nearest.h"
 #include "core/base/units.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 namespace {
 
 using Words = std::vector<std::string_view>;
@@ -18,12 +18,10 @@ using Kind = ScriptStep::Kind;
 
 constexpr std::int64_t kMostTimes = 1'000'000'000;
 constexpr std::int64_t kMostCount = std::int64_t{1} << 34;
-constexpr std::string_view kVerbs[] = {"all_reduce",     "broadcast", "barrier", "all_gather",
-                                       "reduce_scatter", "reduce",    "send",    "recv",
-                                       "sleep",          "compute",   "load",    "exit",
-                                       "throw",          "hang",      "finish",  "churn",
-                                       "split",          "repeat",    "wait",
-                                       "allocate",       "kernel"};
+constexpr std::string_view kVerbs[] = {
+    "all_reduce", "broadcast", "barrier", "all_gather", "reduce_scatter", "reduce",   "send",
+    "recv",       "sleep",     "compute", "load",       "exit",           "throw",    "hang",
+    "finish",     "churn",     "split",   "repeat",     "wait",           "allocate", "kernel"};
 
 Words Split(std::string_view text) {
   Words words;
@@ -60,18 +58,18 @@ Result<std::size_t> FindCommunicator(std::string_view name,
 }
 
 // "op=max", "root=1", "peer=1".
-Status ReadOption(std::string_view word, int size, Operation& operation) {
+Status ReadOption(std::string_view word, int size, collective::Operation& operation) {
   const std::size_t equals = word.find('=');
   const std::string_view key = word.substr(0, equals);
   const std::string_view value = equals == std::string_view::npos ? "" : word.substr(equals + 1);
-  const bool point_to_point =
-      operation.collective == Collective::kSend || operation.collective == Collective::kRecv;
-  if (key == "op" && InfoOf(operation.collective).reduces) {
-    LOCKSTEP_ASSIGN_OR_RETURN(operation.reduction, ParseReduction("op", value));
+  const bool point_to_point = operation.collective == collective::Collective::kSend ||
+                              operation.collective == collective::Collective::kRecv;
+  if (key == "op" && collective::InfoOf(operation.collective).reduces) {
+    LOCKSTEP_ASSIGN_OR_RETURN(operation.reduction, collective::ParseReduction("op", value));
     return OkStatus();
   }
   const std::string_view root = point_to_point ? "peer" : "root";
-  if (key == root && (point_to_point || InfoOf(operation.collective).rooted)) {
+  if (key == root && (point_to_point || collective::InfoOf(operation.collective).rooted)) {
     const std::optional<std::int64_t> rank = ToCount(value);
     if (!rank || *rank >= size) {
       return InvalidInput(fmt::format("'{}' names none of the communicator's {} ranks; write {}=0",
@@ -83,7 +81,7 @@ Status ReadOption(std::string_view word, int size, Operation& operation) {
   return InvalidInput(
       fmt::format("'{}' is no option of {}; write op=, root= or peer= where they "
                   "belong",
-                  word, NameOf(operation.collective)));
+                  word, collective::NameOf(operation.collective)));
 }
 
 // "stream=NAME", "wait=NAME": whether the word is one of them.
@@ -103,8 +101,9 @@ Result<ScriptStep> ParseCollectiveStep(const Words& words,
                                        const std::vector<ScriptCommunicator>& communicators) {
   ScriptStep step;
   step.kind = Kind::kCollective;
-  LOCKSTEP_ASSIGN_OR_RETURN(step.operation.collective, ParseCollective("step", words[0]));
-  const bool barrier = step.operation.collective == Collective::kBarrier;
+  LOCKSTEP_ASSIGN_OR_RETURN(step.operation.collective,
+                            collective::ParseCollective("step", words[0]));
+  const bool barrier = step.operation.collective == collective::Collective::kBarrier;
   const std::size_t needed = barrier ? 2 : 4;
   if (words.size() < needed) {
     return InvalidInput(
@@ -112,7 +111,7 @@ Result<ScriptStep> ParseCollectiveStep(const Words& words,
   }
   LOCKSTEP_ASSIGN_OR_RETURN(step.communicator, FindCommunicator(words[1], communicators));
   if (!barrier) {
-    LOCKSTEP_ASSIGN_OR_RETURN(step.operation.type, ParseDataType("step", words[2]));
+    LOCKSTEP_ASSIGN_OR_RETURN(step.operation.type, collective::ParseDataType("step", words[2]));
     const std::optional<std::int64_t> count = ToCount(words[3]);
     if (!count || *count > kMostCount) return WrongCount("number of elements", words[3]);
     step.operation.count = *count;
@@ -228,7 +227,7 @@ bool Ends(const ScriptStep& step) {
 }
 
 struct Call {
-  Operation operation;
+  collective::Operation operation;
   Kind kind;
   std::int64_t times;
   bool operator==(const Call&) const = default;
@@ -299,4 +298,4 @@ std::int64_t CollectivesOf(const ScriptProgram& program, int rank) {
   return collectives * program.rounds;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::plan

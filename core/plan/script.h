@@ -13,7 +13,7 @@
 #include "core/collective/collective.h"
 #include "core/ddp/training.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 
 struct ScriptStep {
   enum class Kind : std::uint8_t {
@@ -33,11 +33,11 @@ struct ScriptStep {
     kKernel,    // the first kernel of a kind that the program has not used: its code is loaded
   };
   Kind kind = Kind::kFinish;
-  Operation operation;           // kCollective, kChurn
-  std::size_t communicator = 0;  // index in ScriptProgram::communicators
-  std::int64_t ns = 0;           // kSleep, kCompute, kLoad
+  collective::Operation operation;  // kCollective, kChurn
+  std::size_t communicator = 0;     // index in ScriptProgram::communicators
+  std::int64_t ns = 0;              // kSleep, kCompute, kLoad
   int exit_code = 0;
-  std::int64_t bytes = 0;        // kAllocate
+  std::int64_t bytes = 0;  // kAllocate
   std::int64_t times = 1;
   // Where it runs: on the program itself when empty, else on a queue beside it, in order; the
   // program goes on at once. Of kCollective, kSleep, kCompute and kLoad.
@@ -61,7 +61,7 @@ struct ScriptProgram {
   // Without it such a program is refused.
   bool outsiders_return = false;
   std::int64_t rounds = 1;  // every list so many times: the iterations
-  AfterFinish after_finish = AfterFinish::kExit;
+  ddp::AfterFinish after_finish = ddp::AfterFinish::kExit;
 };
 
 // "all_reduce world f32 1024 op=max", "barrier pair", "sleep 100ms", "repeat 10 STEP", "exit 3" …
@@ -85,6 +85,6 @@ std::vector<ScriptCommunicator> MadeCommunicators(const ScriptProgram& program);
 // Collectives that a rank calls if nothing befalls it.
 std::int64_t CollectivesOf(const ScriptProgram& program, int rank);
 
-}  // namespace lockstep
+}  // namespace lockstep::plan
 
 #endif  // LOCKSTEP_CORE_PLAN_SCRIPT_H_

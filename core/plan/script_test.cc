@@ -4,7 +4,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 namespace {
 
 using ::testing::HasSubstr;
@@ -31,16 +31,16 @@ std::string ErrorOf(std::string_view text) {
 TEST(ParseStep, Collectives) {
   const ScriptStep reduce = Parse("all_reduce world f32 1024 op=max");
   EXPECT_EQ(reduce.kind, Kind::kCollective);
-  EXPECT_EQ(reduce.operation.collective, Collective::kAllReduce);
+  EXPECT_EQ(reduce.operation.collective, collective::Collective::kAllReduce);
   EXPECT_EQ(reduce.operation.count, 1024);
-  EXPECT_EQ(reduce.operation.reduction, Reduction::kMax);
+  EXPECT_EQ(reduce.operation.reduction, collective::Reduction::kMax);
   const ScriptStep broadcast = Parse("  repeat 10 broadcast  pair bf16 16 root=1 ");
   EXPECT_EQ(broadcast.times, 10);
   EXPECT_EQ(broadcast.communicator, 1u);
   EXPECT_EQ(broadcast.operation.root, 1);
-  EXPECT_EQ(broadcast.operation.type, DataType::kBf16);
+  EXPECT_EQ(broadcast.operation.type, collective::DataType::kBf16);
   EXPECT_EQ(Parse("send world i64 4 peer=3").operation.root, 3);
-  EXPECT_EQ(Parse("barrier pair").operation.collective, Collective::kBarrier);
+  EXPECT_EQ(Parse("barrier pair").operation.collective, collective::Collective::kBarrier);
   EXPECT_EQ(Parse("churn world f32 8").kind, Kind::kChurn);
 }
 
@@ -121,4 +121,4 @@ TEST(GraphReplay, NeedsNcclWhetherItSaysSoOrNot) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::plan

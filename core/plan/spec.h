@@ -10,7 +10,7 @@
 #include "core/collective/collective.h"
 #include "core/plan/steps.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 
 // What is compared with its exact answer.
 enum class CheckMode : std::uint8_t {
@@ -26,8 +26,9 @@ enum class CheckMode : std::uint8_t {
 // The operations of one DDP iteration: a model's gradient buckets in launch order.
 struct BucketSequence {
   struct Bucket {
-    std::int64_t count = 0;          // elements
-    DataType type = DataType::kF32;  // of the gradients; used unless types are asked for
+    std::int64_t count = 0;  // elements
+    collective::DataType type =
+        collective::DataType::kF32;  // of the gradients; used unless types are asked for
   };
   std::string model;
   double bucket_cap_mb = 0;
@@ -69,7 +70,7 @@ struct LinkAxes {
 };
 
 struct BenchSpec {
-  Collective collective = Collective::kAllReduce;
+  collective::Collective collective = collective::Collective::kAllReduce;
   std::string backend = "mpi";
 
   bool sweep = true;  // sizes from begin to end
@@ -83,11 +84,11 @@ struct BenchSpec {
   LoadAxes load;
   LinkAxes links;
 
-  std::vector<DataType> types = {DataType::kF32};
+  std::vector<collective::DataType> types = {collective::DataType::kF32};
   bool types_given = false;
-  std::vector<Reduction> reductions = {Reduction::kSum};
+  std::vector<collective::Reduction> reductions = {collective::Reduction::kSum};
   std::vector<bool> in_place = {false};
-  std::vector<Blocking> blocking = {Blocking::kBlocking};
+  std::vector<collective::Blocking> blocking = {collective::Blocking::kBlocking};
   int root = 0;
   bool cuda_graph = false;  // collectives are captured once and replayed
 
@@ -104,6 +105,6 @@ struct BenchSpec {
   std::uint64_t seed = 1;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::plan
 
 #endif  // LOCKSTEP_CORE_PLAN_SPEC_H_

@@ -4,7 +4,7 @@
 
 #include "core/collective/data_type.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 namespace {
 
 // The two visitors of a step's description.
@@ -29,20 +29,21 @@ class JsonReader {
   const Json& json_;
 };
 
-Json TensorsToJson(const std::vector<TensorInfo>& tensors) {
+Json TensorsToJson(const std::vector<ddp::TensorInfo>& tensors) {
   Json json = Json::array();
-  for (const TensorInfo& tensor : tensors) {
-    json.push_back({tensor.name, NameOf(tensor.type), tensor.shape});
+  for (const ddp::TensorInfo& tensor : tensors) {
+    json.push_back({tensor.name, collective::NameOf(tensor.type), tensor.shape});
   }
   return json;
 }
 
-Result<std::vector<TensorInfo>> TensorsFrom(const Json& json) {
-  std::vector<TensorInfo> tensors;
+Result<std::vector<ddp::TensorInfo>> TensorsFrom(const Json& json) {
+  std::vector<ddp::TensorInfo> tensors;
   for (const Json& item : json) {
-    TensorInfo& tensor = tensors.emplace_back();
+    ddp::TensorInfo& tensor = tensors.emplace_back();
     tensor.name = item.at(0).get<std::string>();
-    LOCKSTEP_ASSIGN_OR_RETURN(tensor.type, ParseDataType("type", item.at(1).get<std::string>()));
+    LOCKSTEP_ASSIGN_OR_RETURN(tensor.type,
+                              collective::ParseDataType("type", item.at(1).get<std::string>()));
     tensor.shape = item.at(2).get<std::vector<std::int64_t>>();
     tensor.numel = 1;
     for (const std::int64_t extent : tensor.shape) tensor.numel *= extent;
@@ -129,4 +130,4 @@ Status ReadStepJson(const Json& json, PlannedCase& planned) {
   return OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::plan

@@ -7,7 +7,7 @@
 #include "core/base/status.h"
 #include "core/plan/plan.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 
 using Json = nlohmann::ordered_json;
 
@@ -18,6 +18,6 @@ Result<PlannedModel> ModelFrom(const Json& json);
 void AddStepJson(const PlannedCase& planned, Json& json);
 Status ReadStepJson(const Json& json, PlannedCase& planned);
 
-}  // namespace lockstep
+}  // namespace lockstep::plan
 
 #endif  // LOCKSTEP_CORE_PLAN_STEP_JSON_H_

@@ -1,6 +1,6 @@
 #include "core/plan/steps.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 
 std::string_view NameOf(Over over) {
   switch (over) {
@@ -14,4 +14,4 @@ std::string_view NameOf(Over over) {
   return "?";
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::plan

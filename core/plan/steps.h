@@ -11,7 +11,7 @@
 
 #include "core/ddp/manifest_model.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 
 // How the figures of all ranks become one value: that of the rank whose iteration took longest, so
 // that parts of it add up; the mean; the maximum.
@@ -30,7 +30,7 @@ struct PartInfo {
 // A model by name; the tensors travel with the plan, so that a run can be repeated from its file.
 struct PlannedModel {
   std::string name;
-  ModelTensors tensors;
+  ddp::ModelTensors tensors;
 };
 
 // Only the operations of the case.
@@ -140,6 +140,6 @@ void DescribeStateBroadcast(Fields& fields, S& step) {
   fields("constructor", step.constructor);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::plan
 
 #endif  // LOCKSTEP_CORE_PLAN_STEPS_H_

@@ -5,10 +5,11 @@
 #include "core/plan/expand_steps.h"
 #include "core/plan/plan.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 namespace {
 
-TensorInfo Tensor(const std::string& name, std::int64_t numel, DataType type = DataType::kF32) {
+ddp::TensorInfo Tensor(const std::string& name, std::int64_t numel,
+                       collective::DataType type = collective::DataType::kF32) {
   return {name, {numel}, type, numel};
 }
 
@@ -17,7 +18,7 @@ PlannedModel Tiny() {
   model.tensors.params = {Tensor("a.weight", 1 << 19), Tensor("a.bias", 10),
                           Tensor("b.weight", 1 << 19), Tensor("b.bias", 10)};
   model.tensors.ready_order = {3, 2, 1, 0};
-  model.tensors.buffers = {Tensor("mean", 10), Tensor("count", 1, DataType::kI64)};
+  model.tensors.buffers = {Tensor("mean", 10), Tensor("count", 1, collective::DataType::kI64)};
   return model;
 }
 
@@ -58,14 +59,14 @@ TEST(StepsTest, OperationsAreTheBucketsOfTheIteration) {
 
 TEST(StepsTest, StateIsBroadcastATypeAtATime) {
   BenchSpec spec = SpecOf(Tiny());
-  spec.collective = Collective::kBroadcast;
+  spec.collective = collective::Collective::kBroadcast;
   spec.sweep = false;
   const Plan plan = ExpandPlan(spec, 2).value();
   ASSERT_EQ(plan.cases.size(), 2u);
   EXPECT_EQ(plan.cases[0].operations.size(), 2u);
   EXPECT_EQ(plan.cases[0].operations[0].count, (1 << 20) + 30);
   EXPECT_EQ(plan.cases[1].name, "state_broadcast/tiny/forward");
-  EXPECT_EQ(plan.cases[1].operations[1].type, DataType::kI64);
+  EXPECT_EQ(plan.cases[1].operations[1].type, collective::DataType::kI64);
   EXPECT_FALSE(plan.paired);
   PlannedModel plain = Tiny();
   plain.tensors.buffers.clear();
@@ -90,7 +91,7 @@ TEST(StepsTest, JsonKeepsStepsAndModels) {
   EXPECT_EQ(again.cases[3].parts, plan.cases[3].parts);
   EXPECT_EQ(again.cases[3].settings, plan.cases[3].settings);
   EXPECT_EQ(again.models[0].tensors.ready_order, plan.models[0].tensors.ready_order);
-  EXPECT_EQ(again.models[0].tensors.buffers[1].type, DataType::kI64);
+  EXPECT_EQ(again.models[0].tensors.buffers[1].type, collective::DataType::kI64);
   EXPECT_EQ(again.models[0].tensors.params[0].numel, 1 << 19);
 }
 
@@ -123,4 +124,4 @@ TEST(StepsTest, RefusesWhatCannotBeAStep) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::plan

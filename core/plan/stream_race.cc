@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-namespace lockstep {
+namespace lockstep::plan {
 namespace {
 
 constexpr std::string_view kPatterns[] = {"missing_wait_before", "missing_wait_after",
@@ -19,4 +19,4 @@ std::string_view NameOf(RacePattern pattern) {
 }
 std::string_view NameOf(RaceGuard guard) { return kGuards[static_cast<std::size_t>(guard)]; }
 
-}  // namespace lockstep
+}  // namespace lockstep::plan

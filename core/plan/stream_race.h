@@ -8,7 +8,7 @@
 
 #include "core/ddp/training.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 
 // What the program forgets. Sources: pytorch PR#18465 and #19267 (waits), PR#112195
 // (record_stream).
@@ -41,9 +41,9 @@ struct StreamRaceProgram {
   double work_us = 1000;       // of the kernel; a round's is from half to one and a half times that
   // What the program itself does after its launches: waiting on the host costs this overlap.
   double host_us = 500;
-  AfterFinish after_finish = AfterFinish::kExit;
+  ddp::AfterFinish after_finish = ddp::AfterFinish::kExit;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::plan
 
 #endif  // LOCKSTEP_CORE_PLAN_STREAM_RACE_H_

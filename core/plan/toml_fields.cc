@@ -6,7 +6,7 @@
 
 #include "core/base/nearest.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 namespace {
 
 constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
@@ -221,4 +221,4 @@ void TomlFields::RejectTheRest() {
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::plan

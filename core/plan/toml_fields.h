@@ -16,7 +16,7 @@
 
 #include "core/base/status.h"
 
-namespace lockstep {
+namespace lockstep::plan {
 
 // The mistakes of one file; the one on the first line is told.
 class TomlMistakes {
@@ -93,6 +93,6 @@ std::string DescribeUnknown(std::string_view text, std::span<const std::string_v
 std::string_view KindOf(const toml::node& node);
 std::int64_t LineOf(const toml::node& node);
 
-}  // namespace lockstep
+}  // namespace lockstep::plan
 
 #endif  // LOCKSTEP_CORE_PLAN_TOML_FIELDS_H_

@@ -32,7 +32,7 @@
 #include "core/base/random.h"
 #include "core/stats/stats.h"
 
-namespace lockstep {
+namespace lockstep::stats {
 namespace {
 
 constexpr double kCap = 3;
@@ -215,4 +215,4 @@ Segments FindChangePoints(std::span<const double> values, const ChangeOptions& o
   return found;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stats

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::stats {
 
 // A stretch of nights at one level: [first, last].
 struct LevelSegment {
@@ -31,6 +31,6 @@ struct ChangeOptions {
 inline constexpr std::size_t kFewestNights = 8;
 Segments FindChangePoints(std::span<const double> values, const ChangeOptions& options = {});
 
-}  // namespace lockstep
+}  // namespace lockstep::stats
 
 #endif  // LOCKSTEP_CORE_STATS_CHANGE_POINTS_H_

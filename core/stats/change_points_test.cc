@@ -11,7 +11,7 @@
 
 #include "core/base/random.h"
 
-namespace lockstep {
+namespace lockstep::stats {
 namespace {
 
 constexpr std::size_t kNights = 60;
@@ -192,4 +192,4 @@ TEST(ChangePointsTest, FewOrEqualNightsSayNothing) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stats

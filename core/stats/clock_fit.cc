@@ -7,7 +7,7 @@
 
 #include "core/base/check.h"
 
-namespace lockstep {
+namespace lockstep::stats {
 namespace {
 
 constexpr double kPpm = 1e-6;
@@ -117,4 +117,4 @@ double ClockFit::LargestErrorNs(double from_there_ns) const {
   return largest_ns;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stats

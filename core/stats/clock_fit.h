@@ -18,7 +18,7 @@
 #include <span>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::stats {
 
 struct ClockProbe {
   double sent_ns = 0;
@@ -77,6 +77,6 @@ class ClockFit {
   std::vector<ClockAnchor> anchors_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::stats
 
 #endif  // LOCKSTEP_CORE_STATS_CLOCK_FIT_H_

@@ -8,7 +8,7 @@
 
 #include "core/base/random.h"
 
-namespace lockstep {
+namespace lockstep::stats {
 namespace {
 
 // Two clocks and the way between them, of which everything is known. Times are ours.
@@ -178,4 +178,4 @@ TEST(ClockFit, AClockThatWasSetIsNoticed) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stats

@@ -8,7 +8,7 @@
 #include "core/base/check.h"
 #include "core/stats/stats.h"
 
-namespace lockstep {
+namespace lockstep::stats {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -60,4 +60,4 @@ Skew MeasureSkew(std::span<const double> load_times, int ranks) {
   return skew;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stats

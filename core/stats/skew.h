@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::stats {
 
 // The load times of one rank, in the unit of the input.
 struct RankSkew {
@@ -31,6 +31,6 @@ struct Skew {
 // `load_times`: iterations x ranks, row = iteration; at least one row; finite, not negative.
 Skew MeasureSkew(std::span<const double> load_times, int ranks);
 
-}  // namespace lockstep
+}  // namespace lockstep::stats
 
 #endif  // LOCKSTEP_CORE_STATS_SKEW_H_

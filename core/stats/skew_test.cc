@@ -7,7 +7,7 @@
 
 #include "core/base/random.h"
 
-namespace lockstep {
+namespace lockstep::stats {
 namespace {
 
 TEST(Skew, ByHand) {
@@ -63,4 +63,4 @@ TEST(Skew, AFactorOnOneRankShowsAsSuch) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stats

@@ -9,7 +9,7 @@
 
 #include "core/stats/stats.h"
 
-namespace lockstep {
+namespace lockstep::stats {
 namespace {
 
 constexpr double kDeviation = 1.4826;  // of a normal distribution, by its MAD
@@ -181,4 +181,4 @@ std::vector<NodePair> ChooseRetests(std::span<const NodePair> tested,
   return {chosen.begin(), chosen.end()};
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stats

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::stats {
 
 // What one pair cost (a time, > 0; more is slower), one median a round. `from` and `to` are nodes,
 // numbered from 0; a pair that costs the same in both directions is listed once.
@@ -61,6 +61,6 @@ Blame BlameNodesAndLinks(std::span<const NodePair> tested, std::span<const NodeP
 std::vector<NodePair> ChooseRetests(std::span<const NodePair> tested,
                                     std::span<const NodePair> slow);
 
-}  // namespace lockstep
+}  // namespace lockstep::stats
 
 #endif  // LOCKSTEP_CORE_STATS_SLOW_PAIRS_H_

@@ -11,7 +11,7 @@
 
 #include "core/base/random.h"
 
-namespace lockstep {
+namespace lockstep::stats {
 namespace {
 
 using testing::ElementsAre;
@@ -215,4 +215,4 @@ TEST(SlowPairs, SuspectsMeetGoodPartnersAgain) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stats

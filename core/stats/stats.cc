@@ -52,7 +52,7 @@
 
 #include "core/base/check.h"
 
-namespace lockstep {
+namespace lockstep::stats {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -198,4 +198,4 @@ MedianInterval EstimateMedian(std::span<const double> round_medians, double conf
   return interval;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stats

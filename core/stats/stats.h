@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <span>
 
-namespace lockstep {
+namespace lockstep::stats {
 
 // The p-quantile (0..1) by linear interpolation between order statistics (Hyndman and Fan 1996,
 // type 7). `values` needs at least one element, all finite.
@@ -33,6 +33,6 @@ struct MedianInterval {
 // (0, 1). See stats.cc for the method, its sources, and how often the interval covers.
 MedianInterval EstimateMedian(std::span<const double> round_medians, double confidence = 0.95);
 
-}  // namespace lockstep
+}  // namespace lockstep::stats
 
 #endif  // LOCKSTEP_CORE_STATS_STATS_H_

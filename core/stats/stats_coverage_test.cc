@@ -14,7 +14,7 @@
 #include "core/base/random.h"
 #include "core/stats/stats.h"
 
-namespace lockstep {
+namespace lockstep::stats {
 namespace {
 
 constexpr int kSeries = 1000;
@@ -185,4 +185,4 @@ TEST(CoverageTest, IntervalsAreNotNeedlesslyWide) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stats

@@ -8,7 +8,7 @@
 
 #include "core/base/random.h"
 
-namespace lockstep {
+namespace lockstep::stats {
 namespace {
 
 TEST(QuantileTest, InterpolatesLikeType7) {
@@ -118,4 +118,4 @@ TEST(EstimateMedianTest, EqualValuesAreExact) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stats

@@ -27,7 +27,7 @@
 #include "core/base/check.h"
 #include "core/stats/stats.h"
 
-namespace lockstep {
+namespace lockstep::stats {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -180,4 +180,4 @@ std::vector<double> AdjustForMany(std::span<const double> p_values) {
   return adjusted;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stats

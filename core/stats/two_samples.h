@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::stats {
 
 // How far the candidate's values lie above the base's. See two_samples.cc for the methods.
 struct Shift {
@@ -40,6 +40,6 @@ double SmallestTail(std::size_t base, std::size_t candidate);
 // independent or positively dependent tests. In the order of the input.
 std::vector<double> AdjustForMany(std::span<const double> p_values);
 
-}  // namespace lockstep
+}  // namespace lockstep::stats
 
 #endif  // LOCKSTEP_CORE_STATS_TWO_SAMPLES_H_

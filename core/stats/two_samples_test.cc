@@ -9,7 +9,7 @@
 
 #include "core/base/random.h"
 
-namespace lockstep {
+namespace lockstep::stats {
 namespace {
 
 using Values = std::vector<double>;
@@ -132,4 +132,4 @@ TEST(AdjustTest, IsTheExampleOfThePaper) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stats

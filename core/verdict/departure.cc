@@ -11,7 +11,7 @@
 #include "core/verdict/findings.h"
 #include "core/verdict/wording.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 
 std::string FateOf(const RankView& view) {
   const RankEvidence& evidence = *view.evidence;
@@ -183,12 +183,13 @@ std::vector<Finding> FindDepartures(const Situation& situation, const Stuck& stu
   return findings;
 }
 
-const JournalEvent* FirstErrorOf(const RankView& view) {
+const journal::JournalEvent* FirstErrorOf(const RankView& view) {
   const auto& events = view.evidence->journal.events;
-  const auto found = std::find_if(events.begin(), events.end(), [](const JournalEvent& event) {
-    return event.kind == EventKind::kError || event.kind == EventKind::kExit;
-  });
-  return found == events.end() || found->kind == EventKind::kExit ? nullptr : &*found;
+  const auto found =
+      std::find_if(events.begin(), events.end(), [](const journal::JournalEvent& event) {
+        return event.kind == journal::EventKind::kError || event.kind == journal::EventKind::kExit;
+      });
+  return found == events.end() || found->kind == journal::EventKind::kExit ? nullptr : &*found;
 }
 
 namespace {
@@ -196,7 +197,7 @@ namespace {
 // Its error came from a collective that a rank had not completed which failed elsewhere: outside of
 // any collective, as a program does that raises an exception.
 bool FailedForLackOfPeer(const Situation& situation, const RankView& view) {
-  const JournalEvent* const failed = FirstErrorOf(view);
+  const journal::JournalEvent* const failed = FirstErrorOf(view);
   if (failed == nullptr) return false;
   return std::any_of(situation.views.begin(), situation.views.end(), [&](const RankView& peer) {
     if (&peer == &view || !Failed(peer) || FirstErrorOf(peer) != nullptr) return false;
@@ -227,7 +228,7 @@ bool EchoesAnError(const Situation& situation, const RankView& view) {
 
 // Its error came while a communicator was made, the world's or another.
 bool CouldNotConnect(const RankView& view) {
-  return Failed(view) && view.phase == Phase::kConnect &&
+  return Failed(view) && view.phase == journal::Phase::kConnect &&
          (view.tracks.empty() || view.failed_split != nullptr);
 }
 
@@ -249,7 +250,7 @@ std::vector<int> WhoDidNotCome(const Situation& situation) {
   std::vector<int> missing;
   for (const RankView& view : situation.views) {
     if (Failed(view) && !(CouldNotConnect(view) && WaitedInVain(view.evidence->error))) return {};
-    const bool begun = view.phase != Phase::kStart || !view.tracks.empty();
+    const bool begun = view.phase != journal::Phase::kStart || !view.tracks.empty();
     if (OwesProgress(view) && view.complete() && !begun) missing.push_back(view.rank());
   }
   return missing;
@@ -278,7 +279,7 @@ void MakeInitFailure(const Situation& situation, const RankView& first, const st
 // The earlier one of two calls on a communicator is where it began.
 bool FailedEarlier(const RankView& a, const RankView& b) {
   if (!a.newest_collective_failed() || !b.newest_collective_failed()) return false;
-  const JournalEvent &of_a = *a.last_collective, &of_b = *b.last_collective;
+  const journal::JournalEvent &of_a = *a.last_collective, &of_b = *b.last_collective;
   return of_a.communicator == of_b.communicator && of_a.sequence < of_b.sequence;
 }
 
@@ -325,4 +326,4 @@ std::vector<Finding> FindErrors(const Situation& situation, const Stuck& stuck) 
 
 bool IsEcho(std::string_view error) { return !error.empty() && WeightOf(error) < kOwnReason; }
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict

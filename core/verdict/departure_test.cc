@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 using ::testing::ElementsAre;
@@ -62,8 +62,8 @@ TEST(RankExited, OneThatIsOnItsWayIsNotHung) {
       JudgeAll({At50(0).Silent(0.1), After49(1).Does(AllReduce()).Exited(9)});
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kFinished, Outcome::kFailed));
   EXPECT_THAT(judgement.findings.at(0).message, Not(HasSubstr("waits for it")));
-  const Judgement past =
-      JudgeAll({After49(0).In(Phase::kCheck), After49(1).In(Phase::kCheck).Exited(9)});
+  const Judgement past = JudgeAll(
+      {After49(0).In(journal::Phase::kCheck), After49(1).In(journal::Phase::kCheck).Exited(9)});
   EXPECT_THAT(OutcomesOf(past), ElementsAre(Outcome::kFinished, Outcome::kFailed));
   EXPECT_THAT(past.findings.at(0).message, HasSubstr("while checking results after all_reduce 49"));
 }
@@ -187,14 +187,15 @@ TEST(RankFailed, WhoRaisedIsTheCauseOfItsPeersErrors) {
 
 TEST(RankGone, WhoConnectsWaitsForOneThatNeverConnected) {
   const Judgement judgement =
-      JudgeAll({History(0).In(Phase::kConnect), History(1).Signalled(SIGKILL)});
+      JudgeAll({History(0).In(journal::Phase::kConnect), History(1).Signalled(SIGKILL)});
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kHung, Outcome::kKilled));
   EXPECT_EQ(judgement.findings.at(0).cause, "rank_killed");
   EXPECT_THAT(judgement.findings[0].message, HasSubstr("rank 0 waits for it to connect"));
   // It is not said of one that is only slow, nor when the dead one had connected.
-  EXPECT_THAT(OutcomesOf(JudgeAll({History(0).In(Phase::kConnect), History(1)})),
+  EXPECT_THAT(OutcomesOf(JudgeAll({History(0).In(journal::Phase::kConnect), History(1)})),
               ElementsAre(Outcome::kFinished, Outcome::kFinished));
-  EXPECT_THAT(OutcomesOf(JudgeAll({History(0).In(Phase::kConnect), After49(1).Signalled(SIGKILL)})),
+  EXPECT_THAT(OutcomesOf(JudgeAll(
+                  {History(0).In(journal::Phase::kConnect), After49(1).Signalled(SIGKILL)})),
               ElementsAre(Outcome::kFinished, Outcome::kKilled));
 }
 
@@ -209,4 +210,4 @@ TEST(RankFailed, AnErrorBecauseOfADeadPeerIsNoCause) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::verdict

@@ -11,7 +11,7 @@
 #include "core/journal/purpose.h"
 #include "core/verdict/judge.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 constexpr std::int64_t kBusyPercent = 90;
@@ -28,10 +28,10 @@ struct Range {
   std::int64_t high = 0;
 };
 
-std::optional<Range> RangeOf(const std::vector<GpuSample>& samples,
-                             std::int64_t GpuSample::*member) {
+std::optional<Range> RangeOf(const std::vector<journal::GpuSample>& samples,
+                             std::int64_t journal::GpuSample::*member) {
   std::optional<Range> range;
-  for (const GpuSample& sample : samples) {
+  for (const journal::GpuSample& sample : samples) {
     const std::int64_t value = sample.*member;
     if (value < 0) continue;
     if (!range) range = Range{value, value};
@@ -44,13 +44,13 @@ std::optional<Range> RangeOf(const std::vector<GpuSample>& samples,
 // Those of one GPU since the rank was last heard of; if there are none, its newest one. Not
 // `settled`: they are of the time before, too, and say nothing of what goes on without progress.
 struct Since {
-  std::vector<GpuSample> samples;
+  std::vector<journal::GpuSample> samples;
   bool settled = false;
 };
 
-Since SamplesSince(const GpuSamples& host, std::int64_t gpu, Ticks since) {
-  std::vector<GpuSample> kept;
-  for (const GpuSample& sample : host.samples) {
+Since SamplesSince(const journal::GpuSamples& host, std::int64_t gpu, Ticks since) {
+  std::vector<journal::GpuSample> kept;
+  for (const journal::GpuSample& sample : host.samples) {
     if (sample.gpu != gpu) continue;
     if (!kept.empty() && kept.back().ticks <= since) kept.clear();
     kept.push_back(sample);
@@ -61,10 +61,10 @@ Since SamplesSince(const GpuSamples& host, std::int64_t gpu, Ticks since) {
   return {std::move(kept), settled};
 }
 
-std::string DescribeLoad(const std::vector<GpuSample>& samples) {
-  const auto memory = RangeOf(samples, &GpuSample::memory_utilization_percent);
-  const auto power = RangeOf(samples, &GpuSample::power_mw);
-  const auto limit = RangeOf(samples, &GpuSample::power_limit_mw);
+std::string DescribeLoad(const std::vector<journal::GpuSample>& samples) {
+  const auto memory = RangeOf(samples, &journal::GpuSample::memory_utilization_percent);
+  const auto power = RangeOf(samples, &journal::GpuSample::power_mw);
+  const auto limit = RangeOf(samples, &journal::GpuSample::power_limit_mw);
   std::string text;
   if (memory) text += fmt::format("memory {} % busy", memory->high);
   if (power) {
@@ -79,8 +79,8 @@ std::string DescribeLoad(const std::vector<GpuSample>& samples) {
                      rests ? "a kernel waits there and does no work" : "a kernel works there");
 }
 
-std::string DescribeUtilization(const std::vector<GpuSample>& samples, bool settled) {
-  const auto busy = RangeOf(samples, &GpuSample::utilization_percent);
+std::string DescribeUtilization(const std::vector<journal::GpuSample>& samples, bool settled) {
+  const auto busy = RangeOf(samples, &journal::GpuSample::utilization_percent);
   if (!busy) return "";
   const double seconds =
       static_cast<double>(samples.back().unix_ns - samples.front().unix_ns) * 1e-9;
@@ -96,11 +96,11 @@ std::string DescribeUtilization(const std::vector<GpuSample>& samples, bool sett
   return fmt::format(" at {} % utilization{}{}", busy->low, span, DescribeLoad(samples));
 }
 
-std::string DescribeTrouble(const std::vector<GpuSample>& samples) {
-  const GpuSample& newest = samples.back();
+std::string DescribeTrouble(const std::vector<journal::GpuSample>& samples) {
+  const journal::GpuSample& newest = samples.back();
   std::string text;
   if (newest.xid > 0) text += fmt::format("; the driver reports Xid {}", newest.xid);
-  const std::string throttling = DescribeThrottling(newest.throttle_reasons);
+  const std::string throttling = journal::DescribeThrottling(newest.throttle_reasons);
   if (throttling != "none" && throttling != "unknown") text += "; throttled: " + throttling;
   if (newest.uncorrected_ecc_errors > 0) {
     text += fmt::format("; {} uncorrected ECC errors", newest.uncorrected_ecc_errors);
@@ -109,12 +109,12 @@ std::string DescribeTrouble(const std::vector<GpuSample>& samples) {
 }
 
 // The newest event of the operation that `number` counts, if the journal still has it.
-const JournalEvent* FindOperation(const Journal& journal, std::uint16_t communicator,
-                                  std::uint64_t number) {
+const journal::JournalEvent* FindOperation(const journal::Journal& journal,
+                                           std::uint16_t communicator, std::uint64_t number) {
   for (auto event = journal.events.rbegin(); event != journal.events.rend(); ++event) {
-    const bool of_operation = event->kind == EventKind::kEnqueue ||
-                              event->kind == EventKind::kStart || event->kind == EventKind::kEnd ||
-                              event->kind == EventKind::kError;
+    const bool of_operation =
+        event->kind == journal::EventKind::kEnqueue || event->kind == journal::EventKind::kStart ||
+        event->kind == journal::EventKind::kEnd || event->kind == journal::EventKind::kError;
     if (of_operation && event->communicator == communicator && event->sequence + 1 == number) {
       return &*event;
     }
@@ -123,28 +123,30 @@ const JournalEvent* FindOperation(const Journal& journal, std::uint16_t communic
 }
 
 // The same, but for what was captured meanwhile: the device never runs that.
-const JournalEvent* FindNext(const Journal& journal, std::uint16_t communicator,
-                             std::uint64_t number) {
+const journal::JournalEvent* FindNext(const journal::Journal& journal, std::uint16_t communicator,
+                                      std::uint64_t number) {
   for (;; ++number) {
-    const JournalEvent* const event = FindOperation(journal, communicator, number);
-    if (event == nullptr || UnpackAnnotation(event->value).purpose != Purpose::kCapture) {
+    const journal::JournalEvent* const event = FindOperation(journal, communicator, number);
+    if (event == nullptr ||
+        journal::UnpackAnnotation(event->value).purpose != journal::Purpose::kCapture) {
       return event;
     }
   }
 }
 
-std::string NameOfOperation(const Journal& journal, std::uint16_t communicator,
+std::string NameOfOperation(const journal::Journal& journal, std::uint16_t communicator,
                             std::uint64_t number) {
-  const JournalEvent* const event = FindOperation(journal, communicator, number);
+  const journal::JournalEvent* const event = FindOperation(journal, communicator, number);
   if (event != nullptr) return DescribeInvocation(*event);
   return fmt::format("sequence {} of communicator {}", number - 1, communicator);
 }
 
 }  // namespace
 
-std::string DescribeDevicePosition(const Journal& journal, const DeviceMarks& marks) {
+std::string DescribeDevicePosition(const journal::Journal& journal,
+                                   const journal::DeviceMarks& marks) {
   std::string text;
-  for (const DeviceMark& mark : marks.marks) {
+  for (const journal::DeviceMark& mark : marks.marks) {
     if (mark.started <= mark.ended) continue;
     text += fmt::format("{}its GPU is inside {}, which it began and has not ended",
                         text.empty() ? "" : "; ",
@@ -152,9 +154,9 @@ std::string DescribeDevicePosition(const Journal& journal, const DeviceMarks& ma
   }
   if (!text.empty()) return text;
   // Nothing is under way: what stands in the queue was not begun.
-  for (const DeviceMark& mark : marks.marks) {
-    const JournalEvent* const next = FindNext(journal, mark.communicator, mark.ended + 1);
-    if (next == nullptr || next->kind == EventKind::kError) continue;
+  for (const journal::DeviceMark& mark : marks.marks) {
+    const journal::JournalEvent* const next = FindNext(journal, mark.communicator, mark.ended + 1);
+    if (next == nullptr || next->kind == journal::EventKind::kError) continue;
     return fmt::format(
         "its GPU has ended all that it began and has not begun {}: something before it on its "
         "stream is not done, or it was not launched",
@@ -164,13 +166,14 @@ std::string DescribeDevicePosition(const Journal& journal, const DeviceMarks& ma
   return "its GPU has ended every collective that was enqueued";
 }
 
-std::string DescribeGpuActivity(const GpuSamples& host, const std::string& bus, Ticks since,
-                                double age_seconds) {
+std::string DescribeGpuActivity(const journal::GpuSamples& host, const std::string& bus,
+                                Ticks since, double age_seconds) {
   if (host.buses.empty() && age_seconds > kSilentSeconds) {
     return fmt::format("the GPUs' driver has not answered for {:.0f} s", age_seconds);
   }
-  const auto found = std::find_if(host.buses.begin(), host.buses.end(),
-                                  [&](const std::string& other) { return SameBus(bus, other); });
+  const auto found =
+      std::find_if(host.buses.begin(), host.buses.end(),
+                   [&](const std::string& other) { return journal::SameBus(bus, other); });
   if (found == host.buses.end()) return "";
   const auto gpu = static_cast<std::int64_t>(found - host.buses.begin());
   const auto [samples, settled] = SamplesSince(host, gpu, since);
@@ -182,4 +185,4 @@ std::string DescribeGpuActivity(const GpuSamples& host, const std::string& bus, 
   return text.empty() ? "" : fmt::format("GPU {}{}", gpu, text);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict

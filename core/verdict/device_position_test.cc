@@ -3,7 +3,7 @@
 #include "core/journal/purpose.h"
 #include "core/verdict/history.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 using ::testing::HasSubstr;
@@ -11,8 +11,8 @@ using ::testing::HasSubstr;
 constexpr Ticks kProgress = 100;  // of the rank's newest event
 constexpr char kBus[] = "0000:02:00.0";
 
-GpuSample Sample(int second, int utilization, int memory, int watts) {
-  GpuSample sample;
+journal::GpuSample Sample(int second, int utilization, int memory, int watts) {
+  journal::GpuSample sample;
   sample.gpu = 1;
   sample.ticks = kProgress + 1 + static_cast<Ticks>(second);
   sample.unix_ns = second * 1'000'000'000LL;
@@ -23,11 +23,11 @@ GpuSample Sample(int second, int utilization, int memory, int watts) {
   return sample;
 }
 
-GpuSamples Host(std::vector<GpuSample> samples) {
+journal::GpuSamples Host(std::vector<journal::GpuSample> samples) {
   return {0, {"00000000:01:00.0", "00000000:02:00.0"}, 0, std::move(samples)};
 }
 
-std::string Describe(std::vector<GpuSample> samples, double age = 0.5) {
+std::string Describe(std::vector<journal::GpuSample> samples, double age = 0.5) {
   return DescribeGpuActivity(Host(std::move(samples)), kBus, kProgress, age);
 }
 
@@ -46,7 +46,7 @@ TEST(GpuActivity, WhatIsNotKnownIsNotSaid) {
   EXPECT_EQ(Describe({}), "");
   EXPECT_EQ(DescribeGpuActivity(Host({Sample(1, 100, 0, 118)}), "0000:09:00.0", 0, 0), "");
   EXPECT_EQ(DescribeGpuActivity(Host({Sample(1, 100, 0, 118)}), "", 0, 0), "");
-  GpuSample mute = Sample(1, 100, 0, 0);
+  journal::GpuSample mute = Sample(1, 100, 0, 0);
   mute.memory_utilization_percent = mute.power_mw = mute.power_limit_mw = -1;
   EXPECT_EQ(Describe({mute}), "GPU 1 at 100 % utilization");
   mute.utilization_percent = -1;
@@ -60,7 +60,7 @@ TEST(GpuActivity, WhatIsNotKnownIsNotSaid) {
 }
 
 TEST(GpuActivity, TroubleIsNamed) {
-  GpuSample ill = Sample(1, 0, 0, 70);
+  journal::GpuSample ill = Sample(1, 0, 0, 70);
   ill.xid = 79;
   ill.throttle_reasons = 0x41;
   ill.uncorrected_ecc_errors = 7;
@@ -68,20 +68,20 @@ TEST(GpuActivity, TroubleIsNamed) {
             "GPU 1 at 0 % utilization: nothing runs on it; the driver reports Xid 79; throttled: "
             "thermal (hardware); 7 uncorrected ECC errors");
   EXPECT_EQ(Describe({ill}, 12), "GPU 1: its driver has not answered for 12 s");
-  EXPECT_EQ(DescribeGpuActivity(GpuSamples(), kBus, 0, 12),
+  EXPECT_EQ(DescribeGpuActivity(journal::GpuSamples(), kBus, 0, 12),
             "the GPUs' driver has not answered for 12 s");
-  EXPECT_EQ(DescribeGpuActivity(GpuSamples(), kBus, 0, 1), "");
+  EXPECT_EQ(DescribeGpuActivity(journal::GpuSamples(), kBus, 0, 1), "");
 }
 
 // Two all-reduces and the beginning of a third.
 RankEvidence Rank() { return History(0).Does(AllReduce(), 2).Enters(AllReduce()); }
 
-DeviceMarks Marks(std::uint64_t started, std::uint64_t ended) {
-  return {MarkMethod::kStreamOperations, {{0, started, ended}}};
+journal::DeviceMarks Marks(std::uint64_t started, std::uint64_t ended) {
+  return {journal::MarkMethod::kStreamOperations, {{0, started, ended}}};
 }
 
 TEST(DevicePosition, SaysWhereTheDeviceIs) {
-  const Journal journal = Rank().journal;
+  const journal::Journal journal = Rank().journal;
   EXPECT_EQ(DescribeDevicePosition(journal, {}), "");
   EXPECT_THAT(DescribeDevicePosition(journal, Marks(3, 2)),
               HasSubstr("its GPU is inside all_reduce 3 (sequence 2 of communicator 0)"));
@@ -89,9 +89,10 @@ TEST(DevicePosition, SaysWhereTheDeviceIs) {
               HasSubstr("has not begun all_reduce 3 (sequence 2 of communicator 0)"));
   EXPECT_EQ(DescribeDevicePosition(journal, Marks(3, 3)),
             "its GPU has ended every collective that was enqueued");
-  Journal captured = journal;
-  for (JournalEvent& event : captured.events) {
-    if (event.sequence == 1) event.value = PackAnnotation({Purpose::kCapture, 0, -1});
+  journal::Journal captured = journal;
+  for (journal::JournalEvent& event : captured.events) {
+    if (event.sequence == 1)
+      event.value = journal::PackAnnotation({journal::Purpose::kCapture, 0, -1});
   }
   EXPECT_THAT(DescribeDevicePosition(captured, Marks(1, 1)),
               HasSubstr("has not begun all_reduce 3 (sequence 2 of communicator 0)"));
@@ -115,4 +116,4 @@ TEST(DevicePosition, IsPartOfTheJudgement) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::verdict

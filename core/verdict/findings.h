@@ -12,7 +12,7 @@
 #include "core/verdict/rank_view.h"
 #include "core/verdict/situation.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 
 // The signals by which a process ends itself: SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL …
 bool EndedBySelf(int signal);
@@ -26,7 +26,7 @@ bool FinishedInOrder(const RankView& view);
 bool IsGone(const RankView& view);
 // The first collective that reported an error; what was queued behind it never ran. What comes when
 // the rank already leaves is a consequence of that. nullptr: none did.
-const JournalEvent* FirstErrorOf(const RankView& view);
+const journal::JournalEvent* FirstErrorOf(const RankView& view);
 // "exited with code 9", "is stopped by SIGSTOP".
 std::string FateOf(const RankView& view);
 
@@ -96,6 +96,6 @@ std::optional<Finding> ExplainTraining(const Situation& situation,
                                        const std::vector<Mismatch>& mismatches,
                                        const Finding& general);
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict
 
 #endif  // LOCKSTEP_CORE_VERDICT_FINDINGS_H_

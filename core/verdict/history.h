@@ -14,12 +14,13 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 
-inline Operation AllReduce(std::int64_t count = 256, DataType type = DataType::kF32) {
-  return {.collective = Collective::kAllReduce, .type = type, .count = count};
+inline collective::Operation AllReduce(std::int64_t count = 256,
+                                       collective::DataType type = collective::DataType::kF32) {
+  return {.collective = collective::Collective::kAllReduce, .type = type, .count = count};
 }
-inline Operation Barrier() { return {.collective = Collective::kBarrier}; }
+inline collective::Operation Barrier() { return {.collective = collective::Collective::kBarrier}; }
 
 // Each call appends what the worker would journal; operations count from sequence 0 of communicator
 // 0 unless On() chose another.
@@ -27,22 +28,22 @@ class History {
  public:
   explicit History(int rank) {
     evidence_.rank = rank;
-    In(Phase::kStart);
+    In(journal::Phase::kStart);
   }
-  History& In(Phase phase) {
+  History& In(journal::Phase phase) {
     phase_ = phase;
-    return Add({.kind = EventKind::kPhase});
+    return Add({.kind = journal::EventKind::kPhase});
   }
   History& Case(std::uint32_t index) {
     case_ = index;
-    return Add({.kind = EventKind::kCase});
+    return Add({.kind = journal::EventKind::kCase});
   }
   History& On(std::uint16_t communicator) {
     communicator_ = communicator;
     return *this;
   }
   // What the following operations are for.
-  History& As(Purpose purpose, int detail = 0) {
+  History& As(journal::Purpose purpose, int detail = 0) {
     annotation_ = {.purpose = purpose, .detail = detail, .iteration = annotation_.iteration};
     return *this;
   }
@@ -51,22 +52,30 @@ class History {
     return *this;
   }
   // Whole operations.
-  History& Does(const Operation& operation, int times = 1) {
+  History& Does(const collective::Operation& operation, int times = 1) {
     for (int i = 0; i < times; ++i) {
       Enters(operation);
-      Last(EventKind::kEnd);
+      Last(journal::EventKind::kEnd);
     }
     return *this;
   }
-  History& Queues(const Operation& operation) { return Put(EventKind::kEnqueue, operation, 1); }
+  History& Queues(const collective::Operation& operation) {
+    return Put(journal::EventKind::kEnqueue, operation, 1);
+  }
   // The newest that it queued.
-  History& Starts(const Operation& operation) { return Put(EventKind::kStart, operation, 0); }
-  History& Enters(const Operation& operation) { return Queues(operation).Starts(operation); }
-  History& FailsIn(const Operation& operation) { return Enters(operation).Last(EventKind::kError); }
+  History& Starts(const collective::Operation& operation) {
+    return Put(journal::EventKind::kStart, operation, 0);
+  }
+  History& Enters(const collective::Operation& operation) {
+    return Queues(operation).Starts(operation);
+  }
+  History& FailsIn(const collective::Operation& operation) {
+    return Enters(operation).Last(journal::EventKind::kError);
+  }
   // Takes part in the making of communicator `made` out of the current one.
   History& EntersSplit(int made, int color = 0) {
-    JournalEvent event;
-    event.kind = EventKind::kSplit;
+    journal::JournalEvent event;
+    event.kind = journal::EventKind::kSplit;
     event.communicator = communicator_;
     event.sequence = splits_[communicator_]++;
     event.count = made;
@@ -74,7 +83,7 @@ class History {
     return Add(event);
   }
   History& Splits(int made, int color = 0) {
-    return EntersSplit(made, color).Last(EventKind::kSplitEnd);
+    return EntersSplit(made, color).Last(journal::EventKind::kSplitEnd);
   }
   History& FailsSplit(int made) {
     Splits(made);
@@ -83,9 +92,11 @@ class History {
   }
   History& Idle() {
     evidence_.idle = true;
-    return Add({.kind = EventKind::kIdle});
+    return Add({.kind = journal::EventKind::kIdle});
   }
-  History& Leaves(int code) { return Add({.value = code, .kind = EventKind::kExit}).Exited(code); }
+  History& Leaves(int code) {
+    return Add({.value = code, .kind = journal::EventKind::kExit}).Exited(code);
+  }
   // How the process stands.
   History& WrongData(std::string what) {
     evidence_.wrong_data = std::move(what);
@@ -124,7 +135,7 @@ class History {
     evidence_.signal = signal;
     return *this;
   }
-  History& Add(const JournalEvent& event) {
+  History& Add(const journal::JournalEvent& event) {
     auto& events = evidence_.journal.events;
     events.push_back(event);
     events.back().index = events.size();
@@ -133,8 +144,8 @@ class History {
     events.back().phase = phase_;
     return *this;
   }
-  History& Put(EventKind kind, const Operation& operation, int is_new) {
-    JournalEvent event;
+  History& Put(journal::EventKind kind, const collective::Operation& operation, int is_new) {
+    journal::JournalEvent event;
     event.kind = kind;
     event.communicator = communicator_;
     event.sequence = next_[communicator_] - 1 + is_new;
@@ -144,12 +155,12 @@ class History {
     event.count = operation.count;
     event.reduction = operation.reduction;
     event.root = operation.root;
-    event.value = PackAnnotation(annotation_);
+    event.value = journal::PackAnnotation(annotation_);
     next_[communicator_] += static_cast<std::uint64_t>(is_new);
     return Add(event);
   }
-  History& Last(EventKind kind) {
-    JournalEvent event = evidence_.journal.events.back();
+  History& Last(journal::EventKind kind) {
+    journal::JournalEvent event = evidence_.journal.events.back();
     event.kind = kind;
     return Add(event);
   }
@@ -157,19 +168,21 @@ class History {
   RankEvidence evidence_;
   std::uint32_t case_ = 0;
   std::uint16_t communicator_ = 0;
-  Phase phase_ = Phase::kStart;
-  Annotation annotation_;
+  journal::Phase phase_ = journal::Phase::kStart;
+  journal::Annotation annotation_;
   std::map<std::uint16_t, std::uint64_t> next_;
   std::map<std::uint16_t, std::uint64_t> splits_;
-  std::map<std::pair<std::uint16_t, Collective>, std::uint64_t> nth_;
+  std::map<std::pair<std::uint16_t, collective::Collective>, std::uint64_t> nth_;
 };
 
 inline constexpr double kDeadline = 5;
 
 inline History At50(int rank) {
-  return History(rank).In(Phase::kMeasure).Does(AllReduce(), 49).Enters(AllReduce());
+  return History(rank).In(journal::Phase::kMeasure).Does(AllReduce(), 49).Enters(AllReduce());
 }
-inline History After49(int rank) { return History(rank).In(Phase::kMeasure).Does(AllReduce(), 49); }
+inline History After49(int rank) {
+  return History(rank).In(journal::Phase::kMeasure).Does(AllReduce(), 49);
+}
 
 inline std::vector<Outcome> OutcomesOf(const Judgement& judgement) {
   std::vector<Outcome> outcomes;
@@ -194,6 +207,6 @@ inline Judgement JudgeAll(const std::vector<RankEvidence>& evidence) {
   return judgement;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict
 
 #endif  // LOCKSTEP_CORE_VERDICT_HISTORY_H_

@@ -12,7 +12,7 @@
 #include "core/verdict/rank_view.h"
 #include "core/verdict/wording.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 struct Conclusion {
@@ -235,4 +235,4 @@ Judgement Judge(const std::vector<RankEvidence>& evidence, double deadline_secon
   return Judge(evidence, setting);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict

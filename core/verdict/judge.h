@@ -12,7 +12,7 @@
 #include "core/verdict/outcome.h"
 #include "core/verdict/tcp_socket.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 
 // How a worker process stands, as its agent sees it.
 enum class ProcessState : std::uint8_t { kRunning, kStopped, kExited, kSignalled, kLost };
@@ -23,7 +23,7 @@ struct RankEvidence {
   ProcessState state = ProcessState::kRunning;  // kLost: its agent does not answer
   int exit_code = 0;                            // kExited
   int signal = 0;                               // kSignalled, kStopped
-  Journal journal;                              // the newest events
+  journal::Journal journal;                     // the newest events
   double seconds_silent = 0;                    // from its newest event to the evidence
   bool idle = false;                            // it waits for an order: not obliged to progress
   std::string error;                            // what the worker itself reported, if it did
@@ -35,9 +35,9 @@ struct RankEvidence {
   // Nine of ten echoes between its agent and the coordinator, over the agents' own connection, came
   // back within this while the sockets were watched; 0: not known.
   double echo_s = 0;
-  DeviceMarks device = {};   // how far its device came by its own account
-  std::string gpu_bus = {};  // where that device sits; empty: it has none, or did not tell
-  std::string gpu = {};      // what the device's driver says of it, in words
+  journal::DeviceMarks device = {};  // how far its device came by its own account
+  std::string gpu_bus = {};          // where that device sits; empty: it has none, or did not tell
+  std::string gpu = {};              // what the device's driver says of it, in words
 };
 
 // A communicator beside the world, as the program made it.
@@ -83,8 +83,8 @@ Judgement Judge(const std::vector<RankEvidence>& evidence, double deadline_secon
 std::vector<Finding> FindSlowRanks(const std::vector<RankEvidence>& evidence);
 
 // "all_reduce 50 (sequence 101 of communicator 0) f32 x 256 sum": for messages and tables.
-std::string DescribeInvocation(const JournalEvent& event);
+std::string DescribeInvocation(const journal::JournalEvent& event);
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict
 
 #endif  // LOCKSTEP_CORE_VERDICT_JUDGE_H_

@@ -11,23 +11,23 @@
 #include "core/verdict/trace.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 TEST(DescribeInvocation, NamesEverythingThatMatters) {
-  JournalEvent event;
+  journal::JournalEvent event;
   event.nth = 50;
   event.sequence = 101;
   event.count = 256;
   EXPECT_EQ(DescribeInvocation(event),
             "all_reduce 50 (sequence 101 of communicator 0) f32 x 256 sum");
-  event.collective = Collective::kBroadcast;
-  event.type = DataType::kU8;
+  event.collective = collective::Collective::kBroadcast;
+  event.type = collective::DataType::kU8;
   event.root = 3;
   event.communicator = 2;
   EXPECT_EQ(DescribeInvocation(event),
             "broadcast 50 (sequence 101 of communicator 2) u8 x 256 root 3");
-  event.collective = Collective::kBarrier;
+  event.collective = collective::Collective::kBarrier;
   EXPECT_EQ(DescribeInvocation(event), "barrier 50 (sequence 101 of communicator 2)");
 }
 
@@ -43,7 +43,7 @@ TEST(Judge, NothingKnownIsUnknown) {
 TEST(Judge, TenThousandRanksWithTenThousandSignatures) {
   std::vector<RankEvidence> evidence;
   for (int rank = 0; rank < 10'000; ++rank) {
-    const Operation own = AllReduce(1000 + rank);
+    const collective::Operation own = AllReduce(1000 + rank);
     evidence.push_back(rank % 7 == 3 ? After49(rank).Enters(own).Signalled(SIGKILL)
                                      : After49(rank).Enters(own).Silent(6));
   }
@@ -55,14 +55,14 @@ TEST(Judge, AnyHistoryIsJudged) {
   constexpr std::uint64_t kSeed = 4711;
   Random random(kSeed);
   const auto event = [&](std::uint64_t index) {
-    JournalEvent one;
+    journal::JournalEvent one;
     one.index = index;
     one.ticks = random.Below(1000);
-    one.kind = static_cast<EventKind>(1 + random.Below(10));
-    one.phase = static_cast<Phase>(random.Below(14));
+    one.kind = static_cast<journal::EventKind>(1 + random.Below(10));
+    one.phase = static_cast<journal::Phase>(random.Below(14));
     one.sequence = random.Below(5);
     one.communicator = static_cast<std::uint16_t>(random.Below(3));
-    one.collective = static_cast<Collective>(random.Below(8));
+    one.collective = static_cast<collective::Collective>(random.Below(8));
     one.count = static_cast<std::int64_t>(random.Below(2));
     one.case_index = static_cast<std::uint32_t>(random.Below(2));
     one.root = static_cast<std::int32_t>(random.Below(2));
@@ -108,4 +108,4 @@ TEST(Names, OutcomesAndVerdicts) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::verdict

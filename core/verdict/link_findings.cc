@@ -9,7 +9,7 @@
 #include "core/verdict/links.h"
 #include "core/verdict/wording.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 Ranks RanksOf(const Situation& situation) {
@@ -69,4 +69,4 @@ void NameBrokenLink(const Situation& situation, Finding& finding) {
       link->first, link->second);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict

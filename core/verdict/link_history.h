@@ -12,7 +12,7 @@
 
 #include "core/verdict/history.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 
 // A look at all sockets of a rank.
 struct LinkLook {
@@ -146,6 +146,6 @@ class LinkHistory {
   std::map<std::pair<int, int>, LinkWay> ways_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict
 
 #endif  // LOCKSTEP_CORE_VERDICT_LINK_HISTORY_H_

@@ -14,7 +14,7 @@
 #include "core/verdict/link_transit.h"
 #include "core/verdict/links.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 using HostPair = std::pair<std::string, std::string>;
@@ -175,4 +175,4 @@ void NameHosts(const std::vector<RankEvidence>& evidence, const std::vector<Rank
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict

@@ -7,7 +7,7 @@
 
 #include "core/verdict/judge.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 
 // Where a rank runs.
 struct RankHost {
@@ -27,6 +27,6 @@ void AlignClocks(const std::vector<RankHost>& hosts, std::vector<RankEvidence>& 
 void NameHosts(const std::vector<RankEvidence>& evidence, const std::vector<RankHost>& hosts,
                Judgement& judgement);
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict
 
 #endif  // LOCKSTEP_CORE_VERDICT_LINK_HOSTS_H_

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <iterator>
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 // What a look tells of waits is of some moment in it; no look that counts takes longer.
@@ -107,4 +107,4 @@ std::optional<double> WaitRecord::Between(double from_s, double to_s) const {
   return std::max(0.0, waited_s);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict

@@ -10,7 +10,7 @@
 #include "core/verdict/judge.h"
 #include "core/verdict/tcp_socket.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 
 // The bytes that one look found to have come. All times are of the last of them, which was under
 // way for the shortest time; they need clocks of both ends that agree.
@@ -41,6 +41,6 @@ class WaitRecord {
   double last_s_ = 0;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict
 
 #endif  // LOCKSTEP_CORE_VERDICT_LINK_TRANSIT_H_

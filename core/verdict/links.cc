@@ -10,7 +10,7 @@
 
 #include "core/verdict/findings.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 // As libraries write an endpoint: "127.0.0.1:4000", "[127.0.0.1]:4000" (gloo), "127.0.0.1<4000>"
@@ -151,7 +151,8 @@ bool Lives(const Ranks& evidence, int rank) {
   if (found == evidence.end() || (*found)->state != ProcessState::kRunning) return false;
   const auto& events = (*found)->journal.events;
   return !(*found)->idle && (*found)->error.empty() && !events.empty() &&
-         events.back().kind != EventKind::kError && events.back().kind != EventKind::kExit;
+         events.back().kind != journal::EventKind::kError &&
+         events.back().kind != journal::EventKind::kExit;
 }
 
 }  // namespace
@@ -187,4 +188,4 @@ std::optional<std::pair<int, int>> FindBrokenLink(const Ranks& evidence) {
   return std::pair(broken.front().from, broken.front().to);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict

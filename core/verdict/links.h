@@ -10,7 +10,7 @@
 
 #include "core/verdict/judge.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 
 using Ranks = std::vector<const RankEvidence*>;
 
@@ -57,6 +57,6 @@ std::vector<Finding> FindSlowLinks(const Ranks& evidence);
 // than one does so.
 std::optional<std::pair<int, int>> FindBrokenLink(const Ranks& evidence);
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict
 
 #endif  // LOCKSTEP_CORE_VERDICT_LINKS_H_

@@ -5,7 +5,7 @@
 
 #include "core/verdict/history.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 using ::testing::ElementsAre;
@@ -93,7 +93,7 @@ TEST(Links, ABusyRankIsToBlameAndNoLink) {
 
 RankEvidence Fails(const RankEvidence& with_sockets, const std::string& error) {
   RankEvidence evidence = History(with_sockets.rank)
-                              .In(Phase::kMeasure)
+                              .In(journal::Phase::kMeasure)
                               .Does(AllReduce(), 49)
                               .FailsIn(AllReduce())
                               .Reports(error)
@@ -147,4 +147,4 @@ TEST(Links, OneSidedErrorsAreNoBrokenLink) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::verdict

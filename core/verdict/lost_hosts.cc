@@ -12,7 +12,7 @@
 
 #include "core/verdict/wording.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 // What befell a host.
@@ -305,4 +305,4 @@ void NameLostHosts(const std::vector<RankPlace>& places, const std::vector<RankE
   judgement.verdict = Verdict::kFail;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict

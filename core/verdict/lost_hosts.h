@@ -9,7 +9,7 @@
 
 #include "core/verdict/judge.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 
 // How the agent of a rank was lost, as another agent saw it.
 enum class Loss : std::uint8_t {
@@ -44,6 +44,6 @@ bool WeAreCutOff(const std::vector<RankPlace>& places);
 void NameLostHosts(const std::vector<RankPlace>& places, const std::vector<RankEvidence>& evidence,
                    Judgement& judgement);
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict
 
 #endif  // LOCKSTEP_CORE_VERDICT_LOST_HOSTS_H_

@@ -4,7 +4,7 @@
 
 #include <functional>
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 struct Launch {
@@ -261,4 +261,4 @@ TEST(LostHosts, AllRanksOfAHostStopped) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::verdict

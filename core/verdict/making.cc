@@ -11,12 +11,12 @@
 #include "core/verdict/findings.h"
 #include "core/verdict/wording.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 // The earliest making of a group that ranks wait in.
 struct Making {
-  const JournalEvent* event = nullptr;
+  const journal::JournalEvent* event = nullptr;
   std::vector<const RankView*> waiting = {};
   std::vector<const RankView*> absent = {};  // they certainly did not take part
 };
@@ -76,7 +76,7 @@ bool IsAbout(const Finding& general, const Making& making) {
   });
 }
 
-std::string NameOfMade(const Situation& situation, const JournalEvent& event) {
+std::string NameOfMade(const Situation& situation, const journal::JournalEvent& event) {
   for (const Group& group : situation.groups) {
     if (!group.making && group.communicator == event.count) return fmt::format(" '{}'", group.name);
   }
@@ -113,4 +113,4 @@ std::optional<Finding> ExplainMaking(const Situation& situation, const Finding& 
   return std::nullopt;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict

@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 using ::testing::ElementsAre;
@@ -30,9 +30,11 @@ Judgement JudgeIn(const Setting& setting, const std::vector<RankEvidence>& evide
   return judgement;
 }
 
-History MadeA(int rank) { return History(rank).In(Phase::kConnect).Splits(kA); }
+History MadeA(int rank) { return History(rank).In(journal::Phase::kConnect).Splits(kA); }
 // Went on without b.
-History InA(int rank) { return MadeA(rank).In(Phase::kMeasure).On(kA).Enters(AllReduce()); }
+History InA(int rank) {
+  return MadeA(rank).In(journal::Phase::kMeasure).On(kA).Enters(AllReduce());
+}
 
 TEST(Making, WhoDoesNotTakePartIsTheCulprit) {
   const std::vector<RankEvidence> evidence = {MadeA(0).EntersSplit(2), InA(1)};
@@ -62,7 +64,7 @@ TEST(Making, TheNearestThatIsNone) {
   // Rank 1 computes: it may come to b.
   const auto late = [](double silent) {
     return std::vector<RankEvidence>{MadeA(0).EntersSplit(2).Silent(silent),
-                                     MadeA(1).In(Phase::kCompute).Silent(silent)};
+                                     MadeA(1).In(journal::Phase::kCompute).Silent(silent)};
   };
   const Judgement early = JudgeIn(Making(), late(1));
   EXPECT_THAT(early.findings, IsEmpty());
@@ -135,7 +137,7 @@ TEST(Making, OneThatMostDoNotMakeIsOneTooMany) {
 }
 
 TEST(Connecting, AnErrorIsAnInitFailureOfWhoReportsIt) {
-  const auto connects = [](int rank) { return History(rank).In(Phase::kConnect); };
+  const auto connects = [](int rank) { return History(rank).In(journal::Phase::kConnect); };
   const std::string error = "gloo: can't listen on nosuch0: Unable to find interface";
   const Judgement judgement = JudgeAll({connects(0), connects(1).Reports(error).Leaves(1)});
   ASSERT_EQ(judgement.findings.size(), 1u);
@@ -162,7 +164,10 @@ TEST(Connecting, AnErrorIsAnInitFailureOfWhoReportsIt) {
 
 TEST(Connecting, WhoDidNotComeIsNamed) {
   const auto in_vain = [](int rank) {
-    return History(rank).In(Phase::kConnect).Reports("'world/1' did not come in time").Leaves(1);
+    return History(rank)
+        .In(journal::Phase::kConnect)
+        .Reports("'world/1' did not come in time")
+        .Leaves(1);
   };
   const Judgement judgement = JudgeAll({in_vain(0), History(1), in_vain(2)});
   EXPECT_EQ(judgement.findings.at(0).cause, "init_failure");
@@ -186,4 +191,4 @@ TEST(Connecting, AlsoOfAnotherCommunicator) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::verdict

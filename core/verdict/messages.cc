@@ -9,12 +9,12 @@
 
 #include "core/verdict/rank_view.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
-bool IsMessage(const JournalEvent& event) {
-  return IsCollective(event) &&
-         (event.collective == Collective::kSend || event.collective == Collective::kRecv);
+bool IsMessage(const journal::JournalEvent& event) {
+  return IsCollective(event) && (event.collective == collective::Collective::kSend ||
+                                 event.collective == collective::Collective::kRecv);
 }
 
 class Sorting {
@@ -27,7 +27,7 @@ class Sorting {
     groups_.push_back(std::move(world));
     groups_.insert(groups_.end(), setting.groups.begin(), setting.groups.end());
     for (const RankEvidence& rank : evidence) {
-      for (const JournalEvent& event : rank.journal.events) {
+      for (const journal::JournalEvent& event : rank.journal.events) {
         if (IsMessage(event)) mixed_.insert(event.communicator);
       }
     }
@@ -51,10 +51,10 @@ class Sorting {
 
   bool Sort(RankEvidence& rank) {
     std::map<std::uint16_t, Counts> counts;
-    for (JournalEvent& event : rank.journal.events) {
+    for (journal::JournalEvent& event : rank.journal.events) {
       if (!IsCollective(event) || !mixed_.contains(event.communicator)) continue;
       Counts& count = counts[event.communicator];
-      if (event.kind == EventKind::kEnqueue && event.sequence == 0) count = {};
+      if (event.kind == journal::EventKind::kEnqueue && event.sequence == 0) count = {};
       const auto [place, is_new] = count.places.try_emplace(event.sequence);
       if (is_new) {
         const std::optional<std::uint16_t> lane =
@@ -72,7 +72,7 @@ class Sorting {
   }
 
   // Nothing: it is not known who the two are.
-  std::optional<std::uint16_t> LaneOf(int rank, const JournalEvent& event) {
+  std::optional<std::uint16_t> LaneOf(int rank, const journal::JournalEvent& event) {
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       const CommunicatorGroup& group = groups_[g];
       const bool member =
@@ -80,7 +80,7 @@ class Sorting {
       if (group.communicator != event.communicator || !member) continue;
       const auto peer = static_cast<std::size_t>(event.root);
       if (event.root < 0 || peer >= group.ranks.size()) return std::nullopt;
-      const bool sends = event.collective == Collective::kSend;
+      const bool sends = event.collective == collective::Collective::kSend;
       const int from = sends ? rank : group.ranks[peer];
       const int to = sends ? group.ranks[peer] : rank;
       const auto next = static_cast<std::uint16_t>(kFirstLane + lanes_.size());
@@ -111,12 +111,12 @@ std::optional<Apart> TakeMessagesApart(const std::vector<RankEvidence>& evidence
 }
 
 void RestoreOperations(const std::vector<RankEvidence>& evidence, Judgement& judgement) {
-  const auto restore = [&](JournalEvent& operation) {
+  const auto restore = [&](journal::JournalEvent& operation) {
     for (const RankEvidence& rank : evidence) {
       const auto& events = rank.journal.events;
-      const auto found = std::lower_bound(
-          events.begin(), events.end(), operation.index,
-          [](const JournalEvent& event, std::uint64_t index) { return event.index < index; });
+      const auto found = std::lower_bound(events.begin(), events.end(), operation.index,
+                                          [](const journal::JournalEvent& event,
+                                             std::uint64_t index) { return event.index < index; });
       if (found == events.end() || found->index != operation.index) continue;
       if (found->ticks != operation.ticks || found->nth != operation.nth) continue;
       operation = *found;
@@ -131,4 +131,4 @@ void RestoreOperations(const std::vector<RankEvidence>& evidence, Judgement& jud
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict

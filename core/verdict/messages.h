@@ -8,7 +8,7 @@
 
 #include "core/verdict/judge.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 
 // Communicators from this number on are lanes: the messages from one rank to another.
 inline constexpr std::uint16_t kFirstLane = 0x8000;
@@ -28,6 +28,6 @@ std::optional<Apart> TakeMessagesApart(const std::vector<RankEvidence>& evidence
 // The operations of findings as they are in `evidence`.
 void RestoreOperations(const std::vector<RankEvidence>& evidence, Judgement& judgement);
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict
 
 #endif  // LOCKSTEP_CORE_VERDICT_MESSAGES_H_

@@ -8,18 +8,18 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-Operation Send(int to, std::int64_t count = 16) {
-  return {.collective = Collective::kSend, .count = count, .root = to};
+collective::Operation Send(int to, std::int64_t count = 16) {
+  return {.collective = collective::Collective::kSend, .count = count, .root = to};
 }
-Operation Receive(int from, std::int64_t count = 16) {
-  return {.collective = Collective::kRecv, .count = count, .root = from};
+collective::Operation Receive(int from, std::int64_t count = 16) {
+  return {.collective = collective::Collective::kRecv, .count = count, .root = from};
 }
 
 Judgement JudgeOn(std::string backend, const std::vector<RankEvidence>& evidence,
@@ -69,7 +69,7 @@ TEST(Messages, DoNotHideWhatCollectivesDoNotMatch) {
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(0));
   // The operation is named as the journal has it.
   ASSERT_TRUE(judgement.findings[0].operation.has_value());
-  EXPECT_EQ(judgement.findings[0].operation->collective, Collective::kAllReduce);
+  EXPECT_EQ(judgement.findings[0].operation->collective, collective::Collective::kAllReduce);
   // With the same counts nothing is wrong.
   const std::vector<RankEvidence> same = {History(0).Does(AllReduce()).Enters(AllReduce(9)),
                                           evidence[1], evidence[2]};
@@ -95,7 +95,8 @@ TEST(Messages, RanksThatReceiveFromEachOtherAreARing) {
 }
 
 TEST(PostedCalls, OfTwoKindsMayMeetInAnotherOrder) {
-  const Operation gather = {.collective = Collective::kAllGather, .count = 1};
+  const collective::Operation gather = {.collective = collective::Collective::kAllGather,
+                                        .count = 1};
   const auto at = [&](bool posts) {
     return JudgeOn(
         "mpi",
@@ -136,7 +137,7 @@ TEST(PostedCalls, ThatAllEnteredAreNoStallWhereARankIsMissing) {
     return History(rank).On(1).Enters(AllReduce()).On(0).Enters(AllReduce()).Silent(6);
   };
   const Judgement judgement =
-      Judge({in_pair(0), in_pair(1), History(2).In(Phase::kCompute).Silent(6)}, setting);
+      Judge({in_pair(0), in_pair(1), History(2).In(journal::Phase::kCompute).Silent(6)}, setting);
   EXPECT_EQ(judgement.findings.size(), 1u);
   EXPECT_EQ(busy(judgement), 1);
   // All are in it, and nobody else is missing.
@@ -147,7 +148,7 @@ TEST(Messages, SilenceNamesWhoDidNotSend) {
   const auto silent = [](History history) { return history.Silent(6); };
   const Judgement judgement =
       JudgeOn("mpi", {silent(History(0).Does(AllReduce()).Enters(Receive(1))),
-                      silent(History(1).Does(AllReduce()).In(Phase::kCompute)),
+                      silent(History(1).Does(AllReduce()).In(journal::Phase::kCompute)),
                       silent(History(2).Does(AllReduce()).Enters(AllReduce()))});
   ASSERT_FALSE(judgement.findings.empty());
   EXPECT_EQ(judgement.findings[0].cause, "rank_busy");
@@ -164,4 +165,4 @@ TEST(Messages, UndecidableWhenTheRingLostSome) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::verdict

@@ -8,15 +8,16 @@
 #include "core/verdict/findings.h"
 #include "core/verdict/wording.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
-std::string CauseOf(const JournalEvent& a, const JournalEvent& b) {
+std::string CauseOf(const journal::JournalEvent& a, const journal::JournalEvent& b) {
   if (a.collective != b.collective) return "collective_mismatch";
-  if (a.collective == Collective::kBarrier) return "collective_mismatch";  // of two purposes
+  if (a.collective == collective::Collective::kBarrier)
+    return "collective_mismatch";  // of two purposes
   if (a.type != b.type) return "type_mismatch";
   if (a.count != b.count) return "count_mismatch";
-  const CollectiveInfo& info = InfoOf(a.collective);
+  const collective::CollectiveInfo& info = collective::InfoOf(a.collective);
   if (info.rooted && a.root != b.root) return "root_mismatch";
   if (info.reduces && a.reduction != b.reduction) return "reduction_mismatch";
   return "collective_mismatch";
@@ -32,23 +33,24 @@ std::vector<int> RanksOf(const Situation& situation, const Mismatch::Party& part
 std::string Calls(const Situation& situation, const Mismatch::Party& party) {
   const std::vector<int> ranks = RanksOf(situation, party);
   const std::string call = DescribeInvocation(*party.event);
-  if (party.event->kind == EventKind::kEnd) {
+  if (party.event->kind == journal::EventKind::kEnd) {
     return fmt::format("{} went through {}", FormatRanks(ranks), call);
   }
   return fmt::format("{} {} in {}", FormatRanks(ranks), Verb(ranks, "is", "are"), call);
 }
 
-bool IsOfJoin(Purpose purpose) {
-  return Purpose::kJoinAlive <= purpose && purpose <= Purpose::kJoinFinalSync;
+bool IsOfJoin(journal::Purpose purpose) {
+  return journal::Purpose::kJoinAlive <= purpose && purpose <= journal::Purpose::kJoinFinalSync;
 }
-bool IsOfTheProgram(Purpose purpose) {
-  return purpose == Purpose::kBarrier || purpose == Purpose::kStep ||
-         purpose == Purpose::kBatchNormForward || purpose == Purpose::kBatchNormBackward;
+bool IsOfTheProgram(journal::Purpose purpose) {
+  return purpose == journal::Purpose::kBarrier || purpose == journal::Purpose::kStep ||
+         purpose == journal::Purpose::kBatchNormForward ||
+         purpose == journal::Purpose::kBatchNormBackward;
 }
 
 std::string RemedyOf(const Mismatch& mismatch, const std::vector<int>& culprits) {
-  const Purpose a = UnpackAnnotation(mismatch.parties[0].event->value).purpose;
-  const Purpose b = UnpackAnnotation(mismatch.parties[1].event->value).purpose;
+  const journal::Purpose a = journal::UnpackAnnotation(mismatch.parties[0].event->value).purpose;
+  const journal::Purpose b = journal::UnpackAnnotation(mismatch.parties[1].event->value).purpose;
   if ((IsOfJoin(a) && IsOfTheProgram(b)) || (IsOfJoin(b) && IsOfTheProgram(a))) {
     return "Call no collectives of your own inside join() (barriers, metrics, SyncBatchNorm): a "
            "rank that has joined answers only those of DistributedDataParallel; move them behind "
@@ -61,7 +63,8 @@ std::string RemedyOf(const Mismatch& mismatch, const std::vector<int>& culprits)
 }
 
 // No library can tell two calls apart that differ in nothing but what they are for.
-std::string WhatDiffers(const Situation& situation, const JournalEvent& a, const JournalEvent& b) {
+std::string WhatDiffers(const Situation& situation, const journal::JournalEvent& a,
+                        const journal::JournalEvent& b) {
   if (SameCall(OperationOf(a), OperationOf(b))) {
     return "the same position and the same call, for different purposes; no library can tell the "
            "two apart: what the ranks get is wrong, without an error";
@@ -107,4 +110,4 @@ std::vector<Finding> DescribeMismatches(const Situation& situation,
   return findings;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict

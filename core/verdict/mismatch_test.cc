@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 using ::testing::ElementsAre;
@@ -12,25 +12,29 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 
 struct MismatchRow {
-  Operation a;
-  Operation b;
+  collective::Operation a;
+  collective::Operation b;
   const char* cause;
 };
 
-Operation With(Operation operation, void (*change)(Operation&)) {
+collective::Operation With(collective::Operation operation,
+                           void (*change)(collective::Operation&)) {
   change(operation);
   return operation;
 }
 
 TEST(Mismatch, EveryDifferenceIsProvedWithoutADeadline) {
-  const Operation broadcast = {.collective = Collective::kBroadcast, .count = 8};
+  const collective::Operation broadcast = {.collective = collective::Collective::kBroadcast,
+                                           .count = 8};
   const MismatchRow rows[] = {
       {AllReduce(1), Barrier(), "collective_mismatch"},
       {AllReduce(8), broadcast, "collective_mismatch"},
       {AllReduce(8), AllReduce(9), "count_mismatch"},
-      {AllReduce(8), AllReduce(8, DataType::kF64), "type_mismatch"},
-      {broadcast, With(broadcast, [](Operation& o) { o.root = 1; }), "root_mismatch"},
-      {AllReduce(8), With(AllReduce(8), [](Operation& o) { o.reduction = Reduction::kMax; }),
+      {AllReduce(8), AllReduce(8, collective::DataType::kF64), "type_mismatch"},
+      {broadcast, With(broadcast, [](collective::Operation& o) { o.root = 1; }), "root_mismatch"},
+      {AllReduce(8),
+       With(AllReduce(8),
+            [](collective::Operation& o) { o.reduction = collective::Reduction::kMax; }),
        "reduction_mismatch"},
   };
   for (const MismatchRow& row : rows) {
@@ -44,17 +48,19 @@ TEST(Mismatch, EveryDifferenceIsProvedWithoutADeadline) {
 }
 
 TEST(Mismatch, WhatDoesNotMatterIsNotCompared) {
-  const Operation barrier = With(Barrier(), [](Operation& o) { o.count = 7; });
-  const Operation max = With(AllReduce(), [](Operation& o) { o.root = 1; });
+  const collective::Operation barrier =
+      With(Barrier(), [](collective::Operation& o) { o.count = 7; });
+  const collective::Operation max = With(AllReduce(), [](collective::Operation& o) { o.root = 1; });
   EXPECT_THAT(JudgeAll({After49(0).Enters(Barrier()), After49(1).Enters(barrier)}).findings,
               IsEmpty());
   EXPECT_THAT(JudgeAll({After49(0).Enters(AllReduce()), After49(1).Enters(max)}).findings,
               IsEmpty());
   // A send meets a receive.
-  EXPECT_THAT(JudgeAll({After49(0).Enters({.collective = Collective::kSend, .count = 1}),
-                        After49(1).Enters({.collective = Collective::kRecv, .count = 1})})
-                  .findings,
-              IsEmpty());
+  EXPECT_THAT(
+      JudgeAll({After49(0).Enters({.collective = collective::Collective::kSend, .count = 1}),
+                After49(1).Enters({.collective = collective::Collective::kRecv, .count = 1})})
+          .findings,
+      IsEmpty());
 }
 
 TEST(Mismatch, TheMinorityIsTheCulprit) {
@@ -74,14 +80,14 @@ TEST(Mismatch, FoundAlsoWhereOneRankWentThroughOrFailed) {
 }
 
 TEST(Mismatch, TheSameCallForTwoPurposesIsNoDifferentOperation) {
-  const History joins = History(0).As(Purpose::kJoinAlive).Does(AllReduce(1));
-  const History trains = History(1).As(Purpose::kBarrier).Does(AllReduce(1));
+  const History joins = History(0).As(journal::Purpose::kJoinAlive).Does(AllReduce(1));
+  const History trains = History(1).As(journal::Purpose::kBarrier).Does(AllReduce(1));
   const Judgement alike = Judge({joins, trains}, {.backend = "gloo"});
   EXPECT_EQ(alike.findings.at(0).cause, "collective_mismatch");
   EXPECT_THAT(alike.findings[0].message, HasSubstr("the same call, for different purposes"));
   EXPECT_THAT(alike.findings[0].message, Not(HasSubstr("different operations")));
   EXPECT_THAT(alike.findings[0].remedy, HasSubstr("no collectives of your own inside join()"));
-  const History waits = History(1).As(Purpose::kBarrier).Enters(Barrier());
+  const History waits = History(1).As(journal::Purpose::kBarrier).Enters(Barrier());
   const Judgement differ = Judge({joins, waits}, {.backend = "gloo"});
   EXPECT_THAT(differ.findings.at(0).message, HasSubstr("different operations"));
 }
@@ -104,4 +110,4 @@ TEST(Mismatch, OtherPositionsCasesAndCommunicatorsProveNothing) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::verdict

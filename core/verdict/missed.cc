@@ -9,11 +9,11 @@
 #include "core/verdict/findings.h"
 #include "core/verdict/wording.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 // What a rank waits in, or waited in when it failed.
-const JournalEvent* CallOf(const RankView& view) {
+const journal::JournalEvent* CallOf(const RankView& view) {
   if (Failed(view)) return FirstErrorOf(view);
   return OwesProgress(view) ? view.open : nullptr;
 }
@@ -29,8 +29,8 @@ bool LeftBefore(const RankView& view, int group, std::uint64_t sequence) {
 // call of anybody else.
 struct Calls {
   std::vector<std::size_t> surplus;
-  const JournalEvent* furthest_surplus = nullptr;
-  const JournalEvent* furthest = nullptr;
+  const journal::JournalEvent* furthest_surplus = nullptr;
+  const journal::JournalEvent* furthest = nullptr;
 };
 
 Calls CallsOn(const Situation& situation, std::size_t g, const std::vector<std::size_t>& callers) {
@@ -45,12 +45,12 @@ Calls CallsOn(const Situation& situation, std::size_t g, const std::vector<std::
   std::sort(left_at.begin(), left_at.end());
   Calls calls;
   for (const std::size_t i : callers) {
-    const JournalEvent* const call = CallOf(situation.views[i]);
+    const journal::JournalEvent* const call = CallOf(situation.views[i]);
     const auto left = std::upper_bound(left_at.begin(), left_at.end(), call->sequence);
     const bool surplus = group.aligned && 2 * (left - left_at.begin()) >
                                               static_cast<std::ptrdiff_t>(group.members.size());
     if (surplus) calls.surplus.push_back(i);
-    const JournalEvent*& furthest = surplus ? calls.furthest_surplus : calls.furthest;
+    const journal::JournalEvent*& furthest = surplus ? calls.furthest_surplus : calls.furthest;
     if (furthest == nullptr || call->sequence > furthest->sequence) furthest = call;
   }
   return calls;
@@ -60,7 +60,7 @@ std::vector<Calls> CallsOf(const Situation& situation) {
   std::vector<std::vector<std::size_t>> callers(situation.groups.size());
   for (std::size_t i = 0; i < situation.views.size(); ++i) {
     const RankView& view = situation.views[i];
-    const JournalEvent* const call = CallOf(view);
+    const journal::JournalEvent* const call = CallOf(view);
     const Track* const track = call == nullptr ? nullptr : view.TrackOf(*call);
     if (track == nullptr || track->group == kUnknownGroup) continue;
     callers[static_cast<std::size_t>(track->group)].push_back(i);
@@ -120,4 +120,4 @@ std::vector<Finding> FindSurplus(const Situation& situation) {
   return findings;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict

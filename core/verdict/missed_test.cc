@@ -8,17 +8,19 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-Operation Broadcast(int root) {
-  return {.collective = Collective::kBroadcast, .count = 4, .root = root};
+collective::Operation Broadcast(int root) {
+  return {.collective = collective::Collective::kBroadcast, .count = 4, .root = root};
 }
-Operation Reduce(int root) { return {.collective = Collective::kReduce, .count = 4, .root = root}; }
+collective::Operation Reduce(int root) {
+  return {.collective = collective::Collective::kReduce, .count = 4, .root = root};
+}
 
 Judgement JudgeOn(const char* backend, const std::vector<RankEvidence>& evidence) {
   Setting setting;
@@ -96,8 +98,9 @@ TEST(Rooted, ABroadcastBesideABarrierHangsOnlyWithItsRoot) {
 }
 
 TEST(Effect, CallsWithoutElementsMayPass) {
-  const Operation empty = AllReduce(0);
-  const Operation gather = {.collective = Collective::kAllGather, .count = 2};
+  const collective::Operation empty = AllReduce(0);
+  const collective::Operation gather = {.collective = collective::Collective::kAllGather,
+                                        .count = 2};
   EXPECT_EQ(EffectOf(SemanticsOf("gloo"), empty, gather), Effect::kUndefined);
   EXPECT_EQ(EffectOf(SemanticsOf("gloo"), AllReduce(1), gather), Effect::kStops);
   // gloo does not count the first call of rank 1, so that the two meet in its second.
@@ -168,4 +171,4 @@ TEST(Missed, ACommunicatorThatAMemberNeverUsed) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::verdict

@@ -2,7 +2,7 @@
 
 #include "core/base/check.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 
 std::string_view NameOf(Outcome outcome) {
   switch (outcome) {
@@ -48,4 +48,4 @@ ExitCode ExitCodeOf(Verdict verdict) {
   return ExitCode::kInternal;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict

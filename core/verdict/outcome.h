@@ -11,7 +11,7 @@
 #include "core/base/status.h"
 #include "core/journal/event.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 
 enum class Outcome : std::uint8_t {
   kFinished,
@@ -52,7 +52,7 @@ struct Finding {
   std::string message;  // one line: what, who, where
   std::string remedy;   // one sentence
   // The collective that it is about, if it is about one.
-  std::optional<JournalEvent> operation = std::nullopt;
+  std::optional<journal::JournalEvent> operation = std::nullopt;
   // Of a specific cause: the general findings that it explains.
   std::vector<Finding> evidence = {};
 };
@@ -64,6 +64,6 @@ struct Judgement {
   std::vector<Finding> findings;      // the most specific first
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict
 
 #endif  // LOCKSTEP_CORE_VERDICT_OUTCOME_H_

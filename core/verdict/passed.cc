@@ -9,13 +9,13 @@
 
 #include "core/verdict/findings.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
-using Calls = std::vector<const JournalEvent*>;
+using Calls = std::vector<const journal::JournalEvent*>;
 
 bool AnyOther(const Mismatch& mismatch, auto differs) {
-  const JournalEvent& first = *mismatch.parties.front().event;
+  const journal::JournalEvent& first = *mismatch.parties.front().event;
   return std::any_of(mismatch.parties.begin() + 1, mismatch.parties.end(),
                      [&](const Mismatch::Party& party) { return differs(first, *party.event); });
 }
@@ -26,7 +26,7 @@ bool SomebodyLeft(const Situation& situation, const Mismatch& mismatch) {
         return std::any_of(party.members.begin(), party.members.end(), [&](std::size_t member) {
           return EventAt(situation.views[member], mismatch.group, mismatch.sequence,
                          mismatch.case_index)
-                     ->kind == EventKind::kEnd;
+                     ->kind == journal::EventKind::kEnd;
         });
       });
 }
@@ -44,7 +44,7 @@ Calls CallsFrom(const Situation& situation, const Mismatch& mismatch,
   const auto& events = situation.views[furthest].evidence->journal.events;
   Calls calls;
   for (std::size_t i = track.begin; i < events.size(); ++i) {
-    const JournalEvent& event = events[i];
+    const journal::JournalEvent& event = events[i];
     const bool next = IsOn(track, event) && event.sequence == mismatch.sequence + calls.size();
     if (next && event.sequence < track.started) calls.push_back(&event);
   }
@@ -89,9 +89,10 @@ bool MayFollow(const Situation& situation, const Mismatch& mismatch, const Findi
   const bool vague = cause == "unknown" || (situation.posts && !end.proved);
   if (vague || AnyOther(mismatch, DifferInPurpose)) return true;
   if (cause == "rank_busy") return false;  // in no call
-  const bool data_left = AnyOther(mismatch, [&](const JournalEvent& a, const JournalEvent& b) {
-    return MayLeaveData(situation.semantics, OperationOf(a), OperationOf(b));
-  });
+  const bool data_left =
+      AnyOther(mismatch, [&](const journal::JournalEvent& a, const journal::JournalEvent& b) {
+        return MayLeaveData(situation.semantics, OperationOf(a), OperationOf(b));
+      });
   if (cause == "transport_stall") return data_left;
   const bool ended = cause == "rank_failed" || cause == "init_failure" || cause == "rank_crashed" ||
                      (cause == "rank_exited" && !All(situation, end.culprits, FinishedInOrder));
@@ -100,4 +101,4 @@ bool MayFollow(const Situation& situation, const Mismatch& mismatch, const Findi
   return (!meets && data_left) || OutOfStep(situation, mismatch, meets);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict

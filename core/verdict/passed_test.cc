@@ -4,22 +4,24 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Operation Max(std::int64_t count = 256) {
-  Operation operation = AllReduce(count);
-  operation.reduction = Reduction::kMax;
+collective::Operation Max(std::int64_t count = 256) {
+  collective::Operation operation = AllReduce(count);
+  operation.reduction = collective::Reduction::kMax;
   return operation;
 }
-Operation Gather() { return {.collective = Collective::kAllGather, .count = 16}; }
-Operation BroadcastFrom(int root) {
-  return {.collective = Collective::kBroadcast, .count = 4, .root = root};
+collective::Operation Gather() {
+  return {.collective = collective::Collective::kAllGather, .count = 16};
 }
-History Of(int rank) { return History(rank).In(Phase::kMeasure); }
+collective::Operation BroadcastFrom(int root) {
+  return {.collective = collective::Collective::kBroadcast, .count = 4, .root = root};
+}
+History Of(int rank) { return History(rank).In(journal::Phase::kMeasure); }
 
 std::vector<std::string> CausesOf(const std::vector<RankEvidence>& evidence,
                                   const std::string& backend) {
@@ -132,12 +134,15 @@ TEST(Passed, DataThatAreLeftExplainWhatCallsDo) {
 // A rank that takes a barrier for the answer to its question may do anything with it.
 TEST(Passed, AnAnswerToAnotherQuestionExplainsWhatIsRaised) {
   const History joins = History(0)
-                            .In(Phase::kJoinExit)
-                            .As(Purpose::kJoinAlive)
+                            .In(journal::Phase::kJoinExit)
+                            .As(journal::Purpose::kJoinAlive)
                             .Does(AllReduce(1))
                             .Reports("no last joiner");
-  const History trains =
-      History(1).In(Phase::kBarrier).As(Purpose::kBarrier).Does(Barrier()).Silent(6);
+  const History trains = History(1)
+                             .In(journal::Phase::kBarrier)
+                             .As(journal::Purpose::kBarrier)
+                             .Does(Barrier())
+                             .Silent(6);
   EXPECT_THAT(CausesOf({joins, trains}, "nccl"), ElementsAre("collective_mismatch", "rank_failed"));
 }
 
@@ -167,4 +172,4 @@ TEST(Passed, ARankThatEndedInCallsThatDiffer) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::verdict

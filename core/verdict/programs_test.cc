@@ -21,68 +21,70 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 constexpr std::size_t kEvents = 4096;
 
-class SimSurroundings final : public TrainingSurroundings {
+class SimSurroundings final : public ddp::TrainingSurroundings {
  public:
-  explicit SimSurroundings(RankContext& context) : context_(context) {}
+  explicit SimSurroundings(comm::sim::RankContext& context) : context_(context) {}
   Status Sleep(std::int64_t ns) override { return context_.Sleep(ns), OkStatus(); }
 
  private:
-  RankContext& context_;
+  comm::sim::RankContext& context_;
 };
 
 struct RankMemory {
   struct alignas(64) Line {
     std::byte bytes[64];
   };
-  std::vector<Line> lines = std::vector<Line>(JournalBytes(kEvents) / sizeof(Line));
+  std::vector<Line> lines = std::vector<Line>(journal::JournalBytes(kEvents) / sizeof(Line));
   std::span<std::byte> bytes() { return std::as_writable_bytes(std::span(lines)); }
 };
 
-Status RunRank(const TrainingProgram& program, SimRules rules, RankContext& context,
-               JournalWriter& journal) {
-  RecordedCommunicator recorded(context.Connect(), journal, 0);
-  HostKernels kernels;
+Status RunRank(const ddp::TrainingProgram& program, comm::sim::SimRules rules,
+               comm::sim::RankContext& context, journal::JournalWriter& journal) {
+  comm::RecordedCommunicator recorded(context.Connect(), journal, 0);
+  device::host::HostKernels kernels;
   SimSurroundings surroundings(context);
-  auto module = MakeSmallModel(program.model,
-                               {.branch_c = program.branch.At(context.rank()) == 'c'}, kernels);
+  auto module = ddp::MakeSmallModel(
+      program.model, {.branch_c = program.branch.At(context.rank()) == 'c'}, kernels);
   if (!module.ok()) return module.status();
-  TrainingOutcome outcome;  // outlives the streams
+  ddp::TrainingOutcome outcome;  // outlives the streams
   // NCCL's calls come back at once; the others block a thread beside the caller.
-  const auto compute =
-      rules == SimRules::kNccl ? context.device().NewStream() : context.device().NewInlineStream();
+  const auto compute = rules == comm::sim::SimRules::kNccl ? context.device().NewStream()
+                                                           : context.device().NewInlineStream();
   const auto communication = context.device().NewStream();
-  JournalObserver observer(recorded);
-  outcome = RunTraining(program, **module,
-                        {recorded, context.device(), kernels, *compute, *communication, &observer},
-                        surroundings);
+  ddp::JournalObserver observer(recorded);
+  outcome = ddp::RunTraining(
+      program, **module, {recorded, context.device(), kernels, *compute, *communication, &observer},
+      surroundings);
   if (outcome.status.ok()) journal.Exit(0);
   return outcome.status;
 }
 
-RankEvidence EvidenceOf(int rank, const RankEnd& end, RankMemory& memory) {
+RankEvidence EvidenceOf(int rank, const comm::sim::RankEnd& end, RankMemory& memory) {
   RankEvidence evidence;
   evidence.rank = rank;
-  evidence.journal = JournalReader(memory.bytes(), kEvents).Newest(kEvents);
-  if (end.state == RankState::kFinished) evidence.state = ProcessState::kExited;
-  if (end.state == RankState::kFailed) evidence.error = end.message;
-  if (end.state == RankState::kCrashed) {
+  evidence.journal = journal::JournalReader(memory.bytes(), kEvents).Newest(kEvents);
+  if (end.state == comm::sim::RankState::kFinished) evidence.state = ProcessState::kExited;
+  if (end.state == comm::sim::RankState::kFailed) evidence.error = end.message;
+  if (end.state == comm::sim::RankState::kCrashed) {
     evidence.state = ProcessState::kSignalled;
     evidence.signal = 6;
   }
   return evidence;
 }
 
-std::vector<RankEvidence> Simulate(const TrainingProgram& program, int ranks, SimRules rules) {
+std::vector<RankEvidence> Simulate(const ddp::TrainingProgram& program, int ranks,
+                                   comm::sim::SimRules rules) {
   std::vector<RankMemory> memory(static_cast<std::size_t>(ranks));
-  std::vector<JournalWriter> journals;
-  for (RankMemory& one : memory) journals.push_back(JournalWriter::Create(one.bytes(), kEvents));
-  SimWorld world({.ranks = ranks, .rules = rules});
-  const SimReport report = world.Run([&](RankContext& context) {
+  std::vector<journal::JournalWriter> journals;
+  for (RankMemory& one : memory)
+    journals.push_back(journal::JournalWriter::Create(one.bytes(), kEvents));
+  comm::sim::SimWorld world({.ranks = ranks, .rules = rules});
+  const comm::sim::SimReport report = world.Run([&](comm::sim::RankContext& context) {
     return RunRank(program, rules, context, journals[static_cast<std::size_t>(context.rank())]);
   });
   std::vector<RankEvidence> evidence;
@@ -94,11 +96,11 @@ std::vector<RankEvidence> Simulate(const TrainingProgram& program, int ranks, Si
 }
 
 // "uneven_inputs of 0" of the first finding, or the verdict where there is none.
-std::string Found(const TrainingProgram& program, SimRules rules, int ranks = 2) {
+std::string Found(const ddp::TrainingProgram& program, comm::sim::SimRules rules, int ranks = 2) {
   const std::vector<RankEvidence> evidence = Simulate(program, ranks, rules);
   Setting setting;
   setting.deadline_seconds = std::numeric_limits<double>::infinity();
-  setting.backend = NameOf(rules);
+  setting.backend = comm::sim::NameOf(rules);
   const Judgement judgement = Judge(evidence, setting);
   if (judgement.findings.empty()) return std::string(NameOf(judgement.verdict));
   const Finding& first = judgement.findings.front();
@@ -109,21 +111,22 @@ std::string Found(const TrainingProgram& program, SimRules rules, int ranks = 2)
   return fmt::format("{} of {}", first.cause, fmt::join(first.culprits, ","));
 }
 
-TrainingProgram Case(int number, BarrierKind barrier = BarrierKind::kNative) {
-  TrainingProgram program;
+ddp::TrainingProgram Case(int number, ddp::BarrierKind barrier = ddp::BarrierKind::kNative) {
+  ddp::TrainingProgram program;
   program.model = "linear_1_1";
   program.inputs = {{5}};
   program.extra_inputs_per_rank = 1;
   program.join = number == 1 || number == 4 || number == 6;
-  if (number == 3 || number == 4) program.barrier = BarrierPlace::kInLoop;
-  if (number == 5 || number == 6) program.barrier = BarrierPlace::kAfterLoop;
+  if (number == 3 || number == 4) program.barrier = ddp::BarrierPlace::kInLoop;
+  if (number == 5 || number == 6) program.barrier = ddp::BarrierPlace::kAfterLoop;
   program.barrier_kind = barrier;
   return program;
 }
 
 TEST(Programs, SixCasesOfUnevenInputs) {
-  for (const SimRules rules : {SimRules::kGloo, SimRules::kMpi, SimRules::kNccl}) {
-    SCOPED_TRACE(NameOf(rules));
+  for (const comm::sim::SimRules rules :
+       {comm::sim::SimRules::kGloo, comm::sim::SimRules::kMpi, comm::sim::SimRules::kNccl}) {
+    SCOPED_TRACE(comm::sim::NameOf(rules));
     for (const int ranks : {2, 3}) {
       EXPECT_EQ(Found(Case(1), rules, ranks), "pass");
       EXPECT_EQ(Found(Case(6), rules, ranks), "pass");
@@ -133,43 +136,45 @@ TEST(Programs, SixCasesOfUnevenInputs) {
     EXPECT_EQ(Found(Case(4), rules), "collective_mismatch of 0,1");
     EXPECT_EQ(Found(Case(5), rules), "uneven_inputs of 0");
     // Where the barrier is an all-reduce of one element, the library notices nothing.
-    EXPECT_EQ(Found(Case(4, BarrierKind::kAllReduce), rules), "collective_mismatch of 0,1");
-    EXPECT_EQ(Found(Case(5, BarrierKind::kAllReduce), rules), "uneven_inputs of 0");
+    EXPECT_EQ(Found(Case(4, ddp::BarrierKind::kAllReduce), rules), "collective_mismatch of 0,1");
+    EXPECT_EQ(Found(Case(5, ddp::BarrierKind::kAllReduce), rules), "uneven_inputs of 0");
   }
 }
 
-TrainingProgram Evaluation(bool grad, EvaluationProgram::Then then) {
-  TrainingProgram program;
+ddp::TrainingProgram Evaluation(bool grad, ddp::EvaluationProgram::Then then) {
+  ddp::TrainingProgram program;
   program.model = "bn_4_4_2";
   program.inputs = {{5}};
-  program.evaluation = EvaluationProgram{.after_iteration = 2, .ranks = {0}, .grad = grad};
+  program.evaluation = ddp::EvaluationProgram{.after_iteration = 2, .ranks = {0}, .grad = grad};
   program.evaluation->then = then;
   return program;
 }
 
 TEST(Programs, EvaluationOnOneRank) {
-  using Then = EvaluationProgram::Then;
-  for (const SimRules rules : {SimRules::kGloo, SimRules::kMpi}) {
-    SCOPED_TRACE(NameOf(rules));
+  using Then = ddp::EvaluationProgram::Then;
+  for (const comm::sim::SimRules rules : {comm::sim::SimRules::kGloo, comm::sim::SimRules::kMpi}) {
+    SCOPED_TRACE(comm::sim::NameOf(rules));
     // PyTorch compensates, unless every forward pass of the evaluation broadcasts.
     EXPECT_EQ(Found(Evaluation(false, Then::kTrain), rules), "pass");
     EXPECT_EQ(Found(Evaluation(true, Then::kTrain), rules), "one_sided_evaluation of 0");
     EXPECT_EQ(Found(Evaluation(false, Then::kBarrier), rules), "one_sided_evaluation of 0");
     // Cured in the two ways that the remedy names.
-    TrainingProgram module = Evaluation(false, Then::kBarrier);
-    module.evaluation->through = EvaluationProgram::Through::kModule;
+    ddp::TrainingProgram module = Evaluation(false, Then::kBarrier);
+    module.evaluation->through = ddp::EvaluationProgram::Through::kModule;
     EXPECT_EQ(Found(module, rules), "pass");
-    TrainingProgram silent = Evaluation(false, Then::kBarrier);
+    ddp::TrainingProgram silent = Evaluation(false, Then::kBarrier);
     silent.broadcast_buffers = false;
     EXPECT_EQ(Found(silent, rules), "pass");
   }
-  EXPECT_EQ(Found(Evaluation(false, Then::kEnd), SimRules::kGloo), "one_sided_evaluation of 0");
+  EXPECT_EQ(Found(Evaluation(false, Then::kEnd), comm::sim::SimRules::kGloo),
+            "one_sided_evaluation of 0");
 }
 
 TEST(Programs, HealthyOnesPass) {
-  for (const SimRules rules : {SimRules::kGloo, SimRules::kMpi, SimRules::kNccl}) {
-    SCOPED_TRACE(NameOf(rules));
-    TrainingProgram program;
+  for (const comm::sim::SimRules rules :
+       {comm::sim::SimRules::kGloo, comm::sim::SimRules::kMpi, comm::sim::SimRules::kNccl}) {
+    SCOPED_TRACE(comm::sim::NameOf(rules));
+    ddp::TrainingProgram program;
     program.model = "two_branch";
     program.find_unused_parameters = true;
     program.branch = {{'b', 'c'}};
@@ -187,4 +192,4 @@ TEST(Programs, HealthyOnesPass) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::verdict

@@ -5,7 +5,7 @@
 #include "core/verdict/messages.h"
 #include "core/verdict/wording.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 // Operations that were begun and not ended, oldest first. There are few at any time, and they
@@ -13,52 +13,54 @@ namespace {
 class OpenOperations {
  public:
   // `is_new`: certainly not in the list.
-  void Begin(const JournalEvent& event, bool is_new) {
+  void Begin(const journal::JournalEvent& event, bool is_new) {
     if (!is_new) {
-      if (const JournalEvent** known = Find(event)) {
+      if (const journal::JournalEvent** known = Find(event)) {
         *known = &event;
         return;
       }
     }
     open_.push_back(&event);
   }
-  void End(const JournalEvent& event) {
-    if (const JournalEvent** known = Find(event))
+  void End(const journal::JournalEvent& event) {
+    if (const journal::JournalEvent** known = Find(event))
       open_.erase(open_.begin() + (known - open_.data()));
   }
   void Forget(std::uint16_t communicator) {
-    std::erase_if(open_, [&](const JournalEvent* e) {
-      return e->communicator == communicator && !IsSplit(e->kind);
+    std::erase_if(open_, [&](const journal::JournalEvent* e) {
+      return e->communicator == communicator && !journal::IsSplit(e->kind);
     });
   }
   void Clear() { open_.clear(); }
-  const std::vector<const JournalEvent*>& list() const { return open_; }
+  const std::vector<const journal::JournalEvent*>& list() const { return open_; }
 
  private:
-  const JournalEvent** Find(const JournalEvent& event) {
-    for (const JournalEvent*& known : open_) {
+  const journal::JournalEvent** Find(const journal::JournalEvent& event) {
+    for (const journal::JournalEvent*& known : open_) {
       if (known->sequence == event.sequence && known->communicator == event.communicator &&
-          IsSplit(known->kind) == IsSplit(event.kind)) {
+          journal::IsSplit(known->kind) == journal::IsSplit(event.kind)) {
         return &known;
       }
     }
     return nullptr;
   }
-  std::vector<const JournalEvent*> open_;
+  std::vector<const journal::JournalEvent*> open_;
 };
 
-Track& FindOrAdd(RankView& view, const JournalEvent& event) {
+Track& FindOrAdd(RankView& view, const journal::JournalEvent& event) {
   for (Track& track : view.tracks) {
     if (IsOn(track, event)) return track;
   }
-  view.tracks.push_back({.communicator = event.communicator, .making = IsSplit(event.kind)});
+  view.tracks.push_back(
+      {.communicator = event.communicator, .making = journal::IsSplit(event.kind)});
   return view.tracks.back();
 }
 
-void Follow(RankView& view, OpenOperations& open, const JournalEvent& event, std::size_t index) {
+void Follow(RankView& view, OpenOperations& open, const journal::JournalEvent& event,
+            std::size_t index) {
   Track& track = FindOrAdd(view, event);
-  const bool enqueue = event.kind == EventKind::kEnqueue;
-  const bool begins = enqueue || event.kind == EventKind::kSplit;
+  const bool enqueue = event.kind == journal::EventKind::kEnqueue;
+  const bool begins = enqueue || event.kind == journal::EventKind::kSplit;
   if (begins && event.sequence == 0) {
     track = {.communicator = event.communicator,
              .making = track.making,
@@ -68,16 +70,17 @@ void Follow(RankView& view, OpenOperations& open, const JournalEvent& event, std
   }
   const bool lane = event.communicator >= kFirstLane;  // in which positions of both ends agree
   track.point_to_point =
-      track.point_to_point ||
-      (!lane && (event.collective == Collective::kSend || event.collective == Collective::kRecv));
+      track.point_to_point || (!lane && (event.collective == collective::Collective::kSend ||
+                                         event.collective == collective::Collective::kRecv));
   const bool is_new = begins && event.sequence >= track.queued;
   const std::uint64_t after = event.sequence + 1;
   track.queued = std::max(track.queued, after);
   if (!enqueue) track.started = std::max(track.started, after);
-  const bool made = event.kind == EventKind::kSplitEnd && event.value == 0;
-  const bool left = event.kind == EventKind::kEnd || made;
+  const bool made = event.kind == journal::EventKind::kSplitEnd && event.value == 0;
+  const bool left = event.kind == journal::EventKind::kEnd || made;
   track.next = std::max(track.next, left ? after : event.sequence);
-  if (left || event.kind == EventKind::kError || event.kind == EventKind::kSplitEnd) {
+  if (left || event.kind == journal::EventKind::kError ||
+      event.kind == journal::EventKind::kSplitEnd) {
     open.End(event);
   } else {
     open.Begin(event, is_new);
@@ -95,7 +98,7 @@ CallStep Track::StepAt(std::uint64_t sequence) const {
 
 bool RankView::newest_collective_failed() const {
   return open == nullptr && !evidence->idle && last_collective != nullptr &&
-         last_collective->kind == EventKind::kError;
+         last_collective->kind == journal::EventKind::kError;
 }
 
 bool RankView::reported_error() const {
@@ -109,24 +112,24 @@ const Track* RankView::On(int group) const {
   return found == tracks.end() ? nullptr : &*found;
 }
 
-const Track* RankView::TrackOf(const JournalEvent& event) const {
+const Track* RankView::TrackOf(const journal::JournalEvent& event) const {
   const auto found = std::find_if(tracks.begin(), tracks.end(),
                                   [&](const Track& track) { return IsOn(track, event); });
   return found == tracks.end() ? nullptr : &*found;
 }
 
-bool IsCollective(const JournalEvent& event) {
-  return event.kind == EventKind::kEnqueue || event.kind == EventKind::kStart ||
-         event.kind == EventKind::kEnd || event.kind == EventKind::kError;
+bool IsCollective(const journal::JournalEvent& event) {
+  return event.kind == journal::EventKind::kEnqueue || event.kind == journal::EventKind::kStart ||
+         event.kind == journal::EventKind::kEnd || event.kind == journal::EventKind::kError;
 }
 
-bool IsOn(const Track& track, const JournalEvent& event) {
-  return track.communicator == event.communicator && track.making == IsSplit(event.kind) &&
+bool IsOn(const Track& track, const journal::JournalEvent& event) {
+  return track.communicator == event.communicator && track.making == journal::IsSplit(event.kind) &&
          (track.making || IsCollective(event));
 }
 
-std::optional<JournalEvent> OperationIn(const JournalEvent* open) {
-  if (open == nullptr || IsSplit(open->kind)) return std::nullopt;
+std::optional<journal::JournalEvent> OperationIn(const journal::JournalEvent* open) {
+  if (open == nullptr || journal::IsSplit(open->kind)) return std::nullopt;
   return *open;
 }
 
@@ -136,18 +139,18 @@ RankView ViewOf(const RankEvidence& evidence) {
   OpenOperations open;
   const auto& events = evidence.journal.events;
   for (std::size_t index = 0; index < events.size(); ++index) {
-    const JournalEvent& event = events[index];
+    const journal::JournalEvent& event = events[index];
     if (IsCollective(event)) {
       view.last_collective = &event;
       view.failed_split = nullptr;
       Follow(view, open, event, index);
-    } else if (IsSplit(event.kind)) {
-      const bool failed = event.kind == EventKind::kSplitEnd && event.value != 0;
+    } else if (journal::IsSplit(event.kind)) {
+      const bool failed = event.kind == journal::EventKind::kSplitEnd && event.value != 0;
       view.failed_split = failed ? &event : nullptr;
       Follow(view, open, event, index);
-    } else if (event.kind == EventKind::kCase) {
+    } else if (event.kind == journal::EventKind::kCase) {
       open.Clear();  // what an earlier case left behind is not what the rank is in
-    } else if (event.kind == EventKind::kExit) {
+    } else if (event.kind == journal::EventKind::kExit) {
       view.announced_exit = true;
     }
   }
@@ -155,7 +158,7 @@ RankView ViewOf(const RankEvidence& evidence) {
     view.last = &events.back();
     view.phase = events.back().phase;
   }
-  for (const JournalEvent* event : open.list()) {
+  for (const journal::JournalEvent* event : open.list()) {
     if (view.open == nullptr) view.open = event;
     Track& track = FindOrAdd(view, *event);
     if (track.open != nullptr) continue;
@@ -165,13 +168,13 @@ RankView ViewOf(const RankEvidence& evidence) {
   return view;
 }
 
-const JournalEvent* EventAt(const RankView& view, int group, std::uint64_t sequence,
-                            std::uint32_t case_index) {
+const journal::JournalEvent* EventAt(const RankView& view, int group, std::uint64_t sequence,
+                                     std::uint32_t case_index) {
   const Track* track = view.On(group);
   if (track == nullptr) return nullptr;
   const auto& events = view.evidence->journal.events;
   for (std::size_t i = events.size(); i > track->begin; --i) {
-    const JournalEvent& event = events[i - 1];
+    const journal::JournalEvent& event = events[i - 1];
     if (IsOn(*track, event) && event.sequence == sequence && event.case_index == case_index) {
       return &event;
     }
@@ -203,4 +206,4 @@ std::string InOrWhile(const RankView& view) {
   return "while " + where;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict

@@ -11,7 +11,7 @@
 #include "core/journal/journal.h"
 #include "core/verdict/judge.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 
 // The communicator of all ranks.
 inline constexpr std::uint16_t kWorld = 0;
@@ -33,7 +33,7 @@ struct Track {
   std::uint64_t started = 0;    // operations below were started
   std::uint64_t queued = 0;     // operations below were put on a stream
   // Newest event of its oldest open operation, or nullptr.
-  const JournalEvent* open = nullptr;
+  const journal::JournalEvent* open = nullptr;
 
   CallStep StepAt(std::uint64_t sequence) const;
 };
@@ -41,14 +41,15 @@ struct Track {
 struct RankView {
   const RankEvidence* evidence = nullptr;
   // Newest event of the invocation it is in, the oldest that is open in this case; or nullptr.
-  const JournalEvent* open = nullptr;
-  int open_group = kUnknownGroup;                 // whose operation that is
-  const JournalEvent* last = nullptr;             // newest event of all, or nullptr
-  const JournalEvent* last_collective = nullptr;  // newest event of a collective, or nullptr
+  const journal::JournalEvent* open = nullptr;
+  int open_group = kUnknownGroup;               // whose operation that is
+  const journal::JournalEvent* last = nullptr;  // newest event of all, or nullptr
+  const journal::JournalEvent* last_collective =
+      nullptr;  // newest event of a collective, or nullptr
   // The newest thing that it did with the library: take part in the making of a communicator, which
   // failed on it. Else nullptr.
-  const JournalEvent* failed_split = nullptr;
-  Phase phase = Phase::kStart;
+  const journal::JournalEvent* failed_split = nullptr;
+  journal::Phase phase = journal::Phase::kStart;
   bool announced_exit = false;  // a kExit event: it left, or is about to leave, on its own
   std::vector<Track> tracks;
 
@@ -64,27 +65,27 @@ struct RankView {
   // nullptr: its journal has nothing of this group.
   const Track* On(int group) const;
   // That the event is on, or nullptr.
-  const Track* TrackOf(const JournalEvent& event) const;
+  const Track* TrackOf(const journal::JournalEvent& event) const;
 };
 
-bool IsCollective(const JournalEvent& event);
+bool IsCollective(const journal::JournalEvent& event);
 // It is of the track: a call on its communicator, or the making of one out of it.
-bool IsOn(const Track& track, const JournalEvent& event);
+bool IsOn(const Track& track, const journal::JournalEvent& event);
 // What a finding is about: the making of a communicator is no operation of one.
-std::optional<JournalEvent> OperationIn(const JournalEvent* open);
+std::optional<journal::JournalEvent> OperationIn(const journal::JournalEvent* open);
 
 // Linear in the journal. Groups are not filled in. `evidence` outlives the view.
 RankView ViewOf(const RankEvidence& evidence);
 
 // The rank's newest event of operation `sequence` of the group in case `case_index`, or nullptr.
-const JournalEvent* EventAt(const RankView& view, int group, std::uint64_t sequence,
-                            std::uint32_t case_index);
+const journal::JournalEvent* EventAt(const RankView& view, int group, std::uint64_t sequence,
+                                     std::uint32_t case_index);
 
 // "all_reduce 50 (…) f32 x 256 sum", "checking results after all_reduce 49 (…)", "connecting".
 std::string WhereOf(const RankView& view);
 // The same as the end of a sentence: "in all_reduce 50 (…)", "while connecting".
 std::string InOrWhile(const RankView& view);
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict
 
 #endif  // LOCKSTEP_CORE_VERDICT_RANK_VIEW_H_

@@ -23,7 +23,7 @@ std::uint64_t branches = 0;
 // GCC's -fsanitize-coverage=trace-pc calls this at every branch of the code it compiles.
 extern "C" void __sanitizer_cov_trace_pc() { ++branches; }
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 using ::testing::ElementsAre;
@@ -45,16 +45,16 @@ std::vector<RankEvidence> History(int ranks, int records) {
     std::uint64_t sequence = last;
     int step = 1;
     for (int i = records - 1; i >= 0; --i) {
-      JournalEvent& event = one.journal.events[static_cast<std::size_t>(i)];
+      journal::JournalEvent& event = one.journal.events[static_cast<std::size_t>(i)];
       event.index = 3001 + static_cast<std::uint64_t>(i);
       event.ticks = 1000 * event.index + random.Below(500);
-      event.kind = step == 0   ? EventKind::kEnqueue
-                   : step == 1 ? EventKind::kStart
-                               : EventKind::kEnd;
+      event.kind = step == 0   ? journal::EventKind::kEnqueue
+                   : step == 1 ? journal::EventKind::kStart
+                               : journal::EventKind::kEnd;
       event.sequence = sequence;
       event.nth = sequence + 1;
       event.count = static_cast<std::int64_t>(1000 + sequence % 10);
-      event.phase = Phase::kBackward;
+      event.phase = journal::Phase::kBackward;
       if (step-- == 0) step = 2, --sequence;
     }
   }
@@ -63,7 +63,7 @@ std::vector<RankEvidence> History(int ranks, int records) {
 
 // The rank calls another count in the last collective.
 void Mistake(RankEvidence& evidence) {
-  for (JournalEvent& event : evidence.journal.events) {
+  for (journal::JournalEvent& event : evidence.journal.events) {
     if (event.sequence == evidence.journal.events.back().sequence) event.count = 7;
   }
 }
@@ -128,4 +128,4 @@ TEST(Scale, TenTimesTheSignaturesTenTimesTheWork) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::verdict

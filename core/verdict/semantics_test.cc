@@ -5,24 +5,24 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Operation Max(Operation operation) {
-  operation.reduction = Reduction::kMax;
+collective::Operation Max(collective::Operation operation) {
+  operation.reduction = collective::Reduction::kMax;
   return operation;
 }
-Operation Broadcast(std::int64_t count, int root = 0) {
-  return {.collective = Collective::kBroadcast, .count = count, .root = root};
+collective::Operation Broadcast(std::int64_t count, int root = 0) {
+  return {.collective = collective::Collective::kBroadcast, .count = count, .root = root};
 }
 
 struct Row {
   const char* what;
-  Operation a;
-  Operation b;
+  collective::Operation a;
+  collective::Operation b;
   Effect nccl;
   Effect mpi;
   Effect gloo;
@@ -38,8 +38,10 @@ TEST(Semantics, EffectsOfDifferentCalls) {
       {"barrier and a bucket", Barrier(), AllReduce(1024), kOpen, kStops, kStops},
       {"all-reduce and broadcast", AllReduce(8), Broadcast(8), kOpen, kOpen, kStops},
       {"counts", AllReduce(8), AllReduce(9), kOpen, kOpen, kOpen},
-      {"types of one size", AllReduce(8), AllReduce(8, DataType::kI32), kWrong, kWrong, kWrong},
-      {"types of two sizes", AllReduce(8), AllReduce(8, DataType::kF64), kOpen, kOpen, kOpen},
+      {"types of one size", AllReduce(8), AllReduce(8, collective::DataType::kI32), kWrong, kWrong,
+       kWrong},
+      {"types of two sizes", AllReduce(8), AllReduce(8, collective::DataType::kF64), kOpen, kOpen,
+       kOpen},
       {"reductions", AllReduce(8), Max(AllReduce(8)), kWrong, kWrong, kWrong},
       {"roots", Broadcast(8), Broadcast(8, 1), kOpen, kOpen, kOpen},
   };
@@ -90,4 +92,4 @@ TEST(Semantics, WhatIsNotCertainNeedsTheDeadlineToBeCalledHung) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::verdict

@@ -7,7 +7,7 @@
 #include "core/verdict/findings.h"
 #include "core/verdict/wording.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 using Views = std::vector<const RankView*>;
@@ -38,7 +38,7 @@ std::string SystemClause(const RankView& view) {
 
 // The earliest operation of a group that ranks wait in, and how every member stands to it.
 struct Standstill {
-  const JournalEvent* operation = nullptr;  // nullptr: no rank waits in it
+  const journal::JournalEvent* operation = nullptr;  // nullptr: no rank waits in it
   int group = kUnknownGroup;
   Views waiting;  // came as far in it as any that is still in it
   Views missing;  // alive, and not so far
@@ -228,7 +228,7 @@ Finding InitFailure(const Situation& situation, const Views& connecting) {
   // Those that did not even begin to connect are what the others wait for.
   Views behind;
   for (const RankView* view : connecting) {
-    if (view->phase == Phase::kStart) behind.push_back(view);
+    if (view->phase == journal::Phase::kStart) behind.push_back(view);
   }
   Finding finding;
   finding.cause = "init_failure";
@@ -279,7 +279,8 @@ std::vector<Finding> FindSilence(const Situation& situation) {
   }
   Views elsewhere, connecting, busy;
   for (const RankView* view : SilentElsewhere(situation, standstills)) {
-    const bool early = view->phase == Phase::kStart || view->phase == Phase::kConnect;
+    const bool early =
+        view->phase == journal::Phase::kStart || view->phase == journal::Phase::kConnect;
     (view->open != nullptr ? elsewhere : early ? connecting : busy).push_back(view);
   }
   if (!elsewhere.empty()) findings.push_back(OtherCommunicator(elsewhere));
@@ -288,4 +289,4 @@ std::vector<Finding> FindSilence(const Situation& situation) {
   return findings.empty() ? stalls : findings;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict

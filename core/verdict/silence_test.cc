@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 using ::testing::ElementsAre;
@@ -35,8 +35,8 @@ TEST(TransportStall, ARankAsleepAmongTheOthersIsNamed) {
   EXPECT_FALSE(judgement.findings[0].proved);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
   EXPECT_THAT(judgement.findings[0].message, HasSubstr("asleep: S, in pause"));
-  const Judgement all = JudgeAll(
-      {At50(0).Silent(6).Asleep("S, in futex"), At50(1).Silent(6).Asleep("S, in futex")});
+  const Judgement all =
+      JudgeAll({At50(0).Silent(6).Asleep("S, in futex"), At50(1).Silent(6).Asleep("S, in futex")});
   EXPECT_THAT(all.findings.at(0).culprits, IsEmpty());
 }
 
@@ -50,9 +50,10 @@ TEST(TransportStall, SomeLeftAlready) {
 }
 
 TEST(RankBusy, TheOneThatDidNotEnterIsNamedWithWhatItDoesInstead) {
-  const Judgement judgement = JudgeAll(
-      {At50(0).Silent(6), After49(1).In(Phase::kCompute).Silent(6.5).Asleep("D, in io_schedule"),
-       At50(2).Silent(6)});
+  const Judgement judgement =
+      JudgeAll({At50(0).Silent(6),
+                After49(1).In(journal::Phase::kCompute).Silent(6.5).Asleep("D, in io_schedule"),
+                At50(2).Silent(6)});
   ASSERT_EQ(judgement.findings.size(), 1u);
   const Finding& finding = judgement.findings[0];
   EXPECT_EQ(finding.cause, "rank_busy");
@@ -66,11 +67,11 @@ TEST(RankBusy, TheOneThatDidNotEnterIsNamedWithWhatItDoesInstead) {
 
 TEST(RankBusy, ASlowRankThatGoesOnIsNotHung) {
   const Judgement judgement =
-      JudgeAll({At50(0).Silent(6), After49(1).In(Phase::kLoad).Silent(0.2)});
+      JudgeAll({At50(0).Silent(6), After49(1).In(journal::Phase::kLoad).Silent(0.2)});
   EXPECT_EQ(judgement.findings.at(0).cause, "rank_busy");
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kHung, Outcome::kFinished));
   const Judgement early =
-      JudgeAll({At50(0).Silent(3), After49(1).In(Phase::kLoad).Silent(3)});
+      JudgeAll({At50(0).Silent(3), After49(1).In(journal::Phase::kLoad).Silent(3)});
   EXPECT_THAT(early.findings, IsEmpty());
 }
 
@@ -87,7 +88,7 @@ TEST(RankBusy, AStreamThatNeverReachesTheCollective) {
 
 TEST(RankBusy, SilentWhereNobodyWaits) {
   const Judgement judgement =
-      JudgeAll({History(0).Idle(), After49(1).In(Phase::kCheck).Silent(9)});
+      JudgeAll({History(0).Idle(), After49(1).In(journal::Phase::kCheck).Silent(9)});
   EXPECT_EQ(judgement.findings.at(0).cause, "rank_busy");
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kFinished, Outcome::kHung));
@@ -126,17 +127,17 @@ TEST(Lost, ASilentAgentProvesNothing) {
 }
 
 TEST(InitFailure, NamesWhoDidNotEvenBegin) {
-  const Judgement judgement = JudgeAll({History(0).In(Phase::kConnect).Silent(6),
-                                        History(1).Silent(6),
-                                        History(2).In(Phase::kConnect).Silent(6)});
+  const Judgement judgement =
+      JudgeAll({History(0).In(journal::Phase::kConnect).Silent(6), History(1).Silent(6),
+                History(2).In(journal::Phase::kConnect).Silent(6)});
   EXPECT_EQ(judgement.findings.at(0).cause, "init_failure");
   EXPECT_FALSE(judgement.findings[0].proved);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
-  const Judgement all = JudgeAll(
-      {History(0).In(Phase::kConnect).Silent(6), History(1).In(Phase::kConnect).Silent(6)});
+  const Judgement all = JudgeAll({History(0).In(journal::Phase::kConnect).Silent(6),
+                                  History(1).In(journal::Phase::kConnect).Silent(6)});
   EXPECT_THAT(all.findings.at(0).culprits, ElementsAre(0, 1));
-  EXPECT_THAT(JudgeAll({History(0).In(Phase::kConnect).Silent(4)}).findings, IsEmpty());
+  EXPECT_THAT(JudgeAll({History(0).In(journal::Phase::kConnect).Silent(4)}).findings, IsEmpty());
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::verdict

@@ -14,7 +14,7 @@
 #include "core/verdict/rank_view.h"
 #include "core/verdict/semantics.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 
 // A communicator whose members are known.
 struct Group {
@@ -53,7 +53,7 @@ struct Mismatch {
   std::uint32_t case_index = 0;
   // Who called what there; the largest party first, among equals the one with the lowest rank.
   struct Party {
-    const JournalEvent* event = nullptr;
+    const journal::JournalEvent* event = nullptr;
     std::vector<std::size_t> members = {};  // indices of the views
   };
   std::vector<Party> parties = {};
@@ -70,12 +70,12 @@ struct Mismatch {
 // what the ring of a journal lost cannot be.
 std::vector<Mismatch> FindMismatches(const Situation& situation);
 
-Operation OperationOf(const JournalEvent& event);
+collective::Operation OperationOf(const journal::JournalEvent& event);
 // Both say what they are for, and it is not the same (a bucket's shadow is for that bucket).
-bool DifferInPurpose(const JournalEvent& a, const JournalEvent& b);
+bool DifferInPurpose(const journal::JournalEvent& a, const journal::JournalEvent& b);
 // The same call, and for the same purpose as far as both say one.
-bool SameInvocation(const JournalEvent& a, const JournalEvent& b);
+bool SameInvocation(const journal::JournalEvent& a, const journal::JournalEvent& b);
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict
 
 #endif  // LOCKSTEP_CORE_VERDICT_SITUATION_H_

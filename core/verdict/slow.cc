@@ -7,7 +7,7 @@
 #include "core/verdict/findings.h"
 #include "core/verdict/wording.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 constexpr double kTimesMedian = 2;
@@ -24,11 +24,12 @@ struct Pace {
 Pace PaceOf(const RankEvidence& evidence) {
   Pace pace;
   Ticks left = 0, own = 0, own_sum = 0, period_sum = 0;
-  for (const JournalEvent& event : evidence.journal.events) {
+  for (const journal::JournalEvent& event : evidence.journal.events) {
     if (event.communicator != kWorld) continue;
-    if (event.kind == EventKind::kCase || event.kind == EventKind::kIdle) left = 0;
-    if (event.kind == EventKind::kEnqueue && left != 0) own = event.ticks - left;
-    if (event.kind != EventKind::kEnd) continue;
+    if (event.kind == journal::EventKind::kCase || event.kind == journal::EventKind::kIdle)
+      left = 0;
+    if (event.kind == journal::EventKind::kEnqueue && left != 0) own = event.ticks - left;
+    if (event.kind != journal::EventKind::kEnd) continue;
     if (left != 0 && own < event.ticks - left) {
       ++pace.intervals;
       own_sum += own;
@@ -84,4 +85,4 @@ std::vector<Finding> FindSlowRanks(const std::vector<RankEvidence>& evidence) {
   return {finding};
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict

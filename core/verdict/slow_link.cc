@@ -12,7 +12,7 @@
 #include "core/verdict/link_transit.h"
 #include "core/verdict/links.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 // A habit is what three of four parts of the time show; a part is some portions of bytes.
@@ -263,4 +263,4 @@ std::vector<Finding> FindSlowLinks(const Ranks& evidence) {
   return {finding};
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict

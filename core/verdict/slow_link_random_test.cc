@@ -13,7 +13,7 @@
 #include "core/verdict/link_history.h"
 #include "core/verdict/links.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 using ::testing::ElementsAre;
@@ -191,4 +191,4 @@ TEST(SlowLinkAtRandom, OnABusyMachineNoOtherLinkIsNamed) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::verdict

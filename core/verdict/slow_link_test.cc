@@ -7,7 +7,7 @@
 #include "core/verdict/link_hosts.h"
 #include "core/verdict/links.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 using ::testing::AllOf;
@@ -387,4 +387,4 @@ TEST(SlowLink, HostsAreNamedWhereTheLinksAreBetweenThem) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::verdict

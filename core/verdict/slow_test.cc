@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 using ::testing::ElementsAre;
@@ -12,11 +12,12 @@ using ::testing::IsEmpty;
 
 // `times` collectives, each after `own` ticks of work and `shared` ticks long.
 RankEvidence Paced(int rank, Ticks own, Ticks shared, int times = 20) {
-  RankEvidence evidence = History(rank).In(Phase::kMeasure).Does(AllReduce(), times).Leaves(0);
+  RankEvidence evidence =
+      History(rank).In(journal::Phase::kMeasure).Does(AllReduce(), times).Leaves(0);
   Ticks now = 1000;
-  for (JournalEvent& event : evidence.journal.events) {
-    if (event.kind == EventKind::kEnqueue) now += own;
-    if (event.kind == EventKind::kEnd) now += shared;
+  for (journal::JournalEvent& event : evidence.journal.events) {
+    if (event.kind == journal::EventKind::kEnqueue) now += own;
+    if (event.kind == journal::EventKind::kEnd) now += shared;
     event.ticks = now;
   }
   return evidence;
@@ -54,4 +55,4 @@ TEST(SlowRank, IsNotHungWhileItProgresses) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::verdict

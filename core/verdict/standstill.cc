@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 bool Alive(const RankEvidence& evidence) {
@@ -49,4 +49,4 @@ Ticks NewestTicks(const std::vector<RankEvidence>& evidence) {
   return newest;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict

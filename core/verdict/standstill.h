@@ -7,7 +7,7 @@
 #include "core/base/clock.h"
 #include "core/verdict/judge.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 
 // A finding of `judgement` is proved, and because of it every rank of `evidence` is gone, stopped
 // or waits for ever. A rank that is on its way, and one that reported an error but still runs, may
@@ -21,6 +21,6 @@ bool SameMoment(const std::vector<RankEvidence>& first, const std::vector<RankEv
 // The newest event of all journals, deaths included; 0: none.
 Ticks NewestTicks(const std::vector<RankEvidence>& evidence);
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict
 
 #endif  // LOCKSTEP_CORE_VERDICT_STANDSTILL_H_

@@ -4,7 +4,7 @@
 
 #include "core/verdict/history.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 bool Stands(const std::vector<RankEvidence>& evidence) {
@@ -28,7 +28,7 @@ TEST(StandstillTest, SomebodyWaitsForOneThatIsGone) {
 
 TEST(StandstillTest, SilenceIsNoProof) {
   EXPECT_FALSE(Stands({At50(0).Silent(1e6), At50(1).Silent(1e6)}));
-  EXPECT_FALSE(Stands({At50(0).Silent(1e6), After49(1).In(Phase::kLoad).Silent(1e6)}));
+  EXPECT_FALSE(Stands({At50(0).Silent(1e6), After49(1).In(journal::Phase::kLoad).Silent(1e6)}));
   EXPECT_FALSE(Stands({At50(0), After49(1).Lost()}));
 }
 
@@ -39,7 +39,7 @@ TEST(StandstillTest, OneThatReportedAnErrorStillLeaves) {
 
 TEST(StandstillTest, SameMoment) {
   EXPECT_TRUE(SameMoment({At50(0), At50(1)}, {At50(0), At50(1)}));
-  EXPECT_FALSE(SameMoment({At50(0), At50(1)}, {At50(0), At50(1).In(Phase::kCheck)}));
+  EXPECT_FALSE(SameMoment({At50(0), At50(1)}, {At50(0), At50(1).In(journal::Phase::kCheck)}));
   EXPECT_FALSE(SameMoment({At50(0), At50(1)}, {At50(0), At50(1).Stopped(19)}));
   EXPECT_FALSE(SameMoment({At50(0), At50(1)}, {At50(0)}));
   const RankEvidence evidence = At50(0);
@@ -48,4 +48,4 @@ TEST(StandstillTest, SameMoment) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::verdict

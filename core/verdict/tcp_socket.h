@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::verdict {
 
 // A counter of bytes came to `bytes` after `after_s` and by `by_s` (CLOCK_MONOTONIC): it was less
 // at the last look before, and that at this one. The clock is read before and after each look.
@@ -65,6 +65,6 @@ struct TcpSocket {
   RelayLedger in = {};
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict
 
 #endif  // LOCKSTEP_CORE_VERDICT_TCP_SOCKET_H_

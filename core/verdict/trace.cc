@@ -13,7 +13,7 @@
 #include "core/verdict/findings.h"
 #include "core/verdict/situation.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 struct Place {
@@ -42,7 +42,7 @@ std::optional<Place> PlaceOf(const Situation& situation, const Judgement& judgem
   std::optional<Place> earliest, making;
   for (const RankView& view : situation.views) {
     if (!view.waits_in_group()) continue;
-    std::optional<Place>& place = IsSplit(view.open->kind) ? making : earliest;
+    std::optional<Place>& place = journal::IsSplit(view.open->kind) ? making : earliest;
     if (&place == &earliest && !view.waits_in(0)) continue;
     if (!place || view.open->sequence < place->sequence) {
       place = Place{view.open_group, view.open->sequence};
@@ -74,37 +74,38 @@ std::vector<std::size_t> ColumnsOf(const Situation& situation, const Judgement& 
   return columns;
 }
 
-std::string CallOf(const JournalEvent& event) {
-  if (IsSplit(event.kind)) {
+std::string CallOf(const journal::JournalEvent& event) {
+  if (journal::IsSplit(event.kind)) {
     return fmt::format("split: communicator {}{}", event.count, event.root < 0 ? " (left)" : "");
   }
-  const CollectiveInfo& info = InfoOf(event.collective);
+  const collective::CollectiveInfo& info = collective::InfoOf(event.collective);
   std::string call(info.name);
-  if (event.collective != Collective::kBarrier) {
-    call += fmt::format(" {}[{}]", NameOf(event.type), event.count);
+  if (event.collective != collective::Collective::kBarrier) {
+    call += fmt::format(" {}[{}]", collective::NameOf(event.type), event.count);
   }
-  if (info.reduces && event.reduction != Reduction::kSum) {
-    call += fmt::format(" {}", NameOf(event.reduction));
+  if (info.reduces && event.reduction != collective::Reduction::kSum) {
+    call += fmt::format(" {}", collective::NameOf(event.reduction));
   }
   if (info.rooted) call += fmt::format(" root {}", event.root);
-  Annotation annotation = UnpackAnnotation(event.value);
+  journal::Annotation annotation = journal::UnpackAnnotation(event.value);
   annotation.iteration = -1;
-  const std::string purpose = Describe(annotation);
+  const std::string purpose = journal::Describe(annotation);
   // "barrier  barrier" says it twice.
   if (!purpose.empty() && purpose != call) call += "  " + purpose;
   return call;
 }
 
-CallState StateOf(const RankView& view, const JournalEvent& event) {
-  if (event.kind == EventKind::kSplitEnd && event.value != 0) return CallState::kError;
-  if (event.kind == EventKind::kEnd || event.kind == EventKind::kSplitEnd) return CallState::kDone;
-  if (event.kind == EventKind::kError) return CallState::kError;
+CallState StateOf(const RankView& view, const journal::JournalEvent& event) {
+  if (event.kind == journal::EventKind::kSplitEnd && event.value != 0) return CallState::kError;
+  if (event.kind == journal::EventKind::kEnd || event.kind == journal::EventKind::kSplitEnd)
+    return CallState::kDone;
+  if (event.kind == journal::EventKind::kError) return CallState::kError;
   if (view.evidence->state == ProcessState::kExited ||
       view.evidence->state == ProcessState::kSignalled) {
     return CallState::kEnded;
   }
   if (view.evidence->state == ProcessState::kStopped) return CallState::kStopped;
-  return event.kind == EventKind::kEnqueue ? CallState::kQueued : CallState::kWaits;
+  return event.kind == journal::EventKind::kEnqueue ? CallState::kQueued : CallState::kWaits;
 }
 
 TraceCell Instead(const RankView& view) {
@@ -115,12 +116,12 @@ TraceCell Instead(const RankView& view) {
 // The newest event of every shown operation of one rank, by row.
 void FillColumn(Trace& trace, const RankView& view, int group, std::size_t column) {
   const Track* track = view.On(group);
-  std::vector<const JournalEvent*> newest(trace.rows.size());
+  std::vector<const journal::JournalEvent*> newest(trace.rows.size());
   if (track != nullptr) {
     const auto& events = view.evidence->journal.events;
     const std::uint64_t first = trace.rows.front().sequence;
     for (std::size_t i = track->begin; i < events.size(); ++i) {
-      const JournalEvent& event = events[i];
+      const journal::JournalEvent& event = events[i];
       if (!IsOn(*track, event)) continue;
       if (event.sequence < first || event.sequence - first >= newest.size()) continue;
       newest[event.sequence - first] = &event;
@@ -203,4 +204,4 @@ std::string FormatTrace(const Trace& trace) {
   return text;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict

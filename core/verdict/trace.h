@@ -10,7 +10,7 @@
 
 #include "core/verdict/judge.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 
 enum class CallState : std::uint8_t {
   kNone,  // no such call in the rank's journal
@@ -60,6 +60,6 @@ Trace TraceOf(const std::vector<RankEvidence>& evidence, const Setting& setting,
 // "" without rows.
 std::string FormatTrace(const Trace& trace);
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict
 
 #endif  // LOCKSTEP_CORE_VERDICT_TRACE_H_

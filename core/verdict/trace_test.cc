@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 using ::testing::ElementsAre;
@@ -21,11 +21,11 @@ Trace TraceIn(const std::vector<RankEvidence>& evidence, const TraceLimits& limi
 
 TEST(Trace, MismatchMarkedAmongTheLastCollectives) {
   const auto bucket = [](int rank) {
-    return History(rank).Does(AllReduce(2), 2).As(Purpose::kBucket).Does(AllReduce(2));
+    return History(rank).Does(AllReduce(2), 2).As(journal::Purpose::kBucket).Does(AllReduce(2));
   };
   const std::vector<RankEvidence> evidence = {
-      bucket(0).As(Purpose::kJoinAlive).Enters(AllReduce(1)),
-      bucket(1).As(Purpose::kBarrier).Enters(Barrier())};
+      bucket(0).As(journal::Purpose::kJoinAlive).Enters(AllReduce(1)),
+      bucket(1).As(journal::Purpose::kBarrier).Enters(Barrier())};
   EXPECT_EQ(
       FormatTrace(TraceIn(evidence, {.rows_before = 1})),
       "    seq  rank 0                                   rank 1\n"
@@ -43,7 +43,7 @@ TEST(Trace, MismatchMarkedAmongTheLastCollectives) {
 
 TEST(Trace, SaysWhatBecameOfWhoIsNotThere) {
   const Trace trace = TraceIn({At50(0), After49(1).Signalled(SIGKILL), At50(2).Exited(9),
-                               After49(3).Queues(AllReduce()), After49(4).In(Phase::kLoad),
+                               After49(3).Queues(AllReduce()), After49(4).In(journal::Phase::kLoad),
                                At50(5).Stopped(SIGSTOP)});
   const TraceRow& row = trace.rows.back();
   EXPECT_TRUE(row.in_question);
@@ -59,7 +59,7 @@ TEST(Trace, SaysWhatBecameOfWhoIsNotThere) {
 TEST(Trace, BoundedInRowsAndColumnsWithTheCulpritAmongThem) {
   std::vector<RankEvidence> evidence;
   for (int rank = 0; rank < 100; ++rank) evidence.push_back(At50(rank).Silent(6));
-  evidence[77] = After49(77).In(Phase::kCompute).Silent(6);
+  evidence[77] = After49(77).In(journal::Phase::kCompute).Silent(6);
   const Trace trace = TraceIn(evidence, {.rows_before = 3, .rows_after = 2, .columns = 4});
   EXPECT_THAT(trace.ranks, ElementsAre(0, 1, 2, 77));
   EXPECT_EQ(trace.rows.size(), 4u);  // nothing follows the last one
@@ -85,4 +85,4 @@ TEST(Trace, NothingInQuestionIsNoTrace) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::verdict

@@ -10,17 +10,18 @@
 #include "core/verdict/findings.h"
 #include "core/verdict/wording.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 // What a rank's journal says of its part in the matter.
 struct Part {
   const RankView* view = nullptr;
-  const JournalEvent* at = nullptr;  // the collective in question: it is, failed or was in it
-  Annotation says = {};              // of `at`
+  const journal::JournalEvent* at =
+      nullptr;                    // the collective in question: it is, failed or was in it
+  journal::Annotation says = {};  // of `at`
   // Iteration and index of the newest bucket before `at`; iteration -1: it launched none, or
   // nobody can know (`knows` is false).
-  Annotation bucket = {};
+  journal::Annotation bucket = {};
   bool knows = false;
   bool told_phases = false;  // that bucket was launched in a backward pass
   int backward_since = 0;    // backward passes that it began after that bucket
@@ -28,7 +29,8 @@ struct Part {
 };
 using Parts = std::vector<Part>;
 
-const JournalEvent* InQuestion(const RankView& view, const std::vector<Mismatch>& mismatches) {
+const journal::JournalEvent* InQuestion(const RankView& view,
+                                        const std::vector<Mismatch>& mismatches) {
   if (!mismatches.empty()) {
     const Mismatch& mismatch = mismatches.front();
     return EventAt(view, mismatch.group, mismatch.sequence, mismatch.case_index);
@@ -40,20 +42,21 @@ const JournalEvent* InQuestion(const RankView& view, const std::vector<Mismatch>
 void FollowBuckets(Part& part) {
   const auto& events = part.view->evidence->journal.events;
   part.knows = part.view->complete();
-  const JournalEvent* end = part.at != nullptr ? part.at : events.data() + events.size();
+  const journal::JournalEvent* end = part.at != nullptr ? part.at : events.data() + events.size();
   for (; end != events.data(); --end) {
-    const JournalEvent* const event = end - 1;
-    if (event->kind == EventKind::kPhase && event->phase == Phase::kBackward) {
+    const journal::JournalEvent* const event = end - 1;
+    if (event->kind == journal::EventKind::kPhase && event->phase == journal::Phase::kBackward) {
       ++part.backward_since;
     }
-    if (event->kind != EventKind::kEnqueue && event->kind != EventKind::kStart) continue;
-    const Annotation annotation = UnpackAnnotation(event->value);
-    if (annotation.purpose != Purpose::kBucket) continue;
+    if (event->kind != journal::EventKind::kEnqueue && event->kind != journal::EventKind::kStart)
+      continue;
+    const journal::Annotation annotation = journal::UnpackAnnotation(event->value);
+    if (annotation.purpose != journal::Purpose::kBucket) continue;
     // The operation itself may be journaled more than once.
     if (part.at != nullptr && event->sequence == part.at->sequence) continue;
     part.bucket = annotation;
     part.knows = true;
-    part.told_phases = event->phase == Phase::kBackward;
+    part.told_phases = event->phase == journal::Phase::kBackward;
     return;
   }
 }
@@ -64,8 +67,8 @@ Parts PartsOf(const Situation& situation, const std::vector<Mismatch>& mismatche
   bool training = false;
   for (const RankView& view : situation.views) {
     Part part{.view = &view, .at = InQuestion(view, mismatches)};
-    if (part.at != nullptr) part.says = UnpackAnnotation(part.at->value);
-    training = training || part.says.purpose != Purpose::kNone;
+    if (part.at != nullptr) part.says = journal::UnpackAnnotation(part.at->value);
+    training = training || part.says.purpose != journal::Purpose::kNone;
     part.over = FinishedInOrder(view) || (view.running() && view.evidence->idle);
     parts.push_back(part);
   }
@@ -78,16 +81,17 @@ Parts PartsOf(const Situation& situation, const std::vector<Mismatch>& mismatche
 bool IsOfIteration(const Part& part) {
   if (part.at == nullptr || part.says.iteration < 0) return false;
   switch (part.says.purpose) {
-    case Purpose::kBucket:
-    case Purpose::kUnusedBitmap:
-    case Purpose::kBufferBroadcast:
-    case Purpose::kRebuildOrder:
-    case Purpose::kRebuildSizes:
-    case Purpose::kPowerSgdFactorP:
-    case Purpose::kPowerSgdFactorQ:
-    case Purpose::kBatchNormForward:
-    case Purpose::kBatchNormBackward:
-      return part.at->phase != Phase::kJoinExit && part.at->phase != Phase::kEvaluate;
+    case journal::Purpose::kBucket:
+    case journal::Purpose::kUnusedBitmap:
+    case journal::Purpose::kBufferBroadcast:
+    case journal::Purpose::kRebuildOrder:
+    case journal::Purpose::kRebuildSizes:
+    case journal::Purpose::kPowerSgdFactorP:
+    case journal::Purpose::kPowerSgdFactorQ:
+    case journal::Purpose::kBatchNormForward:
+    case journal::Purpose::kBatchNormBackward:
+      return part.at->phase != journal::Phase::kJoinExit &&
+             part.at->phase != journal::Phase::kEvaluate;
     default:
       return false;
   }
@@ -95,9 +99,9 @@ bool IsOfIteration(const Part& part) {
 
 // A buffer broadcast that belongs to no training iteration still to come.
 bool IsEvaluating(const Part& part) {
-  if (part.at == nullptr || part.says.purpose != Purpose::kBufferBroadcast) return false;
-  if (part.at->phase == Phase::kEvaluate) return true;
-  return part.at->phase != Phase::kJoinExit && part.bucket.iteration >= 0 &&
+  if (part.at == nullptr || part.says.purpose != journal::Purpose::kBufferBroadcast) return false;
+  if (part.at->phase == journal::Phase::kEvaluate) return true;
+  return part.at->phase != journal::Phase::kJoinExit && part.bucket.iteration >= 0 &&
          part.says.iteration <= part.bucket.iteration;
 }
 
@@ -110,7 +114,7 @@ std::vector<int> RanksOf(const std::vector<const Part*>& parts) {
 // "is in all_reduce 5 (…)", "went through …", "has finished", "is loading data".
 std::string Doing(const Part& part) {
   if (part.at != nullptr) {
-    const bool done = part.at->kind == EventKind::kEnd;
+    const bool done = part.at->kind == journal::EventKind::kEnd;
     return (done ? "went through " : "is in ") + DescribeInvocation(*part.at);
   }
   return part.over ? "has finished" : "is " + WhereOf(*part.view);
@@ -119,21 +123,21 @@ std::string Doing(const Part& part) {
 // Where calls come back before they are done, a rank goes on with its program behind the one that
 // it is in: what that program does now, or "".
 std::string HowItLooks(const Part& part) {
-  if (part.at == nullptr || part.at->kind == EventKind::kEnd) return "";
+  if (part.at == nullptr || part.at->kind == journal::EventKind::kEnd) return "";
   const auto& events = part.view->evidence->journal.events;
-  const JournalEvent* phase = nullptr;
-  for (const JournalEvent& event : events) {
+  const journal::JournalEvent* phase = nullptr;
+  for (const journal::JournalEvent& event : events) {
     const bool same =
         event.communicator == part.at->communicator && event.sequence == part.at->sequence;
-    if (event.kind == EventKind::kEnqueue && same) phase = &event;
-    if (event.kind == EventKind::kPhase && phase != nullptr) phase = &event;
+    if (event.kind == journal::EventKind::kEnqueue && same) phase = &event;
+    if (event.kind == journal::EventKind::kPhase && phase != nullptr) phase = &event;
   }
-  if (phase == nullptr || phase->kind != EventKind::kPhase) return "";
-  const bool over = phase->phase == Phase::kFinalize;
+  if (phase == nullptr || phase->kind != journal::EventKind::kPhase) return "";
+  const bool over = phase->phase == journal::Phase::kFinalize;
   return fmt::format(
       "; its backward() returned before that was done, so rank {} looks {} ({}) and "
       "hangs where it first waits for its device",
-      part.view->rank(), over ? "finished" : "as if it went on", lockstep::Doing(phase->phase));
+      part.view->rank(), over ? "finished" : "as if it went on", verdict::Doing(phase->phase));
 }
 
 Finding Explain(const char* cause, const std::vector<const Part*>& culprits, const Finding& general,
@@ -149,7 +153,7 @@ Finding Explain(const char* cause, const std::vector<const Part*>& culprits, con
 }
 
 // It is over, and did not come to the call. A root is done with a broadcast before others are.
-bool EndedWithout(const Part& part, const JournalEvent& call) {
+bool EndedWithout(const Part& part, const journal::JournalEvent& call) {
   if (part.at != nullptr || !part.over) return false;
   const Track* const track = part.view->TrackOf(call);
   return track == nullptr || track->next <= call.sequence;
@@ -165,7 +169,8 @@ std::optional<Finding> OneSidedEvaluation(const Parts& parts, bool mismatch,
   for (const Part& part : parts) {
     if (IsEvaluating(part)) continue;
     if (EndedWithout(part, *evaluating.front()->at) ||
-        (mismatch && part.at != nullptr && part.says.purpose != Purpose::kBufferBroadcast)) {
+        (mismatch && part.at != nullptr &&
+         part.says.purpose != journal::Purpose::kBufferBroadcast)) {
       others.push_back(&part);
     }
   }
@@ -183,10 +188,11 @@ std::optional<Finding> OneSidedEvaluation(const Parts& parts, bool mismatch,
 }
 
 // It ended the backward pass of that bucket's iteration without launching the bucket.
-bool Withheld(const Part& part, const Annotation& bucket, bool mismatch) {
-  if (part.at != nullptr && (!mismatch || part.says.purpose == Purpose::kBucket)) return false;
-  const Phase phase = part.at != nullptr ? part.at->phase : part.view->phase;
-  if (!part.knows || phase == Phase::kBackward) return false;
+bool Withheld(const Part& part, const journal::Annotation& bucket, bool mismatch) {
+  if (part.at != nullptr && (!mismatch || part.says.purpose == journal::Purpose::kBucket))
+    return false;
+  const journal::Phase phase = part.at != nullptr ? part.at->phase : part.view->phase;
+  if (!part.knows || phase == journal::Phase::kBackward) return false;
   if (part.bucket.iteration == bucket.iteration) {
     return part.told_phases && part.bucket.detail < bucket.detail;
   }
@@ -198,7 +204,7 @@ bool Withheld(const Part& part, const Annotation& bucket, bool mismatch) {
 std::optional<Finding> OneSidedUnusedParameters(const Parts& parts, bool mismatch,
                                                 const Finding& general) {
   const auto waiting = std::find_if(parts.begin(), parts.end(), [](const Part& part) {
-    return part.at != nullptr && part.says.purpose == Purpose::kBucket;
+    return part.at != nullptr && part.says.purpose == journal::Purpose::kBucket;
   });
   if (waiting == parts.end()) return std::nullopt;
   std::vector<const Part*> withheld;
@@ -221,8 +227,8 @@ std::optional<Finding> OneSidedUnusedParameters(const Parts& parts, bool mismatc
 bool IsThrough(const Part& part, bool mismatch) {
   if (part.at == nullptr) return part.over;
   if (!mismatch) return false;
-  const bool barrier = part.says.purpose == Purpose::kBarrier && part.says.iteration < 0;
-  return barrier || part.at->phase == Phase::kJoinExit;
+  const bool barrier = part.says.purpose == journal::Purpose::kBarrier && part.says.iteration < 0;
+  return barrier || part.at->phase == journal::Phase::kJoinExit;
 }
 
 std::optional<Finding> UnevenInputs(const Parts& parts, bool mismatch, const Finding& general) {
@@ -242,7 +248,7 @@ std::optional<Finding> UnevenInputs(const Parts& parts, bool mismatch, const Fin
   if (through.empty()) return std::nullopt;
   const std::vector<int> ranks = RanksOf(through);
   const Part& first = *through.front();
-  const bool joins = first.at != nullptr && first.at->phase == Phase::kJoinExit;
+  const bool joins = first.at != nullptr && first.at->phase == journal::Phase::kJoinExit;
   return Explain(
       "uneven_inputs", through, general,
       fmt::format("{} had inputs for {} iterations and {}, but rank {} has more and {}: nobody "
@@ -276,4 +282,4 @@ std::optional<Finding> ExplainTraining(const Situation& situation,
   return UnevenInputs(parts, mismatch, general);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict

@@ -12,7 +12,7 @@
 #include "core/verdict/findings.h"
 #include "core/verdict/wording.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 constexpr std::uint64_t kAnyFar = std::numeric_limits<std::uint64_t>::max();
@@ -280,7 +280,7 @@ Finding Inversion(const Situation& situation, const std::vector<std::size_t>& cy
 // It made no communicator of the world yet.
 bool IsEarly(const RankView& view) {
   return view.tracks.empty() && view.complete() &&
-         (view.phase == Phase::kStart || view.phase == Phase::kConnect);
+         (view.phase == journal::Phase::kStart || view.phase == journal::Phase::kConnect);
 }
 
 // Making the communicator of the world takes all of its ranks.
@@ -291,7 +291,8 @@ void AddConnecting(const Situation& situation, Stuck& stuck) {
   });
   if (missing == views.end()) return;
   for (std::size_t i = 0; i < views.size(); ++i) {
-    if (!OwesProgress(views[i]) || !IsEarly(views[i]) || views[i].phase != Phase::kConnect) {
+    if (!OwesProgress(views[i]) || !IsEarly(views[i]) ||
+        views[i].phase != journal::Phase::kConnect) {
       continue;
     }
     stuck.ranks[i] = true;
@@ -320,4 +321,4 @@ std::vector<Finding> FindInversion(const Situation& situation,
   return {Inversion(situation, stuck.cycle, situation.one_stream)};
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict

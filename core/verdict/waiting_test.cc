@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 namespace {
 
 using ::testing::ElementsAre;
@@ -54,7 +54,8 @@ TEST(OrderInversion, ThreeRanksInARing) {
   EXPECT_EQ(judgement.findings[0].cause, "order_inversion");
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(0, 1, 2));
   // The nearest that is no ring: rank 2 is in nothing, and may come to b.
-  const Judgement open = JudgeIn(setting, {In(0, 1), In(1, 2), History(2).In(Phase::kLoad)});
+  const Judgement open =
+      JudgeIn(setting, {In(0, 1), In(1, 2), History(2).In(journal::Phase::kLoad)});
   EXPECT_THAT(open.findings, IsEmpty());
   EXPECT_EQ(open.verdict, Verdict::kUnknown);
 }
@@ -124,7 +125,7 @@ TEST(Groups, SilenceNamesTheMissingMemberOnly) {
   const Setting setting = Groups(true, {{kPair, "pair", {1, 2}}});
   const Judgement judgement =
       JudgeIn(setting, {History(0).Enters(AllReduce()).Silent(7), In(1, kPair).Silent(7),
-                        History(2).In(Phase::kLoad).Silent(7)});
+                        History(2).In(journal::Phase::kLoad).Silent(7)});
   ASSERT_EQ(judgement.findings.size(), 1u);
   EXPECT_EQ(judgement.findings[0].cause, "rank_busy");
   EXPECT_FALSE(judgement.findings[0].proved);
@@ -134,12 +135,12 @@ TEST(Groups, SilenceNamesTheMissingMemberOnly) {
 TEST(Streams, TheOldestOpenOperationIsTheOneItIsIn) {
   // Queued on a stream: 0 and 1, then the stream begins 0.
   RankEvidence evidence = History(0).Queues(AllReduce(1)).Queues(AllReduce(2));
-  JournalEvent start = evidence.journal.events[evidence.journal.events.size() - 2];
-  start.kind = EventKind::kStart;
+  journal::JournalEvent start = evidence.journal.events[evidence.journal.events.size() - 2];
+  start.kind = journal::EventKind::kStart;
   evidence.journal.events.push_back(start);
   const Judgement judgement = JudgeAll({evidence});
   EXPECT_THAT(judgement.outcomes[0].where, HasSubstr("f32 x 1 "));
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::verdict

@@ -10,7 +10,7 @@
 #include "core/verdict/judge.h"
 #include "core/verdict/messages.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 
 std::string FormatRanks(const std::vector<int>& ranks) {
   constexpr std::size_t kRanges = 6;
@@ -58,35 +58,35 @@ std::string OneLine(std::string_view text) {
   return line;
 }
 
-std::string_view Doing(Phase phase) {
+std::string_view Doing(journal::Phase phase) {
   switch (phase) {
-    case Phase::kStart:
+    case journal::Phase::kStart:
       return "starting";
-    case Phase::kConnect:
+    case journal::Phase::kConnect:
       return "connecting";
-    case Phase::kAllocate:
+    case journal::Phase::kAllocate:
       return "allocating memory";
-    case Phase::kMeasure:
+    case journal::Phase::kMeasure:
       return "between two collectives";
-    case Phase::kCheck:
+    case journal::Phase::kCheck:
       return "checking results";
-    case Phase::kLoad:
+    case journal::Phase::kLoad:
       return "loading data";
-    case Phase::kCompute:
+    case journal::Phase::kCompute:
       return "computing";
-    case Phase::kFinalize:
+    case journal::Phase::kFinalize:
       return "finalizing";
-    case Phase::kConstruct:
+    case journal::Phase::kConstruct:
       return "constructing its model";
-    case Phase::kForward:
+    case journal::Phase::kForward:
       return "in a forward pass";
-    case Phase::kBackward:
+    case journal::Phase::kBackward:
       return "in a backward pass";
-    case Phase::kJoinExit:
+    case journal::Phase::kJoinExit:
       return "leaving join";
-    case Phase::kEvaluate:
+    case journal::Phase::kEvaluate:
       return "evaluating";
-    case Phase::kBarrier:
+    case journal::Phase::kBarrier:
       return "in a barrier of the program";
   }
   return "in an unknown phase";  // a history can come from elsewhere
@@ -96,28 +96,29 @@ std::string Seconds(double seconds) {
   return seconds < 10 ? fmt::format("{:.1f} s", seconds) : fmt::format("{:.0f} s", seconds);
 }
 
-std::string DescribeInvocation(const JournalEvent& event) {
-  if (IsSplit(event.kind)) {
+std::string DescribeInvocation(const journal::JournalEvent& event) {
+  if (journal::IsSplit(event.kind)) {
     return fmt::format("the making of communicator {} (split {} of communicator {})", event.count,
                        event.sequence, event.communicator);
   }
   if (event.communicator >= kFirstLane) {
-    const bool sends = event.collective == Collective::kSend;
-    return fmt::format("{} {} ({} rank {} of its communicator) {} x {}", NameOf(event.collective),
-                       event.nth, sends ? "to" : "from", event.root, NameOf(event.type),
-                       event.count);
+    const bool sends = event.collective == collective::Collective::kSend;
+    return fmt::format("{} {} ({} rank {} of its communicator) {} x {}",
+                       collective::NameOf(event.collective), event.nth, sends ? "to" : "from",
+                       event.root, collective::NameOf(event.type), event.count);
   }
-  Operation operation;
+  collective::Operation operation;
   operation.collective = event.collective;
   operation.type = event.type;
   operation.reduction = event.reduction;
   operation.count = event.count;
   operation.root = event.root;
-  const std::string_view name = NameOf(event.collective);
-  const std::string purpose = Describe(UnpackAnnotation(event.value));
+  const std::string_view name = collective::NameOf(event.collective);
+  const std::string purpose = journal::Describe(journal::UnpackAnnotation(event.value));
   return fmt::format("{} {} (sequence {} of communicator {}){}{}{}", name, event.nth,
-                     event.sequence, event.communicator, Describe(operation).substr(name.size()),
+                     event.sequence, event.communicator,
+                     collective::Describe(operation).substr(name.size()),
                      purpose.empty() ? "" : ", ", purpose);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict

@@ -8,7 +8,7 @@
 
 #include "core/journal/event.h"
 
-namespace lockstep {
+namespace lockstep::verdict {
 
 // "rank 3", "ranks 0 and 2", "ranks 0-6, 9 and 9990 more". `ranks` ascends and is not empty.
 std::string FormatRanks(const std::vector<int>& ranks);
@@ -23,11 +23,11 @@ std::string SignalName(int signal);
 std::string OneLine(std::string_view text);
 
 // "connecting", "checking results" …
-std::string_view Doing(Phase phase);
+std::string_view Doing(journal::Phase phase);
 
 // "0.3 s", "12 s".
 std::string Seconds(double seconds);
 
-}  // namespace lockstep
+}  // namespace lockstep::verdict
 
 #endif  // LOCKSTEP_CORE_VERDICT_WORDING_H_

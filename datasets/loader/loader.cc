@@ -10,7 +10,7 @@
 #include "core/base/random.h"
 #include "datasets/loader/pipeline.h"
 
-namespace lockstep {
+namespace lockstep::datasets::loader {
 namespace {
 
 constexpr int kMostWorkers = 256;
@@ -69,21 +69,21 @@ Loader::~Loader() = default;
 
 Result<std::unique_ptr<Loader>> Loader::Open(const std::string& path,
                                              const LoaderOptions& options) {
-  LOCKSTEP_ASSIGN_OR_RETURN(ShardFile shard, ShardFile::Open(path));
+  LOCKSTEP_ASSIGN_OR_RETURN(shards::ShardFile shard, shards::ShardFile::Open(path));
   LOCKSTEP_RETURN_IF_ERROR(Validate(options, shard.samples()));
   std::unique_ptr<Loader> loader(new Loader(path, options));
   loader->options_.sampler.samples = shard.samples();
-  LOCKSTEP_RETURN_IF_ERROR(lockstep::Validate(loader->options_.sampler));
+  LOCKSTEP_RETURN_IF_ERROR(sampler::Validate(loader->options_.sampler));
   loader->file_ = std::make_unique<File>(File{std::move(shard)});
   return loader;
 }
 
-Result<SampleIndices> Loader::DrawIndices(std::int64_t epoch) const {
-  SamplerOptions sampler = options_.sampler;
+Result<sampler::SampleIndices> Loader::DrawIndices(std::int64_t epoch) const {
+  sampler::SamplerOptions sampler = options_.sampler;
   sampler.epoch = epoch;
-  if (options_.weights.empty()) return DistributedIndices(sampler);
-  return WeightedIndices(options_.weights, SamplesPerRank(sampler),
-                         sampler.seed + static_cast<std::uint64_t>(epoch));
+  if (options_.weights.empty()) return sampler::DistributedIndices(sampler);
+  return sampler::WeightedIndices(options_.weights, sampler::SamplesPerRank(sampler),
+                                  sampler.seed + static_cast<std::uint64_t>(epoch));
 }
 
 Status Loader::StartEpoch(std::int64_t epoch) {
@@ -100,14 +100,14 @@ Status Loader::StartEpoch(std::int64_t epoch) {
 
 std::int64_t Loader::samples() const { return file_->shard.samples(); }
 std::int64_t Loader::batches() const { return pipeline_ ? pipeline_->batches() : 0; }
-const SampleIndices& Loader::indices() const { return indices_; }
+const sampler::SampleIndices& Loader::indices() const { return indices_; }
 
 Result<bool> Loader::Next(LoadedBatch& batch) {
   LOCKSTEP_CHECK(pipeline_ != nullptr, "StartEpoch comes before Next");
-  if (options_.journal != nullptr) options_.journal->EnterPhase(Phase::kLoad);
+  if (options_.journal != nullptr) options_.journal->EnterPhase(journal::Phase::kLoad);
   Result<bool> more = pipeline_->Next(batch);
   if (options_.journal != nullptr) options_.journal->EnterPhase(options_.phase_after);
   return more;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::datasets::loader

@@ -19,21 +19,23 @@
 #include "core/journal/journal.h"
 #include "datasets/sampler/sampler.h"
 
-namespace lockstep {
+namespace lockstep::datasets::loader {
 
 struct LoaderOptions {
-  SamplerOptions sampler = {};          // `samples` is taken from the file, `epoch` from StartEpoch
-  std::vector<double> weights = {};     // one a sample: WeightedRandomSampler, as many draws as
-                                        // DistributedSampler gives the rank. Empty: none
-  std::int64_t batch = 32;              // samples
-  bool drop_last_batch = false;         // an incomplete batch at the end is left out
-  int workers = 2;                      // threads that decode; 0: all in Next
-  int prefetch = 2;                     // batches ahead for each worker
-  double decode_passes = 1;             // work of decoding: passes over the bytes of a sample
-  double slow_down = 1;                 // … times this: skew put into one rank on purpose
-  double deadline_seconds = 30;         // silence of a worker or the disk after which Next gives up
-  JournalWriter* journal = nullptr;     // of the thread that calls Next: enters kLoad, and then …
-  Phase phase_after = Phase::kCompute;  // … this
+  sampler::SamplerOptions sampler =
+      {};                            // `samples` is taken from the file, `epoch` from StartEpoch
+  std::vector<double> weights = {};  // one a sample: WeightedRandomSampler, as many draws as
+                                     // DistributedSampler gives the rank. Empty: none
+  std::int64_t batch = 32;           // samples
+  bool drop_last_batch = false;      // an incomplete batch at the end is left out
+  int workers = 2;                   // threads that decode; 0: all in Next
+  int prefetch = 2;                  // batches ahead for each worker
+  double decode_passes = 1;          // work of decoding: passes over the bytes of a sample
+  double slow_down = 1;              // … times this: skew put into one rank on purpose
+  double deadline_seconds = 30;      // silence of a worker or the disk after which Next gives up
+  journal::JournalWriter* journal =
+      nullptr;  // of the thread that calls Next: enters kLoad, and then …
+  journal::Phase phase_after = journal::Phase::kCompute;  // … this
 };
 
 struct LoadedSample {
@@ -65,7 +67,7 @@ class Loader {
 
   std::int64_t samples() const;  // of the whole dataset
   std::int64_t batches() const;  // of the rank in this epoch
-  const SampleIndices& indices() const;
+  const sampler::SampleIndices& indices() const;
 
   // The next batch, in order; false: the epoch is over. After an error (a corrupt sample, a
   // deadline) the epoch cannot go on.
@@ -74,12 +76,12 @@ class Loader {
  private:
   class Pipeline;
   Loader(std::string path, const LoaderOptions& options);
-  Result<SampleIndices> DrawIndices(std::int64_t epoch) const;
+  Result<sampler::SampleIndices> DrawIndices(std::int64_t epoch) const;
 
   struct File;
   std::string path_;
   LoaderOptions options_;
-  SampleIndices indices_;
+  sampler::SampleIndices indices_;
   std::unique_ptr<File> file_;
   std::unique_ptr<Pipeline> pipeline_;
 };
@@ -87,6 +89,6 @@ class Loader {
 // The work that stands for decoding, at a few bytes a nanosecond; `passes` may have a fraction.
 std::uint64_t Decode(std::span<const std::byte> bytes, double passes);
 
-}  // namespace lockstep
+}  // namespace lockstep::datasets::loader
 
 #endif  // LOCKSTEP_DATASETS_LOADER_LOADER_H_

@@ -20,21 +20,22 @@
 #include "datasets/shards/samples.h"
 #include "datasets/shards/shard_file.h"
 
-namespace lockstep {
+namespace lockstep::datasets::loader {
 namespace {
 
-constexpr DatasetSpec kSpec = {.samples = 101, .min_bytes = 200, .max_bytes = 4000, .seed = 4};
+constexpr shards::DatasetSpec kSpec = {
+    .samples = 101, .min_bytes = 200, .max_bytes = 4000, .seed = 4};
 
 std::vector<std::byte> BytesOf(std::int64_t index) {
-  std::vector<std::byte> bytes(static_cast<std::size_t>(BytesOfSample(kSpec, index)));
-  FillSample(kSpec, index, bytes);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(shards::BytesOfSample(kSpec, index)));
+  shards::FillSample(kSpec, index, bytes);
   return bytes;
 }
 
 class LoaderTest : public testing::Test {
  protected:
   LoaderTest() : path_(testing::TempDir() + "/loader_test.h5") {
-    const auto made = MakeShardFile(path_, kSpec);
+    const auto made = shards::MakeShardFile(path_, kSpec);
     EXPECT_TRUE(made.ok()) << made.status().message();
   }
   std::unique_ptr<Loader> Open(const LoaderOptions& options) const {
@@ -58,7 +59,8 @@ class LoaderTest : public testing::Test {
 };
 
 // Loads an epoch; checks bytes, order and the sizes of the batches against the sampler.
-void ExpectEpoch(Loader& loader, const SampleIndices& expected, const LoaderOptions& options) {
+void ExpectEpoch(Loader& loader, const sampler::SampleIndices& expected,
+                 const LoaderOptions& options) {
   LoadedBatch batch;
   std::int64_t seen = 0;
   std::int64_t number = 0;
@@ -98,10 +100,10 @@ TEST_F(LoaderTest, TheRightSamplesInTheRightOrderForAnyNumberOfWorkers) {
       const std::unique_ptr<Loader> loader = Open(options);
       for (const std::int64_t epoch : {0, 1, 1}) {
         ASSERT_TRUE(loader->StartEpoch(epoch).ok());
-        SamplerOptions sampler = options.sampler;
+        sampler::SamplerOptions sampler = options.sampler;
         sampler.samples = kSpec.samples;
         sampler.epoch = epoch;
-        ExpectEpoch(*loader, *DistributedIndices(sampler), options);
+        ExpectEpoch(*loader, *sampler::DistributedIndices(sampler), options);
       }
     }
   }
@@ -114,7 +116,7 @@ TEST_F(LoaderTest, WeightsDrawAsMultinomialDoes) {
   }
   const std::unique_ptr<Loader> loader = Open(options);
   ASSERT_TRUE(loader->StartEpoch(7).ok());
-  const auto expected = WeightedIndices(options.weights, kSpec.samples / 4, 7);
+  const auto expected = sampler::WeightedIndices(options.weights, kSpec.samples / 4, 7);
   ExpectEpoch(*loader, *expected, options);
 }
 
@@ -170,18 +172,20 @@ TEST_F(LoaderTest, ADeadlineEndsTheWait) {
 
 TEST_F(LoaderTest, LoadsAreJournaled) {
   constexpr std::size_t kCapacity = 64;
-  std::vector<JournalEvent> memory(JournalBytes(kCapacity) / sizeof(JournalEvent) + 1);
-  const auto bytes = std::as_writable_bytes(std::span(memory)).first(JournalBytes(kCapacity));
+  std::vector<journal::JournalEvent> memory(
+      journal::JournalBytes(kCapacity) / sizeof(journal::JournalEvent) + 1);
+  const auto bytes =
+      std::as_writable_bytes(std::span(memory)).first(journal::JournalBytes(kCapacity));
   std::fill(bytes.begin(), bytes.end(), std::byte{0});
-  JournalWriter writer = JournalWriter::Create(bytes, kCapacity);
+  journal::JournalWriter writer = journal::JournalWriter::Create(bytes, kCapacity);
   const std::unique_ptr<Loader> loader = Open({.batch = 60, .journal = &writer});
   ASSERT_TRUE(loader->StartEpoch(0).ok());
   LoadedBatch batch;
   while (*loader->Next(batch)) continue;
-  const Journal journal = JournalReader(bytes, kCapacity).Newest(kCapacity);
+  const journal::Journal journal = journal::JournalReader(bytes, kCapacity).Newest(kCapacity);
   std::string phases;
-  for (const JournalEvent& event : journal.events)
-    phases += fmt::format("{} ", NameOf(event.phase));
+  for (const journal::JournalEvent& event : journal.events)
+    phases += fmt::format("{} ", journal::NameOf(event.phase));
   EXPECT_EQ(phases, "load compute load compute load compute ");
 }
 
@@ -211,4 +215,4 @@ TEST_F(LoaderTest, AnEpochMayBeLeftInTheMiddle) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::datasets::loader

@@ -9,14 +9,14 @@
 
 #include "core/base/clock.h"
 
-namespace lockstep {
+namespace lockstep::datasets::loader {
 namespace {
 
 double SecondsSince(std::int64_t start_ns) {
   return static_cast<double>(MonotonicNs() - start_ns) * 1e-9;
 }
 
-std::int64_t BatchesOf(const SampleIndices& indices, const LoaderOptions& options) {
+std::int64_t BatchesOf(const sampler::SampleIndices& indices, const LoaderOptions& options) {
   const std::int64_t whole = indices.size() / options.batch;
   const bool rest = indices.size() % options.batch != 0 && !options.drop_last_batch;
   return whole + (rest ? 1 : 0);
@@ -24,7 +24,7 @@ std::int64_t BatchesOf(const SampleIndices& indices, const LoaderOptions& option
 
 }  // namespace
 
-Loader::Pipeline::Pipeline(const ShardFile& shard, const SampleIndices& indices,
+Loader::Pipeline::Pipeline(const shards::ShardFile& shard, const sampler::SampleIndices& indices,
                            const LoaderOptions& options)
     : shard_(shard), indices_(indices), options_(options), batches_(BatchesOf(indices, options)) {
   if (options.workers == 0) return;
@@ -140,4 +140,4 @@ Result<bool> Loader::Pipeline::Next(LoadedBatch& batch) {
   return true;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::datasets::loader

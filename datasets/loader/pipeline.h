@@ -14,17 +14,18 @@
 #include "datasets/loader/loader.h"
 #include "datasets/shards/shard_file.h"
 
-namespace lockstep {
+namespace lockstep::datasets::loader {
 
 struct Loader::File {
-  ShardFile shard;
+  shards::ShardFile shard;
 };
 
 class Loader::Pipeline {
  public:
   // `shard`, `indices` and `options` outlive it. Throws std::system_error when a thread cannot be
   // had.
-  Pipeline(const ShardFile& shard, const SampleIndices& indices, const LoaderOptions& options);
+  Pipeline(const shards::ShardFile& shard, const sampler::SampleIndices& indices,
+           const LoaderOptions& options);
   ~Pipeline();
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
@@ -50,8 +51,8 @@ class Loader::Pipeline {
   void ReadAll();
   void DecodeAll();
 
-  const ShardFile& shard_;
-  const SampleIndices& indices_;
+  const shards::ShardFile& shard_;
+  const sampler::SampleIndices& indices_;
   const LoaderOptions& options_;
   std::int64_t batches_;
   std::int64_t next_ = 0;         // that the consumer gets
@@ -63,6 +64,6 @@ class Loader::Pipeline {
   std::vector<std::thread> threads_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::datasets::loader
 
 #endif  // LOCKSTEP_DATASETS_LOADER_PIPELINE_H_

@@ -18,7 +18,7 @@
 #include "core/base/units.h"
 #include "core/device/host/available_memory.h"
 
-namespace lockstep {
+namespace lockstep::datasets::sampler {
 
 template <typename T>
 class HugeArray {
@@ -42,7 +42,7 @@ class HugeArray {
   static Result<HugeArray> Allocate(std::uint64_t size, std::string_view what) {
     HugeArray array;
     if (size == 0) return array;
-    const auto available = static_cast<std::uint64_t>(AvailableMemoryBytes());
+    const auto available = static_cast<std::uint64_t>(device::host::AvailableMemoryBytes());
     const bool fits = size <= available / sizeof(T);
     void* memory = !fits ? MAP_FAILED
                          : mmap(nullptr, size * sizeof(T), PROT_READ | PROT_WRITE,
@@ -77,6 +77,6 @@ class HugeArray {
   std::uint64_t size_ = 0;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::datasets::sampler
 
 #endif  // LOCKSTEP_DATASETS_SAMPLER_HUGE_ARRAY_H_

@@ -1,6 +1,6 @@
 #include "datasets/sampler/mersenne_twister.h"
 
-namespace lockstep {
+namespace lockstep::datasets::sampler {
 namespace {
 
 constexpr int kMiddle = 397;
@@ -75,4 +75,4 @@ void MersenneTwister::NextBlock(Draws& draws) {
   Temper(state_.data(), draws.data());
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::datasets::sampler

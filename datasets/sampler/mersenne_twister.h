@@ -7,7 +7,7 @@
 #include <array>
 #include <cstdint>
 
-namespace lockstep {
+namespace lockstep::datasets::sampler {
 
 class MersenneTwister {
  public:
@@ -49,6 +49,6 @@ class TorchGenerator {
   int used_ = MersenneTwister::kBlock;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::datasets::sampler
 
 #endif  // LOCKSTEP_DATASETS_SAMPLER_MERSENNE_TWISTER_H_

@@ -5,7 +5,7 @@
 
 #include "datasets/sampler/token_map.h"
 
-namespace lockstep {
+namespace lockstep::datasets::sampler {
 namespace {
 
 constexpr std::size_t kAhead = 48;  // steps by which memory is asked for beforehand
@@ -141,4 +141,4 @@ template Result<HugeArray<std::uint64_t>> WholePermutation(const Shuffle&);
 template Result<HugeArray<std::uint32_t>> TracedPermutation(const Shuffle&, const Wanted&);
 template Result<HugeArray<std::uint64_t>> TracedPermutation(const Shuffle&, const Wanted&);
 
-}  // namespace lockstep
+}  // namespace lockstep::datasets::sampler

@@ -8,7 +8,7 @@
 #include "datasets/sampler/huge_array.h"
 #include "datasets/sampler/shuffle_steps.h"
 
-namespace lockstep {
+namespace lockstep::datasets::sampler {
 
 // The positions rank, rank + world, … of a sequence that repeats: the k-th is
 // (rank + k * world) mod n for k = 0 … count-1. All are different: count = 1, or
@@ -31,6 +31,6 @@ Result<HugeArray<Position>> WholePermutation(const Shuffle& shuffle);
 template <typename Position>
 Result<HugeArray<Position>> TracedPermutation(const Shuffle& shuffle, const Wanted& wanted);
 
-}  // namespace lockstep
+}  // namespace lockstep::datasets::sampler
 
 #endif  // LOCKSTEP_DATASETS_SAMPLER_PERMUTATION_H_

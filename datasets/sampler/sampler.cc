@@ -11,7 +11,7 @@
 #include "datasets/sampler/permutation.h"
 #include "datasets/sampler/shuffle_steps.h"
 
-namespace lockstep {
+namespace lockstep::datasets::sampler {
 namespace {
 
 // PyTorch divides lengths as doubles, which are exact up to here.
@@ -22,7 +22,8 @@ constexpr std::int64_t kMostRanks = std::int64_t{1} << 31;
 constexpr std::int64_t kTraceFromWorld = 32;
 
 Shuffle ShuffleOf(const SamplerOptions& options) {
-  const bool inside_out = options.rules == TorchRules::k2_6 && options.samples >= kInsideOutFrom;
+  const bool inside_out =
+      options.rules == ddp::TorchRules::k2_6 && options.samples >= kInsideOutFrom;
   return {.n = options.samples,
           .seed = options.seed + static_cast<std::uint64_t>(options.epoch),
           .rule = inside_out ? ShuffleRule::kInsideOut : ShuffleRule::kForward};
@@ -127,4 +128,4 @@ Result<SampleIndices> DistributedIndices(const SamplerOptions& options) {
   return ShuffledIndices<std::uint64_t>(options);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::datasets::sampler

@@ -13,7 +13,7 @@
 #include "core/ddp/buckets.h"
 #include "datasets/sampler/huge_array.h"
 
-namespace lockstep {
+namespace lockstep::datasets::sampler {
 
 struct SamplerOptions {
   std::int64_t samples = 0;  // len(dataset), n
@@ -23,7 +23,8 @@ struct SamplerOptions {
   std::int64_t epoch = 0;  // set_epoch(epoch); the generator's seed is seed + epoch
   bool shuffle = true;
   bool drop_last = false;
-  TorchRules rules = TorchRules::k2_6;  // before 2.6 one rule of shuffling holds for every n
+  ddp::TorchRules rules =
+      ddp::TorchRules::k2_6;  // before 2.6 one rule of shuffling holds for every n
 };
 
 // Ok, or what is wrong with them in one line (the options are named as `lockstep sampler` does).
@@ -88,6 +89,6 @@ class IndexHash {
   std::uint64_t value_ = 1469598103934665603u;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::datasets::sampler
 
 #endif  // LOCKSTEP_DATASETS_SAMPLER_SAMPLER_H_

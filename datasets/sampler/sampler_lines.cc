@@ -12,7 +12,7 @@
 #include "core/ddp/buckets.h"
 #include "datasets/sampler/sampler.h"
 
-namespace lockstep {
+namespace lockstep::datasets::sampler {
 namespace {
 
 Result<SampleIndices> Weighted(std::istringstream& words) {
@@ -25,7 +25,7 @@ Result<SampleIndices> Weighted(std::istringstream& words) {
 }
 
 Result<SampleIndices> Distributed(std::istringstream& words) {
-  SamplerOptions options = {.rules = TorchRules::k1_13};
+  SamplerOptions options = {.rules = ddp::TorchRules::k1_13};
   std::string seed;
   words >> options.samples >> options.world >> options.rank >> seed >> options.epoch >>
       options.shuffle >> options.drop_last;
@@ -48,6 +48,6 @@ int Main() {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::datasets::sampler
 
-int main() { return lockstep::Main(); }
+int main() { return lockstep::datasets::sampler::Main(); }

@@ -21,7 +21,7 @@
 #include "datasets/sampler/permutation.h"
 #include "datasets/sampler/shuffle_steps.h"
 
-namespace lockstep {
+namespace lockstep::datasets::sampler {
 namespace {
 
 // "[a, b, …] " of the first five, as in the golden file.
@@ -211,7 +211,7 @@ TEST(Sampler, TheRuleChangesWithPyTorchAtTheThreshold) {
 
   SamplerOptions options = {.samples = kInsideOutFrom, .world = kInsideOutFrom};
   EXPECT_EQ(Must(options)[0], 180140102);
-  options.rules = TorchRules::k1_13;
+  options.rules = ddp::TorchRules::k1_13;
   EXPECT_NE(Must(options)[0], 180140102) << "before 2.6 the old rule holds for every n";
   options = {.samples = kInsideOutFrom - 1, .world = kInsideOutFrom - 1};
   EXPECT_EQ(Must(options)[0], 209652414);
@@ -258,4 +258,4 @@ TEST(Weighted, FollowsTheWeightsAndRefusesWhatPyTorchRefuses) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::datasets::sampler

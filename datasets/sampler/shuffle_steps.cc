@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
-namespace lockstep {
+namespace lockstep::datasets::sampler {
 namespace {
 
 constexpr std::int64_t kBlocks = 512;  // of a piece: 1.3 MB of 32-bit targets, within L2
@@ -143,4 +143,4 @@ bool ShuffleSteps<Position>::Next(Piece& piece) {
 template class ShuffleSteps<std::uint32_t>;
 template class ShuffleSteps<std::uint64_t>;
 
-}  // namespace lockstep
+}  // namespace lockstep::datasets::sampler

@@ -11,7 +11,7 @@
 
 #include "datasets/sampler/mersenne_twister.h"
 
-namespace lockstep {
+namespace lockstep::datasets::sampler {
 
 enum class ShuffleRule : std::uint8_t {
   // r[i] = i for all i; then for i = 0 … n-2: swap(r[i], r[i + draw32 % (n - i)]).
@@ -65,6 +65,6 @@ class ShuffleSteps {
 extern template class ShuffleSteps<std::uint32_t>;
 extern template class ShuffleSteps<std::uint64_t>;
 
-}  // namespace lockstep
+}  // namespace lockstep::datasets::sampler
 
 #endif  // LOCKSTEP_DATASETS_SAMPLER_SHUFFLE_STEPS_H_

@@ -9,7 +9,7 @@
 #include "core/base/status.h"
 #include "datasets/sampler/huge_array.h"
 
-namespace lockstep {
+namespace lockstep::datasets::sampler {
 
 template <typename Position>
 class TokenMap {
@@ -100,6 +100,6 @@ class TokenMap {
   bool dense_ = false;                    // a slot for every position: all are at home
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::datasets::sampler
 
 #endif  // LOCKSTEP_DATASETS_SAMPLER_TOKEN_MAP_H_

@@ -9,7 +9,7 @@
 #include "datasets/sampler/mersenne_twister.h"
 #include "datasets/sampler/sampler.h"
 
-namespace lockstep {
+namespace lockstep::datasets::sampler {
 namespace {
 
 constexpr std::size_t kMostWeights = std::size_t{1} << 24;  // as PyTorch
@@ -58,4 +58,4 @@ Result<SampleIndices> WeightedIndices(std::span<const double> weights, std::int6
   return SampleIndices(std::move(indices));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::datasets::sampler

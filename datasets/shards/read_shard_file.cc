@@ -9,7 +9,7 @@
 #include "core/hdf5/handle.h"
 #include "datasets/shards/shard_file.h"
 
-namespace lockstep {
+namespace lockstep::datasets::shards {
 namespace {
 
 Status Unreadable(const std::string& path, std::string_view what) {
@@ -17,16 +17,17 @@ Status Unreadable(const std::string& path, std::string_view what) {
       "{}: {}; name a file that `lockstep make-dataset` wrote, or make it again", path, what));
 }
 
-void GetNumber(hid_t file, const char* name, hid_t type, void* value, Trouble& trouble) {
-  const Handle attribute(H5Aopen(file, name, H5P_DEFAULT), H5Aclose);
+void GetNumber(hid_t file, const char* name, hid_t type, void* value, hdf5::Trouble& trouble) {
+  const hdf5::Handle attribute(H5Aopen(file, name, H5P_DEFAULT), H5Aclose);
   if (!attribute.ok() || H5Aread(attribute.get(), type, value) < 0) {
     trouble.Note(fmt::format("its attribute {} is missing", name));
   }
 }
 
-std::string GetText(hid_t file, const char* name, Trouble& trouble) {
-  const Handle attribute(H5Aopen(file, name, H5P_DEFAULT), H5Aclose);
-  const Handle type(attribute.ok() ? H5Aget_type(attribute.get()) : H5I_INVALID_HID, H5Tclose);
+std::string GetText(hid_t file, const char* name, hdf5::Trouble& trouble) {
+  const hdf5::Handle attribute(H5Aopen(file, name, H5P_DEFAULT), H5Aclose);
+  const hdf5::Handle type(attribute.ok() ? H5Aget_type(attribute.get()) : H5I_INVALID_HID,
+                          H5Tclose);
   const bool fixed = type.ok() && H5Tget_class(type.get()) == H5T_STRING &&
                      H5Tis_variable_str(type.get()) == 0 && H5Tget_size(type.get()) < 100;
   std::string text(fixed ? H5Tget_size(type.get()) : 0, '\0');
@@ -36,9 +37,9 @@ std::string GetText(hid_t file, const char* name, Trouble& trouble) {
   return text;
 }
 
-Handle OpenColumn(hid_t file, const char* name, std::uint64_t size, Trouble& trouble) {
-  Handle column(H5Dopen2(file, name, H5P_DEFAULT), H5Dclose);
-  const Handle space(column.ok() ? H5Dget_space(column.get()) : H5I_INVALID_HID, H5Sclose);
+hdf5::Handle OpenColumn(hid_t file, const char* name, std::uint64_t size, hdf5::Trouble& trouble) {
+  hdf5::Handle column(H5Dopen2(file, name, H5P_DEFAULT), H5Dclose);
+  const hdf5::Handle space(column.ok() ? H5Dget_space(column.get()) : H5I_INVALID_HID, H5Sclose);
   const bool fits = space.ok() && H5Sget_simple_extent_ndims(space.get()) == 1 &&
                     H5Sget_simple_extent_npoints(space.get()) == static_cast<hssize_t>(size);
   if (!fits) trouble.Note(fmt::format("/{} is missing or has not {} elements", name, size));
@@ -46,8 +47,8 @@ Handle OpenColumn(hid_t file, const char* name, std::uint64_t size, Trouble& tro
 }
 
 std::vector<std::uint64_t> ReadColumn(hid_t file, const char* name, std::uint64_t size,
-                                      Trouble& trouble) {
-  const Handle column = OpenColumn(file, name, size, trouble);
+                                      hdf5::Trouble& trouble) {
+  const hdf5::Handle column = OpenColumn(file, name, size, trouble);
   std::vector<std::uint64_t> values;
   // What a damaged header claims must not be allocated before the file was seen to hold it.
   if (!trouble.ok() || H5Dget_storage_size(column.get()) != size * 8) {
@@ -61,7 +62,7 @@ std::vector<std::uint64_t> ReadColumn(hid_t file, const char* name, std::uint64_
   return values;
 }
 
-DatasetSpec ReadSpec(hid_t file, Trouble& trouble) {
+DatasetSpec ReadSpec(hid_t file, hdf5::Trouble& trouble) {
   DatasetSpec spec;
   int schema = 0;
   if (GetText(file, "format", trouble) != "Lockstep dataset") {
@@ -93,8 +94,8 @@ bool Ascends(const std::vector<std::uint64_t>& offsets) {
 }  // namespace
 
 struct ShardFile::Open_ {
-  Handle file;
-  Handle data;
+  hdf5::Handle file;
+  hdf5::Handle data;
 };
 
 ShardFile::ShardFile() = default;
@@ -107,14 +108,14 @@ Result<ShardFile> ShardFile::Open(const std::string& path) {
   if (!std::filesystem::is_regular_file(path, error)) {
     return Unreadable(path, error ? error.message() : "no regular file");
   }
-  const Silence silence;
+  const hdf5::Silence silence;
   ShardFile shard;
   shard.path_ = path;
   shard.open_ = std::make_unique<Open_>();
-  shard.open_->file = Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+  shard.open_->file = hdf5::Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
   if (!shard.open_->file.ok()) return Unreadable(path, "not a whole HDF5 file, or not readable");
   const hid_t file = shard.open_->file.get();
-  Trouble trouble;
+  hdf5::Trouble trouble;
   shard.spec_ = ReadSpec(file, trouble);
   if (!trouble.ok()) return Unreadable(path, trouble.text());
   const auto samples = static_cast<std::uint64_t>(shard.spec_.samples);
@@ -140,9 +141,9 @@ Status ShardFile::Read(std::int64_t index, std::vector<std::byte>& bytes) const 
   const hsize_t size = static_cast<hsize_t>(this->bytes(index));
   const hsize_t start = offsets_[static_cast<std::size_t>(index)];
   bytes.resize(size);
-  const Silence silence;
-  const Handle space(H5Dget_space(open_->data.get()), H5Sclose);
-  const Handle memory(H5Screate_simple(1, &size, nullptr), H5Sclose);
+  const hdf5::Silence silence;
+  const hdf5::Handle space(H5Dget_space(open_->data.get()), H5Sclose);
+  const hdf5::Handle memory(H5Screate_simple(1, &size, nullptr), H5Sclose);
   H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, &start, nullptr, &size, nullptr);
   if (H5Dread(open_->data.get(), H5T_NATIVE_UINT8, memory.get(), space.get(), H5P_DEFAULT,
               bytes.data()) < 0) {
@@ -161,4 +162,4 @@ Status ShardFile::Verify(std::int64_t index, std::span<const std::byte> bytes) c
       path_, index, found, checksum(index)));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::datasets::shards

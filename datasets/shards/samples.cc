@@ -9,7 +9,7 @@
 #include "core/base/random.h"
 #include "core/base/units.h"
 
-namespace lockstep {
+namespace lockstep::datasets::shards {
 namespace {
 
 constexpr std::int64_t kMostSamples = std::int64_t{1} << 40;
@@ -98,4 +98,4 @@ std::uint64_t SampleChecksum(std::span<const std::byte> bytes) {
   return Mix64(sum);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::datasets::shards

@@ -11,7 +11,7 @@
 
 #include "core/base/status.h"
 
-namespace lockstep {
+namespace lockstep::datasets::shards {
 
 enum class SampleKind : std::uint8_t { kImage = 0, kTokens = 1 };
 enum class DatasetKind : std::uint8_t { kImages, kTokens, kMixed };
@@ -40,6 +40,6 @@ void FillSample(const DatasetSpec& spec, std::int64_t index, std::span<std::byte
 // Finds accidents: any one changed 64-bit word always changes it. No signature.
 std::uint64_t SampleChecksum(std::span<const std::byte> bytes);
 
-}  // namespace lockstep
+}  // namespace lockstep::datasets::shards
 
 #endif  // LOCKSTEP_DATASETS_SHARDS_SAMPLES_H_

@@ -16,7 +16,7 @@
 #include "core/base/status.h"
 #include "datasets/shards/samples.h"
 
-namespace lockstep {
+namespace lockstep::datasets::shards {
 
 inline constexpr int kShardSchema = 1;
 
@@ -54,6 +54,6 @@ class ShardFile {
   std::unique_ptr<Open_> open_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::datasets::shards
 
 #endif  // LOCKSTEP_DATASETS_SHARDS_SHARD_FILE_H_

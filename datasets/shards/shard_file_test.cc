@@ -14,7 +14,7 @@
 #include "core/base/status.h"
 #include "datasets/shards/samples.h"
 
-namespace lockstep {
+namespace lockstep::datasets::shards {
 namespace {
 
 namespace fs = std::filesystem;
@@ -133,4 +133,4 @@ TEST(ShardFile, RefusesAndLeavesNothingBehind) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::datasets::shards

@@ -16,7 +16,7 @@
 #include "core/hdf5/handle.h"
 #include "datasets/shards/shard_file.h"
 
-namespace lockstep {
+namespace lockstep::datasets::shards {
 namespace {
 
 namespace fs = std::filesystem;
@@ -80,31 +80,33 @@ class Temporary {
   bool renamed_ = false;
 };
 
-void PutNumber(hid_t file, const char* name, hid_t type, const void* value, Trouble& trouble) {
-  const Handle space(H5Screate(H5S_SCALAR), H5Sclose);
-  const Handle attribute(H5Acreate2(file, name, type, space.get(), H5P_DEFAULT, H5P_DEFAULT),
-                         H5Aclose);
+void PutNumber(hid_t file, const char* name, hid_t type, const void* value,
+               hdf5::Trouble& trouble) {
+  const hdf5::Handle space(H5Screate(H5S_SCALAR), H5Sclose);
+  const hdf5::Handle attribute(H5Acreate2(file, name, type, space.get(), H5P_DEFAULT, H5P_DEFAULT),
+                               H5Aclose);
   if (!attribute.ok() || H5Awrite(attribute.get(), type, value) < 0) trouble.Note(name);
 }
 
-void PutText(hid_t file, const char* name, std::string_view text, Trouble& trouble) {
-  const Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
+void PutText(hid_t file, const char* name, std::string_view text, hdf5::Trouble& trouble) {
+  const hdf5::Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
   H5Tset_size(type.get(), text.size());
   H5Tset_strpad(type.get(), H5T_STR_NULLPAD);
   PutNumber(file, name, type.get(), std::string(text).data(), trouble);
 }
 
-Handle CreateColumn(hid_t file, const char* name, hid_t type, hsize_t size, Trouble& trouble) {
-  const Handle space(H5Screate_simple(1, &size, nullptr), H5Sclose);
-  Handle column(H5Dcreate2(file, name, type, space.get(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
-                H5Dclose);
+hdf5::Handle CreateColumn(hid_t file, const char* name, hid_t type, hsize_t size,
+                          hdf5::Trouble& trouble) {
+  const hdf5::Handle space(H5Screate_simple(1, &size, nullptr), H5Sclose);
+  hdf5::Handle column(
+      H5Dcreate2(file, name, type, space.get(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Dclose);
   if (!column.ok()) trouble.Note(name);
   return column;
 }
 
 void WriteColumn(hid_t file, const char* name, const std::vector<std::uint64_t>& values,
-                 Trouble& trouble) {
-  const Handle column = CreateColumn(file, name, H5T_STD_U64LE, values.size(), trouble);
+                 hdf5::Trouble& trouble) {
+  const hdf5::Handle column = CreateColumn(file, name, H5T_STD_U64LE, values.size(), trouble);
   const bool written = column.ok() && H5Dwrite(column.get(), H5T_NATIVE_UINT64, H5S_ALL, H5S_ALL,
                                                H5P_DEFAULT, values.data()) >= 0;
   if (!written) trouble.Note(name);
@@ -113,13 +115,13 @@ void WriteColumn(hid_t file, const char* name, const std::vector<std::uint64_t>&
 // Appends pieces of bytes to a dataset.
 class DataColumn {
  public:
-  DataColumn(hid_t file, hsize_t bytes, Trouble& trouble)
+  DataColumn(hid_t file, hsize_t bytes, hdf5::Trouble& trouble)
       : column_(CreateColumn(file, "data", H5T_STD_U8LE, bytes, trouble)), trouble_(trouble) {}
   void Append(const std::vector<std::byte>& bytes) {
     const hsize_t size = bytes.size();
     if (!trouble_.ok() || size == 0) return;
-    const Handle space(H5Dget_space(column_.get()), H5Sclose);
-    const Handle memory(H5Screate_simple(1, &size, nullptr), H5Sclose);
+    const hdf5::Handle space(H5Dget_space(column_.get()), H5Sclose);
+    const hdf5::Handle memory(H5Screate_simple(1, &size, nullptr), H5Sclose);
     H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, &at_, nullptr, &size, nullptr);
     if (H5Dwrite(column_.get(), H5T_NATIVE_UINT8, memory.get(), space.get(), H5P_DEFAULT,
                  bytes.data()) < 0) {
@@ -129,13 +131,13 @@ class DataColumn {
   }
 
  private:
-  Handle column_;
-  Trouble& trouble_;
+  hdf5::Handle column_;
+  hdf5::Trouble& trouble_;
   hsize_t at_ = 0;
 };
 
 void WriteSamples(hid_t file, const DatasetSpec& spec, const std::vector<std::uint64_t>& offsets,
-                  Trouble& trouble) {
+                  hdf5::Trouble& trouble) {
   DataColumn data(file, offsets.back(), trouble);
   std::vector<std::uint64_t> checksums;
   std::vector<std::byte> piece;
@@ -154,7 +156,7 @@ void WriteSamples(hid_t file, const DatasetSpec& spec, const std::vector<std::ui
   WriteColumn(file, "offset", offsets, trouble);
 }
 
-void WriteSpec(hid_t file, const DatasetSpec& spec, Trouble& trouble) {
+void WriteSpec(hid_t file, const DatasetSpec& spec, hdf5::Trouble& trouble) {
   PutText(file, "format", "Lockstep dataset", trouble);
   PutNumber(file, "schema", H5T_NATIVE_INT, &kShardSchema, trouble);
   PutText(file, "kind", NameOf(spec.kind), trouble);
@@ -195,20 +197,20 @@ Result<std::int64_t> MakeShardFile(const std::string& path, const DatasetSpec& s
   if (!temporary.Reserve(offsets.back() + 16 * offsets.size() + 65536)) {
     return CannotWrite(path, std::strerror(errno));
   }
-  const Silence silence;
-  Trouble trouble;
-  Handle file(H5Fcreate(temporary.path().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
-              H5Fclose);
+  const hdf5::Silence silence;
+  hdf5::Trouble trouble;
+  hdf5::Handle file(H5Fcreate(temporary.path().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
+                    H5Fclose);
   if (!file.ok()) return CannotWrite(path, std::strerror(errno));
   WriteSpec(file.get(), spec, trouble);
   WriteSamples(file.get(), spec, offsets, trouble);
   if (trouble.ok() && H5Fflush(file.get(), H5F_SCOPE_GLOBAL) < 0) {
     trouble.Note(std::strerror(errno));
   }
-  file = Handle();
+  file = hdf5::Handle();
   if (!trouble.ok()) return CannotWrite(path, trouble.text());
   if (!temporary.Publish(path)) return CannotWrite(path, std::strerror(errno));
   return bytes;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::datasets::shards

@@ -8,7 +8,7 @@
 
 #include "results/compare/min_effect.h"
 
-namespace lockstep {
+namespace lockstep::results::compare {
 namespace {
 
 constexpr const char* kLaunch = "(launch)";
@@ -25,9 +25,10 @@ CaseFigures WholeLaunch(const Launch& launch) {
 }
 
 bool FailedAsAWhole(const Launch& launch) {
-  return launch.verdict != Verdict::kPass &&
-         std::all_of(launch.cases.begin(), launch.cases.end(),
-                     [](const CaseFigures& figures) { return figures.verdict == Verdict::kPass; });
+  return launch.verdict != verdict::Verdict::kPass &&
+         std::all_of(launch.cases.begin(), launch.cases.end(), [](const CaseFigures& figures) {
+           return figures.verdict == verdict::Verdict::kPass;
+         });
 }
 
 }  // namespace
@@ -102,4 +103,4 @@ void CaseGroups::AddLaunchesThatFailed(std::span<const Launch> base,
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::compare

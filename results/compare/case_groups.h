@@ -11,7 +11,7 @@
 
 #include "results/compare/figures.h"
 
-namespace lockstep {
+namespace lockstep::results::compare {
 
 // One side's launches that have the case; both lists in the same order.
 struct GroupSide {
@@ -49,6 +49,6 @@ class CaseGroups {
   std::vector<CaseFigures> whole_launches_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::results::compare
 
 #endif  // LOCKSTEP_RESULTS_COMPARE_CASE_GROUPS_H_

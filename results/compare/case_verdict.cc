@@ -11,7 +11,7 @@
 #include "core/stats/stats.h"
 #include "results/compare/launches_needed.h"
 
-namespace lockstep {
+namespace lockstep::results::compare {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -48,12 +48,12 @@ SideOfCase Summarize(const GroupSide& side) {
   summary.launches = side.of_program;
   const std::vector<double> times = TimesOf(side);
   summary.timed = times.size();
-  summary.median_ns = times.empty() ? kNan : Median(times);
+  summary.median_ns = times.empty() ? kNan : stats::Median(times);
   std::map<std::string, int> outcomes;
   for (const CaseFigures* figures : side.figures) {
-    if (figures->verdict == Verdict::kFail) ++summary.failed;
-    if (figures->verdict == Verdict::kUnknown) ++summary.unknown;
-    if (figures->verdict != Verdict::kPass) ++outcomes[figures->outcome];
+    if (figures->verdict == verdict::Verdict::kFail) ++summary.failed;
+    if (figures->verdict == verdict::Verdict::kUnknown) ++summary.unknown;
+    if (figures->verdict != verdict::Verdict::kPass) ++outcomes[figures->outcome];
   }
   summary.outcome = side.figures.empty() ? "absent" : "pass";
   int most = 0;
@@ -77,13 +77,13 @@ OutcomeChange OutcomeChangeOf(const SideOfCase& base, std::size_t base_runs,
     return values;
   };
   if (candidate.failed == 0) return OutcomeChange::kNone;
-  const Shift shift =
-      EstimateShift(runs(base.failed, base_runs), runs(candidate.failed, candidate_runs));
+  const stats::Shift shift =
+      stats::EstimateShift(runs(base.failed, base_runs), runs(candidate.failed, candidate_runs));
   if (shift.p_above <= kFalseChanges / 2) return OutcomeChange::kWorse;
   return shift.p_below <= kFalseChanges / 2 ? OutcomeChange::kBetter : OutcomeChange::kNone;
 }
 
-Effect95 EffectOf(const Shift& shift) {
+Effect95 EffectOf(const stats::Shift& shift) {
   return {std::expm1(shift.estimate), std::expm1(shift.low), std::expm1(shift.high)};
 }
 
@@ -109,7 +109,7 @@ void FindSlowerRanks(const CaseEvidence& evidence, CaseComparison& result) {
 
 // How the time changed, if nothing is missing.
 Change ChangeOfTime(const CaseEvidence& evidence, const CaseComparison& result) {
-  const Shift& shift = evidence.shift;
+  const stats::Shift& shift = evidence.shift;
   const bool significant = Enough(result) && evidence.q <= kFalseChanges;
   const bool up =
       Enough(result) && ((significant && shift.p_above < shift.p_below) || shift.clearly_above);
@@ -223,7 +223,7 @@ bool IsTrial(const CaseGroup& group) {
 
 }  // namespace
 
-double TwoSided(const Shift& shift) {
+double TwoSided(const stats::Shift& shift) {
   return std::min(1.0, 2 * std::min(shift.p_above, shift.p_below));
 }
 
@@ -236,7 +236,8 @@ CaseEvidence EvidenceOf(const CaseGroup& group, const CompareOptions& options) {
   if (!evidence.timed) return evidence;
   evidence.interleaved = AreInterleaved(StartsOf(group.base), StartsOf(group.candidate));
   evidence.allowance = evidence.interleaved ? 0 : std::log1p(options.drift);
-  evidence.shift = EstimateShift(Logs(base), Logs(candidate), kConfidence, evidence.allowance);
+  evidence.shift =
+      stats::EstimateShift(Logs(base), Logs(candidate), kConfidence, evidence.allowance);
   evidence.rank_shifts =
       RankShiftsOf(Timed(group.base), Timed(group.candidate), evidence.allowance);
   return evidence;
@@ -267,4 +268,4 @@ CaseComparison JudgeCase(const CaseEvidence& evidence, double min_effect, std::s
   return result;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::compare

@@ -10,7 +10,7 @@
 #include "results/compare/compare.h"
 #include "results/compare/rank_shifts.h"
 
-namespace lockstep {
+namespace lockstep::results::compare {
 
 // A case with all that its verdict needs but the correction for many tests.
 struct CaseEvidence {
@@ -18,7 +18,7 @@ struct CaseEvidence {
   bool timed = false;  // both sides have a time
   bool interleaved = true;
   double allowance = 0;  // of drift, in log time
-  Shift shift;           // of log time
+  stats::Shift shift;    // of log time
   std::vector<RankShift> rank_shifts;
   std::vector<double> rank_q;  // corrected p-values of them, two-sided
   double q = 1;                // of the case
@@ -26,11 +26,11 @@ struct CaseEvidence {
 
 CaseEvidence EvidenceOf(const CaseGroup& group, const CompareOptions& options);
 
-double TwoSided(const Shift& shift);
+double TwoSided(const stats::Shift& shift);
 
 // `tests`: how many p-values were corrected together.
 CaseComparison JudgeCase(const CaseEvidence& evidence, double min_effect, std::size_t tests);
 
-}  // namespace lockstep
+}  // namespace lockstep::results::compare
 
 #endif  // LOCKSTEP_RESULTS_COMPARE_CASE_VERDICT_H_

@@ -11,7 +11,7 @@
 #include "results/compare/case_groups.h"
 #include "results/compare/case_verdict.h"
 
-namespace lockstep {
+namespace lockstep::results::compare {
 namespace {
 
 // Corrects the p-values of the cases, and apart from them those of the ranks, which are many more
@@ -22,8 +22,8 @@ std::size_t Correct(std::vector<CaseEvidence>& cases) {
     if (evidence.timed) p_cases.push_back(TwoSided(evidence.shift));
     for (const RankShift& rank : evidence.rank_shifts) p_ranks.push_back(TwoSided(rank.shift));
   }
-  const std::vector<double> q_cases = AdjustForMany(p_cases);
-  const std::vector<double> q_ranks = AdjustForMany(p_ranks);
+  const std::vector<double> q_cases = stats::AdjustForMany(p_cases);
+  const std::vector<double> q_ranks = stats::AdjustForMany(p_ranks);
   auto next_case = q_cases.begin();
   auto next_rank = q_ranks.begin();
   for (CaseEvidence& evidence : cases) {
@@ -180,4 +180,4 @@ LaunchComparison Compare(std::span<const Launch> base, std::span<const Launch> c
   return comparison;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::compare

@@ -28,7 +28,7 @@
 #include "results/compare/figures.h"
 #include "results/compare/min_effect.h"
 
-namespace lockstep {
+namespace lockstep::results::compare {
 
 inline constexpr std::size_t kFewestLaunches = 4;
 inline constexpr double kConfidence = 0.95;
@@ -114,6 +114,6 @@ LaunchComparison Compare(std::span<const Launch> base, std::span<const Launch> c
 bool AreInterleaved(std::span<const std::string> base_times,
                     std::span<const std::string> candidate_times);
 
-}  // namespace lockstep
+}  // namespace lockstep::results::compare
 
 #endif  // LOCKSTEP_RESULTS_COMPARE_COMPARE_H_

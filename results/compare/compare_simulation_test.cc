@@ -16,7 +16,7 @@
 #include "core/stats/stats.h"
 #include "results/compare/compare.h"
 
-namespace lockstep {
+namespace lockstep::results::compare {
 namespace {
 
 constexpr int kComparisons = 1000;
@@ -49,7 +49,7 @@ std::vector<double> HeavyTails(std::size_t launches, Random& random) {
       round = 0.05 * Normal(random);
       if (random.Uniform() < 0.15) round += std::log(1 + 0.2 * Pareto(random));
     }
-    value = Median(rounds) + 0.01 * Normal(random);
+    value = stats::Median(rounds) + 0.01 * Normal(random);
     if (random.Uniform() < 0.02) value += std::log(1 + 0.1 * Pareto(random));
   }
   return values;
@@ -76,7 +76,7 @@ std::vector<double> TwoModesOfRounds(std::size_t launches, Random& random) {
       round = (slow ? 0.2 : 0.0) + 0.04 * Normal(random);
       if (random.Uniform() < 1 / (slow ? 3.0 : 8.0)) slow = !slow;
     }
-    value = Median(rounds) + 0.01 * Normal(random);
+    value = stats::Median(rounds) + 0.01 * Normal(random);
   }
   return values;
 }
@@ -181,7 +181,7 @@ Sets Simulate(const Noise& noise, std::size_t launches, const std::vector<double
     launch.id = fmt::format("{:08x}", i);
     launch.program = "bench_allreduce";
     launch.started_at = Minute(i);
-    launch.verdict = Verdict::kPass;
+    launch.verdict = verdict::Verdict::kPass;
     launch.outcome = "pass";
     for (std::size_t c = 0; c < factors.size(); ++c) {
       CaseFigures figures;
@@ -189,7 +189,7 @@ Sets Simulate(const Noise& noise, std::size_t launches, const std::vector<double
       figures.backend = "mpi";
       figures.ranks = 2;
       figures.median_ns = 1e6 * std::exp(logs[c][i]) * (candidate ? factors[c] : 1);
-      figures.verdict = Verdict::kPass;
+      figures.verdict = verdict::Verdict::kPass;
       figures.outcome = "pass";
       const double excess = 0.01 * figures.median_ns * Normal(random);
       figures.by_rank = {{"leaves later", {excess, -excess}}};
@@ -338,4 +338,4 @@ TEST(SimulationTest, RanksAreNamedWhenTheyChangedOnly) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::results::compare

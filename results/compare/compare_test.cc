@@ -11,13 +11,13 @@
 #include "results/compare/environment.h"
 #include "results/compare/launches_needed.h"
 
-namespace lockstep {
+namespace lockstep::results::compare {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // A launch with one case; launches that are compared are made in turn, so they interleave.
-Launch LaunchWith(double median_ns, Verdict verdict = Verdict::kPass,
+Launch LaunchWith(double median_ns, verdict::Verdict verdict = verdict::Verdict::kPass,
                   const std::string& outcome = "pass") {
   static int minute = 0;
   Launch launch;
@@ -25,7 +25,7 @@ Launch LaunchWith(double median_ns, Verdict verdict = Verdict::kPass,
   launch.started_at = fmt::format("2026-11-{:02}T{:02}:{:02}:00Z", 1 + minute / 1440,
                                   minute / 60 % 24, minute % 60);
   launch.program = "bench_allreduce";
-  launch.verdict = Verdict::kPass;
+  launch.verdict = verdict::Verdict::kPass;
   CaseFigures figures;
   figures.name = "case";
   figures.backend = "mpi";
@@ -92,7 +92,7 @@ TEST(CompareTest, ALaunchWithoutATimeFailsClosed) {
 
 TEST(CompareTest, OneNewFailureIsARegression) {
   Sides sides = SidesOf(10, 100, 100);
-  sides.candidate.push_back(LaunchWith(kNan, Verdict::kFail, "fail: rank_killed"));
+  sides.candidate.push_back(LaunchWith(kNan, verdict::Verdict::kFail, "fail: rank_killed"));
   sides.base.push_back(LaunchWith(100));
   const CaseComparison one = OnlyCase(sides);
   EXPECT_EQ(one.outcome_change, OutcomeChange::kWorse);
@@ -104,7 +104,7 @@ TEST(CompareTest, MoreFailuresAmongSomeNeedProof) {
     Sides sides;
     for (int i = 0; i < 10; ++i) {
       const auto launch = [](bool fails) {
-        return fails ? LaunchWith(kNan, Verdict::kFail, "fail: hang") : LaunchWith(100);
+        return fails ? LaunchWith(kNan, verdict::Verdict::kFail, "fail: hang") : LaunchWith(100);
       };
       sides.base.push_back(launch(i < base_failures));
       sides.candidate.push_back(launch(i < candidate_failures));
@@ -119,7 +119,7 @@ TEST(CompareTest, MoreFailuresAmongSomeNeedProof) {
 
 TEST(CompareTest, AnUnknownOutcomeIsAmbiguous) {
   Sides sides = SidesOf(8, 100, 100);
-  sides.candidate.back().cases.front().verdict = Verdict::kUnknown;
+  sides.candidate.back().cases.front().verdict = verdict::Verdict::kUnknown;
   sides.candidate.back().cases.front().outcome = "unknown";
   EXPECT_EQ(OnlyCase(sides).change, Change::kAmbiguous);
 }
@@ -130,7 +130,7 @@ TEST(CompareTest, TrialsOfStressAreJudgedByTheirOutcome) {
     side->front().cases.front().is_trial = true;
   }
   EXPECT_EQ(OnlyCase(sides).change, Change::kSame);
-  sides.candidate.front().cases.front().verdict = Verdict::kFail;
+  sides.candidate.front().cases.front().verdict = verdict::Verdict::kFail;
   EXPECT_EQ(OnlyCase(sides).outcome_change, OutcomeChange::kWorse);
   sides.candidate.front().cases.clear();
   EXPECT_EQ(OnlyCase(sides).change, Change::kMissing);
@@ -139,7 +139,7 @@ TEST(CompareTest, TrialsOfStressAreJudgedByTheirOutcome) {
 
 TEST(CompareTest, ALaunchThatFailedBeforeItsCasesIsSeen) {
   Sides sides = SidesOf(8, 100, 100);
-  sides.candidate.back().verdict = Verdict::kFail;
+  sides.candidate.back().verdict = verdict::Verdict::kFail;
   sides.candidate.back().outcome = "fail: init_failure";
   sides.candidate.back().cases.clear();
   const LaunchComparison comparison = Compare(sides.base, sides.candidate, {});
@@ -209,7 +209,7 @@ TEST(LaunchesNeededTest, TheFewestDependOnTheNumberOfTests) {
 }
 
 TEST(LaunchesNeededTest, IntervalsNarrowWithTheirRoot) {
-  Shift shift;
+  stats::Shift shift;
   shift.estimate = 0.03;
   shift.low = -0.03;
   shift.high = 0.09;
@@ -273,4 +273,4 @@ TEST(MinEffectTest, TheLastRuleThatMatchesHolds) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::results::compare

@@ -12,7 +12,7 @@
 #include "core/stats/stats.h"
 #include "core/stats/two_samples.h"
 
-namespace lockstep {
+namespace lockstep::results::compare {
 namespace {
 
 constexpr double kFloorEffect = 0.05;
@@ -92,13 +92,13 @@ void AddFloors(std::span<const Launch> base, std::span<const Launch> candidate,
   for (const auto& [name, values] : FloorsOf(base)) {
     const auto other = after.find(name);
     if (other == after.end()) continue;
-    const Shift shift = EstimateShift(Logs(values), Logs(other->second));
+    const stats::Shift shift = stats::EstimateShift(Logs(values), Logs(other->second));
     const bool proved = std::min(shift.p_above, shift.p_below) <= kFloorProof;
     if (!proved || std::abs(std::expm1(shift.estimate)) < kFloorEffect) continue;
-    differences.push_back(
-        {"floor " + name, fmt::format("{:.4g}", Median(values)),
-         fmt::format("{:.4g} ({:+.0f} %)", Median(other->second), 100 * std::expm1(shift.estimate)),
-         true});
+    differences.push_back({"floor " + name, fmt::format("{:.4g}", stats::Median(values)),
+                           fmt::format("{:.4g} ({:+.0f} %)", stats::Median(other->second),
+                                       100 * std::expm1(shift.estimate)),
+                           true});
   }
 }
 
@@ -140,4 +140,4 @@ std::vector<Difference> DifferencesOf(std::span<const Launch> base,
   return differences;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::compare

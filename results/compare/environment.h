@@ -9,7 +9,7 @@
 
 #include "results/compare/figures.h"
 
-namespace lockstep {
+namespace lockstep::results::compare {
 
 struct Difference {
   std::string fact;       // "host/driver", "floor copy_gbps_alone"
@@ -30,6 +30,6 @@ std::vector<Difference> DifferencesOf(std::span<const Launch> base,
 // Whether a fact tells a launch, and not a machine or a program: its job number, its free memory.
 bool IsOfOneLaunch(std::string_view fact);
 
-}  // namespace lockstep
+}  // namespace lockstep::results::compare
 
 #endif  // LOCKSTEP_RESULTS_COMPARE_ENVIRONMENT_H_

@@ -5,24 +5,24 @@
 
 #include <cmath>
 
-namespace lockstep {
+namespace lockstep::results::compare {
 namespace {
 
-CaseRecord CaseOf(const std::string& name, double median_ns) {
-  CaseRecord record;
+store::CaseRecord CaseOf(const std::string& name, double median_ns) {
+  store::CaseRecord record;
   record.name = name;
   record.backend = "mpi";
   record.device = "host";
   record.ranks = 2;
-  record.operations = {
-      {Collective::kAllReduce, DataType::kF32, Reduction::kSum, Blocking::kBlocking, 1024, 0}};
+  record.operations = {{collective::Collective::kAllReduce, collective::DataType::kF32,
+                        collective::Reduction::kSum, collective::Blocking::kBlocking, 1024, 0}};
   record.bytes = 4096;
   record.summary.iterations = record.summary.rounds = 5;
   record.summary.median_ns = median_ns;
   record.summary.stopped_by = "precision";
-  record.judgement.verdict = Verdict::kPass;
-  record.judgement.outcomes = {{0, Outcome::kFinished, 0, 0, "", 0, ""},
-                               {1, Outcome::kFinished, 0, 0, "", 0, ""}};
+  record.judgement.verdict = verdict::Verdict::kPass;
+  record.judgement.outcomes = {{0, verdict::Outcome::kFinished, 0, 0, "", 0, ""},
+                               {1, verdict::Outcome::kFinished, 0, 0, "", 0, ""}};
   record.samples.ranks = 2;
   for (std::int64_t i = 0; i < 5; ++i) {
     record.samples.round.push_back(static_cast<std::int32_t>(i));
@@ -37,13 +37,13 @@ CaseRecord CaseOf(const std::string& name, double median_ns) {
 
 }  // namespace
 
-Run RunOf(const ExampleLaunch& launch) {
-  Run run;
+store::Run RunOf(const ExampleLaunch& launch) {
+  store::Run run;
   run.id = fmt::format("{:08x}", launch.number);
   run.name = "bench_allreduce";
   run.started_at = launch.started_at;
   run.command_line = fmt::format("bench_allreduce -b 8 --output run{}.h5", launch.number);
-  run.verdict = run.judgement.verdict = Verdict::kPass;
+  run.verdict = run.judgement.verdict = verdict::Verdict::kPass;
   run.environment = {{"host/driver", launch.driver},
                      {"host/memory_available", fmt::format("{}", 1000 + launch.number)},
                      {"ranks/0/host", launch.host},
@@ -69,4 +69,4 @@ std::string TimeOf(int days, int minutes) {
                      time.tm_mday, time.tm_hour, time.tm_min, time.tm_sec);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::compare

@@ -9,7 +9,7 @@
 
 #include "results/store/run.h"
 
-namespace lockstep {
+namespace lockstep::results::compare {
 
 struct ExampleLaunch {
   std::uint64_t number = 0;  // becomes its id
@@ -20,12 +20,12 @@ struct ExampleLaunch {
   std::vector<std::pair<std::string, double>> medians_ns;
 };
 
-Run RunOf(const ExampleLaunch& launch);
+store::Run RunOf(const ExampleLaunch& launch);
 
 // So many days after the first of September 2026 and minutes after its midnight, UTC:
 // "2026-09-01T02:05:00Z" for 0 and 125.
 std::string TimeOf(int days, int minutes);
 
-}  // namespace lockstep
+}  // namespace lockstep::results::compare
 
 #endif  // LOCKSTEP_RESULTS_COMPARE_EXAMPLE_LAUNCH_H_

@@ -13,7 +13,7 @@
 #include "results/compare/example_launch.h"
 #include "results/store/store.h"
 
-namespace lockstep {
+namespace lockstep::results::compare {
 namespace {
 
 constexpr int kNights = 60;
@@ -46,8 +46,8 @@ Status Write(const std::string& directory) {
         one.medians_ns = {{"all_reduce/f32/sum/8", 1e3 * factor * Noise(random)},
                           {"all_reduce/f32/sum/4096", 4e3 * factor * more * Noise(random)},
                           {"all_reduce/f32/sum/1048576", 2e5 * factor * Noise(random)}};
-        LOCKSTEP_RETURN_IF_ERROR(
-            WriteRun(RunOf(one), fmt::format("{}/{}/{:04}.h5", directory, one.host, one.number)));
+        LOCKSTEP_RETURN_IF_ERROR(store::WriteRun(
+            RunOf(one), fmt::format("{}/{}/{:04}.h5", directory, one.host, one.number)));
       }
     }
   }
@@ -55,14 +55,14 @@ Status Write(const std::string& directory) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::results::compare
 
 int main(int argc, char** argv) {
   if (argc != 2) {
     std::fprintf(stderr, "example_nights: name a directory to write to\n");
     return static_cast<int>(lockstep::ExitCode::kUsage);
   }
-  const lockstep::Status status = lockstep::Write(argv[1]);
+  const lockstep::Status status = lockstep::results::compare::Write(argv[1]);
   if (!status.ok()) std::fprintf(stderr, "%s\n", status.message().c_str());
   return static_cast<int>(lockstep::ExitCodeOf(status.code()));
 }

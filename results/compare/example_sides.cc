@@ -13,7 +13,7 @@
 #include "results/compare/example_launch.h"
 #include "results/store/store.h"
 
-namespace lockstep {
+namespace lockstep::results::compare {
 namespace {
 
 constexpr int kLaunches = 8;
@@ -36,12 +36,12 @@ ExampleLaunch LaunchOf(bool candidate, Random& random) {
   return launch;
 }
 
-void Fail(Run& run) {
-  CaseRecord& record = run.cases[2];
-  record.judgement.verdict = Verdict::kFail;
-  record.judgement.outcomes[1].outcome = Outcome::kHung;
+void Fail(store::Run& run) {
+  store::CaseRecord& record = run.cases[2];
+  record.judgement.verdict = verdict::Verdict::kFail;
+  record.judgement.outcomes[1].outcome = verdict::Outcome::kHung;
   record.judgement.findings = {{"rank_stopped", {1}, true, "rank 1 was stopped", "Continue it."}};
-  run.verdict = run.judgement.verdict = Verdict::kFail;
+  run.verdict = run.judgement.verdict = verdict::Verdict::kFail;
 }
 
 Status Write(const std::string& directory) {
@@ -51,22 +51,22 @@ Status Write(const std::string& directory) {
     ExampleLaunch launch = LaunchOf(i % 3 == 1, random);
     launch.number = static_cast<std::uint64_t>(i);
     launch.started_at = TimeOf(0, i);
-    Run run = RunOf(launch);
+    store::Run run = RunOf(launch);
     if (i == 3 * 4 + 1) Fail(run);  // one launch of the candidate
-    LOCKSTEP_RETURN_IF_ERROR(WriteRun(run, fmt::format("{}/{}/{}.h5", directory, side, i)));
+    LOCKSTEP_RETURN_IF_ERROR(store::WriteRun(run, fmt::format("{}/{}/{}.h5", directory, side, i)));
   }
   return OkStatus();
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::results::compare
 
 int main(int argc, char** argv) {
   if (argc != 2) {
     std::fprintf(stderr, "example_sides: name a directory to write to\n");
     return static_cast<int>(lockstep::ExitCode::kUsage);
   }
-  const lockstep::Status status = lockstep::Write(argv[1]);
+  const lockstep::Status status = lockstep::results::compare::Write(argv[1]);
   if (!status.ok()) std::fprintf(stderr, "%s\n", status.message().c_str());
   return static_cast<int>(lockstep::ExitCodeOf(status.code()));
 }

@@ -11,13 +11,13 @@
 
 #include "core/stats/stats.h"
 
-namespace lockstep {
+namespace lockstep::results::compare {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 double MedianOrNan(const std::vector<double>& values) {
-  return values.empty() ? kNan : Median(values);
+  return values.empty() ? kNan : stats::Median(values);
 }
 
 // Each value less the median of the others. The median of the others follows from the sorted
@@ -36,7 +36,7 @@ void SubtractOthers(std::vector<double>& values) {
 
 // `value` gives that of a row of iterations x ranks; iterations in which one is NaN are left out.
 template <typename Value>
-RankExcess ExcessOf(std::string what, const Samples& samples, const Value& value) {
+RankExcess ExcessOf(std::string what, const store::Samples& samples, const Value& value) {
   const auto ranks = static_cast<std::size_t>(samples.ranks);
   std::vector<std::vector<double>> of_rank(ranks);
   std::vector<double> row(ranks);
@@ -53,11 +53,11 @@ RankExcess ExcessOf(std::string what, const Samples& samples, const Value& value
   return excess;
 }
 
-std::vector<RankExcess> ExcessesOf(const CaseRecord& record) {
-  const Samples& samples = record.samples;
+std::vector<RankExcess> ExcessesOf(const store::CaseRecord& record) {
+  const store::Samples& samples = record.samples;
   if (samples.iterations() == 0 || samples.ranks < 2) return {};
   const auto stamp = [](std::int64_t ns) {
-    return ns == Samples::kNoTime ? kNan : static_cast<double>(ns);
+    return ns == store::Samples::kNoTime ? kNan : static_cast<double>(ns);
   };
   const auto entry = [&](std::size_t i) { return stamp(samples.entry_ns[i]); };
   const auto exit = [&](std::size_t i) { return stamp(samples.exit_ns[i]); };
@@ -66,7 +66,7 @@ std::vector<RankExcess> ExcessesOf(const CaseRecord& record) {
   all.push_back(ExcessOf("leaves later", samples, exit));
   all.push_back(
       ExcessOf("takes longer", samples, [&](std::size_t i) { return exit(i) - entry(i); }));
-  for (const Part& part : record.parts) {
+  for (const store::Part& part : record.parts) {
     if (part.units != "ns" || part.values.size() != samples.entry_ns.size()) continue;
     all.push_back(
         ExcessOf(part.name + " longer", samples, [&](std::size_t i) { return part.values[i]; }));
@@ -74,7 +74,7 @@ std::vector<RankExcess> ExcessesOf(const CaseRecord& record) {
   return all;
 }
 
-CaseFigures FiguresOf(const CaseRecord& record) {
+CaseFigures FiguresOf(const store::CaseRecord& record) {
   CaseFigures figures;
   figures.name = record.name;
   figures.backend = record.backend;
@@ -83,16 +83,16 @@ CaseFigures FiguresOf(const CaseRecord& record) {
   figures.outcome = OutcomeOf(record.judgement);
   figures.is_trial = record.trial.has_value();
   const bool measured = record.summary.median_ns > 0 && std::isfinite(record.summary.median_ns);
-  if (measured && record.judgement.verdict != Verdict::kFail && !figures.is_trial) {
+  if (measured && record.judgement.verdict != verdict::Verdict::kFail && !figures.is_trial) {
     figures.median_ns = record.summary.median_ns;
     figures.by_rank = ExcessesOf(record);
   }
   return figures;
 }
 
-bool IsWorse(Verdict a, Verdict b) {
-  const auto badness = [](Verdict v) {
-    return v == Verdict::kFail ? 2 : v == Verdict::kUnknown ? 1 : 0;
+bool IsWorse(verdict::Verdict a, verdict::Verdict b) {
+  const auto badness = [](verdict::Verdict v) {
+    return v == verdict::Verdict::kFail ? 2 : v == verdict::Verdict::kUnknown ? 1 : 0;
   };
   return badness(a) > badness(b);
 }
@@ -102,11 +102,11 @@ std::string NameWithoutRepetition(const std::string& name) {
   return name.substr(0, name.find("/repetition:"));
 }
 
-std::vector<CaseFigures> MergeRepetitions(const std::vector<CaseRecord>& records) {
+std::vector<CaseFigures> MergeRepetitions(const std::vector<store::CaseRecord>& records) {
   std::vector<CaseFigures> cases;
   std::vector<std::vector<double>> medians;
   std::map<std::string, std::size_t> place;
-  for (const CaseRecord& record : records) {
+  for (const store::CaseRecord& record : records) {
     CaseFigures figures = FiguresOf(record);
     figures.name = NameWithoutRepetition(record.name);
     const auto [known, is_new] = place.try_emplace(
@@ -126,7 +126,7 @@ std::vector<CaseFigures> MergeRepetitions(const std::vector<CaseRecord>& records
 }
 
 // The command without where its file goes, which differs from launch to launch.
-std::string CommandOf(const Run& run) {
+std::string CommandOf(const store::Run& run) {
   std::string command;
   bool skip = false;
   for (std::size_t begin = 0; begin < run.command_line.size();) {
@@ -144,27 +144,28 @@ std::string CommandOf(const Run& run) {
 
 }  // namespace
 
-std::string OutcomeOf(const Judgement& judgement) {
-  if (judgement.verdict == Verdict::kPass) return "pass";
+std::string OutcomeOf(const verdict::Judgement& judgement) {
+  if (judgement.verdict == verdict::Verdict::kPass) return "pass";
   std::string causes;
-  for (const Finding& finding : judgement.findings) {
+  for (const verdict::Finding& finding : judgement.findings) {
     if (causes.find(finding.cause) != std::string::npos) continue;
     causes += (causes.empty() ? "" : ", ") + finding.cause;
   }
   constexpr int kShown = 4;
   std::string ranks;
   int shown = 0;
-  for (const RankOutcome& rank : judgement.outcomes) {
-    if (rank.outcome == Outcome::kFinished || ++shown > kShown) continue;
-    ranks +=
-        fmt::format("{}rank {} {}", ranks.empty() ? "" : ", ", rank.rank, NameOf(rank.outcome));
+  for (const verdict::RankOutcome& rank : judgement.outcomes) {
+    if (rank.outcome == verdict::Outcome::kFinished || ++shown > kShown) continue;
+    ranks += fmt::format("{}rank {} {}", ranks.empty() ? "" : ", ", rank.rank,
+                         verdict::NameOf(rank.outcome));
   }
   if (shown > kShown) ranks += fmt::format(" and {} more", shown - kShown);
   const std::string details = causes + (causes.empty() || ranks.empty() ? "" : "; ") + ranks;
-  return fmt::format("{}{}{}", NameOf(judgement.verdict), details.empty() ? "" : ": ", details);
+  return fmt::format("{}{}{}", verdict::NameOf(judgement.verdict), details.empty() ? "" : ": ",
+                     details);
 }
 
-Launch FiguresOf(const Run& run, std::string path) {
+Launch FiguresOf(const store::Run& run, std::string path) {
   Launch launch;
   launch.path = std::move(path);
   launch.id = run.id;
@@ -180,4 +181,4 @@ Launch FiguresOf(const Run& run, std::string path) {
   return launch;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::compare

@@ -10,7 +10,7 @@
 #include "core/verdict/outcome.h"
 #include "results/store/run.h"
 
-namespace lockstep {
+namespace lockstep::results::compare {
 
 // How far every rank is behind its peers: median over iterations of its value less the median of
 // the other ranks' in the same iteration, so that what meets all ranks alike cancels. Of stamps on
@@ -27,7 +27,7 @@ struct CaseFigures {
   // Of the summary, the median over repetitions; NaN: failed, or not measured.
   double median_ns = std::numeric_limits<double>::quiet_NaN();
   std::vector<RankExcess> by_rank;  // of the first repetition; none without samples
-  Verdict verdict = Verdict::kUnknown;
+  verdict::Verdict verdict = verdict::Verdict::kUnknown;
   std::string outcome;    // "pass", "fail: collective_mismatch; rank 1 hung"
   bool is_trial = false;  // of stress: it has an outcome and no time
 };
@@ -36,20 +36,20 @@ struct CaseFigures {
 struct Launch {
   std::string path;
   std::string id;
-  std::string program;                  // "bench_allreduce"
-  std::string started_at;               // UTC, ISO 8601: sorts by time
-  Verdict verdict = Verdict::kUnknown;  // of the launch as a whole
+  std::string program;                                    // "bench_allreduce"
+  std::string started_at;                                 // UTC, ISO 8601: sorts by time
+  verdict::Verdict verdict = verdict::Verdict::kUnknown;  // of the launch as a whole
   std::string outcome;
   std::vector<std::pair<std::string, std::string>> facts;  // environment, command and plan
   std::vector<std::pair<std::string, double>> floors;      // of the machine, measured in this run
   std::vector<CaseFigures> cases;                          // a case once, whatever its repetitions
 };
 
-Launch FiguresOf(const Run& run, std::string path);
+Launch FiguresOf(const store::Run& run, std::string path);
 
 // "pass", or the verdict, its causes and the ranks that did not finish.
-std::string OutcomeOf(const Judgement& judgement);
+std::string OutcomeOf(const verdict::Judgement& judgement);
 
-}  // namespace lockstep
+}  // namespace lockstep::results::compare
 
 #endif  // LOCKSTEP_RESULTS_COMPARE_FIGURES_H_

@@ -7,7 +7,7 @@
 
 #include "results/compare/compare.h"
 
-namespace lockstep {
+namespace lockstep::results::compare {
 namespace {
 
 constexpr double kMostMore = 200;    // launches a side that anybody would take
@@ -16,7 +16,7 @@ constexpr const char* kInterleave =
     "interleave the launches of both sides (base, candidate, base, …), or say --drift=0 if this "
     "machine does not drift";
 
-std::string IntervalText(const Shift& shift) {
+std::string IntervalText(const stats::Shift& shift) {
   return fmt::format("{:+.1f} .. {:+.1f} %", 100 * std::expm1(shift.low),
                      100 * std::expm1(shift.high));
 }
@@ -30,11 +30,12 @@ std::string MoreText(std::size_t more) {
 std::size_t FewestToDecide(std::size_t tests) {
   const double needed = kFalseChanges / static_cast<double>(std::max<std::size_t>(tests, 1));
   std::size_t launches = kFewestLaunches;
-  while (launches < 30 && 2 * SmallestTail(launches, launches) > needed) ++launches;
+  while (launches < 30 && 2 * stats::SmallestTail(launches, launches) > needed) ++launches;
   return launches;
 }
 
-LaunchesNeeded NeedLaunches(const Shift& shift, LaunchesOf launches, const Circumstances& with) {
+LaunchesNeeded NeedLaunches(const stats::Shift& shift, LaunchesOf launches,
+                            const Circumstances& with) {
   const std::size_t fewer = std::min(launches.base, launches.candidate);
   const std::size_t fewest = FewestToDecide(with.tests);
   if (fewer < kFewestLaunches || !std::isfinite(shift.low) || !std::isfinite(shift.high)) {
@@ -72,4 +73,4 @@ LaunchesNeeded NeedLaunches(const Shift& shift, LaunchesOf launches, const Circu
   return {wide, MoreText(count), count};
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::compare

@@ -7,7 +7,7 @@
 
 #include "core/stats/two_samples.h"
 
-namespace lockstep {
+namespace lockstep::results::compare {
 
 struct LaunchesOf {
   std::size_t base = 0, candidate = 0;
@@ -28,11 +28,12 @@ struct LaunchesNeeded {
 
 // Intervals narrow with the square root of the launches; what is asked for is an interval that lies
 // beyond 0 when the estimate is at least the minimum effect, or else within the minimum effect.
-LaunchesNeeded NeedLaunches(const Shift& shift, LaunchesOf launches, const Circumstances& with);
+LaunchesNeeded NeedLaunches(const stats::Shift& shift, LaunchesOf launches,
+                            const Circumstances& with);
 
 // The fewest launches a side with which a lone change among `tests` can be proved by ranks.
 std::size_t FewestToDecide(std::size_t tests);
 
-}  // namespace lockstep
+}  // namespace lockstep::results::compare
 
 #endif  // LOCKSTEP_RESULTS_COMPARE_LAUNCHES_NEEDED_H_

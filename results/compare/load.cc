@@ -10,7 +10,7 @@
 
 #include "results/store/store.h"
 
-namespace lockstep {
+namespace lockstep::results::compare {
 namespace {
 
 namespace fs = std::filesystem;
@@ -78,7 +78,7 @@ Result<Loaded> LoadLaunches(const std::vector<std::string>& names, Depth depth) 
       loaded.skipped.push_back(path + ": what one rank saved when its launch was lost");
       continue;
     }
-    const Result<Run> run = ReadRun(path);
+    const Result<store::Run> run = store::ReadRun(path);
     if (!run.ok()) {
       loaded.skipped.push_back(run.status().message());
     } else if (!known.insert(run->id + run->started_at + run->name).second) {
@@ -93,4 +93,4 @@ Result<Loaded> LoadLaunches(const std::vector<std::string>& names, Depth depth) 
       loaded.skipped.empty() ? "nothing was named; name run files" : loaded.skipped.front()));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::compare

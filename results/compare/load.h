@@ -8,7 +8,7 @@
 #include "core/base/status.h"
 #include "results/compare/figures.h"
 
-namespace lockstep {
+namespace lockstep::results::compare {
 
 struct Loaded {
   std::vector<Launch> launches;
@@ -23,6 +23,6 @@ enum class Depth { kDirectory, kBelow };  // the .h5 files in a directory, or al
 // matches nothing; no run at all.
 Result<Loaded> LoadLaunches(const std::vector<std::string>& names, Depth depth);
 
-}  // namespace lockstep
+}  // namespace lockstep::results::compare
 
 #endif  // LOCKSTEP_RESULTS_COMPARE_LOAD_H_

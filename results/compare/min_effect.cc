@@ -9,7 +9,7 @@
 #include <sstream>
 #include <utility>
 
-namespace lockstep {
+namespace lockstep::results::compare {
 namespace {
 
 Status FileError(const std::string& path, std::int64_t line, std::string_view what) {
@@ -91,4 +91,4 @@ double MinEffects::Of(const std::string& case_name) const {
   return kDefault;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::compare

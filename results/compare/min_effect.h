@@ -8,7 +8,7 @@
 
 #include "core/base/status.h"
 
-namespace lockstep {
+namespace lockstep::results::compare {
 
 class MinEffects {
  public:
@@ -39,6 +39,6 @@ Result<double> ParseFraction(std::string_view option, std::string_view text, boo
 // Whether a name matches a shell pattern: * ? [...]; a slash is as any other character.
 bool MatchesGlob(const std::string& pattern, const std::string& name);
 
-}  // namespace lockstep
+}  // namespace lockstep::results::compare
 
 #endif  // LOCKSTEP_RESULTS_COMPARE_MIN_EFFECT_H_

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-namespace lockstep {
+namespace lockstep::results::compare {
 
 std::string MachineOf(const Launch& launch) {
   std::set<std::string> hosts;
@@ -45,4 +45,4 @@ std::map<std::string, std::vector<LaunchesOfNight>> NightsByMachine(
   return nights;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::compare

@@ -10,7 +10,7 @@
 
 #include "results/compare/figures.h"
 
-namespace lockstep {
+namespace lockstep::results::compare {
 
 using LaunchesOfNight = std::vector<const Launch*>;  // in order of time
 
@@ -24,6 +24,6 @@ std::optional<double> SecondsOf(const std::string& started_at);
 std::map<std::string, std::vector<LaunchesOfNight>> NightsByMachine(
     std::span<const Launch> launches, double gap_seconds);
 
-}  // namespace lockstep
+}  // namespace lockstep::results::compare
 
 #endif  // LOCKSTEP_RESULTS_COMPARE_NIGHTS_H_

@@ -10,7 +10,7 @@
 
 #include "core/stats/stats.h"
 
-namespace lockstep {
+namespace lockstep::results::compare {
 namespace {
 
 constexpr double kDeviations = 4;
@@ -31,10 +31,10 @@ struct Excess {
 using Excesses = std::map<std::string, Excess>;
 
 double Deviation(const std::vector<double>& values) {
-  const double middle = Median(values);
+  const double middle = stats::Median(values);
   std::vector<double> distances;
   for (const double value : values) distances.push_back(std::abs(value - middle));
-  return std::max(kSpreadMin, kNormal * Median(distances));
+  return std::max(kSpreadMin, kNormal * stats::Median(distances));
 }
 
 double LimitOf(const std::vector<double>& others, double peer_min) {
@@ -54,7 +54,7 @@ void AddCase(const std::string& name, const std::map<std::string, double>& level
              std::map<std::string, Excesses>& machines) {
   for (const auto& [machine, level] : levels) {
     const std::vector<double> others = Without(levels, machine);
-    const double log_ratio = level - Median(others);
+    const double log_ratio = level - stats::Median(others);
     Excess& known = machines[machine].try_emplace(name, Excess{log_ratio}).first->second;
     known.log_ratio = std::max(known.log_ratio, log_ratio);
     known.slow = known.slow || log_ratio > LimitOf(others, std::log1p(kCaseTimes * peer_min));
@@ -89,7 +89,7 @@ Peer PeerOf(const std::string& machine, const Excesses& excesses) {
     peer.worst_case = name;
     peer.worst_excess = std::expm1(excess.log_ratio);
   }
-  peer.excess = std::expm1(Median(values));
+  peer.excess = std::expm1(stats::Median(values));
   return peer;
 }
 
@@ -125,4 +125,4 @@ std::vector<Peer> ComparePeers(std::span<const Series> series, double peer_min) 
   return peers;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::compare

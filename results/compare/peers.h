@@ -7,7 +7,7 @@
 
 #include "results/compare/trend.h"
 
-namespace lockstep {
+namespace lockstep::results::compare {
 
 // By the newest level of every case that at least kFewestMachines machines measure. Slow: the
 // excess, a median over cases, is above `peer_min` and above four standard deviations of the other
@@ -16,6 +16,6 @@ namespace lockstep {
 // is at least twice `peer_min`: a link that lost half of its lanes is seen in large messages only.
 std::vector<Peer> ComparePeers(std::span<const Series> series, double peer_min);
 
-}  // namespace lockstep
+}  // namespace lockstep::results::compare
 
 #endif  // LOCKSTEP_RESULTS_COMPARE_PEERS_H_

@@ -11,7 +11,7 @@
 #include "core/base/random.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::results::compare {
 namespace {
 
 constexpr double kPeerMin = 0.05;
@@ -42,7 +42,7 @@ std::vector<Series> Levels(const Fleet& fleet, Random& random) {
       series.name = fmt::format("all_reduce/f32/sum/{}", 8 << c);
       series.backend = "nccl";
       series.ranks = 8;
-      LevelSegment segment;
+      stats::LevelSegment segment;
       segment.level = std::log(1e3 * (1 + c)) + own + fleet.noise * Normal(random);
       if (m == 0 && c >= kCases - fleet.slow_cases) segment.level += std::log1p(fleet.slow);
       series.segments.segments.push_back(segment);
@@ -119,4 +119,4 @@ TEST(PeersTest, TwoMachinesSayNothing) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::results::compare

@@ -10,7 +10,7 @@
 #include "results/report/figures.h"
 #include "results/report/grid.h"
 
-namespace lockstep {
+namespace lockstep::results::compare {
 namespace {
 
 std::string ChangeText(double ratio) {
@@ -28,7 +28,7 @@ std::string LaunchesText(const CaseComparison& one) {
 
 // What is to be said about a case beside its figures.
 std::string NoteText(const CaseComparison& one) {
-  std::string note = OneLine(one.why);
+  std::string note = report::OneLine(one.why);
   if (!one.resolve.empty()) note += (note.empty() ? "" : " -> ") + one.resolve;
   return note;
 }
@@ -52,7 +52,7 @@ std::string MethodText(const LaunchComparison& comparison) {
 
 std::string ForMarkdown(const std::string& text) {
   std::string out;
-  for (const char c : OneLine(text)) {
+  for (const char c : report::OneLine(text)) {
     if (c == '<') {
       out += "&lt;";
       continue;
@@ -63,7 +63,7 @@ std::string ForMarkdown(const std::string& text) {
   return out;
 }
 
-std::string ForXml(const std::string& text) { return Xml(OneLine(text)); }
+std::string ForXml(const std::string& text) { return report::exports::Xml(report::OneLine(text)); }
 
 bool SeveralPrograms(const LaunchComparison& comparison) {
   return std::any_of(
@@ -112,26 +112,26 @@ std::string EffectText(const Effect95& effect) {
 std::string FormatTable(const LaunchComparison& comparison) {
   const bool programs = SeveralPrograms(comparison);
   const bool backends = SeveralBackends(comparison);
-  Grid grid;
-  grid.AddColumn("verdict", Grid::Align::kLeft);
-  grid.AddColumn("case", Grid::Align::kLeft);
+  report::Grid grid;
+  grid.AddColumn("verdict", report::Grid::Align::kLeft);
+  grid.AddColumn("case", report::Grid::Align::kLeft);
   for (const char* title : {"base", "candidate", "change", "counts from", "launches"}) {
-    grid.AddColumn(title, Grid::Align::kRight);
+    grid.AddColumn(title, report::Grid::Align::kRight);
   }
-  grid.AddColumn("", Grid::Align::kLeft);
+  grid.AddColumn("", report::Grid::Align::kLeft);
   for (const CaseComparison& one : comparison.cases) {
     grid.AddRow({VerdictText(one), CaseText(one, programs, backends),
-                 DurationText(one.base.median_ns), DurationText(one.candidate.median_ns),
-                 EffectText(one.effect), fmt::format("{:.4g} %", 100 * one.min_effect),
-                 LaunchesText(one), NoteText(one)});
+                 report::DurationText(one.base.median_ns),
+                 report::DurationText(one.candidate.median_ns), EffectText(one.effect),
+                 fmt::format("{:.4g} %", 100 * one.min_effect), LaunchesText(one), NoteText(one)});
   }
   std::string text = comparison.headline + "\n\n" + grid.Format();
   if (!comparison.differences.empty()) text += "\nWhat differs between the sides:\n";
   for (const Difference& difference : comparison.differences) {
-    text += fmt::format("  {}: {} -> {}\n", difference.fact, OneLine(difference.base),
-                        OneLine(difference.candidate));
+    text += fmt::format("  {}: {} -> {}\n", difference.fact, report::OneLine(difference.base),
+                        report::OneLine(difference.candidate));
   }
-  for (const std::string& note : comparison.notes) text += "\nnot read: " + OneLine(note);
+  for (const std::string& note : comparison.notes) text += "\nnot read: " + report::OneLine(note);
   return text + (comparison.notes.empty() ? "\n" : "\n\n") + MethodText(comparison) +
          fmt::format("exit code {}\n", static_cast<int>(comparison.exit_code));
 }
@@ -146,11 +146,11 @@ std::string FormatMarkdown(const LaunchComparison& comparison) {
   for (const CaseComparison& one : comparison.cases) {
     const bool loud = one.outcome_change == OutcomeChange::kWorse || one.change == Change::kSlower;
     const std::string verdict = VerdictText(one);
-    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n",
-                        loud ? "**" + verdict + "**" : verdict,
-                        ForMarkdown(CaseText(one, programs, backends)),
-                        DurationText(one.base.median_ns), DurationText(one.candidate.median_ns),
-                        EffectText(one.effect), LaunchesText(one), ForMarkdown(NoteText(one)));
+    text += fmt::format(
+        "| {} | {} | {} | {} | {} | {} | {} |\n", loud ? "**" + verdict + "**" : verdict,
+        ForMarkdown(CaseText(one, programs, backends)), report::DurationText(one.base.median_ns),
+        report::DurationText(one.candidate.median_ns), EffectText(one.effect), LaunchesText(one),
+        ForMarkdown(NoteText(one)));
   }
   if (!comparison.differences.empty()) {
     text += "\n| what differs | base | candidate |\n|---|---|---|\n";
@@ -201,4 +201,4 @@ std::string FormatJUnit(const LaunchComparison& comparison) {
       comparison.cases.size() + comparison.notes.size(), failures, errors, cases);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::compare

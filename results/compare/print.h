@@ -6,7 +6,7 @@
 
 #include "results/compare/compare.h"
 
-namespace lockstep {
+namespace lockstep::results::compare {
 
 // The headline, a row a case (what needs attention first), what ambiguous and missing cases need,
 // differences of the environment, how the verdicts are made.
@@ -23,6 +23,6 @@ std::string VerdictText(const CaseComparison& one);
 // "+5.1 % (+3.2 .. +7.0)"; "-" without times.
 std::string EffectText(const Effect95& effect);
 
-}  // namespace lockstep
+}  // namespace lockstep::results::compare
 
 #endif  // LOCKSTEP_RESULTS_COMPARE_PRINT_H_

@@ -3,7 +3,7 @@
 
 #include "results/compare/print.h"
 
-namespace lockstep {
+namespace lockstep::results::compare {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -78,4 +78,4 @@ std::string FormatJson(const LaunchComparison& comparison) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::compare

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstddef>
 
-namespace lockstep {
+namespace lockstep::results::compare {
 namespace {
 
 const RankExcess* ExcessNamed(const CaseFigures& figures, const std::string& what) {
@@ -49,11 +49,12 @@ std::vector<RankShift> RankShiftsOf(std::span<const CaseFigures* const> base,
     const auto after = Excesses(candidate, excess.what, ranks);
     if (before.empty() || after.empty()) continue;
     for (std::size_t rank = 0; rank < ranks; ++rank) {
-      shifts.push_back({static_cast<int>(rank), excess.what,
-                        EstimateShift(OfRank(before, rank), OfRank(after, rank), 0.95, allowance)});
+      shifts.push_back(
+          {static_cast<int>(rank), excess.what,
+           stats::EstimateShift(OfRank(before, rank), OfRank(after, rank), 0.95, allowance)});
     }
   }
   return shifts;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::compare

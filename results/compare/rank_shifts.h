@@ -9,12 +9,12 @@
 #include "core/stats/two_samples.h"
 #include "results/compare/figures.h"
 
-namespace lockstep {
+namespace lockstep::results::compare {
 
 struct RankShift {
   int rank = 0;
-  std::string what;  // of the RankExcess
-  Shift shift;       // of the rank's excess, in parts of the case's time
+  std::string what;    // of the RankExcess
+  stats::Shift shift;  // of the rank's excess, in parts of the case's time
 };
 
 // A shift for each rank and each excess that all launches have. When all ranks became slower alike,
@@ -23,6 +23,6 @@ std::vector<RankShift> RankShiftsOf(std::span<const CaseFigures* const> base,
                                     std::span<const CaseFigures* const> candidate,
                                     double allowance);
 
-}  // namespace lockstep
+}  // namespace lockstep::results::compare
 
 #endif  // LOCKSTEP_RESULTS_COMPARE_RANK_SHIFTS_H_

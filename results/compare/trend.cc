@@ -13,7 +13,7 @@
 #include "results/compare/nights.h"
 #include "results/compare/peers.h"
 
-namespace lockstep {
+namespace lockstep::results::compare {
 namespace {
 
 // How many nights of either level are looked at for what changed with it: enough to tell a fact of
@@ -56,8 +56,8 @@ std::vector<const Launch*> LaunchesIn(const std::vector<Sighting>& sightings, st
 }
 
 std::vector<Difference> ChangedWith(const std::vector<Sighting>& sightings,
-                                    const LevelSegment& before, const LevelSegment& after,
-                                    const std::string& program) {
+                                    const stats::LevelSegment& before,
+                                    const stats::LevelSegment& after, const std::string& program) {
   const std::size_t oldest = before.last + 1 > before.first + kNightsAround
                                  ? before.last + 1 - kNightsAround
                                  : before.first;
@@ -76,18 +76,18 @@ Series SeriesOf(const std::string& machine, const CaseKey& key,
   std::tie(series.program, series.name, series.backend, series.ranks) = key;
   std::vector<double> logs;
   for (const Sighting& sighting : sightings) {
-    const double median_ns = Median(sighting.medians);
+    const double median_ns = stats::Median(sighting.medians);
     series.nights.push_back(
         {sighting.night->front()->started_at, median_ns, sighting.medians.size()});
     logs.push_back(std::log(median_ns));
   }
-  ChangeOptions how;
+  stats::ChangeOptions how;
   how.change_min = options.change_min;
-  series.segments = FindChangePoints(logs, how);
-  const std::vector<LevelSegment>& levels = series.segments.segments;
+  series.segments = stats::FindChangePoints(logs, how);
+  const std::vector<stats::LevelSegment>& levels = series.segments.segments;
   for (std::size_t i = 1; i < levels.size(); ++i) {
-    const LevelSegment& before = levels[i - 1];
-    const LevelSegment& after = levels[i];
+    const stats::LevelSegment& before = levels[i - 1];
+    const stats::LevelSegment& after = levels[i];
     series.changes.push_back({after.first, std::exp(before.level), std::exp(after.level),
                               std::expm1(after.level - before.level),
                               before.last - before.first + 1, after.last - after.first + 1,
@@ -117,7 +117,7 @@ std::vector<TrendEvent> EventsOf(const std::vector<Series>& all, const TrendOpti
   for (auto& [key, event] : events) {
     std::vector<double> effects;
     for (const auto& [s, c] : event.changes) effects.push_back(all[s].changes[c].effect);
-    event.effect = Median(effects);
+    event.effect = stats::Median(effects);
     for (const Series& series : all) {
       if (series.machine != event.machine) continue;
       event.cases += static_cast<std::size_t>(
@@ -143,7 +143,7 @@ bool HasRecentRegression(const Trend& trend) {
 void Conclude(Trend& trend, const TrendOptions& options) {
   const auto long_enough =
       std::count_if(trend.series.begin(), trend.series.end(),
-                    [](const Series& one) { return one.nights.size() >= kFewestNights; });
+                    [](const Series& one) { return one.nights.size() >= stats::kFewestNights; });
   const auto slow = std::count_if(trend.peers.begin(), trend.peers.end(),
                                   [](const Peer& peer) { return peer.slow; });
   const bool slower = HasRecentRegression(trend);
@@ -155,7 +155,7 @@ void Conclude(Trend& trend, const TrendOptions& options) {
   std::string what;
   if (slower) what += fmt::format(", slower within the last {} nights", options.recent_nights);
   if (slow > 0) what += fmt::format(", {} slow machine{}", slow, slow == 1 ? "" : "s");
-  if (long_enough == 0) what += fmt::format(", no case has {} nights yet", kFewestNights);
+  if (long_enough == 0) what += fmt::format(", no case has {} nights yet", stats::kFewestNights);
   trend.headline =
       fmt::format("{}: {} level change{} in {} night{} of machines, {} histories, {} launches{}",
                   trend.exit_code == ExitCode::kPass         ? "PASS"
@@ -190,4 +190,4 @@ Trend FindTrend(std::span<const Launch> launches, const TrendOptions& options,
   return trend;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::compare

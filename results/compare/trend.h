@@ -13,7 +13,7 @@
 #include "results/compare/environment.h"
 #include "results/compare/figures.h"
 
-namespace lockstep {
+namespace lockstep::results::compare {
 
 struct TrendOptions {
   double night_gap_seconds = 4 * 3600;  // launches farther apart belong to different nights
@@ -43,7 +43,7 @@ struct Series {
   std::string program, name, backend;
   int ranks = 0;
   std::vector<Night> nights;
-  Segments segments;  // of the logarithms
+  stats::Segments segments;  // of the logarithms
   std::vector<LevelChange> changes;
   double level_ns() const;  // now
 };
@@ -87,6 +87,6 @@ inline constexpr std::size_t kFewestMachines = 3;
 Trend FindTrend(std::span<const Launch> launches, const TrendOptions& options,
                 std::vector<std::string> notes = {});
 
-}  // namespace lockstep
+}  // namespace lockstep::results::compare
 
 #endif  // LOCKSTEP_RESULTS_COMPARE_TREND_H_

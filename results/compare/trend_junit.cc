@@ -8,7 +8,7 @@
 #include "results/report/exports/xml.h"
 #include "results/report/figures.h"
 
-namespace lockstep {
+namespace lockstep::results::compare {
 namespace {
 
 // The tests and their counts.
@@ -20,11 +20,13 @@ struct Suite {
   void Add(const std::string& group, const std::string& name, const char* element,
            const std::string& message) {
     ++count;
-    tests += fmt::format("  <testcase classname=\"{}\" name=\"{}\"", Xml(OneLine(group)),
-                         Xml(OneLine(name)));
-    tests += element == nullptr ? "/>\n"
-                                : fmt::format(">\n    <{} message=\"{}\"/>\n  </testcase>\n",
-                                              element, Xml(OneLine(message)));
+    tests += fmt::format("  <testcase classname=\"{}\" name=\"{}\"",
+                         report::exports::Xml(report::OneLine(group)),
+                         report::exports::Xml(report::OneLine(name)));
+    tests += element == nullptr
+                 ? "/>\n"
+                 : fmt::format(">\n    <{} message=\"{}\"/>\n  </testcase>\n", element,
+                               report::exports::Xml(report::OneLine(message)));
   }
   void Failure(const std::string& group, const std::string& name, const std::string& message) {
     ++failures;
@@ -38,9 +40,10 @@ struct Suite {
 
 std::string ChangeMessage(const Series& series, const TrendEvent& event,
                           const LevelChange& change) {
-  std::string text = fmt::format("{:+.1f} % since {} ({} -> {})", 100 * change.effect,
-                                 series.nights[change.night].when.substr(0, 10),
-                                 DurationText(change.before_ns), DurationText(change.after_ns));
+  std::string text =
+      fmt::format("{:+.1f} % since {} ({} -> {})", 100 * change.effect,
+                  series.nights[change.night].when.substr(0, 10),
+                  report::DurationText(change.before_ns), report::DurationText(change.after_ns));
   for (const Difference& one : event.differences) {
     text += fmt::format("; {}: {} -> {}", one.fact, one.base, one.candidate);
   }
@@ -67,11 +70,11 @@ void AddHistory(const Trend& trend, std::size_t index, Suite& suite) {
   const std::string regression = RegressionOf(trend, index);
   if (!regression.empty()) {
     suite.Failure(group, name, regression);
-  } else if (series.nights.size() < kFewestNights) {
+  } else if (series.nights.size() < stats::kFewestNights) {
     ++suite.skipped;
-    suite.Add(
-        group, name, "skipped",
-        fmt::format("{} nights; fewer than {} say nothing", series.nights.size(), kFewestNights));
+    suite.Add(group, name, "skipped",
+              fmt::format("{} nights; fewer than {} say nothing", series.nights.size(),
+                          stats::kFewestNights));
   } else {
     suite.Add(group, name, nullptr, "");
   }
@@ -106,4 +109,4 @@ std::string FormatTrendJUnit(const Trend& trend) {
       suite.count, suite.failures, suite.errors, suite.skipped, suite.tests);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::compare

@@ -15,7 +15,7 @@
 #include "results/report/figures.h"
 #include "results/report/grid.h"
 
-namespace lockstep {
+namespace lockstep::results::compare {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -43,8 +43,8 @@ std::string Curve(const Series& series) {
   std::vector<double> values;
   for (const Night& night : series.nights) values.push_back(std::log(night.median_ns));
   if (values.size() > kCurve) values.erase(values.begin(), values.end() - kCurve);
-  const double low = Quantile(values, 0.02);
-  const double range = std::max(Quantile(values, 0.98) - low, 0.1);
+  const double low = stats::Quantile(values, 0.02);
+  const double range = std::max(stats::Quantile(values, 0.98) - low, 0.1);
   std::string curve;
   for (const double value : values) {
     curve += kBars[static_cast<int>(std::clamp((value - low) / range, 0.0, 1.0) * 7.99)];
@@ -60,14 +60,15 @@ std::string EventText(const TrendEvent& event) {
 }
 
 std::string DifferenceText(const Difference& difference) {
-  return fmt::format("{}: {} -> {}", difference.fact, OneLine(difference.base),
-                     OneLine(difference.candidate));
+  return fmt::format("{}: {} -> {}", difference.fact, report::OneLine(difference.base),
+                     report::OneLine(difference.candidate));
 }
 
 std::string ChangeText(const Series& series, const LevelChange& change) {
   return fmt::format("{}: {} ({} -> {}, {} nights before, {} since)", CaseText(series),
-                     Percent(change.effect), DurationText(change.before_ns),
-                     DurationText(change.after_ns), change.nights_before, change.nights_since);
+                     Percent(change.effect), report::DurationText(change.before_ns),
+                     report::DurationText(change.after_ns), change.nights_before,
+                     change.nights_since);
 }
 
 std::string SlowText(const Peer& peer) {
@@ -95,9 +96,9 @@ std::map<std::pair<std::string, std::string>, OutlierNight> OutliersOf(const Tre
   for (const Series& series : trend.series) {
     for (const std::size_t i : series.segments.outliers) {
       const Night& night = series.nights[i];
-      const auto segment =
-          std::find_if(series.segments.segments.begin(), series.segments.segments.end(),
-                       [&](const LevelSegment& one) { return one.first <= i && i <= one.last; });
+      const auto segment = std::find_if(
+          series.segments.segments.begin(), series.segments.segments.end(),
+          [&](const stats::LevelSegment& one) { return one.first <= i && i <= one.last; });
       OutlierNight& outlier = nights[{night.when, series.machine}];
       const double effect = std::expm1(std::log(night.median_ns) - segment->level);
       ++outlier.cases;
@@ -127,17 +128,17 @@ std::vector<std::string> OutlierTexts(const Trend& trend) {
   return texts;
 }
 
-Grid GridOf(const Trend& trend) {
-  Grid grid;
-  for (const char* title : {"case", "machine"}) grid.AddColumn(title, Grid::Align::kLeft);
+report::Grid GridOf(const Trend& trend) {
+  report::Grid grid;
+  for (const char* title : {"case", "machine"}) grid.AddColumn(title, report::Grid::Align::kLeft);
   for (const char* title : {"nights", "level now", "noise", "changes", "outliers"}) {
-    grid.AddColumn(title, Grid::Align::kRight);
+    grid.AddColumn(title, report::Grid::Align::kRight);
   }
-  grid.AddColumn(fmt::format("newest {} nights", kCurve), Grid::Align::kLeft);
+  grid.AddColumn(fmt::format("newest {} nights", kCurve), report::Grid::Align::kLeft);
   for (const Series& series : trend.series) {
-    const bool known = series.nights.size() >= kFewestNights;
+    const bool known = series.nights.size() >= stats::kFewestNights;
     grid.AddRow({CaseText(series), series.machine, fmt::format("{}", series.nights.size()),
-                 DurationText(series.level_ns()),
+                 report::DurationText(series.level_ns()),
                  known ? fmt::format("{:.1f} %", 100 * series.segments.noise) : "-",
                  known ? fmt::format("{}", series.changes.size()) : "too few",
                  fmt::format("{}", series.segments.outliers.size()), Curve(series)});
@@ -175,7 +176,8 @@ std::string Lists(const Trend& trend, std::string_view heading, std::string_view
   if (!outliers.empty()) head("Outlier nights, newest first");
   for (const std::string& outlier : outliers) text += fmt::format("{}{}\n", item, outlier);
   if (!trend.notes.empty()) head("Not read");
-  for (const std::string& note : trend.notes) text += fmt::format("{}{}\n", item, OneLine(note));
+  for (const std::string& note : trend.notes)
+    text += fmt::format("{}{}\n", item, report::OneLine(note));
   return text;
 }
 
@@ -230,9 +232,10 @@ std::string FormatTrendMarkdown(const Trend& trend) {
       "| case | machine | nights | level now | noise | changes | curve |\n"
       "|---|---|--:|--:|--:|--:|---|\n";
   for (const Series& series : trend.series) {
-    text += fmt::format("| {} | {} | {} | {} | {:.1f} % | {} | {} |\n", CaseText(series),
-                        series.machine, series.nights.size(), DurationText(series.level_ns()),
-                        100 * series.segments.noise, series.changes.size(), Curve(series));
+    text +=
+        fmt::format("| {} | {} | {} | {} | {:.1f} % | {} | {} |\n", CaseText(series),
+                    series.machine, series.nights.size(), report::DurationText(series.level_ns()),
+                    100 * series.segments.noise, series.changes.size(), Curve(series));
   }
   return text;
 }
@@ -272,4 +275,4 @@ std::string FormatTrendJson(const Trend& trend) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::compare

@@ -6,7 +6,7 @@
 
 #include "results/compare/trend.h"
 
-namespace lockstep {
+namespace lockstep::results::compare {
 
 // The headline, level changes (newest first) with what changed with them, slow machines, the newest
 // outliers, then a line a history with a small curve.
@@ -18,6 +18,6 @@ std::string FormatTrendJson(const Trend& trend);
 // are what makes the exit code 5; a history that is too short is skipped.
 std::string FormatTrendJUnit(const Trend& trend);
 
-}  // namespace lockstep
+}  // namespace lockstep::results::compare
 
 #endif  // LOCKSTEP_RESULTS_COMPARE_TREND_PRINT_H_

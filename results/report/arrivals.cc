@@ -12,12 +12,12 @@
 #include "results/report/grid.h"
 #include "results/report/report.h"
 
-namespace lockstep {
+namespace lockstep::results::report {
 namespace {
 
 constexpr std::size_t kMostHosts = 8;  // in one line; the file has all
 
-std::string ClockText(const HostClock& clock) {
+std::string ClockText(const store::HostClock& clock) {
   if (clock.state == "unknown") return clock.host + " is not known (its agent did not answer)";
   if (clock.state == "inconsistent") {
     return clock.host + " was set, or stood still: its moments do not compare with others";
@@ -27,24 +27,24 @@ std::string ClockText(const HostClock& clock) {
 }
 
 // What is smaller than the error of the clocks is no figure: at most, it is this.
-std::string FigureText(double ns, const Arrivals& arrivals) {
+std::string FigureText(double ns, const store::Arrivals& arrivals) {
   if (!std::isfinite(arrivals.clock_error_ns)) return "-";
   if (std::abs(ns) >= arrivals.clock_error_ns) return DurationText(ns);
   return "< " + DurationText(ns + arrivals.clock_error_ns);
 }
 
-std::string LastText(const Arrivals& arrivals) {
+std::string LastText(const store::Arrivals& arrivals) {
   if (arrivals.skew_ns < arrivals.clock_error_ns) return "-";
   return fmt::format("{} ({:.0f} %)", arrivals.last_rank, 100 * arrivals.last_share);
 }
 
 }  // namespace
 
-std::string FormatClocks(const Run& run) {
+std::string FormatClocks(const store::Run& run) {
   if (run.clocks.size() < 2) return "";
-  std::vector<const HostClock*> others;
+  std::vector<const store::HostClock*> others;
   for (std::size_t i = 1; i < run.clocks.size(); ++i) others.push_back(&run.clocks[i]);
-  std::ranges::stable_sort(others, std::ranges::greater(), &HostClock::error_ns);
+  std::ranges::stable_sort(others, std::ranges::greater(), &store::HostClock::error_ns);
   const std::size_t shown = std::min(others.size(), kMostHosts);
   std::string text = fmt::format("clocks beside {}'s:", run.clocks.front().host);
   for (std::size_t i = 0; i < shown; ++i) {
@@ -57,7 +57,7 @@ std::string FormatClocks(const Run& run) {
   return text + "\n";
 }
 
-std::string FormatArrivals(const Run& run) {
+std::string FormatArrivals(const store::Run& run) {
   using enum Grid::Align;
   Grid grid;
   grid.AddColumn("case", kLeft);
@@ -65,9 +65,9 @@ std::string FormatArrivals(const Run& run) {
     grid.AddColumn(title, kRight);
   }
   grid.AddColumn("last rank", kLeft);
-  for (const CaseRecord& record : run.cases) {
+  for (const store::CaseRecord& record : run.cases) {
     if (!record.arrivals) continue;
-    const Arrivals& arrivals = *record.arrivals;
+    const store::Arrivals& arrivals = *record.arrivals;
     grid.AddRow({record.name, DurationText(record.summary.median_ns),
                  FigureText(arrivals.skew_ns, arrivals), FigureText(arrivals.transfer_ns, arrivals),
                  arrivals.clock_error_ns == 0 ? "0" : DurationText(arrivals.clock_error_ns),
@@ -89,4 +89,4 @@ std::string FormatArrivals(const Run& run) {
   return text;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::report

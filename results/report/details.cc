@@ -7,34 +7,35 @@
 #include "results/report/figures.h"
 #include "results/report/report.h"
 
-namespace lockstep {
+namespace lockstep::results::report {
 namespace {
 
-bool HasInvocation(EventKind kind) {
-  return kind == EventKind::kEnqueue || kind == EventKind::kStart || kind == EventKind::kEnd ||
-         kind == EventKind::kError || IsSplit(kind);
+bool HasInvocation(journal::EventKind kind) {
+  return kind == journal::EventKind::kEnqueue || kind == journal::EventKind::kStart ||
+         kind == journal::EventKind::kEnd || kind == journal::EventKind::kError ||
+         journal::IsSplit(kind);
 }
 
 // Nanoseconds since the run began; the first ticks of a journal may lie before it.
-double NsOf(const Run& run, const JournalEvent& event) {
+double NsOf(const store::Run& run, const journal::JournalEvent& event) {
   return static_cast<double>(static_cast<std::int64_t>(event.ticks - run.origin_ticks)) *
          run.ns_per_tick;
 }
 
-std::string EventLine(const Run& run, const JournalEvent& event) {
+std::string EventLine(const store::Run& run, const journal::JournalEvent& event) {
   std::string what;
-  if (HasInvocation(event.kind)) what = DescribeInvocation(event);
-  if (event.kind == EventKind::kPhase) what = NameOf(event.phase);
-  if (event.kind == EventKind::kCase) what = std::to_string(event.case_index);
-  if (event.kind == EventKind::kExit) what = fmt::format("code {}", event.value);
-  if (event.kind == EventKind::kDeath) what = fmt::format("wait status {}", event.value);
-  return fmt::format("  {:14.6f} s  {:8}{}{}\n", NsOf(run, event) / 1e9, NameOf(event.kind),
-                     what.empty() ? "" : " ", what);
+  if (HasInvocation(event.kind)) what = verdict::DescribeInvocation(event);
+  if (event.kind == journal::EventKind::kPhase) what = journal::NameOf(event.phase);
+  if (event.kind == journal::EventKind::kCase) what = std::to_string(event.case_index);
+  if (event.kind == journal::EventKind::kExit) what = fmt::format("code {}", event.value);
+  if (event.kind == journal::EventKind::kDeath) what = fmt::format("wait status {}", event.value);
+  return fmt::format("  {:14.6f} s  {:8}{}{}\n", NsOf(run, event) / 1e9,
+                     journal::NameOf(event.kind), what.empty() ? "" : " ", what);
 }
 
 }  // namespace
 
-std::string FormatEnvironment(const Run& run) {
+std::string FormatEnvironment(const store::Run& run) {
   std::string facts;  // without a group
   std::string groups;
   std::string heading;
@@ -52,9 +53,9 @@ std::string FormatEnvironment(const Run& run) {
   return "Environment\n" + facts + groups;
 }
 
-std::string FormatHistory(const Run& run, std::size_t most) {
+std::string FormatHistory(const store::Run& run, std::size_t most) {
   std::string text = "History\n";
-  for (const RankHistory& history : run.history) {
+  for (const store::RankHistory& history : run.history) {
     const std::size_t shown = std::min(most, history.events.size());
     text += fmt::format("  rank {}, lifetime {}: {} events{}, {} overwritten before\n",
                         history.rank, history.lifetime, history.events.size(),
@@ -67,4 +68,4 @@ std::string FormatHistory(const Run& run, std::size_t most) {
   return text;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::report

@@ -8,7 +8,7 @@
 
 #include "core/base/units.h"
 
-namespace lockstep {
+namespace lockstep::results::report {
 
 std::string DurationText(double ns) { return std::isfinite(ns) ? FormatDuration(ns) : "-"; }
 
@@ -30,20 +30,19 @@ std::string PartText(double value, const std::string& units) {
   return fmt::format("{:.4g} {}", value, units);
 }
 
-std::string PrecisionText(const Summary& summary) {
+std::string PrecisionText(const store::Summary& summary) {
   if (!(summary.median_ns > 0)) return "-";
-  return PercentText(50 * (summary.interval_high_ns - summary.interval_low_ns) /
-                     summary.median_ns);
+  return PercentText(50 * (summary.interval_high_ns - summary.interval_low_ns) / summary.median_ns);
 }
 
-std::string TypeText(const CaseRecord& record) {
+std::string TypeText(const store::CaseRecord& record) {
   std::string text;
-  DataType last{};
-  for (const Operation& operation : record.operations) {
-    if (operation.collective == Collective::kBarrier) continue;
+  collective::DataType last{};
+  for (const collective::Operation& operation : record.operations) {
+    if (operation.collective == collective::Collective::kBarrier) continue;
     if (!text.empty() && operation.type == last) continue;
     last = operation.type;
-    const std::string name(NameOf(last));
+    const std::string name(collective::NameOf(last));
     if (text.find(name) == std::string::npos) text += (text.empty() ? "" : " ") + name;
   }
   return text.empty() ? "-" : text;
@@ -60,4 +59,4 @@ std::string RanksText(const std::vector<int>& ranks) {
   return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::report

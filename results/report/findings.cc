@@ -8,27 +8,27 @@
 #include "results/report/figures.h"
 #include "results/report/report.h"
 
-namespace lockstep {
+namespace lockstep::results::report {
 namespace {
 
 constexpr std::size_t kMostWrong = 8;
 
-const Finding* FirstFinding(const Run& run) {
+const verdict::Finding* FirstFinding(const store::Run& run) {
   if (!run.judgement.findings.empty()) return &run.judgement.findings.front();
-  for (const CaseRecord& record : run.cases) {
+  for (const store::CaseRecord& record : run.cases) {
     if (!record.judgement.findings.empty()) return &record.judgement.findings.front();
   }
   return nullptr;
 }
 
-std::int64_t WrongElements(const Run& run) {
+std::int64_t WrongElements(const store::Run& run) {
   std::int64_t wrong = 0;
-  for (const CaseRecord& record : run.cases) wrong += record.summary.wrong_elements;
+  for (const store::CaseRecord& record : run.cases) wrong += record.summary.wrong_elements;
   return wrong;
 }
 
-std::string MadeHeadline(const Run& run) {
-  if (const Finding* finding = FirstFinding(run)) {
+std::string MadeHeadline(const store::Run& run) {
+  if (const verdict::Finding* finding = FirstFinding(run)) {
     const std::string remedy = finding->remedy.empty() ? "" : "; " + finding->remedy;
     return finding->message + remedy;
   }
@@ -42,8 +42,8 @@ std::string MadeHeadline(const Run& run) {
 // A finding of the launch is often a finding of the case it broke, too; it is shown once.
 class FindingList {
  public:
-  void Add(const Judgement& judgement, const std::string& where) {
-    for (const Finding& finding : judgement.findings) {
+  void Add(const verdict::Judgement& judgement, const std::string& where) {
+    for (const verdict::Finding& finding : judgement.findings) {
       if (!seen_.insert(finding.cause + finding.message).second) continue;
       text_ += fmt::format("  {}. {} ({}, {}{}): {}\n", seen_.size(), finding.cause,
                            finding.proved ? "proved" : "suspected", RanksText(finding.culprits),
@@ -58,8 +58,8 @@ class FindingList {
   std::string text_;
 };
 
-std::string RankLine(const RankOutcome& outcome) {
-  std::string line = fmt::format("  rank {}: {}", outcome.rank, NameOf(outcome.outcome));
+std::string RankLine(const verdict::RankOutcome& outcome) {
+  std::string line = fmt::format("  rank {}: {}", outcome.rank, verdict::NameOf(outcome.outcome));
   if (outcome.exit_code != 0) line += fmt::format(", exit code {}", outcome.exit_code);
   if (outcome.signal != 0) line += fmt::format(", signal {}", outcome.signal);
   if (!outcome.where.empty()) line += ", at " + OneLine(outcome.where);
@@ -69,19 +69,19 @@ std::string RankLine(const RankOutcome& outcome) {
   return line + "\n";
 }
 
-std::string RankLines(const Run& run) {
+std::string RankLines(const store::Run& run) {
   std::string text;
-  for (const RankOutcome& outcome : run.judgement.outcomes) {
-    if (outcome.outcome != Outcome::kFinished) text += RankLine(outcome);
+  for (const verdict::RankOutcome& outcome : run.judgement.outcomes) {
+    if (outcome.outcome != verdict::Outcome::kFinished) text += RankLine(outcome);
   }
   return text.empty() ? "" : "\nRanks that did not finish\n" + text;
 }
 
-std::string WrongLines(const Run& run) {
+std::string WrongLines(const store::Run& run) {
   std::string text;
   std::size_t shown = 0;
-  for (const CaseRecord& record : run.cases) {
-    for (const WrongResult& wrong : record.wrong) {
+  for (const store::CaseRecord& record : run.cases) {
+    for (const store::WrongResult& wrong : record.wrong) {
       if (++shown > kMostWrong) continue;
       text += fmt::format(
           "  {}: rank {}, iteration {}, operation {}, element {}: expected {}, "
@@ -96,12 +96,12 @@ std::string WrongLines(const Run& run) {
 }
 
 // A culprit's outcome, or else the first that is not `finished`; nullptr when all finished.
-const RankOutcome* WorstOutcome(const Judgement& judgement) {
-  const RankOutcome* worst = nullptr;
-  for (const RankOutcome& outcome : judgement.outcomes) {
-    if (outcome.outcome == Outcome::kFinished) continue;
+const verdict::RankOutcome* WorstOutcome(const verdict::Judgement& judgement) {
+  const verdict::RankOutcome* worst = nullptr;
+  for (const verdict::RankOutcome& outcome : judgement.outcomes) {
+    if (outcome.outcome == verdict::Outcome::kFinished) continue;
     if (worst == nullptr) worst = &outcome;
-    for (const Finding& finding : judgement.findings) {
+    for (const verdict::Finding& finding : judgement.findings) {
       const auto& culprits = finding.culprits;
       if (std::find(culprits.begin(), culprits.end(), outcome.rank) != culprits.end()) {
         return &outcome;
@@ -113,41 +113,42 @@ const RankOutcome* WorstOutcome(const Judgement& judgement) {
 
 }  // namespace
 
-std::string_view Shout(Verdict verdict) {
+std::string_view Shout(verdict::Verdict verdict) {
   switch (verdict) {
-    case Verdict::kPass:
+    case verdict::Verdict::kPass:
       return "PASS";
-    case Verdict::kFail:
+    case verdict::Verdict::kFail:
       return "FAIL";
-    case Verdict::kUnknown:
+    case verdict::Verdict::kUnknown:
       return "UNKNOWN";
   }
   return "UNKNOWN";
 }
 
-std::string Headline(const Run& run) {
+std::string Headline(const store::Run& run) {
   const std::string text = run.summary_line.empty() ? MadeHeadline(run) : run.summary_line;
   return fmt::format("{}: {}{}", Shout(run.verdict), OneLine(text),
                      run.complete ? "" : " (incomplete: saved on the way out)");
 }
 
-std::string OutcomeText(const CaseRecord& record) {
-  std::string text(record.judgement.verdict == Verdict::kPass ? NameOf(Verdict::kPass)
-                                                              : Shout(record.judgement.verdict));
-  if (const RankOutcome* outcome = WorstOutcome(record.judgement)) {
-    return fmt::format("{}, rank {} {}", text, outcome->rank, NameOf(outcome->outcome));
+std::string OutcomeText(const store::CaseRecord& record) {
+  std::string text(record.judgement.verdict == verdict::Verdict::kPass
+                       ? verdict::NameOf(verdict::Verdict::kPass)
+                       : Shout(record.judgement.verdict));
+  if (const verdict::RankOutcome* outcome = WorstOutcome(record.judgement)) {
+    return fmt::format("{}, rank {} {}", text, outcome->rank, verdict::NameOf(outcome->outcome));
   }
   if (!record.summary.stopped_by.empty()) text += ", " + record.summary.stopped_by;
   return text;
 }
 
-std::string FormatFindings(const Run& run) {
+std::string FormatFindings(const store::Run& run) {
   FindingList findings;
   findings.Add(run.judgement, "");
-  for (const CaseRecord& record : run.cases) {
+  for (const store::CaseRecord& record : run.cases) {
     findings.Add(record.judgement, ", case " + record.name);
   }
   return findings.text() + RankLines(run) + WrongLines(run);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::report

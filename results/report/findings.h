@@ -8,16 +8,16 @@
 #include "core/verdict/outcome.h"
 #include "results/store/run.h"
 
-namespace lockstep {
+namespace lockstep::results::report {
 
-std::string_view Shout(Verdict verdict);  // "PASS", "FAIL", "UNKNOWN"
+std::string_view Shout(verdict::Verdict verdict);  // "PASS", "FAIL", "UNKNOWN"
 
 // The sections Findings, Ranks (those that did not finish) and Wrong results; "" when all is well.
-std::string FormatFindings(const Run& run);
+std::string FormatFindings(const store::Run& run);
 
 // What became of the ranks of a case, in a few words: "pass, precision", "FAIL, rank 1 hung".
-std::string OutcomeText(const CaseRecord& record);
+std::string OutcomeText(const store::CaseRecord& record);
 
-}  // namespace lockstep
+}  // namespace lockstep::results::report
 
 #endif  // LOCKSTEP_RESULTS_REPORT_FINDINGS_H_

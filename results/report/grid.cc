@@ -5,7 +5,7 @@
 
 #include "core/base/check.h"
 
-namespace lockstep {
+namespace lockstep::results::report {
 
 std::size_t DisplayWidth(const std::string& text) {
   // All bytes but the continuations of UTF-8.
@@ -55,4 +55,4 @@ std::string Grid::Format() const {
   return out;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::report

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::results::report {
 
 class Grid {
  public:
@@ -29,6 +29,6 @@ class Grid {
 // How many columns a terminal needs for UTF-8 text, counted as one a character.
 std::size_t DisplayWidth(const std::string& text);
 
-}  // namespace lockstep
+}  // namespace lockstep::results::report
 
 #endif  // LOCKSTEP_RESULTS_REPORT_GRID_H_

@@ -3,16 +3,16 @@
 
 #include "results/report/report.h"
 
-namespace lockstep {
+namespace lockstep::results::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json ToJson(const Judgement& judgement) {
+Json ToJson(const verdict::Judgement& judgement) {
   Json outcomes = Json::array();
-  for (const RankOutcome& o : judgement.outcomes) {
+  for (const verdict::RankOutcome& o : judgement.outcomes) {
     outcomes.push_back({{"rank", o.rank},
-                        {"outcome", NameOf(o.outcome)},
+                        {"outcome", verdict::NameOf(o.outcome)},
                         {"exit_code", o.exit_code},
                         {"signal", o.signal},
                         {"where", o.where},
@@ -20,17 +20,19 @@ Json ToJson(const Judgement& judgement) {
                         {"evidence", o.evidence}});
   }
   Json findings = Json::array();
-  for (const Finding& f : judgement.findings) {
+  for (const verdict::Finding& f : judgement.findings) {
     findings.push_back({{"cause", f.cause},
                         {"culprits", f.culprits},
                         {"proved", f.proved},
                         {"message", f.message},
                         {"remedy", f.remedy}});
   }
-  return {{"verdict", NameOf(judgement.verdict)}, {"outcomes", outcomes}, {"findings", findings}};
+  return {{"verdict", verdict::NameOf(judgement.verdict)},
+          {"outcomes", outcomes},
+          {"findings", findings}};
 }
 
-Json ToJson(const Summary& s) {
+Json ToJson(const store::Summary& s) {
   return {{"iterations", s.iterations},
           {"rounds", s.rounds},
           {"median_ns", s.median_ns},
@@ -50,7 +52,7 @@ Json ToJson(const Summary& s) {
           {"stopped_by", s.stopped_by}};
 }
 
-Json ToJson(const std::optional<Arrivals>& arrivals) {
+Json ToJson(const std::optional<store::Arrivals>& arrivals) {
   if (!arrivals) return nullptr;
   return {{"skew_ns", arrivals->skew_ns},
           {"transfer_ns", arrivals->transfer_ns},
@@ -59,7 +61,7 @@ Json ToJson(const std::optional<Arrivals>& arrivals) {
           {"last_share", arrivals->last_share}};
 }
 
-Json ToJson(const HostClock& clock) {
+Json ToJson(const store::HostClock& clock) {
   return {{"host", clock.host},
           {"ranks", clock.ranks},
           {"state", clock.state},
@@ -73,18 +75,18 @@ Json ToJson(const HostClock& clock) {
           {"probes", clock.probes}};
 }
 
-Json ToJson(const Operation& operation) {
-  const CollectiveInfo& info = InfoOf(operation.collective);
+Json ToJson(const collective::Operation& operation) {
+  const collective::CollectiveInfo& info = collective::InfoOf(operation.collective);
   Json json = {{"collective", info.name},
-               {"type", NameOf(operation.type)},
+               {"type", collective::NameOf(operation.type)},
                {"count", operation.count},
-               {"blocking", operation.blocking == Blocking::kBlocking}};
-  if (info.reduces) json["reduction"] = NameOf(operation.reduction);
+               {"blocking", operation.blocking == collective::Blocking::kBlocking}};
+  if (info.reduces) json["reduction"] = collective::NameOf(operation.reduction);
   if (info.rooted) json["root"] = operation.root;
   return json;
 }
 
-Json ToJson(const Part& part) {
+Json ToJson(const store::Part& part) {
   return {{"part", part.name},
           {"units", part.units},
           {"over", part.over},
@@ -93,7 +95,7 @@ Json ToJson(const Part& part) {
           {"interval_high", part.interval_high}};
 }
 
-Json ToJson(const OptionEffect& effect, const Run& run) {
+Json ToJson(const store::OptionEffect& effect, const store::Run& run) {
   const auto name = [&](std::int32_t index) {
     return run.cases[static_cast<std::size_t>(index)].name;
   };
@@ -108,7 +110,7 @@ Json ToJson(const OptionEffect& effect, const Run& run) {
           {"interval_high", effect.interval_high}};
 }
 
-Json ToJson(const LinkPair& pair) {
+Json ToJson(const store::LinkPair& pair) {
   return {{"a", pair.a},
           {"b", pair.b},
           {"standing", pair.standing},
@@ -123,15 +125,16 @@ Json ToJson(const LinkPair& pair) {
           {"retest_back_gbps", pair.retest_back_gbps}};
 }
 
-Json ToJson(const CaseRecord& record) {
+Json ToJson(const store::CaseRecord& record) {
   Json settings = Json::object();
   for (const auto& [name, value] : record.settings) settings[name] = value;
   Json parts = Json::array();
-  for (const Part& part : record.parts) parts.push_back(ToJson(part));
+  for (const store::Part& part : record.parts) parts.push_back(ToJson(part));
   Json operations = Json::array();
-  for (const Operation& operation : record.operations) operations.push_back(ToJson(operation));
+  for (const collective::Operation& operation : record.operations)
+    operations.push_back(ToJson(operation));
   Json wrong = Json::array();
-  for (const WrongResult& w : record.wrong) {
+  for (const store::WrongResult& w : record.wrong) {
     wrong.push_back({{"rank", w.rank},
                      {"iteration", w.iteration},
                      {"operation", w.operation},
@@ -158,11 +161,11 @@ Json ToJson(const CaseRecord& record) {
           {"judgement", ToJson(record.judgement)}};
 }
 
-Json ToJson(const Run& run) {
+Json ToJson(const store::Run& run) {
   Json environment = Json::object();
   for (const auto& [fact, value] : run.environment) environment[fact] = value;
   Json clocks = Json::array();
-  for (const HostClock& clock : run.clocks) clocks.push_back(ToJson(clock));
+  for (const store::HostClock& clock : run.clocks) clocks.push_back(ToJson(clock));
   Json floors = Json::object();
   for (const auto& [name, value] : run.floors) floors[name] = value;
   return {{"schema_version", run.schema_version},
@@ -172,7 +175,7 @@ Json ToJson(const Run& run) {
           {"duration_seconds", run.duration_seconds},
           {"command_line", run.command_line},
           {"exit_code", run.exit_code},
-          {"verdict", NameOf(run.verdict)},
+          {"verdict", verdict::NameOf(run.verdict)},
           {"summary_line", run.summary_line},
           {"recommendation", run.recommendation},
           {"complete", run.complete},
@@ -194,17 +197,18 @@ std::string LineOf(const char* record, const std::string& run_id, const Json& fi
 
 }  // namespace
 
-std::string FormatJsonLines(const Run& run) {
+std::string FormatJsonLines(const store::Run& run) {
   std::string text;
-  for (const CaseRecord& record : run.cases) text += LineOf("case", run.id, ToJson(record));
-  for (const OptionEffect& effect : run.effects)
+  for (const store::CaseRecord& record : run.cases) text += LineOf("case", run.id, ToJson(record));
+  for (const store::OptionEffect& effect : run.effects)
     text += LineOf("effect", run.id, ToJson(effect, run));
   if (run.links) {
-    for (const LinkPair& pair : run.links->pairs) text += LineOf("link", run.id, ToJson(pair));
+    for (const store::LinkPair& pair : run.links->pairs)
+      text += LineOf("link", run.id, ToJson(pair));
     const Json together = {{"sent_gbps", run.links->all_at_once_gbps}};
     text += LineOf("all_at_once", run.id, together);
   }
   return text + LineOf("run", run.id, ToJson(run));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::report

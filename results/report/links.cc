@@ -15,7 +15,7 @@
 #include "results/report/figures.h"
 #include "results/report/grid.h"
 
-namespace lockstep {
+namespace lockstep::results::report {
 namespace {
 
 constexpr std::size_t kWidestMatrix = 12;  // ranks
@@ -23,14 +23,14 @@ constexpr std::size_t kMostRows = 12;      // of pairs that stand out
 
 using Cell = std::function<std::string(int from, int to)>;
 
-std::vector<int> RanksOf(const LinkMatrix& links) {
+std::vector<int> RanksOf(const store::LinkMatrix& links) {
   std::set<int> ranks;
-  for (const LinkPair& pair : links.pairs) ranks.insert({pair.a, pair.b});
+  for (const store::LinkPair& pair : links.pairs) ranks.insert({pair.a, pair.b});
   return {ranks.begin(), ranks.end()};
 }
 
 // "0 node1"; the number alone where the run does not say the host.
-std::string NameOf(const Run& run, int rank) {
+std::string NameOf(const store::Run& run, int rank) {
   const std::string fact = fmt::format("ranks/{}/host", rank);
   for (const auto& [name, value] : run.environment) {
     if (name == fact) return fmt::format("{} {}", rank, OneLine(value));
@@ -38,7 +38,7 @@ std::string NameOf(const Run& run, int rank) {
   return std::to_string(rank);
 }
 
-std::string MatrixOf(const Run& run, const std::vector<int>& ranks, const Cell& cell) {
+std::string MatrixOf(const store::Run& run, const std::vector<int>& ranks, const Cell& cell) {
   Grid grid;
   grid.AddColumn("", Grid::Align::kLeft);
   for (const int rank : ranks) grid.AddColumn(std::to_string(rank), Grid::Align::kRight);
@@ -50,9 +50,9 @@ std::string MatrixOf(const Run& run, const std::vector<int>& ranks, const Cell& 
   return grid.Format();
 }
 
-std::string Matrices(const Run& run, const std::vector<int>& ranks) {
+std::string Matrices(const store::Run& run, const std::vector<int>& ranks) {
   std::map<std::pair<int, int>, std::string> latency, rate;
-  for (const LinkPair& pair : run.links->pairs) {
+  for (const store::LinkPair& pair : run.links->pairs) {
     // What stands out is marked.
     const char* mark = pair.standing.starts_with("slow") ? "*" : "";
     const auto a_to_b = std::pair(pair.a, pair.b);
@@ -74,9 +74,9 @@ std::string Matrices(const Run& run, const std::vector<int>& ranks) {
 }
 
 // Where a matrix would not fit: how the figures spread.
-std::string Spread(const LinkMatrix& links) {
+std::string Spread(const store::LinkMatrix& links) {
   std::vector<double> latencies, rates;
-  for (const LinkPair& pair : links.pairs) {
+  for (const store::LinkPair& pair : links.pairs) {
     if (std::isfinite(pair.latency_ns)) latencies.push_back(pair.latency_ns);
     for (const double rate : {pair.forward_gbps, pair.back_gbps}) {
       if (std::isfinite(rate)) rates.push_back(rate);
@@ -92,8 +92,8 @@ std::string Spread(const LinkMatrix& links) {
   std::vector<std::string> rate_row = {
       fmt::format("GB/s of messages of {}", FormatBytes(links.bytes))};
   for (const double p : {0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0}) {
-    latency_row.push_back(DurationText(Quantile(latencies, p)));
-    rate_row.push_back(BandwidthText(Quantile(rates, p)));
+    latency_row.push_back(DurationText(stats::Quantile(latencies, p)));
+    rate_row.push_back(BandwidthText(stats::Quantile(rates, p)));
   }
   grid.AddRow(std::move(latency_row));
   grid.AddRow(std::move(rate_row));
@@ -101,10 +101,10 @@ std::string Spread(const LinkMatrix& links) {
 }
 
 // Slow pairs and unsteady ones, the slowest first.
-std::string StandingOut(const Run& run) {
-  std::vector<const LinkPair*> pairs;
+std::string StandingOut(const store::Run& run) {
+  std::vector<const store::LinkPair*> pairs;
   std::size_t lost = 0;
-  for (const LinkPair& pair : run.links->pairs) {
+  for (const store::LinkPair& pair : run.links->pairs) {
     lost += pair.standing == "not_measured";
     if (pair.standing.starts_with("slow") || pair.standing == "unsteady") pairs.push_back(&pair);
   }
@@ -113,9 +113,10 @@ std::string StandingOut(const Run& run) {
     text += fmt::format("\nNot measured: {} of {} pairs.\n", lost, run.links->pairs.size());
   }
   if (pairs.empty()) return text;
-  std::stable_sort(pairs.begin(), pairs.end(), [](const LinkPair* one, const LinkPair* other) {
-    return one->latency_ns > other->latency_ns;
-  });
+  std::stable_sort(pairs.begin(), pairs.end(),
+                   [](const store::LinkPair* one, const store::LinkPair* other) {
+                     return one->latency_ns > other->latency_ns;
+                   });
   Grid grid;
   grid.AddColumn("pair", Grid::Align::kLeft);
   for (const char* title : {"half trip", "again", "GB/s ->", "again", "GB/s <-", "again"}) {
@@ -123,7 +124,7 @@ std::string StandingOut(const Run& run) {
   }
   grid.AddColumn("standing", Grid::Align::kLeft);
   for (std::size_t i = 0; i < std::min(kMostRows, pairs.size()); ++i) {
-    const LinkPair& pair = *pairs[i];
+    const store::LinkPair& pair = *pairs[i];
     grid.AddRow({NameOf(run, pair.a) + " - " + NameOf(run, pair.b), DurationText(pair.latency_ns),
                  DurationText(pair.retest_latency_ns), BandwidthText(pair.forward_gbps),
                  BandwidthText(pair.retest_forward_gbps), BandwidthText(pair.back_gbps),
@@ -137,7 +138,7 @@ std::string StandingOut(const Run& run) {
   return text;
 }
 
-std::string AllAtOnce(const Run& run) {
+std::string AllAtOnce(const store::Run& run) {
   std::vector<double> rates;
   std::string list;
   for (std::size_t rank = 0; rank < run.links->all_at_once_gbps.size(); ++rank) {
@@ -147,19 +148,20 @@ std::string AllAtOnce(const Run& run) {
     list += fmt::format("{}rank {}: {}", list.empty() ? "" : ", ", rank, BandwidthText(rate));
   }
   if (rates.empty()) return "";
-  std::string text = fmt::format(
-      "\nEvery rank with all others at once: each sends {} GB/s (median; {} to {})\n",
-      BandwidthText(Median(rates)), BandwidthText(*std::min_element(rates.begin(), rates.end())),
-      BandwidthText(*std::max_element(rates.begin(), rates.end())));
+  std::string text =
+      fmt::format("\nEvery rank with all others at once: each sends {} GB/s (median; {} to {})\n",
+                  BandwidthText(stats::Median(rates)),
+                  BandwidthText(*std::min_element(rates.begin(), rates.end())),
+                  BandwidthText(*std::max_element(rates.begin(), rates.end())));
   return rates.size() > kWidestMatrix ? text : text + "  " + list + "\n";
 }
 
 }  // namespace
 
-std::string FormatLinks(const Run& run) {
+std::string FormatLinks(const store::Run& run) {
   const std::vector<int> ranks = RanksOf(*run.links);
   const bool fits = ranks.size() <= kWidestMatrix;
   return (fits ? Matrices(run, ranks) : Spread(*run.links)) + StandingOut(run) + AllAtOnce(run);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::report

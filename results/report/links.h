@@ -6,12 +6,12 @@
 
 #include "results/store/run.h"
 
-namespace lockstep {
+namespace lockstep::results::report {
 
 // Matrices of half round trips and of bandwidths while they fit a page, else how they spread; then
 // the pairs that stand out, and what each rank sent to all others at once. `run` has links.
-std::string FormatLinks(const Run& run);
+std::string FormatLinks(const store::Run& run);
 
-}  // namespace lockstep
+}  // namespace lockstep::results::report
 
 #endif  // LOCKSTEP_RESULTS_REPORT_LINKS_H_

@@ -4,23 +4,23 @@
 #include <string>
 #include <tuple>
 
-namespace lockstep {
+namespace lockstep::results::report {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-CaseRecord Measured(const std::string& name, std::vector<Operation> operations, double median_ns,
-                    double factor) {
-  CaseRecord record;
+store::CaseRecord Measured(const std::string& name, std::vector<collective::Operation> operations,
+                           double median_ns, double factor) {
+  store::CaseRecord record;
   record.name = name;
   record.backend = "mpi";
   record.device = "host";
   record.ranks = 2;
   record.operations = std::move(operations);
-  for (const Operation& operation : record.operations) {
-    record.bytes += operation.count * SizeOf(operation.type);
+  for (const collective::Operation& operation : record.operations) {
+    record.bytes += operation.count * collective::SizeOf(operation.type);
   }
-  Summary& s = record.summary;
+  store::Summary& s = record.summary;
   s.iterations = 1200;
   s.rounds = 24;
   s.median_ns = median_ns;
@@ -37,26 +37,28 @@ CaseRecord Measured(const std::string& name, std::vector<Operation> operations, 
   s.percent_of_limit = 50;
   s.checked_elements = 4800;
   s.stopped_by = "precision";
-  record.judgement.verdict = Verdict::kPass;
-  record.judgement.outcomes = {{0, Outcome::kFinished, 0, 0, "", 0, ""},
-                               {1, Outcome::kFinished, 0, 0, "", 0, ""}};
+  record.judgement.verdict = verdict::Verdict::kPass;
+  record.judgement.outcomes = {{0, verdict::Outcome::kFinished, 0, 0, "", 0, ""},
+                               {1, verdict::Outcome::kFinished, 0, 0, "", 0, ""}};
   return record;
 }
 
-Operation AllReduce(std::int64_t count, DataType type = DataType::kF32) {
-  return {Collective::kAllReduce, type, Reduction::kSum, Blocking::kBlocking, count, 0};
+collective::Operation AllReduce(std::int64_t count,
+                                collective::DataType type = collective::DataType::kF32) {
+  return {collective::Collective::kAllReduce, type,  collective::Reduction::kSum,
+          collective::Blocking::kBlocking,    count, 0};
 }
 
 }  // namespace
 
-Run PassingRun() {
-  Run run;
+store::Run PassingRun() {
+  store::Run run;
   run.id = "1a2b3c4d";
   run.name = "bench_allreduce";
   run.started_at = "2026-11-21T10:44:25Z";
   run.duration_seconds = 2.34;
   run.command_line = "bench_allreduce -b 8";
-  run.verdict = Verdict::kPass;
+  run.verdict = verdict::Verdict::kPass;
   run.summary_line = "5 cases measured on 2 ranks";
   run.environment = {{"host/0/cpu_model", "Some CPU"}, {"host/0/kernel", "6.1"}, {"mpi", "4.1.4"}};
   run.floors = {{"cache_line_round_trip_ns", 212.5}, {"copy_gbps_alone", 9.8125}};
@@ -66,37 +68,38 @@ Run PassingRun() {
   run.cases = {Measured("all_reduce/8B", {AllReduce(2)}, 850, 1),
                Measured("all_reduce/64MiB", {AllReduce(16777216)}, 21.4e6, 1),
                Measured("all_reduce/8B/in_place", {AllReduce(2)}, 800, 1),
-               Measured("barrier", {{Collective::kBarrier}}, 600, 1),
+               Measured("barrier", {{collective::Collective::kBarrier}}, 600, 1),
                Measured("resnet50/cap25/all",
                         {AllReduce(2049000), AllReduce(7875584), AllReduce(6563840)}, 25e6, 1)};
   run.cases[2].in_place = true;
-  Summary& barrier = run.cases[3].summary;
+  store::Summary& barrier = run.cases[3].summary;
   barrier.algorithm_gbps = barrier.bus_gbps = barrier.percent_of_limit = kNan;
   barrier.checked_elements = 0;
   run.cases[4].model = "resnet50";
   run.cases[4].bucket_cap_mb = 25;
-  run.judgement.verdict = Verdict::kPass;
+  run.judgement.verdict = verdict::Verdict::kPass;
   run.judgement.outcomes = run.cases[0].judgement.outcomes;
   return run;
 }
 
-Run FailingRun() {
-  Run run = PassingRun();
-  run.verdict = Verdict::kFail;
+store::Run FailingRun() {
+  store::Run run = PassingRun();
+  run.verdict = verdict::Verdict::kFail;
   run.exit_code = 1;
   run.complete = false;
   run.summary_line = "rank 1 was killed by signal 9 in all_reduce/64MiB; look who sent it (dmesg)";
-  const Judgement judgement = {
-      Verdict::kFail,
-      {{0, Outcome::kHung, 0, 0, "all_reduce 50 (sequence 101 of communicator 0)", 5.04,
+  const verdict::Judgement judgement = {
+      verdict::Verdict::kFail,
+      {{0, verdict::Outcome::kHung, 0, 0, "all_reduce 50 (sequence 101 of communicator 0)", 5.04,
         "running, no system call\n#0 main"},
-       {1, Outcome::kKilled, 0, 9, "all_reduce 50 (sequence 101 of communicator 0)", 0, ""}},
+       {1, verdict::Outcome::kKilled, 0, 9, "all_reduce 50 (sequence 101 of communicator 0)", 0,
+        ""}},
       {{"rank_killed", {1}, true, "rank 1 was killed by signal 9", "Look who sent it: dmesg."}}};
   run.judgement = judgement;
   run.cases.resize(2);
-  CaseRecord& lost = run.cases[1];
+  store::CaseRecord& lost = run.cases[1];
   lost.judgement = judgement;
-  lost.summary = Summary();
+  lost.summary = store::Summary();
   lost.summary.iterations = 3;
   lost.summary.rounds = 1;
   lost.summary.median_ns = 21e6;
@@ -106,17 +109,17 @@ Run FailingRun() {
   lost.summary.max_ns = 22e6;
   lost.summary.max_rank = 0;
   lost.summary.stopped_by = "lost";
-  JournalEvent start;
+  journal::JournalEvent start;
   start.index = 1;
   start.ticks = 1500;
-  start.kind = EventKind::kStart;
+  start.kind = journal::EventKind::kStart;
   start.sequence = 101;
   start.nth = 50;
   start.count = 256;
-  JournalEvent death = start;
+  journal::JournalEvent death = start;
   death.index = 2;
   death.ticks = 2500;
-  death.kind = EventKind::kDeath;
+  death.kind = journal::EventKind::kDeath;
   death.value = 9;
   run.history = {{1, 0, 7, {start, death}}};
   run.origin_ticks = 500;
@@ -124,13 +127,13 @@ Run FailingRun() {
   return run;
 }
 
-Run StepsRun() {
-  Run run = PassingRun();
+store::Run StepsRun() {
+  store::Run run = PassingRun();
   run.name = "bench_ddp_step";
   run.cases.clear();
   for (const auto& [cap, median_ns] : {std::pair("25", 20e6), std::pair("10", 16e6)}) {
-    CaseRecord& record = run.cases.emplace_back(Measured(
-        std::string("ddp_step/resnet50/cap:") + cap, {AllReduce(25557032)}, median_ns, 1));
+    store::CaseRecord& record = run.cases.emplace_back(
+        Measured(std::string("ddp_step/resnet50/cap:") + cap, {AllReduce(25557032)}, median_ns, 1));
     record.model = "resnet50";
     record.settings = {{"bucket_cap_mb", cap}, {"comm_hook", "none"}};
     record.summary.algorithm_gbps = record.summary.bus_gbps = kNan;
@@ -149,10 +152,10 @@ Run StepsRun() {
   return run;
 }
 
-Run LinksRun() {
-  Run run = PassingRun();
+store::Run LinksRun() {
+  store::Run run = PassingRun();
   run.name = "bench_links";
-  run.verdict = Verdict::kFail;
+  run.verdict = verdict::Verdict::kFail;
   run.exit_code = 1;
   run.summary_line = "slow_link node2 -> node3 and back: half round trip 10.1 ms, 50 us is usual";
   run.environment.clear();
@@ -160,14 +163,16 @@ Run LinksRun() {
     run.environment.emplace_back("ranks/" + std::to_string(rank) + "/host",
                                  "node" + std::to_string(rank + 1));
   }
-  const std::vector<Operation> messages = {
-      {Collective::kSend, DataType::kU8, Reduction::kSum, Blocking::kBlocking, 1 << 20, -1},
-      {Collective::kRecv, DataType::kU8, Reduction::kSum, Blocking::kBlocking, 1 << 20, -1}};
+  const std::vector<collective::Operation> messages = {
+      {collective::Collective::kSend, collective::DataType::kU8, collective::Reduction::kSum,
+       collective::Blocking::kBlocking, 1 << 20, -1},
+      {collective::Collective::kRecv, collective::DataType::kU8, collective::Reduction::kSum,
+       collective::Blocking::kBlocking, 1 << 20, -1}};
   run.cases.clear();
-  CaseRecord& record = run.cases.emplace_back(Measured("links/round:0", messages, 2.6e6, 1));
+  store::CaseRecord& record = run.cases.emplace_back(Measured("links/round:0", messages, 2.6e6, 1));
   record.ranks = 4;
   record.parts = {{"half_round_trip_ns", "ns", "max", {}, 60e3, 58e3, 62e3}};
-  LinkMatrix links;
+  store::LinkMatrix links;
   links.bytes = 1 << 20;
   links.slow_factor = 1.5;
   links.usual_latency_ns = 50e3;
@@ -179,7 +184,7 @@ Run LinksRun() {
                              0.8 + 0.01 * a, 0.79 + 0.01 * b, kNan, kNan, kNan, "usual"});
     }
   }
-  LinkPair& slow = links.pairs[3];  // 1 - 2
+  store::LinkPair& slow = links.pairs[3];  // 1 - 2
   slow.latency_ns = 10.2e6;
   slow.forward_gbps = slow.back_gbps = 0.004;
   slow.retest_latency_ns = 10.1e6;
@@ -194,25 +199,25 @@ Run LinksRun() {
   }
   links.all_at_once_gbps = {1.1, 0.6, 0.7, 1.2};
   run.links = links;
-  run.judgement.verdict = Verdict::kFail;
+  run.judgement.verdict = verdict::Verdict::kFail;
   run.judgement.findings = {{"slow_link", {1, 2}, true, run.summary_line, "See the cables."}};
   return run;
 }
 
-Run CorruptRun() {
-  Run run = PassingRun();
-  run.verdict = Verdict::kFail;
+store::Run CorruptRun() {
+  store::Run run = PassingRun();
+  run.verdict = verdict::Verdict::kFail;
   run.exit_code = 1;
   run.summary_line = "";
   run.cases.resize(1);
-  CaseRecord& record = run.cases[0];
+  store::CaseRecord& record = run.cases[0];
   record.summary.wrong_elements = 2;
   record.wrong = {{1, 49, 0, 1, "3 (0x40400000)", "3.5 (0x40600000)"}};
-  record.judgement.verdict = Verdict::kFail;
-  record.judgement.outcomes[1].outcome = Outcome::kCorrupt;
-  record.judgement.findings = {{"data_corruption", {1}, true,
-                                "rank 1 received 2 wrong elements", "Replace the machine."}};
+  record.judgement.verdict = verdict::Verdict::kFail;
+  record.judgement.outcomes[1].outcome = verdict::Outcome::kCorrupt;
+  record.judgement.findings = {
+      {"data_corruption", {1}, true, "rank 1 received 2 wrong elements", "Replace the machine."}};
   return run;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::report

@@ -4,23 +4,23 @@
 
 #include "results/store/run.h"
 
-namespace lockstep {
+namespace lockstep::results::report {
 
 // Two sizes of all_reduce out of place and in place, a barrier, and a bucket sequence; all well.
-Run PassingRun();
+store::Run PassingRun();
 
 // The same, where rank 1 was killed in the second size and left the rest without samples.
-Run FailingRun();
+store::Run FailingRun();
 
 // A training step with two settings: parts, an effect and a recommendation; all well.
-Run StepsRun();
+store::Run StepsRun();
 
 // Links between four ranks on four hosts, of which one is slow.
-Run LinksRun();
+store::Run LinksRun();
 
 // One case with two wrong elements.
-Run CorruptRun();
+store::Run CorruptRun();
 
-}  // namespace lockstep
+}  // namespace lockstep::results::report
 
 #endif  // LOCKSTEP_RESULTS_REPORT_LITERAL_RUN_H_

@@ -8,26 +8,28 @@
 #include "results/report/figures.h"
 #include "results/report/report.h"
 
-namespace lockstep {
+namespace lockstep::results::report {
 namespace {
 
 // A line: a case out of place, and its twin in place.
 struct Line {
-  const CaseRecord* out_of_place = nullptr;
-  const CaseRecord* in_place = nullptr;
-  const CaseRecord& any() const { return out_of_place != nullptr ? *out_of_place : *in_place; }
+  const store::CaseRecord* out_of_place = nullptr;
+  const store::CaseRecord* in_place = nullptr;
+  const store::CaseRecord& any() const {
+    return out_of_place != nullptr ? *out_of_place : *in_place;
+  }
 };
 
-bool AreTwins(const CaseRecord& a, const CaseRecord& b) {
+bool AreTwins(const store::CaseRecord& a, const store::CaseRecord& b) {
   return a.operations == b.operations && a.backend == b.backend && a.ranks == b.ranks &&
          a.repetition == b.repetition && a.model == b.model && a.bucket == b.bucket &&
          a.bucket_cap_mb == b.bucket_cap_mb;
 }
 
-std::vector<Line> LinesOf(const Run& run) {
+std::vector<Line> LinesOf(const store::Run& run) {
   std::vector<Line> lines;
-  for (const CaseRecord& record : run.cases) {
-    const CaseRecord* Line::*mine = record.in_place ? &Line::in_place : &Line::out_of_place;
+  for (const store::CaseRecord& record : run.cases) {
+    const store::CaseRecord* Line::*mine = record.in_place ? &Line::in_place : &Line::out_of_place;
     Line* free = nullptr;
     for (Line& line : lines) {
       if (line.*mine == nullptr && AreTwins(line.any(), record)) free = &line;
@@ -38,14 +40,15 @@ std::vector<Line> LinesOf(const Run& run) {
   return lines;
 }
 
-std::string Identity(const CaseRecord& record) {
-  const Operation first = record.operations.empty() ? Operation() : record.operations.front();
-  const CollectiveInfo& info = InfoOf(first.collective);
+std::string Identity(const store::CaseRecord& record) {
+  const collective::Operation first =
+      record.operations.empty() ? collective::Operation() : record.operations.front();
+  const collective::CollectiveInfo& info = collective::InfoOf(first.collective);
   std::int64_t count = 0;
-  for (const Operation& operation : record.operations) count += operation.count;
-  return fmt::format("{:12}  {:12}  {:>8}  {:>6}  {:6}", record.bytes, count,
-                     NcclNameOf(first.type), info.reduces ? NameOf(first.reduction) : "none",
-                     info.rooted ? first.root : -1);
+  for (const collective::Operation& operation : record.operations) count += operation.count;
+  return fmt::format(
+      "{:12}  {:12}  {:>8}  {:>6}  {:6}", record.bytes, count, collective::NcclNameOf(first.type),
+      info.reduces ? collective::NameOf(first.reduction) : "none", info.rooted ? first.root : -1);
 }
 
 // Microseconds in seven characters, as many digits as fit.
@@ -58,24 +61,24 @@ std::string GbpsText(double gbps) {
   return std::isfinite(gbps) ? fmt::format("{:.2f}", gbps) : "N/A";
 }
 
-bool HasTime(const CaseRecord* record) {
+bool HasTime(const store::CaseRecord* record) {
   return record != nullptr && record->summary.iterations > 0 &&
          std::isfinite(record->summary.median_ns);
 }
 
-std::string Measured(const CaseRecord* record) {
+std::string Measured(const store::CaseRecord* record) {
   const auto cells = [](const auto& time, const auto& algorithm, const auto& bus,
                         const auto& wrong) {
     return fmt::format("  {:>7}  {:>6}  {:>6}  {:>5}", time, algorithm, bus, wrong);
   };
   if (!HasTime(record)) return cells("N/A", "N/A", "N/A", "N/A");
-  const Summary& s = record->summary;
+  const store::Summary& s = record->summary;
   const bool checked = s.checked_elements > 0 || s.wrong_elements > 0;
   return cells(TimeText(s.median_ns / 1e3), GbpsText(s.algorithm_gbps), GbpsText(s.bus_gbps),
                checked ? std::to_string(s.wrong_elements) : "N/A");
 }
 
-std::string Header(const Run& run) {
+std::string Header(const store::Run& run) {
   std::string text =
       fmt::format("# {} {}, {}: {}\n", run.name, run.id, run.started_at, Headline(run));
   text += "# time: median over iterations of the slowest rank's time; N/A: not measured\n#\n";
@@ -92,10 +95,10 @@ std::string Header(const Run& run) {
   return text;
 }
 
-std::string Footer(const Run& run) {
+std::string Footer(const store::Run& run) {
   std::int64_t wrong = 0, checked = 0, measured = 0;
   double bandwidth = 0;
-  for (const CaseRecord& record : run.cases) {
+  for (const store::CaseRecord& record : run.cases) {
     wrong += record.summary.wrong_elements;
     checked += record.summary.checked_elements;
     if (!HasTime(&record) || !std::isfinite(record.summary.bus_gbps)) continue;
@@ -113,14 +116,14 @@ std::string Footer(const Run& run) {
 
 }  // namespace
 
-std::string FormatNcclTests(const Run& run) {
+std::string FormatNcclTests(const store::Run& run) {
   std::string text = Header(run);
   for (const Line& line : LinesOf(run)) {
-    const CaseRecord& record = line.any();
+    const store::CaseRecord& record = line.any();
     if (!record.model.empty()) text += "# " + OneLine(record.name) + "\n";
     text += Identity(record) + Measured(line.out_of_place) + Measured(line.in_place) + "\n";
   }
   return text + Footer(run);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::report

@@ -7,39 +7,39 @@
 
 #include "results/store/run.h"
 
-namespace lockstep {
+namespace lockstep::results::report {
 
 // "FAIL: rank 1 was killed …; look at …": the verdict, what is wrong, with whom, what to do. One
 // line without its newline: run.summary_line, or else made from the findings.
-std::string Headline(const Run& run);
+std::string Headline(const store::Run& run);
 
 // The console table: the headline first, then a row a case, then what the options do and what to
 // choose, then findings with their remedies, then what the columns mean: the formulas of busbw and
 // of `% limit`, and the floors.
-std::string FormatTable(const Run& run);
+std::string FormatTable(const store::Run& run);
 // nccl-tests' columns: size count type redop root, then time algbw busbw #wrong for out of place
 // and in place.
-std::string FormatNcclTests(const Run& run);
+std::string FormatNcclTests(const store::Run& run);
 // One JSON object a case, one an effect of an option, one a pair of ranks whose link was measured,
 // then one for the run; what is not a number is
 // null.
-std::string FormatJsonLines(const Run& run);
+std::string FormatJsonLines(const store::Run& run);
 
 // The facts of machine and software, one a line below the heading of its group.
-std::string FormatEnvironment(const Run& run);
+std::string FormatEnvironment(const store::Run& run);
 // The newest `most` events of every journal: time since the run began, kind, invocation.
-std::string FormatHistory(const Run& run, std::size_t most);
+std::string FormatHistory(const store::Run& run, std::size_t most);
 
 // "clocks beside node1's: node2 +1.000021 s, drift +50.1 ppm, error 12.3 us": the time of day of
 // the other hosts at the start, how much faster they count, and how well their stamps are placed.
 // "" for one host.
-std::string FormatClocks(const Run& run);
+std::string FormatClocks(const store::Run& run);
 // A row a case: how far apart ranks came, and what was left to do when all were there.
-std::string FormatArrivals(const Run& run);
+std::string FormatArrivals(const store::Run& run);
 
 // One line about a run for a list of runs: when, verdict, name, cases, headline.
-std::string FormatLine(const Run& run);
+std::string FormatLine(const store::Run& run);
 
-}  // namespace lockstep
+}  // namespace lockstep::results::report
 
 #endif  // LOCKSTEP_RESULTS_REPORT_REPORT_H_

@@ -11,7 +11,7 @@
 #include "results/report/literal_run.h"
 #include "results/report/trials.h"
 
-namespace lockstep {
+namespace lockstep::results::report {
 namespace {
 
 using testing::HasSubstr;
@@ -38,13 +38,13 @@ TEST(Table, OfACorruptRun) { EXPECT_EQ(FormatTable(CorruptRun()), Golden("table_
 TEST(Table, OfStepsWithParts) { EXPECT_EQ(FormatTable(StepsRun()), Golden("table_steps.txt")); }
 
 TEST(Table, ATrialThatPassedHasALineOfWhy) {
-  CaseRecord passed;
+  store::CaseRecord passed;
   passed.name = "uneven_inputs/case2";
-  passed.judgement.verdict = Verdict::kPass;
+  passed.judgement.verdict = verdict::Verdict::kPass;
   passed.trial.emplace().why = "as expected: rank 0 had inputs for 5\niterations";
-  CaseRecord failed = passed;
+  store::CaseRecord failed = passed;
   failed.name = "isolation/kill_init";
-  failed.judgement.verdict = Verdict::kFail;
+  failed.judgement.verdict = verdict::Verdict::kFail;
   const std::vector<std::string> lines = Lines(FormatTrials({passed, failed}));
   EXPECT_EQ(lines.back(), "uneven_inputs/case2: as expected: rank 0 had inputs for 5 iterations");
   EXPECT_THAT(FormatTrials({failed}), Not(HasSubstr("as expected")));
@@ -57,7 +57,7 @@ TEST(Table, OfManyLinksIsShort) {
   run.links->pairs.clear();
   for (int a = 0; a < 64; ++a) {
     for (int b = a + 1; b < 64; ++b) {
-      LinkPair& pair = run.links->pairs.emplace_back();
+      store::LinkPair& pair = run.links->pairs.emplace_back();
       pair.a = a;
       pair.b = b;
       pair.latency_ns = 1000 + a;
@@ -82,8 +82,8 @@ TEST(Table, CollectivesAndStepsHaveATableEach) {
   EXPECT_EQ(table.find("ddp_step/resnet50"), table.rfind("ddp_step/resnet50"));
 }
 
-Run TwoHostsRun() {
-  Run run = PassingRun();
+store::Run TwoHostsRun() {
+  store::Run run = PassingRun();
   run.cases.resize(2);
   run.cases[0].arrivals = {400, 300, 24'100, 1, 0.6};
   run.cases[1].arrivals = {5.02e6, 16e6, 24'100, 1, 1};
@@ -108,7 +108,7 @@ TEST(Clocks, WhatIsNotKnownIsSaid) {
   EXPECT_THAT(FormatClocks(run), HasSubstr("node2 is not known"));
   run.clocks[1].state = "inconsistent";
   EXPECT_THAT(FormatClocks(run), HasSubstr("node2 was set, or stood still"));
-  for (CaseRecord& record : run.cases) {
+  for (store::CaseRecord& record : run.cases) {
     record.arrivals->clock_error_ns = std::numeric_limits<double>::infinity();
   }
   EXPECT_THAT(FormatArrivals(run), testing::ContainsRegex("64MiB +[^ ]+ ms +- +- +- +-"));
@@ -140,9 +140,9 @@ TEST(Table, OfARunWithoutCases) {
 TEST(Table, FiguresOfACaseThatNeverRanAreAbsent) {
   auto run = PassingRun();
   run.cases.resize(1);
-  run.cases[0].summary = Summary();
+  run.cases[0].summary = store::Summary();
   run.cases[0].summary.stopped_by = "not_run";
-  run.cases[0].judgement = Judgement();
+  run.cases[0].judgement = verdict::Judgement();
   const std::string row = Lines(FormatTable(run))[4];
   EXPECT_THAT(row, testing::ContainsRegex("f32 +- +- +- +- +- +- +- +0/0 +-  UNKNOWN, not_run"));
 }
@@ -150,7 +150,8 @@ TEST(Table, FiguresOfACaseThatNeverRanAreAbsent) {
 TEST(Table, TheCommonBeginningOfLongNamesIsPrintedOnce) {
   auto run = PassingRun();
   run.cases.resize(2);
-  for (CaseRecord& record : run.cases) record.name = std::string(60, 'x') + "/" + record.name;
+  for (store::CaseRecord& record : run.cases)
+    record.name = std::string(60, 'x') + "/" + record.name;
   const auto lines = Lines(FormatTable(run));
   EXPECT_EQ(lines[3], "All names begin with " + std::string(60, 'x') + "/all_reduce/");
   EXPECT_THAT(lines[5], StartsWith("8B "));
@@ -264,4 +265,4 @@ TEST(Line, NamesTheRun) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::results::report

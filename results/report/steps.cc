@@ -13,16 +13,17 @@
 #include "results/report/figures.h"
 #include "results/report/findings.h"
 
-namespace lockstep {
+namespace lockstep::results::report {
 namespace {
 
 // All parts that cases of the run have, in order of first appearance.
-std::vector<const Part*> PartsOf(const Run& run) {
-  std::vector<const Part*> parts;
-  for (const CaseRecord& record : run.cases) {
-    for (const Part& part : record.parts) {
-      const bool known = std::any_of(parts.begin(), parts.end(),
-                                     [&](const Part* other) { return other->name == part.name; });
+std::vector<const store::Part*> PartsOf(const store::Run& run) {
+  std::vector<const store::Part*> parts;
+  for (const store::CaseRecord& record : run.cases) {
+    for (const store::Part& part : record.parts) {
+      const bool known = std::any_of(parts.begin(), parts.end(), [&](const store::Part* other) {
+        return other->name == part.name;
+      });
       if (!known) parts.push_back(&part);
     }
   }
@@ -36,21 +37,21 @@ std::string TitleOf(const std::string& name) {
   return title;
 }
 
-std::string CellOf(const CaseRecord& record, const std::string& name) {
-  for (const Part& part : record.parts) {
+std::string CellOf(const store::CaseRecord& record, const std::string& name) {
+  for (const store::Part& part : record.parts) {
     if (part.name != name) continue;
     return record.summary.iterations == 0 ? "-" : PartText(part.median, part.units);
   }
   return "-";
 }
 
-std::vector<std::string> RowOf(const CaseRecord& record, const std::vector<const Part*>& parts,
-                               std::size_t skip) {
-  const Summary& s = record.summary;
+std::vector<std::string> RowOf(const store::CaseRecord& record,
+                               const std::vector<const store::Part*>& parts, std::size_t skip) {
+  const store::Summary& s = record.summary;
   const bool any = s.iterations > 0;
   std::vector<std::string> row = {record.name.substr(skip), any ? DurationText(s.median_ns) : "-",
                                   any ? PrecisionText(s) : "-", any ? DurationText(s.max_ns) : "-"};
-  for (const Part* part : parts) row.push_back(CellOf(record, part->name));
+  for (const store::Part* part : parts) row.push_back(CellOf(record, part->name));
   row.push_back(fmt::format("{}/{}", s.iterations, s.rounds));
   row.push_back(s.checked_elements > 0 || s.wrong_elements > 0 ? std::to_string(s.wrong_elements)
                                                                : "-");
@@ -59,9 +60,9 @@ std::vector<std::string> RowOf(const CaseRecord& record, const std::vector<const
 }
 
 // Of the load times of all ranks; rows that a rank did not complete are left out.
-std::optional<Skew> SkewOf(const CaseRecord& record) {
+std::optional<stats::Skew> SkewOf(const store::CaseRecord& record) {
   const auto part = std::find_if(record.parts.begin(), record.parts.end(),
-                                 [](const Part& each) { return each.name == "load_ns"; });
+                                 [](const store::Part& each) { return each.name == "load_ns"; });
   if (part == record.parts.end() || record.samples.ranks == 0) return std::nullopt;
   const auto ranks = static_cast<std::size_t>(record.samples.ranks);
   std::vector<double> times;
@@ -73,14 +74,14 @@ std::optional<Skew> SkewOf(const CaseRecord& record) {
     }
   }
   if (times.empty()) return std::nullopt;
-  return MeasureSkew(times, record.samples.ranks);
+  return stats::MeasureSkew(times, record.samples.ranks);
 }
 
 // What a rank got through in all its steps, over the time they took: batches that wait in a queue
 // are free, and those that follow pay for them, so no single step tells a rate.
-double SamplesPerSecond(const CaseRecord& record, std::size_t rank) {
+double SamplesPerSecond(const store::CaseRecord& record, std::size_t rank) {
   const auto part = std::find_if(record.parts.begin(), record.parts.end(),
-                                 [](const Part& each) { return each.name == "samples"; });
+                                 [](const store::Part& each) { return each.name == "samples"; });
   if (part == record.parts.end()) return std::nan("");
   const auto ranks = static_cast<std::size_t>(record.samples.ranks);
   double samples = 0;
@@ -96,24 +97,24 @@ double SamplesPerSecond(const CaseRecord& record, std::size_t rank) {
 
 }  // namespace
 
-Grid StepGrid(const Run& run, std::size_t skip) {
+Grid StepGrid(const store::Run& run, std::size_t skip) {
   using enum Grid::Align;
-  const std::vector<const Part*> parts = PartsOf(run);
+  const std::vector<const store::Part*> parts = PartsOf(run);
   Grid grid;
   grid.AddColumn("case", kLeft);
   for (const char* title : {"step", "+-%", "max"}) grid.AddColumn(title, kRight);
-  for (const Part* part : parts) grid.AddColumn(TitleOf(part->name), kRight);
+  for (const store::Part* part : parts) grid.AddColumn(TitleOf(part->name), kRight);
   for (const char* title : {"iter/rounds", "wrong"}) grid.AddColumn(title, kRight);
   grid.AddColumn("outcome", kLeft);
-  for (const CaseRecord& record : run.cases) {
+  for (const store::CaseRecord& record : run.cases) {
     if (!record.parts.empty()) grid.AddRow(RowOf(record, parts, skip));
   }
   return grid;
 }
 
-std::string StepLegend(const Run& run) {
+std::string StepLegend(const store::Run& run) {
   std::map<std::string, std::string> over;
-  for (const Part* part : PartsOf(run)) {
+  for (const store::Part* part : PartsOf(run)) {
     std::string& names = over[part->over];
     names += (names.empty() ? "" : ", ") + TitleOf(part->name);
   }
@@ -126,7 +127,7 @@ std::string StepLegend(const Run& run) {
   return text;
 }
 
-std::string FormatSkew(const Run& run) {
+std::string FormatSkew(const store::Run& run) {
   using enum Grid::Align;
   Grid grid;
   grid.AddColumn("case", kLeft);
@@ -134,12 +135,12 @@ std::string FormatSkew(const Run& run) {
        {"rank", "samples/s", "load p50", "load p99", "waited/iter", "imbalance", "waiting"}) {
     grid.AddColumn(title, kRight);
   }
-  for (const CaseRecord& record : run.cases) {
-    const std::optional<Skew> skew = SkewOf(record);
+  for (const store::CaseRecord& record : run.cases) {
+    const std::optional<stats::Skew> skew = SkewOf(record);
     if (!skew) continue;
     const auto iterations = static_cast<double>(record.samples.iterations());
     for (std::size_t rank = 0; rank < skew->ranks.size(); ++rank) {
-      const RankSkew& one = skew->ranks[rank];
+      const stats::RankSkew& one = skew->ranks[rank];
       const bool first = rank == 0;
       grid.AddRow({first ? record.name : "", std::to_string(rank),
                    fmt::format("{:.0f}", SamplesPerSecond(record, rank)), DurationText(one.p50),
@@ -155,12 +156,12 @@ std::string FormatSkew(const Run& run) {
          grid.Format();
 }
 
-std::string FormatEffects(const Run& run) {
+std::string FormatEffects(const store::Run& run) {
   std::string text;
   if (!run.effects.empty()) {
     text += "\nWhat the options do, in rounds that visited both\n";
   }
-  for (const OptionEffect& e : run.effects) {
+  for (const store::OptionEffect& e : run.effects) {
     const std::string interval =
         std::isfinite(e.interval_low) && std::isfinite(e.interval_high)
             ? fmt::format("95 %: {:.3f} to {:.3f}, {} rounds", 1 / e.interval_high,
@@ -174,4 +175,4 @@ std::string FormatEffects(const Run& run) {
   return text + "\nRecommendation: " + OneLine(run.recommendation) + "\n";
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::report

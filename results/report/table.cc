@@ -13,7 +13,7 @@
 #include "results/report/steps.h"
 #include "results/report/trials.h"
 
-namespace lockstep {
+namespace lockstep::results::report {
 namespace {
 
 // Beyond this width the common beginning of the names goes to a line of its own.
@@ -23,14 +23,14 @@ constexpr const char* kLinkLegend =
     "\nMedians over rounds. GB/s: 1e9 bytes a second, until the receiver's answer came. *: slow in "
     "both\npasses. Pairs within a host are not judged, unless they are GPUs.\n";
 
-std::string MaxText(const Summary& summary) {
+std::string MaxText(const store::Summary& summary) {
   if (!std::isfinite(summary.max_ns) || summary.max_rank < 0) return DurationText(summary.max_ns);
   return fmt::format("{} ({})", DurationText(summary.max_ns), summary.max_rank);
 }
 
 // Figures of a case without a single whole sample are not zero but absent.
-std::vector<std::string> RowOf(const CaseRecord& record, std::size_t skip) {
-  const Summary& s = record.summary;
+std::vector<std::string> RowOf(const store::CaseRecord& record, std::size_t skip) {
+  const store::Summary& s = record.summary;
   std::vector<std::string> row = {record.name.substr(skip),
                                   FormatBytes(record.bytes),
                                   TypeText(record),
@@ -49,7 +49,7 @@ std::vector<std::string> RowOf(const CaseRecord& record, std::size_t skip) {
   return row;
 }
 
-Grid MakeGrid(const Run& run, std::size_t skip) {
+Grid MakeGrid(const store::Run& run, std::size_t skip) {
   using enum Grid::Align;
   Grid grid;
   grid.AddColumn("case", kLeft);
@@ -60,30 +60,30 @@ Grid MakeGrid(const Run& run, std::size_t skip) {
     grid.AddColumn(title, kRight);
   }
   grid.AddColumn("outcome", kLeft);
-  for (const CaseRecord& record : run.cases) {
+  for (const store::CaseRecord& record : run.cases) {
     if (record.parts.empty()) grid.AddRow(RowOf(record, skip));
   }
   return grid;
 }
 
 // Characters that all names begin with, up to and with a slash.
-std::size_t CommonPrefix(const Run& run) {
+std::size_t CommonPrefix(const store::Run& run) {
   const std::string& first = run.cases.front().name;
   std::size_t common = run.cases.size() < 2 ? 0 : first.size();
-  for (const CaseRecord& record : run.cases) {
+  for (const store::CaseRecord& record : run.cases) {
     while (record.name.compare(0, common, first, 0, common) != 0) --common;
   }
   const std::size_t slash = common == 0 ? std::string::npos : first.rfind('/', common - 1);
   return slash == std::string::npos ? 0 : slash + 1;
 }
 
-bool AnyCollectives(const Run& run) {
+bool AnyCollectives(const store::Run& run) {
   return std::any_of(run.cases.begin(), run.cases.end(),
-                     [](const CaseRecord& record) { return record.parts.empty(); });
+                     [](const store::CaseRecord& record) { return record.parts.empty(); });
 }
 
 // Collectives have bandwidths, steps have parts: a table each.
-std::string Tables(const Run& run, std::size_t skip) {
+std::string Tables(const store::Run& run, std::size_t skip) {
   std::string text = AnyCollectives(run) ? MakeGrid(run, skip).Format() : "";
   if (const Grid steps = StepGrid(run, skip); !steps.empty()) {
     text += (text.empty() ? "" : "\n") + steps.Format();
@@ -91,7 +91,7 @@ std::string Tables(const Run& run, std::size_t skip) {
   return text;
 }
 
-std::string Cases(const Run& run) {
+std::string Cases(const store::Run& run) {
   if (run.cases.empty()) return "No case was run.\n";
   const std::size_t width =
       std::max(AnyCollectives(run) ? MakeGrid(run, 0).width() : 0, StepGrid(run, 0).width());
@@ -103,21 +103,21 @@ std::string Cases(const Run& run) {
 
 // The factors of the collectives that the run has, with their formulas.
 // Source: NVIDIA/nccl-tests doc/PERFORMANCE.md.
-std::string BusFactors(const Run& run) {
+std::string BusFactors(const store::Run& run) {
   std::set<std::string> factors;
-  for (const CaseRecord& record : run.cases) {
+  for (const store::CaseRecord& record : run.cases) {
     if (!record.parts.empty()) continue;
-    for (const Operation& operation : record.operations) {
-      const std::string name(NameOf(operation.collective));
+    for (const collective::Operation& operation : record.operations) {
+      const std::string name(collective::NameOf(operation.collective));
       switch (operation.collective) {
-        case Collective::kAllReduce:
+        case collective::Collective::kAllReduce:
           factors.insert("2(n-1)/n (" + name + ")");
           break;
-        case Collective::kAllGather:
-        case Collective::kReduceScatter:
+        case collective::Collective::kAllGather:
+        case collective::Collective::kReduceScatter:
           factors.insert("(n-1)/n (" + name + ")");
           break;
-        case Collective::kBarrier:
+        case collective::Collective::kBarrier:
           break;
         default:
           factors.insert("1 (" + name + ")");
@@ -129,7 +129,7 @@ std::string BusFactors(const Run& run) {
   return text;
 }
 
-std::string Legend(const Run& run) {
+std::string Legend(const store::Run& run) {
   std::string text =
       "\nmedian +-%: of the slowest rank's time in each iteration, with half its 95 % confidence "
       "interval\n";
@@ -145,7 +145,7 @@ std::string Legend(const Run& run) {
   return text;
 }
 
-std::string Floors(const Run& run) {
+std::string Floors(const store::Run& run) {
   if (run.floors.empty()) return "";
   std::string text = "Floors and clock, measured in this run:";
   std::size_t column = text.size();
@@ -162,9 +162,9 @@ std::string Floors(const Run& run) {
   return text + "\n";
 }
 
-std::string About(const Run& run) {
+std::string About(const store::Run& run) {
   std::set<std::string> on;
-  for (const CaseRecord& record : run.cases) {
+  for (const store::CaseRecord& record : run.cases) {
     on.insert(fmt::format("{} ranks, {} on {}", record.ranks, record.backend, record.device));
   }
   std::string text =
@@ -175,11 +175,11 @@ std::string About(const Run& run) {
 
 }  // namespace
 
-std::string FormatTable(const Run& run) {
+std::string FormatTable(const store::Run& run) {
   if (const std::string trials = FormatTrials(run.cases); !trials.empty()) {
     std::string text = Headline(run) + "\n" + About(run) + trials;
-    for (const CaseRecord& record : run.cases) {
-      if (record.judgement.verdict != Verdict::kPass) text += FormatTrialDetails(record);
+    for (const store::CaseRecord& record : run.cases) {
+      if (record.judgement.verdict != verdict::Verdict::kPass) text += FormatTrialDetails(record);
     }
     return text + FormatClocks(run);
   }
@@ -192,9 +192,9 @@ std::string FormatTable(const Run& run) {
   return text + Floors(run) + FormatClocks(run);
 }
 
-std::string FormatLine(const Run& run) {
+std::string FormatLine(const store::Run& run) {
   return fmt::format("{}  {}  {:3} cases  {}", run.started_at, run.name, run.cases.size(),
                      Headline(run));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::report

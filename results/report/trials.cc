@@ -12,16 +12,16 @@
 #include "results/report/findings.h"
 #include "results/report/grid.h"
 
-namespace lockstep {
+namespace lockstep::results::report {
 namespace {
 
 // "hung hung", and of many ranks "finished x63, killed x1".
-std::string OutcomesText(const Judgement& judgement) {
+std::string OutcomesText(const verdict::Judgement& judgement) {
   constexpr std::size_t kMostSingly = 4;
   std::vector<std::pair<std::string_view, int>> counts;
   std::vector<std::string_view> singly;
-  for (const RankOutcome& rank : judgement.outcomes) {
-    const std::string_view name = NameOf(rank.outcome);
+  for (const verdict::RankOutcome& rank : judgement.outcomes) {
+    const std::string_view name = verdict::NameOf(rank.outcome);
     singly.push_back(name);
     const auto known = std::find_if(counts.begin(), counts.end(),
                                     [&](const auto& count) { return count.first == name; });
@@ -36,7 +36,7 @@ std::string OutcomesText(const Judgement& judgement) {
   return text;
 }
 
-std::string SettingText(const CaseRecord& record, std::string_view name) {
+std::string SettingText(const store::CaseRecord& record, std::string_view name) {
   for (const auto& [key, value] : record.settings) {
     if (key == name) return value;
   }
@@ -44,22 +44,22 @@ std::string SettingText(const CaseRecord& record, std::string_view name) {
 }
 
 // Why each case passed; of the others FormatTrialDetails tells.
-std::string FormatReasons(const std::vector<CaseRecord>& cases) {
+std::string FormatReasons(const std::vector<store::CaseRecord>& cases) {
   std::string text;
-  for (const CaseRecord& record : cases) {
-    const bool passed = record.trial && record.judgement.verdict == Verdict::kPass;
+  for (const store::CaseRecord& record : cases) {
+    const bool passed = record.trial && record.judgement.verdict == verdict::Verdict::kPass;
     if (passed) text += fmt::format("{}: {}\n", record.name, OneLine(record.trial->why));
   }
   return text.empty() ? "" : "\n" + text;
 }
 
-std::int64_t Count(const std::vector<CaseRecord>& cases, Verdict verdict) {
-  return std::count_if(cases.begin(), cases.end(), [&](const CaseRecord& record) {
+std::int64_t Count(const std::vector<store::CaseRecord>& cases, verdict::Verdict verdict) {
+  return std::count_if(cases.begin(), cases.end(), [&](const store::CaseRecord& record) {
     return record.judgement.verdict == verdict;
   });
 }
 
-std::vector<std::string> RowOf(const CaseRecord& record) {
+std::vector<std::string> RowOf(const store::CaseRecord& record) {
   const auto& findings = record.judgement.findings;
   const double detected = record.trial->detected_after_seconds;
   const std::string scenario = SettingText(record, "scenario");
@@ -71,27 +71,27 @@ std::vector<std::string> RowOf(const CaseRecord& record) {
           findings.empty() ? "-" : findings.front().cause,
           findings.empty() ? "-" : fmt::format("{}", fmt::join(findings.front().culprits, ",")),
           std::isfinite(detected) ? FormatDuration(detected * 1e9) : "-",
-          std::string(NameOf(record.judgement.verdict))};
+          std::string(verdict::NameOf(record.judgement.verdict))};
 }
 
 }  // namespace
 
-std::string FormatTrials(const std::vector<CaseRecord>& cases) {
+std::string FormatTrials(const std::vector<store::CaseRecord>& cases) {
   Grid grid;
   for (const char* title : {"scenario", "backend", "ranks", "seed", "outcomes", "cause", "culprits",
                             "detected", "verdict"}) {
     grid.AddColumn(title, Grid::Align::kLeft);
   }
-  for (const CaseRecord& record : cases) {
+  for (const store::CaseRecord& record : cases) {
     if (record.trial) grid.AddRow(RowOf(record));
   }
   return grid.empty() ? "" : grid.Format() + FormatRecoveries(cases) + FormatReasons(cases);
 }
 
-std::string FormatRecoveries(const std::vector<CaseRecord>& cases) {
+std::string FormatRecoveries(const std::vector<store::CaseRecord>& cases) {
   std::string text;
-  for (const CaseRecord& record : cases) {
-    for (const RecoveryRecord& made : record.recoveries) {
+  for (const store::CaseRecord& record : cases) {
+    for (const store::RecoveryRecord& made : record.recoveries) {
       std::string parts;
       for (const auto& [name, seconds] :
            {std::pair("detect", made.detect_seconds), std::pair("abort", made.abort_seconds),
@@ -108,10 +108,10 @@ std::string FormatRecoveries(const std::vector<CaseRecord>& cases) {
   return text.empty() ? "" : "\n" + text;
 }
 
-std::string FormatTrialDetails(const CaseRecord& record) {
+std::string FormatTrialDetails(const store::CaseRecord& record) {
   std::string text = fmt::format("\n{}: {}: {}\n", Shout(record.judgement.verdict), record.name,
                                  record.trial ? record.trial->why : "");
-  for (const Finding& finding : record.judgement.findings) {
+  for (const verdict::Finding& finding : record.judgement.findings) {
     text += fmt::format("  {}{}: {}\n  {}\n", finding.cause, finding.proved ? "" : " (suspected)",
                         finding.message, finding.remedy);
   }
@@ -119,18 +119,19 @@ std::string FormatTrialDetails(const CaseRecord& record) {
   return faults.empty() ? text : text + fmt::format("  injected: {}\n", faults);
 }
 
-Verdict VerdictOf(const std::vector<CaseRecord>& cases, std::size_t planned) {
-  if (Count(cases, Verdict::kFail) > 0) return Verdict::kFail;
+verdict::Verdict VerdictOf(const std::vector<store::CaseRecord>& cases, std::size_t planned) {
+  if (Count(cases, verdict::Verdict::kFail) > 0) return verdict::Verdict::kFail;
   const bool all = cases.size() == planned;
-  return all && Count(cases, Verdict::kUnknown) == 0 ? Verdict::kPass : Verdict::kUnknown;
+  return all && Count(cases, verdict::Verdict::kUnknown) == 0 ? verdict::Verdict::kPass
+                                                              : verdict::Verdict::kUnknown;
 }
 
-std::string SummaryLineOf(const std::vector<CaseRecord>& cases, std::size_t planned) {
-  const Verdict verdict = VerdictOf(cases, planned);
-  if (verdict == Verdict::kPass) {
+std::string SummaryLineOf(const std::vector<store::CaseRecord>& cases, std::size_t planned) {
+  const verdict::Verdict verdict = VerdictOf(cases, planned);
+  if (verdict == verdict::Verdict::kPass) {
     return fmt::format("all {} cases came out as they should", planned);
   }
-  for (const CaseRecord& record : cases) {
+  for (const store::CaseRecord& record : cases) {
     if (record.judgement.verdict != verdict) continue;
     return fmt::format("{} of {} cases; {}: {}", Count(cases, verdict), planned, record.name,
                        record.trial ? record.trial->why : "");
@@ -138,4 +139,4 @@ std::string SummaryLineOf(const std::vector<CaseRecord>& cases, std::size_t plan
   return fmt::format("ended after {} of {} cases", cases.size(), planned);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::report

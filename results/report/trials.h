@@ -8,26 +8,26 @@
 
 #include "results/store/run.h"
 
-namespace lockstep {
+namespace lockstep::results::report {
 
 // A row a trial: scenario, what became of the ranks, the first finding, the verdict; below the
 // table a line a trial that passed: why. Cases that are no trials are left out; empty when none is
 // one.
-std::string FormatTrials(const std::vector<CaseRecord>& cases);
+std::string FormatTrials(const std::vector<store::CaseRecord>& cases);
 
 // "recovery/kill_shrink: recovered (shrink) from rank_killed: detect 6 ms, abort …", a line each;
 // part of the table. Empty when there was none.
-std::string FormatRecoveries(const std::vector<CaseRecord>& cases);
+std::string FormatRecoveries(const std::vector<store::CaseRecord>& cases);
 
 // Of a trial that did not pass: why, the findings with their remedies, the faults.
-std::string FormatTrialDetails(const CaseRecord& record);
+std::string FormatTrialDetails(const store::CaseRecord& record);
 
 // A failure outweighs an unknown one; unknown when fewer than `planned` were run.
-Verdict VerdictOf(const std::vector<CaseRecord>& cases, std::size_t planned);
+verdict::Verdict VerdictOf(const std::vector<store::CaseRecord>& cases, std::size_t planned);
 
 // "1 of 6 cases; uneven_inputs/case2: …": what is wrong, with whom; one line for Run::summary_line.
-std::string SummaryLineOf(const std::vector<CaseRecord>& cases, std::size_t planned);
+std::string SummaryLineOf(const std::vector<store::CaseRecord>& cases, std::size_t planned);
 
-}  // namespace lockstep
+}  // namespace lockstep::results::report
 
 #endif  // LOCKSTEP_RESULTS_REPORT_TRIALS_H_

@@ -16,7 +16,7 @@
 #include "results/store/descriptor.h"
 #include "results/store/store.h"
 
-namespace lockstep {
+namespace lockstep::results::store {
 namespace {
 
 namespace fs = std::filesystem;
@@ -176,4 +176,4 @@ Status WriteAtomically(const std::string& path,
   return OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store

@@ -10,7 +10,7 @@
 #include "core/base/status.h"
 #include "results/store/store.h"
 
-namespace lockstep {
+namespace lockstep::results::store {
 
 // Writes the parts one after the other to ".<name>.tmp-<pid>" beside `path`, fsyncs, renames it to
 // `path` and fsyncs the directory; makes missing parent directories. On an error the temporary
@@ -18,6 +18,6 @@ namespace lockstep {
 Status WriteAtomically(const std::string& path,
                        const std::vector<std::span<const std::byte>>& parts, WriteRules rules = {});
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store
 
 #endif  // LOCKSTEP_RESULTS_STORE_ATOMIC_FILE_H_

@@ -4,13 +4,13 @@
 
 #include <cstring>
 
-namespace lockstep {
+namespace lockstep::results::store {
 namespace {
 
-Handle Copy(hid_t predefined) { return Handle(H5Tcopy(predefined), H5Tclose); }
+hdf5::Handle Copy(hid_t predefined) { return hdf5::Handle(H5Tcopy(predefined), H5Tclose); }
 
-Handle BoolType(hid_t base) {
-  Handle type(H5Tenum_create(base), H5Tclose);
+hdf5::Handle BoolType(hid_t base) {
+  hdf5::Handle type(H5Tenum_create(base), H5Tclose);
   std::int8_t value = 0;
   H5Tenum_insert(type.get(), "FALSE", &value);
   value = 1;
@@ -18,8 +18,8 @@ Handle BoolType(hid_t base) {
   return type;
 }
 
-Handle TextType(std::size_t bytes) {
-  Handle type = Copy(H5T_C_S1);
+hdf5::Handle TextType(std::size_t bytes) {
+  hdf5::Handle type = Copy(H5T_C_S1);
   H5Tset_size(type.get(), bytes);
   H5Tset_strpad(type.get(), bytes == H5T_VARIABLE ? H5T_STR_NULLTERM : H5T_STR_NULLPAD);
   H5Tset_cset(type.get(), H5T_CSET_UTF8);
@@ -39,7 +39,7 @@ bool Fits(hid_t stored, const Value& like) {
 bool ReadText(hid_t attribute, hid_t stored, std::string& text) {
   if (H5Tis_variable_str(stored) > 0) {
     char* data = nullptr;
-    const Handle type = TextType(H5T_VARIABLE);
+    const hdf5::Handle type = TextType(H5T_VARIABLE);
     if (H5Aread(attribute, type.get(), &data) < 0) return false;
     text = data == nullptr ? "" : data;
     H5free_memory(data);
@@ -60,7 +60,7 @@ bool ReadNumber(hid_t attribute, hid_t type, Value& value) {
 }
 
 bool Read(hid_t attribute, hid_t stored, Value& value) {
-  const Handle type = MemoryType(value, 1);
+  const hdf5::Handle type = MemoryType(value, 1);
   if (auto* text = std::get_if<std::string>(&value)) return ReadText(attribute, stored, *text);
   if (std::holds_alternative<bool>(value)) {
     std::int8_t flag = 0;
@@ -80,7 +80,7 @@ bool Read(hid_t attribute, hid_t stored, Value& value) {
 
 }  // namespace
 
-Handle FileType(const Value& like, std::size_t text_bytes) {
+hdf5::Handle FileType(const Value& like, std::size_t text_bytes) {
   switch (like.index()) {
     case 0:
       return Copy(H5T_STD_I32LE);
@@ -97,7 +97,7 @@ Handle FileType(const Value& like, std::size_t text_bytes) {
   }
 }
 
-Handle MemoryType(const Value& like, std::size_t text_bytes) {
+hdf5::Handle MemoryType(const Value& like, std::size_t text_bytes) {
   switch (like.index()) {
     case 0:
       return Copy(H5T_NATIVE_INT32);
@@ -122,10 +122,10 @@ void AttributeSink::Put(const char* name, const Value& value, const char* units)
 void AttributeSink::PutOne(const std::string& name, const Value& value) {
   if (!trouble_.ok()) return;
   if (H5Aexists(object_, name.c_str()) > 0) H5Adelete(object_, name.c_str());
-  const Handle file_type = FileType(value, H5T_VARIABLE);
-  const Handle memory_type = MemoryType(value, H5T_VARIABLE);
-  const Handle space(H5Screate(H5S_SCALAR), H5Sclose);
-  const Handle attribute(
+  const hdf5::Handle file_type = FileType(value, H5T_VARIABLE);
+  const hdf5::Handle memory_type = MemoryType(value, H5T_VARIABLE);
+  const hdf5::Handle space(H5Screate(H5S_SCALAR), H5Sclose);
+  const hdf5::Handle attribute(
       H5Acreate2(object_, name.c_str(), file_type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT),
       H5Aclose);
   const herr_t written = std::visit(
@@ -151,9 +151,9 @@ Value AttributeSource::Get(const char* name, const Value& like) {
     trouble_.Note(fmt::format("attribute {} of {} is missing", name, path_));
     return like;
   }
-  const Handle attribute(H5Aopen(object_, name, H5P_DEFAULT), H5Aclose);
-  const Handle stored(H5Aget_type(attribute.get()), H5Tclose);
-  const Handle space(H5Aget_space(attribute.get()), H5Sclose);
+  const hdf5::Handle attribute(H5Aopen(object_, name, H5P_DEFAULT), H5Aclose);
+  const hdf5::Handle stored(H5Aget_type(attribute.get()), H5Tclose);
+  const hdf5::Handle space(H5Aget_space(attribute.get()), H5Sclose);
   Value value = like;
   if (H5Sget_simple_extent_npoints(space.get()) == 1 && Fits(stored.get(), like) &&
       Read(attribute.get(), stored.get(), value)) {
@@ -168,4 +168,4 @@ void AttributeSource::Refuse(const char* name, const Value& value) {
                             std::get<std::string>(value)));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store

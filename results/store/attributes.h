@@ -10,17 +10,17 @@
 #include "core/hdf5/handle.h"
 #include "results/store/fields.h"
 
-namespace lockstep {
+namespace lockstep::results::store {
 
 // The types of a value in a file (little endian) and in memory. `text_bytes` is the fixed length
 // of a text, or H5T_VARIABLE. Booleans are h5py's: an enumeration FALSE, TRUE of 8 bits.
-Handle FileType(const Value& like, std::size_t text_bytes);
-Handle MemoryType(const Value& like, std::size_t text_bytes);
+hdf5::Handle FileType(const Value& like, std::size_t text_bytes);
+hdf5::Handle MemoryType(const Value& like, std::size_t text_bytes);
 
 // `path` names the object in messages.
 class AttributeSink : public ValueSink {
  public:
-  AttributeSink(hid_t object, std::string path, Trouble& trouble)
+  AttributeSink(hid_t object, std::string path, hdf5::Trouble& trouble)
       : object_(object), path_(std::move(path)), trouble_(trouble) {}
   // Units become the text attribute "<name>.units". A name that exists already is replaced.
   void Put(const char* name, const Value& value, const char* units) override;
@@ -29,12 +29,12 @@ class AttributeSink : public ValueSink {
   void PutOne(const std::string& name, const Value& value);
   hid_t object_;
   std::string path_;
-  Trouble& trouble_;
+  hdf5::Trouble& trouble_;
 };
 
 class AttributeSource : public ValueSource {
  public:
-  AttributeSource(hid_t object, std::string path, Trouble& trouble)
+  AttributeSource(hid_t object, std::string path, hdf5::Trouble& trouble)
       : object_(object), path_(std::move(path)), trouble_(trouble) {}
   Value Get(const char* name, const Value& like) override;
   void Refuse(const char* name, const Value& value) override;
@@ -42,9 +42,9 @@ class AttributeSource : public ValueSource {
  private:
   hid_t object_;
   std::string path_;
-  Trouble& trouble_;
+  hdf5::Trouble& trouble_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store
 
 #endif  // LOCKSTEP_RESULTS_STORE_ATTRIBUTES_H_

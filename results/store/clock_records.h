@@ -5,11 +5,11 @@
 #include "core/launch/host_clocks.h"
 #include "results/store/run.h"
 
-namespace lockstep {
+namespace lockstep::results::store {
 
 // Fills `clocks` and `clock_anchors`; the run has its origin and scale.
-void AddClocks(const HostClocks& clocks, Run& run);
+void AddClocks(const launch::HostClocks& clocks, Run& run);
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store
 
 #endif  // LOCKSTEP_RESULTS_STORE_CLOCK_RECORDS_H_

@@ -9,7 +9,7 @@
 #include "results/store/seal.h"
 #include "results/store/store.h"
 
-namespace lockstep {
+namespace lockstep::results::store {
 namespace {
 
 class CorruptionTest : public testing::TestWithParam<std::uint64_t> {
@@ -21,7 +21,7 @@ class CorruptionTest : public testing::TestWithParam<std::uint64_t> {
     std::ifstream file(path_, std::ios::binary);
     whole_.assign(std::istreambuf_iterator<char>(file), {});
   }
-  Result<lockstep::Run> ReadBack(const std::string& bytes) {
+  Result<store::Run> ReadBack(const std::string& bytes) {
     std::ofstream(path_, std::ios::binary) << bytes;
     return ReadRun(path_);
   }
@@ -29,7 +29,7 @@ class CorruptionTest : public testing::TestWithParam<std::uint64_t> {
 
   Random random_{GetParam()};
   std::string path_, whole_;
-  lockstep::Run run_;
+  store::Run run_;
 };
 
 TEST_P(CorruptionTest, ATruncatedFileIsAnError) {
@@ -56,8 +56,10 @@ TEST_P(CorruptionTest, ABlockOfZerosOrMovedBytesIsAnError) {
     const std::size_t from = Somewhere(), to = Somewhere();
     const std::size_t size = std::min({whole_.size() - from, whole_.size() - to,
                                        static_cast<std::size_t>(1 + random_.Below(5000))});
-    if (i % 2 == 0) bytes.replace(to, size, size, '\0');
-    else bytes.replace(to, size, whole_, from, size);
+    if (i % 2 == 0)
+      bytes.replace(to, size, size, '\0');
+    else
+      bytes.replace(to, size, whole_, from, size);
     const auto read = ReadBack(bytes);
     EXPECT_TRUE(!read.ok() || BytesOf(*read) == BytesOf(run_)) << from << " " << to;
   }
@@ -66,4 +68,4 @@ TEST_P(CorruptionTest, ABlockOfZerosOrMovedBytesIsAnError) {
 INSTANTIATE_TEST_SUITE_P(Seeds, CorruptionTest, testing::Range<std::uint64_t>(0, 5));
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::results::store

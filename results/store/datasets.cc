@@ -4,15 +4,15 @@
 
 #include <algorithm>
 
-namespace lockstep {
+namespace lockstep::results::store {
 namespace {
 
 // deflate's highest ratio (RFC 1951: 258 bytes from 2 bits): data larger than that times its
 // storage is not in the file.
 constexpr double kMaxExpansion = 1032;
 
-Handle CreationProperties(const Dataset& dataset, std::size_t row_bytes) {
-  Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+hdf5::Handle CreationProperties(const Dataset& dataset, std::size_t row_bytes) {
+  hdf5::Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
   H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER);
   if (!dataset.compress || H5Zfilter_avail(H5Z_FILTER_DEFLATE) <= 0) return properties;
   const std::size_t rows = std::max<std::size_t>(1, (std::size_t{1} << 20) / row_bytes);
@@ -24,16 +24,16 @@ Handle CreationProperties(const Dataset& dataset, std::size_t row_bytes) {
 
 }  // namespace
 
-Handle WriteDataset(hid_t file, const Dataset& dataset, hid_t file_type, hid_t memory_type,
-                    const void* data, Trouble& trouble) {
-  if (!trouble.ok()) return Handle();
+hdf5::Handle WriteDataset(hid_t file, const Dataset& dataset, hid_t file_type, hid_t memory_type,
+                          const void* data, hdf5::Trouble& trouble) {
+  if (!trouble.ok()) return hdf5::Handle();
   const std::vector<hsize_t> dims(dataset.dims.begin(), dataset.dims.end());
-  const Handle space(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr),
-                     H5Sclose);
-  const Handle properties = CreationProperties(dataset, H5Tget_size(file_type));
-  Handle id(H5Dcreate2(file, dataset.path.c_str(), file_type, space.get(), H5P_DEFAULT,
-                       properties.get(), H5P_DEFAULT),
-            H5Dclose);
+  const hdf5::Handle space(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr),
+                           H5Sclose);
+  const hdf5::Handle properties = CreationProperties(dataset, H5Tget_size(file_type));
+  hdf5::Handle id(H5Dcreate2(file, dataset.path.c_str(), file_type, space.get(), H5P_DEFAULT,
+                             properties.get(), H5P_DEFAULT),
+                  H5Dclose);
   const bool empty = std::find(dims.begin(), dims.end(), hsize_t{0}) != dims.end();
   if (!id.ok() ||
       (!empty && H5Dwrite(id.get(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0)) {
@@ -42,16 +42,16 @@ Handle WriteDataset(hid_t file, const Dataset& dataset, hid_t file_type, hid_t m
   return id;
 }
 
-StoredDataset OpenDataset(hid_t file, const std::string& path, int rank, Trouble& trouble) {
+StoredDataset OpenDataset(hid_t file, const std::string& path, int rank, hdf5::Trouble& trouble) {
   StoredDataset stored;
   if (!trouble.ok()) return stored;
-  stored.id = Handle(H5Dopen2(file, path.c_str(), H5P_DEFAULT), H5Dclose);
+  stored.id = hdf5::Handle(H5Dopen2(file, path.c_str(), H5P_DEFAULT), H5Dclose);
   if (!stored.id.ok()) {
     trouble.Note(fmt::format("{} is missing", path));
     return stored;
   }
-  stored.type = Handle(H5Dget_type(stored.id.get()), H5Tclose);
-  const Handle space(H5Dget_space(stored.id.get()), H5Sclose);
+  stored.type = hdf5::Handle(H5Dget_type(stored.id.get()), H5Tclose);
+  const hdf5::Handle space(H5Dget_space(stored.id.get()), H5Sclose);
   std::vector<hsize_t> dims(static_cast<std::size_t>(rank));
   if (H5Sget_simple_extent_ndims(space.get()) != rank ||
       H5Sget_simple_extent_dims(space.get(), dims.data(), nullptr) != rank) {
@@ -68,7 +68,7 @@ StoredDataset OpenDataset(hid_t file, const std::string& path, int rank, Trouble
 }
 
 void ReadDataset(const StoredDataset& stored, const std::string& path, hid_t memory_type,
-                 void* data, Trouble& trouble) {
+                 void* data, hdf5::Trouble& trouble) {
   const bool empty = std::find(stored.dims.begin(), stored.dims.end(), 0u) != stored.dims.end();
   if (!trouble.ok() || empty) return;
   if (H5Dread(stored.id.get(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0) {
@@ -80,18 +80,19 @@ bool Exists(hid_t file, const std::string& path) {
   return H5Lexists(file, path.c_str(), H5P_DEFAULT) > 0;
 }
 
-Handle CreateGroup(hid_t file, const std::string& path, Trouble& trouble) {
-  if (!trouble.ok()) return Handle();
-  Handle group(H5Gcreate2(file, path.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
+hdf5::Handle CreateGroup(hid_t file, const std::string& path, hdf5::Trouble& trouble) {
+  if (!trouble.ok()) return hdf5::Handle();
+  hdf5::Handle group(H5Gcreate2(file, path.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                     H5Gclose);
   if (!group.ok()) trouble.Note(fmt::format("{} refused", path));
   return group;
 }
 
-Handle OpenGroup(hid_t file, const std::string& path, Trouble& trouble) {
-  if (!trouble.ok()) return Handle();
-  Handle group(H5Gopen2(file, path.c_str(), H5P_DEFAULT), H5Gclose);
+hdf5::Handle OpenGroup(hid_t file, const std::string& path, hdf5::Trouble& trouble) {
+  if (!trouble.ok()) return hdf5::Handle();
+  hdf5::Handle group(H5Gopen2(file, path.c_str(), H5P_DEFAULT), H5Gclose);
   if (!group.ok()) trouble.Note(fmt::format("{} is missing", path));
   return group;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store

@@ -10,7 +10,7 @@
 
 #include "core/hdf5/handle.h"
 
-namespace lockstep {
+namespace lockstep::results::store {
 
 struct Dataset {
   std::string path;  // absolute; its groups exist
@@ -19,25 +19,25 @@ struct Dataset {
 };
 
 // Creates and fills it; the handle stays open for attributes and scales.
-Handle WriteDataset(hid_t file, const Dataset& dataset, hid_t file_type, hid_t memory_type,
-                    const void* data, Trouble& trouble);
+hdf5::Handle WriteDataset(hid_t file, const Dataset& dataset, hid_t file_type, hid_t memory_type,
+                          const void* data, hdf5::Trouble& trouble);
 
 struct StoredDataset {
-  Handle id;
-  Handle type;
+  hdf5::Handle id;
+  hdf5::Handle type;
   std::vector<std::size_t> dims;
 };
 
 // Opens it and checks that it has `rank` dimensions and is not larger than its file can hold.
-StoredDataset OpenDataset(hid_t file, const std::string& path, int rank, Trouble& trouble);
+StoredDataset OpenDataset(hid_t file, const std::string& path, int rank, hdf5::Trouble& trouble);
 void ReadDataset(const StoredDataset& stored, const std::string& path, hid_t memory_type,
-                 void* data, Trouble& trouble);
+                 void* data, hdf5::Trouble& trouble);
 
 // Whether there is an object of this path, whose groups exist.
 bool Exists(hid_t file, const std::string& path);
-Handle CreateGroup(hid_t file, const std::string& path, Trouble& trouble);
-Handle OpenGroup(hid_t file, const std::string& path, Trouble& trouble);
+hdf5::Handle CreateGroup(hid_t file, const std::string& path, hdf5::Trouble& trouble);
+hdf5::Handle OpenGroup(hid_t file, const std::string& path, hdf5::Trouble& trouble);
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store
 
 #endif  // LOCKSTEP_RESULTS_STORE_DATASETS_H_

@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-namespace lockstep {
+namespace lockstep::results::store {
 
 bool Descriptor::Close() {
   const int fd = std::exchange(fd_, -1);
@@ -33,4 +33,4 @@ bool WriteFully(int fd, std::span<const std::byte> bytes) {
   return true;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store

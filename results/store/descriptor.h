@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-namespace lockstep {
+namespace lockstep::results::store {
 
 class Descriptor {
  public:
@@ -32,6 +32,6 @@ ssize_t ReadFully(int fd, std::span<std::byte> bytes);
 // Writes all; false with errno on an error.
 bool WriteFully(int fd, std::span<const std::byte> bytes);
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store
 
 #endif  // LOCKSTEP_RESULTS_STORE_DESCRIPTOR_H_

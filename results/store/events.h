@@ -10,13 +10,14 @@
 #include "core/hdf5/handle.h"
 #include "core/journal/event.h"
 
-namespace lockstep {
+namespace lockstep::results::store {
 
 // Returns the dataset, open for attributes.
-Handle WriteEvents(hid_t file, const std::string& path, const std::vector<JournalEvent>& events,
-                   Trouble& trouble);
-std::vector<JournalEvent> ReadEvents(hid_t file, const std::string& path, Trouble& trouble);
+hdf5::Handle WriteEvents(hid_t file, const std::string& path,
+                         const std::vector<journal::JournalEvent>& events, hdf5::Trouble& trouble);
+std::vector<journal::JournalEvent> ReadEvents(hid_t file, const std::string& path,
+                                              hdf5::Trouble& trouble);
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store
 
 #endif  // LOCKSTEP_RESULTS_STORE_EVENTS_H_

@@ -12,7 +12,7 @@
 
 #include "core/verdict/device_position.h"
 
-namespace lockstep {
+namespace lockstep::results::store {
 namespace {
 
 using Histories = std::map<int, const RankHistory*>;  // by rank
@@ -30,7 +30,7 @@ const RankHistory* HistoryOf(const Histories& histories, int rank) {
   return found == histories.end() ? nullptr : found->second;
 }
 
-bool Holds(const RankHistory* history, const JournalEvent& event) {
+bool Holds(const RankHistory* history, const journal::JournalEvent& event) {
   return history != nullptr &&
          std::any_of(history->events.begin(), history->events.end(), [&](const auto& one) {
            return one.index == event.index && one.kind == event.kind;
@@ -38,11 +38,13 @@ bool Holds(const RankHistory* history, const JournalEvent& event) {
 }
 
 // None where the history lacks an event.
-std::optional<EvidenceRecord> RecordOf(const JudgedLifetime& judged, const RankEvidence& rank,
+std::optional<EvidenceRecord> RecordOf(const JudgedLifetime& judged,
+                                       const verdict::RankEvidence& rank,
                                        const RankHistory* history) {
   EvidenceRecord record{judged.case_index, judged.lifetime, judged.deadline_seconds, rank};
-  std::vector<JournalEvent> events = std::exchange(record.known.journal.events, {});
-  if (!events.empty() && events.back().kind == EventKind::kExit && !Holds(history, events.back())) {
+  std::vector<journal::JournalEvent> events = std::exchange(record.known.journal.events, {});
+  if (!events.empty() && events.back().kind == journal::EventKind::kExit &&
+      !Holds(history, events.back())) {
     record.left = true;
     events.pop_back();
   }
@@ -51,11 +53,11 @@ std::optional<EvidenceRecord> RecordOf(const JudgedLifetime& judged, const RankE
     record.first_event = events.front().index;
     record.last_event = events.back().index;
   }
-  const std::string device = DescribeDevicePosition(rank.journal, rank.device);
+  const std::string device = verdict::DescribeDevicePosition(rank.journal, rank.device);
   if (!device.empty()) record.known.gpu = rank.gpu.empty() ? device : device + "; " + rank.gpu;
   record.known.device = {};
   record.known.gpu_bus.clear();
-  for (TcpSocket& socket : record.known.sockets) {
+  for (verdict::TcpSocket& socket : record.known.sockets) {
     socket = {.local = socket.local,
               .remote = socket.remote,
               .written = socket.written,
@@ -67,19 +69,19 @@ std::optional<EvidenceRecord> RecordOf(const JudgedLifetime& judged, const RankE
   return record;
 }
 
-RankEvidence EvidenceOf(const EvidenceRecord& record, const RankHistory* history) {
-  RankEvidence rank = record.known;
-  std::vector<JournalEvent>& events = rank.journal.events;
+verdict::RankEvidence EvidenceOf(const EvidenceRecord& record, const RankHistory* history) {
+  verdict::RankEvidence rank = record.known;
+  std::vector<journal::JournalEvent>& events = rank.journal.events;
   for (std::size_t i = 0; history != nullptr && i < history->events.size(); ++i) {
-    const JournalEvent& event = history->events[i];
+    const journal::JournalEvent& event = history->events[i];
     if (event.index >= record.first_event && event.index <= record.last_event) {
       events.push_back(event);
     }
   }
   if (record.left) {
-    JournalEvent exit = events.empty() ? JournalEvent{} : events.back();
+    journal::JournalEvent exit = events.empty() ? journal::JournalEvent{} : events.back();
     exit.index += events.empty() ? 0 : 1;
-    exit.kind = EventKind::kExit;
+    exit.kind = journal::EventKind::kExit;
     exit.value = 0;
     events.push_back(exit);
   }
@@ -88,11 +90,11 @@ RankEvidence EvidenceOf(const EvidenceRecord& record, const RankHistory* history
 
 }  // namespace
 
-void AddEvidence(const JudgedLifetime& judged, const std::vector<RankEvidence>& evidence,
+void AddEvidence(const JudgedLifetime& judged, const std::vector<verdict::RankEvidence>& evidence,
                  Run& run) {
   const Histories histories = HistoriesOf(run, judged.lifetime);
   std::vector<EvidenceRecord> records;
-  for (const RankEvidence& rank : evidence) {
+  for (const verdict::RankEvidence& rank : evidence) {
     const std::optional<EvidenceRecord> record =
         RecordOf(judged, rank, HistoryOf(histories, rank.rank));
     if (!record) return;
@@ -101,9 +103,9 @@ void AddEvidence(const JudgedLifetime& judged, const std::vector<RankEvidence>& 
   run.evidence.insert(run.evidence.end(), records.begin(), records.end());
 }
 
-std::vector<RankEvidence> EvidenceOf(const Run& run, int lifetime) {
+std::vector<verdict::RankEvidence> EvidenceOf(const Run& run, int lifetime) {
   const Histories histories = HistoriesOf(run, lifetime);
-  std::vector<RankEvidence> evidence;
+  std::vector<verdict::RankEvidence> evidence;
   for (const EvidenceRecord& record : run.evidence) {
     if (record.lifetime != lifetime) continue;
     evidence.push_back(EvidenceOf(record, HistoryOf(histories, record.known.rank)));
@@ -111,4 +113,4 @@ std::vector<RankEvidence> EvidenceOf(const Run& run, int lifetime) {
   return evidence;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store

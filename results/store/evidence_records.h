@@ -8,7 +8,7 @@
 #include "core/verdict/judge.h"
 #include "results/store/run.h"
 
-namespace lockstep {
+namespace lockstep::results::store {
 
 // A judgement of a lifetime of workers: whose it is, and by which deadline.
 struct JudgedLifetime {
@@ -19,11 +19,12 @@ struct JudgedLifetime {
 
 // Adds the evidence to a run whose history holds the lifetime already. Nothing where that history
 // lacks an event that was judged: half of the evidence would lead to another judgement.
-void AddEvidence(const JudgedLifetime& judged, const std::vector<RankEvidence>& evidence, Run& run);
+void AddEvidence(const JudgedLifetime& judged, const std::vector<verdict::RankEvidence>& evidence,
+                 Run& run);
 
 // What AddEvidence was given, as far as Judge looks at it; empty: the run holds none of it.
-std::vector<RankEvidence> EvidenceOf(const Run& run, int lifetime);
+std::vector<verdict::RankEvidence> EvidenceOf(const Run& run, int lifetime);
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store
 
 #endif  // LOCKSTEP_RESULTS_STORE_EVIDENCE_RECORDS_H_

@@ -1,6 +1,6 @@
 #include "results/store/fact_path.h"
 
-namespace lockstep {
+namespace lockstep::results::store {
 
 FactPath SplitFact(std::string_view fact) {
   FactPath path;
@@ -16,4 +16,4 @@ FactPath SplitFact(std::string_view fact) {
   return path;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store

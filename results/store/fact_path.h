@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::results::store {
 
 // "host/0/cpu_model" -> groups host, 0 and attribute cpu_model.
 struct FactPath {
@@ -17,6 +17,6 @@ struct FactPath {
 // Empty components and ".", which HDF5 passes over, are dropped; a fact without a name is "value".
 FactPath SplitFact(std::string_view fact);
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store
 
 #endif  // LOCKSTEP_RESULTS_STORE_FACT_PATH_H_

@@ -5,7 +5,7 @@
 
 #include <charconv>
 
-namespace lockstep {
+namespace lockstep::results::store {
 
 std::string JoinRanks(const std::vector<int>& ranks) {
   return fmt::format("{}", fmt::join(ranks, ","));
@@ -26,4 +26,4 @@ bool SplitRanks(std::string_view text, std::vector<int>& ranks) {
   return true;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store

@@ -15,16 +15,16 @@
 #include "core/verdict/judge.h"
 #include "core/verdict/outcome.h"
 
-namespace lockstep {
+namespace lockstep::results::store {
 
 // What an attribute or a cell of a table holds. Enumerators are stored by name.
 using Value = std::variant<std::int32_t, std::int64_t, std::uint64_t, double, bool, std::string>;
 
-inline std::string_view NameOf(Blocking blocking) {
-  return blocking == Blocking::kBlocking ? "blocking" : "nonblocking";
+inline std::string_view NameOf(collective::Blocking blocking) {
+  return blocking == collective::Blocking::kBlocking ? "blocking" : "nonblocking";
 }
 
-inline std::string_view NameOf(ProcessState state) {
+inline std::string_view NameOf(verdict::ProcessState state) {
   constexpr std::string_view kNames[] = {"running", "stopped", "exited", "signalled", "lost"};
   return kNames[static_cast<std::size_t>(state)];
 }
@@ -33,19 +33,21 @@ inline std::string_view NameOf(ProcessState state) {
 template <typename E>
 inline constexpr E kLast = E{};
 template <>
-inline constexpr Blocking kLast<Blocking> = Blocking::kNonblocking;
+inline constexpr collective::Blocking kLast<collective::Blocking> =
+    collective::Blocking::kNonblocking;
 template <>
-inline constexpr Collective kLast<Collective> = Collective::kRecv;
+inline constexpr collective::Collective kLast<collective::Collective> =
+    collective::Collective::kRecv;
 template <>
-inline constexpr DataType kLast<DataType> = kLastDataType;
+inline constexpr collective::DataType kLast<collective::DataType> = collective::kLastDataType;
 template <>
-inline constexpr Outcome kLast<Outcome> = Outcome::kCorrupt;
+inline constexpr verdict::Outcome kLast<verdict::Outcome> = verdict::Outcome::kCorrupt;
 template <>
-inline constexpr ProcessState kLast<ProcessState> = ProcessState::kLost;
+inline constexpr verdict::ProcessState kLast<verdict::ProcessState> = verdict::ProcessState::kLost;
 template <>
-inline constexpr Reduction kLast<Reduction> = Reduction::kMax;
+inline constexpr collective::Reduction kLast<collective::Reduction> = collective::Reduction::kMax;
 template <>
-inline constexpr Verdict kLast<Verdict> = Verdict::kUnknown;
+inline constexpr verdict::Verdict kLast<verdict::Verdict> = verdict::Verdict::kUnknown;
 
 // "0,3" and back.
 std::string JoinRanks(const std::vector<int>& ranks);
@@ -118,6 +120,6 @@ class Reading {
   ValueSource& source_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store
 
 #endif  // LOCKSTEP_RESULTS_STORE_FIELDS_H_

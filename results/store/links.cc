@@ -13,7 +13,7 @@
 #include "results/store/schema.h"
 #include "results/store/table.h"
 
-namespace lockstep {
+namespace lockstep::results::store {
 namespace {
 
 std::size_t RanksOf(const Run& run) {
@@ -24,8 +24,8 @@ std::size_t RanksOf(const Run& run) {
   return ranks;
 }
 
-void Finish(const Handle& matrix, const Handle& scale, const std::string& path, const char* units,
-            bool directed, Trouble& trouble) {
+void Finish(const hdf5::Handle& matrix, const hdf5::Handle& scale, const std::string& path,
+            const char* units, bool directed, hdf5::Trouble& trouble) {
   AttributeSink(matrix.get(), path, trouble).Put("units", std::string(units), "");
   if (!trouble.ok()) return;
   if (H5DSset_label(matrix.get(), 0, directed ? "from" : "rank") < 0 ||
@@ -36,12 +36,12 @@ void Finish(const Handle& matrix, const Handle& scale, const std::string& path, 
   }
 }
 
-void WriteMatrices(hid_t file, const Run& run, Trouble& trouble) {
+void WriteMatrices(hid_t file, const Run& run, hdf5::Trouble& trouble) {
   const std::size_t ranks = RanksOf(run);
   std::vector<std::int32_t> numbers(ranks);
   std::iota(numbers.begin(), numbers.end(), 0);
-  const Handle scale = WriteDataset(file, {"/links/rank", {ranks}}, H5T_STD_I32LE, H5T_NATIVE_INT32,
-                                    numbers.data(), trouble);
+  const hdf5::Handle scale = WriteDataset(file, {"/links/rank", {ranks}}, H5T_STD_I32LE,
+                                          H5T_NATIVE_INT32, numbers.data(), trouble);
   if (trouble.ok() && H5DSset_scale(scale.get(), "rank") < 0) {
     trouble.Note("/links/rank cannot become a scale");
   }
@@ -59,8 +59,8 @@ void WriteMatrices(hid_t file, const Run& run, Trouble& trouble) {
   }
   const auto write = [&](const char* path, const std::vector<double>& values, const char* units,
                          bool directed) {
-    const Handle matrix = WriteDataset(file, {path, {ranks, ranks}}, H5T_IEEE_F64LE,
-                                       H5T_NATIVE_DOUBLE, values.data(), trouble);
+    const hdf5::Handle matrix = WriteDataset(file, {path, {ranks, ranks}}, H5T_IEEE_F64LE,
+                                             H5T_NATIVE_DOUBLE, values.data(), trouble);
     Finish(matrix, scale, path, units, directed, trouble);
   };
   write("/links/latency_ns", latency, "ns", false);
@@ -69,25 +69,26 @@ void WriteMatrices(hid_t file, const Run& run, Trouble& trouble) {
 
 }  // namespace
 
-void WriteLinks(hid_t file, const Run& run, Trouble& trouble) {
+void WriteLinks(hid_t file, const Run& run, hdf5::Trouble& trouble) {
   if (!run.links) return;
-  const Handle group = CreateGroup(file, "/links", trouble);
+  const hdf5::Handle group = CreateGroup(file, "/links", trouble);
   AttributeSink attributes(group.get(), "/links", trouble);
   Writing writing(attributes);
   DescribeLinks(writing, *run.links);
   WriteTable(file, "/links/pairs", run.links->pairs, trouble);
   WriteMatrices(file, run, trouble);
   const std::vector<double>& rates = run.links->all_at_once_gbps;
-  const Handle together = WriteDataset(file, {"/links/all_at_once_gbps", {rates.size()}},
-                                       H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, rates.data(), trouble);
+  const hdf5::Handle together =
+      WriteDataset(file, {"/links/all_at_once_gbps", {rates.size()}}, H5T_IEEE_F64LE,
+                   H5T_NATIVE_DOUBLE, rates.data(), trouble);
   AttributeSink(together.get(), "/links/all_at_once_gbps", trouble)
       .Put("units", std::string("GB/s"), "");
 }
 
-void ReadLinks(hid_t file, Run& run, Trouble& trouble) {
+void ReadLinks(hid_t file, Run& run, hdf5::Trouble& trouble) {
   if (!trouble.ok() || !Exists(file, "/links")) return;
   LinkMatrix links;
-  const Handle group = OpenGroup(file, "/links", trouble);
+  const hdf5::Handle group = OpenGroup(file, "/links", trouble);
   AttributeSource attributes(group.get(), "/links", trouble);
   Reading reading(attributes);
   DescribeLinks(reading, links);
@@ -100,4 +101,4 @@ void ReadLinks(hid_t file, Run& run, Trouble& trouble) {
   run.links = std::move(links);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store

@@ -7,12 +7,12 @@
 #include "core/hdf5/handle.h"
 #include "results/store/run.h"
 
-namespace lockstep {
+namespace lockstep::results::store {
 
 // The pairs as a table, and the same as matrices of ranks x ranks for those who plot.
-void WriteLinks(hid_t file, const Run& run, Trouble& trouble);
-void ReadLinks(hid_t file, Run& run, Trouble& trouble);
+void WriteLinks(hid_t file, const Run& run, hdf5::Trouble& trouble);
+void ReadLinks(hid_t file, Run& run, hdf5::Trouble& trouble);
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store
 
 #endif  // LOCKSTEP_RESULTS_STORE_LINKS_H_

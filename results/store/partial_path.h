@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace lockstep {
+namespace lockstep::results::store {
 
 inline std::string PartialPath(std::string path, int rank) {
   constexpr std::string_view kSuffix = ".h5";
@@ -14,6 +14,6 @@ inline std::string PartialPath(std::string path, int rank) {
   return path + "-rank" + std::to_string(rank) + "-partial.h5";
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store
 
 #endif  // LOCKSTEP_RESULTS_STORE_PARTIAL_PATH_H_

@@ -8,7 +8,7 @@
 
 #include "core/base/random.h"
 
-namespace lockstep {
+namespace lockstep::results::store {
 namespace {
 
 class Maker {
@@ -47,15 +47,15 @@ class Maker {
     return static_cast<E>(Below(static_cast<int>(last) + 1));
   }
 
-  Judgement MakeJudgement(int ranks) {
-    Judgement judgement;
-    judgement.verdict = Enumerator(Verdict::kUnknown);
+  verdict::Judgement MakeJudgement(int ranks) {
+    verdict::Judgement judgement;
+    judgement.verdict = Enumerator(verdict::Verdict::kUnknown);
     for (int rank = 0; rank < ranks && Flip(); ++rank) {
-      judgement.outcomes.push_back({rank, Enumerator(Outcome::kCorrupt), Below(256) - 1, Below(32),
-                                    Text(), Number(), Text()});
+      judgement.outcomes.push_back({rank, Enumerator(verdict::Outcome::kCorrupt), Below(256) - 1,
+                                    Below(32), Text(), Number(), Text()});
     }
     for (int i = Below(3); i > 0; --i) {
-      Finding finding{Word(), {}, Flip(), Text(), Text()};
+      verdict::Finding finding{Word(), {}, Flip(), Text(), Text()};
       for (int k = Below(4); k > 0; --k) finding.culprits.push_back(Below(1000));
       judgement.findings.push_back(finding);
     }
@@ -149,9 +149,9 @@ class Maker {
     return clock;
   }
 
-  PlacedGpuSample MakeGpuSample() {
-    PlacedGpuSample placed{Below(9), Word(), {}};
-    GpuSample& sample = placed.sample;
+  journal::PlacedGpuSample MakeGpuSample() {
+    journal::PlacedGpuSample placed{Below(9), Word(), {}};
+    journal::GpuSample& sample = placed.sample;
     sample.ticks = Any();
     for (std::int64_t* value :
          {&sample.unix_ns, &sample.gpu, &sample.utilization_percent,
@@ -166,9 +166,9 @@ class Maker {
 
   EvidenceRecord MakeEvidence(int rank, int cases) {
     EvidenceRecord record{Below(cases + 1) - 1, Below(9), Number(), {}, Any(), Any(), Flip()};
-    RankEvidence& known = record.known;
+    verdict::RankEvidence& known = record.known;
     known.rank = rank;
-    known.state = Enumerator(ProcessState::kLost);
+    known.state = Enumerator(verdict::ProcessState::kLost);
     known.exit_code = Below(256);
     known.signal = Below(32);
     known.journal.missed = Any();
@@ -190,7 +190,9 @@ class Maker {
     return record;
   }
 
-  WorkerLog MakeLog() { return {Below(9), Below(9), Text(), Below(1000), Below(1000), Text()}; }
+  journal::WorkerLog MakeLog() {
+    return {Below(9), Below(9), Text(), Below(1000), Below(1000), Text()};
+  }
 
   Summary MakeSummary() {
     Summary s;
@@ -216,9 +218,10 @@ class Maker {
     record.ranks = 1 + Below(4);
     record.repetition = Below(3);
     for (int i = Below(4); i > 0; --i) {
-      record.operations.push_back({Enumerator(Collective::kRecv), Enumerator(kLastDataType),
-                                   Enumerator(Reduction::kMax), Enumerator(Blocking::kNonblocking),
-                                   static_cast<std::int64_t>(Any()), Below(8)});
+      record.operations.push_back(
+          {Enumerator(collective::Collective::kRecv), Enumerator(collective::kLastDataType),
+           Enumerator(collective::Reduction::kMax), Enumerator(collective::Blocking::kNonblocking),
+           static_cast<std::int64_t>(Any()), Below(8)});
     }
     record.in_place = Flip();
     record.bytes = static_cast<std::int64_t>(Any());
@@ -244,12 +247,12 @@ class Maker {
   RankHistory MakeHistory() {
     RankHistory history{Below(8), Below(9), Any(), {}};
     for (int i = Below(3) * Below(200); i > 0; --i) {
-      history.events.push_back({Any(), Any(), Any(), static_cast<std::int64_t>(Any()), Any(),
-                                static_cast<std::int64_t>(Any()), static_cast<std::uint32_t>(Any()),
-                                Below(8) - 1, Enumerator(kLastEventKind),
-                                static_cast<std::uint16_t>(Any()), Enumerator(Collective::kRecv),
-                                Enumerator(kLastDataType), Enumerator(Reduction::kMax),
-                                Enumerator(Phase::kBarrier)});
+      history.events.push_back(
+          {Any(), Any(), Any(), static_cast<std::int64_t>(Any()), Any(),
+           static_cast<std::int64_t>(Any()), static_cast<std::uint32_t>(Any()), Below(8) - 1,
+           Enumerator(journal::kLastEventKind), static_cast<std::uint16_t>(Any()),
+           Enumerator(collective::Collective::kRecv), Enumerator(collective::kLastDataType),
+           Enumerator(collective::Reduction::kMax), Enumerator(journal::Phase::kBarrier)});
     }
     return history;
   }
@@ -269,7 +272,7 @@ Run RandomRun(std::uint64_t seed) {
   run.duration_seconds = make.Number();
   run.command_line = make.Text();
   run.exit_code = make.Below(12);
-  run.verdict = make.Enumerator(Verdict::kUnknown);
+  run.verdict = make.Enumerator(verdict::Verdict::kUnknown);
   run.summary_line = make.Text();
   std::map<std::string, std::string> facts = {{"top", make.Text()}};
   for (int i = make.Below(30); i > 0; --i) {
@@ -324,4 +327,4 @@ Run RunWithSamples(std::int64_t iterations, int ranks) {
   return run;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store

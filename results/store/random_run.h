@@ -7,7 +7,7 @@
 
 #include "results/store/run.h"
 
-namespace lockstep {
+namespace lockstep::results::store {
 
 // Any valid run: no or many cases, samples, events and findings, NaN and infinities, empty and long
 // texts in UTF-8. Environment and floors are sorted, as a reader gives them.
@@ -19,6 +19,6 @@ Run RunWithSamples(std::int64_t iterations, int ranks);
 // Every field of a run, doubles by their bits: two runs are equal exactly when these are.
 std::string BytesOf(const Run& run);
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store
 
 #endif  // LOCKSTEP_RESULTS_STORE_RANDOM_RUN_H_

@@ -6,7 +6,7 @@
 
 #include "results/store/random_run.h"
 
-namespace lockstep {
+namespace lockstep::results::store {
 namespace {
 
 void Add(std::string& out, const std::string& text) {
@@ -23,13 +23,13 @@ void Add(std::string& out, const std::vector<T>& values) {
   for (const T& value : values) Add(out, value);
 }
 
-void Add(std::string& out, const Judgement& judgement) {
+void Add(std::string& out, const verdict::Judgement& judgement) {
   Add(out, judgement.verdict);
-  for (const RankOutcome& o : judgement.outcomes) {
+  for (const verdict::RankOutcome& o : judgement.outcomes) {
     Add(out, o.rank), Add(out, o.outcome), Add(out, o.exit_code), Add(out, o.signal);
     Add(out, o.where), Add(out, o.seconds_silent), Add(out, o.evidence);
   }
-  for (const Finding& f : judgement.findings) {
+  for (const verdict::Finding& f : judgement.findings) {
     Add(out, f.cause), Add(out, f.culprits), Add(out, f.proved), Add(out, f.message);
     Add(out, f.remedy);
   }
@@ -65,7 +65,7 @@ void Add(std::string& out, const CaseRecord& c) {
   Add(out, c.name), Add(out, c.backend), Add(out, c.device), Add(out, c.ranks);
   Add(out, c.repetition), Add(out, c.in_place), Add(out, c.bytes), Add(out, c.model);
   Add(out, c.bucket), Add(out, c.bucket_cap_mb);
-  for (const Operation& o : c.operations) {
+  for (const collective::Operation& o : c.operations) {
     Add(out, o.collective), Add(out, o.type), Add(out, o.reduction), Add(out, o.blocking);
     Add(out, o.count), Add(out, o.root);
   }
@@ -127,23 +127,23 @@ std::string BytesOf(const Run& run) {
   for (const ClockAnchorPoint& a : run.clock_anchors) {
     Add(out, a.host), Add(out, a.ticks), Add(out, a.low_ns), Add(out, a.high_ns);
   }
-  for (const PlacedGpuSample& g : run.gpu_samples) {
+  for (const journal::PlacedGpuSample& g : run.gpu_samples) {
     Add(out, g.rank), Add(out, g.bus);
     out.append(reinterpret_cast<const char*>(&g.sample), sizeof g.sample);
   }
   for (const EvidenceRecord& e : run.evidence) {
-    const RankEvidence& k = e.known;
+    const verdict::RankEvidence& k = e.known;
     Add(out, e.case_index), Add(out, e.lifetime), Add(out, e.deadline_seconds), Add(out, k.rank);
     Add(out, k.state), Add(out, k.exit_code), Add(out, k.signal), Add(out, k.seconds_silent);
     Add(out, k.idle), Add(out, k.asleep), Add(out, k.error), Add(out, k.system);
     Add(out, k.wrong_data), Add(out, k.gpu), Add(out, e.first_event), Add(out, e.last_event);
     Add(out, k.journal.missed), Add(out, e.left);
-    for (const TcpSocket& s : k.sockets) {
+    for (const verdict::TcpSocket& s : k.sockets) {
       Add(out, s.local), Add(out, s.remote), Add(out, s.written), Add(out, s.received);
       Add(out, s.unread), Add(out, s.retransmits), Add(out, s.closed);
     }
   }
-  for (const WorkerLog& l : run.logs) {
+  for (const journal::WorkerLog& l : run.logs) {
     Add(out, l.rank), Add(out, l.lifetime), Add(out, l.path), Add(out, l.bytes);
     Add(out, l.cut_bytes), Add(out, l.text);
   }
@@ -152,4 +152,4 @@ std::string BytesOf(const Run& run) {
   return out;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store

@@ -16,7 +16,7 @@
 #include "results/store/store.h"
 #include "results/store/table.h"
 
-namespace lockstep {
+namespace lockstep::results::store {
 namespace {
 
 // Deeper nesting, or more cases or journals, than any writer makes.
@@ -45,8 +45,8 @@ std::vector<std::string> ChildNames(hid_t group) {
   return names;
 }
 
-std::size_t CountChildren(hid_t file, const std::string& path, Trouble& trouble) {
-  const Handle group = OpenGroup(file, path, trouble);
+std::size_t CountChildren(hid_t file, const std::string& path, hdf5::Trouble& trouble) {
+  const hdf5::Handle group = OpenGroup(file, path, trouble);
   H5G_info_t info{};
   if (!trouble.ok()) return 0;
   if (H5Gget_info(group.get(), &info) < 0 || info.nlinks > kMaxChildren) {
@@ -57,9 +57,9 @@ std::size_t CountChildren(hid_t file, const std::string& path, Trouble& trouble)
 }
 
 // `prefix` is the path below /environment, with a slash behind it unless empty.
-void ReadFacts(hid_t file, const std::string& prefix, int depth, Run& run, Trouble& trouble) {
+void ReadFacts(hid_t file, const std::string& prefix, int depth, Run& run, hdf5::Trouble& trouble) {
   const std::string path = "/environment/" + prefix;
-  const Handle group = OpenGroup(file, path, trouble);
+  const hdf5::Handle group = OpenGroup(file, path, trouble);
   if (!trouble.ok()) return;
   if (depth > kMaxDepth) return trouble.Note(fmt::format("{} is nested too deep", path));
   AttributeSource attributes(group.get(), path, trouble);
@@ -72,8 +72,8 @@ void ReadFacts(hid_t file, const std::string& prefix, int depth, Run& run, Troub
   }
 }
 
-void ReadFloors(hid_t file, Run& run, Trouble& trouble) {
-  const Handle group = OpenGroup(file, "/floors", trouble);
+void ReadFloors(hid_t file, Run& run, hdf5::Trouble& trouble) {
+  const hdf5::Handle group = OpenGroup(file, "/floors", trouble);
   if (!trouble.ok()) return;
   AttributeSource attributes(group.get(), "/floors", trouble);
   for (const std::string& name : AttributeNames(group.get())) {
@@ -81,8 +81,8 @@ void ReadFloors(hid_t file, Run& run, Trouble& trouble) {
   }
 }
 
-void ReadPlan(hid_t file, Run& run, Trouble& trouble) {
-  const Handle group = OpenGroup(file, "/plan", trouble);
+void ReadPlan(hid_t file, Run& run, hdf5::Trouble& trouble) {
+  const hdf5::Handle group = OpenGroup(file, "/plan", trouble);
   AttributeSource attributes(group.get(), "/plan", trouble);
   Reading reading(attributes);
   DescribePlan(reading, run);
@@ -96,9 +96,9 @@ void ReadPlan(hid_t file, Run& run, Trouble& trouble) {
   run.plan_text.resize(run.plan_text.find_last_not_of('\0') + 1);
 }
 
-void ReadSettings(hid_t file, const std::string& path, CaseRecord& record, Trouble& trouble) {
+void ReadSettings(hid_t file, const std::string& path, CaseRecord& record, hdf5::Trouble& trouble) {
   if (!trouble.ok() || !Exists(file, path)) return;
-  const Handle group = OpenGroup(file, path, trouble);
+  const hdf5::Handle group = OpenGroup(file, path, trouble);
   AttributeSource attributes(group.get(), path, trouble);
   for (const std::string& name : AttributeNames(group.get())) {
     record.settings.emplace_back(
@@ -106,11 +106,11 @@ void ReadSettings(hid_t file, const std::string& path, CaseRecord& record, Troub
   }
 }
 
-void ReadCases(hid_t file, Run& run, Trouble& trouble) {
+void ReadCases(hid_t file, Run& run, hdf5::Trouble& trouble) {
   run.cases.resize(CountChildren(file, "/cases", trouble));
   for (std::size_t i = 0; i < run.cases.size() && trouble.ok(); ++i) {
     const std::string path = fmt::format("/cases/{}", i);
-    const Handle group = OpenGroup(file, path, trouble);
+    const hdf5::Handle group = OpenGroup(file, path, trouble);
     AttributeSource attributes(group.get(), path, trouble);
     Reading reading(attributes);
     DescribeCase(reading, run.cases[i]);
@@ -119,9 +119,9 @@ void ReadCases(hid_t file, Run& run, Trouble& trouble) {
   }
 }
 
-void ReadHistory(hid_t file, Run& run, Trouble& trouble) {
+void ReadHistory(hid_t file, Run& run, hdf5::Trouble& trouble) {
   run.history.resize(CountChildren(file, "/history", trouble));
-  const Handle group = OpenGroup(file, "/history", trouble);
+  const hdf5::Handle group = OpenGroup(file, "/history", trouble);
   AttributeSource clock(group.get(), "/history", trouble);
   Reading reading_clock(clock);
   DescribeClock(reading_clock, run);
@@ -129,7 +129,7 @@ void ReadHistory(hid_t file, Run& run, Trouble& trouble) {
     const std::string path = fmt::format("/history/{}", i);
     run.history[i].events = ReadEvents(file, path, trouble);
     if (!trouble.ok()) return;
-    const Handle events(H5Dopen2(file, path.c_str(), H5P_DEFAULT), H5Dclose);
+    const hdf5::Handle events(H5Dopen2(file, path.c_str(), H5P_DEFAULT), H5Dclose);
     AttributeSource attributes(events.get(), path, trouble);
     Reading reading(attributes);
     DescribeHistory(reading, run.history[i]);
@@ -139,7 +139,7 @@ void ReadHistory(hid_t file, Run& run, Trouble& trouble) {
 // Calls take(case, row) for the rows of a table that belong to a case of the run, and
 // take(nullptr, row) for those of the launch.
 template <typename Row, typename Take>
-void Distribute(hid_t file, const std::string& path, Run& run, Trouble& trouble, Take take) {
+void Distribute(hid_t file, const std::string& path, Run& run, hdf5::Trouble& trouble, Take take) {
   for (const Row& row : ReadTable<Row>(file, path, trouble)) {
     if (row.case_index < kLaunch || row.case_index >= std::ssize(run.cases)) {
       return trouble.Note(
@@ -150,7 +150,7 @@ void Distribute(hid_t file, const std::string& path, Run& run, Trouble& trouble,
 }
 
 // The tables that schema 2 brought.
-void ReadParts(hid_t file, Run& run, Trouble& trouble) {
+void ReadParts(hid_t file, Run& run, hdf5::Trouble& trouble) {
   Distribute<PartRow>(file, "/parts", run, trouble, [](CaseRecord* record, const auto& row) {
     if (record != nullptr) record->parts.push_back(row.part);
   });
@@ -170,7 +170,7 @@ void ReadParts(hid_t file, Run& run, Trouble& trouble) {
 }
 
 // The table that schema 3 brought.
-void ReadTrials(hid_t file, Run& run, Trouble& trouble) {
+void ReadTrials(hid_t file, Run& run, hdf5::Trouble& trouble) {
   Distribute<TrialRow>(file, "/verdicts/trials", run, trouble,
                        [](CaseRecord* record, const auto& row) {
                          if (record != nullptr) record->trial = row.trial;
@@ -178,14 +178,14 @@ void ReadTrials(hid_t file, Run& run, Trouble& trouble) {
 }
 
 // The table that schema 4 brought.
-void ReadRecoveries(hid_t file, Run& run, Trouble& trouble) {
+void ReadRecoveries(hid_t file, Run& run, hdf5::Trouble& trouble) {
   Distribute<RecoveryRow>(file, "/recovery", run, trouble, [](CaseRecord* record, const auto& row) {
     if (record != nullptr) record->recoveries.push_back(row.recovery);
   });
 }
 
 // Tables that files of schema 4 had not at first.
-void ReadClocks(hid_t file, Run& run, Trouble& trouble) {
+void ReadClocks(hid_t file, Run& run, hdf5::Trouble& trouble) {
   if (!trouble.ok() || !Exists(file, "/clocks")) return;
   Distribute<ArrivalsRow>(file, "/arrivals", run, trouble, [](CaseRecord* record, const auto& row) {
     if (record != nullptr) record->arrivals = row.arrivals;
@@ -200,10 +200,10 @@ void ReadClocks(hid_t file, Run& run, Trouble& trouble) {
 }
 
 // Tables that files of schema 4 had not at first.
-void ReadEvidence(hid_t file, Run& run, Trouble& trouble) {
+void ReadEvidence(hid_t file, Run& run, hdf5::Trouble& trouble) {
   if (!trouble.ok() || !Exists(file, "/verdicts/evidence")) return;
   run.evidence = ReadTable<EvidenceRecord>(file, "/verdicts/evidence", trouble);
-  std::map<std::pair<int, int>, RankEvidence*> ranks;
+  std::map<std::pair<int, int>, verdict::RankEvidence*> ranks;
   for (EvidenceRecord& record : run.evidence) {
     if (record.case_index < kLaunch || record.case_index >= std::ssize(run.cases)) {
       return trouble.Note(fmt::format("/verdicts/evidence names case {}, of {}", record.case_index,
@@ -229,8 +229,8 @@ void ReadEvidence(hid_t file, Run& run, Trouble& trouble) {
   }
 }
 
-void ReadTables(hid_t file, Run& run, Trouble& trouble) {
-  const auto judgement = [&](CaseRecord* record) -> Judgement& {
+void ReadTables(hid_t file, Run& run, hdf5::Trouble& trouble) {
+  const auto judgement = [&](CaseRecord* record) -> verdict::Judgement& {
     return record == nullptr ? run.judgement : record->judgement;
   };
   Distribute<SummaryRow>(file, "/summary", run, trouble, [](CaseRecord* record, const auto& row) {
@@ -251,13 +251,13 @@ void ReadTables(hid_t file, Run& run, Trouble& trouble) {
                          [&](CaseRecord* record, const auto& row) {
                            judgement(record).findings.push_back(row.finding);
                          });
-  const Handle verdicts = OpenGroup(file, "/verdicts", trouble);
+  const hdf5::Handle verdicts = OpenGroup(file, "/verdicts", trouble);
   AttributeSource attributes(verdicts.get(), "/verdicts", trouble);
   Reading{attributes}("launch", run.judgement.verdict);
 }
 
-void ReadAll(hid_t file, Run& run, Trouble& trouble) {
-  const Handle root = OpenGroup(file, "/", trouble);
+void ReadAll(hid_t file, Run& run, hdf5::Trouble& trouble) {
+  const hdf5::Handle root = OpenGroup(file, "/", trouble);
   AttributeSource attributes(root.get(), "/", trouble);
   Reading reading(attributes);
   reading("schema_version", run.schema_version);
@@ -275,30 +275,30 @@ void ReadAll(hid_t file, Run& run, Trouble& trouble) {
   ReadClocks(file, run, trouble);
   ReadEvidence(file, run, trouble);
   if (Exists(file, "/gpu_samples")) {
-    run.gpu_samples = ReadTable<PlacedGpuSample>(file, "/gpu_samples", trouble);
+    run.gpu_samples = ReadTable<journal::PlacedGpuSample>(file, "/gpu_samples", trouble);
   }
-  if (Exists(file, "/logs")) run.logs = ReadTable<WorkerLog>(file, "/logs", trouble);
+  if (Exists(file, "/logs")) run.logs = ReadTable<journal::WorkerLog>(file, "/logs", trouble);
   ReadHistory(file, run, trouble);
 }
 
 // Without a lock: a run file never changes after it got its name, and some network file systems
 // have none.
-Handle OpenReadOnly(const std::string& path) {
-  const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+hdf5::Handle OpenReadOnly(const std::string& path) {
+  const hdf5::Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
 #if H5_VERSION_GE(1, 10, 7)
   H5Pset_file_locking(access.get(), /*use_file_locking=*/false, /*ignore_when_disabled=*/true);
 #endif
-  return Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose);
+  return hdf5::Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose);
 }
 
 }  // namespace
 
 Result<Run> ReadRun(const std::string& path) {
   LOCKSTEP_RETURN_IF_ERROR(VerifySeal(path));
-  const Silence silence;
-  Trouble trouble;
+  const hdf5::Silence silence;
+  hdf5::Trouble trouble;
   Run run;
-  const Handle file = OpenReadOnly(path);
+  const hdf5::Handle file = OpenReadOnly(path);
   if (!file.ok()) trouble.Note("HDF5 cannot open it");
   ReadAll(file.get(), run, trouble);
   if (trouble.ok()) return run;
@@ -306,4 +306,4 @@ Result<Run> ReadRun(const std::string& path) {
                                   path, trouble.text()));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store

@@ -6,7 +6,7 @@
 #include "results/store/random_run.h"
 #include "results/store/store.h"
 
-namespace lockstep {
+namespace lockstep::results::store {
 namespace {
 
 // In a TEST, Run alone is a member of testing::Test.
@@ -30,33 +30,34 @@ TEST(RoundTrip, RandomRunsComeBackBitForBit) {
 }
 
 TEST(RoundTrip, BytesTellRunsApart) {
-  lockstep::Run run = RandomRun(1);
+  store::Run run = RandomRun(1);
   const std::string before = BytesOf(run);
   run.duration_seconds = -run.duration_seconds;
   EXPECT_NE(BytesOf(run), before);
 }
 
-TEST(RoundTrip, AnEmptyRun) { ExpectRoundTrip(lockstep::Run()); }
+TEST(RoundTrip, AnEmptyRun) { ExpectRoundTrip(store::Run()); }
 
 TEST(RoundTrip, ACaseWithoutSamples) { ExpectRoundTrip(RunWithSamples(0, 2)); }
 
 TEST(RoundTrip, LongTexts) {
-  lockstep::Run run = RunWithSamples(3, 2);
+  store::Run run = RunWithSamples(3, 2);
   const std::string longest(3'000'000, 'a');
   run.command_line = longest;
   run.plan_text = longest + "ü";
   run.environment = {{"deep/er/and/deeper/fact", longest}, {"path", "a:b"}};
-  run.cases[0].judgement.outcomes.push_back({0, Outcome::kHung, 0, 0, "here", 1.5, longest});
-  run.cases[0].judgement.outcomes.push_back({1, Outcome::kFinished, 0, 0, "", 0, ""});
+  run.cases[0].judgement.outcomes.push_back(
+      {0, verdict::Outcome::kHung, 0, 0, "here", 1.5, longest});
+  run.cases[0].judgement.outcomes.push_back({1, verdict::Outcome::kFinished, 0, 0, "", 0, ""});
   ExpectRoundTrip(run);
 }
 
 TEST(RoundTrip, FactsComeBackSortedAndTheLastOfANameWins) {
-  lockstep::Run run;
+  store::Run run;
   run.environment = {{"b", "1"}, {"/a//x", "2"}, {"b", "3"}, {"c/", "4"}};
   run.floors = {{"z_ns", 1}, {"a_ns", 2}};
   ASSERT_TRUE(WriteRun(run, TempPath("facts.h5")).ok());
-  const lockstep::Run read = ReadRun(TempPath("facts.h5")).value();
+  const store::Run read = ReadRun(TempPath("facts.h5")).value();
   const std::vector<std::pair<std::string, std::string>> facts = {
       {"a/x", "2"}, {"b", "3"}, {"c/value", "4"}};
   EXPECT_EQ(read.environment, facts);
@@ -73,4 +74,4 @@ TEST(RoundTrip, LeavesNoHandleOpen) {
 TEST(RoundTrip, AMillionSamplesOfTwoRanks) { ExpectRoundTrip(RunWithSamples(1'000'000, 2)); }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::results::store

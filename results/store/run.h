@@ -16,7 +16,7 @@
 #include "core/verdict/judge.h"
 #include "core/verdict/outcome.h"
 
-namespace lockstep {
+namespace lockstep::results::store {
 
 inline constexpr int kSchemaVersion = 4;
 
@@ -172,7 +172,7 @@ struct CaseRecord {
   std::string device;  // "host"
   int ranks = 0;
   int repetition = 0;
-  std::vector<Operation> operations;  // one, or a bucket sequence in launch order
+  std::vector<collective::Operation> operations;  // one, or a bucket sequence in launch order
   bool in_place = false;
   std::int64_t bytes = 0;  // of all operations
   std::string model;       // "" when not from a model
@@ -184,7 +184,7 @@ struct CaseRecord {
   std::vector<Part> parts;
   Summary summary;
   std::vector<WrongResult> wrong;  // the first ones; summary.wrong_elements counts all
-  Judgement judgement;
+  verdict::Judgement judgement;
   std::optional<Trial> trial = std::nullopt;
   std::vector<RecoveryRecord> recoveries;
 };
@@ -194,7 +194,7 @@ struct RankHistory {
   int rank = 0;
   int lifetime = 0;
   std::uint64_t missed = 0;
-  std::vector<JournalEvent> events;  // ticks of the coordinator's counter
+  std::vector<journal::JournalEvent> events;  // ticks of the coordinator's counter
 };
 
 // What a judge knew of one rank, beside the events of its journal: with them it can judge again.
@@ -204,7 +204,7 @@ struct EvidenceRecord {
   double deadline_seconds = 0;   // the judge's
   // As it was judged. Its journal has no events; of its device there are words only (`gpu`), of its
   // sockets the counters.
-  RankEvidence known;
+  verdict::RankEvidence known;
   // The events that were judged are those of the history from one index to the other.
   std::uint64_t first_event = 1;
   std::uint64_t last_event = 0;  // below the first: none were
@@ -245,7 +245,7 @@ struct Run {
   double duration_seconds = 0;
   std::string command_line;
   int exit_code = 0;
-  Verdict verdict = Verdict::kUnknown;
+  verdict::Verdict verdict = verdict::Verdict::kUnknown;
   std::string summary_line;  // the first line a person reads
   // Facts of the machine and the software: {"host/0/cpu_model", "Intel …"}; the path before the
   // last slash is a group of /environment. Sorted when read; a path given twice keeps the last.
@@ -263,14 +263,14 @@ struct Run {
   std::optional<LinkMatrix> links;
   std::vector<HostClock> clocks;  // one a host, the reference first
   std::vector<ClockAnchorPoint> clock_anchors;
-  std::vector<PlacedGpuSample> gpu_samples;  // of every host, oldest first on each
-  std::vector<WorkerLog> logs;               // what libraries wrote of their trouble
-  Judgement judgement;                       // of the launch: the outcome of every rank
+  std::vector<journal::PlacedGpuSample> gpu_samples;  // of every host, oldest first on each
+  std::vector<journal::WorkerLog> logs;               // what libraries wrote of their trouble
+  verdict::Judgement judgement;                       // of the launch: the outcome of every rank
   double ns_per_tick = 1.0;
   std::uint64_t origin_ticks = 0;
   bool complete = true;  // false: saved on the way out (a signal, a lost coordinator)
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store
 
 #endif  // LOCKSTEP_RESULTS_STORE_RUN_H_

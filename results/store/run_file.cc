@@ -14,7 +14,7 @@
 #include "core/base/check.h"
 #include "results/store/store.h"
 
-namespace lockstep {
+namespace lockstep::results::store {
 namespace {
 
 namespace fs = std::filesystem;
@@ -96,4 +96,4 @@ Status RunFile::WriteElsewhere(Run& run, bool synced, const Status& refused) {
                                             refused.message(), fmt::join(places, ", "), older));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store

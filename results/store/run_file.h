@@ -9,7 +9,7 @@
 #include "core/base/status.h"
 #include "results/store/run.h"
 
-namespace lockstep {
+namespace lockstep::results::store {
 
 class RunFile {
  public:
@@ -45,6 +45,6 @@ class RunFile {
 std::string IdentityOf(const Run& run);
 void Identify(const std::string& identity, Run& run);
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store
 
 #endif  // LOCKSTEP_RESULTS_STORE_RUN_FILE_H_

@@ -15,7 +15,7 @@
 #include "results/store/random_run.h"
 #include "results/store/store.h"
 
-namespace lockstep {
+namespace lockstep::results::store {
 namespace {
 
 namespace fs = std::filesystem;
@@ -43,7 +43,7 @@ class RunFileTest : public testing::Test {
   }
 
   fs::path root_, before_;
-  lockstep::Run run_;
+  store::Run run_;
 };
 
 TEST_F(RunFileTest, WhatIsKnownSoFarIsReplacedByAllOfIt) {
@@ -70,7 +70,7 @@ TEST_F(RunFileTest, OfTwoThatStartTogetherTheSecondIsNamedApart) {
   RunFile one(Path("place/run.h5")), other(Path("place/run.h5"));
   EXPECT_TRUE(one.Check().ok());
   EXPECT_TRUE(other.Check().ok());
-  lockstep::Run of_other = run_;
+  store::Run of_other = run_;
   of_other.id = "ffffffff";
   EXPECT_TRUE(one.Store(run_).ok());
   const Status stored = other.Store(of_other);
@@ -82,13 +82,13 @@ TEST_F(RunFileTest, OfTwoThatStartTogetherTheSecondIsNamedApart) {
 
 TEST_F(RunFileTest, WhoGoesOnWithARunReplacesItsOlderState) {
   EXPECT_TRUE(RunFile(Path("place/run.h5")).Store(run_).ok());
-  lockstep::Run successor = RandomRun(8);
+  store::Run successor = RandomRun(8);
   Identify(IdentityOf(run_), successor);
   EXPECT_EQ(successor.started_at, run_.started_at);
   EXPECT_TRUE(RunFile(Path("place/run.h5")).Store(successor).ok());
   EXPECT_EQ(ReadRun(Path("place/run.h5"))->plan_hash, successor.plan_hash);
   // … also where that had to be named apart.
-  lockstep::Run other = run_;
+  store::Run other = run_;
   other.id = "ffffffff";
   for (const std::uint64_t seed : {3, 4}) {
     Identify(IdentityOf(other), successor = RandomRun(seed));
@@ -173,4 +173,4 @@ TEST_F(RunFileTest, WhatMovedOnceStaysWhereItIs) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::results::store

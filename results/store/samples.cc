@@ -8,22 +8,24 @@
 #include "results/store/attributes.h"
 #include "results/store/datasets.h"
 
-namespace lockstep {
+namespace lockstep::results::store {
 namespace {
 
 // The scales of the axes iteration and rank.
 struct Axes {
-  Handle round;
-  Handle rank;
+  hdf5::Handle round;
+  hdf5::Handle rank;
 };
 
-void MakeScale(const Handle& scale, const char* name, const std::string& path, Trouble& trouble) {
+void MakeScale(const hdf5::Handle& scale, const char* name, const std::string& path,
+               hdf5::Trouble& trouble) {
   if (trouble.ok() && H5DSset_scale(scale.get(), name) < 0) {
     trouble.Note(fmt::format("{} cannot become a scale", path));
   }
 }
 
-Axes WriteAxes(hid_t file, const std::string& path, const Samples& samples, Trouble& trouble) {
+Axes WriteAxes(hid_t file, const std::string& path, const Samples& samples,
+               hdf5::Trouble& trouble) {
   Axes axes;
   axes.round = WriteDataset(file, {path + "/round", {samples.round.size()}}, H5T_STD_I32LE,
                             H5T_NATIVE_INT32, samples.round.data(), trouble);
@@ -36,8 +38,8 @@ Axes WriteAxes(hid_t file, const std::string& path, const Samples& samples, Trou
   return axes;
 }
 
-void FinishColumn(const Handle& column, const std::string& path, const std::string& units,
-                  const Axes& axes, Trouble& trouble) {
+void FinishColumn(const hdf5::Handle& column, const std::string& path, const std::string& units,
+                  const Axes& axes, hdf5::Trouble& trouble) {
   AttributeSink(column.get(), path, trouble).Put("units", units, "");
   if (!trouble.ok()) return;
   if (H5DSset_label(column.get(), 0, "iteration") < 0 ||
@@ -53,29 +55,29 @@ Dataset ColumnOf(const std::string& path, const Samples& samples) {
 }
 
 void WriteTimes(hid_t file, const std::string& path, const Samples& samples,
-                const std::vector<std::int64_t>& times, const Axes& axes, Trouble& trouble) {
-  const Handle written = WriteDataset(file, ColumnOf(path, samples), H5T_STD_I64LE,
-                                      H5T_NATIVE_INT64, times.data(), trouble);
+                const std::vector<std::int64_t>& times, const Axes& axes, hdf5::Trouble& trouble) {
+  const hdf5::Handle written = WriteDataset(file, ColumnOf(path, samples), H5T_STD_I64LE,
+                                            H5T_NATIVE_INT64, times.data(), trouble);
   FinishColumn(written, path, "ns", axes, trouble);
 }
 
 void WriteParts(hid_t file, const std::string& path, const CaseRecord& record, const Axes& axes,
-                Trouble& trouble) {
+                hdf5::Trouble& trouble) {
   if (record.parts.empty()) return;
-  const Handle group = CreateGroup(file, path, trouble);
+  const hdf5::Handle group = CreateGroup(file, path, trouble);
   for (const Part& part : record.parts) {
     const std::string name = path + "/" + part.name;
     LOCKSTEP_CHECK(part.values.size() == record.samples.entry_ns.size(),
                    name + ": a part needs a value for each iteration and rank");
-    const Handle written = WriteDataset(file, ColumnOf(name, record.samples), H5T_IEEE_F64LE,
-                                        H5T_NATIVE_DOUBLE, part.values.data(), trouble);
+    const hdf5::Handle written = WriteDataset(file, ColumnOf(name, record.samples), H5T_IEEE_F64LE,
+                                              H5T_NATIVE_DOUBLE, part.values.data(), trouble);
     FinishColumn(written, name, part.units, axes, trouble);
   }
 }
 
 // Opens a column and checks that it has the shape of its axes.
 StoredDataset OpenColumn(hid_t file, const std::string& path, const Samples& samples,
-                         Trouble& trouble) {
+                         hdf5::Trouble& trouble) {
   StoredDataset stored = OpenDataset(file, path, 2, trouble);
   if (trouble.ok() && (stored.dims[0] != samples.round.size() ||
                        stored.dims[1] != static_cast<std::size_t>(samples.ranks))) {
@@ -86,7 +88,7 @@ StoredDataset OpenColumn(hid_t file, const std::string& path, const Samples& sam
 
 template <typename T>
 std::vector<T> ReadColumn(hid_t file, const std::string& path, hid_t memory_type,
-                          const Samples& samples, Trouble& trouble) {
+                          const Samples& samples, hdf5::Trouble& trouble) {
   const StoredDataset stored = OpenColumn(file, path, samples, trouble);
   if (!trouble.ok()) return {};
   std::vector<T> values(stored.dims[0] * stored.dims[1]);
@@ -96,20 +98,21 @@ std::vector<T> ReadColumn(hid_t file, const std::string& path, hid_t memory_type
 
 }  // namespace
 
-void WriteSamples(hid_t file, const std::string& path, const CaseRecord& record, Trouble& trouble) {
+void WriteSamples(hid_t file, const std::string& path, const CaseRecord& record,
+                  hdf5::Trouble& trouble) {
   const Samples& samples = record.samples;
   const std::string below = path + "/samples";
   const std::size_t times = samples.round.size() * static_cast<std::size_t>(samples.ranks);
   LOCKSTEP_CHECK(samples.entry_ns.size() == times && samples.exit_ns.size() == times,
                  below + ": samples need an entry and an exit for each iteration and rank");
-  const Handle group = CreateGroup(file, below, trouble);
+  const hdf5::Handle group = CreateGroup(file, below, trouble);
   const Axes axes = WriteAxes(file, below, samples, trouble);
   WriteTimes(file, below + "/entry_ns", samples, samples.entry_ns, axes, trouble);
   WriteTimes(file, below + "/exit_ns", samples, samples.exit_ns, axes, trouble);
   WriteParts(file, path + "/parts", record, axes, trouble);
 }
 
-Samples ReadSamples(hid_t file, const std::string& path, Trouble& trouble) {
+Samples ReadSamples(hid_t file, const std::string& path, hdf5::Trouble& trouble) {
   Samples samples;
   const std::string below = path + "/samples";
   const StoredDataset round = OpenDataset(file, below + "/round", 1, trouble);
@@ -125,11 +128,12 @@ Samples ReadSamples(hid_t file, const std::string& path, Trouble& trouble) {
   return samples;
 }
 
-void ReadPartValues(hid_t file, const std::string& path, CaseRecord& record, Trouble& trouble) {
+void ReadPartValues(hid_t file, const std::string& path, CaseRecord& record,
+                    hdf5::Trouble& trouble) {
   for (Part& part : record.parts) {
     part.values = ReadColumn<double>(file, path + "/parts/" + part.name, H5T_NATIVE_DOUBLE,
                                      record.samples, trouble);
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store

@@ -10,14 +10,16 @@
 #include "core/hdf5/handle.h"
 #include "results/store/run.h"
 
-namespace lockstep {
+namespace lockstep::results::store {
 
 // `path` of the case: "/cases/<n>". Makes its groups "samples" and, if it has parts, "parts".
-void WriteSamples(hid_t file, const std::string& path, const CaseRecord& record, Trouble& trouble);
-Samples ReadSamples(hid_t file, const std::string& path, Trouble& trouble);
+void WriteSamples(hid_t file, const std::string& path, const CaseRecord& record,
+                  hdf5::Trouble& trouble);
+Samples ReadSamples(hid_t file, const std::string& path, hdf5::Trouble& trouble);
 // Fills the values of the parts of a case whose samples and parts' names were read.
-void ReadPartValues(hid_t file, const std::string& path, CaseRecord& record, Trouble& trouble);
+void ReadPartValues(hid_t file, const std::string& path, CaseRecord& record,
+                    hdf5::Trouble& trouble);
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store
 
 #endif  // LOCKSTEP_RESULTS_STORE_SAMPLES_H_

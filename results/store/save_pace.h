@@ -7,7 +7,7 @@
 
 #include "core/base/deadline.h"
 
-namespace lockstep {
+namespace lockstep::results::store {
 
 class SavePace {
  public:
@@ -31,6 +31,6 @@ class SavePace {
   Deadline due_ = Deadline::AfterSeconds(kSeconds);
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store
 
 #endif  // LOCKSTEP_RESULTS_STORE_SAVE_PACE_H_

@@ -9,7 +9,7 @@
 
 #include "results/store/run.h"
 
-namespace lockstep {
+namespace lockstep::results::store {
 
 // Rows of the tables that span all cases. `case_index` is n of /cases/<n>; kLaunch: of no case.
 inline constexpr std::int32_t kLaunch = -1;
@@ -20,12 +20,12 @@ struct SummaryRow {
   double bucket_cap_mb = 0;
   std::int64_t operations = 0, bytes = 0;
   bool in_place = false;
-  Verdict verdict = Verdict::kUnknown;
+  verdict::Verdict verdict = verdict::Verdict::kUnknown;
   Summary summary;
 };
 struct OperationRow {
   std::int32_t case_index = kLaunch;
-  Operation operation;
+  collective::Operation operation;
 };
 struct PartRow {
   std::int32_t case_index = kLaunch;
@@ -37,7 +37,7 @@ struct WrongRow {
 };
 struct OutcomeRow {
   std::int32_t case_index = kLaunch;
-  RankOutcome outcome;
+  verdict::RankOutcome outcome;
 };
 struct TrialRow {
   std::int32_t case_index = kLaunch;
@@ -60,7 +60,7 @@ struct SocketRow {
 };
 struct FindingRow {
   std::int32_t case_index = kLaunch;
-  Finding finding;
+  verdict::Finding finding;
 };
 
 // R, C …: the record, const when it is written.
@@ -361,7 +361,7 @@ void Describe(Fields& fields, Row& row) {
 }
 
 template <typename Fields, typename Row>
-  requires std::is_same_v<std::remove_const_t<Row>, PlacedGpuSample>
+  requires std::is_same_v<std::remove_const_t<Row>, journal::PlacedGpuSample>
 void Describe(Fields& fields, Row& row) {
   fields("rank", row.rank);
   fields("bus", row.bus);
@@ -383,7 +383,7 @@ void Describe(Fields& fields, Row& row) {
 }
 
 template <typename Fields, typename Row>
-  requires std::is_same_v<std::remove_const_t<Row>, WorkerLog>
+  requires std::is_same_v<std::remove_const_t<Row>, journal::WorkerLog>
 void Describe(Fields& fields, Row& row) {
   fields("rank", row.rank);
   fields("lifetime", row.lifetime);
@@ -393,6 +393,6 @@ void Describe(Fields& fields, Row& row) {
   fields("text", row.text);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store
 
 #endif  // LOCKSTEP_RESULTS_STORE_SCHEMA_H_

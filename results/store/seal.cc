@@ -16,7 +16,7 @@
 #include "results/store/descriptor.h"
 #include "results/store/run.h"
 
-namespace lockstep {
+namespace lockstep::results::store {
 namespace {
 
 constexpr char kSealFormat[] = "Lockstep run file: HDF5 from byte 512 on. schema=%d bytes=%" PRIu64
@@ -151,4 +151,4 @@ Status VerifySeal(const std::string& path) {
   return VerifyBody(path, file.get(), claims);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store

@@ -12,7 +12,7 @@
 
 #include "core/base/status.h"
 
-namespace lockstep {
+namespace lockstep::results::store {
 
 inline constexpr std::size_t kSealBytes = 512;  // the smallest user block that HDF5 knows
 
@@ -24,6 +24,6 @@ std::array<char, kSealBytes> SealOf(std::span<const std::byte> body);
 // schema) and the remedy.
 Status VerifySeal(const std::string& path);
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store
 
 #endif  // LOCKSTEP_RESULTS_STORE_SEAL_H_

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace lockstep {
+namespace lockstep::results::store {
 
 std::string DefaultRunPath(const Run& run, const std::string& directory) {
   // "2026-11-21T10:44:25Z" -> "20261121T104425Z"
@@ -14,4 +14,4 @@ std::string DefaultRunPath(const Run& run, const std::string& directory) {
   return fmt::format("{}{}{}-{}-{}.h5", directory, slash, time, run.name, run.id);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store

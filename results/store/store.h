@@ -7,7 +7,7 @@
 #include "core/base/status.h"
 #include "results/store/run.h"
 
-namespace lockstep {
+namespace lockstep::results::store {
 
 // "results/runs/20261121T104425Z-bench_allreduce-1a2b3c4d.h5" for the directory "results/runs".
 std::string DefaultRunPath(const Run& run, const std::string& directory);
@@ -33,6 +33,6 @@ Status WriteRun(const Run& run, const std::string& path, WriteRules rules = {});
 // truncated, altered since it was written, not Lockstep's, of a newer schema, an object missing.
 Result<Run> ReadRun(const std::string& path);
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store
 
 #endif  // LOCKSTEP_RESULTS_STORE_STORE_H_

@@ -15,7 +15,7 @@
 #include "results/store/random_run.h"
 #include "results/store/seal.h"
 
-namespace lockstep {
+namespace lockstep::results::store {
 namespace {
 
 namespace fs = std::filesystem;
@@ -282,4 +282,4 @@ TEST(Schema, AFileOfSchema3IsStillRead) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::results::store

@@ -8,7 +8,7 @@
 #include "results/store/attributes.h"
 #include "results/store/datasets.h"
 
-namespace lockstep {
+namespace lockstep::results::store {
 namespace {
 
 // Above this a table is compressed: texts padded to the longest shrink to almost nothing.
@@ -28,11 +28,11 @@ std::size_t RowBytes(const Cells& cells) {
 }
 
 // Packed: no padding between cells.
-Handle CompoundType(const Cells& cells, Handle (*type_of)(const Value&, std::size_t)) {
-  Handle compound(H5Tcreate(H5T_COMPOUND, RowBytes(cells)), H5Tclose);
+hdf5::Handle CompoundType(const Cells& cells, hdf5::Handle (*type_of)(const Value&, std::size_t)) {
+  hdf5::Handle compound(H5Tcreate(H5T_COMPOUND, RowBytes(cells)), H5Tclose);
   std::size_t offset = 0;
   for (const Column& column : cells.columns) {
-    const Handle type = type_of(column.like, column.bytes);
+    const hdf5::Handle type = type_of(column.like, column.bytes);
     H5Tinsert(compound.get(), column.name.c_str(), offset, type.get());
     offset += column.bytes;
   }
@@ -73,7 +73,7 @@ Value UnpackCell(const Column& column, const std::byte* cell) {
 std::size_t StoredBytes(hid_t compound, const Column& column) {
   const int index = H5Tget_member_index(compound, column.name.c_str());
   if (index < 0) return 0;
-  const Handle member(H5Tget_member_type(compound, static_cast<unsigned>(index)), H5Tclose);
+  const hdf5::Handle member(H5Tget_member_type(compound, static_cast<unsigned>(index)), H5Tclose);
   const bool is_text = std::holds_alternative<std::string>(column.like);
   if (is_text != (H5Tget_class(member.get()) == H5T_STRING)) return 0;
   if (!is_text) return BytesOf(column.like);
@@ -82,7 +82,7 @@ std::size_t StoredBytes(hid_t compound, const Column& column) {
 
 }  // namespace
 
-void WriteCells(hid_t file, const std::string& path, Cells cells, Trouble& trouble) {
+void WriteCells(hid_t file, const std::string& path, Cells cells, hdf5::Trouble& trouble) {
   if (!trouble.ok()) return;
   const std::size_t width = cells.columns.size();
   for (Column& column : cells.columns) column.bytes = BytesOf(column.like);
@@ -96,10 +96,10 @@ void WriteCells(hid_t file, const std::string& path, Cells cells, Trouble& troub
     PackCell(cells.values[i], cell);
     cell += cells.columns[i % width].bytes;
   }
-  const Handle file_type = CompoundType(cells, FileType);
-  const Handle memory_type = CompoundType(cells, MemoryType);
+  const hdf5::Handle file_type = CompoundType(cells, FileType);
+  const hdf5::Handle memory_type = CompoundType(cells, MemoryType);
   const Dataset dataset = {path, {cells.rows()}, packed.size() > kPlainBytes};
-  const Handle written =
+  const hdf5::Handle written =
       WriteDataset(file, dataset, file_type.get(), memory_type.get(), packed.data(), trouble);
   AttributeSink attributes(written.get(), path, trouble);
   for (const Column& column : cells.columns) {
@@ -108,7 +108,7 @@ void WriteCells(hid_t file, const std::string& path, Cells cells, Trouble& troub
   }
 }
 
-void ReadCells(hid_t file, const std::string& path, Cells& cells, Trouble& trouble) {
+void ReadCells(hid_t file, const std::string& path, Cells& cells, hdf5::Trouble& trouble) {
   const StoredDataset stored = OpenDataset(file, path, 1, trouble);
   if (!trouble.ok()) return;
   if (H5Tget_class(stored.type.get()) != H5T_COMPOUND) {
@@ -122,7 +122,7 @@ void ReadCells(hid_t file, const std::string& path, Cells& cells, Trouble& troub
     }
   }
   std::vector<std::byte> packed(RowBytes(cells) * stored.dims[0]);
-  const Handle memory_type = CompoundType(cells, MemoryType);
+  const hdf5::Handle memory_type = CompoundType(cells, MemoryType);
   ReadDataset(stored, path, memory_type.get(), packed.data(), trouble);
   if (!trouble.ok()) return;
   const std::byte* cell = packed.data();
@@ -140,4 +140,4 @@ void CellSource::Refuse(const char* name, const Value& value) {
                             std::get<std::string>(value)));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store

@@ -13,7 +13,7 @@
 #include "results/store/fields.h"
 #include "results/store/schema.h"
 
-namespace lockstep {
+namespace lockstep::results::store {
 
 struct Column {
   std::string name;
@@ -29,17 +29,19 @@ struct Cells {
   std::size_t rows() const { return columns.empty() ? 0 : values.size() / columns.size(); }
 };
 
-void WriteCells(hid_t file, const std::string& path, Cells cells, Trouble& trouble);
+void WriteCells(hid_t file, const std::string& path, Cells cells, hdf5::Trouble& trouble);
 // Fills `cells.values` for `cells.columns`; columns of the file that are not asked for are passed
 // over, ones that are missing are trouble.
-void ReadCells(hid_t file, const std::string& path, Cells& cells, Trouble& trouble);
+void ReadCells(hid_t file, const std::string& path, Cells& cells, hdf5::Trouble& trouble);
 
 // Collects the values of described rows.
 class CellSink : public ValueSink {
  public:
   void Put(const char* name, const Value& value, const char* units) override {
-    if (naming_) cells.columns.push_back({name, value, units, 0});
-    else cells.values.push_back(value);
+    if (naming_)
+      cells.columns.push_back({name, value, units, 0});
+    else
+      cells.values.push_back(value);
   }
   void NameColumns(bool naming) { naming_ = naming; }
   Cells cells;
@@ -51,7 +53,7 @@ class CellSink : public ValueSink {
 // Hands the values of read rows out again, in the order of the description.
 class CellSource : public ValueSource {
  public:
-  CellSource(const Cells& cells, std::string path, Trouble& trouble)
+  CellSource(const Cells& cells, std::string path, hdf5::Trouble& trouble)
       : cells_(cells), path_(std::move(path)), trouble_(trouble) {}
   Value Get(const char*, const Value&) override { return cells_.values[next_++]; }
   void Refuse(const char* name, const Value& value) override;
@@ -59,7 +61,7 @@ class CellSource : public ValueSource {
  private:
   const Cells& cells_;
   std::string path_;
-  Trouble& trouble_;
+  hdf5::Trouble& trouble_;
   std::size_t next_ = 0;
 };
 
@@ -77,12 +79,12 @@ Cells CellsOf(const std::vector<Row>& rows) {
 
 template <typename Row>
 void WriteTable(hid_t file, const std::string& path, const std::vector<Row>& rows,
-                Trouble& trouble) {
+                hdf5::Trouble& trouble) {
   WriteCells(file, path, CellsOf(rows), trouble);
 }
 
 template <typename Row>
-std::vector<Row> ReadTable(hid_t file, const std::string& path, Trouble& trouble) {
+std::vector<Row> ReadTable(hid_t file, const std::string& path, hdf5::Trouble& trouble) {
   Cells cells = CellsOf(std::vector<Row>());
   ReadCells(file, path, cells, trouble);
   std::vector<Row> rows(trouble.ok() ? cells.rows() : 0);
@@ -92,6 +94,6 @@ std::vector<Row> ReadTable(hid_t file, const std::string& path, Trouble& trouble
   return rows;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store
 
 #endif  // LOCKSTEP_RESULTS_STORE_TABLE_H_

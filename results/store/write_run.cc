@@ -19,7 +19,7 @@
 #include "results/store/store.h"
 #include "results/store/table.h"
 
-namespace lockstep {
+namespace lockstep::results::store {
 namespace {
 
 SummaryRow SummaryRowOf(const CaseRecord& record, std::int32_t index) {
@@ -39,10 +39,11 @@ SummaryRow SummaryRowOf(const CaseRecord& record, std::int32_t index) {
   row.verdict = record.judgement.verdict;
   row.summary = record.summary;
   if (!record.operations.empty()) {
-    const Operation& first = record.operations.front();
-    row.operation = NameOf(first.collective);
-    row.type = NameOf(first.type);
-    row.reduction = InfoOf(first.collective).reduces ? NameOf(first.reduction) : "";
+    const collective::Operation& first = record.operations.front();
+    row.operation = collective::NameOf(first.collective);
+    row.type = collective::NameOf(first.type);
+    row.reduction =
+        collective::InfoOf(first.collective).reduces ? collective::NameOf(first.reduction) : "";
   }
   return row;
 }
@@ -50,7 +51,7 @@ SummaryRow SummaryRowOf(const CaseRecord& record, std::int32_t index) {
 std::vector<SocketRow> SocketRowsOf(const std::vector<EvidenceRecord>& evidence) {
   std::vector<SocketRow> rows;
   for (const EvidenceRecord& record : evidence) {
-    for (const TcpSocket& socket : record.known.sockets) {
+    for (const verdict::TcpSocket& socket : record.known.sockets) {
       rows.push_back({record.lifetime, record.known.rank, socket.local, socket.remote,
                       socket.written, socket.received, socket.unread, socket.retransmits,
                       socket.closed});
@@ -59,7 +60,7 @@ std::vector<SocketRow> SocketRowsOf(const std::vector<EvidenceRecord>& evidence)
   return rows;
 }
 
-void WriteEnvironment(hid_t file, const Run& run, Trouble& trouble) {
+void WriteEnvironment(hid_t file, const Run& run, hdf5::Trouble& trouble) {
   CreateGroup(file, "/environment", trouble);
   std::set<std::string> made;
   for (const auto& [fact, value] : run.environment) {
@@ -69,42 +70,42 @@ void WriteEnvironment(hid_t file, const Run& run, Trouble& trouble) {
       path += "/" + group;
       if (made.insert(path).second) CreateGroup(file, path, trouble);
     }
-    const Handle group = OpenGroup(file, path, trouble);
+    const hdf5::Handle group = OpenGroup(file, path, trouble);
     AttributeSink(group.get(), path, trouble).Put(parts.name.c_str(), value, "");
   }
 }
 
-void WriteFloors(hid_t file, const Run& run, Trouble& trouble) {
-  const Handle group = CreateGroup(file, "/floors", trouble);
+void WriteFloors(hid_t file, const Run& run, hdf5::Trouble& trouble) {
+  const hdf5::Handle group = CreateGroup(file, "/floors", trouble);
   AttributeSink attributes(group.get(), "/floors", trouble);
   for (const auto& [name, value] : run.floors) attributes.Put(name.c_str(), value, "");
 }
 
-void WritePlan(hid_t file, const Run& run, Trouble& trouble) {
-  const Handle group = CreateGroup(file, "/plan", trouble);
+void WritePlan(hid_t file, const Run& run, hdf5::Trouble& trouble) {
+  const hdf5::Handle group = CreateGroup(file, "/plan", trouble);
   AttributeSink attributes(group.get(), "/plan", trouble);
   Writing writing(attributes);
   DescribePlan(writing, run);
   // A dataset, as it can be longer than the 64 KiB that some tools read of an attribute.
   const Value text = run.plan_text;
-  const Handle type = FileType(text, std::max<std::size_t>(1, run.plan_text.size()));
+  const hdf5::Handle type = FileType(text, std::max<std::size_t>(1, run.plan_text.size()));
   WriteDataset(file, {"/plan/text", {}}, type.get(), type.get(), run.plan_text.c_str(), trouble);
 }
 
 void WriteSettings(hid_t file, const std::string& path, const CaseRecord& record,
-                   Trouble& trouble) {
+                   hdf5::Trouble& trouble) {
   if (record.settings.empty()) return;
-  const Handle group = CreateGroup(file, path, trouble);
+  const hdf5::Handle group = CreateGroup(file, path, trouble);
   AttributeSink attributes(group.get(), path, trouble);
   for (const auto& [name, value] : record.settings) attributes.Put(name.c_str(), value, "");
 }
 
-void WriteCases(hid_t file, const Run& run, Trouble& trouble) {
+void WriteCases(hid_t file, const Run& run, hdf5::Trouble& trouble) {
   CreateGroup(file, "/cases", trouble);
   for (std::size_t i = 0; i < run.cases.size(); ++i) {
     const CaseRecord& record = run.cases[i];
     const std::string path = fmt::format("/cases/{}", i);
-    const Handle group = CreateGroup(file, path, trouble);
+    const hdf5::Handle group = CreateGroup(file, path, trouble);
     AttributeSink attributes(group.get(), path, trouble);
     Writing writing(attributes);
     DescribeCase(writing, record);
@@ -113,14 +114,14 @@ void WriteCases(hid_t file, const Run& run, Trouble& trouble) {
   }
 }
 
-void WriteHistory(hid_t file, const Run& run, Trouble& trouble) {
-  const Handle group = CreateGroup(file, "/history", trouble);
+void WriteHistory(hid_t file, const Run& run, hdf5::Trouble& trouble) {
+  const hdf5::Handle group = CreateGroup(file, "/history", trouble);
   AttributeSink clock(group.get(), "/history", trouble);
   Writing writing_clock(clock);
   DescribeClock(writing_clock, run);
   for (std::size_t i = 0; i < run.history.size(); ++i) {
     const std::string path = fmt::format("/history/{}", i);
-    const Handle events = WriteEvents(file, path, run.history[i].events, trouble);
+    const hdf5::Handle events = WriteEvents(file, path, run.history[i].events, trouble);
     AttributeSink attributes(events.get(), path, trouble);
     Writing writing(attributes);
     DescribeHistory(writing, run.history[i]);
@@ -128,7 +129,7 @@ void WriteHistory(hid_t file, const Run& run, Trouble& trouble) {
   }
 }
 
-void WriteTables(hid_t file, const Run& run, Trouble& trouble) {
+void WriteTables(hid_t file, const Run& run, hdf5::Trouble& trouble) {
   std::vector<SummaryRow> summary;
   std::vector<OperationRow> operations;
   std::vector<PartRow> parts;
@@ -138,16 +139,18 @@ void WriteTables(hid_t file, const Run& run, Trouble& trouble) {
   std::vector<TrialRow> trials;
   std::vector<RecoveryRow> recoveries;
   std::vector<ArrivalsRow> arrivals;
-  const auto judge = [&](std::int32_t index, const Judgement& judgement) {
-    for (const RankOutcome& outcome : judgement.outcomes) outcomes.push_back({index, outcome});
-    for (const Finding& finding : judgement.findings) findings.push_back({index, finding});
+  const auto judge = [&](std::int32_t index, const verdict::Judgement& judgement) {
+    for (const verdict::RankOutcome& outcome : judgement.outcomes)
+      outcomes.push_back({index, outcome});
+    for (const verdict::Finding& finding : judgement.findings) findings.push_back({index, finding});
   };
   judge(kLaunch, run.judgement);
   for (std::size_t i = 0; i < run.cases.size(); ++i) {
     const CaseRecord& record = run.cases[i];
     const auto index = static_cast<std::int32_t>(i);
     summary.push_back(SummaryRowOf(record, index));
-    for (const Operation& operation : record.operations) operations.push_back({index, operation});
+    for (const collective::Operation& operation : record.operations)
+      operations.push_back({index, operation});
     for (const Part& part : record.parts) parts.push_back({index, part});
     for (const WrongResult& result : record.wrong) wrong.push_back({index, result});
     judge(index, record.judgement);
@@ -160,7 +163,7 @@ void WriteTables(hid_t file, const Run& run, Trouble& trouble) {
   WriteTable(file, "/parts", parts, trouble);
   WriteTable(file, "/effects", run.effects, trouble);
   WriteTable(file, "/wrong", wrong, trouble);
-  const Handle verdicts = CreateGroup(file, "/verdicts", trouble);
+  const hdf5::Handle verdicts = CreateGroup(file, "/verdicts", trouble);
   AttributeSink attributes(verdicts.get(), "/verdicts", trouble);
   Writing{attributes}("launch", run.judgement.verdict);
   WriteTable(file, "/verdicts/outcomes", outcomes, trouble);
@@ -179,8 +182,8 @@ void WriteTables(hid_t file, const Run& run, Trouble& trouble) {
   if (!run.logs.empty()) WriteTable(file, "/logs", run.logs, trouble);
 }
 
-void WriteAll(hid_t file, const Run& run, Trouble& trouble) {
-  const Handle root = OpenGroup(file, "/", trouble);
+void WriteAll(hid_t file, const Run& run, hdf5::Trouble& trouble) {
+  const hdf5::Handle root = OpenGroup(file, "/", trouble);
   AttributeSink attributes(root.get(), "/", trouble);
   attributes.Put("format", std::string("Lockstep run"), "");
   attributes.Put("schema_version", run.schema_version, "");
@@ -196,25 +199,25 @@ void WriteAll(hid_t file, const Run& run, Trouble& trouble) {
 }
 
 // A file of the core driver, which lives in memory and never touches the disk.
-Handle CreateInMemory(const Run& run) {
+hdf5::Handle CreateInMemory(const Run& run) {
   std::size_t sample_bytes = 0;
   for (const CaseRecord& record : run.cases) {
     sample_bytes += record.samples.entry_ns.size() * (16 + 8 * record.parts.size());
   }
   const std::size_t growth =
       std::clamp<std::size_t>(sample_bytes / 4, std::size_t{1} << 18, std::size_t{1} << 26);
-  const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  const hdf5::Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   H5Pset_fapl_core(access.get(), growth, /*backing_store=*/false);
   H5Pset_meta_block_size(access.get(), std::size_t{1} << 16);
-  const Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
+  const hdf5::Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
   H5Pset_userblock(creation.get(), kSealBytes);
   // HDF5 first tries to open a file of the name on the disk: there can be none of this one.
   constexpr const char* kNoFile = "/dev/null/run.h5";
-  return Handle(H5Fcreate(kNoFile, H5F_ACC_TRUNC, creation.get(), access.get()), H5Fclose);
+  return hdf5::Handle(H5Fcreate(kNoFile, H5F_ACC_TRUNC, creation.get(), access.get()), H5Fclose);
 }
 
 // The bytes of a file of the core driver behind the user block; valid until it changes or closes.
-std::span<const std::byte> BodyOf(hid_t file, Trouble& trouble) {
+std::span<const std::byte> BodyOf(hid_t file, hdf5::Trouble& trouble) {
   void* memory = nullptr;  // points at the driver's pointer to its buffer
   if (H5Fflush(file, H5F_SCOPE_GLOBAL) < 0 || H5Fget_vfd_handle(file, H5P_DEFAULT, &memory) < 0) {
     trouble.Note("HDF5 gave no file image");
@@ -234,9 +237,9 @@ std::span<const std::byte> BodyOf(hid_t file, Trouble& trouble) {
 
 Status WriteRun(const Run& run, const std::string& path, WriteRules rules) {
   LOCKSTEP_CHECK(run.schema_version == kSchemaVersion, "a run is written in the current schema");
-  const Silence silence;
-  Trouble trouble;
-  const Handle file = CreateInMemory(run);
+  const hdf5::Silence silence;
+  hdf5::Trouble trouble;
+  const hdf5::Handle file = CreateInMemory(run);
   if (!file.ok()) trouble.Note("HDF5 could not make a file in memory");
   WriteAll(file.get(), run, trouble);
   const std::span<const std::byte> body =
@@ -250,4 +253,4 @@ Status WriteRun(const Run& run, const std::string& path, WriteRules rules) {
   return WriteAtomically(path, {std::as_bytes(std::span(seal)), body}, rules);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::store

@@ -20,7 +20,7 @@
 #include "datasets/manifest.h"
 #include "scripts/lockstep/commands.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 // As typed; empty: not given.
@@ -39,11 +39,11 @@ struct Arguments {
 
 // One model under one set of DDP arguments, and what follows from them.
 struct Case {
-  Manifest manifest;
-  BucketOptions options;
+  datasets::Manifest manifest;
+  ddp::BucketOptions options;
   bool initial = false;  // the buckets of the first iteration were asked for
   std::vector<std::int64_t> limits;
-  BucketLayout layout;
+  ddp::BucketLayout layout;
 };
 
 // The items of a comma-separated list; none of them may be empty.
@@ -61,54 +61,55 @@ Result<std::vector<std::string>> Split(std::string_view option, std::string_view
   return items;
 }
 
-Result<std::vector<BucketOptions>> ReadOptions(const Arguments& arguments) {
-  BucketOptions options = {.find_unused_parameters = arguments.find_unused,
-                           .static_graph = arguments.static_graph,
-                           .small_bucket_last = arguments.small_bucket_last};
-  LOCKSTEP_ASSIGN_OR_RETURN(options.rules, ParseTorchRules("--torch", arguments.torch));
+Result<std::vector<ddp::BucketOptions>> ReadOptions(const Arguments& arguments) {
+  ddp::BucketOptions options = {.find_unused_parameters = arguments.find_unused,
+                                .static_graph = arguments.static_graph,
+                                .small_bucket_last = arguments.small_bucket_last};
+  LOCKSTEP_ASSIGN_OR_RETURN(options.rules, ddp::ParseTorchRules("--torch", arguments.torch));
   if (!arguments.first_mb.empty()) {
     LOCKSTEP_ASSIGN_OR_RETURN(options.first_cap_bytes,
-                              ParseBucketMb("--first-bucket-mb", arguments.first_mb));
+                              ddp::ParseBucketMb("--first-bucket-mb", arguments.first_mb));
   }
-  if (arguments.caps_mb.empty()) return std::vector<BucketOptions>{options};
+  if (arguments.caps_mb.empty()) return std::vector<ddp::BucketOptions>{options};
   LOCKSTEP_ASSIGN_OR_RETURN(const auto caps, Split("--bucket-cap-mb", arguments.caps_mb));
-  std::vector<BucketOptions> all;
+  std::vector<ddp::BucketOptions> all;
   for (const std::string& cap : caps) {
-    LOCKSTEP_ASSIGN_OR_RETURN(options.cap_bytes, ParseBucketMb("--bucket-cap-mb", cap));
+    LOCKSTEP_ASSIGN_OR_RETURN(options.cap_bytes, ddp::ParseBucketMb("--bucket-cap-mb", cap));
     all.push_back(options);
   }
   return all;
 }
 
-Result<std::optional<DataType>> ReadType(const Arguments& arguments) {
-  if (arguments.type.empty()) return std::optional<DataType>();
-  LOCKSTEP_ASSIGN_OR_RETURN(const DataType type, ParseDataType("--dtype", arguments.type));
-  if (!IsComputeType(type)) {
+Result<std::optional<collective::DataType>> ReadType(const Arguments& arguments) {
+  if (arguments.type.empty()) return std::optional<collective::DataType>();
+  LOCKSTEP_ASSIGN_OR_RETURN(const collective::DataType type,
+                            collective::ParseDataType("--dtype", arguments.type));
+  if (!collective::IsComputeType(type)) {
     return InvalidInput(fmt::format(
         "--dtype: '{}' cannot hold gradients; choose f16, bf16, f32 or f64", arguments.type));
   }
-  return std::optional<DataType>(type);
+  return std::optional<collective::DataType>(type);
 }
 
-Case Assign(const Manifest& manifest, const BucketOptions& options, bool initial,
-            std::optional<DataType> type) {
-  const std::vector<Gradient> gradients = GradientsOf(manifest, type);
-  const bool from_initial = initial || !RebuildsBuckets(options);
+Case Assign(const datasets::Manifest& manifest, const ddp::BucketOptions& options, bool initial,
+            std::optional<collective::DataType> type) {
+  const std::vector<ddp::Gradient> gradients = datasets::GradientsOf(manifest, type);
+  const bool from_initial = initial || !ddp::RebuildsBuckets(options);
   return {.manifest = manifest,
           .options = options,
           .initial = initial,
-          .limits = from_initial ? InitialLimits(options) : RebuiltLimits(options),
-          .layout = initial ? InitialBuckets(gradients, options)
-                            : SteadyBuckets(gradients, manifest.ready_order, options)};
+          .limits = from_initial ? ddp::InitialLimits(options) : ddp::RebuiltLimits(options),
+          .layout = initial ? ddp::InitialBuckets(gradients, options)
+                            : ddp::SteadyBuckets(gradients, manifest.ready_order, options)};
 }
 
 // "initial" or "rebuilt": how the buckets came about.
 std::string_view KindOf(const Case& c) {
-  return c.initial || !RebuildsBuckets(c.options) ? "initial" : "rebuilt";
+  return c.initial || !ddp::RebuildsBuckets(c.options) ? "initial" : "rebuilt";
 }
 
 std::string IterationsOf(const Case& c) {
-  if (!RebuildsBuckets(c.options)) return "kept for every iteration";
+  if (!ddp::RebuildsBuckets(c.options)) return "kept for every iteration";
   const int last_initial = c.options.static_graph ? 2 : 1;
   if (!c.initial) return fmt::format("from iteration {}", last_initial + 1);
   return last_initial == 1 ? "iteration 1" : "iterations 1 and 2";
@@ -124,16 +125,16 @@ std::string FormatLimits(const std::vector<std::int64_t>& limits) {
 void PrintText(const Case& c) {
   std::string elements;
   std::int64_t bytes = 0;
-  for (const Bucket& bucket : c.layout) {
+  for (const ddp::Bucket& bucket : c.layout) {
     elements += fmt::format("{}{}", elements.empty() ? "" : ", ", bucket.elements);
     bytes += bucket.bytes();
   }
   fmt::print("[{}]\n", elements);
   fmt::print("{}: {} buckets ({}), {}, PyTorch {}; {} parameters, {}\n", c.manifest.name, KindOf(c),
-             IterationsOf(c), FormatLimits(c.limits), NameOf(c.options.rules),
+             IterationsOf(c), FormatLimits(c.limits), ddp::NameOf(c.options.rules),
              c.manifest.params.size(), FormatBytes(bytes));
   const bool first_follows_cap = c.options.cap_bytes && !c.options.first_cap_bytes &&
-                                 c.options.rules == TorchRules::k2_6 && c.limits.size() > 1;
+                                 c.options.rules == ddp::TorchRules::k2_6 && c.limits.size() > 1;
   if (first_follows_cap) {
     fmt::print(
         "note: an explicit cap is also the first bucket's since PyTorch 2.6; "
@@ -142,9 +143,10 @@ void PrintText(const Case& c) {
   fmt::print("{:>6} {:>5} {:>12} {:>13} {:>10} {:>6}  {}\n", "bucket", "type", "elements", "bytes",
              "size", "params", "first .. last");
   for (std::size_t i = 0; i < c.layout.size(); ++i) {
-    const Bucket& bucket = c.layout[i];
-    fmt::print("{:>6} {:>5} {:>12} {:>13} {:>10} {:>6}  {} .. {}{}\n", i, NameOf(bucket.type),
-               bucket.elements, bucket.bytes(), FormatBytes(bucket.bytes()), bucket.params.size(),
+    const ddp::Bucket& bucket = c.layout[i];
+    fmt::print("{:>6} {:>5} {:>12} {:>13} {:>10} {:>6}  {} .. {}{}\n", i,
+               collective::NameOf(bucket.type), bucket.elements, bucket.bytes(),
+               FormatBytes(bucket.bytes()), bucket.params.size(),
                c.manifest.params[bucket.params.front()].name,
                c.manifest.params[bucket.params.back()].name, bucket.sparse ? " (sparse)" : "");
   }
@@ -155,16 +157,16 @@ void PrintJson(const Case& c) {
   Json json = {{"model", c.manifest.name},
                {"kind", KindOf(c)},
                {"iterations", IterationsOf(c)},
-               {"torch", NameOf(c.options.rules)}};
+               {"torch", ddp::NameOf(c.options.rules)}};
   const bool unlimited = c.limits.front() == std::numeric_limits<std::int64_t>::max();
   json["limits_bytes"] = unlimited ? Json() : Json(c.limits);
   json["find_unused_parameters"] = c.options.find_unused_parameters;
   json["static_graph"] = c.options.static_graph;
   Json elements = Json::array();
   Json buckets = Json::array();
-  for (const Bucket& bucket : c.layout) {
+  for (const ddp::Bucket& bucket : c.layout) {
     elements.push_back(bucket.elements);
-    buckets.push_back({{"dtype", NameOf(bucket.type)},
+    buckets.push_back({{"dtype", collective::NameOf(bucket.type)},
                        {"elements", bucket.elements},
                        {"bytes", bucket.bytes()},
                        {"sparse", bucket.sparse},
@@ -185,8 +187,8 @@ Result<ExitCode> PrintBuckets(const Arguments& arguments) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto type, ReadType(arguments));
   std::vector<Case> cases;  // complete before anything is printed
   for (const std::string& name : names) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const Manifest manifest, LoadManifest(name));
-    for (const BucketOptions& each : options) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const datasets::Manifest manifest, datasets::LoadManifest(name));
+    for (const ddp::BucketOptions& each : options) {
       cases.push_back(Assign(manifest, each, arguments.initial, type));
     }
   }
@@ -232,4 +234,4 @@ void AddBuckets(ArgumentParser& parser, Command& chosen) {
       .ShowDefault();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -10,7 +10,7 @@
 #include "core/base/argument_parser.h"
 #include "core/base/status.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // The work of a subcommand: prints its result to stdout and returns the exit code, or returns an
 // error, which main prints as one line and turns into ExitCodeOf(its code).
@@ -43,6 +43,6 @@ AddCommand AddTrend;        // trend.cc
 // `compare A… -- B…` means `compare A… --candidate B…`: the parser does not say where a `--` was.
 void SeparateSides(std::vector<std::string>& arguments);
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_SCRIPTS_LOCKSTEP_COMMANDS_H_

@@ -12,7 +12,7 @@
 #include "results/compare/print.h"
 #include "scripts/lockstep/commands.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 struct Options {
@@ -42,24 +42,26 @@ Status AssignSides(Options& options) {
                   options.base.empty() ? "base" : "candidate"));
 }
 
-Result<CompareOptions> OptionsOf(const Options& options) {
-  CompareOptions out;
+Result<results::compare::CompareOptions> OptionsOf(const Options& options) {
+  results::compare::CompareOptions out;
   if (!options.min_effect_file.empty()) {
     LOCKSTEP_RETURN_IF_ERROR(out.min_effects.AddFile(options.min_effect_file));
   }
   for (const std::string& rule : options.min_effects) {
     LOCKSTEP_RETURN_IF_ERROR(out.min_effects.Add(rule));
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(out.drift, ParseFraction("--drift", options.drift, /*zero=*/true));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      out.drift, results::compare::ParseFraction("--drift", options.drift, /*zero=*/true));
   out.cases = options.cases;
   out.across.insert(options.across.begin(), options.across.end());
   return out;
 }
 
 // A run against itself is the same whatever it is.
-Status CheckApart(const std::vector<Launch>& base, const std::vector<Launch>& candidate) {
-  for (const Launch& one : base) {
-    for (const Launch& other : candidate) {
+Status CheckApart(const std::vector<results::compare::Launch>& base,
+                  const std::vector<results::compare::Launch>& candidate) {
+  for (const results::compare::Launch& one : base) {
+    for (const results::compare::Launch& other : candidate) {
       if (one.id != other.id || one.started_at != other.started_at) continue;
       return InvalidInput(
           fmt::format("{}: run {} is on both sides; name it on one", other.path, other.id));
@@ -68,23 +70,28 @@ Status CheckApart(const std::vector<Launch>& base, const std::vector<Launch>& ca
   return OkStatus();
 }
 
-std::string Format(const LaunchComparison& comparison, const std::string& format) {
-  if (format == "json") return FormatJson(comparison);
-  if (format == "markdown") return FormatMarkdown(comparison);
-  if (format == "junit") return FormatJUnit(comparison);
-  return FormatTable(comparison);
+std::string Format(const results::compare::LaunchComparison& comparison,
+                   const std::string& format) {
+  if (format == "json") return results::compare::FormatJson(comparison);
+  if (format == "markdown") return results::compare::FormatMarkdown(comparison);
+  if (format == "junit") return results::compare::FormatJUnit(comparison);
+  return results::compare::FormatTable(comparison);
 }
 
 Result<ExitCode> RunCompare(Options options) {
   LOCKSTEP_RETURN_IF_ERROR(AssignSides(options));
-  LOCKSTEP_ASSIGN_OR_RETURN(const CompareOptions how, OptionsOf(options));
-  LOCKSTEP_ASSIGN_OR_RETURN(Loaded base, LoadLaunches(options.base, Depth::kDirectory));
-  LOCKSTEP_ASSIGN_OR_RETURN(Loaded candidate, LoadLaunches(options.candidate, Depth::kDirectory));
+  LOCKSTEP_ASSIGN_OR_RETURN(const results::compare::CompareOptions how, OptionsOf(options));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      results::compare::Loaded base,
+      results::compare::LoadLaunches(options.base, results::compare::Depth::kDirectory));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      results::compare::Loaded candidate,
+      results::compare::LoadLaunches(options.candidate, results::compare::Depth::kDirectory));
   LOCKSTEP_RETURN_IF_ERROR(CheckApart(base.launches, candidate.launches));
   std::vector<std::string> notes = std::move(base.skipped);
   notes.insert(notes.end(), candidate.skipped.begin(), candidate.skipped.end());
-  const LaunchComparison comparison =
-      Compare(base.launches, candidate.launches, how, std::move(notes));
+  const results::compare::LaunchComparison comparison =
+      results::compare::Compare(base.launches, candidate.launches, how, std::move(notes));
   fmt::print("{}", Format(comparison, options.format));
   return comparison.exit_code;
 }
@@ -129,4 +136,4 @@ void AddCompare(ArgumentParser& parser, Command& chosen) {
       .ShowDefault();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

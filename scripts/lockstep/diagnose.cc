@@ -17,7 +17,7 @@
 #include "scripts/lockstep/diagnose_flight.h"
 #include "scripts/lockstep/diagnose_print.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -34,56 +34,58 @@ struct Options {
 
 struct Diagnosis {
   StoredCase of;
-  Judgement judgement;
-  bool again = false;          // by other rules than the run's, or of what the run did not judge
-  std::vector<Finding> notes;  // of what is no failure
-  Trace trace;
+  verdict::Judgement judgement;
+  bool again = false;  // by other rules than the run's, or of what the run did not judge
+  std::vector<verdict::Finding> notes;  // of what is no failure
+  verdict::Trace trace;
 };
 
 // A failure outweighs what nobody knows.
-Verdict Worse(Verdict a, Verdict b) {
-  if (a == Verdict::kFail || b == Verdict::kFail) return Verdict::kFail;
-  return a == Verdict::kUnknown ? a : b;
+verdict::Verdict Worse(verdict::Verdict a, verdict::Verdict b) {
+  if (a == verdict::Verdict::kFail || b == verdict::Verdict::kFail) return verdict::Verdict::kFail;
+  return a == verdict::Verdict::kUnknown ? a : b;
 }
 
 // What the findings say of the same rank already is no note.
-std::vector<Finding> NotesOf(const std::vector<RankEvidence>& evidence,
-                             const Judgement& judgement) {
-  std::vector<Finding> notes = FindSlowRanks(evidence);
-  std::erase_if(notes, [&](const Finding& note) {
-    return std::any_of(judgement.findings.begin(), judgement.findings.end(), [&](const Finding& f) {
-      return f.cause == note.cause && f.culprits == note.culprits;
-    });
+std::vector<verdict::Finding> NotesOf(const std::vector<verdict::RankEvidence>& evidence,
+                                      const verdict::Judgement& judgement) {
+  std::vector<verdict::Finding> notes = verdict::FindSlowRanks(evidence);
+  std::erase_if(notes, [&](const verdict::Finding& note) {
+    return std::any_of(judgement.findings.begin(), judgement.findings.end(),
+                       [&](const verdict::Finding& f) {
+                         return f.cause == note.cause && f.culprits == note.culprits;
+                       });
   });
   return notes;
 }
 
 Diagnosis Diagnose(StoredCase stored_case, const Options& options) {
   Diagnosis diagnosis;
-  Setting& setting = stored_case.setting;
+  verdict::Setting& setting = stored_case.setting;
   const bool other_rules = !options.backend.empty() || options.deadline_seconds > 0;
   if (!options.backend.empty()) setting.backend = options.backend;
   if (options.deadline_seconds > 0) setting.deadline_seconds = options.deadline_seconds;
-  const Judgement again = JudgeAgain(stored_case);
+  const verdict::Judgement again = JudgeAgain(stored_case);
   // What ranks recovered from was judged with what was known before they did.
   const bool recovered = stored_case.record != nullptr && !stored_case.record->recoveries.empty();
   diagnosis.again = (other_rules && !recovered) || stored_case.stored == nullptr;
   diagnosis.judgement = diagnosis.again ? again : AsStored(stored_case, again);
   diagnosis.notes = NotesOf(stored_case.evidence, diagnosis.judgement);
-  TraceLimits limits;
+  verdict::TraceLimits limits;
   limits.rows_before = static_cast<std::size_t>(options.rows);
   limits.columns = static_cast<std::size_t>(options.columns);
-  diagnosis.trace = TraceOf(stored_case.evidence, setting, diagnosis.judgement, limits);
+  diagnosis.trace = verdict::TraceOf(stored_case.evidence, setting, diagnosis.judgement, limits);
   diagnosis.of = std::move(stored_case);
   return diagnosis;
 }
 
 // How sure one may be of what is said here.
 std::string GroundsOf(const Diagnosis& diagnosis) {
-  const CaseRecord* record = diagnosis.of.record;
+  const results::store::CaseRecord* record = diagnosis.of.record;
   if (!diagnosis.again) {
     if (record == nullptr) return "";
-    return fmt::format("  the run's verdict: {}, {}{}\n", NameOf(record->judgement.verdict),
+    return fmt::format("  the run's verdict: {}, {}{}\n",
+                       verdict::NameOf(record->judgement.verdict),
                        record->trial ? record->trial->why : "",
                        record->recoveries.empty() ? "" : "; ranks recovered: never judged again");
   }
@@ -98,11 +100,12 @@ std::string FormatText(const Diagnosis& diagnosis) {
       fmt::format("{}, {} ranks, backend {}: {}\n",
                   of.record != nullptr ? of.record->name : fmt::format("Lifetime {}", of.lifetime),
                   of.evidence.size(), backend.empty() ? "unknown" : backend,
-                  NameOf(diagnosis.judgement.verdict));
-  for (const Finding& finding : diagnosis.judgement.findings) text += FormatFinding(finding, "  ");
-  for (const Finding& note : diagnosis.notes) text += FormatFinding(note, "  ");
+                  verdict::NameOf(diagnosis.judgement.verdict));
+  for (const verdict::Finding& finding : diagnosis.judgement.findings)
+    text += FormatFinding(finding, "  ");
+  for (const verdict::Finding& note : diagnosis.notes) text += FormatFinding(note, "  ");
   text += FormatOutcomes(diagnosis.judgement) + GroundsOf(diagnosis);
-  const std::string trace = FormatTrace(diagnosis.trace);
+  const std::string trace = verdict::FormatTrace(diagnosis.trace);
   if (!trace.empty()) {
     text +=
         fmt::format("Last collectives of communicator {}\n{}", diagnosis.trace.communicator, trace);
@@ -114,32 +117,32 @@ Json ToJson(const std::string& path, const Diagnosis& diagnosis) {
   Json json = {{"file", path},
                {"lifetime", diagnosis.of.lifetime},
                {"backend", diagnosis.of.setting.backend},
-               {"verdict", NameOf(diagnosis.judgement.verdict)},
+               {"verdict", verdict::NameOf(diagnosis.judgement.verdict)},
                {"judged_again", diagnosis.again},
                {"whole_evidence", diagnosis.of.whole},
                {"outcomes", Json::array()},
                {"findings", Json::array()},
                {"notes", Json::array()}};
-  if (const CaseRecord* record = diagnosis.of.record) {
+  if (const results::store::CaseRecord* record = diagnosis.of.record) {
     json["case"] = record->name;
-    json["run_verdict"] = NameOf(record->judgement.verdict);
+    json["run_verdict"] = verdict::NameOf(record->judgement.verdict);
     if (record->trial) json["why"] = record->trial->why;
   }
-  for (const RankOutcome& rank : diagnosis.judgement.outcomes) {
-    json["outcomes"].push_back(ToJson(rank));
+  for (const verdict::RankOutcome& rank : diagnosis.judgement.outcomes) {
+    json["outcomes"].push_back(cli::ToJson(rank));
   }
-  for (const Finding& finding : diagnosis.judgement.findings) {
-    json["findings"].push_back(ToJson(finding));
+  for (const verdict::Finding& finding : diagnosis.judgement.findings) {
+    json["findings"].push_back(cli::ToJson(finding));
   }
-  for (const Finding& note : diagnosis.notes) json["notes"].push_back(ToJson(note));
-  json["trace"] = ToJson(diagnosis.trace);
+  for (const verdict::Finding& note : diagnosis.notes) json["notes"].push_back(cli::ToJson(note));
+  json["trace"] = cli::ToJson(diagnosis.trace);
   return json;
 }
 
-Result<Verdict> DiagnoseFile(const std::string& path, const Options& options) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const Run run, ReadRun(path));
+Result<verdict::Verdict> DiagnoseFile(const std::string& path, const Options& options) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const results::store::Run run, results::store::ReadRun(path));
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<StoredCase> cases, StoredCasesOf(run, path));
-  Verdict verdict = Verdict::kPass;
+  verdict::Verdict verdict = verdict::Verdict::kPass;
   if (options.format == "text" && options.paths.size() > 1) fmt::print("{}\n", path);
   for (StoredCase& stored_case : cases) {
     const Diagnosis diagnosis = Diagnose(std::move(stored_case), options);
@@ -170,12 +173,12 @@ Result<ExitCode> RunDiagnose(const Options& options) {
     return InvalidInput(
         "diagnose: name RUN files (.h5), or --flight-recorder and a directory of dumps");
   }
-  Verdict verdict = Verdict::kPass;
+  verdict::Verdict verdict = verdict::Verdict::kPass;
   for (const std::string& path : options.paths) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const Verdict one, DiagnoseFile(path, options));
+    LOCKSTEP_ASSIGN_OR_RETURN(const verdict::Verdict one, DiagnoseFile(path, options));
     verdict = Worse(verdict, one);
   }
-  const ExitCode code = ExitCodeOf(verdict);
+  const ExitCode code = verdict::ExitCodeOf(verdict);
   if (options.format == "text") fmt::print("exit code {}\n", static_cast<int>(code));
   return code;
 }
@@ -209,4 +212,4 @@ void AddDiagnose(ArgumentParser& parser, Command& chosen) {
       .ShowDefault();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

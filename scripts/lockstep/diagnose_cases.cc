@@ -13,45 +13,48 @@
 #include "stress/harness/assess.h"
 #include "stress/harness/stored_scenarios.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
-StoredCase CaseOf(const Run& run, Lifetime lifetime, const Setting& setting) {
+StoredCase CaseOf(const results::store::Run& run, Lifetime lifetime,
+                  const verdict::Setting& setting) {
   StoredCase made{.lifetime = lifetime.number, .evidence = {}, .setting = setting};
-  made.evidence = EvidenceOf(run, lifetime.number);
+  made.evidence = results::store::EvidenceOf(run, lifetime.number);
   made.whole = !made.evidence.empty();
   if (!made.whole) made.evidence = std::move(lifetime.evidence);
-  for (const EvidenceRecord& record : run.evidence) {
+  for (const results::store::EvidenceRecord& record : run.evidence) {
     if (record.lifetime == lifetime.number) made.setting.deadline_seconds = record.deadline_seconds;
   }
   return made;
 }
 
 // Every case of a stress run has workers of its own, whose number is that of the case.
-std::vector<StoredCase> StressCasesOf(const Run& run, std::vector<Lifetime> lifetimes) {
+std::vector<StoredCase> StressCasesOf(const results::store::Run& run,
+                                      std::vector<Lifetime> lifetimes) {
   std::map<int, Lifetime> by_number;
   for (Lifetime& lifetime : lifetimes) by_number[lifetime.number] = std::move(lifetime);
-  std::vector<std::optional<Scenario>> scenarios = ScenariosOf(run);
+  std::vector<std::optional<plan::Scenario>> scenarios = stress::harness::ScenariosOf(run);
   std::vector<StoredCase> cases;
   for (std::size_t i = 0; i < run.cases.size(); ++i) {
-    const CaseRecord& record = run.cases[i];
+    const results::store::CaseRecord& record = run.cases[i];
     Lifetime& lifetime = by_number[static_cast<int>(i)];
     lifetime.number = static_cast<int>(i);
-    Setting setting = SettingOf(run);
+    verdict::Setting setting = SettingOf(run);
     setting.backend = record.backend;
     StoredCase made = CaseOf(run, std::move(lifetime), setting);
     made.record = &record;
     made.stored = &record.judgement;
     made.scenario = std::move(scenarios[i]);
     if (made.scenario) {
-      made.setting = SettingOf(*made.scenario, made.setting.backend, made.setting.deadline_seconds);
+      made.setting = stress::harness::SettingOf(*made.scenario, made.setting.backend,
+                                                made.setting.deadline_seconds);
     }
     cases.push_back(std::move(made));
   }
   return cases;
 }
 
-bool IsSame(const Finding& a, const Finding& b) {
+bool IsSame(const verdict::Finding& a, const verdict::Finding& b) {
   std::vector<int> culprits = a.culprits, others = b.culprits;
   std::sort(culprits.begin(), culprits.end());
   std::sort(others.begin(), others.end());
@@ -59,12 +62,12 @@ bool IsSame(const Finding& a, const Finding& b) {
 }
 
 // The collective that the first finding of a trial names, from any journal.
-std::optional<JournalEvent> OperationOf(const StoredCase& stored_case) {
+std::optional<journal::JournalEvent> OperationOf(const StoredCase& stored_case) {
   if (stored_case.record == nullptr || !stored_case.record->trial) return std::nullopt;
-  const Trial& trial = *stored_case.record->trial;
-  for (const RankEvidence& rank : stored_case.evidence) {
-    for (const JournalEvent& event : rank.journal.events) {
-      if (event.kind == EventKind::kEnqueue && event.communicator == trial.communicator &&
+  const results::store::Trial& trial = *stored_case.record->trial;
+  for (const verdict::RankEvidence& rank : stored_case.evidence) {
+    for (const journal::JournalEvent& event : rank.journal.events) {
+      if (event.kind == journal::EventKind::kEnqueue && event.communicator == trial.communicator &&
           static_cast<std::int64_t>(event.sequence) == trial.sequence) {
         return event;
       }
@@ -74,51 +77,55 @@ std::optional<JournalEvent> OperationOf(const StoredCase& stored_case) {
 }
 
 // A case's own verdict says whether it came out as expected; here a failure is one.
-Verdict VerdictOf(const StoredCase& stored_case, const Judgement& again) {
-  const Judgement& stored = *stored_case.stored;
+verdict::Verdict VerdictOf(const StoredCase& stored_case, const verdict::Judgement& again) {
+  const verdict::Judgement& stored = *stored_case.stored;
   if (stored_case.record == nullptr) return stored.verdict;
   const bool failed =
       std::any_of(stored.findings.begin(), stored.findings.end(),
-                  [](const Finding& finding) { return finding.cause != "unknown"; });
-  if (failed) return Verdict::kFail;
+                  [](const verdict::Finding& finding) { return finding.cause != "unknown"; });
+  if (failed) return verdict::Verdict::kFail;
   if (stored_case.whole || again.findings.empty()) return again.verdict;
   // What journals alone seem to tell is not what the run found.
-  const bool finished =
-      std::all_of(stored.outcomes.begin(), stored.outcomes.end(),
-                  [](const RankOutcome& rank) { return rank.outcome == Outcome::kFinished; });
-  return finished && stored.verdict == Verdict::kPass ? Verdict::kPass : Verdict::kUnknown;
+  const bool finished = std::all_of(
+      stored.outcomes.begin(), stored.outcomes.end(),
+      [](const verdict::RankOutcome& rank) { return rank.outcome == verdict::Outcome::kFinished; });
+  return finished && stored.verdict == verdict::Verdict::kPass ? verdict::Verdict::kPass
+                                                               : verdict::Verdict::kUnknown;
 }
 
 }  // namespace
 
-Result<std::vector<StoredCase>> StoredCasesOf(const Run& run, const std::string& path) {
+Result<std::vector<StoredCase>> StoredCasesOf(const results::store::Run& run,
+                                              const std::string& path) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<Lifetime> lifetimes, LifetimesOf(run, path));
-  const bool tried = std::any_of(run.cases.begin(), run.cases.end(),
-                                 [](const CaseRecord& record) { return record.trial.has_value(); });
+  const bool tried = std::any_of(
+      run.cases.begin(), run.cases.end(),
+      [](const results::store::CaseRecord& record) { return record.trial.has_value(); });
   if (tried) return StressCasesOf(run, std::move(lifetimes));
   std::vector<StoredCase> cases;
   const std::size_t count = lifetimes.size();
   for (Lifetime& lifetime : lifetimes) {
-    const Judgement* stored = StoredJudgement(run, lifetime, count);
+    const verdict::Judgement* stored = StoredJudgement(run, lifetime, count);
     cases.push_back(CaseOf(run, std::move(lifetime), SettingOf(run)));
     cases.back().stored = stored;
   }
   return cases;
 }
 
-Judgement JudgeAgain(const StoredCase& stored_case) {
-  const Setting& setting = stored_case.setting;
-  if (!stored_case.scenario) return Judge(stored_case.evidence, setting);
-  return JudgeCase(*stored_case.scenario, setting.backend, stored_case.evidence,
-                   setting.deadline_seconds);
+verdict::Judgement JudgeAgain(const StoredCase& stored_case) {
+  const verdict::Setting& setting = stored_case.setting;
+  if (!stored_case.scenario) return verdict::Judge(stored_case.evidence, setting);
+  return stress::harness::JudgeCase(*stored_case.scenario, setting.backend, stored_case.evidence,
+                                    setting.deadline_seconds);
 }
 
-Judgement AsStored(const StoredCase& stored_case, const Judgement& again) {
-  Judgement judgement = *stored_case.stored;
+verdict::Judgement AsStored(const StoredCase& stored_case, const verdict::Judgement& again) {
+  verdict::Judgement judgement = *stored_case.stored;
   judgement.verdict = VerdictOf(stored_case, again);
-  for (Finding& finding : judgement.findings) {
-    const auto same = std::find_if(again.findings.begin(), again.findings.end(),
-                                   [&](const Finding& other) { return IsSame(finding, other); });
+  for (verdict::Finding& finding : judgement.findings) {
+    const auto same =
+        std::find_if(again.findings.begin(), again.findings.end(),
+                     [&](const verdict::Finding& other) { return IsSame(finding, other); });
     if (same == again.findings.end()) continue;
     finding.operation = same->operation;
     finding.evidence = same->evidence;
@@ -129,4 +136,4 @@ Judgement AsStored(const StoredCase& stored_case, const Judgement& again) {
   return judgement;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

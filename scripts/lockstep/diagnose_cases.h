@@ -12,28 +12,30 @@
 #include "core/verdict/judge.h"
 #include "results/store/run.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 struct StoredCase {
   int lifetime = 0;
-  const CaseRecord* record = nullptr;  // nullptr: a lifetime, which several cases can share
-  std::vector<RankEvidence> evidence;
+  const results::store::CaseRecord* record =
+      nullptr;  // nullptr: a lifetime, which several cases can share
+  std::vector<verdict::RankEvidence> evidence;
   bool whole = false;  // the evidence is what the run's judge had; otherwise what journals tell
-  Setting setting;
-  std::optional<Scenario> scenario = std::nullopt;
-  const Judgement* stored = nullptr;  // nullptr: the run judged no such lifetime
+  verdict::Setting setting;
+  std::optional<plan::Scenario> scenario = std::nullopt;
+  const verdict::Judgement* stored = nullptr;  // nullptr: the run judged no such lifetime
 };
 
 // Points into `run`. kInvalidInput without a history.
-Result<std::vector<StoredCase>> StoredCasesOf(const Run& run, const std::string& path);
+Result<std::vector<StoredCase>> StoredCasesOf(const results::store::Run& run,
+                                              const std::string& path);
 
 // By the setting, as the run's judge would.
-Judgement JudgeAgain(const StoredCase& stored_case);
+verdict::Judgement JudgeAgain(const StoredCase& stored_case);
 
 // The run's own findings and outcomes. Where `again` found the same, it adds what a file has no
 // place for: the collective in question and the general findings that a specific one explains.
-Judgement AsStored(const StoredCase& stored_case, const Judgement& again);
+verdict::Judgement AsStored(const StoredCase& stored_case, const verdict::Judgement& again);
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_SCRIPTS_LOCKSTEP_DIAGNOSE_CASES_H_

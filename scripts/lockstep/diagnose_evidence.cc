@@ -9,20 +9,22 @@
 #include <optional>
 #include <utility>
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
-void ApplyEvent(const JournalEvent& event, RankEvidence& rank) {
-  if (event.kind == EventKind::kIdle) rank.idle = true;
+void ApplyEvent(const journal::JournalEvent& event, verdict::RankEvidence& rank) {
+  if (event.kind == journal::EventKind::kIdle) rank.idle = true;
   // Anything that follows is work on an order.
-  if (event.kind == EventKind::kCase || event.kind == EventKind::kEnqueue) rank.idle = false;
-  if (event.kind == EventKind::kExit) {
-    rank.state = ProcessState::kExited;
+  if (event.kind == journal::EventKind::kCase || event.kind == journal::EventKind::kEnqueue)
+    rank.idle = false;
+  if (event.kind == journal::EventKind::kExit) {
+    rank.state = verdict::ProcessState::kExited;
     rank.exit_code = static_cast<int>(event.value);
   }
-  if (event.kind == EventKind::kDeath) {
+  if (event.kind == journal::EventKind::kDeath) {
     const int status = static_cast<int>(event.value);
-    rank.state = WIFSIGNALED(status) ? ProcessState::kSignalled : ProcessState::kExited;
+    rank.state =
+        WIFSIGNALED(status) ? verdict::ProcessState::kSignalled : verdict::ProcessState::kExited;
     rank.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     rank.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
   }
@@ -35,29 +37,29 @@ std::string SystemPart(const std::string& evidence) {
   return end == std::string::npos ? "" : evidence.substr(end + 2);
 }
 
-void ApplyOutcome(const RankOutcome& outcome, RankEvidence& rank) {
-  if (rank.state != ProcessState::kRunning) return;
+void ApplyOutcome(const verdict::RankOutcome& outcome, verdict::RankEvidence& rank) {
+  if (rank.state != verdict::ProcessState::kRunning) return;
   switch (outcome.outcome) {
-    case Outcome::kStopped:
-      rank.state = ProcessState::kStopped;
+    case verdict::Outcome::kStopped:
+      rank.state = verdict::ProcessState::kStopped;
       rank.signal = outcome.signal;
       break;
-    case Outcome::kCrashed:
-    case Outcome::kKilled:
-      rank.state = ProcessState::kSignalled;
+    case verdict::Outcome::kCrashed:
+    case verdict::Outcome::kKilled:
+      rank.state = verdict::ProcessState::kSignalled;
       rank.signal = outcome.signal;
       break;
-    case Outcome::kFailed:
+    case verdict::Outcome::kFailed:
       rank.error = outcome.evidence.empty() ? "it failed" : outcome.evidence;
       break;
-    case Outcome::kCorrupt:
+    case verdict::Outcome::kCorrupt:
       rank.wrong_data = outcome.evidence.empty() ? "wrong elements" : outcome.evidence;
       break;
-    case Outcome::kHung:
+    case verdict::Outcome::kHung:
       rank.system = SystemPart(outcome.evidence);
       rank.asleep = rank.system.starts_with("asleep");
       break;
-    case Outcome::kFinished:
+    case verdict::Outcome::kFinished:
       break;
   }
   rank.seconds_silent = outcome.seconds_silent;
@@ -65,31 +67,32 @@ void ApplyOutcome(const RankOutcome& outcome, RankEvidence& rank) {
 
 }  // namespace
 
-const Judgement* StoredJudgement(const Run& run, const Lifetime& lifetime, std::size_t lifetimes) {
+const verdict::Judgement* StoredJudgement(const results::store::Run& run, const Lifetime& lifetime,
+                                          std::size_t lifetimes) {
   // Every case of a stress run has workers of its own.
   const auto number = static_cast<std::size_t>(lifetime.number);
   if (number < run.cases.size() && run.cases[number].trial) return &run.cases[number].judgement;
   if (lifetimes == 1) return &run.judgement;
-  for (const RankEvidence& rank : lifetime.evidence) {
+  for (const verdict::RankEvidence& rank : lifetime.evidence) {
     if (rank.journal.events.empty()) continue;
     const std::size_t index = rank.journal.events.back().case_index;
     if (index >= run.cases.size()) continue;
-    const Judgement& judgement = run.cases[index].judgement;
-    const bool interrupted =
-        std::any_of(judgement.outcomes.begin(), judgement.outcomes.end(),
-                    [](const RankOutcome& one) { return one.outcome != Outcome::kFinished; });
+    const verdict::Judgement& judgement = run.cases[index].judgement;
+    const bool interrupted = std::any_of(
+        judgement.outcomes.begin(), judgement.outcomes.end(),
+        [](const verdict::RankOutcome& one) { return one.outcome != verdict::Outcome::kFinished; });
     if (interrupted) return &judgement;
   }
   return nullptr;
 }
 
-Result<std::vector<Lifetime>> LifetimesOf(const Run& run, const std::string& path) {
+Result<std::vector<Lifetime>> LifetimesOf(const results::store::Run& run, const std::string& path) {
   std::map<int, Lifetime> by_number;
-  for (const RankHistory& history : run.history) {
-    RankEvidence rank;
+  for (const results::store::RankHistory& history : run.history) {
+    verdict::RankEvidence rank;
     rank.rank = history.rank;
     rank.journal = {history.events, history.missed};
-    for (const JournalEvent& event : history.events) ApplyEvent(event, rank);
+    for (const journal::JournalEvent& event : history.events) ApplyEvent(event, rank);
     by_number[history.lifetime].number = history.lifetime;
     by_number[history.lifetime].evidence.push_back(std::move(rank));
   }
@@ -102,13 +105,16 @@ Result<std::vector<Lifetime>> LifetimesOf(const Run& run, const std::string& pat
   std::vector<Lifetime> lifetimes;
   for (auto& [number, lifetime] : by_number) {
     std::sort(lifetime.evidence.begin(), lifetime.evidence.end(),
-              [](const RankEvidence& a, const RankEvidence& b) { return a.rank < b.rank; });
-    const Judgement* stored = StoredJudgement(run, lifetime, by_number.size());
-    std::map<int, const RankOutcome*> outcomes;
+              [](const verdict::RankEvidence& a, const verdict::RankEvidence& b) {
+                return a.rank < b.rank;
+              });
+    const verdict::Judgement* stored = StoredJudgement(run, lifetime, by_number.size());
+    std::map<int, const verdict::RankOutcome*> outcomes;
     if (stored != nullptr) {
-      for (const RankOutcome& outcome : stored->outcomes) outcomes[outcome.rank] = &outcome;
+      for (const verdict::RankOutcome& outcome : stored->outcomes)
+        outcomes[outcome.rank] = &outcome;
     }
-    for (RankEvidence& rank : lifetime.evidence) {
+    for (verdict::RankEvidence& rank : lifetime.evidence) {
       const auto found = outcomes.find(rank.rank);
       if (found != outcomes.end()) ApplyOutcome(*found->second, rank);
     }
@@ -117,8 +123,8 @@ Result<std::vector<Lifetime>> LifetimesOf(const Run& run, const std::string& pat
   return lifetimes;
 }
 
-Setting SettingOf(const Run& run) {
-  Setting setting;
+verdict::Setting SettingOf(const results::store::Run& run) {
+  verdict::Setting setting;
   if (!run.cases.empty()) setting.backend = run.cases.front().backend;
   const auto plan = nlohmann::json::parse(run.plan_text, nullptr, false);
   if (plan.is_object() && plan.contains("deadline_seconds") &&
@@ -128,4 +134,4 @@ Setting SettingOf(const Run& run) {
   return setting;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -9,27 +9,28 @@
 #include "core/verdict/judge.h"
 #include "results/store/run.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // The histories of one lifetime of the workers.
 struct Lifetime {
   int number = 0;
-  std::vector<RankEvidence> evidence;  // ascending ranks
+  std::vector<verdict::RankEvidence> evidence;  // ascending ranks
 };
 
 // What the journals hold decides (deaths and exits are in them); what only the agents knew (a rank
 // is stopped, silent for so long, in which system call) comes from the stored outcomes, which are
 // those of the launch or of the case that the lifetime ended in. kInvalidInput without a history.
-Result<std::vector<Lifetime>> LifetimesOf(const Run& run, const std::string& path);
+Result<std::vector<Lifetime>> LifetimesOf(const results::store::Run& run, const std::string& path);
 
 // The run's judgement of one of its lifetimes: of a stress run that of its case; of others that of
 // the launch if there is only one, else of the case in which it was interrupted; nullptr: it was
 // not.
-const Judgement* StoredJudgement(const Run& run, const Lifetime& lifetime, std::size_t lifetimes);
+const verdict::Judgement* StoredJudgement(const results::store::Run& run, const Lifetime& lifetime,
+                                          std::size_t lifetimes);
 
 // The backend and the deadline of the run. The worker's collectives all went to one communicator.
-Setting SettingOf(const Run& run);
+verdict::Setting SettingOf(const results::store::Run& run);
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_SCRIPTS_LOCKSTEP_DIAGNOSE_EVIDENCE_H_

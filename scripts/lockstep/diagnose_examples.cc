@@ -15,30 +15,32 @@
 #include "results/store/run.h"
 #include "results/store/store.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 // As a run would have stored it: what it said at the time, and the journals.
-Run RunOf(const std::vector<RankEvidence>& evidence, const std::string& backend) {
-  Run run;
+results::store::Run RunOf(const std::vector<verdict::RankEvidence>& evidence,
+                          const std::string& backend) {
+  results::store::Run run;
   run.id = "0123abcd";
   run.name = "example";
   run.started_at = "2026-11-21T10:44:25Z";
   run.plan_text = R"({"deadline_seconds": 5})";
-  CaseRecord record;
+  results::store::CaseRecord record;
   record.name = "case";
   record.backend = backend;
   record.device = "host";
   record.ranks = static_cast<int>(evidence.size());
   run.cases.push_back(record);
-  run.judgement = Judge(evidence, Setting{.deadline_seconds = 5, .backend = backend});
+  run.judgement =
+      verdict::Judge(evidence, verdict::Setting{.deadline_seconds = 5, .backend = backend});
   run.verdict = run.judgement.verdict;
-  for (const RankEvidence& rank : evidence) {
-    RankHistory history{rank.rank, 0, rank.journal.missed, rank.journal.events};
-    if (rank.state == ProcessState::kSignalled) {
-      JournalEvent death = history.events.back();
+  for (const verdict::RankEvidence& rank : evidence) {
+    results::store::RankHistory history{rank.rank, 0, rank.journal.missed, rank.journal.events};
+    if (rank.state == verdict::ProcessState::kSignalled) {
+      journal::JournalEvent death = history.events.back();
       death.index += 1;
-      death.kind = EventKind::kDeath;
+      death.kind = journal::EventKind::kDeath;
       death.value = W_EXITCODE(0, rank.signal);
       history.events.push_back(death);
     }
@@ -47,36 +49,50 @@ Run RunOf(const std::vector<RankEvidence>& evidence, const std::string& backend)
   return run;
 }
 
-History Trains(int rank, int iterations) {
-  History history(rank);
+verdict::History Trains(int rank, int iterations) {
+  verdict::History history(rank);
   for (int i = 0; i < iterations; ++i) {
-    history.Iteration(i).In(Phase::kForward).In(Phase::kBackward).As(Purpose::kBucket);
-    history.Does(AllReduce(2));
+    history.Iteration(i)
+        .In(journal::Phase::kForward)
+        .In(journal::Phase::kBackward)
+        .As(journal::Purpose::kBucket);
+    history.Does(verdict::AllReduce(2));
   }
   return history;
 }
 
-std::vector<RankEvidence> UnevenInputs() {
-  return {Trains(0, 5).Iteration(-1).In(Phase::kFinalize).Leaves(0),
-          Trains(1, 5).Iteration(5).In(Phase::kBackward).Enters(AllReduce(2))};
+std::vector<verdict::RankEvidence> UnevenInputs() {
+  return {Trains(0, 5).Iteration(-1).In(journal::Phase::kFinalize).Leaves(0),
+          Trains(1, 5).Iteration(5).In(journal::Phase::kBackward).Enters(verdict::AllReduce(2))};
 }
 
-std::vector<RankEvidence> JoinMeetsBarrier() {
-  return {Trains(0, 3).In(Phase::kJoinExit).As(Purpose::kJoinAlive).Enters(AllReduce(1)),
-          Trains(1, 3).In(Phase::kBarrier).As(Purpose::kBarrier).Enters(Barrier())};
+std::vector<verdict::RankEvidence> JoinMeetsBarrier() {
+  return {Trains(0, 3)
+              .In(journal::Phase::kJoinExit)
+              .As(journal::Purpose::kJoinAlive)
+              .Enters(verdict::AllReduce(1)),
+          Trains(1, 3)
+              .In(journal::Phase::kBarrier)
+              .As(journal::Purpose::kBarrier)
+              .Enters(verdict::Barrier())};
 }
 
 int Main(const std::string& directory) {
-  const std::vector<RankEvidence> healthy = {After49(0).Leaves(0), After49(1).Leaves(0)};
+  const std::vector<verdict::RankEvidence> healthy = {verdict::After49(0).Leaves(0),
+                                                      verdict::After49(1).Leaves(0)};
   for (const auto& [name, run] :
        {std::pair("healthy", RunOf(healthy, "mpi")),
         std::pair("uneven_inputs", RunOf(UnevenInputs(), "mpi")),
         std::pair("join_barrier", RunOf(JoinMeetsBarrier(), "gloo")),
-        std::pair("killed", RunOf({At50(0), At50(1).Signalled(SIGKILL), At50(2)}, "mpi")),
-        std::pair("stopped", RunOf({At50(0), After49(1).Stopped(SIGSTOP)}, "mpi")),
-        std::pair("stall", RunOf({At50(0).Silent(6), At50(1).Silent(6)}, "mpi")),
-        std::pair("early", RunOf({At50(0).Silent(1), At50(1).Silent(1)}, "mpi"))}) {
-    const Status status = WriteRun(run, directory + "/" + name + ".h5");
+        std::pair("killed",
+                  RunOf({verdict::At50(0), verdict::At50(1).Signalled(SIGKILL), verdict::At50(2)},
+                        "mpi")),
+        std::pair("stopped",
+                  RunOf({verdict::At50(0), verdict::After49(1).Stopped(SIGSTOP)}, "mpi")),
+        std::pair("stall", RunOf({verdict::At50(0).Silent(6), verdict::At50(1).Silent(6)}, "mpi")),
+        std::pair("early",
+                  RunOf({verdict::At50(0).Silent(1), verdict::At50(1).Silent(1)}, "mpi"))}) {
+    const Status status = results::store::WriteRun(run, directory + "/" + name + ".h5");
     if (status.ok()) continue;
     std::fprintf(stderr, "%s\n", status.message().c_str());
     return static_cast<int>(lockstep::ExitCodeOf(status.code()));
@@ -85,12 +101,12 @@ int Main(const std::string& directory) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 int main(int argc, char** argv) {
   if (argc != 2) {
     std::fprintf(stderr, "diagnose_examples: name a directory to write to\n");
     return static_cast<int>(lockstep::ExitCode::kUsage);
   }
-  return lockstep::Main(argv[1]);
+  return lockstep::cli::Main(argv[1]);
 }

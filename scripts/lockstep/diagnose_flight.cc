@@ -8,23 +8,23 @@
 #include "core/flight/job.h"
 #include "scripts/lockstep/diagnose_print.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string Versions(const FlightJob& job) {
+std::string Versions(const flight::FlightJob& job) {
   const std::string& first = job.dumps.front().version;
-  for (const FlightDump& dump : job.dumps) {
+  for (const flight::FlightDump& dump : job.dumps) {
     if (dump.version != first) return first + " and others";
   }
   return first;
 }
 
 // What is to be said of dumps in which nothing is found.
-std::string WhyNothing(const FlightDiagnosis& diagnosis, double deadline_seconds) {
+std::string WhyNothing(const flight::FlightDiagnosis& diagnosis, double deadline_seconds) {
   if (!diagnosis.judgement.findings.empty()) return "";
-  if (diagnosis.judgement.verdict == Verdict::kPass) {
+  if (diagnosis.judgement.verdict == verdict::Verdict::kPass) {
     return "  every call in the dumps is done: what hangs, if anything does, is no collective\n";
   }
   if (diagnosis.seconds >= deadline_seconds) return "";
@@ -33,48 +33,51 @@ std::string WhyNothing(const FlightDiagnosis& diagnosis, double deadline_seconds
       diagnosis.seconds, deadline_seconds);
 }
 
-std::string FormatText(const FlightJob& job, const FlightDiagnosis& diagnosis,
+std::string FormatText(const flight::FlightJob& job, const flight::FlightDiagnosis& diagnosis,
                        double deadline_seconds) {
   std::string text =
       fmt::format("{} dumps of format {}, backend {}: {}\n", job.dumps.size(), Versions(job),
-                  diagnosis.backend, NameOf(diagnosis.judgement.verdict));
-  for (const Finding& finding : diagnosis.judgement.findings) text += FormatFinding(finding, "  ");
+                  diagnosis.backend, verdict::NameOf(diagnosis.judgement.verdict));
+  for (const verdict::Finding& finding : diagnosis.judgement.findings)
+    text += FormatFinding(finding, "  ");
   text += WhyNothing(diagnosis, deadline_seconds);
   for (const std::string& note : diagnosis.notes) text += fmt::format("  note: {}\n", note);
   if (!diagnosis.judgement.findings.empty()) text += FormatOutcomes(diagnosis.judgement);
-  const std::string trace = FormatTrace(diagnosis.trace);
+  const std::string trace = verdict::FormatTrace(diagnosis.trace);
   if (trace.empty()) return text;
   return text + fmt::format("Last calls on {}\n{}", diagnosis.trace.communicator, trace);
 }
 
-Json ToJson(const std::string& directory, const FlightJob& job, const FlightDiagnosis& diagnosis) {
+Json ToJson(const std::string& directory, const flight::FlightJob& job,
+            const flight::FlightDiagnosis& diagnosis) {
   Json json = {{"directory", directory},
                {"dumps", job.dumps.size()},
                {"missing", job.missing},
                {"version", Versions(job)},
                {"backend", diagnosis.backend},
-               {"verdict", NameOf(diagnosis.judgement.verdict)},
+               {"verdict", verdict::NameOf(diagnosis.judgement.verdict)},
                {"seconds_silent", diagnosis.seconds},
                {"outcomes", Json::array()},
                {"findings", Json::array()},
                {"notes", diagnosis.notes}};
-  for (const RankOutcome& outcome : diagnosis.judgement.outcomes) {
-    json["outcomes"].push_back(ToJson(outcome));
+  for (const verdict::RankOutcome& outcome : diagnosis.judgement.outcomes) {
+    json["outcomes"].push_back(cli::ToJson(outcome));
   }
-  for (const Finding& finding : diagnosis.judgement.findings) {
-    json["findings"].push_back(ToJson(finding));
+  for (const verdict::Finding& finding : diagnosis.judgement.findings) {
+    json["findings"].push_back(cli::ToJson(finding));
   }
-  json["trace"] = ToJson(diagnosis.trace);
+  json["trace"] = cli::ToJson(diagnosis.trace);
   return json;
 }
 
 }  // namespace
 
 Result<ExitCode> DiagnoseFlightRecorder(const FlightOptions& options) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const FlightJob job, ReadFlightJob(options.directory, options.prefix));
-  LOCKSTEP_ASSIGN_OR_RETURN(const FlightDiagnosis diagnosis,
-                            DiagnoseFlight(job, options.deadline_seconds, options.limits));
-  const ExitCode code = ExitCodeOf(diagnosis.judgement.verdict);
+  LOCKSTEP_ASSIGN_OR_RETURN(const flight::FlightJob job,
+                            flight::ReadFlightJob(options.directory, options.prefix));
+  LOCKSTEP_ASSIGN_OR_RETURN(const flight::FlightDiagnosis diagnosis,
+                            flight::DiagnoseFlight(job, options.deadline_seconds, options.limits));
+  const ExitCode code = verdict::ExitCodeOf(diagnosis.judgement.verdict);
   if (options.json) {
     fmt::print("{}\n", ToJson(options.directory, job, diagnosis)
                            .dump(-1, ' ', false, Json::error_handler_t::replace));
@@ -85,4 +88,4 @@ Result<ExitCode> DiagnoseFlightRecorder(const FlightOptions& options) {
   return code;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

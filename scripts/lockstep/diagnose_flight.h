@@ -7,18 +7,18 @@
 #include "core/base/status.h"
 #include "core/verdict/trace.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 struct FlightOptions {
   std::string directory;  // empty: not asked for
   std::string prefix;     // of the files' names; empty: found out
   bool json = false;
   double deadline_seconds = 30;
-  TraceLimits limits;
+  verdict::TraceLimits limits;
 };
 
 Result<ExitCode> DiagnoseFlightRecorder(const FlightOptions& options);
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_SCRIPTS_LOCKSTEP_DIAGNOSE_FLIGHT_H_

@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <utility>
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
 }  // namespace
 
-std::string FormatFinding(const Finding& finding, const std::string& indent) {
+std::string FormatFinding(const verdict::Finding& finding, const std::string& indent) {
   std::string ranks;
   const std::size_t shown = std::min<std::size_t>(finding.culprits.size(), 8);
   for (std::size_t i = 0; i < shown; ++i) {
@@ -23,7 +23,7 @@ std::string FormatFinding(const Finding& finding, const std::string& indent) {
                                  finding.proved ? "proved" : "suspected",
                                  ranks.empty() ? "" : ", ranks ", ranks, finding.message);
   if (!finding.remedy.empty()) text += fmt::format("{}  -> {}\n", indent, finding.remedy);
-  for (const Finding& general : finding.evidence) {
+  for (const verdict::Finding& general : finding.evidence) {
     text += FormatFinding({.cause = "evidence: " + general.cause,
                            .culprits = general.culprits,
                            .proved = general.proved,
@@ -34,17 +34,17 @@ std::string FormatFinding(const Finding& finding, const std::string& indent) {
   return text;
 }
 
-std::string FormatOutcomes(const Judgement& judgement) {
+std::string FormatOutcomes(const verdict::Judgement& judgement) {
   constexpr std::size_t kShown = 16;
   std::string text;
   std::size_t finished = 0, shown = 0, more = 0;
-  for (const RankOutcome& rank : judgement.outcomes) {
-    if (rank.outcome == Outcome::kFinished) {
+  for (const verdict::RankOutcome& rank : judgement.outcomes) {
+    if (rank.outcome == verdict::Outcome::kFinished) {
       ++finished;
     } else if (shown < kShown) {
       ++shown;
-      text += fmt::format("  rank {} {}: {}{}{}\n", rank.rank, NameOf(rank.outcome), rank.where,
-                          rank.evidence.empty() ? "" : "; ", rank.evidence);
+      text += fmt::format("  rank {} {}: {}{}{}\n", rank.rank, verdict::NameOf(rank.outcome),
+                          rank.where, rank.evidence.empty() ? "" : "; ", rank.evidence);
     } else {
       ++more;
     }
@@ -53,7 +53,7 @@ std::string FormatOutcomes(const Judgement& judgement) {
   return text + fmt::format("  {} of {} finished\n", finished, judgement.outcomes.size());
 }
 
-Json ToJson(const Finding& finding) {
+Json ToJson(const verdict::Finding& finding) {
   Json json = {{"cause", finding.cause},
                {"culprits", finding.culprits},
                {"certainty", finding.proved ? "proved" : "suspected"},
@@ -63,23 +63,24 @@ Json ToJson(const Finding& finding) {
     json["communicator"] = finding.operation->communicator;
     json["sequence"] = finding.operation->sequence;
   }
-  for (const Finding& general : finding.evidence) json["evidence"].push_back(ToJson(general));
+  for (const verdict::Finding& general : finding.evidence)
+    json["evidence"].push_back(ToJson(general));
   return json;
 }
 
-Json ToJson(const RankOutcome& outcome) {
+Json ToJson(const verdict::RankOutcome& outcome) {
   return {{"rank", outcome.rank},
-          {"outcome", NameOf(outcome.outcome)},
+          {"outcome", verdict::NameOf(outcome.outcome)},
           {"where", outcome.where},
           {"seconds_silent", outcome.seconds_silent}};
 }
 
-Json ToJson(const Trace& trace) {
+Json ToJson(const verdict::Trace& trace) {
   Json rows = Json::array();
-  for (const TraceRow& row : trace.rows) {
+  for (const verdict::TraceRow& row : trace.rows) {
     Json cells = Json::array();
-    for (const TraceCell& cell : row.cells) {
-      cells.push_back({{"call", cell.call}, {"state", NameOf(cell.state)}});
+    for (const verdict::TraceCell& cell : row.cells) {
+      cells.push_back({{"call", cell.call}, {"state", verdict::NameOf(cell.state)}});
     }
     rows.push_back({{"sequence", row.sequence},
                     {"in_question", row.in_question},
@@ -88,4 +89,4 @@ Json ToJson(const Trace& trace) {
   return {{"communicator", trace.communicator}, {"ranks", trace.ranks}, {"rows", std::move(rows)}};
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

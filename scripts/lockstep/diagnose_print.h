@@ -8,17 +8,17 @@
 #include "core/verdict/judge.h"
 #include "core/verdict/trace.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // With its remedy and its evidence; lines begin with `indent`.
-std::string FormatFinding(const Finding& finding, const std::string& indent);
+std::string FormatFinding(const verdict::Finding& finding, const std::string& indent);
 // The ranks that did not finish, as many as a person reads; the others are counted.
-std::string FormatOutcomes(const Judgement& judgement);
+std::string FormatOutcomes(const verdict::Judgement& judgement);
 
-nlohmann::ordered_json ToJson(const Finding& finding);
-nlohmann::ordered_json ToJson(const RankOutcome& outcome);
-nlohmann::ordered_json ToJson(const Trace& trace);
+nlohmann::ordered_json ToJson(const verdict::Finding& finding);
+nlohmann::ordered_json ToJson(const verdict::RankOutcome& outcome);
+nlohmann::ordered_json ToJson(const verdict::Trace& trace);
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_SCRIPTS_LOCKSTEP_DIAGNOSE_PRINT_H_

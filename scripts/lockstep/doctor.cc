@@ -23,7 +23,7 @@
 #include "results/store/run_file.h"
 #include "scripts/lockstep/commands.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -40,55 +40,58 @@ struct Options {
 };
 
 struct Examination {
-  Facts facts;
-  Checkup checkup;
+  environment::Facts facts;
+  environment::Checkup checkup;
   std::set<std::string> nccl_rules;  // those that are about an NCCL library
 };
 
-Facts Examine(const Options& options) {
-  Facts facts = HostFacts();
-  const auto add = [&](const Facts& more) { facts.insert(facts.end(), more.begin(), more.end()); };
-  add(NetworkFacts(kResolverSeconds));
-  add(TopologyFacts());
-  add(LibraryFacts(options.nccl_library));
-  const Result<std::unique_ptr<Nvml>> nvml = Nvml::Open(options.nvml_library);
+environment::Facts Examine(const Options& options) {
+  environment::Facts facts = environment::HostFacts();
+  const auto add = [&](const environment::Facts& more) {
+    facts.insert(facts.end(), more.begin(), more.end());
+  };
+  add(environment::NetworkFacts(kResolverSeconds));
+  add(environment::TopologyFacts());
+  add(environment::LibraryFacts(options.nccl_library));
+  const Result<std::unique_ptr<environment::Nvml>> nvml =
+      environment::Nvml::Open(options.nvml_library);
   if (nvml.ok()) {
     add((*nvml)->Describe());
   } else {
     facts.emplace_back("gpu/count", "0");
     facts.emplace_back("gpu/none", nvml.status().message());
   }
-  add(VariableFacts());
+  add(environment::VariableFacts());
   return facts;
 }
 
-Result<std::vector<Rule>> RulesOf(const Options& options) {
-  if (options.rules.empty()) return BuiltInRules();
+Result<std::vector<environment::Rule>> RulesOf(const Options& options) {
+  if (options.rules.empty()) return environment::BuiltInRules();
   std::ifstream file(options.rules, std::ios::binary);
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   if (!file) {
     return InvalidInput(
         fmt::format("--rules: '{}' can't be read; name a TOML file of rules", options.rules));
   }
-  return ParseRules(text, options.rules);
+  return environment::ParseRules(text, options.rules);
 }
 
-std::size_t Count(const Checkup& checkup, Level level) {
+std::size_t Count(const environment::Checkup& checkup, environment::Level level) {
   return static_cast<std::size_t>(
       std::count_if(checkup.ailments.begin(), checkup.ailments.end(),
-                    [&](const Ailment& ailment) { return ailment.level == level; }));
+                    [&](const environment::Ailment& ailment) { return ailment.level == level; }));
 }
 
 std::string Headline(const Examination& examination) {
-  const Checkup& checkup = examination.checkup;
-  const std::size_t problems = Count(checkup, Level::kProblem);
-  const std::size_t warnings = Count(checkup, Level::kWarning);
-  const std::string* gpus = Find(examination.facts, "gpu/count");
+  const environment::Checkup& checkup = examination.checkup;
+  const std::size_t problems = Count(checkup, environment::Level::kProblem);
+  const std::size_t warnings = Count(checkup, environment::Level::kWarning);
+  const std::string* gpus = environment::Find(examination.facts, "gpu/count");
   const std::string where =
       fmt::format("{} GPUs, {} rules checked, {} can't be told here", gpus ? *gpus : "0",
                   checkup.checked, checkup.unchecked.size());
   if (problems + warnings == 0) return fmt::format("no known cause of hangs is here ({})", where);
-  const Ailment& worst = checkup.ailments.front();
+  const environment::Ailment& worst = checkup.ailments.front();
   return fmt::format("{} problems, {} warnings ({}); first: {}; {}", problems, warnings, where,
                      worst.message, worst.remedy);
 }
@@ -102,7 +105,7 @@ std::string NcclText(const Examination& examination) {
   std::string text;
   for (int i = 0;; ++i) {
     const auto fact = [&](const char* name) {
-      return Find(examination.facts, fmt::format("nccl/{}/{}", i, name));
+      return environment::Find(examination.facts, fmt::format("nccl/{}/{}", i, name));
     };
     const std::string* file = fact("file");
     if (file == nullptr) break;
@@ -113,7 +116,7 @@ std::string NcclText(const Examination& examination) {
   if (text.empty()) return "";
   const auto of_nccl = [&](const std::string& id) { return examination.nccl_rules.contains(id); };
   std::vector<std::string> apply, unchecked;
-  for (const Ailment& ailment : examination.checkup.ailments) {
+  for (const environment::Ailment& ailment : examination.checkup.ailments) {
     if (of_nccl(ailment.rule)) apply.push_back(ailment.rule);
   }
   std::copy_if(examination.checkup.unchecked.begin(), examination.checkup.unchecked.end(),
@@ -128,10 +131,10 @@ std::string NcclText(const Examination& examination) {
   return text;
 }
 
-std::set<std::string> NcclRules(const std::vector<Rule>& rules) {
+std::set<std::string> NcclRules(const std::vector<environment::Rule>& rules) {
   std::set<std::string> ids;
-  for (const Rule& rule : rules) {
-    for (const Condition& condition : rule.when) {
+  for (const environment::Rule& rule : rules) {
+    for (const environment::Condition& condition : rule.when) {
       if (condition.fact.starts_with("nccl/")) ids.insert(rule.id);
     }
   }
@@ -139,19 +142,19 @@ std::set<std::string> NcclRules(const std::vector<Rule>& rules) {
 }
 
 std::string TextOf(const Examination& examination, bool with_facts) {
-  const Checkup& checkup = examination.checkup;
+  const environment::Checkup& checkup = examination.checkup;
   std::string text = fmt::format("{}: {}\n",
-                                 Count(checkup, Level::kProblem) > 0   ? "PROBLEM"
-                                 : Count(checkup, Level::kWarning) > 0 ? "WARNING"
-                                                                       : "OK",
+                                 Count(checkup, environment::Level::kProblem) > 0   ? "PROBLEM"
+                                 : Count(checkup, environment::Level::kWarning) > 0 ? "WARNING"
+                                                                                    : "OK",
                                  Headline(examination));
-  for (const Ailment& ailment : checkup.ailments) {
-    text += fmt::format("\n{} ({}{}): {}\n  -> {}\n", NameOf(ailment.level), ailment.rule,
-                        CausesText(ailment.causes), ailment.message, ailment.remedy);
+  for (const environment::Ailment& ailment : checkup.ailments) {
+    text += fmt::format("\n{} ({}{}): {}\n  -> {}\n", environment::NameOf(ailment.level),
+                        ailment.rule, CausesText(ailment.causes), ailment.message, ailment.remedy);
     if (!ailment.source.empty()) text += fmt::format("     {}\n", ailment.source);
   }
   text += NcclText(examination);
-  if (const std::string* none = Find(examination.facts, "gpu/none")) {
+  if (const std::string* none = environment::Find(examination.facts, "gpu/none")) {
     text += fmt::format("\n{}\n", *none);
   }
   if (!checkup.unchecked.empty()) {
@@ -165,9 +168,9 @@ std::string TextOf(const Examination& examination, bool with_facts) {
 
 std::string JsonOf(const Examination& examination) {
   Json ailments = Json::array(), facts = Json::object();
-  for (const Ailment& ailment : examination.checkup.ailments) {
+  for (const environment::Ailment& ailment : examination.checkup.ailments) {
     ailments.push_back({{"rule", ailment.rule},
-                        {"level", NameOf(ailment.level)},
+                        {"level", environment::NameOf(ailment.level)},
                         {"causes", ailment.causes},
                         {"message", ailment.message},
                         {"remedy", ailment.remedy},
@@ -183,8 +186,8 @@ std::string JsonOf(const Examination& examination) {
 }
 
 // The same file as of any run, without cases: `show`, `compare` and reports read it.
-Run RunOf(const Examination& examination, double seconds) {
-  Run run;
+results::store::Run RunOf(const Examination& examination, double seconds) {
+  results::store::Run run;
   run.name = "doctor";
   const std::time_t now = std::time(nullptr);
   std::tm utc{};
@@ -198,12 +201,12 @@ Run RunOf(const Examination& examination, double seconds) {
   run.environment = examination.facts;
   run.plan_text = "{}";
   run.plan_hash = "0000000000000000";
-  const bool problems = Count(examination.checkup, Level::kProblem) > 0;
-  run.verdict = problems ? Verdict::kFail : Verdict::kPass;
-  run.exit_code = static_cast<int>(ExitCodeOf(run.verdict));
+  const bool problems = Count(examination.checkup, environment::Level::kProblem) > 0;
+  run.verdict = problems ? verdict::Verdict::kFail : verdict::Verdict::kPass;
+  run.exit_code = static_cast<int>(verdict::ExitCodeOf(run.verdict));
   run.summary_line = Headline(examination);
   run.judgement.verdict = run.verdict;
-  for (const Ailment& ailment : examination.checkup.ailments) {
+  for (const environment::Ailment& ailment : examination.checkup.ailments) {
     run.judgement.findings.push_back({.cause = ailment.rule,
                                       .culprits = {},
                                       .proved = true,
@@ -214,26 +217,27 @@ Run RunOf(const Examination& examination, double seconds) {
 }
 
 Result<ExitCode> Doctor(const Options& options) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Rule> rules, RulesOf(options));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<environment::Rule> rules, RulesOf(options));
   if (!options.nccl_library.empty()) {
-    const Status is_nccl = CheckDefines(options.nccl_library, "ncclGetVersion");
+    const Status is_nccl = environment::CheckDefines(options.nccl_library, "ncclGetVersion");
     if (!is_nccl.ok()) {
       return InvalidInput(
           fmt::format("--nccl-library: {}; name a libnccl.so.2", is_nccl.message()));
     }
   }
-  RunFile file(options.output);
+  results::store::RunFile file(options.output);
   if (!options.output.empty()) LOCKSTEP_RETURN_IF_ERROR(file.Check());
   const std::int64_t began_ns = MonotonicNs();
   Examination examination;
   examination.facts = Examine(options);
-  examination.checkup = CheckUp(examination.facts, rules);
+  examination.checkup = environment::CheckUp(examination.facts, rules);
   examination.nccl_rules = NcclRules(rules);
-  Run run = RunOf(examination, static_cast<double>(MonotonicNs() - began_ns) * 1e-9);
+  results::store::Run run =
+      RunOf(examination, static_cast<double>(MonotonicNs() - began_ns) * 1e-9);
   fmt::print("{}",
              options.format == "json" ? JsonOf(examination) : TextOf(examination, options.facts));
   if (!options.output.empty()) LOCKSTEP_RETURN_IF_ERROR(file.Store(run));
-  return ExitCodeOf(run.verdict);
+  return verdict::ExitCodeOf(run.verdict);
 }
 
 }  // namespace
@@ -252,4 +256,4 @@ void AddDoctor(ArgumentParser& parser, Command& chosen) {
               "Judge this libnccl.so.2 alone, instead of those that can be found");
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <system_error>
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -48,4 +48,4 @@ Status ExecScript(const std::string& installed, const std::string& in_tree,
                                       candidates.front().string()));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

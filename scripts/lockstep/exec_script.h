@@ -8,7 +8,7 @@
 
 #include "core/base/status.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // The path of the running `lockstep`.
 Result<std::filesystem::path> ThisProgram();
@@ -18,6 +18,6 @@ Result<std::filesystem::path> ThisProgram();
 Status ExecScript(const std::string& installed, const std::string& in_tree,
                   const std::vector<std::string>& arguments);
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_SCRIPTS_LOCKSTEP_EXEC_SCRIPT_H_

@@ -15,16 +15,19 @@
 #include "scripts/lockstep/commands.h"
 #include "scripts/lockstep/export_flight.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
-using Formatter = std::string(const Run&);
+using Formatter = std::string(const results::store::Run&);
 
 const std::map<std::string, Formatter*>& Formatters() {
   static const std::map<std::string, Formatter*> formatters = {
-      {"chrome-trace", FormatChromeTrace}, {"prometheus", FormatPrometheus},
-      {"openmetrics", FormatOpenMetrics},  {"junit", FormatJunit},
-      {"jsonl", FormatJsonLines},          {"gbench", FormatGoogleBenchmark}};
+      {"chrome-trace", results::report::exports::FormatChromeTrace},
+      {"prometheus", results::report::exports::FormatPrometheus},
+      {"openmetrics", results::report::exports::FormatOpenMetrics},
+      {"junit", results::report::exports::FormatJunit},
+      {"jsonl", results::report::FormatJsonLines},
+      {"gbench", results::report::exports::FormatGoogleBenchmark}};
   return formatters;
 }
 
@@ -44,7 +47,7 @@ struct Options {
 };
 
 Result<ExitCode> Export(const Options& options) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const Run run, ReadRun(options.path));
+  LOCKSTEP_ASSIGN_OR_RETURN(const results::store::Run run, results::store::ReadRun(options.path));
   if (options.format == kFlightRecorder) {
     LOCKSTEP_RETURN_IF_ERROR(ExportFlightRecorder(run, options.path, options.output));
     return ExitCode::kPass;
@@ -53,8 +56,8 @@ Result<ExitCode> Export(const Options& options) {
   if (options.output == "-") {
     fmt::print("{}", text);
   } else {
-    LOCKSTEP_RETURN_IF_ERROR(
-        WriteAtomically(options.output, {std::as_bytes(std::span<const char>(text))}));
+    LOCKSTEP_RETURN_IF_ERROR(results::store::WriteAtomically(
+        options.output, {std::as_bytes(std::span<const char>(text))}));
   }
   return ExitCode::kPass;
 }
@@ -77,4 +80,4 @@ void AddExport(ArgumentParser& parser, Command& chosen) {
       .ShowDefault();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

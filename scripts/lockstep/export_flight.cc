@@ -11,7 +11,7 @@
 #include "results/store/atomic_file.h"
 #include "scripts/lockstep/diagnose_evidence.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -39,29 +39,31 @@ Status MakeEmpty(const std::string& directory) {
 
 }  // namespace
 
-Status ExportFlightRecorder(const Run& run, const std::string& path, const std::string& directory) {
+Status ExportFlightRecorder(const results::store::Run& run, const std::string& path,
+                            const std::string& directory) {
   if (directory == "-") {
     return InvalidInput("--format=flight-recorder writes a file a rank; name a directory with -o");
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Lifetime> lifetimes, LifetimesOf(run, path));
   LOCKSTEP_RETURN_IF_ERROR(MakeEmpty(directory));
-  const FlightClock clock = {.ns_per_tick = run.ns_per_tick,
-                             .origin_ticks = run.origin_ticks,
-                             .origin_unix_ns = UnixNsOf(run.started_at)};
+  const flight::FlightClock clock = {.ns_per_tick = run.ns_per_tick,
+                                     .origin_ticks = run.origin_ticks,
+                                     .origin_unix_ns = UnixNsOf(run.started_at)};
   for (const Lifetime& lifetime : lifetimes) {
     std::string place = directory;
     if (lifetimes.size() > 1) {
       place = (fs::path(directory) / fmt::format("lifetime_{}", lifetime.number)).string();
       LOCKSTEP_RETURN_IF_ERROR(MakeEmpty(place));
     }
-    const auto dumps = FlightDumpsOf(lifetime.evidence, clock, SettingOf(run).deadline_seconds);
+    const auto dumps =
+        flight::FlightDumpsOf(lifetime.evidence, clock, SettingOf(run).deadline_seconds);
     for (const auto& [rank, bytes] : dumps) {
       const fs::path file = fs::path(place) / fmt::format("nccl_trace_rank_{}", rank);
-      LOCKSTEP_RETURN_IF_ERROR(
-          WriteAtomically(file.string(), {std::as_bytes(std::span<const char>(bytes))}));
+      LOCKSTEP_RETURN_IF_ERROR(results::store::WriteAtomically(
+          file.string(), {std::as_bytes(std::span<const char>(bytes))}));
     }
   }
   return OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -7,12 +7,13 @@
 #include "core/base/status.h"
 #include "results/store/run.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // Writes DIR/nccl_trace_rank_<rank>, the dumps of one lifetime of the workers; several lifetimes
 // get a directory each, DIR/lifetime_<n>. DIR is made, or empty: dumps of two runs do not mix.
-Status ExportFlightRecorder(const Run& run, const std::string& path, const std::string& directory);
+Status ExportFlightRecorder(const results::store::Run& run, const std::string& path,
+                            const std::string& directory);
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_SCRIPTS_LOCKSTEP_EXPORT_FLIGHT_H_

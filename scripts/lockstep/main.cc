@@ -11,7 +11,7 @@
 
 #include "scripts/lockstep/commands.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 constexpr const char* kVersion = "lockstep 0.1.0";
@@ -63,15 +63,15 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 int main(int argc, char** argv) {
   try {
-    return lockstep::Main(argc, argv);
+    return lockstep::cli::Main(argc, argv);
   } catch (const std::exception& error) {
     // fmt::print throws where fwrite fails, which it does once its buffer is full.
-    if (std::ferror(stdout) != 0) return lockstep::FailOutput();
-    return lockstep::Fail(fmt::format("internal error: {}", error.what()),
-                          lockstep::ExitCode::kInternal);
+    if (std::ferror(stdout) != 0) return lockstep::cli::FailOutput();
+    return lockstep::cli::Fail(fmt::format("internal error: {}", error.what()),
+                               lockstep::ExitCode::kInternal);
   }
 }

@@ -12,7 +12,7 @@
 #include "datasets/shards/shard_file.h"
 #include "scripts/lockstep/commands.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 // As typed; empty: the default of its kind.
@@ -21,13 +21,14 @@ struct Arguments {
   std::string kind = "mixed";
   std::string min_bytes;
   std::string max_bytes;
-  DatasetSpec spec;
+  datasets::shards::DatasetSpec spec;
 };
 
 Result<ExitCode> MakeDataset(Arguments arguments) {
-  DatasetSpec& spec = arguments.spec;
-  LOCKSTEP_ASSIGN_OR_RETURN(spec.kind, ParseDatasetKind("--kind", arguments.kind));
-  if (spec.kind == DatasetKind::kTokens) {
+  datasets::shards::DatasetSpec& spec = arguments.spec;
+  LOCKSTEP_ASSIGN_OR_RETURN(spec.kind,
+                            datasets::shards::ParseDatasetKind("--kind", arguments.kind));
+  if (spec.kind == datasets::shards::DatasetKind::kTokens) {
     spec.min_bytes = 512;
     spec.max_bytes = 8 * 1024;
   }
@@ -37,9 +38,10 @@ Result<ExitCode> MakeDataset(Arguments arguments) {
   if (!arguments.max_bytes.empty()) {
     LOCKSTEP_ASSIGN_OR_RETURN(spec.max_bytes, ParseBytes("--max-bytes", arguments.max_bytes));
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::int64_t bytes, MakeShardFile(arguments.path, spec));
-  fmt::print("{}: {} samples ({}), {}, seed {}\n", arguments.path, spec.samples, NameOf(spec.kind),
-             FormatBytes(bytes), spec.seed);
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::int64_t bytes,
+                            datasets::shards::MakeShardFile(arguments.path, spec));
+  fmt::print("{}: {} samples ({}), {}, seed {}\n", arguments.path, spec.samples,
+             datasets::shards::NameOf(spec.kind), FormatBytes(bytes), spec.seed);
   return ExitCode::kPass;
 }
 
@@ -60,4 +62,4 @@ void AddMakeDataset(ArgumentParser& parser, Command& chosen) {
   command.Add("--seed", arguments->spec.seed, "Of sizes and contents").ShowDefault();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -8,7 +8,7 @@
 #include "scripts/lockstep/commands.h"
 #include "scripts/lockstep/exec_script.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -69,4 +69,4 @@ void AddNightly(ArgumentParser& parser, Command& chosen) {
   command.Add("--format", options->format, "text or json").OneOf({"text", "json"}).ShowDefault();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

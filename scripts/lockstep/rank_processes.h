@@ -10,7 +10,7 @@
 
 #include "core/base/status.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // Of one rank, in its process.
 class RankSeat {
@@ -41,6 +41,6 @@ struct EndedRank {
 Result<std::vector<EndedRank>> RunRankProcesses(
     int ranks, const std::function<void(int rank, const RankSeat& seat)>& body);
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_SCRIPTS_LOCKSTEP_RANK_PROCESSES_H_

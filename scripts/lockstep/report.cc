@@ -12,7 +12,7 @@
 #include "scripts/lockstep/commands.h"
 #include "scripts/lockstep/exec_script.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -34,7 +34,7 @@ Result<ExitCode> Report(Options options) {
   options.paths.insert(options.paths.end(), options.candidates.begin(), options.candidates.end());
   // The script takes every file for what the schema says.
   for (const std::string& path : options.paths) {
-    LOCKSTEP_RETURN_IF_ERROR(ReadRun(path).status());
+    LOCKSTEP_RETURN_IF_ERROR(results::store::ReadRun(path).status());
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const fs::path binary, ThisProgram());
   std::vector<std::string> words = {"--lockstep=" + binary.string(), "--output=" + options.output,
@@ -62,4 +62,4 @@ void AddReport(ArgumentParser& parser, Command& chosen) {
   command.Add("--title", options->title, "Heading of the page");
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

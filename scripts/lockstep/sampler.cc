@@ -14,11 +14,11 @@
 #include "core/ddp/buckets.h"
 #include "scripts/lockstep/commands.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 struct Arguments {
-  SamplerOptions sampler;
+  datasets::sampler::SamplerOptions sampler;
   std::string seed = "0";
   std::string torch = "2.6";
   std::string format = "text";
@@ -27,7 +27,7 @@ struct Arguments {
 
 // The indices with something between them, through one buffer: there may be 10^15 of them. A
 // reader that went away ends it; main says so.
-void PrintIndices(const SampleIndices& indices, char separator) {
+void PrintIndices(const datasets::sampler::SampleIndices& indices, char separator) {
   constexpr std::size_t kBufferBytes = 64 * 1024;
   fmt::memory_buffer text;
   for (std::int64_t k = 0; k < indices.size() && std::ferror(stdout) == 0; ++k) {
@@ -40,8 +40,8 @@ void PrintIndices(const SampleIndices& indices, char separator) {
   std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
-void PrintJson(const Arguments& arguments, const SampleIndices& indices) {
-  const SamplerOptions& options = arguments.sampler;
+void PrintJson(const Arguments& arguments, const datasets::sampler::SampleIndices& indices) {
+  const datasets::sampler::SamplerOptions& options = arguments.sampler;
   fmt::print(
       "{{\"n\":{},\"world\":{},\"rank\":{},\"seed\":{},\"epoch\":{},\"shuffle\":{},"
       "\"drop_last\":{},\"torch\":\"{}\",\"count\":{},\"indices\":[",
@@ -51,8 +51,8 @@ void PrintJson(const Arguments& arguments, const SampleIndices& indices) {
   fmt::print("]}}\n");
 }
 
-void PrintHash(const SampleIndices& indices) {
-  IndexHash hash;
+void PrintHash(const datasets::sampler::SampleIndices& indices) {
+  datasets::sampler::IndexHash hash;
   for (std::int64_t k = 0; k < indices.size(); ++k) hash.Add(indices[k]);
   std::string first;
   for (std::int64_t k = 0; k < std::min<std::int64_t>(5, indices.size()); ++k) {
@@ -62,11 +62,13 @@ void PrintHash(const SampleIndices& indices) {
 }
 
 Result<ExitCode> PrintSampler(Arguments arguments) {
-  SamplerOptions& options = arguments.sampler;
+  datasets::sampler::SamplerOptions& options = arguments.sampler;
   options.shuffle = !arguments.no_shuffle;
-  LOCKSTEP_ASSIGN_OR_RETURN(options.rules, ParseTorchRules("--torch", arguments.torch));
-  LOCKSTEP_ASSIGN_OR_RETURN(options.seed, ParseSeed("--seed", arguments.seed, options.epoch));
-  LOCKSTEP_ASSIGN_OR_RETURN(const SampleIndices indices, DistributedIndices(options));
+  LOCKSTEP_ASSIGN_OR_RETURN(options.rules, ddp::ParseTorchRules("--torch", arguments.torch));
+  LOCKSTEP_ASSIGN_OR_RETURN(options.seed,
+                            datasets::sampler::ParseSeed("--seed", arguments.seed, options.epoch));
+  LOCKSTEP_ASSIGN_OR_RETURN(const datasets::sampler::SampleIndices indices,
+                            datasets::sampler::DistributedIndices(options));
   if (arguments.format == "json") {
     PrintJson(arguments, indices);
   } else if (arguments.format == "fnv") {
@@ -82,7 +84,7 @@ Result<ExitCode> PrintSampler(Arguments arguments) {
 
 void AddSampler(ArgumentParser& parser, Command& chosen) {
   auto arguments = std::make_shared<Arguments>();
-  SamplerOptions& options = arguments->sampler;
+  datasets::sampler::SamplerOptions& options = arguments->sampler;
   ArgumentParser command = parser.Subcommand(
       "sampler", "Print the indices that PyTorch's DistributedSampler gives a rank",
       [arguments, &chosen] { chosen = [arguments] { return PrintSampler(*arguments); }; });
@@ -105,4 +107,4 @@ void AddSampler(ArgumentParser& parser, Command& chosen) {
       .ShowDefault();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -12,7 +12,7 @@
 #include "scripts/lockstep/score_print.h"
 #include "scripts/lockstep/score_trials.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 struct Options {
@@ -25,7 +25,7 @@ Result<Scoreboard> ScoreFiles(const std::vector<std::string>& paths) {
   std::int64_t not_run = 0;
   std::map<std::string, std::string> seen;  // id of a run: its file
   for (const std::string& path : paths) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const Run run, ReadRun(path));
+    LOCKSTEP_ASSIGN_OR_RETURN(const results::store::Run run, results::store::ReadRun(path));
     const auto [first, is_new] = seen.emplace(run.id, path);
     if (!is_new) {
       return InvalidInput(
@@ -46,7 +46,7 @@ Result<Scoreboard> ScoreFiles(const std::vector<std::string>& paths) {
 Result<ExitCode> Score(const Options& options) {
   LOCKSTEP_ASSIGN_OR_RETURN(const Scoreboard board, ScoreFiles(options.paths));
   fmt::print("{}", options.format == "json" ? FormatScoreJson(board) : FormatScoreTable(board));
-  return ExitCodeOf(VerdictOf(board));
+  return verdict::ExitCodeOf(VerdictOf(board));
 }
 
 }  // namespace
@@ -60,4 +60,4 @@ void AddScore(ArgumentParser& parser, Command& chosen) {
   command.Add("--format", options->format, "table or json").OneOf({"table", "json"}).ShowDefault();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

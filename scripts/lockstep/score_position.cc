@@ -5,44 +5,47 @@
 
 #include "core/journal/purpose.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 struct Call {
-  JournalEvent event;
+  journal::JournalEvent event;
   bool left = false;  // in order
 };
 using Calls = std::map<std::int64_t, Call>;  // by sequence, of one rank on one communicator
 
-bool IsOneSided(const JournalEvent& event) {
-  return event.collective == Collective::kSend || event.collective == Collective::kRecv;
+bool IsOneSided(const journal::JournalEvent& event) {
+  return event.collective == collective::Collective::kSend ||
+         event.collective == collective::Collective::kRecv;
 }
 
 // What the program wanted with it, if that was told. A rank that has joined answers for a bucket.
-Annotation IntentOf(const JournalEvent& event) {
-  Annotation intent = UnpackAnnotation(event.value);
+journal::Annotation IntentOf(const journal::JournalEvent& event) {
+  journal::Annotation intent = journal::UnpackAnnotation(event.value);
   intent.iteration = -1;  // ranks count their own
-  if (intent.purpose == Purpose::kJoinShadowBucket) intent.purpose = Purpose::kBucket;
-  return intent.purpose == Purpose::kStep ? Annotation() : intent;
+  if (intent.purpose == journal::Purpose::kJoinShadowBucket)
+    intent.purpose = journal::Purpose::kBucket;
+  return intent.purpose == journal::Purpose::kStep ? journal::Annotation() : intent;
 }
 
-bool Alike(const JournalEvent& a, const JournalEvent& b) {
+bool Alike(const journal::JournalEvent& a, const journal::JournalEvent& b) {
   if (IsOneSided(a) && IsOneSided(b)) return true;
-  const auto call = [](const JournalEvent& event) {
+  const auto call = [](const journal::JournalEvent& event) {
     return std::tuple(event.collective, event.type, event.count, event.reduction, event.root);
   };
   if (call(a) != call(b)) return false;
-  const Annotation of_a = IntentOf(a), of_b = IntentOf(b);
-  const bool told = of_a.purpose != Purpose::kNone && of_b.purpose != Purpose::kNone;
+  const journal::Annotation of_a = IntentOf(a), of_b = IntentOf(b);
+  const bool told =
+      of_a.purpose != journal::Purpose::kNone && of_b.purpose != journal::Purpose::kNone;
   return !told || of_a == of_b;
 }
 
-std::map<int, Calls> CallsOf(const RankHistory& history) {
+std::map<int, Calls> CallsOf(const results::store::RankHistory& history) {
   std::map<int, Calls> calls;
-  for (const JournalEvent& event : history.events) {
+  for (const journal::JournalEvent& event : history.events) {
     const auto sequence = static_cast<std::int64_t>(event.sequence);
-    if (event.kind == EventKind::kEnqueue) calls[event.communicator][sequence] = {event};
-    if (event.kind != EventKind::kEnd) continue;
+    if (event.kind == journal::EventKind::kEnqueue) calls[event.communicator][sequence] = {event};
+    if (event.kind != journal::EventKind::kEnd) continue;
     const auto begun = calls[event.communicator].find(sequence);
     if (begun != calls[event.communicator].end()) begun->second.left = true;
   }
@@ -51,7 +54,7 @@ std::map<int, Calls> CallsOf(const RankHistory& history) {
 
 // Whether all ranks left the call of that sequence, and it was the same one.
 bool Sound(const std::vector<const Calls*>& ranks, std::int64_t sequence) {
-  const JournalEvent* first = nullptr;
+  const journal::JournalEvent* first = nullptr;
   for (const Calls* calls : ranks) {
     const auto call = calls->find(sequence);
     if (call == calls->end() || !call->second.left) return false;
@@ -63,12 +66,13 @@ bool Sound(const std::vector<const Calls*>& ranks, std::int64_t sequence) {
 
 }  // namespace
 
-std::map<int, std::int64_t> BrokenPositions(const std::vector<const RankHistory*>& histories) {
+std::map<int, std::int64_t> BrokenPositions(
+    const std::vector<const results::store::RankHistory*>& histories) {
   static const Calls kNone;
   std::map<int, std::vector<const Calls*>> by_communicator;
   std::vector<std::map<int, Calls>> calls;
   bool missed = false;
-  for (const RankHistory* history : histories) {
+  for (const results::store::RankHistory* history : histories) {
     calls.push_back(CallsOf(*history));
     missed = missed || history->missed > 0;
   }
@@ -90,4 +94,4 @@ std::map<int, std::int64_t> BrokenPositions(const std::vector<const RankHistory*
   return broken;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -8,14 +8,15 @@
 
 #include "results/store/run.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // By communicator the first sequence that not all of its ranks left in order after the same call
 // for the same purpose; none where all did. Ranks of the world (0) are all of the histories, those
 // of another communicator the ones that called something on it. Of journals whose beginning was
 // overwritten only what all of them still hold counts.
-std::map<int, std::int64_t> BrokenPositions(const std::vector<const RankHistory*>& histories);
+std::map<int, std::int64_t> BrokenPositions(
+    const std::vector<const results::store::RankHistory*>& histories);
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_SCRIPTS_LOCKSTEP_SCORE_POSITION_H_

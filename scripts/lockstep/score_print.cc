@@ -10,7 +10,7 @@
 #include "core/base/units.h"
 #include "core/stats/stats.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -26,8 +26,9 @@ std::string Of(const Tally& tally) {
 }
 
 std::optional<double> Percentile(const ScoreRow& row, double p) {
-  if (row.seconds.empty() || !QuantileIsSupported(row.seconds.size(), p)) return std::nullopt;
-  return Quantile(row.seconds, p);
+  if (row.seconds.empty() || !stats::QuantileIsSupported(row.seconds.size(), p))
+    return std::nullopt;
+  return stats::Quantile(row.seconds, p);
 }
 
 std::optional<double> Longest(const ScoreRow& row) {
@@ -152,10 +153,10 @@ Json JsonOf(const std::vector<TrialScore>& trials, bool wrong) {
 
 std::string HeadlineOf(const Scoreboard& board) {
   const ScoreRow& total = board.total;
-  const Verdict verdict = VerdictOf(board);
-  std::string line = verdict == Verdict::kPass   ? "PASS"
-                     : verdict == Verdict::kFail ? "FAIL"
-                                                 : "UNKNOWN";
+  const verdict::Verdict verdict = VerdictOf(board);
+  std::string line = verdict == verdict::Verdict::kPass   ? "PASS"
+                     : verdict == verdict::Verdict::kFail ? "FAIL"
+                                                          : "UNKNOWN";
   line += fmt::format(
       ": {} of {} faults found, cause right in {} of {}, culprits in {} of {}, collective in {} of "
       "{}; {} false alarms in {} healthy runs",
@@ -190,7 +191,7 @@ std::string FormatScoreJson(const Scoreboard& board) {
   for (const ScoreRow& row : board.rows) rows.push_back(JsonOf(row));
   const Json json = {{"schema", 1},
                      {"headline", HeadlineOf(board)},
-                     {"verdict", NameOf(VerdictOf(board))},
+                     {"verdict", verdict::NameOf(VerdictOf(board))},
                      {"rows", std::move(rows)},
                      {"proved", JsonOf(board.proved)},
                      {"proved_at_deadline", JsonOf(board.proved_at_deadline)},
@@ -201,4 +202,4 @@ std::string FormatScoreJson(const Scoreboard& board) {
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

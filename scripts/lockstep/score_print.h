@@ -6,7 +6,7 @@
 
 #include "scripts/lockstep/score_trials.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // One line to quote: "PASS: 96 of 96 faults found, cause right in 96 of 96, …".
 std::string HeadlineOf(const Scoreboard& board);
@@ -15,6 +15,6 @@ std::string FormatScoreTable(const Scoreboard& board);
 // {"schema": 1, "headline": …, "verdict": …, "rows": […], "wrong": […], "unknown": […]}.
 std::string FormatScoreJson(const Scoreboard& board);
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_SCRIPTS_LOCKSTEP_SCORE_PRINT_H_

@@ -10,7 +10,7 @@
 
 #include "scripts/lockstep/score_position.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 constexpr std::string_view kAnyCause = "(any)";
@@ -34,26 +34,26 @@ bool Allows(std::string_view allowed, std::string_view outcome) {
 }
 
 // Whether every rank may finish, and no cause is named.
-bool ExpectsHealth(const Trial& trial) {
+bool ExpectsHealth(const results::store::Trial& trial) {
   if (!trial.expected_cause.empty() || !trial.expected_culprits.empty()) return false;
   const auto ranks = Split(trial.expected_outcomes, ',');
   return std::all_of(ranks.begin(), ranks.end(),
                      [](std::string_view allowed) { return Allows(allowed, "finished"); });
 }
 
-Mark MarkOutcomes(const Trial& trial, const Judgement& judgement) {
+Mark MarkOutcomes(const results::store::Trial& trial, const verdict::Judgement& judgement) {
   const auto expected = Split(trial.expected_outcomes, ',');
   if (expected.empty()) return Mark::kNotSaid;
   if (expected.size() != judgement.outcomes.size()) return Mark::kWrong;
-  for (const RankOutcome& rank : judgement.outcomes) {
+  for (const verdict::RankOutcome& rank : judgement.outcomes) {
     if (rank.rank < 0 || rank.rank >= std::ssize(expected)) return Mark::kWrong;
     const std::string_view allowed = expected[static_cast<std::size_t>(rank.rank)];
-    if (!Allows(allowed, NameOf(rank.outcome))) return Mark::kWrong;
+    if (!Allows(allowed, verdict::NameOf(rank.outcome))) return Mark::kWrong;
   }
   return Mark::kRight;
 }
 
-Mark MarkCulprits(const Trial& trial, const Finding& finding) {
+Mark MarkCulprits(const results::store::Trial& trial, const verdict::Finding& finding) {
   if (trial.expected_culprits.empty()) return Mark::kNotSaid;
   std::vector<int> expected = trial.expected_culprits;
   std::vector<int> found = finding.culprits;
@@ -62,10 +62,11 @@ Mark MarkCulprits(const Trial& trial, const Finding& finding) {
   return MarkOf(expected == found);
 }
 
-Mark MarkCollective(const Run& run, std::size_t index, const Trial& trial) {
+Mark MarkCollective(const results::store::Run& run, std::size_t index,
+                    const results::store::Trial& trial) {
   if (trial.communicator < 0) return Mark::kNotSaid;
-  std::vector<const RankHistory*> histories;
-  for (const RankHistory& history : run.history) {
+  std::vector<const results::store::RankHistory*> histories;
+  for (const results::store::RankHistory& history : run.history) {
     if (history.lifetime == static_cast<int>(index)) histories.push_back(&history);
   }
   if (histories.empty()) return Mark::kNotSaid;
@@ -74,17 +75,17 @@ Mark MarkCollective(const Run& run, std::size_t index, const Trial& trial) {
   return MarkOf(position != broken.end() && position->second == trial.sequence);
 }
 
-double DeadlineOf(const Run& run) {
+double DeadlineOf(const results::store::Run& run) {
   const auto plan = nlohmann::json::parse(run.plan_text, nullptr, false);
   const bool known =
       plan.is_object() && plan.contains("deadline_seconds") && plan["deadline_seconds"].is_number();
   return known ? plan["deadline_seconds"].get<double>() : std::numeric_limits<double>::infinity();
 }
 
-TrialScore ScoreTrial(const Run& run, std::size_t index, double deadline) {
-  const CaseRecord& record = run.cases[index];
-  const Trial& trial = *record.trial;
-  const Judgement& judgement = record.judgement;
+TrialScore ScoreTrial(const results::store::Run& run, std::size_t index, double deadline) {
+  const results::store::CaseRecord& record = run.cases[index];
+  const results::store::Trial& trial = *record.trial;
+  const verdict::Judgement& judgement = record.judgement;
   TrialScore score;
   score.name = record.name;
   score.backend = record.backend;
@@ -94,14 +95,14 @@ TrialScore ScoreTrial(const Run& run, std::size_t index, double deadline) {
   // What is found before any fault was injected is found where nothing is.
   const bool too_soon = score.found && trial.faults > 0 && trial.faults_fired == 0;
   score.healthy = score.healthy || too_soon;
-  score.known = record.judgement.verdict != Verdict::kUnknown || too_soon;
+  score.known = record.judgement.verdict != verdict::Verdict::kUnknown || too_soon;
   score.cause = score.healthy                  ? kHealthy
                 : trial.expected_cause.empty() ? kAnyCause
                                                : std::string_view(trial.expected_cause);
   if (!score.known) return score;
   score.outcomes = MarkOutcomes(trial, judgement);
   if (!score.found) return score;
-  const Finding& finding = judgement.findings.front();
+  const verdict::Finding& finding = judgement.findings.front();
   score.proved = finding.proved;
   if (!trial.expected_cause.empty()) {
     score.cause_mark = MarkOf(finding.cause == trial.expected_cause);
@@ -164,7 +165,7 @@ void ScoreRow::Add(const TrialScore& trial) {
   seconds.insert(std::upper_bound(seconds.begin(), seconds.end(), *trial.seconds), *trial.seconds);
 }
 
-std::vector<TrialScore> TrialsOf(const Run& run) {
+std::vector<TrialScore> TrialsOf(const results::store::Run& run) {
   std::vector<TrialScore> trials;
   const double deadline = DeadlineOf(run);
   for (std::size_t i = 0; i < run.cases.size(); ++i) {
@@ -173,7 +174,7 @@ std::vector<TrialScore> TrialsOf(const Run& run) {
   return trials;
 }
 
-std::int64_t NotRun(const Run& run) {
+std::int64_t NotRun(const results::store::Run& run) {
   const auto plan = nlohmann::json::parse(run.plan_text, nullptr, false);
   if (!plan.is_object() || !plan.contains("cases") || !plan["cases"].is_array()) return 0;
   const auto planned = static_cast<std::int64_t>(plan["cases"].size());
@@ -206,10 +207,10 @@ Scoreboard ScoreOf(const std::vector<TrialScore>& trials, std::int64_t not_run) 
   return board;
 }
 
-Verdict VerdictOf(const Scoreboard& board) {
-  if (!board.wrong.empty()) return Verdict::kFail;
+verdict::Verdict VerdictOf(const Scoreboard& board) {
+  if (!board.wrong.empty()) return verdict::Verdict::kFail;
   const bool all = board.unknown.empty() && board.not_run == 0 && board.total.trials > 0;
-  return all ? Verdict::kPass : Verdict::kUnknown;
+  return all ? verdict::Verdict::kPass : verdict::Verdict::kUnknown;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

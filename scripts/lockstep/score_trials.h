@@ -10,7 +10,7 @@
 #include "core/verdict/outcome.h"
 #include "results/store/run.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // Limits of the time to a finding, from the newest event of any rank: of a proof that nobody can go
 // on, and of what silence told, as a multiple of the deadline.
@@ -83,15 +83,15 @@ struct Scoreboard {
 };
 
 // The trials of a run, in its order; empty when it is no stress run.
-std::vector<TrialScore> TrialsOf(const Run& run);
+std::vector<TrialScore> TrialsOf(const results::store::Run& run);
 // How many of the run's planned cases it does not hold.
-std::int64_t NotRun(const Run& run);
+std::int64_t NotRun(const results::store::Run& run);
 
 Scoreboard ScoreOf(const std::vector<TrialScore>& trials, std::int64_t not_run);
 
 // kFail: something was missed, wrong, or a false alarm; kUnknown: evidence is missing.
-Verdict VerdictOf(const Scoreboard& board);
+verdict::Verdict VerdictOf(const Scoreboard& board);
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_SCRIPTS_LOCKSTEP_SCORE_TRIALS_H_

@@ -13,7 +13,7 @@
 #include "results/store/store.h"
 #include "scripts/lockstep/commands.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -30,18 +30,19 @@ struct Options {
 // An error of one of several runs, in the form in which main prints the only one.
 void Report(const Status& status) { fmt::print(stderr, "lockstep: {}\n", status.message()); }
 
-std::string Format(const Run& run, const Options& options) {
-  if (options.format == "nccl-tests") return FormatNcclTests(run);
-  if (options.format == "jsonl") return FormatJsonLines(run);
-  std::string text = FormatTable(run);
-  if (options.skew) text += "\n" + FormatArrivals(run);
-  if (options.environment) text += "\n" + FormatEnvironment(run);
-  if (options.history) text += "\n" + FormatHistory(run, static_cast<std::size_t>(options.events));
+std::string Format(const results::store::Run& run, const Options& options) {
+  if (options.format == "nccl-tests") return results::report::FormatNcclTests(run);
+  if (options.format == "jsonl") return results::report::FormatJsonLines(run);
+  std::string text = results::report::FormatTable(run);
+  if (options.skew) text += "\n" + results::report::FormatArrivals(run);
+  if (options.environment) text += "\n" + results::report::FormatEnvironment(run);
+  if (options.history)
+    text += "\n" + results::report::FormatHistory(run, static_cast<std::size_t>(options.events));
   return text;
 }
 
 Status ShowFile(const std::string& path, const Options& options) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const Run run, ReadRun(path));
+  LOCKSTEP_ASSIGN_OR_RETURN(const results::store::Run run, results::store::ReadRun(path));
   if (options.paths.size() > 1 && options.format == "table") fmt::print("{}\n", path);
   fmt::print("{}", Format(run, options));
   if (options.paths.size() > 1 && options.format == "table") fmt::print("\n");
@@ -73,9 +74,9 @@ Result<std::vector<std::string>> RunFilesIn(const std::string& directory) {
 Status ShowDirectory(const std::string& directory) {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<std::string> paths, RunFilesIn(directory));
   for (const std::string& path : paths) {
-    const Result<Run> run = ReadRun(path);
+    const Result<results::store::Run> run = results::store::ReadRun(path);
     if (run.ok())
-      fmt::print("{}  {}\n", fs::path(path).filename().string(), FormatLine(*run));
+      fmt::print("{}  {}\n", fs::path(path).filename().string(), results::report::FormatLine(*run));
     else
       Report(run.status());
   }
@@ -122,4 +123,4 @@ void AddShow(ArgumentParser& parser, Command& chosen) {
       .ShowDefault();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

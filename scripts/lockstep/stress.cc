@@ -26,7 +26,7 @@
 #include "stress/harness/progress.h"
 #include "stress/harness/record.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -63,8 +63,10 @@ class Folder {
   fs::path path_;
 };
 
-std::vector<std::string> WordsOf(const Options& options, const StressOptions& stress,
-                                 const StressCase& stress_case, const Folder& folder) {
+std::vector<std::string> WordsOf(const Options& options,
+                                 const stress::harness::StressOptions& stress,
+                                 const stress::harness::StressCase& stress_case,
+                                 const Folder& folder) {
   std::vector<std::string> words;
   std::istringstream launcher(options.launcher);
   for (std::string word; launcher >> word;) words.push_back(word);
@@ -97,15 +99,16 @@ std::string ErrorIn(const std::string& log) {
 }
 
 // A launch that left no file: what it said, or its launcher, is all there is.
-CaseRecord LostCase(const StressCase& stress_case, const StressOptions& stress, int exit_code,
-                    const std::string& log) {
+results::store::CaseRecord LostCase(const stress::harness::StressCase& stress_case,
+                                    const stress::harness::StressOptions& stress, int exit_code,
+                                    const std::string& log) {
   std::string last;
   std::istringstream lines(log);
   for (std::string line; std::getline(lines, line);) {
     if (line.find_first_not_of(" -\t") != std::string::npos) last = line;
   }
   if (const std::string error = ErrorIn(log); !error.empty()) last = error;
-  CaseRecord record;
+  results::store::CaseRecord record;
   record.name = stress_case.label;
   record.backend = stress.backend;
   record.device = "host";
@@ -114,7 +117,7 @@ CaseRecord LostCase(const StressCase& stress_case, const StressOptions& stress, 
   record.summary.stopped_by = "lost";
   record.settings = {{"scenario", stress_case.scenario.name},
                      {"seed", fmt::format("{}", stress_case.seed)}};
-  record.judgement.verdict = Verdict::kUnknown;
+  record.judgement.verdict = verdict::Verdict::kUnknown;
   record.trial.emplace();
   record.trial->why = fmt::format("the launch left no result (exit code {}): {}", exit_code,
                                   last.empty() ? "it said nothing" : last);
@@ -123,31 +126,32 @@ CaseRecord LostCase(const StressCase& stress_case, const StressOptions& stress, 
 
 // What all launches came to.
 struct Collected {
-  Run run;
+  results::store::Run run;
   Json cases = Json::array();
   std::string traces;                   // of the cases that did not pass
   std::vector<std::string> unmet = {};  // what launches said that they cannot show
 };
 
-void Add(Run launch, const StressCase& stress_case, Collected& all) {
+void Add(results::store::Run launch, const stress::harness::StressCase& stress_case,
+         Collected& all) {
   const auto index = static_cast<int>(all.run.cases.size());
-  CaseRecord& record = launch.cases.front();
+  results::store::CaseRecord& record = launch.cases.front();
   record.name = stress_case.label;
-  if (record.judgement.verdict != Verdict::kPass) {
-    all.traces += FormatTrialDetails(record);
+  if (record.judgement.verdict != verdict::Verdict::kPass) {
+    all.traces += results::report::FormatTrialDetails(record);
     const Result<std::vector<Lifetime>> lifetimes = LifetimesOf(launch, "");
     if (lifetimes.ok() && !lifetimes->empty()) {
-      all.traces +=
-          FormatTrace(TraceOf(lifetimes->front().evidence, SettingOf(launch), record.judgement));
+      all.traces += verdict::FormatTrace(
+          verdict::TraceOf(lifetimes->front().evidence, SettingOf(launch), record.judgement));
     }
   }
   if (index == 0) all.run.environment = launch.environment;
   all.run.duration_seconds += launch.duration_seconds;
-  for (RankHistory& history : launch.history) {
+  for (results::store::RankHistory& history : launch.history) {
     history.lifetime = index;
     all.run.history.push_back(std::move(history));
   }
-  for (EvidenceRecord& evidence : launch.evidence) {
+  for (results::store::EvidenceRecord& evidence : launch.evidence) {
     evidence.lifetime = index;
     all.run.evidence.push_back(std::move(evidence));
   }
@@ -167,18 +171,18 @@ bool IsUnmet(const LaunchEnd& end, const std::string& log) {
          !ErrorIn(log).empty();
 }
 
-Status RunAll(const Options& options, const StressOptions& stress, const Selection& selection,
-              Collected& all) {
+Status RunAll(const Options& options, const stress::harness::StressOptions& stress,
+              const stress::harness::Selection& selection, Collected& all) {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Folder> folder, Folder::Make());
-  StressProgress progress(stress.progress);
-  for (const StressCase& stress_case : selection.cases) {
+  stress::harness::StressProgress progress(stress.progress);
+  for (const stress::harness::StressCase& stress_case : selection.cases) {
     progress.Show(all.run.cases.size(), selection.cases.size(), stress_case.label);
     std::error_code ignored;
     for (const char* name : {"run.h5", "run.json"}) fs::remove(folder->File(name), ignored);
     const LaunchOrder order{WordsOf(options, stress, stress_case, *folder), folder->File("log"),
                             folder->File("run.h5"), stress.limit_seconds + kLaunchSeconds};
     LOCKSTEP_ASSIGN_OR_RETURN(const LaunchEnd end, RunLaunch(order));
-    Result<Run> launch = ReadRun(folder->File("run.h5"));
+    Result<results::store::Run> launch = results::store::ReadRun(folder->File("run.h5"));
     const Json json = Json::parse(TextOf(folder->File("run.json")), nullptr, false);
     if (launch.ok() && launch->cases.size() == 1) {
       Add(*std::move(launch), stress_case, all);
@@ -188,7 +192,7 @@ Status RunAll(const Options& options, const StressOptions& stress, const Selecti
     } else if (!end.interrupted) {
       all.run.cases.push_back(
           LostCase(stress_case, stress, end.exit_code, TextOf(folder->File("log"))));
-      all.traces += FormatTrialDetails(all.run.cases.back());
+      all.traces += results::report::FormatTrialDetails(all.run.cases.back());
       all.cases.push_back({{"name", stress_case.scenario.name},
                            {"backend", stress.backend},
                            {"ranks", options.ranks},
@@ -205,11 +209,12 @@ Status RunAll(const Options& options, const StressOptions& stress, const Selecti
   return OkStatus();
 }
 
-Result<StressOptions> ParseRest(const std::vector<std::string>& rest) {
+Result<stress::harness::StressOptions> ParseRest(const std::vector<std::string>& rest) {
   std::vector<const char*> argv = {"lockstep stress"};
   for (const std::string& word : rest) argv.push_back(word.c_str());
-  LOCKSTEP_ASSIGN_OR_RETURN(const StressCommandLine line,
-                            ParseStressCommandLine(static_cast<int>(argv.size()), argv.data()));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const stress::harness::StressCommandLine line,
+      stress::harness::ParseStressCommandLine(static_cast<int>(argv.size()), argv.data()));
   if (!line.options || line.options->list) {
     return InvalidInput("for --list and the options of stress itself, call stress");
   }
@@ -226,31 +231,36 @@ std::string DefaultLauncher() {
 }
 
 Result<ExitCode> Stress(const Options& options, const std::string& command_line) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const StressOptions stress, ParseRest(options.rest));
-  LOCKSTEP_ASSIGN_OR_RETURN(Selection selection, SelectCases(stress.scenarios, options.ranks,
-                                                             stress.seed, stress.repeat));
+  LOCKSTEP_ASSIGN_OR_RETURN(const stress::harness::StressOptions stress, ParseRest(options.rest));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      stress::harness::Selection selection,
+      stress::harness::SelectCases(stress.scenarios, options.ranks, stress.seed, stress.repeat));
   // Usually all ranks are started here.
   const bool here = options.launcher == DefaultLauncher();
-  if (here) LOCKSTEP_RETURN_IF_ERROR(LeaveOutHosts(true, false, selection));
-  LOCKSTEP_RETURN_IF_ERROR(LeaveOutUnmet(stress.backend, selection));
+  if (here) LOCKSTEP_RETURN_IF_ERROR(stress::harness::LeaveOutHosts(true, false, selection));
+  LOCKSTEP_RETURN_IF_ERROR(stress::harness::LeaveOutUnmet(stress.backend, selection));
   // Launches over several hosts say themselves what they cannot show.
-  if (stress.backend == "mpi") LOCKSTEP_RETURN_IF_ERROR(LeaveOutForMpi(true, selection));
+  if (stress.backend == "mpi")
+    LOCKSTEP_RETURN_IF_ERROR(stress::harness::LeaveOutForMpi(true, selection));
   Collected all;
-  all.run = NewStressRun(stress, selection, command_line);
-  RunFile file(stress.output.empty() ? DefaultRunPath(all.run, "results/runs") : stress.output);
+  all.run = stress::harness::NewStressRun(stress, selection, command_line);
+  results::store::RunFile file(stress.output.empty()
+                                   ? results::store::DefaultRunPath(all.run, "results/runs")
+                                   : stress.output);
   LOCKSTEP_RETURN_IF_ERROR(file.Check());
-  if (!stress.json.empty()) LOCKSTEP_RETURN_IF_ERROR(CheckWritable(stress.json));
+  if (!stress.json.empty()) LOCKSTEP_RETURN_IF_ERROR(results::store::CheckWritable(stress.json));
   const SignalsNoted noted;
   LOCKSTEP_RETURN_IF_ERROR(RunAll(options, stress, selection, all));
-  ConcludeCases(selection.cases.size() - all.unmet.size(), all.run);
+  stress::harness::ConcludeCases(selection.cases.size() - all.unmet.size(), all.run);
   const Status stored = file.Store(all.run);
-  fmt::print("{}\n\n{}", Headline(all.run), FormatTrials(all.run.cases));
+  fmt::print("{}\n\n{}", results::report::Headline(all.run),
+             results::report::FormatTrials(all.run.cases));
   if (!selection.skipped.empty()) {
     fmt::print("\nnot for this number of ranks, or hosts: {}\n",
                fmt::join(selection.skipped, ", "));
   }
   selection.unmet.insert(selection.unmet.end(), all.unmet.begin(), all.unmet.end());
-  fmt::print("{}", FormatUnmet(selection.unmet));
+  fmt::print("{}", stress::harness::FormatUnmet(selection.unmet));
   fmt::print("{}", all.traces);
   if (file.saved()) fmt::print("\nresult file: {}\n", file.path());
   LOCKSTEP_RETURN_IF_ERROR(stored);
@@ -266,7 +276,7 @@ Result<ExitCode> Stress(const Options& options, const std::string& command_line)
                       "directory and its space",
                       stress.json));
   }
-  return ExitCodeOf(all.run.verdict);
+  return verdict::ExitCodeOf(all.run.verdict);
 }
 
 }  // namespace
@@ -288,4 +298,4 @@ void AddStress(ArgumentParser& parser, Command& chosen) {
   command.KeepUnknown(options->rest);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

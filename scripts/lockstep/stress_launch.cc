@@ -14,7 +14,7 @@
 
 #include "core/base/deadline.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -94,4 +94,4 @@ std::string FindStress() {
   return "stress";
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

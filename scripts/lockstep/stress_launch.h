@@ -8,7 +8,7 @@
 
 #include "core/base/status.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 struct LaunchOrder {
   std::vector<std::string> words;  // mpirun …
@@ -46,6 +46,6 @@ Result<LaunchEnd> RunLaunch(const LaunchOrder& order);
 // The `stress` that belongs to this program: installed beside it, in the build tree, or in PATH.
 std::string FindStress();
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_SCRIPTS_LOCKSTEP_STRESS_LAUNCH_H_

@@ -14,7 +14,7 @@
 #include "scripts/lockstep/trace_ddp_print.h"
 #include "scripts/lockstep/trace_ddp_run.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 // More would be threads or stacks by the thousand, and columns nobody can read.
@@ -31,8 +31,8 @@ struct Arguments {
 };
 
 struct Choice {
-  ScenarioOptions scenario;
-  SimRules rules = SimRules::kGloo;
+  plan::ScenarioOptions scenario;
+  comm::sim::SimRules rules = comm::sim::SimRules::kGloo;
 };
 
 Status Check(std::string_view option, std::string_view text,
@@ -48,15 +48,16 @@ Result<Choice> ReadChoice(const Arguments& arguments) {
   Choice choice;
   LOCKSTEP_RETURN_IF_ERROR(Check("--format", arguments.format, {"text", "golden", "json"}));
   LOCKSTEP_RETURN_IF_ERROR(Check("--backend", arguments.backend, {"sim", "null", "gloo"}));
-  LOCKSTEP_ASSIGN_OR_RETURN(choice.rules, ParseSimRules("--sim-rules", arguments.rules));
-  LOCKSTEP_ASSIGN_OR_RETURN(choice.scenario.torch, ParseTorchRules("--torch", arguments.torch));
+  LOCKSTEP_ASSIGN_OR_RETURN(choice.rules, comm::sim::ParseSimRules("--sim-rules", arguments.rules));
+  LOCKSTEP_ASSIGN_OR_RETURN(choice.scenario.torch,
+                            ddp::ParseTorchRules("--torch", arguments.torch));
   if (arguments.ranks != 0) choice.scenario.ranks = arguments.ranks;
   return choice;
 }
 
-Result<Scenario> Load(const std::string& path, const Choice& choice) {
-  LOCKSTEP_ASSIGN_OR_RETURN(Scenario scenario, LoadScenario(path, choice.scenario));
-  if (!std::holds_alternative<TrainingProgram>(scenario.workload)) {
+Result<plan::Scenario> Load(const std::string& path, const Choice& choice) {
+  LOCKSTEP_ASSIGN_OR_RETURN(plan::Scenario scenario, plan::LoadScenario(path, choice.scenario));
+  if (!std::holds_alternative<ddp::TrainingProgram>(scenario.workload)) {
     return InvalidInput(
         fmt::format("{}: key workload.kind: not a training; trace-ddp takes ddp_training", path));
   }
@@ -69,8 +70,9 @@ Result<Scenario> Load(const std::string& path, const Choice& choice) {
   return scenario;
 }
 
-Result<bool> TraceOne(const Scenario& scenario, const Arguments& arguments, const Choice& choice) {
-  const auto& program = std::get<TrainingProgram>(scenario.workload);
+Result<bool> TraceOne(const plan::Scenario& scenario, const Arguments& arguments,
+                      const Choice& choice) {
+  const auto& program = std::get<ddp::TrainingProgram>(scenario.workload);
   LOCKSTEP_ASSIGN_OR_RETURN(const TracedRanks ranks,
                             arguments.backend == "gloo"
                                 ? TraceWithGloo(program, scenario.ranks, arguments.timeout_seconds)
@@ -88,13 +90,13 @@ Result<bool> TraceOne(const Scenario& scenario, const Arguments& arguments, cons
 
 Result<ExitCode> Trace(const Arguments& arguments) {
   LOCKSTEP_ASSIGN_OR_RETURN(const Choice choice, ReadChoice(arguments));
-  std::vector<Scenario> scenarios;  // all are right before one is run
+  std::vector<plan::Scenario> scenarios;  // all are right before one is run
   for (const std::string& path : arguments.paths) {
-    LOCKSTEP_ASSIGN_OR_RETURN(Scenario scenario, Load(path, choice));
+    LOCKSTEP_ASSIGN_OR_RETURN(plan::Scenario scenario, Load(path, choice));
     scenarios.push_back(std::move(scenario));
   }
   bool finished = true;
-  for (const Scenario& scenario : scenarios) {
+  for (const plan::Scenario& scenario : scenarios) {
     LOCKSTEP_ASSIGN_OR_RETURN(const bool all, TraceOne(scenario, arguments, choice));
     finished = finished && all;
   }
@@ -137,4 +139,4 @@ void AddTraceDdp(ArgumentParser& parser, Command& chosen) {
       .ShowDefault();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -26,7 +26,7 @@
 #include "scripts/lockstep/rank_processes.h"
 #endif
 
-namespace lockstep {
+namespace lockstep::cli {
 
 #ifdef LOCKSTEP_HAS_GLOO
 namespace {
@@ -35,13 +35,13 @@ namespace {
 enum class Record : char { kSection = 's', kCall = 'c', kEnd = 'e', kEnvironment = 'x' };
 
 template <typename T>
-Encoder& PutBytes(Encoder& encoder, const T& value) {
+launch::Encoder& PutBytes(launch::Encoder& encoder, const T& value) {
   static_assert(std::is_trivially_copyable_v<T>);
   return encoder.Raw({reinterpret_cast<const char*>(&value), sizeof(value)});
 }
 
 template <typename T>
-T GetBytes(Decoder& decoder) {
+T GetBytes(launch::Decoder& decoder) {
   static_assert(std::is_trivially_copyable_v<T>);
   T value{};
   const std::string_view bytes = decoder.Raw(sizeof(value));
@@ -49,24 +49,25 @@ T GetBytes(Decoder& decoder) {
   return value;
 }
 
-class RecordWriter final : public EngineObserver {
+class RecordWriter final : public ddp::EngineObserver {
  public:
   explicit RecordWriter(const RankSeat& seat) : seat_(seat) {}
 
-  void OnCollective(const Operation& operation, const Annotation& annotation) override {
-    Encoder record = Begin(Record::kCall);
+  void OnCollective(const collective::Operation& operation,
+                    const journal::Annotation& annotation) override {
+    launch::Encoder record = Begin(Record::kCall);
     PutBytes(PutBytes(record, operation), annotation);
     seat_.Write(record.Take());
   }
-  void OnSection(const Section& section) override {
-    Encoder record = Begin(Record::kSection);
+  void OnSection(const ddp::Section& section) override {
+    launch::Encoder record = Begin(Record::kSection);
     PutBytes(record, section);
     seat_.Write(record.Take());
   }
-  void OnPhase(Phase) override {}
+  void OnPhase(journal::Phase) override {}
 
   void OnEnd(const TracedRank& trace) {
-    Encoder record = Begin(Record::kEnd);
+    launch::Encoder record = Begin(Record::kEnd);
     PutStatus(record, trace.status);
     record.Put(static_cast<std::uint32_t>(trace.tensors.size()));
     for (const FinalTensor& tensor : trace.tensors) {
@@ -78,21 +79,21 @@ class RecordWriter final : public EngineObserver {
     seat_.Write(record.Take());
   }
   void OnEnvironment(const Status& status) {
-    Encoder record = Begin(Record::kEnvironment);
+    launch::Encoder record = Begin(Record::kEnvironment);
     PutStatus(record, status);
     seat_.Write(record.Take());
   }
 
  private:
-  static Encoder Begin(Record kind) {
-    Encoder record;
+  static launch::Encoder Begin(Record kind) {
+    launch::Encoder record;
     record.Put(static_cast<char>(kind));
     return record;
   }
-  static void PutStatus(Encoder& record, const Status& status) {
+  static void PutStatus(launch::Encoder& record, const Status& status) {
     record.Put(static_cast<int>(status.code())).Text(status.message());
   }
-  static void PutValues(Encoder& record, const std::vector<double>& values) {
+  static void PutValues(launch::Encoder& record, const std::vector<double>& values) {
     record.Put(static_cast<std::uint32_t>(values.size()));
     for (const double value : values) record.Put(value);
   }
@@ -100,12 +101,12 @@ class RecordWriter final : public EngineObserver {
   const RankSeat& seat_;
 };
 
-Status GetStatus(Decoder& decoder) {
+Status GetStatus(launch::Decoder& decoder) {
   const auto code = static_cast<StatusCode>(decoder.Get<int>());
   return Status(code, decoder.Text());
 }
 
-std::vector<double> GetValues(Decoder& decoder) {
+std::vector<double> GetValues(launch::Decoder& decoder) {
   std::vector<double> values;
   for (auto left = decoder.Get<std::uint32_t>(); left > 0 && decoder.ok(); --left) {
     values.push_back(decoder.Get<double>());
@@ -113,7 +114,7 @@ std::vector<double> GetValues(Decoder& decoder) {
   return values;
 }
 
-void GetEnd(Decoder& decoder, TracedRank& trace) {
+void GetEnd(launch::Decoder& decoder, TracedRank& trace) {
   trace.status = GetStatus(decoder);
   for (auto left = decoder.Get<std::uint32_t>(); left > 0 && decoder.ok(); --left) {
     FinalTensor tensor;
@@ -137,15 +138,15 @@ std::string LastWords(std::string_view errors) {
 Status ReadRank(const EndedRank& ended, TracedRank& trace) {
   TraceRecorder recorder(trace);
   bool told = false;
-  for (Decoder decoder(ended.written); !decoder.rest().empty() && decoder.ok();) {
+  for (launch::Decoder decoder(ended.written); !decoder.rest().empty() && decoder.ok();) {
     const auto kind = static_cast<Record>(decoder.Get<char>());
-    if (kind == Record::kSection) recorder.OnSection(GetBytes<Section>(decoder));
+    if (kind == Record::kSection) recorder.OnSection(GetBytes<ddp::Section>(decoder));
     if (kind == Record::kEnvironment) return GetStatus(decoder);
     if (kind == Record::kEnd) GetEnd(decoder, trace);
     told = told || kind == Record::kEnd;
     if (kind != Record::kCall) continue;
-    const auto operation = GetBytes<Operation>(decoder);
-    recorder.OnCollective(operation, GetBytes<Annotation>(decoder));
+    const auto operation = GetBytes<collective::Operation>(decoder);
+    recorder.OnCollective(operation, GetBytes<journal::Annotation>(decoder));
   }
   if (told) return OkStatus();
   const std::string how = ended.signal == 0 ? fmt::format("exit code {}", ended.exit_code)
@@ -163,7 +164,7 @@ Status Sleep(std::int64_t ns) {
 struct GlooWorld {
   TracedProgram traced;
   int ranks = 0;
-  GlooOptions options = {};
+  comm::gloo::GlooOptions options = {};
   std::filesystem::path folder = {};  // where the ranks meet
 };
 
@@ -171,11 +172,11 @@ struct GlooWorld {
 // raised leaves at once, which frees those that wait for it.
 void RunRank(const GlooWorld& world, int rank, const RankSeat& seat) {
   RecordWriter writer(seat);
-  FolderMeeting meeting(world.folder);
-  auto connected = ConnectGloo(rank, world.ranks, meeting, "world", world.options,
-                               Deadline::AfterSeconds(world.options.timeout_seconds));
+  comm::FolderMeeting meeting(world.folder);
+  auto connected = comm::gloo::ConnectGloo(rank, world.ranks, meeting, "world", world.options,
+                                           Deadline::AfterSeconds(world.options.timeout_seconds));
   if (!connected.ok()) return writer.OnEnvironment(connected.status());
-  HostDevice device;
+  device::host::HostDevice device;
   TracedRank trace;
   const Status status = TraceRank(world.traced,
                                   {**connected, device, Sleep, writer,
@@ -219,7 +220,7 @@ class TemporaryFolder {
 
 }  // namespace
 
-Result<TracedRanks> TraceWithGloo(const TrainingProgram& program, int ranks,
+Result<TracedRanks> TraceWithGloo(const ddp::TrainingProgram& program, int ranks,
                                   double timeout_seconds) {
   GlooWorld world;
   LOCKSTEP_ASSIGN_OR_RETURN(world.traced, Prepare(program));
@@ -249,4 +250,4 @@ Result<TracedRanks> TraceWithGloo(const TrainingProgram&, int, double) {
 }
 #endif
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

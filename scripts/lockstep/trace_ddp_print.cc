@@ -10,55 +10,55 @@
 #include <utility>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
 // PyTorch's names.
-std::string_view TorchKind(Collective collective) {
+std::string_view TorchKind(collective::Collective collective) {
   switch (collective) {
-    case Collective::kAllReduce:
+    case collective::Collective::kAllReduce:
       return "ALLREDUCE";
-    case Collective::kBroadcast:
+    case collective::Collective::kBroadcast:
       return "BROADCAST";
-    case Collective::kBarrier:
+    case collective::Collective::kBarrier:
       return "BARRIER";
-    case Collective::kAllGather:
+    case collective::Collective::kAllGather:
       return "ALLGATHER";
-    case Collective::kReduceScatter:
+    case collective::Collective::kReduceScatter:
       return "REDUCE_SCATTER";
-    case Collective::kReduce:
+    case collective::Collective::kReduce:
       return "REDUCE";
-    case Collective::kSend:
+    case collective::Collective::kSend:
       return "SEND";
-    case Collective::kRecv:
+    case collective::Collective::kRecv:
       return "RECV";
   }
   LOCKSTEP_CHECK(false, "no such collective");
 }
 
-std::string NameOfSection(const Section& section) {
+std::string NameOfSection(const ddp::Section& section) {
   switch (section.kind) {
-    case SectionKind::kConstructor:
+    case ddp::SectionKind::kConstructor:
       return "CTOR";
-    case SectionKind::kIteration:
+    case ddp::SectionKind::kIteration:
       return fmt::format("ITER{}", section.index);
-    case SectionKind::kEvaluation:
+    case ddp::SectionKind::kEvaluation:
       return fmt::format("EVAL{}", section.index);
-    case SectionKind::kJoinExit:
+    case ddp::SectionKind::kJoinExit:
       return "JOINEXIT";
-    case SectionKind::kAfterLoop:
+    case ddp::SectionKind::kAfterLoop:
       return "AFTER";
   }
   LOCKSTEP_CHECK(false, "no such section");
 }
 
 std::string TorchCall(const TracedCall& call) {
-  const Operation& operation = call.operation;
+  const collective::Operation& operation = call.operation;
   const std::string name = fmt::format("{}:{}", call.sequence, TorchKind(operation.collective));
-  if (operation.collective == Collective::kBarrier) return name;
-  return fmt::format("{}[{}].{}", name, operation.count, TorchNameOf(operation.type));
+  if (operation.collective == collective::Collective::kBarrier) return name;
+  return fmt::format("{}[{}].{}", name, operation.count, collective::TorchNameOf(operation.type));
 }
 
 // As Python prints round(value, 6).
@@ -86,7 +86,7 @@ std::string FirstElements(const std::vector<FinalTensor>& tensors, bool gradient
 std::string DescribeInputs(const TraceTitle& title) {
   std::vector<std::int64_t> inputs;
   for (int rank = 0; rank < title.ranks; ++rank) {
-    inputs.push_back(InputsOf(title.program, rank, title.ranks));
+    inputs.push_back(ddp::InputsOf(title.program, rank, title.ranks));
   }
   const std::int64_t extra = inputs.size() > 1 ? inputs[1] - inputs[0] : 0;
   for (std::size_t i = 1; i < inputs.size(); ++i) {
@@ -105,7 +105,7 @@ std::string DescribeBranches(const TraceTitle& title) {
 }
 
 std::string Header(const TraceTitle& title) {
-  const TrainingProgram& program = title.program;
+  const ddp::TrainingProgram& program = title.program;
   std::string model = program.model;
   for (const auto& [name, abbreviated] :
        {std::pair<std::string_view, std::string_view>{"linear_1_1", "lin"},
@@ -131,14 +131,14 @@ std::string Header(const TraceTitle& title) {
 std::vector<TracedSection> WithJoinExit(const TracedRank& trace) {
   std::vector<TracedSection> sections = trace.sections;
   const auto exits = [](const TracedSection& s) {
-    return s.section.kind == SectionKind::kJoinExit;
+    return s.section.kind == ddp::SectionKind::kJoinExit;
   };
   const auto after = [](const TracedSection& s) {
-    return s.section.kind == SectionKind::kAfterLoop;
+    return s.section.kind == ddp::SectionKind::kAfterLoop;
   };
   if (trace.finished() && std::none_of(sections.begin(), sections.end(), exits)) {
     sections.insert(std::find_if(sections.begin(), sections.end(), after),
-                    {{SectionKind::kJoinExit, 0}});
+                    {{ddp::SectionKind::kJoinExit, 0}});
   }
   return sections;
 }
@@ -149,11 +149,13 @@ std::string DescribeEnd(const TracedRank& trace) {
 }
 
 std::string Cell(const TracedCall& call) {
-  const Operation& operation = call.operation;
-  const std::string shape = operation.collective == Collective::kBarrier
-                                ? ""
-                                : fmt::format(" {}[{}]", NameOf(operation.type), operation.count);
-  return fmt::format("{}{}  {}", NameOf(operation.collective), shape, Describe(call.annotation));
+  const collective::Operation& operation = call.operation;
+  const std::string shape =
+      operation.collective == collective::Collective::kBarrier
+          ? ""
+          : fmt::format(" {}[{}]", collective::NameOf(operation.type), operation.count);
+  return fmt::format("{}{}  {}", collective::NameOf(operation.collective), shape,
+                     journal::Describe(call.annotation));
 }
 
 // All calls of a rank, and how wide they are.
@@ -176,15 +178,15 @@ Column ColumnOf(const TracedRank& trace) {
 }
 
 Json JsonOf(const TracedCall& call) {
-  const Operation& operation = call.operation;
-  const CollectiveInfo& info = InfoOf(operation.collective);
+  const collective::Operation& operation = call.operation;
+  const collective::CollectiveInfo& info = collective::InfoOf(operation.collective);
   return {{"sequence", call.sequence},
-          {"collective", NameOf(operation.collective)},
-          {"type", NameOf(operation.type)},
+          {"collective", collective::NameOf(operation.collective)},
+          {"type", collective::NameOf(operation.type)},
           {"count", operation.count},
-          {"reduction", info.reduces ? Json(NameOf(operation.reduction)) : Json()},
+          {"reduction", info.reduces ? Json(collective::NameOf(operation.reduction)) : Json()},
           {"root", info.rooted ? Json(operation.root) : Json()},
-          {"purpose", NameOf(call.annotation.purpose)},
+          {"purpose", journal::NameOf(call.annotation.purpose)},
           {"detail", call.annotation.detail},
           {"iteration", call.annotation.iteration}};
 }
@@ -268,9 +270,9 @@ std::string JsonText(const TraceTitle& title, const TracedRanks& ranks) {
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) all.push_back(JsonOf(ranks[rank], rank));
   const Json json = {{"schema", 1},
                      {"program", title.name},
-                     {"torch", NameOf(title.program.buckets.rules)},
+                     {"torch", ddp::NameOf(title.program.buckets.rules)},
                      {"ranks", std::move(all)}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

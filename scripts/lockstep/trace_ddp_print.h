@@ -6,12 +6,12 @@
 
 #include "scripts/lockstep/trace_ddp_run.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // The program a trace is of, in the words of its header.
 struct TraceTitle {
   std::string name;  // of the scenario
-  const TrainingProgram& program;
+  const ddp::TrainingProgram& program;
   int ranks = 0;
 };
 
@@ -25,6 +25,6 @@ std::string TableText(const TraceTitle& title, const TracedRanks& ranks);
 // One line.
 std::string JsonText(const TraceTitle& title, const TracedRanks& ranks);
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_SCRIPTS_LOCKSTEP_TRACE_DDP_PRINT_H_

@@ -13,10 +13,10 @@
 #include "datasets/manifest.h"
 #include "datasets/model_tensors.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
-class Surroundings final : public TrainingSurroundings {
+class Surroundings final : public ddp::TrainingSurroundings {
  public:
   explicit Surroundings(const TraceHost& host) : host_(host) {}
   Status Sleep(std::int64_t ns) override { return host_.sleep(ns); }
@@ -33,22 +33,22 @@ T Load(const void* data, std::int64_t index) {
   return value;
 }
 
-double Element(DataType type, const void* data, std::int64_t index) {
+double Element(collective::DataType type, const void* data, std::int64_t index) {
   switch (type) {
-    case DataType::kF16:
-      return FloatFromF16(Load<std::uint16_t>(data, index));
-    case DataType::kBf16:
-      return FloatFromBf16(Load<std::uint16_t>(data, index));
-    case DataType::kF32:
+    case collective::DataType::kF16:
+      return collective::FloatFromF16(Load<std::uint16_t>(data, index));
+    case collective::DataType::kBf16:
+      return collective::FloatFromBf16(Load<std::uint16_t>(data, index));
+    case collective::DataType::kF32:
       return Load<float>(data, index);
-    case DataType::kF64:
+    case collective::DataType::kF64:
       return Load<double>(data, index);
     default:
       LOCKSTEP_CHECK(false, "parameters have a floating-point type");
   }
 }
 
-std::vector<double> Leading(const TensorInfo& info, const void* data) {
+std::vector<double> Leading(const ddp::TensorInfo& info, const void* data) {
   std::vector<double> values;
   for (std::int64_t i = 0; i < std::min(info.numel, kFinalElements); ++i) {
     values.push_back(Element(info.type, data, i));
@@ -56,9 +56,9 @@ std::vector<double> Leading(const TensorInfo& info, const void* data) {
   return values;
 }
 
-std::vector<FinalTensor> FinalTensors(Module& module) {
+std::vector<FinalTensor> FinalTensors(ddp::Module& module) {
   std::vector<FinalTensor> tensors;
-  for (const Parameter& param : module.params()) {
+  for (const ddp::Parameter& param : module.params()) {
     FinalTensor tensor = {param.info.name, Leading(param.info, param.data), std::nullopt};
     if (param.has_grad) tensor.gradient = Leading(param.info, param.grad);
     tensors.push_back(std::move(tensor));
@@ -66,58 +66,60 @@ std::vector<FinalTensor> FinalTensors(Module& module) {
   return tensors;
 }
 
-Result<std::unique_ptr<Module>> MakeModule(const TracedProgram& traced, const TraceHost& host,
-                                           Kernels& kernels) {
-  const TrainingProgram& program = traced.program;
+Result<std::unique_ptr<ddp::Module>> MakeModule(const TracedProgram& traced, const TraceHost& host,
+                                                device::Kernels& kernels) {
+  const ddp::TrainingProgram& program = traced.program;
   const int rank = host.communicator.rank();
   if (!traced.tensors) {
-    return MakeSmallModel(program.model,
-                          {.branch_c = program.branch.At(rank) == 'c',
-                           .linear_rows = static_cast<int>(program.linear_rows),
-                           .sync_batch_norm = program.sync_batch_norm,
-                           .compute_us = program.compute_us.At(rank)},
-                          kernels);
+    return ddp::MakeSmallModel(program.model,
+                               {.branch_c = program.branch.At(rank) == 'c',
+                                .linear_rows = static_cast<int>(program.linear_rows),
+                                .sync_batch_norm = program.sync_batch_norm,
+                                .compute_us = program.compute_us.At(rank)},
+                               kernels);
   }
   LOCKSTEP_ASSIGN_OR_RETURN(
-      std::unique_ptr<Module> module,
-      ManifestModel::Make(*traced.tensors,
-                          {.rank = rank,
-                           .compute_us = program.compute_us.At(rank),
-                           .sync_batch_norm = program.sync_batch_norm,
-                           .low_rank = program.comm_hook == CommHook::kPowerSgd},
-                          host.device, kernels));
+      std::unique_ptr<ddp::Module> module,
+      ddp::ManifestModel::Make(*traced.tensors,
+                               {.rank = rank,
+                                .compute_us = program.compute_us.At(rank),
+                                .sync_batch_norm = program.sync_batch_norm,
+                                .low_rank = program.comm_hook == ddp::CommHook::kPowerSgd},
+                               host.device, kernels));
   return module;
 }
 
 }  // namespace
 
-void TraceRecorder::OnCollective(const Operation& operation, const Annotation& annotation) {
-  if (trace_.sections.empty()) OnSection({SectionKind::kConstructor, 0});
+void TraceRecorder::OnCollective(const collective::Operation& operation,
+                                 const journal::Annotation& annotation) {
+  if (trace_.sections.empty()) OnSection({ddp::SectionKind::kConstructor, 0});
   trace_.sections.back().calls.push_back({next_sequence_++, operation, annotation});
 }
 
-void TraceRecorder::OnSection(const Section& section) { trace_.sections.push_back({section}); }
+void TraceRecorder::OnSection(const ddp::Section& section) { trace_.sections.push_back({section}); }
 
-Result<TracedProgram> Prepare(const TrainingProgram& program) {
-  const auto& small = SmallModelNames();
+Result<TracedProgram> Prepare(const ddp::TrainingProgram& program) {
+  const auto& small = ddp::SmallModelNames();
   if (std::find(small.begin(), small.end(), program.model) != small.end()) {
     return TracedProgram{program, std::nullopt};
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(const Manifest manifest, LoadManifest(program.model));
-  return TracedProgram{program, TensorsOf(manifest)};
+  LOCKSTEP_ASSIGN_OR_RETURN(const datasets::Manifest manifest,
+                            datasets::LoadManifest(program.model));
+  return TracedProgram{program, datasets::TensorsOf(manifest)};
 }
 
 Status TraceRank(const TracedProgram& traced, const TraceHost& host, TracedRank& trace) {
-  HostKernels kernels;
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Module> module,
+  device::host::HostKernels kernels;
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<ddp::Module> module,
                             MakeModule(traced, host, kernels));
-  TrainingOutcome outcome;  // outlives the streams, which may refer to what it holds
-  const std::unique_ptr<Stream> compute = host.device.NewInlineStream();
-  const std::unique_ptr<Stream> communication = host.device.NewStream();
+  ddp::TrainingOutcome outcome;  // outlives the streams, which may refer to what it holds
+  const std::unique_ptr<device::Stream> compute = host.device.NewInlineStream();
+  const std::unique_ptr<device::Stream> communication = host.device.NewStream();
   Surroundings surroundings(host);
-  const EnginePorts ports = {host.communicator, host.device,    kernels,
-                             *compute,          *communication, &host.observer};
-  outcome = RunTraining(traced.program, *module, ports, surroundings);
+  const ddp::EnginePorts ports = {host.communicator, host.device,    kernels,
+                                  *compute,          *communication, &host.observer};
+  outcome = ddp::RunTraining(traced.program, *module, ports, surroundings);
   trace.status = outcome.status;
   trace.tensors = FinalTensors(*module);
   host.over();
@@ -128,10 +130,10 @@ std::string DescribeLastCall(const TracedRank& trace) {
   for (auto section = trace.sections.rbegin(); section != trace.sections.rend(); ++section) {
     if (section->calls.empty()) continue;
     const TracedCall& call = section->calls.back();
-    return fmt::format("collective {}, {} ({})", call.sequence, Describe(call.operation),
-                       Describe(call.annotation));
+    return fmt::format("collective {}, {} ({})", call.sequence,
+                       collective::Describe(call.operation), journal::Describe(call.annotation));
   }
   return "no collective";
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

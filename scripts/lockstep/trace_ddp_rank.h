@@ -12,24 +12,25 @@
 #include "core/device/device.h"
 #include "scripts/lockstep/trace_ddp_run.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // What all ranks have in common. `tensors`: of a model of datasets/; none: a small model.
 struct TracedProgram {
-  TrainingProgram program;
-  std::optional<ModelTensors> tensors;
+  ddp::TrainingProgram program;
+  std::optional<ddp::ModelTensors> tensors;
 };
 
 // Finds the model. kInvalidInput when there is no such model.
-Result<TracedProgram> Prepare(const TrainingProgram& program);
+Result<TracedProgram> Prepare(const ddp::TrainingProgram& program);
 
 // Writes what it is told to a trace.
-class TraceRecorder final : public EngineObserver {
+class TraceRecorder final : public ddp::EngineObserver {
  public:
   explicit TraceRecorder(TracedRank& trace) : trace_(trace) {}
-  void OnCollective(const Operation& operation, const Annotation& annotation) override;
-  void OnSection(const Section& section) override;
-  void OnPhase(Phase) override {}
+  void OnCollective(const collective::Operation& operation,
+                    const journal::Annotation& annotation) override;
+  void OnSection(const ddp::Section& section) override;
+  void OnPhase(journal::Phase) override {}
 
  private:
   TracedRank& trace_;
@@ -37,10 +38,10 @@ class TraceRecorder final : public EngineObserver {
 };
 
 struct TraceHost {
-  Communicator& communicator;
-  Device& device;
+  comm::Communicator& communicator;
+  device::Device& device;
   std::function<Status(std::int64_t ns)> sleep;
-  EngineObserver& observer;
+  ddp::EngineObserver& observer;
   // Called at the end, before streams, model and engine go; may leave for good.
   std::function<void()> over = [] {};
 };
@@ -52,6 +53,6 @@ Status TraceRank(const TracedProgram& traced, const TraceHost& host, TracedRank&
 // "collective 28, all_reduce f32 x 1 sum (join: alive of iteration 5)": the last of the trace.
 std::string DescribeLastCall(const TracedRank& trace);
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_SCRIPTS_LOCKSTEP_TRACE_DDP_RANK_H_

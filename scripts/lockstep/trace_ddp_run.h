@@ -14,16 +14,16 @@
 #include "core/ddp/training.h"
 #include "core/journal/purpose.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 struct TracedCall {
   std::uint64_t sequence = 0;  // on the only communicator, from 0
-  Operation operation;
-  Annotation annotation;
+  collective::Operation operation;
+  journal::Annotation annotation;
 };
 
 struct TracedSection {
-  Section section;
+  ddp::Section section;
   std::vector<TracedCall> calls = {};
 };
 
@@ -49,13 +49,14 @@ struct TracedRank {
 using TracedRanks = std::vector<TracedRank>;
 
 // core/comm/sim: in virtual time, so that a hang is known at once.
-Result<TracedRanks> TraceWithSim(const TrainingProgram& program, int ranks, SimRules rules);
+Result<TracedRanks> TraceWithSim(const ddp::TrainingProgram& program, int ranks,
+                                 comm::sim::SimRules rules);
 
 // gloo over loopback, a process a rank; what waits longer than the timeout is taken to hang.
 // kUnsupported when this build has no gloo.
-Result<TracedRanks> TraceWithGloo(const TrainingProgram& program, int ranks,
+Result<TracedRanks> TraceWithGloo(const ddp::TrainingProgram& program, int ranks,
                                   double timeout_seconds);
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_SCRIPTS_LOCKSTEP_TRACE_DDP_RUN_H_

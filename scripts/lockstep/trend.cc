@@ -14,7 +14,7 @@
 #include "results/compare/trend_print.h"
 #include "scripts/lockstep/commands.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 struct Options {
@@ -28,18 +28,23 @@ struct Options {
 };
 
 Result<ExitCode> RunTrend(const Options& options) {
-  TrendOptions how;
+  results::compare::TrendOptions how;
   LOCKSTEP_ASSIGN_OR_RETURN(how.night_gap_seconds, ParseSeconds("--night-gap", options.night_gap));
-  LOCKSTEP_ASSIGN_OR_RETURN(how.change_min, ParseFraction("--min-change", options.min_change));
-  LOCKSTEP_ASSIGN_OR_RETURN(how.peer_min, ParseFraction("--peer-effect", options.peer_effect));
+  LOCKSTEP_ASSIGN_OR_RETURN(how.change_min,
+                            results::compare::ParseFraction("--min-change", options.min_change));
+  LOCKSTEP_ASSIGN_OR_RETURN(how.peer_min,
+                            results::compare::ParseFraction("--peer-effect", options.peer_effect));
   how.recent_nights = static_cast<std::size_t>(options.recent_nights);
   how.cases = options.cases;
-  LOCKSTEP_ASSIGN_OR_RETURN(Loaded loaded, LoadLaunches(options.names, Depth::kBelow));
-  const Trend trend = FindTrend(loaded.launches, how, std::move(loaded.skipped));
-  fmt::print("{}", options.format == "json"       ? FormatTrendJson(trend)
-                   : options.format == "markdown" ? FormatTrendMarkdown(trend)
-                   : options.format == "junit"    ? FormatTrendJUnit(trend)
-                                                  : FormatTrendTable(trend));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      results::compare::Loaded loaded,
+      results::compare::LoadLaunches(options.names, results::compare::Depth::kBelow));
+  const results::compare::Trend trend =
+      results::compare::FindTrend(loaded.launches, how, std::move(loaded.skipped));
+  fmt::print("{}", options.format == "json"       ? results::compare::FormatTrendJson(trend)
+                   : options.format == "markdown" ? results::compare::FormatTrendMarkdown(trend)
+                   : options.format == "junit"    ? results::compare::FormatTrendJUnit(trend)
+                                                  : results::compare::FormatTrendTable(trend));
   return trend.exit_code;
 }
 
@@ -72,4 +77,4 @@ void AddTrend(ArgumentParser& parser, Command& chosen) {
       .ShowDefault();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

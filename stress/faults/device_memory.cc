@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace lockstep {
+namespace lockstep::stress::faults {
 namespace {
 
 constexpr std::int64_t kLargest = std::int64_t{8} << 30;
@@ -13,14 +13,14 @@ constexpr int kMostOfASize = 128;
 
 }  // namespace
 
-Result<std::vector<std::unique_ptr<Buffer>>> FillDevice(Device& device) {
+Result<std::vector<std::unique_ptr<device::Buffer>>> FillDevice(device::Device& device) {
   if (device.name() == "host") {
     return Unsupported("the fault 'device_memory_full' needs a GPU; choose --backend=nccl on one");
   }
-  std::vector<std::unique_ptr<Buffer>> taken;
+  std::vector<std::unique_ptr<device::Buffer>> taken;
   for (std::int64_t bytes = kLargest; bytes >= kSmallest; bytes /= 2) {
     for (int i = 0; i < kMostOfASize; ++i) {
-      Result<std::unique_ptr<Buffer>> buffer = device.Allocate(bytes);
+      Result<std::unique_ptr<device::Buffer>> buffer = device.Allocate(bytes);
       if (!buffer.ok()) break;
       taken.push_back(std::move(buffer).value());
     }
@@ -28,4 +28,4 @@ Result<std::vector<std::unique_ptr<Buffer>>> FillDevice(Device& device) {
   return taken;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::faults

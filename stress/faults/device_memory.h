@@ -9,12 +9,12 @@
 #include "core/base/status.h"
 #include "core/device/device.h"
 
-namespace lockstep {
+namespace lockstep::stress::faults {
 
 // Takes what `device` has free, until it refuses 64 KiB. The memory is free again when what is
 // returned is destroyed. kUnsupported on the host, whose memory is not only ours to take.
-Result<std::vector<std::unique_ptr<Buffer>>> FillDevice(Device& device);
+Result<std::vector<std::unique_ptr<device::Buffer>>> FillDevice(device::Device& device);
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::faults
 
 #endif  // LOCKSTEP_STRESS_FAULTS_DEVICE_MEMORY_H_

@@ -6,27 +6,27 @@
 
 #include "core/device/host/host_device.h"
 
-namespace lockstep {
+namespace lockstep::stress::faults {
 namespace {
 
 // So many bytes, and no more.
-class SmallDevice final : public Device {
+class SmallDevice final : public device::Device {
  public:
   explicit SmallDevice(std::int64_t bytes) : free(bytes) {}
   std::string_view name() const override { return "small"; }
-  Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) override {
+  Result<std::unique_ptr<device::Buffer>> Allocate(std::int64_t bytes) override {
     if (bytes > free) return EnvironmentError("not there");
     free -= bytes;
-    return std::unique_ptr<Buffer>(std::make_unique<Piece>(bytes, *this));
+    return std::unique_ptr<device::Buffer>(std::make_unique<Piece>(bytes, *this));
   }
-  std::unique_ptr<Event> NewEvent() override { return nullptr; }
-  std::unique_ptr<Stream> NewStream() override { return nullptr; }
-  std::unique_ptr<Stream> NewInlineStream() override { return nullptr; }
+  std::unique_ptr<device::Event> NewEvent() override { return nullptr; }
+  std::unique_ptr<device::Stream> NewStream() override { return nullptr; }
+  std::unique_ptr<device::Stream> NewInlineStream() override { return nullptr; }
 
   std::int64_t free;
 
  private:
-  class Piece final : public Buffer {
+  class Piece final : public device::Buffer {
    public:
     Piece(std::int64_t bytes, SmallDevice& device) : bytes_(bytes), device_(device) {}
     ~Piece() override { device_.free += bytes_; }
@@ -52,9 +52,9 @@ TEST(FillDevice, TakesWhatIsThereAndGivesItBack) {
 }
 
 TEST(FillDevice, LeavesTheHostAlone) {
-  HostDevice host;
+  device::host::HostDevice host;
   EXPECT_EQ(FillDevice(host).status().code(), StatusCode::kUnsupported);
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stress::faults

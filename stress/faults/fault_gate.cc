@@ -1,6 +1,6 @@
 #include "stress/faults/fault_gate.h"
 
-namespace lockstep {
+namespace lockstep::stress::faults {
 
 FaultGate::FaultGate(const std::vector<PlannedFault>& faults, int rank, RankBody& body)
     : body_(body) {
@@ -66,4 +66,4 @@ bool FaultGate::NeverFinalize() {
   return false;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::faults

@@ -11,7 +11,7 @@
 #include "core/base/status.h"
 #include "stress/faults/fault_plan.h"
 
-namespace lockstep {
+namespace lockstep::stress::faults {
 
 // What can be done to the rank that this code runs on: a process, or a simulated rank.
 class RankBody {
@@ -69,6 +69,6 @@ class FaultGate {
   RankBody& body_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::faults
 
 #endif  // LOCKSTEP_STRESS_FAULTS_FAULT_GATE_H_

@@ -9,7 +9,7 @@
 #include "core/base/units.h"
 #include "core/ddp/training.h"
 
-namespace lockstep {
+namespace lockstep::stress::faults {
 namespace {
 
 struct KindInfo {
@@ -100,25 +100,25 @@ struct Extent {
   bool joins = false;
 };
 
-Extent ExtentOf(const Scenario& scenario, int rank) {
-  if (const auto* script = std::get_if<ScriptProgram>(&scenario.workload)) {
-    return {.iterations = script->rounds, .collectives = CollectivesOf(*script, rank)};
+Extent ExtentOf(const plan::Scenario& scenario, int rank) {
+  if (const auto* script = std::get_if<plan::ScriptProgram>(&scenario.workload)) {
+    return {.iterations = script->rounds, .collectives = plan::CollectivesOf(*script, rank)};
   }
-  if (const auto* race = std::get_if<StreamRaceProgram>(&scenario.workload)) {
+  if (const auto* race = std::get_if<plan::StreamRaceProgram>(&scenario.workload)) {
     return {.iterations = race->rounds, .collectives = race->rounds};
   }
-  if (const auto* replay = std::get_if<GraphReplayProgram>(&scenario.workload)) {
+  if (const auto* replay = std::get_if<plan::GraphReplayProgram>(&scenario.workload)) {
     // Called once and captured once.
     return {.iterations = replay->rounds, .collectives = 2 * std::ssize(replay->operations)};
   }
-  if (const auto* loading = std::get_if<LoadingProgram>(&scenario.workload)) {
+  if (const auto* loading = std::get_if<plan::LoadingProgram>(&scenario.workload)) {
     const std::int64_t of_batches = scenario.ranks * loading->batch;
     const std::int64_t batches = loading->epochs * (loading->samples.At(rank) / of_batches);
     return {.iterations = batches, .collectives = batches};
   }
-  const auto& training = std::get<TrainingProgram>(scenario.workload);
+  const auto& training = std::get<ddp::TrainingProgram>(scenario.workload);
   const std::int64_t iterations =
-      InputsOf(training, rank, scenario.ranks) * std::max<std::int64_t>(1, training.epochs);
+      ddp::InputsOf(training, rank, scenario.ranks) * std::max<std::int64_t>(1, training.epochs);
   // The constructor has three at least, and every iteration one.
   return {.iterations = iterations,
           .collectives = 3 + iterations,
@@ -185,9 +185,9 @@ std::string Describe(const PlannedFault& fault) {
                      Describe(fault.moment));
 }
 
-std::vector<PlannedFault> PlanFaults(const Scenario& scenario, std::uint64_t seed) {
+std::vector<PlannedFault> PlanFaults(const plan::Scenario& scenario, std::uint64_t seed) {
   std::vector<PlannedFault> faults;
-  for (const FaultSpec& spec : scenario.faults) {
+  for (const plan::FaultSpec& spec : scenario.faults) {
     const auto known = std::find_if(std::begin(kKinds), std::end(kKinds),
                                     [&](const KindInfo& info) { return info.name == spec.kind; });
     LOCKSTEP_CHECK(known != std::end(kKinds), "a kind that the parser of scenarios lets pass");
@@ -205,4 +205,4 @@ std::vector<PlannedFault> PlanFaults(const Scenario& scenario, std::uint64_t see
   return faults;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::faults

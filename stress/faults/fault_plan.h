@@ -12,7 +12,7 @@
 #include "core/base/status.h"
 #include "core/plan/scenario.h"
 
-namespace lockstep {
+namespace lockstep::stress::faults {
 
 enum class FaultKind : std::uint8_t {
   // A point of the program.
@@ -113,8 +113,8 @@ struct PlannedFault {
 std::string Describe(const PlannedFault& fault);
 
 // One entry a fault and rank, in the file's order. Moments that are `random` are drawn from `seed`.
-std::vector<PlannedFault> PlanFaults(const Scenario& scenario, std::uint64_t seed);
+std::vector<PlannedFault> PlanFaults(const plan::Scenario& scenario, std::uint64_t seed);
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::faults
 
 #endif  // LOCKSTEP_STRESS_FAULTS_FAULT_PLAN_H_

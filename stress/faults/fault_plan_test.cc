@@ -6,16 +6,16 @@
 #include "core/plan/scenario.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::stress::faults {
 namespace {
 
-Scenario ScenarioWith(const std::string& fault) {
-  const Result<Scenario> scenario = ParseScenario(
+plan::Scenario ScenarioWith(const std::string& fault) {
+  const Result<plan::Scenario> scenario = plan::ParseScenario(
       "name = \"a/b\"\nranks = 3\n[workload]\nkind = \"all_reduce_loop\"\nrounds = 5\n[[fault]]\n" +
           fault,
       "a.toml");
   EXPECT_TRUE(scenario.ok()) << scenario.status().message();
-  return scenario.ok() ? *scenario : Scenario();
+  return scenario.ok() ? *scenario : plan::Scenario();
 }
 
 TEST(PlanFaults, OneARankAsWritten) {
@@ -33,12 +33,12 @@ TEST(PlanFaults, EveryMomentIsUnderstood) {
                          "before:join_exit", "before:finalize", "time:0.5s"}) {
     const auto faults = PlanFaults(
         ScenarioWith(std::string("kind = \"kill\"\nrank = 1\nat = \"") + at + "\"\n"), 1);
-      EXPECT_EQ(Describe(faults.at(0).moment), at);
+    EXPECT_EQ(Describe(faults.at(0).moment), at);
   }
 }
 
 TEST(PlanFaults, RandomMomentsFollowFromTheSeed) {
-  const Scenario scenario = ScenarioWith("kind = \"kill\"\nrank = 1\nat = \"random\"\n");
+  const plan::Scenario scenario = ScenarioWith("kind = \"kill\"\nrank = 1\nat = \"random\"\n");
   std::set<std::string> drawn;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     const auto faults = PlanFaults(scenario, seed);
@@ -56,4 +56,4 @@ TEST(PlanFaults, RandomMomentsFollowFromTheSeed) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stress::faults

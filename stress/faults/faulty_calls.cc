@@ -4,57 +4,58 @@
 
 #include "stress/faults/faulty_communicator.h"
 
-namespace lockstep {
+namespace lockstep::stress::faults {
 
 struct FaultyCalls::Shared {
   FaultGate& gate;
-  Device& device;
+  device::Device& device;
   std::int64_t calls = 0;
 };
 
 struct FaultyCalls::Held {
   FaultGate::Taken taken;
-  Operation operation;
-  Buffers buffers;
-  Stream& stream;
+  collective::Operation operation;
+  collective::Buffers buffers;
+  device::Stream& stream;
 };
 
 namespace {
 
 // Another type of the same size, so that the buffers fit.
-DataType OtherType(DataType type) {
+collective::DataType OtherType(collective::DataType type) {
   switch (type) {
-    case DataType::kF16:
-      return DataType::kBf16;
-    case DataType::kBf16:
-      return DataType::kF16;
-    case DataType::kF32:
-      return DataType::kI32;
-    case DataType::kI32:
-      return DataType::kF32;
-    case DataType::kF64:
-      return DataType::kI64;
-    case DataType::kI64:
-      return DataType::kF64;
-    case DataType::kI8:
-      return DataType::kU8;
-    case DataType::kU8:
-      return DataType::kI8;
-    case DataType::kF8E4M3:
-      return DataType::kF8E5M2;
-    case DataType::kF8E5M2:
-      return DataType::kF8E4M3;
+    case collective::DataType::kF16:
+      return collective::DataType::kBf16;
+    case collective::DataType::kBf16:
+      return collective::DataType::kF16;
+    case collective::DataType::kF32:
+      return collective::DataType::kI32;
+    case collective::DataType::kI32:
+      return collective::DataType::kF32;
+    case collective::DataType::kF64:
+      return collective::DataType::kI64;
+    case collective::DataType::kI64:
+      return collective::DataType::kF64;
+    case collective::DataType::kI8:
+      return collective::DataType::kU8;
+    case collective::DataType::kU8:
+      return collective::DataType::kI8;
+    case collective::DataType::kF8E4M3:
+      return collective::DataType::kF8E5M2;
+    case collective::DataType::kF8E5M2:
+      return collective::DataType::kF8E4M3;
   }
   return type;
 }
 
 }  // namespace
 
-FaultyCalls::FaultyCalls(Communicator& inner, FaultGate& gate, Device& device)
-    : ForwardingCommunicator(inner), shared_(std::make_shared<Shared>(Shared{gate, device})) {}
+FaultyCalls::FaultyCalls(comm::Communicator& inner, FaultGate& gate, device::Device& device)
+    : comm::ForwardingCommunicator(inner),
+      shared_(std::make_shared<Shared>(Shared{gate, device})) {}
 
-FaultyCalls::FaultyCalls(std::unique_ptr<Communicator> inner, FaultyCalls& parent)
-    : ForwardingCommunicator(std::move(inner)), shared_(parent.shared_) {}
+FaultyCalls::FaultyCalls(std::unique_ptr<comm::Communicator> inner, FaultyCalls& parent)
+    : comm::ForwardingCommunicator(std::move(inner)), shared_(parent.shared_) {}
 
 FaultyCalls::~FaultyCalls() = default;
 
@@ -70,10 +71,10 @@ Status FaultyCalls::CallHeld() {
   return inner().Enqueue(held->operation, held->buffers, held->stream);
 }
 
-Result<bool> FaultyCalls::Suffer(const FaultGate::Taken& taken, Operation& operation,
-                                 Buffers& buffers, Stream& stream) {
-  const CollectiveInfo& info = InfoOf(operation.collective);
-  const bool has_data = operation.collective != Collective::kBarrier;
+Result<bool> FaultyCalls::Suffer(const FaultGate::Taken& taken, collective::Operation& operation,
+                                 collective::Buffers& buffers, device::Stream& stream) {
+  const collective::CollectiveInfo& info = collective::InfoOf(operation.collective);
+  const bool has_data = operation.collective != collective::Collective::kBarrier;
   FaultGate& gate = shared_->gate;
   switch (taken.fault.kind) {
     case FaultKind::kSkipCollective:
@@ -82,7 +83,7 @@ Result<bool> FaultyCalls::Suffer(const FaultGate::Taken& taken, Operation& opera
     case FaultKind::kExtraCollective: {
       gate.Fired(taken);
       LOCKSTEP_ASSIGN_OR_RETURN(void* const data, Scratch(64));
-      Operation extra;
+      collective::Operation extra;
       extra.count = 1;
       LOCKSTEP_RETURN_IF_ERROR(inner().Enqueue(extra, {data, data}, stream));
       return false;
@@ -95,8 +96,8 @@ Result<bool> FaultyCalls::Suffer(const FaultGate::Taken& taken, Operation& opera
         return false;
       }
       operation.count = 2;
-      const std::int64_t bytes =
-          std::max(SendBytes(operation, size()), RecvBytes(operation, size()));
+      const std::int64_t bytes = std::max(collective::SendBytes(operation, size()),
+                                          collective::RecvBytes(operation, size()));
       LOCKSTEP_ASSIGN_OR_RETURN(void* const data, Scratch(bytes + 64));
       buffers = {data, data};
       return false;
@@ -114,8 +115,9 @@ Result<bool> FaultyCalls::Suffer(const FaultGate::Taken& taken, Operation& opera
     case FaultKind::kWrongOp:
       if (!info.reduces) return false;
       gate.Fired(taken);
-      operation.reduction =
-          operation.reduction == Reduction::kMax ? Reduction::kSum : Reduction::kMax;
+      operation.reduction = operation.reduction == collective::Reduction::kMax
+                                ? collective::Reduction::kSum
+                                : collective::Reduction::kMax;
       return false;
     case FaultKind::kWrongOrder:
       // It fires when there is a next one to change places with; until then the program waits in
@@ -123,11 +125,12 @@ Result<bool> FaultyCalls::Suffer(const FaultGate::Taken& taken, Operation& opera
       held_ = std::make_unique<Held>(Held{taken, operation, buffers, stream});
       return true;
     case FaultKind::kCorruptInput: {
-      if (!has_data || buffers.send == nullptr || SendBytes(operation, size()) == 0) return false;
+      if (!has_data || buffers.send == nullptr || collective::SendBytes(operation, size()) == 0)
+        return false;
       gate.Fired(taken);
       // A high bit of the first element: the lowest one may vanish when a sum is rounded.
-      auto* const high =
-          static_cast<unsigned char*>(const_cast<void*>(buffers.send)) + SizeOf(operation.type) - 1;
+      auto* const high = static_cast<unsigned char*>(const_cast<void*>(buffers.send)) +
+                         collective::SizeOf(operation.type) - 1;
       stream.Enqueue([high] {
         *high ^= 0x40;
         return OkStatus();
@@ -139,11 +142,12 @@ Result<bool> FaultyCalls::Suffer(const FaultGate::Taken& taken, Operation& opera
   }
 }
 
-Status FaultyCalls::Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) {
+Status FaultyCalls::Enqueue(const collective::Operation& operation,
+                            const collective::Buffers& buffers, device::Stream& stream) {
   FaultGate& gate = shared_->gate;
   LOCKSTEP_RETURN_IF_ERROR(gate.Reach(FaultMoment::Kind::kCollective, ++shared_->calls));
-  Operation called = operation;
-  Buffers used = buffers;
+  collective::Operation called = operation;
+  collective::Buffers used = buffers;
   const bool was_held = held_ != nullptr;
   if (was_held) gate.Fired(held_->taken);
   for (const FaultGate::Taken& taken : gate.TakeForCall()) {
@@ -154,11 +158,13 @@ Status FaultyCalls::Enqueue(const Operation& operation, const Buffers& buffers, 
   return was_held ? CallHeld() : OkStatus();
 }
 
-Result<std::unique_ptr<Communicator>> FaultyCalls::Split(int color, int key, Deadline deadline) {
-  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> child,
+Result<std::unique_ptr<comm::Communicator>> FaultyCalls::Split(int color, int key,
+                                                               Deadline deadline) {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<comm::Communicator> child,
                             inner().Split(color, key, deadline));
-  if (child == nullptr) return std::unique_ptr<Communicator>();
-  return std::unique_ptr<Communicator>(std::make_unique<FaultyCalls>(std::move(child), *this));
+  if (child == nullptr) return std::unique_ptr<comm::Communicator>();
+  return std::unique_ptr<comm::Communicator>(
+      std::make_unique<FaultyCalls>(std::move(child), *this));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::faults

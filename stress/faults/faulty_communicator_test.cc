@@ -14,33 +14,36 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::stress::faults {
 namespace {
 
 // Adds one to what it is given, on the stream's handle; takes no stream without one.
-class Adding final : public Communicator {
+class Adding final : public comm::Communicator {
  public:
-  const Capabilities& capabilities() const override { return NullCapabilities(); }
+  const comm::Capabilities& capabilities() const override { return comm::null::NullCapabilities(); }
   int rank() const override { return 0; }
   int size() const override { return 2; }
-  Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) override {
-    auto* const native = dynamic_cast<NativeStream*>(&stream);
+  Status Enqueue(const collective::Operation& operation, const collective::Buffers& buffers,
+                 device::Stream& stream) override {
+    auto* const native = dynamic_cast<device::NativeStream*>(&stream);
     if (native == nullptr) return InvalidInput("no stream of a device");
     calls.push_back({operation, buffers});
     return native->LaunchOn([&](void* handle) {
-      static_cast<Stream*>(handle)->Enqueue([buffers] {
+      static_cast<device::Stream*>(handle)->Enqueue([buffers] {
         *static_cast<int*>(buffers.recv) = *static_cast<const int*>(buffers.send) + 1;
         return OkStatus();
       });
       return OkStatus();
     });
   }
-  Status Await(Stream& stream, Deadline deadline) override { return stream.Synchronize(deadline); }
+  Status Await(device::Stream& stream, Deadline deadline) override {
+    return stream.Synchronize(deadline);
+  }
   void Abort() override {}
-  Result<std::unique_ptr<Communicator>> Split(int, int, Deadline) override {
+  Result<std::unique_ptr<comm::Communicator>> Split(int, int, Deadline) override {
     return Unsupported("none");
   }
-  std::vector<std::pair<Operation, Buffers>> calls;
+  std::vector<std::pair<collective::Operation, collective::Buffers>> calls;
 };
 
 class Body final : public RankBody {
@@ -59,21 +62,21 @@ class Body final : public RankBody {
 };
 
 // Memory that says whose it is.
-class CountingDevice final : public Device {
+class CountingDevice final : public device::Device {
  public:
   std::string_view name() const override { return "counting"; }
-  Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) override {
+  Result<std::unique_ptr<device::Buffer>> Allocate(std::int64_t bytes) override {
     LOCKSTEP_ASSIGN_OR_RETURN(auto buffer, host_.Allocate(bytes));
     given.push_back(buffer->data());
     return buffer;
   }
-  std::unique_ptr<Event> NewEvent() override { return host_.NewEvent(); }
-  std::unique_ptr<Stream> NewStream() override { return host_.NewStream(); }
-  std::unique_ptr<Stream> NewInlineStream() override { return host_.NewInlineStream(); }
+  std::unique_ptr<device::Event> NewEvent() override { return host_.NewEvent(); }
+  std::unique_ptr<device::Stream> NewStream() override { return host_.NewStream(); }
+  std::unique_ptr<device::Stream> NewInlineStream() override { return host_.NewInlineStream(); }
   std::vector<const void*> given;
 
  private:
-  HostDevice host_;
+  device::host::HostDevice host_;
 };
 
 // What becomes of the second of three calls, which suffers the fault.
@@ -86,8 +89,8 @@ struct Trial {
     Adding& adding = *inner;
     FaultyLibrary library(std::move(inner), gate);
     FaultyCalls world(library, gate, device);
-    Operation operation;
-    operation.type = DataType::kI32;
+    collective::Operation operation;
+    operation.type = collective::DataType::kI32;
     operation.count = count;
     for (int i = 0; i < 3 && status.ok(); ++i) {
       send[i] = 10 * i;
@@ -98,11 +101,11 @@ struct Trial {
   }
   Body body;
   CountingDevice device;
-  NativeFifo stream;
+  comm::NativeFifo stream;
   Status status;
   int send[3] = {};
   int recv[3] = {-1, -1, -1};
-  std::vector<std::pair<Operation, Buffers>> calls;
+  std::vector<std::pair<collective::Operation, collective::Buffers>> calls;
 };
 
 TEST(FaultyLibrary, CorruptsAResultOfADevice) {
@@ -150,4 +153,4 @@ TEST(FaultyCalls, SilentWithoutAFault) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stress::faults

@@ -9,7 +9,7 @@
 #include "core/device/native_stream.h"
 #include "stress/faults/faulty_communicator.h"
 
-namespace lockstep {
+namespace lockstep::stress::faults {
 namespace {
 
 constexpr double kSlowSeconds = 0.1;
@@ -18,8 +18,8 @@ constexpr double kForEverSeconds = 24 * 3600;
 // What one collective suffers when its stream gets there.
 struct Ordeal {
   std::vector<FaultGate::Taken> faults;
-  Operation operation;
-  Buffers buffers;
+  collective::Operation operation;
+  collective::Buffers buffers;
   int rank = 0;
   int size = 1;
 };
@@ -33,7 +33,7 @@ Status Before(const Ordeal& ordeal, FaultGate& gate) {
     } else if (taken.fault.kind == FaultKind::kFailedCollective) {
       gate.Fired(taken);
       return SystemFailed(
-          fmt::format("injected failure of {}", lockstep::Describe(ordeal.operation)));
+          fmt::format("injected failure of {}", collective::Describe(ordeal.operation)));
     }
   }
   return OkStatus();
@@ -48,7 +48,9 @@ bool Fails(const Ordeal& ordeal) {
 Status After(const Ordeal& ordeal, FaultGate& gate) {
   for (const FaultGate::Taken& taken : ordeal.faults) {
     if (taken.fault.kind == FaultKind::kCorruptResult) {
-      if (ordeal.buffers.recv == nullptr || RecvBytes(ordeal.operation, ordeal.size) == 0) continue;
+      if (ordeal.buffers.recv == nullptr ||
+          collective::RecvBytes(ordeal.operation, ordeal.size) == 0)
+        continue;
       gate.Fired(taken);
       // The lowest bit of the first element: the smallest error there is.
       *static_cast<unsigned char*>(ordeal.buffers.recv) ^= 1;
@@ -63,9 +65,9 @@ Status After(const Ordeal& ordeal, FaultGate& gate) {
 }  // namespace
 
 // What the backend enqueues runs between Before and After, as one piece of work.
-class FaultyLibrary::FaultyStream final : public Stream {
+class FaultyLibrary::FaultyStream final : public device::Stream {
  public:
-  FaultyStream(Stream& stream, Ordeal ordeal, FaultGate& gate)
+  FaultyStream(device::Stream& stream, Ordeal ordeal, FaultGate& gate)
       : stream_(stream), ordeal_(std::move(ordeal)), gate_(gate) {}
 
   bool inline_execution() const override { return stream_.inline_execution(); }
@@ -76,40 +78,41 @@ class FaultyLibrary::FaultyStream final : public Stream {
       return After(ordeal, gate);
     });
   }
-  void Record(Event& event) override { stream_.Record(event); }
-  void WaitFor(Event& event) override { stream_.WaitFor(event); }
+  void Record(device::Event& event) override { stream_.Record(event); }
+  void WaitFor(device::Event& event) override { stream_.WaitFor(event); }
   Status Synchronize(Deadline deadline) override { return stream_.Synchronize(deadline); }
   Status status() const override { return stream_.status(); }
 
  private:
-  Stream& stream_;
+  device::Stream& stream_;
   Ordeal ordeal_;
   FaultGate& gate_;
 };
 
 // The same where the library launches by the stream's handle: Before and After are work of the
 // host's, in front of the operation and behind it.
-class FaultyLibrary::FaultyNativeStream final : public Stream, public NativeStream {
+class FaultyLibrary::FaultyNativeStream final : public device::Stream, public device::NativeStream {
  public:
-  FaultyNativeStream(Stream& stream, NativeStream& native, Ordeal ordeal, FaultGate& gate)
+  FaultyNativeStream(device::Stream& stream, device::NativeStream& native, Ordeal ordeal,
+                     FaultGate& gate)
       : stream_(stream), native_(native), ordeal_(std::move(ordeal)), gate_(gate) {}
 
   bool inline_execution() const override { return stream_.inline_execution(); }
   void Enqueue(Work work) override { stream_.Enqueue(std::move(work)); }
-  void Record(Event& event) override { stream_.Record(event); }
-  void WaitFor(Event& event) override { stream_.WaitFor(event); }
+  void Record(device::Event& event) override { stream_.Record(event); }
+  void WaitFor(device::Event& event) override { stream_.WaitFor(event); }
   Status Synchronize(Deadline deadline) override { return stream_.Synchronize(deadline); }
   Status status() const override { return stream_.status(); }
 
   Status LaunchOn(const Launch& launch) override {
-    stream_.Enqueue([ordeal = ordeal_, &gate = gate_] { return lockstep::Before(ordeal, gate); });
+    stream_.Enqueue([ordeal = ordeal_, &gate = gate_] { return faults::Before(ordeal, gate); });
     // Once it is launched, nothing keeps it from running: one that fails is not.
     if (Fails(ordeal_)) return OkStatus();
     LOCKSTEP_RETURN_IF_ERROR(native_.LaunchOn(launch));
-    stream_.Enqueue([ordeal = ordeal_, &gate = gate_] { return lockstep::After(ordeal, gate); });
+    stream_.Enqueue([ordeal = ordeal_, &gate = gate_] { return faults::After(ordeal, gate); });
     return OkStatus();
   }
-  Result<std::unique_ptr<StreamGraph>> Capture(const Launch& launch) override {
+  Result<std::unique_ptr<device::StreamGraph>> Capture(const Launch& launch) override {
     return native_.Capture(launch);
   }
   Status WriteWord(std::uint64_t* word, std::uint64_t value) override {
@@ -118,8 +121,8 @@ class FaultyLibrary::FaultyNativeStream final : public Stream, public NativeStre
   Status IncrementWord(std::uint64_t* word) override { return native_.IncrementWord(word); }
 
  private:
-  Stream& stream_;
-  NativeStream& native_;
+  device::Stream& stream_;
+  device::NativeStream& native_;
   Ordeal ordeal_;
   FaultGate& gate_;
 };
@@ -130,7 +133,7 @@ Status FaultyLibrary::LeaveGroupOpen(std::vector<FaultGate::Taken>& faults) {
     return taken.fault.kind == FaultKind::kLeaveGroupOpen;
   });
   if (open == faults.end()) return OkStatus();
-  auto* const nccl = dynamic_cast<NcclCommunicator*>(&inner());
+  auto* const nccl = dynamic_cast<comm::nccl::NcclCommunicator*>(&inner());
   if (nccl == nullptr) {
     return Unsupported("the fault 'leave_group_open' needs --backend=nccl; choose another fault");
   }
@@ -139,7 +142,8 @@ Status FaultyLibrary::LeaveGroupOpen(std::vector<FaultGate::Taken>& faults) {
   return nccl->StartGroup();
 }
 
-Status FaultyLibrary::Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) {
+Status FaultyLibrary::Enqueue(const collective::Operation& operation,
+                              const collective::Buffers& buffers, device::Stream& stream) {
   std::vector<FaultGate::Taken> faults = gate_.TakeForLibrary();
   LOCKSTEP_RETURN_IF_ERROR(LeaveGroupOpen(faults));
   if (faults.empty()) return inner().Enqueue(operation, buffers, stream);
@@ -150,7 +154,7 @@ Status FaultyLibrary::Enqueue(const Operation& operation, const Buffers& buffers
     LOCKSTEP_RETURN_IF_ERROR(inner().Enqueue(operation, buffers, stream));
     return After(ordeal, gate_);
   }
-  if (auto* const native = dynamic_cast<NativeStream*>(&stream)) {
+  if (auto* const native = dynamic_cast<device::NativeStream*>(&stream)) {
     FaultyNativeStream faulty(stream, *native, std::move(ordeal), gate_);
     return inner().Enqueue(operation, buffers, faulty);
   }
@@ -158,11 +162,13 @@ Status FaultyLibrary::Enqueue(const Operation& operation, const Buffers& buffers
   return inner().Enqueue(operation, buffers, faulty);
 }
 
-Result<std::unique_ptr<Communicator>> FaultyLibrary::Split(int color, int key, Deadline deadline) {
-  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> child,
+Result<std::unique_ptr<comm::Communicator>> FaultyLibrary::Split(int color, int key,
+                                                                 Deadline deadline) {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<comm::Communicator> child,
                             inner().Split(color, key, deadline));
-  if (child == nullptr) return std::unique_ptr<Communicator>();
-  return std::unique_ptr<Communicator>(std::make_unique<FaultyLibrary>(std::move(child), gate_));
+  if (child == nullptr) return std::unique_ptr<comm::Communicator>();
+  return std::unique_ptr<comm::Communicator>(
+      std::make_unique<FaultyLibrary>(std::move(child), gate_));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::faults

@@ -3,23 +3,23 @@
 #include <algorithm>
 #include <iterator>
 
-namespace lockstep {
+namespace lockstep::stress::faults {
 namespace {
 
 struct OrderInfo {
   FaultKind kind;
-  AgentFault::Kind order;
+  launch::AgentFault::Kind order;
   const char* amount;  // its name in the scenario; none
 };
 constexpr OrderInfo kOrders[] = {
-    {FaultKind::kCpuHog, AgentFault::Kind::kCpuHog, "processes"},
-    {FaultKind::kCpuThrottle, AgentFault::Kind::kCpuThrottle, "share"},
-    {FaultKind::kMemoryPressure, AgentFault::Kind::kMemoryLimit, "bytes"},
-    {FaultKind::kShmFull, AgentFault::Kind::kShmFull, "bytes"},
-    {FaultKind::kFdExhaustion, AgentFault::Kind::kDescriptorLimit, "descriptors"},
-    {FaultKind::kLowMemlock, AgentFault::Kind::kLockedMemoryLimit, "bytes"},
-    {FaultKind::kClockJump, AgentFault::Kind::kClockJump, "by"},
-    {FaultKind::kEnvironment, AgentFault::Kind::kSetup, ""},
+    {FaultKind::kCpuHog, launch::AgentFault::Kind::kCpuHog, "processes"},
+    {FaultKind::kCpuThrottle, launch::AgentFault::Kind::kCpuThrottle, "share"},
+    {FaultKind::kMemoryPressure, launch::AgentFault::Kind::kMemoryLimit, "bytes"},
+    {FaultKind::kShmFull, launch::AgentFault::Kind::kShmFull, "bytes"},
+    {FaultKind::kFdExhaustion, launch::AgentFault::Kind::kDescriptorLimit, "descriptors"},
+    {FaultKind::kLowMemlock, launch::AgentFault::Kind::kLockedMemoryLimit, "bytes"},
+    {FaultKind::kClockJump, launch::AgentFault::Kind::kClockJump, "by"},
+    {FaultKind::kEnvironment, launch::AgentFault::Kind::kSetup, ""},
 };
 
 const OrderInfo* Find(FaultKind kind) {
@@ -32,7 +32,7 @@ const OrderInfo* Find(FaultKind kind) {
 
 bool IsByAgent(FaultKind kind) { return Find(kind) != nullptr; }
 
-AgentFault OrderFor(const PlannedFault& fault) {
+launch::AgentFault OrderFor(const PlannedFault& fault) {
   const OrderInfo* const info = Find(fault.kind);
   LOCKSTEP_CHECK(info != nullptr, "a fault that an agent applies");
   const auto amount = fault.amounts.find(info->amount);
@@ -40,10 +40,10 @@ AgentFault OrderFor(const PlannedFault& fault) {
           fault.duration_seconds.value_or(0)};
 }
 
-std::vector<WorkerSetup> SetupsFor(const std::vector<PlannedFault>& faults, int ranks) {
-  std::vector<WorkerSetup> setups(static_cast<std::size_t>(ranks));
+std::vector<launch::WorkerSetup> SetupsFor(const std::vector<PlannedFault>& faults, int ranks) {
+  std::vector<launch::WorkerSetup> setups(static_cast<std::size_t>(ranks));
   for (const PlannedFault& fault : faults) {
-    WorkerSetup& setup = setups[static_cast<std::size_t>(fault.rank)];
+    launch::WorkerSetup& setup = setups[static_cast<std::size_t>(fault.rank)];
     setup.private_shm = setup.private_shm || fault.kind == FaultKind::kShmFull;
     setup.movable_clock = setup.movable_clock || fault.kind == FaultKind::kClockJump;
     setup.environment.insert(setup.environment.end(), fault.variables.begin(),
@@ -52,4 +52,4 @@ std::vector<WorkerSetup> SetupsFor(const std::vector<PlannedFault>& faults, int 
   return setups;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::faults

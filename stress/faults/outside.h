@@ -8,17 +8,17 @@
 #include "core/launch/worker_setup.h"
 #include "stress/faults/fault_plan.h"
 
-namespace lockstep {
+namespace lockstep::stress::faults {
 
 // Whether an agent injects it: more than a signal, and no link.
 bool IsByAgent(FaultKind kind);
 
 // The order, of a fault that is by an agent.
-AgentFault OrderFor(const PlannedFault& fault);
+launch::AgentFault OrderFor(const PlannedFault& fault);
 
 // What the workers must be started with, so that the faults can befall them: one a rank.
-std::vector<WorkerSetup> SetupsFor(const std::vector<PlannedFault>& faults, int ranks);
+std::vector<launch::WorkerSetup> SetupsFor(const std::vector<PlannedFault>& faults, int ranks);
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::faults
 
 #endif  // LOCKSTEP_STRESS_FAULTS_OUTSIDE_H_

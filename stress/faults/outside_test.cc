@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::stress::faults {
 namespace {
 
 using ::testing::ElementsAre;
@@ -17,14 +17,14 @@ std::string TextWith(const std::string& faults) {
 }
 
 std::vector<PlannedFault> Planned(const std::string& faults) {
-  const Result<Scenario> scenario = ParseScenario(TextWith(faults), "a.toml");
+  const Result<plan::Scenario> scenario = plan::ParseScenario(TextWith(faults), "a.toml");
   EXPECT_TRUE(scenario.ok()) << scenario.status().message();
   if (!scenario.ok()) return {};
   return PlanFaults(*scenario, 1);
 }
 
 TEST(OutsideFaults, OrdersCarryWhatTheFileSays) {
-  using Kind = AgentFault::Kind;
+  using Kind = launch::AgentFault::Kind;
   const struct {
     const char* text;
     Kind kind;
@@ -46,7 +46,7 @@ TEST(OutsideFaults, OrdersCarryWhatTheFileSays) {
         Planned("[[fault]]\nrank = 1\nat = \"init\"\nduration = \"2s\"\n" + std::string(item.text));
     ASSERT_EQ(faults.size(), 1u) << item.text;
     EXPECT_TRUE(IsByAgent(faults[0].kind));
-    const AgentFault order = OrderFor(faults[0]);
+    const launch::AgentFault order = OrderFor(faults[0]);
     EXPECT_EQ(order.kind, item.kind) << item.text;
     EXPECT_EQ(order.amount, item.amount) << item.text;
     EXPECT_EQ(order.duration_seconds, 2) << item.text;
@@ -71,35 +71,35 @@ TEST(OutsideFaults, WorkersAreStartedWithWhatTheirFaultsNeed) {
 }
 
 TEST(OutsideFaults, SetupsAndOrdersTravel) {
-  WorkerSetup setup, arrived;
+  launch::WorkerSetup setup, arrived;
   setup.environment = {"A=b", ""};
   setup.private_shm = true;
-  AgentFault order{AgentFault::Kind::kClockJump, -3.5, 0.25}, got;
-  Encoder encoder;
-  Put(encoder, setup);
-  Put(encoder, order);
+  launch::AgentFault order{launch::AgentFault::Kind::kClockJump, -3.5, 0.25}, got;
+  launch::Encoder encoder;
+  launch::Put(encoder, setup);
+  launch::Put(encoder, order);
   const std::string bytes = encoder.Take();
-  Decoder decoder(bytes);
-  ASSERT_TRUE(Get(decoder, arrived));
-  ASSERT_TRUE(Get(decoder, got));
+  launch::Decoder decoder(bytes);
+  ASSERT_TRUE(launch::Get(decoder, arrived));
+  ASSERT_TRUE(launch::Get(decoder, got));
   EXPECT_THAT(arrived.environment, ElementsAre("A=b", ""));
   EXPECT_TRUE(arrived.private_shm && !arrived.movable_clock);
   EXPECT_EQ(got.amount, -3.5);
   EXPECT_EQ(got.duration_seconds, 0.25);
   for (std::size_t length = 0; length < bytes.size(); ++length) {
-    Decoder cut(std::string_view(bytes).substr(0, length));
-    WorkerSetup some;
-    AgentFault fault;
-    EXPECT_FALSE(Get(cut, some) && Get(cut, fault)) << length;
+    launch::Decoder cut(std::string_view(bytes).substr(0, length));
+    launch::WorkerSetup some;
+    launch::AgentFault fault;
+    EXPECT_FALSE(launch::Get(cut, some) && launch::Get(cut, fault)) << length;
   }
 }
 
 TEST(OutsideFaults, AKeyOfAnotherKindIsRefused) {
-  const Result<Scenario> scenario = ParseScenario(
+  const Result<plan::Scenario> scenario = plan::ParseScenario(
       TextWith("[[fault]]\nkind = \"cpu_hog\"\nrank = 1\nat = \"init\"\nshare = 0.5\n"), "a.toml");
   ASSERT_FALSE(scenario.ok());
   EXPECT_THAT(scenario.status().message(), HasSubstr("a.toml:9: key fault[0].share"));
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stress::faults

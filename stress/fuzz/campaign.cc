@@ -10,7 +10,7 @@
 #include "core/base/clock.h"
 #include "stress/fuzz/shrink.h"
 
-namespace lockstep {
+namespace lockstep::stress::fuzz {
 namespace {
 
 // "culprit: not rank 2, …" and "culprit: not rank 1, …" are one kind.
@@ -42,7 +42,7 @@ class Campaign {
       const std::int64_t number = next_++;
       if (number >= options_.trials || (end_ns_ > 0 && MonotonicNs() >= end_ns_)) break;
       const std::uint64_t seed = options_.seed + static_cast<std::uint64_t>(number);
-      const SimRules rules = options_.rules[seed % options_.rules.size()];
+      const comm::sim::SimRules rules = options_.rules[seed % options_.rules.size()];
       const Assessment found = Assess(DrawTrial(seed, rules), judge_);
       ++own.trials;
       own.trouble += found.trouble ? 1 : 0;
@@ -110,4 +110,4 @@ std::string DescribeFailure(const FuzzFailure& failure, const Judging& judge) {
                      ScenarioText(least));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::fuzz

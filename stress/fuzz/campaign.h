@@ -9,19 +9,20 @@
 
 #include "stress/fuzz/truth.h"
 
-namespace lockstep {
+namespace lockstep::stress::fuzz {
 
 struct FuzzOptions {
   std::uint64_t seed = 1;  // trial i has seed + i
   std::int64_t trials = 10'000;
   double seconds = 0;  // 0: no limit but the trials
   int jobs = 1;        // threads
-  std::vector<SimRules> rules = {SimRules::kNccl, SimRules::kMpi, SimRules::kGloo};
+  std::vector<comm::sim::SimRules> rules = {comm::sim::SimRules::kNccl, comm::sim::SimRules::kMpi,
+                                            comm::sim::SimRules::kGloo};
 };
 
 struct FuzzFailure {
   std::uint64_t seed = 0;
-  SimRules rules = SimRules::kNccl;
+  comm::sim::SimRules rules = comm::sim::SimRules::kNccl;
   std::string why;
 };
 
@@ -44,6 +45,6 @@ std::string Describe(const FuzzResult& result);
 // The smallest trial that fails for the same kind of reason, as text that can be run again.
 std::string DescribeFailure(const FuzzFailure& failure, const Judging& judge);
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::fuzz
 
 #endif  // LOCKSTEP_STRESS_FUZZ_CAMPAIGN_H_

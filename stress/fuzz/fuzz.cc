@@ -9,7 +9,7 @@
 #include "core/verdict/judge.h"
 #include "stress/fuzz/campaign.h"
 
-namespace lockstep {
+namespace lockstep::stress::fuzz {
 namespace {
 
 int Fail(const Status& status) {
@@ -18,18 +18,21 @@ int Fail(const Status& status) {
 }
 
 int Run(const FuzzOptions& options, bool shrink) {
-  const Judging judge = [](const std::vector<RankEvidence>& evidence, const Setting& setting) {
-    return Judge(evidence, setting);
+  const Judging judge = [](const std::vector<verdict::RankEvidence>& evidence,
+                           const verdict::Setting& setting) {
+    return verdict::Judge(evidence, setting);
   };
   const FuzzResult result = RunCampaign(options, judge);
   fmt::print("fuzz: seed {}: {}\n", options.seed, Describe(result));
   if (!result.failure) return static_cast<int>(ExitCode::kPass);
   const FuzzFailure& failure = *result.failure;
-  fmt::print("fuzz: seed {} with rules {}: {}\n", failure.seed, NameOf(failure.rules), failure.why);
+  fmt::print("fuzz: seed {} with rules {}: {}\n", failure.seed, comm::sim::NameOf(failure.rules),
+             failure.why);
   if (shrink) {
     fmt::print("\n{}\n", DescribeFailure(failure, judge));
   }
-  fmt::print("again: fuzz --seed={} --rules={} --trials=1\n", failure.seed, NameOf(failure.rules));
+  fmt::print("again: fuzz --seed={} --rules={} --trials=1\n", failure.seed,
+             comm::sim::NameOf(failure.rules));
   return static_cast<int>(ExitCode::kFailed);
 }
 
@@ -54,7 +57,7 @@ int Main(int argc, char** argv) {
     return 0;
   }
   if (rules != "all") {
-    const Result<SimRules> one = ParseSimRules("--rules", rules);
+    const Result<comm::sim::SimRules> one = comm::sim::ParseSimRules("--rules", rules);
     if (!one.ok()) return Fail(one.status());
     options.rules = {*one};
   }
@@ -62,6 +65,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stress::fuzz
 
-int main(int argc, char** argv) { return lockstep::Main(argc, argv); }
+int main(int argc, char** argv) { return lockstep::stress::fuzz::Main(argc, argv); }

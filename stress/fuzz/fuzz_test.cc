@@ -14,7 +14,7 @@
 #include "stress/fuzz/campaign.h"
 #include "stress/fuzz/shrink.h"
 
-namespace lockstep {
+namespace lockstep::stress::fuzz {
 namespace {
 
 using ::testing::HasSubstr;
@@ -27,8 +27,9 @@ constexpr std::int64_t kTrials = 12'000;
 #endif
 constexpr double kMostSeconds = 15;
 
-Judgement RightJudge(const std::vector<RankEvidence>& evidence, const Setting& setting) {
-  return Judge(evidence, setting);
+verdict::Judgement RightJudge(const std::vector<verdict::RankEvidence>& evidence,
+                              const verdict::Setting& setting) {
+  return verdict::Judge(evidence, setting);
 }
 
 TEST(Fuzz, NoWrongVerdict) {
@@ -48,13 +49,14 @@ TEST(Fuzz, NoWrongVerdict) {
 // A judge that is wrong in one way is found out, and why it was is told in a small program.
 struct WrongJudge {
   const char* name;
-  void (*spoil)(Judgement& judgement, const std::vector<RankEvidence>& evidence);
+  void (*spoil)(verdict::Judgement& judgement, const std::vector<verdict::RankEvidence>& evidence);
 };
 
 const WrongJudge kWrongJudges[] = {
-    {"finds nothing", [](Judgement& judgement, const auto&) { judgement.findings.clear(); }},
+    {"finds nothing",
+     [](verdict::Judgement& judgement, const auto&) { judgement.findings.clear(); }},
     {"blames one more",
-     [](Judgement& judgement, const auto& evidence) {
+     [](verdict::Judgement& judgement, const auto& evidence) {
        if (judgement.findings.empty()) return;
        std::vector<int>& culprits = judgement.findings[0].culprits;
        const int last = evidence.back().rank;
@@ -63,19 +65,20 @@ const WrongJudge kWrongJudges[] = {
        }
      }},
     {"is always sure",
-     [](Judgement& judgement, const auto&) {
-       for (Finding& finding : judgement.findings) finding.proved = true;
+     [](verdict::Judgement& judgement, const auto&) {
+       for (verdict::Finding& finding : judgement.findings) finding.proved = true;
      }},
     {"takes who waits for hung",
-     [](Judgement& judgement, const auto& evidence) {
+     [](verdict::Judgement& judgement, const auto& evidence) {
        for (std::size_t i = 0; i < evidence.size(); ++i) {
-         const bool running = evidence[i].state == ProcessState::kRunning;
-         if (running && evidence[i].error.empty()) judgement.outcomes[i].outcome = Outcome::kHung;
+         const bool running = evidence[i].state == verdict::ProcessState::kRunning;
+         if (running && evidence[i].error.empty())
+           judgement.outcomes[i].outcome = verdict::Outcome::kHung;
        }
      }},
     {"confuses causes",
-     [](Judgement& judgement, const auto&) {
-       for (Finding& finding : judgement.findings) {
+     [](verdict::Judgement& judgement, const auto&) {
+       for (verdict::Finding& finding : judgement.findings) {
          if (finding.cause == "count_mismatch") finding.cause = "type_mismatch";
        }
      }},
@@ -84,8 +87,8 @@ const WrongJudge kWrongJudges[] = {
 TEST(Fuzz, FindsWrongJudgesWithinAThousandTrials) {
   for (const WrongJudge& wrong : kWrongJudges) {
     SCOPED_TRACE(wrong.name);
-    const Judging judge = [&](const auto& evidence, const Setting& setting) {
-      Judgement judgement = Judge(evidence, setting);
+    const Judging judge = [&](const auto& evidence, const verdict::Setting& setting) {
+      verdict::Judgement judgement = verdict::Judge(evidence, setting);
       wrong.spoil(judgement, evidence);
       return judgement;
     };
@@ -99,8 +102,8 @@ TEST(Fuzz, FindsWrongJudgesWithinAThousandTrials) {
 
 TEST(Fuzz, ATrialFollowsFromItsSeed) {
   for (std::uint64_t seed = kSeed; seed < kSeed + 50; ++seed) {
-    const FuzzTrial trial = DrawTrial(seed, SimRules::kMpi);
-    EXPECT_EQ(ScenarioText(trial), ScenarioText(DrawTrial(seed, SimRules::kMpi)));
+    const FuzzTrial trial = DrawTrial(seed, comm::sim::SimRules::kMpi);
+    EXPECT_EQ(ScenarioText(trial), ScenarioText(DrawTrial(seed, comm::sim::SimRules::kMpi)));
     const FuzzRun a = Simulate(trial), b = Simulate(trial);
     EXPECT_EQ(a.report.end_ns, b.report.end_ns) << "seed " << seed;
     EXPECT_EQ(a.wrong, b.wrong) << "seed " << seed;
@@ -111,12 +114,12 @@ TEST(Fuzz, ItsTextIsAScenario) {
   std::set<FuzzFault> seen;
   int messages = 0, posts = 0, evaluations = 0;
   for (std::uint64_t seed = kSeed; seed < kSeed + 600; ++seed) {
-    const FuzzTrial trial = DrawTrial(seed, static_cast<SimRules>(seed % 3));
-    const Result<Scenario> scenario = ParseScenario(ScenarioText(trial), "fuzz.toml");
+    const FuzzTrial trial = DrawTrial(seed, static_cast<comm::sim::SimRules>(seed % 3));
+    const Result<plan::Scenario> scenario = plan::ParseScenario(ScenarioText(trial), "fuzz.toml");
     ASSERT_TRUE(scenario.ok()) << scenario.status().message() << "\n" << ScenarioText(trial);
     seen.insert(trial.fault);
     if (trial.training) {
-      const TrainingProgram& read = std::get<TrainingProgram>(scenario->workload);
+      const ddp::TrainingProgram& read = std::get<ddp::TrainingProgram>(scenario->workload);
       ASSERT_EQ(read.evaluation.has_value(), trial.training->evaluation.has_value());
       if (!read.evaluation) continue;
       ++evaluations;
@@ -125,16 +128,17 @@ TEST(Fuzz, ItsTextIsAScenario) {
     }
     messages += std::ranges::count_if(trial.senders, [](int sender) { return sender >= 0; }) > 0;
     posts += Posts(trial) ? 1 : 0;
-    EXPECT_FALSE(Posts(trial) && trial.rules == SimRules::kGloo) << "gloo has no such calls";
-    const auto& program = std::get<ScriptProgram>(scenario->workload);
+    EXPECT_FALSE(Posts(trial) && trial.rules == comm::sim::SimRules::kGloo)
+        << "gloo has no such calls";
+    const auto& program = std::get<plan::ScriptProgram>(scenario->workload);
     for (int rank = 0; rank < trial.ranks; ++rank) {
-      std::vector<Operation> read, called;
-      for (const ScriptStep& step : program.steps[static_cast<std::size_t>(rank)]) {
-        if (step.kind == ScriptStep::Kind::kCollective) read.push_back(step.operation);
+      std::vector<collective::Operation> read, called;
+      for (const plan::ScriptStep& step : program.steps[static_cast<std::size_t>(rank)]) {
+        if (step.kind == plan::ScriptStep::Kind::kCollective) read.push_back(step.operation);
       }
       for (const PlannedCall& call : RealCalls(trial, rank)) {
         called.push_back(call.operation);
-        called.back().blocking = Blocking::kBlocking;  // a script has no other
+        called.back().blocking = collective::Blocking::kBlocking;  // a script has no other
       }
       EXPECT_EQ(read, called) << ScenarioText(trial);
     }
@@ -149,11 +153,13 @@ TEST(Shrink, KeepsWhatMattersOnly) {
   // "Fails" as long as the faulty rank skips an all_reduce in a program of three ranks and more.
   FuzzTrial trial;
   for (std::uint64_t seed = kSeed; seed < kSeed + 10'000; ++seed) {
-    trial = DrawTrial(seed, SimRules::kGloo);
+    trial = DrawTrial(seed, comm::sim::SimRules::kGloo);
     if (trial.training) continue;
-    const Operation& skipped = trial.steps[std::min(trial.at, trial.steps.size() - 1)].operation;
-    if (trial.fault == FuzzFault::kSkip && skipped.collective == Collective::kAllReduce &&
-        trial.ranks == 8 && trial.steps.size() == 10) {
+    const collective::Operation& skipped =
+        trial.steps[std::min(trial.at, trial.steps.size() - 1)].operation;
+    if (trial.fault == FuzzFault::kSkip &&
+        skipped.collective == collective::Collective::kAllReduce && trial.ranks == 8 &&
+        trial.steps.size() == 10) {
       break;
     }
   }
@@ -162,7 +168,7 @@ TEST(Shrink, KeepsWhatMattersOnly) {
   ASSERT_EQ(trial.ranks, 8);
   const FuzzTrial least = Shrink(trial, [](const FuzzTrial& t) {
     return t.fault == FuzzFault::kSkip && t.ranks >= 3 &&
-           t.steps[t.at].operation.collective == Collective::kAllReduce;
+           t.steps[t.at].operation.collective == collective::Collective::kAllReduce;
   });
   EXPECT_EQ(least.ranks, 3);
   ASSERT_EQ(least.steps.size(), 1u);
@@ -172,4 +178,4 @@ TEST(Shrink, KeepsWhatMattersOnly) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stress::fuzz

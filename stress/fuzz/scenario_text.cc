@@ -5,19 +5,19 @@
 
 #include "stress/fuzz/trial.h"
 
-namespace lockstep {
+namespace lockstep::stress::fuzz {
 namespace {
 
 std::string TextOf(const FuzzTrial& trial, const PlannedCall& call) {
-  const Operation& operation = call.operation;
-  const CollectiveInfo& info = InfoOf(operation.collective);
-  std::string text = fmt::format("{} {}", NameOf(operation.collective),
+  const collective::Operation& operation = call.operation;
+  const collective::CollectiveInfo& info = collective::InfoOf(operation.collective);
+  std::string text = fmt::format("{} {}", collective::NameOf(operation.collective),
                                  trial.communicators[call.communicator].name);
-  if (operation.collective == Collective::kBarrier) return text;
-  text += fmt::format(" {} {}", NameOf(operation.type), operation.count);
+  if (operation.collective == collective::Collective::kBarrier) return text;
+  text += fmt::format(" {} {}", collective::NameOf(operation.type), operation.count);
   if (info.rooted)
     text += fmt::format(" {}={}", IsMessage(operation) ? "peer" : "root", operation.root);
-  if (info.reduces) text += fmt::format(" op={}", NameOf(operation.reduction));
+  if (info.reduces) text += fmt::format(" op={}", collective::NameOf(operation.reduction));
   return text;
 }
 
@@ -101,7 +101,7 @@ std::string_view OutsideFault(FuzzFault fault) {
 }
 
 std::string TrainingText(const FuzzTrial& trial) {
-  const TrainingProgram& program = *trial.training;
+  const ddp::TrainingProgram& program = *trial.training;
   std::string text = fmt::format("model = \"{}\"\ninputs = {}\ncompute_us = {}\n", program.model,
                                  program.inputs.values[0], program.compute_us.values[0]);
   if (program.join) {
@@ -119,7 +119,7 @@ std::string TrainingText(const FuzzTrial& trial) {
     text +=
         fmt::format("eval = {{ after_iteration = 0, inputs = [{}] }}\n", fmt::join(inputs, ", "));
   }
-  if (program.barrier == BarrierPlace::kAfterLoop) text += "barrier = \"after_loop\"\n";
+  if (program.barrier == ddp::BarrierPlace::kAfterLoop) text += "barrier = \"after_loop\"\n";
   if (trial.fault == FuzzFault::kNone) return text;
   // Scenarios have names for some of the points only.
   return text + fmt::format("# {} of rank {} at {}\n", NameOf(trial.fault), trial.faulty,
@@ -133,7 +133,7 @@ std::string ScenarioText(const FuzzTrial& trial) {
   std::string text = fmt::format(
       "name = \"fuzz/{0}\"\ndescription = \"rules {1}, {2} of rank {3}\"\nsource = \"fuzz "
       "--seed={0} --rules={1}\"\nranks = {4}\n\n[workload]\nkind = \"{5}\"\n",
-      trial.seed, NameOf(trial.rules), NameOf(trial.fault), trial.faulty, trial.ranks,
+      trial.seed, comm::sim::NameOf(trial.rules), NameOf(trial.fault), trial.faulty, trial.ranks,
       trial.training ? "ddp_training" : "script");
   if (trial.training) return text + TrainingText(trial);
   if (trial.lingers) text += "after_finish = \"linger\"\n";
@@ -156,4 +156,4 @@ std::string ScenarioText(const FuzzTrial& trial) {
   return text;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::fuzz

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::stress::fuzz {
 namespace {
 
 std::optional<FuzzTrial> WithoutStep(const FuzzTrial& trial, std::size_t index) {
@@ -30,7 +30,7 @@ std::optional<FuzzTrial> WithoutCommunicator(const FuzzTrial& trial, std::size_t
     if (!next) return std::nullopt;
     less = std::move(*next);
   }
-  for (ScriptStep& step : less.steps) {
+  for (plan::ScriptStep& step : less.steps) {
     if (step.communicator > index) --step.communicator;
   }
   less.communicators.erase(less.communicators.begin() + static_cast<std::ptrdiff_t>(index));
@@ -38,7 +38,7 @@ std::optional<FuzzTrial> WithoutCommunicator(const FuzzTrial& trial, std::size_t
 }
 
 // The two ends of a message when this rank is gone; false: it is one of them.
-bool MoveEnds(const ScriptCommunicator& before, int rank, int& sender, int& receiver) {
+bool MoveEnds(const plan::ScriptCommunicator& before, int rank, int& sender, int& receiver) {
   if (!Includes(before, rank)) return true;
   const auto place =
       static_cast<int>(std::ranges::lower_bound(before.members, rank) - before.members.begin());
@@ -53,7 +53,7 @@ std::optional<FuzzTrial> WithoutRank(const FuzzTrial& trial, int rank) {
   FuzzTrial less = trial;
   --less.ranks;
   if (less.faulty > rank) --less.faulty;
-  for (ScriptCommunicator& communicator : less.communicators) {
+  for (plan::ScriptCommunicator& communicator : less.communicators) {
     std::erase(communicator.members, rank);
     for (int& member : communicator.members) member -= member > rank ? 1 : 0;
     if (communicator.members.size() < 2) return std::nullopt;
@@ -62,13 +62,13 @@ std::optional<FuzzTrial> WithoutRank(const FuzzTrial& trial, int rank) {
     auto& branches = less.training->branch.values;
     branches.erase(branches.begin() + rank);
   }
-  const auto fit = [&](Operation& operation, std::size_t communicator) {
+  const auto fit = [&](collective::Operation& operation, std::size_t communicator) {
     const auto size = static_cast<int>(less.communicators[communicator].members.size());
     operation.root = std::min(operation.root, size - 1);
   };
   for (std::size_t i = 0; i < less.steps.size(); ++i) {
-    ScriptStep& step = less.steps[i];
-    const ScriptCommunicator& before = trial.communicators[step.communicator];
+    plan::ScriptStep& step = less.steps[i];
+    const plan::ScriptCommunicator& before = trial.communicators[step.communicator];
     if (!IsMessage(step.operation)) {
       fit(step.operation, step.communicator);
     } else if (!MoveEnds(before, rank, less.senders[i], step.operation.root)) {
@@ -97,13 +97,13 @@ std::vector<FuzzTrial> Plainer(const FuzzTrial& trial) {
       return waited;
     });
     with([&](FuzzTrial& t) {
-      const bool posted = t.steps[i].operation.blocking == Blocking::kNonblocking;
-      t.steps[i].operation.blocking = Blocking::kBlocking;
-      if (Diverges(t.fault) && t.at == i) t.operation.blocking = Blocking::kBlocking;
+      const bool posted = t.steps[i].operation.blocking == collective::Blocking::kNonblocking;
+      t.steps[i].operation.blocking = collective::Blocking::kBlocking;
+      if (Diverges(t.fault) && t.at == i) t.operation.blocking = collective::Blocking::kBlocking;
       return posted;
     });
-    const Operation& is = trial.steps[i].operation;
-    if (is.collective == Collective::kBarrier) continue;
+    const collective::Operation& is = trial.steps[i].operation;
+    if (is.collective == collective::Collective::kBarrier) continue;
     // What is called instead keeps its difference, and only that.
     const auto both = [&](auto member, auto plain) {
       with([&](FuzzTrial& t) {
@@ -113,12 +113,14 @@ std::vector<FuzzTrial> Plainer(const FuzzTrial& trial) {
         return was != plain;
       });
     };
-    if (is.count > 1) both(&Operation::count, std::int64_t{1});
-    both(&Operation::type, DataType::kF32);
-    both(&Operation::reduction, Reduction::kSum);
+    if (is.count > 1) both(&collective::Operation::count, std::int64_t{1});
+    both(&collective::Operation::type, collective::DataType::kF32);
+    both(&collective::Operation::reduction, collective::Reduction::kSum);
     with([&](FuzzTrial& t) {
-      const bool changes = is != Operation{.collective = Collective::kAllReduce, .count = is.count};
-      t.steps[i].operation = {.collective = Collective::kAllReduce, .count = is.count};
+      const bool changes =
+          is != collective::Operation{.collective = collective::Collective::kAllReduce,
+                                      .count = is.count};
+      t.steps[i].operation = {.collective = collective::Collective::kAllReduce, .count = is.count};
       t.senders[i] = -1;
       return changes && !(Diverges(t.fault) && t.at == i);
     });
@@ -126,7 +128,8 @@ std::vector<FuzzTrial> Plainer(const FuzzTrial& trial) {
   if (trial.training) {
     with([](FuzzTrial& t) { return std::exchange(t.training->evaluation, {}).has_value(); });
     with([](FuzzTrial& t) {
-      return std::exchange(t.training->barrier, BarrierPlace::kNone) != BarrierPlace::kNone;
+      return std::exchange(t.training->barrier, ddp::BarrierPlace::kNone) !=
+             ddp::BarrierPlace::kNone;
     });
     with([](FuzzTrial& t) { return std::exchange(t.training->extra_inputs_per_rank, 0) != 0; });
     with([](FuzzTrial& t) { return t.training->inputs.values[0]-- > 1; });
@@ -135,7 +138,8 @@ std::vector<FuzzTrial> Plainer(const FuzzTrial& trial) {
   if (Diverges(trial.fault)) {
     with([](FuzzTrial& t) { return std::exchange(t.operation.count, 1) > 1; });
     with([](FuzzTrial& t) {
-      return std::exchange(t.operation.type, DataType::kF32) != DataType::kF32;
+      return std::exchange(t.operation.type, collective::DataType::kF32) !=
+             collective::DataType::kF32;
     });
   }
   return all;
@@ -172,4 +176,4 @@ FuzzTrial Shrink(const FuzzTrial& trial, const StillFails& still_fails, int most
   return least;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::fuzz

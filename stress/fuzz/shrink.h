@@ -6,7 +6,7 @@
 
 #include "stress/fuzz/trial.h"
 
-namespace lockstep {
+namespace lockstep::stress::fuzz {
 
 // Whether a trial still fails as the first one did.
 using StillFails = std::function<bool(const FuzzTrial&)>;
@@ -15,6 +15,6 @@ using StillFails = std::function<bool(const FuzzTrial&)>;
 // fails: greedily, at most `most` attempts.
 FuzzTrial Shrink(const FuzzTrial& trial, const StillFails& still_fails, int most = 5000);
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::fuzz
 
 #endif  // LOCKSTEP_STRESS_FUZZ_SHRINK_H_

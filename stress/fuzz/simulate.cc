@@ -20,7 +20,7 @@
 #include "core/device/host/host_kernels.h"
 #include "core/journal/journal.h"
 
-namespace lockstep {
+namespace lockstep::stress::fuzz {
 namespace {
 
 constexpr std::size_t kEvents = 256;  // more than a program of ten steps writes
@@ -30,7 +30,7 @@ constexpr double kForEverSeconds = 1e6;
 // Zeroed memory for a journal.
 class RankMemory {
  public:
-  explicit RankMemory(std::size_t events) : lines_(JournalBytes(events) / sizeof(Line)) {}
+  explicit RankMemory(std::size_t events) : lines_(journal::JournalBytes(events) / sizeof(Line)) {}
   std::span<std::byte> bytes() { return std::as_writable_bytes(std::span(lines_)); }
 
  private:
@@ -43,34 +43,39 @@ class RankMemory {
 // One call's buffers, and whether its result is the one that the program was meant to give.
 class Call {
  public:
-  Call(const FuzzTrial& trial, const PlannedCall& real, const Operation& meant, int size, int rank)
+  Call(const FuzzTrial& trial, const PlannedCall& real, const collective::Operation& meant,
+       int size, int rank)
       : real_(real.operation), meant_(meant), size_(size), rank_(rank), stamp_(real.index) {
     // Of the meant operation, so that what ranks send does not depend on who errs.
-    const Pattern pattern(trial.seed, meant_, size);
-    const auto send =
-        static_cast<std::size_t>(std::max(SendBytes(real_, size), SendBytes(meant_, size)));
-    const auto receive =
-        static_cast<std::size_t>(std::max(RecvBytes(real_, size), RecvBytes(meant_, size)));
+    const collective::Pattern pattern(trial.seed, meant_, size);
+    const auto send = static_cast<std::size_t>(
+        std::max(collective::SendBytes(real_, size), collective::SendBytes(meant_, size)));
+    const auto receive = static_cast<std::size_t>(
+        std::max(collective::RecvBytes(real_, size), collective::RecvBytes(meant_, size)));
     send_.resize(send + 1);
     receive_.resize(receive + 1);
     seed_ = trial.seed;
-    pattern.FillSend(send_.data(), 0, SendBytes(meant_, size) / SizeOf(meant_.type), rank, stamp_);
-    pattern.Poison(receive_.data(), 0, RecvBytes(meant_, size) / SizeOf(meant_.type));
+    pattern.FillSend(send_.data(), 0,
+                     collective::SendBytes(meant_, size) / collective::SizeOf(meant_.type), rank,
+                     stamp_);
+    pattern.Poison(receive_.data(), 0,
+                   collective::RecvBytes(meant_, size) / collective::SizeOf(meant_.type));
   }
-  const Operation& operation() const { return real_; }
-  Buffers buffers() { return {send_.data(), receive_.data()}; }
+  const collective::Operation& operation() const { return real_; }
+  collective::Buffers buffers() { return {send_.data(), receive_.data()}; }
   std::string Wrong() const {
-    CheckReport report;
-    Pattern(seed_, meant_, size_)
-        .CheckRecv(receive_.data(), 0, RecvBytes(meant_, size_) / SizeOf(meant_.type), rank_,
+    collective::CheckReport report;
+    collective::Pattern(seed_, meant_, size_)
+        .CheckRecv(receive_.data(), 0,
+                   collective::RecvBytes(meant_, size_) / collective::SizeOf(meant_.type), rank_,
                    stamp_, report);
     if (report.wrong == 0) return "";
-    return fmt::format("step {}, {}: {} of {} elements are wrong", stamp_, Describe(meant_),
-                       report.wrong, report.checked);
+    return fmt::format("step {}, {}: {} of {} elements are wrong", stamp_,
+                       collective::Describe(meant_), report.wrong, report.checked);
   }
 
  private:
-  Operation real_, meant_;
+  collective::Operation real_, meant_;
   int size_, rank_;
   std::uint64_t stamp_, seed_ = 0;
   std::vector<std::byte> send_, receive_;
@@ -78,7 +83,8 @@ class Call {
 
 class RankRun {
  public:
-  RankRun(const FuzzTrial& trial, RankContext& context, JournalWriter& journal, FuzzRun& run)
+  RankRun(const FuzzTrial& trial, comm::sim::RankContext& context, journal::JournalWriter& journal,
+          FuzzRun& run)
       : trial_(trial), context_(context), journal_(journal), run_(run), rank_(context.rank()) {
     meant_.resize(trial.steps.size());
     for (const PlannedCall& call : MeantCalls(trial, rank_)) meant_[call.index] = call.operation;
@@ -87,9 +93,9 @@ class RankRun {
   Status Run() {
     if (trial_.training) return Train();
     LOCKSTEP_RETURN_IF_ERROR(Suffer(trial_.at_init));
-    journal_.EnterPhase(Phase::kConnect);
+    journal_.EnterPhase(journal::Phase::kConnect);
     LOCKSTEP_RETURN_IF_ERROR(Connect());
-    journal_.EnterPhase(Phase::kMeasure);
+    journal_.EnterPhase(journal::Phase::kMeasure);
     Status status = CallAll();
     if (!status.ok()) return status;
     Compare();
@@ -99,11 +105,13 @@ class RankRun {
   }
 
  private:
-  class Surroundings final : public TrainingSurroundings {
+  class Surroundings final : public ddp::TrainingSurroundings {
    public:
     explicit Surroundings(RankRun& run) : run_(run) {}
     Status Sleep(std::int64_t ns) override { return run_.context_.Sleep(ns), OkStatus(); }
-    Status Reach(const TrainingPoint&) override { return run_.Suffer(points_++ >= run_.trial_.at); }
+    Status Reach(const ddp::TrainingPoint&) override {
+      return run_.Suffer(points_++ >= run_.trial_.at);
+    }
 
    private:
     RankRun& run_;
@@ -111,23 +119,24 @@ class RankRun {
   };
 
   Status Train() {
-    const TrainingProgram& program = *trial_.training;
-    journal_.EnterPhase(Phase::kConnect);
-    RecordedCommunicator recorded(context_.Connect(), journal_, 0);
-    HostKernels kernels;
+    const ddp::TrainingProgram& program = *trial_.training;
+    journal_.EnterPhase(journal::Phase::kConnect);
+    comm::RecordedCommunicator recorded(context_.Connect(), journal_, 0);
+    device::host::HostKernels kernels;
     Surroundings surroundings(*this);
-    auto module = MakeSmallModel(
+    auto module = ddp::MakeSmallModel(
         program.model,
         {.branch_c = program.branch.At(rank_) == 'c', .compute_us = program.compute_us.At(rank_)},
         kernels);
     if (!module.ok()) return module.status();
-    TrainingOutcome outcome;  // outlives the streams
+    ddp::TrainingOutcome outcome;  // outlives the streams
     // NCCL's calls come back at once; the others block a thread beside the caller.
-    const auto compute = trial_.rules == SimRules::kNccl ? context_.device().NewStream()
-                                                         : context_.device().NewInlineStream();
+    const auto compute = trial_.rules == comm::sim::SimRules::kNccl
+                             ? context_.device().NewStream()
+                             : context_.device().NewInlineStream();
     const auto communication = context_.device().NewStream();
-    JournalObserver observer(recorded);
-    outcome = RunTraining(
+    ddp::JournalObserver observer(recorded);
+    outcome = ddp::RunTraining(
         program, **module,
         {recorded, context_.device(), kernels, *compute, *communication, &observer}, surroundings);
     if (outcome.status.ok()) journal_.Exit(0);
@@ -135,10 +144,11 @@ class RankRun {
   }
 
   Status Connect() {
-    others_.push_back(std::make_unique<RecordedCommunicator>(context_.Connect(), journal_, 0));
+    others_.push_back(
+        std::make_unique<comm::RecordedCommunicator>(context_.Connect(), journal_, 0));
     for (std::size_t i = 1; i < trial_.communicators.size(); ++i) {
       const bool member = Includes(trial_.communicators[i], rank_);
-      LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> made,
+      LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<comm::Communicator> made,
                                 others_[0]->Split(member ? 0 : -1, rank_, Forever()));
       others_.push_back(std::move(made));
     }
@@ -172,7 +182,9 @@ class RankRun {
     return Suffer(!trial_.at_init);
   }
 
-  Stream& StreamOf(std::size_t communicator) { return *streams_[communicator % streams_.size()]; }
+  device::Stream& StreamOf(std::size_t communicator) {
+    return *streams_[communicator % streams_.size()];
+  }
 
   void WaitForOther(std::size_t communicator) {
     if (streams_.size() < 2) return;
@@ -210,14 +222,15 @@ class RankRun {
         context_.Sleep(trial_.lasts_ns);
         break;
       case FuzzFault::kPause:
-        context_.Inject({SimFault::Kind::kContinue, rank_, context_.now_ns() + trial_.lasts_ns});
-        context_.Inject({SimFault::Kind::kStop, rank_, context_.now_ns()});
+        context_.Inject(
+            {comm::sim::SimFault::Kind::kContinue, rank_, context_.now_ns() + trial_.lasts_ns});
+        context_.Inject({comm::sim::SimFault::Kind::kStop, rank_, context_.now_ns()});
         break;
       case FuzzFault::kStop:
-        context_.Inject({SimFault::Kind::kStop, rank_, context_.now_ns()});
+        context_.Inject({comm::sim::SimFault::Kind::kStop, rank_, context_.now_ns()});
         break;
       case FuzzFault::kKill:
-        context_.Inject({SimFault::Kind::kKill, rank_, context_.now_ns()});
+        context_.Inject({comm::sim::SimFault::Kind::kKill, rank_, context_.now_ns()});
         break;
       case FuzzFault::kExit:
         context_.Exit(static_cast<int>(trial_.seed % 3));
@@ -236,24 +249,26 @@ class RankRun {
   static Deadline Forever() { return Deadline::AfterSeconds(kForEverSeconds); }
 
   const FuzzTrial& trial_;
-  RankContext& context_;
-  JournalWriter& journal_;
+  comm::sim::RankContext& context_;
+  journal::JournalWriter& journal_;
   FuzzRun& run_;
   int rank_;
   bool suffered_ = false;
-  std::vector<Operation> meant_;  // by step
+  std::vector<collective::Operation> meant_;  // by step
   // What streams refer to goes after them.
   std::vector<std::unique_ptr<Call>> calls_;
-  std::vector<std::unique_ptr<Communicator>> others_;  // by communicator; null: not a member
-  std::vector<std::unique_ptr<Event>> events_;
-  std::vector<std::unique_ptr<Stream>> streams_;
+  std::vector<std::unique_ptr<comm::Communicator>> others_;  // by communicator; null: not a member
+  std::vector<std::unique_ptr<device::Event>> events_;
+  std::vector<std::unique_ptr<device::Stream>> streams_;
 };
 
 bool IsTimed(const FuzzTrial& trial) {
   return trial.at_ns >= 0 && (trial.fault == FuzzFault::kKill || trial.fault == FuzzFault::kStop);
 }
 
-bool IsOver(RankState state) { return state != RankState::kHung && state != RankState::kStopped; }
+bool IsOver(comm::sim::RankState state) {
+  return state != comm::sim::RankState::kHung && state != comm::sim::RankState::kStopped;
+}
 
 // A stopped rank is what the program's faults stop; it stays so, but for a pause.
 bool StoppedAt(const FuzzTrial& trial, const FuzzRun& run, int rank, std::int64_t ns) {
@@ -261,28 +276,29 @@ bool StoppedAt(const FuzzTrial& trial, const FuzzRun& run, int rank, std::int64_
          run.fault_ns <= ns;
 }
 
-void DescribeEnd(const FuzzTrial& trial, const RankEnd& end, RankEvidence& evidence) {
+void DescribeEnd(const FuzzTrial& trial, const comm::sim::RankEnd& end,
+                 verdict::RankEvidence& evidence) {
   switch (end.state) {
-    case RankState::kFinished:
-      evidence.state = ProcessState::kExited;
+    case comm::sim::RankState::kFinished:
+      evidence.state = verdict::ProcessState::kExited;
       return;
-    case RankState::kFailed:
+    case comm::sim::RankState::kFailed:
       evidence.error = end.message;
       return;
-    case RankState::kExited:
-      evidence.state = ProcessState::kExited;
+    case comm::sim::RankState::kExited:
+      evidence.state = verdict::ProcessState::kExited;
       evidence.exit_code = end.exit_code;
       return;
-    case RankState::kCrashed:
-      evidence.state = ProcessState::kSignalled;
+    case comm::sim::RankState::kCrashed:
+      evidence.state = verdict::ProcessState::kSignalled;
       evidence.signal = trial.fault == FuzzFault::kCrash ? SIGSEGV : SIGABRT;
       return;
-    case RankState::kKilled:
-      evidence.state = ProcessState::kSignalled;
+    case comm::sim::RankState::kKilled:
+      evidence.state = verdict::ProcessState::kSignalled;
       evidence.signal = SIGKILL;
       return;
-    case RankState::kStopped:
-    case RankState::kHung:
+    case comm::sim::RankState::kStopped:
+    case comm::sim::RankState::kHung:
       return;
   }
 }
@@ -294,50 +310,53 @@ FuzzRun Simulate(const FuzzTrial& trial) {
   const auto ranks = static_cast<std::size_t>(trial.ranks);
   const std::size_t events = trial.training ? kTrainingEvents : kEvents;
   std::vector<RankMemory> memory(ranks, RankMemory(events));
-  std::vector<JournalWriter> writers;
-  for (RankMemory& one : memory) writers.push_back(JournalWriter::Create(one.bytes(), events));
+  std::vector<journal::JournalWriter> writers;
+  for (RankMemory& one : memory)
+    writers.push_back(journal::JournalWriter::Create(one.bytes(), events));
   run.wrong.resize(ranks);
-  SimOptions options = {.ranks = trial.ranks, .rules = trial.rules, .seed = trial.seed};
+  comm::sim::SimOptions options = {.ranks = trial.ranks, .rules = trial.rules, .seed = trial.seed};
   options.network.jitter = 2 * Random(trial.seed).Uniform();
-  SimWorld world(options);
+  comm::sim::SimWorld world(options);
   if (IsTimed(trial)) {
     const bool kill = trial.fault == FuzzFault::kKill;
-    world.Schedule(
-        {kill ? SimFault::Kind::kKill : SimFault::Kind::kStop, trial.faulty, trial.at_ns});
+    world.Schedule({kill ? comm::sim::SimFault::Kind::kKill : comm::sim::SimFault::Kind::kStop,
+                    trial.faulty, trial.at_ns});
   }
-  run.report = world.Run([&](RankContext& context) {
-    JournalWriter& journal = writers[static_cast<std::size_t>(context.rank())];
+  run.report = world.Run([&](comm::sim::RankContext& context) {
+    journal::JournalWriter& journal = writers[static_cast<std::size_t>(context.rank())];
     return RankRun(trial, context, journal, run).Run();
   });
   LOCKSTEP_CHECK(run.report.complete, "a program of few steps comes to its end");
   for (RankMemory& one : memory) {
-    run.journals.push_back(JournalReader(one.bytes(), events).Newest(events));
+    run.journals.push_back(journal::JournalReader(one.bytes(), events).Newest(events));
     LOCKSTEP_CHECK(run.journals.back().missed == 0, "the journal holds a whole program");
   }
-  const RankEnd& end = run.report.ranks[static_cast<std::size_t>(trial.faulty)];
+  const comm::sim::RankEnd& end = run.report.ranks[static_cast<std::size_t>(trial.faulty)];
   // Its streams are unwound before anyone hears of what it raised.
   if (trial.fault == FuzzFault::kThrow && run.fault_ns >= 0) run.fault_ns = end.at_ns;
   if (IsTimed(trial)) {
-    const RankState state = end.state;
-    const bool fired = state == RankState::kKilled || state == RankState::kStopped;
+    const comm::sim::RankState state = end.state;
+    const bool fired =
+        state == comm::sim::RankState::kKilled || state == comm::sim::RankState::kStopped;
     if (fired) run.fault_ns = trial.at_ns;
   }
   return run;
 }
 
-std::vector<RankEvidence> EvidenceAt(const FuzzTrial& trial, const FuzzRun& run, std::int64_t ns) {
-  std::vector<RankEvidence> all;
+std::vector<verdict::RankEvidence> EvidenceAt(const FuzzTrial& trial, const FuzzRun& run,
+                                              std::int64_t ns) {
+  std::vector<verdict::RankEvidence> all;
   for (int rank = 0; rank < trial.ranks; ++rank) {
     const auto index = static_cast<std::size_t>(rank);
-    const RankEnd& end = run.report.ranks[index];
-    RankEvidence evidence;
+    const comm::sim::RankEnd& end = run.report.ranks[index];
+    verdict::RankEvidence evidence;
     evidence.rank = rank;
-    for (const JournalEvent& event : run.journals[index].events) {
+    for (const journal::JournalEvent& event : run.journals[index].events) {
       if (static_cast<std::int64_t>(event.ticks) > ns) break;
       evidence.journal.events.push_back(event);
     }
     if (StoppedAt(trial, run, rank, ns)) {
-      evidence.state = ProcessState::kStopped;
+      evidence.state = verdict::ProcessState::kStopped;
       evidence.signal = SIGSTOP;
     } else if (IsOver(end.state) && end.at_ns <= ns) {
       DescribeEnd(trial, end, evidence);
@@ -351,9 +370,9 @@ std::vector<RankEvidence> EvidenceAt(const FuzzTrial& trial, const FuzzRun& run,
   return all;
 }
 
-Setting SettingOf(const FuzzTrial& trial) {
-  Setting setting;
-  setting.backend = NameOf(trial.rules);
+verdict::Setting SettingOf(const FuzzTrial& trial) {
+  verdict::Setting setting;
+  setting.backend = comm::sim::NameOf(trial.rules);
   setting.posts = Posts(trial);
   setting.one_stream = trial.streams != StreamUse::kTwoFifos && !setting.posts;
   for (std::size_t i = 1; i < trial.communicators.size(); ++i) {
@@ -363,4 +382,4 @@ Setting SettingOf(const FuzzTrial& trial) {
   return setting;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::fuzz

@@ -11,12 +11,12 @@
 #include "core/verdict/judge.h"
 #include "stress/fuzz/trial.h"
 
-namespace lockstep {
+namespace lockstep::stress::fuzz {
 
 struct FuzzRun {
-  SimReport report;
-  std::vector<Journal> journals;   // one a rank
-  std::int64_t fault_ns = -1;      // when the fault took effect; -1: it did not
+  comm::sim::SimReport report;
+  std::vector<journal::Journal> journals;  // one a rank
+  std::int64_t fault_ns = -1;              // when the fault took effect; -1: it did not
   std::vector<std::string> wrong;  // of each rank: the first result that is not the reference's
 };
 
@@ -26,11 +26,12 @@ FuzzRun Simulate(const FuzzTrial& trial);
 inline constexpr std::int64_t kAtTheEnd = std::numeric_limits<std::int64_t>::max();
 
 // What agents would know at a virtual time, all that happened in that nanosecond included.
-std::vector<RankEvidence> EvidenceAt(const FuzzTrial& trial, const FuzzRun& run, std::int64_t ns);
+std::vector<verdict::RankEvidence> EvidenceAt(const FuzzTrial& trial, const FuzzRun& run,
+                                              std::int64_t ns);
 
 // What a judge is told of the program.
-Setting SettingOf(const FuzzTrial& trial);
+verdict::Setting SettingOf(const FuzzTrial& trial);
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::fuzz
 
 #endif  // LOCKSTEP_STRESS_FUZZ_SIMULATE_H_

@@ -7,7 +7,7 @@
 
 #include "core/base/random.h"
 
-namespace lockstep {
+namespace lockstep::stress::fuzz {
 namespace {
 
 constexpr int kMostRanks = 8;
@@ -21,7 +21,7 @@ constexpr std::int64_t kMostSlow = 5'000 * kMillisecond;
 
 class Drawing {
  public:
-  Drawing(std::uint64_t seed, SimRules rules) : random_(Mix64(seed)) {
+  Drawing(std::uint64_t seed, comm::sim::SimRules rules) : random_(Mix64(seed)) {
     trial_.seed = seed;
     trial_.rules = rules;
   }
@@ -76,20 +76,21 @@ class Drawing {
     return kCounts[Below(std::size(kCounts))];
   }
 
-  Operation DrawOperation(int size) {
-    constexpr Collective kKinds[] = {Collective::kAllReduce, Collective::kAllReduce,
-                                     Collective::kBroadcast, Collective::kBarrier,
-                                     Collective::kAllGather, Collective::kReduceScatter,
-                                     Collective::kReduce};
+  collective::Operation DrawOperation(int size) {
+    constexpr collective::Collective kKinds[] = {
+        collective::Collective::kAllReduce, collective::Collective::kAllReduce,
+        collective::Collective::kBroadcast, collective::Collective::kBarrier,
+        collective::Collective::kAllGather, collective::Collective::kReduceScatter,
+        collective::Collective::kReduce};
     for (;;) {
-      Operation operation;
+      collective::Operation operation;
       operation.collective = kKinds[Below(std::size(kKinds))];
-      if (!SimCapabilities(trial_.rules).supports(operation).ok()) continue;
-      if (operation.collective == Collective::kBarrier) return operation;
-      operation.type = AllDataTypes()[Below(AllDataTypes().size())];
+      if (!comm::sim::SimCapabilities(trial_.rules).supports(operation).ok()) continue;
+      if (operation.collective == collective::Collective::kBarrier) return operation;
+      operation.type = collective::AllDataTypes()[Below(collective::AllDataTypes().size())];
       operation.count = DrawCount();
-      const CollectiveInfo& info = InfoOf(operation.collective);
-      if (info.reduces) operation.reduction = static_cast<Reduction>(Below(4));
+      const collective::CollectiveInfo& info = collective::InfoOf(operation.collective);
+      if (info.reduces) operation.reduction = static_cast<collective::Reduction>(Below(4));
       if (info.rooted) operation.root = static_cast<int>(Below(static_cast<std::uint64_t>(size)));
       return operation;
     }
@@ -97,7 +98,7 @@ class Drawing {
 
   void DrawTraining() {
     constexpr std::string_view kModels[] = {"linear_1_1", "bn_4_4_2", "two_branch"};
-    TrainingProgram program;
+    ddp::TrainingProgram program;
     program.model = kModels[Below(std::size(kModels))];
     program.inputs = {{Spread(3)}};
     program.compute_us = {{static_cast<double>(Below(30))}};
@@ -112,9 +113,9 @@ class Drawing {
       program.join = true;
       program.extra_inputs_per_rank = static_cast<std::int64_t>(Below(3));
     } else if (OneIn(2)) {
-      program.evaluation = EvaluationProgram{.after_iteration = 0, .ranks = {}};
+      program.evaluation = ddp::EvaluationProgram{.after_iteration = 0, .ranks = {}};
     }
-    if (OneIn(3)) program.barrier = BarrierPlace::kAfterLoop;
+    if (OneIn(3)) program.barrier = ddp::BarrierPlace::kAfterLoop;
     trial_.training = program;
     std::vector<int> all(static_cast<std::size_t>(trial_.ranks));
     std::iota(all.begin(), all.end(), 0);
@@ -128,13 +129,13 @@ class Drawing {
   }
 
   void DrawStep() {
-    ScriptStep step;
-    step.kind = ScriptStep::Kind::kCollective;
+    plan::ScriptStep step;
+    step.kind = plan::ScriptStep::Kind::kCollective;
     if (!OneIn(2)) step.communicator = Below(trial_.communicators.size());
     const auto size = static_cast<int>(trial_.communicators[step.communicator].members.size());
     // Programs repeat themselves.
     if (!trial_.steps.empty() && OneIn(3)) {
-      const ScriptStep& before = trial_.steps[Below(trial_.steps.size())];
+      const plan::ScriptStep& before = trial_.steps[Below(trial_.steps.size())];
       if (before.communicator == step.communicator) step.operation = before.operation;
     }
     if (step.operation.count == 0) step.operation = DrawOperation(size);
@@ -159,10 +160,10 @@ class Drawing {
       const std::uint64_t sender = random.Below(size);
       const std::uint64_t receiver = (sender + 1 + random.Below(size - 1)) % size;
       if (random.Below(3) != 0 || (Diverges(trial_.fault) && i == trial_.at)) continue;
-      Operation& operation = trial_.steps[i].operation;
-      const bool barrier = operation.collective == Collective::kBarrier;
-      operation = {.collective = Collective::kSend,
-                   .type = barrier ? DataType::kF32 : operation.type,
+      collective::Operation& operation = trial_.steps[i].operation;
+      const bool barrier = operation.collective == collective::Collective::kBarrier;
+      operation = {.collective = collective::Collective::kSend,
+                   .type = barrier ? collective::DataType::kF32 : operation.type,
                    .count = barrier ? 7 : operation.count,
                    .root = static_cast<int>(receiver)};
       trial_.senders[i] = static_cast<int>(sender);
@@ -171,9 +172,9 @@ class Drawing {
 
   void DrawPosts() {
     Random random(Mix64(trial_.seed ^ 0x706f));
-    if (trial_.rules == SimRules::kGloo || random.Below(3) != 0) return;
-    for (ScriptStep& step : trial_.steps) {
-      if (random.Below(2) == 0) step.operation.blocking = Blocking::kNonblocking;
+    if (trial_.rules == comm::sim::SimRules::kGloo || random.Below(3) != 0) return;
+    for (plan::ScriptStep& step : trial_.steps) {
+      if (random.Below(2) == 0) step.operation.blocking = collective::Blocking::kNonblocking;
     }
     if (Diverges(trial_.fault)) {
       trial_.operation.blocking = trial_.steps[trial_.at].operation.blocking;
@@ -197,19 +198,21 @@ class Drawing {
   }
 
   void DrawDivergence() {
-    const ScriptStep& step = trial_.steps[trial_.at];
-    const ScriptCommunicator& communicator = trial_.communicators[step.communicator];
+    const plan::ScriptStep& step = trial_.steps[trial_.at];
+    const plan::ScriptCommunicator& communicator = trial_.communicators[step.communicator];
     const auto size = static_cast<int>(communicator.members.size());
     trial_.faulty = communicator.members[Below(communicator.members.size())];
     trial_.operation = step.operation;
-    const CollectiveInfo& info = InfoOf(step.operation.collective);
-    const bool has_data = step.operation.collective != Collective::kBarrier;
+    const collective::CollectiveInfo& info = collective::InfoOf(step.operation.collective);
+    const bool has_data = step.operation.collective != collective::Collective::kBarrier;
     switch (trial_.fault) {
       case FuzzFault::kWrongCount:
         if (has_data) trial_.operation.count = OtherCount(step.operation.count);
         break;
       case FuzzFault::kWrongType:
-        if (has_data) trial_.operation.type = AllDataTypes()[Below(AllDataTypes().size())];
+        if (has_data)
+          trial_.operation.type =
+              collective::AllDataTypes()[Below(collective::AllDataTypes().size())];
         break;
       case FuzzFault::kWrongRoot:
         if (info.rooted) {
@@ -217,7 +220,7 @@ class Drawing {
         }
         break;
       case FuzzFault::kWrongOp:
-        if (info.reduces) trial_.operation.reduction = static_cast<Reduction>(Below(4));
+        if (info.reduces) trial_.operation.reduction = static_cast<collective::Reduction>(Below(4));
         break;
       case FuzzFault::kWrongKind:
       case FuzzFault::kExtra:
@@ -256,27 +259,30 @@ std::string_view NameOf(FuzzFault fault) {
   return kNames[static_cast<std::size_t>(fault)];
 }
 
-FuzzTrial DrawTrial(std::uint64_t seed, SimRules rules) { return Drawing(seed, rules).Draw(); }
+FuzzTrial DrawTrial(std::uint64_t seed, comm::sim::SimRules rules) {
+  return Drawing(seed, rules).Draw();
+}
 
-bool Includes(const ScriptCommunicator& communicator, int rank) {
+bool Includes(const plan::ScriptCommunicator& communicator, int rank) {
   return std::binary_search(communicator.members.begin(), communicator.members.end(), rank);
 }
 
-bool IsMessage(const Operation& operation) {
-  return operation.collective == Collective::kSend || operation.collective == Collective::kRecv;
+bool IsMessage(const collective::Operation& operation) {
+  return operation.collective == collective::Collective::kSend ||
+         operation.collective == collective::Collective::kRecv;
 }
 
 bool Posts(const FuzzTrial& trial) {
-  return std::ranges::any_of(trial.steps, [](const ScriptStep& step) {
-    return step.operation.blocking == Blocking::kNonblocking;
+  return std::ranges::any_of(trial.steps, [](const plan::ScriptStep& step) {
+    return step.operation.blocking == collective::Blocking::kNonblocking;
   });
 }
 
 std::vector<PlannedCall> MeantCalls(const FuzzTrial& trial, int rank) {
   std::vector<PlannedCall> calls;
   for (std::size_t i = 0; i < trial.steps.size(); ++i) {
-    const ScriptStep& step = trial.steps[i];
-    const ScriptCommunicator& communicator = trial.communicators[step.communicator];
+    const plan::ScriptStep& step = trial.steps[i];
+    const plan::ScriptCommunicator& communicator = trial.communicators[step.communicator];
     if (!Includes(communicator, rank)) continue;
     PlannedCall call = {i, step.communicator, step.operation};
     if (IsMessage(step.operation)) {
@@ -285,7 +291,7 @@ std::vector<PlannedCall> MeantCalls(const FuzzTrial& trial, int rank) {
       const bool receives = place == step.operation.root;
       if (!receives && place != trial.senders[i]) continue;
       if (receives) {
-        call.operation.collective = Collective::kRecv;
+        call.operation.collective = collective::Collective::kRecv;
         call.operation.root = trial.senders[i];
       }
     }
@@ -312,4 +318,4 @@ std::vector<PlannedCall> RealCalls(const FuzzTrial& trial, int rank) {
   return calls;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::fuzz

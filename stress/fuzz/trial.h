@@ -15,7 +15,7 @@
 #include "core/ddp/training.h"
 #include "core/plan/script.h"
 
-namespace lockstep {
+namespace lockstep::stress::fuzz {
 
 enum class FuzzFault : std::uint8_t {
   kNone,
@@ -48,12 +48,12 @@ enum class StreamUse : std::uint8_t { kInline, kFifo, kTwoFifos };
 
 struct FuzzTrial {
   std::uint64_t seed = 0;  // of the order of ranks, the network and the data, too
-  SimRules rules = SimRules::kNccl;
+  comm::sim::SimRules rules = comm::sim::SimRules::kNccl;
   int ranks = 2;
-  std::vector<ScriptCommunicator> communicators;  // the world first
+  std::vector<plan::ScriptCommunicator> communicators;  // the world first
   // Only kCollective, which may be a message. All ranks in this one order, each those of its
   // communicators: such a program cannot hang.
-  std::vector<ScriptStep> steps;
+  std::vector<plan::ScriptStep> steps;
   std::vector<std::int64_t> compute_ns;  // before each step, the same for every rank but for jitter
   StreamUse streams = StreamUse::kInline;
   // Of each step: its stream waits first for what is on the other one by then (kTwoFifos). The same
@@ -66,23 +66,23 @@ struct FuzzTrial {
   bool lingers = false;  // ranks that are done keep their connections
 
   // In place of steps: a healthy program of training. `at` counts the points that a rank reaches.
-  std::optional<TrainingProgram> training;
+  std::optional<ddp::TrainingProgram> training;
 
   FuzzFault fault = FuzzFault::kNone;
-  int faulty = 0;             // the rank
-  std::size_t at = 0;         // before (kExtra) or in place of its step of this index; for
-                              // ends: before its first step from here on
-  bool at_init = false;       // of ends: before it connects
-  std::int64_t at_ns = -1;    // kKill, kStop: at this time instead
-  std::int64_t lasts_ns = 0;  // kSlow, kPause
-  Operation operation;        // what it calls instead
+  int faulty = 0;                   // the rank
+  std::size_t at = 0;               // before (kExtra) or in place of its step of this index; for
+                                    // ends: before its first step from here on
+  bool at_init = false;             // of ends: before it connects
+  std::int64_t at_ns = -1;          // kKill, kStop: at this time instead
+  std::int64_t lasts_ns = 0;        // kSlow, kPause
+  collective::Operation operation;  // what it calls instead
 };
 
-FuzzTrial DrawTrial(std::uint64_t seed, SimRules rules);
+FuzzTrial DrawTrial(std::uint64_t seed, comm::sim::SimRules rules);
 
-bool Includes(const ScriptCommunicator& communicator, int rank);
+bool Includes(const plan::ScriptCommunicator& communicator, int rank);
 
-bool IsMessage(const Operation& operation);
+bool IsMessage(const collective::Operation& operation);
 // Some call comes back before it is done.
 bool Posts(const FuzzTrial& trial);
 
@@ -90,7 +90,7 @@ bool Posts(const FuzzTrial& trial);
 struct PlannedCall {
   std::size_t index = 0;  // of FuzzTrial::steps
   std::size_t communicator = 0;
-  Operation operation;
+  collective::Operation operation;
 };
 std::vector<PlannedCall> MeantCalls(const FuzzTrial& trial, int rank);
 // What it calls: the same but for a fault that diverges.
@@ -99,6 +99,6 @@ std::vector<PlannedCall> RealCalls(const FuzzTrial& trial, int rank);
 // As a scenario file: the program of every rank as it really is, and faults from outside.
 std::string ScenarioText(const FuzzTrial& trial);
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::fuzz
 
 #endif  // LOCKSTEP_STRESS_FUZZ_TRIAL_H_

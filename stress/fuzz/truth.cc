@@ -11,16 +11,16 @@
 #include "core/journal/journal.h"
 #include "core/verdict/semantics.h"
 
-namespace lockstep {
+namespace lockstep::stress::fuzz {
 namespace {
 
 // Longer than any collective takes to complete once all have come. Whoever ends a run on the
 // strength of a proof waits so long for a sign of life (core/verdict/standstill.h).
 constexpr double kQuietSeconds = 0.01;
 
-std::string Show(const Judgement& judgement) {
+std::string Show(const verdict::Judgement& judgement) {
   std::vector<std::string> words;
-  for (const Finding& finding : judgement.findings) {
+  for (const verdict::Finding& finding : judgement.findings) {
     words.push_back(fmt::format("{}{} of {} ({})", finding.proved ? "" : "suspected ",
                                 finding.cause, fmt::join(finding.culprits, ","), finding.message));
   }
@@ -48,32 +48,33 @@ std::string_view CauseOf(FuzzFault fault) {
   }
 }
 
-Outcome OutcomeOf(RankState state) {
+verdict::Outcome OutcomeOf(comm::sim::RankState state) {
   switch (state) {
-    case RankState::kFinished:
-      return Outcome::kFinished;
-    case RankState::kFailed:
-    case RankState::kExited:  // before its end, whatever the code
-      return Outcome::kFailed;
-    case RankState::kCrashed:
-      return Outcome::kCrashed;
-    case RankState::kKilled:
-      return Outcome::kKilled;
-    case RankState::kStopped:
-      return Outcome::kStopped;
-    case RankState::kHung:
+    case comm::sim::RankState::kFinished:
+      return verdict::Outcome::kFinished;
+    case comm::sim::RankState::kFailed:
+    case comm::sim::RankState::kExited:  // before its end, whatever the code
+      return verdict::Outcome::kFailed;
+    case comm::sim::RankState::kCrashed:
+      return verdict::Outcome::kCrashed;
+    case comm::sim::RankState::kKilled:
+      return verdict::Outcome::kKilled;
+    case comm::sim::RankState::kStopped:
+      return verdict::Outcome::kStopped;
+    case comm::sim::RankState::kHung:
       break;
   }
-  return Outcome::kHung;
+  return verdict::Outcome::kHung;
 }
 
 // The call that a rank is in: the first that it made of those that are open.
-std::optional<JournalEvent> OldestOpen(const Journal& journal) {
-  std::vector<JournalEvent> open;
-  for (const JournalEvent& event : journal.events) {
-    if (event.kind == EventKind::kEnqueue) open.push_back(event);
-    if (event.kind != EventKind::kEnd && event.kind != EventKind::kError) continue;
-    std::erase_if(open, [&](const JournalEvent& one) {
+std::optional<journal::JournalEvent> OldestOpen(const journal::Journal& journal) {
+  std::vector<journal::JournalEvent> open;
+  for (const journal::JournalEvent& event : journal.events) {
+    if (event.kind == journal::EventKind::kEnqueue) open.push_back(event);
+    if (event.kind != journal::EventKind::kEnd && event.kind != journal::EventKind::kError)
+      continue;
+    std::erase_if(open, [&](const journal::JournalEvent& one) {
       return one.communicator == event.communicator && one.sequence == event.sequence;
     });
   }
@@ -82,42 +83,47 @@ std::optional<JournalEvent> OldestOpen(const Journal& journal) {
 }
 
 // When the call that a rank is in at `ns` completes, or one behind it, or -1.
-std::int64_t CompletesAfter(const FuzzRun& run, const RankEvidence& evidence, std::int64_t ns) {
+std::int64_t CompletesAfter(const FuzzRun& run, const verdict::RankEvidence& evidence,
+                            std::int64_t ns) {
   const auto open = OldestOpen(evidence.journal);
-  for (const JournalEvent& event : run.journals[static_cast<std::size_t>(evidence.rank)].events) {
+  for (const journal::JournalEvent& event :
+       run.journals[static_cast<std::size_t>(evidence.rank)].events) {
     const auto at = static_cast<std::int64_t>(event.ticks);
-    if (at <= ns || event.kind != EventKind::kEnd) continue;
+    if (at <= ns || event.kind != journal::EventKind::kEnd) continue;
     if (!open || open->communicator == event.communicator) return at;
   }
   return -1;
 }
 
 // A rank that is gone had begun a collective that it did not complete: its part may be done.
-bool GoneInside(const std::vector<RankEvidence>& evidence) {
-  return std::any_of(evidence.begin(), evidence.end(), [](const RankEvidence& rank) {
+bool GoneInside(const std::vector<verdict::RankEvidence>& evidence) {
+  return std::any_of(evidence.begin(), evidence.end(), [](const verdict::RankEvidence& rank) {
     const auto& events = rank.journal.events;
-    const bool failed = std::any_of(events.begin(), events.end(), [](const JournalEvent& event) {
-      return event.kind == EventKind::kError;
-    });
-    const bool gone = rank.state != ProcessState::kRunning || !rank.error.empty();
+    const bool failed =
+        std::any_of(events.begin(), events.end(), [](const journal::JournalEvent& event) {
+          return event.kind == journal::EventKind::kError;
+        });
+    const bool gone = rank.state != verdict::ProcessState::kRunning || !rank.error.empty();
     return failed || (gone && OldestOpen(rank.journal).has_value());
   });
 }
 
-bool Quiet(const std::vector<RankEvidence>& evidence) {
-  return std::all_of(evidence.begin(), evidence.end(),
-                     [](const RankEvidence& rank) { return rank.seconds_silent >= kQuietSeconds; });
+bool Quiet(const std::vector<verdict::RankEvidence>& evidence) {
+  return std::all_of(evidence.begin(), evidence.end(), [](const verdict::RankEvidence& rank) {
+    return rank.seconds_silent >= kQuietSeconds;
+  });
 }
 
 std::string WrongOutcome(const FuzzRun& run, std::int64_t ns,
-                         const std::vector<RankEvidence>& evidence, const Judgement& judgement) {
-  for (const RankOutcome& said : judgement.outcomes) {
-    const RankState state = run.report.ranks[static_cast<std::size_t>(said.rank)].state;
+                         const std::vector<verdict::RankEvidence>& evidence,
+                         const verdict::Judgement& judgement) {
+  for (const verdict::RankOutcome& said : judgement.outcomes) {
+    const comm::sim::RankState state = run.report.ranks[static_cast<std::size_t>(said.rank)].state;
     if (ns == kAtTheEnd && said.outcome != OutcomeOf(state)) {
-      return fmt::format("outcome: rank {} {}, and is said to be {}", said.rank, NameOf(state),
-                         NameOf(said.outcome));
+      return fmt::format("outcome: rank {} {}, and is said to be {}", said.rank,
+                         comm::sim::NameOf(state), verdict::NameOf(said.outcome));
     }
-    if (ns == kAtTheEnd || said.outcome != Outcome::kHung) continue;
+    if (ns == kAtTheEnd || said.outcome != verdict::Outcome::kHung) continue;
     if (GoneInside(evidence) && !Quiet(evidence)) continue;
     const std::int64_t later =
         CompletesAfter(run, evidence[static_cast<std::size_t>(said.rank)], ns);
@@ -128,16 +134,18 @@ std::string WrongOutcome(const FuzzRun& run, std::int64_t ns,
   return "";
 }
 
-bool OnlyUnknown(const Judgement& judgement) {
+bool OnlyUnknown(const verdict::Judgement& judgement) {
   return !judgement.findings.empty() &&
-         std::all_of(judgement.findings.begin(), judgement.findings.end(), [](const Finding& one) {
-           return one.cause == "unknown" ||
-                  (one.cause == "transport_stall" && !one.proved && one.culprits.empty());
-         });
+         std::all_of(
+             judgement.findings.begin(), judgement.findings.end(), [](const verdict::Finding& one) {
+               return one.cause == "unknown" ||
+                      (one.cause == "transport_stall" && !one.proved && one.culprits.empty());
+             });
 }
 
 // Of a rank that ends, or never goes on.
-std::string WrongAboutEnd(const FuzzTrial& trial, std::int64_t ns, const Judgement& judgement) {
+std::string WrongAboutEnd(const FuzzTrial& trial, std::int64_t ns,
+                          const verdict::Judgement& judgement) {
   // A rank that computes beside calls that it posted looks like one that waits for them.
   if (trial.fault == FuzzFault::kHang && Posts(trial) && OnlyUnknown(judgement)) return "";
   const bool hang = trial.fault == FuzzFault::kHang;
@@ -145,7 +153,7 @@ std::string WrongAboutEnd(const FuzzTrial& trial, std::int64_t ns, const Judgeme
     return judgement.findings.empty() ? "" : "false alarm: a rank computes";
   }
   if (judgement.findings.empty()) return "missed";
-  const Finding& first = judgement.findings.front();
+  const verdict::Finding& first = judgement.findings.front();
   const bool cause =
       hang ? first.cause == "rank_busy" || (trial.at_init && first.cause == "init_failure")
            : first.cause == CauseOf(trial.fault);
@@ -157,12 +165,13 @@ std::string WrongAboutEnd(const FuzzTrial& trial, std::int64_t ns, const Judgeme
 }
 
 bool AllFinished(const FuzzRun& run) {
-  return std::all_of(run.report.ranks.begin(), run.report.ranks.end(),
-                     [](const RankEnd& end) { return end.state == RankState::kFinished; });
+  return std::all_of(
+      run.report.ranks.begin(), run.report.ranks.end(),
+      [](const comm::sim::RankEnd& end) { return end.state == comm::sim::RankState::kFinished; });
 }
 
 std::string WrongAboutDivergence(const FuzzTrial& trial, const FuzzRun& run, std::int64_t ns,
-                                 const Judgement& judgement) {
+                                 const verdict::Judgement& judgement) {
   const bool end = ns == kAtTheEnd;
   if (judgement.findings.empty()) {
     return end && !AllFinished(run) ? "missed" : "";
@@ -172,14 +181,16 @@ std::string WrongAboutDivergence(const FuzzTrial& trial, const FuzzRun& run, std
 }
 
 std::string WrongAt(const FuzzTrial& trial, const FuzzRun& run, std::int64_t ns,
-                    const std::vector<RankEvidence>& evidence, const Judgement& judgement) {
+                    const std::vector<verdict::RankEvidence>& evidence,
+                    const verdict::Judgement& judgement) {
   std::string why = WrongOutcome(run, ns, evidence, judgement);
   if (!why.empty()) return why;
   const bool healthy =
       Diverges(trial.fault) ? !CallsDiffer(trial) : Recovers(trial.fault) || !Fired(trial, run, ns);
   if (healthy) {
     if (!judgement.findings.empty()) return "false alarm";
-    return ns == kAtTheEnd && judgement.verdict != Verdict::kPass ? "false alarm: no pass" : "";
+    return ns == kAtTheEnd && judgement.verdict != verdict::Verdict::kPass ? "false alarm: no pass"
+                                                                           : "";
   }
   if (ns != kAtTheEnd && !judgement.findings.empty() && !judgement.findings.front().proved) {
     return "certainty: suspected before the deadline";
@@ -195,10 +206,10 @@ std::string WrongOfSimulation(const FuzzTrial& trial, const FuzzRun& run) {
                            : Recovers(trial.fault) || !Fired(trial, run, kAtTheEnd);
   if (!healthy) return "";
   for (std::size_t rank = 0; rank < run.report.ranks.size(); ++rank) {
-    const RankEnd& end = run.report.ranks[rank];
-    if (end.state == RankState::kFinished) continue;
+    const comm::sim::RankEnd& end = run.report.ranks[rank];
+    if (end.state == comm::sim::RankState::kFinished) continue;
     return fmt::format("simulation: nothing is wrong, and rank {} {} {} {}", rank,
-                       NameOf(end.state), end.message, end.where);
+                       comm::sim::NameOf(end.state), end.message, end.where);
   }
   // Two equal calls that changed places give each the other's result.
   for (const std::string& wrong : run.wrong) {
@@ -213,11 +224,11 @@ std::string WrongOfSimulation(const FuzzTrial& trial, const FuzzRun& run) {
 bool MustCorrupt(const FuzzTrial& trial) {
   constexpr std::int64_t kTelling = 33;
   if (trial.fault != FuzzFault::kWrongOp) return false;
-  const ScriptStep& step = trial.steps[trial.at];
-  const Operation& meant = step.operation;
+  const plan::ScriptStep& step = trial.steps[trial.at];
+  const collective::Operation& meant = step.operation;
   const std::size_t size = trial.communicators[step.communicator].members.size();
-  if (trial.rules == SimRules::kMpi && !std::has_single_bit(size)) return false;
-  return meant.collective == Collective::kAllReduce && meant.count >= kTelling;
+  if (trial.rules == comm::sim::SimRules::kMpi && !std::has_single_bit(size)) return false;
+  return meant.collective == collective::Collective::kAllReduce && meant.count >= kTelling;
 }
 
 }  // namespace
@@ -233,7 +244,7 @@ Assessment AssessTrial(const FuzzTrial& trial, const FuzzRun& run, const Judging
   if (assessment.silent && !assessment.corrupt && MustCorrupt(trial)) {
     assessment.wrong = "simulation: another reduction on one rank, and all results are right";
   }
-  const Setting setting = SettingOf(trial);
+  const verdict::Setting setting = SettingOf(trial);
   Random random(trial.seed ^ 0x5eed);
   for (int i = 0; i <= moments && assessment.wrong.empty(); ++i) {
     std::int64_t ns = kAtTheEnd;
@@ -244,8 +255,8 @@ Assessment AssessTrial(const FuzzTrial& trial, const FuzzRun& run, const Judging
       ns = static_cast<std::int64_t>(events[random.Below(events.size())].ticks);
       if (i % 2 == 0) ns += static_cast<std::int64_t>(kQuietSeconds * 1e9);
     }
-    const std::vector<RankEvidence> evidence = EvidenceAt(trial, run, ns);
-    const Judgement judgement = judge(evidence, setting);
+    const std::vector<verdict::RankEvidence> evidence = EvidenceAt(trial, run, ns);
+    const verdict::Judgement judgement = judge(evidence, setting);
     if (ns == kAtTheEnd) assessment.unknown = assessment.trouble && OnlyUnknown(judgement);
     const std::string why = WrongAt(trial, run, ns, evidence, judgement);
     if (why.empty()) continue;
@@ -262,8 +273,8 @@ bool CallsDiffer(const FuzzTrial& trial) {
   return !std::equal(meant.begin(), meant.end(), real.begin(), real.end(),
                      [](const PlannedCall& a, const PlannedCall& b) {
                        return a.communicator == b.communicator &&
-                              SameCall(a.operation, b.operation);
+                              verdict::SameCall(a.operation, b.operation);
                      });
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::fuzz

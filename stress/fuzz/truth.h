@@ -33,9 +33,10 @@
 #include "stress/fuzz/simulate.h"
 #include "stress/fuzz/trial.h"
 
-namespace lockstep {
+namespace lockstep::stress::fuzz {
 
-using Judging = std::function<Judgement(const std::vector<RankEvidence>&, const Setting&)>;
+using Judging = std::function<verdict::Judgement(const std::vector<verdict::RankEvidence>&,
+                                                 const verdict::Setting&)>;
 
 struct Assessment {
   std::string wrong;     // "": the verdict is right; else a class ("innocent culprit: …") and why
@@ -51,11 +52,11 @@ Assessment AssessTrial(const FuzzTrial& trial, const FuzzRun& run, const Judging
 
 // Of truth_divergence.cc: "" or why `first` is not what the journals show of the calls that differ.
 std::string WrongAboutCalls(const FuzzTrial& trial, const FuzzRun& run, std::int64_t ns,
-                            const Finding& first);
+                            const verdict::Finding& first);
 
 // Whether the faulty rank calls anything else than it was meant to.
 bool CallsDiffer(const FuzzTrial& trial);
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::fuzz
 
 #endif  // LOCKSTEP_STRESS_FUZZ_TRUTH_H_

@@ -24,11 +24,12 @@
 #include "core/verdict/semantics.h"
 #include "stress/fuzz/truth.h"
 
-namespace lockstep {
+namespace lockstep::stress::fuzz {
 namespace {
 
-std::vector<Operation> On(const std::vector<PlannedCall>& calls, std::size_t communicator) {
-  std::vector<Operation> operations;
+std::vector<collective::Operation> On(const std::vector<PlannedCall>& calls,
+                                      std::size_t communicator) {
+  std::vector<collective::Operation> operations;
   for (const PlannedCall& call : calls) {
     if (call.communicator != communicator || IsMessage(call.operation)) continue;
     operations.push_back(call.operation);
@@ -39,11 +40,12 @@ std::vector<Operation> On(const std::vector<PlannedCall>& calls, std::size_t com
 // Calls that a rank made on a communicator until then.
 std::size_t Called(const FuzzRun& run, int rank, std::size_t communicator, std::int64_t ns) {
   std::size_t called = 0;
-  for (const JournalEvent& event : run.journals[static_cast<std::size_t>(rank)].events) {
+  for (const journal::JournalEvent& event : run.journals[static_cast<std::size_t>(rank)].events) {
     if (static_cast<std::int64_t>(event.ticks) > ns) break;
-    const bool message =
-        event.collective == Collective::kSend || event.collective == Collective::kRecv;
-    const bool calls = event.kind == EventKind::kEnqueue && event.communicator == communicator;
+    const bool message = event.collective == collective::Collective::kSend ||
+                         event.collective == collective::Collective::kRecv;
+    const bool calls =
+        event.kind == journal::EventKind::kEnqueue && event.communicator == communicator;
     called += calls && !message ? 1 : 0;
   }
   return called;
@@ -62,12 +64,12 @@ struct Divergence {
   std::set<std::string> causes = {};
 };
 
-std::set<std::string> CausesOf(const Operation& a, const Operation& b) {
+std::set<std::string> CausesOf(const collective::Operation& a, const collective::Operation& b) {
   if (a.collective != b.collective) return {"collective_mismatch"};
   std::set<std::string> causes;
   if (a.type != b.type) causes.insert("type_mismatch");
   if (a.count != b.count) causes.insert("count_mismatch");
-  const CollectiveInfo& info = InfoOf(a.collective);
+  const collective::CollectiveInfo& info = collective::InfoOf(a.collective);
   if (info.rooted && a.root != b.root) causes.insert("root_mismatch");
   if (info.reduces && a.reduction != b.reduction) causes.insert("reduction_mismatch");
   return causes;
@@ -79,10 +81,10 @@ Divergence FindDivergence(const FuzzTrial& trial, const FuzzRun& run, std::int64
   const std::vector<PlannedCall> all_meant = MeantCalls(trial, trial.faulty);
   const std::vector<PlannedCall> all_real = RealCalls(trial, trial.faulty);
   for (std::size_t c = 0; c < trial.communicators.size() && !found.differs; ++c) {
-    const std::vector<Operation> meant = On(all_meant, c);
-    const std::vector<Operation> real = On(all_real, c);
+    const std::vector<collective::Operation> meant = On(all_meant, c);
+    const std::vector<collective::Operation> real = On(all_real, c);
     std::size_t at = 0;
-    while (at < meant.size() && at < real.size() && SameCall(meant[at], real[at])) ++at;
+    while (at < meant.size() && at < real.size() && verdict::SameCall(meant[at], real[at])) ++at;
     if (at == meant.size() && at == real.size()) continue;
     found.differs = true;
     found.shorter = at == real.size();
@@ -95,14 +97,16 @@ Divergence FindDivergence(const FuzzTrial& trial, const FuzzRun& run, std::int64
       if (rank == trial.faulty) continue;
       found.others.push_back(rank);
       if (Called(run, rank, c, ns) > at) found.others_there.push_back(rank);
-      const RankEnd& end = run.report.ranks[static_cast<std::size_t>(rank)];
-      if (end.state == RankState::kFinished && end.at_ns <= ns) found.others_over.push_back(rank);
+      const comm::sim::RankEnd& end = run.report.ranks[static_cast<std::size_t>(rank)];
+      if (end.state == comm::sim::RankState::kFinished && end.at_ns <= ns)
+        found.others_over.push_back(rank);
     }
   }
   return found;
 }
 
-std::string WrongMismatch(const FuzzTrial& trial, const Divergence& truth, const Finding& first) {
+std::string WrongMismatch(const FuzzTrial& trial, const Divergence& truth,
+                          const verdict::Finding& first) {
   if (!truth.causes.contains(first.cause)) {
     return fmt::format("cause: not {}", fmt::join(truth.causes, " or "));
   }
@@ -116,7 +120,7 @@ std::string WrongMismatch(const FuzzTrial& trial, const Divergence& truth, const
 }  // namespace
 
 std::string WrongAboutCalls(const FuzzTrial& trial, const FuzzRun& run, std::int64_t ns,
-                            const Finding& first) {
+                            const verdict::Finding& first) {
   const Divergence truth = FindDivergence(trial, run, ns);
   const bool named =
       std::find(first.culprits.begin(), first.culprits.end(), trial.faulty) != first.culprits.end();
@@ -141,4 +145,4 @@ std::string WrongAboutCalls(const FuzzTrial& trial, const FuzzRun& run, std::int
   return "cause: the journals show nothing of it";
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::fuzz

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 
-std::shared_ptr<Communicator> AbortedGenerations::GiveUp(int generation) {
+std::shared_ptr<comm::Communicator> AbortedGenerations::GiveUp(int generation) {
   std::lock_guard lock(mutex_);
   newest_ = std::max(newest_, generation);
   return generation_ == generation ? communicator_ : nullptr;
@@ -16,7 +16,7 @@ bool AbortedGenerations::Contains(int generation) const {
   return generation <= newest_;
 }
 
-bool AbortedGenerations::Begin(int generation, std::shared_ptr<Communicator> communicator) {
+bool AbortedGenerations::Begin(int generation, std::shared_ptr<comm::Communicator> communicator) {
   std::lock_guard lock(mutex_);
   if (generation <= newest_) return false;
   generation_ = generation;
@@ -29,4 +29,4 @@ void AbortedGenerations::End() {
   communicator_.reset();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness

@@ -7,7 +7,7 @@
 
 #include "core/comm/communicator.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 
 // An order may come before its generation has begun to connect, and still holds then. Safe for use
 // by several threads.
@@ -15,10 +15,10 @@ class AbortedGenerations {
  public:
   // Gives up `generation` and all before it. Returns its communicator, which the caller aborts;
   // null: it has none yet.
-  std::shared_ptr<Communicator> GiveUp(int generation);
+  std::shared_ptr<comm::Communicator> GiveUp(int generation);
   bool Contains(int generation) const;
   // From now on `generation` works with `communicator`. False: it was given up before.
-  bool Begin(int generation, std::shared_ptr<Communicator> communicator);
+  bool Begin(int generation, std::shared_ptr<comm::Communicator> communicator);
   // Nobody aborts the communicator any more.
   void End();
 
@@ -26,9 +26,9 @@ class AbortedGenerations {
   mutable std::mutex mutex_;
   int newest_ = -1;  // all up to it are given up
   int generation_ = -1;
-  std::shared_ptr<Communicator> communicator_;
+  std::shared_ptr<comm::Communicator> communicator_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness
 
 #endif  // LOCKSTEP_STRESS_HARNESS_ABORTED_GENERATIONS_H_

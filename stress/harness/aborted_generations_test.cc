@@ -6,14 +6,14 @@
 
 #include "core/comm/null/null_communicator.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 namespace {
 
-std::shared_ptr<Communicator> Alone() { return ConnectNull(0, 1).value(); }
+std::shared_ptr<comm::Communicator> Alone() { return comm::null::ConnectNull(0, 1).value(); }
 
 TEST(AbortedGenerationsTest, TheCommunicatorOfAGenerationIsAborted) {
   AbortedGenerations aborted;
-  const std::shared_ptr<Communicator> first = Alone();
+  const std::shared_ptr<comm::Communicator> first = Alone();
   EXPECT_TRUE(aborted.Begin(0, first));
   EXPECT_FALSE(aborted.Contains(0));
   EXPECT_EQ(aborted.GiveUp(0), first);
@@ -24,7 +24,7 @@ TEST(AbortedGenerationsTest, TheCommunicatorOfAGenerationIsAborted) {
 // A rank may hear that the next generation is given up before it has begun with it.
 TEST(AbortedGenerationsTest, AnOrderThatComesFirstHolds) {
   AbortedGenerations aborted;
-  const std::shared_ptr<Communicator> first = Alone();
+  const std::shared_ptr<comm::Communicator> first = Alone();
   EXPECT_TRUE(aborted.Begin(0, first));
   EXPECT_EQ(aborted.GiveUp(0), first);
   EXPECT_EQ(aborted.GiveUp(1), nullptr) << "the communicator of generation 0 is not of 1";
@@ -43,4 +43,4 @@ TEST(AbortedGenerationsTest, NobodyAbortsWhatHasEnded) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness

@@ -12,27 +12,27 @@
 #include "stress/faults/outside.h"
 #include "stress/harness/name_causes.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 namespace {
 
 constexpr std::string_view kHealthy = "every rank finished with right data";
 
-void MarkOver(RankEvidence& evidence) {
-  evidence.state = ProcessState::kExited;
+void MarkOver(verdict::RankEvidence& evidence) {
+  evidence.state = verdict::ProcessState::kExited;
   evidence.exit_code = 0;
   evidence.idle = false;
-  std::vector<JournalEvent>& events = evidence.journal.events;
-  if (events.empty() || events.back().kind == EventKind::kExit) return;
-  JournalEvent exit = events.back();
+  std::vector<journal::JournalEvent>& events = evidence.journal.events;
+  if (events.empty() || events.back().kind == journal::EventKind::kExit) return;
+  journal::JournalEvent exit = events.back();
   ++exit.index;
-  exit.kind = EventKind::kExit;
+  exit.kind = journal::EventKind::kExit;
   exit.value = 0;
   events.push_back(exit);
 }
 
 // Ranks whose gradients differ from those of most; all that differ when there is no majority.
 void CompareGradients(const std::vector<std::optional<ProgramReport>>& reports,
-                      std::vector<RankEvidence>& evidence) {
+                      std::vector<verdict::RankEvidence>& evidence) {
   std::map<std::string, std::vector<std::size_t>> groups;
   for (std::size_t rank = 0; rank < reports.size(); ++rank) {
     if (!reports[rank] || !reports[rank]->status.ok() || reports[rank]->gradients.empty()) continue;
@@ -50,17 +50,18 @@ void CompareGradients(const std::vector<std::optional<ProgramReport>>& reports,
   }
 }
 
-std::string JoinOutcomes(const Judgement& judgement) {
+std::string JoinOutcomes(const verdict::Judgement& judgement) {
   std::vector<std::string_view> names;
-  for (const RankOutcome& rank : judgement.outcomes) names.push_back(NameOf(rank.outcome));
+  for (const verdict::RankOutcome& rank : judgement.outcomes)
+    names.push_back(verdict::NameOf(rank.outcome));
   return fmt::format("{}", fmt::join(names, ","));
 }
 
 bool LacksByFault(const StressCase& stress_case, const CaseFacts& facts, std::size_t rank) {
   for (std::size_t i = 0; i < stress_case.faults.size(); ++i) {
-    const PlannedFault& fault = stress_case.faults[i];
+    const faults::PlannedFault& fault = stress_case.faults[i];
     const bool befell = fault.rank == static_cast<int>(rank) && facts.fired[i];
-    if (befell && IsByAgent(fault.kind)) return true;
+    if (befell && faults::IsByAgent(fault.kind)) return true;
   }
   return false;
 }
@@ -68,8 +69,8 @@ bool LacksByFault(const StressCase& stress_case, const CaseFacts& facts, std::si
 // Why nothing can be said about the case, or "".
 std::string WhyUnknown(const StressCase& stress_case, const CaseFacts& facts) {
   if (!facts.cut_short.empty()) return facts.cut_short;
-  for (const RankEvidence& rank : facts.evidence) {
-    if (rank.state != ProcessState::kLost) continue;
+  for (const verdict::RankEvidence& rank : facts.evidence) {
+    if (rank.state != verdict::ProcessState::kLost) continue;
     return fmt::format("the agent of rank {} does not answer", rank.rank);
   }
   for (std::size_t rank = 0; rank < facts.reports.size(); ++rank) {
@@ -85,13 +86,13 @@ std::string WhyUnknown(const StressCase& stress_case, const CaseFacts& facts) {
   for (std::size_t i = 0; i < stress_case.faults.size(); ++i) {
     if (facts.fired[i]) continue;
     const std::string why = i < facts.notes.size() ? facts.notes[i] : "";
-    return fmt::format("the fault did not fire: {}{}{}", Describe(stress_case.faults[i]),
+    return fmt::format("the fault did not fire: {}{}{}", faults::Describe(stress_case.faults[i]),
                        why.empty() ? "" : ": ", why);
   }
   return "";
 }
 
-std::string DescribeExpectation(const Expectation& expectation) {
+std::string DescribeExpectation(const plan::Expectation& expectation) {
   std::vector<std::string> ranks;
   for (const auto& outcomes : expectation.ranks) {
     ranks.push_back(fmt::format("{}", fmt::join(outcomes, "|")));
@@ -107,28 +108,28 @@ std::string DescribeExpectation(const Expectation& expectation) {
   return text;
 }
 
-std::string DescribeJudgement(const Judgement& judgement) {
+std::string DescribeJudgement(const verdict::Judgement& judgement) {
   std::string text = JoinOutcomes(judgement);
   if (judgement.findings.empty()) return text;
-  const Finding& first = judgement.findings.front();
+  const verdict::Finding& first = judgement.findings.front();
   text += " by " + first.cause;
   if (!first.culprits.empty()) text += fmt::format(" of rank {}", fmt::join(first.culprits, ","));
   return text;
 }
 
 // Why a case came out as it should: what was found of it, in words.
-std::string WhyExpected(const Judgement& judgement) {
+std::string WhyExpected(const verdict::Judgement& judgement) {
   if (!judgement.findings.empty()) return "as expected: " + judgement.findings.front().message;
   const auto& outcomes = judgement.outcomes;
-  const bool all = std::all_of(outcomes.begin(), outcomes.end(), [](const RankOutcome& rank) {
-    return rank.outcome == Outcome::kFinished;
-  });
+  const bool all = std::all_of(
+      outcomes.begin(), outcomes.end(),
+      [](const verdict::RankOutcome& rank) { return rank.outcome == verdict::Outcome::kFinished; });
   return all ? "as expected: " + std::string(kHealthy) : "as expected: " + JoinOutcomes(judgement);
 }
 
 // Whether the culprits' hosts are those that are expected.
 bool MeetsHosts(const std::vector<int>& culprits, const std::vector<int>& expected,
-                const std::vector<RankHost>& hosts) {
+                const std::vector<verdict::RankHost>& hosts) {
   const auto names = [&](const std::vector<int>& ranks) {
     std::set<std::string> all;
     for (const int rank : ranks) all.insert(hosts[static_cast<std::size_t>(rank)].name);
@@ -137,10 +138,10 @@ bool MeetsHosts(const std::vector<int>& culprits, const std::vector<int>& expect
   return expected.empty() || (!hosts.empty() && names(culprits) == names(expected));
 }
 
-bool Meets(const Judgement& judgement, const Expectation& expectation,
-           const std::vector<RankHost>& hosts) {
+bool Meets(const verdict::Judgement& judgement, const plan::Expectation& expectation,
+           const std::vector<verdict::RankHost>& hosts) {
   for (std::size_t rank = 0; rank < expectation.ranks.size(); ++rank) {
-    const std::string name(NameOf(judgement.outcomes[rank].outcome));
+    const std::string name(verdict::NameOf(judgement.outcomes[rank].outcome));
     const auto& allowed = expectation.ranks[rank];
     if (std::find(allowed.begin(), allowed.end(), name) == allowed.end()) return false;
   }
@@ -148,7 +149,7 @@ bool Meets(const Judgement& judgement, const Expectation& expectation,
     return true;
   }
   if (judgement.findings.empty()) return false;
-  const Finding& first = judgement.findings.front();
+  const verdict::Finding& first = judgement.findings.front();
   if (!expectation.cause.empty() && first.cause != expectation.cause) return false;
   if (!MeetsHosts(first.culprits, expectation.hosts_of, hosts)) return false;
   std::vector<int> culprits = first.culprits;
@@ -160,7 +161,7 @@ bool Meets(const Judgement& judgement, const Expectation& expectation,
 
 // Why the figures of a rank are not the expected ones, or "".
 std::string WrongFigure(const std::vector<std::optional<ProgramReport>>& reports,
-                        const Expectation& expectation) {
+                        const plan::Expectation& expectation) {
   for (const auto& [name, range] : expectation.figures) {
     for (std::size_t rank = 0; rank < reports.size(); ++rank) {
       const bool known = reports[rank] && reports[rank]->figures.contains(name);
@@ -174,7 +175,8 @@ std::string WrongFigure(const std::vector<std::optional<ProgramReport>>& reports
 }
 
 // Why it did not come to the expected recovery, or "".
-std::string WrongRecovery(const std::vector<Recovery>& recoveries, const Expectation& expectation) {
+std::string WrongRecovery(const std::vector<Recovery>& recoveries,
+                          const plan::Expectation& expectation) {
   const std::string outcome = OutcomeOf(recoveries);
   if (expectation.recovery.empty() || outcome == expectation.recovery) return "";
   return fmt::format("the recovery is '{}', expected '{}'", outcome, expectation.recovery);
@@ -182,16 +184,16 @@ std::string WrongRecovery(const std::vector<Recovery>& recoveries, const Expecta
 
 // Nothing of a scenario is to be expected of a launch that lost a host. Stopped workers, of which
 // their agents tell, may be what the scenario is about.
-bool IsOfTheLaunch(const Judgement& judgement) {
+bool IsOfTheLaunch(const verdict::Judgement& judgement) {
   if (judgement.findings.empty()) return false;
-  const Finding& first = judgement.findings.front();
+  const verdict::Finding& first = judgement.findings.front();
   return first.cause == "host_died" || first.cause == "launcher_lost" ||
          first.cause == "host_cut_off" || (first.cause == "host_stopped" && !first.proved) ||
-         (first.cause == "agent_lost" && judgement.verdict == Verdict::kFail);
+         (first.cause == "agent_lost" && judgement.verdict == verdict::Verdict::kFail);
 }
 
 void Compare(const StressCase& stress_case, const std::string& backend, CaseResult& result) {
-  const Expectation* expectation = ExpectationFor(stress_case.scenario, backend);
+  const plan::Expectation* expectation = ExpectationFor(stress_case.scenario, backend);
   if (expectation == nullptr && !stress_case.scenario.expect.empty()) {
     result.why = fmt::format("the scenario does not say what to expect of {}", backend);
     return;
@@ -200,9 +202,9 @@ void Compare(const StressCase& stress_case, const std::string& backend, CaseResu
   if (expectation == nullptr) {
     const auto& outcomes = result.judgement.outcomes;
     const bool healthy = std::all_of(outcomes.begin(), outcomes.end(), [](const auto& rank) {
-      return rank.outcome == Outcome::kFinished;
+      return rank.outcome == verdict::Outcome::kFinished;
     });
-    result.verdict = healthy ? Verdict::kPass : Verdict::kFail;
+    result.verdict = healthy ? verdict::Verdict::kPass : verdict::Verdict::kFail;
     const auto& findings = result.judgement.findings;
     result.why = healthy            ? std::string(kHealthy)
                  : findings.empty() ? found
@@ -213,7 +215,7 @@ void Compare(const StressCase& stress_case, const std::string& backend, CaseResu
   const std::string wrong_recovery = WrongRecovery(result.facts.recoveries, *expectation);
   const bool met = Meets(result.judgement, *expectation, result.facts.hosts) &&
                    wrong_figure.empty() && wrong_recovery.empty();
-  result.verdict = met ? Verdict::kPass : Verdict::kFail;
+  result.verdict = met ? verdict::Verdict::kPass : verdict::Verdict::kFail;
   result.why = met ? WhyExpected(result.judgement)
                    : fmt::format("expected {}; got {}", DescribeExpectation(*expectation), found);
   if (!wrong_recovery.empty()) result.why += fmt::format("; {}", wrong_recovery);
@@ -222,17 +224,19 @@ void Compare(const StressCase& stress_case, const std::string& backend, CaseResu
 
 }  // namespace
 
-std::vector<RankEvidence> AsJudged(std::vector<RankEvidence> evidence,
-                                   const std::vector<std::optional<ProgramReport>>& reports,
-                                   const std::vector<bool>& heals, bool stuck) {
+std::vector<verdict::RankEvidence> AsJudged(
+    std::vector<verdict::RankEvidence> evidence,
+    const std::vector<std::optional<ProgramReport>>& reports, const std::vector<bool>& heals,
+    bool stuck) {
   for (std::size_t rank = 0; rank < evidence.size(); ++rank) {
-    RankEvidence& known = evidence[rank];
-    if (heals[rank] && known.state == ProcessState::kStopped) known.state = ProcessState::kRunning;
+    verdict::RankEvidence& known = evidence[rank];
+    if (heals[rank] && known.state == verdict::ProcessState::kStopped)
+      known.state = verdict::ProcessState::kRunning;
     if (!reports[rank]) continue;
     known.wrong_data = reports[rank]->wrong_data;
     if (!reports[rank]->status.ok()) {
       known.error = reports[rank]->status.message();
-    } else if (known.state == ProcessState::kRunning && !stuck) {
+    } else if (known.state == verdict::ProcessState::kRunning && !stuck) {
       MarkOver(known);
     }
   }
@@ -240,33 +244,35 @@ std::vector<RankEvidence> AsJudged(std::vector<RankEvidence> evidence,
   return evidence;
 }
 
-Setting SettingOf(const Scenario& scenario, const std::string& backend, double deadline_seconds) {
-  Setting setting;
+verdict::Setting SettingOf(const plan::Scenario& scenario, const std::string& backend,
+                           double deadline_seconds) {
+  verdict::Setting setting;
   setting.deadline_seconds = deadline_seconds;
   setting.backend = backend;
   // Scripts without streams block; training has one stream of collectives.
   setting.one_stream = true;
-  if (const auto* script = std::get_if<ScriptProgram>(&scenario.workload)) {
-    setting.one_stream = !UsesStreams(*script);
+  if (const auto* script = std::get_if<plan::ScriptProgram>(&scenario.workload)) {
+    setting.one_stream = !plan::UsesStreams(*script);
     std::uint16_t number = 0;
-    for (const ScriptCommunicator& made : MadeCommunicators(*script)) {
+    for (const plan::ScriptCommunicator& made : plan::MadeCommunicators(*script)) {
       setting.groups.push_back({++number, made.name, made.members});
     }
   }
   return setting;
 }
 
-Judgement JudgeCase(const Scenario& scenario, const std::string& backend,
-                    const std::vector<RankEvidence>& evidence, double deadline_seconds,
-                    const Generation& generation) {
-  Setting setting = SettingOf(scenario, backend, deadline_seconds);
+verdict::Judgement JudgeCase(const plan::Scenario& scenario, const std::string& backend,
+                             const std::vector<verdict::RankEvidence>& evidence,
+                             double deadline_seconds, const Generation& generation) {
+  verdict::Setting setting = SettingOf(scenario, backend, deadline_seconds);
   AddGeneration(generation, setting);
-  Judgement judgement = Judge(evidence, setting);
+  verdict::Judgement judgement = verdict::Judge(evidence, setting);
   NameCauses(scenario, evidence, judgement);
   return judgement;
 }
 
-const Expectation* ExpectationFor(const Scenario& scenario, const std::string& backend) {
+const plan::Expectation* ExpectationFor(const plan::Scenario& scenario,
+                                        const std::string& backend) {
   constexpr std::string_view kSim = "sim_";
   std::vector<std::string> keys = {backend};
   // A simulation of a library's rules does what the library does, unless the file knows better.
@@ -289,17 +295,17 @@ CaseResult Assess(const StressCase& stress_case, const std::string& backend,
   result.judgement =
       JudgeCase(stress_case.scenario, backend, facts.evidence, deadline_seconds, facts.generation);
   result.judgement = WithRecoveries(std::move(result.judgement), facts.recoveries);
-  if (!facts.places.empty()) NameLostHosts(facts.places, facts.evidence, result.judgement);
+  if (!facts.places.empty()) verdict::NameLostHosts(facts.places, facts.evidence, result.judgement);
   // A note, where nothing else is to be said.
-  AlignClocks(facts.hosts, facts.evidence);
+  verdict::AlignClocks(facts.hosts, facts.evidence);
   if (result.judgement.findings.empty()) {
-    Ranks ranks;
-    for (const RankEvidence& rank : facts.evidence) ranks.push_back(&rank);
-    result.judgement.findings = FindSlowLinks(ranks);
+    verdict::Ranks ranks;
+    for (const verdict::RankEvidence& rank : facts.evidence) ranks.push_back(&rank);
+    result.judgement.findings = verdict::FindSlowLinks(ranks);
   }
-  NameHosts(facts.evidence, facts.hosts, result.judgement);
+  verdict::NameHosts(facts.evidence, facts.hosts, result.judgement);
   if (IsOfTheLaunch(result.judgement)) {
-    result.verdict = Verdict::kFail;
+    result.verdict = verdict::Verdict::kFail;
     result.why = result.judgement.findings.front().message;
     result.facts = std::move(facts);
     return result;
@@ -313,4 +319,4 @@ CaseResult Assess(const StressCase& stress_case, const std::string& backend,
   return result;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness

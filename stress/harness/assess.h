@@ -14,55 +14,57 @@
 #include "stress/harness/protocol.h"
 #include "stress/harness/recovery.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 
 // What a case left behind.
 struct CaseFacts {
-  std::vector<RankEvidence> evidence;                 // one a rank
+  std::vector<verdict::RankEvidence> evidence;        // one a rank
   std::vector<std::optional<ProgramReport>> reports;  // one a rank
   std::vector<bool> fired;                            // one a fault
-  std::vector<std::string> notes;  // of faults by agents: what was done, or why it was not
-  std::vector<Journal> journals;     // for the file
-  std::vector<RankHost> hosts = {};  // one a rank; none: not known
+  std::vector<std::string> notes;          // of faults by agents: what was done, or why it was not
+  std::vector<journal::Journal> journals;  // for the file
+  std::vector<verdict::RankHost> hosts = {};     // one a rank; none: not known
   std::optional<double> detected_after_seconds;  // none: nothing was wrong
   double seconds = 0;
   double deadline_seconds = 0;  // by which it was judged
   std::vector<Recovery> recoveries;
-  Generation generation;          // whose evidence it is
-  std::vector<RankPlace> places;  // one a rank, and whose agents are lost; may be empty
-  std::string cut_short;          // why it was ended before it was over; empty: it was over
+  Generation generation;                   // whose evidence it is
+  std::vector<verdict::RankPlace> places;  // one a rank, and whose agents are lost; may be empty
+  std::string cut_short;  // why it was ended before it was over; empty: it was over
 };
 
 struct CaseResult {
-  Verdict verdict = Verdict::kUnknown;
-  std::string why;      // one line; of a pass too: "as expected: …"
-  Judgement judgement;  // of what happened, whether it was expected or not
+  verdict::Verdict verdict = verdict::Verdict::kUnknown;
+  std::string why;               // one line; of a pass too: "as expected: …"
+  verdict::Judgement judgement;  // of what happened, whether it was expected or not
   CaseFacts facts;
 };
 
 // What a judge is to see: a rank whose program is over calls nothing any more, whatever its process
 // still does (unless that is the question: `stuck`); what ranks reported is part of the evidence.
 // Ranks of `heals` are stopped for now.
-std::vector<RankEvidence> AsJudged(std::vector<RankEvidence> evidence,
-                                   const std::vector<std::optional<ProgramReport>>& reports,
-                                   const std::vector<bool>& heals, bool stuck);
+std::vector<verdict::RankEvidence> AsJudged(
+    std::vector<verdict::RankEvidence> evidence,
+    const std::vector<std::optional<ProgramReport>>& reports, const std::vector<bool>& heals,
+    bool stuck);
 
 // What the judge knows besides the histories.
-Setting SettingOf(const Scenario& scenario, const std::string& backend, double deadline_seconds);
+verdict::Setting SettingOf(const plan::Scenario& scenario, const std::string& backend,
+                           double deadline_seconds);
 
 // Judges with the rules of the backend. `deadline_seconds` may be infinite: only what is proved.
-Judgement JudgeCase(const Scenario& scenario, const std::string& backend,
-                    const std::vector<RankEvidence>& evidence, double deadline_seconds,
-                    const Generation& generation = {});
+verdict::Judgement JudgeCase(const plan::Scenario& scenario, const std::string& backend,
+                             const std::vector<verdict::RankEvidence>& evidence,
+                             double deadline_seconds, const Generation& generation = {});
 
 // The expectation for this backend, if there is one; of "sim_gloo" that of "sim", then of "gloo";
 // "any" otherwise.
-const Expectation* ExpectationFor(const Scenario& scenario, const std::string& backend);
+const plan::Expectation* ExpectationFor(const plan::Scenario& scenario, const std::string& backend);
 
 // Takes the facts into the result.
 CaseResult Assess(const StressCase& stress_case, const std::string& backend,
                   double deadline_seconds, CaseFacts facts);
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness
 
 #endif  // LOCKSTEP_STRESS_HARNESS_ASSESS_H_

@@ -8,7 +8,7 @@
 #include "core/launch/codec.h"
 #include "core/launch/protocol.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 namespace {
 
 constexpr std::size_t kMostEvents = 64;
@@ -16,28 +16,28 @@ constexpr std::size_t kMostEvents = 64;
 constexpr int kMostDepth = 4;
 
 // Declared before the templates that call them.
-void Put(Encoder& encoder, int value);
-void Get(Decoder& decoder, int& value);
-void Put(Encoder& encoder, const std::string& text);
-void Get(Decoder& decoder, std::string& text);
-void Put(Encoder& encoder, const RankOutcome& rank);
-void Get(Decoder& decoder, RankOutcome& rank);
-void Put(Encoder& encoder, const Finding& finding);
-void Get(Decoder& decoder, Finding& finding, int depth);
-void Put(Encoder& encoder, const Recovery& recovery);
-void Get(Decoder& decoder, Recovery& recovery);
-void Put(Encoder& encoder, const std::optional<ProgramReport>& report);
-void Get(Decoder& decoder, std::optional<ProgramReport>& report);
+void Put(launch::Encoder& encoder, int value);
+void Get(launch::Decoder& decoder, int& value);
+void Put(launch::Encoder& encoder, const std::string& text);
+void Get(launch::Decoder& decoder, std::string& text);
+void Put(launch::Encoder& encoder, const verdict::RankOutcome& rank);
+void Get(launch::Decoder& decoder, verdict::RankOutcome& rank);
+void Put(launch::Encoder& encoder, const verdict::Finding& finding);
+void Get(launch::Decoder& decoder, verdict::Finding& finding, int depth);
+void Put(launch::Encoder& encoder, const Recovery& recovery);
+void Get(launch::Decoder& decoder, Recovery& recovery);
+void Put(launch::Encoder& encoder, const std::optional<ProgramReport>& report);
+void Get(launch::Decoder& decoder, std::optional<ProgramReport>& report);
 
 template <typename T>
-void PutAll(Encoder& encoder, const std::vector<T>& all) {
+void PutAll(launch::Encoder& encoder, const std::vector<T>& all) {
   encoder.Put(static_cast<std::uint32_t>(all.size()));
   for (const T& one : all) Put(encoder, one);
 }
 
 // The bytes end before more is made than they could hold.
 template <typename T, typename... More>
-void GetAll(Decoder& decoder, std::vector<T>& all, More... more) {
+void GetAll(launch::Decoder& decoder, std::vector<T>& all, More... more) {
   const auto count = decoder.Get<std::uint32_t>();
   for (std::uint32_t i = 0; i < count && decoder.ok(); ++i) {
     T one{};
@@ -46,12 +46,12 @@ void GetAll(Decoder& decoder, std::vector<T>& all, More... more) {
   }
 }
 
-void Put(Encoder& encoder, int value) { encoder.Put(std::int32_t{value}); }
-void Get(Decoder& decoder, int& value) { value = decoder.Get<std::int32_t>(); }
-void Put(Encoder& encoder, const std::string& text) { encoder.Text(text); }
-void Get(Decoder& decoder, std::string& text) { text = decoder.Text(); }
+void Put(launch::Encoder& encoder, int value) { encoder.Put(std::int32_t{value}); }
+void Get(launch::Decoder& decoder, int& value) { value = decoder.Get<std::int32_t>(); }
+void Put(launch::Encoder& encoder, const std::string& text) { encoder.Text(text); }
+void Get(launch::Decoder& decoder, std::string& text) { text = decoder.Text(); }
 
-void Put(Encoder& encoder, const RankOutcome& rank) {
+void Put(launch::Encoder& encoder, const verdict::RankOutcome& rank) {
   Put(encoder, rank.rank);
   encoder.Put(static_cast<std::uint8_t>(rank.outcome));
   Put(encoder, rank.exit_code);
@@ -59,9 +59,9 @@ void Put(Encoder& encoder, const RankOutcome& rank) {
   encoder.Text(rank.where).Put(rank.seconds_silent).Text(rank.evidence);
 }
 
-void Get(Decoder& decoder, RankOutcome& rank) {
+void Get(launch::Decoder& decoder, verdict::RankOutcome& rank) {
   Get(decoder, rank.rank);
-  rank.outcome = static_cast<Outcome>(decoder.Get<std::uint8_t>());
+  rank.outcome = static_cast<verdict::Outcome>(decoder.Get<std::uint8_t>());
   Get(decoder, rank.exit_code);
   Get(decoder, rank.signal);
   rank.where = decoder.Text();
@@ -69,27 +69,28 @@ void Get(Decoder& decoder, RankOutcome& rank) {
   rank.evidence = decoder.Text();
 }
 
-void Put(Encoder& encoder, const Finding& finding) {
+void Put(launch::Encoder& encoder, const verdict::Finding& finding) {
   encoder.Text(finding.cause);
   PutAll(encoder, finding.culprits);
   encoder.Put(static_cast<std::uint8_t>(finding.proved));
   encoder.Text(finding.message).Text(finding.remedy);
   encoder.Put(static_cast<std::uint8_t>(finding.operation.has_value()));
   if (finding.operation) {
-    encoder.Raw({reinterpret_cast<const char*>(&*finding.operation), sizeof(JournalEvent)});
+    encoder.Raw(
+        {reinterpret_cast<const char*>(&*finding.operation), sizeof(journal::JournalEvent)});
   }
   PutAll(encoder, finding.evidence);
 }
 
-void Get(Decoder& decoder, Finding& finding, int depth) {
+void Get(launch::Decoder& decoder, verdict::Finding& finding, int depth) {
   finding.cause = decoder.Text();
   GetAll(decoder, finding.culprits);
   finding.proved = decoder.Get<std::uint8_t>() != 0;
   finding.message = decoder.Text();
   finding.remedy = decoder.Text();
   if (decoder.Get<std::uint8_t>() != 0) {
-    const std::string_view bytes = decoder.Raw(sizeof(JournalEvent));
-    JournalEvent event{};
+    const std::string_view bytes = decoder.Raw(sizeof(journal::JournalEvent));
+    journal::JournalEvent event{};
     if (decoder.ok()) std::memcpy(&event, bytes.data(), sizeof event);
     finding.operation = event;
   }
@@ -97,19 +98,19 @@ void Get(Decoder& decoder, Finding& finding, int depth) {
   if (decoder.ok()) GetAll(decoder, finding.evidence, depth - 1);
 }
 
-void Put(Encoder& encoder, const Judgement& judgement) {
+void Put(launch::Encoder& encoder, const verdict::Judgement& judgement) {
   encoder.Put(static_cast<std::uint8_t>(judgement.verdict));
   PutAll(encoder, judgement.outcomes);
   PutAll(encoder, judgement.findings);
 }
 
-void Get(Decoder& decoder, Judgement& judgement) {
-  judgement.verdict = static_cast<Verdict>(decoder.Get<std::uint8_t>());
+void Get(launch::Decoder& decoder, verdict::Judgement& judgement) {
+  judgement.verdict = static_cast<verdict::Verdict>(decoder.Get<std::uint8_t>());
   GetAll(decoder, judgement.outcomes);
   GetAll(decoder, judgement.findings, kMostDepth);
 }
 
-void Put(Encoder& encoder, const Recovery& recovery) {
+void Put(launch::Encoder& encoder, const Recovery& recovery) {
   encoder.Put(static_cast<std::uint8_t>(recovery.mode));
   encoder.Put(static_cast<std::uint8_t>(recovery.outcome));
   Put(encoder, recovery.generation);
@@ -120,9 +121,9 @@ void Put(Encoder& encoder, const Recovery& recovery) {
   Put(encoder, recovery.failure);
 }
 
-void Get(Decoder& decoder, Recovery& recovery) {
-  recovery.mode = static_cast<RecoveryPlan::Mode>(decoder.Get<std::uint8_t>());
-  recovery.outcome = static_cast<RecoveryOutcome>(decoder.Get<std::uint8_t>());
+void Get(launch::Decoder& decoder, Recovery& recovery) {
+  recovery.mode = static_cast<plan::RecoveryPlan::Mode>(decoder.Get<std::uint8_t>());
+  recovery.outcome = static_cast<plan::RecoveryOutcome>(decoder.Get<std::uint8_t>());
   Get(decoder, recovery.generation);
   GetAll(decoder, recovery.lost);
   GetAll(decoder, recovery.members);
@@ -134,16 +135,16 @@ void Get(Decoder& decoder, Recovery& recovery) {
   Get(decoder, recovery.failure);
 }
 
-void Put(Encoder& encoder, const std::optional<ProgramReport>& report) {
+void Put(launch::Encoder& encoder, const std::optional<ProgramReport>& report) {
   encoder.Text(report ? EncodeReport(*report) : "");
 }
 
-void Get(Decoder& decoder, std::optional<ProgramReport>& report) {
+void Get(launch::Decoder& decoder, std::optional<ProgramReport>& report) {
   const Result<ProgramReport> decoded = DecodeReport(decoder.Text());
   if (decoded.ok()) report = *decoded;
 }
 
-RankEvidence Shortened(RankEvidence evidence) {
+verdict::RankEvidence Shortened(verdict::RankEvidence evidence) {
   auto& [events, missed] = evidence.journal;
   if (events.size() > kMostEvents) {
     missed += events.size() - kMostEvents;
@@ -155,13 +156,13 @@ RankEvidence Shortened(RankEvidence evidence) {
 }  // namespace
 
 std::string EncodeCase(std::size_t index, const CaseResult& result) {
-  Encoder encoder;
+  launch::Encoder encoder;
   encoder.Put(static_cast<std::uint64_t>(index)).Put(static_cast<std::uint8_t>(result.verdict));
   encoder.Text(result.why);
   Put(encoder, result.judgement);
   const CaseFacts& facts = result.facts;
   encoder.Put(static_cast<std::uint32_t>(facts.evidence.size()));
-  for (const RankEvidence& rank : facts.evidence) lockstep::Put(encoder, Shortened(rank));
+  for (const verdict::RankEvidence& rank : facts.evidence) launch::Put(encoder, Shortened(rank));
   PutAll(encoder, std::vector<int>(facts.fired.begin(), facts.fired.end()));
   PutAll(encoder, facts.notes);
   PutAll(encoder, facts.reports);
@@ -172,17 +173,17 @@ std::string EncodeCase(std::size_t index, const CaseResult& result) {
 }
 
 std::optional<EntrustedCase> DecodeCase(std::string_view bytes) {
-  Decoder decoder(bytes);
+  launch::Decoder decoder(bytes);
   EntrustedCase entrusted;
   CaseResult& result = entrusted.result;
   entrusted.index = decoder.Get<std::uint64_t>();
-  result.verdict = static_cast<Verdict>(decoder.Get<std::uint8_t>());
+  result.verdict = static_cast<verdict::Verdict>(decoder.Get<std::uint8_t>());
   result.why = decoder.Text();
   Get(decoder, result.judgement);
   CaseFacts& facts = result.facts;
   const auto ranks = decoder.Get<std::uint32_t>();
   for (std::uint32_t i = 0; i < ranks && decoder.ok(); ++i) {
-    lockstep::Get(decoder, facts.evidence.emplace_back());
+    launch::Get(decoder, facts.evidence.emplace_back());
   }
   std::vector<int> fired;
   GetAll(decoder, fired);
@@ -199,4 +200,4 @@ std::optional<EntrustedCase> DecodeCase(std::string_view bytes) {
   return entrusted;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness

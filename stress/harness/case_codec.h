@@ -10,7 +10,7 @@
 
 #include "stress/harness/assess.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 
 struct EntrustedCase {
   std::size_t index = 0;  // of the launch's cases
@@ -20,6 +20,6 @@ struct EntrustedCase {
 std::string EncodeCase(std::size_t index, const CaseResult& result);
 std::optional<EntrustedCase> DecodeCase(std::string_view bytes);
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness
 
 #endif  // LOCKSTEP_STRESS_HARNESS_CASE_CODEC_H_

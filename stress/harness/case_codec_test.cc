@@ -5,21 +5,21 @@
 
 #include <string>
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 namespace {
 
 using ::testing::ElementsAre;
 
 CaseResult SomeResult() {
   CaseResult result;
-  result.verdict = Verdict::kFail;
+  result.verdict = verdict::Verdict::kFail;
   result.why = "it hangs";
-  result.judgement.verdict = Verdict::kFail;
-  RankOutcome& outcome = result.judgement.outcomes.emplace_back();
+  result.judgement.verdict = verdict::Verdict::kFail;
+  verdict::RankOutcome& outcome = result.judgement.outcomes.emplace_back();
   outcome.rank = 1;
-  outcome.outcome = Outcome::kHung;
+  outcome.outcome = verdict::Outcome::kHung;
   outcome.where = "all_reduce 5";
-  Finding& finding = result.judgement.findings.emplace_back();
+  verdict::Finding& finding = result.judgement.findings.emplace_back();
   finding.cause = "uneven_inputs";
   finding.culprits = {0, 3};
   finding.operation.emplace().sequence = 12;
@@ -41,11 +41,11 @@ TEST(CaseCodec, ThereAndBack) {
   ASSERT_TRUE(back.has_value());
   EXPECT_EQ(back->index, 4u);
   const CaseResult& result = back->result;
-  EXPECT_EQ(result.verdict, Verdict::kFail);
+  EXPECT_EQ(result.verdict, verdict::Verdict::kFail);
   EXPECT_EQ(result.why, "it hangs");
-  EXPECT_EQ(result.judgement.outcomes.at(0).outcome, Outcome::kHung);
+  EXPECT_EQ(result.judgement.outcomes.at(0).outcome, verdict::Outcome::kHung);
   EXPECT_EQ(result.judgement.outcomes[0].where, "all_reduce 5");
-  const Finding& finding = result.judgement.findings.at(0);
+  const verdict::Finding& finding = result.judgement.findings.at(0);
   EXPECT_THAT(finding.culprits, ElementsAre(0, 3));
   EXPECT_EQ(finding.operation->sequence, 12u);
   EXPECT_EQ(finding.evidence.at(0).cause, "rank_exited");
@@ -69,4 +69,4 @@ TEST(CaseCodec, CutAnywhereItIsRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness

@@ -16,7 +16,7 @@
 #include "core/base/nearest.h"
 #include "core/plan/script.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 namespace {
 
 namespace fs = std::filesystem;
@@ -88,7 +88,7 @@ Result<std::vector<std::string>> PathsOf(const std::vector<std::string>& pattern
   return paths;
 }
 
-bool IsFor(const Scenario& scenario, int ranks) {
+bool IsFor(const plan::Scenario& scenario, int ranks) {
   const std::vector<int>& allowed = scenario.allowed_ranks;
   return allowed.empty() || std::find(allowed.begin(), allowed.end(), ranks) != allowed.end();
 }
@@ -103,34 +103,36 @@ Result<std::string> ReadText(const std::string& path) {
 Status AddCases(const std::string& path, std::optional<int> ranks, std::uint64_t seed,
                 std::int64_t repeat, Selection& selection) {
   // First as it stands: how many ranks it is for.
-  LOCKSTEP_ASSIGN_OR_RETURN(const Scenario as_written, LoadScenario(path));
+  LOCKSTEP_ASSIGN_OR_RETURN(const plan::Scenario as_written, plan::LoadScenario(path));
   if (ranks && !IsFor(as_written, *ranks)) {
     selection.skipped.push_back(as_written.name);
     return OkStatus();
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, ReadText(path));
-  LOCKSTEP_ASSIGN_OR_RETURN(const Scenario scenario, ParseScenario(text, path, {.ranks = ranks}));
+  LOCKSTEP_ASSIGN_OR_RETURN(const plan::Scenario scenario,
+                            plan::ParseScenario(text, path, {.ranks = ranks}));
   for (std::int64_t i = 0; i < repeat; ++i) {
     const std::uint64_t own_seed = seed + static_cast<std::uint64_t>(i);
-    StressCase made{scenario, text, own_seed, PlanFaults(scenario, own_seed), scenario.name};
+    StressCase made{scenario, text, own_seed, faults::PlanFaults(scenario, own_seed),
+                    scenario.name};
     if (repeat > 1) made.label += fmt::format(" seed {}", own_seed);
     selection.cases.push_back(std::move(made));
   }
   return OkStatus();
 }
 
-bool HasStreams(const Scenario& scenario) {
-  const auto* script = std::get_if<ScriptProgram>(&scenario.workload);
-  return std::holds_alternative<StreamRaceProgram>(scenario.workload) ||
-         (script != nullptr && UsesStreams(*script));
+bool HasStreams(const plan::Scenario& scenario) {
+  const auto* script = std::get_if<plan::ScriptProgram>(&scenario.workload);
+  return std::holds_alternative<plan::StreamRaceProgram>(scenario.workload) ||
+         (script != nullptr && plan::UsesStreams(*script));
 }
 
 // Something about how the ranks connect. To die, to stop or to be late is the same afterwards.
-bool IsAboutConnecting(const PlannedFault& fault) {
-  return fault.moment.kind == FaultMoment::Kind::kInit &&
-         (IsOfNetwork(fault.kind) || fault.kind == FaultKind::kFdExhaustion ||
-          fault.kind == FaultKind::kMemoryPressure || fault.kind == FaultKind::kEnvironment ||
-          fault.kind == FaultKind::kHang);
+bool IsAboutConnecting(const faults::PlannedFault& fault) {
+  return fault.moment.kind == faults::FaultMoment::Kind::kInit &&
+         (faults::IsOfNetwork(fault.kind) || fault.kind == faults::FaultKind::kFdExhaustion ||
+          fault.kind == faults::FaultKind::kMemoryPressure ||
+          fault.kind == faults::FaultKind::kEnvironment || fault.kind == faults::FaultKind::kHang);
 }
 
 std::string_view WhyNotByMpi(const StressCase& stress_case, bool single_host) {
@@ -142,7 +144,9 @@ std::string_view WhyNotByMpi(const StressCase& stress_case, bool single_host) {
   if (HasStreams(stress_case.scenario)) {
     return "it needs a stream for collectives, and MPI is called by one thread only here";
   }
-  if (any([](const PlannedFault& f) { return IsOfLink(f.kind) && !IsOfNetwork(f.kind); })) {
+  if (any([](const faults::PlannedFault& f) {
+        return faults::IsOfLink(f.kind) && !faults::IsOfNetwork(f.kind);
+      })) {
     return "MPI's connections do not go through the agents' relay (network/* breaks those between "
            "hosts)";
   }
@@ -174,7 +178,7 @@ Result<std::string> DescribeCatalogue() {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<CatalogueEntry> entries, ListCatalogue());
   std::string text;
   for (const CatalogueEntry& entry : entries) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const Scenario scenario, LoadScenario(entry.path));
+    LOCKSTEP_ASSIGN_OR_RETURN(const plan::Scenario scenario, plan::LoadScenario(entry.path));
     const std::string ranks = scenario.allowed_ranks.empty()
                                   ? "any ranks"
                                   : fmt::format("{} ranks", fmt::join(scenario.allowed_ranks, ","));
@@ -246,8 +250,9 @@ Result<Selection> SelectCases(const std::vector<std::string>& patterns, std::opt
 
 Status LeaveOutHosts(bool single_host, bool network_faults, Selection& selection) {
   const auto left_out = [&](const StressCase& one) {
-    const bool network = std::any_of(one.faults.begin(), one.faults.end(),
-                                     [](const auto& fault) { return IsOfNetwork(fault.kind); });
+    const bool network = std::any_of(one.faults.begin(), one.faults.end(), [](const auto& fault) {
+      return faults::IsOfNetwork(fault.kind);
+    });
     return (single_host && one.scenario.hosts > 1) || (network && !network_faults);
   };
   for (const StressCase& one : selection.cases) {
@@ -268,4 +273,4 @@ Status LeaveOutHosts(bool single_host, bool network_faults, Selection& selection
       first));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness

@@ -11,7 +11,7 @@
 #include "core/plan/scenario.h"
 #include "stress/faults/fault_plan.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 
 struct CatalogueEntry {
   std::string name;  // "uneven_inputs/case4"
@@ -27,10 +27,10 @@ Result<std::string> DescribeCatalogue();
 
 // One run of one scenario.
 struct StressCase {
-  Scenario scenario;
+  plan::Scenario scenario;
   std::string text;  // of its file
   std::uint64_t seed = 0;
-  std::vector<PlannedFault> faults;
+  std::vector<faults::PlannedFault> faults;
   std::string label;  // unique in the run: "uneven_inputs/case4", "…/case4 seed 7"
 };
 
@@ -58,6 +58,6 @@ Status LeaveOutForMpi(bool single_host, Selection& selection);
 // A line for every reason: "not run: a, b: needs …", from "a: needs …" and "b: needs …".
 std::string FormatUnmet(const std::vector<std::string>& unmet);
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness
 
 #endif  // LOCKSTEP_STRESS_HARNESS_CATALOGUE_H_

@@ -13,7 +13,7 @@
 #include "core/verdict/standstill.h"
 #include "stress/faults/outside.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 namespace {
 
 constexpr double kCollectSeconds = 5;
@@ -30,15 +30,15 @@ constexpr double kStillSeconds = 1;           // of a link on which nothing move
 constexpr double kResumeSeconds = 0.005;      // between looks whether ranks resumed
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-int SignalOf(FaultKind kind) {
+int SignalOf(faults::FaultKind kind) {
   switch (kind) {
-    case FaultKind::kKill:
+    case faults::FaultKind::kKill:
       return SIGKILL;
-    case FaultKind::kStop:
+    case faults::FaultKind::kStop:
       return SIGSTOP;
-    case FaultKind::kTerminate:
+    case faults::FaultKind::kTerminate:
       return SIGTERM;
-    case FaultKind::kInterrupt:
+    case faults::FaultKind::kInterrupt:
       return SIGINT;
     default:
       LOCKSTEP_CHECK(false, "a fault from outside");
@@ -46,13 +46,14 @@ int SignalOf(FaultKind kind) {
 }
 
 // How long to wait for what is still to come after the proof. A rank that lingers closes nothing.
-double SettleSeconds(const Scenario& scenario, const std::string& backend,
-                     const Judgement& judgement) {
-  const bool lingers = Lingers(scenario);
+double SettleSeconds(const plan::Scenario& scenario, const std::string& backend,
+                     const verdict::Judgement& judgement) {
+  const bool lingers = plan::Lingers(scenario);
   const bool departed = std::any_of(
-      judgement.outcomes.begin(), judgement.outcomes.end(), [&](const RankOutcome& rank) {
-        return rank.outcome != Outcome::kHung && rank.outcome != Outcome::kStopped &&
-               !(lingers && rank.outcome == Outcome::kFinished);
+      judgement.outcomes.begin(), judgement.outcomes.end(), [&](const verdict::RankOutcome& rank) {
+        return rank.outcome != verdict::Outcome::kHung &&
+               rank.outcome != verdict::Outcome::kStopped &&
+               !(lingers && rank.outcome == verdict::Outcome::kFinished);
       });
   if (!departed) return 0;
   return backend == "gloo" ? kSettleSeconds : kSettleDeafSeconds;
@@ -60,7 +61,7 @@ double SettleSeconds(const Scenario& scenario, const std::string& backend,
 
 }  // namespace
 
-StressConductor::StressConductor(Fleet& fleet, const StressOptions& options)
+StressConductor::StressConductor(launch::Fleet& fleet, const StressOptions& options)
     : fleet_(fleet), options_(options), links_(fleet), ns_per_tick_(CalibrateTicks().ns_per_tick) {}
 
 void StressConductor::Reset(const StressCase& stress_case) {
@@ -94,12 +95,13 @@ void StressConductor::Reset(const StressCase& stress_case) {
   cut_short_.clear();
 }
 
-std::vector<RankEvidence> StressConductor::Judged(std::vector<RankEvidence> evidence) const {
+std::vector<verdict::RankEvidence> StressConductor::Judged(
+    std::vector<verdict::RankEvidence> evidence) const {
   evidence = AsJudged(OfGeneration(std::move(evidence), generation_), reports_, heals_, stuck_);
   // A program that raised and waits to be recovered would have left.
-  for (RankEvidence& rank : evidence) {
-    if (!Parked(rank.rank) || rank.state != ProcessState::kRunning) continue;
-    rank.state = ProcessState::kExited;
+  for (verdict::RankEvidence& rank : evidence) {
+    if (!Parked(rank.rank) || rank.state != verdict::ProcessState::kRunning) continue;
+    rank.state = verdict::ProcessState::kExited;
     rank.exit_code = static_cast<int>(ExitCodeOf(StatusCode::kSystemFailed));
     rank.idle = false;
   }
@@ -107,25 +109,26 @@ std::vector<RankEvidence> StressConductor::Judged(std::vector<RankEvidence> evid
 }
 
 void StressConductor::Apply(std::size_t fault) {
-  const PlannedFault& planned = case_->faults[fault];
-  if (planned.moment.kind == FaultMoment::Kind::kTime) applied_at_[fault] = NowTicks();
-  if (IsOfLink(planned.kind)) return ApplyToLink(fault);
-  if (IsByAgent(planned.kind)) {
-    return fleet_.Inject(planned.rank, static_cast<std::uint32_t>(fault), OrderFor(planned));
+  const faults::PlannedFault& planned = case_->faults[fault];
+  if (planned.moment.kind == faults::FaultMoment::Kind::kTime) applied_at_[fault] = NowTicks();
+  if (faults::IsOfLink(planned.kind)) return ApplyToLink(fault);
+  if (faults::IsByAgent(planned.kind)) {
+    return fleet_.Inject(planned.rank, static_cast<std::uint32_t>(fault),
+                         faults::OrderFor(planned));
   }
   fleet_.Signal(planned.rank, SignalOf(planned.kind));
   fired_[fault] = true;
-  if (planned.kind != FaultKind::kStop || !planned.duration_seconds) return;
+  if (planned.kind != faults::FaultKind::kStop || !planned.duration_seconds) return;
   heals_[static_cast<std::size_t>(planned.rank)] = true;
   due_.push_back({Deadline::AfterSeconds(*planned.duration_seconds), fault, true});
 }
 
 // The rank that waits for it goes on when it is in force; it has fired when traffic met it.
 void StressConductor::ApplyToLink(std::size_t fault) {
-  const PlannedFault& planned = case_->faults[fault];
+  const faults::PlannedFault& planned = case_->faults[fault];
   links_.Apply(fault, [this, fault] {
-    const PlannedFault& applied = case_->faults[fault];
-    if (applied.moment.kind == FaultMoment::Kind::kTime) return;
+    const faults::PlannedFault& applied = case_->faults[fault];
+    if (applied.moment.kind == faults::FaultMoment::Kind::kTime) return;
     fleet_.Send(applied.rank, {kAppliedMessage, ""});
   });
   if (!planned.duration_seconds) return;
@@ -140,14 +143,14 @@ void StressConductor::DoDue() {
     }
     const Due due = due_[i];
     due_.erase(due_.begin() + static_cast<std::ptrdiff_t>(i));
-    const PlannedFault& fault = case_->faults[due.fault];
+    const faults::PlannedFault& fault = case_->faults[due.fault];
     const auto rank = static_cast<std::size_t>(fault.rank);
-    if (due.heal && IsOfLink(fault.kind)) {
+    if (due.heal && faults::IsOfLink(fault.kind)) {
       links_.Heal(due.fault);
     } else if (due.heal) {
       heals_[rank] = false;
       fleet_.Signal(fault.rank, SIGCONT);
-      if (fault.moment.kind != FaultMoment::Kind::kTime) {
+      if (fault.moment.kind != faults::FaultMoment::Kind::kTime) {
         fleet_.Send(fault.rank, {kAppliedMessage, ""});
       }
     } else if (!gone_[rank]) {
@@ -156,7 +159,7 @@ void StressConductor::DoDue() {
   }
 }
 
-void StressConductor::OnMessage(const FleetEvent& event) {
+void StressConductor::OnMessage(const launch::FleetEvent& event) {
   const auto rank = static_cast<std::size_t>(event.rank);
   if (event.message.type == kReportMessage) {
     Result<ProgramReport> report = DecodeReport(event.message.payload);
@@ -171,21 +174,22 @@ void StressConductor::OnMessage(const FleetEvent& event) {
   if (event.message.type != kFiredMessage) return OnRecoveryMessage(event);
   const auto fault = static_cast<std::size_t>(std::atoll(event.message.payload.c_str()));
   if (fault >= fired_.size()) return;  // a worker is under test and not believed
-  const PlannedFault& planned = case_->faults[fault];
-  fired_[fault] = fired_[fault] || !(IsOfLink(planned.kind) || IsByAgent(planned.kind));
-  if (SiteOf(planned.kind) != FaultSite::kOutside) return;
-  if (planned.moment.kind != FaultMoment::Kind::kTime) Apply(fault);
+  const faults::PlannedFault& planned = case_->faults[fault];
+  fired_[fault] =
+      fired_[fault] || !(faults::IsOfLink(planned.kind) || faults::IsByAgent(planned.kind));
+  if (faults::SiteOf(planned.kind) != faults::FaultSite::kOutside) return;
+  if (planned.moment.kind != faults::FaultMoment::Kind::kTime) Apply(fault);
 }
 
 // An agent tells what it did; only then it fired, and the program goes on.
-void StressConductor::OnFault(const FleetEvent& event) {
+void StressConductor::OnFault(const launch::FleetEvent& event) {
   const auto fault = static_cast<std::size_t>(event.message.type);
-  if (fault >= fired_.size() || event.news == FaultNews::kHealed) return;
-  const PlannedFault& planned = case_->faults[fault];
-  fired_[fault] = event.news == FaultNews::kApplied;
+  if (fault >= fired_.size() || event.news == launch::FaultNews::kHealed) return;
+  const faults::PlannedFault& planned = case_->faults[fault];
+  fired_[fault] = event.news == launch::FaultNews::kApplied;
   notes_[fault] = event.message.payload;
-  const bool waited_for = SiteOf(planned.kind) == FaultSite::kOutside &&
-                          planned.moment.kind != FaultMoment::Kind::kTime;
+  const bool waited_for = faults::SiteOf(planned.kind) == faults::FaultSite::kOutside &&
+                          planned.moment.kind != faults::FaultMoment::Kind::kTime;
   if (waited_for) fleet_.Send(planned.rank, {kAppliedMessage, ""});
 }
 
@@ -197,7 +201,7 @@ bool StressConductor::AllOver() {
     all_gone = false;
   }
   if (all_gone) return true;
-  const bool lingers = Lingers(case_->scenario);
+  const bool lingers = plan::Lingers(case_->scenario);
   if (!closing_) {
     closing_ = Deadline::AfterSeconds(lingers ? kClosingSeconds : options_.deadline_seconds);
   }
@@ -210,61 +214,62 @@ bool StressConductor::AllOver() {
 void StressConductor::OnOverdue() {
   // Who is stopped for longer than the deadline is stopped.
   heals_.assign(heals_.size(), false);
-  const std::vector<RankEvidence> evidence =
+  const std::vector<verdict::RankEvidence> evidence =
       Judged(fleet_.Glance(Deadline::AfterSeconds(kCollectSeconds)));
-  for (const RankEvidence& rank : evidence) {
-    if (rank.state != ProcessState::kRunning || rank.idle) continue;
+  for (const verdict::RankEvidence& rank : evidence) {
+    if (rank.state != verdict::ProcessState::kRunning || rank.idle) continue;
     if (rank.seconds_silent < options_.deadline_seconds) return;
   }
   // Nor is anyone silent whose bytes still move. A glance tells of them only if links are watched.
-  const bool told = std::any_of(evidence.begin(), evidence.end(),
-                                [](const RankEvidence& rank) { return !rank.sockets.empty(); });
+  const bool told =
+      std::any_of(evidence.begin(), evidence.end(),
+                  [](const verdict::RankEvidence& rank) { return !rank.sockets.empty(); });
   links_.Look(told ? evidence : fleet_.Collect(Deadline::AfterSeconds(kCollectSeconds)));
   if (links_.Moved(kStillSeconds)) {
     look_again_ = Deadline::AfterSeconds(kStillSeconds / 2);
     return;
   }
-  const Judgement judgement = JudgeCase(case_->scenario, options_.backend, evidence,
-                                        options_.deadline_seconds, generation_);
+  const verdict::Judgement judgement = JudgeCase(case_->scenario, options_.backend, evidence,
+                                                 options_.deadline_seconds, generation_);
   if (judgement.findings.empty()) return;
   if (Recovers()) {
     overdue_ = judgement;
     return;
   }
-  const auto since = static_cast<std::int64_t>(NowTicks() - NewestTicks(evidence));
+  const auto since = static_cast<std::int64_t>(NowTicks() - verdict::NewestTicks(evidence));
   if (!detected_) detected_ = static_cast<double>(since) * ns_per_tick_ * 1e-9;
   over_ = true;
 }
 
-void StressConductor::Handle(const FleetEvent& event) {
+void StressConductor::Handle(const launch::FleetEvent& event) {
   switch (event.kind) {
-    case FleetEventKind::kMessage:
+    case launch::FleetEventKind::kMessage:
       return OnMessage(event);
-    case FleetEventKind::kFault:
+    case launch::FleetEventKind::kFault:
       return OnFault(event);
-    case FleetEventKind::kCompanion:
+    case launch::FleetEventKind::kCompanion:
       if (const auto met = links_.OnReport(event.rank, event.message.payload)) fired_[*met] = true;
       return;
-    case FleetEventKind::kExited:
-    case FleetEventKind::kSignalled:
+    case launch::FleetEventKind::kExited:
+    case launch::FleetEventKind::kSignalled:
       gone_[static_cast<std::size_t>(event.rank)] = true;
       return;
-    case FleetEventKind::kLost:
+    case launch::FleetEventKind::kLost:
       over_ = true;
       return;
-    case FleetEventKind::kOverdue:
+    case launch::FleetEventKind::kOverdue:
       return OnOverdue();
-    case FleetEventKind::kTerminate:
+    case launch::FleetEventKind::kTerminate:
       terminated_ = true;
       cut_short_ = "ended by a signal";
       [[fallthrough]];
-    case FleetEventKind::kWarned:
+    case launch::FleetEventKind::kWarned:
       return save_();
-    case FleetEventKind::kData:
-    case FleetEventKind::kQuiet:
-    case FleetEventKind::kStopped:
-    case FleetEventKind::kContinued:
-    case FleetEventKind::kTimeout:
+    case launch::FleetEventKind::kData:
+    case launch::FleetEventKind::kQuiet:
+    case launch::FleetEventKind::kStopped:
+    case launch::FleetEventKind::kContinued:
+    case launch::FleetEventKind::kTimeout:
       return;
   }
 }
@@ -286,10 +291,10 @@ std::string StressConductor::EncodedOrder(const Membership& membership) const {
 }
 
 void StressConductor::Watch() {
-  StandstillWatch watch(fleet_, [this](std::vector<RankEvidence>& evidence) {
+  launch::StandstillWatch watch(fleet_, [this](std::vector<verdict::RankEvidence>& evidence) {
     links_.Look(evidence);
     evidence = Judged(std::move(evidence));
-    const Judgement judgement =
+    const verdict::Judgement judgement =
         JudgeCase(case_->scenario, options_.backend, evidence, kNever, generation_);
     if (!sighting_) sighting_ = SightMismatch(evidence, judgement, NowTicks());
     return judgement;
@@ -301,12 +306,12 @@ void StressConductor::Watch() {
       cut_short_ = fmt::format("not over after {} s (--limit)", options_.limit_seconds);
       return;
     }
-    FleetEvent event = fleet_.Next(NextWake().Earlier(limit));
+    launch::FleetEvent event = fleet_.Next(NextWake().Earlier(limit));
     Handle(event);
     // A program that is over may be what another one waits for, silent since long.
-    const bool over =
-        event.kind == FleetEventKind::kMessage && reports_[static_cast<std::size_t>(event.rank)];
-    if (over) event.kind = FleetEventKind::kQuiet;
+    const bool over = event.kind == launch::FleetEventKind::kMessage &&
+                      reports_[static_cast<std::size_t>(event.rank)];
+    if (over) event.kind = launch::FleetEventKind::kQuiet;
     DoDue();
     if (look_again_ && look_again_->Passed()) {
       look_again_.reset();
@@ -318,7 +323,7 @@ void StressConductor::Watch() {
       if (resume_by_) LookForResume(fleet_.Journals(kHistoryEvents, Deadline::AfterSeconds(1)));
       continue;
     }
-    const std::optional<Standstill> standstill = watch.OnEvent(event);
+    const std::optional<launch::Standstill> standstill = watch.OnEvent(event);
     if (!standstill) continue;
     detected_ = standstill->seconds_after;
     settle_ = Deadline::AfterSeconds(
@@ -340,19 +345,20 @@ CaseFacts StressConductor::Gather() {
   facts.places = fleet_.places();
   facts.journals = fleet_.Journals(kHistoryEvents, Deadline::AfterSeconds(kCollectSeconds));
   // What ranks told before this moment belongs to the evidence.
-  for (FleetEvent event = fleet_.Next(Deadline::AfterNs(0)); event.kind != FleetEventKind::kTimeout;
-       event = fleet_.Next(Deadline::AfterNs(0))) {
-    if (event.kind == FleetEventKind::kMessage) OnMessage(event);
-    if (event.kind == FleetEventKind::kFault) OnFault(event);
-    if (event.kind == FleetEventKind::kTerminate) Handle(event);
+  for (launch::FleetEvent event = fleet_.Next(Deadline::AfterNs(0));
+       event.kind != launch::FleetEventKind::kTimeout; event = fleet_.Next(Deadline::AfterNs(0))) {
+    if (event.kind == launch::FleetEventKind::kMessage) OnMessage(event);
+    if (event.kind == launch::FleetEventKind::kFault) OnFault(event);
+    if (event.kind == launch::FleetEventKind::kTerminate) Handle(event);
   }
   facts.evidence = Judged(std::move(facts.evidence));
-  for (const AgentInfo& agent : fleet_.agents()) facts.hosts.push_back({agent.host, agent.boot_id});
+  for (const launch::AgentInfo& agent : fleet_.agents())
+    facts.hosts.push_back({agent.host, agent.boot_id});
   if (resume_by_) LookForResume(facts.journals);
   facts.recoveries = std::move(recoveries_);
   facts.generation = generation_;
   fleet_.EndWorkers(Deadline::AfterSeconds(kEndSeconds));
-  while (fleet_.Next(Deadline::AfterNs(0)).kind != FleetEventKind::kTimeout) {
+  while (fleet_.Next(Deadline::AfterNs(0)).kind != launch::FleetEventKind::kTimeout) {
   }
   // Nobody can be started again.
   terminated_ = terminated_ || HostsAreLost();
@@ -371,17 +377,17 @@ Result<CaseResult> StressConductor::Run(const StressCase& stress_case) {
   Reset(stress_case);
   links_.Begin(stress_case.faults, stress_case.seed);
   const std::int64_t began_ns = MonotonicNs();
-  const Status started = fleet_.StartWorkers(SetupsFor(stress_case.faults, fleet_.size()));
+  const Status started = fleet_.StartWorkers(faults::SetupsFor(stress_case.faults, fleet_.size()));
   if (!started.ok() && !HostsAreLost()) return started;
   over_ = !started.ok();
   for (int rank = fleet_.size() - 1; rank >= 0; --rank) {
     fleet_.Send(rank, {kCaseMessage, EncodedOrder({0, rank, fleet_.size()})});
   }
   for (std::size_t i = 0; i < stress_case.faults.size(); ++i) {
-    const PlannedFault& fault = stress_case.faults[i];
-    const bool by_clock =
-        SiteOf(fault.kind) == FaultSite::kOutside && fault.moment.kind == FaultMoment::Kind::kTime;
-    if (SiteOf(fault.kind) == FaultSite::kStart) Apply(i);
+    const faults::PlannedFault& fault = stress_case.faults[i];
+    const bool by_clock = faults::SiteOf(fault.kind) == faults::FaultSite::kOutside &&
+                          fault.moment.kind == faults::FaultMoment::Kind::kTime;
+    if (faults::SiteOf(fault.kind) == faults::FaultSite::kStart) Apply(i);
     if (by_clock) due_.push_back({Deadline::AfterSeconds(fault.moment.seconds), i, false});
   }
   Watch();
@@ -397,4 +403,4 @@ Result<CaseResult> StressConductor::Run(const StressCase& stress_case) {
   return result;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness

@@ -20,11 +20,11 @@
 #include "stress/harness/sighting.h"
 #include "stress/links/link_director.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 
 class StressConductor {
  public:
-  StressConductor(Fleet& fleet, const StressOptions& options);
+  StressConductor(launch::Fleet& fleet, const StressOptions& options);
 
   // Called when the launcher is about to end us: there may be a second left until it kills.
   void SetSave(std::function<void()> save) { save_ = std::move(save); }
@@ -47,17 +47,17 @@ class StressConductor {
 
   // Something for ranks to recover from, as it was seen.
   struct Failure {
-    Judgement judgement;
+    verdict::Judgement judgement;
     Ticks seen_at = 0;
     double seconds_after = 0;  // the last event that completes the proof
   };
 
   void Reset(const StressCase& stress_case);
   void Watch();
-  void Handle(const FleetEvent& event);
-  void OnMessage(const FleetEvent& event);
+  void Handle(const launch::FleetEvent& event);
+  void OnMessage(const launch::FleetEvent& event);
   void OnOverdue();
-  void OnFault(const FleetEvent& event);
+  void OnFault(const launch::FleetEvent& event);
   void Apply(std::size_t fault);
   void ApplyToLink(std::size_t fault);
   void DoDue();
@@ -69,8 +69,8 @@ class StressConductor {
   // Of recoveries: conductor_recovery.cc.
   bool Recovers() const { return case_->scenario.recovery.has_value(); }
   bool Parked(int rank) const;  // it reported an error and waits to be recovered
-  void OnRecoveryMessage(const FleetEvent& event);
-  std::optional<Failure> FailureAt(const FleetEvent& event, StandstillWatch& watch);
+  void OnRecoveryMessage(const launch::FleetEvent& event);
+  std::optional<Failure> FailureAt(const launch::FleetEvent& event, launch::StandstillWatch& watch);
   std::optional<Failure> Departed();
   void Recover(const Failure& failure);
   // Each false: it did not succeed; `recovery` says why.
@@ -80,22 +80,22 @@ class StressConductor {
   bool AwaitReady(std::vector<int>& survivors, Recovery& recovery);
   bool Rebuild(const std::vector<int>& survivors, Recovery& recovery);
   bool AwaitConnected(Recovery& recovery, Ticks began);
-  std::optional<Finding> FindWrongPlace() const;
+  std::optional<verdict::Finding> FindWrongPlace() const;
   void EndRank(int rank);
   // Takes events until `done` or the deadline; whether it was done.
   bool TakeEventsUntil(const std::function<bool()>& done, Deadline deadline);
-  void LookForResume(const std::vector<Journal>& journals);
+  void LookForResume(const std::vector<journal::Journal>& journals);
   double SecondsBetween(Ticks from, Ticks to) const;
   CaseFacts Gather();
   // Whether an agent, or the launcher on its host, is gone.
   bool HostsAreLost() const;
   // Told to end: the launcher does that when a host is lost, and it may know first.
   void AwaitLosses();
-  std::vector<RankEvidence> Judged(std::vector<RankEvidence> evidence) const;
+  std::vector<verdict::RankEvidence> Judged(std::vector<verdict::RankEvidence> evidence) const;
 
-  Fleet& fleet_;
+  launch::Fleet& fleet_;
   const StressOptions& options_;
-  LinkDirector links_;
+  links::LinkDirector links_;
   double ns_per_tick_;
   bool terminated_ = false;
   std::string worker_facts_;
@@ -117,10 +117,10 @@ class StressConductor {
   // Of recoveries.
   Generation generation_;
   std::vector<Recovery> recoveries_;
-  std::optional<Judgement> overdue_;  // what the silence of all ranks told
-  std::vector<Ticks> applied_at_;     // by fault of the clock
-  std::vector<int> aborted_;          // by rank: the newest generation that it gave up; -1: none
-  std::vector<Ticks> connected_at_;   // by rank, to this generation; 0: not
+  std::optional<verdict::Judgement> overdue_;  // what the silence of all ranks told
+  std::vector<Ticks> applied_at_;              // by fault of the clock
+  std::vector<int> aborted_;         // by rank: the newest generation that it gave up; -1: none
+  std::vector<Ticks> connected_at_;  // by rank, to this generation; 0: not
   std::vector<std::optional<Membership>> places_;  // by rank: that it took
   std::optional<Deadline> resume_by_;              // it is watched for the first collective
   Ticks rebuilt_at_ = 0;
@@ -131,6 +131,6 @@ class StressConductor {
   std::string cut_short_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness
 
 #endif  // LOCKSTEP_STRESS_HARNESS_CONDUCTOR_H_

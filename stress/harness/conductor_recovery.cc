@@ -10,7 +10,7 @@
 #include "core/journal/journal.h"
 #include "stress/harness/conductor.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 namespace {
 
 constexpr double kGlanceSeconds = 1;
@@ -22,10 +22,10 @@ constexpr double kAnswerSeconds = 1;
 constexpr double kEchoSeconds = 0.2;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-bool OnlyEchoes(const Judgement& judgement) {
+bool OnlyEchoes(const verdict::Judgement& judgement) {
   const std::vector<int>& culprits = judgement.findings.front().culprits;
   return !culprits.empty() && std::all_of(culprits.begin(), culprits.end(), [&](int rank) {
-    return IsEcho(judgement.outcomes[static_cast<std::size_t>(rank)].evidence);
+    return verdict::IsEcho(judgement.outcomes[static_cast<std::size_t>(rank)].evidence);
   });
 }
 
@@ -37,9 +37,10 @@ double StressConductor::SecondsBetween(Ticks from, Ticks to) const {
 }
 
 bool StressConductor::HostsAreLost() const {
-  const std::vector<RankPlace> places = fleet_.places();
-  return std::any_of(places.begin(), places.end(),
-                     [](const RankPlace& place) { return place.loss != Loss::kNone; });
+  const std::vector<verdict::RankPlace> places = fleet_.places();
+  return std::any_of(places.begin(), places.end(), [](const verdict::RankPlace& place) {
+    return place.loss != verdict::Loss::kNone;
+  });
 }
 
 bool StressConductor::Parked(int rank) const {
@@ -47,7 +48,7 @@ bool StressConductor::Parked(int rank) const {
   return Recovers() && !gone_[index] && reports_[index] && !reports_[index]->status.ok();
 }
 
-void StressConductor::OnRecoveryMessage(const FleetEvent& event) {
+void StressConductor::OnRecoveryMessage(const launch::FleetEvent& event) {
   const auto rank = static_cast<std::size_t>(event.rank);
   const std::string& text = event.message.payload;
   if (event.message.type == kAbortedMessage) aborted_[rank] = std::atoi(text.c_str());
@@ -74,9 +75,10 @@ bool StressConductor::TakeEventsUntil(const std::function<bool()>& done, Deadlin
 
 // A process that is gone is proof enough: nobody waits until the others have noticed.
 std::optional<StressConductor::Failure> StressConductor::Departed() {
-  const std::vector<RankEvidence> evidence =
+  const std::vector<verdict::RankEvidence> evidence =
       Judged(fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds)));
-  Judgement judgement = JudgeCase(case_->scenario, options_.backend, evidence, kNever, generation_);
+  verdict::Judgement judgement =
+      JudgeCase(case_->scenario, options_.backend, evidence, kNever, generation_);
   if (judgement.findings.empty() || !judgement.findings.front().proved) return std::nullopt;
   const std::vector<int>& culprits = judgement.findings.front().culprits;
   const bool all_gone = std::all_of(culprits.begin(), culprits.end(), [&](int rank) {
@@ -92,24 +94,24 @@ std::optional<StressConductor::Failure> StressConductor::Departed() {
   return Failure{std::move(judgement), now, SecondsBetween(newest, now)};
 }
 
-std::optional<StressConductor::Failure> StressConductor::FailureAt(const FleetEvent& event,
-                                                                   StandstillWatch& watch) {
+std::optional<StressConductor::Failure> StressConductor::FailureAt(const launch::FleetEvent& event,
+                                                                   launch::StandstillWatch& watch) {
   if (overdue_) {
     Failure failure{*std::exchange(overdue_, std::nullopt), NowTicks(), options_.deadline_seconds};
     return failure;
   }
-  FleetEvent look = event;
+  launch::FleetEvent look = event;
   const bool again = std::exchange(look_, false);
-  const bool left =
-      event.kind == FleetEventKind::kExited || event.kind == FleetEventKind::kSignalled;
+  const bool left = event.kind == launch::FleetEventKind::kExited ||
+                    event.kind == launch::FleetEventKind::kSignalled;
   if (again || left) {
     if (std::optional<Failure> failure = Departed()) return failure;
   }
   // A rank that gives up says so, and is then silent for good: nobody is told of it once more.
   bool parked = false;
   for (const int rank : generation_.members) parked = parked || Parked(rank);
-  if (parked) look.kind = FleetEventKind::kQuiet;
-  std::optional<Standstill> standstill = watch.OnEvent(look);
+  if (parked) look.kind = launch::FleetEventKind::kQuiet;
+  std::optional<launch::Standstill> standstill = watch.OnEvent(look);
   look_ = parked && !standstill;
   if (!standstill) return std::nullopt;
   // Whose error those tell may say so a moment later.
@@ -147,8 +149,9 @@ void StressConductor::Recover(const Failure& failure) {
     over_ = true;
     return;
   }
-  const std::vector<RankEvidence> evidence = fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
-  std::vector<RankEvidence> to_blame;
+  const std::vector<verdict::RankEvidence> evidence =
+      fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
+  std::vector<verdict::RankEvidence> to_blame;
   for (const int rank : failure.judgement.findings.front().culprits) {
     to_blame.push_back(evidence[static_cast<std::size_t>(rank)]);
   }
@@ -156,17 +159,18 @@ void StressConductor::Recover(const Failure& failure) {
       SecondsBetween(FaultTicks(to_blame, applied_at_, rebuilt_at_), failure.seen_at);
   const bool done = AbortAll(survivors, recovery) && AwaitReady(survivors, recovery) &&
                     Rebuild(survivors, recovery);
-  if (done) recovery.outcome = RecoveryOutcome::kResumed;
+  if (done) recovery.outcome = plan::RecoveryOutcome::kResumed;
   recoveries_.push_back(std::move(recovery));
   if (done) resume_by_ = Deadline::AfterSeconds(kWatchResumeSeconds);
 }
 
 bool StressConductor::AbortAll(std::vector<int>& survivors, Recovery& recovery) {
   const int generation = generation_.number;
-  const std::vector<RankEvidence> evidence = fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
+  const std::vector<verdict::RankEvidence> evidence =
+      fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
   std::vector<bool> waits;
-  for (const RankEvidence& rank : evidence)
-    waits.push_back(OpenOperation(rank.journal).has_value());
+  for (const verdict::RankEvidence& rank : evidence)
+    waits.push_back(journal::OpenOperation(rank.journal).has_value());
   const Ticks ordered = NowTicks();
   const double seconds = case_->scenario.recovery->abort_deadline_seconds;
   for (const int rank : survivors) {
@@ -186,7 +190,7 @@ bool StressConductor::AbortAll(std::vector<int>& survivors, Recovery& recovery) 
     }
     RetellOutcomes(hung, recovery);
     for (const int rank : hung) EndRank(rank);
-    recovery.outcome = RecoveryOutcome::kAbortHung;
+    recovery.outcome = plan::RecoveryOutcome::kAbortHung;
     recovery.finding = AbortHung(std::move(hung), seconds);
     over_ = true;
     return false;
@@ -197,14 +201,15 @@ bool StressConductor::AbortAll(std::vector<int>& survivors, Recovery& recovery) 
 
 void StressConductor::RetellOutcomes(const std::vector<int>& ranks, Recovery& recovery) {
   if (ranks.empty()) return;
-  const std::vector<RankEvidence> evidence =
+  const std::vector<verdict::RankEvidence> evidence =
       Judged(fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds)));
-  const Judgement now = JudgeCase(case_->scenario, options_.backend, evidence, kNever, generation_);
+  const verdict::Judgement now =
+      JudgeCase(case_->scenario, options_.backend, evidence, kNever, generation_);
   for (const int rank : ranks) {
     const auto index = static_cast<std::size_t>(rank);
     recovery.failure.outcomes[index] = now.outcomes[index];
-    if (!gone_[index] && now.outcomes[index].outcome == Outcome::kFinished) {
-      recovery.failure.outcomes[index].outcome = Outcome::kHung;
+    if (!gone_[index] && now.outcomes[index].outcome == verdict::Outcome::kFinished) {
+      recovery.failure.outcomes[index].outcome = verdict::Outcome::kHung;
     }
   }
 }
@@ -241,12 +246,12 @@ bool StressConductor::AwaitReady(std::vector<int>& survivors, Recovery& recovery
 }
 
 bool StressConductor::Rebuild(const std::vector<int>& survivors, Recovery& recovery) {
-  const bool restart = recovery.mode == RecoveryPlan::Mode::kRestart;
+  const bool restart = recovery.mode == plan::RecoveryPlan::Mode::kRestart;
   const Ticks began = NowTicks();
   Generation next;
   next.number = recovery.generation;
   next.since.assign(gone_.size(), 0);
-  for (const RankEvidence& rank : fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds))) {
+  for (const verdict::RankEvidence& rank : fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds))) {
     const auto& events = rank.journal.events;
     if (!events.empty()) next.since[static_cast<std::size_t>(rank.rank)] = events.back().index;
   }
@@ -282,15 +287,15 @@ bool StressConductor::Rebuild(const std::vector<int>& survivors, Recovery& recov
   for (const int rank : generation_.members) {
     const bool survived = Parked(rank);
     reports_[static_cast<std::size_t>(rank)].reset();
-    fleet_.Send(rank, survived ? Message{kRebuildMessage, EncodeMembership(membership)}
-                               : Message{kCaseMessage, EncodedOrder(membership)});
+    fleet_.Send(rank, survived ? launch::Message{kRebuildMessage, EncodeMembership(membership)}
+                               : launch::Message{kCaseMessage, EncodedOrder(membership)});
     ++membership.rank;
   }
   return AwaitConnected(recovery, began);
 }
 
 // A rank that takes another place than the others were told of makes a communicator of its own.
-std::optional<Finding> StressConductor::FindWrongPlace() const {
+std::optional<verdict::Finding> StressConductor::FindWrongPlace() const {
   int expected = 0;
   const int size = static_cast<int>(generation_.members.size());
   for (const int rank : generation_.members) {
@@ -343,7 +348,7 @@ bool StressConductor::AwaitConnected(Recovery& recovery, Ticks began) {
   return false;
 }
 
-void StressConductor::LookForResume(const std::vector<Journal>& journals) {
+void StressConductor::LookForResume(const std::vector<journal::Journal>& journals) {
   if (resume_by_->Passed()) resume_by_.reset();
   const std::optional<Ticks> at = ResumedAt(journals, generation_);
   if (!at || recoveries_.empty()) return;
@@ -351,4 +356,4 @@ void StressConductor::LookForResume(const std::vector<Journal>& journals) {
   resume_by_.reset();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness

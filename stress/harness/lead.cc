@@ -30,7 +30,7 @@
 #include "stress/harness/sim_stage.h"
 #include "stress/harness/simulate.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 namespace {
 
 // Of each GPU: half a day.
@@ -56,11 +56,11 @@ Status LackOf(const CaseResult& result, StatusCode code) {
   return OkStatus();
 }
 
-Status RunCases(Fleet& fleet, const StressOptions& options, const std::function<void()>& save,
-                StressOutcome& outcome) {
+Status RunCases(launch::Fleet& fleet, const StressOptions& options,
+                const std::function<void()>& save, StressOutcome& outcome) {
   StressConductor conductor(fleet, options);
   conductor.SetSave(save);
-  SavePace pace(0.05);
+  results::store::SavePace pace(0.05);
   StressProgress progress(options.progress);
   std::size_t tried = 0;
   for (std::size_t i = 0; i < outcome.cases.size(); ++tried) {
@@ -94,13 +94,16 @@ Status LeaveOutWhatNeedsProcesses(Selection& selection) {
   std::string first;
   std::erase_if(selection.cases, [&](const StressCase& stress_case) {
     const auto needs = std::find_if(
-        stress_case.faults.begin(), stress_case.faults.end(), [](const PlannedFault& fault) {
-          return IsByAgent(fault.kind) || IsOfLink(fault.kind) ||
-                 fault.moment.kind == FaultMoment::Kind::kConnect ||  // of a library that connects
-                 fault.moment.kind == FaultMoment::Kind::kAbort;      // ... and is told to abort
+        stress_case.faults.begin(), stress_case.faults.end(),
+        [](const faults::PlannedFault& fault) {
+          return faults::IsByAgent(fault.kind) || faults::IsOfLink(fault.kind) ||
+                 fault.moment.kind ==
+                     faults::FaultMoment::Kind::kConnect ||  // of a library that connects
+                 fault.moment.kind ==
+                     faults::FaultMoment::Kind::kAbort;  // ... and is told to abort
         });
     if (needs == stress_case.faults.end()) return false;
-    if (first.empty()) first = NameOf(needs->kind);
+    if (first.empty()) first = faults::NameOf(needs->kind);
     selection.skipped.push_back(stress_case.scenario.name);
     return true;
   });
@@ -111,8 +114,8 @@ Status LeaveOutWhatNeedsProcesses(Selection& selection) {
 }
 
 // The file and the screen; a file that is not where it should be is an error after both.
-Result<ExitCode> StoreAndReport(const StressOptions& options, Run& run, RunFile& file,
-                                const StressOutcome& outcome) {
+Result<ExitCode> StoreAndReport(const StressOptions& options, results::store::Run& run,
+                                results::store::RunFile& file, const StressOutcome& outcome) {
   const Status stored = file.Store(run);
   const Status written =
       options.json.empty() ? OkStatus() : WriteText(options.json, FormatStressJson(outcome));
@@ -121,10 +124,10 @@ Result<ExitCode> StoreAndReport(const StressOptions& options, Run& run, RunFile&
   std::fflush(stdout);
   LOCKSTEP_RETURN_IF_ERROR(stored);
   LOCKSTEP_RETURN_IF_ERROR(written);
-  return ExitCodeOf(run.verdict);
+  return verdict::ExitCodeOf(run.verdict);
 }
 
-std::map<std::size_t, CaseResult> EntrustedResults(const Legacy& legacy) {
+std::map<std::size_t, CaseResult> EntrustedResults(const launch::Legacy& legacy) {
   std::map<std::size_t, CaseResult> results;
   for (const std::string& record : legacy.entrusted) {
     if (auto entrusted = DecodeCase(record)) {
@@ -136,7 +139,7 @@ std::map<std::size_t, CaseResult> EntrustedResults(const Legacy& legacy) {
 
 // Of a case that ran when the coordinator was lost, or of one before it that it had no time to tell
 // of.
-CaseResult ResultFrom(const Legacy& legacy, const StressCase& stress_case, bool current,
+CaseResult ResultFrom(const launch::Legacy& legacy, const StressCase& stress_case, bool current,
                       const StressOptions& options) {
   CaseFacts facts;
   const std::size_t ranks = legacy.evidence.size();
@@ -152,36 +155,38 @@ CaseResult ResultFrom(const Legacy& legacy, const StressCase& stress_case, bool 
   }
   CaseResult result;
   result.why = "it was judged, but by the coordinator, which is lost";
-  for (const RankEvidence& rank : facts.evidence) {
+  for (const verdict::RankEvidence& rank : facts.evidence) {
     result.judgement.outcomes.emplace_back().rank = rank.rank;
   }
   result.facts = std::move(facts);
   return result;
 }
 
-std::string OutputPath(const StressOptions& options, const Run& run) {
-  return options.output.empty() ? DefaultRunPath(run, "results/runs") : options.output;
+std::string OutputPath(const StressOptions& options, const results::store::Run& run) {
+  return options.output.empty() ? results::store::DefaultRunPath(run, "results/runs")
+                                : options.output;
 }
 
 // Asked before anything runs.
-Status CheckOutputs(const StressOptions& options, const RunFile& file) {
+Status CheckOutputs(const StressOptions& options, const results::store::RunFile& file) {
   LOCKSTEP_RETURN_IF_ERROR(file.Check());
-  return options.json.empty() ? OkStatus() : CheckWritable(options.json);
+  return options.json.empty() ? OkStatus() : results::store::CheckWritable(options.json);
 }
 
 }  // namespace
 
 Result<ExitCode> LeadSimulation(const StressOptions& options, Selection selection,
-                                const LaunchContext& context, const std::string& command_line) {
+                                const launch::LaunchContext& context,
+                                const std::string& command_line) {
   LOCKSTEP_RETURN_IF_ERROR(LeaveOutWhatNeedsProcesses(selection));
   for (const StressCase& stress_case : selection.cases) {
     LOCKSTEP_RETURN_IF_ERROR(CheckSimMemory(stress_case.scenario, options.sim_rules));
   }
-  Run run = NewStressRun(options, selection, command_line);
-  RunFile file(OutputPath(options, run));
+  results::store::Run run = NewStressRun(options, selection, command_line);
+  results::store::RunFile file(OutputPath(options, run));
   LOCKSTEP_RETURN_IF_ERROR(CheckOutputs(options, file));
   StressOutcome outcome;
-  outcome.backend = fmt::format("sim_{}", NameOf(options.sim_rules));
+  outcome.backend = fmt::format("sim_{}", comm::sim::NameOf(options.sim_rules));
   outcome.cases = std::move(selection.cases);
   outcome.skipped = std::move(selection.skipped);
   outcome.unmet = std::move(selection.unmet);
@@ -202,13 +207,14 @@ Result<ExitCode> LeadSimulation(const StressOptions& options, Selection selectio
 }
 
 Result<ExitCode> LeadStress(const StressOptions& options, Selection selection,
-                            const LaunchContext& context, const FleetOptions& fleet_options,
+                            const launch::LaunchContext& context,
+                            const launch::FleetOptions& fleet_options,
                             const std::string& command_line) {
-  Run run = NewStressRun(options, selection, command_line);
-  RunFile file(OutputPath(options, run));
+  results::store::Run run = NewStressRun(options, selection, command_line);
+  results::store::RunFile file(OutputPath(options, run));
   LOCKSTEP_RETURN_IF_ERROR(CheckOutputs(options, file));
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Fleet> fleet,
-                            Fleet::Open(context, fleet_options));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<launch::Fleet> fleet,
+                            launch::Fleet::Open(context, fleet_options));
   StressOutcome outcome;
   outcome.backend = options.backend;
   outcome.cases = std::move(selection.cases);
@@ -219,10 +225,10 @@ Result<ExitCode> LeadStress(const StressOptions& options, Selection selection,
     if (outcome.results.empty()) return;
     StressOutcome so_far = outcome;
     so_far.terminated = true;
-    Run kept = run;
+    results::store::Run kept = run;
     Conclude(fleet->agents(), context, so_far, kept);
-    if (WeAreCutOff(fleet->places())) {
-      file.MoveTo(PartialPath(OutputPath(options, run), context.rank));
+    if (verdict::WeAreCutOff(fleet->places())) {
+      file.MoveTo(results::store::PartialPath(OutputPath(options, run), context.rank));
     }
     const bool first = !file.saved();
     file.Save(kept);
@@ -235,15 +241,15 @@ Result<ExitCode> LeadStress(const StressOptions& options, Selection selection,
   }
   fleet->MeasureClocks(/*thoroughly=*/true);
   run.gpu_samples =
-      PlaceSamples(fleet->ReadGpus(kMostGpuSamples, Deadline::AfterSeconds(kReadSeconds)));
+      journal::PlaceSamples(fleet->ReadGpus(kMostGpuSamples, Deadline::AfterSeconds(kReadSeconds)));
   run.logs = fleet->TakeLogs();
   fleet->Rest();
-  AddClocks(fleet->clocks(), run);
+  results::store::AddClocks(fleet->clocks(), run);
   Conclude(fleet->agents(), context, outcome, run);
-  const Result<const Backend*> mpi = FindBackend("--backend", "mpi");
+  const Result<const comm::Backend*> mpi = comm::FindBackend("--backend", "mpi");
   run.environment.emplace_back("software/mpi", mpi.ok() ? (*mpi)->version() : "none");
-  if (WeAreCutOff(fleet->places())) {
-    file.MoveTo(PartialPath(OutputPath(options, run), context.rank));
+  if (verdict::WeAreCutOff(fleet->places())) {
+    file.MoveTo(results::store::PartialPath(OutputPath(options, run), context.rank));
   }
   Result<ExitCode> code = StoreAndReport(options, run, file, outcome);
   fleet->Dismiss();
@@ -251,9 +257,9 @@ Result<ExitCode> LeadStress(const StressOptions& options, Selection selection,
 }
 
 ExitCode SucceedStress(const StressOptions& options, const Selection& selection,
-                       const LaunchContext& context, const std::string& command_line,
-                       const Legacy& legacy) {
-  Run run = NewStressRun(options, selection, command_line);
+                       const launch::LaunchContext& context, const std::string& command_line,
+                       const launch::Legacy& legacy) {
+  results::store::Run run = NewStressRun(options, selection, command_line);
   StressOutcome outcome;
   outcome.backend = options.backend;
   outcome.cases = selection.cases;
@@ -268,8 +274,8 @@ ExitCode SucceedStress(const StressOptions& options, const Selection& selection,
                                   : ResultFrom(legacy, outcome.cases[i], i == current, options));
   }
   Conclude(legacy.agents, context, outcome, run);
-  RunFile file(OutputPath(options, run));
-  if (!legacy.whole) file.MoveTo(PartialPath(file.path(), legacy.successor));
+  results::store::RunFile file(OutputPath(options, run));
+  if (!legacy.whole) file.MoveTo(results::store::PartialPath(file.path(), legacy.successor));
   fmt::print(stderr,
              "stress: the coordinator (rank 0's agent) is lost; rank {}'s agent took its place\n",
              legacy.successor);
@@ -279,4 +285,4 @@ ExitCode SucceedStress(const StressOptions& options, const Selection& selection,
   return ExitCodeOf(code.status().code());
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness

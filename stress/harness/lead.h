@@ -10,24 +10,26 @@
 #include "stress/harness/catalogue.h"
 #include "stress/harness/options.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 
 // Meets the other agents, runs the cases, stores and reports. Errors are of input or environment;
 // what the system under test did is in the files and in the exit code.
 Result<ExitCode> LeadStress(const StressOptions& options, Selection selection,
-                            const LaunchContext& context, const FleetOptions& fleet_options,
+                            const launch::LaunchContext& context,
+                            const launch::FleetOptions& fleet_options,
                             const std::string& command_line);
 
 // The same with all ranks in this process: backend sim.
 Result<ExitCode> LeadSimulation(const StressOptions& options, Selection selection,
-                                const LaunchContext& context, const std::string& command_line);
+                                const launch::LaunchContext& context,
+                                const std::string& command_line);
 
 // For FleetOptions::succeed: the same from what is left when the coordinator is lost. What it had
 // judged before is lost with it.
 ExitCode SucceedStress(const StressOptions& options, const Selection& selection,
-                       const LaunchContext& context, const std::string& command_line,
-                       const Legacy& legacy);
+                       const launch::LaunchContext& context, const std::string& command_line,
+                       const launch::Legacy& legacy);
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness
 
 #endif  // LOCKSTEP_STRESS_HARNESS_LEAD_H_

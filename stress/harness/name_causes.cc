@@ -7,61 +7,62 @@
 #include <string_view>
 #include <utility>
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 namespace {
 
-bool Says(const Finding& finding, std::string_view part) {
+bool Says(const verdict::Finding& finding, std::string_view part) {
   return finding.message.find(part) != std::string::npos;
 }
 
-void Rename(Finding& finding, std::string_view cause, std::string remedy) {
-  Finding specific = finding;
+void Rename(verdict::Finding& finding, std::string_view cause, std::string remedy) {
+  verdict::Finding specific = finding;
   specific.cause = cause;
   specific.remedy = std::move(remedy);
   specific.evidence = {std::move(finding)};
   finding = std::move(specific);
 }
 
-std::string RemedyOf(RacePattern pattern) {
+std::string RemedyOf(plan::RacePattern pattern) {
   switch (pattern) {
-    case RacePattern::kMissingWaitBefore:
+    case plan::RacePattern::kMissingWaitBefore:
       return "Let the collective's stream wait for an event that is recorded after the kernel "
              "(comm_stream.wait_stream(compute_stream)).";
-    case RacePattern::kMissingWaitAfter:
+    case plan::RacePattern::kMissingWaitAfter:
       return "Let the reader's stream wait for the collective (work.wait(), or an event recorded "
              "after it) before it uses the result.";
-    case RacePattern::kBufferReuse:
+    case plan::RacePattern::kBufferReuse:
       return "Let whoever writes the next input wait for the collective, or give each round in "
              "flight a buffer of its own.";
-    case RacePattern::kFreeWhileInUse:
+    case plan::RacePattern::kFreeWhileInUse:
       return "Tell the allocator that the collective's stream uses the memory "
              "(tensor.record_stream(comm_stream)), or keep the tensor until the work is done.";
-    case RacePattern::kEventBeforeWork:
+    case plan::RacePattern::kEventBeforeWork:
       return "Record the event after the kernel was enqueued: an event covers only what is in "
              "front of it.";
   }
   return "";
 }
 
-bool EndedInOrder(const Judgement& judgement, const std::vector<int>& ranks) {
+bool EndedInOrder(const verdict::Judgement& judgement, const std::vector<int>& ranks) {
   return std::all_of(ranks.begin(), ranks.end(), [&](int rank) {
-    return judgement.outcomes[static_cast<std::size_t>(rank)].outcome == Outcome::kFinished;
+    return judgement.outcomes[static_cast<std::size_t>(rank)].outcome ==
+           verdict::Outcome::kFinished;
   });
 }
 
-bool ShowsOverlap(const std::vector<RankEvidence>& evidence) {
-  return std::any_of(evidence.begin(), evidence.end(), [](const RankEvidence& rank) {
+bool ShowsOverlap(const std::vector<verdict::RankEvidence>& evidence) {
+  return std::any_of(evidence.begin(), evidence.end(), [](const verdict::RankEvidence& rank) {
     return rank.wrong_data.find(" began before ") != std::string::npos;
   });
 }
 
 }  // namespace
 
-void NameCauses(const Scenario& scenario, const std::vector<RankEvidence>& evidence,
-                Judgement& judgement) {
-  const auto* race = std::get_if<StreamRaceProgram>(&scenario.workload);
-  const bool loads = std::holds_alternative<LoadingProgram>(scenario.workload);
-  for (Finding& finding : judgement.findings) {
+void NameCauses(const plan::Scenario& scenario, const std::vector<verdict::RankEvidence>& evidence,
+                verdict::Judgement& judgement) {
+  const auto* race = std::get_if<plan::StreamRaceProgram>(&scenario.workload);
+  const bool loads = std::holds_alternative<plan::LoadingProgram>(scenario.workload);
+  for (verdict::Finding& finding : judgement.findings) {
     // An error that the program reports; its message says so.
     if ((finding.cause == "rank_failed" || finding.cause == "init_failure") &&
         (Says(finding, "out of memory") || Says(finding, "bad_alloc") ||
@@ -82,4 +83,4 @@ void NameCauses(const Scenario& scenario, const std::vector<RankEvidence>& evide
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness

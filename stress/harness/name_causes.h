@@ -7,7 +7,7 @@
 #include "core/plan/scenario.h"
 #include "core/verdict/judge.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 
 // Gives findings their specific cause, where there is one; the general one becomes its evidence:
 //   out_of_memory  a rank reported that it ran out of memory
@@ -15,9 +15,9 @@ namespace lockstep {
 //                  overlapped
 //   no_effect      wrong data of a rank that called a communicator which it is no member of
 //   uneven_inputs  of `sharded_loading`: a rank ended in order and others wait for it
-void NameCauses(const Scenario& scenario, const std::vector<RankEvidence>& evidence,
-                Judgement& judgement);
+void NameCauses(const plan::Scenario& scenario, const std::vector<verdict::RankEvidence>& evidence,
+                verdict::Judgement& judgement);
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness
 
 #endif  // LOCKSTEP_STRESS_HARNESS_NAME_CAUSES_H_

@@ -9,7 +9,7 @@
 #include "core/comm/nccl/choices.h"
 #include "core/plan/scenario.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 namespace {
 
 constexpr std::int64_t kMostRepeats = 1'000'000;
@@ -35,7 +35,7 @@ Result<StressCommandLine> ParseStressCommandLine(int argc, const char* const* ar
   StressOptions options;
   std::string deadline = "5", limit = "300", seed = "1", repeat = "1";
   std::string rules = "nccl", ranks;
-  NcclChoices nccl;
+  comm::nccl::NcclChoices nccl;
   ArgumentParser parser{"Runs scenarios: workloads and the faults that befall them, with verdicts.",
                         "stress"};
   parser.Version("stress of Lockstep 0.1");
@@ -68,17 +68,17 @@ Result<StressCommandLine> ParseStressCommandLine(int argc, const char* const* ar
   parser.Flag("!--no-progress", options.progress, "No progress line on a terminal");
   LOCKSTEP_ASSIGN_OR_RETURN(const std::optional<std::string> text, parser.Parse(argc, argv));
   if (text) return StressCommandLine{std::nullopt, *text};
-  LOCKSTEP_RETURN_IF_ERROR(ExportNcclChoices(nccl));
+  LOCKSTEP_RETURN_IF_ERROR(comm::nccl::ExportNcclChoices(nccl));
   LOCKSTEP_ASSIGN_OR_RETURN(options.deadline_seconds, ReadSeconds("-T", deadline));
   LOCKSTEP_ASSIGN_OR_RETURN(options.limit_seconds, ReadSeconds("--limit", limit));
   LOCKSTEP_ASSIGN_OR_RETURN(const std::int64_t first,
                             ReadCount("--seed", seed, std::int64_t{1} << 62));
   options.seed = static_cast<std::uint64_t>(first);
   LOCKSTEP_ASSIGN_OR_RETURN(options.repeat, ReadCount("--repeat", repeat, kMostRepeats));
-  LOCKSTEP_ASSIGN_OR_RETURN(options.sim_rules, ParseSimRules("--sim-rules", rules));
+  LOCKSTEP_ASSIGN_OR_RETURN(options.sim_rules, comm::sim::ParseSimRules("--sim-rules", rules));
   if (!ranks.empty()) {
     LOCKSTEP_ASSIGN_OR_RETURN(const std::int64_t count,
-                              ReadCount("--ranks", ranks, kMaxScenarioRanks));
+                              ReadCount("--ranks", ranks, plan::kMaxScenarioRanks));
     options.ranks = static_cast<int>(count);
     if (options.backend != "sim") {
       return InvalidInput("--ranks is of --backend=sim; give mpirun the number with -np");
@@ -90,4 +90,4 @@ Result<StressCommandLine> ParseStressCommandLine(int argc, const char* const* ar
   return StressCommandLine{std::move(options), ""};
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness

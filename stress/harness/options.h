@@ -10,19 +10,19 @@
 #include "core/base/status.h"
 #include "core/comm/sim/rules.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 
 struct StressOptions {
   std::vector<std::string> scenarios;  // names with wildcards, or paths of files
   std::string backend = "gloo";
-  SimRules sim_rules = SimRules::kNccl;  // of backend sim
-  std::optional<int> ranks;              // of backend sim; none: those of the file
+  comm::sim::SimRules sim_rules = comm::sim::SimRules::kNccl;  // of backend sim
+  std::optional<int> ranks;  // of backend sim; none: those of the file
   std::uint64_t seed = 1;
-  std::int64_t repeat = 1;      // every scenario with seeds seed, seed + 1 …
-  std::string json;             // a file; empty: none
-  std::string output;           // the result file; empty: a new one below results/runs
-  double deadline_seconds = 5;  // silence of a rank that is taken for a hang
-  double limit_seconds = 300;   // of one case
+  std::int64_t repeat = 1;            // every scenario with seeds seed, seed + 1 …
+  std::string json;                   // a file; empty: none
+  std::string output;                 // the result file; empty: a new one below results/runs
+  double deadline_seconds = 5;        // silence of a rank that is taken for a hang
+  double limit_seconds = 300;         // of one case
   bool allow_network_faults = false;  // also of interfaces that are not of test hosts
   bool list = false;
   bool gpu_samples = true;
@@ -36,6 +36,6 @@ struct StressCommandLine {
 
 Result<StressCommandLine> ParseStressCommandLine(int argc, const char* const* argv);
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness
 
 #endif  // LOCKSTEP_STRESS_HARNESS_OPTIONS_H_

@@ -17,7 +17,7 @@
 #include "stress/faults/device_memory.h"
 #include "stress/harness/protocol.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 namespace {
 
 constexpr double kApplySeconds = 30;
@@ -58,11 +58,11 @@ Status RunOutOfMemory() {
 
 }  // namespace
 
-ProcessBody::ProcessBody(WorkerLink& link) : link_(link), began_ns_(MonotonicNs()) {}
+ProcessBody::ProcessBody(launch::WorkerLink& link) : link_(link), began_ns_(MonotonicNs()) {}
 
 void ProcessBody::Journal(std::size_t fault_index) {
-  JournalEvent event;
-  event.kind = EventKind::kFault;
+  journal::JournalEvent event;
+  event.kind = journal::EventKind::kFault;
   event.value = static_cast<std::int64_t>(fault_index);
   if (recorded_ != nullptr) {
     recorded_->Note(event);
@@ -76,7 +76,7 @@ void ProcessBody::Journal(std::size_t fault_index) {
 
 Status ProcessBody::ApplyOutside(std::size_t) {
   std::lock_guard lock(mutex_);
-  LOCKSTEP_ASSIGN_OR_RETURN(const Message message,
+  LOCKSTEP_ASSIGN_OR_RETURN(const launch::Message message,
                             link_.Await(Deadline::AfterSeconds(kApplySeconds)));
   LOCKSTEP_CHECK(message.type == kAppliedMessage, "the answer to a fault that fired");
   return OkStatus();
@@ -87,41 +87,41 @@ void ProcessBody::Exit(int code) {
   _exit(code);
 }
 
-Status ProcessBody::Suffer(const PlannedFault& fault) {
+Status ProcessBody::Suffer(const faults::PlannedFault& fault) {
   switch (fault.kind) {
-    case FaultKind::kExit:
+    case faults::FaultKind::kExit:
       Exit(0);
       break;
-    case FaultKind::kThrow:
+    case faults::FaultKind::kThrow:
       raised_ = true;
       return SystemFailed("the program raised an exception (injected)");
-    case FaultKind::kSegfault: {
+    case faults::FaultKind::kSegfault: {
       ForbidCoreFiles();
       volatile int* nowhere = nullptr;
       *nowhere = 1;
       break;
     }
-    case FaultKind::kAbort:
+    case faults::FaultKind::kAbort:
       ForbidCoreFiles();
       std::abort();
-    case FaultKind::kOutOfMemory:
+    case faults::FaultKind::kOutOfMemory:
       raised_ = true;
       return RunOutOfMemory();
-    case FaultKind::kDeviceMemoryFull: {
+    case faults::FaultKind::kDeviceMemoryFull: {
       LOCKSTEP_CHECK(device_ != nullptr, "the platform is open before the first fault");
-      LOCKSTEP_ASSIGN_OR_RETURN(taken_, FillDevice(*device_));
+      LOCKSTEP_ASSIGN_OR_RETURN(taken_, faults::FillDevice(*device_));
       break;
     }
-    case FaultKind::kHungAbort:
+    case faults::FaultKind::kHungAbort:
       abort_hangs_ = true;
       break;
-    case FaultKind::kWrongMembership:
+    case faults::FaultKind::kWrongMembership:
       wrong_membership_ = true;
       break;
-    case FaultKind::kHang:
+    case faults::FaultKind::kHang:
       return Sleep(
           static_cast<std::int64_t>(fault.duration_seconds.value_or(kForEverSeconds) * 1e9));
-    case FaultKind::kSleep:
+    case faults::FaultKind::kSleep:
       return Sleep(static_cast<std::int64_t>(fault.duration_seconds.value_or(kSleepSeconds) * 1e9));
     default:
       LOCKSTEP_CHECK(false, "a fault of the program itself");
@@ -141,4 +141,4 @@ Status ProcessBody::Sleep(std::int64_t ns) {
   return OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness

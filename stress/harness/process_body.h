@@ -10,20 +10,20 @@
 #include "core/launch/worker_link.h"
 #include "stress/faults/fault_gate.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 
-class ProcessBody final : public RankBody {
+class ProcessBody final : public faults::RankBody {
  public:
-  explicit ProcessBody(WorkerLink& link);
+  explicit ProcessBody(launch::WorkerLink& link);
   // From now on the journal is written through it; nullptr: directly again.
-  void set_recorded(RecordedCommunicator* recorded) { recorded_ = recorded; }
+  void set_recorded(comm::RecordedCommunicator* recorded) { recorded_ = recorded; }
 
   // Whose memory faults may take; outlives this.
-  void set_device(Device* device) { device_ = device; }
+  void set_device(device::Device* device) { device_ = device; }
 
   void Journal(std::size_t fault_index) override;
   Status ApplyOutside(std::size_t fault_index) override;
-  Status Suffer(const PlannedFault& fault) override;
+  Status Suffer(const faults::PlannedFault& fault) override;
   void Exit(int code) override;
   double SecondsSinceStart() override;
   Status Sleep(std::int64_t ns) override;
@@ -34,10 +34,10 @@ class ProcessBody final : public RankBody {
   bool wrong_membership() const { return wrong_membership_; }
 
  private:
-  WorkerLink& link_;
-  RecordedCommunicator* recorded_ = nullptr;
-  Device* device_ = nullptr;
-  std::vector<std::unique_ptr<Buffer>> taken_;  // of its memory
+  launch::WorkerLink& link_;
+  comm::RecordedCommunicator* recorded_ = nullptr;
+  device::Device* device_ = nullptr;
+  std::vector<std::unique_ptr<device::Buffer>> taken_;  // of its memory
   std::mutex mutex_;  // of the link: faults of the library fire on the streams' threads
   std::int64_t began_ns_;
   bool raised_ = false;
@@ -45,6 +45,6 @@ class ProcessBody final : public RankBody {
   bool wrong_membership_ = false;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness
 
 #endif  // LOCKSTEP_STRESS_HARNESS_PROCESS_BODY_H_

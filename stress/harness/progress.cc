@@ -6,9 +6,9 @@
 
 #include "core/launch/terminal.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 
-StressProgress::StressProgress(bool wanted) : on_terminal_(wanted && StderrIsSeen()) {}
+StressProgress::StressProgress(bool wanted) : on_terminal_(wanted && launch::StderrIsSeen()) {}
 
 StressProgress::~StressProgress() {
   if (!on_terminal_) return;
@@ -22,4 +22,4 @@ void StressProgress::Show(std::size_t done, std::size_t cases, const std::string
   std::fflush(stderr);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness

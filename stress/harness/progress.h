@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string>
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 
 class StressProgress {
  public:
@@ -20,6 +20,6 @@ class StressProgress {
   bool on_terminal_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness
 
 #endif  // LOCKSTEP_STRESS_HARNESS_PROGRESS_H_

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -27,7 +27,9 @@ Json JsonOf(const Membership& membership) {
 }
 
 Membership MembershipOf(const Json& json) {
-  return {json.at("generation").get<int>(), json.at("rank").get<int>(), json.at("size").get<int>(),
+  return {json.at("generation").get<int>(),
+          json.at("rank").get<int>(),
+          json.at("size").get<int>(),
           json.at("first_iteration").get<std::int64_t>(),
           json.at("members").get<std::vector<int>>(),
           json.at("fired").get<std::vector<std::int64_t>>()};
@@ -54,7 +56,7 @@ std::string EncodeOrder(const CaseOrder& order) {
 Result<CaseOrder> DecodeOrder(const std::string& payload) {
   return Decode(payload, [](const Json& json) {
     return CaseOrder{json.at("origin").get<std::string>(), json.at("text").get<std::string>(),
-                     json.at("ranks").get<int>(), json.at("backend").get<std::string>(),
+                     json.at("ranks").get<int>(),          json.at("backend").get<std::string>(),
                      json.at("seed").get<std::uint64_t>(), MembershipOf(json.at("membership"))};
   });
 }
@@ -91,4 +93,4 @@ Result<ProgramReport> DecodeReport(const std::string& payload) {
   });
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness

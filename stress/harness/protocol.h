@@ -10,7 +10,7 @@
 
 #include "core/base/status.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 
 enum StressMessage : std::uint32_t {
   kCaseMessage = 1,  // to the worker: CaseOrder
@@ -67,6 +67,6 @@ std::string EncodeReport(const ProgramReport& report);
 // A worker is under test: what it says may be anything.
 Result<ProgramReport> DecodeReport(const std::string& payload);
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness
 
 #endif  // LOCKSTEP_STRESS_HARNESS_PROTOCOL_H_

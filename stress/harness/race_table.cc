@@ -13,7 +13,7 @@
 
 #include "core/base/units.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 namespace {
 
 double Of(const std::map<std::string, double>& figures, const std::string& name) {
@@ -24,16 +24,16 @@ double Of(const std::map<std::string, double>& figures, const std::string& name)
 constexpr std::string_view kLaunchBlocking = "CUDA_LAUNCH_BLOCKING=1";
 
 bool HasLaunchBlocking(const StressCase& stress_case) {
-  return std::ranges::any_of(stress_case.faults, [](const PlannedFault& fault) {
+  return std::ranges::any_of(stress_case.faults, [](const faults::PlannedFault& fault) {
     return std::ranges::count(fault.variables, kLaunchBlocking) > 0;
   });
 }
 
-RaceRow RowOf(const StressCase& stress_case, const StreamRaceProgram& program,
+RaceRow RowOf(const StressCase& stress_case, const plan::StreamRaceProgram& program,
               const CaseResult& result) {
   RaceRow row;
-  row.pattern = NameOf(program.pattern);
-  row.guard = HasLaunchBlocking(stress_case) ? kLaunchBlocking : NameOf(program.guard);
+  row.pattern = plan::NameOf(program.pattern);
+  row.guard = HasLaunchBlocking(stress_case) ? kLaunchBlocking : plan::NameOf(program.guard);
   for (const auto& report : result.facts.reports) {
     if (!report) continue;
     const auto& figures = report->figures;
@@ -53,7 +53,7 @@ std::vector<RaceRow> RaceRowsOf(const std::vector<StressCase>& cases,
                                 const std::vector<CaseResult>& results) {
   std::vector<RaceRow> rows;
   for (std::size_t i = 0; i < results.size(); ++i) {
-    const auto* program = std::get_if<StreamRaceProgram>(&cases[i].scenario.workload);
+    const auto* program = std::get_if<plan::StreamRaceProgram>(&cases[i].scenario.workload);
     if (program != nullptr) rows.push_back(RowOf(cases[i], *program, results[i]));
   }
   std::stable_sort(rows.begin(), rows.end(),
@@ -181,4 +181,4 @@ std::string FormatRaceTable(const std::vector<RaceRow>& rows, bool times_mean_so
   return text + FormatHints(rows, times_mean_something);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness

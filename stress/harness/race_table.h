@@ -9,7 +9,7 @@
 
 #include "stress/harness/assess.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 
 // One case of `stream_race`: the rank with most corrupt rounds, and the slowest rank's median.
 struct RaceRow {
@@ -39,6 +39,6 @@ bool TimesMeanSomething(const std::string& backend,
 // cost below 0, since no cure makes a round faster.
 std::string FormatRaceTable(const std::vector<RaceRow>& rows, bool times_mean_something);
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness
 
 #endif  // LOCKSTEP_STRESS_HARNESS_RACE_TABLE_H_

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 namespace {
 
 using testing::HasSubstr;
@@ -72,4 +72,4 @@ TEST(RaceTable, ARankNeedsThreeProcessors) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness

@@ -15,7 +15,7 @@
 #include "results/report/trials.h"
 #include "results/store/evidence_records.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -43,7 +43,7 @@ std::string HashOf(const std::string& text) {
 std::string FaultsOf(const StressCase& stress_case, const CaseResult& result) {
   std::vector<std::string> faults;
   for (std::size_t i = 0; i < stress_case.faults.size(); ++i) {
-    faults.push_back(Describe(stress_case.faults[i]) +
+    faults.push_back(faults::Describe(stress_case.faults[i]) +
                      (result.facts.fired[i] ? "" : " (did not fire)"));
     const std::vector<std::string>& notes = result.facts.notes;
     if (i < notes.size() && !notes[i].empty()) faults.back() += fmt::format(" [{}]", notes[i]);
@@ -51,14 +51,15 @@ std::string FaultsOf(const StressCase& stress_case, const CaseResult& result) {
   return fmt::format("{}", fmt::join(faults, "; "));
 }
 
-Trial TrialOf(const StressCase& stress_case, const std::string& backend, const CaseResult& result) {
-  Trial trial;
-  const Scenario& scenario = stress_case.scenario;
+results::store::Trial TrialOf(const StressCase& stress_case, const std::string& backend,
+                              const CaseResult& result) {
+  results::store::Trial trial;
+  const plan::Scenario& scenario = stress_case.scenario;
   std::vector<std::string> outcomes;
   // A scenario that expects nothing is a healthy run.
   const auto ranks = static_cast<std::size_t>(scenario.ranks);
   if (scenario.expect.empty()) outcomes.assign(ranks, "finished");
-  if (const Expectation* expectation = ExpectationFor(scenario, backend)) {
+  if (const plan::Expectation* expectation = ExpectationFor(scenario, backend)) {
     for (const auto& allowed : expectation->ranks) {
       outcomes.push_back(fmt::format("{}", fmt::join(allowed, "|")));
     }
@@ -82,10 +83,10 @@ Trial TrialOf(const StressCase& stress_case, const std::string& backend, const C
   return trial;
 }
 
-RecoveryRecord RecordOf(const Recovery& recovery) {
-  RecoveryRecord record;
-  record.mode = NameOf(recovery.mode);
-  record.outcome = NameOf(recovery.outcome);
+results::store::RecoveryRecord RecordOf(const Recovery& recovery) {
+  results::store::RecoveryRecord record;
+  record.mode = plan::NameOf(recovery.mode);
+  record.outcome = plan::NameOf(recovery.outcome);
   const auto& findings = recovery.failure.findings;
   if (!findings.empty()) record.cause = findings.front().cause;
   record.generation = recovery.generation;
@@ -99,9 +100,9 @@ RecoveryRecord RecordOf(const Recovery& recovery) {
   return record;
 }
 
-CaseRecord RecordOf(const StressCase& stress_case, const std::string& backend,
-                    const CaseResult& result) {
-  CaseRecord record;
+results::store::CaseRecord RecordOf(const StressCase& stress_case, const std::string& backend,
+                                    const CaseResult& result) {
+  results::store::CaseRecord record;
   record.name = stress_case.label;
   record.backend = backend;
   record.device = "host";
@@ -133,20 +134,21 @@ CaseRecord RecordOf(const StressCase& stress_case, const std::string& backend,
 }
 
 // Of a rank over all cases: the first outcome that is not `finished`.
-Judgement LaunchJudgement(const std::vector<CaseRecord>& cases, Verdict verdict) {
-  Judgement launch;
+verdict::Judgement LaunchJudgement(const std::vector<results::store::CaseRecord>& cases,
+                                   verdict::Verdict verdict) {
+  verdict::Judgement launch;
   launch.verdict = verdict;
   int ranks = 0;
-  for (const CaseRecord& record : cases) ranks = std::max(ranks, record.ranks);
+  for (const results::store::CaseRecord& record : cases) ranks = std::max(ranks, record.ranks);
   launch.outcomes.resize(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
     launch.outcomes[static_cast<std::size_t>(rank)].rank = rank;
   }
-  for (const CaseRecord& record : cases) {
-    if (record.judgement.verdict == Verdict::kPass) continue;
-    for (const RankOutcome& rank : record.judgement.outcomes) {
-      RankOutcome& known = launch.outcomes[static_cast<std::size_t>(rank.rank)];
-      if (known.outcome == Outcome::kFinished) known = rank;
+  for (const results::store::CaseRecord& record : cases) {
+    if (record.judgement.verdict == verdict::Verdict::kPass) continue;
+    for (const verdict::RankOutcome& rank : record.judgement.outcomes) {
+      verdict::RankOutcome& known = launch.outcomes[static_cast<std::size_t>(rank.rank)];
+      if (known.outcome == verdict::Outcome::kFinished) known = rank;
     }
     const auto& findings = record.judgement.findings;
     launch.findings.insert(launch.findings.end(), findings.begin(), findings.end());
@@ -156,9 +158,9 @@ Judgement LaunchJudgement(const std::vector<CaseRecord>& cases, Verdict verdict)
 
 }  // namespace
 
-Run NewStressRun(const StressOptions& options, const Selection& selection,
-                 const std::string& command_line) {
-  Run run;
+results::store::Run NewStressRun(const StressOptions& options, const Selection& selection,
+                                 const std::string& command_line) {
+  results::store::Run run;
   run.name = "stress";
   run.id = NewId();
   run.started_at = UtcNow();
@@ -182,32 +184,33 @@ Run NewStressRun(const StressOptions& options, const Selection& selection,
   return run;
 }
 
-void Conclude(const std::vector<AgentInfo>& agents, const LaunchContext& context,
-              const StressOutcome& outcome, Run& run) {
-  run.environment = MachineFacts(agents, context, outcome.worker_facts);
+void Conclude(const std::vector<launch::AgentInfo>& agents, const launch::LaunchContext& context,
+              const StressOutcome& outcome, results::store::Run& run) {
+  run.environment = launch::MachineFacts(agents, context, outcome.worker_facts);
   for (std::size_t i = 0; i < outcome.results.size(); ++i) {
     const CaseResult& result = outcome.results[i];
     run.cases.push_back(RecordOf(outcome.cases[i], outcome.backend, result));
     run.duration_seconds += result.facts.seconds;
     for (std::size_t rank = 0; rank < result.facts.journals.size(); ++rank) {
-      const Journal& journal = result.facts.journals[rank];
+      const journal::Journal& journal = result.facts.journals[rank];
       run.history.push_back(
           {static_cast<int>(rank), static_cast<int>(i), journal.missed, journal.events});
     }
     // Its findings are of several communicators, and the evidence of the last one alone.
     if (!result.facts.recoveries.empty()) continue;
     const auto index = static_cast<std::int32_t>(i);
-    AddEvidence({index, index, result.facts.deadline_seconds}, result.facts.evidence, run);
+    results::store::AddEvidence({index, index, result.facts.deadline_seconds},
+                                result.facts.evidence, run);
   }
   run.complete = !outcome.terminated;
   ConcludeCases(outcome.cases.size(), run);
 }
 
-void ConcludeCases(std::size_t planned, Run& run) {
-  run.verdict = VerdictOf(run.cases, planned);
+void ConcludeCases(std::size_t planned, results::store::Run& run) {
+  run.verdict = results::report::VerdictOf(run.cases, planned);
   run.judgement = LaunchJudgement(run.cases, run.verdict);
-  run.summary_line = SummaryLineOf(run.cases, planned);
-  run.exit_code = static_cast<int>(ExitCodeOf(run.verdict));
+  run.summary_line = results::report::SummaryLineOf(run.cases, planned);
+  run.exit_code = static_cast<int>(verdict::ExitCodeOf(run.verdict));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness

@@ -13,19 +13,19 @@
 #include "stress/harness/options.h"
 #include "stress/harness/report.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 
 // What is known before it begins; the plan holds the text of every scenario.
-Run NewStressRun(const StressOptions& options, const Selection& selection,
-                 const std::string& command_line);
+results::store::Run NewStressRun(const StressOptions& options, const Selection& selection,
+                                 const std::string& command_line);
 
 // A case record a case, with its verdict; the history of every worker; the verdict of all.
-void Conclude(const std::vector<AgentInfo>& agents, const LaunchContext& context,
-              const StressOutcome& outcome, Run& run);
+void Conclude(const std::vector<launch::AgentInfo>& agents, const launch::LaunchContext& context,
+              const StressOutcome& outcome, results::store::Run& run);
 
 // From the cases of a run that is over to what is said of it as a whole.
-void ConcludeCases(std::size_t planned, Run& run);
+void ConcludeCases(std::size_t planned, results::store::Run& run);
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness
 
 #endif  // LOCKSTEP_STRESS_HARNESS_RECORD_H_

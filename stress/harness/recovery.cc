@@ -5,18 +5,18 @@
 #include <algorithm>
 #include <utility>
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 namespace {
 
-void LeaveOut(RankEvidence& rank) {
-  JournalEvent exit;
+void LeaveOut(verdict::RankEvidence& rank) {
+  journal::JournalEvent exit;
   exit.index = 1;
   exit.ticks = 1;
-  exit.kind = EventKind::kExit;
+  exit.kind = journal::EventKind::kExit;
   const int number = rank.rank;
-  rank = RankEvidence();
+  rank = verdict::RankEvidence();
   rank.rank = number;
-  rank.state = ProcessState::kExited;
+  rank.state = verdict::ProcessState::kExited;
   rank.journal.events = {exit};
 }
 
@@ -30,29 +30,29 @@ std::string NameOf(const Generation& generation) {
 
 }  // namespace
 
-std::vector<RankEvidence> OfGeneration(std::vector<RankEvidence> evidence,
-                                       const Generation& generation) {
+std::vector<verdict::RankEvidence> OfGeneration(std::vector<verdict::RankEvidence> evidence,
+                                                const Generation& generation) {
   if (generation.number == 0) return evidence;
-  for (RankEvidence& rank : evidence) {
+  for (verdict::RankEvidence& rank : evidence) {
     if (!IsMember(generation, rank.rank)) {
       LeaveOut(rank);
       continue;
     }
     const std::uint64_t since = generation.since[static_cast<std::size_t>(rank.rank)];
     std::erase_if(rank.journal.events,
-                  [&](const JournalEvent& event) { return event.index <= since; });
+                  [&](const journal::JournalEvent& event) { return event.index <= since; });
   }
   return evidence;
 }
 
-void AddGeneration(const Generation& generation, Setting& setting) {
+void AddGeneration(const Generation& generation, verdict::Setting& setting) {
   if (generation.number == 0) return;
   setting.groups.push_back(
       {static_cast<std::uint16_t>(generation.number), NameOf(generation), generation.members});
 }
 
-Finding AbortHung(std::vector<int> culprits, double seconds) {
-  Finding finding;
+verdict::Finding AbortHung(std::vector<int> culprits, double seconds) {
+  verdict::Finding finding;
   finding.cause = "abort_hung";
   finding.message = fmt::format(
       "rank {} did not come back from Abort(), or from the call that it was to end, "
@@ -66,8 +66,8 @@ Finding AbortHung(std::vector<int> culprits, double seconds) {
   return finding;
 }
 
-Finding NotConnected(std::vector<int> culprits, double seconds) {
-  Finding finding;
+verdict::Finding NotConnected(std::vector<int> culprits, double seconds) {
+  verdict::Finding finding;
   finding.cause = "init_failure";
   finding.message = fmt::format(
       "the ranks did not connect anew within {} s; without a connection: "
@@ -78,8 +78,8 @@ Finding NotConnected(std::vector<int> culprits, double seconds) {
   return finding;
 }
 
-Finding WrongPlace(int rank, Place taken, Place expected) {
-  Finding finding;
+verdict::Finding WrongPlace(int rank, Place taken, Place expected) {
+  verdict::Finding finding;
   finding.cause = "init_failure";
   finding.culprits = {rank};
   finding.proved = true;
@@ -90,63 +90,66 @@ Finding WrongPlace(int rank, Place taken, Place expected) {
   return finding;
 }
 
-std::vector<int> LostIn(const Judgement& failure, const std::vector<bool>& gone) {
+std::vector<int> LostIn(const verdict::Judgement& failure, const std::vector<bool>& gone) {
   std::vector<int> lost;
   const bool silent = !failure.findings.empty() && !failure.findings.front().proved;
-  for (const RankOutcome& rank : failure.outcomes) {
+  for (const verdict::RankOutcome& rank : failure.outcomes) {
     const bool ended =
-        rank.outcome == Outcome::kCrashed || rank.outcome == Outcome::kKilled ||
-        rank.outcome == Outcome::kStopped ||
-        (rank.outcome == Outcome::kFailed && gone[static_cast<std::size_t>(rank.rank)]);
-    const bool blamed = silent && rank.outcome == Outcome::kHung &&
+        rank.outcome == verdict::Outcome::kCrashed || rank.outcome == verdict::Outcome::kKilled ||
+        rank.outcome == verdict::Outcome::kStopped ||
+        (rank.outcome == verdict::Outcome::kFailed && gone[static_cast<std::size_t>(rank.rank)]);
+    const bool blamed = silent && rank.outcome == verdict::Outcome::kHung &&
                         std::ranges::count(failure.findings.front().culprits, rank.rank) > 0;
     if (ended || blamed) lost.push_back(rank.rank);
   }
   return lost;
 }
 
-Ticks FaultTicks(const std::vector<RankEvidence>& evidence, const std::vector<Ticks>& applied,
-                 Ticks after) {
+Ticks FaultTicks(const std::vector<verdict::RankEvidence>& evidence,
+                 const std::vector<Ticks>& applied, Ticks after) {
   Ticks fault = 0;
   Ticks death = 0;
   for (const Ticks ticks : applied) fault = std::max(fault, ticks);
-  for (const RankEvidence& rank : evidence) {
-    for (const JournalEvent& event : rank.journal.events) {
-      if (event.kind == EventKind::kFault) fault = std::max(fault, event.ticks);
-      if (event.kind == EventKind::kDeath) death = std::max(death, event.ticks);
+  for (const verdict::RankEvidence& rank : evidence) {
+    for (const journal::JournalEvent& event : rank.journal.events) {
+      if (event.kind == journal::EventKind::kFault) fault = std::max(fault, event.ticks);
+      if (event.kind == journal::EventKind::kDeath) death = std::max(death, event.ticks);
     }
   }
   if (fault > after) return fault;
   return death > after ? death : 0;
 }
 
-std::optional<Ticks> ResumedAt(const std::vector<Journal>& journals, const Generation& generation) {
+std::optional<Ticks> ResumedAt(const std::vector<journal::Journal>& journals,
+                               const Generation& generation) {
   Ticks last = 0;
   for (const int rank : generation.members) {
     const auto& events = journals[static_cast<std::size_t>(rank)].events;
-    const auto end = std::find_if(events.begin(), events.end(), [&](const JournalEvent& event) {
-      return event.kind == EventKind::kEnd && event.communicator == generation.number &&
-             event.sequence == 0;
-    });
+    const auto end =
+        std::find_if(events.begin(), events.end(), [&](const journal::JournalEvent& event) {
+          return event.kind == journal::EventKind::kEnd &&
+                 event.communicator == generation.number && event.sequence == 0;
+        });
     if (end == events.end()) return std::nullopt;
     last = std::max(last, end->ticks);
   }
   return last > 0 ? std::optional(last) : std::nullopt;
 }
 
-Judgement WithRecoveries(Judgement last, const std::vector<Recovery>& recoveries) {
+verdict::Judgement WithRecoveries(verdict::Judgement last,
+                                  const std::vector<Recovery>& recoveries) {
   if (recoveries.empty()) return last;
   const Recovery& newest = recoveries.back();
   // A recovery that failed left nothing to judge but what it was to recover from.
-  if (newest.outcome != RecoveryOutcome::kResumed) {
+  if (newest.outcome != plan::RecoveryOutcome::kResumed) {
     last = newest.failure;
     if (newest.finding) last.findings.insert(last.findings.begin(), *newest.finding);
   }
-  std::vector<Finding> findings;
+  std::vector<verdict::Finding> findings;
   for (std::size_t i = 0; i < recoveries.size(); ++i) {
     const Recovery& recovery = recoveries[i];
     const bool in_last =
-        i + 1 == recoveries.size() && recovery.outcome != RecoveryOutcome::kResumed;
+        i + 1 == recoveries.size() && recovery.outcome != plan::RecoveryOutcome::kResumed;
     if (!in_last) {
       findings.insert(findings.end(), recovery.failure.findings.begin(),
                       recovery.failure.findings.end());
@@ -158,7 +161,7 @@ Judgement WithRecoveries(Judgement last, const std::vector<Recovery>& recoveries
           recovery.failure.outcomes[static_cast<std::size_t>(rank)];
     }
   }
-  if (newest.outcome == RecoveryOutcome::kResumed) {
+  if (newest.outcome == plan::RecoveryOutcome::kResumed) {
     last.findings.insert(last.findings.begin(), findings.begin(), findings.end());
   } else {
     last.findings.insert(last.findings.end(), findings.begin(), findings.end());
@@ -167,7 +170,7 @@ Judgement WithRecoveries(Judgement last, const std::vector<Recovery>& recoveries
 }
 
 std::string OutcomeOf(const std::vector<Recovery>& recoveries) {
-  return recoveries.empty() ? "none" : std::string(NameOf(recoveries.back().outcome));
+  return recoveries.empty() ? "none" : std::string(plan::NameOf(recoveries.back().outcome));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness

@@ -13,7 +13,7 @@
 #include "core/plan/recovery.h"
 #include "core/verdict/judge.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 
 // One communicator of all ranks that take part. Generation 0 is the world at the beginning; later
 // ones have their number as id in the journals.
@@ -25,14 +25,14 @@ struct Generation {
 
 // The evidence of `generation` alone: what ranks did before is left out, and ranks that are no
 // members have finished.
-std::vector<RankEvidence> OfGeneration(std::vector<RankEvidence> evidence,
-                                       const Generation& generation);
+std::vector<verdict::RankEvidence> OfGeneration(std::vector<verdict::RankEvidence> evidence,
+                                                const Generation& generation);
 // What a judge must know of it.
-void AddGeneration(const Generation& generation, Setting& setting);
+void AddGeneration(const Generation& generation, verdict::Setting& setting);
 
 struct Recovery {
-  RecoveryPlan::Mode mode = RecoveryPlan::Mode::kShrink;
-  RecoveryOutcome outcome = RecoveryOutcome::kRebuildFailed;
+  plan::RecoveryPlan::Mode mode = plan::RecoveryPlan::Mode::kShrink;
+  plan::RecoveryOutcome outcome = plan::RecoveryOutcome::kRebuildFailed;
   int generation = 0;  // that it made, or failed to
   std::vector<int> lost;
   std::vector<int> members;
@@ -42,41 +42,42 @@ struct Recovery {
   double abort_seconds = std::numeric_limits<double>::quiet_NaN();
   double rebuild_seconds = std::numeric_limits<double>::quiet_NaN();
   double resume_seconds = std::numeric_limits<double>::quiet_NaN();
-  Judgement failure;               // what it recovers from
-  std::optional<Finding> finding;  // why it did not succeed
+  verdict::Judgement failure;               // what it recovers from
+  std::optional<verdict::Finding> finding;  // why it did not succeed
 };
 
 // Who is lost by the judgement of a failure: ended, stopped, or the culprit of a silence. A rank
 // that failed is lost when its process is `gone`; otherwise it waits to be recovered, or soon will.
-std::vector<int> LostIn(const Judgement& failure, const std::vector<bool>& gone);
+std::vector<int> LostIn(const verdict::Judgement& failure, const std::vector<bool>& gone);
 
 inline constexpr std::size_t kMostRecoveries = 4;  // of a case
 
 // Why a recovery did not succeed.
-Finding AbortHung(std::vector<int> culprits, double seconds);
-Finding NotConnected(std::vector<int> culprits, double seconds);
+verdict::Finding AbortHung(std::vector<int> culprits, double seconds);
+verdict::Finding NotConnected(std::vector<int> culprits, double seconds);
 struct Place {
   int rank = 0;
   int size = 0;
 };
 // A rank takes another place than the others were told of: it makes a communicator of its own.
-Finding WrongPlace(int rank, Place taken, Place expected);
+verdict::Finding WrongPlace(int rank, Place taken, Place expected);
 
 // When the fault came that led to the failure: the newest in the journals or of `applied`, else the
 // newest death; 0: none is known. Faults before `after` led to something else.
-Ticks FaultTicks(const std::vector<RankEvidence>& evidence, const std::vector<Ticks>& applied,
-                 Ticks after);
+Ticks FaultTicks(const std::vector<verdict::RankEvidence>& evidence,
+                 const std::vector<Ticks>& applied, Ticks after);
 
 // When the first collective of the generation was complete on all members, if it is in the
 // journals.
-std::optional<Ticks> ResumedAt(const std::vector<Journal>& journals, const Generation& generation);
+std::optional<Ticks> ResumedAt(const std::vector<journal::Journal>& journals,
+                               const Generation& generation);
 
 // Of the whole case, from the judgement of its last generation.
-Judgement WithRecoveries(Judgement last, const std::vector<Recovery>& recoveries);
+verdict::Judgement WithRecoveries(verdict::Judgement last, const std::vector<Recovery>& recoveries);
 
 // "none", or the outcome of the last one.
 std::string OutcomeOf(const std::vector<Recovery>& recoveries);
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness
 
 #endif  // LOCKSTEP_STRESS_HARNESS_RECOVERY_H_

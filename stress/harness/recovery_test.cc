@@ -5,12 +5,12 @@
 #include "core/verdict/history.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 namespace {
 
-JournalEvent Event(EventKind kind, std::uint64_t index, std::uint16_t communicator,
-                   std::uint64_t sequence) {
-  JournalEvent event;
+journal::JournalEvent Event(journal::EventKind kind, std::uint64_t index,
+                            std::uint16_t communicator, std::uint64_t sequence) {
+  journal::JournalEvent event;
   event.kind = kind;
   event.index = index;
   event.ticks = 100 * index;
@@ -21,34 +21,35 @@ JournalEvent Event(EventKind kind, std::uint64_t index, std::uint16_t communicat
   return event;
 }
 
-RankOutcome Of(int rank, Outcome outcome) {
-  RankOutcome made;
+verdict::RankOutcome Of(int rank, verdict::Outcome outcome) {
+  verdict::RankOutcome made;
   made.rank = rank;
   made.outcome = outcome;
   return made;
 }
 
 // Waits in the second collective of generation 1, or has ended it.
-RankEvidence Rank(int rank, bool waits) {
-  RankEvidence evidence;
+verdict::RankEvidence Rank(int rank, bool waits) {
+  verdict::RankEvidence evidence;
   evidence.rank = rank;
   std::uint64_t index = 0;
-  const auto add = [&](EventKind kind, std::uint16_t communicator, std::uint64_t sequence) {
+  const auto add = [&](journal::EventKind kind, std::uint16_t communicator,
+                       std::uint64_t sequence) {
     evidence.journal.events.push_back(Event(kind, ++index, communicator, sequence));
   };
-  add(EventKind::kEnqueue, 0, 7);
-  add(EventKind::kStart, 0, 7);
-  add(EventKind::kError, 0, 7);
+  add(journal::EventKind::kEnqueue, 0, 7);
+  add(journal::EventKind::kStart, 0, 7);
+  add(journal::EventKind::kError, 0, 7);
   for (std::uint64_t sequence = 0; sequence < 2; ++sequence) {
-    add(EventKind::kEnqueue, 1, sequence);
-    add(EventKind::kStart, 1, sequence);
-    if (sequence == 0 || !waits) add(EventKind::kEnd, 1, sequence);
+    add(journal::EventKind::kEnqueue, 1, sequence);
+    add(journal::EventKind::kStart, 1, sequence);
+    if (sequence == 0 || !waits) add(journal::EventKind::kEnd, 1, sequence);
   }
   return evidence;
 }
 
-Setting Proofs(const Generation& generation) {
-  Setting setting;
+verdict::Setting Proofs(const Generation& generation) {
+  verdict::Setting setting;
   setting.deadline_seconds = INFINITY;
   setting.backend = "gloo";
   setting.one_stream = true;
@@ -56,35 +57,38 @@ Setting Proofs(const Generation& generation) {
   return setting;
 }
 
-std::vector<RankEvidence> Three(bool waits) {
-  std::vector<RankEvidence> evidence = {Rank(0, waits), Rank(1, false), Rank(2, waits)};
-  evidence[1].state = ProcessState::kSignalled;
+std::vector<verdict::RankEvidence> Three(bool waits) {
+  std::vector<verdict::RankEvidence> evidence = {Rank(0, waits), Rank(1, false), Rank(2, waits)};
+  evidence[1].state = verdict::ProcessState::kSignalled;
   evidence[1].signal = 9;
   return evidence;
 }
 
 TEST(Generation, ThoseThatWereLostBeforeAreNobodysCulprits) {
   const Generation generation = {1, {0, 2}, {3, 3, 3}};
-  const Judgement judgement = Judge(OfGeneration(Three(false), generation), Proofs(generation));
+  const verdict::Judgement judgement =
+      verdict::Judge(OfGeneration(Three(false), generation), Proofs(generation));
   EXPECT_TRUE(judgement.findings.empty());
-  EXPECT_EQ(judgement.outcomes[1].outcome, Outcome::kFinished);
+  EXPECT_EQ(judgement.outcomes[1].outcome, verdict::Outcome::kFinished);
   // The same evidence without it: rank 1 was killed.
-  EXPECT_FALSE(Judge(Three(false), Proofs({})).findings.empty());
+  EXPECT_FALSE(verdict::Judge(Three(false), Proofs({})).findings.empty());
 }
 
 TEST(Generation, AMemberThatIsLostIsFound) {
   const Generation generation = {1, {0, 1, 2}, {3, 3, 3}};
-  const Judgement judgement = Judge(OfGeneration(Three(true), generation), Proofs(generation));
+  const verdict::Judgement judgement =
+      verdict::Judge(OfGeneration(Three(true), generation), Proofs(generation));
   ASSERT_FALSE(judgement.findings.empty());
   EXPECT_EQ(judgement.findings[0].cause, "rank_killed");
   EXPECT_EQ(judgement.findings[0].culprits, std::vector<int>{1});
 }
 
 TEST(Recovery, WhoIsGoneStoppedOrBlamedForSilenceIsLost) {
-  Judgement failure;
-  failure.outcomes = {Of(0, Outcome::kHung), Of(1, Outcome::kFailed), Of(2, Outcome::kFailed),
-                      Of(3, Outcome::kStopped), Of(4, Outcome::kHung)};
-  Finding finding;
+  verdict::Judgement failure;
+  failure.outcomes = {Of(0, verdict::Outcome::kHung), Of(1, verdict::Outcome::kFailed),
+                      Of(2, verdict::Outcome::kFailed), Of(3, verdict::Outcome::kStopped),
+                      Of(4, verdict::Outcome::kHung)};
+  verdict::Finding finding;
   finding.cause = "rank_busy";
   finding.culprits = {4};
   failure.findings = {finding};
@@ -95,45 +99,45 @@ TEST(Recovery, WhoIsGoneStoppedOrBlamedForSilenceIsLost) {
 
 TEST(Recovery, TheFirstCollectiveOfAllMembersIsTheResumption) {
   const Generation generation = {1, {0, 2}, {3, 3, 3}};
-  std::vector<Journal> journals = {Rank(0, true).journal, {}, Rank(2, true).journal};
+  std::vector<journal::Journal> journals = {Rank(0, true).journal, {}, Rank(2, true).journal};
   EXPECT_EQ(ResumedAt(journals, generation), 600u);
   journals[2].events.resize(5);
   EXPECT_FALSE(ResumedAt(journals, generation));
 }
 
 TEST(Recovery, TheFaultIsTheNewestSinceTheLastRecovery) {
-  std::vector<RankEvidence> evidence = {Rank(0, true)};
-  evidence[0].journal.events.push_back(Event(EventKind::kFault, 20, 0, 0));
-  evidence[0].journal.events.push_back(Event(EventKind::kDeath, 21, 0, 0));
+  std::vector<verdict::RankEvidence> evidence = {Rank(0, true)};
+  evidence[0].journal.events.push_back(Event(journal::EventKind::kFault, 20, 0, 0));
+  evidence[0].journal.events.push_back(Event(journal::EventKind::kDeath, 21, 0, 0));
   EXPECT_EQ(FaultTicks(evidence, {0, 1500}, 0), 2000u);
   EXPECT_EQ(FaultTicks(evidence, {}, 2050), 2100u);  // nobody injected it
   EXPECT_EQ(FaultTicks(evidence, {}, 3000), 0u);
 }
 
 TEST(Recovery, TheCaseHasTheFindingsOfItsFailuresAndTheOutcomesOfTheEnd) {
-  Judgement last;
-  last.outcomes = {Of(0, Outcome::kFinished), Of(1, Outcome::kFinished)};
+  verdict::Judgement last;
+  last.outcomes = {Of(0, verdict::Outcome::kFinished), Of(1, verdict::Outcome::kFinished)};
   EXPECT_EQ(OutcomeOf(std::vector<Recovery>()), "none");
   Recovery recovery;
   recovery.lost = {1};
   recovery.members = {0};
-  recovery.outcome = RecoveryOutcome::kResumed;
-  recovery.failure.outcomes = {Of(0, Outcome::kFailed), Of(1, Outcome::kKilled)};
+  recovery.outcome = plan::RecoveryOutcome::kResumed;
+  recovery.failure.outcomes = {Of(0, verdict::Outcome::kFailed), Of(1, verdict::Outcome::kKilled)};
   recovery.failure.findings.resize(1);
   recovery.failure.findings[0].cause = "rank_killed";
-  Judgement all = WithRecoveries(last, {recovery});
-  EXPECT_EQ(all.outcomes[0].outcome, Outcome::kFinished);
-  EXPECT_EQ(all.outcomes[1].outcome, Outcome::kKilled);
+  verdict::Judgement all = WithRecoveries(last, {recovery});
+  EXPECT_EQ(all.outcomes[0].outcome, verdict::Outcome::kFinished);
+  EXPECT_EQ(all.outcomes[1].outcome, verdict::Outcome::kKilled);
   ASSERT_EQ(all.findings.size(), 1u);
   EXPECT_EQ(OutcomeOf({recovery}), "resumed");
-  recovery.outcome = RecoveryOutcome::kAbortHung;
-  recovery.finding = Finding();
+  recovery.outcome = plan::RecoveryOutcome::kAbortHung;
+  recovery.finding = verdict::Finding();
   recovery.finding->cause = "abort_hung";
   all = WithRecoveries(last, {recovery});
-  EXPECT_EQ(all.outcomes[0].outcome, Outcome::kFailed);
+  EXPECT_EQ(all.outcomes[0].outcome, verdict::Outcome::kFailed);
   ASSERT_EQ(all.findings.size(), 2u);
   EXPECT_EQ(all.findings[0].cause, "abort_hung");
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness

@@ -9,7 +9,7 @@
 #include "stress/harness/assess.h"
 #include "stress/harness/catalogue.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 
 struct StressOutcome {
   std::string backend;
@@ -23,11 +23,11 @@ struct StressOutcome {
 
 // The headline, a row a case, then of each case that failed the finding, the remedy and the last
 // collectives side by side. `run`: the record of the outcome.
-std::string FormatStressTable(const StressOutcome& outcome, const Run& run);
+std::string FormatStressTable(const StressOutcome& outcome, const results::store::Run& run);
 
 // As the scenario specification says: {"schema": 1, "cases": [...]}.
 std::string FormatStressJson(const StressOutcome& outcome);
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness
 
 #endif  // LOCKSTEP_STRESS_HARNESS_REPORT_H_

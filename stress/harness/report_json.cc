@@ -9,7 +9,7 @@
 #include "stress/harness/race_table.h"
 #include "stress/harness/report.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -17,37 +17,38 @@ using Json = nlohmann::ordered_json;
 Json Rounded(double seconds) { return std::round(seconds * 1e6) / 1e6; }
 
 // By the specification the world has a name, others have that of the scenario.
-std::string CommunicatorName(const Scenario& scenario, std::uint16_t communicator) {
+std::string CommunicatorName(const plan::Scenario& scenario, std::uint16_t communicator) {
   if (communicator == 0) return "world";
-  if (const auto* script = std::get_if<ScriptProgram>(&scenario.workload)) {
-    const std::vector<ScriptCommunicator> made = MadeCommunicators(*script);
+  if (const auto* script = std::get_if<plan::ScriptProgram>(&scenario.workload)) {
+    const std::vector<plan::ScriptCommunicator> made = plan::MadeCommunicators(*script);
     if (communicator <= made.size()) return made[communicator - 1u].name;
   }
   return "communicator " + std::to_string(communicator);
 }
 
-Json WaitingIn(const Scenario& scenario, const JournalEvent& open) {
-  const bool data = open.collective != Collective::kBarrier;
+Json WaitingIn(const plan::Scenario& scenario, const journal::JournalEvent& open) {
+  const bool data = open.collective != collective::Collective::kBarrier;
   return {{"communicator", CommunicatorName(scenario, open.communicator)},
           {"sequence", open.sequence},
-          {"collective", NameOf(open.collective)},
-          {"type", data ? Json(NameOf(open.type)) : Json()},
+          {"collective", collective::NameOf(open.collective)},
+          {"type", data ? Json(collective::NameOf(open.type)) : Json()},
           {"count", data ? Json(open.count) : Json()},
-          {"root", InfoOf(open.collective).rooted ? Json(open.root) : Json()}};
+          {"root", collective::InfoOf(open.collective).rooted ? Json(open.root) : Json()}};
 }
 
 Json OutcomeJson(const StressCase& stress_case, const CaseResult& result, std::size_t rank) {
-  const RankOutcome& outcome = result.judgement.outcomes[rank];
-  const RankEvidence& evidence = result.facts.evidence[rank];
+  const verdict::RankOutcome& outcome = result.judgement.outcomes[rank];
+  const verdict::RankEvidence& evidence = result.facts.evidence[rank];
   const std::optional<ProgramReport>& report = result.facts.reports[rank];
   const auto& events = evidence.journal.events;
-  Json json = {{"rank", outcome.rank}, {"outcome", NameOf(outcome.outcome)}};
+  Json json = {{"rank", outcome.rank}, {"outcome", verdict::NameOf(outcome.outcome)}};
   json["where"] = report           ? report->where
                   : events.empty() ? std::string("start")
-                                   : std::string(NameOf(events.back().phase));
+                                   : std::string(journal::NameOf(events.back().phase));
   std::int64_t iteration = report ? report->iteration : -1;
-  const std::optional<JournalEvent> open = OpenOperation(evidence.journal);
-  if (open) iteration = std::max<std::int64_t>(iteration, UnpackAnnotation(open->value).iteration);
+  const std::optional<journal::JournalEvent> open = journal::OpenOperation(evidence.journal);
+  if (open)
+    iteration = std::max<std::int64_t>(iteration, journal::UnpackAnnotation(open->value).iteration);
   json["iteration"] = iteration >= 0 ? Json(iteration) : Json();
   json["waiting_in"] = open ? WaitingIn(stress_case.scenario, *open) : Json();
   json["seconds"] = Rounded(evidence.seconds_silent);
@@ -56,7 +57,7 @@ Json OutcomeJson(const StressCase& stress_case, const CaseResult& result, std::s
   return json;
 }
 
-Json FindingJson(const Scenario& scenario, const Finding& finding) {
+Json FindingJson(const plan::Scenario& scenario, const verdict::Finding& finding) {
   Json json = {{"cause", finding.cause},
                {"culprits", finding.culprits},
                {"certainty", finding.proved ? "proved" : "suspected"}};
@@ -72,7 +73,8 @@ Json FindingJson(const Scenario& scenario, const Finding& finding) {
 Json FaultsJson(const StressCase& stress_case, const CaseFacts& facts) {
   Json faults = Json::array();
   for (std::size_t i = 0; i < stress_case.faults.size() && i < facts.fired.size(); ++i) {
-    Json fault = {{"fault", Describe(stress_case.faults[i])}, {"fired", bool{facts.fired[i]}}};
+    Json fault = {{"fault", faults::Describe(stress_case.faults[i])},
+                  {"fired", bool{facts.fired[i]}}};
     if (i < facts.notes.size() && !facts.notes[i].empty()) fault["note"] = facts.notes[i];
     faults.push_back(std::move(fault));
   }
@@ -81,8 +83,8 @@ Json FaultsJson(const StressCase& stress_case, const CaseFacts& facts) {
 
 Json RecoveryJson(const Recovery& recovery) {
   const auto seconds = [](double value) { return std::isfinite(value) ? Rounded(value) : Json(); };
-  return {{"mode", NameOf(recovery.mode)},
-          {"outcome", NameOf(recovery.outcome)},
+  return {{"mode", plan::NameOf(recovery.mode)},
+          {"outcome", plan::NameOf(recovery.outcome)},
           {"generation", recovery.generation},
           {"lost", recovery.lost},
           {"members", recovery.members},
@@ -99,9 +101,9 @@ Json CaseJson(const StressCase& stress_case, const std::string& backend, const C
     outcomes.push_back(OutcomeJson(stress_case, result, rank));
   }
   Json findings = Json::array();
-  for (const Finding& finding : result.judgement.findings) {
+  for (const verdict::Finding& finding : result.judgement.findings) {
     findings.push_back(FindingJson(stress_case.scenario, finding));
-    for (const Finding& general : finding.evidence) {
+    for (const verdict::Finding& general : finding.evidence) {
       findings.push_back(FindingJson(stress_case.scenario, general));
     }
   }
@@ -114,7 +116,7 @@ Json CaseJson(const StressCase& stress_case, const std::string& backend, const C
           {"backend", backend},
           {"ranks", stress_case.scenario.ranks},
           {"seed", stress_case.seed},
-          {"verdict", NameOf(result.verdict)},
+          {"verdict", verdict::NameOf(result.verdict)},
           {"why", result.why},
           {"outcomes", std::move(outcomes)},
           {"findings", std::move(findings)},
@@ -149,4 +151,4 @@ std::string FormatStressJson(const StressOutcome& outcome) {
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness

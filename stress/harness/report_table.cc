@@ -8,20 +8,21 @@
 #include "stress/harness/race_table.h"
 #include "stress/harness/report.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 namespace {
 
 std::string TraceText(const StressCase& stress_case, const std::string& backend,
                       const CaseResult& result) {
-  const Setting setting =
+  const verdict::Setting setting =
       SettingOf(stress_case.scenario, backend, std::numeric_limits<double>::infinity());
-  return FormatTrace(TraceOf(result.facts.evidence, setting, result.judgement));
+  return verdict::FormatTrace(verdict::TraceOf(result.facts.evidence, setting, result.judgement));
 }
 
 }  // namespace
 
-std::string FormatStressTable(const StressOutcome& outcome, const Run& run) {
-  std::string text = Headline(run) + "\n\n" + FormatTrials(run.cases);
+std::string FormatStressTable(const StressOutcome& outcome, const results::store::Run& run) {
+  std::string text =
+      results::report::Headline(run) + "\n\n" + results::report::FormatTrials(run.cases);
   text += FormatRaceTable(RaceRowsOf(outcome.cases, outcome.results),
                           TimesMeanSomething(outcome.backend, run.environment));
   if (!outcome.skipped.empty()) {
@@ -30,11 +31,11 @@ std::string FormatStressTable(const StressOutcome& outcome, const Run& run) {
   }
   text += FormatUnmet(outcome.unmet);
   for (std::size_t i = 0; i < outcome.results.size(); ++i) {
-    if (outcome.results[i].verdict == Verdict::kPass) continue;
-    text += FormatTrialDetails(run.cases[i]) +
+    if (outcome.results[i].verdict == verdict::Verdict::kPass) continue;
+    text += results::report::FormatTrialDetails(run.cases[i]) +
             TraceText(outcome.cases[i], outcome.backend, outcome.results[i]);
   }
   return text;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness

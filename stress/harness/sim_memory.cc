@@ -18,7 +18,7 @@
 #include "core/device/host/available_memory.h"
 #include "core/journal/journal.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 namespace {
 
 constexpr int kManyRanks = 64;
@@ -43,7 +43,8 @@ Status TooMany(int ranks, std::int64_t each, std::int64_t room, std::string_view
 }  // namespace
 
 MemoryRoom RoomOfThisProcess() {
-  MemoryRoom room = {std::numeric_limits<std::int64_t>::max(), AvailableMemoryBytes()};
+  MemoryRoom room = {std::numeric_limits<std::int64_t>::max(),
+                     device::host::AvailableMemoryBytes()};
   rlimit limit{};
   std::int64_t pages = 0;
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
@@ -58,8 +59,8 @@ std::size_t SimJournalEvents(int ranks) { return ranks > kManyRanks ? kFewEvents
 Status CheckSimMemory(int ranks, int fifos, const MemoryRoom& room) {
   // The evidence holds a copy of the journal.
   const auto used =
-      static_cast<std::int64_t>(2 * JournalBytes(SimJournalEvents(ranks))) + kUsedBytes;
-  const auto stacks = static_cast<std::int64_t>(SimOptions().stack_bytes) * (1 + fifos);
+      static_cast<std::int64_t>(2 * journal::JournalBytes(SimJournalEvents(ranks))) + kUsedBytes;
+  const auto stacks = static_cast<std::int64_t>(comm::sim::SimOptions().stack_bytes) * (1 + fifos);
   LOCKSTEP_RETURN_IF_ERROR(TooMany(ranks, used + stacks, room.address_space, "address space",
                                    "raise the limit (ulimit -v)"));
   return TooMany(ranks, used, room.memory, "memory",
@@ -72,4 +73,4 @@ Status SimOutOfMemory() {
       "smaller model, or raise ulimit -v");
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness

@@ -8,7 +8,7 @@
 
 #include "core/base/status.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 
 // Bytes that this process may still take.
 struct MemoryRoom {
@@ -26,6 +26,6 @@ Status CheckSimMemory(int ranks, int fifos, const MemoryRoom& room);
 // What is said where the memory ends although the ranks fitted.
 Status SimOutOfMemory();
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness
 
 #endif  // LOCKSTEP_STRESS_HARNESS_SIM_MEMORY_H_

@@ -5,7 +5,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 namespace {
 
 constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
@@ -43,4 +43,4 @@ TEST(SimMemoryTest, TheRemedyHelps) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness

@@ -20,7 +20,7 @@
 #include "stress/harness/sim_memory.h"
 #include "stress/workloads/rank_program.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 namespace {
 
 constexpr double kSleepSeconds = 0.1;
@@ -33,12 +33,13 @@ struct alignas(64) Line {
 struct KeptRank {
   explicit KeptRank(std::size_t events)
       : capacity(events),
-        memory(JournalBytes(events) / sizeof(Line) + 1),
-        journal(JournalWriter::Create(std::as_writable_bytes(std::span(memory)), events)) {}
+        memory(journal::JournalBytes(events) / sizeof(Line) + 1),
+        journal(journal::JournalWriter::Create(std::as_writable_bytes(std::span(memory)), events)) {
+  }
 
   std::size_t capacity;
   std::vector<Line> memory;
-  JournalWriter journal;
+  journal::JournalWriter journal;
   std::optional<ProgramReport> report;
   int own_signal = 0;        // by which an injected crash ended it
   bool raised = false;       // its program, not the library
@@ -47,16 +48,16 @@ struct KeptRank {
   bool connected = false;
 };
 
-class SimBody final : public RankBody {
+class SimBody final : public faults::RankBody {
  public:
-  SimBody(RankContext& context, KeptRank& rank, const std::vector<PlannedFault>& faults,
-          std::vector<bool>& fired)
+  SimBody(comm::sim::RankContext& context, KeptRank& rank,
+          const std::vector<faults::PlannedFault>& faults, std::vector<bool>& fired)
       : context_(context), rank_(rank), faults_(faults), fired_(fired) {}
-  void set_recorded(RecordedCommunicator* recorded) { recorded_ = recorded; }
+  void set_recorded(comm::RecordedCommunicator* recorded) { recorded_ = recorded; }
 
   void Journal(std::size_t fault_index) override {
-    JournalEvent event;
-    event.kind = EventKind::kFault;
+    journal::JournalEvent event;
+    event.kind = journal::EventKind::kFault;
     event.value = static_cast<std::int64_t>(fault_index);
     if (recorded_ != nullptr) {
       recorded_->Note(event);
@@ -67,49 +68,49 @@ class SimBody final : public RankBody {
   }
 
   Status ApplyOutside(std::size_t fault_index) override {
-    const PlannedFault& fault = faults_[fault_index];
+    const faults::PlannedFault& fault = faults_[fault_index];
     const std::int64_t now = context_.now_ns();
-    if (fault.kind == FaultKind::kStop) {
+    if (fault.kind == faults::FaultKind::kStop) {
       // The end first: a stop takes effect at once.
       if (fault.duration_seconds) {
-        context_.Inject({SimFault::Kind::kContinue, context_.rank(),
+        context_.Inject({comm::sim::SimFault::Kind::kContinue, context_.rank(),
                          now + static_cast<std::int64_t>(*fault.duration_seconds * 1e9)});
       }
-      context_.Inject({SimFault::Kind::kStop, context_.rank(), now});
+      context_.Inject({comm::sim::SimFault::Kind::kStop, context_.rank(), now});
     } else {
-      context_.Inject({SimFault::Kind::kKill, context_.rank(), now});
+      context_.Inject({comm::sim::SimFault::Kind::kKill, context_.rank(), now});
     }
     context_.Sleep(1);  // it takes effect while the rank waits
     return OkStatus();
   }
 
-  Status Suffer(const PlannedFault& fault) override {
+  Status Suffer(const faults::PlannedFault& fault) override {
     switch (fault.kind) {
-      case FaultKind::kExit:
+      case faults::FaultKind::kExit:
         Exit(0);
         break;
-      case FaultKind::kThrow:
+      case faults::FaultKind::kThrow:
         rank_.raised = true;
         return SystemFailed("the program raised an exception (injected)");
-      case FaultKind::kSegfault:
+      case faults::FaultKind::kSegfault:
         rank_.own_signal = SIGSEGV;
         context_.Exit(128 + SIGSEGV);
-      case FaultKind::kAbort:
+      case faults::FaultKind::kAbort:
         rank_.own_signal = SIGABRT;
         context_.Exit(128 + SIGABRT);
-      case FaultKind::kOutOfMemory:
+      case faults::FaultKind::kOutOfMemory:
         rank_.raised = true;
         return SystemFailed("out of memory (injected)");
-      case FaultKind::kHungAbort:
+      case faults::FaultKind::kHungAbort:
         rank_.abort_hangs = true;
         break;
-      case FaultKind::kWrongMembership:
+      case faults::FaultKind::kWrongMembership:
         rank_.wrong_membership = true;
         break;
-      case FaultKind::kHang:
+      case faults::FaultKind::kHang:
         if (!fault.duration_seconds) context_.Hang();
         return Sleep(static_cast<std::int64_t>(*fault.duration_seconds * 1e9));
-      case FaultKind::kSleep:
+      case faults::FaultKind::kSleep:
         return Sleep(
             static_cast<std::int64_t>(fault.duration_seconds.value_or(kSleepSeconds) * 1e9));
       default:
@@ -123,49 +124,52 @@ class SimBody final : public RankBody {
   Status Sleep(std::int64_t ns) override { return context_.Sleep(ns), OkStatus(); }
 
  private:
-  RankContext& context_;
+  comm::sim::RankContext& context_;
   KeptRank& rank_;
-  const std::vector<PlannedFault>& faults_;
+  const std::vector<faults::PlannedFault>& faults_;
   std::vector<bool>& fired_;
-  RecordedCommunicator* recorded_ = nullptr;
+  comm::RecordedCommunicator* recorded_ = nullptr;
 };
 
-ProgramReport ReportOf(const RankReport& report) {
+ProgramReport ReportOf(const workloads::RankReport& report) {
   return {report.status,     report.where,     report.iteration, report.checked,
           report.wrong_data, report.gradients, report.figures,   report.completed};
 }
 
 // With NCCL training computes and communicates on a GPU, and its program goes on meanwhile.
-bool ComputesOnGpu(const Scenario& scenario, SimRules rules) {
-  return rules == SimRules::kNccl && std::holds_alternative<TrainingProgram>(scenario.workload);
+bool ComputesOnGpu(const plan::Scenario& scenario, comm::sim::SimRules rules) {
+  return rules == comm::sim::SimRules::kNccl &&
+         std::holds_alternative<ddp::TrainingProgram>(scenario.workload);
 }
 
 // The program between its connection and its end.
-Status RunConnected(const SimStage& stage, SimRules rules, RankContext& context, KeptRank& rank,
-                    SimBody& body, FaultGate& gate) {
+Status RunConnected(const SimStage& stage, comm::sim::SimRules rules,
+                    comm::sim::RankContext& context, KeptRank& rank, SimBody& body,
+                    faults::FaultGate& gate) {
   const StressCase& stress_case = *stage.stress_case;
-  RankReport report;  // outlives the streams, which may refer to what it keeps
-  SimKernels kernels(context);
-  RecordedCommunicator recorded(std::make_unique<FaultyLibrary>(context.Connect(), gate),
-                                rank.journal, static_cast<std::uint16_t>(stage.generation));
+  workloads::RankReport report;  // outlives the streams, which may refer to what it keeps
+  comm::sim::SimKernels kernels(context);
+  comm::RecordedCommunicator recorded(
+      std::make_unique<faults::FaultyLibrary>(context.Connect(), gate), rank.journal,
+      static_cast<std::uint16_t>(stage.generation));
   body.set_recorded(&recorded);
-  FaultyCalls world(recorded, gate, context.device());
-  const std::unique_ptr<Stream> compute = ComputesOnGpu(stress_case.scenario, rules)
-                                              ? context.device().NewStream()
-                                              : context.device().NewInlineStream();
-  const std::unique_ptr<Stream> communication = context.device().NewStream();
-  RankPorts ports = {
+  faults::FaultyCalls world(recorded, gate, context.device());
+  const std::unique_ptr<device::Stream> compute = ComputesOnGpu(stress_case.scenario, rules)
+                                                      ? context.device().NewStream()
+                                                      : context.device().NewInlineStream();
+  const std::unique_ptr<device::Stream> communication = context.device().NewStream();
+  workloads::RankPorts ports = {
       world, recorded, context.device(), kernels, *compute, *communication, gate, body, true, true};
   if (stage.generation > 0) {
     ports.first_iteration = stage.first_iteration;
     ports.members = stage.members;
     ports.restarted = stage.restarted[static_cast<std::size_t>(context.rank())];
   }
-  report = RunWorkload(stress_case.scenario, stress_case.seed, ports);
+  report = workloads::RunWorkload(stress_case.scenario, stress_case.seed, ports);
   rank.report = ReportOf(report);
   if (report.status.ok()) {
-    recorded.EnterPhase(Phase::kFinalize);
-    report.status = gate.Reach(FaultMoment::Kind::kBeforeFinalize);
+    recorded.EnterPhase(journal::Phase::kFinalize);
+    report.status = gate.Reach(faults::FaultMoment::Kind::kBeforeFinalize);
     if (!report.status.ok()) rank.report->status = report.status;
   }
   if (report.status.ok()) gate.NeverFinalize();
@@ -173,7 +177,7 @@ Status RunConnected(const SimStage& stage, SimRules rules, RankContext& context,
   body.set_recorded(nullptr);
   // As a process that raised: it leaves, and waits for none of its streams.
   if (!report.status.ok()) context.Fail(report.status.message());
-  if (Lingers(stress_case.scenario)) context.Linger();
+  if (plan::Lingers(stress_case.scenario)) context.Linger();
   return OkStatus();
 }
 
@@ -182,19 +186,21 @@ bool Renumbered(const SimStage& stage) {
   return static_cast<int>(stage.members.size()) != stage.stress_case->scenario.ranks;
 }
 
-Status RunRank(const SimStage& stage, SimRules rules, RankContext& context, KeptRank& rank,
-               std::vector<bool>& fired) {
-  rank.journal.EnterPhase(Phase::kStart);
+Status RunRank(const SimStage& stage, comm::sim::SimRules rules, comm::sim::RankContext& context,
+               KeptRank& rank, std::vector<bool>& fired) {
+  rank.journal.EnterPhase(journal::Phase::kStart);
   SimBody body(context, rank, stage.faults, fired);
-  FaultGate gate(stage.faults, stage.members[static_cast<std::size_t>(context.rank())], body);
+  faults::FaultGate gate(stage.faults, stage.members[static_cast<std::size_t>(context.rank())],
+                         body);
   const bool again = stage.generation > 0;
-  const Status begun = gate.Reach(again ? FaultMoment::Kind::kRebuild : FaultMoment::Kind::kInit);
+  const Status begun =
+      gate.Reach(again ? faults::FaultMoment::Kind::kRebuild : faults::FaultMoment::Kind::kInit);
   if (!begun.ok()) {
     rank.report = ProgramReport{.status = begun, .where = "connect"};
     rank.journal.Exit(1);
     return begun;
   }
-  rank.journal.EnterPhase(Phase::kConnect);
+  rank.journal.EnterPhase(journal::Phase::kConnect);
   // It connects to others than those who wait for it.
   if (again && rank.wrong_membership && Renumbered(stage)) context.Hang();
   context.Meet();  // connecting takes all ranks, as on real ones
@@ -203,45 +209,45 @@ Status RunRank(const SimStage& stage, SimRules rules, RankContext& context, Kept
 }
 
 // `looked_ns`: when whoever judges looks.
-RankEvidence EvidenceOf(int number, const RankEnd& end, const KeptRank& rank,
-                        std::int64_t looked_ns) {
-  RankEvidence evidence;
+verdict::RankEvidence EvidenceOf(int number, const comm::sim::RankEnd& end, const KeptRank& rank,
+                                 std::int64_t looked_ns) {
+  verdict::RankEvidence evidence;
   evidence.rank = number;
-  evidence.journal =
-      JournalReader(std::as_bytes(std::span(rank.memory)), rank.capacity).Newest(rank.capacity);
+  evidence.journal = journal::JournalReader(std::as_bytes(std::span(rank.memory)), rank.capacity)
+                         .Newest(rank.capacity);
   evidence.system = end.where;
-  const std::vector<JournalEvent>& events = evidence.journal.events;
+  const std::vector<journal::JournalEvent>& events = evidence.journal.events;
   const std::int64_t newest = events.empty() ? 0 : static_cast<std::int64_t>(events.back().ticks);
   const auto exited = [&](int code) {
-    evidence.state = ProcessState::kExited;
+    evidence.state = verdict::ProcessState::kExited;
     evidence.exit_code = code;
   };
   const auto signalled = [&](int signal) {
-    evidence.state = ProcessState::kSignalled;
+    evidence.state = verdict::ProcessState::kSignalled;
     evidence.signal = signal;
   };
   switch (end.state) {
-    case RankState::kFinished:
+    case comm::sim::RankState::kFinished:
       exited(0);
       break;
-    case RankState::kFailed:
+    case comm::sim::RankState::kFailed:
       exited(1);
       evidence.error = end.message;
       break;
-    case RankState::kExited:
+    case comm::sim::RankState::kExited:
       rank.own_signal != 0 ? signalled(rank.own_signal) : exited(end.exit_code);
       break;
-    case RankState::kCrashed:
+    case comm::sim::RankState::kCrashed:
       signalled(SIGABRT);
       break;
-    case RankState::kKilled:
+    case comm::sim::RankState::kKilled:
       signalled(SIGKILL);
       break;
-    case RankState::kStopped:
-      evidence.state = ProcessState::kStopped;
+    case comm::sim::RankState::kStopped:
+      evidence.state = verdict::ProcessState::kStopped;
       evidence.signal = SIGSTOP;
       break;
-    case RankState::kHung:
+    case comm::sim::RankState::kHung:
       evidence.seconds_silent = static_cast<double>(looked_ns - newest) * 1e-9;
       break;
   }
@@ -249,41 +255,43 @@ RankEvidence EvidenceOf(int number, const RankEnd& end, const KeptRank& rank,
 }
 
 // Faults of the clock; they fire unless the rank is over before.
-void ScheduleFaults(const SimStage& stage, SimWorld& world) {
-  for (const PlannedFault& fault : stage.faults) {
-    if (SiteOf(fault.kind) != FaultSite::kOutside ||
-        fault.moment.kind != FaultMoment::Kind::kTime || fault.rank < 0) {
+void ScheduleFaults(const SimStage& stage, comm::sim::SimWorld& world) {
+  for (const faults::PlannedFault& fault : stage.faults) {
+    if (faults::SiteOf(fault.kind) != faults::FaultSite::kOutside ||
+        fault.moment.kind != faults::FaultMoment::Kind::kTime || fault.rank < 0) {
       continue;
     }
     const auto at = static_cast<std::int64_t>(fault.moment.seconds * 1e9);
-    const bool stops = fault.kind == FaultKind::kStop;
-    world.Schedule({stops ? SimFault::Kind::kStop : SimFault::Kind::kKill, fault.rank, at});
+    const bool stops = fault.kind == faults::FaultKind::kStop;
+    world.Schedule({stops ? comm::sim::SimFault::Kind::kStop : comm::sim::SimFault::Kind::kKill,
+                    fault.rank, at});
     if (!stops || !fault.duration_seconds) continue;
-    world.Schedule({SimFault::Kind::kContinue, fault.rank,
+    world.Schedule({comm::sim::SimFault::Kind::kContinue, fault.rank,
                     at + static_cast<std::int64_t>(*fault.duration_seconds * 1e9)});
   }
 }
 
-void MarkScheduled(const SimStage& stage, const SimReport& report, std::vector<bool>& fired) {
+void MarkScheduled(const SimStage& stage, const comm::sim::SimReport& report,
+                   std::vector<bool>& fired) {
   for (std::size_t i = 0; i < stage.faults.size(); ++i) {
-    const PlannedFault& fault = stage.faults[i];
-    if (SiteOf(fault.kind) != FaultSite::kOutside ||
-        fault.moment.kind != FaultMoment::Kind::kTime || fault.rank < 0) {
+    const faults::PlannedFault& fault = stage.faults[i];
+    if (faults::SiteOf(fault.kind) != faults::FaultSite::kOutside ||
+        fault.moment.kind != faults::FaultMoment::Kind::kTime || fault.rank < 0) {
       continue;
     }
-    const RankEnd& end = report.ranks[static_cast<std::size_t>(fault.rank)];
+    const comm::sim::RankEnd& end = report.ranks[static_cast<std::size_t>(fault.rank)];
     fired[i] = static_cast<double>(end.at_ns) >= fault.moment.seconds * 1e9;
   }
 }
 
 }  // namespace
 
-Status CheckSimMemory(const Scenario& scenario, SimRules rules) {
+Status CheckSimMemory(const plan::Scenario& scenario, comm::sim::SimRules rules) {
   const int fifos = ComputesOnGpu(scenario, rules) ? 2 : 1;
   return CheckSimMemory(scenario.ranks, fifos, RoomOfThisProcess());
 }
 
-StageEnd RunStage(const SimStage& stage, SimRules rules, double deadline_seconds,
+StageEnd RunStage(const SimStage& stage, comm::sim::SimRules rules, double deadline_seconds,
                   std::vector<bool> fired) {
   const auto ranks = static_cast<int>(stage.members.size());
   std::vector<std::unique_ptr<KeptRank>> kept;
@@ -293,10 +301,10 @@ StageEnd RunStage(const SimStage& stage, SimRules rules, double deadline_seconds
   StageEnd end;
   end.fired = std::move(fired);
   const auto silence_ns = static_cast<std::int64_t>(deadline_seconds * 1e9);
-  SimWorld world(
+  comm::sim::SimWorld world(
       {.ranks = ranks, .rules = rules, .seed = stage.stress_case->seed, .silence_ns = silence_ns});
   ScheduleFaults(stage, world);
-  const SimReport report = world.Run([&](RankContext& context) -> Status {
+  const comm::sim::SimReport report = world.Run([&](comm::sim::RankContext& context) -> Status {
     KeptRank& rank = *kept[static_cast<std::size_t>(context.rank())];
     try {
       return RunRank(stage, rules, context, rank, end.fired);
@@ -312,8 +320,8 @@ StageEnd RunStage(const SimStage& stage, SimRules rules, double deadline_seconds
     end.evidence.push_back(
         EvidenceOf(stage.members[i], report.ranks[i], rank, report.end_ns + silence_ns));
     end.reports.push_back(std::move(rank.report));
-    const bool gone = end.evidence.back().state != ProcessState::kRunning &&
-                      report.ranks[i].state != RankState::kFailed;
+    const bool gone = end.evidence.back().state != verdict::ProcessState::kRunning &&
+                      report.ranks[i].state != comm::sim::RankState::kFailed;
     end.gone.push_back(gone || rank.raised);
     end.abort_hangs.push_back(rank.abort_hangs);
     end.wrong_membership.push_back(rank.wrong_membership);
@@ -322,4 +330,4 @@ StageEnd RunStage(const SimStage& stage, SimRules rules, double deadline_seconds
   return end;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness

@@ -13,11 +13,11 @@
 #include "stress/harness/catalogue.h"
 #include "stress/harness/protocol.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 
 struct SimStage {
   const StressCase* stress_case = nullptr;
-  std::vector<PlannedFault> faults;  // those that fired before are nobody's (rank -1)
+  std::vector<faults::PlannedFault> faults;  // those that fired before are nobody's (rank -1)
   int generation = 0;
   std::vector<int> members = {};  // by rank here: the rank at the beginning
   std::int64_t first_iteration = 0;
@@ -26,7 +26,7 @@ struct SimStage {
 
 // All but `fired` by rank in the stage.
 struct StageEnd {
-  std::vector<RankEvidence> evidence = {};
+  std::vector<verdict::RankEvidence> evidence = {};
   std::vector<std::optional<ProgramReport>> reports = {};
   std::vector<bool> gone = {};  // its process is; one that its library failed is not
   std::vector<bool> abort_hangs = {};
@@ -37,12 +37,12 @@ struct StageEnd {
 };
 
 // Whether the ranks of a scenario fit into this process.
-Status CheckSimMemory(const Scenario& scenario, SimRules rules);
+Status CheckSimMemory(const plan::Scenario& scenario, comm::sim::SimRules rules);
 
 // `fired`: before this stage.
-StageEnd RunStage(const SimStage& stage, SimRules rules, double deadline_seconds,
+StageEnd RunStage(const SimStage& stage, comm::sim::SimRules rules, double deadline_seconds,
                   std::vector<bool> fired);
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness
 
 #endif  // LOCKSTEP_STRESS_HARNESS_SIM_STAGE_H_

@@ -15,16 +15,16 @@
 #include "stress/harness/recovery.h"
 #include "stress/harness/sim_stage.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 namespace {
 
 // Stages of one case, each the recovery from the one before. Virtual time begins anew in each, so
 // recoveries have no times.
 class SimulatedCase {
  public:
-  SimulatedCase(const StressCase& stress_case, SimRules rules, double deadline_seconds)
+  SimulatedCase(const StressCase& stress_case, comm::sim::SimRules rules, double deadline_seconds)
       : case_(stress_case),
-        backend_(fmt::format("sim_{}", NameOf(rules))),
+        backend_(fmt::format("sim_{}", comm::sim::NameOf(rules))),
         rules_(rules),
         deadline_seconds_(deadline_seconds),
         stage_{&stress_case, stress_case.faults} {
@@ -61,7 +61,7 @@ class SimulatedCase {
 
   void Keep(const StageEnd& end) {
     const std::size_t ranks = facts_.reports.size();
-    std::vector<RankEvidence> evidence(ranks);
+    std::vector<verdict::RankEvidence> evidence(ranks);
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       evidence[rank].rank = static_cast<int>(rank);
       facts_.reports[rank].reset();
@@ -77,9 +77,10 @@ class SimulatedCase {
   }
 
   // The stages of a rank one after the other, each in the time of its own.
-  static void Append(const Journal& stage, Journal& all) {
-    const JournalEvent last = all.events.empty() ? JournalEvent() : all.events.back();
-    for (JournalEvent event : stage.events) {
+  static void Append(const journal::Journal& stage, journal::Journal& all) {
+    const journal::JournalEvent last =
+        all.events.empty() ? journal::JournalEvent() : all.events.back();
+    for (journal::JournalEvent event : stage.events) {
       event.index += last.index;
       event.ticks += last.ticks;
       all.events.push_back(event);
@@ -104,7 +105,7 @@ class SimulatedCase {
     // Another loss, to be recovered from in its turn.
     if (gone) return true;
     if (absent.empty()) {
-      recovery.outcome = RecoveryOutcome::kResumed;
+      recovery.outcome = plan::RecoveryOutcome::kResumed;
       return true;
     }
     recovery.finding =
@@ -113,7 +114,7 @@ class SimulatedCase {
   }
 
   bool Recover(const StageEnd& end) {
-    Judgement failure =
+    verdict::Judgement failure =
         JudgeCase(case_.scenario, backend_, facts_.evidence, deadline_seconds_, generation_);
     if (failure.findings.empty() || facts_.recoveries.size() >= kMostRecoveries) return false;
     std::vector<bool> gone(facts_.reports.size(), true);
@@ -145,7 +146,7 @@ class SimulatedCase {
     if (next.members.empty()) return false;
     recovery.first_iteration = next.first_iteration;
     if (!hung.empty()) {
-      recovery.outcome = RecoveryOutcome::kAbortHung;
+      recovery.outcome = plan::RecoveryOutcome::kAbortHung;
       recovery.finding =
           AbortHung(std::move(hung), case_.scenario.recovery->abort_deadline_seconds);
       facts_.recoveries.push_back(std::move(recovery));
@@ -156,7 +157,7 @@ class SimulatedCase {
   }
 
   void Rebuild(SimStage next, Recovery recovery) {
-    const bool restart = recovery.mode == RecoveryPlan::Mode::kRestart;
+    const bool restart = recovery.mode == plan::RecoveryPlan::Mode::kRestart;
     if (restart) {
       next.members.insert(next.members.end(), recovery.lost.begin(), recovery.lost.end());
       std::ranges::sort(next.members);
@@ -177,15 +178,15 @@ class SimulatedCase {
 
   // Iterations of a survivor. One that waits for ever is in the one after those.
   static std::int64_t CompletedBy(const std::optional<ProgramReport>& report,
-                                  const Journal& journal) {
+                                  const journal::Journal& journal) {
     if (report) return report->completed;
-    const std::optional<JournalEvent> open = OpenOperation(journal);
-    return open ? std::max(0, UnpackAnnotation(open->value).iteration) : 0;
+    const std::optional<journal::JournalEvent> open = journal::OpenOperation(journal);
+    return open ? std::max(0, journal::UnpackAnnotation(open->value).iteration) : 0;
   }
 
   const StressCase& case_;
   std::string backend_;
-  SimRules rules_;
+  comm::sim::SimRules rules_;
   double deadline_seconds_;
   SimStage stage_;
   Generation generation_;
@@ -194,8 +195,9 @@ class SimulatedCase {
 
 }  // namespace
 
-CaseResult Simulate(const StressCase& stress_case, SimRules rules, double deadline_seconds) {
+CaseResult Simulate(const StressCase& stress_case, comm::sim::SimRules rules,
+                    double deadline_seconds) {
   return SimulatedCase(stress_case, rules, deadline_seconds).Run();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness

@@ -8,11 +8,11 @@
 #include "core/plan/scenario.h"
 #include "results/store/run.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 
 // One a case of the run; none where the plan lacks it, or has it in words of another version.
-std::vector<std::optional<Scenario>> ScenariosOf(const Run& run);
+std::vector<std::optional<plan::Scenario>> ScenariosOf(const results::store::Run& run);
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness
 
 #endif  // LOCKSTEP_STRESS_HARNESS_STORED_SCENARIOS_H_

@@ -29,7 +29,7 @@
 #include "stress/harness/protocol.h"
 #include "stress/workloads/rank_program.h"
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 namespace {
 
 // The worker dies with its agent, and silence is judged from outside: these are only bounds.
@@ -38,58 +38,58 @@ constexpr double kForEverSeconds = 24 * 3600;
 // What a rank works with, in the order in which it is made.
 struct Rig {
   CaseOrder order;
-  Scenario scenario;
-  const Backend* backend = nullptr;
-  Platform platform;
+  plan::Scenario scenario;
+  const comm::Backend* backend = nullptr;
+  comm::Platform platform;
   std::unique_ptr<ProcessBody> body;
-  std::optional<FaultGate> gate;
+  std::optional<faults::FaultGate> gate;
   bool breaks_links = false;
   Membership membership;
   bool restarted = false;
-  std::shared_ptr<RecordedCommunicator> recorded;
+  std::shared_ptr<comm::RecordedCommunicator> recorded;
   AbortedGenerations aborted;
-  std::optional<FaultyCalls> world;
+  std::optional<faults::FaultyCalls> world;
   // Last: streams end before what they work on.
-  std::unique_ptr<Stream> compute;
-  std::unique_ptr<Stream> communication;
+  std::unique_ptr<device::Stream> compute;
+  std::unique_ptr<device::Stream> communication;
 };
 
-bool Trains(const Scenario& scenario) {
-  return std::holds_alternative<TrainingProgram>(scenario.workload);
+bool Trains(const plan::Scenario& scenario) {
+  return std::holds_alternative<ddp::TrainingProgram>(scenario.workload);
 }
 
 // Whether collectives run on streams beside the program.
-bool HasStreams(const Scenario& scenario) {
-  const auto* script = std::get_if<ScriptProgram>(&scenario.workload);
-  return Trains(scenario) || std::holds_alternative<StreamRaceProgram>(scenario.workload) ||
-         std::holds_alternative<GraphReplayProgram>(scenario.workload) ||
-         (script != nullptr && UsesStreams(*script));
+bool HasStreams(const plan::Scenario& scenario) {
+  const auto* script = std::get_if<plan::ScriptProgram>(&scenario.workload);
+  return Trains(scenario) || std::holds_alternative<plan::StreamRaceProgram>(scenario.workload) ||
+         std::holds_alternative<plan::GraphReplayProgram>(scenario.workload) ||
+         (script != nullptr && plan::UsesStreams(*script));
 }
 
-Status Prepare(WorkerLink& link, Rig& rig) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const Message message,
+Status Prepare(launch::WorkerLink& link, Rig& rig) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const launch::Message message,
                             link.Receive(Deadline::AfterSeconds(kForEverSeconds)));
   LOCKSTEP_CHECK(message.type == kCaseMessage, "the case comes first");
-  link.journal().EnterPhase(Phase::kStart);
+  link.journal().EnterPhase(journal::Phase::kStart);
   LOCKSTEP_ASSIGN_OR_RETURN(rig.order, DecodeOrder(message.payload));
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      rig.scenario, ParseScenario(rig.order.text, rig.order.origin, {.ranks = rig.order.ranks}));
-  std::vector<PlannedFault> faults = PlanFaults(rig.scenario, rig.order.seed);
+  LOCKSTEP_ASSIGN_OR_RETURN(rig.scenario, plan::ParseScenario(rig.order.text, rig.order.origin,
+                                                              {.ranks = rig.order.ranks}));
+  std::vector<faults::PlannedFault> faults = faults::PlanFaults(rig.scenario, rig.order.seed);
   rig.membership = rig.order.membership;
   rig.restarted = rig.membership.generation > 0;
   for (const std::int64_t fired : rig.membership.fired) {
     faults[static_cast<std::size_t>(fired)].rank = -1;  // nobody's any more
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(rig.backend, FindBackend("--backend", rig.order.backend));
-  rig.breaks_links =
-      std::ranges::any_of(faults, [](const PlannedFault& fault) { return IsOfLink(fault.kind); });
+  LOCKSTEP_ASSIGN_OR_RETURN(rig.backend, comm::FindBackend("--backend", rig.order.backend));
+  rig.breaks_links = std::ranges::any_of(
+      faults, [](const faults::PlannedFault& fault) { return faults::IsOfLink(fault.kind); });
   rig.body = std::make_unique<ProcessBody>(link);
   rig.gate.emplace(faults, link.rank(), *rig.body);
   return OkStatus();
 }
 
 // What the backend runs on; before any fault befalls this rank.
-Status OpenPlatform(WorkerLink& link, Rig& rig) {
+Status OpenPlatform(launch::WorkerLink& link, Rig& rig) {
   LOCKSTEP_ASSIGN_OR_RETURN(rig.platform,
                             rig.backend->open_platform({link.local_rank(), /*host_access=*/true}));
   link.Introduce({rig.platform.gpu_bus, rig.platform.log_file});
@@ -101,27 +101,27 @@ Status OpenPlatform(WorkerLink& link, Rig& rig) {
   if (rig.scenario.requirement == "cuda" && device != "cuda") {
     return Unsupported(fmt::format("needs a GPU, and the device is '{}'", device));
   }
-  return link.Send({kMachineMessage, WorkerFacts(rig.backend->name, rig.backend->version(), device,
-                                                 rig.platform.remark)});
+  return link.Send({kMachineMessage, launch::WorkerFacts(rig.backend->name, rig.backend->version(),
+                                                         device, rig.platform.remark)});
 }
 
 // Gives the communicator up although the program is stuck in it. The library may not come back: so
 // on a thread of its own, which nobody waits for.
-void AbortAside(WorkerLink& link, Rig& rig, const std::string& generation) {
-  std::shared_ptr<Communicator> abortable = rig.aborted.GiveUp(std::atoi(generation.c_str()));
+void AbortAside(launch::WorkerLink& link, Rig& rig, const std::string& generation) {
+  std::shared_ptr<comm::Communicator> abortable = rig.aborted.GiveUp(std::atoi(generation.c_str()));
   link.CloseMeeting(true);
   std::thread([&link, &rig, generation, communicator = std::move(abortable)] {
     if (rig.body->abort_hangs()) {
       static_cast<void>(rig.body->Sleep(static_cast<std::int64_t>(kForEverSeconds * 1e9)));
     }
-    static_cast<void>(rig.gate->Reach(FaultMoment::Kind::kAbort));
+    static_cast<void>(rig.gate->Reach(faults::FaultMoment::Kind::kAbort));
     if (communicator != nullptr) communicator->Abort();
     static_cast<void>(link.Send({kAbortedMessage, generation}));
   }).detach();
 }
 
-void ListenForAborts(WorkerLink& link, Rig& rig) {
-  link.Listen([&link, &rig](const Message& message) {
+void ListenForAborts(launch::WorkerLink& link, Rig& rig) {
+  link.Listen([&link, &rig](const launch::Message& message) {
     if (message.type != kAbortMessage) return false;
     AbortAside(link, rig, message.payload);
     return true;
@@ -129,28 +129,28 @@ void ListenForAborts(WorkerLink& link, Rig& rig) {
 }
 
 // A program that rebuilds wrongly takes the ranks of the beginning.
-void TakePlace(const WorkerLink& link, const Rig& rig, Membership& place) {
+void TakePlace(const launch::WorkerLink& link, const Rig& rig, Membership& place) {
   if (!rig.body->wrong_membership()) return;
   place.rank = link.rank();
   place.size = link.size();
 }
 
-Status Connect(WorkerLink& link, Rig& rig) {
+Status Connect(launch::WorkerLink& link, Rig& rig) {
   const bool again = rig.membership.generation > 0;
-  LOCKSTEP_RETURN_IF_ERROR(
-      rig.gate->Reach(again ? FaultMoment::Kind::kRebuild : FaultMoment::Kind::kInit));
+  LOCKSTEP_RETURN_IF_ERROR(rig.gate->Reach(again ? faults::FaultMoment::Kind::kRebuild
+                                                 : faults::FaultMoment::Kind::kInit));
   Membership place = rig.membership;
   TakePlace(link, rig, place);
   if (again) LOCKSTEP_RETURN_IF_ERROR(link.Send({kConnectingMessage, EncodeMembership(place)}));
-  link.journal().EnterPhase(Phase::kConnect);
+  link.journal().EnterPhase(journal::Phase::kConnect);
   // As PyTorch on CPUs: collectives on a thread beside the one that computes. The launcher's MPI
   // was initialized for one thread.
   const bool threaded = HasStreams(rig.scenario) && !rig.backend->uses_launcher_mpi;
-  ConnectRequest request;
+  comm::ConnectRequest request;
   request.rank = place.rank;
   request.size = place.size;
   request.meeting = &link.meeting();
-  LOCKSTEP_ASSIGN_OR_RETURN(request.host, WorkerLink::ListenAddress());
+  LOCKSTEP_ASSIGN_OR_RETURN(request.host, launch::WorkerLink::ListenAddress());
   if (again) request.prefix = fmt::format("world {}", place.generation);
   request.threaded_streams = threaded;
   request.timeout_seconds = kForEverSeconds;
@@ -158,17 +158,18 @@ Status Connect(WorkerLink& link, Rig& rig) {
   // Asked while the library connects: nobody else can tell that it has begun to.
   const auto connecting = std::make_shared<std::atomic<bool>>(true);
   request.given_up = [&rig, connecting, generation = place.generation] {
-    const bool raised = connecting->load() && !rig.gate->Reach(FaultMoment::Kind::kConnect).ok();
+    const bool raised =
+        connecting->load() && !rig.gate->Reach(faults::FaultMoment::Kind::kConnect).ok();
     return raised || rig.aborted.Contains(generation);
   };
   const auto& recovery = rig.scenario.recovery;
   const Deadline deadline =
       Deadline::AfterSeconds(recovery ? recovery->connect_deadline_seconds : kForEverSeconds);
-  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> communicator,
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<comm::Communicator> communicator,
                             rig.backend->connect(request, deadline));
   connecting->store(false);
-  rig.recorded = std::make_shared<RecordedCommunicator>(
-      std::make_unique<FaultyLibrary>(std::move(communicator), *rig.gate), link.journal(),
+  rig.recorded = std::make_shared<comm::RecordedCommunicator>(
+      std::make_unique<faults::FaultyLibrary>(std::move(communicator), *rig.gate), link.journal(),
       static_cast<std::uint16_t>(place.generation));
   // Evidence only: a program runs as well on a device that does not mark.
   static_cast<void>(rig.recorded->MarkOn(link.device_marks(), *rig.platform.device));
@@ -183,26 +184,26 @@ Status Connect(WorkerLink& link, Rig& rig) {
   return link.Send({kConnectedMessage, fmt::format("{} {}", place.generation, NowTicks())});
 }
 
-RankReport RunProgram(Rig& rig) {
-  Stream& communication = rig.communication ? *rig.communication : *rig.compute;
-  RankPorts ports = {*rig.world,
-                     *rig.recorded,
-                     *rig.platform.device,
-                     *rig.platform.kernels,
-                     *rig.compute,
-                     communication,
-                     *rig.gate,
-                     *rig.body,
-                     !rig.backend->uses_launcher_mpi};
+workloads::RankReport RunProgram(Rig& rig) {
+  device::Stream& communication = rig.communication ? *rig.communication : *rig.compute;
+  workloads::RankPorts ports = {*rig.world,
+                                *rig.recorded,
+                                *rig.platform.device,
+                                *rig.platform.kernels,
+                                *rig.compute,
+                                communication,
+                                *rig.gate,
+                                *rig.body,
+                                !rig.backend->uses_launcher_mpi};
   if (rig.membership.generation > 0) {
     ports.first_iteration = rig.membership.first_iteration;
     ports.members = rig.membership.members;
     ports.restarted = rig.restarted;
   }
-  return RunWorkload(rig.scenario, rig.order.seed, ports);
+  return workloads::RunWorkload(rig.scenario, rig.order.seed, ports);
 }
 
-Status Tell(WorkerLink& link, const RankReport& report) {
+Status Tell(launch::WorkerLink& link, const workloads::RankReport& report) {
   return link.Send(
       {kReportMessage,
        EncodeReport({report.status, report.where, report.iteration, report.checked,
@@ -219,8 +220,8 @@ void GiveUp(Rig& rig) {
 }
 
 // The program is over and was well: what follows in a script that ends.
-void Leave(WorkerLink& link, Rig& rig) {
-  if (Lingers(rig.scenario)) {
+void Leave(launch::WorkerLink& link, Rig& rig) {
+  if (plan::Lingers(rig.scenario)) {
     static_cast<void>(link.Receive(Deadline::AfterSeconds(kForEverSeconds)));
   }
   if (rig.gate->NeverFinalize()) {
@@ -232,10 +233,10 @@ void Leave(WorkerLink& link, Rig& rig) {
 }
 
 // Waits for its place in the next communicator, if there will be one.
-Status AwaitRebuild(WorkerLink& link, Rig& rig, RankReport& report) {
+Status AwaitRebuild(launch::WorkerLink& link, Rig& rig, workloads::RankReport& report) {
   LOCKSTEP_RETURN_IF_ERROR(Tell(link, report));
   while (true) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const Message message,
+    LOCKSTEP_ASSIGN_OR_RETURN(const launch::Message message,
                               link.Receive(Deadline::AfterSeconds(kForEverSeconds)));
     if (message.type != kRebuildMessage) continue;
     // Not before all have aborted: a stream that is stuck comes back then, and until then the
@@ -254,7 +255,7 @@ Status AwaitRebuild(WorkerLink& link, Rig& rig, RankReport& report) {
 }
 
 // Ends like a program that an exception ended: without finalizing, which might hang.
-int Raise(WorkerLink& link, const RankReport& report) {
+int Raise(launch::WorkerLink& link, const workloads::RankReport& report) {
   const Status told = Tell(link, report);
   if (!told.ok()) fmt::print(stderr, "lockstep worker: {}\n", report.status.message());
   const int code = static_cast<int>(ExitCodeOf(report.status.code()));
@@ -263,8 +264,8 @@ int Raise(WorkerLink& link, const RankReport& report) {
   _exit(code);
 }
 
-RankReport ConnectAndRun(WorkerLink& link, Rig& rig) {
-  RankReport report;
+workloads::RankReport ConnectAndRun(launch::WorkerLink& link, Rig& rig) {
+  workloads::RankReport report;
   report.where = "connect";
   report.completed = rig.membership.first_iteration;
   report.status = Connect(link, rig);
@@ -278,9 +279,9 @@ bool OfTheLibrary(const Status& status) {
 }
 
 // Through as many communicators as it takes.
-RankReport RunGenerations(WorkerLink& link, Rig& rig) {
+workloads::RankReport RunGenerations(launch::WorkerLink& link, Rig& rig) {
   if (rig.scenario.recovery) ListenForAborts(link, rig);
-  RankReport report = ConnectAndRun(link, rig);
+  workloads::RankReport report = ConnectAndRun(link, rig);
   while (rig.scenario.recovery && OfTheLibrary(report.status) && !rig.body->raised()) {
     const Status status = AwaitRebuild(link, rig, report);
     if (!status.ok()) {
@@ -297,26 +298,26 @@ RankReport RunGenerations(WorkerLink& link, Rig& rig) {
 int RunStressWorker() {
   // Outlives the link, whose listener uses it.
   auto rig = std::make_unique<Rig>();
-  const Result<std::unique_ptr<WorkerLink>> opened = WorkerLink::Open();
+  const Result<std::unique_ptr<launch::WorkerLink>> opened = launch::WorkerLink::Open();
   if (!opened.ok()) {
     fmt::print(stderr, "lockstep worker: {}\n", opened.status().message());
     return static_cast<int>(ExitCodeOf(opened.status().code()));
   }
-  WorkerLink& link = **opened;
-  RankReport report;
+  launch::WorkerLink& link = **opened;
+  workloads::RankReport report;
   report.where = kWherePlatform;
   report.status = Prepare(link, *rig);
   if (report.status.ok()) report.status = OpenPlatform(link, *rig);
   if (report.status.ok()) report = RunGenerations(link, *rig);
   if (!report.status.ok()) return Raise(link, report);
-  rig->recorded->EnterPhase(Phase::kFinalize);
+  rig->recorded->EnterPhase(journal::Phase::kFinalize);
   const Status told = Tell(link, report);
   if (!told.ok()) return static_cast<int>(ExitCodeOf(told.code()));
-  report.status = rig->gate->Reach(FaultMoment::Kind::kBeforeFinalize);
+  report.status = rig->gate->Reach(faults::FaultMoment::Kind::kBeforeFinalize);
   if (!report.status.ok()) return Raise(link, report);
   report.kept.reset();
   Leave(link, *rig);
   return 0;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness

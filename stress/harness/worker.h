@@ -2,11 +2,11 @@
 #ifndef LOCKSTEP_STRESS_HARNESS_WORKER_H_
 #define LOCKSTEP_STRESS_HARNESS_WORKER_H_
 
-namespace lockstep {
+namespace lockstep::stress::harness {
 
 // The whole life of a worker process; returns its exit code.
 int RunStressWorker();
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::harness
 
 #endif  // LOCKSTEP_STRESS_HARNESS_WORKER_H_

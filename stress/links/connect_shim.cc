@@ -23,8 +23,8 @@
 
 namespace {
 
-using lockstep::LinkAnswer;
-using lockstep::LinkHello;
+using lockstep::stress::links::LinkAnswer;
+using lockstep::stress::links::LinkHello;
 
 // As long as a kernel tries to connect at least (tcp(7), tcp_syn_retries).
 constexpr int kAnswerMs = 120'000;
@@ -35,7 +35,7 @@ sockaddr_storage peers[1 << 16];
 
 int RelayPort() {
   // Not remembered: a relay that starts in this very process listens before the variable is set.
-  const char* const text = getenv(lockstep::kLinksVariable);
+  const char* const text = getenv(lockstep::stress::links::kLinksVariable);
   return text == nullptr ? 0 : atoi(text);
 }
 
@@ -123,7 +123,7 @@ int ConnectThroughRelay(int fd, const sockaddr* address, socklen_t length) {
 // Libraries name a connection by an address that its peer listened on, perhaps for a moment only.
 void TellThatItListens(int fd) {
   LinkHello hello;
-  hello.magic = lockstep::kListens;
+  hello.magic = lockstep::stress::links::kListens;
   sockaddr_storage own{};
   socklen_t length = sizeof own;
   if (getsockname(fd, reinterpret_cast<sockaddr*>(&own), &length) != 0) return;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace lockstep {
+namespace lockstep::stress::links {
 namespace {
 
 constexpr std::size_t kMost = 64;
@@ -52,4 +52,4 @@ double EchoMeter::Seconds(std::int64_t now_ns) const {
   return all[all.size() * 9 / 10];
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links

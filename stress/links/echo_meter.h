@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::stress::links {
 
 // May be used by several threads. Times are of CLOCK_MONOTONIC, passed in.
 class EchoMeter {
@@ -36,6 +36,6 @@ class EchoMeter {
   std::vector<double> seconds_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links
 
 #endif  // LOCKSTEP_STRESS_LINKS_ECHO_METER_H_

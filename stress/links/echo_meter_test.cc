@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::stress::links {
 namespace {
 
 constexpr std::int64_t kMs = 1'000'000;
@@ -59,4 +59,4 @@ TEST(EchoMeter, AnotherLifetimeBeginsWithNothing) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stress::links

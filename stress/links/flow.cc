@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-namespace lockstep {
+namespace lockstep::stress::links {
 namespace {
 
 // What is on the way at most: more than the bandwidth-delay product of anything that is simulated.
@@ -143,4 +143,4 @@ std::map<int, std::uint64_t> Flow::TakeTouched() {
   return touched;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links

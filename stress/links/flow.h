@@ -15,7 +15,7 @@
 #include "stress/links/flow_ledger.h"
 #include "stress/links/link_rule.h"
 
-namespace lockstep {
+namespace lockstep::stress::links {
 
 // The state of a flow; it moves bytes between two sockets that do not block, which it does not own.
 class Flow {
@@ -77,6 +77,6 @@ class Flow {
   FlowLedger ledger_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links
 
 #endif  // LOCKSTEP_STRESS_LINKS_FLOW_H_

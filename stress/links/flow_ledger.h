@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace lockstep {
+namespace lockstep::stress::links {
 
 // So far: not what became of it.
 struct FlowLedger {
@@ -13,6 +13,6 @@ struct FlowLedger {
   std::uint32_t lost = 0;  // chunks that were to be late as if a segment had been lost
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links
 
 #endif  // LOCKSTEP_STRESS_LINKS_FLOW_LEDGER_H_

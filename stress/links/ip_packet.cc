@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-namespace lockstep {
+namespace lockstep::stress::links {
 namespace {
 
 constexpr std::uint16_t kFragmentOffset = 0x1fff;
@@ -103,4 +103,4 @@ std::string ResetForSender(const IpPacket& packet) {
                packet.sequence + packet.payload_bytes + (packet.syn ? 1 : 0));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links

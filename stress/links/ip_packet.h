@@ -8,7 +8,7 @@
 #include <string>
 #include <tuple>
 
-namespace lockstep {
+namespace lockstep::stress::links {
 
 // In the byte order of this machine. Without TCP, or of a later fragment, the ports are 0.
 struct IpPacket {
@@ -38,6 +38,6 @@ std::optional<IpPacket> ParseIpPacket(std::span<const char> bytes);
 std::string ResetForReceiver(const IpPacket& packet);
 std::string ResetForSender(const IpPacket& packet);
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links
 
 #endif  // LOCKSTEP_STRESS_LINKS_IP_PACKET_H_

@@ -20,7 +20,7 @@
 #include "stress/links/relay.h"
 #include "stress/links/socket_log.h"
 
-namespace lockstep {
+namespace lockstep::stress::links {
 namespace {
 
 std::string Describe(const RelayReport& report) {
@@ -35,7 +35,7 @@ std::string Describe(const RelayReport& report) {
   return fmt::format("{} {}", kAppliedReport, report.rule);
 }
 
-class LinkCompanion final : public Companion {
+class LinkCompanion final : public launch::Companion {
  public:
   LinkCompanion(std::unique_ptr<Relay> relay, bool any_interface)
       : relay_(std::move(relay)),
@@ -63,11 +63,12 @@ class LinkCompanion final : public Companion {
     if (watches_) BeginLog();
   }
   void BeginLog() {
-    log_.Begin(worker_, relay_->thread(), [this](std::vector<TcpSocket>& sockets) {
+    log_.Begin(worker_, relay_->thread(), [this](std::vector<verdict::TcpSocket>& sockets) {
       if (echo_.Start(MonotonicNs())) eventfd_write(bell_.get(), 1);
       Rename(sockets);
       // A connection that has no name yet is none yet.
-      std::erase_if(sockets, [this](const TcpSocket& s) { return s.remote == relay_name_; });
+      std::erase_if(sockets,
+                    [this](const verdict::TcpSocket& s) { return s.remote == relay_name_; });
     });
   }
 
@@ -106,20 +107,21 @@ class LinkCompanion final : public Companion {
     return texts;
   }
 
-  void Translate(std::vector<TcpSocket>& sockets) override {
+  void Translate(std::vector<verdict::TcpSocket>& sockets) override {
     if (!watches_) return;
     Rename(sockets);
     for (const RelayedNames& name : relay_->Names()) {
       if (!name.worker.empty()) continue;
-      TcpSocket& listener = sockets.emplace_back();
+      verdict::TcpSocket& listener = sockets.emplace_back();
       listener.local = name.remote;
       listener.closed = true;  // or not: those that are open are there, too
     }
     // What was watched says more; what was looked at now is newer, and knows who listens.
-    for (const TcpSocket& watched : log_.Connections()) {
-      const auto now = std::find_if(sockets.begin(), sockets.end(), [&](const TcpSocket& s) {
-        return s.local == watched.local && s.remote == watched.remote;
-      });
+    for (const verdict::TcpSocket& watched : log_.Connections()) {
+      const auto now =
+          std::find_if(sockets.begin(), sockets.end(), [&](const verdict::TcpSocket& s) {
+            return s.local == watched.local && s.remote == watched.remote;
+          });
       if (now == sockets.end()) {
         sockets.push_back(watched);
         sockets.back().closed = true;
@@ -138,9 +140,9 @@ class LinkCompanion final : public Companion {
 
  private:
   // Also called in the thread of the log.
-  void Rename(std::vector<TcpSocket>& sockets) const {
+  void Rename(std::vector<verdict::TcpSocket>& sockets) const {
     const std::vector<RelayedNames> names = relay_->Names();
-    for (TcpSocket& socket : sockets) {
+    for (verdict::TcpSocket& socket : sockets) {
       if (socket.remote != relay_name_) continue;
       // The newest: a port can be used again.
       const auto found = std::find_if(names.rbegin(), names.rend(), [&](const RelayedNames& n) {
@@ -163,8 +165,8 @@ class LinkCompanion final : public Companion {
   std::unique_ptr<Relay> relay_;
   const std::string relay_name_ = relay_->name();
   NetworkSide network_;
-  Fd all_;         // of epoll(7): what either has to report
-  const Fd bell_;  // a word for the coordinator
+  launch::Fd all_;         // of epoll(7): what either has to report
+  const launch::Fd bell_;  // a word for the coordinator
   EchoMeter echo_;
   SocketLog log_;
   pid_t worker_ = 0;      // 0: none was started in this lifetime
@@ -174,7 +176,7 @@ class LinkCompanion final : public Companion {
 
 }  // namespace
 
-std::unique_ptr<Companion> MakeLinkCompanion(int rank, bool any_interface) {
+std::unique_ptr<launch::Companion> MakeLinkCompanion(int rank, bool any_interface) {
   Result<std::unique_ptr<Relay>> relay = Relay::Start();
   if (relay.ok()) return std::make_unique<LinkCompanion>(std::move(relay).value(), any_interface);
   // The faults then do not fire, and the case is unknown.
@@ -182,4 +184,4 @@ std::unique_ptr<Companion> MakeLinkCompanion(int rank, bool any_interface) {
   return nullptr;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links

@@ -5,12 +5,12 @@
 
 #include "core/launch/companion.h"
 
-namespace lockstep {
+namespace lockstep::stress::links {
 
 // For FleetOptions::companion. `any_interface`: faults of the network may befall interfaces that
 // are not of test hosts.
-std::unique_ptr<Companion> MakeLinkCompanion(int rank, bool any_interface);
+std::unique_ptr<launch::Companion> MakeLinkCompanion(int rank, bool any_interface);
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links
 
 #endif  // LOCKSTEP_STRESS_LINKS_LINK_COMPANION_H_

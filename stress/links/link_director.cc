@@ -16,18 +16,18 @@
 #include "stress/links/link_rule.h"
 #include "stress/links/network_plan.h"
 
-namespace lockstep {
+namespace lockstep::stress::links {
 namespace {
 
 constexpr double kGlanceSeconds = 1;
 
-double AmountOf(const PlannedFault& fault, const char* key) {
+double AmountOf(const faults::PlannedFault& fault, const char* key) {
   const auto found = fault.amounts.find(key);
   return found == fault.amounts.end() ? 0 : found->second;
 }
 
 // As the relay of `rank` sees it; none when its connections are not concerned.
-std::optional<LinkRule> RuleFor(const PlannedFault& fault, int rank) {
+std::optional<LinkRule> RuleFor(const faults::PlannedFault& fault, int rank) {
   LinkRule rule;
   const int to =
       fault.amounts.contains("to") ? static_cast<int>(AmountOf(fault, "to")) : LinkRule::kEveryPeer;
@@ -41,8 +41,8 @@ std::optional<LinkRule> RuleFor(const PlannedFault& fault, int rank) {
   } else {
     return std::nullopt;
   }
-  rule.down = fault.kind == FaultKind::kLinkDown;
-  rule.reset = fault.kind == FaultKind::kLinkReset;
+  rule.down = fault.kind == faults::FaultKind::kLinkDown;
+  rule.reset = fault.kind == faults::FaultKind::kLinkReset;
   rule.delay_s = AmountOf(fault, "delay");
   rule.jitter_s = AmountOf(fault, "jitter");
   rule.loss = AmountOf(fault, "loss");
@@ -51,9 +51,9 @@ std::optional<LinkRule> RuleFor(const PlannedFault& fault, int rank) {
 }
 
 // Faults of links need the relay, those of the network do not.
-bool NeedsRelay(const std::vector<PlannedFault>& faults) {
-  return std::any_of(faults.begin(), faults.end(), [](const PlannedFault& fault) {
-    return IsOfLink(fault.kind) && !IsOfNetwork(fault.kind);
+bool NeedsRelay(const std::vector<faults::PlannedFault>& faults) {
+  return std::any_of(faults.begin(), faults.end(), [](const faults::PlannedFault& fault) {
+    return faults::IsOfLink(fault.kind) && !faults::IsOfNetwork(fault.kind);
   });
 }
 
@@ -62,25 +62,26 @@ bool NeedsRelay(const std::vector<PlannedFault>& faults) {
 constexpr double kAddedBytes = 100e6;
 
 // What the largest of the collectives that ranks are in may need for that.
-double AddingSeconds(const std::vector<RankEvidence>& evidence) {
+double AddingSeconds(const std::vector<verdict::RankEvidence>& evidence) {
   double bytes = 0;
-  for (const RankEvidence& rank : evidence) {
+  for (const verdict::RankEvidence& rank : evidence) {
     if (rank.journal.events.empty()) continue;
-    const JournalEvent& last = rank.journal.events.back();
-    if (last.kind != EventKind::kStart) continue;
-    bytes = std::max(bytes, static_cast<double>(last.count * SizeOf(last.type)));
+    const journal::JournalEvent& last = rank.journal.events.back();
+    if (last.kind != journal::EventKind::kStart) continue;
+    bytes = std::max(bytes, static_cast<double>(last.count * collective::SizeOf(last.type)));
   }
   return bytes / kAddedBytes;
 }
 
 }  // namespace
 
-bool LinkDirector::Has(const std::vector<PlannedFault>& faults) {
-  return std::any_of(faults.begin(), faults.end(),
-                     [](const PlannedFault& fault) { return IsOfLink(fault.kind); });
+bool LinkDirector::Has(const std::vector<faults::PlannedFault>& faults) {
+  return std::any_of(faults.begin(), faults.end(), [](const faults::PlannedFault& fault) {
+    return faults::IsOfLink(fault.kind);
+  });
 }
 
-void LinkDirector::Begin(const std::vector<PlannedFault>& faults, std::uint64_t seed) {
+void LinkDirector::Begin(const std::vector<faults::PlannedFault>& faults, std::uint64_t seed) {
   faults_ = &faults;
   seed_ = seed;
   const bool used = Has(faults);
@@ -100,7 +101,7 @@ void LinkDirector::Apply(std::size_t fault, std::function<void()> applied) {
   fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
   const int id = next_rule_++;
   Order order{fault, 0, std::move(applied)};
-  if (IsOfNetwork((*faults_)[fault].kind)) {
+  if (faults::IsOfNetwork((*faults_)[fault].kind)) {
     orders_[id] = std::move(order);
     return ApplyToNetwork(id);
   }
@@ -147,8 +148,8 @@ void LinkDirector::Heal(std::size_t fault) {
 }
 
 int LinkDirector::OwnerOf(const std::string& endpoint) {
-  for (const RankEvidence& rank : fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds))) {
-    for (const TcpSocket& socket : rank.sockets) {
+  for (const verdict::RankEvidence& rank : fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds))) {
+    for (const verdict::TcpSocket& socket : rank.sockets) {
       if (!socket.closed && socket.remote.empty() && socket.local == endpoint) return rank.rank;
     }
   }
@@ -214,17 +215,17 @@ void LinkDirector::OnAddresses(int rank, const std::string& report) {
   auto& known = addresses_[static_cast<std::size_t>(rank)].emplace();
   while (words >> word) known.push_back(word);
   for (const auto& [id, order] : orders_) {
-    const FaultKind kind = (*faults_)[order.fault].kind;
-    if (IsOfNetwork(kind) && order.relays == 0 && order.note.empty()) ApplyToNetwork(id);
+    const faults::FaultKind kind = (*faults_)[order.fault].kind;
+    if (faults::IsOfNetwork(kind) && order.relays == 0 && order.note.empty()) ApplyToNetwork(id);
   }
 }
 
-void LinkDirector::Look(const std::vector<RankEvidence>& evidence) {
+void LinkDirector::Look(const std::vector<verdict::RankEvidence>& evidence) {
   adding_seconds_ = AddingSeconds(evidence);
   std::uint64_t received = 0;
   std::uint32_t ago_ms = std::numeric_limits<std::uint32_t>::max();
-  for (const RankEvidence& rank : evidence) {
-    for (const TcpSocket& socket : rank.sockets) {
+  for (const verdict::RankEvidence& rank : evidence) {
+    for (const verdict::TcpSocket& socket : rank.sockets) {
       received += socket.received;
       // A closed one's is of the moment at which it was last seen.
       if (socket.received > 0 && !socket.closed) ago_ms = std::min(ago_ms, socket.last_received_ms);
@@ -241,4 +242,4 @@ bool LinkDirector::Moved(double seconds) const {
   return static_cast<double>(MonotonicNs() - moved_ns_) * 1e-9 < seconds + adding_seconds_;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links

@@ -15,16 +15,16 @@
 #include "core/launch/fleet.h"
 #include "stress/faults/fault_plan.h"
 
-namespace lockstep {
+namespace lockstep::stress::links {
 
 class LinkDirector {
  public:
-  explicit LinkDirector(Fleet& fleet) : fleet_(fleet) {}
+  explicit LinkDirector(launch::Fleet& fleet) : fleet_(fleet) {}
 
-  static bool Has(const std::vector<PlannedFault>& faults);
+  static bool Has(const std::vector<faults::PlannedFault>& faults);
 
   // Before the workers of a case start. `faults` outlives the case.
-  void Begin(const std::vector<PlannedFault>& faults, std::uint64_t seed);
+  void Begin(const std::vector<faults::PlannedFault>& faults, std::uint64_t seed);
   // `applied`: called when the fault is in force at all relays that know the link.
   void Apply(std::size_t fault, std::function<void()> applied);
   void Heal(std::size_t fault);
@@ -33,7 +33,7 @@ class LinkDirector {
   // What was done for a fault of the network, or why nothing could be.
   std::string NoteOf(std::size_t fault) const;
   // Evidence of now: how many bytes came.
-  void Look(const std::vector<RankEvidence>& evidence);
+  void Look(const std::vector<verdict::RankEvidence>& evidence);
   // Whether more bytes came anywhere within `seconds`, and the time that a library may take to add
   // up what came, as far as it was shown.
   bool Moved(double seconds) const;
@@ -52,8 +52,8 @@ class LinkDirector {
   // The rank whose worker listens there, or -1.
   int OwnerOf(const std::string& endpoint);
 
-  Fleet& fleet_;
-  const std::vector<PlannedFault>* faults_ = nullptr;
+  launch::Fleet& fleet_;
+  const std::vector<faults::PlannedFault>* faults_ = nullptr;
   std::uint64_t seed_ = 0;
   int next_rule_ = 1;  // never twice, so that a late report is of no other case's rule
   std::map<int, Order> orders_;
@@ -64,6 +64,6 @@ class LinkDirector {
   double adding_seconds_ = 0;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links
 
 #endif  // LOCKSTEP_STRESS_LINKS_LINK_DIRECTOR_H_

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-namespace lockstep {
+namespace lockstep::stress::links {
 
 inline constexpr char kLinksVariable[] = "LOCKSTEP_LINKS";
 
@@ -19,6 +19,6 @@ struct LinkAnswer {
   int32_t error = 0;  // errno of the connection to the destination
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links
 
 #endif  // LOCKSTEP_STRESS_LINKS_LINK_HELLO_H_

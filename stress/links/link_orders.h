@@ -2,7 +2,7 @@
 #ifndef LOCKSTEP_STRESS_LINKS_LINK_ORDERS_H_
 #define LOCKSTEP_STRESS_LINKS_LINK_ORDERS_H_
 
-namespace lockstep {
+namespace lockstep::stress::links {
 
 // To a companion, a word and what follows it.
 inline constexpr char kUseOrder[] = "use";        // 0 or 1: whether workers to come use the relay
@@ -22,6 +22,6 @@ inline constexpr char kAddressesReport[] = "addresses";  // of the host, with a 
 inline constexpr char kDoneReport[] = "done";            // rule, what was done; then it is applied
 inline constexpr char kImpossibleReport[] = "impossible";  // rule, why
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links
 
 #endif  // LOCKSTEP_STRESS_LINKS_LINK_ORDERS_H_

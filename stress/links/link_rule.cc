@@ -5,7 +5,7 @@
 #include <cinttypes>
 #include <cstdio>
 
-namespace lockstep {
+namespace lockstep::stress::links {
 
 std::string Encode(const LinkRule& rule) {
   return fmt::format("{} {} {:d} {:d} {:d} {:d} {} {} {} {} {}", rule.id, rule.peer, rule.outgoing,
@@ -28,4 +28,4 @@ std::optional<LinkRule> DecodeLinkRule(std::string_view text) {
   return rule;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace lockstep {
+namespace lockstep::stress::links {
 
 struct LinkRule {
   static constexpr int kEveryPeer = -1;
@@ -41,6 +41,6 @@ inline constexpr std::size_t kSegmentBytes = 1448;  // Ethernet, with time stamp
 std::string Encode(const LinkRule& rule);
 std::optional<LinkRule> DecodeLinkRule(std::string_view text);
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links
 
 #endif  // LOCKSTEP_STRESS_LINKS_LINK_RULE_H_

@@ -5,25 +5,25 @@
 #include <algorithm>
 #include <utility>
 
-namespace lockstep {
+namespace lockstep::stress::links {
 namespace {
 
-double AmountOf(const PlannedFault& fault, const char* key) {
+double AmountOf(const faults::PlannedFault& fault, const char* key) {
   const auto found = fault.amounts.find(key);
   return found == fault.amounts.end() ? 0 : found->second;
 }
 
-NetworkRule RuleOf(const PlannedFault& fault) {
+NetworkRule RuleOf(const faults::PlannedFault& fault) {
   NetworkRule rule;
-  rule.down = fault.kind == FaultKind::kNetworkDown;
-  rule.reset = fault.kind == FaultKind::kNetworkReset;
-  rule.block = fault.kind == FaultKind::kNetworkBlock;
+  rule.down = fault.kind == faults::FaultKind::kNetworkDown;
+  rule.reset = fault.kind == faults::FaultKind::kNetworkReset;
+  rule.block = fault.kind == faults::FaultKind::kNetworkBlock;
   rule.port = static_cast<int>(AmountOf(fault, "port"));
   rule.refuse = AmountOf(fault, "refuse") != 0;
   rule.loss = AmountOf(fault, "loss");
   rule.rate_bytes_per_s = AmountOf(fault, "rate");
   rule.reorder = AmountOf(fault, "share");
-  const bool reorders = fault.kind == FaultKind::kNetworkReorder;
+  const bool reorders = fault.kind == faults::FaultKind::kNetworkReorder;
   (reorders ? rule.reorder_s : rule.delay_s) = AmountOf(fault, "delay");
   rule.jitter_s = AmountOf(fault, "jitter");
   return rule;
@@ -32,12 +32,13 @@ NetworkRule RuleOf(const PlannedFault& fault) {
 }  // namespace
 
 Result<std::vector<HostRule>> PlanNetworkFault(
-    const PlannedFault& fault, const std::vector<AgentInfo>& agents,
+    const faults::PlannedFault& fault, const std::vector<launch::AgentInfo>& agents,
     const std::vector<std::vector<std::string>>& addresses) {
   const auto host = [&](int rank) { return agents[static_cast<std::size_t>(rank)].host; };
   const auto first = [&](const std::string& name) {
-    const auto found = std::find_if(agents.begin(), agents.end(),
-                                    [&](const AgentInfo& agent) { return agent.host == name; });
+    const auto found =
+        std::find_if(agents.begin(), agents.end(),
+                     [&](const launch::AgentInfo& agent) { return agent.host == name; });
     return static_cast<int>(found - agents.begin());
   };
   const int from = first(host(fault.rank));
@@ -58,14 +59,15 @@ Result<std::vector<HostRule>> PlanNetworkFault(
   }
   const auto rule_at = [&](int rank) {
     HostRule made{rank, RuleOf(fault)};
-    for (const AgentInfo& agent : agents) {
+    for (const launch::AgentInfo& agent : agents) {
       if (agent.host == host(rank)) made.rule.spared.push_back(agent.pid);
     }
     return made;
   };
   std::vector<HostRule> rules = {rule_at(from)};
   // Whose packets meet it; one host forgets a connection for both ends.
-  const bool both = AmountOf(fault, "one_way") == 0 && fault.kind != FaultKind::kNetworkReset;
+  const bool both =
+      AmountOf(fault, "one_way") == 0 && fault.kind != faults::FaultKind::kNetworkReset;
   for (const int other : others) {
     const auto& there = addresses[static_cast<std::size_t>(other)];
     auto& to = rules.front().rule.to;
@@ -81,4 +83,4 @@ Result<std::vector<HostRule>> PlanNetworkFault(
   return rules;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links

@@ -10,7 +10,7 @@
 #include "stress/faults/fault_plan.h"
 #include "stress/links/network_rule.h"
 
-namespace lockstep {
+namespace lockstep::stress::links {
 
 // For the agent of `rank`: the first one of its host.
 struct HostRule {
@@ -21,9 +21,9 @@ struct HostRule {
 // `addresses`: by rank, those of its host. kEnvironment in one line when the fault cannot be there:
 // its ranks are on one host, or a host has no address.
 Result<std::vector<HostRule>> PlanNetworkFault(
-    const PlannedFault& fault, const std::vector<AgentInfo>& agents,
+    const faults::PlannedFault& fault, const std::vector<launch::AgentInfo>& agents,
     const std::vector<std::vector<std::string>>& addresses);
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links
 
 #endif  // LOCKSTEP_STRESS_LINKS_NETWORK_PLAN_H_

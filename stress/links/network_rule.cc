@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace lockstep {
+namespace lockstep::stress::links {
 
 using Json = nlohmann::json;
 
@@ -68,4 +68,4 @@ std::string DescribeRule(const NetworkRule& rule) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links

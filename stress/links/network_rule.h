@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::stress::links {
 
 // Of the packets that leave this host for `to`.
 struct NetworkRule {
@@ -40,6 +40,6 @@ std::optional<NetworkRule> DecodeNetworkRule(std::string_view text);
 // "delay 10 ms + up to 5 ms, loss 1 %"
 std::string DescribeRule(const NetworkRule& rule);
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links
 
 #endif  // LOCKSTEP_STRESS_LINKS_NETWORK_RULE_H_

@@ -14,10 +14,10 @@
 
 #include "stress/links/link_orders.h"
 
-namespace lockstep {
+namespace lockstep::stress::links {
 namespace {
 
-void Watch(const Fd& all, int fd) {
+void Watch(const launch::Fd& all, int fd) {
   epoll_event event{};
   event.events = EPOLLIN;
   epoll_ctl(all.get(), EPOLL_CTL_ADD, fd, &event);
@@ -95,4 +95,4 @@ std::vector<std::string> NetworkSide::TakeReports() {
   return std::exchange(reports_, {});
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links

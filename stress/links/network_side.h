@@ -11,7 +11,7 @@
 #include "core/launch/fd.h"
 #include "stress/links/wire.h"
 
-namespace lockstep {
+namespace lockstep::stress::links {
 
 class NetworkSide {
  public:
@@ -29,12 +29,12 @@ class NetworkSide {
   void Tell(std::string report);
 
   const bool any_interface_;
-  Fd all_;  // of epoll(7): the bell and the wire's own
-  Fd bell_;
+  launch::Fd all_;  // of epoll(7): the bell and the wire's own
+  launch::Fd bell_;
   std::unique_ptr<Wire> wire_;  // none: no rule was ever applied in this lifetime
   std::vector<std::string> reports_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links
 
 #endif  // LOCKSTEP_STRESS_LINKS_NETWORK_SIDE_H_

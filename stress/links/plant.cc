@@ -11,7 +11,7 @@
 #include "core/base/units.h"
 #include "stress/links/wire.h"
 
-namespace lockstep {
+namespace lockstep::stress::links {
 namespace {
 
 int Fail(const Status& status) {
@@ -68,6 +68,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stress::links
 
-int main(int argc, char** argv) { return lockstep::Main(argc, argv); }
+int main(int argc, char** argv) { return lockstep::stress::links::Main(argc, argv); }

@@ -21,12 +21,12 @@
 #include "core/launch/sockets.h"
 #include "stress/links/switchboard.h"
 
-namespace lockstep {
+namespace lockstep::stress::links {
 namespace {
 
 class RelayImpl final : public Relay {
  public:
-  RelayImpl(Fd listening, int port, std::string name, Fd wake, Fd reports)
+  RelayImpl(launch::Fd listening, int port, std::string name, launch::Fd wake, launch::Fd reports)
       : listening_(std::move(listening)),
         port_(port),
         name_(std::move(name)),
@@ -124,11 +124,11 @@ class RelayImpl final : public Relay {
     }
   }
 
-  Fd listening_;
+  launch::Fd listening_;
   int port_;
   std::string name_;
-  Fd wake_;
-  Fd reports_fd_;
+  launch::Fd wake_;
+  launch::Fd reports_fd_;
   mutable std::mutex mutex_;
   bool ending_ = false;
   std::vector<Command> commands_;
@@ -141,9 +141,9 @@ class RelayImpl final : public Relay {
 }  // namespace
 
 Result<std::unique_ptr<Relay>> Relay::Start() {
-  Fd listening(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  Fd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  Fd reports(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  launch::Fd listening(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  launch::Fd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  launch::Fd reports(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -157,9 +157,9 @@ Result<std::unique_ptr<Relay>> Relay::Start() {
         "files",
         std::strerror(errno)));
   }
-  return std::unique_ptr<Relay>(
-      std::make_unique<RelayImpl>(std::move(listening), ntohs(address.sin_port),
-                                  FormatEndpoint(&address), std::move(wake), std::move(reports)));
+  return std::unique_ptr<Relay>(std::make_unique<RelayImpl>(
+      std::move(listening), ntohs(address.sin_port), launch::FormatEndpoint(&address),
+      std::move(wake), std::move(reports)));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links

@@ -16,7 +16,7 @@
 #include "stress/links/flow_ledger.h"
 #include "stress/links/link_rule.h"
 
-namespace lockstep {
+namespace lockstep::stress::links {
 
 struct RelayReport {
   enum class Kind {
@@ -62,6 +62,6 @@ class Relay {
   virtual std::vector<RelayedNames> Names() const = 0;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links
 
 #endif  // LOCKSTEP_STRESS_LINKS_RELAY_H_

@@ -14,7 +14,7 @@
 
 #include "core/launch/fd.h"
 
-namespace lockstep {
+namespace lockstep::stress::links {
 namespace {
 
 constexpr std::uint8_t kHostBits = 32;
@@ -51,7 +51,7 @@ std::string AddressText(std::uint32_t address) {
 // `skip` bytes. An error of the kernel is returned as errno, 0 is success.
 int Ask(const void* request, std::size_t bytes, std::size_t skip,
         const std::function<void(const rtattr&)>& read) {
-  const Fd fd(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
+  const launch::Fd fd(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
   const timeval second{1, 0};
   setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &second, sizeof second);
   if (!fd.valid() || send(fd.get(), request, bytes, 0) < 0) return errno;
@@ -126,4 +126,4 @@ Result<std::string> AliasOf(int interface) {
       fmt::format("interface {} cannot be looked at: {}", interface, std::strerror(error)));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links

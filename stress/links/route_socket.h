@@ -7,7 +7,7 @@
 
 #include "core/base/status.h"
 
-namespace lockstep {
+namespace lockstep::stress::links {
 
 // IPv4 addresses are in the byte order of this machine; interfaces are indices.
 struct Route {
@@ -21,6 +21,6 @@ Status AddRoute(std::uint32_t address, const Route& route);
 // Empty: it has none.
 Result<std::string> AliasOf(int interface);
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links
 
 #endif  // LOCKSTEP_STRESS_LINKS_ROUTE_SOCKET_H_

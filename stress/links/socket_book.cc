@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace lockstep {
+namespace lockstep::stress::links {
 namespace {
 
 constexpr std::size_t kMostEntries = 4096;
@@ -19,16 +19,16 @@ void Append(std::vector<T>& items, const T& item, std::size_t most) {
   items.push_back(item);
 }
 
-void AddStep(std::vector<ByteStep>& steps, std::uint64_t bytes, double after_s,
-             const SocketBook::Look& look, const TcpSocket& socket) {
+void AddStep(std::vector<verdict::ByteStep>& steps, std::uint64_t bytes, double after_s,
+             const SocketBook::Look& look, const verdict::TcpSocket& socket) {
   if (!steps.empty() && bytes <= steps.back().bytes) return;
-  const ByteStep step{bytes,         after_s,          look.ended_s,
-                      look.waited_s, socket.limited_s, socket.round_trip_us * 1e-6};
+  const verdict::ByteStep step{bytes,         after_s,          look.ended_s,
+                               look.waited_s, socket.limited_s, socket.round_trip_us * 1e-6};
   Append(steps, step, kMostSteps);
 }
 
 // `now` is what the ledger shows at this look, as one mark.
-void AddMark(RelayLedger& ledger, const RelayLedger& now) {
+void AddMark(verdict::RelayLedger& ledger, const verdict::RelayLedger& now) {
   ledger.lost = now.lost;
   if (now.told.empty()) return;
   if (ledger.told.empty()) ledger.told.push_back({});
@@ -39,22 +39,22 @@ void AddMark(RelayLedger& ledger, const RelayLedger& now) {
 
 }  // namespace
 
-void SocketBook::Note(const std::vector<TcpSocket>& seen, const Look& look) {
+void SocketBook::Note(const std::vector<verdict::TcpSocket>& seen, const Look& look) {
   if (look.ended_s - look.began_s > kLongestLookSeconds) return;
   for (auto& [names, entry] : entries_) entry.there = false;
-  for (const TcpSocket& socket : seen) NoteOne(socket, look);
+  for (const verdict::TcpSocket& socket : seen) NoteOne(socket, look);
 }
 
-void SocketBook::NoteOne(const TcpSocket& socket, const Look& look) {
+void SocketBook::NoteOne(const verdict::TcpSocket& socket, const Look& look) {
   // Also who listens: libraries name a peer by that, when it has long ceased to.
   const std::pair names(socket.local, socket.remote);
   if (entries_.size() >= kMostEntries && !entries_.contains(names)) return;
   Entry& entry = entries_[names];
-  const TcpSocket& before = entry.socket;
+  const verdict::TcpSocket& before = entry.socket;
   // A port can be used again.
   const bool is_another = socket.written < before.written || socket.received < before.received;
   if (is_another) entry = Entry();
-  TcpSocket now = socket;
+  verdict::TcpSocket now = socket;
   now.arrivals = before.arrivals + (now.received > before.received ? 1 : 0);
   now.waited_s = look.waited_s;
   now.written_steps = before.written_steps;
@@ -69,8 +69,8 @@ void SocketBook::NoteOne(const TcpSocket& socket, const Look& look) {
   entry = {std::move(now), look.began_s, true};
 }
 
-std::vector<TcpSocket> SocketBook::Connections() const {
-  std::vector<TcpSocket> sockets;
+std::vector<verdict::TcpSocket> SocketBook::Connections() const {
+  std::vector<verdict::TcpSocket> sockets;
   for (const auto& [names, entry] : entries_) {
     sockets.push_back(entry.socket);
     sockets.back().closed = !entry.there;
@@ -78,4 +78,4 @@ std::vector<TcpSocket> SocketBook::Connections() const {
   return sockets;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links

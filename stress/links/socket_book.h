@@ -9,7 +9,7 @@
 
 #include "core/verdict/tcp_socket.h"
 
-namespace lockstep {
+namespace lockstep::stress::links {
 
 class SocketBook {
  public:
@@ -22,21 +22,21 @@ class SocketBook {
   // A look that took longer did not see one moment: it is dropped.
   static constexpr double kLongestLookSeconds = 0.002;
 
-  void Note(const std::vector<TcpSocket>& seen, const Look& look);
+  void Note(const std::vector<verdict::TcpSocket>& seen, const Look& look);
   // Connections as they stand, or stood when they were seen last.
-  std::vector<TcpSocket> Connections() const;
+  std::vector<verdict::TcpSocket> Connections() const;
 
  private:
   struct Entry {
-    TcpSocket socket;   // with what follows from having watched it
-    double seen_s = 0;  // the last look at it began
+    verdict::TcpSocket socket;  // with what follows from having watched it
+    double seen_s = 0;          // the last look at it began
     bool there = true;
   };
-  void NoteOne(const TcpSocket& socket, const Look& look);
+  void NoteOne(const verdict::TcpSocket& socket, const Look& look);
 
   std::map<std::pair<std::string, std::string>, Entry> entries_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links
 
 #endif  // LOCKSTEP_STRESS_LINKS_SOCKET_BOOK_H_

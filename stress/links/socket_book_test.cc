@@ -6,11 +6,11 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::stress::links {
 namespace {
 
-TcpSocket Socket(std::uint64_t written, std::uint64_t received = 0) {
-  TcpSocket socket;
+verdict::TcpSocket Socket(std::uint64_t written, std::uint64_t received = 0) {
+  verdict::TcpSocket socket;
   socket.local = "a:1";
   socket.remote = "b:2";
   socket.written = written;
@@ -22,7 +22,7 @@ SocketBook::Look LookAt(double began_s, double took_s = 0.001, double waited_s =
   return {began_s, began_s + took_s, waited_s};
 }
 
-TcpSocket Only(const SocketBook& book) {
+verdict::TcpSocket Only(const SocketBook& book) {
   EXPECT_EQ(book.Connections().size(), 1u);
   return book.Connections().at(0);
 }
@@ -31,14 +31,14 @@ TEST(SocketBook, AStepLiesBetweenTheLookBeforeAndThisOne) {
   SocketBook book;
   book.Note({Socket(0)}, LookAt(10));
   book.Note({Socket(0)}, LookAt(11));
-  TcpSocket socket = Socket(100, 7);
+  verdict::TcpSocket socket = Socket(100, 7);
   socket.limited_s = 0.25;
   socket.round_trip_us = 2000;
   book.Note({socket}, LookAt(12, 0.001, 0.5));
-  const TcpSocket seen = Only(book);
+  const verdict::TcpSocket seen = Only(book);
   ASSERT_EQ(seen.written_steps.size(), 2u);
   EXPECT_EQ(seen.written_steps[0].bytes, 0u);
-  const ByteStep& step = seen.written_steps[1];
+  const verdict::ByteStep& step = seen.written_steps[1];
   EXPECT_EQ(step.bytes, 100u);
   EXPECT_DOUBLE_EQ(step.after_s, 11);
   EXPECT_DOUBLE_EQ(step.by_s, 12.001);
@@ -58,7 +58,7 @@ TEST(SocketBook, ALookThatTookLongIsDropped) {
   book.Note({Socket(50)}, LookAt(11, SocketBook::kLongestLookSeconds * 1.01));
   EXPECT_EQ(Only(book).written_steps.size(), 1u);
   book.Note({Socket(50)}, LookAt(12));
-  const TcpSocket seen = Only(book);
+  const verdict::TcpSocket seen = Only(book);
   ASSERT_EQ(seen.written_steps.size(), 2u);
   EXPECT_DOUBLE_EQ(seen.written_steps[1].after_s, 10);
   EXPECT_DOUBLE_EQ(seen.written_steps[1].by_s, 12.001);
@@ -70,7 +70,7 @@ TEST(SocketBook, OfANewOneItIsNotKnownWhenItsBytesCame) {
   book.Note({}, LookAt(9));
   book.Note({Socket(40)}, LookAt(10));
   book.Note({Socket(50)}, LookAt(11));
-  const std::vector<ByteStep> steps = Only(book).written_steps;
+  const std::vector<verdict::ByteStep> steps = Only(book).written_steps;
   ASSERT_EQ(steps.size(), 2u);
   EXPECT_DOUBLE_EQ(steps[0].after_s, 0);
   EXPECT_DOUBLE_EQ(steps[1].after_s, 10);
@@ -84,7 +84,7 @@ TEST(SocketBook, OneThatIsGoneStaysKnownAndItsPortCanBeUsedAgain) {
   EXPECT_TRUE(Only(book).closed);
   EXPECT_EQ(Only(book).written, 200u);
   book.Note({Socket(30, 0)}, LookAt(13));
-  const TcpSocket again = Only(book);
+  const verdict::TcpSocket again = Only(book);
   EXPECT_FALSE(again.closed);
   EXPECT_EQ(again.arrivals, 0u);
   ASSERT_EQ(again.written_steps.size(), 1u);
@@ -94,7 +94,7 @@ TEST(SocketBook, OneThatIsGoneStaysKnownAndItsPortCanBeUsedAgain) {
 TEST(SocketBook, TheNewestStepsAreKept) {
   SocketBook book;
   for (int i = 1; i <= 1000; ++i) book.Note({Socket(static_cast<std::uint64_t>(i))}, LookAt(i));
-  const std::vector<ByteStep> steps = Only(book).written_steps;
+  const std::vector<verdict::ByteStep> steps = Only(book).written_steps;
   ASSERT_EQ(steps.size(), 64u);
   EXPECT_EQ(steps.back().bytes, 1000u);
   EXPECT_EQ(steps.front().bytes, 937u);
@@ -103,12 +103,12 @@ TEST(SocketBook, TheNewestStepsAreKept) {
 TEST(SocketBook, WhatARelayWasToldIsKeptAsItGrows) {
   SocketBook book;
   for (const auto& [bytes, byte_s] : {std::pair(10, 0.0), std::pair(10, 0.0), std::pair(30, 0.4)}) {
-    TcpSocket socket = Socket(static_cast<std::uint64_t>(bytes));
+    verdict::TcpSocket socket = Socket(static_cast<std::uint64_t>(bytes));
     socket.relayed = true;
     socket.out = {{{static_cast<std::uint64_t>(bytes), byte_s}}, 2};
     book.Note({socket}, LookAt(10 + byte_s));
   }
-  const TcpSocket seen = Only(book);
+  const verdict::TcpSocket seen = Only(book);
   EXPECT_TRUE(seen.relayed);
   EXPECT_EQ(seen.out.lost, 2u);
   ASSERT_EQ(seen.out.told.size(), 3u);
@@ -118,4 +118,4 @@ TEST(SocketBook, WhatARelayWasToldIsKeptAsItGrows) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stress::links

@@ -15,7 +15,7 @@
 #include "core/environment/run_delay.h"
 #include "core/launch/sockets.h"
 
-namespace lockstep {
+namespace lockstep::stress::links {
 namespace {
 
 constexpr double kLookSeconds = 0.004;  // between two looks
@@ -37,7 +37,7 @@ double ThreadSeconds() {
 }  // namespace
 
 void SocketLog::Begin(pid_t pid, pid_t relay,
-                      std::function<void(std::vector<TcpSocket>&)> translate) {
+                      std::function<void(std::vector<verdict::TcpSocket>&)> translate) {
   End();
   book_ = SocketBook();
   ending_ = false;
@@ -54,7 +54,7 @@ void SocketLog::End() {
   thread_.join();
 }
 
-std::vector<TcpSocket> SocketLog::Connections() const {
+std::vector<verdict::TcpSocket> SocketLog::Connections() const {
   const std::lock_guard lock(mutex_);
   return book_.Connections();
 }
@@ -63,8 +63,8 @@ void SocketLog::Run(pid_t pid, pid_t relay) {
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, nullptr);  // signals are the agent's
-  RunDelay worker_delay(pid), relay_delay(getpid(), relay);
-  SocketLooks looks(pid);
+  environment::RunDelay worker_delay(pid), relay_delay(getpid(), relay);
+  launch::SocketLooks looks(pid);
   int number = 0;
   double cost_s = 0;  // of the last looks, on average: few of them search
   while (true) {
@@ -74,7 +74,7 @@ void SocketLog::Run(pid_t pid, pid_t relay) {
     look.began_s = Now();
     look.waited_s = worker_delay.Seconds() + relay_delay.Seconds();
     if (!worker_delay.known()) look.waited_s = std::numeric_limits<double>::quiet_NaN();
-    std::vector<TcpSocket> seen = looks.Look();
+    std::vector<verdict::TcpSocket> seen = looks.Look();
     look.ended_s = Now();
     translate_(seen);
     {
@@ -90,4 +90,4 @@ void SocketLog::Run(pid_t pid, pid_t relay) {
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links

@@ -13,7 +13,7 @@
 #include "core/verdict/tcp_socket.h"
 #include "stress/links/socket_book.h"
 
-namespace lockstep {
+namespace lockstep::stress::links {
 
 class SocketLog {
  public:
@@ -25,14 +25,15 @@ class SocketLog {
   // Watches `pid` in a thread, with at most a twentieth of a processor, until End(). `relay`: the
   // thread of this process whose wait for a processor counts as that of `pid`. `translate` is
   // called in the watching thread after each look, and leaves out what shall not be watched.
-  void Begin(pid_t pid, pid_t relay, std::function<void(std::vector<TcpSocket>&)> translate);
+  void Begin(pid_t pid, pid_t relay,
+             std::function<void(std::vector<verdict::TcpSocket>&)> translate);
   void End();
-  std::vector<TcpSocket> Connections() const;
+  std::vector<verdict::TcpSocket> Connections() const;
 
  private:
   void Run(pid_t pid, pid_t relay);
 
-  std::function<void(std::vector<TcpSocket>&)> translate_;
+  std::function<void(std::vector<verdict::TcpSocket>&)> translate_;
 
   mutable std::mutex mutex_;
   SocketBook book_;
@@ -40,6 +41,6 @@ class SocketLog {
   std::thread thread_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links
 
 #endif  // LOCKSTEP_STRESS_LINKS_SOCKET_LOG_H_

@@ -6,7 +6,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-namespace lockstep {
+namespace lockstep::stress::links {
 
 inline void SetNoDelay(int fd) {
   const int on = 1;
@@ -28,6 +28,6 @@ inline sockaddr_storage AddressOf(int fd, NameFunction name) {
   return address;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links
 
 #endif  // LOCKSTEP_STRESS_LINKS_SOCKET_OPTIONS_H_

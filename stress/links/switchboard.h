@@ -17,7 +17,7 @@
 #include "stress/links/link_rule.h"
 #include "stress/links/relay.h"
 
-namespace lockstep {
+namespace lockstep::stress::links {
 
 // The thread's own; nothing here is shared.
 class Switchboard {
@@ -42,8 +42,8 @@ class Switchboard {
   struct Connection {
     enum class State { kHello, kAsking, kConnecting, kOpen, kOver };
     State state = State::kHello;
-    Fd worker;
-    Fd upstream;
+    launch::Fd worker;
+    launch::Fd upstream;
     std::string hello;
     sockaddr_storage destination{};
     int peer = -1;
@@ -70,6 +70,6 @@ class Switchboard {
   std::vector<char> scratch_ = std::vector<char>(Flow::kReadBytes);
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links
 
 #endif  // LOCKSTEP_STRESS_LINKS_SWITCHBOARD_H_

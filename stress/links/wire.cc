@@ -23,7 +23,7 @@
 #include "stress/links/wire_device.h"
 #include "stress/links/wire_queue.h"
 
-namespace lockstep {
+namespace lockstep::stress::links {
 namespace {
 
 constexpr std::size_t kMostPacketBytes = 65536;
@@ -53,7 +53,7 @@ Spared EndsOf(const std::vector<int>& processes) {
   }
   Spared ends;
   for (const int pid : all) {
-    for (const TcpSocket& socket : SocketsOf(pid)) {
+    for (const verdict::TcpSocket& socket : launch::SocketsOf(pid)) {
       const auto colon = socket.local.find(':');
       const auto address = ParseIpAddress(socket.local.substr(0, colon));
       if (!address) continue;  // of the loopback, or IPv6
@@ -64,19 +64,19 @@ Spared EndsOf(const std::vector<int>& processes) {
   return ends;
 }
 
-void Ring(const Fd& bell) {
+void Ring(const launch::Fd& bell) {
   const std::uint64_t one = 1;
   static_cast<void>(!write(bell.get(), &one, sizeof one));
 }
 
-void Silence(const Fd& bell) {
+void Silence(const launch::Fd& bell) {
   std::uint64_t count;
   static_cast<void>(!read(bell.get(), &count, sizeof count));
 }
 
 class TunWire final : public Wire {
  public:
-  TunWire(std::unique_ptr<WireDevice> device, Fd wake, Fd news)
+  TunWire(std::unique_ptr<WireDevice> device, launch::Fd wake, launch::Fd news)
       : device_(std::move(device)), wake_(std::move(wake)), news_(std::move(news)) {
     thread_ = std::thread([this] { Run(); });
   }
@@ -180,8 +180,8 @@ class TunWire final : public Wire {
   }
 
   std::unique_ptr<WireDevice> device_;
-  const Fd wake_;
-  const Fd news_;
+  const launch::Fd wake_;
+  const launch::Fd news_;
   std::mutex mutex_;  // of everything below, and of the ways of the device
   WireQueue queue_;
   std::vector<int> touched_;
@@ -193,8 +193,8 @@ class TunWire final : public Wire {
 
 Result<std::unique_ptr<Wire>> Wire::Start() {
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<WireDevice> device, WireDevice::Open());
-  Fd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  Fd news(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  launch::Fd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  launch::Fd news(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.valid() || !news.valid()) {
     return EnvironmentError("no event descriptor; raise the limit on open files");
   }
@@ -202,4 +202,4 @@ Result<std::unique_ptr<Wire>> Wire::Start() {
       std::make_unique<TunWire>(std::move(device), std::move(wake), std::move(news)));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links

@@ -10,7 +10,7 @@
 #include "core/base/status.h"
 #include "stress/links/network_rule.h"
 
-namespace lockstep {
+namespace lockstep::stress::links {
 
 class Wire {
  public:
@@ -26,6 +26,6 @@ class Wire {
   virtual std::vector<int> TakeTouched() = 0;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links
 
 #endif  // LOCKSTEP_STRESS_LINKS_WIRE_H_

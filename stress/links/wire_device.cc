@@ -16,7 +16,7 @@
 
 #include "stress/links/route_socket.h"
 
-namespace lockstep {
+namespace lockstep::stress::links {
 namespace {
 
 constexpr char kNamePattern[] = "lswire%d";
@@ -49,14 +49,14 @@ int ReversePathFilter(const std::string& interface) {
 
 Result<std::unique_ptr<WireDevice>> WireDevice::Open() {
   auto device = std::unique_ptr<WireDevice>(new WireDevice());
-  device->tun_ = Fd(open("/dev/net/tun", O_RDWR | O_CLOEXEC | O_NONBLOCK));
+  device->tun_ = launch::Fd(open("/dev/net/tun", O_RDWR | O_CLOEXEC | O_NONBLOCK));
   if (!device->tun_.valid()) return NoDevice("/dev/net/tun cannot be opened");
   ifreq request{};
   std::strcpy(request.ifr_name, kNamePattern);
   request.ifr_flags = IFF_TUN | IFF_NO_PI;
   if (ioctl(device->tun_.get(), TUNSETIFF, &request) != 0) return NoDevice("no TUN device");
   device->name_ = request.ifr_name;
-  device->raw_ = Fd(socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_RAW));
+  device->raw_ = launch::Fd(socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_RAW));
   if (!device->raw_.valid()) return NoDevice("no raw socket");
   request.ifr_flags = IFF_UP;
   if (ioctl(device->raw_.get(), SIOCSIFFLAGS, &request) != 0) return NoDevice("no TUN device");
@@ -128,4 +128,4 @@ void WireDevice::Deliver(std::span<const char> packet) const {
   static_cast<void>(!write(tun_.get(), packet.data(), packet.size()));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links

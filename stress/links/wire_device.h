@@ -16,7 +16,7 @@
 #include "core/base/status.h"
 #include "core/launch/fd.h"
 
-namespace lockstep {
+namespace lockstep::stress::links {
 
 // The alias (ip link set … alias) of interfaces that are there to be interfered with:
 // scripts/test_hosts gives it to those of its hosts.
@@ -47,13 +47,13 @@ class WireDevice {
   };
   WireDevice() = default;
 
-  Fd tun_;
-  Fd raw_;
+  launch::Fd tun_;
+  launch::Fd raw_;
   std::string name_;
   int index_ = 0;
   std::map<std::uint32_t, Way> ways_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links
 
 #endif  // LOCKSTEP_STRESS_LINKS_WIRE_DEVICE_H_

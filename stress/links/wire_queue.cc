@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace lockstep {
+namespace lockstep::stress::links {
 namespace {
 
 // Of a slow wire as a router would buffer: a tenth of a second, and no less than this.
@@ -131,4 +131,4 @@ std::vector<int> WireQueue::TakeTouched() {
   return touched;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links

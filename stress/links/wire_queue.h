@@ -16,7 +16,7 @@
 #include "stress/links/ip_packet.h"
 #include "stress/links/network_rule.h"
 
-namespace lockstep {
+namespace lockstep::stress::links {
 
 class WireQueue {
  public:
@@ -69,6 +69,6 @@ class WireQueue {
 // "10.77.0.2" in the byte order of this machine.
 std::optional<std::uint32_t> ParseIpAddress(const std::string& text);
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::links
 
 #endif  // LOCKSTEP_STRESS_LINKS_WIRE_QUEUE_H_

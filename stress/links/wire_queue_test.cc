@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::stress::links {
 namespace {
 
 constexpr std::uint32_t kHere = 0x0a4d0001;   // 10.77.0.1
@@ -213,4 +213,4 @@ TEST(NetworkRule, ComesBackAsItWas) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stress::links

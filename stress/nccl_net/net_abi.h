@@ -6,14 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace lockstep::nccl_net {
+namespace lockstep::stress::nccl_net {
 
 using Code = int;  // ncclResult_t
 inline constexpr Code kSuccess = 0;
 inline constexpr Code kSystemError = 2;
 inline constexpr Code kInternalError = 3;
 
-inline constexpr int kHostPointers = 1;      // NCCL_PTR_HOST
+inline constexpr int kHostPointers = 1;           // NCCL_PTR_HOST
 inline constexpr std::size_t kHandleBytes = 128;  // NCCL_NET_HANDLE_MAXSIZE
 
 using Logger = void (*)(int level, unsigned long flags, const char* file, int line,
@@ -42,20 +42,19 @@ struct Net {
   Code (*connect)(int device, void* handle, void** sender);
   Code (*accept)(void* listener, void** receiver);
   Code (*register_memory)(void* end, void* data, int bytes, int type, void** memory);
-  Code (*register_dma_buf)(void* end, void* data, std::size_t bytes, int type,
-                           std::uint64_t offset, int fd, void** memory);
+  Code (*register_dma_buf)(void* end, void* data, std::size_t bytes, int type, std::uint64_t offset,
+                           int fd, void** memory);
   Code (*deregister_memory)(void* end, void* memory);
   Code (*isend)(void* sender, void* data, int bytes, int tag, void* memory, void** request);
   Code (*irecv)(void* receiver, int count, void** data, int* bytes, int* tags, void** memory,
                 void** request);
-  Code (*iflush)(void* receiver, int count, void** data, int* bytes, void** memory,
-                 void** request);
+  Code (*iflush)(void* receiver, int count, void** data, int* bytes, void** memory, void** request);
   Code (*test)(void* request, int* done, int* bytes);
   Code (*close_sender)(void* sender);
   Code (*close_receiver)(void* receiver);
   Code (*close_listener)(void* listener);
 };
 
-}  // namespace lockstep::nccl_net
+}  // namespace lockstep::stress::nccl_net
 
 #endif  // LOCKSTEP_STRESS_NCCL_NET_NET_ABI_H_

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-namespace lockstep::nccl_net {
+namespace lockstep::stress::nccl_net {
 namespace {
 
 bool ParseNumber(std::string_view text, std::int64_t& number) {
@@ -28,9 +28,11 @@ bool ParseAmount(std::string_view word, NetFault& fault) {
 
 bool ParseNetFault(const std::string& text, NetFault& fault) {
   using Kind = NetFault::Kind;
-  static constexpr std::pair<std::string_view, Kind> kKinds[] = {
-      {"", Kind::kNone},       {"delay", Kind::kDelay}, {"drop", Kind::kDrop},
-      {"fail", Kind::kFail}, {"stall", Kind::kStall}};
+  static constexpr std::pair<std::string_view, Kind> kKinds[] = {{"", Kind::kNone},
+                                                                 {"delay", Kind::kDelay},
+                                                                 {"drop", Kind::kDrop},
+                                                                 {"fail", Kind::kFail},
+                                                                 {"stall", Kind::kStall}};
   std::string_view rest = text;
   const std::string_view name = rest.substr(0, rest.find(':'));
   NetFault parsed;
@@ -51,4 +53,4 @@ bool ParseNetFault(const std::string& text, NetFault& fault) {
   return known;
 }
 
-}  // namespace lockstep::nccl_net
+}  // namespace lockstep::stress::nccl_net

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace lockstep::nccl_net {
+namespace lockstep::stress::nccl_net {
 
 // "KIND[:after=N][:ms=N]": of the sends of this process from the N-th on (from 1; default 1).
 //   delay   each leaves `ms` (default 10) later than it was asked for
@@ -22,6 +22,6 @@ struct NetFault {
 // False: not understood; `fault` is unchanged.
 bool ParseNetFault(const std::string& text, NetFault& fault);
 
-}  // namespace lockstep::nccl_net
+}  // namespace lockstep::stress::nccl_net
 
 #endif  // LOCKSTEP_STRESS_NCCL_NET_NET_FAULT_H_

@@ -26,7 +26,7 @@
 #include "stress/nccl_net/net_abi.h"
 #include "stress/nccl_net/net_fault.h"
 
-namespace lockstep::nccl_net {
+namespace lockstep::stress::nccl_net {
 namespace {
 
 constexpr int kRequestsMax = 32;  // NCCL_NET_MAX_REQUESTS
@@ -189,8 +189,8 @@ Code Connect(int, void* memory, void** sender) {
     handle.stalled = Befalls(NetFault::Kind::kStall, ++connections) ? 1 : 0;
     const int opened = handle.stalled != 0 ? -1 : OpenSocket();
     const auto* const to = reinterpret_cast<const sockaddr*>(&handle.address);
-    const bool begun = opened >= 0 && (connect(opened, to, sizeof handle.address) == 0 ||
-                                       errno == EINPROGRESS);
+    const bool begun =
+        opened >= 0 && (connect(opened, to, sizeof handle.address) == 0 || errno == EINPROGRESS);
     handle.connecting = opened + 1;
     std::memcpy(memory, &handle, sizeof handle);
     if (handle.stalled == 0 && !begun) return kSystemError;
@@ -274,17 +274,17 @@ Code CloseListener(void* listener) {
 }
 
 }  // namespace
-}  // namespace lockstep::nccl_net
+}  // namespace lockstep::stress::nccl_net
 
 extern "C" {
 
-using namespace lockstep::nccl_net;  // NOLINT: one table
+using namespace lockstep::stress::nccl_net;  // NOLINT: one table
 
-__attribute__((visibility("default"))) extern const Net ncclNetPlugin_v6;
-const Net ncclNetPlugin_v6 = {
-    "Lockstep",     Init,   Devices,          GetProperties, Listen,
-    Connect,        Accept, RegisterMemory,   nullptr,       DeregisterMemory,
-    Isend,          Irecv,  Iflush,           Test,          CloseFlow,
-    CloseFlow,      CloseListener};
+__attribute__((
+    visibility("default"))) extern const lockstep::stress::nccl_net::Net ncclNetPlugin_v6;
+const lockstep::stress::nccl_net::Net ncclNetPlugin_v6 = {
+    "Lockstep", Init,           Devices,   GetProperties,    Listen,       Connect,
+    Accept,     RegisterMemory, nullptr,   DeregisterMemory, Isend,        Irecv,
+    Iflush,     Test,           CloseFlow, CloseFlow,        CloseListener};
 
 }  // extern "C"

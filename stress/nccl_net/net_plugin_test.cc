@@ -12,10 +12,10 @@
 #include "stress/nccl_net/net_abi.h"
 #include "stress/nccl_net/net_fault.h"
 
-namespace lockstep::nccl_net {
+namespace lockstep::stress::nccl_net {
 namespace {
 
-constexpr double kLongSeconds = 30;    // of a busy machine
+constexpr double kLongSeconds = 30;       // of a busy machine
 constexpr double kPatienceSeconds = 0.1;  // in which what is ill must not come
 
 const Net& Plugin() {
@@ -54,9 +54,9 @@ class NetPlugin : public testing::Test {
   }
   void* Send(std::vector<char>& data) {
     void* request = nullptr;
-    EXPECT_EQ(Plugin().isend(sender_, data.data(), static_cast<int>(data.size()), 0, nullptr,
-                             &request),
-              kSuccess);
+    EXPECT_EQ(
+        Plugin().isend(sender_, data.data(), static_cast<int>(data.size()), 0, nullptr, &request),
+        kSuccess);
     return request;
   }
   void* Receive(std::vector<char>& data) {
@@ -105,8 +105,8 @@ TEST_F(NetPlugin, SaysWhatItIs) {
 
 TEST_F(NetPlugin, CarriesMessagesOfAllSizesInOrder) {
   ASSERT_TRUE(Connect(""));
-  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{4096},
-                                  std::size_t{5'000'000}}) {
+  for (const std::size_t bytes :
+       {std::size_t{0}, std::size_t{1}, std::size_t{4096}, std::size_t{5'000'000}}) {
     std::vector<char> from = Pattern(bytes), to(bytes + 7);
     int received = -1;
     ASSERT_EQ(Await(Send(from), Receive(to), received), kSuccess) << bytes;
@@ -188,4 +188,4 @@ TEST_F(NetPlugin, AnOrderThatIsNotUnderstoodIsNoHealthyNetwork) {
 }
 
 }  // namespace
-}  // namespace lockstep::nccl_net
+}  // namespace lockstep::stress::nccl_net

@@ -12,7 +12,7 @@
 #include "datasets/shards/samples.h"
 #include "datasets/shards/shard_file.h"
 
-namespace lockstep {
+namespace lockstep::stress::workloads {
 namespace {
 
 constexpr double kForEverSeconds = 24 * 3600;
@@ -20,8 +20,9 @@ constexpr int kPrefetch = 2;  // PyTorch's prefetch_factor
 constexpr double kImageWeight = 4;
 constexpr double kDecodeNsPerByte = 0.4;  // of a simulated pass
 
-DatasetSpec SpecOf(const LoadingProgram& program, int rank, std::uint64_t seed) {
-  DatasetSpec spec;
+datasets::shards::DatasetSpec SpecOf(const plan::LoadingProgram& program, int rank,
+                                     std::uint64_t seed) {
+  datasets::shards::DatasetSpec spec;
   spec.samples = program.samples.At(rank);
   spec.min_bytes = 4 * 1024;
   spec.max_bytes = 64 * 1024;
@@ -29,8 +30,9 @@ DatasetSpec SpecOf(const LoadingProgram& program, int rank, std::uint64_t seed) 
   return spec;
 }
 
-SamplerOptions SamplerOf(const LoadingProgram& program, int rank, int ranks) {
-  SamplerOptions sampler;
+datasets::sampler::SamplerOptions SamplerOf(const plan::LoadingProgram& program, int rank,
+                                            int ranks) {
+  datasets::sampler::SamplerOptions sampler;
   sampler.samples = program.samples.At(rank);
   sampler.world = ranks;
   sampler.rank = rank;
@@ -40,35 +42,40 @@ SamplerOptions SamplerOf(const LoadingProgram& program, int rank, int ranks) {
   return sampler;
 }
 
-std::vector<double> WeightsOf(const DatasetSpec& spec) {
+std::vector<double> WeightsOf(const datasets::shards::DatasetSpec& spec) {
   std::vector<double> weights;
   for (std::int64_t i = 0; i < spec.samples; ++i) {
-    weights.push_back(KindOfSample(spec, i) == SampleKind::kImage ? kImageWeight : 1);
+    weights.push_back(datasets::shards::KindOfSample(spec, i) ==
+                              datasets::shards::SampleKind::kImage
+                          ? kImageWeight
+                          : 1);
   }
   return weights;
 }
 
 class FileBatches final : public BatchSource {
  public:
-  explicit FileBatches(std::unique_ptr<Loader> loader) : loader_(std::move(loader)) {}
+  explicit FileBatches(std::unique_ptr<datasets::loader::Loader> loader)
+      : loader_(std::move(loader)) {}
   Status StartEpoch(std::int64_t epoch) override { return loader_->StartEpoch(epoch); }
   Result<bool> Next(std::vector<std::int64_t>& samples) override {
     LOCKSTEP_ASSIGN_OR_RETURN(const bool more, loader_->Next(batch_));
     samples.clear();
     if (!more) return false;
-    for (const LoadedSample& sample : batch_.samples) samples.push_back(sample.index);
+    for (const datasets::loader::LoadedSample& sample : batch_.samples)
+      samples.push_back(sample.index);
     return true;
   }
 
  private:
-  std::unique_ptr<Loader> loader_;
-  LoadedBatch batch_;
+  std::unique_ptr<datasets::loader::Loader> loader_;
+  datasets::loader::LoadedBatch batch_;
 };
 
 // Worker b % workers decodes batch b when it is free and at most the prefetched batches are ahead.
 class ModelledBatches final : public BatchSource {
  public:
-  ModelledBatches(const LoadingProgram& program, std::uint64_t seed, const RankPorts& ports)
+  ModelledBatches(const plan::LoadingProgram& program, std::uint64_t seed, const RankPorts& ports)
       : program_(program),
         ports_(ports),
         seed_(seed),
@@ -94,7 +101,7 @@ class ModelledBatches final : public BatchSource {
     double bytes = 0;
     for (std::int64_t i = begin; i < end; ++i) {
       samples.push_back(indices_[i]);
-      bytes += static_cast<double>(BytesOfSample(spec_, indices_[i]));
+      bytes += static_cast<double>(datasets::shards::BytesOfSample(spec_, indices_[i]));
     }
     const double now = ports_.body.SecondsSinceStart();
     const double ready = StartOf(number, now) + bytes * program_.decode_passes *
@@ -116,12 +123,12 @@ class ModelledBatches final : public BatchSource {
     return std::max(room, free_at_[number % free_at_.size()]);
   }
 
-  const LoadingProgram& program_;
+  const plan::LoadingProgram& program_;
   const RankPorts& ports_;
   const std::uint64_t seed_;
   const int rank_;
-  const DatasetSpec spec_;
-  SampleIndices indices_;
+  const datasets::shards::DatasetSpec spec_;
+  datasets::sampler::SampleIndices indices_;
   double begun_ = 0;
   std::vector<double> free_at_;   // of each worker, in seconds
   std::vector<double> taken_at_;  // of each batch
@@ -129,26 +136,28 @@ class ModelledBatches final : public BatchSource {
 
 }  // namespace
 
-Result<SampleIndices> IndicesOf(const LoadingProgram& program, std::int64_t epoch, int rank,
-                                int ranks, std::uint64_t seed) {
-  SamplerOptions sampler = SamplerOf(program, rank, ranks);
+Result<datasets::sampler::SampleIndices> IndicesOf(const plan::LoadingProgram& program,
+                                                   std::int64_t epoch, int rank, int ranks,
+                                                   std::uint64_t seed) {
+  datasets::sampler::SamplerOptions sampler = SamplerOf(program, rank, ranks);
   sampler.epoch = epoch;
-  if (!program.weighted) return DistributedIndices(sampler);
-  return WeightedIndices(WeightsOf(SpecOf(program, rank, seed)), SamplesPerRank(sampler),
-                         sampler.seed + static_cast<std::uint64_t>(epoch));
+  if (!program.weighted) return datasets::sampler::DistributedIndices(sampler);
+  return datasets::sampler::WeightedIndices(WeightsOf(SpecOf(program, rank, seed)),
+                                            datasets::sampler::SamplesPerRank(sampler),
+                                            sampler.seed + static_cast<std::uint64_t>(epoch));
 }
 
-Result<std::unique_ptr<BatchSource>> OpenBatches(const LoadingProgram& program, std::uint64_t seed,
-                                                 const RankPorts& ports) {
+Result<std::unique_ptr<BatchSource>> OpenBatches(const plan::LoadingProgram& program,
+                                                 std::uint64_t seed, const RankPorts& ports) {
   if (ports.virtual_time) {
     return std::unique_ptr<BatchSource>(std::make_unique<ModelledBatches>(program, seed, ports));
   }
   const int rank = ports.world.rank();
-  const DatasetSpec spec = SpecOf(program, rank, seed);
+  const datasets::shards::DatasetSpec spec = SpecOf(program, rank, seed);
   const std::string path =
       fmt::format("{}/lockstep-{}.h5", std::filesystem::temp_directory_path().string(), getpid());
-  LOCKSTEP_RETURN_IF_ERROR(MakeShardFile(path, spec).status());
-  LoaderOptions options;
+  LOCKSTEP_RETURN_IF_ERROR(datasets::shards::MakeShardFile(path, spec).status());
+  datasets::loader::LoaderOptions options;
   options.sampler = SamplerOf(program, rank, ports.world.size());
   if (program.weighted) options.weights = WeightsOf(spec);
   options.batch = program.batch;
@@ -157,10 +166,11 @@ Result<std::unique_ptr<BatchSource>> OpenBatches(const LoadingProgram& program, 
   options.decode_passes = program.decode_passes;
   options.slow_down = program.slow_down.At(rank);
   options.deadline_seconds = kForEverSeconds;
-  Result<std::unique_ptr<Loader>> loader = Loader::Open(path, options);
+  Result<std::unique_ptr<datasets::loader::Loader>> loader =
+      datasets::loader::Loader::Open(path, options);
   unlink(path.c_str());  // what has opened it reads on, and nothing is left however the rank ends
   LOCKSTEP_RETURN_IF_ERROR(loader.status());
   return std::unique_ptr<BatchSource>(std::make_unique<FileBatches>(std::move(*loader)));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::workloads

@@ -12,7 +12,7 @@
 #include "datasets/sampler/sampler.h"
 #include "stress/workloads/rank_program.h"
 
-namespace lockstep {
+namespace lockstep::stress::workloads {
 
 class BatchSource {
  public:
@@ -23,13 +23,14 @@ class BatchSource {
 };
 
 // `ports` and `program` outlive it. The file is made for the run and has lost its name by then.
-Result<std::unique_ptr<BatchSource>> OpenBatches(const LoadingProgram& program, std::uint64_t seed,
-                                                 const RankPorts& ports);
+Result<std::unique_ptr<BatchSource>> OpenBatches(const plan::LoadingProgram& program,
+                                                 std::uint64_t seed, const RankPorts& ports);
 
 // What the rank is to load in the epoch, by PyTorch's rules.
-Result<SampleIndices> IndicesOf(const LoadingProgram& program, std::int64_t epoch, int rank,
-                                int ranks, std::uint64_t seed);
+Result<datasets::sampler::SampleIndices> IndicesOf(const plan::LoadingProgram& program,
+                                                   std::int64_t epoch, int rank, int ranks,
+                                                   std::uint64_t seed);
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::workloads
 
 #endif  // LOCKSTEP_STRESS_WORKLOADS_BATCH_SOURCE_H_

@@ -11,16 +11,16 @@
 #include "fmt/format.h"
 #include "stress/workloads/rank_program.h"
 
-namespace lockstep {
+namespace lockstep::stress::workloads {
 namespace {
 
 // Silence is judged from outside; no wait in here gives up before.
 constexpr double kForEverSeconds = 24 * 3600;
 
 // Says when a replay was launched, and nobody has waited for it yet.
-class ToldGraph final : public StreamGraph {
+class ToldGraph final : public device::StreamGraph {
  public:
-  ToldGraph(std::unique_ptr<StreamGraph> graph, std::function<Status()> launched)
+  ToldGraph(std::unique_ptr<device::StreamGraph> graph, std::function<Status()> launched)
       : graph_(std::move(graph)), launched_(std::move(launched)) {}
   Status LaunchOn(void* handle) override {
     LOCKSTEP_RETURN_IF_ERROR(graph_->LaunchOn(handle));
@@ -28,13 +28,13 @@ class ToldGraph final : public StreamGraph {
   }
 
  private:
-  std::unique_ptr<StreamGraph> graph_;
+  std::unique_ptr<device::StreamGraph> graph_;
   std::function<Status()> launched_;
 };
 
 class GraphRun {
  public:
-  GraphRun(const GraphReplayProgram& program, std::uint64_t seed, const RankPorts& ports)
+  GraphRun(const plan::GraphReplayProgram& program, std::uint64_t seed, const RankPorts& ports)
       : program_(program), seed_(seed), ports_(ports) {}
 
   RankReport Run() {
@@ -44,46 +44,48 @@ class GraphRun {
 
  private:
   struct Slot {
-    Operation operation;
-    Pattern pattern;
-    std::unique_ptr<Buffer> send;
-    std::unique_ptr<Buffer> recv;
+    collective::Operation operation;
+    collective::Pattern pattern;
+    std::unique_ptr<device::Buffer> send;
+    std::unique_ptr<device::Buffer> recv;
   };
   Status RunAll();
   Status Allocate();
   Status RunRound(std::int64_t round);
-  Status CallAll(Stream& stream);
+  Status CallAll(device::Stream& stream);
   Status Capture();
   Status Replay();
   Result<bool> IsSkipped();
   void Prepare(std::int64_t round);
   void Check(std::int64_t round);
   std::int64_t Elements(const Slot& slot, std::int64_t bytes) const {
-    return bytes / SizeOf(slot.operation.type);
+    return bytes / collective::SizeOf(slot.operation.type);
   }
 
-  const GraphReplayProgram& program_;
+  const plan::GraphReplayProgram& program_;
   const std::uint64_t seed_;
   const RankPorts ports_;
   RankReport report_;
   std::vector<Slot> slots_;
-  std::optional<CapturedCalls> captured_;  // ends before the buffers
+  std::optional<comm::CapturedCalls> captured_;  // ends before the buffers
 };
 
 Status GraphRun::Allocate() {
-  ports_.recorded.EnterPhase(Phase::kAllocate);
+  ports_.recorded.EnterPhase(journal::Phase::kAllocate);
   const int size = ports_.world.size();
   for (std::size_t i = 0; i < program_.operations.size(); ++i) {
-    const Operation& operation = program_.operations[i];
-    Slot slot{operation, Pattern(seed_ + (i << 32), operation, size), nullptr, nullptr};
-    LOCKSTEP_ASSIGN_OR_RETURN(slot.send, ports_.device.Allocate(SendBytes(operation, size) + 64));
-    LOCKSTEP_ASSIGN_OR_RETURN(slot.recv, ports_.device.Allocate(RecvBytes(operation, size) + 64));
+    const collective::Operation& operation = program_.operations[i];
+    Slot slot{operation, collective::Pattern(seed_ + (i << 32), operation, size), nullptr, nullptr};
+    LOCKSTEP_ASSIGN_OR_RETURN(slot.send,
+                              ports_.device.Allocate(collective::SendBytes(operation, size) + 64));
+    LOCKSTEP_ASSIGN_OR_RETURN(slot.recv,
+                              ports_.device.Allocate(collective::RecvBytes(operation, size) + 64));
     slots_.push_back(std::move(slot));
   }
   return OkStatus();
 }
 
-Status GraphRun::CallAll(Stream& stream) {
+Status GraphRun::CallAll(device::Stream& stream) {
   for (const Slot& slot : slots_) {
     LOCKSTEP_RETURN_IF_ERROR(
         ports_.world.Enqueue(slot.operation, {slot.send->data(), slot.recv->data()}, stream));
@@ -94,11 +96,12 @@ Status GraphRun::CallAll(Stream& stream) {
 Status GraphRun::Capture() {
   report_.where = "capture";
   LOCKSTEP_ASSIGN_OR_RETURN(captured_, ports_.recorded.CaptureDuring([&] {
-    return KeepGraph(ports_.communication, [&](Stream& kept) { return CallAll(kept); });
+    return comm::KeepGraph(ports_.communication,
+                           [&](device::Stream& kept) { return CallAll(kept); });
   }));
   captured_->graph = std::make_unique<ToldGraph>(
       std::move(captured_->graph), [&gate = ports_.gate, replay = std::int64_t{0}]() mutable {
-        return gate.Reach(FaultMoment::Kind::kReplay, replay++);
+        return gate.Reach(faults::FaultMoment::Kind::kReplay, replay++);
       });
   return OkStatus();
 }
@@ -106,12 +109,12 @@ Status GraphRun::Capture() {
 // A graph is launched or not: what is in it was decided when it was captured.
 Result<bool> GraphRun::IsSkipped() {
   bool skipped = false;
-  for (const FaultGate::Taken& taken : ports_.gate.TakeForCall()) {
-    if (taken.fault.kind != FaultKind::kSkipCollective) {
+  for (const faults::FaultGate::Taken& taken : ports_.gate.TakeForCall()) {
+    if (taken.fault.kind != faults::FaultKind::kSkipCollective) {
       return Unsupported(fmt::format(
           "the fault '{}' cannot change a graph that is replayed; let it befall a call of the "
           "first {}, which become the graph, or skip_collective at an iteration",
-          NameOf(taken.fault.kind), 2 * slots_.size()));
+          faults::NameOf(taken.fault.kind), 2 * slots_.size()));
     }
     ports_.gate.Fired(taken);
     skipped = true;
@@ -130,35 +133,38 @@ Status GraphRun::Replay() {
 void GraphRun::Prepare(std::int64_t round) {
   const int size = ports_.world.size();
   for (const Slot& slot : slots_) {
-    slot.pattern.FillSend(slot.send->data(), 0, Elements(slot, SendBytes(slot.operation, size)),
+    slot.pattern.FillSend(slot.send->data(), 0,
+                          Elements(slot, collective::SendBytes(slot.operation, size)),
                           ports_.world.rank(), static_cast<std::uint64_t>(round));
-    slot.pattern.Poison(slot.recv->data(), 0, Elements(slot, RecvBytes(slot.operation, size)));
+    slot.pattern.Poison(slot.recv->data(), 0,
+                        Elements(slot, collective::RecvBytes(slot.operation, size)));
   }
 }
 
 void GraphRun::Check(std::int64_t round) {
-  ports_.recorded.EnterPhase(Phase::kCheck);
+  ports_.recorded.EnterPhase(journal::Phase::kCheck);
   const int size = ports_.world.size();
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     const Slot& slot = slots_[i];
-    CheckReport found;
-    slot.pattern.CheckRecv(slot.recv->data(), 0, Elements(slot, RecvBytes(slot.operation, size)),
+    collective::CheckReport found;
+    slot.pattern.CheckRecv(slot.recv->data(), 0,
+                           Elements(slot, collective::RecvBytes(slot.operation, size)),
                            ports_.world.rank(), static_cast<std::uint64_t>(round), found);
     report_.checked += found.checked;
     if (found.wrong == 0 || !report_.wrong_data.empty()) continue;
-    const WrongElement& first = found.first.front();
+    const collective::WrongElement& first = found.first.front();
     report_.wrong_data = fmt::format(
         "{}, call {} of {} {}: {} of {} elements are wrong, element {} is {} instead of {}",
-        Describe(slot.operation), i, round == 0 ? "round" : "replay",
+        collective::Describe(slot.operation), i, round == 0 ? "round" : "replay",
         round == 0 ? round : round - 1, found.wrong, found.checked, first.element, first.got,
         first.expected);
   }
 }
 
 Status GraphRun::RunRound(std::int64_t round) {
-  LOCKSTEP_RETURN_IF_ERROR(ports_.gate.Reach(FaultMoment::Kind::kIteration, round));
+  LOCKSTEP_RETURN_IF_ERROR(ports_.gate.Reach(faults::FaultMoment::Kind::kIteration, round));
   Prepare(round);
-  ports_.recorded.EnterPhase(Phase::kMeasure);
+  ports_.recorded.EnterPhase(journal::Phase::kMeasure);
   if (round == 0) {
     LOCKSTEP_RETURN_IF_ERROR(CallAll(ports_.communication));
     LOCKSTEP_RETURN_IF_ERROR(
@@ -185,7 +191,7 @@ Status GraphRun::RunAll() {
 
 }  // namespace
 
-RankReport RunGraphReplay(const GraphReplayProgram& program, std::uint64_t seed,
+RankReport RunGraphReplay(const plan::GraphReplayProgram& program, std::uint64_t seed,
                           const RankPorts& ports) {
   const auto run = std::make_shared<GraphRun>(program, seed, ports);
   RankReport report = run->Run();
@@ -194,4 +200,4 @@ RankReport RunGraphReplay(const GraphReplayProgram& program, std::uint64_t seed,
   return report;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::workloads

@@ -9,7 +9,7 @@
 #include "stress/workloads/batch_source.h"
 #include "stress/workloads/rank_program.h"
 
-namespace lockstep {
+namespace lockstep::stress::workloads {
 namespace {
 
 constexpr double kForEverSeconds = 24 * 3600;
@@ -17,7 +17,7 @@ constexpr std::int64_t kAgreedElements = 16;
 
 class LoadingRun {
  public:
-  LoadingRun(const LoadingProgram& program, std::uint64_t seed, const RankPorts& ports)
+  LoadingRun(const plan::LoadingProgram& program, std::uint64_t seed, const RankPorts& ports)
       : program_(program), seed_(seed), ports_(ports) {}
 
   RankReport Run() {
@@ -29,7 +29,7 @@ class LoadingRun {
 
  private:
   Status RunAll() {
-    ports_.recorded.EnterPhase(Phase::kAllocate);
+    ports_.recorded.EnterPhase(journal::Phase::kAllocate);
     for (const char* name : {"batches", "samples", "repeated_epochs", "load_seconds",
                              "load_seconds_max", "waited_seconds"}) {
       report_.figures[name] = 0;
@@ -38,7 +38,7 @@ class LoadingRun {
     LOCKSTEP_ASSIGN_OR_RETURN(sent_, ports_.device.Allocate(kAgreedElements * 4));
     LOCKSTEP_ASSIGN_OR_RETURN(received_, ports_.device.Allocate(kAgreedElements * 4));
     for (std::int64_t epoch = 0; epoch < program_.epochs; ++epoch) {
-      LOCKSTEP_RETURN_IF_ERROR(ports_.gate.Reach(FaultMoment::Kind::kEpoch, epoch));
+      LOCKSTEP_RETURN_IF_ERROR(ports_.gate.Reach(faults::FaultMoment::Kind::kEpoch, epoch));
       LOCKSTEP_RETURN_IF_ERROR(RunEpoch(program_.set_epoch ? epoch : 0));
     }
     return ports_.world.Await(ports_.compute, Deadline::AfterSeconds(kForEverSeconds));
@@ -47,14 +47,14 @@ class LoadingRun {
   Status RunEpoch(std::int64_t epoch) {
     LOCKSTEP_RETURN_IF_ERROR(source_->StartEpoch(epoch));
     LOCKSTEP_ASSIGN_OR_RETURN(
-        const SampleIndices expected,
+        const datasets::sampler::SampleIndices expected,
         IndicesOf(program_, epoch, ports_.world.rank(), ports_.world.size(), seed_));
     std::vector<std::int64_t> order;
     std::vector<std::int64_t> batch;
     for (;;) {
       LOCKSTEP_RETURN_IF_ERROR(
-          ports_.gate.Reach(FaultMoment::Kind::kIteration, report_.iteration + 1));
-      ports_.recorded.EnterPhase(Phase::kLoad);
+          ports_.gate.Reach(faults::FaultMoment::Kind::kIteration, report_.iteration + 1));
+      ports_.recorded.EnterPhase(journal::Phase::kLoad);
       const double begun = ports_.body.SecondsSinceStart();
       LOCKSTEP_ASSIGN_OR_RETURN(const bool more, source_->Next(batch));
       if (!more) break;
@@ -80,14 +80,15 @@ class LoadingRun {
 
   // Ends the iteration as the program says.
   Status Agree() {
-    if (program_.between == LoadingProgram::Between::kNone) return OkStatus();
-    Operation operation;
-    operation.collective = Collective::kBarrier;
-    if (program_.between == LoadingProgram::Between::kAllReduce) {
-      operation = {.collective = Collective::kAllReduce, .count = kAgreedElements};
+    if (program_.between == plan::LoadingProgram::Between::kNone) return OkStatus();
+    collective::Operation operation;
+    operation.collective = collective::Collective::kBarrier;
+    if (program_.between == plan::LoadingProgram::Between::kAllReduce) {
+      operation = {.collective = collective::Collective::kAllReduce, .count = kAgreedElements};
     }
-    ports_.recorded.EnterPhase(Phase::kMeasure);
-    ports_.recorded.AnnotateNext({Purpose::kStep, 0, static_cast<std::int32_t>(report_.iteration)});
+    ports_.recorded.EnterPhase(journal::Phase::kMeasure);
+    ports_.recorded.AnnotateNext(
+        {journal::Purpose::kStep, 0, static_cast<std::int32_t>(report_.iteration)});
     const double begun = ports_.body.SecondsSinceStart();
     LOCKSTEP_RETURN_IF_ERROR(
         ports_.world.Enqueue(operation, {sent_->data(), received_->data()}, ports_.compute));
@@ -97,7 +98,8 @@ class LoadingRun {
     return OkStatus();
   }
 
-  void Compare(const std::vector<std::int64_t>& order, const SampleIndices& expected) {
+  void Compare(const std::vector<std::int64_t>& order,
+               const datasets::sampler::SampleIndices& expected) {
     report_.checked += expected.size();
     const auto count = static_cast<std::int64_t>(order.size());
     if (count != expected.size()) {
@@ -112,12 +114,12 @@ class LoadingRun {
     }
   }
 
-  const LoadingProgram& program_;
+  const plan::LoadingProgram& program_;
   const std::uint64_t seed_;
   const RankPorts& ports_;
   std::unique_ptr<BatchSource> source_;
-  std::unique_ptr<Buffer> sent_;
-  std::unique_ptr<Buffer> received_;
+  std::unique_ptr<device::Buffer> sent_;
+  std::unique_ptr<device::Buffer> received_;
   std::set<std::int64_t> seen_;
   std::vector<std::int64_t> before_;  // the epoch before, in its order
   RankReport report_;
@@ -125,8 +127,9 @@ class LoadingRun {
 
 }  // namespace
 
-RankReport RunLoading(const LoadingProgram& program, std::uint64_t seed, const RankPorts& ports) {
+RankReport RunLoading(const plan::LoadingProgram& program, std::uint64_t seed,
+                      const RankPorts& ports) {
   return LoadingRun(program, seed, ports).Run();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::workloads

@@ -10,7 +10,7 @@
 #include "core/collective/pattern.h"
 #include "stress/workloads/rank_program.h"
 
-namespace lockstep {
+namespace lockstep::stress::workloads {
 namespace {
 
 constexpr double kForEverSeconds = 24 * 3600;
@@ -21,11 +21,11 @@ constexpr std::int64_t kWorkBytes = 64 * 1024;
 // a copy from the host's may wait for its stream first (CUDA's does), and then nothing races.
 class RaceRun {
  public:
-  RaceRun(const StreamRaceProgram& program, std::uint64_t seed, const RankPorts& ports)
+  RaceRun(const plan::StreamRaceProgram& program, std::uint64_t seed, const RankPorts& ports)
       : program_(program),
         seed_(seed),
         ports_(ports),
-        operation_({.collective = Collective::kAllReduce, .count = program.count}),
+        operation_({.collective = collective::Collective::kAllReduce, .count = program.count}),
         pattern_(seed, operation_, ports.world.size()) {}
 
   RankReport Run() {
@@ -46,50 +46,50 @@ class RaceRun {
   void Conclude();
 
   // The kernel takes its time before it writes.
-  Status Write(Buffer& values, double work_ns);
+  Status Write(device::Buffer& values, double work_ns);
   // The custom kernel itself: an exact copy.
   void Apply(const void* from, void* to) {
-    ports_.kernels.Scale(*kernels_, DataType::kF32, to, from, program_.count, 1.0);
+    ports_.kernels.Scale(*kernels_, collective::DataType::kF32, to, from, program_.count, 1.0);
   }
-  void Upload(const std::vector<float>& from, Buffer& to) {
+  void Upload(const std::vector<float>& from, device::Buffer& to) {
     ports_.kernels.Copy(*kernels_, to.data(), from.data(), bytes());
   }
   Status Reduce(double delay_ns);
-  Status Guard(Stream& first, Stream& second);
+  Status Guard(device::Stream& first, device::Stream& second);
   // Of a launch: with CUDA_LAUNCH_BLOCKING=1 the host waits for it.
-  Status Launched(Stream& stream) {
-    return program_.guard == RaceGuard::kLaunchBlocking ? Synchronize(stream) : OkStatus();
+  Status Launched(device::Stream& stream) {
+    return program_.guard == plan::RaceGuard::kLaunchBlocking ? Synchronize(stream) : OkStatus();
   }
-  Status Synchronize(Stream& stream) {
+  Status Synchronize(device::Stream& stream) {
     return stream.Synchronize(Deadline::AfterSeconds(kForEverSeconds));
   }
-  std::int64_t bytes() const { return program_.count * SizeOf(operation_.type); }
+  std::int64_t bytes() const { return program_.count * collective::SizeOf(operation_.type); }
   bool reads_early() const {
-    return program_.pattern == RacePattern::kMissingWaitBefore ||
-           program_.pattern == RacePattern::kEventBeforeWork;
+    return program_.pattern == plan::RacePattern::kMissingWaitBefore ||
+           program_.pattern == plan::RacePattern::kEventBeforeWork;
   }
 
-  const StreamRaceProgram& program_;
+  const plan::StreamRaceProgram& program_;
   const std::uint64_t seed_;
   const RankPorts ports_;
-  const Operation operation_;
-  const Pattern pattern_;
+  const collective::Operation operation_;
+  const collective::Pattern pattern_;
   RankReport report_;
   std::vector<float> values_, next_, poison_, result_;  // of the host, beside those of the device
-  std::unique_ptr<Buffer> device_values_, device_next_, device_poison_, device_result_;
+  std::unique_ptr<device::Buffer> device_values_, device_next_, device_poison_, device_result_;
   double work_ns_ = 0;  // of this round
   std::vector<double> seconds_;
   std::int64_t corrupt_ = 0;
   std::int64_t overlapped_ = 0;
   std::string first_wrong_;
-  std::unique_ptr<Buffer> input_, output_, work_;
+  std::unique_ptr<device::Buffer> input_, output_, work_;
   // What must be over, what must not have begun before, and what a guard waits for.
-  std::unique_ptr<Event> first_ends_, second_begins_, ready_;
-  std::unique_ptr<Stream> kernels_, collectives_;
+  std::unique_ptr<device::Event> first_ends_, second_begins_, ready_;
+  std::unique_ptr<device::Stream> kernels_, collectives_;
 };
 
 Status RaceRun::Allocate() {
-  ports_.recorded.EnterPhase(Phase::kAllocate);
+  ports_.recorded.EnterPhase(journal::Phase::kAllocate);
   if (!ports_.streams_call) {
     return Unsupported(fmt::format(
         "stream_race needs a stream for collectives, and {} is called by one thread only here; use "
@@ -103,7 +103,7 @@ Status RaceRun::Allocate() {
     values->resize(static_cast<std::size_t>(program_.count));
   }
   pattern_.Poison(poison_.data(), 0, program_.count);
-  for (std::unique_ptr<Buffer>* buffer :
+  for (std::unique_ptr<device::Buffer>* buffer :
        {&device_values_, &device_next_, &device_poison_, &device_result_}) {
     LOCKSTEP_ASSIGN_OR_RETURN(*buffer, ports_.device.Allocate(bytes()));
   }
@@ -133,7 +133,7 @@ Status RaceRun::Prepare(std::int64_t round) {
   return OkStatus();
 }
 
-Status RaceRun::Write(Buffer& values, double work_ns) {
+Status RaceRun::Write(device::Buffer& values, double work_ns) {
   if (work_ns > 0) ports_.kernels.Compute(*kernels_, work_ns, work_->data(), kWorkBytes);
   Apply(values.data(), input_->data());
   if (reads_early()) kernels_->Record(*first_ends_);
@@ -150,18 +150,18 @@ Status RaceRun::Reduce(double delay_ns) {
 }
 
 // Between what is on the first stream and what comes next on the second.
-Status RaceRun::Guard(Stream& first, Stream& second) {
+Status RaceRun::Guard(device::Stream& first, device::Stream& second) {
   switch (program_.guard) {
-    case RaceGuard::kNone:
-    case RaceGuard::kLaunchBlocking:
+    case plan::RaceGuard::kNone:
+    case plan::RaceGuard::kLaunchBlocking:
       return OkStatus();
-    case RaceGuard::kEvent:
+    case plan::RaceGuard::kEvent:
       first.Record(*ready_);
       second.WaitFor(*ready_);
       return OkStatus();
-    case RaceGuard::kStreamSync:
+    case plan::RaceGuard::kStreamSync:
       return Synchronize(first);
-    case RaceGuard::kDeviceSync:
+    case plan::RaceGuard::kDeviceSync:
       LOCKSTEP_RETURN_IF_ERROR(Synchronize(*kernels_));
       return Synchronize(*collectives_);
   }
@@ -169,8 +169,8 @@ Status RaceRun::Guard(Stream& first, Stream& second) {
 }
 
 Status RaceRun::KernelThenCollective() {
-  const bool too_early =
-      program_.pattern == RacePattern::kEventBeforeWork && program_.guard == RaceGuard::kNone;
+  const bool too_early = program_.pattern == plan::RacePattern::kEventBeforeWork &&
+                         program_.guard == plan::RaceGuard::kNone;
   if (too_early) kernels_->Record(*ready_);
   LOCKSTEP_RETURN_IF_ERROR(Write(*device_values_, work_ns_));
   if (too_early) collectives_->WaitFor(*ready_);
@@ -183,29 +183,29 @@ Status RaceRun::CollectiveThenKernel() {
   LOCKSTEP_RETURN_IF_ERROR(Reduce(work_ns_));
   LOCKSTEP_RETURN_IF_ERROR(Guard(*collectives_, *kernels_));
   kernels_->Record(*second_begins_);
-  if (program_.pattern == RacePattern::kMissingWaitAfter) {
+  if (program_.pattern == plan::RacePattern::kMissingWaitAfter) {
     Apply(output_->data(), device_result_->data());
     return Launched(*kernels_);
   }
   // A freed block belongs to its stream's next tensor at once; poison stands for what that holds.
-  const bool freed = program_.pattern == RacePattern::kFreeWhileInUse;
+  const bool freed = program_.pattern == plan::RacePattern::kFreeWhileInUse;
   return Write(freed ? *device_poison_ : *device_next_, 0);
 }
 
 Status RaceRun::Check(std::int64_t round) {
   if (first_ends_->ReachedAt() > second_begins_->ReachedAt()) ++overlapped_;
-  const bool read_before = program_.pattern == RacePattern::kMissingWaitAfter;
-  Buffer& result = read_before ? *device_result_ : *output_;
+  const bool read_before = program_.pattern == plan::RacePattern::kMissingWaitAfter;
+  device::Buffer& result = read_before ? *device_result_ : *output_;
   ports_.kernels.Copy(*kernels_, result_.data(), result.data(), bytes());
   LOCKSTEP_RETURN_IF_ERROR(Synchronize(*kernels_));
   if (!ports_.world.capabilities().moves_data) return OkStatus();
-  CheckReport found;
+  collective::CheckReport found;
   pattern_.CheckRecv(result_.data(), 0, program_.count, ports_.world.rank(),
                      static_cast<std::uint64_t>(round), found);
   report_.checked += found.checked;
   if (found.wrong == 0) return OkStatus();
   if (++corrupt_ > 1) return OkStatus();
-  const WrongElement& first = found.first.front();
+  const collective::WrongElement& first = found.first.front();
   first_wrong_ = fmt::format(
       "first in round {}, where {} of {} elements are wrong, element {} is {} instead of {}", round,
       found.wrong, found.checked, first.element, first.got, first.expected);
@@ -217,10 +217,10 @@ Status RaceRun::Check(std::int64_t round) {
 
 Status RaceRun::RunRound(std::int64_t round) {
   report_.iteration = round;
-  LOCKSTEP_RETURN_IF_ERROR(ports_.gate.Reach(FaultMoment::Kind::kIteration, round));
+  LOCKSTEP_RETURN_IF_ERROR(ports_.gate.Reach(faults::FaultMoment::Kind::kIteration, round));
   LOCKSTEP_RETURN_IF_ERROR(Prepare(round));
-  ports_.recorded.EnterPhase(Phase::kMeasure);
-  ports_.recorded.AnnotateNext({Purpose::kStep, 0, static_cast<std::int32_t>(round)});
+  ports_.recorded.EnterPhase(journal::Phase::kMeasure);
+  ports_.recorded.AnnotateNext({journal::Purpose::kStep, 0, static_cast<std::int32_t>(round)});
   const double begun = ports_.body.SecondsSinceStart();
   LOCKSTEP_RETURN_IF_ERROR(reads_early() ? KernelThenCollective() : CollectiveThenKernel());
   LOCKSTEP_RETURN_IF_ERROR(ports_.body.Sleep(static_cast<std::int64_t>(program_.host_us * 1e3)));
@@ -250,9 +250,9 @@ void RaceRun::Conclude() {
     figures["round_us"] = *middle * 1e6;
   }
   if (corrupt_ == 0) return;
-  report_.wrong_data =
-      fmt::format("{} with guard {}: {} of {} rounds are corrupt; {}", NameOf(program_.pattern),
-                  NameOf(program_.guard), corrupt_, program_.rounds, first_wrong_);
+  report_.wrong_data = fmt::format("{} with guard {}: {} of {} rounds are corrupt; {}",
+                                   plan::NameOf(program_.pattern), plan::NameOf(program_.guard),
+                                   corrupt_, program_.rounds, first_wrong_);
   // On this rank; a round may be corrupt by the race of another one.
   if (overlapped_ == 0) return;
   const char* const collective_first = "the collective began before the kernel was done";
@@ -263,7 +263,7 @@ void RaceRun::Conclude() {
 
 }  // namespace
 
-RankReport RunStreamRace(const StreamRaceProgram& program, std::uint64_t seed,
+RankReport RunStreamRace(const plan::StreamRaceProgram& program, std::uint64_t seed,
                          const RankPorts& ports) {
   const auto run = std::make_shared<RaceRun>(program, seed, ports);
   RankReport report = run->Run();
@@ -272,4 +272,4 @@ RankReport RunStreamRace(const StreamRaceProgram& program, std::uint64_t seed,
   return report;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::workloads

@@ -17,24 +17,24 @@
 #include "core/plan/scenario.h"
 #include "stress/faults/fault_gate.h"
 
-namespace lockstep {
+namespace lockstep::stress::workloads {
 
 struct RankPorts {
-  Communicator& world;             // as the program sees it: with the faults on top
-  RecordedCommunicator& recorded;  // the same below the faults, which writes the journal
-  Device& device;
-  Kernels& kernels;
-  Stream& compute;
-  Stream& communication;  // may be `compute`; of training
-  FaultGate& gate;
-  RankBody& body;
+  comm::Communicator& world;             // as the program sees it: with the faults on top
+  comm::RecordedCommunicator& recorded;  // the same below the faults, which writes the journal
+  device::Device& device;
+  device::Kernels& kernels;
+  device::Stream& compute;
+  device::Stream& communication;  // may be `compute`; of training
+  faults::FaultGate& gate;
+  faults::RankBody& body;
   // Whether streams beside the program may call the library (on threads of their own).
   bool streams_call = true;
   bool virtual_time = false;  // a simulation: no threads, and time passes only in body.Sleep
   // A run that goes on in another communicator (loops and training).
   std::int64_t first_iteration = 0;
   std::vector<int> members = {};  // by rank: that in the first communicator; empty: this is it
-  bool restarted = false;  // a new process, which has its parameters from rank 0
+  bool restarted = false;         // a new process, which has its parameters from rank 0
 };
 
 // What a program measured of itself, by name.
@@ -54,26 +54,28 @@ struct RankReport {
 };
 
 // Runs the workload to its end. Data are checked where the scenario promises right data.
-RankReport RunWorkload(const Scenario& scenario, std::uint64_t seed, const RankPorts& ports);
+RankReport RunWorkload(const plan::Scenario& scenario, std::uint64_t seed, const RankPorts& ports);
 
-RankReport RunScript(const ScriptProgram& program, std::uint64_t seed, const RankPorts& ports);
-RankReport RunTrainingWorkload(const TrainingProgram& program, std::uint64_t seed,
+RankReport RunScript(const plan::ScriptProgram& program, std::uint64_t seed,
+                     const RankPorts& ports);
+RankReport RunTrainingWorkload(const ddp::TrainingProgram& program, std::uint64_t seed,
                                const RankPorts& ports);
 // Loads every epoch of the rank's shard, each batch followed by what the program says. Figures:
 // batches, samples, distinct_samples, repeated_epochs (epochs in the order of the one before),
 // load_seconds, load_seconds_max (of a batch), waited_seconds.
-RankReport RunLoading(const LoadingProgram& program, std::uint64_t seed, const RankPorts& ports);
+RankReport RunLoading(const plan::LoadingProgram& program, std::uint64_t seed,
+                      const RankPorts& ports);
 // Figures: rounds, corrupt_rounds, overlapped_rounds (in which the two accesses that must not
 // overlap did), round_us (median), and of the first wrong round: first_round, first_element,
 // first_wrong_elements.
-RankReport RunStreamRace(const StreamRaceProgram& program, std::uint64_t seed,
+RankReport RunStreamRace(const plan::StreamRaceProgram& program, std::uint64_t seed,
                          const RankPorts& ports);
 
 // Every result of every round is compared. A collective that is to be skipped after the capture
 // takes the whole replay with it.
-RankReport RunGraphReplay(const GraphReplayProgram& program, std::uint64_t seed,
+RankReport RunGraphReplay(const plan::GraphReplayProgram& program, std::uint64_t seed,
                           const RankPorts& ports);
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::workloads
 
 #endif  // LOCKSTEP_STRESS_WORKLOADS_RANK_PROGRAM_H_

@@ -13,10 +13,10 @@
 #include "core/plan/scenario.h"
 #include "stress/workloads/rank_program.h"
 
-namespace lockstep {
+namespace lockstep::stress::workloads {
 namespace {
 
-using Kind = ScriptStep::Kind;
+using Kind = plan::ScriptStep::Kind;
 
 // Silence is judged from outside; no wait in here gives up before.
 constexpr double kForEverSeconds = 24 * 3600;
@@ -30,46 +30,49 @@ struct Found {
 // Where steps run, with the buffers that they use one after the other.
 struct Lane {
   Found found;
-  std::unique_ptr<Buffer> send;
-  std::unique_ptr<Buffer> recv;
-  std::deque<std::unique_ptr<Event>> events;  // that it waits for
-  std::unique_ptr<Stream> stream;             // null: the program's own. Ends first
+  std::unique_ptr<device::Buffer> send;
+  std::unique_ptr<device::Buffer> recv;
+  std::deque<std::unique_ptr<device::Event>> events;  // that it waits for
+  std::unique_ptr<device::Stream> stream;             // null: the program's own. Ends first
 };
 
-static_assert(kMaxScenarioRanks <= Pattern::kMaxWorldSize);
+static_assert(plan::kMaxScenarioRanks <= collective::Pattern::kMaxWorldSize);
 
 // One call on its lane. Buffers are filled and checked in the order of the lane.
 struct Invocation {
-  Operation operation;
+  collective::Operation operation;
   std::uint64_t seed = 0;
   std::uint64_t stamp = 0;
   int rank = 0;
   int size = 1;
   std::int64_t iteration = 0;
 
-  Pattern pattern() const { return {seed, operation, size}; }
+  collective::Pattern pattern() const { return {seed, operation, size}; }
   void Prepare(const Lane& lane) const {
-    pattern().FillSend(lane.send->data(), 0, SendBytes(operation, size) / SizeOf(operation.type),
+    pattern().FillSend(lane.send->data(), 0,
+                       collective::SendBytes(operation, size) / collective::SizeOf(operation.type),
                        rank, stamp);
-    pattern().Poison(lane.recv->data(), 0, RecvBytes(operation, size) / SizeOf(operation.type));
+    pattern().Poison(lane.recv->data(), 0,
+                     collective::RecvBytes(operation, size) / collective::SizeOf(operation.type));
   }
   void Check(Lane& lane) const {
-    CheckReport found;
-    pattern().CheckRecv(lane.recv->data(), 0, RecvBytes(operation, size) / SizeOf(operation.type),
+    collective::CheckReport found;
+    pattern().CheckRecv(lane.recv->data(), 0,
+                        collective::RecvBytes(operation, size) / collective::SizeOf(operation.type),
                         rank, stamp, found);
     lane.found.checked += found.checked;
     if (found.wrong == 0 || !lane.found.first_wrong.empty()) return;
-    const WrongElement& first = found.first.front();
+    const collective::WrongElement& first = found.first.front();
     lane.found.first_wrong = fmt::format(
         "{} of iteration {}: {} of {} elements are wrong, element {} is {} instead of {}",
-        Describe(operation), iteration, found.wrong, found.checked, first.element, first.got,
-        first.expected);
+        collective::Describe(operation), iteration, found.wrong, found.checked, first.element,
+        first.got, first.expected);
   }
 };
 
 class ScriptRun {
  public:
-  ScriptRun(const ScriptProgram& program, std::uint64_t seed, const RankPorts& ports)
+  ScriptRun(const plan::ScriptProgram& program, std::uint64_t seed, const RankPorts& ports)
       : program_(program),
         seed_(seed),
         ports_(ports),
@@ -98,40 +101,40 @@ class ScriptRun {
   Status RunAll();
   Status Connect();
   Status Allocate();
-  Status WaitFor(const ScriptStep& step);
-  Status RunStep(const ScriptStep& step, std::size_t index);
-  Status Call(const ScriptStep& step, std::size_t index);
-  Status Churn(const ScriptStep& step);
-  Status Pass(const ScriptStep& step, Phase phase);
+  Status WaitFor(const plan::ScriptStep& step);
+  Status RunStep(const plan::ScriptStep& step, std::size_t index);
+  Status Call(const plan::ScriptStep& step, std::size_t index);
+  Status Churn(const plan::ScriptStep& step);
+  Status Pass(const plan::ScriptStep& step, journal::Phase phase);
   Status LaunchKernel();
-  Status CallOn(Communicator& communicator, const ScriptStep& step);
+  Status CallOn(comm::Communicator& communicator, const plan::ScriptStep& step);
   Status Finish();
   // Results go on where the iterations before have left them.
   void SkipIterations();
 
   // Null: the rank is no member.
-  Communicator* CommunicatorOf(const ScriptStep& step) {
+  comm::Communicator* CommunicatorOf(const plan::ScriptStep& step) {
     return step.communicator == 0 ? &ports_.world : others_[step.communicator - 1].get();
   }
 
-  const ScriptProgram& program_;
+  const plan::ScriptProgram& program_;
   const std::uint64_t seed_;
   const RankPorts ports_;
-  const std::vector<ScriptStep>& steps_;
-  std::vector<std::unique_ptr<Communicator>> others_;  // by index - 1; null: not a member
-  std::vector<bool> promised_;                         // by communicator
+  const std::vector<plan::ScriptStep>& steps_;
+  std::vector<std::unique_ptr<comm::Communicator>> others_;  // by index - 1; null: not a member
+  std::vector<bool> promised_;                               // by communicator
   std::vector<std::uint64_t> calls_;  // by communicator: the same on all of its ranks
   RankReport report_;
   std::map<std::string, Lane> lanes_;  // by stream; "": the program's own
 };
 
 Status ScriptRun::Connect() {
-  ports_.recorded.EnterPhase(Phase::kConnect);
+  ports_.recorded.EnterPhase(journal::Phase::kConnect);
   const std::size_t communicators = program_.communicators.size();
   calls_.resize(communicators);
   others_.resize(communicators - 1);
   for (std::size_t i = 0; i < communicators; ++i) {
-    promised_.push_back(PromisesRightData(program_, i));
+    promised_.push_back(plan::PromisesRightData(program_, i));
   }
   for (const std::size_t i : program_.creation[static_cast<std::size_t>(ports_.world.rank())]) {
     const std::vector<int>& members = program_.communicators[i].members;
@@ -144,13 +147,13 @@ Status ScriptRun::Connect() {
 }
 
 Status ScriptRun::Allocate() {
-  ports_.recorded.EnterPhase(Phase::kAllocate);
+  ports_.recorded.EnterPhase(journal::Phase::kAllocate);
   std::map<std::string, std::int64_t> bytes = {{"", 64}};
-  for (const ScriptStep& step : steps_) {
+  for (const plan::ScriptStep& step : steps_) {
     const int size = static_cast<int>(program_.communicators[step.communicator].members.size());
     std::int64_t& most = bytes[step.stream];
-    most = std::max(
-        {most, std::int64_t{64}, SendBytes(step.operation, size), RecvBytes(step.operation, size)});
+    most = std::max({most, std::int64_t{64}, collective::SendBytes(step.operation, size),
+                     collective::RecvBytes(step.operation, size)});
   }
   if (bytes.size() > 1 && !ports_.streams_call) {
     return Unsupported(fmt::format(
@@ -168,9 +171,9 @@ Status ScriptRun::Allocate() {
 }
 
 // What comes next on the step's stream waits for what is on the other one by now.
-Status ScriptRun::WaitFor(const ScriptStep& step) {
+Status ScriptRun::WaitFor(const plan::ScriptStep& step) {
   if (step.wait.empty() || step.wait == step.stream) return OkStatus();
-  Stream& other = *lanes_.at(step.wait).stream;
+  device::Stream& other = *lanes_.at(step.wait).stream;
   if (step.stream.empty()) return other.Synchronize(Deadline::AfterSeconds(kForEverSeconds));
   Lane& lane = lanes_.at(step.stream);
   while (!lane.events.empty() && lane.events.front()->Reached()) lane.events.pop_front();
@@ -180,10 +183,10 @@ Status ScriptRun::WaitFor(const ScriptStep& step) {
   return OkStatus();
 }
 
-Status ScriptRun::CallOn(Communicator& communicator, const ScriptStep& step) {
+Status ScriptRun::CallOn(comm::Communicator& communicator, const plan::ScriptStep& step) {
   Lane& lane = lanes_.at(step.stream);
   const bool beside = lane.stream != nullptr;
-  Stream& stream = beside ? *lane.stream : ports_.compute;
+  device::Stream& stream = beside ? *lane.stream : ports_.compute;
   const bool check = promised_[step.communicator] && communicator.capabilities().moves_data;
   // Of the communicator, too: one that was taken for another gives wrong data.
   const Invocation invocation = {step.operation,
@@ -197,7 +200,7 @@ Status ScriptRun::CallOn(Communicator& communicator, const ScriptStep& step) {
   } else if (check) {
     invocation.Prepare(lane);
   }
-  ports_.recorded.EnterPhase(Phase::kMeasure);
+  ports_.recorded.EnterPhase(journal::Phase::kMeasure);
   LOCKSTEP_RETURN_IF_ERROR(
       communicator.Enqueue(step.operation, {lane.send->data(), lane.recv->data()}, stream));
   if (beside) {
@@ -209,21 +212,21 @@ Status ScriptRun::CallOn(Communicator& communicator, const ScriptStep& step) {
   return OkStatus();
 }
 
-Status ScriptRun::Call(const ScriptStep& step, std::size_t index) {
-  Communicator* const communicator = CommunicatorOf(step);
+Status ScriptRun::Call(const plan::ScriptStep& step, std::size_t index) {
+  comm::Communicator* const communicator = CommunicatorOf(step);
   if (communicator == nullptr) {
     // As PyTorch does: it warns, and nothing happens.
     std::string& wrong = lanes_.at("").found.first_wrong;
     if (!wrong.empty()) return OkStatus();
-    wrong = fmt::format("{} on '{}', whose members are {}, returned without any effect: {} is none",
-                        Describe(step.operation), program_.communicators[step.communicator].name,
-                        fmt::join(program_.communicators[step.communicator].members, ", "),
-                        ports_.world.rank());
+    wrong = fmt::format(
+        "{} on '{}', whose members are {}, returned without any effect: {} is none",
+        collective::Describe(step.operation), program_.communicators[step.communicator].name,
+        fmt::join(program_.communicators[step.communicator].members, ", "), ports_.world.rank());
     return OkStatus();
   }
   for (std::int64_t i = 0; i < step.times; ++i) {
     if (step.communicator == 0) {
-      ports_.recorded.AnnotateNext({Purpose::kStep, static_cast<std::int32_t>(index),
+      ports_.recorded.AnnotateNext({journal::Purpose::kStep, static_cast<std::int32_t>(index),
                                     static_cast<std::int32_t>(report_.iteration)});
     }
     LOCKSTEP_RETURN_IF_ERROR(CallOn(*communicator, step));
@@ -231,12 +234,12 @@ Status ScriptRun::Call(const ScriptStep& step, std::size_t index) {
   return OkStatus();
 }
 
-Status ScriptRun::Churn(const ScriptStep& step) {
+Status ScriptRun::Churn(const plan::ScriptStep& step) {
   for (std::int64_t i = 0; i < step.times; ++i) {
-    Communicator& parent = *CommunicatorOf(step);
-    ports_.recorded.EnterPhase(Phase::kConnect);
+    comm::Communicator& parent = *CommunicatorOf(step);
+    ports_.recorded.EnterPhase(journal::Phase::kConnect);
     LOCKSTEP_ASSIGN_OR_RETURN(
-        const std::unique_ptr<Communicator> made,
+        const std::unique_ptr<comm::Communicator> made,
         parent.Split(0, parent.rank(), Deadline::AfterSeconds(kForEverSeconds)));
     if (step.kind == Kind::kSplit) continue;
     LOCKSTEP_RETURN_IF_ERROR(CallOn(*made, step));
@@ -244,7 +247,7 @@ Status ScriptRun::Churn(const ScriptStep& step) {
   return OkStatus();
 }
 
-Status ScriptRun::Pass(const ScriptStep& step, Phase phase) {
+Status ScriptRun::Pass(const plan::ScriptStep& step, journal::Phase phase) {
   for (std::int64_t i = 0; i < step.times; ++i) {
     ports_.recorded.EnterPhase(phase);
     if (!step.stream.empty()) {
@@ -259,14 +262,15 @@ Status ScriptRun::Pass(const ScriptStep& step, Phase phase) {
 }
 
 Status ScriptRun::LaunchKernel() {
-  ports_.recorded.EnterPhase(Phase::kCompute);
+  ports_.recorded.EnterPhase(journal::Phase::kCompute);
   const Lane& own = lanes_.at("");
   // Nothing else in a script scales anything.
-  ports_.kernels.Scale(ports_.compute, DataType::kF32, own.recv->data(), own.send->data(), 1, 2.0);
+  ports_.kernels.Scale(ports_.compute, collective::DataType::kF32, own.recv->data(),
+                       own.send->data(), 1, 2.0);
   return ports_.compute.Synchronize(Deadline::AfterSeconds(kForEverSeconds));
 }
 
-Status ScriptRun::RunStep(const ScriptStep& step, std::size_t index) {
+Status ScriptRun::RunStep(const plan::ScriptStep& step, std::size_t index) {
   LOCKSTEP_RETURN_IF_ERROR(WaitFor(step));
   switch (step.kind) {
     case Kind::kCollective:
@@ -275,20 +279,20 @@ Status ScriptRun::RunStep(const ScriptStep& step, std::size_t index) {
     case Kind::kSplit:
       return Churn(step);
     case Kind::kLoad:
-      return Pass(step, Phase::kLoad);
+      return Pass(step, journal::Phase::kLoad);
     case Kind::kSleep:
     case Kind::kCompute:
-      return Pass(step, Phase::kCompute);
+      return Pass(step, journal::Phase::kCompute);
     case Kind::kExit:
       ports_.body.Exit(step.exit_code);
       return OkStatus();
     case Kind::kThrow:
       return SystemFailed("the program raised an exception (step 'throw')");
     case Kind::kHang:
-      ports_.recorded.EnterPhase(Phase::kCompute);
+      ports_.recorded.EnterPhase(journal::Phase::kCompute);
       return ports_.body.Sleep(static_cast<std::int64_t>(kForEverSeconds * 1e9));
     case Kind::kAllocate:
-      ports_.recorded.EnterPhase(Phase::kAllocate);
+      ports_.recorded.EnterPhase(journal::Phase::kAllocate);
       return ports_.device.Allocate(step.bytes).status();
     case Kind::kKernel:
       return LaunchKernel();
@@ -306,7 +310,7 @@ Status ScriptRun::RunAll() {
   for (std::int64_t round = ports_.first_iteration; round < program_.rounds; ++round) {
     report_.iteration = round;
     report_.completed = round;
-    LOCKSTEP_RETURN_IF_ERROR(ports_.gate.Reach(FaultMoment::Kind::kIteration, round));
+    LOCKSTEP_RETURN_IF_ERROR(ports_.gate.Reach(faults::FaultMoment::Kind::kIteration, round));
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       if (steps_[i].kind == Kind::kFinish) return Finish();
       LOCKSTEP_RETURN_IF_ERROR(RunStep(steps_[i], i));
@@ -317,7 +321,7 @@ Status ScriptRun::RunAll() {
 }
 
 void ScriptRun::SkipIterations() {
-  for (const ScriptStep& step : steps_) {
+  for (const plan::ScriptStep& step : steps_) {
     if (step.kind != Kind::kCollective) continue;
     calls_[step.communicator] += static_cast<std::uint64_t>(ports_.first_iteration * step.times);
   }
@@ -333,7 +337,8 @@ Status ScriptRun::Finish() {
 
 }  // namespace
 
-RankReport RunScript(const ScriptProgram& program, std::uint64_t seed, const RankPorts& ports) {
+RankReport RunScript(const plan::ScriptProgram& program, std::uint64_t seed,
+                     const RankPorts& ports) {
   const auto run = std::make_shared<ScriptRun>(program, seed, ports);
   RankReport report = run->Run();
   // Streams that are still at it keep what they work on; a simulation unwinds them here.
@@ -341,4 +346,4 @@ RankReport RunScript(const ScriptProgram& program, std::uint64_t seed, const Ran
   return report;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::workloads

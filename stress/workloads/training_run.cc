@@ -21,13 +21,13 @@
 #include "fmt/format.h"
 #include "stress/workloads/rank_program.h"
 
-namespace lockstep {
+namespace lockstep::stress::workloads {
 namespace {
 
-using At = TrainingPoint::At;
+using At = ddp::TrainingPoint::At;
 
-bool IsSmall(const TrainingProgram& program) {
-  const auto& names = SmallModelNames();
+bool IsSmall(const ddp::TrainingProgram& program) {
+  const auto& names = ddp::SmallModelNames();
   return std::find(names.begin(), names.end(), program.model) != names.end();
 }
 
@@ -38,12 +38,12 @@ std::string_view NameOf(At at) {
   return kNames[static_cast<std::size_t>(at)];
 }
 
-class Surroundings final : public TrainingSurroundings {
+class Surroundings final : public ddp::TrainingSurroundings {
  public:
   explicit Surroundings(const RankPorts& ports) : ports_(ports) {}
   Status Sleep(std::int64_t ns) override { return ports_.body.Sleep(ns); }
-  Status Reach(const TrainingPoint& point) override {
-    using Kind = FaultMoment::Kind;
+  Status Reach(const ddp::TrainingPoint& point) override {
+    using Kind = faults::FaultMoment::Kind;
     switch (point.at) {
       case At::kEpoch:
         return ports_.gate.Reach(Kind::kEpoch, point.epoch);
@@ -62,57 +62,60 @@ class Surroundings final : public TrainingSurroundings {
   const RankPorts& ports_;
 };
 
-Result<std::unique_ptr<Module>> MakeModule(const TrainingProgram& program, const RankPorts& ports) {
+Result<std::unique_ptr<ddp::Module>> MakeModule(const ddp::TrainingProgram& program,
+                                                const RankPorts& ports) {
   const int rank = ports.world.rank();
   if (IsSmall(program)) {
-    return MakeSmallModel(program.model,
-                          {.branch_c = program.branch.At(rank) == 'c',
-                           .linear_rows = static_cast<int>(program.linear_rows),
-                           .sync_batch_norm = program.sync_batch_norm,
-                           .compute_us = program.compute_us.At(rank)},
-                          ports.kernels, &ports.device);
+    return ddp::MakeSmallModel(program.model,
+                               {.branch_c = program.branch.At(rank) == 'c',
+                                .linear_rows = static_cast<int>(program.linear_rows),
+                                .sync_batch_norm = program.sync_batch_norm,
+                                .compute_us = program.compute_us.At(rank)},
+                               ports.kernels, &ports.device);
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(const Manifest manifest, LoadManifest(program.model));
+  LOCKSTEP_ASSIGN_OR_RETURN(const datasets::Manifest manifest,
+                            datasets::LoadManifest(program.model));
   LOCKSTEP_ASSIGN_OR_RETURN(
-      std::unique_ptr<Module> module,
-      ManifestModel::Make(TensorsOf(manifest),
-                          {.rank = rank,
-                           .compute_us = program.compute_us.At(rank),
-                           .sync_batch_norm = program.sync_batch_norm,
-                           .low_rank = program.comm_hook == CommHook::kPowerSgd},
-                          ports.device, ports.kernels));
+      std::unique_ptr<ddp::Module> module,
+      ddp::ManifestModel::Make(datasets::TensorsOf(manifest),
+                               {.rank = rank,
+                                .compute_us = program.compute_us.At(rank),
+                                .sync_batch_norm = program.sync_batch_norm,
+                                .low_rank = program.comm_hook == ddp::CommHook::kPowerSgd},
+                               ports.device, ports.kernels));
   return module;
 }
 
 // Whether every rank has the same averaged gradients in the end: all did the same iterations, all
 // of them synchronized, all with the same graph, and no hook changed the values.
-bool PromisesEqualGradients(const TrainingProgram& program, int ranks) {
+bool PromisesEqualGradients(const ddp::TrainingProgram& program, int ranks) {
   for (int rank = 1; rank < ranks; ++rank) {
-    if (InputsOf(program, rank, ranks) != InputsOf(program, 0, ranks)) return false;
+    if (ddp::InputsOf(program, rank, ranks) != ddp::InputsOf(program, 0, ranks)) return false;
     if (program.branch.At(rank) != program.branch.At(0)) return false;
   }
   return program.no_sync_iterations.empty() && !program.evaluation;
 }
 
 // With no hook that rounds, the gradients of a manifest's model are known exactly.
-bool PromisesKnownGradients(const TrainingProgram& program, int ranks) {
+bool PromisesKnownGradients(const ddp::TrainingProgram& program, int ranks) {
   return PromisesEqualGradients(program, ranks) && !IsSmall(program) &&
-         (program.comm_hook == CommHook::kNone || program.comm_hook == CommHook::kAllReduce);
+         (program.comm_hook == ddp::CommHook::kNone ||
+          program.comm_hook == ddp::CommHook::kAllReduce);
 }
 
 // What a rank of linear_1_1 ends with, by arithmetic in one process, in DDP's order and rounding.
 // In each iteration the ranks that still train have the same gradient: what it was and
 // `linear_rows` more, divided, then summed over them (those that joined add zeros). Nothing where
 // the program is not as plain as that.
-std::optional<float> LinearGradient(const TrainingProgram& program, int rank, int ranks) {
+std::optional<float> LinearGradient(const ddp::TrainingProgram& program, int rank, int ranks) {
   const bool plain = program.no_sync_iterations.empty() && !program.evaluation &&
                      !program.zero_grad && program.epochs == 1 &&
-                     program.comm_hook == CommHook::kNone;
+                     program.comm_hook == ddp::CommHook::kNone;
   if (program.model != "linear_1_1" || !plain || program.join_throw) return std::nullopt;
   float gradient = 0;
-  for (std::int64_t i = program.first_iteration; i < InputsOf(program, rank, ranks); ++i) {
+  for (std::int64_t i = program.first_iteration; i < ddp::InputsOf(program, rank, ranks); ++i) {
     int active = 0;
-    for (int r = 0; r < ranks; ++r) active += i < InputsOf(program, r, ranks) ? 1 : 0;
+    for (int r = 0; r < ranks; ++r) active += i < ddp::InputsOf(program, r, ranks) ? 1 : 0;
     if (active < ranks && !program.join) return std::nullopt;
     const int divisor = program.divide_by_initial_world_size ? ranks : active;
     const float part =
@@ -123,11 +126,11 @@ std::optional<float> LinearGradient(const TrainingProgram& program, int rank, in
   return gradient;
 }
 
-void CheckLinearGradient(float expected, int ranks, Module& module, RankReport& report) {
+void CheckLinearGradient(float expected, int ranks, ddp::Module& module, RankReport& report) {
   // Equal terms give one sum in any order: up to three of them, or when nothing is rounded.
   const bool exact = ranks <= 3 || std::has_single_bit(static_cast<unsigned>(ranks));
   const float tolerance = exact ? 0.0f : 1e-6f * expected;
-  for (const Parameter& param : module.params()) {
+  for (const ddp::Parameter& param : module.params()) {
     const float got = param.has_grad ? *static_cast<const float*>(param.grad) : 0;
     ++report.checked;
     if (std::abs(got - expected) <= tolerance) continue;
@@ -136,9 +139,9 @@ void CheckLinearGradient(float expected, int ranks, Module& module, RankReport& 
   }
 }
 
-std::string Fingerprint(Module& module, const std::function<void()>& alive) {
+std::string Fingerprint(ddp::Module& module, const std::function<void()>& alive) {
   std::uint64_t hash = 1;
-  for (const Parameter& param : module.params()) {
+  for (const ddp::Parameter& param : module.params()) {
     alive();
     hash = Mix64(hash + (param.has_grad ? 1 : 0));
     if (!param.has_grad) continue;
@@ -151,12 +154,12 @@ std::string Fingerprint(Module& module, const std::function<void()>& alive) {
 }
 
 struct Kept {
-  std::unique_ptr<Module> module;
-  std::unique_ptr<Engine> engine;
+  std::unique_ptr<ddp::Module> module;
+  std::unique_ptr<ddp::Engine> engine;
 };
 
 // A rank that checks on a busy machine is not silent: `alive`.
-void CheckGradients(const TrainingProgram& program, Module& module, int rank, int ranks,
+void CheckGradients(const ddp::TrainingProgram& program, ddp::Module& module, int rank, int ranks,
                     const std::function<void()>& alive, RankReport& report) {
   if (const auto expected = LinearGradient(program, rank, ranks)) {
     CheckLinearGradient(*expected, ranks, module, report);
@@ -169,9 +172,9 @@ void CheckGradients(const TrainingProgram& program, Module& module, int rank, in
   const std::int64_t run = std::max<std::int64_t>(0, iterations - program.first_iteration);
   const std::int64_t inputs = program.zero_grad ? std::min<std::int64_t>(1, run) : run;
   const bool exact = std::has_single_bit(static_cast<unsigned>(ranks));
-  const GradientCheck check = CheckMeanGradients(static_cast<ManifestModel&>(module), ranks,
-                                                 iterations - inputs, inputs, exact ? 0 : 1e-5,
-                                                 alive);
+  const ddp::GradientCheck check =
+      ddp::CheckMeanGradients(static_cast<ddp::ManifestModel&>(module), ranks, iterations - inputs,
+                              inputs, exact ? 0 : 1e-5, alive);
   report.checked = check.compared;
   if (check.wrong > 0) {
     report.wrong_data =
@@ -180,7 +183,7 @@ void CheckGradients(const TrainingProgram& program, Module& module, int rank, in
 }
 
 template <typename T>
-void KeepMembers(const std::vector<int>& members, PerRank<T>& per_rank) {
+void KeepMembers(const std::vector<int>& members, ddp::PerRank<T>& per_rank) {
   if (per_rank.values.size() < 2 || members.empty()) return;
   std::vector<T> kept;
   for (const int rank : members) kept.push_back(per_rank.At(rank));
@@ -188,8 +191,8 @@ void KeepMembers(const std::vector<int>& members, PerRank<T>& per_rank) {
 }
 
 // What is given by rank goes with the rank into its new communicator.
-TrainingProgram ProgramOf(const TrainingProgram& as_written, const RankPorts& ports) {
-  TrainingProgram program = as_written;
+ddp::TrainingProgram ProgramOf(const ddp::TrainingProgram& as_written, const RankPorts& ports) {
+  ddp::TrainingProgram program = as_written;
   program.first_iteration = ports.first_iteration;
   KeepMembers(ports.members, program.inputs);
   KeepMembers(ports.members, program.branch);
@@ -199,51 +202,50 @@ TrainingProgram ProgramOf(const TrainingProgram& as_written, const RankPorts& po
 }
 
 // A process that was started anew has lost what it had learned.
-void ForgetParameters(Module& module) {
-  for (Parameter& param : module.params()) {
+void ForgetParameters(ddp::Module& module) {
+  for (ddp::Parameter& param : module.params()) {
     std::memset(param.data, 0xff, static_cast<std::size_t>(param.info.bytes()));
   }
 }
 
 // After a recovery every rank has the parameters of rank 0, which one of them was not started with.
-void CheckParameters(Module& module, RankReport& report) {
-  for (const Parameter& param : module.params()) {
+void CheckParameters(ddp::Module& module, RankReport& report) {
+  for (const ddp::Parameter& param : module.params()) {
     const auto* bytes = static_cast<const unsigned char*>(param.data);
-    const bool forgotten = param.info.bytes() > 0 &&
-                           std::all_of(bytes, bytes + param.info.bytes(),
-                                       [](unsigned char byte) { return byte == 0xff; });
+    const bool forgotten =
+        param.info.bytes() > 0 && std::all_of(bytes, bytes + param.info.bytes(),
+                                              [](unsigned char byte) { return byte == 0xff; });
     if (!forgotten || !report.wrong_data.empty()) continue;
-    report.wrong_data =
-        fmt::format("the parameter {} did not come from rank 0 when the ranks resumed",
-                    param.info.name);
+    report.wrong_data = fmt::format(
+        "the parameter {} did not come from rank 0 when the ranks resumed", param.info.name);
   }
 }
 
 }  // namespace
 
-RankReport RunTrainingWorkload(const TrainingProgram& as_written, std::uint64_t,
+RankReport RunTrainingWorkload(const ddp::TrainingProgram& as_written, std::uint64_t,
                                const RankPorts& ports) {
-  const TrainingProgram program = ProgramOf(as_written, ports);
+  const ddp::TrainingProgram program = ProgramOf(as_written, ports);
   RankReport report;
   report.where = "init";
-  ports.recorded.EnterPhase(Phase::kAllocate);
-  Result<std::unique_ptr<Module>> module = MakeModule(program, ports);
+  ports.recorded.EnterPhase(journal::Phase::kAllocate);
+  Result<std::unique_ptr<ddp::Module>> module = MakeModule(program, ports);
   if (!module.ok()) {
     report.status = module.status();
     return report;
   }
   if (ports.restarted && ports.world.rank() != 0) ForgetParameters(**module);
-  JournalObserver observer(ports.recorded);
+  ddp::JournalObserver observer(ports.recorded);
   Surroundings surroundings(ports);
-  const EnginePorts engine = {ports.world,   ports.device,        ports.kernels,
-                              ports.compute, ports.communication, &observer};
-  TrainingOutcome outcome = RunTraining(program, **module, engine, surroundings);
+  const ddp::EnginePorts engine = {ports.world,   ports.device,        ports.kernels,
+                                   ports.compute, ports.communication, &observer};
+  ddp::TrainingOutcome outcome = ddp::RunTraining(program, **module, engine, surroundings);
   report.status = outcome.status;
   report.where = std::string(NameOf(outcome.where.at));
   report.iteration = outcome.iterations - 1;
   report.completed = outcome.iterations;
   if (outcome.status.ok() && ports.world.capabilities().moves_data) {
-    const auto alive = [&ports] { ports.recorded.EnterPhase(Phase::kCheck); };
+    const auto alive = [&ports] { ports.recorded.EnterPhase(journal::Phase::kCheck); };
     CheckGradients(program, **module, ports.world.rank(), ports.world.size(), alive, report);
   }
   if (outcome.status.ok() && !ports.members.empty()) CheckParameters(**module, report);
@@ -251,4 +253,4 @@ RankReport RunTrainingWorkload(const TrainingProgram& as_written, std::uint64_t,
   return report;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::workloads

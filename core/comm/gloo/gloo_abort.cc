@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::comm::gloo {
 namespace {
 
-using gloo::transport::UnboundBuffer;
+using ::gloo::transport::UnboundBuffer;
 
 }  // namespace
 
@@ -58,16 +58,16 @@ class AbortableTransport::Buffer final : public UnboundBuffer {
   std::shared_ptr<Waits> waits_;
 };
 
-AbortableTransport::AbortableTransport(std::shared_ptr<gloo::transport::Context> inner)
-    : gloo::transport::Context(inner->rank, inner->size), inner_(std::move(inner)) {
+AbortableTransport::AbortableTransport(std::shared_ptr<::gloo::transport::Context> inner)
+    : ::gloo::transport::Context(inner->rank, inner->size), inner_(std::move(inner)) {
   setTimeout(inner_->getTimeout());
 }
 
-std::unique_ptr<gloo::transport::Pair>& AbortableTransport::getPair(int peer) {
+std::unique_ptr<::gloo::transport::Pair>& AbortableTransport::getPair(int peer) {
   return inner_->getPair(peer);
 }
 
-std::unique_ptr<gloo::transport::Pair>& AbortableTransport::createPair(int peer) {
+std::unique_ptr<::gloo::transport::Pair>& AbortableTransport::createPair(int peer) {
   return inner_->createPair(peer);
 }
 
@@ -84,4 +84,4 @@ void AbortableTransport::Abort() {
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::gloo

@@ -8,19 +8,19 @@
 #include <mutex>
 #include <unordered_set>
 
-namespace lockstep {
+namespace lockstep::comm::gloo {
 
 // Stands before a connected transport. gloo's own closeConnections() closes what peers wait on, but
 // forgets who waits here; its buffers can be told to stop waiting, one by one, and so somebody must
 // know them. Costs a lock a buffer, of which a collective has a few.
-class AbortableTransport final : public gloo::transport::Context {
+class AbortableTransport final : public ::gloo::transport::Context {
  public:
-  explicit AbortableTransport(std::shared_ptr<gloo::transport::Context> inner);
+  explicit AbortableTransport(std::shared_ptr<::gloo::transport::Context> inner);
 
-  std::unique_ptr<gloo::transport::Pair>& getPair(int peer) override;
-  std::unique_ptr<gloo::transport::Pair>& createPair(int peer) override;
-  std::unique_ptr<gloo::transport::UnboundBuffer> createUnboundBuffer(void* memory,
-                                                                      size_t bytes) override;
+  std::unique_ptr<::gloo::transport::Pair>& getPair(int peer) override;
+  std::unique_ptr<::gloo::transport::Pair>& createPair(int peer) override;
+  std::unique_ptr<::gloo::transport::UnboundBuffer> createUnboundBuffer(void* memory,
+                                                                        size_t bytes) override;
 
   // Every wait ends with an exception, now and from now on. From any thread. The connections stay.
   void Abort();
@@ -30,13 +30,13 @@ class AbortableTransport final : public gloo::transport::Context {
   struct Waits {
     std::mutex mutex;
     bool aborted = false;
-    std::unordered_set<gloo::transport::UnboundBuffer*> buffers;
+    std::unordered_set<::gloo::transport::UnboundBuffer*> buffers;
   };
 
-  std::shared_ptr<gloo::transport::Context> inner_;
+  std::shared_ptr<::gloo::transport::Context> inner_;
   std::shared_ptr<Waits> waits_ = std::make_shared<Waits>();  // buffers may outlive this
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::gloo
 
 #endif  // LOCKSTEP_CORE_COMM_GLOO_GLOO_ABORT_H_

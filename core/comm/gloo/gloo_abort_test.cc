@@ -10,7 +10,7 @@
 #include "core/device/host/host_device.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::comm::gloo {
 namespace {
 
 constexpr int kRanks = 3;
@@ -39,7 +39,8 @@ std::unique_ptr<World> Connect() {
 }
 
 // The ranks that call wait for the last one, which never does, until those of `aborting` abort.
-void ExpectFreed(Collective collective, std::int64_t count, const std::vector<int>& aborting) {
+void ExpectFreed(collective::Collective collective, std::int64_t count,
+                 const std::vector<int>& aborting) {
   const std::unique_ptr<World> world = Connect();
   std::atomic<int> entered = 0;
   std::vector<Status> ended(kRanks - 1);
@@ -47,9 +48,9 @@ void ExpectFreed(Collective collective, std::int64_t count, const std::vector<in
   for (int rank = 0; rank < kRanks - 1; ++rank) {
     threads.emplace_back([&, rank] {
       std::vector<float> data(static_cast<std::size_t>(count) + 1);
-      HostDevice device;
-      const std::unique_ptr<Stream> stream = device.NewInlineStream();
-      Operation operation;
+      device::host::HostDevice device;
+      const std::unique_ptr<device::Stream> stream = device.NewInlineStream();
+      collective::Operation operation;
       operation.collective = collective;
       operation.count = count;
       ++entered;
@@ -71,24 +72,24 @@ void ExpectFreed(Collective collective, std::int64_t count, const std::vector<in
 
 TEST(GlooAbort, EveryWaitingRankIsFreedWhenAllOfThemAbort) {
   for (int i = 0; i < 10; ++i) {
-    ExpectFreed(Collective::kAllReduce, 1 << 16, {0, 1});
-    ExpectFreed(Collective::kBarrier, 0, {0, 1});
-    ExpectFreed(Collective::kAllReduce, 2, {1, 0});
+    ExpectFreed(collective::Collective::kAllReduce, 1 << 16, {0, 1});
+    ExpectFreed(collective::Collective::kBarrier, 0, {0, 1});
+    ExpectFreed(collective::Collective::kAllReduce, 2, {1, 0});
   }
 }
 
 // They hear of it because the connection closes.
 TEST(GlooAbort, PeersThatWaitForTheRankAreFreedToo) {
   const std::unique_ptr<World> world = Connect();
-  HostDevice device;
-  const std::unique_ptr<Stream> stream = device.NewInlineStream();
+  device::host::HostDevice device;
+  const std::unique_ptr<device::Stream> stream = device.NewInlineStream();
   std::jthread aborts([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     world->ranks[0]->Abort();
   });
   float data[2] = {};
-  Operation operation;
-  operation.collective = Collective::kRecv;
+  collective::Operation operation;
+  operation.collective = collective::Collective::kRecv;
   operation.root = 0;
   operation.count = 2;
   EXPECT_EQ(world->ranks[1]->Enqueue(operation, {data, data}, *stream).code(),
@@ -99,14 +100,14 @@ TEST(GlooAbort, AnIdleCommunicatorFailsAtTheNextCall) {
   const std::unique_ptr<World> world = Connect();
   world->ranks[0]->Abort();
   world->ranks[0]->Abort();
-  HostDevice device;
-  const std::unique_ptr<Stream> stream = device.NewInlineStream();
+  device::host::HostDevice device;
+  const std::unique_ptr<device::Stream> stream = device.NewInlineStream();
   float data[2] = {};
-  Operation operation;
+  collective::Operation operation;
   operation.count = 2;
   EXPECT_EQ(world->ranks[0]->Enqueue(operation, {data, data}, *stream).code(),
             StatusCode::kSystemFailed);
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::comm::gloo

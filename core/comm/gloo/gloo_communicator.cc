@@ -18,18 +18,18 @@
 #include "core/comm/split.h"
 #include "fmt/format.h"
 
-namespace lockstep {
+namespace lockstep::comm::gloo {
 namespace {
 
 // gloo's collectives use slots whose highest byte is their kind, from 1 up; sends and receives of
 // ours have a kind of their own. Between two ranks they match in order.
 constexpr std::uint64_t kPointToPointSlot = std::uint64_t{0x40} << 56;
 
-Status Supports(const Operation& operation) {
-  if (operation.collective == Collective::kReduceScatter) {
+Status Supports(const collective::Operation& operation) {
+  if (operation.collective == collective::Collective::kReduceScatter) {
     return Unsupported("gloo: there is no reduce_scatter; use all_reduce, or another backend");
   }
-  if (operation.blocking == Blocking::kNonblocking) {
+  if (operation.blocking == collective::Blocking::kNonblocking) {
     return Unsupported(
         "gloo: there are no non-blocking calls; use blocking operations (on a FIFO stream they "
         "run beside the caller), or another backend");
@@ -40,8 +40,8 @@ Status Supports(const Operation& operation) {
 // gloo's options want a C++ type, of which they take the size only: calls `function` with a pointer
 // to an unsigned integer of that size.
 template <typename Function>
-void WithElement(DataType type, Function function) {
-  switch (SizeOf(type)) {
+void WithElement(collective::DataType type, Function function) {
+  switch (collective::SizeOf(type)) {
     case 1:
       return function(static_cast<std::uint8_t*>(nullptr));
     case 2:
@@ -57,15 +57,15 @@ void WithElement(DataType type, Function function) {
 // What a communicator and its children share. Connections stay open until all of them are gone: a
 // rank that closed its own early would fail peers that are still reading the last results.
 struct Family {
-  std::shared_ptr<gloo::transport::Device> device;
+  std::shared_ptr<::gloo::transport::Device> device;
   Meeting& meeting;
   GlooOptions options;
-  std::vector<std::shared_ptr<gloo::Context>> contexts;
+  std::vector<std::shared_ptr<::gloo::Context>> contexts;
 };
 
 class GlooCommunicator final : public Communicator {
  public:
-  GlooCommunicator(std::shared_ptr<gloo::Context> context, std::shared_ptr<Family> family,
+  GlooCommunicator(std::shared_ptr<::gloo::Context> context, std::shared_ptr<Family> family,
                    std::string prefix)
       : context_(std::move(context)), family_(std::move(family)), prefix_(std::move(prefix)) {
     family_->contexts.push_back(context_);
@@ -75,22 +75,25 @@ class GlooCommunicator final : public Communicator {
   int rank() const override { return context_->rank; }
   int size() const override { return context_->size; }
 
-  Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) override;
-  Status Await(Stream& stream, Deadline deadline) override { return stream.Synchronize(deadline); }
+  Status Enqueue(const collective::Operation& operation, const collective::Buffers& buffers,
+                 device::Stream& stream) override;
+  Status Await(device::Stream& stream, Deadline deadline) override {
+    return stream.Synchronize(deadline);
+  }
   void Abort() override { AbortMesh(*context_); }
   Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override;
 
  private:
-  Status Run(const Operation& operation, const Buffers& buffers);
-  void Call(const Operation& operation, const Buffers& buffers);
-  void AllReduce(const Operation& operation, const Buffers& buffers);
-  void Broadcast(const Operation& operation, const Buffers& buffers);
-  void AllGather(const Operation& operation, const Buffers& buffers);
-  void Reduce(const Operation& operation, const Buffers& buffers);
+  Status Run(const collective::Operation& operation, const collective::Buffers& buffers);
+  void Call(const collective::Operation& operation, const collective::Buffers& buffers);
+  void AllReduce(const collective::Operation& operation, const collective::Buffers& buffers);
+  void Broadcast(const collective::Operation& operation, const collective::Buffers& buffers);
+  void AllGather(const collective::Operation& operation, const collective::Buffers& buffers);
+  void Reduce(const collective::Operation& operation, const collective::Buffers& buffers);
   void Barrier();
-  void SendOrReceive(const Operation& operation, const Buffers& buffers);
+  void SendOrReceive(const collective::Operation& operation, const collective::Buffers& buffers);
 
-  std::shared_ptr<gloo::Context> context_;
+  std::shared_ptr<::gloo::Context> context_;
   std::shared_ptr<Family> family_;
   std::string prefix_;
   std::uint32_t next_tag_ = 1;      // of collectives, the same on all ranks; 0 was connecting
@@ -98,9 +101,10 @@ class GlooCommunicator final : public Communicator {
   int splits_ = 0;
 };
 
-void GlooCommunicator::AllReduce(const Operation& operation, const Buffers& buffers) {
+void GlooCommunicator::AllReduce(const collective::Operation& operation,
+                                 const collective::Buffers& buffers) {
   WithElement(operation.type, [&]<typename T>(T*) {
-    gloo::AllreduceOptions options(context_);
+    ::gloo::AllreduceOptions options(context_);
     const auto count = static_cast<std::size_t>(operation.count);
     if (buffers.send != buffers.recv) {
       options.setInput(static_cast<T*>(const_cast<void*>(buffers.send)), count);
@@ -108,13 +112,14 @@ void GlooCommunicator::AllReduce(const Operation& operation, const Buffers& buff
     options.setOutput(static_cast<T*>(buffers.recv), count);
     options.setReduceFunction(ReduceFunctionFor(operation.type, operation.reduction));
     options.setTag(next_tag_++);
-    gloo::allreduce(options);
+    ::gloo::allreduce(options);
   });
 }
 
-void GlooCommunicator::Broadcast(const Operation& operation, const Buffers& buffers) {
+void GlooCommunicator::Broadcast(const collective::Operation& operation,
+                                 const collective::Buffers& buffers) {
   WithElement(operation.type, [&]<typename T>(T*) {
-    gloo::BroadcastOptions options(context_);
+    ::gloo::BroadcastOptions options(context_);
     const auto count = static_cast<std::size_t>(operation.count);
     void* send = const_cast<void*>(buffers.send);
     const bool is_root = rank() == operation.root;
@@ -123,27 +128,29 @@ void GlooCommunicator::Broadcast(const Operation& operation, const Buffers& buff
     options.setOutput(static_cast<T*>(is_root && one_buffer ? send : buffers.recv), count);
     options.setRoot(operation.root);
     options.setTag(next_tag_++);
-    gloo::broadcast(options);
+    ::gloo::broadcast(options);
   });
 }
 
-void GlooCommunicator::AllGather(const Operation& operation, const Buffers& buffers) {
+void GlooCommunicator::AllGather(const collective::Operation& operation,
+                                 const collective::Buffers& buffers) {
   WithElement(operation.type, [&]<typename T>(T*) {
-    gloo::AllgatherOptions options(context_);
+    ::gloo::AllgatherOptions options(context_);
     const auto count = static_cast<std::size_t>(operation.count);
     auto* recv = static_cast<T*>(buffers.recv);
     auto* send = static_cast<T*>(const_cast<void*>(buffers.send));
     if (send != recv + static_cast<std::size_t>(rank()) * count) options.setInput(send, count);
     options.setOutput(recv, count * static_cast<std::size_t>(size()));
     options.setTag(next_tag_++);
-    gloo::allgather(options);
+    ::gloo::allgather(options);
   });
 }
 
 // gloo reduces in the output buffer of every rank, which elsewhere only the root has.
-void GlooCommunicator::Reduce(const Operation& operation, const Buffers& buffers) {
+void GlooCommunicator::Reduce(const collective::Operation& operation,
+                              const collective::Buffers& buffers) {
   WithElement(operation.type, [&]<typename T>(T*) {
-    gloo::ReduceOptions options(context_);
+    ::gloo::ReduceOptions options(context_);
     const auto count = static_cast<std::size_t>(operation.count);
     void* recv = buffers.recv;
     if (rank() != operation.root) {
@@ -157,19 +164,20 @@ void GlooCommunicator::Reduce(const Operation& operation, const Buffers& buffers
     options.setRoot(operation.root);
     options.setReduceFunction(ReduceFunctionFor(operation.type, operation.reduction));
     options.setTag(next_tag_++);
-    gloo::reduce(options);
+    ::gloo::reduce(options);
   });
 }
 
 void GlooCommunicator::Barrier() {
-  gloo::BarrierOptions options(context_);
+  ::gloo::BarrierOptions options(context_);
   options.setTag(next_tag_++);
-  gloo::barrier(options);
+  ::gloo::barrier(options);
 }
 
-void GlooCommunicator::SendOrReceive(const Operation& operation, const Buffers& buffers) {
-  const auto bytes = static_cast<std::size_t>(operation.count * SizeOf(operation.type));
-  const bool sends = operation.collective == Collective::kSend;
+void GlooCommunicator::SendOrReceive(const collective::Operation& operation,
+                                     const collective::Buffers& buffers) {
+  const auto bytes = static_cast<std::size_t>(operation.count * collective::SizeOf(operation.type));
+  const bool sends = operation.collective == collective::Collective::kSend;
   void* data = sends ? const_cast<void*>(buffers.send) : buffers.recv;
   const auto buffer = context_->createUnboundBuffer(data, bytes);
   if (sends) {
@@ -181,39 +189,42 @@ void GlooCommunicator::SendOrReceive(const Operation& operation, const Buffers& 
   }
 }
 
-void GlooCommunicator::Call(const Operation& operation, const Buffers& buffers) {
+void GlooCommunicator::Call(const collective::Operation& operation,
+                            const collective::Buffers& buffers) {
   switch (operation.collective) {
-    case Collective::kAllReduce:
+    case collective::Collective::kAllReduce:
       return AllReduce(operation, buffers);
-    case Collective::kBroadcast:
+    case collective::Collective::kBroadcast:
       return Broadcast(operation, buffers);
-    case Collective::kBarrier:
+    case collective::Collective::kBarrier:
       return Barrier();
-    case Collective::kAllGather:
+    case collective::Collective::kAllGather:
       return AllGather(operation, buffers);
-    case Collective::kReduce:
+    case collective::Collective::kReduce:
       return Reduce(operation, buffers);
-    case Collective::kSend:
-    case Collective::kRecv:
+    case collective::Collective::kSend:
+    case collective::Collective::kRecv:
       return SendOrReceive(operation, buffers);
-    case Collective::kReduceScatter:
+    case collective::Collective::kReduceScatter:
       break;
   }
   LOCKSTEP_CHECK(false, "refused before it is enqueued");
 }
 
-Status GlooCommunicator::Run(const Operation& operation, const Buffers& buffers) {
-  if (operation.count == 0 && operation.collective != Collective::kBarrier) return OkStatus();
+Status GlooCommunicator::Run(const collective::Operation& operation,
+                             const collective::Buffers& buffers) {
+  if (operation.count == 0 && operation.collective != collective::Collective::kBarrier)
+    return OkStatus();
   try {
     Call(operation, buffers);
   } catch (const std::exception& error) {
-    return SystemFailed(fmt::format("gloo: {}: {}", Describe(operation), error.what()));
+    return SystemFailed(fmt::format("gloo: {}: {}", collective::Describe(operation), error.what()));
   }
   return OkStatus();
 }
 
-Status GlooCommunicator::Enqueue(const Operation& operation, const Buffers& buffers,
-                                 Stream& stream) {
+Status GlooCommunicator::Enqueue(const collective::Operation& operation,
+                                 const collective::Buffers& buffers, device::Stream& stream) {
   LOCKSTEP_RETURN_IF_ERROR(ValidateCall(operation, buffers, rank(), size()));
   LOCKSTEP_RETURN_IF_ERROR(Supports(operation));
   if (!stream.inline_execution()) {
@@ -222,8 +233,8 @@ Status GlooCommunicator::Enqueue(const Operation& operation, const Buffers& buff
   }
   struct {
     GlooCommunicator* self;
-    const Operation& operation;
-    const Buffers& buffers;
+    const collective::Operation& operation;
+    const collective::Buffers& buffers;
   } work = {this, operation, buffers};
   // One pointer is captured, so the work needs no allocation.
   stream.Enqueue([&work] { return work.self->Run(work.operation, work.buffers); });
@@ -265,4 +276,4 @@ Result<std::unique_ptr<Communicator>> ConnectGloo(int rank, int size, Meeting& m
       std::make_unique<GlooCommunicator>(std::move(context), std::move(family), prefix));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::gloo

@@ -7,7 +7,7 @@
 
 #include "core/comm/communicator.h"
 
-namespace lockstep {
+namespace lockstep::comm::gloo {
 
 struct GlooOptions {
   // The name or address this rank listens on. Empty: the interface $GLOO_SOCKET_IFNAME, or the host
@@ -33,6 +33,6 @@ Result<std::unique_ptr<Communicator>> ConnectGloo(int rank, int size, Meeting& m
                                                   const std::string& prefix,
                                                   const GlooOptions& options, Deadline deadline);
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::gloo
 
 #endif  // LOCKSTEP_CORE_COMM_GLOO_GLOO_COMMUNICATOR_H_

@@ -17,7 +17,7 @@
 #include "core/comm/gloo/gloo_abort.h"
 #include "fmt/format.h"
 
-namespace lockstep {
+namespace lockstep::comm::gloo {
 namespace {
 
 // Carries our Status through gloo, which reports by exceptions.
@@ -31,7 +31,7 @@ class MeetingFailed : public std::exception {
   Status status_;
 };
 
-class MeetingStore final : public gloo::rendezvous::Store {
+class MeetingStore final : public ::gloo::rendezvous::Store {
  public:
   MeetingStore(Meeting& meeting, std::string prefix, Deadline deadline)
       : meeting_(meeting), prefix_(std::move(prefix)), deadline_(deadline) {}
@@ -62,9 +62,9 @@ class MeetingStore final : public gloo::rendezvous::Store {
   Deadline deadline_;
 };
 
-class MeshContext final : public gloo::rendezvous::Context {
+class MeshContext final : public ::gloo::rendezvous::Context {
  public:
-  using gloo::rendezvous::Context::Context;
+  using ::gloo::rendezvous::Context::Context;
 
   void MakeAbortable() {
     abortable_ = std::make_shared<AbortableTransport>(transportContext_);
@@ -98,8 +98,8 @@ Status CheckHost(const std::string& host) {
 
 }  // namespace
 
-Result<std::shared_ptr<gloo::transport::Device>> OpenGlooDevice(const GlooOptions& options) {
-  gloo::transport::tcp::attr attributes;
+Result<std::shared_ptr<::gloo::transport::Device>> OpenGlooDevice(const GlooOptions& options) {
+  ::gloo::transport::tcp::attr attributes;
   // As in PyTorch the interface, and else the host, can be chosen from outside; what was chosen
   // goes before what the launch found out.
   const char* const interface = std::getenv("GLOO_SOCKET_IFNAME");
@@ -113,7 +113,7 @@ Result<std::shared_ptr<gloo::transport::Device>> OpenGlooDevice(const GlooOption
   }
   if (attributes.iface.empty()) LOCKSTEP_RETURN_IF_ERROR(CheckHost(attributes.hostname));
   try {
-    return gloo::transport::tcp::CreateDevice(attributes);
+    return ::gloo::transport::tcp::CreateDevice(attributes);
   } catch (const std::exception& error) {
     return EnvironmentError(fmt::format(
         "gloo: can't listen on {}: {}; name an interface of this host with GLOO_SOCKET_IFNAME, or "
@@ -122,10 +122,10 @@ Result<std::shared_ptr<gloo::transport::Device>> OpenGlooDevice(const GlooOption
   }
 }
 
-Result<std::shared_ptr<gloo::Context>> ConnectMesh(int rank, int size, Meeting& meeting,
-                                                   const std::string& prefix,
-                                                   std::shared_ptr<gloo::transport::Device> device,
-                                                   const GlooOptions& options, Deadline deadline) {
+Result<std::shared_ptr<::gloo::Context>> ConnectMesh(
+    int rank, int size, Meeting& meeting, const std::string& prefix,
+    std::shared_ptr<::gloo::transport::Device> device, const GlooOptions& options,
+    Deadline deadline) {
   MeetingStore store(meeting, prefix, deadline);
   try {
     auto context = std::make_shared<MeshContext>(rank, size);
@@ -133,11 +133,11 @@ Result<std::shared_ptr<gloo::Context>> ConnectMesh(int rank, int size, Meeting& 
     context->connectFullMesh(store, device);
     context->MakeAbortable();
     // Nobody goes on, and perhaps leaves, while others still connect.
-    gloo::BarrierOptions barrier(context);
-    gloo::barrier(barrier);
+    ::gloo::BarrierOptions barrier(context);
+    ::gloo::barrier(barrier);
     context->setTimeout(
         std::chrono::milliseconds(static_cast<std::int64_t>(options.timeout_seconds * 1e3)));
-    return std::shared_ptr<gloo::Context>(std::move(context));
+    return std::shared_ptr<::gloo::Context>(std::move(context));
   } catch (const MeetingFailed& failed) {
     return failed.status();
   } catch (const std::exception& error) {
@@ -146,6 +146,6 @@ Result<std::shared_ptr<gloo::Context>> ConnectMesh(int rank, int size, Meeting& 
   }
 }
 
-void AbortMesh(gloo::Context& context) { static_cast<MeshContext&>(context).Abort(); }
+void AbortMesh(::gloo::Context& context) { static_cast<MeshContext&>(context).Abort(); }
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::gloo

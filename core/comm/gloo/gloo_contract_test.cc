@@ -4,7 +4,7 @@
 #include "core/comm/gloo/gloo_communicator.h"
 #include "core/comm/local_meeting.h"
 
-namespace lockstep {
+namespace lockstep::comm::gloo {
 namespace {
 
 WorldUnderTest WorldOf(int size) {
@@ -25,4 +25,4 @@ INSTANTIATE_TEST_SUITE_P(Gloo, CommContract, testing::Values(WorldOf(2), WorldOf
                          });
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::comm::gloo

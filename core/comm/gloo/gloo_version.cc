@@ -6,7 +6,7 @@
 #include "core/comm/gloo/gloo_communicator.h"
 #include "fmt/format.h"
 
-namespace lockstep {
+namespace lockstep::comm::gloo {
 namespace {
 
 // The version of an installed package as the package manager's database has it; empty if unknown.
@@ -32,4 +32,4 @@ std::string GlooVersion() {
   return version;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::gloo

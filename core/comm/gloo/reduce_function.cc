@@ -7,20 +7,20 @@
 #include "core/base/check.h"
 #include "core/comm/narrow_reduction.h"
 
-namespace lockstep {
+namespace lockstep::comm::gloo {
 namespace {
 
 template <typename T>
-ReduceFunction Own(Reduction reduction) {
+ReduceFunction Own(collective::Reduction reduction) {
   switch (reduction) {
-    case Reduction::kSum:
-      return &gloo::sum<T>;
-    case Reduction::kProd:
-      return &gloo::product<T>;
-    case Reduction::kMin:
-      return &gloo::min<T>;
-    case Reduction::kMax:
-      return &gloo::max<T>;
+    case collective::Reduction::kSum:
+      return &::gloo::sum<T>;
+    case collective::Reduction::kProd:
+      return &::gloo::product<T>;
+    case collective::Reduction::kMin:
+      return &::gloo::min<T>;
+    case collective::Reduction::kMax:
+      return &::gloo::max<T>;
   }
   LOCKSTEP_CHECK(false, "a Reduction that is not in the table");
   return nullptr;
@@ -28,31 +28,31 @@ ReduceFunction Own(Reduction reduction) {
 
 }  // namespace
 
-ReduceFunction ReduceFunctionFor(DataType type, Reduction reduction) {
+ReduceFunction ReduceFunctionFor(collective::DataType type, collective::Reduction reduction) {
   switch (type) {
-    // gloo::float16's assignment compares bits with the value of an integer and leaves the old bits
-    // when they "are equal": 2.0 is not assigned to a place that holds the bits 0x0002. So results
-    // would depend on what the output buffer held before.
-    case DataType::kF16:
-    case DataType::kBf16:
-    case DataType::kF8E4M3:
-    case DataType::kF8E5M2:
+    // ::gloo::float16's assignment compares bits with the value of an integer and leaves the old
+    // bits when they "are equal": 2.0 is not assigned to a place that holds the bits 0x0002. So
+    // results would depend on what the output buffer held before.
+    case collective::DataType::kF16:
+    case collective::DataType::kBf16:
+    case collective::DataType::kF8E4M3:
+    case collective::DataType::kF8E5M2:
       return NarrowReductionFor(type, reduction);
-    case DataType::kF32:
+    case collective::DataType::kF32:
       return Own<float>(reduction);
-    case DataType::kF64:
+    case collective::DataType::kF64:
       return Own<double>(reduction);
-    case DataType::kI8:
+    case collective::DataType::kI8:
       return Own<std::int8_t>(reduction);
-    case DataType::kI32:
+    case collective::DataType::kI32:
       return Own<std::int32_t>(reduction);
-    case DataType::kI64:
+    case collective::DataType::kI64:
       return Own<std::int64_t>(reduction);
-    case DataType::kU8:
+    case collective::DataType::kU8:
       return Own<std::uint8_t>(reduction);
   }
   LOCKSTEP_CHECK(false, "a DataType that is not in the table");
   return nullptr;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::gloo

@@ -6,14 +6,14 @@
 
 #include "core/collective/collective.h"
 
-namespace lockstep {
+namespace lockstep::comm::gloo {
 
 using ReduceFunction = void (*)(void* out, const void* a, const void* b, std::size_t count);
 
 // gloo's own functions, which are what PyTorch uses; ours for bf16 and the floats of 8 bits, which
 // gloo does not have, and for f16, which it gets wrong.
-ReduceFunction ReduceFunctionFor(DataType type, Reduction reduction);
+ReduceFunction ReduceFunctionFor(collective::DataType type, collective::Reduction reduction);
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::gloo
 
 #endif  // LOCKSTEP_CORE_COMM_GLOO_REDUCE_FUNCTION_H_

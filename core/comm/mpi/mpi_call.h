@@ -7,10 +7,10 @@
 #include "core/base/status.h"
 #include "core/collective/collective.h"
 
-namespace lockstep {
+namespace lockstep::comm::mpi {
 
 struct MpiCall {
-  Collective collective = Collective::kBarrier;
+  collective::Collective collective = collective::Collective::kBarrier;
   const void* send = nullptr;  // or MPI_IN_PLACE
   void* recv = nullptr;        // broadcast: the one buffer
   int count = 0;
@@ -26,6 +26,6 @@ Status BlockingError(const MpiCall& call, int code);
 // The non-blocking call; `request` completes it.
 Status PostCall(const MpiCall& call, MPI_Comm comm, MPI_Request& request);
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::mpi
 
 #endif  // LOCKSTEP_CORE_COMM_MPI_MPI_CALL_H_

@@ -9,7 +9,7 @@
 
 #include "core/comm/communicator.h"
 
-namespace lockstep {
+namespace lockstep::comm::mpi {
 
 enum class MpiThreads {
   // MPI_THREAD_SINGLE, what MPI_Init gives a plain program: inline streams only. FUNNELED is not
@@ -39,6 +39,6 @@ std::string MpiVersion();
 // process: a second life is kUnsupported. kEnvironment when the library lacks the thread level.
 Result<std::unique_ptr<Communicator>> ConnectMpi(const MpiOptions& options = {});
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::mpi
 
 #endif  // LOCKSTEP_CORE_COMM_MPI_MPI_COMMUNICATOR_H_

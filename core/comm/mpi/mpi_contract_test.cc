@@ -11,7 +11,7 @@
 #include "core/comm/comm_contract.h"
 #include "core/comm/mpi/mpi_communicator.h"
 
-namespace lockstep {
+namespace lockstep::comm::mpi {
 namespace {
 
 // MPI lives once in a process, so all tests share one communicator.
@@ -30,27 +30,28 @@ INSTANTIATE_TEST_SUITE_P(Mpi, CallerOnly,
                              /*fifo_streams=*/false, /*may_break=*/false}));
 
 TEST_P(CallerOnly, RefusesStreamsBesideTheCaller) {
-  const auto stream = HostDevice().NewStream();
-  Operation operation;
-  operation.collective = Collective::kBarrier;
+  const auto stream = device::host::HostDevice().NewStream();
+  collective::Operation operation;
+  operation.collective = collective::Collective::kBarrier;
   EXPECT_EQ(world->Enqueue(operation, {}, *stream).code(), StatusCode::kUnsupported);
 }
 
 TEST_P(CallerOnly, ResultsAreThoseOfTheReference) {
-  for (const Blocking blocking : {Blocking::kBlocking, Blocking::kNonblocking}) {
+  for (const collective::Blocking blocking :
+       {collective::Blocking::kBlocking, collective::Blocking::kNonblocking}) {
     for (const auto& stream : Streams(*world)) CheckAll(*world, *stream, 7, blocking);
   }
 }
 
 TEST_P(CallerOnly, ABlockingOperationFollowsThePostedOnes) {
-  const auto stream = HostDevice().NewInlineStream();
+  const auto stream = device::host::HostDevice().NewInlineStream();
   std::int64_t value = world->rank() + 1;
-  Operation operation;
-  operation.type = DataType::kI64;
+  collective::Operation operation;
+  operation.type = collective::DataType::kI64;
   operation.count = 1;
-  operation.blocking = Blocking::kNonblocking;
+  operation.blocking = collective::Blocking::kNonblocking;
   ASSERT_TRUE(world->Enqueue(operation, {&value, &value}, *stream).ok());
-  operation.blocking = Blocking::kBlocking;
+  operation.blocking = collective::Blocking::kBlocking;
   ASSERT_TRUE(world->Enqueue(operation, {&value, &value}, *stream).ok());
   ASSERT_TRUE(world->Await(*stream, Soon()).ok());
   const std::int64_t size = world->size();
@@ -85,10 +86,10 @@ INSTANTIATE_TEST_SUITE_P(Mpi, Late,
                              /*fifo_streams=*/true, /*may_break=*/true}));
 
 TEST_P(Late, AwaitEndsAtItsDeadline) {
-  const auto stream = HostDevice().NewInlineStream();
-  Operation operation;
-  operation.collective = Collective::kBarrier;
-  operation.blocking = Blocking::kNonblocking;
+  const auto stream = device::host::HostDevice().NewInlineStream();
+  collective::Operation operation;
+  operation.collective = collective::Collective::kBarrier;
+  operation.blocking = collective::Blocking::kNonblocking;
   if (world->rank() == 0) {
     AwaitMarkers("given-up", 1);
     ASSERT_TRUE(world->Enqueue(operation, {}, *stream).ok());
@@ -128,18 +129,19 @@ std::string FilterOf(std::string_view mode) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::comm::mpi
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   const std::string mode = argc > 1 ? argv[1] : "one";
-  testing::GTEST_FLAG(filter) = lockstep::FilterOf(mode);
-  if (!lockstep::Connect(mode)) return 4;
+  testing::GTEST_FLAG(filter) = lockstep::comm::mpi::FilterOf(mode);
+  if (!lockstep::comm::mpi::Connect(mode)) return 4;
   const int failed = RUN_ALL_TESTS();
   if (testing::UnitTest::GetInstance()->test_to_run_count() == 0) return 5;
-  if (mode == "late") lockstep::LeaveWithoutFinalize(failed);
-  lockstep::world.reset();  // finalizes
+  if (mode == "late") lockstep::comm::mpi::LeaveWithoutFinalize(failed);
+  lockstep::comm::mpi::world.reset();  // finalizes
   // A second life is refused, not attempted.
-  if (lockstep::ConnectMpi().status().code() != lockstep::StatusCode::kUnsupported) return 6;
+  if (lockstep::comm::mpi::ConnectMpi().status().code() != lockstep::StatusCode::kUnsupported)
+    return 6;
   return failed;
 }

@@ -7,54 +7,58 @@
 #include "core/comm/narrow_reduction.h"
 #include "fmt/format.h"
 
-namespace lockstep {
+namespace lockstep::comm::mpi {
 namespace {
 
-constexpr std::array<Reduction, 4> kReductions = {Reduction::kSum, Reduction::kProd,
-                                                  Reduction::kMin, Reduction::kMax};
+constexpr std::array<collective::Reduction, 4> kReductions = {
+    collective::Reduction::kSum, collective::Reduction::kProd, collective::Reduction::kMin,
+    collective::Reduction::kMax};
 
 // MPI's user functions have no argument for us, so there is one function for each operation.
-template <DataType kType, Reduction kReduction>
+template <collective::DataType kType, collective::Reduction kReduction>
 void ReduceNarrow(void* in, void* inout, int* count, MPI_Datatype*) {
   static const NarrowReduction reduce = NarrowReductionFor(kType, kReduction);
   reduce(inout, inout, in, static_cast<std::size_t>(*count));
 }
 
-template <DataType kType>
-MPI_User_function* UserFunction(Reduction reduction) {
+template <collective::DataType kType>
+MPI_User_function* UserFunction(collective::Reduction reduction) {
   switch (reduction) {
-    case Reduction::kSum:
-      return &ReduceNarrow<kType, Reduction::kSum>;
-    case Reduction::kProd:
-      return &ReduceNarrow<kType, Reduction::kProd>;
-    case Reduction::kMin:
-      return &ReduceNarrow<kType, Reduction::kMin>;
-    case Reduction::kMax:
-      return &ReduceNarrow<kType, Reduction::kMax>;
+    case collective::Reduction::kSum:
+      return &ReduceNarrow<kType, collective::Reduction::kSum>;
+    case collective::Reduction::kProd:
+      return &ReduceNarrow<kType, collective::Reduction::kProd>;
+    case collective::Reduction::kMin:
+      return &ReduceNarrow<kType, collective::Reduction::kMin>;
+    case collective::Reduction::kMax:
+      return &ReduceNarrow<kType, collective::Reduction::kMax>;
   }
   return nullptr;
 }
 
-MPI_User_function* UserFunction(DataType type, Reduction reduction) {
-  if (type == DataType::kF16) return UserFunction<DataType::kF16>(reduction);
-  if (type == DataType::kBf16) return UserFunction<DataType::kBf16>(reduction);
-  if (type == DataType::kF8E4M3) return UserFunction<DataType::kF8E4M3>(reduction);
-  return UserFunction<DataType::kF8E5M2>(reduction);
+MPI_User_function* UserFunction(collective::DataType type, collective::Reduction reduction) {
+  if (type == collective::DataType::kF16)
+    return UserFunction<collective::DataType::kF16>(reduction);
+  if (type == collective::DataType::kBf16)
+    return UserFunction<collective::DataType::kBf16>(reduction);
+  if (type == collective::DataType::kF8E4M3)
+    return UserFunction<collective::DataType::kF8E4M3>(reduction);
+  return UserFunction<collective::DataType::kF8E5M2>(reduction);
 }
 
 // MPI_FLOAT and its like need not be constants, so this is a function and not a table.
 MpiSession::TypeTable Types() {
   MpiSession::TypeTable types{};
-  types[static_cast<std::size_t>(DataType::kF16)] = MPI_UINT16_T;
-  types[static_cast<std::size_t>(DataType::kBf16)] = MPI_UINT16_T;
-  types[static_cast<std::size_t>(DataType::kF32)] = MPI_FLOAT;
-  types[static_cast<std::size_t>(DataType::kF64)] = MPI_DOUBLE;
-  types[static_cast<std::size_t>(DataType::kI8)] = MPI_INT8_T;
-  types[static_cast<std::size_t>(DataType::kI32)] = MPI_INT32_T;
-  types[static_cast<std::size_t>(DataType::kI64)] = MPI_INT64_T;
-  types[static_cast<std::size_t>(DataType::kU8)] = MPI_UINT8_T;
-  types[static_cast<std::size_t>(DataType::kF8E4M3)] = MPI_UINT8_T;
-  types[static_cast<std::size_t>(DataType::kF8E5M2)] = MPI_UINT8_T;
+  types[static_cast<std::size_t>(collective::DataType::kF16)] = MPI_UINT16_T;
+  types[static_cast<std::size_t>(collective::DataType::kBf16)] = MPI_UINT16_T;
+  types[static_cast<std::size_t>(collective::DataType::kF32)] = MPI_FLOAT;
+  types[static_cast<std::size_t>(collective::DataType::kF64)] = MPI_DOUBLE;
+  types[static_cast<std::size_t>(collective::DataType::kI8)] = MPI_INT8_T;
+  types[static_cast<std::size_t>(collective::DataType::kI32)] = MPI_INT32_T;
+  types[static_cast<std::size_t>(collective::DataType::kI64)] = MPI_INT64_T;
+  types[static_cast<std::size_t>(collective::DataType::kU8)] = MPI_UINT8_T;
+  types[static_cast<std::size_t>(collective::DataType::kF8E4M3)] = MPI_UINT8_T;
+  types[static_cast<std::size_t>(collective::DataType::kF8E5M2)] = MPI_UINT8_T;
   return types;
 }
 
@@ -115,9 +119,10 @@ Result<std::shared_ptr<MpiSession>> MpiSession::Open(const MpiOptions& options) 
 Status MpiSession::CreateOps() {
   const std::array<MPI_Op, 4> own = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX};
   ops_.fill(own);
-  for (const DataType type : kNarrowTypes) ops_[static_cast<std::size_t>(type)].fill(MPI_OP_NULL);
-  for (const DataType type : kNarrowTypes) {
-    for (const Reduction reduction : kReductions) {
+  for (const collective::DataType type : kNarrowTypes)
+    ops_[static_cast<std::size_t>(type)].fill(MPI_OP_NULL);
+  for (const collective::DataType type : kNarrowTypes) {
+    for (const collective::Reduction reduction : kReductions) {
       MPI_User_function* function = UserFunction(type, reduction);
       MPI_Op& op = ops_[static_cast<std::size_t>(type)][static_cast<std::size_t>(reduction)];
       LOCKSTEP_RETURN_IF_ERROR(
@@ -129,7 +134,7 @@ Status MpiSession::CreateOps() {
 
 MpiSession::~MpiSession() {
   if (!healthy()) return;  // ranks that wait for each other would wait here as well
-  for (const DataType type : kNarrowTypes) {
+  for (const collective::DataType type : kNarrowTypes) {
     for (MPI_Op& op : ops_[static_cast<std::size_t>(type)]) {
       if (op != MPI_OP_NULL) MPI_Op_free(&op);
     }
@@ -153,4 +158,4 @@ std::string MpiVersion() {
   return fmt::format("{} (MPI {}.{})", line, major, minor);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::mpi

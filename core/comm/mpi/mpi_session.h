@@ -13,7 +13,7 @@
 #include "core/collective/collective.h"
 #include "core/comm/mpi/mpi_communicator.h"
 
-namespace lockstep {
+namespace lockstep::comm::mpi {
 
 // kSystemFailed with MPI's own text.
 Status MpiError(int code, std::string_view call);
@@ -27,7 +27,7 @@ inline Status FromMpi(int code, std::string_view call) {
 // Initializes MPI if nobody did; its destructor finalizes when everything went well.
 class MpiSession {
  public:
-  using TypeTable = std::array<MPI_Datatype, kDataTypeCount>;
+  using TypeTable = std::array<MPI_Datatype, collective::kDataTypeCount>;
 
   static Result<std::shared_ptr<MpiSession>> Open(const MpiOptions& options);
   ~MpiSession();
@@ -35,8 +35,10 @@ class MpiSession {
   MpiSession& operator=(const MpiSession&) = delete;
 
   const MpiOptions& options() const { return options_; }
-  MPI_Datatype TypeOf(DataType type) const { return types_[static_cast<std::size_t>(type)]; }
-  MPI_Op OpOf(DataType type, Reduction reduction) const {
+  MPI_Datatype TypeOf(collective::DataType type) const {
+    return types_[static_cast<std::size_t>(type)];
+  }
+  MPI_Op OpOf(collective::DataType type, collective::Reduction reduction) const {
     return ops_[static_cast<std::size_t>(type)][static_cast<std::size_t>(reduction)];
   }
 
@@ -52,11 +54,11 @@ class MpiSession {
 
   MpiOptions options_;
   TypeTable types_{};
-  std::array<std::array<MPI_Op, 4>, kDataTypeCount> ops_{};
+  std::array<std::array<MPI_Op, 4>, collective::kDataTypeCount> ops_{};
   std::atomic<bool> healthy_{true};
   std::atomic_flag in_use_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::mpi
 
 #endif  // LOCKSTEP_CORE_COMM_MPI_MPI_SESSION_H_

@@ -10,7 +10,7 @@
 #include <climits>
 #include <cstddef>
 
-namespace lockstep::nccl {
+namespace lockstep::comm::nccl {
 
 // ncclResult_t. NCCL adds enumerators before its ncclNumResults, so nothing compares with that.
 using Code = int;
@@ -124,6 +124,6 @@ struct StandInStream {
   std::atomic<int> unfinished{0};
 };
 
-}  // namespace lockstep::nccl
+}  // namespace lockstep::comm::nccl
 
 #endif  // LOCKSTEP_CORE_COMM_NCCL_ABI_H_

@@ -8,7 +8,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep::nccl {
+namespace lockstep::comm::nccl {
 namespace {
 
 static_assert(sizeof(UniqueId) == sizeof(ncclUniqueId));
@@ -98,4 +98,4 @@ TEST(Abi, CallsHaveNcclsParameters) {
 }
 
 }  // namespace
-}  // namespace lockstep::nccl
+}  // namespace lockstep::comm::nccl

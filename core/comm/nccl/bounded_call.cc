@@ -13,7 +13,7 @@
 #include "core/base/check.h"
 #include "core/base/clock.h"
 
-namespace lockstep::nccl {
+namespace lockstep::comm::nccl {
 namespace {
 
 constexpr auto kLook = std::chrono::milliseconds(100);
@@ -148,4 +148,4 @@ bool WatchedCalls::Leave() {
   return state_->rescued.load();
 }
 
-}  // namespace lockstep::nccl
+}  // namespace lockstep::comm::nccl

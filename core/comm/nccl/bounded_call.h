@@ -13,7 +13,7 @@
 #include "core/base/status.h"
 #include "core/comm/nccl/abi.h"
 
-namespace lockstep::nccl {
+namespace lockstep::comm::nccl {
 
 // Makes the call on a thread of its own and waits for it until the deadline; nothing when it is
 // still inside then: its thread stays behind, and what the call refers to must be owned by it. A
@@ -47,6 +47,6 @@ class WatchedCalls {
   std::shared_ptr<State> state_;
 };
 
-}  // namespace lockstep::nccl
+}  // namespace lockstep::comm::nccl
 
 #endif  // LOCKSTEP_CORE_COMM_NCCL_BOUNDED_CALL_H_

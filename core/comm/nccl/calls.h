@@ -5,16 +5,16 @@
 #include "core/collective/collective.h"
 #include "core/comm/nccl/abi.h"
 
-namespace lockstep::nccl {
+namespace lockstep::comm::nccl {
 
-TypeCode TypeCodeOf(DataType type);
-ReductionCode ReductionCodeOf(Reduction reduction);
+TypeCode TypeCodeOf(collective::DataType type);
+ReductionCode ReductionCodeOf(collective::Reduction reduction);
 
 // "ncclAllReduce". A barrier is an all-reduce of one f32, as PyTorch's is.
-const char* CallName(const Operation& operation);
-Code MakeCall(const Api& api, const Operation& operation, const Buffers& buffers, Comm comm,
-              Stream stream);
+const char* CallName(const collective::Operation& operation);
+Code MakeCall(const Api& api, const collective::Operation& operation,
+              const collective::Buffers& buffers, Comm comm, Stream stream);
 
-}  // namespace lockstep::nccl
+}  // namespace lockstep::comm::nccl
 
 #endif  // LOCKSTEP_CORE_COMM_NCCL_CALLS_H_

@@ -4,7 +4,7 @@
 
 #include "fmt/format.h"
 
-namespace lockstep {
+namespace lockstep::comm::nccl {
 namespace {
 
 constexpr char kLibrary[] = "LOCKSTEP_NCCL_LIBRARY";
@@ -47,4 +47,4 @@ NcclChoices NcclChoicesFromEnvironment() {
   return choices;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::nccl

@@ -6,7 +6,7 @@
 
 #include "core/base/status.h"
 
-namespace lockstep {
+namespace lockstep::comm::nccl {
 
 // What a user chooses. Programs parse it in their agents and use it in their workers, which inherit
 // it through the environment.
@@ -21,6 +21,6 @@ struct NcclChoices {
 Status ExportNcclChoices(const NcclChoices& choices);
 NcclChoices NcclChoicesFromEnvironment();
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::nccl
 
 #endif  // LOCKSTEP_CORE_COMM_NCCL_CHOICES_H_

@@ -10,7 +10,7 @@
 #include "core/comm/nccl/debug_log.h"
 #include "fmt/format.h"
 
-namespace lockstep::nccl {
+namespace lockstep::comm::nccl {
 namespace {
 
 constexpr double kAbortPatienceSeconds = 1;  // for a call of another thread
@@ -341,4 +341,4 @@ Status Connection::Close() {
   return aborted.ok() ? status : aborted;
 }
 
-}  // namespace lockstep::nccl
+}  // namespace lockstep::comm::nccl

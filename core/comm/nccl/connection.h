@@ -15,7 +15,7 @@
 #include "core/comm/nccl/bounded_call.h"
 #include "core/comm/nccl/library.h"
 
-namespace lockstep::nccl {
+namespace lockstep::comm::nccl {
 
 // Of a communicator and its children.
 struct Terms {
@@ -107,6 +107,6 @@ class Connection {
   WatchedCalls watched_;
 };
 
-}  // namespace lockstep::nccl
+}  // namespace lockstep::comm::nccl
 
 #endif  // LOCKSTEP_CORE_COMM_NCCL_CONNECTION_H_

@@ -11,7 +11,7 @@
 
 #include "fmt/format.h"
 
-namespace lockstep::nccl {
+namespace lockstep::comm::nccl {
 namespace {
 
 constexpr std::size_t kLines = 3;
@@ -121,4 +121,4 @@ void DiscardQuietDebugLog() {
   if (capture.ours && LastLines(capture.path).empty()) unlink(capture.path.c_str());
 }
 
-}  // namespace lockstep::nccl
+}  // namespace lockstep::comm::nccl

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace lockstep::nccl {
+namespace lockstep::comm::nccl {
 
 // Has NCCL write warnings to a new file, of this process alone, in `folder` (empty: $TMPDIR, or
 // /tmp), unless the user's NCCL_DEBUG or NCCL_DEBUG_FILE say otherwise. Sets environment variables:
@@ -18,6 +18,6 @@ std::string DebugLogEnd();
 // Removes the file that CaptureDebugLog chose when NCCL had nothing to say but its version.
 void DiscardQuietDebugLog();
 
-}  // namespace lockstep::nccl
+}  // namespace lockstep::comm::nccl
 
 #endif  // LOCKSTEP_CORE_COMM_NCCL_DEBUG_LOG_H_

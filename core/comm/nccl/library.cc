@@ -10,7 +10,7 @@
 #include "core/base/check.h"
 #include "fmt/format.h"
 
-namespace lockstep::nccl {
+namespace lockstep::comm::nccl {
 namespace {
 
 constexpr char kDefaultName[] = "libnccl.so.2";
@@ -157,28 +157,30 @@ Status Library::Has(Feature feature) const {
                   symbol.name, nccl::VersionText(symbol.since), path_, VersionText()));
 }
 
-Status Library::Takes(const Operation& operation, int compute_capability) const {
+Status Library::Takes(const collective::Operation& operation, int compute_capability) const {
   constexpr int kSinceFloat8 = VersionCode(2, 24, 3);
   constexpr int kCopiesAnywhere = VersionCode(2, 28, 3);
   constexpr int kHopper = 90;
-  const Collective collective = operation.collective;
-  if (collective == Collective::kBarrier || !IsFloat8(operation.type)) return OkStatus();
+  const collective::Collective collective = operation.collective;
+  if (collective == collective::Collective::kBarrier || !collective::IsFloat8(operation.type))
+    return OkStatus();
   if (version_ < kSinceFloat8) {
     return Unsupported(fmt::format(
         "nccl: {} came with NCCL {}, and {} is {}; leave it out of -d, or choose a later library "
         "with --nccl-library",
-        NameOf(operation.type), nccl::VersionText(kSinceFloat8), path_, VersionText()));
+        collective::NameOf(operation.type), nccl::VersionText(kSinceFloat8), path_, VersionText()));
   }
-  const bool message = collective == Collective::kSend || collective == Collective::kRecv;
-  const bool copies = !InfoOf(collective).reduces && version_ >= kCopiesAnywhere;
+  const bool message =
+      collective == collective::Collective::kSend || collective == collective::Collective::kRecv;
+  const bool copies = !collective::InfoOf(collective).reduces && version_ >= kCopiesAnywhere;
   if (compute_capability == 0 || compute_capability >= kHopper || message || copies) {
     return OkStatus();
   }
   return Unsupported(fmt::format(
       "nccl: NCCL {} takes {} in {} on GPUs of compute capability 9.0 or later, and this one has "
       "{}.{}; leave it out of -d",
-      VersionText(), NameOf(operation.type), NameOf(collective), compute_capability / 10,
-      compute_capability % 10));
+      VersionText(), collective::NameOf(operation.type), collective::NameOf(collective),
+      compute_capability / 10, compute_capability % 10));
 }
 
 Config Library::NewConfig() const {
@@ -197,4 +199,4 @@ std::string Library::Describe(std::string_view call, Code code) const {
   return fmt::format("{}: {} ({})", call, api_.GetErrorString(code), code);
 }
 
-}  // namespace lockstep::nccl
+}  // namespace lockstep::comm::nccl

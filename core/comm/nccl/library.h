@@ -10,7 +10,7 @@
 #include "core/collective/collective.h"
 #include "core/comm/nccl/abi.h"
 
-namespace lockstep::nccl {
+namespace lockstep::comm::nccl {
 
 inline constexpr int kOldestVersion = VersionCode(2, 14, 3);  // ncclCommInitRankConfig
 inline constexpr int kNewestTested = VersionCode(2, 31, 2);
@@ -37,7 +37,7 @@ class Library {
   // kUnsupported for floats of 8 bits before 2.24.3 and on GPUs of a lower compute capability (90:
   // 9.0; 0: unknown, so the library will tell) than such a call needs. Source: NCCL
   // src/enqueue.cc, where it says "FP8 reduction support begins with sm90 capable devices".
-  Status Takes(const Operation& operation, int compute_capability) const;
+  Status Takes(const collective::Operation& operation, int compute_capability) const;
   // What communicators are made with: never blocking, and only fields that this version knows.
   Config NewConfig() const;
   // "ncclAllReduce: unhandled system error (2)".
@@ -54,6 +54,6 @@ class Library {
 
 std::string VersionText(int code);
 
-}  // namespace lockstep::nccl
+}  // namespace lockstep::comm::nccl
 
 #endif  // LOCKSTEP_CORE_COMM_NCCL_LIBRARY_H_

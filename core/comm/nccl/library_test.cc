@@ -12,7 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep::nccl {
+namespace lockstep::comm::nccl {
 namespace {
 
 using testing::EndsWith;
@@ -60,14 +60,18 @@ INSTANTIATE_TEST_SUITE_P(
 
 // What NCCL's source says of the version, so that nobody learns it from an error in a run.
 TEST(Float8, NeedsTheVersionAndTheGpu) {
-  const Operation sum{.type = DataType::kF8E4M3, .count = 1};
-  const Operation copy{.collective = Collective::kAllGather, .type = DataType::kF8E5M2, .count = 1};
-  const Operation message{.collective = Collective::kSend, .type = DataType::kF8E5M2, .count = 1};
+  const collective::Operation sum{.type = collective::DataType::kF8E4M3, .count = 1};
+  const collective::Operation copy{.collective = collective::Collective::kAllGather,
+                                   .type = collective::DataType::kF8E5M2,
+                                   .count = 1};
+  const collective::Operation message{.collective = collective::Collective::kSend,
+                                      .type = collective::DataType::kF8E5M2,
+                                      .count = 1};
   const auto old = Library::Open(Fake("22203")).value();
   EXPECT_EQ(old->Takes(message, 90).code(), StatusCode::kUnsupported);
   EXPECT_THAT(old->Takes(sum, 90).message(),
               AllOf(HasSubstr("f8e4m3 came with NCCL 2.24.3"), HasSubstr("is 2.22.3")));
-  EXPECT_TRUE(old->Takes({.type = DataType::kU8}, 70).ok());
+  EXPECT_TRUE(old->Takes({.type = collective::DataType::kU8}, 70).ok());
   const auto first = Library::Open(Fake("22703")).value();
   const auto later = Library::Open(Fake("22809")).value();
   for (const auto& library : {first, later}) {
@@ -148,4 +152,4 @@ TEST(InstalledLibrary, LoadsAndTellsWhatIsMissing) {
 }
 
 }  // namespace
-}  // namespace lockstep::nccl
+}  // namespace lockstep::comm::nccl

@@ -13,7 +13,7 @@
 #include "core/device/cuda/cuda_pattern.h"
 #endif
 
-namespace lockstep {
+namespace lockstep::comm::nccl {
 namespace {
 
 #ifdef LOCKSTEP_HAS_CUDA
@@ -21,19 +21,20 @@ Result<NcclPlatform> OpenOnCuda(const NcclLibraryFacts& library, int local_rank,
   const NcclChoices choices = NcclChoicesFromEnvironment();
   NcclPlatform platform;
   if (choices.ranks_per_gpu > 1) {
-    nccl::ShareGpu(library.version_code, local_rank, choices.ranks_per_gpu);
+    ShareGpu(library.version_code, local_rank, choices.ranks_per_gpu);
   }
-  const CudaMemory memory = host_access ? CudaMemory::kManaged : CudaMemory::kDevice;
+  const device::cuda::CudaMemory memory =
+      host_access ? device::cuda::CudaMemory::kManaged : device::cuda::CudaMemory::kDevice;
   const int index = local_rank / choices.ranks_per_gpu;
-  auto device = OpenCudaDevice(index, memory);
+  auto device = device::cuda::OpenCudaDevice(index, memory);
   if (!device.ok()) {
     return Status(device.status().code(), "--backend=nccl: " + device.status().message());
   }
   platform.device = std::move(device).value();
-  platform.gpu_bus = CudaBus(index);
-  LOCKSTEP_ASSIGN_OR_RETURN(platform.kernels, OpenCudaKernels());
+  platform.gpu_bus = device::cuda::CudaBus(index);
+  LOCKSTEP_ASSIGN_OR_RETURN(platform.kernels, device::cuda::OpenCudaKernels());
   if (!host_access) {
-    LOCKSTEP_ASSIGN_OR_RETURN(platform.pattern_memory, OpenCudaPatternMemory());
+    LOCKSTEP_ASSIGN_OR_RETURN(platform.pattern_memory, device::cuda::OpenCudaPatternMemory());
   }
   return platform;
 }
@@ -68,21 +69,21 @@ NcclOptions NcclOptionsFromEnvironment() {
 }
 
 Result<NcclPlatform> OpenNccl(int local_rank, bool host_access) {
-  const std::string log_file = nccl::CaptureDebugLog("");
+  const std::string log_file = CaptureDebugLog("");
   const NcclChoices choices = NcclChoicesFromEnvironment();
   LOCKSTEP_ASSIGN_OR_RETURN(const NcclLibraryFacts library, ExamineNccl(choices.library));
   LOCKSTEP_ASSIGN_OR_RETURN(NcclPlatform platform, OpenFor(library, local_rank, host_access));
   platform.log_file = log_file;
-  platform.remark = nccl::RemarkOn(library, choices);
+  platform.remark = RemarkOn(library, choices);
   return platform;
 }
 
 const Capabilities& NcclBackendCapabilities() {
   static const Capabilities capabilities = [] {
     Capabilities made = NcclCapabilities();
-    made.supports = [](const Operation& operation) {
-      if (!IsFloat8(operation.type)) return OkStatus();
-      const auto library = nccl::Library::Open(NcclChoicesFromEnvironment().library);
+    made.supports = [](const collective::Operation& operation) {
+      if (!collective::IsFloat8(operation.type)) return OkStatus();
+      const auto library = Library::Open(NcclChoicesFromEnvironment().library);
       // One that cannot be opened is the workers' to report.
       return library.ok() ? (*library)->Takes(operation, /*compute_capability=*/0) : OkStatus();
     };
@@ -97,4 +98,4 @@ std::string NcclVersion() {
   return fmt::format("{} ({})", library->version, library->path);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::nccl

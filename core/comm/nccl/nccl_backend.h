@@ -11,18 +11,20 @@
 #include "core/device/device.h"
 #include "core/device/kernels.h"
 
-namespace lockstep {
+namespace lockstep::comm::nccl {
 
 // The user's choices (core/comm/nccl/choices.h) as options.
 NcclOptions NcclOptionsFromEnvironment();
 
 struct NcclPlatform {
-  std::unique_ptr<Device> device;    // CUDA's; nullptr: the library is a stand-in for the host
-  std::unique_ptr<Kernels> kernels;  // with the device
-  std::unique_ptr<PatternMemory> pattern_memory;  // where the host can't reach its memory
-  std::string gpu_bus;                            // where the device sits
-  std::string log_file;                           // NCCL's own; empty: we cannot follow it
-  std::string remark;                             // what makes the figures no figures of NCCL
+  std::unique_ptr<device::Device>
+      device;  // CUDA's; nullptr: the library is a stand-in for the host
+  std::unique_ptr<device::Kernels> kernels;  // with the device
+  std::unique_ptr<collective::PatternMemory>
+      pattern_memory;    // where the host can't reach its memory
+  std::string gpu_bus;   // where the device sits
+  std::string log_file;  // NCCL's own; empty: we cannot follow it
+  std::string remark;    // what makes the figures no figures of NCCL
 };
 
 // For the process that is number `local_rank` on this host; with `host_access` the host can read
@@ -37,6 +39,6 @@ const Capabilities& NcclBackendCapabilities();
 // "2.28.9 (/usr/lib/x86_64-linux-gnu/libnccl.so.2)", or why it is unknown.
 std::string NcclVersion();
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::nccl
 
 #endif  // LOCKSTEP_CORE_COMM_NCCL_NCCL_BACKEND_H_

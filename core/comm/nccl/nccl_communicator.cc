@@ -15,10 +15,8 @@
 #include "core/device/native_stream.h"
 #include "fmt/format.h"
 
-namespace lockstep {
+namespace lockstep::comm::nccl {
 namespace {
-
-using nccl::Connection;
 
 // How long an Await sleeps before it asks the library for errors that no stream shows.
 constexpr double kPollSeconds = 0.005;
@@ -32,9 +30,9 @@ void EndProcess(const std::string& why) {
 // What a communicator and its children share.
 struct Family {
   Meeting& meeting;
-  Device& device;
+  device::Device& device;
   NcclOptions options;
-  nccl::Terms terms;
+  Terms terms;
   bool native = false;  // streams have handles
   int compute_capability = 0;
 };
@@ -42,7 +40,7 @@ struct Family {
 class Adapter final : public NcclCommunicator {
  public:
   Adapter(std::shared_ptr<Connection> connection, std::shared_ptr<Family> family,
-          std::unique_ptr<Buffer> barrier, std::string prefix)
+          std::unique_ptr<device::Buffer> barrier, std::string prefix)
       : connection_(std::move(connection)),
         family_(std::move(family)),
         barrier_(std::move(barrier)),
@@ -51,18 +49,19 @@ class Adapter final : public NcclCommunicator {
     connection_.reset();
     // What a stand-in that could not be ended may still count down stays.
     if (stand_in_->unfinished.load() > 0) static_cast<void>(stand_in_.release());
-    nccl::DiscardQuietDebugLog();
+    DiscardQuietDebugLog();
   }
 
   const Capabilities& capabilities() const override { return NcclCapabilities(); }
-  Status Supports(const Operation& operation) const override {
+  Status Supports(const collective::Operation& operation) const override {
     return connection_->library().Takes(operation, family_->compute_capability);
   }
   int rank() const override { return connection_->rank(); }
   int size() const override { return connection_->size(); }
 
-  Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) override;
-  Status Await(Stream& stream, Deadline deadline) override;
+  Status Enqueue(const collective::Operation& operation, const collective::Buffers& buffers,
+                 device::Stream& stream) override;
+  Status Await(device::Stream& stream, Deadline deadline) override;
   void Abort() override;
   Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override;
 
@@ -75,22 +74,23 @@ class Adapter final : public NcclCommunicator {
   Status Revoke(Deadline deadline) override { return connection_->Revoke(deadline); }
 
  private:
-  Status Launch(const Operation& operation, const Buffers& buffers, nccl::Stream handle);
-  Status EnqueueNative(const Operation& operation, const Buffers& buffers, Stream& stream,
-                       NativeStream& native);
-  Status RunOnHost(const Operation& operation, const Buffers& buffers);
+  Status Launch(const collective::Operation& operation, const collective::Buffers& buffers,
+                Stream handle);
+  Status EnqueueNative(const collective::Operation& operation, const collective::Buffers& buffers,
+                       device::Stream& stream, device::NativeStream& native);
+  Status RunOnHost(const collective::Operation& operation, const collective::Buffers& buffers);
   Status AwaitStandIn();
   Status Register(const void* data, std::int64_t bytes);
   Result<std::unique_ptr<NcclCommunicator>> Wrap(std::shared_ptr<Connection> connection);
 
   std::shared_ptr<Connection> connection_;
   std::shared_ptr<Family> family_;
-  std::unique_ptr<Buffer> barrier_;  // one element, of the device
+  std::unique_ptr<device::Buffer> barrier_;  // one element, of the device
   std::string prefix_;
   int splits_ = 0;
   bool in_group_ = false;
   std::map<const void*, std::int64_t> registered_;  // bytes by address
-  std::unique_ptr<nccl::StandInStream> stand_in_ = std::make_unique<nccl::StandInStream>();
+  std::unique_ptr<StandInStream> stand_in_ = std::make_unique<StandInStream>();
 };
 
 Status Adapter::Register(const void* data, std::int64_t bytes) {
@@ -98,29 +98,30 @@ Status Adapter::Register(const void* data, std::int64_t bytes) {
   const auto known = registered_.find(data);
   if (known != registered_.end() && known->second >= bytes) return OkStatus();
   registered_[data] = bytes;
-  return connection_->Make("ncclCommRegister", [&](nccl::Comm comm) {
+  return connection_->Make("ncclCommRegister", [&](Comm comm) {
     void* handle = nullptr;  // lives as long as the communicator, which frees it
     return connection_->library().api().CommRegister(comm, const_cast<void*>(data),
                                                      static_cast<std::size_t>(bytes), &handle);
   });
 }
 
-Status Adapter::Launch(const Operation& operation, const Buffers& buffers, nccl::Stream handle) {
-  const nccl::Api& api = connection_->library().api();
-  const Buffers real = operation.collective == Collective::kBarrier
-                           ? Buffers{barrier_->data(), barrier_->data()}
-                           : buffers;
+Status Adapter::Launch(const collective::Operation& operation, const collective::Buffers& buffers,
+                       Stream handle) {
+  const Api& api = connection_->library().api();
+  const collective::Buffers real = operation.collective == collective::Collective::kBarrier
+                                       ? collective::Buffers{barrier_->data(), barrier_->data()}
+                                       : buffers;
   if (family_->options.register_buffers) {
-    LOCKSTEP_RETURN_IF_ERROR(Register(real.send, SendBytes(operation, size())));
-    LOCKSTEP_RETURN_IF_ERROR(Register(real.recv, RecvBytes(operation, size())));
+    LOCKSTEP_RETURN_IF_ERROR(Register(real.send, collective::SendBytes(operation, size())));
+    LOCKSTEP_RETURN_IF_ERROR(Register(real.recv, collective::RecvBytes(operation, size())));
   }
-  return connection_->Make(nccl::CallName(operation), [&](nccl::Comm comm) {
-    return nccl::MakeCall(api, operation, real, comm, handle);
-  });
+  return connection_->Make(CallName(operation),
+                           [&](Comm comm) { return MakeCall(api, operation, real, comm, handle); });
 }
 
 // A stand-in's stream is the communicator's own; what is enqueued there is waited for here.
-Status Adapter::RunOnHost(const Operation& operation, const Buffers& buffers) {
+Status Adapter::RunOnHost(const collective::Operation& operation,
+                          const collective::Buffers& buffers) {
   LOCKSTEP_RETURN_IF_ERROR(Launch(operation, buffers, stand_in_.get()));
   return in_group_ ? OkStatus() : AwaitStandIn();
 }
@@ -142,22 +143,25 @@ Status Adapter::AwaitStandIn() {
   return connection_->Health();
 }
 
-Status Adapter::EnqueueNative(const Operation& operation, const Buffers& buffers, Stream& stream,
-                              NativeStream& native) {
+Status Adapter::EnqueueNative(const collective::Operation& operation,
+                              const collective::Buffers& buffers, device::Stream& stream,
+                              device::NativeStream& native) {
   // In a group nothing runs before it ends: what marks the stream now would tell the wrong time.
-  NativeStream& target = in_group_ ? native.Bare() : native;
+  device::NativeStream& target = in_group_ ? native.Bare() : native;
   LOCKSTEP_RETURN_IF_ERROR(
       target.LaunchOn([&](void* handle) { return Launch(operation, buffers, handle); }));
-  const bool blocks = stream.inline_execution() && operation.blocking == Blocking::kBlocking;
+  const bool blocks =
+      stream.inline_execution() && operation.blocking == collective::Blocking::kBlocking;
   if (!blocks || in_group_) return OkStatus();
   return Await(stream, Deadline::AfterSeconds(family_->options.operation_seconds));
 }
 
-Status Adapter::Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) {
+Status Adapter::Enqueue(const collective::Operation& operation, const collective::Buffers& buffers,
+                        device::Stream& stream) {
   LOCKSTEP_RETURN_IF_ERROR(ValidateCall(operation, buffers, rank(), size()));
-  if (IsFloat8(operation.type)) LOCKSTEP_RETURN_IF_ERROR(Supports(operation));
+  if (collective::IsFloat8(operation.type)) LOCKSTEP_RETURN_IF_ERROR(Supports(operation));
   if (family_->native) {
-    auto* const native = dynamic_cast<NativeStream*>(&stream);
+    auto* const native = dynamic_cast<device::NativeStream*>(&stream);
     if (native == nullptr) return InvalidInput("nccl: the stream is not one of a CUDA device");
     return EnqueueNative(operation, buffers, stream, *native);
   }
@@ -169,7 +173,7 @@ Status Adapter::Enqueue(const Operation& operation, const Buffers& buffers, Stre
   return stream.status();
 }
 
-Status Adapter::Await(Stream& stream, Deadline deadline) {
+Status Adapter::Await(device::Stream& stream, Deadline deadline) {
   if (!family_->native) return stream.Synchronize(deadline);
   for (;;) {
     const Deadline soon = Deadline::AfterSeconds(kPollSeconds);
@@ -188,7 +192,7 @@ void Adapter::Abort() {
 
 Status Adapter::StartGroup() {
   LOCKSTEP_RETURN_IF_ERROR(connection_->Make(
-      "ncclGroupStart", [&](nccl::Comm) { return connection_->library().api().GroupStart(); }));
+      "ncclGroupStart", [&](Comm) { return connection_->library().api().GroupStart(); }));
   in_group_ = true;
   return OkStatus();
 }
@@ -196,11 +200,11 @@ Status Adapter::StartGroup() {
 Status Adapter::EndGroup() {
   in_group_ = false;
   LOCKSTEP_RETURN_IF_ERROR(connection_->Make(
-      "ncclGroupEnd", [&](nccl::Comm) { return connection_->library().api().GroupEnd(); }));
+      "ncclGroupEnd", [&](Comm) { return connection_->library().api().GroupEnd(); }));
   return family_->native ? OkStatus() : AwaitStandIn();
 }
 
-Result<std::unique_ptr<Buffer>> BarrierBuffer(Device& device) {
+Result<std::unique_ptr<device::Buffer>> BarrierBuffer(device::Device& device) {
   return device.Allocate(static_cast<std::int64_t>(sizeof(double)));
 }
 
@@ -212,19 +216,19 @@ Result<std::unique_ptr<NcclCommunicator>> Adapter::Wrap(std::shared_ptr<Connecti
 }
 
 // The id of a new communicator, from its rank 0 to all of them.
-Result<nccl::UniqueId> ShareId(Meeting& meeting, const std::string& prefix, int rank,
-                               const nccl::Terms& terms, Deadline deadline) {
+Result<UniqueId> ShareId(Meeting& meeting, const std::string& prefix, int rank, const Terms& terms,
+                         Deadline deadline) {
   const std::string key = prefix + "/nccl_id";
-  nccl::UniqueId id{};
+  UniqueId id{};
   if (rank == 0) {
-    auto made = std::make_shared<nccl::UniqueId>();
-    LOCKSTEP_ASSIGN_OR_RETURN(const auto code, nccl::CallBounded(
+    auto made = std::make_shared<UniqueId>();
+    LOCKSTEP_ASSIGN_OR_RETURN(const auto code, CallBounded(
                                                    [made, library = terms.library] {
                                                      return library->api().GetUniqueId(made.get());
                                                    },
                                                    deadline));
     if (!code) return DeadlineExceeded("nccl: ncclGetUniqueId did not return before the deadline");
-    if (*code != nccl::kSuccess) {
+    if (*code != kSuccess) {
       const char* last = terms.library->api().GetLastError(nullptr);
       return SystemFailed(
           fmt::format("nccl: {}; {}", terms.library->Describe("ncclGetUniqueId", *code), last));
@@ -243,7 +247,7 @@ Result<nccl::UniqueId> ShareId(Meeting& meeting, const std::string& prefix, int 
 
 Result<std::shared_ptr<Connection>> ConnectByMeeting(Family& family, const std::string& prefix,
                                                      int rank, int size, Deadline deadline) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const nccl::UniqueId id,
+  LOCKSTEP_ASSIGN_OR_RETURN(const UniqueId id,
                             ShareId(family.meeting, prefix, rank, family.terms, deadline));
   return Connection::Connect(family.terms, id, rank, size, deadline);
 }
@@ -251,7 +255,7 @@ Result<std::shared_ptr<Connection>> ConnectByMeeting(Family& family, const std::
 Result<std::unique_ptr<Communicator>> Adapter::Split(int color, int key, Deadline deadline) {
   const std::string prefix = fmt::format("{}/{}", prefix_, splits_++);
   std::shared_ptr<Connection> child;
-  if (connection_->library().Has(nccl::Feature::kSplit).ok()) {
+  if (connection_->library().Has(Feature::kSplit).ok()) {
     LOCKSTEP_ASSIGN_OR_RETURN(child, connection_->Split(color, key, deadline));
   } else {
     LOCKSTEP_ASSIGN_OR_RETURN(const SplitGroup group, AgreeOnGroup(family_->meeting, prefix, rank(),
@@ -271,9 +275,9 @@ Result<std::unique_ptr<NcclCommunicator>> Adapter::Shrink(std::span<const int> e
   return Wrap(std::move(child));
 }
 
-nccl::Terms TermsOf(const NcclOptions& options, std::shared_ptr<const nccl::Library> library,
-                    NativeDevice* native) {
-  nccl::Terms terms;
+Terms TermsOf(const NcclOptions& options, std::shared_ptr<const Library> library,
+              device::NativeDevice* native) {
+  Terms terms;
   terms.library = std::move(library);
   terms.operation_seconds = options.operation_seconds;
   terms.abort_seconds = options.abort_seconds;
@@ -291,30 +295,31 @@ const Capabilities& NcclCapabilities() {
       .backend = "nccl",
       .moves_data = true,
       .can_abort = true,
-      .supports = [](const Operation&) { return OkStatus(); },
+      .supports = [](const collective::Operation&) { return OkStatus(); },
   };
   return capabilities;
 }
 
 Result<NcclLibraryFacts> ExamineNccl(const std::string& library) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto opened, nccl::Library::Open(library));
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto opened, Library::Open(library));
   return NcclLibraryFacts{opened->path(), opened->VersionText(), opened->version(),
                           opened->stand_in()};
 }
 
 Result<std::unique_ptr<NcclCommunicator>> ConnectNccl(int rank, int size, Meeting& meeting,
-                                                      const std::string& prefix, Device& device,
+                                                      const std::string& prefix,
+                                                      device::Device& device,
                                                       const NcclOptions& options,
                                                       Deadline deadline) {
   if (size < 1 || rank < 0 || rank >= size) {
     return InvalidInput(fmt::format("nccl: rank {} of {} ranks does not exist", rank, size));
   }
-  static_cast<void>(nccl::CaptureDebugLog(options.log_folder));
-  LOCKSTEP_ASSIGN_OR_RETURN(auto library, nccl::Library::Open(options.library));
+  static_cast<void>(CaptureDebugLog(options.log_folder));
+  LOCKSTEP_ASSIGN_OR_RETURN(auto library, Library::Open(options.library));
   if (options.register_buffers) {
-    LOCKSTEP_RETURN_IF_ERROR(library->Has(nccl::Feature::kRegister));
+    LOCKSTEP_RETURN_IF_ERROR(library->Has(Feature::kRegister));
   }
-  auto* const native = dynamic_cast<NativeDevice*>(&device);
+  auto* const native = dynamic_cast<device::NativeDevice*>(&device);
   if (native == nullptr && !library->stand_in()) {
     return InvalidInput(fmt::format("nccl: {} works on CUDA devices only, not on the device '{}'",
                                     library->path(), device.name()));
@@ -329,4 +334,4 @@ Result<std::unique_ptr<NcclCommunicator>> ConnectNccl(int rank, int size, Meetin
       std::move(connection), std::move(family), std::move(barrier), prefix));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::nccl

@@ -9,7 +9,7 @@
 
 #include "core/comm/communicator.h"
 
-namespace lockstep {
+namespace lockstep::comm::nccl {
 
 struct NcclOptions {
   std::string library;              // a file; empty: the libnccl.so.2 that the dynamic linker finds
@@ -54,7 +54,8 @@ class NcclCommunicator : public Communicator {
 // Collective over `size` ranks. `device` outlives the communicator; it is CUDA's, or for a library
 // of tests the host's. `prefix` is of the meeting's keys: the same on all ranks, used once.
 Result<std::unique_ptr<NcclCommunicator>> ConnectNccl(int rank, int size, Meeting& meeting,
-                                                      const std::string& prefix, Device& device,
+                                                      const std::string& prefix,
+                                                      device::Device& device,
                                                       const NcclOptions& options,
                                                       Deadline deadline);
 
@@ -67,6 +68,6 @@ struct NcclLibraryFacts {
 };
 Result<NcclLibraryFacts> ExamineNccl(const std::string& library);
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::nccl
 
 #endif  // LOCKSTEP_CORE_COMM_NCCL_NCCL_COMMUNICATOR_H_

@@ -5,7 +5,7 @@
 #include "core/comm/nccl/nccl_communicator.h"
 #include "core/device/host/host_device.h"
 
-namespace lockstep {
+namespace lockstep::comm::nccl {
 namespace {
 
 std::string FakeLibrary(const std::string& version) {
@@ -17,7 +17,7 @@ WorldUnderTest WorldOf(int size, const std::string& version, bool registers) {
   return {"fake" + version + "x" + std::to_string(size) + (registers ? "registered" : ""),
           [size, version, registers](const RankBody& body) {
             LocalMeeting meeting;
-            HostDevice device;
+            device::host::HostDevice device;
             NcclOptions options;
             options.library = FakeLibrary(version);
             options.operation_seconds = 30;
@@ -42,4 +42,4 @@ INSTANTIATE_TEST_SUITE_P(Nccl, CommContract,
                          });
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::comm::nccl

@@ -14,7 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::comm::nccl {
 namespace {
 
 using testing::HasSubstr;
@@ -62,17 +62,17 @@ struct World {
     communicator = std::move(connected).value();
     return OkStatus();
   }
-  Status AllReduce(Stream& stream) {
-    Operation operation;
+  Status AllReduce(device::Stream& stream) {
+    collective::Operation operation;
     operation.count = 1;
     return communicator->Enqueue(operation, {&send, &recv}, stream);
   }
 
   double connect_seconds = kLongSeconds;
   NcclOptions options = LongOptions();
-  HostDevice device;
+  device::host::HostDevice device;
   LocalMeeting meeting;
-  std::unique_ptr<Stream> inline_stream = device.NewInlineStream();
+  std::unique_ptr<device::Stream> inline_stream = device.NewInlineStream();
   std::unique_ptr<NcclCommunicator> communicator;
   float send = 3;
   float recv = -1;
@@ -186,7 +186,7 @@ TEST(Operation, AwaitEndsAtItsDeadlineAndAbortEndsTheStream) {
 
 TEST(Operation, APeersAbortIsARemoteError) {
   LocalMeeting meeting;
-  HostDevice device;
+  device::host::HostDevice device;
   NcclOptions options = LongOptions();
   std::barrier connected(2);
   const auto run = [&](int rank) {
@@ -197,8 +197,8 @@ TEST(Operation, APeersAbortIsARemoteError) {
     if (rank == 0) return (*world)->Abort();
     const auto stream = device.NewInlineStream();
     ExpectFailure({"", kFailed, "remote process exited or there was a network error (6)"}, [&] {
-      Operation barrier;
-      barrier.collective = Collective::kBarrier;
+      collective::Operation barrier;
+      barrier.collective = collective::Collective::kBarrier;
       return (*world)->Enqueue(barrier, {}, *stream);
     });
   };
@@ -272,7 +272,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Shrink, LeavesOutARankAndEndsWhatIsInFlight) {
   LocalMeeting meeting;
-  HostDevice device;
+  device::host::HostDevice device;
   NcclOptions options = LongOptions();
   std::barrier connected(3);
   std::vector<std::thread> ranks;
@@ -290,7 +290,7 @@ TEST(Shrink, LeavesOutARankAndEndsWhatIsInFlight) {
       EXPECT_EQ((*rest)->rank(), rank == 0 ? 0 : 1);
       const auto stream = device.NewInlineStream();
       float value = static_cast<float>(rank);
-      Operation sum;
+      collective::Operation sum;
       sum.count = 1;
       const Status status = (*rest)->Enqueue(sum, {&value, &value}, *stream);
       EXPECT_TRUE(status.ok()) << status.message();
@@ -345,7 +345,7 @@ TEST(RegisteredBuffers, AreRegisteredOnce) {
   ASSERT_TRUE(world.Connect().ok());
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(world.AllReduce(*world.inline_stream).ok());
   float elsewhere = 0;
-  Operation sum;
+  collective::Operation sum;
   sum.count = 1;
   EXPECT_THAT(
       world.communicator->Enqueue(sum, {&elsewhere, &world.recv}, *world.inline_stream).message(),
@@ -362,4 +362,4 @@ TEST(CorruptData, IsTheLibrarysToCommit) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::comm::nccl

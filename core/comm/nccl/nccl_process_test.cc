@@ -11,7 +11,7 @@
 #include "core/comm/nccl/testing/staged_communicator.h"
 #include "core/device/host/host_device.h"
 
-namespace lockstep {
+namespace lockstep::comm::nccl {
 namespace {
 
 int Number(const char* name) {
@@ -21,7 +21,7 @@ int Number(const char* name) {
 
 // One of this process, shared by all tests.
 NcclPlatform platform;
-std::unique_ptr<Device> device;
+std::unique_ptr<device::Device> device;
 std::unique_ptr<Meeting> meeting;
 std::unique_ptr<Communicator> world;
 
@@ -30,13 +30,14 @@ INSTANTIATE_TEST_SUITE_P(Nccl, CommContract,
                              .name = "nccl",
                              .run = [](const RankBody& body) { body(*world); },
                              .may_break = false,
-                             .device = [](Communicator&) -> Device& { return *device; }}));
+                             .device = [](Communicator&) -> device::Device& { return *device; }}));
 
 Status Connect() {
   const int rank = Number("OMPI_COMM_WORLD_RANK");
   LOCKSTEP_ASSIGN_OR_RETURN(platform, OpenNccl(Number("OMPI_COMM_WORLD_LOCAL_RANK"),
                                                /*host_access=*/true));
-  device = platform.device ? std::move(platform.device) : std::make_unique<HostDevice>();
+  device =
+      platform.device ? std::move(platform.device) : std::make_unique<device::host::HostDevice>();
   meeting = std::make_unique<FolderMeeting>(std::getenv("LOCKSTEP_TEST_MEETING"));
   LOCKSTEP_ASSIGN_OR_RETURN(
       auto connected, ConnectNccl(rank, Number("OMPI_COMM_WORLD_SIZE"), *meeting, "world", *device,
@@ -46,16 +47,16 @@ Status Connect() {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::comm::nccl
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  const lockstep::Status status = lockstep::Connect();
+  const lockstep::Status status = lockstep::comm::nccl::Connect();
   if (!status.ok()) {
     std::fprintf(stderr, "%s\n", status.message().c_str());
     return static_cast<int>(lockstep::ExitCodeOf(status.code()));
   }
   const int failed = RUN_ALL_TESTS();
-  lockstep::world.reset();
+  lockstep::comm::nccl::world.reset();
   return failed;
 }

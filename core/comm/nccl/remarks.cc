@@ -7,7 +7,7 @@
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
-namespace lockstep::nccl {
+namespace lockstep::comm::nccl {
 namespace {
 
 // Every version that has non-blocking communicators can be captured (since 2.9), also by them: from
@@ -44,4 +44,4 @@ std::string RemarkOn(const NcclLibraryFacts& library, const NcclChoices& choices
   return fmt::format("{}", fmt::join(remarks, "; "));
 }
 
-}  // namespace lockstep::nccl
+}  // namespace lockstep::comm::nccl

@@ -7,12 +7,12 @@
 #include "core/comm/nccl/choices.h"
 #include "core/comm/nccl/nccl_communicator.h"
 
-namespace lockstep::nccl {
+namespace lockstep::comm::nccl {
 
 // One line, parts separated by "; "; empty: nothing. A library of tests, ranks that share a GPU,
 // collectives that are replayed, and what is known of graphs with this version.
 std::string RemarkOn(const NcclLibraryFacts& library, const NcclChoices& choices);
 
-}  // namespace lockstep::nccl
+}  // namespace lockstep::comm::nccl
 
 #endif  // LOCKSTEP_CORE_COMM_NCCL_REMARKS_H_

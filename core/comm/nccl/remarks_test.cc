@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep::nccl {
+namespace lockstep::comm::nccl {
 namespace {
 
 using testing::HasSubstr;
@@ -54,4 +54,4 @@ TEST(Remarks, AllOfThemAreTold) {
 }
 
 }  // namespace
-}  // namespace lockstep::nccl
+}  // namespace lockstep::comm::nccl

@@ -7,7 +7,7 @@
 #include "core/comm/nccl/abi.h"
 #include "fmt/format.h"
 
-namespace lockstep::nccl {
+namespace lockstep::comm::nccl {
 
 std::vector<std::pair<std::string, std::string>> SharedGpuVariables(int version, int local_rank,
                                                                     int ranks_per_gpu) {
@@ -43,4 +43,4 @@ void ShareGpu(int version, int local_rank, int ranks_per_gpu) {
   }
 }
 
-}  // namespace lockstep::nccl
+}  // namespace lockstep::comm::nccl

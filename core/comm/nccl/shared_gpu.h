@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace lockstep::nccl {
+namespace lockstep::comm::nccl {
 
 // The variables that make it possible. Up to 2.30.2 (and for more than two ranks) each rank tells
 // NCCL that it is a host of its own, so that they are joined by sockets and the check for duplicate
@@ -22,6 +22,6 @@ bool SharesDirectly(int version, int ranks_per_gpu);
 // Sets those that the user did not set.
 void ShareGpu(int version, int local_rank, int ranks_per_gpu);
 
-}  // namespace lockstep::nccl
+}  // namespace lockstep::comm::nccl
 
 #endif  // LOCKSTEP_CORE_COMM_NCCL_SHARED_GPU_H_

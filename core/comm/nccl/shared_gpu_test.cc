@@ -8,7 +8,7 @@
 #include "core/comm/nccl/choices.h"
 #include "gtest/gtest.h"
 
-namespace lockstep::nccl {
+namespace lockstep::comm::nccl {
 namespace {
 
 std::map<std::string, std::string> Variables(int version, int rank, int ranks) {
@@ -50,4 +50,4 @@ TEST(Choices, TravelThroughTheEnvironment) {
 }
 
 }  // namespace
-}  // namespace lockstep::nccl
+}  // namespace lockstep::comm::nccl

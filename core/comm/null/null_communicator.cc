@@ -6,7 +6,7 @@
 #include "core/comm/split.h"
 #include "fmt/format.h"
 
-namespace lockstep {
+namespace lockstep::comm::null {
 namespace {
 
 class NullCommunicator final : public Communicator {
@@ -18,13 +18,16 @@ class NullCommunicator final : public Communicator {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
 
-  Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) override {
+  Status Enqueue(const collective::Operation& operation, const collective::Buffers& buffers,
+                 device::Stream& stream) override {
     LOCKSTEP_RETURN_IF_ERROR(ValidateCall(operation, buffers, rank_, size_));
     stream.Enqueue([] { return OkStatus(); });
     return stream.inline_execution() ? stream.status() : OkStatus();
   }
 
-  Status Await(Stream& stream, Deadline deadline) override { return stream.Synchronize(deadline); }
+  Status Await(device::Stream& stream, Deadline deadline) override {
+    return stream.Synchronize(deadline);
+  }
 
   void Abort() override {}
 
@@ -55,7 +58,7 @@ const Capabilities& NullCapabilities() {
       .backend = "null",
       .moves_data = false,
       .can_abort = true,  // nobody ever waits
-      .supports = [](const Operation&) { return OkStatus(); },
+      .supports = [](const collective::Operation&) { return OkStatus(); },
   };
   return capabilities;
 }
@@ -68,4 +71,4 @@ Result<std::unique_ptr<Communicator>> ConnectNull(int rank, int size, Meeting* m
       std::make_unique<NullCommunicator>(rank, size, meeting, "null"));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::null

@@ -6,7 +6,7 @@
 
 #include "core/comm/communicator.h"
 
-namespace lockstep {
+namespace lockstep::comm::null {
 
 // Moves no data and waits for nobody: a barrier is none either.
 const Capabilities& NullCapabilities();
@@ -15,6 +15,6 @@ const Capabilities& NullCapabilities();
 // without one Split is kUnsupported.
 Result<std::unique_ptr<Communicator>> ConnectNull(int rank, int size, Meeting* meeting = nullptr);
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::null
 
 #endif  // LOCKSTEP_CORE_COMM_NULL_NULL_COMMUNICATOR_H_

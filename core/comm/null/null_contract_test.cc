@@ -1,10 +1,10 @@
 #include <string>
 
 #include "core/comm/comm_contract.h"
-#include "core/comm/null/null_communicator.h"
 #include "core/comm/local_meeting.h"
+#include "core/comm/null/null_communicator.h"
 
-namespace lockstep {
+namespace lockstep::comm::null {
 namespace {
 
 WorldUnderTest WorldOf(int size) {
@@ -15,9 +15,10 @@ WorldUnderTest WorldOf(int size) {
           }};
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Null, CommContract, testing::Values(WorldOf(2), WorldOf(3), WorldOf(4)),
-    [](const testing::TestParamInfo<WorldUnderTest>& world) { return world.param.name; });
+INSTANTIATE_TEST_SUITE_P(Null, CommContract, testing::Values(WorldOf(2), WorldOf(3), WorldOf(4)),
+                         [](const testing::TestParamInfo<WorldUnderTest>& world) {
+                           return world.param.name;
+                         });
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::comm::null

@@ -13,7 +13,7 @@
 #include "core/comm/sim/rules.h"
 #include "core/comm/sim/scheduler.h"
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 
 // What a call receives: bytes [offset, offset + bytes) of `data`, which calls may share.
 struct SimDelivery {
@@ -23,9 +23,9 @@ struct SimDelivery {
 };
 
 struct SimCall {
-  Operation asked;  // by the rank
-  Operation run;    // by the library (rules.h, AsRun)
-  Buffers buffers;
+  collective::Operation asked;  // by the rank
+  collective::Operation run;    // by the library (rules.h, AsRun)
+  collective::Buffers buffers;
   int rank = 0;  // in the group
   int size = 0;  // of the group
   std::uint64_t sequence = 0;
@@ -45,11 +45,17 @@ struct SimCall {
   // so this is a copy.
   std::shared_ptr<const std::vector<std::byte>> held;
 
-  std::size_t SendSize() const { return static_cast<std::size_t>(SendBytes(run, size)); }
-  std::size_t RecvSize() const { return static_cast<std::size_t>(RecvBytes(run, size)); }
-  std::size_t BlockSize() const { return static_cast<std::size_t>(run.count * SizeOf(run.type)); }
+  std::size_t SendSize() const {
+    return static_cast<std::size_t>(collective::SendBytes(run, size));
+  }
+  std::size_t RecvSize() const {
+    return static_cast<std::size_t>(collective::RecvBytes(run, size));
+  }
+  std::size_t BlockSize() const {
+    return static_cast<std::size_t>(run.count * collective::SizeOf(run.type));
+  }
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim
 
 #endif  // LOCKSTEP_CORE_COMM_SIM_CALL_H_

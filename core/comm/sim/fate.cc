@@ -5,7 +5,7 @@
 #include "core/collective/reference.h"
 #include "fmt/format.h"
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 
 SimFate Truncated(SimDelivery delivery) {
   return {.kind = SimFate::Kind::kError,
@@ -20,11 +20,11 @@ SimFate Overrun(std::size_t sent, std::size_t room) {
 }
 
 void CombineInto(const SimCall& call, std::byte* total, const std::byte* input, std::size_t bytes) {
-  Operation operation = call.run;
-  operation.collective = Collective::kAllReduce;
-  operation.count = static_cast<std::int64_t>(bytes) / SizeOf(operation.type);
+  collective::Operation operation = call.run;
+  operation.collective = collective::Collective::kAllReduce;
+  operation.count = static_cast<std::int64_t>(bytes) / collective::SizeOf(operation.type);
   const std::vector<std::byte> before(total, total + bytes);
-  ReferenceResult(operation, 2, {before.data(), input}, 0, total);
+  collective::ReferenceResult(operation, 2, {before.data(), input}, 0, total);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim

@@ -11,7 +11,7 @@
 
 #include "core/comm/sim/call.h"
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 
 struct SimFate {
   enum class Kind { kWaits, kDone, kError, kCrash };
@@ -44,6 +44,6 @@ SimFate Overrun(std::size_t sent, std::size_t room);
 // total = total op input, as the call reduces; `bytes` of each.
 void CombineInto(const SimCall& call, std::byte* total, const std::byte* input, std::size_t bytes);
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim
 
 #endif  // LOCKSTEP_CORE_COMM_SIM_FATE_H_

@@ -17,7 +17,7 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 namespace {
 
 constexpr std::size_t kLeastStackBytes = 16 * 1024;
@@ -165,4 +165,4 @@ void Fiber::Yield() {
   AfterSwitchIn();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim

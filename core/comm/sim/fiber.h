@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 
 // Stacks of one size, mapped many at a time and reused. Only pages that are touched take memory.
 // The first kGuarded stacks end in a page that may not be touched (a guard costs the kernel a
@@ -80,6 +80,6 @@ class Fiber {
   Sanitizer sanitizer_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim
 
 #endif  // LOCKSTEP_CORE_COMM_SIM_FIBER_H_

@@ -9,7 +9,7 @@
 
 #include "core/comm/sim/wires.h"
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 namespace {
 
 constexpr std::size_t kMostSegmentBytes = 1024 * 1024;  // gloo/allreduce.h, kMaxSegmentSize
@@ -21,7 +21,7 @@ class RingRank {
         wires_(wires),
         ranks_(static_cast<std::size_t>(call.size)),
         total_(call.BlockSize()) {
-    const auto element = static_cast<std::size_t>(SizeOf(call.run.type));
+    const auto element = static_cast<std::size_t>(collective::SizeOf(call.run.type));
     const std::size_t segments =
         std::max((total_ + kMostSegmentBytes - 1) / kMostSegmentBytes, ranks_ * 2);
     per_rank_ = (segments + ranks_ - 1) / ranks_;
@@ -30,7 +30,7 @@ class RingRank {
     for (auto& room : rooms_) room.resize(segment_);
     const auto* send = static_cast<const std::byte*>(call.buffers.send);
     out_.assign(send, send + total_);
-    if (call.run.collective == Collective::kReduce) phases_ = 1;
+    if (call.run.collective == collective::Collective::kReduce) phases_ = 1;
   }
 
   // A wait that is over, and what follows it.
@@ -50,7 +50,7 @@ class RingRank {
     if (crashed_) return Overrun(crashed_->first, crashed_->second);
     if (phase_ < phases_) return {};
     const bool receives =
-        call_.run.collective == Collective::kAllReduce || call_.rank == call_.run.root;
+        call_.run.collective == collective::Collective::kAllReduce || call_.rank == call_.run.root;
     return {.kind = SimFate::Kind::kDone, .delivery = receives ? Whole(out_) : SimDelivery{}};
   }
 
@@ -133,4 +133,4 @@ std::vector<SimFate> FatesOfGlooRing(const SimCalls& calls) {
   return fates;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim

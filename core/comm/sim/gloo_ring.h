@@ -6,7 +6,7 @@
 
 #include "core/comm/sim/fate.h"
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 
 // all_reduce and reduce: the pipelined reduce-scatter and (of all_reduce) all-gather of
 // gloo/allreduce.cc, `ring`, segment by segment, each rank with the segments that follow from its
@@ -14,6 +14,6 @@ namespace lockstep {
 // the root) is taken to go well.
 std::vector<SimFate> FatesOfGlooRing(const SimCalls& calls);
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim
 
 #endif  // LOCKSTEP_CORE_COMM_SIM_GLOO_RING_H_

@@ -7,11 +7,11 @@
 #include "core/base/check.h"
 #include "fmt/format.h"
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 namespace {
 
-bool SameOperation(const Operation& a, const Operation& b) {
-  const CollectiveInfo& info = InfoOf(a.collective);
+bool SameOperation(const collective::Operation& a, const collective::Operation& b) {
+  const collective::CollectiveInfo& info = collective::InfoOf(a.collective);
   return a.collective == b.collective && a.count == b.count && a.type == b.type &&
          (!info.reduces || a.reduction == b.reduction) && (!info.rooted || a.root == b.root);
 }
@@ -32,12 +32,13 @@ int SimGroup::PlaceOf(int member) const {
 }
 
 bool SimGroup::IsMessage(const SimCall& call) const {
-  return call.run.collective == Collective::kSend || call.run.collective == Collective::kRecv;
+  return call.run.collective == collective::Collective::kSend ||
+         call.run.collective == collective::Collective::kRecv;
 }
 
 std::shared_ptr<SimCall>& SimGroup::PlaceIn(SimMeeting& meeting, const SimCall& call) const {
   if (!IsMessage(call)) return meeting.calls[static_cast<std::size_t>(call.rank)];
-  return meeting.calls[call.run.collective == Collective::kRecv ? 1 : 0];
+  return meeting.calls[call.run.collective == collective::Collective::kRecv ? 1 : 0];
 }
 
 void SimGroup::Post(const std::shared_ptr<SimCall>& call) {
@@ -86,7 +87,7 @@ void SimGroup::Close(int rank) {
 bool SimGroup::Needs(const SimMeeting& meeting, const SimCall& call, int peer) const {
   if (call.rank == peer) return true;
   if (IsMessage(call)) return call.run.root == peer;
-  if (call.run.collective != Collective::kBroadcast) return true;
+  if (call.run.collective != collective::Collective::kBroadcast) return true;
   const auto holds = [&](int rank) {
     return meeting.At(rank) != nullptr && meeting.At(rank)->holds;
   };
@@ -117,25 +118,25 @@ void SimGroup::Settle(SimMeeting& meeting, SimCall& call, double ns, SimFate fat
   call.delivery = std::move(fate.delivery);
   if (fate.kind == SimFate::Kind::kError) {
     call.status = SystemFailed(fmt::format("{}: {}: {}", SimCapabilities(library_.rules).backend,
-                                           Describe(call.asked), fate.message));
+                                           collective::Describe(call.asked), fate.message));
   }
   if (fate.kind == SimFate::Kind::kCrash) {
     call.status = SystemFailed(fate.message);
     library_.crash(members_[static_cast<std::size_t>(call.rank)],
-                   fmt::format("{}: {}", Describe(call.asked), fate.message));
+                   fmt::format("{}: {}", collective::Describe(call.asked), fate.message));
   }
   call.changed.NotifyAll(scheduler);
 }
 
 void SimGroup::Advance(SimMeeting& meeting, SimCall& arrived) {
   if (IsMessage(arrived)) return SettleMessage(meeting, arrived);
-  const Collective collective = arrived.run.collective;
+  const collective::Collective collective = arrived.run.collective;
   const bool gloo = library_.rules == SimRules::kGloo;
   if (meeting.mixed) {
     // Nobody else is heard of; see rules.h.
-  } else if (collective == Collective::kBroadcast) {
+  } else if (collective == collective::Collective::kBroadcast) {
     return AdvanceBroadcast(meeting, arrived);
-  } else if (collective == Collective::kReduce && !gloo) {
+  } else if (collective == collective::Collective::kReduce && !gloo) {
     return AdvanceReduce(meeting, arrived);
   }
   if (meeting.here == meeting.calls.size() && !meeting.mixed) SettleAll(meeting);
@@ -265,4 +266,4 @@ void SimGroup::SettleReduced(SimMeeting& meeting, SimCall& call) {
   Settle(meeting, call, ns, FateOfRoot(library_.rules, call, calls));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim

@@ -18,7 +18,7 @@
 #include "core/comm/sim/rules.h"
 #include "core/comm/sim/scheduler.h"
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 
 // What all groups of a world share; outlives them.
 struct SimLibrary {
@@ -34,7 +34,7 @@ struct SimMeeting {
   SimCall* At(int rank) const { return calls[static_cast<std::size_t>(rank)].get(); }
 
   std::vector<std::shared_ptr<SimCall>> calls;  // by rank; of a message: sender, receiver
-  Operation first;                              // of the call that came first
+  collective::Operation first;                  // of the call that came first
   std::size_t here = 0;
   std::size_t settled = 0;
   bool uniform = true;  // all calls so far are the same
@@ -85,6 +85,6 @@ class SimGroup {
   std::set<int> closed_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim
 
 #endif  // LOCKSTEP_CORE_COMM_SIM_GROUP_H_

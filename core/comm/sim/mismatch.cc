@@ -8,7 +8,7 @@
 #include "core/comm/sim/gloo_ring.h"
 #include "core/comm/sim/recursive_doubling.h"
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -38,7 +38,7 @@ Bytes OwnResult(const SimCall& call, const SentBytes& sent) {
   for (const Bytes& one : sends) pointers.push_back(one.data());
   Bytes result(call.RecvSize());
   if (!result.empty()) {
-    ReferenceResult(call.run, call.size, pointers, call.rank, result.data());
+    collective::ReferenceResult(call.run, call.size, pointers, call.rank, result.data());
   }
   return result;
 }
@@ -68,7 +68,7 @@ SimFate FateOfNccl(const SimCalls& calls, const SimCall& call) {
 SimFate FateOfMpiRing(const SimCalls& calls, const SimCall& call) {
   const SimCall& before = *calls[static_cast<std::size_t>((call.rank + call.size - 1) % call.size)];
   if (before.BlockSize() > call.BlockSize()) return Truncated(Whole(OwnResult(call, calls)));
-  const bool once = call.size == 2 && call.run.collective != Collective::kAllReduce;
+  const bool once = call.size == 2 && call.run.collective != collective::Collective::kAllReduce;
   return once ? Done(Whole(OwnResult(call, calls))) : SimFate{};
 }
 
@@ -92,33 +92,35 @@ std::vector<SimFate> FatesOfEqual(const SimCalls& calls) {
   const SimCall& first = *calls.front();
   const auto size = calls.size();
   std::vector<SimFate> fates(size, Done());
-  if (first.BlockSize() == 0 || first.run.collective == Collective::kBarrier) return fates;
+  if (first.BlockSize() == 0 || first.run.collective == collective::Collective::kBarrier)
+    return fates;
   std::vector<const void*> sends;
   sends.reserve(size);
   for (const SimCall* call : calls) sends.push_back(call->buffers.send);
-  const bool scatters = first.run.collective == Collective::kReduceScatter;
+  const bool scatters = first.run.collective == collective::Collective::kReduceScatter;
   const std::size_t each = first.RecvSize();
   Bytes result(scatters ? each * size : each);
   if (scatters) {
     for (std::size_t rank = 0; rank < size; ++rank) {
-      ReferenceResult(first.run, first.size, sends, static_cast<int>(rank),
-                      result.data() + rank * each);
+      collective::ReferenceResult(first.run, first.size, sends, static_cast<int>(rank),
+                                  result.data() + rank * each);
     }
   } else {
-    ReferenceResult(first.run, first.size, sends, first.run.root, result.data());
+    collective::ReferenceResult(first.run, first.size, sends, first.run.root, result.data());
   }
   const auto shared = std::make_shared<const Bytes>(std::move(result));
   for (std::size_t rank = 0; rank < size; ++rank) {
-    const bool receives =
-        first.run.collective != Collective::kReduce || static_cast<int>(rank) == first.run.root;
+    const bool receives = first.run.collective != collective::Collective::kReduce ||
+                          static_cast<int>(rank) == first.run.root;
     if (receives) fates[rank].delivery = {shared, scatters ? rank * each : 0, each};
   }
   return fates;
 }
 
 std::vector<SimFate> FatesOfDifferent(SimRules rules, const SimCalls& calls) {
-  const Collective collective = calls.front()->run.collective;
-  const bool reduces = collective == Collective::kAllReduce || collective == Collective::kReduce;
+  const collective::Collective collective = calls.front()->run.collective;
+  const bool reduces = collective == collective::Collective::kAllReduce ||
+                       collective == collective::Collective::kReduce;
   if (rules == SimRules::kGloo && reduces) return FatesOfGlooRing(calls);
   if (rules == SimRules::kMpi && reduces && LeastBlock(calls) <= kSmallBytes) {
     return FatesOfRecursiveDoubling(calls, EagerBytes(rules));
@@ -165,4 +167,4 @@ SimFate FateOfMessage(SimRules rules, const SimCall& call,
   return Done(Whole(std::move(got)));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim

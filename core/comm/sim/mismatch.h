@@ -10,7 +10,7 @@
 #include "core/comm/sim/fate.h"
 #include "core/comm/sim/rules.h"
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 
 // By rank. All of the group are here, with the same call of a collective that needs everybody:
 // all_reduce, all_gather, reduce_scatter, barrier, and kGloo's reduce.
@@ -27,6 +27,6 @@ SimFate FateOfRoot(SimRules rules, const SimCall& root, const SimCalls& calls);
 SimFate FateOfMessage(SimRules rules, const SimCall& call,
                       const std::shared_ptr<const std::vector<std::byte>>& sent);
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim
 
 #endif  // LOCKSTEP_CORE_COMM_SIM_MISMATCH_H_

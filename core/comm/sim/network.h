@@ -7,7 +7,7 @@
 #include "core/base/random.h"
 #include "core/collective/collective.h"
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 
 // A message of n bytes takes alpha + n beta (Hockney 1994, "The communication challenge for MPP").
 struct SimNetwork {
@@ -25,11 +25,12 @@ struct SimNetwork {
 //   broadcast, reduce            binomial tree ceil(log2 W)(alpha + n beta)
 //   barrier                      dissemination ceil(log2 W) alpha
 //   send, recv                   alpha + n beta
-double CollectiveNs(const SimNetwork& network, const Operation& operation, int world_size);
+double CollectiveNs(const SimNetwork& network, const collective::Operation& operation,
+                    int world_size);
 
 // With jitter.
 std::int64_t DrawNs(const SimNetwork& network, double ns, Random& random);
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim
 
 #endif  // LOCKSTEP_CORE_COMM_SIM_NETWORK_H_

@@ -6,7 +6,7 @@
 
 #include "core/comm/sim/wires.h"
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 namespace {
 
 class DoublingRank {
@@ -117,4 +117,4 @@ std::vector<SimFate> FatesOfRecursiveDoubling(const SimCalls& calls, std::int64_
   return fates;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim

@@ -7,7 +7,7 @@
 
 #include "core/comm/sim/fate.h"
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 
 // As coll_base_allreduce.c, ompi_coll_base_allreduce_intra_recursivedoubling: each rank exchanges
 // with its partners what its own count, type and reduction give. A rank that gets a longer message
@@ -15,6 +15,6 @@ namespace lockstep {
 // `eager_bytes` wait for their receive.
 std::vector<SimFate> FatesOfRecursiveDoubling(const SimCalls& calls, std::int64_t eager_bytes);
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim
 
 #endif  // LOCKSTEP_CORE_COMM_SIM_RECURSIVE_DOUBLING_H_

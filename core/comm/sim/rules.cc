@@ -4,16 +4,16 @@
 
 #include "fmt/format.h"
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 namespace {
 
-Status SupportsAll(const Operation&) { return OkStatus(); }
+Status SupportsAll(const collective::Operation&) { return OkStatus(); }
 
-Status SupportsAsGloo(const Operation& operation) {
-  if (operation.collective == Collective::kReduceScatter) {
+Status SupportsAsGloo(const collective::Operation& operation) {
+  if (operation.collective == collective::Collective::kReduceScatter) {
     return Unsupported("sim_gloo: gloo has no reduce_scatter; use all_reduce, or other rules");
   }
-  if (operation.blocking == Blocking::kNonblocking) {
+  if (operation.blocking == collective::Blocking::kNonblocking) {
     return Unsupported(
         "sim_gloo: gloo has no non-blocking calls; use blocking operations, on a FIFO stream");
   }
@@ -66,7 +66,8 @@ std::int64_t EagerBytes(SimRules rules) {
   return -1;
 }
 
-SimPlace PlaceOf(SimRules rules, Collective collective, std::uint64_t sequence, std::uint64_t nth) {
+SimPlace PlaceOf(SimRules rules, collective::Collective collective, std::uint64_t sequence,
+                 std::uint64_t nth) {
   const auto kind = static_cast<std::uint64_t>(collective);
   switch (rules) {
     case SimRules::kNccl:
@@ -85,12 +86,13 @@ SimPlace PlaceOfMessage(int from, int to, std::uint64_t nth) {
       nth};
 }
 
-Operation AsRun(SimRules rules, const Operation& operation) {
-  if (rules != SimRules::kNccl || operation.collective != Collective::kBarrier) return operation;
-  Operation run = operation;
-  run.collective = Collective::kAllReduce;
-  run.type = DataType::kF32;
-  run.reduction = Reduction::kSum;
+collective::Operation AsRun(SimRules rules, const collective::Operation& operation) {
+  if (rules != SimRules::kNccl || operation.collective != collective::Collective::kBarrier)
+    return operation;
+  collective::Operation run = operation;
+  run.collective = collective::Collective::kAllReduce;
+  run.type = collective::DataType::kF32;
+  run.reduction = collective::Reduction::kSum;
   run.count = 1;
   run.root = 0;
   return run;
@@ -103,4 +105,4 @@ int ParentOf(SimRules rules, int rank, int root, int size) {
   return (above + root) % size;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim

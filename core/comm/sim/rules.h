@@ -36,7 +36,7 @@
 #include "core/collective/collective.h"
 #include "core/comm/communicator.h"
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 
 enum class SimRules : std::uint8_t { kNccl, kMpi, kGloo };
 std::string_view NameOf(SimRules rules);  // "nccl"
@@ -59,11 +59,12 @@ struct SimPlace {
   std::uint64_t number = 0;
   auto operator<=>(const SimPlace&) const = default;
 };
-SimPlace PlaceOf(SimRules rules, Collective collective, std::uint64_t sequence, std::uint64_t nth);
+SimPlace PlaceOf(SimRules rules, collective::Collective collective, std::uint64_t sequence,
+                 std::uint64_t nth);
 SimPlace PlaceOfMessage(int from, int to, std::uint64_t nth);
 
 // The call as the library runs it: kNccl's barrier is an all-reduce.
-Operation AsRun(SimRules rules, const Operation& operation);
+collective::Operation AsRun(SimRules rules, const collective::Operation& operation);
 
 // The tree along which a broadcast goes (a reduce the other way): a chain for kNccl, binomial for
 // the others. Ranks of `size` around `root`.
@@ -82,6 +83,6 @@ void ForEachChild(SimRules rules, int rank, int root, int size, Visit visit) {
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim
 
 #endif  // LOCKSTEP_CORE_COMM_SIM_RULES_H_

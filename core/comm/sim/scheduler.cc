@@ -5,7 +5,7 @@
 
 #include "core/base/check.h"
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 namespace {
 
 // Code that catches everything and tries again would never end.
@@ -149,4 +149,4 @@ std::int64_t Scheduler::TimeOf(Deadline deadline) const {
   return remaining > kNever - now_ns_ ? kNever : now_ns_ + remaining;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim

@@ -15,7 +15,7 @@
 #include "core/base/random.h"
 #include "core/comm/sim/fiber.h"
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 
 inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
@@ -122,6 +122,6 @@ class Scheduler {
   Task* current_ = nullptr;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim
 
 #endif  // LOCKSTEP_CORE_COMM_SIM_SCHEDULER_H_

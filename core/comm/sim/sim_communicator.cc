@@ -14,7 +14,7 @@
 #include "core/base/check.h"
 #include "fmt/format.h"
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 namespace {
 
 // What kNccl's barrier sends.
@@ -32,8 +32,9 @@ class SimCommunicator final : public Communicator {
   const Capabilities& capabilities() const override { return SimCapabilities(rules()); }
   int rank() const override { return rank_; }
   int size() const override { return group_->size(); }
-  Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) override;
-  Status Await(Stream& stream, Deadline deadline) override;
+  Status Enqueue(const collective::Operation& operation, const collective::Buffers& buffers,
+                 device::Stream& stream) override;
+  Status Await(device::Stream& stream, Deadline deadline) override;
   void Abort() override;
   Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override;
 
@@ -43,11 +44,13 @@ class SimCommunicator final : public Communicator {
   SimRules rules() const { return state_.options.rules; }
   int member() const { return group_->members()[static_cast<std::size_t>(rank_)]; }
   SimRank& self() { return state_.At(member()); }
-  Status Run(const Operation& operation, const Buffers& buffers, std::uint64_t sequence);
-  Call Post(const Operation& operation, const Buffers& buffers, std::uint64_t sequence);
+  Status Run(const collective::Operation& operation, const collective::Buffers& buffers,
+             std::uint64_t sequence);
+  Call Post(const collective::Operation& operation, const collective::Buffers& buffers,
+            std::uint64_t sequence);
   Status Complete(const Call& call, std::int64_t until_ns);
   void Forget(const Call& call);
-  SimPlace NextPlace(const Operation& operation);
+  SimPlace NextPlace(const collective::Operation& operation);
   void FormGroups(SimSplit& split);
 
   SimState& state_;
@@ -67,9 +70,9 @@ SimCommunicator::~SimCommunicator() {
   for (const Call& call : posted_) Forget(call);
 }
 
-SimPlace SimCommunicator::NextPlace(const Operation& operation) {
-  const bool sends = operation.collective == Collective::kSend;
-  if (sends || operation.collective == Collective::kRecv) {
+SimPlace SimCommunicator::NextPlace(const collective::Operation& operation) {
+  const bool sends = operation.collective == collective::Collective::kSend;
+  if (sends || operation.collective == collective::Collective::kRecv) {
     const int from = sends ? rank_ : operation.root;
     const int to = sends ? operation.root : rank_;
     return PlaceOfMessage(from, to, messages_[PlaceOfMessage(from, to, 0)]++);
@@ -78,7 +81,8 @@ SimPlace SimCommunicator::NextPlace(const Operation& operation) {
                  nth_[static_cast<std::size_t>(operation.collective)]++);
 }
 
-SimCommunicator::Call SimCommunicator::Post(const Operation& operation, const Buffers& buffers,
+SimCommunicator::Call SimCommunicator::Post(const collective::Operation& operation,
+                                            const collective::Buffers& buffers,
                                             std::uint64_t sequence) {
   auto call = std::make_shared<SimCall>();
   call->asked = operation;
@@ -120,7 +124,8 @@ Status SimCommunicator::Complete(const Call& call, std::int64_t until_ns) {
     if (call->settled && scheduler.now_ns() >= call->done_at_ns) break;
     if (scheduler.now_ns() >= until_ns) {
       forgetting.keep = true;
-      return DeadlineExceeded(Describe(call->asked) + " did not complete before the deadline");
+      return DeadlineExceeded(collective::Describe(call->asked) +
+                              " did not complete before the deadline");
     }
     const std::int64_t next = call->settled ? std::min(until_ns, call->done_at_ns) : until_ns;
     WaitList& list = call->settled ? aborting_ : call->changed;
@@ -136,32 +141,33 @@ Status SimCommunicator::Complete(const Call& call, std::int64_t until_ns) {
   return call->status;
 }
 
-Status SimCommunicator::Run(const Operation& operation, const Buffers& buffers,
-                            std::uint64_t sequence) {
+Status SimCommunicator::Run(const collective::Operation& operation,
+                            const collective::Buffers& buffers, std::uint64_t sequence) {
   const Task* task = state_.scheduler.current();
   LOCKSTEP_CHECK(task != nullptr, "only what SimWorld::Run runs can communicate");
   if (task->cancelled()) return Terminated("this simulated rank is over");
   if (aborted_) return SystemFailed(std::string(capabilities().backend) + ": aborted");
-  const bool empty = operation.count == 0 && operation.collective != Collective::kBarrier;
+  const bool empty =
+      operation.count == 0 && operation.collective != collective::Collective::kBarrier;
   if (empty && rules() == SimRules::kGloo) return OkStatus();
   if (posted_.size() >= kMostPosted) {
     return Unsupported("sim: 65,536 operations were posted without an Await; Await sooner");
   }
   try {
     Call call = Post(operation, buffers, sequence);
-    if (operation.blocking == Blocking::kBlocking) return Complete(call, kNever);
+    if (operation.blocking == collective::Blocking::kBlocking) return Complete(call, kNever);
     posted_.push_back(std::move(call));
     return OkStatus();
   } catch (const std::bad_alloc&) {
     return EnvironmentError(
         fmt::format("sim: {}: all ranks together need more memory than this process may have; "
                     "simulate fewer ranks or smaller messages, or raise ulimit -v",
-                    Describe(operation)));
+                    collective::Describe(operation)));
   }
 }
 
-Status SimCommunicator::Enqueue(const Operation& operation, const Buffers& buffers,
-                                Stream& stream) {
+Status SimCommunicator::Enqueue(const collective::Operation& operation,
+                                const collective::Buffers& buffers, device::Stream& stream) {
   LOCKSTEP_RETURN_IF_ERROR(ValidateCall(operation, buffers, rank_, size()));
   LOCKSTEP_RETURN_IF_ERROR(capabilities().supports(operation));
   const std::uint64_t sequence = next_sequence_++;
@@ -170,7 +176,7 @@ Status SimCommunicator::Enqueue(const Operation& operation, const Buffers& buffe
   return stream.inline_execution() ? stream.status() : OkStatus();
 }
 
-Status SimCommunicator::Await(Stream& stream, Deadline deadline) {
+Status SimCommunicator::Await(device::Stream& stream, Deadline deadline) {
   LOCKSTEP_RETURN_IF_ERROR(stream.Synchronize(deadline));
   const std::int64_t until_ns = state_.scheduler.TimeOf(deadline);
   Status first;
@@ -235,4 +241,4 @@ std::unique_ptr<Communicator> NewSimCommunicator(SimState& state, std::shared_pt
   return std::make_unique<SimCommunicator>(state, std::move(group), rank);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim

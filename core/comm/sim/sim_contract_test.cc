@@ -7,7 +7,7 @@
 #include "core/comm/comm_contract.h"
 #include "core/comm/sim/sim_world.h"
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 namespace {
 
 WorldUnderTest WorldOf(SimRules rules, int size) {
@@ -28,7 +28,9 @@ WorldUnderTest WorldOf(SimRules rules, int size) {
     }
   };
   world.may_break = SimCapabilities(rules).can_abort;
-  world.device = [contexts](Communicator& of) -> Device& { return contexts->at(&of)->device(); };
+  world.device = [contexts](Communicator& of) -> device::Device& {
+    return contexts->at(&of)->device();
+  };
   world.sleep = [contexts](Communicator& of, double seconds) {
     contexts->at(&of)->Sleep(static_cast<std::int64_t>(seconds * 1e9));
   };
@@ -52,4 +54,4 @@ INSTANTIATE_TEST_SUITE_P(Sim, CommContract, testing::ValuesIn(Worlds()),
                          });
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim

@@ -10,7 +10,7 @@
 #include "core/base/check.h"
 #include "core/device/host/host_device.h"
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 namespace {
 
 constexpr std::size_t kCapacity = 4096;
@@ -51,7 +51,7 @@ struct Latch {
   WaitList changed;
 };
 
-class SimEvent final : public Event {
+class SimEvent final : public device::Event {
  public:
   explicit SimEvent(Scheduler& scheduler) : scheduler_(scheduler) {}
   bool Reached() const override { return latch_->state == Latch::State::kReached; }
@@ -69,7 +69,7 @@ class SimEvent final : public Event {
     latch_->state = Latch::State::kUnrecorded;
   }
 
-  static std::shared_ptr<Latch> LatchOf(Event& event) {
+  static std::shared_ptr<Latch> LatchOf(device::Event& event) {
     LOCKSTEP_CHECK(typeid(event) == typeid(SimEvent), "an event of another device");
     return static_cast<SimEvent&>(event).latch_;
   }
@@ -79,19 +79,19 @@ class SimEvent final : public Event {
   std::shared_ptr<Latch> latch_ = std::make_shared<Latch>();
 };
 
-class SimInlineStream final : public Stream {
+class SimInlineStream final : public device::Stream {
  public:
   explicit SimInlineStream(Scheduler& scheduler) : scheduler_(scheduler) {}
   bool inline_execution() const override { return true; }
   void Enqueue(Work work) override {
     if (status_.ok()) status_ = work();
   }
-  void Record(Event& event) override {
+  void Record(device::Event& event) override {
     const auto latch = SimEvent::LatchOf(event);
     latch->Promise();
     latch->Settle(status_, scheduler_);
   }
-  void WaitFor(Event& event) override {
+  void WaitFor(device::Event& event) override {
     const auto latch = SimEvent::LatchOf(event);
     if (status_.ok()) status_ = latch->Await(scheduler_, kNever);
   }
@@ -103,7 +103,7 @@ class SimInlineStream final : public Stream {
   Status status_;
 };
 
-class SimFifoStream final : public Stream {
+class SimFifoStream final : public device::Stream {
  public:
   SimFifoStream(SimState& state, int rank)
       : state_(state), scheduler_(state.scheduler), rank_(rank), task_(rank, [this] { Serve(); }) {}
@@ -113,12 +113,12 @@ class SimFifoStream final : public Stream {
 
   bool inline_execution() const override { return false; }
   void Enqueue(Work work) override { Push({.work = std::move(work), .record = {}, .wait = {}}); }
-  void Record(Event& event) override {
+  void Record(device::Event& event) override {
     auto latch = SimEvent::LatchOf(event);
     latch->Promise();
     Push({.work = {}, .record = std::move(latch), .wait = {}});
   }
-  void WaitFor(Event& event) override {
+  void WaitFor(device::Event& event) override {
     Push({.work = {}, .record = {}, .wait = SimEvent::LatchOf(event)});
   }
   Status Synchronize(Deadline deadline) override;
@@ -214,7 +214,7 @@ SimFifoStream::~SimFifoStream() {
   std::erase(state_.At(rank_).streams, &task_);
 }
 
-class SimBuffer final : public Buffer {
+class SimBuffer final : public device::Buffer {
  public:
   explicit SimBuffer(std::int64_t bytes) : storage_(static_cast<std::size_t>(bytes) + kAlign) {}
   void* data() override {
@@ -230,22 +230,22 @@ class SimBuffer final : public Buffer {
   std::vector<std::byte> storage_;
 };
 
-class SimDevice final : public Device {
+class SimDevice final : public device::Device {
  public:
   SimDevice(SimState& state, int rank) : state_(state), rank_(rank) {}
   std::string_view name() const override { return "sim"; }
-  Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) override {
+  Result<std::unique_ptr<device::Buffer>> Allocate(std::int64_t bytes) override {
     // A large one through the host, which looks whether there is so much memory.
-    if (bytes < 0 || bytes > kSmallBytes) return HostDevice().Allocate(bytes);
-    return std::unique_ptr<Buffer>(std::make_unique<SimBuffer>(bytes));
+    if (bytes < 0 || bytes > kSmallBytes) return device::host::HostDevice().Allocate(bytes);
+    return std::unique_ptr<device::Buffer>(std::make_unique<SimBuffer>(bytes));
   }
-  std::unique_ptr<Event> NewEvent() override {
+  std::unique_ptr<device::Event> NewEvent() override {
     return std::make_unique<SimEvent>(state_.scheduler);
   }
-  std::unique_ptr<Stream> NewStream() override {
+  std::unique_ptr<device::Stream> NewStream() override {
     return std::make_unique<SimFifoStream>(state_, rank_);
   }
-  std::unique_ptr<Stream> NewInlineStream() override {
+  std::unique_ptr<device::Stream> NewInlineStream() override {
     return std::make_unique<SimInlineStream>(state_.scheduler);
   }
 
@@ -257,8 +257,8 @@ class SimDevice final : public Device {
 
 }  // namespace
 
-std::unique_ptr<Device> NewSimDevice(SimState& state, int rank) {
+std::unique_ptr<device::Device> NewSimDevice(SimState& state, int rank) {
   return std::make_unique<SimDevice>(state, rank);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim

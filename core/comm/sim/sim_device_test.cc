@@ -13,13 +13,13 @@
 #include "core/device/device.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 namespace {
 
 constexpr std::int64_t kMs = 1'000'000;
 
 // Runs the body as the one rank of a world; it must finish.
-void RunAlone(const std::function<void(RankContext& context, Device& device)>& body) {
+void RunAlone(const std::function<void(RankContext& context, device::Device& device)>& body) {
   SimWorld world({.ranks = 1});
   const SimReport report = world.Run([&](RankContext& context) {
     body(context, context.device());
@@ -31,15 +31,15 @@ void RunAlone(const std::function<void(RankContext& context, Device& device)>& b
 
 Deadline Soon() { return Deadline::AfterSeconds(20); }
 
-std::vector<std::unique_ptr<Stream>> StreamsOf(Device& device) {
-  std::vector<std::unique_ptr<Stream>> streams;
+std::vector<std::unique_ptr<device::Stream>> StreamsOf(device::Device& device) {
+  std::vector<std::unique_ptr<device::Stream>> streams;
   streams.push_back(device.NewStream());
   streams.push_back(device.NewInlineStream());
   return streams;
 }
 
 TEST(SimDeviceTest, BuffersAreAlignedAndErrorsNameSizes) {
-  RunAlone([](RankContext&, Device& device) {
+  RunAlone([](RankContext&, device::Device& device) {
     for (const std::int64_t bytes : {0, 1, 4097, 3 << 20}) {
       const auto buffer = device.Allocate(bytes);
       ASSERT_TRUE(buffer.ok()) << buffer.status().message();
@@ -54,7 +54,7 @@ TEST(SimDeviceTest, BuffersAreAlignedAndErrorsNameSizes) {
 }
 
 TEST(SimDeviceTest, WorkRunsInOrderBeyondTheCapacityOfAQueue) {
-  RunAlone([](RankContext&, Device& device) {
+  RunAlone([](RankContext&, device::Device& device) {
     for (const auto& stream : StreamsOf(device)) {
       std::vector<int> order;
       for (int i = 0; i < 10'000; ++i) {
@@ -71,7 +71,7 @@ TEST(SimDeviceTest, WorkRunsInOrderBeyondTheCapacityOfAQueue) {
 }
 
 TEST(SimDeviceTest, AFifoRunsBesideTheCaller) {
-  RunAlone([](RankContext& context, Device& device) {
+  RunAlone([](RankContext& context, device::Device& device) {
     const auto stream = device.NewStream();
     stream->Enqueue([&] {
       context.Sleep(30 * kMs);
@@ -87,7 +87,7 @@ TEST(SimDeviceTest, AFifoRunsBesideTheCaller) {
 }
 
 TEST(SimDeviceTest, AnErrorMakesTheStreamAndItsWaitersSick) {
-  RunAlone([](RankContext&, Device& device) {
+  RunAlone([](RankContext&, device::Device& device) {
     for (const auto& stream : StreamsOf(device)) {
       int ran = 0;
       stream->Enqueue([] { return SystemFailed("first"); });
@@ -109,7 +109,7 @@ TEST(SimDeviceTest, AnErrorMakesTheStreamAndItsWaitersSick) {
 }
 
 TEST(SimDeviceTest, AnEventIsSetAfterEarlierWork) {
-  RunAlone([](RankContext& context, Device& device) {
+  RunAlone([](RankContext& context, device::Device& device) {
     for (const auto& stream : StreamsOf(device)) {
       const auto event = device.NewEvent();
       const Ticks before = NowTicks();
@@ -130,7 +130,7 @@ TEST(SimDeviceTest, AnEventIsSetAfterEarlierWork) {
 }
 
 TEST(SimDeviceTest, AStreamWaitsForAnEventOfAnother) {
-  RunAlone([](RankContext& context, Device& device) {
+  RunAlone([](RankContext& context, device::Device& device) {
     const auto compute = device.NewStream();
     const auto communication = device.NewStream();
     const auto event = device.NewEvent();
@@ -153,7 +153,7 @@ TEST(SimDeviceTest, AStreamWaitsForAnEventOfAnother) {
 }
 
 TEST(SimDeviceTest, DestructionFinishesWorkAndGivesUpWhatNeverEnds) {
-  RunAlone([](RankContext& context, Device& device) {
+  RunAlone([](RankContext& context, device::Device& device) {
     int ran = 0;
     {
       const auto stream = device.NewStream();
@@ -175,4 +175,4 @@ TEST(SimDeviceTest, DestructionFinishesWorkAndGivesUpWhatNeverEnds) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim

@@ -7,16 +7,20 @@
 #include "core/comm/sim/sim_world.h"
 #include "core/device/host/host_kernels.h"
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 
-class SimKernels final : public HostKernels {
+class SimKernels final : public device::host::HostKernels {
  public:
   explicit SimKernels(RankContext& context) : context_(context) {}
-  void Compute(Stream& stream, double ns, const void*, std::int64_t) override { Pass(stream, ns); }
-  void ComputeProducts(Stream& stream, double ns, DataType) override { Pass(stream, ns); }
+  void Compute(device::Stream& stream, double ns, const void*, std::int64_t) override {
+    Pass(stream, ns);
+  }
+  void ComputeProducts(device::Stream& stream, double ns, collective::DataType) override {
+    Pass(stream, ns);
+  }
 
  private:
-  void Pass(Stream& stream, double ns) {
+  void Pass(device::Stream& stream, double ns) {
     stream.Enqueue([this, ns] {
       context_.Compute(static_cast<std::int64_t>(ns));
       return OkStatus();
@@ -26,6 +30,6 @@ class SimKernels final : public HostKernels {
   RankContext& context_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim
 
 #endif  // LOCKSTEP_CORE_COMM_SIM_SIM_KERNELS_H_

@@ -15,7 +15,7 @@
 #include "core/device/device.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 namespace {
 
 constexpr std::uint64_t kSeed = 20240607;
@@ -27,7 +27,7 @@ constexpr int kPrograms = 300;
 
 struct RandomProgram {
   SimOptions options;
-  std::vector<Operation> operations;
+  std::vector<collective::Operation> operations;
   std::int64_t awaits_each = 1;  // operations between two Awaits
   int skipper = -1;              // leaves out operation number `skipped`
   std::size_t skipped = 0;
@@ -42,15 +42,16 @@ RandomProgram DrawProgram(std::uint64_t seed) {
   program.options.network.jitter = 2 * random.Uniform();
   program.awaits_each = 1 + static_cast<std::int64_t>(random.Below(6));
   const std::int64_t counts[] = {1, 7, 33, 600, 5000};
-  const auto all = ContractOperations(program.options.ranks, 1, Blocking::kBlocking);
+  const auto all = ContractOperations(program.options.ranks, 1, collective::Blocking::kBlocking);
   while (program.operations.size() < 12) {
-    Operation operation = all[random.Below(all.size())];
-    if (operation.collective != Collective::kBarrier) operation.count = counts[random.Below(5)];
-    if (random.Below(2) == 0) operation.blocking = Blocking::kNonblocking;
+    collective::Operation operation = all[random.Below(all.size())];
+    if (operation.collective != collective::Collective::kBarrier)
+      operation.count = counts[random.Below(5)];
+    if (random.Below(2) == 0) operation.blocking = collective::Blocking::kNonblocking;
     if (!SimCapabilities(program.options.rules).supports(operation).ok()) continue;
     program.operations.push_back(operation);
   }
-  Operation last = {.collective = Collective::kAllReduce, .count = 3};
+  collective::Operation last = {.collective = collective::Collective::kAllReduce, .count = 3};
   program.operations.push_back(last);
   return program;
 }
@@ -114,7 +115,8 @@ TEST(SimRandomTest, EqualProgramsAreRightAndASkippedAllReduceIsNot) {
                                  << whole.report.ranks[0].message << whole.report.ranks[0].where;
     std::vector<std::size_t> reductions;
     for (std::size_t i = 0; i < program.operations.size(); ++i) {
-      if (program.operations[i].collective == Collective::kAllReduce) reductions.push_back(i);
+      if (program.operations[i].collective == collective::Collective::kAllReduce)
+        reductions.push_back(i);
     }
     program.skipper =
         static_cast<int>(random.Below(static_cast<std::uint64_t>(program.options.ranks)));
@@ -128,4 +130,4 @@ TEST(SimRandomTest, EqualProgramsAreRightAndASkippedAllReduceIsNot) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim

@@ -16,7 +16,7 @@
 #include "fmt/format.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 namespace {
 
 constexpr float kBefore = -9;
@@ -24,13 +24,14 @@ constexpr float kBefore = -9;
 // How each rank ends that calls `operation(rank)` once, with send buffers of rank + 1 and receive
 // buffers of -9: "done first..last", "hung", "crashed" or the last words of its error. Ranks stay
 // until all is over, unless they end by it.
-std::string EndsOf(SimRules rules, int ranks, const std::function<Operation(int)>& operation) {
+std::string EndsOf(SimRules rules, int ranks,
+                   const std::function<collective::Operation(int)>& operation) {
   std::vector<std::string> results(static_cast<std::size_t>(ranks));
   SimWorld world({.ranks = ranks, .rules = rules, .seed = 11});
   const SimReport report = world.Run([&](RankContext& context) -> Status {
     const auto communicator = context.Connect();
     const auto stream = context.device().NewInlineStream();
-    const Operation call = operation(context.rank());
+    const collective::Operation call = operation(context.rank());
     std::string& result = results[static_cast<std::size_t>(context.rank())];
     result = "skipped";
     if (call.count < 0) context.Linger();
@@ -56,18 +57,19 @@ std::string EndsOf(SimRules rules, int ranks, const std::function<Operation(int)
   return all;
 }
 
-Operation Of(Collective collective, std::int64_t count, int root = 0) {
+collective::Operation Of(collective::Collective collective, std::int64_t count, int root = 0) {
   return {.collective = collective, .count = count, .root = root};
 }
 
 // All call `collective`, the last one with `last` elements, the others with `others`.
-std::string Counts(SimRules rules, int ranks, Collective collective, int others, int last) {
+std::string Counts(SimRules rules, int ranks, collective::Collective collective, int others,
+                   int last) {
   return EndsOf(rules, ranks,
                 [=](int rank) { return Of(collective, rank == ranks - 1 ? last : others); });
 }
 
-constexpr auto kAllReduce = Collective::kAllReduce;
-constexpr auto kBroadcast = Collective::kBroadcast;
+constexpr auto kAllReduce = collective::Collective::kAllReduce;
+constexpr auto kBroadcast = collective::Collective::kBroadcast;
 
 TEST(MpiRulesTest, CountsOfASmallAllReduce) {
   EXPECT_EQ(Counts(SimRules::kMpi, 2, kAllReduce, 1, 2), "message truncated | done 3..-7");
@@ -95,18 +97,19 @@ TEST(MpiRulesTest, CountsOfOthers) {
     EXPECT_EQ(Counts(SimRules::kMpi, 3, kBroadcast, 2 * scale, scale),
               "done 1..1 | done 1..1 | message truncated");
   }
-  EXPECT_EQ(Counts(SimRules::kMpi, 2, Collective::kReduce, 1, 2),
+  EXPECT_EQ(Counts(SimRules::kMpi, 2, collective::Collective::kReduce, 1, 2),
             "message truncated | done -9..-9");
-  EXPECT_EQ(Counts(SimRules::kMpi, 2, Collective::kReduce, 2, 1), "done 3..-8 | done -9..-9");
-  EXPECT_EQ(Counts(SimRules::kMpi, 2, Collective::kAllGather, 1, 2),
+  EXPECT_EQ(Counts(SimRules::kMpi, 2, collective::Collective::kReduce, 2, 1),
+            "done 3..-8 | done -9..-9");
+  EXPECT_EQ(Counts(SimRules::kMpi, 2, collective::Collective::kAllGather, 1, 2),
             "message truncated | done 1..-9");
 }
 
 TEST(MpiRulesTest, AnotherReductionIsSilentlyWrong) {
   EXPECT_EQ(EndsOf(SimRules::kMpi, 4,
                    [](int rank) {
-                     Operation operation = Of(kAllReduce, 2);
-                     if (rank == 3) operation.reduction = Reduction::kMax;
+                     collective::Operation operation = Of(kAllReduce, 2);
+                     if (rank == 3) operation.reduction = collective::Reduction::kMax;
                      return operation;
                    }),
             "done 10..10 | done 7..7 | done 10..10 | done 4..4");
@@ -132,10 +135,11 @@ TEST(MpiRulesTest, AnotherRootSmallAndLarge) {
 }
 
 TEST(MpiRulesTest, KindsNeverMeet) {
-  EXPECT_EQ(
-      EndsOf(SimRules::kMpi, 2,
-             [](int rank) { return rank == 0 ? Of(kAllReduce, 1) : Of(Collective::kBarrier, 0); }),
-      "hung | hung");
+  EXPECT_EQ(EndsOf(SimRules::kMpi, 2,
+                   [](int rank) {
+                     return rank == 0 ? Of(kAllReduce, 1) : Of(collective::Collective::kBarrier, 0);
+                   }),
+            "hung | hung");
 }
 
 TEST(GlooRulesTest, CountsOfAnAllReduce) {
@@ -154,17 +158,19 @@ TEST(GlooRulesTest, CountsOfAnAllReduce) {
 TEST(GlooRulesTest, CountsOfOthers) {
   EXPECT_EQ(Counts(SimRules::kGloo, 2, kBroadcast, 1, 2), "done 1..1 | done 1..-9");
   EXPECT_EQ(Counts(SimRules::kGloo, 2, kBroadcast, 2, 1), "done 1..1 | crashed");
-  EXPECT_EQ(Counts(SimRules::kGloo, 2, Collective::kAllGather, 1, 2),
+  EXPECT_EQ(Counts(SimRules::kGloo, 2, collective::Collective::kAllGather, 1, 2),
             "crashed | Connection closed by peer (rank 0)");
-  EXPECT_EQ(Counts(SimRules::kGloo, 2, Collective::kReduce, 1, 2), "done 3..3 | hung");
-  EXPECT_EQ(Counts(SimRules::kGloo, 2, Collective::kReduce, 2, 1), "hung | done -9..-9");
+  EXPECT_EQ(Counts(SimRules::kGloo, 2, collective::Collective::kReduce, 1, 2), "done 3..3 | hung");
+  EXPECT_EQ(Counts(SimRules::kGloo, 2, collective::Collective::kReduce, 2, 1),
+            "hung | done -9..-9");
 }
 
 TEST(GlooRulesTest, KindsAndRootsNeverMeet) {
-  EXPECT_EQ(
-      EndsOf(SimRules::kGloo, 3,
-             [](int rank) { return rank < 2 ? Of(kAllReduce, 2) : Of(Collective::kBarrier, 0); }),
-      "hung | hung | hung");
+  EXPECT_EQ(EndsOf(SimRules::kGloo, 3,
+                   [](int rank) {
+                     return rank < 2 ? Of(kAllReduce, 2) : Of(collective::Collective::kBarrier, 0);
+                   }),
+            "hung | hung | hung");
   EXPECT_EQ(
       EndsOf(SimRules::kGloo, 3, [](int rank) { return Of(kBroadcast, 2, rank == 2 ? 2 : 0); }),
       "hung | done 1..1 | hung");
@@ -182,16 +188,18 @@ TEST(NcclRulesTest, CountsWithinALineAreSilentlyWrongAndBeyondItHang) {
 }
 
 TEST(NcclRulesTest, ABarrierIsAnAllReduceOfOneFloat) {
-  EXPECT_EQ(
-      EndsOf(SimRules::kNccl, 2,
-             [](int rank) { return rank == 0 ? Of(kAllReduce, 1) : Of(Collective::kBarrier, 0); }),
-      "done 1..1 | done -9..-9");
+  EXPECT_EQ(EndsOf(SimRules::kNccl, 2,
+                   [](int rank) {
+                     return rank == 0 ? Of(kAllReduce, 1) : Of(collective::Collective::kBarrier, 0);
+                   }),
+            "done 1..1 | done -9..-9");
 }
 
 TEST(NcclRulesTest, KindsThatDifferAreNeverHeardOf) {
   EXPECT_EQ(EndsOf(SimRules::kNccl, 2,
                    [](int rank) {
-                     return rank == 0 ? Of(kAllReduce, 4) : Of(Collective::kAllGather, 4);
+                     return rank == 0 ? Of(kAllReduce, 4)
+                                      : Of(collective::Collective::kAllGather, 4);
                    }),
             "hung | hung");
 }
@@ -204,7 +212,7 @@ TEST(RulesTest, APeerThatGoesIsHeardOfUnderGlooOnly) {
       const auto communicator = context.Connect();
       const auto stream = context.device().NewInlineStream();
       if (context.rank() == 2) context.Exit(0);
-      return communicator->Enqueue(Of(Collective::kBarrier, 0), {}, *stream);
+      return communicator->Enqueue(Of(collective::Collective::kBarrier, 0), {}, *stream);
     });
     for (const int rank : {0, 1}) {
       const RankEnd& end = report.ranks[static_cast<std::size_t>(rank)];
@@ -214,7 +222,7 @@ TEST(RulesTest, APeerThatGoesIsHeardOfUnderGlooOnly) {
       } else {
         EXPECT_EQ(end.state, RankState::kHung);
         ASSERT_TRUE(end.waiting.has_value());
-        EXPECT_EQ(end.waiting->operation.collective, Collective::kBarrier);
+        EXPECT_EQ(end.waiting->operation.collective, collective::Collective::kBarrier);
       }
     }
     EXPECT_EQ(report.ranks[2].state, RankState::kExited);
@@ -230,4 +238,4 @@ TEST(RulesTest, NamesAreReadBack) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim

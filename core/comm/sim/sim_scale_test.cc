@@ -9,7 +9,7 @@
 #include "core/device/device.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 namespace {
 
 #if defined(__SANITIZE_THREAD__)  // makes a change of stack a thousand times as slow
@@ -28,7 +28,8 @@ TEST(SimScaleTest, AThousandSmallTrials) {
       const auto stream = context.device().NewStream();
       std::vector<float> data(64, 1);
       for (int i = 0; i < 20; ++i) {
-        const Operation operation = {.collective = Collective::kAllReduce, .count = 64};
+        const collective::Operation operation = {.collective = collective::Collective::kAllReduce,
+                                                 .count = 64};
         LOCKSTEP_RETURN_IF_ERROR(
             communicator->Enqueue(operation, {data.data(), data.data()}, *stream));
       }
@@ -44,14 +45,15 @@ TEST(SimScaleTest, AHundredThousandRanks) {
     const auto communicator = context.Connect();
     const auto stream = context.device().NewInlineStream();
     std::int64_t value = context.rank();
-    Operation operation = {
-        .collective = Collective::kAllReduce, .type = DataType::kI64, .count = 1};
+    collective::Operation operation = {.collective = collective::Collective::kAllReduce,
+                                       .type = collective::DataType::kI64,
+                                       .count = 1};
     LOCKSTEP_RETURN_IF_ERROR(communicator->Enqueue(operation, {&value, &value}, *stream));
     if (value != std::int64_t{kRanks} * (kRanks - 1) / 2) return SystemFailed("a wrong sum");
-    operation.collective = Collective::kBroadcast;
+    operation.collective = collective::Collective::kBroadcast;
     LOCKSTEP_RETURN_IF_ERROR(communicator->Enqueue(operation, {&value, &value}, *stream));
     if (context.rank() == kRanks - 777) return OkStatus();  // all others wait for it
-    return communicator->Enqueue({.collective = Collective::kBarrier}, {}, *stream);
+    return communicator->Enqueue({.collective = collective::Collective::kBarrier}, {}, *stream);
   });
   std::int64_t hung = 0;
   for (const RankEnd& end : report.ranks) hung += end.state == RankState::kHung ? 1 : 0;
@@ -61,4 +63,4 @@ TEST(SimScaleTest, AHundredThousandRanks) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim

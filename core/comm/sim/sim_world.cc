@@ -10,7 +10,7 @@
 #include "core/comm/sim/sim_device.h"
 #include "core/comm/sim/state.h"
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 
 RankContext::RankContext(SimState& state, int rank)
     : state_(state), rank_(rank), device_(NewSimDevice(state, rank)) {}
@@ -157,4 +157,4 @@ SimReport SimWorld::Run(const Body& body) {
   return report;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim

@@ -36,7 +36,7 @@
 #include "core/comm/sim/rules.h"
 #include "core/device/device.h"
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 
 struct SimOptions {
   int ranks = 2;
@@ -72,7 +72,7 @@ std::string_view NameOf(RankState state);
 struct SimWaiting {
   int communicator = 0;        // 0: the world
   std::uint64_t sequence = 0;  // on that communicator, from 0
-  Operation operation;
+  collective::Operation operation;
 };
 
 struct RankEnd {
@@ -106,7 +106,7 @@ class RankContext {
   std::unique_ptr<Communicator> Connect();
   // Waits until every rank of the world has come here as often as this one.
   void Meet();
-  Device& device() { return *device_; }
+  device::Device& device() { return *device_; }
   std::int64_t now_ns() const;
   void Sleep(std::int64_t ns);
   void Compute(std::int64_t ns);  // Sleep, by another name in a report
@@ -127,7 +127,7 @@ class RankContext {
 
   SimState& state_;
   int rank_;
-  std::unique_ptr<Device> device_;
+  std::unique_ptr<device::Device> device_;
 };
 
 class SimWorld {
@@ -148,6 +148,6 @@ class SimWorld {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim
 
 #endif  // LOCKSTEP_CORE_COMM_SIM_SIM_WORLD_H_

@@ -16,14 +16,15 @@
 #include "core/journal/journal.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 namespace {
 
 constexpr std::int64_t kMs = 1'000'000;
-constexpr Operation kBarrier = {.collective = Collective::kBarrier};
-constexpr Operation kSum = {.collective = Collective::kAllReduce, .count = 1};
+constexpr collective::Operation kBarrier = {.collective = collective::Collective::kBarrier};
+constexpr collective::Operation kSum = {.collective = collective::Collective::kAllReduce,
+                                        .count = 1};
 
-Status Blocked(RankContext& context, const Operation& operation = kBarrier) {
+Status Blocked(RankContext& context, const collective::Operation& operation = kBarrier) {
   const auto communicator = context.Connect();
   const auto stream = context.device().NewInlineStream();
   float value = 1;
@@ -225,7 +226,7 @@ std::vector<std::int64_t> TimesOf(std::uint64_t seed) {
     std::vector<float> data(1000, 1);
     for (int i = 0; i < 10; ++i) {
       context.Compute(100 * (context.rank() + i));
-      Operation operation = kSum;
+      collective::Operation operation = kSum;
       operation.count = 1000;
       LOCKSTEP_RETURN_IF_ERROR(
           communicator->Enqueue(operation, {data.data(), data.data()}, *stream));
@@ -276,10 +277,11 @@ TEST(SimWorldTest, CollectivesOfTheSameStreamAreInOrderAndOverlapWithTheCaller) 
 TEST(SimWorldTest, RecordedCollectivesCarryVirtualTime) {
   constexpr std::size_t kCapacity = 64;
   alignas(64) static std::byte memory[2][(kCapacity + 1) * 64];
-  ASSERT_GE(sizeof(memory[0]), JournalBytes(kCapacity));
+  ASSERT_GE(sizeof(memory[0]), journal::JournalBytes(kCapacity));
   SimWorld world({.ranks = 2, .network = {.alpha_ns = 5000, .beta_ns_per_byte = 0, .jitter = 0}});
   const SimReport report = world.Run([&](RankContext& context) -> Status {
-    JournalWriter journal = JournalWriter::Create(memory[context.rank()], kCapacity);
+    journal::JournalWriter journal =
+        journal::JournalWriter::Create(memory[context.rank()], kCapacity);
     RecordedCommunicator communicator(context.Connect(), journal, 0);
     const auto stream = context.device().NewStream();
     float value = 1;
@@ -291,7 +293,8 @@ TEST(SimWorldTest, RecordedCollectivesCarryVirtualTime) {
   });
   ASSERT_EQ(report.ranks[0].state, RankState::kFinished) << report.ranks[0].message;
   std::vector<Ticks> ticks;
-  for (const JournalEvent& event : JournalReader(memory[0], kCapacity).Newest(10).events) {
+  for (const journal::JournalEvent& event :
+       journal::JournalReader(memory[0], kCapacity).Newest(10).events) {
     ticks.push_back(event.ticks);
   }
   EXPECT_EQ(ticks, (std::vector<Ticks>{1000, 1000, 7000}));
@@ -333,4 +336,4 @@ TEST(SimWorldTest, AKilledRankClosesItsConnectionsWhenItDies) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim

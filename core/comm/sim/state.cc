@@ -2,7 +2,7 @@
 
 #include "core/base/check.h"
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 
 SimState::SimState(const SimOptions& given)
     : options(given),
@@ -71,7 +71,7 @@ void SimState::RecordHung(int rank) {
   if (record.open.empty()) return;
   const SimOpenCall& oldest = record.open.front();
   record.end.waiting = SimWaiting{oldest.group, oldest.call->sequence, oldest.call->asked};
-  record.end.where = Describe(oldest.call->asked);
+  record.end.where = collective::Describe(oldest.call->asked);
 }
 
 void SimState::Schedule(const SimFault& fault) {
@@ -102,4 +102,4 @@ void SimState::UnwindNow(int rank) {
   if (record.body != nullptr) scheduler.Cancel(*record.body);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim

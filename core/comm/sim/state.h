@@ -13,7 +13,7 @@
 #include "core/comm/sim/scheduler.h"
 #include "core/comm/sim/sim_world.h"
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 
 struct SimOpenCall {
   int group = 0;
@@ -68,6 +68,6 @@ struct SimState {
   std::map<std::pair<int, std::uint64_t>, std::shared_ptr<SimSplit>> splits;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim
 
 #endif  // LOCKSTEP_CORE_COMM_SIM_STATE_H_

@@ -18,7 +18,7 @@
 #include "fmt/format.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 namespace {
 
 enum class Barrier { kNone, kInLoop, kAfterLoop };
@@ -33,10 +33,13 @@ constexpr std::array<Program, 6> kCases = {{{true, Barrier::kNone},
                                             {false, Barrier::kAfterLoop},
                                             {true, Barrier::kAfterLoop}}};
 
-constexpr Operation AllReduceOf(DataType type, std::int64_t count,
-                                Reduction reduction = Reduction::kSum) {
-  return {
-      .collective = Collective::kAllReduce, .type = type, .reduction = reduction, .count = count};
+constexpr collective::Operation AllReduceOf(
+    collective::DataType type, std::int64_t count,
+    collective::Reduction reduction = collective::Reduction::kSum) {
+  return {.collective = collective::Collective::kAllReduce,
+          .type = type,
+          .reduction = reduction,
+          .count = count};
 }
 
 // One rank of DDP, of which only the communication is real.
@@ -69,32 +72,35 @@ class Trainer {
     floats_.push_back(std::make_unique<float>(value));
     return floats_.back().get();
   }
-  Status Post(float* value) { return Put(AllReduceOf(DataType::kF32, 1), {value, value}); }
-  Status Put(const Operation& operation, const Buffers& buffers) {
+  Status Post(float* value) {
+    return Put(AllReduceOf(collective::DataType::kF32, 1), {value, value});
+  }
+  Status Put(const collective::Operation& operation, const collective::Buffers& buffers) {
     return communicator_->Enqueue(operation, buffers, *stream_);
   }
   Status Wait() { return communicator_->Await(*stream_, Deadline::AfterSeconds(86'400)); }
-  Status Do(const Operation& operation, void* data) {
+  Status Do(const collective::Operation& operation, void* data) {
     LOCKSTEP_RETURN_IF_ERROR(Put(operation, {data, data}));
     return Wait();
   }
   Status CallBarrier() {
-    LOCKSTEP_RETURN_IF_ERROR(Put({.collective = Collective::kBarrier}, {}));
+    LOCKSTEP_RETURN_IF_ERROR(Put({.collective = collective::Collective::kBarrier}, {}));
     return Wait();
   }
   Status Rebuild() {
     std::array<std::int32_t, 3> indices{};
     for (const std::int64_t count : {3, 1}) {
-      LOCKSTEP_RETURN_IF_ERROR(
-          Do({.collective = Collective::kBroadcast, .type = DataType::kI32, .count = count},
-             indices.data()));
+      LOCKSTEP_RETURN_IF_ERROR(Do({.collective = collective::Collective::kBroadcast,
+                                   .type = collective::DataType::kI32,
+                                   .count = count},
+                                  indices.data()));
     }
     return OkStatus();
   }
   Status ReduceBucket(std::array<float, 2> gradients) {
     const auto ranks = static_cast<float>(context_.size());
     bucket_ = {gradients[0] / ranks, gradients[1] / ranks};
-    return Do(AllReduceOf(DataType::kF32, 2), bucket_.data());
+    return Do(AllReduceOf(collective::DataType::kF32, 2), bucket_.data());
   }
 
   // Join's exit: shadows the others until all have joined; then the last one's model goes to all.
@@ -102,20 +108,22 @@ class Trainer {
     bool last = true;
     for (int i = 0; i < 100; ++i) {
       float active = 0;
-      LOCKSTEP_RETURN_IF_ERROR(Do(AllReduceOf(DataType::kF32, 1), &active));
+      LOCKSTEP_RETURN_IF_ERROR(Do(AllReduceOf(collective::DataType::kF32, 1), &active));
       if (active == 0) break;
       last = false;
       float should_sync = 0;
-      LOCKSTEP_RETURN_IF_ERROR(Do(AllReduceOf(DataType::kF32, 1), &should_sync));
+      LOCKSTEP_RETURN_IF_ERROR(Do(AllReduceOf(collective::DataType::kF32, 1), &should_sync));
       LOCKSTEP_RETURN_IF_ERROR(ReduceBucket({0, 0}));
     }
     std::int64_t authority = last ? context_.rank() : -1;
-    LOCKSTEP_RETURN_IF_ERROR(Do(AllReduceOf(DataType::kI64, 1, Reduction::kMax), &authority));
+    LOCKSTEP_RETURN_IF_ERROR(
+        Do(AllReduceOf(collective::DataType::kI64, 1, collective::Reduction::kMax), &authority));
     if (authority < 0) return OkStatus();  // the emulation has no check here
     std::array<float, 2> model{};
-    return Do(
-        {.collective = Collective::kBroadcast, .count = 2, .root = static_cast<int>(authority)},
-        model.data());
+    return Do({.collective = collective::Collective::kBroadcast,
+               .count = 2,
+               .root = static_cast<int>(authority)},
+              model.data());
   }
 
   RankContext& context_;
@@ -123,7 +131,7 @@ class Trainer {
   std::vector<std::unique_ptr<float>> floats_;
   std::array<float, 2> bucket_{};
   float gradient_ = 0;
-  std::unique_ptr<Stream> stream_;  // goes first
+  std::unique_ptr<device::Stream> stream_;  // goes first
 };
 
 // "finished 5", "hung barrier", "failed Connection closed by peer (rank 0)", …
@@ -200,4 +208,4 @@ TEST(UnevenInputsTest, MoreRanks) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim

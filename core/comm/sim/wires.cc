@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 
 std::size_t Wires::Send(int from, int to, const std::byte* data, std::size_t bytes) {
   parts_.emplace_back();
@@ -33,4 +33,4 @@ void Wires::Match(Wire& wire) {
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::comm::sim {
 
 // Sends and receives between two ranks match in order. A receive takes what fits.
 class Wires {
@@ -50,6 +50,6 @@ void RunSteps(std::vector<Rank>& ranks) {
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::sim
 
 #endif  // LOCKSTEP_CORE_COMM_SIM_WIRES_H_

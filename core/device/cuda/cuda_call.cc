@@ -2,7 +2,7 @@
 
 #include "fmt/format.h"
 
-namespace lockstep {
+namespace lockstep::device::cuda {
 
 Status CudaStatus(std::string_view call, cudaError_t error) {
   if (error == cudaSuccess) return OkStatus();
@@ -10,4 +10,4 @@ Status CudaStatus(std::string_view call, cudaError_t error) {
       fmt::format("cuda: {}: {} ({})", call, cudaGetErrorString(error), cudaGetErrorName(error)));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::device::cuda

@@ -8,12 +8,12 @@
 
 #include "core/base/status.h"
 
-namespace lockstep {
+namespace lockstep::device::cuda {
 
 // OK, or kSystemFailed "cuda: CALL: what CUDA says (NAME)".
 Status CudaStatus(std::string_view call, cudaError_t error);
 
-}  // namespace lockstep
+}  // namespace lockstep::device::cuda
 
 #define LOCKSTEP_RETURN_IF_CUDA_ERROR(call, ...) \
   LOCKSTEP_RETURN_IF_ERROR(CudaStatus(#call, call(__VA_ARGS__)))

@@ -7,7 +7,7 @@
 #include "core/device/device_contract.h"
 #include "core/device/kernels_contract.h"
 
-namespace lockstep {
+namespace lockstep::device::cuda {
 namespace {
 
 // Without a device there is nothing to hold a contract on; the other tests of this room say so.
@@ -56,4 +56,4 @@ TEST(OpenCudaDevice, SaysWhatIsMissing) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::device::cuda

@@ -15,7 +15,7 @@
 #include "core/device/native_stream.h"
 #include "fmt/format.h"
 
-namespace lockstep {
+namespace lockstep::device::cuda {
 namespace {
 
 class CudaBuffer final : public Buffer {
@@ -145,4 +145,4 @@ std::string CudaBus(int index) {
   return known ? bus.data() : "";
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::device::cuda

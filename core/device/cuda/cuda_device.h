@@ -9,7 +9,7 @@
 #include "core/device/device.h"
 #include "core/device/kernels.h"
 
-namespace lockstep {
+namespace lockstep::device::cuda {
 
 // Where buffers lie.
 enum class CudaMemory {
@@ -31,6 +31,6 @@ std::string CudaBus(int index);
 // Arithmetic on the current device, on streams of an OpenCudaDevice.
 Result<std::unique_ptr<Kernels>> OpenCudaKernels();
 
-}  // namespace lockstep
+}  // namespace lockstep::device::cuda
 
 #endif  // LOCKSTEP_CORE_DEVICE_CUDA_CUDA_DEVICE_H_

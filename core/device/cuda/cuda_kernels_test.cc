@@ -20,10 +20,11 @@
 #include "core/device/tile.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::device::cuda {
 namespace {
 
-constexpr DataType kFloats[] = {DataType::kF16, DataType::kBf16, DataType::kF32, DataType::kF64};
+constexpr collective::DataType kFloats[] = {collective::DataType::kF16, collective::DataType::kBf16,
+                                            collective::DataType::kF32, collective::DataType::kF64};
 constexpr std::int64_t kCount = 10'007;
 
 class CudaKernelsTest : public testing::Test {
@@ -41,12 +42,14 @@ class CudaKernelsTest : public testing::Test {
     return std::move(device_->Allocate(bytes).value());
   }
   // Small whole numbers in the type, the same on both sides.
-  void FillBoth(DataType type, Buffer& ours, Buffer& hosts, std::uint64_t seed) {
+  void FillBoth(collective::DataType type, Buffer& ours, Buffer& hosts, std::uint64_t seed) {
     Random random(seed);
     std::vector<float> values(kCount);
     for (float& value : values) value = static_cast<float>(random.Below(512)) - 256;
-    host_kernels_.Convert(*host_stream_, type, hosts.data(), DataType::kF32, values.data(), kCount);
-    std::memcpy(ours.data(), hosts.data(), static_cast<std::size_t>(kCount * SizeOf(type)));
+    host_kernels_.Convert(*host_stream_, type, hosts.data(), collective::DataType::kF32,
+                          values.data(), kCount);
+    std::memcpy(ours.data(), hosts.data(),
+                static_cast<std::size_t>(kCount * collective::SizeOf(type)));
   }
   void ExpectSame(Buffer& ours, Buffer& hosts, std::int64_t bytes) {
     ASSERT_TRUE(stream_->Synchronize(Deadline::AfterSeconds(20)).ok())
@@ -57,14 +60,14 @@ class CudaKernelsTest : public testing::Test {
   std::unique_ptr<Device> device_;
   std::unique_ptr<Kernels> kernels_;
   std::unique_ptr<Stream> stream_;
-  HostDevice host_;
-  HostKernels host_kernels_;
+  host::HostDevice host_;
+  host::HostKernels host_kernels_;
   std::unique_ptr<Stream> host_stream_;
 };
 
 TEST_F(CudaKernelsTest, ArithmeticIsTheHosts) {
-  for (const DataType type : kFloats) {
-    const std::int64_t bytes = kCount * SizeOf(type);
+  for (const collective::DataType type : kFloats) {
+    const std::int64_t bytes = kCount * collective::SizeOf(type);
     auto a = Make(bytes), b = Make(bytes);
     auto host_a = std::move(host_.Allocate(bytes).value());
     auto host_b = std::move(host_.Allocate(bytes).value());
@@ -77,22 +80,23 @@ TEST_F(CudaKernelsTest, ArithmeticIsTheHosts) {
     };
     both(*kernels_, *stream_, a->data(), b->data());
     both(host_kernels_, *host_stream_, host_a->data(), host_b->data());
-    SCOPED_TRACE(NameOf(type));
+    SCOPED_TRACE(collective::NameOf(type));
     ExpectSame(*a, *host_a, bytes);
   }
 }
 
 TEST_F(CudaKernelsTest, ConversionIsTheHosts) {
-  for (const DataType from : kFloats) {
-    for (const DataType to : kFloats) {
-      auto a = Make(kCount * SizeOf(from)), b = Make(kCount * SizeOf(to));
-      auto host_a = std::move(host_.Allocate(kCount * SizeOf(from)).value());
-      auto host_b = std::move(host_.Allocate(kCount * SizeOf(to)).value());
+  for (const collective::DataType from : kFloats) {
+    for (const collective::DataType to : kFloats) {
+      auto a = Make(kCount * collective::SizeOf(from)), b = Make(kCount * collective::SizeOf(to));
+      auto host_a = std::move(host_.Allocate(kCount * collective::SizeOf(from)).value());
+      auto host_b = std::move(host_.Allocate(kCount * collective::SizeOf(to)).value());
       FillBoth(from, *a, *host_a, 3);
       kernels_->Convert(*stream_, to, b->data(), from, a->data(), kCount);
       host_kernels_.Convert(*host_stream_, to, host_b->data(), from, host_a->data(), kCount);
-      SCOPED_TRACE(std::string(NameOf(from)) + " to " + std::string(NameOf(to)));
-      ExpectSame(*b, *host_b, kCount * SizeOf(to));
+      SCOPED_TRACE(std::string(collective::NameOf(from)) + " to " +
+                   std::string(collective::NameOf(to)));
+      ExpectSame(*b, *host_b, kCount * collective::SizeOf(to));
     }
   }
 }
@@ -108,25 +112,26 @@ TEST_F(CudaKernelsTest, ComputeTakesItsTime) {
 TEST_F(CudaKernelsTest, PatternsAreTheHosts) {
   auto opened = OpenCudaPatternMemory();
   ASSERT_TRUE(opened.ok());
-  for (const DataType type : AllDataTypes()) {
-    for (const Reduction reduction :
-         {Reduction::kSum, Reduction::kProd, Reduction::kMin, Reduction::kMax}) {
-      Operation operation;
+  for (const collective::DataType type : collective::AllDataTypes()) {
+    for (const collective::Reduction reduction :
+         {collective::Reduction::kSum, collective::Reduction::kProd, collective::Reduction::kMin,
+          collective::Reduction::kMax}) {
+      collective::Operation operation;
       operation.type = type;
       operation.reduction = reduction;
       operation.count = kCount;
-      const Pattern host(7, operation, 1);
-      const Pattern on_device(7, operation, 1, opened->get());
-      auto data = Make(kCount * SizeOf(type));
+      const collective::Pattern host(7, operation, 1);
+      const collective::Pattern on_device(7, operation, 1, opened->get());
+      auto data = Make(kCount * collective::SizeOf(type));
       on_device.FillSend(data->data(), 0, kCount, 0, 3);
-      CheckReport report;
+      collective::CheckReport report;
       host.CheckRecv(data->data(), 0, kCount, 0, 3, report);
       on_device.CheckRecv(data->data(), 0, kCount, 0, 3, report);
-      EXPECT_EQ(report.wrong, 0) << Describe(operation);
-      static_cast<unsigned char*>(data->data())[1000 * SizeOf(type)] ^= 1;
-      CheckReport wrong;
+      EXPECT_EQ(report.wrong, 0) << collective::Describe(operation);
+      static_cast<unsigned char*>(data->data())[1000 * collective::SizeOf(type)] ^= 1;
+      collective::CheckReport wrong;
       on_device.CheckRecv(data->data(), 0, kCount, 0, 3, wrong);
-      ASSERT_EQ(wrong.wrong, 1) << Describe(operation);
+      ASSERT_EQ(wrong.wrong, 1) << collective::Describe(operation);
       EXPECT_EQ(wrong.first[0].element, 1000);
       on_device.Poison(data->data(), 0, kCount);
       on_device.CheckRecv(data->data(), 0, kCount, 0, 3, wrong);
@@ -142,8 +147,8 @@ TEST_F(CudaKernelsTest, AGraphRunsWhenItIsLaunchedAndAsOftenAsThat) {
   auto& native = dynamic_cast<NativeStream&>(*stream_);
   const auto add = [&](void* handle) {
     const cudaError_t error =
-        LaunchElementwise(static_cast<cudaStream_t>(handle), CudaArithmetic::kAdd, DataType::kF32,
-                          sum->data(), one->data(), 1, 0);
+        LaunchElementwise(static_cast<cudaStream_t>(handle), CudaArithmetic::kAdd,
+                          collective::DataType::kF32, sum->data(), one->data(), 1, 0);
     return error == cudaSuccess ? OkStatus() : SystemFailed(cudaGetErrorString(error));
   };
   auto graph = native.Capture([&](void* handle) {
@@ -178,7 +183,7 @@ TEST_F(CudaKernelsTest, AGraphRunsWhenItIsLaunchedAndAsOftenAsThat) {
 TEST_F(CudaKernelsTest, AGraphOfTwoStreamsKeepsTheirOrder) {
   constexpr std::int64_t kLarge = 1 << 24;
   const auto communication = device_->NewStream();
-  auto streams = GraphStreams::Make(*device_, *stream_, *communication);
+  auto streams = comm::GraphStreams::Make(*device_, *stream_, *communication);
   ASSERT_TRUE(streams->native());
   auto counter = Make(sizeof(std::int64_t)), gradient = Make(4 * kLarge), sum = Make(4 * kLarge);
   auto* const count = static_cast<std::int64_t*>(counter->data());
@@ -187,15 +192,16 @@ TEST_F(CudaKernelsTest, AGraphOfTwoStreamsKeepsTheirOrder) {
   auto graph = streams->Capture([&] {
     const TileSource source{.rank = 1, .input_at = count, .param = 2};
     kernels_->Increment(streams->compute(), count);
-    kernels_->WriteTile(streams->compute(), DataType::kF32, gradient->data(), kLarge, source,
-                        false);
+    kernels_->WriteTile(streams->compute(), collective::DataType::kF32, gradient->data(), kLarge,
+                        source, false);
     streams->compute().Record(*ready);
     streams->communication().WaitFor(*ready);
-    kernels_->Scale(streams->communication(), DataType::kF32, sum->data(), gradient->data(), kLarge,
-                    2);
+    kernels_->Scale(streams->communication(), collective::DataType::kF32, sum->data(),
+                    gradient->data(), kLarge, 2);
     streams->communication().Record(*done);
     streams->compute().WaitFor(*done);
-    kernels_->Scale(streams->compute(), DataType::kF32, sum->data(), sum->data(), kLarge, 0.5);
+    kernels_->Scale(streams->compute(), collective::DataType::kF32, sum->data(), sum->data(),
+                    kLarge, 0.5);
     return OkStatus();
   });
   ASSERT_TRUE(graph.ok()) << graph.status().message();
@@ -208,11 +214,11 @@ TEST_F(CudaKernelsTest, AGraphOfTwoStreamsKeepsTheirOrder) {
     std::vector<double> tile;
     for (std::int64_t i = 0; i < kTile; ++i) tile.push_back(TileValue(TileKey(1, replay, 2), i));
     const auto compare = [&] {
-      return (*opened)->CompareTile(DataType::kF32, sum->data(), kLarge, tile, 0, 0);
+      return (*opened)->CompareTile(collective::DataType::kF32, sum->data(), kLarge, tile, 0, 0);
     };
     EXPECT_EQ(compare().wrong, 0) << "replay " << replay;
     static_cast<float*>(sum->data())[4711] += 1;
-    const PatternDifference wrong = compare();
+    const collective::PatternDifference wrong = compare();
     EXPECT_EQ(wrong.wrong, 1);
     EXPECT_EQ(wrong.first, 4711);
   }
@@ -257,4 +263,4 @@ TEST_F(CudaKernelsTest, AStreamWritesStampsToMemoryOfTheHost) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::device::cuda

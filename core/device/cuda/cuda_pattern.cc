@@ -6,10 +6,10 @@
 #include "core/device/cuda/cuda_call.h"
 #include "core/device/cuda/pattern_launch.h"
 
-namespace lockstep {
+namespace lockstep::device::cuda {
 namespace {
 
-class CudaPatternMemory final : public PatternMemory {
+class CudaPatternMemory final : public collective::PatternMemory {
  public:
   CudaPatternMemory() = default;
   ~CudaPatternMemory() override {
@@ -27,25 +27,27 @@ class CudaPatternMemory final : public PatternMemory {
     return OkStatus();
   }
 
-  void Generate(const PatternPiece& piece, void* data) override {
+  void Generate(const collective::PatternPiece& piece, void* data) override {
     if (piece.count > 0) Finish(LaunchGenerate(stream_, piece, data));
   }
 
-  void Fill(DataType type, std::uint64_t bits, void* data, std::int64_t count) override {
+  void Fill(collective::DataType type, std::uint64_t bits, void* data,
+            std::int64_t count) override {
     if (count == 0) return;
-    Finish(LaunchFill(stream_, static_cast<int>(SizeOf(type)), bits, data, count));
+    Finish(LaunchFill(stream_, static_cast<int>(collective::SizeOf(type)), bits, data, count));
   }
 
-  PatternDifference Compare(const PatternPiece& piece, const void* data) override {
+  collective::PatternDifference Compare(const collective::PatternPiece& piece,
+                                        const void* data) override {
     if (piece.count == 0) return {};
     *tally_ = {0, std::numeric_limits<long long>::max()};
     Finish(LaunchCompare(stream_, piece, data, tally_));
     return Difference(piece.type, data, piece.count);
   }
 
-  PatternDifference CompareTile(DataType type, const void* data, std::int64_t count,
-                                std::span<const double> tile, std::int64_t first,
-                                double tolerance) override {
+  collective::PatternDifference CompareTile(collective::DataType type, const void* data,
+                                            std::int64_t count, std::span<const double> tile,
+                                            std::int64_t first, double tolerance) override {
     LOCKSTEP_CHECK(!tile.empty() && tile.size() <= kMostTile, "a tile of 1 to 1024 elements");
     if (count == 0) return {};
     *tally_ = {0, std::numeric_limits<long long>::max()};
@@ -57,13 +59,14 @@ class CudaPatternMemory final : public PatternMemory {
 
  private:
   // What the last comparison found.
-  PatternDifference Difference(DataType type, const void* data, std::int64_t count) {
+  collective::PatternDifference Difference(collective::DataType type, const void* data,
+                                           std::int64_t count) {
     if (failed_) return {count, 0, 0};
-    PatternDifference difference;
+    collective::PatternDifference difference;
     difference.wrong = static_cast<std::int64_t>(tally_->wrong);
     if (difference.wrong == 0) return difference;
     difference.first = tally_->first;
-    const std::int64_t size = SizeOf(type);
+    const std::int64_t size = collective::SizeOf(type);
     const void* got = static_cast<const char*>(data) + difference.first * size;
     static_cast<void>(
         cudaMemcpy(&difference.got, got, static_cast<std::size_t>(size), cudaMemcpyDefault));
@@ -82,10 +85,10 @@ class CudaPatternMemory final : public PatternMemory {
 
 }  // namespace
 
-Result<std::unique_ptr<PatternMemory>> OpenCudaPatternMemory() {
+Result<std::unique_ptr<collective::PatternMemory>> OpenCudaPatternMemory() {
   auto memory = std::make_unique<CudaPatternMemory>();
   LOCKSTEP_RETURN_IF_ERROR(memory->Open());
-  return std::unique_ptr<PatternMemory>(std::move(memory));
+  return std::unique_ptr<collective::PatternMemory>(std::move(memory));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::device::cuda

@@ -7,11 +7,11 @@
 #include "core/base/status.h"
 #include "core/collective/pattern_memory.h"
 
-namespace lockstep {
+namespace lockstep::device::cuda {
 
 // Of the calling thread's current device. When CUDA fails, what was to be compared counts as wrong.
-Result<std::unique_ptr<PatternMemory>> OpenCudaPatternMemory();
+Result<std::unique_ptr<collective::PatternMemory>> OpenCudaPatternMemory();
 
-}  // namespace lockstep
+}  // namespace lockstep::device::cuda
 
 #endif  // LOCKSTEP_CORE_DEVICE_CUDA_CUDA_PATTERN_H_

@@ -9,7 +9,7 @@
 #include "core/device/cuda/cuda_call.h"
 #include "core/device/cuda/stream_memory.h"
 
-namespace lockstep {
+namespace lockstep::device::cuda {
 namespace {
 
 constexpr double kPatienceSeconds = 10;
@@ -247,4 +247,4 @@ Status CudaStream::IncrementWord(std::uint64_t* word) {
   return StreamIncrement64(stream_, word);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::device::cuda

@@ -13,7 +13,7 @@
 #include "core/device/host/host_event.h"
 #include "core/device/native_stream.h"
 
-namespace lockstep {
+namespace lockstep::device::cuda {
 
 // Set by the stream: a latch of the host for those who ask and for the stamp, CUDA's event for
 // streams that wait once it is recorded, and a word of memory for streams that wait before.
@@ -34,7 +34,7 @@ class CudaEvent final : public Event {
   // Shared with the streams: a waiter may destroy the event while a stream is still at it.
   struct Parts {
     ~Parts();
-    HostLatch latch;
+    host::HostLatch latch;
     cudaEvent_t event = nullptr;
     std::uint32_t* word = nullptr;  // of the host, mapped: 0, then 1
     std::atomic<bool> recorded{false};
@@ -76,6 +76,6 @@ class CudaStream final : public Stream, public NativeStream {
   std::shared_ptr<State> state_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::device::cuda
 
 #endif  // LOCKSTEP_CORE_DEVICE_CUDA_CUDA_STREAM_H_

@@ -4,7 +4,7 @@
 
 #include "core/device/cuda/device_count.h"
 
-namespace lockstep {
+namespace lockstep::device::cuda {
 namespace {
 
 constexpr int kProof = 0x10c5;
@@ -43,4 +43,4 @@ CudaDeviceCount QueryCudaDeviceCount() {
   return result;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::device::cuda

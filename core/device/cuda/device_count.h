@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace lockstep {
+namespace lockstep::device::cuda {
 
 // How many CUDA devices this process can use, or why it can use none.
 struct CudaDeviceCount {
@@ -16,6 +16,6 @@ struct CudaDeviceCount {
 // device: call it in a worker, never in an agent.
 CudaDeviceCount QueryCudaDeviceCount();
 
-}  // namespace lockstep
+}  // namespace lockstep::device::cuda
 
 #endif  // LOCKSTEP_CORE_DEVICE_CUDA_DEVICE_COUNT_H_

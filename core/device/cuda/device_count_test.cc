@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::device::cuda {
 namespace {
 
 bool HasDeviceFile() { return access("/dev/nvidiactl", F_OK) == 0; }
@@ -28,4 +28,4 @@ TEST(CudaDeviceCount, FindsNoneWithoutADriver) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::device::cuda

@@ -10,7 +10,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::device::cuda {
 namespace {
 
 bool Same(float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); }
@@ -21,8 +21,8 @@ TEST(Float8, WidensAsCudaDoes) {
     const auto widened = [&](__nv_fp8_interpretation_t format) {
       return __half2float(__half(__nv_cvt_fp8_to_halfraw(bits, format)));
     };
-    EXPECT_TRUE(Same(FloatFromF8E4M3(bits), widened(__NV_E4M3))) << pattern;
-    EXPECT_TRUE(Same(FloatFromF8E5M2(bits), widened(__NV_E5M2))) << pattern;
+    EXPECT_TRUE(Same(collective::FloatFromF8E4M3(bits), widened(__NV_E4M3))) << pattern;
+    EXPECT_TRUE(Same(collective::FloatFromF8E5M2(bits), widened(__NV_E5M2))) << pattern;
   }
 }
 
@@ -33,8 +33,10 @@ TEST(Float8, NarrowsAsCudaDoes) {
   for (std::uint64_t pattern = 0; pattern < std::uint64_t{1} << 32; pattern += kStride) {
     const float value = std::bit_cast<float>(static_cast<std::uint32_t>(pattern));
     if (std::isnan(value)) continue;  // stays one, of no certain bits
-    if (F8E4M3FromFloat(value) != __nv_cvt_float_to_fp8(value, __NV_SATFINITE, __NV_E4M3) ||
-        F8E5M2FromFloat(value) != __nv_cvt_float_to_fp8(value, __NV_SATFINITE, __NV_E5M2)) {
+    if (collective::F8E4M3FromFloat(value) !=
+            __nv_cvt_float_to_fp8(value, __NV_SATFINITE, __NV_E4M3) ||
+        collective::F8E5M2FromFloat(value) !=
+            __nv_cvt_float_to_fp8(value, __NV_SATFINITE, __NV_E5M2)) {
       ++differ;
       ADD_FAILURE() << value;
       ASSERT_LT(differ, 10);
@@ -43,4 +45,4 @@ TEST(Float8, NarrowsAsCudaDoes) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::device::cuda

@@ -5,7 +5,7 @@
 
 #include "core/device/cuda/launch.h"
 
-namespace lockstep {
+namespace lockstep::device::cuda {
 namespace {
 
 constexpr int kThreads = 256;
@@ -120,15 +120,15 @@ __global__ void MatrixProduct(Word* out, const Word* a, const Word* b, std::int6
 
 // Calls `function` with a null pointer of the type's word.
 template <typename Function>
-cudaError_t WithWord(DataType type, Function function) {
+cudaError_t WithWord(collective::DataType type, Function function) {
   switch (type) {
-    case DataType::kF16:
+    case collective::DataType::kF16:
       return function(static_cast<__half*>(nullptr));
-    case DataType::kBf16:
+    case collective::DataType::kBf16:
       return function(static_cast<__nv_bfloat16*>(nullptr));
-    case DataType::kF32:
+    case collective::DataType::kF32:
       return function(static_cast<float*>(nullptr));
-    case DataType::kF64:
+    case collective::DataType::kF64:
       return function(static_cast<double*>(nullptr));
     default:
       return cudaErrorInvalidValue;
@@ -137,8 +137,9 @@ cudaError_t WithWord(DataType type, Function function) {
 
 }  // namespace
 
-cudaError_t LaunchElementwise(cudaStream_t stream, CudaArithmetic arithmetic, DataType type,
-                              void* to, const void* from, std::int64_t count, double operand) {
+cudaError_t LaunchElementwise(cudaStream_t stream, CudaArithmetic arithmetic,
+                              collective::DataType type, void* to, const void* from,
+                              std::int64_t count, double operand) {
   return WithWord(type, [&]<typename Word>(Word*) {
     Elementwise<<<BlocksFor(count), kThreads, 0, stream>>>(
         arithmetic, static_cast<Word*>(to), static_cast<const Word*>(from), count, operand);
@@ -146,8 +147,8 @@ cudaError_t LaunchElementwise(cudaStream_t stream, CudaArithmetic arithmetic, Da
   });
 }
 
-cudaError_t LaunchConvert(cudaStream_t stream, DataType to_type, void* to, DataType from_type,
-                          const void* from, std::int64_t count) {
+cudaError_t LaunchConvert(cudaStream_t stream, collective::DataType to_type, void* to,
+                          collective::DataType from_type, const void* from, std::int64_t count) {
   return WithWord(to_type, [&]<typename To>(To*) {
     return WithWord(from_type, [&]<typename From>(From*) {
       Convert<<<BlocksFor(count), kThreads, 0, stream>>>(static_cast<To*>(to),
@@ -157,8 +158,8 @@ cudaError_t LaunchConvert(cudaStream_t stream, DataType to_type, void* to, DataT
   });
 }
 
-cudaError_t LaunchWriteTile(cudaStream_t stream, DataType type, void* to, std::int64_t count,
-                            const TileSource& source, bool add) {
+cudaError_t LaunchWriteTile(cudaStream_t stream, collective::DataType type, void* to,
+                            std::int64_t count, const TileSource& source, bool add) {
   return WithWord(type, [&]<typename Word>(Word*) {
     WriteTile<<<BlocksFor(count), kThreads, 0, stream>>>(source, static_cast<Word*>(to), count,
                                                          add);
@@ -182,8 +183,9 @@ cudaError_t LaunchRead(cudaStream_t stream, const void* from, std::int64_t bytes
 
 std::int64_t MatrixProductSteps(std::int64_t rows) { return (rows + kSquare - 1) / kSquare; }
 
-cudaError_t LaunchMatrixProduct(cudaStream_t stream, DataType type, void* out, const void* a,
-                                const void* b, std::int64_t rows, std::int64_t steps) {
+cudaError_t LaunchMatrixProduct(cudaStream_t stream, collective::DataType type, void* out,
+                                const void* a, const void* b, std::int64_t rows,
+                                std::int64_t steps) {
   const auto blocks = static_cast<unsigned>(MatrixProductSteps(rows));
   return WithWord(type, [&]<typename Word>(Word*) {
     MatrixProduct<<<dim3(blocks, blocks), dim3(kSquare, kSquare), 0, stream>>>(
@@ -193,4 +195,4 @@ cudaError_t LaunchMatrixProduct(cudaStream_t stream, DataType type, void* out, c
   });
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::device::cuda

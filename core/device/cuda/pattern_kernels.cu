@@ -5,7 +5,7 @@
 
 #include "core/device/cuda/pattern_launch.h"
 
-namespace lockstep {
+namespace lockstep::device::cuda {
 namespace {
 
 constexpr int kThreads = 256;
@@ -21,10 +21,11 @@ __device__ std::int64_t FirstItem() {
 }
 __device__ std::int64_t ItemStep() { return static_cast<std::int64_t>(gridDim.x) * blockDim.x; }
 
-template <DataType kType>
-__global__ void Generate(PatternPiece piece, typename PatternEncoding<kType>::Word* data) {
+template <collective::DataType kType>
+__global__ void Generate(collective::PatternPiece piece,
+                         typename collective::PatternEncoding<kType>::Word* data) {
   for (std::int64_t i = FirstItem(); i < piece.count; i += ItemStep()) {
-    data[i] = PatternElement<kType>(piece, piece.begin + i);
+    data[i] = collective::PatternElement<kType>(piece, piece.begin + i);
   }
 }
 
@@ -45,11 +46,12 @@ __device__ bool SameBits(Word a, Word b) {
   return same;
 }
 
-template <DataType kType>
-__global__ void Compare(PatternPiece piece, const typename PatternEncoding<kType>::Word* data,
+template <collective::DataType kType>
+__global__ void Compare(collective::PatternPiece piece,
+                        const typename collective::PatternEncoding<kType>::Word* data,
                         PatternTally* tally) {
   for (std::int64_t i = FirstItem(); i < piece.count; i += ItemStep()) {
-    if (SameBits(data[i], PatternElement<kType>(piece, piece.begin + i))) continue;
+    if (SameBits(data[i], collective::PatternElement<kType>(piece, piece.begin + i))) continue;
     atomicAdd_system(&tally->wrong, 1ull);
     atomicMin_system(&tally->first, static_cast<long long>(i));
   }
@@ -75,7 +77,7 @@ __global__ void CompareTile(const Word* data, std::int64_t count, const double* 
 
 }  // namespace
 
-cudaError_t LaunchCompareTile(cudaStream_t stream, DataType type, const void* data,
+cudaError_t LaunchCompareTile(cudaStream_t stream, collective::DataType type, const void* data,
                               std::int64_t count, const double* tile, std::int64_t tile_length,
                               std::int64_t first, double tolerance, PatternTally* tally) {
   const auto launch = [&]<typename Word>(const Word* words) {
@@ -84,22 +86,22 @@ cudaError_t LaunchCompareTile(cudaStream_t stream, DataType type, const void* da
     return cudaGetLastError();
   };
   switch (type) {
-    case DataType::kF16:
+    case collective::DataType::kF16:
       return launch(static_cast<const __half*>(data));
-    case DataType::kBf16:
+    case collective::DataType::kBf16:
       return launch(static_cast<const __nv_bfloat16*>(data));
-    case DataType::kF32:
+    case collective::DataType::kF32:
       return launch(static_cast<const float*>(data));
-    case DataType::kF64:
+    case collective::DataType::kF64:
       return launch(static_cast<const double*>(data));
     default:
       return cudaErrorInvalidValue;
   }
 }
 
-cudaError_t LaunchGenerate(cudaStream_t stream, const PatternPiece& piece, void* data) {
-  WithPatternType(piece.type, [&]<DataType kType>() {
-    using Word = typename PatternEncoding<kType>::Word;
+cudaError_t LaunchGenerate(cudaStream_t stream, const collective::PatternPiece& piece, void* data) {
+  collective::WithPatternType(piece.type, [&]<collective::DataType kType>() {
+    using Word = typename collective::PatternEncoding<kType>::Word;
     Generate<kType>
         <<<BlocksFor(piece.count), kThreads, 0, stream>>>(piece, static_cast<Word*>(data));
   });
@@ -124,14 +126,14 @@ cudaError_t LaunchFill(cudaStream_t stream, int bytes_an_element, std::uint64_t 
   }
 }
 
-cudaError_t LaunchCompare(cudaStream_t stream, const PatternPiece& piece, const void* data,
-                          PatternTally* tally) {
-  WithPatternType(piece.type, [&]<DataType kType>() {
-    using Word = typename PatternEncoding<kType>::Word;
+cudaError_t LaunchCompare(cudaStream_t stream, const collective::PatternPiece& piece,
+                          const void* data, PatternTally* tally) {
+  collective::WithPatternType(piece.type, [&]<collective::DataType kType>() {
+    using Word = typename collective::PatternEncoding<kType>::Word;
     Compare<kType><<<BlocksFor(piece.count), kThreads, 0, stream>>>(
         piece, static_cast<const Word*>(data), tally);
   });
   return cudaGetLastError();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::device::cuda

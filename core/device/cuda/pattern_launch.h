@@ -8,7 +8,7 @@
 
 #include "core/collective/pattern_memory.h"
 
-namespace lockstep {
+namespace lockstep::device::cuda {
 
 // Of mapped memory of the host; zeroed, with `first` at INT64_MAX, before a comparison.
 struct PatternTally {
@@ -16,16 +16,16 @@ struct PatternTally {
   long long first;
 };
 
-cudaError_t LaunchGenerate(cudaStream_t stream, const PatternPiece& piece, void* data);
+cudaError_t LaunchGenerate(cudaStream_t stream, const collective::PatternPiece& piece, void* data);
 cudaError_t LaunchFill(cudaStream_t stream, int bytes_an_element, std::uint64_t bits, void* data,
                        std::int64_t count);
 // As PatternMemory::CompareTile; `tile` is of the device's memory.
-cudaError_t LaunchCompareTile(cudaStream_t stream, DataType type, const void* data,
+cudaError_t LaunchCompareTile(cudaStream_t stream, collective::DataType type, const void* data,
                               std::int64_t count, const double* tile, std::int64_t tile_length,
                               std::int64_t first, double tolerance, PatternTally* tally);
-cudaError_t LaunchCompare(cudaStream_t stream, const PatternPiece& piece, const void* data,
-                          PatternTally* tally);
+cudaError_t LaunchCompare(cudaStream_t stream, const collective::PatternPiece& piece,
+                          const void* data, PatternTally* tally);
 
-}  // namespace lockstep
+}  // namespace lockstep::device::cuda
 
 #endif  // LOCKSTEP_CORE_DEVICE_CUDA_PATTERN_LAUNCH_H_

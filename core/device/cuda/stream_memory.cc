@@ -5,7 +5,7 @@
 #include "core/device/cuda/cuda_call.h"
 #include "fmt/format.h"
 
-namespace lockstep {
+namespace lockstep::device::cuda {
 namespace {
 
 // The driver's functions, which nothing is linked with: a machine without a driver has none.
@@ -98,4 +98,4 @@ std::string_view StreamMemoryMethod() {
   return TheOperations().complete() ? "cuStreamWriteValue64" : "kernel";
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::device::cuda

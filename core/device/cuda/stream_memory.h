@@ -9,7 +9,7 @@
 
 #include "core/base/status.h"
 
-namespace lockstep {
+namespace lockstep::device::cuda {
 
 // The driver's stream memory operations where it has them for the current device, else kernels of
 // one thread. Addresses are the device's of mapped memory.
@@ -27,6 +27,6 @@ void LaunchWrite64(cudaStream_t stream, std::uint64_t* address, std::uint64_t va
 void LaunchIncrement64(cudaStream_t stream, std::uint64_t* address);
 void LaunchWaitAtLeast32(cudaStream_t stream, std::uint32_t* address, std::uint32_t value);
 
-}  // namespace lockstep
+}  // namespace lockstep::device::cuda
 
 #endif  // LOCKSTEP_CORE_DEVICE_CUDA_STREAM_MEMORY_H_

@@ -1,6 +1,6 @@
 #include "core/device/cuda/stream_memory.h"
 
-namespace lockstep {
+namespace lockstep::device::cuda {
 namespace {
 
 template <typename Word>
@@ -40,4 +40,4 @@ void LaunchWaitAtLeast32(cudaStream_t stream, std::uint32_t* address, std::uint3
   WaitAtLeast<<<1, 1, 0, stream>>>(address, value);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::device::cuda

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace lockstep {
+namespace lockstep::device::host {
 namespace {
 
 constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
@@ -91,4 +91,4 @@ std::int64_t AvailableMemoryBytes() {
   return available;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::device::host

@@ -4,12 +4,12 @@
 
 #include <cstdint>
 
-namespace lockstep {
+namespace lockstep::device::host {
 
 // Bytes: the smaller of MemAvailable in /proc/meminfo and the room under the memory limits of this
 // process's control groups. INT64_MAX when the kernel says nothing.
 std::int64_t AvailableMemoryBytes();
 
-}  // namespace lockstep
+}  // namespace lockstep::device::host
 
 #endif  // LOCKSTEP_CORE_DEVICE_HOST_AVAILABLE_MEMORY_H_

@@ -2,7 +2,7 @@
 
 #include "core/device/host/host_device.h"
 
-namespace lockstep {
+namespace lockstep::device::host {
 namespace {
 
 INSTANTIATE_TEST_SUITE_P(
@@ -15,4 +15,4 @@ INSTANTIATE_TEST_SUITE_P(
         }}));
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::device::host

@@ -9,8 +9,7 @@
 #include <thread>
 #include <utility>
 
-
-namespace lockstep {
+namespace lockstep::device::host {
 namespace {
 
 // How often a wait for an event looks whether the stream was given up.
@@ -161,4 +160,4 @@ Status FifoStream::Synchronize(Deadline deadline) { return queue_->Await(deadlin
 
 Status FifoStream::status() const { return queue_->status(); }
 
-}  // namespace lockstep
+}  // namespace lockstep::device::host

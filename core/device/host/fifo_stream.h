@@ -8,7 +8,7 @@
 #include "core/device/device.h"
 #include "core/device/host/host_event.h"
 
-namespace lockstep {
+namespace lockstep::device::host {
 
 inline constexpr double kLongestWaitSeconds = 24.0 * 3600;  // of WaitFor and of a full queue
 
@@ -46,6 +46,6 @@ class FifoStream final : public Stream {
   std::shared_ptr<Queue> queue_;  // shared with the thread, which may outlive the stream
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::device::host
 
 #endif  // LOCKSTEP_CORE_DEVICE_HOST_FIFO_STREAM_H_

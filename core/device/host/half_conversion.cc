@@ -6,7 +6,7 @@
 
 #include "core/collective/half.h"
 
-namespace lockstep {
+namespace lockstep::device::host {
 namespace {
 
 constexpr std::int64_t kLanes = 8;
@@ -58,16 +58,16 @@ bool HasF16c() {
 
 void FloatsFromF16(const std::uint16_t* from, float* to, std::int64_t count) {
   std::int64_t i = HasF16c() ? FloatsFromF16Vectors(from, to, count) : 0;
-  for (; i < count; ++i) to[i] = FloatFromF16(from[i]);
+  for (; i < count; ++i) to[i] = collective::FloatFromF16(from[i]);
 }
 
 void F16FromFloats(const float* from, std::uint16_t* to, std::int64_t count) {
   std::int64_t i = HasF16c() ? F16FromFloatsVectors(from, to, count) : 0;
-  for (; i < count; ++i) to[i] = F16FromFloat(from[i]);
+  for (; i < count; ++i) to[i] = collective::F16FromFloat(from[i]);
 }
 
 void FloatsFromBf16(const std::uint16_t* from, float* to, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) to[i] = FloatFromBf16(from[i]);
+  for (std::int64_t i = 0; i < count; ++i) to[i] = collective::FloatFromBf16(from[i]);
 }
 
 void Bf16FromFloats(const float* from, std::uint16_t* to, std::int64_t count) {
@@ -75,4 +75,4 @@ void Bf16FromFloats(const float* from, std::uint16_t* to, std::int64_t count) {
   has_avx2 ? NarrowToBf16Avx2(from, to, count) : NarrowToBf16(from, to, count);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::device::host

@@ -5,13 +5,13 @@
 
 #include <cstdint>
 
-namespace lockstep {
+namespace lockstep::device::host {
 
 void FloatsFromF16(const std::uint16_t* from, float* to, std::int64_t count);
 void F16FromFloats(const float* from, std::uint16_t* to, std::int64_t count);
 void FloatsFromBf16(const std::uint16_t* from, float* to, std::int64_t count);
 void Bf16FromFloats(const float* from, std::uint16_t* to, std::int64_t count);
 
-}  // namespace lockstep
+}  // namespace lockstep::device::host
 
 #endif  // LOCKSTEP_CORE_DEVICE_HOST_HALF_CONVERSION_H_

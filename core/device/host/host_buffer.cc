@@ -12,7 +12,7 @@
 #include "core/device/host/available_memory.h"
 #include "fmt/format.h"
 
-namespace lockstep {
+namespace lockstep::device::host {
 namespace {
 
 // Left to the rest of the machine; below it the kernel starts to thrash.
@@ -61,8 +61,8 @@ Result<std::unique_ptr<Buffer>> AllocateHostBuffer(std::int64_t bytes) {
   }
   auto buffer = std::make_unique<HostBuffer>(data, bytes, static_cast<std::size_t>(mapped));
   for (std::int64_t done = 0; done < mapped; done += kTouchStepBytes) {
-    if (done > 0 && std::min(kTouchStepBytes, mapped - done) >
-                        AvailableMemoryBytes() - kReserveBytes) {
+    if (done > 0 &&
+        std::min(kTouchStepBytes, mapped - done) > AvailableMemoryBytes() - kReserveBytes) {
       return NotEnough(bytes, AvailableMemoryBytes() + done);
     }
     std::memset(static_cast<char*>(data) + done, 0,
@@ -71,4 +71,4 @@ Result<std::unique_ptr<Buffer>> AllocateHostBuffer(std::int64_t bytes) {
   return std::unique_ptr<Buffer>(std::move(buffer));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::device::host

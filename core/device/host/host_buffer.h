@@ -8,7 +8,7 @@
 #include "core/base/status.h"
 #include "core/device/device.h"
 
-namespace lockstep {
+namespace lockstep::device::host {
 
 // An anonymous private mapping with the kernel's default page policy: what malloc gives a plain
 // program for a large block. Huge pages are neither asked for nor refused, because the figures are
@@ -19,6 +19,6 @@ namespace lockstep {
 // host allocate at the same time).
 Result<std::unique_ptr<Buffer>> AllocateHostBuffer(std::int64_t bytes);
 
-}  // namespace lockstep
+}  // namespace lockstep::device::host
 
 #endif  // LOCKSTEP_CORE_DEVICE_HOST_HOST_BUFFER_H_

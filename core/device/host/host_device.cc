@@ -5,7 +5,7 @@
 #include "core/device/host/host_event.h"
 #include "core/device/host/inline_stream.h"
 
-namespace lockstep {
+namespace lockstep::device::host {
 
 Result<std::unique_ptr<Buffer>> HostDevice::Allocate(std::int64_t bytes) {
   return AllocateHostBuffer(bytes);
@@ -17,4 +17,4 @@ std::unique_ptr<Stream> HostDevice::NewStream() { return std::make_unique<FifoSt
 
 std::unique_ptr<Stream> HostDevice::NewInlineStream() { return std::make_unique<InlineStream>(); }
 
-}  // namespace lockstep
+}  // namespace lockstep::device::host

@@ -8,7 +8,7 @@
 
 #include "core/device/device.h"
 
-namespace lockstep {
+namespace lockstep::device::host {
 
 // Buffers are page-aligned, zeroed and touched, with the kernel's default page policy (as a plain
 // program's are). NewStream gives a queue with a thread of its own.
@@ -22,6 +22,6 @@ class HostDevice final : public Device {
   std::unique_ptr<Stream> NewInlineStream() override;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::device::host
 
 #endif  // LOCKSTEP_CORE_DEVICE_HOST_HOST_DEVICE_H_

@@ -12,7 +12,7 @@
 #include "core/device/host/fifo_stream.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::device::host {
 namespace {
 
 // A sanitizer's shadow of the pages would fault, too.
@@ -74,4 +74,4 @@ TEST(FifoStream, AWaitForAnEventThatNeverComesEndsWithTheStream) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::device::host

@@ -7,7 +7,7 @@
 
 #include "core/base/check.h"
 
-namespace lockstep {
+namespace lockstep::device::host {
 
 std::shared_ptr<HostLatch> HostEvent::LatchOf(Event& event) {
   LOCKSTEP_CHECK(typeid(event) == typeid(HostEvent), "an event of another device");
@@ -67,4 +67,4 @@ void HostLatch::Wake() {
   changed_.notify_all();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::device::host

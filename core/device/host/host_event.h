@@ -9,7 +9,7 @@
 
 #include "core/device/device.h"
 
-namespace lockstep {
+namespace lockstep::device::host {
 
 // Thread-safe. Setting it costs a stamp and two atomic accesses when nobody waits.
 class HostLatch {
@@ -53,6 +53,6 @@ class HostEvent final : public Event {
   std::shared_ptr<HostLatch> latch_ = std::make_shared<HostLatch>();
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::device::host
 
 #endif  // LOCKSTEP_CORE_DEVICE_HOST_HOST_EVENT_H_

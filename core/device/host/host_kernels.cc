@@ -10,19 +10,21 @@
 #include "core/device/host/host_tile.h"
 #include "core/device/host/matrix_product.h"
 
-namespace lockstep {
+namespace lockstep::device::host {
 namespace {
 
 constexpr std::int64_t kBlock = 1024;  // elements that are converted at a time
 
 // Elements of a type as the floats that they are computed in. Wider types need no conversion.
-void Widen(DataType type, const void* from, float* to, std::int64_t count) {
+void Widen(collective::DataType type, const void* from, float* to, std::int64_t count) {
   const auto* words = static_cast<const std::uint16_t*>(from);
-  type == DataType::kF16 ? FloatsFromF16(words, to, count) : FloatsFromBf16(words, to, count);
+  type == collective::DataType::kF16 ? FloatsFromF16(words, to, count)
+                                     : FloatsFromBf16(words, to, count);
 }
-void Narrow(DataType type, const float* from, void* to, std::int64_t count) {
+void Narrow(collective::DataType type, const float* from, void* to, std::int64_t count) {
   auto* words = static_cast<std::uint16_t*>(to);
-  type == DataType::kF16 ? F16FromFloats(from, words, count) : Bf16FromFloats(from, words, count);
+  type == collective::DataType::kF16 ? F16FromFloats(from, words, count)
+                                     : Bf16FromFloats(from, words, count);
 }
 
 template <typename Word, typename Function>
@@ -31,7 +33,7 @@ void ApplyTo(Word* out, const Word* in, std::int64_t count, Function function) {
 }
 
 template <typename Function>
-void ApplyToHalves(DataType type, void* to, const void* from, std::int64_t count,
+void ApplyToHalves(collective::DataType type, void* to, const void* from, std::int64_t count,
                    Function function) {
   float out[kBlock];
   float in[kBlock];
@@ -47,13 +49,13 @@ void ApplyToHalves(DataType type, void* to, const void* from, std::int64_t count
 
 // Applies `function` to elements of two ranges of one type.
 template <typename Function>
-void Elementwise(Stream& stream, DataType type, void* to, const void* from, std::int64_t count,
-                 Function function) {
-  LOCKSTEP_CHECK(IsComputeType(type), "arithmetic is for f16, bf16, f32 and f64");
+void Elementwise(Stream& stream, collective::DataType type, void* to, const void* from,
+                 std::int64_t count, Function function) {
+  LOCKSTEP_CHECK(collective::IsComputeType(type), "arithmetic is for f16, bf16, f32 and f64");
   stream.Enqueue([=] {
-    if (type == DataType::kF32) {
+    if (type == collective::DataType::kF32) {
       ApplyTo(static_cast<float*>(to), static_cast<const float*>(from), count, function);
-    } else if (type == DataType::kF64) {
+    } else if (type == collective::DataType::kF64) {
       ApplyTo(static_cast<double*>(to), static_cast<const double*>(from), count, function);
     } else {
       ApplyToHalves(type, to, from, count, function);
@@ -63,21 +65,21 @@ void Elementwise(Stream& stream, DataType type, void* to, const void* from, std:
 }
 
 // Between two different floating-point types: every pair fits through float.
-void ConvertBlock(DataType to_type, std::byte* to, DataType from_type, const std::byte* from,
-                  std::int64_t count) {
+void ConvertBlock(collective::DataType to_type, std::byte* to, collective::DataType from_type,
+                  const std::byte* from, std::int64_t count) {
   float floats[kBlock];
-  if (from_type == DataType::kF64) {
+  if (from_type == collective::DataType::kF64) {
     const auto* doubles = reinterpret_cast<const double*>(from);
     for (std::int64_t i = 0; i < count; ++i) floats[i] = static_cast<float>(doubles[i]);
-  } else if (from_type == DataType::kF32) {
+  } else if (from_type == collective::DataType::kF32) {
     std::memcpy(floats, from, static_cast<std::size_t>(count) * sizeof(float));
   } else {
     Widen(from_type, from, floats, count);
   }
-  if (to_type == DataType::kF64) {
+  if (to_type == collective::DataType::kF64) {
     auto* doubles = reinterpret_cast<double*>(to);
     for (std::int64_t i = 0; i < count; ++i) doubles[i] = static_cast<double>(floats[i]);
-  } else if (to_type == DataType::kF32) {
+  } else if (to_type == collective::DataType::kF32) {
     std::memcpy(to, floats, static_cast<std::size_t>(count) * sizeof(float));
   } else {
     Narrow(to_type, floats, to, count);
@@ -156,44 +158,45 @@ void HostKernels::Zero(Stream& stream, void* to, std::int64_t bytes) {
   });
 }
 
-void HostKernels::Scale(Stream& stream, DataType type, void* to, const void* from,
+void HostKernels::Scale(Stream& stream, collective::DataType type, void* to, const void* from,
                         std::int64_t count, double factor) {
   Elementwise(stream, type, to, from, count, [factor]<typename Wide>(Wide, Wide value) {
     return value * static_cast<Wide>(factor);
   });
 }
 
-void HostKernels::Divide(Stream& stream, DataType type, void* to, const void* from,
+void HostKernels::Divide(Stream& stream, collective::DataType type, void* to, const void* from,
                          std::int64_t count, double divisor) {
   Elementwise(stream, type, to, from, count, [divisor]<typename Wide>(Wide, Wide value) {
     return value / static_cast<Wide>(divisor);
   });
 }
 
-void HostKernels::Add(Stream& stream, DataType type, void* to, const void* from,
+void HostKernels::Add(Stream& stream, collective::DataType type, void* to, const void* from,
                       std::int64_t count) {
   Elementwise(stream, type, to, from, count,
               []<typename Wide>(Wide sum, Wide value) { return sum + value; });
 }
 
-void HostKernels::Convert(Stream& stream, DataType to_type, void* to, DataType from_type,
-                          const void* from, std::int64_t count) {
-  if (to_type == from_type) return Copy(stream, to, from, count * SizeOf(to_type));
-  LOCKSTEP_CHECK(IsComputeType(to_type) && IsComputeType(from_type),
+void HostKernels::Convert(Stream& stream, collective::DataType to_type, void* to,
+                          collective::DataType from_type, const void* from, std::int64_t count) {
+  if (to_type == from_type) return Copy(stream, to, from, count * collective::SizeOf(to_type));
+  LOCKSTEP_CHECK(collective::IsComputeType(to_type) && collective::IsComputeType(from_type),
                  "conversion is between floating-point types");
   stream.Enqueue([=] {
     for (std::int64_t begin = 0; begin < count; begin += kBlock) {
-      ConvertBlock(to_type, static_cast<std::byte*>(to) + begin * SizeOf(to_type), from_type,
-                   static_cast<const std::byte*>(from) + begin * SizeOf(from_type),
+      ConvertBlock(to_type, static_cast<std::byte*>(to) + begin * collective::SizeOf(to_type),
+                   from_type,
+                   static_cast<const std::byte*>(from) + begin * collective::SizeOf(from_type),
                    std::min(kBlock, count - begin));
     }
     return OkStatus();
   });
 }
 
-void HostKernels::WriteTile(Stream& stream, DataType type, void* to, std::int64_t count,
+void HostKernels::WriteTile(Stream& stream, collective::DataType type, void* to, std::int64_t count,
                             const TileSource& source, bool add) {
-  LOCKSTEP_CHECK(IsComputeType(type), "tiles are of floating-point numbers");
+  LOCKSTEP_CHECK(collective::IsComputeType(type), "tiles are of floating-point numbers");
   stream.Enqueue([=] {
     PutTile(type, to, count, MakeTile(source, count), add);
     return OkStatus();
@@ -228,7 +231,7 @@ void HostKernels::Compute(Stream& stream, double ns, const void* memory, std::in
   });
 }
 
-void HostKernels::MatrixProduct(Stream& stream, DataType type, void* out, const void* a,
+void HostKernels::MatrixProduct(Stream& stream, collective::DataType type, void* out, const void* a,
                                 const void* b, std::int64_t rows) {
   stream.Enqueue([=] {
     MultiplyMatrices(type, out, a, b, rows);
@@ -236,11 +239,11 @@ void HostKernels::MatrixProduct(Stream& stream, DataType type, void* out, const 
   });
 }
 
-void HostKernels::ComputeProducts(Stream& stream, double ns, DataType type) {
+void HostKernels::ComputeProducts(Stream& stream, double ns, collective::DataType type) {
   stream.Enqueue([=] {
     MultiplyFor(ns, type);
     return OkStatus();
   });
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::device::host

@@ -6,7 +6,7 @@
 #include "core/base/check.h"
 #include "core/collective/half.h"
 
-namespace lockstep {
+namespace lockstep::device::host {
 namespace {
 
 template <typename Word, typename Value>
@@ -31,7 +31,8 @@ std::vector<float> MakeTile(const TileSource& source, std::int64_t count) {
   return tile;
 }
 
-void PutTile(DataType type, void* to, std::int64_t count, std::span<const float> tile, bool add) {
+void PutTile(collective::DataType type, void* to, std::int64_t count, std::span<const float> tile,
+             bool add) {
   const auto put = [&]<typename Word>(Word* words, auto to_word, auto from_word) {
     if (add) {
       StoreTile(words, count, tile,
@@ -42,17 +43,19 @@ void PutTile(DataType type, void* to, std::int64_t count, std::span<const float>
   };
   const auto same = [](auto value) { return value; };
   switch (type) {
-    case DataType::kF32:
+    case collective::DataType::kF32:
       return put(static_cast<float*>(to), same, same);
-    case DataType::kF64:
+    case collective::DataType::kF64:
       return put(static_cast<double*>(to), same, same);
-    case DataType::kF16:
-      return put(static_cast<std::uint16_t*>(to), F16FromFloat, FloatFromF16);
-    case DataType::kBf16:
-      return put(static_cast<std::uint16_t*>(to), Bf16FromFloat, FloatFromBf16);
+    case collective::DataType::kF16:
+      return put(static_cast<std::uint16_t*>(to), collective::F16FromFloat,
+                 collective::FloatFromF16);
+    case collective::DataType::kBf16:
+      return put(static_cast<std::uint16_t*>(to), collective::Bf16FromFloat,
+                 collective::FloatFromBf16);
     default:
       LOCKSTEP_CHECK(false, "tiles are of floating-point numbers");
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::device::host

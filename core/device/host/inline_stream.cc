@@ -3,10 +3,11 @@
 #include "core/device/host/fifo_stream.h"
 #include "core/device/host/host_event.h"
 
-namespace lockstep {
+namespace lockstep::device::host {
 
 void InlineStream::Enqueue(Work work) {
-  if (status_.ok()) [[likely]] status_ = work();
+  if (status_.ok()) [[likely]]
+    status_ = work();
 }
 
 void InlineStream::Record(Event& event) {
@@ -24,4 +25,4 @@ void InlineStream::WaitFor(Event& event) {
   status_ = HostEvent::LatchOf(event)->Await(Deadline::AfterSeconds(kLongestWaitSeconds));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::device::host

@@ -4,7 +4,7 @@
 
 #include "core/device/device.h"
 
-namespace lockstep {
+namespace lockstep::device::host {
 
 // One thread uses it. Allocates nothing.
 class InlineStream final : public Stream {
@@ -21,6 +21,6 @@ class InlineStream final : public Stream {
   Status status_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::device::host
 
 #endif  // LOCKSTEP_CORE_DEVICE_HOST_INLINE_STREAM_H_

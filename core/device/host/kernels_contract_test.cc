@@ -3,7 +3,7 @@
 #include "core/device/host/host_device.h"
 #include "core/device/host/host_kernels.h"
 
-namespace lockstep {
+namespace lockstep::device::host {
 namespace {
 
 INSTANTIATE_TEST_SUITE_P(Host, KernelsContract,
@@ -15,4 +15,4 @@ INSTANTIATE_TEST_SUITE_P(Host, KernelsContract,
                                                           }}));
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::device::host

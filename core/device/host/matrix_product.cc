@@ -10,7 +10,7 @@
 #include "core/base/clock.h"
 #include "core/device/host/half_conversion.h"
 
-namespace lockstep {
+namespace lockstep::device::host {
 namespace {
 
 // out[j] = sum over k of a[k] b[k][j]: the inner loop runs along memory, and the sums are in order.
@@ -32,11 +32,11 @@ void MultiplyWide(void* out, const void* a, const void* b, std::int64_t rows) {
   }
 }
 
-std::vector<float> Widened(DataType type, const void* from, std::int64_t count) {
+std::vector<float> Widened(collective::DataType type, const void* from, std::int64_t count) {
   std::vector<float> floats(static_cast<std::size_t>(count));
   const auto* words = static_cast<const std::uint16_t*>(from);
-  type == DataType::kF16 ? FloatsFromF16(words, floats.data(), count)
-                         : FloatsFromBf16(words, floats.data(), count);
+  type == collective::DataType::kF16 ? FloatsFromF16(words, floats.data(), count)
+                                     : FloatsFromBf16(words, floats.data(), count);
   return floats;
 }
 
@@ -88,22 +88,23 @@ void SpendOnRows(double ns) {
 
 }  // namespace
 
-void MultiplyMatrices(DataType type, void* out, const void* a, const void* b, std::int64_t rows) {
-  if (type == DataType::kF32) return MultiplyWide<float>(out, a, b, rows);
-  if (type == DataType::kF64) return MultiplyWide<double>(out, a, b, rows);
-  LOCKSTEP_CHECK(type == DataType::kF16 || type == DataType::kBf16,
+void MultiplyMatrices(collective::DataType type, void* out, const void* a, const void* b,
+                      std::int64_t rows) {
+  if (type == collective::DataType::kF32) return MultiplyWide<float>(out, a, b, rows);
+  if (type == collective::DataType::kF64) return MultiplyWide<double>(out, a, b, rows);
+  LOCKSTEP_CHECK(type == collective::DataType::kF16 || type == collective::DataType::kBf16,
                  "matrices are of floating-point types");
   const std::vector<float> left = Widened(type, a, rows * rows);
   const std::vector<float> right = Widened(type, b, rows * rows);
   std::vector<float> product(left.size());
   MultiplyWide<float>(product.data(), left.data(), right.data(), rows);
   auto* words = static_cast<std::uint16_t*>(out);
-  type == DataType::kF16 ? F16FromFloats(product.data(), words, rows * rows)
-                         : Bf16FromFloats(product.data(), words, rows * rows);
+  type == collective::DataType::kF16 ? F16FromFloats(product.data(), words, rows * rows)
+                                     : Bf16FromFloats(product.data(), words, rows * rows);
 }
 
-void MultiplyFor(double ns, DataType type) {
-  type == DataType::kF64 ? SpendOnRows<double>(ns) : SpendOnRows<float>(ns);
+void MultiplyFor(double ns, collective::DataType type) {
+  type == collective::DataType::kF64 ? SpendOnRows<double>(ns) : SpendOnRows<float>(ns);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::device::host

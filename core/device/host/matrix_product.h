@@ -6,15 +6,16 @@
 
 #include "core/collective/data_type.h"
 
-namespace lockstep {
+namespace lockstep::device::host {
 
 // out = a b, as Kernels::MatrixProduct says it; floating-point types.
-void MultiplyMatrices(DataType type, void* out, const void* a, const void* b, std::int64_t rows);
+void MultiplyMatrices(collective::DataType type, void* out, const void* a, const void* b,
+                      std::int64_t rows);
 
 // Rows of products of small matrices for about `ns`, by a calibration; it measures once for floats
 // and once for doubles (kF64), some milliseconds when first called.
-void MultiplyFor(double ns, DataType type);
+void MultiplyFor(double ns, collective::DataType type);
 
-}  // namespace lockstep
+}  // namespace lockstep::device::host
 
 #endif  // LOCKSTEP_CORE_DEVICE_HOST_MATRIX_PRODUCT_H_

@@ -21,7 +21,7 @@ bool Is(const char* wanted) {
   const char* mode = std::getenv("FAKE_NVML");
   return mode != nullptr && std::strcmp(mode, wanted) == 0;
 }
-int IndexOf(lockstep::nvml::Device device) {
+int IndexOf(lockstep::environment::Device device) {
   return reinterpret_cast<char*>(device) == &boards[1] ? 1 : 0;
 }
 
@@ -29,7 +29,7 @@ int IndexOf(lockstep::nvml::Device device) {
 
 extern "C" {
 
-using lockstep::nvml::Device;
+using lockstep::environment::Device;
 
 int nvmlInit_v2() { return Is("init") ? kDriverNotLoaded : 0; }
 int nvmlShutdown() { return 0; }
@@ -60,7 +60,7 @@ int nvmlDeviceGetCudaComputeCapability(Device device, int* major, int* minor) {
   return 0;
 }
 int nvmlDeviceGetTotalEccErrors(Device device, int type, int, unsigned long long* errors) {
-  *errors = IndexOf(device) == 1 && type == lockstep::nvml::kEccUncorrected ? 7 : 0;
+  *errors = IndexOf(device) == 1 && type == lockstep::environment::kEccUncorrected ? 7 : 0;
   return 0;
 }
 int nvmlDeviceGetCurrentClocksThrottleReasons(Device device, unsigned long long* reasons) {
@@ -71,11 +71,11 @@ int nvmlDeviceGetClockInfo(Device, int, unsigned* mhz) {
   *mhz = 1410;
   return Is("old") ? kNotSupported : 0;
 }
-int nvmlDeviceGetPciInfo_v3(Device device, lockstep::nvml::PciInfo* info) {
+int nvmlDeviceGetPciInfo_v3(Device device, lockstep::environment::PciInfo* info) {
   std::snprintf(info->bus_id, sizeof info->bus_id, "00000000:%02X:00.0", IndexOf(device) + 1);
   return 0;
 }
-int nvmlDeviceGetUtilizationRates(Device device, lockstep::nvml::Utilization* rates) {
+int nvmlDeviceGetUtilizationRates(Device device, lockstep::environment::Utilization* rates) {
   static int asked = 0;
   if (Is("stuck") && IndexOf(device) == 0 && asked++ > 0) {
     for (;;) pause();
@@ -91,24 +91,25 @@ int nvmlDeviceGetEnforcedPowerLimit(Device, unsigned* milliwatts) {
   *milliwatts = 700'000;
   return 0;
 }
-int nvmlEventSetCreate(lockstep::nvml::EventSet* set) {
-  *set = reinterpret_cast<lockstep::nvml::EventSet>(boards);
+int nvmlEventSetCreate(lockstep::environment::EventSet* set) {
+  *set = reinterpret_cast<lockstep::environment::EventSet>(boards);
   return 0;
 }
-int nvmlDeviceRegisterEvents(Device device, unsigned long long, lockstep::nvml::EventSet) {
+int nvmlDeviceRegisterEvents(Device device, unsigned long long, lockstep::environment::EventSet) {
   return IndexOf(device) == 1 ? 0 : kNotSupported;
 }
-int nvmlEventSetWait(lockstep::nvml::EventSet, lockstep::nvml::EventData* event, unsigned ms) {
+int nvmlEventSetWait(lockstep::environment::EventSet, lockstep::environment::EventData* event,
+                     unsigned ms) {
   static bool told = false;
   if (!Is("xid") || told) {
     usleep(ms * 1000);
     return kTimeout;
   }
   told = true;
-  *event = {reinterpret_cast<Device>(&boards[1]), lockstep::nvml::kXidEvent, 79, 0, 0};
+  *event = {reinterpret_cast<Device>(&boards[1]), lockstep::environment::kXidEvent, 79, 0, 0};
   return 0;
 }
-int nvmlEventSetFree(lockstep::nvml::EventSet) { return 0; }
+int nvmlEventSetFree(lockstep::environment::EventSet) { return 0; }
 int nvmlDeviceGetCurrPcieLinkWidth(Device device, unsigned* width) {
   *width = IndexOf(device) == 1 ? 8 : 16;
   return 0;

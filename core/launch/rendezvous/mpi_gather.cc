@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace lockstep {
+namespace lockstep::launch::rendezvous {
 namespace {
 
 Status Check(int error, const char* call) {
@@ -65,4 +65,4 @@ Result<std::vector<std::string>> MpiGather(const std::string& part, bool keep_in
   return parts;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch::rendezvous

@@ -7,7 +7,7 @@
 
 #include "core/base/status.h"
 
-namespace lockstep {
+namespace lockstep::launch::rendezvous {
 
 // Initializes MPI (MPI_THREAD_SINGLE, or _SERIALIZED for a process that is going to call it on
 // threads: the first call decides that for its life) unless it is, and returns `part` of every rank
@@ -16,6 +16,6 @@ namespace lockstep {
 Result<std::vector<std::string>> MpiGather(const std::string& part, bool keep_initialized,
                                            bool on_threads);
 
-}  // namespace lockstep
+}  // namespace lockstep::launch::rendezvous
 
 #endif  // LOCKSTEP_CORE_LAUNCH_RENDEZVOUS_MPI_GATHER_H_

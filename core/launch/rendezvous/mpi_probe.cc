@@ -4,7 +4,7 @@
 #include <mpi.h>
 #include <unistd.h>
 
-namespace lockstep {
+namespace lockstep::launch::rendezvous {
 
 std::string ProbeMpiInit() {
   int was = 0, rank = -1, size = -1;
@@ -15,18 +15,18 @@ std::string ProbeMpiInit() {
   return fmt::format("rank {} of {}, was {}", rank, size, was);
 }
 
-std::string ProbeMpiLoop(long iterations, JournalWriter& journal) {
+std::string ProbeMpiLoop(long iterations, journal::JournalWriter& journal) {
   int size = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   for (long i = 0; iterations == 0 || i < iterations; ++i) {
-    JournalEvent event;
-    event.kind = EventKind::kStart;
+    journal::JournalEvent event;
+    event.kind = journal::EventKind::kStart;
     event.sequence = static_cast<std::uint64_t>(i);
     journal.Append(event);
     long own = i, sum = -1;
     MPI_Allreduce(&own, &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
     if (sum != i * size) return fmt::format("{} instead of {}", sum, i * size);
-    event.kind = EventKind::kEnd;
+    event.kind = journal::EventKind::kEnd;
     journal.Append(event);
     usleep(100);
   }
@@ -38,4 +38,4 @@ std::string ProbeMpiFinalize() {
   return "finalized";
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch::rendezvous

@@ -6,14 +6,14 @@
 
 #include "core/journal/journal.h"
 
-namespace lockstep {
+namespace lockstep::launch::rendezvous {
 
 // "rank 1 of 2, was 0" (was: whether MPI was initialized before).
 std::string ProbeMpiInit();
 // Blocking sums; for ever when `iterations` is 0. Returns "sums are right" or what was wrong.
-std::string ProbeMpiLoop(long iterations, JournalWriter& journal);
+std::string ProbeMpiLoop(long iterations, journal::JournalWriter& journal);
 std::string ProbeMpiFinalize();
 
-}  // namespace lockstep
+}  // namespace lockstep::launch::rendezvous
 
 #endif  // LOCKSTEP_CORE_LAUNCH_RENDEZVOUS_MPI_PROBE_H_

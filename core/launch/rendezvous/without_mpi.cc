@@ -1,9 +1,9 @@
 #include "core/launch/rendezvous/mpi_gather.h"
 
-namespace lockstep {
+namespace lockstep::launch::rendezvous {
 
 Result<std::vector<std::string>> MpiGather(const std::string&, bool, bool) {
   return Unsupported("this program was built without MPI, so its ranks must be on one host");
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::launch::rendezvous

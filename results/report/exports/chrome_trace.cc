@@ -14,7 +14,7 @@
 #include "core/verdict/judge.h"
 #include "results/report/exports/exports.h"
 
-namespace lockstep {
+namespace lockstep::results::report::exports {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -36,9 +36,9 @@ double Rounded(double us) { return std::round(us * 1e3) / 1e3; }
 
 class Trace {
  public:
-  explicit Trace(const Run& run) : run_(run) {}
+  explicit Trace(const store::Run& run) : run_(run) {}
 
-  double MicrosecondsOf(const JournalEvent& event) const {
+  double MicrosecondsOf(const journal::JournalEvent& event) const {
     return static_cast<double>(static_cast<std::int64_t>(event.ticks - run_.origin_ticks)) *
            run_.ns_per_tick * 1e-3;
   }
@@ -86,7 +86,7 @@ class Trace {
     const Json about = {{"run", run_.id},
                         {"program", run_.name},
                         {"started_at", run_.started_at},
-                        {"verdict", NameOf(run_.verdict)},
+                        {"verdict", verdict::NameOf(run_.verdict)},
                         {"headline", run_.summary_line},
                         {"command_line", run_.command_line}};
     // By time; a slice stays before those inside it.
@@ -118,22 +118,22 @@ class Trace {
     Add({{"name", name}, {"ph", "M"}, {"pid", rank}, {"tid", thread}, {"args", std::move(args)}});
   }
 
-  const Run& run_;
+  const store::Run& run_;
   std::vector<Event> events_;
   std::set<int> ranks_;
   std::set<std::pair<int, int>> named_;
 };
 
-Json ArgumentsOf(const JournalEvent& event) {
+Json ArgumentsOf(const journal::JournalEvent& event) {
   Json args = {{"sequence", event.sequence},
                {"communicator", event.communicator},
-               {"bytes", event.count * SizeOf(event.type)},
-               {"type", NameOf(event.type)},
+               {"bytes", event.count * collective::SizeOf(event.type)},
+               {"type", collective::NameOf(event.type)},
                {"count", event.count}};
-  const CollectiveInfo& info = InfoOf(event.collective);
-  if (info.reduces) args["reduction"] = NameOf(event.reduction);
+  const collective::CollectiveInfo& info = collective::InfoOf(event.collective);
+  if (info.reduces) args["reduction"] = collective::NameOf(event.reduction);
   if (info.rooted) args["root"] = event.root;
-  const std::string purpose = Describe(UnpackAnnotation(event.value));
+  const std::string purpose = journal::Describe(journal::UnpackAnnotation(event.value));
   if (!purpose.empty()) args["purpose"] = purpose;
   return args;
 }
@@ -141,12 +141,12 @@ Json ArgumentsOf(const JournalEvent& event) {
 // The journal of one rank in one lifetime of its worker, as slices and instants.
 class JournalTrace {
  public:
-  JournalTrace(const RankHistory& history, double shift_us, Trace& trace)
+  JournalTrace(const store::RankHistory& history, double shift_us, Trace& trace)
       : history_(history), shift_us_(shift_us), trace_(trace) {}
 
   void Write() {
     trace_.NameThread(history_.rank, kProgramThread, "program");
-    for (const JournalEvent& event : history_.events) Take(event);
+    for (const journal::JournalEvent& event : history_.events) Take(event);
     if (history_.events.empty()) return;
     const double last_us = TimeOf(history_.events.back());
     ClosePhase(last_us);
@@ -159,60 +159,62 @@ class JournalTrace {
  private:
   using Key = std::pair<std::uint16_t, std::uint64_t>;  // communicator, sequence
   struct Open {
-    JournalEvent event;
+    journal::JournalEvent event;
     double enqueued_us = NAN;
     double started_us = NAN;
   };
 
-  double TimeOf(const JournalEvent& event) const {
+  double TimeOf(const journal::JournalEvent& event) const {
     return trace_.MicrosecondsOf(event) + shift_us_;
   }
-  static Key KeyOf(const JournalEvent& event) { return {event.communicator, event.sequence}; }
+  static Key KeyOf(const journal::JournalEvent& event) {
+    return {event.communicator, event.sequence};
+  }
 
-  void Take(const JournalEvent& event) {
+  void Take(const journal::JournalEvent& event) {
     const double at_us = TimeOf(event);
     switch (event.kind) {
-      case EventKind::kEnqueue:
+      case journal::EventKind::kEnqueue:
         open_[KeyOf(event)] = {event, at_us, NAN};
         break;
-      case EventKind::kStart: {
+      case journal::EventKind::kStart: {
         Open& open = open_[KeyOf(event)];  // whose enqueue may be overwritten
         open.event = event;
         open.started_us = at_us;
         break;
       }
-      case EventKind::kEnd:
+      case journal::EventKind::kEnd:
         End(event, at_us, "");
         break;
-      case EventKind::kError:
+      case journal::EventKind::kError:
         End(event, at_us, "error");
         break;
-      case EventKind::kPhase:
-        BeginPhase(std::string(NameOf(event.phase)), at_us);
+      case journal::EventKind::kPhase:
+        BeginPhase(std::string(journal::NameOf(event.phase)), at_us);
         break;
-      case EventKind::kIdle:
+      case journal::EventKind::kIdle:
         BeginPhase("waits for an order", at_us);
         break;
-      case EventKind::kFault:
+      case journal::EventKind::kFault:
         Instant(fmt::format("fault {}", event.value), at_us, {});
         break;
-      case EventKind::kCase:
+      case journal::EventKind::kCase:
         Instant(fmt::format("case {}", event.case_index), at_us, {{"case", event.case_index}});
         break;
-      case EventKind::kExit:
+      case journal::EventKind::kExit:
         Instant(fmt::format("exit, code {}", event.value), at_us, {{"exit_code", event.value}});
         break;
-      case EventKind::kDeath:
+      case journal::EventKind::kDeath:
         Instant("death", at_us, {{"wait_status", event.value}});
         ClosePhase(at_us);
         break;
-      case EventKind::kSplit:
-      case EventKind::kSplitEnd:
-        Instant(fmt::format("{} {}", event.kind == EventKind::kSplit ? "begins" : "leaves",
-                            DescribeInvocation(event)),
+      case journal::EventKind::kSplit:
+      case journal::EventKind::kSplitEnd:
+        Instant(fmt::format("{} {}", event.kind == journal::EventKind::kSplit ? "begins" : "leaves",
+                            verdict::DescribeInvocation(event)),
                 at_us, {{"communicator", event.communicator}});
         break;
-      case EventKind::kNone:
+      case journal::EventKind::kNone:
         break;
     }
   }
@@ -235,9 +237,9 @@ class JournalTrace {
     phase_.clear();
   }
 
-  void End(const JournalEvent& event, double at_us, const std::string& problem) {
+  void End(const journal::JournalEvent& event, double at_us, const std::string& problem) {
     const auto found = open_.find(KeyOf(event));
-    if (!problem.empty()) Instant(DescribeInvocation(event) + ": error", at_us, {});
+    if (!problem.empty()) Instant(verdict::DescribeInvocation(event) + ": error", at_us, {});
     if (found == open_.end()) return;  // its beginning was overwritten
     WriteCollective(found->second, at_us, problem);
     open_.erase(found);
@@ -252,7 +254,7 @@ class JournalTrace {
       args["queued_us"] = Rounded(start_us - open.enqueued_us);
     }
     if (!problem.empty()) args["problem"] = started ? problem : problem + ", only queued";
-    std::string name(NameOf(open.event.collective));
+    std::string name(collective::NameOf(open.event.collective));
     if (const auto purpose = args.find("purpose"); purpose != args.end()) {
       name += " " + purpose->get<std::string>();
     }
@@ -276,7 +278,7 @@ class JournalTrace {
     return thread;
   }
 
-  const RankHistory& history_;
+  const store::RankHistory& history_;
   double shift_us_;
   Trace& trace_;
   std::map<Key, Open> open_;
@@ -287,23 +289,24 @@ class JournalTrace {
 
 // Parts that follow each other: those of the slowest rank add up to its iteration. Communication
 // runs beside them.
-bool Follows(const Part& part, std::size_t samples) {
+bool Follows(const store::Part& part, std::size_t samples) {
   return part.units == "ns" && part.over == "slowest" && part.name != "communication_ns" &&
          part.values.size() == samples;
 }
 
 // The parts of sample k inside its iteration; none where they do not fit into it.
-void WriteParts(const CaseRecord& record, std::size_t k, int rank, Slice iteration, Trace& trace) {
-  std::vector<const Part*> parts;
+void WriteParts(const store::CaseRecord& record, std::size_t k, int rank, Slice iteration,
+                Trace& trace) {
+  std::vector<const store::Part*> parts;
   double sum_us = 0;
-  for (const Part& part : record.parts) {
+  for (const store::Part& part : record.parts) {
     if (!Follows(part, record.samples.entry_ns.size()) || !(part.values[k] > 0)) continue;
     parts.push_back(&part);
     sum_us += part.values[k] * 1e-3;
   }
   if (sum_us > iteration.end_us - iteration.start_us + 1) return;  // stamps of 1 us apart
   double at_us = iteration.start_us;
-  for (const Part* part : parts) {
+  for (const store::Part* part : parts) {
     const double end_us = std::min(at_us + part->values[k] * 1e-3, iteration.end_us);
     trace.AddSlice(rank, kIterationThread, part->name.substr(0, part->name.rfind("_ns")),
                    {at_us, end_us}, Json::object());
@@ -312,11 +315,11 @@ void WriteParts(const CaseRecord& record, std::size_t k, int rank, Slice iterati
 }
 
 // Iterations of one case, with the parts that follow each other inside.
-void WriteIterations(const CaseRecord& record, Trace& trace) {
-  const Samples& samples = record.samples;
+void WriteIterations(const store::CaseRecord& record, Trace& trace) {
+  const store::Samples& samples = record.samples;
   const auto ranks = static_cast<std::size_t>(samples.ranks);
   for (std::size_t k = 0; k < samples.entry_ns.size(); ++k) {
-    if (samples.exit_ns[k] == Samples::kNoTime) continue;
+    if (samples.exit_ns[k] == store::Samples::kNoTime) continue;
     const int rank = static_cast<int>(k % ranks);
     const Slice at = {static_cast<double>(samples.entry_ns[k]) * 1e-3,
                       static_cast<double>(samples.exit_ns[k]) * 1e-3};
@@ -329,10 +332,10 @@ void WriteIterations(const CaseRecord& record, Trace& trace) {
 
 // What is added to the times of each lifetime. A simulation counts virtual time from 0 in each:
 // there they are laid one after the other, 1 ms apart.
-std::map<int, double> ShiftsUs(const Run& run, const Trace& trace) {
+std::map<int, double> ShiftsUs(const store::Run& run, const Trace& trace) {
   std::map<int, Slice> lifetimes;
-  for (const RankHistory& history : run.history) {
-    for (const JournalEvent& event : history.events) {
+  for (const store::RankHistory& history : run.history) {
+    for (const journal::JournalEvent& event : history.events) {
       const double at_us = trace.MicrosecondsOf(event);
       Slice& span = lifetimes.emplace(history.lifetime, Slice{at_us, at_us}).first->second;
       span = {std::min(span.start_us, at_us), std::max(span.end_us, at_us)};
@@ -353,14 +356,14 @@ std::map<int, double> ShiftsUs(const Run& run, const Trace& trace) {
 
 }  // namespace
 
-std::string FormatChromeTrace(const Run& run) {
+std::string FormatChromeTrace(const store::Run& run) {
   Trace trace(run);
   const std::map<int, double> shifts_us = ShiftsUs(run, trace);
-  for (const RankHistory& history : run.history) {
+  for (const store::RankHistory& history : run.history) {
     JournalTrace(history, shifts_us.at(history.lifetime), trace).Write();
   }
-  for (const CaseRecord& record : run.cases) WriteIterations(record, trace);
+  for (const store::CaseRecord& record : run.cases) WriteIterations(record, trace);
   return trace.Finish();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::report::exports

@@ -8,23 +8,23 @@
 #include "results/report/exports/exports.h"
 #include "results/report/exports/sample_times.h"
 
-namespace lockstep {
+namespace lockstep::results::report::exports {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string Fact(const Run& run, const std::string& name, const std::string& otherwise) {
+std::string Fact(const store::Run& run, const std::string& name, const std::string& otherwise) {
   for (const auto& [fact, value] : run.environment) {
     if (fact == name) return value;
   }
   return otherwise;
 }
 
-std::string FamilyOf(const CaseRecord& record) {
+std::string FamilyOf(const store::CaseRecord& record) {
   return record.name.substr(0, record.name.find("/repetition:"));
 }
 
-Json Context(const Run& run) {
+Json Context(const store::Run& run) {
   const std::string cpus = Fact(run, "host/cpus_online", "");
   const bool known = !cpus.empty() && cpus.find_first_not_of("0123456789") == std::string::npos;
   return {{"date", run.started_at},
@@ -40,14 +40,14 @@ Json Context(const Run& run) {
           {"lockstep_cpu_time", "not measured: cpu_time repeats real_time"}};
 }
 
-void AddFigures(const CaseRecord& record, Json& json) {
+void AddFigures(const store::CaseRecord& record, Json& json) {
   const std::vector<double> slowest = SlowestNs(record.samples);
   const double mean = MeasuredNs(record.samples) / static_cast<double>(slowest.size());
   json["iterations"] = slowest.size();
   json["real_time"] = mean;
   json["cpu_time"] = mean;
   json["time_unit"] = "ns";
-  const Summary& s = record.summary;
+  const store::Summary& s = record.summary;
   for (const auto& [name, value] : {std::pair{"median_ns", s.median_ns},
                                     {"p99_ns", s.p99_ns},
                                     {"max_ns", s.max_ns},
@@ -59,7 +59,7 @@ void AddFigures(const CaseRecord& record, Json& json) {
   }
 }
 
-Json ToJson(const CaseRecord& record, std::size_t family, std::size_t repetitions) {
+Json ToJson(const store::CaseRecord& record, std::size_t family, std::size_t repetitions) {
   Json json = {{"name", FamilyOf(record)},
                {"family_index", family},
                {"per_family_instance_index", 0},
@@ -80,13 +80,13 @@ Json ToJson(const CaseRecord& record, std::size_t family, std::size_t repetition
 
 }  // namespace
 
-std::string FormatGoogleBenchmark(const Run& run) {
+std::string FormatGoogleBenchmark(const store::Run& run) {
   std::map<std::string, std::pair<std::size_t, std::size_t>> families;  // index, repetitions
-  for (const CaseRecord& record : run.cases) {
+  for (const store::CaseRecord& record : run.cases) {
     ++families.emplace(FamilyOf(record), std::pair{families.size(), 0}).first->second.second;
   }
   Json benchmarks = Json::array();
-  for (const CaseRecord& record : run.cases) {
+  for (const store::CaseRecord& record : run.cases) {
     const auto& [family, repetitions] = families.at(FamilyOf(record));
     benchmarks.push_back(ToJson(record, family, repetitions));
   }
@@ -94,4 +94,4 @@ std::string FormatGoogleBenchmark(const Run& run) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::report::exports

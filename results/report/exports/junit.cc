@@ -10,25 +10,25 @@
 #include "results/report/exports/xml.h"
 #include "results/report/report.h"
 
-namespace lockstep {
+namespace lockstep::results::report::exports {
 namespace {
 
-std::string Details(const Judgement& judgement, const CaseRecord* record) {
+std::string Details(const verdict::Judgement& judgement, const store::CaseRecord* record) {
   std::string text;
-  for (const Finding& finding : judgement.findings) {
+  for (const verdict::Finding& finding : judgement.findings) {
     text += fmt::format("{} ({}, ranks {}): {}\n", finding.cause,
                         finding.proved ? "proved" : "suspected", fmt::join(finding.culprits, ","),
                         finding.message);
     if (!finding.remedy.empty()) text += "  -> " + finding.remedy + "\n";
   }
-  for (const RankOutcome& o : judgement.outcomes) {
-    if (o.outcome == Outcome::kFinished) continue;
+  for (const verdict::RankOutcome& o : judgement.outcomes) {
+    if (o.outcome == verdict::Outcome::kFinished) continue;
     text += fmt::format("rank {}: {}, exit code {}, signal {}, at {} {}\n", o.rank,
-                        NameOf(o.outcome), o.exit_code, o.signal, o.where, o.evidence);
+                        verdict::NameOf(o.outcome), o.exit_code, o.signal, o.where, o.evidence);
   }
   if (record == nullptr) return text;
   if (record->trial) text += record->trial->why + "\n";
-  for (const WrongResult& w : record->wrong) {
+  for (const store::WrongResult& w : record->wrong) {
     text += fmt::format("rank {}, iteration {}, operation {}, element {}: expected {}, got {}\n",
                         w.rank, w.iteration, w.operation, w.element, w.expected, w.got);
   }
@@ -36,7 +36,8 @@ std::string Details(const Judgement& judgement, const CaseRecord* record) {
 }
 
 // The first finding, or what else is known.
-std::string Message(const Judgement& judgement, const CaseRecord* record, const Run& run) {
+std::string Message(const verdict::Judgement& judgement, const store::CaseRecord* record,
+                    const store::Run& run) {
   if (record != nullptr && record->trial) return record->trial->why;
   if (!judgement.findings.empty()) return judgement.findings.front().message;
   if (record == nullptr) return Headline(run);
@@ -49,27 +50,27 @@ std::string Message(const Judgement& judgement, const CaseRecord* record, const 
 // A test's element; `body` says what is wrong, "" when nothing is.
 std::string Element(const std::string& suite, std::string_view name, double seconds,
                     const std::string& body) {
-  const std::string head =
-      fmt::format("    <testcase classname=\"{}\" name=\"{}\" time=\"{:.9f}\"", Xml(suite),
-                  Xml(name), std::max(seconds, 0.0));
+  const std::string head = fmt::format("    <testcase classname=\"{}\" name=\"{}\" time=\"{:.9f}\"",
+                                       Xml(suite), Xml(name), std::max(seconds, 0.0));
   return body.empty() ? head + "/>\n" : head + ">\n" + body + "    </testcase>\n";
 }
 
-std::string Body(const Run& run, const Judgement& judgement, const CaseRecord* record) {
-  if (judgement.verdict == Verdict::kPass) return "";
-  const char* const element = judgement.verdict == Verdict::kFail ? "failure" : "error";
+std::string Body(const store::Run& run, const verdict::Judgement& judgement,
+                 const store::CaseRecord* record) {
+  if (judgement.verdict == verdict::Verdict::kPass) return "";
+  const char* const element = judgement.verdict == verdict::Verdict::kFail ? "failure" : "error";
   const std::string type =
       judgement.findings.empty() ? "" : std::string(judgement.findings.front().cause);
   return fmt::format("      <{0} type=\"{1}\" message=\"{2}\">{3}</{0}>\n", element,
-                     Xml(type.empty() ? NameOf(judgement.verdict) : type),
+                     Xml(type.empty() ? verdict::NameOf(judgement.verdict) : type),
                      Xml(Message(judgement, record, run)), Xml(Details(judgement, record)));
 }
 
-double SecondsOf(const CaseRecord& record) {
+double SecondsOf(const store::CaseRecord& record) {
   return record.trial ? record.trial->seconds : MeasuredNs(record.samples) * 1e-9;
 }
 
-std::string Properties(const Run& run) {
+std::string Properties(const store::Run& run) {
   std::string text = "    <properties>\n";
   const auto add = [&](std::string_view name, std::string_view value) {
     text += fmt::format("      <property name=\"{}\" value=\"{}\"/>\n", Xml(name), Xml(value));
@@ -83,16 +84,16 @@ std::string Properties(const Run& run) {
 
 }  // namespace
 
-std::string FormatJunit(const Run& run) {
+std::string FormatJunit(const store::Run& run) {
   // The launch has a verdict of its own: it can fail although every case that ran passed.
-  Judgement launch = run.judgement;
+  verdict::Judgement launch = run.judgement;
   launch.verdict = run.verdict;
-  int failures = launch.verdict == Verdict::kFail;
-  int errors = launch.verdict == Verdict::kUnknown;
+  int failures = launch.verdict == verdict::Verdict::kFail;
+  int errors = launch.verdict == verdict::Verdict::kUnknown;
   std::string tests = Element(run.name, "launch", run.duration_seconds, Body(run, launch, nullptr));
-  for (const CaseRecord& record : run.cases) {
-    failures += record.judgement.verdict == Verdict::kFail;
-    errors += record.judgement.verdict == Verdict::kUnknown;
+  for (const store::CaseRecord& record : run.cases) {
+    failures += record.judgement.verdict == verdict::Verdict::kFail;
+    errors += record.judgement.verdict == verdict::Verdict::kUnknown;
     const std::string suite = run.name + "." + (record.backend.empty() ? "none" : record.backend);
     tests += Element(suite, record.name, SecondsOf(record), Body(run, record.judgement, &record));
   }
@@ -107,4 +108,4 @@ std::string FormatJunit(const Run& run) {
       counts, Xml(run.name), Xml(when), Properties(run), tests);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::report::exports

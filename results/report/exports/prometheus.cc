@@ -11,7 +11,7 @@
 #include "results/report/exports/exports.h"
 #include "results/report/exports/utf8.h"
 
-namespace lockstep {
+namespace lockstep::results::report::exports {
 namespace {
 
 using Labels = std::vector<std::pair<std::string, std::string>>;
@@ -61,15 +61,15 @@ class Family {
   std::string samples_;
 };
 
-Labels LabelsOf(const Run& run, const CaseRecord& record) {
+Labels LabelsOf(const store::Run& run, const store::CaseRecord& record) {
   Labels labels = {{"program", run.name},
                    {"case", record.name},
                    {"backend", record.backend},
                    {"ranks", std::to_string(record.ranks)}};
   if (!record.operations.empty()) {
-    const Operation& first = record.operations.front();
-    labels.emplace_back("operation", InfoOf(first.collective).name);
-    labels.emplace_back("type", NameOf(first.type));
+    const collective::Operation& first = record.operations.front();
+    labels.emplace_back("operation", collective::InfoOf(first.collective).name);
+    labels.emplace_back("type", collective::NameOf(first.type));
   }
   if (!record.model.empty()) labels.emplace_back("model", record.model);
   return labels;
@@ -79,36 +79,36 @@ struct CaseMetric {
   const char* name;
   const char* units;
   const char* help;
-  std::function<double(const CaseRecord&)> value;
+  std::function<double(const store::CaseRecord&)> value;
 };
 
 double Seconds(double ns) { return ns * 1e-9; }
 double BytesPerSecond(double gbps) { return gbps * 1e9; }
-bool Measured(const CaseRecord& record) { return record.summary.iterations > 0; }
+bool Measured(const store::CaseRecord& record) { return record.summary.iterations > 0; }
 
 const std::vector<CaseMetric>& TimesOfCases() {
   static const std::vector<CaseMetric> metrics = {
       {"median_seconds", "seconds", "Median over iterations of the slowest rank's time.",
-       [](const CaseRecord& r) { return Seconds(r.summary.median_ns); }},
+       [](const store::CaseRecord& r) { return Seconds(r.summary.median_ns); }},
       {"median_low_seconds", "seconds", "Lower end of the median's 95 % confidence interval.",
-       [](const CaseRecord& r) { return Seconds(r.summary.interval_low_ns); }},
+       [](const store::CaseRecord& r) { return Seconds(r.summary.interval_low_ns); }},
       {"median_high_seconds", "seconds", "Upper end of the median's 95 % confidence interval.",
-       [](const CaseRecord& r) { return Seconds(r.summary.interval_high_ns); }},
+       [](const store::CaseRecord& r) { return Seconds(r.summary.interval_high_ns); }},
       {"min_seconds", "seconds", "Shortest iteration.",
-       [](const CaseRecord& r) { return Seconds(r.summary.min_ns); }},
+       [](const store::CaseRecord& r) { return Seconds(r.summary.min_ns); }},
       {"p99_seconds", "seconds", "99th percentile, where the samples support it.",
-       [](const CaseRecord& r) { return Seconds(r.summary.p99_ns); }},
+       [](const store::CaseRecord& r) { return Seconds(r.summary.p99_ns); }},
       {"max_seconds", "seconds", "Longest iteration.",
-       [](const CaseRecord& r) { return Seconds(r.summary.max_ns); }},
+       [](const store::CaseRecord& r) { return Seconds(r.summary.max_ns); }},
       {"floor_seconds", "seconds", "Least time that this host's floors allow.",
-       [](const CaseRecord& r) { return Seconds(r.summary.floor_ns); }},
+       [](const store::CaseRecord& r) { return Seconds(r.summary.floor_ns); }},
       {"algorithm_bytes_per_second", "bytes_per_second", "Bytes over median.",
-       [](const CaseRecord& r) { return BytesPerSecond(r.summary.algorithm_gbps); }},
+       [](const store::CaseRecord& r) { return BytesPerSecond(r.summary.algorithm_gbps); }},
       {"bus_bytes_per_second", "bytes_per_second",
        "Bytes over median times the factor of nccl-tests.",
-       [](const CaseRecord& r) { return BytesPerSecond(r.summary.bus_gbps); }},
+       [](const store::CaseRecord& r) { return BytesPerSecond(r.summary.bus_gbps); }},
       {"limit_ratio", "ratio", "Floor over median: 1 is this host's limit.",
-       [](const CaseRecord& r) { return r.summary.percent_of_limit / 100; }},
+       [](const store::CaseRecord& r) { return r.summary.percent_of_limit / 100; }},
   };
   return metrics;
 }
@@ -116,22 +116,22 @@ const std::vector<CaseMetric>& TimesOfCases() {
 const std::vector<CaseMetric>& CountsOfCases() {
   static const std::vector<CaseMetric> metrics = {
       {"message_bytes", "bytes", "Bytes of all operations of one iteration.",
-       [](const CaseRecord& r) { return static_cast<double>(r.bytes); }},
+       [](const store::CaseRecord& r) { return static_cast<double>(r.bytes); }},
       {"iterations", "", "Samples taken.",
-       [](const CaseRecord& r) { return static_cast<double>(r.summary.iterations); }},
+       [](const store::CaseRecord& r) { return static_cast<double>(r.summary.iterations); }},
       {"checked_elements", "", "Elements compared with the exact result.",
-       [](const CaseRecord& r) { return static_cast<double>(r.summary.checked_elements); }},
+       [](const store::CaseRecord& r) { return static_cast<double>(r.summary.checked_elements); }},
       {"wrong_elements", "", "Elements that differed from the exact result.",
-       [](const CaseRecord& r) { return static_cast<double>(r.summary.wrong_elements); }},
+       [](const store::CaseRecord& r) { return static_cast<double>(r.summary.wrong_elements); }},
   };
   return metrics;
 }
 
-std::string FormatCases(const Run& run, bool open_metrics) {
+std::string FormatCases(const store::Run& run, bool open_metrics) {
   std::string text;
   const auto add = [&](const CaseMetric& metric, bool of_measured_only) {
     Family family(fmt::format("lockstep_case_{}", metric.name), metric.units, metric.help);
-    for (const CaseRecord& record : run.cases) {
+    for (const store::CaseRecord& record : run.cases) {
       if (of_measured_only && !Measured(record)) continue;
       family.Add(LabelsOf(run, record), metric.value(record));
     }
@@ -143,17 +143,18 @@ std::string FormatCases(const Run& run, bool open_metrics) {
 }
 
 // A family a kind of verdict, with the value 1 at the one that was given: sums count them.
-std::string FormatVerdicts(const Run& run, bool open_metrics) {
+std::string FormatVerdicts(const store::Run& run, bool open_metrics) {
   Family launch("lockstep_run_verdict", "", "1 at the verdict of the run, 0 at the others.");
   Family cases("lockstep_cases", "", "How many cases ended with this verdict.");
   Family each("lockstep_case_verdict", "", "1 at the verdict of the case, 0 at the others.");
-  for (const Verdict verdict : {Verdict::kPass, Verdict::kFail, Verdict::kUnknown}) {
-    const std::string name(NameOf(verdict));
+  for (const verdict::Verdict verdict :
+       {verdict::Verdict::kPass, verdict::Verdict::kFail, verdict::Verdict::kUnknown}) {
+    const std::string name(verdict::NameOf(verdict));
     int count = 0;
-    for (const CaseRecord& record : run.cases) count += record.judgement.verdict == verdict;
+    for (const store::CaseRecord& record : run.cases) count += record.judgement.verdict == verdict;
     launch.Add({{"program", run.name}, {"verdict", name}}, run.verdict == verdict);
     cases.Add({{"program", run.name}, {"verdict", name}}, count);
-    for (const CaseRecord& record : run.cases) {
+    for (const store::CaseRecord& record : run.cases) {
       Labels labels = LabelsOf(run, record);
       labels.emplace_back("verdict", name);
       each.Add(labels, record.judgement.verdict == verdict);
@@ -162,12 +163,13 @@ std::string FormatVerdicts(const Run& run, bool open_metrics) {
   return launch.Format(open_metrics) + cases.Format(open_metrics) + each.Format(open_metrics);
 }
 
-std::string FormatFound(const Run& run, bool open_metrics) {
+std::string FormatFound(const store::Run& run, bool open_metrics) {
   std::map<std::pair<std::string, bool>, int> causes;
-  const auto count = [&](const Judgement& judgement) {
-    for (const Finding& finding : judgement.findings) ++causes[{finding.cause, finding.proved}];
+  const auto count = [&](const verdict::Judgement& judgement) {
+    for (const verdict::Finding& finding : judgement.findings)
+      ++causes[{finding.cause, finding.proved}];
   };
-  for (const CaseRecord& record : run.cases) count(record.judgement);
+  for (const store::CaseRecord& record : run.cases) count(record.judgement);
   if (run.cases.empty()) count(run.judgement);
   Family findings("lockstep_findings", "", "Findings of all cases, by cause.");
   for (const auto& [cause, times] : causes) {
@@ -177,21 +179,21 @@ std::string FormatFound(const Run& run, bool open_metrics) {
                  times);
   }
   Family outcomes("lockstep_rank_outcome", "", "1 at what became of the rank in the launch.");
-  for (const RankOutcome& o : run.judgement.outcomes) {
+  for (const verdict::RankOutcome& o : run.judgement.outcomes) {
     outcomes.Add({{"program", run.name},
                   {"rank", std::to_string(o.rank)},
-                  {"outcome", std::string(NameOf(o.outcome))}},
+                  {"outcome", std::string(verdict::NameOf(o.outcome))}},
                  1);
   }
   return findings.Format(open_metrics) + outcomes.Format(open_metrics);
 }
 
-std::string FormatParts(const Run& run, bool open_metrics) {
+std::string FormatParts(const store::Run& run, bool open_metrics) {
   Family seconds("lockstep_case_part_seconds", "seconds",
                  "Median over iterations of a part of the case.");
   Family others("lockstep_case_part", "", "Median of a part that is no time, in its own units.");
-  for (const CaseRecord& record : run.cases) {
-    for (const Part& part : record.parts) {
+  for (const store::CaseRecord& record : run.cases) {
+    for (const store::Part& part : record.parts) {
       Labels labels = LabelsOf(run, record);
       const bool time = part.units == "ns";
       labels.emplace_back("part", time ? part.name.substr(0, part.name.rfind("_ns")) : part.name);
@@ -205,7 +207,7 @@ std::string FormatParts(const Run& run, bool open_metrics) {
 }
 
 // "copy_gbps_alone" becomes lockstep_floor_copy_alone_bytes_per_second.
-std::string FormatFloors(const Run& run, bool open_metrics) {
+std::string FormatFloors(const store::Run& run, bool open_metrics) {
   std::string text;
   for (const auto& [floor, value] : run.floors) {
     std::string name = floor;
@@ -228,7 +230,7 @@ std::string FormatFloors(const Run& run, bool open_metrics) {
   return text;
 }
 
-std::string FormatRun(const Run& run, bool open_metrics) {
+std::string FormatRun(const store::Run& run, bool open_metrics) {
   const Labels program = {{"program", run.name}};
   // OpenMetrics' own type `info` would need another name than Prometheus' text format.
   Family info("lockstep_run_identity", "", "Always 1: which run this is.");
@@ -255,7 +257,7 @@ std::string FormatRun(const Run& run, bool open_metrics) {
   return text;
 }
 
-std::string Format(const Run& run, bool open_metrics) {
+std::string Format(const store::Run& run, bool open_metrics) {
   return FormatRun(run, open_metrics) + FormatVerdicts(run, open_metrics) +
          FormatFound(run, open_metrics) + FormatCases(run, open_metrics) +
          FormatParts(run, open_metrics) + FormatFloors(run, open_metrics);
@@ -263,7 +265,7 @@ std::string Format(const Run& run, bool open_metrics) {
 
 }  // namespace
 
-std::string FormatPrometheus(const Run& run) { return Format(run, false); }
-std::string FormatOpenMetrics(const Run& run) { return Format(run, true) + "# EOF\n"; }
+std::string FormatPrometheus(const store::Run& run) { return Format(run, false); }
+std::string FormatOpenMetrics(const store::Run& run) { return Format(run, true) + "# EOF\n"; }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::report::exports

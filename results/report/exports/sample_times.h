@@ -6,14 +6,14 @@
 
 #include "results/store/run.h"
 
-namespace lockstep {
+namespace lockstep::results::report::exports {
 
 // Nanoseconds of the slowest rank in each iteration that all ranks completed.
-std::vector<double> SlowestNs(const Samples& samples);
+std::vector<double> SlowestNs(const store::Samples& samples);
 
 // Their sum: how long the case was measured; 0 without samples.
-double MeasuredNs(const Samples& samples);
+double MeasuredNs(const store::Samples& samples);
 
-}  // namespace lockstep
+}  // namespace lockstep::results::report::exports
 
 #endif  // LOCKSTEP_RESULTS_REPORT_EXPORTS_SAMPLE_TIMES_H_

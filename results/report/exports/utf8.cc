@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace lockstep {
+namespace lockstep::results::report::exports {
 
 // nlohmann::json knows how: written with replacement and read back, a text is valid.
 std::string Utf8(std::string_view text) {
@@ -11,4 +11,4 @@ std::string Utf8(std::string_view text) {
       .get<std::string>();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::report::exports

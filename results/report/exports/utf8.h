@@ -5,11 +5,11 @@
 #include <string>
 #include <string_view>
 
-namespace lockstep {
+namespace lockstep::results::report::exports {
 
 // The text, with U+FFFD in the place of what is no UTF-8.
 std::string Utf8(std::string_view text);
 
-}  // namespace lockstep
+}  // namespace lockstep::results::report::exports
 
 #endif  // LOCKSTEP_RESULTS_REPORT_EXPORTS_UTF8_H_

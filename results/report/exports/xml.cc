@@ -2,7 +2,7 @@
 
 #include "results/report/exports/utf8.h"
 
-namespace lockstep {
+namespace lockstep::results::report::exports {
 
 // XML 1.0 allows no other control characters, not even as references.
 std::string Xml(std::string_view text) {
@@ -31,4 +31,4 @@ std::string Xml(std::string_view text) {
   return escaped;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::results::report::exports

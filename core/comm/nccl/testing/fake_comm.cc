@@ -13,7 +13,7 @@
 
 #include "core/comm/nccl/testing/fake_reduce.h"
 
-namespace lockstep::nccl {
+namespace lockstep::comm::nccl {
 namespace {
 
 std::mutex last_error_mutex;
@@ -239,4 +239,4 @@ void FakeComm::Abort() {
   world_->Break();
 }
 
-}  // namespace lockstep::nccl
+}  // namespace lockstep::comm::nccl

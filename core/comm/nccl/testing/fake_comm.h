@@ -18,7 +18,7 @@
 #include "core/comm/nccl/testing/fake_faults.h"
 #include "core/comm/nccl/testing/fake_world.h"
 
-namespace lockstep::nccl {
+namespace lockstep::comm::nccl {
 
 struct FakeOperation {
   std::string call;  // "ncclAllReduce"
@@ -95,6 +95,6 @@ class FakeComm {
 void FakeWarn(const std::string& text);
 const char* FakeLastError();
 
-}  // namespace lockstep::nccl
+}  // namespace lockstep::comm::nccl
 
 #endif  // LOCKSTEP_CORE_COMM_NCCL_TESTING_FAKE_COMM_H_

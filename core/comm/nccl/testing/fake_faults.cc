@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <sstream>
 
-namespace lockstep::nccl {
+namespace lockstep::comm::nccl {
 namespace {
 
 int NumberAfter(const std::string& word) { return std::atoi(word.c_str() + word.find('=') + 1); }
@@ -36,4 +36,4 @@ std::vector<FakeFault> FakeFaultsFromEnvironment() {
   return faults;
 }
 
-}  // namespace lockstep::nccl
+}  // namespace lockstep::comm::nccl

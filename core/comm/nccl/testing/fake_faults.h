@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lockstep::nccl {
+namespace lockstep::comm::nccl {
 
 // From the environment variable LOCKSTEP_FAKE_NCCL: CALL:ACTION[=VALUE][:rank=N][:nth=N], several
 // separated by ';'. CALL is NCCL's name; `rank` is of the communicator, -1 where there is none;
@@ -30,6 +30,6 @@ struct FakeFault {
 
 std::vector<FakeFault> FakeFaultsFromEnvironment();
 
-}  // namespace lockstep::nccl
+}  // namespace lockstep::comm::nccl
 
 #endif  // LOCKSTEP_CORE_COMM_NCCL_TESTING_FAKE_FAULTS_H_

@@ -20,18 +20,18 @@
 
 namespace {
 
-using lockstep::nccl::Code;
-using lockstep::nccl::Comm;
-using lockstep::nccl::Config;
-using lockstep::nccl::FakeComm;
-using lockstep::nccl::FakeFault;
-using lockstep::nccl::FakeOperation;
-using lockstep::nccl::FakeWorld;
-using lockstep::nccl::StandInStream;
-using lockstep::nccl::UniqueId;
-using lockstep::nccl::VersionCode;
-using lockstep::nccl::WorldAddress;
-namespace codes = lockstep::nccl;
+using lockstep::comm::nccl::Code;
+using lockstep::comm::nccl::Comm;
+using lockstep::comm::nccl::Config;
+using lockstep::comm::nccl::FakeComm;
+using lockstep::comm::nccl::FakeFault;
+using lockstep::comm::nccl::FakeOperation;
+using lockstep::comm::nccl::FakeWorld;
+using lockstep::comm::nccl::StandInStream;
+using lockstep::comm::nccl::UniqueId;
+using lockstep::comm::nccl::VersionCode;
+using lockstep::comm::nccl::WorldAddress;
+namespace codes = lockstep::comm::nccl;
 
 constexpr int kVersion = LOCKSTEP_FAKE_VERSION;
 
@@ -42,9 +42,9 @@ thread_local std::vector<std::function<void()>> group_work;
 
 // Faults of calls that have no communicator.
 Code FaultOf(const std::string& call, int rank) {
-  for (const FakeFault& fault : lockstep::nccl::FakeFaultsFromEnvironment()) {
+  for (const FakeFault& fault : lockstep::comm::nccl::FakeFaultsFromEnvironment()) {
     if (fault.call != call || (fault.rank >= 0 && fault.rank != rank)) continue;
-    lockstep::nccl::FakeWarn("fake: " + call + " " + fault.action);
+    lockstep::comm::nccl::FakeWarn("fake: " + call + " " + fault.action);
     if (fault.action == "error") return fault.value;
     if (fault.action == "hang" || fault.action == "freeze") {
       for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
@@ -55,10 +55,10 @@ Code FaultOf(const std::string& call, int rank) {
 
 // What the version's own ncclConfig_t has.
 std::size_t ConfigBytes() {
-  if (kVersion >= VersionCode(2, 28, 0)) return 80;
-  if (kVersion >= VersionCode(2, 27, 0)) return 72;
-  if (kVersion >= VersionCode(2, 18, 0)) return 48;
-  if (kVersion >= VersionCode(2, 17, 0)) return 40;
+  if (kVersion >= lockstep::comm::nccl::VersionCode(2, 28, 0)) return 80;
+  if (kVersion >= lockstep::comm::nccl::VersionCode(2, 27, 0)) return 72;
+  if (kVersion >= lockstep::comm::nccl::VersionCode(2, 18, 0)) return 48;
+  if (kVersion >= lockstep::comm::nccl::VersionCode(2, 17, 0)) return 40;
   return 24;
 }
 
@@ -69,8 +69,8 @@ bool Understands(const Config* config) {
 }
 
 Code Call(const FakeOperation& operation, Comm comm) {
-  if (operation.type > codes::kBf16 && kVersion < VersionCode(2, 24, 3)) {
-    lockstep::nccl::FakeWarn("fake: a type that this version does not know");
+  if (operation.type > codes::kBf16 && kVersion < lockstep::comm::nccl::VersionCode(2, 24, 3)) {
+    lockstep::comm::nccl::FakeWarn("fake: a type that this version does not know");
     return codes::kInvalidArgument;
   }
   const FakeComm::Effect effect = Fake(comm).OnCall(operation.call);
@@ -181,7 +181,7 @@ const char* ncclGetErrorString(Code code) {
   return code >= 0 && code <= 7 ? kTexts[code] : "unknown result code";
 }
 
-const char* ncclGetLastError(Comm) { return lockstep::nccl::FakeLastError(); }
+const char* ncclGetLastError(Comm) { return lockstep::comm::nccl::FakeLastError(); }
 
 Code ncclGetUniqueId(UniqueId* id) {
   const Code fault = FaultOf("ncclGetUniqueId", 0);
@@ -197,11 +197,11 @@ Code ncclCommInitRankConfig(Comm* comm, int ranks, UniqueId id, int rank, Config
   const Code fault = FaultOf("ncclCommInitRankConfig", rank);
   if (fault != codes::kSuccess) return fault;
   if (!Understands(config)) {
-    lockstep::nccl::FakeWarn("fake: a configuration that this version does not understand");
+    lockstep::comm::nccl::FakeWarn("fake: a configuration that this version does not understand");
     return codes::kInvalidUsage;
   }
   if (!FindsInterface() || !FindsNetwork()) {
-    lockstep::nccl::FakeWarn("fake: no such interface or network");
+    lockstep::comm::nccl::FakeWarn("fake: no such interface or network");
     return codes::kInvalidUsage;
   }
   if (ranks > FakeWorld::kMostRanks) return codes::kInvalidUsage;

@@ -6,7 +6,7 @@
 #include "core/comm/narrow_reduction.h"
 #include "core/comm/nccl/abi.h"
 
-namespace lockstep::nccl {
+namespace lockstep::comm::nccl {
 namespace {
 
 template <typename T>
@@ -21,9 +21,11 @@ void Reduce(void* into, const void* from, std::size_t count, int reduction) {
   }
 }
 
-void ReduceNarrow(void* into, const void* from, std::size_t count, DataType type, int reduction) {
-  static constexpr Reduction kReductions[] = {Reduction::kSum, Reduction::kProd, Reduction::kMax,
-                                              Reduction::kMin};
+void ReduceNarrow(void* into, const void* from, std::size_t count, collective::DataType type,
+                  int reduction) {
+  static constexpr collective::Reduction kReductions[] = {
+      collective::Reduction::kSum, collective::Reduction::kProd, collective::Reduction::kMax,
+      collective::Reduction::kMin};
   NarrowReductionFor(type, kReductions[reduction])(into, into, from, count);
 }
 
@@ -49,16 +51,16 @@ void ReduceInto(void* into, const void* from, std::size_t count, int type, int r
     case kF64:
       return Reduce<double>(into, from, count, reduction);
     case kF16:
-      return ReduceNarrow(into, from, count, DataType::kF16, reduction);
+      return ReduceNarrow(into, from, count, collective::DataType::kF16, reduction);
     case kBf16:
-      return ReduceNarrow(into, from, count, DataType::kBf16, reduction);
+      return ReduceNarrow(into, from, count, collective::DataType::kBf16, reduction);
     case kF8E4M3:
-      return ReduceNarrow(into, from, count, DataType::kF8E4M3, reduction);
+      return ReduceNarrow(into, from, count, collective::DataType::kF8E4M3, reduction);
     case kF8E5M2:
-      return ReduceNarrow(into, from, count, DataType::kF8E5M2, reduction);
+      return ReduceNarrow(into, from, count, collective::DataType::kF8E5M2, reduction);
     default:
       return;
   }
 }
 
-}  // namespace lockstep::nccl
+}  // namespace lockstep::comm::nccl

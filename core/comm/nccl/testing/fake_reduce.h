@@ -4,12 +4,12 @@
 
 #include <cstddef>
 
-namespace lockstep::nccl {
+namespace lockstep::comm::nccl {
 
 std::size_t BytesOfType(int type);  // 0: unknown
 // into[i] = into[i] op from[i].
 void ReduceInto(void* into, const void* from, std::size_t count, int type, int reduction);
 
-}  // namespace lockstep::nccl
+}  // namespace lockstep::comm::nccl
 
 #endif  // LOCKSTEP_CORE_COMM_NCCL_TESTING_FAKE_REDUCE_H_

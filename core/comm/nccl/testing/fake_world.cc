@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-namespace lockstep::nccl {
+namespace lockstep::comm::nccl {
 namespace {
 
 constexpr off_t kSegmentBytes = 1 << 20;
@@ -108,4 +108,4 @@ bool FakeWorld::Receive(int peer, std::byte* data, std::size_t bytes) {
   return true;
 }
 
-}  // namespace lockstep::nccl
+}  // namespace lockstep::comm::nccl

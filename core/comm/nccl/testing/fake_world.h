@@ -8,7 +8,7 @@
 #include <functional>
 #include <memory>
 
-namespace lockstep::nccl {
+namespace lockstep::comm::nccl {
 
 // Where the memory of a world is found: a memfd of a living process. It leaves nothing behind.
 struct WorldAddress {
@@ -69,6 +69,6 @@ class FakeWorld {
   std::function<bool()> leave_;
 };
 
-}  // namespace lockstep::nccl
+}  // namespace lockstep::comm::nccl
 
 #endif  // LOCKSTEP_CORE_COMM_NCCL_TESTING_FAKE_WORLD_H_

@@ -10,12 +10,12 @@
 
 #include "core/comm/forwarding_communicator.h"
 
-namespace lockstep {
+namespace lockstep::comm::nccl {
 
 // `device` has memory that the host can read and write, and outlives the communicator.
 class StagedCommunicator final : public ForwardingCommunicator {
  public:
-  StagedCommunicator(std::unique_ptr<Communicator> inner, Device& device)
+  StagedCommunicator(std::unique_ptr<Communicator> inner, device::Device& device)
       : ForwardingCommunicator(std::move(inner)), device_(device) {}
 
   Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override {
@@ -25,15 +25,18 @@ class StagedCommunicator final : public ForwardingCommunicator {
         std::make_unique<StagedCommunicator>(std::move(child), device_));
   }
 
-  Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) override {
+  Status Enqueue(const collective::Operation& operation, const collective::Buffers& buffers,
+                 device::Stream& stream) override {
     LOCKSTEP_RETURN_IF_ERROR(ValidateCall(operation, buffers, rank(), size()));
     LOCKSTEP_RETURN_IF_ERROR(stream.status());
-    LOCKSTEP_ASSIGN_OR_RETURN(Staged send, Stage(buffers.send, SendBytes(operation, size())));
-    LOCKSTEP_ASSIGN_OR_RETURN(Staged recv, Stage(buffers.recv, RecvBytes(operation, size())));
+    LOCKSTEP_ASSIGN_OR_RETURN(Staged send,
+                              Stage(buffers.send, collective::SendBytes(operation, size())));
+    LOCKSTEP_ASSIGN_OR_RETURN(Staged recv,
+                              Stage(buffers.recv, collective::RecvBytes(operation, size())));
     Copy(stream, send, buffers.send, /*in=*/true);
     Copy(stream, recv, buffers.recv, /*in=*/true);  // what nobody writes stays as it was
-    const Buffers staged{send.memory ? send.memory->data() : nullptr,
-                         recv.memory ? recv.memory->data() : nullptr};
+    const collective::Buffers staged{send.memory ? send.memory->data() : nullptr,
+                                     recv.memory ? recv.memory->data() : nullptr};
     LOCKSTEP_RETURN_IF_ERROR(inner().Enqueue(operation, staged, stream));
     Copy(stream, recv, buffers.recv, /*in=*/false);
     // Keeps what was sent until the stream got past it.
@@ -43,7 +46,7 @@ class StagedCommunicator final : public ForwardingCommunicator {
 
  private:
   struct Staged {
-    std::shared_ptr<Buffer> memory;
+    std::shared_ptr<device::Buffer> memory;
     std::size_t bytes = 0;
   };
 
@@ -53,7 +56,7 @@ class StagedCommunicator final : public ForwardingCommunicator {
     return Staged{std::move(memory), static_cast<std::size_t>(bytes)};
   }
 
-  static void Copy(Stream& stream, const Staged& staged, const void* theirs, bool in) {
+  static void Copy(device::Stream& stream, const Staged& staged, const void* theirs, bool in) {
     if (staged.memory == nullptr || staged.bytes == 0) return;
     stream.Enqueue([staged, theirs = const_cast<void*>(theirs), in] {
       void* const to = in ? staged.memory->data() : theirs;
@@ -63,9 +66,9 @@ class StagedCommunicator final : public ForwardingCommunicator {
   }
 
   std::unique_ptr<Communicator> inner_;
-  Device& device_;
+  device::Device& device_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::comm::nccl
 
 #endif  // LOCKSTEP_CORE_COMM_NCCL_TESTING_STAGED_COMMUNICATOR_H_
