@@ -30,6 +30,7 @@ def check(path, text):
     findings = check_layout(path, text) + check_name(path) + check_clocks(path, text)
     if path.endswith((".cc", ".cu", ".h")):
         findings += check_cc_functions(path, text) + check_includes(path, text)
+        findings += check_namespace(path, text)
     if path.endswith(".h"):
         findings += check_guard(path, text)
     if path.endswith(".py"):
@@ -101,6 +102,41 @@ def check_includes(path, text):
                 findings.append(where + "<%s> belongs to %s" % (header, " and ".join(vendor[1])))
         elif quote == '"' and room and not header.startswith(_ALLOWED[room]):
             findings.append(where + '%s must not include "%s"' % (room, header))
+    return findings
+
+
+def namespace_of(path):
+    """That of its folder; core/base is lockstep itself, and testing/ belongs to its room."""
+    room = re.sub(r"/testing$", "", path.rpartition("/")[0])
+    for folder, name in (("core/base", ""), ("core/", ""), ("scripts/lockstep", "cli")):
+        if room.startswith(folder):
+            room = name + room[len(folder):]
+            break
+    return "::".join(["lockstep"] + [part for part in room.split("/") if part])
+
+
+def check_namespace(path, text):
+    wanted = namespace_of(path)
+    return ["%s:%d: namespace %s, %s is that of its folder" % (path, number, found[1], wanted)
+            for number, line in enumerate(text.split("\n"), start=1)
+            if (found := re.match(r"namespace (lockstep[\w:]*) \{$", line))
+            and found[1] != wanted and "struct " not in text.split("\n")[number]]
+
+
+def check_types(texts):
+    """{path: text} of the whole tree: a type is defined once in a namespace."""
+    seen, findings = {}, []
+    for path, text in sorted(texts.items()):
+        unnamed = False
+        for number, line in enumerate(text.split("\n"), start=1):
+            unnamed = line == "namespace {" or (unnamed and line != "}  // namespace")
+            found = re.match(r"(?:class|struct|union|enum(?: class)?) (\w+)(?!\w|::)[^;]*\{", line)
+            if not found or unnamed:
+                continue
+            name = "%s::%s" % (namespace_of(path), found[1])
+            first = seen.setdefault(name, path)
+            if first != path:
+                findings.append("%s:%d: %s is defined in %s, too" % (path, number, name, first))
     return findings
 
 

@@ -50,6 +50,27 @@ class RulesTest(unittest.TestCase):
         self.assert_clean("core/base/x.h", GUARDED % "")
         self.assert_finds("core/base/y.h", GUARDED % "", "LOCKSTEP_CORE_BASE_Y_H_")
 
+    def test_namespace(self):
+        opened = "namespace %s {\n}\n"
+        for path, name in (("core/base/x.cc", "lockstep"),
+                           ("core/verdict/x.cc", "lockstep::verdict"),
+                           ("core/comm/nccl/testing/x.cc", "lockstep::comm::nccl"),
+                           ("results/store/x.cc", "lockstep::results::store"),
+                           ("scripts/lockstep/x.cc", "lockstep::cli")):
+            self.assert_clean(path, opened % name)
+            self.assert_finds(path, opened % "lockstep::other", "%s is that of its" % name)
+        forward = "namespace lockstep::journal {\nstruct Words;  // elsewhere\n}\n"
+        self.assert_clean("core/comm/x.cc", forward)
+
+    def test_types(self):
+        one = "namespace lockstep::comm {\nstruct Step {\n};\n}\n"
+        hidden = "namespace {\nstruct Step {\n};\n}  // namespace\n"
+        self.assertEqual(rules.check_types({"core/comm/a.h": one, "core/plan/b.h": one,
+                                            "core/comm/c.cc": hidden}), [])
+        self.assertEqual(rules.check_types({"core/comm/a.h": one, "core/comm/b.cc": one}),
+                         ["core/comm/b.cc:2: lockstep::comm::Step is defined in core/comm/a.h, "
+                          "too"])
+
     def test_vendor_rooms(self):
         self.assert_clean("core/comm/mpi/x.cc", "#include <mpi.h>\n")
         self.assert_finds("core/comm/gloo/x.cc", "#include <mpi.h>\n", "belongs to core/comm/mpi/")

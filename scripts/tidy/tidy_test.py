@@ -58,10 +58,13 @@ def main():
     if "scripts/tidy/tidy_test.py" not in paths:
         print("%s does not look like the source tree" % root)
         return 1
-    findings = []
+    findings, texts = [], {}
     for path in paths:
         with open(os.path.join(root, path), encoding="utf-8") as file:
-            findings += rules.check(path, file.read())
+            texts[path] = file.read()
+        findings += rules.check(path, texts[path])
+    findings += rules.check_types(
+        {path: text for path, text in texts.items() if path.endswith((".cc", ".h"))})
     findings += shellcheck(root, [path for path in paths if is_shell(os.path.join(root, path))])
     print("\n".join(findings))
     print("%d files, %d findings" % (len(paths), len(findings)))

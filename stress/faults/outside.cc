@@ -1,7 +1,10 @@
 #include "stress/faults/outside.h"
 
 #include <algorithm>
+#include <csignal>
 #include <iterator>
+
+#include "core/base/check.h"
 
 namespace lockstep::stress::faults {
 namespace {
@@ -29,6 +32,21 @@ const OrderInfo* Find(FaultKind kind) {
 }
 
 }  // namespace
+
+int SignalOf(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::kKill:
+      return SIGKILL;
+    case FaultKind::kStop:
+      return SIGSTOP;
+    case FaultKind::kTerminate:
+      return SIGTERM;
+    case FaultKind::kInterrupt:
+      return SIGINT;
+    default:
+      LOCKSTEP_CHECK(false, "a fault from outside");
+  }
+}
 
 bool IsByAgent(FaultKind kind) { return Find(kind) != nullptr; }
 

@@ -10,6 +10,9 @@
 
 namespace lockstep::stress::faults {
 
+// Of a fault that is one signal from outside.
+int SignalOf(FaultKind kind);
+
 // Whether an agent injects it: more than a signal, and no link.
 bool IsByAgent(FaultKind kind);
 

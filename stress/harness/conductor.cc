@@ -30,21 +30,6 @@ constexpr double kStillSeconds = 1;           // of a link on which nothing move
 constexpr double kResumeSeconds = 0.005;      // between looks whether ranks resumed
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-int SignalOf(faults::FaultKind kind) {
-  switch (kind) {
-    case faults::FaultKind::kKill:
-      return SIGKILL;
-    case faults::FaultKind::kStop:
-      return SIGSTOP;
-    case faults::FaultKind::kTerminate:
-      return SIGTERM;
-    case faults::FaultKind::kInterrupt:
-      return SIGINT;
-    default:
-      LOCKSTEP_CHECK(false, "a fault from outside");
-  }
-}
-
 // How long to wait for what is still to come after the proof. A rank that lingers closes nothing.
 double SettleSeconds(const plan::Scenario& scenario, const std::string& backend,
                      const verdict::Judgement& judgement) {
@@ -116,7 +101,7 @@ void StressConductor::Apply(std::size_t fault) {
     return fleet_.Inject(planned.rank, static_cast<std::uint32_t>(fault),
                          faults::OrderFor(planned));
   }
-  fleet_.Signal(planned.rank, SignalOf(planned.kind));
+  fleet_.Signal(planned.rank, faults::SignalOf(planned.kind));
   fired_[fault] = true;
   if (planned.kind != faults::FaultKind::kStop || !planned.duration_seconds) return;
   heals_[static_cast<std::size_t>(planned.rank)] = true;
