@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""What the documentation names is there: every flag in some program's --help, every path, every
-exit code; and docs/options.md is what the programs say. With --write it is written anew."""
-import glob
+"""What the documentation names is there: every flag in some program's --help, every path, and
+docs/options.md is what the programs say. With --write that page and all figures (docs_figures.py)
+are written anew."""
 import os
 import re
 import subprocess
@@ -10,9 +10,10 @@ import unittest
 
 # Tests see what they declare; this one reads the whole tree.
 TREE = os.path.dirname(os.path.realpath("WORKSPACE"))
-PAGES = ["README.md", "ARCHITECTURE.md", *sorted(glob.glob("docs/*.md", root_dir=TREE)),
-         "stress/README.md", "stress/causes.md", "datasets/README.md", "results/compare/README.md",
-         "results/report/README.md", "scripts/qualification/README.md"]
+sys.path.insert(0, os.path.join(TREE, "scripts"))
+# pylint: disable=wrong-import-position
+from docs_figures import OPTIONS, PAGES, filled, read
+
 BENCHES = ["allreduce", "barrier", "broadcast", "ddp_step", "links", "sharding"]
 PROGRAMS = [[f"bench/bench_{name}"] for name in BENCHES] + [["stress/stress"],
                                                             ["stress/fuzz/fuzz"]]
@@ -21,7 +22,7 @@ SCRIPTS = ["nightly", "compat_matrix", "test_hosts", "test_slurm", "test_mpich",
 # Of mpirun, bazel, docker, pip, git and of test programs.
 FOREIGN = {"--allow-run-as-root", "--bind-to", "--oversubscribe", "--mca", "--hostfile", "--host",
            "--config", "--repo_env", "--gpus", "--with-ft", "--enable-recovery", "--mpi",
-           "--test_env", "--prefix", "--write", "--ntasks-per-node", "--signal"}
+           "--test_env", "--prefix", "--write", "--ntasks-per-node", "--signal", "--export"}
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9_-]*")
 
 
@@ -57,10 +58,7 @@ def options_page(programs):
 class DocsTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.pages = {}
-        for page in PAGES:
-            with open(os.path.join(TREE, page), encoding="utf-8") as file:
-                cls.pages[page] = file.read()
+        cls.pages = {page: read(page) for page in PAGES}
         cls.help = help_of_programs()
 
     def test_every_flag_in_the_documentation_exists(self):
@@ -71,9 +69,8 @@ class DocsTest(unittest.TestCase):
         self.assertEqual(sorted(unknown), [])
 
     def test_the_page_of_options_is_what_the_programs_say(self):
-        with open(os.path.join(TREE, "docs/options.md"), encoding="utf-8") as file:
-            self.assertEqual(file.read(), options_page(self.help),
-                             "write it anew: bazel run //scripts:docs_test -- --write")
+        self.assertEqual(self.pages[OPTIONS], options_page(self.help),
+                         "write it anew: bazel run //scripts:docs_test -- --write")
 
     def test_every_path_is_there(self):
         rooms = r"(?:bench|core|datasets|docs|results|scripts|stress|third_party)"
@@ -84,18 +81,16 @@ class DocsTest(unittest.TestCase):
                 and not name.startswith("results/runs")}
         self.assertEqual(sorted(gone), [])
 
-    def test_exit_codes_are_those_of_the_source(self):
-        with open(os.path.join(TREE, "core/base/status.h"), encoding="utf-8") as file:
-            body = re.search(r"enum class ExitCode[^{]*{(.*?)};", file.read(), re.DOTALL).group(1)
-        codes = {int(code) for code in re.findall(r"=\s*(\d+)", body)}
-        table = self.pages["README.md"].split("| exit code | meaning |")[1].split("\n\n")[0]
-        self.assertEqual({int(code) for code in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)},
-                         codes)
+
+def write(path, text):
+    with open(os.path.join(TREE, path), "w", encoding="utf-8") as page:
+        page.write(text)
 
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["--write"]:
-        with open(os.path.join(TREE, "docs/options.md"), "w", encoding="utf-8") as page:
-            page.write(options_page(help_of_programs()))
+        write(OPTIONS, options_page(help_of_programs()))
+        for name in PAGES:
+            write(name, filled(read(name)))
     else:
         unittest.main()
