@@ -1,9 +1,11 @@
 #!/usr/bin/python3
-"""What the documentation names is there: every flag in some program's --help, every path, and
-docs/options.md is what the programs say. With --write that page and all figures (docs_figures.py)
-are written anew."""
+"""What the documentation names is there: every flag in some program's --help, every path, every
+link, every variable; no sentence is too long; and docs/options.md is what the programs say. With
+--write that page and all figures (docs_figures.py) are written anew."""
+import glob
 import os
 import re
+import statistics
 import subprocess
 import sys
 import unittest
@@ -14,6 +16,9 @@ sys.path.insert(0, os.path.join(TREE, "scripts"))
 # pylint: disable=wrong-import-position
 from docs_figures import OPTIONS, PAGES, filled, read
 
+MOST_WORDS = 35          # of a sentence
+MOST_MEDIAN_WORDS = 16   # of the README's sentences
+MOST_README_LINES = 150
 BENCHES = ["allreduce", "barrier", "broadcast", "ddp_step", "links", "sharding"]
 PROGRAMS = [[f"bench/bench_{name}"] for name in BENCHES] + [["stress/stress"],
                                                             ["stress/fuzz/fuzz"]]
@@ -55,6 +60,37 @@ def options_page(programs):
     return text
 
 
+def sentences(page):
+    """Of the prose: no code block, table, heading or picture; code in a line is one word."""
+    text = re.sub(r"^```.*?^```", "", read(page), flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"<!--.*?-->|^\s*\|.*$|^#.*$|!\[[^]]*\]\([^)]*\)", "", text, flags=re.MULTILINE)
+    text = re.sub(r"`[^`]*`", "`code`", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text))
+    for block in re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )", text):
+        block = re.sub(r"^\s*(?:[-*]|\d+\.) ", "", block)
+        yield from re.split(r"(?<=[.?!])[*)\"”]*\s+(?=[\W_]*[A-Z`])", " ".join(block.split()))
+
+
+def length(sentence):
+    return sum(bool(re.search(r"\w", word)) for word in sentence.split())
+
+
+def anchors(page):
+    """What a heading is called in a link, as GitHub does."""
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
+            for title in re.findall(r"^#+ (.*)", read(page), re.MULTILINE)}
+
+
+def variables_of_sources():
+    """Every LOCKSTEP_* that a program or a script asks the environment for, tests aside."""
+    found = set()
+    for path in glob.glob("*/**/*", root_dir=TREE, recursive=True):
+        if (re.search(r"\.(cc|h|py|bzl|sbatch)$|^scripts/[^.]+$", path)
+                and not re.search(r"_test\.|testing|docs_|^bazel-", path)
+                and os.path.isfile(os.path.join(TREE, path))):
+            found |= set(re.findall(r"[\"{ (](LOCKSTEP_(?!HAS_)[A-Z_]+)(?:[\"=]|:-)", read(path)))
+    return found
+
+
 class DocsTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -80,6 +116,39 @@ class DocsTest(unittest.TestCase):
                 if not os.path.exists(os.path.join(TREE, name))
                 and not name.startswith("results/runs")}
         self.assertEqual(sorted(gone), [])
+
+    def test_every_link_leads_somewhere(self):
+        broken = []
+        for page, text in self.pages.items():
+            for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`]*`", "", text)):
+                path, _, anchor = target.partition("#")
+                there = os.path.normpath(os.path.join(os.path.dirname(page), path or
+                                                      os.path.basename(page)))
+                if "://" not in target and (not os.path.exists(os.path.join(TREE, there)) or
+                                            anchor and anchor not in anchors(there)):
+                    broken.append("%s: %s" % (page, target))
+        self.assertEqual(broken, [])
+
+    def test_every_page_is_in_the_index(self):
+        index = self.pages["docs/README.md"]
+        missing = [page for page in PAGES if page not in ("README.md", "docs/README.md")
+                   and "](%s)" % os.path.relpath(page, "docs") not in index]
+        self.assertEqual(missing, [])
+
+    def test_every_variable_is_documented(self):
+        rows = re.findall(r"^\| (`LOCKSTEP_[^|]*)", self.pages["docs/environment.md"], re.MULTILINE)
+        told = set(re.findall(r"LOCKSTEP_[A-Z_]+", " ".join(rows)))
+        self.assertEqual(variables_of_sources(), told)
+
+    def test_no_sentence_is_too_long(self):
+        long = ["%s: %d words: %s" % (page, length(one), one) for page in PAGES if page != OPTIONS
+                for one in sentences(page) if length(one) > MOST_WORDS]
+        self.assertEqual(long, [], "\n" + "\n".join(long))
+
+    def test_the_readme_is_short(self):
+        lengths = [length(one) for one in sentences("README.md") if length(one)]
+        self.assertLessEqual(statistics.median(lengths), MOST_MEDIAN_WORDS)
+        self.assertLessEqual(self.pages["README.md"].count("\n"), MOST_README_LINES)
 
 
 def write(path, text):
