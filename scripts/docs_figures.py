@@ -35,6 +35,7 @@ _PROFILES = (r'"quick": _Profile\((\d+) \* _MINUTE[\s\S]*"standard": _Profile\((
 # Sources that more than one figure has.
 _COMPARE_H = "results/compare/compare.h"
 _FAULT_KEYS = "core/plan/scenario_fault.cc"
+_HOSTS = "results/reference/hosts.md"
 _LIBRARY = "core/comm/nccl/library.cc"
 _NIGHTS = "core/stats/change_points_test.cc"
 _PLAN = "scripts/qualification/plan.py"
@@ -87,6 +88,9 @@ FIGURES = {
     "cause_right": (_SCORES, r"cause right in (\d+ of \d+)"),
     "proof_p50": (_SCORES, r"proved \d+ times, p50 ([\d.]+ ms)"),
     "proof_p99": (_SCORES, r"proved \d+ times, p50 [\d.]+ ms, p99 ([\d.]+ ms)"),
+    "links_found": (_HOSTS, r"bad link was singled out (\d+ of \d+) times"),
+    "links_accused": (_HOSTS, r"a good one never \((\d+ of \d+) clean runs"),
+    "deaths_named": (_HOSTS, r"`scripts/node_deaths [^`]*`: (\d+ of \d+)"),
     "schema_version": ("results/store/run.h", r"kSchemaVersion = (\d+)"),
     # Stress.
     "leave_s": ("scripts/lockstep/stress_launch.cc", r"kLeaveSeconds = (\d+)"),
