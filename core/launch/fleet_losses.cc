@@ -29,7 +29,7 @@ void FleetImpl::Lose(int rank, Loss loss) {
   if (member.lost) return;
   member.lost = true;
   // Who left while we were stopped may have had no way to say so.
-  if (loss == Loss::kClosed && vigil_->overslept()) loss = Loss::kLeft;
+  if ((loss == Loss::kClosed || loss == Loss::kReset) && vigil_->overslept()) loss = Loss::kLeft;
   if (member.loss == Loss::kNone) member.loss = loss;
   member.channel->Close();
   Push(FleetEventKind::kLost, rank);

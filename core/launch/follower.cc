@@ -189,7 +189,7 @@ class Follower {
     // A launcher that is gone may still have told us to end.
     if (signals_.Take().end != 0) told_ = true;
     // Whoever ends the launch may have ended the coordinator first.
-    if (loss == Loss::kClosed && (told_ || leave_at_)) loss = Loss::kGone;
+    if ((loss == Loss::kClosed || loss == Loss::kReset) && (told_ || leave_at_)) loss = Loss::kGone;
     // Before all have met nothing has begun, and nothing is known of the others.
     if (!vigil_) {
       agent_.End();

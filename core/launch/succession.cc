@@ -4,7 +4,6 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <set>
 #include <utility>
@@ -23,7 +22,9 @@ constexpr double kWelcomeSeconds = 3, kWelcomeAfterSilenceSeconds = 6;
 constexpr double kGiveSeconds = 60;
 constexpr std::size_t kPieceBytes = std::size_t{8} << 20;
 
-bool IsSilence(Loss loss) { return loss == Loss::kCutOff || loss == Loss::kDeaf; }
+bool IsSilence(Loss loss) {
+  return loss == Loss::kCutOff || loss == Loss::kDeaf || loss == Loss::kReset;
+}
 
 void WaitFor(Channel& channel, Deadline deadline) {
   pollfd item{channel.fd(), channel.poll_events(), 0};
@@ -41,12 +42,6 @@ RankEvidence Unheard(int rank) {
 }
 
 }  // namespace
-
-Loss LossOf(const Channel& channel) {
-  const int error = channel.error();
-  const bool closed = error == 0 || error == ECONNRESET || error == EPIPE;
-  return closed ? Loss::kClosed : Loss::kCutOff;
-}
 
 Loss SilenceOf(const Channel& channel) {
   return channel.open() && AllAcknowledged(channel.fd()) ? Loss::kDeaf : Loss::kCutOff;
@@ -81,7 +76,8 @@ Loss Succession::Try(const Contact& candidate, std::optional<Channel>& channel) 
   const Result<Fd> reached =
       ConnectTo({candidate.address, candidate.port, secret_}, Within(kConnectSeconds), &refused);
   // A successor that is done is gone, too: in time, if the launch is being ended.
-  const Loss gone = Hurried() ? Loss::kGone : Loss::kClosed;
+  const bool here = candidate.host == DescribeAgent(context_.rank).host;
+  const Loss gone = Hurried() ? Loss::kGone : here ? Loss::kClosed : Loss::kReset;
   if (!reached.ok()) return refused ? gone : Loss::kCutOff;
   const double patience = IsSilence(loss_) ? kWelcomeAfterSilenceSeconds : kWelcomeSeconds;
   const Deadline welcome = Within(patience);
@@ -111,7 +107,7 @@ std::optional<Channel> Succession::FindSuccessor() {
 
 ExitCode Succession::Give(Channel& channel, const Bequest& own) {
   Encoder bequest;
-  bequest.Put(std::int32_t{own.lifetime});
+  bequest.Put(std::int32_t{own.lifetime}).Put(static_cast<std::uint8_t>(loss_));
   Put(bequest, own.evidence);
   Put(bequest, own.journal);
   channel.Send(Number(FrameType::kBequest), bequest.Take());
@@ -140,9 +136,12 @@ void Succession::Hear(Lobby::Guest& guest, Legacy& legacy, Deadline deadline) {
       if (frame->type != Number(FrameType::kBequest)) continue;
       Decoder decoder(frame->payload);
       const auto lifetime = decoder.Get<std::int32_t>();
+      const auto loss = static_cast<Loss>(decoder.Get<std::uint8_t>());
       RankEvidence evidence;
       Journal journal;
       if (!Get(decoder, evidence) || !Get(decoder, journal)) return;
+      // One end that was seen explains all connections that were reset.
+      if (loss_ == Loss::kReset && loss == Loss::kClosed) loss_ = loss;
       evidence.rank = guest.info.rank;
       legacy.lifetime = std::max<int>(legacy.lifetime, lifetime);
       legacy.evidence[rank] = std::move(evidence);
