@@ -132,6 +132,9 @@ ExitCode Heir::operator()(const Legacy& legacy) const {
   RunFile file(options_.output.empty() ? DefaultRunPath(run, "results/runs") : options_.output);
   if (!legacy.whole) file.MoveTo(PartialPath(file.path(), legacy.successor));
   const Status stored = file.Store(run);
+  if (!file.older().empty()) {
+    fmt::print(stderr, "{}: note: what the coordinator had stored is in {}\n", name_, file.older());
+  }
   if (legacy.whole && options_.format == ReportFormat::kTable) {
     fmt::print("{}", FormatTable(run));
     if (file.saved()) fmt::print("\nresult file: {}\n", file.path());
