@@ -68,8 +68,7 @@ bool HasStreams(const Scenario& scenario) {
 
 Status Prepare(WorkerLink& link, Rig& rig) {
   LOCKSTEP_ASSIGN_OR_RETURN(const Message message,
-                            link.Receive(Deadline::AfterSeconds(kForEverSeconds)));
-  LOCKSTEP_CHECK(message.type == kCaseMessage, "the case comes first");
+                            link.Receive(kCaseMessage, Deadline::AfterSeconds(kForEverSeconds)));
   link.journal().EnterPhase(Phase::kStart);
   LOCKSTEP_ASSIGN_OR_RETURN(rig.order, DecodeOrder(message.payload));
   LOCKSTEP_ASSIGN_OR_RETURN(
@@ -221,7 +220,7 @@ void GiveUp(Rig& rig) {
 // The program is over and was well: what follows in a script that ends.
 void Leave(WorkerLink& link, Rig& rig) {
   if (Lingers(rig.scenario)) {
-    static_cast<void>(link.Receive(Deadline::AfterSeconds(kForEverSeconds)));
+    static_cast<void>(link.Receive(kRebuildMessage, Deadline::AfterSeconds(kForEverSeconds)));
   }
   if (rig.gate->NeverFinalize()) {
     link.journal().Exit(0);
@@ -234,23 +233,20 @@ void Leave(WorkerLink& link, Rig& rig) {
 // Waits for its place in the next communicator, if there will be one.
 Status AwaitRebuild(WorkerLink& link, Rig& rig, RankReport& report) {
   LOCKSTEP_RETURN_IF_ERROR(Tell(link, report));
-  while (true) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const Message message,
-                              link.Receive(Deadline::AfterSeconds(kForEverSeconds)));
-    if (message.type != kRebuildMessage) continue;
-    // Not before all have aborted: a stream that is stuck comes back then, and until then the
-    // library may write where it was told to.
-    rig.compute.reset();
-    rig.communication.reset();
-    report.kept.reset();
-    GiveUp(rig);
-    LOCKSTEP_ASSIGN_OR_RETURN(rig.membership, DecodeMembership(message.payload));
-    rig.restarted = false;
-    link.CloseMeeting(false);
-    // The order to abort goes past this message, and may have come first.
-    if (rig.aborted.Contains(rig.membership.generation)) link.CloseMeeting(true);
-    return OkStatus();
-  }
+  LOCKSTEP_ASSIGN_OR_RETURN(const Message message,
+                            link.Receive(kRebuildMessage, Deadline::AfterSeconds(kForEverSeconds)));
+  // Not before all have aborted: a stream that is stuck comes back then, and until then the library
+  // may write where it was told to.
+  rig.compute.reset();
+  rig.communication.reset();
+  report.kept.reset();
+  GiveUp(rig);
+  LOCKSTEP_ASSIGN_OR_RETURN(rig.membership, DecodeMembership(message.payload));
+  rig.restarted = false;
+  link.CloseMeeting(false);
+  // The order to abort goes past this message, and may have come first.
+  if (rig.aborted.Contains(rig.membership.generation)) link.CloseMeeting(true);
+  return OkStatus();
 }
 
 // Ends like a program that an exception ended: without finalizing, which might hang.
