@@ -174,7 +174,8 @@ bool StressConductor::AbortAll(std::vector<int>& survivors, Recovery& recovery) 
   }
   const auto back = [&](int rank) {
     const auto index = static_cast<std::size_t>(rank);
-    return gone_[index] || (aborted_[index] == generation && (!waits[index] || reports_[index]));
+    return gone_[index] || StillStarts(evidence[index]) ||
+           (aborted_[index] == generation && (!waits[index] || reports_[index]));
   };
   const bool all =
       TakeEventsUntil([&] { return std::all_of(survivors.begin(), survivors.end(), back); },

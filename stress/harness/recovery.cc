@@ -51,6 +51,12 @@ void AddGeneration(const Generation& generation, Setting& setting) {
       {static_cast<std::uint16_t>(generation.number), NameOf(generation), generation.members});
 }
 
+bool StillStarts(const RankEvidence& rank) {
+  const auto& events = rank.journal.events;
+  return rank.state == ProcessState::kRunning &&
+         (events.empty() || events.back().phase == Phase::kStart);
+}
+
 Finding AbortHung(std::vector<int> culprits, double seconds) {
   Finding finding;
   finding.cause = "abort_hung";

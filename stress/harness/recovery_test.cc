@@ -63,6 +63,20 @@ std::vector<RankEvidence> Three(bool waits) {
   return evidence;
 }
 
+// A rank that was started anew may take longer to begin than an abort may take.
+TEST(Recovery, WhoHasNotBegunToConnectIsInNoLibrary) {
+  RankEvidence rank;
+  EXPECT_TRUE(StillStarts(rank)) << "nothing is journaled yet";
+  rank.journal.events.push_back(Event(EventKind::kPhase, 1, 0, 0));
+  EXPECT_TRUE(StillStarts(rank));
+  rank.state = ProcessState::kLost;
+  EXPECT_FALSE(StillStarts(rank)) << "what it does is not known";
+  rank.state = ProcessState::kRunning;
+  rank.journal.events.push_back(Event(EventKind::kPhase, 2, 0, 0));
+  rank.journal.events.back().phase = Phase::kConnect;
+  EXPECT_FALSE(StillStarts(rank));
+}
+
 TEST(Generation, ThoseThatWereLostBeforeAreNobodysCulprits) {
   const Generation generation = {1, {0, 2}, {3, 3, 3}};
   const Judgement judgement = Judge(OfGeneration(Three(false), generation), Proofs(generation));
