@@ -37,7 +37,7 @@ struct ScriptStep {
   std::size_t communicator = 0;  // index in ScriptProgram::communicators
   std::int64_t ns = 0;           // kSleep, kCompute, kLoad
   int exit_code = 0;
-  std::int64_t bytes = 0;        // kAllocate
+  std::int64_t bytes = 0;  // kAllocate
   std::int64_t times = 1;
   // Where it runs: on the program itself when empty, else on a queue beside it, in order; the
   // program goes on at once. Of kCollective, kSleep, kCompute and kLoad.
@@ -62,6 +62,9 @@ struct ScriptProgram {
   bool outsiders_return = false;
   std::int64_t rounds = 1;  // every list so many times: the iterations
   AfterFinish after_finish = AfterFinish::kExit;
+  // Of each communicator, when the program has been read: see PromisesRightData. Every rank asks,
+  // and it takes a look at all of them.
+  std::vector<bool> promised = {};
 };
 
 // "all_reduce world f32 1024 op=max", "barrier pair", "sleep 100ms", "repeat 10 STEP", "exit 3" …
