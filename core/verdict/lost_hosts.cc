@@ -126,8 +126,8 @@ Finding Describe(const LostHost& host) {
                             who);
       finding.remedy = fmt::format(
           "See whether {} is up and why its processes ended: power, a kernel panic, an "
-          "out-of-memory kill (dmesg), or the launcher's daemon that was ended there.",
-          host.name);
+          "out-of-memory kill (dmesg), or the launcher's daemon that was ended there{}.",
+          host.name, host.reset ? "; else what on the way ends connections" : "");
       break;
     case Fate::kLauncher:
       finding.cause = "launcher_lost";
