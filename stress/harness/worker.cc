@@ -36,7 +36,7 @@ namespace {
 constexpr double kForEverSeconds = 24 * 3600;
 
 // What a rank works with, in the order in which it is made.
-struct Rig {
+struct Rig : std::enable_shared_from_this<Rig> {
   CaseOrder order;
   Scenario scenario;
   const Backend* backend = nullptr;
@@ -49,9 +49,11 @@ struct Rig {
   std::shared_ptr<RecordedCommunicator> recorded;
   AbortedGenerations aborted;
   std::optional<FaultyCalls> world;
-  // Last: streams end before what they work on.
+  // Streams end before what they work on.
   std::unique_ptr<Stream> compute;
   std::unique_ptr<Stream> communication;
+  // Last: its listener uses the rest.
+  std::unique_ptr<WorkerLink> link;
 };
 
 bool Trains(const Scenario& scenario) {
@@ -105,24 +107,27 @@ Status OpenPlatform(WorkerLink& link, Rig& rig) {
 }
 
 // Gives the communicator up although the program is stuck in it. The library may not come back: so
-// on a thread of its own, which nobody waits for.
-void AbortAside(WorkerLink& link, Rig& rig, const std::string& generation) {
-  std::shared_ptr<Communicator> abortable = rig.aborted.GiveUp(std::atoi(generation.c_str()));
-  link.CloseMeeting(true);
-  std::thread([&link, &rig, generation, communicator = std::move(abortable)] {
-    if (rig.body->abort_hangs()) {
-      static_cast<void>(rig.body->Sleep(static_cast<std::int64_t>(kForEverSeconds * 1e9)));
+// on a thread of its own, which nobody waits for: all that it uses lives as long as it does.
+void AbortAside(std::shared_ptr<Rig> shared, const std::string& generation) {
+  std::shared_ptr<Communicator> abortable = shared->aborted.GiveUp(std::atoi(generation.c_str()));
+  shared->link->CloseMeeting(true);
+  std::thread([rig = std::move(shared), generation, communicator = std::move(abortable)] {
+    if (rig->body->abort_hangs()) {
+      static_cast<void>(rig->body->Sleep(static_cast<std::int64_t>(kForEverSeconds * 1e9)));
     }
-    static_cast<void>(rig.gate->Reach(FaultMoment::Kind::kAbort));
+    static_cast<void>(rig->gate->Reach(FaultMoment::Kind::kAbort));
     if (communicator != nullptr) communicator->Abort();
-    static_cast<void>(link.Send({kAbortedMessage, generation}));
+    static_cast<void>(rig->link->Send({kAbortedMessage, generation}));
   }).detach();
 }
 
 void ListenForAborts(WorkerLink& link, Rig& rig) {
-  link.Listen([&link, &rig](const Message& message) {
+  link.Listen([&rig](const Message& message) {
     if (message.type != kAbortMessage) return false;
-    AbortAside(link, rig, message.payload);
+    // Null: the process leaves.
+    if (std::shared_ptr<Rig> shared = rig.weak_from_this().lock()) {
+      AbortAside(std::move(shared), message.payload);
+    }
     return true;
   });
 }
@@ -291,14 +296,14 @@ RankReport RunGenerations(WorkerLink& link, Rig& rig) {
 }  // namespace
 
 int RunStressWorker() {
-  // Outlives the link, whose listener uses it.
-  auto rig = std::make_unique<Rig>();
-  const Result<std::unique_ptr<WorkerLink>> opened = WorkerLink::Open();
+  const auto rig = std::make_shared<Rig>();
+  Result<std::unique_ptr<WorkerLink>> opened = WorkerLink::Open();
   if (!opened.ok()) {
     fmt::print(stderr, "lockstep worker: {}\n", opened.status().message());
     return static_cast<int>(ExitCodeOf(opened.status().code()));
   }
-  WorkerLink& link = **opened;
+  rig->link = std::move(opened).value();
+  WorkerLink& link = *rig->link;
   RankReport report;
   report.where = kWherePlatform;
   report.status = Prepare(link, *rig);
