@@ -8,6 +8,7 @@
 
 #include "bench/harness/lost_case.h"
 #include "bench/harness/protocol.h"
+#include "core/base/now.h"
 #include "core/verdict/lost_hosts.h"
 
 namespace lockstep {
@@ -80,7 +81,7 @@ Result<Measurement> Conductor::Run(int repetitions) {
 }
 
 Status Conductor::RunRepetition() {
-  began_ns_ = MonotonicNs();
+  began_ns_ = NowNs();
   while (!rounds_.finished()) {
     Step step = alive_ ? Step::kDone : StartLifetime();
     if (step == Step::kDone) step = RunRounds();
@@ -124,7 +125,7 @@ Conductor::Step Conductor::StartLifetime() {
 
 Conductor::Step Conductor::RunRounds() {
   while (!rounds_.finished()) {
-    const double elapsed = static_cast<double>(MonotonicNs() - began_ns_) * 1e-9;
+    const double elapsed = static_cast<double>(NowNs() - began_ns_) * 1e-9;
     const Round round = rounds_.Next(elapsed);
     if (round.batches.empty()) {
       rounds_.StopAll("time_budget");
