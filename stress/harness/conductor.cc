@@ -312,7 +312,7 @@ void StressConductor::Watch() {
       look_again_.reset();
       OnOverdue();
     }
-    if (settle_ || over_) continue;
+    if (settle_ || CutShort()) continue;
     if (Recovers()) {
       if (const std::optional<Failure> failure = FailureAt(event, watch)) Recover(*failure);
       if (resume_by_) LookForResume(fleet_.Journals(kHistoryEvents, Deadline::AfterSeconds(1)));

@@ -239,6 +239,40 @@ TEST(ConductorRebuild, AHostIsLost) {
       "no further case\n");
 }
 
+TEST(ConductorRebuild, NobodyIsBlamedWhenConnectingWasCutShort) {
+  EXPECT_EQ(Conduct(kShrink, Steps(KilledIn50(), GivenUp(), When("send 2 rebuild"),
+                                   Connecting(0, 1, 0, 2), Terminate())),
+            "send 0 abort 0\n"
+            "send 2 abort 0\n"
+            "end 1\n"
+            "send 0 rebuild: generation 1 as 0 of 2 from 3\n"
+            "send 2 rebuild: generation 1 as 1 of 2 from 3\n"
+            "save\n"
+            "recovery 1: rebuild_failed, lost 1, members 0,2, from 3; s: - 0.010 - -\n"
+            "unknown: hung,killed,hung after 0.101 s\n"
+            "rank_killed of 1, proved\n"
+            "because ended by a signal\n"
+            "no further case\n");
+}
+
+TEST(ConductorRebuild, AHostIsLostWhileTheyConnect) {
+  StressScript script = kShrink;
+  script.hosts = {"a", "a", "b"};
+  EXPECT_EQ(
+      Conduct(script, Steps(KilledIn50(), GivenUp(), When("send 2 rebuild"), Connecting(0, 1, 0, 2),
+                            Ranks({Fails(0), Killed(1), Fails(2).Lost()}), Lost(2, Loss::kClosed))),
+      "send 0 abort 0\n"
+      "send 2 abort 0\n"
+      "end 1\n"
+      "send 0 rebuild: generation 1 as 0 of 2 from 3\n"
+      "send 2 rebuild: generation 1 as 1 of 2 from 3\n"
+      "recovery 1: rebuild_failed, lost 1, members 0,2, from 3; s: - 0.010 - -\n"
+      "fail: hung,killed,killed after 0.101 s\n"
+      "host_died of 2, proved\n"
+      "rank_killed of 1, proved\n"
+      "no further case\n");
+}
+
 TEST(ConductorRebuild, SilenceWhileTheyConnectIsNoSecondFailure) {
   EXPECT_EQ(Conduct(kShrink,
                     Steps(KilledIn50(), GivenUp(), When("send 2 rebuild"), Connecting(0, 1, 0, 2),

@@ -65,7 +65,7 @@ void StressConductor::OnRecoveryMessage(const FleetEvent& event) {
 
 bool StressConductor::TakeEventsUntil(const std::function<bool()>& done, Deadline deadline) {
   while (!done()) {
-    if (deadline.Passed() || !cut_short_.empty() || over_) return false;
+    if (deadline.Passed() || CutShort()) return false;
     Handle(fleet_.Next(NextWake().Earlier(deadline)));
     DoDue();
   }
@@ -180,6 +180,7 @@ bool StressConductor::AbortAll(std::vector<int>& survivors, Recovery& recovery) 
   const bool all =
       TakeEventsUntil([&] { return std::all_of(survivors.begin(), survivors.end(), back); },
                       Deadline::AfterSeconds(seconds));
+  if (!all && CutShort()) return false;
   if (!all) {
     std::vector<int> hung;
     for (const int rank : survivors) {
@@ -216,8 +217,10 @@ bool StressConductor::AwaitReady(std::vector<int>& survivors, Recovery& recovery
     const auto index = static_cast<std::size_t>(rank);
     return gone_[index] || reports_[index].has_value();
   };
-  TakeEventsUntil([&] { return std::all_of(survivors.begin(), survivors.end(), ready); },
-                  Deadline::AfterSeconds(options_.deadline_seconds));
+  const bool all =
+      TakeEventsUntil([&] { return std::all_of(survivors.begin(), survivors.end(), ready); },
+                      Deadline::AfterSeconds(options_.deadline_seconds));
+  if (!all && CutShort()) return false;
   overdue_.reset();
   std::vector<int> remaining;
   std::vector<int> lost;
@@ -326,6 +329,7 @@ bool StressConductor::AwaitConnected(Recovery& recovery, Ticks began) {
     return true;
   }
   recovery.finding = FindWrongPlace();
+  if (!recovery.finding && CutShort()) return false;
   if (!recovery.finding && !members_are([&](std::size_t rank) { return !gone_[rank]; })) {
     look_ = true;  // another loss, to be recovered from in its turn
     return false;

@@ -286,6 +286,48 @@ TEST(ConductorRecovery, NobodySurvives) {
             "rank_killed of 0,1,2, proved\n");
 }
 
+TEST(ConductorRecovery, NobodyIsBlamedForAnAbortThatWasCutShort) {
+  EXPECT_EQ(
+      Conduct(kShrink, Steps(KilledIn50(), When("send 2 abort 0"), Aborted(0, 0), Terminate())),
+      "send 0 abort 0\n"
+      "send 2 abort 0\n"
+      "save\n"
+      "recovery 1: rebuild_failed, lost 1, members , from 0; s: - - - -\n"
+      "unknown: hung,killed,hung after 0.101 s\n"
+      "rank_killed of 1, proved\n"
+      "because ended by a signal\n"
+      "no further case\n");
+}
+
+TEST(ConductorRecovery, NobodyIsLostWhoMayStillComeWhenAllIsCutShort) {
+  EXPECT_EQ(Conduct(kShrink, Steps(Ranks({At50(0), Killed(1), After49(2)}), Signalled(1, SIGKILL),
+                                   When("send 2 abort 0"), Aborted(0, 0), Raised(0, kGaveUp, 4),
+                                   Aborted(2, 0), After(1), Terminate())),
+            "send 0 abort 0\n"
+            "send 2 abort 0\n"
+            "save\n"
+            "recovery 1: rebuild_failed, lost 1, members , from 0; s: - 0.000 - -\n"
+            "unknown: hung,killed,finished after 0.001 s\n"
+            "rank_killed of 1, proved\n"
+            "because ended by a signal\n"
+            "no further case\n");
+}
+
+TEST(ConductorRecovery, AHostIsLostWhileTheyAbort) {
+  StressScript script = kShrink;
+  script.hosts = {"a", "a", "b"};
+  EXPECT_EQ(
+      Conduct(script, Steps(KilledIn50(), When("send 2 abort 0"),
+                            Ranks({At50(0), Killed(1), At50(2).Lost()}), Lost(2, Loss::kClosed))),
+      "send 0 abort 0\n"
+      "send 2 abort 0\n"
+      "recovery 1: rebuild_failed, lost 1, members , from 0; s: - - - -\n"
+      "fail: hung,killed,killed after 0.101 s\n"
+      "host_died of 2, proved\n"
+      "rank_killed of 1, proved\n"
+      "no further case\n");
+}
+
 TEST(ConductorRecovery, ToldToEndBeforeAnythingIsDone) {
   EXPECT_EQ(Conduct(kShrink, Steps(Ranks({At50(0), After49(1), At50(2)}), Terminate())),
             "save\n"
