@@ -304,6 +304,28 @@ TEST(ConductorRebuild, TheFirstCollectiveIsNeverSeen) {
             "rank_killed of 1, proved\n");
 }
 
+// The second communicator was used, the third never came to be.
+TEST(ConductorRebuild, AResumeIsOfTheRecoveryThatMadeIt) {
+  const auto in = [](int rank) { return Fails(rank).On(1).Does(AllReduce()).Enters(AllReduce()); };
+  EXPECT_EQ(Conduct(kShrink, Steps(KilledIn50(), GivenUp(), Rebuilt({0, 2}, 1, 0.12),
+                                   Ranks({in(0), Killed(1), in(2).Signalled(SIGKILL)}),
+                                   Signalled(2, SIGKILL))),
+            "send 0 abort 0\n"
+            "send 2 abort 0\n"
+            "end 1\n"
+            "send 0 rebuild: generation 1 as 0 of 2 from 3\n"
+            "send 2 rebuild: generation 1 as 1 of 2 from 3\n"
+            "send 0 abort 1\n"
+            "end 0\n"
+            "recovery 1: resumed, lost 1, members 0,2, from 3; s: - 0.010 0.010 0.000\n"
+            "recovery 2: abort_hung, lost 2, members , from 0; s: - - - -\n"
+            "  abort_hung of 0, suspected\n"
+            "fail: hung,killed,killed after 0.101 s\n"
+            "abort_hung of 0, suspected\n"
+            "rank_killed of 2, proved\n"
+            "rank_killed of 1, proved\n");
+}
+
 TEST(ConductorRebuild, ToldToEndAfterIt) {
   EXPECT_EQ(Conduct(kShrink, Steps(KilledIn50(), GivenUp(), Rebuilt({0, 2}, 1, 0.12),
                                    Ranks({Fails(0), Killed(1), Fails(2)}), After(1), Terminate())),

@@ -351,8 +351,11 @@ bool StressConductor::AwaitConnected(Recovery& recovery, Ticks began) {
 void StressConductor::LookForResume(const std::vector<Journal>& journals) {
   if (resume_by_->Passed()) resume_by_.reset();
   const std::optional<Ticks> at = ResumedAt(journals, generation_);
-  if (!at || recoveries_.empty()) return;
-  recoveries_.back().resume_seconds = std::max(0.0, SecondsBetween(rebuilt_at_, *at));
+  if (!at) return;
+  for (Recovery& recovery : recoveries_) {
+    if (recovery.generation != generation_.number) continue;  // a later one may have failed since
+    recovery.resume_seconds = std::max(0.0, SecondsBetween(rebuilt_at_, *at));
+  }
   resume_by_.reset();
 }
 
