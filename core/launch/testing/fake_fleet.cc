@@ -158,8 +158,10 @@ FleetEvent FakeFleet::Next(Deadline deadline) {
   const FleetStep* const step = Reach(deadline);
   shown_ = true;
   if (step == nullptr) {
-    LOCKSTEP_CHECK(++idle_ < kMostIdle, "nothing that is listed ends this run");
-    return FleetEvent{};
+    LOCKSTEP_CHECK(++idle_ < 2 * kMostIdle, "nothing ends this run");
+    if (idle_ != kMostIdle) return FleetEvent{};
+    Note("nothing that is listed ends this run");
+    return Of(FleetEventKind::kTerminate).event;
   }
   HearOfLosses();
   ++next_;

@@ -1,0 +1,227 @@
+// What the conductor of a measurement makes of ranks that measure: rounds, and what is saved.
+// Two cases, of which each rank takes four samples, unless the list says otherwise. What befalls
+// ranks is in conductor_losses_test.cc, how it ends in conductor_end_test.cc.
+#include <csignal>
+
+#include "bench/harness/testing/conduct.h"
+#include "core/verdict/history.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+History Measures(int rank) { return History(rank).Case(0).In(Phase::kMeasure).Enters(AllReduce()); }
+History Waits(int rank) { return History(rank).Case(0).In(Phase::kMeasure).Idle(); }
+
+TEST(BenchConductor, AFixedNumberOfIterations) {
+  EXPECT_EQ(Conduct({.all_commands = true}, Steps(BothReady(), BothDid({0, 1}), BothLeft())),
+            "start\n"
+            "send * plan\n"
+            "begun\n"
+            "save not_run 0, not_run 0\n"
+            "clocks\n"
+            "send * round 0: 0x0+4 1x0+4\n"
+            "save iterations 4, iterations 4\n"
+            "send * finish\n"
+            "await exits\n"
+            "repetition 0: iterations 4 iterations 4\n"
+            "2 journals, facts {of 0}\n");
+}
+
+TEST(BenchConductor, RoundsUntilTheyArePrecise) {
+  FleetSteps steps = BothReady();
+  for (int round = 0; round < 13; ++round) Append(steps, BothDid({0, 1}, 2));
+  EXPECT_EQ(Conduct({.iterations = {}}, Steps(steps, BothLeft())),
+            "send * round 0: 0x1+1 1x1+1\n"
+            "clocks\n"
+            "send * round 1: 0x4+64 1x4+64\n"
+            "clocks\n"
+            "send * round 2: 0x4+64 1x4+64\n"
+            "clocks\n"
+            "send * round 3: 0x4+64 1x4+64\n"
+            "clocks\n"
+            "send * round 4: 0x4+64 1x4+64\n"
+            "clocks\n"
+            "send * round 5: 0x4+64 1x4+64\n"
+            "clocks\n"
+            "send * round 6: 0x4+64 1x4+64\n"
+            "clocks\n"
+            "send * round 7: 0x4+64 1x4+64\n"
+            "clocks\n"
+            "send * round 8: 0x4+64 1x4+64\n"
+            "clocks\n"
+            "send * round 9: 0x4+64 1x4+64\n"
+            "clocks\n"
+            "send * round 10: 0x4+64 1x4+64\n"
+            "clocks\n"
+            "send * round 11: 0x4+64 1x4+64\n"
+            "clocks\n"
+            "send * round 12: 0x4+64 1x4+64\n"
+            "save precision 26, precision 26\n"
+            "send * finish\n"
+            "await exits\n"
+            "repetition 0: precision 26 precision 26\n");
+}
+
+TEST(BenchConductor, TheTimeBudgetIsOver) {
+  EXPECT_EQ(Conduct({.iterations = {}, .time_budget_seconds = 2},
+                    Steps(BothReady(), BothDid({0, 1}), When("send"), After(1), Did({0, 1}),
+                          When("send"), After(2), Did({0, 1}), BothLeft())),
+            "send * round 0: 0x1+1 1x1+1\n"
+            "clocks\n"
+            "send * round 1: 0x4+64 1x4+64\n"
+            "collect\n"
+            "clocks\n"
+            "send * round 2: 0x4+64 1x4+64\n"
+            "collect (3 times)\n"
+            "save time_budget 12, time_budget 12\n"
+            "send * finish\n"
+            "await exits\n"
+            "repetition 0: time_budget 12 time_budget 12\n");
+}
+
+TEST(BenchConductor, RoundsAreSavedWhileTheyLast) {
+  EXPECT_EQ(Conduct({.iterations = {}, .time_budget_seconds = 60},
+                    Steps(BothReady(), When("send"), After(6), Did({0, 1}), When("send"), After(1),
+                          Did({0, 1}), When("send"), After(70), Did({0, 1}), BothLeft())),
+            "send * round 0: 0x1+1 1x1+1\n"
+            "collect (11 times)\n"
+            "save interrupted 4, interrupted 4\n"
+            "clocks\n"
+            "send * round 1: 0x4+64 1x4+64\n"
+            "collect\n"
+            "clocks\n"
+            "send * round 2: 0x4+64 1x4+64\n"
+            "collect (139 times)\n"
+            "save interrupted 12, interrupted 12\n"
+            "save time_budget 12, time_budget 12\n"
+            "send * finish\n"
+            "await exits\n"
+            "repetition 0: time_budget 12 time_budget 12\n");
+}
+
+TEST(BenchConductor, ADoneOfOneRankIsNoRound) {
+  EXPECT_EQ(Conduct({}, Steps(BothReady(), When("send * round"), Sampled(0, 0, 4), Sampled(0, 1, 4),
+                              RoundDone(0), After(1.2), Sampled(1, 0, 4), Sampled(1, 1, 4),
+                              RoundDone(1), BothLeft())),
+            "send * round 0: 0x0+4 1x0+4\n"
+            "collect (2 times)\n"
+            "save iterations 4, iterations 4\n"
+            "send * finish\n"
+            "await exits\n"
+            "repetition 0: iterations 4 iterations 4\n");
+}
+
+TEST(BenchConductor, MessagesThatAreNotExpectedAreNone) {
+  EXPECT_EQ(Conduct({}, Steps(When("send * plan"), RoundDone(0), Ready(1), RoundDone(1), Ready(0),
+                              When("send * round"), Ready(0), Ready(1), Said(0, 77),
+                              Sampled(0, 0, 4), Sampled(0, 1, 4), RoundDone(0), Sampled(1, 0, 4),
+                              Sampled(1, 1, 4), RoundDone(1), BothLeft())),
+            "send * round 0: 0x0+4 1x0+4\n"
+            "save iterations 4, iterations 4\n"
+            "send * finish\n"
+            "await exits\n"
+            "repetition 0: iterations 4 iterations 4\n");
+}
+
+TEST(BenchConductor, WrongDataIsCounted) {
+  EXPECT_EQ(Conduct({}, Steps(BothReady(), When("send * round"), Sampled(0, 0, 4),
+                              Sampled(1, 0, 4, 3), Sampled(0, 1, 4), Sampled(1, 1, 4), RoundDone(0),
+                              RoundDone(1), BothLeft())),
+            "send * round 0: 0x0+4 1x0+4\n"
+            "save iterations 4, iterations 4\n"
+            "send * finish\n"
+            "await exits\n"
+            "repetition 0: iterations 4 with 3 wrong iterations 4\n");
+}
+
+TEST(BenchConductor, TwoRepetitions) {
+  EXPECT_EQ(
+      Conduct({.repetitions = 2}, Steps(BothReady(), BothDid({0, 1}), BothDid({0, 1}), BothLeft())),
+      "send * round 0: 0x0+4 1x0+4\n"
+      "clocks\n"
+      "send * round 1: 0x0+4 1x0+4\n"
+      "save iterations 4, iterations 4\n"
+      "send * finish\n"
+      "await exits\n"
+      "repetition 0: iterations 4 iterations 4\n"
+      "repetition 1: iterations 4 iterations 4\n");
+}
+
+TEST(BenchConductor, ASecondPassIsAskedForOncePerRepetition) {
+  EXPECT_EQ(Conduct({.repetitions = 2, .second_pass = true},
+                    Steps(BothReady(), BothDid({0, 1}), BothDid({0, 1}), BothLeft())),
+            "send * round 0: 0x0+4 1x0+4\n"
+            "second pass of repetition 0\n"
+            "clocks\n"
+            "send * round 1: 0x0+4 1x0+4\n"
+            "second pass of repetition 1\n"
+            "save iterations 4, iterations 4\n"
+            "send * finish\n"
+            "await exits\n"
+            "repetition 0: iterations 4 iterations 4\n"
+            "repetition 1: iterations 4 iterations 4\n");
+}
+
+TEST(BenchConductor, NoSecondPassAfterALoss) {
+  EXPECT_EQ(
+      Conduct({.own_mpi = true, .second_pass = true},
+              Steps(BothReady(), When("send * round"),
+                    Ranks({Measures(0), Measures(1).Signalled(SIGKILL)}), Signalled(1, SIGKILL))),
+      "send * round 0: 0x0+4 1x0+4\n"
+      "collect\n"
+      "end\n"
+      "repetition 0: lost 0 not_run 0\n"
+      "lifetime 0 of repetition 0 lost case 0: fail: hung,killed; rank_killed of 1, proved\n");
+}
+
+TEST(BenchConductor, AStopThatEndsIsTold) {
+  EXPECT_EQ(Conduct({}, Steps(BothReady(), When("send * round"), Stopped(1, SIGSTOP), After(2),
+                              Of(FleetEventKind::kContinued, 1), Did({0, 1}), BothLeft())),
+            "rank 1 (host node0) was stopped by signal 19: all others wait for it; continue it "
+            "(kill -CONT), or its case fails after 5 s of silence (-T)\n"
+            "rank 1 (host node0) was continued; the run goes on\n"
+            "send * round 0: 0x0+4 1x0+4\n"
+            "collect (3 times)\n"
+            "save iterations 4, iterations 4\n"
+            "send * finish\n"
+            "await exits\n"
+            "repetition 0: iterations 4 iterations 4\n");
+}
+
+TEST(BenchConductor, ARankThatSleepsAndGoesOnWasAStall) {
+  EXPECT_EQ(Conduct({}, Steps(BothReady(), When("send * round"),
+                              Ranks({Measures(0), Measures(1).Silent(0.6).Asleep("asleep")}),
+                              After(0.7), Did({0, 1}), BothLeft())),
+            "send * round 0: 0x0+4 1x0+4\n"
+            "collect\n"
+            "save iterations 4, iterations 4\n"
+            "send * finish\n"
+            "await exits\n"
+            "repetition 0: iterations 4 iterations 4\n"
+            "rank 1 stalled in case 0\n");
+}
+
+TEST(BenchConductor, ARankThatSleepsBeforeTheRoundIsNone) {
+  EXPECT_EQ(Conduct({}, Steps(Ranks({Measures(0), Measures(1).Silent(0.6).Asleep("asleep")}),
+                              When("send * plan"), After(0.7), Ready(0), Ready(1), BothDid({0, 1}),
+                              BothLeft())),
+            "send * round 0: 0x0+4 1x0+4\n"
+            "save iterations 4, iterations 4\n"
+            "send * finish\n"
+            "await exits\n"
+            "repetition 0: iterations 4 iterations 4\n");
+}
+
+TEST(BenchConductor, QuietRanksMayMove) {
+  EXPECT_EQ(Conduct({}, Steps(BothReady(), When("send * round"), Ranks({Measures(0), Waits(1)}),
+                              Of(FleetEventKind::kQuiet, 0), Did({0, 1}), BothLeft())),
+            "send * round 0: 0x0+4 1x0+4\n"
+            "save iterations 4, iterations 4\n"
+            "send * finish\n"
+            "await exits\n"
+            "repetition 0: iterations 4 iterations 4\n");
+}
+
+}  // namespace
+}  // namespace lockstep
