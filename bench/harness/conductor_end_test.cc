@@ -22,6 +22,7 @@ TEST(BenchEnd, ToldToEndWhileItMeasures) {
             "send * round 0: 0x0+4 1x0+4\n"
             "save interrupted 2, not_run 0 (2 times)\n"
             "end\n"
+            "unknown: finished,finished\n"
             "repetition 0: interrupted 2 not_run 0\n"
             "told to end\n");
 }
@@ -33,6 +34,7 @@ TEST(BenchEnd, ToldToEndBeforeAnythingIsMeasured) {
             "begun\n"
             "save not_run 0, not_run 0\n"
             "end\n"
+            "unknown: finished,finished\n"
             "repetition 0: not_run 0 not_run 0\n"
             "told to end\n");
 }
@@ -45,6 +47,7 @@ TEST(BenchEnd, ToldToEndInTheSecondRepetition) {
             "send * round 1: 0x0+4 1x0+4\n"
             "save not_run 0, not_run 0 (2 times)\n"
             "end\n"
+            "unknown: finished,finished\n"
             "repetition 0: iterations 4 iterations 4\n"
             "repetition 1: not_run 0 not_run 0\n"
             "told to end\n");
@@ -66,6 +69,7 @@ TEST(BenchEnd, WarnedItSavesUntilTheWarningIsOld) {
             "save iterations 4, iterations 4 (2 times)\n"
             "send * finish\n"
             "await exits\n"
+            "pass: finished,finished\n"
             "repetition 0: iterations 4 iterations 4\n");
 }
 
@@ -80,6 +84,7 @@ TEST(BenchEnd, AWorkerThatDoesNotLeave) {
       "save iterations 4, iterations 4\n"
       "collect\n"
       "end\n"
+      "fail: finished,hung; rank_busy of 1, suspected\n"
       "repetition 0: iterations 4 iterations 4\n"
       "lifetime 0 of repetition 1 lost no case: fail: finished,hung; rank_busy of 1, suspected\n"
       "4 journals, facts {of 0}\n");
@@ -97,6 +102,7 @@ TEST(BenchEnd, AWorkerThatDiesWhenItLeaves) {
       "save iterations 4, iterations 4\n"
       "collect\n"
       "end\n"
+      "fail: finished,crashed; rank_crashed of 1, proved\n"
       "repetition 0: iterations 4 iterations 4\n"
       "lifetime 0 of repetition 1 lost no case: fail: finished,crashed; rank_crashed of 1, proved\n"
       "4 journals, facts {of 0}\n");
@@ -110,6 +116,7 @@ TEST(BenchEnd, ToldToEndBecauseAHostIsLost) {
       "send * round 0: 0x0+4 1x0+4\n"
       "save not_run 0, not_run 0\n"
       "end\n"
+      "fail: finished,hung; host_cut_off of 1, suspected\n"
       "repetition 0: lost 0 not_run 0\n"
       "lifetime 0 of repetition 0 lost case 0: fail: finished,hung; host_cut_off of 1, suspected\n"
       "told to end\n");
@@ -121,6 +128,7 @@ TEST(BenchEnd, WorkersThatDieOfTheSignalThatEndsAllAreNotAccused) {
                               After(0.1), Terminate())),
             "send * round 0: 0x0+4 1x0+4\n"
             "end\n"
+            "unknown: finished,finished\n"
             "repetition 0: not_run 0 not_run 0\n"
             "told to end\n");
 }
@@ -132,6 +140,7 @@ TEST(BenchEnd, ACrashBeforeTheSignalToEndIsToldAllTheSame) {
                         After(0.1), Terminate())),
       "send * round 0: 0x0+4 1x0+4\n"
       "end\n"
+      "fail: hung,crashed; rank_crashed of 1, proved\n"
       "repetition 0: lost 0 not_run 0\n"
       "lifetime 0 of repetition 0 lost case 0: fail: hung,crashed; rank_crashed of 1, proved\n"
       "told to end\n");
@@ -151,6 +160,7 @@ TEST(BenchEnd, ADeathAfterTheLastRound) {
       "save iterations 4, iterations 4\n"
       "collect\n"
       "end\n"
+      "pass: finished,finished\n"
       "repetition 0: iterations 4 iterations 4\n"
       "lifetime 0 of repetition 1 lost case 1: fail: finished,killed; rank_killed of 1, proved\n"
       "4 journals, facts {of 0}\n");
@@ -168,6 +178,7 @@ TEST(BenchEnd, AnExitWithZeroBetweenRounds) {
             "save interrupted 4, interrupted 4\n"
             "end\n"
             "save interrupted 4, interrupted 4\n"
+            "unknown: finished,finished\n"
             "repetition 0: interrupted 4 interrupted 4\n"
             "told to end\n");
 }

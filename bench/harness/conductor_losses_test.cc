@@ -37,6 +37,7 @@ TEST(BenchLosses, AKillCostsTheCaseAndTheOtherIsMeasuredAnew) {
       "save lost 2, iterations 4\n"
       "send * finish\n"
       "await exits\n"
+      "fail: hung,killed; rank_killed of 1, proved\n"
       "repetition 0: lost 2 iterations 4\n"
       "lifetime 0 of repetition 0 lost case 0: fail: hung,killed; rank_killed of 1, proved\n");
 }
@@ -46,6 +47,7 @@ TEST(BenchLosses, ALossInTheFirstRound) {
             "send * round 0: 0x0+4 1x0+4\n"
             "collect (2 times)\n"
             "end\n"
+            "fail: hung,killed; rank_killed of 1, proved\n"
             "repetition 0: lost 0 not_run 0\n"
             "lifetime 0 of repetition 0 lost case 0: fail: hung,killed; rank_killed of 1, proved\n"
             "11 steps were not taken\n");
@@ -70,6 +72,7 @@ TEST(BenchLosses, AKillInTheLastCaseKeepsTheFirst) {
       "save iterations 4, lost 2\n"
       "send * finish\n"
       "await exits\n"
+      "fail: hung,killed; rank_killed of 1, proved\n"
       "repetition 0: iterations 4 lost 2\n"
       "lifetime 0 of repetition 0 lost case 1: fail: hung,killed; rank_killed of 1, proved\n");
 }
@@ -80,6 +83,7 @@ TEST(BenchLosses, TheWorkersOfMpiAreNotStartedTwice) {
       "send * round 0: 0x0+4 1x0+4\n"
       "collect (2 times)\n"
       "end\n"
+      "fail: hung,killed; rank_killed of 1, proved\n"
       "repetition 0: lost 0 not_run 0\n"
       "lifetime 0 of repetition 0 lost case 0: fail: hung,killed; rank_killed of 1, proved\n");
 }
@@ -103,6 +107,7 @@ TEST(BenchLosses, TwoCasesTwoLosses) {
       "collect\n"
       "end\n"
       "save lost 2, lost 2\n"
+      "fail: hung,killed; rank_killed of 1, proved; rank_killed of 1, proved\n"
       "repetition 0: lost 2 lost 2\n"
       "lifetime 0 of repetition 0 lost case 0: fail: hung,killed; rank_killed of 1, proved\n"
       "lifetime 1 of repetition 0 lost case 1: fail: hung,killed; rank_killed of 1, proved\n");
@@ -128,6 +133,7 @@ TEST(BenchLosses, ALostCaseRestsInLaterRepetitions) {
       "save lost 0, iterations 4\n"
       "send * finish\n"
       "await exits\n"
+      "fail: hung,killed; rank_killed of 1, proved\n"
       "repetition 0: lost 2 iterations 4\n"
       "repetition 1: lost 0 iterations 4\n"
       "lifetime 0 of repetition 0 lost case 0: fail: hung,killed; rank_killed of 1, proved\n");
@@ -152,6 +158,7 @@ TEST(BenchLosses, WhatPeersSaySoonAfterBelongsToIt) {
       "save lost 2, iterations 4\n"
       "send * finish\n"
       "await exits\n"
+      "fail: failed,killed; rank_killed of 1, proved\n"
       "repetition 0: lost 2 iterations 4\n"
       "lifetime 0 of repetition 0 lost case 0: fail: failed,killed; rank_killed of 1, proved\n");
 }
@@ -174,6 +181,7 @@ TEST(BenchLosses, AnErrorOfOneRank) {
       "save lost 2, iterations 4\n"
       "send * finish\n"
       "await exits\n"
+      "fail: hung,failed; rank_failed of 1, proved\n"
       "repetition 0: lost 2 iterations 4\n"
       "lifetime 0 of repetition 0 lost case 0: fail: hung,failed; rank_failed of 1, proved\n");
 }
@@ -240,6 +248,7 @@ TEST(BenchLosses, ADeathBeforeARoundIsNotTriedAgain) {
       "send * plan\n"
       "collect\n"
       "end\n"
+      "fail: hung,crashed; rank_crashed of 1, proved\n"
       "repetition 0: not_run 0 not_run 0\n"
       "lifetime 0 of repetition 0 lost no case: fail: hung,crashed; rank_crashed of 1, proved\n");
 }
@@ -251,6 +260,7 @@ TEST(BenchLosses, ARankThatNeverConnects) {
             "send * plan\n"
             "collect\n"
             "end\n"
+            "fail: finished,hung; init_failure of 1, suspected\n"
             "repetition 0: not_run 0 not_run 0\n"
             "lifetime 0 of repetition 0 lost no case: fail: finished,hung; init_failure of 1, "
             "suspected\n");
@@ -265,6 +275,7 @@ TEST(BenchLosses, SilenceOfAll) {
       "send * round 0: 0x0+4 1x0+4\n"
       "collect (12 times)\n"
       "end\n"
+      "fail: hung,hung; transport_stall of , suspected\n"
       "repetition 0: lost 0 not_run 0\n"
       "lifetime 0 of repetition 0 lost case 0: fail: hung,hung; transport_stall of , suspected\n");
 }
@@ -277,6 +288,7 @@ TEST(BenchLosses, AMismatchIsProvedAtOnce) {
       "send * round 0: 0x0+4 1x0+4\n"
       "collect\n"
       "end\n"
+      "fail: hung,hung; collective_mismatch of 0,1, proved\n"
       "repetition 0: lost 0 not_run 0\n"
       "lifetime 0 of repetition 0 lost case 0: fail: hung,hung; collective_mismatch of 0,1, "
       "proved\n");
@@ -293,6 +305,7 @@ TEST(BenchLosses, AStopIsHeldAgainstItsRankWhenAllAreSilent) {
       "send * round 0: 0x0+4 1x0+4\n"
       "collect (12 times)\n"
       "end\n"
+      "fail: hung,stopped; rank_stopped of 1, proved\n"
       "repetition 0: lost 0 not_run 0\n"
       "lifetime 0 of repetition 0 lost case 0: fail: hung,stopped; rank_stopped of 1, proved\n");
 }
@@ -305,6 +318,7 @@ TEST(BenchLosses, ASleeperThatDoesNotGoOnIsNoStall) {
       "send * round 0: 0x0+4 1x0+4\n"
       "collect (12 times)\n"
       "end\n"
+      "fail: hung,hung; transport_stall of 1, suspected\n"
       "repetition 0: lost 0 not_run 0\n"
       "lifetime 0 of repetition 0 lost case 0: fail: hung,hung; transport_stall of 1, suspected\n");
 }
@@ -319,6 +333,7 @@ TEST(BenchLosses, AHostIsLost) {
       "collect\n"
       "end\n"
       "save lost 0, not_run 0\n"
+      "fail: finished,killed; host_died of 1, proved\n"
       "repetition 0: lost 0 not_run 0\n"
       "lifetime 0 of repetition 0 lost case 0: fail: finished,killed; host_died of 1, proved\n"
       "told to end\n");
@@ -331,6 +346,7 @@ TEST(BenchLosses, NewsOfFaultsAndCompanionsThatNobodyOrdered) {
             "send * round 0: 0x0+4 1x0+4\n"
             "collect\n"
             "end\n"
+            "unknown: finished,finished\n"
             "repetition 0: lost 0 not_run 0\n"
             "lifetime 0 of repetition 0 lost case 0: unknown: finished,finished\n");
 }
@@ -345,6 +361,7 @@ TEST(BenchLosses, SamplesThatWereOnTheirWayAreKept) {
       "collect\n"
       "end\n"
       "save interrupted 4, lost 0\n"
+      "fail: hung,killed; rank_killed of 1, proved\n"
       "repetition 0: interrupted 4 lost 0\n"
       "lifetime 0 of repetition 0 lost case 1: fail: hung,killed; rank_killed of 1, proved\n");
 }

@@ -24,6 +24,7 @@ TEST(BenchConductor, AFixedNumberOfIterations) {
             "save iterations 4, iterations 4\n"
             "send * finish\n"
             "await exits\n"
+            "pass: finished,finished\n"
             "repetition 0: iterations 4 iterations 4\n"
             "2 journals, facts {of 0}\n");
 }
@@ -60,6 +61,7 @@ TEST(BenchConductor, RoundsUntilTheyArePrecise) {
             "save precision 26, precision 26\n"
             "send * finish\n"
             "await exits\n"
+            "pass: finished,finished\n"
             "repetition 0: precision 26 precision 26\n");
 }
 
@@ -77,6 +79,7 @@ TEST(BenchConductor, TheTimeBudgetIsOver) {
             "save time_budget 12, time_budget 12\n"
             "send * finish\n"
             "await exits\n"
+            "pass: finished,finished\n"
             "repetition 0: time_budget 12 time_budget 12\n");
 }
 
@@ -97,6 +100,7 @@ TEST(BenchConductor, RoundsAreSavedWhileTheyLast) {
             "save time_budget 12, time_budget 12\n"
             "send * finish\n"
             "await exits\n"
+            "pass: finished,finished\n"
             "repetition 0: time_budget 12 time_budget 12\n");
 }
 
@@ -109,6 +113,7 @@ TEST(BenchConductor, ADoneOfOneRankIsNoRound) {
             "save iterations 4, iterations 4\n"
             "send * finish\n"
             "await exits\n"
+            "pass: finished,finished\n"
             "repetition 0: iterations 4 iterations 4\n");
 }
 
@@ -121,6 +126,7 @@ TEST(BenchConductor, MessagesThatAreNotExpectedAreNone) {
             "save iterations 4, iterations 4\n"
             "send * finish\n"
             "await exits\n"
+            "pass: finished,finished\n"
             "repetition 0: iterations 4 iterations 4\n");
 }
 
@@ -132,6 +138,7 @@ TEST(BenchConductor, WrongDataIsCounted) {
             "save iterations 4, iterations 4\n"
             "send * finish\n"
             "await exits\n"
+            "pass: finished,finished\n"
             "repetition 0: iterations 4 with 3 wrong iterations 4\n");
 }
 
@@ -144,6 +151,7 @@ TEST(BenchConductor, TwoRepetitions) {
       "save iterations 4, iterations 4\n"
       "send * finish\n"
       "await exits\n"
+      "pass: finished,finished\n"
       "repetition 0: iterations 4 iterations 4\n"
       "repetition 1: iterations 4 iterations 4\n");
 }
@@ -159,6 +167,7 @@ TEST(BenchConductor, ASecondPassIsAskedForOncePerRepetition) {
             "save iterations 4, iterations 4\n"
             "send * finish\n"
             "await exits\n"
+            "pass: finished,finished\n"
             "repetition 0: iterations 4 iterations 4\n"
             "repetition 1: iterations 4 iterations 4\n");
 }
@@ -171,6 +180,7 @@ TEST(BenchConductor, NoSecondPassAfterALoss) {
       "send * round 0: 0x0+4 1x0+4\n"
       "collect\n"
       "end\n"
+      "fail: hung,killed; rank_killed of 1, proved\n"
       "repetition 0: lost 0 not_run 0\n"
       "lifetime 0 of repetition 0 lost case 0: fail: hung,killed; rank_killed of 1, proved\n");
 }
@@ -186,6 +196,7 @@ TEST(BenchConductor, AStopThatEndsIsTold) {
             "save iterations 4, iterations 4\n"
             "send * finish\n"
             "await exits\n"
+            "pass: finished,finished\n"
             "repetition 0: iterations 4 iterations 4\n");
 }
 
@@ -198,6 +209,7 @@ TEST(BenchConductor, ARankThatSleepsAndGoesOnWasAStall) {
             "save iterations 4, iterations 4\n"
             "send * finish\n"
             "await exits\n"
+            "pass: finished,finished; slow_rank of 1, proved\n"
             "repetition 0: iterations 4 iterations 4\n"
             "rank 1 stalled in case 0\n");
 }
@@ -210,6 +222,7 @@ TEST(BenchConductor, ARankThatSleepsBeforeTheRoundIsNone) {
             "save iterations 4, iterations 4\n"
             "send * finish\n"
             "await exits\n"
+            "pass: finished,finished\n"
             "repetition 0: iterations 4 iterations 4\n");
 }
 
@@ -220,6 +233,7 @@ TEST(BenchConductor, QuietRanksMayMove) {
             "save iterations 4, iterations 4\n"
             "send * finish\n"
             "await exits\n"
+            "pass: finished,finished\n"
             "repetition 0: iterations 4 iterations 4\n");
 }
 

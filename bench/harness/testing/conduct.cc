@@ -8,6 +8,7 @@
 
 #include "bench/harness/conductor.h"
 #include "bench/harness/progress.h"
+#include "bench/harness/run_record.h"
 #include "bench/harness/sample_book.h"
 #include "core/plan/plan.h"
 #include "gtest/gtest.h"
@@ -64,8 +65,9 @@ std::string TextOf(const Judgement& judgement) {
   return text;
 }
 
-std::string TextOf(const Measurement& measurement, const SampleBook& book) {
-  std::string text;
+std::string TextOf(const Plan& plan, const Measurement& measurement, const SampleBook& book) {
+  const std::vector<CaseRecord> cases = CaseRecords(plan, book, {}, measurement);
+  std::string text = TextOf(LaunchJudgement(cases, measurement, 2)) + "\n";
   for (std::size_t i = 0; i < measurement.stopped_by.size(); ++i) {
     text += fmt::format("repetition {}:", i);
     for (std::size_t k = 0; k < 2; ++k) {
@@ -114,7 +116,8 @@ std::string Conduct(const BenchScript& script, FleetSteps steps) {
   const Result<Measurement> measurement = conductor.Run(script.repetitions);
   std::string text = testing::internal::GetCapturedStderr();
   text += TextOf(fleet.commands(), script.all_commands);
-  text += measurement.ok() ? TextOf(*measurement, book) : measurement.status().message() + "\n";
+  text +=
+      measurement.ok() ? TextOf(plan, *measurement, book) : measurement.status().message() + "\n";
   const std::size_t usual = 2 * static_cast<std::size_t>(fleet.lifetime() + 1);
   if (measurement.ok() && (script.all_commands || measurement->history.size() != usual)) {
     text += fmt::format("{} journals, facts {}\n", measurement->history.size(),
