@@ -71,6 +71,7 @@ Result<Measurement> Conductor::Run(int repetitions) {
     measurement_.stopped_by.push_back(std::move(stopped));
     if (measurement_.terminated) break;
   }
+  repetition_ = std::min(repetition_, repetitions - 1);  // whoever is lost now, is so of the last
   SaveSamples();
   // Of workers that were told to end with us, nothing is judged.
   if (alive_ && !measurement_.terminated && Finish() == Step::kInterrupted) Interrupt();

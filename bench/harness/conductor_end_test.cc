@@ -86,7 +86,7 @@ TEST(BenchEnd, AWorkerThatDoesNotLeave) {
       "end\n"
       "fail: finished,hung; rank_busy of 1, suspected\n"
       "repetition 0: iterations 4 iterations 4\n"
-      "lifetime 0 of repetition 1 lost no case: fail: finished,hung; rank_busy of 1, suspected\n"
+      "lifetime 0 of repetition 0 lost no case: fail: finished,hung; rank_busy of 1, suspected\n"
       "4 journals, facts {of 0}\n");
 }
 
@@ -104,7 +104,7 @@ TEST(BenchEnd, AWorkerThatDiesWhenItLeaves) {
       "end\n"
       "fail: finished,crashed; rank_crashed of 1, proved\n"
       "repetition 0: iterations 4 iterations 4\n"
-      "lifetime 0 of repetition 1 lost no case: fail: finished,crashed; rank_crashed of 1, proved\n"
+      "lifetime 0 of repetition 0 lost no case: fail: finished,crashed; rank_crashed of 1, proved\n"
       "4 journals, facts {of 0}\n");
 }
 
@@ -160,9 +160,9 @@ TEST(BenchEnd, ADeathAfterTheLastRound) {
       "save iterations 4, iterations 4\n"
       "collect\n"
       "end\n"
-      "pass: finished,finished\n"
+      "fail: finished,killed; rank_killed of 1, proved\n"
       "repetition 0: iterations 4 iterations 4\n"
-      "lifetime 0 of repetition 1 lost case 1: fail: finished,killed; rank_killed of 1, proved\n"
+      "lifetime 0 of repetition 0 lost case 1: fail: finished,killed; rank_killed of 1, proved\n"
       "4 journals, facts {of 0}\n");
 }
 
