@@ -94,7 +94,7 @@ Status Conductor::RunRepetition() {
       rounds_.StopAll("interrupted");
       return OkStatus();
     }
-    const bool progressed = measured_;
+    const bool progressed = measured_;  // before a case is lost, which is progress as well
     Interrupt();
     if (measurement_.terminated || HostsAreLost()) {
       measurement_.terminated = true;
@@ -105,7 +105,7 @@ Status Conductor::RunRepetition() {
     for (const auto& [rank, error] : errors_) {
       if (!progressed && ExitCodeOf(error.code()) != ExitCode::kFailed) return error;
     }
-    if (one_lifetime_ || !progressed) rounds_.StopAll("interrupted");
+    if (one_lifetime_ || !measured_) rounds_.StopAll("interrupted");
   }
   return OkStatus();
 }

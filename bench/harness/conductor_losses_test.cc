@@ -43,14 +43,21 @@ TEST(BenchLosses, AKillCostsTheCaseAndTheOtherIsMeasuredAnew) {
 }
 
 TEST(BenchLosses, ALossInTheFirstRound) {
-  EXPECT_EQ(Conduct({}, Steps(BothReady(), KilledIn(0), BothReady(), BothDid({1}), BothLeft())),
-            "send * round 0: 0x0+4 1x0+4\n"
-            "collect (2 times)\n"
-            "end\n"
-            "fail: hung,killed; rank_killed of 1, proved\n"
-            "repetition 0: lost 0 not_run 0\n"
-            "lifetime 0 of repetition 0 lost case 0: fail: hung,killed; rank_killed of 1, proved\n"
-            "11 steps were not taken\n");
+  EXPECT_EQ(
+      Conduct({}, Steps(BothReady(), KilledIn(0), BothReady(), BothDid({1}), BothLeft())),
+      "send * round 0: 0x0+4 1x0+4\n"
+      "collect (2 times)\n"
+      "end\n"
+      "start\n"
+      "send * plan\n"
+      "clocks\n"
+      "send * round 1: 1x0+4\n"
+      "save lost 0, iterations 4\n"
+      "send * finish\n"
+      "await exits\n"
+      "fail: hung,killed; rank_killed of 1, proved\n"
+      "repetition 0: lost 0 iterations 4\n"
+      "lifetime 0 of repetition 0 lost case 0: fail: hung,killed; rank_killed of 1, proved\n");
 }
 
 TEST(BenchLosses, AKillInTheLastCaseKeepsTheFirst) {
