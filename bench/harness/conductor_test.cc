@@ -130,7 +130,21 @@ TEST(BenchConductor, MessagesThatAreNotExpectedAreNone) {
             "repetition 0: iterations 4 iterations 4\n");
 }
 
-TEST(BenchConductor, WrongDataIsCounted) {
+TEST(BenchConductor, WrongDataIsLocated) {
+  std::string bytes;
+  AppendTo(bytes, WrongRecord{.case_index = 0, .element = 1, .expected = "3", .got = "4"});
+  EXPECT_EQ(Conduct({}, Steps(BothReady(), When("send * round"), Sampled(0, 0, 4), Wrote(1, bytes),
+                              Sampled(1, 0, 4, 3), Did({1}), BothLeft())),
+            "send * round 0: 0x0+4 1x0+4\n"
+            "save iterations 4, iterations 4\n"
+            "send * finish\n"
+            "await exits\n"
+            "fail: finished,corrupt; data_corruption of 1, proved\n"
+            "repetition 0: iterations 4 with 3 wrong iterations 4\n");
+}
+
+// Workers tell where of some elements only.
+TEST(BenchConductor, WrongDataIsWrongWhereverItIs) {
   EXPECT_EQ(Conduct({}, Steps(BothReady(), When("send * round"), Sampled(0, 0, 4),
                               Sampled(1, 0, 4, 3), Sampled(0, 1, 4), Sampled(1, 1, 4), RoundDone(0),
                               RoundDone(1), BothLeft())),
@@ -138,7 +152,7 @@ TEST(BenchConductor, WrongDataIsCounted) {
             "save iterations 4, iterations 4\n"
             "send * finish\n"
             "await exits\n"
-            "pass: finished,finished\n"
+            "fail: finished,finished; data_corruption of , proved\n"
             "repetition 0: iterations 4 with 3 wrong iterations 4\n");
 }
 

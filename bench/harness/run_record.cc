@@ -37,7 +37,11 @@ Finding CorruptionOf(const CaseBook& book, const PlannedCase& planned) {
       finding.culprits.push_back(wrong.rank);
     }
   }
-  finding.message = WrongMessage(book.wrong.front(), planned, book.wrong_elements);
+  finding.message =
+      book.wrong.empty()  // a worker tells where of a bounded number, all repetitions together
+          ? fmt::format("{} wrong elements in {}; its ranks have told of others before where",
+                        book.wrong_elements, planned.name)
+          : WrongMessage(book.wrong.front(), planned, book.wrong_elements);
   finding.remedy =
       "Run again with -c full; if it stays on one rank, suspect its memory, link or device, if it "
       "moves with the software, the collective library or an interposed one (LD_PRELOAD)";
@@ -72,7 +76,7 @@ Judgement JudgeData(const CaseBook& book, const PlannedCase& planned, const std:
                     int ranks) {
   Judgement judgement = AllFinished(ranks);
   if (stopped == "not_run" || stopped == "interrupted") judgement.verdict = Verdict::kUnknown;
-  if (book.wrong.empty()) return judgement;
+  if (book.wrong.empty() && book.wrong_elements == 0) return judgement;
   judgement.verdict = Verdict::kFail;
   judgement.findings.push_back(CorruptionOf(book, planned));
   for (const int rank : judgement.findings.front().culprits) {
