@@ -330,6 +330,21 @@ TEST(BenchLosses, ASleeperThatDoesNotGoOnIsNoStall) {
       "lifetime 0 of repetition 0 lost case 0: fail: hung,hung; transport_stall of 1, suspected\n");
 }
 
+TEST(BenchLosses, ASleeperThatWentOnBeforeTheLossIsAStall) {
+  const History went = History(1).Case(0).In(Phase::kMeasure).Does(AllReduce()).Enters(AllReduce());
+  EXPECT_EQ(Conduct({.own_mpi = true},
+                    Steps(BothReady(), When("send * round"),
+                          Ranks({In(0, 0), In(0, 1).Silent(0.6).Asleep("asleep")}), After(0.7),
+                          Ranks({In(0, 0).Signalled(SIGKILL), went}), Signalled(0, SIGKILL))),
+            "send * round 0: 0x0+4 1x0+4\n"
+            "collect (2 times)\n"
+            "end\n"
+            "fail: killed,hung; rank_killed of 0, proved; slow_rank of 1, proved\n"
+            "repetition 0: lost 0 not_run 0\n"
+            "lifetime 0 of repetition 0 lost case 0: fail: killed,hung; rank_killed of 0, proved\n"
+            "rank 1 stalled in case 0\n");
+}
+
 TEST(BenchLosses, AHostIsLost) {
   EXPECT_EQ(
       Conduct({.hosts = {"a", "b"}},

@@ -248,6 +248,7 @@ TEST(ConductorRebuild, NobodyIsBlamedWhenConnectingWasCutShort) {
             "send 0 rebuild: generation 1 as 0 of 2 from 3\n"
             "send 2 rebuild: generation 1 as 1 of 2 from 3\n"
             "save\n"
+            "no stacks\n"
             "recovery 1: rebuild_failed, lost 1, members 0,2, from 3; s: - 0.010 - -\n"
             "unknown: hung,killed,hung after 0.101 s\n"
             "rank_killed of 1, proved\n"
@@ -274,20 +275,22 @@ TEST(ConductorRebuild, AHostIsLostWhileTheyConnect) {
 }
 
 TEST(ConductorRebuild, SilenceWhileTheyConnectIsNoSecondFailure) {
-  EXPECT_EQ(Conduct(kShrink,
-                    Steps(KilledIn50(), GivenUp(), When("send 2 rebuild"), Connecting(0, 1, 0, 2),
-                          After(6), Ranks({Fails(0).Silent(6), Killed(1), Fails(2).Silent(6)}),
-                          Of(FleetEventKind::kOverdue, 0), After(1), Connecting(2, 1, 1, 2),
-                          Connected(0, 1, 7.1), Connected(2, 1, 7.1),
-                          Over({Done(0), Killed(1), Done(2)}, {0, 2}))),
-            "send 0 abort 0\n"
-            "send 2 abort 0\n"
-            "end 1\n"
-            "send 0 rebuild: generation 1 as 0 of 2 from 3\n"
-            "send 2 rebuild: generation 1 as 1 of 2 from 3\n"
-            "recovery 1: resumed, lost 1, members 0,2, from 3; s: - 0.010 6.990 0.000\n"
-            "fail: finished,killed,finished after 0.101 s\n"
-            "rank_killed of 1, proved\n");
+  EXPECT_EQ(
+      Conduct(kShrink, Steps(KilledIn50(), GivenUp(), When("send 2 rebuild"),
+                             Connecting(0, 1, 0, 2), After(6),
+                             Ranks({Fails(0).In(Phase::kConnect).Silent(6), Killed(1),
+                                    Fails(2).In(Phase::kConnect).Silent(6)}),
+                             Of(FleetEventKind::kOverdue, 0), After(1), Connecting(2, 1, 1, 2),
+                             Connected(0, 1, 7.1), Connected(2, 1, 7.1),
+                             Over({Done(0), Killed(1), Done(2)}, {0, 2}))),
+      "send 0 abort 0\n"
+      "send 2 abort 0\n"
+      "end 1\n"
+      "send 0 rebuild: generation 1 as 0 of 2 from 3\n"
+      "send 2 rebuild: generation 1 as 1 of 2 from 3\n"
+      "recovery 1: resumed, lost 1, members 0,2, from 3; s: - 0.010 6.990 0.000\n"
+      "fail: finished,killed,finished after 0.101 s\n"
+      "rank_killed of 1, proved\n");
 }
 
 TEST(ConductorRebuild, TheFirstCollectiveIsNeverSeen) {
@@ -335,6 +338,7 @@ TEST(ConductorRebuild, ToldToEndAfterIt) {
             "send 0 rebuild: generation 1 as 0 of 2 from 3\n"
             "send 2 rebuild: generation 1 as 1 of 2 from 3\n"
             "save\n"
+            "no stacks\n"
             "recovery 1: resumed, lost 1, members 0,2, from 3; s: - 0.010 0.010 -\n"
             "unknown: finished,killed,finished after 0.101 s\n"
             "rank_killed of 1, proved\n"

@@ -99,17 +99,17 @@ TEST(ConductorRecovery, AStoppedRankIsEnded) {
 
 TEST(ConductorRecovery, AFailedCollectiveLosesNobody) {
   EXPECT_EQ(Conduct(kShrink,
-                    Steps(Ranks({Fails(0), Fails(1), Fails(2)}), Raised(1, "no route"),
+                    Steps(Ranks({Fails(0), Fails(1), Fails(2)}), Raised(1, "no route", 2),
                           Raised(0, kClosed), Raised(2, kClosed), When("send 2 abort 0"),
                           Aborted(0, 0), Aborted(1, 0), Aborted(2, 0), Rebuilt({0, 1, 2}, 1, 0.02),
                           Over({Done(0), Done(1), Done(2)}, {0, 1, 2}))),
             "send 0 abort 0\n"
             "send 1 abort 0\n"
             "send 2 abort 0\n"
-            "send 0 rebuild: generation 1 as 0 of 3 from 3\n"
-            "send 1 rebuild: generation 1 as 1 of 3 from 3\n"
-            "send 2 rebuild: generation 1 as 2 of 3 from 3\n"
-            "recovery 1: resumed, lost , members 0,1,2, from 3; s: - 0.000 0.020 0.000\n"
+            "send 0 rebuild: generation 1 as 0 of 3 from 2\n"
+            "send 1 rebuild: generation 1 as 1 of 3 from 2\n"
+            "send 2 rebuild: generation 1 as 2 of 3 from 2\n"
+            "recovery 1: resumed, lost , members 0,1,2, from 2; s: - 0.000 0.020 0.000\n"
             "pass: finished,finished,finished after 0.001 s\n"
             "rank_failed of 1, proved\n");
 }
@@ -292,6 +292,7 @@ TEST(ConductorRecovery, NobodyIsBlamedForAnAbortThatWasCutShort) {
       "send 0 abort 0\n"
       "send 2 abort 0\n"
       "save\n"
+      "no stacks\n"
       "recovery 1: rebuild_failed, lost 1, members , from 0; s: - - - -\n"
       "unknown: hung,killed,hung after 0.101 s\n"
       "rank_killed of 1, proved\n"
@@ -306,6 +307,7 @@ TEST(ConductorRecovery, NobodyIsLostWhoMayStillComeWhenAllIsCutShort) {
             "send 0 abort 0\n"
             "send 2 abort 0\n"
             "save\n"
+            "no stacks\n"
             "recovery 1: rebuild_failed, lost 1, members , from 0; s: - 0.000 - -\n"
             "unknown: hung,killed,finished after 0.001 s\n"
             "rank_killed of 1, proved\n"
@@ -331,6 +333,7 @@ TEST(ConductorRecovery, AHostIsLostWhileTheyAbort) {
 TEST(ConductorRecovery, ToldToEndBeforeAnythingIsDone) {
   EXPECT_EQ(Conduct(kShrink, Steps(Ranks({At50(0), After49(1), At50(2)}), Terminate())),
             "save\n"
+            "no stacks\n"
             "unknown: finished,finished,finished\n"
             "because ended by a signal\n"
             "no further case\n");

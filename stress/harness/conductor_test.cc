@@ -125,10 +125,10 @@ TEST(Conductor, AMismatchThatHangs) {
 }
 
 TEST(Conductor, QuietRanksThatMoveBetweenTwoLooks) {
-  const auto moved = [] { return Ranks({At50(0), At50(1)}); };
-  EXPECT_EQ(Conduct({}, {Ranks({At50(0), After49(1).Enters(Barrier())}), moved(), Quiet(1),
-                         BothDone(), Finished(0), Finished(1), Exited(0, 0), Exited(1, 0)}),
-            "pass: finished,finished after 0.001 s\n");
+  EXPECT_EQ(Conduct({}, {Ranks({At50(0), After49(1).Enters(Barrier())}),
+                         Ranks({At50(0), After49(1).Does(Barrier())}), Quiet(1), BothDone(),
+                         Finished(0), Finished(1), Exited(0, 0), Exited(1, 0)}),
+            "pass: finished,finished\n");
 }
 
 TEST(Conductor, AMismatchIsKnownFromTheFirstLookThatShowsIt) {
@@ -170,6 +170,7 @@ TEST(Conductor, ToldToEnd) {
                          Terminate(), Signalled(1, SIGTERM)}),
             "save\n"
             "save\n"
+            "no stacks\n"
             "unknown: finished,finished\n"
             "because ended by a signal\n"
             "no further case\n");
@@ -179,6 +180,7 @@ TEST(Conductor, ToldToEndBecauseAHostIsLost) {
   EXPECT_EQ(Conduct({.hosts = {"a", "b"}}, {Ranks({At50(0), After49(1).Lost()}), Terminate(),
                                             After(0.1), Lost(1, Loss::kClosed)}),
             "save\n"
+            "no stacks\n"
             "fail: finished,killed\n"
             "host_died of 1, proved\n"
             "no further case\n");
@@ -214,7 +216,18 @@ TEST(Conductor, AnAgentIsLost) {
 }
 
 TEST(Conductor, WorkersThatCannotBeStarted) {
-  EXPECT_EQ(Conduct({}, {Refused(EnvironmentError("no processes left"))}), "no processes left\n");
+  EXPECT_EQ(Conduct({}, {Refused(EnvironmentError("no processes left"))}),
+            "no stacks\n"
+            "no processes left\n");
+}
+
+TEST(Conductor, WorkersThatCannotBeStartedBecauseAHostIsLost) {
+  EXPECT_EQ(
+      Conduct({.hosts = {"a", "b"}}, {Ranks({History(0), History(1).Lost()}),
+                                      Refused(EnvironmentError("lost")), Lost(1, Loss::kClosed)}),
+      "fail: finished,killed\n"
+      "host_died of 1, proved\n"
+      "no further case\n");
 }
 
 TEST(Conductor, RanksThatAreMeantToLinger) {

@@ -145,7 +145,7 @@ FleetStep Sampled(int rank, std::uint32_t case_index, int count, std::int64_t wr
   return Wrote(rank, bytes);
 }
 
-FleetSteps BothReady() { return {When("send * plan"), Ready(1), Ready(0)}; }
+FleetSteps BothReady() { return {When("send * plan"), Ready(0), Ready(1)}; }
 
 FleetSteps Did(const std::vector<std::uint32_t>& cases, int count) {
   FleetSteps steps;

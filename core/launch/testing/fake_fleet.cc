@@ -209,8 +209,11 @@ std::vector<FleetEvent> FakeFleet::TakeData(Deadline) {
 
 Status FakeFleet::Start(std::string command) {
   Note(std::move(command));
+  Reach(Deadline::AfterNs(0));
   if (next_ >= steps_.size() || steps_[next_].kind != FleetStep::Kind::kRefused) return OkStatus();
-  return steps_[next_++].refusal;
+  Status refusal = steps_[next_++].refusal;
+  HearOfLosses();
+  return refusal;
 }
 
 Status FakeFleet::StartWorkers(const std::vector<WorkerSetup>& setups) {

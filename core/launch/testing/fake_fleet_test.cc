@@ -65,10 +65,10 @@ TEST(FakeFleet, DataAndExitsAreTakenOutOfOrder) {
 TEST(FakeFleet, AHostIsLostAndAStartRefused) {
   FakeFleet fleet(2, {Refused(EnvironmentError("no room")), Lost(1, Loss::kClosed)}, NameOf,
                   {"a", "b"});
-  EXPECT_EQ(fleet.StartWorkers({}).message(), "no room");
   EXPECT_EQ(fleet.places()[1].loss, Loss::kNone);
+  EXPECT_EQ(fleet.StartWorkers({}).message(), "no room");
+  EXPECT_EQ(fleet.places()[1].loss, Loss::kClosed);  // whoever asks hears of it before Next tells
   EXPECT_EQ(KindOf(fleet, 0), FleetEventKind::kLost);
-  EXPECT_EQ(fleet.places()[1].loss, Loss::kClosed);
   EXPECT_EQ(fleet.places()[1].host, "b");
 }
 

@@ -106,13 +106,16 @@ std::string Conduct(const StressScript& script, FleetSteps steps) {
   conductor.SetSave([&fleet] { fleet.Note("save"); });
   const Result<CaseResult> result = conductor.Run(stress_case);
   std::string text;
+  bool stacks = false;
   for (const std::string& command : fleet.commands()) {
     const bool usual = command == "start" || command == "end" || command == "collect" ||
                        command.find(" case: generation 0 ") != std::string::npos ||
                        command.find(" use 0") != std::string::npos ||
                        command.find(" watch 0") != std::string::npos;
+    stacks = stacks || command == "collect";
     if (!usual || script.all_commands) text += command + "\n";
   }
+  if (!stacks) text += "no stacks\n";
   text += result.ok() ? TextOf(stress_case, *result) : result.status().message() + "\n";
   if (conductor.terminated()) text += "no further case\n";
   if (fleet.left() > 0) text += fmt::format("{} steps were not taken\n", fleet.left());

@@ -25,7 +25,8 @@ struct StressScript {
 };
 
 // Commands, then what was found: a line each. Commands of every case are left out: "start", its
-// order to each rank, that no link is watched, "collect", "end". -T is 5 s.
+// order to each rank, that no link is watched, "collect" (if there is none, "no stacks"), "end".
+// -T is 5 s.
 std::string Conduct(const StressScript& script, FleetSteps steps);
 
 // What workers say.
