@@ -279,7 +279,7 @@ TEST(ConductorRebuild, SilenceWhileTheyConnectIsNoSecondFailure) {
       Conduct(kShrink, Steps(KilledIn50(), GivenUp(), When("send 2 rebuild"),
                              Connecting(0, 1, 0, 2), After(6),
                              Ranks({Fails(0).In(Phase::kConnect).Silent(6), Killed(1),
-                                    Fails(2).In(Phase::kConnect).Silent(6)}),
+                                    Fails(2).In(Phase::kLoad).Silent(6)}),
                              Of(FleetEventKind::kOverdue, 0), After(1), Connecting(2, 1, 1, 2),
                              Connected(0, 1, 7.1), Connected(2, 1, 7.1),
                              Over({Done(0), Killed(1), Done(2)}, {0, 2}))),
