@@ -1,18 +1,24 @@
 #!/usr/bin/python3
 """What the documentation names is there: every flag in some program's --help, every path, every
-exit code; and docs/options.md is what the programs say. With --write it is written anew."""
+link, every variable; no sentence is too long; and docs/options.md is what the programs say. With
+--write that page and all figures (docs_figures.py) are written anew."""
 import glob
 import os
 import re
+import statistics
 import subprocess
 import sys
 import unittest
 
 # Tests see what they declare; this one reads the whole tree.
 TREE = os.path.dirname(os.path.realpath("WORKSPACE"))
-PAGES = ["README.md", "ARCHITECTURE.md", *sorted(glob.glob("docs/*.md", root_dir=TREE)),
-         "stress/README.md", "stress/causes.md", "datasets/README.md", "results/compare/README.md",
-         "results/report/README.md", "scripts/qualification/README.md"]
+sys.path.insert(0, os.path.join(TREE, "scripts"))
+# pylint: disable=wrong-import-position
+from docs_figures import OPTIONS, PAGES, filled, read
+
+MOST_WORDS = 35          # of a sentence
+MOST_MEDIAN_WORDS = 16   # of the README's sentences
+MOST_README_LINES = 150
 BENCHES = ["allreduce", "barrier", "broadcast", "ddp_step", "links", "sharding"]
 PROGRAMS = [[f"bench/bench_{name}"] for name in BENCHES] + [["stress/stress"],
                                                             ["stress/fuzz/fuzz"]]
@@ -21,7 +27,7 @@ SCRIPTS = ["nightly", "compat_matrix", "test_hosts", "test_slurm", "test_mpich",
 # Of mpirun, bazel, docker, pip, git and of test programs.
 FOREIGN = {"--allow-run-as-root", "--bind-to", "--oversubscribe", "--mca", "--hostfile", "--host",
            "--config", "--repo_env", "--gpus", "--with-ft", "--enable-recovery", "--mpi",
-           "--test_env", "--prefix", "--write", "--ntasks-per-node", "--signal"}
+           "--test_env", "--prefix", "--write", "--ntasks-per-node", "--signal", "--export"}
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9_-]*")
 
 
@@ -54,13 +60,41 @@ def options_page(programs):
     return text
 
 
+def sentences(page):
+    """Of the prose: no code block, table, heading or picture; code in a line is one word."""
+    text = re.sub(r"^```.*?^```", "", read(page), flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"<!--.*?-->|^\s*\|.*$|^#.*$|!\[[^]]*\]\([^)]*\)", "", text, flags=re.MULTILINE)
+    text = re.sub(r"`[^`]*`", "`code`", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text))
+    for block in re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )", text):
+        block = re.sub(r"^\s*(?:[-*]|\d+\.) ", "", block)
+        yield from re.split(r"(?<=[.?!])[*)\"”]*\s+(?=[\W_]*[A-Z`])", " ".join(block.split()))
+
+
+def length(sentence):
+    return sum(bool(re.search(r"\w", word)) for word in sentence.split())
+
+
+def anchors(page):
+    """What a heading is called in a link, as GitHub does."""
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
+            for title in re.findall(r"^#+ (.*)", read(page), re.MULTILINE)}
+
+
+def variables_of_sources():
+    """Every LOCKSTEP_* that a program or a script asks the environment for, tests aside."""
+    found = set()
+    for path in glob.glob("*/**/*", root_dir=TREE, recursive=True):
+        if (re.search(r"\.(cc|h|py|bzl|sbatch)$|^scripts/[^.]+$", path)
+                and not re.search(r"_test\.|testing|docs_|^bazel-", path)
+                and os.path.isfile(os.path.join(TREE, path))):
+            found |= set(re.findall(r"[\"{ (](LOCKSTEP_(?!HAS_)[A-Z_]+)(?:[\"=]|:-)", read(path)))
+    return found
+
+
 class DocsTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.pages = {}
-        for page in PAGES:
-            with open(os.path.join(TREE, page), encoding="utf-8") as file:
-                cls.pages[page] = file.read()
+        cls.pages = {page: read(page) for page in PAGES}
         cls.help = help_of_programs()
 
     def test_every_flag_in_the_documentation_exists(self):
@@ -71,9 +105,8 @@ class DocsTest(unittest.TestCase):
         self.assertEqual(sorted(unknown), [])
 
     def test_the_page_of_options_is_what_the_programs_say(self):
-        with open(os.path.join(TREE, "docs/options.md"), encoding="utf-8") as file:
-            self.assertEqual(file.read(), options_page(self.help),
-                             "write it anew: bazel run //scripts:docs_test -- --write")
+        self.assertEqual(self.pages[OPTIONS], options_page(self.help),
+                         "write it anew: bazel run //scripts:docs_test -- --write")
 
     def test_every_path_is_there(self):
         rooms = r"(?:bench|core|datasets|docs|results|scripts|stress|third_party)"
@@ -84,18 +117,49 @@ class DocsTest(unittest.TestCase):
                 and not name.startswith("results/runs")}
         self.assertEqual(sorted(gone), [])
 
-    def test_exit_codes_are_those_of_the_source(self):
-        with open(os.path.join(TREE, "core/base/status.h"), encoding="utf-8") as file:
-            body = re.search(r"enum class ExitCode[^{]*{(.*?)};", file.read(), re.DOTALL).group(1)
-        codes = {int(code) for code in re.findall(r"=\s*(\d+)", body)}
-        table = self.pages["README.md"].split("| exit code | meaning |")[1].split("\n\n")[0]
-        self.assertEqual({int(code) for code in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)},
-                         codes)
+    def test_every_link_leads_somewhere(self):
+        broken = []
+        for page, text in self.pages.items():
+            for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`]*`", "", text)):
+                path, _, anchor = target.partition("#")
+                there = os.path.normpath(os.path.join(os.path.dirname(page), path or
+                                                      os.path.basename(page)))
+                if "://" not in target and (not os.path.exists(os.path.join(TREE, there)) or
+                                            anchor and anchor not in anchors(there)):
+                    broken.append("%s: %s" % (page, target))
+        self.assertEqual(broken, [])
+
+    def test_every_page_is_in_the_index(self):
+        index = self.pages["docs/README.md"]
+        missing = [page for page in PAGES if page not in ("README.md", "docs/README.md")
+                   and "](%s)" % os.path.relpath(page, "docs") not in index]
+        self.assertEqual(missing, [])
+
+    def test_every_variable_is_documented(self):
+        rows = re.findall(r"^\| (`LOCKSTEP_[^|]*)", self.pages["docs/environment.md"], re.MULTILINE)
+        told = set(re.findall(r"LOCKSTEP_[A-Z_]+", " ".join(rows)))
+        self.assertEqual(variables_of_sources(), told)
+
+    def test_no_sentence_is_too_long(self):
+        long = ["%s: %d words: %s" % (page, length(one), one) for page in PAGES if page != OPTIONS
+                for one in sentences(page) if length(one) > MOST_WORDS]
+        self.assertEqual(long, [], "\n" + "\n".join(long))
+
+    def test_the_readme_is_short(self):
+        lengths = [length(one) for one in sentences("README.md") if length(one)]
+        self.assertLessEqual(statistics.median(lengths), MOST_MEDIAN_WORDS)
+        self.assertLessEqual(self.pages["README.md"].count("\n"), MOST_README_LINES)
+
+
+def write(path, text):
+    with open(os.path.join(TREE, path), "w", encoding="utf-8") as page:
+        page.write(text)
 
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["--write"]:
-        with open(os.path.join(TREE, "docs/options.md"), "w", encoding="utf-8") as page:
-            page.write(options_page(help_of_programs()))
+        write(OPTIONS, options_page(help_of_programs()))
+        for name in PAGES:
+            write(name, filled(read(name)))
     else:
         unittest.main()

@@ -119,6 +119,29 @@ recovery = "resumed"
         assert "cannot abort and rebuild a communicator" in own[0]
 
 
+def outside_at_abort():
+    """Ranks that gave up already wait for their new place; the agents apply faults when they are
+    told to abort. Neither message is taken for the other."""
+    faults = "".join(f"""
+[[fault]]
+kind = "low_memlock"
+bytes = "64K"
+rank = {rank}
+at = "abort"
+""" for rank in (0, 2, 3))
+    names = [run_stress.scenario(f"own/outside{number}", LOOP.format(mode="shrink", ranks=4) +
+                                 faults + """
+[[fault]]
+kind = "kill"
+rank = 1
+at = "iteration:3"
+[expect.any]
+recovery = "resumed"
+""") for number in range(4)]
+    outcome = run_stress.run(4, *(f"--scenario={name}" for name in names), "-T", "20")
+    assert outcome.code == 0, outcome.output + outcome.errors
+
+
 if __name__ == "__main__":
     print(f"LOCKSTEP_TEST_SEED={SEED}")
     for group in sys.argv[1:]:

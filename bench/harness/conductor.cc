@@ -8,6 +8,7 @@
 
 #include "bench/harness/lost_case.h"
 #include "bench/harness/protocol.h"
+#include "core/base/now.h"
 #include "core/verdict/lost_hosts.h"
 
 namespace lockstep::bench::harness {
@@ -70,6 +71,7 @@ Result<Measurement> Conductor::Run(int repetitions) {
     measurement_.stopped_by.push_back(std::move(stopped));
     if (measurement_.terminated) break;
   }
+  repetition_ = std::min(repetition_, repetitions - 1);  // whoever is lost now, is so of the last
   SaveSamples();
   // Of workers that were told to end with us, nothing is judged.
   if (alive_ && !measurement_.terminated && Finish() == Step::kInterrupted) Interrupt();
@@ -80,7 +82,7 @@ Result<Measurement> Conductor::Run(int repetitions) {
 }
 
 Status Conductor::RunRepetition() {
-  began_ns_ = MonotonicNs();
+  began_ns_ = NowNs();
   while (!rounds_.finished()) {
     Step step = alive_ ? Step::kDone : StartLifetime();
     if (step == Step::kDone) step = RunRounds();
@@ -92,7 +94,7 @@ Status Conductor::RunRepetition() {
       rounds_.StopAll("interrupted");
       return OkStatus();
     }
-    const bool progressed = measured_;
+    const bool progressed = measured_;  // before a case is lost, which is progress as well
     Interrupt();
     if (measurement_.terminated || HostsAreLost()) {
       measurement_.terminated = true;
@@ -103,7 +105,7 @@ Status Conductor::RunRepetition() {
     for (const auto& [rank, error] : errors_) {
       if (!progressed && ExitCodeOf(error.code()) != ExitCode::kFailed) return error;
     }
-    if (one_lifetime_ || !progressed) rounds_.StopAll("interrupted");
+    if (one_lifetime_ || !measured_) rounds_.StopAll("interrupted");
   }
   return OkStatus();
 }
@@ -124,7 +126,7 @@ Conductor::Step Conductor::StartLifetime() {
 
 Conductor::Step Conductor::RunRounds() {
   while (!rounds_.finished()) {
-    const double elapsed = static_cast<double>(MonotonicNs() - began_ns_) * 1e-9;
+    const double elapsed = static_cast<double>(NowNs() - began_ns_) * 1e-9;
     const Round round = rounds_.Next(elapsed);
     if (round.batches.empty()) {
       rounds_.StopAll("time_budget");

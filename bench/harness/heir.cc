@@ -136,6 +136,9 @@ ExitCode Heir::operator()(const launch::Legacy& legacy) const {
                                    : options_.output);
   if (!legacy.whole) file.MoveTo(results::store::PartialPath(file.path(), legacy.successor));
   const Status stored = file.Store(run);
+  if (!file.older().empty()) {
+    fmt::print(stderr, "{}: note: what the coordinator had stored is in {}\n", name_, file.older());
+  }
   if (legacy.whole && options_.format == ReportFormat::kTable) {
     fmt::print("{}", results::report::FormatTable(run));
     if (file.saved()) fmt::print("\nresult file: {}\n", file.path());

@@ -38,7 +38,11 @@ verdict::Finding CorruptionOf(const CaseBook& book, const plan::PlannedCase& pla
       finding.culprits.push_back(wrong.rank);
     }
   }
-  finding.message = WrongMessage(book.wrong.front(), planned, book.wrong_elements);
+  finding.message =
+      book.wrong.empty()  // a worker tells where of a bounded number, all repetitions together
+          ? fmt::format("{} wrong elements in {}; its ranks have told of others before where",
+                        book.wrong_elements, planned.name)
+          : WrongMessage(book.wrong.front(), planned, book.wrong_elements);
   finding.remedy =
       "Run again with -c full; if it stays on one rank, suspect its memory, link or device, if it "
       "moves with the software, the collective library or an interposed one (LD_PRELOAD)";
@@ -74,7 +78,7 @@ verdict::Judgement JudgeData(const CaseBook& book, const plan::PlannedCase& plan
   verdict::Judgement judgement = AllFinished(ranks);
   if (stopped == "not_run" || stopped == "interrupted")
     judgement.verdict = verdict::Verdict::kUnknown;
-  if (book.wrong.empty()) return judgement;
+  if (book.wrong.empty() && book.wrong_elements == 0) return judgement;
   judgement.verdict = verdict::Verdict::kFail;
   judgement.findings.push_back(CorruptionOf(book, planned));
   for (const int rank : judgement.findings.front().culprits) {

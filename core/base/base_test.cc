@@ -8,6 +8,7 @@
 #include "core/base/clock.h"
 #include "core/base/deadline.h"
 #include "core/base/nearest.h"
+#include "core/base/now.h"
 #include "core/base/random.h"
 #include "core/base/status.h"
 #include "core/base/units.h"
@@ -111,6 +112,10 @@ TEST(VirtualTimeTest, TicksAndDeadlinesOfThisThreadGoByIt) {
     EXPECT_EQ(deadline.RemainingNs(), 10);
     now_ns = 15;
     EXPECT_TRUE(deadline.Passed());
+    EXPECT_EQ(NowNs(), 15);
+    EXPECT_EQ(CalibrateTicks().ToNs(25), 10);
+    SleepNs(999'999'999);
+    EXPECT_EQ(NowTicks(), 15u);
   }
   EXPECT_GT(NowTicks(), real);
 }

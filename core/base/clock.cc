@@ -63,6 +63,8 @@ const bool kUseTsc = TscIsInvariant() && IsWanted();
 std::string TickSource() { return clock_internal::kUseTsc ? "tsc" : "clock_monotonic"; }
 
 TickScale CalibrateTicks(int milliseconds) {
+  // Virtual time does not pass meanwhile; its ticks are nanoseconds.
+  if (clock_internal::virtual_now_ns != nullptr) return {.origin_ticks = NowTicks()};
   const ClockPair first = ReadPair();
   ClockPair last = first;
   while (last.ns - first.ns < std::int64_t{milliseconds} * 1'000'000) last = ReadPair();

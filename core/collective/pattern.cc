@@ -112,6 +112,21 @@ PatternTerms TermsOf(const Operation& operation, int world_size) {
   return terms;
 }
 
+// Of all contributors. Every rank of a simulation asks, and there may be many: with many the
+// weights are the numbers from 1 to a power of two, again and again.
+std::int32_t TotalWeightOf(const PatternTerms& terms) {
+  constexpr std::uint32_t kDoubled = 1u << 12;  // from here on WeightOf takes bits of a slot twice
+  std::int32_t total = 0;
+  if (terms.weight_mask >= kDoubled) {
+    for (std::uint32_t slot = 0; slot < terms.contributors; ++slot) total += WeightOf(terms, slot);
+    return total;
+  }
+  const auto sum_to = [](std::uint32_t last) { return last * (last + 1) / 2; };
+  const std::uint32_t period = terms.weight_mask + 1;
+  return static_cast<std::int32_t>(terms.contributors / period * sum_to(period) +
+                                   sum_to(terms.contributors % period));
+}
+
 PatternTerms TermsOf(const Operation& operation, int world_size, std::int32_t weight_total) {
   PatternTerms terms = TermsOf(operation, world_size);
   terms.weight_total = weight_total;
@@ -242,10 +257,7 @@ Pattern::Pattern(std::uint64_t seed, const Operation& operation, int world_size,
     : seed_(seed), operation_(operation), world_size_(world_size), memory_(memory) {
   LOCKSTEP_CHECK(world_size >= 1 && world_size <= kMaxWorldSize, "world size out of range");
   LOCKSTEP_CHECK(operation.count >= 0, "a negative count");
-  const PatternTerms terms = TermsOf(operation, world_size);
-  for (std::uint32_t slot = 0; slot < terms.contributors; ++slot) {
-    weight_total_ += WeightOf(terms, slot);
-  }
+  weight_total_ = TotalWeightOf(TermsOf(operation, world_size));
 }
 
 PatternPiece Pattern::PieceOf(std::uint64_t stream, std::int64_t begin, std::int64_t count,

@@ -74,7 +74,8 @@ std::vector<int> SomeRanks(int world) {
 }
 
 class PatternWorldTest : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(Worlds, PatternWorldTest, testing::Values(1, 2, 3, 8, 64, 1000, 4096));
+INSTANTIATE_TEST_SUITE_P(Worlds, PatternWorldTest,
+                         testing::Values(1, 2, 3, 8, 64, 1000, 4096, 9001));
 
 // Every type and reduction, in several random orders of the ranks: not a bit differs.
 TEST_P(PatternWorldTest, ReductionsAreExactInAnyOrder) {

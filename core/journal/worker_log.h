@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace lockstep::journal {
 
@@ -15,6 +16,14 @@ struct WorkerLog {
   std::int64_t cut_bytes = 0;  // of it that are before `text`
   std::string text;            // its end, in whole lines
 };
+
+// How the name of a log begins that a worker makes for its library.
+inline std::string WorkerLogPrefix(int pid) { return "lockstep-nccl-" + std::to_string(pid) + "-"; }
+
+// Not what NCCL writes without any trouble.
+inline bool IsNews(std::string_view line) {
+  return !line.empty() && line.find("NCCL version") == std::string_view::npos;
+}
 
 }  // namespace lockstep::journal
 

@@ -1,6 +1,7 @@
 #include "core/launch/channel.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -17,10 +18,24 @@ namespace {
 constexpr std::size_t kHeaderBytes = 8;
 constexpr std::size_t kReadBytes = 256 << 10;
 
+// A connection to an address of this host comes from the same one.
+bool IsWithinHost(int fd) {
+  sockaddr_in ours{}, theirs{};
+  socklen_t length = sizeof ours, their_length = sizeof theirs;
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&ours), &length) != 0 ||
+      getpeername(fd, reinterpret_cast<sockaddr*>(&theirs), &their_length) != 0) {
+    return false;
+  }
+  if (ours.sin_family == AF_UNIX) return true;
+  return ours.sin_family == AF_INET && ours.sin_addr.s_addr == theirs.sin_addr.s_addr;
+}
+
 }  // namespace
 
 Channel::Channel(Fd fd, std::size_t most_payload_bytes)
-    : fd_(std::move(fd)), most_payload_bytes_(most_payload_bytes) {
+    : fd_(std::move(fd)),
+      most_payload_bytes_(most_payload_bytes),
+      within_host_(IsWithinHost(fd_.get())) {
   const int flags = fcntl(fd_.get(), F_GETFL);
   LOCKSTEP_CHECK(flags >= 0 && fcntl(fd_.get(), F_SETFL, flags | O_NONBLOCK) == 0,
                  std::strerror(errno));
@@ -56,6 +71,8 @@ void Channel::Flush() {
       if (errno == EINTR) continue;
       // What the peer sent before it left is still to be read: only Fill() may close then.
       if (errno != EAGAIN) sent_ = out_.size();
+      // The kernel tells an error once; who reads then is told of an end.
+      if (errno != EAGAIN && errno != EPIPE) write_error_ = errno;
       break;
     }
     sent_ += static_cast<std::size_t>(n);
@@ -86,7 +103,7 @@ bool Channel::ReadOnce() {
     n = recv(fd_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
   } while (n < 0 && errno == EINTR);
   if (n > 0) in_.append(bytes.data(), static_cast<std::size_t>(n));
-  if (n == 0 || (n < 0 && errno != EAGAIN)) Close(n == 0 ? 0 : errno);
+  if (n == 0 || (n < 0 && errno != EAGAIN)) Close(n == 0 ? write_error_ : errno);
   return n > 0;
 }
 
@@ -121,6 +138,14 @@ std::optional<Frame> Channel::Take() {
   Frame frame{header[1], in_.substr(taken_ + kHeaderBytes, header[0])};
   taken_ += kHeaderBytes + header[0];
   return frame;
+}
+
+verdict::Loss LossOf(const Channel& channel) {
+  const int error = channel.error();
+  // EPIPE: it was reset after the other end had closed it.
+  if (error == 0 || error == EPIPE) return verdict::Loss::kClosed;
+  if (error != ECONNRESET) return verdict::Loss::kCutOff;
+  return channel.within_host() ? verdict::Loss::kClosed : verdict::Loss::kReset;
 }
 
 }  // namespace lockstep::launch

@@ -13,6 +13,7 @@
 
 #include "core/base/deadline.h"
 #include "core/launch/fd.h"
+#include "core/verdict/lost_hosts.h"
 
 namespace lockstep::launch {
 
@@ -32,8 +33,11 @@ class Channel {
   bool open() const { return open_; }
   void Close(int error = 0);
   // Of a channel that closed: 0 when the peer closed it, or its owner was done with it; else why
-  // (errno): reading failed, a frame was too long (EPROTO), the peer took nothing (ENOBUFS).
+  // (errno): reading or writing failed, a frame was too long (EPROTO), the peer took nothing
+  // (ENOBUFS).
   int error() const { return error_; }
+  // Both ends are on this host: nothing but the end of its peer resets it.
+  bool within_host() const { return within_host_; }
 
   // Queues the frame and writes what the socket takes now.
   void Send(std::uint32_t type, std::string_view payload);
@@ -62,11 +66,16 @@ class Channel {
   std::size_t most_payload_bytes_;
   bool open_ = true;
   int error_ = 0;
+  int write_error_ = 0;
+  bool within_host_;
   std::string out_;
   std::size_t sent_ = 0;
   std::string in_;
   std::size_t taken_ = 0;
 };
+
+// How the peer of a channel that closed was lost.
+verdict::Loss LossOf(const Channel& channel);
 
 }  // namespace lockstep::launch
 

@@ -53,10 +53,12 @@ Status FleetImpl::Started(int rank) const {
   if (member.lost || !member.started) {
     const bool told = member.loss == verdict::Loss::kTold;
     const bool ended = told || member.loss == verdict::Loss::kClosed;
+    const bool reset = member.loss == verdict::Loss::kReset;
     return EnvironmentError(fmt::format(
         "the agent of rank {} on {} {}; {}", rank, agents_[static_cast<std::size_t>(rank)].host,
         told    ? "was told to end by a signal before its worker started"
         : ended ? "ended before its worker started"
+        : reset ? "lost its connection to rank 0 before its worker started: it was reset"
                 : "does not answer",
         ended ? "find who ended it (dmesg, the scheduler) and run again" : "check that host"));
   }

@@ -29,7 +29,8 @@ void FleetImpl::Lose(int rank, verdict::Loss loss) {
   if (member.lost) return;
   member.lost = true;
   // Who left while we were stopped may have had no way to say so.
-  if (loss == verdict::Loss::kClosed && vigil_->overslept()) loss = verdict::Loss::kLeft;
+  if ((loss == verdict::Loss::kClosed || loss == verdict::Loss::kReset) && vigil_->overslept())
+    loss = verdict::Loss::kLeft;
   if (member.loss == verdict::Loss::kNone) member.loss = loss;
   member.channel->Close();
   Push(FleetEventKind::kLost, rank);

@@ -189,7 +189,8 @@ class Follower {
     // A launcher that is gone may still have told us to end.
     if (signals_.Take().end != 0) told_ = true;
     // Whoever ends the launch may have ended the coordinator first.
-    if (loss == verdict::Loss::kClosed && (told_ || leave_at_)) loss = verdict::Loss::kGone;
+    if ((loss == verdict::Loss::kClosed || loss == verdict::Loss::kReset) && (told_ || leave_at_))
+      loss = verdict::Loss::kGone;
     // Before all have met nothing has begun, and nothing is known of the others.
     if (!vigil_) {
       agent_.End();

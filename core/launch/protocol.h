@@ -15,7 +15,7 @@
 
 namespace lockstep::launch {
 
-inline constexpr std::uint32_t kProtocolVersion = 5;
+inline constexpr std::uint32_t kProtocolVersion = 6;
 
 enum class FrameType : std::uint32_t {
   kNone = 0,

@@ -12,6 +12,7 @@
 #include "core/launch/host_clocks.h"
 #include "core/launch/open_files.h"
 #include "core/launch/sockets.h"
+#include "core/launch/worker_log.h"
 
 namespace lockstep::launch {
 namespace {
@@ -238,6 +239,7 @@ void RankAgent::OnChange(const ChildChange& change) {
     child_->channel().Close();
     Drain();
     KeepLog();
+    RemoveQuietLogs("", child_->pid());
     died_ = NowTicks();
   }
   if (child_->gone()) faults_.HealAll();

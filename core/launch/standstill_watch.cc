@@ -1,11 +1,10 @@
 #include "core/launch/standstill_watch.h"
 
-#include <time.h>
-
 #include <utility>
 
 #include "core/base/clock.h"
 #include "core/base/deadline.h"
+#include "core/base/now.h"
 #include "core/verdict/standstill.h"
 
 namespace lockstep::launch {
@@ -31,8 +30,7 @@ std::optional<Standstill> StandstillWatch::OnEvent(const FleetEvent& event) {
   std::vector<verdict::RankEvidence> before = fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
   for (int look = 0; look < kMostLooks; ++look) {
     if (!verdict::NobodyCanGoOn(before, judge_(before))) return std::nullopt;
-    const timespec between{0, kBetweenLooksNs};
-    nanosleep(&between, nullptr);
+    SleepNs(kBetweenLooksNs);
     std::vector<verdict::RankEvidence> after =
         fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
     Standstill standstill;

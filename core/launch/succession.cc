@@ -4,7 +4,6 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <set>
 #include <utility>
@@ -24,7 +23,8 @@ constexpr double kGiveSeconds = 60;
 constexpr std::size_t kPieceBytes = std::size_t{8} << 20;
 
 bool IsSilence(verdict::Loss loss) {
-  return loss == verdict::Loss::kCutOff || loss == verdict::Loss::kDeaf;
+  return loss == verdict::Loss::kCutOff || loss == verdict::Loss::kDeaf ||
+         loss == verdict::Loss::kReset;
 }
 
 void WaitFor(Channel& channel, Deadline deadline) {
@@ -43,12 +43,6 @@ verdict::RankEvidence Unheard(int rank) {
 }
 
 }  // namespace
-
-verdict::Loss LossOf(const Channel& channel) {
-  const int error = channel.error();
-  const bool closed = error == 0 || error == ECONNRESET || error == EPIPE;
-  return closed ? verdict::Loss::kClosed : verdict::Loss::kCutOff;
-}
 
 verdict::Loss SilenceOf(const Channel& channel) {
   return channel.open() && AllAcknowledged(channel.fd()) ? verdict::Loss::kDeaf
@@ -85,7 +79,10 @@ verdict::Loss Succession::Try(const Contact& candidate, std::optional<Channel>& 
   const Result<Fd> reached =
       ConnectTo({candidate.address, candidate.port, secret_}, Within(kConnectSeconds), &refused);
   // A successor that is done is gone, too: in time, if the launch is being ended.
-  const verdict::Loss gone = Hurried() ? verdict::Loss::kGone : verdict::Loss::kClosed;
+  const bool here = candidate.host == DescribeAgent(context_.rank).host;
+  const verdict::Loss gone = Hurried() ? verdict::Loss::kGone
+                             : here    ? verdict::Loss::kClosed
+                                       : verdict::Loss::kReset;
   if (!reached.ok()) return refused ? gone : verdict::Loss::kCutOff;
   const double patience = IsSilence(loss_) ? kWelcomeAfterSilenceSeconds : kWelcomeSeconds;
   const Deadline welcome = Within(patience);
@@ -115,7 +112,7 @@ std::optional<Channel> Succession::FindSuccessor() {
 
 ExitCode Succession::Give(Channel& channel, const Bequest& own) {
   Encoder bequest;
-  bequest.Put(std::int32_t{own.lifetime});
+  bequest.Put(std::int32_t{own.lifetime}).Put(static_cast<std::uint8_t>(loss_));
   Put(bequest, own.evidence);
   Put(bequest, own.journal);
   channel.Send(Number(FrameType::kBequest), bequest.Take());
@@ -144,9 +141,12 @@ void Succession::Hear(Lobby::Guest& guest, Legacy& legacy, Deadline deadline) {
       if (frame->type != Number(FrameType::kBequest)) continue;
       Decoder decoder(frame->payload);
       const auto lifetime = decoder.Get<std::int32_t>();
+      const auto loss = static_cast<verdict::Loss>(decoder.Get<std::uint8_t>());
       verdict::RankEvidence evidence;
       journal::Journal journal;
       if (!Get(decoder, evidence) || !Get(decoder, journal)) return;
+      // One end that was seen explains all connections that were reset.
+      if (loss_ == verdict::Loss::kReset && loss == verdict::Loss::kClosed) loss_ = loss;
       evidence.rank = guest.info.rank;
       legacy.lifetime = std::max<int>(legacy.lifetime, lifetime);
       legacy.evidence[rank] = std::move(evidence);

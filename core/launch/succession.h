@@ -17,9 +17,8 @@
 
 namespace lockstep::launch {
 
-// How the peer of a channel that closed was lost.
-verdict::Loss LossOf(const Channel& channel);
-// … of one that is open, but does not answer: its kernel acknowledges what was sent, or does not.
+// How the peer of a channel was lost that is open, but does not answer: its kernel acknowledges
+// what was sent, or does not.
 verdict::Loss SilenceOf(const Channel& channel);
 
 // What an agent leaves to the successor.
@@ -60,7 +59,7 @@ class Succession {
   const std::string secret_;
   Lobby* lobby_;
   Signals& signals_;
-  const verdict::Loss loss_;
+  verdict::Loss loss_;  // of the coordinator, as all know it who came
   const double hurry_seconds_;
   std::optional<Deadline> hurried_;
   std::map<int, verdict::Loss> lost_;  // candidates that are not there, by rank

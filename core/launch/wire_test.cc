@@ -1,12 +1,15 @@
 // Frames, payloads, and the shared memory after a SIGKILL.
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <string>
@@ -65,6 +68,52 @@ TEST(Channel, RefusesFramesThatAreTooLarge) {
   ends.a.Fill();
   EXPECT_FALSE(ends.a.Take().has_value());
   EXPECT_FALSE(ends.a.open());
+}
+
+enum class Does { kReads, kWrites };
+
+// One end of a TCP connection, after the other one was reset, or closed.
+Channel AfterReset(const char* from, bool closes, Does first) {
+  Fd listener(socket(AF_INET, SOCK_STREAM, 0)), client(socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in here{};
+  here.sin_family = AF_INET;
+  here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  sockaddr_in there = here;
+  there.sin_addr.s_addr = inet_addr(from);
+  socklen_t length = sizeof here;
+  auto* const address = reinterpret_cast<sockaddr*>(&here);
+  EXPECT_EQ(bind(listener.get(), address, length), 0);
+  EXPECT_EQ(listen(listener.get(), 1), 0);
+  EXPECT_EQ(getsockname(listener.get(), address, &length), 0);
+  EXPECT_EQ(bind(client.get(), reinterpret_cast<sockaddr*>(&there), length), 0);
+  EXPECT_EQ(connect(client.get(), address, length), 0);
+  Channel channel(Fd(accept(listener.get(), nullptr, nullptr)), kMostFrameBytes);
+  const linger at_once{.l_onoff = 1, .l_linger = 0};
+  if (!closes) {
+    EXPECT_EQ(setsockopt(client.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
+  }
+  client.Reset();
+  pollfd heard{channel.fd(), POLLIN, 0};
+  EXPECT_EQ(poll(&heard, 1, -1), 1);
+  if (first == Does::kWrites) channel.Send(1, "beat");
+  while (channel.open()) channel.Fill();
+  return channel;
+}
+
+// 127.0.0.2 stands for another host: what is between two hosts may reset a connection.
+TEST(Channel, AResetProvesAnEndWithinAHostOnly) {
+  for (const Does first : {Does::kReads, Does::kWrites}) {
+    EXPECT_EQ(LossOf(AfterReset("127.0.0.1", false, first)), verdict::Loss::kClosed);
+    EXPECT_EQ(LossOf(AfterReset("127.0.0.2", false, first)), verdict::Loss::kReset);
+    EXPECT_EQ(LossOf(AfterReset("127.0.0.2", true, first)), verdict::Loss::kClosed);
+  }
+  Ends local;
+  WriteAll(local.raw, "unread");
+  local.a.Send(1, "unread by the other end, which is reset by that");
+  local.owner.Reset();
+  while (local.a.open()) local.a.Fill();
+  EXPECT_EQ(local.a.error(), ECONNRESET);
+  EXPECT_EQ(LossOf(local.a), verdict::Loss::kClosed);
 }
 
 TEST(Channel, WhatCameBeforeTheEndCanBeTaken) {

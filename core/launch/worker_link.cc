@@ -62,8 +62,13 @@ class WorkerLinkImpl final : public WorkerLink, public comm::Meeting {
   std::span<std::byte> device_marks() override { return segment_->device_marks(); }
   comm::Meeting& meeting() override { return *this; }
 
-  Result<Message> Receive(Deadline deadline) override { return Take(deadline, true); }
-  Result<Message> Await(Deadline deadline) override { return Take(deadline, false); }
+  Result<Message> Receive(Deadline deadline) override { return Take({}, deadline, true); }
+  Result<Message> Receive(std::uint32_t type, Deadline deadline) override {
+    return Take(type, deadline, true);
+  }
+  Result<Message> Await(std::uint32_t type, Deadline deadline) override {
+    return Take(type, deadline, false);
+  }
   Status Send(const Message& message) override;
   Status Put(const std::string& key, const std::string& value) override;
   Result<std::string> Get(const std::string& key, Deadline deadline) override;
@@ -72,7 +77,7 @@ class WorkerLinkImpl final : public WorkerLink, public comm::Meeting {
 
  private:
   using Lock = std::unique_lock<std::mutex>;
-  Result<Message> Take(Deadline deadline, bool idle);
+  Result<Message> Take(std::optional<std::uint32_t> type, Deadline deadline, bool idle);
   Status SendFrame(FrameType type, std::string_view payload);
   // Reads frames, or has them read, sleeping until there is something new.
   Status Wait(Lock& lock, Deadline deadline, std::string_view what);
@@ -174,15 +179,21 @@ Status WorkerLinkImpl::Wait(Lock& lock, Deadline deadline, std::string_view what
   return OkStatus();
 }
 
-Result<Message> WorkerLinkImpl::Take(Deadline deadline, bool idle) {
+Result<Message> WorkerLinkImpl::Take(std::optional<std::uint32_t> type, Deadline deadline,
+                                     bool idle) {
   Lock lock(mutex_);
-  if (messages_.empty() && !take_) ReadFrames();
-  if (messages_.empty() && idle) journal_.Idle();
-  while (messages_.empty()) {
+  const auto find = [&] {
+    return std::ranges::find_if(messages_,
+                                [&](const Message& one) { return !type || one.type == *type; });
+  };
+  if (find() == messages_.end() && !take_) ReadFrames();
+  if (find() == messages_.end() && idle) journal_.Idle();
+  while (find() == messages_.end()) {
     LOCKSTEP_RETURN_IF_ERROR(Wait(lock, deadline, "a message of the conductor"));
   }
-  Message message = std::move(messages_.front());
-  messages_.pop_front();
+  const auto found = find();
+  Message message = std::move(*found);
+  messages_.erase(found);
   return message;
 }
 

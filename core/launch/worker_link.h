@@ -67,8 +67,10 @@ class WorkerLink {
   // worker does with the message it must journal itself, or its silence looks idle.
   // kDeadlineExceeded, or kEnvironment when the agent is gone.
   virtual Result<Message> Receive(Deadline deadline) = 0;
+  // The next one of that type. Others stay for those who ask for them: on several threads, too.
+  virtual Result<Message> Receive(std::uint32_t type, Deadline deadline) = 0;
   // The same in the middle of work, without kIdle: silence goes on counting.
-  virtual Result<Message> Await(Deadline deadline) = 0;
+  virtual Result<Message> Await(std::uint32_t type, Deadline deadline) = 0;
   virtual Status Send(const Message& message) = 0;
 
   // From now on a thread reads what comes, whatever the caller is stuck in: `take` sees every

@@ -65,6 +65,11 @@ Workload ReadWorkload(TomlFields& fields, int ranks, const ScenarioOptions& opti
   if (!kind) return Workload();
   Workload workload = kKinds[*kind].read(fields, ranks, options);
   fields.RejectTheRest();
+  auto* const script = std::get_if<ScriptProgram>(&workload);
+  if (script == nullptr || !fields.mistakes().none()) return workload;
+  for (std::size_t i = 0; i < script->communicators.size(); ++i) {
+    script->promised.push_back(PromisesRightData(*script, i));
+  }
   return workload;
 }
 

@@ -62,6 +62,9 @@ struct ScriptProgram {
   bool outsiders_return = false;
   std::int64_t rounds = 1;  // every list so many times: the iterations
   ddp::AfterFinish after_finish = ddp::AfterFinish::kExit;
+  // Of each communicator, when the program has been read: see PromisesRightData. Every rank asks,
+  // and it takes a look at all of them.
+  std::vector<bool> promised = {};
 };
 
 // "all_reduce world f32 1024 op=max", "barrier pair", "sleep 100ms", "repeat 10 STEP", "exit 3" …

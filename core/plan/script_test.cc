@@ -90,6 +90,8 @@ TEST(PromisesRightData, OnlyWhereAllCallTheSameToTheEnd) {
       "kind = \"script\"\nrank.0 = [\"all_reduce world f32 4\"]\n"
       "rank.1 = [\"all_reduce world f32 4\", \"throw\"]\n");
   EXPECT_FALSE(PromisesRightData(raises, 0));
+  EXPECT_EQ(same.promised, std::vector<bool>{true});
+  EXPECT_EQ(other.promised, std::vector<bool>{false});
 }
 
 TEST(Loops, AreScripts) {

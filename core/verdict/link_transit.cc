@@ -10,9 +10,6 @@
 namespace lockstep::verdict {
 namespace {
 
-// What a look tells of waits is of some moment in it; no look that counts takes longer.
-constexpr double kLongestLookSeconds = 0.002;
-
 // The first step by which `bytes` were there.
 auto StepOf(const std::vector<ByteStep>& steps, std::uint64_t bytes) {
   return std::lower_bound(
@@ -99,6 +96,7 @@ std::optional<double> WaitRecord::Between(double from_s, double to_s) const {
   const auto later = [](double time_s, const auto& total) { return time_s < total.first; };
   const auto after_from = std::upper_bound(totals_.begin(), totals_.end(), from_s, later);
   if (after_from == totals_.begin()) return std::nullopt;
+  // What a look tells of waits is of some moment in it.
   const auto after_to =
       std::upper_bound(after_from, totals_.end(), to_s + kLongestLookSeconds, later);
   const double end_s = after_to == totals_.end() ? last_s_ : after_to->second;

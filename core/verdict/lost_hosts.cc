@@ -22,12 +22,17 @@ struct LostHost {
   std::string name;
   std::vector<int> ranks;
   Fate fate = Fate::kDied;
-  bool told = false;  // its own agents say so
+  bool told = false;   // its own agents say so
+  bool reset = false;  // kDied: a connection was reset, which something on the way may have done
 };
 
+// It may live.
 bool IsSilent(Loss loss) {
-  return loss == Loss::kCutOff || loss == Loss::kDeaf || loss == Loss::kLeft;
+  return loss == Loss::kCutOff || loss == Loss::kDeaf || loss == Loss::kLeft ||
+         loss == Loss::kReset;
 }
+
+bool IsEnd(Loss loss) { return loss == Loss::kClosed || loss == Loss::kReset; }
 
 std::map<std::string, std::vector<int>> RanksByHost(const std::vector<RankPlace>& places) {
   std::map<std::string, std::vector<int>> hosts;
@@ -46,8 +51,8 @@ std::optional<Fate> FateOf(const std::vector<int>& ranks, const std::vector<Rank
   const auto state = [&](int rank) { return evidence[static_cast<std::size_t>(rank)].state; };
   if (any([&](int rank) { return loss(rank) == Loss::kLauncher; })) return Fate::kLauncher;
   if (any([&](int rank) { return loss(rank) == Loss::kTold; })) return std::nullopt;
-  if (all([&](int rank) { return loss(rank) == Loss::kClosed || loss(rank) == Loss::kGone; }) &&
-      any([&](int rank) { return loss(rank) == Loss::kClosed; })) {
+  if (all([&](int rank) { return IsEnd(loss(rank)) || loss(rank) == Loss::kGone; }) &&
+      any([&](int rank) { return IsEnd(loss(rank)); })) {
     return Fate::kDied;
   }
   if (any([&](int rank) { return loss(rank) == Loss::kGone; })) return std::nullopt;
@@ -72,7 +77,10 @@ std::vector<LostHost> FindLostHosts(const std::vector<RankPlace>& places,
     if (!fate || (hosts.size() < 2 && *fate != Fate::kLauncher)) continue;
     const auto first = static_cast<std::size_t>(ranks.front());
     const bool told = places[first].loss == Loss::kNone || *fate == Fate::kLauncher;
-    lost.push_back({name, ranks, *fate, told});
+    const bool reset = std::ranges::any_of(ranks, [&](int rank) {
+      return places[static_cast<std::size_t>(rank)].loss == Loss::kReset;
+    });
+    lost.push_back({name, ranks, *fate, told, reset});
   }
   // Who waits for a stopped host is not stopped itself: all hosts alike is job control.
   if (lost.size() == hosts.size()) {
@@ -98,6 +106,10 @@ LostHost OurSide(const std::vector<RankPlace>& places) {
   return ours;
 }
 
+// A TCP segment that resets a connection bears no name.
+constexpr const char* kWhatResets =
+    "their processes ended, or something between the hosts (a firewall, a NAT) ended connections";
+
 Finding Describe(const LostHost& host) {
   Finding finding;
   finding.culprits = host.ranks;
@@ -105,13 +117,17 @@ Finding Describe(const LostHost& host) {
   switch (host.fate) {
     case Fate::kDied:
       finding.cause = "host_died";
-      finding.proved = true;
+      finding.proved = !host.reset;
       finding.message =
-          fmt::format("{} died: every connection of its agents was closed, without a word", who);
+          host.reset
+              ? fmt::format("{}: every connection of its agents was reset, refused or closed: {}",
+                            who, kWhatResets)
+              : fmt::format("{} died: every connection of its agents was closed, without a word",
+                            who);
       finding.remedy = fmt::format(
           "See whether {} is up and why its processes ended: power, a kernel panic, an "
-          "out-of-memory kill (dmesg), or the launcher's daemon that was ended there.",
-          host.name);
+          "out-of-memory kill (dmesg), or the launcher's daemon that was ended there{}.",
+          host.name, host.reset ? "; else what on the way ends connections" : "");
       break;
     case Fate::kLauncher:
       finding.cause = "launcher_lost";
@@ -167,9 +183,9 @@ bool IsConsequence(const Finding& finding, const std::vector<int>& lost) {
          });
 }
 
-Outcome OutcomeOf(Fate fate) {
-  if (fate == Fate::kDied) return Outcome::kKilled;
-  return fate == Fate::kStopped ? Outcome::kStopped : Outcome::kHung;
+Outcome OutcomeOf(const LostHost& host) {
+  if (host.fate == Fate::kDied) return host.reset ? Outcome::kFailed : Outcome::kKilled;
+  return host.fate == Fate::kStopped ? Outcome::kStopped : Outcome::kHung;
 }
 
 // Where the culprits of a finding are, if that is one host of several.
@@ -201,11 +217,14 @@ Finding DescribeAgents(std::vector<int> ranks, Loss loss) {
   if (loss == Loss::kGone) return DescribeGone(std::move(ranks));
   Finding finding;
   finding.cause = "agent_lost";
-  finding.proved = true;
+  finding.proved = loss != Loss::kReset;
   const bool one = ranks.size() == 1;
   const std::string who = fmt::format("the {} of {}", one ? "agent" : "agents", FormatRanks(ranks));
   finding.message =
-      loss == Loss::kTold
+      loss == Loss::kReset
+          ? fmt::format("{} {} lost: {} reset or refused: {}", who, one ? "is" : "are",
+                        one ? "its connection was" : "their connections were", kWhatResets)
+      : loss == Loss::kTold
           ? fmt::format("{} {} told to end by a signal, and {} with {}", who, one ? "was" : "were",
                         one ? "its worker ended" : "their workers ended", one ? "it" : "them")
           : fmt::format("{} ended: {} closed without a word; {}", who,
@@ -223,7 +242,7 @@ Finding DescribeAgents(std::vector<int> ranks, Loss loss) {
 std::vector<Finding> FindLostAgents(const std::vector<RankPlace>& places,
                                     const std::vector<RankEvidence>& evidence) {
   std::vector<Finding> findings;
-  for (const Loss loss : {Loss::kClosed, Loss::kTold, Loss::kGone}) {
+  for (const Loss loss : {Loss::kClosed, Loss::kTold, Loss::kReset, Loss::kGone}) {
     std::vector<int> ranks;
     for (std::size_t rank = 0; rank < places.size(); ++rank) {
       const ProcessState state = evidence[rank].state;
@@ -235,11 +254,16 @@ std::vector<Finding> FindLostAgents(const std::vector<RankPlace>& places,
   return findings;
 }
 
+// Workers may have ended with it, proved or not, and others because of that.
+bool MayHaveEndedWorkers(const Finding& finding) {
+  return finding.proved || finding.cause == "agent_lost" || finding.cause == "host_died";
+}
+
 // What was found before follows `causes`, or becomes evidence of the first of them. A proof is no
 // evidence of a suspicion.
 void PutFirst(std::vector<Finding> causes, const std::vector<int>& lost, Judgement& judgement) {
   for (Finding& finding : judgement.findings) {
-    const bool weaker = causes.front().proved || !finding.proved;
+    const bool weaker = MayHaveEndedWorkers(causes.front()) || !finding.proved;
     const bool explained = weaker && IsConsequence(finding, lost);
     (explained ? causes.front().evidence : causes).push_back(std::move(finding));
   }
@@ -259,7 +283,8 @@ void NameLostAgents(const std::vector<RankPlace>& places, const std::vector<Rank
     NamePlace(places, finding);
   }
   for (const int rank : lost) {
-    const bool known = places[static_cast<std::size_t>(rank)].loss != Loss::kGone;
+    const Loss loss = places[static_cast<std::size_t>(rank)].loss;
+    const bool known = loss != Loss::kGone && loss != Loss::kReset;
     judgement.outcomes[static_cast<std::size_t>(rank)].outcome =
         known ? Outcome::kKilled : Outcome::kFailed;
   }
@@ -298,7 +323,7 @@ void NameLostHosts(const std::vector<RankPlace>& places, const std::vector<RankE
     for (const int rank : host.ranks) {
       RankOutcome& outcome = judgement.outcomes[static_cast<std::size_t>(rank)];
       const bool known = evidence[static_cast<std::size_t>(rank)].state != ProcessState::kLost;
-      if (!known) outcome.outcome = OutcomeOf(host.fate);
+      if (!known) outcome.outcome = OutcomeOf(host);
     }
   }
   PutFirst(std::move(findings), ranks, judgement);

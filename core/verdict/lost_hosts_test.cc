@@ -36,7 +36,8 @@ const Finding* Named(Launch& launch) {
 }
 
 constexpr Loss kHere = Loss::kNone, kClosed = Loss::kClosed, kCutOff = Loss::kCutOff,
-               kDeaf = Loss::kDeaf, kLauncher = Loss::kLauncher, kLeft = Loss::kLeft;
+               kDeaf = Loss::kDeaf, kLauncher = Loss::kLauncher, kLeft = Loss::kLeft,
+               kReset = Loss::kReset;
 
 TEST(LostHosts, AHostWhoseConnectionsAllClosedDied) {
   Launch launch = LaunchOf({kHere, kHere, kClosed, kClosed});
@@ -64,6 +65,32 @@ TEST(LostHosts, OneAgentOfAHostIsNotTheHost) {
   EXPECT_EQ(launch.judgement.outcomes[3].outcome, Outcome::kKilled);
   EXPECT_EQ(launch.judgement.verdict, Verdict::kUnknown) << "nothing was tested";
   EXPECT_NE(finding->message.find("; on host node2"), std::string::npos) << finding->message;
+}
+
+// A firewall that resets connections looks like the end of a process.
+TEST(LostHosts, AResetProvesTheEndOfAConnectionOnly) {
+  Launch agent = LaunchOf({kHere, kHere, kHere, kReset});
+  agent.evidence[0].error = "gloo: [pair.cc:589] Read error [10.0.0.2]:7047: Connection reset";
+  agent.judgement = Judge(agent.evidence, 30);
+  ASSERT_TRUE(agent.judgement.findings.front().proved);
+  const Finding* finding = Named(agent);
+  EXPECT_EQ(finding->cause, "agent_lost");
+  EXPECT_FALSE(finding->proved);
+  EXPECT_EQ(finding->culprits, (std::vector<int>{3}));
+  EXPECT_NE(finding->message.find("a firewall"), std::string::npos) << finding->message;
+  EXPECT_EQ(agent.judgement.verdict, Verdict::kUnknown);
+  EXPECT_EQ(agent.judgement.findings.size(), 1u) << "others may have failed because of that";
+  EXPECT_EQ(agent.judgement.outcomes[3].outcome, Outcome::kFailed);
+
+  for (const Loss other : {kReset, kClosed, Loss::kGone}) {
+    Launch host = LaunchOf({kHere, kHere, kReset, other});
+    finding = Named(host);
+    EXPECT_EQ(finding->cause, "host_died");
+    EXPECT_FALSE(finding->proved);
+    EXPECT_NE(finding->message.find("a firewall"), std::string::npos) << finding->message;
+    EXPECT_EQ(host.judgement.outcomes[2].outcome, Outcome::kFailed);
+  }
+  EXPECT_TRUE(WeAreCutOff(LaunchOf({kHere, kReset, kReset, kReset}).places)) << "they may live";
 }
 
 TEST(LostHosts, AProofIsNoEvidenceOfASuspicion) {

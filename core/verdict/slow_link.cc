@@ -1,13 +1,14 @@
 // Which links are slow. It is proved only when four things agree: that bytes were on the way for
 // long cannot be otherwise, whenever the looks came; it is a habit; the sender's kernel, or what a
 // relay was told, says the same; and no process at either end was waiting for a processor
-// meanwhile. The first two alone are a suspicion.
+// meanwhile. The first two alone are a suspicion. So is a count of segments that were sent again.
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
+#include "core/stats/stats.h"
 #include "core/verdict/findings.h"
 #include "core/verdict/link_transit.h"
 #include "core/verdict/links.h"
@@ -32,14 +33,15 @@ constexpr double kSegmentBytes = 1448;
 // A receiver that keeps its window closed for most of the time loses what it has no room for.
 constexpr double kMostLimitedShare = 0.5;
 
+// The lower of two in the middle: half of the links may be slow, and the others are usual then.
+double LowerMedianOf(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[(values.size() - 1) / 2];
+}
+
 double QuartileOf(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 4];
-}
-
-double MedianOf(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[(values.size() - 1) / 2];
 }
 
 // The lower quartile of the means of kWindows parts of `values`, of which there are as many or
@@ -62,11 +64,12 @@ struct Watched {
   std::size_t portions = 0;
   double least_s = 0;        // bytes are on the way for so long, as a habit
   double unexplained_s = 0;  // ... and no wait for a processor explains so much of it
-  bool waits_known = true;   // of all bytes; those of which they are not are explained
-  double told_s = 0;         // relayed: for so long they were to be held back
-  double longest_s = 0;      // the latest bytes were on the way for so long, or longer
-  double round_trip_s = 0;   // as the sender's kernel has it; 0: not known, or not of the whole way
-  double echo_s = 0;         // of the slower of its two agents; 0: not known
+  std::vector<double> unexplained_times = {};  // likewise, of each portion
+  bool waits_known = true;  // of all bytes; those of which they are not are explained
+  double told_s = 0;        // relayed: for so long they were to be held back
+  double longest_s = 0;     // the latest bytes were on the way for so long, or longer
+  double round_trip_s = 0;  // as the sender's kernel has it; 0: not known, or not of the whole way
+  double echo_s = 0;        // of the slower of its two agents; 0: not known
   double contradiction_s = 0;
 };
 
@@ -91,10 +94,11 @@ Watched Watch(const LinkTraffic& link, const std::vector<Passage>& passages, con
   }
   watched.least_s = HabitOf(least);
   watched.unexplained_s = HabitOf(unexplained);
+  watched.unexplained_times = std::move(unexplained);
   if (link.relayed()) return watched;
   std::vector<double> trips;
   for (const ByteStep& step : link.writer->written_steps) trips.push_back(step.round_trip_s);
-  watched.round_trip_s = MedianOf(trips);
+  watched.round_trip_s = stats::Median(trips);
   return watched;
 }
 
@@ -131,8 +135,9 @@ struct Common {
       times.push_back(one.least_s);
       contradiction_s = std::max(contradiction_s, one.contradiction_s);
     }
-    for (const double time : times) deviations.push_back(std::abs(time - MedianOf(times)));
-    spread_s = MedianOf(deviations);
+    const double middle_s = LowerMedianOf(times);
+    for (const double time : times) deviations.push_back(std::abs(time - middle_s));
+    spread_s = LowerMedianOf(deviations);
     // All links of one rank of four are half of all: still, a quarter are others.
     usual_s = times[(times.size() - 1) / 4];
   }
@@ -150,7 +155,8 @@ struct Common {
 
 // The sender's kernel counts what it had to send again; a relay, which is the wire then, what it
 // lost. A relay's word alone is none: late bytes must have been seen. How late is a lower bound,
-// which rare looks make small, so that it is not compared with what the relay was told.
+// which rare looks make small, so that it is not compared with what the relay was told. The count
+// of a kernel tells no link from a host: a receiver that is busy drops segments, too.
 bool Loses(const Watched& one) {
   const LinkTraffic& link = one.link;
   const double segments = std::max(static_cast<double>(link.arrivals),
@@ -164,6 +170,14 @@ bool Loses(const Watched& one) {
   return limited_s < kMostLimitedShare * (steps.back().by_s - steps.front().by_s);
 }
 
+// An echo that was as late tells no link from a host.
+std::string WhyEchoProvesNothing(const Watched& one, double late_s) {
+  if (one.echo_s == 0) return "what an echo between its agents takes is not known";
+  if (one.echo_s < kMostEchoShare * late_s) return "";
+  return fmt::format("an echo between its agents, over another connection, took {:.1f} ms, too",
+                     one.echo_s * 1e3);
+}
+
 // Why it is not proved that it is slow, or "".
 std::string WhyNotProved(const Watched& one, double limit_s) {
   if (one.unexplained_s <= limit_s) {
@@ -175,12 +189,23 @@ std::string WhyNotProved(const Watched& one, double limit_s) {
     return fmt::format("the sender's kernel measured round trips of {:.2f} ms",
                        one.round_trip_s * 1e3);
   }
-  if (one.echo_s == 0) return "what an echo between its agents takes is not known";
-  if (one.echo_s >= kMostEchoShare * one.unexplained_s) {
-    return fmt::format("an echo between its agents, over another connection, took {:.1f} ms, too",
-                       one.echo_s * 1e3);
+  return WhyEchoProvesNothing(one, one.unexplained_s);
+}
+
+// Why it is not proved that the link loses what is lost on it, or "". Who sends again what a
+// busy host dropped waits for that host; as many late portions as lost ones, for which nobody at
+// either end waited, and an echo that was not late, leave the link.
+std::string WhyLossIsNotProved(const Watched& one, double limit_s) {
+  if (one.link.relayed()) return "";
+  const auto late = std::count_if(one.unexplained_times.begin(), one.unexplained_times.end(),
+                                  [&](double time_s) { return time_s > limit_s; });
+  if (late < kRetransmitsOfLoss) {
+    return fmt::format(
+        "of {} segments that were sent again the hosts may have dropped some; {} portions were "
+        "late for which no process waited",
+        one.link.retransmits, late);
   }
-  return "";
+  return WhyEchoProvesNothing(one, limit_s);
 }
 
 struct Slow {
@@ -198,11 +223,13 @@ Slow FindSlow(const Ranks& evidence) {
   Slow proved{.proved = true, .usual_s = common.usual_s}, suspected{.usual_s = common.usual_s};
   for (const Watched& one : links) {
     const double limit_s = common.LimitOf(one);
-    const bool slow = one.least_s > limit_s;
-    const std::string doubt = slow ? WhyNotProved(one, limit_s) : "";
-    if (Loses(one) || (slow && doubt.empty())) {
+    const bool slow = one.least_s > limit_s, loses = Loses(one);
+    if (!slow && !loses) continue;
+    std::string doubt = slow ? WhyNotProved(one, limit_s) : WhyLossIsNotProved(one, limit_s);
+    if (slow && loses && !doubt.empty()) doubt = WhyLossIsNotProved(one, limit_s);
+    if (doubt.empty()) {
       proved.links.push_back(one);
-    } else if (slow) {
+    } else {
       suspected.links.push_back(one);
       suspected.doubt = doubt;
     }

@@ -1,11 +1,11 @@
 // The rule for slow links over literal histories: what happened to the bytes, and when who looked.
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "core/verdict/link_history.h"
 #include "core/verdict/link_hosts.h"
-#include "core/verdict/links.h"
+#include "core/verdict/link_mesh.h"
 
 namespace lockstep::verdict {
 namespace {
@@ -16,65 +16,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
-
-constexpr double kBegin = 1000;
-constexpr int kPortions = 60;
-constexpr double kEvery = 0.05;     // between two portions of one way
-constexpr double kBrief = 0.00005;  // on the way, and for a look
-
-// One look every `every_s`, the first `phase_s` after the beginning.
-std::vector<LinkLook> Looks(double every_s, double phase_s) {
-  std::vector<LinkLook> looks;
-  for (double at_s = kBegin - 1 + phase_s; at_s < kBegin + kEvery * (kPortions + 2);
-       at_s += every_s) {
-    looks.push_back({at_s - kBrief, at_s, at_s + kBrief});
-  }
-  return looks;
-}
-
-void Delay(LinkWay& way, double seconds) {
-  for (LinkWay::Portion& portion : way.portions) portion.came_s = portion.written_s + seconds;
-}
-
-void Relay(LinkWay& way, double told_s) {
-  way.relayed = true;
-  for (LinkWay::Portion& portion : way.portions) portion.told_s = told_s;
-}
-
-// Every pair connected, a portion every 50 ms each way, looks every 4 ms at moments of their own.
-LinkHistory Mesh(int ranks = 4) {
-  LinkHistory history(ranks);
-  for (int rank = 0; rank < ranks; ++rank) {
-    history.end(rank).looks = Looks(0.004, 0.0011 * rank);
-    for (int peer = 0; peer < ranks; ++peer) {
-      if (peer == rank) continue;
-      LinkWay& way = history.way(rank, peer);
-      for (int i = 0; i < kPortions; ++i) {
-        const double written_s = kBegin + kEvery * i + 0.0017 * (rank + peer);
-        way.portions.push_back({.written_s = written_s, .came_s = written_s + kBrief});
-      }
-    }
-  }
-  return history;
-}
-
-// From `slow` to its peers `to` (all where it is -1) bytes take `seconds`; the kernel sees it, too.
-LinkHistory SlowMesh(int slow, int to, double seconds) {
-  LinkHistory history = Mesh();
-  for (int peer = 0; peer < history.size(); ++peer) {
-    if (peer == slow || (to != -1 && to != peer)) continue;
-    Delay(history.way(slow, peer), seconds);
-    history.way(slow, peer).round_trip_s = seconds;
-  }
-  return history;
-}
-
-std::vector<Finding> FindIn(const std::vector<RankEvidence>& evidence) {
-  Ranks ranks;
-  for (const RankEvidence& rank : evidence) ranks.push_back(&rank);
-  return FindSlowLinks(ranks);
-}
-std::vector<Finding> Find(LinkHistory history) { return FindIn(history.Evidence()); }
 
 TEST(SlowLink, IsNamedAndProved) {
   const std::vector<Finding> findings = Find(SlowMesh(2, 1, 0.02));
@@ -104,6 +45,19 @@ TEST(SlowLink, NothingIsSaidOfEqualOnes) {
     }
   }
   EXPECT_THAT(Find(far), IsEmpty()) << "all are";
+}
+
+// Open MPI's trees use few links, and both directions of one are half of four.
+TEST(SlowLink, HalfOfThemMayBeSlow) {
+  LinkHistory history;
+  for (const auto& [from, to] :
+       {std::pair(0, 1), std::pair(1, 0), std::pair(2, 3), std::pair(3, 2)}) {
+    history.way(from, to) = Mesh().way(from, to);
+  }
+  for (int rank = 0; rank < 4; ++rank) history.end(rank).looks = Mesh().end(rank).looks;
+  Delay(history.way(0, 1), 0.033);
+  Delay(history.way(1, 0), 0.033);
+  EXPECT_THAT(Find(history).at(0).culprits, ElementsAre(0, 1));
 }
 
 // Whenever the looks come: what they do not prove is not on the way.
@@ -278,54 +232,6 @@ TEST(SlowLink, WhereWaitsAreNotKnownItIsSuspectedOnly) {
   const Finding finding = Find(history).at(0);
   EXPECT_FALSE(finding.proved);
   EXPECT_THAT(finding.message, HasSubstr("waited for a processor is not known"));
-}
-
-// What is lost often is sent again so soon that it is hardly late.
-TEST(SlowLink, LossIsTold) {
-  LinkHistory history = Mesh();
-  LinkWay& lossy = history.way(2, 1);
-  lossy.resent = 4;  // of 60 portions
-  EXPECT_THAT(Find(history), IsEmpty());
-  lossy.resent = 5;
-  EXPECT_THAT(Find(history).at(0).culprits, ElementsAre(1, 2));
-  EXPECT_TRUE(Find(history)[0].proved) << "the kernel counted it";
-  EXPECT_THAT(Find(history)[0].message, HasSubstr("5 segments were lost and sent again"));
-  for (LinkWay::Portion& portion : lossy.portions) portion.limited_s = 0.045;
-  EXPECT_THAT(Find(history), IsEmpty()) << "for want of room at the receiver";
-  for (LinkWay::Portion& portion : lossy.portions) portion.limited_s = 0;
-  std::vector<RankEvidence> ranks = history.Evidence();
-  for (RankEvidence& rank : ranks) {
-    for (TcpSocket& socket : rank.sockets) {
-      socket.limited_s += 100;
-      for (ByteStep& step : socket.written_steps) step.limited_s += 100;
-    }
-  }
-  EXPECT_THAT(FindIn(ranks), SizeIs(1)) << "the window was closed before these bytes";
-  for (TcpSocket& socket : ranks[1].sockets) socket.arrivals = 500;
-  EXPECT_THAT(FindIn(ranks), IsEmpty()) << "one in a hundred";
-}
-
-// A relay was told to lose one in ten: so many are late by 220 ms.
-TEST(SlowLink, LossOfARelayIsToldWhereItIsSeen) {
-  LinkHistory history = Mesh();
-  for (const auto& [from, to] : {std::pair(0, 1), std::pair(1, 0)}) {
-    Relay(history.way(from, to), 0);
-    history.way(from, to).resent = 6;
-    auto& portions = history.way(from, to).portions;
-    for (std::size_t i = 4; i < portions.size(); i += 10) {
-      // What comes behind waits for it.
-      for (std::size_t k = i; k < i + 5; ++k) {
-        portions[k].came_s = portions[i].written_s + 0.22 + kBrief;
-        portions[k].told_s = portions[i].written_s + 0.22 - portions[k].written_s;
-      }
-    }
-  }
-  const Finding finding = Find(history).at(0);
-  EXPECT_THAT(finding.culprits, ElementsAre(0, 1));
-  EXPECT_THAT(finding.message, HasSubstr("6 segments were lost"));
-  Delay(history.way(0, 1), kBrief);
-  Delay(history.way(1, 0), kBrief);
-  EXPECT_THAT(Find(history), IsEmpty()) << "nothing was late";
 }
 
 // Two hosts have no other link to compare theirs with, but what it was.

@@ -8,6 +8,9 @@
 
 namespace lockstep::verdict {
 
+// A look at sockets that took longer did not see one moment: it does not count.
+inline constexpr double kLongestLookSeconds = 0.002;
+
 // A counter of bytes came to `bytes` after `after_s` and by `by_s` (CLOCK_MONOTONIC): it was less
 // at the last look before, and that at this one. The clock is read before and after each look.
 struct ByteStep {

@@ -1,5 +1,5 @@
 // How often comparisons of simulated machines are wrong, and how often they find what changed.
-// Prints the tables that results/compare/README.md quotes; seeds are in them.
+// Prints the tables that docs/compare.md quotes; seeds are in them.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -132,11 +132,11 @@ std::vector<Machine> Machines() {
           {"real, 2 MiB", Real(6), 0}};
 }
 
-// The documentation tells these figures: the nth row of results/compare/README.md that begins with
+// The documentation tells these figures: the nth row of docs/compare.md that begins with
 // the machine's name, within the freedom that another arithmetic library has.
 void ExpectDocumented(const std::string& name, int nth, const std::vector<int>& figures) {
   constexpr int kFreedom = 15;
-  std::ifstream file("results/compare/README.md");
+  std::ifstream file("docs/compare.md");
   for (std::string line; std::getline(file, line);) {
     if (!line.starts_with("| " + name + " |") || nth-- > 0) continue;
     std::istringstream cells(line.substr(name.size() + 4));
@@ -148,7 +148,7 @@ void ExpectDocumented(const std::string& name, int nth, const std::vector<int>& 
     }
     return;
   }
-  ADD_FAILURE() << "results/compare/README.md has no row " << nth << " for " << name;
+  ADD_FAILURE() << "docs/compare.md has no row " << nth << " for " << name;
 }
 
 std::string Minute(std::size_t i) {

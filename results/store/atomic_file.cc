@@ -93,21 +93,11 @@ class Temporary {
     return Descriptor(open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   }
   bool RenameTo(const fs::path& path, bool replaces) {
-    renamed_ = replaces ? rename(path_.c_str(), path.c_str()) == 0 : RenameToNew(path);
+    renamed_ = replaces ? rename(path_.c_str(), path.c_str()) == 0 : RenameToNew(path_, path);
     return renamed_;
   }
 
  private:
-  // Of two processes that do this for one name one fails with EEXIST. File systems without such a
-  // rename (NFS) have links, which do the same.
-  bool RenameToNew(const fs::path& path) {
-    if (renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) {
-      return true;
-    }
-    if (errno != EINVAL && errno != ENOSYS) return false;
-    return link(path_.c_str(), path.c_str()) == 0 && unlink(path_.c_str()) == 0;
-  }
-
   fs::path path_;
   bool renamed_ = false;
 };
@@ -174,6 +164,13 @@ Status WriteAtomically(const std::string& path,
   if (!temporary.RenameTo(path, rules.replaces)) return CannotWrite(path, errno);
   if (rules.synced && !SyncDirectory(directory)) return CannotWrite(path, errno);
   return OkStatus();
+}
+
+// File systems without such a rename (NFS) have links, which do the same.
+bool RenameToNew(const std::string& from, const std::string& to) {
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return true;
+  if (errno != EINVAL && errno != ENOSYS) return false;
+  return link(from.c_str(), to.c_str()) == 0 && unlink(from.c_str()) == 0;
 }
 
 }  // namespace lockstep::results::store

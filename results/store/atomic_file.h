@@ -18,6 +18,9 @@ namespace lockstep::results::store {
 Status WriteAtomically(const std::string& path,
                        const std::vector<std::span<const std::byte>>& parts, WriteRules rules = {});
 
+// Of two processes that do this for one name one fails with EEXIST.
+bool RenameToNew(const std::string& from, const std::string& to);
+
 }  // namespace lockstep::results::store
 
 #endif  // LOCKSTEP_RESULTS_STORE_ATOMIC_FILE_H_

@@ -12,6 +12,8 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "results/store/atomic_file.h"
+#include "results/store/partial_path.h"
 #include "results/store/store.h"
 
 namespace lockstep::results::store {
@@ -68,10 +70,22 @@ void RunFile::MoveTo(std::string path) {
   saved_ = false;
 }
 
+// Where neither name is free it stays, and we go elsewhere.
+void RunFile::KeepApart(const std::string& id, const std::string& path) {
+  if (!IsOf(id, path)) return;
+  const std::string apart = PartialPath(path, 0);
+  for (const std::string& name : {apart, OwnName(apart, id)}) {
+    const std::string to = fs::path(path).parent_path() / fs::path(name).filename();
+    if (!RenameToNew(path, to)) continue;
+    older_ = to;
+    return;
+  }
+}
+
 Status RunFile::Write(Run& run, bool synced) {
   if (!moved_.ok()) run.exit_code = static_cast<int>(ExitCodeOf(moved_.code()));
-  const bool replaces = saved_ || IsOf(run.id, path_);
-  const Status written = WriteRun(run, path_, {.replaces = replaces, .synced = synced});
+  if (!saved_) KeepApart(run.id, path_);
+  const Status written = WriteRun(run, path_, {.replaces = saved_, .synced = synced});
   if (!written.ok()) return WriteElsewhere(run, synced, written);
   saved_ = true;
   return moved_;
@@ -82,8 +96,8 @@ Status RunFile::WriteElsewhere(Run& run, bool synced, const Status& refused) {
   const std::vector<std::string> places = OtherPlaces(path_, run.id);
   for (const std::string& place : places) {
     if (place == path_) continue;
-    const bool replaces = IsOf(run.id, place);
-    if (!WriteRun(run, place, {.replaces = replaces, .synced = synced}).ok()) continue;
+    KeepApart(run.id, place);
+    if (!WriteRun(run, place, {.synced = synced}).ok()) continue;
     if (saved_) unlink(path_.c_str());  // an older state of this run
     moved_ = Status(refused.code(),
                     fmt::format("{}. The run is in {} instead", refused.message(), place));

@@ -1,5 +1,6 @@
 // Where the file of a run goes while the run lasts: no result is lost to a full disk, and none of
-// another run is overwritten. An older state of the same run (by its id) is replaced.
+// another run is overwritten. Of the same run (by its id) a process replaces what it wrote itself;
+// what another one wrote, whose samples it may not have, it names apart.
 #ifndef LOCKSTEP_RESULTS_STORE_RUN_FILE_H_
 #define LOCKSTEP_RESULTS_STORE_RUN_FILE_H_
 
@@ -31,14 +32,18 @@ class RunFile {
 
   bool saved() const { return saved_; }
   const std::string& path() const { return path_; }  // where it is, or would be
+  // Where the coordinator's state of this run is now, which stood in our place; empty: none did.
+  const std::string& older() const { return older_; }
 
  private:
   Status Write(Run& run, bool synced);
+  void KeepApart(const std::string& id, const std::string& path);
   Status WriteElsewhere(Run& run, bool synced, const Status& refused);
 
   std::string path_;
   bool saved_ = false;  // the file at path_ is ours
-  Status moved_;        // why it is not where it was asked to be
+  std::string older_;
+  Status moved_;  // why it is not where it was asked to be
 };
 
 // What makes a run the same one when another process goes on with it: its id and its beginning.

@@ -80,20 +80,31 @@ TEST_F(RunFileTest, OfTwoThatStartTogetherTheSecondIsNamedApart) {
   EXPECT_EQ(ReadRun(Path("place/run-ffffffff.h5"))->id, "ffffffff");
 }
 
-TEST_F(RunFileTest, WhoGoesOnWithARunReplacesItsOlderState) {
+// The coordinator's file has its own samples, which a successor never had.
+TEST_F(RunFileTest, WhoGoesOnWithARunKeepsItsOlderState) {
   EXPECT_TRUE(RunFile(Path("place/run.h5")).Store(run_).ok());
   store::Run successor = RandomRun(8);
   Identify(IdentityOf(run_), successor);
   EXPECT_EQ(successor.started_at, run_.started_at);
-  EXPECT_TRUE(RunFile(Path("place/run.h5")).Store(successor).ok());
+  RunFile file(Path("place/run.h5"));
+  EXPECT_TRUE(file.Store(successor).ok());
   EXPECT_EQ(ReadRun(Path("place/run.h5"))->plan_hash, successor.plan_hash);
-  // … also where that had to be named apart.
+  EXPECT_EQ(file.older(), Path("place/run-rank0-partial.h5"));
+  EXPECT_EQ(ReadRun(file.older())->plan_hash, run_.plan_hash);
+  EXPECT_TRUE(file.Store(successor).ok()) << "its own it replaces";
+  EXPECT_EQ(ReadRun(file.older())->plan_hash, run_.plan_hash);
+  // … also where that had to be named apart, and where the usual name is taken.
   store::Run other = run_;
   other.id = "ffffffff";
+  std::ofstream(Path("place/run-ffffffff-rank0-partial.h5")) << "of somebody else";
   for (const std::uint64_t seed : {3, 4}) {
     Identify(IdentityOf(other), successor = RandomRun(seed));
-    EXPECT_FALSE(RunFile(Path("place/run.h5")).Store(successor).ok());
+    RunFile apart(Path("place/run.h5"));
+    EXPECT_FALSE(apart.Store(successor).ok());
     EXPECT_EQ(ReadRun(Path("place/run-ffffffff.h5"))->plan_hash, successor.plan_hash);
+    if (seed == 3) continue;
+    EXPECT_EQ(apart.older(), Path("place/run-ffffffff-rank0-partial-ffffffff.h5"));
+    EXPECT_EQ(ReadRun(apart.older())->plan_hash, RandomRun(3).plan_hash);
   }
 }
 

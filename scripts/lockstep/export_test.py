@@ -130,7 +130,7 @@ class ExportTest(unittest.TestCase):
 
     def test_every_metric_is_documented_and_the_reverse(self):
         names = {name for run in _RUNS for name in samples_of(exported(run, "prometheus"))}
-        with open("results/report/README.md", encoding="utf-8") as file:
+        with open("docs/results.md", encoding="utf-8") as file:
             documented = set(re.findall(r"`(lockstep_[a-z0-9_]+)`", file.read()))
         self.assertEqual({name for name in names if not name.startswith("lockstep_floor_")},
                          documented)

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/base/clock.h"
-#include "core/verdict/lost_hosts.h"
+#include "core/base/now.h"
 #include "core/verdict/standstill.h"
 #include "stress/faults/outside.h"
 
@@ -302,7 +302,7 @@ void StressConductor::Watch() {
       look_again_.reset();
       OnOverdue();
     }
-    if (settle_ || over_) continue;
+    if (settle_ || CutShort()) continue;
     if (Recovers()) {
       if (const std::optional<Failure> failure = FailureAt(event, watch)) Recover(*failure);
       if (resume_by_) LookForResume(fleet_.Journals(kHistoryEvents, Deadline::AfterSeconds(1)));
@@ -361,7 +361,7 @@ CaseFacts StressConductor::Gather() {
 Result<CaseResult> StressConductor::Run(const StressCase& stress_case) {
   Reset(stress_case);
   links_.Begin(stress_case.faults, stress_case.seed);
-  const std::int64_t began_ns = MonotonicNs();
+  const std::int64_t began_ns = NowNs();
   const Status started = fleet_.StartWorkers(faults::SetupsFor(stress_case.faults, fleet_.size()));
   if (!started.ok() && !HostsAreLost()) return started;
   over_ = !started.ok();
@@ -377,7 +377,7 @@ Result<CaseResult> StressConductor::Run(const StressCase& stress_case) {
   }
   Watch();
   CaseFacts facts = Gather();
-  facts.seconds = static_cast<double>(MonotonicNs() - began_ns) * 1e-9;
+  facts.seconds = static_cast<double>(NowNs() - began_ns) * 1e-9;
   CaseResult result =
       Assess(stress_case, options_.backend, options_.deadline_seconds, std::move(facts));
   // A proof that the final judgement repeats was known when it was first seen.

@@ -82,7 +82,10 @@ class StressConductor {
   bool AwaitConnected(Recovery& recovery, Ticks began);
   std::optional<verdict::Finding> FindWrongPlace() const;
   void EndRank(int rank);
-  // Takes events until `done` or the deadline; whether it was done.
+  // The case ends before its time: told to, or an agent is lost. Who was not given the time that
+  // is allowed is not to blame.
+  bool CutShort() const { return over_ || !cut_short_.empty(); }
+  // Takes events until `done`, the deadline, or the case is cut short; whether it was done.
   bool TakeEventsUntil(const std::function<bool()>& done, Deadline deadline);
   void LookForResume(const std::vector<journal::Journal>& journals);
   double SecondsBetween(Ticks from, Ticks to) const;

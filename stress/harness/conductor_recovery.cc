@@ -66,7 +66,7 @@ void StressConductor::OnRecoveryMessage(const launch::FleetEvent& event) {
 
 bool StressConductor::TakeEventsUntil(const std::function<bool()>& done, Deadline deadline) {
   while (!done()) {
-    if (deadline.Passed() || !cut_short_.empty() || over_) return false;
+    if (deadline.Passed() || CutShort()) return false;
     Handle(fleet_.Next(NextWake().Earlier(deadline)));
     DoDue();
   }
@@ -178,11 +178,13 @@ bool StressConductor::AbortAll(std::vector<int>& survivors, Recovery& recovery) 
   }
   const auto back = [&](int rank) {
     const auto index = static_cast<std::size_t>(rank);
-    return gone_[index] || (aborted_[index] == generation && (!waits[index] || reports_[index]));
+    return gone_[index] || StillStarts(evidence[index]) ||
+           (aborted_[index] == generation && (!waits[index] || reports_[index]));
   };
   const bool all =
       TakeEventsUntil([&] { return std::all_of(survivors.begin(), survivors.end(), back); },
                       Deadline::AfterSeconds(seconds));
+  if (!all && CutShort()) return false;
   if (!all) {
     std::vector<int> hung;
     for (const int rank : survivors) {
@@ -220,8 +222,10 @@ bool StressConductor::AwaitReady(std::vector<int>& survivors, Recovery& recovery
     const auto index = static_cast<std::size_t>(rank);
     return gone_[index] || reports_[index].has_value();
   };
-  TakeEventsUntil([&] { return std::all_of(survivors.begin(), survivors.end(), ready); },
-                  Deadline::AfterSeconds(options_.deadline_seconds));
+  const bool all =
+      TakeEventsUntil([&] { return std::all_of(survivors.begin(), survivors.end(), ready); },
+                      Deadline::AfterSeconds(options_.deadline_seconds));
+  if (!all && CutShort()) return false;
   overdue_.reset();
   std::vector<int> remaining;
   std::vector<int> lost;
@@ -330,6 +334,7 @@ bool StressConductor::AwaitConnected(Recovery& recovery, Ticks began) {
     return true;
   }
   recovery.finding = FindWrongPlace();
+  if (!recovery.finding && CutShort()) return false;
   if (!recovery.finding && !members_are([&](std::size_t rank) { return !gone_[rank]; })) {
     look_ = true;  // another loss, to be recovered from in its turn
     return false;
@@ -351,8 +356,11 @@ bool StressConductor::AwaitConnected(Recovery& recovery, Ticks began) {
 void StressConductor::LookForResume(const std::vector<journal::Journal>& journals) {
   if (resume_by_->Passed()) resume_by_.reset();
   const std::optional<Ticks> at = ResumedAt(journals, generation_);
-  if (!at || recoveries_.empty()) return;
-  recoveries_.back().resume_seconds = std::max(0.0, SecondsBetween(rebuilt_at_, *at));
+  if (!at) return;
+  for (Recovery& recovery : recoveries_) {
+    if (recovery.generation != generation_.number) continue;  // a later one may have failed since
+    recovery.resume_seconds = std::max(0.0, SecondsBetween(rebuilt_at_, *at));
+  }
   resume_by_.reset();
 }
 

@@ -280,6 +280,9 @@ ExitCode SucceedStress(const StressOptions& options, const Selection& selection,
              "stress: the coordinator (rank 0's agent) is lost; rank {}'s agent took its place\n",
              legacy.successor);
   const Result<ExitCode> code = StoreAndReport(options, run, file, outcome);
+  if (!file.older().empty()) {
+    fmt::print(stderr, "stress: note: what the coordinator had stored is in {}\n", file.older());
+  }
   if (code.ok()) return *code;
   fmt::print(stderr, "stress: {}\n", code.status().message());
   return ExitCodeOf(code.status().code());

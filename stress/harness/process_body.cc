@@ -76,10 +76,7 @@ void ProcessBody::Journal(std::size_t fault_index) {
 
 Status ProcessBody::ApplyOutside(std::size_t) {
   std::lock_guard lock(mutex_);
-  LOCKSTEP_ASSIGN_OR_RETURN(const launch::Message message,
-                            link_.Await(Deadline::AfterSeconds(kApplySeconds)));
-  LOCKSTEP_CHECK(message.type == kAppliedMessage, "the answer to a fault that fired");
-  return OkStatus();
+  return link_.Await(kAppliedMessage, Deadline::AfterSeconds(kApplySeconds)).status();
 }
 
 void ProcessBody::Exit(int code) {

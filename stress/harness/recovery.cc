@@ -51,6 +51,12 @@ void AddGeneration(const Generation& generation, verdict::Setting& setting) {
       {static_cast<std::uint16_t>(generation.number), NameOf(generation), generation.members});
 }
 
+bool StillStarts(const verdict::RankEvidence& rank) {
+  const auto& events = rank.journal.events;
+  return rank.state == verdict::ProcessState::kRunning &&
+         (events.empty() || events.back().phase == journal::Phase::kStart);
+}
+
 verdict::Finding AbortHung(std::vector<int> culprits, double seconds) {
   verdict::Finding finding;
   finding.cause = "abort_hung";

@@ -50,6 +50,10 @@ struct Recovery {
 // that failed is lost when its process is `gone`; otherwise it waits to be recovered, or soon will.
 std::vector<int> LostIn(const verdict::Judgement& failure, const std::vector<bool>& gone);
 
+// Its process has not begun to connect: no library holds it, and it hears an order to abort before
+// one does.
+bool StillStarts(const verdict::RankEvidence& rank);
+
 inline constexpr std::size_t kMostRecoveries = 4;  // of a case
 
 // Why a recovery did not succeed.

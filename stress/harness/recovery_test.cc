@@ -64,6 +64,20 @@ std::vector<verdict::RankEvidence> Three(bool waits) {
   return evidence;
 }
 
+// A rank that was started anew may take longer to begin than an abort may take.
+TEST(Recovery, WhoHasNotBegunToConnectIsInNoLibrary) {
+  verdict::RankEvidence rank;
+  EXPECT_TRUE(StillStarts(rank)) << "nothing is journaled yet";
+  rank.journal.events.push_back(Event(journal::EventKind::kPhase, 1, 0, 0));
+  EXPECT_TRUE(StillStarts(rank));
+  rank.state = verdict::ProcessState::kLost;
+  EXPECT_FALSE(StillStarts(rank)) << "what it does is not known";
+  rank.state = verdict::ProcessState::kRunning;
+  rank.journal.events.push_back(Event(journal::EventKind::kPhase, 2, 0, 0));
+  rank.journal.events.back().phase = journal::Phase::kConnect;
+  EXPECT_FALSE(StillStarts(rank));
+}
+
 TEST(Generation, ThoseThatWereLostBeforeAreNobodysCulprits) {
   const Generation generation = {1, {0, 2}, {3, 3, 3}};
   const verdict::Judgement judgement =

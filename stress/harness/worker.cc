@@ -36,7 +36,7 @@ namespace {
 constexpr double kForEverSeconds = 24 * 3600;
 
 // What a rank works with, in the order in which it is made.
-struct Rig {
+struct Rig : std::enable_shared_from_this<Rig> {
   CaseOrder order;
   plan::Scenario scenario;
   const comm::Backend* backend = nullptr;
@@ -49,9 +49,11 @@ struct Rig {
   std::shared_ptr<comm::RecordedCommunicator> recorded;
   AbortedGenerations aborted;
   std::optional<faults::FaultyCalls> world;
-  // Last: streams end before what they work on.
+  // Streams end before what they work on.
   std::unique_ptr<device::Stream> compute;
   std::unique_ptr<device::Stream> communication;
+  // Last: its listener uses the rest.
+  std::unique_ptr<launch::WorkerLink> link;
 };
 
 bool Trains(const plan::Scenario& scenario) {
@@ -68,8 +70,7 @@ bool HasStreams(const plan::Scenario& scenario) {
 
 Status Prepare(launch::WorkerLink& link, Rig& rig) {
   LOCKSTEP_ASSIGN_OR_RETURN(const launch::Message message,
-                            link.Receive(Deadline::AfterSeconds(kForEverSeconds)));
-  LOCKSTEP_CHECK(message.type == kCaseMessage, "the case comes first");
+                            link.Receive(kCaseMessage, Deadline::AfterSeconds(kForEverSeconds)));
   link.journal().EnterPhase(journal::Phase::kStart);
   LOCKSTEP_ASSIGN_OR_RETURN(rig.order, DecodeOrder(message.payload));
   LOCKSTEP_ASSIGN_OR_RETURN(rig.scenario, plan::ParseScenario(rig.order.text, rig.order.origin,
@@ -106,24 +107,28 @@ Status OpenPlatform(launch::WorkerLink& link, Rig& rig) {
 }
 
 // Gives the communicator up although the program is stuck in it. The library may not come back: so
-// on a thread of its own, which nobody waits for.
-void AbortAside(launch::WorkerLink& link, Rig& rig, const std::string& generation) {
-  std::shared_ptr<comm::Communicator> abortable = rig.aborted.GiveUp(std::atoi(generation.c_str()));
-  link.CloseMeeting(true);
-  std::thread([&link, &rig, generation, communicator = std::move(abortable)] {
-    if (rig.body->abort_hangs()) {
-      static_cast<void>(rig.body->Sleep(static_cast<std::int64_t>(kForEverSeconds * 1e9)));
+// on a thread of its own, which nobody waits for: all that it uses lives as long as it does.
+void AbortAside(std::shared_ptr<Rig> shared, const std::string& generation) {
+  std::shared_ptr<comm::Communicator> abortable =
+      shared->aborted.GiveUp(std::atoi(generation.c_str()));
+  shared->link->CloseMeeting(true);
+  std::thread([rig = std::move(shared), generation, communicator = std::move(abortable)] {
+    if (rig->body->abort_hangs()) {
+      static_cast<void>(rig->body->Sleep(static_cast<std::int64_t>(kForEverSeconds * 1e9)));
     }
-    static_cast<void>(rig.gate->Reach(faults::FaultMoment::Kind::kAbort));
+    static_cast<void>(rig->gate->Reach(faults::FaultMoment::Kind::kAbort));
     if (communicator != nullptr) communicator->Abort();
-    static_cast<void>(link.Send({kAbortedMessage, generation}));
+    static_cast<void>(rig->link->Send({kAbortedMessage, generation}));
   }).detach();
 }
 
 void ListenForAborts(launch::WorkerLink& link, Rig& rig) {
-  link.Listen([&link, &rig](const launch::Message& message) {
+  link.Listen([&rig](const launch::Message& message) {
     if (message.type != kAbortMessage) return false;
-    AbortAside(link, rig, message.payload);
+    // Null: the process leaves.
+    if (std::shared_ptr<Rig> shared = rig.weak_from_this().lock()) {
+      AbortAside(std::move(shared), message.payload);
+    }
     return true;
   });
 }
@@ -222,7 +227,7 @@ void GiveUp(Rig& rig) {
 // The program is over and was well: what follows in a script that ends.
 void Leave(launch::WorkerLink& link, Rig& rig) {
   if (plan::Lingers(rig.scenario)) {
-    static_cast<void>(link.Receive(Deadline::AfterSeconds(kForEverSeconds)));
+    static_cast<void>(link.Receive(kRebuildMessage, Deadline::AfterSeconds(kForEverSeconds)));
   }
   if (rig.gate->NeverFinalize()) {
     link.journal().Exit(0);
@@ -235,23 +240,20 @@ void Leave(launch::WorkerLink& link, Rig& rig) {
 // Waits for its place in the next communicator, if there will be one.
 Status AwaitRebuild(launch::WorkerLink& link, Rig& rig, workloads::RankReport& report) {
   LOCKSTEP_RETURN_IF_ERROR(Tell(link, report));
-  while (true) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const launch::Message message,
-                              link.Receive(Deadline::AfterSeconds(kForEverSeconds)));
-    if (message.type != kRebuildMessage) continue;
-    // Not before all have aborted: a stream that is stuck comes back then, and until then the
-    // library may write where it was told to.
-    rig.compute.reset();
-    rig.communication.reset();
-    report.kept.reset();
-    GiveUp(rig);
-    LOCKSTEP_ASSIGN_OR_RETURN(rig.membership, DecodeMembership(message.payload));
-    rig.restarted = false;
-    link.CloseMeeting(false);
-    // The order to abort goes past this message, and may have come first.
-    if (rig.aborted.Contains(rig.membership.generation)) link.CloseMeeting(true);
-    return OkStatus();
-  }
+  LOCKSTEP_ASSIGN_OR_RETURN(const launch::Message message,
+                            link.Receive(kRebuildMessage, Deadline::AfterSeconds(kForEverSeconds)));
+  // Not before all have aborted: a stream that is stuck comes back then, and until then the library
+  // may write where it was told to.
+  rig.compute.reset();
+  rig.communication.reset();
+  report.kept.reset();
+  GiveUp(rig);
+  LOCKSTEP_ASSIGN_OR_RETURN(rig.membership, DecodeMembership(message.payload));
+  rig.restarted = false;
+  link.CloseMeeting(false);
+  // The order to abort goes past this message, and may have come first.
+  if (rig.aborted.Contains(rig.membership.generation)) link.CloseMeeting(true);
+  return OkStatus();
 }
 
 // Ends like a program that an exception ended: without finalizing, which might hang.
@@ -296,14 +298,14 @@ workloads::RankReport RunGenerations(launch::WorkerLink& link, Rig& rig) {
 }  // namespace
 
 int RunStressWorker() {
-  // Outlives the link, whose listener uses it.
-  auto rig = std::make_unique<Rig>();
-  const Result<std::unique_ptr<launch::WorkerLink>> opened = launch::WorkerLink::Open();
+  const auto rig = std::make_shared<Rig>();
+  Result<std::unique_ptr<launch::WorkerLink>> opened = launch::WorkerLink::Open();
   if (!opened.ok()) {
     fmt::print(stderr, "lockstep worker: {}\n", opened.status().message());
     return static_cast<int>(ExitCodeOf(opened.status().code()));
   }
-  launch::WorkerLink& link = **opened;
+  rig->link = std::move(opened).value();
+  launch::WorkerLink& link = *rig->link;
   workloads::RankReport report;
   report.where = kWherePlatform;
   report.status = Prepare(link, *rig);

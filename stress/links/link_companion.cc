@@ -141,14 +141,10 @@ class LinkCompanion final : public launch::Companion {
  private:
   // Also called in the thread of the log.
   void Rename(std::vector<verdict::TcpSocket>& sockets) const {
-    const std::vector<RelayedNames> names = relay_->Names();
     for (verdict::TcpSocket& socket : sockets) {
       if (socket.remote != relay_name_) continue;
-      // The newest: a port can be used again.
-      const auto found = std::find_if(names.rbegin(), names.rend(), [&](const RelayedNames& n) {
-        return n.worker == socket.local;
-      });
-      if (found == names.rend()) continue;
+      const std::optional<RelayedNames> found = relay_->Find(socket.local);
+      if (!found) continue;
       socket.local = found->local;
       socket.remote = found->remote;
       // Those of the way to the relay.

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <utility>
 
-#include "core/base/clock.h"
+#include "core/base/now.h"
 #include "core/base/random.h"
 #include "core/collective/data_type.h"
 #include "core/journal/event.h"
@@ -235,11 +235,11 @@ void LinkDirector::Look(const std::vector<verdict::RankEvidence>& evidence) {
   // Between two looks much may have come, and long ago.
   const bool known = ago_ms != std::numeric_limits<std::uint32_t>::max();
   received_ = received;
-  moved_ns_ = MonotonicNs() - (known ? std::int64_t{ago_ms} * 1'000'000 : 0);
+  moved_ns_ = NowNs() - (known ? std::int64_t{ago_ms} * 1'000'000 : 0);
 }
 
 bool LinkDirector::Moved(double seconds) const {
-  return static_cast<double>(MonotonicNs() - moved_ns_) * 1e-9 < seconds + adding_seconds_;
+  return static_cast<double>(NowNs() - moved_ns_) * 1e-9 < seconds + adding_seconds_;
 }
 
 }  // namespace lockstep::stress::links

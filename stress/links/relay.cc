@@ -15,6 +15,7 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 
 #include "core/launch/fd.h"
@@ -57,6 +58,8 @@ class RelayImpl final : public Relay {
     Post([](Switchboard& board) { board.Clear(); });
     const std::lock_guard lock(mutex_);
     names_.clear();
+    by_connection_.clear();
+    by_worker_.clear();
     reports_.clear();
   }
   int fd() const override { return reports_fd_.get(); }
@@ -69,6 +72,12 @@ class RelayImpl final : public Relay {
   std::vector<RelayedNames> Names() const override {
     const std::lock_guard lock(mutex_);
     return names_;
+  }
+  std::optional<RelayedNames> Find(const std::string& worker) const override {
+    const std::lock_guard lock(mutex_);
+    const auto found = by_worker_.find(worker);
+    if (found == by_worker_.end()) return std::nullopt;
+    return names_[found->second];
   }
 
  private:
@@ -96,6 +105,7 @@ class RelayImpl final : public Relay {
         },
         [this](RelayedNames names) {
           const std::lock_guard lock(mutex_);
+          by_connection_[names.connection] = by_worker_[names.worker] = names_.size();
           names_.push_back(std::move(names));
         },
         [this](int connection, const FlowLedger& out, const FlowLedger& in) {
@@ -117,11 +127,10 @@ class RelayImpl final : public Relay {
 
   void Count(int connection, const FlowLedger& out, const FlowLedger& in) {
     const std::lock_guard lock(mutex_);
-    for (RelayedNames& names : names_) {
-      if (names.connection != connection) continue;
-      names.out = out;
-      names.in = in;
-    }
+    const auto found = by_connection_.find(connection);
+    if (found == by_connection_.end()) return;
+    names_[found->second].out = out;
+    names_[found->second].in = in;
   }
 
   launch::Fd listening_;
@@ -134,6 +143,9 @@ class RelayImpl final : public Relay {
   std::vector<Command> commands_;
   std::vector<RelayReport> reports_;
   std::vector<RelayedNames> names_;
+  // Where in them.
+  std::unordered_map<int, std::size_t> by_connection_;
+  std::unordered_map<std::string, std::size_t> by_worker_;
   std::atomic<pid_t> tid_ = 0;
   std::thread thread_;  // last: it uses all of the above
 };

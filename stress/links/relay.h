@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,8 @@ class Relay {
   virtual std::vector<RelayReport> TakeReports() = 0;
   // Since Clear(), also of connections that ended.
   virtual std::vector<RelayedNames> Names() const = 0;
+  // The newest connection from this end of the worker's: a port can be used again.
+  virtual std::optional<RelayedNames> Find(const std::string& worker) const = 0;
 };
 
 }  // namespace lockstep::stress::links

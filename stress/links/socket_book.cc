@@ -40,7 +40,7 @@ void AddMark(verdict::RelayLedger& ledger, const verdict::RelayLedger& now) {
 }  // namespace
 
 void SocketBook::Note(const std::vector<verdict::TcpSocket>& seen, const Look& look) {
-  if (look.ended_s - look.began_s > kLongestLookSeconds) return;
+  if (look.ended_s - look.began_s > verdict::kLongestLookSeconds) return;
   for (auto& [names, entry] : entries_) entry.there = false;
   for (const verdict::TcpSocket& socket : seen) NoteOne(socket, look);
 }

@@ -19,9 +19,6 @@ class SocketBook {
     double ended_s = 0;
     double waited_s = 0;  // as in ByteStep, at a moment between the two
   };
-  // A look that took longer did not see one moment: it is dropped.
-  static constexpr double kLongestLookSeconds = 0.002;
-
   void Note(const std::vector<verdict::TcpSocket>& seen, const Look& look);
   // Connections as they stand, or stood when they were seen last.
   std::vector<verdict::TcpSocket> Connections() const;

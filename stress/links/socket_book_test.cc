@@ -55,7 +55,7 @@ TEST(SocketBook, AStepLiesBetweenTheLookBeforeAndThisOne) {
 TEST(SocketBook, ALookThatTookLongIsDropped) {
   SocketBook book;
   book.Note({Socket(0)}, LookAt(10));
-  book.Note({Socket(50)}, LookAt(11, SocketBook::kLongestLookSeconds * 1.01));
+  book.Note({Socket(50)}, LookAt(11, verdict::kLongestLookSeconds * 1.01));
   EXPECT_EQ(Only(book).written_steps.size(), 1u);
   book.Note({Socket(50)}, LookAt(12));
   const verdict::TcpSocket seen = Only(book);

@@ -122,7 +122,6 @@ class ScriptRun {
   const RankPorts ports_;
   const std::vector<plan::ScriptStep>& steps_;
   std::vector<std::unique_ptr<comm::Communicator>> others_;  // by index - 1; null: not a member
-  std::vector<bool> promised_;                               // by communicator
   std::vector<std::uint64_t> calls_;  // by communicator: the same on all of its ranks
   RankReport report_;
   std::map<std::string, Lane> lanes_;  // by stream; "": the program's own
@@ -133,9 +132,6 @@ Status ScriptRun::Connect() {
   const std::size_t communicators = program_.communicators.size();
   calls_.resize(communicators);
   others_.resize(communicators - 1);
-  for (std::size_t i = 0; i < communicators; ++i) {
-    promised_.push_back(plan::PromisesRightData(program_, i));
-  }
   for (const std::size_t i : program_.creation[static_cast<std::size_t>(ports_.world.rank())]) {
     const std::vector<int>& members = program_.communicators[i].members;
     const bool member = std::binary_search(members.begin(), members.end(), ports_.world.rank());
@@ -187,7 +183,7 @@ Status ScriptRun::CallOn(comm::Communicator& communicator, const plan::ScriptSte
   Lane& lane = lanes_.at(step.stream);
   const bool beside = lane.stream != nullptr;
   device::Stream& stream = beside ? *lane.stream : ports_.compute;
-  const bool check = promised_[step.communicator] && communicator.capabilities().moves_data;
+  const bool check = program_.promised[step.communicator] && communicator.capabilities().moves_data;
   // Of the communicator, too: one that was taken for another gives wrong data.
   const Invocation invocation = {step.operation,
                                  seed_ + (step.communicator << 32),

@@ -89,7 +89,9 @@ Result<std::unique_ptr<ddp::Module>> MakeModule(const ddp::TrainingProgram& prog
 // Whether every rank has the same averaged gradients in the end: all did the same iterations, all
 // of them synchronized, all with the same graph, and no hook changed the values.
 bool PromisesEqualGradients(const ddp::TrainingProgram& program, int ranks) {
-  for (int rank = 1; rank < ranks; ++rank) {
+  // What holds of the first rank that is not listed holds of all that follow.
+  const auto listed = std::max(program.inputs.values.size(), program.branch.values.size());
+  for (int rank = 1; rank < std::min(ranks, static_cast<int>(listed) + 1); ++rank) {
     if (ddp::InputsOf(program, rank, ranks) != ddp::InputsOf(program, 0, ranks)) return false;
     if (program.branch.At(rank) != program.branch.At(0)) return false;
   }

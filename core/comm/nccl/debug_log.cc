@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string_view>
 
+#include "core/journal/worker_log.h"
 #include "fmt/format.h"
 
 namespace lockstep::comm::nccl {
@@ -61,23 +62,19 @@ std::string Folder(const std::string& folder) {
 // can be made in that folder.
 std::string NewFile(const std::string& folder) {
   constexpr std::string_view kSuffix = ".log";
-  std::string path = fmt::format("{}/lockstep-nccl-{}-XXXXXX{}", folder, getpid(), kSuffix);
+  std::string path =
+      fmt::format("{}/{}XXXXXX{}", folder, journal::WorkerLogPrefix(getpid()), kSuffix);
   const int fd = mkostemps(path.data(), static_cast<int>(kSuffix.size()), O_CLOEXEC);
   if (fd < 0) return "";
   close(fd);
   return path;
 }
 
-// Lines that NCCL writes without any trouble.
-bool IsNews(const std::string& line) {
-  return !line.empty() && line.find("NCCL version") == std::string::npos;
-}
-
 std::deque<std::string> LastLines(const std::string& path) {
   std::ifstream file(path);
   std::deque<std::string> lines;
   for (std::string line; std::getline(file, line);) {
-    if (!IsNews(line)) continue;
+    if (!journal::IsNews(line)) continue;
     lines.push_back(line);
     if (lines.size() > kLines) lines.pop_front();
   }

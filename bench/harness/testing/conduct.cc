@@ -1,0 +1,171 @@
+// A measurement as the conductor sees it, without ranks: the list of the fake fleet is all that
+// happens. The text is what tests compare.
+#include "bench/harness/testing/conduct.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "bench/harness/conductor.h"
+#include "bench/harness/progress.h"
+#include "bench/harness/run_record.h"
+#include "bench/harness/sample_book.h"
+#include "core/plan/plan.h"
+#include "gtest/gtest.h"
+
+namespace lockstep::bench::harness {
+namespace {
+
+plan::Plan PlanOf(const BenchScript& script) {
+  plan::BenchSpec spec;
+  spec.backend = "gloo";
+  spec.begin_bytes = 8;
+  spec.end_bytes = 16;
+  spec.iterations = script.iterations;
+  spec.warmup = 0;
+  spec.time_budget_seconds = script.time_budget_seconds;
+  spec.deadline_seconds = 5;
+  return plan::ExpandPlan(spec, 2).value();
+}
+
+std::string TextOf(const launch::Message& message) {
+  if (message.type == kPlanMessage) return "plan";
+  if (message.type == kFinishMessage) return "finish";
+  const Round round = DecodeRound(message.payload).value();
+  std::string text = fmt::format("round {}:", round.number);
+  std::vector<std::string> cases(2);
+  for (const Batch& batch : round.batches) {
+    cases[batch.case_index] =
+        fmt::format(" {}x{}+{}", batch.case_index, batch.warmup, batch.iterations);
+  }
+  return text + cases[0] + cases[1];
+}
+
+// Several in a row that are the same make one line.
+std::string TextOf(const std::vector<std::string>& commands, bool all) {
+  std::string text;
+  for (std::size_t i = 0, times = 0; i < commands.size(); ++i) {
+    ++times;
+    if (i + 1 < commands.size() && commands[i + 1] == commands[i]) continue;
+    text += times > 1 ? fmt::format("{} ({} times)\n", commands[i], times) : commands[i] + "\n";
+    times = 0;
+  }
+  const std::string usual = "start\nsend * plan\nbegun\nsave not_run 0, not_run 0\nclocks\n";
+  return !all && text.starts_with(usual) ? text.substr(usual.size()) : text;
+}
+
+std::string TextOf(const verdict::Judgement& judgement) {
+  std::vector<std::string_view> outcomes;
+  for (const verdict::RankOutcome& rank : judgement.outcomes)
+    outcomes.push_back(verdict::NameOf(rank.outcome));
+  std::string text =
+      fmt::format("{}: {}", verdict::NameOf(judgement.verdict), fmt::join(outcomes, ","));
+  for (const verdict::Finding& finding : judgement.findings) {
+    text += fmt::format("; {} of {}, {}", finding.cause, fmt::join(finding.culprits, ","),
+                        finding.proved ? "proved" : "suspected");
+  }
+  return text;
+}
+
+std::string TextOf(const plan::Plan& plan, const Measurement& measurement, const SampleBook& book) {
+  const std::vector<results::store::CaseRecord> cases = CaseRecords(plan, book, {}, measurement);
+  std::string text = TextOf(LaunchJudgement(cases, measurement, 2)) + "\n";
+  for (std::size_t i = 0; i < measurement.stopped_by.size(); ++i) {
+    text += fmt::format("repetition {}:", i);
+    for (std::size_t k = 0; k < 2; ++k) {
+      const CaseBook& of_case = book.Book(static_cast<int>(i), k);
+      text += fmt::format(" {} {}", measurement.stopped_by[i][k], of_case.complete_rows());
+      if (of_case.wrong_elements > 0) text += fmt::format(" with {} wrong", of_case.wrong_elements);
+    }
+    text += "\n";
+  }
+  for (const Interruption& cut : measurement.interruptions) {
+    text += fmt::format("lifetime {} of repetition {} lost {}: {}\n", cut.lifetime, cut.repetition,
+                        cut.case_index ? fmt::format("case {}", *cut.case_index) : "no case",
+                        TextOf(cut.judgement));
+  }
+  for (const Stall& stall : measurement.stalls) {
+    text += fmt::format("rank {} stalled in case {}\n", stall.rank, stall.case_index);
+  }
+  if (measurement.terminated) text += "told to end\n";
+  return text;
+}
+
+}  // namespace
+
+std::string Conduct(const BenchScript& script, launch::FleetSteps steps) {
+  const auto name = [](const launch::Message& message) { return TextOf(message); };
+  launch::FakeFleet fleet(2, std::move(steps), name, script.hosts);
+  launch::FleetOptions options;
+  options.workers_own_mpi = script.own_mpi;
+  const plan::Plan plan = PlanOf(script);
+  SampleBook book(2, plan.cases.size(), TickScale{});
+  Progress progress(false);
+  Conductor conductor(fleet, options, plan, book, progress);
+  conductor.SetBegun([&] { fleet.Note("begun"); });
+  conductor.SetSave([&](const Measurement& so_far) {
+    const std::vector<std::string>& stopped = so_far.stopped_by.back();
+    fleet.Note(fmt::format("save {} {}, {} {}", stopped[0], book.Current(0).complete_rows(),
+                           stopped[1], book.Current(1).complete_rows()));
+  });
+  if (script.second_pass) {
+    conductor.SetSecondPass([&](int repetition) {
+      fleet.Note(fmt::format("second pass of repetition {}", repetition));
+      return std::vector<std::size_t>{};
+    });
+  }
+  testing::internal::CaptureStderr();
+  const Result<Measurement> measurement = conductor.Run(script.repetitions);
+  std::string text = testing::internal::GetCapturedStderr();
+  text += TextOf(fleet.commands(), script.all_commands);
+  text +=
+      measurement.ok() ? TextOf(plan, *measurement, book) : measurement.status().message() + "\n";
+  const std::size_t usual = 2 * static_cast<std::size_t>(fleet.lifetime() + 1);
+  if (measurement.ok() && (script.all_commands || measurement->history.size() != usual)) {
+    text += fmt::format("{} journals, facts {}\n", measurement->history.size(),
+                        measurement->worker_facts);
+  }
+  if (fleet.left() > 0) text += fmt::format("{} steps were not taken\n", fleet.left());
+  return text;
+}
+
+launch::FleetStep Ready(int rank) {
+  return launch::Said(rank, kReadyMessage, fmt::format("{{of {}}}", rank));
+}
+
+launch::FleetStep RoundDone(int rank) { return launch::Said(rank, kRoundDoneMessage); }
+
+launch::FleetStep Failed(int rank, const Status& status) {
+  return launch::Said(rank, kErrorMessage, EncodeError(status));
+}
+
+launch::FleetStep Sampled(int rank, std::uint32_t case_index, int count, std::int64_t wrong) {
+  std::string bytes;
+  for (int i = 0; i < count; ++i) {
+    const auto entry = static_cast<Ticks>(launch::FakeFleet::kBeginNs + i * 20'000);
+    AppendTo(bytes, SampleRecord{case_index, 0, entry, entry + 10'000});
+  }
+  AppendTo(bytes, BatchRecord{case_index, 0, 1'000'000, count, wrong});
+  return launch::Wrote(rank, bytes);
+}
+
+launch::FleetSteps BothReady() { return {launch::When("send * plan"), Ready(0), Ready(1)}; }
+
+launch::FleetSteps Did(const std::vector<std::uint32_t>& cases, int count) {
+  launch::FleetSteps steps;
+  for (const int rank : {0, 1}) {
+    for (const std::uint32_t i : cases) launch::Append(steps, Sampled(rank, i, count));
+    launch::Append(steps, RoundDone(rank));
+  }
+  return steps;
+}
+
+launch::FleetSteps BothDid(const std::vector<std::uint32_t>& cases, int count) {
+  return launch::Steps(launch::When("send * round"), Did(cases, count));
+}
+
+launch::FleetSteps BothLeft() {
+  return {launch::When("send * finish"), launch::Exited(0, 0), launch::Exited(1, 0)};
+}
+
+}  // namespace lockstep::bench::harness

@@ -1,0 +1,47 @@
+// Test material: a measurement of a Conductor over a list of events, and what came of it as text.
+#ifndef LOCKSTEP_BENCH_HARNESS_TESTING_CONDUCT_H_
+#define LOCKSTEP_BENCH_HARNESS_TESTING_CONDUCT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/harness/protocol.h"
+#include "core/base/status.h"
+#include "core/launch/testing/fake_fleet.h"
+
+namespace lockstep::bench::harness {
+
+// Two ranks and two cases, all_reduce of 8 and of 16 bytes. -T is 5 s.
+struct BenchScript {
+  std::optional<std::int64_t> iterations = 4;  // none: rounds
+  double time_budget_seconds = 10;
+  int repetitions = 1;
+  bool own_mpi = false;
+  bool second_pass = false;
+  std::vector<std::string> hosts = {};  // one a rank; none: all on one
+  bool all_commands = false;            // also those of every measurement
+};
+
+// Commands, what was saved and when, then the measurement: a line each. Left out is how every
+// measurement begins, up to the first round, and the journals that every lifetime leaves.
+std::string Conduct(const BenchScript& script, launch::FleetSteps steps);
+
+// What workers say.
+launch::FleetStep Ready(int rank);
+launch::FleetStep RoundDone(int rank);
+launch::FleetStep Failed(int rank, const Status& status);
+// `count` samples of a case, 10 us each, and the end of the batch, which cost 1 ms.
+launch::FleetStep Sampled(int rank, std::uint32_t case_index, int count, std::int64_t wrong = 0);
+// Both ranks: ready; `count` samples of these cases, and done; the same when a round was ordered;
+// gone.
+launch::FleetSteps BothReady();
+launch::FleetSteps Did(const std::vector<std::uint32_t>& cases, int count = 4);
+launch::FleetSteps BothDid(const std::vector<std::uint32_t>& cases, int count = 4);
+launch::FleetSteps BothLeft();
+
+}  // namespace lockstep::bench::harness
+
+#endif  // LOCKSTEP_BENCH_HARNESS_TESTING_CONDUCT_H_

@@ -1,0 +1,42 @@
+// Test material: one case of a StressConductor over a list of events, and what came of it as text.
+#ifndef LOCKSTEP_STRESS_HARNESS_TESTING_CONDUCT_H_
+#define LOCKSTEP_STRESS_HARNESS_TESTING_CONDUCT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/launch/testing/fake_fleet.h"
+#include "stress/faults/fault_plan.h"
+#include "stress/harness/protocol.h"
+
+namespace lockstep::stress::harness {
+
+struct StressScript {
+  int ranks = 2;
+  std::string backend = "gloo";
+  std::string recovery = {};  // the mode; empty: none
+  bool lingers = false;
+  double limit_seconds = 300;
+  std::vector<faults::PlannedFault> faults = {};
+  std::vector<std::string> hosts = {};  // one a rank; none: all on one
+  bool all_commands = false;            // also those of every case
+};
+
+// Commands, then what was found: a line each. Commands of every case are left out: "start", its
+// order to each rank, that no link is watched, "collect" (if there is none, "no stacks"), "end".
+// -T is 5 s.
+std::string Conduct(const StressScript& script, launch::FleetSteps steps);
+
+// What workers say.
+launch::FleetStep Finished(int rank, std::int64_t completed = 5);
+launch::FleetStep Raised(int rank, const std::string& error, std::int64_t completed = 3);
+launch::FleetStep Aborted(int rank, int generation);
+launch::FleetStep Connecting(int rank, int generation, int place, int size);
+launch::FleetStep Connected(int rank, int generation, double at_seconds);
+launch::FleetStep Fired(int rank, int fault);
+
+}  // namespace lockstep::stress::harness
+
+#endif  // LOCKSTEP_STRESS_HARNESS_TESTING_CONDUCT_H_
