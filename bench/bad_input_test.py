@@ -83,7 +83,7 @@ def together(rows):
     """The launches of (binary, arguments, ranks), some at a time: they mostly wait for mpirun."""
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         return list(pool.map(
-            lambda row: Launch(row[0], row[1], ranks=row[2], seconds=60).finish(), rows))
+            lambda row: Launch(row[0], row[1], ranks=row[2]).finish(), rows))
 
 
 class BadInputTest(unittest.TestCase):

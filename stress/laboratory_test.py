@@ -41,7 +41,7 @@ def real():
     cured ones are clean."""
     outcome = run_stress.run(2, "--scenario=groups/*", "--scenario=imbalance/*",
                              "--scenario=custom_kernel/*_none", "--scenario=custom_kernel/*_event",
-                             f"--seed={SEED}", "-T", "5", seconds=150)
+                             f"--seed={SEED}", "-T", "5")
     expect(outcome, 0, "pass")
     simulated = run_stress.run(0, "--scenario=groups/*", "--scenario=imbalance/*",
                                "--backend=sim", "--sim-rules=gloo", f"--seed={SEED}")

@@ -38,7 +38,7 @@ def stored_rows():
 
 def catalogue():
     """Every kind of loss, both modes; what was measured is in the table, in JSON, in the file."""
-    outcome = run_stress.run(3, "--scenario=recovery/*", "-T", "10", seconds=150)
+    outcome = run_stress.run(3, "--scenario=recovery/*", "-T", "10")
     print(outcome.output)
     assert outcome.code == 0, outcome.errors
     assert len(outcome.cases) >= 16

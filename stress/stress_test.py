@@ -113,7 +113,7 @@ def catalogue():
     groups = ["--scenario=buffers/*", "--scenario=isolation/*",
               "--scenario=mismatch/*", "--scenario=uneven_inputs/*", "--scenario=library/*",
               "--scenario=models/[!bg]*"]
-    outcome = run_stress.run(2, *groups, "-T", "5", seconds=200)
+    outcome = run_stress.run(2, *groups, "-T", "5")
     expect_pass(outcome, len(outcome.cases))
     simulated = run_stress.run(0, *groups, "--backend=sim", "--sim-rules=gloo", "--ranks=2")
     expect_pass(simulated, len(outcome.cases))

@@ -41,7 +41,7 @@ def named_links(case):
 
 def catalogue():
     """Every scenario of links comes out as it should, on the number of ranks that it is for."""
-    outcome = run_stress.run(4, "--scenario=links/*", "-T", "1.5", f"--seed={SEED}", seconds=150)
+    outcome = run_stress.run(4, "--scenario=links/*", "-T", "1.5", f"--seed={SEED}")
     print(outcome.output)
     assert outcome.code == 0, outcome.errors
     assert len(outcome.cases) == 10
@@ -68,7 +68,7 @@ def right_link():
         fault = FAULT.format(kind="link_down", link=link, at=at, more="")
         trials.append((sorted(link), scenario(f"own/cut{number}", fault)))
     arguments = [f"--scenario={path}" for _, path in trials]
-    outcome = run_stress.run(4, *arguments, "-T", "1", f"--seed={SEED}", seconds=150)
+    outcome = run_stress.run(4, *arguments, "-T", "1", f"--seed={SEED}")
     right = 0
     for (link, _), case in zip(trials, outcome.cases):
         message = case["findings"][0]["message"] if case["findings"] else case["why"]
@@ -86,7 +86,7 @@ def silent():
     brief = FAULT.format(kind="link_down", link=(2, 3), at="iteration:3", more='duration = "300ms"')
     paths = [scenario("own/never", never), scenario("own/brief", brief)]
     outcome = run_stress.run(4, *(f"--scenario={path}" for path in paths), "-T", "20",
-                             f"--seed={SEED}", "--repeat=3", seconds=150)
+                             f"--seed={SEED}", "--repeat=3")
     print(outcome.output)
     assert len(outcome.cases) == 6
     for case in outcome.cases:
@@ -113,7 +113,7 @@ def slow_link():
                                  more='delay = "20ms"')
             paths.append(scenario(f"own/slow{link[0]}{link[1]}", fault, rounds=15))
         outcome = run_stress.run(4, *(f"--scenario={path}" for path in paths), "-T", "10",
-                                 f"--seed={SEED + launch}", seconds=150)
+                                 f"--seed={SEED + launch}")
         assert len(outcome.cases) == len(left)
         for link, case in zip(list(left), outcome.cases):
             print(launch, link, [(f["cause"], f["message"]) for f in case["findings"]])

@@ -15,6 +15,7 @@ import run_stress  # noqa: E402
 
 HOSTS = os.path.abspath("scripts/test_hosts")
 run_stress.STRESS = os.path.abspath(run_stress.STRESS)  # no other host starts here
+LAUNCHES = 9  # of a link that is only slow, until it is named: beside much load few looks count
 TRIALS = int(os.environ.get("NETWORK_TEST_TRIALS", "4"))
 SEED = int(os.environ.get("LOCKSTEP_TEST_SEED", random.randrange(1, 10**6)))
 PAIRS = """ranks = 4
@@ -32,10 +33,10 @@ default = ["all_reduce world f32 1024", "broadcast world f32 65536 root={root}",
 """
 
 
-def across(ranks, *arguments, seconds=170):
+def across(ranks, *arguments):
     """Four ranks, so many a host."""
     through = [HOSTS, str(4 // ranks), f"--ranks={ranks}", "--"]
-    return run_stress.run(0, *arguments, f"--seed={SEED}", seconds=seconds, through=through)
+    return run_stress.run(0, *arguments, f"--seed={SEED}", through=through)
 
 
 def why_not():
@@ -124,40 +125,44 @@ def draw(source, number, ranks, backend, kind=None):
             "path": run_stress.scenario(f"own/{backend}{ranks}_{number}_{kind}", program + text)}
 
 
-def judge(trial, ranks, case):
+def is_named(trial, ranks, case):
+    """Whoever looks too rarely to see a slow link says nothing; a wrong name is never right."""
     show(case)
     cause, culprits = says(case)
+    assert case["faults_fired"] == 1, (trial, case["faults"])
+    if cause is None and "slow_link" in trial["causes"]:
+        return False
     named = {rank // ranks for rank in culprits}
-    right = (case["faults_fired"] == 1 and cause in trial["causes"] and named == trial["hosts"])
-    if not right:
-        print("WRONG:", trial, cause, culprits, case["faults"])
-    return right
+    assert cause in trial["causes"] and named == trial["hosts"], (trial, cause, culprits)
+    return True
+
+
+def launch_until_named(trials, ranks, backend):
+    left = trials
+    for _ in range(LAUNCHES):
+        outcome = across(ranks, f"--backend={backend}", "-T", "3",
+                         *(f"--scenario={trial['path']}" for trial in left))
+        assert len(outcome.cases) == len(left), outcome.output + outcome.errors
+        left = [trial for trial, case in zip(left, outcome.cases)
+                if not is_named(trial, ranks, case)]
+        if not left:
+            return
+    raise AssertionError(f"not named in {LAUNCHES} launches: {left}")
 
 
 def at_random():
-    """Faults at random: all are detected, and the hosts between which they are are named."""
+    """Faults at random: the hosts between which they are are named, and never others."""
     source = random.Random(SEED)
-    right = done = 0
     share = (TRIALS - TRIALS * 3 // 10) // 2
     for ranks in (1, 2):
         trials = [draw(source, number * 2 + ranks, ranks, "gloo") for number in range(share)]
-        outcome = across(ranks, *(f"--scenario={trial['path']}" for trial in trials), "-T", "3",
-                         seconds=30 + 20 * share)
-        assert len(outcome.cases) == share, outcome.output + outcome.errors
-        right += sum(judge(t, ranks, c) for t, c in zip(trials, outcome.cases))
-        done += share
+        launch_until_named(trials, ranks, "gloo")
         print(f"gloo, {4 // ranks} x {ranks}: {share} trials")
     for number in range(TRIALS - 2 * share):
         ranks = 1 + number % 2
         kinds = ("delay", "down", "rate", "jitter", "host", "reset", "loss")
         kind = kinds[number // 2 % 7] if TRIALS > 4 else ("delay", "host")[number % 2]
-        trial = draw(source, number, ranks, "mpi", kind)
-        outcome = across(ranks, "--backend=mpi", f"--scenario={trial['path']}", "-T", "3")
-        assert len(outcome.cases) == 1, outcome.output + outcome.errors
-        right += judge(trial, ranks, outcome.cases[0])
-        done += 1
-    print(f"{right} of {done}")
-    assert right == done
+        launch_until_named([draw(source, number, ranks, "mpi", kind)], ranks, "mpi")
 
 
 def silent():
