@@ -16,6 +16,7 @@ namespace {
 
 constexpr double kConnectSeconds = 120;  // connecting and touching memory, before silence counts
 constexpr double kGraceSeconds = 0.3;    // for peers of a dead rank to notice by themselves
+constexpr int kMostFruitless = 2;        // lifetimes without a round, one after the other
 constexpr double kLossSeconds = 0.2;     // for agents of a dead host to be missed
 constexpr double kCollectSeconds = 5;
 constexpr double kLookSeconds = 0.5;  // without an event, between looks for ranks that sleep
@@ -105,7 +106,10 @@ Status Conductor::RunRepetition() {
     for (const auto& [rank, error] : errors_) {
       if (!progressed && ExitCodeOf(error.code()) != ExitCode::kFailed) return error;
     }
-    if (one_lifetime_ || !measured_) rounds_.StopAll("interrupted");
+    // A library that hangs wherever it is called would cost a deadline a case.
+    fruitless_ = progressed ? 0 : fruitless_ + 1;
+    const bool hopeless = !measured_ || fruitless_ == kMostFruitless;
+    if (one_lifetime_ || hopeless) rounds_.StopAll("interrupted");
   }
   return OkStatus();
 }

@@ -109,6 +109,7 @@ class Conductor {
   std::int64_t began_ns_ = 0;     // the repetition
   bool alive_ = false;            // a lifetime runs
   bool measured_ = false;         // this lifetime has completed a round or lost a case
+  int fruitless_ = 0;             // lifetimes one after the other that completed no round
   std::map<int, Status> errors_;  // what workers of this lifetime reported
 };
 

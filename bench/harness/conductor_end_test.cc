@@ -230,5 +230,22 @@ TEST(BenchEnd, SamplesThatWereOnTheirWayAreKept) {
       "lifetime 0 of repetition 0 lost case 1: fail: hung,killed; rank_killed of 1, proved\n");
 }
 
+TEST(BenchEnd, AHostIsLost) {
+  EXPECT_EQ(
+      Conduct({.hosts = {"a", "b"}},
+              launch::Steps(BothReady(), launch::When("send * round"),
+                            launch::Ranks({In(0, 0), In(0, 1).Lost()}), Sampled(0, 0, 4),
+                            launch::Lost(1, verdict::Loss::kClosed))),
+      "send * round 0: 0x0+4 1x0+4\n"
+      "save not_run 0, not_run 0\n"
+      "collect\n"
+      "end\n"
+      "save lost 0, not_run 0\n"
+      "fail: finished,killed; host_died of 1, proved\n"
+      "repetition 0: lost 0 not_run 0\n"
+      "lifetime 0 of repetition 0 lost case 0: fail: finished,killed; host_died of 1, proved\n"
+      "told to end\n");
+}
+
 }  // namespace
 }  // namespace lockstep::bench::harness

@@ -64,6 +64,29 @@ TEST(BenchLosses, ALossInTheFirstRound) {
       "lifetime 0 of repetition 0 lost case 0: fail: hung,killed; rank_killed of 1, proved\n");
 }
 
+TEST(BenchLosses, TwoLifetimesWithoutARoundAreEnough) {
+  EXPECT_EQ(
+      Conduct({.cases = 3}, launch::Steps(BothReady(), KilledIn(0), BothReady(), KilledIn(1))),
+      "start\n"
+      "send * plan\n"
+      "begun\n"
+      "save not_run 0, not_run 0, not_run 0\n"
+      "clocks\n"
+      "send * round 0: 0x0+4 1x0+4 2x0+4\n"
+      "collect (2 times)\n"
+      "end\n"
+      "start\n"
+      "send * plan\n"
+      "clocks\n"
+      "send * round 1: 1x0+4 2x0+4\n"
+      "collect (2 times)\n"
+      "end\n"
+      "fail: hung,killed; rank_killed of 1, proved; rank_killed of 1, proved\n"
+      "repetition 0: lost 0 lost 0 not_run 0\n"
+      "lifetime 0 of repetition 0 lost case 0: fail: hung,killed; rank_killed of 1, proved\n"
+      "lifetime 1 of repetition 0 lost case 1: fail: hung,killed; rank_killed of 1, proved\n");
+}
+
 TEST(BenchLosses, AKillInTheLastCaseKeepsTheFirst) {
   EXPECT_EQ(
       Conduct({}, launch::Steps(BothReady(), BothDid({0, 1}, 2), launch::When("send * round"),
@@ -370,23 +393,6 @@ TEST(BenchLosses, ASleeperThatWentOnBeforeTheLossIsAStall) {
       "repetition 0: lost 0 not_run 0\n"
       "lifetime 0 of repetition 0 lost case 0: fail: killed,hung; rank_killed of 0, proved\n"
       "rank 1 stalled in case 0\n");
-}
-
-TEST(BenchLosses, AHostIsLost) {
-  EXPECT_EQ(
-      Conduct({.hosts = {"a", "b"}},
-              launch::Steps(BothReady(), launch::When("send * round"),
-                            launch::Ranks({In(0, 0), In(0, 1).Lost()}), Sampled(0, 0, 4),
-                            launch::Lost(1, verdict::Loss::kClosed))),
-      "send * round 0: 0x0+4 1x0+4\n"
-      "save not_run 0, not_run 0\n"
-      "collect\n"
-      "end\n"
-      "save lost 0, not_run 0\n"
-      "fail: finished,killed; host_died of 1, proved\n"
-      "repetition 0: lost 0 not_run 0\n"
-      "lifetime 0 of repetition 0 lost case 0: fail: finished,killed; host_died of 1, proved\n"
-      "told to end\n");
 }
 
 }  // namespace

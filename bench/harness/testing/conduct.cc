@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <utility>
 
 #include "bench/harness/conductor.h"
@@ -20,7 +21,7 @@ plan::Plan PlanOf(const BenchScript& script) {
   plan::BenchSpec spec;
   spec.backend = "gloo";
   spec.begin_bytes = 8;
-  spec.end_bytes = 16;
+  spec.end_bytes = std::int64_t{8} << (script.cases - 1);
   spec.iterations = script.iterations;
   spec.warmup = 0;
   spec.time_budget_seconds = script.time_budget_seconds;
@@ -33,12 +34,13 @@ std::string TextOf(const launch::Message& message) {
   if (message.type == kFinishMessage) return "finish";
   const Round round = DecodeRound(message.payload).value();
   std::string text = fmt::format("round {}:", round.number);
-  std::vector<std::string> cases(2);
+  std::map<std::uint32_t, std::string> cases;
   for (const Batch& batch : round.batches) {
     cases[batch.case_index] =
         fmt::format(" {}x{}+{}", batch.case_index, batch.warmup, batch.iterations);
   }
-  return text + cases[0] + cases[1];
+  for (const auto& [index, batch] : cases) text += batch;
+  return text;
 }
 
 // Several in a row that are the same make one line.
@@ -72,7 +74,7 @@ std::string TextOf(const plan::Plan& plan, const Measurement& measurement, const
   std::string text = TextOf(LaunchJudgement(cases, measurement, 2)) + "\n";
   for (std::size_t i = 0; i < measurement.stopped_by.size(); ++i) {
     text += fmt::format("repetition {}:", i);
-    for (std::size_t k = 0; k < 2; ++k) {
+    for (std::size_t k = 0; k < measurement.stopped_by[i].size(); ++k) {
       const CaseBook& of_case = book.Book(static_cast<int>(i), k);
       text += fmt::format(" {} {}", measurement.stopped_by[i][k], of_case.complete_rows());
       if (of_case.wrong_elements > 0) text += fmt::format(" with {} wrong", of_case.wrong_elements);
@@ -105,8 +107,12 @@ std::string Conduct(const BenchScript& script, launch::FleetSteps steps) {
   conductor.SetBegun([&] { fleet.Note("begun"); });
   conductor.SetSave([&](const Measurement& so_far) {
     const std::vector<std::string>& stopped = so_far.stopped_by.back();
-    fleet.Note(fmt::format("save {} {}, {} {}", stopped[0], book.Current(0).complete_rows(),
-                           stopped[1], book.Current(1).complete_rows()));
+    std::string saved;
+    for (std::size_t i = 0; i < stopped.size(); ++i) {
+      saved += fmt::format("{} {} {}", i > 0 ? "," : "", stopped[i],
+                           book.Current(static_cast<int>(i)).complete_rows());
+    }
+    fleet.Note("save" + saved);
   });
   if (script.second_pass) {
     conductor.SetSecondPass([&](int repetition) {

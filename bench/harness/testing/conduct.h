@@ -14,8 +14,9 @@
 
 namespace lockstep::bench::harness {
 
-// Two ranks and two cases, all_reduce of 8 and of 16 bytes. -T is 5 s.
+// Two ranks; the cases are all_reduce of 8, 16 ... bytes. -T is 5 s.
 struct BenchScript {
+  int cases = 2;
   std::optional<std::int64_t> iterations = 4;  // none: rounds
   double time_budget_seconds = 10;
   int repetitions = 1;
