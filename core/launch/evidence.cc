@@ -164,6 +164,21 @@ std::string SystemCallName(long number) {
   return call ? call->name : fmt::format("system call {}", number);
 }
 
+bool IsEnding(pid_t pid) {
+  constexpr unsigned long kExiting = 0x4;  // include/linux/sched.h
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string line;
+  std::getline(file, line);
+  const std::size_t name_end = line.rfind(')');
+  if (name_end == std::string::npos) return false;
+  std::istringstream rest(line.substr(name_end + 1));
+  std::string skipped;
+  for (int i = 0; i < 6; ++i)
+    rest >> skipped;  // state, parent, group, session, terminal, its group
+  unsigned long flags = 0;
+  return rest >> flags && (flags & kExiting) != 0;
+}
+
 SystemEvidence LookAt(pid_t pid, Deadline deadline, const std::string& earlier_call) {
   const Look before = LookOnce(pid);
   const timespec pause{0, static_cast<long>(kLookSeconds * 1e9)};

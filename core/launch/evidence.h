@@ -26,6 +26,10 @@ struct SystemEvidence {
 // interrupted since then is still known for what it is.
 SystemEvidence LookAt(pid_t pid, Deadline deadline, const std::string& earlier_call = "");
 
+// Whether the process's main thread is ending (PF_EXITING in proc_pid_stat(5)): its connections
+// close before anybody can wait for it, on a busy machine long before.
+bool IsEnding(pid_t pid);
+
 // The name of an x86-64 or arm64 system call that a process may block in, else "system call 17".
 std::string SystemCallName(long number);
 

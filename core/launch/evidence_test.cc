@@ -62,6 +62,15 @@ SystemEvidence Look(const Process& process, const std::string& earlier = "") {
   return LookAt(process.pid(), Deadline::AfterSeconds(60), earlier);
 }
 
+TEST(EvidenceTest, WhoIsEndingShows) {
+  const Process process("exec sleep 60", "sleep");
+  EXPECT_FALSE(IsEnding(process.pid()));
+  kill(process.pid(), SIGKILL);
+  siginfo_t info;
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(process.pid()), &info, WEXITED | WNOWAIT), 0);
+  EXPECT_TRUE(IsEnding(process.pid())) << "nobody has waited for it yet";
+}
+
 // Taking the stack stops the process, and its sleep then goes on as another system call.
 TEST(EvidenceTest, ASleeperIsAsleepInEveryLook) {
   const Process process("exec sleep 60", "sleep");

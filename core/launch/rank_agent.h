@@ -74,6 +74,7 @@ class RankAgent {
   void Signal(int signal);
   void Inject(std::uint32_t fault, const AgentFault& order);
   void TellOfFault(std::uint32_t fault, FaultNews news, const std::string& text);
+  void AwaitEnd(Deadline deadline);
   void LookAtSockets();
   void KeepLog();  // of a worker that is gone
   void LookAgainIn(double seconds);

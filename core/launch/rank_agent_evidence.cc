@@ -1,5 +1,6 @@
 // What an agent knows of its rank, and keeps when the worker is gone.
 #include <fmt/core.h>
+#include <time.h>
 
 #include <algorithm>
 #include <cstring>
@@ -12,6 +13,12 @@
 #include "core/launch/worker_log.h"
 
 namespace lockstep::launch {
+namespace {
+
+// Less than a glance may take: whoever asked hears of the others in time.
+constexpr double kEndingSeconds = 0.5;
+
+}  // namespace
 
 void RankAgent::KeepLog() {
   const std::string path = ReadCard(segment_->card()).log_file;
@@ -55,8 +62,19 @@ journal::Journal RankAgent::ReadJournal(std::size_t most) const {
   return journal;
 }
 
+// Peers of a process that is ending have lost it already: a moment later it is known how.
+void RankAgent::AwaitEnd(Deadline deadline) {
+  const Deadline until = deadline.Earlier(Deadline::AfterSeconds(kEndingSeconds));
+  const timespec pause{0, 1'000'000};
+  while (has_worker() && IsEnding(child_->pid()) && !until.Passed()) {
+    nanosleep(&pause, nullptr);
+    OnChildChange();
+  }
+}
+
 verdict::RankEvidence RankAgent::Evidence(Deadline deadline, bool system) {
   OnChildChange();
+  AwaitEnd(deadline);
   verdict::RankEvidence evidence;
   evidence.rank = context_.rank;
   evidence.state = state_;
