@@ -4,6 +4,8 @@
 #define LOCKSTEP_CORE_LAUNCH_LAUNCHER_WATCH_H_
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -20,7 +22,8 @@ class LauncherWatch {
     if (context.launcher == "none") return;
     const pid_t parent = getppid();
     fd_.Reset(static_cast<int>(syscall(SYS_pidfd_open, parent, 0)));
-    if (getppid() != parent) fd_.Reset();
+    // A launcher that ended before this moment left us another parent.
+    if (getppid() != parent || OutputsAreUnread()) fd_.Reset(eventfd(1, EFD_CLOEXEC));
   }
   int fd() const { return fd_.get(); }  // readable when it is gone; -1: not watched
   // It is gone, and with it who read our output: printing must not end us in turn.
@@ -32,6 +35,14 @@ class LauncherWatch {
   }
 
  private:
+  // A launcher reads what its ranks print, and does so to its end.
+  static bool OutputsAreUnread() {
+    pollfd outputs[] = {{STDOUT_FILENO, 0, 0}, {STDERR_FILENO, 0, 0}};
+    poll(outputs, 2, 0);
+    constexpr int kUnread = POLLERR | POLLHUP;
+    return (outputs[0].revents & kUnread) != 0 && (outputs[1].revents & kUnread) != 0;
+  }
+
   Fd fd_;
 };
 
