@@ -319,6 +319,8 @@ void DdpStepRunner::CompareBucket(std::size_t index, Comparison& comparison) con
     const std::int64_t numel = model_->params()[static_cast<std::size_t>(param)].info.numel;
     const std::int64_t from = std::max<std::int64_t>(begin - offset, 0);
     const std::int64_t stop = std::min(numel, end - offset);
+    // A rank that compares millions of elements is no silent one.
+    bench_.link.journal().EnterPhase(journal::Phase::kCheck);
     if (from < stop) CompareGradient(param, from, stop, tolerance, offset, located, comparison);
     offset += numel;
   }
@@ -329,6 +331,7 @@ void DdpStepRunner::CompareBucket(std::size_t index, Comparison& comparison) con
 void DdpStepRunner::Compare(Comparison& comparison) {
   if (!checks_) return;
   for (std::size_t i = 0; i < engine_->layout().size(); ++i) CompareBucket(i, comparison);
+  bench_.link.journal().EnterPhase(journal::Phase::kMeasure);
   ++compared_;
 }
 
