@@ -33,7 +33,8 @@ std::vector<StoredCase> StressCasesOf(const results::store::Run& run,
                                       std::vector<Lifetime> lifetimes) {
   std::map<int, Lifetime> by_number;
   for (Lifetime& lifetime : lifetimes) by_number[lifetime.number] = std::move(lifetime);
-  std::vector<std::optional<plan::Scenario>> scenarios = stress::harness::ScenariosOf(run);
+  std::vector<std::optional<stress::scenario::Scenario>> scenarios =
+      stress::harness::ScenariosOf(run);
   std::vector<StoredCase> cases;
   for (std::size_t i = 0; i < run.cases.size(); ++i) {
     const results::store::CaseRecord& record = run.cases[i];

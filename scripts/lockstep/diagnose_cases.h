@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/plan/scenario.h"
 #include "core/verdict/judge.h"
 #include "results/store/run.h"
+#include "stress/scenario/scenario.h"
 
 namespace lockstep::cli {
 
@@ -21,7 +21,7 @@ struct StoredCase {
   std::vector<verdict::RankEvidence> evidence;
   bool whole = false;  // the evidence is what the run's judge had; otherwise what journals tell
   verdict::Setting setting;
-  std::optional<plan::Scenario> scenario = std::nullopt;
+  std::optional<stress::scenario::Scenario> scenario = std::nullopt;
   const verdict::Judgement* stored = nullptr;  // nullptr: the run judged no such lifetime
 };
 

@@ -9,10 +9,10 @@
 
 #include "core/base/status.h"
 #include "core/ddp/buckets.h"
-#include "core/plan/scenario.h"
 #include "scripts/lockstep/commands.h"
 #include "scripts/lockstep/trace_ddp_print.h"
 #include "scripts/lockstep/trace_ddp_run.h"
+#include "stress/scenario/scenario.h"
 
 namespace lockstep::cli {
 namespace {
@@ -31,7 +31,7 @@ struct Arguments {
 };
 
 struct Choice {
-  plan::ScenarioOptions scenario;
+  stress::scenario::ScenarioOptions scenario;
   comm::sim::SimRules rules = comm::sim::SimRules::kGloo;
 };
 
@@ -55,8 +55,9 @@ Result<Choice> ReadChoice(const Arguments& arguments) {
   return choice;
 }
 
-Result<plan::Scenario> Load(const std::string& path, const Choice& choice) {
-  LOCKSTEP_ASSIGN_OR_RETURN(plan::Scenario scenario, plan::LoadScenario(path, choice.scenario));
+Result<stress::scenario::Scenario> Load(const std::string& path, const Choice& choice) {
+  LOCKSTEP_ASSIGN_OR_RETURN(stress::scenario::Scenario scenario,
+                            stress::scenario::LoadScenario(path, choice.scenario));
   if (!std::holds_alternative<ddp::TrainingProgram>(scenario.workload)) {
     return InvalidInput(
         fmt::format("{}: key workload.kind: not a training; trace-ddp takes ddp_training", path));
@@ -70,7 +71,7 @@ Result<plan::Scenario> Load(const std::string& path, const Choice& choice) {
   return scenario;
 }
 
-Result<bool> TraceOne(const plan::Scenario& scenario, const Arguments& arguments,
+Result<bool> TraceOne(const stress::scenario::Scenario& scenario, const Arguments& arguments,
                       const Choice& choice) {
   const auto& program = std::get<ddp::TrainingProgram>(scenario.workload);
   LOCKSTEP_ASSIGN_OR_RETURN(const TracedRanks ranks,
@@ -90,13 +91,13 @@ Result<bool> TraceOne(const plan::Scenario& scenario, const Arguments& arguments
 
 Result<ExitCode> Trace(const Arguments& arguments) {
   LOCKSTEP_ASSIGN_OR_RETURN(const Choice choice, ReadChoice(arguments));
-  std::vector<plan::Scenario> scenarios;  // all are right before one is run
+  std::vector<stress::scenario::Scenario> scenarios;  // all are right before one is run
   for (const std::string& path : arguments.paths) {
-    LOCKSTEP_ASSIGN_OR_RETURN(plan::Scenario scenario, Load(path, choice));
+    LOCKSTEP_ASSIGN_OR_RETURN(stress::scenario::Scenario scenario, Load(path, choice));
     scenarios.push_back(std::move(scenario));
   }
   bool finished = true;
-  for (const plan::Scenario& scenario : scenarios) {
+  for (const stress::scenario::Scenario& scenario : scenarios) {
     LOCKSTEP_ASSIGN_OR_RETURN(const bool all, TraceOne(scenario, arguments, choice));
     finished = finished && all;
   }

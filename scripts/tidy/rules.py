@@ -21,7 +21,8 @@ _ALLOWED = {
     "bench/": ("bench/", "core/", "datasets/", "results/"),
     "stress/": ("core/", "datasets/", "results/", "stress/"),
     # `lockstep stress` plans and records as stress does.
-    "scripts/": ("core/", "datasets/", "results/", "scripts/", "stress/harness/"),
+    "scripts/": ("core/", "datasets/", "results/", "scripts/", "stress/harness/",
+                 "stress/scenario/"),
 }
 
 
