@@ -75,7 +75,7 @@ FIGURES = {
     "torch_newest": ("help:lockstep buckets", r"rules count: \d\.\d, \d\.\d+ or (\d\.\d)"),
     "flight_oldest": ("core/flight/dump.h", r"\(versions (\d\.\d) to \d\.\d+;"),
     "flight_newest": ("core/flight/dump.h", r"\(versions \d\.\d to (\d\.\d+);"),
-    "flight_deadline_s": ("scripts/lockstep/diagnose_flight.h", r"deadline_seconds = (\d+)"),
+    "flight_deadline_s": ("cli/diagnose_flight.h", r"deadline_seconds = (\d+)"),
     "random_programs": ("scripts/torch_oracle/torch_compare_test.py",
                         r'"--programs",.*default=(\d+)'),
     # Verdicts.
@@ -93,7 +93,7 @@ FIGURES = {
     "deaths_named": (_HOSTS, r"`scripts/node_deaths [^`]*`: (\d+ of \d+)"),
     "schema_version": ("results/store/run.h", r"kSchemaVersion = (\d+)"),
     # Stress.
-    "leave_s": ("scripts/lockstep/stress_launch.cc", r"kLeaveSeconds = (\d+)"),
+    "leave_s": ("cli/stress_launch.cc", r"kLeaveSeconds = (\d+)"),
     "replay_rounds": ("stress/scenario/graph_replay.h", r"rounds = (\d+);"),
     "program_rounds": ("stress/scenario/scenario_script.cc", r"program\.rounds = (\d+)"),
     "load_samples": ("stress/scenario/loading.h", _LOADING),

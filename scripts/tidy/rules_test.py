@@ -56,7 +56,7 @@ class RulesTest(unittest.TestCase):
                            ("core/verdict/x.cc", "lockstep::verdict"),
                            ("core/comm/nccl/testing/x.cc", "lockstep::comm::nccl"),
                            ("results/store/x.cc", "lockstep::results::store"),
-                           ("scripts/lockstep/x.cc", "lockstep::cli")):
+                           ("cli/x.cc", "lockstep::cli")):
             self.assert_clean(path, opened % name)
             self.assert_finds(path, opened % "lockstep::other", "%s is that of its" % name)
         forward = "namespace lockstep::journal {\nstruct Words;  // elsewhere\n}\n"

@@ -1,0 +1,77 @@
+// `lockstep SUBCOMMAND …`: what Lockstep knows, on the console.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/commands.h"
+
+namespace lockstep::cli {
+namespace {
+
+constexpr const char* kVersion = "lockstep 0.1.0";
+
+// In the order of --help.
+constexpr AddCommand* kCommands[] = {
+    AddBuckets, AddCompare, AddDiagnose, AddDoctor, AddExport, AddMakeDataset, AddNightly,
+    AddReport,  AddSampler, AddScore,    AddShow,   AddStress, AddTraceDdp,    AddTrend,
+};
+
+std::string OneLine(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+int Fail(const std::string& message, ExitCode code) {
+  fmt::print(stderr, "lockstep: {}\n", OneLine(message));
+  return static_cast<int>(code);
+}
+
+// Output that could not be written (a full disk, a closed pipe) must not look like success.
+bool FlushOutput() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
+
+int FailOutput() {
+  return Fail("cannot write to standard output; free space there or redirect it",
+              ExitCode::kEnvironment);
+}
+
+int Main(int argc, char** argv) {
+  ArgumentParser parser(
+      "Lockstep: what the communication of data-parallel training does on this machine",
+      "lockstep");
+  parser.Version(kVersion);
+  Command chosen;
+  for (AddCommand* add : kCommands) add(parser, chosen);
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  SeparateSides(arguments);
+  const Result<std::optional<std::string>> text = parser.Parse(std::move(arguments));
+  if (!text.ok()) return Fail(text.status().message(), ExitCode::kUsage);
+  if (*text) {
+    fmt::print("{}", **text);
+    return FlushOutput() ? static_cast<int>(ExitCode::kPass) : FailOutput();
+  }
+  LOCKSTEP_CHECK(chosen, "a subcommand was parsed but left no work");
+  const Result<ExitCode> result = chosen();
+  if (!result.ok()) return Fail(result.status().message(), ExitCodeOf(result.status().code()));
+  return FlushOutput() ? static_cast<int>(*result) : FailOutput();
+}
+
+}  // namespace
+}  // namespace lockstep::cli
+
+int main(int argc, char** argv) {
+  try {
+    return lockstep::cli::Main(argc, argv);
+  } catch (const std::exception& error) {
+    // fmt::print throws where fwrite fails, which it does once its buffer is full.
+    if (std::ferror(stdout) != 0) return lockstep::cli::FailOutput();
+    return lockstep::cli::Fail(fmt::format("internal error: {}", error.what()),
+                               lockstep::ExitCode::kInternal);
+  }
+}

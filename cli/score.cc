@@ -1,0 +1,63 @@
+// `lockstep score RUN.h5 …`: how often was the judge right about what stress runs injected?
+#include <fmt/core.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/score_print.h"
+#include "cli/score_trials.h"
+#include "core/verdict/outcome.h"
+#include "results/store/store.h"
+
+namespace lockstep::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> paths;
+  std::string format = "table";
+};
+
+Result<Scoreboard> ScoreFiles(const std::vector<std::string>& paths) {
+  std::vector<TrialScore> trials;
+  std::int64_t not_run = 0;
+  std::map<std::string, std::string> seen;  // id of a run: its file
+  for (const std::string& path : paths) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const results::store::Run run, results::store::ReadRun(path));
+    const auto [first, is_new] = seen.emplace(run.id, path);
+    if (!is_new) {
+      return InvalidInput(
+          fmt::format("{}: the same run as {}; name each run once", path, first->second));
+    }
+    if (run.name != "stress" || run.schema_version < 3) {
+      return InvalidInput(
+          fmt::format("{}: holds no trials ({}, schema {}); name a result file of stress", path,
+                      run.name, run.schema_version));
+    }
+    const std::vector<TrialScore> own = TrialsOf(run);
+    trials.insert(trials.end(), own.begin(), own.end());
+    not_run += NotRun(run);
+  }
+  return ScoreOf(trials, not_run);
+}
+
+Result<ExitCode> Score(const Options& options) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const Scoreboard board, ScoreFiles(options.paths));
+  fmt::print("{}", options.format == "json" ? FormatScoreJson(board) : FormatScoreTable(board));
+  return verdict::ExitCodeOf(VerdictOf(board));
+}
+
+}  // namespace
+
+void AddScore(ArgumentParser& parser, Command& chosen) {
+  auto options = std::make_shared<Options>();
+  ArgumentParser command = parser.Subcommand(
+      "score", "Of stress runs: what was found, right and wrong, false alarms, how soon",
+      [options, &chosen] { chosen = [options] { return Score(*options); }; });
+  command.Add("RUN", options->paths, "Result files of stress (.h5)").Required();
+  command.Add("--format", options->format, "table or json").OneOf({"table", "json"}).ShowDefault();
+}
+
+}  // namespace lockstep::cli
