@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/diagnose_cases.h"
-#include "cli/diagnose_flight.h"
-#include "cli/diagnose_print.h"
+#include "cli/diagnose/cases.h"
+#include "cli/diagnose/flight.h"
+#include "cli/diagnose/print.h"
 #include "core/verdict/judge.h"
 #include "core/verdict/trace.h"
 #include "results/store/store.h"
@@ -24,7 +24,7 @@ using Json = nlohmann::ordered_json;
 
 struct Options {
   std::vector<std::string> paths;
-  FlightOptions flight;
+  diagnose::FlightOptions flight;
   std::string format = "text";
   std::string backend;
   double deadline_seconds = 0;  // 0: the run's
@@ -33,7 +33,7 @@ struct Options {
 };
 
 struct Diagnosis {
-  StoredCase of;
+  diagnose::StoredCase of;
   verdict::Judgement judgement;
   bool again = false;  // by other rules than the run's, or of what the run did not judge
   std::vector<verdict::Finding> notes;  // of what is no failure
@@ -59,17 +59,17 @@ std::vector<verdict::Finding> NotesOf(const std::vector<verdict::RankEvidence>& 
   return notes;
 }
 
-Diagnosis Diagnose(StoredCase stored_case, const Options& options) {
+Diagnosis Diagnose(diagnose::StoredCase stored_case, const Options& options) {
   Diagnosis diagnosis;
   verdict::Setting& setting = stored_case.setting;
   const bool other_rules = !options.backend.empty() || options.deadline_seconds > 0;
   if (!options.backend.empty()) setting.backend = options.backend;
   if (options.deadline_seconds > 0) setting.deadline_seconds = options.deadline_seconds;
-  const verdict::Judgement again = JudgeAgain(stored_case);
+  const verdict::Judgement again = diagnose::JudgeAgain(stored_case);
   // What ranks recovered from was judged with what was known before they did.
   const bool recovered = stored_case.record != nullptr && !stored_case.record->recoveries.empty();
   diagnosis.again = (other_rules && !recovered) || stored_case.stored == nullptr;
-  diagnosis.judgement = diagnosis.again ? again : AsStored(stored_case, again);
+  diagnosis.judgement = diagnosis.again ? again : diagnose::AsStored(stored_case, again);
   diagnosis.notes = NotesOf(stored_case.evidence, diagnosis.judgement);
   verdict::TraceLimits limits;
   limits.rows_before = static_cast<std::size_t>(options.rows);
@@ -94,7 +94,7 @@ std::string GroundsOf(const Diagnosis& diagnosis) {
 }
 
 std::string FormatText(const Diagnosis& diagnosis) {
-  const StoredCase& of = diagnosis.of;
+  const diagnose::StoredCase& of = diagnosis.of;
   const std::string& backend = of.setting.backend;
   std::string text =
       fmt::format("{}, {} ranks, backend {}: {}\n",
@@ -102,9 +102,9 @@ std::string FormatText(const Diagnosis& diagnosis) {
                   of.evidence.size(), backend.empty() ? "unknown" : backend,
                   verdict::NameOf(diagnosis.judgement.verdict));
   for (const verdict::Finding& finding : diagnosis.judgement.findings)
-    text += FormatFinding(finding, "  ");
-  for (const verdict::Finding& note : diagnosis.notes) text += FormatFinding(note, "  ");
-  text += FormatOutcomes(diagnosis.judgement) + GroundsOf(diagnosis);
+    text += diagnose::FormatFinding(finding, "  ");
+  for (const verdict::Finding& note : diagnosis.notes) text += diagnose::FormatFinding(note, "  ");
+  text += diagnose::FormatOutcomes(diagnosis.judgement) + GroundsOf(diagnosis);
   const std::string trace = verdict::FormatTrace(diagnosis.trace);
   if (!trace.empty()) {
     text +=
@@ -129,22 +129,24 @@ Json ToJson(const std::string& path, const Diagnosis& diagnosis) {
     if (record->trial) json["why"] = record->trial->why;
   }
   for (const verdict::RankOutcome& rank : diagnosis.judgement.outcomes) {
-    json["outcomes"].push_back(cli::ToJson(rank));
+    json["outcomes"].push_back(diagnose::ToJson(rank));
   }
   for (const verdict::Finding& finding : diagnosis.judgement.findings) {
-    json["findings"].push_back(cli::ToJson(finding));
+    json["findings"].push_back(diagnose::ToJson(finding));
   }
-  for (const verdict::Finding& note : diagnosis.notes) json["notes"].push_back(cli::ToJson(note));
-  json["trace"] = cli::ToJson(diagnosis.trace);
+  for (const verdict::Finding& note : diagnosis.notes)
+    json["notes"].push_back(diagnose::ToJson(note));
+  json["trace"] = diagnose::ToJson(diagnosis.trace);
   return json;
 }
 
 Result<verdict::Verdict> DiagnoseFile(const std::string& path, const Options& options) {
   LOCKSTEP_ASSIGN_OR_RETURN(const results::store::Run run, results::store::ReadRun(path));
-  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<StoredCase> cases, StoredCasesOf(run, path));
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<diagnose::StoredCase> cases,
+                            diagnose::StoredCasesOf(run, path));
   verdict::Verdict verdict = verdict::Verdict::kPass;
   if (options.format == "text" && options.paths.size() > 1) fmt::print("{}\n", path);
-  for (StoredCase& stored_case : cases) {
+  for (diagnose::StoredCase& stored_case : cases) {
     const Diagnosis diagnosis = Diagnose(std::move(stored_case), options);
     verdict = Worse(verdict, diagnosis.judgement.verdict);
     if (options.format == "json") {
@@ -162,12 +164,12 @@ Result<ExitCode> RunDiagnose(const Options& options) {
     if (!options.paths.empty() || !options.backend.empty()) {
       return InvalidInput("--flight-recorder goes without RUN files and without --backend");
     }
-    FlightOptions flight = options.flight;
+    diagnose::FlightOptions flight = options.flight;
     flight.json = options.format == "json";
     if (options.deadline_seconds > 0) flight.deadline_seconds = options.deadline_seconds;
     flight.limits.rows_before = static_cast<std::size_t>(options.rows);
     flight.limits.columns = static_cast<std::size_t>(options.columns);
-    return DiagnoseFlightRecorder(flight);
+    return diagnose::DiagnoseFlightRecorder(flight);
   }
   if (options.paths.empty()) {
     return InvalidInput(

@@ -90,6 +90,6 @@ class DiagnoseTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    for program in ("cli/diagnose_examples", "results/example_runs"):
+    for program in ("cli/diagnose/examples", "results/example_runs"):
         subprocess.run([program, _DIRECTORY], check=True)
     unittest.main()

@@ -7,9 +7,9 @@
 #include <span>
 #include <system_error>
 
-#include "cli/diagnose_evidence.h"
 #include "core/flight/write.h"
 #include "results/store/atomic_file.h"
+#include "results/store/lifetimes.h"
 
 namespace lockstep::cli {
 namespace {
@@ -44,19 +44,20 @@ Status ExportFlightRecorder(const results::store::Run& run, const std::string& p
   if (directory == "-") {
     return InvalidInput("--format=flight-recorder writes a file a rank; name a directory with -o");
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Lifetime> lifetimes, LifetimesOf(run, path));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<results::store::Lifetime> lifetimes,
+                            results::store::LifetimesOf(run, path));
   LOCKSTEP_RETURN_IF_ERROR(MakeEmpty(directory));
   const flight::FlightClock clock = {.ns_per_tick = run.ns_per_tick,
                                      .origin_ticks = run.origin_ticks,
                                      .origin_unix_ns = UnixNsOf(run.started_at)};
-  for (const Lifetime& lifetime : lifetimes) {
+  for (const results::store::Lifetime& lifetime : lifetimes) {
     std::string place = directory;
     if (lifetimes.size() > 1) {
       place = (fs::path(directory) / fmt::format("lifetime_{}", lifetime.number)).string();
       LOCKSTEP_RETURN_IF_ERROR(MakeEmpty(place));
     }
-    const auto dumps =
-        flight::FlightDumpsOf(lifetime.evidence, clock, SettingOf(run).deadline_seconds);
+    const auto dumps = flight::FlightDumpsOf(lifetime.evidence, clock,
+                                             results::store::SettingOf(run).deadline_seconds);
     for (const auto& [rank, bytes] : dumps) {
       const fs::path file = fs::path(place) / fmt::format("nccl_trace_rank_{}", rank);
       LOCKSTEP_RETURN_IF_ERROR(results::store::WriteAtomically(

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/score_print.h"
-#include "cli/score_trials.h"
 #include "core/verdict/outcome.h"
+#include "results/score/print.h"
+#include "results/score/trials.h"
 #include "results/store/store.h"
 
 namespace lockstep::cli {
@@ -20,8 +20,8 @@ struct Options {
   std::string format = "table";
 };
 
-Result<Scoreboard> ScoreFiles(const std::vector<std::string>& paths) {
-  std::vector<TrialScore> trials;
+Result<results::score::Scoreboard> ScoreFiles(const std::vector<std::string>& paths) {
+  std::vector<results::score::TrialScore> trials;
   std::int64_t not_run = 0;
   std::map<std::string, std::string> seen;  // id of a run: its file
   for (const std::string& path : paths) {
@@ -36,17 +36,18 @@ Result<Scoreboard> ScoreFiles(const std::vector<std::string>& paths) {
           fmt::format("{}: holds no trials ({}, schema {}); name a result file of stress", path,
                       run.name, run.schema_version));
     }
-    const std::vector<TrialScore> own = TrialsOf(run);
+    const std::vector<results::score::TrialScore> own = results::score::TrialsOf(run);
     trials.insert(trials.end(), own.begin(), own.end());
-    not_run += NotRun(run);
+    not_run += results::score::NotRun(run);
   }
-  return ScoreOf(trials, not_run);
+  return results::score::ScoreOf(trials, not_run);
 }
 
 Result<ExitCode> Score(const Options& options) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const Scoreboard board, ScoreFiles(options.paths));
-  fmt::print("{}", options.format == "json" ? FormatScoreJson(board) : FormatScoreTable(board));
-  return verdict::ExitCodeOf(VerdictOf(board));
+  LOCKSTEP_ASSIGN_OR_RETURN(const results::score::Scoreboard board, ScoreFiles(options.paths));
+  fmt::print("{}", options.format == "json" ? results::score::FormatScoreJson(board)
+                                            : results::score::FormatScoreTable(board));
+  return verdict::ExitCodeOf(results::score::VerdictOf(board));
 }
 
 }  // namespace

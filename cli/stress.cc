@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/diagnose_evidence.h"
 #include "cli/stress_launch.h"
 #include "core/verdict/trace.h"
 #include "results/report/report.h"
 #include "results/report/trials.h"
+#include "results/store/lifetimes.h"
 #include "results/store/run_file.h"
 #include "results/store/store.h"
 #include "stress/harness/catalogue.h"
@@ -139,10 +139,11 @@ void Add(results::store::Run launch, const stress::harness::StressCase& stress_c
   record.name = stress_case.label;
   if (record.judgement.verdict != verdict::Verdict::kPass) {
     all.traces += results::report::FormatTrialDetails(record);
-    const Result<std::vector<Lifetime>> lifetimes = LifetimesOf(launch, "");
+    const Result<std::vector<results::store::Lifetime>> lifetimes =
+        results::store::LifetimesOf(launch, "");
     if (lifetimes.ok() && !lifetimes->empty()) {
-      all.traces += verdict::FormatTrace(
-          verdict::TraceOf(lifetimes->front().evidence, SettingOf(launch), record.judgement));
+      all.traces += verdict::FormatTrace(verdict::TraceOf(
+          lifetimes->front().evidence, results::store::SettingOf(launch), record.judgement));
     }
   }
   if (index == 0) all.run.environment = launch.environment;

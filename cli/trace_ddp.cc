@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/trace_ddp_print.h"
-#include "cli/trace_ddp_run.h"
+#include "cli/trace_ddp/print.h"
+#include "cli/trace_ddp/run.h"
 #include "core/base/status.h"
 #include "core/ddp/buckets.h"
 #include "stress/scenario/scenario.h"
@@ -74,16 +74,17 @@ Result<stress::scenario::Scenario> Load(const std::string& path, const Choice& c
 Result<bool> TraceOne(const stress::scenario::Scenario& scenario, const Arguments& arguments,
                       const Choice& choice) {
   const auto& program = std::get<ddp::TrainingProgram>(scenario.workload);
-  LOCKSTEP_ASSIGN_OR_RETURN(const TracedRanks ranks,
-                            arguments.backend == "gloo"
-                                ? TraceWithGloo(program, scenario.ranks, arguments.timeout_seconds)
-                                : TraceWithSim(program, scenario.ranks, choice.rules));
-  const TraceTitle title = {scenario.name, program, scenario.ranks};
-  const auto print = arguments.format == "golden" ? GoldenText
-                     : arguments.format == "json" ? JsonText
-                                                  : TableText;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const trace_ddp::TracedRanks ranks,
+      arguments.backend == "gloo"
+          ? trace_ddp::TraceWithGloo(program, scenario.ranks, arguments.timeout_seconds)
+          : trace_ddp::TraceWithSim(program, scenario.ranks, choice.rules));
+  const trace_ddp::TraceTitle title = {scenario.name, program, scenario.ranks};
+  const auto print = arguments.format == "golden" ? trace_ddp::GoldenText
+                     : arguments.format == "json" ? trace_ddp::JsonText
+                                                  : trace_ddp::TableText;
   fmt::print("{}", print(title, ranks));
-  for (const TracedRank& rank : ranks) {
+  for (const trace_ddp::TracedRank& rank : ranks) {
     if (!rank.finished()) return false;
   }
   return true;
