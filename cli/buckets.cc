@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/commands.h"
+#include "cli/subcommand.h"
 #include "core/base/status.h"
 #include "core/base/units.h"
 #include "core/collective/data_type.h"
@@ -205,33 +205,30 @@ Result<ExitCode> PrintBuckets(const Arguments& arguments) {
 
 }  // namespace
 
-void AddBuckets(ArgumentParser& parser, Command& chosen) {
+Work AddBuckets(ArgumentParser& parser) {
   auto arguments = std::make_shared<Arguments>();
-  ArgumentParser command = parser.Subcommand(
-      "buckets", "Print the gradient buckets of DistributedDataParallel, in launch order",
-      [arguments, &chosen] { chosen = [arguments] { return PrintBuckets(*arguments); }; });
-  command.Add("--model", arguments->models, "Models: names or paths of manifests, a,b,c")
-      .Required();
-  command.Add("--bucket-cap-mb", arguments->caps_mb,
-              "bucket_cap_mb of DDP in MiB; several: 1,5,25. Default: as if not passed "
-              "to DDP, which is 25 with a first bucket of 1");
-  command.Add("--first-bucket-mb", arguments->first_mb,
-              "Limit of the first bucket in MiB. Default: 1; with --bucket-cap-mb and "
-              "PyTorch 2.6 that cap");
-  command.Flag("--initial", arguments->initial,
-               "The buckets of the first iteration, before DDP rebuilds them");
-  command.Flag("--find-unused", arguments->find_unused, "find_unused_parameters=True");
-  command.Flag("--static-graph", arguments->static_graph, "static_graph=True");
-  command.Flag("--small-bucket-last", arguments->small_bucket_last,
-               "DDP_SET_LAST_BUCKET_CAP=1, for rebuilt buckets");
-  command.Add("--dtype", arguments->type,
-              "Type of the model's floating-point parameters: f16, bf16, f32 or f64. "
-              "Default: as the manifest says");
-  command.Add("--torch", arguments->torch, "PyTorch whose rules count: 1.9, 1.13 or 2.6")
+  parser.Add("--model", arguments->models, "Models: names or paths of manifests, a,b,c").Required();
+  parser.Add("--bucket-cap-mb", arguments->caps_mb,
+             "bucket_cap_mb of DDP in MiB; several: 1,5,25. Default: as if not passed "
+             "to DDP, which is 25 with a first bucket of 1");
+  parser.Add("--first-bucket-mb", arguments->first_mb,
+             "Limit of the first bucket in MiB. Default: 1; with --bucket-cap-mb and "
+             "PyTorch 2.6 that cap");
+  parser.Flag("--initial", arguments->initial,
+              "The buckets of the first iteration, before DDP rebuilds them");
+  parser.Flag("--find-unused", arguments->find_unused, "find_unused_parameters=True");
+  parser.Flag("--static-graph", arguments->static_graph, "static_graph=True");
+  parser.Flag("--small-bucket-last", arguments->small_bucket_last,
+              "DDP_SET_LAST_BUCKET_CAP=1, for rebuilt buckets");
+  parser.Add("--dtype", arguments->type,
+             "Type of the model's floating-point parameters: f16, bf16, f32 or f64. "
+             "Default: as the manifest says");
+  parser.Add("--torch", arguments->torch, "PyTorch whose rules count: 1.9, 1.13 or 2.6")
       .ShowDefault();
-  command
+  parser
       .Add("--format", arguments->format, "text, or json: one object a line for each model and cap")
       .ShowDefault();
+  return [arguments] { return PrintBuckets(*arguments); };
 }
 
 }  // namespace lockstep::cli

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/commands.h"
+#include "cli/subcommand.h"
 #include "results/compare/load.h"
 #include "results/compare/print.h"
 
@@ -98,42 +98,40 @@ Result<ExitCode> RunCompare(Options options) {
 
 }  // namespace
 
+// `compare A… -- B…` means `compare A… --candidate B…`: the parser does not say where a `--` was.
 void SeparateSides(std::vector<std::string>& arguments) {
-  if (arguments.empty() || arguments.front() != "compare") return;
   std::replace(arguments.begin(), arguments.end(), std::string("--"), std::string("--candidate"));
 }
 
-void AddCompare(ArgumentParser& parser, Command& chosen) {
+Work AddCompare(ArgumentParser& parser) {
   auto options = std::make_shared<Options>();
-  ArgumentParser command = parser.Subcommand(
-      "compare", "Is the candidate slower than the base? compare BASE... -- CANDIDATE...",
-      [options, &chosen] { chosen = [options] { return RunCompare(*options); }; });
-  command.Add("RUNS", options->names, "Run files, directories or globs: two of them, or a side's")
+  parser.Add("RUNS", options->names, "Run files, directories or globs: two of them, or a side's")
       .AnyNumber();
-  command.Add("--base", options->base, "Launches of the base");
-  command.Add("--candidate", options->candidate, "Launches of the candidate; `--` for short");
-  command
+  parser.Add("--base", options->base, "Launches of the base");
+  parser.Add("--candidate", options->candidate, "Launches of the candidate; `--` for short");
+  parser
       .Add("--min-effect", options->min_effects,
            "The least change that counts: 3%, or of some cases 'all_reduce/*=3%'; "
            "repeated, the last one that matches holds (2%)")
       .OneWordEach();
-  command.Add("--min-effect-file", options->min_effect_file,
-              "TOML with such rules: min_effect = [\"2%\", \"all_reduce/*=3%\"]");
-  command
+  parser.Add("--min-effect-file", options->min_effect_file,
+             "TOML with such rules: min_effect = [\"2%\", \"all_reduce/*=3%\"]");
+  parser
       .Add("--drift", options->drift,
            "What the machine may drift between launches that were not interleaved")
       .ShowDefault();
-  command.Add("--cases", options->cases, "A glob: which cases are compared").ShowDefault();
-  command
+  parser.Add("--cases", options->cases, "A glob: which cases are compared").ShowDefault();
+  parser
       .Add("--across", options->across,
            "Compare cases of one name although they differ in: backend, ranks, program; and "
            "those that a graph replays with those that are called: cuda_graph")
       .SplitAtCommas()
       .OneWordEach()
       .OneOf({"backend", "ranks", "program", "cuda_graph"});
-  command.Add("--format", options->format, "table, json, markdown or junit")
+  parser.Add("--format", options->format, "table, json, markdown or junit")
       .OneOf({"table", "json", "markdown", "junit"})
       .ShowDefault();
+  return [options] { return RunCompare(*options); };
 }
 
 }  // namespace lockstep::cli

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "cli/commands.h"
 #include "cli/diagnose/cases.h"
 #include "cli/diagnose/flight.h"
 #include "cli/diagnose/print.h"
+#include "cli/subcommand.h"
 #include "core/verdict/judge.h"
 #include "core/verdict/trace.h"
 #include "results/store/store.h"
@@ -187,31 +187,29 @@ Result<ExitCode> RunDiagnose(const Options& options) {
 
 }  // namespace
 
-void AddDiagnose(ArgumentParser& parser, Command& chosen) {
+Work AddDiagnose(ArgumentParser& parser) {
   auto options = std::make_shared<Options>();
-  ArgumentParser command = parser.Subcommand(
-      "diagnose", "What runs found, and why: who waits for whom, by their histories",
-      [options, &chosen] { chosen = [options] { return RunDiagnose(*options); }; });
-  command.Add("RUN", options->paths, "Run files (.h5)");
-  command.Add("--flight-recorder", options->flight.directory,
-              "Instead of run files: a directory of PyTorch's Flight Recorder dumps");
-  command.Add("--prefix", options->flight.prefix,
-              "Of the dumps' names, before the rank; needed only where there are several");
-  command.Add("--format", options->format, "text, or json: one line a case or lifetime")
+  parser.Add("RUN", options->paths, "Run files (.h5)");
+  parser.Add("--flight-recorder", options->flight.directory,
+             "Instead of run files: a directory of PyTorch's Flight Recorder dumps");
+  parser.Add("--prefix", options->flight.prefix,
+             "Of the dumps' names, before the rank; needed only where there are several");
+  parser.Add("--format", options->format, "text, or json: one line a case or lifetime")
       .OneOf({"text", "json"})
       .ShowDefault();
-  command.Add("--backend", options->backend, "Judge again by whose rules, instead of the run's")
+  parser.Add("--backend", options->backend, "Judge again by whose rules, instead of the run's")
       .OneOf({"nccl", "mpi", "gloo", "null"});
-  command
+  parser
       .Add("--deadline", options->deadline_seconds,
            "Judge again by so many seconds of silence, instead of the run's (dumps: 30)")
       .BetweenReals(0.001, 1e9);
-  command.Add("--rows", options->rows, "Collectives shown before the one in question")
+  parser.Add("--rows", options->rows, "Collectives shown before the one in question")
       .Between(0, 10'000)
       .ShowDefault();
-  command.Add("--columns", options->columns, "Ranks shown side by side")
+  parser.Add("--columns", options->columns, "Ranks shown side by side")
       .Between(1, 1000)
       .ShowDefault();
+  return [options] { return RunDiagnose(*options); };
 }
 
 }  // namespace lockstep::cli

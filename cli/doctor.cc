@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/commands.h"
+#include "cli/subcommand.h"
 #include "core/base/clock.h"
 #include "core/base/random.h"
 #include "core/environment/elf.h"
@@ -242,18 +242,16 @@ Result<ExitCode> Doctor(const Options& options) {
 
 }  // namespace
 
-void AddDoctor(ArgumentParser& parser, Command& chosen) {
+Work AddDoctor(ArgumentParser& parser) {
   auto options = std::make_shared<Options>();
-  ArgumentParser command = parser.Subcommand(
-      "doctor", "What in this machine is known to make training hang: GPUs, driver, NCCL, limits",
-      [options, &chosen] { chosen = [options] { return Doctor(*options); }; });
-  command.Flag("--facts", options->facts, "Also print all that was found out");
-  command.Add("--format", options->format, "text or json").OneOf({"text", "json"}).ShowDefault();
-  command.Add("--output", options->output, "A result file (.h5)");
-  command.Add("--rules", options->rules, "Rules of your own (TOML), instead of ours");
-  command.Add("--nvml-library", options->nvml_library, "Another libnvidia-ml.so than the driver's");
-  command.Add("--nccl-library", options->nccl_library,
-              "Judge this libnccl.so.2 alone, instead of those that can be found");
+  parser.Flag("--facts", options->facts, "Also print all that was found out");
+  parser.Add("--format", options->format, "text or json").OneOf({"text", "json"}).ShowDefault();
+  parser.Add("--output", options->output, "A result file (.h5)");
+  parser.Add("--rules", options->rules, "Rules of your own (TOML), instead of ours");
+  parser.Add("--nvml-library", options->nvml_library, "Another libnvidia-ml.so than the driver's");
+  parser.Add("--nccl-library", options->nccl_library,
+             "Judge this libnccl.so.2 alone, instead of those that can be found");
+  return [options] { return Doctor(*options); };
 }
 
 }  // namespace lockstep::cli

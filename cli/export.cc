@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/commands.h"
 #include "cli/export_flight.h"
+#include "cli/subcommand.h"
 #include "results/report/exports/exports.h"
 #include "results/report/report.h"
 #include "results/store/atomic_file.h"
@@ -64,20 +64,18 @@ Result<ExitCode> Export(const Options& options) {
 
 }  // namespace
 
-void AddExport(ArgumentParser& parser, Command& chosen) {
+Work AddExport(ArgumentParser& parser) {
   auto options = std::make_shared<Options>();
-  ArgumentParser command =
-      parser.Subcommand("export", "Write a run in another program's format",
-                        [options, &chosen] { chosen = [options] { return Export(*options); }; });
-  command.Add("RUN", options->path, "A run file (.h5)").Required();
-  command
+  parser.Add("RUN", options->path, "A run file (.h5)").Required();
+  parser
       .Add("--format", options->format,
            "chrome-trace (Perfetto), prometheus, openmetrics, junit, jsonl, gbench, or "
            "flight-recorder (PyTorch's: -o names a directory)")
       .OneOf(FormatNames())
       .Required();
-  command.Add("-o,--output", options->output, "File to write (atomically); - for stdout")
+  parser.Add("-o,--output", options->output, "File to write (atomically); - for stdout")
       .ShowDefault();
+  return [options] { return Export(*options); };
 }
 
 }  // namespace lockstep::cli

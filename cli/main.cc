@@ -4,23 +4,18 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "cli/commands.h"
+#include "cli/subcommand.h"
 
 namespace lockstep::cli {
 namespace {
 
 constexpr const char* kVersion = "lockstep 0.1.0";
-
-// In the order of --help.
-constexpr AddCommand* kCommands[] = {
-    AddBuckets, AddCompare, AddDiagnose, AddDoctor, AddExport, AddMakeDataset, AddNightly,
-    AddReport,  AddSampler, AddScore,    AddShow,   AddStress, AddTraceDdp,    AddTrend,
-};
 
 std::string OneLine(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
@@ -46,10 +41,16 @@ int Main(int argc, char** argv) {
       "Lockstep: what the communication of data-parallel training does on this machine",
       "lockstep");
   parser.Version(kVersion);
-  Command chosen;
-  for (AddCommand* add : kCommands) add(parser, chosen);
   std::vector<std::string> arguments(argv + 1, argv + argc);
-  SeparateSides(arguments);
+  Work chosen;
+  for (const Subcommand& each : Subcommands()) {
+    const auto work = std::make_shared<Work>();
+    ArgumentParser command =
+        parser.Subcommand(each.name, each.help, [&chosen, work] { chosen = *work; });
+    *work = each.add(command);
+    const bool named = !arguments.empty() && arguments.front() == each.name;
+    if (named && each.rewrite != nullptr) each.rewrite(arguments);
+  }
   const Result<std::optional<std::string>> text = parser.Parse(std::move(arguments));
   if (!text.ok()) return Fail(text.status().message(), ExitCode::kUsage);
   if (*text) {

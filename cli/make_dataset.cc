@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "cli/commands.h"
+#include "cli/subcommand.h"
 #include "core/base/status.h"
 #include "core/base/units.h"
 #include "datasets/shards/samples.h"
@@ -47,19 +47,17 @@ Result<ExitCode> MakeDataset(Arguments arguments) {
 
 }  // namespace
 
-void AddMakeDataset(ArgumentParser& parser, Command& chosen) {
+Work AddMakeDataset(ArgumentParser& parser) {
   auto arguments = std::make_shared<Arguments>();
-  ArgumentParser command = parser.Subcommand(
-      "make-dataset", "Write an HDF5 file of samples to load in benchmarks",
-      [arguments, &chosen] { chosen = [arguments] { return MakeDataset(*arguments); }; });
-  command.Add("FILE", arguments->path, "The file; it is replaced").Required();
-  command.Add("--samples", arguments->spec.samples, "How many samples").Required();
-  command.Add("--kind", arguments->kind, "images, tokens or mixed (half of each)").ShowDefault();
-  command.Add("--min-bytes", arguments->min_bytes, "Smallest sample. Default: 16K, of tokens 512");
-  command.Add("--max-bytes", arguments->max_bytes,
-              "Largest sample; sizes are log-uniform, the texts of a mixed dataset 16 "
-              "times smaller. Default: 256K, of tokens 8K");
-  command.Add("--seed", arguments->spec.seed, "Of sizes and contents").ShowDefault();
+  parser.Add("FILE", arguments->path, "The file; it is replaced").Required();
+  parser.Add("--samples", arguments->spec.samples, "How many samples").Required();
+  parser.Add("--kind", arguments->kind, "images, tokens or mixed (half of each)").ShowDefault();
+  parser.Add("--min-bytes", arguments->min_bytes, "Smallest sample. Default: 16K, of tokens 512");
+  parser.Add("--max-bytes", arguments->max_bytes,
+             "Largest sample; sizes are log-uniform, the texts of a mixed dataset 16 "
+             "times smaller. Default: 256K, of tokens 8K");
+  parser.Add("--seed", arguments->spec.seed, "Of sizes and contents").ShowDefault();
+  return [arguments] { return MakeDataset(*arguments); };
 }
 
 }  // namespace lockstep::cli

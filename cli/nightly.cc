@@ -5,8 +5,8 @@
 #include <system_error>
 #include <vector>
 
-#include "cli/commands.h"
 #include "cli/exec_script.h"
+#include "cli/subcommand.h"
 
 namespace lockstep::cli {
 namespace {
@@ -53,20 +53,18 @@ Result<ExitCode> Nightly(const Options& options) {
 
 }  // namespace
 
-void AddNightly(ArgumentParser& parser, Command& chosen) {
+Work AddNightly(ArgumentParser& parser) {
   auto options = std::make_shared<Options>();
-  ArgumentParser command =
-      parser.Subcommand("nightly", "Is this machine, or hostfile, fit for training? Resumable",
-                        [options, &chosen] { chosen = [options] { return Nightly(*options); }; });
-  command.Add("PLAN", options->plan, "A plan (.toml); see scripts/examples/nightly.toml");
-  command.Add("--profile", options->profile, "Instead: quick (5 min), standard (1 h), full")
+  parser.Add("PLAN", options->plan, "A plan (.toml); see scripts/examples/nightly.toml");
+  parser.Add("--profile", options->profile, "Instead: quick (5 min), standard (1 h), full")
       .OneOf({"quick", "standard", "full"});
-  command.Add("--budget", options->budget, "60min: with a --profile, which is made shorter to fit");
-  command.Add("--baseline", options->baseline, "Folder of earlier launches, with a --profile");
-  command.Add("-o,--output", options->output,
-              "Folder of the state and the verdict. Default: one of tonight, results/nightly/DATE");
-  command.Add("--programs", options->programs, "Folder of the programs, if not beside this");
-  command.Add("--format", options->format, "text or json").OneOf({"text", "json"}).ShowDefault();
+  parser.Add("--budget", options->budget, "60min: with a --profile, which is made shorter to fit");
+  parser.Add("--baseline", options->baseline, "Folder of earlier launches, with a --profile");
+  parser.Add("-o,--output", options->output,
+             "Folder of the state and the verdict. Default: one of tonight, results/nightly/DATE");
+  parser.Add("--programs", options->programs, "Folder of the programs, if not beside this");
+  parser.Add("--format", options->format, "text or json").OneOf({"text", "json"}).ShowDefault();
+  return [options] { return Nightly(*options); };
 }
 
 }  // namespace lockstep::cli

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/commands.h"
 #include "cli/exec_script.h"
+#include "cli/subcommand.h"
 #include "results/store/store.h"
 
 namespace lockstep::cli {
@@ -48,18 +48,16 @@ Result<ExitCode> Report(Options options) {
 
 }  // namespace
 
-void AddReport(ArgumentParser& parser, Command& chosen) {
+Work AddReport(ArgumentParser& parser) {
   auto options = std::make_shared<Options>();
-  ArgumentParser command =
-      parser.Subcommand("report", "Write runs as one self-contained HTML page",
-                        [options, &chosen] { chosen = [options] { return Report(*options); }; });
-  command.Add("RUN", options->paths, "Run files (.h5); several are compared").Required();
-  command.Add("-o,--output", options->output, "The page to write").Required();
-  command.Add("--candidate", options->candidates,
-              "Runs to compare with the others; otherwise the last run is");
-  command.Add("--figures", options->figures,
-              "Also write every figure as SVG and PNG to this directory");
-  command.Add("--title", options->title, "Heading of the page");
+  parser.Add("RUN", options->paths, "Run files (.h5); several are compared").Required();
+  parser.Add("-o,--output", options->output, "The page to write").Required();
+  parser.Add("--candidate", options->candidates,
+             "Runs to compare with the others; otherwise the last run is");
+  parser.Add("--figures", options->figures,
+             "Also write every figure as SVG and PNG to this directory");
+  parser.Add("--title", options->title, "Heading of the page");
+  return [options] { return Report(*options); };
 }
 
 }  // namespace lockstep::cli

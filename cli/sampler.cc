@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "cli/commands.h"
+#include "cli/subcommand.h"
 #include "core/base/status.h"
 #include "core/ddp/buckets.h"
 
@@ -82,29 +82,27 @@ Result<ExitCode> PrintSampler(Arguments arguments) {
 
 }  // namespace
 
-void AddSampler(ArgumentParser& parser, Command& chosen) {
+Work AddSampler(ArgumentParser& parser) {
   auto arguments = std::make_shared<Arguments>();
   datasets::sampler::SamplerOptions& options = arguments->sampler;
-  ArgumentParser command = parser.Subcommand(
-      "sampler", "Print the indices that PyTorch's DistributedSampler gives a rank",
-      [arguments, &chosen] { chosen = [arguments] { return PrintSampler(*arguments); }; });
-  command.Add("--n", options.samples, "Samples of the dataset").Required();
-  command.Add("--world", options.world, "Ranks").Required();
-  command.Add("--rank", options.rank, "The rank").Required();
-  command.Add("--seed", arguments->seed, "Seed of the sampler, -2^63 to 2^64-1").ShowDefault();
-  command.Add("--epoch", options.epoch, "As set by set_epoch").ShowDefault();
-  command.Flag("--no-shuffle", arguments->no_shuffle, "shuffle=False");
-  command.Flag("--drop-last", options.drop_last, "drop_last=True");
-  command
+  parser.Add("--n", options.samples, "Samples of the dataset").Required();
+  parser.Add("--world", options.world, "Ranks").Required();
+  parser.Add("--rank", options.rank, "The rank").Required();
+  parser.Add("--seed", arguments->seed, "Seed of the sampler, -2^63 to 2^64-1").ShowDefault();
+  parser.Add("--epoch", options.epoch, "As set by set_epoch").ShowDefault();
+  parser.Flag("--no-shuffle", arguments->no_shuffle, "shuffle=False");
+  parser.Flag("--drop-last", options.drop_last, "drop_last=True");
+  parser
       .Add("--torch", arguments->torch,
            "PyTorch whose rules count: 1.9, 1.13 (also for 2.0 to 2.5) or 2.6; they differ "
            "from n = 214748364 on")
       .ShowDefault();
-  command
+  parser
       .Add("--format", arguments->format,
            "text: an index a line; json; fnv: count, 64-bit FNV sum, first five")
       .OneOf({"text", "json", "fnv"})
       .ShowDefault();
+  return [arguments] { return PrintSampler(*arguments); };
 }
 
 }  // namespace lockstep::cli

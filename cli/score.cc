@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/commands.h"
+#include "cli/subcommand.h"
 #include "core/verdict/outcome.h"
 #include "results/score/print.h"
 #include "results/score/trials.h"
@@ -52,13 +52,11 @@ Result<ExitCode> Score(const Options& options) {
 
 }  // namespace
 
-void AddScore(ArgumentParser& parser, Command& chosen) {
+Work AddScore(ArgumentParser& parser) {
   auto options = std::make_shared<Options>();
-  ArgumentParser command = parser.Subcommand(
-      "score", "Of stress runs: what was found, right and wrong, false alarms, how soon",
-      [options, &chosen] { chosen = [options] { return Score(*options); }; });
-  command.Add("RUN", options->paths, "Result files of stress (.h5)").Required();
-  command.Add("--format", options->format, "table or json").OneOf({"table", "json"}).ShowDefault();
+  parser.Add("RUN", options->paths, "Result files of stress (.h5)").Required();
+  parser.Add("--format", options->format, "table or json").OneOf({"table", "json"}).ShowDefault();
+  return [options] { return Score(*options); };
 }
 
 }  // namespace lockstep::cli

@@ -9,7 +9,7 @@
 #include <system_error>
 #include <vector>
 
-#include "cli/commands.h"
+#include "cli/subcommand.h"
 #include "results/report/report.h"
 #include "results/store/store.h"
 
@@ -105,22 +105,20 @@ Result<ExitCode> Show(const Options& options) {
 
 }  // namespace
 
-void AddShow(ArgumentParser& parser, Command& chosen) {
+Work AddShow(ArgumentParser& parser) {
   auto options = std::make_shared<Options>();
-  ArgumentParser command =
-      parser.Subcommand("show", "Print run files; of a directory, a line a run",
-                        [options, &chosen] { chosen = [options] { return Show(*options); }; });
-  command.Add("RUN", options->paths, "Run files (.h5) or directories of them").Required();
-  command.Add("--format", options->format, "table, nccl-tests or jsonl")
+  parser.Add("RUN", options->paths, "Run files (.h5) or directories of them").Required();
+  parser.Add("--format", options->format, "table, nccl-tests or jsonl")
       .OneOf({"table", "nccl-tests", "jsonl"})
       .ShowDefault();
-  command.Flag("--skew", options->skew,
-               "Also print how far apart the ranks came, and how long it took from then on");
-  command.Flag("--environment", options->environment, "Also print machine and software");
-  command.Flag("--history", options->history, "Also print the newest events of every rank");
-  command.Add("--events", options->events, "How many events of a rank --history prints")
+  parser.Flag("--skew", options->skew,
+              "Also print how far apart the ranks came, and how long it took from then on");
+  parser.Flag("--environment", options->environment, "Also print machine and software");
+  parser.Flag("--history", options->history, "Also print the newest events of every rank");
+  parser.Add("--events", options->events, "How many events of a rank --history prints")
       .Between(1, 1'000'000'000)
       .ShowDefault();
+  return [options] { return Show(*options); };
 }
 
 }  // namespace lockstep::cli

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "cli/commands.h"
 #include "cli/stress_launch.h"
+#include "cli/subcommand.h"
 #include "core/verdict/trace.h"
 #include "results/report/report.h"
 #include "results/report/trials.h"
@@ -282,21 +282,17 @@ Result<ExitCode> Stress(const Options& options, const std::string& command_line)
 
 }  // namespace
 
-void AddStress(ArgumentParser& parser, Command& chosen) {
+Work AddStress(ArgumentParser& parser) {
   auto options = std::make_shared<Options>();
   options->launcher = DefaultLauncher();
-  ArgumentParser command = parser.Subcommand(
-      "stress", "stress with a launch for every case (--backend=mpi needs it), in one result",
-      [options, &chosen] {
-        chosen = [options] {
-          return Stress(*options, fmt::format("lockstep stress -n {} {}", options->ranks,
-                                              fmt::join(options->rest, " ")));
-        };
-      });
-  command.Add("-n,--np", options->ranks, "Ranks of every launch").Required().Between(1, 100'000);
-  command.Add("--launcher", options->launcher, "What starts the ranks, without -n").ShowDefault();
-  command.Footer("All other options are those of stress (stress --help)");
-  command.KeepUnknown(options->rest);
+  parser.Add("-n,--np", options->ranks, "Ranks of every launch").Required().Between(1, 100'000);
+  parser.Add("--launcher", options->launcher, "What starts the ranks, without -n").ShowDefault();
+  parser.Footer("All other options are those of stress (stress --help)");
+  parser.KeepUnknown(options->rest);
+  return [options] {
+    return Stress(*options, fmt::format("lockstep stress -n {} {}", options->ranks,
+                                        fmt::join(options->rest, " ")));
+  };
 }
 
 }  // namespace lockstep::cli

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "cli/commands.h"
+#include "cli/subcommand.h"
 #include "cli/trace_ddp/print.h"
 #include "cli/trace_ddp/run.h"
 #include "core/base/status.h"
@@ -107,38 +107,35 @@ Result<ExitCode> Trace(const Arguments& arguments) {
 
 }  // namespace
 
-void AddTraceDdp(ArgumentParser& parser, Command& chosen) {
+Work AddTraceDdp(ArgumentParser& parser) {
   auto arguments = std::make_shared<Arguments>();
-  ArgumentParser command = parser.Subcommand(
-      "trace-ddp",
-      "Print the collectives that each rank of a DistributedDataParallel program enqueues",
-      [arguments, &chosen] { chosen = [arguments] { return Trace(*arguments); }; });
-  command
+  parser
       .Add("PROGRAM", arguments->paths,
            "Scenario files whose workload is ddp_training; exit code 1 when a rank fails "
            "or would wait for ever")
       .Required();
-  command
+  parser
       .Add("--format", arguments->format,
            "text: a column a rank; golden: as recordings of PyTorch; json: a line a program")
       .ShowDefault();
-  command
+  parser
       .Add("--backend", arguments->backend,
            "sim: in virtual time; null: the same, since join's flags must come from "
            "somewhere where there is no library; gloo: that library, over loopback")
       .ShowDefault();
-  command
+  parser
       .Add("--sim-rules", arguments->rules,
            "Whose matching of collectives sim imitates: nccl, mpi or gloo")
       .ShowDefault();
-  command.Add("--ranks", arguments->ranks, "Number of ranks. Default: the program's")
+  parser.Add("--ranks", arguments->ranks, "Number of ranks. Default: the program's")
       .Between(1, kMaxRanks);
-  command.Add("--torch", arguments->torch, "PyTorch whose rules count: 1.9, 1.13 or 2.6")
+  parser.Add("--torch", arguments->torch, "PyTorch whose rules count: 1.9, 1.13 or 2.6")
       .ShowDefault();
-  command
+  parser
       .Add("--timeout", arguments->timeout_seconds, "Seconds of silence that gloo takes for a hang")
       .BetweenReals(0.1, 3600.0)
       .ShowDefault();
+  return [arguments] { return Trace(*arguments); };
 }
 
 }  // namespace lockstep::cli

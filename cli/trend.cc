@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/commands.h"
+#include "cli/subcommand.h"
 #include "core/base/units.h"
 #include "results/compare/load.h"
 #include "results/compare/min_effect.h"
@@ -50,31 +50,29 @@ Result<ExitCode> RunTrend(const Options& options) {
 
 }  // namespace
 
-void AddTrend(ArgumentParser& parser, Command& chosen) {
+Work AddTrend(ArgumentParser& parser) {
   auto options = std::make_shared<Options>();
-  ArgumentParser command = parser.Subcommand(
-      "trend", "The history of every case over nights: what changed when, and slow machines",
-      [options, &chosen] { chosen = [options] { return RunTrend(*options); }; });
-  command.Add("DIR", options->names, "Directories with run files (and those below), or runs")
+  parser.Add("DIR", options->names, "Directories with run files (and those below), or runs")
       .Required();
-  command
+  parser
       .Add("--night-gap", options->night_gap,
            "Launches of a machine farther apart than this belong to different nights")
       .ShowDefault();
-  command
+  parser
       .Add("--recent", options->recent_nights,
            "A slower level that began within so many nights is a regression")
       .Between(1, 100'000)
       .ShowDefault();
-  command.Add("--min-change", options->min_change, "The least change of level told").ShowDefault();
-  command
+  parser.Add("--min-change", options->min_change, "The least change of level told").ShowDefault();
+  parser
       .Add("--peer-effect", options->peer_effect,
            "From how much on a machine is slow beside its peers")
       .ShowDefault();
-  command.Add("--cases", options->cases, "A glob: which cases").ShowDefault();
-  command.Add("--format", options->format, "table, json, markdown or junit")
+  parser.Add("--cases", options->cases, "A glob: which cases").ShowDefault();
+  parser.Add("--format", options->format, "table, json, markdown or junit")
       .OneOf({"table", "json", "markdown", "junit"})
       .ShowDefault();
+  return [options] { return RunTrend(*options); };
 }
 
 }  // namespace lockstep::cli
