@@ -159,7 +159,7 @@ Result<ScriptStep> ParseOther(const Words& words,
     step.times = *times;
     return step;
   }
-  if (verb == "churn" && words.size() > 1) {
+  if (verb == "churn") {
     Words inner = words;
     inner[0] = "all_reduce";
     LOCKSTEP_ASSIGN_OR_RETURN(step, ParseCollectiveStep(inner, communicators));

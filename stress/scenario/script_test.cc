@@ -66,6 +66,7 @@ TEST(ParseStep, MistakesSayWhatIsRight) {
   EXPECT_THAT(ErrorOf("exit 300"), HasSubstr("0 to 255"));
   EXPECT_THAT(ErrorOf("repeat 2 repeat 2 hang"), HasSubstr("repeat"));
   EXPECT_THAT(ErrorOf("hang 3"), HasSubstr("stands alone"));
+  EXPECT_THAT(ErrorOf("churn"), HasSubstr("incomplete"));
   EXPECT_THAT(ErrorOf(""), HasSubstr("empty"));
 }
 
