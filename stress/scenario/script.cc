@@ -14,14 +14,11 @@ namespace lockstep::stress::scenario {
 namespace {
 
 using Words = std::vector<std::string_view>;
+using Communicators = std::vector<ScriptCommunicator>;
 using Kind = ScriptStep::Kind;
 
 constexpr std::int64_t kMostTimes = 1'000'000'000;
 constexpr std::int64_t kMostCount = std::int64_t{1} << 34;
-constexpr std::string_view kVerbs[] = {
-    "all_reduce", "broadcast", "barrier", "all_gather", "reduce_scatter", "reduce",   "send",
-    "recv",       "sleep",     "compute", "load",       "exit",           "throw",    "hang",
-    "finish",     "churn",     "split",   "repeat",     "wait",           "allocate", "kernel"};
 
 Words Split(std::string_view text) {
   Words words;
@@ -97,8 +94,7 @@ Result<bool> ReadStreamOption(std::string_view word, ScriptStep& step) {
 }
 
 // "COLLECTIVE COMMUNICATOR [TYPE COUNT] [OPTION…]"
-Result<ScriptStep> ParseCollectiveStep(const Words& words,
-                                       const std::vector<ScriptCommunicator>& communicators) {
+Result<ScriptStep> ParseCollective(const Words& words, const Communicators& communicators) {
   ScriptStep step;
   step.kind = Kind::kCollective;
   LOCKSTEP_ASSIGN_OR_RETURN(step.operation.collective,
@@ -124,7 +120,8 @@ Result<ScriptStep> ParseCollectiveStep(const Words& words,
   return step;
 }
 
-Result<ScriptStep> ParseTimeStep(const Words& words, Kind kind) {
+template <Kind kind>
+Result<ScriptStep> ParseTime(const Words& words, const Communicators&) {
   if (words.size() < 2) return InvalidInput(fmt::format("write '{} 100ms'", words[0]));
   ScriptStep step;
   step.kind = kind;
@@ -140,86 +137,126 @@ Result<ScriptStep> ParseTimeStep(const Words& words, Kind kind) {
   return step;
 }
 
-Result<ScriptStep> ParseWords(const Words& words,
-                              const std::vector<ScriptCommunicator>& communicators);
+Result<ScriptStep> ParseWords(const Words& words, const Communicators& communicators);
 
-// "repeat N STEP", "churn COMMUNICATOR TYPE COUNT", "split COMMUNICATOR", "exit CODE", …
-Result<ScriptStep> ParseOther(const Words& words,
-                              const std::vector<ScriptCommunicator>& communicators) {
-  ScriptStep step;
-  const std::string_view verb = words[0];
-  if (verb == "repeat") {
-    const auto times = words.size() > 2 ? ToCount(words[1]) : std::nullopt;
-    if (!times || *times > kMostTimes) {
-      return InvalidInput("write 'repeat 10 all_reduce world f32 1024'");
-    }
-    if (words[2] == "repeat") return InvalidInput("a repeat inside a repeat; write one");
-    LOCKSTEP_ASSIGN_OR_RETURN(step,
-                              ParseWords(Words(words.begin() + 2, words.end()), communicators));
-    step.times = *times;
-    return step;
+// "repeat N STEP"
+Result<ScriptStep> ParseRepeat(const Words& words, const Communicators& communicators) {
+  const auto times = words.size() > 2 ? ToCount(words[1]) : std::nullopt;
+  if (!times || *times > kMostTimes) {
+    return InvalidInput("write 'repeat 10 all_reduce world f32 1024'");
   }
-  if (verb == "churn") {
-    Words inner = words;
-    inner[0] = "all_reduce";
-    LOCKSTEP_ASSIGN_OR_RETURN(step, ParseCollectiveStep(inner, communicators));
-    if (!step.stream.empty() || !step.wait.empty()) {
-      return InvalidInput("churn has no streams; remove stream= and wait=");
-    }
-    step.kind = Kind::kChurn;
-    return step;
-  }
-  if (verb == "split") {
-    if (words.size() != 2) return InvalidInput("write 'split world'");
-    LOCKSTEP_ASSIGN_OR_RETURN(step.communicator, FindCommunicator(words[1], communicators));
-    step.kind = Kind::kSplit;
-    return step;
-  }
-  if (verb == "wait") {
-    if (words.size() != 2) return InvalidInput("write 'wait NAME' with the name of a stream");
-    step.kind = Kind::kWait;
-    step.wait = std::string(words[1]);
-    return step;
-  }
-  if (verb == "allocate") {
-    const Result<std::int64_t> bytes =
-        words.size() == 2 ? ParseBytes("step", words[1]) : InvalidInput("");
-    if (!bytes.ok() || *bytes < 1) return InvalidInput("write 'allocate 1M'");
-    step.kind = Kind::kAllocate;
-    step.bytes = *bytes;
-    return step;
-  }
-  if (verb == "exit") {
-    const auto code = words.size() == 2 ? ToCount(words[1]) : std::nullopt;
-    if (!code || *code > 255) return InvalidInput("write 'exit 3' with a code from 0 to 255");
-    step.kind = Kind::kExit;
-    step.exit_code = static_cast<int>(*code);
-    return step;
-  }
-  if (words.size() > 1) {
-    return InvalidInput(fmt::format("'{}' stands alone; write '{}'", verb, verb));
-  }
-  step.kind = verb == "throw"    ? Kind::kThrow
-              : verb == "hang"   ? Kind::kHang
-              : verb == "kernel" ? Kind::kKernel
-                                 : Kind::kFinish;
+  if (words[2] == "repeat") return InvalidInput("a repeat inside a repeat; write one");
+  LOCKSTEP_ASSIGN_OR_RETURN(ScriptStep step,
+                            ParseWords(Words(words.begin() + 2, words.end()), communicators));
+  step.times = *times;
   return step;
 }
 
-Result<ScriptStep> ParseWords(const Words& words,
-                              const std::vector<ScriptCommunicator>& communicators) {
-  if (words.empty()) return InvalidInput("an empty step; write 'all_reduce world f32 1024'");
-  const std::string_view verb = words[0];
-  const auto known = std::find(std::begin(kVerbs), std::end(kVerbs), verb);
-  if (known == std::end(kVerbs)) {
-    return InvalidInput(fmt::format("'{}' is no step; {}choose from {}", verb,
-                                    NearestHint(verb, kVerbs), fmt::join(kVerbs, ", ")));
+// "churn COMMUNICATOR TYPE COUNT"
+Result<ScriptStep> ParseChurn(const Words& words, const Communicators& communicators) {
+  Words inner = words;
+  inner[0] = "all_reduce";
+  LOCKSTEP_ASSIGN_OR_RETURN(ScriptStep step, ParseCollective(inner, communicators));
+  if (!step.stream.empty() || !step.wait.empty()) {
+    return InvalidInput("churn has no streams; remove stream= and wait=");
   }
-  if (known - std::begin(kVerbs) < 8) return ParseCollectiveStep(words, communicators);
-  if (verb == "sleep") return ParseTimeStep(words, Kind::kSleep);
-  if (verb == "compute") return ParseTimeStep(words, Kind::kCompute);
-  if (verb == "load") return ParseTimeStep(words, Kind::kLoad);
-  return ParseOther(words, communicators);
+  step.kind = Kind::kChurn;
+  return step;
+}
+
+// "split COMMUNICATOR"
+Result<ScriptStep> ParseSplit(const Words& words, const Communicators& communicators) {
+  if (words.size() != 2) return InvalidInput("write 'split world'");
+  ScriptStep step;
+  LOCKSTEP_ASSIGN_OR_RETURN(step.communicator, FindCommunicator(words[1], communicators));
+  step.kind = Kind::kSplit;
+  return step;
+}
+
+// "wait STREAM"
+Result<ScriptStep> ParseWait(const Words& words, const Communicators&) {
+  if (words.size() != 2) return InvalidInput("write 'wait NAME' with the name of a stream");
+  ScriptStep step;
+  step.kind = Kind::kWait;
+  step.wait = std::string(words[1]);
+  return step;
+}
+
+// "allocate BYTES"
+Result<ScriptStep> ParseAllocate(const Words& words, const Communicators&) {
+  const Result<std::int64_t> bytes =
+      words.size() == 2 ? ParseBytes("step", words[1]) : InvalidInput("");
+  if (!bytes.ok() || *bytes < 1) return InvalidInput("write 'allocate 1M'");
+  ScriptStep step;
+  step.kind = Kind::kAllocate;
+  step.bytes = *bytes;
+  return step;
+}
+
+// "exit CODE"
+Result<ScriptStep> ParseExit(const Words& words, const Communicators&) {
+  const auto code = words.size() == 2 ? ToCount(words[1]) : std::nullopt;
+  if (!code || *code > 255) return InvalidInput("write 'exit 3' with a code from 0 to 255");
+  ScriptStep step;
+  step.kind = Kind::kExit;
+  step.exit_code = static_cast<int>(*code);
+  return step;
+}
+
+// A verb without further words.
+template <Kind kind>
+Result<ScriptStep> ParseAlone(const Words& words, const Communicators&) {
+  if (words.size() > 1) {
+    return InvalidInput(fmt::format("'{}' stands alone; write '{}'", words[0], words[0]));
+  }
+  ScriptStep step;
+  step.kind = kind;
+  return step;
+}
+
+struct Verb {
+  std::string_view name;
+  Result<ScriptStep> (*parse)(const Words& words, const Communicators& communicators);
+};
+constexpr Verb kVerbs[] = {
+    {"all_reduce", ParseCollective},
+    {"broadcast", ParseCollective},
+    {"barrier", ParseCollective},
+    {"all_gather", ParseCollective},
+    {"reduce_scatter", ParseCollective},
+    {"reduce", ParseCollective},
+    {"send", ParseCollective},
+    {"recv", ParseCollective},
+    {"sleep", ParseTime<Kind::kSleep>},
+    {"compute", ParseTime<Kind::kCompute>},
+    {"load", ParseTime<Kind::kLoad>},
+    {"exit", ParseExit},
+    {"throw", ParseAlone<Kind::kThrow>},
+    {"hang", ParseAlone<Kind::kHang>},
+    {"finish", ParseAlone<Kind::kFinish>},
+    {"churn", ParseChurn},
+    {"split", ParseSplit},
+    {"repeat", ParseRepeat},
+    {"wait", ParseWait},
+    {"allocate", ParseAllocate},
+    {"kernel", ParseAlone<Kind::kKernel>},
+};
+constexpr auto kVerbNames = [] {
+  std::array<std::string_view, std::size(kVerbs)> names;
+  std::transform(std::begin(kVerbs), std::end(kVerbs), names.begin(),
+                 [](const Verb& verb) { return verb.name; });
+  return names;
+}();
+
+Result<ScriptStep> ParseWords(const Words& words, const Communicators& communicators) {
+  if (words.empty()) return InvalidInput("an empty step; write 'all_reduce world f32 1024'");
+  const auto known = std::find(kVerbNames.begin(), kVerbNames.end(), words[0]);
+  if (known == kVerbNames.end()) {
+    return InvalidInput(fmt::format("'{}' is no step; {}choose from {}", words[0],
+                                    NearestHint(words[0], kVerbNames),
+                                    fmt::join(kVerbNames, ", ")));
+  }
+  return kVerbs[known - kVerbNames.begin()].parse(words, communicators);
 }
 
 bool Ends(const ScriptStep& step) {
