@@ -1,3 +1,5 @@
+// The dumps of PyTorch's Flight Recorder that a run would have left. core/flight writes the bytes;
+// this gives every lifetime of the workers a directory, and refuses one that holds other dumps.
 #include "cli/export_flight.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,6 @@
+// A launch is a child process under timeout(1), so that its limit holds even when this process is
+// killed. SIGINT and SIGTERM are noted here and passed on, never obeyed at once: the cases that are
+// over must still be stored.
 #include "cli/stress_launch.h"
 
 #include <fcntl.h>

@@ -1,3 +1,5 @@
+// Cases of plain collectives: every size or bucket, with every combination of type, reduction,
+// place and blocking. Here are also the checks and totals that all kinds of plans share.
 #include <fmt/core.h>
 
 #include <algorithm>

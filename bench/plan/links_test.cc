@@ -1,3 +1,5 @@
+// The plan of a benchmark of links: every pair meets once, no rank is in two pairs of a round, and
+// what a backend cannot do is refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

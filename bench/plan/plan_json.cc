@@ -1,3 +1,5 @@
+// A plan as JSON and back. The text is what workers get, what the result file keeps and what is
+// hashed, so each field that decides a measurement must be in it.
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>

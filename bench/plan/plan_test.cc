@@ -1,3 +1,5 @@
+// Plans from specs: names and number of cases, errors that name the option, and the round trip
+// through JSON with its hash.
 #include "bench/plan/plan.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// The kinds of steps as JSON and back, by the descriptions in steps.h: a new option of a step needs
+// no line here.
 #include "bench/plan/step_json.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// Plans whose cases are training steps, broadcasts of a model's state or loads: which cases the
+// lists of options make, in which order, and what is refused.
 #include <gtest/gtest.h>
 
 #include <set>

@@ -1,3 +1,5 @@
+// Reads a directory of dumps, has core/flight judge them, and prints the diagnosis. What is
+// specific to dumps is here: their format, missing ranks, and why nothing was found.
 #include "cli/diagnose/flight.h"
 
 #include <fmt/core.h>

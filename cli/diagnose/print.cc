@@ -1,3 +1,5 @@
+// Findings, outcomes and traces in the form that all sources of a diagnosis share: run files and
+// dumps of PyTorch's Flight Recorder. Long lists of ranks are cut, and the rest is counted.
 #include "cli/diagnose/print.h"
 
 #include <fmt/core.h>

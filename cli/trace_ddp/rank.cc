@@ -1,3 +1,5 @@
+// What a rank of a traced program does, whatever it communicates with: it makes the model, runs the
+// training loop of core/ddp, and copies the leading elements of all parameters and gradients.
 #include "cli/trace_ddp/rank.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// Reads typed fields of a TOML table and remembers which keys were asked for, so that all others
+// can be refused. A mistake keeps the place of the key in the file, where a user looks for it.
 #include "core/base/toml_fields.h"
 
 #include <fmt/format.h>

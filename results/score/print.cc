@@ -1,3 +1,5 @@
+// The scoreboard's table and JSON. A percentile is shown only where there are trials enough to
+// support it (core/stats); trials beyond the first 30 wrong ones are counted.
 #include "results/score/print.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// Marks every trial of a stress run against what its scenario expected, and sums the marks up by
+// backend, cause and certainty. Only the stored run is read: expectation, judgement, histories.
 #include "results/score/trials.h"
 
 #include <algorithm>

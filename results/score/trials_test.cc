@@ -1,3 +1,5 @@
+// Literal trials, each with one thing right or wrong, and the mark that each must get. The second
+// half gives the comparison of histories pairs that differ in one call.
 #include "results/score/trials.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// Older files hold journals and outcomes, but not the evidence of the judge. This rebuilds it:
+// events decide how a process ended, and the stored outcomes add what only the agents knew.
 #include "results/store/lifetimes.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// The tables of a scenario file other than [workload], [[fault]] and [recovery], which have files
+// of their own. Every mistake goes to TomlMistakes, which keeps the one on the first line.
 #include "stress/scenario/scenario.h"
 
 #include <fmt/core.h>

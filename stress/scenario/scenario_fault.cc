@@ -1,3 +1,6 @@
+// Reads a [[fault]] table by two tables: the kinds of faults, and what each kind needs further.
+// Moments are checked for their form only; whether a program reaches one is found when faults are
+// planned.
 #include "stress/scenario/scenario_fault.h"
 
 #include <fmt/core.h>

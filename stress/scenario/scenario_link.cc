@@ -1,3 +1,5 @@
+// The keys of faults that make a link between ranks or hosts bad. All times and rates need a unit,
+// and lists of ranks are no option: a link has two ends.
 #include "stress/scenario/scenario_link.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// The [recovery] table, and what goes with it only: a fault at "rebuild", an expected recovery, a
+// workload that can begin anew.
 #include "stress/scenario/scenario_recovery.h"
 
 #include <fmt/format.h>

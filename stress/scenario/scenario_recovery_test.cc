@@ -1,3 +1,5 @@
+// What a [recovery] table may say, and which faults, workloads and expectations are refused with it
+// or without it.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "stress/scenario/recovery.h"

@@ -1,3 +1,5 @@
+// Scenario files as users write them: one that says everything, and each mistake with the line, the
+// key and the remedy that its message must name.
 #include "stress/scenario/scenario.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// The table of all kinds of workloads, each with its reader. A kind that is missing here is unknown
+// to every program.
 #include "stress/scenario/scenario_workload.h"
 
 #include <array>

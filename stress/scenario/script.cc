@@ -1,3 +1,5 @@
+// Steps of a script from text, by a table of verbs, and what can be told of a program without
+// running it: whether its results are known, and how many collectives a rank calls.
 #include "stress/scenario/script.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// Steps and their mistakes, word by word, and of which programs the results are known. Loops and
+// graph replays are read here too, because they become scripts or resemble them.
 #include "stress/scenario/script.h"
 
 #include "gmock/gmock.h"

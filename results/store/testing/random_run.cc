@@ -1,3 +1,5 @@
+// Runs in which every field of the schema has a random value, special numbers and empty lists
+// included. A field that the store forgets to write or to read makes the round trip differ.
 #include "results/store/testing/random_run.h"
 
 #include <fmt/core.h>

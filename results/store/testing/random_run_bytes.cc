@@ -1,3 +1,5 @@
+// All that a run holds as one string, so that two runs are compared bit by bit: NaN equals itself,
+// and -0 is not 0. It names each field by hand, independently of the store's schema.
 #include <fmt/core.h>
 
 #include <string>
