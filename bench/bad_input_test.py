@@ -10,7 +10,7 @@ sys.path.insert(0, os.getcwd())
 from bench.testing.launch import Launch
 
 BENCH = "bench/bench_allreduce"
-LOCKSTEP = "scripts/lockstep/lockstep"
+LOCKSTEP = "cli/lockstep"
 
 # (arguments, ranks, exit code, words that the line must contain)
 ROWS = [

@@ -184,7 +184,7 @@ class CompatMatrixTest(unittest.TestCase):
     def test_a_missing_program_is_one_line(self):
         folder = os.path.join(FOLDER, "without")
         os.makedirs(folder)
-        os.symlink(os.path.join(PROGRAMS, "scripts/lockstep/lockstep"), f"{folder}/lockstep")
+        os.symlink(os.path.join(PROGRAMS, "cli/lockstep"), f"{folder}/lockstep")
         done, answer = matrix("without_bench", f"--programs={folder}", content=STEP + MPI)
         self.assertEqual((done.returncode, done.stdout, answer), (4, "", None))
         self.assertRegex(done.stderr, r"^compat_matrix: bench_allreduce is not installed.*\n$")

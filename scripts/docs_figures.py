@@ -34,7 +34,7 @@ _PROFILES = (r'"quick": _Profile\((\d+) \* _MINUTE[\s\S]*"standard": _Profile\((
 
 # Sources that more than one figure has.
 _COMPARE_H = "results/compare/compare.h"
-_FAULT_KEYS = "core/plan/scenario_fault.cc"
+_FAULT_KEYS = "stress/scenario/scenario_fault.cc"
 _HOSTS = "results/reference/hosts.md"
 _LIBRARY = "core/comm/nccl/library.cc"
 _NIGHTS = "core/stats/change_points_test.cc"
@@ -50,8 +50,8 @@ FIGURES = {
                       r"kBroadcastBucketBytes = (\d+) \* 1024 \* 1024"),
     "bucket_cap_mib": ("core/ddp/buckets.h", r"kDefaultBucketCapBytes = (\d+) \* 1024 \* 1024"),
     "giant_ms": ("bench/harness/rounds.cc", r"kGiantNs = (\d+)'000'000"),
-    "link_pass_s": ("core/plan/expand_links.cc", r"kBudgetSeconds = (\d+);"),
-    "ping_bytes": ("core/plan/plan.h", r"kPingBytes = (\d+);"),
+    "link_pass_s": ("bench/plan/expand_links.cc", r"kBudgetSeconds = (\d+);"),
+    "ping_bytes": ("bench/plan/plan.h", r"kPingBytes = (\d+);"),
     "clock_exchange_ms": ("core/launch/fleet_clocks.cc", r"kExchangeSeconds = 0\.00(\d);"),
     "wander_ppm": ("core/stats/clock_fit.h", r"kWanderPpm = (\d+);"),
     # NCCL and GPUs.
@@ -75,7 +75,7 @@ FIGURES = {
     "torch_newest": ("help:lockstep buckets", r"rules count: \d\.\d, \d\.\d+ or (\d\.\d)"),
     "flight_oldest": ("core/flight/dump.h", r"\(versions (\d\.\d) to \d\.\d+;"),
     "flight_newest": ("core/flight/dump.h", r"\(versions \d\.\d to (\d\.\d+);"),
-    "flight_deadline_s": ("scripts/lockstep/diagnose_flight.h", r"deadline_seconds = (\d+)"),
+    "flight_deadline_s": ("cli/diagnose/flight.h", r"deadline_seconds = (\d+)"),
     "random_programs": ("scripts/torch_oracle/torch_compare_test.py",
                         r'"--programs",.*default=(\d+)'),
     # Verdicts.
@@ -93,19 +93,19 @@ FIGURES = {
     "deaths_named": (_HOSTS, r"`scripts/node_deaths [^`]*`: (\d+ of \d+)"),
     "schema_version": ("results/store/run.h", r"kSchemaVersion = (\d+)"),
     # Stress.
-    "leave_s": ("scripts/lockstep/stress_launch.cc", r"kLeaveSeconds = (\d+)"),
-    "replay_rounds": ("core/plan/graph_replay.h", r"rounds = (\d+);"),
-    "program_rounds": ("core/plan/scenario_script.cc", r"program\.rounds = (\d+)"),
-    "load_samples": ("core/plan/loading.h", _LOADING),
-    "load_batch": ("core/plan/loading.h", _LOADING, "{1}"),
-    "load_epochs": ("core/plan/loading.h", _LOADING, "{2}"),
-    "load_workers": ("core/plan/loading.h", _LOADING, "{3}"),
-    "load_passes": ("core/plan/loading.h", _LOADING, "{4}"),
-    "load_slow_down": ("core/plan/loading.h", _LOADING, "{5}"),
-    "race_rounds": ("core/plan/stream_race.h", _RACE),
-    "race_count": ("core/plan/stream_race.h", _RACE, "{1}"),
-    "race_work_us": ("core/plan/stream_race.h", _RACE, "{2}"),
-    "race_host_us": ("core/plan/stream_race.h", _RACE, "{3}"),
+    "leave_s": ("cli/stress_launch.cc", r"kLeaveSeconds = (\d+)"),
+    "replay_rounds": ("stress/scenario/graph_replay.h", r"rounds = (\d+);"),
+    "program_rounds": ("stress/scenario/scenario_script.cc", r"program\.rounds = (\d+)"),
+    "load_samples": ("stress/scenario/loading.h", _LOADING),
+    "load_batch": ("stress/scenario/loading.h", _LOADING, "{1}"),
+    "load_epochs": ("stress/scenario/loading.h", _LOADING, "{2}"),
+    "load_workers": ("stress/scenario/loading.h", _LOADING, "{3}"),
+    "load_passes": ("stress/scenario/loading.h", _LOADING, "{4}"),
+    "load_slow_down": ("stress/scenario/loading.h", _LOADING, "{5}"),
+    "race_rounds": ("stress/scenario/stream_race.h", _RACE),
+    "race_count": ("stress/scenario/stream_race.h", _RACE, "{1}"),
+    "race_work_us": ("stress/scenario/stream_race.h", _RACE, "{2}"),
+    "race_host_us": ("stress/scenario/stream_race.h", _RACE, "{3}"),
     "hog_processes": (_FAULT_KEYS, r'"processes", Unit::kNumber, (\d+)'),
     "throttle_share": (_FAULT_KEYS, r'"share", Unit::kNumber, ([\d.]+)'),
     "throttle_ms": ("core/launch/agent_faults_cpu.cc", r"kPeriodNs = (\d+)'000'000"),

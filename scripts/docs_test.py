@@ -41,7 +41,7 @@ def said(words):
 def help_of_programs():
     """{program as it is typed: its --help}."""
     found = {os.path.basename(words[0]): said(words) for words in PROGRAMS}
-    lockstep = "scripts/lockstep/lockstep"
+    lockstep = "cli/lockstep"
     commands = re.findall(r"^  ([a-z][a-z-]+) ", said([lockstep]), re.MULTILINE)
     assert len(commands) > 8, commands
     for command in commands:
@@ -109,7 +109,7 @@ class DocsTest(unittest.TestCase):
                          "write it anew: bazel run //scripts:docs_test -- --write")
 
     def test_every_path_is_there(self):
-        rooms = r"(?:bench|core|datasets|docs|results|scripts|stress|third_party)"
+        rooms = r"(?:bench|cli|core|datasets|docs|results|scripts|stress|third_party)"
         path = re.compile(rf"`({rooms}/[\w./-]+)`")
         gone = {f"{page}: {name}" for page, text in self.pages.items()
                 for name in path.findall(text)

@@ -59,7 +59,7 @@ class Finished(Folder):
 
     def test_without_output_it_runs_in_a_folder_of_tonight(self):
         for words in ([os.path.abspath("scripts/nightly")],
-                      [os.path.abspath("scripts/lockstep/lockstep"), "nightly"]):
+                      [os.path.abspath("cli/lockstep"), "nightly"]):
             folder = tempfile.mkdtemp(dir=self.folder)
             nights = [journal.tonight("results/nightly")]
             done = subprocess.run(words + [self.plan(self.TEXT), "--programs=" + os.getcwd()],

@@ -192,7 +192,7 @@ class Subcommand(Folder):
     """`lockstep nightly` is the same program."""
 
     def lockstep(self, *words):
-        done = subprocess.run(["scripts/lockstep/lockstep", "nightly"] + list(words),
+        done = subprocess.run(["cli/lockstep", "nightly"] + list(words),
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               check=False)
         return done.returncode, done.stderr

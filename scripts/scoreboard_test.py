@@ -7,7 +7,7 @@ import tempfile
 import unittest
 
 _SCOREBOARD = "scripts/scoreboard"
-_STRESS, _LOCKSTEP = "stress/stress", "scripts/lockstep/lockstep"
+_STRESS, _LOCKSTEP = "stress/stress", "cli/lockstep"
 
 
 def scoreboard(*arguments):

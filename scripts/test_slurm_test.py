@@ -132,7 +132,7 @@ class SlurmTest(unittest.TestCase):
     # Ended as --signal=B:TERM@60 ends it before the time limit: what is over is kept.
     def test_the_batch_example(self):
         programs = ":".join(os.path.join(ROOT, room) for room in ("bench", "stress",
-                                                                  "scripts/lockstep"))
+                                                                  "cli"))
         environment = dict(os.environ, **YIELD, LOCKSTEP_PROFILE="quick",
                            LOCKSTEP_OUTPUT=path("night"), PATH=f"{programs}:{os.environ['PATH']}")
         job = subprocess.run(["sbatch", "--parsable", "--ntasks-per-node=1", EXAMPLE], cwd=FOLDER,

@@ -10,11 +10,11 @@
 #include "bench/harness/lead.h"
 #include "bench/harness/options.h"
 #include "bench/harness/worker.h"
+#include "bench/plan/plan.h"
 #include "core/comm/backends.h"
 #include "core/launch/context.h"
 #include "core/launch/fleet.h"
 #include "core/launch/worker_link.h"
-#include "core/plan/plan.h"
 
 namespace lockstep::bench::harness {
 namespace {

@@ -15,9 +15,9 @@
 #include "bench/harness/rounds.h"
 #include "bench/harness/sample_book.h"
 #include "bench/harness/stalls.h"
+#include "bench/plan/plan.h"
 #include "core/launch/fleet.h"
 #include "core/launch/standstill_watch.h"
-#include "core/plan/plan.h"
 #include "core/verdict/judge.h"
 #include "results/store/save_pace.h"
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "bench/plan/spec.h"
 #include "core/base/argument_parser.h"
 #include "core/base/status.h"
-#include "core/plan/spec.h"
 
 namespace lockstep::bench::harness {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/plan/plan.h"
 #include "core/base/status.h"
-#include "core/plan/plan.h"
 #include "results/store/run.h"
 
 namespace lockstep::bench::harness {

@@ -7,9 +7,9 @@
 
 #include "bench/harness/bench_info.h"
 #include "bench/harness/options.h"
+#include "bench/plan/plan.h"
 #include "core/launch/context.h"
 #include "core/launch/fleet.h"
-#include "core/plan/plan.h"
 #include "results/store/run.h"
 
 namespace lockstep::bench::harness {

@@ -11,10 +11,10 @@
 #include "bench/harness/google_benchmark.h"
 #include "bench/harness/link_survey.h"
 #include "bench/harness/options.h"
+#include "bench/plan/plan.h"
 #include "core/base/status.h"
 #include "core/launch/context.h"
 #include "core/launch/fleet.h"
-#include "core/plan/plan.h"
 #include "results/store/run.h"
 #include "results/store/run_file.h"
 

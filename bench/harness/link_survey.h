@@ -9,7 +9,7 @@
 
 #include "bench/harness/link_teams.h"
 #include "bench/harness/sample_book.h"
-#include "core/plan/plan.h"
+#include "bench/plan/plan.h"
 #include "results/store/run.h"
 
 namespace lockstep::bench::harness {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bench/harness/sample_book.h"
-#include "core/plan/plan.h"
+#include "bench/plan/plan.h"
 #include "core/stats/slow_pairs.h"
 #include "results/store/run.h"
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "bench/plan/spec.h"
+#include "bench/plan/steps.h"
 #include "core/base/status.h"
-#include "core/plan/spec.h"
-#include "core/plan/steps.h"
 
 namespace lockstep::bench::harness {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "bench/harness/bench_info.h"
+#include "bench/plan/spec.h"
 #include "core/base/status.h"
-#include "core/plan/spec.h"
 
 namespace lockstep::bench::harness {
 

@@ -13,8 +13,8 @@
 
 #include "bench/harness/protocol.h"
 #include "bench/harness/sample_book.h"
+#include "bench/plan/plan.h"
 #include "core/base/random.h"
-#include "core/plan/plan.h"
 
 namespace lockstep::bench::harness {
 

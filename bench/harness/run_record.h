@@ -8,8 +8,8 @@
 #include "bench/floors/floors.h"
 #include "bench/harness/conductor.h"
 #include "bench/harness/sample_book.h"
+#include "bench/plan/plan.h"
 #include "core/launch/fleet.h"
-#include "core/plan/plan.h"
 #include "results/store/run.h"
 
 namespace lockstep::bench::harness {

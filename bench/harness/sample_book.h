@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "bench/harness/protocol.h"
+#include "bench/plan/plan.h"
 #include "core/base/clock.h"
 #include "core/launch/host_clocks.h"
-#include "core/plan/plan.h"
 #include "core/stats/stats.h"
 #include "results/store/run.h"
 

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "bench/harness/input_arena.h"
+#include "bench/plan/plan.h"
 #include "core/base/status.h"
 #include "core/comm/backends.h"
 #include "core/comm/recorded.h"
 #include "core/device/device.h"
 #include "core/device/kernels.h"
 #include "core/launch/worker_link.h"
-#include "core/plan/plan.h"
 
 namespace lockstep::bench::harness {
 

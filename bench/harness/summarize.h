@@ -6,7 +6,7 @@
 
 #include "bench/floors/floors.h"
 #include "bench/harness/sample_book.h"
-#include "core/plan/plan.h"
+#include "bench/plan/plan.h"
 #include "results/store/run.h"
 
 namespace lockstep::bench::harness {

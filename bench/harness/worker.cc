@@ -17,13 +17,13 @@
 #include "bench/harness/model_shelf.h"
 #include "bench/harness/protocol.h"
 #include "bench/harness/state_broadcast_step.h"
+#include "bench/plan/plan.h"
 #include "core/comm/backends.h"
 #include "core/comm/nccl/choices.h"
 #include "core/comm/recorded.h"
 #include "core/journal/device_marks.h"
 #include "core/launch/machine_facts.h"
 #include "core/launch/worker_link.h"
-#include "core/plan/plan.h"
 
 namespace lockstep::bench::harness {
 namespace {

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <utility>
 
-#include "core/plan/toml_fields.h"
+#include "core/base/toml_fields.h"
 
 namespace lockstep::environment {
 
@@ -42,7 +42,7 @@ std::optional<Condition> ConditionOf(const std::string& text) {
   return std::nullopt;
 }
 
-void ReadConditions(plan::TomlFields& fields, Rule& rule) {
+void ReadConditions(TomlFields& fields, Rule& rule) {
   const toml::node* node = fields.Find("when");
   const toml::array* list = node != nullptr ? node->as_array() : nullptr;
   if (list == nullptr || list->empty()) {
@@ -61,8 +61,8 @@ void ReadConditions(plan::TomlFields& fields, Rule& rule) {
   }
 }
 
-Rule ReadRule(const toml::table& table, plan::TomlMistakes& mistakes) {
-  plan::TomlFields fields(table, "rule", mistakes);
+Rule ReadRule(const toml::table& table, TomlMistakes& mistakes) {
+  TomlFields fields(table, "rule", mistakes);
   Rule rule;
   if (!fields.Read("id", rule.id)) fields.Wrong("id", "is missing");
   ReadConditions(fields, rule);
@@ -89,8 +89,8 @@ Result<std::vector<Rule>> ParseRules(std::string_view text, std::string origin) 
     return InvalidInput(fmt::format("{}:{}: {}; mend the TOML", origin, error.source().begin.line,
                                     error.description()));
   }
-  plan::TomlMistakes mistakes(origin);
-  plan::TomlFields fields(table, "", mistakes);
+  TomlMistakes mistakes(origin);
+  TomlFields fields(table, "", mistakes);
   std::vector<Rule> rules;
   const toml::node* node = fields.Find("rule");
   const toml::array* list = node != nullptr ? node->as_array() : nullptr;

@@ -5,9 +5,9 @@
 #include <fstream>
 
 #include "core/base/random.h"
-#include "results/store/random_run.h"
 #include "results/store/seal.h"
 #include "results/store/store.h"
+#include "results/store/testing/random_run.h"
 
 namespace lockstep::results::store {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <filesystem>
 
-#include "results/store/random_run.h"
 #include "results/store/store.h"
+#include "results/store/testing/random_run.h"
 
 namespace lockstep::results::store {
 namespace {

@@ -12,8 +12,8 @@
 #include <fstream>
 #include <string>
 
-#include "results/store/random_run.h"
 #include "results/store/store.h"
+#include "results/store/testing/random_run.h"
 
 namespace lockstep::results::store {
 namespace {

@@ -12,7 +12,7 @@ from profiles import PROFILES, steps_of
 
 PROGRAMS = BENCHES + ("stress", "fuzz", "lockstep")
 _TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-_PLACES = ("bench", "stress", "scripts/lockstep")  # of the programs, below bazel-bin
+_PLACES = ("bench", "stress", "cli")  # of the programs, below bazel-bin
 _STEP_KEYS = {"name", "kind", "program", "arguments", "seconds", "launches", "backends",
               "scenarios", "part", "seeds", "launch_seconds", "required"}
 _PLAN_KEYS = {"name", "profile", "backends", "ranks", "launcher", "budget", "baseline",

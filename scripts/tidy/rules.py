@@ -21,7 +21,8 @@ _ALLOWED = {
     "bench/": ("bench/", "core/", "datasets/", "results/"),
     "stress/": ("core/", "datasets/", "results/", "stress/"),
     # `lockstep stress` plans and records as stress does.
-    "scripts/": ("core/", "datasets/", "results/", "scripts/", "stress/harness/"),
+    "cli/": ("cli/", "core/", "datasets/", "results/", "stress/harness/", "stress/scenario/"),
+    "scripts/": ("core/", "datasets/", "results/", "scripts/"),
 }
 
 
@@ -108,7 +109,7 @@ def check_includes(path, text):
 def namespace_of(path):
     """That of its folder; core/base is lockstep itself, and testing/ belongs to its room."""
     room = re.sub(r"/testing$", "", path.rpartition("/")[0])
-    for folder, name in (("core/base", ""), ("core/", ""), ("scripts/lockstep", "cli")):
+    for folder, name in (("core/base", ""), ("core/", "")):
         if room.startswith(folder):
             room = name + room[len(folder):]
             break

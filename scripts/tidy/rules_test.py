@@ -56,7 +56,7 @@ class RulesTest(unittest.TestCase):
                            ("core/verdict/x.cc", "lockstep::verdict"),
                            ("core/comm/nccl/testing/x.cc", "lockstep::comm::nccl"),
                            ("results/store/x.cc", "lockstep::results::store"),
-                           ("scripts/lockstep/x.cc", "lockstep::cli")):
+                           ("cli/x.cc", "lockstep::cli")):
             self.assert_clean(path, opened % name)
             self.assert_finds(path, opened % "lockstep::other", "%s is that of its" % name)
         forward = "namespace lockstep::journal {\nstruct Words;  // elsewhere\n}\n"
@@ -65,7 +65,7 @@ class RulesTest(unittest.TestCase):
     def test_types(self):
         one = "namespace lockstep::comm {\nstruct Step {\n};\n}\n"
         hidden = "namespace {\nstruct Step {\n};\n}  // namespace\n"
-        self.assertEqual(rules.check_types({"core/comm/a.h": one, "core/plan/b.h": one,
+        self.assertEqual(rules.check_types({"core/comm/a.h": one, "core/ddp/b.h": one,
                                             "core/comm/c.cc": hidden}), [])
         self.assertEqual(rules.check_types({"core/comm/a.h": one, "core/comm/b.cc": one}),
                          ["core/comm/b.cc:2: lockstep::comm::Step is defined in core/comm/a.h, "
@@ -76,18 +76,18 @@ class RulesTest(unittest.TestCase):
         self.assert_finds("core/comm/gloo/x.cc", "#include <mpi.h>\n", "belongs to core/comm/mpi/")
         self.assert_finds("bench/x.cc", '#include "hdf5.h"\n', "belongs to core/hdf5/ and")
         self.assert_finds("core/comm/mpi/x.cc", "#include <cuda_runtime.h>\n", "core/device/cuda/")
-        self.assert_finds("core/plan/x.cc", "#include <nccl.h>\n", "belongs to core/comm/nccl/")
-        self.assert_clean("core/plan/x.cc", "#include <fmt/format.h>\n#include <vector>\n")
+        self.assert_finds("core/ddp/x.cc", "#include <nccl.h>\n", "belongs to core/comm/nccl/")
+        self.assert_clean("core/ddp/x.cc", "#include <fmt/format.h>\n#include <vector>\n")
 
     def test_rooms(self):
         self.assert_clean("bench/x.cc", '#include "core/base/x.h"\n#include "results/store/x.h"\n')
         for room, header in [
             ("bench", "stress/x.h"),
             ("stress", "bench/x.h"),
-            ("core/plan", "results/store/x.h"),
+            ("core/ddp", "results/store/x.h"),
             ("results/store", "bench/x.h"),
-            ("core/base", "core/plan/x.h"),
-            ("core/plan", "neighbour.h"),
+            ("core/base", "core/ddp/x.h"),
+            ("core/ddp", "neighbour.h"),
         ]:
             self.assert_finds(room + "/x.cc", '#include "%s"\n' % header, "must not include")
 

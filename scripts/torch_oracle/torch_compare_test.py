@@ -16,7 +16,7 @@ import tempfile
 import oracle
 import programs
 
-LOCKSTEP = "scripts/lockstep/lockstep"
+LOCKSTEP = "cli/lockstep"
 _KINDS = {"all_reduce": "ALLREDUCE", "broadcast": "BROADCAST", "all_gather": "ALLGATHER",
           "barrier": "BARRIER"}
 _TYPES = {"f32": "Float", "f16": "Half", "i64": "Long", "i32": "Int", "u8": "Byte"}

@@ -100,18 +100,18 @@ struct Extent {
   bool joins = false;
 };
 
-Extent ExtentOf(const plan::Scenario& scenario, int rank) {
-  if (const auto* script = std::get_if<plan::ScriptProgram>(&scenario.workload)) {
-    return {.iterations = script->rounds, .collectives = plan::CollectivesOf(*script, rank)};
+Extent ExtentOf(const scenario::Scenario& scenario, int rank) {
+  if (const auto* script = std::get_if<scenario::ScriptProgram>(&scenario.workload)) {
+    return {.iterations = script->rounds, .collectives = scenario::CollectivesOf(*script, rank)};
   }
-  if (const auto* race = std::get_if<plan::StreamRaceProgram>(&scenario.workload)) {
+  if (const auto* race = std::get_if<scenario::StreamRaceProgram>(&scenario.workload)) {
     return {.iterations = race->rounds, .collectives = race->rounds};
   }
-  if (const auto* replay = std::get_if<plan::GraphReplayProgram>(&scenario.workload)) {
+  if (const auto* replay = std::get_if<scenario::GraphReplayProgram>(&scenario.workload)) {
     // Called once and captured once.
     return {.iterations = replay->rounds, .collectives = 2 * std::ssize(replay->operations)};
   }
-  if (const auto* loading = std::get_if<plan::LoadingProgram>(&scenario.workload)) {
+  if (const auto* loading = std::get_if<scenario::LoadingProgram>(&scenario.workload)) {
     const std::int64_t of_batches = scenario.ranks * loading->batch;
     const std::int64_t batches = loading->epochs * (loading->samples.At(rank) / of_batches);
     return {.iterations = batches, .collectives = batches};
@@ -185,9 +185,9 @@ std::string Describe(const PlannedFault& fault) {
                      Describe(fault.moment));
 }
 
-std::vector<PlannedFault> PlanFaults(const plan::Scenario& scenario, std::uint64_t seed) {
+std::vector<PlannedFault> PlanFaults(const scenario::Scenario& scenario, std::uint64_t seed) {
   std::vector<PlannedFault> faults;
-  for (const plan::FaultSpec& spec : scenario.faults) {
+  for (const scenario::FaultSpec& spec : scenario.faults) {
     const auto known = std::find_if(std::begin(kKinds), std::end(kKinds),
                                     [&](const KindInfo& info) { return info.name == spec.kind; });
     LOCKSTEP_CHECK(known != std::end(kKinds), "a kind that the parser of scenarios lets pass");

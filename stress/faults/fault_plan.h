@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/plan/scenario.h"
+#include "stress/scenario/scenario.h"
 
 namespace lockstep::stress::faults {
 
@@ -113,7 +113,7 @@ struct PlannedFault {
 std::string Describe(const PlannedFault& fault);
 
 // One entry a fault and rank, in the file's order. Moments that are `random` are drawn from `seed`.
-std::vector<PlannedFault> PlanFaults(const plan::Scenario& scenario, std::uint64_t seed);
+std::vector<PlannedFault> PlanFaults(const scenario::Scenario& scenario, std::uint64_t seed);
 
 }  // namespace lockstep::stress::faults
 

@@ -3,19 +3,19 @@
 #include <set>
 #include <string>
 
-#include "core/plan/scenario.h"
 #include "gtest/gtest.h"
+#include "stress/scenario/scenario.h"
 
 namespace lockstep::stress::faults {
 namespace {
 
-plan::Scenario ScenarioWith(const std::string& fault) {
-  const Result<plan::Scenario> scenario = plan::ParseScenario(
+scenario::Scenario ScenarioWith(const std::string& fault) {
+  const Result<scenario::Scenario> scenario = scenario::ParseScenario(
       "name = \"a/b\"\nranks = 3\n[workload]\nkind = \"all_reduce_loop\"\nrounds = 5\n[[fault]]\n" +
           fault,
       "a.toml");
   EXPECT_TRUE(scenario.ok()) << scenario.status().message();
-  return scenario.ok() ? *scenario : plan::Scenario();
+  return scenario.ok() ? *scenario : scenario::Scenario();
 }
 
 TEST(PlanFaults, OneARankAsWritten) {
@@ -38,7 +38,7 @@ TEST(PlanFaults, EveryMomentIsUnderstood) {
 }
 
 TEST(PlanFaults, RandomMomentsFollowFromTheSeed) {
-  const plan::Scenario scenario = ScenarioWith("kind = \"kill\"\nrank = 1\nat = \"random\"\n");
+  const scenario::Scenario scenario = ScenarioWith("kind = \"kill\"\nrank = 1\nat = \"random\"\n");
   std::set<std::string> drawn;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     const auto faults = PlanFaults(scenario, seed);

@@ -2,9 +2,9 @@
 
 #include <string>
 
-#include "core/plan/scenario.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "stress/scenario/scenario.h"
 
 namespace lockstep::stress::faults {
 namespace {
@@ -17,7 +17,7 @@ std::string TextWith(const std::string& faults) {
 }
 
 std::vector<PlannedFault> Planned(const std::string& faults) {
-  const Result<plan::Scenario> scenario = plan::ParseScenario(TextWith(faults), "a.toml");
+  const Result<scenario::Scenario> scenario = scenario::ParseScenario(TextWith(faults), "a.toml");
   EXPECT_TRUE(scenario.ok()) << scenario.status().message();
   if (!scenario.ok()) return {};
   return PlanFaults(*scenario, 1);
@@ -95,7 +95,7 @@ TEST(OutsideFaults, SetupsAndOrdersTravel) {
 }
 
 TEST(OutsideFaults, AKeyOfAnotherKindIsRefused) {
-  const Result<plan::Scenario> scenario = plan::ParseScenario(
+  const Result<scenario::Scenario> scenario = scenario::ParseScenario(
       TextWith("[[fault]]\nkind = \"cpu_hog\"\nrank = 1\nat = \"init\"\nshare = 0.5\n"), "a.toml");
   ASSERT_FALSE(scenario.ok());
   EXPECT_THAT(scenario.status().message(), HasSubstr("a.toml:9: key fault[0].share"));

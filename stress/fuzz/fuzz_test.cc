@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "core/plan/scenario.h"
 #include "core/verdict/judge.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "stress/fuzz/campaign.h"
 #include "stress/fuzz/shrink.h"
+#include "stress/scenario/scenario.h"
 
 namespace lockstep::stress::fuzz {
 namespace {
@@ -115,7 +115,8 @@ TEST(Fuzz, ItsTextIsAScenario) {
   int messages = 0, posts = 0, evaluations = 0;
   for (std::uint64_t seed = kSeed; seed < kSeed + 600; ++seed) {
     const FuzzTrial trial = DrawTrial(seed, static_cast<comm::sim::SimRules>(seed % 3));
-    const Result<plan::Scenario> scenario = plan::ParseScenario(ScenarioText(trial), "fuzz.toml");
+    const Result<scenario::Scenario> scenario =
+        scenario::ParseScenario(ScenarioText(trial), "fuzz.toml");
     ASSERT_TRUE(scenario.ok()) << scenario.status().message() << "\n" << ScenarioText(trial);
     seen.insert(trial.fault);
     if (trial.training) {
@@ -130,11 +131,11 @@ TEST(Fuzz, ItsTextIsAScenario) {
     posts += Posts(trial) ? 1 : 0;
     EXPECT_FALSE(Posts(trial) && trial.rules == comm::sim::SimRules::kGloo)
         << "gloo has no such calls";
-    const auto& program = std::get<plan::ScriptProgram>(scenario->workload);
+    const auto& program = std::get<scenario::ScriptProgram>(scenario->workload);
     for (int rank = 0; rank < trial.ranks; ++rank) {
       std::vector<collective::Operation> read, called;
-      for (const plan::ScriptStep& step : program.steps[static_cast<std::size_t>(rank)]) {
-        if (step.kind == plan::ScriptStep::Kind::kCollective) read.push_back(step.operation);
+      for (const scenario::ScriptStep& step : program.steps[static_cast<std::size_t>(rank)]) {
+        if (step.kind == scenario::ScriptStep::Kind::kCollective) read.push_back(step.operation);
       }
       for (const PlannedCall& call : RealCalls(trial, rank)) {
         called.push_back(call.operation);

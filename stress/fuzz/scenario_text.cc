@@ -1,4 +1,4 @@
-// A trial in the words of scenario files (core/plan/scenario.h).
+// A trial in the words of scenario files (stress/scenario/scenario.h).
 #include <fmt/format.h>
 
 #include <set>

@@ -30,7 +30,7 @@ std::optional<FuzzTrial> WithoutCommunicator(const FuzzTrial& trial, std::size_t
     if (!next) return std::nullopt;
     less = std::move(*next);
   }
-  for (plan::ScriptStep& step : less.steps) {
+  for (scenario::ScriptStep& step : less.steps) {
     if (step.communicator > index) --step.communicator;
   }
   less.communicators.erase(less.communicators.begin() + static_cast<std::ptrdiff_t>(index));
@@ -38,7 +38,7 @@ std::optional<FuzzTrial> WithoutCommunicator(const FuzzTrial& trial, std::size_t
 }
 
 // The two ends of a message when this rank is gone; false: it is one of them.
-bool MoveEnds(const plan::ScriptCommunicator& before, int rank, int& sender, int& receiver) {
+bool MoveEnds(const scenario::ScriptCommunicator& before, int rank, int& sender, int& receiver) {
   if (!Includes(before, rank)) return true;
   const auto place =
       static_cast<int>(std::ranges::lower_bound(before.members, rank) - before.members.begin());
@@ -53,7 +53,7 @@ std::optional<FuzzTrial> WithoutRank(const FuzzTrial& trial, int rank) {
   FuzzTrial less = trial;
   --less.ranks;
   if (less.faulty > rank) --less.faulty;
-  for (plan::ScriptCommunicator& communicator : less.communicators) {
+  for (scenario::ScriptCommunicator& communicator : less.communicators) {
     std::erase(communicator.members, rank);
     for (int& member : communicator.members) member -= member > rank ? 1 : 0;
     if (communicator.members.size() < 2) return std::nullopt;
@@ -67,8 +67,8 @@ std::optional<FuzzTrial> WithoutRank(const FuzzTrial& trial, int rank) {
     operation.root = std::min(operation.root, size - 1);
   };
   for (std::size_t i = 0; i < less.steps.size(); ++i) {
-    plan::ScriptStep& step = less.steps[i];
-    const plan::ScriptCommunicator& before = trial.communicators[step.communicator];
+    scenario::ScriptStep& step = less.steps[i];
+    const scenario::ScriptCommunicator& before = trial.communicators[step.communicator];
     if (!IsMessage(step.operation)) {
       fit(step.operation, step.communicator);
     } else if (!MoveEnds(before, rank, less.senders[i], step.operation.root)) {

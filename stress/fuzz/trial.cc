@@ -129,13 +129,13 @@ class Drawing {
   }
 
   void DrawStep() {
-    plan::ScriptStep step;
-    step.kind = plan::ScriptStep::Kind::kCollective;
+    scenario::ScriptStep step;
+    step.kind = scenario::ScriptStep::Kind::kCollective;
     if (!OneIn(2)) step.communicator = Below(trial_.communicators.size());
     const auto size = static_cast<int>(trial_.communicators[step.communicator].members.size());
     // Programs repeat themselves.
     if (!trial_.steps.empty() && OneIn(3)) {
-      const plan::ScriptStep& before = trial_.steps[Below(trial_.steps.size())];
+      const scenario::ScriptStep& before = trial_.steps[Below(trial_.steps.size())];
       if (before.communicator == step.communicator) step.operation = before.operation;
     }
     if (step.operation.count == 0) step.operation = DrawOperation(size);
@@ -173,7 +173,7 @@ class Drawing {
   void DrawPosts() {
     Random random(Mix64(trial_.seed ^ 0x706f));
     if (trial_.rules == comm::sim::SimRules::kGloo || random.Below(3) != 0) return;
-    for (plan::ScriptStep& step : trial_.steps) {
+    for (scenario::ScriptStep& step : trial_.steps) {
       if (random.Below(2) == 0) step.operation.blocking = collective::Blocking::kNonblocking;
     }
     if (Diverges(trial_.fault)) {
@@ -198,8 +198,8 @@ class Drawing {
   }
 
   void DrawDivergence() {
-    const plan::ScriptStep& step = trial_.steps[trial_.at];
-    const plan::ScriptCommunicator& communicator = trial_.communicators[step.communicator];
+    const scenario::ScriptStep& step = trial_.steps[trial_.at];
+    const scenario::ScriptCommunicator& communicator = trial_.communicators[step.communicator];
     const auto size = static_cast<int>(communicator.members.size());
     trial_.faulty = communicator.members[Below(communicator.members.size())];
     trial_.operation = step.operation;
@@ -263,7 +263,7 @@ FuzzTrial DrawTrial(std::uint64_t seed, comm::sim::SimRules rules) {
   return Drawing(seed, rules).Draw();
 }
 
-bool Includes(const plan::ScriptCommunicator& communicator, int rank) {
+bool Includes(const scenario::ScriptCommunicator& communicator, int rank) {
   return std::binary_search(communicator.members.begin(), communicator.members.end(), rank);
 }
 
@@ -273,7 +273,7 @@ bool IsMessage(const collective::Operation& operation) {
 }
 
 bool Posts(const FuzzTrial& trial) {
-  return std::ranges::any_of(trial.steps, [](const plan::ScriptStep& step) {
+  return std::ranges::any_of(trial.steps, [](const scenario::ScriptStep& step) {
     return step.operation.blocking == collective::Blocking::kNonblocking;
   });
 }
@@ -281,8 +281,8 @@ bool Posts(const FuzzTrial& trial) {
 std::vector<PlannedCall> MeantCalls(const FuzzTrial& trial, int rank) {
   std::vector<PlannedCall> calls;
   for (std::size_t i = 0; i < trial.steps.size(); ++i) {
-    const plan::ScriptStep& step = trial.steps[i];
-    const plan::ScriptCommunicator& communicator = trial.communicators[step.communicator];
+    const scenario::ScriptStep& step = trial.steps[i];
+    const scenario::ScriptCommunicator& communicator = trial.communicators[step.communicator];
     if (!Includes(communicator, rank)) continue;
     PlannedCall call = {i, step.communicator, step.operation};
     if (IsMessage(step.operation)) {

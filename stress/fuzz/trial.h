@@ -13,7 +13,7 @@
 #include "core/collective/collective.h"
 #include "core/comm/sim/rules.h"
 #include "core/ddp/training.h"
-#include "core/plan/script.h"
+#include "stress/scenario/script.h"
 
 namespace lockstep::stress::fuzz {
 
@@ -50,10 +50,10 @@ struct FuzzTrial {
   std::uint64_t seed = 0;  // of the order of ranks, the network and the data, too
   comm::sim::SimRules rules = comm::sim::SimRules::kNccl;
   int ranks = 2;
-  std::vector<plan::ScriptCommunicator> communicators;  // the world first
+  std::vector<scenario::ScriptCommunicator> communicators;  // the world first
   // Only kCollective, which may be a message. All ranks in this one order, each those of its
   // communicators: such a program cannot hang.
-  std::vector<plan::ScriptStep> steps;
+  std::vector<scenario::ScriptStep> steps;
   std::vector<std::int64_t> compute_ns;  // before each step, the same for every rank but for jitter
   StreamUse streams = StreamUse::kInline;
   // Of each step: its stream waits first for what is on the other one by then (kTwoFifos). The same
@@ -80,7 +80,7 @@ struct FuzzTrial {
 
 FuzzTrial DrawTrial(std::uint64_t seed, comm::sim::SimRules rules);
 
-bool Includes(const plan::ScriptCommunicator& communicator, int rank);
+bool Includes(const scenario::ScriptCommunicator& communicator, int rank);
 
 bool IsMessage(const collective::Operation& operation);
 // Some call comes back before it is done.

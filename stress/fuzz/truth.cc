@@ -224,7 +224,7 @@ std::string WrongOfSimulation(const FuzzTrial& trial, const FuzzRun& run) {
 bool MustCorrupt(const FuzzTrial& trial) {
   constexpr std::int64_t kTelling = 33;
   if (trial.fault != FuzzFault::kWrongOp) return false;
-  const plan::ScriptStep& step = trial.steps[trial.at];
+  const scenario::ScriptStep& step = trial.steps[trial.at];
   const collective::Operation& meant = step.operation;
   const std::size_t size = trial.communicators[step.communicator].members.size();
   if (trial.rules == comm::sim::SimRules::kMpi && !std::has_single_bit(size)) return false;

@@ -92,7 +92,7 @@ std::string WhyUnknown(const StressCase& stress_case, const CaseFacts& facts) {
   return "";
 }
 
-std::string DescribeExpectation(const plan::Expectation& expectation) {
+std::string DescribeExpectation(const scenario::Expectation& expectation) {
   std::vector<std::string> ranks;
   for (const auto& outcomes : expectation.ranks) {
     ranks.push_back(fmt::format("{}", fmt::join(outcomes, "|")));
@@ -138,7 +138,7 @@ bool MeetsHosts(const std::vector<int>& culprits, const std::vector<int>& expect
   return expected.empty() || (!hosts.empty() && names(culprits) == names(expected));
 }
 
-bool Meets(const verdict::Judgement& judgement, const plan::Expectation& expectation,
+bool Meets(const verdict::Judgement& judgement, const scenario::Expectation& expectation,
            const std::vector<verdict::RankHost>& hosts) {
   for (std::size_t rank = 0; rank < expectation.ranks.size(); ++rank) {
     const std::string name(verdict::NameOf(judgement.outcomes[rank].outcome));
@@ -161,7 +161,7 @@ bool Meets(const verdict::Judgement& judgement, const plan::Expectation& expecta
 
 // Why the figures of a rank are not the expected ones, or "".
 std::string WrongFigure(const std::vector<std::optional<ProgramReport>>& reports,
-                        const plan::Expectation& expectation) {
+                        const scenario::Expectation& expectation) {
   for (const auto& [name, range] : expectation.figures) {
     for (std::size_t rank = 0; rank < reports.size(); ++rank) {
       const bool known = reports[rank] && reports[rank]->figures.contains(name);
@@ -176,7 +176,7 @@ std::string WrongFigure(const std::vector<std::optional<ProgramReport>>& reports
 
 // Why it did not come to the expected recovery, or "".
 std::string WrongRecovery(const std::vector<Recovery>& recoveries,
-                          const plan::Expectation& expectation) {
+                          const scenario::Expectation& expectation) {
   const std::string outcome = OutcomeOf(recoveries);
   if (expectation.recovery.empty() || outcome == expectation.recovery) return "";
   return fmt::format("the recovery is '{}', expected '{}'", outcome, expectation.recovery);
@@ -193,7 +193,7 @@ bool IsOfTheLaunch(const verdict::Judgement& judgement) {
 }
 
 void Compare(const StressCase& stress_case, const std::string& backend, CaseResult& result) {
-  const plan::Expectation* expectation = ExpectationFor(stress_case.scenario, backend);
+  const scenario::Expectation* expectation = ExpectationFor(stress_case.scenario, backend);
   if (expectation == nullptr && !stress_case.scenario.expect.empty()) {
     result.why = fmt::format("the scenario does not say what to expect of {}", backend);
     return;
@@ -244,24 +244,24 @@ std::vector<verdict::RankEvidence> AsJudged(
   return evidence;
 }
 
-verdict::Setting SettingOf(const plan::Scenario& scenario, const std::string& backend,
+verdict::Setting SettingOf(const scenario::Scenario& scenario, const std::string& backend,
                            double deadline_seconds) {
   verdict::Setting setting;
   setting.deadline_seconds = deadline_seconds;
   setting.backend = backend;
   // Scripts without streams block; training has one stream of collectives.
   setting.one_stream = true;
-  if (const auto* script = std::get_if<plan::ScriptProgram>(&scenario.workload)) {
-    setting.one_stream = !plan::UsesStreams(*script);
+  if (const auto* script = std::get_if<scenario::ScriptProgram>(&scenario.workload)) {
+    setting.one_stream = !scenario::UsesStreams(*script);
     std::uint16_t number = 0;
-    for (const plan::ScriptCommunicator& made : plan::MadeCommunicators(*script)) {
+    for (const scenario::ScriptCommunicator& made : scenario::MadeCommunicators(*script)) {
       setting.groups.push_back({++number, made.name, made.members});
     }
   }
   return setting;
 }
 
-verdict::Judgement JudgeCase(const plan::Scenario& scenario, const std::string& backend,
+verdict::Judgement JudgeCase(const scenario::Scenario& scenario, const std::string& backend,
                              const std::vector<verdict::RankEvidence>& evidence,
                              double deadline_seconds, const Generation& generation) {
   verdict::Setting setting = SettingOf(scenario, backend, deadline_seconds);
@@ -271,8 +271,8 @@ verdict::Judgement JudgeCase(const plan::Scenario& scenario, const std::string& 
   return judgement;
 }
 
-const plan::Expectation* ExpectationFor(const plan::Scenario& scenario,
-                                        const std::string& backend) {
+const scenario::Expectation* ExpectationFor(const scenario::Scenario& scenario,
+                                            const std::string& backend) {
   constexpr std::string_view kSim = "sim_";
   std::vector<std::string> keys = {backend};
   // A simulation of a library's rules does what the library does, unless the file knows better.

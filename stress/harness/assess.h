@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/scenario.h"
 #include "core/verdict/judge.h"
 #include "core/verdict/link_hosts.h"
 #include "core/verdict/lost_hosts.h"
 #include "stress/harness/catalogue.h"
 #include "stress/harness/protocol.h"
 #include "stress/harness/recovery.h"
+#include "stress/scenario/scenario.h"
 
 namespace lockstep::stress::harness {
 
@@ -49,17 +49,18 @@ std::vector<verdict::RankEvidence> AsJudged(
     bool stuck);
 
 // What the judge knows besides the histories.
-verdict::Setting SettingOf(const plan::Scenario& scenario, const std::string& backend,
+verdict::Setting SettingOf(const scenario::Scenario& scenario, const std::string& backend,
                            double deadline_seconds);
 
 // Judges with the rules of the backend. `deadline_seconds` may be infinite: only what is proved.
-verdict::Judgement JudgeCase(const plan::Scenario& scenario, const std::string& backend,
+verdict::Judgement JudgeCase(const scenario::Scenario& scenario, const std::string& backend,
                              const std::vector<verdict::RankEvidence>& evidence,
                              double deadline_seconds, const Generation& generation = {});
 
 // The expectation for this backend, if there is one; of "sim_gloo" that of "sim", then of "gloo";
 // "any" otherwise.
-const plan::Expectation* ExpectationFor(const plan::Scenario& scenario, const std::string& backend);
+const scenario::Expectation* ExpectationFor(const scenario::Scenario& scenario,
+                                            const std::string& backend);
 
 // Takes the facts into the result.
 CaseResult Assess(const StressCase& stress_case, const std::string& backend,

@@ -18,7 +18,7 @@ constexpr const char* kLoop =
 
 StressCase CaseOf(const std::string& rest) {
   StressCase made;
-  const Result<plan::Scenario> scenario = plan::ParseScenario(kLoop + rest, "a.toml");
+  const Result<scenario::Scenario> scenario = scenario::ParseScenario(kLoop + rest, "a.toml");
   EXPECT_TRUE(scenario.ok()) << scenario.status().message();
   if (scenario.ok()) made.scenario = *scenario;
   made.faults = faults::PlanFaults(made.scenario, 1);

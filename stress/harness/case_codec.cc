@@ -122,8 +122,8 @@ void Put(launch::Encoder& encoder, const Recovery& recovery) {
 }
 
 void Get(launch::Decoder& decoder, Recovery& recovery) {
-  recovery.mode = static_cast<plan::RecoveryPlan::Mode>(decoder.Get<std::uint8_t>());
-  recovery.outcome = static_cast<plan::RecoveryOutcome>(decoder.Get<std::uint8_t>());
+  recovery.mode = static_cast<scenario::RecoveryPlan::Mode>(decoder.Get<std::uint8_t>());
+  recovery.outcome = static_cast<scenario::RecoveryOutcome>(decoder.Get<std::uint8_t>());
   Get(decoder, recovery.generation);
   GetAll(decoder, recovery.lost);
   GetAll(decoder, recovery.members);

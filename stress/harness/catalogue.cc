@@ -14,7 +14,7 @@
 #include <variant>
 
 #include "core/base/nearest.h"
-#include "core/plan/script.h"
+#include "stress/scenario/script.h"
 
 namespace lockstep::stress::harness {
 namespace {
@@ -88,7 +88,7 @@ Result<std::vector<std::string>> PathsOf(const std::vector<std::string>& pattern
   return paths;
 }
 
-bool IsFor(const plan::Scenario& scenario, int ranks) {
+bool IsFor(const scenario::Scenario& scenario, int ranks) {
   const std::vector<int>& allowed = scenario.allowed_ranks;
   return allowed.empty() || std::find(allowed.begin(), allowed.end(), ranks) != allowed.end();
 }
@@ -103,14 +103,14 @@ Result<std::string> ReadText(const std::string& path) {
 Status AddCases(const std::string& path, std::optional<int> ranks, std::uint64_t seed,
                 std::int64_t repeat, Selection& selection) {
   // First as it stands: how many ranks it is for.
-  LOCKSTEP_ASSIGN_OR_RETURN(const plan::Scenario as_written, plan::LoadScenario(path));
+  LOCKSTEP_ASSIGN_OR_RETURN(const scenario::Scenario as_written, scenario::LoadScenario(path));
   if (ranks && !IsFor(as_written, *ranks)) {
     selection.skipped.push_back(as_written.name);
     return OkStatus();
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, ReadText(path));
-  LOCKSTEP_ASSIGN_OR_RETURN(const plan::Scenario scenario,
-                            plan::ParseScenario(text, path, {.ranks = ranks}));
+  LOCKSTEP_ASSIGN_OR_RETURN(const scenario::Scenario scenario,
+                            scenario::ParseScenario(text, path, {.ranks = ranks}));
   for (std::int64_t i = 0; i < repeat; ++i) {
     const std::uint64_t own_seed = seed + static_cast<std::uint64_t>(i);
     StressCase made{scenario, text, own_seed, faults::PlanFaults(scenario, own_seed),
@@ -121,10 +121,10 @@ Status AddCases(const std::string& path, std::optional<int> ranks, std::uint64_t
   return OkStatus();
 }
 
-bool HasStreams(const plan::Scenario& scenario) {
-  const auto* script = std::get_if<plan::ScriptProgram>(&scenario.workload);
-  return std::holds_alternative<plan::StreamRaceProgram>(scenario.workload) ||
-         (script != nullptr && plan::UsesStreams(*script));
+bool HasStreams(const scenario::Scenario& scenario) {
+  const auto* script = std::get_if<scenario::ScriptProgram>(&scenario.workload);
+  return std::holds_alternative<scenario::StreamRaceProgram>(scenario.workload) ||
+         (script != nullptr && scenario::UsesStreams(*script));
 }
 
 // Something about how the ranks connect. To die, to stop or to be late is the same afterwards.
@@ -178,7 +178,8 @@ Result<std::string> DescribeCatalogue() {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<CatalogueEntry> entries, ListCatalogue());
   std::string text;
   for (const CatalogueEntry& entry : entries) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const plan::Scenario scenario, plan::LoadScenario(entry.path));
+    LOCKSTEP_ASSIGN_OR_RETURN(const scenario::Scenario scenario,
+                              scenario::LoadScenario(entry.path));
     const std::string ranks = scenario.allowed_ranks.empty()
                                   ? "any ranks"
                                   : fmt::format("{} ranks", fmt::join(scenario.allowed_ranks, ","));

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/plan/scenario.h"
 #include "stress/faults/fault_plan.h"
+#include "stress/scenario/scenario.h"
 
 namespace lockstep::stress::harness {
 
@@ -27,7 +27,7 @@ Result<std::string> DescribeCatalogue();
 
 // One run of one scenario.
 struct StressCase {
-  plan::Scenario scenario;
+  scenario::Scenario scenario;
   std::string text;  // of its file
   std::uint64_t seed = 0;
   std::vector<faults::PlannedFault> faults;

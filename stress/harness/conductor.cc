@@ -31,9 +31,9 @@ constexpr double kResumeSeconds = 0.005;      // between looks whether ranks res
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // How long to wait for what is still to come after the proof. A rank that lingers closes nothing.
-double SettleSeconds(const plan::Scenario& scenario, const std::string& backend,
+double SettleSeconds(const scenario::Scenario& scenario, const std::string& backend,
                      const verdict::Judgement& judgement) {
-  const bool lingers = plan::Lingers(scenario);
+  const bool lingers = scenario::Lingers(scenario);
   const bool departed = std::any_of(
       judgement.outcomes.begin(), judgement.outcomes.end(), [&](const verdict::RankOutcome& rank) {
         return rank.outcome != verdict::Outcome::kHung &&
@@ -186,7 +186,7 @@ bool StressConductor::AllOver() {
     all_gone = false;
   }
   if (all_gone) return true;
-  const bool lingers = plan::Lingers(case_->scenario);
+  const bool lingers = scenario::Lingers(case_->scenario);
   if (!closing_) {
     closing_ = Deadline::AfterSeconds(lingers ? kClosingSeconds : options_.deadline_seconds);
   }

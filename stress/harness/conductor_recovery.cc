@@ -159,7 +159,7 @@ void StressConductor::Recover(const Failure& failure) {
       SecondsBetween(FaultTicks(to_blame, applied_at_, rebuilt_at_), failure.seen_at);
   const bool done = AbortAll(survivors, recovery) && AwaitReady(survivors, recovery) &&
                     Rebuild(survivors, recovery);
-  if (done) recovery.outcome = plan::RecoveryOutcome::kResumed;
+  if (done) recovery.outcome = scenario::RecoveryOutcome::kResumed;
   recoveries_.push_back(std::move(recovery));
   if (done) resume_by_ = Deadline::AfterSeconds(kWatchResumeSeconds);
 }
@@ -192,7 +192,7 @@ bool StressConductor::AbortAll(std::vector<int>& survivors, Recovery& recovery) 
     }
     RetellOutcomes(hung, recovery);
     for (const int rank : hung) EndRank(rank);
-    recovery.outcome = plan::RecoveryOutcome::kAbortHung;
+    recovery.outcome = scenario::RecoveryOutcome::kAbortHung;
     recovery.finding = AbortHung(std::move(hung), seconds);
     over_ = true;
     return false;
@@ -250,7 +250,7 @@ bool StressConductor::AwaitReady(std::vector<int>& survivors, Recovery& recovery
 }
 
 bool StressConductor::Rebuild(const std::vector<int>& survivors, Recovery& recovery) {
-  const bool restart = recovery.mode == plan::RecoveryPlan::Mode::kRestart;
+  const bool restart = recovery.mode == scenario::RecoveryPlan::Mode::kRestart;
   const Ticks began = NowTicks();
   Generation next;
   next.number = recovery.generation;

@@ -22,21 +22,21 @@ void Rename(verdict::Finding& finding, std::string_view cause, std::string remed
   finding = std::move(specific);
 }
 
-std::string RemedyOf(plan::RacePattern pattern) {
+std::string RemedyOf(scenario::RacePattern pattern) {
   switch (pattern) {
-    case plan::RacePattern::kMissingWaitBefore:
+    case scenario::RacePattern::kMissingWaitBefore:
       return "Let the collective's stream wait for an event that is recorded after the kernel "
              "(comm_stream.wait_stream(compute_stream)).";
-    case plan::RacePattern::kMissingWaitAfter:
+    case scenario::RacePattern::kMissingWaitAfter:
       return "Let the reader's stream wait for the collective (work.wait(), or an event recorded "
              "after it) before it uses the result.";
-    case plan::RacePattern::kBufferReuse:
+    case scenario::RacePattern::kBufferReuse:
       return "Let whoever writes the next input wait for the collective, or give each round in "
              "flight a buffer of its own.";
-    case plan::RacePattern::kFreeWhileInUse:
+    case scenario::RacePattern::kFreeWhileInUse:
       return "Tell the allocator that the collective's stream uses the memory "
              "(tensor.record_stream(comm_stream)), or keep the tensor until the work is done.";
-    case plan::RacePattern::kEventBeforeWork:
+    case scenario::RacePattern::kEventBeforeWork:
       return "Record the event after the kernel was enqueued: an event covers only what is in "
              "front of it.";
   }
@@ -58,10 +58,10 @@ bool ShowsOverlap(const std::vector<verdict::RankEvidence>& evidence) {
 
 }  // namespace
 
-void NameCauses(const plan::Scenario& scenario, const std::vector<verdict::RankEvidence>& evidence,
-                verdict::Judgement& judgement) {
-  const auto* race = std::get_if<plan::StreamRaceProgram>(&scenario.workload);
-  const bool loads = std::holds_alternative<plan::LoadingProgram>(scenario.workload);
+void NameCauses(const scenario::Scenario& scenario,
+                const std::vector<verdict::RankEvidence>& evidence, verdict::Judgement& judgement) {
+  const auto* race = std::get_if<scenario::StreamRaceProgram>(&scenario.workload);
+  const bool loads = std::holds_alternative<scenario::LoadingProgram>(scenario.workload);
   for (verdict::Finding& finding : judgement.findings) {
     // An error that the program reports; its message says so.
     if ((finding.cause == "rank_failed" || finding.cause == "init_failure") &&

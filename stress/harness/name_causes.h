@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "core/plan/scenario.h"
 #include "core/verdict/judge.h"
+#include "stress/scenario/scenario.h"
 
 namespace lockstep::stress::harness {
 
@@ -15,8 +15,8 @@ namespace lockstep::stress::harness {
 //                  overlapped
 //   no_effect      wrong data of a rank that called a communicator which it is no member of
 //   uneven_inputs  of `sharded_loading`: a rank ended in order and others wait for it
-void NameCauses(const plan::Scenario& scenario, const std::vector<verdict::RankEvidence>& evidence,
-                verdict::Judgement& judgement);
+void NameCauses(const scenario::Scenario& scenario,
+                const std::vector<verdict::RankEvidence>& evidence, verdict::Judgement& judgement);
 
 }  // namespace lockstep::stress::harness
 

@@ -7,7 +7,7 @@
 #include "core/base/argument_parser.h"
 #include "core/base/units.h"
 #include "core/comm/nccl/choices.h"
-#include "core/plan/scenario.h"
+#include "stress/scenario/scenario.h"
 
 namespace lockstep::stress::harness {
 namespace {
@@ -78,7 +78,7 @@ Result<StressCommandLine> ParseStressCommandLine(int argc, const char* const* ar
   LOCKSTEP_ASSIGN_OR_RETURN(options.sim_rules, comm::sim::ParseSimRules("--sim-rules", rules));
   if (!ranks.empty()) {
     LOCKSTEP_ASSIGN_OR_RETURN(const std::int64_t count,
-                              ReadCount("--ranks", ranks, plan::kMaxScenarioRanks));
+                              ReadCount("--ranks", ranks, scenario::kMaxScenarioRanks));
     options.ranks = static_cast<int>(count);
     if (options.backend != "sim") {
       return InvalidInput("--ranks is of --backend=sim; give mpirun the number with -np");

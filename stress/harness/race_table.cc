@@ -29,11 +29,11 @@ bool HasLaunchBlocking(const StressCase& stress_case) {
   });
 }
 
-RaceRow RowOf(const StressCase& stress_case, const plan::StreamRaceProgram& program,
+RaceRow RowOf(const StressCase& stress_case, const scenario::StreamRaceProgram& program,
               const CaseResult& result) {
   RaceRow row;
-  row.pattern = plan::NameOf(program.pattern);
-  row.guard = HasLaunchBlocking(stress_case) ? kLaunchBlocking : plan::NameOf(program.guard);
+  row.pattern = scenario::NameOf(program.pattern);
+  row.guard = HasLaunchBlocking(stress_case) ? kLaunchBlocking : scenario::NameOf(program.guard);
   for (const auto& report : result.facts.reports) {
     if (!report) continue;
     const auto& figures = report->figures;
@@ -53,7 +53,7 @@ std::vector<RaceRow> RaceRowsOf(const std::vector<StressCase>& cases,
                                 const std::vector<CaseResult>& results) {
   std::vector<RaceRow> rows;
   for (std::size_t i = 0; i < results.size(); ++i) {
-    const auto* program = std::get_if<plan::StreamRaceProgram>(&cases[i].scenario.workload);
+    const auto* program = std::get_if<scenario::StreamRaceProgram>(&cases[i].scenario.workload);
     if (program != nullptr) rows.push_back(RowOf(cases[i], *program, results[i]));
   }
   std::stable_sort(rows.begin(), rows.end(),

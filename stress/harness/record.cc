@@ -54,12 +54,12 @@ std::string FaultsOf(const StressCase& stress_case, const CaseResult& result) {
 results::store::Trial TrialOf(const StressCase& stress_case, const std::string& backend,
                               const CaseResult& result) {
   results::store::Trial trial;
-  const plan::Scenario& scenario = stress_case.scenario;
+  const scenario::Scenario& scenario = stress_case.scenario;
   std::vector<std::string> outcomes;
   // A scenario that expects nothing is a healthy run.
   const auto ranks = static_cast<std::size_t>(scenario.ranks);
   if (scenario.expect.empty()) outcomes.assign(ranks, "finished");
-  if (const plan::Expectation* expectation = ExpectationFor(scenario, backend)) {
+  if (const scenario::Expectation* expectation = ExpectationFor(scenario, backend)) {
     for (const auto& allowed : expectation->ranks) {
       outcomes.push_back(fmt::format("{}", fmt::join(allowed, "|")));
     }
@@ -85,8 +85,8 @@ results::store::Trial TrialOf(const StressCase& stress_case, const std::string& 
 
 results::store::RecoveryRecord RecordOf(const Recovery& recovery) {
   results::store::RecoveryRecord record;
-  record.mode = plan::NameOf(recovery.mode);
-  record.outcome = plan::NameOf(recovery.outcome);
+  record.mode = scenario::NameOf(recovery.mode);
+  record.outcome = scenario::NameOf(recovery.outcome);
   const auto& findings = recovery.failure.findings;
   if (!findings.empty()) record.cause = findings.front().cause;
   record.generation = recovery.generation;

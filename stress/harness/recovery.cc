@@ -147,7 +147,7 @@ verdict::Judgement WithRecoveries(verdict::Judgement last,
   if (recoveries.empty()) return last;
   const Recovery& newest = recoveries.back();
   // A recovery that failed left nothing to judge but what it was to recover from.
-  if (newest.outcome != plan::RecoveryOutcome::kResumed) {
+  if (newest.outcome != scenario::RecoveryOutcome::kResumed) {
     last = newest.failure;
     if (newest.finding) last.findings.insert(last.findings.begin(), *newest.finding);
   }
@@ -155,7 +155,7 @@ verdict::Judgement WithRecoveries(verdict::Judgement last,
   for (std::size_t i = 0; i < recoveries.size(); ++i) {
     const Recovery& recovery = recoveries[i];
     const bool in_last =
-        i + 1 == recoveries.size() && recovery.outcome != plan::RecoveryOutcome::kResumed;
+        i + 1 == recoveries.size() && recovery.outcome != scenario::RecoveryOutcome::kResumed;
     if (!in_last) {
       findings.insert(findings.end(), recovery.failure.findings.begin(),
                       recovery.failure.findings.end());
@@ -167,7 +167,7 @@ verdict::Judgement WithRecoveries(verdict::Judgement last,
           recovery.failure.outcomes[static_cast<std::size_t>(rank)];
     }
   }
-  if (newest.outcome == plan::RecoveryOutcome::kResumed) {
+  if (newest.outcome == scenario::RecoveryOutcome::kResumed) {
     last.findings.insert(last.findings.begin(), findings.begin(), findings.end());
   } else {
     last.findings.insert(last.findings.end(), findings.begin(), findings.end());
@@ -176,7 +176,7 @@ verdict::Judgement WithRecoveries(verdict::Judgement last,
 }
 
 std::string OutcomeOf(const std::vector<Recovery>& recoveries) {
-  return recoveries.empty() ? "none" : std::string(plan::NameOf(recoveries.back().outcome));
+  return recoveries.empty() ? "none" : std::string(scenario::NameOf(recoveries.back().outcome));
 }
 
 }  // namespace lockstep::stress::harness

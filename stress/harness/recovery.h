@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/recovery.h"
 #include "core/verdict/judge.h"
+#include "stress/scenario/recovery.h"
 
 namespace lockstep::stress::harness {
 
@@ -31,8 +31,8 @@ std::vector<verdict::RankEvidence> OfGeneration(std::vector<verdict::RankEvidenc
 void AddGeneration(const Generation& generation, verdict::Setting& setting);
 
 struct Recovery {
-  plan::RecoveryPlan::Mode mode = plan::RecoveryPlan::Mode::kShrink;
-  plan::RecoveryOutcome outcome = plan::RecoveryOutcome::kRebuildFailed;
+  scenario::RecoveryPlan::Mode mode = scenario::RecoveryPlan::Mode::kShrink;
+  scenario::RecoveryOutcome outcome = scenario::RecoveryOutcome::kRebuildFailed;
   int generation = 0;  // that it made, or failed to
   std::vector<int> lost;
   std::vector<int> members;

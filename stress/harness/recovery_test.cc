@@ -135,7 +135,7 @@ TEST(Recovery, TheCaseHasTheFindingsOfItsFailuresAndTheOutcomesOfTheEnd) {
   Recovery recovery;
   recovery.lost = {1};
   recovery.members = {0};
-  recovery.outcome = plan::RecoveryOutcome::kResumed;
+  recovery.outcome = scenario::RecoveryOutcome::kResumed;
   recovery.failure.outcomes = {Of(0, verdict::Outcome::kFailed), Of(1, verdict::Outcome::kKilled)};
   recovery.failure.findings.resize(1);
   recovery.failure.findings[0].cause = "rank_killed";
@@ -144,7 +144,7 @@ TEST(Recovery, TheCaseHasTheFindingsOfItsFailuresAndTheOutcomesOfTheEnd) {
   EXPECT_EQ(all.outcomes[1].outcome, verdict::Outcome::kKilled);
   ASSERT_EQ(all.findings.size(), 1u);
   EXPECT_EQ(OutcomeOf({recovery}), "resumed");
-  recovery.outcome = plan::RecoveryOutcome::kAbortHung;
+  recovery.outcome = scenario::RecoveryOutcome::kAbortHung;
   recovery.finding = verdict::Finding();
   recovery.finding->cause = "abort_hung";
   all = WithRecoveries(last, {recovery});

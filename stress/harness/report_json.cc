@@ -17,16 +17,16 @@ using Json = nlohmann::ordered_json;
 Json Rounded(double seconds) { return std::round(seconds * 1e6) / 1e6; }
 
 // By the specification the world has a name, others have that of the scenario.
-std::string CommunicatorName(const plan::Scenario& scenario, std::uint16_t communicator) {
+std::string CommunicatorName(const scenario::Scenario& scenario, std::uint16_t communicator) {
   if (communicator == 0) return "world";
-  if (const auto* script = std::get_if<plan::ScriptProgram>(&scenario.workload)) {
-    const std::vector<plan::ScriptCommunicator> made = plan::MadeCommunicators(*script);
+  if (const auto* script = std::get_if<scenario::ScriptProgram>(&scenario.workload)) {
+    const std::vector<scenario::ScriptCommunicator> made = scenario::MadeCommunicators(*script);
     if (communicator <= made.size()) return made[communicator - 1u].name;
   }
   return "communicator " + std::to_string(communicator);
 }
 
-Json WaitingIn(const plan::Scenario& scenario, const journal::JournalEvent& open) {
+Json WaitingIn(const scenario::Scenario& scenario, const journal::JournalEvent& open) {
   const bool data = open.collective != collective::Collective::kBarrier;
   return {{"communicator", CommunicatorName(scenario, open.communicator)},
           {"sequence", open.sequence},
@@ -57,7 +57,7 @@ Json OutcomeJson(const StressCase& stress_case, const CaseResult& result, std::s
   return json;
 }
 
-Json FindingJson(const plan::Scenario& scenario, const verdict::Finding& finding) {
+Json FindingJson(const scenario::Scenario& scenario, const verdict::Finding& finding) {
   Json json = {{"cause", finding.cause},
                {"culprits", finding.culprits},
                {"certainty", finding.proved ? "proved" : "suspected"}};
@@ -83,8 +83,8 @@ Json FaultsJson(const StressCase& stress_case, const CaseFacts& facts) {
 
 Json RecoveryJson(const Recovery& recovery) {
   const auto seconds = [](double value) { return std::isfinite(value) ? Rounded(value) : Json(); };
-  return {{"mode", plan::NameOf(recovery.mode)},
-          {"outcome", plan::NameOf(recovery.outcome)},
+  return {{"mode", scenario::NameOf(recovery.mode)},
+          {"outcome", scenario::NameOf(recovery.outcome)},
           {"generation", recovery.generation},
           {"lost", recovery.lost},
           {"members", recovery.members},

@@ -137,7 +137,7 @@ ProgramReport ReportOf(const workloads::RankReport& report) {
 }
 
 // With NCCL training computes and communicates on a GPU, and its program goes on meanwhile.
-bool ComputesOnGpu(const plan::Scenario& scenario, comm::sim::SimRules rules) {
+bool ComputesOnGpu(const scenario::Scenario& scenario, comm::sim::SimRules rules) {
   return rules == comm::sim::SimRules::kNccl &&
          std::holds_alternative<ddp::TrainingProgram>(scenario.workload);
 }
@@ -177,7 +177,7 @@ Status RunConnected(const SimStage& stage, comm::sim::SimRules rules,
   body.set_recorded(nullptr);
   // As a process that raised: it leaves, and waits for none of its streams.
   if (!report.status.ok()) context.Fail(report.status.message());
-  if (plan::Lingers(stress_case.scenario)) context.Linger();
+  if (scenario::Lingers(stress_case.scenario)) context.Linger();
   return OkStatus();
 }
 
@@ -286,7 +286,7 @@ void MarkScheduled(const SimStage& stage, const comm::sim::SimReport& report,
 
 }  // namespace
 
-Status CheckSimMemory(const plan::Scenario& scenario, comm::sim::SimRules rules) {
+Status CheckSimMemory(const scenario::Scenario& scenario, comm::sim::SimRules rules) {
   const int fifos = ComputesOnGpu(scenario, rules) ? 2 : 1;
   return CheckSimMemory(scenario.ranks, fifos, RoomOfThisProcess());
 }

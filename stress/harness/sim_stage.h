@@ -37,7 +37,7 @@ struct StageEnd {
 };
 
 // Whether the ranks of a scenario fit into this process.
-Status CheckSimMemory(const plan::Scenario& scenario, comm::sim::SimRules rules);
+Status CheckSimMemory(const scenario::Scenario& scenario, comm::sim::SimRules rules);
 
 // `fired`: before this stage.
 StageEnd RunStage(const SimStage& stage, comm::sim::SimRules rules, double deadline_seconds,

@@ -105,7 +105,7 @@ class SimulatedCase {
     // Another loss, to be recovered from in its turn.
     if (gone) return true;
     if (absent.empty()) {
-      recovery.outcome = plan::RecoveryOutcome::kResumed;
+      recovery.outcome = scenario::RecoveryOutcome::kResumed;
       return true;
     }
     recovery.finding =
@@ -146,7 +146,7 @@ class SimulatedCase {
     if (next.members.empty()) return false;
     recovery.first_iteration = next.first_iteration;
     if (!hung.empty()) {
-      recovery.outcome = plan::RecoveryOutcome::kAbortHung;
+      recovery.outcome = scenario::RecoveryOutcome::kAbortHung;
       recovery.finding =
           AbortHung(std::move(hung), case_.scenario.recovery->abort_deadline_seconds);
       facts_.recoveries.push_back(std::move(recovery));
@@ -157,7 +157,7 @@ class SimulatedCase {
   }
 
   void Rebuild(SimStage next, Recovery recovery) {
-    const bool restart = recovery.mode == plan::RecoveryPlan::Mode::kRestart;
+    const bool restart = recovery.mode == scenario::RecoveryPlan::Mode::kRestart;
     if (restart) {
       next.members.insert(next.members.end(), recovery.lost.begin(), recovery.lost.end());
       std::ranges::sort(next.members);

@@ -22,7 +22,7 @@ std::optional<Planned> PlannedOf(const Json& json) {
   if (!json.is_object() || !is_text("name") || !is_text("text")) return std::nullopt;
   if (!json.contains("ranks") || !json["ranks"].is_number_integer()) return std::nullopt;
   const auto ranks = json["ranks"].get<std::int64_t>();
-  if (ranks < 1 || ranks > plan::kMaxScenarioRanks) return std::nullopt;
+  if (ranks < 1 || ranks > scenario::kMaxScenarioRanks) return std::nullopt;
   return Planned{json["name"].get<std::string>(), json["text"].get<std::string>(),
                  static_cast<int>(ranks)};
 }
@@ -36,7 +36,7 @@ std::string NameOf(const results::store::CaseRecord& record) {
 
 }  // namespace
 
-std::vector<std::optional<plan::Scenario>> ScenariosOf(const results::store::Run& run) {
+std::vector<std::optional<scenario::Scenario>> ScenariosOf(const results::store::Run& run) {
   const Json plan = Json::parse(run.plan_text, nullptr, false);
   std::map<std::pair<std::string, int>, std::string> texts;  // by name and ranks
   if (plan.is_object() && plan.contains("cases") && plan["cases"].is_array()) {
@@ -45,13 +45,13 @@ std::vector<std::optional<plan::Scenario>> ScenariosOf(const results::store::Run
       if (planned) texts[{planned->name, planned->ranks}] = planned->text;
     }
   }
-  std::vector<std::optional<plan::Scenario>> scenarios;
+  std::vector<std::optional<scenario::Scenario>> scenarios;
   for (const results::store::CaseRecord& record : run.cases) {
-    std::optional<plan::Scenario>& scenario = scenarios.emplace_back();
+    std::optional<scenario::Scenario>& scenario = scenarios.emplace_back();
     const auto text = texts.find({NameOf(record), record.ranks});
     if (text == texts.end()) continue;
-    Result<plan::Scenario> parsed =
-        plan::ParseScenario(text->second, record.name, {.ranks = record.ranks});
+    Result<scenario::Scenario> parsed =
+        scenario::ParseScenario(text->second, record.name, {.ranks = record.ranks});
     if (parsed.ok()) scenario = *std::move(parsed);
   }
   return scenarios;

@@ -5,13 +5,13 @@
 #include <optional>
 #include <vector>
 
-#include "core/plan/scenario.h"
 #include "results/store/run.h"
+#include "stress/scenario/scenario.h"
 
 namespace lockstep::stress::harness {
 
 // One a case of the run; none where the plan lacks it, or has it in words of another version.
-std::vector<std::optional<plan::Scenario>> ScenariosOf(const results::store::Run& run);
+std::vector<std::optional<scenario::Scenario>> ScenariosOf(const results::store::Run& run);
 
 }  // namespace lockstep::stress::harness
 

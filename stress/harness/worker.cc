@@ -20,13 +20,13 @@
 #include "core/comm/recorded.h"
 #include "core/launch/machine_facts.h"
 #include "core/launch/worker_link.h"
-#include "core/plan/scenario.h"
 #include "stress/faults/fault_gate.h"
 #include "stress/faults/fault_plan.h"
 #include "stress/faults/faulty_communicator.h"
 #include "stress/harness/aborted_generations.h"
 #include "stress/harness/process_body.h"
 #include "stress/harness/protocol.h"
+#include "stress/scenario/scenario.h"
 #include "stress/workloads/rank_program.h"
 
 namespace lockstep::stress::harness {
@@ -38,7 +38,7 @@ constexpr double kForEverSeconds = 24 * 3600;
 // What a rank works with, in the order in which it is made.
 struct Rig : std::enable_shared_from_this<Rig> {
   CaseOrder order;
-  plan::Scenario scenario;
+  scenario::Scenario scenario;
   const comm::Backend* backend = nullptr;
   comm::Platform platform;
   std::unique_ptr<ProcessBody> body;
@@ -56,16 +56,17 @@ struct Rig : std::enable_shared_from_this<Rig> {
   std::unique_ptr<launch::WorkerLink> link;
 };
 
-bool Trains(const plan::Scenario& scenario) {
+bool Trains(const scenario::Scenario& scenario) {
   return std::holds_alternative<ddp::TrainingProgram>(scenario.workload);
 }
 
 // Whether collectives run on streams beside the program.
-bool HasStreams(const plan::Scenario& scenario) {
-  const auto* script = std::get_if<plan::ScriptProgram>(&scenario.workload);
-  return Trains(scenario) || std::holds_alternative<plan::StreamRaceProgram>(scenario.workload) ||
-         std::holds_alternative<plan::GraphReplayProgram>(scenario.workload) ||
-         (script != nullptr && plan::UsesStreams(*script));
+bool HasStreams(const scenario::Scenario& scenario) {
+  const auto* script = std::get_if<scenario::ScriptProgram>(&scenario.workload);
+  return Trains(scenario) ||
+         std::holds_alternative<scenario::StreamRaceProgram>(scenario.workload) ||
+         std::holds_alternative<scenario::GraphReplayProgram>(scenario.workload) ||
+         (script != nullptr && scenario::UsesStreams(*script));
 }
 
 Status Prepare(launch::WorkerLink& link, Rig& rig) {
@@ -73,8 +74,8 @@ Status Prepare(launch::WorkerLink& link, Rig& rig) {
                             link.Receive(kCaseMessage, Deadline::AfterSeconds(kForEverSeconds)));
   link.journal().EnterPhase(journal::Phase::kStart);
   LOCKSTEP_ASSIGN_OR_RETURN(rig.order, DecodeOrder(message.payload));
-  LOCKSTEP_ASSIGN_OR_RETURN(rig.scenario, plan::ParseScenario(rig.order.text, rig.order.origin,
-                                                              {.ranks = rig.order.ranks}));
+  LOCKSTEP_ASSIGN_OR_RETURN(rig.scenario, scenario::ParseScenario(rig.order.text, rig.order.origin,
+                                                                  {.ranks = rig.order.ranks}));
   std::vector<faults::PlannedFault> faults = faults::PlanFaults(rig.scenario, rig.order.seed);
   rig.membership = rig.order.membership;
   rig.restarted = rig.membership.generation > 0;
@@ -226,7 +227,7 @@ void GiveUp(Rig& rig) {
 
 // The program is over and was well: what follows in a script that ends.
 void Leave(launch::WorkerLink& link, Rig& rig) {
-  if (plan::Lingers(rig.scenario)) {
+  if (scenario::Lingers(rig.scenario)) {
     static_cast<void>(link.Receive(kRebuildMessage, Deadline::AfterSeconds(kForEverSeconds)));
   }
   if (rig.gate->NeverFinalize()) {

@@ -20,7 +20,7 @@ constexpr int kPrefetch = 2;  // PyTorch's prefetch_factor
 constexpr double kImageWeight = 4;
 constexpr double kDecodeNsPerByte = 0.4;  // of a simulated pass
 
-datasets::shards::DatasetSpec SpecOf(const plan::LoadingProgram& program, int rank,
+datasets::shards::DatasetSpec SpecOf(const scenario::LoadingProgram& program, int rank,
                                      std::uint64_t seed) {
   datasets::shards::DatasetSpec spec;
   spec.samples = program.samples.At(rank);
@@ -30,7 +30,7 @@ datasets::shards::DatasetSpec SpecOf(const plan::LoadingProgram& program, int ra
   return spec;
 }
 
-datasets::sampler::SamplerOptions SamplerOf(const plan::LoadingProgram& program, int rank,
+datasets::sampler::SamplerOptions SamplerOf(const scenario::LoadingProgram& program, int rank,
                                             int ranks) {
   datasets::sampler::SamplerOptions sampler;
   sampler.samples = program.samples.At(rank);
@@ -75,7 +75,8 @@ class FileBatches final : public BatchSource {
 // Worker b % workers decodes batch b when it is free and at most the prefetched batches are ahead.
 class ModelledBatches final : public BatchSource {
  public:
-  ModelledBatches(const plan::LoadingProgram& program, std::uint64_t seed, const RankPorts& ports)
+  ModelledBatches(const scenario::LoadingProgram& program, std::uint64_t seed,
+                  const RankPorts& ports)
       : program_(program),
         ports_(ports),
         seed_(seed),
@@ -123,7 +124,7 @@ class ModelledBatches final : public BatchSource {
     return std::max(room, free_at_[number % free_at_.size()]);
   }
 
-  const plan::LoadingProgram& program_;
+  const scenario::LoadingProgram& program_;
   const RankPorts& ports_;
   const std::uint64_t seed_;
   const int rank_;
@@ -136,7 +137,7 @@ class ModelledBatches final : public BatchSource {
 
 }  // namespace
 
-Result<datasets::sampler::SampleIndices> IndicesOf(const plan::LoadingProgram& program,
+Result<datasets::sampler::SampleIndices> IndicesOf(const scenario::LoadingProgram& program,
                                                    std::int64_t epoch, int rank, int ranks,
                                                    std::uint64_t seed) {
   datasets::sampler::SamplerOptions sampler = SamplerOf(program, rank, ranks);
@@ -147,7 +148,7 @@ Result<datasets::sampler::SampleIndices> IndicesOf(const plan::LoadingProgram& p
                                             sampler.seed + static_cast<std::uint64_t>(epoch));
 }
 
-Result<std::unique_ptr<BatchSource>> OpenBatches(const plan::LoadingProgram& program,
+Result<std::unique_ptr<BatchSource>> OpenBatches(const scenario::LoadingProgram& program,
                                                  std::uint64_t seed, const RankPorts& ports) {
   if (ports.virtual_time) {
     return std::unique_ptr<BatchSource>(std::make_unique<ModelledBatches>(program, seed, ports));

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/plan/loading.h"
 #include "datasets/sampler/sampler.h"
+#include "stress/scenario/loading.h"
 #include "stress/workloads/rank_program.h"
 
 namespace lockstep::stress::workloads {
@@ -23,11 +23,11 @@ class BatchSource {
 };
 
 // `ports` and `program` outlive it. The file is made for the run and has lost its name by then.
-Result<std::unique_ptr<BatchSource>> OpenBatches(const plan::LoadingProgram& program,
+Result<std::unique_ptr<BatchSource>> OpenBatches(const scenario::LoadingProgram& program,
                                                  std::uint64_t seed, const RankPorts& ports);
 
 // What the rank is to load in the epoch, by PyTorch's rules.
-Result<datasets::sampler::SampleIndices> IndicesOf(const plan::LoadingProgram& program,
+Result<datasets::sampler::SampleIndices> IndicesOf(const scenario::LoadingProgram& program,
                                                    std::int64_t epoch, int rank, int ranks,
                                                    std::uint64_t seed);
 

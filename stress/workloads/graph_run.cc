@@ -34,7 +34,7 @@ class ToldGraph final : public device::StreamGraph {
 
 class GraphRun {
  public:
-  GraphRun(const plan::GraphReplayProgram& program, std::uint64_t seed, const RankPorts& ports)
+  GraphRun(const scenario::GraphReplayProgram& program, std::uint64_t seed, const RankPorts& ports)
       : program_(program), seed_(seed), ports_(ports) {}
 
   RankReport Run() {
@@ -62,7 +62,7 @@ class GraphRun {
     return bytes / collective::SizeOf(slot.operation.type);
   }
 
-  const plan::GraphReplayProgram& program_;
+  const scenario::GraphReplayProgram& program_;
   const std::uint64_t seed_;
   const RankPorts ports_;
   RankReport report_;
@@ -191,7 +191,7 @@ Status GraphRun::RunAll() {
 
 }  // namespace
 
-RankReport RunGraphReplay(const plan::GraphReplayProgram& program, std::uint64_t seed,
+RankReport RunGraphReplay(const scenario::GraphReplayProgram& program, std::uint64_t seed,
                           const RankPorts& ports) {
   const auto run = std::make_shared<GraphRun>(program, seed, ports);
   RankReport report = run->Run();

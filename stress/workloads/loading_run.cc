@@ -17,7 +17,7 @@ constexpr std::int64_t kAgreedElements = 16;
 
 class LoadingRun {
  public:
-  LoadingRun(const plan::LoadingProgram& program, std::uint64_t seed, const RankPorts& ports)
+  LoadingRun(const scenario::LoadingProgram& program, std::uint64_t seed, const RankPorts& ports)
       : program_(program), seed_(seed), ports_(ports) {}
 
   RankReport Run() {
@@ -80,10 +80,10 @@ class LoadingRun {
 
   // Ends the iteration as the program says.
   Status Agree() {
-    if (program_.between == plan::LoadingProgram::Between::kNone) return OkStatus();
+    if (program_.between == scenario::LoadingProgram::Between::kNone) return OkStatus();
     collective::Operation operation;
     operation.collective = collective::Collective::kBarrier;
-    if (program_.between == plan::LoadingProgram::Between::kAllReduce) {
+    if (program_.between == scenario::LoadingProgram::Between::kAllReduce) {
       operation = {.collective = collective::Collective::kAllReduce, .count = kAgreedElements};
     }
     ports_.recorded.EnterPhase(journal::Phase::kMeasure);
@@ -114,7 +114,7 @@ class LoadingRun {
     }
   }
 
-  const plan::LoadingProgram& program_;
+  const scenario::LoadingProgram& program_;
   const std::uint64_t seed_;
   const RankPorts& ports_;
   std::unique_ptr<BatchSource> source_;
@@ -127,7 +127,7 @@ class LoadingRun {
 
 }  // namespace
 
-RankReport RunLoading(const plan::LoadingProgram& program, std::uint64_t seed,
+RankReport RunLoading(const scenario::LoadingProgram& program, std::uint64_t seed,
                       const RankPorts& ports) {
   return LoadingRun(program, seed, ports).Run();
 }

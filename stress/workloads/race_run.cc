@@ -21,7 +21,7 @@ constexpr std::int64_t kWorkBytes = 64 * 1024;
 // a copy from the host's may wait for its stream first (CUDA's does), and then nothing races.
 class RaceRun {
  public:
-  RaceRun(const plan::StreamRaceProgram& program, std::uint64_t seed, const RankPorts& ports)
+  RaceRun(const scenario::StreamRaceProgram& program, std::uint64_t seed, const RankPorts& ports)
       : program_(program),
         seed_(seed),
         ports_(ports),
@@ -58,18 +58,19 @@ class RaceRun {
   Status Guard(device::Stream& first, device::Stream& second);
   // Of a launch: with CUDA_LAUNCH_BLOCKING=1 the host waits for it.
   Status Launched(device::Stream& stream) {
-    return program_.guard == plan::RaceGuard::kLaunchBlocking ? Synchronize(stream) : OkStatus();
+    return program_.guard == scenario::RaceGuard::kLaunchBlocking ? Synchronize(stream)
+                                                                  : OkStatus();
   }
   Status Synchronize(device::Stream& stream) {
     return stream.Synchronize(Deadline::AfterSeconds(kForEverSeconds));
   }
   std::int64_t bytes() const { return program_.count * collective::SizeOf(operation_.type); }
   bool reads_early() const {
-    return program_.pattern == plan::RacePattern::kMissingWaitBefore ||
-           program_.pattern == plan::RacePattern::kEventBeforeWork;
+    return program_.pattern == scenario::RacePattern::kMissingWaitBefore ||
+           program_.pattern == scenario::RacePattern::kEventBeforeWork;
   }
 
-  const plan::StreamRaceProgram& program_;
+  const scenario::StreamRaceProgram& program_;
   const std::uint64_t seed_;
   const RankPorts ports_;
   const collective::Operation operation_;
@@ -152,16 +153,16 @@ Status RaceRun::Reduce(double delay_ns) {
 // Between what is on the first stream and what comes next on the second.
 Status RaceRun::Guard(device::Stream& first, device::Stream& second) {
   switch (program_.guard) {
-    case plan::RaceGuard::kNone:
-    case plan::RaceGuard::kLaunchBlocking:
+    case scenario::RaceGuard::kNone:
+    case scenario::RaceGuard::kLaunchBlocking:
       return OkStatus();
-    case plan::RaceGuard::kEvent:
+    case scenario::RaceGuard::kEvent:
       first.Record(*ready_);
       second.WaitFor(*ready_);
       return OkStatus();
-    case plan::RaceGuard::kStreamSync:
+    case scenario::RaceGuard::kStreamSync:
       return Synchronize(first);
-    case plan::RaceGuard::kDeviceSync:
+    case scenario::RaceGuard::kDeviceSync:
       LOCKSTEP_RETURN_IF_ERROR(Synchronize(*kernels_));
       return Synchronize(*collectives_);
   }
@@ -169,8 +170,8 @@ Status RaceRun::Guard(device::Stream& first, device::Stream& second) {
 }
 
 Status RaceRun::KernelThenCollective() {
-  const bool too_early = program_.pattern == plan::RacePattern::kEventBeforeWork &&
-                         program_.guard == plan::RaceGuard::kNone;
+  const bool too_early = program_.pattern == scenario::RacePattern::kEventBeforeWork &&
+                         program_.guard == scenario::RaceGuard::kNone;
   if (too_early) kernels_->Record(*ready_);
   LOCKSTEP_RETURN_IF_ERROR(Write(*device_values_, work_ns_));
   if (too_early) collectives_->WaitFor(*ready_);
@@ -183,18 +184,18 @@ Status RaceRun::CollectiveThenKernel() {
   LOCKSTEP_RETURN_IF_ERROR(Reduce(work_ns_));
   LOCKSTEP_RETURN_IF_ERROR(Guard(*collectives_, *kernels_));
   kernels_->Record(*second_begins_);
-  if (program_.pattern == plan::RacePattern::kMissingWaitAfter) {
+  if (program_.pattern == scenario::RacePattern::kMissingWaitAfter) {
     Apply(output_->data(), device_result_->data());
     return Launched(*kernels_);
   }
   // A freed block belongs to its stream's next tensor at once; poison stands for what that holds.
-  const bool freed = program_.pattern == plan::RacePattern::kFreeWhileInUse;
+  const bool freed = program_.pattern == scenario::RacePattern::kFreeWhileInUse;
   return Write(freed ? *device_poison_ : *device_next_, 0);
 }
 
 Status RaceRun::Check(std::int64_t round) {
   if (first_ends_->ReachedAt() > second_begins_->ReachedAt()) ++overlapped_;
-  const bool read_before = program_.pattern == plan::RacePattern::kMissingWaitAfter;
+  const bool read_before = program_.pattern == scenario::RacePattern::kMissingWaitAfter;
   device::Buffer& result = read_before ? *device_result_ : *output_;
   ports_.kernels.Copy(*kernels_, result_.data(), result.data(), bytes());
   LOCKSTEP_RETURN_IF_ERROR(Synchronize(*kernels_));
@@ -250,9 +251,9 @@ void RaceRun::Conclude() {
     figures["round_us"] = *middle * 1e6;
   }
   if (corrupt_ == 0) return;
-  report_.wrong_data = fmt::format("{} with guard {}: {} of {} rounds are corrupt; {}",
-                                   plan::NameOf(program_.pattern), plan::NameOf(program_.guard),
-                                   corrupt_, program_.rounds, first_wrong_);
+  report_.wrong_data = fmt::format(
+      "{} with guard {}: {} of {} rounds are corrupt; {}", scenario::NameOf(program_.pattern),
+      scenario::NameOf(program_.guard), corrupt_, program_.rounds, first_wrong_);
   // On this rank; a round may be corrupt by the race of another one.
   if (overlapped_ == 0) return;
   const char* const collective_first = "the collective began before the kernel was done";
@@ -263,7 +264,7 @@ void RaceRun::Conclude() {
 
 }  // namespace
 
-RankReport RunStreamRace(const plan::StreamRaceProgram& program, std::uint64_t seed,
+RankReport RunStreamRace(const scenario::StreamRaceProgram& program, std::uint64_t seed,
                          const RankPorts& ports) {
   const auto run = std::make_shared<RaceRun>(program, seed, ports);
   RankReport report = run->Run();

@@ -7,26 +7,27 @@ namespace {
 struct Runner {
   std::uint64_t seed;
   const RankPorts& ports;
-  RankReport operator()(const plan::ScriptProgram& program) {
+  RankReport operator()(const scenario::ScriptProgram& program) {
     return RunScript(program, seed, ports);
   }
   RankReport operator()(const ddp::TrainingProgram& program) {
     return RunTrainingWorkload(program, seed, ports);
   }
-  RankReport operator()(const plan::LoadingProgram& program) {
+  RankReport operator()(const scenario::LoadingProgram& program) {
     return RunLoading(program, seed, ports);
   }
-  RankReport operator()(const plan::StreamRaceProgram& program) {
+  RankReport operator()(const scenario::StreamRaceProgram& program) {
     return RunStreamRace(program, seed, ports);
   }
-  RankReport operator()(const plan::GraphReplayProgram& program) {
+  RankReport operator()(const scenario::GraphReplayProgram& program) {
     return RunGraphReplay(program, seed, ports);
   }
 };
 
 }  // namespace
 
-RankReport RunWorkload(const plan::Scenario& scenario, std::uint64_t seed, const RankPorts& ports) {
+RankReport RunWorkload(const scenario::Scenario& scenario, std::uint64_t seed,
+                       const RankPorts& ports) {
   return std::visit(Runner{seed, ports}, scenario.workload);
 }
 

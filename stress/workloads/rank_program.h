@@ -14,8 +14,8 @@
 #include "core/comm/recorded.h"
 #include "core/device/device.h"
 #include "core/device/kernels.h"
-#include "core/plan/scenario.h"
 #include "stress/faults/fault_gate.h"
+#include "stress/scenario/scenario.h"
 
 namespace lockstep::stress::workloads {
 
@@ -54,26 +54,27 @@ struct RankReport {
 };
 
 // Runs the workload to its end. Data are checked where the scenario promises right data.
-RankReport RunWorkload(const plan::Scenario& scenario, std::uint64_t seed, const RankPorts& ports);
+RankReport RunWorkload(const scenario::Scenario& scenario, std::uint64_t seed,
+                       const RankPorts& ports);
 
-RankReport RunScript(const plan::ScriptProgram& program, std::uint64_t seed,
+RankReport RunScript(const scenario::ScriptProgram& program, std::uint64_t seed,
                      const RankPorts& ports);
 RankReport RunTrainingWorkload(const ddp::TrainingProgram& program, std::uint64_t seed,
                                const RankPorts& ports);
 // Loads every epoch of the rank's shard, each batch followed by what the program says. Figures:
 // batches, samples, distinct_samples, repeated_epochs (epochs in the order of the one before),
 // load_seconds, load_seconds_max (of a batch), waited_seconds.
-RankReport RunLoading(const plan::LoadingProgram& program, std::uint64_t seed,
+RankReport RunLoading(const scenario::LoadingProgram& program, std::uint64_t seed,
                       const RankPorts& ports);
 // Figures: rounds, corrupt_rounds, overlapped_rounds (in which the two accesses that must not
 // overlap did), round_us (median), and of the first wrong round: first_round, first_element,
 // first_wrong_elements.
-RankReport RunStreamRace(const plan::StreamRaceProgram& program, std::uint64_t seed,
+RankReport RunStreamRace(const scenario::StreamRaceProgram& program, std::uint64_t seed,
                          const RankPorts& ports);
 
 // Every result of every round is compared. A collective that is to be skipped after the capture
 // takes the whole replay with it.
-RankReport RunGraphReplay(const plan::GraphReplayProgram& program, std::uint64_t seed,
+RankReport RunGraphReplay(const scenario::GraphReplayProgram& program, std::uint64_t seed,
                           const RankPorts& ports);
 
 }  // namespace lockstep::stress::workloads

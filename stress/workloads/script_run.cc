@@ -10,13 +10,13 @@
 
 #include "core/base/random.h"
 #include "core/collective/pattern.h"
-#include "core/plan/scenario.h"
+#include "stress/scenario/scenario.h"
 #include "stress/workloads/rank_program.h"
 
 namespace lockstep::stress::workloads {
 namespace {
 
-using Kind = plan::ScriptStep::Kind;
+using Kind = scenario::ScriptStep::Kind;
 
 // Silence is judged from outside; no wait in here gives up before.
 constexpr double kForEverSeconds = 24 * 3600;
@@ -36,7 +36,7 @@ struct Lane {
   std::unique_ptr<device::Stream> stream;             // null: the program's own. Ends first
 };
 
-static_assert(plan::kMaxScenarioRanks <= collective::Pattern::kMaxWorldSize);
+static_assert(scenario::kMaxScenarioRanks <= collective::Pattern::kMaxWorldSize);
 
 // One call on its lane. Buffers are filled and checked in the order of the lane.
 struct Invocation {
@@ -72,7 +72,7 @@ struct Invocation {
 
 class ScriptRun {
  public:
-  ScriptRun(const plan::ScriptProgram& program, std::uint64_t seed, const RankPorts& ports)
+  ScriptRun(const scenario::ScriptProgram& program, std::uint64_t seed, const RankPorts& ports)
       : program_(program),
         seed_(seed),
         ports_(ports),
@@ -101,26 +101,26 @@ class ScriptRun {
   Status RunAll();
   Status Connect();
   Status Allocate();
-  Status WaitFor(const plan::ScriptStep& step);
-  Status RunStep(const plan::ScriptStep& step, std::size_t index);
-  Status Call(const plan::ScriptStep& step, std::size_t index);
-  Status Churn(const plan::ScriptStep& step);
-  Status Pass(const plan::ScriptStep& step, journal::Phase phase);
+  Status WaitFor(const scenario::ScriptStep& step);
+  Status RunStep(const scenario::ScriptStep& step, std::size_t index);
+  Status Call(const scenario::ScriptStep& step, std::size_t index);
+  Status Churn(const scenario::ScriptStep& step);
+  Status Pass(const scenario::ScriptStep& step, journal::Phase phase);
   Status LaunchKernel();
-  Status CallOn(comm::Communicator& communicator, const plan::ScriptStep& step);
+  Status CallOn(comm::Communicator& communicator, const scenario::ScriptStep& step);
   Status Finish();
   // Results go on where the iterations before have left them.
   void SkipIterations();
 
   // Null: the rank is no member.
-  comm::Communicator* CommunicatorOf(const plan::ScriptStep& step) {
+  comm::Communicator* CommunicatorOf(const scenario::ScriptStep& step) {
     return step.communicator == 0 ? &ports_.world : others_[step.communicator - 1].get();
   }
 
-  const plan::ScriptProgram& program_;
+  const scenario::ScriptProgram& program_;
   const std::uint64_t seed_;
   const RankPorts ports_;
-  const std::vector<plan::ScriptStep>& steps_;
+  const std::vector<scenario::ScriptStep>& steps_;
   std::vector<std::unique_ptr<comm::Communicator>> others_;  // by index - 1; null: not a member
   std::vector<std::uint64_t> calls_;  // by communicator: the same on all of its ranks
   RankReport report_;
@@ -145,7 +145,7 @@ Status ScriptRun::Connect() {
 Status ScriptRun::Allocate() {
   ports_.recorded.EnterPhase(journal::Phase::kAllocate);
   std::map<std::string, std::int64_t> bytes = {{"", 64}};
-  for (const plan::ScriptStep& step : steps_) {
+  for (const scenario::ScriptStep& step : steps_) {
     const int size = static_cast<int>(program_.communicators[step.communicator].members.size());
     std::int64_t& most = bytes[step.stream];
     most = std::max({most, std::int64_t{64}, collective::SendBytes(step.operation, size),
@@ -167,7 +167,7 @@ Status ScriptRun::Allocate() {
 }
 
 // What comes next on the step's stream waits for what is on the other one by now.
-Status ScriptRun::WaitFor(const plan::ScriptStep& step) {
+Status ScriptRun::WaitFor(const scenario::ScriptStep& step) {
   if (step.wait.empty() || step.wait == step.stream) return OkStatus();
   device::Stream& other = *lanes_.at(step.wait).stream;
   if (step.stream.empty()) return other.Synchronize(Deadline::AfterSeconds(kForEverSeconds));
@@ -179,7 +179,7 @@ Status ScriptRun::WaitFor(const plan::ScriptStep& step) {
   return OkStatus();
 }
 
-Status ScriptRun::CallOn(comm::Communicator& communicator, const plan::ScriptStep& step) {
+Status ScriptRun::CallOn(comm::Communicator& communicator, const scenario::ScriptStep& step) {
   Lane& lane = lanes_.at(step.stream);
   const bool beside = lane.stream != nullptr;
   device::Stream& stream = beside ? *lane.stream : ports_.compute;
@@ -208,7 +208,7 @@ Status ScriptRun::CallOn(comm::Communicator& communicator, const plan::ScriptSte
   return OkStatus();
 }
 
-Status ScriptRun::Call(const plan::ScriptStep& step, std::size_t index) {
+Status ScriptRun::Call(const scenario::ScriptStep& step, std::size_t index) {
   comm::Communicator* const communicator = CommunicatorOf(step);
   if (communicator == nullptr) {
     // As PyTorch does: it warns, and nothing happens.
@@ -230,7 +230,7 @@ Status ScriptRun::Call(const plan::ScriptStep& step, std::size_t index) {
   return OkStatus();
 }
 
-Status ScriptRun::Churn(const plan::ScriptStep& step) {
+Status ScriptRun::Churn(const scenario::ScriptStep& step) {
   for (std::int64_t i = 0; i < step.times; ++i) {
     comm::Communicator& parent = *CommunicatorOf(step);
     ports_.recorded.EnterPhase(journal::Phase::kConnect);
@@ -243,7 +243,7 @@ Status ScriptRun::Churn(const plan::ScriptStep& step) {
   return OkStatus();
 }
 
-Status ScriptRun::Pass(const plan::ScriptStep& step, journal::Phase phase) {
+Status ScriptRun::Pass(const scenario::ScriptStep& step, journal::Phase phase) {
   for (std::int64_t i = 0; i < step.times; ++i) {
     ports_.recorded.EnterPhase(phase);
     if (!step.stream.empty()) {
@@ -266,7 +266,7 @@ Status ScriptRun::LaunchKernel() {
   return ports_.compute.Synchronize(Deadline::AfterSeconds(kForEverSeconds));
 }
 
-Status ScriptRun::RunStep(const plan::ScriptStep& step, std::size_t index) {
+Status ScriptRun::RunStep(const scenario::ScriptStep& step, std::size_t index) {
   LOCKSTEP_RETURN_IF_ERROR(WaitFor(step));
   switch (step.kind) {
     case Kind::kCollective:
@@ -317,7 +317,7 @@ Status ScriptRun::RunAll() {
 }
 
 void ScriptRun::SkipIterations() {
-  for (const plan::ScriptStep& step : steps_) {
+  for (const scenario::ScriptStep& step : steps_) {
     if (step.kind != Kind::kCollective) continue;
     calls_[step.communicator] += static_cast<std::uint64_t>(ports_.first_iteration * step.times);
   }
@@ -333,7 +333,7 @@ Status ScriptRun::Finish() {
 
 }  // namespace
 
-RankReport RunScript(const plan::ScriptProgram& program, std::uint64_t seed,
+RankReport RunScript(const scenario::ScriptProgram& program, std::uint64_t seed,
                      const RankPorts& ports) {
   const auto run = std::make_shared<ScriptRun>(program, seed, ports);
   RankReport report = run->Run();

@@ -11,7 +11,7 @@
 #include "bench/harness/progress.h"
 #include "bench/harness/run_record.h"
 #include "bench/harness/sample_book.h"
-#include "core/plan/plan.h"
+#include "bench/plan/plan.h"
 #include "gtest/gtest.h"
 
 namespace lockstep::bench::harness {

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import unittest
 
-_LOCKSTEP = os.path.abspath("scripts/lockstep/lockstep")
+_LOCKSTEP = os.path.abspath("cli/lockstep")
 _DIRECTORY = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
 _CHROMIUM = shutil.which("chromium")
 _PHONE, _DESK = 390, 1280

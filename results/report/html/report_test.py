@@ -18,7 +18,7 @@ import h5py
 import numpy
 
 _HERE = "results/report/html"
-_LOCKSTEP = os.path.abspath("scripts/lockstep/lockstep")
+_LOCKSTEP = os.path.abspath("cli/lockstep")
 _DIRECTORY = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
 _RUNS = ("passing", "failing", "corrupt", "steps", "links")
 _LARGE_CASES = 10000

@@ -45,7 +45,7 @@ StressCase CaseOf(const StressScript& script) {
       "name = \"a/b\"\nranks = {}\n[workload]\nkind = \"all_reduce_loop\"\nrounds = 5\n{}{}",
       script.ranks, script.lingers ? "after_finish = \"linger\"\n" : "",
       script.recovery.empty() ? "" : fmt::format("[recovery]\nmode = \"{}\"\n", script.recovery));
-  made.scenario = plan::ParseScenario(made.text, "a.toml").value();
+  made.scenario = scenario::ParseScenario(made.text, "a.toml").value();
   made.faults = script.faults;
   made.seed = 1;
   return made;
@@ -66,7 +66,7 @@ std::string SecondsOf(double seconds) {
 std::string TextOf(const Recovery& recovery) {
   std::string text = fmt::format(
       "recovery {}: {}, lost {}, members {}, from {}; s: {} {} {} {}\n", recovery.generation,
-      plan::NameOf(recovery.outcome), fmt::join(recovery.lost, ","),
+      scenario::NameOf(recovery.outcome), fmt::join(recovery.lost, ","),
       fmt::join(recovery.members, ","), recovery.first_iteration,
       SecondsOf(recovery.detect_seconds), SecondsOf(recovery.abort_seconds),
       SecondsOf(recovery.rebuild_seconds), SecondsOf(recovery.resume_seconds));

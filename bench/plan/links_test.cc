@@ -1,0 +1,96 @@
+// The plan of a benchmark of links: every pair meets once, no rank is in two pairs of a round, and
+// what a backend cannot do is refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "bench/plan/plan.h"
+
+namespace lockstep::bench::plan {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(RoundRobin, EveryPairMeetsOnceInDisjointRounds) {
+  for (int nodes = 2; nodes <= 33; ++nodes) {
+    std::set<std::pair<int, int>> met;
+    const auto rounds = RoundRobin(nodes);
+    EXPECT_EQ(std::ssize(rounds), nodes - 1 + nodes % 2) << nodes;
+    for (const auto& pairs : rounds) {
+      std::set<int> busy;
+      for (const auto& [one, other] : pairs) {
+        EXPECT_LT(one, other);
+        EXPECT_TRUE(busy.insert(one).second && busy.insert(other).second) << nodes;
+        EXPECT_TRUE(met.insert({one, other}).second) << nodes;
+      }
+      EXPECT_EQ(std::ssize(pairs), nodes / 2);
+    }
+    EXPECT_EQ(std::ssize(met), nodes * (nodes - 1) / 2);
+  }
+}
+
+std::map<std::string, LinkExchange> CasesOf(const Plan& plan) {
+  std::map<std::string, LinkExchange> cases;
+  for (const PlannedCase& planned : plan.cases) {
+    cases[planned.name] = std::get<LinkExchange>(planned.step);
+  }
+  return cases;
+}
+
+TEST(ExpandLinkPlan, HasRoundsAllAtOnceAndPairsToMeasureAgain) {
+  BenchSpec spec;
+  spec.links.bytes = 4096;
+  const Result<Plan> plan = ExpandLinkPlan(spec, 4, {0, 1, 2, 3});
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  const auto cases = CasesOf(*plan);
+  EXPECT_EQ(cases.size(), 3u + 1u + 6u);
+  EXPECT_EQ(cases.at("links/round:1").pairs.size(), 2u);
+  EXPECT_EQ(cases.at("links/all_at_once").everyone, (std::vector<int>{0, 1, 2, 3}));
+  EXPECT_TRUE(cases.at("links/retest/0-3").retest);
+  EXPECT_FALSE(cases.at("links/round:0").retest);
+  EXPECT_GE(plan->recv_buffer_bytes, 4 * 4096 + kPingBytes);
+  EXPECT_TRUE(plan->paired);
+  EXPECT_TRUE(plan->time_budget_seconds.has_value());
+  const Result<Plan> read = PlanFromJson(PlanToJson(*plan));
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(CasesOf(*read), cases);
+  EXPECT_EQ(PlanToJson(*read), PlanToJson(*plan));
+}
+
+TEST(ExpandLinkPlan, OnlySomeRanksOrOnePairAtATime) {
+  BenchSpec spec;
+  spec.links.one_at_a_time = true;
+  spec.links.all_at_once = false;
+  const Result<Plan> plan = ExpandLinkPlan(spec, 6, {0, 2, 4});
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  const auto cases = CasesOf(*plan);
+  EXPECT_EQ(cases.size(), 6u);
+  EXPECT_EQ(cases.at("links/pair:0-4").pairs.size(), 1u);
+  EXPECT_TRUE(cases.contains("links/retest/2-4"));
+}
+
+TEST(ExpandLinkPlan, RefusesInOneLine) {
+  BenchSpec spec;
+  const auto message = [&](int ranks, std::vector<int> nodes) {
+    const Result<Plan> plan = ExpandLinkPlan(spec, ranks, nodes);
+    return plan.ok() ? std::string("ok") : plan.status().message();
+  };
+  EXPECT_THAT(message(2, {0}), HasSubstr("--per=host"));
+  spec.links.bytes = 0;
+  EXPECT_THAT(message(2, {0, 1}), HasSubstr("--bytes 0"));
+  spec.links.bytes = 1;
+  spec.backend = "nccl";
+  EXPECT_EQ(message(2, {0, 1}), "ok");
+  spec.links.all_at_once = true;
+  EXPECT_THAT(message(2, {0, 1}), HasSubstr("--all-at-once=1: nccl"));
+  spec.backend = "mpi";
+  std::vector<int> many(400);
+  for (int i = 0; i < 400; ++i) many[static_cast<std::size_t>(i)] = i;
+  EXPECT_THAT(message(400, many), HasSubstr("more than 20000 pairs"));
+}
+
+}  // namespace
+}  // namespace lockstep::bench::plan

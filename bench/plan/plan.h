@@ -1,0 +1,105 @@
+// What will run: a spec expanded into cases, validated, seeded and hashed. Pure.
+#ifndef LOCKSTEP_BENCH_PLAN_PLAN_H_
+#define LOCKSTEP_BENCH_PLAN_PLAN_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/plan/spec.h"
+#include "bench/plan/steps.h"
+#include "core/base/status.h"
+#include "core/collective/collective.h"
+
+namespace lockstep::bench::plan {
+
+struct PlannedCase {
+  std::string
+      name;  // unique: "all_reduce/f32/sum/65536", "all_reduce/f32/sum/resnet50/cap:25/bucket:0"
+  std::vector<collective::Operation> operations;  // one, or a sequence in launch order; of a step:
+                                                  // those whose results are compared
+  bool in_place = false;
+  std::string model;
+  int bucket = -1;  // index in the model's sequence; -1: the whole sequence or no model
+  double bucket_cap_mb = 0;
+  StepPlan step = {};
+  std::vector<PartInfo> parts = {};  // what every iteration tells beside its duration
+  std::vector<std::pair<std::string, std::string>> settings = {};  // a step's options, for people
+  std::int64_t memory_bytes = 0;       // of each rank, for this case alone, beside the buffers
+  std::uint32_t visit_iterations = 0;  // timed ones of each visit; 0: as rounds choose
+};
+
+// Bytes of all messages of a case (nccl-tests' "size", summed over the sequence).
+std::int64_t BytesOf(const PlannedCase& planned, int world_size);
+
+// Where the next operation's data may begin: whole pages, so that operations share no page.
+std::int64_t AlignedBytes(std::int64_t bytes);
+
+struct Plan {
+  // Cases are compared: every round visits all that still run, and they stop together.
+  bool paired = false;
+  std::vector<PlannedModel> models;
+  int world_size = 0;
+  std::string backend;
+  std::vector<PlannedCase> cases;
+  std::optional<std::int64_t> iterations;
+  std::int64_t warmup = 0;  // with fixed iterations; rounds choose their own
+  double precision = 0.05;
+  double drift = 0.08;
+  std::optional<double> time_budget_seconds;
+  CheckMode check = CheckMode::kRotate;
+  double deadline_seconds = 30;
+  std::uint64_t seed = 1;
+
+  // Bytes that every rank allocates for its send and its receive buffer.
+  std::int64_t send_buffer_bytes = 0;
+  std::int64_t recv_buffer_bytes = 0;
+  std::int64_t memory_bytes = 0;  // what steps take beside them: models, and memory of cases
+};
+
+// Steps communicate on a thread beside the one that computes.
+bool CommunicatesOnThreads(const Plan& plan);
+
+// The most cases a plan may have: a typing mistake such as -i 4 -e 1G is refused, not begun.
+inline constexpr std::size_t kMaxCases = 20'000;
+
+// What the spec says of the measuring, without a case. Errors name the option, its value and the
+// remedy.
+Result<Plan> PlanWithoutCases(const BenchSpec& spec, int world_size);
+
+// Collectives, and the state broadcasts of spec.models.
+Result<Plan> ExpandPlan(const BenchSpec& spec, int world_size);
+
+// A case for each combination of the axes, defaults first.
+Result<Plan> ExpandDdpPlan(const BenchSpec& spec, int world_size);
+
+Result<Plan> ExpandLoadPlan(const BenchSpec& spec, int world_size);
+
+// Rounds in which every pair of `nodes` (ranks, ascending; at least 2) meets once, disjoint pairs
+// at the same time; all at once; and the pairs one by one, to be measured again where a slow one is
+// suspected. kUnsupported where the backend cannot do what was asked for.
+Result<Plan> ExpandLinkPlan(const BenchSpec& spec, int world_size, const std::vector<int>& nodes);
+
+// Every pair of 0 … nodes - 1 once: rounds of disjoint pairs, nodes - 1 of them, or as many as
+// nodes where that is odd and one has a rest (the circle method of round-robin tournaments;
+// E. Lucas, Récréations mathématiques II, 1883).
+std::vector<std::vector<std::pair<int, int>>> RoundRobin(int nodes);
+
+// Bytes of the small messages of a LinkExchange: pings, readiness, acknowledgements.
+inline constexpr std::int64_t kPingBytes = 8;
+
+// Keeps the cases with these indices, in order.
+Plan Select(const Plan& plan, const std::vector<std::size_t>& indices);
+
+// Round-trips: PlanFromJson(PlanToJson(plan)) is the same plan.
+std::string PlanToJson(const Plan& plan);
+Result<Plan> PlanFromJson(const std::string& text);
+
+// FNV-1a of the JSON text: 16 hexadecimal digits. Runs with the same hash measured the same thing.
+std::string HashOf(const Plan& plan);
+
+}  // namespace lockstep::bench::plan
+
+#endif  // LOCKSTEP_BENCH_PLAN_PLAN_H_

@@ -1,0 +1,215 @@
+// `lockstep diagnose RUN.h5 …`: what a stored run found, case by case, with the histories that show
+// why. It judges again only where other rules are asked for, or where the run judged nothing.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/diagnose/cases.h"
+#include "cli/diagnose/flight.h"
+#include "cli/diagnose/print.h"
+#include "cli/subcommand.h"
+#include "core/verdict/judge.h"
+#include "core/verdict/trace.h"
+#include "results/store/store.h"
+
+namespace lockstep::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Options {
+  std::vector<std::string> paths;
+  diagnose::FlightOptions flight;
+  std::string format = "text";
+  std::string backend;
+  double deadline_seconds = 0;  // 0: the run's
+  int rows = 6;
+  int columns = 8;
+};
+
+struct Diagnosis {
+  diagnose::StoredCase of;
+  verdict::Judgement judgement;
+  bool again = false;  // by other rules than the run's, or of what the run did not judge
+  std::vector<verdict::Finding> notes;  // of what is no failure
+  verdict::Trace trace;
+};
+
+// A failure outweighs what nobody knows.
+verdict::Verdict Worse(verdict::Verdict a, verdict::Verdict b) {
+  if (a == verdict::Verdict::kFail || b == verdict::Verdict::kFail) return verdict::Verdict::kFail;
+  return a == verdict::Verdict::kUnknown ? a : b;
+}
+
+// What the findings say of the same rank already is no note.
+std::vector<verdict::Finding> NotesOf(const std::vector<verdict::RankEvidence>& evidence,
+                                      const verdict::Judgement& judgement) {
+  std::vector<verdict::Finding> notes = verdict::FindSlowRanks(evidence);
+  std::erase_if(notes, [&](const verdict::Finding& note) {
+    return std::any_of(judgement.findings.begin(), judgement.findings.end(),
+                       [&](const verdict::Finding& f) {
+                         return f.cause == note.cause && f.culprits == note.culprits;
+                       });
+  });
+  return notes;
+}
+
+Diagnosis Diagnose(diagnose::StoredCase stored_case, const Options& options) {
+  Diagnosis diagnosis;
+  verdict::Setting& setting = stored_case.setting;
+  const bool other_rules = !options.backend.empty() || options.deadline_seconds > 0;
+  if (!options.backend.empty()) setting.backend = options.backend;
+  if (options.deadline_seconds > 0) setting.deadline_seconds = options.deadline_seconds;
+  const verdict::Judgement again = diagnose::JudgeAgain(stored_case);
+  // What ranks recovered from was judged with what was known before they did.
+  const bool recovered = stored_case.record != nullptr && !stored_case.record->recoveries.empty();
+  diagnosis.again = (other_rules && !recovered) || stored_case.stored == nullptr;
+  diagnosis.judgement = diagnosis.again ? again : diagnose::AsStored(stored_case, again);
+  diagnosis.notes = NotesOf(stored_case.evidence, diagnosis.judgement);
+  verdict::TraceLimits limits;
+  limits.rows_before = static_cast<std::size_t>(options.rows);
+  limits.columns = static_cast<std::size_t>(options.columns);
+  diagnosis.trace = verdict::TraceOf(stored_case.evidence, setting, diagnosis.judgement, limits);
+  diagnosis.of = std::move(stored_case);
+  return diagnosis;
+}
+
+// How sure one may be of what is said here.
+std::string GroundsOf(const Diagnosis& diagnosis) {
+  const results::store::CaseRecord* record = diagnosis.of.record;
+  if (!diagnosis.again) {
+    if (record == nullptr) return "";
+    return fmt::format("  the run's verdict: {}, {}{}\n",
+                       verdict::NameOf(record->judgement.verdict),
+                       record->trial ? record->trial->why : "",
+                       record->recoveries.empty() ? "" : "; ranks recovered: never judged again");
+  }
+  if (diagnosis.of.whole) return "  judged again, by the evidence that the run had\n";
+  return "  judged again, by the journals: the file lacks what else was known of the ranks\n";
+}
+
+std::string FormatText(const Diagnosis& diagnosis) {
+  const diagnose::StoredCase& of = diagnosis.of;
+  const std::string& backend = of.setting.backend;
+  std::string text =
+      fmt::format("{}, {} ranks, backend {}: {}\n",
+                  of.record != nullptr ? of.record->name : fmt::format("Lifetime {}", of.lifetime),
+                  of.evidence.size(), backend.empty() ? "unknown" : backend,
+                  verdict::NameOf(diagnosis.judgement.verdict));
+  for (const verdict::Finding& finding : diagnosis.judgement.findings)
+    text += diagnose::FormatFinding(finding, "  ");
+  for (const verdict::Finding& note : diagnosis.notes) text += diagnose::FormatFinding(note, "  ");
+  text += diagnose::FormatOutcomes(diagnosis.judgement) + GroundsOf(diagnosis);
+  const std::string trace = verdict::FormatTrace(diagnosis.trace);
+  if (!trace.empty()) {
+    text +=
+        fmt::format("Last collectives of communicator {}\n{}", diagnosis.trace.communicator, trace);
+  }
+  return text;
+}
+
+Json ToJson(const std::string& path, const Diagnosis& diagnosis) {
+  Json json = {{"file", path},
+               {"lifetime", diagnosis.of.lifetime},
+               {"backend", diagnosis.of.setting.backend},
+               {"verdict", verdict::NameOf(diagnosis.judgement.verdict)},
+               {"judged_again", diagnosis.again},
+               {"whole_evidence", diagnosis.of.whole},
+               {"outcomes", Json::array()},
+               {"findings", Json::array()},
+               {"notes", Json::array()}};
+  if (const results::store::CaseRecord* record = diagnosis.of.record) {
+    json["case"] = record->name;
+    json["run_verdict"] = verdict::NameOf(record->judgement.verdict);
+    if (record->trial) json["why"] = record->trial->why;
+  }
+  for (const verdict::RankOutcome& rank : diagnosis.judgement.outcomes) {
+    json["outcomes"].push_back(diagnose::ToJson(rank));
+  }
+  for (const verdict::Finding& finding : diagnosis.judgement.findings) {
+    json["findings"].push_back(diagnose::ToJson(finding));
+  }
+  for (const verdict::Finding& note : diagnosis.notes)
+    json["notes"].push_back(diagnose::ToJson(note));
+  json["trace"] = diagnose::ToJson(diagnosis.trace);
+  return json;
+}
+
+Result<verdict::Verdict> DiagnoseFile(const std::string& path, const Options& options) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const results::store::Run run, results::store::ReadRun(path));
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<diagnose::StoredCase> cases,
+                            diagnose::StoredCasesOf(run, path));
+  verdict::Verdict verdict = verdict::Verdict::kPass;
+  if (options.format == "text" && options.paths.size() > 1) fmt::print("{}\n", path);
+  for (diagnose::StoredCase& stored_case : cases) {
+    const Diagnosis diagnosis = Diagnose(std::move(stored_case), options);
+    verdict = Worse(verdict, diagnosis.judgement.verdict);
+    if (options.format == "json") {
+      fmt::print("{}\n",
+                 ToJson(path, diagnosis).dump(-1, ' ', false, Json::error_handler_t::replace));
+    } else {
+      fmt::print("{}", FormatText(diagnosis));
+    }
+  }
+  return verdict;
+}
+
+Result<ExitCode> RunDiagnose(const Options& options) {
+  if (!options.flight.directory.empty()) {
+    if (!options.paths.empty() || !options.backend.empty()) {
+      return InvalidInput("--flight-recorder goes without RUN files and without --backend");
+    }
+    diagnose::FlightOptions flight = options.flight;
+    flight.json = options.format == "json";
+    if (options.deadline_seconds > 0) flight.deadline_seconds = options.deadline_seconds;
+    flight.limits.rows_before = static_cast<std::size_t>(options.rows);
+    flight.limits.columns = static_cast<std::size_t>(options.columns);
+    return diagnose::DiagnoseFlightRecorder(flight);
+  }
+  if (options.paths.empty()) {
+    return InvalidInput(
+        "diagnose: name RUN files (.h5), or --flight-recorder and a directory of dumps");
+  }
+  verdict::Verdict verdict = verdict::Verdict::kPass;
+  for (const std::string& path : options.paths) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const verdict::Verdict one, DiagnoseFile(path, options));
+    verdict = Worse(verdict, one);
+  }
+  const ExitCode code = verdict::ExitCodeOf(verdict);
+  if (options.format == "text") fmt::print("exit code {}\n", static_cast<int>(code));
+  return code;
+}
+
+}  // namespace
+
+Work AddDiagnose(ArgumentParser& parser) {
+  auto options = std::make_shared<Options>();
+  parser.Add("RUN", options->paths, "Run files (.h5)");
+  parser.Add("--flight-recorder", options->flight.directory,
+             "Instead of run files: a directory of PyTorch's Flight Recorder dumps");
+  parser.Add("--prefix", options->flight.prefix,
+             "Of the dumps' names, before the rank; needed only where there are several");
+  parser.Add("--format", options->format, "text, or json: one line a case or lifetime")
+      .OneOf({"text", "json"})
+      .ShowDefault();
+  parser.Add("--backend", options->backend, "Judge again by whose rules, instead of the run's")
+      .OneOf({"nccl", "mpi", "gloo", "null"});
+  parser
+      .Add("--deadline", options->deadline_seconds,
+           "Judge again by so many seconds of silence, instead of the run's (dumps: 30)")
+      .BetweenReals(0.001, 1e9);
+  parser.Add("--rows", options->rows, "Collectives shown before the one in question")
+      .Between(0, 10'000)
+      .ShowDefault();
+  parser.Add("--columns", options->columns, "Ranks shown side by side")
+      .Between(1, 1000)
+      .ShowDefault();
+  return [options] { return RunDiagnose(*options); };
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,142 @@
+// One judge, one answer: what a run found stands in its file, and is what is told of it. Judging
+// again needs the evidence that the run's judge had, its rules and, of a stress run, the scenario;
+// older files hold only a part of that, so that it answers other questions ("what if the rules were
+// NCCL's?") and adds details, but never overrules the run.
+#include "cli/diagnose/cases.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "results/store/evidence_records.h"
+#include "results/store/lifetimes.h"
+#include "stress/harness/assess.h"
+#include "stress/harness/stored_scenarios.h"
+
+namespace lockstep::cli::diagnose {
+namespace {
+
+StoredCase CaseOf(const results::store::Run& run, results::store::Lifetime lifetime,
+                  const verdict::Setting& setting) {
+  StoredCase made{.lifetime = lifetime.number, .evidence = {}, .setting = setting};
+  made.evidence = results::store::EvidenceOf(run, lifetime.number);
+  made.whole = !made.evidence.empty();
+  if (!made.whole) made.evidence = std::move(lifetime.evidence);
+  for (const results::store::EvidenceRecord& record : run.evidence) {
+    if (record.lifetime == lifetime.number) made.setting.deadline_seconds = record.deadline_seconds;
+  }
+  return made;
+}
+
+// Every case of a stress run has workers of its own, whose number is that of the case.
+std::vector<StoredCase> StressCasesOf(const results::store::Run& run,
+                                      std::vector<results::store::Lifetime> lifetimes) {
+  std::map<int, results::store::Lifetime> by_number;
+  for (results::store::Lifetime& lifetime : lifetimes)
+    by_number[lifetime.number] = std::move(lifetime);
+  std::vector<std::optional<stress::scenario::Scenario>> scenarios =
+      stress::harness::ScenariosOf(run);
+  std::vector<StoredCase> cases;
+  for (std::size_t i = 0; i < run.cases.size(); ++i) {
+    const results::store::CaseRecord& record = run.cases[i];
+    results::store::Lifetime& lifetime = by_number[static_cast<int>(i)];
+    lifetime.number = static_cast<int>(i);
+    verdict::Setting setting = results::store::SettingOf(run);
+    setting.backend = record.backend;
+    StoredCase made = CaseOf(run, std::move(lifetime), setting);
+    made.record = &record;
+    made.stored = &record.judgement;
+    made.scenario = std::move(scenarios[i]);
+    if (made.scenario) {
+      made.setting = stress::harness::SettingOf(*made.scenario, made.setting.backend,
+                                                made.setting.deadline_seconds);
+    }
+    cases.push_back(std::move(made));
+  }
+  return cases;
+}
+
+bool IsSame(const verdict::Finding& a, const verdict::Finding& b) {
+  std::vector<int> culprits = a.culprits, others = b.culprits;
+  std::sort(culprits.begin(), culprits.end());
+  std::sort(others.begin(), others.end());
+  return a.cause == b.cause && a.proved == b.proved && culprits == others;
+}
+
+// The collective that the first finding of a trial names, from any journal.
+std::optional<journal::JournalEvent> OperationOf(const StoredCase& stored_case) {
+  if (stored_case.record == nullptr || !stored_case.record->trial) return std::nullopt;
+  const results::store::Trial& trial = *stored_case.record->trial;
+  for (const verdict::RankEvidence& rank : stored_case.evidence) {
+    for (const journal::JournalEvent& event : rank.journal.events) {
+      if (event.kind == journal::EventKind::kEnqueue && event.communicator == trial.communicator &&
+          static_cast<std::int64_t>(event.sequence) == trial.sequence) {
+        return event;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+// A case's own verdict says whether it came out as expected; here a failure is one.
+verdict::Verdict VerdictOf(const StoredCase& stored_case, const verdict::Judgement& again) {
+  const verdict::Judgement& stored = *stored_case.stored;
+  if (stored_case.record == nullptr) return stored.verdict;
+  const bool failed =
+      std::any_of(stored.findings.begin(), stored.findings.end(),
+                  [](const verdict::Finding& finding) { return finding.cause != "unknown"; });
+  if (failed) return verdict::Verdict::kFail;
+  if (stored_case.whole || again.findings.empty()) return again.verdict;
+  // What journals alone seem to tell is not what the run found.
+  const bool finished = std::all_of(
+      stored.outcomes.begin(), stored.outcomes.end(),
+      [](const verdict::RankOutcome& rank) { return rank.outcome == verdict::Outcome::kFinished; });
+  return finished && stored.verdict == verdict::Verdict::kPass ? verdict::Verdict::kPass
+                                                               : verdict::Verdict::kUnknown;
+}
+
+}  // namespace
+
+Result<std::vector<StoredCase>> StoredCasesOf(const results::store::Run& run,
+                                              const std::string& path) {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<results::store::Lifetime> lifetimes,
+                            results::store::LifetimesOf(run, path));
+  const bool tried = std::any_of(
+      run.cases.begin(), run.cases.end(),
+      [](const results::store::CaseRecord& record) { return record.trial.has_value(); });
+  if (tried) return StressCasesOf(run, std::move(lifetimes));
+  std::vector<StoredCase> cases;
+  const std::size_t count = lifetimes.size();
+  for (results::store::Lifetime& lifetime : lifetimes) {
+    const verdict::Judgement* stored = results::store::StoredJudgement(run, lifetime, count);
+    cases.push_back(CaseOf(run, std::move(lifetime), results::store::SettingOf(run)));
+    cases.back().stored = stored;
+  }
+  return cases;
+}
+
+verdict::Judgement JudgeAgain(const StoredCase& stored_case) {
+  const verdict::Setting& setting = stored_case.setting;
+  if (!stored_case.scenario) return verdict::Judge(stored_case.evidence, setting);
+  return stress::harness::JudgeCase(*stored_case.scenario, setting.backend, stored_case.evidence,
+                                    setting.deadline_seconds);
+}
+
+verdict::Judgement AsStored(const StoredCase& stored_case, const verdict::Judgement& again) {
+  verdict::Judgement judgement = *stored_case.stored;
+  judgement.verdict = VerdictOf(stored_case, again);
+  for (verdict::Finding& finding : judgement.findings) {
+    const auto same =
+        std::find_if(again.findings.begin(), again.findings.end(),
+                     [&](const verdict::Finding& other) { return IsSame(finding, other); });
+    if (same == again.findings.end()) continue;
+    finding.operation = same->operation;
+    finding.evidence = same->evidence;
+  }
+  if (!judgement.findings.empty() && !judgement.findings.front().operation) {
+    judgement.findings.front().operation = OperationOf(stored_case);
+  }
+  return judgement;
+}
+
+}  // namespace lockstep::cli::diagnose

@@ -1,0 +1,93 @@
+// Reads a directory of dumps, has core/flight judge them, and prints the diagnosis. What is
+// specific to dumps is here: their format, missing ranks, and why nothing was found.
+#include "cli/diagnose/flight.h"
+
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/diagnose/print.h"
+#include "core/flight/diagnosis.h"
+#include "core/flight/job.h"
+
+namespace lockstep::cli::diagnose {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string Versions(const flight::FlightJob& job) {
+  const std::string& first = job.dumps.front().version;
+  for (const flight::FlightDump& dump : job.dumps) {
+    if (dump.version != first) return first + " and others";
+  }
+  return first;
+}
+
+// What is to be said of dumps in which nothing is found.
+std::string WhyNothing(const flight::FlightDiagnosis& diagnosis, double deadline_seconds) {
+  if (!diagnosis.judgement.findings.empty()) return "";
+  if (diagnosis.judgement.verdict == verdict::Verdict::kPass) {
+    return "  every call in the dumps is done: what hangs, if anything does, is no collective\n";
+  }
+  if (diagnosis.seconds >= deadline_seconds) return "";
+  return fmt::format(
+      "  calls are under way, the newest for {:.3g} s: no hang before --deadline={:.3g} seconds\n",
+      diagnosis.seconds, deadline_seconds);
+}
+
+std::string FormatText(const flight::FlightJob& job, const flight::FlightDiagnosis& diagnosis,
+                       double deadline_seconds) {
+  std::string text =
+      fmt::format("{} dumps of format {}, backend {}: {}\n", job.dumps.size(), Versions(job),
+                  diagnosis.backend, verdict::NameOf(diagnosis.judgement.verdict));
+  for (const verdict::Finding& finding : diagnosis.judgement.findings)
+    text += FormatFinding(finding, "  ");
+  text += WhyNothing(diagnosis, deadline_seconds);
+  for (const std::string& note : diagnosis.notes) text += fmt::format("  note: {}\n", note);
+  if (!diagnosis.judgement.findings.empty()) text += FormatOutcomes(diagnosis.judgement);
+  const std::string trace = verdict::FormatTrace(diagnosis.trace);
+  if (trace.empty()) return text;
+  return text + fmt::format("Last calls on {}\n{}", diagnosis.trace.communicator, trace);
+}
+
+Json ToJson(const std::string& directory, const flight::FlightJob& job,
+            const flight::FlightDiagnosis& diagnosis) {
+  Json json = {{"directory", directory},
+               {"dumps", job.dumps.size()},
+               {"missing", job.missing},
+               {"version", Versions(job)},
+               {"backend", diagnosis.backend},
+               {"verdict", verdict::NameOf(diagnosis.judgement.verdict)},
+               {"seconds_silent", diagnosis.seconds},
+               {"outcomes", Json::array()},
+               {"findings", Json::array()},
+               {"notes", diagnosis.notes}};
+  for (const verdict::RankOutcome& outcome : diagnosis.judgement.outcomes) {
+    json["outcomes"].push_back(diagnose::ToJson(outcome));
+  }
+  for (const verdict::Finding& finding : diagnosis.judgement.findings) {
+    json["findings"].push_back(diagnose::ToJson(finding));
+  }
+  json["trace"] = diagnose::ToJson(diagnosis.trace);
+  return json;
+}
+
+}  // namespace
+
+Result<ExitCode> DiagnoseFlightRecorder(const FlightOptions& options) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const flight::FlightJob job,
+                            flight::ReadFlightJob(options.directory, options.prefix));
+  LOCKSTEP_ASSIGN_OR_RETURN(const flight::FlightDiagnosis diagnosis,
+                            flight::DiagnoseFlight(job, options.deadline_seconds, options.limits));
+  const ExitCode code = verdict::ExitCodeOf(diagnosis.judgement.verdict);
+  if (options.json) {
+    fmt::print("{}\n", ToJson(options.directory, job, diagnosis)
+                           .dump(-1, ' ', false, Json::error_handler_t::replace));
+  } else {
+    fmt::print("{}exit code {}\n", FormatText(job, diagnosis, options.deadline_seconds),
+               static_cast<int>(code));
+  }
+  return code;
+}
+
+}  // namespace lockstep::cli::diagnose

@@ -1,0 +1,94 @@
+// Findings, outcomes and traces in the form that all sources of a diagnosis share: run files and
+// dumps of PyTorch's Flight Recorder. Long lists of ranks are cut, and the rest is counted.
+#include "cli/diagnose/print.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace lockstep::cli::diagnose {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+}  // namespace
+
+std::string FormatFinding(const verdict::Finding& finding, const std::string& indent) {
+  std::string ranks;
+  const std::size_t shown = std::min<std::size_t>(finding.culprits.size(), 8);
+  for (std::size_t i = 0; i < shown; ++i) {
+    ranks += fmt::format("{}{}", i == 0 ? "" : ",", finding.culprits[i]);
+  }
+  if (shown < finding.culprits.size()) ranks += ",…";
+  std::string text = fmt::format("{}{} ({}{}{}): {}\n", indent, finding.cause,
+                                 finding.proved ? "proved" : "suspected",
+                                 ranks.empty() ? "" : ", ranks ", ranks, finding.message);
+  if (!finding.remedy.empty()) text += fmt::format("{}  -> {}\n", indent, finding.remedy);
+  for (const verdict::Finding& general : finding.evidence) {
+    text += FormatFinding({.cause = "evidence: " + general.cause,
+                           .culprits = general.culprits,
+                           .proved = general.proved,
+                           .message = general.message,
+                           .remedy = ""},
+                          indent + "  ");
+  }
+  return text;
+}
+
+std::string FormatOutcomes(const verdict::Judgement& judgement) {
+  constexpr std::size_t kShown = 16;
+  std::string text;
+  std::size_t finished = 0, shown = 0, more = 0;
+  for (const verdict::RankOutcome& rank : judgement.outcomes) {
+    if (rank.outcome == verdict::Outcome::kFinished) {
+      ++finished;
+    } else if (shown < kShown) {
+      ++shown;
+      text += fmt::format("  rank {} {}: {}{}{}\n", rank.rank, verdict::NameOf(rank.outcome),
+                          rank.where, rank.evidence.empty() ? "" : "; ", rank.evidence);
+    } else {
+      ++more;
+    }
+  }
+  if (more > 0) text += fmt::format("  {} more did not finish\n", more);
+  return text + fmt::format("  {} of {} finished\n", finished, judgement.outcomes.size());
+}
+
+Json ToJson(const verdict::Finding& finding) {
+  Json json = {{"cause", finding.cause},
+               {"culprits", finding.culprits},
+               {"certainty", finding.proved ? "proved" : "suspected"},
+               {"message", finding.message},
+               {"remedy", finding.remedy}};
+  if (finding.operation) {
+    json["communicator"] = finding.operation->communicator;
+    json["sequence"] = finding.operation->sequence;
+  }
+  for (const verdict::Finding& general : finding.evidence)
+    json["evidence"].push_back(ToJson(general));
+  return json;
+}
+
+Json ToJson(const verdict::RankOutcome& outcome) {
+  return {{"rank", outcome.rank},
+          {"outcome", verdict::NameOf(outcome.outcome)},
+          {"where", outcome.where},
+          {"seconds_silent", outcome.seconds_silent}};
+}
+
+Json ToJson(const verdict::Trace& trace) {
+  Json rows = Json::array();
+  for (const verdict::TraceRow& row : trace.rows) {
+    Json cells = Json::array();
+    for (const verdict::TraceCell& cell : row.cells) {
+      cells.push_back({{"call", cell.call}, {"state", verdict::NameOf(cell.state)}});
+    }
+    rows.push_back({{"sequence", row.sequence},
+                    {"in_question", row.in_question},
+                    {"cells", std::move(cells)}});
+  }
+  return {{"communicator", trace.communicator}, {"ranks", trace.ranks}, {"rows", std::move(rows)}};
+}
+
+}  // namespace lockstep::cli::diagnose

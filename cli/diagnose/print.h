@@ -1,0 +1,24 @@
+// Judgements on the console, and as JSON.
+#ifndef LOCKSTEP_CLI_DIAGNOSE_PRINT_H_
+#define LOCKSTEP_CLI_DIAGNOSE_PRINT_H_
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "core/verdict/judge.h"
+#include "core/verdict/trace.h"
+
+namespace lockstep::cli::diagnose {
+
+// With its remedy and its evidence; lines begin with `indent`.
+std::string FormatFinding(const verdict::Finding& finding, const std::string& indent);
+// The ranks that did not finish, as many as a person reads; the others are counted.
+std::string FormatOutcomes(const verdict::Judgement& judgement);
+
+nlohmann::ordered_json ToJson(const verdict::Finding& finding);
+nlohmann::ordered_json ToJson(const verdict::RankOutcome& outcome);
+nlohmann::ordered_json ToJson(const verdict::Trace& trace);
+
+}  // namespace lockstep::cli::diagnose
+
+#endif  // LOCKSTEP_CLI_DIAGNOSE_PRINT_H_

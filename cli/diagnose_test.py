@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""`lockstep diagnose` from the outside: a stored history, its culprit, its trace, its exit code."""
+
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+_LOCKSTEP = "cli/lockstep"
+_DIRECTORY = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+
+
+def path_of(name):
+    return os.path.join(_DIRECTORY, name + ".h5")
+
+
+def diagnose(*arguments):
+    done = subprocess.run([_LOCKSTEP, "diagnose"] + list(arguments), stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, check=False)
+    return done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8")
+
+
+class DiagnoseTest(unittest.TestCase):
+    def test_every_cause_is_found_again_with_its_exit_code(self):
+        for name, code, cause, culprits in (("uneven_inputs", 1, "uneven_inputs", [0]),
+                                            ("join_barrier", 1, "collective_mismatch", [0, 1]),
+                                            ("killed", 1, "rank_killed", [1]),
+                                            ("stopped", 1, "rank_stopped", [1]),
+                                            ("stall", 1, "transport_stall", []),
+                                            ("early", 3, None, None),
+                                            ("healthy", 0, None, None)):
+            got, out, err = diagnose(path_of(name), "--format=json")
+            self.assertEqual((got, err), (code, ""), name)
+            findings = json.loads(out)["findings"]
+            if cause is None:
+                self.assertEqual(findings, [], name)
+            else:
+                self.assertEqual(findings[0]["cause"], cause)
+                self.assertEqual(findings[0]["culprits"], culprits)
+
+    def test_text_with_the_trace(self):
+        code, out, _ = diagnose(path_of("join_barrier"), "--rows=1")
+        self.assertEqual(code, 1)
+        lines = out.splitlines()
+        self.assertEqual(lines[0], "Lifetime 0, 2 ranks, backend gloo: fail")
+        self.assertIn("collective_mismatch (proved, ranks 0,1): ", lines[1])
+        self.assertIn("-> Call no collectives of your own inside join()", lines[2])
+        self.assertEqual([" ".join(line.split()) for line in lines[-4:]],
+                         ["seq rank 0 rank 1",
+                          "2 all_reduce f32[2] bucket 0 done all_reduce f32[2] bucket 0 done",
+                          "> 3 all_reduce f32[1] join: alive WAITS barrier WAITS",
+                          "exit code 1"])
+
+    def test_a_specific_cause_shows_its_evidence(self):
+        _, out, _ = diagnose(path_of("uneven_inputs"))
+        self.assertIn("uneven_inputs (proved, ranks 0): rank 0 had inputs for 5 iterations", out)
+        self.assertIn("evidence: rank_exited (proved, ranks 0)", out)
+        self.assertIn("(exited with code 0)", out)
+
+    def test_whom_a_rank_waits_for_is_said_once(self):
+        _, out, _ = diagnose(path_of("killed"))
+        self.assertEqual(out.count("waiting for rank 1, which was killed by SIGKILL"), 2)
+        self.assertIn("stopped", diagnose(path_of("stopped"))[1])
+
+    def test_other_rules_and_another_deadline(self):
+        code, out, _ = diagnose(path_of("join_barrier"), "--backend=nccl")
+        self.assertEqual(code, 1)
+        self.assertIn("runs a barrier as an all_reduce of one f32", out)
+        self.assertEqual(diagnose(path_of("stall"), "--deadline=60")[0], 3)
+        self.assertEqual(diagnose(path_of("early"), "--deadline=0.5")[0], 1)
+
+    def test_several_files_and_the_worst_of_them(self):
+        code, out, _ = diagnose(path_of("healthy"), path_of("early"))
+        self.assertEqual(code, 3)
+        self.assertIn("early.h5\n", out)
+        self.assertEqual(diagnose(path_of("early"), path_of("killed"), path_of("healthy"))[0], 1)
+
+    def test_mistakes(self):
+        for arguments, code, words in (
+                ([os.path.join(_DIRECTORY, "none.h5")], 2, "none.h5"),
+                ([path_of("passing")], 2, "holds no history of any rank"),
+                ([path_of("killed"), "--backend=smoke"], 2, "--backend"),
+                ([path_of("killed"), "--deadline=-1"], 2, "--deadline"),
+                ([], 2, "RUN")):
+            got, out, err = diagnose(*arguments)
+            self.assertEqual((got, out), (code, ""), arguments)
+            self.assertEqual(err.count("\n"), 1, err)
+            self.assertIn(words, err)
+
+
+if __name__ == "__main__":
+    for program in ("cli/diagnose/examples", "results/example_runs"):
+        subprocess.run([program, _DIRECTORY], check=True)
+    unittest.main()

@@ -1,0 +1,23 @@
+// Subcommands that are programs in Python: `lockstep` becomes them.
+#ifndef LOCKSTEP_CLI_EXEC_SCRIPT_H_
+#define LOCKSTEP_CLI_EXEC_SCRIPT_H_
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+
+namespace lockstep::cli {
+
+// The path of the running `lockstep`.
+Result<std::filesystem::path> ThisProgram();
+
+// Leaves this process to a script: `installed` below the prefix of the installed program, or
+// `in_tree` among the data of its Bazel target. Returns only on an error.
+Status ExecScript(const std::string& installed, const std::string& in_tree,
+                  const std::vector<std::string>& arguments);
+
+}  // namespace lockstep::cli
+
+#endif  // LOCKSTEP_CLI_EXEC_SCRIPT_H_

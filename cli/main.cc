@@ -1,0 +1,78 @@
+// `lockstep SUBCOMMAND …`: what Lockstep knows, on the console.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/subcommand.h"
+
+namespace lockstep::cli {
+namespace {
+
+constexpr const char* kVersion = "lockstep 0.1.0";
+
+std::string OneLine(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+int Fail(const std::string& message, ExitCode code) {
+  fmt::print(stderr, "lockstep: {}\n", OneLine(message));
+  return static_cast<int>(code);
+}
+
+// Output that could not be written (a full disk, a closed pipe) must not look like success.
+bool FlushOutput() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
+
+int FailOutput() {
+  return Fail("cannot write to standard output; free space there or redirect it",
+              ExitCode::kEnvironment);
+}
+
+int Main(int argc, char** argv) {
+  ArgumentParser parser(
+      "Lockstep: what the communication of data-parallel training does on this machine",
+      "lockstep");
+  parser.Version(kVersion);
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  Work chosen;
+  for (const Subcommand& each : Subcommands()) {
+    const auto work = std::make_shared<Work>();
+    ArgumentParser command =
+        parser.Subcommand(each.name, each.help, [&chosen, work] { chosen = *work; });
+    *work = each.add(command);
+    const bool named = !arguments.empty() && arguments.front() == each.name;
+    if (named && each.rewrite != nullptr) each.rewrite(arguments);
+  }
+  const Result<std::optional<std::string>> text = parser.Parse(std::move(arguments));
+  if (!text.ok()) return Fail(text.status().message(), ExitCode::kUsage);
+  if (*text) {
+    fmt::print("{}", **text);
+    return FlushOutput() ? static_cast<int>(ExitCode::kPass) : FailOutput();
+  }
+  LOCKSTEP_CHECK(chosen, "a subcommand was parsed but left no work");
+  const Result<ExitCode> result = chosen();
+  if (!result.ok()) return Fail(result.status().message(), ExitCodeOf(result.status().code()));
+  return FlushOutput() ? static_cast<int>(*result) : FailOutput();
+}
+
+}  // namespace
+}  // namespace lockstep::cli
+
+int main(int argc, char** argv) {
+  try {
+    return lockstep::cli::Main(argc, argv);
+  } catch (const std::exception& error) {
+    // fmt::print throws where fwrite fails, which it does once its buffer is full.
+    if (std::ferror(stdout) != 0) return lockstep::cli::FailOutput();
+    return lockstep::cli::Fail(fmt::format("internal error: {}", error.what()),
+                               lockstep::ExitCode::kInternal);
+  }
+}

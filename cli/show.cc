@@ -1,0 +1,124 @@
+// `lockstep show RUN.h5 …`: prints runs; of a directory, one line a run.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "cli/subcommand.h"
+#include "results/report/report.h"
+#include "results/store/store.h"
+
+namespace lockstep::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::vector<std::string> paths;
+  std::string format = "table";
+  bool environment = false;
+  bool history = false;
+  bool skew = false;
+  int events = 100;
+};
+
+// An error of one of several runs, in the form in which main prints the only one.
+void Report(const Status& status) { fmt::print(stderr, "lockstep: {}\n", status.message()); }
+
+std::string Format(const results::store::Run& run, const Options& options) {
+  if (options.format == "nccl-tests") return results::report::FormatNcclTests(run);
+  if (options.format == "jsonl") return results::report::FormatJsonLines(run);
+  std::string text = results::report::FormatTable(run);
+  if (options.skew) text += "\n" + results::report::FormatArrivals(run);
+  if (options.environment) text += "\n" + results::report::FormatEnvironment(run);
+  if (options.history)
+    text += "\n" + results::report::FormatHistory(run, static_cast<std::size_t>(options.events));
+  return text;
+}
+
+Status ShowFile(const std::string& path, const Options& options) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const results::store::Run run, results::store::ReadRun(path));
+  if (options.paths.size() > 1 && options.format == "table") fmt::print("{}\n", path);
+  fmt::print("{}", Format(run, options));
+  if (options.paths.size() > 1 && options.format == "table") fmt::print("\n");
+  return OkStatus();
+}
+
+Result<std::vector<std::string>> RunFilesIn(const std::string& directory) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  fs::directory_iterator entries(directory, error);
+  for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
+    const fs::path& path = entries->path();
+    const bool hidden = path.filename().string().starts_with('.');  // being written
+    if (path.extension() == ".h5" && !hidden) paths.push_back(path);
+  }
+  if (error) {
+    return InvalidInput(fmt::format("{}: cannot be listed ({}); name a directory with run files",
+                                    directory, error.message()));
+  }
+  if (paths.empty()) {
+    return InvalidInput(
+        fmt::format("{}: no .h5 file in it; name a directory with run files", directory));
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+// Files that cannot be read are named and passed over: one of them hides no other.
+Status ShowDirectory(const std::string& directory) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<std::string> paths, RunFilesIn(directory));
+  for (const std::string& path : paths) {
+    const Result<results::store::Run> run = results::store::ReadRun(path);
+    if (run.ok())
+      fmt::print("{}  {}\n", fs::path(path).filename().string(), results::report::FormatLine(*run));
+    else
+      Report(run.status());
+  }
+  return OkStatus();
+}
+
+Result<ExitCode> Show(const Options& options) {
+  if (options.format != "table" && (options.environment || options.history || options.skew)) {
+    return InvalidInput(
+        fmt::format("--skew, --environment and --history go with --format=table, not {}; leave one "
+                    "out (jsonl has the figures of --skew)",
+                    options.format));
+  }
+  ExitCode code = ExitCode::kPass;
+  for (const std::string& path : options.paths) {
+    std::error_code ignored;
+    const Status status =
+        fs::is_directory(path, ignored) ? ShowDirectory(path) : ShowFile(path, options);
+    if (status.ok()) continue;
+    if (options.paths.size() == 1) return status;
+    Report(status);
+    code = ExitCode::kUsage;
+  }
+  return code;
+}
+
+}  // namespace
+
+Work AddShow(ArgumentParser& parser) {
+  auto options = std::make_shared<Options>();
+  parser.Add("RUN", options->paths, "Run files (.h5) or directories of them").Required();
+  parser.Add("--format", options->format, "table, nccl-tests or jsonl")
+      .OneOf({"table", "nccl-tests", "jsonl"})
+      .ShowDefault();
+  parser.Flag("--skew", options->skew,
+              "Also print how far apart the ranks came, and how long it took from then on");
+  parser.Flag("--environment", options->environment, "Also print machine and software");
+  parser.Flag("--history", options->history, "Also print the newest events of every rank");
+  parser.Add("--events", options->events, "How many events of a rank --history prints")
+      .Between(1, 1'000'000'000)
+      .ShowDefault();
+  return [options] { return Show(*options); };
+}
+
+}  // namespace lockstep::cli

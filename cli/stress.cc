@@ -1,0 +1,298 @@
+// `lockstep stress -n RANKS …`: stress with a launch for every case, and one result of them all.
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cli/stress_launch.h"
+#include "cli/subcommand.h"
+#include "core/verdict/trace.h"
+#include "results/report/report.h"
+#include "results/report/trials.h"
+#include "results/store/lifetimes.h"
+#include "results/store/run_file.h"
+#include "results/store/store.h"
+#include "stress/harness/catalogue.h"
+#include "stress/harness/options.h"
+#include "stress/harness/progress.h"
+#include "stress/harness/record.h"
+
+namespace lockstep::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr double kLaunchSeconds = 60;  // starting and leaving, beside the limit of the case
+
+struct Options {
+  int ranks = 0;
+  std::string launcher;
+  std::vector<std::string> rest;  // the options of stress
+};
+
+// Files of the launches; gone at the end.
+class Folder {
+ public:
+  static Result<std::unique_ptr<Folder>> Make() {
+    std::string name = (fs::temp_directory_path() / "lockstep-stress-XXXXXX").string();
+    if (mkdtemp(name.data()) != nullptr) return std::unique_ptr<Folder>(new Folder(name));
+    return EnvironmentError(
+        fmt::format("no directory could be made in '{}'; set TMPDIR to a writable one",
+                    fs::temp_directory_path().string()));
+  }
+  ~Folder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  std::string File(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  explicit Folder(fs::path path) : path_(std::move(path)) {}
+  fs::path path_;
+};
+
+std::vector<std::string> WordsOf(const Options& options,
+                                 const stress::harness::StressOptions& stress,
+                                 const stress::harness::StressCase& stress_case,
+                                 const Folder& folder) {
+  std::vector<std::string> words;
+  std::istringstream launcher(options.launcher);
+  for (std::string word; launcher >> word;) words.push_back(word);
+  for (const std::string& word :
+       {std::string("-n"), fmt::format("{}", options.ranks), FindStress(),
+        "--scenario=" + stress_case.scenario.origin, "--backend=" + stress.backend,
+        fmt::format("--seed={}", stress_case.seed), fmt::format("-T{}", stress.deadline_seconds),
+        fmt::format("--limit={}", stress.limit_seconds), std::string("--no-progress"),
+        "--output=" + folder.File("run.h5"), "--json=" + folder.File("run.json")}) {
+    words.push_back(word);
+  }
+  return words;
+}
+
+std::string TextOf(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// What stress itself said at the end, without its name; empty: nothing.
+std::string ErrorIn(const std::string& log) {
+  constexpr std::string_view kName = "stress: ";
+  std::string error;
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("stress: note: ")) continue;
+    if (line.starts_with(kName)) error = line.substr(kName.size());
+  }
+  return error;
+}
+
+// A launch that left no file: what it said, or its launcher, is all there is.
+results::store::CaseRecord LostCase(const stress::harness::StressCase& stress_case,
+                                    const stress::harness::StressOptions& stress, int exit_code,
+                                    const std::string& log) {
+  std::string last;
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find_first_not_of(" -\t") != std::string::npos) last = line;
+  }
+  if (const std::string error = ErrorIn(log); !error.empty()) last = error;
+  results::store::CaseRecord record;
+  record.name = stress_case.label;
+  record.backend = stress.backend;
+  record.device = "host";
+  record.ranks = stress_case.scenario.ranks;
+  record.samples.ranks = record.ranks;
+  record.summary.stopped_by = "lost";
+  record.settings = {{"scenario", stress_case.scenario.name},
+                     {"seed", fmt::format("{}", stress_case.seed)}};
+  record.judgement.verdict = verdict::Verdict::kUnknown;
+  record.trial.emplace();
+  record.trial->why = fmt::format("the launch left no result (exit code {}): {}", exit_code,
+                                  last.empty() ? "it said nothing" : last);
+  return record;
+}
+
+// What all launches came to.
+struct Collected {
+  results::store::Run run;
+  Json cases = Json::array();
+  std::string traces;                   // of the cases that did not pass
+  std::vector<std::string> unmet = {};  // what launches said that they cannot show
+};
+
+void Add(results::store::Run launch, const stress::harness::StressCase& stress_case,
+         Collected& all) {
+  const auto index = static_cast<int>(all.run.cases.size());
+  results::store::CaseRecord& record = launch.cases.front();
+  record.name = stress_case.label;
+  if (record.judgement.verdict != verdict::Verdict::kPass) {
+    all.traces += results::report::FormatTrialDetails(record);
+    const Result<std::vector<results::store::Lifetime>> lifetimes =
+        results::store::LifetimesOf(launch, "");
+    if (lifetimes.ok() && !lifetimes->empty()) {
+      all.traces += verdict::FormatTrace(verdict::TraceOf(
+          lifetimes->front().evidence, results::store::SettingOf(launch), record.judgement));
+    }
+  }
+  if (index == 0) all.run.environment = launch.environment;
+  all.run.duration_seconds += launch.duration_seconds;
+  for (results::store::RankHistory& history : launch.history) {
+    history.lifetime = index;
+    all.run.history.push_back(std::move(history));
+  }
+  for (results::store::EvidenceRecord& evidence : launch.evidence) {
+    evidence.lifetime = index;
+    all.run.evidence.push_back(std::move(evidence));
+  }
+  all.run.cases.push_back(std::move(record));
+}
+
+// "LABEL: reason", whether or not the error names the case itself.
+std::string Unmet(const std::string& label, const std::string& error) {
+  const std::string named = label + ": ";
+  const std::size_t at = error.find(named);
+  return at == std::string::npos ? named + error : error.substr(at);
+}
+
+// It understood the case, and says why it is nothing for this launch.
+bool IsUnmet(const LaunchEnd& end, const std::string& log) {
+  return !end.interrupted && end.exit_code == static_cast<int>(ExitCode::kUsage) &&
+         !ErrorIn(log).empty();
+}
+
+Status RunAll(const Options& options, const stress::harness::StressOptions& stress,
+              const stress::harness::Selection& selection, Collected& all) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Folder> folder, Folder::Make());
+  stress::harness::StressProgress progress(stress.progress);
+  for (const stress::harness::StressCase& stress_case : selection.cases) {
+    progress.Show(all.run.cases.size(), selection.cases.size(), stress_case.label);
+    std::error_code ignored;
+    for (const char* name : {"run.h5", "run.json"}) fs::remove(folder->File(name), ignored);
+    const LaunchOrder order{WordsOf(options, stress, stress_case, *folder), folder->File("log"),
+                            folder->File("run.h5"), stress.limit_seconds + kLaunchSeconds};
+    LOCKSTEP_ASSIGN_OR_RETURN(const LaunchEnd end, RunLaunch(order));
+    Result<results::store::Run> launch = results::store::ReadRun(folder->File("run.h5"));
+    const Json json = Json::parse(TextOf(folder->File("run.json")), nullptr, false);
+    if (launch.ok() && launch->cases.size() == 1) {
+      Add(*std::move(launch), stress_case, all);
+      if (json.is_object()) all.cases.push_back(json["cases"][0]);
+    } else if (IsUnmet(end, TextOf(folder->File("log")))) {
+      all.unmet.push_back(Unmet(stress_case.label, ErrorIn(TextOf(folder->File("log")))));
+    } else if (!end.interrupted) {
+      all.run.cases.push_back(
+          LostCase(stress_case, stress, end.exit_code, TextOf(folder->File("log"))));
+      all.traces += results::report::FormatTrialDetails(all.run.cases.back());
+      all.cases.push_back({{"name", stress_case.scenario.name},
+                           {"backend", stress.backend},
+                           {"ranks", options.ranks},
+                           {"seed", stress_case.seed},
+                           {"verdict", "unknown"},
+                           {"why", all.run.cases.back().trial->why}});
+    }
+    if (end.interrupted) {
+      all.run.complete = false;
+      break;
+    }
+  }
+  if (all.run.cases.empty() && !all.unmet.empty()) return Unsupported(all.unmet.front());
+  return OkStatus();
+}
+
+Result<stress::harness::StressOptions> ParseRest(const std::vector<std::string>& rest) {
+  std::vector<const char*> argv = {"lockstep stress"};
+  for (const std::string& word : rest) argv.push_back(word.c_str());
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const stress::harness::StressCommandLine line,
+      stress::harness::ParseStressCommandLine(static_cast<int>(argv.size()), argv.data()));
+  if (!line.options || line.options->list) {
+    return InvalidInput("for --list and the options of stress itself, call stress");
+  }
+  if (line.options->backend == "sim") {
+    return InvalidInput("--backend=sim launches nothing; call stress --backend=sim");
+  }
+  return *line.options;
+}
+
+// Stress measures no latencies: what makes more ranks than processors bearable is always right.
+std::string DefaultLauncher() {
+  return fmt::format("mpirun{} --oversubscribe --bind-to none --mca mpi_yield_when_idle 1",
+                     geteuid() == 0 ? " --allow-run-as-root" : "");
+}
+
+Result<ExitCode> Stress(const Options& options, const std::string& command_line) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const stress::harness::StressOptions stress, ParseRest(options.rest));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      stress::harness::Selection selection,
+      stress::harness::SelectCases(stress.scenarios, options.ranks, stress.seed, stress.repeat));
+  // Usually all ranks are started here.
+  const bool here = options.launcher == DefaultLauncher();
+  if (here) LOCKSTEP_RETURN_IF_ERROR(stress::harness::LeaveOutHosts(true, false, selection));
+  LOCKSTEP_RETURN_IF_ERROR(stress::harness::LeaveOutUnmet(stress.backend, selection));
+  // Launches over several hosts say themselves what they cannot show.
+  if (stress.backend == "mpi")
+    LOCKSTEP_RETURN_IF_ERROR(stress::harness::LeaveOutForMpi(true, selection));
+  Collected all;
+  all.run = stress::harness::NewStressRun(stress, selection, command_line);
+  results::store::RunFile file(stress.output.empty()
+                                   ? results::store::DefaultRunPath(all.run, "results/runs")
+                                   : stress.output);
+  LOCKSTEP_RETURN_IF_ERROR(file.Check());
+  if (!stress.json.empty()) LOCKSTEP_RETURN_IF_ERROR(results::store::CheckWritable(stress.json));
+  const SignalsNoted noted;
+  LOCKSTEP_RETURN_IF_ERROR(RunAll(options, stress, selection, all));
+  stress::harness::ConcludeCases(selection.cases.size() - all.unmet.size(), all.run);
+  const Status stored = file.Store(all.run);
+  fmt::print("{}\n\n{}", results::report::Headline(all.run),
+             results::report::FormatTrials(all.run.cases));
+  if (!selection.skipped.empty()) {
+    fmt::print("\nnot for this number of ranks, or hosts: {}\n",
+               fmt::join(selection.skipped, ", "));
+  }
+  selection.unmet.insert(selection.unmet.end(), all.unmet.begin(), all.unmet.end());
+  fmt::print("{}", stress::harness::FormatUnmet(selection.unmet));
+  fmt::print("{}", all.traces);
+  if (file.saved()) fmt::print("\nresult file: {}\n", file.path());
+  LOCKSTEP_RETURN_IF_ERROR(stored);
+  if (!stress.json.empty()) {
+    std::ofstream json(stress.json, std::ios::binary);
+    json << Json({{"schema", 1}, {"cases", all.cases}})
+                .dump(1, ' ', false, Json::error_handler_t::replace)
+         << "\n";
+    json.flush();
+    if (!json)
+      return EnvironmentError(
+          fmt::format("--json: '{}' could not be written; check the "
+                      "directory and its space",
+                      stress.json));
+  }
+  return verdict::ExitCodeOf(all.run.verdict);
+}
+
+}  // namespace
+
+Work AddStress(ArgumentParser& parser) {
+  auto options = std::make_shared<Options>();
+  options->launcher = DefaultLauncher();
+  parser.Add("-n,--np", options->ranks, "Ranks of every launch").Required().Between(1, 100'000);
+  parser.Add("--launcher", options->launcher, "What starts the ranks, without -n").ShowDefault();
+  parser.Footer("All other options are those of stress (stress --help)");
+  parser.KeepUnknown(options->rest);
+  return [options] {
+    return Stress(*options, fmt::format("lockstep stress -n {} {}", options->ranks,
+                                        fmt::join(options->rest, " ")));
+  };
+}
+
+}  // namespace lockstep::cli

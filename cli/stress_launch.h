@@ -1,0 +1,51 @@
+// One launch of `stress` under the launcher, for backends that run one case a launch.
+#ifndef LOCKSTEP_CLI_STRESS_LAUNCH_H_
+#define LOCKSTEP_CLI_STRESS_LAUNCH_H_
+
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+
+namespace lockstep::cli {
+
+struct LaunchOrder {
+  std::vector<std::string> words;  // mpirun …
+  std::string log;                 // a file for what it says
+  // The file that the launch leaves. Once it is there, the launcher has 10 s to leave: Open MPI
+  // 4.1's mpirun now and then waits for ever in PMIx_server_finalize after a rank was lost.
+  std::string result;
+  double limit_seconds = 0;  // then it is ended
+};
+
+// How the launcher ended. Its exit code is no verdict: mpirun reports 1 for a case that ended as it
+// should, when a worker of it was killed.
+struct LaunchEnd {
+  int exit_code = 0;
+  bool interrupted = false;  // this process was told to end (SIGINT, SIGTERM), and passed it on
+};
+
+// While it lives, SIGINT and SIGTERM end launches, running ones and those to come, instead of this
+// process, so that the cases that are over are still stored.
+class SignalsNoted {
+ public:
+  SignalsNoted();
+  ~SignalsNoted();
+  SignalsNoted(const SignalsNoted&) = delete;
+  SignalsNoted& operator=(const SignalsNoted&) = delete;
+
+ private:
+  struct sigaction interrupt_ {};
+  struct sigaction terminate_ {};
+};
+
+// Runs it to its end. kEnvironment when it can't be started.
+Result<LaunchEnd> RunLaunch(const LaunchOrder& order);
+
+// The `stress` that belongs to this program: installed beside it, in the build tree, or in PATH.
+std::string FindStress();
+
+}  // namespace lockstep::cli
+
+#endif  // LOCKSTEP_CLI_STRESS_LAUNCH_H_

@@ -1,0 +1,122 @@
+#!/usr/bin/python3
+"""`lockstep stress`: a launch for every case of the MPI that started it, and one result of them
+all; a launch without a result is unknown; told to end, it keeps what it has."""
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import h5py
+
+LOCKSTEP = os.path.abspath("cli/lockstep")
+
+
+class StressTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+        self.path = os.path.join(self.folder, "all.h5")
+        self.json = os.path.join(self.folder, "all.json")
+
+    def command(self, *arguments):
+        return [LOCKSTEP, "stress", "-n", "2", f"--output={self.path}", f"--json={self.json}",
+                *arguments]
+
+    def run_it(self, *arguments, seconds=120):
+        return subprocess.run(self.command(*arguments), capture_output=True, text=True,
+                              timeout=seconds)
+
+    def test_cases_of_mpi_come_into_one_file(self):
+        # case2: a rank fails and the other one finishes; mpirun calls that an error, we do not.
+        done = self.run_it("--backend=mpi", "--scenario=uneven_inputs/case[126]", "-T", "4")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertTrue(done.stdout.startswith("PASS: all 3 cases"), done.stdout)
+        with open(self.json, encoding="utf-8") as file:
+            cases = json.load(file)["cases"]
+        names = [f"uneven_inputs/case{number}" for number in (1, 2, 6)]
+        self.assertEqual([case["name"] for case in cases], names)
+        with h5py.File(self.path) as run:
+            self.assertEqual(len(run["cases"]), 3)
+            self.assertEqual(run.attrs["exit_code"], 0)
+        again = subprocess.run([LOCKSTEP, "show", self.path], capture_output=True, text=True)
+        for name in names:
+            self.assertIn(name, again.stdout)
+
+    def test_a_failing_case_fails_all_and_shows_its_trace(self):
+        path = os.path.join(self.folder, "wrong.toml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write('name = "own/hangs"\ndescription = "expects too much"\nranks = 2\n'
+                       '[workload]\nkind = "script"\nrank.0 = ["barrier world"]\n'
+                       'rank.1 = ["all_reduce world f32 4"]\n')
+        done = self.run_it(f"--scenario={path}", "--scenario=groups/same_order", "-T", "4")
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertTrue(done.stdout.startswith("FAIL: 1 of 2 cases; own/hangs"), done.stdout)
+        self.assertIn("WAITS", done.stdout)
+
+    def test_a_launch_that_leaves_nothing_is_unknown(self):
+        done = self.run_it("--backend=mpi", "--scenario=groups/same_order",
+                           "--launcher=sh -c 'exit 7'")
+        self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+        self.assertTrue(done.stdout.startswith("UNKNOWN: 1 of 1 cases"), done.stdout)
+        self.assertIn("the launch left no result", done.stdout)
+
+    def test_what_a_launch_cannot_show_is_not_run(self):
+        # Of streams it is known beforehand; of the other one only its launch can tell.
+        launcher = os.path.join(self.folder, "launcher")
+        with open(launcher, "w", encoding="utf-8") as file:
+            file.write('#!/bin/sh\ncase "$*" in *case6*) echo "stress: only on Sundays"; exit 2;; '
+                       'esac\nexec mpirun --oversubscribe --bind-to none "$@"\n')
+        os.chmod(launcher, 0o755)
+        done = self.run_it("--backend=mpi", "--scenario=custom_kernel/buffer_reuse_event",
+                           "--scenario=uneven_inputs/case[16]", f"--launcher={launcher}")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertTrue(done.stdout.startswith("PASS: all 1 cases"), done.stdout)
+        self.assertIn("not run: custom_kernel/buffer_reuse_event: it needs a stream", done.stdout)
+        self.assertIn("not run: uneven_inputs/case6: only on Sundays", done.stdout)
+        alone = self.run_it("--backend=mpi", "--scenario=custom_kernel/buffer_reuse_event")
+        self.assertEqual(alone.returncode, 2, alone.stdout + alone.stderr)
+        self.assertEqual(len(alone.stderr.splitlines()), 1, alone.stderr)
+
+    def test_told_to_end_it_keeps_what_is_over(self):
+        # A line for each launch, of which there is one a case.
+        launcher = os.path.join(self.folder, "counting")
+        with open(launcher, "w", encoding="utf-8") as file:
+            file.write(f'#!/bin/sh\necho launch >>{self.folder}/launches\n'
+                       'exec mpirun --oversubscribe --bind-to none "$@"\n')
+        os.chmod(launcher, 0o755)
+        words = self.command("--backend=mpi", "--scenario=groups/same_order", "--repeat=500",
+                             f"--launcher={launcher}")
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        limit = time.monotonic() + 100
+        while self.launches() < 3 and process.poll() is None and time.monotonic() < limit:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate()
+        self.assertEqual(process.returncode, 3, out + err)
+        with h5py.File(self.path) as run:
+            done = len(run["cases"])
+            self.assertFalse(bool(run.attrs["complete"]))
+        self.assertGreater(done, 0)
+        self.assertLess(done, 500)
+
+    def launches(self):
+        path = os.path.join(self.folder, "launches")
+        if not os.path.exists(path):
+            return 0
+        with open(path, encoding="utf-8") as file:
+            return len(file.readlines())
+
+    def test_bad_input_is_one_line(self):
+        for words, part in ((("--backend=sim", "--scenario=*"), "stress --backend=sim"),
+                            (("--scenario=no/such",), "names nothing"),
+                            (("--scenario=*", "--nonsense"), "nonsense")):
+            done = self.run_it(*words)
+            self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+            self.assertIn(part, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,42 @@
+// What a subcommand of `lockstep` is: a file with a function of type AddOptions, a test, and a row
+// in subcommands.cc.
+#ifndef LOCKSTEP_CLI_SUBCOMMAND_H_
+#define LOCKSTEP_CLI_SUBCOMMAND_H_
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/argument_parser.h"
+#include "core/base/status.h"
+
+namespace lockstep::cli {
+
+// Prints the result of a subcommand to stdout and returns the exit code, or returns an error, which
+// main prints as one line and turns into ExitCodeOf(its code).
+using Work = std::function<Result<ExitCode>()>;
+
+// Adds the options of a subcommand to its command line, and returns what is done when the whole
+// command line was understood:
+//   Work AddShow(ArgumentParser& parser) {
+//     auto options = std::make_shared<Options>();  // outlives parsing
+//     parser.Add("FILE", options->path, "…").Required();
+//     return [options] { return Show(*options); };
+//   }
+using AddOptions = Work(ArgumentParser& parser);
+
+struct Subcommand {
+  const char* name;
+  const char* help;  // one line
+  AddOptions* add;
+  // Of all words behind the program's name, before they are parsed.
+  void (*rewrite)(std::vector<std::string>& arguments) = nullptr;
+};
+
+// In the order of --help.
+std::span<const Subcommand> Subcommands();
+
+}  // namespace lockstep::cli
+
+#endif  // LOCKSTEP_CLI_SUBCOMMAND_H_

@@ -1,0 +1,41 @@
+// The table of all subcommands. main, --help and docs/options.md are made from it.
+#include "cli/subcommand.h"
+
+namespace lockstep::cli {
+
+// Each in the file of its name.
+AddOptions AddBuckets, AddCompare, AddDiagnose, AddDoctor, AddExport, AddMakeDataset, AddNightly,
+    AddReport, AddSampler, AddScore, AddShow, AddStress, AddTraceDdp, AddTrend;
+void SeparateSides(std::vector<std::string>& arguments);  // compare.cc
+
+namespace {
+
+constexpr Subcommand kSubcommands[] = {
+    {"buckets", "Print the gradient buckets of DistributedDataParallel, in launch order",
+     AddBuckets},
+    {"compare", "Is the candidate slower than the base? compare BASE... -- CANDIDATE...",
+     AddCompare, SeparateSides},
+    {"diagnose", "What runs found, and why: who waits for whom, by their histories", AddDiagnose},
+    {"doctor", "What in this machine is known to make training hang: GPUs, driver, NCCL, limits",
+     AddDoctor},
+    {"export", "Write a run in another program's format", AddExport},
+    {"make-dataset", "Write an HDF5 file of samples to load in benchmarks", AddMakeDataset},
+    {"nightly", "Is this machine, or hostfile, fit for training? Resumable", AddNightly},
+    {"report", "Write runs as one self-contained HTML page", AddReport},
+    {"sampler", "Print the indices that PyTorch's DistributedSampler gives a rank", AddSampler},
+    {"score", "Of stress runs: what was found, right and wrong, false alarms, how soon", AddScore},
+    {"show", "Print run files; of a directory, a line a run", AddShow},
+    {"stress", "stress with a launch for every case (--backend=mpi needs it), in one result",
+     AddStress},
+    {"trace-ddp",
+     "Print the collectives that each rank of a DistributedDataParallel program enqueues",
+     AddTraceDdp},
+    {"trend", "The history of every case over nights: what changed when, and slow machines",
+     AddTrend},
+};
+
+}  // namespace
+
+std::span<const Subcommand> Subcommands() { return kSubcommands; }
+
+}  // namespace lockstep::cli

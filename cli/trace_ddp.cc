@@ -1,0 +1,141 @@
+// `lockstep trace-ddp`: the collectives of a training program, without launching anything.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cli/subcommand.h"
+#include "cli/trace_ddp/print.h"
+#include "cli/trace_ddp/run.h"
+#include "core/base/status.h"
+#include "core/ddp/buckets.h"
+#include "stress/scenario/scenario.h"
+
+namespace lockstep::cli {
+namespace {
+
+// More would be threads or stacks by the thousand, and columns nobody can read.
+constexpr int kMaxRanks = 1024;
+
+struct Arguments {
+  std::vector<std::string> paths;
+  std::string format = "text";
+  std::string backend = "sim";
+  std::string rules = "gloo";
+  std::string torch = "2.6";
+  int ranks = 0;  // 0: not given
+  double timeout_seconds = 10;
+};
+
+struct Choice {
+  stress::scenario::ScenarioOptions scenario;
+  comm::sim::SimRules rules = comm::sim::SimRules::kGloo;
+};
+
+Status Check(std::string_view option, std::string_view text,
+             std::initializer_list<std::string_view> known) {
+  for (const std::string_view name : known) {
+    if (text == name) return OkStatus();
+  }
+  return InvalidInput(
+      fmt::format("{}: '{}' is unknown; choose from {}", option, text, fmt::join(known, ", ")));
+}
+
+Result<Choice> ReadChoice(const Arguments& arguments) {
+  Choice choice;
+  LOCKSTEP_RETURN_IF_ERROR(Check("--format", arguments.format, {"text", "golden", "json"}));
+  LOCKSTEP_RETURN_IF_ERROR(Check("--backend", arguments.backend, {"sim", "null", "gloo"}));
+  LOCKSTEP_ASSIGN_OR_RETURN(choice.rules, comm::sim::ParseSimRules("--sim-rules", arguments.rules));
+  LOCKSTEP_ASSIGN_OR_RETURN(choice.scenario.torch,
+                            ddp::ParseTorchRules("--torch", arguments.torch));
+  if (arguments.ranks != 0) choice.scenario.ranks = arguments.ranks;
+  return choice;
+}
+
+Result<stress::scenario::Scenario> Load(const std::string& path, const Choice& choice) {
+  LOCKSTEP_ASSIGN_OR_RETURN(stress::scenario::Scenario scenario,
+                            stress::scenario::LoadScenario(path, choice.scenario));
+  if (!std::holds_alternative<ddp::TrainingProgram>(scenario.workload)) {
+    return InvalidInput(
+        fmt::format("{}: key workload.kind: not a training; trace-ddp takes ddp_training", path));
+  }
+  if (scenario.ranks > kMaxRanks) {
+    return InvalidInput(
+        fmt::format("{}: key ranks: {} is more than trace-ddp shows; use --ranks="
+                    "with at most {}",
+                    path, scenario.ranks, kMaxRanks));
+  }
+  return scenario;
+}
+
+Result<bool> TraceOne(const stress::scenario::Scenario& scenario, const Arguments& arguments,
+                      const Choice& choice) {
+  const auto& program = std::get<ddp::TrainingProgram>(scenario.workload);
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const trace_ddp::TracedRanks ranks,
+      arguments.backend == "gloo"
+          ? trace_ddp::TraceWithGloo(program, scenario.ranks, arguments.timeout_seconds)
+          : trace_ddp::TraceWithSim(program, scenario.ranks, choice.rules));
+  const trace_ddp::TraceTitle title = {scenario.name, program, scenario.ranks};
+  const auto print = arguments.format == "golden" ? trace_ddp::GoldenText
+                     : arguments.format == "json" ? trace_ddp::JsonText
+                                                  : trace_ddp::TableText;
+  fmt::print("{}", print(title, ranks));
+  for (const trace_ddp::TracedRank& rank : ranks) {
+    if (!rank.finished()) return false;
+  }
+  return true;
+}
+
+Result<ExitCode> Trace(const Arguments& arguments) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const Choice choice, ReadChoice(arguments));
+  std::vector<stress::scenario::Scenario> scenarios;  // all are right before one is run
+  for (const std::string& path : arguments.paths) {
+    LOCKSTEP_ASSIGN_OR_RETURN(stress::scenario::Scenario scenario, Load(path, choice));
+    scenarios.push_back(std::move(scenario));
+  }
+  bool finished = true;
+  for (const stress::scenario::Scenario& scenario : scenarios) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const bool all, TraceOne(scenario, arguments, choice));
+    finished = finished && all;
+  }
+  return finished ? ExitCode::kPass : ExitCode::kFailed;
+}
+
+}  // namespace
+
+Work AddTraceDdp(ArgumentParser& parser) {
+  auto arguments = std::make_shared<Arguments>();
+  parser
+      .Add("PROGRAM", arguments->paths,
+           "Scenario files whose workload is ddp_training; exit code 1 when a rank fails "
+           "or would wait for ever")
+      .Required();
+  parser
+      .Add("--format", arguments->format,
+           "text: a column a rank; golden: as recordings of PyTorch; json: a line a program")
+      .ShowDefault();
+  parser
+      .Add("--backend", arguments->backend,
+           "sim: in virtual time; null: the same, since join's flags must come from "
+           "somewhere where there is no library; gloo: that library, over loopback")
+      .ShowDefault();
+  parser
+      .Add("--sim-rules", arguments->rules,
+           "Whose matching of collectives sim imitates: nccl, mpi or gloo")
+      .ShowDefault();
+  parser.Add("--ranks", arguments->ranks, "Number of ranks. Default: the program's")
+      .Between(1, kMaxRanks);
+  parser.Add("--torch", arguments->torch, "PyTorch whose rules count: 1.9, 1.13 or 2.6")
+      .ShowDefault();
+  parser
+      .Add("--timeout", arguments->timeout_seconds, "Seconds of silence that gloo takes for a hang")
+      .BetweenReals(0.1, 3600.0)
+      .ShowDefault();
+  return [arguments] { return Trace(*arguments); };
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,226 @@
+// Reads typed fields of a TOML table and remembers which keys were asked for, so that all others
+// can be refused. A mistake keeps the place of the key in the file, where a user looks for it.
+#include "core/base/toml_fields.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/base/nearest.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+
+std::string Describe(TomlRange range) {
+  if (range.max == kNoLimit) return fmt::format("at least {}", range.min);
+  return fmt::format("from {} to {}", range.min, range.max);
+}
+
+// The line of a key, which is where a user looks for it.
+std::int64_t LineOfKey(const toml::table& table, std::string_view key) {
+  for (const auto& [name, node] : table) {
+    if (name.str() != key) continue;
+    return name.source().begin ? name.source().begin.line : LineOf(node);
+  }
+  return LineOf(table);
+}
+
+}  // namespace
+
+void TomlMistakes::Add(std::int64_t line, std::string_view key, std::string_view what) {
+  if (line_ && *line_ <= line) return;
+  line_ = line;
+  message_ = key.empty() ? fmt::format("{}:{}: {}", origin_, line, what)
+                         : fmt::format("{}:{}: key {}: {}", origin_, line, key, what);
+}
+
+Status TomlMistakes::status() const { return line_ ? InvalidInput(message_) : OkStatus(); }
+
+std::string_view KindOf(const toml::node& node) {
+  switch (node.type()) {
+    case toml::node_type::table:
+      return "a table";
+    case toml::node_type::array:
+      return "a list";
+    case toml::node_type::string:
+      return "a string";
+    case toml::node_type::integer:
+      return "an integer";
+    case toml::node_type::floating_point:
+      return "a number with a fraction";
+    case toml::node_type::boolean:
+      return "a boolean";
+    default:
+      return "a date or time";
+  }
+}
+
+std::string DescribeUnknown(std::string_view text, std::span<const std::string_view> names) {
+  const std::string_view nearest = NearestName(text, names);
+  if (!nearest.empty()) return fmt::format("'{}' is unknown; did you mean '{}'?", text, nearest);
+  return fmt::format("'{}' is unknown; choose from {}", text, fmt::join(names, ", "));
+}
+
+std::int64_t LineOf(const toml::node& node) {
+  return std::max<std::int64_t>(1, node.source().begin.line);
+}
+
+std::string TomlFields::PathOf(std::string_view key) const {
+  return path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key);
+}
+
+const toml::node* TomlFields::Find(std::string_view key) {
+  if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.emplace_back(key);
+  return table_.get(key);
+}
+
+void TomlFields::Wrong(std::string_view key, std::string_view what) {
+  mistakes_.Add(LineOfKey(table_, key), PathOf(key), what);
+}
+
+void TomlFields::WrongType(const toml::node& node, std::string_view key, std::string_view right) {
+  mistakes_.Add(LineOf(node), PathOf(key), fmt::format("{}; write {}", KindOf(node), right));
+}
+
+bool TomlFields::Read(std::string_view key, bool& target) {
+  const toml::node* node = Find(key);
+  if (node == nullptr) return false;
+  if (!node->is_boolean()) return WrongType(*node, key, "true or false"), false;
+  target = **node->as_boolean();
+  return true;
+}
+
+bool TomlFields::Read(std::string_view key, std::string& target) {
+  const toml::node* node = Find(key);
+  if (node == nullptr) return false;
+  if (!node->is_string()) return WrongType(*node, key, "a string in quotes"), false;
+  target = **node->as_string();
+  return true;
+}
+
+bool TomlFields::ReadInt(const toml::node& node, std::string_view key, TomlRange range,
+                         std::string_view right, std::int64_t& target) {
+  if (!node.is_integer()) return WrongType(node, key, right), false;
+  const std::int64_t value = **node.as_integer();
+  if (value < range.min || value > range.max) {
+    mistakes_.Add(LineOf(node), PathOf(key),
+                  fmt::format("{} is out of range; it must be {}", value, Describe(range)));
+    return false;
+  }
+  target = value;
+  return true;
+}
+
+bool TomlFields::Read(std::string_view key, std::int64_t& target, TomlRange range) {
+  const toml::node* node = Find(key);
+  return node != nullptr && ReadInt(*node, key, range, "an integer", target);
+}
+
+bool TomlFields::Read(std::string_view key, double& target, double min, double max) {
+  const toml::node* node = Find(key);
+  if (node == nullptr) return false;
+  if (!node->is_number()) return WrongType(*node, key, "a number"), false;
+  const double value = *node->value<double>();
+  if (!(value >= min && value <= max)) {
+    Wrong(key, fmt::format("{} is out of range; it must be from {} to {}", value, min, max));
+    return false;
+  }
+  target = value;
+  return true;
+}
+
+bool TomlFields::ReadList(std::string_view key, std::vector<std::int64_t>& target,
+                          TomlRange range) {
+  const toml::node* node = Find(key);
+  if (node == nullptr) return false;
+  if (!node->is_array()) return WrongType(*node, key, "a list of integers"), false;
+  std::vector<std::int64_t> items;
+  for (const toml::node& item : *node->as_array()) {
+    items.emplace_back();
+    if (!ReadInt(item, key, range, "a list of integers", items.back())) return false;
+  }
+  target = std::move(items);
+  return true;
+}
+
+bool TomlFields::ReadPerRank(std::string_view key, int ranks, std::vector<std::int64_t>& target,
+                             TomlRange range) {
+  constexpr std::string_view kRight = "an integer, or a list with one for each rank";
+  const toml::node* node = Find(key);
+  if (node == nullptr) return false;
+  std::vector<std::int64_t> items;
+  if (const toml::array* list = node->as_array()) {
+    for (const toml::node& item : *list) {
+      items.emplace_back();
+      if (!ReadInt(item, key, range, kRight, items.back())) return false;
+    }
+  } else {
+    std::int64_t value = 0;
+    if (!ReadInt(*node, key, range, kRight, value)) return false;
+    items.assign(static_cast<std::size_t>(ranks), value);
+  }
+  if (!CheckLength(*node, key, items.size(), ranks)) return false;
+  target = std::move(items);
+  return true;
+}
+
+bool TomlFields::ReadPerRank(std::string_view key, int ranks, std::vector<std::string>& target) {
+  constexpr std::string_view kRight = "a string, or a list with one for each rank";
+  const toml::node* node = Find(key);
+  if (node == nullptr) return false;
+  std::vector<std::string> items;
+  if (const toml::array* list = node->as_array()) {
+    for (const toml::node& item : *list) {
+      if (!item.is_string()) return WrongType(item, key, kRight), false;
+      items.push_back(**item.as_string());
+    }
+  } else {
+    if (!node->is_string()) return WrongType(*node, key, kRight), false;
+    items.assign(static_cast<std::size_t>(ranks), **node->as_string());
+  }
+  if (!CheckLength(*node, key, items.size(), ranks)) return false;
+  target = std::move(items);
+  return true;
+}
+
+bool TomlFields::CheckLength(const toml::node& node, std::string_view key, std::size_t items,
+                             int ranks) {
+  if (items == static_cast<std::size_t>(ranks)) return true;
+  mistakes_.Add(LineOf(node), PathOf(key),
+                fmt::format("a list of {} for {} ranks; write {} items, or one value for all",
+                            items, ranks, ranks));
+  return false;
+}
+
+std::optional<std::size_t> TomlFields::ReadName(std::string_view key,
+                                                std::span<const std::string_view> names) {
+  std::string name;
+  if (!Read(key, name)) return std::nullopt;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == name) return i;
+  }
+  Wrong(key, DescribeUnknown(name, names));
+  return std::nullopt;
+}
+
+const toml::table* TomlFields::FindTable(std::string_view key) {
+  const toml::node* node = Find(key);
+  if (node == nullptr) return nullptr;
+  if (!node->is_table()) return WrongType(*node, key, "a table"), nullptr;
+  return node->as_table();
+}
+
+void TomlFields::RejectTheRest() {
+  for (const auto& [name, node] : table_) {
+    const std::string_view key = name.str();
+    if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
+    const std::vector<std::string_view> names(known_.begin(), known_.end());
+    const std::string_view nearest = NearestName(key, names);
+    Wrong(key, nearest.empty() ? fmt::format("unknown; keys here: {}", fmt::join(names, ", "))
+                               : fmt::format("unknown; did you mean '{}'?", nearest));
+  }
+}
+
+}  // namespace lockstep

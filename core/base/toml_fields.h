@@ -1,0 +1,98 @@
+// Reading TOML tables so that every mistake of a user is one line with the file, the line, the key,
+// what is wrong and what is right.
+#ifndef LOCKSTEP_CORE_BASE_TOML_FIELDS_H_
+#define LOCKSTEP_CORE_BASE_TOML_FIELDS_H_
+
+#include <toml++/toml.h>
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/status.h"
+
+namespace lockstep {
+
+// The mistakes of one file; the one on the first line is told.
+class TomlMistakes {
+ public:
+  explicit TomlMistakes(std::string origin) : origin_(std::move(origin)) {}
+  // `key` is dotted; empty: of the file as a whole.
+  void Add(std::int64_t line, std::string_view key, std::string_view what);
+  bool none() const { return !line_; }
+  // Ok, or kInvalidInput: "FILE:LINE: key KEY: what is wrong; remedy".
+  Status status() const;
+
+ private:
+  std::string origin_;
+  std::optional<std::int64_t> line_;
+  std::string message_;
+};
+
+// The inclusive range of an integer field, or of the items of a list.
+struct TomlRange {
+  std::int64_t min = std::numeric_limits<std::int64_t>::min();
+  std::int64_t max = std::numeric_limits<std::int64_t>::max();
+};
+
+// The fields of one table. Every Read leaves `target` alone and returns false when the key is
+// absent or its value wrong; the latter is added to the mistakes. What was never asked for is
+// unknown: RejectTheRest, which must be called last.
+class TomlFields {
+ public:
+  // `path` is the table's dotted name ("workload"); empty for the file. Both must outlive this.
+  TomlFields(const toml::table& table, std::string path, TomlMistakes& mistakes)
+      : table_(table), path_(std::move(path)), mistakes_(mistakes) {}
+
+  bool Has(std::string_view key) const { return table_.contains(key); }
+  bool Read(std::string_view key, bool& target);
+  bool Read(std::string_view key, std::string& target);
+  bool Read(std::string_view key, std::int64_t& target, TomlRange range = {});
+  bool Read(std::string_view key, double& target, double min, double max);
+  bool ReadList(std::string_view key, std::vector<std::int64_t>& target, TomlRange range = {});
+  // One value for all `ranks` or a list with one for each; `target` gets `ranks` items.
+  bool ReadPerRank(std::string_view key, int ranks, std::vector<std::int64_t>& target,
+                   TomlRange range = {});
+  bool ReadPerRank(std::string_view key, int ranks, std::vector<std::string>& target);
+  // One of `names`; returns its index.
+  std::optional<std::size_t> ReadName(std::string_view key,
+                                      std::span<const std::string_view> names);
+  // A value whose form the caller checks, or nullptr.
+  const toml::node* Find(std::string_view key);
+  const toml::table* FindTable(std::string_view key);
+
+  // A mistake at the key (at the table when the key is absent).
+  void Wrong(std::string_view key, std::string_view what);
+  void RejectTheRest();
+
+  std::string PathOf(std::string_view key) const;
+  TomlMistakes& mistakes() { return mistakes_; }
+
+ private:
+  void WrongType(const toml::node& node, std::string_view key, std::string_view right);
+  bool ReadInt(const toml::node& node, std::string_view key, TomlRange range,
+               std::string_view right, std::int64_t& target);
+
+  bool CheckLength(const toml::node& node, std::string_view key, std::size_t items, int ranks);
+
+  const toml::table& table_;
+  std::string path_;
+  TomlMistakes& mistakes_;
+  std::vector<std::string> known_;
+};
+
+// "'kil' is unknown; did you mean 'kill'?", or which names there are when none is near.
+std::string DescribeUnknown(std::string_view text, std::span<const std::string_view> names);
+
+// "an integer", "a list" …
+std::string_view KindOf(const toml::node& node);
+std::int64_t LineOf(const toml::node& node);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_BASE_TOML_FIELDS_H_

@@ -1,0 +1,94 @@
+// A scenario: a program that the ranks run, the faults that befall them, and what is expected. One
+// TOML file each; users write their own.
+#ifndef LOCKSTEP_STRESS_SCENARIO_SCENARIO_H_
+#define LOCKSTEP_STRESS_SCENARIO_SCENARIO_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/ddp/training.h"
+#include "stress/scenario/graph_replay.h"
+#include "stress/scenario/loading.h"
+#include "stress/scenario/recovery.h"
+#include "stress/scenario/script.h"
+#include "stress/scenario/stream_race.h"
+
+namespace lockstep::stress::scenario {
+
+// What a rank runs. A further kind of workload is a further alternative here and a row of kKinds in
+// scenario_workload.cc.
+using Workload = std::variant<ddp::TrainingProgram, ScriptProgram, LoadingProgram,
+                              StreamRaceProgram, GraphReplayProgram>;
+
+// Something that befalls ranks. What its kind needs further is checked by whoever injects it.
+struct FaultSpec {
+  std::string kind = {};  // "kill"
+  std::vector<int> ranks = {};
+  std::string at = {};  // "iteration:3"
+  std::optional<double> duration_seconds = std::nullopt;
+  std::map<std::string, double> amounts = {};  // "bytes", "share" …; times in seconds
+  std::vector<std::string> variables = {};     // of `environment`: "NAME=VALUE"
+  std::int64_t line = 0;                       // in the file, for errors
+};
+
+// What must come out. Every rank has the outcomes that are all right for it.
+struct Expectation {
+  std::vector<std::vector<std::string>> ranks;  // one a rank; none: not said
+  std::string cause;                            // empty: not said
+  std::vector<int> culprits;
+  std::vector<int> hosts_of = {};  // the culprits' hosts are those of these ranks; none: not said
+  // Figures that every rank reports, each from the one number to the other.
+  std::map<std::string, std::pair<double, double>> figures = {};
+  std::string recovery = {};  // "resumed" …; empty: not said
+};
+
+struct Scenario {
+  std::string origin;  // the file
+  std::string name;
+  std::string description;
+  std::string source;
+  std::vector<int> allowed_ranks;  // numbers of ranks it is meant for; empty: any
+  int ranks = 0;                   // the number that it was read for
+  int hosts = 1;                   // it needs so many at least
+  Workload workload;
+  std::vector<FaultSpec> faults;
+  std::optional<RecoveryPlan> recovery;  // none: a lost rank ends the run
+  std::string requirement;  // what it cannot be shown without: "nccl", "cuda"; or empty
+  std::map<std::string, Expectation> expect;  // by backend, or rule set of sim, or "any"
+};
+
+// Whether a rank whose program is over stays, with its connections.
+inline bool Lingers(const Scenario& scenario) {
+  return std::visit([](const auto& program) { return program.after_finish; }, scenario.workload) ==
+         ddp::AfterFinish::kLinger;
+}
+
+struct ScenarioOptions {
+  // Number of ranks in place of the file's. None: the file's, the first of a list, 2 for "any".
+  std::optional<int> ranks = std::nullopt;
+  // Rules that decide the buckets where the file does not say them.
+  ddp::TorchRules torch = ddp::TorchRules::k2_6;
+};
+
+// For more, core/collective has no data whose results are known.
+inline constexpr int kMaxScenarioRanks = 1 << 16;
+
+// Reads `text`; `origin` names it in errors. Every mistake is kInvalidInput in one line:
+// "FILE:LINE: key KEY: what is wrong; what is right". Of several the first line's is told.
+Result<Scenario> ParseScenario(std::string_view text, const std::string& origin,
+                               const ScenarioOptions& options = {});
+
+// Of a file. Errors: those of ParseScenario; kInvalidInput when it is no file or larger than 1 MiB;
+// kEnvironment when it can't be read.
+Result<Scenario> LoadScenario(const std::string& path, const ScenarioOptions& options = {});
+
+}  // namespace lockstep::stress::scenario
+
+#endif  // LOCKSTEP_STRESS_SCENARIO_SCENARIO_H_

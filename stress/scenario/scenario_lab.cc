@@ -1,0 +1,73 @@
+// kind = "sharded_loading" and "stream_race".
+#include <fmt/format.h>
+
+#include "stress/scenario/scenario_workload.h"
+
+namespace lockstep::stress::scenario {
+namespace {
+
+constexpr std::int64_t kMost = 1'000'000'000;
+constexpr std::int64_t kMostSamples = 1'000'000;
+constexpr std::string_view kAfterFinish[] = {"exit", "linger"};
+
+void ReadAfterFinish(TomlFields& fields, ddp::AfterFinish& after_finish) {
+  if (const auto index = fields.ReadName("after_finish", kAfterFinish)) {
+    after_finish = static_cast<ddp::AfterFinish>(*index);
+  }
+}
+
+void ReadSampler(TomlFields& fields, int ranks, LoadingProgram& program) {
+  fields.ReadPerRank("samples", ranks, program.samples.values, {1, kMostSamples});
+  fields.ReadPerRank("seed", ranks, program.seed.values, {0, kMost});
+  fields.Read("batch", program.batch, {1, kMostSamples});
+  fields.Read("epochs", program.epochs, {1, kMost});
+  fields.Read("shuffle", program.shuffle);
+  fields.Read("drop_last", program.drop_last);
+  fields.Read("set_epoch", program.set_epoch);
+  fields.Read("weighted", program.weighted);
+  if (!program.weighted) return;
+  for (const std::string_view other : {"shuffle", "drop_last"}) {
+    if (fields.Has(other)) fields.Wrong(other, "a weighted sampler has no such thing; remove it");
+  }
+}
+
+}  // namespace
+
+LoadingProgram ReadLoading(TomlFields& fields, int ranks, const ScenarioOptions&) {
+  constexpr std::string_view kBetween[] = {"barrier", "all_reduce", "none"};
+  LoadingProgram program;
+  ReadSampler(fields, ranks, program);
+  fields.Read("workers", program.workers, {0, 64});
+  fields.Read("decode_passes", program.decode_passes, 0, 1e4);
+  std::vector<std::int64_t> slow_down;
+  if (fields.ReadPerRank("slow_down", ranks, slow_down, {1, 1000})) {
+    program.slow_down.values.assign(slow_down.begin(), slow_down.end());
+  }
+  if (const auto index = fields.ReadName("between", kBetween)) {
+    program.between = static_cast<LoadingProgram::Between>(*index);
+  }
+  ReadAfterFinish(fields, program.after_finish);
+  return program;
+}
+
+StreamRaceProgram ReadStreamRace(TomlFields& fields, int, const ScenarioOptions&) {
+  StreamRaceProgram program;
+  if (!fields.Has("pattern")) {
+    fields.Wrong("pattern",
+                 fmt::format("missing; choose from {}", fmt::join(RacePatternNames(), ", ")));
+  }
+  if (const auto index = fields.ReadName("pattern", RacePatternNames())) {
+    program.pattern = static_cast<RacePattern>(*index);
+  }
+  if (const auto index = fields.ReadName("guard", RaceGuardNames())) {
+    program.guard = static_cast<RaceGuard>(*index);
+  }
+  fields.Read("rounds", program.rounds, {1, 1'000'000});
+  fields.Read("count", program.count, {1, 1 << 28});
+  fields.Read("work_us", program.work_us, 0, 1e7);
+  fields.Read("host_us", program.host_us, 0, 1e7);
+  ReadAfterFinish(fields, program.after_finish);
+  return program;
+}
+
+}  // namespace lockstep::stress::scenario

@@ -1,0 +1,23 @@
+// Faults of links in a scenario: link_down, link_delay, link_loss, link_rate, link_reset between
+// two ranks; the same, network_reorder and network_block between the hosts of two ranks.
+#ifndef LOCKSTEP_STRESS_SCENARIO_SCENARIO_LINK_H_
+#define LOCKSTEP_STRESS_SCENARIO_SCENARIO_LINK_H_
+
+#include "core/base/toml_fields.h"
+#include "stress/scenario/scenario.h"
+
+namespace lockstep::stress::scenario {
+
+inline bool IsNetworkFault(std::string_view kind) { return kind.starts_with("network_"); }
+inline bool IsLinkFault(std::string_view kind) {
+  return kind.starts_with("link_") || IsNetworkFault(kind);
+}
+
+// Into FaultSpec::ranks the rank `from`, into amounts: "to" (a rank; absent: all others), "one_way"
+// (0: both directions), "delay", "jitter" (seconds), "loss", "share" (probabilities), "rate" (bytes
+// a second), "port" (absent: any), "refuse".
+void ReadLink(TomlFields& fields, FaultSpec& fault, int ranks);
+
+}  // namespace lockstep::stress::scenario
+
+#endif  // LOCKSTEP_STRESS_SCENARIO_SCENARIO_LINK_H_

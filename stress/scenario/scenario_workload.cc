@@ -1,0 +1,78 @@
+// The table of all kinds of workloads, each with its reader. A kind that is missing here is unknown
+// to every program.
+#include "stress/scenario/scenario_workload.h"
+
+#include <array>
+#include <string_view>
+
+namespace lockstep::stress::scenario {
+namespace {
+
+using ReadKind = Workload (*)(TomlFields&, int, const ScenarioOptions&);
+
+struct Kind {
+  std::string_view name;
+  ReadKind read;
+};
+
+constexpr Kind kKinds[] = {
+    {"ddp_training",
+     [](TomlFields& fields, int ranks, const ScenarioOptions& options) {
+       return Workload(ReadTraining(fields, ranks, options));
+     }},
+    {"script",
+     [](TomlFields& fields, int ranks, const ScenarioOptions& options) {
+       return Workload(ReadScript(fields, ranks, options));
+     }},
+    {"all_reduce_loop",
+     [](TomlFields& fields, int ranks, const ScenarioOptions&) {
+       return Workload(ReadLoop(fields, ranks, collective::Collective::kAllReduce));
+     }},
+    {"broadcast_loop",
+     [](TomlFields& fields, int ranks, const ScenarioOptions&) {
+       return Workload(ReadLoop(fields, ranks, collective::Collective::kBroadcast));
+     }},
+    {"communicator_churn",
+     [](TomlFields& fields, int ranks, const ScenarioOptions& options) {
+       return Workload(ReadChurn(fields, ranks, options));
+     }},
+    {"groups",
+     [](TomlFields& fields, int ranks, const ScenarioOptions& options) {
+       return Workload(ReadGroups(fields, ranks, options));
+     }},
+    {"graph_replay",
+     [](TomlFields& fields, int ranks, const ScenarioOptions& options) {
+       return Workload(ReadGraphReplay(fields, ranks, options));
+     }},
+    {"sharded_loading",
+     [](TomlFields& fields, int ranks, const ScenarioOptions& options) {
+       return Workload(ReadLoading(fields, ranks, options));
+     }},
+    {"stream_race",
+     [](TomlFields& fields, int ranks, const ScenarioOptions& options) {
+       return Workload(ReadStreamRace(fields, ranks, options));
+     }},
+};
+
+}  // namespace
+
+Workload ReadWorkload(TomlFields& fields, int ranks, const ScenarioOptions& options) {
+  std::array<std::string_view, std::size(kKinds)> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kKinds[i].name;
+  if (!fields.Has("kind")) {
+    fields.Wrong("kind", "missing; write kind = \"ddp_training\"");
+    return Workload();
+  }
+  const auto kind = fields.ReadName("kind", names);
+  if (!kind) return Workload();
+  Workload workload = kKinds[*kind].read(fields, ranks, options);
+  fields.RejectTheRest();
+  auto* const script = std::get_if<ScriptProgram>(&workload);
+  if (script == nullptr || !fields.mistakes().none()) return workload;
+  for (std::size_t i = 0; i < script->communicators.size(); ++i) {
+    script->promised.push_back(PromisesRightData(*script, i));
+  }
+  return workload;
+}
+
+}  // namespace lockstep::stress::scenario
