@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Several hosts on one machine: runs a command across them with mpirun.
 
   scripts/test_hosts 2 -- bench_allreduce -b 8 -e 1M          2 hosts, 1 rank each
@@ -19,7 +18,7 @@ has a boot id of its own, as machines have: then its clock is taken for one of i
 
 Exit codes: COMMAND's; 2 usage; 4 environment; 77 not possible here.
 """
-import argparse
+import functools
 import os
 import re
 import shlex
@@ -31,8 +30,10 @@ import tempfile
 import time
 import uuid
 
+import launches
+from launches import SKIPPED
+
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
-SKIPPED = 77
 INSIDE = "LOCKSTEP_TEST_HOSTS_INSIDE"
 UNSHARE = ["unshare", "--net", "--mount", "--uts", "--pid", "--fork", "--kill-child",
            "--mount-proc"]
@@ -44,9 +45,7 @@ exec nsenter --net --uts --mount --target "$(cat {folder}/$host)" -- sh -c "$*"
 """
 
 
-def fail(code, message):
-    print(f"test_hosts: {message}", file=sys.stderr)
-    sys.exit(code)
+fail = functools.partial(launches.fail, "test_hosts")
 
 
 def run(*words):
@@ -127,16 +126,22 @@ class Hosts:
         return ["nsenter", "--net", "--uts", "--mount", "--target", str(pid), "--"]
 
     def mpirun(self, ranks):
-        slots = ",".join(f"{address}:{ranks}" for address in self.addresses)
-        root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
         # What is set for the programs is set on all hosts.
         ours = [name for name in os.environ if name.startswith("LOCKSTEP_") and name != INSIDE]
-        root += [word for name in ours for word in ("-x", name)]
-        return (["mpirun", *root, "--oversubscribe", "--bind-to", "none",
-                 "--mca", "mpi_yield_when_idle", "1", "--mca", "plm", "rsh",
-                 "--mca", "plm_rsh_agent", self.agent, "--mca", "btl", "self,vader,tcp",
-                 "--mca", "btl_tcp_if_include", "eth0", "--mca", "oob_tcp_if_include", "eth0",
-                 "--host", slots, "-np", str(ranks * len(self.addresses))])
+        return mpirun_across(self.addresses, ranks, self.agent,
+                             *(word for name in ours for word in ("-x", name)))
+
+
+def slots(addresses, ranks):
+    return ",".join(f"{address}:{ranks}" for address in addresses)
+
+
+def mpirun_across(addresses, ranks, agent, *words):
+    """`ranks` ranks a host, which `agent` starts there."""
+    return launches.mpirun(
+        *launches.SHARING, "--mca", "plm", "rsh", "--mca", "plm_rsh_agent", agent, "--mca", "btl",
+        "self,vader,tcp", "--mca", "btl_tcp_if_include", "eth0", "--mca", "oob_tcp_if_include",
+        "eth0", "--host", slots(addresses, ranks), "-np", str(ranks * len(addresses)), *words)
 
 
 def inside(options, command):
@@ -145,8 +150,8 @@ def inside(options, command):
         hosts = Hosts(options.hosts, folder, options.set, options.boot_ids)
         os.environ["LOCKSTEP_TEST_HOSTS"] = "1"  # stress may interfere with their network
         words = command if options.shell else hosts.mpirun(options.ranks) + command
-        environment = dict(os.environ, TEST_HOSTS_AGENT=hosts.agent, TEST_HOSTS=",".join(
-            f"{address}:{options.ranks}" for address in hosts.addresses))
+        environment = dict(os.environ, TEST_HOSTS_AGENT=hosts.agent,
+                           TEST_HOSTS=slots(hosts.addresses, options.ranks))
         # Open MPI names its folders by host and process number: another set of hosts, which may run
         # at the same time, has the same.
         environment["OMPI_MCA_orte_tmpdir_base"] = folder
@@ -171,9 +176,8 @@ def variables_of(words):
     return variables
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(arguments):
+    parser = launches.parser(__doc__)
     parser.add_argument("hosts", type=int, help="how many, 1 to 64")
     parser.add_argument("--ranks", type=int, default=1, help="ranks of a host (default 1)")
     parser.add_argument("--shell", action="store_true", help="COMMAND once, on the first host")
@@ -182,17 +186,13 @@ def main():
     parser.add_argument("--boot-ids", action="store_true",
                         help="every host has a boot id of its own, as machines have")
     parser.add_argument("command", nargs="+", metavar="COMMAND")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if not 1 <= options.hosts <= 64 or not 1 <= options.ranks <= 256:
         fail(2, f"{options.hosts} hosts of {options.ranks} ranks: give 1 to 64 hosts, 1 to 256 "
              "ranks each")
     options.set = variables_of(options.set)
     os.environ["PATH"] += ":/usr/sbin:/sbin"
     if os.environ.get(INSIDE):
-        sys.exit(inside(options, options.command))
-    words = unshare_command() + [sys.executable, os.path.abspath(__file__), *sys.argv[1:]]
-    os.execvpe(words[0], words, dict(os.environ, **{INSIDE: "1"}))
-
-
-if __name__ == "__main__":
-    main()
+        return inside(options, options.command)
+    words = unshare_command() + [sys.executable, launches.command("test_hosts"), *arguments]
+    return os.execvpe(words[0], words, dict(os.environ, **{INSIDE: "1"}))

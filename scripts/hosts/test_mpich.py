@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 """The same sources built for MPICH and run by its mpiexec (Hydra).
 
   scripts/test_mpich                     builds what it needs with --repo_env=LOCKSTEP_MPI=mpich
@@ -7,8 +6,7 @@
 Bazel's own bazel-bin holds programs of MPICH after it, until the next build. What is needed:
 scripts/install_packages mpich libmpich-dev. Without, exit code 77 with the reason.
 """
-import argparse
-import atexit
+import functools
 import json
 import os
 import shutil
@@ -20,13 +18,11 @@ import time
 import unittest
 
 import h5py
+import launches
+from launches import SKIPPED, TREE, command
 
-SKIPPED = 77
-TREE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TARGETS = {"bench_allreduce": "//bench", "bench_ddp_step": "//bench", "stress": "//stress",
            "mpi_contract": "//core/comm/mpi"}
-FOLDER = tempfile.mkdtemp(prefix="lockstep-mpich-", dir=os.environ.get("TEST_TMPDIR"))
-atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 SWEEP = ["-b", "8", "-e", "4K", "-f", "8", "-n", "30"]
 SETTINGS = {"LOCKSTEP_SCENARIOS": f"{TREE}/stress/scenarios",
             "LOCKSTEP_DATASETS": f"{TREE}/datasets/manifests"}
@@ -35,20 +31,24 @@ NO_SHARED_REDUCE = {"MPIR_CVAR_REDUCE_DEVICE_COLLECTIVE": "0"}
 ENDLESS = ["-b", "8", "-e", "64", "-n", "100000000"]
 
 
-def fail(code, message):
-    print(f"test_mpich: {message}", file=sys.stderr)
-    sys.exit(code)
+fail = functools.partial(launches.fail, "test_mpich")
+
+
+@functools.cache
+def folder():
+    """Of this run: the programs and their results. It goes when the process ends."""
+    return tempfile.TemporaryDirectory(prefix="lockstep-mpich-", dir=os.environ.get("TEST_TMPDIR"))
 
 
 def path(name):
-    return os.path.join(FOLDER, name)
+    return os.path.join(folder().name, name)
 
 
 def launch(ranks, program, *words, environment=None):
     return subprocess.Popen(["timeout", "-k", "5", "120", "mpiexec.mpich", "-n", str(ranks),
                              path(program), *words], stdin=subprocess.DEVNULL,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                            cwd=FOLDER, env={**os.environ, **SETTINGS, **(environment or {})})
+                            cwd=folder().name, env={**os.environ, **SETTINGS, **(environment or {})})
 
 
 def run(ranks, program, *words, environment=None):
@@ -61,15 +61,10 @@ def worker_of(rank, mark, seconds=40):
     """The process id of a rank's worker in the launch that has `mark` in its environment."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{pid}/environ", "rb") as file:
-                    variables = file.read().split(b"\0")
-            except OSError:
-                continue
-            role = [one.split() for one in variables if one.startswith(b"LOCKSTEP_WORKER=")]
-            if role and int(role[0][4]) == rank and f"LOCKSTEP_MARK={mark}".encode() in variables:
-                return int(pid)
+        for pid, variables in launches.processes():
+            role = variables.get(b"LOCKSTEP_WORKER", b"").split()
+            if role and int(role[4]) == rank and variables.get(b"LOCKSTEP_MARK") == mark.encode():
+                return pid
         time.sleep(0.05)
     raise AssertionError(f"rank {rank} has no worker")
 
@@ -148,16 +143,16 @@ class MpichTest(unittest.TestCase):
         self.assertEqual(said.count("bench_allreduce: "), 1, said)
 
     def test_across_hosts(self):
-        hosts = os.path.join(TREE, "scripts/test_hosts")
         for backend in ("gloo", "mpi"):
             name = f"hosts-{backend}.h5"
             script = ("exec mpiexec.mpich -launcher rsh -launcher-exec $TEST_HOSTS_AGENT "
                       f"-iface eth0 -hosts $TEST_HOSTS -n 4 {path('bench_allreduce')} "
                       f"{' '.join(SWEEP)} --backend={backend} --output={path(name)}")
-            done = subprocess.run(["timeout", "-k", "5", "120", hosts, "2", "--ranks=2", "--shell",
-                                   "--", "sh", "-c", script], stdin=subprocess.DEVNULL, text=True,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-            if done.returncode == 77:
+            done = subprocess.run(["timeout", "-k", "5", "120", command("test_hosts"), "2",
+                                   "--ranks=2", "--shell", "--", "sh", "-c", script],
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, check=False)
+            if done.returncode == SKIPPED:
                 self.skipTest(done.stdout.strip())
             self.assertEqual(done.returncode, 0, done.stdout)
             self.read(name, 4)
@@ -177,12 +172,11 @@ def build():
     return {name: os.path.join(root, package[2:]) for name, package in TARGETS.items()}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(arguments):
+    parser = launches.parser(__doc__)
     parser.add_argument("--programs", metavar="DIR",
                         help="that hold bench_allreduce, bench_ddp_step, stress, mpi_contract")
-    options, rest = parser.parse_known_args()
+    options, rest = parser.parse_known_args(arguments)
     missing = [package for program, package in (("mpicc.mpich", "libmpich-dev"),
                                                 ("mpiexec.mpich", "mpich"))
                if shutil.which(program) is None]
@@ -191,11 +185,7 @@ def main():
     try:
         places = dict.fromkeys(TARGETS, options.programs) if options.programs else build()
         for name, place in places.items():
-            shutil.copy(os.path.join(place, name), FOLDER)
-        unittest.main(argv=[sys.argv[0], "-v", *rest])
+            shutil.copy(os.path.join(place, name), path(name))
+        unittest.main(module=__name__, argv=[sys.argv[0], "-v", *rest])
     except FileNotFoundError as error:
         fail(2, f"{error}; give a directory that has {', '.join(TARGETS)}")
-
-
-if __name__ == "__main__":
-    main()

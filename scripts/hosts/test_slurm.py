@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """A Slurm cluster on one machine: runs a command on its first node.
 
   scripts/test_slurm 2 -- srun -N2 -n2 --mpi=pmix bench_allreduce -b 8 -e 1M
@@ -17,7 +16,7 @@ test_hosts is not possible, exit code 77 with the reason.
 
 Exit codes: COMMAND's; 2 usage; 4 environment; 77 not possible here.
 """
-import argparse
+import functools
 import os
 import shutil
 import signal
@@ -26,7 +25,9 @@ import sys
 import tempfile
 import time
 
-SKIPPED = 77
+import launches
+from launches import SKIPPED, command
+
 PROGRAMS = {"slurmctld": "slurmctld", "slurmd": "slurmd", "munged": "munge",
             "sinfo": "slurm-client", "srun": "slurm-client"}
 INSIDE = "LOCKSTEP_TEST_SLURM_INSIDE"
@@ -62,9 +63,7 @@ PartitionName=test Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 
 
-def fail(code, message):
-    print(f"test_slurm: {message}", file=sys.stderr)
-    sys.exit(code)
+fail = functools.partial(launches.fail, "test_slurm")
 
 
 def last_line(path):
@@ -156,21 +155,20 @@ def inside(options, directory):
             time.sleep(0.05)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(arguments):
+    parser = launches.parser(__doc__)
     parser.add_argument("nodes", type=int, help="how many, 1 to 16")
     parser.add_argument("--ranks", type=int, default=1,
                         help="tasks that a node takes (default 1)")
     parser.add_argument("command", nargs="+", metavar="COMMAND")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if not 1 <= options.nodes <= 16 or not 1 <= options.ranks <= 256:
         fail(2, f"{options.nodes} nodes of {options.ranks} ranks: give 1 to 16 nodes, 1 to 256 "
              "ranks each")
     os.environ["PATH"] += ":/usr/sbin:/sbin"
     directory = os.environ.pop(INSIDE, None)
     if directory:
-        sys.exit(inside(options, directory))
+        return inside(options, directory)
     missing = sorted({package for program, package in PROGRAMS.items()
                       if shutil.which(program) is None})
     if missing:
@@ -179,14 +177,9 @@ def main():
         if file.read().strip() == "deny":
             fail(SKIPPED, "Slurm's daemons drop their groups, which this user namespace forbids: "
                           "run it as root")
-    hosts = os.path.join(os.path.dirname(os.path.abspath(__file__)), "test_hosts")
-    words = [hosts, str(options.nodes), "--shell", "--", sys.executable,
-             os.path.abspath(__file__), *sys.argv[1:]]
+    words = [command("test_hosts"), str(options.nodes), "--shell", "--", sys.executable,
+             command("test_slurm"), *arguments]
     # Of the caller's own cluster, nothing may reach this one.
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith(("SLURM", "SBATCH", "SRUN", "SALLOC"))}
-    os.execvpe(words[0], words, dict(environment, **{INSIDE: os.getcwd()}))
-
-
-if __name__ == "__main__":
-    main()
+    return os.execvpe(words[0], words, dict(environment, **{INSIDE: os.getcwd()}))

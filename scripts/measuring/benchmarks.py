@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """What is really a speed: builds what it needs, runs it in pairs, and judges it by its bounds.
 
 Tests assert no time, because they run on machines that are busy; these bounds hold on one that is
@@ -13,19 +12,19 @@ import subprocess
 import sys
 import tempfile
 
-_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_BIN = os.path.join(_ROOT, "bazel-bin")
+from launches import TREE
+
 _TARGETS = ["//bench/self:speeds", "//bench:bench_allreduce", "//bench:bench_ddp_step",
             "//bench:bench_sharding", "//bench/peers:libslow_allreduce.so", "//results:large_run",
             "//scripts/lockstep"]
 _MOST_LAUNCHES = 24
 _PAGE_SECONDS = 3.0  # of a processor, for the page of 10,000 cases
 
-sys.path.insert(0, _ROOT)
+sys.path.insert(0, TREE)
 
 
 def program(name):
-    return os.path.join(_BIN, name)
+    return os.path.join(TREE, "bazel-bin", name)
 
 
 def say(name, value, verdict):
@@ -143,7 +142,7 @@ def main(arguments):
     options = parser.parse_args(arguments)
     try:
         if not options.no_build:
-            subprocess.run(["bazel", "build", "--show_result=0", *_TARGETS], cwd=_ROOT, check=True,
+            subprocess.run(["bazel", "build", "--show_result=0", *_TARGETS], cwd=TREE, check=True,
                            stdin=subprocess.DEVNULL)
         with tempfile.TemporaryDirectory() as folder:
             verdicts = [speeds(options.seconds)] + [judge(folder) for judge in (
@@ -157,7 +156,3 @@ def main(arguments):
     worst = 5 if "BEYOND" in verdicts else 3 if "unclear" in verdicts else 0
     print("%s: %s" % ({0: "PASS", 3: "UNKNOWN", 5: "SLOW"}[worst], counts))
     return worst
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 """Do the stated 95 % intervals of the median cover the long-run median?
 
 Repeats the default sweep (100 times in one launch unless told otherwise), pools all samples of all
@@ -8,22 +7,21 @@ N launches, whose differences (placement of the processors above all) it does no
 
 Exit code 0: at least 90 % at every size from 1 KiB and 80 % below; 1: not so.
 """
-import argparse
 import os
 import subprocess
-import sys
 import tempfile
 
 import h5py
+import launches
 import numpy
 
 
 def sweeps(options, path):
     """{bytes: [(low, high, durations)]} of one launch with several sweeps."""
-    root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-    command = ["mpirun", "-np", str(options.ranks)] + root + [
-        options.bench, "-b", str(options.first), "-e", str(options.last), "--output", path,
-        "--no-progress", f"--benchmark_repetitions={options.sweeps // options.launches}"]
+    command = launches.mpirun(
+        "-np", str(options.ranks), options.bench, "-b", str(options.first), "-e",
+        str(options.last), "--output", path, "--no-progress",
+        f"--benchmark_repetitions={options.sweeps // options.launches}")
     subprocess.run(["timeout", "3000"] + command, check=True, stdout=subprocess.DEVNULL)
     found = {}
     with h5py.File(path) as run:
@@ -39,16 +37,15 @@ def sweeps(options, path):
     return found
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(arguments):
+    parser = launches.parser(__doc__)
     parser.add_argument("--bench", default="bazel-bin/bench/bench_allreduce")
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--first", type=int, default=8)
     parser.add_argument("--last", type=int, default=64 << 20)
     parser.add_argument("--sweeps", type=int, default=100)
     parser.add_argument("--launches", type=int, default=1)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     pooled = {}
     with tempfile.TemporaryDirectory() as folder:
         for launch in range(options.launches):
@@ -70,7 +67,3 @@ def report(pooled):
         print(f"{size:>10} {truth / 1e3:>13.2f} us {100 * covered / len(rows):>6.0f} % "
               f"{len(rows):>7} {100 * width:>9.1f} %")
     return 0 if good else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

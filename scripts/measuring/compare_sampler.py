@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 """Compares `lockstep sampler` with PyTorch on this machine: the indices, and the time for them.
 
 In turn, --repeat times: our sampler (the whole command, start to end), `torch.randperm(n)` and a
@@ -7,13 +6,14 @@ other programs running, compare the processor time (user + system) rather than t
 
 Exit code 0: the indices agree; 1: they do not; 2: usage; 4: PyTorch or lockstep is missing.
 """
-import argparse
 import resource
 import shutil
 import statistics
 import subprocess
 import sys
 import time
+
+import launches
 
 
 def fnv(indices):
@@ -48,26 +48,40 @@ def randperm(torch, options):
     return torch.randperm(options.n, generator=generator)[options.rank::options.world].clone()
 
 
+def version_of(torch):
+    return tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
+
+
 def real_sampler(options):
     from torch.utils.data import DistributedSampler
     return list(iter(DistributedSampler(range(options.n), num_replicas=options.world,
                                         rank=options.rank)))
 
 
-def parse():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+def parse(arguments):
+    parser = launches.parser(__doc__)
     parser.add_argument("--lockstep", default=shutil.which("lockstep"))
     parser.add_argument("--n", type=int, default=10**8)
     parser.add_argument("--world", type=int, default=1024)
     parser.add_argument("--rank", type=int, default=0)
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--no-list", action="store_true", help="without the real sampler's list")
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
-def main():
-    options = parse()
+def measure(works, repeat):
+    """What each work gave, and the medians of its times [wall, processor]; works take turns."""
+    results, times = {}, {name: [] for name in works}
+    for _ in range(repeat):
+        for name, work in works.items():
+            results[name], *spent = timed(work)
+            times[name].append(spent)
+    return results, {name: [statistics.median(kind) for kind in zip(*both)]
+                     for name, both in times.items()}
+
+
+def main(arguments):
+    options = parse(arguments)
     if options.n < 1 or options.repeat < 1 or not 0 <= options.rank < options.world:
         print("compare_sampler: --n and --repeat from 1, --rank below --world", file=sys.stderr)
         return 2
@@ -81,20 +95,12 @@ def main():
         print("compare_sampler: no lockstep on the PATH; run scripts/install or give --lockstep",
               file=sys.stderr)
         return 4
-    newer = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2]) >= (2, 6)
-    options.torch = "2.6" if newer else "1.13"
+    options.torch = "2.6" if version_of(torch) >= (2, 6) else "1.13"
     works = {"lockstep": lambda: ours(options.lockstep, options),
              "randperm[rank::world]": lambda: randperm(torch, options)}
     if not options.no_list:
         works["DistributedSampler"] = lambda: real_sampler(options)
-    times = {name: ([], []) for name in works}
-    results = {}
-    for _ in range(options.repeat):
-        for name, work in works.items():
-            results[name], wall, processor = timed(work)
-            times[name][0].append(wall)
-            times[name][1].append(processor)
-    medians = {name: [statistics.median(kind) for kind in both] for name, both in times.items()}
+    results, medians = measure(works, options.repeat)
     wall, processor = medians["lockstep"]
     print(f"n={options.n} world={options.world} rank={options.rank} torch {torch.__version__}, "
           f"medians of {options.repeat}")
@@ -107,7 +113,3 @@ def main():
         print(f"the indices differ: PyTorch {listed}, lockstep {results['lockstep']}")
         return 1
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

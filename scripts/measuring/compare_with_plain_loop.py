@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 """Does bench_allreduce tell the same truth as a plain MPI loop of OSU's shape?
 
 Runs pairs of launches in turn (plain loop, bench_allreduce, and the other way round), takes from
@@ -11,7 +10,6 @@ error) for either side, and below what a launch of either costs in wall time.
 Exit code 0: at every size the interval contains or touches 1.00 and is within the stated width;
 1: it does not; 3: --most pairs were not enough to tell.
 """
-import argparse
 import math
 import os
 import statistics
@@ -21,14 +19,14 @@ import tempfile
 import time
 
 import h5py
+import launches
 import numpy
 
 LARGE = 64 * 1024  # from here the interval must be within +-3 %, below within +-5 %
 
 
 def mpirun(ranks):
-    command = ["timeout", "300", "mpirun", "-np", str(ranks)]
-    return command + (["--allow-run-as-root"] if os.geteuid() == 0 else [])
+    return ["timeout", "300"] + launches.mpirun("-np", str(ranks))
 
 
 def plain(binary, ranks, first, last):
@@ -76,9 +74,8 @@ def narrow(size, low, high):
     return (high - low) / 2 <= width(size)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(arguments):
+    parser = launches.parser(__doc__)
     parser.add_argument("--bench", default="bazel-bin/bench/bench_allreduce")
     parser.add_argument("--plain", default="bazel-bin/bench/peers/plain_allreduce")
     parser.add_argument("--ranks", type=int, default=2)
@@ -86,7 +83,7 @@ def main():
     parser.add_argument("--last", type=int, default=16 << 20)
     parser.add_argument("--least", type=int, default=15, help="pairs of launches at least")
     parser.add_argument("--most", type=int, default=60, help="pairs of launches at most")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     medians = {"plain": {}, "ours": {}}  # side -> bytes -> one a launch
     seconds = {"plain": [], "ours": []}
     for pair in range(options.most):
@@ -136,7 +133,3 @@ def report(medians):
               f"{100 * error(medians['ours'][size]):>9.1f} % "
               f"{100 * error(medians['plain'][size]):>5.1f} %  {verdict}")
     return {0: 0, 1: 3, 2: 1}[worst]
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 """The same plan over several libraries or settings: which cells are ok, slower, wrong, hang, crash?
 
   scripts/compat_matrix MATRIX.toml --output=DIR
@@ -16,7 +15,6 @@ Exit codes: 0 all ok, 1 a cell is wrong, hangs, crashes or fails, 5 only slower 
 3 a cell is ambiguous, missing or unknown, or NOT RUN, 2 usage, 4 environment.
 --diff: 0 nothing worse, 5 something worse.
 """
-import argparse
 import glob
 import json
 import os
@@ -24,13 +22,12 @@ import subprocess
 import sys
 import zipfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "qualification"))
-# pylint: disable=wrong-import-position
-import matrix as cells
-from journal import Journal, JournalError, minute, tonight, write_whole
-from plan import PROGRAMS, check_installed, find_program
-from plan_values import PlanError, read_file, read_toml
-from runner import Runner
+import launches
+from qualification import matrix as cells
+from qualification.journal import Journal, JournalError, minute, tonight, write_whole
+from qualification.plan import PROGRAMS, check_installed, find_program
+from qualification.plan_values import PlanError, read_file, read_toml
+from qualification.runner import Runner
 
 WHEEL_PACKAGE = "nvidia-nccl-cu12"
 VERSION_RULES = ("driver_", "nccl_", "several_nccl")
@@ -225,9 +222,8 @@ def diff(paths):
     return 5 if worse else 0
 
 
-def read_options():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+def read_options(arguments):
+    parser = launches.parser(__doc__)
     parser.add_argument("matrix", nargs="?", help="MATRIX.toml")
     parser.add_argument("--output", default=tonight("results/matrix"),
                         help="folder of state and answer (one of tonight)")
@@ -235,14 +231,14 @@ def read_options():
     parser.add_argument("--nccl-wheels", default="", help="versions, comma-separated")
     parser.add_argument("--format", choices=("table", "json"), default="table")
     parser.add_argument("--diff", nargs=2, metavar=("OLD", "NEW"))
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if bool(options.matrix) == bool(options.diff):
         parser.error("give a MATRIX.toml, or --diff OLD NEW")
     return options
 
 
-def main():
-    options = read_options()
+def main(arguments):
+    options = read_options(arguments)
     if options.diff:
         return diff(options.diff)
     try:
@@ -268,7 +264,3 @@ def main():
     else:
         print(cells.format_matrix(answer), end="")
     return answer["exit_code"]
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -6,9 +6,9 @@ import os
 import subprocess
 
 import h5py
-from plan import Plan
-from plan_values import PlanError, check_table, seconds_of
-from verdict import text
+from launches import text
+from qualification.plan import Plan
+from qualification.plan_values import PlanError, check_table, seconds_of
 
 _KEYS = {"name", "profile", "step", "skip", "ranks", "budget", "deadline", "baseline",
          "min_effect", "configuration"}

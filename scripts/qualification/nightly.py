@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 """Is this machine (or hostfile) fit for training? Runs a plan, and says QUALIFIED or why not.
 
   scripts/nightly PLAN.toml --output=DIR      scripts/nightly --profile=quick --output=DIR
@@ -13,7 +12,6 @@ it runs in results/nightly/DATE, a folder of tonight; a night lasts from noon to
 Exit codes: 0 QUALIFIED, 1 NOT QUALIFIED, 5 only slower than the baseline, 3 INCONCLUSIVE or NOT
 RUN, 2 usage, 4 environment: a program is not installed, no space.
 """
-import argparse
 import fcntl
 import json
 import os
@@ -21,13 +19,12 @@ import signal
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "qualification"))
-# pylint: disable=wrong-import-position
-import verdict
-from journal import Journal, JournalError, tonight, write_whole
-from plan import PROGRAMS, Launch, Plan, check_installed, find_program
-from plan_values import PROFILE_NAMES, PlanError, read_file, read_toml
-from runner import Runner
+import launches
+from qualification import verdict
+from qualification.journal import Journal, JournalError, tonight, write_whole
+from qualification.plan import PROGRAMS, Launch, Plan, check_installed, find_program
+from qualification.plan_values import PROFILE_NAMES, PlanError, read_file, read_toml
+from qualification.runner import Runner
 
 BEGINNINGS = 3  # of a launch in which nightly itself was ended
 MUTE = 3  # launches of a soak one after the other without an answer: the rest would have none
@@ -155,9 +152,8 @@ class Nightly:
         raise Stopped()
 
 
-def read_options():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+def read_options(arguments):
+    parser = launches.parser(__doc__)
     parser.add_argument("plan", nargs="?", help="PLAN.toml")
     parser.add_argument("--profile", choices=PROFILE_NAMES, help="without a plan")
     parser.add_argument("--budget", help="60min: with a --profile, which is made shorter to fit")
@@ -166,7 +162,7 @@ def read_options():
                         help="folder of the state, the launches and the verdict (one of tonight)")
     parser.add_argument("--programs", help="folder of the programs, instead of PATH")
     parser.add_argument("--format", choices=("text", "json"), default="text")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if bool(options.plan) == bool(options.profile):
         parser.error("give a PLAN.toml or a --profile")
     if options.plan and (options.budget or options.baseline):
@@ -174,8 +170,8 @@ def read_options():
     return options
 
 
-def main():
-    options = read_options()
+def main(arguments):
+    options = read_options(arguments)
     try:
         content = {key: value for key, value in (
             ("profile", options.profile), ("budget", options.budget),
@@ -200,7 +196,3 @@ def main():
     print(json.dumps(answer, indent=1) if options.format == "json"
           else verdict.format_answer(answer), end="\n" if options.format == "json" else "")
     return answer["exit_code"]
-
-
-if __name__ == "__main__":
-    sys.exit(main())

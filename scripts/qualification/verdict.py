@@ -5,16 +5,13 @@ import os
 import subprocess
 
 import h5py
-from journal import minute
+from launches import text
+from qualification.journal import minute
 
 QUALIFIED, NOT_QUALIFIED, INCONCLUSIVE = "QUALIFIED", "NOT QUALIFIED", "INCONCLUSIVE"
 EXIT_CODES = {QUALIFIED: 0, NOT_QUALIFIED: 1, INCONCLUSIVE: 3}
 SLOWER = 5  # instead of 1, when being slower than the baseline is all that is wrong
 ATTEMPTS = 2  # of a launch that gave no answer
-
-
-def text(value):
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
 def facts_of(path):

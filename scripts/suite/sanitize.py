@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Runs the tests under the compiler's sanitizers, room by room, and lists what they find.
 
   asan  AddressSanitizer and UndefinedBehaviorSanitizer, over all rooms
@@ -22,13 +21,12 @@ import sys
 import time
 import zlib
 
-_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, os.path.join(_ROOT, "scripts"))
-import test_summary  # noqa: E402  pylint: disable=wrong-import-position
+from launches import TREE, JsonLines, command
+from suite import test_summary
 
 _CONFIGS = {"asan": ["--config=asan", "--config=ubsan"],
             "tsan": ["--config=tsan", "--test_env=TSAN_OPTIONS=halt_on_error=1:suppressions=" +
-                     os.path.join(_ROOT, "scripts", "tsan_suppressions")],
+                     command("tsan_suppressions")],
             "odr": ["--config=odr"]}
 _THREADS = re.compile(r"std::(j?thread|async)\b|pthread_create")
 _FOUND = re.compile(r"ERROR: AddressSanitizer.*|runtime error: .*|WARNING: ThreadSanitizer.*|"
@@ -55,7 +53,7 @@ def parse(arguments):
         if name not in _CONFIGS:
             parser.error("%s: no such pass; give some of %s" % (name, " ".join(_CONFIGS)))
     for room in (options.rooms or "").split(","):
-        if room and not os.path.exists(os.path.join(_ROOT, room, "BUILD")):
+        if room and not os.path.exists(os.path.join(TREE, room, "BUILD")):
             parser.error("--rooms: %s is no folder with a BUILD file" % room)
     return options
 
@@ -64,14 +62,14 @@ def rooms_of(name, options):
     """Folders with tests, the lowest first; for tsan those that start threads."""
     if options.rooms:
         return options.rooms.split(",")
-    core = sorted(entry for entry in os.listdir(os.path.join(_ROOT, "core")))
+    core = sorted(entry for entry in os.listdir(os.path.join(TREE, "core")))
     rooms = [os.path.join("core", room) for room in core]
     rooms += ["datasets", "results", "bench", "stress", "scripts"]
     return [room for room in rooms if name != "tsan" or has_threads(room)]
 
 
 def has_threads(room):
-    for folder, _, names in os.walk(os.path.join(_ROOT, room)):
+    for folder, _, names in os.walk(os.path.join(TREE, room)):
         for name in names:
             if name.endswith((".cc", ".h")):
                 with open(os.path.join(folder, name), encoding="utf-8") as file:
@@ -84,11 +82,11 @@ def run_bazel(options, *words):
     """Its exit code and what it said; an own server and folder, so that the usual build stays as it
     is. What it says is in FOLDER/bazel.log at once."""
     cache = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
-    base = os.path.join(cache, "lockstep-sanitize-%x" % zlib.crc32(_ROOT.encode()))
+    base = os.path.join(cache, "lockstep-sanitize-%x" % zlib.crc32(TREE.encode()))
     with open(os.path.join(options.output, "bazel.log"), "w+", encoding="utf-8",
               errors="replace") as log:
         code = subprocess.run(
-            ["nice", "-n", "19", options.bazel, "--output_base=" + base, *words], cwd=_ROOT,
+            ["nice", "-n", "19", options.bazel, "--output_base=" + base, *words], cwd=TREE,
             stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, check=False).returncode
         log.seek(0)
         return code, log.read()
@@ -99,6 +97,18 @@ def findings_in(text):
     return list(dict.fromkeys(found.group(0).strip() for found in _FOUND.finditer(text)))
 
 
+def findings_of(what, logs, said):
+    """Of one test, which came to `what` while bazel said so."""
+    if what == "failed: did not build":
+        return [line for line in said.splitlines() if " error: " in line][:_LINES]
+    found = []
+    for path in logs:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            found += findings_in(file.read())
+    # A process of a test that passed may have ended by a finding, unseen.
+    return [line for line in found if what != "passed" or not _INJECTED.search(line)]
+
+
 def test_room(options, name, room):
     """{label: what was found} of the tests of a room, and how many there were."""
     events_path = os.path.abspath(os.path.join(options.output, "events"))
@@ -106,8 +116,7 @@ def test_room(options, name, room):
                      "--test_output=summary", "--build_event_json_file=" + events_path,
                      "//%s/..." % room)
     events = test_summary.read_events(events_path)
-    results = {label: what for label, what in test_summary.outcomes(events).items()
-               if what != "skipped"}
+    results = test_summary.ran(events)
     if code == 4 and not results:  # bazel's word for a folder without tests
         return {}, 0
     if not results:
@@ -115,16 +124,9 @@ def test_room(options, name, room):
             name, room, code, said.strip().splitlines()[-1:]))
     logs, failed = test_summary.logs_of(events), {}
     for label, what in results.items():
-        found = []
-        for path in logs[label]:
-            with open(path, encoding="utf-8", errors="replace") as file:
-                found += findings_in(file.read())
-        if what == "passed":  # a process of it may have ended by a finding, unseen
-            found = [line for line in found if not _INJECTED.search(line)]
-            if not found:
-                continue
-        if what == "failed: did not build":
-            found = [line for line in said.splitlines() if " error: " in line][:_LINES]
+        found = findings_of(what, logs[label], said)
+        if what == "passed" and not found:
+            continue
         failed[label] = [what] + found
         for path in logs[label]:
             kept = os.path.join(options.output, name, label.strip("/").replace("/", "_") + ".log")
@@ -151,7 +153,7 @@ def link_programs(options):
 
 def tree_of():
     """The commit; none: files differ from it."""
-    words = [subprocess.run(["git", *words], cwd=_ROOT, stdout=subprocess.PIPE, text=True,
+    words = [subprocess.run(["git", *words], cwd=TREE, stdout=subprocess.PIPE, text=True,
                             stderr=subprocess.DEVNULL, check=False).stdout.strip()
              for words in (["rev-parse", "HEAD"], ["status", "--porcelain", "-uno"])]
     return words[0] if words[0] and not words[1] else None
@@ -160,12 +162,8 @@ def tree_of():
 def run(options):
     """Prints as it goes; the exit code."""
     os.makedirs(options.output, exist_ok=True)
-    journal = os.path.join(options.output, "sanitize.jsonl")
-    tree, over = tree_of(), []
-    if os.path.exists(journal):
-        with open(journal, encoding="utf-8") as file:
-            over = [json.loads(line) for line in file if line.endswith("\n")]
-    over = {(one["pass"], one["room"]): one for one in over
+    journal, tree = JsonLines(os.path.join(options.output, "sanitize.jsonl")), tree_of()
+    over = {(one["pass"], one["room"]): one for one in map(json.loads, journal.lines)
             if tree is not None and one["tree"] == tree}
     bad = total = 0
     for name in options.passes:
@@ -177,8 +175,7 @@ def run(options):
                     options, name, room)
                 one = {"tree": tree, "pass": name, "room": room, "count": count, "found": found,
                        "seconds": round(time.monotonic() - began)}
-                with open(journal, "a", encoding="utf-8") as file:
-                    file.write(json.dumps(one) + "\n")
+                journal.append(one)
             total += one["count"]
             bad += len(one["found"])
             print("%s %s: %d, %d with findings, %d s" % (
@@ -201,7 +198,3 @@ def main(arguments):
         return 4
     finally:
         run_bazel(options, "shutdown")
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

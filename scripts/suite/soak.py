@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Runs the whole suite N times beside 0, 2 and 4 busy loops, and lists every test that failed once.
 
 A test that fails on a busy machine is a defect, of the test or of what it tests. The loops belong
@@ -10,7 +9,6 @@ left; 4 bazel did not run the tests.
 """
 import argparse
 import collections
-import ctypes
 import json
 import os
 import shutil
@@ -18,13 +16,11 @@ import signal
 import subprocess
 import sys
 
-_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, os.path.join(_ROOT, "scripts"))
-import test_summary  # noqa: E402  pylint: disable=wrong-import-position
+import launches
+from suite import test_summary
 
 _TESTS_FAILED = 3  # exit code of bazel; 0: all passed
 _INTERRUPTED = 3
-_PR_SET_PDEATHSIG = 1
 
 
 class SoakError(Exception):
@@ -41,8 +37,7 @@ class BusyLoops:
     def __init__(self, count):
         self._children = [subprocess.Popen(
             [sys.executable, "-c", "while True: pass"],
-            preexec_fn=lambda: ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL))
-            for _ in range(count)]
+            preexec_fn=launches.die_with_parent()) for _ in range(count)]
 
     def __enter__(self):
         return self
@@ -75,18 +70,14 @@ class Journal:
 
     def __init__(self, folder, targets):
         self.folder = folder
-        self._path = os.path.join(folder, "soak.jsonl")
-        self.passes = []
         os.makedirs(folder, exist_ok=True)
-        lines = []
-        if os.path.exists(self._path):
-            with open(self._path, encoding="utf-8") as file:
-                lines = [json.loads(line) for line in file if line.endswith("\n")]
+        self._file = launches.JsonLines(os.path.join(folder, "soak.jsonl"))
+        lines = [json.loads(line) for line in self._file.lines]
         if not lines:
-            self._append({"targets": targets})
+            self._file.append({"targets": targets})
         elif lines[0] != {"targets": targets}:
             raise SoakError("%s is of other targets (%s); give another --output" % (
-                self._path, " ".join(lines[0]["targets"])), 2)
+                self._file.path, " ".join(lines[0]["targets"])), 2)
         self.passes = lines[1:]
 
     def holds(self, number, load):
@@ -94,11 +85,7 @@ class Journal:
 
     def add(self, **one):
         self.passes.append(one)
-        self._append(one)
-
-    def _append(self, line):
-        with open(self._path, "a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+        self._file.append(one)
 
 
 def run_pass(options, journal, number, load):
@@ -112,10 +99,9 @@ def run_pass(options, journal, number, load):
              "--test_output=summary", "--build_event_json_file=" + os.path.abspath(events_path),
              *options.targets],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            cwd=_ROOT, check=False)
+            cwd=launches.TREE, check=False)
     events = test_summary.read_events(events_path)
-    found = {label: what for label, what in test_summary.outcomes(events).items()
-             if what != "skipped"}
+    found = test_summary.ran(events)
     failed = {label: what for label, what in found.items() if what != "passed"}
     if done.returncode not in (0, _TESTS_FAILED) or not found:
         raise SoakError("%s test ended with exit code %d and %d results; run `bazel test %s` to "
@@ -184,7 +170,3 @@ def main(arguments):
     lines, code = summarize(options, journal)
     print("\n".join(lines))
     return code
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

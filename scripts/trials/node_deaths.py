@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 """Hosts that die under a benchmark or a stress run, at random: is the right one named, and is what
 the others knew kept?
 
@@ -18,7 +17,6 @@ import json
 import os
 import random
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -27,6 +25,9 @@ import time
 import uuid
 
 import h5py
+import launches
+from hosts.test_hosts import mpirun_across
+from launches import SKIPPED, await_that, choices, command, needed_program, text
 
 KINDS = ("killed", "launcher", "cut_off", "stopped", "workers_stopped")
 PROGRAMS = ("bench_allreduce", "stress")
@@ -37,10 +38,10 @@ CAUSES = {
     "stopped": ("host_stopped",),
     "workers_stopped": ("host_stopped", "rank_stopped"),
 }
+MARK = "LOCKSTEP_DEATHS_MARK"
 LOST_SECONDS = 6
 # A benchmark whose workers were stopped starts them again and measures the rest.
 BUDGET_SECONDS = 40
-HERE = os.path.dirname(os.path.abspath(__file__))
 SCENARIO = """name = "node_death/loop"
 description = "sums for a minute"
 source = "scripts/node_deaths"
@@ -55,19 +56,16 @@ compute_us = 2000
 # ---- inside: on the first host, which has mpirun and no ranks
 
 def processes():
-    for name in os.listdir("/proc"):
-        if not name.isdigit():
-            continue
+    """(pid, its network, its name, whether it is a worker)"""
+    for pid, variables in launches.processes():
         try:
-            network = os.readlink(f"/proc/{name}/ns/net")
-            with open(f"/proc/{name}/comm", encoding="utf-8") as file:
-                command = file.read().strip()
-            with open(f"/proc/{name}/environ", "rb") as file:
-                role = re.search(rb"(?:^|\0)LOCKSTEP_WORKER=(\d)", file.read())
+            network = os.readlink(f"/proc/{pid}/ns/net")
+            with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
+                name = file.read().strip()
         except OSError:
             continue
         # Role 1 is no worker: it exchanges addresses, so that the agents can meet.
-        yield int(name), network, command, role is not None and role[1] != b"1"
+        yield pid, network, name, variables.get(b"LOCKSTEP_WORKER", b"1")[:1] != b"1"
 
 
 def is_connected(pid):
@@ -110,15 +108,9 @@ class Lab:
                 and all(map(is_connected, agents)))
 
     def mpirun(self):
-        trial = self.trial
-        slots = ",".join(f"{address}:{trial['ranks']}" for address in self.addresses)
-        root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-        return ["mpirun", *root, "--oversubscribe", "--bind-to", "none", "--mca",
-                "mpi_yield_when_idle", "1", "--mca", "plm", "rsh", "--mca", "plm_rsh_agent",
-                os.environ["TEST_HOSTS_AGENT"], "--mca", "btl", "self,vader,tcp", "--mca",
-                "btl_tcp_if_include", "eth0", "--mca", "oob_tcp_if_include", "eth0",
-                *trial["mpirun"], "--host", slots, "-np", str(trial["ranks"] * len(self.addresses)),
-                "-x", "LOCKSTEP_LOST_SECONDS", trial["binary"], *trial["arguments"]]
+        return mpirun_across(self.addresses, self.trial["ranks"], os.environ["TEST_HOSTS_AGENT"],
+                             *self.trial["mpirun"], "-x", "LOCKSTEP_LOST_SECONDS",
+                             self.trial["binary"], *self.trial["arguments"])
 
     def signal(self, host, number, which=lambda one: True):
         for one in self.on(host):
@@ -143,13 +135,6 @@ class Lab:
             self.signal(host, signal.SIGSTOP, of_ranks)
         else:
             self.signal(host, signal.SIGSTOP, lambda one: of_ranks(one) and one[3])
-
-
-def await_that(condition, seconds):
-    deadline = time.monotonic() + seconds
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return condition()
 
 
 def inside(trial):
@@ -184,18 +169,6 @@ def inside(trial):
 
 # ---- outside
 
-def find(name):
-    places = [os.path.join(HERE, "..", room, name) for room in ("bench", "stress", "bin", ".")]
-    places += [os.path.join(HERE, "..", "bazel-bin", room, name) for room in ("bench", "stress")]
-    for path in places:
-        if os.path.isfile(path) and os.access(path, os.X_OK):
-            return os.path.abspath(path)
-    found = shutil.which(name)
-    if found is None:
-        sys.exit(f"node_deaths: no {name} beside this script or on the PATH; build or install it")
-    return found
-
-
 def plan(options, generator, number, folder):
     kind = generator.choice(options.only)
     program = generator.choice(options.programs)
@@ -217,34 +190,23 @@ def plan(options, generator, number, folder):
     return {"number": number, "kind": kind, "program": program, "backend": backend, "hosts": hosts,
             "ranks": ranks, "host": host, "moment_s": round(generator.uniform(0, 4), 2),
             "patience_s": 2 * BUDGET_SECONDS, "output": output, "log": output + ".log",
-            "binary": find(program), "arguments": arguments + [f"--output={output}"],
+            "binary": needed_program("node_deaths", program), "arguments": arguments + [f"--output={output}"],
             "mpirun": options.mpirun}
 
 
 def run_inside(trial, mark):
-    words = ["timeout", "-k", "5", "240", os.path.join(HERE, "test_hosts"), str(trial["hosts"] + 1),
-             "--shell", "--", sys.executable, os.path.abspath(__file__), "--inside",
+    words = ["timeout", "-k", "5", "240", command("test_hosts"), str(trial["hosts"] + 1),
+             "--shell", "--", sys.executable, command("node_deaths"), "--inside",
              json.dumps(trial)]
-    environment = dict(os.environ, LOCKSTEP_DEATHS_MARK=mark, HOME=os.path.dirname(trial["output"]),
+    environment = dict(os.environ, **{MARK: mark}, HOME=os.path.dirname(trial["output"]),
                        LOCKSTEP_LOST_SECONDS=str(LOST_SECONDS))
     return subprocess.run(words, capture_output=True, text=True, env=environment,
                           stdin=subprocess.DEVNULL)
 
 
 def left_over(mark):
-    found = []
-    for name in os.listdir("/proc"):
-        try:
-            with open(f"/proc/{name}/environ", "rb") as file:
-                if name.isdigit() and mark.encode() in file.read() and int(name) != os.getpid():
-                    found.append(name)
-        except OSError:
-            continue
-    return found
-
-
-def text_of(value):
-    return value.decode() if isinstance(value, bytes) else str(value)
+    return [pid for pid, variables in launches.processes()
+            if variables.get(MARK.encode()) == mark.encode()]
 
 
 def judge(trial, seen):
@@ -256,8 +218,8 @@ def judge(trial, seen):
     with h5py.File(trial["output"]) as run:
         # The launch's come first.
         rows = sorted(run["verdicts/findings"][:], key=lambda row: row["case"])
-        verdict = text_of(run.attrs["verdict"])
-        finding = {name: text_of(rows[0][name]) for name in ("cause", "message")} if rows else {}
+        verdict = text(run.attrs["verdict"])
+        finding = {name: text(rows[0][name]) for name in ("cause", "message")} if rows else {}
     said = f"{finding.get('cause')}: {finding.get('message')}"
     node = f"node{trial['host'] + 2}"
     named = re.search(rf"\bhost {node}\b", finding.get("message", ""))
@@ -275,9 +237,9 @@ def judge(trial, seen):
 def run_trial(trial):
     mark = uuid.uuid4().hex
     done = run_inside(trial, mark)
-    if done.returncode == 77:
+    if done.returncode == SKIPPED:
         print(done.stderr.strip(), file=sys.stderr)
-        sys.exit(77)
+        sys.exit(SKIPPED)
     try:
         seen = json.loads(done.stdout.strip().splitlines()[-1])
     except (IndexError, ValueError):
@@ -299,19 +261,8 @@ def show(trial, why, said, seen):
             print("      | " + "      | ".join(file.readlines()[-25:]), flush=True)
 
 
-def choices(allowed):
-    def parse(text):
-        words = text.split(",")
-        for word in words:
-            if word not in allowed:
-                raise argparse.ArgumentTypeError(f"'{word}' is none of {', '.join(allowed)}")
-        return words
-    return parse
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(arguments):
+    parser = launches.parser(__doc__)
     parser.add_argument("--trials", type=int, default=20)
     parser.add_argument("--seed", type=int, default=None, help="default: a new one, printed")
     parser.add_argument("--only", type=choices(KINDS), default=list(KINDS), help="kinds of death")
@@ -319,7 +270,7 @@ def main():
     parser.add_argument("--backends", type=choices(("gloo", "mpi")), default=["gloo", "mpi"])
     parser.add_argument("--mpirun", action="append", default=[], help="a further word for mpirun")
     parser.add_argument("--inside", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.inside:
         return inside(json.loads(options.inside))
     seed = options.seed if options.seed is not None else random.randrange(10**6)
@@ -335,7 +286,3 @@ def main():
             failed += bool(why)
     print(f"{options.trials - failed} of {options.trials} deaths as they should be")
     return 1 if failed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 """Agents, workers and launchers killed at random moments: is every verdict right or honestly
 unknown, and is every result file whole or honestly absent?
 
@@ -23,7 +22,6 @@ import glob
 import os
 import random
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -32,6 +30,8 @@ import time
 import uuid
 
 import h5py
+import launches
+from launches import choices, mpirun, needed_program, text
 
 VICTIMS = ("agent", "worker", "launcher")
 PROGRAMS = ("bench_allreduce", "stress")
@@ -42,7 +42,6 @@ SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM)
 PROOFS = {"worker": ("rank_killed",), "agent": ("agent_lost",), "launcher": ("launcher_lost",)}
 MARK = "LOCKSTEP_KILLS_MARK"
 TRIAL_SECONDS = 90
-HERE = os.path.dirname(os.path.abspath(__file__))
 SCENARIO = """name = "random_kills/loop"
 description = "sums for some seconds"
 source = "scripts/random_kills"
@@ -55,27 +54,10 @@ compute_us = 2000
 
 
 def find(name):
-    rooms = ("bench", "stress", "bin", "scripts/lockstep", ".")
-    places = [os.path.join(HERE, "..", room, name) for room in rooms]
-    places += [os.path.join(HERE, "..", "bazel-bin", room, name) for room in rooms]
-    for path in places:
-        if os.path.isfile(path) and os.access(path, os.X_OK):
-            return os.path.abspath(path)
-    found = shutil.which(name)
-    if found is None:
-        sys.exit(f"random_kills: no {name} beside this script or on the PATH; build or install it")
-    return found
+    return needed_program("random_kills", name)
 
 
 # ---- the processes of a launch
-
-def environment_of(pid):
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            return dict(v.split(b"=", 1) for v in file.read().split(b"\0") if b"=" in v)
-    except OSError:
-        return {}
-
 
 def is_alive(pid):
     try:
@@ -87,13 +69,12 @@ def is_alive(pid):
 
 def processes(mark):
     """(role, rank, pid) of all that live and bear the mark; a role of "other" has no rank."""
-    for name in os.listdir("/proc"):
-        variables = environment_of(name) if name.isdigit() else {}
-        if variables.get(MARK.encode()) != mark.encode() or not is_alive(name):
+    for pid, variables in launches.processes():
+        if variables.get(MARK.encode()) != mark.encode() or not is_alive(pid):
             continue
         rank = int(variables.get(b"OMPI_COMM_WORLD_RANK", -1))
         worker = b"LOCKSTEP_WORKER" in variables
-        yield ("other" if rank < 0 else "worker" if worker else "agent"), rank, int(name)
+        yield ("other" if rank < 0 else "worker" if worker else "agent"), rank, pid
 
 
 def pid_of(trial, mark, launcher):
@@ -147,9 +128,7 @@ def strike(trial, mark, launcher, began):
 def run(trial):
     """What was seen of it."""
     mark = uuid.uuid4().hex
-    root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-    words = ["mpirun", *root, "--oversubscribe", "--bind-to", "none", "--mca",
-             "mpi_yield_when_idle", "1", "-np", str(trial["ranks"]), *trial["words"]]
+    words = mpirun(*launches.SHARING, "-np", str(trial["ranks"]), *trial["words"])
     with open(trial["log"], "w", encoding="utf-8") as log:
         began = time.monotonic()
         launcher = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log,
@@ -181,10 +160,6 @@ def run(trial):
     paths = sorted(glob.glob(trial["output"][:-len(".h5")] + "*.h5"))
     return {"struck_s": struck, "code": code, "said": said, "files": [read(p) for p in paths],
             "left": [f"{role} {rank} ({pid})" for role, rank, pid in left]}
-
-
-def text(value):
-    return value.decode() if isinstance(value, bytes) else str(value)
 
 
 def read(path):
@@ -282,15 +257,6 @@ def show(trial, why, seen):
         print("      | " + "\n      | ".join(seen["said"].splitlines()[-25:]), flush=True)
 
 
-def choices(allowed):
-    def parse(words):
-        for word in words.split(","):
-            if word not in allowed:
-                raise argparse.ArgumentTypeError(f"'{word}' is none of {', '.join(allowed)}")
-        return words.split(",")
-    return parse
-
-
 def numbers(words):
     try:
         return {int(word) for word in words.split(",")}
@@ -298,9 +264,8 @@ def numbers(words):
         raise argparse.ArgumentTypeError(f"'{words}' are no numbers of trials") from None
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(arguments):
+    parser = launches.parser(__doc__)
     parser.add_argument("--trials", type=int, default=100)
     parser.add_argument("--seed", type=int, default=None, help="default: a new one, printed")
     parser.add_argument("--first", type=int, default=0, help="number of the first trial to run")
@@ -308,7 +273,7 @@ def main():
     parser.add_argument("--victims", type=choices(VICTIMS), default=list(VICTIMS))
     parser.add_argument("--programs", type=choices(PROGRAMS), default=list(PROGRAMS))
     parser.add_argument("--backends", type=choices(BACKENDS), default=list(BACKENDS))
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     seed = options.seed if options.seed is not None else random.randrange(10**6)
     print(f"seed {seed}", flush=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # not before the folder is removed
@@ -327,7 +292,3 @@ def main():
             absent += not seen["files"]
     print(f"{trials - failed} of {trials} kills as they should be; {absent} left no file")
     return 1 if failed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

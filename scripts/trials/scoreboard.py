@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """How often is the judge of `stress` right? Runs, scores, prints.
 
 Three kinds of launches, in turn:
@@ -10,15 +9,16 @@ Three kinds of launches, in turn:
 Every launch is a file in --output, and what is there is not run again: an interrupted or short run
 is continued by the same command. Exit codes: those of `lockstep score`; 3 when launches are left.
 """
-import argparse
 import os
 import subprocess
 import sys
 import time
 
+import launches
+from launches import program_beside
+from qualification.runner import FAULTS
+
 FACTORS = (2, 5, 10, 30, 100)
-FAULTS = {"kill": "rank_killed", "stop": "rank_stopped", "exit": "rank_exited",
-          "throw": "rank_failed", "segfault": "rank_crashed"}
 JOB_SECONDS = 300  # of one launch, at most
 
 PROGRAMS = {
@@ -94,9 +94,7 @@ class Job:
         stress += [f"--scenario={scenario}" for scenario in self.scenarios]
         if self.backend == "sim":
             return stress + ["--backend=sim", "--sim-rules=gloo", f"--ranks={self.ranks}"]
-        mpirun = ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca",
-                  "mpi_yield_when_idle", "1"]
-        return mpirun + ["-np", str(self.ranks)] + stress
+        return launches.mpirun(*launches.SHARING, "-np", str(self.ranks), *stress)
 
 
 def write(folder, template, **values):
@@ -157,11 +155,8 @@ def run_job(job, options):
     temporary = os.path.join(options.output, job.name + ".running")
     if os.path.exists(temporary):  # of a job that was interrupted
         os.remove(temporary)
-    environment = dict(os.environ)
-    if os.geteuid() == 0:
-        environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     done = subprocess.run(["timeout", "-k", "10", str(JOB_SECONDS)]
-                          + job.command(options, temporary), env=environment,
+                          + job.command(options, temporary),
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode in (0, 1, 3) and os.path.exists(temporary):
@@ -219,9 +214,8 @@ def run_all(options, jobs):
     return files, left
 
 
-def read_options():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+def read_options(arguments):
+    parser = launches.parser(__doc__)
     parser.add_argument("--ranks", default="2,3,4", help="numbers of ranks, from 2 (default 2,3,4)")
     parser.add_argument("--seeds", type=int, default=20, help="of catalogue and random (20)")
     parser.add_argument("--first-seed", type=int, default=1)
@@ -231,9 +225,9 @@ def read_options():
                         help="seconds: no launch begins that would take longer (600)")
     parser.add_argument("--deadline", type=float, default=2, help="-T of stress (2)")
     parser.add_argument("--output", default="results/scoreboard", help="folder of the launches")
-    parser.add_argument("--stress", default="bazel-bin/stress/stress")
-    parser.add_argument("--lockstep", default="bazel-bin/scripts/lockstep/lockstep")
-    options = parser.parse_args()
+    parser.add_argument("--stress", default=program_beside("stress") or "stress")
+    parser.add_argument("--lockstep", default=program_beside("lockstep") or "lockstep")
+    options = parser.parse_args(arguments)
     words = options.ranks.split(",")
     if not all(word.isdigit() and 2 <= int(word) <= 64 for word in words):
         parser.error(f"--ranks: '{options.ranks}' is no list of numbers from 2 to 64; give 2,4")
@@ -249,8 +243,8 @@ def read_options():
     return options
 
 
-def main():
-    options = read_options()
+def main(arguments):
+    options = read_options(arguments)
     jobs = jobs_of(options)
     files, left = run_all(options, jobs)
     if not files:
@@ -260,7 +254,3 @@ def main():
     if left > 0:
         print(f"\n{left} of {len(jobs)} launches are left; the same command goes on")
     return 3 if code == 0 and left > 0 else code
-
-
-if __name__ == "__main__":
-    sys.exit(main())
