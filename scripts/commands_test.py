@@ -70,7 +70,7 @@ class CommandsTest(unittest.TestCase):
                         "--built=" + built], check=True)
         installed = of_python(os.path.join(prefix, "libexec/lockstep"))
         self.assertIn("nightly", map(os.path.basename, installed))
-        for path in installed:
+        for path in installed + [os.path.join(prefix, "libexec/lockstep/report/report.py")]:
             self.assert_works(path)
 
 
