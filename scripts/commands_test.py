@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The commands of scripts/ are thin files that work from everywhere: in the source tree, by a link to
-a link, and installed."""
+"""The commands of scripts/ are thin files that work everywhere: in the source tree, by a link to a
+link, and installed."""
 import glob
 import os
 import re

@@ -115,8 +115,8 @@ def sync_folder(path):
 
 
 class JsonLines:
-    """A file of JSON lines that a crash or a reboot leaves whole. A line is written at once and is on
-    the disk before anything depends on it; what a crash left half written is cut off."""
+    """A file of JSON lines that a crash or a reboot leaves whole. A line is written at once and is
+    on the disk before anything depends on it; what a crash left half written is cut off."""
 
     def __init__(self, path):
         self.path = path

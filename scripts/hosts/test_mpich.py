@@ -48,7 +48,8 @@ def launch(ranks, program, *words, environment=None):
     return subprocess.Popen(["timeout", "-k", "5", "120", "mpiexec.mpich", "-n", str(ranks),
                              path(program), *words], stdin=subprocess.DEVNULL,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                            cwd=folder().name, env={**os.environ, **SETTINGS, **(environment or {})})
+                            cwd=folder().name,
+                            env={**os.environ, **SETTINGS, **(environment or {})})
 
 
 def run(ranks, program, *words, environment=None):

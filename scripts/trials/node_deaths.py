@@ -190,8 +190,8 @@ def plan(options, generator, number, folder):
     return {"number": number, "kind": kind, "program": program, "backend": backend, "hosts": hosts,
             "ranks": ranks, "host": host, "moment_s": round(generator.uniform(0, 4), 2),
             "patience_s": 2 * BUDGET_SECONDS, "output": output, "log": output + ".log",
-            "binary": needed_program("node_deaths", program), "arguments": arguments + [f"--output={output}"],
-            "mpirun": options.mpirun}
+            "binary": needed_program("node_deaths", program),
+            "arguments": arguments + [f"--output={output}"], "mpirun": options.mpirun}
 
 
 def run_inside(trial, mark):

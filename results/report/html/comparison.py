@@ -61,7 +61,8 @@ def _outcome(case):
 
 
 def _why(case):
-    ranks = ["rank %d %s (%s)" % (rank["rank"], rank["what"], units.change(rank["effect"]["estimate"]))
+    ranks = ["rank %d %s (%s)" % (rank["rank"], rank["what"],
+                                  units.change(rank["effect"]["estimate"]))
              for rank in case["slower_ranks"]]
     return "; ".join(part for part in [case["why"], *ranks, case["resolve"]] if part)
 

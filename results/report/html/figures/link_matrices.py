@@ -1,5 +1,5 @@
-"""Links between ranks: every pair in the shade of its time over the usual one. Two matrices, of half
-round trips and of bandwidths."""
+"""Links between ranks: every pair in the shade of its time over the usual one. Two matrices, of
+half round trips and of bandwidths."""
 
 import math
 
