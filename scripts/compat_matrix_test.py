@@ -4,14 +4,11 @@ faults land in their cells; it goes on where it was ended; two answers are compa
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import tomllib
 import unittest
 
-sys.path.insert(0, os.path.join(os.getcwd(), "scripts/qualification"))
-# pylint: disable=wrong-import-position
-import matrix as of_cells
+from qualification import matrix as of_cells
 
 MATRIX = os.path.abspath("scripts/compat_matrix")
 PROGRAMS = os.getcwd()

@@ -166,6 +166,8 @@ FIGURES = {
     "columns": (_TIDY, r"MAX_COLUMNS = (\d+)"),
     "file_lines": (_TIDY, r"MAX_LINES = (\d+)"),
     "function_lines": (_TIDY, r"MAX_FUNCTION_LINES = (\d+)"),
+    "complexity": (_TIDY, r"MAX_COMPLEXITY = (\d+)"),
+    "folder_files": (_TIDY, r"MAX_FOLDER_FILES = (\d+)"),
 }
 
 

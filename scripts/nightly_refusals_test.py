@@ -6,17 +6,11 @@ import glob
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, os.path.join(os.getcwd(), "scripts"))
-sys.path.insert(0, os.path.join(os.getcwd(), "scripts/qualification"))
-# pylint: disable=wrong-import-position
-import journal
-import plan
-import verdict
 from nightly_testing import LATENCY, Folder
+from qualification import journal, plan, verdict
 
 
 class Finished(Folder):

@@ -8,20 +8,13 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import tomllib
 import unittest
 
-sys.path.insert(0, os.path.join(os.getcwd(), "scripts"))
-sys.path.insert(0, os.path.join(os.getcwd(), "scripts/qualification"))
-# pylint: disable=wrong-import-position
-import journal
-import plan
-import runner
-import verdict
 from nightly_testing import LATENCY, Folder
+from qualification import journal, plan, runner, verdict
 
 _FAULTY = os.path.abspath("bench/peers/libfaulty_allreduce.so")
 

@@ -8,18 +8,13 @@ import json
 import os
 import random
 import subprocess
-import sys
 import tempfile
 import tomllib
 import unittest
 import unittest.mock
 
-sys.path.insert(0, os.path.join(os.getcwd(), "scripts/qualification"))
-# pylint: disable=wrong-import-position
-import matrix
-import plan
-import runner
-from plan_values import PlanError, read_toml
+from qualification import matrix, plan, runner
+from qualification.plan_values import PlanError, read_toml
 
 SEED = int(os.environ.get("PLAN_TEST_SEED", "20261122"))
 MUTATIONS = 1500  # of each plan
@@ -122,7 +117,7 @@ class Mutations(unittest.TestCase):
             launches += [plan.Launch(soak, backends[0], 0)] if soak else []
             self.assertTrue(launches)
             for launch in launches[:20]:
-                with unittest.mock.patch("runner.subprocess.run") as listed:
+                with unittest.mock.patch("qualification.runner.subprocess.run") as listed:
                     listed.return_value.stdout = "uneven_inputs/case1  finished\n"
                     words = run.command(launch, run.result_of(launch))
                 self.assertIsInstance(words, list, launch.step)

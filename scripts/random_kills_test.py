@@ -2,21 +2,16 @@
 """Three random kills, drawn by a seed (LOCKSTEP_TEST_SEED repeats them), and the judgement of
 literal trials. The long version is scripts/random_kills --trials=100."""
 import copy
-import importlib.machinery
-import importlib.util
 import os
 import random
 import subprocess
 import sys
 import unittest
 
-sys.dont_write_bytecode = True
+from trials import random_kills
+
 KILLS = os.path.abspath("scripts/random_kills")
 SEED = int(os.environ.get("LOCKSTEP_TEST_SEED", random.randrange(10**6)))
-
-LOADER = importlib.machinery.SourceFileLoader("random_kills", KILLS)
-MODULE = importlib.util.module_from_spec(importlib.util.spec_from_loader("random_kills", LOADER))
-LOADER.exec_module(MODULE)
 
 AGENT_1 = {"victim": "agent", "rank": 1}
 RIGHT = {
@@ -36,7 +31,7 @@ class JudgeTest(unittest.TestCase):
     def why(self, change, trial=None):
         seen = copy.deepcopy(RIGHT)
         change(seen)
-        return MODULE.judge(trial or AGENT_1, seen)
+        return random_kills.judge(trial or AGENT_1, seen)
 
     def test_what_is_right_or_honestly_absent_passes(self):
         self.assertEqual(self.why(lambda seen: None), "")

@@ -48,9 +48,9 @@ class SanitizeTest(unittest.TestCase):
             os.makedirs(os.path.join(self.tree, room))
             self.write(os.path.join(self.tree, room, "x.cc"), text)
             self.write(os.path.join(self.tree, room, "BUILD"), "")
-        os.makedirs(os.path.join(self.tree, "scripts"))
-        for name in ("sanitize", "test_summary.py"):
-            shutil.copy("scripts/" + name, os.path.join(self.tree, "scripts"))
+        os.makedirs(os.path.join(self.tree, "scripts/suite"))
+        for name in ("sanitize", "launches.py", "suite/sanitize.py", "suite/test_summary.py"):
+            shutil.copy("scripts/" + name, os.path.join(self.tree, "scripts", name))
         self.bazel = os.path.join(self.folder, "bazel")
         self.write(self.bazel, _BAZEL)
         os.chmod(self.bazel, 0o755)

@@ -112,6 +112,16 @@ class SoakTest(unittest.TestCase):
         self.assertEqual(self.soak("1")[0], 1)
         self.assertEqual(len(self.calls()), 4, "everything is over")
 
+    def test_half_a_line_of_a_crash_is_no_pass(self):
+        self.assertEqual(self.soak("1", "--loads=0")[0], 0)
+        with open(os.path.join(self.output, "soak.jsonl"), "a", encoding="utf-8") as file:
+            file.write('{"load": 0, "pa')
+        for _ in range(2):
+            code, lines, err = self.soak("2", "--loads=0")
+            self.assertEqual((code, err), (0, ""), "the line after it can be read")
+            self.assertIn("2 of 2 beside 0", lines[-1])
+        self.assertEqual(len(self.calls()), 2)
+
     def test_told_to_end_it_says_what_is_known(self):
         self.script("PASSED wait")
         process = subprocess.Popen(self.command("1"), stdout=subprocess.PIPE, text=True,

@@ -5,7 +5,7 @@ import os
 import tempfile
 import unittest
 
-import test_summary
+from suite import test_summary
 
 
 def configured(label, kind="cc_test rule"):

@@ -86,7 +86,7 @@ def run(scenario, ranks, expected, variables, seed):
     name, value = mark.split("=")
     environment = dict(os.environ, **variables, **{name: value})
     orphan = os.path.join(os.environ.get("TEST_TMPDIR", "/tmp"), f"orphan-{os.getpid()}-{seed}")
-    before = set(os.listdir(SHARED_MEMORY))
+    before = shared_memory()
     words = command(scenario, ranks, seed, orphan, variables.get("MANY_FILES"))
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                env=environment)
@@ -114,11 +114,15 @@ def run(scenario, ranks, expected, variables, seed):
     while marked_processes(value) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not marked_processes(value), "no process is left"
-    # Tests of the store and its speed, running beside this one, may have files there.
-    new = set(os.listdir(SHARED_MEMORY)) - before
-    others = (".h5", "lockstep-self-")
-    left = {name for name in new if "lockstep" in name and not any(o in name for o in others)}
+    left = shared_memory() - before
     assert not left, f"no shared memory is left: {left}"
+
+
+def shared_memory():
+    """Of launches. Tests of the store and its speed, which run beside this one, may have files."""
+    others = (".h5", "lockstep-self-")
+    return {name for name in os.listdir(SHARED_MEMORY)
+            if "lockstep" in name and not any(other in name for other in others)}
 
 
 def main():

@@ -1,14 +1,14 @@
-"""What was run: a file of JSON lines that a crash or a reboot leaves whole.
-
-A line is written with one write and fsynced before anything depends on it. What a crash left half
-written is cut off. A launch counts when its `end` line is there: never twice, since its name is
-looked up, and never lost, since its result file is fsynced and renamed before that line.
+"""What was run: a file of JSON lines. A launch counts when its `end` line is there: never twice,
+since its name is looked up, and never lost, since its result file is fsynced and renamed before
+that line.
 """
 
 import fcntl
 import json
 import os
 import time
+
+from launches import JsonLines, sync_folder
 
 
 class JournalError(ValueError):
@@ -25,7 +25,8 @@ class Journal:
         except OSError:
             raise JournalError("%s: another nightly runs there; wait for it, or name another "
                                "--output" % folder) from None
-        self.path = os.path.join(folder, "state.jsonl")
+        self._lines = JsonLines(os.path.join(folder, "state.jsonl"))
+        self.path = self._lines.path
         self.plan = None
         self.ended = {}    # launch -> its end
         self.attempts = {}  # launch -> how often it was begun
@@ -33,26 +34,12 @@ class Journal:
         self.resumed = 0
         self.last = 0.0    # when the newest launch ended
         self._open = None  # a start without an end
-        self._read()
-        self._file = open(self.path, "ab", buffering=0)
-        sync_folder(folder)
-
-    def _read(self):
-        if not os.path.exists(self.path):
-            return
-        with open(self.path, "rb") as file:
-            content = file.read()
-        whole = content[:content.rfind(b"\n") + 1]
-        for number, line in enumerate(whole.splitlines(), start=1):
+        for number, line in enumerate(self._lines.lines, start=1):
             try:
                 self._apply(json.loads(line))
             except (ValueError, KeyError, TypeError):
                 raise JournalError("%s:%d: is no state of nightly; move the file away, or name "
                                    "another --output" % (self.path, number)) from None
-        if len(whole) < len(content):
-            with open(self.path, "r+b") as file:
-                file.truncate(len(whole))
-                os.fsync(file.fileno())
 
     def _apply(self, event):
         kind = event["event"]
@@ -73,14 +60,11 @@ class Journal:
             self._open = None
 
     def _append(self, event):
-        data = json.dumps(event, sort_keys=True).encode() + b"\n"
-        if self._file.write(data) != len(data):
-            raise OSError("%s: could not be written whole; free space there" % self.path)
-        os.fsync(self._file.fileno())
+        self._lines.append(event)
         self._apply(event)
 
     def close(self):
-        self._file.close()
+        self._lines.close()
         self._lock.close()
 
     def finished(self, plan, name):
@@ -143,14 +127,6 @@ def age(seconds):
         if seconds >= 2 * length:
             return "%d %s" % (seconds // length, unit)
     return "%.0f s" % seconds
-
-
-def sync_folder(path):
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def write_whole(path, text):

@@ -6,9 +6,9 @@ import os
 import subprocess
 
 import h5py
-from plan import Plan
-from plan_values import PlanError, check_table, seconds_of
-from verdict import text
+from launches import text
+from qualification.plan import Plan
+from qualification.plan_values import PlanError, check_table, seconds_of
 
 _KEYS = {"name", "profile", "step", "skip", "ranks", "budget", "deadline", "baseline",
          "min_effect", "configuration"}
@@ -183,29 +183,26 @@ def format_matrix(answer):
     names = [one["name"] for one in answer["configurations"]]
     steps = answer["steps"]
     cells = {(cell["step"], cell["configuration"]): cell for cell in answer["cells"]}
-    rows = [["step"] + names]
-    for step in steps:
-        rows.append([step] + [_shown(cells[(step, name)]) for name in names])
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    rows = [["step"] + names] + [[step] + [_shown(cells[(step, name)]) for name in names]
+                                 for step in steps]
+    widths = [max(map(len, column)) for column in zip(*rows)]
     lines = [answer["headline"], ""]
-    lines += ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
-              for row in rows]
+    lines += ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
     lines += ["x: times of '%s'; a-b: from the quickest to the slowest case; a..b: all within" %
               answer["baseline"], ""]
+    return "\n".join(lines + _remarks(answer)) + "\n"
+
+
+def _remarks(answer):
+    """Versions and notes of the configurations, why cells are not ok, and what doctor advises."""
+    lines = []
     for one in answer["configurations"]:
-        if one["versions"]:
-            lines.append("%s: %s" % (one["name"], ", ".join(
-                "%s %s" % item for item in one["versions"].items())))
-        if one["note"]:
-            lines.append("%s: %s" % (one["name"], one["note"]))
-    for cell in answer["cells"]:
-        if cell["why"]:
-            lines.append("%s, %s: %s: %s" % (cell["step"], cell["configuration"], cell["cell"],
-                                             cell["why"]))
-    for one in answer["configurations"]:
-        lines += ["%s: %s -> %s" % (one["name"], rule["message"], rule["remedy"])
-                  for rule in one["rules"]]
-    return "\n".join(lines) + "\n"
+        versions = ", ".join("%s %s" % item for item in one["versions"].items())
+        lines += ["%s: %s" % (one["name"], words) for words in (versions, one["note"]) if words]
+    lines += ["%s, %s: %s: %s" % (cell["step"], cell["configuration"], cell["cell"], cell["why"])
+              for cell in answer["cells"] if cell["why"]]
+    return lines + ["%s: %s -> %s" % (one["name"], rule["message"], rule["remedy"])
+                    for one in answer["configurations"] for rule in one["rules"]]
 
 
 def differences(old, new):

@@ -7,12 +7,12 @@ import os
 import shlex
 import shutil
 
-from plan_values import BENCHES, PlanError, check_table, read_toml, seconds_of, shown
-from profiles import PROFILES, steps_of
+from launches import TREE, program_in
+from qualification.plan_values import (BENCHES, PlanError, check_table, read_toml, seconds_of,
+                                       shown)
+from qualification.profiles import PROFILES, steps_of
 
 PROGRAMS = BENCHES + ("stress", "fuzz", "lockstep")
-_TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-_PLACES = ("bench", "stress", "cli")  # of the programs, below bazel-bin
 _STEP_KEYS = {"name", "kind", "program", "arguments", "seconds", "launches", "backends",
               "scenarios", "part", "seeds", "launch_seconds", "required"}
 _PLAN_KEYS = {"name", "profile", "backends", "ranks", "launcher", "budget", "baseline",
@@ -132,13 +132,8 @@ def check_installed(plan, launches, programs):
 
 def find_program(name, folder=None):
     """Its path, or None: in `folder`, on PATH, or in the build tree."""
-    root = folder or os.path.join(_TREE, "bazel-bin")
-    places = [os.path.join(root, place, name) for place in ("",) + _PLACES]
-    if name == "fuzz":
-        # Other programs have that name, too: ours is beside stress.
+    root = folder or os.path.join(TREE, "bazel-bin")
+    if name == "fuzz":  # other programs have that name, too: ours is beside stress
         beside = os.path.dirname(find_program("stress", folder) or root)
-        places = [os.path.join(beside, name), os.path.join(beside, name, name)]
-        folder = folder or root
-    found = [path for path in places if os.path.isfile(path) and os.access(path, os.X_OK)]
-    installed = None if folder else shutil.which(name)
-    return installed or (found[0] if found else None)
+        return program_in([beside], name, ("", name))
+    return (None if folder else shutil.which(name)) or program_in([root], name)

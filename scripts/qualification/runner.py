@@ -1,6 +1,5 @@
 """Starts one launch, waits for it, and says what came of it."""
 
-import ctypes
 import math
 import os
 import re
@@ -8,10 +7,8 @@ import signal
 import subprocess
 import time
 
-from plan import programs_of
-
-_PR_SET_PDEATHSIG = 1
-_LIBC = ctypes.CDLL(None, use_errno=True)
+from launches import die_with_parent
+from qualification.plan import programs_of
 
 LOST = """name = "soak/{kind}_rank{rank}"
 description = "rank {rank} is lost at a random moment of its training: {kind}"
@@ -47,11 +44,6 @@ BEYOND = {"mpi": ("custom_kernel/", "graphs/", "links/", "nccl/", "recovery/",
                   "groups/created_in_different_order_silent")}
 FAULTS = {"kill": "rank_killed", "stop": "rank_stopped", "exit": "rank_exited",
           "throw": "rank_failed", "segfault": "rank_crashed"}
-
-
-def _die_with_parent():
-    # A nightly that is killed takes its launch along: two launches at once would measure nothing.
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 class Runner:
@@ -165,10 +157,11 @@ class Runner:
         log = os.path.join(self.folder, "logs", launch.name + ".log")
         begin = time.monotonic()
         with open(log, "wb") as file:
+            # A nightly that is killed takes its launch along: two at once would measure nothing.
             self.process = subprocess.Popen(
                 ["timeout", "-k", "10", "%.1f" % limit] + words, env=environment,
                 stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
-                start_new_session=True, preexec_fn=_die_with_parent,
+                start_new_session=True, preexec_fn=die_with_parent(signal.SIGTERM),
                 pass_fds=(self.inherited.fileno(),))
             code = self.process.wait()
             self.process = None

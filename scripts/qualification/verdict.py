@@ -1,20 +1,18 @@
 """From what was run to one verdict: pure functions of the plan, the state and the result files."""
 
+import collections
 import json
 import os
 import subprocess
 
 import h5py
-from journal import minute
+from launches import text
+from qualification.journal import minute
 
 QUALIFIED, NOT_QUALIFIED, INCONCLUSIVE = "QUALIFIED", "NOT QUALIFIED", "INCONCLUSIVE"
 EXIT_CODES = {QUALIFIED: 0, NOT_QUALIFIED: 1, INCONCLUSIVE: 3}
 SLOWER = 5  # instead of 1, when being slower than the baseline is all that is wrong
 ATTEMPTS = 2  # of a launch that gave no answer
-
-
-def text(value):
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
 def facts_of(path):
@@ -132,50 +130,71 @@ def change_of(case):
     return "" if change is None else " %+.1f %%" % (100 * change)
 
 
-def assess(plan, journal, folder, lockstep, soaked):
-    """The whole answer. `soaked`: seconds of random faults, or None without a soak in the plan."""
-    failed, unanswered, notes, quarantine = [], [], [], Quarantine()
-    good, skipped = {}, {}
-    for name, end in journal.ended.items():
-        answer = answer_of(end)
-        key = name.rsplit(".", 1)[0]
+class _Found:
+    """What speaks against the machine, what nothing is known of, and what is told only."""
+
+    def __init__(self):
+        self.failed, self.unanswered, self.notes = [], [], []
+        self.quarantine, self.good = Quarantine(), {}
+
+    def add_end(self, name, end, folder):
+        answer, key = answer_of(end), name.rsplit(".", 1)[0]
         if answer == "ok":
-            good[key] = good.get(key, 0) + 1
+            self.good[key] = self.good.get(key, 0) + 1
         elif end.get("optional"):
-            notes.append(reason_for(name, end))
+            self.notes.append(reason_for(name, end))
         elif answer == "failed":
-            failed.append(reason_for(name, end))
+            self.failed.append(reason_for(name, end))
             facts = facts_of(os.path.join(folder, end["file"])) if end.get("file") else None
             # Scenarios lose ranks on purpose: who is named there is not to blame.
             if facts is not None and end["kind"] == "bench":
-                quarantine.add(name, facts[1], facts[2])
+                self.quarantine.add(name, facts[1], facts[2])
         else:
-            unanswered.append(reason_for(name, end))
-    for launch in plan.launches():
-        if launch.name not in journal.ended:
-            skipped[launch.key] = skipped.get(launch.key, 0) + 1
-            good.setdefault(launch.key, 0)
-    for key, count in sorted(skipped.items()):
-        line = "%s: %d launches were not run: the budget was spent" % (key, count)
-        (notes if good[key] > 0 else unanswered).append(line)
+            self.unanswered.append(reason_for(name, end))
+
+    def add_skipped(self, launches):
+        """What the plan had and nobody began."""
+        counts = collections.Counter(launch.key for launch in launches)
+        for key, count in sorted(counts.items()):
+            line = "%s: %d launches were not run: the budget was spent" % (key, count)
+            (self.notes if self.good.setdefault(key, 0) > 0 else self.unanswered).append(line)
+
+    def add_soak(self, step, soaked, spent_all):
+        if soaked >= step["seconds"]:
+            return
+        (self.unanswered if step["required"] else self.notes).append("%s: %.0f of %.0f s: %s" % (
+            step["name"], soaked, step["seconds"],
+            "the budget was spent" if spent_all else "its launches give no answer"))
+
+    def verdict(self):
+        """(verdict, exit code)"""
+        if self.failed:
+            only_slower = all(one.startswith("baseline: ") for one in self.failed)
+            return NOT_QUALIFIED, SLOWER if only_slower else EXIT_CODES[NOT_QUALIFIED]
+        verdict = INCONCLUSIVE if self.unanswered else QUALIFIED
+        return verdict, EXIT_CODES[verdict]
+
+
+def assess(plan, journal, folder, lockstep, soaked):
+    """The whole answer. `soaked`: seconds of random faults, or None without a soak in the plan."""
+    found = _Found()
+    for name, end in journal.ended.items():
+        found.add_end(name, end, folder)
+    found.add_skipped([launch for launch in plan.launches() if launch.name not in journal.ended])
     step, _ = plan.soak()
-    if step is not None and soaked < step["seconds"]:
-        spent = journal.spent + step.get("launch_seconds", step["seconds"]) > plan.budget
-        (unanswered if step["required"] else notes).append(
-            "%s: %.0f of %.0f s: %s" % (step["name"], soaked, step["seconds"],
-                                        "the budget was spent" if spent
-                                        else "its launches give no answer"))
+    if step is not None:
+        next_seconds = step.get("launch_seconds", step["seconds"])
+        found.add_soak(step, soaked, journal.spent + next_seconds > plan.budget)
     slower_verdict, line = compare(plan, lockstep, folder)
     if line is not None:
-        {NOT_QUALIFIED: failed, INCONCLUSIVE: unanswered, None: notes}[slower_verdict].append(line)
-    verdict = NOT_QUALIFIED if failed else INCONCLUSIVE if unanswered else QUALIFIED
-    code = EXIT_CODES[verdict]
-    if failed and all(one.startswith("baseline: ") for one in failed):
-        code = SLOWER
+        {NOT_QUALIFIED: found.failed, INCONCLUSIVE: found.unanswered,
+         None: found.notes}[slower_verdict].append(line)
+    verdict, code = found.verdict()
     return {"verdict": verdict, "exit_code": code, "plan": plan.name, "ranks": plan.ranks,
-            "backends": plan.backends, "reasons": failed + unanswered, "notes": notes,
-            "begun": minute(journal.plan["at"]), "ended": minute(journal.last),
-            "quarantine": quarantine.list(), "launches": len(journal.ended), "passed": good,
+            "backends": plan.backends, "reasons": found.failed + found.unanswered,
+            "notes": found.notes, "begun": minute(journal.plan["at"]),
+            "ended": minute(journal.last), "quarantine": found.quarantine.list(),
+            "launches": len(journal.ended), "passed": found.good,
             "seconds": round(journal.spent, 1), "budget_seconds": plan.budget,
             "soak_seconds": None if soaked is None else round(soaked, 1),
             "resumed": journal.resumed}

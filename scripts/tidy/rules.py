@@ -1,14 +1,19 @@
 """The rules of style that a program can check: pure functions from (path, text) to findings."""
 
 import ast
+import collections
 import re
 
+import complexity
+import exceptions
 from clocks import check_clocks
 from vendor_headers import includes_of, vendor_of
 
 MAX_LINES = 400
 MAX_COLUMNS = 100
 MAX_FUNCTION_LINES = 70
+MAX_COMPLEXITY = 15
+MAX_FOLDER_FILES = 40
 
 _VAGUE = ("common", "helper", "helpers", "manager", "misc", "util", "utils")
 
@@ -63,33 +68,72 @@ def check_name(path):
     return ["%s:1: the name '%s' says nothing" % (path, word) for word in vague]
 
 
-def check_cc_functions(path, text):
-    """Functions at namespace level: from their first line to the closing brace in column 1."""
-    findings, start = [], 0
-    for number, line in enumerate(text.split("\n"), start=1):
-        if re.match(r"[A-Za-z_:~\[]", line):
+def cc_functions(text):
+    """(first line, text) of those at namespace level and in classes, up to their closing brace."""
+    start, margin, lines = 0, "", text.split("\n")
+    for number, line in enumerate(lines, start=1):
+        if re.match(r"(class|struct)\b[^;]*\{$", line):
+            margin = "  "
+        elif line == "};":
+            margin = ""
+        if re.match(margin + r"[A-Za-z_:~\[]", line):
             previous, start = start, number
-            if re.match(r"(namespace|template|public|private|protected)\b", line):
-                start = previous if line.startswith("template") else 0
-        elif line == "}" and start:
-            if number - start + 1 > MAX_FUNCTION_LINES:
-                findings.append(_too_long(path, start, number - start + 1))
+            if re.match(margin + r"(namespace|template|public|private|protected)\b", line):
+                start = previous if line.startswith(margin + "template") else 0
+        elif line == margin + "}" and start:
+            yield start, "\n".join(lines[start - 1:number])
             start = 0
-    return findings
+
+
+def check_cc_functions(path, text):
+    return [finding for start, function in cc_functions(text)
+            for finding in _too_long(path, start, function.count("\n") + 1)]
 
 
 def check_python_functions(path, text):
     findings = []
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef):
-            length = node.end_lineno - node.lineno + 1
-            if length > MAX_FUNCTION_LINES:
-                findings.append(_too_long(path, node.lineno, length))
+            findings += _too_long(path, node.lineno, node.end_lineno - node.lineno + 1)
+            findings += _too_complex(path, node.lineno, complexity.of_python(node))
     return findings
 
 
 def _too_long(path, line, length):
-    return "%s:%d: function of %d lines, %d at most" % (path, line, length, MAX_FUNCTION_LINES)
+    return ["%s:%d: function of %d lines, %d at most" % (path, line, length, MAX_FUNCTION_LINES)] \
+        if length > MAX_FUNCTION_LINES else []
+
+
+def _too_complex(path, line, found, most=MAX_COMPLEXITY):
+    return ["%s:%d: function of complexity %d, %d at most" % (path, line, found, most)] \
+        if found > most else []
+
+
+def check_cc_complexity(texts, known=exceptions.FUNCTIONS):
+    """{path: text} of the whole tree; `known`: {name of a function that is too complex: how}."""
+    findings, counts = [], collections.Counter()
+    for path, text in sorted(texts.items()):
+        for start, function in cc_functions(text):
+            name, found = complexity.name_of_cc(function), complexity.of_cc(function)
+            counts[name] = max(counts[name], found)
+            findings += _too_complex(path, start, found, known.get(name, MAX_COMPLEXITY))
+    return findings + _needless(known, counts, MAX_COMPLEXITY)
+
+
+def check_folders(paths, known=exceptions.FOLDERS):
+    """Of all sources; tests and what they share are no part of a folder."""
+    counts = collections.Counter(
+        folder for folder, _, name in (path.rpartition("/") for path in paths)
+        if "_test." not in name and "testing" not in folder.split("/"))
+    most = {folder: known.get(folder, MAX_FOLDER_FILES) for folder in counts}
+    return ["%s:1: %d files in a folder, %d at most" % (folder, count, most[folder])
+            for folder, count in counts.items() if count > most[folder]] + \
+        _needless(known, counts, MAX_FOLDER_FILES)
+
+
+def _needless(known, counts, most):
+    return ["scripts/tidy/exceptions.py:1: %s needs no exception: take it off the list" % name
+            for name in sorted(known) if counts[name] <= most]
 
 
 def check_includes(path, text):

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Each rule finds what it is for, and leaves good code alone."""
 
+import ast
 import unittest
 
 import check_layering
+import complexity
 import rules
 
 GUARDED = "#ifndef LOCKSTEP_CORE_BASE_X_H_\n#define LOCKSTEP_CORE_BASE_X_H_\n%s#endif\n"
@@ -45,6 +47,59 @@ class RulesTest(unittest.TestCase):
         long_signature = "int F(int a,\n      int b) {\n" + "  ++n;\n" * 68 + "}\n"
         self.assert_finds("core/base/x.cc", long_signature, "function of 71 lines")
         self.assert_finds("scripts/x.py", "def f():\n" + "    f()\n" * 70, "function of 71 lines")
+
+    def test_complexity_of_python(self):
+        branches = ["if a: pass", "for a in b: pass", "while a: pass", "a = b if c else d",
+                    "a = b and c", "a = b or c", "a = [b for b in c]",
+                    "try: f()\n    except E: g()"]
+        for one in branches:
+            text = "def f():\n" + ("    %s\n" % one) * 14
+            self.assert_clean("scripts/x.py", text)
+            self.assert_finds("scripts/x.py", text + "    %s\n" % one, ":1: function of complexity "
+                              "16, 15 at most")
+        within = "def f():\n    if a:\n        b = [c for c in d if e and f]\n"
+        self.assertEqual(complexity.of_python(ast.parse(within).body[0]), 5)
+        straight = "def f():\n    with a: pass\n    b = {c: d}\n    return not b\n"
+        self.assertEqual(complexity.of_python(ast.parse(straight).body[0]), 1)
+
+    def test_complexity_of_cc(self):
+        for text, found in (("int F(T&& a) { return a[0] & 1; }\n", 1),
+                            ("if (a && b) c = d ? e : f;\n", 4),
+                            ("for (;;)\n  while (a ||\n         b) {}\n", 4),
+                            ("switch (a) {\n  case 1:\n  case 2:\n  default:\n}\n", 3),
+                            ("try {\n} catch (const E& e) {\n}\n", 2),
+                            ('a = "if (b && c) \\" ? ";  // if so, and while ? it\n', 1),
+                            ("case 'x': return '\"' == a ? 1 : 2;  // \"\n", 3)):
+            self.assertEqual(complexity.of_cc(text), found, text)
+
+    def test_complex_functions_are_refused_and_exceptions_only_shrink(self):
+        def check(branches, known):
+            body = "  if (a) b();\n" * branches
+            free = "void Room::F(int a,\n             int b) {\n%s}\n" % body
+            member = "class Room {\n  void G() {\n%s  }\n};\n" % body.replace("  if", "    if")
+            return rules.check_cc_complexity({"core/x.cc": "int x;\n\n" + free + member}, known)
+        self.assertEqual(check(14, {}), [])
+        self.assertEqual(check(15, {}), [
+            "core/x.cc:3: function of complexity 16, 15 at most",
+            "core/x.cc:%d: function of complexity 16, 15 at most" % (3 + 18 + 1)])
+        self.assertEqual(check(15, {"Room::F": 16, "G": 16}), [])
+        self.assertEqual(len(check(16, {"Room::F": 16, "G": 17})), 1)
+        self.assertEqual(check(2, {"Room::F": 16}), [
+            "scripts/tidy/exceptions.py:1: Room::F needs no exception: take it off the list"])
+
+    def test_folders(self):
+        def check(files, known=None, more=()):
+            paths = ["core/room/%d.cc" % number for number in range(files)]
+            return rules.check_folders(paths + list(more), known or {})
+        tests = ["core/room/%d_test.cc" % number for number in range(50)] + [
+            "core/room/testing/%d.cc" % number for number in range(50)]
+        self.assertEqual(check(40, more=tests), [])
+        self.assertEqual(check(41), ["core/room:1: 41 files in a folder, 40 at most"])
+        self.assertEqual(check(45, {"core/room": 45}), [])
+        self.assertEqual(check(46, {"core/room": 45}),
+                         ["core/room:1: 46 files in a folder, 45 at most"])
+        self.assertEqual(check(40, {"core/room": 45}), [
+            "scripts/tidy/exceptions.py:1: core/room needs no exception: take it off the list"])
 
     def test_guard(self):
         self.assert_clean("core/base/x.h", GUARDED % "")

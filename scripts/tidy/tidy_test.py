@@ -63,8 +63,9 @@ def main():
         with open(os.path.join(root, path), encoding="utf-8") as file:
             texts[path] = file.read()
         findings += rules.check(path, texts[path])
-    findings += rules.check_types(
-        {path: text for path, text in texts.items() if path.endswith((".cc", ".h"))})
+    of_cc = {path: text for path, text in texts.items() if path.endswith((".cc", ".h"))}
+    findings += rules.check_types(of_cc) + rules.check_cc_complexity(of_cc)
+    findings += rules.check_folders(paths)
     findings += shellcheck(root, [path for path in paths if is_shell(os.path.join(root, path))])
     print("\n".join(findings))
     print("%d files, %d findings" % (len(paths), len(findings)))

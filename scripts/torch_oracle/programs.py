@@ -44,18 +44,15 @@ def draw(random, torch):
     workload = {"kind": "ddp_training", "model": random.choice(MODELS)}
     most = random.randint(1, 5)
     workload["inputs"] = most
-    if random.random() < 0.2:
-        workload["epochs"] = 2
-    if random.random() < 0.2:
-        workload["zero_grad"] = True
+    for key, value in (("epochs", 2), ("zero_grad", True)):
+        if random.random() < 0.2:
+            workload[key] = value
     _draw_ddp(random, workload)
     if torch == "2.6":  # there bucket_cap_mb is the first bucket's too
         workload.pop("first_bucket_mb", None)
     if workload["model"] == "two_branch":
         _draw_branch(random, workload, ranks)
-    # Without a gradient for each parameter DDP raises in the second forward, outside join's rules.
-    raises = "branch" in workload and not workload.get("find_unused_parameters") \
-        and not workload.get("static_graph")
+    raises = _raises(workload)
     if not raises and random.random() < 0.5:
         _draw_join(random, workload, ranks, most)
     uneven = isinstance(workload["inputs"], list)
@@ -64,11 +61,15 @@ def draw(random, torch):
     if not raises and not uneven and random.random() < 0.3:
         _draw_eval(random, workload, ranks, most)
     if not raises and random.random() < 0.3:
-        thrown = workload.get("join_throw") and uneven
-        choices = ["after_loop"] if workload.get("join") else ["in_loop", "after_loop"]
-        if not thrown:
-            workload["barrier"] = random.choice(choices)
+        _draw_barrier(random, workload)
     return ranks, workload
+
+
+def _raises(workload):
+    """Without a gradient for each parameter DDP raises in the second forward, outside join's
+    rules."""
+    return "branch" in workload and not workload.get("find_unused_parameters") \
+        and not workload.get("static_graph")
 
 
 def _draw_ddp(random, workload):
@@ -139,6 +140,13 @@ def _draw_eval(random, workload, ranks, most):
         if random.random() < 0.3:
             block["then"] = "barrier"
     workload["eval"] = block
+
+
+def _draw_barrier(random, workload):
+    if workload.get("join_throw") and isinstance(workload["inputs"], list):
+        return
+    choices = ["after_loop"] if workload.get("join") else ["in_loop", "after_loop"]
+    workload["barrier"] = random.choice(choices)
 
 
 def to_toml(name, ranks, workload):

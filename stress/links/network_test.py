@@ -82,6 +82,34 @@ def fault_text(kind, link, at, more=""):
     return (f'[[fault]]\nkind = "network_{kind}"\nfrom = {link[0]}\n{to}at = "{at}"\n{more}\n')
 
 
+def drawn_text(kind, source, link, at, one_way):
+    """Of a fault, with what is drawn for its kind."""
+    return {
+        "delay": lambda: fault_text("delay", link, at,
+                                    f'delay = "{source.randrange(25, 60)}ms"'),
+        "jitter": lambda: fault_text("delay", link, at, 'delay = "10ms"\n'
+                                     f'jitter = "{source.randrange(40, 80)}ms"'),
+        "loss": lambda: fault_text("loss", link, "iteration:2",
+                                   f"loss = {source.uniform(0.1, 0.2):.3f}"),
+        "rate": lambda: fault_text("rate", link, "iteration:1",
+                                   f'rate = "{source.randrange(256, 512)}KiB"'),
+        "reorder": lambda: fault_text("reorder", link, "iteration:2",
+                                      'share = 0.5\ndelay = "60ms"'),
+        "reset": lambda: fault_text("reset", link, at),
+        "down": lambda: fault_text("down", link, at, one_way),
+        "host": lambda: fault_text("down", link, at),
+    }[kind]()
+
+
+def causes_of(kind, backend):
+    return {  # what is lost again and again waits for longer than -T: a stall of this link, too
+        "loss": ["slow_link", "transport_stall"],
+        "reset": ["transport_stall" if backend == "mpi" else "rank_failed"],
+        "down": ["transport_stall"],
+        "host": ["transport_stall"],
+    }.get(kind, ["slow_link"])
+
+
 def draw(source, number, ranks, backend, kind=None):
     """A fault, the program that meets it, the causes that are right, and the hosts to be named."""
     # Open MPI's trees and exchanges use the edges of a cube only.
@@ -89,39 +117,19 @@ def draw(source, number, ranks, backend, kind=None):
              if a // ranks != b // ranks and (backend != "mpi" or a ^ b in (1, 2))]
     first, second = source.choice(links)
     hosts = {first // ranks, second // ranks}
-    link = (first, second)
     program = PAIRS.format(rounds=30 if number % 9 == 2 else 15)  # a loss needs its chance
     at = f"iteration:{source.randrange(2, 6)}"
     one_way = source.choice(['direction = "one_way"\n', ""])
     kinds = ["delay", "jitter", "loss", "rate", "reorder", "down", "down", "host", "reset"]
     kind = kind or kinds[number % len(kinds)]
-    causes = ["slow_link"]
-    if kind == "delay":
-        text = fault_text("delay", link, at, f'delay = "{source.randrange(25, 60)}ms"')
-    elif kind == "jitter":
-        text = fault_text("delay", link, at,
-                          f'delay = "10ms"\njitter = "{source.randrange(40, 80)}ms"')
-    elif kind == "loss":
-        # What is lost again and again waits for longer than -T: that is a stall of this link, too.
-        causes = ["slow_link", "transport_stall"]
-        text = fault_text("loss", link, "iteration:2", f"loss = {source.uniform(0.1, 0.2):.3f}")
-    elif kind == "rate":
-        root = first if (second - first) % 4 in (1, 2) else second
-        program = TREE.format(root=root)
-        text = fault_text("rate", link, "iteration:1", f'rate = "{source.randrange(256, 512)}KiB"')
-    elif kind == "reorder":
-        text = fault_text("reorder", link, "iteration:2", 'share = 0.5\ndelay = "60ms"')
-    elif kind == "reset":
-        causes = ["transport_stall" if backend == "mpi" else "rank_failed"]
-        text = fault_text("reset", link, at)
-    else:
-        causes = ["transport_stall"]
-        if kind == "host":
-            link = (first, None)
-            hosts = {first // ranks} if ranks == 1 else {0, 1}
-            one_way = ""
-        text = fault_text("down", link, at, one_way)
-    return {"kind": kind, "link": link, "causes": causes, "hosts": hosts,
+    if kind == "rate":
+        program = TREE.format(root=first if (second - first) % 4 in (1, 2) else second)
+    if kind == "host":
+        second = None
+        hosts = {first // ranks} if ranks == 1 else {0, 1}
+    text = drawn_text(kind, source, (first, second), at, one_way)
+    return {"kind": kind, "link": (first, second), "causes": causes_of(kind, backend),
+            "hosts": hosts,
             "path": run_stress.scenario(f"own/{backend}{ranks}_{number}_{kind}", program + text)}
 
 

@@ -66,6 +66,13 @@ class Log:
             powers = sorted({self.low, math.sqrt(self.low * self.high), self.high})
         return [(power, self.form(power)) for power in powers]
 
+    def thin(self, least):
+        """Leaves ticks out until they are so far apart that their words do not touch."""
+        ticks = self.ticks()
+        while len(ticks) > 2 and abs(self(ticks[1][0]) - self(ticks[0][0])) < least:
+            ticks = ticks[::2]
+        self.ticks = lambda: ticks
+
 
 class Canvas:
     """An SVG under construction: width and height in its own units, of which a phone shows 400."""
@@ -103,6 +110,18 @@ class Canvas:
                 '<desc id="d%d">%s</desc>%s</svg>' %
                 (number(self.width), number(self.height), here, here, here, escape(title), here,
                  escape(description), "".join(self.items)))
+
+    def figure(self, slug, title, alternative, note, headers, rows, wide=False):
+        return Figure(slug, title, self.svg(title, alternative), alternative, note, headers, rows,
+                      wide)
+
+
+def upright_grid(canvas, x, top, bottom, words_at, main=None, first="middle"):
+    """Lines from top to bottom, the one at `main` as an axis; `first`: the anchor of the word 0."""
+    for value, label in x.ticks():
+        is_main = main is not None and abs(value - main) < 1e-9
+        canvas.line(x(value), top, x(value), bottom, "axis" if is_main else "grid")
+        canvas.text(x(value), words_at, label, "tick", "middle" if value else first)
 
 
 def axes(canvas, x, y, x_title, y_title):

@@ -1,19 +1,16 @@
-"""`lockstep compare` of the runs of a page. All that the page knows of it is in this file."""
+"""`lockstep compare` of the runs of a page: asked and understood."""
 
 import collections
 import json
 import subprocess
 
 import units
-from chart import Canvas, Figure, Linear
 
-_WIDTH = 460
-_MOST_ROWS = 40
 _WORSE = 5  # exit code of lockstep compare
 _ORDER = ("slower", "missing", "ambiguous", "faster", "same")
 
 Comparison = collections.namedtuple(
-    "Comparison", "headline worse base candidate counts rows figure")
+    "Comparison", "headline worse base candidate counts rows cases figure", defaults=(None,))
 
 
 class CompareFailed(Exception):
@@ -48,11 +45,7 @@ def _ask(lockstep, base, candidate):
     return json.loads(done.stdout)
 
 
-def _percent(value):
-    return "–" if value is None else "%+.1f %%" % (100 * value)
-
-
-def _interval(case):
+def interval_of(case):
     """(low, high) of the change; () while the launches are too few for one."""
     low, high = case["effect"]["low"], case["effect"]["high"]
     return () if low is None or high is None or low <= -1 else (low, high)
@@ -68,7 +61,8 @@ def _outcome(case):
 
 
 def _why(case):
-    ranks = ["rank %d %s (%s)" % (rank["rank"], rank["what"], _percent(rank["effect"]["estimate"]))
+    ranks = ["rank %d %s (%s)" % (rank["rank"], rank["what"],
+                                  units.change(rank["effect"]["estimate"]))
              for rank in case["slower_ranks"]]
     return "; ".join(part for part in [case["why"], *ranks, case["resolve"]] if part)
 
@@ -86,48 +80,9 @@ def compare(lockstep, runs, candidates):
     cases = sorted(told["cases"], key=lambda case: (case["outcome_change"] != "worse",
                                                     _ORDER.index(case["verdict"])))
     counts = [(name, sum(case["verdict"] == name for case in cases)) for name in _ORDER]
-    rows = [[case["case"], case["verdict"], _percent(case["effect"]["estimate"]),
-             " to ".join(map(_percent, _interval(case))) or "–", _time(case["base"]),
+    rows = [[case["case"], case["verdict"], units.change(case["effect"]["estimate"]),
+             " to ".join(map(units.change, interval_of(case))) or "–", _time(case["base"]),
              _time(case["candidate"]), _outcome(case), _why(case)] for case in cases]
     return Comparison(told["headline"], told["exit_code"] == _WORSE, [run.id for run in base],
                       [run.id for run in candidate],
-                      [(name, count) for name, count in counts if count], rows, _draw(cases))
-
-
-def _draw(cases):
-    """A line a case: the change of its time, with its interval; to the right it is slower."""
-    shown = [case for case in cases if case["effect"]["estimate"] is not None][:_MOST_ROWS]
-    if not shown:
-        return None
-    ends = [abs(value) for case in shown for value in _interval(case) + (
-        case["effect"]["estimate"],)]
-    reach = min(1.0, 1.1 * max(ends + [0.05]))
-    canvas = Canvas(_WIDTH, 30 + 17 * len(shown) + 24)
-    x = Linear(-reach, reach, 200, _WIDTH - 26,
-               lambda value: "%+.0f %%" % (100 * value) if abs(value) > 1e-9 else "0 %")
-    bottom = 26 + 17 * len(shown)
-    for value, label in x.ticks():
-        canvas.line(x(value), 22, x(value), bottom, "axis" if abs(value) < 1e-9 else "grid")
-        canvas.text(x(value), bottom + 15, label, "tick", "middle")
-    canvas.text(200, 14, "← faster", "tick")
-    canvas.text(_WIDTH - 4, 14, "slower →", "tick", "end")
-    for place, case in enumerate(shown):
-        y = 26 + 17 * place + 8
-        effect = case["effect"]
-        name = case["case"] if len(case["case"]) <= 30 else "…" + case["case"][-29:]
-        canvas.text(192, y + 4, name, "tick", "end", case["case"])
-        if _interval(case):
-            canvas.line(x(max(-reach, effect["low"])), y, x(min(reach, effect["high"])), y,
-                        "whisker")
-        at = x(max(-reach, min(reach, effect["estimate"])))
-        canvas.add("circle", "<title>%s: %s</title>" % (case["verdict"],
-                                                        _percent(effect["estimate"])),
-                   cx=float(at), cy=float(y), r=4, class_="mark change-" + case["verdict"])
-    title = "Change of the times"
-    alternative = "%s of %d cases: %s." % (title, len(cases), "; ".join(
-        "%s %s, %s" % (case["case"], case["verdict"], _percent(case["effect"]["estimate"]))
-        for case in shown[:12]))
-    note = "Candidate against base, with 95 % intervals where there are launches enough"
-    note += "; the first %d of %d cases." % (len(shown), len(cases)) \
-        if len(cases) > len(shown) else "."
-    return Figure("comparison", title, canvas.svg(title, alternative), alternative, note, [], [])
+                      [(name, count) for name, count in counts if count], rows, cases)

@@ -96,24 +96,21 @@ def aligned(journals, communicator, before, after):
     them left alike. A row is (sequence, differs, [cell of each rank]); "" where a rank has none."""
     by_rank = {journal.rank: {call.sequence: call for call in calls_of(journal)
                               if call.communicator == communicator} for journal in journals}
-    sequences = sorted(set().union(*by_rank.values()) if by_rank else ())
-    broken = None
-    for sequence in sequences:
-        calls = [calls.get(sequence) for calls in by_rank.values()]
-        present = [call for call in calls if call]
-        if len(present) < len(calls) or any(call.state() != "done" for call in present) or \
-                len({(call.collective, call.type, call.count) for call in present}) > 1:
-            broken = sequence
-            break
-    middle = broken if broken is not None else (sequences[-1] if sequences else 0)
-    rows = []
-    for sequence in sequences:
-        if not middle - before <= sequence <= middle + after:
-            continue
-        cells = [calls.get(sequence) for calls in by_rank.values()]
-        rows.append((sequence, sequence == broken,
-                     [(call.what, call.state()) if call else ("", "") for call in cells]))
-    return rows, list(by_rank)
+    # {sequence: [call of each rank, or None]}
+    rows = {sequence: [calls.get(sequence) for calls in by_rank.values()]
+            for sequence in sorted(set().union(*by_rank.values()))}
+    broken = next((sequence for sequence, calls in rows.items() if not _left_alike(calls)), None)
+    middle = broken if broken is not None else max(rows, default=0)
+    return [(sequence, sequence == broken,
+             [(call.what, call.state()) if call else ("", "") for call in calls])
+            for sequence, calls in rows.items()
+            if middle - before <= sequence <= middle + after], list(by_rank)
+
+
+def _left_alike(calls):
+    """All ranks left the same call."""
+    return all(call and call.state() == "done" for call in calls) and \
+        len({(call.collective, call.type, call.count) for call in calls}) == 1
 
 
 def communicators(journals):

@@ -4,8 +4,8 @@ import collections
 import json
 import re
 
-import history
 import units
+from figures import history
 from journal import aligned, communicators
 from run_file import LAUNCH
 

@@ -6,17 +6,13 @@ import jinja2
 import markupsafe
 
 import comparison
-import curves
-import distribution
-import links
 import machine
 import outcomes
-import steps
-import timeline
+import sections
 import units
+from figures import changes, link_matrices
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
-_MOST_IN_DETAIL = 5  # cases of a run whose samples are drawn
 _MOST_RUNS_IN_DETAIL = 4  # of several: the worst, then the last
 _OPEN_FIGURES = 12   # of a section; the rest can be unfolded
 _WORST = ("fail", "unknown", "pass")
@@ -47,22 +43,26 @@ class Document:
             again = run.id in [other.id for other in runs[:place]]
             run.key = "%s-%d" % (run.id, place) if again else run.id
         self.title = title or self._title()
-        self.comparison = comparison.compare(lockstep, runs, candidates) \
-            if len(runs) > 1 else None
+        self.comparison = self._compared(lockstep, candidates) if len(runs) > 1 else None
         # An iteration of a link is no collective: its ranks are not compared.
         collectives = [run for run in runs if not run.links]
-        self.curves = curves.figures(collectives)
-        self.steps = [figure for run in collectives for figure in
-                      self._of(run, steps.figures(run) + timeline.figures(run))]
-        self.links = [figure for run in runs for figure in self._of(run, links.figures(run))]
-        self.spread, self.pairs = curves.spread(collectives), []
+        self.curves = sections.curves(collectives)
+        self.steps = [figure for run in collectives
+                      for figure in self._of(run, sections.steps(run))]
+        self.links = [figure for run in runs
+                      for figure in self._of(run, link_matrices.figures(run))]
+        self.spread, self.pairs = sections.spread(collectives), []
         self.in_detail = self._in_detail()
         for run in [run for run in self.in_detail if not run.links]:
-            over_all, pairs = distribution.figures(run, _MOST_IN_DETAIL)
+            over_all, pairs = sections.details(run)
             self.spread += self._of(run, over_all)
             self.pairs += self._of(run, pairs)
         self.matrix = outcomes.matrix(runs)
         self.failures, self.others, self.left_out = outcomes.traces(runs)
+
+    def _compared(self, lockstep, candidates):
+        found = comparison.compare(lockstep, self.runs, candidates)
+        return found and found._replace(figure=changes.figure(found.cases))
 
     def _in_detail(self):
         last = sorted(range(len(self.runs)),

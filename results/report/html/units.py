@@ -5,6 +5,19 @@ import math
 _DASH = "–"
 
 
+def positive(*values):
+    """They are measured, so something can be drawn of them."""
+    return all(math.isfinite(value) and value > 0 for value in values)
+
+
+def without_common_start(names):
+    """Without the beginning that all have, up to a slash."""
+    while len(names) > 1 and all("/" in name for name in names) and \
+            len({name.split("/")[0] for name in names}) == 1:
+        names = [name.split("/", 1)[1] for name in names]
+    return names
+
+
 def _significant(value):
     """Three digits, no exponent."""
     if value == 0:
@@ -55,6 +68,11 @@ def percent(value):
     return "%.1f %%" % value if abs(value) < 9.95 else "%.0f %%" % value
 
 
+def change(share):
+    """Of a time: 0.08 is 8 % more."""
+    return _DASH if share is None else "%+.1f %%" % (100 * share)
+
+
 def part(value, units):
     if units == "ns":
         return duration(value)
@@ -66,6 +84,10 @@ def precision(low, median, high):
     if not median > 0 or not math.isfinite(high - low):
         return _DASH
     return percent(50 * (high - low) / median)
+
+
+def precision_of(case):
+    return precision(case["interval_low_ns"], case["median_ns"], case["interval_high_ns"])
 
 
 def ranks(numbers):

@@ -48,6 +48,11 @@ def outcomes(events):
     return {label: what for label, what in found.items() if label in tests}
 
 
+def ran(events):
+    """The outcomes of those that were not skipped."""
+    return {label: what for label, what in outcomes(events).items() if what != "skipped"}
+
+
 def logs_of(events):
     """{label: paths of its logs}."""
     logs = collections.defaultdict(list)

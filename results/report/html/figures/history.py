@@ -1,7 +1,7 @@
 """What happened on every rank before the end of a case: phases, collectives, faults."""
 
 import units
-from chart import LETTER, Canvas, Figure, Linear
+from chart import LETTER, Canvas, Linear, upright_grid
 from journal import calls_of, phases_of
 
 _WIDTH, _LEFT, _ROW = 960, 70, 62
@@ -11,7 +11,30 @@ _MOST_CALLS = 24  # of a rank, the last ones
 _HOW = {"done": "done", "error": "error", "WAITS": "waits", "queued": "queued"}
 
 
-def marks_of(journal, faults):
+def figure(run, lifetime, slug, faults):
+    """Of one lifetime of the workers; None where it left no events."""
+    journals = [] if lifetime is None else [
+        journal for journal in run.journals(lifetime) if len(journal.events)][:_MOST_RANKS]
+    if not journals:
+        return None
+    calls = [calls_of(journal) for journal in journals]
+    marks = [_marks(journal, faults) for journal in journals]
+    origin, last = _window(journals, calls, marks)
+    drawing = _Drawing(len(journals), origin, last)
+    for row in zip(journals, calls, marks):
+        drawing.rank(*row)
+    ends = ["rank %s: %s" % (row[0], row[1]) for row in drawing.rows if row[4] != "done"]
+    alternative = "Phases and collectives of %d ranks over %s; %s." % (
+        len(journals), units.duration(last - origin), "; ".join(ends) or "every collective ended")
+    note = "Above phases of the program, below collectives; those that never ended are open to " \
+        "the right."
+    if origin > min(journal.ns[0] for journal in journals):
+        note += " From the last %d collectives of the ranks on." % _MOST_CALLS
+    return drawing.canvas.figure(slug, "What happened, rank by rank", alternative, note,
+                                 ["rank", "what", "begins", "takes", "how"], drawing.rows, True)
+
+
+def _marks(journal, faults):
     """[(word, when)] of what is no collective; `faults` names those of the scenario."""
     words = {"fault": lambda event: "fault: " + faults.get(int(event["value"]),
                                                            str(event["value"])),
@@ -40,12 +63,23 @@ class _Drawing:
         self.scale = Linear(0, last - origin, _LEFT, _WIDTH - 10, units.duration)
         self.rows = []
         bottom = 4 + _ROW * ranks
-        for value, label in self.scale.ticks():
-            self.canvas.line(self.scale(value), 4, self.scale(value), bottom, "grid")
-            self.canvas.text(self.scale(value), bottom + 16, label, "tick", "middle")
+        upright_grid(self.canvas, self.scale, 4, bottom, bottom + 16)
+        self.next_y = 6
 
     def x(self, at):
         return self.scale(max(at - self.origin, 0))
+
+    def rank(self, journal, calls, marks):
+        y = self.next_y
+        self.next_y += _ROW
+        self.canvas.text(0, y + 14, "rank %d" % journal.rank, "label")
+        for word, start, end in phases_of(journal):
+            if end >= self.origin:
+                self.phase(y, word, start, end)
+        for call in calls:
+            if call.end is None or call.end >= self.origin:
+                self.call(y, call)
+        self.marks(journal.rank, y, marks)
 
     def phase(self, y, word, start, end):
         left, right = self.x(start), self.x(end)
@@ -77,35 +111,3 @@ class _Drawing:
             left = self.x(at) < 0.8 * _WIDTH
             self.canvas.text(self.x(at) + (3 if left else -3), y + 57, words, "tick",
                              None if left else "end")
-
-
-def figure(run, lifetime, slug, faults):
-    """Of one lifetime of the workers; None where it left no events."""
-    journals = [] if lifetime is None else [
-        journal for journal in run.journals(lifetime) if len(journal.events)][:_MOST_RANKS]
-    if not journals:
-        return None
-    calls = [calls_of(journal) for journal in journals]
-    marks = [marks_of(journal, faults) for journal in journals]
-    origin, last = _window(journals, calls, marks)
-    drawing = _Drawing(len(journals), origin, last)
-    for place, journal in enumerate(journals):
-        y = 6 + _ROW * place
-        drawing.canvas.text(0, y + 14, "rank %d" % journal.rank, "label")
-        for word, start, end in phases_of(journal):
-            if end >= origin:
-                drawing.phase(y, word, start, end)
-        for call in calls[place]:
-            if call.end is None or call.end >= origin:
-                drawing.call(y, call)
-        drawing.marks(journal.rank, y, marks[place])
-    title = "What happened, rank by rank"
-    ends = ["rank %s: %s" % (row[0], row[1]) for row in drawing.rows if row[4] != "done"]
-    alternative = "Phases and collectives of %d ranks over %s; %s." % (
-        len(journals), units.duration(last - origin), "; ".join(ends) or "every collective ended")
-    note = "Above phases of the program, below collectives; those that never ended are open to " \
-        "the right."
-    if origin > min(journal.ns[0] for journal in journals):
-        note += " From the last %d collectives of the ranks on." % _MOST_CALLS
-    return Figure(slug, title, drawing.canvas.svg(title, alternative), alternative, note,
-                  ["rank", "what", "begins", "takes", "how"], drawing.rows, True)

@@ -1,0 +1,141 @@
+"""What the programs of scripts/ share: how they read their arguments, find the suite's binaries,
+start launches, see what is left of them, and remember what is over."""
+
+import argparse
+import ctypes
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+
+SCRIPTS = os.path.dirname(os.path.realpath(__file__))
+TREE = os.path.dirname(SCRIPTS)
+# Of binaries: in bazel-bin, in what a test sees, and in an installed copy.
+ROOMS = ("", "bench", "stress", "cli", "bin")
+SKIPPED = 77  # exit code: not possible on this machine
+# For mpirun: ranks share processors, so who waits lets others work.
+SHARING = ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
+_PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None)
+
+
+def parser(description):
+    return argparse.ArgumentParser(description=description,
+                                   formatter_class=argparse.RawDescriptionHelpFormatter)
+
+
+def choices(allowed):
+    """Of an argument: words of these, comma-separated."""
+    def parse(text):
+        words = text.split(",")
+        for word in words:
+            if word not in allowed:
+                raise argparse.ArgumentTypeError(f"'{word}' is none of {', '.join(allowed)}")
+        return words
+    return parse
+
+
+def fail(program, code, message):
+    print(f"{program}: {message}", file=sys.stderr)
+    sys.exit(code)
+
+
+def command(name):
+    """The path of another program of scripts/."""
+    return os.path.join(SCRIPTS, name)
+
+
+def program_in(folders, name, rooms=ROOMS):
+    """The first executable of this name in a room of the folders, or None."""
+    for path in (os.path.join(folder, room, name) for folder in folders for room in rooms):
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return os.path.abspath(path)
+    return None
+
+
+def program_beside(name):
+    """Beside the command as it was typed (a test has links to it), built, installed, or None."""
+    typed = os.path.dirname(os.path.dirname(os.path.abspath(sys.argv[0])))
+    folders = [typed, os.path.join(typed, "bazel-bin"), os.path.join(TREE, "bazel-bin"),
+               os.path.dirname(TREE)]
+    return program_in(folders, name) or shutil.which(name)
+
+
+def needed_program(of, name):
+    found = program_beside(name)
+    if found is None:
+        sys.exit(f"{of}: no {name} beside this script or on the PATH; build or install it")
+    return found
+
+
+def mpirun(*words):
+    root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+    return ["mpirun", *root, *words]
+
+
+def die_with_parent(number=signal.SIGKILL):
+    """For preexec_fn: the child gets this signal when the process that starts it ends."""
+    return lambda: _LIBC.prctl(_PR_SET_PDEATHSIG, number)
+
+
+def variables_of(pid):
+    """The environment of a process; nothing of one that ended or is another user's."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return dict(one.split(b"=", 1) for one in file.read().split(b"\0") if b"=" in one)
+    except OSError:
+        return {}
+
+
+def processes():
+    """[(pid, its environment)] of all processes."""
+    return [(int(name), variables_of(name)) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def await_that(condition, seconds):
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return condition()
+
+
+def text(value):
+    """Of an attribute or a cell of a result file."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def sync_folder(path):
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+class JsonLines:
+    """A file of JSON lines that a crash or a reboot leaves whole. A line is written at once and is
+    on the disk before anything depends on it; what a crash left half written is cut off."""
+
+    def __init__(self, path):
+        self.path = path
+        self._file = open(path, "a+b", buffering=0)
+        sync_folder(os.path.dirname(path) or ".")
+        self._file.seek(0)
+        content = self._file.read()
+        whole = content.rfind(b"\n") + 1
+        self._half_begins = whole if whole < len(content) else None
+        self.lines = content[:whole].splitlines()  # that were there
+
+    def append(self, line):
+        data = json.dumps(line, sort_keys=True).encode() + b"\n"
+        if self._half_begins is not None:
+            self._file.truncate(self._half_begins)
+            self._half_begins = None
+        if self._file.write(data) != len(data):
+            raise OSError("%s: could not be written whole; free space there" % self.path)
+        os.fsync(self._file.fileno())
+
+    def close(self):
+        self._file.close()

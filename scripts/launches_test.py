@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""What the programs of scripts/ share: files that a crash leaves whole, and where binaries are."""
+import json
+import os
+import tempfile
+import unittest
+
+import launches
+
+
+class LaunchesTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+        self.path = os.path.join(self.folder, "lines.jsonl")
+
+    def lines(self):
+        return [json.loads(line) for line in launches.JsonLines(self.path).lines]
+
+    def test_lines_are_kept(self):
+        self.assertEqual(self.lines(), [])
+        file = launches.JsonLines(self.path)
+        file.append({"pass": 1})
+        file.append({"pass": 2})
+        self.assertEqual(self.lines(), [{"pass": 1}, {"pass": 2}])
+
+    def test_half_a_line_is_cut_off_when_the_next_one_is_written(self):
+        with open(self.path, "w", encoding="utf-8") as file:
+            file.write('{"pass": 1}\n{"pa')
+        file = launches.JsonLines(self.path)
+        self.assertEqual(os.path.getsize(self.path), 16, "a file of somebody else stays as it is")
+        file.append({"pass": 2})
+        file.append({"pass": 3})
+        self.assertEqual(self.lines(), [{"pass": 1}, {"pass": 2}, {"pass": 3}])
+
+    def test_programs_are_found_in_rooms_and_must_be_executable(self):
+        for room in ("bench", "stress"):
+            os.mkdir(os.path.join(self.folder, room))
+        path = os.path.join(self.folder, "stress", "stress")
+        with open(path, "w", encoding="utf-8"):
+            pass
+        self.assertIsNone(launches.program_in([self.folder], "stress"))
+        os.chmod(path, 0o755)
+        self.assertEqual(launches.program_in(["/nowhere", self.folder], "stress"), path)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,69 @@
+"""Do the stated 95 % intervals of the median cover the long-run median?
+
+Repeats the default sweep (100 times in one launch unless told otherwise), pools all samples of all
+sweeps into the long-run median of each size, and prints how many of the sweeps' intervals contain
+it. The interval speaks for the launch it comes from: with --launches=N the sweeps are spread over
+N launches, whose differences (placement of the processors above all) it does not claim to cover.
+
+Exit code 0: at least 90 % at every size from 1 KiB and 80 % below; 1: not so.
+"""
+import os
+import subprocess
+import tempfile
+
+import h5py
+import launches
+import numpy
+
+
+def sweeps(options, path):
+    """{bytes: [(low, high, durations)]} of one launch with several sweeps."""
+    command = launches.mpirun(
+        "-np", str(options.ranks), options.bench, "-b", str(options.first), "-e",
+        str(options.last), "--output", path, "--no-progress",
+        f"--benchmark_repetitions={options.sweeps // options.launches}")
+    subprocess.run(["timeout", "3000"] + command, check=True, stdout=subprocess.DEVNULL)
+    found = {}
+    with h5py.File(path) as run:
+        summary = run["summary"][:]
+        for row, name in zip(summary, sorted(run["cases"], key=int)):
+            case = run["cases"][name]
+            entry = case["samples/entry_ns"][:]
+            leave = case["samples/exit_ns"][:]
+            whole = (leave >= 0).all(axis=1)
+            longest = (leave[whole] - entry[whole]).max(axis=1)
+            interval = (row["interval_low_ns"], row["interval_high_ns"], longest)
+            found.setdefault(int(case.attrs["bytes"]), []).append(interval)
+    return found
+
+
+def main(arguments):
+    parser = launches.parser(__doc__)
+    parser.add_argument("--bench", default="bazel-bin/bench/bench_allreduce")
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--first", type=int, default=8)
+    parser.add_argument("--last", type=int, default=64 << 20)
+    parser.add_argument("--sweeps", type=int, default=100)
+    parser.add_argument("--launches", type=int, default=1)
+    options = parser.parse_args(arguments)
+    pooled = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for launch in range(options.launches):
+            path = os.path.join(folder, f"{launch}.h5")
+            for size, rows in sweeps(options, path).items():
+                pooled.setdefault(size, []).extend(rows)
+            os.unlink(path)
+    return report(pooled)
+
+
+def report(pooled):
+    good = True
+    print(f"{'bytes':>10} {'long-run median':>16} {'covered':>8} {'sweeps':>7} {'half width':>11}")
+    for size, rows in sorted(pooled.items()):
+        truth = numpy.median(numpy.concatenate([durations for _, _, durations in rows]))
+        covered = sum(low <= truth <= high for low, high, _ in rows)
+        width = numpy.median([(high - low) / 2 / truth for low, high, _ in rows])
+        good = good and covered >= (0.9 if size >= 1024 else 0.8) * len(rows)
+        print(f"{size:>10} {truth / 1e3:>13.2f} us {100 * covered / len(rows):>6.0f} % "
+              f"{len(rows):>7} {100 * width:>9.1f} %")
+    return 0 if good else 1

@@ -1,0 +1,266 @@
+"""The same plan over several libraries or settings: which cells are ok, slower, wrong, hang, crash?
+
+  scripts/compat_matrix MATRIX.toml --output=DIR
+  scripts/compat_matrix MATRIX.toml --output=DIR --nccl-wheels=2.21.5,nvidia-nccl-cu13==2.28.9
+  scripts/compat_matrix --diff OLD/matrix.json NEW/matrix.json
+
+MATRIX.toml is a plan of nightly (ranks, budget, [[step]] or profile) with [[configuration]] tables:
+name, backend, launcher, environment, nccl_library. `baseline` names the one that others are
+compared with (the first). --nccl-wheels adds a configuration for each version of nvidia-nccl-cu12
+(or of another package: PACKAGE==VERSION) on PyPI. DIR/matrix.json holds the answer, DIR/launches
+every result file. The same command goes on where it was ended; where it is finished nothing is run
+(NOT RUN, and when that was). min_effect = "10%" is the least change of time that counts.
+
+Exit codes: 0 all ok, 1 a cell is wrong, hangs, crashes or fails, 5 only slower than the baseline,
+3 a cell is ambiguous, missing or unknown, or NOT RUN, 2 usage, 4 environment.
+--diff: 0 nothing worse, 5 something worse.
+"""
+import glob
+import json
+import os
+import subprocess
+import sys
+import zipfile
+
+import launches
+from qualification import matrix as cells
+from qualification.journal import Journal, JournalError, minute, tonight, write_whole
+from qualification.plan import PROGRAMS, check_installed, find_program
+from qualification.plan_values import PlanError, read_file, read_toml
+from qualification.runner import Runner
+
+WHEEL_PACKAGE = "nvidia-nccl-cu12"
+VERSION_RULES = ("driver_", "nccl_", "several_nccl")
+VERSION_FACTS = (("nccl", "nccl/0/version"), ("built for CUDA", "nccl/0/built_with_cuda"),
+                 ("driver", "gpu/driver"))
+
+
+class Sweep:
+    def __init__(self, matrix, folder, programs):
+        self.matrix, self.folder, self.programs = matrix, os.path.abspath(folder), programs
+        self.journal = Journal(self.folder)
+        self.kinds = {launch.step["name"]: launch.kind for _, launch in matrix.launches()}
+        # Launches keep it open: two at once would measure nothing.
+        lock = open(os.path.join(self.folder, "launch.lock"), "w", encoding="utf-8")
+        self.runners = {name: Runner(plan, programs, os.path.join(self.folder, "runs", name), lock)
+                        for name, plan in matrix.plans.items()}
+
+    def run(self):
+        earlier = self.journal.finished(self.matrix, "matrix.json")
+        if earlier:
+            return earlier
+        for name, plan in self.matrix.plans.items():
+            check_installed(plan, [one for other, one in self.matrix.launches() if other == name],
+                            self.programs)
+        self.journal.begin(self.matrix)
+        for name, launch in self.matrix.launches():
+            identity = "%s/%s" % (name, launch.name)
+            if identity in self.journal.ended:
+                continue
+            runner = self.runners[name]
+            words = runner.command(launch, runner.result_of(launch))
+            if isinstance(words, str):
+                self.end(identity, launch, exit=4, seconds=0.0, said="", missing=words, file=None)
+                continue
+            limit = 3 * launch.seconds + 30
+            if self.journal.spent + launch.seconds > self.matrix.budget:
+                print("the budget is spent before %s" % identity, file=sys.stderr)
+                break
+            self.journal.start(identity, limit)
+            end = runner.run(launch, words, limit)
+            path = end["file"] and os.path.join(runner.folder, end["file"])
+            end["file"] = path and os.path.relpath(path, self.folder)
+            self.end(identity, launch, **self.corrected(end, path))
+        return self.answer()
+
+    @staticmethod
+    def corrected(end, path):
+        """mpirun reports codes of its own; what the launch itself found is in its file."""
+        if path is not None and end["exit"] is not None:
+            try:
+                with cells.h5py.File(path) as run:
+                    end["exit"] = int(run.attrs["exit_code"])
+            except (OSError, KeyError):
+                pass
+        return end
+
+    def end(self, identity, launch, **facts):
+        self.journal.end(identity, step=launch.step["name"], **facts)
+        print("%6.0f s  %s: %s" % (self.journal.spent, identity,
+                                   (facts.get("missing") or facts["said"])[:140]), file=sys.stderr)
+
+    def files(self, name, step, good_only=True):
+        return [os.path.join(self.folder, end["file"])
+                for identity, end in sorted(self.journal.ended.items())
+                if identity.startswith(name + "/") and end["step"] == step and end.get("file")
+                and (end["exit"] == 0 or not good_only)]
+
+    def cell(self, name, step):
+        """(word, why, times)"""
+        ends = [end for identity, end in sorted(self.journal.ended.items())
+                if identity.startswith(name + "/") and end["step"] == step]
+        if not ends:
+            return "unknown", "not run: the budget was spent", None
+        found = [cells.cell_of(end, end.get("file") and os.path.join(self.folder, end["file"]))
+                 for end in ends]
+        word, why = max(found, key=lambda one: cells.ORDER.index(one[0]))
+        base = self.files(self.matrix.baseline, step)
+        if word != "ok" or name == self.matrix.baseline or self.kinds[step] == "stress":
+            return word, why, None
+        if not base:
+            return "unknown", "no launch with %s is ok" % self.matrix.baseline, None
+        return cells.compare(self.programs["lockstep"], self.matrix.min_effect, base,
+                             self.files(name, step))
+
+    def examine(self, configuration):
+        """(versions, rules, note): what `lockstep doctor` knows of this configuration's libraries,
+        which it reads and does not load; the note says why it knows nothing."""
+        words = [self.programs["lockstep"], "doctor", "--format=json"]
+        if configuration.nccl_library:
+            words.append("--nccl-library=" + configuration.nccl_library)
+        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              timeout=60, env=dict(os.environ, **configuration.environment),
+                              check=False)
+        if done.returncode not in (0, 1):
+            return {}, [], done.stderr.strip()
+        answer = json.loads(done.stdout)
+        facts, versions = answer["facts"], {}
+        if configuration.nccl_library:
+            for name, fact in VERSION_FACTS:
+                if fact in facts:
+                    versions[name] = facts[fact]
+        return versions, [rule for rule in answer["ailments"]
+                          if rule["rule"].startswith(VERSION_RULES)], ""
+
+    def answer(self):
+        steps = list(self.kinds)
+        table, configurations = [], []
+        for configuration in self.matrix.configurations:
+            own = []
+            for step in steps:
+                word, why, times = self.cell(configuration.name, step)
+                own.append({"step": step, "configuration": configuration.name, "cell": word,
+                            "why": why, "times": times,
+                            "launches": len(self.files(configuration.name, step, False))})
+            ill = any(cell["cell"] not in ("ok", "slower", "ambiguous") for cell in own)
+            files = [path for step in steps for path in self.files(configuration.name, step, False)]
+            versions, rules, note = self.examine(configuration)
+            for path in files:
+                versions.update(cells.versions_of(path))
+            configurations.append({"name": configuration.name, "backend": configuration.backend,
+                                   "environment": configuration.environment,
+                                   "nccl_library": configuration.nccl_library,
+                                   "versions": versions, "note": note,
+                                   "rules": rules if ill or configuration.nccl_library else []})
+            table += own
+        code, headline = judge(table)
+        return {"schema": 1, "name": self.matrix.name, "headline": headline, "exit_code": code,
+                "begun": minute(self.journal.plan["at"]), "ended": minute(self.journal.last),
+                "baseline": self.matrix.baseline, "steps": steps,
+                "configurations": configurations, "cells": table}
+
+
+def judge(table):
+    bad = [one for one in table if cells.ORDER.index(one["cell"]) >= cells.ORDER.index("fail")]
+    absent = [one for one in table if one["cell"] in ("ambiguous", "missing", "unknown")]
+    slower = [one for one in table if one["cell"] == "slower"]
+    for code, word, found in ((1, "FAIL", bad), (3, "UNKNOWN", absent), (5, "SLOWER", slower)):
+        if found:
+            first = found[0]
+            return code, "%s: %d of %d cells; %s with %s: %s%s" % (
+                word, len(found), len(table), first["step"], first["configuration"], first["cell"],
+                ": " + first["why"] if first["why"] else "")
+    return 0, "PASS: all %d cells are ok" % len(table)
+
+
+def wheels(wanted, folder):
+    """A configuration for each "VERSION" or "PACKAGE==VERSION" of NCCL as PyPI has it."""
+    found = []
+    for one in wanted:
+        package, _, version = one.rpartition("==")
+        package = package or WHEEL_PACKAGE
+        place = os.path.join(folder, "wheels", "%s-%s" % (package, version))
+        library = os.path.join(place, "nvidia", "nccl", "lib", "libnccl.so.2")
+        if not os.path.exists(library):
+            os.makedirs(place, exist_ok=True)
+            done = subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps",
+                                   "--dest", place, "%s==%s" % (package, version)],
+                                  stderr=subprocess.PIPE, text=True, check=False)
+            if done.returncode != 0:
+                said = (done.stderr.strip().splitlines() or ["pip failed"])[-1]
+                raise OSError("--nccl-wheels: %s %s: %s; see the versions on PyPI" %
+                              (package, version, said))
+            for path in glob.glob(os.path.join(place, "*.whl")):
+                with zipfile.ZipFile(path) as wheel:
+                    wheel.extractall(place)
+                os.remove(path)
+        name = "nccl " + version + ("" if package == WHEEL_PACKAGE else " of " + package)
+        found.append({"name": name, "nccl_library": library})
+    return found
+
+
+def diff(paths):
+    tables = []
+    for path in paths:
+        try:
+            with open(path, encoding="utf-8") as file:
+                tables.append(json.load(file))
+            for cell in tables[-1]["cells"]:
+                hash((cell["step"], cell["configuration"], cells.ORDER.index(cell["cell"])))
+            len(tables[-1]["cells"][0])
+        except (OSError, ValueError, LookupError, TypeError):
+            print("compat_matrix: %s: is no matrix.json; name the one of a --output" % path,
+                  file=sys.stderr)
+            return 2
+    changed = cells.differences(*tables)
+    order = list(cells.ORDER) + [None]
+    worse = [one for one in changed if order.index(one[3]) > order.index(one[2])]
+    print("%s: %d cells changed, %d for the worse" % ("WORSE" if worse else "OK", len(changed),
+                                                      len(worse)))
+    for step, name, before, after in changed:
+        print("  %s, %s: %s -> %s" % (step, name, before or "not there", after or "not there"))
+    return 5 if worse else 0
+
+
+def read_options(arguments):
+    parser = launches.parser(__doc__)
+    parser.add_argument("matrix", nargs="?", help="MATRIX.toml")
+    parser.add_argument("--output", default=tonight("results/matrix"),
+                        help="folder of state and answer (one of tonight)")
+    parser.add_argument("--programs", help="folder of the programs, instead of PATH")
+    parser.add_argument("--nccl-wheels", default="", help="versions, comma-separated")
+    parser.add_argument("--format", choices=("table", "json"), default="table")
+    parser.add_argument("--diff", nargs=2, metavar=("OLD", "NEW"))
+    options = parser.parse_args(arguments)
+    if bool(options.matrix) == bool(options.diff):
+        parser.error("give a MATRIX.toml, or --diff OLD NEW")
+    return options
+
+
+def main(arguments):
+    options = read_options(arguments)
+    if options.diff:
+        return diff(options.diff)
+    try:
+        content = read_toml(options.matrix, read_file(options.matrix))
+        versions = [one for one in options.nccl_wheels.split(",") if one]
+        more = wheels(versions, os.path.abspath(options.output))
+        matrix = cells.Matrix(options.matrix, content, more)
+        programs = {name: find_program(name, options.programs) for name in PROGRAMS}
+        if programs["lockstep"] is None:
+            raise OSError("lockstep is not installed; see scripts/install or --programs")
+        answer = Sweep(matrix, options.output, programs).run()
+        if "earlier" not in answer:
+            write_whole(os.path.join(options.output, "matrix.json"),
+                        json.dumps(answer, indent=1) + "\n")
+    except (PlanError, JournalError) as error:
+        print("compat_matrix: %s" % error, file=sys.stderr)
+        return 2
+    except OSError as error:
+        print("compat_matrix: %s" % error, file=sys.stderr)
+        return 4
+    if options.format == "json":
+        print(json.dumps(answer, indent=1))
+    else:
+        print(cells.format_matrix(answer), end="")
+    return answer["exit_code"]

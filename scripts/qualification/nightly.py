@@ -1,0 +1,198 @@
+"""Is this machine (or hostfile) fit for training? Runs a plan, and says QUALIFIED or why not.
+
+  scripts/nightly PLAN.toml --output=DIR      scripts/nightly --profile=quick --output=DIR
+
+A plan is TOML: profile = "quick" (5 min), "standard" (1 h) or "full" (8 h); ranks, backends,
+launcher = "mpirun --hostfile hosts", budget, baseline = a directory of earlier launches,
+environment; [[step]] tables instead of the profile's. The same command goes on where a crash, a
+reboot or Ctrl-C ended the one before: every launch that is over is in DIR/state.jsonl. In a folder
+that is finished nothing is run: it says NOT RUN, when that was and what was found. Without --output
+it runs in results/nightly/DATE, a folder of tonight; a night lasts from noon to noon.
+
+Exit codes: 0 QUALIFIED, 1 NOT QUALIFIED, 5 only slower than the baseline, 3 INCONCLUSIVE or NOT
+RUN, 2 usage, 4 environment: a program is not installed, no space.
+"""
+import fcntl
+import json
+import os
+import signal
+import sys
+import time
+
+import launches
+from qualification import verdict
+from qualification.journal import Journal, JournalError, tonight, write_whole
+from qualification.plan import PROGRAMS, Launch, Plan, check_installed, find_program
+from qualification.plan_values import PROFILE_NAMES, PlanError, read_file, read_toml
+from qualification.runner import Runner
+
+BEGINNINGS = 3  # of a launch in which nightly itself was ended
+MUTE = 3  # launches of a soak one after the other without an answer: the rest would have none
+LEAVING_SECONDS = 60  # that a launch of an ended nightly may take to leave
+
+
+class Stopped(Exception):
+    pass
+
+
+class Nightly:
+    def __init__(self, plan, folder, programs):
+        self.plan, self.folder, self.programs = plan, os.path.abspath(folder), programs
+        self.journal = Journal(self.folder)
+        self.longest = {}  # key -> seconds
+        self.begin = time.monotonic()
+        # Inherited by every launch, and so held while one of an earlier nightly is still there.
+        self.launch_lock = open(os.path.join(self.folder, "launch.lock"), "w", encoding="utf-8")
+        self.runner = Runner(plan, programs, self.folder, self.launch_lock)
+
+    def left(self):
+        return self.plan.budget - self.journal.spent
+
+    def soaked(self):
+        return sum(end["seconds"] for end in self.journal.ended.values() if end["kind"] == "soak")
+
+    def wait_for_earlier(self):
+        deadline = time.monotonic() + LEAVING_SECONDS
+        while True:
+            try:
+                fcntl.flock(self.launch_lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise JournalError("%s: a launch of an earlier nightly is still running; end "
+                                       "its mpirun" % self.folder) from None
+                time.sleep(0.2)
+
+    def say(self, line):
+        print("%6.0f s  %s" % (self.journal.spent, line), file=sys.stderr, flush=True)
+
+    def run(self):
+        self.wait_for_earlier()
+        earlier = self.journal.finished(self.plan, "verdict.json")
+        if earlier:
+            return earlier
+        self.check()
+        self.journal.begin(self.plan)
+        self.runner.night = int(time.strftime("%Y%m%d", time.gmtime(self.journal.plan["at"])))
+        for launch in self.plan.launches():
+            soak, _ = self.plan.soak()
+            reserved = max(0, soak["seconds"] - self.soaked()) if soak else 0
+            self.launch_once(launch, self.left() - reserved)
+        self.soak()
+        soak, _ = self.plan.soak()
+        answer = verdict.assess(self.plan, self.journal, self.folder,
+                                self.programs.get("lockstep"), self.soaked() if soak else None)
+        write_whole(os.path.join(self.folder, "verdict.json"), json.dumps(answer, indent=1) + "\n")
+        return answer
+
+    def check(self):
+        """What would spoil the night is found before it begins."""
+        step, backends = self.plan.soak()
+        soaks = [Launch(step, backends[0], 0)] if step else []
+        check_installed(self.plan, self.plan.launches() + soaks, self.programs)
+        if self.plan.baseline and not os.path.isdir(self.plan.baseline):
+            raise PlanError("%s: baseline: %s is no folder; name one with launches" %
+                            (self.plan.path, self.plan.baseline))
+
+    def soak(self):
+        step, backends = self.plan.soak()
+        number = mute = 0
+        while step is not None and self.soaked() < step["seconds"] and self.left() > 0:
+            launch = Launch(step, backends[number % len(backends)], number)
+            if not self.launch_once(launch, self.left()):
+                break
+            answered = verdict.answer_of(self.journal.ended[launch.name]) != "none"
+            mute = 0 if answered else mute + 1
+            if mute == MUTE:
+                break
+            number += 1
+
+    def launch_once(self, launch, left):
+        """True when it was run now; begins nothing that would exceed the time that is left."""
+        while launch.name not in self.journal.ended:
+            expected = self.longest.get(launch.key, launch.seconds)
+            if expected > left:
+                return False
+            words = self.runner.command(launch, self.runner.result_of(launch))
+            attempt = self.journal.attempts.get(launch.name, 0) + 1
+            if isinstance(words, str):
+                self.end(launch, exit=4, seconds=0.0, said="", missing=words)
+            elif attempt > BEGINNINGS:
+                self.end(launch, exit=None, seconds=0.0, said="", missing="nightly ended in it %d "
+                         "times: does it take the machine down?" % BEGINNINGS)
+            else:
+                left -= self.attempt(launch, words, attempt,
+                                     min(3 * launch.seconds + 30, max(left, expected)))
+        return True
+
+    def attempt(self, launch, words, attempt, limit):
+        """Its seconds. One that gave no answer may be tried again."""
+        self.journal.start(launch.name, limit)
+        end = self.runner.run(launch, words, limit)
+        self.longest[launch.key] = max(end["seconds"], self.longest.get(launch.key, 0))
+        facts = verdict.facts_of(os.path.join(self.folder, end["file"])) if end["file"] else None
+        # mpirun reports codes of its own; what the launch itself found is in its file.
+        if facts is not None and end["exit"] is not None:
+            end["exit"] = facts[0]
+        if verdict.answer_of(end) == "none" and attempt < verdict.ATTEMPTS:
+            self.say("%s: again: %s" % (launch.name, end["said"][:160]))
+            self.journal.end("%s#%d" % (launch.name, attempt), kind=launch.kind, optional=True,
+                             **end)
+        else:
+            self.end(launch, **end)
+        return end["seconds"]
+
+    def end(self, launch, **facts):
+        self.say("%s: %s" % (launch.name, (facts.get("missing") or facts["said"])[:160]))
+        self.journal.end(launch.name, kind=launch.kind, optional=not launch.step["required"],
+                         **facts)
+
+    def stop(self, *_):
+        self.runner.stop()
+        raise Stopped()
+
+
+def read_options(arguments):
+    parser = launches.parser(__doc__)
+    parser.add_argument("plan", nargs="?", help="PLAN.toml")
+    parser.add_argument("--profile", choices=PROFILE_NAMES, help="without a plan")
+    parser.add_argument("--budget", help="60min: with a --profile, which is made shorter to fit")
+    parser.add_argument("--baseline", help="folder of earlier launches, with a --profile")
+    parser.add_argument("--output", default=tonight("results/nightly"),
+                        help="folder of the state, the launches and the verdict (one of tonight)")
+    parser.add_argument("--programs", help="folder of the programs, instead of PATH")
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+    options = parser.parse_args(arguments)
+    if bool(options.plan) == bool(options.profile):
+        parser.error("give a PLAN.toml or a --profile")
+    if options.plan and (options.budget or options.baseline):
+        parser.error("write budget and baseline into the plan; the options go with a --profile")
+    return options
+
+
+def main(arguments):
+    options = read_options(arguments)
+    try:
+        content = {key: value for key, value in (
+            ("profile", options.profile), ("budget", options.budget),
+            ("baseline", options.baseline)) if value}
+        if options.plan:
+            content = read_toml(options.plan, read_file(options.plan))
+        plan = Plan(options.plan or options.profile, content)
+        programs = {name: find_program(name, options.programs) for name in PROGRAMS}
+        nightly = Nightly(plan, options.output, programs)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, nightly.stop)
+        answer = nightly.run()
+    except (PlanError, JournalError) as error:
+        print("nightly: %s" % error, file=sys.stderr)
+        return 2
+    except OSError as error:
+        print("nightly: %s" % error, file=sys.stderr)
+        return 4
+    except Stopped:
+        print("nightly: stopped; the same command goes on", file=sys.stderr)
+        return 3
+    print(json.dumps(answer, indent=1) if options.format == "json"
+          else verdict.format_answer(answer), end="\n" if options.format == "json" else "")
+    return answer["exit_code"]

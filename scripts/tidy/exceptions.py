@@ -1,0 +1,40 @@
+"""What breaks a rule today, each named here only. The lists can only shrink: nothing may grow over
+its number, and what keeps the rule now is refused here."""
+
+# {folder: files}
+FOLDERS = {
+    "bench/harness": 70,
+    "core/launch": 90,
+    "core/verdict": 45,
+    "scripts/lockstep": 48,
+    "stress/harness": 45,
+    "stress/links": 41,
+}
+
+# {function in C++, as its definition names it: complexity}
+FUNCTIONS = {
+    "AssessTrial": 16,
+    "ChangeOfTime": 16,
+    "Conductor::Handle": 20,
+    "Conductor::RunRepetition": 16,
+    "DoContainer": 17,
+    "DoScalar": 19,
+    "EndpointsIn": 18,
+    "ExamineCall": 18,
+    "FaultyCalls::Suffer": 20,
+    "FindSilence": 17,
+    "FleetImpl::OnReport": 25,
+    "FlightEntryParser::ParseTensors": 22,
+    "Follow": 16,
+    "Holds": 16,
+    "MayFollow": 19,
+    "NameCauses": 16,
+    "Nvml::Library::DescribeDevice": 16,
+    "ParseOther": 26,
+    "RankAgent::OnChange": 19,
+    "StressConductor::Handle": 16,
+    "StressConductor::Watch": 18,
+    "Switchboard::Turn": 22,
+    "WhyUnknown": 16,
+    "WrongAboutCalls": 17,
+}

@@ -1,0 +1,294 @@
+"""Agents, workers and launchers killed at random moments: is every verdict right or honestly
+unknown, and is every result file whole or honestly absent?
+
+  scripts/random_kills --trials=100 --seed=1         some 15 minutes
+  scripts/random_kills --victims=agent --programs=stress --trials=10
+  scripts/random_kills --seed=1 --only=27,42         two of those trials again
+
+A trial starts a benchmark or a stress run on this host, ends one process of it at a random moment
+(every third time in the first second), and looks at what is left when all processes are gone:
+
+  never a false proof  what a file calls proved names the process that was killed, and its end
+  nobody is accused    of having been killed, crashed, stopped or left, who was not
+  files are whole      each file of the trial can be read by `lockstep show`; where there is none,
+                       the launch named none and did not say that it passed
+  nothing is left      of its processes
+
+Exit codes: 0 all trials passed, 1 one did not, 2 usage.
+"""
+import argparse
+import contextlib
+import glob
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+
+import h5py
+import launches
+from launches import choices, mpirun, needed_program, text
+
+VICTIMS = ("agent", "worker", "launcher")
+PROGRAMS = ("bench_allreduce", "stress")
+BACKENDS = ("gloo", "mpi")
+SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM)
+# What the end of a process proves, of which ranks: a worker's is seen by its agent, a launcher's by
+# the agents that it started.
+PROOFS = {"worker": ("rank_killed",), "agent": ("agent_lost",), "launcher": ("launcher_lost",)}
+MARK = "LOCKSTEP_KILLS_MARK"
+TRIAL_SECONDS = 90
+SCENARIO = """name = "random_kills/loop"
+description = "sums for some seconds"
+source = "scripts/random_kills"
+ranks = "any"
+[workload]
+kind = "all_reduce_loop"
+rounds = 3000
+compute_us = 2000
+"""
+
+
+def find(name):
+    return needed_program("random_kills", name)
+
+
+# ---- the processes of a launch
+
+def is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def processes(mark):
+    """(role, rank, pid) of all that live and bear the mark; a role of "other" has no rank."""
+    for pid, variables in launches.processes():
+        if variables.get(MARK.encode()) != mark.encode() or not is_alive(pid):
+            continue
+        rank = int(variables.get(b"OMPI_COMM_WORLD_RANK", -1))
+        worker = b"LOCKSTEP_WORKER" in variables
+        yield ("other" if rank < 0 else "worker" if worker else "agent"), rank, pid
+
+
+def pid_of(trial, mark, launcher):
+    if trial["victim"] == "launcher":
+        return launcher.pid
+    for role, rank, pid in processes(mark):
+        if (role, rank) == (trial["victim"], trial["rank"]):
+            return pid
+    return None
+
+
+# ---- a trial
+
+def plan(options, generator, number, folder):
+    victim = generator.choice(options.victims)
+    program = generator.choice(options.programs)
+    backend = generator.choice(options.backends)
+    ranks = generator.randint(2, 4)
+    output = os.path.join(folder, f"trial{number}.h5")
+    scenario = os.path.join(folder, "loop.toml")
+    with open(scenario, "w", encoding="utf-8") as file:
+        file.write(SCENARIO)
+    if program == "stress":
+        arguments = [f"--scenario={scenario}", "-T", "3", "--limit=60"]
+    else:
+        arguments = ["-b", "64", "-e", "64K", "-f", "32", "-T", "3", "--precision=0.0001",
+                     "--time-budget=6"]
+    return {"number": number, "victim": victim, "program": program, "backend": backend,
+            "ranks": ranks, "rank": generator.randrange(ranks) if victim != "launcher" else -1,
+            "signal": generator.choice(SIGNALS),
+            "moment_s": generator.uniform(0, 1) if number % 3 == 0 else generator.uniform(1, 5),
+            "output": output, "log": output + ".log",
+            "words": [find(program), *arguments, f"--backend={backend}", f"--output={output}"]}
+
+
+def strike(trial, mark, launcher, began):
+    """Ends the victim; when that was, or nothing if there was none."""
+    time.sleep(max(0, began + trial["moment_s"] - time.monotonic()))
+    while launcher.poll() is None and time.monotonic() < began + TRIAL_SECONDS:
+        pid = pid_of(trial, mark, launcher)
+        if pid is not None:
+            try:
+                os.kill(pid, trial["signal"])
+                return time.monotonic() - began
+            except ProcessLookupError:
+                pass
+        time.sleep(0.002)
+    return None
+
+
+def run(trial):
+    """What was seen of it."""
+    mark = uuid.uuid4().hex
+    words = mpirun(*launches.SHARING, "-np", str(trial["ranks"]), *trial["words"])
+    with open(trial["log"], "w", encoding="utf-8") as log:
+        began = time.monotonic()
+        launcher = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log,
+                                    stderr=subprocess.STDOUT, env=dict(os.environ, **{MARK: mark}))
+        left = []
+        # The launcher's own ways to end are no part of the trial.
+        ours = lambda: [one for one in processes(mark) if one[2] != launcher.pid]
+        try:
+            struck = strike(trial, mark, launcher, began)
+            left = ours()
+            while left and time.monotonic() < began + TRIAL_SECONDS:
+                launcher.poll()
+                time.sleep(0.05)
+                left = ours()
+        except SystemExit:  # we were told to end
+            left = list(processes(mark))
+            raise
+        finally:
+            for _, _, pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        try:
+            code = launcher.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            launcher.kill()
+            code = launcher.wait()
+    with open(trial["log"], encoding="utf-8", errors="replace") as log:
+        said = log.read()
+    paths = sorted(glob.glob(trial["output"][:-len(".h5")] + "*.h5"))
+    return {"struck_s": struck, "code": code, "said": said, "files": [read(p) for p in paths],
+            "left": [f"{role} {rank} ({pid})" for role, rank, pid in left]}
+
+
+def read(path):
+    """A result file, as far as it is judged; "damage": why it cannot be read."""
+    shown = subprocess.run([find("lockstep"), "show", path], capture_output=True, text=True,
+                           stdin=subprocess.DEVNULL)
+    name = os.path.basename(path)
+    if shown.returncode != 0:
+        return {"name": name, "damage": f"lockstep show: {shown.stderr.strip()}"}
+    with h5py.File(path) as file:
+        findings = [{"cause": text(row["cause"]), "proved": bool(row["proved"]),
+                     "culprits": [int(r) for r in text(row["culprits"]).split(",") if r],
+                     "message": text(row["message"])} for row in file["verdicts/findings"][:]]
+        rows = file["verdicts/outcomes"][:]
+        outcomes = {(int(row["rank"]), text(row["outcome"])) for row in rows}
+        return {"name": name, "damage": "", "verdict": text(file.attrs["verdict"]),
+                "complete": bool(file.attrs["complete"]), "findings": findings,
+                "outcomes": outcomes}
+
+
+# ---- the judgement: pure
+
+def wrong_finding(trial, finding):
+    """Why a finding must not have been made, or ""."""
+    said = f"{finding['cause']}: {finding['message']}"
+    known = finding["cause"] in PROOFS[trial["victim"]]
+    # All ranks share the launcher of one host.
+    right = trial["victim"] == "launcher" or finding["culprits"] == [trial["rank"]]
+    if finding["proved"] and not (known and right):
+        return f"a false proof: {said}"
+    if not finding["proved"] and finding["cause"] != "unknown" and not right:
+        return f"a false suspicion: {said}"
+    return ""
+
+
+def wrong_outcome(trial, rank, outcome):
+    """Only the victim was killed; nobody was stopped, or crashed, or got wrong data."""
+    if outcome in ("crashed", "stopped", "corrupt"):
+        return f"rank {rank} is called {outcome}"
+    if outcome == "hung" and trial["victim"] == "agent" and rank == trial["rank"]:
+        return f"rank {rank} is called hung, and its agent ended"
+    if outcome == "killed" and (trial["victim"] == "launcher" or rank != trial["rank"]):
+        return f"rank {rank} is called killed"
+    return ""
+
+
+def judge_file(trial, seen, file):
+    if file["damage"]:
+        return f"{file['name']} cannot be read: {file['damage']}"
+    for why in [wrong_finding(trial, finding) for finding in file["findings"]]:
+        if why:
+            return why
+    for why in [wrong_outcome(trial, *outcome) for outcome in sorted(file["outcomes"])]:
+        if why:
+            return why
+    if seen["struck_s"] is not None and file["verdict"] == "pass" and not file["complete"]:
+        return "an incomplete run passed"
+    return ""
+
+
+def judge(trial, seen):
+    """Why the trial failed, or ""."""
+    if seen["left"]:
+        return f"left over: {', '.join(seen['left'])}"
+    for file in seen["files"]:
+        why = judge_file(trial, seen, file)
+        if why:
+            return why
+    named = re.search(r"result file: (\S+)", seen["said"])
+    if named and not any(named[1].endswith(file["name"]) for file in seen["files"]):
+        return f"{named[1]} is named, and is not there"
+    if not seen["files"] and seen["code"] == 0:
+        return "exit code 0 without a file"
+    return ""
+
+
+# ---- the table
+
+def show(trial, why, seen):
+    struck = "never" if seen["struck_s"] is None else f"{seen['struck_s']:.2f} s"
+    verdicts = [file.get("verdict", "damaged") for file in seen["files"]]
+    who = trial["victim"] + (f" {trial['rank']}" if trial["rank"] >= 0 else "")
+    print(f"{trial['number']:3} {trial['signal'].name} {who:9} of {trial['ranks']} "
+          f"{trial['program']:15} {trial['backend']:4} at {struck:7}: "
+          f"{'FAILED: ' + why if why else 'ok'}; file {', '.join(verdicts) or 'absent'}, "
+          f"exit code {seen['code']}", flush=True)
+    for file in seen["files"]:
+        for finding in file.get("findings", []):
+            proved = "proved" if finding["proved"] else "suspected"
+            print(f"      {finding['cause']} ({proved}): {finding['message'][:200]}", flush=True)
+    words = [line for line in seen["said"].splitlines() if re.match(r"rank |bench|stress", line)]
+    for line in words[:2] if not seen["files"] else []:
+        print(f"      said: {line[:200]}", flush=True)
+    if why:
+        print("      | " + "\n      | ".join(seen["said"].splitlines()[-25:]), flush=True)
+
+
+def numbers(words):
+    try:
+        return {int(word) for word in words.split(",")}
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{words}' are no numbers of trials") from None
+
+
+def main(arguments):
+    parser = launches.parser(__doc__)
+    parser.add_argument("--trials", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=None, help="default: a new one, printed")
+    parser.add_argument("--first", type=int, default=0, help="number of the first trial to run")
+    parser.add_argument("--only", type=numbers, default=None, help="numbers of the trials to run")
+    parser.add_argument("--victims", type=choices(VICTIMS), default=list(VICTIMS))
+    parser.add_argument("--programs", type=choices(PROGRAMS), default=list(PROGRAMS))
+    parser.add_argument("--backends", type=choices(BACKENDS), default=list(BACKENDS))
+    options = parser.parse_args(arguments)
+    seed = options.seed if options.seed is not None else random.randrange(10**6)
+    print(f"seed {seed}", flush=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # not before the folder is removed
+    generator = random.Random(seed)
+    trials = failed = absent = 0
+    with tempfile.TemporaryDirectory(prefix="lockstep-kills-") as folder:
+        for number in range(options.trials):
+            trial = plan(options, generator, number, folder)
+            if number < options.first or number not in (options.only or {number}):
+                continue
+            trials += 1
+            seen = run(trial)
+            why = judge(trial, seen)
+            show(trial, why, seen)
+            failed += bool(why)
+            absent += not seen["files"]
+    print(f"{trials - failed} of {trials} kills as they should be; {absent} left no file")
+    return 1 if failed else 0

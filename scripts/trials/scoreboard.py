@@ -1,0 +1,256 @@
+"""How often is the judge of `stress` right? Runs, scores, prints.
+
+Three kinds of launches, in turn:
+  catalogue  all scenarios that are for a number of ranks, on gloo and in simulation by gloo's rules
+  random     a rank of some program is lost (kill, stop, exit, throw, segfault) at a random moment
+  healthy    nothing is wrong: one rank 2 to 100 times slower than the others, or short of processor
+             time because hogs share its processor; every finding is a false alarm
+
+Every launch is a file in --output, and what is there is not run again: an interrupted or short run
+is continued by the same command. Exit codes: those of `lockstep score`; 3 when launches are left.
+"""
+import os
+import subprocess
+import sys
+import time
+
+import launches
+from launches import program_beside
+from qualification.runner import FAULTS
+
+FACTORS = (2, 5, 10, 30, 100)
+JOB_SECONDS = 300  # of one launch, at most
+
+PROGRAMS = {
+    "training": 'kind = "ddp_training"\nmodel = "bn_4_4_2"\ninputs = 5\njoin = true',
+    "unjoined": 'kind = "ddp_training"\nmodel = "two_branch"\ninputs = 6\n'
+                'find_unused_parameters = true\nbranch = "b"',
+    "all_reduce": 'kind = "all_reduce_loop"\nsizes = [8, "64K", "1M"]\nrounds = 10',
+    "broadcast": 'kind = "broadcast_loop"\nsizes = [8, "64K", "1M"]\nrounds = 10',
+}
+LOST = """name = "random/{kind}_{program}_rank{rank}_of{ranks}"
+description = "rank {rank} is lost at a random moment of its program: {kind}"
+ranks = {ranks}
+[workload]
+{workload}
+[[fault]]
+kind = "{kind}"
+rank = {rank}
+at = "random"
+[expect.any]
+cause = "{cause}"
+culprits = [{rank}]
+"""
+SLOW_LOOP = """name = "healthy/loop_{factor}x_rank{rank}_of{ranks}"
+description = "rank {rank} computes {factor} times as long as the others"
+ranks = {ranks}
+[workload]
+kind = "all_reduce_loop"
+sizes = [8, "64K"]
+rounds = {rounds}
+compute_us = {times}
+"""
+SLOW_TRAINING = """name = "healthy/training_{factor}x_rank{rank}_of{ranks}"
+description = "rank {rank} loads {factor} times as long as the others, under join()"
+ranks = {ranks}
+[workload]
+kind = "ddp_training"
+model = "bn_4_4_2"
+inputs = {rounds}
+join = true
+load_us = {times}
+"""
+HOGGED = """name = "healthy/hogged_rank1_of{ranks}"
+description = "rank 1 shares its processor with hogs"
+ranks = {ranks}
+[workload]
+kind = "ddp_training"
+model = "bn_4_4_2"
+inputs = 5
+join = true
+barrier = "after_loop"
+[[fault]]
+kind = "cpu_hog"
+rank = 1
+processes = 16
+at = "init"
+[expect.any]
+ranks = "finished"
+"""
+
+
+class Job:
+    """A launch: `scenarios` on `ranks` ranks, every one `repeat` times from `seed` on."""
+
+    def __init__(self, kind, backend, ranks, seed, scenarios, repeat=1):
+        self.name = f"{kind}-{backend}-{ranks}ranks-seed{seed}"
+        self.kind = (kind, backend, ranks)
+        self.backend, self.ranks, self.seed = backend, ranks, seed
+        self.scenarios, self.repeat = scenarios, repeat
+
+    def command(self, options, path):
+        stress = [options.stress, f"--output={path}", f"-T{options.deadline}", "--no-progress",
+                  f"--seed={self.seed}", f"--repeat={self.repeat}"]
+        stress += [f"--scenario={scenario}" for scenario in self.scenarios]
+        if self.backend == "sim":
+            return stress + ["--backend=sim", "--sim-rules=gloo", f"--ranks={self.ranks}"]
+        return launches.mpirun(*launches.SHARING, "-np", str(self.ranks), *stress)
+
+
+def write(folder, template, **values):
+    text = template.format(**values)
+    path = os.path.join(folder, text.split('"')[1].replace("/", "_") + ".toml")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    return path
+
+
+def lost_ranks(folder, ranks):
+    """Every fault in every program; the first and the last rank in turn."""
+    return [write(folder, LOST, kind=kind, cause=cause, program=program, workload=workload,
+                  rank=0 if (row + column) % 2 else ranks - 1, ranks=ranks)
+            for row, (kind, cause) in enumerate(FAULTS.items())
+            for column, (program, workload) in enumerate(PROGRAMS.items())]
+
+
+def stragglers(folder, ranks):
+    paths = []
+    for index, factor in enumerate(FACTORS):
+        rank = index % ranks
+        times = [500 * factor if other == rank else 500 for other in range(ranks)]
+        rounds = max(3, min(20, 200 // factor))
+        for template in (SLOW_LOOP, SLOW_TRAINING):
+            paths.append(write(folder, template, factor=factor, rank=rank, ranks=ranks,
+                               rounds=rounds, times=times))
+    return paths
+
+
+def jobs_of(options):
+    """In the order of running: what comes first covers everything once."""
+    folder = os.path.join(options.output, "scenarios")
+    os.makedirs(folder, exist_ok=True)
+    slow = {ranks: stragglers(folder, ranks) for ranks in options.ranks}
+    lost = {ranks: lost_ranks(folder, ranks) for ranks in options.ranks}
+    hogged = {ranks: write(folder, HOGGED, ranks=ranks) for ranks in options.ranks}
+    # A launch of stragglers and one of hogged runs is 20 healthy runs.
+    healthy = -(-options.healthy // (20 * len(options.ranks)))
+    jobs = []
+    for index in range(max(options.seeds, healthy)):
+        seed = options.first_seed + index
+        for ranks in options.ranks:
+            if index < options.seeds:
+                catalogue = [options.scenario]
+                jobs.append(Job("catalogue", "gloo", ranks, seed, catalogue))
+                jobs.append(Job("catalogue", "sim", ranks, seed, catalogue))
+                jobs.append(Job("random", "gloo", ranks, seed, lost[ranks]))
+            if index < healthy:
+                jobs.append(Job("healthy", "gloo", ranks, seed, slow[ranks]))
+                jobs.append(Job("hogged", "gloo", ranks, 10 * seed, [hogged[ranks]], 10))
+    return jobs
+
+
+def run_job(job, options):
+    """Its file or None, its exit code, and what it said."""
+    path = os.path.join(options.output, job.name + ".h5")
+    temporary = os.path.join(options.output, job.name + ".running")
+    if os.path.exists(temporary):  # of a job that was interrupted
+        os.remove(temporary)
+    done = subprocess.run(["timeout", "-k", "10", str(JOB_SECONDS)]
+                          + job.command(options, temporary),
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode in (0, 1, 3) and os.path.exists(temporary):
+        os.rename(temporary, path)
+        return path, done.returncode, done.stdout
+    return None, done.returncode, done.stdout
+
+
+def verdict_in(text):
+    """The line a person reads; libraries write into the output, too."""
+    lines = [line for line in text.strip().splitlines()
+             if not line.startswith("stress: note: ")] or ["no output"]
+    words = ("PASS: ", "FAIL: ", "UNKNOWN: ", "stress: ")
+    return next((line for line in lines if line.startswith(words)), lines[0])
+
+
+def none_for(text):
+    """No scenario of the pattern is for this number of ranks."""
+    return " is not for " in text
+
+
+def run_all(options, jobs):
+    """The files, and how many launches are left."""
+    longest = {}  # kind -> seconds
+    files, left, made = [], 0, 0
+    begin = time.monotonic()
+    for job in jobs:
+        path = os.path.join(options.output, job.name + ".h5")
+        if os.path.exists(path):
+            files.append(path)
+            continue
+        if os.path.exists(path + ".none"):
+            continue
+        if made > 0 and time.monotonic() - begin + longest.get(job.kind, 0) > options.time:
+            left += 1
+            continue
+        start = time.monotonic()
+        path, code, said = run_job(job, options)
+        made += 1
+        seconds = time.monotonic() - start
+        longest[job.kind] = max(seconds, longest.get(job.kind, 0))
+        first = verdict_in(said)
+        print(f"{time.monotonic() - begin:5.0f} s  {job.name} ({seconds:.1f} s): {first}",
+              file=sys.stderr, flush=True)
+        if path:
+            files.append(path)
+        elif none_for(said):
+            with open(os.path.join(options.output, job.name + ".h5.none"), "w") as file:
+                file.write(said)
+        else:
+            why = f"was not over after {JOB_SECONDS} s" if code in (124, 137) else first
+            print(f"scoreboard: {job.name} left no whole result file: {why}; mend that, then run "
+                  "the same command again", file=sys.stderr)
+            sys.exit(code if code in (2, 4, 10) else 4)
+    return files, left
+
+
+def read_options(arguments):
+    parser = launches.parser(__doc__)
+    parser.add_argument("--ranks", default="2,3,4", help="numbers of ranks, from 2 (default 2,3,4)")
+    parser.add_argument("--seeds", type=int, default=20, help="of catalogue and random (20)")
+    parser.add_argument("--first-seed", type=int, default=1)
+    parser.add_argument("--healthy", type=int, default=1000, help="healthy runs (1000)")
+    parser.add_argument("--scenario", default="*", help="of the catalogue ('*')")
+    parser.add_argument("--time", type=float, default=600,
+                        help="seconds: no launch begins that would take longer (600)")
+    parser.add_argument("--deadline", type=float, default=2, help="-T of stress (2)")
+    parser.add_argument("--output", default="results/scoreboard", help="folder of the launches")
+    parser.add_argument("--stress", default=program_beside("stress") or "stress")
+    parser.add_argument("--lockstep", default=program_beside("lockstep") or "lockstep")
+    options = parser.parse_args(arguments)
+    words = options.ranks.split(",")
+    if not all(word.isdigit() and 2 <= int(word) <= 64 for word in words):
+        parser.error(f"--ranks: '{options.ranks}' is no list of numbers from 2 to 64; give 2,4")
+    options.ranks = [int(word) for word in words]
+    if options.seeds < 0 or options.healthy < 0 or options.first_seed < 1:
+        parser.error("--seeds, --healthy, --first-seed: negative; give counts")
+    for name in ("stress", "lockstep"):
+        path = getattr(options, name)
+        if not os.access(path, os.X_OK):
+            parser.error(f"--{name}: {path} cannot be run; bazel build //stress "
+                         "//cli:lockstep, or give its path")
+        setattr(options, name, os.path.abspath(path))
+    return options
+
+
+def main(arguments):
+    options = read_options(arguments)
+    jobs = jobs_of(options)
+    files, left = run_all(options, jobs)
+    if not files:
+        print("scoreboard: nothing was to run; give --seeds or --healthy", file=sys.stderr)
+        return 2
+    code = subprocess.run([options.lockstep, "score"] + files, check=False).returncode
+    if left > 0:
+        print(f"\n{left} of {len(jobs)} launches are left; the same command goes on")
+    return 3 if code == 0 and left > 0 else code
