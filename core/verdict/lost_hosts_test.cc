@@ -4,6 +4,8 @@
 
 #include <functional>
 
+#include "core/verdict/judge.h"
+
 namespace lockstep::verdict {
 namespace {
 

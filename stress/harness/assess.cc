@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/verdict/links.h"
+#include "core/verdict/links/slow_link.h"
 #include "stress/faults/outside.h"
 #include "stress/harness/name_causes.h"
 
@@ -129,7 +129,7 @@ std::string WhyExpected(const verdict::Judgement& judgement) {
 
 // Whether the culprits' hosts are those that are expected.
 bool MeetsHosts(const std::vector<int>& culprits, const std::vector<int>& expected,
-                const std::vector<verdict::RankHost>& hosts) {
+                const std::vector<verdict::links::RankHost>& hosts) {
   const auto names = [&](const std::vector<int>& ranks) {
     std::set<std::string> all;
     for (const int rank : ranks) all.insert(hosts[static_cast<std::size_t>(rank)].name);
@@ -139,7 +139,7 @@ bool MeetsHosts(const std::vector<int>& culprits, const std::vector<int>& expect
 }
 
 bool Meets(const verdict::Judgement& judgement, const plan::Expectation& expectation,
-           const std::vector<verdict::RankHost>& hosts) {
+           const std::vector<verdict::links::RankHost>& hosts) {
   for (std::size_t rank = 0; rank < expectation.ranks.size(); ++rank) {
     const std::string name(verdict::NameOf(judgement.outcomes[rank].outcome));
     const auto& allowed = expectation.ranks[rank];
@@ -297,13 +297,13 @@ CaseResult Assess(const StressCase& stress_case, const std::string& backend,
   result.judgement = WithRecoveries(std::move(result.judgement), facts.recoveries);
   if (!facts.places.empty()) verdict::NameLostHosts(facts.places, facts.evidence, result.judgement);
   // A note, where nothing else is to be said.
-  verdict::AlignClocks(facts.hosts, facts.evidence);
+  verdict::links::AlignClocks(facts.hosts, facts.evidence);
   if (result.judgement.findings.empty()) {
     verdict::Ranks ranks;
     for (const verdict::RankEvidence& rank : facts.evidence) ranks.push_back(&rank);
-    result.judgement.findings = verdict::FindSlowLinks(ranks);
+    result.judgement.findings = verdict::links::FindSlowLinks(ranks);
   }
-  verdict::NameHosts(facts.evidence, facts.hosts, result.judgement);
+  verdict::links::NameHosts(facts.evidence, facts.hosts, result.judgement);
   if (IsOfTheLaunch(result.judgement)) {
     result.verdict = verdict::Verdict::kFail;
     result.why = result.judgement.findings.front().message;
