@@ -103,8 +103,9 @@ void Add(std::vector<Finding>& findings, std::vector<Finding> more) {
 // All that was found is `unknown`, or a rank was under way and nothing speaks for or against it:
 // nobody can say. Nothing is missing only when every rank finished or waits for an order.
 Verdict VerdictOf(const Situation& situation, const std::vector<Finding>& findings) {
-  const bool failed = std::any_of(findings.begin(), findings.end(),
-                                  [](const Finding& f) { return f.cause != "unknown"; });
+  const bool failed = std::any_of(findings.begin(), findings.end(), [](const Finding& f) {
+    return f.cause.info().severity != Severity::kInconclusive;
+  });
   if (failed) return Verdict::kFail;
   const bool complete =
       findings.empty() && !situation.views.empty() &&

@@ -37,7 +37,7 @@ TEST(OrderInversion, TwoCommunicatorsInOppositeOrder) {
   const Judgement judgement = JudgeIn(TwoOfBoth(true), {In(0, kPair), In(1, kOther)});
   ASSERT_EQ(judgement.findings.size(), 1u);
   const Finding& finding = judgement.findings[0];
-  EXPECT_EQ(finding.cause, "order_inversion");
+  EXPECT_EQ(finding.cause, Cause::kOrderInversion);
   EXPECT_TRUE(finding.proved);
   EXPECT_THAT(finding.culprits, ElementsAre(0, 1));
   EXPECT_THAT(finding.message, HasSubstr("(pair) for rank 1"));
@@ -51,7 +51,7 @@ TEST(OrderInversion, ThreeRanksInARing) {
   const Setting setting = Groups(true, {{1, "a", {0, 1}}, {2, "b", {1, 2}}, {3, "c", {2, 0}}});
   const Judgement judgement = JudgeIn(setting, {In(0, 1), In(1, 2), In(2, 3)});
   ASSERT_EQ(judgement.findings.size(), 1u);
-  EXPECT_EQ(judgement.findings[0].cause, "order_inversion");
+  EXPECT_EQ(judgement.findings[0].cause, Cause::kOrderInversion);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(0, 1, 2));
   // The nearest that is no ring: rank 2 is in nothing, and may come to b.
   const Judgement open =
@@ -80,7 +80,7 @@ TEST(OrderInversion, OnSeveralStreamsOnlyTheDeadlineMakesItASuspicion) {
   EXPECT_EQ(early.verdict, Verdict::kUnknown);
   const Judgement late = JudgeIn(TwoOfBoth(false), at(6));
   ASSERT_EQ(late.findings.size(), 1u);
-  EXPECT_EQ(late.findings[0].cause, "order_inversion");
+  EXPECT_EQ(late.findings[0].cause, Cause::kOrderInversion);
   EXPECT_FALSE(late.findings[0].proved);
 }
 
@@ -88,7 +88,7 @@ TEST(OrderInversion, UndecidableWithoutTheMembers) {
   const Judgement judgement =
       JudgeIn(Groups(true, {}), {In(0, kPair).Silent(6), In(1, kOther).Silent(6)});
   EXPECT_EQ(judgement.verdict, Verdict::kUnknown);
-  EXPECT_EQ(judgement.findings.at(0).cause, "unknown");
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kUnknown);
 }
 
 TEST(Groups, AMismatchInsideOneIsProved) {
@@ -100,7 +100,7 @@ TEST(Groups, AMismatchInsideOneIsProved) {
   EXPECT_THAT(JudgeIn(setting, {at(0, 8), at(1, 8), at(2, 9), at(3, 9)}).findings, IsEmpty());
   const Judgement judgement = JudgeIn(setting, {at(0, 8), at(1, 8), at(2, 9), at(3, 7)});
   ASSERT_EQ(judgement.findings.size(), 1u);
-  EXPECT_EQ(judgement.findings[0].cause, "count_mismatch");
+  EXPECT_EQ(judgement.findings[0].cause, Cause::kCountMismatch);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(2, 3));
   EXPECT_THAT(OutcomesOf(judgement),
               ElementsAre(Outcome::kFinished, Outcome::kFinished, Outcome::kHung, Outcome::kHung));
@@ -112,7 +112,7 @@ TEST(Groups, ADeadMemberHoldsThemAndThoseBehindThem) {
                                               History(2).Does(AllReduce()).Signalled(SIGKILL)};
   const std::vector<CommunicatorGroup> pair = {{kPair, "pair", {1, 2}}};
   const Judgement one = JudgeIn(Groups(true, pair), evidence);
-  EXPECT_EQ(one.findings.at(0).cause, "rank_killed");
+  EXPECT_EQ(one.findings.at(0).cause, Cause::kRankKilled);
   EXPECT_THAT(OutcomesOf(one), ElementsAre(Outcome::kHung, Outcome::kHung, Outcome::kKilled));
   EXPECT_THAT(one.outcomes[0].evidence, HasSubstr("waiting for rank 1, which is in"));
   EXPECT_THAT(one.outcomes[1].evidence, HasSubstr("waiting for rank 2, which was killed"));
@@ -127,7 +127,7 @@ TEST(Groups, SilenceNamesTheMissingMemberOnly) {
       JudgeIn(setting, {History(0).Enters(AllReduce()).Silent(7), In(1, kPair).Silent(7),
                         History(2).In(journal::Phase::kLoad).Silent(7)});
   ASSERT_EQ(judgement.findings.size(), 1u);
-  EXPECT_EQ(judgement.findings[0].cause, "rank_busy");
+  EXPECT_EQ(judgement.findings[0].cause, Cause::kRankBusy);
   EXPECT_FALSE(judgement.findings[0].proved);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(2));
 }

@@ -105,7 +105,7 @@ TrialScore ScoreTrial(const results::store::Run& run, std::size_t index, double 
   const verdict::Finding& finding = judgement.findings.front();
   score.proved = finding.proved;
   if (!trial.expected_cause.empty()) {
-    score.cause_mark = MarkOf(finding.cause == trial.expected_cause);
+    score.cause_mark = MarkOf(finding.cause.name() == trial.expected_cause);
   }
   score.culprits = MarkCulprits(trial, finding);
   score.collective = MarkCollective(run, index, trial);

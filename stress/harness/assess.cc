@@ -98,7 +98,7 @@ std::string DescribeExpectation(const plan::Expectation& expectation) {
     ranks.push_back(fmt::format("{}", fmt::join(outcomes, "|")));
   }
   std::string text = fmt::format("{}", fmt::join(ranks, ","));
-  if (!expectation.cause.empty()) text += " by " + expectation.cause;
+  if (expectation.cause) text += fmt::format(" by {}", verdict::NameOf(*expectation.cause));
   if (!expectation.culprits.empty()) {
     text += fmt::format(" of rank {}", fmt::join(expectation.culprits, ","));
   }
@@ -112,7 +112,7 @@ std::string DescribeJudgement(const verdict::Judgement& judgement) {
   std::string text = JoinOutcomes(judgement);
   if (judgement.findings.empty()) return text;
   const verdict::Finding& first = judgement.findings.front();
-  text += " by " + first.cause;
+  text += fmt::format(" by {}", first.cause.name());
   if (!first.culprits.empty()) text += fmt::format(" of rank {}", fmt::join(first.culprits, ","));
   return text;
 }
@@ -145,12 +145,12 @@ bool Meets(const verdict::Judgement& judgement, const plan::Expectation& expecta
     const auto& allowed = expectation.ranks[rank];
     if (std::find(allowed.begin(), allowed.end(), name) == allowed.end()) return false;
   }
-  if (expectation.cause.empty() && expectation.culprits.empty() && expectation.hosts_of.empty()) {
+  if (!expectation.cause && expectation.culprits.empty() && expectation.hosts_of.empty()) {
     return true;
   }
   if (judgement.findings.empty()) return false;
   const verdict::Finding& first = judgement.findings.front();
-  if (!expectation.cause.empty() && first.cause != expectation.cause) return false;
+  if (expectation.cause && first.cause != *expectation.cause) return false;
   if (!MeetsHosts(first.culprits, expectation.hosts_of, hosts)) return false;
   std::vector<int> culprits = first.culprits;
   std::vector<int> expected = expectation.culprits;
@@ -187,9 +187,11 @@ std::string WrongRecovery(const std::vector<Recovery>& recoveries,
 bool IsOfTheLaunch(const verdict::Judgement& judgement) {
   if (judgement.findings.empty()) return false;
   const verdict::Finding& first = judgement.findings.front();
-  return first.cause == "host_died" || first.cause == "launcher_lost" ||
-         first.cause == "host_cut_off" || (first.cause == "host_stopped" && !first.proved) ||
-         (first.cause == "agent_lost" && judgement.verdict == verdict::Verdict::kFail);
+  return first.cause == verdict::Cause::kHostDied || first.cause == verdict::Cause::kLauncherLost ||
+         first.cause == verdict::Cause::kHostCutOff ||
+         (first.cause == verdict::Cause::kHostStopped && !first.proved) ||
+         (first.cause == verdict::Cause::kAgentLost &&
+          judgement.verdict == verdict::Verdict::kFail);
 }
 
 void Compare(const StressCase& stress_case, const std::string& backend, CaseResult& result) {
@@ -310,8 +312,8 @@ CaseResult Assess(const StressCase& stress_case, const std::string& backend,
     result.facts = std::move(facts);
     return result;
   }
-  const bool agent_lost =
-      !result.judgement.findings.empty() && result.judgement.findings.front().cause == "agent_lost";
+  const bool agent_lost = !result.judgement.findings.empty() &&
+                          result.judgement.findings.front().cause == verdict::Cause::kAgentLost;
   result.why =
       agent_lost ? result.judgement.findings.front().message : WhyUnknown(stress_case, facts);
   result.facts = std::move(facts);

@@ -19,36 +19,36 @@ namespace lockstep::verdict::finders {
 
 namespace {
 
-std::string CauseOf(const RankView& view) {
+Cause CauseOf(const RankView& view) {
   switch (view.evidence->state) {
     case ProcessState::kExited:
-      return "rank_exited";
+      return Cause::kRankExited;
     case ProcessState::kSignalled:
-      return EndedBySelf(view.evidence->signal) ? "rank_crashed" : "rank_killed";
+      return EndedBySelf(view.evidence->signal) ? Cause::kRankCrashed : Cause::kRankKilled;
     default:
-      return "rank_stopped";
+      return Cause::kRankStopped;
   }
 }
 
-std::string RemedyOf(const std::string& cause, const RankView& first) {
+std::string RemedyOf(Cause cause, const RankView& first) {
   const int rank = first.rank();
-  if (cause == "rank_crashed") {
+  if (cause == Cause::kRankCrashed) {
     return fmt::format(
         "Read rank {0}'s standard error and its core dump (coredumpctl list, or ulimit -c "
         "unlimited and run this case again).",
         rank);
   }
-  if (cause == "rank_killed" && first.evidence->signal == SIGKILL) {
+  if (cause == Cause::kRankKilled && first.evidence->signal == SIGKILL) {
     return fmt::format(
         "Look at rank {}'s host for an out-of-memory kill (dmesg | grep -i oom, or memory.events "
         "of its cgroup); if there is none, ask the job scheduler who sent SIGKILL.",
         rank);
   }
-  if (cause == "rank_killed") {
+  if (cause == Cause::kRankKilled) {
     return fmt::format("Find who sent {} on rank {}'s host: a scheduler, a time limit or a person.",
                        SignalName(first.evidence->signal), rank);
   }
-  if (cause == "rank_stopped") {
+  if (cause == Cause::kRankStopped) {
     return fmt::format(
         "Find who stopped rank {}: a debugger, job control or a scheduler that suspends jobs; "
         "kill -CONT continues a worker that is still there.",
@@ -80,18 +80,18 @@ std::string WaitingClause(const Situation& situation, const Stuck& stuck) {
 }
 
 // "; ranks 2-5 were killed too": those of the culprits that the finding has not named.
-std::string AlsoClause(std::vector<int> others, int named, const std::string& cause) {
-  static const std::map<std::string, std::string> kWords = {{"rank_crashed", "crashed"},
-                                                            {"rank_killed", "died by a signal"},
-                                                            {"rank_exited", "exited"},
-                                                            {"rank_stopped", "stopped"},
-                                                            {"rank_failed", "reported errors"}};
+std::string AlsoClause(std::vector<int> others, int named, Cause cause) {
+  static const std::map<Cause, std::string_view> kWords = {{Cause::kRankCrashed, "crashed"},
+                                                           {Cause::kRankKilled, "died by a signal"},
+                                                           {Cause::kRankExited, "exited"},
+                                                           {Cause::kRankStopped, "stopped"},
+                                                           {Cause::kRankFailed, "reported errors"}};
   std::erase(others, named);
   if (others.empty()) return "";
   return fmt::format("; {} {} too", FormatRanks(others), kWords.at(cause));
 }
 
-Finding DepartureOf(const std::string& cause, const std::vector<const RankView*>& gone,
+Finding DepartureOf(Cause cause, const std::vector<const RankView*>& gone,
                     const std::string& waiting_clause) {
   const RankView& first = *gone.front();
   Finding finding;
@@ -114,7 +114,7 @@ Finding DepartureOf(const std::string& cause, const std::vector<const RankView*>
 std::vector<Finding> FindDepartures(const Situation& situation, const Stuck& stuck) {
   const std::string waiting_clause = WaitingClause(situation, stuck);
   const std::vector<bool> missed = FindMissed(situation);
-  std::map<std::string, std::vector<const RankView*>> gone;
+  std::map<Cause, std::vector<const RankView*>> gone;
   for (std::size_t i = 0; i < situation.views.size(); ++i) {
     const RankView& view = situation.views[i];
     if (!IsDeparted(view)) continue;
@@ -123,7 +123,8 @@ std::vector<Finding> FindDepartures(const Situation& situation, const Stuck& stu
   }
   std::vector<Finding> findings;
   // A crash explains the others' ends better than the reverse, and so on down.
-  for (const char* cause : {"rank_crashed", "rank_killed", "rank_exited", "rank_stopped"}) {
+  for (const Cause cause :
+       {Cause::kRankCrashed, Cause::kRankKilled, Cause::kRankExited, Cause::kRankStopped}) {
     const auto found = gone.find(cause);
     if (found == gone.end()) continue;
     const bool first = findings.empty();
@@ -186,7 +187,7 @@ std::vector<int> WhoDidNotCome(const Situation& situation) {
 
 void MakeInitFailure(const Situation& situation, const RankView& first, const std::string& text,
                      Finding& finding) {
-  finding.cause = "init_failure";
+  finding.cause = Cause::kInitFailure;
   const std::string what =
       first.failed_split != nullptr ? " in " + DescribeInvocation(*first.failed_split) : "";
   finding.message = fmt::format("rank {} could not connect{}: {}", first.rank(), what,
@@ -229,7 +230,7 @@ std::vector<Finding> FindErrors(const Situation& situation, const Stuck& stuck) 
     finding.culprits.push_back(view.rank());
   }
   if (first == nullptr) return {};
-  finding.cause = "rank_failed";
+  finding.cause = Cause::kRankFailed;
   // That a connection ended is an effect: its cause is elsewhere, and not known.
   finding.proved = !IsEcho(first->evidence->error);
   if (first->newest_collective_failed()) finding.operation = *first->last_collective;
@@ -240,7 +241,7 @@ std::vector<Finding> FindErrors(const Situation& situation, const Stuck& stuck) 
       "The text is the library's own: look it up in its documentation, and read rank {}'s standard "
       "error for what it printed before.",
       first->rank());
-  const std::string also = AlsoClause(finding.culprits, first->rank(), finding.cause);
+  const std::string also = AlsoClause(finding.culprits, first->rank(), Cause::kRankFailed);
   if (CouldNotConnect(*first)) MakeInitFailure(situation, *first, text, finding);
   finding.message += also;
   if (!because.empty()) {

@@ -19,7 +19,7 @@ TEST(RankExited, InsideACollectiveIsProvedAtOnce) {
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kHung, Outcome::kFailed, Outcome::kHung));
   ASSERT_EQ(judgement.findings.size(), 1u);
   const Finding& finding = judgement.findings[0];
-  EXPECT_EQ(finding.cause, "rank_exited");
+  EXPECT_EQ(finding.cause, Cause::kRankExited);
   EXPECT_TRUE(finding.proved);
   EXPECT_THAT(finding.culprits, ElementsAre(1));
   EXPECT_THAT(finding.message,
@@ -33,7 +33,7 @@ TEST(RankExited, InsideACollectiveIsProvedAtOnce) {
 TEST(RankExited, CodeZeroInTheMiddleIsAFailureToo) {
   const Judgement inside = JudgeAll({At50(0), At50(1).Exited(0)});
   EXPECT_THAT(OutcomesOf(inside), ElementsAre(Outcome::kHung, Outcome::kFailed));
-  EXPECT_EQ(inside.findings.at(0).cause, "rank_exited");
+  EXPECT_EQ(inside.findings.at(0).cause, Cause::kRankExited);
   const Judgement between = JudgeAll({At50(0), After49(1).Exited(0)});
   EXPECT_THAT(OutcomesOf(between), ElementsAre(Outcome::kHung, Outcome::kFailed));
   EXPECT_THAT(between.findings.at(0).message, HasSubstr("after all_reduce 49"));
@@ -42,7 +42,7 @@ TEST(RankExited, CodeZeroInTheMiddleIsAFailureToo) {
 TEST(RankExited, OneThatFinishedInOrderIsBlamedOnlyIfAnotherWaitsForIt) {
   const Judgement waits = JudgeAll({At50(0), After49(1).Leaves(0)});
   EXPECT_THAT(OutcomesOf(waits), ElementsAre(Outcome::kHung, Outcome::kFinished));
-  EXPECT_EQ(waits.findings.at(0).cause, "rank_exited");
+  EXPECT_EQ(waits.findings.at(0).cause, Cause::kRankExited);
   EXPECT_THAT(waits.findings[0].culprits, ElementsAre(1));
 
   const Judgement all_done = JudgeAll({After49(0).Leaves(0), After49(1).Leaves(0)});
@@ -53,7 +53,7 @@ TEST(RankExited, OneThatFinishedInOrderIsBlamedOnlyIfAnotherWaitsForIt) {
   const Judgement other =
       JudgeAll({At50(0), After49(1).Does(AllReduce()).Leaves(0), At50(2).Signalled(SIGKILL)});
   ASSERT_EQ(other.findings.size(), 1u);
-  EXPECT_EQ(other.findings[0].cause, "rank_killed");
+  EXPECT_EQ(other.findings[0].cause, Cause::kRankKilled);
 }
 
 TEST(RankExited, OneThatIsOnItsWayIsNotHung) {
@@ -72,7 +72,7 @@ TEST(RankKilled, SigkillPointsToMemory) {
   const Judgement judgement = JudgeAll({At50(0), At50(1), At50(2).Signalled(SIGKILL)});
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kHung, Outcome::kHung, Outcome::kKilled));
   const Finding& finding = judgement.findings.at(0);
-  EXPECT_EQ(finding.cause, "rank_killed");
+  EXPECT_EQ(finding.cause, Cause::kRankKilled);
   EXPECT_TRUE(finding.proved);
   EXPECT_THAT(finding.message, HasSubstr("rank 2 was killed by SIGKILL in all_reduce 50"));
   EXPECT_THAT(finding.remedy, HasSubstr("oom"));
@@ -84,18 +84,19 @@ TEST(RankCrashed, SignalsOfItsOwnMaking) {
   for (const int signal : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL}) {
     const Judgement judgement = JudgeAll({At50(0).Signalled(signal), At50(1)});
     EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kCrashed, Outcome::kHung));
-    EXPECT_EQ(judgement.findings.at(0).cause, "rank_crashed") << signal;
+    EXPECT_EQ(judgement.findings.at(0).cause, Cause::kRankCrashed) << signal;
     EXPECT_THAT(judgement.findings[0].message, HasSubstr("crashed with SIG"));
   }
   for (const int signal : {SIGKILL, SIGTERM, SIGINT, SIGHUP}) {
-    EXPECT_EQ(JudgeAll({At50(0).Signalled(signal)}).findings.at(0).cause, "rank_killed") << signal;
+    EXPECT_EQ(JudgeAll({At50(0).Signalled(signal)}).findings.at(0).cause, Cause::kRankKilled)
+        << signal;
   }
 }
 
 TEST(RankStopped, IsNamedWithItsPlace) {
   const Judgement judgement = JudgeAll({At50(0).Silent(6), After49(1).Stopped(SIGSTOP).Silent(6)});
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kHung, Outcome::kStopped));
-  EXPECT_EQ(judgement.findings.at(0).cause, "rank_stopped");
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kRankStopped);
   EXPECT_TRUE(judgement.findings[0].proved);
   EXPECT_THAT(judgement.findings[0].message, HasSubstr("rank 1 is stopped by SIGSTOP"));
   EXPECT_THAT(judgement.findings[0].message, HasSubstr("rank 0 waits for it in all_reduce 50"));
@@ -105,7 +106,7 @@ TEST(RankFailed, CarriesTheErrorOnOneLine) {
   const Judgement judgement =
       JudgeAll({At50(0), After49(1).FailsIn(AllReduce()).Reports("gloo: short read\n at pair.cc")});
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kHung, Outcome::kFailed));
-  EXPECT_EQ(judgement.findings.at(0).cause, "rank_failed");
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kRankFailed);
   EXPECT_THAT(judgement.findings[0].message,
               HasSubstr("rank 1 reported an error in all_reduce 50"));
   EXPECT_THAT(judgement.findings[0].message, HasSubstr("gloo: short read at pair.cc"));
@@ -115,7 +116,7 @@ TEST(RankFailed, CarriesTheErrorOnOneLine) {
 TEST(RankFailed, AlsoWhenTheWorkerLeftBecauseOfIt) {
   const Judgement judgement =
       JudgeAll({At50(0), After49(1).FailsIn(AllReduce()).Reports("no route").Leaves(1)});
-  EXPECT_EQ(judgement.findings.at(0).cause, "rank_failed");
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kRankFailed);
   EXPECT_EQ(judgement.outcomes[1].outcome, Outcome::kFailed);
   EXPECT_EQ(judgement.outcomes[1].exit_code, 1);
 }
@@ -189,7 +190,7 @@ TEST(RankGone, WhoConnectsWaitsForOneThatNeverConnected) {
   const Judgement judgement =
       JudgeAll({History(0).In(journal::Phase::kConnect), History(1).Signalled(SIGKILL)});
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kHung, Outcome::kKilled));
-  EXPECT_EQ(judgement.findings.at(0).cause, "rank_killed");
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kRankKilled);
   EXPECT_THAT(judgement.findings[0].message, HasSubstr("rank 0 waits for it to connect"));
   // It is not said of one that is only slow, nor when the dead one had connected.
   EXPECT_THAT(OutcomesOf(JudgeAll({History(0).In(journal::Phase::kConnect), History(1)})),
@@ -205,7 +206,7 @@ TEST(RankFailed, AnErrorBecauseOfADeadPeerIsNoCause) {
                 At50(1).Signalled(SIGKILL)});
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kFailed, Outcome::kKilled));
   ASSERT_EQ(judgement.findings.size(), 1u);
-  EXPECT_EQ(judgement.findings[0].cause, "rank_killed");
+  EXPECT_EQ(judgement.findings[0].cause, Cause::kRankKilled);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
 }
 

@@ -12,16 +12,16 @@
 namespace lockstep::verdict::finders {
 namespace {
 
-std::string CauseOf(const journal::JournalEvent& a, const journal::JournalEvent& b) {
-  if (a.collective != b.collective) return "collective_mismatch";
+Cause CauseOf(const journal::JournalEvent& a, const journal::JournalEvent& b) {
+  if (a.collective != b.collective) return Cause::kCollectiveMismatch;
   if (a.collective == collective::Collective::kBarrier)
-    return "collective_mismatch";  // of two purposes
-  if (a.type != b.type) return "type_mismatch";
-  if (a.count != b.count) return "count_mismatch";
+    return Cause::kCollectiveMismatch;  // of two purposes
+  if (a.type != b.type) return Cause::kTypeMismatch;
+  if (a.count != b.count) return Cause::kCountMismatch;
   const collective::CollectiveInfo& info = collective::InfoOf(a.collective);
-  if (info.rooted && a.root != b.root) return "root_mismatch";
-  if (info.reduces && a.reduction != b.reduction) return "reduction_mismatch";
-  return "collective_mismatch";
+  if (info.rooted && a.root != b.root) return Cause::kRootMismatch;
+  if (info.reduces && a.reduction != b.reduction) return Cause::kReductionMismatch;
+  return Cause::kCollectiveMismatch;
 }
 
 std::vector<int> RanksOf(const Situation& situation, const Mismatch::Party& party) {

@@ -14,7 +14,7 @@ using ::testing::Not;
 struct MismatchRow {
   collective::Operation a;
   collective::Operation b;
-  const char* cause;
+  Cause cause;
 };
 
 collective::Operation With(collective::Operation operation,
@@ -27,19 +27,20 @@ TEST(Mismatch, EveryDifferenceIsProvedWithoutADeadline) {
   const collective::Operation broadcast = {.collective = collective::Collective::kBroadcast,
                                            .count = 8};
   const MismatchRow rows[] = {
-      {AllReduce(1), Barrier(), "collective_mismatch"},
-      {AllReduce(8), broadcast, "collective_mismatch"},
-      {AllReduce(8), AllReduce(9), "count_mismatch"},
-      {AllReduce(8), AllReduce(8, collective::DataType::kF64), "type_mismatch"},
-      {broadcast, With(broadcast, [](collective::Operation& o) { o.root = 1; }), "root_mismatch"},
+      {AllReduce(1), Barrier(), Cause::kCollectiveMismatch},
+      {AllReduce(8), broadcast, Cause::kCollectiveMismatch},
+      {AllReduce(8), AllReduce(9), Cause::kCountMismatch},
+      {AllReduce(8), AllReduce(8, collective::DataType::kF64), Cause::kTypeMismatch},
+      {broadcast, With(broadcast, [](collective::Operation& o) { o.root = 1; }),
+       Cause::kRootMismatch},
       {AllReduce(8),
        With(AllReduce(8),
             [](collective::Operation& o) { o.reduction = collective::Reduction::kMax; }),
-       "reduction_mismatch"},
+       Cause::kReductionMismatch},
   };
   for (const MismatchRow& row : rows) {
     const Judgement judgement = JudgeAll({After49(0).Enters(row.a), After49(1).Enters(row.b)});
-    ASSERT_EQ(judgement.findings.size(), 1u) << row.cause;
+    ASSERT_EQ(judgement.findings.size(), 1u) << NameOf(row.cause);
     EXPECT_EQ(judgement.findings[0].cause, row.cause);
     EXPECT_TRUE(judgement.findings[0].proved);
     EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(0, 1));
@@ -66,16 +67,16 @@ TEST(Mismatch, WhatDoesNotMatterIsNotCompared) {
 TEST(Mismatch, TheMinorityIsTheCulprit) {
   const Judgement judgement =
       JudgeAll({At50(0), At50(1), After49(2).Enters(AllReduce(255)), At50(3)});
-  EXPECT_EQ(judgement.findings.at(0).cause, "count_mismatch");
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kCountMismatch);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(2));
 }
 
 TEST(Mismatch, FoundAlsoWhereOneRankWentThroughOrFailed) {
   const Judgement went = JudgeAll({At50(0).Silent(6), After49(1).Does(AllReduce(8)).Silent(1)});
-  EXPECT_EQ(went.findings.at(0).cause, "count_mismatch");
+  EXPECT_EQ(went.findings.at(0).cause, Cause::kCountMismatch);
   const Judgement failed =
       JudgeAll({At50(0), After49(1).FailsIn(AllReduce(8)).Reports("message truncated")});
-  EXPECT_EQ(failed.findings.at(0).cause, "count_mismatch");
+  EXPECT_EQ(failed.findings.at(0).cause, Cause::kCountMismatch);
   EXPECT_THAT(OutcomesOf(failed), ElementsAre(Outcome::kHung, Outcome::kFailed));
 }
 
@@ -83,7 +84,7 @@ TEST(Mismatch, TheSameCallForTwoPurposesIsNoDifferentOperation) {
   const History joins = History(0).As(journal::Purpose::kJoinAlive).Does(AllReduce(1));
   const History trains = History(1).As(journal::Purpose::kBarrier).Does(AllReduce(1));
   const Judgement alike = Judge({joins, trains}, {.backend = "gloo"});
-  EXPECT_EQ(alike.findings.at(0).cause, "collective_mismatch");
+  EXPECT_EQ(alike.findings.at(0).cause, Cause::kCollectiveMismatch);
   EXPECT_THAT(alike.findings[0].message, HasSubstr("the same call, for different purposes"));
   EXPECT_THAT(alike.findings[0].message, Not(HasSubstr("different operations")));
   EXPECT_THAT(alike.findings[0].remedy, HasSubstr("no collectives of your own inside join()"));
@@ -105,7 +106,7 @@ TEST(Mismatch, OtherPositionsCasesAndCommunicatorsProveNothing) {
   EXPECT_THAT(JudgeAll({split(0, 8), split(1, 9)}).findings, IsEmpty());
   const Judgement late = JudgeAll({split(0, 8).Silent(6), split(1, 9).Silent(6)});
   EXPECT_EQ(late.verdict, Verdict::kUnknown);
-  EXPECT_EQ(late.findings.at(0).cause, "unknown");
+  EXPECT_EQ(late.findings.at(0).cause, Cause::kUnknown);
   EXPECT_THAT(OutcomesOf(late), ElementsAre(Outcome::kHung, Outcome::kHung));
 }
 

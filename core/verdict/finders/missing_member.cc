@@ -61,15 +61,15 @@ bool IsAmong(const std::vector<int>& some, const std::vector<int>& all) {
 // The general finding says no more than that somebody is not in this making.
 bool IsAbout(const Finding& general, const Making& making) {
   const std::vector<int> waiting = RanksOf(making.waiting);
-  if (general.cause == "order_inversion") {
+  if (general.cause == Cause::kOrderInversion) {
     return std::any_of(general.culprits.begin(), general.culprits.end(), [&](int rank) {
       return std::binary_search(waiting.begin(), waiting.end(), rank);
     });
   }
-  if (general.cause == "collective_mismatch") {
+  if (general.cause == Cause::kCollectiveMismatch) {
     return !general.operation && IsAmong(general.culprits, waiting);
   }
-  if (general.cause != "rank_exited" || !IsAmong(general.culprits, RanksOf(making.absent))) {
+  if (general.cause != Cause::kRankExited || !IsAmong(general.culprits, RanksOf(making.absent))) {
     return false;
   }
   // Who left too early left more than this making.
@@ -98,7 +98,7 @@ std::optional<Finding> ExplainMaking(const Situation& situation, const Finding& 
     const std::vector<int> absent = RanksOf(making.absent);
     const RankView& first = *making.absent.front();
     Finding finding;
-    finding.cause = "init_failure";
+    finding.cause = Cause::kInitFailure;
     finding.proved = general.proved;
     finding.culprits = most_absent ? waiting : absent;
     finding.message = fmt::format(

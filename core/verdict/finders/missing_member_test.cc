@@ -41,14 +41,14 @@ TEST(Making, WhoDoesNotTakePartIsTheCulprit) {
   const Judgement judgement = JudgeIn(Making(), evidence);
   ASSERT_EQ(judgement.findings.size(), 1u);
   const Finding& finding = judgement.findings[0];
-  EXPECT_EQ(finding.cause, "init_failure");
+  EXPECT_EQ(finding.cause, Cause::kInitFailure);
   EXPECT_TRUE(finding.proved);
   EXPECT_THAT(finding.culprits, ElementsAre(1));
   EXPECT_THAT(finding.message, HasSubstr("rank 0 waits in the making of communicator 2 (split 1 of "
                                          "communicator 0) 'b', in which rank 1 did not take part: "
                                          "rank 1 is in all_reduce 1"));
   ASSERT_EQ(finding.evidence.size(), 1u);
-  EXPECT_EQ(finding.evidence[0].cause, "order_inversion");
+  EXPECT_EQ(finding.evidence[0].cause, Cause::kOrderInversion);
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kHung, Outcome::kHung));
   EXPECT_TRUE(NobodyCanGoOn(evidence, judgement));
   const Trace trace = TraceOf(evidence, Making(), judgement);
@@ -71,7 +71,7 @@ TEST(Making, TheNearestThatIsNone) {
   EXPECT_EQ(early.verdict, Verdict::kUnknown);
   // From silence alone: it is busy.
   const Judgement silent = JudgeIn(Making(), late(6));
-  EXPECT_EQ(silent.findings.at(0).cause, "rank_busy");
+  EXPECT_EQ(silent.findings.at(0).cause, Cause::kRankBusy);
   EXPECT_FALSE(silent.findings[0].proved);
   EXPECT_THAT(silent.findings[0].culprits, ElementsAre(1));
   // All are in it: nobody is missing.
@@ -88,7 +88,7 @@ TEST(Making, OnSeveralStreamsOnlyTheDeadlineMakesItASuspicion) {
   };
   EXPECT_THAT(JudgeIn(Making(false), at(1)).findings, IsEmpty());
   const Judgement late = JudgeIn(Making(false), at(6));
-  EXPECT_EQ(late.findings.at(0).cause, "init_failure");
+  EXPECT_EQ(late.findings.at(0).cause, Cause::kInitFailure);
   EXPECT_FALSE(late.findings[0].proved);
   EXPECT_THAT(late.findings[0].culprits, ElementsAre(1));
 }
@@ -103,15 +103,15 @@ TEST(Making, UndecidableWhenTheRingLostWhetherItTookPart) {
 
 TEST(Making, WhoEndedItsProgramWithoutIt) {
   const Judgement judgement = JudgeIn(Making(), {MadeA(0).EntersSplit(2), MadeA(1).Leaves(0)});
-  EXPECT_EQ(judgement.findings.at(0).cause, "init_failure");
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kInitFailure);
   EXPECT_TRUE(judgement.findings[0].proved);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
   EXPECT_THAT(judgement.findings[0].message, HasSubstr("rank 1 exited with code 0"));
-  EXPECT_EQ(judgement.findings[0].evidence.at(0).cause, "rank_exited");
+  EXPECT_EQ(judgement.findings[0].evidence.at(0).cause, Cause::kRankExited);
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kHung, Outcome::kFinished));
   // One that died explains more than that.
   const Judgement dead = JudgeIn(Making(), {MadeA(0).EntersSplit(2), MadeA(1).Signalled(SIGKILL)});
-  EXPECT_EQ(dead.findings.at(0).cause, "rank_killed");
+  EXPECT_EQ(dead.findings.at(0).cause, Cause::kRankKilled);
   EXPECT_THAT(dead.findings[0].message, HasSubstr("rank 0 waits for it in the making of"));
   EXPECT_FALSE(dead.findings[0].operation.has_value());
   EXPECT_THAT(OutcomesOf(dead), ElementsAre(Outcome::kHung, Outcome::kKilled));
@@ -124,13 +124,13 @@ TEST(Making, OneThatMostDoNotMakeIsOneTooMany) {
   Setting setting = Making();
   setting.groups = {{kA, "a", {0, 1, 2}}};
   const Judgement judgement = JudgeIn(setting, evidence);
-  EXPECT_EQ(judgement.findings.at(0).cause, "init_failure");
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kInitFailure);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(0));
   // So it is when they have ended their program without it.
   const Judgement over =
       JudgeIn(setting, {History(0).Splits(kA).EntersSplit(2), History(1).Splits(kA).Leaves(0),
                         History(2).Splits(kA).Leaves(0)});
-  EXPECT_EQ(over.findings.at(0).cause, "init_failure");
+  EXPECT_EQ(over.findings.at(0).cause, Cause::kInitFailure);
   EXPECT_THAT(over.findings[0].culprits, ElementsAre(0));
   EXPECT_THAT(OutcomesOf(over),
               ElementsAre(Outcome::kHung, Outcome::kFinished, Outcome::kFinished));
@@ -141,7 +141,7 @@ TEST(Connecting, AnErrorIsAnInitFailureOfWhoReportsIt) {
   const std::string error = "gloo: can't listen on nosuch0: Unable to find interface";
   const Judgement judgement = JudgeAll({connects(0), connects(1).Reports(error).Leaves(1)});
   ASSERT_EQ(judgement.findings.size(), 1u);
-  EXPECT_EQ(judgement.findings[0].cause, "init_failure");
+  EXPECT_EQ(judgement.findings[0].cause, Cause::kInitFailure);
   EXPECT_TRUE(judgement.findings[0].proved);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
   EXPECT_THAT(judgement.findings[0].message, HasSubstr("rank 1 could not connect: gloo: can't"));
@@ -149,16 +149,16 @@ TEST(Connecting, AnErrorIsAnInitFailureOfWhoReportsIt) {
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kHung, Outcome::kFailed));
   // Its program raised before: that is no matter of connecting.
   const Judgement raised = JudgeAll({connects(0), History(1).Reports("ValueError").Leaves(1)});
-  EXPECT_EQ(raised.findings.at(0).cause, "rank_failed");
+  EXPECT_EQ(raised.findings.at(0).cause, Cause::kRankFailed);
   // Nor is what comes once it is connected.
   const Judgement later =
       JudgeAll({After49(0).FailsIn(AllReduce()).Reports("short read"), After49(1)});
-  EXPECT_EQ(later.findings.at(0).cause, "rank_failed");
+  EXPECT_EQ(later.findings.at(0).cause, Cause::kRankFailed);
   // Who could not connect because another raised is no culprit.
   const Judgement because =
       JudgeAll({connects(0).Reports("gloo: rank 0 of 2 can't connect: Timed out").Leaves(1),
                 History(1).Reports("ValueError").Leaves(1)});
-  EXPECT_EQ(because.findings.at(0).cause, "rank_failed");
+  EXPECT_EQ(because.findings.at(0).cause, Cause::kRankFailed);
   EXPECT_THAT(because.findings[0].culprits, ElementsAre(1));
 }
 
@@ -170,7 +170,7 @@ TEST(Connecting, WhoDidNotComeIsNamed) {
         .Leaves(1);
   };
   const Judgement judgement = JudgeAll({in_vain(0), History(1), in_vain(2)});
-  EXPECT_EQ(judgement.findings.at(0).cause, "init_failure");
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kInitFailure);
   EXPECT_FALSE(judgement.findings[0].proved);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
   EXPECT_THAT(judgement.findings[0].message, HasSubstr("rank 1 did not begin to connect"));
@@ -184,7 +184,7 @@ TEST(Connecting, AlsoOfAnotherCommunicator) {
       MadeA(0).EntersSplit(2),
       MadeA(1).FailsSplit(2).Reports("gloo: Too many open files").Leaves(1)};
   const Judgement judgement = JudgeIn(Making(), evidence);
-  EXPECT_EQ(judgement.findings.at(0).cause, "init_failure");
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kInitFailure);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
   EXPECT_THAT(judgement.findings[0].message, HasSubstr("could not connect in the making of"));
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kHung, Outcome::kFailed));

@@ -20,7 +20,7 @@ std::string NameOfGroup(const Situation& situation, const RankView& view) {
 Finding Inversion(const Situation& situation, const std::vector<std::size_t>& cycle, bool proved) {
   constexpr std::size_t kShown = 4;
   Finding finding;
-  finding.cause = "order_inversion";
+  finding.cause = Cause::kOrderInversion;
   finding.proved = proved;
   for (std::size_t n = 0; n < cycle.size(); ++n) {
     const RankView& view = situation.views[cycle[n]];
@@ -34,9 +34,7 @@ Finding Inversion(const Situation& situation, const std::vector<std::size_t>& cy
   if (cycle.size() > kShown)
     finding.message += fmt::format(" (and {} more)", cycle.size() - kShown);
   finding.message += ": a ring over communicators, in which nobody comes";
-  finding.remedy =
-      "Call the collectives of different communicators in the same order on all ranks (with NCCL "
-      "2.26 or newer NCCL_LAUNCH_ORDER_IMPLICIT=1 lets one host thread's order decide).";
+  finding.remedy = finding.cause.info().remedy;
   std::sort(finding.culprits.begin(), finding.culprits.end());
   finding.operation = OperationIn(situation.views[cycle.front()].open);
   return finding;

@@ -83,23 +83,25 @@ bool EndedInACall(const RankView& view) {
 }  // namespace
 
 bool MayFollow(const Situation& situation, const Mismatch& mismatch, const Finding& end) {
-  const std::string& cause = end.cause;
+  const FindingCause& cause = end.cause;
   // Calls that differ and are queued behind a ring show how the order came about.
-  if (!SomebodyLeft(situation, mismatch)) return cause == "order_inversion" || cause == "unknown";
-  if (cause == "rank_killed" || cause == "rank_stopped") return false;
+  if (!SomebodyLeft(situation, mismatch))
+    return cause == Cause::kOrderInversion || cause == Cause::kUnknown;
+  if (cause == Cause::kRankKilled || cause == Cause::kRankStopped) return false;
   // Beside posted calls silence tells little.
-  const bool vague = cause == "unknown" || (situation.posts && !end.proved);
+  const bool vague = cause == Cause::kUnknown || (situation.posts && !end.proved);
   if (vague || AnyOther(mismatch, DifferInPurpose)) return true;
-  if (cause == "rank_busy") return false;  // in no call
+  if (cause == Cause::kRankBusy) return false;  // in no call
   const bool data_left =
       AnyOther(mismatch, [&](const journal::JournalEvent& a, const journal::JournalEvent& b) {
         return MayLeaveData(situation.semantics, OperationOf(a), OperationOf(b));
       });
-  if (cause == "transport_stall") return data_left;
-  const bool ended = cause == "rank_failed" || cause == "init_failure" || cause == "rank_crashed" ||
-                     (cause == "rank_exited" && !All(situation, end.culprits, FinishedInOrder));
+  if (cause == Cause::kTransportStall) return data_left;
+  const bool ended =
+      cause == Cause::kRankFailed || cause == Cause::kInitFailure || cause == Cause::kRankCrashed ||
+      (cause == Cause::kRankExited && !All(situation, end.culprits, FinishedInOrder));
   if (ended) return data_left && All(situation, end.culprits, EndedInACall);
-  const bool meets = cause.ends_with("_mismatch");
+  const bool meets = cause.info().blame == Blame::kCalls;
   return (!meets && data_left) || OutOfStep(situation, mismatch, meets);
 }
 

@@ -23,12 +23,12 @@ collective::Operation BroadcastFrom(int root) {
 }
 History Of(int rank) { return History(rank).In(journal::Phase::kMeasure); }
 
-std::vector<std::string> CausesOf(const std::vector<RankEvidence>& evidence,
-                                  const std::string& backend) {
+std::vector<FindingCause> CausesOf(const std::vector<RankEvidence>& evidence,
+                                   const std::string& backend) {
   const Judgement judgement =
       Judge(evidence, {.deadline_seconds = kDeadline, .backend = backend, .one_stream = true});
   ExpectReadable(judgement);
-  std::vector<std::string> causes;
+  std::vector<FindingCause> causes;
   for (const Finding& finding : judgement.findings) causes.push_back(finding.cause);
   return causes;
 }
@@ -40,7 +40,7 @@ TEST(Passed, CallsThatStopRanksBehindOneThatSpoilsData) {
                                               Of(1).Does(Max()).Enters(Gather())};
   for (const char* backend : kBackends) {
     EXPECT_THAT(CausesOf(evidence, backend),
-                ElementsAre("collective_mismatch", "reduction_mismatch"))
+                ElementsAre(Cause::kCollectiveMismatch, Cause::kReductionMismatch))
         << backend;
   }
   const Judgement gloo =
@@ -56,17 +56,17 @@ TEST(Passed, WhatEndedARankComesBeforeWrongData) {
   const auto one = [] { return Of(1).Does(Max()); };
   for (const char* backend : kBackends) {
     EXPECT_THAT(CausesOf({waits, one().Reports("raised")}, backend),
-                ElementsAre("rank_failed", "reduction_mismatch"));
+                ElementsAre(Cause::kRankFailed, Cause::kReductionMismatch));
     EXPECT_THAT(CausesOf({waits, one().Exited(3)}, backend),
-                ElementsAre("rank_exited", "reduction_mismatch"));
+                ElementsAre(Cause::kRankExited, Cause::kReductionMismatch));
     EXPECT_THAT(CausesOf({waits, one().Leaves(0)}, backend),
-                ElementsAre("rank_exited", "reduction_mismatch"));
+                ElementsAre(Cause::kRankExited, Cause::kReductionMismatch));
     EXPECT_THAT(CausesOf({waits, one().Signalled(9)}, backend),
-                ElementsAre("rank_killed", "reduction_mismatch"));
+                ElementsAre(Cause::kRankKilled, Cause::kReductionMismatch));
     EXPECT_THAT(CausesOf({waits, one().Stopped(19)}, backend),
-                ElementsAre("rank_stopped", "reduction_mismatch"));
+                ElementsAre(Cause::kRankStopped, Cause::kReductionMismatch));
     EXPECT_THAT(CausesOf({waits, one().Silent(6)}, backend),
-                ElementsAre("rank_busy", "reduction_mismatch"));
+                ElementsAre(Cause::kRankBusy, Cause::kReductionMismatch));
   }
 }
 
@@ -77,12 +77,12 @@ TEST(Passed, WhoDoesNotComeToCallsThatDifferComesFirst) {
   const auto third = [] { return Of(2).Does(Barrier()); };
   for (const char* backend : {"gloo", "mpi", "nccl"}) {
     EXPECT_THAT(CausesOf({sum, max, third().Signalled(9)}, backend),
-                ElementsAre("rank_killed", "reduction_mismatch"));
+                ElementsAre(Cause::kRankKilled, Cause::kReductionMismatch));
     EXPECT_THAT(CausesOf({sum, max, third().Silent(6)}, backend),
-                ElementsAre("rank_busy", "reduction_mismatch"));
+                ElementsAre(Cause::kRankBusy, Cause::kReductionMismatch));
     // All came: nothing else can hold them.
     EXPECT_THAT(CausesOf({sum, max, third().Enters(AllReduce()).Silent(6)}, backend),
-                ElementsAre("reduction_mismatch"));
+                ElementsAre(Cause::kReductionMismatch));
   }
 }
 
@@ -90,7 +90,7 @@ TEST(Passed, AloneItIsWhatWasFound) {
   const std::vector<RankEvidence> over = {Of(0).Does(AllReduce()).Does(Barrier()).Leaves(0),
                                           Of(1).Does(Max()).Does(Barrier()).Leaves(0)};
   for (const char* backend : kBackends) {
-    EXPECT_THAT(CausesOf(over, backend), ElementsAre("reduction_mismatch"));
+    EXPECT_THAT(CausesOf(over, backend), ElementsAre(Cause::kReductionMismatch));
   }
 }
 
@@ -100,16 +100,16 @@ TEST(Passed, ACallTooFewExplainsTheEnd) {
   EXPECT_THAT(CausesOf({Of(0).Does(Max()).Does(AllReduce(), 2).Enters(AllReduce()),
                         Of(1).Does(AllReduce(), 3).Leaves(0)},
                        "gloo"),
-              ElementsAre("reduction_mismatch", "rank_exited"));
+              ElementsAre(Cause::kReductionMismatch, Cause::kRankExited));
   EXPECT_THAT(
       CausesOf({Of(0).Does(Max()).Enters(AllReduce()), Of(1).Does(AllReduce()).Enters(Barrier())},
                "gloo"),
-      ElementsAre("reduction_mismatch", "collective_mismatch"));
+      ElementsAre(Cause::kReductionMismatch, Cause::kCollectiveMismatch));
   // Here the one that ended is not the one that called less.
   EXPECT_THAT(CausesOf({Of(0).Does(AllReduce(), 3).Enters(AllReduce()),
                         Of(1).Does(Max()).Does(AllReduce(), 2).Leaves(0)},
                        "gloo"),
-              ElementsAre("rank_exited", "reduction_mismatch"));
+              ElementsAre(Cause::kRankExited, Cause::kReductionMismatch));
 }
 
 // Both roots send and go on; what they sent is still there when a later call looks for data.
@@ -117,18 +117,18 @@ TEST(Passed, DataThatAreLeftExplainWhatCallsDo) {
   const History left = Of(0).Does(BroadcastFrom(0)).Does(AllReduce()).Leaves(0);
   const auto other = [] { return Of(1).Does(BroadcastFrom(1)); };
   EXPECT_THAT(CausesOf({left, other().FailsIn(AllReduce()).Reports("truncated")}, "mpi"),
-              ElementsAre("root_mismatch", "rank_failed"));
+              ElementsAre(Cause::kRootMismatch, Cause::kRankFailed));
   EXPECT_THAT(CausesOf({left, other().Enters(AllReduce()).Silent(6)}, "nccl"),
-              ElementsAre("root_mismatch", "transport_stall"));
+              ElementsAre(Cause::kRootMismatch, Cause::kTransportStall));
   // In gloo a call has a slot of its own.
   EXPECT_THAT(CausesOf({left, other().FailsIn(AllReduce()).Reports("truncated")}, "gloo"),
-              ElementsAre("rank_failed", "root_mismatch"));
+              ElementsAre(Cause::kRankFailed, Cause::kRootMismatch));
   // No data keep a rank from calling, or raise in its program.
   const History waits = Of(0).Does(BroadcastFrom(0)).Enters(AllReduce()).Silent(6);
   EXPECT_THAT(CausesOf({waits, other().Silent(6)}, "mpi"),
-              ElementsAre("rank_busy", "root_mismatch"));
+              ElementsAre(Cause::kRankBusy, Cause::kRootMismatch));
   EXPECT_THAT(CausesOf({waits, other().Reports("raised")}, "mpi"),
-              ElementsAre("rank_failed", "root_mismatch"));
+              ElementsAre(Cause::kRankFailed, Cause::kRootMismatch));
 }
 
 // A rank that takes a barrier for the answer to its question may do anything with it.
@@ -143,7 +143,8 @@ TEST(Passed, AnAnswerToAnotherQuestionExplainsWhatIsRaised) {
                              .As(journal::Purpose::kBarrier)
                              .Does(Barrier())
                              .Silent(6);
-  EXPECT_THAT(CausesOf({joins, trains}, "nccl"), ElementsAre("collective_mismatch", "rank_failed"));
+  EXPECT_THAT(CausesOf({joins, trains}, "nccl"),
+              ElementsAre(Cause::kCollectiveMismatch, Cause::kRankFailed));
 }
 
 // Both wait for each other in a ring, and the calls behind it differ: that is how it came about.
@@ -158,7 +159,7 @@ TEST(Passed, CallsThatDifferBehindARing) {
                                      ring(1, 1, 0).On(0).Queues(AllReduce()).Silent(6)},
                                     setting);
   ASSERT_EQ(judgement.findings.size(), 2u);
-  EXPECT_EQ(judgement.findings[0].cause, "reduction_mismatch");
+  EXPECT_EQ(judgement.findings[0].cause, Cause::kReductionMismatch);
   EXPECT_FALSE(judgement.findings[1].proved);
 }
 
@@ -166,9 +167,9 @@ TEST(Passed, CallsThatDifferBehindARing) {
 TEST(Passed, ARankThatEndedInCallsThatDiffer) {
   const History waits = Of(0).Enters(AllReduce(8)).Silent(6);
   EXPECT_THAT(CausesOf({waits, Of(1).Enters(AllReduce(9)).Signalled(6)}, "gloo"),
-              ElementsAre("count_mismatch", "rank_crashed"));
+              ElementsAre(Cause::kCountMismatch, Cause::kRankCrashed));
   EXPECT_THAT(CausesOf({waits, Of(1).Enters(AllReduce(9)).Signalled(9)}, "gloo"),
-              ElementsAre("rank_killed", "count_mismatch"));
+              ElementsAre(Cause::kRankKilled, Cause::kCountMismatch));
 }
 
 }  // namespace

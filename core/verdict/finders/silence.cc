@@ -113,7 +113,7 @@ Finding MissingRanks(const Standstill& standstill) {
   const bool busy =
       !first.evidence->idle && (first.open == nullptr || first.waits_in(standstill.group));
   Finding finding;
-  finding.cause = busy ? "rank_busy" : "unknown";
+  finding.cause = busy ? Cause::kRankBusy : Cause::kUnknown;
   finding.culprits = RanksOf(standstill.missing);
   finding.operation = OperationIn(standstill.operation);
   const std::vector<int> waiting = RanksOf(standstill.waiting);
@@ -139,7 +139,7 @@ Finding Stall(const Situation& situation, const Standstill& standstill) {
   // Asleep among ranks that are awake is suspicious; all asleep is how some libraries wait.
   const bool named = !asleep.empty() && asleep.size() < standstill.waiting.size();
   Finding finding;
-  finding.cause = "transport_stall";
+  finding.cause = Cause::kTransportStall;
   if (named) finding.culprits = RanksOf(asleep);
   finding.operation = OperationIn(standstill.operation);
   finding.message =
@@ -216,7 +216,7 @@ std::vector<Standstill> StandstillsOf(const Situation& situation) {
 
 Finding OtherCommunicator(const Views& waiting) {
   Finding finding;
-  finding.cause = "unknown";
+  finding.cause = Cause::kUnknown;
   finding.culprits = RanksOf(waiting);
   finding.message = fmt::format(
       "{} {} in {} since {}; the journals do not show who else belongs to that communicator",
@@ -234,7 +234,7 @@ Finding InitFailure(const Situation& situation, const Views& connecting) {
     if (view->phase == journal::Phase::kStart) behind.push_back(view);
   }
   Finding finding;
-  finding.cause = "init_failure";
+  finding.cause = Cause::kInitFailure;
   finding.culprits = RanksOf(behind.empty() ? connecting : behind);
   const RankView& first = behind.empty() ? *connecting.front() : *behind.front();
   finding.message =
@@ -251,7 +251,7 @@ Finding InitFailure(const Situation& situation, const Views& connecting) {
 Finding Busy(const Views& silent) {
   const RankView& first = *silent.front();
   Finding finding;
-  finding.cause = "rank_busy";
+  finding.cause = Cause::kRankBusy;
   finding.culprits = RanksOf(silent);
   finding.message =
       fmt::format("{} {} silent for {}: rank {} {}{}", FormatRanks(finding.culprits),

@@ -22,7 +22,7 @@ TEST(TransportStall, NeedsTheDeadline) {
   EXPECT_EQ(late.verdict, Verdict::kFail);
   EXPECT_THAT(OutcomesOf(late), ElementsAre(Outcome::kHung, Outcome::kHung));
   ASSERT_EQ(late.findings.size(), 1u);
-  EXPECT_EQ(late.findings[0].cause, "transport_stall");
+  EXPECT_EQ(late.findings[0].cause, Cause::kTransportStall);
   EXPECT_FALSE(late.findings[0].proved);
   EXPECT_THAT(late.findings[0].culprits, IsEmpty());
   EXPECT_THAT(late.findings[0].message, HasSubstr("all ranks entered all_reduce 50"));
@@ -31,7 +31,7 @@ TEST(TransportStall, NeedsTheDeadline) {
 TEST(TransportStall, ARankAsleepAmongTheOthersIsNamed) {
   const Judgement judgement =
       JudgeAll({At50(0).Silent(6), At50(1).Silent(6).Asleep("S, in pause"), At50(2).Silent(6)});
-  EXPECT_EQ(judgement.findings.at(0).cause, "transport_stall");
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kTransportStall);
   EXPECT_FALSE(judgement.findings[0].proved);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
   EXPECT_THAT(judgement.findings[0].message, HasSubstr("asleep: S, in pause"));
@@ -43,7 +43,7 @@ TEST(TransportStall, ARankAsleepAmongTheOthersIsNamed) {
 TEST(TransportStall, SomeLeftAlready) {
   const Judgement judgement =
       JudgeAll({At50(0).Silent(6), After49(1).Does(AllReduce()).Enters(AllReduce()).Silent(6)});
-  EXPECT_EQ(judgement.findings.at(0).cause, "transport_stall");
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kTransportStall);
   EXPECT_THAT(judgement.findings[0].message, HasSubstr("1 of 2 did not leave it"));
   EXPECT_THAT(judgement.findings[0].message, HasSubstr("rank 1 left it"));
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kHung, Outcome::kHung));
@@ -56,7 +56,7 @@ TEST(RankBusy, TheOneThatDidNotEnterIsNamedWithWhatItDoesInstead) {
                 At50(2).Silent(6)});
   ASSERT_EQ(judgement.findings.size(), 1u);
   const Finding& finding = judgement.findings[0];
-  EXPECT_EQ(finding.cause, "rank_busy");
+  EXPECT_EQ(finding.cause, Cause::kRankBusy);
   EXPECT_FALSE(finding.proved);
   EXPECT_THAT(finding.culprits, ElementsAre(1));
   EXPECT_THAT(finding.message, HasSubstr("ranks 0 and 2 wait for rank 1 in all_reduce 50"));
@@ -68,7 +68,7 @@ TEST(RankBusy, TheOneThatDidNotEnterIsNamedWithWhatItDoesInstead) {
 TEST(RankBusy, ASlowRankThatGoesOnIsNotHung) {
   const Judgement judgement =
       JudgeAll({At50(0).Silent(6), After49(1).In(journal::Phase::kLoad).Silent(0.2)});
-  EXPECT_EQ(judgement.findings.at(0).cause, "rank_busy");
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kRankBusy);
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kHung, Outcome::kFinished));
   const Judgement early =
       JudgeAll({At50(0).Silent(3), After49(1).In(journal::Phase::kLoad).Silent(3)});
@@ -78,18 +78,18 @@ TEST(RankBusy, ASlowRankThatGoesOnIsNotHung) {
 TEST(RankBusy, AStreamThatNeverReachesTheCollective) {
   const Judgement judgement =
       JudgeAll({At50(0).Silent(6), After49(1).Queues(AllReduce()).Silent(6)});
-  EXPECT_EQ(judgement.findings.at(0).cause, "rank_busy");
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kRankBusy);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
   EXPECT_THAT(judgement.findings[0].message, HasSubstr("its stream has not reached it"));
   const Judgement both = JudgeAll(
       {After49(0).Queues(AllReduce()).Silent(6), After49(1).Queues(AllReduce()).Silent(6)});
-  EXPECT_EQ(both.findings.at(0).cause, "transport_stall");
+  EXPECT_EQ(both.findings.at(0).cause, Cause::kTransportStall);
 }
 
 TEST(RankBusy, SilentWhereNobodyWaits) {
   const Judgement judgement =
       JudgeAll({History(0).Idle(), After49(1).In(journal::Phase::kCheck).Silent(9)});
-  EXPECT_EQ(judgement.findings.at(0).cause, "rank_busy");
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kRankBusy);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kFinished, Outcome::kHung));
 }
@@ -104,7 +104,7 @@ TEST(Idle, WaitingForOrdersIsNoHang) {
 TEST(Idle, ARankThatWasNeverOrderedIsAnHonestUnknown) {
   const Judgement judgement = JudgeAll({At50(0).Silent(6), After49(1).Idle().Silent(6)});
   EXPECT_EQ(judgement.verdict, Verdict::kUnknown);
-  EXPECT_EQ(judgement.findings.at(0).cause, "unknown");
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kUnknown);
   EXPECT_THAT(judgement.findings[0].message, HasSubstr("rank 1 waits for an order"));
 }
 
@@ -112,25 +112,25 @@ TEST(Lost, ASilentAgentProvesNothing) {
   const Judgement judgement = JudgeAll({At50(0).Silent(1), At50(1).Silent(1), History(2).Lost()});
   EXPECT_EQ(judgement.verdict, Verdict::kUnknown);
   ASSERT_EQ(judgement.findings.size(), 1u);
-  EXPECT_EQ(judgement.findings[0].cause, "unknown");
+  EXPECT_EQ(judgement.findings[0].cause, Cause::kUnknown);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(2));
   // Nor can a stall be told from a missing rank any more.
   const Judgement late = JudgeAll({At50(0).Silent(6), History(1).Lost()});
   ASSERT_EQ(late.findings.size(), 1u);
-  EXPECT_EQ(late.findings[0].cause, "unknown");
+  EXPECT_EQ(late.findings[0].cause, Cause::kUnknown);
   EXPECT_EQ(late.outcomes[0].outcome, Outcome::kHung);
   // But who is dead is dead.
   const Judgement dead = JudgeAll({At50(0).Signalled(SIGSEGV), History(1).Lost()});
   EXPECT_EQ(dead.verdict, Verdict::kFail);
-  EXPECT_EQ(dead.findings.at(0).cause, "rank_crashed");
-  EXPECT_EQ(dead.findings.at(1).cause, "unknown");
+  EXPECT_EQ(dead.findings.at(0).cause, Cause::kRankCrashed);
+  EXPECT_EQ(dead.findings.at(1).cause, Cause::kUnknown);
 }
 
 TEST(InitFailure, NamesWhoDidNotEvenBegin) {
   const Judgement judgement =
       JudgeAll({History(0).In(journal::Phase::kConnect).Silent(6), History(1).Silent(6),
                 History(2).In(journal::Phase::kConnect).Silent(6)});
-  EXPECT_EQ(judgement.findings.at(0).cause, "init_failure");
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kInitFailure);
   EXPECT_FALSE(judgement.findings[0].proved);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
   const Judgement all = JudgeAll({History(0).In(journal::Phase::kConnect).Silent(6),

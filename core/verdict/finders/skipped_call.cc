@@ -96,7 +96,7 @@ std::vector<Finding> FindSurplus(const Situation& situation) {
     const Calls& calls = all[g];
     if (calls.surplus.empty()) continue;
     Finding finding;
-    finding.cause = "collective_mismatch";
+    finding.cause = Cause::kCollectiveMismatch;
     finding.proved = true;
     for (const std::size_t i : calls.surplus) {
       finding.culprits.push_back(situation.views[i].rank());

@@ -43,7 +43,7 @@ TEST(Rooted, AReduceWaitsForAllOnlyAtItsRoot) {
   };
   for (const char* backend : {"nccl", "mpi"}) {
     const Judgement judgement = at(backend);
-    EXPECT_EQ(judgement.findings.at(0).cause, "rank_exited") << backend;
+    EXPECT_EQ(judgement.findings.at(0).cause, Cause::kRankExited) << backend;
     EXPECT_EQ(OutcomeOf(judgement, 0), Outcome::kFinished) << "on its way, by " << backend;
     EXPECT_EQ(OutcomeOf(judgement, 2), Outcome::kHung) << backend;
   }
@@ -56,7 +56,7 @@ TEST(Rooted, ABroadcastWaitsForItsRootOnly) {
     SCOPED_TRACE(backend);
     const Judgement leaf = JudgeOn(backend, {History(0).Enters(Broadcast(0)), History(1).Exited(3),
                                              History(2).Enters(Broadcast(0))});
-    EXPECT_EQ(leaf.findings.at(0).cause, "rank_exited");
+    EXPECT_EQ(leaf.findings.at(0).cause, Cause::kRankExited);
     EXPECT_EQ(OutcomeOf(leaf, 0), Outcome::kFinished);
     EXPECT_EQ(OutcomeOf(leaf, 2), Outcome::kFinished);
     const Judgement root = JudgeOn(backend, {History(0).Exited(3), History(1).Enters(Broadcast(0)),
@@ -88,7 +88,7 @@ TEST(Rooted, ABroadcastBesideABarrierHangsOnlyWithItsRoot) {
   const Judgement open =
       JudgeOn("gloo", {History(0).Enters(Broadcast(1)), History(1), History(2).Enters(Barrier()),
                        History(3).Enters(Broadcast(1))});
-  EXPECT_EQ(open.findings.at(0).cause, "collective_mismatch");
+  EXPECT_EQ(open.findings.at(0).cause, Cause::kCollectiveMismatch);
   EXPECT_EQ(OutcomeOf(open, 0), Outcome::kFinished);
   EXPECT_EQ(OutcomeOf(open, 2), Outcome::kHung);
   const Judgement root =
@@ -106,7 +106,7 @@ TEST(Effect, CallsWithoutElementsMayPass) {
   // gloo does not count the first call of rank 1, so that the two meet in its second.
   const Judgement judgement =
       JudgeOn("gloo", {History(0).Enters(gather), History(1).Does(empty).Enters(gather)});
-  EXPECT_EQ(judgement.findings.at(0).cause, "collective_mismatch");
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kCollectiveMismatch);
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kFinished, Outcome::kFinished));
 }
 
@@ -118,14 +118,14 @@ TEST(Missed, WhoLeftBeforeOthersFailed) {
   const Judgement judgement =
       JudgeOn("gloo", {told(0), History(1).Does(AllReduce(), 2).Leaves(0), told(2)});
   ASSERT_EQ(judgement.findings.size(), 1u);
-  EXPECT_EQ(judgement.findings[0].cause, "rank_exited");
+  EXPECT_EQ(judgement.findings[0].cause, Cause::kRankExited);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
   EXPECT_THAT(OutcomesOf(judgement),
               ElementsAre(Outcome::kFailed, Outcome::kFinished, Outcome::kFailed));
   // The nearest innocent: it did all that the others did.
   const Judgement other =
       JudgeOn("gloo", {told(0), History(1).Does(AllReduce(), 3).Leaves(0), told(2)});
-  EXPECT_EQ(other.findings.at(0).cause, "rank_failed");
+  EXPECT_EQ(other.findings.at(0).cause, Cause::kRankFailed);
   EXPECT_THAT(other.findings[0].culprits, ElementsAre(0, 2));
 }
 
@@ -137,7 +137,7 @@ TEST(Missed, OneCallMoreThanMostIsTheCallersFault) {
   const Judgement judgement = JudgeOn("mpi", {done(0), done(1), calls(2)});
   ASSERT_EQ(judgement.findings.size(), 1u);
   const Finding& finding = judgement.findings[0];
-  EXPECT_EQ(finding.cause, "collective_mismatch");
+  EXPECT_EQ(finding.cause, Cause::kCollectiveMismatch);
   EXPECT_TRUE(finding.proved);
   EXPECT_THAT(finding.culprits, ElementsAre(2));
   EXPECT_THAT(finding.message, HasSubstr("rank 2 calls all_reduce 3"));
@@ -146,11 +146,11 @@ TEST(Missed, OneCallMoreThanMostIsTheCallersFault) {
               ElementsAre(Outcome::kFinished, Outcome::kFinished, Outcome::kHung));
   // As many left as call it: nobody is outvoted.
   const Judgement half = JudgeOn("mpi", {done(0), calls(1)});
-  EXPECT_EQ(half.findings.at(0).cause, "rank_exited");
+  EXPECT_EQ(half.findings.at(0).cause, Cause::kRankExited);
   EXPECT_THAT(half.findings[0].culprits, ElementsAre(0));
   // Who has not said yet is no voter.
   const Judgement early = JudgeOn("mpi", {done(0), History(1).Does(AllReduce(), 2), calls(2)});
-  EXPECT_EQ(early.findings.at(0).cause, "rank_exited");
+  EXPECT_EQ(early.findings.at(0).cause, Cause::kRankExited);
   // On its way out of the collective that the others completed.
   const Judgement way =
       JudgeOn("mpi", {done(0), done(1), History(2).Does(AllReduce()).Enters(AllReduce())});
@@ -166,7 +166,7 @@ TEST(Missed, ACommunicatorThatAMemberNeverUsed) {
   const Judgement judgement =
       Judge({calls(0), History(1).Leaves(0), calls(2), History(3).Leaves(0)}, setting);
   ASSERT_EQ(judgement.findings.size(), 1u);
-  EXPECT_EQ(judgement.findings[0].cause, "rank_exited");
+  EXPECT_EQ(judgement.findings[0].cause, Cause::kRankExited);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1)) << "rank 3 is no member";
 }
 

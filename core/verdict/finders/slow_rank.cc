@@ -73,7 +73,7 @@ std::vector<Finding> FindSlowRanks(const std::vector<RankEvidence>& evidence) {
     if (worst == nullptr || pace.own_ticks > worst->own_ticks) worst = &pace, worst_rank = rank;
   }
   if (worst == nullptr) return {};
-  finding.cause = "slow_rank";
+  finding.cause = Cause::kSlowRank;
   finding.proved = true;
   finding.message = fmt::format(
       "{} {} the others wait: between two collectives rank {} works {:.1f} times as long as the "

@@ -30,7 +30,7 @@ TEST(SlowRank, WorksLongerBetweenCollectivesThanTheOthers) {
   const std::vector<Finding> findings =
       FindSlowRanks({Paced(0, 100, 1000), Paced(1, 1000, 100), Paced(2, 110, 990)});
   ASSERT_EQ(findings.size(), 1u);
-  EXPECT_EQ(findings[0].cause, "slow_rank");
+  EXPECT_EQ(findings[0].cause, Cause::kSlowRank);
   EXPECT_THAT(findings[0].culprits, ElementsAre(1));
   EXPECT_THAT(findings[0].message, HasSubstr("9.1 times as long"));
   EXPECT_THAT(findings[0].message, HasSubstr("91 % of its period"));

@@ -6,7 +6,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 
 #include "core/journal/purpose.h"
 #include "core/verdict/rank_view.h"
@@ -142,7 +141,7 @@ std::string HowItLooks(const Part& part) {
       part.view->rank(), over ? "finished" : "as if it went on", verdict::Doing(phase->phase));
 }
 
-Finding Explain(const char* cause, const std::vector<const Part*>& culprits, const Finding& general,
+Finding Explain(Cause cause, const std::vector<const Part*>& culprits, const Finding& general,
                 std::string message, std::string remedy) {
   Finding finding;
   finding.cause = cause;
@@ -179,14 +178,13 @@ std::optional<Finding> OneSidedEvaluation(const Parts& parts, bool mismatch,
   if (others.empty()) return std::nullopt;
   const std::vector<int> ranks = RanksOf(evaluating);
   return Explain(
-      "one_sided_evaluation", evaluating, general,
+      Cause::kOneSidedEvaluation, evaluating, general,
       fmt::format("{} {} through DistributedDataParallel, which broadcasts the buffers before each "
                   "forward pass ({}), but rank {} does not: it {}",
                   FormatRanks(ranks), Verb(ranks, "evaluates", "evaluate"),
                   DescribeInvocation(*evaluating.front()->at), others.front()->view->rank(),
                   Doing(*others.front())),
-      "Evaluate with model.module(x) (or set broadcast_buffers=False) where not all ranks "
-      "evaluate, or let all ranks evaluate the same number of inputs.");
+      std::string(InfoOf(Cause::kOneSidedEvaluation).remedy));
 }
 
 // It ended the backward pass of that bucket's iteration without launching the bucket.
@@ -216,13 +214,12 @@ std::optional<Finding> OneSidedUnusedParameters(const Parts& parts, bool mismatc
   if (withheld.empty()) return std::nullopt;
   const std::vector<int> ranks = RanksOf(withheld);
   return Explain(
-      "one_sided_unused_parameters", withheld, general,
+      Cause::kOneSidedUnusedParameters, withheld, general,
       fmt::format("{} ended the backward pass of iteration {} without bucket {}: a parameter in it "
                   "got no gradient there; rank {} {}, rank {} {}",
                   FormatRanks(ranks), waiting->says.iteration, waiting->says.detail,
                   waiting->view->rank(), Doing(*waiting), ranks.front(), Doing(*withheld.front())),
-      "Set find_unused_parameters=True, or let every parameter take part in the loss on every "
-      "rank; a backward pass that one rank runs under no_sync() looks the same.");
+      std::string(InfoOf(Cause::kOneSidedUnusedParameters).remedy));
 }
 
 // It is through with its inputs: over, leaving join, or in a barrier behind its loop.
@@ -252,7 +249,7 @@ std::optional<Finding> UnevenInputs(const Parts& parts, bool mismatch, const Fin
   const Part& first = *through.front();
   const bool joins = first.at != nullptr && first.at->phase == journal::Phase::kJoinExit;
   return Explain(
-      "uneven_inputs", through, general,
+      Cause::kUnevenInputs, through, general,
       fmt::format("{} had inputs for {} iterations and {}, but rank {} has more and {}: nobody "
                   "will answer it{}",
                   FormatRanks(ranks), first.bucket.iteration + 1, Doing(first),
@@ -262,12 +259,9 @@ std::optional<Finding> UnevenInputs(const Parts& parts, bool mismatch, const Fin
               "cuts), or train inside join(): `with Join([model]):`.");
 }
 
-bool MayBeTraining(const std::string& cause) {
-  static constexpr std::array<std::string_view, 9> kCauses = {
-      "collective_mismatch", "count_mismatch",     "type_mismatch",
-      "root_mismatch",       "reduction_mismatch", "rank_exited",
-      "rank_failed",         "rank_busy",          "unknown"};
-  return std::find(kCauses.begin(), kCauses.end(), cause) != kCauses.end();
+bool MayBeTraining(const FindingCause& cause) {
+  return cause.info().blame == Blame::kCalls || cause == Cause::kRankExited ||
+         cause == Cause::kRankFailed || cause == Cause::kRankBusy || cause == Cause::kUnknown;
 }
 
 }  // namespace

@@ -67,14 +67,14 @@ TEST(UnevenInputs, ARankFinishedWhileAnotherHasOneMoreInput) {
   const Judgement judgement = JudgeOn("mpi", {Done(0, 5), InBucket(1, 5)});
   ASSERT_EQ(judgement.findings.size(), 1u);
   const Finding& finding = judgement.findings[0];
-  EXPECT_EQ(finding.cause, "uneven_inputs");
+  EXPECT_EQ(finding.cause, Cause::kUnevenInputs);
   EXPECT_TRUE(finding.proved);
   EXPECT_THAT(finding.culprits, ElementsAre(0));
   EXPECT_THAT(finding.message, HasSubstr("rank 0 had inputs for 5 iterations and has finished"));
   EXPECT_THAT(finding.message, HasSubstr("bucket 0 of iteration 5"));
   EXPECT_THAT(finding.remedy, HasSubstr("join()"));
   ASSERT_EQ(finding.evidence.size(), 1u);
-  EXPECT_EQ(finding.evidence[0].cause, "rank_exited");
+  EXPECT_EQ(finding.evidence[0].cause, Cause::kRankExited);
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kFinished, Outcome::kHung));
 }
 
@@ -90,7 +90,7 @@ TEST(UnevenInputs, ARankThatLooksFinishedIsSaidToBeInItsBackwardPass) {
   };
   const Judgement judgement =
       JudgeOn("nccl", {Done(0, 5), queued().In(journal::Phase::kFinalize).Starts(kBucket)});
-  EXPECT_EQ(judgement.findings.at(0).cause, "uneven_inputs");
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kUnevenInputs);
   EXPECT_THAT(judgement.findings[0].message,
               HasSubstr("its backward() returned before that was done, so rank 1 looks finished "
                         "(finalizing)"));
@@ -110,8 +110,8 @@ TEST(UnevenInputs, AlsoWhereTheOtherWasToldThatItsPeerIsGone) {
                                        .In(journal::Phase::kBackward)
                                        .FailsIn(kBucket)
                                        .Reports("Connection closed by peer")});
-  EXPECT_EQ(judgement.findings.at(0).cause, "uneven_inputs");
-  EXPECT_EQ(judgement.findings[0].evidence.at(0).cause, "rank_exited");
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kUnevenInputs);
+  EXPECT_EQ(judgement.findings[0].evidence.at(0).cause, Cause::kRankExited);
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kFinished, Outcome::kFailed));
 }
 
@@ -126,14 +126,14 @@ TEST(UnevenInputs, BarrierAfterTheLoopMeetsABackwardPass) {
   };
   const Judgement gloo = JudgeOn("gloo", at(Barrier()));
   ASSERT_EQ(gloo.findings.size(), 1u);
-  EXPECT_EQ(gloo.findings[0].cause, "uneven_inputs");
+  EXPECT_EQ(gloo.findings[0].cause, Cause::kUnevenInputs);
   EXPECT_TRUE(gloo.findings[0].proved);
-  EXPECT_EQ(gloo.findings[0].evidence.at(0).cause, "collective_mismatch");
+  EXPECT_EQ(gloo.findings[0].evidence.at(0).cause, Cause::kCollectiveMismatch);
   EXPECT_THAT(OutcomesOf(gloo), ElementsAre(Outcome::kHung, Outcome::kHung));
   // The barrier as an all-reduce of one f32: the gradient is silently wrong, and both go on.
   const Judgement nccl = JudgeOn("nccl", at(kFlag));
-  EXPECT_EQ(nccl.findings.at(0).cause, "uneven_inputs");
-  EXPECT_EQ(nccl.findings[0].evidence.at(0).cause, "count_mismatch");
+  EXPECT_EQ(nccl.findings.at(0).cause, Cause::kUnevenInputs);
+  EXPECT_EQ(nccl.findings[0].evidence.at(0).cause, Cause::kCountMismatch);
   EXPECT_THAT(nccl.findings[0].evidence[0].message, HasSubstr("what the ranks get is wrong"));
   EXPECT_THAT(OutcomesOf(nccl), ElementsAre(Outcome::kFinished, Outcome::kFinished));
 }
@@ -146,7 +146,7 @@ TEST(UnevenInputs, ARankThatLingersIsOnlySuspected) {
   };
   EXPECT_TRUE(JudgeOn("mpi", at(1)).findings.empty());
   const Judgement late = JudgeOn("mpi", at(6));
-  EXPECT_EQ(late.findings.at(0).cause, "uneven_inputs");
+  EXPECT_EQ(late.findings.at(0).cause, Cause::kUnevenInputs);
   EXPECT_FALSE(late.findings[0].proved);
 }
 
@@ -155,23 +155,23 @@ TEST(UnevenInputs, NotWhereAnotherThingHappened) {
   EXPECT_EQ(JudgeOn("mpi", {Trains(History(0), 0, 5).Signalled(SIGKILL), InBucket(1, 5)})
                 .findings.at(0)
                 .cause,
-            "rank_killed");
+            Cause::kRankKilled);
   // Exit code 0 in the middle of an iteration is no end of the inputs.
   EXPECT_EQ(JudgeOn("mpi", {InBucket(0, 4).Exited(0), InBucket(1, 4)}).findings.at(0).cause,
-            "rank_exited");
+            Cause::kRankExited);
   // A barrier inside the loop: somebody skipped it.
   EXPECT_EQ(
       JudgeOn("gloo", {Trains(History(0), 0, 5).As(journal::Purpose::kBarrier).Enters(Barrier()),
                        InBucket(1, 5)})
           .findings.at(0)
           .cause,
-      "collective_mismatch");
+      Cause::kCollectiveMismatch);
   // A slow rank: it loads, and will come.
   EXPECT_EQ(JudgeOn("mpi", {Trains(History(0), 0, 5).In(journal::Phase::kLoad).Silent(0.1),
                             InBucket(1, 5).Silent(6)})
                 .findings.at(0)
                 .cause,
-            "rank_busy");
+            Cause::kRankBusy);
 }
 
 TEST(UnevenInputs, UndecidableWhenTheRingLostTheIterations) {
@@ -179,7 +179,7 @@ TEST(UnevenInputs, UndecidableWhenTheRingLostTheIterations) {
       JudgeOn("mpi", {History(0).In(journal::Phase::kFinalize).Idle().Missed(1000).Silent(6),
                       InBucket(1, 5).Silent(6)});
   EXPECT_EQ(judgement.verdict, Verdict::kUnknown);
-  EXPECT_EQ(judgement.findings.at(0).cause, "unknown");
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kUnknown);
 }
 
 // Rank 0 has joined and asks who is still alive; rank 1 is in the barrier of its loop (case 4).
@@ -197,7 +197,7 @@ std::vector<RankEvidence> JoinMeetsBarrier(const collective::Operation& barrier)
 TEST(Join, ABarrierInsideItIsAMismatchWithARemedyOfItsOwn) {
   const Judgement gloo = JudgeOn("gloo", JoinMeetsBarrier(Barrier()));
   ASSERT_EQ(gloo.findings.size(), 1u);
-  EXPECT_EQ(gloo.findings[0].cause, "collective_mismatch");
+  EXPECT_EQ(gloo.findings[0].cause, Cause::kCollectiveMismatch);
   EXPECT_THAT(gloo.findings[0].culprits, ElementsAre(0, 1));
   EXPECT_THAT(gloo.findings[0].message, HasSubstr("join: alive"));
   EXPECT_THAT(gloo.findings[0].remedy, HasSubstr("no collectives of your own inside join()"));
@@ -207,7 +207,7 @@ TEST(Join, ABarrierInsideItIsAMismatchWithARemedyOfItsOwn) {
 TEST(Join, UnderTheOneElementBarrierNothingMismatchesButThePurpose) {
   const Judgement nccl = JudgeOn("nccl", JoinMeetsBarrier(kFlag));
   ASSERT_EQ(nccl.findings.size(), 1u);
-  EXPECT_EQ(nccl.findings[0].cause, "collective_mismatch");
+  EXPECT_EQ(nccl.findings[0].cause, Cause::kCollectiveMismatch);
   EXPECT_THAT(nccl.findings[0].message, HasSubstr("what the ranks get is wrong"));
   EXPECT_THAT(OutcomesOf(nccl), ElementsAre(Outcome::kFinished, Outcome::kFinished));
 }
@@ -239,12 +239,12 @@ TEST(OneSidedEvaluation, BuffersMeetABarrier) {
                                                .Enters(Barrier())});
     ASSERT_EQ(judgement.findings.size(), 1u);
     const Finding& finding = judgement.findings[0];
-    EXPECT_EQ(finding.cause, "one_sided_evaluation");
+    EXPECT_EQ(finding.cause, Cause::kOneSidedEvaluation);
     EXPECT_TRUE(finding.proved);
     EXPECT_THAT(finding.culprits, ElementsAre(0));
     EXPECT_THAT(finding.message, HasSubstr("rank 1 does not: it is in barrier"));
     EXPECT_THAT(finding.remedy, HasSubstr("model.module(x)"));
-    EXPECT_EQ(finding.evidence.at(0).cause, "collective_mismatch");
+    EXPECT_EQ(finding.evidence.at(0).cause, Cause::kCollectiveMismatch);
     EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kHung, Outcome::kHung));
   }
 }
@@ -253,8 +253,8 @@ TEST(OneSidedEvaluation, AtTheEndTheOthersHaveFinished) {
   const Judgement judgement =
       JudgeOn("mpi", {Evaluates(journal::Phase::kEvaluate),
                       TrainsWithBuffers(1, 2).In(journal::Phase::kFinalize).Leaves(0)});
-  EXPECT_EQ(judgement.findings.at(0).cause, "one_sided_evaluation");
-  EXPECT_EQ(judgement.findings[0].evidence.at(0).cause, "rank_exited");
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kOneSidedEvaluation);
+  EXPECT_EQ(judgement.findings[0].evidence.at(0).cause, Cause::kRankExited);
 }
 
 TEST(OneSidedEvaluation, ARootThatWentAheadHasEvaluated) {
@@ -271,7 +271,7 @@ TEST(OneSidedEvaluation, ARootThatWentAheadHasEvaluated) {
                    .In(journal::Phase::kEvaluate)
                    .As(journal::Purpose::kBufferBroadcast)
                    .Enters(kBuffers)});
-  EXPECT_EQ(judgement.findings.at(0).cause, "rank_failed");
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kRankFailed);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
 }
 
@@ -296,11 +296,11 @@ TEST(OneSidedEvaluation, TrainingBuffersAgainstABarrierAreAnotherMistake) {
                                                    .In(journal::Phase::kBarrier)
                                                    .As(journal::Purpose::kBarrier)
                                                    .Enters(Barrier())});
-  EXPECT_EQ(judgement.findings.at(0).cause, "collective_mismatch");
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kCollectiveMismatch);
   // Nothing said what it is for: undecidable, so the general finding stays.
   const Judgement silent =
       JudgeOn("gloo", {After49(0).Enters(kBuffers), After49(1).Enters(Barrier())});
-  EXPECT_EQ(silent.findings.at(0).cause, "collective_mismatch");
+  EXPECT_EQ(silent.findings.at(0).cause, Cause::kCollectiveMismatch);
 }
 
 // Iteration 3 with two buckets, of which this rank launches the first `buckets`.
@@ -319,12 +319,12 @@ TEST(OneSidedUnusedParameters, ABucketThatOneRankNeverLaunches) {
   const Judgement raised = JudgeOn(
       "mpi", {WaitsInBucket(0, 1),
               Backward(1, 1).In(journal::Phase::kForward).Reports("Expected to have finished")});
-  EXPECT_EQ(raised.findings.at(0).cause, "one_sided_unused_parameters");
+  EXPECT_EQ(raised.findings.at(0).cause, Cause::kOneSidedUnusedParameters);
   EXPECT_TRUE(raised.findings[0].proved);
   EXPECT_THAT(raised.findings[0].culprits, ElementsAre(1));
   EXPECT_THAT(raised.findings[0].message, HasSubstr("iteration 3 without bucket 1"));
   EXPECT_THAT(raised.findings[0].remedy, HasSubstr("find_unused_parameters=True"));
-  EXPECT_EQ(raised.findings[0].evidence.at(0).cause, "rank_failed");
+  EXPECT_EQ(raised.findings[0].evidence.at(0).cause, Cause::kRankFailed);
   // The only bucket, and the next collective of rank 1 meets it.
   const Judgement none =
       JudgeOn("gloo", {WaitsInBucket(0, 0), Backward(1, 0)
@@ -332,18 +332,18 @@ TEST(OneSidedUnusedParameters, ABucketThatOneRankNeverLaunches) {
                                                 .In(journal::Phase::kForward)
                                                 .As(journal::Purpose::kBufferBroadcast)
                                                 .Enters(kBuffers)});
-  EXPECT_EQ(none.findings.at(0).cause, "one_sided_unused_parameters");
-  EXPECT_EQ(none.findings[0].evidence.at(0).cause, "collective_mismatch");
+  EXPECT_EQ(none.findings.at(0).cause, Cause::kOneSidedUnusedParameters);
+  EXPECT_EQ(none.findings[0].evidence.at(0).cause, Cause::kCollectiveMismatch);
 }
 
 TEST(OneSidedUnusedParameters, ARankThatIsStillInItsBackwardPassIsBusy) {
   const Judgement busy = JudgeOn("mpi", {WaitsInBucket(0, 1).Silent(6), Backward(1, 1).Silent(6)});
-  EXPECT_EQ(busy.findings.at(0).cause, "rank_busy");
+  EXPECT_EQ(busy.findings.at(0).cause, Cause::kRankBusy);
   // One that has not begun it yet, too.
   const Judgement early =
       JudgeOn("mpi", {WaitsInBucket(0, 0).Silent(6),
                       Trains(History(1), 0, 3).In(journal::Phase::kLoad).Silent(6)});
-  EXPECT_EQ(early.findings.at(0).cause, "rank_busy");
+  EXPECT_EQ(early.findings.at(0).cause, Cause::kRankBusy);
 }
 
 TEST(OneSidedUnusedParameters, UndecidableWithoutPhases) {
@@ -357,7 +357,7 @@ TEST(OneSidedUnusedParameters, UndecidableWithoutPhases) {
   const Judgement judgement = JudgeOn(
       "mpi",
       {plain(0).As(journal::Purpose::kBucket, 1).Enters(kBucket).Silent(6), plain(1).Silent(6)});
-  EXPECT_EQ(judgement.findings.at(0).cause, "rank_busy");
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kRankBusy);
 }
 
 TEST(WrongData, IsCorruptionUnlessTheRankEndedWorse) {
@@ -365,7 +365,7 @@ TEST(WrongData, IsCorruptionUnlessTheRankEndedWorse) {
       "mpi", {Done(0, 5), Done(1, 5).WrongData("element 3 of all_reduce 5: expected 3, got 4")});
   EXPECT_EQ(judgement.verdict, Verdict::kFail);
   ASSERT_EQ(judgement.findings.size(), 1u);
-  EXPECT_EQ(judgement.findings[0].cause, "data_corruption");
+  EXPECT_EQ(judgement.findings[0].cause, Cause::kDataCorruption);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
   EXPECT_THAT(judgement.findings[0].message, HasSubstr("element 3"));
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kFinished, Outcome::kCorrupt));

@@ -12,7 +12,7 @@ std::vector<Finding> FindLost(const Situation& situation) {
     if (view.evidence->state == ProcessState::kLost) finding.culprits.push_back(view.rank());
   }
   if (finding.culprits.empty()) return {};
-  finding.cause = "unknown";
+  finding.cause = Cause::kUnknown;
   const bool one = finding.culprits.size() == 1;
   finding.message = fmt::format("the {} of {} {} not answer: what became of {} is not known",
                                 one ? "agent" : "agents", FormatRanks(finding.culprits),

@@ -15,15 +15,12 @@ std::vector<Finding> FindWrongData(const Situation& situation) {
     finding.culprits.push_back(view.rank());
   }
   if (first == nullptr) return {};
-  finding.cause = "data_corruption";
+  finding.cause = Cause::kDataCorruption;
   finding.proved = true;
   finding.message =
       fmt::format("{} received wrong data; rank {}: {}", FormatRanks(finding.culprits),
                   first->rank(), OneLine(first->evidence->wrong_data));
-  finding.remedy =
-      "Do not train on this machine until it is understood: run the case again with another "
-      "algorithm or transport of the library, then on other hosts or GPUs, and see what it "
-      "follows.";
+  finding.remedy = finding.cause.info().remedy;
   return {finding};
 }
 

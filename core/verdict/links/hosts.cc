@@ -161,13 +161,13 @@ void NameHosts(const std::vector<RankEvidence>& evidence, const std::vector<Rank
   const Ranks ranks = PointersTo(evidence);
   for (Finding& finding : judgement.findings) {
     std::vector<LinkTraffic> links;
-    if (finding.cause == "transport_stall" || finding.cause == "init_failure") {
+    if (finding.cause == Cause::kTransportStall || finding.cause == Cause::kInitFailure) {
       links = FindStalledLinks(ranks);
-      if (links.empty() && finding.cause == "init_failure") links = UnansweredLinks(evidence);
-      if (links.empty() && finding.cause == "transport_stall") links = VanishedLinks(ranks);
-    } else if (finding.cause == "slow_link") {
+      if (links.empty() && finding.cause == Cause::kInitFailure) links = UnansweredLinks(evidence);
+      if (links.empty() && finding.cause == Cause::kTransportStall) links = VanishedLinks(ranks);
+    } else if (finding.cause == Cause::kSlowLink) {
       links = SlowLinks(ranks);
-    } else if (finding.cause == "rank_failed") {
+    } else if (finding.cause == Cause::kRankFailed) {
       links = FindBrokenLinks(ranks);
     }
     const HostNames names(hosts, links);

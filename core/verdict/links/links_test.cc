@@ -51,7 +51,7 @@ TEST(Links, TheOneThatHoldsBytesIsNamedWhicheverItIs) {
       const Judgement judgement = JudgeAll(ranks);
       ASSERT_EQ(judgement.findings.size(), 1u);
       const Finding& finding = judgement.findings[0];
-      EXPECT_EQ(finding.cause, "transport_stall");
+      EXPECT_EQ(finding.cause, Cause::kTransportStall);
       EXPECT_FALSE(finding.proved);
       EXPECT_THAT(finding.culprits, ElementsAre(std::min(from, to), std::max(from, to)));
       EXPECT_THAT(finding.message, HasSubstr("link " + std::to_string(from) + " -> " +
@@ -66,7 +66,7 @@ TEST(Links, AReaderThatDoesNotReadIsNotItsLink) {
   SocketOf(ranks, 1, 0).unread = 400;
   const Judgement judgement = JudgeAll(ranks);
   ASSERT_EQ(judgement.findings.size(), 1u);
-  EXPECT_EQ(judgement.findings[0].cause, "transport_stall");
+  EXPECT_EQ(judgement.findings[0].cause, Cause::kTransportStall);
   EXPECT_THAT(judgement.findings[0].culprits, IsEmpty());
   EXPECT_THAT(judgement.findings[0].message, Not(HasSubstr("link")));
 }
@@ -86,7 +86,7 @@ TEST(Links, ABusyRankIsToBlameAndNoLink) {
   ranks[2].sockets = sockets;
   SocketOf(ranks, 0, 2).written += 48;
   const Judgement judgement = JudgeAll(ranks);
-  EXPECT_EQ(judgement.findings.at(0).cause, "rank_busy");
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kRankBusy);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(2));
 }
 
@@ -111,7 +111,7 @@ TEST(Links, OfABrokenOneBothEndsTell) {
   ranks[0] = Fails(ranks[0], "[pair.cc:589] Connection closed by peer [127.0.0.1]:4010");
   ranks[2] = Fails(ranks[2], "[pair.cc:589] Connection closed by peer [127.0.0.1]:4012");
   const Judgement judgement = JudgeAll(ranks);
-  EXPECT_EQ(judgement.findings.at(0).cause, "rank_failed");
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kRankFailed);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1, 3));
   EXPECT_THAT(judgement.findings[0].message, HasSubstr("the link 1 - 3 broke"));
   EXPECT_THAT(judgement.findings[0].message,

@@ -269,7 +269,7 @@ std::vector<Finding> FindSlowLinks(const Ranks& evidence) {
   if (slow.links.empty()) return {};
   const Watched& worst = slow.links.back();
   Finding finding;
-  finding.cause = "slow_link";
+  finding.cause = Cause::kSlowLink;
   std::vector<LinkTraffic> links;
   for (const Watched& one : slow.links) links.push_back(one.link);
   finding.culprits = CommonEnds(links);

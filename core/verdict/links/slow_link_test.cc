@@ -20,7 +20,7 @@ using ::testing::SizeIs;
 TEST(SlowLink, IsNamedAndProved) {
   const std::vector<Finding> findings = Find(SlowMesh(2, 1, 0.02));
   ASSERT_THAT(findings, SizeIs(1));
-  EXPECT_EQ(findings[0].cause, "slow_link");
+  EXPECT_EQ(findings[0].cause, Cause::kSlowLink);
   EXPECT_TRUE(findings[0].proved);
   EXPECT_THAT(findings[0].culprits, ElementsAre(1, 2));
   EXPECT_THAT(findings[0].message,
