@@ -14,6 +14,7 @@
 #include "core/plan/scenario_recovery.h"
 #include "core/plan/scenario_workload.h"
 #include "core/plan/toml_fields.h"
+#include "stress/faults/fault_registry.h"
 
 namespace lockstep::plan {
 namespace {
@@ -59,7 +60,10 @@ void ReadHosts(TomlFields& fields, Scenario& scenario) {
   std::int64_t hosts = 1;
   fields.Read("hosts", hosts, kRange);
   for (const FaultSpec& fault : scenario.faults) {
-    if (IsNetworkFault(fault.kind)) hosts = std::max<std::int64_t>(2, hosts);
+    const stress::faults::FaultInfo* const info = stress::faults::FindFault(fault.kind);
+    if (info != nullptr && info->scope == stress::faults::FaultScope::kNetwork) {
+      hosts = std::max<std::int64_t>(2, hosts);
+    }
   }
   scenario.hosts = static_cast<int>(hosts);
 }
