@@ -13,6 +13,7 @@
 #include "cli/diagnose/flight.h"
 #include "cli/diagnose/print.h"
 #include "cli/subcommand.h"
+#include "core/verdict/finders/slow_rank.h"
 #include "core/verdict/judge.h"
 #include "core/verdict/trace.h"
 #include "results/store/store.h"
@@ -49,7 +50,7 @@ verdict::Verdict Worse(verdict::Verdict a, verdict::Verdict b) {
 // What the findings say of the same rank already is no note.
 std::vector<verdict::Finding> NotesOf(const std::vector<verdict::RankEvidence>& evidence,
                                       const verdict::Judgement& judgement) {
-  std::vector<verdict::Finding> notes = verdict::FindSlowRanks(evidence);
+  std::vector<verdict::Finding> notes = verdict::finders::FindSlowRanks(evidence);
   std::erase_if(notes, [&](const verdict::Finding& note) {
     return std::any_of(judgement.findings.begin(), judgement.findings.end(),
                        [&](const verdict::Finding& f) {

@@ -207,7 +207,7 @@ results::store::Run RunOf(const Examination& examination, double seconds) {
   run.summary_line = Headline(examination);
   run.judgement.verdict = run.verdict;
   for (const environment::Ailment& ailment : examination.checkup.ailments) {
-    run.judgement.findings.push_back({.cause = ailment.rule,
+    run.judgement.findings.push_back({.cause = verdict::FindingCause::Named(ailment.rule),
                                       .culprits = {},
                                       .proved = true,
                                       .message = ailment.message,

@@ -40,7 +40,7 @@ _LIBRARY = "core/comm/nccl/library.cc"
 _NIGHTS = "core/stats/change_points_test.cc"
 _PLAN = "scripts/qualification/plan.py"
 _SCORES = "results/reference/scoreboard.md"
-_SLOW = "core/verdict/slow_link.cc"
+_SLOW = "core/verdict/links/slow_link.cc"
 _TIDY = "scripts/tidy/rules.py"
 
 # {name: (source, pattern, how its groups are written)}; without the third: the first group.

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """What the documentation names is there: every flag in some program's --help, every path, every
-link, every variable; no sentence is too long; and docs/options.md is what the programs say. With
---write that page and all figures (docs_figures.py) are written anew."""
+link, every variable; no sentence is too long; docs/options.md and docs/faults.md are what the
+programs say. With --write those pages and all figures (docs_figures.py) are written anew."""
 import glob
 import os
 import re
@@ -16,6 +16,7 @@ sys.path.insert(0, os.path.join(TREE, "scripts"))
 # pylint: disable=wrong-import-position
 from docs_figures import OPTIONS, PAGES, filled, read
 
+FAULTS = "docs/faults.md"
 MOST_WORDS = 35          # of a sentence
 MOST_MEDIAN_WORDS = 16   # of the README's sentences
 MOST_README_LINES = 150
@@ -49,6 +50,18 @@ def help_of_programs():
     for script in SCRIPTS:
         found[f"scripts/{script}"] = said([os.path.join(TREE, "scripts", script)])
     return found
+
+
+def faults_page():
+    """What `stress --list-faults` says, as a table."""
+    done = subprocess.run([os.path.abspath("stress/stress"), "--list-faults"],
+                          capture_output=True, text=True, check=True)
+    head, *rows = (re.split(r" {2,}", line.strip()) for line in done.stdout.splitlines())
+    rows = [[f"`{name}`", *rest] for name, *rest in rows]
+    table = [head, ["---"] * len(head), *rows]
+    return ("# Faults\n\nWhat a `[[fault]]` of a scenario may inject; written by "
+            "`bazel run //scripts:docs_test -- --write`.\n\n" +
+            "".join("| %s |\n" % " | ".join(row) for row in table))
 
 
 def options_page(programs):
@@ -108,6 +121,10 @@ class DocsTest(unittest.TestCase):
         self.assertEqual(self.pages[OPTIONS], options_page(self.help),
                          "write it anew: bazel run //scripts:docs_test -- --write")
 
+    def test_the_page_of_faults_is_what_stress_lists(self):
+        self.assertEqual(self.pages[FAULTS], faults_page(),
+                         "write it anew: bazel run //scripts:docs_test -- --write")
+
     def test_every_path_is_there(self):
         rooms = r"(?:bench|cli|core|datasets|docs|results|scripts|stress|third_party)"
         path = re.compile(rf"`({rooms}/[\w./-]+)`")
@@ -159,6 +176,7 @@ def write(path, text):
 if __name__ == "__main__":
     if sys.argv[1:] == ["--write"]:
         write(OPTIONS, options_page(help_of_programs()))
+        write(FAULTS, faults_page())
         for name in PAGES:
             write(name, filled(read(name)))
     else:

@@ -12,6 +12,7 @@
 #include "core/launch/context.h"
 #include "core/launch/fleet.h"
 #include "core/launch/worker_link.h"
+#include "stress/faults/fault_registry.h"
 #include "stress/harness/catalogue.h"
 #include "stress/harness/lead.h"
 #include "stress/harness/options.h"
@@ -136,6 +137,10 @@ int RunAgent(int argc, char** argv) {
   if (!context.ok()) return Fail(0, context.status());
   const Result<harness::StressCommandLine> line = harness::ParseStressCommandLine(argc, argv);
   if (!line.ok()) return Fail(context->rank, line.status());
+  if (line->options && line->options->list_faults) {
+    if (context->rank == 0) fmt::print("{}", faults::ListFaults());
+    return 0;
+  }
   if (!line->options || line->options->list) {
     const Result<std::string> text = line->options ? harness::DescribeCatalogue() : line->text;
     if (!text.ok()) return Fail(context->rank, text.status());

@@ -61,7 +61,7 @@ std::string TextOf(const results::store::Run& run) {
   for (const verdict::RankOutcome& rank : run.judgement.outcomes)
     text += fmt::format(" {}", verdict::NameOf(rank.outcome));
   for (const verdict::Finding& finding : run.judgement.findings) {
-    text += fmt::format("; {} of {}", finding.cause, fmt::join(finding.culprits, ","));
+    text += fmt::format("; {} of {}", finding.cause.name(), fmt::join(finding.culprits, ","));
   }
   text += "\n";
   for (const results::store::CaseRecord& record : run.cases) {

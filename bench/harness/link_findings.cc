@@ -52,7 +52,7 @@ verdict::Finding SlowLink(const Team& team, const LinkVerdicts& verdicts,
   const bool one_way = !standing.slow_latency && standing.slow_forward != standing.slow_back;
   const bool reversed = one_way && standing.slow_back;
   verdict::Finding finding;
-  finding.cause = "slow_link";
+  finding.cause = verdict::Cause::kSlowLink;
   finding.proved = true;
   for (const int node : {pair.first, pair.second}) {
     const auto& ranks = team.ranks[static_cast<std::size_t>(node)];
@@ -86,15 +86,15 @@ verdict::Finding SlowNode(const Team& team, const LinkVerdicts& verdicts, int no
     if (worst == nullptr || ratio(pair) > ratio(*worst)) worst = &pair;
   }
   verdict::Finding finding;
-  finding.cause = team.of_hosts ? "slow_host" : "slow_rank";
+  finding.cause = team.of_hosts ? verdict::Cause::kSlowHost : verdict::Cause::kSlowRank;
   finding.proved = true;
   finding.culprits = team.ranks[static_cast<std::size_t>(node)];
   const auto& end = team.names[static_cast<std::size_t>(worst->first)];
   const auto& other_end = team.names[static_cast<std::size_t>(worst->second)];
   finding.message =
-      fmt::format("{} {}: slow with {} of {} partners, measured {}; {} - {}: {}", finding.cause,
-                  name, slow, partners, HowMeasured(verdicts, *worst), end, other_end,
-                  Figures(verdicts.second, *worst, bytes, end, other_end));
+      fmt::format("{} {}: slow with {} of {} partners, measured {}; {} - {}: {}",
+                  finding.cause.name(), name, slow, partners, HowMeasured(verdicts, *worst), end,
+                  other_end, Figures(verdicts.second, *worst, bytes, end, other_end));
   finding.remedy = fmt::format(
       "Take {} out of the job; see its load, its interface, its cable to the switch, and the clock "
       "of its processors",

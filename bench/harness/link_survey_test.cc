@@ -142,7 +142,7 @@ TEST(LinkSurvey, ASlowLinkIsMeasuredAgainAndNamed) {
   const auto run = cluster.Judge();
   ASSERT_THAT(run.judgement.findings, SizeIs(1));
   const verdict::Finding& finding = run.judgement.findings.front();
-  EXPECT_EQ(finding.cause, "slow_link");
+  EXPECT_EQ(finding.cause, verdict::Cause::kSlowLink);
   EXPECT_THAT(finding.culprits, ElementsAre(1, 2));
   EXPECT_THAT(finding.message, StartsWith("slow_link node2 -> node3 and back: half round trip 5."));
   EXPECT_EQ(run.judgement.verdict, verdict::Verdict::kFail);
@@ -169,7 +169,7 @@ TEST(LinkSurvey, ASlowHostIsToldFromASlowLink) {
       kUsualSent);
   const auto run = cluster.Judge();
   ASSERT_THAT(run.judgement.findings, SizeIs(1));
-  EXPECT_EQ(run.judgement.findings[0].cause, "slow_host");
+  EXPECT_EQ(run.judgement.findings[0].cause, verdict::Cause::kSlowHost);
   EXPECT_THAT(run.judgement.findings[0].culprits, ElementsAre(2));
   EXPECT_THAT(run.judgement.findings[0].message, StartsWith("slow_host node3: slow with 3 of 3"));
   EXPECT_EQ(run.links->pairs[1].standing, "slow_host");

@@ -30,7 +30,7 @@ std::string WrongMessage(const results::store::WrongResult& wrong, const plan::P
 
 verdict::Finding CorruptionOf(const CaseBook& book, const plan::PlannedCase& planned) {
   verdict::Finding finding;
-  finding.cause = "data_corruption";
+  finding.cause = verdict::Cause::kDataCorruption;
   finding.proved = true;
   for (const results::store::WrongResult& wrong : book.wrong) {
     if (std::find(finding.culprits.begin(), finding.culprits.end(), wrong.rank) ==
@@ -51,7 +51,7 @@ verdict::Finding CorruptionOf(const CaseBook& book, const plan::PlannedCase& pla
 
 verdict::Finding SlownessOf(const Stall& stall) {
   verdict::Finding finding;
-  finding.cause = "slow_rank";
+  finding.cause = verdict::Cause::kSlowRank;
   finding.culprits = {stall.rank};
   finding.proved = true;
   finding.message =

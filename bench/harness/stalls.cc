@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/journal/journal.h"
+#include "core/verdict/wording.h"
 
 namespace lockstep::bench::harness {
 namespace {

@@ -82,9 +82,9 @@ std::optional<journal::JournalEvent> OperationOf(const StoredCase& stored_case) 
 verdict::Verdict VerdictOf(const StoredCase& stored_case, const verdict::Judgement& again) {
   const verdict::Judgement& stored = *stored_case.stored;
   if (stored_case.record == nullptr) return stored.verdict;
-  const bool failed =
-      std::any_of(stored.findings.begin(), stored.findings.end(),
-                  [](const verdict::Finding& finding) { return finding.cause != "unknown"; });
+  const bool failed = std::any_of(
+      stored.findings.begin(), stored.findings.end(),
+      [](const verdict::Finding& finding) { return finding.cause != verdict::Cause::kUnknown; });
   if (failed) return verdict::Verdict::kFail;
   if (stored_case.whole || again.findings.empty()) return again.verdict;
   // What journals alone seem to tell is not what the run found.

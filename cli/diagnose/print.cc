@@ -12,28 +12,34 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-}  // namespace
-
-std::string FormatFinding(const verdict::Finding& finding, const std::string& indent) {
+// `label`: before the cause.
+std::string Format(const verdict::Finding& finding, const std::string& indent,
+                   std::string_view label) {
   std::string ranks;
   const std::size_t shown = std::min<std::size_t>(finding.culprits.size(), 8);
   for (std::size_t i = 0; i < shown; ++i) {
     ranks += fmt::format("{}{}", i == 0 ? "" : ",", finding.culprits[i]);
   }
   if (shown < finding.culprits.size()) ranks += ",…";
-  std::string text = fmt::format("{}{} ({}{}{}): {}\n", indent, finding.cause,
+  std::string text = fmt::format("{}{}{} ({}{}{}): {}\n", indent, label, finding.cause.name(),
                                  finding.proved ? "proved" : "suspected",
                                  ranks.empty() ? "" : ", ranks ", ranks, finding.message);
   if (!finding.remedy.empty()) text += fmt::format("{}  -> {}\n", indent, finding.remedy);
   for (const verdict::Finding& general : finding.evidence) {
-    text += FormatFinding({.cause = "evidence: " + general.cause,
-                           .culprits = general.culprits,
-                           .proved = general.proved,
-                           .message = general.message,
-                           .remedy = ""},
-                          indent + "  ");
+    const verdict::Finding alone{.cause = general.cause,
+                                 .culprits = general.culprits,
+                                 .proved = general.proved,
+                                 .message = general.message,
+                                 .remedy = ""};
+    text += Format(alone, indent + "  ", "evidence: ");
   }
   return text;
+}
+
+}  // namespace
+
+std::string FormatFinding(const verdict::Finding& finding, const std::string& indent) {
+  return Format(finding, indent, "");
 }
 
 std::string FormatOutcomes(const verdict::Judgement& judgement) {
@@ -56,7 +62,7 @@ std::string FormatOutcomes(const verdict::Judgement& judgement) {
 }
 
 Json ToJson(const verdict::Finding& finding) {
-  Json json = {{"cause", finding.cause},
+  Json json = {{"cause", finding.cause.name()},
                {"culprits", finding.culprits},
                {"certainty", finding.proved ? "proved" : "suspected"},
                {"message", finding.message},

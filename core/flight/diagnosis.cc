@@ -80,7 +80,7 @@ class Diagnostician {
       if (!named) Add(findings, std::exchange(lost, {}));
       if (!named) Add(findings, FindUnknownGroups(view_));
     }
-    for (verdict::Finding& finding : lost) finding.cause = "unknown";
+    for (verdict::Finding& finding : lost) finding.cause = verdict::Cause::kUnknown;
     Add(findings, std::move(lost));
     judgement.findings = std::move(findings);
   }
@@ -125,7 +125,7 @@ class Diagnostician {
 
   verdict::Verdict VerdictOf(const std::vector<verdict::Finding>& findings) const {
     for (const verdict::Finding& finding : findings) {
-      if (finding.cause != "unknown") return verdict::Verdict::kFail;
+      if (finding.cause != verdict::Cause::kUnknown) return verdict::Verdict::kFail;
     }
     bool open = false;
     for (std::size_t d = 0; d < job_.dumps.size(); ++d) open = open || view_.OpenOf(d) != nullptr;

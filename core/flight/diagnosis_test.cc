@@ -51,7 +51,7 @@ TEST(FlightDiagnosisTest, TheRankThatDidNotComeIsSuspected) {
       JudgeDumps({verdict::At50(0), verdict::After49(1), verdict::At50(2), verdict::At50(3)});
   EXPECT_EQ(judgement.verdict, verdict::Verdict::kFail);
   ASSERT_EQ(judgement.findings.size(), 1u);
-  EXPECT_EQ(judgement.findings[0].cause, "rank_busy");
+  EXPECT_EQ(judgement.findings[0].cause, verdict::Cause::kRankBusy);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
   EXPECT_FALSE(judgement.findings[0].proved);
   EXPECT_THAT(judgement.findings[0].message, HasSubstr("call 50 of default_pg"));
@@ -69,12 +69,13 @@ TEST(FlightDiagnosisTest, BeforeTheDeadlineNobodyIs) {
 TEST(FlightDiagnosisTest, DifferentCallsAreProved) {
   struct {
     collective::Operation called;
-    const char* cause;
+    verdict::Cause cause;
   } const kCases[] = {
-      {verdict::Barrier(), "collective_mismatch"},
-      {verdict::AllReduce(128), "count_mismatch"},
-      {verdict::AllReduce(256, collective::DataType::kF64), "type_mismatch"},
-      {{.collective = collective::Collective::kBroadcast, .count = 256}, "collective_mismatch"}};
+      {verdict::Barrier(), verdict::Cause::kCollectiveMismatch},
+      {verdict::AllReduce(128), verdict::Cause::kCountMismatch},
+      {verdict::AllReduce(256, collective::DataType::kF64), verdict::Cause::kTypeMismatch},
+      {{.collective = collective::Collective::kBroadcast, .count = 256},
+       verdict::Cause::kCollectiveMismatch}};
   for (const auto& one : kCases) {
     const verdict::Judgement judgement =
         JudgeDumps({verdict::At50(0), verdict::At50(1), verdict::After49(2).Enters(one.called)}, 0);
@@ -98,7 +99,7 @@ TEST(FlightDiagnosisTest, TheEarliestDifferenceCounts) {
                                                    history(1, 128).Enters(verdict::AllReduce()),
                                                    history(2, 256).Enters(verdict::Barrier())});
   ASSERT_EQ(judgement.findings.size(), 1u);
-  EXPECT_EQ(judgement.findings[0].cause, "count_mismatch");
+  EXPECT_EQ(judgement.findings[0].cause, verdict::Cause::kCountMismatch);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
   EXPECT_THAT(judgement.findings[0].message, HasSubstr("call 4 of"));
 }
@@ -108,7 +109,7 @@ TEST(FlightDiagnosisTest, AStallBlamesNobody) {
       JudgeDumps({verdict::At50(0), verdict::At50(1), verdict::At50(2)});
   EXPECT_EQ(judgement.verdict, verdict::Verdict::kFail);
   ASSERT_EQ(judgement.findings.size(), 1u);
-  EXPECT_EQ(judgement.findings[0].cause, "transport_stall");
+  EXPECT_EQ(judgement.findings[0].cause, verdict::Cause::kTransportStall);
   EXPECT_TRUE(judgement.findings[0].culprits.empty());
 }
 
@@ -118,7 +119,7 @@ TEST(FlightDiagnosisTest, TheFewThatDidNotLeaveAreWhereToLook) {
                   verdict::History(2).Does(verdict::AllReduce(), 50),
                   verdict::History(3).Does(verdict::AllReduce(), 50)});
   ASSERT_EQ(judgement.findings.size(), 1u);
-  EXPECT_EQ(judgement.findings[0].cause, "transport_stall");
+  EXPECT_EQ(judgement.findings[0].cause, verdict::Cause::kTransportStall);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(0));
 }
 
@@ -142,7 +143,7 @@ TEST(FlightDiagnosisTest, OppositeOrderOnTwoGroups) {
                       .Enters(verdict::AllReduce()),
                   verdict::History(2).Does(verdict::AllReduce(), 4)});
   ASSERT_EQ(judgement.findings.size(), 1u);
-  EXPECT_EQ(judgement.findings[0].cause, "order_inversion");
+  EXPECT_EQ(judgement.findings[0].cause, verdict::Cause::kOrderInversion);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(0, 1));
 }
 
@@ -157,7 +158,7 @@ TEST(FlightDiagnosisTest, ARankWithoutADumpIsNamed) {
   const Result<FlightDiagnosis> diagnosis = DiagnoseFlight(*without, 30);
   ASSERT_TRUE(diagnosis.ok());
   ASSERT_EQ(diagnosis->judgement.findings.size(), 1u);
-  EXPECT_EQ(diagnosis->judgement.findings[0].cause, "rank_lost");
+  EXPECT_EQ(diagnosis->judgement.findings[0].cause, verdict::Cause::kRankLost);
   EXPECT_THAT(diagnosis->judgement.findings[0].culprits, ElementsAre(2));
   // Somebody else is to blame: the missing dump is only mentioned.
   ASSERT_EQ(diagnosis->judgement.outcomes.size(), 4u);
@@ -173,7 +174,7 @@ TEST(FlightDiagnosisTest, ASendThatNobodyReceives) {
                       .On(1)
                       .Does({.collective = collective::Collective::kRecv, .count = 7, .root = 0})});
   ASSERT_EQ(judgement.findings.size(), 1u);
-  EXPECT_EQ(judgement.findings[0].cause, "rank_busy");
+  EXPECT_EQ(judgement.findings[0].cause, verdict::Cause::kRankBusy);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
 }
 
@@ -186,7 +187,7 @@ TEST(FlightDiagnosisTest, TwoSendsToEachOther) {
   };
   const verdict::Judgement judgement = JudgeDumps({sends(0, 1), sends(1, 0)});
   ASSERT_EQ(judgement.findings.size(), 1u);
-  EXPECT_EQ(judgement.findings[0].cause, "order_inversion");
+  EXPECT_EQ(judgement.findings[0].cause, verdict::Cause::kOrderInversion);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(0, 1));
 }
 
@@ -209,7 +210,7 @@ TEST(FlightDiagnosisTest, RingsThatLostTheirBeginningAreAligned) {
   const verdict::Judgement judgement = JudgeDumps(
       {cut(verdict::At50(0), 100), cut(verdict::After49(1), 61), cut(verdict::At50(2), 140)});
   ASSERT_EQ(judgement.findings.size(), 1u);
-  EXPECT_EQ(judgement.findings[0].cause, "rank_busy");
+  EXPECT_EQ(judgement.findings[0].cause, verdict::Cause::kRankBusy);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
 }
 

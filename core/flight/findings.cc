@@ -139,7 +139,7 @@ std::optional<verdict::Finding> Reworded(const FlightView& view, const verdict::
   if (!finding.operation || finding.proved) return std::nullopt;
   verdict::Finding result = finding;
   std::sort(result.culprits.begin(), result.culprits.end());
-  if (finding.cause == "order_inversion") return Inversion(view, std::move(result));
+  if (finding.cause == verdict::Cause::kOrderInversion) return Inversion(view, std::move(result));
   const std::int32_t team = [&] {
     for (const verdict::RankEvidence& rank : view.history.evidence) {
       for (const journal::JournalEvent& event : rank.journal.events) {
@@ -154,7 +154,8 @@ std::optional<verdict::Finding> Reworded(const FlightView& view, const verdict::
   if (team < 0 || !view.job.teams[static_cast<std::size_t>(team)].told) return std::nullopt;
   const Sides sides = SidesOf(view.At(team, finding.operation->sequence), result.culprits, view);
   if (sides.waiting.empty()) return std::nullopt;
-  if (finding.cause == "transport_stall") return Stall(view, std::move(result), sides);
+  if (finding.cause == verdict::Cause::kTransportStall)
+    return Stall(view, std::move(result), sides);
   if (sides.others.empty()) return std::nullopt;
   return MissingRanks(view, std::move(result), sides);
 }
@@ -163,7 +164,7 @@ std::vector<verdict::Finding> FindRanksWithoutDump(const FlightView& view) {
   const FlightJob& job = view.job;
   if (job.missing.empty()) return {};
   verdict::Finding finding;
-  finding.cause = "unknown";
+  finding.cause = verdict::Cause::kUnknown;
   finding.culprits = job.missing;
   finding.message =
       fmt::format("there is no dump of {}: what became of {} is not known",
@@ -194,7 +195,7 @@ std::vector<verdict::Finding> FindRanksWithoutDump(const FlightView& view) {
     });
     if (!all) continue;
     const std::vector<int> waiting = RanksOf(view, standings);
-    finding.cause = "rank_lost";
+    finding.cause = verdict::Cause::kRankLost;
     finding.culprits = lost;
     finding.operation = EventOf(view, static_cast<std::int32_t>(t), open->sequence);
     finding.message = fmt::format(
@@ -212,7 +213,7 @@ std::vector<verdict::Finding> FindUnknownGroups(const FlightView& view) {
   if (!Overdue(view)) return {};
   constexpr std::size_t kShown = 4;
   verdict::Finding finding;
-  finding.cause = "unknown";
+  finding.cause = verdict::Cause::kUnknown;
   std::string text;
   for (std::size_t d = 0; d < view.job.dumps.size(); ++d) {
     const FlightCall* open = view.OpenOf(d);

@@ -85,7 +85,7 @@ class Messages {
     const std::int64_t wanted = sends ? other.output_elements : message.call->output_elements;
     if (sent == wanted) return std::nullopt;
     verdict::Finding finding;
-    finding.cause = "count_mismatch";
+    finding.cause = verdict::Cause::kCountMismatch;
     finding.culprits = {RankOf(message.dump), RankOf(message.peer)};
     std::sort(finding.culprits.begin(), finding.culprits.end());
     finding.message = fmt::format("rank {} is in {}, rank {} in {}: the sizes differ",
@@ -97,7 +97,7 @@ class Messages {
 
   verdict::Finding Ring(std::size_t start) const {
     verdict::Finding finding;
-    finding.cause = "order_inversion";
+    finding.cause = verdict::Cause::kOrderInversion;
     std::string text;
     std::size_t d = start;
     do {
@@ -116,7 +116,7 @@ class Messages {
 
   verdict::Finding Waiting(const Message& message) const {
     verdict::Finding finding;
-    finding.cause = "rank_busy";
+    finding.cause = verdict::Cause::kRankBusy;
     finding.culprits = {RankOf(message.peer)};
     const FlightCall* open = view_.OpenOf(message.peer);
     finding.message = fmt::format(

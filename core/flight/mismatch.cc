@@ -26,17 +26,20 @@ std::int64_t ComparedElements(const FlightCall& call) {
   }
 }
 
-// "" where the calls are the same.
-const char* Difference(const FlightJob& job, const FlightCall& a, const FlightCall& b) {
-  if (a.kind != b.kind) return "collective_mismatch";
-  if (a.kind == FlightKind::kOther && a.name != b.name) return "collective_mismatch";
+// None where the calls are the same.
+std::optional<verdict::Cause> Difference(const FlightJob& job, const FlightCall& a,
+                                         const FlightCall& b) {
+  if (a.kind != b.kind) return verdict::Cause::kCollectiveMismatch;
+  if (a.kind == FlightKind::kOther && a.name != b.name) return verdict::Cause::kCollectiveMismatch;
   if (a.kind == FlightKind::kCoalesced) {
-    return a.arguments == b.arguments ? "" : "collective_mismatch";
+    if (a.arguments == b.arguments) return std::nullopt;
+    return verdict::Cause::kCollectiveMismatch;
   }
-  if (a.kind == FlightKind::kBarrier || a.kind == FlightKind::kOther) return "";
+  if (a.kind == FlightKind::kBarrier || a.kind == FlightKind::kOther) return std::nullopt;
   const bool typed = !job.texts.TextOf(a.type).empty() && !job.texts.TextOf(b.type).empty();
-  if (typed && a.type != b.type) return "type_mismatch";
-  return ComparedElements(a) == ComparedElements(b) ? "" : "count_mismatch";
+  if (typed && a.type != b.type) return verdict::Cause::kTypeMismatch;
+  if (ComparedElements(a) == ComparedElements(b)) return std::nullopt;
+  return verdict::Cause::kCountMismatch;
 }
 
 class Comparison {
@@ -50,7 +53,7 @@ class Comparison {
       if (call.sequence >= earliest) return;
       const std::uint64_t key = static_cast<std::uint64_t>(team) << 40 ^ call.sequence;
       const auto [known, is_new] = first.try_emplace(key, &call);
-      if (!is_new && *Difference(job_, *known->second, call) != '\0') earliest = call.sequence;
+      if (!is_new && Difference(job_, *known->second, call)) earliest = call.sequence;
     });
     std::vector<FlightMismatch> mismatches(job_.teams.size());
     ForEach([&](std::int32_t team, int rank, const FlightCall& call) {
@@ -81,7 +84,7 @@ class Comparison {
 
   void AddTo(FlightMismatch& mismatch, int rank, const FlightCall& call) const {
     for (FlightMismatch::Party& party : mismatch.parties) {
-      if (*Difference(job_, *party.call, call) != '\0') continue;
+      if (Difference(job_, *party.call, call)) continue;
       if (party.ranks.back() != rank) party.ranks.push_back(rank);
       return;
     }
@@ -93,7 +96,7 @@ class Comparison {
     mismatch.sequence = earliest_[team];
     std::stable_sort(mismatch.parties.begin(), mismatch.parties.end(),
                      [](const auto& a, const auto& b) { return a.ranks.size() > b.ranks.size(); });
-    mismatch.cause = Difference(job_, *mismatch.parties[0].call, *mismatch.parties[1].call);
+    mismatch.cause = Difference(job_, *mismatch.parties[0].call, *mismatch.parties[1].call).value();
   }
 
   const FlightJob& job_;

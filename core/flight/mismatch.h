@@ -23,8 +23,8 @@ struct FlightMismatch {
   };
   std::int32_t team = 0;
   std::uint64_t sequence = 0;
-  std::string cause;           // collective_mismatch, count_mismatch, type_mismatch
-  std::vector<Party> parties;  // the largest first
+  verdict::Cause cause = verdict::Cause::kUnknown;  // of calls that differ
+  std::vector<Party> parties;                       // the largest first
 };
 std::vector<FlightMismatch> FindFlightMismatches(const FlightJob& job);
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/journal/purpose.h"
-#include "core/verdict/judge.h"
+#include "core/verdict/wording.h"
 
 namespace lockstep::verdict {
 namespace {

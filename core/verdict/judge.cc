@@ -7,9 +7,20 @@
 #include <optional>
 
 #include "core/verdict/device_position.h"
-#include "core/verdict/findings.h"
+#include "core/verdict/finders/lost_rank.h"
+#include "core/verdict/finders/mismatch.h"
+#include "core/verdict/finders/missing_member.h"
+#include "core/verdict/finders/order_inversion.h"
+#include "core/verdict/finders/passed_mismatch.h"
+#include "core/verdict/finders/silence.h"
+#include "core/verdict/finders/skipped_call.h"
+#include "core/verdict/finders/training_mistake.h"
+#include "core/verdict/finders/unanswered_agent.h"
+#include "core/verdict/finders/wrong_data.h"
 #include "core/verdict/messages.h"
 #include "core/verdict/rank_view.h"
+#include "core/verdict/situation.h"
+#include "core/verdict/stuck.h"
 #include "core/verdict/wording.h"
 
 namespace lockstep::verdict {
@@ -92,8 +103,9 @@ void Add(std::vector<Finding>& findings, std::vector<Finding> more) {
 // All that was found is `unknown`, or a rank was under way and nothing speaks for or against it:
 // nobody can say. Nothing is missing only when every rank finished or waits for an order.
 Verdict VerdictOf(const Situation& situation, const std::vector<Finding>& findings) {
-  const bool failed = std::any_of(findings.begin(), findings.end(),
-                                  [](const Finding& f) { return f.cause != "unknown"; });
+  const bool failed = std::any_of(findings.begin(), findings.end(), [](const Finding& f) {
+    return f.cause.info().severity != Severity::kInconclusive;
+  });
   if (failed) return Verdict::kFail;
   const bool complete =
       findings.empty() && !situation.views.empty() &&
@@ -102,47 +114,6 @@ Verdict VerdictOf(const Situation& situation, const std::vector<Finding>& findin
       });
   return complete ? Verdict::kPass : Verdict::kUnknown;
 }
-
-}  // namespace
-
-std::vector<Finding> FindLost(const Situation& situation) {
-  Finding finding;
-  for (const RankView& view : situation.views) {
-    if (view.evidence->state == ProcessState::kLost) finding.culprits.push_back(view.rank());
-  }
-  if (finding.culprits.empty()) return {};
-  finding.cause = "unknown";
-  const bool one = finding.culprits.size() == 1;
-  finding.message = fmt::format("the {} of {} {} not answer: what became of {} is not known",
-                                one ? "agent" : "agents", FormatRanks(finding.culprits),
-                                one ? "does" : "do", one ? "it" : "them");
-  finding.remedy = fmt::format("See whether rank {}'s host is up, reachable and not out of memory.",
-                               finding.culprits.front());
-  return {finding};
-}
-
-std::vector<Finding> FindWrongData(const Situation& situation) {
-  Finding finding;
-  const RankView* first = nullptr;
-  for (const RankView& view : situation.views) {
-    if (view.evidence->wrong_data.empty()) continue;
-    if (first == nullptr) first = &view;
-    finding.culprits.push_back(view.rank());
-  }
-  if (first == nullptr) return {};
-  finding.cause = "data_corruption";
-  finding.proved = true;
-  finding.message =
-      fmt::format("{} received wrong data; rank {}: {}", FormatRanks(finding.culprits),
-                  first->rank(), OneLine(first->evidence->wrong_data));
-  finding.remedy =
-      "Do not train on this machine until it is understood: run the case again with another "
-      "algorithm or transport of the library, then on other hosts or GPUs, and see what it "
-      "follows.";
-  return {finding};
-}
-
-namespace {
 
 // Mismatches that hold ranks, and those that let them pass.
 struct Split {
@@ -160,20 +131,21 @@ Split FindSplit(const Situation& situation) {
 // What ended the ranks.
 std::vector<Finding> FindEnds(const Situation& situation, const Split& mismatches,
                               Conclusion& conclusion) {
-  std::vector<Finding> ends = DescribeMismatches(situation, mismatches.holding);
-  if (ends.empty()) Add(ends, FindSurplus(situation));
-  Add(ends, FindDepartures(situation, conclusion.stuck));
+  std::vector<Finding> ends = finders::DescribeMismatches(situation, mismatches.holding);
+  if (ends.empty()) Add(ends, finders::FindSurplus(situation));
+  Add(ends, finders::FindDepartures(situation, conclusion.stuck));
   // Peers of a dead rank report errors too, and so do ranks whose calls do not match.
-  if (ends.empty()) Add(ends, FindErrors(situation, conclusion.stuck));
-  if (ends.empty() && !situation.posts) Add(ends, FindInversion(situation, mismatches.all));
+  if (ends.empty()) Add(ends, finders::FindErrors(situation, conclusion.stuck));
+  if (ends.empty() && !situation.posts)
+    Add(ends, finders::FindInversion(situation, mismatches.all));
   if (!ends.empty()) {
-    Add(ends, FindLost(situation));
+    Add(ends, finders::FindLost(situation));
     return ends;
   }
-  ends = FindSilence(situation);
+  ends = finders::FindSilence(situation);
   conclusion.standstill = !ends.empty();
   // A suspicion with a name says more than an agent that does not answer.
-  Add(ends, FindLost(situation));
+  Add(ends, finders::FindLost(situation));
   return ends;
 }
 
@@ -181,8 +153,8 @@ void Explain(const Situation& situation, const std::vector<Mismatch>& mismatches
              std::vector<Finding>& findings) {
   if (findings.empty()) return;
   Finding& general = findings.front();
-  std::optional<Finding> specific = ExplainTraining(situation, mismatches, general);
-  if (!specific) specific = ExplainMaking(situation, general);
+  std::optional<Finding> specific = finders::ExplainTraining(situation, mismatches, general);
+  if (!specific) specific = finders::ExplainMaking(situation, general);
   if (!specific) return;
   specific->evidence.push_back(std::move(general));
   general = std::move(*specific);
@@ -194,14 +166,14 @@ std::vector<Finding> FindAll(const Situation& situation, const Split& mismatches
   std::vector<Finding> ends = FindEnds(situation, mismatches, conclusion);
   std::vector<Mismatch> before, after;
   for (const Mismatch& mismatch : mismatches.passed) {
-    const bool leads = ends.empty() || MayFollow(situation, mismatch, ends.front());
+    const bool leads = ends.empty() || finders::MayFollow(situation, mismatch, ends.front());
     (leads ? before : after).push_back(mismatch);
   }
-  std::vector<Finding> findings = DescribeMismatches(situation, before);
+  std::vector<Finding> findings = finders::DescribeMismatches(situation, before);
   Add(findings, std::move(ends));
   Explain(situation, before.empty() ? mismatches.holding : before, findings);
-  Add(findings, DescribeMismatches(situation, after));
-  Add(findings, FindWrongData(situation));
+  Add(findings, finders::DescribeMismatches(situation, after));
+  Add(findings, finders::FindWrongData(situation));
   return findings;
 }
 

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "core/base/random.h"
+#include "core/verdict/finders/slow_rank.h"
 #include "core/verdict/history.h"
 #include "core/verdict/trace.h"
+#include "core/verdict/wording.h"
 #include "gtest/gtest.h"
 
 namespace lockstep::verdict {
@@ -90,7 +92,7 @@ TEST(Judge, AnyHistoryIsJudged) {
     ASSERT_EQ(judgement.outcomes.size(), evidence.size()) << "seed " << kSeed << ", " << trial;
     ExpectReadable(judgement);
     FormatTrace(TraceOf(evidence, setting, judgement));
-    FindSlowRanks(evidence);
+    finders::FindSlowRanks(evidence);
   }
 }
 

@@ -1,12 +1,12 @@
 // What the sockets of the ranks add to a finding: the link that it is about.
+#include "core/verdict/link_findings.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <set>
 #include <utility>
 
-#include "core/verdict/findings.h"
-#include "core/verdict/links.h"
 #include "core/verdict/wording.h"
 
 namespace lockstep::verdict {

@@ -116,7 +116,7 @@ Finding Describe(const LostHost& host) {
   const std::string who = fmt::format("host {} ({})", host.name, FormatRanks(host.ranks));
   switch (host.fate) {
     case Fate::kDied:
-      finding.cause = "host_died";
+      finding.cause = Cause::kHostDied;
       finding.proved = !host.reset;
       finding.message =
           host.reset
@@ -130,7 +130,7 @@ Finding Describe(const LostHost& host) {
           host.name, host.reset ? "; else what on the way ends connections" : "");
       break;
     case Fate::kLauncher:
-      finding.cause = "launcher_lost";
+      finding.cause = Cause::kLauncherLost;
       finding.proved = true;
       finding.message = fmt::format(
           "the launcher's daemon on {} ended while the ranks ran; its agents noticed that", who);
@@ -140,7 +140,7 @@ Finding Describe(const LostHost& host) {
           host.name);
       break;
     case Fate::kCutOff:
-      finding.cause = "host_cut_off";
+      finding.cause = Cause::kHostCutOff;
       finding.message = fmt::format(
           "{} is cut off: nothing comes from its agents, and nothing that is sent to them is "
           "acknowledged",
@@ -149,7 +149,7 @@ Finding Describe(const LostHost& host) {
           "See whether {} is up, then its network: link, switch port, cable, firewall.", host.name);
       break;
     case Fate::kStopped:
-      finding.cause = "host_stopped";
+      finding.cause = Cause::kHostStopped;
       finding.proved = host.told;
       finding.message = host.told
                             ? fmt::format("all ranks of {} are stopped", who)
@@ -170,13 +170,11 @@ Finding Describe(const LostHost& host) {
 // What others say because a host or an agent is gone: errors, silence, waiting, an end (libraries
 // end the processes that they still have); and what is said of it.
 bool IsConsequence(const Finding& finding, const std::vector<int>& lost) {
-  constexpr std::string_view kConsequences[] = {"rank_failed", "rank_exited", "transport_stall",
-                                                "slow_link",   "rank_busy",   "init_failure",
-                                                "unknown"};
-  if (std::find(std::begin(kConsequences), std::end(kConsequences), finding.cause) !=
-      std::end(kConsequences)) {
+  constexpr Cause kConsequences[] = {Cause::kRankFailed, Cause::kRankExited, Cause::kTransportStall,
+                                     Cause::kSlowLink,   Cause::kRankBusy,   Cause::kInitFailure,
+                                     Cause::kUnknown};
+  if (std::ranges::find(kConsequences, finding.cause.known()) != std::end(kConsequences))
     return true;
-  }
   return !finding.culprits.empty() &&
          std::all_of(finding.culprits.begin(), finding.culprits.end(), [&](int rank) {
            return std::find(lost.begin(), lost.end(), rank) != lost.end();
@@ -201,7 +199,7 @@ void NamePlace(const std::vector<RankPlace>& places, Finding& finding) {
 // Who ended after the end of the launch had begun may have ended because of that.
 Finding DescribeGone(std::vector<int> ranks) {
   Finding finding;
-  finding.cause = "unknown";
+  finding.cause = Cause::kUnknown;
   const bool one = ranks.size() == 1;
   finding.message = fmt::format(
       "the {} of {} ended while the launch was being ended: nobody saw whether {} the reason or "
@@ -216,7 +214,7 @@ Finding DescribeGone(std::vector<int> ranks) {
 Finding DescribeAgents(std::vector<int> ranks, Loss loss) {
   if (loss == Loss::kGone) return DescribeGone(std::move(ranks));
   Finding finding;
-  finding.cause = "agent_lost";
+  finding.cause = Cause::kAgentLost;
   finding.proved = loss != Loss::kReset;
   const bool one = ranks.size() == 1;
   const std::string who = fmt::format("the {} of {}", one ? "agent" : "agents", FormatRanks(ranks));
@@ -256,7 +254,7 @@ std::vector<Finding> FindLostAgents(const std::vector<RankPlace>& places,
 
 // Workers may have ended with it, proved or not, and others because of that.
 bool MayHaveEndedWorkers(const Finding& finding) {
-  return finding.proved || finding.cause == "agent_lost" || finding.cause == "host_died";
+  return finding.proved || finding.cause == Cause::kAgentLost || finding.cause == Cause::kHostDied;
 }
 
 // What was found before follows `causes`, or becomes evidence of the first of them. A proof is no
@@ -289,10 +287,10 @@ void NameLostAgents(const std::vector<RankPlace>& places, const std::vector<Rank
         known ? Outcome::kKilled : Outcome::kFailed;
   }
   PutFirst(std::move(agents), lost, judgement);
-  std::ranges::stable_partition(judgement.findings,
-                                [](const Finding& finding) { return finding.cause != "unknown"; });
+  std::ranges::stable_partition(
+      judgement.findings, [](const Finding& finding) { return finding.cause != Cause::kUnknown; });
   const bool more = std::ranges::any_of(judgement.findings, [](const Finding& finding) {
-    return finding.proved && finding.cause != "agent_lost";
+    return finding.proved && finding.cause != Cause::kAgentLost;
   });
   judgement.verdict = more ? Verdict::kFail : Verdict::kUnknown;
 }

@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/verdict/judge.h"
+#include "core/verdict/evidence.h"
+#include "core/verdict/outcome.h"
 
 namespace lockstep::verdict {
 

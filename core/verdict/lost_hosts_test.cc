@@ -4,6 +4,8 @@
 
 #include <functional>
 
+#include "core/verdict/judge.h"
+
 namespace lockstep::verdict {
 namespace {
 
@@ -43,7 +45,7 @@ TEST(LostHosts, AHostWhoseConnectionsAllClosedDied) {
   Launch launch = LaunchOf({kHere, kHere, kClosed, kClosed});
   const Finding* const finding = Named(launch);
   ASSERT_NE(finding, nullptr);
-  EXPECT_EQ(finding->cause, "host_died");
+  EXPECT_EQ(finding->cause, Cause::kHostDied);
   EXPECT_TRUE(finding->proved);
   EXPECT_EQ(finding->culprits, (std::vector<int>{2, 3}));
   EXPECT_NE(finding->message.find("host node2 (ranks 2 and 3)"), std::string::npos)
@@ -52,14 +54,14 @@ TEST(LostHosts, AHostWhoseConnectionsAllClosedDied) {
   EXPECT_EQ(launch.judgement.outcomes[3].outcome, Outcome::kKilled);
   // What was known before explains nothing any more, and is not lost.
   ASSERT_EQ(launch.judgement.findings.size(), 1u);
-  EXPECT_EQ(finding->evidence.front().cause, "unknown");
+  EXPECT_EQ(finding->evidence.front().cause, Cause::kUnknown);
 }
 
 TEST(LostHosts, OneAgentOfAHostIsNotTheHost) {
   Launch launch = LaunchOf({kHere, kHere, kHere, kClosed});
   const Finding* const finding = Named(launch);
   ASSERT_NE(finding, nullptr);
-  EXPECT_EQ(finding->cause, "agent_lost");
+  EXPECT_EQ(finding->cause, Cause::kAgentLost);
   EXPECT_TRUE(finding->proved);
   EXPECT_EQ(finding->culprits, (std::vector<int>{3}));
   EXPECT_EQ(launch.judgement.outcomes[3].outcome, Outcome::kKilled);
@@ -74,7 +76,7 @@ TEST(LostHosts, AResetProvesTheEndOfAConnectionOnly) {
   agent.judgement = Judge(agent.evidence, 30);
   ASSERT_TRUE(agent.judgement.findings.front().proved);
   const Finding* finding = Named(agent);
-  EXPECT_EQ(finding->cause, "agent_lost");
+  EXPECT_EQ(finding->cause, Cause::kAgentLost);
   EXPECT_FALSE(finding->proved);
   EXPECT_EQ(finding->culprits, (std::vector<int>{3}));
   EXPECT_NE(finding->message.find("a firewall"), std::string::npos) << finding->message;
@@ -85,7 +87,7 @@ TEST(LostHosts, AResetProvesTheEndOfAConnectionOnly) {
   for (const Loss other : {kReset, kClosed, Loss::kGone}) {
     Launch host = LaunchOf({kHere, kHere, kReset, other});
     finding = Named(host);
-    EXPECT_EQ(finding->cause, "host_died");
+    EXPECT_EQ(finding->cause, Cause::kHostDied);
     EXPECT_FALSE(finding->proved);
     EXPECT_NE(finding->message.find("a firewall"), std::string::npos) << finding->message;
     EXPECT_EQ(host.judgement.outcomes[2].outcome, Outcome::kFailed);
@@ -100,9 +102,9 @@ TEST(LostHosts, AProofIsNoEvidenceOfASuspicion) {
   launch.judgement = Judge(launch.evidence, 30);
   ASSERT_TRUE(launch.judgement.findings.front().proved);
   NameLostHosts(launch.places, launch.evidence, launch.judgement);
-  std::vector<std::string> causes;
+  std::vector<FindingCause> causes;
   for (const Finding& finding : launch.judgement.findings) causes.push_back(finding.cause);
-  EXPECT_EQ(causes, (std::vector<std::string>{"rank_exited", "host_cut_off"}));
+  EXPECT_EQ(causes, (std::vector<FindingCause>{Cause::kRankExited, Cause::kHostCutOff}));
 }
 
 TEST(LostHosts, NoLossNoFinding) {
@@ -113,12 +115,12 @@ TEST(LostHosts, NoLossNoFinding) {
 TEST(LostHosts, SilenceIsSuspected) {
   Launch cut = LaunchOf({kHere, kHere, kCutOff, kDeaf});
   ASSERT_NE(Named(cut), nullptr);
-  EXPECT_EQ(cut.judgement.findings.front().cause, "host_cut_off");
+  EXPECT_EQ(cut.judgement.findings.front().cause, Cause::kHostCutOff);
   EXPECT_FALSE(cut.judgement.findings.front().proved);
   EXPECT_EQ(cut.judgement.outcomes[2].outcome, Outcome::kHung);
   Launch deaf = LaunchOf({kHere, kHere, kDeaf, kDeaf});
   ASSERT_NE(Named(deaf), nullptr);
-  EXPECT_EQ(deaf.judgement.findings.front().cause, "host_stopped");
+  EXPECT_EQ(deaf.judgement.findings.front().cause, Cause::kHostStopped);
   EXPECT_FALSE(deaf.judgement.findings.front().proved);
   EXPECT_EQ(deaf.judgement.outcomes[2].outcome, Outcome::kStopped);
 }
@@ -128,7 +130,7 @@ TEST(LostHosts, TheSmallerPartIsTheOneThatIsCutOff) {
   EXPECT_TRUE(WeAreCutOff(launch.places));
   const Finding* const finding = Named(launch);
   ASSERT_NE(finding, nullptr);
-  EXPECT_EQ(finding->cause, "host_cut_off");
+  EXPECT_EQ(finding->cause, Cause::kHostCutOff);
   EXPECT_EQ(finding->culprits, (std::vector<int>{0, 1}));
   EXPECT_NE(finding->message.find("host node1 "), std::string::npos) << finding->message;
   // Halves: the coordinator's goes on.
@@ -143,16 +145,16 @@ TEST(LostHosts, ALauncherIsToldOfByItsAgents) {
   Launch launch = LaunchOf({kHere, kHere, kLauncher, kClosed});
   const Finding* const finding = Named(launch);
   ASSERT_NE(finding, nullptr);
-  EXPECT_EQ(finding->cause, "launcher_lost");
+  EXPECT_EQ(finding->cause, Cause::kLauncherLost);
   EXPECT_TRUE(finding->proved);
   EXPECT_EQ(finding->culprits, (std::vector<int>{2, 3}));
   // The only one of its kind that a launch of one host can have.
   Launch one = LaunchOf({kLauncher, kHere}, 2);
   ASSERT_NE(Named(one), nullptr);
-  EXPECT_EQ(one.judgement.findings.front().cause, "launcher_lost");
+  EXPECT_EQ(one.judgement.findings.front().cause, Cause::kLauncherLost);
   Launch closed = LaunchOf({kHere, kClosed}, 2);
   ASSERT_NE(Named(closed), nullptr);
-  EXPECT_EQ(closed.judgement.findings.front().cause, "agent_lost");
+  EXPECT_EQ(closed.judgement.findings.front().cause, Cause::kAgentLost);
 }
 
 // What a launch of one host, whose agent of rank 0 or another ended, says of the rank that stayed.
@@ -174,7 +176,7 @@ TEST(LostAgents, AnEndOrAnErrorOfOthersIsAnEffect) {
     for (const Launch& launch : {exited, echo}) {
       ASSERT_EQ(launch.judgement.findings.size(), 1u);
       const Finding& finding = launch.judgement.findings.front();
-      EXPECT_EQ(finding.cause, "agent_lost");
+      EXPECT_EQ(finding.cause, Cause::kAgentLost);
       EXPECT_TRUE(finding.proved);
       EXPECT_EQ(finding.culprits, (std::vector<int>{0}));
       EXPECT_FALSE(finding.evidence.empty()) << "nothing is forgotten";
@@ -186,7 +188,7 @@ TEST(LostAgents, AnEndOrAnErrorOfOthersIsAnEffect) {
   const Launch crashed = WithRank1(
       kClosed, [](RankEvidence& rank) { rank.state = ProcessState::kSignalled, rank.signal = 11; });
   ASSERT_EQ(crashed.judgement.findings.size(), 2u);
-  EXPECT_EQ(crashed.judgement.findings[1].cause, "rank_crashed");
+  EXPECT_EQ(crashed.judgement.findings[1].cause, Cause::kRankCrashed);
   EXPECT_EQ(crashed.judgement.verdict, Verdict::kFail);
 }
 
@@ -197,7 +199,7 @@ TEST(LostAgents, WhoMayHaveBeenEndedWithTheLaunchIsNotAccused) {
   });
   ASSERT_EQ(launch.judgement.findings.size(), 1u);
   const Finding& finding = launch.judgement.findings.front();
-  EXPECT_EQ(finding.cause, "unknown");
+  EXPECT_EQ(finding.cause, Cause::kUnknown);
   EXPECT_FALSE(finding.proved);
   EXPECT_NE(finding.message.find("the agent of rank 0 ended while the launch was being ended"),
             std::string::npos)
@@ -210,16 +212,16 @@ TEST(LostAgents, WhoMayHaveBeenEndedWithTheLaunchIsNotAccused) {
     rank.state = ProcessState::kSignalled, rank.signal = 11;
   });
   ASSERT_EQ(crashed.judgement.findings.size(), 2u);
-  EXPECT_EQ(crashed.judgement.findings[0].cause, "rank_crashed");
-  EXPECT_EQ(crashed.judgement.findings[1].cause, "unknown");
+  EXPECT_EQ(crashed.judgement.findings[0].cause, Cause::kRankCrashed);
+  EXPECT_EQ(crashed.judgement.findings[1].cause, Cause::kUnknown);
 }
 
 TEST(LostHosts, AHostThatMayHaveBeenEndedWithTheLaunchIsNotAccused) {
   Launch gone = LaunchOf({Loss::kGone, Loss::kGone, kHere, kHere});
-  EXPECT_EQ(Named(gone)->cause, "unknown");
+  EXPECT_EQ(Named(gone)->cause, Cause::kUnknown);
   // One of its agents was seen to be lost before that.
   Launch died = LaunchOf({kClosed, Loss::kGone, kHere, kHere});
-  EXPECT_EQ(Named(died)->cause, "host_died");
+  EXPECT_EQ(Named(died)->cause, Cause::kHostDied);
 }
 
 TEST(LostAgents, AWorkerThatEndedBeforeItsAgentTellsMore) {
@@ -230,7 +232,7 @@ TEST(LostAgents, AWorkerThatEndedBeforeItsAgentTellsMore) {
   launch.judgement = Judge(launch.evidence, 30);
   const Finding* const finding = Named(launch);
   ASSERT_NE(finding, nullptr);
-  EXPECT_EQ(finding->cause, "rank_killed");
+  EXPECT_EQ(finding->cause, Cause::kRankKilled);
 }
 
 TEST(LostAgents, AnAgentThatOnlyDoesNotAnswerIsNotCalledEnded) {
@@ -238,7 +240,7 @@ TEST(LostAgents, AnAgentThatOnlyDoesNotAnswerIsNotCalledEnded) {
     Launch launch = LaunchOf({kHere, loss, kHere}, 3);
     const Finding* const finding = Named(launch);
     ASSERT_NE(finding, nullptr);
-    EXPECT_EQ(finding->cause, "unknown");
+    EXPECT_EQ(finding->cause, Cause::kUnknown);
   }
 }
 
@@ -247,7 +249,7 @@ TEST(LostAgents, RanksOfWhichNoHostIsKnownAreNoHost) {
   launch.places[0].host = launch.places[2].host = "";
   const Finding* const finding = Named(launch);
   ASSERT_NE(finding, nullptr);
-  EXPECT_EQ(finding->cause, "agent_lost");
+  EXPECT_EQ(finding->cause, Cause::kAgentLost);
   EXPECT_EQ(finding->culprits, (std::vector<int>{0}));
   EXPECT_EQ(launch.judgement.outcomes[2].outcome, Outcome::kHung);
 }
@@ -256,7 +258,7 @@ TEST(LostAgents, WhoIsToldToEndIsNoHostThatIsCutOff) {
   Launch launch = LaunchOf({kHere, kHere, Loss::kTold, Loss::kTold});
   const Finding* const finding = Named(launch);
   ASSERT_NE(finding, nullptr);
-  EXPECT_EQ(finding->cause, "agent_lost");
+  EXPECT_EQ(finding->cause, Cause::kAgentLost);
   EXPECT_NE(finding->message.find("were told to end by a signal"), std::string::npos)
       << finding->message;
 }
@@ -270,21 +272,21 @@ TEST(LostHosts, AllRanksOfAHostStopped) {
   launch.judgement = Judge(launch.evidence, 30);
   const Finding* const finding = Named(launch);
   ASSERT_NE(finding, nullptr);
-  EXPECT_EQ(finding->cause, "host_stopped");
+  EXPECT_EQ(finding->cause, Cause::kHostStopped);
   EXPECT_TRUE(finding->proved);
-  EXPECT_EQ(finding->evidence.front().cause, "rank_stopped");
+  EXPECT_EQ(finding->evidence.front().cause, Cause::kRankStopped);
   // One of two is a stopped rank, and all hosts alike is job control.
   launch.evidence[2].state = ProcessState::kRunning;
   launch.judgement = Judge(launch.evidence, 30);
   ASSERT_NE(Named(launch), nullptr);
-  EXPECT_EQ(launch.judgement.findings.front().cause, "rank_stopped");
+  EXPECT_EQ(launch.judgement.findings.front().cause, Cause::kRankStopped);
   for (RankEvidence& evidence : launch.evidence) {
     evidence.state = ProcessState::kStopped;
     evidence.signal = 19;
   }
   launch.judgement = Judge(launch.evidence, 30);
   ASSERT_NE(Named(launch), nullptr);
-  EXPECT_EQ(launch.judgement.findings.front().cause, "rank_stopped");
+  EXPECT_EQ(launch.judgement.findings.front().cause, Cause::kRankStopped);
 }
 
 }  // namespace

@@ -6,7 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "core/verdict/judge.h"
+#include "core/verdict/evidence.h"
+#include "core/verdict/outcome.h"
 
 namespace lockstep::verdict {
 

@@ -38,7 +38,7 @@ TEST(Messages, AReceiveFromARankThatIsGoneWaitsForEver) {
   const std::vector<RankEvidence> evidence = {History(0).Enters(Receive(1)),
                                               History(1).Signalled(SIGKILL)};
   const Judgement judgement = JudgeOn("mpi", evidence);
-  EXPECT_EQ(judgement.findings.at(0).cause, "rank_killed");
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kRankKilled);
   EXPECT_THAT(judgement.findings[0].message,
               HasSubstr("rank 0 waits for it in recv 1 (from rank 1 of its communicator)"));
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kHung, Outcome::kKilled));
@@ -65,7 +65,7 @@ TEST(Messages, DoNotHideWhatCollectivesDoNotMatch) {
       History(1).Does(AllReduce()).Does(Send(2)).Enters(AllReduce(9)),
       History(2).Does(AllReduce()).Does(Receive(1)).Enters(AllReduce(9))};
   const Judgement judgement = JudgeOn("nccl", evidence);
-  EXPECT_EQ(judgement.findings.at(0).cause, "count_mismatch");
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kCountMismatch);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(0));
   // The operation is named as the journal has it.
   ASSERT_TRUE(judgement.findings[0].operation.has_value());
@@ -80,7 +80,7 @@ TEST(Messages, RanksThatReceiveFromEachOtherAreARing) {
   const std::vector<RankEvidence> evidence = {History(0).Enters(Receive(1)),
                                               History(1).Enters(Receive(0))};
   const Judgement judgement = JudgeOn("mpi", evidence);
-  EXPECT_EQ(judgement.findings.at(0).cause, "order_inversion");
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kOrderInversion);
   EXPECT_TRUE(judgement.findings[0].proved);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(0, 1));
   EXPECT_TRUE(NobodyCanGoOn(evidence, judgement));
@@ -91,7 +91,7 @@ TEST(Messages, RanksThatReceiveFromEachOtherAreARing) {
   const Judgement posted = JudgeOn(
       "mpi", {History(0).Enters(Receive(1)).Silent(6), History(1).Enters(Receive(0)).Silent(6)},
       true);
-  for (const Finding& finding : posted.findings) EXPECT_EQ(finding.cause, "unknown");
+  for (const Finding& finding : posted.findings) EXPECT_EQ(finding.cause, Cause::kUnknown);
 }
 
 TEST(PostedCalls, OfTwoKindsMayMeetInAnotherOrder) {
@@ -105,7 +105,7 @@ TEST(PostedCalls, OfTwoKindsMayMeetInAnotherOrder) {
   };
   EXPECT_THAT(OutcomesOf(at(false)), ElementsAre(Outcome::kHung, Outcome::kHung, Outcome::kHung));
   const Judgement posted = at(true);
-  EXPECT_EQ(posted.findings.at(0).cause, "collective_mismatch");
+  EXPECT_EQ(posted.findings.at(0).cause, Cause::kCollectiveMismatch);
   EXPECT_THAT(posted.findings[0].culprits, ElementsAre(1));
   EXPECT_THAT(OutcomesOf(posted),
               ElementsAre(Outcome::kFinished, Outcome::kFinished, Outcome::kFinished));
@@ -126,7 +126,7 @@ TEST(PostedCalls, ThatAllEnteredAreNoStallWhereARankIsMissing) {
   const auto posted = [](int rank) { return History(rank).Enters(AllReduce()).Silent(6); };
   const auto busy = [](const Judgement& judgement) {
     return std::ranges::count_if(judgement.findings, [](const Finding& finding) {
-      return finding.cause == "rank_busy" && finding.culprits == std::vector<int>{2};
+      return finding.cause == Cause::kRankBusy && finding.culprits == std::vector<int>{2};
     });
   };
   Setting setting;
@@ -141,7 +141,8 @@ TEST(PostedCalls, ThatAllEnteredAreNoStallWhereARankIsMissing) {
   EXPECT_EQ(judgement.findings.size(), 1u);
   EXPECT_EQ(busy(judgement), 1);
   // All are in it, and nobody else is missing.
-  EXPECT_EQ(JudgeOn("nccl", {posted(0), posted(1)}, true).findings.at(0).cause, "transport_stall");
+  EXPECT_EQ(JudgeOn("nccl", {posted(0), posted(1)}, true).findings.at(0).cause,
+            Cause::kTransportStall);
 }
 
 TEST(Messages, SilenceNamesWhoDidNotSend) {
@@ -151,7 +152,7 @@ TEST(Messages, SilenceNamesWhoDidNotSend) {
                       silent(History(1).Does(AllReduce()).In(journal::Phase::kCompute)),
                       silent(History(2).Does(AllReduce()).Enters(AllReduce()))});
   ASSERT_FALSE(judgement.findings.empty());
-  EXPECT_EQ(judgement.findings[0].cause, "rank_busy");
+  EXPECT_EQ(judgement.findings[0].cause, Cause::kRankBusy);
   EXPECT_FALSE(judgement.findings[0].proved);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
 }
@@ -160,7 +161,7 @@ TEST(Messages, UndecidableWhenTheRingLostSome) {
   // How many were sent before is not known: nothing is proved of who waits in one.
   const Judgement judgement =
       JudgeOn("mpi", {History(0).Enters(Receive(1)).Missed(3), History(1).Signalled(SIGKILL)});
-  EXPECT_EQ(judgement.findings.at(0).cause, "rank_killed");
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kRankKilled);
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kFinished, Outcome::kKilled));
 }
 

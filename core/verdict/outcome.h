@@ -10,6 +10,7 @@
 
 #include "core/base/status.h"
 #include "core/journal/event.h"
+#include "core/verdict/cause.h"
 
 namespace lockstep::verdict {
 
@@ -40,13 +41,9 @@ struct RankOutcome {
   std::string evidence;       // what the operating system says: state, system call, stack
 };
 
-// A cause with its culprits and proof. Causes are the words of the scenario specification:
-// collective_mismatch, count_mismatch, type_mismatch, root_mismatch, reduction_mismatch,
-// order_inversion, rank_exited, rank_failed, rank_crashed, rank_killed, rank_stopped, rank_busy,
-// uneven_inputs, one_sided_evaluation, one_sided_unused_parameters, transport_stall, slow_rank,
-// data_corruption, init_failure, unknown …
+// A cause with its culprits and proof.
 struct Finding {
-  std::string cause;
+  FindingCause cause = {};
   std::vector<int> culprits;
   bool proved = false;  // otherwise suspected: all evidence is silence
   std::string message;  // one line: what, who, where

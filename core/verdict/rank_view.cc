@@ -1,5 +1,8 @@
 #include "core/verdict/rank_view.h"
 
+#include <fmt/core.h>
+#include <signal.h>
+
 #include <algorithm>
 
 #include "core/verdict/messages.h"
@@ -204,6 +207,91 @@ std::string InOrWhile(const RankView& view) {
   if (view.open != nullptr || view.newest_collective_failed()) return "in " + where;
   if (view.last == nullptr || where.starts_with("between")) return where;
   return "while " + where;
+}
+
+namespace {
+
+// How much an error says of its cause: nothing where all that it says is that a peer went away.
+constexpr int kOwnReason = 2;
+int WeightOf(std::string_view error) {
+  constexpr std::pair<std::string_view, int> kOfConnections[] = {
+      {"reset by peer", 1}, {"closed by peer", 0}, {"Broken pipe", 0}};
+  for (const auto& [words, weight] : kOfConnections) {
+    if (error.find(words) != std::string_view::npos) return weight;
+  }
+  return error.empty() ? 0 : kOwnReason;
+}
+
+}  // namespace
+
+bool EndedBySelf(int signal) {
+  switch (signal) {
+    case SIGSEGV:
+    case SIGABRT:
+    case SIGBUS:
+    case SIGFPE:
+    case SIGILL:
+    case SIGSYS:
+    case SIGTRAP:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool Failed(const RankView& view) {
+  return (view.running() || view.evidence->state == ProcessState::kExited) && view.reported_error();
+}
+
+bool OwesProgress(const RankView& view) {
+  return view.running() && !view.evidence->idle && !view.reported_error();
+}
+
+bool FinishedInOrder(const RankView& view) {
+  return view.evidence->state == ProcessState::kExited && view.evidence->exit_code == 0 &&
+         view.evidence->error.empty() && view.open == nullptr &&
+         (view.announced_exit || view.evidence->idle);
+}
+
+bool IsDeparted(const RankView& view) {
+  return view.evidence->state == ProcessState::kSignalled ||
+         view.evidence->state == ProcessState::kStopped ||
+         (view.evidence->state == ProcessState::kExited && !Failed(view));
+}
+
+bool IsGone(const RankView& view) { return IsDeparted(view) || Failed(view); }
+
+const journal::JournalEvent* FirstErrorOf(const RankView& view) {
+  const auto& events = view.evidence->journal.events;
+  const auto found =
+      std::find_if(events.begin(), events.end(), [](const journal::JournalEvent& event) {
+        return event.kind == journal::EventKind::kError || event.kind == journal::EventKind::kExit;
+      });
+  return found == events.end() || found->kind == journal::EventKind::kExit ? nullptr : &*found;
+}
+
+std::string FateOf(const RankView& view) {
+  const RankEvidence& evidence = *view.evidence;
+  if (Failed(view)) return "reported an error";
+  switch (evidence.state) {
+    case ProcessState::kExited:
+      return fmt::format("exited with code {}", evidence.exit_code);
+    case ProcessState::kSignalled:
+      return fmt::format("{} {}", EndedBySelf(evidence.signal) ? "crashed with" : "was killed by",
+                         SignalName(evidence.signal));
+    case ProcessState::kStopped:
+      return fmt::format("is stopped by {}", SignalName(evidence.signal));
+    case ProcessState::kRunning:
+    case ProcessState::kLost:
+      break;
+  }
+  return "is gone";
+}
+
+bool IsEcho(std::string_view error) { return !error.empty() && WeightOf(error) < kOwnReason; }
+
+bool SaysLess(std::string_view error, std::string_view than) {
+  return WeightOf(error) < WeightOf(than);
 }
 
 }  // namespace lockstep::verdict

@@ -6,10 +6,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/journal/journal.h"
-#include "core/verdict/judge.h"
+#include "core/verdict/evidence.h"
 
 namespace lockstep::verdict {
 
@@ -85,6 +86,28 @@ const journal::JournalEvent* EventAt(const RankView& view, int group, std::uint6
 std::string WhereOf(const RankView& view);
 // The same as the end of a sentence: "in all_reduce 50 (…)", "while connecting".
 std::string InOrWhile(const RankView& view);
+
+// The signals by which a process ends itself: SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL …
+bool EndedBySelf(int signal);
+// It, or its library, reported an error: alone, or before it exited because of that.
+bool Failed(const RankView& view);
+// It runs, owes progress, and nothing but silence can be held against it.
+bool OwesProgress(const RankView& view);
+// It left in order: exit code 0, announced, with no collective open.
+bool FinishedInOrder(const RankView& view);
+// Exited without an error of its own, ended by a signal or stopped.
+bool IsDeparted(const RankView& view);
+// Exited, ended by a signal, stopped or failed: it will do nothing more.
+bool IsGone(const RankView& view);
+// The first collective that reported an error; what was queued behind it never ran. What comes when
+// the rank already leaves is a consequence of that. nullptr: none did.
+const journal::JournalEvent* FirstErrorOf(const RankView& view);
+// "exited with code 9", "is stopped by SIGSTOP".
+std::string FateOf(const RankView& view);
+// All that a rank's error says is that a connection ended: its cause may be elsewhere.
+bool IsEcho(std::string_view error);
+// One of two errors says more of its cause than the other.
+bool SaysLess(std::string_view error, std::string_view than);
 
 }  // namespace lockstep::verdict
 

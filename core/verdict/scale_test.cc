@@ -73,7 +73,7 @@ double BranchesToJudge(const std::vector<RankEvidence>& evidence, int culprit) {
   const Judgement judgement = Judge(evidence, 5);
   const auto count = static_cast<double>(branches);
   EXPECT_EQ(judgement.findings.size(), 1u);
-  EXPECT_EQ(judgement.findings.at(0).cause, "count_mismatch");
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kCountMismatch);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(culprit));
   EXPECT_EQ(judgement.outcomes.back().outcome, Outcome::kHung);
   return count;

@@ -65,7 +65,7 @@ TEST(Semantics, TheSameProgramHangsOnOneLibraryAndIsSilentlyWrongOnAnother) {
     setting.backend = backend;
     const Judgement judgement = Judge(evidence, setting);
     ExpectReadable(judgement);
-    EXPECT_EQ(judgement.findings.at(0).cause, "collective_mismatch");
+    EXPECT_EQ(judgement.findings.at(0).cause, Cause::kCollectiveMismatch);
     EXPECT_TRUE(judgement.findings[0].proved);
     return judgement;
   };

@@ -6,7 +6,6 @@
 
 #include "core/base/random.h"
 #include "core/journal/purpose.h"
-#include "core/verdict/findings.h"
 #include "core/verdict/messages.h"
 
 namespace lockstep::verdict {

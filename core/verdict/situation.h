@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/collective/collective.h"
-#include "core/verdict/judge.h"
+#include "core/verdict/evidence.h"
 #include "core/verdict/rank_view.h"
 #include "core/verdict/semantics.h"
 

@@ -20,7 +20,7 @@ bool NobodyCanGoOn(const std::vector<RankEvidence>& evidence, const Judgement& j
   // That a rank failed is a fact, whether its cause is known or not.
   const bool proved = std::any_of(
       judgement.findings.begin(), judgement.findings.end(),
-      [](const Finding& finding) { return finding.proved || finding.cause == "rank_failed"; });
+      [](const Finding& finding) { return finding.proved || finding.cause == Cause::kRankFailed; });
   if (!proved || judgement.outcomes.size() != evidence.size()) return false;
   for (std::size_t i = 0; i < evidence.size(); ++i) {
     const bool waits = judgement.outcomes[i].outcome == Outcome::kHung;

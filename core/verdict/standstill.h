@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "core/base/clock.h"
-#include "core/verdict/judge.h"
+#include "core/verdict/evidence.h"
+#include "core/verdict/outcome.h"
 
 namespace lockstep::verdict {
 

@@ -10,7 +10,6 @@
 #include "core/collective/collective.h"
 #include "core/collective/data_type.h"
 #include "core/journal/purpose.h"
-#include "core/verdict/findings.h"
 #include "core/verdict/situation.h"
 
 namespace lockstep::verdict {

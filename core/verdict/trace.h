@@ -8,7 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/verdict/judge.h"
+#include "core/verdict/evidence.h"
+#include "core/verdict/outcome.h"
 
 namespace lockstep::verdict {
 

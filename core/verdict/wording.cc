@@ -7,7 +7,6 @@
 
 #include "core/collective/collective.h"
 #include "core/journal/purpose.h"
-#include "core/verdict/judge.h"
 #include "core/verdict/messages.h"
 
 namespace lockstep::verdict {

@@ -22,6 +22,9 @@ std::string SignalName(int signal);
 // characters become one space, and what exceeds a bound is cut.
 std::string OneLine(std::string_view text);
 
+// "all_reduce 50 (sequence 101 of communicator 0) f32 x 256 sum": for messages and tables.
+std::string DescribeInvocation(const journal::JournalEvent& event);
+
 // "connecting", "checking results" …
 std::string_view Doing(journal::Phase phase);
 

@@ -40,7 +40,8 @@ void Fail(store::Run& run) {
   store::CaseRecord& record = run.cases[2];
   record.judgement.verdict = verdict::Verdict::kFail;
   record.judgement.outcomes[1].outcome = verdict::Outcome::kHung;
-  record.judgement.findings = {{"rank_stopped", {1}, true, "rank 1 was stopped", "Continue it."}};
+  record.judgement.findings = {
+      {verdict::Cause::kRankStopped, {1}, true, "rank 1 was stopped", "Continue it."}};
   run.verdict = run.judgement.verdict = verdict::Verdict::kFail;
 }
 

@@ -148,8 +148,8 @@ std::string OutcomeOf(const verdict::Judgement& judgement) {
   if (judgement.verdict == verdict::Verdict::kPass) return "pass";
   std::string causes;
   for (const verdict::Finding& finding : judgement.findings) {
-    if (causes.find(finding.cause) != std::string::npos) continue;
-    causes += (causes.empty() ? "" : ", ") + finding.cause;
+    if (causes.find(finding.cause.name()) != std::string::npos) continue;
+    causes += fmt::format("{}{}", causes.empty() ? "" : ", ", finding.cause.name());
   }
   constexpr int kShown = 4;
   std::string ranks;

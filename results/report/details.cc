@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/verdict/judge.h"
+#include "core/verdict/wording.h"
 #include "results/report/figures.h"
 #include "results/report/report.h"
 

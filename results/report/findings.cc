@@ -44,8 +44,8 @@ class FindingList {
  public:
   void Add(const verdict::Judgement& judgement, const std::string& where) {
     for (const verdict::Finding& finding : judgement.findings) {
-      if (!seen_.insert(finding.cause + finding.message).second) continue;
-      text_ += fmt::format("  {}. {} ({}, {}{}): {}\n", seen_.size(), finding.cause,
+      if (!seen_.insert(std::string(finding.cause.name()) + finding.message).second) continue;
+      text_ += fmt::format("  {}. {} ({}, {}{}): {}\n", seen_.size(), finding.cause.name(),
                            finding.proved ? "proved" : "suspected", RanksText(finding.culprits),
                            where, OneLine(finding.message));
       if (!finding.remedy.empty()) text_ += "     -> " + OneLine(finding.remedy) + "\n";

@@ -21,7 +21,7 @@ Json ToJson(const verdict::Judgement& judgement) {
   }
   Json findings = Json::array();
   for (const verdict::Finding& f : judgement.findings) {
-    findings.push_back({{"cause", f.cause},
+    findings.push_back({{"cause", f.cause.name()},
                         {"culprits", f.culprits},
                         {"proved", f.proved},
                         {"message", f.message},

@@ -94,7 +94,11 @@ store::Run FailingRun() {
         "running, no system call\n#0 main"},
        {1, verdict::Outcome::kKilled, 0, 9, "all_reduce 50 (sequence 101 of communicator 0)", 0,
         ""}},
-      {{"rank_killed", {1}, true, "rank 1 was killed by signal 9", "Look who sent it: dmesg."}}};
+      {{verdict::Cause::kRankKilled,
+        {1},
+        true,
+        "rank 1 was killed by signal 9",
+        "Look who sent it: dmesg."}}};
   run.judgement = judgement;
   run.cases.resize(2);
   store::CaseRecord& lost = run.cases[1];
@@ -200,7 +204,8 @@ store::Run LinksRun() {
   links.all_at_once_gbps = {1.1, 0.6, 0.7, 1.2};
   run.links = links;
   run.judgement.verdict = verdict::Verdict::kFail;
-  run.judgement.findings = {{"slow_link", {1, 2}, true, run.summary_line, "See the cables."}};
+  run.judgement.findings = {
+      {verdict::Cause::kSlowLink, {1, 2}, true, run.summary_line, "See the cables."}};
   return run;
 }
 
@@ -215,8 +220,11 @@ store::Run CorruptRun() {
   record.wrong = {{1, 49, 0, 1, "3 (0x40400000)", "3.5 (0x40600000)"}};
   record.judgement.verdict = verdict::Verdict::kFail;
   record.judgement.outcomes[1].outcome = verdict::Outcome::kCorrupt;
-  record.judgement.findings = {
-      {"data_corruption", {1}, true, "rank 1 received 2 wrong elements", "Replace the machine."}};
+  record.judgement.findings = {{verdict::Cause::kDataCorruption,
+                                {1},
+                                true,
+                                "rank 1 received 2 wrong elements",
+                                "Replace the machine."}};
   return run;
 }
 

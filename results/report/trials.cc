@@ -68,7 +68,7 @@ std::vector<std::string> RowOf(const store::CaseRecord& record) {
           std::to_string(record.ranks),
           SettingText(record, "seed"),
           OutcomesText(record.judgement),
-          findings.empty() ? "-" : findings.front().cause,
+          findings.empty() ? "-" : std::string(findings.front().cause.name()),
           findings.empty() ? "-" : fmt::format("{}", fmt::join(findings.front().culprits, ",")),
           std::isfinite(detected) ? FormatDuration(detected * 1e9) : "-",
           std::string(verdict::NameOf(record.judgement.verdict))};
@@ -112,8 +112,8 @@ std::string FormatTrialDetails(const store::CaseRecord& record) {
   std::string text = fmt::format("\n{}: {}: {}\n", Shout(record.judgement.verdict), record.name,
                                  record.trial ? record.trial->why : "");
   for (const verdict::Finding& finding : record.judgement.findings) {
-    text += fmt::format("  {}{}: {}\n  {}\n", finding.cause, finding.proved ? "" : " (suspected)",
-                        finding.message, finding.remedy);
+    text += fmt::format("  {}{}: {}\n  {}\n", finding.cause.name(),
+                        finding.proved ? "" : " (suspected)", finding.message, finding.remedy);
   }
   const std::string faults = SettingText(record, "faults");
   return faults.empty() ? text : text + fmt::format("  injected: {}\n", faults);

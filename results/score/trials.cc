@@ -106,7 +106,7 @@ TrialScore ScoreTrial(const store::Run& run, std::size_t index, double deadline)
   const verdict::Finding& finding = judgement.findings.front();
   score.proved = finding.proved;
   if (!trial.expected_cause.empty()) {
-    score.cause_mark = MarkOf(finding.cause == trial.expected_cause);
+    score.cause_mark = MarkOf(finding.cause.name() == trial.expected_cause);
   }
   score.culprits = MarkCulprits(trial, finding);
   score.collective = MarkCollective(run, index, trial);

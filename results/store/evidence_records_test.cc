@@ -82,7 +82,7 @@ TEST(EvidenceRecords, ARankWhoseProgramIsOverHasLeft) {
   EXPECT_FALSE(run.evidence[1].left);
   const verdict::Judgement after = verdict::Judge(EvidenceOf(run, 2), 7);
   ASSERT_EQ(after.findings.size(), 1u);
-  EXPECT_EQ(after.findings[0].cause, "rank_exited");
+  EXPECT_EQ(after.findings[0].cause, verdict::Cause::kRankExited);
   EXPECT_EQ(after.findings[0].culprits, std::vector<int>{0});
 }
 

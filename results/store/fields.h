@@ -57,6 +57,8 @@ template <typename T>
 Value ToValue(const T& field) {
   if constexpr (std::is_enum_v<T>) {
     return std::string(NameOf(field));
+  } else if constexpr (std::is_same_v<T, verdict::FindingCause>) {
+    return std::string(field.name());
   } else if constexpr (std::is_same_v<T, std::vector<int>>) {
     return JoinRanks(field);
   } else {
@@ -73,6 +75,9 @@ bool FromValue(const Value& value, T& field) {
       if (NameOf(field) == std::get<std::string>(value)) return true;
     }
     return false;
+  } else if constexpr (std::is_same_v<T, verdict::FindingCause>) {
+    field = verdict::FindingCause::Named(std::get<std::string>(value));
+    return true;
   } else if constexpr (std::is_same_v<T, std::vector<int>>) {
     return SplitRanks(std::get<std::string>(value), field);
   } else {

@@ -3,94 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstdlib>
 
+#include "core/base/check.h"
 #include "core/base/random.h"
-#include "core/base/units.h"
 #include "core/ddp/training.h"
 
 namespace lockstep::stress::faults {
 namespace {
-
-struct KindInfo {
-  FaultKind kind;
-  std::string_view name;
-  FaultSite site;
-};
-constexpr KindInfo kKinds[] = {
-    {FaultKind::kExit, "exit", FaultSite::kProgram},
-    {FaultKind::kThrow, "throw", FaultSite::kProgram},
-    {FaultKind::kSegfault, "segfault", FaultSite::kProgram},
-    {FaultKind::kAbort, "abort", FaultSite::kProgram},
-    {FaultKind::kOutOfMemory, "out_of_memory", FaultSite::kProgram},
-    {FaultKind::kDeviceMemoryFull, "device_memory_full", FaultSite::kProgram},
-    {FaultKind::kHang, "hang", FaultSite::kProgram},
-    {FaultKind::kSleep, "sleep", FaultSite::kProgram},
-    {FaultKind::kNeverFinalize, "never_finalize", FaultSite::kProgram},
-    {FaultKind::kHungAbort, "hung_abort", FaultSite::kProgram},
-    {FaultKind::kWrongMembership, "wrong_membership", FaultSite::kProgram},
-    {FaultKind::kSkipCollective, "skip_collective", FaultSite::kCall},
-    {FaultKind::kExtraCollective, "extra_collective", FaultSite::kCall},
-    {FaultKind::kWrongCount, "wrong_count", FaultSite::kCall},
-    {FaultKind::kWrongType, "wrong_type", FaultSite::kCall},
-    {FaultKind::kWrongRoot, "wrong_root", FaultSite::kCall},
-    {FaultKind::kWrongOp, "wrong_op", FaultSite::kCall},
-    {FaultKind::kWrongOrder, "wrong_order", FaultSite::kCall},
-    {FaultKind::kCorruptInput, "corrupt_input", FaultSite::kCall},
-    {FaultKind::kCorruptResult, "corrupt_result", FaultSite::kLibrary},
-    {FaultKind::kSlowCollective, "slow_collective", FaultSite::kLibrary},
-    {FaultKind::kFailedCollective, "failed_collective", FaultSite::kLibrary},
-    {FaultKind::kDroppedCompletion, "dropped_completion", FaultSite::kLibrary},
-    {FaultKind::kLeaveGroupOpen, "leave_group_open", FaultSite::kLibrary},
-    {FaultKind::kKill, "kill", FaultSite::kOutside},
-    {FaultKind::kStop, "stop", FaultSite::kOutside},
-    {FaultKind::kTerminate, "terminate", FaultSite::kOutside},
-    {FaultKind::kInterrupt, "interrupt", FaultSite::kOutside},
-    {FaultKind::kCpuHog, "cpu_hog", FaultSite::kOutside},
-    {FaultKind::kCpuThrottle, "cpu_throttle", FaultSite::kOutside},
-    {FaultKind::kMemoryPressure, "memory_pressure", FaultSite::kOutside},
-    {FaultKind::kShmFull, "shm_full", FaultSite::kOutside},
-    {FaultKind::kFdExhaustion, "fd_exhaustion", FaultSite::kOutside},
-    {FaultKind::kLowMemlock, "low_memlock", FaultSite::kOutside},
-    {FaultKind::kClockJump, "clock_jump", FaultSite::kOutside},
-    {FaultKind::kEnvironment, "environment", FaultSite::kStart},
-    {FaultKind::kLinkDown, "link_down", FaultSite::kOutside},
-    {FaultKind::kLinkDelay, "link_delay", FaultSite::kOutside},
-    {FaultKind::kLinkLoss, "link_loss", FaultSite::kOutside},
-    {FaultKind::kLinkRate, "link_rate", FaultSite::kOutside},
-    {FaultKind::kLinkReset, "link_reset", FaultSite::kOutside},
-    {FaultKind::kNetworkDown, "network_down", FaultSite::kOutside},
-    {FaultKind::kNetworkDelay, "network_delay", FaultSite::kOutside},
-    {FaultKind::kNetworkLoss, "network_loss", FaultSite::kOutside},
-    {FaultKind::kNetworkRate, "network_rate", FaultSite::kOutside},
-    {FaultKind::kNetworkReorder, "network_reorder", FaultSite::kOutside},
-    {FaultKind::kNetworkReset, "network_reset", FaultSite::kOutside},
-    {FaultKind::kNetworkBlock, "network_block", FaultSite::kOutside},
-};
-
-const KindInfo& InfoOf(FaultKind kind) {
-  return *std::find_if(std::begin(kKinds), std::end(kKinds),
-                       [&](const KindInfo& info) { return info.kind == kind; });
-}
-
-struct MomentInfo {
-  FaultMoment::Kind kind;
-  std::string_view name;
-  bool numbered;
-};
-constexpr MomentInfo kMoments[] = {
-    {FaultMoment::Kind::kInit, "init", false},
-    {FaultMoment::Kind::kIteration, "iteration", true},
-    {FaultMoment::Kind::kCollective, "collective", true},
-    {FaultMoment::Kind::kBackward, "backward", true},
-    {FaultMoment::Kind::kEpoch, "epoch", true},
-    {FaultMoment::Kind::kReplay, "replay", true},
-    {FaultMoment::Kind::kBeforeJoinExit, "before:join_exit", false},
-    {FaultMoment::Kind::kBeforeFinalize, "before:finalize", false},
-    {FaultMoment::Kind::kRebuild, "rebuild", false},
-    {FaultMoment::Kind::kConnect, "connect", false},
-    {FaultMoment::Kind::kAbort, "abort", false},
-};
 
 // How much of a program there is to draw a moment from.
 struct Extent {
@@ -143,40 +62,7 @@ FaultMoment Draw(const Extent& extent, FaultSite site, Random& random) {
   return moments[static_cast<std::size_t>(below(static_cast<std::int64_t>(moments.size())))];
 }
 
-// The parser of scenarios has checked the form.
-FaultMoment MomentOf(std::string_view at) {
-  FaultMoment moment;
-  if (at.starts_with("time:")) {
-    moment.kind = FaultMoment::Kind::kTime;
-    const Result<double> seconds = ParseSeconds("at", at.substr(5));
-    LOCKSTEP_CHECK(seconds.ok(), "a time that was accepted before");
-    moment.seconds = *seconds;
-    return moment;
-  }
-  for (const MomentInfo& info : kMoments) {
-    if (!info.numbered && at == info.name) moment.kind = info.kind;
-    if (!info.numbered || !at.starts_with(info.name)) continue;
-    moment.kind = info.kind;
-    moment.number = std::atoll(std::string(at.substr(info.name.size() + 1)).c_str());
-  }
-  return moment;
-}
-
 }  // namespace
-
-std::string_view NameOf(FaultKind kind) { return InfoOf(kind).name; }
-FaultSite SiteOf(FaultKind kind) { return InfoOf(kind).site; }
-bool IsOfNetwork(FaultKind kind) { return NameOf(kind).starts_with("network_"); }
-bool IsOfLink(FaultKind kind) { return NameOf(kind).starts_with("link_") || IsOfNetwork(kind); }
-
-std::string Describe(const FaultMoment& moment) {
-  if (moment.kind == FaultMoment::Kind::kTime) return fmt::format("time:{}s", moment.seconds);
-  for (const MomentInfo& info : kMoments) {
-    if (info.kind != moment.kind) continue;
-    return info.numbered ? fmt::format("{}:{}", info.name, moment.number) : std::string(info.name);
-  }
-  return "unknown";
-}
 
 std::string Describe(const PlannedFault& fault) {
   const auto to = fault.amounts.find("to");
@@ -188,17 +74,16 @@ std::string Describe(const PlannedFault& fault) {
 std::vector<PlannedFault> PlanFaults(const scenario::Scenario& scenario, std::uint64_t seed) {
   std::vector<PlannedFault> faults;
   for (const scenario::FaultSpec& spec : scenario.faults) {
-    const auto known = std::find_if(std::begin(kKinds), std::end(kKinds),
-                                    [&](const KindInfo& info) { return info.name == spec.kind; });
-    LOCKSTEP_CHECK(known != std::end(kKinds), "a kind that the parser of scenarios lets pass");
+    const FaultInfo* const info = FindFault(spec.kind);
+    LOCKSTEP_CHECK(info != nullptr, "a kind that the parser of scenarios lets pass");
     for (const int rank : spec.ranks) {
       Random random(Mix64(seed) + faults.size());
-      PlannedFault fault = {known->kind,           rank,         {},
-                            spec.duration_seconds, spec.amounts, spec.variables};
+      PlannedFault fault = {info->kind,   rank,          {}, spec.duration_seconds,
+                            spec.amounts, spec.variables};
       // A link fails where there is traffic to come.
-      const FaultSite site = IsOfLink(fault.kind) ? FaultSite::kLibrary : known->site;
-      fault.moment =
-          spec.at == "random" ? Draw(ExtentOf(scenario, rank), site, random) : MomentOf(spec.at);
+      const FaultSite site = IsOfLink(fault.kind) ? FaultSite::kLibrary : info->site;
+      fault.moment = spec.at == kRandomMoment ? Draw(ExtentOf(scenario, rank), site, random)
+                                              : ParseMoment(spec.at).value();
       faults.push_back(fault);
     }
   }

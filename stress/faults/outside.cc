@@ -1,60 +1,18 @@
 #include "stress/faults/outside.h"
 
-#include <algorithm>
-#include <csignal>
-#include <iterator>
+#include <string>
 
 #include "core/base/check.h"
 
 namespace lockstep::stress::faults {
-namespace {
-
-struct OrderInfo {
-  FaultKind kind;
-  launch::AgentFault::Kind order;
-  const char* amount;  // its name in the scenario; none
-};
-constexpr OrderInfo kOrders[] = {
-    {FaultKind::kCpuHog, launch::AgentFault::Kind::kCpuHog, "processes"},
-    {FaultKind::kCpuThrottle, launch::AgentFault::Kind::kCpuThrottle, "share"},
-    {FaultKind::kMemoryPressure, launch::AgentFault::Kind::kMemoryLimit, "bytes"},
-    {FaultKind::kShmFull, launch::AgentFault::Kind::kShmFull, "bytes"},
-    {FaultKind::kFdExhaustion, launch::AgentFault::Kind::kDescriptorLimit, "descriptors"},
-    {FaultKind::kLowMemlock, launch::AgentFault::Kind::kLockedMemoryLimit, "bytes"},
-    {FaultKind::kClockJump, launch::AgentFault::Kind::kClockJump, "by"},
-    {FaultKind::kEnvironment, launch::AgentFault::Kind::kSetup, ""},
-};
-
-const OrderInfo* Find(FaultKind kind) {
-  const auto* const found = std::find_if(std::begin(kOrders), std::end(kOrders),
-                                         [&](const OrderInfo& info) { return info.kind == kind; });
-  return found == std::end(kOrders) ? nullptr : found;
-}
-
-}  // namespace
-
-int SignalOf(FaultKind kind) {
-  switch (kind) {
-    case FaultKind::kKill:
-      return SIGKILL;
-    case FaultKind::kStop:
-      return SIGSTOP;
-    case FaultKind::kTerminate:
-      return SIGTERM;
-    case FaultKind::kInterrupt:
-      return SIGINT;
-    default:
-      LOCKSTEP_CHECK(false, "a fault from outside");
-  }
-}
-
-bool IsByAgent(FaultKind kind) { return Find(kind) != nullptr; }
 
 launch::AgentFault OrderFor(const PlannedFault& fault) {
-  const OrderInfo* const info = Find(fault.kind);
-  LOCKSTEP_CHECK(info != nullptr, "a fault that an agent applies");
-  const auto amount = fault.amounts.find(info->amount);
-  return {info->order, amount == fault.amounts.end() ? 0 : amount->second,
+  const FaultInfo& info = InfoOf(fault.kind);
+  LOCKSTEP_CHECK(info.order, "a fault that an agent applies");
+  const auto amount = info.parameters.empty()
+                          ? fault.amounts.end()
+                          : fault.amounts.find(std::string(info.parameters.front().name));
+  return {*info.order, amount == fault.amounts.end() ? 0 : amount->second,
           fault.duration_seconds.value_or(0)};
 }
 

@@ -10,12 +10,6 @@
 
 namespace lockstep::stress::faults {
 
-// Of a fault that is one signal from outside.
-int SignalOf(FaultKind kind);
-
-// Whether an agent injects it: more than a signal, and no link.
-bool IsByAgent(FaultKind kind);
-
 // The order, of a fault that is by an agent.
 launch::AgentFault OrderFor(const PlannedFault& fault);
 

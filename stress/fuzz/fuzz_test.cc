@@ -79,7 +79,8 @@ const WrongJudge kWrongJudges[] = {
     {"confuses causes",
      [](verdict::Judgement& judgement, const auto&) {
        for (verdict::Finding& finding : judgement.findings) {
-         if (finding.cause == "count_mismatch") finding.cause = "type_mismatch";
+         if (finding.cause == verdict::Cause::kCountMismatch)
+           finding.cause = verdict::Cause::kTypeMismatch;
        }
      }},
 };

@@ -22,7 +22,8 @@ std::string Show(const verdict::Judgement& judgement) {
   std::vector<std::string> words;
   for (const verdict::Finding& finding : judgement.findings) {
     words.push_back(fmt::format("{}{} of {} ({})", finding.proved ? "" : "suspected ",
-                                finding.cause, fmt::join(finding.culprits, ","), finding.message));
+                                finding.cause.name(), fmt::join(finding.culprits, ","),
+                                finding.message));
   }
   return words.empty() ? "no finding" : fmt::format("{}", fmt::join(words, "; "));
 }
@@ -31,20 +32,20 @@ bool Fired(const FuzzTrial& trial, const FuzzRun& run, std::int64_t ns) {
   return trial.fault != FuzzFault::kNone && run.fault_ns >= 0 && run.fault_ns <= ns;
 }
 
-std::string_view CauseOf(FuzzFault fault) {
+verdict::Cause CauseOf(FuzzFault fault) {
   switch (fault) {
     case FuzzFault::kExit:
-      return "rank_exited";
+      return verdict::Cause::kRankExited;
     case FuzzFault::kThrow:
-      return "rank_failed";
+      return verdict::Cause::kRankFailed;
     case FuzzFault::kCrash:
-      return "rank_crashed";
+      return verdict::Cause::kRankCrashed;
     case FuzzFault::kKill:
-      return "rank_killed";
+      return verdict::Cause::kRankKilled;
     case FuzzFault::kStop:
-      return "rank_stopped";
+      return verdict::Cause::kRankStopped;
     default:
-      return "";
+      return verdict::Cause::kUnknown;
   }
 }
 
@@ -136,11 +137,12 @@ std::string WrongOutcome(const FuzzRun& run, std::int64_t ns,
 
 bool OnlyUnknown(const verdict::Judgement& judgement) {
   return !judgement.findings.empty() &&
-         std::all_of(
-             judgement.findings.begin(), judgement.findings.end(), [](const verdict::Finding& one) {
-               return one.cause == "unknown" ||
-                      (one.cause == "transport_stall" && !one.proved && one.culprits.empty());
-             });
+         std::all_of(judgement.findings.begin(), judgement.findings.end(),
+                     [](const verdict::Finding& one) {
+                       return one.cause == verdict::Cause::kUnknown ||
+                              (one.cause == verdict::Cause::kTransportStall && !one.proved &&
+                               one.culprits.empty());
+                     });
 }
 
 // Of a rank that ends, or never goes on.
@@ -154,10 +156,13 @@ std::string WrongAboutEnd(const FuzzTrial& trial, std::int64_t ns,
   }
   if (judgement.findings.empty()) return "missed";
   const verdict::Finding& first = judgement.findings.front();
-  const bool cause =
-      hang ? first.cause == "rank_busy" || (trial.at_init && first.cause == "init_failure")
-           : first.cause == CauseOf(trial.fault);
-  if (!cause) return "cause: not " + std::string(hang ? "rank_busy" : CauseOf(trial.fault));
+  const bool cause = hang ? first.cause == verdict::Cause::kRankBusy ||
+                                (trial.at_init && first.cause == verdict::Cause::kInitFailure)
+                          : first.cause == CauseOf(trial.fault);
+  if (!cause) {
+    return fmt::format("cause: not {}",
+                       verdict::NameOf(hang ? verdict::Cause::kRankBusy : CauseOf(trial.fault)));
+  }
   if (first.culprits != std::vector<int>{trial.faulty}) {
     return fmt::format("culprit: not rank {} alone", trial.faulty);
   }

@@ -61,17 +61,17 @@ struct Divergence {
   std::vector<int> others_over = {};   // who ended in order
   std::vector<int> others_there = {};  // who called that position
   bool there = false;                  // the faulty rank did
-  std::set<std::string> causes = {};
+  std::set<verdict::Cause> causes = {};
 };
 
-std::set<std::string> CausesOf(const collective::Operation& a, const collective::Operation& b) {
-  if (a.collective != b.collective) return {"collective_mismatch"};
-  std::set<std::string> causes;
-  if (a.type != b.type) causes.insert("type_mismatch");
-  if (a.count != b.count) causes.insert("count_mismatch");
+std::set<verdict::Cause> CausesOf(const collective::Operation& a, const collective::Operation& b) {
+  if (a.collective != b.collective) return {verdict::Cause::kCollectiveMismatch};
+  std::set<verdict::Cause> causes;
+  if (a.type != b.type) causes.insert(verdict::Cause::kTypeMismatch);
+  if (a.count != b.count) causes.insert(verdict::Cause::kCountMismatch);
   const collective::CollectiveInfo& info = collective::InfoOf(a.collective);
-  if (info.rooted && a.root != b.root) causes.insert("root_mismatch");
-  if (info.reduces && a.reduction != b.reduction) causes.insert("reduction_mismatch");
+  if (info.rooted && a.root != b.root) causes.insert(verdict::Cause::kRootMismatch);
+  if (info.reduces && a.reduction != b.reduction) causes.insert(verdict::Cause::kReductionMismatch);
   return causes;
 }
 
@@ -107,8 +107,10 @@ Divergence FindDivergence(const FuzzTrial& trial, const FuzzRun& run, std::int64
 
 std::string WrongMismatch(const FuzzTrial& trial, const Divergence& truth,
                           const verdict::Finding& first) {
-  if (!truth.causes.contains(first.cause)) {
-    return fmt::format("cause: not {}", fmt::join(truth.causes, " or "));
+  if (!truth.causes.contains(first.cause.known())) {
+    std::set<std::string_view> names;
+    for (const verdict::Cause cause : truth.causes) names.insert(verdict::NameOf(cause));
+    return fmt::format("cause: not {}", fmt::join(names, " or "));
   }
   if (!first.proved) return "certainty";
   std::vector<int> culprits = {trial.faulty};
@@ -128,7 +130,7 @@ std::string WrongAboutCalls(const FuzzTrial& trial, const FuzzRun& run, std::int
   if (truth.there && !truth.others_there.empty() && !truth.causes.empty()) {
     return WrongMismatch(trial, truth, first);
   }
-  if (first.cause == "order_inversion") {
+  if (first.cause == verdict::Cause::kOrderInversion) {
     const bool messages =
         std::ranges::any_of(trial.senders, [](int sender) { return sender >= 0; });
     if (trial.communicators.size() < 2 && !messages) return "cause: a ring in one communicator";

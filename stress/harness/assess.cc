@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/verdict/links.h"
+#include "core/verdict/links/slow_link.h"
 #include "stress/faults/outside.h"
 #include "stress/harness/name_causes.h"
 
@@ -98,7 +98,7 @@ std::string DescribeExpectation(const scenario::Expectation& expectation) {
     ranks.push_back(fmt::format("{}", fmt::join(outcomes, "|")));
   }
   std::string text = fmt::format("{}", fmt::join(ranks, ","));
-  if (!expectation.cause.empty()) text += " by " + expectation.cause;
+  if (expectation.cause) text += fmt::format(" by {}", verdict::NameOf(*expectation.cause));
   if (!expectation.culprits.empty()) {
     text += fmt::format(" of rank {}", fmt::join(expectation.culprits, ","));
   }
@@ -112,7 +112,7 @@ std::string DescribeJudgement(const verdict::Judgement& judgement) {
   std::string text = JoinOutcomes(judgement);
   if (judgement.findings.empty()) return text;
   const verdict::Finding& first = judgement.findings.front();
-  text += " by " + first.cause;
+  text += fmt::format(" by {}", first.cause.name());
   if (!first.culprits.empty()) text += fmt::format(" of rank {}", fmt::join(first.culprits, ","));
   return text;
 }
@@ -129,7 +129,7 @@ std::string WhyExpected(const verdict::Judgement& judgement) {
 
 // Whether the culprits' hosts are those that are expected.
 bool MeetsHosts(const std::vector<int>& culprits, const std::vector<int>& expected,
-                const std::vector<verdict::RankHost>& hosts) {
+                const std::vector<verdict::links::RankHost>& hosts) {
   const auto names = [&](const std::vector<int>& ranks) {
     std::set<std::string> all;
     for (const int rank : ranks) all.insert(hosts[static_cast<std::size_t>(rank)].name);
@@ -139,18 +139,18 @@ bool MeetsHosts(const std::vector<int>& culprits, const std::vector<int>& expect
 }
 
 bool Meets(const verdict::Judgement& judgement, const scenario::Expectation& expectation,
-           const std::vector<verdict::RankHost>& hosts) {
+           const std::vector<verdict::links::RankHost>& hosts) {
   for (std::size_t rank = 0; rank < expectation.ranks.size(); ++rank) {
     const std::string name(verdict::NameOf(judgement.outcomes[rank].outcome));
     const auto& allowed = expectation.ranks[rank];
     if (std::find(allowed.begin(), allowed.end(), name) == allowed.end()) return false;
   }
-  if (expectation.cause.empty() && expectation.culprits.empty() && expectation.hosts_of.empty()) {
+  if (!expectation.cause && expectation.culprits.empty() && expectation.hosts_of.empty()) {
     return true;
   }
   if (judgement.findings.empty()) return false;
   const verdict::Finding& first = judgement.findings.front();
-  if (!expectation.cause.empty() && first.cause != expectation.cause) return false;
+  if (expectation.cause && first.cause != *expectation.cause) return false;
   if (!MeetsHosts(first.culprits, expectation.hosts_of, hosts)) return false;
   std::vector<int> culprits = first.culprits;
   std::vector<int> expected = expectation.culprits;
@@ -187,9 +187,11 @@ std::string WrongRecovery(const std::vector<Recovery>& recoveries,
 bool IsOfTheLaunch(const verdict::Judgement& judgement) {
   if (judgement.findings.empty()) return false;
   const verdict::Finding& first = judgement.findings.front();
-  return first.cause == "host_died" || first.cause == "launcher_lost" ||
-         first.cause == "host_cut_off" || (first.cause == "host_stopped" && !first.proved) ||
-         (first.cause == "agent_lost" && judgement.verdict == verdict::Verdict::kFail);
+  return first.cause == verdict::Cause::kHostDied || first.cause == verdict::Cause::kLauncherLost ||
+         first.cause == verdict::Cause::kHostCutOff ||
+         (first.cause == verdict::Cause::kHostStopped && !first.proved) ||
+         (first.cause == verdict::Cause::kAgentLost &&
+          judgement.verdict == verdict::Verdict::kFail);
 }
 
 void Compare(const StressCase& stress_case, const std::string& backend, CaseResult& result) {
@@ -297,21 +299,21 @@ CaseResult Assess(const StressCase& stress_case, const std::string& backend,
   result.judgement = WithRecoveries(std::move(result.judgement), facts.recoveries);
   if (!facts.places.empty()) verdict::NameLostHosts(facts.places, facts.evidence, result.judgement);
   // A note, where nothing else is to be said.
-  verdict::AlignClocks(facts.hosts, facts.evidence);
+  verdict::links::AlignClocks(facts.hosts, facts.evidence);
   if (result.judgement.findings.empty()) {
     verdict::Ranks ranks;
     for (const verdict::RankEvidence& rank : facts.evidence) ranks.push_back(&rank);
-    result.judgement.findings = verdict::FindSlowLinks(ranks);
+    result.judgement.findings = verdict::links::FindSlowLinks(ranks);
   }
-  verdict::NameHosts(facts.evidence, facts.hosts, result.judgement);
+  verdict::links::NameHosts(facts.evidence, facts.hosts, result.judgement);
   if (IsOfTheLaunch(result.judgement)) {
     result.verdict = verdict::Verdict::kFail;
     result.why = result.judgement.findings.front().message;
     result.facts = std::move(facts);
     return result;
   }
-  const bool agent_lost =
-      !result.judgement.findings.empty() && result.judgement.findings.front().cause == "agent_lost";
+  const bool agent_lost = !result.judgement.findings.empty() &&
+                          result.judgement.findings.front().cause == verdict::Cause::kAgentLost;
   result.why =
       agent_lost ? result.judgement.findings.front().message : WhyUnknown(stress_case, facts);
   result.facts = std::move(facts);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/verdict/judge.h"
-#include "core/verdict/link_hosts.h"
+#include "core/verdict/links/hosts.h"
 #include "core/verdict/lost_hosts.h"
 #include "stress/harness/catalogue.h"
 #include "stress/harness/protocol.h"
@@ -23,8 +23,8 @@ struct CaseFacts {
   std::vector<bool> fired;                            // one a fault
   std::vector<std::string> notes;          // of faults by agents: what was done, or why it was not
   std::vector<journal::Journal> journals;  // for the file
-  std::vector<verdict::RankHost> hosts = {};     // one a rank; none: not known
-  std::optional<double> detected_after_seconds;  // none: nothing was wrong
+  std::vector<verdict::links::RankHost> hosts = {};  // one a rank; none: not known
+  std::optional<double> detected_after_seconds;      // none: nothing was wrong
   double seconds = 0;
   double deadline_seconds = 0;  // by which it was judged
   std::vector<Recovery> recoveries;

@@ -69,7 +69,7 @@ TEST(Assess, AnExpectationIsMetOrNot) {
     return AssessOf(text, facts()).verdict;
   };
   EXPECT_EQ(with("\"hung\"", "\"finished\""), verdict::Verdict::kFail);
-  EXPECT_EQ(with("rank_killed", "rank_crashed"), verdict::Verdict::kFail);
+  EXPECT_EQ(with("\"rank_killed\"", "\"rank_crashed\""), verdict::Verdict::kFail);
   EXPECT_EQ(with("[1]", "[0]"), verdict::Verdict::kFail);
   EXPECT_EQ(with("expect.gloo", "expect.any"), verdict::Verdict::kPass);
   EXPECT_EQ(with("expect.gloo", "expect.mpi"), verdict::Verdict::kUnknown);
@@ -113,7 +113,8 @@ TEST(Assess, AnAgentThatEndedIsUnknownUnlessSomethingElseIsProved) {
 TEST(Assess, OutOfMemoryHasANameOfItsOwn) {
   CaseFacts facts =
       FactsOf({verdict::At50(0), verdict::After49(1).Reports("out of memory: 8 MiB").Leaves(1)});
-  EXPECT_EQ(AssessOf("", std::move(facts)).judgement.findings.at(0).cause, "out_of_memory");
+  EXPECT_EQ(AssessOf("", std::move(facts)).judgement.findings.at(0).cause,
+            verdict::Cause::kOutOfMemory);
 }
 
 TEST(AsJudged, AFinishedProgramCallsNothingMore) {

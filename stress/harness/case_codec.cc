@@ -70,7 +70,7 @@ void Get(launch::Decoder& decoder, verdict::RankOutcome& rank) {
 }
 
 void Put(launch::Encoder& encoder, const verdict::Finding& finding) {
-  encoder.Text(finding.cause);
+  encoder.Text(finding.cause.name());
   PutAll(encoder, finding.culprits);
   encoder.Put(static_cast<std::uint8_t>(finding.proved));
   encoder.Text(finding.message).Text(finding.remedy);
@@ -83,7 +83,7 @@ void Put(launch::Encoder& encoder, const verdict::Finding& finding) {
 }
 
 void Get(launch::Decoder& decoder, verdict::Finding& finding, int depth) {
-  finding.cause = decoder.Text();
+  finding.cause = verdict::FindingCause::Named(decoder.Text());
   GetAll(decoder, finding.culprits);
   finding.proved = decoder.Get<std::uint8_t>() != 0;
   finding.message = decoder.Text();

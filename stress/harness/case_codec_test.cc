@@ -20,10 +20,10 @@ CaseResult SomeResult() {
   outcome.outcome = verdict::Outcome::kHung;
   outcome.where = "all_reduce 5";
   verdict::Finding& finding = result.judgement.findings.emplace_back();
-  finding.cause = "uneven_inputs";
+  finding.cause = verdict::Cause::kUnevenInputs;
   finding.culprits = {0, 3};
   finding.operation.emplace().sequence = 12;
-  finding.evidence.emplace_back().cause = "rank_exited";
+  finding.evidence.emplace_back().cause = verdict::Cause::kRankExited;
   result.facts.evidence.emplace_back().journal.events.resize(70);
   result.facts.evidence[0].journal.events.back().sequence = 9;
   result.facts.fired = {true, false};
@@ -48,7 +48,7 @@ TEST(CaseCodec, ThereAndBack) {
   const verdict::Finding& finding = result.judgement.findings.at(0);
   EXPECT_THAT(finding.culprits, ElementsAre(0, 3));
   EXPECT_EQ(finding.operation->sequence, 12u);
-  EXPECT_EQ(finding.evidence.at(0).cause, "rank_exited");
+  EXPECT_EQ(finding.evidence.at(0).cause, verdict::Cause::kRankExited);
   EXPECT_EQ(result.facts.evidence.at(0).journal.events.size(), 64u);
   EXPECT_EQ(result.facts.evidence[0].journal.events.back().sequence, 9u);
   EXPECT_EQ(result.facts.evidence[0].journal.missed, 6u);

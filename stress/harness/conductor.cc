@@ -101,7 +101,7 @@ void StressConductor::Apply(std::size_t fault) {
     return fleet_.Inject(planned.rank, static_cast<std::uint32_t>(fault),
                          faults::OrderFor(planned));
   }
-  fleet_.Signal(planned.rank, faults::SignalOf(planned.kind));
+  fleet_.Signal(planned.rank, faults::InfoOf(planned.kind).signal);
   fired_[fault] = true;
   if (planned.kind != faults::FaultKind::kStop || !planned.duration_seconds) return;
   heals_[static_cast<std::size_t>(planned.rank)] = true;

@@ -8,6 +8,7 @@
 
 #include "core/base/clock.h"
 #include "core/journal/journal.h"
+#include "core/verdict/rank_view.h"
 #include "stress/harness/conductor.h"
 
 namespace lockstep::stress::harness {

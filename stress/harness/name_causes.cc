@@ -14,15 +14,15 @@ bool Says(const verdict::Finding& finding, std::string_view part) {
   return finding.message.find(part) != std::string::npos;
 }
 
-void Rename(verdict::Finding& finding, std::string_view cause, std::string remedy) {
+void Rename(verdict::Finding& finding, verdict::Cause cause, std::string_view remedy) {
   verdict::Finding specific = finding;
   specific.cause = cause;
-  specific.remedy = std::move(remedy);
+  specific.remedy = remedy;
   specific.evidence = {std::move(finding)};
   finding = std::move(specific);
 }
 
-std::string RemedyOf(scenario::RacePattern pattern) {
+std::string_view RemedyOf(scenario::RacePattern pattern) {
   switch (pattern) {
     case scenario::RacePattern::kMissingWaitBefore:
       return "Let the collective's stream wait for an event that is recorded after the kernel "
@@ -64,19 +64,20 @@ void NameCauses(const scenario::Scenario& scenario,
   const bool loads = std::holds_alternative<scenario::LoadingProgram>(scenario.workload);
   for (verdict::Finding& finding : judgement.findings) {
     // An error that the program reports; its message says so.
-    if ((finding.cause == "rank_failed" || finding.cause == "init_failure") &&
+    if ((finding.cause == verdict::Cause::kRankFailed ||
+         finding.cause == verdict::Cause::kInitFailure) &&
         (Says(finding, "out of memory") || Says(finding, "bad_alloc") ||
          Says(finding, "Cannot allocate memory"))) {
-      finding.cause = "out_of_memory";
-    } else if (race != nullptr && finding.cause == "data_corruption" && ShowsOverlap(evidence)) {
-      Rename(finding, "stream_race", RemedyOf(race->pattern));
-    } else if (finding.cause == "data_corruption" && Says(finding, "returned without any effect")) {
-      Rename(finding, "no_effect",
-             "Call collectives of a group on its members only (group.rank() >= 0), or make the "
-             "caller a member.");
-    } else if (loads && finding.cause == "rank_exited" && !finding.culprits.empty() &&
+      finding.cause = verdict::Cause::kOutOfMemory;
+    } else if (race != nullptr && finding.cause == verdict::Cause::kDataCorruption &&
+               ShowsOverlap(evidence)) {
+      Rename(finding, verdict::Cause::kStreamRace, RemedyOf(race->pattern));
+    } else if (finding.cause == verdict::Cause::kDataCorruption &&
+               Says(finding, "returned without any effect")) {
+      Rename(finding, verdict::Cause::kNoEffect, verdict::InfoOf(verdict::Cause::kNoEffect).remedy);
+    } else if (loads && finding.cause == verdict::Cause::kRankExited && !finding.culprits.empty() &&
                EndedInOrder(judgement, finding.culprits)) {
-      Rename(finding, "uneven_inputs",
+      Rename(finding, verdict::Cause::kUnevenInputs,
              "Give every rank as many batches: one length and one DistributedSampler for all, or "
              "drop_last, or end the loop by agreement.");
     }

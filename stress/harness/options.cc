@@ -65,6 +65,8 @@ Result<StressCommandLine> ParseStressCommandLine(int argc, const char* const* ar
   parser.Flag("!--no-gpu-samples", options.gpu_samples,
               "Do not ask the GPUs' driver once a second for utilization, clocks, power …");
   parser.Flag("--list", options.list, "List the scenarios, one line each, and stop");
+  parser.Flag("--list-faults", options.list_faults,
+              "List what may befall a rank or a link, and stop");
   parser.Flag("!--no-progress", options.progress, "No progress line on a terminal");
   LOCKSTEP_ASSIGN_OR_RETURN(const std::optional<std::string> text, parser.Parse(argc, argv));
   if (text) return StressCommandLine{std::nullopt, *text};
@@ -84,7 +86,7 @@ Result<StressCommandLine> ParseStressCommandLine(int argc, const char* const* ar
       return InvalidInput("--ranks is of --backend=sim; give mpirun the number with -np");
     }
   }
-  if (options.scenarios.empty() && !options.list) {
+  if (options.scenarios.empty() && !options.list && !options.list_faults) {
     return InvalidInput("--scenario is missing; give a name or a file, or see stress --list");
   }
   return StressCommandLine{std::move(options), ""};

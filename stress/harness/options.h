@@ -25,6 +25,7 @@ struct StressOptions {
   double limit_seconds = 300;         // of one case
   bool allow_network_faults = false;  // also of interfaces that are not of test hosts
   bool list = false;
+  bool list_faults = false;
   bool gpu_samples = true;
   bool progress = true;
 };

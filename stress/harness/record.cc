@@ -63,7 +63,7 @@ results::store::Trial TrialOf(const StressCase& stress_case, const std::string& 
     for (const auto& allowed : expectation->ranks) {
       outcomes.push_back(fmt::format("{}", fmt::join(allowed, "|")));
     }
-    trial.expected_cause = expectation->cause;
+    if (expectation->cause) trial.expected_cause = verdict::NameOf(*expectation->cause);
     trial.expected_culprits = expectation->culprits;
   }
   trial.expected_outcomes = fmt::format("{}", fmt::join(outcomes, ","));
@@ -88,7 +88,7 @@ results::store::RecoveryRecord RecordOf(const Recovery& recovery) {
   record.mode = scenario::NameOf(recovery.mode);
   record.outcome = scenario::NameOf(recovery.outcome);
   const auto& findings = recovery.failure.findings;
-  if (!findings.empty()) record.cause = findings.front().cause;
+  if (!findings.empty()) record.cause = findings.front().cause.name();
   record.generation = recovery.generation;
   record.lost = recovery.lost;
   record.members = recovery.members;

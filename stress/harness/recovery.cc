@@ -59,22 +59,19 @@ bool StillStarts(const verdict::RankEvidence& rank) {
 
 verdict::Finding AbortHung(std::vector<int> culprits, double seconds) {
   verdict::Finding finding;
-  finding.cause = "abort_hung";
+  finding.cause = verdict::Cause::kAbortHung;
   finding.message = fmt::format(
       "rank {} did not come back from Abort(), or from the call that it was to end, "
       "within {} s",
       fmt::join(culprits, ","), seconds);
-  finding.remedy =
-      "End such a process from outside, and let a fresh one take its place: a library that does "
-      "not "
-      "abort cannot be recovered in the process.";
+  finding.remedy = finding.cause.info().remedy;
   finding.culprits = std::move(culprits);
   return finding;
 }
 
 verdict::Finding NotConnected(std::vector<int> culprits, double seconds) {
   verdict::Finding finding;
-  finding.cause = "init_failure";
+  finding.cause = verdict::Cause::kInitFailure;
   finding.message = fmt::format(
       "the ranks did not connect anew within {} s; without a connection: "
       "rank {}",
@@ -86,7 +83,7 @@ verdict::Finding NotConnected(std::vector<int> culprits, double seconds) {
 
 verdict::Finding WrongPlace(int rank, Place taken, Place expected) {
   verdict::Finding finding;
-  finding.cause = "init_failure";
+  finding.cause = verdict::Cause::kInitFailure;
   finding.culprits = {rank};
   finding.proved = true;
   finding.message =

@@ -93,7 +93,7 @@ TEST(Generation, AMemberThatIsLostIsFound) {
   const verdict::Judgement judgement =
       verdict::Judge(OfGeneration(Three(true), generation), Proofs(generation));
   ASSERT_FALSE(judgement.findings.empty());
-  EXPECT_EQ(judgement.findings[0].cause, "rank_killed");
+  EXPECT_EQ(judgement.findings[0].cause, verdict::Cause::kRankKilled);
   EXPECT_EQ(judgement.findings[0].culprits, std::vector<int>{1});
 }
 
@@ -103,7 +103,7 @@ TEST(Recovery, WhoIsGoneStoppedOrBlamedForSilenceIsLost) {
                       Of(2, verdict::Outcome::kFailed), Of(3, verdict::Outcome::kStopped),
                       Of(4, verdict::Outcome::kHung)};
   verdict::Finding finding;
-  finding.cause = "rank_busy";
+  finding.cause = verdict::Cause::kRankBusy;
   finding.culprits = {4};
   failure.findings = {finding};
   EXPECT_EQ(LostIn(failure, {false, false, true, false, false}), (std::vector<int>{2, 3, 4}));
@@ -138,7 +138,7 @@ TEST(Recovery, TheCaseHasTheFindingsOfItsFailuresAndTheOutcomesOfTheEnd) {
   recovery.outcome = scenario::RecoveryOutcome::kResumed;
   recovery.failure.outcomes = {Of(0, verdict::Outcome::kFailed), Of(1, verdict::Outcome::kKilled)};
   recovery.failure.findings.resize(1);
-  recovery.failure.findings[0].cause = "rank_killed";
+  recovery.failure.findings[0].cause = verdict::Cause::kRankKilled;
   verdict::Judgement all = WithRecoveries(last, {recovery});
   EXPECT_EQ(all.outcomes[0].outcome, verdict::Outcome::kFinished);
   EXPECT_EQ(all.outcomes[1].outcome, verdict::Outcome::kKilled);
@@ -146,11 +146,11 @@ TEST(Recovery, TheCaseHasTheFindingsOfItsFailuresAndTheOutcomesOfTheEnd) {
   EXPECT_EQ(OutcomeOf({recovery}), "resumed");
   recovery.outcome = scenario::RecoveryOutcome::kAbortHung;
   recovery.finding = verdict::Finding();
-  recovery.finding->cause = "abort_hung";
+  recovery.finding->cause = verdict::Cause::kAbortHung;
   all = WithRecoveries(last, {recovery});
   EXPECT_EQ(all.outcomes[0].outcome, verdict::Outcome::kFailed);
   ASSERT_EQ(all.findings.size(), 2u);
-  EXPECT_EQ(all.findings[0].cause, "abort_hung");
+  EXPECT_EQ(all.findings[0].cause, verdict::Cause::kAbortHung);
 }
 
 }  // namespace

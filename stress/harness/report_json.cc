@@ -58,7 +58,7 @@ Json OutcomeJson(const StressCase& stress_case, const CaseResult& result, std::s
 }
 
 Json FindingJson(const scenario::Scenario& scenario, const verdict::Finding& finding) {
-  Json json = {{"cause", finding.cause},
+  Json json = {{"cause", finding.cause.name()},
                {"culprits", finding.culprits},
                {"certainty", finding.proved ? "proved" : "suspected"}};
   if (finding.operation) {

@@ -4,7 +4,6 @@
 #define LOCKSTEP_STRESS_HARNESS_SIGHTING_H_
 
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "core/verdict/judge.h"
@@ -14,7 +13,7 @@ namespace lockstep::stress::harness {
 // A mismatch as one look at all ranks showed it. It is only a figure until a second look, that of
 // the final judgement, finds the same.
 struct Sighting {
-  std::string cause;
+  verdict::FindingCause cause;
   journal::JournalEvent operation;  // of the position that the ranks left differently
   Ticks proved_at = 0;              // when the second of two calls that differ was entered
   Ticks seen_at = 0;

@@ -63,7 +63,7 @@ TEST(Sighting, WhatIsNotEnteredByBothIsNoProof) {
   // The finding alone is not believed: the second call is not in the journals.
   verdict::Judgement claimed = Proved(equal);
   verdict::Finding finding;
-  finding.cause = "root_mismatch";
+  finding.cause = verdict::Cause::kRootMismatch;
   finding.proved = true;
   finding.operation = Call(20, 1, 0);
   claimed.findings.push_back(finding);

@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "core/base/toml_fields.h"
+#include "stress/faults/fault_registry.h"
 #include "stress/scenario/scenario_fault.h"
 #include "stress/scenario/scenario_link.h"
 #include "stress/scenario/scenario_recovery.h"
@@ -22,38 +23,6 @@ namespace {
 
 constexpr std::string_view kOutcomes[] = {"finished", "failed", "crashed", "killed",
                                           "stopped",  "hung",   "corrupt"};
-constexpr std::string_view kCauses[] = {
-    "collective_mismatch",
-    "count_mismatch",
-    "type_mismatch",
-    "root_mismatch",
-    "reduction_mismatch",
-    "order_inversion",
-    "rank_exited",
-    "rank_failed",
-    "rank_crashed",
-    "rank_killed",
-    "rank_stopped",
-    "rank_busy",
-    "uneven_inputs",
-    "one_sided_evaluation",
-    "one_sided_unused_parameters",
-    "transport_stall",
-    "slow_rank",
-    "slow_link",
-    "host_died",
-    "host_cut_off",
-    "host_stopped",
-    "launcher_lost",
-    "agent_lost",
-    "data_corruption",
-    "stream_race",
-    "init_failure",
-    "abort_hung",
-    "out_of_memory",
-    "no_effect",
-    "unknown",
-};
 constexpr std::string_view kBackends[] = {"any",  "sim", "sim_nccl", "sim_mpi", "sim_gloo",
                                           "gloo", "mpi", "nccl",     "null"};
 
@@ -93,7 +62,10 @@ void ReadHosts(TomlFields& fields, Scenario& scenario) {
   std::int64_t hosts = 1;
   fields.Read("hosts", hosts, kRange);
   for (const FaultSpec& fault : scenario.faults) {
-    if (IsNetworkFault(fault.kind)) hosts = std::max<std::int64_t>(2, hosts);
+    const stress::faults::FaultInfo* const info = stress::faults::FindFault(fault.kind);
+    if (info != nullptr && info->scope == stress::faults::FaultScope::kNetwork) {
+      hosts = std::max<std::int64_t>(2, hosts);
+    }
   }
   scenario.hosts = static_cast<int>(hosts);
 }
@@ -180,7 +152,10 @@ Expectation ReadExpectation(const toml::table& table, const std::string& path, i
   if (const toml::node* node = fields.Find("others")) {
     expectation.ranks.resize(static_cast<std::size_t>(ranks), ReadOutcomes(*node, fields));
   }
-  if (const auto cause = fields.ReadName("cause", kCauses)) expectation.cause = kCauses[*cause];
+  const std::vector<std::string_view> causes = verdict::NamesOfCases();
+  if (const auto cause = fields.ReadName("cause", causes)) {
+    expectation.cause = verdict::FindingCause::Named(causes[*cause]).known();
+  }
   expectation.culprits = ReadRankList(fields, "culprits", ranks);
   expectation.hosts_of = ReadRankList(fields, "hosts_of", ranks);
   ReadFigures(fields, expectation);

@@ -14,6 +14,7 @@
 
 #include "core/base/status.h"
 #include "core/ddp/training.h"
+#include "core/verdict/cause.h"
 #include "stress/scenario/graph_replay.h"
 #include "stress/scenario/loading.h"
 #include "stress/scenario/recovery.h"
@@ -41,7 +42,7 @@ struct FaultSpec {
 // What must come out. Every rank has the outcomes that are all right for it.
 struct Expectation {
   std::vector<std::vector<std::string>> ranks;  // one a rank; none: not said
-  std::string cause;                            // empty: not said
+  std::optional<verdict::Cause> cause;          // none: not said
   std::vector<int> culprits;
   std::vector<int> hosts_of = {};  // the culprits' hosts are those of these ranks; none: not said
   // Figures that every rank reports, each from the one number to the other.

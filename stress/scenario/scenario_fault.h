@@ -9,8 +9,7 @@
 
 namespace lockstep::stress::scenario {
 
-// One of them, for a scenario of `ranks`; `path` is its name in mistakes. A kind of fault is a row
-// of kFaults in the .cc, what it needs further a row of kAmounts.
+// One of them, for a scenario of `ranks`; `path` is its name in mistakes.
 FaultSpec ReadFault(const toml::table& table, const std::string& path, int ranks,
                     TomlMistakes& mistakes);
 

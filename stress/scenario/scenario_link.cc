@@ -4,7 +4,7 @@
 
 #include <fmt/core.h>
 
-#include <optional>
+#include <cmath>
 #include <string>
 #include <string_view>
 
@@ -13,77 +13,67 @@
 namespace lockstep::stress::scenario {
 namespace {
 
-constexpr double kMostSeconds = 60;
-constexpr double kMostLoss = 0.9;
-constexpr std::int64_t kLeastRate = 1024;
+using stress::faults::FaultInfo;
+using stress::faults::FaultParameter;
+using stress::faults::Unit;
 
 // With a unit, so that nobody has to guess it.
-void ReadTime(TomlFields& fields, std::string_view key, FaultSpec& fault) {
+void ReadTime(TomlFields& fields, const FaultParameter& parameter, FaultSpec& fault) {
   std::string text;
-  if (!fields.Read(key, text)) return;
+  if (!fields.Read(parameter.name, text)) return;
   const bool unit = !text.empty() && text.back() == 's';
   const Result<double> seconds = ParseSeconds("", text);
-  if (!unit || !seconds.ok() || *seconds > kMostSeconds) {
-    fields.Wrong(key, fmt::format("'{}' is no time up to 60s; write as in \"10ms\"", text));
+  if (!unit || !seconds.ok() || *seconds > parameter.most) {
+    fields.Wrong(parameter.name, fmt::format("'{}' is no time up to {}s; write as in \"10ms\"",
+                                             text, parameter.most));
     return;
   }
-  fault.amounts[std::string(key)] = *seconds;
+  fault.amounts[std::string(parameter.name)] = *seconds;
 }
 
-void ReadRate(TomlFields& fields, FaultSpec& fault) {
+void ReadRate(TomlFields& fields, const FaultParameter& parameter, FaultSpec& fault) {
   std::string text;
-  if (!fields.Read("rate", text)) return;
+  if (!fields.Read(parameter.name, text)) return;
   const Result<std::int64_t> rate = ParseBytes("", text);
-  if (!rate.ok() || *rate < kLeastRate) {
-    fields.Wrong("rate", fmt::format("'{}' is no rate of 1K or more; write bytes per second as in "
-                                     "\"1MiB\"",
-                                     text));
+  if (!rate.ok() || static_cast<double>(*rate) < parameter.least) {
+    fields.Wrong(parameter.name,
+                 fmt::format("'{}' is no rate of 1K or more; write bytes per second as in "
+                             "\"1MiB\"",
+                             text));
     return;
   }
-  fault.amounts["rate"] = static_cast<double>(*rate);
+  fault.amounts[std::string(parameter.name)] = static_cast<double>(*rate);
 }
 
-void ReadShare(TomlFields& fields, std::string_view key, FaultSpec& fault) {
-  double share = 0;
-  if (fields.Read(key, share, 0, kMostLoss)) fault.amounts[std::string(key)] = share;
-}
-
-void ReadBlock(TomlFields& fields, FaultSpec& fault) {
-  constexpr std::string_view kAnswers[] = {"silence", "refuse"};
-  std::int64_t port = 0;
-  if (fields.Read("port", port, {1, 65535})) fault.amounts["port"] = static_cast<double>(port);
-  fault.amounts["refuse"] = fields.ReadName("answer", kAnswers) == std::size_t{1} ? 1 : 0;
-}
-
-// Every kind needs what it is named after, and takes nothing else.
-void ReadAmounts(TomlFields& fields, FaultSpec& fault) {
-  const std::string_view kind = std::string_view(fault.kind).substr(fault.kind.find('_') + 1);
-  const auto need = [&](std::string_view key, std::string_view remedy) {
-    if (!fields.Has(key)) fields.Wrong(key, fmt::format("missing; {}", remedy));
-  };
-  if (kind == "delay") {
-    need("delay", "write as in delay = \"10ms\"");
-    ReadTime(fields, "delay", fault);
-    ReadTime(fields, "jitter", fault);
-  } else if (kind == "loss") {
-    need("loss", "write the part of the segments that is lost, as in loss = 0.01");
-    ReadShare(fields, "loss", fault);
-  } else if (kind == "reorder") {
-    need("share", "write the part of the packets that comes late, as in share = 0.25");
-    need("delay", "write how much later, as in delay = \"10ms\"");
-    ReadShare(fields, "share", fault);
-    ReadTime(fields, "delay", fault);
-  } else if (kind == "block") {
-    ReadBlock(fields, fault);
-  } else if (kind == "rate") {
-    need("rate", "write bytes per second as in rate = \"1MiB\"");
-    ReadRate(fields, fault);
+void ReadParameter(TomlFields& fields, const FaultParameter& parameter, FaultSpec& fault) {
+  const std::string key(parameter.name);
+  switch (parameter.unit) {
+    case Unit::kLinkTime:
+      return ReadTime(fields, parameter, fault);
+    case Unit::kRate:
+      return ReadRate(fields, parameter, fault);
+    case Unit::kPort: {
+      std::int64_t port = 0;
+      const TomlRange bounds = {static_cast<std::int64_t>(parameter.least),
+                                static_cast<std::int64_t>(parameter.most)};
+      if (fields.Read(key, port, bounds)) fault.amounts[key] = static_cast<double>(port);
+      return;
+    }
+    case Unit::kAnswer: {
+      constexpr std::string_view kAnswers[] = {"silence", "refuse"};
+      fault.amounts["refuse"] = fields.ReadName(key, kAnswers) == std::size_t{1} ? 1 : 0;
+      return;
+    }
+    default: {
+      double share = 0;
+      if (fields.Read(key, share, parameter.least, parameter.most)) fault.amounts[key] = share;
+    }
   }
 }
 
 }  // namespace
 
-void ReadLink(TomlFields& fields, FaultSpec& fault, int ranks) {
+void ReadLink(TomlFields& fields, const FaultInfo& info, FaultSpec& fault, int ranks) {
   std::int64_t from = 0, to = 0;
   if (ranks < 2) fields.Wrong("kind", "one rank has no links; write more ranks");
   if (!fields.Has("from")) fields.Wrong("from", "missing; write a rank, as in from = 0");
@@ -95,8 +85,13 @@ void ReadLink(TomlFields& fields, FaultSpec& fault, int ranks) {
   constexpr std::string_view kDirections[] = {"both", "one_way"};
   const auto direction = fields.ReadName("direction", kDirections);
   fault.amounts["one_way"] = direction == std::size_t{1} ? 1 : 0;
-  ReadAmounts(fields, fault);
-  if (fault.kind != "link_reset" && fault.kind != "network_reset") return;
+  // Every kind needs what it is named after, and takes nothing else.
+  for (const FaultParameter& parameter : info.parameters) {
+    if (!std::isnan(parameter.usual) || fields.Has(parameter.name)) continue;
+    fields.Wrong(parameter.name, fmt::format("missing; {}", parameter.remedy));
+  }
+  for (const FaultParameter& parameter : info.parameters) ReadParameter(fields, parameter, fault);
+  if (!info.at_once()) return;
   if (direction == std::size_t{1}) {
     fields.Wrong("direction", "a connection that is reset has ended for both; remove it");
   }

@@ -4,19 +4,16 @@
 #define LOCKSTEP_STRESS_SCENARIO_SCENARIO_LINK_H_
 
 #include "core/base/toml_fields.h"
+#include "stress/faults/fault_registry.h"
 #include "stress/scenario/scenario.h"
 
 namespace lockstep::stress::scenario {
 
-inline bool IsNetworkFault(std::string_view kind) { return kind.starts_with("network_"); }
-inline bool IsLinkFault(std::string_view kind) {
-  return kind.starts_with("link_") || IsNetworkFault(kind);
-}
-
 // Into FaultSpec::ranks the rank `from`, into amounts: "to" (a rank; absent: all others), "one_way"
 // (0: both directions), "delay", "jitter" (seconds), "loss", "share" (probabilities), "rate" (bytes
 // a second), "port" (absent: any), "refuse".
-void ReadLink(TomlFields& fields, FaultSpec& fault, int ranks);
+void ReadLink(TomlFields& fields, const stress::faults::FaultInfo& info, FaultSpec& fault,
+              int ranks);
 
 }  // namespace lockstep::stress::scenario
 

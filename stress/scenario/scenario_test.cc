@@ -144,7 +144,7 @@ ranks = ["finished", "finished"]
   const Expectation& gloo = scenario->expect.at("gloo");
   EXPECT_EQ(gloo.ranks[0], (std::vector<std::string>{"hung", "failed"}));
   EXPECT_EQ(gloo.ranks[1], (std::vector<std::string>{"finished"}));
-  EXPECT_EQ(gloo.cause, "rank_stopped");
+  EXPECT_EQ(gloo.cause, verdict::Cause::kRankStopped);
   EXPECT_EQ(gloo.culprits, std::vector<int>{1});
   EXPECT_EQ(scenario->expect.count("any"), 1u);
 }

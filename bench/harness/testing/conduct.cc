@@ -63,7 +63,7 @@ std::string TextOf(const verdict::Judgement& judgement) {
   std::string text =
       fmt::format("{}: {}", verdict::NameOf(judgement.verdict), fmt::join(outcomes, ","));
   for (const verdict::Finding& finding : judgement.findings) {
-    text += fmt::format("; {} of {}, {}", finding.cause, fmt::join(finding.culprits, ","),
+    text += fmt::format("; {} of {}, {}", finding.cause.name(), fmt::join(finding.culprits, ","),
                         finding.proved ? "proved" : "suspected");
   }
   return text;

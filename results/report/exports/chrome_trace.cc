@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/journal/purpose.h"
-#include "core/verdict/judge.h"
+#include "core/verdict/wording.h"
 #include "results/report/exports/exports.h"
 
 namespace lockstep::results::report::exports {

@@ -16,7 +16,7 @@ namespace {
 std::string Details(const verdict::Judgement& judgement, const store::CaseRecord* record) {
   std::string text;
   for (const verdict::Finding& finding : judgement.findings) {
-    text += fmt::format("{} ({}, ranks {}): {}\n", finding.cause,
+    text += fmt::format("{} ({}, ranks {}): {}\n", finding.cause.name(),
                         finding.proved ? "proved" : "suspected", fmt::join(finding.culprits, ","),
                         finding.message);
     if (!finding.remedy.empty()) text += "  -> " + finding.remedy + "\n";
@@ -60,7 +60,7 @@ std::string Body(const store::Run& run, const verdict::Judgement& judgement,
   if (judgement.verdict == verdict::Verdict::kPass) return "";
   const char* const element = judgement.verdict == verdict::Verdict::kFail ? "failure" : "error";
   const std::string type =
-      judgement.findings.empty() ? "" : std::string(judgement.findings.front().cause);
+      judgement.findings.empty() ? "" : std::string(judgement.findings.front().cause.name());
   return fmt::format("      <{0} type=\"{1}\" message=\"{2}\">{3}</{0}>\n", element,
                      Xml(type.empty() ? verdict::NameOf(judgement.verdict) : type),
                      Xml(Message(judgement, record, run)), Xml(Details(judgement, record)));

@@ -167,7 +167,7 @@ std::string FormatFound(const store::Run& run, bool open_metrics) {
   std::map<std::pair<std::string, bool>, int> causes;
   const auto count = [&](const verdict::Judgement& judgement) {
     for (const verdict::Finding& finding : judgement.findings)
-      ++causes[{finding.cause, finding.proved}];
+      ++causes[{std::string(finding.cause.name()), finding.proved}];
   };
   for (const store::CaseRecord& record : run.cases) count(record.judgement);
   if (run.cases.empty()) count(run.judgement);

@@ -57,7 +57,7 @@ class Maker {
                                     Below(32), Text(), Number(), Text()});
     }
     for (int i = Below(3); i > 0; --i) {
-      verdict::Finding finding{Word(), {}, Flip(), Text(), Text()};
+      verdict::Finding finding{verdict::FindingCause::Named(Word()), {}, Flip(), Text(), Text()};
       for (int k = Below(4); k > 0; --k) finding.culprits.push_back(Below(1000));
       judgement.findings.push_back(finding);
     }

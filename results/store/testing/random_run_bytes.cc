@@ -32,7 +32,8 @@ void Add(std::string& out, const verdict::Judgement& judgement) {
     Add(out, o.where), Add(out, o.seconds_silent), Add(out, o.evidence);
   }
   for (const verdict::Finding& f : judgement.findings) {
-    Add(out, f.cause), Add(out, f.culprits), Add(out, f.proved), Add(out, f.message);
+    Add(out, std::string(f.cause.name())), Add(out, f.culprits), Add(out, f.proved),
+        Add(out, f.message);
     Add(out, f.remedy);
   }
 }

@@ -54,7 +54,7 @@ StressCase CaseOf(const StressScript& script) {
 // "rank_killed of 1, proved"
 std::string TextOf(const verdict::Finding& finding) {
   return fmt::format(
-      "{} of {}, {}", finding.cause,
+      "{} of {}, {}", finding.cause.name(),
       finding.culprits.empty() ? "nobody" : fmt::format("{}", fmt::join(finding.culprits, ",")),
       finding.proved ? "proved" : "suspected");
 }

@@ -1,0 +1,214 @@
+// Ranks that exited, crashed, were killed or stopped, or reported an error.
+#include <signal.h>
+
+#include "core/verdict/history.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lockstep::verdict::finders {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+TEST(RankExited, InsideACollectiveIsProvedAtOnce) {
+  const Judgement judgement = JudgeAll({At50(0).Silent(0.1), At50(1).Exited(9), At50(2)});
+  EXPECT_EQ(judgement.verdict, Verdict::kFail);
+  EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kHung, Outcome::kFailed, Outcome::kHung));
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  const Finding& finding = judgement.findings[0];
+  EXPECT_EQ(finding.cause, Cause::kRankExited);
+  EXPECT_TRUE(finding.proved);
+  EXPECT_THAT(finding.culprits, ElementsAre(1));
+  EXPECT_THAT(finding.message,
+              HasSubstr("rank 1 exited with code 9 in all_reduce 50 (sequence 49 of "));
+  EXPECT_THAT(finding.message, HasSubstr("ranks 0 and 2 wait for it"));
+  EXPECT_EQ(judgement.outcomes[1].exit_code, 9);
+  EXPECT_THAT(judgement.outcomes[1].where, HasSubstr("all_reduce 50"));
+  EXPECT_THAT(judgement.outcomes[0].evidence, HasSubstr("waiting for rank 1, which exited with"));
+}
+
+TEST(RankExited, CodeZeroInTheMiddleIsAFailureToo) {
+  const Judgement inside = JudgeAll({At50(0), At50(1).Exited(0)});
+  EXPECT_THAT(OutcomesOf(inside), ElementsAre(Outcome::kHung, Outcome::kFailed));
+  EXPECT_EQ(inside.findings.at(0).cause, Cause::kRankExited);
+  const Judgement between = JudgeAll({At50(0), After49(1).Exited(0)});
+  EXPECT_THAT(OutcomesOf(between), ElementsAre(Outcome::kHung, Outcome::kFailed));
+  EXPECT_THAT(between.findings.at(0).message, HasSubstr("after all_reduce 49"));
+}
+
+TEST(RankExited, OneThatFinishedInOrderIsBlamedOnlyIfAnotherWaitsForIt) {
+  const Judgement waits = JudgeAll({At50(0), After49(1).Leaves(0)});
+  EXPECT_THAT(OutcomesOf(waits), ElementsAre(Outcome::kHung, Outcome::kFinished));
+  EXPECT_EQ(waits.findings.at(0).cause, Cause::kRankExited);
+  EXPECT_THAT(waits.findings[0].culprits, ElementsAre(1));
+
+  const Judgement all_done = JudgeAll({After49(0).Leaves(0), After49(1).Leaves(0)});
+  EXPECT_EQ(all_done.verdict, Verdict::kPass);
+  EXPECT_THAT(all_done.findings, IsEmpty());
+
+  // Rank 2's death is what rank 0 waits for: rank 1 had completed all that rank 0 is in.
+  const Judgement other =
+      JudgeAll({At50(0), After49(1).Does(AllReduce()).Leaves(0), At50(2).Signalled(SIGKILL)});
+  ASSERT_EQ(other.findings.size(), 1u);
+  EXPECT_EQ(other.findings[0].cause, Cause::kRankKilled);
+}
+
+TEST(RankExited, OneThatIsOnItsWayIsNotHung) {
+  // Rank 1 had left the collective that rank 0 is still in: rank 0 will leave it as well.
+  const Judgement judgement =
+      JudgeAll({At50(0).Silent(0.1), After49(1).Does(AllReduce()).Exited(9)});
+  EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kFinished, Outcome::kFailed));
+  EXPECT_THAT(judgement.findings.at(0).message, Not(HasSubstr("waits for it")));
+  const Judgement past = JudgeAll(
+      {After49(0).In(journal::Phase::kCheck), After49(1).In(journal::Phase::kCheck).Exited(9)});
+  EXPECT_THAT(OutcomesOf(past), ElementsAre(Outcome::kFinished, Outcome::kFailed));
+  EXPECT_THAT(past.findings.at(0).message, HasSubstr("while checking results after all_reduce 49"));
+}
+
+TEST(RankKilled, SigkillPointsToMemory) {
+  const Judgement judgement = JudgeAll({At50(0), At50(1), At50(2).Signalled(SIGKILL)});
+  EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kHung, Outcome::kHung, Outcome::kKilled));
+  const Finding& finding = judgement.findings.at(0);
+  EXPECT_EQ(finding.cause, Cause::kRankKilled);
+  EXPECT_TRUE(finding.proved);
+  EXPECT_THAT(finding.message, HasSubstr("rank 2 was killed by SIGKILL in all_reduce 50"));
+  EXPECT_THAT(finding.remedy, HasSubstr("oom"));
+  EXPECT_EQ(judgement.outcomes[2].signal, SIGKILL);
+  EXPECT_THAT(JudgeAll({At50(0).Signalled(SIGTERM)}).findings.at(0).remedy, HasSubstr("SIGTERM"));
+}
+
+TEST(RankCrashed, SignalsOfItsOwnMaking) {
+  for (const int signal : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL}) {
+    const Judgement judgement = JudgeAll({At50(0).Signalled(signal), At50(1)});
+    EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kCrashed, Outcome::kHung));
+    EXPECT_EQ(judgement.findings.at(0).cause, Cause::kRankCrashed) << signal;
+    EXPECT_THAT(judgement.findings[0].message, HasSubstr("crashed with SIG"));
+  }
+  for (const int signal : {SIGKILL, SIGTERM, SIGINT, SIGHUP}) {
+    EXPECT_EQ(JudgeAll({At50(0).Signalled(signal)}).findings.at(0).cause, Cause::kRankKilled)
+        << signal;
+  }
+}
+
+TEST(RankStopped, IsNamedWithItsPlace) {
+  const Judgement judgement = JudgeAll({At50(0).Silent(6), After49(1).Stopped(SIGSTOP).Silent(6)});
+  EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kHung, Outcome::kStopped));
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kRankStopped);
+  EXPECT_TRUE(judgement.findings[0].proved);
+  EXPECT_THAT(judgement.findings[0].message, HasSubstr("rank 1 is stopped by SIGSTOP"));
+  EXPECT_THAT(judgement.findings[0].message, HasSubstr("rank 0 waits for it in all_reduce 50"));
+}
+
+TEST(RankFailed, CarriesTheErrorOnOneLine) {
+  const Judgement judgement =
+      JudgeAll({At50(0), After49(1).FailsIn(AllReduce()).Reports("gloo: short read\n at pair.cc")});
+  EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kHung, Outcome::kFailed));
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kRankFailed);
+  EXPECT_THAT(judgement.findings[0].message,
+              HasSubstr("rank 1 reported an error in all_reduce 50"));
+  EXPECT_THAT(judgement.findings[0].message, HasSubstr("gloo: short read at pair.cc"));
+  EXPECT_THAT(judgement.outcomes[0].evidence, HasSubstr("waiting for rank 1, which reported"));
+}
+
+TEST(RankFailed, AlsoWhenTheWorkerLeftBecauseOfIt) {
+  const Judgement judgement =
+      JudgeAll({At50(0), After49(1).FailsIn(AllReduce()).Reports("no route").Leaves(1)});
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kRankFailed);
+  EXPECT_EQ(judgement.outcomes[1].outcome, Outcome::kFailed);
+  EXPECT_EQ(judgement.outcomes[1].exit_code, 1);
+}
+
+TEST(RankFailed, ErrorsOfAConnectionEchoThatOfAPeer) {
+  const auto judge = [](const std::string& error) {
+    return JudgeAll({After49(0).FailsIn(AllReduce()).Reports("gloo: Connection closed by peer"),
+                     After49(1).FailsIn(AllReduce()).Reports(error)});
+  };
+  const Judgement own = judge("gloo: all_reduce: std::bad_alloc");
+  EXPECT_THAT(own.findings.at(0).culprits, ElementsAre(1));
+  EXPECT_THAT(own.findings[0].message, HasSubstr("rank 0 failed in a collective because"));
+  // A reset comes before what its victim closes.
+  EXPECT_THAT(judge("gloo: Connection reset by peer").findings.at(0).culprits, ElementsAre(1));
+  // Where nobody says more, both are told.
+  const Judgement both = judge("gloo: Connection closed by peer");
+  EXPECT_THAT(both.findings.at(0).culprits, ElementsAre(0, 1));
+  // That a connection ended is an effect: only an error with a reason of its own is a cause.
+  EXPECT_FALSE(both.findings[0].proved);
+  EXPECT_FALSE(judge("gloo: Connection reset by peer").findings[0].proved);
+  EXPECT_TRUE(own.findings[0].proved);
+}
+
+TEST(RankFailed, TheEarlierCollectiveIsNamedOfTwo) {
+  const std::string reset = "gloo: Connection reset by peer";
+  const auto judge = [&](const History& other) {
+    return JudgeAll({After49(0).Does(AllReduce()).FailsIn(AllReduce()).Reports(reset), other});
+  };
+  const Judgement apart = judge(After49(1).FailsIn(AllReduce()).Reports(reset));
+  EXPECT_THAT(apart.findings.at(0).culprits, ElementsAre(0, 1));
+  EXPECT_EQ(apart.findings[0].operation->sequence, 49u);
+  EXPECT_THAT(apart.findings[0].message, HasSubstr("rank 1 reported an error in all_reduce 50"));
+  EXPECT_THAT(apart.findings[0].message, HasSubstr("; rank 0 reported errors too"));
+  const Judgement same = judge(After49(1).Does(AllReduce()).FailsIn(AllReduce()).Reports(reset));
+  EXPECT_EQ(same.findings.at(0).operation->sequence, 50u);
+  EXPECT_THAT(same.findings[0].message, HasSubstr("rank 0 reported an error in all_reduce 51"));
+}
+
+TEST(RankFailed, WhoRaisedIsTheCauseOfItsPeersErrors) {
+  const History raised = After49(1).Reports("out of memory").Leaves(1);
+  const Judgement judgement =
+      JudgeAll({After49(0).FailsIn(AllReduce()).Reports("connection closed by peer"), raised});
+  EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kFailed, Outcome::kFailed));
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
+  EXPECT_THAT(judgement.findings[0].message, HasSubstr("rank 0 failed in a collective because"));
+  // It raised while a collective that it had put on a stream was still running.
+  const Judgement asynchronous =
+      JudgeAll({After49(0).FailsIn(AllReduce()).Reports("connection closed by peer"),
+                After49(1).Enters(AllReduce()).Reports("out of memory").Leaves(1)});
+  EXPECT_THAT(asynchronous.findings.at(0).culprits, ElementsAre(1));
+  // What was queued behind the one that failed never ran.
+  const Judgement queued = JudgeAll({After49(0)
+                                         .FailsIn(AllReduce())
+                                         .Queues(AllReduce())
+                                         .Reports("connection closed by peer")
+                                         .Leaves(1),
+                                     raised});
+  EXPECT_THAT(queued.findings.at(0).culprits, ElementsAre(1));
+  // Both in the same collective: nobody knows who began.
+  const Judgement both = JudgeAll({After49(0).FailsIn(AllReduce()).Reports("broken"),
+                                   After49(1).FailsIn(AllReduce()).Reports("broken")});
+  EXPECT_THAT(both.findings.at(0).culprits, ElementsAre(0, 1));
+  // The one that raised had done its part of what failed elsewhere.
+  const Judgement later = JudgeAll({After49(0).FailsIn(AllReduce()).Reports("broken"),
+                                    After49(1).Does(AllReduce()).Reports("raised").Leaves(1)});
+  EXPECT_THAT(later.findings.at(0).culprits, ElementsAre(0, 1));
+}
+
+TEST(RankGone, WhoConnectsWaitsForOneThatNeverConnected) {
+  const Judgement judgement =
+      JudgeAll({History(0).In(journal::Phase::kConnect), History(1).Signalled(SIGKILL)});
+  EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kHung, Outcome::kKilled));
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kRankKilled);
+  EXPECT_THAT(judgement.findings[0].message, HasSubstr("rank 0 waits for it to connect"));
+  // It is not said of one that is only slow, nor when the dead one had connected.
+  EXPECT_THAT(OutcomesOf(JudgeAll({History(0).In(journal::Phase::kConnect), History(1)})),
+              ElementsAre(Outcome::kFinished, Outcome::kFinished));
+  EXPECT_THAT(OutcomesOf(JudgeAll(
+                  {History(0).In(journal::Phase::kConnect), After49(1).Signalled(SIGKILL)})),
+              ElementsAre(Outcome::kFinished, Outcome::kKilled));
+}
+
+TEST(RankFailed, AnErrorBecauseOfADeadPeerIsNoCause) {
+  const Judgement judgement =
+      JudgeAll({After49(0).FailsIn(AllReduce()).Reports("connection closed by peer"),
+                At50(1).Signalled(SIGKILL)});
+  EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kFailed, Outcome::kKilled));
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_EQ(judgement.findings[0].cause, Cause::kRankKilled);
+  EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
+}
+
+}  // namespace
+}  // namespace lockstep::verdict::finders

@@ -1,0 +1,114 @@
+// Different operations in the same position of a communicator: no rank can go on, or the result is
+// wrong; either way the program is.
+#include "core/verdict/finders/mismatch.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/journal/purpose.h"
+#include "core/verdict/wording.h"
+
+namespace lockstep::verdict::finders {
+namespace {
+
+Cause CauseOf(const journal::JournalEvent& a, const journal::JournalEvent& b) {
+  if (a.collective != b.collective) return Cause::kCollectiveMismatch;
+  if (a.collective == collective::Collective::kBarrier)
+    return Cause::kCollectiveMismatch;  // of two purposes
+  if (a.type != b.type) return Cause::kTypeMismatch;
+  if (a.count != b.count) return Cause::kCountMismatch;
+  const collective::CollectiveInfo& info = collective::InfoOf(a.collective);
+  if (info.rooted && a.root != b.root) return Cause::kRootMismatch;
+  if (info.reduces && a.reduction != b.reduction) return Cause::kReductionMismatch;
+  return Cause::kCollectiveMismatch;
+}
+
+std::vector<int> RanksOf(const Situation& situation, const Mismatch::Party& party) {
+  std::vector<int> ranks;
+  for (const std::size_t i : party.members) ranks.push_back(situation.views[i].rank());
+  return ranks;
+}
+
+// "rank 0 is in all_reduce 5 (…)", "ranks 1 and 2 went through barrier 1 (…)".
+std::string Calls(const Situation& situation, const Mismatch::Party& party) {
+  const std::vector<int> ranks = RanksOf(situation, party);
+  const std::string call = DescribeInvocation(*party.event);
+  if (party.event->kind == journal::EventKind::kEnd) {
+    return fmt::format("{} went through {}", FormatRanks(ranks), call);
+  }
+  return fmt::format("{} {} in {}", FormatRanks(ranks), Verb(ranks, "is", "are"), call);
+}
+
+bool IsOfJoin(journal::Purpose purpose) {
+  return journal::Purpose::kJoinAlive <= purpose && purpose <= journal::Purpose::kJoinFinalSync;
+}
+bool IsOfTheProgram(journal::Purpose purpose) {
+  return purpose == journal::Purpose::kBarrier || purpose == journal::Purpose::kStep ||
+         purpose == journal::Purpose::kBatchNormForward ||
+         purpose == journal::Purpose::kBatchNormBackward;
+}
+
+std::string RemedyOf(const Mismatch& mismatch, const std::vector<int>& culprits) {
+  const journal::Purpose a = journal::UnpackAnnotation(mismatch.parties[0].event->value).purpose;
+  const journal::Purpose b = journal::UnpackAnnotation(mismatch.parties[1].event->value).purpose;
+  if ((IsOfJoin(a) && IsOfTheProgram(b)) || (IsOfJoin(b) && IsOfTheProgram(a))) {
+    return "Call no collectives of your own inside join() (barriers, metrics, SyncBatchNorm): a "
+           "rank that has joined answers only those of DistributedDataParallel; move them behind "
+           "it.";
+  }
+  return fmt::format(
+      "Compare what {} and the others call before sequence {}: every rank must call the same "
+      "collectives with the same arguments in the same order.",
+      FormatRanks(culprits), mismatch.sequence);
+}
+
+// No library can tell two calls apart that differ in nothing but what they are for.
+std::string WhatDiffers(const Situation& situation, const journal::JournalEvent& a,
+                        const journal::JournalEvent& b) {
+  if (SameCall(OperationOf(a), OperationOf(b))) {
+    return "the same position and the same call, for different purposes; no library can tell the "
+           "two apart: what the ranks get is wrong, without an error";
+  }
+  const std::string effect = ExplainEffect(situation.semantics, OperationOf(a), OperationOf(b));
+  return "the same position, different operations" + (effect.empty() ? "" : "; " + effect);
+}
+
+Finding DescribeMismatch(const Situation& situation, const Mismatch& mismatch) {
+  const Mismatch::Party& most = mismatch.parties[0];
+  const Mismatch::Party& next = mismatch.parties[1];
+  std::size_t all = 0;
+  for (const Mismatch::Party& party : mismatch.parties) all += party.members.size();
+  // Whom most agree with is right; without a majority nobody can say who is wrong.
+  const bool majority = 2 * most.members.size() > all;
+  Finding finding;
+  // The parties may be the same call for different purposes.
+  finding.cause = CauseOf(*most.event, *next.event);
+  finding.proved = true;
+  finding.operation = *next.event;
+  for (const Mismatch::Party& party : mismatch.parties) {
+    if (majority && &party == &most) continue;
+    const std::vector<int> ranks = RanksOf(situation, party);
+    finding.culprits.insert(finding.culprits.end(), ranks.begin(), ranks.end());
+  }
+  std::sort(finding.culprits.begin(), finding.culprits.end());
+  const std::size_t kinds = mismatch.parties.size();
+  finding.message = fmt::format("{}, {}{}: {}", Calls(situation, most), Calls(situation, next),
+                                kinds > 2 ? fmt::format(" (and {} more kinds)", kinds - 2) : "",
+                                WhatDiffers(situation, *most.event, *next.event));
+  finding.remedy = RemedyOf(mismatch, finding.culprits);
+  return finding;
+}
+
+}  // namespace
+
+std::vector<Finding> DescribeMismatches(const Situation& situation,
+                                        const std::vector<Mismatch>& mismatches) {
+  std::vector<Finding> findings;
+  for (const Mismatch& mismatch : mismatches) {
+    findings.push_back(DescribeMismatch(situation, mismatch));
+  }
+  return findings;
+}
+
+}  // namespace lockstep::verdict::finders

@@ -1,0 +1,18 @@
+// Different operations in the same position of a communicator.
+#ifndef LOCKSTEP_CORE_VERDICT_FINDERS_MISMATCH_H_
+#define LOCKSTEP_CORE_VERDICT_FINDERS_MISMATCH_H_
+
+#include <vector>
+
+#include "core/verdict/outcome.h"
+#include "core/verdict/situation.h"
+
+namespace lockstep::verdict::finders {
+
+// collective_mismatch and the like: proved.
+std::vector<Finding> DescribeMismatches(const Situation& situation,
+                                        const std::vector<Mismatch>& mismatches);
+
+}  // namespace lockstep::verdict::finders
+
+#endif  // LOCKSTEP_CORE_VERDICT_FINDERS_MISMATCH_H_

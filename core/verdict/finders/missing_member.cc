@@ -1,0 +1,118 @@
+// Communicators that not all ranks make: who makes one waits for all ranks of its parent, members
+// and others alike (MPI_Comm_split, ncclCommSplit, PyTorch's new_group; pytorch#25390).
+#include "core/verdict/finders/missing_member.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "core/verdict/rank_view.h"
+#include "core/verdict/wording.h"
+
+namespace lockstep::verdict::finders {
+namespace {
+
+// The earliest making of a group that ranks wait in.
+struct Making {
+  const journal::JournalEvent* event = nullptr;
+  std::vector<const RankView*> waiting = {};
+  std::vector<const RankView*> absent = {};  // they certainly did not take part
+};
+
+bool TookPart(const RankView& view, int group, std::uint64_t sequence) {
+  const Track* track = view.On(group);
+  // What the ring of a journal lost proves nothing.
+  return track == nullptr ? !view.complete() : track->started > sequence;
+}
+
+Making MakingOf(const Situation& situation, int group) {
+  Making making;
+  for (const std::size_t i : situation.groups[static_cast<std::size_t>(group)].members) {
+    const RankView& view = situation.views[i];
+    if (!OwesProgress(view) || !view.waits_in(group)) continue;
+    making.waiting.push_back(&view);
+    const bool earlier = making.event == nullptr || view.open->sequence < making.event->sequence;
+    if (earlier) making.event = view.open;
+  }
+  if (making.event == nullptr) return making;
+  for (const std::size_t i : situation.groups[static_cast<std::size_t>(group)].members) {
+    const RankView& view = situation.views[i];
+    if (!TookPart(view, group, making.event->sequence)) making.absent.push_back(&view);
+  }
+  return making;
+}
+
+std::vector<int> RanksOf(const std::vector<const RankView*>& views) {
+  std::vector<int> ranks;
+  for (const RankView* view : views) ranks.push_back(view->rank());
+  return ranks;
+}
+
+bool IsAmong(const std::vector<int>& some, const std::vector<int>& all) {
+  return !some.empty() && std::all_of(some.begin(), some.end(), [&](int rank) {
+    return std::binary_search(all.begin(), all.end(), rank);
+  });
+}
+
+// The general finding says no more than that somebody is not in this making.
+bool IsAbout(const Finding& general, const Making& making) {
+  const std::vector<int> waiting = RanksOf(making.waiting);
+  if (general.cause == Cause::kOrderInversion) {
+    return std::any_of(general.culprits.begin(), general.culprits.end(), [&](int rank) {
+      return std::binary_search(waiting.begin(), waiting.end(), rank);
+    });
+  }
+  if (general.cause == Cause::kCollectiveMismatch) {
+    return !general.operation && IsAmong(general.culprits, waiting);
+  }
+  if (general.cause != Cause::kRankExited || !IsAmong(general.culprits, RanksOf(making.absent))) {
+    return false;
+  }
+  // Who left too early left more than this making.
+  return std::all_of(making.absent.begin(), making.absent.end(), [&](const RankView* view) {
+    return FinishedInOrder(*view) || std::ranges::count(general.culprits, view->rank()) == 0;
+  });
+}
+
+std::string NameOfMade(const Situation& situation, const journal::JournalEvent& event) {
+  for (const Group& group : situation.groups) {
+    if (!group.making && group.communicator == event.count) return fmt::format(" '{}'", group.name);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::optional<Finding> ExplainMaking(const Situation& situation, const Finding& general) {
+  for (std::size_t g = 0; g < situation.groups.size(); ++g) {
+    if (!situation.groups[g].making) continue;
+    const Making making = MakingOf(situation, static_cast<int>(g));
+    if (making.absent.empty() || !IsAbout(general, making)) continue;
+    const std::size_t members = situation.groups[g].members.size();
+    const bool most_absent = 2 * making.absent.size() > members;
+    const std::vector<int> waiting = RanksOf(making.waiting);
+    const std::vector<int> absent = RanksOf(making.absent);
+    const RankView& first = *making.absent.front();
+    Finding finding;
+    finding.cause = Cause::kInitFailure;
+    finding.proved = general.proved;
+    finding.culprits = most_absent ? waiting : absent;
+    finding.message = fmt::format(
+        "{} {} in {}{}, in which {} did not take part: rank {} {}", FormatRanks(waiting),
+        Verb(waiting, "waits", "wait"), DescribeInvocation(*making.event),
+        NameOfMade(situation, *making.event), FormatRanks(absent), first.rank(),
+        IsGone(first) ? FateOf(first)
+                      : (first.open != nullptr ? "is in " : "is ") + WhereOf(first));
+    finding.remedy =
+        "Let all ranks make the same communicators in the same order, members and others alike "
+        "(torch.distributed.new_group is called by every rank), before any of them is used.";
+    return finding;
+  }
+  return std::nullopt;
+}
+
+}  // namespace lockstep::verdict::finders

@@ -1,0 +1,57 @@
+// Ranks that wait for each other in a ring over several communicators, which they use in different
+// orders.
+#include "core/verdict/finders/order_inversion.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <string>
+
+#include "core/verdict/stuck.h"
+#include "core/verdict/wording.h"
+
+namespace lockstep::verdict::finders {
+namespace {
+
+std::string NameOfGroup(const Situation& situation, const RankView& view) {
+  return situation.groups[static_cast<std::size_t>(view.open_group)].name;
+}
+
+Finding Inversion(const Situation& situation, const std::vector<std::size_t>& cycle, bool proved) {
+  constexpr std::size_t kShown = 4;
+  Finding finding;
+  finding.cause = Cause::kOrderInversion;
+  finding.proved = proved;
+  for (std::size_t n = 0; n < cycle.size(); ++n) {
+    const RankView& view = situation.views[cycle[n]];
+    const RankView& next = situation.views[cycle[(n + 1) % cycle.size()]];
+    finding.culprits.push_back(view.rank());
+    if (n >= kShown) continue;
+    finding.message +=
+        fmt::format("{}rank {} waits in {} ({}) for rank {}", n == 0 ? "" : ", ", view.rank(),
+                    DescribeInvocation(*view.open), NameOfGroup(situation, view), next.rank());
+  }
+  if (cycle.size() > kShown)
+    finding.message += fmt::format(" (and {} more)", cycle.size() - kShown);
+  finding.message += ": a ring over communicators, in which nobody comes";
+  finding.remedy = finding.cause.info().remedy;
+  std::sort(finding.culprits.begin(), finding.culprits.end());
+  finding.operation = OperationIn(situation.views[cycle.front()].open);
+  return finding;
+}
+
+}  // namespace
+
+std::vector<Finding> FindInversion(const Situation& situation,
+                                   const std::vector<Mismatch>& mismatches) {
+  if (situation.groups.size() < 2) return {};
+  const Stuck stuck = FindStuck(situation, mismatches, true);
+  if (stuck.cycle.empty()) return {};
+  const bool silent = std::all_of(stuck.cycle.begin(), stuck.cycle.end(), [&](std::size_t i) {
+    return situation.overdue(situation.views[i]);
+  });
+  if (!situation.one_stream && !silent) return {};
+  return {Inversion(situation, stuck.cycle, situation.one_stream)};
+}
+
+}  // namespace lockstep::verdict::finders

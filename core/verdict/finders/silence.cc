@@ -1,0 +1,295 @@
+// Nobody is gone, nobody failed, and nothing happens: all evidence is silence, so every finding of
+// this file is a suspicion and needs the deadline.
+#include "core/verdict/finders/silence.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/verdict/link_findings.h"
+#include "core/verdict/rank_view.h"
+#include "core/verdict/wording.h"
+
+namespace lockstep::verdict::finders {
+namespace {
+
+using Views = std::vector<const RankView*>;
+
+std::vector<int> RanksOf(const Views& views) {
+  std::vector<int> ranks;
+  for (const RankView* view : views) ranks.push_back(view->rank());
+  return ranks;
+}
+
+// The evidence up to the third frame of the stack: a first line must be readable. All of it is in
+// the rank's outcome.
+std::string Beginning(const std::string& system) {
+  std::size_t end = system.find(" < ");
+  for (int frame = 1; frame < 3 && end != std::string::npos; ++frame) {
+    end = system.find(" < ", end + 1);
+  }
+  return end == std::string::npos ? system : system.substr(0, end) + " < …";
+}
+
+// What the operating system says of it, as the end of a sentence, or nothing.
+std::string SystemClause(const RankView& view) {
+  const std::string& system = view.evidence->system;
+  if (system.empty()) return view.evidence->asleep ? " (asleep)" : "";
+  const bool say = view.evidence->asleep && !system.starts_with("asleep");
+  return fmt::format(" ({}{})", say ? "asleep: " : "", OneLine(Beginning(system)));
+}
+
+// The earliest operation of a group that ranks wait in, and how every member stands to it.
+struct Standstill {
+  const journal::JournalEvent* operation = nullptr;  // nullptr: no rank waits in it
+  int group = kUnknownGroup;
+  Views waiting;  // came as far in it as any that is still in it
+  Views missing;  // alive, and not so far
+  Views left;
+  bool incomplete = false;  // a rank of which nothing is known may be missing
+  double seconds = 0;       // longest silence of a waiting rank
+};
+
+CallStep StepAt(const RankView& view, int group, std::uint64_t sequence) {
+  const Track* track = view.On(group);
+  return track == nullptr ? CallStep::kNotEntered : track->StepAt(sequence);
+}
+
+void Sort(Standstill& found, const RankView& view, CallStep step, CallStep furthest) {
+  if (view.evidence->state == ProcessState::kLost) {
+    found.incomplete = true;
+  } else if (step == CallStep::kLeft) {
+    found.left.push_back(&view);
+  } else if (step < furthest) {
+    found.missing.push_back(&view);
+  } else {
+    found.waiting.push_back(&view);
+    found.seconds = std::max(found.seconds, view.evidence->seconds_silent);
+  }
+}
+
+Standstill StandstillOf(const Situation& situation, int group) {
+  Standstill found;
+  found.group = group;
+  const auto& members = situation.groups[static_cast<std::size_t>(group)].members;
+  for (const std::size_t i : members) {
+    const RankView& view = situation.views[i];
+    if (!OwesProgress(view) || !view.waits_in(group)) continue;
+    if (found.operation == nullptr || view.open->sequence < found.operation->sequence) {
+      found.operation = view.open;
+    }
+  }
+  if (found.operation == nullptr) return found;
+  const std::uint64_t sequence = found.operation->sequence;
+  CallStep furthest = CallStep::kNotEntered;
+  for (const std::size_t i : members) {
+    const CallStep step = StepAt(situation.views[i], group, sequence);
+    if (step != CallStep::kLeft) furthest = std::max(furthest, step);
+  }
+  for (const std::size_t i : members) {
+    const RankView& view = situation.views[i];
+    Sort(found, view, StepAt(view, group, sequence), furthest);
+  }
+  return found;
+}
+
+std::string WhatInstead(const RankView& view, int group) {
+  if (view.waits_in(group)) return "has queued it, but its stream has not reached it";
+  if (view.evidence->idle) return "waits for an order";
+  if (view.open != nullptr) return "waits in " + DescribeInvocation(*view.open) + " instead";
+  return fmt::format("has not entered it: {}, last sign of life {} ago", WhereOf(view),
+                     Seconds(view.evidence->seconds_silent));
+}
+
+std::string BusyRemedy(const RankView& view) {
+  return fmt::format(
+      "See in rank {}'s stored stack what it does; if that work may take so long, give -T (the "
+      "deadline) more seconds.",
+      view.rank());
+}
+
+Finding MissingRanks(const Standstill& standstill) {
+  const RankView& first = *standstill.missing.front();
+  const bool busy =
+      !first.evidence->idle && (first.open == nullptr || first.waits_in(standstill.group));
+  Finding finding;
+  finding.cause = busy ? Cause::kRankBusy : Cause::kUnknown;
+  finding.culprits = RanksOf(standstill.missing);
+  finding.operation = OperationIn(standstill.operation);
+  const std::vector<int> waiting = RanksOf(standstill.waiting);
+  finding.message =
+      fmt::format("{} {} for {} in {} since {}; rank {} {}{}", FormatRanks(waiting),
+                  Verb(waiting, "waits", "wait"), FormatRanks(finding.culprits),
+                  DescribeInvocation(*standstill.operation), Seconds(standstill.seconds),
+                  first.rank(), WhatInstead(first, standstill.group), SystemClause(first));
+  finding.remedy =
+      busy ? BusyRemedy(first)
+           : fmt::format(
+                 "Compare what rank {} and the others call: the journals do not show why "
+                 "it is not in this collective.",
+                 first.rank());
+  return finding;
+}
+
+Finding Stall(const Situation& situation, const Standstill& standstill) {
+  Views asleep;
+  for (const RankView* view : standstill.waiting) {
+    if (view->evidence->asleep) asleep.push_back(view);
+  }
+  // Asleep among ranks that are awake is suspicious; all asleep is how some libraries wait.
+  const bool named = !asleep.empty() && asleep.size() < standstill.waiting.size();
+  Finding finding;
+  finding.cause = Cause::kTransportStall;
+  if (named) finding.culprits = RanksOf(asleep);
+  finding.operation = OperationIn(standstill.operation);
+  finding.message =
+      fmt::format("all {} entered {} and {} of {} did not leave it for {}",
+                  standstill.group == 0 ? "ranks" : "its ranks",
+                  DescribeInvocation(*standstill.operation), standstill.waiting.size(),
+                  standstill.waiting.size() + standstill.left.size(), Seconds(standstill.seconds));
+  if (!standstill.left.empty()) {
+    finding.message += fmt::format("; {} left it", FormatRanks(RanksOf(standstill.left)));
+  }
+  if (named) {
+    finding.message +=
+        fmt::format("; {} {} asleep while the others try to go on{}", FormatRanks(finding.culprits),
+                    Verb(finding.culprits, "is", "are"), SystemClause(*asleep.front()));
+  } else {
+    const RankView& first = *standstill.waiting.front();
+    finding.message +=
+        fmt::format("; {} in it, rank {} for example{}", FormatRanks(RanksOf(standstill.waiting)),
+                    first.rank(), SystemClause(first));
+  }
+  finding.remedy =
+      named ? fmt::format(
+                  "See in rank {}'s stored stack what it sleeps in; it is not the library "
+                  "waiting for its peers.",
+                  finding.culprits.front())
+            : "Compare the stored stacks of all ranks and the error counters of the links between "
+              "them; the journals alone do not tell who is at fault.";
+  NameStalledLinks(situation, finding);
+  return finding;
+}
+
+// Ranks silent beyond the deadline outside any collective that a standstill speaks of.
+Views SilentElsewhere(const Situation& situation, const std::vector<Standstill>& standstills) {
+  Views silent;
+  for (const RankView& view : situation.views) {
+    if (!OwesProgress(view) || view.waits_in_group() || !situation.overdue(view)) continue;
+    const bool named = std::any_of(standstills.begin(), standstills.end(), [&](const auto& one) {
+      return std::binary_search(one.missing.begin(), one.missing.end(), &view);
+    });
+    if (!named) silent.push_back(&view);
+  }
+  return silent;
+}
+
+// It waits in an operation of another group: what stops that stops this.
+bool WaitsElsewhere(const RankView* view, int group) {
+  return OwesProgress(*view) && view->waits_in_group() && !view->waits_in(group);
+}
+
+bool IsConsequence(const Standstill& standstill) {
+  return !standstill.missing.empty() &&
+         WaitsElsewhere(standstill.missing.front(), standstill.group);
+}
+
+std::vector<Standstill> StandstillsOf(const Situation& situation) {
+  std::vector<Standstill> standstills;
+  for (std::size_t g = 0; g < situation.groups.size(); ++g) {
+    Standstill standstill = StandstillOf(situation, static_cast<int>(g));
+    if (standstill.operation == nullptr) continue;
+    if (standstill.seconds < situation.deadline_seconds) continue;
+    // Members are in the order in which the group names them.
+    std::sort(standstill.missing.begin(), standstill.missing.end());
+    // Who waits elsewhere is to blame only when nobody else is.
+    const auto elsewhere = [g](const RankView* view) {
+      return WaitsElsewhere(view, static_cast<int>(g));
+    };
+    if (!std::all_of(standstill.missing.begin(), standstill.missing.end(), elsewhere)) {
+      std::erase_if(standstill.missing, elsewhere);
+    }
+    standstills.push_back(std::move(standstill));
+  }
+  return standstills;
+}
+
+Finding OtherCommunicator(const Views& waiting) {
+  Finding finding;
+  finding.cause = Cause::kUnknown;
+  finding.culprits = RanksOf(waiting);
+  finding.message = fmt::format(
+      "{} {} in {} since {}; the journals do not show who else belongs to that communicator",
+      FormatRanks(finding.culprits), Verb(finding.culprits, "waits", "wait"),
+      DescribeInvocation(*waiting.front()->open),
+      Seconds(waiting.front()->evidence->seconds_silent));
+  finding.remedy = "Compare the stored stacks and the histories of these ranks.";
+  return finding;
+}
+
+Finding InitFailure(const Situation& situation, const Views& connecting) {
+  // Those that did not even begin to connect are what the others wait for.
+  Views behind;
+  for (const RankView* view : connecting) {
+    if (view->phase == journal::Phase::kStart) behind.push_back(view);
+  }
+  Finding finding;
+  finding.cause = Cause::kInitFailure;
+  finding.culprits = RanksOf(behind.empty() ? connecting : behind);
+  const RankView& first = behind.empty() ? *connecting.front() : *behind.front();
+  finding.message =
+      fmt::format("{} of {} ranks could not connect in time: {} {} since {}{}", connecting.size(),
+                  situation.views.size(), FormatRanks(finding.culprits), Doing(first.phase),
+                  Seconds(first.evidence->seconds_silent), SystemClause(first));
+  finding.remedy =
+      "Check that the hosts reach each other on the interface that the library chose (firewall, "
+      "host names, library variables that name an interface).";
+  NameStalledLinks(situation, finding);
+  return finding;
+}
+
+Finding Busy(const Views& silent) {
+  const RankView& first = *silent.front();
+  Finding finding;
+  finding.cause = Cause::kRankBusy;
+  finding.culprits = RanksOf(silent);
+  finding.message =
+      fmt::format("{} {} silent for {}: rank {} {}{}", FormatRanks(finding.culprits),
+                  Verb(finding.culprits, "is", "are"), Seconds(first.evidence->seconds_silent),
+                  first.rank(), WhereOf(first), SystemClause(first));
+  finding.remedy = BusyRemedy(first);
+  return finding;
+}
+
+}  // namespace
+
+std::vector<Finding> FindSilence(const Situation& situation) {
+  std::vector<Finding> findings, stalls;
+  std::vector<Standstill> standstills = StandstillsOf(situation);
+  const bool all_follow = std::all_of(standstills.begin(), standstills.end(), IsConsequence);
+  for (const Standstill& standstill : standstills) {
+    if (!all_follow && IsConsequence(standstill)) continue;
+    if (!standstill.missing.empty()) {
+      Finding finding = MissingRanks(standstill);
+      const bool known = std::any_of(findings.begin(), findings.end(), [&](const Finding& f) {
+        return f.cause == finding.cause && f.culprits == finding.culprits;
+      });
+      if (!known) findings.push_back(std::move(finding));
+    } else if (!standstill.incomplete) {
+      // Posted calls that all entered may be done, and nobody has asked.
+      (situation.posts ? stalls : findings).push_back(Stall(situation, standstill));
+    }
+  }
+  Views elsewhere, connecting, busy;
+  for (const RankView* view : SilentElsewhere(situation, standstills)) {
+    const bool early =
+        view->phase == journal::Phase::kStart || view->phase == journal::Phase::kConnect;
+    (view->open != nullptr ? elsewhere : early ? connecting : busy).push_back(view);
+  }
+  if (!elsewhere.empty()) findings.push_back(OtherCommunicator(elsewhere));
+  if (!connecting.empty()) findings.push_back(InitFailure(situation, connecting));
+  if (!busy.empty()) findings.push_back(Busy(busy));
+  return findings.empty() ? stalls : findings;
+}
+
+}  // namespace lockstep::verdict::finders

@@ -1,0 +1,143 @@
+// Silence: where it is suspicious, and where it is not.
+#include <signal.h>
+
+#include "core/verdict/history.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lockstep::verdict::finders {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(TransportStall, NeedsTheDeadline) {
+  const Judgement early = JudgeAll({At50(0).Silent(4.9), At50(1).Silent(4.8)});
+  EXPECT_THAT(early.findings, IsEmpty());
+  EXPECT_EQ(early.verdict, Verdict::kUnknown);
+  EXPECT_THAT(OutcomesOf(early), ElementsAre(Outcome::kFinished, Outcome::kFinished));
+
+  const Judgement late = JudgeAll({At50(0).Silent(5.1), At50(1).Silent(4.9)});
+  EXPECT_EQ(late.verdict, Verdict::kFail);
+  EXPECT_THAT(OutcomesOf(late), ElementsAre(Outcome::kHung, Outcome::kHung));
+  ASSERT_EQ(late.findings.size(), 1u);
+  EXPECT_EQ(late.findings[0].cause, Cause::kTransportStall);
+  EXPECT_FALSE(late.findings[0].proved);
+  EXPECT_THAT(late.findings[0].culprits, IsEmpty());
+  EXPECT_THAT(late.findings[0].message, HasSubstr("all ranks entered all_reduce 50"));
+}
+
+TEST(TransportStall, ARankAsleepAmongTheOthersIsNamed) {
+  const Judgement judgement =
+      JudgeAll({At50(0).Silent(6), At50(1).Silent(6).Asleep("S, in pause"), At50(2).Silent(6)});
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kTransportStall);
+  EXPECT_FALSE(judgement.findings[0].proved);
+  EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
+  EXPECT_THAT(judgement.findings[0].message, HasSubstr("asleep: S, in pause"));
+  const Judgement all =
+      JudgeAll({At50(0).Silent(6).Asleep("S, in futex"), At50(1).Silent(6).Asleep("S, in futex")});
+  EXPECT_THAT(all.findings.at(0).culprits, IsEmpty());
+}
+
+TEST(TransportStall, SomeLeftAlready) {
+  const Judgement judgement =
+      JudgeAll({At50(0).Silent(6), After49(1).Does(AllReduce()).Enters(AllReduce()).Silent(6)});
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kTransportStall);
+  EXPECT_THAT(judgement.findings[0].message, HasSubstr("1 of 2 did not leave it"));
+  EXPECT_THAT(judgement.findings[0].message, HasSubstr("rank 1 left it"));
+  EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kHung, Outcome::kHung));
+}
+
+TEST(RankBusy, TheOneThatDidNotEnterIsNamedWithWhatItDoesInstead) {
+  const Judgement judgement =
+      JudgeAll({At50(0).Silent(6),
+                After49(1).In(journal::Phase::kCompute).Silent(6.5).Asleep("D, in io_schedule"),
+                At50(2).Silent(6)});
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  const Finding& finding = judgement.findings[0];
+  EXPECT_EQ(finding.cause, Cause::kRankBusy);
+  EXPECT_FALSE(finding.proved);
+  EXPECT_THAT(finding.culprits, ElementsAre(1));
+  EXPECT_THAT(finding.message, HasSubstr("ranks 0 and 2 wait for rank 1 in all_reduce 50"));
+  EXPECT_THAT(finding.message, HasSubstr("computing after all_reduce 49"));
+  EXPECT_THAT(finding.message, HasSubstr("io_schedule"));
+  EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kHung, Outcome::kHung, Outcome::kHung));
+}
+
+TEST(RankBusy, ASlowRankThatGoesOnIsNotHung) {
+  const Judgement judgement =
+      JudgeAll({At50(0).Silent(6), After49(1).In(journal::Phase::kLoad).Silent(0.2)});
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kRankBusy);
+  EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kHung, Outcome::kFinished));
+  const Judgement early =
+      JudgeAll({At50(0).Silent(3), After49(1).In(journal::Phase::kLoad).Silent(3)});
+  EXPECT_THAT(early.findings, IsEmpty());
+}
+
+TEST(RankBusy, AStreamThatNeverReachesTheCollective) {
+  const Judgement judgement =
+      JudgeAll({At50(0).Silent(6), After49(1).Queues(AllReduce()).Silent(6)});
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kRankBusy);
+  EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
+  EXPECT_THAT(judgement.findings[0].message, HasSubstr("its stream has not reached it"));
+  const Judgement both = JudgeAll(
+      {After49(0).Queues(AllReduce()).Silent(6), After49(1).Queues(AllReduce()).Silent(6)});
+  EXPECT_EQ(both.findings.at(0).cause, Cause::kTransportStall);
+}
+
+TEST(RankBusy, SilentWhereNobodyWaits) {
+  const Judgement judgement =
+      JudgeAll({History(0).Idle(), After49(1).In(journal::Phase::kCheck).Silent(9)});
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kRankBusy);
+  EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
+  EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kFinished, Outcome::kHung));
+}
+
+TEST(Idle, WaitingForOrdersIsNoHang) {
+  const Judgement judgement =
+      JudgeAll({After49(0).Idle().Silent(1000), After49(1).Idle().Silent(1000)});
+  EXPECT_EQ(judgement.verdict, Verdict::kPass);
+  EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kFinished, Outcome::kFinished));
+}
+
+TEST(Idle, ARankThatWasNeverOrderedIsAnHonestUnknown) {
+  const Judgement judgement = JudgeAll({At50(0).Silent(6), After49(1).Idle().Silent(6)});
+  EXPECT_EQ(judgement.verdict, Verdict::kUnknown);
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kUnknown);
+  EXPECT_THAT(judgement.findings[0].message, HasSubstr("rank 1 waits for an order"));
+}
+
+TEST(Lost, ASilentAgentProvesNothing) {
+  const Judgement judgement = JudgeAll({At50(0).Silent(1), At50(1).Silent(1), History(2).Lost()});
+  EXPECT_EQ(judgement.verdict, Verdict::kUnknown);
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_EQ(judgement.findings[0].cause, Cause::kUnknown);
+  EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(2));
+  // Nor can a stall be told from a missing rank any more.
+  const Judgement late = JudgeAll({At50(0).Silent(6), History(1).Lost()});
+  ASSERT_EQ(late.findings.size(), 1u);
+  EXPECT_EQ(late.findings[0].cause, Cause::kUnknown);
+  EXPECT_EQ(late.outcomes[0].outcome, Outcome::kHung);
+  // But who is dead is dead.
+  const Judgement dead = JudgeAll({At50(0).Signalled(SIGSEGV), History(1).Lost()});
+  EXPECT_EQ(dead.verdict, Verdict::kFail);
+  EXPECT_EQ(dead.findings.at(0).cause, Cause::kRankCrashed);
+  EXPECT_EQ(dead.findings.at(1).cause, Cause::kUnknown);
+}
+
+TEST(InitFailure, NamesWhoDidNotEvenBegin) {
+  const Judgement judgement =
+      JudgeAll({History(0).In(journal::Phase::kConnect).Silent(6), History(1).Silent(6),
+                History(2).In(journal::Phase::kConnect).Silent(6)});
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kInitFailure);
+  EXPECT_FALSE(judgement.findings[0].proved);
+  EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
+  const Judgement all = JudgeAll({History(0).In(journal::Phase::kConnect).Silent(6),
+                                  History(1).In(journal::Phase::kConnect).Silent(6)});
+  EXPECT_THAT(all.findings.at(0).culprits, ElementsAre(0, 1));
+  EXPECT_THAT(JudgeAll({History(0).In(journal::Phase::kConnect).Silent(4)}).findings, IsEmpty());
+}
+
+}  // namespace
+}  // namespace lockstep::verdict::finders

@@ -1,0 +1,90 @@
+// Slow ranks: who makes the others wait although everything goes on.
+#include "core/verdict/finders/slow_rank.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstddef>
+
+#include "core/verdict/rank_view.h"
+#include "core/verdict/wording.h"
+
+namespace lockstep::verdict::finders {
+namespace {
+
+constexpr double kTimesMedian = 2;
+constexpr double kShareOfPeriod = 0.2;
+// Fewer say nothing of a habit.
+constexpr std::size_t kFewestIntervals = 8;
+
+struct Pace {
+  std::size_t intervals = 0;
+  double own_ticks = 0;     // mean, from the end of a collective to the start of the next one
+  double period_ticks = 0;  // mean, from end to end
+};
+
+Pace PaceOf(const RankEvidence& evidence) {
+  Pace pace;
+  Ticks left = 0, own = 0, own_sum = 0, period_sum = 0;
+  for (const journal::JournalEvent& event : evidence.journal.events) {
+    if (event.communicator != kWorld) continue;
+    if (event.kind == journal::EventKind::kCase || event.kind == journal::EventKind::kIdle)
+      left = 0;
+    if (event.kind == journal::EventKind::kEnqueue && left != 0) own = event.ticks - left;
+    if (event.kind != journal::EventKind::kEnd) continue;
+    if (left != 0 && own < event.ticks - left) {
+      ++pace.intervals;
+      own_sum += own;
+      period_sum += event.ticks - left;
+    }
+    left = event.ticks;
+  }
+  if (pace.intervals == 0) return pace;
+  pace.own_ticks = static_cast<double>(own_sum) / static_cast<double>(pace.intervals);
+  pace.period_ticks = static_cast<double>(period_sum) / static_cast<double>(pace.intervals);
+  return pace;
+}
+
+}  // namespace
+
+std::vector<Finding> FindSlowRanks(const std::vector<RankEvidence>& evidence) {
+  std::vector<std::pair<int, Pace>> paces;
+  std::vector<double> own;
+  for (const RankEvidence& rank : evidence) {
+    const Pace pace = PaceOf(rank);
+    if (pace.intervals < kFewestIntervals) continue;
+    paces.emplace_back(rank.rank, pace);
+    own.push_back(pace.own_ticks);
+  }
+  if (own.size() < 2) return {};
+  // The lower of the two in the middle: of two ranks one can be the slow one.
+  const auto middle = own.begin() + static_cast<std::ptrdiff_t>((own.size() - 1) / 2);
+  std::nth_element(own.begin(), middle, own.end());
+  const double median = *middle;
+  Finding finding;
+  const Pace* worst = nullptr;
+  int worst_rank = 0;
+  for (const auto& [rank, pace] : paces) {
+    const double excess = pace.own_ticks - median;
+    if (pace.own_ticks <= kTimesMedian * median || excess < kShareOfPeriod * pace.period_ticks) {
+      continue;
+    }
+    finding.culprits.push_back(rank);
+    if (worst == nullptr || pace.own_ticks > worst->own_ticks) worst = &pace, worst_rank = rank;
+  }
+  if (worst == nullptr) return {};
+  finding.cause = Cause::kSlowRank;
+  finding.proved = true;
+  finding.message = fmt::format(
+      "{} {} the others wait: between two collectives rank {} works {:.1f} times as long as the "
+      "median rank, {:.0f} % of its period",
+      FormatRanks(finding.culprits), Verb(finding.culprits, "makes", "make"), worst_rank,
+      worst->own_ticks / std::max(median, 1.0), 100 * worst->own_ticks / worst->period_ticks);
+  finding.remedy = fmt::format(
+      "See what rank {} does between collectives that the others do not: loading, decoding, "
+      "logging or a slower processor.",
+      worst_rank);
+  return {finding};
+}
+
+}  // namespace lockstep::verdict::finders

@@ -1,0 +1,60 @@
+// Slow ranks: found while everything goes on, and never called hung.
+#include "core/verdict/finders/slow_rank.h"
+
+#include "core/verdict/history.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lockstep::verdict::finders {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// `times` collectives, each after `own` ticks of work and `shared` ticks long.
+RankEvidence Paced(int rank, Ticks own, Ticks shared, int times = 20) {
+  RankEvidence evidence =
+      History(rank).In(journal::Phase::kMeasure).Does(AllReduce(), times).Leaves(0);
+  Ticks now = 1000;
+  for (journal::JournalEvent& event : evidence.journal.events) {
+    if (event.kind == journal::EventKind::kEnqueue) now += own;
+    if (event.kind == journal::EventKind::kEnd) now += shared;
+    event.ticks = now;
+  }
+  return evidence;
+}
+
+TEST(SlowRank, WorksLongerBetweenCollectivesThanTheOthers) {
+  // The others spend in the collective what the slow rank spends outside.
+  const std::vector<Finding> findings =
+      FindSlowRanks({Paced(0, 100, 1000), Paced(1, 1000, 100), Paced(2, 110, 990)});
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].cause, Cause::kSlowRank);
+  EXPECT_THAT(findings[0].culprits, ElementsAre(1));
+  EXPECT_THAT(findings[0].message, HasSubstr("9.1 times as long"));
+  EXPECT_THAT(findings[0].message, HasSubstr("91 % of its period"));
+  // Of two ranks, too.
+  EXPECT_THAT(FindSlowRanks({Paced(0, 1000, 100), Paced(1, 100, 1000)}).at(0).culprits,
+              ElementsAre(0));
+}
+
+TEST(SlowRank, NotWhereItDoesNotMatterOrAllAreAlike) {
+  EXPECT_THAT(FindSlowRanks({Paced(0, 100, 1000), Paced(1, 100, 1000)}), IsEmpty());
+  EXPECT_THAT(FindSlowRanks({Paced(0, 100, 1000), Paced(1, 190, 910)}), IsEmpty());
+  // Ten times as long, and 1 % of the period.
+  EXPECT_THAT(FindSlowRanks({Paced(0, 10, 9990), Paced(1, 100, 9900)}), IsEmpty());
+}
+
+TEST(SlowRank, UndecidableFromFewCollectivesOrOneRank) {
+  EXPECT_THAT(FindSlowRanks({Paced(0, 100, 1000, 8), Paced(1, 1000, 100, 8)}), IsEmpty());
+  EXPECT_THAT(FindSlowRanks({Paced(0, 1000, 100)}), IsEmpty());
+  EXPECT_THAT(FindSlowRanks({}), IsEmpty());
+}
+
+TEST(SlowRank, IsNotHungWhileItProgresses) {
+  EXPECT_EQ(JudgeAll({Paced(0, 100, 1000), Paced(1, 1000, 100)}).verdict, Verdict::kPass);
+}
+
+}  // namespace
+}  // namespace lockstep::verdict::finders

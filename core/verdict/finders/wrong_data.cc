@@ -1,0 +1,27 @@
+#include "core/verdict/finders/wrong_data.h"
+
+#include <fmt/core.h>
+
+#include "core/verdict/wording.h"
+
+namespace lockstep::verdict::finders {
+
+std::vector<Finding> FindWrongData(const Situation& situation) {
+  Finding finding;
+  const RankView* first = nullptr;
+  for (const RankView& view : situation.views) {
+    if (view.evidence->wrong_data.empty()) continue;
+    if (first == nullptr) first = &view;
+    finding.culprits.push_back(view.rank());
+  }
+  if (first == nullptr) return {};
+  finding.cause = Cause::kDataCorruption;
+  finding.proved = true;
+  finding.message =
+      fmt::format("{} received wrong data; rank {}: {}", FormatRanks(finding.culprits),
+                  first->rank(), OneLine(first->evidence->wrong_data));
+  finding.remedy = finding.cause.info().remedy;
+  return {finding};
+}
+
+}  // namespace lockstep::verdict::finders

@@ -1,0 +1,189 @@
+#include "core/verdict/link_traffic.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <string_view>
+
+namespace lockstep::verdict {
+namespace {
+
+// As libraries write an endpoint: "127.0.0.1:4000", "[127.0.0.1]:4000" (gloo), "127.0.0.1<4000>"
+// (NCCL). Here: address and port with one colon between.
+std::vector<std::string> EndpointsIn(std::string_view text) {
+  std::vector<std::string> endpoints;
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto is_address = [&](char c) { return is_digit(c) || c == '.'; };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (!is_digit(text[i]) || (i > 0 && is_address(text[i - 1]))) continue;
+    std::size_t end = i;
+    while (end < text.size() && is_address(text[end])) ++end;
+    const std::string_view address = text.substr(i, end - i);
+    if (std::count(address.begin(), address.end(), '.') != 3) continue;
+    const std::size_t length = end - i;
+    if (end < text.size() && text[end] == ']') ++end;
+    if (end >= text.size() || (text[end] != ':' && text[end] != '<')) continue;
+    std::size_t port_end = end + 1;
+    while (port_end < text.size() && is_digit(text[port_end])) ++port_end;
+    if (port_end == end + 1) continue;
+    const int port = std::atoi(std::string(text.substr(end + 1, port_end - end - 1)).c_str());
+    endpoints.push_back(fmt::format("{}:{}", text.substr(i, length), port));
+    // gloo of 2022 writes the port's bytes in the order in which they travel.
+    endpoints.push_back(
+        fmt::format("{}:{}", text.substr(i, length), (port & 0xff) << 8 | (port >> 8 & 0xff)));
+  }
+  return endpoints;
+}
+
+constexpr int kNobody = -1;
+
+// Whose an endpoint is; one that two ranks have, as loopback addresses of two hosts, is nobody's.
+std::map<std::string, int> OwnersOf(const Ranks& evidence) {
+  std::map<std::string, int> owners;
+  for (const RankEvidence* rank : evidence) {
+    for (const TcpSocket& socket : rank->sockets) {
+      const auto [known, is_new] =
+          owners.emplace(socket.local.substr(0, socket.local.find('%')), rank->rank);
+      if (!is_new && known->second != rank->rank) known->second = kNobody;
+    }
+  }
+  return owners;
+}
+
+// Whose an address without a port is, likewise.
+std::map<std::string, int> AddressesOf(const std::map<std::string, int>& owners) {
+  std::map<std::string, int> addresses;
+  for (const auto& [endpoint, owner] : owners) {
+    const auto [known, is_new] = addresses.emplace(endpoint.substr(0, endpoint.rfind(':')), owner);
+    if (!is_new && known->second != owner) known->second = kNobody;
+  }
+  return addresses;
+}
+
+// Of a port that nobody was seen to have the address tells it, where a host has one rank.
+int OwnerOf(const std::string& endpoint, const std::map<std::string, int>& owners,
+            const std::map<std::string, int>& addresses) {
+  const auto owner = owners.find(endpoint);
+  if (owner != owners.end()) return owner->second;
+  const auto host = addresses.find(endpoint.substr(0, endpoint.rfind(':')));
+  return host == addresses.end() ? kNobody : host->second;
+}
+
+}  // namespace
+
+std::vector<LinkTraffic> TrafficOf(const Ranks& evidence, bool closed) {
+  struct End {
+    int rank;
+    const TcpSocket* socket;
+  };
+  std::map<std::pair<std::string_view, std::string_view>, End> ends;
+  for (const RankEvidence* rank : evidence) {
+    for (const TcpSocket& socket : rank->sockets) {
+      if (socket.closed && !closed) continue;
+      if (!socket.remote.empty()) ends[{socket.local, socket.remote}] = {rank->rank, &socket};
+    }
+  }
+  std::vector<LinkTraffic> all;
+  for (const auto& [names, end] : ends) {
+    const auto other = ends.find({names.second, names.first});
+    if (other == ends.end() || other->second.rank == end.rank) continue;
+    const TcpSocket& reader = *other->second.socket;
+    const TcpSocket& writer = *end.socket;
+    LinkTraffic link{.from = end.rank,
+                     .to = other->second.rank,
+                     .written = writer.written,
+                     .received = reader.received,
+                     .unread = reader.unread,
+                     .retransmits = writer.retransmits,
+                     .arrivals = reader.arrivals,
+                     .least_round_trip_s = writer.least_round_trip_us * 1e-6,
+                     .writer = &writer,
+                     .reader = &reader};
+    if (link.relayed()) {
+      // The kernels have only a part of the way.
+      link.least_round_trip_s = 0;
+      link.retransmits = writer.relayed ? writer.out.lost : reader.in.lost;
+    }
+    all.push_back(link);
+  }
+  return all;
+}
+
+std::vector<LinkTraffic> FindStalledLinks(const Ranks& evidence) {
+  std::vector<LinkTraffic> stalled = TrafficOf(evidence);
+  std::erase_if(stalled,
+                [](const LinkTraffic& link) { return link.on_the_way() == 0 || link.unread > 0; });
+  std::sort(stalled.begin(), stalled.end(), [](const LinkTraffic& a, const LinkTraffic& b) {
+    return std::pair(a.from, a.to) < std::pair(b.from, b.to);
+  });
+  // Of several connections one says it.
+  const auto same = [](const LinkTraffic& a, const LinkTraffic& b) {
+    return a.from == b.from && a.to == b.to;
+  };
+  stalled.erase(std::unique(stalled.begin(), stalled.end(), same), stalled.end());
+  return stalled;
+}
+
+std::string DescribeStalled(const std::vector<LinkTraffic>& stalled) {
+  constexpr std::size_t kMost = 4;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(stalled.size(), kMost); ++i) {
+    const LinkTraffic& link = stalled[i];
+    text += fmt::format("{}{} bytes from rank {} to rank {}", i > 0 ? ", " : "", link.on_the_way(),
+                        link.from, link.to);
+    if (link.retransmits > 0) text += fmt::format(" (sent {} segments again)", link.retransmits);
+  }
+  if (stalled.size() > kMost) text += fmt::format(" and on {} more links", stalled.size() - kMost);
+  return text + " were written and have not arrived, while their reader has read all that did";
+}
+
+namespace {
+
+// It goes on, so that it reset no connection.
+bool Lives(const Ranks& evidence, int rank) {
+  const auto found = std::find_if(evidence.begin(), evidence.end(),
+                                  [&](const RankEvidence* one) { return one->rank == rank; });
+  if (found == evidence.end() || (*found)->state != ProcessState::kRunning) return false;
+  const auto& events = (*found)->journal.events;
+  return !(*found)->idle && (*found)->error.empty() && !events.empty() &&
+         events.back().kind != journal::EventKind::kError &&
+         events.back().kind != journal::EventKind::kExit;
+}
+
+}  // namespace
+
+std::vector<LinkTraffic> FindBrokenLinks(const Ranks& evidence) {
+  const std::map<std::string, int> owners = OwnersOf(evidence);
+  const std::map<std::string, int> addresses = AddressesOf(owners);
+  std::map<int, int> accuses;
+  std::set<int> was_reset;
+  for (const RankEvidence* rank : evidence) {
+    if (rank->error.find("reset by peer") != std::string::npos) was_reset.insert(rank->rank);
+    for (const std::string& endpoint : EndpointsIn(rank->error)) {
+      const int owner = OwnerOf(endpoint, owners, addresses);
+      if (owner == kNobody || owner == rank->rank) continue;
+      accuses[rank->rank] = owner;
+      break;
+    }
+  }
+  std::vector<LinkTraffic> broken;
+  for (const auto& [one, other] : accuses) {
+    const auto back = accuses.find(other);
+    const bool both = back != accuses.end() && back->second == one;
+    if (both ? one > other : !was_reset.contains(one) || !Lives(evidence, other)) continue;
+    broken.push_back({.from = std::min(one, other), .to = std::max(one, other)});
+    broken.push_back({.from = std::max(one, other), .to = std::min(one, other)});
+  }
+  return broken;
+}
+
+std::optional<std::pair<int, int>> FindBrokenLink(const Ranks& evidence) {
+  const std::vector<LinkTraffic> broken = FindBrokenLinks(evidence);
+  if (broken.size() != 2) return std::nullopt;
+  return std::pair(broken.front().from, broken.front().to);
+}
+
+}  // namespace lockstep::verdict

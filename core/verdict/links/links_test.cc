@@ -1,0 +1,149 @@
+#include <string>
+#include <vector>
+
+#include "core/verdict/history.h"
+#include "core/verdict/link_traffic.h"
+
+namespace lockstep::verdict::links {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr int kRanks = 4;
+
+std::string Endpoint(int rank, int peer) {
+  return "127.0.0.1:" + std::to_string(4000 + 10 * rank + peer) + "%host";
+}
+
+// Four ranks in the 50th all-reduce, silent beyond the deadline, every pair connected, 1000 bytes
+// each way.
+std::vector<RankEvidence> Mesh() {
+  std::vector<RankEvidence> ranks;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    RankEvidence evidence = At50(rank).Silent(6);
+    for (int peer = 0; peer < kRanks; ++peer) {
+      if (peer == rank) continue;
+      evidence.sockets.push_back({Endpoint(rank, peer), Endpoint(peer, rank), 1000, 1000});
+    }
+    evidence.sockets.push_back({"127.0.0.1:9%host", ""});
+    ranks.push_back(evidence);
+  }
+  return ranks;
+}
+
+TcpSocket& SocketOf(std::vector<RankEvidence>& ranks, int rank, int peer) {
+  for (TcpSocket& socket : ranks[static_cast<std::size_t>(rank)].sockets) {
+    if (socket.remote == Endpoint(peer, rank)) return socket;
+  }
+  ADD_FAILURE() << "no such socket";
+  return ranks[0].sockets[0];
+}
+
+TEST(Links, TheOneThatHoldsBytesIsNamedWhicheverItIs) {
+  for (int from = 0; from < kRanks; ++from) {
+    for (int to = 0; to < kRanks; ++to) {
+      if (from == to) continue;
+      std::vector<RankEvidence> ranks = Mesh();
+      SocketOf(ranks, from, to).written += 48;
+      const Judgement judgement = JudgeAll(ranks);
+      ASSERT_EQ(judgement.findings.size(), 1u);
+      const Finding& finding = judgement.findings[0];
+      EXPECT_EQ(finding.cause, Cause::kTransportStall);
+      EXPECT_FALSE(finding.proved);
+      EXPECT_THAT(finding.culprits, ElementsAre(std::min(from, to), std::max(from, to)));
+      EXPECT_THAT(finding.message, HasSubstr("link " + std::to_string(from) + " -> " +
+                                             std::to_string(to) + ": 48 bytes"));
+    }
+  }
+}
+
+TEST(Links, AReaderThatDoesNotReadIsNotItsLink) {
+  std::vector<RankEvidence> ranks = Mesh();
+  SocketOf(ranks, 0, 1).written += 100'000;
+  SocketOf(ranks, 1, 0).unread = 400;
+  const Judgement judgement = JudgeAll(ranks);
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_EQ(judgement.findings[0].cause, Cause::kTransportStall);
+  EXPECT_THAT(judgement.findings[0].culprits, IsEmpty());
+  EXPECT_THAT(judgement.findings[0].message, Not(HasSubstr("link")));
+}
+
+TEST(Links, NothingOnTheWayNamesNoLinkAndNoSilenceNoStall) {
+  std::vector<RankEvidence> ranks = Mesh();
+  EXPECT_THAT(JudgeAll(ranks).findings.at(0).culprits, IsEmpty());
+  SocketOf(ranks, 2, 3).written += 48;
+  for (RankEvidence& rank : ranks) rank.seconds_silent = 1;
+  EXPECT_THAT(JudgeAll(ranks).findings, IsEmpty());
+}
+
+TEST(Links, ABusyRankIsToBlameAndNoLink) {
+  std::vector<RankEvidence> ranks = Mesh();
+  const std::vector<TcpSocket> sockets = ranks[2].sockets;
+  ranks[2] = After49(2).Silent(6);
+  ranks[2].sockets = sockets;
+  SocketOf(ranks, 0, 2).written += 48;
+  const Judgement judgement = JudgeAll(ranks);
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kRankBusy);
+  EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(2));
+}
+
+RankEvidence Fails(const RankEvidence& with_sockets, const std::string& error) {
+  RankEvidence evidence = History(with_sockets.rank)
+                              .In(journal::Phase::kMeasure)
+                              .Does(AllReduce(), 49)
+                              .FailsIn(AllReduce())
+                              .Reports(error)
+                              .Leaves(1);
+  evidence.sockets = with_sockets.sockets;
+  return evidence;
+}
+
+TEST(Links, OfABrokenOneBothEndsTell) {
+  std::vector<RankEvidence> ranks = Mesh();
+  ranks[1] =
+      Fails(ranks[1], "[pair.cc:598] Read error [127.0.0.1]:48911: Connection reset by peer");
+  ranks[3] = Fails(ranks[3], "[pair.cc:598] Read error [127.0.0.1]:4013: Connection reset by peer");
+  // Rank 1 tells of port 4031 with its bytes the other way round, as gloo does. Those that were
+  // left:
+  ranks[0] = Fails(ranks[0], "[pair.cc:589] Connection closed by peer [127.0.0.1]:4010");
+  ranks[2] = Fails(ranks[2], "[pair.cc:589] Connection closed by peer [127.0.0.1]:4012");
+  const Judgement judgement = JudgeAll(ranks);
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kRankFailed);
+  EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1, 3));
+  EXPECT_THAT(judgement.findings[0].message, HasSubstr("the link 1 - 3 broke"));
+  EXPECT_THAT(judgement.findings[0].message,
+              HasSubstr("ranks 0 and 2 failed in a collective because"));
+}
+
+TEST(Links, OneThatWasResetWhileBothLiveBroke) {
+  const std::string reset = "Read error [127.0.0.1]:4013: Connection reset by peer";
+  std::vector<RankEvidence> ranks = Mesh();
+  ranks[3] = Fails(ranks[3], reset);
+  ranks[2] = Fails(ranks[2], "Connection closed by peer [127.0.0.1]:4032");
+  const Judgement judgement = JudgeAll(ranks);
+  EXPECT_THAT(judgement.findings.at(0).culprits, ElementsAre(1, 3));
+  EXPECT_THAT(judgement.findings[0].message, HasSubstr("the link 1 - 3 broke"));
+  // A peer that failed, too, may have reset it.
+  ranks[1] = Fails(ranks[1], "the program raised an exception");
+  EXPECT_THAT(JudgeAll(ranks).findings.at(0).message, Not(HasSubstr("link")));
+}
+
+TEST(Links, OneSidedErrorsAreNoBrokenLink) {
+  std::vector<RankEvidence> ranks = Mesh();
+  ranks[1] = Fails(ranks[1], "the program raised an exception");
+  ranks[3] = Fails(ranks[3], "Connection closed by peer [127.0.0.1]:4013");
+  EXPECT_THAT(JudgeAll(ranks).findings.at(0).message, Not(HasSubstr("link")));
+  // Nor is an endpoint that two hosts have, or rubbish.
+  ranks = Mesh();
+  for (const int rank : {1, 3}) {
+    ranks[static_cast<std::size_t>(rank)] = Fails(ranks[static_cast<std::size_t>(rank)],
+                                                  "error [127.0.0.1]:9: 1.2.3.4:x [127.0.0.1]: .");
+  }
+  EXPECT_THAT(JudgeAll(ranks).findings.at(0).message, Not(HasSubstr("link")));
+}
+
+}  // namespace
+}  // namespace lockstep::verdict::links
