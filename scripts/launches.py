@@ -5,8 +5,10 @@ import argparse
 import ctypes
 import json
 import os
+import random
 import shutil
 import signal
+import subprocess
 import sys
 import time
 
@@ -70,6 +72,22 @@ def needed_program(of, name):
     return found
 
 
+def seeded(seed):
+    """A source of random numbers, whose seed is told; the program leaves in order when told to."""
+    seed = random.randrange(10**6) if seed is None else seed
+    print(f"seed {seed}", flush=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # not before folders are removed
+    return random.Random(seed)
+
+
+def run_as(words, **how):
+    """The exit code of a command that gets the signals which this program gets."""
+    job = subprocess.Popen(words, **how)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda got, _: job.send_signal(got))
+    return job.wait()
+
+
 def mpirun(*words):
     root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
     return ["mpirun", *root, *words]
@@ -112,6 +130,13 @@ def sync_folder(path):
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def findings_of(run):
+    """Of an open result file, in the order of the file."""
+    return [{"case": int(row["case"]), "cause": text(row["cause"]), "proved": bool(row["proved"]),
+             "culprits": [int(rank) for rank in text(row["culprits"]).split(",") if rank],
+             "message": text(row["message"])} for row in run["verdicts/findings"][:]]
 
 
 class JsonLines:

@@ -23,7 +23,6 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -157,10 +156,7 @@ def inside(options, command):
         environment["OMPI_MCA_orte_tmpdir_base"] = folder
         environment.pop(INSIDE, None)
         environment.update(options.set.get(1, []))
-        job = subprocess.Popen(hosts.enter(hosts.holders[0].pid) + words, env=environment)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda got, _: job.send_signal(got))
-        return job.wait()
+        return launches.run_as(hosts.enter(hosts.holders[0].pid) + words, env=environment)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

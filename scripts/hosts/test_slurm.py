@@ -19,7 +19,6 @@ Exit codes: COMMAND's; 2 usage; 4 environment; 77 not possible here.
 import functools
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -142,10 +141,7 @@ def inside(options, directory):
     folder = tempfile.mkdtemp(prefix="lockstep-slurm-")
     try:
         Cluster(addresses, os.environ["TEST_HOSTS_AGENT"], options.ranks, folder).up()
-        job = subprocess.Popen(options.command, cwd=directory)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda got, _: job.send_signal(got))
-        return job.wait()
+        return launches.run_as(options.command, cwd=directory)
     finally:
         # Daemons live until this process ends, and may write while the folder goes.
         for _ in range(20):

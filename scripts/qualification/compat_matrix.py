@@ -209,9 +209,8 @@ def diff(paths):
                 hash((cell["step"], cell["configuration"], cells.ORDER.index(cell["cell"])))
             len(tables[-1]["cells"][0])
         except (OSError, ValueError, LookupError, TypeError):
-            print("compat_matrix: %s: is no matrix.json; name the one of a --output" % path,
-                  file=sys.stderr)
-            return 2
+            launches.fail("compat_matrix", 2, "%s: is no matrix.json; name the one of a --output" %
+                          path)
     changed = cells.differences(*tables)
     order = list(cells.ORDER) + [None]
     worse = [one for one in changed if order.index(one[3]) > order.index(one[2])]
@@ -254,11 +253,9 @@ def main(arguments):
             write_whole(os.path.join(options.output, "matrix.json"),
                         json.dumps(answer, indent=1) + "\n")
     except (PlanError, JournalError) as error:
-        print("compat_matrix: %s" % error, file=sys.stderr)
-        return 2
+        launches.fail("compat_matrix", 2, error)
     except OSError as error:
-        print("compat_matrix: %s" % error, file=sys.stderr)
-        return 4
+        launches.fail("compat_matrix", 4, error)
     if options.format == "json":
         print(json.dumps(answer, indent=1))
     else:

@@ -185,14 +185,11 @@ def main(arguments):
             signal.signal(number, nightly.stop)
         answer = nightly.run()
     except (PlanError, JournalError) as error:
-        print("nightly: %s" % error, file=sys.stderr)
-        return 2
+        launches.fail("nightly", 2, error)
     except OSError as error:
-        print("nightly: %s" % error, file=sys.stderr)
-        return 4
+        launches.fail("nightly", 4, error)
     except Stopped:
-        print("nightly: stopped; the same command goes on", file=sys.stderr)
-        return 3
+        launches.fail("nightly", 3, "stopped; the same command goes on")
     print(json.dumps(answer, indent=1) if options.format == "json"
           else verdict.format_answer(answer), end="\n" if options.format == "json" else "")
     return answer["exit_code"]

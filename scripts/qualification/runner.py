@@ -10,15 +10,7 @@ import time
 from launches import die_with_parent
 from qualification.plan import programs_of
 
-LOST = """name = "soak/{kind}_rank{rank}"
-description = "rank {rank} is lost at a random moment of its training: {kind}"
-ranks = {ranks}
-[workload]
-kind = "ddp_training"
-model = "bn_4_4_2"
-inputs = 5
-join = true
-[[fault]]
+IS_LOST = """[[fault]]
 kind = "{kind}"
 rank = {rank}
 at = "random"
@@ -26,6 +18,15 @@ at = "random"
 cause = "{cause}"
 culprits = [{rank}]
 """
+_LOST = """name = "soak/{kind}_rank{rank}"
+description = "rank {rank} is lost at a random moment of its training: {kind}"
+ranks = {ranks}
+[workload]
+kind = "ddp_training"
+model = "bn_4_4_2"
+inputs = 5
+join = true
+""" + IS_LOST
 HEALTHY = """name = "soak/healthy"
 description = "nothing is wrong"
 ranks = {ranks}
@@ -134,8 +135,8 @@ class Runner:
         rank = number % self.plan.ranks
         yield "healthy", HEALTHY.format(ranks=self.plan.ranks)
         for kind, cause in FAULTS.items():
-            yield "%s_%d" % (kind, rank), LOST.format(kind=kind, cause=cause, rank=rank,
-                                                      ranks=self.plan.ranks)
+            yield "%s_%d" % (kind, rank), _LOST.format(kind=kind, cause=cause, rank=rank,
+                                                       ranks=self.plan.ranks)
 
     def _doctor(self, _launch, output):
         return [self.programs["lockstep"], "doctor", "--output=" + output]

@@ -6,7 +6,7 @@ import os
 import subprocess
 
 import h5py
-from launches import text
+from launches import findings_of, text
 from qualification.journal import minute
 
 QUALIFIED, NOT_QUALIFIED, INCONCLUSIVE = "QUALIFIED", "NOT QUALIFIED", "INCONCLUSIVE"
@@ -16,18 +16,12 @@ ATTEMPTS = 2  # of a launch that gave no answer
 
 
 def facts_of(path):
-    """Of a result file, or None: (exit code, [(case, cause, culprits, proved, message)],
-    {rank: host})."""
+    """Of a result file, or None: (exit code, findings, {rank: host})."""
     try:
         with h5py.File(path) as run:
-            findings = []
-            for row in run["verdicts/findings"][:]:
-                ranks = [int(word) for word in text(row["culprits"]).split(",") if word]
-                findings.append((int(row["case"]), text(row["cause"]), ranks, bool(row["proved"]),
-                                 text(row["message"])))
             ranks = run["environment"].get("ranks", {})
             hosts = {int(rank): text(ranks[rank].attrs.get("host", "")) for rank in ranks}
-            return int(run.attrs["exit_code"]), findings, hosts
+            return int(run.attrs["exit_code"]), findings_of(run), hosts
     except (OSError, KeyError, ValueError):
         return None
 
@@ -54,13 +48,13 @@ class Quarantine:
         self._found = {}
 
     def add(self, launch, findings, hosts):
-        for _, cause, ranks, proved, message in findings:
-            for rank in ranks:
+        for finding in findings:
+            for rank in finding["culprits"]:
                 entry = self._found.setdefault((hosts.get(rank, ""), rank), {
                     "rank": rank, "host": hosts.get(rank, ""), "causes": [], "launches": [],
-                    "proved": False, "message": message})
-                entry["proved"] = entry["proved"] or proved
-                for key, value in (("causes", cause), ("launches", launch)):
+                    "proved": False, "message": finding["message"]})
+                entry["proved"] = entry["proved"] or finding["proved"]
+                for key, value in (("causes", finding["cause"]), ("launches", launch)):
                     if value not in entry[key]:
                         entry[key].append(value)
 

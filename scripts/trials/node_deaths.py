@@ -15,7 +15,6 @@ Exit codes: 0 all trials passed, 1 one did not, 2 usage, 77 not possible here.
 import argparse
 import json
 import os
-import random
 import re
 import signal
 import subprocess
@@ -27,7 +26,7 @@ import uuid
 import h5py
 import launches
 from hosts.test_hosts import mpirun_across
-from launches import SKIPPED, await_that, choices, command, needed_program, text
+from launches import SKIPPED, await_that, choices, command, findings_of, needed_program, text
 
 KINDS = ("killed", "launcher", "cut_off", "stopped", "workers_stopped")
 PROGRAMS = ("bench_allreduce", "stress")
@@ -216,10 +215,9 @@ def judge(trial, seen):
     if seen["file_after_s"] is None:
         return "no file", ""
     with h5py.File(trial["output"]) as run:
-        # The launch's come first.
-        rows = sorted(run["verdicts/findings"][:], key=lambda row: row["case"])
         verdict = text(run.attrs["verdict"])
-        finding = {name: text(rows[0][name]) for name in ("cause", "message")} if rows else {}
+        # The launch's come first.
+        finding = min(findings_of(run), key=lambda one: one["case"], default={})
     said = f"{finding.get('cause')}: {finding.get('message')}"
     node = f"node{trial['host'] + 2}"
     named = re.search(rf"\bhost {node}\b", finding.get("message", ""))
@@ -273,10 +271,7 @@ def main(arguments):
     options = parser.parse_args(arguments)
     if options.inside:
         return inside(json.loads(options.inside))
-    seed = options.seed if options.seed is not None else random.randrange(10**6)
-    print(f"seed {seed}", flush=True)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # not before the folder is removed
-    generator = random.Random(seed)
+    generator = launches.seeded(options.seed)
     failed = 0
     with tempfile.TemporaryDirectory(prefix="lockstep-deaths-") as folder:
         for number in range(options.trials):

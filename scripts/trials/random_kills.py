@@ -20,11 +20,9 @@ import argparse
 import contextlib
 import glob
 import os
-import random
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import uuid
@@ -170,13 +168,10 @@ def read(path):
     if shown.returncode != 0:
         return {"name": name, "damage": f"lockstep show: {shown.stderr.strip()}"}
     with h5py.File(path) as file:
-        findings = [{"cause": text(row["cause"]), "proved": bool(row["proved"]),
-                     "culprits": [int(r) for r in text(row["culprits"]).split(",") if r],
-                     "message": text(row["message"])} for row in file["verdicts/findings"][:]]
         rows = file["verdicts/outcomes"][:]
         outcomes = {(int(row["rank"]), text(row["outcome"])) for row in rows}
         return {"name": name, "damage": "", "verdict": text(file.attrs["verdict"]),
-                "complete": bool(file.attrs["complete"]), "findings": findings,
+                "complete": bool(file.attrs["complete"]), "findings": launches.findings_of(file),
                 "outcomes": outcomes}
 
 
@@ -274,10 +269,7 @@ def main(arguments):
     parser.add_argument("--programs", type=choices(PROGRAMS), default=list(PROGRAMS))
     parser.add_argument("--backends", type=choices(BACKENDS), default=list(BACKENDS))
     options = parser.parse_args(arguments)
-    seed = options.seed if options.seed is not None else random.randrange(10**6)
-    print(f"seed {seed}", flush=True)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # not before the folder is removed
-    generator = random.Random(seed)
+    generator = launches.seeded(options.seed)
     trials = failed = absent = 0
     with tempfile.TemporaryDirectory(prefix="lockstep-kills-") as folder:
         for number in range(options.trials):

@@ -16,7 +16,7 @@ import time
 
 import launches
 from launches import program_beside
-from qualification.runner import FAULTS
+from qualification.runner import FAULTS, IS_LOST
 
 FACTORS = (2, 5, 10, 30, 100)
 JOB_SECONDS = 300  # of one launch, at most
@@ -33,14 +33,7 @@ description = "rank {rank} is lost at a random moment of its program: {kind}"
 ranks = {ranks}
 [workload]
 {workload}
-[[fault]]
-kind = "{kind}"
-rank = {rank}
-at = "random"
-[expect.any]
-cause = "{cause}"
-culprits = [{rank}]
-"""
+""" + IS_LOST
 SLOW_LOOP = """name = "healthy/loop_{factor}x_rank{rank}_of{ranks}"
 description = "rank {rank} computes {factor} times as long as the others"
 ranks = {ranks}
