@@ -1,3 +1,5 @@
+// Runs the selected cases one after the other, keeps the file up to date, and prints the report. A
+// successor that takes over a lost coordinator ends here, too.
 #include "stress/harness/lead.h"
 
 #include <fmt/core.h>
