@@ -1,3 +1,5 @@
+// `stress`: agents select the cases that this launch can run, and rank 0's leads them. Started by
+// an agent, the same program is a worker.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Words for what a device did last. The marks of its stream are read against the rank's journal,
+// the samples of its driver against the time of its newest event.
 #include "core/verdict/device_position.h"
 
 #include <fmt/core.h>

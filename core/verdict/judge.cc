@@ -1,3 +1,6 @@
+// The order of the judgement: mismatches, who is stuck, what ended the ranks, why it came to that.
+// The finders (core/verdict/finders) find; here is decided which of their findings comes first, and
+// what became of each rank.
 #include "core/verdict/judge.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// Pairs the sockets of ranks into connections, and reads off which of them hold bytes back or
+// broke. Errors name endpoints in the words of their library, so that those are parsed.
 #include "core/verdict/link_traffic.h"
 
 #include <fmt/core.h>

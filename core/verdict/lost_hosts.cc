@@ -1,3 +1,5 @@
+// What befell all ranks of a host alike befell the host. Each fate has its sentence and remedy
+// here; what follows from a loss becomes its evidence.
 #include "core/verdict/lost_hosts.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// Copies the evidence with each message on a communicator of its two ranks, so that the judge needs
+// no rule for sends and receives. What it finds is told with the operations as they were called.
 #include "core/verdict/messages.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// One pass over a journal makes the view: which calls are open, how far each communicator came.
+// Below are the predicates that all finders share: gone, failed, finished in order.
 #include "core/verdict/rank_view.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// The table of libraries, and what follows from it for two calls that meet. A rule that is not
+// certain is kUndefined.
 #include "core/verdict/semantics.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// Makes the situation of all ranks: groups with their members, and the earliest position of each in
+// which calls differ. Calls are compared by hash, so that it stays linear in the events.
 #include "core/verdict/situation.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Chooses rows and columns around the operation in question, and prints them as a table of equal
+// widths.
 #include "core/verdict/trace.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,4 @@
+// Bounded text for messages: ranks as ranges, signals by name, foreign text on one line.
 #include "core/verdict/wording.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// A fault is due when the program reaches its moment. Those of collectives wait for the next call;
+// all others take effect at once, each only once.
 #include "stress/faults/fault_gate.h"
 
 namespace lockstep::stress::faults {

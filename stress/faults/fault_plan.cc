@@ -1,3 +1,5 @@
+// Turns the faults of a scenario into one entry a rank. A random moment is drawn from how much of
+// the program there is.
 #include "stress/faults/fault_plan.h"
 
 #include <fmt/core.h>

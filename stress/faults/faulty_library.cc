@@ -1,3 +1,5 @@
+// Changes what the library does with a call, below the journal: the work that the backend enqueues
+// is wrapped in a stream that alters, delays or swallows it.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Runs trials by seed, assesses each, and shrinks the first that is wrong. The sum of all is one
+// table.
 #include "stress/fuzz/campaign.h"
 
 #include <fmt/core.h>

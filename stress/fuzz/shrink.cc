@@ -1,3 +1,5 @@
+// Takes away steps, communicators and ranks, one at a time, as long as the trial still fails in the
+// same way.
 #include "stress/fuzz/shrink.h"
 
 #include <algorithm>

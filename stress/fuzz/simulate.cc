@@ -1,3 +1,5 @@
+// Runs the ranks of a trial on the simulated network, and cuts their journals at a virtual time to
+// what agents would know then.
 #include "stress/fuzz/simulate.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// Draws a random program and a fault from a seed. All ranks have the steps in one order, so that
+// without the fault it cannot hang.
 #include "stress/fuzz/trial.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Compares a judgement with what the simulation knows, at the end of a trial and at random moments
+// before. The header says what must be said of which fault.
 #include "stress/fuzz/truth.h"
 
 #include <fmt/format.h>

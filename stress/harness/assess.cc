@@ -1,3 +1,5 @@
+// From the facts of a case to its verdict: what a judge is to see, the judgement, and whether it is
+// what the scenario expects. Pure.
 #include "stress/harness/assess.h"
 
 #include <fmt/format.h>

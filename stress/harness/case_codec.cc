@@ -1,3 +1,5 @@
+// The result of a case as bytes and back. What another agent sent is not believed: counts and
+// depths are bounded.
 #include "stress/harness/case_codec.h"
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Finds scenarios by name or file, plans their faults, and leaves out what this launch cannot run,
+// with the reason.
 #include "stress/harness/catalogue.h"
 
 #include <fmt/format.h>

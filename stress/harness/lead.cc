@@ -1,3 +1,5 @@
+// Runs the selected cases one after the other, keeps the file up to date, and prints the report. A
+// successor that takes over a lost coordinator ends here, too.
 #include "stress/harness/lead.h"
 
 #include <fmt/core.h>
@@ -22,7 +24,7 @@
 #include "stress/faults/outside.h"
 #include "stress/harness/assess.h"
 #include "stress/harness/case_codec.h"
-#include "stress/harness/conductor.h"
+#include "stress/harness/case_runner.h"
 #include "stress/harness/progress.h"
 #include "stress/harness/record.h"
 #include "stress/harness/report.h"
@@ -58,8 +60,8 @@ Status LackOf(const CaseResult& result, StatusCode code) {
 
 Status RunCases(launch::Fleet& fleet, const StressOptions& options,
                 const std::function<void()>& save, StressOutcome& outcome) {
-  StressConductor conductor(fleet, options);
-  conductor.SetSave(save);
+  CaseRunner runner(fleet, options);
+  runner.SetSave(save);
   results::store::SavePace pace(0.05);
   StressProgress progress(options.progress);
   std::size_t tried = 0;
@@ -67,7 +69,7 @@ Status RunCases(launch::Fleet& fleet, const StressOptions& options,
     const StressCase& stress_case = outcome.cases[i];
     progress.Show(outcome.results.size(), outcome.cases.size(), stress_case.label);
     fleet.MeasureClocks(/*thoroughly=*/false);
-    LOCKSTEP_ASSIGN_OR_RETURN(CaseResult result, conductor.Run(stress_case));
+    LOCKSTEP_ASSIGN_OR_RETURN(CaseResult result, runner.Run(stress_case));
     LOCKSTEP_RETURN_IF_ERROR(LackOf(result, StatusCode::kEnvironment));
     const Status unmet = LackOf(result, StatusCode::kUnsupported);
     if (!unmet.ok()) {
@@ -81,8 +83,8 @@ Status RunCases(launch::Fleet& fleet, const StressOptions& options,
     ++i;
     outcome.results.push_back(std::move(result));
     fleet.Entrust(EncodeCase(tried, outcome.results.back()));
-    outcome.terminated = conductor.terminated();
-    outcome.worker_facts = conductor.worker_facts();
+    outcome.terminated = runner.terminated();
+    outcome.worker_facts = runner.worker_facts();
     if (outcome.terminated) break;
     pace.Call(save);  // a launcher that ends us may leave no time for it
   }

@@ -1,3 +1,5 @@
+// Rules that need the program: a general finding is renamed where the scenario, or the text of the
+// error, says more than the journals.
 #include "stress/harness/name_causes.h"
 
 #include <fmt/core.h>

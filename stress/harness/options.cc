@@ -1,3 +1,4 @@
+// The options of `stress`, with their bounds.
 #include "stress/harness/options.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,4 @@
+// Does to this process what a fault says: ends it, lets it raise, run out of memory, or wait.
 #include "stress/harness/process_body.h"
 
 #include <fmt/core.h>

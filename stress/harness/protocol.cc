@@ -1,3 +1,4 @@
+// Orders and reports as lines of text, and back. A worker is under test and not believed.
 #include "stress/harness/protocol.h"
 
 #include <nlohmann/json.hpp>

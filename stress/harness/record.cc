@@ -1,3 +1,5 @@
+// Copies a case into the records of the result file: settings, expectation, judgement, recoveries,
+// evidence.
 #include "stress/harness/record.h"
 
 #include <fmt/chrono.h>

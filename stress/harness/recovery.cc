@@ -1,3 +1,5 @@
+// What a recovery left behind is judged here: who is lost, why it did not succeed, when the ranks
+// resumed.
 #include "stress/harness/recovery.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// Runs the ranks of one communicator on the simulated network, each with its gate of faults. Faults
+// from outside act at their virtual time.
 #include "stress/harness/sim_stage.h"
 
 #include <csignal>

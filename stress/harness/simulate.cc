@@ -1,3 +1,5 @@
+// Plays a case stage by stage: after a failure that is to be recovered from, the next stage has the
+// members that are left. Its facts are judged as those of real ranks are.
 #include "stress/harness/simulate.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// The worker of one rank: hears its order, connects, runs the program, and reports. Where ranks
+// recover, a thread beside it hears orders while the program is stuck.
 #include "stress/harness/worker.h"
 
 #include <fmt/core.h>

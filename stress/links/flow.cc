@@ -1,3 +1,4 @@
+// Bytes leave in order, each portion no earlier than the rule allows. The time is passed in.
 #include "stress/links/flow.h"
 
 #include <sys/socket.h>

@@ -1,3 +1,5 @@
+// Reads addresses and ports of an IPv4 packet, and makes the RST that refuses a connection. A
+// packet that is cut short has none.
 #include "stress/links/ip_packet.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,5 @@
+// Runs the relay and the wire of an agent, obeys the orders of the director, and reports which
+// faults traffic met.
 #include "stress/links/link_companion.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,4 @@
+// A fault between the hosts of two ranks becomes rules, one for each host whose packets it befalls.
 #include "stress/links/network_plan.h"
 
 #include <fmt/core.h>

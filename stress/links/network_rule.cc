@@ -1,3 +1,4 @@
+// Rules as JSON for orders and back, and in words for reports.
 #include "stress/links/network_rule.h"
 
 #include <fmt/format.h>

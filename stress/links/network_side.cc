@@ -1,3 +1,5 @@
+// Starts the wire of the host when the first rule comes, tells it rules and when they heal, and
+// reports which of them packets met.
 #include "stress/links/network_side.h"
 
 #include <arpa/inet.h>

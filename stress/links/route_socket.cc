@@ -1,3 +1,4 @@
+// Asks the kernel for routes and sets them, with one netlink message each and a deadline.
 #include "stress/links/route_socket.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,5 @@
+// Keeps the last counters of every socket, and of each step the two looks between which it
+// happened. Of each the newest are kept, a bounded number.
 #include "stress/links/socket_book.h"
 
 #include <cstddef>

@@ -1,3 +1,5 @@
+// A thread takes packets from the device, queues them as the rules say, and lets them out when they
+// are due.
 #include "stress/links/wire.h"
 
 #include <fmt/core.h>

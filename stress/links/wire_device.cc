@@ -1,3 +1,5 @@
+// Makes the TUN device and its routes, reads packets from it, and sends them on by the interface
+// that was the way before.
 #include "stress/links/wire_device.h"
 
 #include <arpa/inet.h>

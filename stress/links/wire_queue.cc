@@ -1,3 +1,5 @@
+// Each packet gets the time at which it leaves, or none when it is lost. Everything random follows
+// from a seed.
 #include "stress/links/wire_queue.h"
 
 #include <arpa/inet.h>

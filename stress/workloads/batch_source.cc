@@ -1,3 +1,4 @@
+// Real batches go through the loader. In virtual time decoding takes what it would cost, by worker.
 #include "stress/workloads/batch_source.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// Calls the collectives of a round once, captures them as a graph, replays it round by round, and
+// compares every result.
 #include <cstddef>
 #include <functional>
 #include <memory>

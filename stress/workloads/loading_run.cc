@@ -1,3 +1,5 @@
+// Loads the batches of a rank's shard, meets the others between two of them, and tells figures of
+// what was loaded.
 #include <fmt/core.h>
 
 #include <algorithm>

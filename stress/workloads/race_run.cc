@@ -1,3 +1,5 @@
+// A kernel and a collective on two streams, with one wait forgotten. Stamps of both tell whether
+// the accesses overlapped, a comparison whether the data are wrong.
 #include <fmt/core.h>
 
 #include <algorithm>

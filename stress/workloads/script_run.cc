@@ -1,3 +1,5 @@
+// Runs the steps of a script: on the program's thread, or on a lane beside it where a step names a
+// stream. Every element of every result is compared.
 #include <fmt/format.h>
 
 #include <algorithm>

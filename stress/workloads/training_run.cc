@@ -1,3 +1,5 @@
+// Trains a small model with the engine of core/ddp, passes every point through the gate of faults,
+// and reports a print of the gradients.
 #include <algorithm>
 #include <bit>
 #include <cmath>

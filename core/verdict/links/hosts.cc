@@ -1,3 +1,5 @@
+// Clocks of two hosts are brought together by what both directions of their connections took.
+// Findings about links are told as findings about the network between hosts.
 #include "core/verdict/links/hosts.h"
 
 #include <fmt/core.h>

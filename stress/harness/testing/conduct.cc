@@ -9,7 +9,7 @@
 
 #include "stress/harness/assess.h"
 #include "stress/harness/catalogue.h"
-#include "stress/harness/conductor.h"
+#include "stress/harness/case_runner.h"
 #include "stress/harness/options.h"
 
 namespace lockstep::stress::harness {
@@ -102,9 +102,9 @@ std::string Conduct(const StressScript& script, launch::FleetSteps steps) {
   options.backend = script.backend;
   options.limit_seconds = script.limit_seconds;
   const StressCase stress_case = CaseOf(script);
-  StressConductor conductor(fleet, options);
-  conductor.SetSave([&fleet] { fleet.Note("save"); });
-  const Result<CaseResult> result = conductor.Run(stress_case);
+  CaseRunner runner(fleet, options);
+  runner.SetSave([&fleet] { fleet.Note("save"); });
+  const Result<CaseResult> result = runner.Run(stress_case);
   std::string text;
   bool stacks = false;
   for (const std::string& command : fleet.commands()) {
@@ -117,7 +117,7 @@ std::string Conduct(const StressScript& script, launch::FleetSteps steps) {
   }
   if (!stacks) text += "no stacks\n";
   text += result.ok() ? TextOf(stress_case, *result) : result.status().message() + "\n";
-  if (conductor.terminated()) text += "no further case\n";
+  if (runner.terminated()) text += "no further case\n";
   if (fleet.left() > 0) text += fmt::format("{} steps were not taken\n", fleet.left());
   return text;
 }

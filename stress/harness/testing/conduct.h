@@ -1,4 +1,4 @@
-// Test material: one case of a StressConductor over a list of events, and what came of it as text.
+// Test material: one case of a CaseRunner over a list of events, and what came of it as text.
 #ifndef LOCKSTEP_STRESS_HARNESS_TESTING_CONDUCT_H_
 #define LOCKSTEP_STRESS_HARNESS_TESTING_CONDUCT_H_
 

@@ -1,4 +1,4 @@
-// Recoveries as the conductor orders them, up to the abort: whose failure it is, who is lost, who
+// Recoveries as the case runner orders them, up to the abort: whose failure it is, who is lost, who
 // gives up. Rank 1 of three is lost unless the list says otherwise; an abort may take 5 s.
 #include "gtest/gtest.h"
 #include "stress/harness/testing/recovery_lists.h"

@@ -1,4 +1,4 @@
-// Faults that the conductor has others apply: when it orders them, whom it lets go on, and what
+// Faults that the case runner has others apply: when it orders them, whom it lets go on, and what
 // counts as fired.
 #include <csignal>
 

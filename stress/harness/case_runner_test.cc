@@ -1,5 +1,6 @@
-// What the conductor of a case makes of what happens to ranks: events in; orders, outcomes and
-// findings out. Faults and recoveries are in conductor_faults_test.cc, conductor_recovery_test.cc.
+// What the runner of a case makes of what happens to ranks: events in; orders, outcomes and
+// findings out. Faults and recoveries are in case_runner_faults_test.cc and
+// case_runner_recovery_test.cc.
 #include <csignal>
 
 #include "core/verdict/history.h"

@@ -1,4 +1,4 @@
-// Recoveries as the conductor orders them, from the abort on: new members, their connections, the
+// Recoveries as the case runner orders them, from the abort on: new members, their connections, the
 // first collective, and the next loss. Rank 1 of three was lost; connecting may take 15 s.
 #include "gtest/gtest.h"
 #include "stress/harness/testing/recovery_lists.h"

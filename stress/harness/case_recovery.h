@@ -1,0 +1,89 @@
+// Failure -> abort -> rebuild -> resume, as the coordinator orders it. Workers do nothing on their
+// own: a thread of each hears the order while its program is stuck.
+#ifndef LOCKSTEP_STRESS_HARNESS_CASE_RECOVERY_H_
+#define LOCKSTEP_STRESS_HARNESS_CASE_RECOVERY_H_
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "core/base/deadline.h"
+#include "core/launch/fleet.h"
+#include "core/launch/standstill_watch.h"
+#include "stress/harness/case_state.h"
+#include "stress/harness/recovery.h"
+
+namespace lockstep::stress::harness {
+
+class CaseRecovery {
+ public:
+  // Takes events until it is done, the deadline, or the case is over; whether it was done.
+  using TakeEvents = std::function<bool(const std::function<bool()>& done, Deadline deadline)>;
+  // What is told outlives it.
+  CaseRecovery(launch::Fleet& fleet, const StressOptions& options, CaseState& state,
+               TakeEvents take_events);
+
+  void Reset() { mine_ = {}; }
+  void OnMessage(const launch::FleetEvent& event);
+  // All ranks were silent beyond the deadline.
+  void OnSilence(verdict::Judgement judgement) { mine_.silence = std::move(judgement); }
+  // What the event, or the looks that it leads to, shows to recover from, if anything, is recovered
+  // from; or the case is over.
+  void OnEvent(const launch::FleetEvent& event, launch::StandstillWatch& watch);
+  // Ranks that were recovered are watched for their first collective.
+  bool watches() const { return mine_.resume_by.has_value(); }
+  void LookForResume(const std::vector<journal::Journal>& journals);
+  // Soon, if there is something to look for.
+  bool looks() const { return mine_.resume_by || mine_.look || mine_.silence; }
+  std::vector<Recovery> TakeRecoveries() { return std::move(mine_.recoveries); }
+
+ private:
+  // Something for ranks to recover from, as it was seen.
+  struct Failure {
+    verdict::Judgement judgement;
+    Ticks seen_at = 0;
+    double seconds_after = 0;  // the last event that completes the proof
+  };
+  // Of the case that runs.
+  struct Mine {
+    std::vector<Recovery> recoveries = {};
+    std::optional<verdict::Judgement> silence = {};  // what that of all ranks told
+    std::optional<Deadline> resume_by = {};
+    std::optional<Deadline> echoes_until = {};  // nobody has said more than that a peer went away
+    Ticks rebuilt_at = 0;
+    bool look = false;  // a rank was lost while the others rebuilt
+  };
+
+  std::optional<Failure> FailureAt(const launch::FleetEvent& event, launch::StandstillWatch& watch);
+  std::optional<Failure> Departed();
+  void Recover(const Failure& failure);
+  // Who is left of the generation; the lost go into `recovery`.
+  std::vector<int> SurvivorsOf(const Failure& failure, Recovery& recovery) const;
+  double DetectSeconds(const Failure& failure);
+  // Each false: it did not succeed; `recovery` says why.
+  bool AbortAll(const std::vector<int>& survivors, Recovery& recovery);
+  bool AwaitReady(std::vector<int>& survivors, Recovery& recovery);
+  bool Rebuild(const std::vector<int>& survivors, Recovery& recovery);
+  bool AwaitConnected(Recovery& recovery, Ticks began);
+  // Ends the lost, and starts them anew where the plan wants it.
+  Status ReplaceLost(const Recovery& recovery, Generation& next);
+  void OrderMembers(const Recovery& recovery);
+  // What became of ranks that were lost after the failure was judged, as it is now.
+  void RetellOutcomes(const std::vector<int>& ranks, Recovery& recovery);
+  std::optional<verdict::Finding> FindWrongPlace() const;
+  bool AllMembers(const std::function<bool(const RankState&)>& test) const;
+  void EndRank(int rank);
+  double SecondsBetween(Ticks from, Ticks to) const;
+  std::vector<verdict::RankEvidence> Glance();
+
+  launch::Fleet& fleet_;
+  const StressOptions& options_;
+  CaseState& state_;
+  TakeEvents take_events_;
+  double ns_per_tick_;
+  Mine mine_;
+};
+
+}  // namespace lockstep::stress::harness
+
+#endif  // LOCKSTEP_STRESS_HARNESS_CASE_RECOVERY_H_

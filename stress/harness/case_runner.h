@@ -1,0 +1,71 @@
+// The coordinator's side of a case: starts workers, applies the faults that come from outside,
+// watches, and ends the case when it is over, proved to stand still, or silent for too long.
+#ifndef LOCKSTEP_STRESS_HARNESS_CASE_RUNNER_H_
+#define LOCKSTEP_STRESS_HARNESS_CASE_RUNNER_H_
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/deadline.h"
+#include "core/base/status.h"
+#include "core/launch/fleet.h"
+#include "core/launch/standstill_watch.h"
+#include "stress/harness/assess.h"
+#include "stress/harness/case_faults.h"
+#include "stress/harness/case_recovery.h"
+#include "stress/harness/case_state.h"
+#include "stress/harness/catalogue.h"
+#include "stress/harness/options.h"
+
+namespace lockstep::stress::harness {
+
+class CaseRunner {
+ public:
+  CaseRunner(launch::Fleet& fleet, const StressOptions& options);
+
+  // Called when the launcher is about to end us: there may be a second left until it kills.
+  void SetSave(std::function<void()> save) { save_ = std::move(save); }
+
+  // One case in new workers. Errors are of the environment; what happened to ranks is in the
+  // result.
+  Result<CaseResult> Run(const StressCase& stress_case);
+  // Told to end by a signal, or a host is lost: no further case should be run.
+  bool terminated() const { return terminated_; }
+  // What the first worker that got so far told of the library and the device; else empty.
+  const std::string& worker_facts() const { return worker_facts_; }
+
+ private:
+  void Watch();
+  // After each event, while nothing is proved.
+  void LookAt(const launch::FleetEvent& event, launch::StandstillWatch& watch);
+  void Handle(const launch::FleetEvent& event);
+  void OnMessage(const launch::FleetEvent& event);
+  void OnOverdue();
+  // Nobody runs any more, but for ranks that finished and linger.
+  bool AllOver();
+  Deadline NextWake() const;
+  bool TakeEventsUntil(const std::function<bool()>& done, Deadline deadline);
+  CaseFacts Gather();
+  // What ranks told before this moment belongs to the evidence.
+  void DrainEvents();
+  // Whether an agent, or the launcher on its host, is gone.
+  bool HostsAreLost() const;
+  // Told to end: the launcher does that when a host is lost, and it may know first.
+  void AwaitLosses();
+
+  launch::Fleet& fleet_;
+  const StressOptions& options_;
+  double ns_per_tick_;
+  bool terminated_ = false;
+  std::string worker_facts_;
+  std::function<void()> save_ = [] {};
+  CaseState state_;  // of the case that runs
+  CaseFaults faults_;
+  CaseRecovery recovery_;
+};
+
+}  // namespace lockstep::stress::harness
+
+#endif  // LOCKSTEP_STRESS_HARNESS_CASE_RUNNER_H_
