@@ -21,7 +21,7 @@
 #include "core/comm/nccl/choices.h"
 #include "core/comm/recorded.h"
 #include "core/journal/device_marks.h"
-#include "core/launch/machine_facts.h"
+#include "core/launch/worker_facts.h"
 #include "core/launch/worker_link.h"
 #include "core/plan/plan.h"
 

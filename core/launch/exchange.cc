@@ -65,10 +65,9 @@ Status ServeExchange(Channel& channel, bool keep_mpi) {
   return OkStatus();
 }
 
-Result<std::vector<std::string>> AskForExchange(Child& child, const std::string& part,
+Result<std::vector<std::string>> AskForExchange(Channel& channel, const std::string& part,
                                                 bool mpi_on_threads, Signals& signals,
                                                 Deadline deadline) {
-  Channel& channel = child.channel();
   channel.Send(Number(FrameType::kGather),
                Encoder().Put(static_cast<std::uint8_t>(mpi_on_threads)).Raw(part).Take());
   while (true) {

@@ -9,7 +9,6 @@
 #include "core/base/deadline.h"
 #include "core/base/status.h"
 #include "core/launch/channel.h"
-#include "core/launch/child.h"
 #include "core/launch/signals.h"
 
 namespace lockstep::launch {
@@ -18,8 +17,8 @@ namespace lockstep::launch {
 // stays initialized and it waits for kProceed; otherwise MPI is finalized before the return.
 Status ServeExchange(Channel& channel, bool keep_mpi);
 
-// The agent's part: gives `part` to `child` and returns all ranks' parts.
-Result<std::vector<std::string>> AskForExchange(Child& child, const std::string& part,
+// The agent's part: gives `part` to the child and returns all ranks' parts.
+Result<std::vector<std::string>> AskForExchange(Channel& channel, const std::string& part,
                                                 bool mpi_on_threads, Signals& signals,
                                                 Deadline deadline);
 

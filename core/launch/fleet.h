@@ -13,26 +13,17 @@
 #include "core/base/status.h"
 #include "core/journal/gpu_sample.h"
 #include "core/journal/worker_log.h"
-#include "core/launch/agent_faults.h"
-#include "core/launch/companion.h"
+#include "core/launch/agent_fault.h"
+#include "core/launch/agent_info.h"
+#include "core/launch/agent_options.h"
 #include "core/launch/context.h"
 #include "core/launch/host_clocks.h"
-#include "core/launch/worker_link.h"
+#include "core/launch/message.h"
 #include "core/launch/worker_setup.h"
 #include "core/verdict/judge.h"
 #include "core/verdict/lost_hosts.h"
 
 namespace lockstep::launch {
-
-// What an agent knows of its machine when it joins.
-struct AgentInfo {
-  int rank = 0;
-  std::string host;     // host name
-  std::string boot_id;  // the same value: the same kernel, hence a common tick counter
-  int pid = 0;
-  std::vector<int> cpus;  // the processors this rank may run on (its affinity mask)
-  std::int64_t memory_available_bytes = 0;
-};
 
 // What is left of a launch whose coordinator was lost, as the first of the agents that live (the
 // successor) gathered it.
@@ -52,24 +43,13 @@ struct Legacy {
   std::vector<std::string> entrusted;      // by Fleet::Entrust, in this order
 };
 
-struct FleetOptions {
+struct FleetOptions : AgentOptions {
   // True when the workers use the launcher's MPI identity as the system under test (backend mpi):
   // one lifetime a launch, and across hosts the worker's MPI exchanges the agents' addresses.
   bool workers_own_mpi = false;
   // ... and call it from a thread of their streams, one at a time (MPI_THREAD_SERIALIZED).
   bool mpi_on_threads = false;
   double connect_deadline_seconds = 60;
-  // A worker that is not idle and journals nothing for so long is reported overdue.
-  double silence_deadline_seconds = 30;
-  // A worker that is not idle and journals nothing for so long is reported quiet: no alarm, but the
-  // moment to ask whether anyone can go on (core/launch/standstill_watch.h). 0: nobody asks.
-  double quiet_seconds = 0;
-  std::size_t journal_capacity = 1 << 14;       // events
-  std::size_t outbox_capacity_bytes = 8 << 20;  // a power of two
-  // Between samples of each host's GPUs (core/launch/gpu_watch.h). 0: none are taken.
-  double gpu_sample_seconds = 1;
-  // Makes what works beside every worker; none: nothing does.
-  MakeCompanion companion = {};
   // What the successor does when the coordinator is lost: called once, after the workers of all
   // who are heard of were ended. Its result is this agent's exit code.
   std::function<ExitCode(const Legacy&)> succeed = {};
@@ -94,8 +74,6 @@ enum class FleetEventKind {
   kFault,      // of an order to inject: `news`; message: its number and, in one line, what it is
   kTimeout,    // the deadline of Next passed
 };
-
-enum class FaultNews : std::uint8_t { kApplied, kImpossible, kHealed };
 
 struct FleetEvent {
   FleetEventKind kind = FleetEventKind::kTimeout;

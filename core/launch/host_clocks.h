@@ -11,20 +11,10 @@
 #include <vector>
 
 #include "core/base/clock.h"
-#include "core/launch/codec.h"
+#include "core/launch/clock_reading.h"
 #include "core/stats/clock_fit.h"
 
 namespace lockstep::launch {
-
-// The clocks of one host at one moment.
-struct ClockReading {
-  Ticks ticks = 0;
-  std::int64_t raw_ns = 0;     // CLOCK_MONOTONIC_RAW: what its quartz takes for time
-  std::int64_t day_ns = 0;     // CLOCK_REALTIME: what its people do
-  std::int64_t window_ns = 0;  // in which all three were read
-  double ns_per_tick = 1;      // as the agent calibrated it when it started
-};
-ClockReading ReadClock(double ns_per_tick);
 
 // The coordinator asks "what time is it?" and is told: one round trip.
 struct ClockRoundTrip {
@@ -32,9 +22,6 @@ struct ClockRoundTrip {
   Ticks received = 0;  // likewise
   Ticks there = 0;     // theirs, in between
 };
-
-void Put(Encoder& encoder, const ClockReading& reading);
-bool Get(Decoder& decoder, ClockReading& reading);
 
 class HostClocks {
  public:

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "core/launch/probe.h"
+#include "core/launch/worker_link.h"
 
 namespace lockstep::launch {
 namespace {

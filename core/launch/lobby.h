@@ -23,10 +23,10 @@
 
 #include "core/base/deadline.h"
 #include "core/base/status.h"
+#include "core/launch/agent_info.h"
 #include "core/launch/channel.h"
 #include "core/launch/context.h"
 #include "core/launch/fd.h"
-#include "core/launch/fleet.h"
 #include "core/launch/roster.h"
 #include "core/launch/signals.h"
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "core/base/status.h"
+#include "core/launch/agent_info.h"
 #include "core/launch/context.h"
-#include "core/launch/fleet.h"
 
 namespace lockstep::launch {
 

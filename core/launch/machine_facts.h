@@ -7,17 +7,10 @@
 #include <vector>
 
 #include "core/environment/facts.h"
+#include "core/launch/agent_info.h"
 #include "core/launch/context.h"
-#include "core/launch/fleet.h"
 
 namespace lockstep::launch {
-
-// What only a worker can tell, as it tells it: the library under test, its version, the device, and
-// what whoever reads figures must know of it (may be empty), and who notes on the device what it
-// begins and ends (empty: nobody). A JSON object of strings.
-std::string WorkerFacts(std::string_view backend, const std::string& version,
-                        std::string_view device, const std::string& remark,
-                        const std::string& device_marks = "");
 
 // Ordered facts for /environment. Of the coordinator's host: processor, memory, kernel, limits, and
 // the environment variables that change collectives (OMPI_MCA_*, NCCL_*, GLOO_*, LD_PRELOAD …); of

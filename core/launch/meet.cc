@@ -47,7 +47,7 @@ Result<std::vector<std::string>> Exchange(const LaunchContext& context, const Fl
     LOCKSTEP_ASSIGN_OR_RETURN(Child* const worker, agent.StartExchangingWorker());
     LOCKSTEP_ASSIGN_OR_RETURN(
         std::vector<std::string> parts,
-        AskForExchange(*worker, part, options.mpi_on_threads, signals, deadline));
+        AskForExchange(worker->channel(), part, options.mpi_on_threads, signals, deadline));
     LOCKSTEP_RETURN_IF_ERROR(CheckWorld(context, parts.size()));
     return parts;
   }
@@ -59,7 +59,7 @@ Result<std::vector<std::string>> Exchange(const LaunchContext& context, const Fl
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Child> child, Child::Spawn(role, -1));
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::vector<std::string> parts,
-      AskForExchange(*child, part, /*mpi_on_threads=*/false, signals, deadline));
+      AskForExchange(child->channel(), part, /*mpi_on_threads=*/false, signals, deadline));
   // It finalizes MPI together with the others.
   child->AwaitExit(deadline);
   child->Poll();

@@ -9,9 +9,18 @@
 #include <span>
 #include <string>
 
-#include "core/launch/worker_link.h"
-
 namespace lockstep::launch {
+
+// A byte queue in shared memory from the worker to its agent: what the worker appended survives the
+// worker. The agent drains it whenever the worker sends a message, and when the worker died.
+class Outbox {
+ public:
+  virtual ~Outbox() = default;
+  // Appends the whole record or nothing; false when there is no room. No system call.
+  virtual bool Append(std::span<const std::byte> record) = 0;
+  virtual std::size_t free_bytes() const = 0;
+  virtual std::size_t capacity_bytes() const = 0;
+};
 
 struct OutboxHeader {
   alignas(64) std::atomic<std::uint64_t> written;  // bytes since the start, by the worker

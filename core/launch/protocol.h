@@ -8,9 +8,11 @@
 #include <string_view>
 
 #include "core/base/status.h"
+#include "core/journal/gpu_sample.h"
+#include "core/journal/worker_log.h"
+#include "core/launch/agent_info.h"
 #include "core/launch/codec.h"
-#include "core/launch/fleet.h"
-#include "core/launch/worker_link.h"
+#include "core/launch/message.h"
 #include "core/verdict/judge.h"
 
 namespace lockstep::launch {

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "core/journal/journal.h"
+#include "core/launch/clock_reading.h"
 #include "core/launch/evidence.h"
-#include "core/launch/host_clocks.h"
 #include "core/launch/open_files.h"
 #include "core/launch/sockets.h"
 #include "core/launch/worker_log.h"
@@ -34,7 +34,7 @@ bool MayWaitForPeers(const std::optional<journal::JournalEvent>& last) {
 
 }  // namespace
 
-RankAgent::RankAgent(const LaunchContext& context, const FleetOptions& options, Report report)
+RankAgent::RankAgent(const LaunchContext& context, const AgentOptions& options, Report report)
     : context_(context), options_(options), report_(std::move(report)), scale_(CalibrateTicks()) {
   RaiseOpenFiles();
   if (context_.local_rank == 0) gpus_ = GpuWatch::Start({options_.gpu_sample_seconds});

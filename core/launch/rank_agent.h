@@ -14,9 +14,10 @@
 
 #include "core/base/clock.h"
 #include "core/launch/agent_faults.h"
+#include "core/launch/agent_options.h"
 #include "core/launch/child.h"
 #include "core/launch/companion.h"
-#include "core/launch/fleet.h"
+#include "core/launch/context.h"
 #include "core/launch/gpu_watch.h"
 #include "core/launch/life_signs.h"
 #include "core/launch/outbox.h"
@@ -28,7 +29,7 @@ namespace lockstep::launch {
 class RankAgent {
  public:
   using Report = std::function<void(FrameType, std::string)>;
-  RankAgent(const LaunchContext& context, const FleetOptions& options, Report report);
+  RankAgent(const LaunchContext& context, const AgentOptions& options, Report report);
 
   // Starts lifetime 0 early: a worker that first exchanges addresses over the launcher's MPI.
   // Its kStartWorker order then only lets it go on.
@@ -84,7 +85,7 @@ class RankAgent {
   double SecondsSilent(const std::optional<journal::JournalEvent>& last) const;
 
   const LaunchContext context_;
-  const FleetOptions options_;
+  const AgentOptions options_;
   const Report report_;
   const TickScale scale_;
   std::unique_ptr<Segment> segment_;

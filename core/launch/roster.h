@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/launch/fleet.h"
+#include "core/launch/agent_info.h"
 
 namespace lockstep::launch {
 

@@ -20,7 +20,6 @@
 #include <utility>
 
 #include "core/launch/channel.h"
-#include "core/launch/child.h"
 #include "core/launch/context.h"
 #include "core/launch/exchange.h"
 #include "core/launch/machine.h"
@@ -29,6 +28,7 @@
 #include "core/launch/private_shm.h"
 #include "core/launch/protocol.h"
 #include "core/launch/segment.h"
+#include "core/launch/worker_role.h"
 
 namespace lockstep::launch {
 namespace {

@@ -13,29 +13,11 @@
 #include "core/base/status.h"
 #include "core/comm/communicator.h"
 #include "core/journal/journal.h"
+#include "core/launch/message.h"
+#include "core/launch/outbox.h"
 #include "core/launch/worker_card.h"
 
 namespace lockstep::launch {
-
-// A framed message between a suite's conductor (on the coordinator) and its workers. Types below
-// kReservedMessageType belong to the suite. At most kMaxPayloadBytes.
-struct Message {
-  std::uint32_t type = 0;
-  std::string payload;
-};
-inline constexpr std::uint32_t kReservedMessageType = 1u << 16;
-inline constexpr std::size_t kMaxPayloadBytes = 16u << 20;
-
-// A byte queue in shared memory from the worker to its agent: what the worker appended survives the
-// worker. The agent drains it whenever the worker sends a message, and when the worker died.
-class Outbox {
- public:
-  virtual ~Outbox() = default;
-  // Appends the whole record or nothing; false when there is no room. No system call.
-  virtual bool Append(std::span<const std::byte> record) = 0;
-  virtual std::size_t free_bytes() const = 0;
-  virtual std::size_t capacity_bytes() const = 0;
-};
 
 class WorkerLink {
  public:

@@ -18,7 +18,7 @@
 #include "core/base/clock.h"
 #include "core/comm/backends.h"
 #include "core/comm/recorded.h"
-#include "core/launch/machine_facts.h"
+#include "core/launch/worker_facts.h"
 #include "core/launch/worker_link.h"
 #include "core/plan/scenario.h"
 #include "stress/faults/fault_gate.h"
