@@ -9,9 +9,9 @@
 
 #include "core/comm/backends.h"
 #include "core/comm/sim/rules.h"
-#include "core/launch/context.h"
-#include "core/launch/fleet.h"
-#include "core/launch/worker_link.h"
+#include "core/control/context.h"
+#include "core/coordinator/fleet.h"
+#include "core/worker/worker_link.h"
 #include "stress/harness/catalogue.h"
 #include "stress/harness/lead.h"
 #include "stress/harness/options.h"
@@ -80,7 +80,7 @@ Status LeaveOutLinks(harness::Selection& selection) {
 }
 
 Result<ExitCode> RunAgent(const harness::StressOptions& options,
-                          const launch::LaunchContext& context, const std::string& command_line) {
+                          const control::LaunchContext& context, const std::string& command_line) {
   if (options.backend == "sim") {
     if (context.rank != 0) return ExitCode::kPass;
     LOCKSTEP_ASSIGN_OR_RETURN(
@@ -112,7 +112,7 @@ Result<ExitCode> RunAgent(const harness::StressOptions& options,
   LOCKSTEP_RETURN_IF_ERROR(
       harness::LeaveOutHosts(context.single_host(), network_faults, selection));
   LOCKSTEP_RETURN_IF_ERROR(CheckCases(*backend, selection));
-  launch::FleetOptions fleet;
+  coordinator::FleetOptions fleet;
   fleet.workers_own_mpi = backend->uses_launcher_mpi;
   fleet.silence_deadline_seconds = options.deadline_seconds;
   fleet.quiet_seconds = kQuietSeconds;
@@ -123,16 +123,16 @@ Result<ExitCode> RunAgent(const harness::StressOptions& options,
     };
   }
   if (context.rank != 0) {
-    fleet.succeed = [&](const launch::Legacy& legacy) {
+    fleet.succeed = [&](const coordinator::Legacy& legacy) {
       return harness::SucceedStress(options, selection, context, command_line, legacy);
     };
-    return launch::Follow(context, fleet);
+    return coordinator::Follow(context, fleet);
   }
   return harness::LeadStress(options, std::move(selection), context, fleet, command_line);
 }
 
 int RunAgent(int argc, char** argv) {
-  const Result<launch::LaunchContext> context = launch::DetectLaunch();
+  const Result<control::LaunchContext> context = control::DetectLaunch();
   if (!context.ok()) return Fail(0, context.status());
   const Result<harness::StressCommandLine> line = harness::ParseStressCommandLine(argc, argv);
   if (!line.ok()) return Fail(context->rank, line.status());
@@ -152,6 +152,6 @@ int RunAgent(int argc, char** argv) {
 }  // namespace lockstep::stress
 
 int main(int argc, char** argv) {
-  return lockstep::launch::WorkerLink::IsWorker() ? lockstep::stress::harness::RunStressWorker()
+  return lockstep::worker::WorkerLink::IsWorker() ? lockstep::stress::harness::RunStressWorker()
                                                   : lockstep::stress::RunAgent(argc, argv);
 }

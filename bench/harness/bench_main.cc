@@ -11,10 +11,10 @@
 #include "bench/harness/options.h"
 #include "bench/harness/worker.h"
 #include "core/comm/backends.h"
-#include "core/launch/context.h"
-#include "core/launch/fleet.h"
-#include "core/launch/worker_link.h"
+#include "core/control/context.h"
+#include "core/coordinator/fleet.h"
 #include "core/plan/plan.h"
+#include "core/worker/worker_link.h"
 
 namespace lockstep::bench::harness {
 namespace {
@@ -41,11 +41,11 @@ int Fail(const BenchInfo& info, int rank, const Status& status) {
   return static_cast<int>(ExitCodeOf(status.code()));
 }
 
-launch::FleetOptions FleetOptionsOf(const BenchInfo& info, const BenchOptions& options,
-                                    const launch::LaunchContext& context,
-                                    const comm::Backend& backend, const plan::Plan& plan,
-                                    const std::vector<std::string>& arguments) {
-  launch::FleetOptions fleet;
+coordinator::FleetOptions FleetOptionsOf(const BenchInfo& info, const BenchOptions& options,
+                                         const control::LaunchContext& context,
+                                         const comm::Backend& backend, const plan::Plan& plan,
+                                         const std::vector<std::string>& arguments) {
+  coordinator::FleetOptions fleet;
   fleet.workers_own_mpi = backend.uses_launcher_mpi;
   fleet.mpi_on_threads = plan::CommunicatesOnThreads(plan);
   fleet.silence_deadline_seconds = options.spec.deadline_seconds;
@@ -75,7 +75,7 @@ Result<plan::Plan> Expand(BenchKind kind, const plan::BenchSpec& spec, int ranks
 
 // From the options to the exit code of this agent. Errors: input and environment.
 Result<ExitCode> RunAgent(const BenchInfo& info, const BenchOptions& options,
-                          const launch::LaunchContext& context,
+                          const control::LaunchContext& context,
                           std::vector<std::string> arguments) {
   LOCKSTEP_ASSIGN_OR_RETURN(const plan::Plan all, Expand(info.kind, options.spec, context.size));
   LOCKSTEP_ASSIGN_OR_RETURN(const comm::Backend* backend,
@@ -86,14 +86,14 @@ Result<ExitCode> RunAgent(const BenchInfo& info, const BenchOptions& options,
       SelectCases(arguments[0], all, options.benchmark_flags, context.rank == 0));
   if (selection.listed) return ExitCode::kPass;
   const plan::Plan plan = plan::Select(all, selection.cases);
-  const launch::FleetOptions fleet =
+  const coordinator::FleetOptions fleet =
       FleetOptionsOf(info, options, context, *backend, plan, arguments);
-  if (context.rank != 0) return launch::Follow(context, fleet);
+  if (context.rank != 0) return coordinator::Follow(context, fleet);
   return Leader(info, options, selection, plan, context, fleet, std::move(arguments)).Run();
 }
 
 int RunAgent(const BenchInfo& info, int argc, char** argv) {
-  const Result<launch::LaunchContext> context = launch::DetectLaunch();
+  const Result<control::LaunchContext> context = control::DetectLaunch();
   if (!context.ok()) return Fail(info, 0, context.status());
   const Result<CommandLine> line = ParseCommandLine(info, argc, argv);
   if (!line.ok()) return Fail(info, context->rank, line.status());
@@ -109,7 +109,7 @@ int RunAgent(const BenchInfo& info, int argc, char** argv) {
 }  // namespace
 
 int BenchMain(const BenchInfo& info, int argc, char** argv) {
-  return launch::WorkerLink::IsWorker() ? RunWorker() : RunAgent(info, argc, argv);
+  return worker::WorkerLink::IsWorker() ? RunWorker() : RunAgent(info, argc, argv);
 }
 
 }  // namespace lockstep::bench::harness

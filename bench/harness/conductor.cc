@@ -45,7 +45,7 @@ bool DiedOfTheEnd(const std::vector<verdict::RankEvidence>& evidence) {
 
 }  // namespace
 
-Conductor::Conductor(launch::Fleet& fleet, const launch::FleetOptions& options,
+Conductor::Conductor(coordinator::Fleet& fleet, const coordinator::FleetOptions& options,
                      const plan::Plan& plan, SampleBook& book, Progress& progress)
     : fleet_(fleet),
       one_lifetime_(options.workers_own_mpi),
@@ -156,9 +156,9 @@ Conductor::Step Conductor::AwaitAll(MessageType type, double seconds) {
   const Deadline deadline = Deadline::AfterSeconds(seconds);
   int arrived = 0;
   while (arrived < fleet_.size()) {
-    const launch::FleetEvent event =
+    const coordinator::FleetEvent event =
         fleet_.Next(deadline.Earlier(Deadline::AfterSeconds(kLookSeconds)));
-    if (event.kind == launch::FleetEventKind::kTimeout && !deadline.Passed()) {
+    if (event.kind == coordinator::FleetEventKind::kTimeout && !deadline.Passed()) {
       SaveIfWarned();
       if (type == kRoundDoneMessage) {
         stalls_.Look(fleet_.Collect(Deadline::AfterSeconds(kCollectSeconds)), repetition_);
@@ -170,10 +170,10 @@ Conductor::Step Conductor::AwaitAll(MessageType type, double seconds) {
   return Step::kDone;
 }
 
-std::optional<Conductor::Step> Conductor::Handle(const launch::FleetEvent& event,
+std::optional<Conductor::Step> Conductor::Handle(const coordinator::FleetEvent& event,
                                                  MessageType expected, int& arrived) {
   switch (event.kind) {
-    case launch::FleetEventKind::kMessage:
+    case coordinator::FleetEventKind::kMessage:
       if (event.message.type == kErrorMessage) {
         errors_.emplace(event.rank, DecodeError(event.message.payload));
         return Step::kInterrupted;
@@ -184,29 +184,29 @@ std::optional<Conductor::Step> Conductor::Handle(const launch::FleetEvent& event
       }
       ++arrived;
       return std::nullopt;
-    case launch::FleetEventKind::kData:
+    case coordinator::FleetEventKind::kData:
       book_.Add(event.rank, event.message.payload);
       return std::nullopt;
-    case launch::FleetEventKind::kQuiet:
+    case coordinator::FleetEventKind::kQuiet:
       if (watch_.OnEvent(event)) return Step::kInterrupted;
       return std::nullopt;
-    case launch::FleetEventKind::kStopped:  // it may be continued: silence decides
-    case launch::FleetEventKind::kContinued:
+    case coordinator::FleetEventKind::kStopped:  // it may be continued: silence decides
+    case coordinator::FleetEventKind::kContinued:
       TellOfStop(event);
       return std::nullopt;
-    case launch::FleetEventKind::kTerminate:
+    case coordinator::FleetEventKind::kTerminate:
       return Step::kTerminated;
-    case launch::FleetEventKind::kWarned:
+    case coordinator::FleetEventKind::kWarned:
       warned_until_ = Deadline::AfterSeconds(kWarnedSeconds);
       SaveSamples(/*even_none=*/true);
       return std::nullopt;
-    case launch::FleetEventKind::kExited:
-    case launch::FleetEventKind::kSignalled:
-    case launch::FleetEventKind::kCompanion:  // none was asked for
-    case launch::FleetEventKind::kFault:      // likewise
-    case launch::FleetEventKind::kOverdue:
-    case launch::FleetEventKind::kLost:
-    case launch::FleetEventKind::kTimeout:
+    case coordinator::FleetEventKind::kExited:
+    case coordinator::FleetEventKind::kSignalled:
+    case coordinator::FleetEventKind::kCompanion:  // none was asked for
+    case coordinator::FleetEventKind::kFault:      // likewise
+    case coordinator::FleetEventKind::kOverdue:
+    case coordinator::FleetEventKind::kLost:
+    case coordinator::FleetEventKind::kTimeout:
       return Step::kInterrupted;
   }
   return std::nullopt;
@@ -228,10 +228,10 @@ bool Conductor::AwaitLosses() {
   return HostsAreLost();
 }
 
-void Conductor::TellOfStop(const launch::FleetEvent& event) {
+void Conductor::TellOfStop(const coordinator::FleetEvent& event) {
   const std::string who = fmt::format("rank {} (host {})", event.rank,
                                       fleet_.agents()[static_cast<std::size_t>(event.rank)].host);
-  if (event.kind == launch::FleetEventKind::kContinued) {
+  if (event.kind == coordinator::FleetEventKind::kContinued) {
     progress_.Notice(fmt::format("{} was continued; the run goes on", who));
     return;
   }
@@ -246,16 +246,17 @@ void Conductor::TellOfStop(const launch::FleetEvent& event) {
 bool Conductor::ToldToEndInGrace() {
   const Deadline deadline = Deadline::AfterSeconds(kGraceSeconds);
   while (!deadline.Passed()) {
-    const launch::FleetEvent event = fleet_.Next(deadline);
+    const coordinator::FleetEvent event = fleet_.Next(deadline);
     int ignored = 0;
     if (Handle(event, kPlanMessage, ignored) == Step::kTerminated) return true;
-    if (event.kind == launch::FleetEventKind::kTimeout) return false;
+    if (event.kind == coordinator::FleetEventKind::kTimeout) return false;
   }
   return false;
 }
 
 void Conductor::SaveSamples(bool even_none) {
-  for (const launch::FleetEvent& data : fleet_.TakeData(Deadline::AfterSeconds(kDataSeconds))) {
+  for (const coordinator::FleetEvent& data :
+       fleet_.TakeData(Deadline::AfterSeconds(kDataSeconds))) {
     book_.Add(data.rank, data.message.payload);
   }
   if (!save_ || (book_.empty() && !even_none)) return;
@@ -312,9 +313,10 @@ void Conductor::EndLifetime() {
   fleet_.EndWorkers(Deadline::AfterSeconds(kEndSeconds));
   // What was on its way when the workers ended.
   for (;;) {
-    const launch::FleetEvent event = fleet_.Next(Deadline::AfterNs(0));
-    if (event.kind == launch::FleetEventKind::kTimeout) break;
-    if (event.kind == launch::FleetEventKind::kData) book_.Add(event.rank, event.message.payload);
+    const coordinator::FleetEvent event = fleet_.Next(Deadline::AfterNs(0));
+    if (event.kind == coordinator::FleetEventKind::kTimeout) break;
+    if (event.kind == coordinator::FleetEventKind::kData)
+      book_.Add(event.rank, event.message.payload);
   }
   alive_ = false;
 }

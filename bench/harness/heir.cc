@@ -12,7 +12,7 @@
 #include "bench/harness/run_record.h"
 #include "bench/harness/sample_book.h"
 #include "bench/harness/summarize.h"
-#include "core/launch/machine_facts.h"
+#include "core/coordinator/machine_facts.h"
 #include "core/stats/stats.h"
 #include "core/verdict/judge.h"
 #include "core/verdict/lost_hosts.h"
@@ -57,13 +57,13 @@ CaseBook OfTheLiving(const CaseBook& book, const std::vector<int>& living, doubl
   return left;
 }
 
-bool HaveOneClock(const std::vector<launch::AgentInfo>& agents) {
-  return std::ranges::all_of(agents, [&](const launch::AgentInfo& agent) {
+bool HaveOneClock(const std::vector<control::AgentInfo>& agents) {
+  return std::ranges::all_of(agents, [&](const control::AgentInfo& agent) {
     return agent.boot_id == agents.front().boot_id;
   });
 }
 
-std::vector<int> LivingOf(const launch::Legacy& legacy) {
+std::vector<int> LivingOf(const coordinator::Legacy& legacy) {
   std::vector<int> living;
   for (const verdict::RankEvidence& rank : legacy.evidence) {
     if (rank.state != verdict::ProcessState::kLost) living.push_back(rank.rank);
@@ -73,15 +73,15 @@ std::vector<int> LivingOf(const launch::Legacy& legacy) {
 
 }  // namespace
 
-Heir::Heir(const BenchInfo& info, const BenchOptions& options, const launch::LaunchContext& context,
-           plan::Plan plan, std::string command_line)
+Heir::Heir(const BenchInfo& info, const BenchOptions& options,
+           const control::LaunchContext& context, plan::Plan plan, std::string command_line)
     : name_(info.name),
       options_(options),
       context_(context),
       plan_(std::move(plan)),
       command_line_(std::move(command_line)) {}
 
-results::store::Run Heir::Conclude(const launch::Legacy& legacy) const {
+results::store::Run Heir::Conclude(const coordinator::Legacy& legacy) const {
   const std::vector<int> living = LivingOf(legacy);
   SampleBook book(plan_.world_size, plan_.cases.size(),
                   ScaleFrom(legacy.data[static_cast<std::size_t>(legacy.successor)]));
@@ -124,12 +124,12 @@ results::store::Run Heir::Conclude(const launch::Legacy& legacy) const {
     const journal::Journal& journal = legacy.journals[static_cast<std::size_t>(rank)];
     run.history.push_back({rank, legacy.lifetime, journal.missed, journal.events});
   }
-  run.environment = launch::MachineFacts(legacy.agents, context_, "");
+  run.environment = coordinator::MachineFacts(legacy.agents, context_, "");
   run.environment.emplace_back("launch/successor", fmt::format("{}", legacy.successor));
   return run;
 }
 
-ExitCode Heir::operator()(const launch::Legacy& legacy) const {
+ExitCode Heir::operator()(const coordinator::Legacy& legacy) const {
   results::store::Run run = Conclude(legacy);
   results::store::RunFile file(options_.output.empty()
                                    ? results::store::DefaultRunPath(run, "results/runs")

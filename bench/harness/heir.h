@@ -7,8 +7,8 @@
 
 #include "bench/harness/bench_info.h"
 #include "bench/harness/options.h"
-#include "core/launch/context.h"
-#include "core/launch/fleet.h"
+#include "core/control/context.h"
+#include "core/coordinator/fleet.h"
 #include "core/plan/plan.h"
 #include "results/store/run.h"
 
@@ -19,16 +19,16 @@ namespace lockstep::bench::harness {
 // "<output>-rank<r>-partial.h5", and says so.
 class Heir {
  public:
-  Heir(const BenchInfo& info, const BenchOptions& options, const launch::LaunchContext& context,
+  Heir(const BenchInfo& info, const BenchOptions& options, const control::LaunchContext& context,
        plan::Plan plan, std::string command_line);
-  ExitCode operator()(const launch::Legacy& legacy) const;
+  ExitCode operator()(const coordinator::Legacy& legacy) const;
 
  private:
-  results::store::Run Conclude(const launch::Legacy& legacy) const;
+  results::store::Run Conclude(const coordinator::Legacy& legacy) const;
 
   std::string name_;
   BenchOptions options_;
-  launch::LaunchContext context_;
+  control::LaunchContext context_;
   plan::Plan plan_;
   std::string command_line_;
 };

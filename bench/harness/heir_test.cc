@@ -36,14 +36,14 @@ verdict::History In(std::uint32_t case_index, int rank) {
 }
 verdict::RankEvidence Gone(int rank) { return verdict::History(rank).Lost(); }
 
-launch::Legacy LegacyOf(std::vector<verdict::RankEvidence> evidence,
-                        std::vector<std::string> data) {
-  launch::Legacy legacy;
+coordinator::Legacy LegacyOf(std::vector<verdict::RankEvidence> evidence,
+                             std::vector<std::string> data) {
+  coordinator::Legacy legacy;
   legacy.successor = 1;
   legacy.whole = true;
   legacy.lifetime = 0;
   for (const verdict::RankEvidence& rank : evidence) {
-    launch::AgentInfo& agent = legacy.agents.emplace_back();
+    control::AgentInfo& agent = legacy.agents.emplace_back();
     agent.rank = rank.rank;
     agent.host = agent.boot_id = "a";
     const bool lost = rank.state == verdict::ProcessState::kLost;
@@ -74,20 +74,20 @@ std::string TextOf(const results::store::Run& run) {
   return text;
 }
 
-std::string Conclude(const launch::Legacy& legacy) {
+std::string Conclude(const coordinator::Legacy& legacy) {
   const std::string path = testing::TempDir() + "/heir.h5";
   const std::string partial = results::store::PartialPath(path, legacy.successor);
   for (const std::string& file : {path, partial}) std::filesystem::remove(file);
   BenchOptions options;
   options.output = path;
   options.format = ReportFormat::kJsonLines;
-  std::int64_t now_ns = launch::FakeFleet::kBeginNs;
+  std::int64_t now_ns = coordinator::FakeFleet::kBeginNs;
   const VirtualTime time(&now_ns);
   BenchInfo info;
   info.name = "bench";
   testing::internal::CaptureStderr();
   const ExitCode code =
-      Heir(info, options, launch::LaunchContext{}, ThreeRanks(), "bench -b 8")(legacy);
+      Heir(info, options, control::LaunchContext{}, ThreeRanks(), "bench -b 8")(legacy);
   const std::string told = testing::internal::GetCapturedStderr();
   std::string text = fmt::format("exit code {}\n", static_cast<int>(code));
   if (told.find("rank 1's agent took its place") == std::string::npos) text += told;
@@ -111,7 +111,8 @@ TEST(Heir, TheCoordinatorsAgentIsGone) {
 }
 
 TEST(Heir, OthersMayHoldTheNameOfTheFile) {
-  launch::Legacy legacy = LegacyOf({Gone(0), In(1, 1), In(1, 2)}, {"", Rows(0, 4), Rows(0, 4)});
+  coordinator::Legacy legacy =
+      LegacyOf({Gone(0), In(1, 1), In(1, 2)}, {"", Rows(0, 4), Rows(0, 4)});
   legacy.whole = false;
   EXPECT_EQ(Conclude(legacy),
             "exit code 3\n"
@@ -122,7 +123,7 @@ TEST(Heir, OthersMayHoldTheNameOfTheFile) {
 }
 
 TEST(Heir, ItIsTheSameRun) {
-  launch::Legacy legacy = LegacyOf({Gone(0), In(0, 1), In(0, 2)}, {"", "", ""});
+  coordinator::Legacy legacy = LegacyOf({Gone(0), In(0, 1), In(0, 2)}, {"", "", ""});
   legacy.entrusted = {"0123abcd 2026-01-02T03:04:05Z"};
   EXPECT_EQ(Conclude(legacy),
             "exit code 3\n"
@@ -167,7 +168,8 @@ TEST(Heir, RanksThatAreSilentToo) {
 }
 
 TEST(Heir, AHostIsLost) {
-  launch::Legacy legacy = LegacyOf({Gone(0), In(0, 1), In(0, 2)}, {"", Rows(0, 3), Rows(0, 3)});
+  coordinator::Legacy legacy =
+      LegacyOf({Gone(0), In(0, 1), In(0, 2)}, {"", Rows(0, 3), Rows(0, 3)});
   for (const int rank : {1, 2}) {
     legacy.agents[static_cast<std::size_t>(rank)].boot_id = "b";
     legacy.places[static_cast<std::size_t>(rank)].host = "b";

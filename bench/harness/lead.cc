@@ -12,7 +12,7 @@
 #include "bench/harness/run_record.h"
 #include "core/base/units.h"
 #include "core/comm/backends.h"
-#include "core/launch/machine_facts.h"
+#include "core/coordinator/machine_facts.h"
 #include "core/verdict/lost_hosts.h"
 #include "results/report/report.h"
 #include "results/store/clock_records.h"
@@ -32,10 +32,10 @@ constexpr std::size_t kMostGpuSamples = 43'200;
 constexpr double kReadSeconds = 2;
 
 // How fast each rank's counter runs, in nanoseconds a tick.
-std::vector<double> RatesOf(const launch::Fleet& fleet, const TickScale& ours) {
+std::vector<double> RatesOf(const coordinator::Fleet& fleet, const TickScale& ours) {
   std::vector<double> rates;
   for (int rank = 0; rank < fleet.size(); ++rank) {
-    const launch::HostClocks& clocks = fleet.clocks();
+    const coordinator::HostClocks& clocks = fleet.clocks();
     rates.push_back(clocks.shared(rank) ? ours.ns_per_tick : clocks.NsPerTick(rank));
   }
   return rates;
@@ -69,8 +69,8 @@ void Renumber(const std::vector<std::vector<std::string>>& stopped_by,
 
 Leader::Leader(const BenchInfo& info, const BenchOptions& options,
                const BenchmarkSelection& selection, plan::Plan plan,
-               const launch::LaunchContext& context, const launch::FleetOptions& fleet_options,
-               std::vector<std::string> arguments)
+               const control::LaunchContext& context,
+               const coordinator::FleetOptions& fleet_options, std::vector<std::string> arguments)
     : info_(info),
       options_(options),
       selection_(selection),
@@ -86,19 +86,19 @@ std::string Leader::OutputPath() {
                                  : options_.output;
 }
 
-LinkSetting Leader::LinkSettingOf(const launch::Fleet& fleet) const {
+LinkSetting Leader::LinkSettingOf(const coordinator::Fleet& fleet) const {
   LinkSetting setting;
-  for (const launch::AgentInfo& agent : fleet.agents()) setting.hosts.push_back(agent.host);
+  for (const control::AgentInfo& agent : fleet.agents()) setting.hosts.push_back(agent.host);
   setting.slow_factor = options_.spec.links.slow_factor;
   setting.judge_within_hosts = plan_.backend == "nccl";
   return setting;
 }
 
 // Keeps the cases that the flags selected by name.
-Status Leader::PlanLinks(const launch::Fleet& fleet) {
+Status Leader::PlanLinks(const coordinator::Fleet& fleet) {
   if (info_.kind != BenchKind::kLinks || !options_.spec.links.one_per_host) return OkStatus();
   std::map<std::string, int> first;
-  for (const launch::AgentInfo& agent : fleet.agents()) first.emplace(agent.host, agent.rank);
+  for (const control::AgentInfo& agent : fleet.agents()) first.emplace(agent.host, agent.rank);
   std::vector<int> nodes;
   for (const auto& [host, rank] : first) nodes.push_back(rank);
   std::sort(nodes.begin(), nodes.end());
@@ -118,13 +118,13 @@ Status Leader::PlanLinks(const launch::Fleet& fleet) {
 }
 
 // Refuses buffers that would bring the kernel's out-of-memory killer.
-Status Leader::CheckMemory(const launch::Fleet& fleet) const {
+Status Leader::CheckMemory(const coordinator::Fleet& fleet) const {
   std::map<std::string, std::int64_t> ranks_on;
-  for (const launch::AgentInfo& agent : fleet.agents()) ++ranks_on[agent.host];
+  for (const control::AgentInfo& agent : fleet.agents()) ++ranks_on[agent.host];
   const double need = static_cast<double>(plan_.send_buffer_bytes) +
                       static_cast<double>(plan_.recv_buffer_bytes) +
                       static_cast<double>(plan_.memory_bytes);
-  for (const launch::AgentInfo& agent : fleet.agents()) {
+  for (const control::AgentInfo& agent : fleet.agents()) {
     const double share = static_cast<double>(agent.memory_available_bytes) * kMemoryShare /
                          static_cast<double>(ranks_on[agent.host]);
     if (need <= share) continue;
@@ -138,17 +138,17 @@ Status Leader::CheckMemory(const launch::Fleet& fleet) const {
 }
 
 // The floors of the coordinator's host, from the processors of the ranks on it.
-floors::HostFloors Leader::MeasureHostFloors(const launch::Fleet& fleet) const {
+floors::HostFloors Leader::MeasureHostFloors(const coordinator::Fleet& fleet) const {
   std::vector<std::vector<int>> cpus;
-  for (const launch::AgentInfo& agent : fleet.agents()) {
+  for (const control::AgentInfo& agent : fleet.agents()) {
     if (agent.boot_id == fleet.agents().front().boot_id) cpus.push_back(agent.cpus);
   }
   return floors::MeasureFloors(cpus, kFloorsSeconds);
 }
 
-void Leader::Describe(const launch::Fleet& fleet, const floors::HostFloors& before,
+void Leader::Describe(const coordinator::Fleet& fleet, const floors::HostFloors& before,
                       const floors::HostFloors& after, const std::string& worker_facts) {
-  run_.environment = launch::MachineFacts(fleet.agents(), context_, worker_facts);
+  run_.environment = coordinator::MachineFacts(fleet.agents(), context_, worker_facts);
   for (const auto& [key, value] : run_.environment) {
     if (key == "software/backend_remark") fmt::print(stderr, "{}: note: {}\n", info_.name, value);
     if (key == "software/device") on_host_ = value == "host";
@@ -186,11 +186,11 @@ void Leader::Conclude(const SampleBook& book, const floors::HostFloors& floors,
 }
 
 // What is left to do after this can be lost: there may be a second until all of us are killed.
-void Leader::SaveSamples(const launch::Fleet& fleet, SampleBook book,
+void Leader::SaveSamples(const coordinator::Fleet& fleet, SampleBook book,
                          const floors::HostFloors& floors, const Measurement& so_far) {
   book.PutOnOneClock(fleet.clocks());
   results::store::Run run = run_;
-  run.environment = launch::MachineFacts(fleet.agents(), context_, so_far.worker_facts);
+  run.environment = coordinator::MachineFacts(fleet.agents(), context_, so_far.worker_facts);
   run.floors = floors::FloorFigures(floors);
   run.cases = CaseRecords(plan_, book, floors, so_far);
   run.judgement = LaunchJudgement(run.cases, so_far, plan_.world_size);
@@ -240,9 +240,9 @@ Result<ExitCode> Leader::StoreAndReport() {
 }
 
 // A backend that moves data on a thread of its own needs a second processor for each rank.
-void Leader::WarnOfBinding(const launch::Fleet& fleet) const {
+void Leader::WarnOfBinding(const coordinator::Fleet& fleet) const {
   if (plan_.backend != "gloo") return;
-  for (const launch::AgentInfo& agent : fleet.agents()) {
+  for (const control::AgentInfo& agent : fleet.agents()) {
     if (agent.cpus.size() != 1) continue;
     fmt::print(stderr,
                "{}: note: rank {} is bound to one processor, which gloo's transport thread must "
@@ -252,7 +252,7 @@ void Leader::WarnOfBinding(const launch::Fleet& fleet) const {
   }
 }
 
-Result<ExitCode> Leader::Measure(launch::Fleet& fleet) {
+Result<ExitCode> Leader::Measure(coordinator::Fleet& fleet) {
   const std::int64_t began_ns = MonotonicNs();
   LOCKSTEP_RETURN_IF_ERROR(PlanLinks(fleet));
   LOCKSTEP_RETURN_IF_ERROR(CheckMemory(fleet));
@@ -296,8 +296,8 @@ Result<ExitCode> Leader::Measure(launch::Fleet& fleet) {
 Result<ExitCode> Leader::Run() {
   file_ = results::store::RunFile(OutputPath());
   LOCKSTEP_RETURN_IF_ERROR(file_.Check());
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<launch::Fleet> fleet,
-                            launch::Fleet::Open(context_, fleet_options_));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<coordinator::Fleet> fleet,
+                            coordinator::Fleet::Open(context_, fleet_options_));
   fleet->Entrust(results::store::IdentityOf(run_));
   Result<ExitCode> code = Measure(*fleet);
   fleet->Dismiss();

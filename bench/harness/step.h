@@ -14,14 +14,14 @@
 #include "core/comm/recorded.h"
 #include "core/device/device.h"
 #include "core/device/kernels.h"
-#include "core/launch/worker_link.h"
 #include "core/plan/plan.h"
+#include "core/worker/worker_link.h"
 
 namespace lockstep::bench::harness {
 
 // What a rank measures with; outlives every Step.
 struct Bench {
-  launch::WorkerLink& link;
+  worker::WorkerLink& link;
   comm::RecordedCommunicator& communicator;
   const comm::Backend& backend;
   const plan::Plan& plan;

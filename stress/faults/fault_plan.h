@@ -47,7 +47,7 @@ enum class FaultKind : std::uint8_t {
   kStop,  // continued after its duration, if it has one
   kTerminate,
   kInterrupt,
-  // ... by the rank's agent (core/launch/agent_faults.h).
+  // ... by the rank's agent (core/agent/agent_faults.h).
   kCpuHog,
   kCpuThrottle,
   kMemoryPressure,

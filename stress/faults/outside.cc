@@ -11,18 +11,18 @@ namespace {
 
 struct OrderInfo {
   FaultKind kind;
-  launch::AgentFault::Kind order;
+  control::AgentFault::Kind order;
   const char* amount;  // its name in the scenario; none
 };
 constexpr OrderInfo kOrders[] = {
-    {FaultKind::kCpuHog, launch::AgentFault::Kind::kCpuHog, "processes"},
-    {FaultKind::kCpuThrottle, launch::AgentFault::Kind::kCpuThrottle, "share"},
-    {FaultKind::kMemoryPressure, launch::AgentFault::Kind::kMemoryLimit, "bytes"},
-    {FaultKind::kShmFull, launch::AgentFault::Kind::kShmFull, "bytes"},
-    {FaultKind::kFdExhaustion, launch::AgentFault::Kind::kDescriptorLimit, "descriptors"},
-    {FaultKind::kLowMemlock, launch::AgentFault::Kind::kLockedMemoryLimit, "bytes"},
-    {FaultKind::kClockJump, launch::AgentFault::Kind::kClockJump, "by"},
-    {FaultKind::kEnvironment, launch::AgentFault::Kind::kSetup, ""},
+    {FaultKind::kCpuHog, control::AgentFault::Kind::kCpuHog, "processes"},
+    {FaultKind::kCpuThrottle, control::AgentFault::Kind::kCpuThrottle, "share"},
+    {FaultKind::kMemoryPressure, control::AgentFault::Kind::kMemoryLimit, "bytes"},
+    {FaultKind::kShmFull, control::AgentFault::Kind::kShmFull, "bytes"},
+    {FaultKind::kFdExhaustion, control::AgentFault::Kind::kDescriptorLimit, "descriptors"},
+    {FaultKind::kLowMemlock, control::AgentFault::Kind::kLockedMemoryLimit, "bytes"},
+    {FaultKind::kClockJump, control::AgentFault::Kind::kClockJump, "by"},
+    {FaultKind::kEnvironment, control::AgentFault::Kind::kSetup, ""},
 };
 
 const OrderInfo* Find(FaultKind kind) {
@@ -50,7 +50,7 @@ int SignalOf(FaultKind kind) {
 
 bool IsByAgent(FaultKind kind) { return Find(kind) != nullptr; }
 
-launch::AgentFault OrderFor(const PlannedFault& fault) {
+control::AgentFault OrderFor(const PlannedFault& fault) {
   const OrderInfo* const info = Find(fault.kind);
   LOCKSTEP_CHECK(info != nullptr, "a fault that an agent applies");
   const auto amount = fault.amounts.find(info->amount);
@@ -58,10 +58,10 @@ launch::AgentFault OrderFor(const PlannedFault& fault) {
           fault.duration_seconds.value_or(0)};
 }
 
-std::vector<launch::WorkerSetup> SetupsFor(const std::vector<PlannedFault>& faults, int ranks) {
-  std::vector<launch::WorkerSetup> setups(static_cast<std::size_t>(ranks));
+std::vector<control::WorkerSetup> SetupsFor(const std::vector<PlannedFault>& faults, int ranks) {
+  std::vector<control::WorkerSetup> setups(static_cast<std::size_t>(ranks));
   for (const PlannedFault& fault : faults) {
-    launch::WorkerSetup& setup = setups[static_cast<std::size_t>(fault.rank)];
+    control::WorkerSetup& setup = setups[static_cast<std::size_t>(fault.rank)];
     setup.private_shm = setup.private_shm || fault.kind == FaultKind::kShmFull;
     setup.movable_clock = setup.movable_clock || fault.kind == FaultKind::kClockJump;
     setup.environment.insert(setup.environment.end(), fault.variables.begin(),

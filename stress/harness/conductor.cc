@@ -46,7 +46,7 @@ double SettleSeconds(const plan::Scenario& scenario, const std::string& backend,
 
 }  // namespace
 
-StressConductor::StressConductor(launch::Fleet& fleet, const StressOptions& options)
+StressConductor::StressConductor(coordinator::Fleet& fleet, const StressOptions& options)
     : fleet_(fleet), options_(options), links_(fleet), ns_per_tick_(CalibrateTicks().ns_per_tick) {}
 
 void StressConductor::Reset(const StressCase& stress_case) {
@@ -144,7 +144,7 @@ void StressConductor::DoDue() {
   }
 }
 
-void StressConductor::OnMessage(const launch::FleetEvent& event) {
+void StressConductor::OnMessage(const coordinator::FleetEvent& event) {
   const auto rank = static_cast<std::size_t>(event.rank);
   if (event.message.type == kReportMessage) {
     Result<ProgramReport> report = DecodeReport(event.message.payload);
@@ -167,11 +167,11 @@ void StressConductor::OnMessage(const launch::FleetEvent& event) {
 }
 
 // An agent tells what it did; only then it fired, and the program goes on.
-void StressConductor::OnFault(const launch::FleetEvent& event) {
+void StressConductor::OnFault(const coordinator::FleetEvent& event) {
   const auto fault = static_cast<std::size_t>(event.message.type);
-  if (fault >= fired_.size() || event.news == launch::FaultNews::kHealed) return;
+  if (fault >= fired_.size() || event.news == control::FaultNews::kHealed) return;
   const faults::PlannedFault& planned = case_->faults[fault];
-  fired_[fault] = event.news == launch::FaultNews::kApplied;
+  fired_[fault] = event.news == control::FaultNews::kApplied;
   notes_[fault] = event.message.payload;
   const bool waited_for = faults::SiteOf(planned.kind) == faults::FaultSite::kOutside &&
                           planned.moment.kind != faults::FaultMoment::Kind::kTime;
@@ -226,35 +226,35 @@ void StressConductor::OnOverdue() {
   over_ = true;
 }
 
-void StressConductor::Handle(const launch::FleetEvent& event) {
+void StressConductor::Handle(const coordinator::FleetEvent& event) {
   switch (event.kind) {
-    case launch::FleetEventKind::kMessage:
+    case coordinator::FleetEventKind::kMessage:
       return OnMessage(event);
-    case launch::FleetEventKind::kFault:
+    case coordinator::FleetEventKind::kFault:
       return OnFault(event);
-    case launch::FleetEventKind::kCompanion:
+    case coordinator::FleetEventKind::kCompanion:
       if (const auto met = links_.OnReport(event.rank, event.message.payload)) fired_[*met] = true;
       return;
-    case launch::FleetEventKind::kExited:
-    case launch::FleetEventKind::kSignalled:
+    case coordinator::FleetEventKind::kExited:
+    case coordinator::FleetEventKind::kSignalled:
       gone_[static_cast<std::size_t>(event.rank)] = true;
       return;
-    case launch::FleetEventKind::kLost:
+    case coordinator::FleetEventKind::kLost:
       over_ = true;
       return;
-    case launch::FleetEventKind::kOverdue:
+    case coordinator::FleetEventKind::kOverdue:
       return OnOverdue();
-    case launch::FleetEventKind::kTerminate:
+    case coordinator::FleetEventKind::kTerminate:
       terminated_ = true;
       cut_short_ = "ended by a signal";
       [[fallthrough]];
-    case launch::FleetEventKind::kWarned:
+    case coordinator::FleetEventKind::kWarned:
       return save_();
-    case launch::FleetEventKind::kData:
-    case launch::FleetEventKind::kQuiet:
-    case launch::FleetEventKind::kStopped:
-    case launch::FleetEventKind::kContinued:
-    case launch::FleetEventKind::kTimeout:
+    case coordinator::FleetEventKind::kData:
+    case coordinator::FleetEventKind::kQuiet:
+    case coordinator::FleetEventKind::kStopped:
+    case coordinator::FleetEventKind::kContinued:
+    case coordinator::FleetEventKind::kTimeout:
       return;
   }
 }
@@ -276,7 +276,7 @@ std::string StressConductor::EncodedOrder(const Membership& membership) const {
 }
 
 void StressConductor::Watch() {
-  launch::StandstillWatch watch(fleet_, [this](std::vector<verdict::RankEvidence>& evidence) {
+  coordinator::StandstillWatch watch(fleet_, [this](std::vector<verdict::RankEvidence>& evidence) {
     links_.Look(evidence);
     evidence = Judged(std::move(evidence));
     const verdict::Judgement judgement =
@@ -291,12 +291,12 @@ void StressConductor::Watch() {
       cut_short_ = fmt::format("not over after {} s (--limit)", options_.limit_seconds);
       return;
     }
-    launch::FleetEvent event = fleet_.Next(NextWake().Earlier(limit));
+    coordinator::FleetEvent event = fleet_.Next(NextWake().Earlier(limit));
     Handle(event);
     // A program that is over may be what another one waits for, silent since long.
-    const bool over = event.kind == launch::FleetEventKind::kMessage &&
+    const bool over = event.kind == coordinator::FleetEventKind::kMessage &&
                       reports_[static_cast<std::size_t>(event.rank)];
-    if (over) event.kind = launch::FleetEventKind::kQuiet;
+    if (over) event.kind = coordinator::FleetEventKind::kQuiet;
     DoDue();
     if (look_again_ && look_again_->Passed()) {
       look_again_.reset();
@@ -308,7 +308,7 @@ void StressConductor::Watch() {
       if (resume_by_) LookForResume(fleet_.Journals(kHistoryEvents, Deadline::AfterSeconds(1)));
       continue;
     }
-    const std::optional<launch::Standstill> standstill = watch.OnEvent(event);
+    const std::optional<coordinator::Standstill> standstill = watch.OnEvent(event);
     if (!standstill) continue;
     detected_ = standstill->seconds_after;
     settle_ = Deadline::AfterSeconds(
@@ -330,20 +330,21 @@ CaseFacts StressConductor::Gather() {
   facts.places = fleet_.places();
   facts.journals = fleet_.Journals(kHistoryEvents, Deadline::AfterSeconds(kCollectSeconds));
   // What ranks told before this moment belongs to the evidence.
-  for (launch::FleetEvent event = fleet_.Next(Deadline::AfterNs(0));
-       event.kind != launch::FleetEventKind::kTimeout; event = fleet_.Next(Deadline::AfterNs(0))) {
-    if (event.kind == launch::FleetEventKind::kMessage) OnMessage(event);
-    if (event.kind == launch::FleetEventKind::kFault) OnFault(event);
-    if (event.kind == launch::FleetEventKind::kTerminate) Handle(event);
+  for (coordinator::FleetEvent event = fleet_.Next(Deadline::AfterNs(0));
+       event.kind != coordinator::FleetEventKind::kTimeout;
+       event = fleet_.Next(Deadline::AfterNs(0))) {
+    if (event.kind == coordinator::FleetEventKind::kMessage) OnMessage(event);
+    if (event.kind == coordinator::FleetEventKind::kFault) OnFault(event);
+    if (event.kind == coordinator::FleetEventKind::kTerminate) Handle(event);
   }
   facts.evidence = Judged(std::move(facts.evidence));
-  for (const launch::AgentInfo& agent : fleet_.agents())
+  for (const control::AgentInfo& agent : fleet_.agents())
     facts.hosts.push_back({agent.host, agent.boot_id});
   if (resume_by_) LookForResume(facts.journals);
   facts.recoveries = std::move(recoveries_);
   facts.generation = generation_;
   fleet_.EndWorkers(Deadline::AfterSeconds(kEndSeconds));
-  while (fleet_.Next(Deadline::AfterNs(0)).kind != launch::FleetEventKind::kTimeout) {
+  while (fleet_.Next(Deadline::AfterNs(0)).kind != coordinator::FleetEventKind::kTimeout) {
   }
   // Nobody can be started again.
   terminated_ = terminated_ || HostsAreLost();

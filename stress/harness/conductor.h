@@ -12,8 +12,8 @@
 
 #include "core/base/deadline.h"
 #include "core/base/status.h"
-#include "core/launch/fleet.h"
-#include "core/launch/standstill_watch.h"
+#include "core/coordinator/fleet.h"
+#include "core/coordinator/standstill_watch.h"
 #include "stress/harness/assess.h"
 #include "stress/harness/catalogue.h"
 #include "stress/harness/options.h"
@@ -24,7 +24,7 @@ namespace lockstep::stress::harness {
 
 class StressConductor {
  public:
-  StressConductor(launch::Fleet& fleet, const StressOptions& options);
+  StressConductor(coordinator::Fleet& fleet, const StressOptions& options);
 
   // Called when the launcher is about to end us: there may be a second left until it kills.
   void SetSave(std::function<void()> save) { save_ = std::move(save); }
@@ -54,10 +54,10 @@ class StressConductor {
 
   void Reset(const StressCase& stress_case);
   void Watch();
-  void Handle(const launch::FleetEvent& event);
-  void OnMessage(const launch::FleetEvent& event);
+  void Handle(const coordinator::FleetEvent& event);
+  void OnMessage(const coordinator::FleetEvent& event);
   void OnOverdue();
-  void OnFault(const launch::FleetEvent& event);
+  void OnFault(const coordinator::FleetEvent& event);
   void Apply(std::size_t fault);
   void ApplyToLink(std::size_t fault);
   void DoDue();
@@ -69,8 +69,9 @@ class StressConductor {
   // Of recoveries: conductor_recovery.cc.
   bool Recovers() const { return case_->scenario.recovery.has_value(); }
   bool Parked(int rank) const;  // it reported an error and waits to be recovered
-  void OnRecoveryMessage(const launch::FleetEvent& event);
-  std::optional<Failure> FailureAt(const launch::FleetEvent& event, launch::StandstillWatch& watch);
+  void OnRecoveryMessage(const coordinator::FleetEvent& event);
+  std::optional<Failure> FailureAt(const coordinator::FleetEvent& event,
+                                   coordinator::StandstillWatch& watch);
   std::optional<Failure> Departed();
   void Recover(const Failure& failure);
   // Each false: it did not succeed; `recovery` says why.
@@ -96,7 +97,7 @@ class StressConductor {
   void AwaitLosses();
   std::vector<verdict::RankEvidence> Judged(std::vector<verdict::RankEvidence> evidence) const;
 
-  launch::Fleet& fleet_;
+  coordinator::Fleet& fleet_;
   const StressOptions& options_;
   links::LinkDirector links_;
   double ns_per_tick_;

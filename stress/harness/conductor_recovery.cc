@@ -48,7 +48,7 @@ bool StressConductor::Parked(int rank) const {
   return Recovers() && !gone_[index] && reports_[index] && !reports_[index]->status.ok();
 }
 
-void StressConductor::OnRecoveryMessage(const launch::FleetEvent& event) {
+void StressConductor::OnRecoveryMessage(const coordinator::FleetEvent& event) {
   const auto rank = static_cast<std::size_t>(event.rank);
   const std::string& text = event.message.payload;
   if (event.message.type == kAbortedMessage) aborted_[rank] = std::atoi(text.c_str());
@@ -94,24 +94,24 @@ std::optional<StressConductor::Failure> StressConductor::Departed() {
   return Failure{std::move(judgement), now, SecondsBetween(newest, now)};
 }
 
-std::optional<StressConductor::Failure> StressConductor::FailureAt(const launch::FleetEvent& event,
-                                                                   launch::StandstillWatch& watch) {
+std::optional<StressConductor::Failure> StressConductor::FailureAt(
+    const coordinator::FleetEvent& event, coordinator::StandstillWatch& watch) {
   if (overdue_) {
     Failure failure{*std::exchange(overdue_, std::nullopt), NowTicks(), options_.deadline_seconds};
     return failure;
   }
-  launch::FleetEvent look = event;
+  coordinator::FleetEvent look = event;
   const bool again = std::exchange(look_, false);
-  const bool left = event.kind == launch::FleetEventKind::kExited ||
-                    event.kind == launch::FleetEventKind::kSignalled;
+  const bool left = event.kind == coordinator::FleetEventKind::kExited ||
+                    event.kind == coordinator::FleetEventKind::kSignalled;
   if (again || left) {
     if (std::optional<Failure> failure = Departed()) return failure;
   }
   // A rank that gives up says so, and is then silent for good: nobody is told of it once more.
   bool parked = false;
   for (const int rank : generation_.members) parked = parked || Parked(rank);
-  if (parked) look.kind = launch::FleetEventKind::kQuiet;
-  std::optional<launch::Standstill> standstill = watch.OnEvent(look);
+  if (parked) look.kind = coordinator::FleetEventKind::kQuiet;
+  std::optional<coordinator::Standstill> standstill = watch.OnEvent(look);
   look_ = parked && !standstill;
   if (!standstill) return std::nullopt;
   // Whose error those tell may say so a moment later.
@@ -291,8 +291,8 @@ bool StressConductor::Rebuild(const std::vector<int>& survivors, Recovery& recov
   for (const int rank : generation_.members) {
     const bool survived = Parked(rank);
     reports_[static_cast<std::size_t>(rank)].reset();
-    fleet_.Send(rank, survived ? launch::Message{kRebuildMessage, EncodeMembership(membership)}
-                               : launch::Message{kCaseMessage, EncodedOrder(membership)});
+    fleet_.Send(rank, survived ? control::Message{kRebuildMessage, EncodeMembership(membership)}
+                               : control::Message{kCaseMessage, EncodedOrder(membership)});
     ++membership.rank;
   }
   return AwaitConnected(recovery, began);

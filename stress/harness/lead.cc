@@ -56,7 +56,7 @@ Status LackOf(const CaseResult& result, StatusCode code) {
   return OkStatus();
 }
 
-Status RunCases(launch::Fleet& fleet, const StressOptions& options,
+Status RunCases(coordinator::Fleet& fleet, const StressOptions& options,
                 const std::function<void()>& save, StressOutcome& outcome) {
   StressConductor conductor(fleet, options);
   conductor.SetSave(save);
@@ -127,7 +127,7 @@ Result<ExitCode> StoreAndReport(const StressOptions& options, results::store::Ru
   return verdict::ExitCodeOf(run.verdict);
 }
 
-std::map<std::size_t, CaseResult> EntrustedResults(const launch::Legacy& legacy) {
+std::map<std::size_t, CaseResult> EntrustedResults(const coordinator::Legacy& legacy) {
   std::map<std::size_t, CaseResult> results;
   for (const std::string& record : legacy.entrusted) {
     if (auto entrusted = DecodeCase(record)) {
@@ -139,8 +139,8 @@ std::map<std::size_t, CaseResult> EntrustedResults(const launch::Legacy& legacy)
 
 // Of a case that ran when the coordinator was lost, or of one before it that it had no time to tell
 // of.
-CaseResult ResultFrom(const launch::Legacy& legacy, const StressCase& stress_case, bool current,
-                      const StressOptions& options) {
+CaseResult ResultFrom(const coordinator::Legacy& legacy, const StressCase& stress_case,
+                      bool current, const StressOptions& options) {
   CaseFacts facts;
   const std::size_t ranks = legacy.evidence.size();
   facts.reports.resize(ranks);
@@ -176,7 +176,7 @@ Status CheckOutputs(const StressOptions& options, const results::store::RunFile&
 }  // namespace
 
 Result<ExitCode> LeadSimulation(const StressOptions& options, Selection selection,
-                                const launch::LaunchContext& context,
+                                const control::LaunchContext& context,
                                 const std::string& command_line) {
   LOCKSTEP_RETURN_IF_ERROR(LeaveOutWhatNeedsProcesses(selection));
   for (const StressCase& stress_case : selection.cases) {
@@ -207,14 +207,14 @@ Result<ExitCode> LeadSimulation(const StressOptions& options, Selection selectio
 }
 
 Result<ExitCode> LeadStress(const StressOptions& options, Selection selection,
-                            const launch::LaunchContext& context,
-                            const launch::FleetOptions& fleet_options,
+                            const control::LaunchContext& context,
+                            const coordinator::FleetOptions& fleet_options,
                             const std::string& command_line) {
   results::store::Run run = NewStressRun(options, selection, command_line);
   results::store::RunFile file(OutputPath(options, run));
   LOCKSTEP_RETURN_IF_ERROR(CheckOutputs(options, file));
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<launch::Fleet> fleet,
-                            launch::Fleet::Open(context, fleet_options));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<coordinator::Fleet> fleet,
+                            coordinator::Fleet::Open(context, fleet_options));
   StressOutcome outcome;
   outcome.backend = options.backend;
   outcome.cases = std::move(selection.cases);
@@ -257,8 +257,8 @@ Result<ExitCode> LeadStress(const StressOptions& options, Selection selection,
 }
 
 ExitCode SucceedStress(const StressOptions& options, const Selection& selection,
-                       const launch::LaunchContext& context, const std::string& command_line,
-                       const launch::Legacy& legacy) {
+                       const control::LaunchContext& context, const std::string& command_line,
+                       const coordinator::Legacy& legacy) {
   results::store::Run run = NewStressRun(options, selection, command_line);
   StressOutcome outcome;
   outcome.backend = options.backend;

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "core/base/clock.h"
-#include "core/launch/fd.h"
+#include "core/base/fd.h"
 #include "stress/links/echo_meter.h"
 #include "stress/links/link_hello.h"
 #include "stress/links/link_orders.h"
@@ -35,7 +35,7 @@ std::string Describe(const RelayReport& report) {
   return fmt::format("{} {}", kAppliedReport, report.rule);
 }
 
-class LinkCompanion final : public launch::Companion {
+class LinkCompanion final : public agent::Companion {
  public:
   LinkCompanion(std::unique_ptr<Relay> relay, bool any_interface)
       : relay_(std::move(relay)),
@@ -161,8 +161,8 @@ class LinkCompanion final : public launch::Companion {
   std::unique_ptr<Relay> relay_;
   const std::string relay_name_ = relay_->name();
   NetworkSide network_;
-  launch::Fd all_;         // of epoll(7): what either has to report
-  const launch::Fd bell_;  // a word for the coordinator
+  Fd all_;         // of epoll(7): what either has to report
+  const Fd bell_;  // a word for the coordinator
   EchoMeter echo_;
   SocketLog log_;
   pid_t worker_ = 0;      // 0: none was started in this lifetime
@@ -172,7 +172,7 @@ class LinkCompanion final : public launch::Companion {
 
 }  // namespace
 
-std::unique_ptr<launch::Companion> MakeLinkCompanion(int rank, bool any_interface) {
+std::unique_ptr<agent::Companion> MakeLinkCompanion(int rank, bool any_interface) {
   Result<std::unique_ptr<Relay>> relay = Relay::Start();
   if (relay.ok()) return std::make_unique<LinkCompanion>(std::move(relay).value(), any_interface);
   // The faults then do not fire, and the case is unknown.

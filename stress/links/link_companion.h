@@ -3,13 +3,13 @@
 #ifndef LOCKSTEP_STRESS_LINKS_LINK_COMPANION_H_
 #define LOCKSTEP_STRESS_LINKS_LINK_COMPANION_H_
 
-#include "core/launch/companion.h"
+#include "core/agent/companion.h"
 
 namespace lockstep::stress::links {
 
 // For FleetOptions::companion. `any_interface`: faults of the network may befall interfaces that
 // are not of test hosts.
-std::unique_ptr<launch::Companion> MakeLinkCompanion(int rank, bool any_interface);
+std::unique_ptr<agent::Companion> MakeLinkCompanion(int rank, bool any_interface);
 
 }  // namespace lockstep::stress::links
 

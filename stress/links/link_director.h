@@ -12,14 +12,14 @@
 #include <vector>
 
 #include "core/base/deadline.h"
-#include "core/launch/fleet.h"
+#include "core/coordinator/fleet.h"
 #include "stress/faults/fault_plan.h"
 
 namespace lockstep::stress::links {
 
 class LinkDirector {
  public:
-  explicit LinkDirector(launch::Fleet& fleet) : fleet_(fleet) {}
+  explicit LinkDirector(coordinator::Fleet& fleet) : fleet_(fleet) {}
 
   static bool Has(const std::vector<faults::PlannedFault>& faults);
 
@@ -52,7 +52,7 @@ class LinkDirector {
   // The rank whose worker listens there, or -1.
   int OwnerOf(const std::string& endpoint);
 
-  launch::Fleet& fleet_;
+  coordinator::Fleet& fleet_;
   const std::vector<faults::PlannedFault>* faults_ = nullptr;
   std::uint64_t seed_ = 0;
   int next_rule_ = 1;  // never twice, so that a late report is of no other case's rule

@@ -29,7 +29,7 @@ plan::Plan PlanOf(const BenchScript& script) {
   return plan::ExpandPlan(spec, 2).value();
 }
 
-std::string TextOf(const launch::Message& message) {
+std::string TextOf(const control::Message& message) {
   if (message.type == kPlanMessage) return "plan";
   if (message.type == kFinishMessage) return "finish";
   const Round round = DecodeRound(message.payload).value();
@@ -95,10 +95,10 @@ std::string TextOf(const plan::Plan& plan, const Measurement& measurement, const
 
 }  // namespace
 
-std::string Conduct(const BenchScript& script, launch::FleetSteps steps) {
-  const auto name = [](const launch::Message& message) { return TextOf(message); };
-  launch::FakeFleet fleet(2, std::move(steps), name, script.hosts);
-  launch::FleetOptions options;
+std::string Conduct(const BenchScript& script, coordinator::FleetSteps steps) {
+  const auto name = [](const control::Message& message) { return TextOf(message); };
+  coordinator::FakeFleet fleet(2, std::move(steps), name, script.hosts);
+  coordinator::FleetOptions options;
   options.workers_own_mpi = script.own_mpi;
   const plan::Plan plan = PlanOf(script);
   SampleBook book(2, plan.cases.size(), TickScale{});
@@ -135,43 +135,45 @@ std::string Conduct(const BenchScript& script, launch::FleetSteps steps) {
   return text;
 }
 
-launch::FleetStep Ready(int rank) {
-  return launch::Said(rank, kReadyMessage, fmt::format("{{of {}}}", rank));
+coordinator::FleetStep Ready(int rank) {
+  return coordinator::Said(rank, kReadyMessage, fmt::format("{{of {}}}", rank));
 }
 
-launch::FleetStep RoundDone(int rank) { return launch::Said(rank, kRoundDoneMessage); }
+coordinator::FleetStep RoundDone(int rank) { return coordinator::Said(rank, kRoundDoneMessage); }
 
-launch::FleetStep Failed(int rank, const Status& status) {
-  return launch::Said(rank, kErrorMessage, EncodeError(status));
+coordinator::FleetStep Failed(int rank, const Status& status) {
+  return coordinator::Said(rank, kErrorMessage, EncodeError(status));
 }
 
-launch::FleetStep Sampled(int rank, std::uint32_t case_index, int count, std::int64_t wrong) {
+coordinator::FleetStep Sampled(int rank, std::uint32_t case_index, int count, std::int64_t wrong) {
   std::string bytes;
   for (int i = 0; i < count; ++i) {
-    const auto entry = static_cast<Ticks>(launch::FakeFleet::kBeginNs + i * 20'000);
+    const auto entry = static_cast<Ticks>(coordinator::FakeFleet::kBeginNs + i * 20'000);
     AppendTo(bytes, SampleRecord{case_index, 0, entry, entry + 10'000});
   }
   AppendTo(bytes, BatchRecord{case_index, 0, 1'000'000, count, wrong});
-  return launch::Wrote(rank, bytes);
+  return coordinator::Wrote(rank, bytes);
 }
 
-launch::FleetSteps BothReady() { return {launch::When("send * plan"), Ready(0), Ready(1)}; }
+coordinator::FleetSteps BothReady() {
+  return {coordinator::When("send * plan"), Ready(0), Ready(1)};
+}
 
-launch::FleetSteps Did(const std::vector<std::uint32_t>& cases, int count) {
-  launch::FleetSteps steps;
+coordinator::FleetSteps Did(const std::vector<std::uint32_t>& cases, int count) {
+  coordinator::FleetSteps steps;
   for (const int rank : {0, 1}) {
-    for (const std::uint32_t i : cases) launch::Append(steps, Sampled(rank, i, count));
-    launch::Append(steps, RoundDone(rank));
+    for (const std::uint32_t i : cases) coordinator::Append(steps, Sampled(rank, i, count));
+    coordinator::Append(steps, RoundDone(rank));
   }
   return steps;
 }
 
-launch::FleetSteps BothDid(const std::vector<std::uint32_t>& cases, int count) {
-  return launch::Steps(launch::When("send * round"), Did(cases, count));
+coordinator::FleetSteps BothDid(const std::vector<std::uint32_t>& cases, int count) {
+  return coordinator::Steps(coordinator::When("send * round"), Did(cases, count));
 }
 
-launch::FleetSteps BothLeft() {
-  return {launch::When("send * finish"), launch::Exited(0, 0), launch::Exited(1, 0)};
+coordinator::FleetSteps BothLeft() {
+  return {coordinator::When("send * finish"), coordinator::Exited(0, 0), coordinator::Exited(1, 0)};
 }
 
 }  // namespace lockstep::bench::harness

@@ -1,0 +1,26 @@
+// The clocks of one host at one moment, as its agent reads them.
+#ifndef LOCKSTEP_CORE_CONTROL_CLOCK_READING_H_
+#define LOCKSTEP_CORE_CONTROL_CLOCK_READING_H_
+
+#include <cstdint>
+
+#include "core/base/clock.h"
+#include "core/control/codec.h"
+
+namespace lockstep::control {
+
+struct ClockReading {
+  Ticks ticks = 0;
+  std::int64_t raw_ns = 0;     // CLOCK_MONOTONIC_RAW: what its quartz takes for time
+  std::int64_t day_ns = 0;     // CLOCK_REALTIME: what its people do
+  std::int64_t window_ns = 0;  // in which all three were read
+  double ns_per_tick = 1;      // as the agent calibrated it when it started
+};
+ClockReading ReadClock(double ns_per_tick);
+
+void Put(Encoder& encoder, const ClockReading& reading);
+bool Get(Decoder& decoder, ClockReading& reading);
+
+}  // namespace lockstep::control
+
+#endif  // LOCKSTEP_CORE_CONTROL_CLOCK_READING_H_

@@ -1,0 +1,286 @@
+// The life of every agent but rank 0's.
+#include <fmt/core.h>
+#include <poll.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/agent/rank_agent.h"
+#include "core/base/clock.h"
+#include "core/control/protocol.h"
+#include "core/control/signals.h"
+#include "core/control/tcp.h"
+#include "core/control/vigil.h"
+#include "core/coordinator/fleet.h"
+#include "core/coordinator/launcher_watch.h"
+#include "core/coordinator/meet.h"
+#include "core/coordinator/succession.h"
+
+namespace lockstep::coordinator {
+namespace {
+
+constexpr std::uint32_t Number(control::FrameType type) { return static_cast<std::uint32_t>(type); }
+// Part of the time between SIGTERM and SIGKILL in which the coordinator may still want our data;
+// and what is for the succession, if that comes to nothing.
+constexpr double kGraceShare = 0.75, kHurryShare = 0.6;
+// Nobody ends an agent that has lost its launcher: the coordinator takes what it needs until then.
+constexpr double kWithoutLauncherSeconds = 5;
+constexpr double kRestSeconds = 600;
+constexpr std::size_t kMostKeptBytes = std::size_t{1} << 30;
+constexpr std::size_t kHistoryEvents = 4096;
+
+// Open MPI tells its ranks what it was told: seconds between SIGTERM and SIGKILL, 1 by default.
+double KillSeconds() {
+  const char* const text = std::getenv("OMPI_MCA_odls_base_sigkill_timeout");
+  const double seconds = text == nullptr ? 1 : std::strtod(text, nullptr);
+  return std::clamp(seconds, 0.1, 60.0);
+}
+
+class Follower {
+ public:
+  Follower(const control::LaunchContext& context, const FleetOptions& options)
+      : context_(context),
+        options_(options),
+        launcher_(context),
+        agent_(context, options,
+               [this](control::FrameType type, std::string payload) { OnReport(type, payload); }) {}
+
+  ExitCode Run() {
+    Result<Joined> joined = MeetCoordinator(context_, options_, agent_, signals_);
+    if (!joined.ok()) {
+      agent_.End();
+      // Told to end means that somebody else has failed, and says why.
+      const bool told = joined.status().code() == StatusCode::kTerminated;
+      if (!told) fmt::print(stderr, "{}\n", joined.status().message());
+      return ExitCodeOf(joined.status().code());
+    }
+    control_ = std::move(joined->control);
+    lobby_ = std::move(joined->lobby);
+    secret_ = std::move(joined->secret);
+    // Orders can have come together with the welcome.
+    Obey();
+    while (!dismissed_) {
+      PollOnce();
+      const bool silent = IsSilent();
+      if (!control_->open() && vigil_ && vigil_->overslept()) return LeaveAlone();
+      if (!control_->open()) return Orphaned(control::LossOf(*control_));
+      if (leave_at_ && leave_at_->Passed()) return Leave();
+      if (silent) return Orphaned(SilenceOf(*control_));
+    }
+    return LeaveWithCoordinator();
+  }
+
+ private:
+  void OnReport(control::FrameType type, const std::string& payload) {
+    if (type == control::FrameType::kData && options_.keep_data &&
+        kept_.size() + payload.size() <= kMostKeptBytes) {
+      kept_ += payload;
+    }
+    if (control_) control_->Send(Number(type), payload);
+  }
+
+  void PollOnce() {
+    std::vector<pollfd> items = {{signals_.fd(), POLLIN, 0},
+                                 {control_->fd(), control_->poll_events(), 0},
+                                 {agent_.channel_fd(), agent_.poll_events(), 0},
+                                 {agent_.companion_fd(), POLLIN, 0},
+                                 {launcher_.fd(), POLLIN, 0}};
+    if (lobby_) lobby_->AddTo(items);
+    poll(items.data(), items.size(), WakeMs());
+    ServeLobby();
+    const control::Signals::Arrived arrived = signals_.Take();
+    if (arrived.end != 0 && !told_) {
+      told_ = true;
+      control_->Send(Number(control::FrameType::kToldToEnd), {});
+      leave_at_ = Deadline::AfterSeconds(kGraceShare * KillSeconds());
+    }
+    if (items[4].revents != 0) OnLauncherGone();
+    if (items[2].revents != 0) agent_.OnChannel();
+    if (items[3].revents != 0) agent_.OnCompanion();
+    if (arrived.child) agent_.OnChildChange();
+    agent_.Watch();
+    control_->Flush();
+    if (items[1].revents != 0) control_->Fill();
+    Obey();
+  }
+
+  // Orphans may knock before this agent has noticed the loss.
+  void ServeLobby() {
+    if (!lobby_) return;
+    const Status served = lobby_->Serve();
+    if (served.ok()) return;
+    fmt::print(stderr, "rank {} cannot take the coordinator's place: {}\n", context_.rank,
+               served.message());
+    lobby_.reset();
+  }
+
+  int WakeMs() const {
+    int wake_ms = agent_.wake_ms();
+    if (leave_at_) wake_ms = leave_at_->RemainingMs();
+    if (!vigil_) return wake_ms;
+    return wake_ms < 0 ? vigil_->wake_ms() : std::min(wake_ms, vigil_->wake_ms());
+  }
+
+  void OnLauncherGone() {
+    launcher_.OnGone();
+    control_->Send(Number(control::FrameType::kLauncherGone), {});
+    if (!leave_at_) leave_at_ = Deadline::AfterSeconds(kWithoutLauncherSeconds);
+  }
+
+  // Nothing came from the coordinator for too long. Before that it is sent something, so that its
+  // kernel's acknowledgement, or the lack of it, tells a stopped process from a host that is cut
+  // off.
+  bool IsSilent() {
+    if (!vigil_) return false;
+    const std::int64_t awake_ns = vigil_->Turn(MonotonicNs());
+    const bool doubtful =
+        static_cast<double>(awake_ns - heard_ns_) > 0.5e9 * vigil_->lost_seconds();
+    if (doubtful && !asked_) control_->Send(Number(control::FrameType::kBeat), {});
+    asked_ = doubtful;
+    return vigil_->IsLost(heard_ns_, awake_ns);
+  }
+
+  void Obey() {
+    while (std::optional<control::Frame> order = control_->Take()) {
+      if (vigil_) heard_ns_ = vigil_->Turn(MonotonicNs());
+      switch (static_cast<control::FrameType>(order->type)) {
+        case control::FrameType::kDismiss:
+          dismissed_ = true;
+          return;
+        case control::FrameType::kBeat:
+          control_->Send(order->type, {});
+          break;
+        case control::FrameType::kRoster:
+          TakeRoster(order->payload);
+          break;
+        case control::FrameType::kEntrusted:
+          entrusted_.push_back(order->payload);
+          break;
+        case control::FrameType::kRest:
+          vigil_.emplace(kRestSeconds, MonotonicNs());
+          heard_ns_ = 0;
+          break;
+        default:
+          agent_.Obey(*order);
+      }
+    }
+  }
+
+  void TakeRoster(const std::string& payload) {
+    std::optional<control::Roster> roster = control::DecodeRoster(payload);
+    LOCKSTEP_CHECK(roster.has_value(), "the coordinator's roster");
+    roster_ = *std::move(roster);
+    const bool candidate =
+        std::any_of(roster_.candidates.begin(), roster_.candidates.end(),
+                    [&](const control::Contact& contact) { return contact.rank == context_.rank; });
+    if (!candidate) lobby_.reset();
+    vigil_.emplace(roster_.lost_seconds, MonotonicNs());
+    control::SetTcpOptions(control_->fd(), roster_.lost_seconds);
+  }
+
+  // Who saw what comes first: only then workers are ended.
+  ExitCode Orphaned(verdict::Loss loss) {
+    // A launcher that is gone may still have told us to end.
+    if (signals_.Take().end != 0) told_ = true;
+    // Whoever ends the launch may have ended the coordinator first.
+    if ((loss == verdict::Loss::kClosed || loss == verdict::Loss::kReset) && (told_ || leave_at_))
+      loss = verdict::Loss::kGone;
+    // Before all have met nothing has begun, and nothing is known of the others.
+    if (!vigil_) {
+      agent_.End();
+      if (!told_) {
+        fmt::print(stderr,
+                   "rank {}: the coordinator (rank 0) ended before the agents met; see its "
+                   "messages\n",
+                   context_.rank);
+      }
+      return ExitCode::kEnvironment;
+    }
+    const double hurry_seconds = kHurryShare * KillSeconds();
+    Bequest own;
+    own.lifetime = agent_.lifetime();
+    own.evidence = agent_.Evidence(Deadline::AfterSeconds(told_ ? 0.05 : 1), !told_);
+    // Whom the coordinator had ended before it was lost itself did nothing wrong.
+    if (agent_.ended()) {
+      own.evidence.state = verdict::ProcessState::kRunning;
+      own.evidence.idle = true;
+    }
+    own.journal = agent_.ReadJournal(kHistoryEvents);
+    agent_.End();
+    own.data = std::move(kept_);
+    own.entrusted = std::move(entrusted_);
+    if (control_->open()) control_->Send(Number(control::FrameType::kTakenForLost), {});
+    control_->Close();
+    fmt::print(stderr, "rank {}: the coordinator (rank 0) is {}\n", context_.rank,
+               loss == verdict::Loss::kClosed || loss == verdict::Loss::kGone
+                   ? "gone"
+                   : "not heard of any more");
+    return Succession(context_, roster_, secret_, lobby_.get(), signals_, loss, hurry_seconds,
+                      told_)
+        .Run(std::move(own), options_.succeed);
+  }
+
+  // Others have judged, and written the file.
+  ExitCode LeaveAlone() {
+    agent_.End();
+    fmt::print(stderr, "rank {} leaves because it was stopped, and the others went on without it\n",
+               context_.rank);
+    return ExitCode::kEnvironment;
+  }
+
+  // The coordinator is there, but time is up.
+  ExitCode Leave() {
+    agent_.End();
+    fmt::print(stderr, "rank {} leaves because {}\n", context_.rank,
+               told_ ? "it was told to end" : "the launcher's daemon on its host is gone");
+    return ExitCode::kEnvironment;
+  }
+
+  // The launcher should see the coordinator's exit code first: it is that of the launch.
+  ExitCode LeaveWithCoordinator() {
+    agent_.End();
+    control_->Send(Number(control::FrameType::kDismissed), {});
+    const Deadline deadline = Deadline::AfterSeconds(3);
+    while (control_->open() && !deadline.Passed()) {
+      pollfd item{control_->fd(), control_->poll_events(), 0};
+      poll(&item, 1, deadline.RemainingMs());
+      control_->Flush();
+      control_->Fill();
+    }
+    const timespec moment{0, 50'000'000};
+    nanosleep(&moment, nullptr);
+    return ExitCode::kPass;
+  }
+
+  const control::LaunchContext context_;
+  const FleetOptions options_;
+  control::Signals signals_;
+  LauncherWatch launcher_;
+  agent::RankAgent agent_;
+  std::optional<control::Channel> control_;
+  std::unique_ptr<control::rendezvous::Lobby> lobby_;  // where orphans knock
+  std::string secret_;
+  control::Roster roster_;
+  std::optional<control::Vigil> vigil_;
+  std::int64_t heard_ns_ = 0;  // awake time
+  bool asked_ = false;         // since it was heard of last
+  bool told_ = false;          // to end, by a signal
+  std::optional<Deadline> leave_at_;
+  bool dismissed_ = false;
+  std::vector<std::string> entrusted_;
+  std::string kept_;  // all outbox bytes of this rank, for a successor
+};
+
+}  // namespace
+
+ExitCode Follow(const control::LaunchContext& context, const FleetOptions& options) {
+  return Follower(context, options).Run();
+}
+
+}  // namespace lockstep::coordinator

@@ -1,0 +1,139 @@
+#include "core/coordinator/meet.h"
+
+#include <fmt/core.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "core/control/machine.h"
+#include "core/control/open_files.h"
+#include "core/control/rendezvous/exchange.h"
+
+namespace lockstep::coordinator {
+namespace {
+
+std::string Variable(const char* name) {
+  const char* const text = std::getenv(name);
+  return text ? text : "";
+}
+
+Result<bool> MeetsOverMpi(const control::LaunchContext& context) {
+  const std::string wish = Variable("LOCKSTEP_MEET");
+  if (!wish.empty() && wish != "mpi") {
+    return InvalidInput(
+        fmt::format("LOCKSTEP_MEET='{}' is not known; set it to 'mpi', or unset it", wish));
+  }
+  return wish == "mpi" || !context.single_host();
+}
+
+// An MPI that does not know its launcher makes a world of one rank of every process.
+Status CheckWorld(const control::LaunchContext& context, std::size_t ranks) {
+  if (ranks == static_cast<std::size_t>(context.size)) return OkStatus();
+  return EnvironmentError(
+      fmt::format("the launcher ({}) started {} ranks, but the MPI that this program is linked "
+                  "with finds {}: launch with its own mpirun or mpiexec, or with srun --mpi=pmix "
+                  "(Open MPI) or --mpi=pmi2 (MPICH)",
+                  context.launcher, context.size, ranks));
+}
+
+// Gathers every rank's part through a process that calls MPI: the worker, if MPI is its business
+// anyway, else a child that only does this.
+Result<std::vector<std::string>> Exchange(const control::LaunchContext& context,
+                                          const FleetOptions& options, agent::RankAgent& agent,
+                                          const std::string& part, control::Signals& signals,
+                                          Deadline deadline) {
+  if (options.workers_own_mpi) {
+    LOCKSTEP_ASSIGN_OR_RETURN(agent::Child* const worker, agent.StartExchangingWorker());
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        std::vector<std::string> parts,
+        control::rendezvous::AskForExchange(worker->channel(), part, options.mpi_on_threads,
+                                            signals, deadline));
+    LOCKSTEP_RETURN_IF_ERROR(CheckWorld(context, parts.size()));
+    return parts;
+  }
+  control::ChildRole role;
+  role.kind = control::ChildRole::Kind::kExchange;
+  role.rank = context.rank;
+  role.size = context.size;
+  role.local_rank = context.local_rank;
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<agent::Child> child,
+                            agent::Child::Spawn(role, -1));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::vector<std::string> parts,
+      control::rendezvous::AskForExchange(child->channel(), part, /*mpi_on_threads=*/false, signals,
+                                          deadline));
+  // It finalizes MPI together with the others.
+  child->AwaitExit(deadline);
+  child->Poll();
+  LOCKSTEP_RETURN_IF_ERROR(CheckWorld(context, parts.size()));
+  return parts;
+}
+
+// Where an agent can be reached: on one host through a unix socket.
+Result<std::string> OwnAddress(const control::LaunchContext& context) {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::string address, ListenAddress(context));
+  return address.empty() ? "@" : address;
+}
+
+Result<control::rendezvous::Invitation> InvitationIn(const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) {
+    if (part.empty()) continue;
+    if (std::optional<control::rendezvous::Invitation> invitation =
+            control::rendezvous::DecodeInvitation(part)) {
+      return *std::move(invitation);
+    }
+  }
+  return EnvironmentError("rank 0 did not say where it listens; see its messages");
+}
+
+}  // namespace
+
+Result<std::vector<control::rendezvous::Lobby::Guest>> MeetFollowers(
+    const control::LaunchContext& context, const FleetOptions& options, agent::RankAgent& agent,
+    control::Signals& signals) {
+  const Deadline deadline = Deadline::AfterSeconds(options.connect_deadline_seconds);
+  LOCKSTEP_RETURN_IF_ERROR(control::CheckOpenFiles(context.rank, context.size - 1));
+  LOCKSTEP_ASSIGN_OR_RETURN(const bool over_mpi, MeetsOverMpi(context));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string address, OwnAddress(context));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<control::rendezvous::Lobby> lobby,
+                            control::rendezvous::Lobby::Listen(address, context.size - 1));
+  std::unique_ptr<control::rendezvous::Door> door;
+  if (over_mpi) {
+    const std::string part = control::rendezvous::EncodeInvitation(lobby->invitation());
+    LOCKSTEP_RETURN_IF_ERROR(Exchange(context, options, agent, part, signals, deadline).status());
+  } else if (context.size > 1) {
+    LOCKSTEP_ASSIGN_OR_RETURN(door, control::rendezvous::Door::Open(context, lobby->invitation()));
+  }
+  return lobby->Gather(door.get(), signals, deadline);
+}
+
+Result<Joined> MeetCoordinator(const control::LaunchContext& context, const FleetOptions& options,
+                               agent::RankAgent& agent, control::Signals& signals) {
+  const Deadline deadline = Deadline::AfterSeconds(options.connect_deadline_seconds);
+  LOCKSTEP_RETURN_IF_ERROR(control::CheckOpenFiles(context.rank, 1));
+  LOCKSTEP_ASSIGN_OR_RETURN(const bool over_mpi, MeetsOverMpi(context));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string address, OwnAddress(context));
+  control::rendezvous::Invitation invitation;
+  if (over_mpi) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<std::string> parts,
+                              Exchange(context, options, agent, {}, signals, deadline));
+    LOCKSTEP_ASSIGN_OR_RETURN(invitation, InvitationIn(parts));
+  } else {
+    LOCKSTEP_ASSIGN_OR_RETURN(invitation,
+                              control::rendezvous::KnockAtDoor(context, signals, deadline));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::unique_ptr<control::rendezvous::Lobby> lobby,
+      control::rendezvous::Lobby::Listen(address, context.size - 1, invitation.secret));
+  const control::Contact own = {
+      context.rank, {}, lobby->invitation().address, lobby->invitation().port};
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      control::Channel control,
+      control::rendezvous::Join(invitation, control::DescribeAgent(context.rank), &signals,
+                                deadline, own));
+  return Joined{std::move(control), std::move(lobby), invitation.secret};
+}
+
+}  // namespace lockstep::coordinator

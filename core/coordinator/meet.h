@@ -1,0 +1,34 @@
+// How the agents of a launch find each other: on one host through a unix socket, on several through
+// the launcher's MPI. LOCKSTEP_MEET=mpi forces the latter (for tests and troubleshooting).
+#ifndef LOCKSTEP_CORE_COORDINATOR_MEET_H_
+#define LOCKSTEP_CORE_COORDINATOR_MEET_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/agent/rank_agent.h"
+#include "core/base/status.h"
+#include "core/control/channel.h"
+#include "core/control/rendezvous/lobby.h"
+#include "core/control/signals.h"
+#include "core/coordinator/fleet.h"
+
+namespace lockstep::coordinator {
+
+// Rank 0: all others, ordered by rank.
+Result<std::vector<control::rendezvous::Lobby::Guest>> MeetFollowers(
+    const control::LaunchContext& context, const FleetOptions& options, agent::RankAgent& agent,
+    control::Signals& signals);
+// The others: the channel to rank 0, and where to be reached when that is lost.
+struct Joined {
+  control::Channel control;
+  std::unique_ptr<control::rendezvous::Lobby> lobby;
+  std::string secret;
+};
+Result<Joined> MeetCoordinator(const control::LaunchContext& context, const FleetOptions& options,
+                               agent::RankAgent& agent, control::Signals& signals);
+
+}  // namespace lockstep::coordinator
+
+#endif  // LOCKSTEP_CORE_COORDINATOR_MEET_H_

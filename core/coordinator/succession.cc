@@ -1,0 +1,244 @@
+#include "core/coordinator/succession.h"
+
+#include <fmt/core.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+#include <utility>
+
+#include "core/control/machine.h"
+#include "core/control/protocol.h"
+#include "core/control/tcp.h"
+
+namespace lockstep::coordinator {
+namespace {
+
+constexpr std::uint32_t Number(control::FrameType type) { return static_cast<std::uint32_t>(type); }
+constexpr double kConnectSeconds = 1;
+// A closed connection is noticed by all at once; silence by each in its turn.
+constexpr double kWelcomeSeconds = 3, kWelcomeAfterSilenceSeconds = 6;
+constexpr double kGiveSeconds = 60;
+constexpr std::size_t kPieceBytes = std::size_t{8} << 20;
+
+bool IsSilence(verdict::Loss loss) {
+  return loss == verdict::Loss::kCutOff || loss == verdict::Loss::kDeaf ||
+         loss == verdict::Loss::kReset;
+}
+
+void WaitFor(control::Channel& channel, Deadline deadline) {
+  pollfd item{channel.fd(), channel.poll_events(), 0};
+  poll(&item, 1, std::min(deadline.RemainingMs(), 100));
+  channel.Flush();
+  channel.Fill();
+}
+
+verdict::RankEvidence Unheard(int rank) {
+  verdict::RankEvidence evidence;
+  evidence.rank = rank;
+  evidence.state = verdict::ProcessState::kLost;
+  evidence.system = "its agent does not answer";
+  return evidence;
+}
+
+}  // namespace
+
+verdict::Loss SilenceOf(const control::Channel& channel) {
+  return channel.open() && control::AllAcknowledged(channel.fd()) ? verdict::Loss::kDeaf
+                                                                  : verdict::Loss::kCutOff;
+}
+
+Succession::Succession(const control::LaunchContext& context, const control::Roster& roster,
+                       std::string secret, control::rendezvous::Lobby* lobby,
+                       control::Signals& signals, verdict::Loss loss, double hurry_seconds,
+                       bool told)
+    : context_(context),
+      roster_(roster),
+      secret_(std::move(secret)),
+      lobby_(lobby),
+      signals_(signals),
+      loss_(loss),
+      hurry_seconds_(hurry_seconds) {
+  if (told) hurried_ = Deadline::AfterSeconds(hurry_seconds_);
+}
+
+bool Succession::Hurried() {
+  if (signals_.Take().end != 0 && !hurried_) hurried_ = Deadline::AfterSeconds(hurry_seconds_);
+  return hurried_.has_value();
+}
+
+// A third of what is left at most, when there is little left.
+Deadline Succession::Within(double seconds) {
+  if (!Hurried()) return Deadline::AfterSeconds(seconds);
+  return Deadline::AfterSeconds(std::min(
+      seconds, static_cast<double>(std::max<std::int64_t>(hurried_->RemainingNs(), 0)) / 3e9));
+}
+
+verdict::Loss Succession::Try(const control::Contact& candidate,
+                              std::optional<control::Channel>& channel) {
+  bool refused = false;
+  const Result<Fd> reached = control::rendezvous::ConnectTo(
+      {candidate.address, candidate.port, secret_}, Within(kConnectSeconds), &refused);
+  // A successor that is done is gone, too: in time, if the launch is being ended.
+  const bool here = candidate.host == control::DescribeAgent(context_.rank).host;
+  const verdict::Loss gone = Hurried() ? verdict::Loss::kGone
+                             : here    ? verdict::Loss::kClosed
+                                       : verdict::Loss::kReset;
+  if (!reached.ok()) return refused ? gone : verdict::Loss::kCutOff;
+  const double patience = IsSilence(loss_) ? kWelcomeAfterSilenceSeconds : kWelcomeSeconds;
+  const Deadline welcome = Within(patience);
+  Result<control::Channel> joined =
+      control::rendezvous::Join({candidate.address, candidate.port, secret_},
+                                control::DescribeAgent(context_.rank), nullptr, welcome);
+  if (!joined.ok()) return welcome.Passed() ? verdict::Loss::kDeaf : gone;
+  channel.emplace(std::move(joined).value());
+  return verdict::Loss::kNone;
+}
+
+std::optional<control::Channel> Succession::FindSuccessor() {
+  std::set<std::string> silent_hosts;
+  for (const control::Contact& candidate : roster_.candidates) {
+    if (candidate.rank >= context_.rank) break;
+    if (silent_hosts.contains(candidate.host)) {
+      lost_[candidate.rank] = verdict::Loss::kCutOff;
+      continue;
+    }
+    std::optional<control::Channel> channel;
+    const verdict::Loss loss = Try(candidate, channel);
+    if (channel) return channel;
+    lost_[candidate.rank] = loss;
+    if (loss == verdict::Loss::kCutOff) silent_hosts.insert(candidate.host);
+  }
+  return std::nullopt;
+}
+
+ExitCode Succession::Give(control::Channel& channel, const Bequest& own) {
+  control::Encoder bequest;
+  bequest.Put(std::int32_t{own.lifetime}).Put(static_cast<std::uint8_t>(loss_));
+  Put(bequest, own.evidence);
+  Put(bequest, own.journal);
+  channel.Send(Number(control::FrameType::kBequest), bequest.Take());
+  for (std::size_t at = 0; at < own.data.size(); at += kPieceBytes) {
+    channel.Send(Number(control::FrameType::kData),
+                 std::string_view(own.data).substr(at, kPieceBytes));
+    if (!channel.FlushUntil(Within(kGiveSeconds))) break;
+  }
+  channel.Send(Number(control::FrameType::kBequestEnd), {});
+  const Deadline deadline = Deadline::AfterSeconds(kGiveSeconds);
+  // Until the successor is done, or gone: the launcher is to see its exit code first.
+  while (channel.open() && !deadline.Passed()) WaitFor(channel, deadline);
+  return ExitCode::kPass;
+}
+
+std::size_t Succession::Expected() const {
+  const auto others = static_cast<std::size_t>(context_.size) - 2;
+  return others - std::min(others, lost_.size());
+}
+
+void Succession::Hear(control::rendezvous::Lobby::Guest& guest, Legacy& legacy, Deadline deadline) {
+  const auto rank = static_cast<std::size_t>(guest.info.rank);
+  while (true) {
+    while (const std::optional<control::Frame> frame = guest.channel.Take()) {
+      if (frame->type == Number(control::FrameType::kBequestEnd)) return;
+      if (frame->type == Number(control::FrameType::kData)) legacy.data[rank] += frame->payload;
+      if (frame->type != Number(control::FrameType::kBequest)) continue;
+      control::Decoder decoder(frame->payload);
+      const auto lifetime = decoder.Get<std::int32_t>();
+      const auto loss = static_cast<verdict::Loss>(decoder.Get<std::uint8_t>());
+      verdict::RankEvidence evidence;
+      journal::Journal journal;
+      if (!Get(decoder, evidence) || !Get(decoder, journal)) return;
+      // One end that was seen explains all connections that were reset.
+      if (loss_ == verdict::Loss::kReset && loss == verdict::Loss::kClosed) loss_ = loss;
+      evidence.rank = guest.info.rank;
+      legacy.lifetime = std::max<int>(legacy.lifetime, lifetime);
+      legacy.evidence[rank] = std::move(evidence);
+      legacy.journals[rank] = std::move(journal);
+    }
+    if (!guest.channel.open() || deadline.Passed()) return;
+    WaitFor(guest.channel, deadline);
+  }
+}
+
+// As we saw it ourselves, else as of another rank of the same host; but where an agent of that host
+// lives, what befell one says nothing of another that did not come.
+verdict::Loss Succession::LossOn(int rank, const Legacy& legacy) const {
+  const auto host = [&](int one) { return legacy.agents[static_cast<std::size_t>(one)].host; };
+  if (rank == 0) return loss_;
+  if (const auto known = lost_.find(rank); known != lost_.end()) return known->second;
+  const bool lives = std::any_of(
+      legacy.evidence.begin(), legacy.evidence.end(), [&](const verdict::RankEvidence& other) {
+        return other.state != verdict::ProcessState::kLost && host(other.rank) == host(rank);
+      });
+  if (lives || host(rank).empty()) return verdict::Loss::kCutOff;
+  if (host(rank) == host(0)) return loss_;
+  for (const auto& [other, loss] : lost_) {
+    if (host(other) == host(rank)) return loss;
+  }
+  return verdict::Loss::kCutOff;
+}
+
+// Who is lost, and whether this is the larger part of the launch.
+void Succession::Conclude(Legacy& legacy,
+                          const std::vector<control::rendezvous::Lobby::Guest>& guests) const {
+  for (int rank = 0; rank < context_.size; ++rank) {
+    verdict::RankPlace& place = legacy.places[static_cast<std::size_t>(rank)];
+    place.host = legacy.agents[static_cast<std::size_t>(rank)].host;
+    if (legacy.evidence[static_cast<std::size_t>(rank)].state != verdict::ProcessState::kLost)
+      continue;
+    place.loss = LossOn(rank, legacy);
+  }
+  const std::size_t heard = guests.size() + 1;
+  const bool larger = 2 * heard > static_cast<std::size_t>(context_.size);
+  // A coordinator that was told to end wrote what it knew, which is more than we know.
+  legacy.whole = !guests.empty() && loss_ != verdict::Loss::kGone &&
+                 (!IsSilence(loss_) || larger || loss_ == verdict::Loss::kDeaf);
+}
+
+Legacy Succession::Gather(Bequest own, std::vector<control::rendezvous::Lobby::Guest>& guests) {
+  Legacy legacy;
+  const auto size = static_cast<std::size_t>(context_.size);
+  legacy.successor = context_.rank;
+  legacy.agents = roster_.agents;
+  // An agent that is no candidate, and alone, knows of nobody.
+  if (legacy.agents.size() != size) {
+    control::AgentInfo unknown;
+    if (context_.single_host()) unknown.host = control::DescribeAgent(context_.rank).host;
+    legacy.agents.assign(size, unknown);
+  }
+  legacy.places.resize(size);
+  legacy.journals.resize(size);
+  legacy.data.resize(size);
+  for (int rank = 0; rank < context_.size; ++rank) {
+    legacy.agents[static_cast<std::size_t>(rank)].rank = rank;
+    legacy.evidence.push_back(Unheard(rank));
+  }
+  const auto self = static_cast<std::size_t>(context_.rank);
+  legacy.lifetime = own.lifetime;
+  legacy.evidence[self] = std::move(own.evidence);
+  legacy.journals[self] = std::move(own.journal);
+  legacy.data[self] = std::move(own.data);
+  legacy.entrusted = std::move(own.entrusted);
+  legacy.agents[self] = control::DescribeAgent(context_.rank);
+  for (control::rendezvous::Lobby::Guest& guest : guests) Hear(guest, legacy, Within(kGiveSeconds));
+  Conclude(legacy, guests);
+  return legacy;
+}
+
+ExitCode Succession::Run(Bequest own, const std::function<ExitCode(const Legacy&)>& succeed) {
+  if (std::optional<control::Channel> successor = FindSuccessor()) return Give(*successor, own);
+  std::vector<control::rendezvous::Lobby::Guest> guests;
+  const bool candidate =
+      std::any_of(roster_.candidates.begin(), roster_.candidates.end(),
+                  [&](const control::Contact& contact) { return contact.rank == context_.rank; });
+  if (candidate && lobby_ != nullptr && Expected() > 0) {
+    const double patience = 1 + (IsSilence(loss_) ? kWelcomeAfterSilenceSeconds : kWelcomeSeconds);
+    guests = lobby_->GatherSome(signals_, Within(patience), Expected(), hurry_seconds_ / 3);
+  }
+  const Legacy legacy = Gather(std::move(own), guests);
+  if (!succeed) return ExitCode::kEnvironment;
+  return succeed(legacy);
+}
+
+}  // namespace lockstep::coordinator
