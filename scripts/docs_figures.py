@@ -52,7 +52,7 @@ FIGURES = {
     "giant_ms": ("bench/harness/rounds.cc", r"kGiantNs = (\d+)'000'000"),
     "link_pass_s": ("core/plan/expand_links.cc", r"kBudgetSeconds = (\d+);"),
     "ping_bytes": ("core/plan/plan.h", r"kPingBytes = (\d+);"),
-    "clock_exchange_ms": ("core/coordinator/fleet_clocks.cc", r"kExchangeSeconds = 0\.00(\d);"),
+    "clock_exchange_ms": ("core/coordinator/coordinator_clocks.cc", r"kExchangeSeconds = 0\.00(\d);"),
     "wander_ppm": ("core/stats/clock_fit.h", r"kWanderPpm = (\d+);"),
     # NCCL and GPUs.
     "nccl_oldest": ("core/comm/nccl/library.h", r"kOldestVersion = VersionCode\((\d+), (\d+),",
@@ -81,7 +81,7 @@ FIGURES = {
     # Verdicts.
     "event_bytes": ("core/journal/event.h", r"sizeof\(JournalEvent\) == (\d+)"),
     "quiet_ms": ("stress/stress.cc", r"kQuietSeconds = 0\.0(\d);", "{}0"),
-    "lost_s": ("core/control/vigil.h", r"kLostSeconds = (\d+)"),
+    "lost_s": ("core/control/heartbeat_monitor.h", r"kLostSeconds = (\d+)"),
     "faults_found": (_SCORES, _HEADLINE),
     "false_alarms": (_SCORES, _HEADLINE, "{1}"),
     "healthy_runs": (_SCORES, _HEADLINE, "{2}"),

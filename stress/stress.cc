@@ -10,14 +10,14 @@
 #include "core/comm/backends.h"
 #include "core/comm/sim/rules.h"
 #include "core/control/context.h"
-#include "core/coordinator/fleet.h"
+#include "core/coordinator/coordinator.h"
 #include "core/worker/worker_link.h"
 #include "stress/harness/catalogue.h"
 #include "stress/harness/lead.h"
 #include "stress/harness/options.h"
 #include "stress/harness/worker.h"
-#include "stress/links/link_companion.h"
 #include "stress/links/link_director.h"
+#include "stress/links/link_plugin.h"
 
 namespace lockstep::stress {
 namespace {
@@ -112,23 +112,23 @@ Result<ExitCode> RunAgent(const harness::StressOptions& options,
   LOCKSTEP_RETURN_IF_ERROR(
       harness::LeaveOutHosts(context.single_host(), network_faults, selection));
   LOCKSTEP_RETURN_IF_ERROR(CheckCases(*backend, selection));
-  coordinator::FleetOptions fleet;
-  fleet.workers_own_mpi = backend->uses_launcher_mpi;
-  fleet.silence_deadline_seconds = options.deadline_seconds;
-  fleet.quiet_seconds = kQuietSeconds;
-  if (!options.gpu_samples) fleet.gpu_sample_seconds = 0;
+  coordinator::CoordinatorOptions coordinator;
+  coordinator.workers_own_mpi = backend->uses_launcher_mpi;
+  coordinator.silence_deadline_seconds = options.deadline_seconds;
+  coordinator.quiet_seconds = kQuietSeconds;
+  if (!options.gpu_samples) coordinator.gpu_sample_seconds = 0;
   if (std::any_of(selection.cases.begin(), selection.cases.end(), HasLinkFaults)) {
-    fleet.companion = [any = options.allow_network_faults](int rank) {
-      return links::MakeLinkCompanion(rank, any);
+    coordinator.plugin = [any = options.allow_network_faults](int rank) {
+      return links::MakeLinkPlugin(rank, any);
     };
   }
   if (context.rank != 0) {
-    fleet.succeed = [&](const coordinator::Legacy& legacy) {
-      return harness::SucceedStress(options, selection, context, command_line, legacy);
+    coordinator.on_failover = [&](const coordinator::FailoverReport& failover) {
+      return harness::SucceedStress(options, selection, context, command_line, failover);
     };
-    return coordinator::Follow(context, fleet);
+    return coordinator::Follow(context, coordinator);
   }
-  return harness::LeadStress(options, std::move(selection), context, fleet, command_line);
+  return harness::LeadStress(options, std::move(selection), context, coordinator, command_line);
 }
 
 int RunAgent(int argc, char** argv) {

@@ -12,7 +12,7 @@
 #include "bench/harness/worker.h"
 #include "core/comm/backends.h"
 #include "core/control/context.h"
-#include "core/coordinator/fleet.h"
+#include "core/coordinator/coordinator.h"
 #include "core/plan/plan.h"
 #include "core/worker/worker_link.h"
 
@@ -41,19 +41,22 @@ int Fail(const BenchInfo& info, int rank, const Status& status) {
   return static_cast<int>(ExitCodeOf(status.code()));
 }
 
-coordinator::FleetOptions FleetOptionsOf(const BenchInfo& info, const BenchOptions& options,
-                                         const control::LaunchContext& context,
-                                         const comm::Backend& backend, const plan::Plan& plan,
-                                         const std::vector<std::string>& arguments) {
-  coordinator::FleetOptions fleet;
-  fleet.workers_own_mpi = backend.uses_launcher_mpi;
-  fleet.mpi_on_threads = plan::CommunicatesOnThreads(plan);
-  fleet.silence_deadline_seconds = options.spec.deadline_seconds;
-  fleet.quiet_seconds = kQuietSeconds;
-  fleet.succeed = Heir(info, options, context, plan, fmt::format("{}", fmt::join(arguments, " ")));
-  fleet.keep_data = true;
-  if (!options.gpu_samples) fleet.gpu_sample_seconds = 0;
-  return fleet;
+coordinator::CoordinatorOptions CoordinatorOptionsOf(const BenchInfo& info,
+                                                     const BenchOptions& options,
+                                                     const control::LaunchContext& context,
+                                                     const comm::Backend& backend,
+                                                     const plan::Plan& plan,
+                                                     const std::vector<std::string>& arguments) {
+  coordinator::CoordinatorOptions coordinator;
+  coordinator.workers_own_mpi = backend.uses_launcher_mpi;
+  coordinator.mpi_on_threads = plan::CommunicatesOnThreads(plan);
+  coordinator.silence_deadline_seconds = options.spec.deadline_seconds;
+  coordinator.quiet_seconds = kQuietSeconds;
+  coordinator.on_failover =
+      Heir(info, options, context, plan, fmt::format("{}", fmt::join(arguments, " ")));
+  coordinator.keep_data = true;
+  if (!options.gpu_samples) coordinator.gpu_sample_seconds = 0;
+  return coordinator;
 }
 
 Result<plan::Plan> Expand(BenchKind kind, const plan::BenchSpec& spec, int ranks) {
@@ -86,10 +89,10 @@ Result<ExitCode> RunAgent(const BenchInfo& info, const BenchOptions& options,
       SelectCases(arguments[0], all, options.benchmark_flags, context.rank == 0));
   if (selection.listed) return ExitCode::kPass;
   const plan::Plan plan = plan::Select(all, selection.cases);
-  const coordinator::FleetOptions fleet =
-      FleetOptionsOf(info, options, context, *backend, plan, arguments);
-  if (context.rank != 0) return coordinator::Follow(context, fleet);
-  return Leader(info, options, selection, plan, context, fleet, std::move(arguments)).Run();
+  const coordinator::CoordinatorOptions coordinator =
+      CoordinatorOptionsOf(info, options, context, *backend, plan, arguments);
+  if (context.rank != 0) return coordinator::Follow(context, coordinator);
+  return Leader(info, options, selection, plan, context, coordinator, std::move(arguments)).Run();
 }
 
 int RunAgent(const BenchInfo& info, int argc, char** argv) {

@@ -15,7 +15,7 @@
 #include "bench/harness/rounds.h"
 #include "bench/harness/sample_book.h"
 #include "bench/harness/stalls.h"
-#include "core/coordinator/fleet.h"
+#include "core/coordinator/coordinator.h"
 #include "core/coordinator/standstill_watch.h"
 #include "core/plan/plan.h"
 #include "core/verdict/judge.h"
@@ -43,7 +43,7 @@ struct Measurement {
 
 class Conductor {
  public:
-  Conductor(coordinator::Fleet& fleet, const coordinator::FleetOptions& options,
+  Conductor(coordinator::Coordinator& coordinator, const coordinator::CoordinatorOptions& options,
             const plan::Plan& plan, SampleBook& book, Progress& progress);
 
   // Runs the plan `repetitions` times, each within the time budget, until every case has stopped.
@@ -74,11 +74,10 @@ class Conductor {
   // Waits until every rank has sent a message of this type.
   Step AwaitAll(MessageType type, double seconds);
   // Handles one event; nothing when it changes nothing. `expected`: messages to count.
-  std::optional<Step> Handle(const coordinator::FleetEvent& event, MessageType expected,
-                             int& arrived);
+  std::optional<Step> Handle(const coordinator::Event& event, MessageType expected, int& arrived);
   void Interrupt();
   // A rank was stopped or continued: whoever waits for the run should know at once.
-  void TellOfStop(const coordinator::FleetEvent& event);
+  void TellOfStop(const coordinator::Event& event);
   // `even_none`: also before there are any, so that the file says what the run was to be.
   void SaveSamples(bool even_none = false);
   void SaveIfWarned();
@@ -91,7 +90,7 @@ class Conductor {
   // Keeps what this lifetime left, and ends what still runs of it.
   void EndLifetime();
 
-  coordinator::Fleet& fleet_;
+  coordinator::Coordinator& coordinator_;
   const bool one_lifetime_;  // the workers use up the launch's MPI identity
   const plan::Plan& plan_;
   SampleBook& book_;

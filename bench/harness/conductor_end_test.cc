@@ -9,10 +9,8 @@
 namespace lockstep::bench::harness {
 namespace {
 
-coordinator::FleetStep Terminate() {
-  return coordinator::Of(coordinator::FleetEventKind::kTerminate);
-}
-coordinator::FleetStep Warned() { return coordinator::Of(coordinator::FleetEventKind::kWarned); }
+coordinator::ScriptStep Terminate() { return coordinator::Of(coordinator::EventKind::kTerminate); }
+coordinator::ScriptStep Warned() { return coordinator::Of(coordinator::EventKind::kWarned); }
 verdict::History In(std::uint32_t case_index, int rank) {
   return verdict::History(rank)
       .Case(case_index)
@@ -211,7 +209,7 @@ TEST(BenchEnd, AnExitWithZeroBetweenRounds) {
       "told to end\n");
 }
 
-TEST(BenchEnd, NewsOfFaultsAndCompanionsThatNobodyOrdered) {
+TEST(BenchEnd, NewsOfFaultsAndPluginsThatNobodyOrdered) {
   EXPECT_EQ(Conduct({.own_mpi = true},
                     coordinator::Steps(BothReady(), coordinator::When("send * round"),
                                        coordinator::Ranks({In(0, 0), In(0, 1)}),

@@ -9,8 +9,8 @@
 namespace lockstep::bench::harness {
 namespace {
 
-coordinator::FleetStep Overdue(int rank) {
-  return coordinator::Of(coordinator::FleetEventKind::kOverdue, rank);
+coordinator::ScriptStep Overdue(int rank) {
+  return coordinator::Of(coordinator::EventKind::kOverdue, rank);
 }
 verdict::History In(std::uint32_t case_index, int rank) {
   return verdict::History(rank)
@@ -19,7 +19,7 @@ verdict::History In(std::uint32_t case_index, int rank) {
       .Enters(verdict::AllReduce());
 }
 verdict::History Connects(int rank) { return verdict::History(rank).In(journal::Phase::kConnect); }
-coordinator::FleetSteps KilledIn(std::uint32_t case_index) {
+coordinator::Script KilledIn(std::uint32_t case_index) {
   return {coordinator::When("send * round"),
           coordinator::Ranks({In(case_index, 0), In(case_index, 1).Signalled(SIGKILL)}),
           coordinator::After(1), coordinator::Signalled(1, SIGKILL)};
@@ -340,7 +340,7 @@ TEST(BenchLosses, AMismatchIsProvedAtOnce) {
   EXPECT_EQ(Conduct({.own_mpi = true},
                     coordinator::Steps(BothReady(), coordinator::When("send * round"),
                                        coordinator::Ranks({In(0, 0), barrier}),
-                                       coordinator::Of(coordinator::FleetEventKind::kQuiet, 0))),
+                                       coordinator::Of(coordinator::EventKind::kQuiet, 0))),
             "send * round 0: 0x0+4 1x0+4\n"
             "collect\n"
             "end\n"
@@ -358,7 +358,7 @@ TEST(BenchLosses, AStopIsHeldAgainstItsRankWhenAllAreSilent) {
               coordinator::Steps(BothReady(), coordinator::When("send * round"),
                                  coordinator::Ranks({In(0, 0).Silent(6), stopped}),
                                  coordinator::Stopped(1, SIGSTOP),
-                                 coordinator::Of(coordinator::FleetEventKind::kQuiet, 0),
+                                 coordinator::Of(coordinator::EventKind::kQuiet, 0),
                                  coordinator::After(6), Overdue(0))),
       "rank 1 (host node0) was stopped by signal 19: all others wait for it; continue it (kill "
       "-CONT), or its case fails after 5 s of silence (-T)\n"

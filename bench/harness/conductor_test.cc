@@ -35,7 +35,7 @@ TEST(BenchConductor, AFixedNumberOfIterations) {
 }
 
 TEST(BenchConductor, RoundsUntilTheyArePrecise) {
-  coordinator::FleetSteps steps = BothReady();
+  coordinator::Script steps = BothReady();
   for (int round = 0; round < 13; ++round) coordinator::Append(steps, BothDid({0, 1}, 2));
   EXPECT_EQ(Conduct({.iterations = {}}, coordinator::Steps(steps, BothLeft())),
             "send * round 0: 0x1+1 1x1+1\n"
@@ -216,21 +216,20 @@ TEST(BenchConductor, NoSecondPassAfterALoss) {
 }
 
 TEST(BenchConductor, AStopThatEndsIsTold) {
-  EXPECT_EQ(
-      Conduct({}, coordinator::Steps(BothReady(), coordinator::When("send * round"),
-                                     coordinator::Stopped(1, SIGSTOP), coordinator::After(2),
-                                     coordinator::Of(coordinator::FleetEventKind::kContinued, 1),
-                                     Did({0, 1}), BothLeft())),
-      "rank 1 (host node0) was stopped by signal 19: all others wait for it; continue it "
-      "(kill -CONT), or its case fails after 5 s of silence (-T)\n"
-      "rank 1 (host node0) was continued; the run goes on\n"
-      "send * round 0: 0x0+4 1x0+4\n"
-      "collect (3 times)\n"
-      "save iterations 4, iterations 4\n"
-      "send * finish\n"
-      "await exits\n"
-      "pass: finished,finished\n"
-      "repetition 0: iterations 4 iterations 4\n");
+  EXPECT_EQ(Conduct({}, coordinator::Steps(BothReady(), coordinator::When("send * round"),
+                                           coordinator::Stopped(1, SIGSTOP), coordinator::After(2),
+                                           coordinator::Of(coordinator::EventKind::kContinued, 1),
+                                           Did({0, 1}), BothLeft())),
+            "rank 1 (host node0) was stopped by signal 19: all others wait for it; continue it "
+            "(kill -CONT), or its case fails after 5 s of silence (-T)\n"
+            "rank 1 (host node0) was continued; the run goes on\n"
+            "send * round 0: 0x0+4 1x0+4\n"
+            "collect (3 times)\n"
+            "save iterations 4, iterations 4\n"
+            "send * finish\n"
+            "await exits\n"
+            "pass: finished,finished\n"
+            "repetition 0: iterations 4 iterations 4\n");
 }
 
 TEST(BenchConductor, ARankThatSleepsAndGoesOnWasAStall) {
@@ -266,7 +265,7 @@ TEST(BenchConductor, ARankThatSleepsBeforeTheRoundIsNone) {
 TEST(BenchConductor, QuietRanksMayMove) {
   EXPECT_EQ(Conduct({}, coordinator::Steps(BothReady(), coordinator::When("send * round"),
                                            coordinator::Ranks({Measures(0), Waits(1)}),
-                                           coordinator::Of(coordinator::FleetEventKind::kQuiet, 0),
+                                           coordinator::Of(coordinator::EventKind::kQuiet, 0),
                                            Did({0, 1}), BothLeft())),
             "send * round 0: 0x0+4 1x0+4\n"
             "save iterations 4, iterations 4\n"

@@ -13,7 +13,7 @@
 #include "bench/harness/options.h"
 #include "core/base/status.h"
 #include "core/control/context.h"
-#include "core/coordinator/fleet.h"
+#include "core/coordinator/coordinator.h"
 #include "core/plan/plan.h"
 #include "results/store/run.h"
 #include "results/store/run_file.h"
@@ -24,7 +24,8 @@ class Leader {
  public:
   Leader(const BenchInfo& info, const BenchOptions& options, const BenchmarkSelection& selection,
          plan::Plan plan, const control::LaunchContext& context,
-         const coordinator::FleetOptions& fleet_options, std::vector<std::string> arguments);
+         const coordinator::CoordinatorOptions& coordinator_options,
+         std::vector<std::string> arguments);
 
   // Meets the other agents, measures, stores and reports. Errors are of input or environment; what
   // the system under test did is in the file and in the exit code.
@@ -33,19 +34,19 @@ class Leader {
  private:
   std::string OutputPath();
   // Everything after the agents have met; the caller dismisses them.
-  Result<ExitCode> Measure(coordinator::Fleet& fleet);
+  Result<ExitCode> Measure(coordinator::Coordinator& coordinator);
   // Links between hosts are planned when it is known which ranks are on which.
-  Status PlanLinks(const coordinator::Fleet& fleet);
-  LinkSetting LinkSettingOf(const coordinator::Fleet& fleet) const;
-  Status CheckMemory(const coordinator::Fleet& fleet) const;
-  void WarnOfBinding(const coordinator::Fleet& fleet) const;
-  floors::HostFloors MeasureHostFloors(const coordinator::Fleet& fleet) const;
-  void Describe(const coordinator::Fleet& fleet, const floors::HostFloors& before,
+  Status PlanLinks(const coordinator::Coordinator& coordinator);
+  LinkSetting LinkSettingOf(const coordinator::Coordinator& coordinator) const;
+  Status CheckMemory(const coordinator::Coordinator& coordinator) const;
+  void WarnOfBinding(const coordinator::Coordinator& coordinator) const;
+  floors::HostFloors MeasureHostFloors(const coordinator::Coordinator& coordinator) const;
+  void Describe(const coordinator::Coordinator& coordinator, const floors::HostFloors& before,
                 const floors::HostFloors& after, const std::string& worker_facts);
   void Conclude(const SampleBook& book, const floors::HostFloors& floors, const LinkSurvey& links,
                 Measurement measurement);
   // All samples, as they came, with nothing judged.
-  void SaveSamples(const coordinator::Fleet& fleet, SampleBook book,
+  void SaveSamples(const coordinator::Coordinator& coordinator, SampleBook book,
                    const floors::HostFloors& floors, const Measurement& so_far);
   Result<ExitCode> StoreAndReport();
 
@@ -54,7 +55,7 @@ class Leader {
   const BenchmarkSelection& selection_;
   plan::Plan plan_;
   const control::LaunchContext& context_;
-  const coordinator::FleetOptions& fleet_options_;
+  const coordinator::CoordinatorOptions& coordinator_options_;
   results::store::Run run_;
   bool on_host_ = true;  // the buffers are; as the workers say
   results::store::RunFile file_;

@@ -8,7 +8,7 @@
 #include "bench/floors/floors.h"
 #include "bench/harness/conductor.h"
 #include "bench/harness/sample_book.h"
-#include "core/coordinator/fleet.h"
+#include "core/coordinator/coordinator.h"
 #include "core/plan/plan.h"
 #include "results/store/run.h"
 

@@ -31,7 +31,7 @@ constexpr long kPeriodNs = 20'000'000;
 // A child of this process that runs `work`, which never returns. It dies with us, and belongs to
 // the worker's process group, which is killed with the worker.
 template <typename Work>
-Result<pid_t> StartCompanion(pid_t worker, const char* name, Work work) {
+Result<pid_t> StartPlugin(pid_t worker, const char* name, Work work) {
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) {
@@ -51,7 +51,7 @@ Result<pid_t> StartCompanion(pid_t worker, const char* name, Work work) {
   _exit(1);
 }
 
-void EndCompanion(pid_t pid) {
+void EndPlugin(pid_t pid) {
   kill(pid, SIGKILL);
   waitpid(pid, nullptr, 0);
 }
@@ -84,7 +84,7 @@ std::vector<pid_t> ThreadsOf(pid_t pid) {
 class Hog final : public Injection {
  public:
   ~Hog() override {
-    for (const pid_t pid : hogs_) EndCompanion(pid);
+    for (const pid_t pid : hogs_) EndPlugin(pid);
     // Threads made since inherited the binding: they get what the main thread had.
     const auto usual = masks_.find(worker_);
     for (const pid_t thread : ThreadsOf(worker_)) {
@@ -114,7 +114,7 @@ class Hog final : public Injection {
                                           processor_, std::strerror(errno)));
     }
     for (int i = 0; i < std::clamp(processes, 1, kMostHogs); ++i) {
-      LOCKSTEP_ASSIGN_OR_RETURN(const pid_t pid, StartCompanion(worker, "lockstep-hog", [&] {
+      LOCKSTEP_ASSIGN_OR_RETURN(const pid_t pid, StartPlugin(worker, "lockstep-hog", [&] {
                                   close_range(3, ~0u, 0);
                                   if (sched_setaffinity(0, sizeof one_, &one_) != 0) return;
                                   for (volatile unsigned spins = 0;;) spins = spins + 1;
@@ -145,7 +145,7 @@ void Pause(long ns) {
 class Throttle final : public Injection {
  public:
   ~Throttle() override {
-    if (companion_ > 0) EndCompanion(companion_);
+    if (plugin_ > 0) EndPlugin(plugin_);
     Tell(SIGCONT);
   }
 
@@ -157,7 +157,7 @@ class Throttle final : public Injection {
       return EnvironmentError("the worker is gone: there is nothing to throttle");
     }
     const long run_ns = std::clamp(static_cast<long>(share * kPeriodNs), 100'000L, kPeriodNs);
-    LOCKSTEP_ASSIGN_OR_RETURN(companion_, StartCompanion(worker, "lockstep-slow", [this, run_ns] {
+    LOCKSTEP_ASSIGN_OR_RETURN(plugin_, StartPlugin(worker, "lockstep-slow", [this, run_ns] {
                                 const auto own = static_cast<unsigned>(worker_.get());
                                 if (own > 3) close_range(3, own - 1, 0);
                                 close_range(own + 1, ~0u, 0);
@@ -182,7 +182,7 @@ class Throttle final : public Injection {
 
   double share_ = 1;
   Fd worker_;
-  pid_t companion_ = 0;
+  pid_t plugin_ = 0;
 };
 
 }  // namespace

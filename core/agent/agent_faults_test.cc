@@ -167,7 +167,7 @@ TEST(CpuThrottle, StopsItAgainAndAgain) {
   EXPECT_EQ(waitpid(victim.pid(), nullptr, WNOHANG | WUNTRACED), 0) << "it is not left stopped";
 }
 
-TEST(Companions, DieWithWhoAppliedTheFault) {
+TEST(Plugins, DieWithWhoAppliedTheFault) {
   const Victim victim(Spin);
   ASSERT_TRUE(victim.Await(1));
   const Victim agent([&](std::atomic<long>& count) {

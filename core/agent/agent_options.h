@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "core/agent/companion.h"
+#include "core/agent/agent_plugin.h"
 
 namespace lockstep::agent {
 
@@ -19,7 +19,7 @@ struct AgentOptions {
   // Between samples of each host's GPUs (core/agent/gpu_watch.h). 0: none are taken.
   double gpu_sample_seconds = 1;
   // Makes what works beside every worker; none: nothing does.
-  MakeCompanion companion = {};
+  MakeAgentPlugin plugin = {};
 };
 
 }  // namespace lockstep::agent

@@ -39,7 +39,7 @@ RankAgent::RankAgent(const control::LaunchContext& context, const AgentOptions& 
     : context_(context), options_(options), report_(std::move(report)), scale_(CalibrateTicks()) {
   control::RaiseOpenFiles();
   if (context_.local_rank == 0) gpus_ = GpuWatch::Start({options_.gpu_sample_seconds});
-  if (options_.companion) companion_ = options_.companion(context_.rank);
+  if (options_.plugin) plugin_ = options_.plugin(context_.rank);
 }
 
 Status RankAgent::Spawn(control::ChildRole::Kind kind, int lifetime,
@@ -52,7 +52,7 @@ Status RankAgent::Spawn(control::ChildRole::Kind kind, int lifetime,
   outbox_.emplace(segment_->outbox(), segment_->outbox_capacity());
   journal_.emplace(segment_->journal(), segment_->journal_capacity());
   started_ = NowTicks();
-  life_ = LifeSigns();
+  progress_ = ProgressProbe();
   overdue_since_.reset();
   quiet_since_.reset();
   next_look_ = next_glance_ = Deadline::AfterNs(0);
@@ -68,11 +68,11 @@ Status RankAgent::Spawn(control::ChildRole::Kind kind, int lifetime,
   role.lifetime = lifetime;
   sockets_.clear();
   std::vector<std::string> environment;
-  if (companion_) environment = companion_->BeginLifetime(lifetime);
+  if (plugin_) environment = plugin_->BeginLifetime(lifetime);
   LOCKSTEP_RETURN_IF_ERROR(faults_.Prepare(setup, environment));
   LOCKSTEP_ASSIGN_OR_RETURN(child_, Child::Spawn(role, segment_->fd(), environment));
   faults_.Begin(child_->pid());
-  if (companion_) companion_->OnStarted(child_->pid());
+  if (plugin_) plugin_->OnStarted(child_->pid());
   return OkStatus();
 }
 
@@ -162,8 +162,8 @@ void RankAgent::Obey(const control::Frame& order) {
       Inject(fault, what);
       break;
     }
-    case control::FrameType::kToCompanion:
-      if (companion_) companion_->Obey(order.payload);
+    case control::FrameType::kToPlugin:
+      if (plugin_) plugin_->Obey(order.payload);
       break;
     case control::FrameType::kEnd:
       End();
@@ -175,9 +175,9 @@ void RankAgent::Obey(const control::Frame& order) {
   }
 }
 
-void RankAgent::OnCompanion() {
-  for (std::string& report : companion_->TakeReports()) {
-    report_(control::FrameType::kFromCompanion, std::move(report));
+void RankAgent::OnPlugin() {
+  for (std::string& report : plugin_->TakeReports()) {
+    report_(control::FrameType::kFromPlugin, std::move(report));
   }
 }
 
@@ -185,7 +185,7 @@ void RankAgent::LookAtSockets() {
   if (!child_) return;
   std::vector<verdict::TcpSocket> seen;
   if (has_worker()) seen = SocketsOf(child_->pid());
-  if (companion_) companion_->Translate(seen);
+  if (plugin_) plugin_->Translate(seen);
   if (!seen.empty()) sockets_ = std::move(seen);
 }
 
@@ -287,8 +287,9 @@ double RankAgent::SecondsSilent(const std::optional<journal::JournalEvent>& last
     since = stopped_;
   const Ticks now = death_ ? died_ : NowTicks();
   if (MayWaitForPeers(last)) return scale_.DurationNs(since, now) * 1e-9;
-  if (life_.grew() > since) return scale_.DurationNs(life_.grew(), now) * 1e-9;
-  return std::max(scale_.DurationNs(since, now) * 1e-9 - life_.SecondsStarved(since), 0.0);
+  if (progress_.newest_page_fault() > since)
+    return scale_.DurationNs(progress_.newest_page_fault(), now) * 1e-9;
+  return std::max(scale_.DurationNs(since, now) * 1e-9 - progress_.RunDelaySeconds(since), 0.0);
 }
 
 void RankAgent::LookAgainIn(double seconds) {
@@ -341,9 +342,9 @@ void RankAgent::Signal(int signal) {
 
 // Memory comes page by page, and a processor late, without an event: a rank that is to compute is
 // not silent for want of these. In a collective it would wait for peers.
-void RankAgent::LookForLife(const std::optional<journal::JournalEvent>& last) {
+void RankAgent::LookForProgress(const std::optional<journal::JournalEvent>& last) {
   if (!has_worker() || MayWaitForPeers(last)) return;
-  life_.Look(child_->pid(), last ? std::max(last->ticks, started_) : started_);
+  progress_.Look(child_->pid(), last ? std::max(last->ticks, started_) : started_);
 }
 
 void RankAgent::WatchForOverdue() {
@@ -364,7 +365,7 @@ void RankAgent::WatchForOverdue() {
   }
   // A silence is known by the event that began it.
   const Ticks silence = last ? last->ticks : started_;
-  LookForLife(last);
+  LookForProgress(last);
   const double silent = SecondsSilent(last);
   if (silent < deadline) {
     overdue_since_.reset();

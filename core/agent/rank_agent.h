@@ -14,10 +14,10 @@
 
 #include "core/agent/agent_faults.h"
 #include "core/agent/agent_options.h"
+#include "core/agent/agent_plugin.h"
 #include "core/agent/child.h"
-#include "core/agent/companion.h"
 #include "core/agent/gpu_watch.h"
-#include "core/agent/life_signs.h"
+#include "core/agent/progress_probe.h"
 #include "core/base/clock.h"
 #include "core/control/context.h"
 #include "core/control/outbox.h"
@@ -47,8 +47,8 @@ class RankAgent {
   // for poll(2)), because it shares a processor with what is measured.
   void Watch();
   int wake_ms() const;
-  int companion_fd() const { return companion_ ? companion_->fd() : -1; }
-  void OnCompanion();  // it has reports
+  int plugin_fd() const { return plugin_ ? plugin_->fd() : -1; }
+  void OnPlugin();  // it has reports
   int lifetime() const { return lifetime_; }
   bool ended() const { return ending_; }  // the worker, by us
   bool has_worker() const { return child_ && !child_->gone(); }
@@ -79,7 +79,7 @@ class RankAgent {
   void LookAtSockets();
   void KeepLog();  // of a worker that is gone
   void LookAgainIn(double seconds);
-  void LookForLife(const std::optional<journal::JournalEvent>& last);
+  void LookForProgress(const std::optional<journal::JournalEvent>& last);
   // From the worker's newest event (or its start, or its stop while it was idle) to now, without
   // what it shows by other signs of life.
   double SecondsSilent(const std::optional<journal::JournalEvent>& last) const;
@@ -89,7 +89,7 @@ class RankAgent {
   const Report report_;
   const TickScale scale_;
   std::unique_ptr<control::Segment> segment_;
-  std::unique_ptr<Companion> companion_;
+  std::unique_ptr<AgentPlugin> plugin_;
   std::unique_ptr<GpuWatch> gpus_;  // of the host; of its lowest rank's agent
   std::unique_ptr<Child> child_;
   AgentFaults faults_;  // before the worker they end
@@ -104,7 +104,7 @@ class RankAgent {
   bool ending_ = false;        // we killed it: its death is no news
   Ticks started_ = 0;
   Ticks stopped_ = 0;
-  LifeSigns life_;                      // of the worker
+  ProgressProbe progress_;              // of the worker
   std::string last_call_;               // of the worker, when it was looked at last
   std::optional<Ticks> overdue_since_;  // the silence that was reported
   Deadline next_look_ = Deadline::AfterNs(0);

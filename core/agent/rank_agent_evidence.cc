@@ -86,12 +86,12 @@ verdict::RankEvidence RankAgent::Evidence(Deadline deadline, bool system) {
   // Without a worker, or with one that has not been told to begin, a rank owes nothing.
   const bool without_worker = child_ == nullptr || awaits_order_;
   evidence.idle = without_worker || (last && last->kind == journal::EventKind::kIdle);
-  LookForLife(last);
+  LookForProgress(last);
   if (journal_) evidence.seconds_silent = SecondsSilent(last);
-  // A glance of a launch without a companion asks nobody for links.
-  if (system || companion_) LookAtSockets();
+  // A glance of a launch without a plugin asks nobody for links.
+  if (system || plugin_) LookAtSockets();
   evidence.sockets = sockets_;
-  if (companion_) evidence.echo_s = companion_->EchoSeconds();
+  if (plugin_) evidence.echo_s = plugin_->EchoSeconds();
   if (segment_) {
     evidence.device = journal::ReadDeviceMarks(segment_->device_marks());
     evidence.gpu_bus = control::ReadCard(segment_->card()).gpu_bus;

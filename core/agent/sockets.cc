@@ -252,7 +252,7 @@ std::vector<verdict::TcpSocket> SocketLooks::Look() {
   return sockets;
 }
 
-std::string FormatEndpoint(const void* address) {
+std::string FormatAddress(const void* address) {
   sa_family_t family;
   std::memcpy(&family, address, sizeof family);
   if (family == AF_INET) {

@@ -36,7 +36,7 @@ class SocketLooks {
 
 // "127.0.0.1:4000%HOST", "10.0.0.1:4000": an address as TcpSocket has it. `address` points to a
 // sockaddr_in or sockaddr_in6; an IPv4 address that is mapped into IPv6 is written as IPv4.
-std::string FormatEndpoint(const void* address);
+std::string FormatAddress(const void* address);
 
 }  // namespace lockstep::agent
 

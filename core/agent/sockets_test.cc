@@ -35,10 +35,10 @@ Pair Connect(std::uint32_t listen_address) {
   EXPECT_EQ(listen(pair.listening.get(), 4), 0);
   getsockname(pair.listening.get(), any, &length);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  pair.listens_on = FormatEndpoint(&address);
+  pair.listens_on = FormatAddress(&address);
   EXPECT_EQ(connect(pair.client.get(), any, sizeof address), 0);
   getsockname(pair.client.get(), any, &length);
-  pair.client_address = FormatEndpoint(&address);
+  pair.client_address = FormatAddress(&address);
   pair.server = Fd(accept4(pair.listening.get(), nullptr, nullptr, SOCK_CLOEXEC));
   return pair;
 }

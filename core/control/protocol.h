@@ -33,28 +33,28 @@ enum class FrameType : std::uint32_t {
   kJournal,       // u64 request, u64 most events
   kEnd,           // u64 request
   kSignal,        // i32 signal: sent to the worker
-  kToCompanion,   // raw bytes
+  kToPlugin,      // raw bytes
   kDismiss,       // empty
   kReadGpus,      // u64 request, u64 most samples of each GPU
   // Reports, from an agent to the coordinator.
-  kStarted,        // u32 StatusCode, text message
-  kFromWorker,     // a Message
-  kData,           // raw bytes of the outbox
-  kExited,         // i32 exit code
-  kSignalled,      // i32 signal
-  kStopped,        // i32 signal
-  kContinued,      // empty
-  kQuiet,          // empty
-  kFromCompanion,  // raw bytes
-  kOverdue,        // empty
-  kMeetingPut,     // text key, text value; from the worker
-  kMeetingGet,     // u64 request, text key; from the worker
-  kEvidence,       // u64 request, RankEvidence
-  kJournalRead,    // u64 request, Journal
-  kEnded,          // u64 request
-  kDismissed,      // empty
-  kGpusRead,       // u64 request, f64 age in seconds, GpuSamples
-  kLog,            // WorkerLog
+  kStarted,      // u32 StatusCode, text message
+  kFromWorker,   // a Message
+  kData,         // raw bytes of the outbox
+  kExited,       // i32 exit code
+  kSignalled,    // i32 signal
+  kStopped,      // i32 signal
+  kContinued,    // empty
+  kQuiet,        // empty
+  kFromPlugin,   // raw bytes
+  kOverdue,      // empty
+  kMeetingPut,   // text key, text value; from the worker
+  kMeetingGet,   // u64 request, text key; from the worker
+  kEvidence,     // u64 request, RankEvidence
+  kJournalRead,  // u64 request, Journal
+  kEnded,        // u64 request
+  kDismissed,    // empty
+  kGpusRead,     // u64 request, f64 age in seconds, GpuSamples
+  kLog,          // WorkerLog
   // Between an agent and the process that owns the launcher's MPI identity.
   kGather,    // u8 whether it will call MPI on threads, raw bytes: this rank's part
   kGathered,  // u32 StatusCode, text message, then one text for each rank
@@ -62,16 +62,16 @@ enum class FrameType : std::uint32_t {
   // Faults from outside (core/agent/agent_faults.h).
   kFault,      // to an agent: u32 fault, AgentFault
   kFaultDone,  // from it: u32 fault, u8 FaultNews, text
-  // Of the coordinator's life, and what follows its end (core/coordinator/succession.h).
+  // Of the coordinator's life, and what follows its end (core/coordinator/failover.h).
   kRoster,        // to an agent, first of all: EncodeRoster
-  kBeat,          // to an agent, and its answer: empty
-  kEntrusted,     // to an agent: raw bytes, to keep for Legacy::entrusted
-  kRest,          // to an agent: no more beats will come, nor any order but kDismiss
+  kHeartbeat,     // to an agent, and its answer: empty
+  kReplicated,    // to an agent: raw bytes, to keep for FailoverReport::replicated
+  kRest,          // to an agent: no more heartbeats will come, nor any order but kDismiss
   kLauncherGone,  // from an agent: the launcher's daemon on its host ended
   kToldToEnd,     // from an agent: a signal told it to end, which it will do in a moment
   kTakenForLost,  // from an agent to a coordinator that it leaves
-  kBequest,       // from an agent to the successor: i32 lifetime, RankEvidence, Journal
-  kBequestEnd,    // from it: the bequest and its kData are complete
+  kFailoverPart,  // from an agent to the successor: i32 lifetime, RankEvidence, Journal
+  kFailoverEnd,   // from it: the part and its kData are complete
   // Clocks (core/coordinator/host_clocks.h).
   kClockProbe,  // to an agent: u64 request, u8 whether its clocks are to be read too
   kClockTold,   // from it: u64 request, u64 its ticks when the probe came, ClockReading if asked

@@ -21,7 +21,7 @@ struct Contact {
 };
 
 struct Roster {
-  double lost_seconds = 0;        // core/control/vigil.h
+  double lost_seconds = 0;        // core/control/heartbeat_monitor.h
   std::vector<AgentInfo> agents;  // one a rank
   // Who may take the coordinator's place: the first of them that lives does.
   std::vector<Contact> candidates;

@@ -95,7 +95,7 @@ Channel AfterReset(const char* from, bool closes, Does first) {
   client.Reset();
   pollfd heard{channel.fd(), POLLIN, 0};
   EXPECT_EQ(poll(&heard, 1, -1), 1);
-  if (first == Does::kWrites) channel.Send(1, "beat");
+  if (first == Does::kWrites) channel.Send(1, "heartbeat");
   while (channel.open()) channel.Fill();
   return channel;
 }

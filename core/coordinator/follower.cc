@@ -13,21 +13,21 @@
 
 #include "core/agent/rank_agent.h"
 #include "core/base/clock.h"
+#include "core/control/heartbeat_monitor.h"
 #include "core/control/protocol.h"
 #include "core/control/signals.h"
 #include "core/control/tcp.h"
-#include "core/control/vigil.h"
-#include "core/coordinator/fleet.h"
+#include "core/coordinator/coordinator.h"
+#include "core/coordinator/failover.h"
 #include "core/coordinator/launcher_watch.h"
 #include "core/coordinator/meet.h"
-#include "core/coordinator/succession.h"
 
 namespace lockstep::coordinator {
 namespace {
 
 constexpr std::uint32_t Number(control::FrameType type) { return static_cast<std::uint32_t>(type); }
 // Part of the time between SIGTERM and SIGKILL in which the coordinator may still want our data;
-// and what is for the succession, if that comes to nothing.
+// and what is for the failover, if that comes to nothing.
 constexpr double kGraceShare = 0.75, kHurryShare = 0.6;
 // Nobody ends an agent that has lost its launcher: the coordinator takes what it needs until then.
 constexpr double kWithoutLauncherSeconds = 5;
@@ -44,7 +44,7 @@ double KillSeconds() {
 
 class Follower {
  public:
-  Follower(const control::LaunchContext& context, const FleetOptions& options)
+  Follower(const control::LaunchContext& context, const CoordinatorOptions& options)
       : context_(context),
         options_(options),
         launcher_(context),
@@ -61,14 +61,14 @@ class Follower {
       return ExitCodeOf(joined.status().code());
     }
     control_ = std::move(joined->control);
-    lobby_ = std::move(joined->lobby);
+    join_server_ = std::move(joined->server);
     secret_ = std::move(joined->secret);
     // Orders can have come together with the welcome.
     Obey();
     while (!dismissed_) {
       PollOnce();
       const bool silent = IsSilent();
-      if (!control_->open() && vigil_ && vigil_->overslept()) return LeaveAlone();
+      if (!control_->open() && heartbeats_ && heartbeats_->overslept()) return LeaveAlone();
       if (!control_->open()) return Orphaned(control::LossOf(*control_));
       if (leave_at_ && leave_at_->Passed()) return Leave();
       if (silent) return Orphaned(SilenceOf(*control_));
@@ -89,11 +89,11 @@ class Follower {
     std::vector<pollfd> items = {{signals_.fd(), POLLIN, 0},
                                  {control_->fd(), control_->poll_events(), 0},
                                  {agent_.channel_fd(), agent_.poll_events(), 0},
-                                 {agent_.companion_fd(), POLLIN, 0},
+                                 {agent_.plugin_fd(), POLLIN, 0},
                                  {launcher_.fd(), POLLIN, 0}};
-    if (lobby_) lobby_->AddTo(items);
+    if (join_server_) join_server_->AddTo(items);
     poll(items.data(), items.size(), WakeMs());
-    ServeLobby();
+    ServeJoinServer();
     const control::Signals::Arrived arrived = signals_.Take();
     if (arrived.end != 0 && !told_) {
       told_ = true;
@@ -102,7 +102,7 @@ class Follower {
     }
     if (items[4].revents != 0) OnLauncherGone();
     if (items[2].revents != 0) agent_.OnChannel();
-    if (items[3].revents != 0) agent_.OnCompanion();
+    if (items[3].revents != 0) agent_.OnPlugin();
     if (arrived.child) agent_.OnChildChange();
     agent_.Watch();
     control_->Flush();
@@ -110,21 +110,21 @@ class Follower {
     Obey();
   }
 
-  // Orphans may knock before this agent has noticed the loss.
-  void ServeLobby() {
-    if (!lobby_) return;
-    const Status served = lobby_->Serve();
+  // Orphans may come before this agent has noticed the loss.
+  void ServeJoinServer() {
+    if (!join_server_) return;
+    const Status served = join_server_->Serve();
     if (served.ok()) return;
     fmt::print(stderr, "rank {} cannot take the coordinator's place: {}\n", context_.rank,
                served.message());
-    lobby_.reset();
+    join_server_.reset();
   }
 
   int WakeMs() const {
     int wake_ms = agent_.wake_ms();
     if (leave_at_) wake_ms = leave_at_->RemainingMs();
-    if (!vigil_) return wake_ms;
-    return wake_ms < 0 ? vigil_->wake_ms() : std::min(wake_ms, vigil_->wake_ms());
+    if (!heartbeats_) return wake_ms;
+    return wake_ms < 0 ? heartbeats_->wake_ms() : std::min(wake_ms, heartbeats_->wake_ms());
   }
 
   void OnLauncherGone() {
@@ -137,33 +137,33 @@ class Follower {
   // kernel's acknowledgement, or the lack of it, tells a stopped process from a host that is cut
   // off.
   bool IsSilent() {
-    if (!vigil_) return false;
-    const std::int64_t awake_ns = vigil_->Turn(MonotonicNs());
+    if (!heartbeats_) return false;
+    const std::int64_t awake_ns = heartbeats_->Turn(MonotonicNs());
     const bool doubtful =
-        static_cast<double>(awake_ns - heard_ns_) > 0.5e9 * vigil_->lost_seconds();
-    if (doubtful && !asked_) control_->Send(Number(control::FrameType::kBeat), {});
+        static_cast<double>(awake_ns - heard_ns_) > 0.5e9 * heartbeats_->lost_seconds();
+    if (doubtful && !asked_) control_->Send(Number(control::FrameType::kHeartbeat), {});
     asked_ = doubtful;
-    return vigil_->IsLost(heard_ns_, awake_ns);
+    return heartbeats_->IsLost(heard_ns_, awake_ns);
   }
 
   void Obey() {
     while (std::optional<control::Frame> order = control_->Take()) {
-      if (vigil_) heard_ns_ = vigil_->Turn(MonotonicNs());
+      if (heartbeats_) heard_ns_ = heartbeats_->Turn(MonotonicNs());
       switch (static_cast<control::FrameType>(order->type)) {
         case control::FrameType::kDismiss:
           dismissed_ = true;
           return;
-        case control::FrameType::kBeat:
+        case control::FrameType::kHeartbeat:
           control_->Send(order->type, {});
           break;
         case control::FrameType::kRoster:
           TakeRoster(order->payload);
           break;
-        case control::FrameType::kEntrusted:
-          entrusted_.push_back(order->payload);
+        case control::FrameType::kReplicated:
+          replicated_.push_back(order->payload);
           break;
         case control::FrameType::kRest:
-          vigil_.emplace(kRestSeconds, MonotonicNs());
+          heartbeats_.emplace(kRestSeconds, MonotonicNs());
           heard_ns_ = 0;
           break;
         default:
@@ -179,8 +179,8 @@ class Follower {
     const bool candidate =
         std::any_of(roster_.candidates.begin(), roster_.candidates.end(),
                     [&](const control::Contact& contact) { return contact.rank == context_.rank; });
-    if (!candidate) lobby_.reset();
-    vigil_.emplace(roster_.lost_seconds, MonotonicNs());
+    if (!candidate) join_server_.reset();
+    heartbeats_.emplace(roster_.lost_seconds, MonotonicNs());
     control::SetTcpOptions(control_->fd(), roster_.lost_seconds);
   }
 
@@ -192,7 +192,7 @@ class Follower {
     if ((loss == verdict::Loss::kClosed || loss == verdict::Loss::kReset) && (told_ || leave_at_))
       loss = verdict::Loss::kGone;
     // Before all have met nothing has begun, and nothing is known of the others.
-    if (!vigil_) {
+    if (!heartbeats_) {
       agent_.End();
       if (!told_) {
         fmt::print(stderr,
@@ -203,7 +203,7 @@ class Follower {
       return ExitCode::kEnvironment;
     }
     const double hurry_seconds = kHurryShare * KillSeconds();
-    Bequest own;
+    FailoverPart own;
     own.lifetime = agent_.lifetime();
     own.evidence = agent_.Evidence(Deadline::AfterSeconds(told_ ? 0.05 : 1), !told_);
     // Whom the coordinator had ended before it was lost itself did nothing wrong.
@@ -214,16 +214,16 @@ class Follower {
     own.journal = agent_.ReadJournal(kHistoryEvents);
     agent_.End();
     own.data = std::move(kept_);
-    own.entrusted = std::move(entrusted_);
+    own.replicated = std::move(replicated_);
     if (control_->open()) control_->Send(Number(control::FrameType::kTakenForLost), {});
     control_->Close();
     fmt::print(stderr, "rank {}: the coordinator (rank 0) is {}\n", context_.rank,
                loss == verdict::Loss::kClosed || loss == verdict::Loss::kGone
                    ? "gone"
                    : "not heard of any more");
-    return Succession(context_, roster_, secret_, lobby_.get(), signals_, loss, hurry_seconds,
-                      told_)
-        .Run(std::move(own), options_.succeed);
+    return Failover(context_, roster_, secret_, join_server_.get(), signals_, loss, hurry_seconds,
+                    told_)
+        .Run(std::move(own), options_.on_failover);
   }
 
   // Others have judged, and written the file.
@@ -259,27 +259,27 @@ class Follower {
   }
 
   const control::LaunchContext context_;
-  const FleetOptions options_;
+  const CoordinatorOptions options_;
   control::Signals signals_;
   LauncherWatch launcher_;
   agent::RankAgent agent_;
   std::optional<control::Channel> control_;
-  std::unique_ptr<control::rendezvous::Lobby> lobby_;  // where orphans knock
+  std::unique_ptr<control::rendezvous::JoinServer> join_server_;  // where orphans join
   std::string secret_;
   control::Roster roster_;
-  std::optional<control::Vigil> vigil_;
+  std::optional<control::HeartbeatMonitor> heartbeats_;
   std::int64_t heard_ns_ = 0;  // awake time
   bool asked_ = false;         // since it was heard of last
   bool told_ = false;          // to end, by a signal
   std::optional<Deadline> leave_at_;
   bool dismissed_ = false;
-  std::vector<std::string> entrusted_;
+  std::vector<std::string> replicated_;
   std::string kept_;  // all outbox bytes of this rank, for a successor
 };
 
 }  // namespace
 
-ExitCode Follow(const control::LaunchContext& context, const FleetOptions& options) {
+ExitCode Follow(const control::LaunchContext& context, const CoordinatorOptions& options) {
   return Follower(context, options).Run();
 }
 

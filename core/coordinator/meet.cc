@@ -9,7 +9,9 @@
 
 #include "core/control/machine.h"
 #include "core/control/open_files.h"
+#include "core/control/rendezvous/endpoint.h"
 #include "core/control/rendezvous/exchange.h"
+#include "core/control/rendezvous/join.h"
 
 namespace lockstep::coordinator {
 namespace {
@@ -41,9 +43,9 @@ Status CheckWorld(const control::LaunchContext& context, std::size_t ranks) {
 // Gathers every rank's part through a process that calls MPI: the worker, if MPI is its business
 // anyway, else a child that only does this.
 Result<std::vector<std::string>> Exchange(const control::LaunchContext& context,
-                                          const FleetOptions& options, agent::RankAgent& agent,
-                                          const std::string& part, control::Signals& signals,
-                                          Deadline deadline) {
+                                          const CoordinatorOptions& options,
+                                          agent::RankAgent& agent, const std::string& part,
+                                          control::Signals& signals, Deadline deadline) {
   if (options.workers_own_mpi) {
     LOCKSTEP_ASSIGN_OR_RETURN(agent::Child* const worker, agent.StartExchangingWorker());
     LOCKSTEP_ASSIGN_OR_RETURN(
@@ -77,12 +79,12 @@ Result<std::string> OwnAddress(const control::LaunchContext& context) {
   return address.empty() ? "@" : address;
 }
 
-Result<control::rendezvous::Invitation> InvitationIn(const std::vector<std::string>& parts) {
+Result<control::rendezvous::Endpoint> EndpointIn(const std::vector<std::string>& parts) {
   for (const std::string& part : parts) {
     if (part.empty()) continue;
-    if (std::optional<control::rendezvous::Invitation> invitation =
-            control::rendezvous::DecodeInvitation(part)) {
-      return *std::move(invitation);
+    if (std::optional<control::rendezvous::Endpoint> endpoint =
+            control::rendezvous::DecodeEndpoint(part)) {
+      return *std::move(endpoint);
     }
   }
   return EnvironmentError("rank 0 did not say where it listens; see its messages");
@@ -90,50 +92,52 @@ Result<control::rendezvous::Invitation> InvitationIn(const std::vector<std::stri
 
 }  // namespace
 
-Result<std::vector<control::rendezvous::Lobby::Guest>> MeetFollowers(
-    const control::LaunchContext& context, const FleetOptions& options, agent::RankAgent& agent,
-    control::Signals& signals) {
+Result<std::vector<control::rendezvous::JoinRequest>> MeetFollowers(
+    const control::LaunchContext& context, const CoordinatorOptions& options,
+    agent::RankAgent& agent, control::Signals& signals) {
   const Deadline deadline = Deadline::AfterSeconds(options.connect_deadline_seconds);
   LOCKSTEP_RETURN_IF_ERROR(control::CheckOpenFiles(context.rank, context.size - 1));
   LOCKSTEP_ASSIGN_OR_RETURN(const bool over_mpi, MeetsOverMpi(context));
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string address, OwnAddress(context));
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<control::rendezvous::Lobby> lobby,
-                            control::rendezvous::Lobby::Listen(address, context.size - 1));
-  std::unique_ptr<control::rendezvous::Door> door;
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<control::rendezvous::JoinServer> server,
+                            control::rendezvous::JoinServer::Listen(address, context.size - 1));
+  std::unique_ptr<control::rendezvous::EndpointServer> endpoints;
   if (over_mpi) {
-    const std::string part = control::rendezvous::EncodeInvitation(lobby->invitation());
+    const std::string part = control::rendezvous::EncodeEndpoint(server->endpoint());
     LOCKSTEP_RETURN_IF_ERROR(Exchange(context, options, agent, part, signals, deadline).status());
   } else if (context.size > 1) {
-    LOCKSTEP_ASSIGN_OR_RETURN(door, control::rendezvous::Door::Open(context, lobby->invitation()));
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        endpoints, control::rendezvous::EndpointServer::Open(context, server->endpoint()));
   }
-  return lobby->Gather(door.get(), signals, deadline);
+  return server->Gather(endpoints.get(), signals, deadline);
 }
 
-Result<Joined> MeetCoordinator(const control::LaunchContext& context, const FleetOptions& options,
-                               agent::RankAgent& agent, control::Signals& signals) {
+Result<Joined> MeetCoordinator(const control::LaunchContext& context,
+                               const CoordinatorOptions& options, agent::RankAgent& agent,
+                               control::Signals& signals) {
   const Deadline deadline = Deadline::AfterSeconds(options.connect_deadline_seconds);
   LOCKSTEP_RETURN_IF_ERROR(control::CheckOpenFiles(context.rank, 1));
   LOCKSTEP_ASSIGN_OR_RETURN(const bool over_mpi, MeetsOverMpi(context));
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string address, OwnAddress(context));
-  control::rendezvous::Invitation invitation;
+  control::rendezvous::Endpoint endpoint;
   if (over_mpi) {
     LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<std::string> parts,
                               Exchange(context, options, agent, {}, signals, deadline));
-    LOCKSTEP_ASSIGN_OR_RETURN(invitation, InvitationIn(parts));
+    LOCKSTEP_ASSIGN_OR_RETURN(endpoint, EndpointIn(parts));
   } else {
-    LOCKSTEP_ASSIGN_OR_RETURN(invitation,
-                              control::rendezvous::KnockAtDoor(context, signals, deadline));
+    LOCKSTEP_ASSIGN_OR_RETURN(endpoint,
+                              control::rendezvous::FindEndpoint(context, signals, deadline));
   }
   LOCKSTEP_ASSIGN_OR_RETURN(
-      std::unique_ptr<control::rendezvous::Lobby> lobby,
-      control::rendezvous::Lobby::Listen(address, context.size - 1, invitation.secret));
+      std::unique_ptr<control::rendezvous::JoinServer> server,
+      control::rendezvous::JoinServer::Listen(address, context.size - 1, endpoint.secret));
   const control::Contact own = {
-      context.rank, {}, lobby->invitation().address, lobby->invitation().port};
+      context.rank, {}, server->endpoint().address, server->endpoint().port};
   LOCKSTEP_ASSIGN_OR_RETURN(
       control::Channel control,
-      control::rendezvous::Join(invitation, control::DescribeAgent(context.rank), &signals,
-                                deadline, own));
-  return Joined{std::move(control), std::move(lobby), invitation.secret};
+      control::rendezvous::Join(endpoint, control::DescribeAgent(context.rank), &signals, deadline,
+                                own));
+  return Joined{std::move(control), std::move(server), endpoint.secret};
 }
 
 }  // namespace lockstep::coordinator

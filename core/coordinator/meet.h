@@ -10,24 +10,25 @@
 #include "core/agent/rank_agent.h"
 #include "core/base/status.h"
 #include "core/control/channel.h"
-#include "core/control/rendezvous/lobby.h"
+#include "core/control/rendezvous/join_server.h"
 #include "core/control/signals.h"
-#include "core/coordinator/fleet.h"
+#include "core/coordinator/coordinator.h"
 
 namespace lockstep::coordinator {
 
 // Rank 0: all others, ordered by rank.
-Result<std::vector<control::rendezvous::Lobby::Guest>> MeetFollowers(
-    const control::LaunchContext& context, const FleetOptions& options, agent::RankAgent& agent,
-    control::Signals& signals);
+Result<std::vector<control::rendezvous::JoinRequest>> MeetFollowers(
+    const control::LaunchContext& context, const CoordinatorOptions& options,
+    agent::RankAgent& agent, control::Signals& signals);
 // The others: the channel to rank 0, and where to be reached when that is lost.
 struct Joined {
   control::Channel control;
-  std::unique_ptr<control::rendezvous::Lobby> lobby;
+  std::unique_ptr<control::rendezvous::JoinServer> server;
   std::string secret;
 };
-Result<Joined> MeetCoordinator(const control::LaunchContext& context, const FleetOptions& options,
-                               agent::RankAgent& agent, control::Signals& signals);
+Result<Joined> MeetCoordinator(const control::LaunchContext& context,
+                               const CoordinatorOptions& options, agent::RankAgent& agent,
+                               control::Signals& signals);
 
 }  // namespace lockstep::coordinator
 

@@ -15,24 +15,27 @@ constexpr double kGlanceSeconds = 1;
 constexpr long kBetweenLooksNs = 5'000'000;
 constexpr int kMostLooks = 4;
 
-bool CanComplete(FleetEventKind kind) {
-  return kind == FleetEventKind::kQuiet || kind == FleetEventKind::kExited ||
-         kind == FleetEventKind::kSignalled || kind == FleetEventKind::kStopped;
+bool CanComplete(EventKind kind) {
+  return kind == EventKind::kQuiet || kind == EventKind::kExited || kind == EventKind::kSignalled ||
+         kind == EventKind::kStopped;
 }
 
 }  // namespace
 
-StandstillWatch::StandstillWatch(Fleet& fleet, JudgeFunction judge)
-    : fleet_(fleet), judge_(std::move(judge)), ns_per_tick_(CalibrateTicks().ns_per_tick) {}
+StandstillWatch::StandstillWatch(Coordinator& coordinator, JudgeFunction judge)
+    : coordinator_(coordinator),
+      judge_(std::move(judge)),
+      ns_per_tick_(CalibrateTicks().ns_per_tick) {}
 
-std::optional<Standstill> StandstillWatch::OnEvent(const FleetEvent& event) {
+std::optional<Standstill> StandstillWatch::OnEvent(const Event& event) {
   if (!CanComplete(event.kind)) return std::nullopt;
-  std::vector<verdict::RankEvidence> before = fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
+  std::vector<verdict::RankEvidence> before =
+      coordinator_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
   for (int look = 0; look < kMostLooks; ++look) {
     if (!verdict::NobodyCanGoOn(before, judge_(before))) return std::nullopt;
     SleepNs(kBetweenLooksNs);
     std::vector<verdict::RankEvidence> after =
-        fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
+        coordinator_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
     Standstill standstill;
     standstill.judgement = judge_(after);
     if (verdict::SameMoment(before, after)) {

@@ -172,11 +172,11 @@ std::string EncodeCase(std::size_t index, const CaseResult& result) {
   return encoder.Take();
 }
 
-std::optional<EntrustedCase> DecodeCase(std::string_view bytes) {
+std::optional<ReplicatedCase> DecodeCase(std::string_view bytes) {
   control::Decoder decoder(bytes);
-  EntrustedCase entrusted;
-  CaseResult& result = entrusted.result;
-  entrusted.index = decoder.Get<std::uint64_t>();
+  ReplicatedCase replicated;
+  CaseResult& result = replicated.result;
+  replicated.index = decoder.Get<std::uint64_t>();
   result.verdict = static_cast<verdict::Verdict>(decoder.Get<std::uint8_t>());
   result.why = decoder.Text();
   Get(decoder, result.judgement);
@@ -197,7 +197,7 @@ std::optional<EntrustedCase> DecodeCase(std::string_view bytes) {
   facts.seconds = decoder.Get<double>();
   facts.cut_short = decoder.Text();
   if (!decoder.complete()) return std::nullopt;
-  return entrusted;
+  return replicated;
 }
 
 }  // namespace lockstep::stress::harness

@@ -46,11 +46,15 @@ double SettleSeconds(const plan::Scenario& scenario, const std::string& backend,
 
 }  // namespace
 
-StressConductor::StressConductor(coordinator::Fleet& fleet, const StressOptions& options)
-    : fleet_(fleet), options_(options), links_(fleet), ns_per_tick_(CalibrateTicks().ns_per_tick) {}
+StressConductor::StressConductor(coordinator::Coordinator& coordinator,
+                                 const StressOptions& options)
+    : coordinator_(coordinator),
+      options_(options),
+      links_(coordinator),
+      ns_per_tick_(CalibrateTicks().ns_per_tick) {}
 
 void StressConductor::Reset(const StressCase& stress_case) {
-  const auto ranks = static_cast<std::size_t>(fleet_.size());
+  const auto ranks = static_cast<std::size_t>(coordinator_.size());
   case_ = &stress_case;
   reports_.assign(ranks, std::nullopt);
   gone_.assign(ranks, false);
@@ -98,10 +102,10 @@ void StressConductor::Apply(std::size_t fault) {
   if (planned.moment.kind == faults::FaultMoment::Kind::kTime) applied_at_[fault] = NowTicks();
   if (faults::IsOfLink(planned.kind)) return ApplyToLink(fault);
   if (faults::IsByAgent(planned.kind)) {
-    return fleet_.Inject(planned.rank, static_cast<std::uint32_t>(fault),
-                         faults::OrderFor(planned));
+    return coordinator_.Inject(planned.rank, static_cast<std::uint32_t>(fault),
+                               faults::OrderFor(planned));
   }
-  fleet_.Signal(planned.rank, faults::SignalOf(planned.kind));
+  coordinator_.Signal(planned.rank, faults::SignalOf(planned.kind));
   fired_[fault] = true;
   if (planned.kind != faults::FaultKind::kStop || !planned.duration_seconds) return;
   heals_[static_cast<std::size_t>(planned.rank)] = true;
@@ -114,7 +118,7 @@ void StressConductor::ApplyToLink(std::size_t fault) {
   links_.Apply(fault, [this, fault] {
     const faults::PlannedFault& applied = case_->faults[fault];
     if (applied.moment.kind == faults::FaultMoment::Kind::kTime) return;
-    fleet_.Send(applied.rank, {kAppliedMessage, ""});
+    coordinator_.Send(applied.rank, {kAppliedMessage, ""});
   });
   if (!planned.duration_seconds) return;
   due_.push_back({Deadline::AfterSeconds(*planned.duration_seconds), fault, true});
@@ -134,9 +138,9 @@ void StressConductor::DoDue() {
       links_.Heal(due.fault);
     } else if (due.heal) {
       heals_[rank] = false;
-      fleet_.Signal(fault.rank, SIGCONT);
+      coordinator_.Signal(fault.rank, SIGCONT);
       if (fault.moment.kind != faults::FaultMoment::Kind::kTime) {
-        fleet_.Send(fault.rank, {kAppliedMessage, ""});
+        coordinator_.Send(fault.rank, {kAppliedMessage, ""});
       }
     } else if (!gone_[rank]) {
       Apply(due.fault);
@@ -144,7 +148,7 @@ void StressConductor::DoDue() {
   }
 }
 
-void StressConductor::OnMessage(const coordinator::FleetEvent& event) {
+void StressConductor::OnMessage(const coordinator::Event& event) {
   const auto rank = static_cast<std::size_t>(event.rank);
   if (event.message.type == kReportMessage) {
     Result<ProgramReport> report = DecodeReport(event.message.payload);
@@ -167,7 +171,7 @@ void StressConductor::OnMessage(const coordinator::FleetEvent& event) {
 }
 
 // An agent tells what it did; only then it fired, and the program goes on.
-void StressConductor::OnFault(const coordinator::FleetEvent& event) {
+void StressConductor::OnFault(const coordinator::Event& event) {
   const auto fault = static_cast<std::size_t>(event.message.type);
   if (fault >= fired_.size() || event.news == control::FaultNews::kHealed) return;
   const faults::PlannedFault& planned = case_->faults[fault];
@@ -175,7 +179,7 @@ void StressConductor::OnFault(const coordinator::FleetEvent& event) {
   notes_[fault] = event.message.payload;
   const bool waited_for = faults::SiteOf(planned.kind) == faults::FaultSite::kOutside &&
                           planned.moment.kind != faults::FaultMoment::Kind::kTime;
-  if (waited_for) fleet_.Send(planned.rank, {kAppliedMessage, ""});
+  if (waited_for) coordinator_.Send(planned.rank, {kAppliedMessage, ""});
 }
 
 bool StressConductor::AllOver() {
@@ -200,7 +204,7 @@ void StressConductor::OnOverdue() {
   // Who is stopped for longer than the deadline is stopped.
   heals_.assign(heals_.size(), false);
   const std::vector<verdict::RankEvidence> evidence =
-      Judged(fleet_.Glance(Deadline::AfterSeconds(kCollectSeconds)));
+      Judged(coordinator_.Glance(Deadline::AfterSeconds(kCollectSeconds)));
   for (const verdict::RankEvidence& rank : evidence) {
     if (rank.state != verdict::ProcessState::kRunning || rank.idle) continue;
     if (rank.seconds_silent < options_.deadline_seconds) return;
@@ -209,7 +213,7 @@ void StressConductor::OnOverdue() {
   const bool told =
       std::any_of(evidence.begin(), evidence.end(),
                   [](const verdict::RankEvidence& rank) { return !rank.sockets.empty(); });
-  links_.Look(told ? evidence : fleet_.Collect(Deadline::AfterSeconds(kCollectSeconds)));
+  links_.Look(told ? evidence : coordinator_.Collect(Deadline::AfterSeconds(kCollectSeconds)));
   if (links_.Moved(kStillSeconds)) {
     look_again_ = Deadline::AfterSeconds(kStillSeconds / 2);
     return;
@@ -226,35 +230,35 @@ void StressConductor::OnOverdue() {
   over_ = true;
 }
 
-void StressConductor::Handle(const coordinator::FleetEvent& event) {
+void StressConductor::Handle(const coordinator::Event& event) {
   switch (event.kind) {
-    case coordinator::FleetEventKind::kMessage:
+    case coordinator::EventKind::kMessage:
       return OnMessage(event);
-    case coordinator::FleetEventKind::kFault:
+    case coordinator::EventKind::kFault:
       return OnFault(event);
-    case coordinator::FleetEventKind::kCompanion:
+    case coordinator::EventKind::kPlugin:
       if (const auto met = links_.OnReport(event.rank, event.message.payload)) fired_[*met] = true;
       return;
-    case coordinator::FleetEventKind::kExited:
-    case coordinator::FleetEventKind::kSignalled:
+    case coordinator::EventKind::kExited:
+    case coordinator::EventKind::kSignalled:
       gone_[static_cast<std::size_t>(event.rank)] = true;
       return;
-    case coordinator::FleetEventKind::kLost:
+    case coordinator::EventKind::kLost:
       over_ = true;
       return;
-    case coordinator::FleetEventKind::kOverdue:
+    case coordinator::EventKind::kOverdue:
       return OnOverdue();
-    case coordinator::FleetEventKind::kTerminate:
+    case coordinator::EventKind::kTerminate:
       terminated_ = true;
       cut_short_ = "ended by a signal";
       [[fallthrough]];
-    case coordinator::FleetEventKind::kWarned:
+    case coordinator::EventKind::kWarned:
       return save_();
-    case coordinator::FleetEventKind::kData:
-    case coordinator::FleetEventKind::kQuiet:
-    case coordinator::FleetEventKind::kStopped:
-    case coordinator::FleetEventKind::kContinued:
-    case coordinator::FleetEventKind::kTimeout:
+    case coordinator::EventKind::kData:
+    case coordinator::EventKind::kQuiet:
+    case coordinator::EventKind::kStopped:
+    case coordinator::EventKind::kContinued:
+    case coordinator::EventKind::kTimeout:
       return;
   }
 }
@@ -276,14 +280,15 @@ std::string StressConductor::EncodedOrder(const Membership& membership) const {
 }
 
 void StressConductor::Watch() {
-  coordinator::StandstillWatch watch(fleet_, [this](std::vector<verdict::RankEvidence>& evidence) {
-    links_.Look(evidence);
-    evidence = Judged(std::move(evidence));
-    const verdict::Judgement judgement =
-        JudgeCase(case_->scenario, options_.backend, evidence, kNever, generation_);
-    if (!sighting_) sighting_ = SightMismatch(evidence, judgement, NowTicks());
-    return judgement;
-  });
+  coordinator::StandstillWatch watch(
+      coordinator_, [this](std::vector<verdict::RankEvidence>& evidence) {
+        links_.Look(evidence);
+        evidence = Judged(std::move(evidence));
+        const verdict::Judgement judgement =
+            JudgeCase(case_->scenario, options_.backend, evidence, kNever, generation_);
+        if (!sighting_) sighting_ = SightMismatch(evidence, judgement, NowTicks());
+        return judgement;
+      });
   const Deadline limit = Deadline::AfterSeconds(options_.limit_seconds);
   while (!over_ && cut_short_.empty() && !AllOver()) {
     if (settle_ && settle_->Passed()) return;
@@ -291,12 +296,12 @@ void StressConductor::Watch() {
       cut_short_ = fmt::format("not over after {} s (--limit)", options_.limit_seconds);
       return;
     }
-    coordinator::FleetEvent event = fleet_.Next(NextWake().Earlier(limit));
+    coordinator::Event event = coordinator_.Next(NextWake().Earlier(limit));
     Handle(event);
     // A program that is over may be what another one waits for, silent since long.
-    const bool over = event.kind == coordinator::FleetEventKind::kMessage &&
+    const bool over = event.kind == coordinator::EventKind::kMessage &&
                       reports_[static_cast<std::size_t>(event.rank)];
-    if (over) event.kind = coordinator::FleetEventKind::kQuiet;
+    if (over) event.kind = coordinator::EventKind::kQuiet;
     DoDue();
     if (look_again_ && look_again_->Passed()) {
       look_again_.reset();
@@ -305,7 +310,8 @@ void StressConductor::Watch() {
     if (settle_ || CutShort()) continue;
     if (Recovers()) {
       if (const std::optional<Failure> failure = FailureAt(event, watch)) Recover(*failure);
-      if (resume_by_) LookForResume(fleet_.Journals(kHistoryEvents, Deadline::AfterSeconds(1)));
+      if (resume_by_)
+        LookForResume(coordinator_.Journals(kHistoryEvents, Deadline::AfterSeconds(1)));
       continue;
     }
     const std::optional<coordinator::Standstill> standstill = watch.OnEvent(event);
@@ -318,7 +324,7 @@ void StressConductor::Watch() {
 
 void StressConductor::AwaitLosses() {
   const Deadline deadline = Deadline::AfterSeconds(kLossSeconds);
-  while (!HostsAreLost() && !deadline.Passed()) Handle(fleet_.Next(deadline));
+  while (!HostsAreLost() && !deadline.Passed()) Handle(coordinator_.Next(deadline));
 }
 
 CaseFacts StressConductor::Gather() {
@@ -326,25 +332,25 @@ CaseFacts StressConductor::Gather() {
   if (terminated_) AwaitLosses();
   // Told to end, there is no time for stacks.
   const Deadline collect = Deadline::AfterSeconds(kCollectSeconds);
-  facts.evidence = terminated_ ? fleet_.Glance(collect) : fleet_.Collect(collect);
-  facts.places = fleet_.places();
-  facts.journals = fleet_.Journals(kHistoryEvents, Deadline::AfterSeconds(kCollectSeconds));
+  facts.evidence = terminated_ ? coordinator_.Glance(collect) : coordinator_.Collect(collect);
+  facts.places = coordinator_.places();
+  facts.journals = coordinator_.Journals(kHistoryEvents, Deadline::AfterSeconds(kCollectSeconds));
   // What ranks told before this moment belongs to the evidence.
-  for (coordinator::FleetEvent event = fleet_.Next(Deadline::AfterNs(0));
-       event.kind != coordinator::FleetEventKind::kTimeout;
-       event = fleet_.Next(Deadline::AfterNs(0))) {
-    if (event.kind == coordinator::FleetEventKind::kMessage) OnMessage(event);
-    if (event.kind == coordinator::FleetEventKind::kFault) OnFault(event);
-    if (event.kind == coordinator::FleetEventKind::kTerminate) Handle(event);
+  for (coordinator::Event event = coordinator_.Next(Deadline::AfterNs(0));
+       event.kind != coordinator::EventKind::kTimeout;
+       event = coordinator_.Next(Deadline::AfterNs(0))) {
+    if (event.kind == coordinator::EventKind::kMessage) OnMessage(event);
+    if (event.kind == coordinator::EventKind::kFault) OnFault(event);
+    if (event.kind == coordinator::EventKind::kTerminate) Handle(event);
   }
   facts.evidence = Judged(std::move(facts.evidence));
-  for (const control::AgentInfo& agent : fleet_.agents())
+  for (const control::AgentInfo& agent : coordinator_.agents())
     facts.hosts.push_back({agent.host, agent.boot_id});
   if (resume_by_) LookForResume(facts.journals);
   facts.recoveries = std::move(recoveries_);
   facts.generation = generation_;
-  fleet_.EndWorkers(Deadline::AfterSeconds(kEndSeconds));
-  while (fleet_.Next(Deadline::AfterNs(0)).kind != coordinator::FleetEventKind::kTimeout) {
+  coordinator_.EndWorkers(Deadline::AfterSeconds(kEndSeconds));
+  while (coordinator_.Next(Deadline::AfterNs(0)).kind != coordinator::EventKind::kTimeout) {
   }
   // Nobody can be started again.
   terminated_ = terminated_ || HostsAreLost();
@@ -363,11 +369,12 @@ Result<CaseResult> StressConductor::Run(const StressCase& stress_case) {
   Reset(stress_case);
   links_.Begin(stress_case.faults, stress_case.seed);
   const std::int64_t began_ns = NowNs();
-  const Status started = fleet_.StartWorkers(faults::SetupsFor(stress_case.faults, fleet_.size()));
+  const Status started =
+      coordinator_.StartWorkers(faults::SetupsFor(stress_case.faults, coordinator_.size()));
   if (!started.ok() && !HostsAreLost()) return started;
   over_ = !started.ok();
-  for (int rank = fleet_.size() - 1; rank >= 0; --rank) {
-    fleet_.Send(rank, {kCaseMessage, EncodedOrder({0, rank, fleet_.size()})});
+  for (int rank = coordinator_.size() - 1; rank >= 0; --rank) {
+    coordinator_.Send(rank, {kCaseMessage, EncodedOrder({0, rank, coordinator_.size()})});
   }
   for (std::size_t i = 0; i < stress_case.faults.size(); ++i) {
     const faults::PlannedFault& fault = stress_case.faults[i];

@@ -12,7 +12,7 @@
 
 #include "core/base/deadline.h"
 #include "core/base/status.h"
-#include "core/coordinator/fleet.h"
+#include "core/coordinator/coordinator.h"
 #include "core/coordinator/standstill_watch.h"
 #include "stress/harness/assess.h"
 #include "stress/harness/catalogue.h"
@@ -24,7 +24,7 @@ namespace lockstep::stress::harness {
 
 class StressConductor {
  public:
-  StressConductor(coordinator::Fleet& fleet, const StressOptions& options);
+  StressConductor(coordinator::Coordinator& coordinator, const StressOptions& options);
 
   // Called when the launcher is about to end us: there may be a second left until it kills.
   void SetSave(std::function<void()> save) { save_ = std::move(save); }
@@ -54,10 +54,10 @@ class StressConductor {
 
   void Reset(const StressCase& stress_case);
   void Watch();
-  void Handle(const coordinator::FleetEvent& event);
-  void OnMessage(const coordinator::FleetEvent& event);
+  void Handle(const coordinator::Event& event);
+  void OnMessage(const coordinator::Event& event);
   void OnOverdue();
-  void OnFault(const coordinator::FleetEvent& event);
+  void OnFault(const coordinator::Event& event);
   void Apply(std::size_t fault);
   void ApplyToLink(std::size_t fault);
   void DoDue();
@@ -69,8 +69,8 @@ class StressConductor {
   // Of recoveries: conductor_recovery.cc.
   bool Recovers() const { return case_->scenario.recovery.has_value(); }
   bool Parked(int rank) const;  // it reported an error and waits to be recovered
-  void OnRecoveryMessage(const coordinator::FleetEvent& event);
-  std::optional<Failure> FailureAt(const coordinator::FleetEvent& event,
+  void OnRecoveryMessage(const coordinator::Event& event);
+  std::optional<Failure> FailureAt(const coordinator::Event& event,
                                    coordinator::StandstillWatch& watch);
   std::optional<Failure> Departed();
   void Recover(const Failure& failure);
@@ -97,7 +97,7 @@ class StressConductor {
   void AwaitLosses();
   std::vector<verdict::RankEvidence> Judged(std::vector<verdict::RankEvidence> evidence) const;
 
-  coordinator::Fleet& fleet_;
+  coordinator::Coordinator& coordinator_;
   const StressOptions& options_;
   links::LinkDirector links_;
   double ns_per_tick_;

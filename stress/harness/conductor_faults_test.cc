@@ -16,13 +16,13 @@ StressScript With(faults::FaultKind kind, faults::FaultMoment moment,
                   std::optional<double> seconds = {}) {
   return {.faults = {{kind, 1, moment, seconds}}};
 }
-coordinator::FleetStep Quiet(int rank) {
-  return coordinator::Of(coordinator::FleetEventKind::kQuiet, rank);
+coordinator::ScriptStep Quiet(int rank) {
+  return coordinator::Of(coordinator::EventKind::kQuiet, rank);
 }
-coordinator::FleetStep BothDone() {
+coordinator::ScriptStep BothDone() {
   return coordinator::Ranks({verdict::After49(0).Leaves(0), verdict::After49(1).Leaves(0)});
 }
-coordinator::FleetSteps Healthy() {
+coordinator::Script Healthy() {
   return {BothDone(), Finished(0), Finished(1), coordinator::Exited(0, 0),
           coordinator::Exited(1, 0)};
 }
@@ -91,7 +91,7 @@ TEST(ConductorFaults, AStopThatEndsInTimeIsNone) {
                   Fired(1, 0),
                   coordinator::Ranks({verdict::At50(0), verdict::After49(1).Stopped(SIGSTOP)}),
                   coordinator::Stopped(1, SIGSTOP), Quiet(0), coordinator::When("send 1 applied"),
-                  coordinator::Of(coordinator::FleetEventKind::kContinued, 1), Healthy())),
+                  coordinator::Of(coordinator::EventKind::kContinued, 1), Healthy())),
       "signal 1 19\n"
       "signal 1 18\n"
       "send 1 applied\n"
@@ -102,7 +102,7 @@ TEST(ConductorFaults, AStopThatEndsInTimeIsNone) {
 TEST(ConductorFaults, AStopByTheClockLetsNobodyGoOn) {
   EXPECT_EQ(Conduct(With(faults::FaultKind::kStop, kAtStart, 2),
                     coordinator::Steps(coordinator::When("signal 1 18"),
-                                       coordinator::Of(coordinator::FleetEventKind::kContinued, 1),
+                                       coordinator::Of(coordinator::EventKind::kContinued, 1),
                                        Healthy())),
             "signal 1 19\n"
             "signal 1 18\n"
@@ -116,7 +116,7 @@ TEST(ConductorFaults, AStopThatLastsLongerThanTheDeadline) {
                      coordinator::Ranks({verdict::At50(0).Silent(6),
                                          verdict::After49(1).Stopped(SIGSTOP).Silent(6)}),
                      coordinator::Stopped(1, SIGSTOP), Quiet(0), coordinator::After(6),
-                     coordinator::Of(coordinator::FleetEventKind::kOverdue, 0)}),
+                     coordinator::Of(coordinator::EventKind::kOverdue, 0)}),
             "signal 1 19\n"
             "fail: hung,stopped after 6.001 s\n"
             "rank_stopped of 1, proved\n"
@@ -186,7 +186,7 @@ TEST(ConductorFaults, AnAgentsNewsThatCameWhileAllWasGathered) {
       Conduct(With(faults::FaultKind::kCpuHog, kAtStart),
               {coordinator::When("inject 1"),
                coordinator::Ranks({verdict::At50(0).Silent(6), verdict::After49(1).Silent(6)}),
-               coordinator::After(6), coordinator::Of(coordinator::FleetEventKind::kOverdue, 0),
+               coordinator::After(6), coordinator::Of(coordinator::EventKind::kOverdue, 0),
                coordinator::OfFault(1, 0, control::FaultNews::kApplied, "hogs")}),
       "inject 1 fault 0: kind 0 amount 0 for 0 s\n"
       "fail: hung,hung after 6.301 s\n"
@@ -201,10 +201,10 @@ TEST(ConductorFaults, AFaultOfTheStart) {
   EXPECT_EQ(
       Conduct(script, coordinator::Steps(coordinator::OfFault(1, 0, control::FaultNews::kApplied),
                                          Healthy())),
-      "companion 0 use 0\n"
-      "companion 0 watch 0\n"
-      "companion 1 use 0\n"
-      "companion 1 watch 0\n"
+      "plugin 0 use 0\n"
+      "plugin 0 watch 0\n"
+      "plugin 1 use 0\n"
+      "plugin 1 watch 0\n"
       "start, rank 1 set up\n"
       "send 1 case: generation 0 as 1 of 2 from 0\n"
       "send 0 case: generation 0 as 0 of 2 from 0\n"
@@ -230,44 +230,42 @@ TEST(ConductorFaults, AFaultInsideTheProgramIsItsOwnAffair) {
 TEST(ConductorFaults, ALinkIsApplied) {
   StressScript script = With(faults::FaultKind::kLinkDelay, kAtIteration, 2);
   script.faults[0].amounts = {{"to", 0}, {"delay", 0.01}};
-  EXPECT_EQ(
-      Conduct(script, coordinator::Steps(Fired(1, 0), coordinator::FromCompanion(0, "applied 1"),
-                                         coordinator::FromCompanion(1, "applied 1"),
-                                         coordinator::FromCompanion(1, "touched 1"),
-                                         coordinator::After(3), Healthy())),
-      "companion 0 use 1\n"
-      "companion 0 watch 1\n"
-      "companion 0 addresses\n"
-      "companion 1 use 1\n"
-      "companion 1 watch 1\n"
-      "companion 1 addresses\n"
-      "companion 0 apply 1 1 1 1 0 0 0.01 0 0 0 10451216379200822465\n"
-      "companion 1 apply 1 0 1 1 0 0 0.01 0 0 0 10451216379200822466\n"
-      "send 1 applied\n"
-      "companion 0 heal 1\n"
-      "companion 1 heal 1\n"
-      "pass: finished,finished\n"
-      "fault 0 fired\n");
+  EXPECT_EQ(Conduct(script, coordinator::Steps(Fired(1, 0), coordinator::FromPlugin(0, "applied 1"),
+                                               coordinator::FromPlugin(1, "applied 1"),
+                                               coordinator::FromPlugin(1, "touched 1"),
+                                               coordinator::After(3), Healthy())),
+            "plugin 0 use 1\n"
+            "plugin 0 watch 1\n"
+            "plugin 0 addresses\n"
+            "plugin 1 use 1\n"
+            "plugin 1 watch 1\n"
+            "plugin 1 addresses\n"
+            "plugin 0 apply 1 1 1 1 0 0 0.01 0 0 0 10451216379200822465\n"
+            "plugin 1 apply 1 0 1 1 0 0 0.01 0 0 0 10451216379200822466\n"
+            "send 1 applied\n"
+            "plugin 0 heal 1\n"
+            "plugin 1 heal 1\n"
+            "pass: finished,finished\n"
+            "fault 0 fired\n");
 }
 
 TEST(ConductorFaults, ALinkThatNoTrafficMeetsHasNotFired) {
   StressScript script = With(faults::FaultKind::kLinkDown, kAtStart);
   script.faults[0].amounts = {{"to", 0}};
-  EXPECT_EQ(
-      Conduct(script, coordinator::Steps(coordinator::When("companion 1 apply"),
-                                         coordinator::FromCompanion(0, "applied 1"),
-                                         coordinator::FromCompanion(1, "applied 1"), Healthy())),
-      "companion 0 use 1\n"
-      "companion 0 watch 1\n"
-      "companion 0 addresses\n"
-      "companion 1 use 1\n"
-      "companion 1 watch 1\n"
-      "companion 1 addresses\n"
-      "companion 0 apply 1 1 1 1 1 0 0 0 0 0 10451216379200822465\n"
-      "companion 1 apply 1 0 1 1 1 0 0 0 0 0 10451216379200822466\n"
-      "unknown: finished,finished\n"
-      "because the fault did not fire: link_down of rank 1 to rank 0 at time:0.3s\n"
-      "fault 0 did not fire\n");
+  EXPECT_EQ(Conduct(script, coordinator::Steps(coordinator::When("plugin 1 apply"),
+                                               coordinator::FromPlugin(0, "applied 1"),
+                                               coordinator::FromPlugin(1, "applied 1"), Healthy())),
+            "plugin 0 use 1\n"
+            "plugin 0 watch 1\n"
+            "plugin 0 addresses\n"
+            "plugin 1 use 1\n"
+            "plugin 1 watch 1\n"
+            "plugin 1 addresses\n"
+            "plugin 0 apply 1 1 1 1 1 0 0 0 0 0 10451216379200822465\n"
+            "plugin 1 apply 1 0 1 1 1 0 0 0 0 0 10451216379200822466\n"
+            "unknown: finished,finished\n"
+            "because the fault did not fire: link_down of rank 1 to rank 0 at time:0.3s\n"
+            "fault 0 did not fire\n");
 }
 
 TEST(ConductorFaults, TheSecondOfTwoFaults) {
@@ -279,7 +277,7 @@ TEST(ConductorFaults, TheSecondOfTwoFaults) {
                                          verdict::After49(1).Stopped(SIGSTOP)}),
                      coordinator::Signalled(0, SIGKILL), coordinator::When("signal 1 18"),
                      coordinator::Ranks({verdict::After49(0).Signalled(SIGKILL), verdict::At50(1)}),
-                     coordinator::Of(coordinator::FleetEventKind::kContinued, 1), Quiet(1)}),
+                     coordinator::Of(coordinator::EventKind::kContinued, 1), Quiet(1)}),
             "signal 1 19\n"
             "signal 0 9\n"
             "signal 1 18\n"

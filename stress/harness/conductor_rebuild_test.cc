@@ -6,9 +6,7 @@
 namespace lockstep::stress::harness {
 namespace {
 
-coordinator::FleetStep Terminate() {
-  return coordinator::Of(coordinator::FleetEventKind::kTerminate);
-}
+coordinator::ScriptStep Terminate() { return coordinator::Of(coordinator::EventKind::kTerminate); }
 
 TEST(ConductorRebuild, ARankThatTakesAnotherPlace) {
   EXPECT_EQ(Conduct(kShrink,
@@ -197,9 +195,9 @@ verdict::RankEvidence InGeneration(int rank, int last) {
 }
 
 TEST(ConductorRebuild, MoreLossesThanAreRecoveredFrom) {
-  coordinator::FleetSteps steps;
+  coordinator::Script steps;
   for (int i = 0; i < 5; ++i) {
-    const coordinator::FleetStep look =
+    const coordinator::ScriptStep look =
         coordinator::Ranks({InGeneration(0, i), InGeneration(1, i), InGeneration(2, i)});
     coordinator::Append(steps, coordinator::Steps(look, coordinator::Signalled(1, SIGKILL)));
     if (i == 4) break;
@@ -314,7 +312,7 @@ TEST(ConductorRebuild, SilenceWhileTheyConnectIsNoSecondFailure) {
                   Connecting(0, 1, 0, 2), coordinator::After(6),
                   coordinator::Ranks({Fails(0).In(journal::Phase::kConnect).Silent(6), Killed(1),
                                       Fails(2).In(journal::Phase::kLoad).Silent(6)}),
-                  coordinator::Of(coordinator::FleetEventKind::kOverdue, 0), coordinator::After(1),
+                  coordinator::Of(coordinator::EventKind::kOverdue, 0), coordinator::After(1),
                   Connecting(2, 1, 1, 2), Connected(0, 1, 7.1), Connected(2, 1, 7.1),
                   Over({Done(0), Killed(1), Done(2)}, {0, 2}))),
       "send 0 abort 0\n"

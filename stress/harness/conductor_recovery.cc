@@ -37,7 +37,7 @@ double StressConductor::SecondsBetween(Ticks from, Ticks to) const {
 }
 
 bool StressConductor::HostsAreLost() const {
-  const std::vector<verdict::RankPlace> places = fleet_.places();
+  const std::vector<verdict::RankPlace> places = coordinator_.places();
   return std::any_of(places.begin(), places.end(), [](const verdict::RankPlace& place) {
     return place.loss != verdict::Loss::kNone;
   });
@@ -48,7 +48,7 @@ bool StressConductor::Parked(int rank) const {
   return Recovers() && !gone_[index] && reports_[index] && !reports_[index]->status.ok();
 }
 
-void StressConductor::OnRecoveryMessage(const coordinator::FleetEvent& event) {
+void StressConductor::OnRecoveryMessage(const coordinator::Event& event) {
   const auto rank = static_cast<std::size_t>(event.rank);
   const std::string& text = event.message.payload;
   if (event.message.type == kAbortedMessage) aborted_[rank] = std::atoi(text.c_str());
@@ -67,7 +67,7 @@ void StressConductor::OnRecoveryMessage(const coordinator::FleetEvent& event) {
 bool StressConductor::TakeEventsUntil(const std::function<bool()>& done, Deadline deadline) {
   while (!done()) {
     if (deadline.Passed() || CutShort()) return false;
-    Handle(fleet_.Next(NextWake().Earlier(deadline)));
+    Handle(coordinator_.Next(NextWake().Earlier(deadline)));
     DoDue();
   }
   return true;
@@ -76,7 +76,7 @@ bool StressConductor::TakeEventsUntil(const std::function<bool()>& done, Deadlin
 // A process that is gone is proof enough: nobody waits until the others have noticed.
 std::optional<StressConductor::Failure> StressConductor::Departed() {
   const std::vector<verdict::RankEvidence> evidence =
-      Judged(fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds)));
+      Judged(coordinator_.Glance(Deadline::AfterSeconds(kGlanceSeconds)));
   verdict::Judgement judgement =
       JudgeCase(case_->scenario, options_.backend, evidence, kNever, generation_);
   if (judgement.findings.empty() || !judgement.findings.front().proved) return std::nullopt;
@@ -95,22 +95,22 @@ std::optional<StressConductor::Failure> StressConductor::Departed() {
 }
 
 std::optional<StressConductor::Failure> StressConductor::FailureAt(
-    const coordinator::FleetEvent& event, coordinator::StandstillWatch& watch) {
+    const coordinator::Event& event, coordinator::StandstillWatch& watch) {
   if (overdue_) {
     Failure failure{*std::exchange(overdue_, std::nullopt), NowTicks(), options_.deadline_seconds};
     return failure;
   }
-  coordinator::FleetEvent look = event;
+  coordinator::Event look = event;
   const bool again = std::exchange(look_, false);
-  const bool left = event.kind == coordinator::FleetEventKind::kExited ||
-                    event.kind == coordinator::FleetEventKind::kSignalled;
+  const bool left = event.kind == coordinator::EventKind::kExited ||
+                    event.kind == coordinator::EventKind::kSignalled;
   if (again || left) {
     if (std::optional<Failure> failure = Departed()) return failure;
   }
   // A rank that gives up says so, and is then silent for good: nobody is told of it once more.
   bool parked = false;
   for (const int rank : generation_.members) parked = parked || Parked(rank);
-  if (parked) look.kind = coordinator::FleetEventKind::kQuiet;
+  if (parked) look.kind = coordinator::EventKind::kQuiet;
   std::optional<coordinator::Standstill> standstill = watch.OnEvent(look);
   look_ = parked && !standstill;
   if (!standstill) return std::nullopt;
@@ -126,7 +126,7 @@ std::optional<StressConductor::Failure> StressConductor::FailureAt(
 
 void StressConductor::EndRank(int rank) {
   const auto index = static_cast<std::size_t>(rank);
-  fleet_.EndWorker(rank, Deadline::AfterSeconds(kEndSeconds));
+  coordinator_.EndWorker(rank, Deadline::AfterSeconds(kEndSeconds));
   gone_[index] = true;
 }
 
@@ -150,7 +150,7 @@ void StressConductor::Recover(const Failure& failure) {
     return;
   }
   const std::vector<verdict::RankEvidence> evidence =
-      fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
+      coordinator_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
   std::vector<verdict::RankEvidence> to_blame;
   for (const int rank : failure.judgement.findings.front().culprits) {
     to_blame.push_back(evidence[static_cast<std::size_t>(rank)]);
@@ -167,14 +167,14 @@ void StressConductor::Recover(const Failure& failure) {
 bool StressConductor::AbortAll(std::vector<int>& survivors, Recovery& recovery) {
   const int generation = generation_.number;
   const std::vector<verdict::RankEvidence> evidence =
-      fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
+      coordinator_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
   std::vector<bool> waits;
   for (const verdict::RankEvidence& rank : evidence)
     waits.push_back(journal::OpenOperation(rank.journal).has_value());
   const Ticks ordered = NowTicks();
   const double seconds = case_->scenario.recovery->abort_deadline_seconds;
   for (const int rank : survivors) {
-    fleet_.Send(rank, {kAbortMessage, fmt::format("{}", generation)});
+    coordinator_.Send(rank, {kAbortMessage, fmt::format("{}", generation)});
   }
   const auto back = [&](int rank) {
     const auto index = static_cast<std::size_t>(rank);
@@ -204,7 +204,7 @@ bool StressConductor::AbortAll(std::vector<int>& survivors, Recovery& recovery) 
 void StressConductor::RetellOutcomes(const std::vector<int>& ranks, Recovery& recovery) {
   if (ranks.empty()) return;
   const std::vector<verdict::RankEvidence> evidence =
-      Judged(fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds)));
+      Judged(coordinator_.Glance(Deadline::AfterSeconds(kGlanceSeconds)));
   const verdict::Judgement now =
       JudgeCase(case_->scenario, options_.backend, evidence, kNever, generation_);
   for (const int rank : ranks) {
@@ -255,7 +255,8 @@ bool StressConductor::Rebuild(const std::vector<int>& survivors, Recovery& recov
   Generation next;
   next.number = recovery.generation;
   next.since.assign(gone_.size(), 0);
-  for (const verdict::RankEvidence& rank : fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds))) {
+  for (const verdict::RankEvidence& rank :
+       coordinator_.Glance(Deadline::AfterSeconds(kGlanceSeconds))) {
     const auto& events = rank.journal.events;
     if (!events.empty()) next.since[static_cast<std::size_t>(rank.rank)] = events.back().index;
   }
@@ -266,7 +267,7 @@ bool StressConductor::Rebuild(const std::vector<int>& survivors, Recovery& recov
     if (!restart) continue;
     next.members.push_back(rank);
     next.since[static_cast<std::size_t>(rank)] = 0;
-    const Status started = fleet_.StartWorker(rank);
+    const Status started = coordinator_.StartWorker(rank);
     if (!started.ok()) {
       cut_short_ = started.message();
       return false;
@@ -291,8 +292,9 @@ bool StressConductor::Rebuild(const std::vector<int>& survivors, Recovery& recov
   for (const int rank : generation_.members) {
     const bool survived = Parked(rank);
     reports_[static_cast<std::size_t>(rank)].reset();
-    fleet_.Send(rank, survived ? control::Message{kRebuildMessage, EncodeMembership(membership)}
-                               : control::Message{kCaseMessage, EncodedOrder(membership)});
+    coordinator_.Send(rank, survived
+                                ? control::Message{kRebuildMessage, EncodeMembership(membership)}
+                                : control::Message{kCaseMessage, EncodedOrder(membership)});
     ++membership.rank;
   }
   return AwaitConnected(recovery, began);

@@ -8,9 +8,7 @@ namespace {
 
 constexpr char kClosed[] = "gloo: Connection closed by peer";
 
-coordinator::FleetStep Terminate() {
-  return coordinator::Of(coordinator::FleetEventKind::kTerminate);
-}
+coordinator::ScriptStep Terminate() { return coordinator::Of(coordinator::EventKind::kTerminate); }
 
 TEST(ConductorRecovery, NobodyIsLost) {
   EXPECT_EQ(Conduct(kShrink, Over({verdict::After49(0).Leaves(0), verdict::After49(1).Leaves(0),
@@ -172,7 +170,7 @@ TEST(ConductorRecovery, AllAreSilentAndOneIsBlamed) {
                   coordinator::After(6),
                   coordinator::Ranks({verdict::At50(0).Silent(6), verdict::After49(1).Silent(6),
                                       verdict::At50(2).Silent(6)}),
-                  coordinator::Of(coordinator::FleetEventKind::kOverdue, 0), GivenUp(),
+                  coordinator::Of(coordinator::EventKind::kOverdue, 0), GivenUp(),
                   Rebuilt({0, 2}, 1, 6.03), Over({Done(0), verdict::After49(1), Done(2)}, {0, 2}))),
       "send 0 abort 0\n"
       "send 2 abort 0\n"

@@ -11,17 +11,15 @@ namespace {
 
 constexpr char kClosed[] = "gloo: Connection closed by peer";
 
-coordinator::FleetStep Quiet(int rank) {
-  return coordinator::Of(coordinator::FleetEventKind::kQuiet, rank);
+coordinator::ScriptStep Quiet(int rank) {
+  return coordinator::Of(coordinator::EventKind::kQuiet, rank);
 }
-coordinator::FleetStep Overdue(int rank) {
-  return coordinator::Of(coordinator::FleetEventKind::kOverdue, rank);
+coordinator::ScriptStep Overdue(int rank) {
+  return coordinator::Of(coordinator::EventKind::kOverdue, rank);
 }
-coordinator::FleetStep Terminate() {
-  return coordinator::Of(coordinator::FleetEventKind::kTerminate);
-}
+coordinator::ScriptStep Terminate() { return coordinator::Of(coordinator::EventKind::kTerminate); }
 verdict::History Fails50(int rank) { return verdict::After49(rank).FailsIn(verdict::AllReduce()); }
-coordinator::FleetStep BothDone() {
+coordinator::ScriptStep BothDone() {
   return coordinator::Ranks({verdict::After49(0).Leaves(0), verdict::After49(1).Leaves(0)});
 }
 
@@ -37,10 +35,10 @@ TEST(Conductor, AHealthyCaseIsOverWhenAllHaveLeft) {
   EXPECT_EQ(Conduct({.all_commands = true},
                     {BothDone(), Finished(1), coordinator::Exited(1, 0), coordinator::After(0.5),
                      Finished(0), coordinator::Exited(0, 0)}),
-            "companion 0 use 0\n"
-            "companion 0 watch 0\n"
-            "companion 1 use 0\n"
-            "companion 1 watch 0\n"
+            "plugin 0 use 0\n"
+            "plugin 0 watch 0\n"
+            "plugin 1 use 0\n"
+            "plugin 1 watch 0\n"
             "start\n"
             "send 1 case: generation 0 as 1 of 2 from 0\n"
             "send 0 case: generation 0 as 0 of 2 from 0\n"
@@ -67,7 +65,7 @@ TEST(Conductor, AKilledRankIsProvedAndItsPeerMayStillFail) {
 
 TEST(Conductor, AKilledRankWhosePeerHearsNothing) {
   const auto steps = [] {
-    return coordinator::FleetSteps{
+    return coordinator::Script{
         coordinator::Ranks({verdict::At50(0), verdict::At50(1).Signalled(SIGKILL)}),
         coordinator::Signalled(1, SIGKILL)};
   };
@@ -136,8 +134,8 @@ TEST(Conductor, AStoppedRankMayBeContinuedBeforeTheOthersWait) {
   EXPECT_EQ(
       Conduct({}, {coordinator::Ranks({verdict::After49(0), verdict::After49(1).Stopped(SIGSTOP)}),
                    coordinator::Stopped(1, SIGSTOP),
-                   coordinator::Of(coordinator::FleetEventKind::kContinued, 1), BothDone(),
-                   Finished(0), Finished(1), coordinator::Exited(0, 0), coordinator::Exited(1, 0)}),
+                   coordinator::Of(coordinator::EventKind::kContinued, 1), BothDone(), Finished(0),
+                   Finished(1), coordinator::Exited(0, 0), coordinator::Exited(1, 0)}),
       "pass: finished,finished\n");
 }
 
@@ -209,8 +207,8 @@ TEST(Conductor, TheLimit) {
 
 TEST(Conductor, ToldToEnd) {
   EXPECT_EQ(Conduct({}, {coordinator::Ranks({verdict::After49(0), verdict::After49(1)}),
-                         coordinator::Of(coordinator::FleetEventKind::kWarned),
-                         coordinator::After(1), Terminate(), coordinator::Signalled(1, SIGTERM)}),
+                         coordinator::Of(coordinator::EventKind::kWarned), coordinator::After(1),
+                         Terminate(), coordinator::Signalled(1, SIGTERM)}),
             "save\n"
             "save\n"
             "no stacks\n"
@@ -309,7 +307,7 @@ TEST(Conductor, AWorkerMaySayAnything) {
   EXPECT_EQ(Conduct({}, {coordinator::Said(0, kReportMessage, "no JSON"),
                          coordinator::Said(0, 99, "what?"), Fired(0, 7),
                          coordinator::OfFault(0, 7, control::FaultNews::kApplied), Aborted(0, 5),
-                         coordinator::FromCompanion(0, "nonsense"), BothDone(), Finished(1),
+                         coordinator::FromPlugin(0, "nonsense"), BothDone(), Finished(1),
                          coordinator::Exited(0, 0), coordinator::Exited(1, 0)}),
             "fail: failed,finished after 0.001 s\n"
             "rank_failed of 0, proved\n");

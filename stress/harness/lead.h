@@ -6,7 +6,7 @@
 
 #include "core/base/status.h"
 #include "core/control/context.h"
-#include "core/coordinator/fleet.h"
+#include "core/coordinator/coordinator.h"
 #include "stress/harness/catalogue.h"
 #include "stress/harness/options.h"
 
@@ -16,7 +16,7 @@ namespace lockstep::stress::harness {
 // what the system under test did is in the files and in the exit code.
 Result<ExitCode> LeadStress(const StressOptions& options, Selection selection,
                             const control::LaunchContext& context,
-                            const coordinator::FleetOptions& fleet_options,
+                            const coordinator::CoordinatorOptions& coordinator_options,
                             const std::string& command_line);
 
 // The same with all ranks in this process: backend sim.
@@ -24,11 +24,11 @@ Result<ExitCode> LeadSimulation(const StressOptions& options, Selection selectio
                                 const control::LaunchContext& context,
                                 const std::string& command_line);
 
-// For FleetOptions::succeed: the same from what is left when the coordinator is lost. What it had
-// judged before is lost with it.
+// For CoordinatorOptions::on_failover: the same from what is left when the coordinator is lost.
+// What it had judged before is lost with it.
 ExitCode SucceedStress(const StressOptions& options, const Selection& selection,
                        const control::LaunchContext& context, const std::string& command_line,
-                       const coordinator::Legacy& legacy);
+                       const coordinator::FailoverReport& failover);
 
 }  // namespace lockstep::stress::harness
 

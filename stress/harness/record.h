@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/control/context.h"
-#include "core/coordinator/fleet.h"
+#include "core/coordinator/coordinator.h"
 #include "results/store/run.h"
 #include "stress/harness/catalogue.h"
 #include "stress/harness/options.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/coordinator/fleet.h"
+#include "core/coordinator/coordinator.h"
 #include "stress/faults/fault_plan.h"
 #include "stress/links/network_rule.h"
 

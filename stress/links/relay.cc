@@ -170,7 +170,7 @@ Result<std::unique_ptr<Relay>> Relay::Start() {
         std::strerror(errno)));
   }
   return std::unique_ptr<Relay>(std::make_unique<RelayImpl>(
-      std::move(listening), ntohs(address.sin_port), agent::FormatEndpoint(&address),
+      std::move(listening), ntohs(address.sin_port), agent::FormatAddress(&address),
       std::move(wake), std::move(reports)));
 }
 

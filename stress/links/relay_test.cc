@@ -84,7 +84,7 @@ class RelayTest : public testing::Test {
                                 [&] { return connect(client_.get(), any, sizeof destination_); });
     const auto ask = AwaitReport(RelayReport::Kind::kAsk);
     ASSERT_TRUE(ask);
-    EXPECT_EQ(ask->endpoint, agent::FormatEndpoint(&destination_));
+    EXPECT_EQ(ask->endpoint, agent::FormatAddress(&destination_));
     TheRelay().Answer(ask->connection, kPeer);
     ASSERT_EQ(connected.get(), 0);
     server_ = Fd(accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
@@ -169,7 +169,7 @@ TEST_F(RelayTest, PassesEverythingBothWaysAndNamesBothEnds) {
   sockaddr_in peer{}, seen{};
   socklen_t length = sizeof peer;
   ASSERT_EQ(getpeername(client_.get(), reinterpret_cast<sockaddr*>(&peer), &length), 0);
-  EXPECT_EQ(agent::FormatEndpoint(&peer), agent::FormatEndpoint(&destination_)) << "not the relay";
+  EXPECT_EQ(agent::FormatAddress(&peer), agent::FormatAddress(&destination_)) << "not the relay";
   EXPECT_TRUE((fcntl(client_.get(), F_GETFL) & O_NONBLOCK) != 0) << "as it was";
   ASSERT_EQ(getpeername(server_.get(), reinterpret_cast<sockaddr*>(&seen), &length), 0);
   const std::vector<RelayedNames> all = TheRelay().Names();
@@ -179,8 +179,8 @@ TEST_F(RelayTest, PassesEverythingBothWaysAndNamesBothEnds) {
   }
   EXPECT_EQ(all.size(), 2u) << "also what was listened on";
   ASSERT_EQ(names.size(), 1u);
-  EXPECT_EQ(names[0].local, agent::FormatEndpoint(&seen));
-  EXPECT_EQ(names[0].remote, agent::FormatEndpoint(&destination_));
+  EXPECT_EQ(names[0].local, agent::FormatAddress(&seen));
+  EXPECT_EQ(names[0].remote, agent::FormatAddress(&destination_));
   // The end of the stream, too.
   client_.Reset();
   pollfd item{server_.get(), POLLIN, 0};

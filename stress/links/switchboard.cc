@@ -42,7 +42,7 @@ void Switchboard::ReadHello(int number, Connection& connection) {
   if (n > 0 && connection.hello.size() < sizeof(LinkHello)) return;
   LinkHello hello;
   if (n > 0) std::memcpy(&hello, connection.hello.data(), sizeof hello);
-  if (n > 0 && hello.magic == kListens) name_({.remote = agent::FormatEndpoint(hello.address)});
+  if (n > 0 && hello.magic == kListens) name_({.remote = agent::FormatAddress(hello.address)});
   if (n <= 0 || hello.magic != kConnects) {
     connection.state = State::kOver;
     return;
@@ -50,7 +50,7 @@ void Switchboard::ReadHello(int number, Connection& connection) {
   std::memcpy(&connection.destination, hello.address, sizeof hello.address);
   connection.state = State::kAsking;
   connection.answer_by_ns = MonotonicNs() + kAnswerNs;
-  tell_({RelayReport::Kind::kAsk, number, agent::FormatEndpoint(&connection.destination)});
+  tell_({RelayReport::Kind::kAsk, number, agent::FormatAddress(&connection.destination)});
 }
 
 void Switchboard::Answer(int number, int peer) {
@@ -85,8 +85,8 @@ void Switchboard::Finish(int number, Connection& connection, int error) {
   if (error == 0) {
     const sockaddr_storage worker = AddressOf(connection.worker.get(), getpeername);
     const sockaddr_storage local = AddressOf(connection.upstream.get(), getsockname);
-    name_({agent::FormatEndpoint(&worker), agent::FormatEndpoint(&local),
-           agent::FormatEndpoint(&connection.destination), number});
+    name_({agent::FormatAddress(&worker), agent::FormatAddress(&local),
+           agent::FormatAddress(&connection.destination), number});
   }
   send(connection.worker.get(), &answer, sizeof answer, MSG_NOSIGNAL);
   connection.state = error == 0 ? State::kOpen : State::kOver;

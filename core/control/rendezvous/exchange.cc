@@ -39,7 +39,7 @@ Result<std::vector<std::string>> DecodeGathered(const Frame& frame) {
   Decoder decoder(frame.payload);
   Status status;
   if (frame.type != Number(FrameType::kGathered) || !Get(decoder, status)) {
-    return EnvironmentError("the exchange of addresses over MPI gave no sense");
+    return EnvironmentError("malformed reply from the exchange of addresses over MPI");
   }
   if (!status.ok()) return status;
   std::vector<std::string> parts;

@@ -13,9 +13,9 @@
 namespace lockstep::coordinator {
 namespace {
 
-FleetOptions ProbeOptions(const control::LaunchContext& context, const ProbeScenario& scenario,
-                          const std::string& file) {
-  FleetOptions options;
+CoordinatorOptions ProbeOptions(const control::LaunchContext& context,
+                                const ProbeScenario& scenario, const std::string& file) {
+  CoordinatorOptions options;
   options.workers_own_mpi = scenario.mpi;
   options.connect_deadline_seconds = 30;
   options.silence_deadline_seconds = scenario.silence_seconds;
@@ -23,13 +23,13 @@ FleetOptions ProbeOptions(const control::LaunchContext& context, const ProbeScen
   options.outbox_capacity_bytes = 1 << 16;
   if (!file.empty()) {
     options.keep_data = true;
-    options.succeed = [=](const Legacy& legacy) {
+    options.on_failover = [=](const FailoverReport& failover) {
       for (int rank = 0; rank < context.size; ++rank) {
         const auto index = static_cast<std::size_t>(rank);
         std::ofstream out(fmt::format("{}.{}", file, rank), std::ios::binary);
-        out << static_cast<int>(legacy.evidence[index].state) << ' ' << legacy.successor << ' '
-            << legacy.whole << '\n'
-            << legacy.data[index];
+        out << static_cast<int>(failover.evidence[index].state) << ' ' << failover.successor << ' '
+            << failover.whole << '\n'
+            << failover.data[index];
       }
       return ExitCode::kFailed;
     };
@@ -41,14 +41,14 @@ int Run(const std::string& name, std::uint64_t seed, const std::string& file) {
   const ProbeScenario& scenario = Scenarios().at(name);
   const Result<control::LaunchContext> context = control::DetectLaunch();
   ProbeConductor::Expect(context.ok(), context.status().message());
-  const FleetOptions options = ProbeOptions(*context, scenario, file);
+  const CoordinatorOptions options = ProbeOptions(*context, scenario, file);
   if (context->rank != 0) return static_cast<int>(Follow(*context, options));
-  Result<std::unique_ptr<Fleet>> fleet = Fleet::Open(*context, options);
-  ProbeConductor::Expect(fleet.ok(), fleet.status().message());
-  ProbeConductor conductor(**fleet, seed);
+  Result<std::unique_ptr<Coordinator>> coordinator = Coordinator::Open(*context, options);
+  ProbeConductor::Expect(coordinator.ok(), coordinator.status().message());
+  ProbeConductor conductor(**coordinator, seed);
   const int code = scenario.run(conductor);
   conductor.End();
-  (*fleet)->Dismiss();
+  (*coordinator)->Dismiss();
   fmt::print("done {}\n", name);
   std::fflush(stdout);
   return code;

@@ -11,7 +11,7 @@
 
 #include "core/base/deadline.h"
 #include "core/base/random.h"
-#include "core/coordinator/fleet.h"
+#include "core/coordinator/coordinator.h"
 
 namespace lockstep::coordinator {
 
@@ -26,19 +26,18 @@ inline Deadline Soon() { return Deadline::AfterSeconds(60); }
 // The conductor's tools. Every expectation that fails ends the program with exit code 20.
 class ProbeConductor {
  public:
-  ProbeConductor(Fleet& fleet, std::uint64_t seed);
+  ProbeConductor(Coordinator& coordinator, std::uint64_t seed);
 
-  Fleet& fleet() { return fleet_; }
+  Coordinator& coordinator() { return coordinator_; }
   Random& random() { return random_; }
-  int size() const { return fleet_.size(); }
+  int size() const { return coordinator_.size(); }
   // Starts the workers and waits until each told its process number.
   void Start();
   void Order(int rank, const std::string& text);
   void OrderAll(const std::string& text);
   // Takes events, keeping data, until one of this kind (of this rank, if >= 0) comes; none of
   // `not_before` may come first.
-  FleetEvent Await(FleetEventKind kind, int rank,
-                   std::initializer_list<FleetEventKind> not_before = {});
+  Event Await(EventKind kind, int rank, std::initializer_list<EventKind> not_before = {});
   // One kEcho of every rank.
   std::vector<std::string> AwaitEchoes();
   void ExpectQuiet(double seconds);  // nothing but messages and data
@@ -49,8 +48,8 @@ class ProbeConductor {
   static void Expect(bool condition, const std::string& what);
 
  private:
-  void Keep(const FleetEvent& event);
-  Fleet& fleet_;
+  void Keep(const Event& event);
+  Coordinator& coordinator_;
   Random random_;
   std::vector<int> pids_;
   std::vector<std::string> data_;

@@ -9,14 +9,14 @@
 
 namespace lockstep::coordinator {
 
-ProbeConductor::ProbeConductor(Fleet& fleet, std::uint64_t seed)
-    : fleet_(fleet),
+ProbeConductor::ProbeConductor(Coordinator& coordinator, std::uint64_t seed)
+    : coordinator_(coordinator),
       random_(seed),
-      pids_(static_cast<std::size_t>(fleet.size())),
-      data_(static_cast<std::size_t>(fleet.size())) {
-  Expect(fleet.agents().size() == pids_.size(), "one agent a rank");
-  for (int rank = 0; rank < fleet.size(); ++rank) {
-    const control::AgentInfo& info = fleet.agents()[static_cast<std::size_t>(rank)];
+      pids_(static_cast<std::size_t>(coordinator.size())),
+      data_(static_cast<std::size_t>(coordinator.size())) {
+  Expect(coordinator.agents().size() == pids_.size(), "one agent a rank");
+  for (int rank = 0; rank < coordinator.size(); ++rank) {
+    const control::AgentInfo& info = coordinator.agents()[static_cast<std::size_t>(rank)];
     Expect(info.rank == rank && info.pid > 0 && !info.host.empty() && !info.boot_id.empty() &&
                !info.cpus.empty() && info.memory_available_bytes > 0,
            "agents tell of their machines");
@@ -30,40 +30,39 @@ void ProbeConductor::Expect(bool condition, const std::string& what) {
   std::_Exit(20);
 }
 
-void ProbeConductor::Keep(const FleetEvent& event) {
-  if (event.kind == FleetEventKind::kData) {
+void ProbeConductor::Keep(const Event& event) {
+  if (event.kind == EventKind::kData) {
     data_[static_cast<std::size_t>(event.rank)] += event.message.payload;
   }
 }
 
 void ProbeConductor::Start() {
   for (std::string& data : data_) data.clear();
-  const Status status = fleet_.StartWorkers();
+  const Status status = coordinator_.StartWorkers();
   Expect(status.ok(), status.message());
   for (int i = 0; i < size(); ++i) {
-    const FleetEvent event = Await(FleetEventKind::kMessage, -1);
+    const Event event = Await(EventKind::kMessage, -1);
     Expect(event.message.type == kReady, "workers are ready first");
     pids_[static_cast<std::size_t>(event.rank)] = std::atoi(event.message.payload.c_str());
   }
 }
 
 void ProbeConductor::Order(int rank, const std::string& text) {
-  fleet_.Send(rank, control::Message{kOrder, text});
+  coordinator_.Send(rank, control::Message{kOrder, text});
 }
 
 void ProbeConductor::OrderAll(const std::string& text) {
-  fleet_.SendAll(control::Message{kOrder, text});
+  coordinator_.SendAll(control::Message{kOrder, text});
 }
 
-FleetEvent ProbeConductor::Await(FleetEventKind kind, int rank,
-                                 std::initializer_list<FleetEventKind> not_before) {
+Event ProbeConductor::Await(EventKind kind, int rank, std::initializer_list<EventKind> not_before) {
   const Deadline deadline = Soon();
   while (true) {
-    const FleetEvent event = fleet_.Next(deadline);
+    const Event event = coordinator_.Next(deadline);
     Keep(event);
     if (event.kind == kind && (rank < 0 || event.rank == rank)) return event;
     const bool wrong = std::ranges::count(not_before, event.kind) > 0;
-    Expect(event.kind != FleetEventKind::kTimeout && !wrong,
+    Expect(event.kind != EventKind::kTimeout && !wrong,
            fmt::format("an event of kind {} of rank {}, and none of kind {} before",
                        static_cast<int>(kind), rank, static_cast<int>(event.kind)));
   }
@@ -72,7 +71,7 @@ FleetEvent ProbeConductor::Await(FleetEventKind kind, int rank,
 std::vector<std::string> ProbeConductor::AwaitEchoes() {
   std::vector<std::string> echoes(pids_.size());
   for (int i = 0; i < size();) {
-    const FleetEvent event = Await(FleetEventKind::kMessage, -1);
+    const Event event = Await(EventKind::kMessage, -1);
     if (event.message.type != kEcho) continue;
     echoes[static_cast<std::size_t>(event.rank)] = event.message.payload;
     ++i;
@@ -83,10 +82,10 @@ std::vector<std::string> ProbeConductor::AwaitEchoes() {
 void ProbeConductor::ExpectQuiet(double seconds) {
   const Deadline deadline = Deadline::AfterSeconds(seconds);
   while (true) {
-    const FleetEvent event = fleet_.Next(deadline);
+    const Event event = coordinator_.Next(deadline);
     Keep(event);
-    if (event.kind == FleetEventKind::kTimeout) return;
-    Expect(event.kind == FleetEventKind::kMessage || event.kind == FleetEventKind::kData,
+    if (event.kind == EventKind::kTimeout) return;
+    Expect(event.kind == EventKind::kMessage || event.kind == EventKind::kData,
            fmt::format("no event of kind {} of rank {}", static_cast<int>(event.kind), event.rank));
   }
 }
@@ -105,11 +104,11 @@ std::size_t ProbeConductor::CheckData(int rank) {
 }
 
 void ProbeConductor::End(double seconds) {
-  fleet_.EndWorkers(Deadline::AfterSeconds(seconds));
+  coordinator_.EndWorkers(Deadline::AfterSeconds(seconds));
   while (true) {
-    const FleetEvent event = fleet_.Next(Deadline::AfterNs(0));
+    const Event event = coordinator_.Next(Deadline::AfterNs(0));
     Keep(event);
-    if (event.kind == FleetEventKind::kTimeout) return;
+    if (event.kind == EventKind::kTimeout) return;
   }
 }
 

@@ -11,12 +11,12 @@
 namespace lockstep::coordinator {
 namespace {
 
-using Kind = FleetEventKind;
+using Kind = EventKind;
 
 void Expect(bool condition, const std::string& what) { ProbeConductor::Expect(condition, what); }
 
 verdict::RankEvidence EvidenceOf(ProbeConductor& c, int rank) {
-  return c.fleet().Collect(Soon())[static_cast<std::size_t>(rank)];
+  return c.coordinator().Collect(Soon())[static_cast<std::size_t>(rank)];
 }
 
 // False also for what is dead and waits for init to reap it.
@@ -32,7 +32,7 @@ bool Runs(int pid) {
 // Messages, meeting, data, exit codes; two lifetimes unless the workers own MPI.
 void TalkOnce(ProbeConductor& c, int lifetime) {
   c.Start();
-  Expect(c.fleet().lifetime() == lifetime, "lifetimes are counted");
+  Expect(c.coordinator().lifetime() == lifetime, "lifetimes are counted");
   c.OrderAll("echo hello");
   const std::vector<std::string> echoes = c.AwaitEchoes();
   for (int rank = 0; rank < c.size(); ++rank) {
@@ -53,12 +53,12 @@ void TalkOnce(ProbeConductor& c, int lifetime) {
     Expect(c.CheckData(rank) == 10000, "all data is there before the message that follows it");
     c.Order(rank, fmt::format("exit {}", 3 * rank + lifetime));
   }
-  Expect(c.fleet().AwaitExits(Soon()), "workers leave by themselves");
+  Expect(c.coordinator().AwaitExits(Soon()), "workers leave by themselves");
   for (int i = 0; i < c.size(); ++i) {
-    const FleetEvent exited = c.Await(Kind::kExited, -1);
+    const Event exited = c.Await(Kind::kExited, -1);
     Expect(exited.exit_code == 3 * exited.rank + lifetime, "the exit code");
   }
-  const std::vector<journal::Journal> journals = c.fleet().Journals(100, Soon());
+  const std::vector<journal::Journal> journals = c.coordinator().Journals(100, Soon());
   for (const journal::Journal& journal : journals) {
     Expect(journal.events.size() == 101 && journal.events[99].kind == journal::EventKind::kExit &&
                journal.events[100].kind == journal::EventKind::kDeath,
@@ -92,7 +92,7 @@ int Killed(ProbeConductor& c) {
     c.ExpectQuiet(c.random().Uniform() * 0.1);
     kill(c.pid(victim), SIGKILL);
     Expect(c.Await(Kind::kSignalled, victim).signal == SIGKILL, "the signal");
-    const auto evidence = c.fleet().Collect(Soon());
+    const auto evidence = c.coordinator().Collect(Soon());
     for (int rank = 0; rank < c.size(); ++rank) {
       const verdict::RankEvidence& e = evidence[static_cast<std::size_t>(rank)];
       Expect(e.rank == rank, "evidence is by rank");
@@ -101,7 +101,7 @@ int Killed(ProbeConductor& c) {
              fmt::format("state {} of rank {}", static_cast<int>(e.state), rank));
       Expect(!e.journal.events.empty(), "a journal");
     }
-    Expect(!c.fleet().AwaitExits(Soon()), "one was killed");
+    Expect(!c.coordinator().AwaitExits(Soon()), "one was killed");
     c.End();
     c.ExpectQuiet(0);
     c.CheckData(victim);
@@ -139,7 +139,7 @@ int Stopped(ProbeConductor& c) {
 int Allocating(ProbeConductor& c) {
   c.Start();
   c.Order(0, "allocate 3");
-  const FleetEvent allocated = c.Await(Kind::kMessage, 0, {Kind::kOverdue});
+  const Event allocated = c.Await(Kind::kMessage, 0, {Kind::kOverdue});
   Expect(allocated.message.type == kDone, "it is done before it is silent");
   c.Await(Kind::kOverdue, 0);
   c.End();
@@ -153,7 +153,7 @@ int Silent(ProbeConductor& c) {
   c.Order(c.size() - 1, "sleep");
   c.Await(Kind::kOverdue, -1);
   c.Await(Kind::kOverdue, -1);
-  const auto all = c.fleet().Collect(Soon());
+  const auto all = c.coordinator().Collect(Soon());
   const verdict::RankEvidence& waits = all.front();
   const verdict::RankEvidence& sleeps = all.back();
   fmt::print("{}\n{}\n", waits.system, sleeps.system);
@@ -192,7 +192,7 @@ int Crashed(ProbeConductor& c) {
   Expect(c.Await(Kind::kSignalled, c.size() - 1).signal == SIGABRT, "aborted");
   c.Order(0, "exit 9");
   Expect(c.Await(Kind::kExited, 0).exit_code == 9, "exit 9");
-  const auto evidence = c.fleet().Collect(Soon());
+  const auto evidence = c.coordinator().Collect(Soon());
   Expect(
       evidence.front().state == verdict::ProcessState::kExited && evidence.front().exit_code == 9,
       "evidence of an exit");
@@ -207,9 +207,9 @@ int FollowerKilled(ProbeConductor& c) {
   c.OrderAll("stream 0");
   c.ExpectQuiet(0.2);
   const int victim = c.size() - 1;
-  kill(c.fleet().agents()[static_cast<std::size_t>(victim)].pid, SIGKILL);
+  kill(c.coordinator().agents()[static_cast<std::size_t>(victim)].pid, SIGKILL);
   c.Await(Kind::kLost, victim);
-  const auto evidence = c.fleet().Collect(Soon());
+  const auto evidence = c.coordinator().Collect(Soon());
   Expect(evidence[static_cast<std::size_t>(victim)].state == verdict::ProcessState::kLost,
          "is lost");
   Expect(evidence[0].state == verdict::ProcessState::kRunning, "rank 0 is not");
@@ -232,9 +232,9 @@ int CoordinatorStopped(ProbeConductor& c) {
   c.OrderAll("stream 0");
   c.ExpectQuiet(0.3);
   kill(getpid(), SIGSTOP);
-  const std::vector<verdict::RankPlace> places = c.fleet().places();
+  const std::vector<verdict::RankPlace> places = c.coordinator().places();
   c.Await(Kind::kLost, -1);
-  Expect(verdict::WeAreCutOff(c.fleet().places()) && !verdict::WeAreCutOff(places),
+  Expect(verdict::WeAreCutOff(c.coordinator().places()) && !verdict::WeAreCutOff(places),
          "the others went on without us");
   return 3;
 }
@@ -261,7 +261,7 @@ void MpiUp(ProbeConductor& c) {
   for (int rank = 0; const std::string& echo : c.AwaitEchoes()) {
     Expect(echo.starts_with(fmt::format("rank {} of {}, was", rank++, c.size())), echo);
   }
-  Expect(c.fleet().StartWorkers().code() == StatusCode::kUnsupported, "one lifetime only");
+  Expect(c.coordinator().StartWorkers().code() == StatusCode::kUnsupported, "one lifetime only");
 }
 
 int Mpi(ProbeConductor& c) {
@@ -271,7 +271,7 @@ int Mpi(ProbeConductor& c) {
   c.OrderAll("mpi_finalize");
   c.AwaitEchoes();
   c.OrderAll("exit 0");
-  Expect(c.fleet().AwaitExits(Soon()), "workers leave by themselves");
+  Expect(c.coordinator().AwaitExits(Soon()), "workers leave by themselves");
   return 0;
 }
 

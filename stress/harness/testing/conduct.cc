@@ -1,5 +1,5 @@
-// A case as the conductor sees it, without ranks: the list of the fake fleet is all that happens.
-// The text is what tests compare; figures of time are of the fleet's virtual clock.
+// A case as the conductor sees it, without ranks: the list of the fake coordinator is all that
+// happens. The text is what tests compare; figures of time are of the coordinator's virtual clock.
 #include "stress/harness/testing/conduct.h"
 
 #include <fmt/format.h>
@@ -95,19 +95,19 @@ std::string TextOf(const StressCase& stress_case, const CaseResult& result) {
 
 }  // namespace
 
-std::string Conduct(const StressScript& script, coordinator::FleetSteps steps) {
+std::string Conduct(const StressScript& script, coordinator::Script steps) {
   const auto name = [](const control::Message& message) { return TextOf(message); };
-  coordinator::FakeFleet fleet(script.ranks, std::move(steps), name, script.hosts);
+  coordinator::FakeCoordinator coordinator(script.ranks, std::move(steps), name, script.hosts);
   StressOptions options;
   options.backend = script.backend;
   options.limit_seconds = script.limit_seconds;
   const StressCase stress_case = CaseOf(script);
-  StressConductor conductor(fleet, options);
-  conductor.SetSave([&fleet] { fleet.Note("save"); });
+  StressConductor conductor(coordinator, options);
+  conductor.SetSave([&coordinator] { coordinator.Note("save"); });
   const Result<CaseResult> result = conductor.Run(stress_case);
   std::string text;
   bool stacks = false;
-  for (const std::string& command : fleet.commands()) {
+  for (const std::string& command : coordinator.commands()) {
     const bool usual = command == "start" || command == "end" || command == "collect" ||
                        command.find(" case: generation 0 ") != std::string::npos ||
                        command.find(" use 0") != std::string::npos ||
@@ -118,39 +118,39 @@ std::string Conduct(const StressScript& script, coordinator::FleetSteps steps) {
   if (!stacks) text += "no stacks\n";
   text += result.ok() ? TextOf(stress_case, *result) : result.status().message() + "\n";
   if (conductor.terminated()) text += "no further case\n";
-  if (fleet.left() > 0) text += fmt::format("{} steps were not taken\n", fleet.left());
+  if (coordinator.left() > 0) text += fmt::format("{} steps were not taken\n", coordinator.left());
   return text;
 }
 
-coordinator::FleetStep Finished(int rank, std::int64_t completed) {
+coordinator::ScriptStep Finished(int rank, std::int64_t completed) {
   return coordinator::Said(
       rank, kReportMessage,
       EncodeReport({.status = OkStatus(), .where = "script", .completed = completed}));
 }
 
-coordinator::FleetStep Raised(int rank, const std::string& error, std::int64_t completed) {
+coordinator::ScriptStep Raised(int rank, const std::string& error, std::int64_t completed) {
   return coordinator::Said(
       rank, kReportMessage,
       EncodeReport({.status = SystemFailed(error), .where = "script", .completed = completed}));
 }
 
-coordinator::FleetStep Aborted(int rank, int generation) {
+coordinator::ScriptStep Aborted(int rank, int generation) {
   return coordinator::Said(rank, kAbortedMessage, fmt::format("{}", generation));
 }
 
-coordinator::FleetStep Connecting(int rank, int generation, int place, int size) {
+coordinator::ScriptStep Connecting(int rank, int generation, int place, int size) {
   return coordinator::Said(
       rank, kConnectingMessage,
       EncodeMembership({.generation = generation, .rank = place, .size = size}));
 }
 
-coordinator::FleetStep Connected(int rank, int generation, double at_seconds) {
-  return coordinator::Said(
-      rank, kConnectedMessage,
-      fmt::format("{} {:.0f}", generation, at_seconds * 1e9 + coordinator::FakeFleet::kBeginNs));
+coordinator::ScriptStep Connected(int rank, int generation, double at_seconds) {
+  return coordinator::Said(rank, kConnectedMessage,
+                           fmt::format("{} {:.0f}", generation,
+                                       at_seconds * 1e9 + coordinator::FakeCoordinator::kBeginNs));
 }
 
-coordinator::FleetStep Fired(int rank, int fault) {
+coordinator::ScriptStep Fired(int rank, int fault) {
   return coordinator::Said(rank, kFiredMessage, fmt::format("{}", fault));
 }
 

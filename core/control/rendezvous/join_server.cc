@@ -1,4 +1,4 @@
-#include "core/control/rendezvous/lobby.h"
+#include "core/control/rendezvous/join_server.h"
 
 #include <fmt/core.h>
 #include <sys/random.h>
@@ -33,65 +33,42 @@ std::string NewSecret() {
 
 }  // namespace
 
-std::string EncodeInvitation(const Invitation& invitation) {
-  return Encoder().Text(invitation.address).Put(invitation.port).Text(invitation.secret).Take();
-}
-
-std::optional<Invitation> DecodeInvitation(std::string_view bytes) {
-  Decoder decoder(bytes);
-  Invitation invitation;
-  invitation.address = decoder.Text();
-  invitation.port = decoder.Get<std::uint16_t>();
-  invitation.secret = decoder.Text();
-  if (!decoder.complete() || invitation.secret.size() != kSecretBytes) return std::nullopt;
-  return invitation;
-}
-
-bool SameSecret(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  volatile unsigned char difference = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    difference = static_cast<unsigned char>(difference | (a[i] ^ b[i]));
-  }
-  return difference == 0;
-}
-
-Result<std::unique_ptr<Lobby>> Lobby::Listen(const std::string& address, int followers,
-                                             const std::string& secret) {
-  std::unique_ptr<Lobby> lobby(new Lobby(followers));
-  Invitation& own = lobby->invitation_;
+Result<std::unique_ptr<JoinServer>> JoinServer::Listen(const std::string& address, int followers,
+                                                       const std::string& secret) {
+  std::unique_ptr<JoinServer> server(new JoinServer(followers));
+  Endpoint& own = server->endpoint_;
   own.address = address;
   own.secret = secret.empty() ? NewSecret() : secret;
-  LOCKSTEP_ASSIGN_OR_RETURN(lobby->listener_, IsLocal(address) ? ListenLocal(own.address)
-                                                               : ListenTcp(own.address, own.port));
-  return lobby;
+  LOCKSTEP_ASSIGN_OR_RETURN(server->listener_, IsLocal(address) ? ListenLocal(own.address)
+                                                                : ListenTcp(own.address, own.port));
+  return server;
 }
 
-void Lobby::AddTo(std::vector<pollfd>& items) const {
+void JoinServer::AddTo(std::vector<pollfd>& items) const {
   items.push_back({listener_.get(), POLLIN, 0});
   for (const Channel& pending : pending_) items.push_back({pending.fd(), POLLIN, 0});
 }
 
-Status Lobby::Serve() {
+Status JoinServer::Serve() {
   HearPending();
   for (int accepted = 0; accepted < kMostAccepted; ++accepted) {
     Fd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd.valid() && errno == EAGAIN) break;
     if (!fd.valid() && IsOutOfFiles(errno)) {
-      if (pending_.empty()) return OutOfFiles(static_cast<int>(guests_.size()));
+      if (pending_.empty()) return OutOfFiles(static_cast<int>(requests_.size()));
       pending_.pop_front();
     }
-    if (!fd.valid() || (IsLocal(invitation_.address) && !PeerIsOurUser(fd.get()))) continue;
+    if (!fd.valid() || (IsLocal(endpoint_.address) && !PeerIsOurUser(fd.get()))) continue;
     SetTcpOptions(fd.get());
     // Most say hello as they come.
     Channel channel(std::move(fd), kMostHelloBytes);
     if (!Hear(channel)) pending_.push_back(std::move(channel));
-    if (pending_.size() > guests_.size() + kMostStrangers) pending_.pop_front();
+    if (pending_.size() > requests_.size() + kMostStrangers) pending_.pop_front();
   }
   return OkStatus();
 }
 
-bool Lobby::Hear(Channel& pending) {
+bool JoinServer::Hear(Channel& pending) {
   pending.Fill();
   const std::optional<Frame> frame = pending.Take();
   if (!frame) return !pending.open();
@@ -99,17 +76,17 @@ bool Lobby::Hear(Channel& pending) {
   const auto version = decoder.Get<std::uint32_t>();
   const std::string_view secret = decoder.Raw(kSecretBytes);
   if (frame->type != Number(FrameType::kHello) || !decoder.ok() ||
-      !SameSecret(secret, invitation_.secret)) {
+      !SameSecret(secret, endpoint_.secret)) {
     return true;
   }
   AgentInfo info;
   if (version != kProtocolVersion || !Get(decoder, info) || info.rank < 1 ||
-      info.rank > static_cast<int>(guests_.size())) {
+      info.rank > static_cast<int>(requests_.size())) {
     pending.Send(Number(FrameType::kRefused), {});
     return true;
   }
   Contact contact = {info.rank, info.host, decoder.Text(), decoder.Get<std::uint16_t>()};
-  std::optional<Guest>& place = guests_[static_cast<std::size_t>(info.rank - 1)];
+  std::optional<JoinRequest>& place = requests_[static_cast<std::size_t>(info.rank - 1)];
   // Who came before, and has left since, has come again.
   if (place) place->channel.Fill();
   if (place && place->channel.open()) {
@@ -118,48 +95,49 @@ bool Lobby::Hear(Channel& pending) {
   }
   pending.set_most_payload_bytes(kMostFrameBytes);
   if (welcoming_) pending.Send(Number(FrameType::kWelcome), {});
-  place.emplace(Guest{std::move(info), std::move(contact), std::move(pending)});
+  place.emplace(JoinRequest{std::move(info), std::move(contact), std::move(pending)});
   return true;
 }
 
-void Lobby::Welcome() {
+void JoinServer::Welcome() {
   welcoming_ = true;
-  for (std::optional<Guest>& guest : guests_) {
-    if (guest) guest->channel.Fill();
+  for (std::optional<JoinRequest>& request : requests_) {
+    if (request) request->channel.Fill();
     // Who came early may have gone elsewhere.
-    if (guest && !guest->channel.open()) guest.reset();
-    if (guest) guest->channel.Send(Number(FrameType::kWelcome), {});
+    if (request && !request->channel.open()) request.reset();
+    if (request) request->channel.Send(Number(FrameType::kWelcome), {});
   }
 }
 
-void Lobby::HearPending() {
+void JoinServer::HearPending() {
   std::erase_if(pending_, [this](Channel& pending) { return Hear(pending); });
 }
 
-std::string Lobby::Missing() const {
+std::string JoinServer::Missing() const {
   constexpr int kMostNamed = 8;
   std::string text;
   int missing = 0;
-  for (std::size_t i = 0; i < guests_.size(); ++i) {
-    if (guests_[i]) continue;
+  for (std::size_t i = 0; i < requests_.size(); ++i) {
+    if (requests_[i]) continue;
     if (++missing <= kMostNamed) text += fmt::format("{}{}", text.empty() ? "" : ", ", i + 1);
   }
   if (missing > kMostNamed) text += fmt::format(" and {} more", missing - kMostNamed);
   return text;
 }
 
-Status Lobby::PollOnce(Door* door, Signals& signals, Deadline deadline) {
-  std::vector<pollfd> items{{signals.fd(), POLLIN, 0}, {door ? door->fd() : -1, POLLIN, 0}};
+Status JoinServer::PollOnce(EndpointServer* endpoints, Signals& signals, Deadline deadline) {
+  std::vector<pollfd> items{{signals.fd(), POLLIN, 0},
+                            {endpoints ? endpoints->fd() : -1, POLLIN, 0}};
   AddTo(items);
   poll(items.data(), items.size(), deadline.RemainingMs());
-  if (door) LOCKSTEP_RETURN_IF_ERROR(door->Serve());
+  if (endpoints) LOCKSTEP_RETURN_IF_ERROR(endpoints->Serve());
   return Serve();
 }
 
-std::vector<Lobby::Guest> Lobby::GatherSome(Signals& signals, Deadline deadline, std::size_t enough,
-                                            double hurry_seconds) {
+std::vector<JoinRequest> JoinServer::GatherSome(Signals& signals, Deadline deadline,
+                                                std::size_t enough, double hurry_seconds) {
   const auto came = [&] {
-    return static_cast<std::size_t>(std::count_if(guests_.begin(), guests_.end(),
+    return static_cast<std::size_t>(std::count_if(requests_.begin(), requests_.end(),
                                                   [](const auto& one) { return one.has_value(); }));
   };
   Welcome();
@@ -167,30 +145,31 @@ std::vector<Lobby::Guest> Lobby::GatherSome(Signals& signals, Deadline deadline,
     if (!PollOnce(nullptr, signals, deadline).ok()) break;
     if (signals.Take().end != 0) deadline = deadline.Earlier(Deadline::AfterSeconds(hurry_seconds));
   }
-  std::vector<Guest> guests;
-  for (std::optional<Guest>& guest : guests_) {
-    if (guest) guests.push_back(*std::exchange(guest, std::nullopt));
+  std::vector<JoinRequest> requests;
+  for (std::optional<JoinRequest>& request : requests_) {
+    if (request) requests.push_back(*std::exchange(request, std::nullopt));
   }
-  return guests;
+  return requests;
 }
 
-Result<std::vector<Lobby::Guest>> Lobby::Gather(Door* door, Signals& signals, Deadline deadline) {
+Result<std::vector<JoinRequest>> JoinServer::Gather(EndpointServer* endpoints, Signals& signals,
+                                                    Deadline deadline) {
   Welcome();
   while (!Missing().empty()) {
     if (deadline.Passed()) {
       return EnvironmentError(
           fmt::format("rank {} did not join in time; see the messages of its "
                       "host, and check that it can reach {}",
-                      Missing(), invitation_.address));
+                      Missing(), endpoint_.address));
     }
-    LOCKSTEP_RETURN_IF_ERROR(PollOnce(door, signals, deadline));
+    LOCKSTEP_RETURN_IF_ERROR(PollOnce(endpoints, signals, deadline));
     if (const int number = signals.Take().end) {
       return Terminated(fmt::format("ended by signal {} before the agents met", number));
     }
   }
-  std::vector<Guest> guests;
-  for (std::optional<Guest>& guest : guests_) guests.push_back(*std::move(guest));
-  return guests;
+  std::vector<JoinRequest> requests;
+  for (std::optional<JoinRequest>& request : requests_) requests.push_back(*std::move(request));
+  return requests;
 }
 
 }  // namespace lockstep::control::rendezvous

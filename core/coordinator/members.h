@@ -1,6 +1,6 @@
 // What the coordinator keeps of each rank.
-#ifndef LOCKSTEP_CORE_COORDINATOR_FLEET_MEMBERS_H_
-#define LOCKSTEP_CORE_COORDINATOR_FLEET_MEMBERS_H_
+#ifndef LOCKSTEP_CORE_COORDINATOR_MEMBERS_H_
+#define LOCKSTEP_CORE_COORDINATOR_MEMBERS_H_
 
 #include <cstdint>
 #include <map>
@@ -12,17 +12,17 @@
 
 #include "core/control/channel.h"
 #include "core/control/private_shm.h"
-#include "core/coordinator/fleet.h"
+#include "core/coordinator/coordinator.h"
 
 namespace lockstep::coordinator {
 
-struct FleetMember {
+struct Member {
   std::optional<control::Channel> channel;  // none: the coordinator's own rank
   bool lost = false;
   verdict::Loss loss = verdict::Loss::kNone;       // how; kLauncher, kTold: not lost, but will be
   bool told_alone = false;                         // kTold: and we were not
   verdict::Loss suspected = verdict::Loss::kNone;  // it did not answer in time
-  std::int64_t heard_ns = 0;  // awake time (core/control/vigil.h) of its newest frame
+  std::int64_t heard_ns = 0;  // awake time (core/control/heartbeat_monitor.h) of its newest frame
   // Of the worker of this lifetime.
   enum class Worker { kNone, kRunning, kExited, kSignalled };
   Worker worker = Worker::kNone;
@@ -96,4 +96,4 @@ class MeetingPlace {
 
 }  // namespace lockstep::coordinator
 
-#endif  // LOCKSTEP_CORE_COORDINATOR_FLEET_MEMBERS_H_
+#endif  // LOCKSTEP_CORE_COORDINATOR_MEMBERS_H_

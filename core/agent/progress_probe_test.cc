@@ -1,4 +1,4 @@
-#include "core/agent/life_signs.h"
+#include "core/agent/progress_probe.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -69,21 +69,21 @@ bool HasComputed(pid_t pid) {
   return Await([pid] { return std::atoll(FirstWord(pid, "schedstat").c_str()) > 20'000'000; });
 }
 
-TEST(LifeSigns, WhoSleepsShowsNone) {
+TEST(ProgressProbe, WhoSleepsShowsNone) {
   const Busy sleeper([] { pause(); });
   // Until then it may be given memory, and wait for a processor.
   ASSERT_TRUE(
       Await([&] { return FirstWord(sleeper.pid(), "syscall") == std::to_string(SYS_pause); }));
-  LifeSigns life;
+  ProgressProbe life;
   life.Look(sleeper.pid(), kSilence);
   const Ticks between = NowTicks();
   usleep(100'000);
   life.Look(sleeper.pid(), kSilence);
-  EXPECT_LT(life.grew(), between);
-  EXPECT_EQ(life.SecondsStarved(kSilence), 0);
+  EXPECT_LT(life.newest_page_fault(), between);
+  EXPECT_EQ(life.RunDelaySeconds(kSilence), 0);
 }
 
-TEST(LifeSigns, MemoryThatComesIsOne) {
+TEST(ProgressProbe, MemoryThatComesIsOne) {
   const Busy grower([] {
     char* page = static_cast<char*>(
         mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
@@ -91,41 +91,41 @@ TEST(LifeSigns, MemoryThatComesIsOne) {
     munmap(page, 4096);
     usleep(5'000);
   });
-  LifeSigns life;
+  ProgressProbe life;
   life.Look(grower.pid(), kSilence);
   const Ticks between = NowTicks();
   EXPECT_TRUE(Await([&] {
     life.Look(grower.pid(), kSilence);
-    return life.grew() > between;
+    return life.newest_page_fault() > between;
   }));
 }
 
-TEST(LifeSigns, WhoSharesItsProcessorIsStarved) {
+TEST(ProgressProbe, WhoSharesItsProcessorIsStarved) {
   const Busy one([] {}), two([] {}), three([] {});
   ASSERT_TRUE(HasComputed(one.pid()));  // and has all the memory that it needs
-  LifeSigns life;
+  ProgressProbe life;
   life.Look(one.pid(), kSilence);
   const Ticks between = NowTicks();
   EXPECT_TRUE(Await([&] {
     life.Look(one.pid(), kSilence);
-    return life.SecondsStarved(kSilence) > 0.1;
+    return life.RunDelaySeconds(kSilence) > 0.1;
   }));
   // Nothing is known of a silence that was not looked at.
-  EXPECT_EQ(life.SecondsStarved(kSilence + 1), 0);
-  EXPECT_LT(life.grew(), between);
+  EXPECT_EQ(life.RunDelaySeconds(kSilence + 1), 0);
+  EXPECT_LT(life.newest_page_fault(), between);
 }
 
-TEST(LifeSigns, OfAProcessThatIsGoneThereAreNone) {
+TEST(ProgressProbe, OfAProcessThatIsGoneThereAreNone) {
   pid_t pid = 0;
   {
     const Busy gone([] {});
     pid = gone.pid();
   }
-  LifeSigns life;
+  ProgressProbe life;
   life.Look(pid, kSilence);
   life.Look(pid, kSilence);
-  EXPECT_EQ(life.grew(), 0u);
-  EXPECT_EQ(life.SecondsStarved(kSilence), 0);
+  EXPECT_EQ(life.newest_page_fault(), 0u);
+  EXPECT_EQ(life.RunDelaySeconds(kSilence), 0);
 }
 
 }  // namespace

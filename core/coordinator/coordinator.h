@@ -1,7 +1,7 @@
 // All ranks of a launch as the coordinator (rank 0's agent) sees and commands them, and the loop of
 // every other agent. The processes that judge never call the system under test.
-#ifndef LOCKSTEP_CORE_COORDINATOR_FLEET_H_
-#define LOCKSTEP_CORE_COORDINATOR_FLEET_H_
+#ifndef LOCKSTEP_CORE_COORDINATOR_COORDINATOR_H_
+#define LOCKSTEP_CORE_COORDINATOR_COORDINATOR_H_
 
 #include <cstdint>
 #include <functional>
@@ -27,7 +27,7 @@ namespace lockstep::coordinator {
 
 // What is left of a launch whose coordinator was lost, as the first of the agents that live (the
 // successor) gathered it.
-struct Legacy {
+struct FailoverReport {
   int successor = 0;  // its rank
   // Nobody else can hold the name of the run's file: others live, and the coordinator is proved to
   // be gone (but not told to end, when it writes the file), or is heard of by the smaller part of
@@ -40,10 +40,10 @@ struct Legacy {
   std::vector<journal::Journal> journals;  // the newest events
   std::vector<std::string> data;           // all bytes of the outboxes, of all lifetimes
   int lifetime = -1;                       // the newest
-  std::vector<std::string> entrusted;      // by Fleet::Entrust, in this order
+  std::vector<std::string> replicated;     // by Coordinator::Replicate, in this order
 };
 
-struct FleetOptions : agent::AgentOptions {
+struct CoordinatorOptions : agent::AgentOptions {
   // True when the workers use the launcher's MPI identity as the system under test (backend mpi):
   // one lifetime a launch, and across hosts the worker's MPI exchanges the agents' addresses.
   bool workers_own_mpi = false;
@@ -52,12 +52,12 @@ struct FleetOptions : agent::AgentOptions {
   double connect_deadline_seconds = 60;
   // What the successor does when the coordinator is lost: called once, after the workers of all
   // who are heard of were ended. Its result is this agent's exit code.
-  std::function<ExitCode(const Legacy&)> succeed = {};
+  std::function<ExitCode(const FailoverReport&)> on_failover = {};
   // Whether the successor needs the outboxes: followers then keep what they report, up to 1 GiB.
   bool keep_data = false;
 };
 
-enum class FleetEventKind {
+enum class EventKind {
   kMessage,    // from a worker
   kData,       // drained from a worker's outbox (always before the message that followed it); a
                // drain ends with a whole record if the outbox holds at most kMaxPayloadBytes
@@ -67,7 +67,7 @@ enum class FleetEventKind {
   kContinued,
   kQuiet,      // a worker is silent for quiet_seconds (reported once per silence)
   kOverdue,    // a worker is silent beyond the deadline (reported once per silence)
-  kCompanion,  // a companion reports: message.payload
+  kPlugin,     // a plugin reports: message.payload
   kLost,       // an agent does not answer any more, or its launcher's daemon is gone: see places()
   kTerminate,  // the coordinator was told to end (SIGTERM, SIGINT, SIGHUP; its launcher is gone)
   kWarned,     // the launcher continued the coordinator: it may be about to end the launch
@@ -75,8 +75,8 @@ enum class FleetEventKind {
   kTimeout,    // the deadline of Next passed
 };
 
-struct FleetEvent {
-  FleetEventKind kind = FleetEventKind::kTimeout;
+struct Event {
+  EventKind kind = EventKind::kTimeout;
   int rank = -1;
   control::Message message;  // kMessage; kData: payload
   int exit_code = 0;
@@ -85,21 +85,21 @@ struct FleetEvent {
 };
 
 // The coordinator's view. Single-threaded; sleeps in Next.
-class Fleet {
+class Coordinator {
  public:
-  virtual ~Fleet() = default;
+  virtual ~Coordinator() = default;
   // Meets the other agents. The control plane listens only where needed (on unix sockets when all
   // ranks are on one host) and admits only peers that know the launch's secret.
-  static Result<std::unique_ptr<Fleet>> Open(const control::LaunchContext& context,
-                                             const FleetOptions& options);
+  static Result<std::unique_ptr<Coordinator>> Open(const control::LaunchContext& context,
+                                                   const CoordinatorOptions& options);
 
   virtual int size() const = 0;
   virtual const std::vector<control::AgentInfo>& agents() const = 0;  // one a rank
   // Where ranks are, and which agents are lost or did not answer the newest question in time.
   virtual std::vector<verdict::RankPlace> places() const = 0;
   // The clocks of the hosts, as far as they were measured: once when the agents met. Evidence and
-  // journals that the fleet returns are on the coordinator's counter already, by what was known
-  // when they came; samples in outboxes are not.
+  // journals that the coordinator returns are on the coordinator's counter already, by what was
+  // known when they came; samples in outboxes are not.
   virtual const HostClocks& clocks() const = 0;
   // Measures them again, while no worker measures anything: microseconds if it is not yet time for
   // it, else at most some milliseconds. `thoroughly`: all hosts, at the end.
@@ -114,7 +114,7 @@ class Fleet {
   virtual void Send(int rank, const control::Message& message) = 0;
   virtual void SendAll(const control::Message& message) = 0;
   // The next thing that happened, in order of arrival per rank.
-  virtual FleetEvent Next(Deadline deadline) = 0;
+  virtual Event Next(Deadline deadline) = 0;
 
   // What is known of every rank now. Ends nothing. Ranks whose agent does not answer: kLost.
   virtual std::vector<verdict::RankEvidence> Collect(Deadline deadline) = 0;
@@ -125,7 +125,7 @@ class Fleet {
   // Has a rank's agent do something to its worker; what comes of it, and its end, are events
   // kFault. `fault` is the caller's number for it.
   virtual void Inject(int rank, std::uint32_t fault, const control::AgentFault& order) = 0;
-  virtual void SendToCompanion(int rank, const std::string& order) = 0;
+  virtual void SendToPlugin(int rank, const std::string& order) = 0;
   // The newest events of every rank's journal of this lifetime (for the file).
   virtual std::vector<journal::Journal> Journals(std::size_t most, Deadline deadline) = 0;
   // Up to `most` of the newest samples of every GPU, of each host that has any.
@@ -134,7 +134,7 @@ class Fleet {
   virtual std::vector<journal::WorkerLog> TakeLogs() = 0;
   // All bytes that are in the outboxes now, and those of kData events, which Next then tells no
   // more.
-  virtual std::vector<FleetEvent> TakeData(Deadline deadline) = 0;
+  virtual std::vector<Event> TakeData(Deadline deadline) = 0;
   // Ends (SIGKILL to the worker's process group) and reaps what still runs of this lifetime on
   // every rank. Then the remaining kData and kMessage are there for Next, and nothing of this
   // lifetime follows them; deaths that we caused are not told. An agent that does not answer by the
@@ -149,7 +149,7 @@ class Fleet {
   // one was ended by a signal or lost, or when the coordinator was told to end. Takes no event.
   virtual bool AwaitExits(Deadline deadline) = 0;
   // Has those who may succeed the coordinator keep a record of at most kMaxPayloadBytes.
-  virtual void Entrust(const std::string& record) = 0;
+  virtual void Replicate(const std::string& record) = 0;
   // From now on nothing is asked of the others until Dismiss: they wait 10 minutes for that, where
   // they would otherwise take a coordinator that says nothing for lost.
   virtual void Rest() = 0;
@@ -161,8 +161,8 @@ class Fleet {
 
 // The life of every agent but rank 0's: join, obey, report, leave when dismissed. Returns the exit
 // code (0 when dismissed, whatever the verdict: the coordinator's exit code speaks for the launch).
-ExitCode Follow(const control::LaunchContext& context, const FleetOptions& options);
+ExitCode Follow(const control::LaunchContext& context, const CoordinatorOptions& options);
 
 }  // namespace lockstep::coordinator
 
-#endif  // LOCKSTEP_CORE_COORDINATOR_FLEET_H_
+#endif  // LOCKSTEP_CORE_COORDINATOR_COORDINATOR_H_

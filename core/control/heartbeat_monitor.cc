@@ -1,4 +1,4 @@
-#include "core/control/vigil.h"
+#include "core/control/heartbeat_monitor.h"
 
 #include <fmt/core.h>
 
@@ -22,25 +22,25 @@ Result<double> LostSecondsFrom(const char* text) {
   return seconds;
 }
 
-Vigil::Vigil(double lost_seconds, std::int64_t now_ns)
+HeartbeatMonitor::HeartbeatMonitor(double lost_seconds, std::int64_t now_ns)
     : lost_ns_(static_cast<std::int64_t>(lost_seconds * 1e9)),
-      beat_ns_(lost_ns_ / 4),
-      next_beat_ns_(beat_ns_),
+      heartbeat_ns_(lost_ns_ / 4),
+      next_heartbeat_ns_(heartbeat_ns_),
       last_turn_ns_(now_ns),
-      clock_(lost_ns_ / 3, now_ns) {}
+      awake_time_(lost_ns_ / 3, now_ns) {}
 
-std::int64_t Vigil::Turn(std::int64_t now_ns) {
-  // The others heard of it for the last time up to a beat earlier.
-  const bool too_long = now_ns - last_turn_ns_ > lost_ns_ - beat_ns_;
+std::int64_t HeartbeatMonitor::Turn(std::int64_t now_ns) {
+  // The others heard of it for the last time up to a heartbeat earlier.
+  const bool too_long = now_ns - last_turn_ns_ > lost_ns_ - heartbeat_ns_;
   last_turn_ns_ = now_ns;
-  awake_ns_ = clock_.Read(now_ns);
+  awake_ns_ = awake_time_.Read(now_ns);
   if (too_long) woke_ns_ = awake_ns_;
   return awake_ns_;
 }
 
-bool Vigil::TakeBeat(std::int64_t awake_ns) {
-  if (awake_ns < next_beat_ns_) return false;
-  next_beat_ns_ = awake_ns + beat_ns_;
+bool HeartbeatMonitor::TakeHeartbeat(std::int64_t awake_ns) {
+  if (awake_ns < next_heartbeat_ns_) return false;
+  next_heartbeat_ns_ = awake_ns + heartbeat_ns_;
   return true;
 }
 

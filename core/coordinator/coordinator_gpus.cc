@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/coordinator/fleet_impl.h"
+#include "core/coordinator/coordinator_impl.h"
 #include "core/verdict/device_position.h"
 
 namespace lockstep::coordinator {
@@ -15,7 +15,7 @@ constexpr std::size_t kEvidenceSamples = 60;
 
 }  // namespace
 
-void FleetImpl::OnLog(const std::string& payload) {
+void CoordinatorImpl::OnLog(const std::string& payload) {
   control::Decoder decoder(payload);
   journal::WorkerLog log;
   if (!Get(decoder, log)) return;
@@ -23,26 +23,27 @@ void FleetImpl::OnLog(const std::string& payload) {
   logs_.push_back(std::move(log));
 }
 
-void FleetImpl::AskGpus(std::size_t most, Deadline deadline) {
+void CoordinatorImpl::AskGpus(std::size_t most, Deadline deadline) {
   const std::uint64_t request = ++request_;
-  for (FleetMember& member : members_) member.gpus = {};
+  for (Member& member : members_) member.gpus = {};
   OrderAll(control::FrameType::kReadGpus,
            control::Encoder().Put(request).Put(static_cast<std::uint64_t>(most)).Take());
-  AwaitMembers(deadline, [&](const FleetMember& m) { return m.answered >= request; });
+  AwaitMembers(deadline, [&](const Member& m) { return m.answered >= request; });
 }
 
-std::vector<journal::GpuSamples> FleetImpl::ReadGpus(std::size_t most, Deadline deadline) {
+std::vector<journal::GpuSamples> CoordinatorImpl::ReadGpus(std::size_t most, Deadline deadline) {
   std::vector<journal::GpuSamples> hosts;
   if (options_.gpu_sample_seconds <= 0) return hosts;
   AskGpus(most, deadline);
-  for (FleetMember& member : members_) {
+  for (Member& member : members_) {
     if (!member.gpus.samples.empty()) hosts.push_back(std::move(member.gpus));
   }
   return hosts;
 }
 
 // One agent of each host has the samples, which are evidence of all ranks on it.
-void FleetImpl::DescribeGpus(std::vector<verdict::RankEvidence>& evidence, Deadline deadline) {
+void CoordinatorImpl::DescribeGpus(std::vector<verdict::RankEvidence>& evidence,
+                                   Deadline deadline) {
   // Of a process that is gone its GPU's driver says nothing.
   const auto tells = [](const verdict::RankEvidence& rank) {
     return !rank.gpu_bus.empty() && (rank.state == verdict::ProcessState::kRunning ||
@@ -58,7 +59,7 @@ void FleetImpl::DescribeGpus(std::vector<verdict::RankEvidence>& evidence, Deadl
     for (std::size_t i = 0; i < members_.size() && rank.gpu.empty(); ++i) {
       const bool same_host = agents_[i].host == own.host && agents_[i].boot_id == own.boot_id;
       if (!same_host) continue;
-      const FleetMember& member = members_[i];
+      const Member& member = members_[i];
       rank.gpu =
           verdict::DescribeGpuActivity(member.gpus, rank.gpu_bus, newest, member.gpu_age_seconds);
     }

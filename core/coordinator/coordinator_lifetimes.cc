@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/coordinator/fleet_impl.h"
+#include "core/coordinator/coordinator_impl.h"
 
 namespace lockstep::coordinator {
 namespace {
@@ -15,7 +15,7 @@ constexpr double kDismissSeconds = 2;
 
 }  // namespace
 
-void FleetImpl::OrderStart(std::vector<control::WorkerSetup> setups) {
+void CoordinatorImpl::OrderStart(std::vector<control::WorkerSetup> setups) {
   setups.resize(members_.size());
   shm_ = LendPrivateShm(agents_, setups);
   for (int rank = size() - 1; rank >= 0; --rank) {
@@ -26,7 +26,7 @@ void FleetImpl::OrderStart(std::vector<control::WorkerSetup> setups) {
   }
 }
 
-Status FleetImpl::StartWorkers(const std::vector<control::WorkerSetup>& setups) {
+Status CoordinatorImpl::StartWorkers(const std::vector<control::WorkerSetup>& setups) {
   if (options_.workers_own_mpi && lifetime_ >= 0) {
     return Unsupported(
         "the workers own the launcher's MPI identity, which serves one lifetime; "
@@ -35,7 +35,7 @@ Status FleetImpl::StartWorkers(const std::vector<control::WorkerSetup>& setups) 
   if (lifetime_ >= 0) EndWorkers(Deadline::AfterSeconds(10));
   meeting_.Clear();
   ++lifetime_;
-  for (FleetMember& member : members_) {
+  for (Member& member : members_) {
     member.started.reset();
     member.worker = Worker::kNone;
     member.sent_signal = 0;
@@ -43,13 +43,13 @@ Status FleetImpl::StartWorkers(const std::vector<control::WorkerSetup>& setups) 
   own_signal_by_.reset();
   OrderStart(setups);
   AwaitMembers(Deadline::AfterSeconds(kStartSeconds),
-               [](const FleetMember& m) { return m.started.has_value(); });
+               [](const Member& m) { return m.started.has_value(); });
   for (int rank = 0; rank < size(); ++rank) LOCKSTEP_RETURN_IF_ERROR(Started(rank));
   return OkStatus();
 }
 
-Status FleetImpl::Started(int rank) const {
-  const FleetMember& member = members_[static_cast<std::size_t>(rank)];
+Status CoordinatorImpl::Started(int rank) const {
+  const Member& member = members_[static_cast<std::size_t>(rank)];
   if (member.lost || !member.started) {
     const bool told = member.loss == verdict::Loss::kTold;
     const bool ended = told || member.loss == verdict::Loss::kClosed;
@@ -67,62 +67,61 @@ Status FleetImpl::Started(int rank) const {
                 fmt::format("rank {}: {}", rank, member.started->message()));
 }
 
-Status FleetImpl::StartWorker(int rank) {
+Status CoordinatorImpl::StartWorker(int rank) {
   if (options_.workers_own_mpi) {
     return Unsupported("a worker that owns the launcher's MPI identity cannot be replaced");
   }
   EndWorker(rank, Deadline::AfterSeconds(10));
-  FleetMember& member = members_[static_cast<std::size_t>(rank)];
+  Member& member = members_[static_cast<std::size_t>(rank)];
   LOCKSTEP_CHECK(!member.start_order.empty(), "workers are started together first");
   member.started.reset();
   Order(rank, control::FrameType::kStartWorker, std::string(member.start_order));
   AwaitMembers(Deadline::AfterSeconds(kStartSeconds),
-               [&](const FleetMember& m) { return &m != &member || m.started.has_value(); });
+               [&](const Member& m) { return &m != &member || m.started.has_value(); });
   return Started(rank);
 }
 
-void FleetImpl::EndWorker(int rank, Deadline deadline) {
+void CoordinatorImpl::EndWorker(int rank, Deadline deadline) {
   const std::uint64_t request = ++request_;
-  FleetMember& member = members_[static_cast<std::size_t>(rank)];
+  Member& member = members_[static_cast<std::size_t>(rank)];
   Order(rank, control::FrameType::kEnd, control::Encoder().Put(request).Take());
-  AwaitMembers(deadline,
-               [&](const FleetMember& m) { return &m != &member || m.answered >= request; });
+  AwaitMembers(deadline, [&](const Member& m) { return &m != &member || m.answered >= request; });
   if (!member.lost && member.answered < request) LoseSilent(rank);
   member.worker = Worker::kNone;
-  std::erase_if(events_, [&](const FleetEvent& event) {
-    return event.rank == rank && event.kind != FleetEventKind::kLost &&
-           event.kind != FleetEventKind::kTerminate;
+  std::erase_if(events_, [&](const Event& event) {
+    return event.rank == rank && event.kind != EventKind::kLost &&
+           event.kind != EventKind::kTerminate;
   });
 }
 
-void FleetImpl::EndWorkers(Deadline deadline) {
+void CoordinatorImpl::EndWorkers(Deadline deadline) {
   const std::uint64_t request = ++request_;
   OrderAll(control::FrameType::kEnd, control::Encoder().Put(request).Take());
-  AwaitMembers(deadline, [&](const FleetMember& m) { return m.answered >= request; });
+  AwaitMembers(deadline, [&](const Member& m) { return m.answered >= request; });
   for (int rank = 0; rank < size(); ++rank) {
-    FleetMember& member = members_[static_cast<std::size_t>(rank)];
+    Member& member = members_[static_cast<std::size_t>(rank)];
     // An agent that cannot even end its worker is left; alone, it ends itself and its worker.
     if (!member.lost && member.answered < request) LoseSilent(rank);
     if (member.worker == Worker::kRunning) member.worker = Worker::kNone;
   }
 }
 
-bool FleetImpl::AwaitExits(Deadline deadline) {
-  const auto failed = [](const FleetMember& m) {
+bool CoordinatorImpl::AwaitExits(Deadline deadline) {
+  const auto failed = [](const Member& m) {
     return m.lost || m.worker == Worker::kSignalled || m.worker == Worker::kNone;
   };
   const auto any_failed = [&] { return std::any_of(members_.begin(), members_.end(), failed); };
   AwaitMembers(deadline,
-               [&](const FleetMember& m) { return m.worker != Worker::kRunning || any_failed(); });
+               [&](const Member& m) { return m.worker != Worker::kRunning || any_failed(); });
   return std::all_of(members_.begin(), members_.end(),
-                     [](const FleetMember& m) { return !m.lost && m.worker == Worker::kExited; });
+                     [](const Member& m) { return !m.lost && m.worker == Worker::kExited; });
 }
 
-void FleetImpl::Dismiss() {
+void CoordinatorImpl::Dismiss() {
   agent_.End();
   for (int rank = 1; rank < size(); ++rank) Order(rank, control::FrameType::kDismiss, {});
   const Deadline deadline = Deadline::AfterSeconds(kDismissSeconds);
-  for (FleetMember& member : members_) {
+  for (Member& member : members_) {
     // Each answers kDismissed, then waits for our channel to close, which the end of this object
     // does: the launcher sees our exit first.
     while (member.channel && !member.lost && member.channel->open() && !deadline.Passed()) {

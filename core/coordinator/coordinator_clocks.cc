@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/coordinator/fleet_impl.h"
+#include "core/coordinator/coordinator_impl.h"
 
 namespace lockstep::coordinator {
 namespace {
@@ -23,20 +23,20 @@ constexpr double kAwakeSeconds = 0.0005;
 
 }  // namespace
 
-void FleetImpl::Translate(const FleetMember& member, journal::Journal& journal) const {
+void CoordinatorImpl::Translate(const Member& member, journal::Journal& journal) const {
   const auto rank = static_cast<int>(&member - members_.data());
   if (clocks_.shared(rank)) return;
   for (journal::JournalEvent& event : journal.events)
     event.ticks = clocks_.ToOurs(rank, event.ticks);
 }
 
-void FleetImpl::Translate(const FleetMember& member, journal::GpuSamples& gpus) const {
+void CoordinatorImpl::Translate(const Member& member, journal::GpuSamples& gpus) const {
   const auto rank = static_cast<int>(&member - members_.data());
   if (clocks_.shared(rank)) return;
   for (auto& sample : gpus.samples) sample.ticks = clocks_.ToOurs(rank, sample.ticks);
 }
 
-void FleetImpl::OnClockTold(FleetMember& member, control::Decoder& decoder) {
+void CoordinatorImpl::OnClockTold(Member& member, control::Decoder& decoder) {
   const Ticks received = NowTicks();
   const auto request = decoder.Get<std::uint64_t>();
   const auto there = decoder.Get<Ticks>();
@@ -48,9 +48,9 @@ void FleetImpl::OnClockTold(FleetMember& member, control::Decoder& decoder) {
   member.answered = request;
 }
 
-bool FleetImpl::ProbeClock(int rank, bool read, ClockRoundTrip& trip) {
+bool CoordinatorImpl::ProbeClock(int rank, bool read, ClockRoundTrip& trip) {
   const std::uint64_t request = ++request_;
-  const FleetMember& member = members_[static_cast<std::size_t>(rank)];
+  const Member& member = members_[static_cast<std::size_t>(rank)];
   const Deadline deadline = Deadline::AfterSeconds(kProbeSeconds);
   const Deadline awake = Deadline::AfterSeconds(kAwakeSeconds);
   const std::string probe =
@@ -66,7 +66,7 @@ bool FleetImpl::ProbeClock(int rank, bool read, ClockRoundTrip& trip) {
   return true;
 }
 
-void FleetImpl::ExchangeClocks(std::size_t host, int probes) {
+void CoordinatorImpl::ExchangeClocks(std::size_t host, int probes) {
   const std::vector<int>& ranks = clocks_.hosts()[host].ranks;
   const auto speaker = std::ranges::find_if(
       ranks, [&](int rank) { return !members_[static_cast<std::size_t>(rank)].lost; });
@@ -83,7 +83,7 @@ void FleetImpl::ExchangeClocks(std::size_t host, int probes) {
   if (reading) clocks_.AddExchange(host, trips, *reading);
 }
 
-void FleetImpl::MeasureClocks(bool thoroughly) {
+void CoordinatorImpl::MeasureClocks(bool thoroughly) {
   const std::size_t hosts = clocks_.hosts().size();
   if (terminating_ || (!thoroughly && (hosts < 2 || !clocks_due_.Passed()))) return;
   clocks_.SetOurs(control::ReadClock(agent_.scale().ns_per_tick));

@@ -1,4 +1,4 @@
-#include "core/coordinator/succession.h"
+#include "core/coordinator/failover.h"
 
 #include <fmt/core.h>
 #include <poll.h>
@@ -10,6 +10,8 @@
 
 #include "core/control/machine.h"
 #include "core/control/protocol.h"
+#include "core/control/rendezvous/endpoint.h"
+#include "core/control/rendezvous/join.h"
 #include "core/control/tcp.h"
 
 namespace lockstep::coordinator {
@@ -49,34 +51,33 @@ verdict::Loss SilenceOf(const control::Channel& channel) {
                                                                   : verdict::Loss::kCutOff;
 }
 
-Succession::Succession(const control::LaunchContext& context, const control::Roster& roster,
-                       std::string secret, control::rendezvous::Lobby* lobby,
-                       control::Signals& signals, verdict::Loss loss, double hurry_seconds,
-                       bool told)
+Failover::Failover(const control::LaunchContext& context, const control::Roster& roster,
+                   std::string secret, control::rendezvous::JoinServer* server,
+                   control::Signals& signals, verdict::Loss loss, double hurry_seconds, bool told)
     : context_(context),
       roster_(roster),
       secret_(std::move(secret)),
-      lobby_(lobby),
+      join_server_(server),
       signals_(signals),
       loss_(loss),
       hurry_seconds_(hurry_seconds) {
   if (told) hurried_ = Deadline::AfterSeconds(hurry_seconds_);
 }
 
-bool Succession::Hurried() {
+bool Failover::Hurried() {
   if (signals_.Take().end != 0 && !hurried_) hurried_ = Deadline::AfterSeconds(hurry_seconds_);
   return hurried_.has_value();
 }
 
 // A third of what is left at most, when there is little left.
-Deadline Succession::Within(double seconds) {
+Deadline Failover::Within(double seconds) {
   if (!Hurried()) return Deadline::AfterSeconds(seconds);
   return Deadline::AfterSeconds(std::min(
       seconds, static_cast<double>(std::max<std::int64_t>(hurried_->RemainingNs(), 0)) / 3e9));
 }
 
-verdict::Loss Succession::Try(const control::Contact& candidate,
-                              std::optional<control::Channel>& channel) {
+verdict::Loss Failover::Try(const control::Contact& candidate,
+                            std::optional<control::Channel>& channel) {
   bool refused = false;
   const Result<Fd> reached = control::rendezvous::ConnectTo(
       {candidate.address, candidate.port, secret_}, Within(kConnectSeconds), &refused);
@@ -96,7 +97,7 @@ verdict::Loss Succession::Try(const control::Contact& candidate,
   return verdict::Loss::kNone;
 }
 
-std::optional<control::Channel> Succession::FindSuccessor() {
+std::optional<control::Channel> Failover::FindSuccessor() {
   std::set<std::string> silent_hosts;
   for (const control::Contact& candidate : roster_.candidates) {
     if (candidate.rank >= context_.rank) break;
@@ -113,36 +114,37 @@ std::optional<control::Channel> Succession::FindSuccessor() {
   return std::nullopt;
 }
 
-ExitCode Succession::Give(control::Channel& channel, const Bequest& own) {
-  control::Encoder bequest;
-  bequest.Put(std::int32_t{own.lifetime}).Put(static_cast<std::uint8_t>(loss_));
-  Put(bequest, own.evidence);
-  Put(bequest, own.journal);
-  channel.Send(Number(control::FrameType::kBequest), bequest.Take());
+ExitCode Failover::Give(control::Channel& channel, const FailoverPart& own) {
+  control::Encoder part;
+  part.Put(std::int32_t{own.lifetime}).Put(static_cast<std::uint8_t>(loss_));
+  Put(part, own.evidence);
+  Put(part, own.journal);
+  channel.Send(Number(control::FrameType::kFailoverPart), part.Take());
   for (std::size_t at = 0; at < own.data.size(); at += kPieceBytes) {
     channel.Send(Number(control::FrameType::kData),
                  std::string_view(own.data).substr(at, kPieceBytes));
     if (!channel.FlushUntil(Within(kGiveSeconds))) break;
   }
-  channel.Send(Number(control::FrameType::kBequestEnd), {});
+  channel.Send(Number(control::FrameType::kFailoverEnd), {});
   const Deadline deadline = Deadline::AfterSeconds(kGiveSeconds);
   // Until the successor is done, or gone: the launcher is to see its exit code first.
   while (channel.open() && !deadline.Passed()) WaitFor(channel, deadline);
   return ExitCode::kPass;
 }
 
-std::size_t Succession::Expected() const {
+std::size_t Failover::Expected() const {
   const auto others = static_cast<std::size_t>(context_.size) - 2;
   return others - std::min(others, lost_.size());
 }
 
-void Succession::Hear(control::rendezvous::Lobby::Guest& guest, Legacy& legacy, Deadline deadline) {
-  const auto rank = static_cast<std::size_t>(guest.info.rank);
+void Failover::Hear(control::rendezvous::JoinRequest& request, FailoverReport& failover,
+                    Deadline deadline) {
+  const auto rank = static_cast<std::size_t>(request.info.rank);
   while (true) {
-    while (const std::optional<control::Frame> frame = guest.channel.Take()) {
-      if (frame->type == Number(control::FrameType::kBequestEnd)) return;
-      if (frame->type == Number(control::FrameType::kData)) legacy.data[rank] += frame->payload;
-      if (frame->type != Number(control::FrameType::kBequest)) continue;
+    while (const std::optional<control::Frame> frame = request.channel.Take()) {
+      if (frame->type == Number(control::FrameType::kFailoverEnd)) return;
+      if (frame->type == Number(control::FrameType::kData)) failover.data[rank] += frame->payload;
+      if (frame->type != Number(control::FrameType::kFailoverPart)) continue;
       control::Decoder decoder(frame->payload);
       const auto lifetime = decoder.Get<std::int32_t>();
       const auto loss = static_cast<verdict::Loss>(decoder.Get<std::uint8_t>());
@@ -151,24 +153,24 @@ void Succession::Hear(control::rendezvous::Lobby::Guest& guest, Legacy& legacy, 
       if (!Get(decoder, evidence) || !Get(decoder, journal)) return;
       // One end that was seen explains all connections that were reset.
       if (loss_ == verdict::Loss::kReset && loss == verdict::Loss::kClosed) loss_ = loss;
-      evidence.rank = guest.info.rank;
-      legacy.lifetime = std::max<int>(legacy.lifetime, lifetime);
-      legacy.evidence[rank] = std::move(evidence);
-      legacy.journals[rank] = std::move(journal);
+      evidence.rank = request.info.rank;
+      failover.lifetime = std::max<int>(failover.lifetime, lifetime);
+      failover.evidence[rank] = std::move(evidence);
+      failover.journals[rank] = std::move(journal);
     }
-    if (!guest.channel.open() || deadline.Passed()) return;
-    WaitFor(guest.channel, deadline);
+    if (!request.channel.open() || deadline.Passed()) return;
+    WaitFor(request.channel, deadline);
   }
 }
 
 // As we saw it ourselves, else as of another rank of the same host; but where an agent of that host
 // lives, what befell one says nothing of another that did not come.
-verdict::Loss Succession::LossOn(int rank, const Legacy& legacy) const {
-  const auto host = [&](int one) { return legacy.agents[static_cast<std::size_t>(one)].host; };
+verdict::Loss Failover::LossOn(int rank, const FailoverReport& failover) const {
+  const auto host = [&](int one) { return failover.agents[static_cast<std::size_t>(one)].host; };
   if (rank == 0) return loss_;
   if (const auto known = lost_.find(rank); known != lost_.end()) return known->second;
   const bool lives = std::any_of(
-      legacy.evidence.begin(), legacy.evidence.end(), [&](const verdict::RankEvidence& other) {
+      failover.evidence.begin(), failover.evidence.end(), [&](const verdict::RankEvidence& other) {
         return other.state != verdict::ProcessState::kLost && host(other.rank) == host(rank);
       });
   if (lives || host(rank).empty()) return verdict::Loss::kCutOff;
@@ -180,65 +182,68 @@ verdict::Loss Succession::LossOn(int rank, const Legacy& legacy) const {
 }
 
 // Who is lost, and whether this is the larger part of the launch.
-void Succession::Conclude(Legacy& legacy,
-                          const std::vector<control::rendezvous::Lobby::Guest>& guests) const {
+void Failover::Conclude(FailoverReport& failover,
+                        const std::vector<control::rendezvous::JoinRequest>& requests) const {
   for (int rank = 0; rank < context_.size; ++rank) {
-    verdict::RankPlace& place = legacy.places[static_cast<std::size_t>(rank)];
-    place.host = legacy.agents[static_cast<std::size_t>(rank)].host;
-    if (legacy.evidence[static_cast<std::size_t>(rank)].state != verdict::ProcessState::kLost)
+    verdict::RankPlace& place = failover.places[static_cast<std::size_t>(rank)];
+    place.host = failover.agents[static_cast<std::size_t>(rank)].host;
+    if (failover.evidence[static_cast<std::size_t>(rank)].state != verdict::ProcessState::kLost)
       continue;
-    place.loss = LossOn(rank, legacy);
+    place.loss = LossOn(rank, failover);
   }
-  const std::size_t heard = guests.size() + 1;
+  const std::size_t heard = requests.size() + 1;
   const bool larger = 2 * heard > static_cast<std::size_t>(context_.size);
   // A coordinator that was told to end wrote what it knew, which is more than we know.
-  legacy.whole = !guests.empty() && loss_ != verdict::Loss::kGone &&
-                 (!IsSilence(loss_) || larger || loss_ == verdict::Loss::kDeaf);
+  failover.whole = !requests.empty() && loss_ != verdict::Loss::kGone &&
+                   (!IsSilence(loss_) || larger || loss_ == verdict::Loss::kDeaf);
 }
 
-Legacy Succession::Gather(Bequest own, std::vector<control::rendezvous::Lobby::Guest>& guests) {
-  Legacy legacy;
+FailoverReport Failover::Gather(FailoverPart own,
+                                std::vector<control::rendezvous::JoinRequest>& requests) {
+  FailoverReport failover;
   const auto size = static_cast<std::size_t>(context_.size);
-  legacy.successor = context_.rank;
-  legacy.agents = roster_.agents;
+  failover.successor = context_.rank;
+  failover.agents = roster_.agents;
   // An agent that is no candidate, and alone, knows of nobody.
-  if (legacy.agents.size() != size) {
+  if (failover.agents.size() != size) {
     control::AgentInfo unknown;
     if (context_.single_host()) unknown.host = control::DescribeAgent(context_.rank).host;
-    legacy.agents.assign(size, unknown);
+    failover.agents.assign(size, unknown);
   }
-  legacy.places.resize(size);
-  legacy.journals.resize(size);
-  legacy.data.resize(size);
+  failover.places.resize(size);
+  failover.journals.resize(size);
+  failover.data.resize(size);
   for (int rank = 0; rank < context_.size; ++rank) {
-    legacy.agents[static_cast<std::size_t>(rank)].rank = rank;
-    legacy.evidence.push_back(Unheard(rank));
+    failover.agents[static_cast<std::size_t>(rank)].rank = rank;
+    failover.evidence.push_back(Unheard(rank));
   }
   const auto self = static_cast<std::size_t>(context_.rank);
-  legacy.lifetime = own.lifetime;
-  legacy.evidence[self] = std::move(own.evidence);
-  legacy.journals[self] = std::move(own.journal);
-  legacy.data[self] = std::move(own.data);
-  legacy.entrusted = std::move(own.entrusted);
-  legacy.agents[self] = control::DescribeAgent(context_.rank);
-  for (control::rendezvous::Lobby::Guest& guest : guests) Hear(guest, legacy, Within(kGiveSeconds));
-  Conclude(legacy, guests);
-  return legacy;
+  failover.lifetime = own.lifetime;
+  failover.evidence[self] = std::move(own.evidence);
+  failover.journals[self] = std::move(own.journal);
+  failover.data[self] = std::move(own.data);
+  failover.replicated = std::move(own.replicated);
+  failover.agents[self] = control::DescribeAgent(context_.rank);
+  for (control::rendezvous::JoinRequest& request : requests)
+    Hear(request, failover, Within(kGiveSeconds));
+  Conclude(failover, requests);
+  return failover;
 }
 
-ExitCode Succession::Run(Bequest own, const std::function<ExitCode(const Legacy&)>& succeed) {
+ExitCode Failover::Run(FailoverPart own,
+                       const std::function<ExitCode(const FailoverReport&)>& on_failover) {
   if (std::optional<control::Channel> successor = FindSuccessor()) return Give(*successor, own);
-  std::vector<control::rendezvous::Lobby::Guest> guests;
+  std::vector<control::rendezvous::JoinRequest> requests;
   const bool candidate =
       std::any_of(roster_.candidates.begin(), roster_.candidates.end(),
                   [&](const control::Contact& contact) { return contact.rank == context_.rank; });
-  if (candidate && lobby_ != nullptr && Expected() > 0) {
+  if (candidate && join_server_ != nullptr && Expected() > 0) {
     const double patience = 1 + (IsSilence(loss_) ? kWelcomeAfterSilenceSeconds : kWelcomeSeconds);
-    guests = lobby_->GatherSome(signals_, Within(patience), Expected(), hurry_seconds_ / 3);
+    requests = join_server_->GatherSome(signals_, Within(patience), Expected(), hurry_seconds_ / 3);
   }
-  const Legacy legacy = Gather(std::move(own), guests);
-  if (!succeed) return ExitCode::kEnvironment;
-  return succeed(legacy);
+  const FailoverReport failover = Gather(std::move(own), requests);
+  if (!on_failover) return ExitCode::kEnvironment;
+  return on_failover(failover);
 }
 
 }  // namespace lockstep::coordinator

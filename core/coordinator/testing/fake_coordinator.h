@@ -1,7 +1,7 @@
-// Test material: a fleet that plays a list of what happens, and writes down what it was told to do.
-// Nothing runs, and time is virtual: it passes only while Next or AwaitExits wait.
-#ifndef LOCKSTEP_CORE_COORDINATOR_TESTING_FAKE_FLEET_H_
-#define LOCKSTEP_CORE_COORDINATOR_TESTING_FAKE_FLEET_H_
+// Test material: a coordinator that plays a list of what happens, and writes down what it was told
+// to do. Nothing runs, and time is virtual: it passes only while Next or AwaitExits wait.
+#ifndef LOCKSTEP_CORE_COORDINATOR_TESTING_FAKE_COORDINATOR_H_
+#define LOCKSTEP_CORE_COORDINATOR_TESTING_FAKE_COORDINATOR_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -12,64 +12,64 @@
 
 #include "core/base/clock.h"
 #include "core/base/status.h"
-#include "core/coordinator/fleet.h"
+#include "core/coordinator/coordinator.h"
 
 namespace lockstep::coordinator {
 
 // One line of the list.
-struct FleetStep {
+struct ScriptStep {
   enum class Kind : std::uint8_t {
     kEvent,    // Next returns it
     kRanks,    // what looks at the ranks show from now on; of several in a row each shows one
-               // look. Their ticks count from kBeforeNs before the fleet was made
+               // look. Their ticks count from kBeforeNs before the coordinator was made
     kAfter,    // what follows comes so much later
     kWhen,     // what follows waits for a command that begins like this
     kRefused,  // the next order to start fails
   };
   Kind kind = Kind::kEvent;
-  FleetEvent event = {};
+  Event event = {};
   std::vector<verdict::RankEvidence> ranks = {};
   double seconds = 0;
   std::string command = {};
   Status refusal = {};
   verdict::Loss loss = verdict::Loss::kNone;  // of an event kLost
 };
-using FleetSteps = std::vector<FleetStep>;
+using Script = std::vector<ScriptStep>;
 
-FleetStep Ranks(std::vector<verdict::RankEvidence> ranks);
-FleetStep After(double seconds);
-FleetStep When(std::string command);
-FleetStep Refused(Status status);
-FleetStep Exited(int rank, int code);
-FleetStep Signalled(int rank, int signal);
-FleetStep Stopped(int rank, int signal);
-FleetStep Of(FleetEventKind kind, int rank = -1);  // an event that says no more than that
-FleetStep Lost(int rank, verdict::Loss loss);
-FleetStep Said(int rank, std::uint32_t type, std::string payload = "");
-FleetStep Wrote(int rank, std::string bytes);
-FleetStep FromCompanion(int rank, std::string report);
-FleetStep OfFault(int rank, std::uint32_t fault, control::FaultNews news, std::string note = "");
+ScriptStep Ranks(std::vector<verdict::RankEvidence> ranks);
+ScriptStep After(double seconds);
+ScriptStep When(std::string command);
+ScriptStep Refused(Status status);
+ScriptStep Exited(int rank, int code);
+ScriptStep Signalled(int rank, int signal);
+ScriptStep Stopped(int rank, int signal);
+ScriptStep Of(EventKind kind, int rank = -1);  // an event that says no more than that
+ScriptStep Lost(int rank, verdict::Loss loss);
+ScriptStep Said(int rank, std::uint32_t type, std::string payload = "");
+ScriptStep Wrote(int rank, std::string bytes);
+ScriptStep FromPlugin(int rank, std::string report);
+ScriptStep OfFault(int rank, std::uint32_t fault, control::FaultNews news, std::string note = "");
 
 // A list of steps and lists.
-inline void Append(FleetSteps& all, FleetStep step) { all.push_back(std::move(step)); }
-inline void Append(FleetSteps& all, const FleetSteps& steps) {
+inline void Append(Script& all, ScriptStep step) { all.push_back(std::move(step)); }
+inline void Append(Script& all, const Script& steps) {
   all.insert(all.end(), steps.begin(), steps.end());
 }
 template <typename... Parts>
-FleetSteps Steps(Parts... parts) {
-  FleetSteps all;
+Script Steps(Parts... parts) {
+  Script all;
   (Append(all, std::move(parts)), ...);
   return all;
 }
 
-class FakeFleet final : public Fleet {
+class FakeCoordinator final : public Coordinator {
  public:
   static constexpr std::int64_t kBeginNs = 1'000'000'000'000;
   static constexpr std::int64_t kBeforeNs = 1'000'000;
 
   // `name`: a message in few words. `hosts`: one a rank; none: all on one.
   using Name = std::function<std::string(const control::Message&)>;
-  FakeFleet(int ranks, FleetSteps steps, Name name, const std::vector<std::string>& hosts = {});
+  FakeCoordinator(int ranks, Script steps, Name name, const std::vector<std::string>& hosts = {});
 
   // Orders, a line each: "start", "send 1 abort 0", "signal 1 9", "end" …
   const std::vector<std::string>& commands() const { return commands_; }
@@ -88,27 +88,27 @@ class FakeFleet final : public Fleet {
   int lifetime() const override { return lifetime_; }
   void Send(int rank, const control::Message& message) override;
   void SendAll(const control::Message& message) override;
-  FleetEvent Next(Deadline deadline) override;
+  Event Next(Deadline deadline) override;
   std::vector<verdict::RankEvidence> Collect(Deadline deadline) override;
   std::vector<verdict::RankEvidence> Glance(Deadline deadline) override;
   void Signal(int rank, int signal) override;
   void Inject(int rank, std::uint32_t fault, const control::AgentFault& order) override;
-  void SendToCompanion(int rank, const std::string& order) override;
+  void SendToPlugin(int rank, const std::string& order) override;
   std::vector<journal::Journal> Journals(std::size_t most, Deadline deadline) override;
   std::vector<journal::GpuSamples> ReadGpus(std::size_t, Deadline) override { return {}; }
   std::vector<journal::WorkerLog> TakeLogs() override { return {}; }
-  std::vector<FleetEvent> TakeData(Deadline deadline) override;
+  std::vector<Event> TakeData(Deadline deadline) override;
   void EndWorkers(Deadline deadline) override;
   void EndWorker(int rank, Deadline deadline) override;
   Status StartWorker(int rank) override;
   bool AwaitExits(Deadline deadline) override;
-  void Entrust(const std::string& record) override { Note("entrust " + record); }
+  void Replicate(const std::string& record) override { Note("replicate " + record); }
   void Rest() override { Note("rest"); }
   void Dismiss() override { Note("dismiss"); }
 
  private:
   // The event that has come by `deadline`, to which time moves if there is none.
-  FleetStep* Reach(Deadline deadline);
+  ScriptStep* Reach(Deadline deadline);
   void Show(std::vector<verdict::RankEvidence> ranks);
   // What answers to a question tell before Next does.
   void HearOfLosses();
@@ -117,7 +117,7 @@ class FakeFleet final : public Fleet {
 
   std::int64_t now_ns_ = kBeginNs;
   VirtualTime time_{&now_ns_};
-  FleetSteps steps_;
+  Script steps_;
   std::size_t next_ = 0;
   Name name_;
   std::vector<control::AgentInfo> agents_;
@@ -135,4 +135,4 @@ class FakeFleet final : public Fleet {
 
 }  // namespace lockstep::coordinator
 
-#endif  // LOCKSTEP_CORE_COORDINATOR_TESTING_FAKE_FLEET_H_
+#endif  // LOCKSTEP_CORE_COORDINATOR_TESTING_FAKE_COORDINATOR_H_

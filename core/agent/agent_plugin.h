@@ -1,6 +1,6 @@
 // Something of a suite that works beside a rank's worker, in its agent: a port of core/agent.
-#ifndef LOCKSTEP_CORE_AGENT_COMPANION_H_
-#define LOCKSTEP_CORE_AGENT_COMPANION_H_
+#ifndef LOCKSTEP_CORE_AGENT_AGENT_PLUGIN_H_
+#define LOCKSTEP_CORE_AGENT_AGENT_PLUGIN_H_
 
 #include <sys/types.h>
 
@@ -15,15 +15,15 @@
 namespace lockstep::agent {
 
 // All calls come from the agent's own thread and must not wait.
-class Companion {
+class AgentPlugin {
  public:
-  virtual ~Companion() = default;
+  virtual ~AgentPlugin() = default;
   // A worker is about to start: "NAME=value" that its environment has besides the agent's.
   virtual std::vector<std::string> BeginLifetime(int lifetime) = 0;
   virtual void OnStarted(pid_t worker) = 0;
-  // From the suite's conductor, through Fleet::SendToCompanion.
+  // From the suite's conductor, through Coordinator::SendToPlugin.
   virtual void Obey(std::string_view order) = 0;
-  // Readable when there are reports, which become FleetEventKind::kCompanion; -1: there never are.
+  // Readable when there are reports, which become EventKind::kPlugin; -1: there never are.
   virtual int fd() const = 0;
   virtual std::vector<std::string> TakeReports() = 0;
   // Gives the worker's sockets the names that its peers know them by, and adds what it knows of
@@ -34,8 +34,8 @@ class Companion {
 };
 
 // Called once, when the agent starts; nullptr from it: none.
-using MakeCompanion = std::function<std::unique_ptr<Companion>(int rank)>;
+using MakeAgentPlugin = std::function<std::unique_ptr<AgentPlugin>(int rank)>;
 
 }  // namespace lockstep::agent
 
-#endif  // LOCKSTEP_CORE_AGENT_COMPANION_H_
+#endif  // LOCKSTEP_CORE_AGENT_AGENT_PLUGIN_H_

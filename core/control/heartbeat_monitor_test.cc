@@ -1,5 +1,5 @@
 // Who is taken for lost, and who may follow the coordinator.
-#include "core/control/vigil.h"
+#include "core/control/heartbeat_monitor.h"
 
 #include <gtest/gtest.h>
 
@@ -14,42 +14,42 @@ namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 
-TEST(Vigil, SilenceBeyondTheBoundIsALoss) {
-  Vigil vigil(20, 0);
+TEST(HeartbeatMonitor, SilenceBeyondTheBoundIsALoss) {
+  HeartbeatMonitor monitor(20, 0);
   std::int64_t heard = 0;
   for (int second = 1; second <= 60; ++second) {
-    const std::int64_t awake = vigil.Turn(second * kSecond);
+    const std::int64_t awake = monitor.Turn(second * kSecond);
     if (second == 40) heard = awake;
-    EXPECT_EQ(vigil.IsLost(heard, awake), (second > 20 && second < 40)) << second;
-    EXPECT_FALSE(vigil.overslept());
+    EXPECT_EQ(monitor.IsLost(heard, awake), (second > 20 && second < 40)) << second;
+    EXPECT_FALSE(monitor.overslept());
   }
 }
 
-TEST(Vigil, WhoWasStoppedItselfTakesNobodyForLost) {
-  Vigil vigil(20, 0);
-  std::int64_t awake = vigil.Turn(5 * kSecond);
+TEST(HeartbeatMonitor, WhoWasStoppedItselfTakesNobodyForLost) {
+  HeartbeatMonitor monitor(20, 0);
+  std::int64_t awake = monitor.Turn(5 * kSecond);
   const std::int64_t heard = awake;
-  awake = vigil.Turn(3600 * kSecond);
-  EXPECT_FALSE(vigil.IsLost(heard, awake));
-  EXPECT_TRUE(vigil.overslept()) << "but others may take it for lost";
+  awake = monitor.Turn(3600 * kSecond);
+  EXPECT_FALSE(monitor.IsLost(heard, awake));
+  EXPECT_TRUE(monitor.overslept()) << "but others may take it for lost";
   // … and after that counts on.
-  for (int second = 1; second <= 20; ++second) awake = vigil.Turn((3600 + second) * kSecond);
-  EXPECT_TRUE(vigil.IsLost(heard, awake));
-  for (int second = 21; second <= 60; ++second) vigil.Turn((3600 + second) * kSecond);
-  EXPECT_FALSE(vigil.overslept()) << "they did not";
+  for (int second = 1; second <= 20; ++second) awake = monitor.Turn((3600 + second) * kSecond);
+  EXPECT_TRUE(monitor.IsLost(heard, awake));
+  for (int second = 21; second <= 60; ++second) monitor.Turn((3600 + second) * kSecond);
+  EXPECT_FALSE(monitor.overslept()) << "they did not";
 }
 
-TEST(Vigil, FourBeatsWithinTheBound) {
-  Vigil vigil(20, 0);
-  int beats = 0;
+TEST(HeartbeatMonitor, FourBeatsWithinTheBound) {
+  HeartbeatMonitor monitor(20, 0);
+  int heartbeats = 0;
   for (int tenth = 1; tenth <= 200; ++tenth) {
-    beats += vigil.TakeBeat(vigil.Turn(tenth * (kSecond / 10))) ? 1 : 0;
+    heartbeats += monitor.TakeHeartbeat(monitor.Turn(tenth * (kSecond / 10))) ? 1 : 0;
   }
-  EXPECT_EQ(beats, 4);
-  EXPECT_LE(vigil.wake_ms(), 5001);
+  EXPECT_EQ(heartbeats, 4);
+  EXPECT_LE(monitor.wake_ms(), 5001);
 }
 
-TEST(Vigil, TheBoundCanBeGiven) {
+TEST(HeartbeatMonitor, TheBoundCanBeGiven) {
   EXPECT_EQ(*LostSecondsFrom(nullptr), kLostSeconds);
   EXPECT_EQ(*LostSecondsFrom("2.5"), 2.5);
   for (const char* const wrong : {"1", "x", "20s", "nan", "1e9", "-5"}) {

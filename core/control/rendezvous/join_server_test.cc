@@ -1,5 +1,5 @@
 // Who is let in, and that strangers cannot disturb.
-#include "core/control/rendezvous/lobby.h"
+#include "core/control/rendezvous/join_server.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -17,6 +17,7 @@
 #include "core/control/machine.h"
 #include "core/control/open_files.h"
 #include "core/control/protocol.h"
+#include "core/control/rendezvous/join.h"
 #include "core/control/tcp.h"
 
 namespace lockstep::control::rendezvous {
@@ -27,23 +28,24 @@ LaunchContext ContextOf(int rank) {
   context.rank = context.local_rank = rank;
   context.size = context.local_size = 3;
   context.launcher = "test";
-  context.job = "lobby_test-" + std::to_string(getpid());
+  context.job = "join_server_test-" + std::to_string(getpid());
   return context;
 }
 
 Deadline Soon() { return Deadline::AfterSeconds(10); }
 
-TEST(Lobby, AdmitsRanksAndNobodyElse) {
+TEST(JoinServer, AdmitsRanksAndNobodyElse) {
   Signals signals;
-  const auto lobby = Lobby::Listen("127.0.0.1", 2);
-  ASSERT_TRUE(lobby.ok()) << lobby.status().message();
-  const auto door = Door::Open(ContextOf(0), (*lobby)->invitation());
-  ASSERT_TRUE(door.ok()) << door.status().message();
-  EXPECT_FALSE(Door::Open(ContextOf(0), (*lobby)->invitation()).ok()) << "one door a job";
+  const auto server = JoinServer::Listen("127.0.0.1", 2);
+  ASSERT_TRUE(server.ok()) << server.status().message();
+  const auto endpoints = EndpointServer::Open(ContextOf(0), (*server)->endpoint());
+  ASSERT_TRUE(endpoints.ok()) << endpoints.status().message();
+  EXPECT_FALSE(EndpointServer::Open(ContextOf(0), (*server)->endpoint()).ok())
+      << "one endpoints a job";
 
   std::vector<std::string> refused;
   std::thread strangers([&] {
-    const Invitation good = (*lobby)->invitation();
+    const Endpoint good = (*server)->endpoint();
     // Silent ones and a talker stay connected all the time.
     std::vector<Fd> silent;
     for (int i = 0; i < 20; ++i) {
@@ -51,14 +53,14 @@ TEST(Lobby, AdmitsRanksAndNobodyElse) {
     }
     const std::string noise(1 << 20, '\xff');
     send(silent.back().get(), noise.data(), noise.size(), MSG_NOSIGNAL);
-    Invitation wrong = good;
+    Endpoint wrong = good;
     wrong.secret[kSecretBytes - 1] ^= 1;
     EXPECT_FALSE(Join(wrong, DescribeAgent(1), &signals, Deadline::AfterSeconds(0.2)).ok());
     refused.push_back(Join(good, DescribeAgent(0), &signals, Soon()).status().message());
     refused.push_back(Join(good, DescribeAgent(3), &signals, Soon()).status().message());
     std::vector<Channel> admitted;
     for (const int rank : {2, 1}) {
-      const auto found = KnockAtDoor(ContextOf(rank), signals, Soon());
+      const auto found = FindEndpoint(ContextOf(rank), signals, Soon());
       ASSERT_TRUE(found.ok()) << found.status().message();
       Result<Channel> channel = Join(*found, DescribeAgent(rank), &signals, Soon());
       ASSERT_TRUE(channel.ok()) << channel.status().message();
@@ -68,21 +70,21 @@ TEST(Lobby, AdmitsRanksAndNobodyElse) {
             Join(good, DescribeAgent(2), &signals, Deadline::AfterSeconds(5)).status().message());
     }
   });
-  Result<std::vector<Lobby::Guest>> guests = (*lobby)->Gather(door->get(), signals, Soon());
+  Result<std::vector<JoinRequest>> requests = (*server)->Gather(endpoints->get(), signals, Soon());
   strangers.join();
-  ASSERT_TRUE(guests.ok()) << guests.status().message();
-  ASSERT_EQ(guests->size(), 2u);
-  EXPECT_EQ((*guests)[0].info.rank, 1);
-  EXPECT_EQ((*guests)[1].info.rank, 2);
-  EXPECT_EQ((*guests)[0].info.pid, getpid());
+  ASSERT_TRUE(requests.ok()) << requests.status().message();
+  ASSERT_EQ(requests->size(), 2u);
+  EXPECT_EQ((*requests)[0].info.rank, 1);
+  EXPECT_EQ((*requests)[1].info.rank, 2);
+  EXPECT_EQ((*requests)[0].info.pid, getpid());
   ASSERT_EQ(refused.size(), 3u);
   for (const std::string& message : refused) {
     EXPECT_NE(message.find("did not admit"), std::string::npos) << message;
   }
 }
 
-// More than a lobby keeps, each on a connection of its own that says nothing.
-std::vector<Fd> Strangers(const Invitation& to, int many) {
+// More than a server keeps, each on a connection of its own that says nothing.
+std::vector<Fd> Strangers(const Endpoint& to, int many) {
   std::vector<Fd> strangers;
   for (int i = 0; i < many; ++i) strangers.push_back(ConnectTo(to, Soon()).value());
   return strangers;
@@ -93,65 +95,65 @@ bool WasDropped(const Fd& stranger) {
   return recv(stranger.get(), &byte, 1, MSG_DONTWAIT) == 0;
 }
 
-TEST(Lobby, OfSilentStrangersTheOldestAreDropped) {
+TEST(JoinServer, OfSilentStrangersTheOldestAreDropped) {
   for (const char* address : {"127.0.0.1", "@"}) {
     Signals signals;
-    const auto lobby = Lobby::Listen(address, 1);
-    ASSERT_TRUE(lobby.ok()) << lobby.status().message();
-    const std::vector<Fd> strangers = Strangers((*lobby)->invitation(), 200);
+    const auto server = JoinServer::Listen(address, 1);
+    ASSERT_TRUE(server.ok()) << server.status().message();
+    const std::vector<Fd> strangers = Strangers((*server)->endpoint(), 200);
     std::thread rank([&] {
       Signals none;
-      EXPECT_TRUE(Join((*lobby)->invitation(), DescribeAgent(1), &none, Soon()).ok());
+      EXPECT_TRUE(Join((*server)->endpoint(), DescribeAgent(1), &none, Soon()).ok());
     });
-    const auto guests = (*lobby)->Gather(nullptr, signals, Soon());
+    const auto requests = (*server)->Gather(nullptr, signals, Soon());
     rank.join();
-    ASSERT_TRUE(guests.ok()) << guests.status().message();
+    ASSERT_TRUE(requests.ok()) << requests.status().message();
     EXPECT_TRUE(WasDropped(strangers.front()));
     EXPECT_FALSE(WasDropped(strangers.back())) << "no time ends a connection";
   }
 }
 
-TEST(Lobby, StrangersInTheQueueDoNotTurnOrphansAway) {
+TEST(JoinServer, StrangersInTheQueueDoNotTurnOrphansAway) {
   Signals signals;
-  const auto lobby = Lobby::Listen("127.0.0.1", 2);
-  ASSERT_TRUE(lobby.ok());
+  const auto server = JoinServer::Listen("127.0.0.1", 2);
+  ASSERT_TRUE(server.ok());
   std::vector<Fd> strangers;
   // As an agent does it while it obeys its coordinator.
   for (int i = 0; i < 20; ++i) {
-    strangers = Strangers((*lobby)->invitation(), 100);
-    ASSERT_TRUE((*lobby)->Serve().ok());
-    ASSERT_TRUE((*lobby)->Serve().ok());
+    strangers = Strangers((*server)->endpoint(), 100);
+    ASSERT_TRUE((*server)->Serve().ok());
+    ASSERT_TRUE((*server)->Serve().ok());
   }
   std::thread orphan(
-      [&] { EXPECT_TRUE(Join((*lobby)->invitation(), DescribeAgent(2), nullptr, Soon()).ok()); });
-  const auto guests = (*lobby)->GatherSome(signals, Soon(), 1, 1);
+      [&] { EXPECT_TRUE(Join((*server)->endpoint(), DescribeAgent(2), nullptr, Soon()).ok()); });
+  const auto requests = (*server)->GatherSome(signals, Soon(), 1, 1);
   orphan.join();
-  ASSERT_EQ(guests.size(), 1u);
-  EXPECT_EQ(guests.front().info.rank, 2);
+  ASSERT_EQ(requests.size(), 1u);
+  EXPECT_EQ(requests.front().info.rank, 2);
 }
 
-TEST(Lobby, WhoComesEarlyIsWelcomedWhenItIsTime) {
+TEST(JoinServer, WhoComesEarlyIsWelcomedWhenItIsTime) {
   Signals signals;
-  const auto lobby = Lobby::Listen("@", 2);
-  ASSERT_TRUE(lobby.ok());
+  const auto server = JoinServer::Listen("@", 2);
+  ASSERT_TRUE(server.ok());
   std::thread orphan([&] {
     // A first try that gave up, and one that waits.
     EXPECT_FALSE(
-        Join((*lobby)->invitation(), DescribeAgent(2), nullptr, Deadline::AfterSeconds(0.1)).ok());
-    EXPECT_TRUE(Join((*lobby)->invitation(), DescribeAgent(2), nullptr, Soon()).ok());
+        Join((*server)->endpoint(), DescribeAgent(2), nullptr, Deadline::AfterSeconds(0.1)).ok());
+    EXPECT_TRUE(Join((*server)->endpoint(), DescribeAgent(2), nullptr, Soon()).ok());
   });
   for (int i = 0; i < 200; ++i) {
-    ASSERT_TRUE((*lobby)->Serve().ok());
+    ASSERT_TRUE((*server)->Serve().ok());
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
-  const auto guests = (*lobby)->GatherSome(signals, Soon(), 1, 1);
+  const auto requests = (*server)->GatherSome(signals, Soon(), 1, 1);
   orphan.join();
-  ASSERT_EQ(guests.size(), 1u);
+  ASSERT_EQ(requests.size(), 1u);
 }
 
-TEST(Lobby, OthersThanOurUserAreDroppedAtOnce) {
-  const auto lobby = Lobby::Listen("@", 1);
-  ASSERT_TRUE(lobby.ok());
+TEST(JoinServer, OthersThanOurUserAreDroppedAtOnce) {
+  const auto server = JoinServer::Listen("@", 1);
+  ASSERT_TRUE(server.ok());
   constexpr int kImpossible = 77;
   const pid_t other = fork();
   ASSERT_GE(other, 0);
@@ -159,7 +161,7 @@ TEST(Lobby, OthersThanOurUserAreDroppedAtOnce) {
     if (setresuid(65534, 65534, 65534) != 0) _exit(kImpossible);
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
-    const std::string& name = (*lobby)->invitation().address;
+    const std::string& name = (*server)->endpoint().address;
     std::memcpy(address.sun_path + 1, name.data() + 1, name.size() - 1);
     const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
@@ -169,7 +171,7 @@ TEST(Lobby, OthersThanOurUserAreDroppedAtOnce) {
   }
   int status = 0;
   while (waitpid(other, &status, WNOHANG) == 0) {
-    ASSERT_TRUE((*lobby)->Serve().ok());
+    ASSERT_TRUE((*server)->Serve().ok());
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   ASSERT_TRUE(WIFEXITED(status));
@@ -177,22 +179,22 @@ TEST(Lobby, OthersThanOurUserAreDroppedAtOnce) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-TEST(Lobby, WithoutFilesItSaysHowManyItNeeds) {
+TEST(JoinServer, WithoutFilesItSaysHowManyItNeeds) {
   Signals signals;
-  const auto lobby = Lobby::Listen("127.0.0.1", 2);
-  ASSERT_TRUE(lobby.ok());
-  const std::vector<Fd> strangers = Strangers((*lobby)->invitation(), 1);
+  const auto server = JoinServer::Listen("127.0.0.1", 2);
+  ASSERT_TRUE(server.ok());
+  const std::vector<Fd> strangers = Strangers((*server)->endpoint(), 1);
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   rlimit none = before;
   none.rlim_cur = static_cast<rlim_t>(strangers.back().get() + 1);
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
-  const auto guests = (*lobby)->Gather(nullptr, signals, Soon());
+  const auto requests = (*server)->Gather(nullptr, signals, Soon());
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
-  ASSERT_FALSE(guests.ok());
-  EXPECT_EQ(guests.status().code(), StatusCode::kEnvironment);
-  EXPECT_NE(guests.status().message().find("raise the hard limit"), std::string::npos)
-      << guests.status().message();
+  ASSERT_FALSE(requests.ok());
+  EXPECT_EQ(requests.status().code(), StatusCode::kEnvironment);
+  EXPECT_NE(requests.status().message().find("raise the hard limit"), std::string::npos)
+      << requests.status().message();
 }
 
 TEST(OpenFiles, AgentsTakeAllAndChildrenGetWhatWasGiven) {
@@ -217,36 +219,36 @@ TEST(OpenFiles, AgentsTakeAllAndChildrenGetWhatWasGiven) {
   EXPECT_NE(many.message().find("the agent of rank 0 needs "), std::string::npos) << many.message();
 }
 
-TEST(Lobby, NamesWhoIsMissing) {
+TEST(JoinServer, NamesWhoIsMissing) {
   Signals signals;
-  const auto lobby = Lobby::Listen("127.0.0.1", 2);
-  ASSERT_TRUE(lobby.ok());
-  const auto guests = (*lobby)->Gather(nullptr, signals, Deadline::AfterSeconds(0.1));
-  ASSERT_FALSE(guests.ok());
-  EXPECT_NE(guests.status().message().find("rank 1, 2 did not join"), std::string::npos)
-      << guests.status().message();
-  EXPECT_EQ(guests.status().code(), StatusCode::kEnvironment);
+  const auto server = JoinServer::Listen("127.0.0.1", 2);
+  ASSERT_TRUE(server.ok());
+  const auto requests = (*server)->Gather(nullptr, signals, Deadline::AfterSeconds(0.1));
+  ASSERT_FALSE(requests.ok());
+  EXPECT_NE(requests.status().message().find("rank 1, 2 did not join"), std::string::npos)
+      << requests.status().message();
+  EXPECT_EQ(requests.status().code(), StatusCode::kEnvironment);
 }
 
-TEST(Lobby, NoCoordinator) {
+TEST(JoinServer, NoCoordinator) {
   Signals signals;
   LaunchContext context = ContextOf(1);
   context.job += "-nobody";
-  const auto invitation = KnockAtDoor(context, signals, Deadline::AfterSeconds(0.2));
-  ASSERT_FALSE(invitation.ok());
-  EXPECT_EQ(invitation.status().code(), StatusCode::kEnvironment);
+  const auto endpoint = FindEndpoint(context, signals, Deadline::AfterSeconds(0.2));
+  ASSERT_FALSE(endpoint.ok());
+  EXPECT_EQ(endpoint.status().code(), StatusCode::kEnvironment);
 }
 
-TEST(Lobby, Secrets) {
+TEST(JoinServer, Secrets) {
   EXPECT_TRUE(SameSecret("abc", "abc"));
   EXPECT_FALSE(SameSecret("abc", "abd"));
   EXPECT_FALSE(SameSecret("abc", "ab"));
-  const auto a = Lobby::Listen("127.0.0.1", 0), b = Lobby::Listen("127.0.0.1", 0);
-  EXPECT_NE((*a)->invitation().secret, (*b)->invitation().secret);
-  const auto back = DecodeInvitation(EncodeInvitation((*a)->invitation()));
+  const auto a = JoinServer::Listen("127.0.0.1", 0), b = JoinServer::Listen("127.0.0.1", 0);
+  EXPECT_NE((*a)->endpoint().secret, (*b)->endpoint().secret);
+  const auto back = DecodeEndpoint(EncodeEndpoint((*a)->endpoint()));
   ASSERT_TRUE(back.has_value());
-  EXPECT_EQ(back->port, (*a)->invitation().port);
-  EXPECT_FALSE(DecodeInvitation("nonsense").has_value());
+  EXPECT_EQ(back->port, (*a)->endpoint().port);
+  EXPECT_FALSE(DecodeEndpoint("nonsense").has_value());
 }
 
 TEST(Machine, Interfaces) {

@@ -1,4 +1,4 @@
-#include "stress/links/link_companion.h"
+#include "stress/links/link_plugin.h"
 
 #include <fmt/core.h>
 #include <sys/epoll.h>
@@ -35,9 +35,9 @@ std::string Describe(const RelayReport& report) {
   return fmt::format("{} {}", kAppliedReport, report.rule);
 }
 
-class LinkCompanion final : public agent::Companion {
+class LinkPlugin final : public agent::AgentPlugin {
  public:
-  LinkCompanion(std::unique_ptr<Relay> relay, bool any_interface)
+  LinkPlugin(std::unique_ptr<Relay> relay, bool any_interface)
       : relay_(std::move(relay)),
         network_(any_interface),
         all_(epoll_create1(EPOLL_CLOEXEC)),
@@ -172,9 +172,9 @@ class LinkCompanion final : public agent::Companion {
 
 }  // namespace
 
-std::unique_ptr<agent::Companion> MakeLinkCompanion(int rank, bool any_interface) {
+std::unique_ptr<agent::AgentPlugin> MakeLinkPlugin(int rank, bool any_interface) {
   Result<std::unique_ptr<Relay>> relay = Relay::Start();
-  if (relay.ok()) return std::make_unique<LinkCompanion>(std::move(relay).value(), any_interface);
+  if (relay.ok()) return std::make_unique<LinkPlugin>(std::move(relay).value(), any_interface);
   // The faults then do not fire, and the case is unknown.
   fmt::print(stderr, "lockstep: rank {}: {}\n", rank, relay.status().message());
   return nullptr;

@@ -1,4 +1,4 @@
-#include "core/agent/life_signs.h"
+#include "core/agent/progress_probe.h"
 
 #include <fmt/core.h>
 
@@ -12,25 +12,25 @@
 
 namespace lockstep::agent {
 
-void LifeSigns::Look(pid_t pid, Ticks since) {
+void ProgressProbe::Look(pid_t pid, Ticks since) {
   const std::int64_t faults = PageFaultsOf(pid);
-  if (faults > page_faults_) grew_ = NowTicks();
+  if (faults > page_faults_) newest_page_fault_ = NowTicks();
   page_faults_ = faults;
   Delays delays = DelaysOf(pid);
   if (since != since_) {
     since_ = since;
     at_first_ = std::move(delays);
-    starved_ns_ = 0;
+    run_delay_ns_ = 0;
     return;
   }
   for (const auto& [thread, delay] : delays) {
     const auto first = at_first_.find(thread);
     if (first == at_first_.end()) continue;
-    starved_ns_ = std::max(starved_ns_, static_cast<double>(delay - first->second));
+    run_delay_ns_ = std::max(run_delay_ns_, static_cast<double>(delay - first->second));
   }
 }
 
-std::int64_t LifeSigns::PageFaultsOf(pid_t pid) {
+std::int64_t ProgressProbe::PageFaultsOf(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
   std::string stat;
   std::getline(file, stat);
@@ -43,7 +43,7 @@ std::int64_t LifeSigns::PageFaultsOf(pid_t pid) {
   return read == 2 ? minor + major : 0;
 }
 
-LifeSigns::Delays LifeSigns::DelaysOf(pid_t pid) {
+ProgressProbe::Delays ProgressProbe::DelaysOf(pid_t pid) {
   Delays delays;
   std::error_code gone;
   for (const auto& entry :

@@ -1,8 +1,8 @@
 // What happens among the followers when the coordinator is lost: each ends its worker, and looks
 // for the first candidate of the roster that lives; that one, the successor, gathers what the
-// others know and does the rest of the coordinator's work (FleetOptions::succeed).
-#ifndef LOCKSTEP_CORE_COORDINATOR_SUCCESSION_H_
-#define LOCKSTEP_CORE_COORDINATOR_SUCCESSION_H_
+// others know and does the rest of the coordinator's work (CoordinatorOptions::on_failover).
+#ifndef LOCKSTEP_CORE_COORDINATOR_FAILOVER_H_
+#define LOCKSTEP_CORE_COORDINATOR_FAILOVER_H_
 
 #include <map>
 #include <optional>
@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "core/control/channel.h"
-#include "core/control/rendezvous/lobby.h"
+#include "core/control/rendezvous/join_server.h"
 #include "core/control/roster.h"
 #include "core/control/signals.h"
-#include "core/coordinator/fleet.h"
+#include "core/coordinator/coordinator.h"
 
 namespace lockstep::coordinator {
 
@@ -22,35 +22,36 @@ namespace lockstep::coordinator {
 verdict::Loss SilenceOf(const control::Channel& channel);
 
 // What an agent leaves to the successor.
-struct Bequest {
+struct FailoverPart {
   int lifetime = -1;
   verdict::RankEvidence evidence;
   journal::Journal journal;
   std::string data;
-  std::vector<std::string> entrusted = {};  // every candidate has them: they are not given on
+  std::vector<std::string> replicated = {};  // every candidate has them: they are not given on
 };
 
-class Succession {
+class Failover {
  public:
-  // `lobby`: where other orphans knock at this agent; none: it cannot succeed. `loss`: how the
+  // `server`: where other orphans join this agent; none: it cannot succeed. `loss`: how the
   // coordinator was lost. `hurry_seconds`: what is left once a signal to end has come; `told`: it
   // has come already.
-  Succession(const control::LaunchContext& context, const control::Roster& roster,
-             std::string secret, control::rendezvous::Lobby* lobby, control::Signals& signals,
-             verdict::Loss loss, double hurry_seconds, bool told);
+  Failover(const control::LaunchContext& context, const control::Roster& roster, std::string secret,
+           control::rendezvous::JoinServer* server, control::Signals& signals, verdict::Loss loss,
+           double hurry_seconds, bool told);
 
-  // Gives the bequest to the successor, or succeeds. The exit code of this agent.
-  ExitCode Run(Bequest own, const std::function<ExitCode(const Legacy&)>& succeed);
+  // Gives the part to the successor, or succeeds. The exit code of this agent.
+  ExitCode Run(FailoverPart own, const std::function<ExitCode(const FailoverReport&)>& on_failover);
 
  private:
   // The first candidate before us that welcomes us. What is learned of the others is kept.
   std::optional<control::Channel> FindSuccessor();
   verdict::Loss Try(const control::Contact& candidate, std::optional<control::Channel>& channel);
-  ExitCode Give(control::Channel& channel, const Bequest& own);
-  Legacy Gather(Bequest own, std::vector<control::rendezvous::Lobby::Guest>& guests);
-  void Hear(control::rendezvous::Lobby::Guest& guest, Legacy& legacy, Deadline deadline);
-  void Conclude(Legacy& legacy, const std::vector<control::rendezvous::Lobby::Guest>& guests) const;
-  verdict::Loss LossOn(int rank, const Legacy& legacy) const;
+  ExitCode Give(control::Channel& channel, const FailoverPart& own);
+  FailoverReport Gather(FailoverPart own, std::vector<control::rendezvous::JoinRequest>& requests);
+  void Hear(control::rendezvous::JoinRequest& request, FailoverReport& failover, Deadline deadline);
+  void Conclude(FailoverReport& failover,
+                const std::vector<control::rendezvous::JoinRequest>& requests) const;
+  verdict::Loss LossOn(int rank, const FailoverReport& failover) const;
   std::size_t Expected() const;  // how many others may still come
   bool Hurried();
   Deadline Within(double seconds);
@@ -58,7 +59,7 @@ class Succession {
   const control::LaunchContext& context_;
   const control::Roster& roster_;
   const std::string secret_;
-  control::rendezvous::Lobby* lobby_;
+  control::rendezvous::JoinServer* join_server_;
   control::Signals& signals_;
   verdict::Loss loss_;  // of the coordinator, as all know it who came
   const double hurry_seconds_;
@@ -68,4 +69,4 @@ class Succession {
 
 }  // namespace lockstep::coordinator
 
-#endif  // LOCKSTEP_CORE_COORDINATOR_SUCCESSION_H_
+#endif  // LOCKSTEP_CORE_COORDINATOR_FAILOVER_H_
