@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "core/base/check.h"
+#include "core/control/frames.h"
 #include "core/control/open_files.h"
-#include "core/control/protocol.h"
 #include "core/control/signals.h"
 
 extern char** environ;

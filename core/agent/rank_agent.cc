@@ -91,7 +91,7 @@ Status RankAgent::Start(int lifetime, const control::WorkerSetup& setup) {
           "--backend=mpi runs before; run the scenario on one host");
     }
     started_ = NowTicks();
-    child_->channel().Send(static_cast<std::uint32_t>(control::FrameType::kProceed), {});
+    child_->channel().Send(control::FrameType::kProceed);
     return OkStatus();
   }
   End();
@@ -104,74 +104,65 @@ int RankAgent::channel_fd() const {
 
 short RankAgent::poll_events() const { return child_ ? child_->channel().poll_events() : short{0}; }
 
-void RankAgent::Obey(const control::Frame& order) {
-  control::Decoder decoder(order.payload);
-  switch (static_cast<control::FrameType>(order.type)) {
-    case control::FrameType::kStartWorker: {
-      control::Encoder answer;
-      const auto lifetime = decoder.Get<std::int32_t>();
-      control::WorkerSetup setup;
-      LOCKSTEP_CHECK(Get(decoder, setup), "an order to start a worker");
-      Put(answer, Start(lifetime, setup));
-      report_(control::FrameType::kStarted, answer.Take());
-      break;
+// Orders are those of a coordinator that runs the same program.
+template <typename F>
+F RankAgent::Order(const control::Frame& frame) {
+  std::optional<F> order = control::Decode<F>(frame.payload);
+  LOCKSTEP_CHECK(order.has_value(), fmt::format("an order of type {}", frame.type));
+  return *std::move(order);
+}
+
+void RankAgent::Obey(const control::Frame& frame) {
+  using Type = control::FrameType;
+  switch (static_cast<Type>(frame.type)) {
+    case Type::kStartWorker: {
+      const auto order = Order<control::StartOrder>(frame);
+      return Tell(
+          control::StartedReport{control::StatusRecord(Start(order.lifetime, order.setup))});
     }
-    case control::FrameType::kToWorker:
-    case control::FrameType::kMeetingValue:
-      if (child_) child_->channel().Send(order.type, order.payload);
-      break;
-    case control::FrameType::kCollect: {
-      control::Encoder answer;
-      answer.Put(decoder.Get<std::uint64_t>());
-      const Deadline deadline = Deadline::AfterNs(decoder.Get<std::int64_t>());
-      Put(answer, Evidence(deadline, decoder.Get<std::uint8_t>() != 0));
-      report_(control::FrameType::kEvidence, answer.Take());
-      break;
+    case Type::kToWorker:
+    case Type::kMeetingValue:
+      if (child_) child_->channel().Send(frame.type, frame.payload);
+      return;
+    case Type::kCollect: {
+      const auto order = Order<control::CollectOrder>(frame);
+      const Deadline deadline = Deadline::AfterNs(order.budget_ns);
+      return Tell(control::EvidenceReport{order.request, Evidence(deadline, order.system)});
     }
-    case control::FrameType::kJournal: {
-      control::Encoder answer;
-      answer.Put(decoder.Get<std::uint64_t>());
+    case Type::kJournal: {
+      const auto order = Order<control::JournalOrder>(frame);
       Drain();
-      Put(answer, ReadJournal(decoder.Get<std::uint64_t>()));
-      report_(control::FrameType::kJournalRead, answer.Take());
-      break;
+      return Tell(control::JournalReport{order.request, ReadJournal(order.most)});
     }
-    case control::FrameType::kClockProbe: {
-      control::Encoder answer;
-      answer.Put(decoder.Get<std::uint64_t>()).Put(NowTicks());
-      if (decoder.Get<std::uint8_t>() != 0) Put(answer, control::ReadClock(scale_.ns_per_tick));
-      report_(control::FrameType::kClockTold, answer.Take());
-      break;
+    case Type::kClockProbe: {
+      const Ticks now = NowTicks();
+      const auto order = Order<control::ClockProbe>(frame);
+      control::ClockReport report{order.request, now, {}};
+      if (order.read) report.reading = control::ReadClock(scale_.ns_per_tick);
+      return Tell(report);
     }
-    case control::FrameType::kReadGpus: {
-      const auto request = decoder.Get<std::uint64_t>();
-      double age_seconds = 0;
-      const journal::GpuSamples samples = ReadGpus(decoder.Get<std::uint64_t>(), age_seconds);
-      control::Encoder answer;
-      Put(answer.Put(request).Put(age_seconds), samples);
-      report_(control::FrameType::kGpusRead, answer.Take());
-      break;
+    case Type::kReadGpus: {
+      const auto order = Order<control::GpusOrder>(frame);
+      control::GpusReport report{order.request, 0, {}};
+      report.samples = ReadGpus(order.most, report.age_seconds);
+      return Tell(report);
     }
-    case control::FrameType::kSignal:
-      Signal(decoder.Get<std::int32_t>());
-      break;
-    case control::FrameType::kFault: {
-      const auto fault = decoder.Get<std::uint32_t>();
-      control::AgentFault what;
-      LOCKSTEP_CHECK(Get(decoder, what), "an order to inject a fault");
-      Inject(fault, what);
-      break;
+    case Type::kSignal:
+      return Signal(Order<control::SignalOrder>(frame).value);
+    case Type::kFault: {
+      const auto order = Order<control::FaultOrder>(frame);
+      return Inject(order.fault, order.order);
     }
-    case control::FrameType::kToPlugin:
-      if (plugin_) plugin_->Obey(order.payload);
-      break;
-    case control::FrameType::kEnd:
+    case Type::kToPlugin:
+      if (plugin_) plugin_->Obey(frame.payload);
+      return;
+    case Type::kEnd: {
+      const auto order = Order<control::EndOrder>(frame);
       End();
-      report_(control::FrameType::kEnded,
-              control::Encoder().Put(decoder.Get<std::uint64_t>()).Take());
-      break;
+      return Tell(control::EndedReport{order.request});
+    }
     default:
-      LOCKSTEP_CHECK(false, fmt::format("an agent got an order of type {}", order.type));
+      LOCKSTEP_CHECK(false, fmt::format("an agent got an order of type {}", frame.type));
   }
 }
 
@@ -252,26 +243,25 @@ void RankAgent::OnChange(const ChildChange& change) {
   // What we did ourselves is no news.
   const bool news = !ending_ || change.kind == Kind::kExited ||
                     (change.kind == Kind::kSignalled && change.value != SIGKILL);
-  const std::string value = control::Encoder().Put(std::int32_t{change.value}).Take();
   switch (change.kind) {
     case Kind::kExited:
       state_ = verdict::ProcessState::kExited;
       exit_code_ = change.value;
       death_ = W_EXITCODE(change.value, 0);
-      if (news) report_(control::FrameType::kExited, value);
+      if (news) Tell(control::ExitedReport{change.value});
       break;
     case Kind::kSignalled:
       state_ = verdict::ProcessState::kSignalled;
       signal_ = change.value;
       death_ = W_EXITCODE(0, change.value);
-      if (news) report_(control::FrameType::kSignalled, value);
+      if (news) Tell(control::SignalledReport{change.value});
       break;
     case Kind::kStopped:
       state_ = verdict::ProcessState::kStopped;
       signal_ = change.value;
       stopped_ = NowTicks();
       next_look_ = Deadline::AfterNs(0);
-      if (news) report_(control::FrameType::kStopped, value);
+      if (news) Tell(control::StoppedReport{change.value});
       break;
     case Kind::kContinued:
       state_ = verdict::ProcessState::kRunning;
@@ -324,8 +314,7 @@ void RankAgent::WatchForQuiet() {
 }
 
 void RankAgent::TellOfFault(std::uint32_t fault, control::FaultNews news, const std::string& text) {
-  report_(control::FrameType::kFaultDone,
-          control::Encoder().Put(fault).Put(static_cast<std::uint8_t>(news)).Text(text).Take());
+  Tell(control::FaultReport{fault, news, text});
 }
 
 void RankAgent::Inject(std::uint32_t fault, const control::AgentFault& order) {

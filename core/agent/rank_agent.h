@@ -1,6 +1,6 @@
 // One agent's own rank: its worker, the memory shared with it, and the watch over it.
 //
-// It obeys orders and emits reports (core/control/protocol.h) and does not know whether the
+// It obeys orders and emits reports (core/control/frames.h) and does not know whether the
 // coordinator sits in the same process or behind a socket.
 #ifndef LOCKSTEP_CORE_AGENT_RANK_AGENT_H_
 #define LOCKSTEP_CORE_AGENT_RANK_AGENT_H_
@@ -20,8 +20,8 @@
 #include "core/agent/progress_probe.h"
 #include "core/base/clock.h"
 #include "core/control/context.h"
+#include "core/control/frames.h"
 #include "core/control/outbox.h"
-#include "core/control/protocol.h"
 #include "core/control/segment.h"
 
 namespace lockstep::agent {
@@ -35,7 +35,7 @@ class RankAgent {
   // Its kStartWorker order then only lets it go on.
   Result<Child*> StartExchangingWorker();
 
-  void Obey(const control::Frame& order);
+  void Obey(const control::Frame& frame);
   const TickScale& scale() const { return scale_; }
 
   // For the loop: what to poll (-1: nothing), and what to call then.
@@ -64,6 +64,12 @@ class RankAgent {
   journal::GpuSamples ReadGpus(std::size_t most, double& age_seconds) const;
 
  private:
+  template <typename F>
+  static F Order(const control::Frame& frame);
+  template <typename F>
+  void Tell(const F& frame) {
+    report_(F::kType, control::Encode(frame));
+  }
   Status Start(int lifetime, const control::WorkerSetup& setup);
   Status Spawn(control::ChildRole::Kind kind, int lifetime, const control::WorkerSetup& setup);
   void Pump();   // reports what came through the channel

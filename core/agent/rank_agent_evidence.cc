@@ -27,9 +27,7 @@ void RankAgent::KeepLog() {
   if (log.text.empty()) return;
   log.rank = context_.rank;
   log.lifetime = lifetime_;
-  control::Encoder report;
-  Put(report, log);
-  report_(control::FrameType::kLog, report.Take());
+  Tell(control::LogReport{std::move(log)});
 }
 
 journal::GpuSamples RankAgent::ReadGpus(std::size_t most, double& age_seconds) const {

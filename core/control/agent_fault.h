@@ -4,8 +4,6 @@
 
 #include <cstdint>
 
-#include "core/control/codec.h"
-
 namespace lockstep::control {
 
 struct AgentFault {
@@ -30,9 +28,11 @@ struct AgentFault {
   Kind kind = Kind::kSetup;
   double amount = 0;
   double duration_seconds = 0;  // 0: to the end of the worker
+  static void Describe(auto& fields, auto& fault) {
+    fields.UpTo(fault.kind, Kind::kSetup);
+    fields(fault.amount, fault.duration_seconds);
+  }
 };
-void Put(Encoder& encoder, const AgentFault& fault);
-bool Get(Decoder& decoder, AgentFault& fault);
 
 // Where the program finds the nanoseconds to add: a file of 8 bytes, which only the agent has.
 inline constexpr char kClockOffsetVariable[] = "LOCKSTEP_CLOCK_OFFSET";

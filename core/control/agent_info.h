@@ -16,6 +16,9 @@ struct AgentInfo {
   int pid = 0;
   std::vector<int> cpus;  // the processors this rank may run on (its affinity mask)
   std::int64_t memory_available_bytes = 0;
+  static void Describe(auto& fields, auto& info) {
+    fields(info.rank, info.host, info.boot_id, info.pid, info.memory_available_bytes, info.cpus);
+  }
 };
 
 }  // namespace lockstep::control

@@ -13,6 +13,8 @@
 
 #include "core/base/deadline.h"
 #include "core/base/fd.h"
+#include "core/control/codec.h"
+#include "core/control/frames.h"
 #include "core/verdict/lost_hosts.h"
 
 namespace lockstep::control {
@@ -20,6 +22,7 @@ namespace lockstep::control {
 struct Frame {
   std::uint32_t type = 0;
   std::string payload;
+  bool is(FrameType other) const { return type == Number(other); }
 };
 
 class Channel {
@@ -41,6 +44,11 @@ class Channel {
 
   // Queues the frame and writes what the socket takes now.
   void Send(std::uint32_t type, std::string_view payload);
+  void Send(FrameType type, std::string_view payload = {}) { Send(Number(type), payload); }
+  template <typename F>
+  void Send(const F& frame) {
+    Send(F::kType, Encode(frame));
+  }
   // Writes on; call when poll(2) says POLLOUT.
   void Flush();
   bool has_unsent() const { return open_ && sent_ < out_.size(); }

@@ -2,7 +2,6 @@
 
 #include <time.h>
 
-#include <cmath>
 #include <limits>
 
 namespace lockstep::control {
@@ -31,20 +30,6 @@ ClockReading ReadClock(double ns_per_tick) {
     best = {ticks, (before_ns + after_ns) / 2, day_ns, after_ns - before_ns, ns_per_tick};
   }
   return best;
-}
-
-void Put(Encoder& encoder, const ClockReading& reading) {
-  encoder.Put(reading.ticks).Put(reading.raw_ns).Put(reading.day_ns).Put(reading.window_ns);
-  encoder.Put(reading.ns_per_tick);
-}
-
-bool Get(Decoder& decoder, ClockReading& reading) {
-  reading.ticks = decoder.Get<Ticks>();
-  reading.raw_ns = decoder.Get<std::int64_t>();
-  reading.day_ns = decoder.Get<std::int64_t>();
-  reading.window_ns = decoder.Get<std::int64_t>();
-  reading.ns_per_tick = decoder.Get<double>();
-  return decoder.ok() && std::isfinite(reading.ns_per_tick) && reading.ns_per_tick > 0;
 }
 
 }  // namespace lockstep::control

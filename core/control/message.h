@@ -13,6 +13,10 @@ namespace lockstep::control {
 struct Message {
   std::uint32_t type = 0;
   std::string payload;
+  static void Describe(auto& fields, auto& message) {
+    fields(message.type);
+    fields.Rest(message.payload);
+  }
 };
 inline constexpr std::uint32_t kReservedMessageType = 1u << 16;
 inline constexpr std::size_t kMaxPayloadBytes = 16u << 20;

@@ -3,12 +3,11 @@
 #define LOCKSTEP_CORE_CONTROL_ROSTER_H_
 
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/control/agent_info.h"
+#include "core/control/frames.h"
 
 namespace lockstep::control {
 
@@ -18,23 +17,26 @@ struct Contact {
   std::string host;
   std::string address = {};  // IPv4, or "@name" of a unix socket
   std::uint16_t port = 0;
+  static void Describe(auto& fields, auto& contact) {
+    fields(contact.rank, contact.host, contact.address, contact.port);
+  }
 };
 
 struct Roster {
+  static constexpr FrameType kType = FrameType::kRoster;
   double lost_seconds = 0;        // core/control/heartbeat_monitor.h
-  std::vector<AgentInfo> agents;  // one a rank
+  std::vector<AgentInfo> agents;  // one a rank; only candidates need them
   // Who may take the coordinator's place: the first of them that lives does.
   std::vector<Contact> candidates;
+  static void Describe(auto& fields, auto& roster) {
+    fields(roster.lost_seconds, roster.candidates, roster.agents);
+  }
 };
 
 // Ascending by rank, without the coordinator; of every host two before any third, so that some
 // are left whatever host dies. Few, because all are tried.
 std::vector<Contact> ChooseCandidates(const std::vector<Contact>& contacts);
 inline constexpr std::size_t kMostCandidates = 16;
-
-// Only candidates need the agents: for others they are left out.
-std::string EncodeRoster(const Roster& roster, bool with_agents);
-std::optional<Roster> DecodeRoster(std::string_view bytes);
 
 }  // namespace lockstep::control
 

@@ -18,8 +18,8 @@
 #include "core/base/random.h"
 #include "core/control/channel.h"
 #include "core/control/codec.h"
+#include "core/control/frames.h"
 #include "core/control/outbox.h"
-#include "core/control/protocol.h"
 #include "core/control/segment.h"
 
 namespace lockstep::control {
@@ -173,13 +173,10 @@ verdict::RankEvidence SomeEvidence() {
 }
 
 TEST(Codec, EvidenceThereAndBack) {
-  Encoder encoder;
-  Put(encoder, SomeEvidence());
-  const std::string bytes = encoder.Take();
-  Decoder decoder(bytes);
-  verdict::RankEvidence back;
-  ASSERT_TRUE(Get(decoder, back));
-  EXPECT_TRUE(decoder.complete());
+  const std::string bytes = Encode(SomeEvidence());
+  const auto decoded = Decode<verdict::RankEvidence>(bytes);
+  ASSERT_TRUE(decoded.has_value());
+  const verdict::RankEvidence& back = *decoded;
   EXPECT_EQ(back.rank, 3);
   EXPECT_EQ(back.state, verdict::ProcessState::kSignalled);
   EXPECT_EQ(back.exit_code, -2);
@@ -204,8 +201,8 @@ TEST(Codec, EvidenceThereAndBack) {
   EXPECT_EQ(back.journal.missed, 17u);
   // Cut anywhere, it is refused.
   for (std::size_t size = 0; size < bytes.size(); ++size) {
-    Decoder cut(std::string_view(bytes).substr(0, size));
-    EXPECT_FALSE(Get(cut, back)) << size;
+    const std::string_view cut = std::string_view(bytes).substr(0, size);
+    EXPECT_FALSE(Decode<verdict::RankEvidence>(cut).has_value()) << size;
   }
 }
 
@@ -214,21 +211,17 @@ TEST(Codec, RandomBytesHarmNobody) {
   for (int i = 0; i < 20'000; ++i) {
     std::string bytes(random.Below(200), '\0');
     for (char& byte : bytes) byte = static_cast<char>(random.Next() >> (random.Below(2) * 60));
-    Decoder evidence_decoder(bytes), info_decoder(bytes), status_decoder(bytes);
-    verdict::RankEvidence evidence;
-    AgentInfo info;
-    Status status;
-    Get(evidence_decoder, evidence);
-    Get(info_decoder, info);
-    Get(status_decoder, status);
+    Decode<verdict::RankEvidence>(bytes);
+    Decode<AgentInfo>(bytes);
+    Decode<StartedReport>(bytes);
   }
 }
 
 TEST(Codec, Messages) {
-  const Message back = DecodeMessage(EncodeMessage({77, "payload"}));
+  const Message back = Decode<Message>(Encode(Message{77, "payload"})).value();
   EXPECT_EQ(back.type, 77u);
   EXPECT_EQ(back.payload, "payload");
-  EXPECT_EQ(DecodeMessage("").payload, "");
+  EXPECT_FALSE(Decode<Message>("").has_value());
 }
 
 TEST(Outbox, WrapsAndRefusesWhatDoesNotFit) {

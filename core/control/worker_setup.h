@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "core/control/codec.h"
-
 namespace lockstep::control {
 
 struct WorkerSetup {
@@ -18,10 +16,10 @@ struct WorkerSetup {
   bool private_shm = false;
 
   bool empty() const { return environment.empty() && !movable_clock && !private_shm; }
+  static void Describe(auto& fields, auto& setup) {
+    fields(setup.environment, setup.movable_clock, setup.private_shm);
+  }
 };
-
-void Put(Encoder& encoder, const WorkerSetup& setup);
-bool Get(Decoder& decoder, WorkerSetup& setup);
 
 }  // namespace lockstep::control
 

@@ -18,6 +18,11 @@ namespace {
 constexpr double kHurrySeconds = 0.3;
 constexpr double kOwnSignalSeconds = 0.5;
 
+template <typename F>
+int ValueIn(const std::string& payload) {
+  return control::Decode<F>(payload).value_or(F{}).value;
+}
+
 }  // namespace
 
 Status CoordinatorImpl::Meet() {
@@ -45,9 +50,9 @@ void CoordinatorImpl::Order(int rank, control::FrameType type, const std::string
   Member& member = members_[static_cast<std::size_t>(rank)];
   if (type == control::FrameType::kStartWorker) member.start_order = payload;
   if (rank == 0) {
-    agent_.Obey(control::Frame{Number(type), payload});
+    agent_.Obey(control::Frame{control::Number(type), payload});
   } else if (!member.lost) {
-    member.channel->Send(Number(type), payload);
+    member.channel->Send(type, payload);
   }
 }
 
@@ -61,68 +66,73 @@ void CoordinatorImpl::Push(EventKind kind, int rank, int exit_code, int signal,
 }
 
 void CoordinatorImpl::OnMeeting(int rank, control::FrameType type, const std::string& payload) {
-  control::Decoder decoder(payload);
   const auto answer = [&](MeetingPlace::Waiting to, const std::string& value) {
-    Order(to.rank, control::FrameType::kMeetingValue,
-          control::Encoder().Put(to.request).Text(value).Take());
+    Order(to.rank, control::MeetingValue{to.request, value});
   };
   if (type == control::FrameType::kMeetingPut) {
-    const std::string key = decoder.Text();
-    const std::string value = decoder.Text();
-    if (!decoder.ok()) return;
-    for (const MeetingPlace::Waiting& waiting : meeting_.Put(key, value)) answer(waiting, value);
+    const auto put = control::Decode<control::MeetingPut>(payload);
+    if (!put) return;
+    for (const MeetingPlace::Waiting& who : meeting_.Put(put->key, put->value)) {
+      answer(who, put->value);
+    }
     return;
   }
-  const MeetingPlace::Waiting who{rank, decoder.Get<std::uint64_t>()};
-  const std::string key = decoder.Text();
-  if (!decoder.ok()) return;
-  if (const std::string* const value = meeting_.Get(key, who)) answer(who, *value);
+  const auto get = control::Decode<control::MeetingGet>(payload);
+  if (!get) return;
+  const MeetingPlace::Waiting who{rank, get->request};
+  if (const std::string* const value = meeting_.Get(get->key, who)) answer(who, *value);
 }
 
+void CoordinatorImpl::OnStarted(Member& member, const std::string& payload) {
+  const auto report = control::Decode<control::StartedReport>(payload);
+  member.started =
+      report ? report->status.ToStatus() : EnvironmentError("malformed reply from its agent");
+  if (member.started->ok()) member.worker = Worker::kRunning;
+}
+
+// Answers that are malformed are none.
 void CoordinatorImpl::OnAnswer(Member& member, control::FrameType type,
                                const std::string& payload) {
-  control::Decoder decoder(payload);
-  if (type == control::FrameType::kStarted) {
-    Status status = EnvironmentError("malformed reply from its agent");
-    Get(decoder, status);
-    member.started = status;
-    if (status.ok()) member.worker = Worker::kRunning;
-    return;
-  }
-  const auto request = decoder.Get<std::uint64_t>();
-  bool understood = decoder.ok();
   if (type == control::FrameType::kEvidence) {
-    understood = Get(decoder, member.evidence);
+    auto report = control::Decode<control::EvidenceReport>(payload);
+    if (!report) return;
+    member.evidence = std::move(report->evidence);
     Translate(member, member.evidence.journal);
-  }
-  if (type == control::FrameType::kJournalRead) {
-    understood = Get(decoder, member.journal);
+    member.answered = report->request;
+  } else if (type == control::FrameType::kJournalRead) {
+    auto report = control::Decode<control::JournalReport>(payload);
+    if (!report) return;
+    member.journal = std::move(report->journal);
     Translate(member, member.journal);
-  }
-  if (type == control::FrameType::kGpusRead) {
-    member.gpu_age_seconds = decoder.Get<double>();
-    understood = Get(decoder, member.gpus);
+    member.answered = report->request;
+  } else if (type == control::FrameType::kGpusRead) {
+    auto report = control::Decode<control::GpusReport>(payload);
+    if (!report) return;
+    member.gpu_age_seconds = report->age_seconds;
+    member.gpus = std::move(report->samples);
     Translate(member, member.gpus);
+    member.answered = report->request;
+  } else if (const auto report = control::Decode<control::EndedReport>(payload)) {
+    member.answered = report->request;
   }
-  if (understood) member.answered = request;
 }
 
 void CoordinatorImpl::OnReport(int rank, control::FrameType type, const std::string& payload) {
   Member& member = members_[static_cast<std::size_t>(rank)];
-  control::Decoder decoder(payload);
   switch (type) {
     case control::FrameType::kFromWorker:
-      return Push(EventKind::kMessage, rank, 0, 0, control::DecodeMessage(payload));
+      return Push(EventKind::kMessage, rank, 0, 0,
+                  control::Decode<control::Message>(payload).value_or(control::Message{}));
     case control::FrameType::kData:
       return Push(EventKind::kData, rank, 0, 0, control::Message{0, payload});
     case control::FrameType::kExited:
       member.worker = Worker::kExited;
-      return Push(EventKind::kExited, rank, decoder.Get<std::int32_t>());
+      return Push(EventKind::kExited, rank, ValueIn<control::ExitedReport>(payload));
     case control::FrameType::kSignalled:
       member.worker = Worker::kSignalled;
-      return Push(EventKind::kSignalled, rank, 0, decoder.Get<std::int32_t>());
+      return Push(EventKind::kSignalled, rank, 0, ValueIn<control::SignalledReport>(payload));
     case control::FrameType::kStopped:
-      return Push(EventKind::kStopped, rank, 0, decoder.Get<std::int32_t>());
+      return Push(EventKind::kStopped, rank, 0, ValueIn<control::StoppedReport>(payload));
     case control::FrameType::kContinued:
       return Push(EventKind::kContinued, rank);
     case control::FrameType::kQuiet:
@@ -137,13 +147,14 @@ void CoordinatorImpl::OnReport(int rank, control::FrameType type, const std::str
     case control::FrameType::kMeetingGet:
       return OnMeeting(rank, type, payload);
     case control::FrameType::kStarted:
+      return OnStarted(member, payload);
     case control::FrameType::kEvidence:
     case control::FrameType::kJournalRead:
     case control::FrameType::kGpusRead:
     case control::FrameType::kEnded:
       return OnAnswer(member, type, payload);
     case control::FrameType::kClockTold:
-      return OnClockTold(member, decoder);
+      return OnClockTold(member, payload);
     case control::FrameType::kLog:
       return OnLog(payload);
     case control::FrameType::kDismissed:
@@ -229,20 +240,20 @@ bool CoordinatorImpl::AwaitMembers(Deadline deadline,
 }
 
 void CoordinatorImpl::OnFaultDone(int rank, const std::string& payload) {
-  control::Decoder decoder(payload);
+  auto report = control::Decode<control::FaultReport>(payload);
+  if (!report) return;
   Event event;
   event.kind = EventKind::kFault;
   event.rank = rank;
-  event.message.type = decoder.Get<std::uint32_t>();
-  event.news = static_cast<control::FaultNews>(decoder.Get<std::uint8_t>());
-  event.message.payload = decoder.Text();
-  if (decoder.ok()) events_.push_back(std::move(event));
+  event.message = {report->fault, std::move(report->text)};
+  event.news = report->news;
+  events_.push_back(std::move(event));
 }
 
 void CoordinatorImpl::Send(int rank, const control::Message& message) {
   LOCKSTEP_CHECK(message.type < control::kReservedMessageType, "a reserved message type");
   LOCKSTEP_CHECK(message.payload.size() <= control::kMaxPayloadBytes, "the message is too large");
-  Order(rank, control::FrameType::kToWorker, control::EncodeMessage(message));
+  Order(rank, control::FrameType::kToWorker, control::Encode(message));
 }
 
 void CoordinatorImpl::SendAll(const control::Message& message) {
@@ -279,23 +290,18 @@ Event CoordinatorImpl::Next(Deadline deadline) {
 
 void CoordinatorImpl::Signal(int rank, int signal) {
   members_[static_cast<std::size_t>(rank)].sent_signal = signal;
-  Order(rank, control::FrameType::kSignal, control::Encoder().Put(std::int32_t{signal}).Take());
+  Order(rank, control::SignalOrder{signal});
 }
 
 void CoordinatorImpl::Inject(int rank, std::uint32_t fault, const control::AgentFault& order) {
-  control::Encoder encoder;
-  encoder.Put(fault);
-  Put(encoder, order);
-  Order(rank, control::FrameType::kFault, encoder.Take());
+  Order(rank, control::FaultOrder{fault, order});
 }
 
 std::vector<verdict::RankEvidence> CoordinatorImpl::Ask(Deadline deadline, bool system) {
   const std::uint64_t request = ++request_;
   // Some of the time is left for the answers' way.
   const std::int64_t budget_ns = std::max<std::int64_t>(deadline.RemainingNs() * 3 / 4, 0);
-  OrderAll(
-      control::FrameType::kCollect,
-      control::Encoder().Put(request).Put(budget_ns).Put(static_cast<std::uint8_t>(system)).Take());
+  OrderAll(control::CollectOrder{request, budget_ns, system});
   AwaitMembers(deadline, [&](const Member& m) { return m.answered >= request; });
   std::vector<verdict::RankEvidence> all;
   for (int rank = 0; rank < size(); ++rank) {
@@ -317,8 +323,7 @@ std::vector<verdict::RankEvidence> CoordinatorImpl::Ask(Deadline deadline, bool 
 
 std::vector<journal::Journal> CoordinatorImpl::Journals(std::size_t most, Deadline deadline) {
   const std::uint64_t request = ++request_;
-  OrderAll(control::FrameType::kJournal,
-           control::Encoder().Put(request).Put(static_cast<std::uint64_t>(most)).Take());
+  OrderAll(control::JournalOrder{request, most});
   AwaitMembers(deadline, [&](const Member& m) { return m.answered >= request; });
   std::vector<journal::Journal> all;
   for (Member& member : members_) {

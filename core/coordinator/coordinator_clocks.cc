@@ -36,16 +36,13 @@ void CoordinatorImpl::Translate(const Member& member, journal::GpuSamples& gpus)
   for (auto& sample : gpus.samples) sample.ticks = clocks_.ToOurs(rank, sample.ticks);
 }
 
-void CoordinatorImpl::OnClockTold(Member& member, control::Decoder& decoder) {
+void CoordinatorImpl::OnClockTold(Member& member, const std::string& payload) {
   const Ticks received = NowTicks();
-  const auto request = decoder.Get<std::uint64_t>();
-  const auto there = decoder.Get<Ticks>();
-  if (!decoder.ok() || request != request_) return;  // too late
-  member.clock = {0, received, there};
-  control::ClockReading reading;
-  member.clock_reading.reset();
-  if (Get(decoder, reading)) member.clock_reading = reading;
-  member.answered = request;
+  const auto report = control::Decode<control::ClockReport>(payload);
+  if (!report || report->request != request_) return;  // too late
+  member.clock = {0, received, report->there};
+  member.clock_reading = report->reading;
+  member.answered = report->request;
 }
 
 bool CoordinatorImpl::ProbeClock(int rank, bool read, ClockRoundTrip& trip) {
@@ -53,8 +50,7 @@ bool CoordinatorImpl::ProbeClock(int rank, bool read, ClockRoundTrip& trip) {
   const Member& member = members_[static_cast<std::size_t>(rank)];
   const Deadline deadline = Deadline::AfterSeconds(kProbeSeconds);
   const Deadline awake = Deadline::AfterSeconds(kAwakeSeconds);
-  const std::string probe =
-      control::Encoder().Put(request).Put(static_cast<std::uint8_t>(read)).Take();
+  const std::string probe = control::Encode(control::ClockProbe{request, read});
   const Ticks sent = NowTicks();
   Order(rank, control::FrameType::kClockProbe, probe);
   while (member.answered < request) {

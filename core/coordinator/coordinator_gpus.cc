@@ -16,18 +16,16 @@ constexpr std::size_t kEvidenceSamples = 60;
 }  // namespace
 
 void CoordinatorImpl::OnLog(const std::string& payload) {
-  control::Decoder decoder(payload);
-  journal::WorkerLog log;
-  if (!Get(decoder, log)) return;
+  auto report = control::Decode<control::LogReport>(payload);
+  if (!report) return;
   if (logs_.size() >= kMostLogs) logs_.erase(logs_.begin());
-  logs_.push_back(std::move(log));
+  logs_.push_back(std::move(report->log));
 }
 
 void CoordinatorImpl::AskGpus(std::size_t most, Deadline deadline) {
   const std::uint64_t request = ++request_;
   for (Member& member : members_) member.gpus = {};
-  OrderAll(control::FrameType::kReadGpus,
-           control::Encoder().Put(request).Put(static_cast<std::uint64_t>(most)).Take());
+  OrderAll(control::GpusOrder{request, most});
   AwaitMembers(deadline, [&](const Member& m) { return m.answered >= request; });
 }
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "core/agent/rank_agent.h"
+#include "core/control/frames.h"
 #include "core/control/heartbeat_monitor.h"
-#include "core/control/protocol.h"
 #include "core/control/roster.h"
 #include "core/control/signals.h"
 #include "core/coordinator/coordinator.h"
@@ -20,8 +20,6 @@
 #include "core/coordinator/members.h"
 
 namespace lockstep::coordinator {
-
-constexpr std::uint32_t Number(control::FrameType type) { return static_cast<std::uint32_t>(type); }
 
 class CoordinatorImpl final : public Coordinator {
  public:
@@ -74,11 +72,20 @@ class CoordinatorImpl final : public Coordinator {
 
   // The followers first: they work while our own agent does.
   void OrderAll(control::FrameType type, const std::string& payload);
-  void Order(int rank, control::FrameType type, const std::string& payload);
+  void Order(int rank, control::FrameType type, const std::string& payload = {});
+  template <typename F>
+  void OrderAll(const F& order) {
+    OrderAll(F::kType, control::Encode(order));
+  }
+  template <typename F>
+  void Order(int rank, const F& order) {
+    Order(rank, F::kType, control::Encode(order));
+  }
   void OnReport(int rank, control::FrameType type, const std::string& payload);
   void OnMeeting(int rank, control::FrameType type, const std::string& payload);
   void OnFaultDone(int rank, const std::string& payload);
   void OrderStart(std::vector<control::WorkerSetup> setups);
+  void OnStarted(Member& member, const std::string& payload);
   void OnAnswer(Member& member, control::FrameType type, const std::string& payload);
   void OnLog(const std::string& payload);
   void AskGpus(std::size_t most, Deadline deadline);
@@ -93,7 +100,7 @@ class CoordinatorImpl final : public Coordinator {
   void KeepHeartbeats();
   Status Started(int rank) const;  // what became of the newest order to start a worker
   std::vector<verdict::RankEvidence> Ask(Deadline deadline, bool system);
-  void OnClockTold(Member& member, control::Decoder& decoder);
+  void OnClockTold(Member& member, const std::string& payload);
   // One round trip to a rank's agent, which also reads its clocks for us; false: no answer.
   bool ProbeClock(int rank, bool read, ClockRoundTrip& trip);
   void ExchangeClocks(std::size_t host, int probes);

@@ -19,10 +19,7 @@ void CoordinatorImpl::OrderStart(std::vector<control::WorkerSetup> setups) {
   setups.resize(members_.size());
   shm_ = LendPrivateShm(agents_, setups);
   for (int rank = size() - 1; rank >= 0; --rank) {
-    control::Encoder order;
-    order.Put(std::int32_t{lifetime_});
-    Put(order, setups[static_cast<std::size_t>(rank)]);
-    Order(rank, control::FrameType::kStartWorker, order.Take());
+    Order(rank, control::StartOrder{lifetime_, setups[static_cast<std::size_t>(rank)]});
   }
 }
 
@@ -84,7 +81,7 @@ Status CoordinatorImpl::StartWorker(int rank) {
 void CoordinatorImpl::EndWorker(int rank, Deadline deadline) {
   const std::uint64_t request = ++request_;
   Member& member = members_[static_cast<std::size_t>(rank)];
-  Order(rank, control::FrameType::kEnd, control::Encoder().Put(request).Take());
+  Order(rank, control::EndOrder{request});
   AwaitMembers(deadline, [&](const Member& m) { return &m != &member || m.answered >= request; });
   if (!member.lost && member.answered < request) LoseSilent(rank);
   member.worker = Worker::kNone;
@@ -96,7 +93,7 @@ void CoordinatorImpl::EndWorker(int rank, Deadline deadline) {
 
 void CoordinatorImpl::EndWorkers(Deadline deadline) {
   const std::uint64_t request = ++request_;
-  OrderAll(control::FrameType::kEnd, control::Encoder().Put(request).Take());
+  OrderAll(control::EndOrder{request});
   AwaitMembers(deadline, [&](const Member& m) { return m.answered >= request; });
   for (int rank = 0; rank < size(); ++rank) {
     Member& member = members_[static_cast<std::size_t>(rank)];
@@ -119,7 +116,7 @@ bool CoordinatorImpl::AwaitExits(Deadline deadline) {
 
 void CoordinatorImpl::Dismiss() {
   agent_.End();
-  for (int rank = 1; rank < size(); ++rank) Order(rank, control::FrameType::kDismiss, {});
+  for (int rank = 1; rank < size(); ++rank) Order(rank, control::FrameType::kDismiss);
   const Deadline deadline = Deadline::AfterSeconds(kDismissSeconds);
   for (Member& member : members_) {
     // Each answers kDismissed, then waits for our channel to close, which the end of this object
@@ -131,7 +128,7 @@ void CoordinatorImpl::Dismiss() {
       member.channel->Fill();
       bool gone = false;
       while (const std::optional<control::Frame> frame = member.channel->Take()) {
-        gone = gone || frame->type == Number(control::FrameType::kDismissed);
+        gone = gone || frame->is(control::FrameType::kDismissed);
       }
       if (gone) break;
     }

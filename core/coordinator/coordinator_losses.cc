@@ -8,10 +8,11 @@
 namespace lockstep::coordinator {
 
 void CoordinatorImpl::SendRoster(const std::vector<control::Contact>& contacts) {
-  const control::Roster roster = {heartbeats_->lost_seconds(), agents_,
-                                  control::ChooseCandidates(contacts)};
-  const std::string with = control::EncodeRoster(roster, /*with_agents=*/true);
-  const std::string without = control::EncodeRoster(roster, /*with_agents=*/false);
+  control::Roster roster = {heartbeats_->lost_seconds(), agents_,
+                            control::ChooseCandidates(contacts)};
+  const std::string with = control::Encode(roster);
+  roster.agents.clear();
+  const std::string without = control::Encode(roster);
   for (int rank = 1; rank < size(); ++rank) {
     const bool candidate =
         std::any_of(roster.candidates.begin(), roster.candidates.end(),
@@ -64,7 +65,7 @@ void CoordinatorImpl::OnToldToEnd(int rank) {
 void CoordinatorImpl::KeepHeartbeats() {
   const std::int64_t awake_ns = heartbeats_->Turn(MonotonicNs());
   if (heartbeats_->TakeHeartbeat(awake_ns)) {
-    for (int rank = 1; rank < size(); ++rank) Order(rank, control::FrameType::kHeartbeat, {});
+    for (int rank = 1; rank < size(); ++rank) Order(rank, control::FrameType::kHeartbeat);
   }
   for (int rank = 1; rank < size(); ++rank) {
     const Member& member = members_[static_cast<std::size_t>(rank)];
@@ -73,7 +74,7 @@ void CoordinatorImpl::KeepHeartbeats() {
 }
 
 void CoordinatorImpl::Rest() {
-  for (int rank = 1; rank < size(); ++rank) Order(rank, control::FrameType::kRest, {});
+  for (int rank = 1; rank < size(); ++rank) Order(rank, control::FrameType::kRest);
 }
 
 std::vector<verdict::RankPlace> CoordinatorImpl::places() const {

@@ -8,8 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "core/control/frames.h"
 #include "core/control/machine.h"
-#include "core/control/protocol.h"
 #include "core/control/rendezvous/endpoint.h"
 #include "core/control/rendezvous/join.h"
 #include "core/control/tcp.h"
@@ -17,7 +17,6 @@
 namespace lockstep::coordinator {
 namespace {
 
-constexpr std::uint32_t Number(control::FrameType type) { return static_cast<std::uint32_t>(type); }
 constexpr double kConnectSeconds = 1;
 // A closed connection is noticed by all at once; silence by each in its turn.
 constexpr double kWelcomeSeconds = 3, kWelcomeAfterSilenceSeconds = 6;
@@ -115,17 +114,12 @@ std::optional<control::Channel> Failover::FindSuccessor() {
 }
 
 ExitCode Failover::Give(control::Channel& channel, const FailoverPart& own) {
-  control::Encoder part;
-  part.Put(std::int32_t{own.lifetime}).Put(static_cast<std::uint8_t>(loss_));
-  Put(part, own.evidence);
-  Put(part, own.journal);
-  channel.Send(Number(control::FrameType::kFailoverPart), part.Take());
+  channel.Send(control::FailoverFrame{own.lifetime, loss_, own.evidence, own.journal});
   for (std::size_t at = 0; at < own.data.size(); at += kPieceBytes) {
-    channel.Send(Number(control::FrameType::kData),
-                 std::string_view(own.data).substr(at, kPieceBytes));
+    channel.Send(control::FrameType::kData, std::string_view(own.data).substr(at, kPieceBytes));
     if (!channel.FlushUntil(Within(kGiveSeconds))) break;
   }
-  channel.Send(Number(control::FrameType::kFailoverEnd), {});
+  channel.Send(control::FrameType::kFailoverEnd);
   const Deadline deadline = Deadline::AfterSeconds(kGiveSeconds);
   // Until the successor is done, or gone: the launcher is to see its exit code first.
   while (channel.open() && !deadline.Passed()) WaitFor(channel, deadline);
@@ -142,21 +136,19 @@ void Failover::Hear(control::rendezvous::JoinRequest& request, FailoverReport& f
   const auto rank = static_cast<std::size_t>(request.info.rank);
   while (true) {
     while (const std::optional<control::Frame> frame = request.channel.Take()) {
-      if (frame->type == Number(control::FrameType::kFailoverEnd)) return;
-      if (frame->type == Number(control::FrameType::kData)) failover.data[rank] += frame->payload;
-      if (frame->type != Number(control::FrameType::kFailoverPart)) continue;
-      control::Decoder decoder(frame->payload);
-      const auto lifetime = decoder.Get<std::int32_t>();
-      const auto loss = static_cast<verdict::Loss>(decoder.Get<std::uint8_t>());
-      verdict::RankEvidence evidence;
-      journal::Journal journal;
-      if (!Get(decoder, evidence) || !Get(decoder, journal)) return;
+      if (frame->is(control::FrameType::kFailoverEnd)) return;
+      if (frame->is(control::FrameType::kData)) failover.data[rank] += frame->payload;
+      if (!frame->is(control::FrameType::kFailoverPart)) continue;
+      auto part = control::Decode<control::FailoverFrame>(frame->payload);
+      if (!part) return;
       // One end that was seen explains all connections that were reset.
-      if (loss_ == verdict::Loss::kReset && loss == verdict::Loss::kClosed) loss_ = loss;
-      evidence.rank = request.info.rank;
-      failover.lifetime = std::max<int>(failover.lifetime, lifetime);
-      failover.evidence[rank] = std::move(evidence);
-      failover.journals[rank] = std::move(journal);
+      if (loss_ == verdict::Loss::kReset && part->loss == verdict::Loss::kClosed) {
+        loss_ = part->loss;
+      }
+      part->evidence.rank = request.info.rank;
+      failover.lifetime = std::max<int>(failover.lifetime, part->lifetime);
+      failover.evidence[rank] = std::move(part->evidence);
+      failover.journals[rank] = std::move(part->journal);
     }
     if (!request.channel.open() || deadline.Passed()) return;
     WaitFor(request.channel, deadline);

@@ -13,8 +13,8 @@
 
 #include "core/agent/rank_agent.h"
 #include "core/base/clock.h"
+#include "core/control/frames.h"
 #include "core/control/heartbeat_monitor.h"
-#include "core/control/protocol.h"
 #include "core/control/signals.h"
 #include "core/control/tcp.h"
 #include "core/coordinator/coordinator.h"
@@ -25,7 +25,6 @@
 namespace lockstep::coordinator {
 namespace {
 
-constexpr std::uint32_t Number(control::FrameType type) { return static_cast<std::uint32_t>(type); }
 // Part of the time between SIGTERM and SIGKILL in which the coordinator may still want our data;
 // and what is for the failover, if that comes to nothing.
 constexpr double kGraceShare = 0.75, kHurryShare = 0.6;
@@ -82,7 +81,7 @@ class Follower {
         kept_.size() + payload.size() <= kMostKeptBytes) {
       kept_ += payload;
     }
-    if (control_) control_->Send(Number(type), payload);
+    if (control_) control_->Send(type, payload);
   }
 
   void PollOnce() {
@@ -97,7 +96,7 @@ class Follower {
     const control::Signals::Arrived arrived = signals_.Take();
     if (arrived.end != 0 && !told_) {
       told_ = true;
-      control_->Send(Number(control::FrameType::kToldToEnd), {});
+      control_->Send(control::FrameType::kToldToEnd);
       leave_at_ = Deadline::AfterSeconds(kGraceShare * KillSeconds());
     }
     if (items[4].revents != 0) OnLauncherGone();
@@ -129,7 +128,7 @@ class Follower {
 
   void OnLauncherGone() {
     launcher_.OnGone();
-    control_->Send(Number(control::FrameType::kLauncherGone), {});
+    control_->Send(control::FrameType::kLauncherGone);
     if (!leave_at_) leave_at_ = Deadline::AfterSeconds(kWithoutLauncherSeconds);
   }
 
@@ -141,7 +140,7 @@ class Follower {
     const std::int64_t awake_ns = heartbeats_->Turn(MonotonicNs());
     const bool doubtful =
         static_cast<double>(awake_ns - heard_ns_) > 0.5e9 * heartbeats_->lost_seconds();
-    if (doubtful && !asked_) control_->Send(Number(control::FrameType::kHeartbeat), {});
+    if (doubtful && !asked_) control_->Send(control::FrameType::kHeartbeat);
     asked_ = doubtful;
     return heartbeats_->IsLost(heard_ns_, awake_ns);
   }
@@ -173,7 +172,7 @@ class Follower {
   }
 
   void TakeRoster(const std::string& payload) {
-    std::optional<control::Roster> roster = control::DecodeRoster(payload);
+    std::optional<control::Roster> roster = control::Decode<control::Roster>(payload);
     LOCKSTEP_CHECK(roster.has_value(), "the coordinator's roster");
     roster_ = *std::move(roster);
     const bool candidate =
@@ -215,7 +214,7 @@ class Follower {
     agent_.End();
     own.data = std::move(kept_);
     own.replicated = std::move(replicated_);
-    if (control_->open()) control_->Send(Number(control::FrameType::kTakenForLost), {});
+    if (control_->open()) control_->Send(control::FrameType::kTakenForLost);
     control_->Close();
     fmt::print(stderr, "rank {}: the coordinator (rank 0) is {}\n", context_.rank,
                loss == verdict::Loss::kClosed || loss == verdict::Loss::kGone
@@ -245,7 +244,7 @@ class Follower {
   // The launcher should see the coordinator's exit code first: it is that of the launch.
   ExitCode LeaveWithCoordinator() {
     agent_.End();
-    control_->Send(Number(control::FrameType::kDismissed), {});
+    control_->Send(control::FrameType::kDismissed);
     const Deadline deadline = Deadline::AfterSeconds(3);
     while (control_->open() && !deadline.Passed()) {
       pollfd item{control_->fd(), control_->poll_events(), 0};

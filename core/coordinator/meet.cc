@@ -83,7 +83,7 @@ Result<control::rendezvous::Endpoint> EndpointIn(const std::vector<std::string>&
   for (const std::string& part : parts) {
     if (part.empty()) continue;
     if (std::optional<control::rendezvous::Endpoint> endpoint =
-            control::rendezvous::DecodeEndpoint(part)) {
+            control::Decode<control::rendezvous::Endpoint>(part)) {
       return *std::move(endpoint);
     }
   }
@@ -103,7 +103,7 @@ Result<std::vector<control::rendezvous::JoinRequest>> MeetFollowers(
                             control::rendezvous::JoinServer::Listen(address, context.size - 1));
   std::unique_ptr<control::rendezvous::EndpointServer> endpoints;
   if (over_mpi) {
-    const std::string part = control::rendezvous::EncodeEndpoint(server->endpoint());
+    const std::string part = control::Encode(server->endpoint());
     LOCKSTEP_RETURN_IF_ERROR(Exchange(context, options, agent, part, signals, deadline).status());
   } else if (context.size > 1) {
     LOCKSTEP_ASSIGN_OR_RETURN(

@@ -21,11 +21,11 @@
 
 #include "core/control/channel.h"
 #include "core/control/context.h"
+#include "core/control/frames.h"
 #include "core/control/machine.h"
 #include "core/control/open_files.h"
 #include "core/control/outbox.h"
 #include "core/control/private_shm.h"
-#include "core/control/protocol.h"
 #include "core/control/rendezvous/exchange.h"
 #include "core/control/segment.h"
 #include "core/control/worker_role.h"
@@ -114,15 +114,16 @@ WorkerLinkImpl::~WorkerLinkImpl() {
 }
 
 void WorkerLinkImpl::Sort(control::Frame frame) {
-  if (frame.type == static_cast<std::uint32_t>(control::FrameType::kToWorker)) {
-    (take_ ? fresh_ : messages_).push_back(control::DecodeMessage(frame.payload));
+  if (frame.is(control::FrameType::kToWorker)) {
+    (take_ ? fresh_ : messages_)
+        .push_back(control::Decode<control::Message>(frame.payload).value_or(control::Message{}));
     return;
   }
-  LOCKSTEP_CHECK(frame.type == static_cast<std::uint32_t>(control::FrameType::kMeetingValue),
+  LOCKSTEP_CHECK(frame.is(control::FrameType::kMeetingValue),
                  fmt::format("a worker got a frame of type {}", frame.type));
-  control::Decoder decoder(frame.payload);
+  auto answer = control::Decode<control::MeetingValue>(frame.payload);
   // The answer to a Get that gave up is nobody's.
-  if (decoder.Get<std::uint64_t>() == request_) answer_ = decoder.Text();
+  if (answer && answer->request == request_) answer_ = std::move(answer->value);
 }
 
 void WorkerLinkImpl::ReadFrames() {
@@ -201,7 +202,7 @@ Result<control::Message> WorkerLinkImpl::Take(std::optional<std::uint32_t> type,
 }
 
 Status WorkerLinkImpl::SendFrame(control::FrameType type, std::string_view payload) {
-  channel_.Send(static_cast<std::uint32_t>(type), payload);
+  channel_.Send(type, payload);
   if (channel_.FlushUntil(Deadline::AfterSeconds(kSendSeconds))) return OkStatus();
   if (!channel_.open()) return AgentGone();
   return DeadlineExceeded(fmt::format("the agent took no message for {} s", kSendSeconds));
@@ -211,7 +212,7 @@ Status WorkerLinkImpl::Send(const control::Message& message) {
   LOCKSTEP_CHECK(message.type < control::kReservedMessageType, "a reserved message type");
   LOCKSTEP_CHECK(message.payload.size() <= control::kMaxPayloadBytes, "the message is too large");
   Lock lock(mutex_);
-  return SendFrame(control::FrameType::kToWorker, control::EncodeMessage(message));
+  return SendFrame(control::FrameType::kToWorker, control::Encode(message));
 }
 
 Status WorkerLinkImpl::Put(const std::string& key, const std::string& value) {
@@ -220,7 +221,7 @@ Status WorkerLinkImpl::Put(const std::string& key, const std::string& value) {
       "the key or value is too large for a meeting");
   Lock lock(mutex_);
   return SendFrame(control::FrameType::kMeetingPut,
-                   control::Encoder().Text(key).Text(value).Take());
+                   control::Encode(control::MeetingPut{key, value}));
 }
 
 Result<std::string> WorkerLinkImpl::Get(const std::string& key, Deadline deadline) {
@@ -229,7 +230,7 @@ Result<std::string> WorkerLinkImpl::Get(const std::string& key, Deadline deadlin
   ++request_;
   answer_.reset();
   LOCKSTEP_RETURN_IF_ERROR(SendFrame(control::FrameType::kMeetingGet,
-                                     control::Encoder().Put(request_).Text(key).Take()));
+                                     control::Encode(control::MeetingGet{request_, key})));
   while (!answer_) {
     if (meeting_closed_) return SystemFailed("connecting was aborted");
     LOCKSTEP_RETURN_IF_ERROR(Wait(lock, deadline, fmt::format("the value of '{}'", key)));

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "core/control/codec.h"
 #include "core/plan/scenario.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -71,26 +72,25 @@ TEST(OutsideFaults, WorkersAreStartedWithWhatTheirFaultsNeed) {
 }
 
 TEST(OutsideFaults, SetupsAndOrdersTravel) {
-  control::WorkerSetup setup, arrived;
+  control::WorkerSetup setup;
   setup.environment = {"A=b", ""};
   setup.private_shm = true;
-  control::AgentFault order{control::AgentFault::Kind::kClockJump, -3.5, 0.25}, got;
-  control::Encoder encoder;
-  control::Put(encoder, setup);
-  control::Put(encoder, order);
-  const std::string bytes = encoder.Take();
-  control::Decoder decoder(bytes);
-  ASSERT_TRUE(control::Get(decoder, arrived));
-  ASSERT_TRUE(control::Get(decoder, got));
-  EXPECT_THAT(arrived.environment, ElementsAre("A=b", ""));
-  EXPECT_TRUE(arrived.private_shm && !arrived.movable_clock);
-  EXPECT_EQ(got.amount, -3.5);
-  EXPECT_EQ(got.duration_seconds, 0.25);
+  const control::AgentFault order{control::AgentFault::Kind::kClockJump, -3.5, 0.25};
+  const auto arrived = control::Decode<control::WorkerSetup>(control::Encode(setup));
+  const auto got = control::Decode<control::AgentFault>(control::Encode(order));
+  ASSERT_TRUE(arrived.has_value());
+  ASSERT_TRUE(got.has_value());
+  EXPECT_THAT(arrived->environment, ElementsAre("A=b", ""));
+  EXPECT_TRUE(arrived->private_shm && !arrived->movable_clock);
+  EXPECT_EQ(got->amount, -3.5);
+  EXPECT_EQ(got->duration_seconds, 0.25);
+  const std::string bytes = control::Encode(setup) + control::Encode(order);
   for (std::size_t length = 0; length < bytes.size(); ++length) {
     control::Decoder cut(std::string_view(bytes).substr(0, length));
     control::WorkerSetup some;
     control::AgentFault fault;
-    EXPECT_FALSE(control::Get(cut, some) && control::Get(cut, fault)) << length;
+    cut(some, fault);
+    EXPECT_FALSE(cut.ok()) << length;
   }
 }
 

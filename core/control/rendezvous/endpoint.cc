@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <utility>
 
 #include "core/control/codec.h"
@@ -48,24 +49,10 @@ std::optional<Endpoint> AskForEndpoint(const std::string& server) {
   poll(&item, 1, deadline.RemainingMs());
   char bytes[256];
   const ssize_t n = recv(fd->get(), bytes, sizeof bytes, 0);
-  return n > 0 ? DecodeEndpoint({bytes, static_cast<std::size_t>(n)}) : std::nullopt;
+  return n > 0 ? Decode<Endpoint>({bytes, static_cast<std::size_t>(n)}) : std::nullopt;
 }
 
 }  // namespace
-
-std::string EncodeEndpoint(const Endpoint& endpoint) {
-  return Encoder().Text(endpoint.address).Put(endpoint.port).Text(endpoint.secret).Take();
-}
-
-std::optional<Endpoint> DecodeEndpoint(std::string_view bytes) {
-  Decoder decoder(bytes);
-  Endpoint endpoint;
-  endpoint.address = decoder.Text();
-  endpoint.port = decoder.Get<std::uint16_t>();
-  endpoint.secret = decoder.Text();
-  if (!decoder.complete() || endpoint.secret.size() != kSecretBytes) return std::nullopt;
-  return endpoint;
-}
 
 bool SameSecret(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
@@ -79,7 +66,7 @@ bool SameSecret(std::string_view a, std::string_view b) {
 Result<std::unique_ptr<EndpointServer>> EndpointServer::Open(const LaunchContext& context,
                                                              const Endpoint& endpoint) {
   auto server = std::make_unique<EndpointServer>();
-  server->bytes_ = EncodeEndpoint(endpoint);
+  server->bytes_ = Encode(endpoint);
   std::string address = EndpointServerAddress(context);
   Result<Fd> fd = ListenLocal(address);
   if (!fd.ok()) {

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -24,9 +23,11 @@ struct Endpoint {
   std::string address;     // IPv4, or "@name" of a unix socket
   std::uint16_t port = 0;  // of IPv4
   std::string secret;      // kSecretBytes of the kernel's randomness
+  static void Describe(auto& fields, auto& endpoint) {
+    fields(endpoint.address, endpoint.port, endpoint.secret);
+    fields.Require(endpoint.secret.size() == kSecretBytes);
+  }
 };
-std::string EncodeEndpoint(const Endpoint& endpoint);
-std::optional<Endpoint> DecodeEndpoint(std::string_view bytes);
 
 // Takes the same time wherever the difference is.
 bool SameSecret(std::string_view a, std::string_view b);

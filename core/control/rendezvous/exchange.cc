@@ -5,13 +5,12 @@
 
 #include <optional>
 
-#include "core/control/protocol.h"
+#include "core/control/frames.h"
 #include "core/control/rendezvous/mpi_gather.h"
 
 namespace lockstep::control::rendezvous {
 namespace {
 
-constexpr std::uint32_t Number(FrameType type) { return static_cast<std::uint32_t>(type); }
 // The agent has its own deadline and ends this process with it; this is only a bound.
 constexpr double kServeSeconds = 24 * 3600;
 
@@ -26,25 +25,14 @@ Result<Frame> AwaitFrame(Channel& channel, Deadline deadline) {
   }
 }
 
-std::string EncodeGathered(const Result<std::vector<std::string>>& parts) {
-  Encoder encoder;
-  Put(encoder, parts.ok() ? OkStatus() : parts.status());
-  if (parts.ok()) {
-    for (const std::string& part : *parts) encoder.Text(part);
-  }
-  return encoder.Take();
-}
-
-Result<std::vector<std::string>> DecodeGathered(const Frame& frame) {
-  Decoder decoder(frame.payload);
-  Status status;
-  if (frame.type != Number(FrameType::kGathered) || !Get(decoder, status)) {
+Result<std::vector<std::string>> PartsIn(const Frame& frame) {
+  std::optional<GatheredReport> gathered;
+  if (frame.is(FrameType::kGathered)) gathered = Decode<GatheredReport>(frame.payload);
+  if (!gathered) {
     return EnvironmentError("malformed reply from the exchange of addresses over MPI");
   }
-  if (!status.ok()) return status;
-  std::vector<std::string> parts;
-  while (decoder.ok() && !decoder.rest().empty()) parts.push_back(decoder.Text());
-  return parts;
+  if (gathered->status.code != StatusCode::kOk) return gathered->status.ToStatus();
+  return std::move(gathered->parts);
 }
 
 }  // namespace
@@ -52,26 +40,28 @@ Result<std::vector<std::string>> DecodeGathered(const Frame& frame) {
 Status ServeExchange(Channel& channel, bool keep_mpi) {
   const Deadline deadline = Deadline::AfterSeconds(kServeSeconds);
   LOCKSTEP_ASSIGN_OR_RETURN(const Frame request, AwaitFrame(channel, deadline));
-  Decoder decoder(request.payload);
-  const bool on_threads = decoder.Get<std::uint8_t>() != 0;
+  const std::optional<GatherOrder> order = Decode<GatherOrder>(request.payload);
+  LOCKSTEP_CHECK(order.has_value(), "expected the order to gather");
   const Result<std::vector<std::string>> parts =
-      MpiGather(std::string(decoder.rest()), keep_mpi, on_threads);
-  channel.Send(Number(FrameType::kGathered), EncodeGathered(parts));
+      rendezvous::MpiGather(order->part, keep_mpi, order->on_threads);
+  GatheredReport report;
+  report.status = StatusRecord(parts.status());
+  if (parts.ok()) report.parts = *parts;
+  channel.Send(report);
   if (!channel.FlushUntil(deadline)) return EnvironmentError("the agent of this process is gone");
   if (!parts.ok()) return parts.status();
   if (!keep_mpi) return OkStatus();
   LOCKSTEP_ASSIGN_OR_RETURN(const Frame proceed, AwaitFrame(channel, deadline));
-  LOCKSTEP_CHECK(proceed.type == Number(FrameType::kProceed), "expected the order to go on");
+  LOCKSTEP_CHECK(proceed.is(FrameType::kProceed), "expected the order to go on");
   return OkStatus();
 }
 
 Result<std::vector<std::string>> AskForExchange(Channel& channel, const std::string& part,
                                                 bool mpi_on_threads, Signals& signals,
                                                 Deadline deadline) {
-  channel.Send(Number(FrameType::kGather),
-               Encoder().Put(static_cast<std::uint8_t>(mpi_on_threads)).Raw(part).Take());
+  channel.Send(GatherOrder{mpi_on_threads, part});
   while (true) {
-    if (const std::optional<Frame> frame = channel.Take()) return DecodeGathered(*frame);
+    if (const std::optional<Frame> frame = channel.Take()) return PartsIn(*frame);
     if (!channel.open()) {
       return EnvironmentError(
           "the process that should exchange the agents' addresses over MPI "

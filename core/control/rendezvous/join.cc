@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/control/protocol.h"
+#include "core/control/frames.h"
 
 namespace lockstep::control::rendezvous {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 Result<bool> AwaitWelcome(Channel& channel, Signals* signals, Deadline deadline) {
   while (true) {
     if (const std::optional<Frame> frame = channel.Take()) {
-      if (frame->type == static_cast<std::uint32_t>(FrameType::kWelcome)) return true;
+      if (frame->is(FrameType::kWelcome)) return true;
       return EnvironmentError(
           "the coordinator (rank 0) did not admit this rank; all ranks must run the same program, "
           "each rank once");
@@ -44,15 +44,13 @@ Result<bool> AwaitWelcome(Channel& channel, Signals* signals, Deadline deadline)
 
 Result<Channel> Join(const Endpoint& endpoint, const AgentInfo& info, Signals* signals,
                      Deadline deadline, const Contact& own) {
-  Encoder hello;
-  hello.Put(kProtocolVersion).Raw(endpoint.secret);
-  Put(hello, info);
-  hello.Text(own.address).Put(own.port);
-  const std::string words = hello.Take();
+  HelloFrame hello;
+  hello.secret = endpoint.secret;
+  hello.request = Encode(JoinWords{info, own.address, own.port});
   for (double pause = 0.002;; pause = std::min(2 * pause, 0.1)) {
     LOCKSTEP_ASSIGN_OR_RETURN(Fd fd, ConnectTo(endpoint, deadline));
     Channel channel(std::move(fd), kMostFrameBytes);
-    channel.Send(static_cast<std::uint32_t>(FrameType::kHello), words);
+    channel.Send(hello);
     LOCKSTEP_ASSIGN_OR_RETURN(const bool welcome, AwaitWelcome(channel, signals, deadline));
     if (welcome) return channel;
     // Where strangers crowd, one that belongs there can be dropped for one of them.

@@ -9,16 +9,14 @@
 #include <cstring>
 #include <utility>
 
-#include "core/control/codec.h"
+#include "core/control/frames.h"
 #include "core/control/open_files.h"
-#include "core/control/protocol.h"
 #include "core/control/rendezvous/local_socket.h"
 #include "core/control/tcp.h"
 
 namespace lockstep::control::rendezvous {
 namespace {
 
-constexpr std::uint32_t Number(FrameType type) { return static_cast<std::uint32_t>(type); }
 // So many may say nothing before the oldest of them is dropped.
 constexpr std::size_t kMostStrangers = 64;
 // At a time, so that those who speak are heard in between.
@@ -72,29 +70,27 @@ bool JoinServer::Hear(Channel& pending) {
   pending.Fill();
   const std::optional<Frame> frame = pending.Take();
   if (!frame) return !pending.open();
-  Decoder decoder(frame->payload);
-  const auto version = decoder.Get<std::uint32_t>();
-  const std::string_view secret = decoder.Raw(kSecretBytes);
-  if (frame->type != Number(FrameType::kHello) || !decoder.ok() ||
-      !SameSecret(secret, endpoint_.secret)) {
+  const std::optional<HelloFrame> hello = Decode<HelloFrame>(frame->payload);
+  if (!frame->is(FrameType::kHello) || !hello || !SameSecret(hello->secret, endpoint_.secret)) {
     return true;
   }
-  AgentInfo info;
-  if (version != kProtocolVersion || !Get(decoder, info) || info.rank < 1 ||
-      info.rank > static_cast<int>(requests_.size())) {
-    pending.Send(Number(FrameType::kRefused), {});
+  std::optional<JoinWords> words;
+  if (hello->version == kProtocolVersion) words = Decode<JoinWords>(hello->request);
+  if (!words || words->info.rank < 1 || words->info.rank > static_cast<int>(requests_.size())) {
+    pending.Send(FrameType::kRefused);
     return true;
   }
-  Contact contact = {info.rank, info.host, decoder.Text(), decoder.Get<std::uint16_t>()};
+  AgentInfo& info = words->info;
+  Contact contact = {info.rank, info.host, words->address, words->port};
   std::optional<JoinRequest>& place = requests_[static_cast<std::size_t>(info.rank - 1)];
   // Who came before, and has left since, has come again.
   if (place) place->channel.Fill();
   if (place && place->channel.open()) {
-    pending.Send(Number(FrameType::kRefused), {});
+    pending.Send(FrameType::kRefused);
     return true;
   }
   pending.set_most_payload_bytes(kMostFrameBytes);
-  if (welcoming_) pending.Send(Number(FrameType::kWelcome), {});
+  if (welcoming_) pending.Send(FrameType::kWelcome);
   place.emplace(JoinRequest{std::move(info), std::move(contact), std::move(pending)});
   return true;
 }
@@ -105,7 +101,7 @@ void JoinServer::Welcome() {
     if (request) request->channel.Fill();
     // Who came early may have gone elsewhere.
     if (request && !request->channel.open()) request.reset();
-    if (request) request->channel.Send(Number(FrameType::kWelcome), {});
+    if (request) request->channel.Send(FrameType::kWelcome);
   }
 }
 

@@ -14,9 +14,9 @@
 #include <thread>
 #include <vector>
 
+#include "core/control/frames.h"
 #include "core/control/machine.h"
 #include "core/control/open_files.h"
-#include "core/control/protocol.h"
 #include "core/control/rendezvous/join.h"
 #include "core/control/tcp.h"
 
@@ -245,10 +245,10 @@ TEST(JoinServer, Secrets) {
   EXPECT_FALSE(SameSecret("abc", "ab"));
   const auto a = JoinServer::Listen("127.0.0.1", 0), b = JoinServer::Listen("127.0.0.1", 0);
   EXPECT_NE((*a)->endpoint().secret, (*b)->endpoint().secret);
-  const auto back = DecodeEndpoint(EncodeEndpoint((*a)->endpoint()));
+  const auto back = Decode<Endpoint>(Encode((*a)->endpoint()));
   ASSERT_TRUE(back.has_value());
   EXPECT_EQ(back->port, (*a)->endpoint().port);
-  EXPECT_FALSE(DecodeEndpoint("nonsense").has_value());
+  EXPECT_FALSE(Decode<Endpoint>("nonsense").has_value());
 }
 
 TEST(Machine, Interfaces) {
