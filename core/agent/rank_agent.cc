@@ -1,7 +1,10 @@
+// The agent of a rank obeys orders and reports what it sees. It starts a worker, passes on what
+// that says, ends and reaps it, and collects evidence: the journal in shared memory, sockets, the
+// process as the operating system sees it. Nothing here waits for the worker.
 #include "core/agent/rank_agent.h"
 
 #include <fmt/core.h>
-#include <sys/wait.h>
+#include <time.h>
 
 #include <algorithm>
 #include <csignal>
@@ -12,31 +15,25 @@
 #include "core/agent/worker_log.h"
 #include "core/control/clock_reading.h"
 #include "core/control/open_files.h"
+#include "core/control/worker_card.h"
+#include "core/journal/device_marks.h"
 #include "core/journal/journal.h"
 
 namespace lockstep::agent {
 namespace {
 
-constexpr int kLooksPerDeadline = 4;
-
-// It may be in a call that ends when others come.
-bool MayWaitForPeers(const std::optional<journal::JournalEvent>& last) {
-  if (!last) return false;
-  switch (last->kind) {
-    case journal::EventKind::kEnqueue:
-    case journal::EventKind::kStart:
-    case journal::EventKind::kSplit:
-      return true;
-    default:
-      return last->phase == journal::Phase::kConnect || last->phase == journal::Phase::kFinalize;
-  }
-}
+// Less than a glance may take: whoever asked hears of the others in time.
+constexpr double kEndingSeconds = 0.5;
 
 }  // namespace
 
 RankAgent::RankAgent(const control::LaunchContext& context, const AgentOptions& options,
                      Report report)
-    : context_(context), options_(options), report_(std::move(report)), scale_(CalibrateTicks()) {
+    : context_(context),
+      options_(options),
+      report_(std::move(report)),
+      scale_(CalibrateTicks()),
+      silence_(options, scale_) {
   control::RaiseOpenFiles();
   if (context_.local_rank == 0) gpus_ = GpuWatch::Start({options_.gpu_sample_seconds});
   if (options_.plugin) plugin_ = options_.plugin(context_.rank);
@@ -46,19 +43,15 @@ Status RankAgent::Spawn(control::ChildRole::Kind kind, int lifetime,
                         const control::WorkerSetup& setup) {
   // Until there is a new one, the rank has no worker: which is no worker that has left.
   child_.reset();
-  state_ = verdict::ProcessState::kRunning;
+  worker_.process = verdict::ProcessState::kRunning;
   LOCKSTEP_ASSIGN_OR_RETURN(segment_, control::Segment::Create(options_.journal_capacity,
                                                                options_.outbox_capacity_bytes));
   outbox_.emplace(segment_->outbox(), segment_->outbox_capacity());
   journal_.emplace(segment_->journal(), segment_->journal_capacity());
-  started_ = NowTicks();
-  progress_ = ProgressProbe();
-  overdue_since_.reset();
-  quiet_since_.reset();
-  next_look_ = next_glance_ = Deadline::AfterNs(0);
-  death_.reset();
+  worker_ = WorkerState();
+  worker_.started = NowTicks();
+  silence_.Begin();
   ending_ = false;
-  exit_code_ = signal_ = 0;
   lifetime_ = lifetime;
   control::ChildRole role;
   role.kind = kind;
@@ -90,7 +83,7 @@ Status RankAgent::Start(int lifetime, const control::WorkerSetup& setup) {
           "a fault needs a worker that is started for it, but across hosts the worker of "
           "--backend=mpi runs before; run the scenario on one host");
     }
-    started_ = NowTicks();
+    worker_.started = NowTicks();
     child_->channel().Send(control::FrameType::kProceed);
     return OkStatus();
   }
@@ -234,7 +227,6 @@ void RankAgent::OnChange(const ChildChange& change) {
     Drain();
     KeepLog();
     RemoveQuietLogs("", child_->pid());
-    died_ = NowTicks();
   }
   if (child_->gone()) faults_.HealAll();
   const bool slice =
@@ -243,53 +235,27 @@ void RankAgent::OnChange(const ChildChange& change) {
   // What we did ourselves is no news.
   const bool news = !ending_ || change.kind == Kind::kExited ||
                     (change.kind == Kind::kSignalled && change.value != SIGKILL);
+  worker_.Note(change);
+  if (change.kind == Kind::kStopped) silence_.LookSoon();
+  if (news) TellOfChange(change);
+}
+
+void RankAgent::TellOfChange(const ChildChange& change) {
   switch (change.kind) {
-    case Kind::kExited:
-      state_ = verdict::ProcessState::kExited;
-      exit_code_ = change.value;
-      death_ = W_EXITCODE(change.value, 0);
-      if (news) Tell(control::ExitedReport{change.value});
-      break;
-    case Kind::kSignalled:
-      state_ = verdict::ProcessState::kSignalled;
-      signal_ = change.value;
-      death_ = W_EXITCODE(0, change.value);
-      if (news) Tell(control::SignalledReport{change.value});
-      break;
-    case Kind::kStopped:
-      state_ = verdict::ProcessState::kStopped;
-      signal_ = change.value;
-      stopped_ = NowTicks();
-      next_look_ = Deadline::AfterNs(0);
-      if (news) Tell(control::StoppedReport{change.value});
-      break;
-    case Kind::kContinued:
-      state_ = verdict::ProcessState::kRunning;
-      signal_ = 0;
-      if (news) report_(control::FrameType::kContinued, {});
-      break;
+    case ChildChange::Kind::kExited:
+      return Tell(control::ExitedReport{change.value});
+    case ChildChange::Kind::kSignalled:
+      return Tell(control::SignalledReport{change.value});
+    case ChildChange::Kind::kStopped:
+      return Tell(control::StoppedReport{change.value});
+    case ChildChange::Kind::kContinued:
+      return report_(control::FrameType::kContinued, {});
   }
-}
-
-double RankAgent::SecondsSilent(const std::optional<journal::JournalEvent>& last) const {
-  Ticks since = last ? std::max(last->ticks, started_) : started_;
-  if (last && last->kind == journal::EventKind::kIdle && state_ == verdict::ProcessState::kStopped)
-    since = stopped_;
-  const Ticks now = death_ ? died_ : NowTicks();
-  if (MayWaitForPeers(last)) return scale_.DurationNs(since, now) * 1e-9;
-  if (progress_.newest_page_fault() > since)
-    return scale_.DurationNs(progress_.newest_page_fault(), now) * 1e-9;
-  return std::max(scale_.DurationNs(since, now) * 1e-9 - progress_.RunDelaySeconds(since), 0.0);
-}
-
-void RankAgent::LookAgainIn(double seconds) {
-  next_look_ = Deadline::AfterSeconds(std::max(seconds, 0.0) + 0.001);
 }
 
 int RankAgent::wake_ms() const {
   if (!has_worker()) return -1;
-  const bool glances = options_.quiet_seconds > 0;
-  const int look_ms = (glances ? next_look_.Earlier(next_glance_) : next_look_).RemainingMs();
+  const int look_ms = silence_.wake_ms();
   const int heal_ms = faults_.wake_ms();
   return heal_ms < 0 ? look_ms : std::min(look_ms, heal_ms);
 }
@@ -297,20 +263,16 @@ int RankAgent::wake_ms() const {
 void RankAgent::Watch() {
   faults_.HealDue(
       [this](std::uint32_t fault) { TellOfFault(fault, control::FaultNews::kHealed, ""); });
-  if (options_.quiet_seconds > 0) WatchForQuiet();
-  WatchForOverdue();
-}
-
-void RankAgent::WatchForQuiet() {
-  if (!has_worker() || awaits_order_ || !next_glance_.Passed()) return;
-  const double quiet = options_.quiet_seconds;
-  next_glance_ = Deadline::AfterSeconds(quiet / 2);
-  const std::optional<journal::JournalEvent> last = journal_->Last();
-  if (!last || last->kind == journal::EventKind::kIdle || last->kind == journal::EventKind::kExit)
-    return;
-  if (quiet_since_ == last->ticks || SecondsSilent(last) < quiet) return;
-  quiet_since_ = last->ticks;
-  report_(control::FrameType::kQuiet, {});
+  if (!has_worker()) return;
+  if (!awaits_order_ && silence_.TakeGlance() && silence_.IsNewlyQuiet(worker_, journal_->Last())) {
+    report_(control::FrameType::kQuiet, {});
+  }
+  if (!silence_.TakeLook()) return;
+  OnChildChange();
+  if (!has_worker() || awaits_order_) return;
+  if (silence_.IsNewlyOverdue(child_->pid(), worker_, journal_->Last())) {
+    report_(control::FrameType::kOverdue, {});
+  }
 }
 
 void RankAgent::TellOfFault(std::uint32_t fault, control::FaultNews news, const std::string& text) {
@@ -329,42 +291,6 @@ void RankAgent::Signal(int signal) {
   if (has_worker()) kill(child_->pid(), signal);
 }
 
-// Memory comes page by page, and a processor late, without an event: a rank that is to compute is
-// not silent for want of these. In a collective it would wait for peers.
-void RankAgent::LookForProgress(const std::optional<journal::JournalEvent>& last) {
-  if (!has_worker() || MayWaitForPeers(last)) return;
-  progress_.Look(child_->pid(), last ? std::max(last->ticks, started_) : started_);
-}
-
-void RankAgent::WatchForOverdue() {
-  if (!has_worker() || !next_look_.Passed()) return;
-  const double deadline = options_.silence_deadline_seconds;
-  // Some looks in a silence, so that what is said of it holds for most of it.
-  LookAgainIn(deadline / kLooksPerDeadline);
-  OnChildChange();
-  if (!has_worker() || awaits_order_) return;
-  const std::optional<journal::JournalEvent> last = journal_->Last();
-  const bool excused =
-      last &&
-      (last->kind == journal::EventKind::kExit ||
-       (last->kind == journal::EventKind::kIdle && state_ != verdict::ProcessState::kStopped));
-  if (excused) {
-    overdue_since_.reset();
-    return;
-  }
-  // A silence is known by the event that began it.
-  const Ticks silence = last ? last->ticks : started_;
-  LookForProgress(last);
-  const double silent = SecondsSilent(last);
-  if (silent < deadline) {
-    overdue_since_.reset();
-    return LookAgainIn(std::min(deadline - silent, deadline / kLooksPerDeadline));
-  }
-  if (overdue_since_ == silence) return;
-  overdue_since_ = silence;
-  report_(control::FrameType::kOverdue, {});
-}
-
 void RankAgent::End() {
   awaits_order_ = false;
   faults_.HealAll();
@@ -378,6 +304,81 @@ void RankAgent::End() {
                child_->pid(), context_.rank);
   }
   OnChildChange();
+}
+
+void RankAgent::KeepLog() {
+  const std::string path = control::ReadCard(segment_->card()).log_file;
+  if (path.empty()) return;
+  journal::WorkerLog log = ReadLogEnd(path);
+  if (log.text.empty()) return;
+  log.rank = context_.rank;
+  log.lifetime = lifetime_;
+  Tell(control::LogReport{std::move(log)});
+}
+
+journal::GpuSamples RankAgent::ReadGpus(std::size_t most, double& age_seconds) const {
+  journal::GpuSamples samples;
+  if (gpus_) {
+    samples = gpus_->Newest(most);
+    age_seconds = gpus_->AgeSeconds();
+  }
+  samples.rank = context_.rank;
+  return samples;
+}
+
+journal::Journal RankAgent::ReadJournal(std::size_t most) const {
+  journal::Journal journal;
+  if (!journal_) return journal;
+  const std::size_t fits = control::kMaxPayloadBytes / sizeof(journal::JournalEvent);
+  journal = journal_->Newest(std::min(most, fits));
+  if (worker_.death && !ending_) worker_.AppendDeath(journal);
+  return journal;
+}
+
+// Peers of a process that is ending have lost it already: a moment later it is known how.
+void RankAgent::AwaitEnd(Deadline deadline) {
+  const Deadline until = deadline.Earlier(Deadline::AfterSeconds(kEndingSeconds));
+  const timespec pause{0, 1'000'000};
+  while (has_worker() && IsEnding(child_->pid()) && !until.Passed()) {
+    nanosleep(&pause, nullptr);
+    OnChildChange();
+  }
+}
+
+verdict::RankEvidence RankAgent::Evidence(Deadline deadline, bool system) {
+  OnChildChange();
+  AwaitEnd(deadline);
+  verdict::RankEvidence evidence;
+  evidence.rank = context_.rank;
+  evidence.state = worker_.process;
+  evidence.exit_code = worker_.exit_code;
+  evidence.signal = worker_.signal;
+  evidence.journal = ReadJournal(control::kEvidenceEvents);
+  const std::optional<journal::JournalEvent> last =
+      journal_ ? journal_->Last() : std::optional<journal::JournalEvent>();
+  // Without a worker, or with one that has not been told to begin, a rank owes nothing.
+  const bool without_worker = child_ == nullptr || awaits_order_;
+  evidence.idle = without_worker || (last && last->kind == journal::EventKind::kIdle);
+  if (has_worker()) silence_.LookForProgress(child_->pid(), worker_, last);
+  if (journal_) evidence.seconds_silent = silence_.Seconds(worker_, last);
+  // A glance of a launch without a plugin asks nobody for links.
+  if (system || plugin_) LookAtSockets();
+  evidence.sockets = sockets_;
+  if (plugin_) evidence.echo_s = plugin_->EchoSeconds();
+  if (segment_) {
+    evidence.device = journal::ReadDeviceMarks(segment_->device_marks());
+    evidence.gpu_bus = control::ReadCard(segment_->card()).gpu_bus;
+  }
+  if (worker_.process == verdict::ProcessState::kStopped) {
+    evidence.system =
+        fmt::format("stopped by signal {} (SIG{})", worker_.signal, sigabbrev_np(worker_.signal));
+  } else if (system && has_worker()) {
+    const SystemEvidence seen = LookAt(child_->pid(), deadline, last_call_);
+    last_call_ = seen.call;
+    evidence.system = seen.text;
+    evidence.asleep = seen.asleep;
+  }
+  return evidence;
 }
 
 }  // namespace lockstep::agent

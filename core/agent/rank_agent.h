@@ -17,7 +17,8 @@
 #include "core/agent/agent_plugin.h"
 #include "core/agent/child.h"
 #include "core/agent/gpu_watch.h"
-#include "core/agent/progress_probe.h"
+#include "core/agent/silence_watch.h"
+#include "core/agent/worker_state.h"
 #include "core/base/clock.h"
 #include "core/control/context.h"
 #include "core/control/frames.h"
@@ -76,24 +77,18 @@ class RankAgent {
   void Drain();  // reports what is in the outbox
   void OnFrame(control::Frame frame);
   void OnChange(const ChildChange& change);
-  void WatchForOverdue();
-  void WatchForQuiet();
+  void TellOfChange(const ChildChange& change);
   void Signal(int signal);
   void Inject(std::uint32_t fault, const control::AgentFault& order);
   void TellOfFault(std::uint32_t fault, control::FaultNews news, const std::string& text);
   void AwaitEnd(Deadline deadline);
   void LookAtSockets();
   void KeepLog();  // of a worker that is gone
-  void LookAgainIn(double seconds);
-  void LookForProgress(const std::optional<journal::JournalEvent>& last);
-  // From the worker's newest event (or its start, or its stop while it was idle) to now, without
-  // what it shows by other signs of life.
-  double SecondsSilent(const std::optional<journal::JournalEvent>& last) const;
-
   const control::LaunchContext context_;
   const AgentOptions options_;
   const Report report_;
   const TickScale scale_;
+  SilenceWatch silence_;
   std::unique_ptr<control::Segment> segment_;
   std::unique_ptr<AgentPlugin> plugin_;
   std::unique_ptr<GpuWatch> gpus_;  // of the host; of its lowest rank's agent
@@ -101,23 +96,11 @@ class RankAgent {
   AgentFaults faults_;  // before the worker they end
   std::optional<control::OutboxReader> outbox_;
   std::optional<journal::JournalReader> journal_;
-  verdict::ProcessState state_ =
-      verdict::ProcessState::kRunning;  // of the worker; of none: as of one that idles
+  WorkerState worker_;
   int lifetime_ = -1;
-  int exit_code_ = 0;
-  int signal_ = 0;
-  bool awaits_order_ = false;  // an exchanging worker that was not told to go on
-  bool ending_ = false;        // we killed it: its death is no news
-  Ticks started_ = 0;
-  Ticks stopped_ = 0;
-  ProgressProbe progress_;              // of the worker
-  std::string last_call_;               // of the worker, when it was looked at last
-  std::optional<Ticks> overdue_since_;  // the silence that was reported
-  Deadline next_look_ = Deadline::AfterNs(0);
-  std::optional<Ticks> quiet_since_;  // the silence that was reported as quiet
-  Deadline next_glance_ = Deadline::AfterNs(0);
-  std::optional<int> death_;  // wait status
-  Ticks died_ = 0;
+  bool awaits_order_ = false;                // an exchanging worker that was not told to go on
+  bool ending_ = false;                      // we killed it: its death is no news
+  std::string last_call_;                    // of the worker, when it was looked at last
   std::vector<verdict::TcpSocket> sockets_;  // of the worker, when they were looked at last
 };
 
