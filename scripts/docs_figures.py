@@ -52,7 +52,7 @@ FIGURES = {
     "giant_ms": ("bench/harness/rounds.cc", r"kGiantNs = (\d+)'000'000"),
     "link_pass_s": ("core/plan/expand_links.cc", r"kBudgetSeconds = (\d+);"),
     "ping_bytes": ("core/plan/plan.h", r"kPingBytes = (\d+);"),
-    "clock_exchange_ms": ("core/coordinator/coordinator_clocks.cc", r"kExchangeSeconds = 0\.00(\d);"),
+    "clock_exchange_ms": ("core/coordinator/clock_prober.cc", r"kExchangeSeconds = 0\.00(\d);"),
     "wander_ppm": ("core/stats/clock_fit.h", r"kWanderPpm = (\d+);"),
     # NCCL and GPUs.
     "nccl_oldest": ("core/comm/nccl/library.h", r"kOldestVersion = VersionCode\((\d+), (\d+),",
@@ -108,7 +108,7 @@ FIGURES = {
     "race_host_us": ("core/plan/stream_race.h", _RACE, "{3}"),
     "hog_processes": (_FAULT_KEYS, r'"processes", Unit::kNumber, (\d+)'),
     "throttle_share": (_FAULT_KEYS, r'"share", Unit::kNumber, ([\d.]+)'),
-    "throttle_ms": ("core/agent/agent_faults_cpu.cc", r"kPeriodNs = (\d+)'000'000"),
+    "throttle_ms": ("core/agent/cpu_faults.cc", r"kPeriodNs = (\d+)'000'000"),
     "fd_left": (_FAULT_KEYS, r'"descriptors", Unit::kNumber, (\d+)'),
     "shm_mib": ("core/control/private_shm.h", r"kPrivateShmBytes = (\d+) << 20"),
     "retransmit_s": ("stress/links/link_rule.h", r"kRetransmitSeconds = ([\d.]+);"),

@@ -11,6 +11,7 @@
 #include "core/comm/sim/rules.h"
 #include "core/control/context.h"
 #include "core/coordinator/coordinator.h"
+#include "core/coordinator/follower.h"
 #include "core/worker/worker_link.h"
 #include "stress/harness/catalogue.h"
 #include "stress/harness/lead.h"

@@ -13,6 +13,7 @@
 #include "core/comm/backends.h"
 #include "core/control/context.h"
 #include "core/coordinator/coordinator.h"
+#include "core/coordinator/follower.h"
 #include "core/plan/plan.h"
 #include "core/worker/worker_link.h"
 

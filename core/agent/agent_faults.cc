@@ -1,3 +1,5 @@
+// What an agent does to its worker on order: the kinds that need nothing but the agent are here,
+// the others in cpu_faults.h and limit_faults.h. Whatever ends the agent undoes all of it.
 #include "core/agent/agent_faults.h"
 
 #include <fmt/core.h>
@@ -12,6 +14,9 @@
 #include <iterator>
 #include <string_view>
 #include <utility>
+
+#include "core/agent/cpu_faults.h"
+#include "core/agent/limit_faults.h"
 
 namespace lockstep::agent {
 namespace {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "core/agent/injection.h"
 #include "core/base/deadline.h"
 #include "core/base/fd.h"
 #include "core/base/status.h"
@@ -19,15 +20,6 @@
 #include "core/control/worker_setup.h"
 
 namespace lockstep::agent {
-
-inline constexpr int kMostHogs = 64;
-
-// Something that was done to a worker; its end undoes it.
-class Injection {
- public:
-  virtual ~Injection() = default;
-  virtual std::string Describe() const = 0;
-};
 
 class AgentFaults {
  public:
@@ -70,14 +62,6 @@ class AgentFaults {
   pid_t worker_ = 0;
   std::vector<Active> active_;
 };
-
-// The kinds. Each: kEnvironment when the system refuses.
-Result<std::unique_ptr<Injection>> HogProcessor(pid_t worker, int processes);
-Result<std::unique_ptr<Injection>> ThrottleProcessor(pid_t worker, double share);
-Result<std::unique_ptr<Injection>> LimitMemory(pid_t worker, std::int64_t bytes);
-Result<std::unique_ptr<Injection>> LimitDescriptors(pid_t worker, int descriptors);
-Result<std::unique_ptr<Injection>> LimitLockedMemory(pid_t worker, std::int64_t bytes);
-Result<std::unique_ptr<Injection>> FillPrivateShm(pid_t worker, std::int64_t bytes);
 
 }  // namespace lockstep::agent
 

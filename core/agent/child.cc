@@ -1,3 +1,6 @@
+// A child is this program again, started with posix_spawn: nothing is inherited but a channel, the
+// shared segment and the role in its environment. A pidfd tells of its end, so that its number is
+// never signalled after another process got it.
 #include "core/agent/child.h"
 
 #include <fcntl.h>

@@ -1,3 +1,5 @@
+// /proc says what a process does: two looks tell sleep from work, and the stack (stack.h) says
+// where it is. Each look is bounded, because a process in the kernel may not answer a debugger.
 #include "core/agent/evidence.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,4 @@
+// Looks at processes that sleep, wait, compute, or are gone.
 #include "core/agent/evidence.h"
 
 #include <signal.h>

@@ -1,3 +1,6 @@
+// A helper process asks the driver again and again and writes samples into memory that it shares
+// with the agent. If the driver blocks it for ever, it is left behind; the samples so far can be
+// read.
 #include "core/agent/gpu_watch.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// The helper against a library of its own that answers, hangs or dies.
 #include "core/agent/gpu_watch.h"
 
 #include <gtest/gtest.h>

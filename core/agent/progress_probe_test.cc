@@ -1,3 +1,4 @@
+// Processes that are given memory, wait for a processor, or do neither.
 #include "core/agent/progress_probe.h"
 
 #include <sched.h>

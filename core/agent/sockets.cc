@@ -1,3 +1,5 @@
+// The kernel lists the TCP sockets of a host by inode (sock_diag(7)), and /proc says which inodes a
+// process has open. The two together are the sockets of a process, with the kernel's counters.
 #include "core/agent/sockets.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+// Sockets of this process, while data is written, read, and left unread.
 #include "core/agent/sockets.h"
 
 #include <netinet/in.h>

@@ -1,3 +1,5 @@
+// Stacks come from libdw, which reads registers and memory of a stopped process. Whatever it lacks,
+// the text says why there is no stack.
 #include "core/agent/stack.h"
 
 #include <cxxabi.h>

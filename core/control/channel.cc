@@ -1,3 +1,5 @@
+// Frames over a non-blocking socket, with a bound on what waits in each direction. How a connection
+// ended (closed, reset, cut off) is kept, because it is evidence.
 #include "core/control/channel.h"
 
 #include <fcntl.h>

@@ -1,3 +1,5 @@
+// Every launcher names rank and size in its own variables. The first family whose variables are all
+// there counts; without any, this process is a launch of one rank.
 #include "core/control/context.h"
 
 #include <fmt/core.h>

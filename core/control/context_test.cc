@@ -1,3 +1,4 @@
+// The variables of each launcher, whole, in part, and wrong.
 #include "core/control/context.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// What an agent tells of its host, and the addresses on which it can be reached from others.
 #include "core/control/machine.h"
 
 #include <arpa/inet.h>

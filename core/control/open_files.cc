@@ -1,3 +1,5 @@
+// An agent raises its own limit on open files as far as it may; a worker gets back what the
+// launcher gave. A launch that needs more says so before anything starts.
 #include "core/control/open_files.h"
 
 #include <dirent.h>

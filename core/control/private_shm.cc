@@ -1,3 +1,5 @@
+// A holder process enters a mount namespace of its own and mounts a small /dev/shm there; workers
+// enter the namespace through it. It ends with its agent, and the mount with it.
 #include "core/control/private_shm.h"
 
 #include <fcntl.h>

@@ -1,3 +1,5 @@
+// One memfd holds all that agent and worker share: card, device marks, journal, outbox. The header
+// says the sizes; a seal keeps either from shrinking it under the other's feet.
 #include "core/control/segment.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// Signals are blocked and read from a signalfd, so that a loop hears of them between two things.
 #include "core/control/signals.h"
 
 #include <sys/signalfd.h>

@@ -1,3 +1,4 @@
+// Connections between hosts: no delay, and a bound on how long a host that is gone is waited for.
 #include "core/control/tcp.h"
 
 #include <arpa/inet.h>

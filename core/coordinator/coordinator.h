@@ -1,5 +1,4 @@
-// All ranks of a launch as the coordinator (rank 0's agent) sees and commands them, and the loop of
-// every other agent. The processes that judge never call the system under test.
+// All ranks of a launch as the coordinator (rank 0's agent) sees and commands them.
 #ifndef LOCKSTEP_CORE_COORDINATOR_COORDINATOR_H_
 #define LOCKSTEP_CORE_COORDINATOR_COORDINATOR_H_
 
@@ -158,10 +157,6 @@ class Coordinator {
   // launch, first: call this last of all, when the file is complete.
   virtual void Dismiss() = 0;
 };
-
-// The life of every agent but rank 0's: join, obey, report, leave when dismissed. Returns the exit
-// code (0 when dismissed, whatever the verdict: the coordinator's exit code speaks for the launch).
-ExitCode Follow(const control::LaunchContext& context, const CoordinatorOptions& options);
 
 }  // namespace lockstep::coordinator
 

@@ -1,3 +1,6 @@
+// Orphans go through the candidates in order: to the first that welcomes them they give what they
+// know (Give), and if none before them lives they gather what the others give (Gather). Each wait
+// is bounded, and shorter once a signal to end has come.
 #include "core/coordinator/failover.h"
 
 #include <fmt/core.h>

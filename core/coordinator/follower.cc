@@ -1,4 +1,8 @@
-// The life of every agent but rank 0's.
+// The life of every agent but rank 0's is one loop: it obeys the coordinator, passes on what its
+// own RankAgent reports, and watches its launcher, its coordinator and its signals. How it ends
+// depends on which of these ends first: dismissed, orphaned (failover.h), or told to leave.
+#include "core/coordinator/follower.h"
+
 #include <fmt/core.h>
 #include <poll.h>
 #include <time.h>
@@ -17,7 +21,6 @@
 #include "core/control/heartbeat_monitor.h"
 #include "core/control/signals.h"
 #include "core/control/tcp.h"
-#include "core/coordinator/coordinator.h"
 #include "core/coordinator/failover.h"
 #include "core/coordinator/launcher_watch.h"
 #include "core/coordinator/meet.h"

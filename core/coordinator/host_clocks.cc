@@ -1,3 +1,5 @@
+// A host's clock is fitted to the coordinator's (core/stats/clock_fit.h) by what came back between
+// sending and receiving. Hosts with one boot id share one counter, and need no fit.
 #include "core/coordinator/host_clocks.h"
 
 #include <time.h>

@@ -1,3 +1,5 @@
+// On one host a unix socket named after the job is found by all; across hosts MPI carries the
+// endpoint. Every agent listens itself, too: it may have to take the coordinator's place.
 #include "core/coordinator/meet.h"
 
 #include <fmt/core.h>

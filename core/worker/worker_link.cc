@@ -1,3 +1,5 @@
+// A worker reads its channel when it waits for something; once a listener runs, that thread reads,
+// and who waits is woken. Messages, answers of the meeting and their order are kept under one lock.
 #include "core/worker/worker_link.h"
 
 #include <fcntl.h>

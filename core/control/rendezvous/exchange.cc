@@ -1,3 +1,5 @@
+// The launcher gives each rank an identity that can be used once. A child, or the worker itself,
+// uses it to gather one text of every rank over MPI, on order of its agent.
 #include "core/control/rendezvous/exchange.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// Followers are admitted one by one, and welcomed together. Whoever is no follower costs a place in
+// a bounded queue, and never time (join_server.h).
 #include "core/control/rendezvous/join_server.h"
 
 #include <fmt/core.h>

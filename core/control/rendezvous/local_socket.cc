@@ -1,3 +1,4 @@
+// Abstract unix sockets, whose other end the kernel names: processes of other users are not heard.
 #include "core/control/rendezvous/local_socket.h"
 
 #include <fmt/core.h>

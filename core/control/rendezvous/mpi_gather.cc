@@ -1,3 +1,4 @@
+// The only place where agents, or who serves them, call MPI: one gathering of texts.
 #include "core/control/rendezvous/mpi_gather.h"
 
 #include <fmt/core.h>

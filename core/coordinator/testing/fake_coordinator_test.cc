@@ -1,3 +1,4 @@
+// The fake itself: events in order, time that moves only when nothing has come, commands noted.
 #include "core/coordinator/testing/fake_coordinator.h"
 
 #include "core/verdict/history.h"

@@ -1,3 +1,5 @@
+// Tools with which scenarios conduct the probe's workers; an expectation that fails ends the
+// program.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// One scenario a function: real agents and workers, small programs, and what must come of them.
 #include <fmt/core.h>
 #include <unistd.h>
 

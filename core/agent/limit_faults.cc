@@ -1,4 +1,7 @@
-// Resources that a worker runs out of.
+// Resources that a worker runs out of: soft limits are lowered to what it uses, and put back; its
+// private /dev/shm is filled, and emptied.
+#include "core/agent/limit_faults.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -16,7 +19,7 @@
 #include <set>
 #include <utility>
 
-#include "core/agent/agent_faults.h"
+#include "core/base/fd.h"
 
 namespace lockstep::agent {
 namespace {

@@ -1,4 +1,7 @@
-// Processor time taken from a worker by processes of ours.
+// Processor time is taken from a worker by helper processes of ours. They die with the agent, with
+// the worker's process group, and after a bound of processor time.
+#include "core/agent/cpu_faults.h"
+
 #include <dirent.h>
 #include <fmt/core.h>
 #include <sched.h>
@@ -18,8 +21,9 @@
 #include <map>
 #include <sstream>
 #include <utility>
+#include <vector>
 
-#include "core/agent/agent_faults.h"
+#include "core/base/fd.h"
 
 namespace lockstep::agent {
 namespace {
@@ -31,7 +35,7 @@ constexpr long kPeriodNs = 20'000'000;
 // A child of this process that runs `work`, which never returns. It dies with us, and belongs to
 // the worker's process group, which is killed with the worker.
 template <typename Work>
-Result<pid_t> StartPlugin(pid_t worker, const char* name, Work work) {
+Result<pid_t> StartHelper(pid_t worker, const char* name, Work work) {
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) {
@@ -51,7 +55,7 @@ Result<pid_t> StartPlugin(pid_t worker, const char* name, Work work) {
   _exit(1);
 }
 
-void EndPlugin(pid_t pid) {
+void EndHelper(pid_t pid) {
   kill(pid, SIGKILL);
   waitpid(pid, nullptr, 0);
 }
@@ -84,7 +88,7 @@ std::vector<pid_t> ThreadsOf(pid_t pid) {
 class Hog final : public Injection {
  public:
   ~Hog() override {
-    for (const pid_t pid : hogs_) EndPlugin(pid);
+    for (const pid_t pid : hogs_) EndHelper(pid);
     // Threads made since inherited the binding: they get what the main thread had.
     const auto usual = masks_.find(worker_);
     for (const pid_t thread : ThreadsOf(worker_)) {
@@ -114,7 +118,7 @@ class Hog final : public Injection {
                                           processor_, std::strerror(errno)));
     }
     for (int i = 0; i < std::clamp(processes, 1, kMostHogs); ++i) {
-      LOCKSTEP_ASSIGN_OR_RETURN(const pid_t pid, StartPlugin(worker, "lockstep-hog", [&] {
+      LOCKSTEP_ASSIGN_OR_RETURN(const pid_t pid, StartHelper(worker, "lockstep-hog", [&] {
                                   close_range(3, ~0u, 0);
                                   if (sched_setaffinity(0, sizeof one_, &one_) != 0) return;
                                   for (volatile unsigned spins = 0;;) spins = spins + 1;
@@ -145,7 +149,7 @@ void Pause(long ns) {
 class Throttle final : public Injection {
  public:
   ~Throttle() override {
-    if (plugin_ > 0) EndPlugin(plugin_);
+    if (plugin_ > 0) EndHelper(plugin_);
     Tell(SIGCONT);
   }
 
@@ -157,7 +161,7 @@ class Throttle final : public Injection {
       return EnvironmentError("the worker is gone: there is nothing to throttle");
     }
     const long run_ns = std::clamp(static_cast<long>(share * kPeriodNs), 100'000L, kPeriodNs);
-    LOCKSTEP_ASSIGN_OR_RETURN(plugin_, StartPlugin(worker, "lockstep-slow", [this, run_ns] {
+    LOCKSTEP_ASSIGN_OR_RETURN(plugin_, StartHelper(worker, "lockstep-slow", [this, run_ns] {
                                 const auto own = static_cast<unsigned>(worker_.get());
                                 if (own > 3) close_range(3, own - 1, 0);
                                 close_range(own + 1, ~0u, 0);
