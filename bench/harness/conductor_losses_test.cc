@@ -9,6 +9,12 @@
 namespace lockstep::bench::harness {
 namespace {
 
+using coordinator::After;
+using coordinator::Ranks;
+using coordinator::Signalled;
+using coordinator::Steps;
+using coordinator::When;
+
 coordinator::ScriptStep Overdue(int rank) {
   return coordinator::Of(coordinator::EventKind::kOverdue, rank);
 }
@@ -20,15 +26,14 @@ verdict::History In(std::uint32_t case_index, int rank) {
 }
 verdict::History Connects(int rank) { return verdict::History(rank).In(journal::Phase::kConnect); }
 coordinator::Script KilledIn(std::uint32_t case_index) {
-  return {coordinator::When("send * round"),
-          coordinator::Ranks({In(case_index, 0), In(case_index, 1).Signalled(SIGKILL)}),
-          coordinator::After(1), coordinator::Signalled(1, SIGKILL)};
+  return {When("send * round"), Ranks({In(case_index, 0), In(case_index, 1).Signalled(SIGKILL)}),
+          After(1), Signalled(1, SIGKILL)};
 }
 
 TEST(BenchLosses, AKillCostsTheCaseAndTheOtherIsMeasuredAnew) {
   EXPECT_EQ(
-      Conduct({}, coordinator::Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0), BothReady(),
-                                     BothDid({1}, 2), BothLeft())),
+      Conduct({}, Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0), BothReady(), BothDid({1}, 2),
+                        BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
       "clocks\n"
       "send * round 1: 0x0+2 1x0+2\n"
@@ -50,8 +55,7 @@ TEST(BenchLosses, AKillCostsTheCaseAndTheOtherIsMeasuredAnew) {
 
 TEST(BenchLosses, ALossInTheFirstRound) {
   EXPECT_EQ(
-      Conduct({},
-              coordinator::Steps(BothReady(), KilledIn(0), BothReady(), BothDid({1}), BothLeft())),
+      Conduct({}, Steps(BothReady(), KilledIn(0), BothReady(), BothDid({1}), BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
       "collect (2 times)\n"
       "end\n"
@@ -69,7 +73,7 @@ TEST(BenchLosses, ALossInTheFirstRound) {
 
 TEST(BenchLosses, TwoLifetimesWithoutARoundAreEnough) {
   EXPECT_EQ(
-      Conduct({.cases = 3}, coordinator::Steps(BothReady(), KilledIn(0), BothReady(), KilledIn(1))),
+      Conduct({.cases = 3}, Steps(BothReady(), KilledIn(0), BothReady(), KilledIn(1))),
       "start\n"
       "send * plan\n"
       "begun\n"
@@ -92,12 +96,10 @@ TEST(BenchLosses, TwoLifetimesWithoutARoundAreEnough) {
 
 TEST(BenchLosses, AKillInTheLastCaseKeepsTheFirst) {
   EXPECT_EQ(
-      Conduct({},
-              coordinator::Steps(BothReady(), BothDid({0, 1}, 2), coordinator::When("send * round"),
-                                 Sampled(0, 0, 2), Sampled(1, 0, 2),
-                                 coordinator::Ranks({In(1, 0), In(1, 1).Signalled(SIGKILL)}),
-                                 Sampled(0, 1, 1), coordinator::Signalled(1, SIGKILL), BothReady(),
-                                 BothDid({0}, 0), BothLeft())),
+      Conduct({}, Steps(BothReady(), BothDid({0, 1}, 2), When("send * round"), Sampled(0, 0, 2),
+                        Sampled(1, 0, 2), Ranks({In(1, 0), In(1, 1).Signalled(SIGKILL)}),
+                        Sampled(0, 1, 1), Signalled(1, SIGKILL), BothReady(), BothDid({0}, 0),
+                        BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
       "clocks\n"
       "send * round 1: 0x0+2 1x0+2\n"
@@ -118,7 +120,7 @@ TEST(BenchLosses, AKillInTheLastCaseKeepsTheFirst) {
 
 TEST(BenchLosses, TheWorkersOfMpiAreNotStartedTwice) {
   EXPECT_EQ(
-      Conduct({.own_mpi = true}, coordinator::Steps(BothReady(), KilledIn(0))),
+      Conduct({.own_mpi = true}, Steps(BothReady(), KilledIn(0))),
       "send * round 0: 0x0+4 1x0+4\n"
       "collect (2 times)\n"
       "end\n"
@@ -129,8 +131,7 @@ TEST(BenchLosses, TheWorkersOfMpiAreNotStartedTwice) {
 
 TEST(BenchLosses, TwoCasesTwoLosses) {
   EXPECT_EQ(
-      Conduct({}, coordinator::Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0), BothReady(),
-                                     KilledIn(1))),
+      Conduct({}, Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0), BothReady(), KilledIn(1))),
       "send * round 0: 0x0+4 1x0+4\n"
       "clocks\n"
       "send * round 1: 0x0+2 1x0+2\n"
@@ -155,9 +156,8 @@ TEST(BenchLosses, TwoCasesTwoLosses) {
 
 TEST(BenchLosses, ALostCaseRestsInLaterRepetitions) {
   EXPECT_EQ(
-      Conduct({.repetitions = 2},
-              coordinator::Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0), BothReady(),
-                                 BothDid({1}, 2), BothDid({1}), BothLeft())),
+      Conduct({.repetitions = 2}, Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0), BothReady(),
+                                        BothDid({1}, 2), BothDid({1}), BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
       "clocks\n"
       "send * round 1: 0x0+2 1x0+2\n"
@@ -182,12 +182,11 @@ TEST(BenchLosses, ALostCaseRestsInLaterRepetitions) {
 
 TEST(BenchLosses, WhatPeersSaySoonAfterBelongsToIt) {
   EXPECT_EQ(
-      Conduct({}, coordinator::Steps(
-                      BothReady(), BothDid({0, 1}, 2), coordinator::When("send * round"),
-                      coordinator::Ranks({In(0, 0), In(0, 1).Signalled(SIGKILL)}),
-                      coordinator::Signalled(1, SIGKILL), coordinator::After(0.1),
-                      Failed(0, SystemFailed("Connection closed by peer")), Sampled(0, 0, 1),
-                      coordinator::Exited(0, 1), BothReady(), BothDid({1}, 2), BothLeft())),
+      Conduct({}, Steps(BothReady(), BothDid({0, 1}, 2), When("send * round"),
+                        Ranks({In(0, 0), In(0, 1).Signalled(SIGKILL)}), Signalled(1, SIGKILL),
+                        After(0.1), Failed(0, SystemFailed("Connection closed by peer")),
+                        Sampled(0, 0, 1), coordinator::Exited(0, 1), BothReady(), BothDid({1}, 2),
+                        BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
       "clocks\n"
       "send * round 1: 0x0+2 1x0+2\n"
@@ -208,10 +207,9 @@ TEST(BenchLosses, WhatPeersSaySoonAfterBelongsToIt) {
 
 TEST(BenchLosses, AnErrorOfOneRank) {
   EXPECT_EQ(
-      Conduct({}, coordinator::Steps(
-                      BothReady(), BothDid({0, 1}, 2), coordinator::When("send * round"),
-                      coordinator::Ranks({In(0, 0), In(0, 1)}), Failed(1, SystemFailed("no route")),
-                      BothReady(), BothDid({1}, 2), BothLeft())),
+      Conduct({}, Steps(BothReady(), BothDid({0, 1}, 2), When("send * round"),
+                        Ranks({In(0, 0), In(0, 1)}), Failed(1, SystemFailed("no route")),
+                        BothReady(), BothDid({1}, 2), BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
       "clocks\n"
       "send * round 1: 0x0+2 1x0+2\n"
@@ -231,9 +229,8 @@ TEST(BenchLosses, AnErrorOfOneRank) {
 }
 
 TEST(BenchLosses, AnErrorOfTheEnvironmentBeforeARoundEndsTheRun) {
-  EXPECT_EQ(Conduct({}, coordinator::Steps(coordinator::When("send * plan"),
-                                           coordinator::Ranks({Connects(0), Connects(1)}),
-                                           Failed(1, EnvironmentError("no memory")))),
+  EXPECT_EQ(Conduct({}, Steps(When("send * plan"), Ranks({Connects(0), Connects(1)}),
+                              Failed(1, EnvironmentError("no memory")))),
             "start\n"
             "send * plan\n"
             "collect\n"
@@ -243,11 +240,9 @@ TEST(BenchLosses, AnErrorOfTheEnvironmentBeforeARoundEndsTheRun) {
 
 TEST(BenchLosses, AnErrorOfTheEnvironmentAfterARoundIsData) {
   EXPECT_EQ(Conduct({.iterations = {}},
-                    coordinator::Steps(
-                        BothReady(), BothDid({0, 1}), coordinator::When("send * round"),
-                        coordinator::Ranks({In(0, 0), In(0, 1)}),
-                        Failed(1, EnvironmentError("no memory")), coordinator::When("start"),
-                        Failed(0, EnvironmentError("no memory")))),
+                    Steps(BothReady(), BothDid({0, 1}), When("send * round"),
+                          Ranks({In(0, 0), In(0, 1)}), Failed(1, EnvironmentError("no memory")),
+                          When("start"), Failed(0, EnvironmentError("no memory")))),
             "send * round 0: 0x1+1 1x1+1\n"
             "clocks\n"
             "send * round 1: 0x4+64 1x4+64\n"
@@ -271,29 +266,26 @@ TEST(BenchLosses, WorkersThatCannotBeStarted) {
 }
 
 TEST(BenchLosses, WorkersThatCannotBeStartedAgain) {
-  EXPECT_EQ(
-      Conduct({}, coordinator::Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0),
-                                     coordinator::Refused(EnvironmentError("no processes left")))),
-      "send * round 0: 0x0+4 1x0+4\n"
-      "clocks\n"
-      "send * round 1: 0x0+2 1x0+2\n"
-      "collect\n"
-      "save interrupted 2, interrupted 2\n"
-      "collect\n"
-      "end\n"
-      "start\n"
-      "save lost 2, interrupted 2\n"
-      "collect\n"
-      "end\n"
-      "no processes left\n");
+  EXPECT_EQ(Conduct({}, Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0),
+                              coordinator::Refused(EnvironmentError("no processes left")))),
+            "send * round 0: 0x0+4 1x0+4\n"
+            "clocks\n"
+            "send * round 1: 0x0+2 1x0+2\n"
+            "collect\n"
+            "save interrupted 2, interrupted 2\n"
+            "collect\n"
+            "end\n"
+            "start\n"
+            "save lost 2, interrupted 2\n"
+            "collect\n"
+            "end\n"
+            "no processes left\n");
 }
 
 TEST(BenchLosses, ADeathBeforeARoundIsNotTriedAgain) {
   EXPECT_EQ(
-      Conduct({},
-              coordinator::Steps(coordinator::When("send * plan"),
-                                 coordinator::Ranks({Connects(0), Connects(1).Signalled(SIGSEGV)}),
-                                 Ready(0), coordinator::Signalled(1, SIGSEGV))),
+      Conduct({}, Steps(When("send * plan"), Ranks({Connects(0), Connects(1).Signalled(SIGSEGV)}),
+                        Ready(0), Signalled(1, SIGSEGV))),
       "start\n"
       "send * plan\n"
       "collect\n"
@@ -304,28 +296,24 @@ TEST(BenchLosses, ADeathBeforeARoundIsNotTriedAgain) {
 }
 
 TEST(BenchLosses, ARankThatNeverConnects) {
-  EXPECT_EQ(
-      Conduct({}, coordinator::Steps(
-                      coordinator::When("send * plan"),
-                      coordinator::Ranks({Connects(0).Idle(), Connects(1).Silent(120)}), Ready(0))),
-      "start\n"
-      "send * plan\n"
-      "collect\n"
-      "end\n"
-      "fail: finished,hung; init_failure of 1, suspected\n"
-      "repetition 0: not_run 0 not_run 0\n"
-      "lifetime 0 of repetition 0 lost no case: fail: finished,hung; init_failure of 1, "
-      "suspected\n");
+  EXPECT_EQ(Conduct({}, Steps(When("send * plan"),
+                              Ranks({Connects(0).Idle(), Connects(1).Silent(120)}), Ready(0))),
+            "start\n"
+            "send * plan\n"
+            "collect\n"
+            "end\n"
+            "fail: finished,hung; init_failure of 1, suspected\n"
+            "repetition 0: not_run 0 not_run 0\n"
+            "lifetime 0 of repetition 0 lost no case: fail: finished,hung; init_failure of 1, "
+            "suspected\n");
 }
 
 TEST(BenchLosses, SilenceOfAll) {
   EXPECT_EQ(
-      Conduct(
-          {.own_mpi = true},
-          coordinator::Steps(BothReady(), coordinator::When("send * round"),
-                             coordinator::Ranks({In(0, 0).Silent(6),
-                                                 In(0, 1).In(journal::Phase::kCheck).Silent(6)}),
-                             coordinator::After(6), Overdue(0))),
+      Conduct({.own_mpi = true},
+              Steps(BothReady(), When("send * round"),
+                    Ranks({In(0, 0).Silent(6), In(0, 1).In(journal::Phase::kCheck).Silent(6)}),
+                    After(6), Overdue(0))),
       "send * round 0: 0x0+4 1x0+4\n"
       "collect (12 times)\n"
       "end\n"
@@ -338,9 +326,8 @@ TEST(BenchLosses, AMismatchIsProvedAtOnce) {
   const verdict::History barrier =
       verdict::History(1).Case(0).In(journal::Phase::kMeasure).Enters(verdict::Barrier());
   EXPECT_EQ(Conduct({.own_mpi = true},
-                    coordinator::Steps(BothReady(), coordinator::When("send * round"),
-                                       coordinator::Ranks({In(0, 0), barrier}),
-                                       coordinator::Of(coordinator::EventKind::kQuiet, 0))),
+                    Steps(BothReady(), When("send * round"), Ranks({In(0, 0), barrier}),
+                          coordinator::Of(coordinator::EventKind::kQuiet, 0))),
             "send * round 0: 0x0+4 1x0+4\n"
             "collect\n"
             "end\n"
@@ -355,11 +342,9 @@ TEST(BenchLosses, AStopIsHeldAgainstItsRankWhenAllAreSilent) {
       verdict::History(1).Case(0).In(journal::Phase::kMeasure).Stopped(SIGSTOP).Silent(6);
   EXPECT_EQ(
       Conduct({.own_mpi = true},
-              coordinator::Steps(BothReady(), coordinator::When("send * round"),
-                                 coordinator::Ranks({In(0, 0).Silent(6), stopped}),
-                                 coordinator::Stopped(1, SIGSTOP),
-                                 coordinator::Of(coordinator::EventKind::kQuiet, 0),
-                                 coordinator::After(6), Overdue(0))),
+              Steps(BothReady(), When("send * round"), Ranks({In(0, 0).Silent(6), stopped}),
+                    coordinator::Stopped(1, SIGSTOP),
+                    coordinator::Of(coordinator::EventKind::kQuiet, 0), After(6), Overdue(0))),
       "rank 1 (host node0) was stopped by signal 19: all others wait for it; continue it (kill "
       "-CONT), or its case fails after 5 s of silence (-T)\n"
       "send * round 0: 0x0+4 1x0+4\n"
@@ -373,10 +358,8 @@ TEST(BenchLosses, AStopIsHeldAgainstItsRankWhenAllAreSilent) {
 TEST(BenchLosses, ASleeperThatDoesNotGoOnIsNoStall) {
   const verdict::History asleep = In(0, 1).Silent(6).Asleep("asleep in nanosleep");
   EXPECT_EQ(
-      Conduct({.own_mpi = true},
-              coordinator::Steps(BothReady(), coordinator::When("send * round"),
-                                 coordinator::Ranks({In(0, 0).Silent(6), asleep}),
-                                 coordinator::After(6), Overdue(0))),
+      Conduct({.own_mpi = true}, Steps(BothReady(), When("send * round"),
+                                       Ranks({In(0, 0).Silent(6), asleep}), After(6), Overdue(0))),
       "send * round 0: 0x0+4 1x0+4\n"
       "collect (12 times)\n"
       "end\n"
@@ -391,20 +374,17 @@ TEST(BenchLosses, ASleeperThatWentOnBeforeTheLossIsAStall) {
                                     .In(journal::Phase::kMeasure)
                                     .Does(verdict::AllReduce())
                                     .Enters(verdict::AllReduce());
-  EXPECT_EQ(
-      Conduct({.own_mpi = true},
-              coordinator::Steps(
-                  BothReady(), coordinator::When("send * round"),
-                  coordinator::Ranks({In(0, 0), In(0, 1).Silent(0.6).Asleep("asleep")}),
-                  coordinator::After(0.7), coordinator::Ranks({In(0, 0).Signalled(SIGKILL), went}),
-                  coordinator::Signalled(0, SIGKILL))),
-      "send * round 0: 0x0+4 1x0+4\n"
-      "collect (2 times)\n"
-      "end\n"
-      "fail: killed,hung; rank_killed of 0, proved; slow_rank of 1, proved\n"
-      "repetition 0: lost 0 not_run 0\n"
-      "lifetime 0 of repetition 0 lost case 0: fail: killed,hung; rank_killed of 0, proved\n"
-      "rank 1 stalled in case 0\n");
+  EXPECT_EQ(Conduct({.own_mpi = true},
+                    Steps(BothReady(), When("send * round"),
+                          Ranks({In(0, 0), In(0, 1).Silent(0.6).Asleep("asleep")}), After(0.7),
+                          Ranks({In(0, 0).Signalled(SIGKILL), went}), Signalled(0, SIGKILL))),
+            "send * round 0: 0x0+4 1x0+4\n"
+            "collect (2 times)\n"
+            "end\n"
+            "fail: killed,hung; rank_killed of 0, proved; slow_rank of 1, proved\n"
+            "repetition 0: lost 0 not_run 0\n"
+            "lifetime 0 of repetition 0 lost case 0: fail: killed,hung; rank_killed of 0, proved\n"
+            "rank 1 stalled in case 0\n");
 }
 
 }  // namespace
