@@ -90,7 +90,7 @@ TEST_F(GpuWatchTest, WithoutADriverThereIsNothing) {
   EXPECT_EQ(GpuWatch::Start({.seconds = 0}), nullptr);
 }
 
-TEST(control::WorkerCard, IsReadAsItWasWritten) {
+TEST(WorkerCard, IsReadAsItWasWritten) {
   std::byte memory[control::kWorkerCardBytes] = {};
   EXPECT_EQ(control::ReadCard(memory).gpu_bus, "");
   control::WriteCard(memory, {"0000:3b:00.0", "/tmp/log"});

@@ -217,6 +217,51 @@ TEST(Codec, RandomBytesHarmNobody) {
   }
 }
 
+template <typename F>
+void ExpectWholeOrNotAtAll() {
+  const std::string bytes = Encode(F());
+  EXPECT_TRUE(Decode<F>(bytes).has_value());
+  EXPECT_FALSE(Decode<F>(bytes + "x").has_value());
+  EXPECT_FALSE(Decode<F>("").has_value());
+}
+template <typename... Frames>
+void ExpectEachWholeOrNotAtAll() {
+  (ExpectWholeOrNotAtAll<Frames>(), ...);
+}
+
+TEST(Codec, EveryFrameIsTakenWholeOrNotAtAll) {
+  ExpectEachWholeOrNotAtAll<StartOrder, StartedReport, CollectOrder, EvidenceReport, JournalOrder,
+                            JournalReport, GpusOrder, GpusReport, LogReport, EndOrder, EndedReport,
+                            SignalOrder, ExitedReport, SignalledReport, StoppedReport, FaultOrder,
+                            FaultReport, ClockProbe, ClockReport, MeetingPut, MeetingGet,
+                            MeetingValue, GatherOrder, GatheredReport, FailoverFrame, JoinWords>();
+}
+
+TEST(Codec, EnumerationsAndNumbersThatCannotBeAreRefused) {
+  FaultReport fault;
+  fault.news = static_cast<FaultNews>(3);
+  EXPECT_FALSE(Decode<FaultReport>(Encode(fault)).has_value());
+  ClockReport clock;
+  clock.reading.emplace().ns_per_tick = 0;
+  EXPECT_FALSE(Decode<ClockReport>(Encode(clock)).has_value());
+}
+
+TEST(Codec, WhoeverNestsForEverIsRefused) {
+  verdict::Finding finding;
+  for (int depth = 0; depth < 4; ++depth) {
+    verdict::Finding outer;
+    outer.evidence = {finding};
+    finding = outer;
+  }
+  EXPECT_TRUE(Decode<verdict::Finding>(Encode(finding)).has_value());
+  for (int depth = 0; depth < 40; ++depth) {
+    verdict::Finding outer;
+    outer.evidence = {finding};
+    finding = outer;
+  }
+  EXPECT_FALSE(Decode<verdict::Finding>(Encode(finding)).has_value());
+}
+
 TEST(Codec, Messages) {
   const Message back = Decode<Message>(Encode(Message{77, "payload"})).value();
   EXPECT_EQ(back.type, 77u);

@@ -45,7 +45,7 @@ Status ServeExchange(Channel& channel, bool keep_mpi) {
   const std::optional<GatherOrder> order = Decode<GatherOrder>(request.payload);
   LOCKSTEP_CHECK(order.has_value(), "expected the order to gather");
   const Result<std::vector<std::string>> parts =
-      rendezvous::MpiGather(order->part, keep_mpi, order->on_threads);
+      MpiGather(order->part, keep_mpi, order->on_threads);
   GatheredReport report;
   report.status = StatusRecord(parts.status());
   if (parts.ok()) report.parts = *parts;
