@@ -19,8 +19,8 @@
 #include "stress/harness/lead.h"
 #include "stress/harness/options.h"
 #include "stress/harness/worker.h"
-#include "stress/links/link_companion.h"
 #include "stress/links/link_director.h"
+#include "stress/links/link_plugin.h"
 
 namespace lockstep::stress {
 namespace {
@@ -83,7 +83,7 @@ Status LeaveOutLinks(harness::Selection& selection) {
 }
 
 Result<ExitCode> RunAgent(const harness::StressOptions& options,
-                          const launch::LaunchContext& context, const std::string& command_line) {
+                          const control::LaunchContext& context, const std::string& command_line) {
   if (options.backend == "sim") {
     if (context.rank != 0) return ExitCode::kPass;
     LOCKSTEP_ASSIGN_OR_RETURN(
@@ -115,27 +115,27 @@ Result<ExitCode> RunAgent(const harness::StressOptions& options,
   LOCKSTEP_RETURN_IF_ERROR(
       harness::LeaveOutHosts(context.single_host(), network_faults, selection));
   LOCKSTEP_RETURN_IF_ERROR(CheckCases(*backend, selection));
-  launch::FleetOptions fleet;
-  fleet.workers_own_mpi = backend->uses_launcher_mpi;
-  fleet.silence_deadline_seconds = options.deadline_seconds;
-  fleet.quiet_seconds = kQuietSeconds;
-  if (!options.gpu_samples) fleet.gpu_sample_seconds = 0;
+  coordinator::CoordinatorOptions coordinator;
+  coordinator.workers_own_mpi = backend->uses_launcher_mpi;
+  coordinator.silence_deadline_seconds = options.deadline_seconds;
+  coordinator.quiet_seconds = kQuietSeconds;
+  if (!options.gpu_samples) coordinator.gpu_sample_seconds = 0;
   if (std::any_of(selection.cases.begin(), selection.cases.end(), HasLinkFaults)) {
-    fleet.companion = [any = options.allow_network_faults](int rank) {
-      return links::MakeLinkCompanion(rank, any);
+    coordinator.plugin = [any = options.allow_network_faults](int rank) {
+      return links::MakeLinkPlugin(rank, any);
     };
   }
   if (context.rank != 0) {
-    fleet.succeed = [&](const launch::Legacy& legacy) {
-      return harness::SucceedStress(options, selection, context, command_line, legacy);
+    coordinator.on_failover = [&](const coordinator::FailoverReport& failover) {
+      return harness::SucceedStress(options, selection, context, command_line, failover);
     };
-    return launch::Follow(context, fleet);
+    return coordinator::Follow(context, coordinator);
   }
-  return harness::LeadStress(options, std::move(selection), context, fleet, command_line);
+  return harness::LeadStress(options, std::move(selection), context, coordinator, command_line);
 }
 
 int RunAgent(int argc, char** argv) {
-  const Result<launch::LaunchContext> context = launch::DetectLaunch();
+  const Result<control::LaunchContext> context = control::DetectLaunch();
   if (!context.ok()) return Fail(0, context.status());
   const Result<harness::StressCommandLine> line = harness::ParseStressCommandLine(argc, argv);
   if (!line.ok()) return Fail(context->rank, line.status());
@@ -159,6 +159,6 @@ int RunAgent(int argc, char** argv) {
 }  // namespace lockstep::stress
 
 int main(int argc, char** argv) {
-  return lockstep::launch::WorkerLink::IsWorker() ? lockstep::stress::harness::RunStressWorker()
+  return lockstep::worker::WorkerLink::IsWorker() ? lockstep::stress::harness::RunStressWorker()
                                                   : lockstep::stress::RunAgent(argc, argv);
 }

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "bench/harness/sample_book.h"
-#include "core/launch/host_clocks.h"
+#include "core/coordinator/host_clocks.h"
 
 namespace lockstep::bench::harness {
 namespace {
@@ -44,7 +44,7 @@ TEST(Arrivals, IterationsThatARankDidNotCompleteDoNotCount) {
 
 // Rank 1's host counts twice as fast, from another beginning: two of its ticks are a nanosecond.
 TEST(Arrivals, StampsOfAnotherHostAreMoved) {
-  launch::HostClocks clocks;
+  coordinator::HostClocks clocks;
   clocks.Add(0, "a", "boot a");
   clocks.Add(1, "b", "boot b");
   clocks.SetOurs({1000, 0, 0, 10, 1.0});
@@ -75,7 +75,7 @@ TEST(Arrivals, StampsOfAnotherHostAreMoved) {
 }
 
 TEST(Arrivals, OneHostHasOneClock) {
-  launch::HostClocks clocks;
+  coordinator::HostClocks clocks;
   clocks.Add(0, "a", "boot a");
   clocks.Add(1, "a", "boot a");
   clocks.SetOurs({1000, 0, 0, 10, 1.0});
@@ -85,7 +85,7 @@ TEST(Arrivals, OneHostHasOneClock) {
 }
 
 TEST(Arrivals, OfAClockThatDidNotAnswerNothingIsClaimed) {
-  launch::HostClocks clocks;
+  coordinator::HostClocks clocks;
   clocks.Add(0, "a", "boot a");
   clocks.Add(1, "b", "boot b");
   clocks.SetOurs({1000, 0, 0, 10, 1.0});

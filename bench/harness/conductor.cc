@@ -45,16 +45,17 @@ bool DiedOfTheEnd(const std::vector<verdict::RankEvidence>& evidence) {
 
 }  // namespace
 
-Conductor::Conductor(launch::Fleet& fleet, const launch::FleetOptions& options,
-                     const plan::Plan& plan, SampleBook& book, Progress& progress)
-    : fleet_(fleet),
+Conductor::Conductor(coordinator::Coordinator& coordinator,
+                     const coordinator::CoordinatorOptions& options, const plan::Plan& plan,
+                     SampleBook& book, Progress& progress)
+    : coordinator_(coordinator),
       one_lifetime_(options.workers_own_mpi),
       plan_(plan),
       book_(book),
       progress_(progress),
       // Half of the outbox for samples: batch records and located errors need room as well.
       rounds_(plan, book, options.outbox_capacity_bytes / kSampleRecordBytes / 2),
-      watch_(fleet, JudgeProved) {}
+      watch_(coordinator, JudgeProved) {}
 
 Result<Measurement> Conductor::Run(int repetitions) {
   for (repetition_ = 0; repetition_ < repetitions; ++repetition_) {
@@ -117,12 +118,12 @@ Status Conductor::RunRepetition() {
 Conductor::Step Conductor::StartLifetime() {
   errors_.clear();
   measured_ = false;
-  if (const Status status = fleet_.StartWorkers(); !status.ok()) {
+  if (const Status status = coordinator_.StartWorkers(); !status.ok()) {
     errors_.emplace(0, status);
     return Step::kInterrupted;
   }
   alive_ = true;
-  fleet_.SendAll({kPlanMessage, plan::PlanToJson(plan_)});
+  coordinator_.SendAll({kPlanMessage, plan::PlanToJson(plan_)});
   const Step step = AwaitAll(kReadyMessage, std::max(kConnectSeconds, 2 * plan_.deadline_seconds));
   if (step == Step::kDone && begun_) SaveSamples(/*even_none=*/true);
   return step;
@@ -136,8 +137,8 @@ Conductor::Step Conductor::RunRounds() {
       rounds_.StopAll("time_budget");
       return Step::kDone;
     }
-    fleet_.MeasureClocks(/*thoroughly=*/false);  // the workers sleep
-    fleet_.SendAll({kRoundMessage, EncodeRound(round)});
+    coordinator_.MeasureClocks(/*thoroughly=*/false);  // the workers sleep
+    coordinator_.SendAll({kRoundMessage, EncodeRound(round)});
     const Step step = AwaitAll(kRoundDoneMessage, 86'400);
     if (step != Step::kDone) return step;
     measured_ = true;
@@ -155,13 +156,13 @@ Conductor::Step Conductor::RunRounds() {
 Conductor::Step Conductor::AwaitAll(MessageType type, double seconds) {
   const Deadline deadline = Deadline::AfterSeconds(seconds);
   int arrived = 0;
-  while (arrived < fleet_.size()) {
-    const launch::FleetEvent event =
-        fleet_.Next(deadline.Earlier(Deadline::AfterSeconds(kLookSeconds)));
-    if (event.kind == launch::FleetEventKind::kTimeout && !deadline.Passed()) {
+  while (arrived < coordinator_.size()) {
+    const coordinator::Event event =
+        coordinator_.Next(deadline.Earlier(Deadline::AfterSeconds(kLookSeconds)));
+    if (event.kind == coordinator::EventKind::kTimeout && !deadline.Passed()) {
       SaveIfWarned();
       if (type == kRoundDoneMessage) {
-        stalls_.Look(fleet_.Collect(Deadline::AfterSeconds(kCollectSeconds)), repetition_);
+        stalls_.Look(coordinator_.Collect(Deadline::AfterSeconds(kCollectSeconds)), repetition_);
       }
       continue;
     }
@@ -170,10 +171,10 @@ Conductor::Step Conductor::AwaitAll(MessageType type, double seconds) {
   return Step::kDone;
 }
 
-std::optional<Conductor::Step> Conductor::Handle(const launch::FleetEvent& event,
+std::optional<Conductor::Step> Conductor::Handle(const coordinator::Event& event,
                                                  MessageType expected, int& arrived) {
   switch (event.kind) {
-    case launch::FleetEventKind::kMessage:
+    case coordinator::EventKind::kMessage:
       if (event.message.type == kErrorMessage) {
         errors_.emplace(event.rank, DecodeError(event.message.payload));
         return Step::kInterrupted;
@@ -184,36 +185,36 @@ std::optional<Conductor::Step> Conductor::Handle(const launch::FleetEvent& event
       }
       ++arrived;
       return std::nullopt;
-    case launch::FleetEventKind::kData:
+    case coordinator::EventKind::kData:
       book_.Add(event.rank, event.message.payload);
       return std::nullopt;
-    case launch::FleetEventKind::kQuiet:
+    case coordinator::EventKind::kQuiet:
       if (watch_.OnEvent(event)) return Step::kInterrupted;
       return std::nullopt;
-    case launch::FleetEventKind::kStopped:  // it may be continued: silence decides
-    case launch::FleetEventKind::kContinued:
+    case coordinator::EventKind::kStopped:  // it may be continued: silence decides
+    case coordinator::EventKind::kContinued:
       TellOfStop(event);
       return std::nullopt;
-    case launch::FleetEventKind::kTerminate:
+    case coordinator::EventKind::kTerminate:
       return Step::kTerminated;
-    case launch::FleetEventKind::kWarned:
+    case coordinator::EventKind::kWarned:
       warned_until_ = Deadline::AfterSeconds(kWarnedSeconds);
       SaveSamples(/*even_none=*/true);
       return std::nullopt;
-    case launch::FleetEventKind::kExited:
-    case launch::FleetEventKind::kSignalled:
-    case launch::FleetEventKind::kCompanion:  // none was asked for
-    case launch::FleetEventKind::kFault:      // likewise
-    case launch::FleetEventKind::kOverdue:
-    case launch::FleetEventKind::kLost:
-    case launch::FleetEventKind::kTimeout:
+    case coordinator::EventKind::kExited:
+    case coordinator::EventKind::kSignalled:
+    case coordinator::EventKind::kPlugin:  // none was asked for
+    case coordinator::EventKind::kFault:   // likewise
+    case coordinator::EventKind::kOverdue:
+    case coordinator::EventKind::kLost:
+    case coordinator::EventKind::kTimeout:
       return Step::kInterrupted;
   }
   return std::nullopt;
 }
 
 bool Conductor::HostsAreLost() const {
-  const std::vector<verdict::RankPlace> places = fleet_.places();
+  const std::vector<verdict::RankPlace> places = coordinator_.places();
   return std::any_of(places.begin(), places.end(), [](const verdict::RankPlace& place) {
     return place.loss != verdict::Loss::kNone;
   });
@@ -223,15 +224,16 @@ bool Conductor::AwaitLosses() {
   const Deadline deadline = Deadline::AfterSeconds(kLossSeconds);
   while (!HostsAreLost() && !deadline.Passed()) {
     int ignored = 0;
-    Handle(fleet_.Next(deadline), kPlanMessage, ignored);
+    Handle(coordinator_.Next(deadline), kPlanMessage, ignored);
   }
   return HostsAreLost();
 }
 
-void Conductor::TellOfStop(const launch::FleetEvent& event) {
-  const std::string who = fmt::format("rank {} (host {})", event.rank,
-                                      fleet_.agents()[static_cast<std::size_t>(event.rank)].host);
-  if (event.kind == launch::FleetEventKind::kContinued) {
+void Conductor::TellOfStop(const coordinator::Event& event) {
+  const std::string who =
+      fmt::format("rank {} (host {})", event.rank,
+                  coordinator_.agents()[static_cast<std::size_t>(event.rank)].host);
+  if (event.kind == coordinator::EventKind::kContinued) {
     progress_.Notice(fmt::format("{} was continued; the run goes on", who));
     return;
   }
@@ -246,16 +248,17 @@ void Conductor::TellOfStop(const launch::FleetEvent& event) {
 bool Conductor::ToldToEndInGrace() {
   const Deadline deadline = Deadline::AfterSeconds(kGraceSeconds);
   while (!deadline.Passed()) {
-    const launch::FleetEvent event = fleet_.Next(deadline);
+    const coordinator::Event event = coordinator_.Next(deadline);
     int ignored = 0;
     if (Handle(event, kPlanMessage, ignored) == Step::kTerminated) return true;
-    if (event.kind == launch::FleetEventKind::kTimeout) return false;
+    if (event.kind == coordinator::EventKind::kTimeout) return false;
   }
   return false;
 }
 
 void Conductor::SaveSamples(bool even_none) {
-  for (const launch::FleetEvent& data : fleet_.TakeData(Deadline::AfterSeconds(kDataSeconds))) {
+  for (const coordinator::Event& data :
+       coordinator_.TakeData(Deadline::AfterSeconds(kDataSeconds))) {
     book_.Add(data.rank, data.message.payload);
   }
   if (!save_ || (book_.empty() && !even_none)) return;
@@ -282,13 +285,13 @@ void Conductor::Interrupt() {
   SaveSamples();
   Interruption interruption;
   interruption.repetition = repetition_;
-  interruption.lifetime = fleet_.lifetime();
+  interruption.lifetime = coordinator_.lifetime();
   const bool told = !measurement_.terminated && ToldToEndInGrace();
   measurement_.terminated = measurement_.terminated || told;
   // Told to end, there is no time for stacks.
   const Deadline deadline = Deadline::AfterSeconds(kCollectSeconds);
   std::vector<verdict::RankEvidence> evidence =
-      measurement_.terminated ? fleet_.Glance(deadline) : fleet_.Collect(deadline);
+      measurement_.terminated ? coordinator_.Glance(deadline) : coordinator_.Collect(deadline);
   if (told && !HostsAreLost() && DiedOfTheEnd(evidence)) return EndLifetime();
   for (verdict::RankEvidence& rank : evidence) {
     if (const auto error = errors_.find(rank.rank); error != errors_.end()) {
@@ -297,7 +300,7 @@ void Conductor::Interrupt() {
   }
   stalls_.Interrupted(evidence);
   interruption.judgement = verdict::Judge(evidence, plan_.deadline_seconds);
-  verdict::NameLostHosts(fleet_.places(), evidence, interruption.judgement);
+  verdict::NameLostHosts(coordinator_.places(), evidence, interruption.judgement);
   interruption.case_index = LostCase(evidence, interruption.judgement);
   EndLifetime();
   if (interruption.case_index) {
@@ -309,30 +312,30 @@ void Conductor::Interrupt() {
 
 void Conductor::EndLifetime() {
   KeepHistory();
-  fleet_.EndWorkers(Deadline::AfterSeconds(kEndSeconds));
+  coordinator_.EndWorkers(Deadline::AfterSeconds(kEndSeconds));
   // What was on its way when the workers ended.
   for (;;) {
-    const launch::FleetEvent event = fleet_.Next(Deadline::AfterNs(0));
-    if (event.kind == launch::FleetEventKind::kTimeout) break;
-    if (event.kind == launch::FleetEventKind::kData) book_.Add(event.rank, event.message.payload);
+    const coordinator::Event event = coordinator_.Next(Deadline::AfterNs(0));
+    if (event.kind == coordinator::EventKind::kTimeout) break;
+    if (event.kind == coordinator::EventKind::kData) book_.Add(event.rank, event.message.payload);
   }
   alive_ = false;
 }
 
 Conductor::Step Conductor::Finish() {
   KeepHistory();
-  fleet_.SendAll({kFinishMessage, ""});
-  const bool left = fleet_.AwaitExits(Deadline::AfterSeconds(kFinishSeconds));
+  coordinator_.SendAll({kFinishMessage, ""});
+  const bool left = coordinator_.AwaitExits(Deadline::AfterSeconds(kFinishSeconds));
   if (left) alive_ = false;
   return left ? Step::kDone : Step::kInterrupted;
 }
 
 void Conductor::KeepHistory() {
   const std::vector<journal::Journal> journals =
-      fleet_.Journals(kHistoryEvents, Deadline::AfterSeconds(kCollectSeconds));
+      coordinator_.Journals(kHistoryEvents, Deadline::AfterSeconds(kCollectSeconds));
   for (std::size_t rank = 0; rank < journals.size(); ++rank) {
-    measurement_.history.push_back(
-        {static_cast<int>(rank), fleet_.lifetime(), journals[rank].missed, journals[rank].events});
+    measurement_.history.push_back({static_cast<int>(rank), coordinator_.lifetime(),
+                                    journals[rank].missed, journals[rank].events});
   }
 }
 

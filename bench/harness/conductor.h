@@ -43,8 +43,8 @@ struct Measurement {
 
 class Conductor {
  public:
-  Conductor(launch::Fleet& fleet, const launch::FleetOptions& options, const plan::Plan& plan,
-            SampleBook& book, Progress& progress);
+  Conductor(coordinator::Coordinator& coordinator, const coordinator::CoordinatorOptions& options,
+            const plan::Plan& plan, SampleBook& book, Progress& progress);
 
   // Runs the plan `repetitions` times, each within the time budget, until every case has stopped.
   // The error is one of the environment or of input that no judgement explains (the backend is not
@@ -74,10 +74,10 @@ class Conductor {
   // Waits until every rank has sent a message of this type.
   Step AwaitAll(MessageType type, double seconds);
   // Handles one event; nothing when it changes nothing. `expected`: messages to count.
-  std::optional<Step> Handle(const launch::FleetEvent& event, MessageType expected, int& arrived);
+  std::optional<Step> Handle(const coordinator::Event& event, MessageType expected, int& arrived);
   void Interrupt();
   // A rank was stopped or continued: whoever waits for the run should know at once.
-  void TellOfStop(const launch::FleetEvent& event);
+  void TellOfStop(const coordinator::Event& event);
   // `even_none`: also before there are any, so that the file says what the run was to be.
   void SaveSamples(bool even_none = false);
   void SaveIfWarned();
@@ -90,13 +90,13 @@ class Conductor {
   // Keeps what this lifetime left, and ends what still runs of it.
   void EndLifetime();
 
-  launch::Fleet& fleet_;
+  coordinator::Coordinator& coordinator_;
   const bool one_lifetime_;  // the workers use up the launch's MPI identity
   const plan::Plan& plan_;
   SampleBook& book_;
   Progress& progress_;
   Rounds rounds_;
-  launch::StandstillWatch watch_;
+  coordinator::StandstillWatch watch_;
   StallWatch stalls_;
   SecondPass second_pass_;
   std::function<void()> begun_;

@@ -9,7 +9,15 @@
 namespace lockstep::bench::harness {
 namespace {
 
-launch::FleetStep Overdue(int rank) { return launch::Of(launch::FleetEventKind::kOverdue, rank); }
+using coordinator::After;
+using coordinator::Ranks;
+using coordinator::Signalled;
+using coordinator::Steps;
+using coordinator::When;
+
+coordinator::ScriptStep Overdue(int rank) {
+  return coordinator::Of(coordinator::EventKind::kOverdue, rank);
+}
 verdict::History In(std::uint32_t case_index, int rank) {
   return verdict::History(rank)
       .Case(case_index)
@@ -17,16 +25,15 @@ verdict::History In(std::uint32_t case_index, int rank) {
       .Enters(verdict::AllReduce());
 }
 verdict::History Connects(int rank) { return verdict::History(rank).In(journal::Phase::kConnect); }
-launch::FleetSteps KilledIn(std::uint32_t case_index) {
-  return {launch::When("send * round"),
-          launch::Ranks({In(case_index, 0), In(case_index, 1).Signalled(SIGKILL)}),
-          launch::After(1), launch::Signalled(1, SIGKILL)};
+coordinator::Script KilledIn(std::uint32_t case_index) {
+  return {When("send * round"), Ranks({In(case_index, 0), In(case_index, 1).Signalled(SIGKILL)}),
+          After(1), Signalled(1, SIGKILL)};
 }
 
 TEST(BenchLosses, AKillCostsTheCaseAndTheOtherIsMeasuredAnew) {
   EXPECT_EQ(
-      Conduct({}, launch::Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0), BothReady(),
-                                BothDid({1}, 2), BothLeft())),
+      Conduct({}, Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0), BothReady(), BothDid({1}, 2),
+                        BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
       "clocks\n"
       "send * round 1: 0x0+2 1x0+2\n"
@@ -48,7 +55,7 @@ TEST(BenchLosses, AKillCostsTheCaseAndTheOtherIsMeasuredAnew) {
 
 TEST(BenchLosses, ALossInTheFirstRound) {
   EXPECT_EQ(
-      Conduct({}, launch::Steps(BothReady(), KilledIn(0), BothReady(), BothDid({1}), BothLeft())),
+      Conduct({}, Steps(BothReady(), KilledIn(0), BothReady(), BothDid({1}), BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
       "collect (2 times)\n"
       "end\n"
@@ -66,7 +73,7 @@ TEST(BenchLosses, ALossInTheFirstRound) {
 
 TEST(BenchLosses, TwoLifetimesWithoutARoundAreEnough) {
   EXPECT_EQ(
-      Conduct({.cases = 3}, launch::Steps(BothReady(), KilledIn(0), BothReady(), KilledIn(1))),
+      Conduct({.cases = 3}, Steps(BothReady(), KilledIn(0), BothReady(), KilledIn(1))),
       "start\n"
       "send * plan\n"
       "begun\n"
@@ -89,11 +96,10 @@ TEST(BenchLosses, TwoLifetimesWithoutARoundAreEnough) {
 
 TEST(BenchLosses, AKillInTheLastCaseKeepsTheFirst) {
   EXPECT_EQ(
-      Conduct({}, launch::Steps(BothReady(), BothDid({0, 1}, 2), launch::When("send * round"),
-                                Sampled(0, 0, 2), Sampled(1, 0, 2),
-                                launch::Ranks({In(1, 0), In(1, 1).Signalled(SIGKILL)}),
-                                Sampled(0, 1, 1), launch::Signalled(1, SIGKILL), BothReady(),
-                                BothDid({0}, 0), BothLeft())),
+      Conduct({}, Steps(BothReady(), BothDid({0, 1}, 2), When("send * round"), Sampled(0, 0, 2),
+                        Sampled(1, 0, 2), Ranks({In(1, 0), In(1, 1).Signalled(SIGKILL)}),
+                        Sampled(0, 1, 1), Signalled(1, SIGKILL), BothReady(), BothDid({0}, 0),
+                        BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
       "clocks\n"
       "send * round 1: 0x0+2 1x0+2\n"
@@ -114,7 +120,7 @@ TEST(BenchLosses, AKillInTheLastCaseKeepsTheFirst) {
 
 TEST(BenchLosses, TheWorkersOfMpiAreNotStartedTwice) {
   EXPECT_EQ(
-      Conduct({.own_mpi = true}, launch::Steps(BothReady(), KilledIn(0))),
+      Conduct({.own_mpi = true}, Steps(BothReady(), KilledIn(0))),
       "send * round 0: 0x0+4 1x0+4\n"
       "collect (2 times)\n"
       "end\n"
@@ -125,8 +131,7 @@ TEST(BenchLosses, TheWorkersOfMpiAreNotStartedTwice) {
 
 TEST(BenchLosses, TwoCasesTwoLosses) {
   EXPECT_EQ(
-      Conduct({}, launch::Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0), BothReady(),
-                                KilledIn(1))),
+      Conduct({}, Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0), BothReady(), KilledIn(1))),
       "send * round 0: 0x0+4 1x0+4\n"
       "clocks\n"
       "send * round 1: 0x0+2 1x0+2\n"
@@ -151,9 +156,8 @@ TEST(BenchLosses, TwoCasesTwoLosses) {
 
 TEST(BenchLosses, ALostCaseRestsInLaterRepetitions) {
   EXPECT_EQ(
-      Conduct({.repetitions = 2},
-              launch::Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0), BothReady(),
-                            BothDid({1}, 2), BothDid({1}), BothLeft())),
+      Conduct({.repetitions = 2}, Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0), BothReady(),
+                                        BothDid({1}, 2), BothDid({1}), BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
       "clocks\n"
       "send * round 1: 0x0+2 1x0+2\n"
@@ -178,12 +182,11 @@ TEST(BenchLosses, ALostCaseRestsInLaterRepetitions) {
 
 TEST(BenchLosses, WhatPeersSaySoonAfterBelongsToIt) {
   EXPECT_EQ(
-      Conduct({},
-              launch::Steps(BothReady(), BothDid({0, 1}, 2), launch::When("send * round"),
-                            launch::Ranks({In(0, 0), In(0, 1).Signalled(SIGKILL)}),
-                            launch::Signalled(1, SIGKILL), launch::After(0.1),
-                            Failed(0, SystemFailed("Connection closed by peer")), Sampled(0, 0, 1),
-                            launch::Exited(0, 1), BothReady(), BothDid({1}, 2), BothLeft())),
+      Conduct({}, Steps(BothReady(), BothDid({0, 1}, 2), When("send * round"),
+                        Ranks({In(0, 0), In(0, 1).Signalled(SIGKILL)}), Signalled(1, SIGKILL),
+                        After(0.1), Failed(0, SystemFailed("Connection closed by peer")),
+                        Sampled(0, 0, 1), coordinator::Exited(0, 1), BothReady(), BothDid({1}, 2),
+                        BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
       "clocks\n"
       "send * round 1: 0x0+2 1x0+2\n"
@@ -204,10 +207,9 @@ TEST(BenchLosses, WhatPeersSaySoonAfterBelongsToIt) {
 
 TEST(BenchLosses, AnErrorOfOneRank) {
   EXPECT_EQ(
-      Conduct({}, launch::Steps(BothReady(), BothDid({0, 1}, 2), launch::When("send * round"),
-                                launch::Ranks({In(0, 0), In(0, 1)}),
-                                Failed(1, SystemFailed("no route")), BothReady(), BothDid({1}, 2),
-                                BothLeft())),
+      Conduct({}, Steps(BothReady(), BothDid({0, 1}, 2), When("send * round"),
+                        Ranks({In(0, 0), In(0, 1)}), Failed(1, SystemFailed("no route")),
+                        BothReady(), BothDid({1}, 2), BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
       "clocks\n"
       "send * round 1: 0x0+2 1x0+2\n"
@@ -227,9 +229,8 @@ TEST(BenchLosses, AnErrorOfOneRank) {
 }
 
 TEST(BenchLosses, AnErrorOfTheEnvironmentBeforeARoundEndsTheRun) {
-  EXPECT_EQ(Conduct({}, launch::Steps(launch::When("send * plan"),
-                                      launch::Ranks({Connects(0), Connects(1)}),
-                                      Failed(1, EnvironmentError("no memory")))),
+  EXPECT_EQ(Conduct({}, Steps(When("send * plan"), Ranks({Connects(0), Connects(1)}),
+                              Failed(1, EnvironmentError("no memory")))),
             "start\n"
             "send * plan\n"
             "collect\n"
@@ -239,10 +240,9 @@ TEST(BenchLosses, AnErrorOfTheEnvironmentBeforeARoundEndsTheRun) {
 
 TEST(BenchLosses, AnErrorOfTheEnvironmentAfterARoundIsData) {
   EXPECT_EQ(Conduct({.iterations = {}},
-                    launch::Steps(BothReady(), BothDid({0, 1}), launch::When("send * round"),
-                                  launch::Ranks({In(0, 0), In(0, 1)}),
-                                  Failed(1, EnvironmentError("no memory")), launch::When("start"),
-                                  Failed(0, EnvironmentError("no memory")))),
+                    Steps(BothReady(), BothDid({0, 1}), When("send * round"),
+                          Ranks({In(0, 0), In(0, 1)}), Failed(1, EnvironmentError("no memory")),
+                          When("start"), Failed(0, EnvironmentError("no memory")))),
             "send * round 0: 0x1+1 1x1+1\n"
             "clocks\n"
             "send * round 1: 0x4+64 1x4+64\n"
@@ -258,7 +258,7 @@ TEST(BenchLosses, AnErrorOfTheEnvironmentAfterARoundIsData) {
 }
 
 TEST(BenchLosses, WorkersThatCannotBeStarted) {
-  EXPECT_EQ(Conduct({}, {launch::Refused(EnvironmentError("no processes left"))}),
+  EXPECT_EQ(Conduct({}, {coordinator::Refused(EnvironmentError("no processes left"))}),
             "start\n"
             "collect\n"
             "end\n"
@@ -266,8 +266,8 @@ TEST(BenchLosses, WorkersThatCannotBeStarted) {
 }
 
 TEST(BenchLosses, WorkersThatCannotBeStartedAgain) {
-  EXPECT_EQ(Conduct({}, launch::Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0),
-                                      launch::Refused(EnvironmentError("no processes left")))),
+  EXPECT_EQ(Conduct({}, Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0),
+                              coordinator::Refused(EnvironmentError("no processes left")))),
             "send * round 0: 0x0+4 1x0+4\n"
             "clocks\n"
             "send * round 1: 0x0+2 1x0+2\n"
@@ -284,9 +284,8 @@ TEST(BenchLosses, WorkersThatCannotBeStartedAgain) {
 
 TEST(BenchLosses, ADeathBeforeARoundIsNotTriedAgain) {
   EXPECT_EQ(
-      Conduct({}, launch::Steps(launch::When("send * plan"),
-                                launch::Ranks({Connects(0), Connects(1).Signalled(SIGSEGV)}),
-                                Ready(0), launch::Signalled(1, SIGSEGV))),
+      Conduct({}, Steps(When("send * plan"), Ranks({Connects(0), Connects(1).Signalled(SIGSEGV)}),
+                        Ready(0), Signalled(1, SIGSEGV))),
       "start\n"
       "send * plan\n"
       "collect\n"
@@ -297,9 +296,8 @@ TEST(BenchLosses, ADeathBeforeARoundIsNotTriedAgain) {
 }
 
 TEST(BenchLosses, ARankThatNeverConnects) {
-  EXPECT_EQ(Conduct({}, launch::Steps(launch::When("send * plan"),
-                                      launch::Ranks({Connects(0).Idle(), Connects(1).Silent(120)}),
-                                      Ready(0))),
+  EXPECT_EQ(Conduct({}, Steps(When("send * plan"),
+                              Ranks({Connects(0).Idle(), Connects(1).Silent(120)}), Ready(0))),
             "start\n"
             "send * plan\n"
             "collect\n"
@@ -313,10 +311,9 @@ TEST(BenchLosses, ARankThatNeverConnects) {
 TEST(BenchLosses, SilenceOfAll) {
   EXPECT_EQ(
       Conduct({.own_mpi = true},
-              launch::Steps(BothReady(), launch::When("send * round"),
-                            launch::Ranks({In(0, 0).Silent(6),
-                                           In(0, 1).In(journal::Phase::kCheck).Silent(6)}),
-                            launch::After(6), Overdue(0))),
+              Steps(BothReady(), When("send * round"),
+                    Ranks({In(0, 0).Silent(6), In(0, 1).In(journal::Phase::kCheck).Silent(6)}),
+                    After(6), Overdue(0))),
       "send * round 0: 0x0+4 1x0+4\n"
       "collect (12 times)\n"
       "end\n"
@@ -328,28 +325,26 @@ TEST(BenchLosses, SilenceOfAll) {
 TEST(BenchLosses, AMismatchIsProvedAtOnce) {
   const verdict::History barrier =
       verdict::History(1).Case(0).In(journal::Phase::kMeasure).Enters(verdict::Barrier());
-  EXPECT_EQ(
-      Conduct({.own_mpi = true}, launch::Steps(BothReady(), launch::When("send * round"),
-                                               launch::Ranks({In(0, 0), barrier}),
-                                               launch::Of(launch::FleetEventKind::kQuiet, 0))),
-      "send * round 0: 0x0+4 1x0+4\n"
-      "collect\n"
-      "end\n"
-      "fail: hung,hung; collective_mismatch of 0,1, proved\n"
-      "repetition 0: lost 0 not_run 0\n"
-      "lifetime 0 of repetition 0 lost case 0: fail: hung,hung; collective_mismatch of 0,1, "
-      "proved\n");
+  EXPECT_EQ(Conduct({.own_mpi = true},
+                    Steps(BothReady(), When("send * round"), Ranks({In(0, 0), barrier}),
+                          coordinator::Of(coordinator::EventKind::kQuiet, 0))),
+            "send * round 0: 0x0+4 1x0+4\n"
+            "collect\n"
+            "end\n"
+            "fail: hung,hung; collective_mismatch of 0,1, proved\n"
+            "repetition 0: lost 0 not_run 0\n"
+            "lifetime 0 of repetition 0 lost case 0: fail: hung,hung; collective_mismatch of 0,1, "
+            "proved\n");
 }
 
 TEST(BenchLosses, AStopIsHeldAgainstItsRankWhenAllAreSilent) {
   const verdict::History stopped =
       verdict::History(1).Case(0).In(journal::Phase::kMeasure).Stopped(SIGSTOP).Silent(6);
   EXPECT_EQ(
-      Conduct({.own_mpi = true}, launch::Steps(BothReady(), launch::When("send * round"),
-                                               launch::Ranks({In(0, 0).Silent(6), stopped}),
-                                               launch::Stopped(1, SIGSTOP),
-                                               launch::Of(launch::FleetEventKind::kQuiet, 0),
-                                               launch::After(6), Overdue(0))),
+      Conduct({.own_mpi = true},
+              Steps(BothReady(), When("send * round"), Ranks({In(0, 0).Silent(6), stopped}),
+                    coordinator::Stopped(1, SIGSTOP),
+                    coordinator::Of(coordinator::EventKind::kQuiet, 0), After(6), Overdue(0))),
       "rank 1 (host node0) was stopped by signal 19: all others wait for it; continue it (kill "
       "-CONT), or its case fails after 5 s of silence (-T)\n"
       "send * round 0: 0x0+4 1x0+4\n"
@@ -363,9 +358,8 @@ TEST(BenchLosses, AStopIsHeldAgainstItsRankWhenAllAreSilent) {
 TEST(BenchLosses, ASleeperThatDoesNotGoOnIsNoStall) {
   const verdict::History asleep = In(0, 1).Silent(6).Asleep("asleep in nanosleep");
   EXPECT_EQ(
-      Conduct({.own_mpi = true}, launch::Steps(BothReady(), launch::When("send * round"),
-                                               launch::Ranks({In(0, 0).Silent(6), asleep}),
-                                               launch::After(6), Overdue(0))),
+      Conduct({.own_mpi = true}, Steps(BothReady(), When("send * round"),
+                                       Ranks({In(0, 0).Silent(6), asleep}), After(6), Overdue(0))),
       "send * round 0: 0x0+4 1x0+4\n"
       "collect (12 times)\n"
       "end\n"
@@ -380,19 +374,17 @@ TEST(BenchLosses, ASleeperThatWentOnBeforeTheLossIsAStall) {
                                     .In(journal::Phase::kMeasure)
                                     .Does(verdict::AllReduce())
                                     .Enters(verdict::AllReduce());
-  EXPECT_EQ(
-      Conduct({.own_mpi = true},
-              launch::Steps(BothReady(), launch::When("send * round"),
-                            launch::Ranks({In(0, 0), In(0, 1).Silent(0.6).Asleep("asleep")}),
-                            launch::After(0.7), launch::Ranks({In(0, 0).Signalled(SIGKILL), went}),
-                            launch::Signalled(0, SIGKILL))),
-      "send * round 0: 0x0+4 1x0+4\n"
-      "collect (2 times)\n"
-      "end\n"
-      "fail: killed,hung; rank_killed of 0, proved; slow_rank of 1, proved\n"
-      "repetition 0: lost 0 not_run 0\n"
-      "lifetime 0 of repetition 0 lost case 0: fail: killed,hung; rank_killed of 0, proved\n"
-      "rank 1 stalled in case 0\n");
+  EXPECT_EQ(Conduct({.own_mpi = true},
+                    Steps(BothReady(), When("send * round"),
+                          Ranks({In(0, 0), In(0, 1).Silent(0.6).Asleep("asleep")}), After(0.7),
+                          Ranks({In(0, 0).Signalled(SIGKILL), went}), Signalled(0, SIGKILL))),
+            "send * round 0: 0x0+4 1x0+4\n"
+            "collect (2 times)\n"
+            "end\n"
+            "fail: killed,hung; rank_killed of 0, proved; slow_rank of 1, proved\n"
+            "repetition 0: lost 0 not_run 0\n"
+            "lifetime 0 of repetition 0 lost case 0: fail: killed,hung; rank_killed of 0, proved\n"
+            "rank 1 stalled in case 0\n");
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include "bench/harness/run_record.h"
 #include "bench/harness/sample_book.h"
 #include "bench/harness/summarize.h"
-#include "core/launch/machine_facts.h"
+#include "core/coordinator/machine_facts.h"
 #include "core/stats/stats.h"
 #include "core/verdict/judge.h"
 #include "core/verdict/lost_hosts.h"
@@ -57,15 +57,15 @@ CaseBook OfTheLiving(const CaseBook& book, const std::vector<int>& living, doubl
   return left;
 }
 
-bool HaveOneClock(const std::vector<launch::AgentInfo>& agents) {
-  return std::ranges::all_of(agents, [&](const launch::AgentInfo& agent) {
+bool HaveOneClock(const std::vector<control::AgentInfo>& agents) {
+  return std::ranges::all_of(agents, [&](const control::AgentInfo& agent) {
     return agent.boot_id == agents.front().boot_id;
   });
 }
 
-std::vector<int> LivingOf(const launch::Legacy& legacy) {
+std::vector<int> LivingOf(const coordinator::FailoverReport& failover) {
   std::vector<int> living;
-  for (const verdict::RankEvidence& rank : legacy.evidence) {
+  for (const verdict::RankEvidence& rank : failover.evidence) {
     if (rank.state != verdict::ProcessState::kLost) living.push_back(rank.rank);
   }
   return living;
@@ -73,25 +73,25 @@ std::vector<int> LivingOf(const launch::Legacy& legacy) {
 
 }  // namespace
 
-Heir::Heir(const BenchInfo& info, const BenchOptions& options, const launch::LaunchContext& context,
-           plan::Plan plan, std::string command_line)
+Heir::Heir(const BenchInfo& info, const BenchOptions& options,
+           const control::LaunchContext& context, plan::Plan plan, std::string command_line)
     : name_(info.name),
       options_(options),
       context_(context),
       plan_(std::move(plan)),
       command_line_(std::move(command_line)) {}
 
-results::store::Run Heir::Conclude(const launch::Legacy& legacy) const {
-  const std::vector<int> living = LivingOf(legacy);
+results::store::Run Heir::Conclude(const coordinator::FailoverReport& failover) const {
+  const std::vector<int> living = LivingOf(failover);
   SampleBook book(plan_.world_size, plan_.cases.size(),
-                  ScaleFrom(legacy.data[static_cast<std::size_t>(legacy.successor)]));
-  for (const int rank : living) book.Add(rank, legacy.data[static_cast<std::size_t>(rank)]);
+                  ScaleFrom(failover.data[static_cast<std::size_t>(failover.successor)]));
+  for (const int rank : living) book.Add(rank, failover.data[static_cast<std::size_t>(rank)]);
   Measurement measurement;
   measurement.terminated = true;
   Interruption interruption;
-  interruption.judgement = verdict::Judge(legacy.evidence, plan_.deadline_seconds);
-  verdict::NameLostHosts(legacy.places, legacy.evidence, interruption.judgement);
-  interruption.case_index = LostCase(legacy.evidence, interruption.judgement);
+  interruption.judgement = verdict::Judge(failover.evidence, plan_.deadline_seconds);
+  verdict::NameLostHosts(failover.places, failover.evidence, interruption.judgement);
+  interruption.case_index = LostCase(failover.evidence, interruption.judgement);
   std::vector<std::string>& stopped_by = measurement.stopped_by.emplace_back();
   std::vector<results::store::Summary> summaries;
   for (std::size_t i = 0; i < plan_.cases.size(); ++i) {
@@ -105,7 +105,7 @@ results::store::Run Heir::Conclude(const launch::Legacy& legacy) const {
   }
   measurement.interruptions.push_back(std::move(interruption));
   results::store::Run run = NewRun(name_, plan_);
-  if (!legacy.entrusted.empty()) results::store::Identify(legacy.entrusted.front(), run);
+  if (!failover.replicated.empty()) results::store::Identify(failover.replicated.front(), run);
   run.command_line = command_line_;
   run.ns_per_tick = book.scale().ns_per_tick;
   run.origin_ticks = book.scale().origin_ticks;
@@ -113,7 +113,7 @@ results::store::Run Heir::Conclude(const launch::Legacy& legacy) const {
   for (std::size_t i = 0; i < run.cases.size(); ++i) run.cases[i].summary = summaries[i];
   // Who measured the clocks of the hosts is lost: moments of two of them do not compare.
   for (results::store::CaseRecord& record : run.cases) {
-    if (!HaveOneClock(legacy.agents)) record.arrivals.reset();
+    if (!HaveOneClock(failover.agents)) record.arrivals.reset();
   }
   run.judgement = LaunchJudgement(run.cases, measurement, plan_.world_size);
   run.verdict = run.judgement.verdict;
@@ -121,32 +121,32 @@ results::store::Run Heir::Conclude(const launch::Legacy& legacy) const {
   run.exit_code = static_cast<int>(verdict::ExitCodeOf(run.verdict));
   run.summary_line = SummaryLine(run);
   for (const int rank : living) {
-    const journal::Journal& journal = legacy.journals[static_cast<std::size_t>(rank)];
-    run.history.push_back({rank, legacy.lifetime, journal.missed, journal.events});
+    const journal::Journal& journal = failover.journals[static_cast<std::size_t>(rank)];
+    run.history.push_back({rank, failover.lifetime, journal.missed, journal.events});
   }
-  run.environment = launch::MachineFacts(legacy.agents, context_, "");
-  run.environment.emplace_back("launch/successor", fmt::format("{}", legacy.successor));
+  run.environment = coordinator::MachineFacts(failover.agents, context_, "");
+  run.environment.emplace_back("launch/successor", fmt::format("{}", failover.successor));
   return run;
 }
 
-ExitCode Heir::operator()(const launch::Legacy& legacy) const {
-  results::store::Run run = Conclude(legacy);
+ExitCode Heir::operator()(const coordinator::FailoverReport& failover) const {
+  results::store::Run run = Conclude(failover);
   results::store::RunFile file(options_.output.empty()
                                    ? results::store::DefaultRunPath(run, "results/runs")
                                    : options_.output);
-  if (!legacy.whole) file.MoveTo(results::store::PartialPath(file.path(), legacy.successor));
+  if (!failover.whole) file.MoveTo(results::store::PartialPath(file.path(), failover.successor));
   const Status stored = file.Store(run);
   if (!file.older().empty()) {
     fmt::print(stderr, "{}: note: what the coordinator had stored is in {}\n", name_, file.older());
   }
-  if (legacy.whole && options_.format == ReportFormat::kTable) {
+  if (failover.whole && options_.format == ReportFormat::kTable) {
     fmt::print("{}", results::report::FormatTable(run));
     if (file.saved()) fmt::print("\nresult file: {}\n", file.path());
     std::fflush(stdout);
   }
   fmt::print(stderr,
              "{}: the coordinator (rank 0's agent) is lost; rank {}'s agent took its place: {}\n",
-             name_, legacy.successor,
+             name_, failover.successor,
              stored.ok() ? fmt::format("{}; what is left is in {}", run.summary_line, file.path())
                          : stored.message());
   return stored.ok() ? verdict::ExitCodeOf(run.verdict) : ExitCodeOf(stored.code());

@@ -14,21 +14,21 @@
 
 namespace lockstep::bench::harness {
 
-// For FleetOptions::succeed. Writes the run (marked incomplete, times of lost ranks absent, medians
-// over those that are left) under its own name if the legacy is whole, else as
+// For CoordinatorOptions::on_failover. Writes the run (marked incomplete, times of lost ranks
+// absent, medians over those that are left) under its own name if the failover is whole, else as
 // "<output>-rank<r>-partial.h5", and says so.
 class Heir {
  public:
-  Heir(const BenchInfo& info, const BenchOptions& options, const launch::LaunchContext& context,
+  Heir(const BenchInfo& info, const BenchOptions& options, const control::LaunchContext& context,
        plan::Plan plan, std::string command_line);
-  ExitCode operator()(const launch::Legacy& legacy) const;
+  ExitCode operator()(const coordinator::FailoverReport& failover) const;
 
  private:
-  results::store::Run Conclude(const launch::Legacy& legacy) const;
+  results::store::Run Conclude(const coordinator::FailoverReport& failover) const;
 
   std::string name_;
   BenchOptions options_;
-  launch::LaunchContext context_;
+  control::LaunchContext context_;
   plan::Plan plan_;
   std::string command_line_;
 };

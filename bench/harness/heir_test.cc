@@ -36,23 +36,23 @@ verdict::History In(std::uint32_t case_index, int rank) {
 }
 verdict::RankEvidence Gone(int rank) { return verdict::History(rank).Lost(); }
 
-launch::Legacy LegacyOf(std::vector<verdict::RankEvidence> evidence,
-                        std::vector<std::string> data) {
-  launch::Legacy legacy;
-  legacy.successor = 1;
-  legacy.whole = true;
-  legacy.lifetime = 0;
+coordinator::FailoverReport FailoverReportOf(std::vector<verdict::RankEvidence> evidence,
+                                             std::vector<std::string> data) {
+  coordinator::FailoverReport failover;
+  failover.successor = 1;
+  failover.whole = true;
+  failover.lifetime = 0;
   for (const verdict::RankEvidence& rank : evidence) {
-    launch::AgentInfo& agent = legacy.agents.emplace_back();
+    control::AgentInfo& agent = failover.agents.emplace_back();
     agent.rank = rank.rank;
     agent.host = agent.boot_id = "a";
     const bool lost = rank.state == verdict::ProcessState::kLost;
-    legacy.places.push_back({"a", lost ? verdict::Loss::kClosed : verdict::Loss::kNone});
-    legacy.journals.push_back(rank.journal);
+    failover.places.push_back({"a", lost ? verdict::Loss::kClosed : verdict::Loss::kNone});
+    failover.journals.push_back(rank.journal);
   }
-  legacy.evidence = std::move(evidence);
-  legacy.data = std::move(data);
-  return legacy;
+  failover.evidence = std::move(evidence);
+  failover.data = std::move(data);
+  return failover;
 }
 
 std::string TextOf(const results::store::Run& run) {
@@ -74,20 +74,20 @@ std::string TextOf(const results::store::Run& run) {
   return text;
 }
 
-std::string Conclude(const launch::Legacy& legacy) {
+std::string Conclude(const coordinator::FailoverReport& failover) {
   const std::string path = testing::TempDir() + "/heir.h5";
-  const std::string partial = results::store::PartialPath(path, legacy.successor);
+  const std::string partial = results::store::PartialPath(path, failover.successor);
   for (const std::string& file : {path, partial}) std::filesystem::remove(file);
   BenchOptions options;
   options.output = path;
   options.format = ReportFormat::kJsonLines;
-  std::int64_t now_ns = launch::FakeFleet::kBeginNs;
+  std::int64_t now_ns = coordinator::FakeCoordinator::kBeginNs;
   const VirtualTime time(&now_ns);
   BenchInfo info;
   info.name = "bench";
   testing::internal::CaptureStderr();
   const ExitCode code =
-      Heir(info, options, launch::LaunchContext{}, ThreeRanks(), "bench -b 8")(legacy);
+      Heir(info, options, control::LaunchContext{}, ThreeRanks(), "bench -b 8")(failover);
   const std::string told = testing::internal::GetCapturedStderr();
   std::string text = fmt::format("exit code {}\n", static_cast<int>(code));
   if (told.find("rank 1's agent took its place") == std::string::npos) text += told;
@@ -95,14 +95,15 @@ std::string Conclude(const launch::Legacy& legacy) {
     if (!std::filesystem::exists(file)) continue;
     const results::store::Run run = results::store::ReadRun(file).value();
     text += file == path ? "" : "partial ";
-    text += (legacy.entrusted.empty() ? "" : run.id + " of " + run.started_at + " ") + TextOf(run);
+    text +=
+        (failover.replicated.empty() ? "" : run.id + " of " + run.started_at + " ") + TextOf(run);
   }
   return text;
 }
 
 TEST(Heir, TheCoordinatorsAgentIsGone) {
-  EXPECT_EQ(Conclude(LegacyOf({Gone(0), In(1, 1), In(1, 2)},
-                              {"", Rows(0, 4) + Rows(1, 2), Rows(0, 4) + Rows(1, 1)})),
+  EXPECT_EQ(Conclude(FailoverReportOf({Gone(0), In(1, 1), In(1, 2)},
+                                      {"", Rows(0, 4) + Rows(1, 2), Rows(0, 4) + Rows(1, 1)})),
             "exit code 3\n"
             "unknown: killed finished finished; agent_lost of 0\n"
             "unknown: interrupted, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
@@ -111,9 +112,10 @@ TEST(Heir, TheCoordinatorsAgentIsGone) {
 }
 
 TEST(Heir, OthersMayHoldTheNameOfTheFile) {
-  launch::Legacy legacy = LegacyOf({Gone(0), In(1, 1), In(1, 2)}, {"", Rows(0, 4), Rows(0, 4)});
-  legacy.whole = false;
-  EXPECT_EQ(Conclude(legacy),
+  coordinator::FailoverReport failover =
+      FailoverReportOf({Gone(0), In(1, 1), In(1, 2)}, {"", Rows(0, 4), Rows(0, 4)});
+  failover.whole = false;
+  EXPECT_EQ(Conclude(failover),
             "exit code 3\n"
             "partial unknown: killed finished finished; agent_lost of 0\n"
             "unknown: interrupted, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
@@ -122,9 +124,10 @@ TEST(Heir, OthersMayHoldTheNameOfTheFile) {
 }
 
 TEST(Heir, ItIsTheSameRun) {
-  launch::Legacy legacy = LegacyOf({Gone(0), In(0, 1), In(0, 2)}, {"", "", ""});
-  legacy.entrusted = {"0123abcd 2026-01-02T03:04:05Z"};
-  EXPECT_EQ(Conclude(legacy),
+  coordinator::FailoverReport failover =
+      FailoverReportOf({Gone(0), In(0, 1), In(0, 2)}, {"", "", ""});
+  failover.replicated = {"0123abcd 2026-01-02T03:04:05Z"};
+  EXPECT_EQ(Conclude(failover),
             "exit code 3\n"
             "0123abcd of 2026-01-02T03:04:05Z unknown: killed finished finished; agent_lost of 0\n"
             "unknown: lost, 0 iterations, nan ns, slowest -1, no arrivals\n"
@@ -133,8 +136,8 @@ TEST(Heir, ItIsTheSameRun) {
 }
 
 TEST(Heir, ARankHadDied) {
-  EXPECT_EQ(Conclude(LegacyOf({Gone(0), In(1, 1), In(1, 2).Signalled(SIGSEGV)},
-                              {"", Rows(0, 4), Rows(0, 4)})),
+  EXPECT_EQ(Conclude(FailoverReportOf({Gone(0), In(1, 1), In(1, 2).Signalled(SIGSEGV)},
+                                      {"", Rows(0, 4), Rows(0, 4)})),
             "exit code 1\n"
             "fail: killed hung crashed; agent_lost of 0; rank_crashed of 2\n"
             "unknown: interrupted, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
@@ -146,8 +149,8 @@ TEST(Heir, AllWaitForAnOrder) {
   const auto idle = [](int rank) {
     return verdict::History(rank).Case(1).In(journal::Phase::kCheck).Idle();
   };
-  EXPECT_EQ(Conclude(LegacyOf({Gone(0), idle(1), idle(2)},
-                              {"", Rows(0, 4) + Rows(1, 4), Rows(0, 4) + Rows(1, 4)})),
+  EXPECT_EQ(Conclude(FailoverReportOf({Gone(0), idle(1), idle(2)},
+                                      {"", Rows(0, 4) + Rows(1, 4), Rows(0, 4) + Rows(1, 4)})),
             "exit code 3\n"
             "unknown: killed finished finished; agent_lost of 0\n"
             "unknown: interrupted, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
@@ -156,23 +159,25 @@ TEST(Heir, AllWaitForAnOrder) {
 }
 
 TEST(Heir, RanksThatAreSilentToo) {
-  EXPECT_EQ(Conclude(LegacyOf({Gone(0), In(0, 1).Silent(31),
-                               verdict::History(2).Case(0).In(journal::Phase::kCheck).Silent(31)},
-                              {"", Rows(0, 1), Rows(0, 1)})),
-            "exit code 3\n"
-            "unknown: killed hung hung; agent_lost of 0\n"
-            "unknown: lost, 1 iterations, 10000 ns, slowest 1, no arrivals\n"
-            "unknown: not_run, 0 iterations, nan ns, slowest -1, no arrivals\n"
-            "2 journals\n");
+  EXPECT_EQ(
+      Conclude(FailoverReportOf({Gone(0), In(0, 1).Silent(31),
+                                 verdict::History(2).Case(0).In(journal::Phase::kCheck).Silent(31)},
+                                {"", Rows(0, 1), Rows(0, 1)})),
+      "exit code 3\n"
+      "unknown: killed hung hung; agent_lost of 0\n"
+      "unknown: lost, 1 iterations, 10000 ns, slowest 1, no arrivals\n"
+      "unknown: not_run, 0 iterations, nan ns, slowest -1, no arrivals\n"
+      "2 journals\n");
 }
 
 TEST(Heir, AHostIsLost) {
-  launch::Legacy legacy = LegacyOf({Gone(0), In(0, 1), In(0, 2)}, {"", Rows(0, 3), Rows(0, 3)});
+  coordinator::FailoverReport failover =
+      FailoverReportOf({Gone(0), In(0, 1), In(0, 2)}, {"", Rows(0, 3), Rows(0, 3)});
   for (const int rank : {1, 2}) {
-    legacy.agents[static_cast<std::size_t>(rank)].boot_id = "b";
-    legacy.places[static_cast<std::size_t>(rank)].host = "b";
+    failover.agents[static_cast<std::size_t>(rank)].boot_id = "b";
+    failover.places[static_cast<std::size_t>(rank)].host = "b";
   }
-  EXPECT_EQ(Conclude(legacy),
+  EXPECT_EQ(Conclude(failover),
             "exit code 1\n"
             "fail: killed finished finished; host_died of 0\n"
             "fail: lost, 3 iterations, 10000 ns, slowest 1, no arrivals\n"

@@ -12,7 +12,7 @@
 #include "bench/harness/run_record.h"
 #include "core/base/units.h"
 #include "core/comm/backends.h"
-#include "core/launch/machine_facts.h"
+#include "core/coordinator/machine_facts.h"
 #include "core/verdict/lost_hosts.h"
 #include "results/report/report.h"
 #include "results/store/clock_records.h"
@@ -32,10 +32,10 @@ constexpr std::size_t kMostGpuSamples = 43'200;
 constexpr double kReadSeconds = 2;
 
 // How fast each rank's counter runs, in nanoseconds a tick.
-std::vector<double> RatesOf(const launch::Fleet& fleet, const TickScale& ours) {
+std::vector<double> RatesOf(const coordinator::Coordinator& coordinator, const TickScale& ours) {
   std::vector<double> rates;
-  for (int rank = 0; rank < fleet.size(); ++rank) {
-    const launch::HostClocks& clocks = fleet.clocks();
+  for (int rank = 0; rank < coordinator.size(); ++rank) {
+    const coordinator::HostClocks& clocks = coordinator.clocks();
     rates.push_back(clocks.shared(rank) ? ours.ns_per_tick : clocks.NsPerTick(rank));
   }
   return rates;
@@ -69,14 +69,15 @@ void Renumber(const std::vector<std::vector<std::string>>& stopped_by,
 
 Leader::Leader(const BenchInfo& info, const BenchOptions& options,
                const BenchmarkSelection& selection, plan::Plan plan,
-               const launch::LaunchContext& context, const launch::FleetOptions& fleet_options,
+               const control::LaunchContext& context,
+               const coordinator::CoordinatorOptions& coordinator_options,
                std::vector<std::string> arguments)
     : info_(info),
       options_(options),
       selection_(selection),
       plan_(std::move(plan)),
       context_(context),
-      fleet_options_(fleet_options) {
+      coordinator_options_(coordinator_options) {
   run_ = NewRun(info.name, plan_);
   run_.command_line = CommandLineOf(arguments);
 }
@@ -86,19 +87,20 @@ std::string Leader::OutputPath() {
                                  : options_.output;
 }
 
-LinkSetting Leader::LinkSettingOf(const launch::Fleet& fleet) const {
+LinkSetting Leader::LinkSettingOf(const coordinator::Coordinator& coordinator) const {
   LinkSetting setting;
-  for (const launch::AgentInfo& agent : fleet.agents()) setting.hosts.push_back(agent.host);
+  for (const control::AgentInfo& agent : coordinator.agents()) setting.hosts.push_back(agent.host);
   setting.slow_factor = options_.spec.links.slow_factor;
   setting.judge_within_hosts = plan_.backend == "nccl";
   return setting;
 }
 
 // Keeps the cases that the flags selected by name.
-Status Leader::PlanLinks(const launch::Fleet& fleet) {
+Status Leader::PlanLinks(const coordinator::Coordinator& coordinator) {
   if (info_.kind != BenchKind::kLinks || !options_.spec.links.one_per_host) return OkStatus();
   std::map<std::string, int> first;
-  for (const launch::AgentInfo& agent : fleet.agents()) first.emplace(agent.host, agent.rank);
+  for (const control::AgentInfo& agent : coordinator.agents())
+    first.emplace(agent.host, agent.rank);
   std::vector<int> nodes;
   for (const auto& [host, rank] : first) nodes.push_back(rank);
   std::sort(nodes.begin(), nodes.end());
@@ -118,13 +120,13 @@ Status Leader::PlanLinks(const launch::Fleet& fleet) {
 }
 
 // Refuses buffers that would bring the kernel's out-of-memory killer.
-Status Leader::CheckMemory(const launch::Fleet& fleet) const {
+Status Leader::CheckMemory(const coordinator::Coordinator& coordinator) const {
   std::map<std::string, std::int64_t> ranks_on;
-  for (const launch::AgentInfo& agent : fleet.agents()) ++ranks_on[agent.host];
+  for (const control::AgentInfo& agent : coordinator.agents()) ++ranks_on[agent.host];
   const double need = static_cast<double>(plan_.send_buffer_bytes) +
                       static_cast<double>(plan_.recv_buffer_bytes) +
                       static_cast<double>(plan_.memory_bytes);
-  for (const launch::AgentInfo& agent : fleet.agents()) {
+  for (const control::AgentInfo& agent : coordinator.agents()) {
     const double share = static_cast<double>(agent.memory_available_bytes) * kMemoryShare /
                          static_cast<double>(ranks_on[agent.host]);
     if (need <= share) continue;
@@ -138,17 +140,17 @@ Status Leader::CheckMemory(const launch::Fleet& fleet) const {
 }
 
 // The floors of the coordinator's host, from the processors of the ranks on it.
-floors::HostFloors Leader::MeasureHostFloors(const launch::Fleet& fleet) const {
+floors::HostFloors Leader::MeasureHostFloors(const coordinator::Coordinator& coordinator) const {
   std::vector<std::vector<int>> cpus;
-  for (const launch::AgentInfo& agent : fleet.agents()) {
-    if (agent.boot_id == fleet.agents().front().boot_id) cpus.push_back(agent.cpus);
+  for (const control::AgentInfo& agent : coordinator.agents()) {
+    if (agent.boot_id == coordinator.agents().front().boot_id) cpus.push_back(agent.cpus);
   }
   return floors::MeasureFloors(cpus, kFloorsSeconds);
 }
 
-void Leader::Describe(const launch::Fleet& fleet, const floors::HostFloors& before,
+void Leader::Describe(const coordinator::Coordinator& coordinator, const floors::HostFloors& before,
                       const floors::HostFloors& after, const std::string& worker_facts) {
-  run_.environment = launch::MachineFacts(fleet.agents(), context_, worker_facts);
+  run_.environment = coordinator::MachineFacts(coordinator.agents(), context_, worker_facts);
   for (const auto& [key, value] : run_.environment) {
     if (key == "software/backend_remark") fmt::print(stderr, "{}: note: {}\n", info_.name, value);
     if (key == "software/device") on_host_ = value == "host";
@@ -186,11 +188,11 @@ void Leader::Conclude(const SampleBook& book, const floors::HostFloors& floors,
 }
 
 // What is left to do after this can be lost: there may be a second until all of us are killed.
-void Leader::SaveSamples(const launch::Fleet& fleet, SampleBook book,
+void Leader::SaveSamples(const coordinator::Coordinator& coordinator, SampleBook book,
                          const floors::HostFloors& floors, const Measurement& so_far) {
-  book.PutOnOneClock(fleet.clocks());
+  book.PutOnOneClock(coordinator.clocks());
   results::store::Run run = run_;
-  run.environment = launch::MachineFacts(fleet.agents(), context_, so_far.worker_facts);
+  run.environment = coordinator::MachineFacts(coordinator.agents(), context_, so_far.worker_facts);
   run.floors = floors::FloorFigures(floors);
   run.cases = CaseRecords(plan_, book, floors, so_far);
   run.judgement = LaunchJudgement(run.cases, so_far, plan_.world_size);
@@ -200,7 +202,7 @@ void Leader::SaveSamples(const launch::Fleet& fleet, SampleBook book,
   run.complete = false;
   run.exit_code = static_cast<int>(verdict::ExitCodeOf(run.verdict));
   run.summary_line = SummaryLine(run);
-  if (verdict::WeAreCutOff(fleet.places()))
+  if (verdict::WeAreCutOff(coordinator.places()))
     file_.MoveTo(results::store::PartialPath(OutputPath(), context_.rank));
   const std::string before = file_.path();
   file_.Save(run);
@@ -240,9 +242,9 @@ Result<ExitCode> Leader::StoreAndReport() {
 }
 
 // A backend that moves data on a thread of its own needs a second processor for each rank.
-void Leader::WarnOfBinding(const launch::Fleet& fleet) const {
+void Leader::WarnOfBinding(const coordinator::Coordinator& coordinator) const {
   if (plan_.backend != "gloo") return;
-  for (const launch::AgentInfo& agent : fleet.agents()) {
+  for (const control::AgentInfo& agent : coordinator.agents()) {
     if (agent.cpus.size() != 1) continue;
     fmt::print(stderr,
                "{}: note: rank {} is bound to one processor, which gloo's transport thread must "
@@ -252,39 +254,40 @@ void Leader::WarnOfBinding(const launch::Fleet& fleet) const {
   }
 }
 
-Result<ExitCode> Leader::Measure(launch::Fleet& fleet) {
+Result<ExitCode> Leader::Measure(coordinator::Coordinator& coordinator) {
   const std::int64_t began_ns = MonotonicNs();
-  LOCKSTEP_RETURN_IF_ERROR(PlanLinks(fleet));
-  LOCKSTEP_RETURN_IF_ERROR(CheckMemory(fleet));
-  WarnOfBinding(fleet);
-  const floors::HostFloors floors = MeasureHostFloors(fleet);
+  LOCKSTEP_RETURN_IF_ERROR(PlanLinks(coordinator));
+  LOCKSTEP_RETURN_IF_ERROR(CheckMemory(coordinator));
+  WarnOfBinding(coordinator);
+  const floors::HostFloors floors = MeasureHostFloors(coordinator);
   SampleBook book(plan_.world_size, plan_.cases.size(), CalibrateTicks());
   run_.origin_ticks = book.scale().origin_ticks;
   run_.ns_per_tick = book.scale().ns_per_tick;
-  book.SetRates(RatesOf(fleet, book.scale()));
+  book.SetRates(RatesOf(coordinator, book.scale()));
   Progress progress(options_.progress);
-  Conductor conductor(fleet, fleet_options_, plan_, book, progress);
+  Conductor conductor(coordinator, coordinator_options_, plan_, book, progress);
   // Now, because a launcher that ends us passes nothing on any more.
   conductor.SetBegun([&] {
     progress.Notice(fmt::format("{}: note: results go to {}", info_.name, file_.path()));
   });
-  conductor.SetSave([&](const Measurement& so_far) { SaveSamples(fleet, book, floors, so_far); });
-  const LinkSurvey links(plan_, LinkSettingOf(fleet));
+  conductor.SetSave(
+      [&](const Measurement& so_far) { SaveSamples(coordinator, book, floors, so_far); });
+  const LinkSurvey links(plan_, LinkSettingOf(coordinator));
   if (info_.kind == BenchKind::kLinks) {
     conductor.SetSecondPass([&](int repetition) { return links.Retests(book, repetition); });
   }
   LOCKSTEP_ASSIGN_OR_RETURN(Measurement measurement, conductor.Run(selection_.repetitions));
-  fleet.MeasureClocks(/*thoroughly=*/true);
-  run_.gpu_samples =
-      journal::PlaceSamples(fleet.ReadGpus(kMostGpuSamples, Deadline::AfterSeconds(kReadSeconds)));
-  run_.logs = fleet.TakeLogs();
-  fleet.Rest();
-  if (verdict::WeAreCutOff(fleet.places()))
+  coordinator.MeasureClocks(/*thoroughly=*/true);
+  run_.gpu_samples = journal::PlaceSamples(
+      coordinator.ReadGpus(kMostGpuSamples, Deadline::AfterSeconds(kReadSeconds)));
+  run_.logs = coordinator.TakeLogs();
+  coordinator.Rest();
+  if (verdict::WeAreCutOff(coordinator.places()))
     file_.MoveTo(results::store::PartialPath(OutputPath(), context_.rank));
-  book.PutOnOneClock(fleet.clocks());
-  results::store::AddClocks(fleet.clocks(), run_);
-  const floors::HostFloors after = measurement.terminated ? floors : MeasureHostFloors(fleet);
-  Describe(fleet, floors, after, measurement.worker_facts);
+  book.PutOnOneClock(coordinator.clocks());
+  results::store::AddClocks(coordinator.clocks(), run_);
+  const floors::HostFloors after = measurement.terminated ? floors : MeasureHostFloors(coordinator);
+  Describe(coordinator, floors, after, measurement.worker_facts);
   // What moves no data, or moves them elsewhere, is not bound by what it costs here.
   const bool bound =
       on_host_ && (*comm::FindBackend("--backend", plan_.backend))->capabilities().moves_data;
@@ -296,11 +299,11 @@ Result<ExitCode> Leader::Measure(launch::Fleet& fleet) {
 Result<ExitCode> Leader::Run() {
   file_ = results::store::RunFile(OutputPath());
   LOCKSTEP_RETURN_IF_ERROR(file_.Check());
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<launch::Fleet> fleet,
-                            launch::Fleet::Open(context_, fleet_options_));
-  fleet->Entrust(results::store::IdentityOf(run_));
-  Result<ExitCode> code = Measure(*fleet);
-  fleet->Dismiss();
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<coordinator::Coordinator> coordinator,
+                            coordinator::Coordinator::Open(context_, coordinator_options_));
+  coordinator->Replicate(results::store::IdentityOf(run_));
+  Result<ExitCode> code = Measure(*coordinator);
+  coordinator->Dismiss();
   return code;
 }
 

@@ -6,11 +6,11 @@
 #include <string>
 
 #include "core/base/clock.h"
-#include "core/launch/terminal.h"
+#include "core/coordinator/terminal.h"
 
 namespace lockstep::bench::harness {
 
-Progress::Progress(bool wanted) : on_terminal_(wanted && launch::StderrIsSeen()) {}
+Progress::Progress(bool wanted) : on_terminal_(wanted && coordinator::StderrIsSeen()) {}
 
 void Progress::Update(int repetition, std::size_t cases_done, std::size_t cases,
                       double seconds_to_go) {

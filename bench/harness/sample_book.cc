@@ -57,10 +57,11 @@ void SampleBook::AddSample(int rank, const SampleRecord& record) {
 namespace {
 
 // Ranks on three hosts have clocks of which two can be off, in opposite directions.
-double ErrorBetweenTwo(const launch::HostClocks& clocks, const CaseBook& book, std::size_t row) {
+double ErrorBetweenTwo(const coordinator::HostClocks& clocks, const CaseBook& book,
+                       std::size_t row) {
   double most = 0;
   double second = 0;
-  for (const launch::HostClocks::Host& host : clocks.hosts()) {
+  for (const coordinator::HostClocks::Host& host : clocks.hosts()) {
     const auto rank = static_cast<std::size_t>(host.ranks.front());
     const double error = clocks.ErrorNs(host.ranks.front(), book.ranks[rank].entry[row]);
     second = std::max(second, std::min(most, error));
@@ -69,7 +70,7 @@ double ErrorBetweenTwo(const launch::HostClocks& clocks, const CaseBook& book, s
   return most + second;
 }
 
-void PutOnClock(const launch::HostClocks& clocks, CaseBook& book) {
+void PutOnClock(const coordinator::HostClocks& clocks, CaseBook& book) {
   for (std::size_t row = 0; row < static_cast<std::size_t>(book.complete_rows()); ++row) {
     book.clock_error_ns = std::max(book.clock_error_ns, ErrorBetweenTwo(clocks, book, row));
   }
@@ -82,7 +83,7 @@ void PutOnClock(const launch::HostClocks& clocks, CaseBook& book) {
 
 }  // namespace
 
-void SampleBook::PutOnOneClock(const launch::HostClocks& clocks) {
+void SampleBook::PutOnOneClock(const coordinator::HostClocks& clocks) {
   if (clocks.hosts().size() < 2) return;
   for (std::vector<CaseBook>& cases : books_) {
     for (CaseBook& book : cases) PutOnClock(clocks, book);

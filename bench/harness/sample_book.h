@@ -54,7 +54,7 @@ class SampleBook {
   // Until PutOnOneClock stamps are those of every rank's own counter: how fast it runs.
   void SetRates(std::vector<double> ns_per_tick) { ns_per_tick_ = std::move(ns_per_tick); }
   // All stamps become the coordinator's. Once, after the last sample.
-  void PutOnOneClock(const launch::HostClocks& clocks);
+  void PutOnOneClock(const coordinator::HostClocks& clocks);
 
   // The round is complete on every rank: takes the median of each case's new rows.
   void CloseRound();

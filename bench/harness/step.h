@@ -21,7 +21,7 @@ namespace lockstep::bench::harness {
 
 // What a rank measures with; outlives every Step.
 struct Bench {
-  launch::WorkerLink& link;
+  worker::WorkerLink& link;
   comm::RecordedCommunicator& communicator;
   const comm::Backend& backend;
   const plan::Plan& plan;

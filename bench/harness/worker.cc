@@ -61,7 +61,7 @@ bool HostTouches(const plan::Plan& plan) {
 }
 
 // Who notes what the device begins and ends, in words; empty where the host runs everything.
-std::string MarkDevice(launch::WorkerLink& link, Rig& rig) {
+std::string MarkDevice(worker::WorkerLink& link, Rig& rig) {
   if (!comm::nccl::NcclChoicesFromEnvironment().marks) return "none: --no-device-marks";
   const Result<bool> marked = rig.communicator->MarkOn(link.device_marks(), *rig.platform.device);
   if (!marked.ok()) return "none: " + marked.status().message();
@@ -70,13 +70,13 @@ std::string MarkDevice(launch::WorkerLink& link, Rig& rig) {
              : "";
 }
 
-Status Connect(launch::WorkerLink& link, const comm::Backend& backend, Rig& rig) {
+Status Connect(worker::WorkerLink& link, const comm::Backend& backend, Rig& rig) {
   link.journal().EnterPhase(journal::Phase::kConnect);
   comm::ConnectRequest request;
   request.rank = link.rank();
   request.size = link.size();
   request.meeting = &link.meeting();
-  LOCKSTEP_ASSIGN_OR_RETURN(request.host, launch::WorkerLink::ListenAddress());
+  LOCKSTEP_ASSIGN_OR_RETURN(request.host, worker::WorkerLink::ListenAddress());
   request.threaded_streams = plan::CommunicatesOnThreads(rig.plan);
   LOCKSTEP_ASSIGN_OR_RETURN(rig.platform,
                             backend.open_platform({link.local_rank(), HostTouches(rig.plan)}));
@@ -111,7 +111,7 @@ bool NeedsThread(const Rig& rig) {
   return false;
 }
 
-Status Allocate(launch::WorkerLink& link, Rig& rig) {
+Status Allocate(worker::WorkerLink& link, Rig& rig) {
   link.journal().EnterPhase(journal::Phase::kAllocate);
   device::Device& device = *rig.platform.device;
   LOCKSTEP_ASSIGN_OR_RETURN(rig.send,
@@ -146,7 +146,7 @@ std::unique_ptr<Step> MakeStep(Rig& rig, std::uint32_t case_index) {
                                           comm::nccl::NcclChoicesFromEnvironment().graphs);
 }
 
-Status RunRound(launch::WorkerLink& link, const Round& round, Rig& rig) {
+Status RunRound(worker::WorkerLink& link, const Round& round, Rig& rig) {
   for (const Batch& batch : round.batches) {
     auto runner = rig.runners.find(batch.case_index);
     if (runner == rig.runners.end()) {
@@ -158,9 +158,9 @@ Status RunRound(launch::WorkerLink& link, const Round& round, Rig& rig) {
   return link.Send({kRoundDoneMessage, ""});
 }
 
-Status Prepare(launch::WorkerLink& link, Rig& rig) {
+Status Prepare(worker::WorkerLink& link, Rig& rig) {
   link.journal().Idle();
-  LOCKSTEP_ASSIGN_OR_RETURN(const launch::Message message,
+  LOCKSTEP_ASSIGN_OR_RETURN(const control::Message message,
                             link.Receive(Deadline::AfterSeconds(kOrderSeconds)));
   LOCKSTEP_CHECK(message.type == kPlanMessage, "the plan comes first");
   LOCKSTEP_ASSIGN_OR_RETURN(rig.plan, plan::PlanFromJson(message.payload));
@@ -168,17 +168,17 @@ Status Prepare(launch::WorkerLink& link, Rig& rig) {
   LOCKSTEP_RETURN_IF_ERROR(Connect(link, *rig.backend, rig));
   LOCKSTEP_RETURN_IF_ERROR(CheckOperations(rig));
   LOCKSTEP_RETURN_IF_ERROR(Allocate(link, rig));
-  return link.Send({kReadyMessage, launch::WorkerFacts(rig.backend->name, rig.backend->version(),
+  return link.Send({kReadyMessage, worker::WorkerFacts(rig.backend->name, rig.backend->version(),
                                                        rig.platform.device->name(),
                                                        rig.platform.remark, rig.marks)});
 }
 
 // Obeys until the conductor says that it is over.
-Status Serve(launch::WorkerLink& link, Rig& rig) {
+Status Serve(worker::WorkerLink& link, Rig& rig) {
   LOCKSTEP_RETURN_IF_ERROR(Prepare(link, rig));
   for (;;) {
     link.journal().Idle();
-    LOCKSTEP_ASSIGN_OR_RETURN(const launch::Message message,
+    LOCKSTEP_ASSIGN_OR_RETURN(const control::Message message,
                               link.Receive(Deadline::AfterSeconds(kOrderSeconds)));
     if (message.type == kFinishMessage) break;
     LOCKSTEP_CHECK(message.type == kRoundMessage, "an order is a round or the end");
@@ -195,7 +195,7 @@ Status Serve(launch::WorkerLink& link, Rig& rig) {
 }  // namespace
 
 int RunWorker() {
-  const Result<std::unique_ptr<launch::WorkerLink>> link = launch::WorkerLink::Open();
+  const Result<std::unique_ptr<worker::WorkerLink>> link = worker::WorkerLink::Open();
   if (!link.ok()) {
     fmt::print(stderr, "lockstep worker: {}\n", link.status().message());
     return static_cast<int>(ExitCodeOf(link.status().code()));

@@ -22,6 +22,7 @@
 #include "cli/trace_ddp/rank_processes.h"
 #include "core/comm/folder_meeting.h"
 #include "core/comm/gloo/gloo_communicator.h"
+#include "core/control/codec.h"
 #include "core/device/host/host_device.h"
 #include "core/launch/codec.h"
 #endif
@@ -35,13 +36,13 @@ namespace {
 enum class Record : char { kSection = 's', kCall = 'c', kEnd = 'e', kEnvironment = 'x' };
 
 template <typename T>
-launch::Encoder& PutBytes(launch::Encoder& encoder, const T& value) {
+control::Encoder& PutBytes(control::Encoder& encoder, const T& value) {
   static_assert(std::is_trivially_copyable_v<T>);
   return encoder.Raw({reinterpret_cast<const char*>(&value), sizeof(value)});
 }
 
 template <typename T>
-T GetBytes(launch::Decoder& decoder) {
+T GetBytes(control::Decoder& decoder) {
   static_assert(std::is_trivially_copyable_v<T>);
   T value{};
   const std::string_view bytes = decoder.Raw(sizeof(value));
@@ -55,19 +56,19 @@ class RecordWriter final : public ddp::EngineObserver {
 
   void OnCollective(const collective::Operation& operation,
                     const journal::Annotation& annotation) override {
-    launch::Encoder record = Begin(Record::kCall);
+    control::Encoder record = Begin(Record::kCall);
     PutBytes(PutBytes(record, operation), annotation);
     seat_.Write(record.Take());
   }
   void OnSection(const ddp::Section& section) override {
-    launch::Encoder record = Begin(Record::kSection);
+    control::Encoder record = Begin(Record::kSection);
     PutBytes(record, section);
     seat_.Write(record.Take());
   }
   void OnPhase(journal::Phase) override {}
 
   void OnEnd(const TracedRank& trace) {
-    launch::Encoder record = Begin(Record::kEnd);
+    control::Encoder record = Begin(Record::kEnd);
     PutStatus(record, trace.status);
     record.Put(static_cast<std::uint32_t>(trace.tensors.size()));
     for (const FinalTensor& tensor : trace.tensors) {
@@ -79,21 +80,21 @@ class RecordWriter final : public ddp::EngineObserver {
     seat_.Write(record.Take());
   }
   void OnEnvironment(const Status& status) {
-    launch::Encoder record = Begin(Record::kEnvironment);
+    control::Encoder record = Begin(Record::kEnvironment);
     PutStatus(record, status);
     seat_.Write(record.Take());
   }
 
  private:
-  static launch::Encoder Begin(Record kind) {
-    launch::Encoder record;
+  static control::Encoder Begin(Record kind) {
+    control::Encoder record;
     record.Put(static_cast<char>(kind));
     return record;
   }
-  static void PutStatus(launch::Encoder& record, const Status& status) {
+  static void PutStatus(control::Encoder& record, const Status& status) {
     record.Put(static_cast<int>(status.code())).Text(status.message());
   }
-  static void PutValues(launch::Encoder& record, const std::vector<double>& values) {
+  static void PutValues(control::Encoder& record, const std::vector<double>& values) {
     record.Put(static_cast<std::uint32_t>(values.size()));
     for (const double value : values) record.Put(value);
   }
@@ -101,12 +102,12 @@ class RecordWriter final : public ddp::EngineObserver {
   const RankSeat& seat_;
 };
 
-Status GetStatus(launch::Decoder& decoder) {
+Status GetStatus(control::Decoder& decoder) {
   const auto code = static_cast<StatusCode>(decoder.Get<int>());
   return Status(code, decoder.Text());
 }
 
-std::vector<double> GetValues(launch::Decoder& decoder) {
+std::vector<double> GetValues(control::Decoder& decoder) {
   std::vector<double> values;
   for (auto left = decoder.Get<std::uint32_t>(); left > 0 && decoder.ok(); --left) {
     values.push_back(decoder.Get<double>());
@@ -114,7 +115,7 @@ std::vector<double> GetValues(launch::Decoder& decoder) {
   return values;
 }
 
-void GetEnd(launch::Decoder& decoder, TracedRank& trace) {
+void GetEnd(control::Decoder& decoder, TracedRank& trace) {
   trace.status = GetStatus(decoder);
   for (auto left = decoder.Get<std::uint32_t>(); left > 0 && decoder.ok(); --left) {
     FinalTensor tensor;
@@ -138,7 +139,7 @@ std::string LastWords(std::string_view errors) {
 Status ReadRank(const EndedRank& ended, TracedRank& trace) {
   TraceRecorder recorder(trace);
   bool told = false;
-  for (launch::Decoder decoder(ended.written); !decoder.rest().empty() && decoder.ok();) {
+  for (control::Decoder decoder(ended.written); !decoder.rest().empty() && decoder.ok();) {
     const auto kind = static_cast<Record>(decoder.Get<char>());
     if (kind == Record::kSection) recorder.OnSection(GetBytes<ddp::Section>(decoder));
     if (kind == Record::kEnvironment) return GetStatus(decoder);

@@ -17,25 +17,25 @@
 #include <exception>
 #include <utility>
 
-#include "core/launch/fd.h"
+#include "core/base/fd.h"
 
 namespace lockstep::cli::trace_ddp {
 namespace {
 
 struct Pipe {
-  launch::Fd read;
-  launch::Fd write;
+  Fd read;
+  Fd write;
 };
 
 Result<Pipe> NewPipe() {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) == 0) return Pipe{launch::Fd(ends[0]), launch::Fd(ends[1])};
+  if (pipe2(ends, O_CLOEXEC) == 0) return Pipe{Fd(ends[0]), Fd(ends[1])};
   return EnvironmentError(fmt::format("no pipe for the ranks: {}; raise the limit on open files",
                                       std::strerror(errno)));
 }
 
-Result<launch::Fd> NewFile() {
-  launch::Fd file(memfd_create("lockstep_rank", MFD_CLOEXEC));
+Result<Fd> NewFile() {
+  Fd file(memfd_create("lockstep_rank", MFD_CLOEXEC));
   if (file.valid()) return file;
   return EnvironmentError(fmt::format(
       "no file in memory for a rank: {}; raise the limit on open files", std::strerror(errno)));
@@ -72,8 +72,8 @@ std::string ContentsOf(int fd) {
 
 struct RankProcess {
   pid_t pid = -1;
-  launch::Fd written;
-  launch::Fd errors;
+  Fd written;
+  Fd errors;
 };
 
 class RankProcesses {
@@ -100,13 +100,13 @@ class RankProcesses {
       }
       processes_.push_back(std::move(process));
     }
-    here_.write = launch::Fd();
+    here_.write = Fd();
     return OkStatus();
   }
 
   std::vector<EndedRank> AwaitEnds() {
     AwaitEnd(here_.read.get());
-    leave_.write = launch::Fd();
+    leave_.write = Fd();
     std::vector<EndedRank> ended(processes_.size());
     while (!processes_.empty()) {
       const std::size_t rank = processes_.size() - 1;
@@ -123,8 +123,8 @@ class RankProcesses {
     const rlimit no_core = {0, 0};  // its end is told, and what it said
     setrlimit(RLIMIT_CORE, &no_core);
     dup2(self.errors.get(), STDERR_FILENO);
-    here_.read = launch::Fd();
-    leave_.write = launch::Fd();
+    here_.read = Fd();
+    leave_.write = Fd();
     try {
       body(rank, RankSeat(self.written.get(), here_.write.get(), leave_.read.get()));
     } catch (const std::exception& error) {

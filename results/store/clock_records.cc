@@ -7,8 +7,8 @@
 namespace lockstep::results::store {
 namespace {
 
-HostClock RecordOf(const launch::HostClocks& clocks, std::size_t host, Ticks begin) {
-  const launch::HostClocks::Estimate estimate = clocks.EstimateOf(host, begin);
+HostClock RecordOf(const coordinator::HostClocks& clocks, std::size_t host, Ticks begin) {
+  const coordinator::HostClocks::Estimate estimate = clocks.EstimateOf(host, begin);
   HostClock record;
   record.host = clocks.hosts()[host].name;
   record.ranks = clocks.hosts()[host].ranks;
@@ -33,10 +33,10 @@ double SinceBegin(const Run& run, Ticks ticks) {
 
 }  // namespace
 
-void AddClocks(const launch::HostClocks& clocks, Run& run) {
+void AddClocks(const coordinator::HostClocks& clocks, Run& run) {
   for (std::size_t host = 0; host < clocks.hosts().size(); ++host) {
     run.clocks.push_back(RecordOf(clocks, host, run.origin_ticks));
-    for (const launch::HostClocks::Anchor& anchor : clocks.AnchorsOf(host)) {
+    for (const coordinator::HostClocks::Anchor& anchor : clocks.AnchorsOf(host)) {
       run.clock_anchors.push_back({static_cast<std::int32_t>(host), anchor.there,
                                    SinceBegin(run, anchor.low), SinceBegin(run, anchor.high)});
     }

@@ -2,13 +2,13 @@
 #ifndef LOCKSTEP_RESULTS_STORE_CLOCK_RECORDS_H_
 #define LOCKSTEP_RESULTS_STORE_CLOCK_RECORDS_H_
 
-#include "core/launch/host_clocks.h"
+#include "core/coordinator/host_clocks.h"
 #include "results/store/run.h"
 
 namespace lockstep::results::store {
 
 // Fills `clocks` and `clock_anchors`; the run has its origin and scale.
-void AddClocks(const launch::HostClocks& clocks, Run& run);
+void AddClocks(const coordinator::HostClocks& clocks, Run& run);
 
 }  // namespace lockstep::results::store
 

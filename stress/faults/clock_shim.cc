@@ -1,5 +1,5 @@
 // Stands before libc in the program that links it: CLOCK_REALTIME plus an offset that an agent
-// writes into shared memory (core/launch/agent_faults.h).
+// writes into shared memory (core/agent/agent_faults.h).
 // Monotonic clocks are the system's. Waits until a time of day are taken back by the offset, so
 // that they last as long as the program means. libc only.
 #include <dlfcn.h>

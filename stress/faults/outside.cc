@@ -16,10 +16,10 @@ launch::AgentFault OrderFor(const PlannedFault& fault) {
           fault.duration_seconds.value_or(0)};
 }
 
-std::vector<launch::WorkerSetup> SetupsFor(const std::vector<PlannedFault>& faults, int ranks) {
-  std::vector<launch::WorkerSetup> setups(static_cast<std::size_t>(ranks));
+std::vector<control::WorkerSetup> SetupsFor(const std::vector<PlannedFault>& faults, int ranks) {
+  std::vector<control::WorkerSetup> setups(static_cast<std::size_t>(ranks));
   for (const PlannedFault& fault : faults) {
-    launch::WorkerSetup& setup = setups[static_cast<std::size_t>(fault.rank)];
+    control::WorkerSetup& setup = setups[static_cast<std::size_t>(fault.rank)];
     setup.private_shm = setup.private_shm || fault.kind == FaultKind::kShmFull;
     setup.movable_clock = setup.movable_clock || fault.kind == FaultKind::kClockJump;
     setup.environment.insert(setup.environment.end(), fault.variables.begin(),

@@ -24,7 +24,7 @@ std::vector<PlannedFault> Planned(const std::string& faults) {
 }
 
 TEST(OutsideFaults, OrdersCarryWhatTheFileSays) {
-  using Kind = launch::AgentFault::Kind;
+  using Kind = control::AgentFault::Kind;
   const struct {
     const char* text;
     Kind kind;
@@ -46,7 +46,7 @@ TEST(OutsideFaults, OrdersCarryWhatTheFileSays) {
         Planned("[[fault]]\nrank = 1\nat = \"init\"\nduration = \"2s\"\n" + std::string(item.text));
     ASSERT_EQ(faults.size(), 1u) << item.text;
     EXPECT_TRUE(IsByAgent(faults[0].kind));
-    const launch::AgentFault order = OrderFor(faults[0]);
+    const control::AgentFault order = OrderFor(faults[0]);
     EXPECT_EQ(order.kind, item.kind) << item.text;
     EXPECT_EQ(order.amount, item.amount) << item.text;
     EXPECT_EQ(order.duration_seconds, 2) << item.text;
@@ -71,26 +71,25 @@ TEST(OutsideFaults, WorkersAreStartedWithWhatTheirFaultsNeed) {
 }
 
 TEST(OutsideFaults, SetupsAndOrdersTravel) {
-  launch::WorkerSetup setup, arrived;
+  control::WorkerSetup setup;
   setup.environment = {"A=b", ""};
   setup.private_shm = true;
-  launch::AgentFault order{launch::AgentFault::Kind::kClockJump, -3.5, 0.25}, got;
-  launch::Encoder encoder;
-  launch::Put(encoder, setup);
-  launch::Put(encoder, order);
-  const std::string bytes = encoder.Take();
-  launch::Decoder decoder(bytes);
-  ASSERT_TRUE(launch::Get(decoder, arrived));
-  ASSERT_TRUE(launch::Get(decoder, got));
-  EXPECT_THAT(arrived.environment, ElementsAre("A=b", ""));
-  EXPECT_TRUE(arrived.private_shm && !arrived.movable_clock);
-  EXPECT_EQ(got.amount, -3.5);
-  EXPECT_EQ(got.duration_seconds, 0.25);
+  const control::AgentFault order{control::AgentFault::Kind::kClockJump, -3.5, 0.25};
+  const auto arrived = control::Decode<control::WorkerSetup>(control::Encode(setup));
+  const auto got = control::Decode<control::AgentFault>(control::Encode(order));
+  ASSERT_TRUE(arrived.has_value());
+  ASSERT_TRUE(got.has_value());
+  EXPECT_THAT(arrived->environment, ElementsAre("A=b", ""));
+  EXPECT_TRUE(arrived->private_shm && !arrived->movable_clock);
+  EXPECT_EQ(got->amount, -3.5);
+  EXPECT_EQ(got->duration_seconds, 0.25);
+  const std::string bytes = control::Encode(setup) + control::Encode(order);
   for (std::size_t length = 0; length < bytes.size(); ++length) {
-    launch::Decoder cut(std::string_view(bytes).substr(0, length));
-    launch::WorkerSetup some;
-    launch::AgentFault fault;
-    EXPECT_FALSE(launch::Get(cut, some) && launch::Get(cut, fault)) << length;
+    control::Decoder cut(std::string_view(bytes).substr(0, length));
+    control::WorkerSetup some;
+    control::AgentFault fault;
+    cut(some, fault);
+    EXPECT_FALSE(cut.ok()) << length;
   }
 }
 

@@ -2,20 +2,44 @@
 // depths are bounded.
 #include "stress/harness/case_codec.h"
 
-#include <cstdint>
-#include <cstring>
 #include <utility>
-#include <vector>
 
-#include "core/launch/codec.h"
-#include "core/launch/protocol.h"
+#include "core/control/codec.h"
+#include "core/control/records.h"
 
 namespace lockstep::stress::harness {
+
+// Reports have a text of their own.
+static void Describe(control::Encoder& fields, const ProgramReport& report) {
+  fields(EncodeReport(report));
+}
+static void Describe(control::Decoder& fields, ProgramReport& report) {
+  std::string text;
+  fields(text);
+  Result<ProgramReport> decoded = DecodeReport(text);
+  fields.Require(decoded.ok());
+  if (decoded.ok()) report = *std::move(decoded);
+}
+void Describe(auto& fields, control::Is<Recovery> auto& recovery) {
+  fields(recovery.mode, recovery.outcome, recovery.generation, recovery.lost, recovery.members);
+  fields(recovery.first_iteration, recovery.detect_seconds, recovery.abort_seconds);
+  fields(recovery.rebuild_seconds, recovery.resume_seconds, recovery.failure);
+}
+void Describe(auto& fields, control::Is<CaseFacts> auto& facts) {
+  fields(facts.evidence, facts.fired, facts.notes, facts.reports, facts.recoveries);
+  fields(facts.detected_after_seconds, facts.seconds, facts.cut_short);
+}
+void Describe(auto& fields, control::Is<CaseResult> auto& result) {
+  fields.UpTo(result.verdict, verdict::Verdict::kUnknown);
+  fields(result.why, result.judgement, result.facts);
+}
+void Describe(auto& fields, control::Is<ReplicatedCase> auto& replicated) {
+  fields(replicated.index, replicated.result);
+}
+
 namespace {
 
 constexpr std::size_t kMostEvents = 64;
-// Of a finding that explains findings that explain findings …
-constexpr int kMostDepth = 4;
 
 // Declared before the templates that call them.
 void Put(launch::Encoder& encoder, int value);
@@ -158,48 +182,13 @@ verdict::RankEvidence Shortened(verdict::RankEvidence evidence) {
 }  // namespace
 
 std::string EncodeCase(std::size_t index, const CaseResult& result) {
-  launch::Encoder encoder;
-  encoder.Put(static_cast<std::uint64_t>(index)).Put(static_cast<std::uint8_t>(result.verdict));
-  encoder.Text(result.why);
-  Put(encoder, result.judgement);
-  const CaseFacts& facts = result.facts;
-  encoder.Put(static_cast<std::uint32_t>(facts.evidence.size()));
-  for (const verdict::RankEvidence& rank : facts.evidence) launch::Put(encoder, Shortened(rank));
-  PutAll(encoder, std::vector<int>(facts.fired.begin(), facts.fired.end()));
-  PutAll(encoder, facts.notes);
-  PutAll(encoder, facts.reports);
-  PutAll(encoder, facts.recoveries);
-  encoder.Put(static_cast<std::uint8_t>(facts.detected_after_seconds.has_value()));
-  encoder.Put(facts.detected_after_seconds.value_or(0)).Put(facts.seconds).Text(facts.cut_short);
-  return encoder.Take();
+  ReplicatedCase replicated{index, result};
+  for (verdict::RankEvidence& rank : replicated.result.facts.evidence) Shorten(rank.journal);
+  return control::Encode(replicated);
 }
 
-std::optional<EntrustedCase> DecodeCase(std::string_view bytes) {
-  launch::Decoder decoder(bytes);
-  EntrustedCase entrusted;
-  CaseResult& result = entrusted.result;
-  entrusted.index = decoder.Get<std::uint64_t>();
-  result.verdict = static_cast<verdict::Verdict>(decoder.Get<std::uint8_t>());
-  result.why = decoder.Text();
-  Get(decoder, result.judgement);
-  CaseFacts& facts = result.facts;
-  const auto ranks = decoder.Get<std::uint32_t>();
-  for (std::uint32_t i = 0; i < ranks && decoder.ok(); ++i) {
-    launch::Get(decoder, facts.evidence.emplace_back());
-  }
-  std::vector<int> fired;
-  GetAll(decoder, fired);
-  facts.fired.assign(fired.begin(), fired.end());
-  GetAll(decoder, facts.notes);
-  GetAll(decoder, facts.reports);
-  GetAll(decoder, facts.recoveries);
-  const bool detected = decoder.Get<std::uint8_t>() != 0;
-  const auto after_seconds = decoder.Get<double>();
-  if (detected) facts.detected_after_seconds = after_seconds;
-  facts.seconds = decoder.Get<double>();
-  facts.cut_short = decoder.Text();
-  if (!decoder.complete()) return std::nullopt;
-  return entrusted;
+std::optional<ReplicatedCase> DecodeCase(std::string_view bytes) {
+  return control::Decode<ReplicatedCase>(bytes);
 }
 
 }  // namespace lockstep::stress::harness

@@ -1,5 +1,5 @@
-// What became of a case, as bytes: the coordinator entrusts them to those who may succeed it, so
-// that no verdict is lost with its host (Fleet::Entrust).
+// What became of a case, as bytes: the coordinator replicates them to those who may succeed it, so
+// that no verdict is lost with its host (Coordinator::Replicate).
 #ifndef LOCKSTEP_STRESS_HARNESS_CASE_CODEC_H_
 #define LOCKSTEP_STRESS_HARNESS_CASE_CODEC_H_
 
@@ -12,13 +12,13 @@
 
 namespace lockstep::stress::harness {
 
-struct EntrustedCase {
+struct ReplicatedCase {
   std::size_t index = 0;  // of the launch's cases
   CaseResult result;      // without journals; of those in the evidence the newest 64 events
 };
 
 std::string EncodeCase(std::size_t index, const CaseResult& result);
-std::optional<EntrustedCase> DecodeCase(std::string_view bytes);
+std::optional<ReplicatedCase> DecodeCase(std::string_view bytes);
 
 }  // namespace lockstep::stress::harness
 

@@ -37,7 +37,7 @@ CaseResult SomeResult() {
 }
 
 TEST(CaseCodec, ThereAndBack) {
-  const std::optional<EntrustedCase> back = DecodeCase(EncodeCase(4, SomeResult()));
+  const std::optional<ReplicatedCase> back = DecodeCase(EncodeCase(4, SomeResult()));
   ASSERT_TRUE(back.has_value());
   EXPECT_EQ(back->index, 4u);
   const CaseResult& result = back->result;

@@ -16,18 +16,21 @@ StressScript With(faults::FaultKind kind, faults::FaultMoment moment,
                   std::optional<double> seconds = {}) {
   return {.faults = {{kind, 1, moment, seconds}}};
 }
-launch::FleetStep Quiet(int rank) { return launch::Of(launch::FleetEventKind::kQuiet, rank); }
-launch::FleetStep BothDone() {
-  return launch::Ranks({verdict::After49(0).Leaves(0), verdict::After49(1).Leaves(0)});
+coordinator::ScriptStep Quiet(int rank) {
+  return coordinator::Of(coordinator::EventKind::kQuiet, rank);
 }
-launch::FleetSteps Healthy() {
-  return {BothDone(), Finished(0), Finished(1), launch::Exited(0, 0), launch::Exited(1, 0)};
+coordinator::ScriptStep BothDone() {
+  return coordinator::Ranks({verdict::After49(0).Leaves(0), verdict::After49(1).Leaves(0)});
+}
+coordinator::Script Healthy() {
+  return {BothDone(), Finished(0), Finished(1), coordinator::Exited(0, 0),
+          coordinator::Exited(1, 0)};
 }
 
 TEST(ConductorFaults, AKillByTheClock) {
   EXPECT_EQ(Conduct(With(faults::FaultKind::kKill, kAtStart),
-                    {launch::Ranks({verdict::At50(0), verdict::At50(1).Signalled(SIGKILL)}),
-                     launch::When("signal 1"), launch::Signalled(1, SIGKILL)}),
+                    {coordinator::Ranks({verdict::At50(0), verdict::At50(1).Signalled(SIGKILL)}),
+                     coordinator::When("signal 1"), coordinator::Signalled(1, SIGKILL)}),
             "signal 1 9\n"
             "fail: hung,killed after 0.301 s\n"
             "rank_killed of 1, proved\n"
@@ -37,8 +40,8 @@ TEST(ConductorFaults, AKillByTheClock) {
 TEST(ConductorFaults, AKillAtAPointOfTheProgram) {
   EXPECT_EQ(Conduct(With(faults::FaultKind::kKill, kAtIteration),
                     {Fired(1, 0),
-                     launch::Ranks({verdict::At50(0), verdict::After49(1).Signalled(SIGKILL)}),
-                     launch::When("signal 1"), launch::Signalled(1, SIGKILL)}),
+                     coordinator::Ranks({verdict::At50(0), verdict::After49(1).Signalled(SIGKILL)}),
+                     coordinator::When("signal 1"), coordinator::Signalled(1, SIGKILL)}),
             "signal 1 9\n"
             "fail: hung,killed after 0.001 s\n"
             "rank_killed of 1, proved\n"
@@ -48,16 +51,16 @@ TEST(ConductorFaults, AKillAtAPointOfTheProgram) {
 TEST(ConductorFaults, SignalsToEnd) {
   EXPECT_EQ(Conduct(With(faults::FaultKind::kTerminate, kAtIteration),
                     {Fired(1, 0),
-                     launch::Ranks({verdict::At50(0), verdict::After49(1).Signalled(SIGTERM)}),
-                     launch::Signalled(1, SIGTERM)}),
+                     coordinator::Ranks({verdict::At50(0), verdict::After49(1).Signalled(SIGTERM)}),
+                     coordinator::Signalled(1, SIGTERM)}),
             "signal 1 15\n"
             "fail: hung,killed after 0.001 s\n"
             "rank_killed of 1, proved\n"
             "fault 0 fired\n");
   EXPECT_EQ(Conduct(With(faults::FaultKind::kInterrupt, kAtIteration),
                     {Fired(1, 0),
-                     launch::Ranks({verdict::At50(0), verdict::After49(1).Signalled(SIGINT)}),
-                     launch::Signalled(1, SIGINT)}),
+                     coordinator::Ranks({verdict::At50(0), verdict::After49(1).Signalled(SIGINT)}),
+                     coordinator::Signalled(1, SIGINT)}),
             "signal 1 2\n"
             "fail: hung,killed after 0.001 s\n"
             "rank_killed of 1, proved\n"
@@ -66,9 +69,9 @@ TEST(ConductorFaults, SignalsToEnd) {
 
 TEST(ConductorFaults, AFaultOfTheClockFindsNobody) {
   EXPECT_EQ(Conduct(With(faults::FaultKind::kKill, kAtStart),
-                    {launch::Ranks({verdict::After49(0), verdict::After49(1).Leaves(0)}),
-                     Finished(1), launch::Exited(1, 0), launch::After(1), BothDone(), Finished(0),
-                     launch::Exited(0, 0)}),
+                    {coordinator::Ranks({verdict::After49(0), verdict::After49(1).Leaves(0)}),
+                     Finished(1), coordinator::Exited(1, 0), coordinator::After(1), BothDone(),
+                     Finished(0), coordinator::Exited(0, 0)}),
             "unknown: finished,finished\n"
             "because the fault did not fire: kill of rank 1 at time:0.3s\n"
             "fault 0 did not fire\n");
@@ -84,10 +87,11 @@ TEST(ConductorFaults, AFaultThatIsNeverReached) {
 TEST(ConductorFaults, AStopThatEndsInTimeIsNone) {
   EXPECT_EQ(
       Conduct(With(faults::FaultKind::kStop, kAtIteration, 2),
-              launch::Steps(Fired(1, 0),
-                            launch::Ranks({verdict::At50(0), verdict::After49(1).Stopped(SIGSTOP)}),
-                            launch::Stopped(1, SIGSTOP), Quiet(0), launch::When("send 1 applied"),
-                            launch::Of(launch::FleetEventKind::kContinued, 1), Healthy())),
+              coordinator::Steps(
+                  Fired(1, 0),
+                  coordinator::Ranks({verdict::At50(0), verdict::After49(1).Stopped(SIGSTOP)}),
+                  coordinator::Stopped(1, SIGSTOP), Quiet(0), coordinator::When("send 1 applied"),
+                  coordinator::Of(coordinator::EventKind::kContinued, 1), Healthy())),
       "signal 1 19\n"
       "signal 1 18\n"
       "send 1 applied\n"
@@ -97,8 +101,9 @@ TEST(ConductorFaults, AStopThatEndsInTimeIsNone) {
 
 TEST(ConductorFaults, AStopByTheClockLetsNobodyGoOn) {
   EXPECT_EQ(Conduct(With(faults::FaultKind::kStop, kAtStart, 2),
-                    launch::Steps(launch::When("signal 1 18"),
-                                  launch::Of(launch::FleetEventKind::kContinued, 1), Healthy())),
+                    coordinator::Steps(coordinator::When("signal 1 18"),
+                                       coordinator::Of(coordinator::EventKind::kContinued, 1),
+                                       Healthy())),
             "signal 1 19\n"
             "signal 1 18\n"
             "pass: finished,finished\n"
@@ -108,10 +113,10 @@ TEST(ConductorFaults, AStopByTheClockLetsNobodyGoOn) {
 TEST(ConductorFaults, AStopThatLastsLongerThanTheDeadline) {
   EXPECT_EQ(Conduct(With(faults::FaultKind::kStop, kAtIteration, 60),
                     {Fired(1, 0),
-                     launch::Ranks({verdict::At50(0).Silent(6),
-                                    verdict::After49(1).Stopped(SIGSTOP).Silent(6)}),
-                     launch::Stopped(1, SIGSTOP), Quiet(0), launch::After(6),
-                     launch::Of(launch::FleetEventKind::kOverdue, 0)}),
+                     coordinator::Ranks({verdict::At50(0).Silent(6),
+                                         verdict::After49(1).Stopped(SIGSTOP).Silent(6)}),
+                     coordinator::Stopped(1, SIGSTOP), Quiet(0), coordinator::After(6),
+                     coordinator::Of(coordinator::EventKind::kOverdue, 0)}),
             "signal 1 19\n"
             "fail: hung,stopped after 6.001 s\n"
             "rank_stopped of 1, proved\n"
@@ -119,30 +124,31 @@ TEST(ConductorFaults, AStopThatLastsLongerThanTheDeadline) {
 }
 
 TEST(ConductorFaults, AStopForEver) {
-  EXPECT_EQ(
-      Conduct(With(faults::FaultKind::kStop, kAtIteration),
-              {Fired(1, 0), launch::Ranks({verdict::At50(0), verdict::After49(1).Stopped(SIGSTOP)}),
-               launch::Stopped(1, SIGSTOP)}),
-      "signal 1 19\n"
-      "fail: hung,stopped after 0.001 s\n"
-      "rank_stopped of 1, proved\n"
-      "fault 0 fired\n");
+  EXPECT_EQ(Conduct(With(faults::FaultKind::kStop, kAtIteration),
+                    {Fired(1, 0),
+                     coordinator::Ranks({verdict::At50(0), verdict::After49(1).Stopped(SIGSTOP)}),
+                     coordinator::Stopped(1, SIGSTOP)}),
+            "signal 1 19\n"
+            "fail: hung,stopped after 0.001 s\n"
+            "rank_stopped of 1, proved\n"
+            "fault 0 fired\n");
 }
 
 TEST(ConductorFaults, AnAgentsFaultHasFiredWhenItSaysSo) {
-  EXPECT_EQ(Conduct(With(faults::FaultKind::kMemoryPressure, kAtIteration),
-                    launch::Steps(Fired(1, 0), launch::After(4),
-                                  launch::OfFault(1, 0, launch::FaultNews::kApplied, "limit"),
-                                  Healthy())),
-            "inject 1 fault 0: kind 2 amount 0 for 0 s\n"
-            "send 1 applied\n"
-            "pass: finished,finished\n"
-            "fault 0 fired\n");
+  EXPECT_EQ(
+      Conduct(With(faults::FaultKind::kMemoryPressure, kAtIteration),
+              coordinator::Steps(Fired(1, 0), coordinator::After(4),
+                                 coordinator::OfFault(1, 0, control::FaultNews::kApplied, "limit"),
+                                 Healthy())),
+      "inject 1 fault 0: kind 2 amount 0 for 0 s\n"
+      "send 1 applied\n"
+      "pass: finished,finished\n"
+      "fault 0 fired\n");
 }
 
 TEST(ConductorFaults, AnAgentsFaultThatIsNeverApplied) {
   EXPECT_EQ(Conduct(With(faults::FaultKind::kMemoryPressure, kAtIteration),
-                    launch::Steps(Fired(1, 0), Healthy())),
+                    coordinator::Steps(Fired(1, 0), Healthy())),
             "inject 1 fault 0: kind 2 amount 0 for 0 s\n"
             "unknown: finished,finished\n"
             "because the fault did not fire: memory_pressure of rank 1 at iteration:3\n"
@@ -150,40 +156,42 @@ TEST(ConductorFaults, AnAgentsFaultThatIsNeverApplied) {
 }
 
 TEST(ConductorFaults, AnAgentsFaultThatIsImpossible) {
-  EXPECT_EQ(
-      Conduct(With(faults::FaultKind::kMemoryPressure, kAtIteration),
-              launch::Steps(Fired(1, 0),
-                            launch::OfFault(1, 0, launch::FaultNews::kImpossible, "no cgroup"),
-                            Healthy())),
-      "inject 1 fault 0: kind 2 amount 0 for 0 s\n"
-      "send 1 applied\n"
-      "unknown: finished,finished\n"
-      "because the fault did not fire: memory_pressure of rank 1 at iteration:3: no cgroup\n"
-      "fault 0 did not fire\n");
+  EXPECT_EQ(Conduct(With(faults::FaultKind::kMemoryPressure, kAtIteration),
+                    coordinator::Steps(
+                        Fired(1, 0),
+                        coordinator::OfFault(1, 0, control::FaultNews::kImpossible, "no cgroup"),
+                        Healthy())),
+            "inject 1 fault 0: kind 2 amount 0 for 0 s\n"
+            "send 1 applied\n"
+            "unknown: finished,finished\n"
+            "because the fault did not fire: memory_pressure of rank 1 at iteration:3: no cgroup\n"
+            "fault 0 did not fire\n");
 }
 
 TEST(ConductorFaults, AnAgentsFaultByTheClockThatHeals) {
   EXPECT_EQ(
       Conduct(With(faults::FaultKind::kCpuHog, kAtStart, 1),
-              launch::Steps(
-                  launch::When("inject 1"),
-                  launch::OfFault(1, 0, launch::FaultNews::kApplied, "2 hogs"), launch::After(1),
-                  launch::OfFault(1, 0, launch::FaultNews::kHealed, "2 hogs"), Healthy())),
+              coordinator::Steps(coordinator::When("inject 1"),
+                                 coordinator::OfFault(1, 0, control::FaultNews::kApplied, "2 hogs"),
+                                 coordinator::After(1),
+                                 coordinator::OfFault(1, 0, control::FaultNews::kHealed, "2 hogs"),
+                                 Healthy())),
       "inject 1 fault 0: kind 0 amount 0 for 1 s\n"
       "pass: finished,finished\n"
       "fault 0 fired\n");
 }
 
 TEST(ConductorFaults, AnAgentsNewsThatCameWhileAllWasGathered) {
-  EXPECT_EQ(Conduct(With(faults::FaultKind::kCpuHog, kAtStart),
-                    {launch::When("inject 1"),
-                     launch::Ranks({verdict::At50(0).Silent(6), verdict::After49(1).Silent(6)}),
-                     launch::After(6), launch::Of(launch::FleetEventKind::kOverdue, 0),
-                     launch::OfFault(1, 0, launch::FaultNews::kApplied, "hogs")}),
-            "inject 1 fault 0: kind 0 amount 0 for 0 s\n"
-            "fail: hung,hung after 6.301 s\n"
-            "rank_busy of 1, suspected\n"
-            "fault 0 fired\n");
+  EXPECT_EQ(
+      Conduct(With(faults::FaultKind::kCpuHog, kAtStart),
+              {coordinator::When("inject 1"),
+               coordinator::Ranks({verdict::At50(0).Silent(6), verdict::After49(1).Silent(6)}),
+               coordinator::After(6), coordinator::Of(coordinator::EventKind::kOverdue, 0),
+               coordinator::OfFault(1, 0, control::FaultNews::kApplied, "hogs")}),
+      "inject 1 fault 0: kind 0 amount 0 for 0 s\n"
+      "fail: hung,hung after 6.301 s\n"
+      "rank_busy of 1, suspected\n"
+      "fault 0 fired\n");
 }
 
 TEST(ConductorFaults, AFaultOfTheStart) {
@@ -191,11 +199,12 @@ TEST(ConductorFaults, AFaultOfTheStart) {
   script.faults[0].variables = {"A=b"};
   script.all_commands = true;
   EXPECT_EQ(
-      Conduct(script, launch::Steps(launch::OfFault(1, 0, launch::FaultNews::kApplied), Healthy())),
-      "companion 0 use 0\n"
-      "companion 0 watch 0\n"
-      "companion 1 use 0\n"
-      "companion 1 watch 0\n"
+      Conduct(script, coordinator::Steps(coordinator::OfFault(1, 0, control::FaultNews::kApplied),
+                                         Healthy())),
+      "plugin 0 use 0\n"
+      "plugin 0 watch 0\n"
+      "plugin 1 use 0\n"
+      "plugin 1 watch 0\n"
       "start, rank 1 set up\n"
       "send 1 case: generation 0 as 1 of 2 from 0\n"
       "send 0 case: generation 0 as 0 of 2 from 0\n"
@@ -211,7 +220,7 @@ TEST(ConductorFaults, AFaultInsideTheProgramIsItsOwnAffair) {
       Conduct(
           With(faults::FaultKind::kSkipCollective, {faults::FaultMoment::Kind::kCollective, 50, 0}),
           {Fired(1, 0),
-           launch::Ranks({verdict::At50(0), verdict::After49(1).Enters(verdict::Barrier())}),
+           coordinator::Ranks({verdict::At50(0), verdict::After49(1).Enters(verdict::Barrier())}),
            Quiet(0)}),
       "fail: hung,hung after 0.001 s\n"
       "collective_mismatch of 0,1, proved\n"
@@ -221,21 +230,21 @@ TEST(ConductorFaults, AFaultInsideTheProgramIsItsOwnAffair) {
 TEST(ConductorFaults, ALinkIsApplied) {
   StressScript script = With(faults::FaultKind::kLinkDelay, kAtIteration, 2);
   script.faults[0].amounts = {{"to", 0}, {"delay", 0.01}};
-  EXPECT_EQ(Conduct(script, launch::Steps(Fired(1, 0), launch::FromCompanion(0, "applied 1"),
-                                          launch::FromCompanion(1, "applied 1"),
-                                          launch::FromCompanion(1, "touched 1"), launch::After(3),
-                                          Healthy())),
-            "companion 0 use 1\n"
-            "companion 0 watch 1\n"
-            "companion 0 addresses\n"
-            "companion 1 use 1\n"
-            "companion 1 watch 1\n"
-            "companion 1 addresses\n"
-            "companion 0 apply 1 1 1 1 0 0 0.01 0 0 0 10451216379200822465\n"
-            "companion 1 apply 1 0 1 1 0 0 0.01 0 0 0 10451216379200822466\n"
+  EXPECT_EQ(Conduct(script, coordinator::Steps(Fired(1, 0), coordinator::FromPlugin(0, "applied 1"),
+                                               coordinator::FromPlugin(1, "applied 1"),
+                                               coordinator::FromPlugin(1, "touched 1"),
+                                               coordinator::After(3), Healthy())),
+            "plugin 0 use 1\n"
+            "plugin 0 watch 1\n"
+            "plugin 0 addresses\n"
+            "plugin 1 use 1\n"
+            "plugin 1 watch 1\n"
+            "plugin 1 addresses\n"
+            "plugin 0 apply 1 1 1 1 0 0 0.01 0 0 0 10451216379200822465\n"
+            "plugin 1 apply 1 0 1 1 0 0 0.01 0 0 0 10451216379200822466\n"
             "send 1 applied\n"
-            "companion 0 heal 1\n"
-            "companion 1 heal 1\n"
+            "plugin 0 heal 1\n"
+            "plugin 1 heal 1\n"
             "pass: finished,finished\n"
             "fault 0 fired\n");
 }
@@ -243,17 +252,17 @@ TEST(ConductorFaults, ALinkIsApplied) {
 TEST(ConductorFaults, ALinkThatNoTrafficMeetsHasNotFired) {
   StressScript script = With(faults::FaultKind::kLinkDown, kAtStart);
   script.faults[0].amounts = {{"to", 0}};
-  EXPECT_EQ(Conduct(script, launch::Steps(launch::When("companion 1 apply"),
-                                          launch::FromCompanion(0, "applied 1"),
-                                          launch::FromCompanion(1, "applied 1"), Healthy())),
-            "companion 0 use 1\n"
-            "companion 0 watch 1\n"
-            "companion 0 addresses\n"
-            "companion 1 use 1\n"
-            "companion 1 watch 1\n"
-            "companion 1 addresses\n"
-            "companion 0 apply 1 1 1 1 1 0 0 0 0 0 10451216379200822465\n"
-            "companion 1 apply 1 0 1 1 1 0 0 0 0 0 10451216379200822466\n"
+  EXPECT_EQ(Conduct(script, coordinator::Steps(coordinator::When("plugin 1 apply"),
+                                               coordinator::FromPlugin(0, "applied 1"),
+                                               coordinator::FromPlugin(1, "applied 1"), Healthy())),
+            "plugin 0 use 1\n"
+            "plugin 0 watch 1\n"
+            "plugin 0 addresses\n"
+            "plugin 1 use 1\n"
+            "plugin 1 watch 1\n"
+            "plugin 1 addresses\n"
+            "plugin 0 apply 1 1 1 1 1 0 0 0 0 0 10451216379200822465\n"
+            "plugin 1 apply 1 0 1 1 1 0 0 0 0 0 10451216379200822466\n"
             "unknown: finished,finished\n"
             "because the fault did not fire: link_down of rank 1 to rank 0 at time:0.3s\n"
             "fault 0 did not fire\n");
@@ -262,21 +271,21 @@ TEST(ConductorFaults, ALinkThatNoTrafficMeetsHasNotFired) {
 TEST(ConductorFaults, TheSecondOfTwoFaults) {
   StressScript script = With(faults::FaultKind::kStop, kAtIteration, 1);
   script.faults.push_back({faults::FaultKind::kKill, 0, kAtStart, std::nullopt});
-  EXPECT_EQ(
-      Conduct(script, {Fired(1, 0), launch::When("signal 0 9"),
-                       launch::Ranks({verdict::After49(0).Signalled(SIGKILL),
-                                      verdict::After49(1).Stopped(SIGSTOP)}),
-                       launch::Signalled(0, SIGKILL), launch::When("signal 1 18"),
-                       launch::Ranks({verdict::After49(0).Signalled(SIGKILL), verdict::At50(1)}),
-                       launch::Of(launch::FleetEventKind::kContinued, 1), Quiet(1)}),
-      "signal 1 19\n"
-      "signal 0 9\n"
-      "signal 1 18\n"
-      "send 1 applied\n"
-      "fail: killed,hung after 1.001 s\n"
-      "rank_killed of 0, proved\n"
-      "fault 0 fired\n"
-      "fault 1 fired\n");
+  EXPECT_EQ(Conduct(script,
+                    {Fired(1, 0), coordinator::When("signal 0 9"),
+                     coordinator::Ranks({verdict::After49(0).Signalled(SIGKILL),
+                                         verdict::After49(1).Stopped(SIGSTOP)}),
+                     coordinator::Signalled(0, SIGKILL), coordinator::When("signal 1 18"),
+                     coordinator::Ranks({verdict::After49(0).Signalled(SIGKILL), verdict::At50(1)}),
+                     coordinator::Of(coordinator::EventKind::kContinued, 1), Quiet(1)}),
+            "signal 1 19\n"
+            "signal 0 9\n"
+            "signal 1 18\n"
+            "send 1 applied\n"
+            "fail: killed,hung after 1.001 s\n"
+            "rank_killed of 0, proved\n"
+            "fault 0 fired\n"
+            "fault 1 fired\n");
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ Status LackOf(const CaseResult& result, StatusCode code) {
   return OkStatus();
 }
 
-Status RunCases(launch::Fleet& fleet, const StressOptions& options,
+Status RunCases(coordinator::Coordinator& coordinator, const StressOptions& options,
                 const std::function<void()>& save, StressOutcome& outcome) {
   CaseRunner runner(fleet, options);
   runner.SetSave(save);
@@ -74,7 +74,7 @@ Status RunCases(launch::Fleet& fleet, const StressOptions& options,
     const Status unmet = LackOf(result, StatusCode::kUnsupported);
     if (!unmet.ok()) {
       result.why = unmet.message();
-      fleet.Entrust(EncodeCase(tried, result));
+      coordinator.Replicate(EncodeCase(tried, result));
       outcome.unmet.push_back(fmt::format("{}: {}", stress_case.label, unmet.message()));
       outcome.cases.erase(outcome.cases.begin() + static_cast<std::ptrdiff_t>(i));
       if (outcome.cases.empty()) return Unsupported(outcome.unmet.front());
@@ -129,11 +129,11 @@ Result<ExitCode> StoreAndReport(const StressOptions& options, results::store::Ru
   return verdict::ExitCodeOf(run.verdict);
 }
 
-std::map<std::size_t, CaseResult> EntrustedResults(const launch::Legacy& legacy) {
+std::map<std::size_t, CaseResult> ReplicatedResults(const coordinator::FailoverReport& failover) {
   std::map<std::size_t, CaseResult> results;
-  for (const std::string& record : legacy.entrusted) {
-    if (auto entrusted = DecodeCase(record)) {
-      results[entrusted->index] = std::move(entrusted->result);
+  for (const std::string& record : failover.replicated) {
+    if (auto replicated = DecodeCase(record)) {
+      results[replicated->index] = std::move(replicated->result);
     }
   }
   return results;
@@ -141,18 +141,18 @@ std::map<std::size_t, CaseResult> EntrustedResults(const launch::Legacy& legacy)
 
 // Of a case that ran when the coordinator was lost, or of one before it that it had no time to tell
 // of.
-CaseResult ResultFrom(const launch::Legacy& legacy, const StressCase& stress_case, bool current,
-                      const StressOptions& options) {
+CaseResult ResultFrom(const coordinator::FailoverReport& failover, const StressCase& stress_case,
+                      bool current, const StressOptions& options) {
   CaseFacts facts;
-  const std::size_t ranks = legacy.evidence.size();
+  const std::size_t ranks = failover.evidence.size();
   facts.reports.resize(ranks);
   facts.fired.assign(stress_case.faults.size(), false);
   facts.notes.resize(stress_case.faults.size());
   facts.journals.resize(ranks);
-  facts.evidence = legacy.evidence;
+  facts.evidence = failover.evidence;
   if (current) {
-    facts.journals = legacy.journals;
-    facts.places = legacy.places;
+    facts.journals = failover.journals;
+    facts.places = failover.places;
     return Assess(stress_case, options.backend, options.deadline_seconds, std::move(facts));
   }
   CaseResult result;
@@ -178,7 +178,7 @@ Status CheckOutputs(const StressOptions& options, const results::store::RunFile&
 }  // namespace
 
 Result<ExitCode> LeadSimulation(const StressOptions& options, Selection selection,
-                                const launch::LaunchContext& context,
+                                const control::LaunchContext& context,
                                 const std::string& command_line) {
   LOCKSTEP_RETURN_IF_ERROR(LeaveOutWhatNeedsProcesses(selection));
   for (const StressCase& stress_case : selection.cases) {
@@ -209,14 +209,14 @@ Result<ExitCode> LeadSimulation(const StressOptions& options, Selection selectio
 }
 
 Result<ExitCode> LeadStress(const StressOptions& options, Selection selection,
-                            const launch::LaunchContext& context,
-                            const launch::FleetOptions& fleet_options,
+                            const control::LaunchContext& context,
+                            const coordinator::CoordinatorOptions& coordinator_options,
                             const std::string& command_line) {
   results::store::Run run = NewStressRun(options, selection, command_line);
   results::store::RunFile file(OutputPath(options, run));
   LOCKSTEP_RETURN_IF_ERROR(CheckOutputs(options, file));
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<launch::Fleet> fleet,
-                            launch::Fleet::Open(context, fleet_options));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<coordinator::Coordinator> coordinator,
+                            coordinator::Coordinator::Open(context, coordinator_options));
   StressOutcome outcome;
   outcome.backend = options.backend;
   outcome.cases = std::move(selection.cases);
@@ -228,39 +228,39 @@ Result<ExitCode> LeadStress(const StressOptions& options, Selection selection,
     StressOutcome so_far = outcome;
     so_far.terminated = true;
     results::store::Run kept = run;
-    Conclude(fleet->agents(), context, so_far, kept);
-    if (verdict::WeAreCutOff(fleet->places())) {
+    Conclude(coordinator->agents(), context, so_far, kept);
+    if (verdict::WeAreCutOff(coordinator->places())) {
       file.MoveTo(results::store::PartialPath(OutputPath(options, run), context.rank));
     }
     const bool first = !file.saved();
     file.Save(kept);
     if (first) fmt::print(stderr, "stress: note: results go to {}\n", file.path());
   };
-  const Status ran = RunCases(*fleet, options, save, outcome);
+  const Status ran = RunCases(*coordinator, options, save, outcome);
   if (!ran.ok()) {
-    fleet->Dismiss();
+    coordinator->Dismiss();
     return ran;
   }
-  fleet->MeasureClocks(/*thoroughly=*/true);
-  run.gpu_samples =
-      journal::PlaceSamples(fleet->ReadGpus(kMostGpuSamples, Deadline::AfterSeconds(kReadSeconds)));
-  run.logs = fleet->TakeLogs();
-  fleet->Rest();
-  results::store::AddClocks(fleet->clocks(), run);
-  Conclude(fleet->agents(), context, outcome, run);
+  coordinator->MeasureClocks(/*thoroughly=*/true);
+  run.gpu_samples = journal::PlaceSamples(
+      coordinator->ReadGpus(kMostGpuSamples, Deadline::AfterSeconds(kReadSeconds)));
+  run.logs = coordinator->TakeLogs();
+  coordinator->Rest();
+  results::store::AddClocks(coordinator->clocks(), run);
+  Conclude(coordinator->agents(), context, outcome, run);
   const Result<const comm::Backend*> mpi = comm::FindBackend("--backend", "mpi");
   run.environment.emplace_back("software/mpi", mpi.ok() ? (*mpi)->version() : "none");
-  if (verdict::WeAreCutOff(fleet->places())) {
+  if (verdict::WeAreCutOff(coordinator->places())) {
     file.MoveTo(results::store::PartialPath(OutputPath(options, run), context.rank));
   }
   Result<ExitCode> code = StoreAndReport(options, run, file, outcome);
-  fleet->Dismiss();
+  coordinator->Dismiss();
   return code;
 }
 
 ExitCode SucceedStress(const StressOptions& options, const Selection& selection,
-                       const launch::LaunchContext& context, const std::string& command_line,
-                       const launch::Legacy& legacy) {
+                       const control::LaunchContext& context, const std::string& command_line,
+                       const coordinator::FailoverReport& failover) {
   results::store::Run run = NewStressRun(options, selection, command_line);
   StressOutcome outcome;
   outcome.backend = options.backend;
@@ -268,19 +268,19 @@ ExitCode SucceedStress(const StressOptions& options, const Selection& selection,
   outcome.skipped = selection.skipped;
   outcome.terminated = true;
   // Every case has workers of its own, so the newest are those of the case that ran.
-  const auto current = static_cast<std::size_t>(std::max(legacy.lifetime, 0));
-  std::map<std::size_t, CaseResult> told = EntrustedResults(legacy);
+  const auto current = static_cast<std::size_t>(std::max(failover.lifetime, 0));
+  std::map<std::size_t, CaseResult> told = ReplicatedResults(failover);
   for (std::size_t i = 0; i <= current && i < outcome.cases.size(); ++i) {
     outcome.results.push_back(told.contains(i)
                                   ? std::move(told[i])
-                                  : ResultFrom(legacy, outcome.cases[i], i == current, options));
+                                  : ResultFrom(failover, outcome.cases[i], i == current, options));
   }
-  Conclude(legacy.agents, context, outcome, run);
+  Conclude(failover.agents, context, outcome, run);
   results::store::RunFile file(OutputPath(options, run));
-  if (!legacy.whole) file.MoveTo(results::store::PartialPath(file.path(), legacy.successor));
+  if (!failover.whole) file.MoveTo(results::store::PartialPath(file.path(), failover.successor));
   fmt::print(stderr,
              "stress: the coordinator (rank 0's agent) is lost; rank {}'s agent took its place\n",
-             legacy.successor);
+             failover.successor);
   const Result<ExitCode> code = StoreAndReport(options, run, file, outcome);
   if (!file.older().empty()) {
     fmt::print(stderr, "stress: note: what the coordinator had stored is in {}\n", file.older());

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "core/base/status.h"
-#include "core/launch/context.h"
-#include "core/launch/fleet.h"
+#include "core/control/context.h"
+#include "core/coordinator/coordinator.h"
 #include "stress/harness/catalogue.h"
 #include "stress/harness/options.h"
 
@@ -15,20 +15,20 @@ namespace lockstep::stress::harness {
 // Meets the other agents, runs the cases, stores and reports. Errors are of input or environment;
 // what the system under test did is in the files and in the exit code.
 Result<ExitCode> LeadStress(const StressOptions& options, Selection selection,
-                            const launch::LaunchContext& context,
-                            const launch::FleetOptions& fleet_options,
+                            const control::LaunchContext& context,
+                            const coordinator::CoordinatorOptions& coordinator_options,
                             const std::string& command_line);
 
 // The same with all ranks in this process: backend sim.
 Result<ExitCode> LeadSimulation(const StressOptions& options, Selection selection,
-                                const launch::LaunchContext& context,
+                                const control::LaunchContext& context,
                                 const std::string& command_line);
 
-// For FleetOptions::succeed: the same from what is left when the coordinator is lost. What it had
-// judged before is lost with it.
+// For CoordinatorOptions::on_failover: the same from what is left when the coordinator is lost.
+// What it had judged before is lost with it.
 ExitCode SucceedStress(const StressOptions& options, const Selection& selection,
-                       const launch::LaunchContext& context, const std::string& command_line,
-                       const launch::Legacy& legacy);
+                       const control::LaunchContext& context, const std::string& command_line,
+                       const coordinator::FailoverReport& failover);
 
 }  // namespace lockstep::stress::harness
 

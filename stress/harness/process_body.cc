@@ -59,7 +59,7 @@ Status RunOutOfMemory() {
 
 }  // namespace
 
-ProcessBody::ProcessBody(launch::WorkerLink& link) : link_(link), began_ns_(MonotonicNs()) {}
+ProcessBody::ProcessBody(worker::WorkerLink& link) : link_(link), began_ns_(MonotonicNs()) {}
 
 void ProcessBody::Journal(std::size_t fault_index) {
   journal::JournalEvent event;

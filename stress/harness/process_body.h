@@ -7,14 +7,14 @@
 #include <mutex>
 
 #include "core/comm/recorded.h"
-#include "core/launch/worker_link.h"
+#include "core/worker/worker_link.h"
 #include "stress/faults/fault_gate.h"
 
 namespace lockstep::stress::harness {
 
 class ProcessBody final : public faults::RankBody {
  public:
-  explicit ProcessBody(launch::WorkerLink& link);
+  explicit ProcessBody(worker::WorkerLink& link);
   // From now on the journal is written through it; nullptr: directly again.
   void set_recorded(comm::RecordedCommunicator* recorded) { recorded_ = recorded; }
 
@@ -34,7 +34,7 @@ class ProcessBody final : public faults::RankBody {
   bool wrong_membership() const { return wrong_membership_; }
 
  private:
-  launch::WorkerLink& link_;
+  worker::WorkerLink& link_;
   comm::RecordedCommunicator* recorded_ = nullptr;
   device::Device* device_ = nullptr;
   std::vector<std::unique_ptr<device::Buffer>> taken_;  // of its memory

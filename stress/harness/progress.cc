@@ -4,11 +4,11 @@
 
 #include <cstdio>
 
-#include "core/launch/terminal.h"
+#include "core/coordinator/terminal.h"
 
 namespace lockstep::stress::harness {
 
-StressProgress::StressProgress(bool wanted) : on_terminal_(wanted && launch::StderrIsSeen()) {}
+StressProgress::StressProgress(bool wanted) : on_terminal_(wanted && coordinator::StderrIsSeen()) {}
 
 StressProgress::~StressProgress() {
   if (!on_terminal_) return;

@@ -13,7 +13,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/random.h"
-#include "core/launch/machine_facts.h"
+#include "core/coordinator/machine_facts.h"
 #include "results/report/trials.h"
 #include "results/store/evidence_records.h"
 
@@ -186,9 +186,9 @@ results::store::Run NewStressRun(const StressOptions& options, const Selection& 
   return run;
 }
 
-void Conclude(const std::vector<launch::AgentInfo>& agents, const launch::LaunchContext& context,
+void Conclude(const std::vector<control::AgentInfo>& agents, const control::LaunchContext& context,
               const StressOutcome& outcome, results::store::Run& run) {
-  run.environment = launch::MachineFacts(agents, context, outcome.worker_facts);
+  run.environment = coordinator::MachineFacts(agents, context, outcome.worker_facts);
   for (std::size_t i = 0; i < outcome.results.size(); ++i) {
     const CaseResult& result = outcome.results[i];
     run.cases.push_back(RecordOf(outcome.cases[i], outcome.backend, result));

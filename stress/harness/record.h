@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/launch/context.h"
-#include "core/launch/fleet.h"
+#include "core/control/context.h"
+#include "core/coordinator/coordinator.h"
 #include "results/store/run.h"
 #include "stress/harness/catalogue.h"
 #include "stress/harness/options.h"
@@ -20,7 +20,7 @@ results::store::Run NewStressRun(const StressOptions& options, const Selection& 
                                  const std::string& command_line);
 
 // A case record a case, with its verdict; the history of every worker; the verdict of all.
-void Conclude(const std::vector<launch::AgentInfo>& agents, const launch::LaunchContext& context,
+void Conclude(const std::vector<control::AgentInfo>& agents, const control::LaunchContext& context,
               const StressOutcome& outcome, results::store::Run& run);
 
 // From the cases of a run that is over to what is said of it as a whole.

@@ -18,7 +18,7 @@ struct StressOutcome {
   std::vector<std::string> unmet;    // "nccl/…: needs …"
   std::vector<std::string> skipped;  // scenarios that are not for this number of ranks
   bool terminated = false;
-  std::string worker_facts = {};  // core/launch/machine_facts.h
+  std::string worker_facts = {};  // core/coordinator/machine_facts.h
 };
 
 // The headline, a row a case, then of each case that failed the finding, the remedy and the last

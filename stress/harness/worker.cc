@@ -55,7 +55,7 @@ struct Rig : std::enable_shared_from_this<Rig> {
   std::unique_ptr<device::Stream> compute;
   std::unique_ptr<device::Stream> communication;
   // Last: its listener uses the rest.
-  std::unique_ptr<launch::WorkerLink> link;
+  std::unique_ptr<worker::WorkerLink> link;
 };
 
 bool Trains(const scenario::Scenario& scenario) {
@@ -71,8 +71,8 @@ bool HasStreams(const scenario::Scenario& scenario) {
          (script != nullptr && scenario::UsesStreams(*script));
 }
 
-Status Prepare(launch::WorkerLink& link, Rig& rig) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const launch::Message message,
+Status Prepare(worker::WorkerLink& link, Rig& rig) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const control::Message message,
                             link.Receive(kCaseMessage, Deadline::AfterSeconds(kForEverSeconds)));
   link.journal().EnterPhase(journal::Phase::kStart);
   LOCKSTEP_ASSIGN_OR_RETURN(rig.order, DecodeOrder(message.payload));
@@ -93,7 +93,7 @@ Status Prepare(launch::WorkerLink& link, Rig& rig) {
 }
 
 // What the backend runs on; before any fault befalls this rank.
-Status OpenPlatform(launch::WorkerLink& link, Rig& rig) {
+Status OpenPlatform(worker::WorkerLink& link, Rig& rig) {
   LOCKSTEP_ASSIGN_OR_RETURN(rig.platform,
                             rig.backend->open_platform({link.local_rank(), /*host_access=*/true}));
   link.Introduce({rig.platform.gpu_bus, rig.platform.log_file});
@@ -105,7 +105,7 @@ Status OpenPlatform(launch::WorkerLink& link, Rig& rig) {
   if (rig.scenario.requirement == "cuda" && device != "cuda") {
     return Unsupported(fmt::format("needs a GPU, and the device is '{}'", device));
   }
-  return link.Send({kMachineMessage, launch::WorkerFacts(rig.backend->name, rig.backend->version(),
+  return link.Send({kMachineMessage, worker::WorkerFacts(rig.backend->name, rig.backend->version(),
                                                          device, rig.platform.remark)});
 }
 
@@ -125,8 +125,8 @@ void AbortAside(std::shared_ptr<Rig> shared, const std::string& generation) {
   }).detach();
 }
 
-void ListenForAborts(launch::WorkerLink& link, Rig& rig) {
-  link.Listen([&rig](const launch::Message& message) {
+void ListenForAborts(worker::WorkerLink& link, Rig& rig) {
+  link.Listen([&rig](const control::Message& message) {
     if (message.type != kAbortMessage) return false;
     // Null: the process leaves.
     if (std::shared_ptr<Rig> shared = rig.weak_from_this().lock()) {
@@ -137,13 +137,13 @@ void ListenForAborts(launch::WorkerLink& link, Rig& rig) {
 }
 
 // A program that rebuilds wrongly takes the ranks of the beginning.
-void TakePlace(const launch::WorkerLink& link, const Rig& rig, Membership& place) {
+void TakePlace(const worker::WorkerLink& link, const Rig& rig, Membership& place) {
   if (!rig.body->wrong_membership()) return;
   place.rank = link.rank();
   place.size = link.size();
 }
 
-Status Connect(launch::WorkerLink& link, Rig& rig) {
+Status Connect(worker::WorkerLink& link, Rig& rig) {
   const bool again = rig.membership.generation > 0;
   LOCKSTEP_RETURN_IF_ERROR(rig.gate->Reach(again ? faults::FaultMoment::Kind::kRebuild
                                                  : faults::FaultMoment::Kind::kInit));
@@ -158,7 +158,7 @@ Status Connect(launch::WorkerLink& link, Rig& rig) {
   request.rank = place.rank;
   request.size = place.size;
   request.meeting = &link.meeting();
-  LOCKSTEP_ASSIGN_OR_RETURN(request.host, launch::WorkerLink::ListenAddress());
+  LOCKSTEP_ASSIGN_OR_RETURN(request.host, worker::WorkerLink::ListenAddress());
   if (again) request.prefix = fmt::format("world {}", place.generation);
   request.threaded_streams = threaded;
   request.timeout_seconds = kForEverSeconds;
@@ -211,7 +211,7 @@ workloads::RankReport RunProgram(Rig& rig) {
   return workloads::RunWorkload(rig.scenario, rig.order.seed, ports);
 }
 
-Status Tell(launch::WorkerLink& link, const workloads::RankReport& report) {
+Status Tell(worker::WorkerLink& link, const workloads::RankReport& report) {
   return link.Send(
       {kReportMessage,
        EncodeReport({report.status, report.where, report.iteration, report.checked,
@@ -241,9 +241,9 @@ void Leave(launch::WorkerLink& link, Rig& rig) {
 }
 
 // Waits for its place in the next communicator, if there will be one.
-Status AwaitRebuild(launch::WorkerLink& link, Rig& rig, workloads::RankReport& report) {
+Status AwaitRebuild(worker::WorkerLink& link, Rig& rig, workloads::RankReport& report) {
   LOCKSTEP_RETURN_IF_ERROR(Tell(link, report));
-  LOCKSTEP_ASSIGN_OR_RETURN(const launch::Message message,
+  LOCKSTEP_ASSIGN_OR_RETURN(const control::Message message,
                             link.Receive(kRebuildMessage, Deadline::AfterSeconds(kForEverSeconds)));
   // Not before all have aborted: a stream that is stuck comes back then, and until then the library
   // may write where it was told to.
@@ -260,7 +260,7 @@ Status AwaitRebuild(launch::WorkerLink& link, Rig& rig, workloads::RankReport& r
 }
 
 // Ends like a program that an exception ended: without finalizing, which might hang.
-int Raise(launch::WorkerLink& link, const workloads::RankReport& report) {
+int Raise(worker::WorkerLink& link, const workloads::RankReport& report) {
   const Status told = Tell(link, report);
   if (!told.ok()) fmt::print(stderr, "lockstep worker: {}\n", report.status.message());
   const int code = static_cast<int>(ExitCodeOf(report.status.code()));
@@ -269,7 +269,7 @@ int Raise(launch::WorkerLink& link, const workloads::RankReport& report) {
   _exit(code);
 }
 
-workloads::RankReport ConnectAndRun(launch::WorkerLink& link, Rig& rig) {
+workloads::RankReport ConnectAndRun(worker::WorkerLink& link, Rig& rig) {
   workloads::RankReport report;
   report.where = "connect";
   report.completed = rig.membership.first_iteration;
@@ -284,7 +284,7 @@ bool OfTheLibrary(const Status& status) {
 }
 
 // Through as many communicators as it takes.
-workloads::RankReport RunGenerations(launch::WorkerLink& link, Rig& rig) {
+workloads::RankReport RunGenerations(worker::WorkerLink& link, Rig& rig) {
   if (rig.scenario.recovery) ListenForAborts(link, rig);
   workloads::RankReport report = ConnectAndRun(link, rig);
   while (rig.scenario.recovery && OfTheLibrary(report.status) && !rig.body->raised()) {
@@ -302,13 +302,13 @@ workloads::RankReport RunGenerations(launch::WorkerLink& link, Rig& rig) {
 
 int RunStressWorker() {
   const auto rig = std::make_shared<Rig>();
-  Result<std::unique_ptr<launch::WorkerLink>> opened = launch::WorkerLink::Open();
+  Result<std::unique_ptr<worker::WorkerLink>> opened = worker::WorkerLink::Open();
   if (!opened.ok()) {
     fmt::print(stderr, "lockstep worker: {}\n", opened.status().message());
     return static_cast<int>(ExitCodeOf(opened.status().code()));
   }
   rig->link = std::move(opened).value();
-  launch::WorkerLink& link = *rig->link;
+  worker::WorkerLink& link = *rig->link;
   workloads::RankReport report;
   report.where = kWherePlatform;
   report.status = Prepare(link, *rig);

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/launch/fd.h"
+#include "core/base/fd.h"
 #include "gtest/gtest.h"
 
 namespace lockstep::stress::links {
@@ -23,10 +23,10 @@ class FlowTest : public testing::Test {
  protected:
   FlowTest() : into_(Pair()), from_(Pair()), flow_(into_[1].get(), from_[0].get(), true) {}
 
-  static std::vector<launch::Fd> Pair() {
+  static std::vector<Fd> Pair() {
     int fds[2] = {-1, -1};
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds), 0);
-    std::vector<launch::Fd> pair;
+    std::vector<Fd> pair;
     for (const int fd : fds) pair.emplace_back(fd);
     return pair;
   }
@@ -58,7 +58,7 @@ class FlowTest : public testing::Test {
     return now_ns_;
   }
 
-  std::vector<launch::Fd> into_, from_;
+  std::vector<Fd> into_, from_;
   Flow flow_;
   std::vector<char> scratch_ = std::vector<char>(Flow::kReadBytes);
   std::int64_t now_ns_ = 0;

@@ -90,29 +90,29 @@ void LinkDirector::Begin(const std::vector<faults::PlannedFault>& faults, std::u
   orders_.clear();
   received_ = 0;
   moved_ns_ = 0;
-  addresses_.assign(static_cast<std::size_t>(fleet_.size()), std::nullopt);
-  for (int rank = 0; rank < fleet_.size(); ++rank) {
-    fleet_.SendToCompanion(rank, fmt::format("{} {:d}", kUseOrder, NeedsRelay(faults)));
-    fleet_.SendToCompanion(rank, fmt::format("{} {:d}", kWatchOrder, used));
-    if (used) fleet_.SendToCompanion(rank, kAddressesOrder);
+  addresses_.assign(static_cast<std::size_t>(coordinator_.size()), std::nullopt);
+  for (int rank = 0; rank < coordinator_.size(); ++rank) {
+    coordinator_.SendToPlugin(rank, fmt::format("{} {:d}", kUseOrder, NeedsRelay(faults)));
+    coordinator_.SendToPlugin(rank, fmt::format("{} {:d}", kWatchOrder, used));
+    if (used) coordinator_.SendToPlugin(rank, kAddressesOrder);
   }
 }
 
 void LinkDirector::Apply(std::size_t fault, std::function<void()> applied) {
   // What the ranks are connected by is known also when the fault has ended that.
-  fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
+  coordinator_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
   const int id = next_rule_++;
   Order order{fault, 0, std::move(applied)};
   if (faults::IsOfNetwork((*faults_)[fault].kind)) {
     orders_[id] = std::move(order);
     return ApplyToNetwork(id);
   }
-  for (int rank = 0; rank < fleet_.size(); ++rank) {
+  for (int rank = 0; rank < coordinator_.size(); ++rank) {
     std::optional<LinkRule> rule = RuleFor((*faults_)[fault], rank);
     if (!rule) continue;
     rule->id = id;
     rule->seed = Mix64(seed_ + fault) + static_cast<std::uint64_t>(rank);
-    fleet_.SendToCompanion(rank, fmt::format("{} {}", kApplyOrder, Encode(*rule)));
+    coordinator_.SendToPlugin(rank, fmt::format("{} {}", kApplyOrder, Encode(*rule)));
     ++order.relays;
   }
   orders_[id] = std::move(order);
@@ -126,7 +126,7 @@ void LinkDirector::ApplyToNetwork(int id) {
   }
   Order& order = orders_.at(id);
   Result<std::vector<HostRule>> rules =
-      PlanNetworkFault((*faults_)[order.fault], fleet_.agents(), addresses);
+      PlanNetworkFault((*faults_)[order.fault], coordinator_.agents(), addresses);
   if (!rules.ok()) {
     order.impossible = true;
     order.note = rules.status().message();
@@ -136,21 +136,22 @@ void LinkDirector::ApplyToNetwork(int id) {
   for (HostRule& rule : *rules) {
     rule.rule.id = id;
     rule.rule.seed = Mix64(seed_ + order.fault) + static_cast<std::uint64_t>(rule.rank);
-    fleet_.SendToCompanion(rule.rank, fmt::format("{} {}", kNetworkOrder, Encode(rule.rule)));
+    coordinator_.SendToPlugin(rule.rank, fmt::format("{} {}", kNetworkOrder, Encode(rule.rule)));
   }
 }
 
 void LinkDirector::Heal(std::size_t fault) {
   for (const auto& [id, order] : orders_) {
     if (order.fault != fault) continue;
-    for (int rank = 0; rank < fleet_.size(); ++rank) {
-      fleet_.SendToCompanion(rank, fmt::format("{} {}", kHealOrder, id));
+    for (int rank = 0; rank < coordinator_.size(); ++rank) {
+      coordinator_.SendToPlugin(rank, fmt::format("{} {}", kHealOrder, id));
     }
   }
 }
 
 int LinkDirector::OwnerOf(const std::string& endpoint) {
-  for (const verdict::RankEvidence& rank : fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds))) {
+  for (const verdict::RankEvidence& rank :
+       coordinator_.Glance(Deadline::AfterSeconds(kGlanceSeconds))) {
     for (const verdict::TcpSocket& socket : rank.sockets) {
       if (!socket.closed && socket.remote.empty() && socket.local == endpoint) return rank.rank;
     }
@@ -168,12 +169,13 @@ std::optional<std::size_t> LinkDirector::OnReport(int rank, const std::string& r
     return std::nullopt;
   }
   if (verb == kEcho) {
-    fleet_.SendToCompanion(rank, report);
+    coordinator_.SendToPlugin(rank, report);
     return std::nullopt;
   }
   words >> number;
   if (verb == kAskReport && words >> endpoint) {
-    fleet_.SendToCompanion(rank, fmt::format("{} {} {}", kAnswerOrder, number, OwnerOf(endpoint)));
+    coordinator_.SendToPlugin(rank,
+                              fmt::format("{} {} {}", kAnswerOrder, number, OwnerOf(endpoint)));
     return std::nullopt;
   }
   const auto order = orders_.find(number);
@@ -190,14 +192,14 @@ std::optional<std::size_t> LinkDirector::OnReport(int rank, const std::string& r
 void LinkDirector::OnApplied(int rank, Order& order, int id, bool done, const std::string& note) {
   if (!note.empty()) {
     order.note += fmt::format("{}{}: {}", order.note.empty() ? "" : "; ",
-                              fleet_.agents()[static_cast<std::size_t>(rank)].host, note);
+                              coordinator_.agents()[static_cast<std::size_t>(rank)].host, note);
   }
   // A fault that is not whole is none.
   if (!done) order.impossible = true;
   if (--order.relays > 0) return;
   if (order.impossible) {
-    for (int other = 0; other < fleet_.size(); ++other) {
-      fleet_.SendToCompanion(other, fmt::format("{} {}", kHealOrder, id));
+    for (int other = 0; other < coordinator_.size(); ++other) {
+      coordinator_.SendToPlugin(other, fmt::format("{} {}", kHealOrder, id));
     }
   }
   order.applied();

@@ -12,14 +12,14 @@
 #include <vector>
 
 #include "core/base/deadline.h"
-#include "core/launch/fleet.h"
+#include "core/coordinator/coordinator.h"
 #include "stress/faults/fault_plan.h"
 
 namespace lockstep::stress::links {
 
 class LinkDirector {
  public:
-  explicit LinkDirector(launch::Fleet& fleet) : fleet_(fleet) {}
+  explicit LinkDirector(coordinator::Coordinator& coordinator) : coordinator_(coordinator) {}
 
   static bool Has(const std::vector<faults::PlannedFault>& faults);
 
@@ -28,7 +28,7 @@ class LinkDirector {
   // `applied`: called when the fault is in force at all relays that know the link.
   void Apply(std::size_t fault, std::function<void()> applied);
   void Heal(std::size_t fault);
-  // A report of a companion. Returns the fault that has met traffic now, if one has.
+  // A report of a plugin. Returns the fault that has met traffic now, if one has.
   std::optional<std::size_t> OnReport(int rank, const std::string& report);
   // What was done for a fault of the network, or why nothing could be.
   std::string NoteOf(std::size_t fault) const;
@@ -52,7 +52,7 @@ class LinkDirector {
   // The rank whose worker listens there, or -1.
   int OwnerOf(const std::string& endpoint);
 
-  launch::Fleet& fleet_;
+  coordinator::Coordinator& coordinator_;
   const std::vector<faults::PlannedFault>* faults_ = nullptr;
   std::uint64_t seed_ = 0;
   int next_rule_ = 1;  // never twice, so that a late report is of no other case's rule

@@ -1,10 +1,10 @@
-// What a LinkDirector and the companions say to each other: lines of text.
+// What a LinkDirector and the plugins say to each other: lines of text.
 #ifndef LOCKSTEP_STRESS_LINKS_LINK_ORDERS_H_
 #define LOCKSTEP_STRESS_LINKS_LINK_ORDERS_H_
 
 namespace lockstep::stress::links {
 
-// To a companion, a word and what follows it.
+// To a plugin, a word and what follows it.
 inline constexpr char kUseOrder[] = "use";        // 0 or 1: whether workers to come use the relay
 inline constexpr char kAnswerOrder[] = "answer";  // connection, peer
 inline constexpr char kApplyOrder[] = "apply";    // a LinkRule

@@ -33,13 +33,13 @@ NetworkRule RuleOf(const faults::PlannedFault& fault) {
 }  // namespace
 
 Result<std::vector<HostRule>> PlanNetworkFault(
-    const faults::PlannedFault& fault, const std::vector<launch::AgentInfo>& agents,
+    const faults::PlannedFault& fault, const std::vector<control::AgentInfo>& agents,
     const std::vector<std::vector<std::string>>& addresses) {
   const auto host = [&](int rank) { return agents[static_cast<std::size_t>(rank)].host; };
   const auto first = [&](const std::string& name) {
     const auto found =
         std::find_if(agents.begin(), agents.end(),
-                     [&](const launch::AgentInfo& agent) { return agent.host == name; });
+                     [&](const control::AgentInfo& agent) { return agent.host == name; });
     return static_cast<int>(found - agents.begin());
   };
   const int from = first(host(fault.rank));
@@ -60,7 +60,7 @@ Result<std::vector<HostRule>> PlanNetworkFault(
   }
   const auto rule_at = [&](int rank) {
     HostRule made{rank, RuleOf(fault)};
-    for (const launch::AgentInfo& agent : agents) {
+    for (const control::AgentInfo& agent : agents) {
       if (agent.host == host(rank)) made.rule.spared.push_back(agent.pid);
     }
     return made;

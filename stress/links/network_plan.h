@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/launch/fleet.h"
+#include "core/coordinator/coordinator.h"
 #include "stress/faults/fault_plan.h"
 #include "stress/links/network_rule.h"
 
@@ -21,7 +21,7 @@ struct HostRule {
 // `addresses`: by rank, those of its host. kEnvironment in one line when the fault cannot be there:
 // its ranks are on one host, or a host has no address.
 Result<std::vector<HostRule>> PlanNetworkFault(
-    const faults::PlannedFault& fault, const std::vector<launch::AgentInfo>& agents,
+    const faults::PlannedFault& fault, const std::vector<control::AgentInfo>& agents,
     const std::vector<std::vector<std::string>>& addresses);
 
 }  // namespace lockstep::stress::links

@@ -19,7 +19,7 @@
 namespace lockstep::stress::links {
 namespace {
 
-void Watch(const launch::Fd& all, int fd) {
+void Watch(const Fd& all, int fd) {
   epoll_event event{};
   event.events = EPOLLIN;
   epoll_ctl(all.get(), EPOLL_CTL_ADD, fd, &event);

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/fd.h"
 #include "core/base/status.h"
-#include "core/launch/fd.h"
 #include "stress/links/wire.h"
 
 namespace lockstep::stress::links {
@@ -29,8 +29,8 @@ class NetworkSide {
   void Tell(std::string report);
 
   const bool any_interface_;
-  launch::Fd all_;  // of epoll(7): the bell and the wire's own
-  launch::Fd bell_;
+  Fd all_;  // of epoll(7): the bell and the wire's own
+  Fd bell_;
   std::unique_ptr<Wire> wire_;  // none: no rule was ever applied in this lifetime
   std::vector<std::string> reports_;
 };

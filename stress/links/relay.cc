@@ -18,8 +18,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "core/launch/fd.h"
-#include "core/launch/sockets.h"
+#include "core/agent/sockets.h"
+#include "core/base/fd.h"
 #include "stress/links/switchboard.h"
 
 namespace lockstep::stress::links {
@@ -27,7 +27,7 @@ namespace {
 
 class RelayImpl final : public Relay {
  public:
-  RelayImpl(launch::Fd listening, int port, std::string name, launch::Fd wake, launch::Fd reports)
+  RelayImpl(Fd listening, int port, std::string name, Fd wake, Fd reports)
       : listening_(std::move(listening)),
         port_(port),
         name_(std::move(name)),
@@ -133,11 +133,11 @@ class RelayImpl final : public Relay {
     names_[found->second].in = in;
   }
 
-  launch::Fd listening_;
+  Fd listening_;
   int port_;
   std::string name_;
-  launch::Fd wake_;
-  launch::Fd reports_fd_;
+  Fd wake_;
+  Fd reports_fd_;
   mutable std::mutex mutex_;
   bool ending_ = false;
   std::vector<Command> commands_;
@@ -153,9 +153,9 @@ class RelayImpl final : public Relay {
 }  // namespace
 
 Result<std::unique_ptr<Relay>> Relay::Start() {
-  launch::Fd listening(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  launch::Fd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  launch::Fd reports(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  Fd listening(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  Fd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  Fd reports(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -170,7 +170,7 @@ Result<std::unique_ptr<Relay>> Relay::Start() {
         std::strerror(errno)));
   }
   return std::unique_ptr<Relay>(std::make_unique<RelayImpl>(
-      std::move(listening), ntohs(address.sin_port), launch::FormatEndpoint(&address),
+      std::move(listening), ntohs(address.sin_port), agent::FormatAddress(&address),
       std::move(wake), std::move(reports)));
 }
 

@@ -20,11 +20,11 @@
 #include <thread>
 #include <vector>
 
+#include "core/agent/sockets.h"
 #include "core/base/clock.h"
 #include "core/base/deadline.h"
+#include "core/base/fd.h"
 #include "core/base/random.h"
-#include "core/launch/fd.h"
-#include "core/launch/sockets.h"
 #include "gtest/gtest.h"
 #include "stress/links/link_hello.h"
 
@@ -72,22 +72,22 @@ class RelayTest : public testing::Test {
  protected:
   void SetUp() override {
     TheRelay().Clear();
-    launch::Fd listening(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    Fd listening(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     destination_ = Loopback();
     socklen_t length = sizeof destination_;
     auto* const any = reinterpret_cast<sockaddr*>(&destination_);
     ASSERT_EQ(bind(listening.get(), any, length), 0);
     ASSERT_EQ(listen(listening.get(), 4), 0);
     getsockname(listening.get(), any, &length);
-    client_ = launch::Fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    client_ = Fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     auto connected = std::async(std::launch::async,
                                 [&] { return connect(client_.get(), any, sizeof destination_); });
     const auto ask = AwaitReport(RelayReport::Kind::kAsk);
     ASSERT_TRUE(ask);
-    EXPECT_EQ(ask->endpoint, launch::FormatEndpoint(&destination_));
+    EXPECT_EQ(ask->endpoint, agent::FormatAddress(&destination_));
     TheRelay().Answer(ask->connection, kPeer);
     ASSERT_EQ(connected.get(), 0);
-    server_ = launch::Fd(accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    server_ = Fd(accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     ASSERT_TRUE(server_.valid());
   }
 
@@ -98,8 +98,8 @@ class RelayTest : public testing::Test {
   }
 
   // How long `text` takes, in seconds; none when it does not come within `limit`.
-  static std::optional<double> Time(const launch::Fd& from, const launch::Fd& to,
-                                    const std::string& text, double limit = kLongSeconds) {
+  static std::optional<double> Time(const Fd& from, const Fd& to, const std::string& text,
+                                    double limit = kLongSeconds) {
     const std::int64_t began = MonotonicNs();
     const Deadline deadline = Deadline::AfterSeconds(limit);
     std::size_t sent = 0, got = 0;
@@ -134,7 +134,7 @@ class RelayTest : public testing::Test {
 
   static inline int last_rule_ = 0;
   sockaddr_in destination_{};
-  launch::Fd client_, server_;
+  Fd client_, server_;
 };
 
 // The threads of this process beside the caller: how many want a processor, and how often they
@@ -169,8 +169,7 @@ TEST_F(RelayTest, PassesEverythingBothWaysAndNamesBothEnds) {
   sockaddr_in peer{}, seen{};
   socklen_t length = sizeof peer;
   ASSERT_EQ(getpeername(client_.get(), reinterpret_cast<sockaddr*>(&peer), &length), 0);
-  EXPECT_EQ(launch::FormatEndpoint(&peer), launch::FormatEndpoint(&destination_))
-      << "not the relay";
+  EXPECT_EQ(agent::FormatAddress(&peer), agent::FormatAddress(&destination_)) << "not the relay";
   EXPECT_TRUE((fcntl(client_.get(), F_GETFL) & O_NONBLOCK) != 0) << "as it was";
   ASSERT_EQ(getpeername(server_.get(), reinterpret_cast<sockaddr*>(&seen), &length), 0);
   const std::vector<RelayedNames> all = TheRelay().Names();
@@ -180,8 +179,8 @@ TEST_F(RelayTest, PassesEverythingBothWaysAndNamesBothEnds) {
   }
   EXPECT_EQ(all.size(), 2u) << "also what was listened on";
   ASSERT_EQ(names.size(), 1u);
-  EXPECT_EQ(names[0].local, launch::FormatEndpoint(&seen));
-  EXPECT_EQ(names[0].remote, launch::FormatEndpoint(&destination_));
+  EXPECT_EQ(names[0].local, agent::FormatAddress(&seen));
+  EXPECT_EQ(names[0].remote, agent::FormatAddress(&destination_));
   // The end of the stream, too.
   client_.Reset();
   pollfd item{server_.get(), POLLIN, 0};
@@ -191,10 +190,10 @@ TEST_F(RelayTest, PassesEverythingBothWaysAndNamesBothEnds) {
 }
 
 TEST_F(RelayTest, ConnectTellsThatNobodyListens) {
-  const launch::Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in nobody = Loopback();
   {
-    const launch::Fd reserved(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const Fd reserved(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     socklen_t length = sizeof nobody;
     ASSERT_EQ(bind(reserved.get(), reinterpret_cast<sockaddr*>(&nobody), length), 0);
     getsockname(reserved.get(), reinterpret_cast<sockaddr*>(&nobody), &length);
@@ -288,7 +287,7 @@ TEST_F(RelayTest, LossCostsRetransmissionsAndNoByte) {
 
 TEST_F(RelayTest, ResetBreaksBothEnds) {
   TheRelay().Apply({.id = ++last_rule_, .peer = kPeer, .reset = true});
-  for (const launch::Fd* end : {&client_, &server_}) {
+  for (const Fd* end : {&client_, &server_}) {
     pollfd item{end->get(), POLLIN, 0};
     ASSERT_EQ(poll(&item, 1, kLongMs), 1);
     char byte;

@@ -13,7 +13,7 @@
 #include <functional>
 #include <string_view>
 
-#include "core/launch/fd.h"
+#include "core/base/fd.h"
 
 namespace lockstep::stress::links {
 namespace {
@@ -52,7 +52,7 @@ std::string AddressText(std::uint32_t address) {
 // `skip` bytes. An error of the kernel is returned as errno, 0 is success.
 int Ask(const void* request, std::size_t bytes, std::size_t skip,
         const std::function<void(const rtattr&)>& read) {
-  const launch::Fd fd(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
+  const Fd fd(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
   const timeval second{1, 0};
   setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &second, sizeof second);
   if (!fd.valid() || send(fd.get(), request, bytes, 0) < 0) return errno;

@@ -11,9 +11,9 @@
 #include <limits>
 #include <utility>
 
+#include "core/agent/sockets.h"
 #include "core/base/clock.h"
 #include "core/environment/run_delay.h"
-#include "core/launch/sockets.h"
 
 namespace lockstep::stress::links {
 namespace {
@@ -64,7 +64,7 @@ void SocketLog::Run(pid_t pid, pid_t relay) {
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, nullptr);  // signals are the agent's
   environment::RunDelay worker_delay(pid), relay_delay(getpid(), relay);
-  launch::SocketLooks looks(pid);
+  agent::SocketLooks looks(pid);
   int number = 0;
   double cost_s = 0;  // of the last looks, on average: few of them search
   while (true) {

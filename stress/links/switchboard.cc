@@ -12,8 +12,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/agent/sockets.h"
 #include "core/base/clock.h"
-#include "core/launch/sockets.h"
 #include "stress/links/link_hello.h"
 #include "stress/links/socket_options.h"
 
@@ -28,7 +28,7 @@ constexpr std::int64_t kIdleNs = 1'000'000'000;
 }  // namespace
 
 void Switchboard::Accept() {
-  launch::Fd fd(accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  Fd fd(accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!fd.valid() || connections_.size() >= kMostConnections) return;
   SetNoDelay(fd.get());
   connections_[next_++].worker = std::move(fd);
@@ -42,7 +42,7 @@ void Switchboard::ReadHello(int number, Connection& connection) {
   if (n > 0 && connection.hello.size() < sizeof(LinkHello)) return;
   LinkHello hello;
   if (n > 0) std::memcpy(&hello, connection.hello.data(), sizeof hello);
-  if (n > 0 && hello.magic == kListens) name_({.remote = launch::FormatEndpoint(hello.address)});
+  if (n > 0 && hello.magic == kListens) name_({.remote = agent::FormatAddress(hello.address)});
   if (n <= 0 || hello.magic != kConnects) {
     connection.state = State::kOver;
     return;
@@ -50,7 +50,7 @@ void Switchboard::ReadHello(int number, Connection& connection) {
   std::memcpy(&connection.destination, hello.address, sizeof hello.address);
   connection.state = State::kAsking;
   connection.answer_by_ns = MonotonicNs() + kAnswerNs;
-  tell_({RelayReport::Kind::kAsk, number, launch::FormatEndpoint(&connection.destination)});
+  tell_({RelayReport::Kind::kAsk, number, agent::FormatAddress(&connection.destination)});
 }
 
 void Switchboard::Answer(int number, int peer) {
@@ -63,8 +63,7 @@ void Switchboard::Answer(int number, int peer) {
 void Switchboard::ConnectUpstream(int number, Connection& connection) {
   const auto* const to = reinterpret_cast<const sockaddr*>(&connection.destination);
   const socklen_t length = to->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-  connection.upstream =
-      launch::Fd(socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  connection.upstream = Fd(socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int fd = connection.upstream.get();
   SetNoDelay(fd);
   // A worker that chose one of its addresses is known to its peer by that.
@@ -86,8 +85,8 @@ void Switchboard::Finish(int number, Connection& connection, int error) {
   if (error == 0) {
     const sockaddr_storage worker = AddressOf(connection.worker.get(), getpeername);
     const sockaddr_storage local = AddressOf(connection.upstream.get(), getsockname);
-    name_({launch::FormatEndpoint(&worker), launch::FormatEndpoint(&local),
-           launch::FormatEndpoint(&connection.destination), number});
+    name_({agent::FormatAddress(&worker), agent::FormatAddress(&local),
+           agent::FormatAddress(&connection.destination), number});
   }
   send(connection.worker.get(), &answer, sizeof answer, MSG_NOSIGNAL);
   connection.state = error == 0 ? State::kOpen : State::kOver;

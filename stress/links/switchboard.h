@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/launch/fd.h"
+#include "core/base/fd.h"
 #include "stress/links/flow.h"
 #include "stress/links/link_rule.h"
 #include "stress/links/relay.h"
@@ -42,8 +42,8 @@ class Switchboard {
   struct Connection {
     enum class State { kHello, kAsking, kConnecting, kOpen, kOver };
     State state = State::kHello;
-    launch::Fd worker;
-    launch::Fd upstream;
+    Fd worker;
+    Fd upstream;
     std::string hello;
     sockaddr_storage destination{};
     int peer = -1;

@@ -19,9 +19,9 @@
 #include <thread>
 #include <utility>
 
+#include "core/agent/sockets.h"
 #include "core/base/clock.h"
-#include "core/launch/fd.h"
-#include "core/launch/sockets.h"
+#include "core/base/fd.h"
 #include "stress/links/wire_device.h"
 #include "stress/links/wire_queue.h"
 
@@ -55,7 +55,7 @@ Spared EndsOf(const std::vector<int>& processes) {
   }
   Spared ends;
   for (const int pid : all) {
-    for (const verdict::TcpSocket& socket : launch::SocketsOf(pid)) {
+    for (const verdict::TcpSocket& socket : agent::SocketsOf(pid)) {
       const auto colon = socket.local.find(':');
       const auto address = ParseIpAddress(socket.local.substr(0, colon));
       if (!address) continue;  // of the loopback, or IPv6
@@ -66,19 +66,19 @@ Spared EndsOf(const std::vector<int>& processes) {
   return ends;
 }
 
-void Ring(const launch::Fd& bell) {
+void Ring(const Fd& bell) {
   const std::uint64_t one = 1;
   static_cast<void>(!write(bell.get(), &one, sizeof one));
 }
 
-void Silence(const launch::Fd& bell) {
+void Silence(const Fd& bell) {
   std::uint64_t count;
   static_cast<void>(!read(bell.get(), &count, sizeof count));
 }
 
 class TunWire final : public Wire {
  public:
-  TunWire(std::unique_ptr<WireDevice> device, launch::Fd wake, launch::Fd news)
+  TunWire(std::unique_ptr<WireDevice> device, Fd wake, Fd news)
       : device_(std::move(device)), wake_(std::move(wake)), news_(std::move(news)) {
     thread_ = std::thread([this] { Run(); });
   }
@@ -182,8 +182,8 @@ class TunWire final : public Wire {
   }
 
   std::unique_ptr<WireDevice> device_;
-  const launch::Fd wake_;
-  const launch::Fd news_;
+  const Fd wake_;
+  const Fd news_;
   std::mutex mutex_;  // of everything below, and of the ways of the device
   WireQueue queue_;
   std::vector<int> touched_;
@@ -195,8 +195,8 @@ class TunWire final : public Wire {
 
 Result<std::unique_ptr<Wire>> Wire::Start() {
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<WireDevice> device, WireDevice::Open());
-  launch::Fd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  launch::Fd news(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  Fd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  Fd news(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.valid() || !news.valid()) {
     return EnvironmentError("no event descriptor; raise the limit on open files");
   }

@@ -51,14 +51,14 @@ int ReversePathFilter(const std::string& interface) {
 
 Result<std::unique_ptr<WireDevice>> WireDevice::Open() {
   auto device = std::unique_ptr<WireDevice>(new WireDevice());
-  device->tun_ = launch::Fd(open("/dev/net/tun", O_RDWR | O_CLOEXEC | O_NONBLOCK));
+  device->tun_ = Fd(open("/dev/net/tun", O_RDWR | O_CLOEXEC | O_NONBLOCK));
   if (!device->tun_.valid()) return NoDevice("/dev/net/tun cannot be opened");
   ifreq request{};
   std::strcpy(request.ifr_name, kNamePattern);
   request.ifr_flags = IFF_TUN | IFF_NO_PI;
   if (ioctl(device->tun_.get(), TUNSETIFF, &request) != 0) return NoDevice("no TUN device");
   device->name_ = request.ifr_name;
-  device->raw_ = launch::Fd(socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_RAW));
+  device->raw_ = Fd(socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_RAW));
   if (!device->raw_.valid()) return NoDevice("no raw socket");
   request.ifr_flags = IFF_UP;
   if (ioctl(device->raw_.get(), SIOCSIFFLAGS, &request) != 0) return NoDevice("no TUN device");

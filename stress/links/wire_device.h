@@ -13,8 +13,8 @@
 #include <span>
 #include <string>
 
+#include "core/base/fd.h"
 #include "core/base/status.h"
-#include "core/launch/fd.h"
 
 namespace lockstep::stress::links {
 
@@ -47,8 +47,8 @@ class WireDevice {
   };
   WireDevice() = default;
 
-  launch::Fd tun_;
-  launch::Fd raw_;
+  Fd tun_;
+  Fd raw_;
   std::string name_;
   int index_ = 0;
   std::map<std::uint32_t, Way> ways_;

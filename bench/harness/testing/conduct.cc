@@ -1,5 +1,5 @@
-// A measurement as the conductor sees it, without ranks: the list of the fake fleet is all that
-// happens. The text is what tests compare.
+// A measurement as the conductor sees it, without ranks: the list of the fake coordinator is all
+// that happens. The text is what tests compare.
 #include "bench/harness/testing/conduct.h"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ plan::Plan PlanOf(const BenchScript& script) {
   return plan::ExpandPlan(spec, 2).value();
 }
 
-std::string TextOf(const launch::Message& message) {
+std::string TextOf(const control::Message& message) {
   if (message.type == kPlanMessage) return "plan";
   if (message.type == kFinishMessage) return "finish";
   const Round round = DecodeRound(message.payload).value();
@@ -95,16 +95,16 @@ std::string TextOf(const plan::Plan& plan, const Measurement& measurement, const
 
 }  // namespace
 
-std::string Conduct(const BenchScript& script, launch::FleetSteps steps) {
-  const auto name = [](const launch::Message& message) { return TextOf(message); };
-  launch::FakeFleet fleet(2, std::move(steps), name, script.hosts);
-  launch::FleetOptions options;
+std::string Conduct(const BenchScript& script, coordinator::Script steps) {
+  const auto name = [](const control::Message& message) { return TextOf(message); };
+  coordinator::FakeCoordinator coordinator(2, std::move(steps), name, script.hosts);
+  coordinator::CoordinatorOptions options;
   options.workers_own_mpi = script.own_mpi;
   const plan::Plan plan = PlanOf(script);
   SampleBook book(2, plan.cases.size(), TickScale{});
   Progress progress(false);
-  Conductor conductor(fleet, options, plan, book, progress);
-  conductor.SetBegun([&] { fleet.Note("begun"); });
+  Conductor conductor(coordinator, options, plan, book, progress);
+  conductor.SetBegun([&] { coordinator.Note("begun"); });
   conductor.SetSave([&](const Measurement& so_far) {
     const std::vector<std::string>& stopped = so_far.stopped_by.back();
     std::string saved;
@@ -112,66 +112,66 @@ std::string Conduct(const BenchScript& script, launch::FleetSteps steps) {
       saved += fmt::format("{} {} {}", i > 0 ? "," : "", stopped[i],
                            book.Current(static_cast<int>(i)).complete_rows());
     }
-    fleet.Note("save" + saved);
+    coordinator.Note("save" + saved);
   });
   if (script.second_pass) {
     conductor.SetSecondPass([&](int repetition) {
-      fleet.Note(fmt::format("second pass of repetition {}", repetition));
+      coordinator.Note(fmt::format("second pass of repetition {}", repetition));
       return std::vector<std::size_t>{};
     });
   }
   testing::internal::CaptureStderr();
   const Result<Measurement> measurement = conductor.Run(script.repetitions);
   std::string text = testing::internal::GetCapturedStderr();
-  text += TextOf(fleet.commands(), script.all_commands);
+  text += TextOf(coordinator.commands(), script.all_commands);
   text +=
       measurement.ok() ? TextOf(plan, *measurement, book) : measurement.status().message() + "\n";
-  const std::size_t usual = 2 * static_cast<std::size_t>(fleet.lifetime() + 1);
+  const std::size_t usual = 2 * static_cast<std::size_t>(coordinator.lifetime() + 1);
   if (measurement.ok() && (script.all_commands || measurement->history.size() != usual)) {
     text += fmt::format("{} journals, facts {}\n", measurement->history.size(),
                         measurement->worker_facts);
   }
-  if (fleet.left() > 0) text += fmt::format("{} steps were not taken\n", fleet.left());
+  if (coordinator.left() > 0) text += fmt::format("{} steps were not taken\n", coordinator.left());
   return text;
 }
 
-launch::FleetStep Ready(int rank) {
-  return launch::Said(rank, kReadyMessage, fmt::format("{{of {}}}", rank));
+coordinator::ScriptStep Ready(int rank) {
+  return coordinator::Said(rank, kReadyMessage, fmt::format("{{of {}}}", rank));
 }
 
-launch::FleetStep RoundDone(int rank) { return launch::Said(rank, kRoundDoneMessage); }
+coordinator::ScriptStep RoundDone(int rank) { return coordinator::Said(rank, kRoundDoneMessage); }
 
-launch::FleetStep Failed(int rank, const Status& status) {
-  return launch::Said(rank, kErrorMessage, EncodeError(status));
+coordinator::ScriptStep Failed(int rank, const Status& status) {
+  return coordinator::Said(rank, kErrorMessage, EncodeError(status));
 }
 
-launch::FleetStep Sampled(int rank, std::uint32_t case_index, int count, std::int64_t wrong) {
+coordinator::ScriptStep Sampled(int rank, std::uint32_t case_index, int count, std::int64_t wrong) {
   std::string bytes;
   for (int i = 0; i < count; ++i) {
-    const auto entry = static_cast<Ticks>(launch::FakeFleet::kBeginNs + i * 20'000);
+    const auto entry = static_cast<Ticks>(coordinator::FakeCoordinator::kBeginNs + i * 20'000);
     AppendTo(bytes, SampleRecord{case_index, 0, entry, entry + 10'000});
   }
   AppendTo(bytes, BatchRecord{case_index, 0, 1'000'000, count, wrong});
-  return launch::Wrote(rank, bytes);
+  return coordinator::Wrote(rank, bytes);
 }
 
-launch::FleetSteps BothReady() { return {launch::When("send * plan"), Ready(0), Ready(1)}; }
+coordinator::Script BothReady() { return {coordinator::When("send * plan"), Ready(0), Ready(1)}; }
 
-launch::FleetSteps Did(const std::vector<std::uint32_t>& cases, int count) {
-  launch::FleetSteps steps;
+coordinator::Script Did(const std::vector<std::uint32_t>& cases, int count) {
+  coordinator::Script steps;
   for (const int rank : {0, 1}) {
-    for (const std::uint32_t i : cases) launch::Append(steps, Sampled(rank, i, count));
-    launch::Append(steps, RoundDone(rank));
+    for (const std::uint32_t i : cases) coordinator::Append(steps, Sampled(rank, i, count));
+    coordinator::Append(steps, RoundDone(rank));
   }
   return steps;
 }
 
-launch::FleetSteps BothDid(const std::vector<std::uint32_t>& cases, int count) {
-  return launch::Steps(launch::When("send * round"), Did(cases, count));
+coordinator::Script BothDid(const std::vector<std::uint32_t>& cases, int count) {
+  return coordinator::Steps(coordinator::When("send * round"), Did(cases, count));
 }
 
-launch::FleetSteps BothLeft() {
-  return {launch::When("send * finish"), launch::Exited(0, 0), launch::Exited(1, 0)};
+coordinator::Script BothLeft() {
+  return {coordinator::When("send * finish"), coordinator::Exited(0, 0), coordinator::Exited(1, 0)};
 }
 
 }  // namespace lockstep::bench::harness

@@ -10,7 +10,7 @@
 
 #include "bench/harness/protocol.h"
 #include "core/base/status.h"
-#include "core/launch/testing/fake_fleet.h"
+#include "core/coordinator/testing/fake_coordinator.h"
 
 namespace lockstep::bench::harness {
 
@@ -28,20 +28,21 @@ struct BenchScript {
 
 // Commands, what was saved and when, then the measurement: a line each. Left out is how every
 // measurement begins, up to the first round, and the journals that every lifetime leaves.
-std::string Conduct(const BenchScript& script, launch::FleetSteps steps);
+std::string Conduct(const BenchScript& script, coordinator::Script steps);
 
 // What workers say.
-launch::FleetStep Ready(int rank);
-launch::FleetStep RoundDone(int rank);
-launch::FleetStep Failed(int rank, const Status& status);
+coordinator::ScriptStep Ready(int rank);
+coordinator::ScriptStep RoundDone(int rank);
+coordinator::ScriptStep Failed(int rank, const Status& status);
 // `count` samples of a case, 10 us each, and the end of the batch, which cost 1 ms.
-launch::FleetStep Sampled(int rank, std::uint32_t case_index, int count, std::int64_t wrong = 0);
+coordinator::ScriptStep Sampled(int rank, std::uint32_t case_index, int count,
+                                std::int64_t wrong = 0);
 // Both ranks: ready; `count` samples of these cases, and done; the same when a round was ordered;
 // gone.
-launch::FleetSteps BothReady();
-launch::FleetSteps Did(const std::vector<std::uint32_t>& cases, int count = 4);
-launch::FleetSteps BothDid(const std::vector<std::uint32_t>& cases, int count = 4);
-launch::FleetSteps BothLeft();
+coordinator::Script BothReady();
+coordinator::Script Did(const std::vector<std::uint32_t>& cases, int count = 4);
+coordinator::Script BothDid(const std::vector<std::uint32_t>& cases, int count = 4);
+coordinator::Script BothLeft();
 
 }  // namespace lockstep::bench::harness
 

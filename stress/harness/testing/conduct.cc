@@ -1,5 +1,5 @@
-// A case as the conductor sees it, without ranks: the list of the fake fleet is all that happens.
-// The text is what tests compare; figures of time are of the fleet's virtual clock.
+// A case as the conductor sees it, without ranks: the list of the fake coordinator is all that
+// happens. The text is what tests compare; figures of time are of the coordinator's virtual clock.
 #include "stress/harness/testing/conduct.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ std::string PlaceOf(const Membership& place) {
       place.fired.empty() ? "" : fmt::format(" fired {}", fmt::join(place.fired, ",")));
 }
 
-std::string TextOf(const launch::Message& message) {
+std::string TextOf(const control::Message& message) {
   switch (message.type) {
     case kCaseMessage: {
       const Membership place = DecodeOrder(message.payload).value().membership;
@@ -95,9 +95,9 @@ std::string TextOf(const StressCase& stress_case, const CaseResult& result) {
 
 }  // namespace
 
-std::string Conduct(const StressScript& script, launch::FleetSteps steps) {
-  const auto name = [](const launch::Message& message) { return TextOf(message); };
-  launch::FakeFleet fleet(script.ranks, std::move(steps), name, script.hosts);
+std::string Conduct(const StressScript& script, coordinator::Script steps) {
+  const auto name = [](const control::Message& message) { return TextOf(message); };
+  coordinator::FakeCoordinator coordinator(script.ranks, std::move(steps), name, script.hosts);
   StressOptions options;
   options.backend = script.backend;
   options.limit_seconds = script.limit_seconds;
@@ -107,7 +107,7 @@ std::string Conduct(const StressScript& script, launch::FleetSteps steps) {
   const Result<CaseResult> result = runner.Run(stress_case);
   std::string text;
   bool stacks = false;
-  for (const std::string& command : fleet.commands()) {
+  for (const std::string& command : coordinator.commands()) {
     const bool usual = command == "start" || command == "end" || command == "collect" ||
                        command.find(" case: generation 0 ") != std::string::npos ||
                        command.find(" use 0") != std::string::npos ||
@@ -122,35 +122,36 @@ std::string Conduct(const StressScript& script, launch::FleetSteps steps) {
   return text;
 }
 
-launch::FleetStep Finished(int rank, std::int64_t completed) {
-  return launch::Said(
+coordinator::ScriptStep Finished(int rank, std::int64_t completed) {
+  return coordinator::Said(
       rank, kReportMessage,
       EncodeReport({.status = OkStatus(), .where = "script", .completed = completed}));
 }
 
-launch::FleetStep Raised(int rank, const std::string& error, std::int64_t completed) {
-  return launch::Said(
+coordinator::ScriptStep Raised(int rank, const std::string& error, std::int64_t completed) {
+  return coordinator::Said(
       rank, kReportMessage,
       EncodeReport({.status = SystemFailed(error), .where = "script", .completed = completed}));
 }
 
-launch::FleetStep Aborted(int rank, int generation) {
-  return launch::Said(rank, kAbortedMessage, fmt::format("{}", generation));
+coordinator::ScriptStep Aborted(int rank, int generation) {
+  return coordinator::Said(rank, kAbortedMessage, fmt::format("{}", generation));
 }
 
-launch::FleetStep Connecting(int rank, int generation, int place, int size) {
-  return launch::Said(rank, kConnectingMessage,
-                      EncodeMembership({.generation = generation, .rank = place, .size = size}));
+coordinator::ScriptStep Connecting(int rank, int generation, int place, int size) {
+  return coordinator::Said(
+      rank, kConnectingMessage,
+      EncodeMembership({.generation = generation, .rank = place, .size = size}));
 }
 
-launch::FleetStep Connected(int rank, int generation, double at_seconds) {
-  return launch::Said(
-      rank, kConnectedMessage,
-      fmt::format("{} {:.0f}", generation, at_seconds * 1e9 + launch::FakeFleet::kBeginNs));
+coordinator::ScriptStep Connected(int rank, int generation, double at_seconds) {
+  return coordinator::Said(rank, kConnectedMessage,
+                           fmt::format("{} {:.0f}", generation,
+                                       at_seconds * 1e9 + coordinator::FakeCoordinator::kBeginNs));
 }
 
-launch::FleetStep Fired(int rank, int fault) {
-  return launch::Said(rank, kFiredMessage, fmt::format("{}", fault));
+coordinator::ScriptStep Fired(int rank, int fault) {
+  return coordinator::Said(rank, kFiredMessage, fmt::format("{}", fault));
 }
 
 }  // namespace lockstep::stress::harness

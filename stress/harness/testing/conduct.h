@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/launch/testing/fake_fleet.h"
+#include "core/coordinator/testing/fake_coordinator.h"
 #include "stress/faults/fault_plan.h"
 #include "stress/harness/protocol.h"
 
@@ -27,15 +27,15 @@ struct StressScript {
 // Commands, then what was found: a line each. Commands of every case are left out: "start", its
 // order to each rank, that no link is watched, "collect" (if there is none, "no stacks"), "end".
 // -T is 5 s.
-std::string Conduct(const StressScript& script, launch::FleetSteps steps);
+std::string Conduct(const StressScript& script, coordinator::Script steps);
 
 // What workers say.
-launch::FleetStep Finished(int rank, std::int64_t completed = 5);
-launch::FleetStep Raised(int rank, const std::string& error, std::int64_t completed = 3);
-launch::FleetStep Aborted(int rank, int generation);
-launch::FleetStep Connecting(int rank, int generation, int place, int size);
-launch::FleetStep Connected(int rank, int generation, double at_seconds);
-launch::FleetStep Fired(int rank, int fault);
+coordinator::ScriptStep Finished(int rank, std::int64_t completed = 5);
+coordinator::ScriptStep Raised(int rank, const std::string& error, std::int64_t completed = 3);
+coordinator::ScriptStep Aborted(int rank, int generation);
+coordinator::ScriptStep Connecting(int rank, int generation, int place, int size);
+coordinator::ScriptStep Connected(int rank, int generation, double at_seconds);
+coordinator::ScriptStep Fired(int rank, int fault);
 
 }  // namespace lockstep::stress::harness
 

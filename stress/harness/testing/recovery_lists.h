@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/launch/testing/fake_fleet.h"
+#include "core/coordinator/testing/fake_coordinator.h"
 #include "core/verdict/history.h"
 #include "stress/harness/testing/conduct.h"
 
@@ -25,32 +25,33 @@ inline verdict::History Done(int rank) {
 }
 inline verdict::History Killed(int rank) { return verdict::At50(rank).Signalled(SIGKILL); }
 
-inline launch::FleetSteps KilledIn50() {
-  return {launch::Ranks({verdict::At50(0), Killed(1), verdict::At50(2)}), launch::After(0.1),
-          launch::Signalled(1, SIGKILL)};
+inline coordinator::Script KilledIn50() {
+  return {coordinator::Ranks({verdict::At50(0), Killed(1), verdict::At50(2)}),
+          coordinator::After(0.1), coordinator::Signalled(1, SIGKILL)};
 }
 // Both survivors hear the order and give up: commands kOrders of conductor_rebuild_test.cc.
-inline launch::FleetSteps GivenUp() {
-  return launch::Steps(launch::When("send 2 abort 0"), launch::After(0.01), Aborted(0, 0),
-                       Raised(0, kGaveUp, 4), launch::Ranks({Fails(0), Killed(1), Fails(2)}),
-                       Aborted(2, 0), Raised(2, kGaveUp, 3));
+inline coordinator::Script GivenUp() {
+  return coordinator::Steps(coordinator::When("send 2 abort 0"), coordinator::After(0.01),
+                            Aborted(0, 0), Raised(0, kGaveUp, 4),
+                            coordinator::Ranks({Fails(0), Killed(1), Fails(2)}), Aborted(2, 0),
+                            Raised(2, kGaveUp, 3));
 }
-inline launch::FleetSteps Rebuilt(const std::vector<int>& ranks, int generation,
-                                  double at_seconds) {
-  launch::FleetSteps steps = {launch::When("send"), launch::After(0.02)};
+inline coordinator::Script Rebuilt(const std::vector<int>& ranks, int generation,
+                                   double at_seconds) {
+  coordinator::Script steps = {coordinator::When("send"), coordinator::After(0.02)};
   const int size = static_cast<int>(ranks.size());
   for (int place = 0; place < size; ++place) {
     const int rank = ranks[static_cast<std::size_t>(place)];
-    launch::Append(steps, Connecting(rank, generation, place, size));
-    launch::Append(steps, Connected(rank, generation, at_seconds));
+    coordinator::Append(steps, Connecting(rank, generation, place, size));
+    coordinator::Append(steps, Connected(rank, generation, at_seconds));
   }
   return steps;
 }
-inline launch::FleetSteps Over(std::vector<verdict::RankEvidence> evidence,
-                               const std::vector<int>& ranks) {
-  launch::FleetSteps steps = {launch::Ranks(std::move(evidence))};
+inline coordinator::Script Over(std::vector<verdict::RankEvidence> evidence,
+                                const std::vector<int>& ranks) {
+  coordinator::Script steps = {coordinator::Ranks(std::move(evidence))};
   for (const int rank : ranks)
-    launch::Append(steps, launch::Steps(Finished(rank), launch::Exited(rank, 0)));
+    coordinator::Append(steps, coordinator::Steps(Finished(rank), coordinator::Exited(rank, 0)));
   return steps;
 }
 

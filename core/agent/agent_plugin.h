@@ -1,0 +1,41 @@
+// Something of a suite that works beside a rank's worker, in its agent: a port of core/agent.
+#ifndef LOCKSTEP_CORE_AGENT_AGENT_PLUGIN_H_
+#define LOCKSTEP_CORE_AGENT_AGENT_PLUGIN_H_
+
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/verdict/tcp_socket.h"
+
+namespace lockstep::agent {
+
+// All calls come from the agent's own thread and must not wait.
+class AgentPlugin {
+ public:
+  virtual ~AgentPlugin() = default;
+  // A worker is about to start: "NAME=value" that its environment has besides the agent's.
+  virtual std::vector<std::string> BeginLifetime(int lifetime) = 0;
+  virtual void OnStarted(pid_t worker) = 0;
+  // From the suite's conductor, through Coordinator::SendToPlugin.
+  virtual void Obey(std::string_view order) = 0;
+  // Readable when there are reports, which become EventKind::kPlugin; -1: there never are.
+  virtual int fd() const = 0;
+  virtual std::vector<std::string> TakeReports() = 0;
+  // Gives the worker's sockets the names that its peers know them by, and adds what it knows of
+  // them, also of those that are closed. Also when the worker is gone.
+  virtual void Translate(std::vector<verdict::TcpSocket>& sockets) = 0;
+  // As RankEvidence::echo_s.
+  virtual double EchoSeconds() const = 0;
+};
+
+// Called once, when the agent starts; nullptr from it: none.
+using MakeAgentPlugin = std::function<std::unique_ptr<AgentPlugin>(int rank)>;
+
+}  // namespace lockstep::agent
+
+#endif  // LOCKSTEP_CORE_AGENT_AGENT_PLUGIN_H_

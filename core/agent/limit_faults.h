@@ -1,0 +1,22 @@
+// Faults that let resources run out. kEnvironment when the system refuses.
+#ifndef LOCKSTEP_CORE_AGENT_LIMIT_FAULTS_H_
+#define LOCKSTEP_CORE_AGENT_LIMIT_FAULTS_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "core/agent/injection.h"
+#include "core/base/status.h"
+
+namespace lockstep::agent {
+
+Result<std::unique_ptr<Injection>> LimitMemory(pid_t worker, std::int64_t bytes);
+Result<std::unique_ptr<Injection>> LimitDescriptors(pid_t worker, int descriptors);
+Result<std::unique_ptr<Injection>> LimitLockedMemory(pid_t worker, std::int64_t bytes);
+Result<std::unique_ptr<Injection>> FillPrivateShm(pid_t worker, std::int64_t bytes);
+
+}  // namespace lockstep::agent
+
+#endif  // LOCKSTEP_CORE_AGENT_LIMIT_FAULTS_H_

@@ -1,0 +1,133 @@
+// Processes that are given memory, wait for a processor, or do neither.
+#include "core/agent/progress_probe.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace lockstep::agent {
+namespace {
+
+constexpr Ticks kSilence = 7;
+
+// A process that does `work` again and again, on the first processor that it may use.
+class Busy {
+ public:
+  explicit Busy(const std::function<void()>& work) : pid_(fork()) {
+    if (pid_ != 0) return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    cpu_set_t allowed, one;
+    sched_getaffinity(0, sizeof(allowed), &allowed);
+    CPU_ZERO(&one);
+    int cpu = 0;
+    while (!CPU_ISSET(cpu, &allowed)) ++cpu;
+    CPU_SET(cpu, &one);
+    sched_setaffinity(0, sizeof(one), &one);
+    while (true) work();
+  }
+  ~Busy() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+
+  pid_t pid() const { return pid_; }
+
+ private:
+  const pid_t pid_;
+};
+
+// Waits, for a minute at most.
+template <typename Condition>
+bool Await(const Condition& condition) {
+  for (int i = 0; i < 60'000; ++i) {
+    if (condition()) return true;
+    usleep(1'000);
+  }
+  return condition();
+}
+
+std::string FirstWord(pid_t pid, const char* name) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/" + name);
+  std::string word;
+  file >> word;
+  return word;
+}
+
+bool HasComputed(pid_t pid) {
+  return Await([pid] { return std::atoll(FirstWord(pid, "schedstat").c_str()) > 20'000'000; });
+}
+
+TEST(ProgressProbe, WhoSleepsShowsNone) {
+  const Busy sleeper([] { pause(); });
+  // Until then it may be given memory, and wait for a processor.
+  ASSERT_TRUE(
+      Await([&] { return FirstWord(sleeper.pid(), "syscall") == std::to_string(SYS_pause); }));
+  ProgressProbe life;
+  life.Look(sleeper.pid(), kSilence);
+  const Ticks between = NowTicks();
+  usleep(100'000);
+  life.Look(sleeper.pid(), kSilence);
+  EXPECT_LT(life.newest_page_fault(), between);
+  EXPECT_EQ(life.RunDelaySeconds(kSilence), 0);
+}
+
+TEST(ProgressProbe, MemoryThatComesIsOne) {
+  const Busy grower([] {
+    char* page = static_cast<char*>(
+        mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    *page = 1;
+    munmap(page, 4096);
+    usleep(5'000);
+  });
+  ProgressProbe life;
+  life.Look(grower.pid(), kSilence);
+  const Ticks between = NowTicks();
+  EXPECT_TRUE(Await([&] {
+    life.Look(grower.pid(), kSilence);
+    return life.newest_page_fault() > between;
+  }));
+}
+
+TEST(ProgressProbe, WhoSharesItsProcessorIsStarved) {
+  const Busy one([] {}), two([] {}), three([] {});
+  ASSERT_TRUE(HasComputed(one.pid()));  // and has all the memory that it needs
+  ProgressProbe life;
+  life.Look(one.pid(), kSilence);
+  const Ticks between = NowTicks();
+  EXPECT_TRUE(Await([&] {
+    life.Look(one.pid(), kSilence);
+    return life.RunDelaySeconds(kSilence) > 0.1;
+  }));
+  // Nothing is known of a silence that was not looked at.
+  EXPECT_EQ(life.RunDelaySeconds(kSilence + 1), 0);
+  EXPECT_LT(life.newest_page_fault(), between);
+}
+
+TEST(ProgressProbe, OfAProcessThatIsGoneThereAreNone) {
+  pid_t pid = 0;
+  {
+    const Busy gone([] {});
+    pid = gone.pid();
+  }
+  ProgressProbe life;
+  life.Look(pid, kSilence);
+  life.Look(pid, kSilence);
+  EXPECT_EQ(life.newest_page_fault(), 0u);
+  EXPECT_EQ(life.RunDelaySeconds(kSilence), 0);
+}
+
+}  // namespace
+}  // namespace lockstep::agent

@@ -1,0 +1,384 @@
+// The agent of a rank obeys orders and reports what it sees. It starts a worker, passes on what
+// that says, ends and reaps it, and collects evidence: the journal in shared memory, sockets, the
+// process as the operating system sees it. Nothing here waits for the worker.
+#include "core/agent/rank_agent.h"
+
+#include <fmt/core.h>
+#include <time.h>
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "core/agent/evidence.h"
+#include "core/agent/sockets.h"
+#include "core/agent/worker_log.h"
+#include "core/control/clock_reading.h"
+#include "core/control/open_files.h"
+#include "core/control/worker_card.h"
+#include "core/journal/device_marks.h"
+#include "core/journal/journal.h"
+
+namespace lockstep::agent {
+namespace {
+
+// Less than a glance may take: whoever asked hears of the others in time.
+constexpr double kEndingSeconds = 0.5;
+
+}  // namespace
+
+RankAgent::RankAgent(const control::LaunchContext& context, const AgentOptions& options,
+                     Report report)
+    : context_(context),
+      options_(options),
+      report_(std::move(report)),
+      scale_(CalibrateTicks()),
+      silence_(options, scale_) {
+  control::RaiseOpenFiles();
+  if (context_.local_rank == 0) gpus_ = GpuWatch::Start({options_.gpu_sample_seconds});
+  if (options_.plugin) plugin_ = options_.plugin(context_.rank);
+}
+
+Status RankAgent::Spawn(control::ChildRole::Kind kind, int lifetime,
+                        const control::WorkerSetup& setup) {
+  // Until there is a new one, the rank has no worker: which is no worker that has left.
+  child_.reset();
+  worker_.process = verdict::ProcessState::kRunning;
+  LOCKSTEP_ASSIGN_OR_RETURN(segment_, control::Segment::Create(options_.journal_capacity,
+                                                               options_.outbox_capacity_bytes));
+  outbox_.emplace(segment_->outbox(), segment_->outbox_capacity());
+  journal_.emplace(segment_->journal(), segment_->journal_capacity());
+  worker_ = WorkerState();
+  worker_.started = NowTicks();
+  silence_.Begin();
+  ending_ = false;
+  lifetime_ = lifetime;
+  control::ChildRole role;
+  role.kind = kind;
+  role.rank = context_.rank;
+  role.size = context_.size;
+  role.local_rank = context_.local_rank;
+  role.lifetime = lifetime;
+  sockets_.clear();
+  std::vector<std::string> environment;
+  if (plugin_) environment = plugin_->BeginLifetime(lifetime);
+  LOCKSTEP_RETURN_IF_ERROR(faults_.Prepare(setup, environment));
+  LOCKSTEP_ASSIGN_OR_RETURN(child_, Child::Spawn(role, segment_->fd(), environment));
+  faults_.Begin(child_->pid());
+  if (plugin_) plugin_->OnStarted(child_->pid());
+  return OkStatus();
+}
+
+Result<Child*> RankAgent::StartExchangingWorker() {
+  LOCKSTEP_RETURN_IF_ERROR(Spawn(control::ChildRole::Kind::kExchangingWorker, 0, {}));
+  awaits_order_ = true;
+  return child_.get();
+}
+
+Status RankAgent::Start(int lifetime, const control::WorkerSetup& setup) {
+  if (awaits_order_) {
+    awaits_order_ = false;
+    if (!setup.empty()) {
+      return Unsupported(
+          "a fault needs a worker that is started for it, but across hosts the worker of "
+          "--backend=mpi runs before; run the scenario on one host");
+    }
+    worker_.started = NowTicks();
+    child_->channel().Send(control::FrameType::kProceed);
+    return OkStatus();
+  }
+  End();
+  return Spawn(control::ChildRole::Kind::kWorker, lifetime, setup);
+}
+
+int RankAgent::channel_fd() const {
+  return child_ && child_->channel().open() ? child_->channel().fd() : -1;
+}
+
+short RankAgent::poll_events() const { return child_ ? child_->channel().poll_events() : short{0}; }
+
+// Orders are those of a coordinator that runs the same program.
+template <typename F>
+F RankAgent::Order(const control::Frame& frame) {
+  std::optional<F> order = control::Decode<F>(frame.payload);
+  LOCKSTEP_CHECK(order.has_value(), fmt::format("an order of type {}", frame.type));
+  return *std::move(order);
+}
+
+void RankAgent::Obey(const control::Frame& frame) {
+  using Type = control::FrameType;
+  switch (static_cast<Type>(frame.type)) {
+    case Type::kStartWorker: {
+      const auto order = Order<control::StartOrder>(frame);
+      return Tell(
+          control::StartedReport{control::StatusRecord(Start(order.lifetime, order.setup))});
+    }
+    case Type::kToWorker:
+    case Type::kMeetingValue:
+      if (child_) child_->channel().Send(frame.type, frame.payload);
+      return;
+    case Type::kCollect: {
+      const auto order = Order<control::CollectOrder>(frame);
+      const Deadline deadline = Deadline::AfterNs(order.budget_ns);
+      return Tell(control::EvidenceReport{order.request, Evidence(deadline, order.system)});
+    }
+    case Type::kJournal: {
+      const auto order = Order<control::JournalOrder>(frame);
+      Drain();
+      return Tell(control::JournalReport{order.request, ReadJournal(order.most)});
+    }
+    case Type::kClockProbe: {
+      const Ticks now = NowTicks();
+      const auto order = Order<control::ClockProbe>(frame);
+      control::ClockReport report{order.request, now, {}};
+      if (order.read) report.reading = control::ReadClock(scale_.ns_per_tick);
+      return Tell(report);
+    }
+    case Type::kReadGpus: {
+      const auto order = Order<control::GpusOrder>(frame);
+      control::GpusReport report{order.request, 0, {}};
+      report.samples = ReadGpus(order.most, report.age_seconds);
+      return Tell(report);
+    }
+    case Type::kSignal:
+      return Signal(Order<control::SignalOrder>(frame).value);
+    case Type::kFault: {
+      const auto order = Order<control::FaultOrder>(frame);
+      return Inject(order.fault, order.order);
+    }
+    case Type::kToPlugin:
+      if (plugin_) plugin_->Obey(frame.payload);
+      return;
+    case Type::kEnd: {
+      const auto order = Order<control::EndOrder>(frame);
+      End();
+      return Tell(control::EndedReport{order.request});
+    }
+    default:
+      LOCKSTEP_CHECK(false, fmt::format("an agent got an order of type {}", frame.type));
+  }
+}
+
+void RankAgent::OnPlugin() {
+  for (std::string& report : plugin_->TakeReports()) {
+    report_(control::FrameType::kFromPlugin, std::move(report));
+  }
+}
+
+void RankAgent::LookAtSockets() {
+  if (!child_) return;
+  std::vector<verdict::TcpSocket> seen;
+  if (has_worker()) seen = SocketsOf(child_->pid());
+  if (plugin_) plugin_->Translate(seen);
+  if (!seen.empty()) sockets_ = std::move(seen);
+}
+
+void RankAgent::OnChannel() {
+  child_->channel().Flush();
+  child_->channel().Fill();
+  Pump();
+}
+
+void RankAgent::Pump() {
+  while (std::optional<control::Frame> frame = child_->channel().Take()) OnFrame(*std::move(frame));
+}
+
+void RankAgent::Drain() {
+  if (!outbox_) return;
+  for (std::string bytes = outbox_->Drain(control::kMaxPayloadBytes); !bytes.empty();
+       bytes = outbox_->Drain(control::kMaxPayloadBytes)) {
+    report_(control::FrameType::kData, std::move(bytes));
+  }
+}
+
+void RankAgent::OnFrame(control::Frame frame) {
+  switch (static_cast<control::FrameType>(frame.type)) {
+    case control::FrameType::kToWorker:
+      Drain();
+      report_(control::FrameType::kFromWorker, std::move(frame.payload));
+      break;
+    case control::FrameType::kMeetingPut:
+    case control::FrameType::kMeetingGet:
+      report_(static_cast<control::FrameType>(frame.type), std::move(frame.payload));
+      break;
+    default:
+      // A worker is under test: it may send anything, and is not believed.
+      child_->channel().Close();
+  }
+}
+
+void RankAgent::OnChildChange() {
+  if (!child_ || child_->gone()) return;
+  // Bounded: a process cannot be stopped and continued faster than this for ever.
+  for (int i = 0; i < 64; ++i) {
+    const std::optional<ChildChange> change = child_->Poll();
+    if (!change) return;
+    OnChange(*change);
+    if (child_->gone()) return;
+  }
+}
+
+void RankAgent::OnChange(const ChildChange& change) {
+  using Kind = ChildChange::Kind;
+  if (change.kind == Kind::kExited || change.kind == Kind::kSignalled) {
+    child_->channel().FillAll();
+    Pump();
+    child_->channel().Close();
+    Drain();
+    KeepLog();
+    RemoveQuietLogs("", child_->pid());
+  }
+  if (child_->gone()) faults_.HealAll();
+  const bool slice =
+      change.kind == Kind::kContinued || (change.kind == Kind::kStopped && change.value == SIGSTOP);
+  if (slice && faults_.throttles()) return;
+  // What we did ourselves is no news.
+  const bool news = !ending_ || change.kind == Kind::kExited ||
+                    (change.kind == Kind::kSignalled && change.value != SIGKILL);
+  worker_.Note(change);
+  if (change.kind == Kind::kStopped) silence_.LookSoon();
+  if (news) TellOfChange(change);
+}
+
+void RankAgent::TellOfChange(const ChildChange& change) {
+  switch (change.kind) {
+    case ChildChange::Kind::kExited:
+      return Tell(control::ExitedReport{change.value});
+    case ChildChange::Kind::kSignalled:
+      return Tell(control::SignalledReport{change.value});
+    case ChildChange::Kind::kStopped:
+      return Tell(control::StoppedReport{change.value});
+    case ChildChange::Kind::kContinued:
+      return report_(control::FrameType::kContinued, {});
+  }
+}
+
+int RankAgent::wake_ms() const {
+  if (!has_worker()) return -1;
+  const int look_ms = silence_.wake_ms();
+  const int heal_ms = faults_.wake_ms();
+  return heal_ms < 0 ? look_ms : std::min(look_ms, heal_ms);
+}
+
+void RankAgent::Watch() {
+  faults_.HealDue(
+      [this](std::uint32_t fault) { TellOfFault(fault, control::FaultNews::kHealed, ""); });
+  if (!has_worker()) return;
+  if (!awaits_order_ && silence_.TakeGlance() && silence_.IsNewlyQuiet(worker_, journal_->Last())) {
+    report_(control::FrameType::kQuiet, {});
+  }
+  if (!silence_.TakeLook()) return;
+  OnChildChange();
+  if (!has_worker() || awaits_order_) return;
+  if (silence_.IsNewlyOverdue(child_->pid(), worker_, journal_->Last())) {
+    report_(control::FrameType::kOverdue, {});
+  }
+}
+
+void RankAgent::TellOfFault(std::uint32_t fault, control::FaultNews news, const std::string& text) {
+  Tell(control::FaultReport{fault, news, text});
+}
+
+void RankAgent::Inject(std::uint32_t fault, const control::AgentFault& order) {
+  const Result<std::string> done = faults_.Apply(fault, order);
+  if (done.ok()) return TellOfFault(fault, control::FaultNews::kApplied, *done);
+  TellOfFault(fault, control::FaultNews::kImpossible, done.status().message());
+}
+
+void RankAgent::Signal(int signal) {
+  // Who stops it wants it stopped.
+  if (signal == SIGSTOP) faults_.EndThrottle();
+  if (has_worker()) kill(child_->pid(), signal);
+}
+
+void RankAgent::End() {
+  awaits_order_ = false;
+  faults_.HealAll();
+  if (!child_ || child_->gone()) return;
+  OnChildChange();
+  if (child_->gone()) return;
+  ending_ = true;
+  child_->Kill();
+  if (!child_->AwaitExit(Deadline::AfterSeconds(5))) {
+    fmt::print(stderr, "lockstep: worker {} of rank {} does not die; it is left behind\n",
+               child_->pid(), context_.rank);
+  }
+  OnChildChange();
+}
+
+void RankAgent::KeepLog() {
+  const std::string path = control::ReadCard(segment_->card()).log_file;
+  if (path.empty()) return;
+  journal::WorkerLog log = ReadLogEnd(path);
+  if (log.text.empty()) return;
+  log.rank = context_.rank;
+  log.lifetime = lifetime_;
+  Tell(control::LogReport{std::move(log)});
+}
+
+journal::GpuSamples RankAgent::ReadGpus(std::size_t most, double& age_seconds) const {
+  journal::GpuSamples samples;
+  if (gpus_) {
+    samples = gpus_->Newest(most);
+    age_seconds = gpus_->AgeSeconds();
+  }
+  samples.rank = context_.rank;
+  return samples;
+}
+
+journal::Journal RankAgent::ReadJournal(std::size_t most) const {
+  journal::Journal journal;
+  if (!journal_) return journal;
+  const std::size_t fits = control::kMaxPayloadBytes / sizeof(journal::JournalEvent);
+  journal = journal_->Newest(std::min(most, fits));
+  if (worker_.death && !ending_) worker_.AppendDeath(journal);
+  return journal;
+}
+
+// Peers of a process that is ending have lost it already: a moment later it is known how.
+void RankAgent::AwaitEnd(Deadline deadline) {
+  const Deadline until = deadline.Earlier(Deadline::AfterSeconds(kEndingSeconds));
+  const timespec pause{0, 1'000'000};
+  while (has_worker() && IsEnding(child_->pid()) && !until.Passed()) {
+    nanosleep(&pause, nullptr);
+    OnChildChange();
+  }
+}
+
+verdict::RankEvidence RankAgent::Evidence(Deadline deadline, bool system) {
+  OnChildChange();
+  AwaitEnd(deadline);
+  verdict::RankEvidence evidence;
+  evidence.rank = context_.rank;
+  evidence.state = worker_.process;
+  evidence.exit_code = worker_.exit_code;
+  evidence.signal = worker_.signal;
+  evidence.journal = ReadJournal(control::kEvidenceEvents);
+  const std::optional<journal::JournalEvent> last =
+      journal_ ? journal_->Last() : std::optional<journal::JournalEvent>();
+  // Without a worker, or with one that has not been told to begin, a rank owes nothing.
+  const bool without_worker = child_ == nullptr || awaits_order_;
+  evidence.idle = without_worker || (last && last->kind == journal::EventKind::kIdle);
+  if (has_worker()) silence_.LookForProgress(child_->pid(), worker_, last);
+  if (journal_) evidence.seconds_silent = silence_.Seconds(worker_, last);
+  // A glance of a launch without a plugin asks nobody for links.
+  if (system || plugin_) LookAtSockets();
+  evidence.sockets = sockets_;
+  if (plugin_) evidence.echo_s = plugin_->EchoSeconds();
+  if (segment_) {
+    evidence.device = journal::ReadDeviceMarks(segment_->device_marks());
+    evidence.gpu_bus = control::ReadCard(segment_->card()).gpu_bus;
+  }
+  if (worker_.process == verdict::ProcessState::kStopped) {
+    evidence.system =
+        fmt::format("stopped by signal {} (SIG{})", worker_.signal, sigabbrev_np(worker_.signal));
+  } else if (system && has_worker()) {
+    const SystemEvidence seen = LookAt(child_->pid(), deadline, last_call_);
+    last_call_ = seen.call;
+    evidence.system = seen.text;
+    evidence.asleep = seen.asleep;
+  }
+  return evidence;
+}
+
+}  // namespace lockstep::agent

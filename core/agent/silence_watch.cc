@@ -1,0 +1,101 @@
+// Two bounds of silence: a short one (quiet), after which somebody asks whether anyone can go on,
+// and the deadline. A worker that idles or has left is not silent, and one that is to compute shows
+// progress by page faults, or wants a processor.
+#include "core/agent/silence_watch.h"
+
+#include <algorithm>
+
+namespace lockstep::agent {
+namespace {
+
+constexpr int kLooksPerDeadline = 4;
+
+// It may be in a call that ends when others come.
+bool MayWaitForPeers(const SilenceWatch::LastEvent& last) {
+  if (!last) return false;
+  switch (last->kind) {
+    case journal::EventKind::kEnqueue:
+    case journal::EventKind::kStart:
+    case journal::EventKind::kSplit:
+      return true;
+    default:
+      return last->phase == journal::Phase::kConnect || last->phase == journal::Phase::kFinalize;
+  }
+}
+
+}  // namespace
+
+void SilenceWatch::Begin() {
+  progress_ = ProgressProbe();
+  overdue_since_.reset();
+  quiet_since_.reset();
+  next_look_ = next_glance_ = Deadline::AfterNs(0);
+}
+
+int SilenceWatch::wake_ms() const {
+  return (quiet_seconds_ > 0 ? next_look_.Earlier(next_glance_) : next_look_).RemainingMs();
+}
+
+bool SilenceWatch::TakeGlance() {
+  if (quiet_seconds_ <= 0 || !next_glance_.Passed()) return false;
+  next_glance_ = Deadline::AfterSeconds(quiet_seconds_ / 2);
+  return true;
+}
+
+// Some looks in a silence, so that what is said of it holds for most of it.
+bool SilenceWatch::TakeLook() {
+  if (!next_look_.Passed()) return false;
+  LookAgainIn(deadline_seconds_ / kLooksPerDeadline);
+  return true;
+}
+
+bool SilenceWatch::IsNewlyQuiet(const WorkerState& worker, const LastEvent& last) {
+  if (!last || last->kind == journal::EventKind::kIdle || last->kind == journal::EventKind::kExit)
+    return false;
+  if (quiet_since_ == last->ticks || Seconds(worker, last) < quiet_seconds_) return false;
+  quiet_since_ = last->ticks;
+  return true;
+}
+
+bool SilenceWatch::IsNewlyOverdue(pid_t pid, const WorkerState& worker, const LastEvent& last) {
+  const bool excused = last && (last->kind == journal::EventKind::kExit ||
+                                (last->kind == journal::EventKind::kIdle &&
+                                 worker.process != verdict::ProcessState::kStopped));
+  if (excused) {
+    overdue_since_.reset();
+    return false;
+  }
+  const Ticks silence = last ? last->ticks : worker.started;
+  LookForProgress(pid, worker, last);
+  const double silent = Seconds(worker, last);
+  if (silent < deadline_seconds_) {
+    overdue_since_.reset();
+    LookAgainIn(std::min(deadline_seconds_ - silent, deadline_seconds_ / kLooksPerDeadline));
+    return false;
+  }
+  if (overdue_since_ == silence) return false;
+  overdue_since_ = silence;
+  return true;
+}
+
+void SilenceWatch::LookForProgress(pid_t pid, const WorkerState& worker, const LastEvent& last) {
+  if (MayWaitForPeers(last)) return;
+  progress_.Look(pid, last ? std::max(last->ticks, worker.started) : worker.started);
+}
+
+double SilenceWatch::Seconds(const WorkerState& worker, const LastEvent& last) const {
+  Ticks since = last ? std::max(last->ticks, worker.started) : worker.started;
+  const bool stopped = worker.process == verdict::ProcessState::kStopped;
+  if (last && last->kind == journal::EventKind::kIdle && stopped) since = worker.stopped;
+  const Ticks now = worker.death ? worker.died : NowTicks();
+  const Ticks page_fault = progress_.newest_page_fault();
+  if (MayWaitForPeers(last)) return scale_.DurationNs(since, now) * 1e-9;
+  if (page_fault > since) return scale_.DurationNs(page_fault, now) * 1e-9;
+  return std::max(scale_.DurationNs(since, now) * 1e-9 - progress_.RunDelaySeconds(since), 0.0);
+}
+
+void SilenceWatch::LookAgainIn(double seconds) {
+  next_look_ = Deadline::AfterSeconds(std::max(seconds, 0.0) + 0.001);
+}
+
+}  // namespace lockstep::agent

@@ -1,0 +1,62 @@
+// How long a worker is silent, and when that is to be reported.
+#ifndef LOCKSTEP_CORE_AGENT_SILENCE_WATCH_H_
+#define LOCKSTEP_CORE_AGENT_SILENCE_WATCH_H_
+
+#include <sys/types.h>
+
+#include <optional>
+
+#include "core/agent/agent_options.h"
+#include "core/agent/progress_probe.h"
+#include "core/agent/worker_state.h"
+#include "core/base/clock.h"
+#include "core/base/deadline.h"
+#include "core/journal/journal.h"
+
+namespace lockstep::agent {
+
+// A silence is known by the event that began it, and reported once. Looks are few: the agent shares
+// a processor with what is measured, and sleeps (wake_ms(), for poll(2)) until there could be one.
+class SilenceWatch {
+ public:
+  using LastEvent = std::optional<journal::JournalEvent>;
+
+  SilenceWatch(const AgentOptions& options, const TickScale& scale)
+      : quiet_seconds_(options.quiet_seconds),
+        deadline_seconds_(options.silence_deadline_seconds),
+        scale_(scale) {}
+
+  // Of a new worker.
+  void Begin();
+  int wake_ms() const;
+  // It stopped: how long it was silent before matters now.
+  void LookSoon() { next_look_ = Deadline::AfterNs(0); }
+  // Whether it is time to ask what follows.
+  bool TakeGlance();
+  bool TakeLook();
+  bool IsNewlyQuiet(const WorkerState& worker, const LastEvent& last);
+  bool IsNewlyOverdue(pid_t pid, const WorkerState& worker, const LastEvent& last);
+
+  // Memory comes page by page, and a processor late, without an event: a rank that is to compute is
+  // not silent for want of these. In a collective it would wait for peers.
+  void LookForProgress(pid_t pid, const WorkerState& worker, const LastEvent& last);
+  // From the worker's newest event (or its start, or its stop while it was idle) to now, without
+  // the time in which it showed progress.
+  double Seconds(const WorkerState& worker, const LastEvent& last) const;
+
+ private:
+  void LookAgainIn(double seconds);
+
+  double quiet_seconds_;
+  double deadline_seconds_;
+  TickScale scale_;
+  ProgressProbe progress_;
+  std::optional<Ticks> overdue_since_;  // the silence that was reported
+  Deadline next_look_ = Deadline::AfterNs(0);
+  std::optional<Ticks> quiet_since_;  // the silence that was reported as quiet
+  Deadline next_glance_ = Deadline::AfterNs(0);
+};
+
+}  // namespace lockstep::agent
+
+#endif  // LOCKSTEP_CORE_AGENT_SILENCE_WATCH_H_

@@ -1,0 +1,270 @@
+// The kernel lists the TCP sockets of a host by inode (sock_diag(7)), and /proc says which inodes a
+// process has open. The two together are the sockets of a process, with the kernel's counters.
+#include "core/agent/sockets.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <fmt/core.h>
+#include <ifaddrs.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+// Newer than libc's <netinet/tcp.h>: bytes_sent, notsent_bytes.
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+#include "core/base/fd.h"
+
+namespace lockstep::agent {
+namespace {
+
+// States of include/net/tcp_states.h.
+constexpr std::uint8_t kListen = 10;
+constexpr std::uint8_t kTimeWait = 6;
+constexpr std::uint8_t kSynReceived = 3;
+constexpr std::uint8_t kNewSynReceived = 12;
+constexpr std::size_t kAnswerBytes = 64 << 10;
+// Walking all sockets of a host costs half a millisecond where it has none.
+constexpr int kLooksPerSearch = 16;
+// Of a machine with very many sockets: what lies beyond is not looked at.
+constexpr int kMostAnswers = 1024;
+
+std::string_view Host() {
+  static const std::string host = [] {
+    char name[256] = {};
+    gethostname(name, sizeof name - 1);
+    return std::string(name);
+  }();
+  return host;
+}
+
+std::string Format4(in_addr address, std::uint16_t port) {
+  char text[INET_ADDRSTRLEN];
+  inet_ntop(AF_INET, &address, text, sizeof text);
+  const bool loopback = (ntohl(address.s_addr) >> 24) == 127;
+  return loopback ? fmt::format("{}:{}%{}", text, port, Host()) : fmt::format("{}:{}", text, port);
+}
+
+std::string Format6(const in6_addr& address, std::uint16_t port) {
+  if (IN6_IS_ADDR_V4MAPPED(&address)) {
+    in_addr inner;
+    std::memcpy(&inner, address.s6_addr + 12, sizeof inner);
+    return Format4(inner, port);
+  }
+  char text[INET6_ADDRSTRLEN];
+  inet_ntop(AF_INET6, &address, text, sizeof text);
+  return IN6_IS_ADDR_LOOPBACK(&address) ? fmt::format("[{}]:{}%{}", text, port, Host())
+                                        : fmt::format("[{}]:{}", text, port);
+}
+
+std::string FormatDiag(std::uint8_t family, const __be32* address, __be16 port) {
+  if (family == AF_INET) {
+    in_addr four;
+    std::memcpy(&four, address, sizeof four);
+    return Format4(four, ntohs(port));
+  }
+  in6_addr six;
+  std::memcpy(&six, address, sizeof six);
+  return Format6(six, ntohs(port));
+}
+
+bool IsAnyAddress(const inet_diag_msg& message) {
+  const __be32* const a = message.id.idiag_src;
+  return message.idiag_family == AF_INET ? a[0] == 0 : (a[0] | a[1] | a[2] | a[3]) == 0;
+}
+
+// Inode numbers of the process's sockets, ascending.
+std::vector<std::uint32_t> InodesOf(pid_t pid) {
+  std::vector<std::uint32_t> inodes;
+  const std::string path = fmt::format("/proc/{}/fd", pid);
+  DIR* const directory = opendir(path.c_str());
+  if (directory == nullptr) return inodes;
+  while (const dirent* entry = readdir(directory)) {
+    char target[64] = {};
+    if (readlinkat(dirfd(directory), entry->d_name, target, sizeof target - 1) < 0) continue;
+    unsigned inode = 0;
+    if (std::sscanf(target, "socket:[%u]", &inode) == 1) inodes.push_back(inode);
+  }
+  closedir(directory);
+  std::sort(inodes.begin(), inodes.end());
+  return inodes;
+}
+
+void AddListener(const inet_diag_msg& message, std::vector<verdict::TcpSocket>& sockets) {
+  const std::uint16_t port = ntohs(message.id.idiag_sport);
+  if (!IsAnyAddress(message)) {
+    sockets.push_back(
+        {FormatDiag(message.idiag_family, message.id.idiag_src, message.id.idiag_sport), ""});
+    return;
+  }
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) return;
+  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr) continue;
+    const int family = one->ifa_addr->sa_family;
+    if (family == AF_INET) {
+      sockets.push_back(
+          {Format4(reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr, port), ""});
+    } else if (family == AF_INET6 && message.idiag_family == AF_INET6) {
+      sockets.push_back(
+          {Format6(reinterpret_cast<const sockaddr_in6*>(one->ifa_addr)->sin6_addr, port), ""});
+    }
+  }
+  freeifaddrs(all);
+}
+
+verdict::TcpSocket SocketFrom(const nlmsghdr& header) {
+  const auto& message = *static_cast<const inet_diag_msg*>(NLMSG_DATA(&header));
+  verdict::TcpSocket socket;
+  socket.local = FormatDiag(message.idiag_family, message.id.idiag_src, message.id.idiag_sport);
+  socket.remote = FormatDiag(message.idiag_family, message.id.idiag_dst, message.id.idiag_dport);
+  socket.unread = message.idiag_rqueue;
+  auto rest = static_cast<int>(header.nlmsg_len - NLMSG_LENGTH(sizeof message));
+  const auto* attribute = reinterpret_cast<const rtattr*>(&message + 1);
+  for (; RTA_OK(attribute, rest); attribute = RTA_NEXT(attribute, rest)) {
+    if (attribute->rta_type != INET_DIAG_INFO) continue;
+    tcp_info info{};
+    std::memcpy(&info, RTA_DATA(attribute),
+                std::min<std::size_t>(sizeof info, RTA_PAYLOAD(attribute)));
+    socket.written = info.tcpi_bytes_sent - info.tcpi_bytes_retrans + info.tcpi_notsent_bytes;
+    socket.received = info.tcpi_bytes_received;
+    // What was sent again too early the receiver had already, and says so.
+    socket.retransmits =
+        info.tcpi_total_retrans - std::min(info.tcpi_total_retrans, info.tcpi_dsack_dups);
+    socket.limited_s = static_cast<double>(info.tcpi_rwnd_limited) * 1e-6;
+    socket.round_trip_us = info.tcpi_rtt;
+    socket.least_round_trip_us = info.tcpi_min_rtt;
+    socket.last_received_ms = info.tcpi_last_data_recv;
+  }
+  return socket;
+}
+
+// What names a socket to the kernel, its cookie included: a port that is used again is another.
+struct SocketName {
+  std::uint8_t family;
+  inet_diag_sockid id;
+  std::uint32_t inode;  // another one, or none, when the process has closed it
+};
+
+void Add(const nlmsghdr& header, const std::vector<std::uint32_t>& inodes,
+         std::vector<verdict::TcpSocket>& sockets, std::vector<SocketName>* names) {
+  const auto& message = *static_cast<const inet_diag_msg*>(NLMSG_DATA(&header));
+  if (!std::binary_search(inodes.begin(), inodes.end(), message.idiag_inode)) return;
+  if (message.idiag_state == kListen) return AddListener(message, sockets);
+  sockets.push_back(SocketFrom(header));
+  if (names != nullptr) names->push_back({message.idiag_family, message.id, message.idiag_inode});
+}
+
+// For one, or with no `id` for all.
+bool Ask(int fd, std::uint8_t family, const inet_diag_sockid* id = nullptr) {
+  struct {
+    nlmsghdr header;
+    inet_diag_req_v2 request;
+  } ask{};
+  ask.header.nlmsg_len = sizeof ask;
+  ask.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
+  ask.header.nlmsg_flags =
+      static_cast<std::uint16_t>(id == nullptr ? NLM_F_REQUEST | NLM_F_DUMP : NLM_F_REQUEST);
+  if (id != nullptr) ask.request.id = *id;
+  ask.request.sdiag_family = family;
+  ask.request.sdiag_protocol = IPPROTO_TCP;
+  ask.request.idiag_ext = 1 << (INET_DIAG_INFO - 1);
+  ask.request.idiag_states = ~((1u << kTimeWait) | (1u << kSynReceived) | (1u << kNewSynReceived));
+  return send(fd, &ask, sizeof ask, 0) == sizeof ask;
+}
+
+void Read(int fd, const std::vector<std::uint32_t>& inodes,
+          std::vector<verdict::TcpSocket>& sockets, std::vector<SocketName>* names) {
+  alignas(nlmsghdr) char answer[kAnswerBytes];
+  for (int i = 0; i < kMostAnswers; ++i) {
+    // A dump is made while it is read: the kernel never lets one wait.
+    const ssize_t bytes = recv(fd, answer, sizeof answer, MSG_DONTWAIT);
+    if (bytes <= 0) return;
+    auto rest = static_cast<unsigned>(bytes);
+    for (auto* header = reinterpret_cast<nlmsghdr*>(answer); NLMSG_OK(header, rest);
+         header = NLMSG_NEXT(header, rest)) {
+      if (header->nlmsg_type != SOCK_DIAG_BY_FAMILY) return;  // done, or an error
+      if (sockets.size() < kMostSockets) Add(*header, inodes, sockets, names);
+    }
+  }
+}
+
+std::vector<verdict::TcpSocket> FindSockets(pid_t pid, std::vector<SocketName>* names) {
+  std::vector<verdict::TcpSocket> sockets;
+  const std::vector<std::uint32_t> inodes = InodesOf(pid);
+  if (inodes.empty()) return sockets;
+  const Fd fd(socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
+  if (!fd.valid()) return sockets;
+  for (const std::uint8_t family : {AF_INET, AF_INET6}) {
+    if (Ask(fd.get(), family)) Read(fd.get(), inodes, sockets, names);
+  }
+  return sockets;
+}
+
+// None when it is gone.
+std::optional<verdict::TcpSocket> LookAtOne(int fd, const SocketName& name) {
+  alignas(nlmsghdr) char answer[4096];
+  if (!Ask(fd, name.family, &name.id)) return std::nullopt;
+  const ssize_t bytes = recv(fd, answer, sizeof answer, MSG_DONTWAIT);
+  if (bytes <= 0) return std::nullopt;
+  const auto* header = reinterpret_cast<const nlmsghdr*>(answer);
+  const bool is_it =
+      NLMSG_OK(header, static_cast<unsigned>(bytes)) && header->nlmsg_type == SOCK_DIAG_BY_FAMILY;
+  if (!is_it) return std::nullopt;
+  const auto& message = *static_cast<const inet_diag_msg*>(NLMSG_DATA(header));
+  return message.idiag_inode == name.inode ? std::optional(SocketFrom(*header)) : std::nullopt;
+}
+
+}  // namespace
+
+struct SocketLooks::Found {
+  std::vector<verdict::TcpSocket> listeners;
+  std::vector<SocketName> names;
+  Fd netlink = Fd(socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
+};
+
+SocketLooks::SocketLooks(pid_t pid) : pid_(pid), found_(std::make_unique<Found>()) {}
+SocketLooks::~SocketLooks() = default;
+
+std::vector<verdict::TcpSocket> SocketLooks::Look() {
+  if (looks_++ % kLooksPerSearch == 0) {
+    found_->names.clear();
+    std::vector<verdict::TcpSocket> sockets = FindSockets(pid_, &found_->names);
+    found_->listeners = sockets;
+    std::erase_if(found_->listeners,
+                  [](const verdict::TcpSocket& one) { return !one.remote.empty(); });
+    return sockets;
+  }
+  std::vector<verdict::TcpSocket> sockets = found_->listeners;
+  std::erase_if(found_->names, [&](const SocketName& name) {
+    std::optional<verdict::TcpSocket> seen = LookAtOne(found_->netlink.get(), name);
+    if (seen) sockets.push_back(std::move(*seen));
+    return !seen;
+  });
+  return sockets;
+}
+
+std::string FormatAddress(const void* address) {
+  sa_family_t family;
+  std::memcpy(&family, address, sizeof family);
+  if (family == AF_INET) {
+    const auto& four = *static_cast<const sockaddr_in*>(address);
+    return Format4(four.sin_addr, ntohs(four.sin_port));
+  }
+  const auto& six = *static_cast<const sockaddr_in6*>(address);
+  return Format6(six.sin6_addr, ntohs(six.sin6_port));
+}
+
+std::vector<verdict::TcpSocket> SocketsOf(pid_t pid) { return FindSockets(pid, nullptr); }
+
+}  // namespace lockstep::agent

@@ -1,0 +1,142 @@
+// Sockets of this process, while data is written, read, and left unread.
+#include "core/agent/sockets.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/fd.h"
+#include "gtest/gtest.h"
+
+namespace lockstep::agent {
+namespace {
+
+struct Pair {
+  Fd listening, client, server;
+  std::string listens_on, client_address;
+};
+
+Pair Connect(std::uint32_t listen_address) {
+  Pair pair;
+  pair.listening = Fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  pair.client = Fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(listen_address);
+  socklen_t length = sizeof address;
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  EXPECT_EQ(bind(pair.listening.get(), any, sizeof address), 0);
+  EXPECT_EQ(listen(pair.listening.get(), 4), 0);
+  getsockname(pair.listening.get(), any, &length);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  pair.listens_on = FormatAddress(&address);
+  EXPECT_EQ(connect(pair.client.get(), any, sizeof address), 0);
+  getsockname(pair.client.get(), any, &length);
+  pair.client_address = FormatAddress(&address);
+  pair.server = Fd(accept4(pair.listening.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  return pair;
+}
+
+std::optional<verdict::TcpSocket> Find(const std::string& local, const std::string& remote) {
+  const std::vector<verdict::TcpSocket> all = SocketsOf(getpid());
+  const auto found = std::find_if(all.begin(), all.end(), [&](const verdict::TcpSocket& socket) {
+    return socket.local == local && socket.remote == remote;
+  });
+  return found == all.end() ? std::nullopt : std::optional<verdict::TcpSocket>(*found);
+}
+
+TEST(Sockets, TellsWhatWasWrittenReceivedAndNotRead) {
+  const Pair pair = Connect(INADDR_LOOPBACK);
+  const std::string data(1000, 'x');
+  ASSERT_EQ(send(pair.client.get(), data.data(), 1000, 0), 1000);
+  ASSERT_EQ(send(pair.server.get(), data.data(), 77, 0), 77);
+  char part[400];
+  ASSERT_EQ(recv(pair.server.get(), part, sizeof part, MSG_WAITALL), 400);
+  const auto client = Find(pair.client_address, pair.listens_on);
+  const auto server = Find(pair.listens_on, pair.client_address);
+  ASSERT_TRUE(client && server);
+  EXPECT_EQ(client->written, 1000u);
+  EXPECT_EQ(client->received, 77u);
+  EXPECT_EQ(client->unread, 77u);
+  EXPECT_EQ(server->received, 1000u);
+  EXPECT_EQ(server->unread, 600u);
+}
+
+// A reader that does not read: what the kernels could not pass on is written, and not received.
+TEST(Sockets, CountsWhatIsStillOnTheWay) {
+  const Pair pair = Connect(INADDR_LOOPBACK);
+  const std::string data(1 << 20, 'x');
+  std::uint64_t written = 0;
+  for (int i = 0; i < 64; ++i) {
+    const ssize_t n = send(pair.client.get(), data.data(), data.size(), MSG_DONTWAIT);
+    if (n > 0) written += static_cast<std::uint64_t>(n);
+  }
+  const auto client = Find(pair.client_address, pair.listens_on);
+  const auto server = Find(pair.listens_on, pair.client_address);
+  ASSERT_TRUE(client && server);
+  EXPECT_EQ(client->written, written);
+  EXPECT_LT(server->received, written);
+  EXPECT_EQ(server->unread, server->received);
+}
+
+TEST(Sockets, ListenersAreThereOnEveryAddress) {
+  const Pair pair = Connect(INADDR_ANY);
+  EXPECT_TRUE(Find(pair.listens_on, ""));
+  EXPECT_NE(pair.listens_on.find('%'), std::string::npos) << "loopback addresses name their host";
+}
+
+// Whether it is a look that searches, or one that asks for what is known.
+TEST(Sockets, LooksAgainAndAgainShowTheSame) {
+  Pair pair = Connect(INADDR_LOOPBACK);
+  SocketLooks looks(getpid());
+  const auto seen = [&](const std::string& local) -> std::optional<verdict::TcpSocket> {
+    for (const verdict::TcpSocket& socket : looks.Look()) {
+      if (socket.local == local) return socket;
+    }
+    return std::nullopt;
+  };
+  for (std::uint64_t sent = 0; sent < 40; ++sent) {
+    const auto client = seen(pair.client_address);
+    ASSERT_TRUE(client);
+    EXPECT_EQ(client->remote, pair.listens_on);
+    EXPECT_EQ(client->written, sent);
+    ASSERT_EQ(send(pair.client.get(), "x", 1, 0), 1);
+  }
+  EXPECT_TRUE(seen(pair.listens_on)) << "who listens, too";
+  // It waits for its peer to end, or for the last segments to be gone, and is nobody's.
+  char all[40];
+  ASSERT_EQ(recv(pair.server.get(), all, sizeof all, MSG_WAITALL), 40);
+  pair.client.Reset();
+  EXPECT_FALSE(seen(pair.client_address));
+  pair.server.Reset();
+  EXPECT_FALSE(seen(pair.client_address));
+  // A new one is found a few looks later.
+  const Pair later = Connect(INADDR_LOOPBACK);
+  bool found = false;
+  for (int i = 0; i < 16; ++i) found = found || seen(later.client_address);
+  EXPECT_TRUE(found);
+}
+
+TEST(Sockets, OnlyThoseOfTheProcess) {
+  const pid_t other = fork();
+  if (other == 0) {
+    for (int fd = 3; fd < 64; ++fd) close(fd);
+    pause();
+    _exit(0);
+  }
+  const Pair pair = Connect(INADDR_LOOPBACK);
+  EXPECT_TRUE(SocketsOf(other).empty());
+  kill(other, SIGKILL);
+  waitpid(other, nullptr, 0);
+  EXPECT_TRUE(SocketsOf(other).empty());
+}
+
+}  // namespace
+}  // namespace lockstep::agent

@@ -1,0 +1,26 @@
+// The end of what a worker's library wrote into a file, kept with the run.
+#ifndef LOCKSTEP_CORE_AGENT_WORKER_LOG_H_
+#define LOCKSTEP_CORE_AGENT_WORKER_LOG_H_
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <string>
+
+#include "core/journal/worker_log.h"
+
+namespace lockstep::agent {
+
+inline constexpr std::size_t kMostLogBytes = 16 << 10;
+
+// The last `most` bytes of a regular file, from the beginning of a line on; empty text when there
+// is no such file, or nothing in it. Never waits for a writer.
+journal::WorkerLog ReadLogEnd(const std::string& path, std::size_t most = kMostLogBytes);
+
+// Removes the logs in `folder` (empty: $TMPDIR, or /tmp) that process `pid`, which is gone, made
+// for its library, unless they tell of trouble. A process that is killed removes none itself.
+void RemoveQuietLogs(const std::string& folder, pid_t pid);
+
+}  // namespace lockstep::agent
+
+#endif  // LOCKSTEP_CORE_AGENT_WORKER_LOG_H_

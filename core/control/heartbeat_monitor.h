@@ -1,0 +1,69 @@
+// Who is heard of. The coordinator speaks to every agent four times within the bound and each
+// answers, outside of what is measured; whoever is not heard of for the bound is taken for lost.
+// That is a suspicion, unlike a closed connection, which proves that a process is gone.
+#ifndef LOCKSTEP_CORE_CONTROL_HEARTBEAT_MONITOR_H_
+#define LOCKSTEP_CORE_CONTROL_HEARTBEAT_MONITOR_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "core/base/status.h"
+
+namespace lockstep::control {
+
+// LOCKSTEP_LOST_SECONDS of the coordinator's environment, 2 to 3600.
+inline constexpr double kLostSeconds = 20;
+Result<double> LostSecondsFrom(const char* text);
+
+// How long until heartbeats, or a silence, are due: a rhythm for a loop that sleeps in poll(2).
+class HeartbeatMonitor {
+ public:
+  // `now_ns`: monotonic time, as for all below.
+  HeartbeatMonitor(double lost_seconds, std::int64_t now_ns);
+
+  double lost_seconds() const { return static_cast<double>(lost_ns_) * 1e-9; }
+  // To be asked at every turn of the loop: awake time.
+  std::int64_t Turn(std::int64_t now_ns);
+  // This process was stopped for so long that the others must have taken it for lost: known by now,
+  // unless it went on for as long as they wait.
+  bool overslept() const { return woke_ns_ >= 0 && awake_ns_ - woke_ns_ <= lost_ns_; }
+  // A heartbeat is due; counts as sent.
+  bool TakeHeartbeat(std::int64_t awake_ns);
+  bool IsLost(std::int64_t heard_ns, std::int64_t awake_ns) const {
+    return awake_ns - heard_ns > lost_ns_;
+  }
+  int wake_ms() const { return static_cast<int>(heartbeat_ns_ / 1'000'000) + 1; }
+
+ private:
+  // Time in which this process was awake: of a gap between two readings at most `most_gap_ns`
+  // counts. Who was stopped itself (job control, a debugger, a suspended machine) takes nobody for
+  // lost.
+  class AwakeTime {
+   public:
+    AwakeTime(std::int64_t most_gap_ns, std::int64_t now_ns)
+        : most_gap_ns_(most_gap_ns), last_ns_(now_ns) {}
+    std::int64_t Read(std::int64_t now_ns) {
+      awake_ns_ += std::clamp<std::int64_t>(now_ns - last_ns_, 0, most_gap_ns_);
+      last_ns_ = now_ns;
+      return awake_ns_;
+    }
+
+   private:
+    std::int64_t most_gap_ns_;
+    std::int64_t last_ns_;
+    std::int64_t awake_ns_ = 0;
+  };
+
+  std::int64_t lost_ns_;
+  std::int64_t heartbeat_ns_;
+  std::int64_t next_heartbeat_ns_;
+  std::int64_t last_turn_ns_;
+  std::int64_t awake_ns_ = 0;  // at the last turn
+  std::int64_t woke_ns_ = -1;  // awake time, after the last stop that was too long
+  AwakeTime awake_time_;
+};
+
+}  // namespace lockstep::control
+
+#endif  // LOCKSTEP_CORE_CONTROL_HEARTBEAT_MONITOR_H_

@@ -1,0 +1,120 @@
+// What an agent tells of its host, and the addresses on which it can be reached from others.
+#include "core/control/machine.h"
+
+#include <arpa/inet.h>
+#include <fmt/core.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace lockstep::control {
+namespace {
+
+std::string FirstLine(const char* path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+std::vector<int> AllowedCpus() {
+  std::vector<int> cpus;
+  // Larger than any kernel's NR_CPUS (8192); a set that is too small is refused with EINVAL.
+  constexpr int kMostCpus = 8192;
+  std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(kMostCpus),
+                                                       [](cpu_set_t* s) { CPU_FREE(s); });
+  const std::size_t bytes = CPU_ALLOC_SIZE(kMostCpus);
+  CPU_ZERO_S(bytes, set.get());
+  if (sched_getaffinity(0, bytes, set.get()) != 0) return cpus;
+  for (int cpu = 0; cpu < kMostCpus; ++cpu) {
+    if (CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes, set.get())) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+std::int64_t MemoryAvailableBytes() {
+  std::ifstream file("/proc/meminfo");
+  std::string name, unit;
+  std::int64_t kib = 0;
+  while (file >> name >> kib) {
+    std::getline(file, unit);
+    if (name == "MemAvailable:") return kib * 1024;
+  }
+  return 0;
+}
+
+struct Interface {
+  std::string name;
+  std::string address;
+  bool loopback = false;
+};
+
+std::vector<Interface> UpInterfaces() {
+  std::vector<Interface> interfaces;
+  ifaddrs* first = nullptr;
+  if (getifaddrs(&first) != 0) return interfaces;
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(first, &freeifaddrs);
+  for (const ifaddrs* i = first; i; i = i->ifa_next) {
+    if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET || !(i->ifa_flags & IFF_UP)) continue;
+    char text[INET_ADDRSTRLEN];
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(i->ifa_addr)->sin_addr, text,
+              sizeof text);
+    interfaces.push_back({i->ifa_name, text, (i->ifa_flags & IFF_LOOPBACK) != 0});
+  }
+  return interfaces;
+}
+
+}  // namespace
+
+AgentInfo DescribeAgent(int rank) {
+  AgentInfo info;
+  info.rank = rank;
+  char name[256] = "";
+  gethostname(name, sizeof name - 1);
+  info.host = name;
+  info.boot_id = FirstLine("/proc/sys/kernel/random/boot_id");
+  info.pid = getpid();
+  info.cpus = AllowedCpus();
+  info.memory_available_bytes = MemoryAvailableBytes();
+  return info;
+}
+
+Result<std::string> InterfaceAddress(const std::string& wanted, std::string_view variable) {
+  std::string names;
+  for (const Interface& i : UpInterfaces()) {
+    const std::string_view name = i.name;
+    const bool usual = !i.loopback && name != "docker0" && !name.starts_with("veth");
+    if (wanted.empty() ? usual : (i.name == wanted || i.address == wanted)) return i.address;
+    names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", i.name, i.address);
+  }
+  if (names.empty()) names = "none";
+  if (wanted.empty()) {
+    return EnvironmentError(
+        fmt::format("no network interface for ranks on several hosts (up: {}); "
+                    "name one with LOCKSTEP_INTERFACE",
+                    names));
+  }
+  return InvalidInput(
+      fmt::format("{}='{}' is no interface that is up here and has an IPv4 address; choose one of: "
+                  "{}",
+                  variable, wanted, names));
+}
+
+Result<std::string> ListenAddress(const LaunchContext& context) {
+  if (context.single_host()) return std::string();
+  for (const char* variable : {"LOCKSTEP_INTERFACE", "GLOO_SOCKET_IFNAME"}) {
+    const char* wanted = std::getenv(variable);
+    if (wanted != nullptr && *wanted != '\0') return InterfaceAddress(wanted, variable);
+  }
+  return InterfaceAddress("");
+}
+
+}  // namespace lockstep::control

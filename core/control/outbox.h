@@ -1,0 +1,63 @@
+// The shared memory of an Outbox: one writer, one reader, in two processes. A SIGKILLed writer
+// leaves no torn record, because the length is published (release) after the bytes.
+#ifndef LOCKSTEP_CORE_CONTROL_OUTBOX_H_
+#define LOCKSTEP_CORE_CONTROL_OUTBOX_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace lockstep::control {
+
+// A byte queue in shared memory from the worker to its agent: what the worker appended survives the
+// worker. The agent drains it whenever the worker sends a message, and when the worker died.
+class Outbox {
+ public:
+  virtual ~Outbox() = default;
+  // Appends the whole record or nothing; false when there is no room. No system call.
+  virtual bool Append(std::span<const std::byte> record) = 0;
+  virtual std::size_t free_bytes() const = 0;
+  virtual std::size_t capacity_bytes() const = 0;
+};
+
+struct OutboxHeader {
+  alignas(64) std::atomic<std::uint64_t> written;  // bytes since the start, by the worker
+  alignas(64) std::atomic<std::uint64_t> read;     // bytes since the start, by the agent
+};
+static_assert(sizeof(OutboxHeader) == 128 && std::atomic<std::uint64_t>::is_always_lock_free);
+
+// Bytes of memory for an outbox of `capacity` bytes (a power of two).
+std::size_t OutboxBytes(std::size_t capacity);
+
+class OutboxWriter : public Outbox {
+ public:
+  // `memory` is zeroed, 64-byte aligned and OutboxBytes(capacity) long.
+  OutboxWriter(std::span<std::byte> memory, std::size_t capacity);
+  bool Append(std::span<const std::byte> record) override;
+  std::size_t free_bytes() const override;
+  std::size_t capacity_bytes() const override { return capacity_; }
+
+ private:
+  OutboxHeader* header_;
+  std::byte* data_;
+  std::size_t capacity_;
+};
+
+class OutboxReader {
+ public:
+  OutboxReader(std::span<std::byte> memory, std::size_t capacity);
+  // Takes up to `most` bytes. Empty when there is nothing, or when the worker overwrote the header
+  // with nonsense.
+  std::string Drain(std::size_t most);
+
+ private:
+  OutboxHeader* header_;
+  const std::byte* data_;
+  std::size_t capacity_;
+};
+
+}  // namespace lockstep::control
+
+#endif  // LOCKSTEP_CORE_CONTROL_OUTBOX_H_

@@ -1,0 +1,67 @@
+// How a follower joins: it connects, says hello, and waits for its welcome. A follower that was
+// dropped without a word (strangers crowd the server) comes again until its deadline.
+#include "core/control/rendezvous/join.h"
+
+#include <fmt/core.h>
+#include <poll.h>
+#include <time.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/control/frames.h"
+
+namespace lockstep::control::rendezvous {
+namespace {
+
+// Whether it came: false when the channel was closed without a word.
+Result<bool> AwaitWelcome(Channel& channel, Signals* signals, Deadline deadline) {
+  while (true) {
+    if (const std::optional<Frame> frame = channel.Take()) {
+      if (frame->is(FrameType::kWelcome)) return true;
+      return EnvironmentError(
+          "the coordinator (rank 0) did not admit this rank; all ranks must run the same program, "
+          "each rank once");
+    }
+    if (!channel.open()) return false;
+    if (deadline.Passed()) {
+      return EnvironmentError(
+          "the coordinator (rank 0) did not answer in time; see the messages "
+          "of rank 0");
+    }
+    pollfd items[] = {{channel.fd(), channel.poll_events(), 0},
+                      {signals == nullptr ? -1 : signals->fd(), POLLIN, 0}};
+    poll(items, 2, deadline.RemainingMs());
+    if (const int number = signals == nullptr ? 0 : signals->Take().end) {
+      return Terminated(fmt::format("ended by signal {} before the agents met", number));
+    }
+    channel.Flush();
+    channel.Fill();
+  }
+}
+
+}  // namespace
+
+Result<Channel> Join(const Endpoint& endpoint, const AgentInfo& info, Signals* signals,
+                     Deadline deadline, const Contact& own) {
+  HelloFrame hello;
+  hello.secret = endpoint.secret;
+  hello.request = Encode(JoinWords{info, own.address, own.port});
+  for (double pause = 0.002;; pause = std::min(2 * pause, 0.1)) {
+    LOCKSTEP_ASSIGN_OR_RETURN(Fd fd, ConnectTo(endpoint, deadline));
+    Channel channel(std::move(fd), kMostFrameBytes);
+    channel.Send(hello);
+    LOCKSTEP_ASSIGN_OR_RETURN(const bool welcome, AwaitWelcome(channel, signals, deadline));
+    if (welcome) return channel;
+    // Where strangers crowd, one that belongs there can be dropped for one of them.
+    if (deadline.Passed()) {
+      return EnvironmentError(
+          "the coordinator (rank 0) is gone or did not admit this rank; see the messages of rank "
+          "0");
+    }
+    const timespec moment{0, static_cast<long>(pause * 1e9)};
+    nanosleep(&moment, nullptr);
+  }
+}
+
+}  // namespace lockstep::control::rendezvous

@@ -1,0 +1,173 @@
+// Followers are admitted one by one, and welcomed together. Whoever is no follower costs a place in
+// a bounded queue, and never time (join_server.h).
+#include "core/control/rendezvous/join_server.h"
+
+#include <fmt/core.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "core/control/frames.h"
+#include "core/control/open_files.h"
+#include "core/control/rendezvous/local_socket.h"
+#include "core/control/tcp.h"
+
+namespace lockstep::control::rendezvous {
+namespace {
+
+// So many may say nothing before the oldest of them is dropped.
+constexpr std::size_t kMostStrangers = 64;
+// At a time, so that those who speak are heard in between.
+constexpr int kMostAccepted = 64;
+
+std::string NewSecret() {
+  std::string secret(kSecretBytes, '\0');
+  LOCKSTEP_CHECK(getrandom(secret.data(), secret.size(), 0) == static_cast<ssize_t>(kSecretBytes),
+                 std::strerror(errno));
+  return secret;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<JoinServer>> JoinServer::Listen(const std::string& address, int followers,
+                                                       const std::string& secret) {
+  std::unique_ptr<JoinServer> server(new JoinServer(followers));
+  Endpoint& own = server->endpoint_;
+  own.address = address;
+  own.secret = secret.empty() ? NewSecret() : secret;
+  LOCKSTEP_ASSIGN_OR_RETURN(server->listener_, IsLocal(address) ? ListenLocal(own.address)
+                                                                : ListenTcp(own.address, own.port));
+  return server;
+}
+
+void JoinServer::AddTo(std::vector<pollfd>& items) const {
+  items.push_back({listener_.get(), POLLIN, 0});
+  for (const Channel& pending : pending_) items.push_back({pending.fd(), POLLIN, 0});
+}
+
+Status JoinServer::Serve() {
+  HearPending();
+  for (int accepted = 0; accepted < kMostAccepted; ++accepted) {
+    Fd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!fd.valid() && errno == EAGAIN) break;
+    if (!fd.valid() && IsOutOfFiles(errno)) {
+      if (pending_.empty()) return OutOfFiles(static_cast<int>(requests_.size()));
+      pending_.pop_front();
+    }
+    if (!fd.valid() || (IsLocal(endpoint_.address) && !PeerIsOurUser(fd.get()))) continue;
+    SetTcpOptions(fd.get());
+    // Most say hello as they come.
+    Channel channel(std::move(fd), kMostHelloBytes);
+    if (!Hear(channel)) pending_.push_back(std::move(channel));
+    if (pending_.size() > requests_.size() + kMostStrangers) pending_.pop_front();
+  }
+  return OkStatus();
+}
+
+bool JoinServer::Hear(Channel& pending) {
+  pending.Fill();
+  const std::optional<Frame> frame = pending.Take();
+  if (!frame) return !pending.open();
+  const std::optional<HelloFrame> hello = Decode<HelloFrame>(frame->payload);
+  if (!frame->is(FrameType::kHello) || !hello || !SameSecret(hello->secret, endpoint_.secret)) {
+    return true;
+  }
+  std::optional<JoinWords> words;
+  if (hello->version == kProtocolVersion) words = Decode<JoinWords>(hello->request);
+  if (!words || words->info.rank < 1 || words->info.rank > static_cast<int>(requests_.size())) {
+    pending.Send(FrameType::kRefused);
+    return true;
+  }
+  AgentInfo& info = words->info;
+  Contact contact = {info.rank, info.host, words->address, words->port};
+  std::optional<JoinRequest>& place = requests_[static_cast<std::size_t>(info.rank - 1)];
+  // Who came before, and has left since, has come again.
+  if (place) place->channel.Fill();
+  if (place && place->channel.open()) {
+    pending.Send(FrameType::kRefused);
+    return true;
+  }
+  pending.set_most_payload_bytes(kMostFrameBytes);
+  if (welcoming_) pending.Send(FrameType::kWelcome);
+  place.emplace(JoinRequest{std::move(info), std::move(contact), std::move(pending)});
+  return true;
+}
+
+void JoinServer::Welcome() {
+  welcoming_ = true;
+  for (std::optional<JoinRequest>& request : requests_) {
+    if (request) request->channel.Fill();
+    // Who came early may have gone elsewhere.
+    if (request && !request->channel.open()) request.reset();
+    if (request) request->channel.Send(FrameType::kWelcome);
+  }
+}
+
+void JoinServer::HearPending() {
+  std::erase_if(pending_, [this](Channel& pending) { return Hear(pending); });
+}
+
+std::string JoinServer::Missing() const {
+  constexpr int kMostNamed = 8;
+  std::string text;
+  int missing = 0;
+  for (std::size_t i = 0; i < requests_.size(); ++i) {
+    if (requests_[i]) continue;
+    if (++missing <= kMostNamed) text += fmt::format("{}{}", text.empty() ? "" : ", ", i + 1);
+  }
+  if (missing > kMostNamed) text += fmt::format(" and {} more", missing - kMostNamed);
+  return text;
+}
+
+Status JoinServer::PollOnce(EndpointServer* endpoints, Signals& signals, Deadline deadline) {
+  std::vector<pollfd> items{{signals.fd(), POLLIN, 0},
+                            {endpoints ? endpoints->fd() : -1, POLLIN, 0}};
+  AddTo(items);
+  poll(items.data(), items.size(), deadline.RemainingMs());
+  if (endpoints) LOCKSTEP_RETURN_IF_ERROR(endpoints->Serve());
+  return Serve();
+}
+
+std::vector<JoinRequest> JoinServer::GatherSome(Signals& signals, Deadline deadline,
+                                                std::size_t enough, double hurry_seconds) {
+  const auto came = [&] {
+    return static_cast<std::size_t>(std::count_if(requests_.begin(), requests_.end(),
+                                                  [](const auto& one) { return one.has_value(); }));
+  };
+  Welcome();
+  while (came() < enough && !deadline.Passed()) {
+    if (!PollOnce(nullptr, signals, deadline).ok()) break;
+    if (signals.Take().end != 0) deadline = deadline.Earlier(Deadline::AfterSeconds(hurry_seconds));
+  }
+  std::vector<JoinRequest> requests;
+  for (std::optional<JoinRequest>& request : requests_) {
+    if (request) requests.push_back(*std::exchange(request, std::nullopt));
+  }
+  return requests;
+}
+
+Result<std::vector<JoinRequest>> JoinServer::Gather(EndpointServer* endpoints, Signals& signals,
+                                                    Deadline deadline) {
+  Welcome();
+  while (!Missing().empty()) {
+    if (deadline.Passed()) {
+      return EnvironmentError(
+          fmt::format("rank {} did not join in time; see the messages of its "
+                      "host, and check that it can reach {}",
+                      Missing(), endpoint_.address));
+    }
+    LOCKSTEP_RETURN_IF_ERROR(PollOnce(endpoints, signals, deadline));
+    if (const int number = signals.Take().end) {
+      return Terminated(fmt::format("ended by signal {} before the agents met", number));
+    }
+  }
+  std::vector<JoinRequest> requests;
+  for (std::optional<JoinRequest>& request : requests_) requests.push_back(*std::move(request));
+  return requests;
+}
+
+}  // namespace lockstep::control::rendezvous

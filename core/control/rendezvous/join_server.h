@@ -1,0 +1,82 @@
+// How followers find the coordinator and are let in.
+//
+// On one host the coordinator listens on a unix socket, and the kernel tells whose process
+// connects: others than our own user's are dropped at once. Across hosts it listens on one address
+// with a port of the kernel's choice. Who wants in proves knowledge of the launch's secret in its
+// first frame. Whoever is wrong or talks too much is dropped, and of those that say nothing the
+// oldest when they become many: none of them makes others wait. Who was dropped although it belongs
+// here joins again. Address and secret go only over channels of our own user: an abstract unix
+// socket whose peer is asked for its user id, or the launcher's MPI.
+#ifndef LOCKSTEP_CORE_CONTROL_RENDEZVOUS_JOIN_SERVER_H_
+#define LOCKSTEP_CORE_CONTROL_RENDEZVOUS_JOIN_SERVER_H_
+
+#include <poll.h>
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/deadline.h"
+#include "core/base/fd.h"
+#include "core/base/status.h"
+#include "core/control/agent_info.h"
+#include "core/control/channel.h"
+#include "core/control/context.h"
+#include "core/control/rendezvous/endpoint.h"
+#include "core/control/roster.h"
+#include "core/control/signals.h"
+
+namespace lockstep::control::rendezvous {
+
+// An agent that was admitted.
+struct JoinRequest {
+  AgentInfo info;
+  Contact contact;
+  Channel channel;
+};
+
+// A listening socket, while followers arrive.
+class JoinServer {
+ public:
+  // `address`: IPv4, or "@" for a unix socket. `secret`: none for a new one.
+  static Result<std::unique_ptr<JoinServer>> Listen(const std::string& address, int followers,
+                                                    const std::string& secret = "");
+  const Endpoint& endpoint() const { return endpoint_; }
+
+  // Admits ranks 1..followers; the result is ordered by rank. When `endpoints` is given, tells the
+  // endpoint to whoever asks there. Errors name the ranks that are missing.
+  Result<std::vector<JoinRequest>> Gather(EndpointServer* endpoints, Signals& signals,
+                                          Deadline deadline);
+  // For a loop that does other things until Gather or GatherSome: what to poll, and what to do
+  // then. Who belongs here waits, and strangers are dropped, so that no queue is full when it
+  // matters.
+  void AddTo(std::vector<pollfd>& items) const;
+  Status Serve();
+  // Whoever came by the deadline, or when `enough` came. A signal to end leaves `hurry_seconds`.
+  std::vector<JoinRequest> GatherSome(Signals& signals, Deadline deadline, std::size_t enough,
+                                      double hurry_seconds);
+
+ private:
+  explicit JoinServer(int followers) : requests_(static_cast<std::size_t>(followers)) {}
+  void HearPending();
+  // Admits, or drops (returns true: it is no longer pending).
+  bool Hear(Channel& pending);
+  void Welcome();  // from now on
+  std::string Missing() const;
+  Status PollOnce(EndpointServer* endpoints, Signals& signals, Deadline deadline);
+
+  Fd listener_;
+  Endpoint endpoint_;
+  bool welcoming_ = false;
+  std::deque<Channel> pending_;  // the oldest first
+  std::vector<std::optional<JoinRequest>> requests_;
+};
+
+}  // namespace lockstep::control::rendezvous
+
+#endif  // LOCKSTEP_CORE_CONTROL_RENDEZVOUS_JOIN_SERVER_H_

@@ -1,0 +1,49 @@
+// The memory that an agent and its worker share: a header with the worker's card, the words that a
+// device marks, the journal, the outbox.
+//
+// It has no name (memfd), so nothing can be left behind whoever dies; its size is sealed, so the
+// worker cannot make the agent fault. Source: memfd_create(2), fcntl(2) F_ADD_SEALS.
+#ifndef LOCKSTEP_CORE_CONTROL_SEGMENT_H_
+#define LOCKSTEP_CORE_CONTROL_SEGMENT_H_
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "core/base/fd.h"
+#include "core/base/status.h"
+
+namespace lockstep::control {
+
+class Segment {
+ public:
+  // Zeroed. The capacities are powers of two: events, bytes. kEnvironment when memory lacks.
+  static Result<std::unique_ptr<Segment>> Create(std::size_t journal_capacity,
+                                                 std::size_t outbox_capacity);
+  // Maps a segment that another process created.
+  static Result<std::unique_ptr<Segment>> Map(Fd fd);
+  ~Segment();
+  Segment(const Segment&) = delete;
+  Segment& operator=(const Segment&) = delete;
+
+  int fd() const { return fd_.get(); }
+  std::size_t journal_capacity() const { return journal_capacity_; }
+  std::size_t outbox_capacity() const { return outbox_capacity_; }
+  std::span<std::byte> card() const;          // core/control/worker_card.h
+  std::span<std::byte> device_marks() const;  // core/journal/device_marks.h; whole pages
+  std::span<std::byte> journal() const;
+  std::span<std::byte> outbox() const;
+
+ private:
+  Segment(Fd fd, std::byte* memory, std::size_t bytes)
+      : fd_(std::move(fd)), memory_(memory), bytes_(bytes) {}
+  Fd fd_;
+  std::byte* memory_;
+  std::size_t bytes_;
+  std::size_t journal_capacity_ = 0;
+  std::size_t outbox_capacity_ = 0;
+};
+
+}  // namespace lockstep::control
+
+#endif  // LOCKSTEP_CORE_CONTROL_SEGMENT_H_

@@ -1,0 +1,37 @@
+// The signals of an agent, as something to poll: they interrupt nothing.
+#ifndef LOCKSTEP_CORE_CONTROL_SIGNALS_H_
+#define LOCKSTEP_CORE_CONTROL_SIGNALS_H_
+
+#include <csignal>
+
+#include "core/base/fd.h"
+
+namespace lockstep::control {
+
+// Blocks SIGCHLD, SIGTERM, SIGINT, SIGHUP and SIGCONT for the rest of the process's life (an agent
+// that has finished must not be ended by a late SIGTERM before its exit code is out). Ignores
+// SIGPIPE, and so do the workers, which inherit that, as every Python program does: a library that
+// writes to a rank that is gone gets an error.
+class Signals {
+ public:
+  Signals();
+
+  int fd() const { return fd_.get(); }
+  struct Arrived {
+    bool child = false;  // a child changed its state
+    int end = 0;         // SIGTERM, SIGINT or SIGHUP, or 0
+    // The launcher continued us. Open MPI does so when it begins to end a launch (Ctrl-C, a lost
+    // rank), sends SIGTERM a second later, and SIGKILL after another one.
+    bool warned = false;
+  };
+  Arrived Take();
+
+  static const sigset_t& inherited_mask();  // what a worker gets back
+
+ private:
+  Fd fd_;
+};
+
+}  // namespace lockstep::control
+
+#endif  // LOCKSTEP_CORE_CONTROL_SIGNALS_H_

@@ -1,0 +1,30 @@
+// TCP as the control plane wants it.
+#ifndef LOCKSTEP_CORE_CONTROL_TCP_H_
+#define LOCKSTEP_CORE_CONTROL_TCP_H_
+
+#include <cstdint>
+#include <string>
+
+#include "core/base/deadline.h"
+#include "core/base/fd.h"
+#include "core/base/status.h"
+
+namespace lockstep::control {
+
+// No delay; a peer whose host died is noticed within `lost_seconds` or a few seconds more, whether
+// we talk or listen (keepalive; TCP_USER_TIMEOUT, RFC 5482). May be called again.
+void SetTcpOptions(int fd, double lost_seconds = 20);
+
+// The peer's kernel has acknowledged all that was sent to it: host and way are there.
+bool AllAcknowledged(int fd);
+
+// Listens on this one IPv4 address; `port` is the kernel's choice.
+Result<Fd> ListenTcp(const std::string& address, std::uint16_t& port);
+
+// `refused`: set to whether the host was reached, but nobody listens there.
+Result<Fd> ConnectTcp(const std::string& address, std::uint16_t port, Deadline deadline,
+                      bool* refused = nullptr);
+
+}  // namespace lockstep::control
+
+#endif  // LOCKSTEP_CORE_CONTROL_TCP_H_

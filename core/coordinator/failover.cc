@@ -1,0 +1,244 @@
+// Orphans go through the candidates in order: to the first that welcomes them they give what they
+// know (Give), and if none before them lives they gather what the others give (Gather). Each wait
+// is bounded, and shorter once a signal to end has come.
+#include "core/coordinator/failover.h"
+
+#include <fmt/core.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+#include <utility>
+
+#include "core/control/frames.h"
+#include "core/control/machine.h"
+#include "core/control/rendezvous/endpoint.h"
+#include "core/control/rendezvous/join.h"
+#include "core/control/tcp.h"
+
+namespace lockstep::coordinator {
+namespace {
+
+constexpr double kConnectSeconds = 1;
+// A closed connection is noticed by all at once; silence by each in its turn.
+constexpr double kWelcomeSeconds = 3, kWelcomeAfterSilenceSeconds = 6;
+constexpr double kGiveSeconds = 60;
+constexpr std::size_t kPieceBytes = std::size_t{8} << 20;
+
+bool IsSilence(verdict::Loss loss) {
+  return loss == verdict::Loss::kCutOff || loss == verdict::Loss::kDeaf ||
+         loss == verdict::Loss::kReset;
+}
+
+void WaitFor(control::Channel& channel, Deadline deadline) {
+  pollfd item{channel.fd(), channel.poll_events(), 0};
+  poll(&item, 1, std::min(deadline.RemainingMs(), 100));
+  channel.Flush();
+  channel.Fill();
+}
+
+verdict::RankEvidence Unheard(int rank) {
+  verdict::RankEvidence evidence;
+  evidence.rank = rank;
+  evidence.state = verdict::ProcessState::kLost;
+  evidence.system = "its agent does not answer";
+  return evidence;
+}
+
+}  // namespace
+
+verdict::Loss SilenceOf(const control::Channel& channel) {
+  return channel.open() && control::AllAcknowledged(channel.fd()) ? verdict::Loss::kDeaf
+                                                                  : verdict::Loss::kCutOff;
+}
+
+Failover::Failover(const control::LaunchContext& context, const control::Roster& roster,
+                   std::string secret, control::rendezvous::JoinServer* server,
+                   control::Signals& signals, verdict::Loss loss, double hurry_seconds, bool told)
+    : context_(context),
+      roster_(roster),
+      secret_(std::move(secret)),
+      join_server_(server),
+      signals_(signals),
+      loss_(loss),
+      hurry_seconds_(hurry_seconds) {
+  if (told) hurried_ = Deadline::AfterSeconds(hurry_seconds_);
+}
+
+bool Failover::Hurried() {
+  if (signals_.Take().end != 0 && !hurried_) hurried_ = Deadline::AfterSeconds(hurry_seconds_);
+  return hurried_.has_value();
+}
+
+// A third of what is left at most, when there is little left.
+Deadline Failover::Within(double seconds) {
+  if (!Hurried()) return Deadline::AfterSeconds(seconds);
+  return Deadline::AfterSeconds(std::min(
+      seconds, static_cast<double>(std::max<std::int64_t>(hurried_->RemainingNs(), 0)) / 3e9));
+}
+
+verdict::Loss Failover::Try(const control::Contact& candidate,
+                            std::optional<control::Channel>& channel) {
+  bool refused = false;
+  const Result<Fd> reached = control::rendezvous::ConnectTo(
+      {candidate.address, candidate.port, secret_}, Within(kConnectSeconds), &refused);
+  // A successor that is done is gone, too: in time, if the launch is being ended.
+  const bool here = candidate.host == control::DescribeAgent(context_.rank).host;
+  const verdict::Loss gone = Hurried() ? verdict::Loss::kGone
+                             : here    ? verdict::Loss::kClosed
+                                       : verdict::Loss::kReset;
+  if (!reached.ok()) return refused ? gone : verdict::Loss::kCutOff;
+  const double patience = IsSilence(loss_) ? kWelcomeAfterSilenceSeconds : kWelcomeSeconds;
+  const Deadline welcome = Within(patience);
+  Result<control::Channel> joined =
+      control::rendezvous::Join({candidate.address, candidate.port, secret_},
+                                control::DescribeAgent(context_.rank), nullptr, welcome);
+  if (!joined.ok()) return welcome.Passed() ? verdict::Loss::kDeaf : gone;
+  channel.emplace(std::move(joined).value());
+  return verdict::Loss::kNone;
+}
+
+std::optional<control::Channel> Failover::FindSuccessor() {
+  std::set<std::string> silent_hosts;
+  for (const control::Contact& candidate : roster_.candidates) {
+    if (candidate.rank >= context_.rank) break;
+    if (silent_hosts.contains(candidate.host)) {
+      lost_[candidate.rank] = verdict::Loss::kCutOff;
+      continue;
+    }
+    std::optional<control::Channel> channel;
+    const verdict::Loss loss = Try(candidate, channel);
+    if (channel) return channel;
+    lost_[candidate.rank] = loss;
+    if (loss == verdict::Loss::kCutOff) silent_hosts.insert(candidate.host);
+  }
+  return std::nullopt;
+}
+
+ExitCode Failover::Give(control::Channel& channel, const FailoverPart& own) {
+  channel.Send(control::FailoverFrame{own.lifetime, loss_, own.evidence, own.journal});
+  for (std::size_t at = 0; at < own.data.size(); at += kPieceBytes) {
+    channel.Send(control::FrameType::kData, std::string_view(own.data).substr(at, kPieceBytes));
+    if (!channel.FlushUntil(Within(kGiveSeconds))) break;
+  }
+  channel.Send(control::FrameType::kFailoverEnd);
+  const Deadline deadline = Deadline::AfterSeconds(kGiveSeconds);
+  // Until the successor is done, or gone: the launcher is to see its exit code first.
+  while (channel.open() && !deadline.Passed()) WaitFor(channel, deadline);
+  return ExitCode::kPass;
+}
+
+std::size_t Failover::Expected() const {
+  const auto others = static_cast<std::size_t>(context_.size) - 2;
+  return others - std::min(others, lost_.size());
+}
+
+void Failover::Hear(control::rendezvous::JoinRequest& request, FailoverReport& failover,
+                    Deadline deadline) {
+  const auto rank = static_cast<std::size_t>(request.info.rank);
+  while (true) {
+    while (const std::optional<control::Frame> frame = request.channel.Take()) {
+      if (frame->is(control::FrameType::kFailoverEnd)) return;
+      if (frame->is(control::FrameType::kData)) failover.data[rank] += frame->payload;
+      if (!frame->is(control::FrameType::kFailoverPart)) continue;
+      auto part = control::Decode<control::FailoverFrame>(frame->payload);
+      if (!part) return;
+      // One end that was seen explains all connections that were reset.
+      if (loss_ == verdict::Loss::kReset && part->loss == verdict::Loss::kClosed) {
+        loss_ = part->loss;
+      }
+      part->evidence.rank = request.info.rank;
+      failover.lifetime = std::max<int>(failover.lifetime, part->lifetime);
+      failover.evidence[rank] = std::move(part->evidence);
+      failover.journals[rank] = std::move(part->journal);
+    }
+    if (!request.channel.open() || deadline.Passed()) return;
+    WaitFor(request.channel, deadline);
+  }
+}
+
+// As we saw it ourselves, else as of another rank of the same host; but where an agent of that host
+// lives, what befell one says nothing of another that did not come.
+verdict::Loss Failover::LossOn(int rank, const FailoverReport& failover) const {
+  const auto host = [&](int one) { return failover.agents[static_cast<std::size_t>(one)].host; };
+  if (rank == 0) return loss_;
+  if (const auto known = lost_.find(rank); known != lost_.end()) return known->second;
+  const bool lives = std::any_of(
+      failover.evidence.begin(), failover.evidence.end(), [&](const verdict::RankEvidence& other) {
+        return other.state != verdict::ProcessState::kLost && host(other.rank) == host(rank);
+      });
+  if (lives || host(rank).empty()) return verdict::Loss::kCutOff;
+  if (host(rank) == host(0)) return loss_;
+  for (const auto& [other, loss] : lost_) {
+    if (host(other) == host(rank)) return loss;
+  }
+  return verdict::Loss::kCutOff;
+}
+
+// Who is lost, and whether this is the larger part of the launch.
+void Failover::Conclude(FailoverReport& failover,
+                        const std::vector<control::rendezvous::JoinRequest>& requests) const {
+  for (int rank = 0; rank < context_.size; ++rank) {
+    verdict::RankPlace& place = failover.places[static_cast<std::size_t>(rank)];
+    place.host = failover.agents[static_cast<std::size_t>(rank)].host;
+    if (failover.evidence[static_cast<std::size_t>(rank)].state != verdict::ProcessState::kLost)
+      continue;
+    place.loss = LossOn(rank, failover);
+  }
+  const std::size_t heard = requests.size() + 1;
+  const bool larger = 2 * heard > static_cast<std::size_t>(context_.size);
+  // A coordinator that was told to end wrote what it knew, which is more than we know.
+  failover.whole = !requests.empty() && loss_ != verdict::Loss::kGone &&
+                   (!IsSilence(loss_) || larger || loss_ == verdict::Loss::kDeaf);
+}
+
+FailoverReport Failover::Gather(FailoverPart own,
+                                std::vector<control::rendezvous::JoinRequest>& requests) {
+  FailoverReport failover;
+  const auto size = static_cast<std::size_t>(context_.size);
+  failover.successor = context_.rank;
+  failover.agents = roster_.agents;
+  // An agent that is no candidate, and alone, knows of nobody.
+  if (failover.agents.size() != size) {
+    control::AgentInfo unknown;
+    if (context_.single_host()) unknown.host = control::DescribeAgent(context_.rank).host;
+    failover.agents.assign(size, unknown);
+  }
+  failover.places.resize(size);
+  failover.journals.resize(size);
+  failover.data.resize(size);
+  for (int rank = 0; rank < context_.size; ++rank) {
+    failover.agents[static_cast<std::size_t>(rank)].rank = rank;
+    failover.evidence.push_back(Unheard(rank));
+  }
+  const auto self = static_cast<std::size_t>(context_.rank);
+  failover.lifetime = own.lifetime;
+  failover.evidence[self] = std::move(own.evidence);
+  failover.journals[self] = std::move(own.journal);
+  failover.data[self] = std::move(own.data);
+  failover.replicated = std::move(own.replicated);
+  failover.agents[self] = control::DescribeAgent(context_.rank);
+  for (control::rendezvous::JoinRequest& request : requests)
+    Hear(request, failover, Within(kGiveSeconds));
+  Conclude(failover, requests);
+  return failover;
+}
+
+ExitCode Failover::Run(FailoverPart own,
+                       const std::function<ExitCode(const FailoverReport&)>& on_failover) {
+  if (std::optional<control::Channel> successor = FindSuccessor()) return Give(*successor, own);
+  std::vector<control::rendezvous::JoinRequest> requests;
+  const bool candidate =
+      std::any_of(roster_.candidates.begin(), roster_.candidates.end(),
+                  [&](const control::Contact& contact) { return contact.rank == context_.rank; });
+  if (candidate && join_server_ != nullptr && Expected() > 0) {
+    const double patience = 1 + (IsSilence(loss_) ? kWelcomeAfterSilenceSeconds : kWelcomeSeconds);
+    requests = join_server_->GatherSome(signals_, Within(patience), Expected(), hurry_seconds_ / 3);
+  }
+  const FailoverReport failover = Gather(std::move(own), requests);
+  if (!on_failover) return ExitCode::kEnvironment;
+  return on_failover(failover);
+}
+
+}  // namespace lockstep::coordinator

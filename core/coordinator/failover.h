@@ -1,0 +1,72 @@
+// What happens among the followers when the coordinator is lost: each ends its worker, and looks
+// for the first candidate of the roster that lives; that one, the successor, gathers what the
+// others know and does the rest of the coordinator's work (CoordinatorOptions::on_failover).
+#ifndef LOCKSTEP_CORE_COORDINATOR_FAILOVER_H_
+#define LOCKSTEP_CORE_COORDINATOR_FAILOVER_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/control/channel.h"
+#include "core/control/rendezvous/join_server.h"
+#include "core/control/roster.h"
+#include "core/control/signals.h"
+#include "core/coordinator/coordinator.h"
+
+namespace lockstep::coordinator {
+
+// How the peer of a channel was lost that is open, but does not answer: its kernel acknowledges
+// what was sent, or does not.
+verdict::Loss SilenceOf(const control::Channel& channel);
+
+// What an agent leaves to the successor.
+struct FailoverPart {
+  int lifetime = -1;
+  verdict::RankEvidence evidence;
+  journal::Journal journal;
+  std::string data;
+  std::vector<std::string> replicated = {};  // every candidate has them: they are not given on
+};
+
+class Failover {
+ public:
+  // `server`: where other orphans join this agent; none: it cannot succeed. `loss`: how the
+  // coordinator was lost. `hurry_seconds`: what is left once a signal to end has come; `told`: it
+  // has come already.
+  Failover(const control::LaunchContext& context, const control::Roster& roster, std::string secret,
+           control::rendezvous::JoinServer* server, control::Signals& signals, verdict::Loss loss,
+           double hurry_seconds, bool told);
+
+  // Gives the part to the successor, or succeeds. The exit code of this agent.
+  ExitCode Run(FailoverPart own, const std::function<ExitCode(const FailoverReport&)>& on_failover);
+
+ private:
+  // The first candidate before us that welcomes us. What is learned of the others is kept.
+  std::optional<control::Channel> FindSuccessor();
+  verdict::Loss Try(const control::Contact& candidate, std::optional<control::Channel>& channel);
+  ExitCode Give(control::Channel& channel, const FailoverPart& own);
+  FailoverReport Gather(FailoverPart own, std::vector<control::rendezvous::JoinRequest>& requests);
+  void Hear(control::rendezvous::JoinRequest& request, FailoverReport& failover, Deadline deadline);
+  void Conclude(FailoverReport& failover,
+                const std::vector<control::rendezvous::JoinRequest>& requests) const;
+  verdict::Loss LossOn(int rank, const FailoverReport& failover) const;
+  std::size_t Expected() const;  // how many others may still come
+  bool Hurried();
+  Deadline Within(double seconds);
+
+  const control::LaunchContext& context_;
+  const control::Roster& roster_;
+  const std::string secret_;
+  control::rendezvous::JoinServer* join_server_;
+  control::Signals& signals_;
+  verdict::Loss loss_;  // of the coordinator, as all know it who came
+  const double hurry_seconds_;
+  std::optional<Deadline> hurried_;
+  std::map<int, verdict::Loss> lost_;  // candidates that are not there, by rank
+};
+
+}  // namespace lockstep::coordinator
+
+#endif  // LOCKSTEP_CORE_COORDINATOR_FAILOVER_H_

@@ -1,0 +1,288 @@
+// The life of every agent but rank 0's is one loop: it obeys the coordinator, passes on what its
+// own RankAgent reports, and watches its launcher, its coordinator and its signals. How it ends
+// depends on which of these ends first: dismissed, orphaned (failover.h), or told to leave.
+#include "core/coordinator/follower.h"
+
+#include <fmt/core.h>
+#include <poll.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/agent/rank_agent.h"
+#include "core/base/clock.h"
+#include "core/control/frames.h"
+#include "core/control/heartbeat_monitor.h"
+#include "core/control/signals.h"
+#include "core/control/tcp.h"
+#include "core/coordinator/failover.h"
+#include "core/coordinator/launcher_watch.h"
+#include "core/coordinator/meet.h"
+
+namespace lockstep::coordinator {
+namespace {
+
+// Part of the time between SIGTERM and SIGKILL in which the coordinator may still want our data;
+// and what is for the failover, if that comes to nothing.
+constexpr double kGraceShare = 0.75, kHurryShare = 0.6;
+// Nobody ends an agent that has lost its launcher: the coordinator takes what it needs until then.
+constexpr double kWithoutLauncherSeconds = 5;
+constexpr double kRestSeconds = 600;
+constexpr std::size_t kMostKeptBytes = std::size_t{1} << 30;
+constexpr std::size_t kHistoryEvents = 4096;
+
+// Open MPI tells its ranks what it was told: seconds between SIGTERM and SIGKILL, 1 by default.
+double KillSeconds() {
+  const char* const text = std::getenv("OMPI_MCA_odls_base_sigkill_timeout");
+  const double seconds = text == nullptr ? 1 : std::strtod(text, nullptr);
+  return std::clamp(seconds, 0.1, 60.0);
+}
+
+class Follower {
+ public:
+  Follower(const control::LaunchContext& context, const CoordinatorOptions& options)
+      : context_(context),
+        options_(options),
+        launcher_(context),
+        agent_(context, options,
+               [this](control::FrameType type, std::string payload) { OnReport(type, payload); }) {}
+
+  ExitCode Run() {
+    Result<Joined> joined = MeetCoordinator(context_, options_, agent_, signals_);
+    if (!joined.ok()) {
+      agent_.End();
+      // Told to end means that somebody else has failed, and says why.
+      const bool told = joined.status().code() == StatusCode::kTerminated;
+      if (!told) fmt::print(stderr, "{}\n", joined.status().message());
+      return ExitCodeOf(joined.status().code());
+    }
+    control_ = std::move(joined->control);
+    join_server_ = std::move(joined->server);
+    secret_ = std::move(joined->secret);
+    // Orders can have come together with the welcome.
+    Obey();
+    while (!dismissed_) {
+      PollOnce();
+      const bool silent = IsSilent();
+      if (!control_->open() && heartbeats_ && heartbeats_->overslept()) return LeaveAlone();
+      if (!control_->open()) return Orphaned(control::LossOf(*control_));
+      if (leave_at_ && leave_at_->Passed()) return Leave();
+      if (silent) return Orphaned(SilenceOf(*control_));
+    }
+    return LeaveWithCoordinator();
+  }
+
+ private:
+  void OnReport(control::FrameType type, const std::string& payload) {
+    if (type == control::FrameType::kData && options_.keep_data &&
+        kept_.size() + payload.size() <= kMostKeptBytes) {
+      kept_ += payload;
+    }
+    if (control_) control_->Send(type, payload);
+  }
+
+  void PollOnce() {
+    std::vector<pollfd> items = {{signals_.fd(), POLLIN, 0},
+                                 {control_->fd(), control_->poll_events(), 0},
+                                 {agent_.channel_fd(), agent_.poll_events(), 0},
+                                 {agent_.plugin_fd(), POLLIN, 0},
+                                 {launcher_.fd(), POLLIN, 0}};
+    if (join_server_) join_server_->AddTo(items);
+    poll(items.data(), items.size(), WakeMs());
+    ServeJoinServer();
+    const control::Signals::Arrived arrived = signals_.Take();
+    if (arrived.end != 0 && !told_) {
+      told_ = true;
+      control_->Send(control::FrameType::kToldToEnd);
+      leave_at_ = Deadline::AfterSeconds(kGraceShare * KillSeconds());
+    }
+    if (items[4].revents != 0) OnLauncherGone();
+    if (items[2].revents != 0) agent_.OnChannel();
+    if (items[3].revents != 0) agent_.OnPlugin();
+    if (arrived.child) agent_.OnChildChange();
+    agent_.Watch();
+    control_->Flush();
+    if (items[1].revents != 0) control_->Fill();
+    Obey();
+  }
+
+  // Orphans may come before this agent has noticed the loss.
+  void ServeJoinServer() {
+    if (!join_server_) return;
+    const Status served = join_server_->Serve();
+    if (served.ok()) return;
+    fmt::print(stderr, "rank {} cannot take the coordinator's place: {}\n", context_.rank,
+               served.message());
+    join_server_.reset();
+  }
+
+  int WakeMs() const {
+    int wake_ms = agent_.wake_ms();
+    if (leave_at_) wake_ms = leave_at_->RemainingMs();
+    if (!heartbeats_) return wake_ms;
+    return wake_ms < 0 ? heartbeats_->wake_ms() : std::min(wake_ms, heartbeats_->wake_ms());
+  }
+
+  void OnLauncherGone() {
+    launcher_.OnGone();
+    control_->Send(control::FrameType::kLauncherGone);
+    if (!leave_at_) leave_at_ = Deadline::AfterSeconds(kWithoutLauncherSeconds);
+  }
+
+  // Nothing came from the coordinator for too long. Before that it is sent something, so that its
+  // kernel's acknowledgement, or the lack of it, tells a stopped process from a host that is cut
+  // off.
+  bool IsSilent() {
+    if (!heartbeats_) return false;
+    const std::int64_t awake_ns = heartbeats_->Turn(MonotonicNs());
+    const bool doubtful =
+        static_cast<double>(awake_ns - heard_ns_) > 0.5e9 * heartbeats_->lost_seconds();
+    if (doubtful && !asked_) control_->Send(control::FrameType::kHeartbeat);
+    asked_ = doubtful;
+    return heartbeats_->IsLost(heard_ns_, awake_ns);
+  }
+
+  void Obey() {
+    while (std::optional<control::Frame> order = control_->Take()) {
+      if (heartbeats_) heard_ns_ = heartbeats_->Turn(MonotonicNs());
+      switch (static_cast<control::FrameType>(order->type)) {
+        case control::FrameType::kDismiss:
+          dismissed_ = true;
+          return;
+        case control::FrameType::kHeartbeat:
+          control_->Send(order->type, {});
+          break;
+        case control::FrameType::kRoster:
+          TakeRoster(order->payload);
+          break;
+        case control::FrameType::kReplicated:
+          replicated_.push_back(order->payload);
+          break;
+        case control::FrameType::kRest:
+          heartbeats_.emplace(kRestSeconds, MonotonicNs());
+          heard_ns_ = 0;
+          break;
+        default:
+          agent_.Obey(*order);
+      }
+    }
+  }
+
+  void TakeRoster(const std::string& payload) {
+    std::optional<control::Roster> roster = control::Decode<control::Roster>(payload);
+    LOCKSTEP_CHECK(roster.has_value(), "the coordinator's roster");
+    roster_ = *std::move(roster);
+    const bool candidate =
+        std::any_of(roster_.candidates.begin(), roster_.candidates.end(),
+                    [&](const control::Contact& contact) { return contact.rank == context_.rank; });
+    if (!candidate) join_server_.reset();
+    heartbeats_.emplace(roster_.lost_seconds, MonotonicNs());
+    control::SetTcpOptions(control_->fd(), roster_.lost_seconds);
+  }
+
+  // Who saw what comes first: only then workers are ended.
+  ExitCode Orphaned(verdict::Loss loss) {
+    // A launcher that is gone may still have told us to end.
+    if (signals_.Take().end != 0) told_ = true;
+    // Whoever ends the launch may have ended the coordinator first.
+    if ((loss == verdict::Loss::kClosed || loss == verdict::Loss::kReset) && (told_ || leave_at_))
+      loss = verdict::Loss::kGone;
+    // Before all have met nothing has begun, and nothing is known of the others.
+    if (!heartbeats_) {
+      agent_.End();
+      if (!told_) {
+        fmt::print(stderr,
+                   "rank {}: the coordinator (rank 0) ended before the agents met; see its "
+                   "messages\n",
+                   context_.rank);
+      }
+      return ExitCode::kEnvironment;
+    }
+    const double hurry_seconds = kHurryShare * KillSeconds();
+    FailoverPart own;
+    own.lifetime = agent_.lifetime();
+    own.evidence = agent_.Evidence(Deadline::AfterSeconds(told_ ? 0.05 : 1), !told_);
+    // Whom the coordinator had ended before it was lost itself did nothing wrong.
+    if (agent_.ended()) {
+      own.evidence.state = verdict::ProcessState::kRunning;
+      own.evidence.idle = true;
+    }
+    own.journal = agent_.ReadJournal(kHistoryEvents);
+    agent_.End();
+    own.data = std::move(kept_);
+    own.replicated = std::move(replicated_);
+    if (control_->open()) control_->Send(control::FrameType::kTakenForLost);
+    control_->Close();
+    fmt::print(stderr, "rank {}: the coordinator (rank 0) is {}\n", context_.rank,
+               loss == verdict::Loss::kClosed || loss == verdict::Loss::kGone
+                   ? "gone"
+                   : "not heard of any more");
+    return Failover(context_, roster_, secret_, join_server_.get(), signals_, loss, hurry_seconds,
+                    told_)
+        .Run(std::move(own), options_.on_failover);
+  }
+
+  // Others have judged, and written the file.
+  ExitCode LeaveAlone() {
+    agent_.End();
+    fmt::print(stderr, "rank {} leaves because it was stopped, and the others went on without it\n",
+               context_.rank);
+    return ExitCode::kEnvironment;
+  }
+
+  // The coordinator is there, but time is up.
+  ExitCode Leave() {
+    agent_.End();
+    fmt::print(stderr, "rank {} leaves because {}\n", context_.rank,
+               told_ ? "it was told to end" : "the launcher's daemon on its host is gone");
+    return ExitCode::kEnvironment;
+  }
+
+  // The launcher should see the coordinator's exit code first: it is that of the launch.
+  ExitCode LeaveWithCoordinator() {
+    agent_.End();
+    control_->Send(control::FrameType::kDismissed);
+    const Deadline deadline = Deadline::AfterSeconds(3);
+    while (control_->open() && !deadline.Passed()) {
+      pollfd item{control_->fd(), control_->poll_events(), 0};
+      poll(&item, 1, deadline.RemainingMs());
+      control_->Flush();
+      control_->Fill();
+    }
+    const timespec moment{0, 50'000'000};
+    nanosleep(&moment, nullptr);
+    return ExitCode::kPass;
+  }
+
+  const control::LaunchContext context_;
+  const CoordinatorOptions options_;
+  control::Signals signals_;
+  LauncherWatch launcher_;
+  agent::RankAgent agent_;
+  std::optional<control::Channel> control_;
+  std::unique_ptr<control::rendezvous::JoinServer> join_server_;  // where orphans join
+  std::string secret_;
+  control::Roster roster_;
+  std::optional<control::HeartbeatMonitor> heartbeats_;
+  std::int64_t heard_ns_ = 0;  // awake time
+  bool asked_ = false;         // since it was heard of last
+  bool told_ = false;          // to end, by a signal
+  std::optional<Deadline> leave_at_;
+  bool dismissed_ = false;
+  std::vector<std::string> replicated_;
+  std::string kept_;  // all outbox bytes of this rank, for a successor
+};
+
+}  // namespace
+
+ExitCode Follow(const control::LaunchContext& context, const CoordinatorOptions& options) {
+  return Follower(context, options).Run();
+}
+
+}  // namespace lockstep::coordinator

@@ -1,0 +1,51 @@
+// The launcher's daemon of this host, our parent: whoever loses it is an orphan on its host, whom
+// nobody will end any more, and ends itself.
+#ifndef LOCKSTEP_CORE_COORDINATOR_LAUNCHER_WATCH_H_
+#define LOCKSTEP_CORE_COORDINATOR_LAUNCHER_WATCH_H_
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/base/fd.h"
+#include "core/control/context.h"
+
+namespace lockstep::coordinator {
+
+class LauncherWatch {
+ public:
+  // Watches nothing where no launcher started us. Not the signal of prctl(2): that comes when the
+  // thread ends which started us, and launchers start ranks in threads of short life.
+  explicit LauncherWatch(const control::LaunchContext& context) {
+    if (context.launcher == "none") return;
+    const pid_t parent = getppid();
+    fd_.Reset(static_cast<int>(syscall(SYS_pidfd_open, parent, 0)));
+    // A launcher that ended before this moment left us another parent.
+    if (getppid() != parent || OutputsAreUnread()) fd_.Reset(eventfd(1, EFD_CLOEXEC));
+  }
+  int fd() const { return fd_.get(); }  // readable when it is gone; -1: not watched
+  // It is gone, and with it who read our output: printing must not end us in turn.
+  void OnGone() {
+    fd_.Reset();
+    const Fd nowhere(open("/dev/null", O_WRONLY | O_CLOEXEC));
+    if (!nowhere.valid()) return;
+    for (const int output : {STDOUT_FILENO, STDERR_FILENO}) dup2(nowhere.get(), output);
+  }
+
+ private:
+  // A launcher reads what its ranks print, and does so to its end.
+  static bool OutputsAreUnread() {
+    pollfd outputs[] = {{STDOUT_FILENO, 0, 0}, {STDERR_FILENO, 0, 0}};
+    poll(outputs, 2, 0);
+    constexpr int kUnread = POLLERR | POLLHUP;
+    return (outputs[0].revents & kUnread) != 0 && (outputs[1].revents & kUnread) != 0;
+  }
+
+  Fd fd_;
+};
+
+}  // namespace lockstep::coordinator
+
+#endif  // LOCKSTEP_CORE_COORDINATOR_LAUNCHER_WATCH_H_

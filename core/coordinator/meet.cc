@@ -1,0 +1,145 @@
+// On one host a unix socket named after the job is found by all; across hosts MPI carries the
+// endpoint. Every agent listens itself, too: it may have to take the coordinator's place.
+#include "core/coordinator/meet.h"
+
+#include <fmt/core.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "core/control/machine.h"
+#include "core/control/open_files.h"
+#include "core/control/rendezvous/endpoint.h"
+#include "core/control/rendezvous/exchange.h"
+#include "core/control/rendezvous/join.h"
+
+namespace lockstep::coordinator {
+namespace {
+
+std::string Variable(const char* name) {
+  const char* const text = std::getenv(name);
+  return text ? text : "";
+}
+
+Result<bool> MeetsOverMpi(const control::LaunchContext& context) {
+  const std::string wish = Variable("LOCKSTEP_MEET");
+  if (!wish.empty() && wish != "mpi") {
+    return InvalidInput(
+        fmt::format("LOCKSTEP_MEET='{}' is not known; set it to 'mpi', or unset it", wish));
+  }
+  return wish == "mpi" || !context.single_host();
+}
+
+// An MPI that does not know its launcher makes a world of one rank of every process.
+Status CheckWorld(const control::LaunchContext& context, std::size_t ranks) {
+  if (ranks == static_cast<std::size_t>(context.size)) return OkStatus();
+  return EnvironmentError(
+      fmt::format("the launcher ({}) started {} ranks, but the MPI that this program is linked "
+                  "with finds {}: launch with its own mpirun or mpiexec, or with srun --mpi=pmix "
+                  "(Open MPI) or --mpi=pmi2 (MPICH)",
+                  context.launcher, context.size, ranks));
+}
+
+// Gathers every rank's part through a process that calls MPI: the worker, if MPI is its business
+// anyway, else a child that only does this.
+Result<std::vector<std::string>> Exchange(const control::LaunchContext& context,
+                                          const CoordinatorOptions& options,
+                                          agent::RankAgent& agent, const std::string& part,
+                                          control::Signals& signals, Deadline deadline) {
+  if (options.workers_own_mpi) {
+    LOCKSTEP_ASSIGN_OR_RETURN(agent::Child* const worker, agent.StartExchangingWorker());
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        std::vector<std::string> parts,
+        control::rendezvous::AskForExchange(worker->channel(), part, options.mpi_on_threads,
+                                            signals, deadline));
+    LOCKSTEP_RETURN_IF_ERROR(CheckWorld(context, parts.size()));
+    return parts;
+  }
+  control::ChildRole role;
+  role.kind = control::ChildRole::Kind::kExchange;
+  role.rank = context.rank;
+  role.size = context.size;
+  role.local_rank = context.local_rank;
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<agent::Child> child,
+                            agent::Child::Spawn(role, -1));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::vector<std::string> parts,
+      control::rendezvous::AskForExchange(child->channel(), part, /*mpi_on_threads=*/false, signals,
+                                          deadline));
+  // It finalizes MPI together with the others.
+  child->AwaitExit(deadline);
+  child->Poll();
+  LOCKSTEP_RETURN_IF_ERROR(CheckWorld(context, parts.size()));
+  return parts;
+}
+
+// Where an agent can be reached: on one host through a unix socket.
+Result<std::string> OwnAddress(const control::LaunchContext& context) {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::string address, ListenAddress(context));
+  return address.empty() ? "@" : address;
+}
+
+Result<control::rendezvous::Endpoint> EndpointIn(const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) {
+    if (part.empty()) continue;
+    if (std::optional<control::rendezvous::Endpoint> endpoint =
+            control::Decode<control::rendezvous::Endpoint>(part)) {
+      return *std::move(endpoint);
+    }
+  }
+  return EnvironmentError("rank 0 did not say where it listens; see its messages");
+}
+
+}  // namespace
+
+Result<std::vector<control::rendezvous::JoinRequest>> MeetFollowers(
+    const control::LaunchContext& context, const CoordinatorOptions& options,
+    agent::RankAgent& agent, control::Signals& signals) {
+  const Deadline deadline = Deadline::AfterSeconds(options.connect_deadline_seconds);
+  LOCKSTEP_RETURN_IF_ERROR(control::CheckOpenFiles(context.rank, context.size - 1));
+  LOCKSTEP_ASSIGN_OR_RETURN(const bool over_mpi, MeetsOverMpi(context));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string address, OwnAddress(context));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<control::rendezvous::JoinServer> server,
+                            control::rendezvous::JoinServer::Listen(address, context.size - 1));
+  std::unique_ptr<control::rendezvous::EndpointServer> endpoints;
+  if (over_mpi) {
+    const std::string part = control::Encode(server->endpoint());
+    LOCKSTEP_RETURN_IF_ERROR(Exchange(context, options, agent, part, signals, deadline).status());
+  } else if (context.size > 1) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        endpoints, control::rendezvous::EndpointServer::Open(context, server->endpoint()));
+  }
+  return server->Gather(endpoints.get(), signals, deadline);
+}
+
+Result<Joined> MeetCoordinator(const control::LaunchContext& context,
+                               const CoordinatorOptions& options, agent::RankAgent& agent,
+                               control::Signals& signals) {
+  const Deadline deadline = Deadline::AfterSeconds(options.connect_deadline_seconds);
+  LOCKSTEP_RETURN_IF_ERROR(control::CheckOpenFiles(context.rank, 1));
+  LOCKSTEP_ASSIGN_OR_RETURN(const bool over_mpi, MeetsOverMpi(context));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string address, OwnAddress(context));
+  control::rendezvous::Endpoint endpoint;
+  if (over_mpi) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<std::string> parts,
+                              Exchange(context, options, agent, {}, signals, deadline));
+    LOCKSTEP_ASSIGN_OR_RETURN(endpoint, EndpointIn(parts));
+  } else {
+    LOCKSTEP_ASSIGN_OR_RETURN(endpoint,
+                              control::rendezvous::FindEndpoint(context, signals, deadline));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::unique_ptr<control::rendezvous::JoinServer> server,
+      control::rendezvous::JoinServer::Listen(address, context.size - 1, endpoint.secret));
+  const control::Contact own = {
+      context.rank, {}, server->endpoint().address, server->endpoint().port};
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      control::Channel control,
+      control::rendezvous::Join(endpoint, control::DescribeAgent(context.rank), &signals, deadline,
+                                own));
+  return Joined{std::move(control), std::move(server), endpoint.secret};
+}
+
+}  // namespace lockstep::coordinator

@@ -1,0 +1,66 @@
+// launch_probe SCENARIO SEED [FILE]: conductor and worker of the launch tests; run under mpirun.
+// FILE.<rank> is what the successor saves of each rank when the coordinator is lost.
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+#include "core/coordinator/follower.h"
+#include "core/coordinator/testing/probe.h"
+#include "core/worker/worker_link.h"
+
+namespace lockstep::coordinator {
+namespace {
+
+CoordinatorOptions ProbeOptions(const control::LaunchContext& context,
+                                const ProbeScenario& scenario, const std::string& file) {
+  CoordinatorOptions options;
+  options.workers_own_mpi = scenario.mpi;
+  options.connect_deadline_seconds = 30;
+  options.silence_deadline_seconds = scenario.silence_seconds;
+  options.journal_capacity = 1 << 10;
+  options.outbox_capacity_bytes = 1 << 16;
+  if (!file.empty()) {
+    options.keep_data = true;
+    options.on_failover = [=](const FailoverReport& failover) {
+      for (int rank = 0; rank < context.size; ++rank) {
+        const auto index = static_cast<std::size_t>(rank);
+        std::ofstream out(fmt::format("{}.{}", file, rank), std::ios::binary);
+        out << static_cast<int>(failover.evidence[index].state) << ' ' << failover.successor << ' '
+            << failover.whole << '\n'
+            << failover.data[index];
+      }
+      return ExitCode::kFailed;
+    };
+  }
+  return options;
+}
+
+int Run(const std::string& name, std::uint64_t seed, const std::string& file) {
+  const ProbeScenario& scenario = Scenarios().at(name);
+  const Result<control::LaunchContext> context = control::DetectLaunch();
+  ProbeConductor::Expect(context.ok(), context.status().message());
+  const CoordinatorOptions options = ProbeOptions(*context, scenario, file);
+  if (context->rank != 0) return static_cast<int>(Follow(*context, options));
+  Result<std::unique_ptr<Coordinator>> coordinator = Coordinator::Open(*context, options);
+  ProbeConductor::Expect(coordinator.ok(), coordinator.status().message());
+  ProbeConductor conductor(**coordinator, seed);
+  const int code = scenario.run(conductor);
+  conductor.End();
+  (*coordinator)->Dismiss();
+  fmt::print("done {}\n", name);
+  std::fflush(stdout);
+  return code;
+}
+
+}  // namespace
+}  // namespace lockstep::coordinator
+
+int main(int argc, char** argv) {
+  if (lockstep::worker::WorkerLink::IsWorker()) return lockstep::coordinator::RunProbeWorker();
+  if (argc < 3) return 2;
+  return lockstep::coordinator::Run(argv[1], std::strtoull(argv[2], nullptr, 10),
+                                    argc > 3 ? argv[3] : "");
+}

@@ -1,0 +1,67 @@
+// The parts of launch_probe, the program with which the launch tests are made.
+#ifndef LOCKSTEP_CORE_COORDINATOR_TESTING_PROBE_H_
+#define LOCKSTEP_CORE_COORDINATOR_TESTING_PROBE_H_
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/base/deadline.h"
+#include "core/base/random.h"
+#include "core/coordinator/coordinator.h"
+
+namespace lockstep::coordinator {
+
+// Message types; orders to workers are texts ("echo 1") of type kOrder.
+inline constexpr std::uint32_t kOrder = 1, kReady = 2, kEcho = 3, kProgress = 4, kDone = 5;
+
+int RunProbeWorker();
+
+// Bounds a hang, on a machine of any load.
+inline Deadline Soon() { return Deadline::AfterSeconds(60); }
+
+// The conductor's tools. Every expectation that fails ends the program with exit code 20.
+class ProbeConductor {
+ public:
+  ProbeConductor(Coordinator& coordinator, std::uint64_t seed);
+
+  Coordinator& coordinator() { return coordinator_; }
+  Random& random() { return random_; }
+  int size() const { return coordinator_.size(); }
+  // Starts the workers and waits until each told its process number.
+  void Start();
+  void Order(int rank, const std::string& text);
+  void OrderAll(const std::string& text);
+  // Takes events, keeping data, until one of this kind (of this rank, if >= 0) comes; none of
+  // `not_before` may come first.
+  Event Await(EventKind kind, int rank, std::initializer_list<EventKind> not_before = {});
+  // One kEcho of every rank.
+  std::vector<std::string> AwaitEchoes();
+  void ExpectQuiet(double seconds);  // nothing but messages and data
+  int pid(int rank) const { return pids_[static_cast<std::size_t>(rank)]; }
+  // Whole records, consecutive from 0; returns how many.
+  std::size_t CheckData(int rank);
+  void End(double seconds = 10);
+  static void Expect(bool condition, const std::string& what);
+
+ private:
+  void Keep(const Event& event);
+  Coordinator& coordinator_;
+  Random random_;
+  std::vector<int> pids_;
+  std::vector<std::string> data_;
+};
+
+struct ProbeScenario {
+  bool mpi = false;  // the workers own MPI
+  std::function<int(ProbeConductor&)> run;
+  double silence_seconds = 60;  // that are too long
+};
+const std::map<std::string, ProbeScenario>& Scenarios();
+
+}  // namespace lockstep::coordinator
+
+#endif  // LOCKSTEP_CORE_COORDINATOR_TESTING_PROBE_H_

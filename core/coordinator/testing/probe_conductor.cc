@@ -1,0 +1,117 @@
+// Tools with which scenarios conduct the probe's workers; an expectation that fails ends the
+// program.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "core/coordinator/testing/probe.h"
+
+namespace lockstep::coordinator {
+
+ProbeConductor::ProbeConductor(Coordinator& coordinator, std::uint64_t seed)
+    : coordinator_(coordinator),
+      random_(seed),
+      pids_(static_cast<std::size_t>(coordinator.size())),
+      data_(static_cast<std::size_t>(coordinator.size())) {
+  Expect(coordinator.agents().size() == pids_.size(), "one agent a rank");
+  for (int rank = 0; rank < coordinator.size(); ++rank) {
+    const control::AgentInfo& info = coordinator.agents()[static_cast<std::size_t>(rank)];
+    Expect(info.rank == rank && info.pid > 0 && !info.host.empty() && !info.boot_id.empty() &&
+               !info.cpus.empty() && info.memory_available_bytes > 0,
+           "agents tell of their machines");
+  }
+}
+
+void ProbeConductor::Expect(bool condition, const std::string& what) {
+  if (condition) return;
+  fmt::print("FAILED: {}\n", what);
+  std::fflush(stdout);
+  std::_Exit(20);
+}
+
+void ProbeConductor::Keep(const Event& event) {
+  if (event.kind == EventKind::kData) {
+    data_[static_cast<std::size_t>(event.rank)] += event.message.payload;
+  }
+}
+
+void ProbeConductor::Start() {
+  for (std::string& data : data_) data.clear();
+  const Status status = coordinator_.StartWorkers();
+  Expect(status.ok(), status.message());
+  for (int i = 0; i < size(); ++i) {
+    const Event event = Await(EventKind::kMessage, -1);
+    Expect(event.message.type == kReady, "workers are ready first");
+    pids_[static_cast<std::size_t>(event.rank)] = std::atoi(event.message.payload.c_str());
+  }
+}
+
+void ProbeConductor::Order(int rank, const std::string& text) {
+  coordinator_.Send(rank, control::Message{kOrder, text});
+}
+
+void ProbeConductor::OrderAll(const std::string& text) {
+  coordinator_.SendAll(control::Message{kOrder, text});
+}
+
+Event ProbeConductor::Await(EventKind kind, int rank, std::initializer_list<EventKind> not_before) {
+  const Deadline deadline = Soon();
+  while (true) {
+    const Event event = coordinator_.Next(deadline);
+    Keep(event);
+    if (event.kind == kind && (rank < 0 || event.rank == rank)) return event;
+    const bool wrong = std::ranges::count(not_before, event.kind) > 0;
+    Expect(event.kind != EventKind::kTimeout && !wrong,
+           fmt::format("an event of kind {} of rank {}, and none of kind {} before",
+                       static_cast<int>(kind), rank, static_cast<int>(event.kind)));
+  }
+}
+
+std::vector<std::string> ProbeConductor::AwaitEchoes() {
+  std::vector<std::string> echoes(pids_.size());
+  for (int i = 0; i < size();) {
+    const Event event = Await(EventKind::kMessage, -1);
+    if (event.message.type != kEcho) continue;
+    echoes[static_cast<std::size_t>(event.rank)] = event.message.payload;
+    ++i;
+  }
+  return echoes;
+}
+
+void ProbeConductor::ExpectQuiet(double seconds) {
+  const Deadline deadline = Deadline::AfterSeconds(seconds);
+  while (true) {
+    const Event event = coordinator_.Next(deadline);
+    Keep(event);
+    if (event.kind == EventKind::kTimeout) return;
+    Expect(event.kind == EventKind::kMessage || event.kind == EventKind::kData,
+           fmt::format("no event of kind {} of rank {}", static_cast<int>(event.kind), event.rank));
+  }
+}
+
+std::size_t ProbeConductor::CheckData(int rank) {
+  const std::string& data = data_[static_cast<std::size_t>(rank)];
+  constexpr std::size_t kRecord = 24;
+  Expect(data.size() % kRecord == 0, "only whole records");
+  for (std::uint64_t i = 0; i < data.size() / kRecord; ++i) {
+    std::uint64_t record[3];
+    std::memcpy(record, data.data() + i * kRecord, kRecord);
+    const bool whole = record[0] == i && record[1] == ~i && record[2] == i * 3;
+    if (!whole) Expect(false, fmt::format("record {} of rank {} is whole, in order", i, rank));
+  }
+  return data.size() / kRecord;
+}
+
+void ProbeConductor::End(double seconds) {
+  coordinator_.EndWorkers(Deadline::AfterSeconds(seconds));
+  while (true) {
+    const Event event = coordinator_.Next(Deadline::AfterNs(0));
+    Keep(event);
+    if (event.kind == EventKind::kTimeout) return;
+  }
+}
+
+}  // namespace lockstep::coordinator
