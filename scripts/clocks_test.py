@@ -13,7 +13,7 @@ import h5py
 HOSTS = os.path.abspath("scripts/test_hosts")
 BENCH = os.path.abspath("bench/bench_allreduce")
 SHOW = os.path.abspath("cli/lockstep")
-PLANTED = os.path.abspath("core/launch/testing/libplanted_clock.so")
+PLANTED = os.path.abspath("core/coordinator/testing/libplanted_clock.so")
 LATE = os.path.abspath("bench/peers/liblate_barrier.so")
 FOLDER = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
 OFFSET_NS = 1_000_000_000

@@ -11,9 +11,9 @@
 
 #include "core/comm/backends.h"
 #include "core/comm/sim/rules.h"
-#include "core/launch/context.h"
-#include "core/launch/fleet.h"
-#include "core/launch/worker_link.h"
+#include "core/control/context.h"
+#include "core/coordinator/coordinator.h"
+#include "core/worker/worker_link.h"
 #include "stress/faults/fault_registry.h"
 #include "stress/harness/catalogue.h"
 #include "stress/harness/lead.h"

@@ -12,9 +12,9 @@
 #include "bench/harness/worker.h"
 #include "bench/plan/plan.h"
 #include "core/comm/backends.h"
-#include "core/launch/context.h"
-#include "core/launch/fleet.h"
-#include "core/launch/worker_link.h"
+#include "core/control/context.h"
+#include "core/coordinator/coordinator.h"
+#include "core/worker/worker_link.h"
 
 namespace lockstep::bench::harness {
 namespace {

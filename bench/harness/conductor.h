@@ -16,8 +16,8 @@
 #include "bench/harness/sample_book.h"
 #include "bench/harness/stalls.h"
 #include "bench/plan/plan.h"
-#include "core/launch/fleet.h"
-#include "core/launch/standstill_watch.h"
+#include "core/coordinator/coordinator.h"
+#include "core/coordinator/standstill_watch.h"
 #include "core/verdict/judge.h"
 #include "results/store/save_pace.h"
 

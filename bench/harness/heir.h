@@ -8,8 +8,8 @@
 #include "bench/harness/bench_info.h"
 #include "bench/harness/options.h"
 #include "bench/plan/plan.h"
-#include "core/launch/context.h"
-#include "core/launch/fleet.h"
+#include "core/control/context.h"
+#include "core/coordinator/coordinator.h"
 #include "results/store/run.h"
 
 namespace lockstep::bench::harness {

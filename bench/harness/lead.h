@@ -13,8 +13,8 @@
 #include "bench/harness/options.h"
 #include "bench/plan/plan.h"
 #include "core/base/status.h"
-#include "core/launch/context.h"
-#include "core/launch/fleet.h"
+#include "core/control/context.h"
+#include "core/coordinator/coordinator.h"
 #include "results/store/run.h"
 #include "results/store/run_file.h"
 

@@ -9,7 +9,7 @@
 #include "bench/harness/conductor.h"
 #include "bench/harness/sample_book.h"
 #include "bench/plan/plan.h"
-#include "core/launch/fleet.h"
+#include "core/coordinator/coordinator.h"
 #include "results/store/run.h"
 
 namespace lockstep::bench::harness {

@@ -10,7 +10,7 @@
 #include "bench/harness/protocol.h"
 #include "bench/plan/plan.h"
 #include "core/base/clock.h"
-#include "core/launch/host_clocks.h"
+#include "core/coordinator/host_clocks.h"
 #include "core/stats/stats.h"
 #include "results/store/run.h"
 

@@ -15,7 +15,7 @@
 #include "core/comm/recorded.h"
 #include "core/device/device.h"
 #include "core/device/kernels.h"
-#include "core/launch/worker_link.h"
+#include "core/worker/worker_link.h"
 
 namespace lockstep::bench::harness {
 

@@ -21,9 +21,9 @@
 #include "core/comm/backends.h"
 #include "core/comm/nccl/choices.h"
 #include "core/comm/recorded.h"
+#include "core/coordinator/machine_facts.h"
 #include "core/journal/device_marks.h"
-#include "core/launch/machine_facts.h"
-#include "core/launch/worker_link.h"
+#include "core/worker/worker_link.h"
 
 namespace lockstep::bench::harness {
 namespace {

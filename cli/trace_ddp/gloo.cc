@@ -24,7 +24,6 @@
 #include "core/comm/gloo/gloo_communicator.h"
 #include "core/control/codec.h"
 #include "core/device/host/host_device.h"
-#include "core/launch/codec.h"
 #endif
 
 namespace lockstep::cli::trace_ddp {

@@ -16,7 +16,7 @@
 namespace lockstep::stress::faults {
 namespace {
 
-using Order = launch::AgentFault::Kind;
+using Order = control::AgentFault::Kind;
 using enum FaultKind;
 using enum FaultSite;
 using enum FaultScope;

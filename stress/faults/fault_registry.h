@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/launch/agent_faults.h"
+#include "core/control/agent_fault.h"
 
 namespace lockstep::stress::faults {
 
@@ -140,8 +140,8 @@ struct FaultInfo {
   std::string_view help;  // what happens, one line
   std::span<const FaultParameter> parameters = {};
   FaultScope scope = FaultScope::kRank;
-  int signal = 0;                                                // that injects it; 0: none
-  std::optional<launch::AgentFault::Kind> order = std::nullopt;  // by the rank's agent
+  int signal = 0;                                                 // that injects it; 0: none
+  std::optional<control::AgentFault::Kind> order = std::nullopt;  // by the rank's agent
 
   // It has no duration, and befalls both directions of a link.
   bool at_once() const { return kind == FaultKind::kLinkReset || kind == FaultKind::kNetworkReset; }

@@ -6,7 +6,7 @@
 
 namespace lockstep::stress::faults {
 
-launch::AgentFault OrderFor(const PlannedFault& fault) {
+control::AgentFault OrderFor(const PlannedFault& fault) {
   const FaultInfo& info = InfoOf(fault.kind);
   LOCKSTEP_CHECK(info.order, "a fault that an agent applies");
   const auto amount = info.parameters.empty()

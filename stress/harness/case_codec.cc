@@ -42,28 +42,28 @@ namespace {
 constexpr std::size_t kMostEvents = 64;
 
 // Declared before the templates that call them.
-void Put(launch::Encoder& encoder, int value);
-void Get(launch::Decoder& decoder, int& value);
-void Put(launch::Encoder& encoder, const std::string& text);
-void Get(launch::Decoder& decoder, std::string& text);
-void Put(launch::Encoder& encoder, const verdict::RankOutcome& rank);
-void Get(launch::Decoder& decoder, verdict::RankOutcome& rank);
-void Put(launch::Encoder& encoder, const verdict::Finding& finding);
-void Get(launch::Decoder& decoder, verdict::Finding& finding, int depth);
-void Put(launch::Encoder& encoder, const Recovery& recovery);
-void Get(launch::Decoder& decoder, Recovery& recovery);
-void Put(launch::Encoder& encoder, const std::optional<ProgramReport>& report);
-void Get(launch::Decoder& decoder, std::optional<ProgramReport>& report);
+void Put(control::Encoder& encoder, int value);
+void Get(control::Decoder& decoder, int& value);
+void Put(control::Encoder& encoder, const std::string& text);
+void Get(control::Decoder& decoder, std::string& text);
+void Put(control::Encoder& encoder, const verdict::RankOutcome& rank);
+void Get(control::Decoder& decoder, verdict::RankOutcome& rank);
+void Put(control::Encoder& encoder, const verdict::Finding& finding);
+void Get(control::Decoder& decoder, verdict::Finding& finding, int depth);
+void Put(control::Encoder& encoder, const Recovery& recovery);
+void Get(control::Decoder& decoder, Recovery& recovery);
+void Put(control::Encoder& encoder, const std::optional<ProgramReport>& report);
+void Get(control::Decoder& decoder, std::optional<ProgramReport>& report);
 
 template <typename T>
-void PutAll(launch::Encoder& encoder, const std::vector<T>& all) {
+void PutAll(control::Encoder& encoder, const std::vector<T>& all) {
   encoder.Put(static_cast<std::uint32_t>(all.size()));
   for (const T& one : all) Put(encoder, one);
 }
 
 // The bytes end before more is made than they could hold.
 template <typename T, typename... More>
-void GetAll(launch::Decoder& decoder, std::vector<T>& all, More... more) {
+void GetAll(control::Decoder& decoder, std::vector<T>& all, More... more) {
   const auto count = decoder.Get<std::uint32_t>();
   for (std::uint32_t i = 0; i < count && decoder.ok(); ++i) {
     T one{};
@@ -72,12 +72,12 @@ void GetAll(launch::Decoder& decoder, std::vector<T>& all, More... more) {
   }
 }
 
-void Put(launch::Encoder& encoder, int value) { encoder.Put(std::int32_t{value}); }
-void Get(launch::Decoder& decoder, int& value) { value = decoder.Get<std::int32_t>(); }
-void Put(launch::Encoder& encoder, const std::string& text) { encoder.Text(text); }
-void Get(launch::Decoder& decoder, std::string& text) { text = decoder.Text(); }
+void Put(control::Encoder& encoder, int value) { encoder.Put(std::int32_t{value}); }
+void Get(control::Decoder& decoder, int& value) { value = decoder.Get<std::int32_t>(); }
+void Put(control::Encoder& encoder, const std::string& text) { encoder.Text(text); }
+void Get(control::Decoder& decoder, std::string& text) { text = decoder.Text(); }
 
-void Put(launch::Encoder& encoder, const verdict::RankOutcome& rank) {
+void Put(control::Encoder& encoder, const verdict::RankOutcome& rank) {
   Put(encoder, rank.rank);
   encoder.Put(static_cast<std::uint8_t>(rank.outcome));
   Put(encoder, rank.exit_code);
@@ -85,7 +85,7 @@ void Put(launch::Encoder& encoder, const verdict::RankOutcome& rank) {
   encoder.Text(rank.where).Put(rank.seconds_silent).Text(rank.evidence);
 }
 
-void Get(launch::Decoder& decoder, verdict::RankOutcome& rank) {
+void Get(control::Decoder& decoder, verdict::RankOutcome& rank) {
   Get(decoder, rank.rank);
   rank.outcome = static_cast<verdict::Outcome>(decoder.Get<std::uint8_t>());
   Get(decoder, rank.exit_code);
@@ -95,7 +95,7 @@ void Get(launch::Decoder& decoder, verdict::RankOutcome& rank) {
   rank.evidence = decoder.Text();
 }
 
-void Put(launch::Encoder& encoder, const verdict::Finding& finding) {
+void Put(control::Encoder& encoder, const verdict::Finding& finding) {
   encoder.Text(finding.cause.name());
   PutAll(encoder, finding.culprits);
   encoder.Put(static_cast<std::uint8_t>(finding.proved));
@@ -108,7 +108,7 @@ void Put(launch::Encoder& encoder, const verdict::Finding& finding) {
   PutAll(encoder, finding.evidence);
 }
 
-void Get(launch::Decoder& decoder, verdict::Finding& finding, int depth) {
+void Get(control::Decoder& decoder, verdict::Finding& finding, int depth) {
   finding.cause = verdict::FindingCause::Named(decoder.Text());
   GetAll(decoder, finding.culprits);
   finding.proved = decoder.Get<std::uint8_t>() != 0;
@@ -124,19 +124,19 @@ void Get(launch::Decoder& decoder, verdict::Finding& finding, int depth) {
   if (decoder.ok()) GetAll(decoder, finding.evidence, depth - 1);
 }
 
-void Put(launch::Encoder& encoder, const verdict::Judgement& judgement) {
+void Put(control::Encoder& encoder, const verdict::Judgement& judgement) {
   encoder.Put(static_cast<std::uint8_t>(judgement.verdict));
   PutAll(encoder, judgement.outcomes);
   PutAll(encoder, judgement.findings);
 }
 
-void Get(launch::Decoder& decoder, verdict::Judgement& judgement) {
+void Get(control::Decoder& decoder, verdict::Judgement& judgement) {
   judgement.verdict = static_cast<verdict::Verdict>(decoder.Get<std::uint8_t>());
   GetAll(decoder, judgement.outcomes);
   GetAll(decoder, judgement.findings, kMostDepth);
 }
 
-void Put(launch::Encoder& encoder, const Recovery& recovery) {
+void Put(control::Encoder& encoder, const Recovery& recovery) {
   encoder.Put(static_cast<std::uint8_t>(recovery.mode));
   encoder.Put(static_cast<std::uint8_t>(recovery.outcome));
   Put(encoder, recovery.generation);
@@ -147,7 +147,7 @@ void Put(launch::Encoder& encoder, const Recovery& recovery) {
   Put(encoder, recovery.failure);
 }
 
-void Get(launch::Decoder& decoder, Recovery& recovery) {
+void Get(control::Decoder& decoder, Recovery& recovery) {
   recovery.mode = static_cast<scenario::RecoveryPlan::Mode>(decoder.Get<std::uint8_t>());
   recovery.outcome = static_cast<scenario::RecoveryOutcome>(decoder.Get<std::uint8_t>());
   Get(decoder, recovery.generation);
@@ -161,11 +161,11 @@ void Get(launch::Decoder& decoder, Recovery& recovery) {
   Get(decoder, recovery.failure);
 }
 
-void Put(launch::Encoder& encoder, const std::optional<ProgramReport>& report) {
+void Put(control::Encoder& encoder, const std::optional<ProgramReport>& report) {
   encoder.Text(report ? EncodeReport(*report) : "");
 }
 
-void Get(launch::Decoder& decoder, std::optional<ProgramReport>& report) {
+void Get(control::Decoder& decoder, std::optional<ProgramReport>& report) {
   const Result<ProgramReport> decoded = DecodeReport(decoder.Text());
   if (decoded.ok()) report = *decoded;
 }

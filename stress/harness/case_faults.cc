@@ -1,5 +1,6 @@
-// Signals go through the fleet, orders to agents, links' rules to the director of links. A fault at
-// a point of the program is asked for by the worker, which waits there until it was applied.
+// Signals go through the coordinator, orders to agents, links' rules to the director of links. A
+// fault at a point of the program is asked for by the worker, which waits there until it was
+// applied.
 #include "stress/harness/case_faults.h"
 
 #include <csignal>
@@ -41,10 +42,10 @@ void CaseFaults::Apply(std::size_t fault) {
   if (IsByClock(planned)) state_.faults[fault].applied_at = NowTicks();
   if (faults::IsOfLink(planned.kind)) return ApplyToLink(fault);
   if (faults::IsByAgent(planned.kind)) {
-    return fleet_.Inject(planned.rank, static_cast<std::uint32_t>(fault),
-                         faults::OrderFor(planned));
+    return coordinator_.Inject(planned.rank, static_cast<std::uint32_t>(fault),
+                               faults::OrderFor(planned));
   }
-  fleet_.Signal(planned.rank, faults::InfoOf(planned.kind).signal);
+  coordinator_.Signal(planned.rank, faults::InfoOf(planned.kind).signal);
   state_.faults[fault].fired = true;
   if (planned.kind != faults::FaultKind::kStop || !planned.duration_seconds) return;
   state_.ranks[planned.rank].heals = true;
@@ -55,7 +56,7 @@ void CaseFaults::Apply(std::size_t fault) {
 void CaseFaults::ApplyToLink(std::size_t fault) {
   links_.Apply(fault, [this, fault] {
     const faults::PlannedFault& applied = Planned(fault);
-    if (!IsByClock(applied)) fleet_.Send(applied.rank, {kAppliedMessage, ""});
+    if (!IsByClock(applied)) coordinator_.Send(applied.rank, {kAppliedMessage, ""});
   });
   if (Planned(fault).duration_seconds) HealAfter(fault);
 }
@@ -64,8 +65,8 @@ void CaseFaults::Heal(std::size_t fault) {
   const faults::PlannedFault& planned = Planned(fault);
   if (faults::IsOfLink(planned.kind)) return links_.Heal(fault);
   state_.ranks[planned.rank].heals = false;
-  fleet_.Signal(planned.rank, SIGCONT);
-  if (!IsByClock(planned)) fleet_.Send(planned.rank, {kAppliedMessage, ""});
+  coordinator_.Signal(planned.rank, SIGCONT);
+  if (!IsByClock(planned)) coordinator_.Send(planned.rank, {kAppliedMessage, ""});
 }
 
 void CaseFaults::DoDue() {
@@ -100,18 +101,18 @@ void CaseFaults::OnFired(const std::string& text) {
   if (!IsByClock(planned)) Apply(fault);
 }
 
-void CaseFaults::OnFault(const launch::FleetEvent& event) {
+void CaseFaults::OnFault(const coordinator::Event& event) {
   const auto fault = static_cast<std::size_t>(event.message.type);
-  if (fault >= state_.faults.size() || event.news == launch::FaultNews::kHealed) return;
+  if (fault >= state_.faults.size() || event.news == control::FaultNews::kHealed) return;
   const faults::PlannedFault& planned = Planned(fault);
-  state_.faults[fault].fired = event.news == launch::FaultNews::kApplied;
+  state_.faults[fault].fired = event.news == control::FaultNews::kApplied;
   state_.faults[fault].note = event.message.payload;
   const bool waited_for =
       faults::SiteOf(planned.kind) == faults::FaultSite::kOutside && !IsByClock(planned);
-  if (waited_for) fleet_.Send(planned.rank, {kAppliedMessage, ""});
+  if (waited_for) coordinator_.Send(planned.rank, {kAppliedMessage, ""});
 }
 
-void CaseFaults::OnCompanion(const launch::FleetEvent& event) {
+void CaseFaults::OnPlugin(const coordinator::Event& event) {
   const auto met = links_.OnReport(event.rank, event.message.payload);
   if (met) state_.faults[*met].fired = true;
 }

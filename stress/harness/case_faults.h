@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/deadline.h"
-#include "core/launch/fleet.h"
+#include "core/coordinator/coordinator.h"
 #include "stress/harness/case_state.h"
 #include "stress/links/link_director.h"
 
@@ -16,8 +16,8 @@ namespace lockstep::stress::harness {
 
 class CaseFaults {
  public:
-  CaseFaults(launch::Fleet& fleet, CaseState& state)
-      : fleet_(fleet), links_(fleet), state_(state) {}
+  CaseFaults(coordinator::Coordinator& coordinator, CaseState& state)
+      : coordinator_(coordinator), links_(coordinator), state_(state) {}
 
   // Before the workers of the case start, and when they were told to begin.
   void Prepare();
@@ -25,8 +25,8 @@ class CaseFaults {
   // A worker says that one takes effect, or is to be applied.
   void OnFired(const std::string& text);
   // An agent tells what it did; only then it fired, and the program goes on.
-  void OnFault(const launch::FleetEvent& event);
-  void OnCompanion(const launch::FleetEvent& event);
+  void OnFault(const coordinator::Event& event);
+  void OnPlugin(const coordinator::Event& event);
   void DoDue();
   Deadline NextDue(Deadline wake) const;
   std::vector<std::string> Notes() const;
@@ -47,7 +47,7 @@ class CaseFaults {
   void Heal(std::size_t fault);
   void HealAfter(std::size_t fault);
 
-  launch::Fleet& fleet_;
+  coordinator::Coordinator& coordinator_;
   links::LinkDirector links_;
   CaseState& state_;
   std::vector<Due> due_;

@@ -34,9 +34,9 @@ bool OnlyEchoes(const verdict::Judgement& judgement) {
 
 }  // namespace
 
-CaseRecovery::CaseRecovery(launch::Fleet& fleet, const StressOptions& options, CaseState& state,
-                           TakeEvents take_events)
-    : fleet_(fleet),
+CaseRecovery::CaseRecovery(coordinator::Coordinator& coordinator, const StressOptions& options,
+                           CaseState& state, TakeEvents take_events)
+    : coordinator_(coordinator),
       options_(options),
       state_(state),
       take_events_(std::move(take_events)),
@@ -48,7 +48,7 @@ double CaseRecovery::SecondsBetween(Ticks from, Ticks to) const {
 }
 
 std::vector<verdict::RankEvidence> CaseRecovery::Glance() {
-  return fleet_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
+  return coordinator_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
 }
 
 bool CaseRecovery::AllMembers(const std::function<bool(const RankState&)>& test) const {
@@ -58,11 +58,11 @@ bool CaseRecovery::AllMembers(const std::function<bool(const RankState&)>& test)
 }
 
 void CaseRecovery::EndRank(int rank) {
-  fleet_.EndWorker(rank, Deadline::AfterSeconds(kEndSeconds));
+  coordinator_.EndWorker(rank, Deadline::AfterSeconds(kEndSeconds));
   state_.ranks[rank].gone = true;
 }
 
-void CaseRecovery::OnMessage(const launch::FleetEvent& event) {
+void CaseRecovery::OnMessage(const coordinator::Event& event) {
   RankState& rank = state_.ranks[event.rank];
   const std::string& text = event.message.payload;
   if (event.message.type == kAbortedMessage) rank.aborted = std::atoi(text.c_str());
@@ -96,24 +96,24 @@ std::optional<CaseRecovery::Failure> CaseRecovery::Departed() {
   return Failure{std::move(judgement), now, SecondsBetween(newest, now)};
 }
 
-std::optional<CaseRecovery::Failure> CaseRecovery::FailureAt(const launch::FleetEvent& event,
-                                                             launch::StandstillWatch& watch) {
+std::optional<CaseRecovery::Failure> CaseRecovery::FailureAt(const coordinator::Event& event,
+                                                             coordinator::StandstillWatch& watch) {
   if (mine_.silence) {
     Failure failure{*std::exchange(mine_.silence, std::nullopt), NowTicks(),
                     options_.deadline_seconds};
     return failure;
   }
-  launch::FleetEvent look = event;
+  coordinator::Event look = event;
   const bool again = std::exchange(mine_.look, false);
-  const bool left = event.kind == launch::FleetEventKind::kExited ||
-                    event.kind == launch::FleetEventKind::kSignalled;
+  const bool left = event.kind == coordinator::EventKind::kExited ||
+                    event.kind == coordinator::EventKind::kSignalled;
   if (again || left) {
     if (std::optional<Failure> failure = Departed()) return failure;
   }
   // A rank that gives up says so, and is then silent for good: nobody is told of it once more.
   const bool parked = !AllMembers([](const RankState& rank) { return !rank.raised(); });
-  if (parked) look.kind = launch::FleetEventKind::kQuiet;
-  std::optional<launch::Standstill> standstill = watch.OnEvent(look);
+  if (parked) look.kind = coordinator::EventKind::kQuiet;
+  std::optional<coordinator::Standstill> standstill = watch.OnEvent(look);
   mine_.look = parked && !standstill;
   if (!standstill) return std::nullopt;
   // Whose error those tell may say so a moment later.
@@ -126,7 +126,7 @@ std::optional<CaseRecovery::Failure> CaseRecovery::FailureAt(const launch::Fleet
   return Failure{std::move(standstill->judgement), NowTicks(), standstill->seconds_after};
 }
 
-void CaseRecovery::OnEvent(const launch::FleetEvent& event, launch::StandstillWatch& watch) {
+void CaseRecovery::OnEvent(const coordinator::Event& event, coordinator::StandstillWatch& watch) {
   if (const std::optional<Failure> failure = FailureAt(event, watch)) Recover(*failure);
 }
 
@@ -182,7 +182,7 @@ bool CaseRecovery::AbortAll(const std::vector<int>& survivors, Recovery& recover
   const Ticks ordered = NowTicks();
   const double seconds = state_.stress_case->scenario.recovery->abort_deadline_seconds;
   for (const int rank : survivors) {
-    fleet_.Send(rank, {kAbortMessage, fmt::format("{}", generation)});
+    coordinator_.Send(rank, {kAbortMessage, fmt::format("{}", generation)});
   }
   const auto back = [&](int rank) {
     const RankState& state = state_.ranks[rank];
@@ -259,7 +259,7 @@ Status CaseRecovery::ReplaceLost(const Recovery& recovery, Generation& next) {
     if (recovery.mode != scenario::RecoveryPlan::Mode::kRestart) continue;
     next.members.push_back(rank);
     OfRank(next.since, rank) = 0;
-    LOCKSTEP_RETURN_IF_ERROR(fleet_.StartWorker(rank));
+    LOCKSTEP_RETURN_IF_ERROR(coordinator_.StartWorker(rank));
     state_.ranks[rank].gone = false;
   }
   return OkStatus();
@@ -277,9 +277,10 @@ void CaseRecovery::OrderMembers(const Recovery& recovery) {
   for (const int rank : recovery.members) {
     const bool survived = state_.Parked(rank);
     state_.ranks[rank].report.reset();
-    fleet_.Send(
-        rank, survived ? launch::Message{kRebuildMessage, EncodeMembership(membership)}
-                       : launch::Message{kCaseMessage, EncodedOrder(state_, options_, membership)});
+    coordinator_.Send(
+        rank, survived
+                  ? control::Message{kRebuildMessage, EncodeMembership(membership)}
+                  : control::Message{kCaseMessage, EncodedOrder(state_, options_, membership)});
     ++membership.rank;
   }
 }

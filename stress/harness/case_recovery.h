@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/base/deadline.h"
-#include "core/launch/fleet.h"
-#include "core/launch/standstill_watch.h"
+#include "core/coordinator/coordinator.h"
+#include "core/coordinator/standstill_watch.h"
 #include "stress/harness/case_state.h"
 #include "stress/harness/recovery.h"
 
@@ -20,16 +20,16 @@ class CaseRecovery {
   // Takes events until it is done, the deadline, or the case is over; whether it was done.
   using TakeEvents = std::function<bool(const std::function<bool()>& done, Deadline deadline)>;
   // What is told outlives it.
-  CaseRecovery(launch::Fleet& fleet, const StressOptions& options, CaseState& state,
-               TakeEvents take_events);
+  CaseRecovery(coordinator::Coordinator& coordinator, const StressOptions& options,
+               CaseState& state, TakeEvents take_events);
 
   void Reset() { mine_ = {}; }
-  void OnMessage(const launch::FleetEvent& event);
+  void OnMessage(const coordinator::Event& event);
   // All ranks were silent beyond the deadline.
   void OnSilence(verdict::Judgement judgement) { mine_.silence = std::move(judgement); }
   // What the event, or the looks that it leads to, shows to recover from, if anything, is recovered
   // from; or the case is over.
-  void OnEvent(const launch::FleetEvent& event, launch::StandstillWatch& watch);
+  void OnEvent(const coordinator::Event& event, coordinator::StandstillWatch& watch);
   // Ranks that were recovered are watched for their first collective.
   bool watches() const { return mine_.resume_by.has_value(); }
   void LookForResume(const std::vector<journal::Journal>& journals);
@@ -54,7 +54,8 @@ class CaseRecovery {
     bool look = false;  // a rank was lost while the others rebuilt
   };
 
-  std::optional<Failure> FailureAt(const launch::FleetEvent& event, launch::StandstillWatch& watch);
+  std::optional<Failure> FailureAt(const coordinator::Event& event,
+                                   coordinator::StandstillWatch& watch);
   std::optional<Failure> Departed();
   void Recover(const Failure& failure);
   // Who is left of the generation; the lost go into `recovery`.
@@ -76,7 +77,7 @@ class CaseRecovery {
   double SecondsBetween(Ticks from, Ticks to) const;
   std::vector<verdict::RankEvidence> Glance();
 
-  launch::Fleet& fleet_;
+  coordinator::Coordinator& coordinator_;
   const StressOptions& options_;
   CaseState& state_;
   TakeEvents take_events_;

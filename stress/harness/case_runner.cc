@@ -1,5 +1,5 @@
-// Events of the fleet go into the state of the case (case_state.h); after each, the evidence of all
-// ranks is asked whether anyone can go on. Faults and recovery are classes of their own.
+// Events of the coordinator go into the state of the case (case_state.h); after each, the evidence
+// of all ranks is asked whether anyone can go on. Faults and recovery are classes of their own.
 #include "stress/harness/case_runner.h"
 
 #include <fmt/core.h>
@@ -44,24 +44,24 @@ double SettleSeconds(const scenario::Scenario& scenario, const std::string& back
 
 }  // namespace
 
-CaseRunner::CaseRunner(launch::Fleet& fleet, const StressOptions& options)
-    : fleet_(fleet),
+CaseRunner::CaseRunner(coordinator::Coordinator& coordinator, const StressOptions& options)
+    : coordinator_(coordinator),
       options_(options),
       ns_per_tick_(CalibrateTicks().ns_per_tick),
-      faults_(fleet, state_),
-      recovery_(fleet, options, state_,
+      faults_(coordinator, state_),
+      recovery_(coordinator, options, state_,
                 [this](const std::function<bool()>& done, Deadline deadline) {
                   return TakeEventsUntil(done, deadline);
                 }) {}
 
 bool CaseRunner::HostsAreLost() const {
-  const std::vector<verdict::RankPlace> places = fleet_.places();
+  const std::vector<verdict::RankPlace> places = coordinator_.places();
   return std::any_of(places.begin(), places.end(), [](const verdict::RankPlace& place) {
     return place.loss != verdict::Loss::kNone;
   });
 }
 
-void CaseRunner::OnMessage(const launch::FleetEvent& event) {
+void CaseRunner::OnMessage(const coordinator::Event& event) {
   switch (event.message.type) {
     case kReportMessage: {
       Result<ProgramReport> report = DecodeReport(event.message.payload);
@@ -102,7 +102,7 @@ void CaseRunner::OnOverdue() {
   // Who is stopped for longer than the deadline is stopped.
   for (RankState& rank : state_.ranks) rank.heals = false;
   const std::vector<verdict::RankEvidence> evidence =
-      Judged(state_, fleet_.Glance(Deadline::AfterSeconds(kCollectSeconds)));
+      Judged(state_, coordinator_.Glance(Deadline::AfterSeconds(kCollectSeconds)));
   for (const verdict::RankEvidence& rank : evidence) {
     if (rank.state != verdict::ProcessState::kRunning || rank.idle) continue;
     if (rank.seconds_silent < options_.deadline_seconds) return;
@@ -112,7 +112,7 @@ void CaseRunner::OnOverdue() {
       std::any_of(evidence.begin(), evidence.end(),
                   [](const verdict::RankEvidence& rank) { return !rank.sockets.empty(); });
   links::LinkDirector& links = faults_.links();
-  links.Look(told ? evidence : fleet_.Collect(Deadline::AfterSeconds(kCollectSeconds)));
+  links.Look(told ? evidence : coordinator_.Collect(Deadline::AfterSeconds(kCollectSeconds)));
   if (links.Moved(kStillSeconds)) {
     state_.look_again_at = Deadline::AfterSeconds(kStillSeconds / 2);
     return;
@@ -128,33 +128,33 @@ void CaseRunner::OnOverdue() {
   state_.Take(Turn::kEnded);
 }
 
-void CaseRunner::Handle(const launch::FleetEvent& event) {
+void CaseRunner::Handle(const coordinator::Event& event) {
   switch (event.kind) {
-    case launch::FleetEventKind::kMessage:
+    case coordinator::EventKind::kMessage:
       return OnMessage(event);
-    case launch::FleetEventKind::kFault:
+    case coordinator::EventKind::kFault:
       return faults_.OnFault(event);
-    case launch::FleetEventKind::kCompanion:
-      return faults_.OnCompanion(event);
-    case launch::FleetEventKind::kExited:
-    case launch::FleetEventKind::kSignalled:
+    case coordinator::EventKind::kPlugin:
+      return faults_.OnPlugin(event);
+    case coordinator::EventKind::kExited:
+    case coordinator::EventKind::kSignalled:
       state_.ranks[event.rank].gone = true;
       return;
-    case launch::FleetEventKind::kLost:
+    case coordinator::EventKind::kLost:
       return state_.Take(Turn::kEnded);
-    case launch::FleetEventKind::kOverdue:
+    case coordinator::EventKind::kOverdue:
       return OnOverdue();
-    case launch::FleetEventKind::kTerminate:
+    case coordinator::EventKind::kTerminate:
       terminated_ = true;
       state_.CutShort("ended by a signal");
       [[fallthrough]];
-    case launch::FleetEventKind::kWarned:
+    case coordinator::EventKind::kWarned:
       return save_();
-    case launch::FleetEventKind::kData:
-    case launch::FleetEventKind::kQuiet:
-    case launch::FleetEventKind::kStopped:
-    case launch::FleetEventKind::kContinued:
-    case launch::FleetEventKind::kTimeout:
+    case coordinator::EventKind::kData:
+    case coordinator::EventKind::kQuiet:
+    case coordinator::EventKind::kStopped:
+    case coordinator::EventKind::kContinued:
+    case coordinator::EventKind::kTimeout:
       return;
   }
 }
@@ -170,21 +170,21 @@ Deadline CaseRunner::NextWake() const {
 bool CaseRunner::TakeEventsUntil(const std::function<bool()>& done, Deadline deadline) {
   while (!done()) {
     if (deadline.Passed() || state_.over()) return false;
-    Handle(fleet_.Next(NextWake().Earlier(deadline)));
+    Handle(coordinator_.Next(NextWake().Earlier(deadline)));
     faults_.DoDue();
   }
   return true;
 }
 
-void CaseRunner::LookAt(const launch::FleetEvent& event, launch::StandstillWatch& watch) {
+void CaseRunner::LookAt(const coordinator::Event& event, coordinator::StandstillWatch& watch) {
   if (state_.recovers()) {
     recovery_.OnEvent(event, watch);
     if (recovery_.watches()) {
-      recovery_.LookForResume(fleet_.Journals(kHistoryEvents, Deadline::AfterSeconds(1)));
+      recovery_.LookForResume(coordinator_.Journals(kHistoryEvents, Deadline::AfterSeconds(1)));
     }
     return;
   }
-  const std::optional<launch::Standstill> standstill = watch.OnEvent(event);
+  const std::optional<coordinator::Standstill> standstill = watch.OnEvent(event);
   if (!standstill) return;
   state_.detected_seconds = standstill->seconds_after;
   state_.settled_at = Deadline::AfterSeconds(
@@ -193,25 +193,26 @@ void CaseRunner::LookAt(const launch::FleetEvent& event, launch::StandstillWatch
 }
 
 void CaseRunner::Watch() {
-  launch::StandstillWatch watch(fleet_, [this](std::vector<verdict::RankEvidence>& evidence) {
-    faults_.links().Look(evidence);
-    evidence = Judged(state_, std::move(evidence));
-    const verdict::Judgement judgement = ProvedBy(state_, options_, evidence);
-    if (!state_.sighting) state_.sighting = SightMismatch(evidence, judgement, NowTicks());
-    return judgement;
-  });
+  coordinator::StandstillWatch watch(
+      coordinator_, [this](std::vector<verdict::RankEvidence>& evidence) {
+        faults_.links().Look(evidence);
+        evidence = Judged(state_, std::move(evidence));
+        const verdict::Judgement judgement = ProvedBy(state_, options_, evidence);
+        if (!state_.sighting) state_.sighting = SightMismatch(evidence, judgement, NowTicks());
+        return judgement;
+      });
   const Deadline limit = Deadline::AfterSeconds(options_.limit_seconds);
   while (!state_.over() && !AllOver()) {
     if (state_.settled_at && state_.settled_at->Passed()) return;
     if (limit.Passed()) {
       return state_.CutShort(fmt::format("not over after {} s (--limit)", options_.limit_seconds));
     }
-    launch::FleetEvent event = fleet_.Next(NextWake().Earlier(limit));
+    coordinator::Event event = coordinator_.Next(NextWake().Earlier(limit));
     Handle(event);
     // A program that is over may be what another one waits for, silent since long.
     const bool over =
-        event.kind == launch::FleetEventKind::kMessage && state_.ranks[event.rank].report;
-    if (over) event.kind = launch::FleetEventKind::kQuiet;
+        event.kind == coordinator::EventKind::kMessage && state_.ranks[event.rank].report;
+    if (over) event.kind = coordinator::EventKind::kQuiet;
     faults_.DoDue();
     if (state_.look_again_at && state_.look_again_at->Passed()) {
       state_.look_again_at.reset();
@@ -223,15 +224,16 @@ void CaseRunner::Watch() {
 
 void CaseRunner::AwaitLosses() {
   const Deadline deadline = Deadline::AfterSeconds(kLossSeconds);
-  while (!HostsAreLost() && !deadline.Passed()) Handle(fleet_.Next(deadline));
+  while (!HostsAreLost() && !deadline.Passed()) Handle(coordinator_.Next(deadline));
 }
 
 void CaseRunner::DrainEvents() {
-  for (launch::FleetEvent event = fleet_.Next(Deadline::AfterNs(0));
-       event.kind != launch::FleetEventKind::kTimeout; event = fleet_.Next(Deadline::AfterNs(0))) {
-    if (event.kind == launch::FleetEventKind::kMessage) OnMessage(event);
-    if (event.kind == launch::FleetEventKind::kFault) faults_.OnFault(event);
-    if (event.kind == launch::FleetEventKind::kTerminate) Handle(event);
+  for (coordinator::Event event = coordinator_.Next(Deadline::AfterNs(0));
+       event.kind != coordinator::EventKind::kTimeout;
+       event = coordinator_.Next(Deadline::AfterNs(0))) {
+    if (event.kind == coordinator::EventKind::kMessage) OnMessage(event);
+    if (event.kind == coordinator::EventKind::kFault) faults_.OnFault(event);
+    if (event.kind == coordinator::EventKind::kTerminate) Handle(event);
   }
 }
 
@@ -240,18 +242,18 @@ CaseFacts CaseRunner::Gather() {
   if (terminated_) AwaitLosses();
   // Told to end, there is no time for stacks.
   const Deadline collect = Deadline::AfterSeconds(kCollectSeconds);
-  facts.evidence = terminated_ ? fleet_.Glance(collect) : fleet_.Collect(collect);
-  facts.places = fleet_.places();
-  facts.journals = fleet_.Journals(kHistoryEvents, Deadline::AfterSeconds(kCollectSeconds));
+  facts.evidence = terminated_ ? coordinator_.Glance(collect) : coordinator_.Collect(collect);
+  facts.places = coordinator_.places();
+  facts.journals = coordinator_.Journals(kHistoryEvents, Deadline::AfterSeconds(kCollectSeconds));
   DrainEvents();
   facts.evidence = Judged(state_, std::move(facts.evidence));
-  for (const launch::AgentInfo& agent : fleet_.agents())
+  for (const control::AgentInfo& agent : coordinator_.agents())
     facts.hosts.push_back({agent.host, agent.boot_id});
   if (recovery_.watches()) recovery_.LookForResume(facts.journals);
   facts.recoveries = recovery_.TakeRecoveries();
   facts.generation = state_.generation;
-  fleet_.EndWorkers(Deadline::AfterSeconds(kEndSeconds));
-  while (fleet_.Next(Deadline::AfterNs(0)).kind != launch::FleetEventKind::kTimeout) {
+  coordinator_.EndWorkers(Deadline::AfterSeconds(kEndSeconds));
+  while (coordinator_.Next(Deadline::AfterNs(0)).kind != coordinator::EventKind::kTimeout) {
   }
   // Nobody can be started again.
   terminated_ = terminated_ || HostsAreLost();
@@ -264,15 +266,17 @@ CaseFacts CaseRunner::Gather() {
 }
 
 Result<CaseResult> CaseRunner::Run(const StressCase& stress_case) {
-  state_ = CaseState(stress_case, fleet_.size());
+  state_ = CaseState(stress_case, coordinator_.size());
   recovery_.Reset();
   faults_.Prepare();
   const std::int64_t began_ns = NowNs();
-  const Status started = fleet_.StartWorkers(faults::SetupsFor(stress_case.faults, fleet_.size()));
+  const Status started =
+      coordinator_.StartWorkers(faults::SetupsFor(stress_case.faults, coordinator_.size()));
   if (!started.ok() && !HostsAreLost()) return started;
   if (!started.ok()) state_.Take(Turn::kEnded);
-  for (int rank = fleet_.size() - 1; rank >= 0; --rank) {
-    fleet_.Send(rank, {kCaseMessage, EncodedOrder(state_, options_, {0, rank, fleet_.size()})});
+  for (int rank = coordinator_.size() - 1; rank >= 0; --rank) {
+    coordinator_.Send(
+        rank, {kCaseMessage, EncodedOrder(state_, options_, {0, rank, coordinator_.size()})});
   }
   faults_.Start();
   Watch();

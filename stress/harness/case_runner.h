@@ -10,8 +10,8 @@
 
 #include "core/base/deadline.h"
 #include "core/base/status.h"
-#include "core/launch/fleet.h"
-#include "core/launch/standstill_watch.h"
+#include "core/coordinator/coordinator.h"
+#include "core/coordinator/standstill_watch.h"
 #include "stress/harness/assess.h"
 #include "stress/harness/case_faults.h"
 #include "stress/harness/case_recovery.h"
@@ -23,7 +23,7 @@ namespace lockstep::stress::harness {
 
 class CaseRunner {
  public:
-  CaseRunner(launch::Fleet& fleet, const StressOptions& options);
+  CaseRunner(coordinator::Coordinator& coordinator, const StressOptions& options);
 
   // Called when the launcher is about to end us: there may be a second left until it kills.
   void SetSave(std::function<void()> save) { save_ = std::move(save); }
@@ -39,9 +39,9 @@ class CaseRunner {
  private:
   void Watch();
   // After each event, while nothing is proved.
-  void LookAt(const launch::FleetEvent& event, launch::StandstillWatch& watch);
-  void Handle(const launch::FleetEvent& event);
-  void OnMessage(const launch::FleetEvent& event);
+  void LookAt(const coordinator::Event& event, coordinator::StandstillWatch& watch);
+  void Handle(const coordinator::Event& event);
+  void OnMessage(const coordinator::Event& event);
   void OnOverdue();
   // Nobody runs any more, but for ranks that finished and linger.
   bool AllOver();
@@ -55,7 +55,7 @@ class CaseRunner {
   // Told to end: the launcher does that when a host is lost, and it may know first.
   void AwaitLosses();
 
-  launch::Fleet& fleet_;
+  coordinator::Coordinator& coordinator_;
   const StressOptions& options_;
   double ns_per_tick_;
   bool terminated_ = false;

@@ -60,7 +60,7 @@ Status LackOf(const CaseResult& result, StatusCode code) {
 
 Status RunCases(coordinator::Coordinator& coordinator, const StressOptions& options,
                 const std::function<void()>& save, StressOutcome& outcome) {
-  CaseRunner runner(fleet, options);
+  CaseRunner runner(coordinator, options);
   runner.SetSave(save);
   results::store::SavePace pace(0.05);
   StressProgress progress(options.progress);
@@ -68,7 +68,7 @@ Status RunCases(coordinator::Coordinator& coordinator, const StressOptions& opti
   for (std::size_t i = 0; i < outcome.cases.size(); ++tried) {
     const StressCase& stress_case = outcome.cases[i];
     progress.Show(outcome.results.size(), outcome.cases.size(), stress_case.label);
-    fleet.MeasureClocks(/*thoroughly=*/false);
+    coordinator.MeasureClocks(/*thoroughly=*/false);
     LOCKSTEP_ASSIGN_OR_RETURN(CaseResult result, runner.Run(stress_case));
     LOCKSTEP_RETURN_IF_ERROR(LackOf(result, StatusCode::kEnvironment));
     const Status unmet = LackOf(result, StatusCode::kUnsupported);
@@ -82,7 +82,7 @@ Status RunCases(coordinator::Coordinator& coordinator, const StressOptions& opti
     }
     ++i;
     outcome.results.push_back(std::move(result));
-    fleet.Entrust(EncodeCase(tried, outcome.results.back()));
+    coordinator.Replicate(EncodeCase(tried, outcome.results.back()));
     outcome.terminated = runner.terminated();
     outcome.worker_facts = runner.worker_facts();
     if (outcome.terminated) break;

@@ -20,8 +20,8 @@
 #include "core/base/clock.h"
 #include "core/comm/backends.h"
 #include "core/comm/recorded.h"
-#include "core/launch/machine_facts.h"
-#include "core/launch/worker_link.h"
+#include "core/coordinator/machine_facts.h"
+#include "core/worker/worker_link.h"
 #include "stress/faults/fault_gate.h"
 #include "stress/faults/fault_plan.h"
 #include "stress/faults/faulty_communicator.h"
@@ -228,7 +228,7 @@ void GiveUp(Rig& rig) {
 }
 
 // The program is over and was well: what follows in a script that ends.
-void Leave(launch::WorkerLink& link, Rig& rig) {
+void Leave(worker::WorkerLink& link, Rig& rig) {
   if (scenario::Lingers(rig.scenario)) {
     static_cast<void>(link.Receive(kRebuildMessage, Deadline::AfterSeconds(kForEverSeconds)));
   }

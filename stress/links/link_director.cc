@@ -1,4 +1,4 @@
-// Learns from the companions whose each connection is, sends each fault to the agents whose links
+// Learns from the plugins whose each connection is, sends each fault to the agents whose links
 // it befalls, and counts which of them are in force.
 #include "stress/links/link_director.h"
 

@@ -1,6 +1,6 @@
 // Runs the relay and the wire of an agent, obeys the orders of the director, and reports which
 // faults traffic met.
-#include "stress/links/link_companion.h"
+#include "stress/links/link_plugin.h"
 
 #include <fmt/core.h>
 #include <sys/epoll.h>

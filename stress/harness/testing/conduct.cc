@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "stress/harness/assess.h"
-#include "stress/harness/catalogue.h"
 #include "stress/harness/case_runner.h"
+#include "stress/harness/catalogue.h"
 #include "stress/harness/options.h"
 
 namespace lockstep::stress::harness {
@@ -102,8 +102,8 @@ std::string Conduct(const StressScript& script, coordinator::Script steps) {
   options.backend = script.backend;
   options.limit_seconds = script.limit_seconds;
   const StressCase stress_case = CaseOf(script);
-  CaseRunner runner(fleet, options);
-  runner.SetSave([&fleet] { fleet.Note("save"); });
+  CaseRunner runner(coordinator, options);
+  runner.SetSave([&coordinator] { coordinator.Note("save"); });
   const Result<CaseResult> result = runner.Run(stress_case);
   std::string text;
   bool stacks = false;
@@ -118,7 +118,7 @@ std::string Conduct(const StressScript& script, coordinator::Script steps) {
   if (!stacks) text += "no stacks\n";
   text += result.ok() ? TextOf(stress_case, *result) : result.status().message() + "\n";
   if (runner.terminated()) text += "no further case\n";
-  if (fleet.left() > 0) text += fmt::format("{} steps were not taken\n", fleet.left());
+  if (coordinator.left() > 0) text += fmt::format("{} steps were not taken\n", coordinator.left());
   return text;
 }
 
