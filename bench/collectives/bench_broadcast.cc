@@ -1,10 +1,10 @@
-// Broadcast over message sizes, in place as DDP broadcasts buffers.
-#include "bench/harness/bench_info.h"
+#include "bench/collectives/collectives.h"
+#include "bench/harness/bench_main.h"
 
 int main(int argc, char** argv) {
-  const lockstep::bench::harness::BenchInfo info{
-      "bench_broadcast", "Broadcast: message sizes, or the state of a model as DDP sends it.",
-      lockstep::collective::Collective::kBroadcast, /*in_place_by_default=*/true,
-      /*takes_models=*/true};
-  return lockstep::bench::harness::BenchMain(info, argc, argv);
+  lockstep::bench::collectives::Collectives kind(
+      {"bench_broadcast", "Broadcast: message sizes, or the state of a model as DDP sends it.",
+       lockstep::collective::Collective::kBroadcast, /*in_place_by_default=*/true,
+       /*takes_models=*/true});
+  return lockstep::bench::harness::BenchMain(kind, argc, argv);
 }

@@ -1,9 +1,12 @@
-#include "bench/harness/collective_step.h"
+// The iteration of a collective: inputs are rewritten in part, the operations run or are replayed,
+// and every element of the results is compared. Values follow from their place and a stamp
+// (core/collective/pattern.h), so nothing has to be remembered of them.
+#include "bench/collectives/collective_step.h"
 
 #include <algorithm>
 #include <cstddef>
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::collectives {
 namespace {
 
 // Windows of the rotation: many enough that rewriting one leaves the caches as they were, few
@@ -12,20 +15,19 @@ constexpr std::int64_t kMostWindows = 64;
 
 std::int64_t WindowsOf(plan::CheckMode mode, std::int64_t bytes) {
   if (mode == plan::CheckMode::kFull) return 1;
-  return std::clamp<std::int64_t>(bytes / InputArena::kGranuleBytes, 1, kMostWindows);
+  return std::clamp<std::int64_t>(bytes / measure::InputArena::kGranuleBytes, 1, kMostWindows);
 }
 
 std::byte* At(void* base, std::int64_t offset) { return static_cast<std::byte*>(base) + offset; }
 
 }  // namespace
 
-CollectiveStep::CollectiveStep(const Bench& bench, std::uint32_t case_index, bool graph)
+CollectiveStep::CollectiveStep(const measure::Bench& bench, std::uint32_t case_index)
     : bench_(bench),
       in_place_(bench.plan.cases[case_index].in_place),
-      checks_(bench.plan.check != plan::CheckMode::kOff &&
-              bench.communicator.capabilities().moves_data),
+      checks_(bench.checks()),
       stream_(&bench_.stream),
-      graph_(graph) {
+      graph_(bench.plan.nccl.graphs) {
   AddSlots(bench.plan.cases[case_index]);
 }
 
@@ -35,7 +37,7 @@ void CollectiveStep::AddSlots(const plan::PlannedCase& planned) {
   std::int64_t recv_offset = 0;
   for (const collective::Operation& wanted : planned.operations) {
     const collective::Operation operation = comm::AsSupported(bench_.backend, wanted);
-    if (operation.blocking != wanted.blocking) stream_ = bench_.beside;
+    if (operation.blocking != wanted.blocking) stream_ = bench_.side_stream;
     const std::int64_t send_bytes = collective::SendBytes(operation, bench_.plan.world_size);
     const std::int64_t recv_bytes = collective::RecvBytes(operation, bench_.plan.world_size);
     Slot slot{operation,
@@ -120,10 +122,8 @@ Status CollectiveStep::Rewrite(bool first, bool warmup) {
 
 Result<comm::Interval> CollectiveStep::Run() {
   comm::RecordedCommunicator& communicator = bench_.communicator;
-  // Silence is judged by the agent; a deadline here would only hide the journal's evidence.
-  const Deadline never = Deadline::AfterSeconds(86'400);
   if (captured_) {
-    LOCKSTEP_RETURN_IF_ERROR(communicator.Replay(*captured_, *stream_, never));
+    LOCKSTEP_RETURN_IF_ERROR(communicator.Replay(*captured_, *stream_, measure::Never()));
     return communicator.last_interval();
   }
   comm::Interval interval;
@@ -135,7 +135,7 @@ Result<comm::Interval> CollectiveStep::Run() {
   interval.exit = communicator.last_interval().exit;
   if (slots_[0].operation.blocking == collective::Blocking::kNonblocking ||
       !stream_->inline_execution()) {
-    LOCKSTEP_RETURN_IF_ERROR(communicator.Await(*stream_, never));
+    LOCKSTEP_RETURN_IF_ERROR(communicator.Await(*stream_, measure::Never()));
     interval = communicator.last_interval();
   }
   return interval;
@@ -149,7 +149,7 @@ collective::CheckReport CollectiveStep::CheckSlot(const Slot& slot) const {
     slot.pattern.CheckRecv(slot.buffers.recv, 0, slot.recv_bytes / size, rank, slot.stamp, report);
     return report;
   }
-  const ArenaRange result{slot.input.begin, slot.recv_bytes};
+  const measure::ArenaRange result{slot.input.begin, slot.recv_bytes};
   bench_.inputs.ForEachStamp(
       result, [&](std::int64_t begin, std::int64_t bytes, std::uint32_t stamp) {
         const void* data = At(slot.buffers.recv, begin - slot.input.begin);
@@ -160,17 +160,11 @@ collective::CheckReport CollectiveStep::CheckSlot(const Slot& slot) const {
   return report;
 }
 
-void CollectiveStep::Compare(Comparison& comparison) {
+void CollectiveStep::Compare(measure::Comparison& comparison) {
   if (!checks_) return;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
-    const collective::CheckReport report = CheckSlot(slots_[i]);
-    comparison.checked += report.checked;
-    comparison.wrong += report.wrong;
-    if (report.wrong == 0) continue;
-    const collective::WrongElement& first = report.first.front();
-    comparison.located.push_back(
-        {static_cast<std::int64_t>(i), first.element, first.expected, first.got});
+    comparison.Add(static_cast<std::int64_t>(i), CheckSlot(slots_[i]));
   }
 }
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::collectives

@@ -1,26 +1,25 @@
 // A case whose iteration is one collective, or a sequence of them, on shared buffers.
-#ifndef LOCKSTEP_BENCH_HARNESS_COLLECTIVE_STEP_H_
-#define LOCKSTEP_BENCH_HARNESS_COLLECTIVE_STEP_H_
+#ifndef LOCKSTEP_BENCH_COLLECTIVES_COLLECTIVE_STEP_H_
+#define LOCKSTEP_BENCH_COLLECTIVES_COLLECTIVE_STEP_H_
 
 #include <cstdint>
 #include <optional>
 #include <vector>
 
-#include "bench/harness/input_arena.h"
-#include "bench/harness/step.h"
+#include "bench/measure/input_arena.h"
+#include "bench/measure/step.h"
 #include "core/collective/pattern.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::collectives {
 
-class CollectiveStep final : public Step {
+class CollectiveStep final : public measure::Step {
  public:
-  // `graph`: the operations are captured when the case is first visited, and then only replayed.
-  CollectiveStep(const Bench& bench, std::uint32_t case_index, bool graph);
+  CollectiveStep(const measure::Bench& bench, std::uint32_t case_index);
 
   Status Prepare() override;
   Status Rewrite(bool first, bool warmup) override;
   Result<comm::Interval> Run() override;
-  void Compare(Comparison& comparison) override;
+  void Compare(measure::Comparison& comparison) override;
 
  private:
   // One operation and its place in the buffers.
@@ -28,7 +27,7 @@ class CollectiveStep final : public Step {
     collective::Operation operation;
     collective::Buffers buffers;
     collective::Pattern pattern;
-    ArenaRange input;  // of the arena (out of place)
+    measure::ArenaRange input;  // of the arena (out of place)
     std::int64_t recv_bytes = 0;
     bool sends = true;         // this rank's input matters
     std::int64_t windows = 1;  // of the rotation
@@ -42,15 +41,15 @@ class CollectiveStep final : public Step {
   void RewriteInPlace(Slot& slot);
   collective::CheckReport CheckSlot(const Slot& slot) const;
 
-  Bench bench_;
+  measure::Bench bench_;
   bool in_place_;
   bool checks_;
   device::Stream* stream_;  // of the operations
-  bool graph_;
+  bool graph_;              // captured when the case is first visited, and then only replayed
   std::optional<comm::CapturedCalls> captured_;
   std::vector<Slot> slots_;
 };
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::collectives
 
-#endif  // LOCKSTEP_BENCH_HARNESS_COLLECTIVE_STEP_H_
+#endif  // LOCKSTEP_BENCH_COLLECTIVES_COLLECTIVE_STEP_H_

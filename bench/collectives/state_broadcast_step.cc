@@ -1,10 +1,13 @@
-#include "bench/harness/state_broadcast_step.h"
+// A broadcast of a model's state with DDP's own coalescing (core/ddp/coalesced_broadcast.h). The
+// root's values are patterns, and those of the others are made impossible before each iteration.
+#include "bench/collectives/state_broadcast_step.h"
 
 #include <cstddef>
 
+#include "bench/plan/step_fields.h"
 #include "core/base/check.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::collectives {
 namespace {
 
 constexpr int kRoot = 0;
@@ -12,18 +15,17 @@ constexpr double kWaitSeconds = 86'400;  // silence is judged by the agent
 
 }  // namespace
 
-StateBroadcastStep::StateBroadcastStep(const Bench& bench, std::uint32_t case_index,
-                                       ModelShelf& shelf)
+StateBroadcastStep::StateBroadcastStep(const measure::Bench& bench, std::uint32_t case_index,
+                                       ddp_step::ModelCache& models)
     : bench_(bench),
       planned_(bench.plan.cases[case_index]),
-      plan_(std::get<plan::StateBroadcast>(planned_.step)),
-      shelf_(shelf),
-      checks_(bench.plan.check != plan::CheckMode::kOff &&
-              bench.communicator.capabilities().moves_data) {}
+      plan_(plan::StepOf<StateBroadcast>(planned_)),
+      models_(models),
+      checks_(bench.checks()) {}
 
 Status StateBroadcastStep::Prepare() {
   if (broadcast_ != nullptr) return OkStatus();
-  LOCKSTEP_ASSIGN_OR_RETURN(ddp::ManifestModel* const model, shelf_.Get(plan_.model, false));
+  LOCKSTEP_ASSIGN_OR_RETURN(ddp::ManifestModel* const model, models_.Get(plan_.model, false));
   if (plan_.constructor) {
     for (const ddp::Parameter& parameter : model->params()) {
       tensors_.push_back({parameter.info.type, parameter.info.numel, parameter.data});
@@ -43,7 +45,7 @@ Status StateBroadcastStep::Prepare() {
       group.tensors.push_back(tensors_[static_cast<std::size_t>(index)]);
     }
   }
-  launcher_ = std::make_unique<ddp::Launcher>(shelf_.Ports(), kWaitSeconds);
+  launcher_ = std::make_unique<ddp::Launcher>(models_.Ports(), kWaitSeconds);
   launcher_->set_keep_times(true);
   broadcast_ = std::make_unique<ddp::CoalescedBroadcast>(*launcher_);
   return OkStatus();
@@ -76,7 +78,7 @@ Result<comm::Interval> StateBroadcastStep::Run() {
   return interval_;
 }
 
-void StateBroadcastStep::Compare(Comparison& comparison) {
+void StateBroadcastStep::Compare(measure::Comparison& comparison) {
   if (!checks_) return;
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     collective::CheckReport report;
@@ -86,12 +88,7 @@ void StateBroadcastStep::Compare(Comparison& comparison) {
                                    bench_.stamp, report);
       offset += tensor.numel;
     }
-    comparison.checked += report.checked;
-    comparison.wrong += report.wrong;
-    if (report.wrong == 0) continue;
-    const collective::WrongElement& first = report.first.front();
-    comparison.located.push_back(
-        {static_cast<std::int64_t>(i), first.element, first.expected, first.got});
+    comparison.Add(static_cast<std::int64_t>(i), report);
   }
 }
 
@@ -100,11 +97,11 @@ Status StateBroadcastStep::TakeParts(std::vector<double>& values) {
                             launcher_->TakeTimes());
   double communication = 0;
   for (const ddp::CollectiveTimes& times : collectives) {
-    communication += static_cast<double>(times.end - times.start) * bench_.ns_per_tick;
+    communication += bench_.Ns(times.start, times.end);
   }
-  const double whole = static_cast<double>(interval_.exit - interval_.entry) * bench_.ns_per_tick;
+  const double whole = bench_.Ns(interval_.entry, interval_.exit);
   values.insert(values.end(), {communication, whole - communication});
   return OkStatus();
 }
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::collectives

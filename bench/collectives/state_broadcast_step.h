@@ -1,29 +1,31 @@
 // A case whose iteration is DDP's broadcast of a model's state: coalesced a type and 250 MiB, at
 // most two broadcasts in flight.
-#ifndef LOCKSTEP_BENCH_HARNESS_STATE_BROADCAST_STEP_H_
-#define LOCKSTEP_BENCH_HARNESS_STATE_BROADCAST_STEP_H_
+#ifndef LOCKSTEP_BENCH_COLLECTIVES_STATE_BROADCAST_STEP_H_
+#define LOCKSTEP_BENCH_COLLECTIVES_STATE_BROADCAST_STEP_H_
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "bench/harness/model_shelf.h"
-#include "bench/harness/step.h"
+#include "bench/collectives/state_broadcast.h"
+#include "bench/ddp_step/model_cache.h"
+#include "bench/measure/step.h"
 #include "core/collective/pattern.h"
 #include "core/ddp/coalesced_broadcast.h"
 #include "core/ddp/launcher.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::collectives {
 
-class StateBroadcastStep final : public Step {
+class StateBroadcastStep final : public measure::Step {
  public:
-  StateBroadcastStep(const Bench& bench, std::uint32_t case_index, ModelShelf& shelf);
+  StateBroadcastStep(const measure::Bench& bench, std::uint32_t case_index,
+                     ddp_step::ModelCache& models);
 
   Status Prepare() override;
   // In place: the root's values are written again, and those of the others made impossible.
   Status Rewrite(bool first, bool warmup) override;
   Result<comm::Interval> Run() override;
-  void Compare(Comparison& comparison) override;
+  void Compare(measure::Comparison& comparison) override;
   Status TakeParts(std::vector<double>& values) override;
 
  private:
@@ -33,10 +35,10 @@ class StateBroadcastStep final : public Step {
     std::vector<ddp::TensorRef> tensors;  // in the order in which they lie in the flat memory
   };
 
-  Bench bench_;
+  measure::Bench bench_;
   const plan::PlannedCase& planned_;
-  const plan::StateBroadcast& plan_;
-  ModelShelf& shelf_;
+  StateBroadcast plan_;
+  ddp_step::ModelCache& models_;
   bool checks_;
   std::vector<ddp::TensorRef> tensors_;
   std::vector<Group> groups_;
@@ -45,6 +47,6 @@ class StateBroadcastStep final : public Step {
   comm::Interval interval_;  // of the last Run
 };
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::collectives
 
-#endif  // LOCKSTEP_BENCH_HARNESS_STATE_BROADCAST_STEP_H_
+#endif  // LOCKSTEP_BENCH_COLLECTIVES_STATE_BROADCAST_STEP_H_

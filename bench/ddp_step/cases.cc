@@ -1,20 +1,21 @@
-// Cases whose iteration is a training step or a broadcast of a model's state.
-#include "bench/plan/expand_steps.h"
+// Cases whose iteration is a training step: one for each combination of the axes, all of them
+// paired, with the buckets that DDP cuts (core/ddp/buckets.h).
+#include "bench/ddp_step/cases.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 
-#include "bench/plan/plan.h"
+#include "bench/plan/step_fields.h"
 #include "core/ddp/buckets.h"
 
-namespace lockstep::bench::plan {
+namespace lockstep::bench::ddp_step {
 namespace {
 
 constexpr double kMiB = 1024 * 1024;
 
 // The parts that add up to a step come first, then what explains it.
-std::vector<PartInfo> DdpParts() {
+std::vector<plan::PartInfo> DdpParts() {
   return {{"buffer_broadcast_ns", "ns"},
           {"forward_ns", "ns"},
           {"backward_ns", "ns"},
@@ -25,41 +26,16 @@ std::vector<PartInfo> DdpParts() {
 }
 
 // What can be told without events that have times: the host is done launching, the device is done.
-std::vector<PartInfo> LaunchParts() { return {{"launch_ns", "ns"}, {"completion_ns", "ns"}}; }
+std::vector<plan::PartInfo> LaunchParts() { return {{"launch_ns", "ns"}, {"completion_ns", "ns"}}; }
 
-std::vector<PartInfo> BroadcastParts() { return {{"communication_ns", "ns"}, {"copies_ns", "ns"}}; }
-
-class SettingsWriter {
+// Of numbers, 0 means that nothing was passed.
+class DefaultedSettings : public plan::SettingsWriter {
  public:
-  template <typename T>
-  void operator()(const char* name, const T& value) {
-    settings.emplace_back(name, fmt::format("{}", value));
-  }
-  // Of numbers, 0 means that nothing was passed.
+  using plan::SettingsWriter::operator();
   void operator()(const char* name, double value) {
     settings.emplace_back(name, value == 0 ? "default" : fmt::format("{}", value));
   }
-  std::vector<std::pair<std::string, std::string>> settings;
 };
-
-ddp::BucketOptions BucketOptionsOf(const DdpStep& step) {
-  ddp::BucketOptions options;
-  if (step.bucket_cap_mb > 0) {
-    options.cap_bytes = static_cast<std::int64_t>(step.bucket_cap_mb * kMiB);
-  }
-  if (step.first_bucket_mb > 0) {
-    options.first_cap_bytes = static_cast<std::int64_t>(step.first_bucket_mb * kMiB);
-  }
-  options.find_unused_parameters = step.find_unused_parameters;
-  options.static_graph = step.static_graph;
-  return options;
-}
-
-std::int64_t BytesOfAll(const std::vector<ddp::TensorInfo>& tensors) {
-  std::int64_t bytes = 0;
-  for (const ddp::TensorInfo& tensor : tensors) bytes += tensor.bytes();
-  return bytes;
-}
 
 // The gradient all-reduces of an iteration. A hook changes the type of what travels, not which
 // gradients are compared.
@@ -97,22 +73,24 @@ std::string NameOf(const DdpStep& step) {
   return name;
 }
 
-PlannedCase CaseOf(const PlannedModel& model, const DdpStep& step) {
-  PlannedCase planned{NameOf(step), BucketOperations(model.tensors, step),
-                      false,        model.name,
-                      -1,           step.bucket_cap_mb > 0 ? step.bucket_cap_mb : 25};
-  planned.step = step;
+plan::PlannedCase CaseOf(const plan::PlannedModel& model, const DdpStep& step) {
+  plan::PlannedCase planned{NameOf(step), BucketOperations(model.tensors, step),
+                            false,        model.name,
+                            -1,           step.bucket_cap_mb > 0 ? step.bucket_cap_mb : 25};
+  planned.step = plan::PlanStep(step);
+  planned.side_stream = true;
+  planned.host_access = step.comm_hook == "powersgd";  // factorizes on the host
   planned.parts = step.timeline ? DdpParts() : LaunchParts();
-  SettingsWriter writer;
-  DescribeDdpStep(writer, step);
+  DefaultedSettings writer;
+  DdpStep::Describe(writer, step);
   planned.settings = std::move(writer.settings);
   // PowerSGD keeps what it could not send, and makes a model with gradients of its own.
-  if (step.comm_hook == "powersgd") planned.memory_bytes = 3 * BytesOfAll(model.tensors.params);
+  if (step.comm_hook == "powersgd") planned.memory_bytes = 3 * plan::BytesOf(model.tensors.params);
   return planned;
 }
 
 // Every combination, the last axis fastest.
-std::vector<DdpStep> StepsOf(const DdpAxes& axes, const std::string& model) {
+std::vector<DdpStep> StepsOf(const Axes& axes, const std::string& model) {
   std::vector<DdpStep> steps;
   DdpStep step;
   step.model = model;
@@ -144,7 +122,7 @@ std::vector<DdpStep> StepsOf(const DdpAxes& axes, const std::string& model) {
 }
 
 // What needs the host between the collectives of a step, or another graph for every step.
-Status CheckGraphs(const DdpAxes& axes) {
+Status CheckGraphs(const Axes& axes) {
   const auto refuse = [](const char* option, const char* why) {
     return InvalidInput(
         fmt::format("--cuda-graph with {}: {}; leave one of the two out", option, why));
@@ -161,7 +139,7 @@ Status CheckGraphs(const DdpAxes& axes) {
   return OkStatus();
 }
 
-Status CheckAxes(const DdpAxes& axes) {
+Status CheckAxes(const Axes& axes) {
   for (const std::int64_t count : axes.accumulate) {
     if (count >= 1 && count <= 1000) continue;
     return InvalidInput(fmt::format("--accumulate {}: give 1 to 1000 micro-batches", count));
@@ -191,69 +169,33 @@ Status CheckAxes(const DdpAxes& axes) {
   return OkStatus();
 }
 
-// Parameters, gradients and buffers, which all cases of a model share as they do the buckets and
-// their compressed copies; and the flat areas of a state broadcast.
-std::int64_t ModelBytes(const ddp::ModelTensors& tensors) {
-  return 5 * BytesOfAll(tensors.params) + 2 * BytesOfAll(tensors.buffers);
-}
-
 }  // namespace
 
-void SizeSteps(Plan& plan) {
-  plan.memory_bytes = 0;
-  for (const PlannedModel& model : plan.models) plan.memory_bytes += ModelBytes(model.tensors);
-  for (const PlannedCase& planned : plan.cases) plan.memory_bytes += planned.memory_bytes;
+ddp::BucketOptions BucketOptionsOf(const DdpStep& step) {
+  ddp::BucketOptions options;
+  if (step.bucket_cap_mb > 0) {
+    options.cap_bytes = static_cast<std::int64_t>(step.bucket_cap_mb * kMiB);
+  }
+  if (step.first_bucket_mb > 0) {
+    options.first_cap_bytes = static_cast<std::int64_t>(step.first_bucket_mb * kMiB);
+  }
+  options.find_unused_parameters = step.find_unused_parameters;
+  options.static_graph = step.static_graph;
+  return options;
 }
 
-void AddStateBroadcasts(const PlannedModel& model, Plan& plan) {
-  for (const bool constructor : {true, false}) {
-    if (!constructor && model.tensors.buffers.empty()) continue;
-    const StateBroadcast step{model.name, constructor};
-    PlannedCase planned{
-        fmt::format("state_broadcast/{}/{}", model.name, constructor ? "constructor" : "forward"),
-        StateBroadcastOperations(model.tensors, constructor),
-        true,
-        model.name,
-        -1,
-        0};
-    planned.step = step;
-    planned.parts = BroadcastParts();
-    SettingsWriter writer;
-    DescribeStateBroadcast(writer, step);
-    planned.settings = std::move(writer.settings);
-    plan.cases.push_back(std::move(planned));
-  }
-}
-
-std::vector<collective::Operation> StateBroadcastOperations(const ddp::ModelTensors& tensors,
-                                                            bool constructor) {
-  std::vector<ddp::Gradient> members;
-  if (constructor) {
-    for (const ddp::TensorInfo& info : tensors.params) members.push_back({info.numel, info.type});
-  }
-  for (const ddp::TensorInfo& info : tensors.buffers) members.push_back({info.numel, info.type});
-  const std::int64_t limits[] = {kStateBroadcastBytes};
-  std::vector<collective::Operation> operations;
-  for (const ddp::Bucket& bucket : ddp::ComputeBucketAssignmentBySize(members, limits)) {
-    operations.push_back({collective::Collective::kBroadcast, bucket.type,
-                          collective::Reduction::kSum, collective::Blocking::kBlocking,
-                          bucket.elements, 0});
-  }
-  return operations;
-}
-
-Result<Plan> ExpandDdpPlan(const BenchSpec& spec, int world_size) {
-  LOCKSTEP_ASSIGN_OR_RETURN(Plan plan, PlanWithoutCases(spec, world_size));
-  LOCKSTEP_RETURN_IF_ERROR(CheckAxes(spec.ddp));
+Result<plan::Plan> Expand(const plan::BenchSpec& spec, const Axes& axes, int world_size) {
+  LOCKSTEP_ASSIGN_OR_RETURN(plan::Plan plan, plan::PlanWithoutCases(spec, world_size));
+  LOCKSTEP_RETURN_IF_ERROR(CheckAxes(axes));
   plan.paired = true;
-  plan.models = spec.models;
-  for (const PlannedModel& model : spec.models) {
-    for (const DdpStep& step : StepsOf(spec.ddp, model.name)) {
+  plan.models = axes.models;
+  for (const plan::PlannedModel& model : axes.models) {
+    for (const DdpStep& step : StepsOf(axes, model.name)) {
       plan.cases.push_back(CaseOf(model, step));
     }
   }
-  SizeSteps(plan);
+  plan::SizeMemory(plan);
   return plan;
 }
 
-}  // namespace lockstep::bench::plan
+}  // namespace lockstep::bench::ddp_step

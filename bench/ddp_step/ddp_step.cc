@@ -1,4 +1,7 @@
-#include "bench/harness/ddp_step.h"
+// A training step of core/ddp/engine.h on a model with synthetic gradients. The true mean of every
+// gradient is known in advance, so each iteration compares a window of them. The engine's times
+// are added up to the parts of the step.
+#include "bench/ddp_step/ddp_step.h"
 
 #include <fmt/core.h>
 
@@ -7,15 +10,15 @@
 #include <cmath>
 #include <cstddef>
 
+#include "bench/plan/step_fields.h"
 #include "core/collective/half.h"
 #include "core/collective/pattern_memory.h"
 #include "core/device/tile.h"
 #include "core/journal/purpose.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::ddp_step {
 namespace {
 
-constexpr double kMiB = 1024 * 1024;
 // Iterations that may pass until the buckets are rebuilt; PyTorch needs two, or three.
 constexpr int kMostSettling = 8;
 // Of the elements that a timed iteration has compared; the rest have their turn in the next ones.
@@ -25,19 +28,9 @@ constexpr std::int64_t kPowerSgdStart = 2;
 // PowerSGD restores a gradient of rank 1 but for the rounding of its orthogonalization.
 constexpr double kPowerSgdTolerance = 1e-3;
 
-// Silence is judged by the agent; a deadline here would only hide the journal's evidence.
-Deadline Never() { return Deadline::AfterSeconds(86'400); }
-
-ddp::EngineOptions OptionsOf(const plan::DdpStep& step) {
+ddp::EngineOptions OptionsOf(const DdpStep& step) {
   ddp::EngineOptions options;
-  if (step.bucket_cap_mb > 0) {
-    options.buckets.cap_bytes = static_cast<std::int64_t>(step.bucket_cap_mb * kMiB);
-  }
-  if (step.first_bucket_mb > 0) {
-    options.buckets.first_cap_bytes = static_cast<std::int64_t>(step.first_bucket_mb * kMiB);
-  }
-  options.buckets.find_unused_parameters = step.find_unused_parameters;
-  options.buckets.static_graph = step.static_graph;
+  options.buckets = BucketOptionsOf(step);
   options.broadcast_buffers = step.broadcast_buffers;
   const Result<ddp::CommHook> hook = ddp::ParseCommHook("--comm-hook", step.comm_hook);
   LOCKSTEP_CHECK(hook.ok(), "the plan's hooks were parsed before");
@@ -79,7 +72,7 @@ double RoundingOf(collective::DataType type) {
 
 // How far a mean of gradients may be from the exact one, relative to it. Small integers divided by
 // a power of two are exact in every type; other divisions and longer sums round.
-double Tolerance(const plan::DdpStep& step, collective::DataType type, int ranks) {
+double Tolerance(const DdpStep& step, collective::DataType type, int ranks) {
   if (step.comm_hook == "powersgd") return kPowerSgdTolerance;
   if (std::has_single_bit(static_cast<unsigned>(ranks)) && step.accumulate == 1) return 0;
   collective::DataType travels = type;
@@ -143,25 +136,25 @@ void Add(const ddp::StepTimes& step, double ns_per_tick, Times& times) {
 
 }  // namespace
 
-DdpStepRunner::DdpStepRunner(const Bench& bench, std::uint32_t case_index, ModelShelf& shelf)
+DdpStepRunner::DdpStepRunner(const measure::Bench& bench, std::uint32_t case_index,
+                             ModelCache& models)
     : bench_(bench),
       planned_(bench.plan.cases[case_index]),
-      plan_(std::get<plan::DdpStep>(planned_.step)),
-      shelf_(shelf),
-      checks_(bench.plan.check != plan::CheckMode::kOff &&
-              bench.communicator.capabilities().moves_data),
+      plan_(plan::StepOf<DdpStep>(planned_)),
+      models_(models),
+      checks_(bench.checks()),
       low_rank_(plan_.comm_hook == "powersgd") {
-  if (!plan_.timeline) lean_.emplace(bench);
+  if (!plan_.timeline) untraced_.emplace(bench);
 }
 
 Status DdpStepRunner::Construct() {
-  LOCKSTEP_ASSIGN_OR_RETURN(model_, shelf_.Get(plan_.model, low_rank_));
+  LOCKSTEP_ASSIGN_OR_RETURN(model_, models_.Get(plan_.model, low_rank_));
   engine_.reset();  // before another one takes its place in the shared memory
-  const ddp::EnginePorts ports = lean_ ? lean_->Ports(shelf_.Ports()) : shelf_.Ports();
+  const ddp::EnginePorts ports = untraced_ ? untraced_->Ports(models_.Ports()) : models_.Ports();
   LOCKSTEP_ASSIGN_OR_RETURN(engine_, ddp::Engine::Make(*model_, OptionsOf(plan_), ports));
   LOCKSTEP_RETURN_IF_ERROR(engine_->Construct());
   engine_->launcher().set_keep_times(plan_.timeline);
-  return lean_ ? lean_->Await() : OkStatus();
+  return untraced_ ? untraced_->Await() : OkStatus();
 }
 
 Status DdpStepRunner::Prepare() {
@@ -187,7 +180,7 @@ Status DdpStepRunner::Settle() {
 // An iteration like any other, but for the number of its input, which the device counts.
 Status DdpStepRunner::Capture() {
   newest_input_ = 0;
-  return lean_->Capture([this](std::int64_t* counter) {
+  return untraced_->Capture([this](std::int64_t* counter) {
     engine_->ZeroGrad();
     model_->set_input_counter(counter);
     const Status status = Iterate(plan_.accumulate);
@@ -221,14 +214,15 @@ Status DdpStepRunner::TakeTimes() {
   return OkStatus();
 }
 
-Status DdpStepRunner::FinishIteration() { return lean_ ? lean_->Await() : TakeTimes(); }
+Status DdpStepRunner::FinishIteration() { return untraced_ ? untraced_->Await() : TakeTimes(); }
 
 Result<comm::Interval> DdpStepRunner::RunCalled() {
   comm::Interval interval;
   interval.entry = NowTicks();
   LOCKSTEP_RETURN_IF_ERROR(Iterate(plan_.accumulate));
   launched_ = NowTicks();
-  LOCKSTEP_RETURN_IF_ERROR(lean_ ? lean_->Await() : bench_.stream.Synchronize(Never()));
+  LOCKSTEP_RETURN_IF_ERROR(untraced_ ? untraced_->Await()
+                                     : bench_.stream.Synchronize(measure::Never()));
   interval.exit = NowTicks();
   newest_input_ = bench_.stamp;
   return interval;
@@ -238,7 +232,7 @@ Result<comm::Interval> DdpStepRunner::Run() {
   if (!plan_.cuda_graph) {
     LOCKSTEP_ASSIGN_OR_RETURN(interval_, RunCalled());
   } else {
-    LOCKSTEP_ASSIGN_OR_RETURN(interval_, lean_->Replay(launched_));
+    LOCKSTEP_ASSIGN_OR_RETURN(interval_, untraced_->Replay(launched_));
     newest_input_ += plan_.accumulate;
   }
   return interval_;
@@ -246,8 +240,8 @@ Result<comm::Interval> DdpStepRunner::Run() {
 
 Status DdpStepRunner::TakeParts(std::vector<double>& values) {
   if (!plan_.timeline) {
-    values.push_back(static_cast<double>(launched_ - interval_.entry) * bench_.ns_per_tick);
-    values.push_back(static_cast<double>(interval_.exit - launched_) * bench_.ns_per_tick);
+    values.push_back(bench_.Ns(interval_.entry, launched_));
+    values.push_back(bench_.Ns(launched_, interval_.exit));
     return OkStatus();
   }
   LOCKSTEP_RETURN_IF_ERROR(TakeTimes());
@@ -276,7 +270,8 @@ double DdpStepRunner::Expected(int param, std::int64_t element) const {
 
 void DdpStepRunner::CompareGradient(int param, std::int64_t begin, std::int64_t end,
                                     double tolerance, std::int64_t offset,
-                                    Comparison::Located& located, Comparison& comparison) const {
+                                    measure::Comparison::Located& located,
+                                    measure::Comparison& comparison) const {
   const ddp::Parameter& parameter = model_->params()[static_cast<std::size_t>(param)];
   const collective::DataType type = parameter.info.type;
   const auto found = [&](std::int64_t wrong, std::int64_t element, double got) {
@@ -306,14 +301,14 @@ void DdpStepRunner::CompareGradient(int param, std::int64_t begin, std::int64_t 
   }
 }
 
-void DdpStepRunner::CompareBucket(std::size_t index, Comparison& comparison) const {
+void DdpStepRunner::CompareBucket(std::size_t index, measure::Comparison& comparison) const {
   const ddp::Bucket& bucket = engine_->layout()[index];
   const bool all = compared_ == 0 || bench_.plan.check == plan::CheckMode::kFull;
   const std::int64_t window = compared_ % kWindows;
   const std::int64_t begin = all ? 0 : bucket.elements * window / kWindows;
   const std::int64_t end = all ? bucket.elements : bucket.elements * (window + 1) / kWindows;
   const double tolerance = Tolerance(plan_, bucket.type, bench_.communicator.size());
-  Comparison::Located located{static_cast<std::int64_t>(index), 0, "", ""};
+  measure::Comparison::Located located{static_cast<std::int64_t>(index), 0, "", ""};
   std::int64_t offset = 0;  // of the parameter in the bucket
   for (const int param : bucket.params) {
     const std::int64_t numel = model_->params()[static_cast<std::size_t>(param)].info.numel;
@@ -326,10 +321,10 @@ void DdpStepRunner::CompareBucket(std::size_t index, Comparison& comparison) con
   comparison.checked += end - begin;
 }
 
-void DdpStepRunner::Compare(Comparison& comparison) {
+void DdpStepRunner::Compare(measure::Comparison& comparison) {
   if (!checks_) return;
   for (std::size_t i = 0; i < engine_->layout().size(); ++i) CompareBucket(i, comparison);
   ++compared_;
 }
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::ddp_step

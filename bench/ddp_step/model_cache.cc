@@ -1,10 +1,10 @@
-#include "bench/harness/model_shelf.h"
+#include "bench/ddp_step/model_cache.h"
 
 #include "core/base/check.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::ddp_step {
 
-const ddp::ModelTensors& ModelShelf::TensorsOf(const std::string& name) const {
+const ddp::ModelTensors& ModelCache::TensorsOf(const std::string& name) const {
   for (const plan::PlannedModel& model : bench_.plan.models) {
     if (model.name == name) return model.tensors;
   }
@@ -12,7 +12,7 @@ const ddp::ModelTensors& ModelShelf::TensorsOf(const std::string& name) const {
   return bench_.plan.models.front().tensors;
 }
 
-Result<ddp::ManifestModel*> ModelShelf::Get(const std::string& name, bool low_rank) {
+Result<ddp::ManifestModel*> ModelCache::Get(const std::string& name, bool low_rank) {
   std::unique_ptr<ddp::ManifestModel>& model = models_[{name, low_rank}];
   if (model == nullptr) {
     ddp::ManifestModelOptions options;
@@ -24,11 +24,11 @@ Result<ddp::ManifestModel*> ModelShelf::Get(const std::string& name, bool low_ra
   return model.get();
 }
 
-ddp::EnginePorts ModelShelf::Ports() {
+ddp::EnginePorts ModelCache::Ports() {
   // Collectives run on a thread beside the one that computes, as PyTorch runs gloo; NCCL's stream
   // is the same thing on a device.
   return {bench_.communicator, bench_.device, bench_.kernels, bench_.stream,
-          *bench_.beside,      &observer_,    &bucket_memory_};
+          *bench_.side_stream, &observer_,    &bucket_memory_};
 }
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::ddp_step

@@ -1,14 +1,12 @@
-#include "bench/harness/lean_step.h"
+// Streams without times and graphs of a step, over core/comm/graph_streams.h.
+#include "bench/ddp_step/untraced_step.h"
 
 #include <utility>
 
 #include "core/comm/forwarding_communicator.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::ddp_step {
 namespace {
-
-// Silence is judged by the agent; a deadline here would only hide the journal's evidence.
-Deadline Never() { return Deadline::AfterSeconds(86'400); }
 
 // Nobody waits for a single operation: the engine orders them by events, as PyTorch does.
 class NonblockingCommunicator final : public comm::ForwardingCommunicator {
@@ -24,38 +22,39 @@ class NonblockingCommunicator final : public comm::ForwardingCommunicator {
 
 }  // namespace
 
-LeanStep::LeanStep(const Bench& bench)
-    : bench_(bench), streams_(comm::GraphStreams::Make(bench.device, bench.stream, *bench.beside)) {
+UntracedStep::UntracedStep(const measure::Bench& bench)
+    : bench_(bench),
+      streams_(comm::GraphStreams::Make(bench.device, bench.stream, *bench.side_stream)) {
   if (streams_->native()) {
     nonblocking_ = std::make_unique<NonblockingCommunicator>(bench.communicator);
   }
 }
 
-LeanStep::~LeanStep() = default;
+UntracedStep::~UntracedStep() = default;
 
-ddp::EnginePorts LeanStep::Ports(const ddp::EnginePorts& real) {
+ddp::EnginePorts UntracedStep::Ports(const ddp::EnginePorts& real) {
   comm::Communicator& communicator = nonblocking_ != nullptr ? *nonblocking_ : real.communicator;
   return {communicator,        streams_->device(),        real.kernels,
           streams_->compute(), streams_->communication(), real.observer};
 }
 
 // The step ends on the stream that computes, which waits for the other one.
-Status LeanStep::Await() { return bench_.communicator.Await(bench_.stream, Never()); }
+Status UntracedStep::Await() { return bench_.communicator.Await(bench_.stream, measure::Never()); }
 
-Status LeanStep::Capture(const std::function<Status(std::int64_t* counter)>& program) {
+Status UntracedStep::Capture(const std::function<Status(std::int64_t* counter)>& program) {
   LOCKSTEP_ASSIGN_OR_RETURN(counter_, bench_.device.Allocate(sizeof(std::int64_t)));
   bench_.kernels.Zero(bench_.stream, counter_->data(), sizeof(std::int64_t));
-  LOCKSTEP_RETURN_IF_ERROR(bench_.stream.Synchronize(Never()));
+  LOCKSTEP_RETURN_IF_ERROR(bench_.stream.Synchronize(measure::Never()));
   LOCKSTEP_ASSIGN_OR_RETURN(captured_, bench_.communicator.CaptureDuring([&] {
     return streams_->Capture([&] { return program(static_cast<std::int64_t*>(counter_->data())); });
   }));
   return OkStatus();
 }
 
-Result<comm::Interval> LeanStep::Replay(Ticks& launched) {
-  LOCKSTEP_RETURN_IF_ERROR(bench_.communicator.Replay(*captured_, bench_.stream, Never()));
+Result<comm::Interval> UntracedStep::Replay(Ticks& launched) {
+  LOCKSTEP_RETURN_IF_ERROR(bench_.communicator.Replay(*captured_, bench_.stream, measure::Never()));
   launched = bench_.communicator.last_launched();
   return bench_.communicator.last_interval();
 }
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::ddp_step

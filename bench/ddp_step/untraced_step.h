@@ -1,23 +1,23 @@
 // How a training step runs when nobody looks into it: its streams have cheap events, whose times
 // are not known, and it can be kept as one graph that is replayed.
-#ifndef LOCKSTEP_BENCH_HARNESS_LEAN_STEP_H_
-#define LOCKSTEP_BENCH_HARNESS_LEAN_STEP_H_
+#ifndef LOCKSTEP_BENCH_DDP_STEP_UNTRACED_STEP_H_
+#define LOCKSTEP_BENCH_DDP_STEP_UNTRACED_STEP_H_
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 
-#include "bench/harness/step.h"
+#include "bench/measure/step.h"
 #include "core/comm/graph_streams.h"
 #include "core/ddp/launcher.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::ddp_step {
 
-class LeanStep {
+class UntracedStep {
  public:
-  explicit LeanStep(const Bench& bench);
-  ~LeanStep();
+  explicit UntracedStep(const measure::Bench& bench);
+  ~UntracedStep();
 
   // For an engine; what it is given stays where it is, so buckets have memory of their own.
   ddp::EnginePorts Ports(const ddp::EnginePorts& real);
@@ -33,13 +33,13 @@ class LeanStep {
   Result<comm::Interval> Replay(Ticks& launched);
 
  private:
-  Bench bench_;
+  measure::Bench bench_;
   std::unique_ptr<comm::GraphStreams> streams_;
   std::unique_ptr<comm::Communicator> nonblocking_;  // where streams have handles
   std::unique_ptr<device::Buffer> counter_;
   std::optional<comm::CapturedCalls> captured_;
 };
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::ddp_step
 
-#endif  // LOCKSTEP_BENCH_HARNESS_LEAN_STEP_H_
+#endif  // LOCKSTEP_BENCH_DDP_STEP_UNTRACED_STEP_H_

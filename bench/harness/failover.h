@@ -1,11 +1,10 @@
 // What a follower does when the coordinator is lost and it is the successor: the run's file and its
 // verdict, from what the agents that live have kept.
-#ifndef LOCKSTEP_BENCH_HARNESS_HEIR_H_
-#define LOCKSTEP_BENCH_HARNESS_HEIR_H_
+#ifndef LOCKSTEP_BENCH_HARNESS_FAILOVER_H_
+#define LOCKSTEP_BENCH_HARNESS_FAILOVER_H_
 
 #include <string>
 
-#include "bench/harness/bench_info.h"
 #include "bench/harness/options.h"
 #include "bench/plan/plan.h"
 #include "core/launch/context.h"
@@ -17,10 +16,10 @@ namespace lockstep::bench::harness {
 // For FleetOptions::succeed. Writes the run (marked incomplete, times of lost ranks absent, medians
 // over those that are left) under its own name if the legacy is whole, else as
 // "<output>-rank<r>-partial.h5", and says so.
-class Heir {
+class Failover {
  public:
-  Heir(const BenchInfo& info, const BenchOptions& options, const launch::LaunchContext& context,
-       plan::Plan plan, std::string command_line);
+  Failover(std::string name, const BenchOptions& options, const launch::LaunchContext& context,
+           plan::Plan plan, std::string command_line);
   ExitCode operator()(const launch::Legacy& legacy) const;
 
  private:
@@ -35,4 +34,4 @@ class Heir {
 
 }  // namespace lockstep::bench::harness
 
-#endif  // LOCKSTEP_BENCH_HARNESS_HEIR_H_
+#endif  // LOCKSTEP_BENCH_HARNESS_FAILOVER_H_

@@ -1,13 +1,14 @@
 // What the successor of a lost coordinator makes of what is left: which file it writes, which cases
 // count, whom it names. Three ranks, two cases; rank 0's agent is lost.
-#include "bench/harness/heir.h"
+#include "bench/harness/failover.h"
 
 #include <fmt/format.h>
 
 #include <csignal>
 #include <filesystem>
 
-#include "bench/harness/testing/conduct.h"
+#include "bench/harness/testing/schedule.h"
+#include "bench/plan/testing/doubling.h"
 #include "core/verdict/history.h"
 #include "gtest/gtest.h"
 #include "results/store/partial_path.h"
@@ -19,10 +20,8 @@ namespace {
 plan::Plan ThreeRanks() {
   plan::BenchSpec spec;
   spec.backend = "gloo";
-  spec.begin_bytes = 8;
-  spec.end_bytes = 16;
   spec.iterations = 4;
-  return plan::ExpandPlan(spec, 3).value();
+  return plan::Doubling(spec, 3, 2);
 }
 
 std::string Rows(std::uint32_t case_index, int count) {
@@ -75,19 +74,17 @@ std::string TextOf(const results::store::Run& run) {
 }
 
 std::string Conclude(const launch::Legacy& legacy) {
-  const std::string path = testing::TempDir() + "/heir.h5";
+  const std::string path = testing::TempDir() + "/failover.h5";
   const std::string partial = results::store::PartialPath(path, legacy.successor);
   for (const std::string& file : {path, partial}) std::filesystem::remove(file);
   BenchOptions options;
   options.output = path;
-  options.format = ReportFormat::kJsonLines;
+  options.format = measure::ReportFormat::kJsonLines;
   std::int64_t now_ns = launch::FakeFleet::kBeginNs;
   const VirtualTime time(&now_ns);
-  BenchInfo info;
-  info.name = "bench";
   testing::internal::CaptureStderr();
   const ExitCode code =
-      Heir(info, options, launch::LaunchContext{}, ThreeRanks(), "bench -b 8")(legacy);
+      Failover("bench", options, launch::LaunchContext{}, ThreeRanks(), "bench -b 8")(legacy);
   const std::string told = testing::internal::GetCapturedStderr();
   std::string text = fmt::format("exit code {}\n", static_cast<int>(code));
   if (told.find("rank 1's agent took its place") == std::string::npos) text += told;
@@ -100,7 +97,7 @@ std::string Conclude(const launch::Legacy& legacy) {
   return text;
 }
 
-TEST(Heir, TheCoordinatorsAgentIsGone) {
+TEST(Failover, TheCoordinatorsAgentIsGone) {
   EXPECT_EQ(Conclude(LegacyOf({Gone(0), In(1, 1), In(1, 2)},
                               {"", Rows(0, 4) + Rows(1, 2), Rows(0, 4) + Rows(1, 1)})),
             "exit code 3\n"
@@ -110,7 +107,7 @@ TEST(Heir, TheCoordinatorsAgentIsGone) {
             "2 journals\n");
 }
 
-TEST(Heir, OthersMayHoldTheNameOfTheFile) {
+TEST(Failover, OthersMayHoldTheNameOfTheFile) {
   launch::Legacy legacy = LegacyOf({Gone(0), In(1, 1), In(1, 2)}, {"", Rows(0, 4), Rows(0, 4)});
   legacy.whole = false;
   EXPECT_EQ(Conclude(legacy),
@@ -121,7 +118,7 @@ TEST(Heir, OthersMayHoldTheNameOfTheFile) {
             "2 journals\n");
 }
 
-TEST(Heir, ItIsTheSameRun) {
+TEST(Failover, ItIsTheSameRun) {
   launch::Legacy legacy = LegacyOf({Gone(0), In(0, 1), In(0, 2)}, {"", "", ""});
   legacy.entrusted = {"0123abcd 2026-01-02T03:04:05Z"};
   EXPECT_EQ(Conclude(legacy),
@@ -132,7 +129,7 @@ TEST(Heir, ItIsTheSameRun) {
             "2 journals\n");
 }
 
-TEST(Heir, ARankHadDied) {
+TEST(Failover, ARankHadDied) {
   EXPECT_EQ(Conclude(LegacyOf({Gone(0), In(1, 1), In(1, 2).Signalled(SIGSEGV)},
                               {"", Rows(0, 4), Rows(0, 4)})),
             "exit code 1\n"
@@ -142,7 +139,7 @@ TEST(Heir, ARankHadDied) {
             "2 journals\n");
 }
 
-TEST(Heir, AllWaitForAnOrder) {
+TEST(Failover, AllWaitForAnOrder) {
   const auto idle = [](int rank) {
     return verdict::History(rank).Case(1).In(journal::Phase::kCheck).Idle();
   };
@@ -155,7 +152,7 @@ TEST(Heir, AllWaitForAnOrder) {
             "2 journals\n");
 }
 
-TEST(Heir, RanksThatAreSilentToo) {
+TEST(Failover, RanksThatAreSilentToo) {
   EXPECT_EQ(Conclude(LegacyOf({Gone(0), In(0, 1).Silent(31),
                                verdict::History(2).Case(0).In(journal::Phase::kCheck).Silent(31)},
                               {"", Rows(0, 1), Rows(0, 1)})),
@@ -166,7 +163,7 @@ TEST(Heir, RanksThatAreSilentToo) {
             "2 journals\n");
 }
 
-TEST(Heir, AHostIsLost) {
+TEST(Failover, AHostIsLost) {
   launch::Legacy legacy = LegacyOf({Gone(0), In(0, 1), In(0, 2)}, {"", Rows(0, 3), Rows(0, 3)});
   for (const int rank : {1, 2}) {
     legacy.agents[static_cast<std::size_t>(rank)].boot_id = "b";

@@ -1,4 +1,7 @@
-#include "bench/harness/conductor.h"
+// Lifetimes of workers and the rounds in them. An event either counts, or ends the round: then the
+// evidence of all ranks is collected and judged, the case that it cost is lost, and new workers go
+// on with the others. Samples are saved before anything is judged.
+#include "bench/harness/scheduler.h"
 
 #include <fmt/core.h>
 
@@ -6,8 +9,8 @@
 #include <csignal>
 #include <limits>
 
-#include "bench/harness/lost_case.h"
-#include "bench/harness/protocol.h"
+#include "bench/measure/lost_case.h"
+#include "bench/measure/protocol.h"
 #include "core/base/now.h"
 #include "core/verdict/lost_hosts.h"
 
@@ -45,18 +48,18 @@ bool DiedOfTheEnd(const std::vector<verdict::RankEvidence>& evidence) {
 
 }  // namespace
 
-Conductor::Conductor(launch::Fleet& fleet, const launch::FleetOptions& options,
-                     const plan::Plan& plan, SampleBook& book, Progress& progress)
+Scheduler::Scheduler(launch::Fleet& fleet, const launch::FleetOptions& options,
+                     const plan::Plan& plan, measure::SampleBook& book, Progress& progress)
     : fleet_(fleet),
       one_lifetime_(options.workers_own_mpi),
       plan_(plan),
       book_(book),
       progress_(progress),
       // Half of the outbox for samples: batch records and located errors need room as well.
-      rounds_(plan, book, options.outbox_capacity_bytes / kSampleRecordBytes / 2),
+      rounds_(plan, book, options.outbox_capacity_bytes / measure::kSampleRecordBytes / 2),
       watch_(fleet, JudgeProved) {}
 
-Result<Measurement> Conductor::Run(int repetitions) {
+Result<measure::Measurement> Scheduler::Run(int repetitions) {
   for (repetition_ = 0; repetition_ < repetitions; ++repetition_) {
     if (repetition_ > 0) {
       book_.BeginRepetition();
@@ -82,7 +85,7 @@ Result<Measurement> Conductor::Run(int repetitions) {
   return std::move(measurement_);
 }
 
-Status Conductor::RunRepetition() {
+Status Scheduler::RunRepetition() {
   began_ns_ = NowNs();
   while (!rounds_.finished()) {
     Step step = alive_ ? Step::kDone : StartLifetime();
@@ -114,7 +117,7 @@ Status Conductor::RunRepetition() {
   return OkStatus();
 }
 
-Conductor::Step Conductor::StartLifetime() {
+Scheduler::Step Scheduler::StartLifetime() {
   errors_.clear();
   measured_ = false;
   if (const Status status = fleet_.StartWorkers(); !status.ok()) {
@@ -122,23 +125,24 @@ Conductor::Step Conductor::StartLifetime() {
     return Step::kInterrupted;
   }
   alive_ = true;
-  fleet_.SendAll({kPlanMessage, plan::PlanToJson(plan_)});
-  const Step step = AwaitAll(kReadyMessage, std::max(kConnectSeconds, 2 * plan_.deadline_seconds));
+  fleet_.SendAll({measure::kPlanMessage, plan::PlanToJson(plan_)});
+  const Step step =
+      AwaitAll(measure::kReadyMessage, std::max(kConnectSeconds, 2 * plan_.deadline_seconds));
   if (step == Step::kDone && begun_) SaveSamples(/*even_none=*/true);
   return step;
 }
 
-Conductor::Step Conductor::RunRounds() {
+Scheduler::Step Scheduler::RunRounds() {
   while (!rounds_.finished()) {
     const double elapsed = static_cast<double>(NowNs() - began_ns_) * 1e-9;
-    const Round round = rounds_.Next(elapsed);
+    const measure::Round round = rounds_.Next(elapsed);
     if (round.batches.empty()) {
       rounds_.StopAll("time_budget");
       return Step::kDone;
     }
     fleet_.MeasureClocks(/*thoroughly=*/false);  // the workers sleep
-    fleet_.SendAll({kRoundMessage, EncodeRound(round)});
-    const Step step = AwaitAll(kRoundDoneMessage, 86'400);
+    fleet_.SendAll({measure::kRoundMessage, measure::EncodeRound(round)});
+    const Step step = AwaitAll(measure::kRoundDoneMessage, 86'400);
     if (step != Step::kDone) return step;
     measured_ = true;
     stalls_.RoundDone();
@@ -152,7 +156,7 @@ Conductor::Step Conductor::RunRounds() {
   return Step::kDone;
 }
 
-Conductor::Step Conductor::AwaitAll(MessageType type, double seconds) {
+Scheduler::Step Scheduler::AwaitAll(measure::MessageType type, double seconds) {
   const Deadline deadline = Deadline::AfterSeconds(seconds);
   int arrived = 0;
   while (arrived < fleet_.size()) {
@@ -160,7 +164,7 @@ Conductor::Step Conductor::AwaitAll(MessageType type, double seconds) {
         fleet_.Next(deadline.Earlier(Deadline::AfterSeconds(kLookSeconds)));
     if (event.kind == launch::FleetEventKind::kTimeout && !deadline.Passed()) {
       SaveIfWarned();
-      if (type == kRoundDoneMessage) {
+      if (type == measure::kRoundDoneMessage) {
         stalls_.Look(fleet_.Collect(Deadline::AfterSeconds(kCollectSeconds)), repetition_);
       }
       continue;
@@ -170,16 +174,16 @@ Conductor::Step Conductor::AwaitAll(MessageType type, double seconds) {
   return Step::kDone;
 }
 
-std::optional<Conductor::Step> Conductor::Handle(const launch::FleetEvent& event,
-                                                 MessageType expected, int& arrived) {
+std::optional<Scheduler::Step> Scheduler::Handle(const launch::FleetEvent& event,
+                                                 measure::MessageType expected, int& arrived) {
   switch (event.kind) {
     case launch::FleetEventKind::kMessage:
-      if (event.message.type == kErrorMessage) {
-        errors_.emplace(event.rank, DecodeError(event.message.payload));
+      if (event.message.type == measure::kErrorMessage) {
+        errors_.emplace(event.rank, measure::DecodeError(event.message.payload));
         return Step::kInterrupted;
       }
       if (event.message.type != expected) return std::nullopt;
-      if (expected == kReadyMessage && event.rank == 0) {
+      if (expected == measure::kReadyMessage && event.rank == 0) {
         measurement_.worker_facts = event.message.payload;
       }
       ++arrived;
@@ -212,23 +216,23 @@ std::optional<Conductor::Step> Conductor::Handle(const launch::FleetEvent& event
   return std::nullopt;
 }
 
-bool Conductor::HostsAreLost() const {
+bool Scheduler::HostsAreLost() const {
   const std::vector<verdict::RankPlace> places = fleet_.places();
   return std::any_of(places.begin(), places.end(), [](const verdict::RankPlace& place) {
     return place.loss != verdict::Loss::kNone;
   });
 }
 
-bool Conductor::AwaitLosses() {
+bool Scheduler::AwaitLosses() {
   const Deadline deadline = Deadline::AfterSeconds(kLossSeconds);
   while (!HostsAreLost() && !deadline.Passed()) {
     int ignored = 0;
-    Handle(fleet_.Next(deadline), kPlanMessage, ignored);
+    Handle(fleet_.Next(deadline), measure::kPlanMessage, ignored);
   }
   return HostsAreLost();
 }
 
-void Conductor::TellOfStop(const launch::FleetEvent& event) {
+void Scheduler::TellOfStop(const launch::FleetEvent& event) {
   const std::string who = fmt::format("rank {} (host {})", event.rank,
                                       fleet_.agents()[static_cast<std::size_t>(event.rank)].host);
   if (event.kind == launch::FleetEventKind::kContinued) {
@@ -243,24 +247,24 @@ void Conductor::TellOfStop(const launch::FleetEvent& event) {
 
 // Peers of a dead rank often fail by themselves a moment later; what they say belongs to the
 // evidence.
-bool Conductor::ToldToEndInGrace() {
+bool Scheduler::ToldToEndInGrace() {
   const Deadline deadline = Deadline::AfterSeconds(kGraceSeconds);
   while (!deadline.Passed()) {
     const launch::FleetEvent event = fleet_.Next(deadline);
     int ignored = 0;
-    if (Handle(event, kPlanMessage, ignored) == Step::kTerminated) return true;
+    if (Handle(event, measure::kPlanMessage, ignored) == Step::kTerminated) return true;
     if (event.kind == launch::FleetEventKind::kTimeout) return false;
   }
   return false;
 }
 
-void Conductor::SaveSamples(bool even_none) {
+void Scheduler::SaveSamples(bool even_none) {
   for (const launch::FleetEvent& data : fleet_.TakeData(Deadline::AfterSeconds(kDataSeconds))) {
     book_.Add(data.rank, data.message.payload);
   }
   if (!save_ || (book_.empty() && !even_none)) return;
   if (begun_) std::exchange(begun_, {})();
-  Measurement so_far = measurement_;
+  measure::Measurement so_far = measurement_;
   if (std::ssize(so_far.stopped_by) < book_.repetitions()) {
     std::vector<std::string>& stopped = so_far.stopped_by.emplace_back();
     for (std::size_t i = 0; i < plan_.cases.size(); ++i) {
@@ -273,14 +277,14 @@ void Conductor::SaveSamples(bool even_none) {
   save_(so_far);
 }
 
-void Conductor::SaveIfWarned() {
+void Scheduler::SaveIfWarned() {
   if (warned_until_ && !warned_until_->Passed()) SaveSamples();
 }
 
-void Conductor::Interrupt() {
+void Scheduler::Interrupt() {
   progress_.Clear();
   SaveSamples();
-  Interruption interruption;
+  measure::Interruption interruption;
   interruption.repetition = repetition_;
   interruption.lifetime = fleet_.lifetime();
   const bool told = !measurement_.terminated && ToldToEndInGrace();
@@ -298,7 +302,7 @@ void Conductor::Interrupt() {
   stalls_.Interrupted(evidence);
   interruption.judgement = verdict::Judge(evidence, plan_.deadline_seconds);
   verdict::NameLostHosts(fleet_.places(), evidence, interruption.judgement);
-  interruption.case_index = LostCase(evidence, interruption.judgement);
+  interruption.case_index = measure::LostCase(evidence, interruption.judgement);
   EndLifetime();
   if (interruption.case_index) {
     rounds_.Lose(*interruption.case_index);
@@ -307,7 +311,7 @@ void Conductor::Interrupt() {
   measurement_.interruptions.push_back(std::move(interruption));
 }
 
-void Conductor::EndLifetime() {
+void Scheduler::EndLifetime() {
   KeepHistory();
   fleet_.EndWorkers(Deadline::AfterSeconds(kEndSeconds));
   // What was on its way when the workers ended.
@@ -319,15 +323,15 @@ void Conductor::EndLifetime() {
   alive_ = false;
 }
 
-Conductor::Step Conductor::Finish() {
+Scheduler::Step Scheduler::Finish() {
   KeepHistory();
-  fleet_.SendAll({kFinishMessage, ""});
+  fleet_.SendAll({measure::kFinishMessage, ""});
   const bool left = fleet_.AwaitExits(Deadline::AfterSeconds(kFinishSeconds));
   if (left) alive_ = false;
   return left ? Step::kDone : Step::kInterrupted;
 }
 
-void Conductor::KeepHistory() {
+void Scheduler::KeepHistory() {
   const std::vector<journal::Journal> journals =
       fleet_.Journals(kHistoryEvents, Deadline::AfterSeconds(kCollectSeconds));
   for (std::size_t rank = 0; rank < journals.size(); ++rank) {

@@ -1,7 +1,7 @@
 // The coordinator's side of a measurement: starts workers, orders rounds, and when a rank dies,
 // stops or falls silent, has it judged, ends the lifetime and goes on with the other cases.
-#ifndef LOCKSTEP_BENCH_HARNESS_CONDUCTOR_H_
-#define LOCKSTEP_BENCH_HARNESS_CONDUCTOR_H_
+#ifndef LOCKSTEP_BENCH_HARNESS_SCHEDULER_H_
+#define LOCKSTEP_BENCH_HARNESS_SCHEDULER_H_
 
 #include <cstddef>
 #include <functional>
@@ -12,9 +12,10 @@
 #include <vector>
 
 #include "bench/harness/progress.h"
-#include "bench/harness/rounds.h"
-#include "bench/harness/sample_book.h"
-#include "bench/harness/stalls.h"
+#include "bench/measure/measurement.h"
+#include "bench/measure/rounds.h"
+#include "bench/measure/sample_book.h"
+#include "bench/measure/stalls.h"
 #include "bench/plan/plan.h"
 #include "core/launch/fleet.h"
 #include "core/launch/standstill_watch.h"
@@ -23,33 +24,15 @@
 
 namespace lockstep::bench::harness {
 
-// A failure that ended a lifetime of the workers.
-struct Interruption {
-  std::optional<std::size_t> case_index;  // the case it cost; none: between cases
-  int repetition = 0;
-  int lifetime = 0;
-  verdict::Judgement judgement;
-};
-
-// What a measurement leaves, besides the samples in its book.
-struct Measurement {
-  std::vector<std::vector<std::string>> stopped_by;  // repetition x case
-  std::vector<Interruption> interruptions;
-  std::vector<Stall> stalls;
-  std::vector<results::store::RankHistory> history;
-  std::string worker_facts;  // JSON of rank 0's kReadyMessage
-  bool terminated = false;   // told to end by a signal
-};
-
-class Conductor {
+class Scheduler {
  public:
-  Conductor(launch::Fleet& fleet, const launch::FleetOptions& options, const plan::Plan& plan,
-            SampleBook& book, Progress& progress);
+  Scheduler(launch::Fleet& fleet, const launch::FleetOptions& options, const plan::Plan& plan,
+            measure::SampleBook& book, Progress& progress);
 
   // Runs the plan `repetitions` times, each within the time budget, until every case has stopped.
   // The error is one of the environment or of input that no judgement explains (the backend is not
   // there, no memory); what happened to ranks is data in the measurement.
-  Result<Measurement> Run(int repetitions);
+  Result<measure::Measurement> Run(int repetitions);
 
   // Asked when a repetition was measured without an interruption: cases that rested so far and are
   // to be measured now, within a time budget of their own.
@@ -61,7 +44,7 @@ class Conductor {
 
   // Called when the book holds every sample that was taken so far, before anything is judged or
   // ended: there may be a second left until all of us are killed.
-  using Save = std::function<void(const Measurement& so_far)>;
+  using Save = std::function<void(const measure::Measurement& so_far)>;
   void SetSave(Save save) { save_ = std::move(save); }
 
  private:
@@ -72,9 +55,10 @@ class Conductor {
   Step RunRounds();
   Step Finish();
   // Waits until every rank has sent a message of this type.
-  Step AwaitAll(MessageType type, double seconds);
+  Step AwaitAll(measure::MessageType type, double seconds);
   // Handles one event; nothing when it changes nothing. `expected`: messages to count.
-  std::optional<Step> Handle(const launch::FleetEvent& event, MessageType expected, int& arrived);
+  std::optional<Step> Handle(const launch::FleetEvent& event, measure::MessageType expected,
+                             int& arrived);
   void Interrupt();
   // A rank was stopped or continued: whoever waits for the run should know at once.
   void TellOfStop(const launch::FleetEvent& event);
@@ -93,18 +77,18 @@ class Conductor {
   launch::Fleet& fleet_;
   const bool one_lifetime_;  // the workers use up the launch's MPI identity
   const plan::Plan& plan_;
-  SampleBook& book_;
+  measure::SampleBook& book_;
   Progress& progress_;
-  Rounds rounds_;
+  measure::Rounds rounds_;
   launch::StandstillWatch watch_;
-  StallWatch stalls_;
+  measure::StallWatch stalls_;
   SecondPass second_pass_;
   std::function<void()> begun_;
   Save save_;
   std::optional<Deadline> warned_until_;  // until then the launcher may kill us without a word
   results::store::SavePace save_pace_{
       0.01};  // also without a warning: on a busy machine it comes too late
-  Measurement measurement_;
+  measure::Measurement measurement_;
   int repetition_ = 0;
   std::int64_t began_ns_ = 0;     // the repetition
   bool alive_ = false;            // a lifetime runs
@@ -115,4 +99,4 @@ class Conductor {
 
 }  // namespace lockstep::bench::harness
 
-#endif  // LOCKSTEP_BENCH_HARNESS_CONDUCTOR_H_
+#endif  // LOCKSTEP_BENCH_HARNESS_SCHEDULER_H_

@@ -2,7 +2,7 @@
 // leave, or do not.
 #include <csignal>
 
-#include "bench/harness/testing/conduct.h"
+#include "bench/harness/testing/schedule.h"
 #include "core/verdict/history.h"
 #include "gtest/gtest.h"
 
@@ -22,9 +22,9 @@ verdict::History Ends(int rank) {
 }
 
 TEST(BenchEnd, ToldToEndWhileItMeasures) {
-  EXPECT_EQ(Conduct({}, launch::Steps(BothReady(), launch::When("send * round"),
-                                      launch::Ranks({In(0, 0), In(0, 1)}), Sampled(0, 0, 4),
-                                      Sampled(1, 0, 2), launch::After(0.1), Terminate())),
+  EXPECT_EQ(Schedule({}, launch::Steps(BothReady(), launch::When("send * round"),
+                                       launch::Ranks({In(0, 0), In(0, 1)}), Sampled(0, 0, 4),
+                                       Sampled(1, 0, 2), launch::After(0.1), Terminate())),
             "send * round 0: 0x0+4 1x0+4\n"
             "save interrupted 2, not_run 0 (2 times)\n"
             "end\n"
@@ -34,7 +34,7 @@ TEST(BenchEnd, ToldToEndWhileItMeasures) {
 }
 
 TEST(BenchEnd, ToldToEndBeforeAnythingIsMeasured) {
-  EXPECT_EQ(Conduct({}, launch::Steps(launch::When("send * plan"), Ready(0), Terminate())),
+  EXPECT_EQ(Schedule({}, launch::Steps(launch::When("send * plan"), Ready(0), Terminate())),
             "start\n"
             "send * plan\n"
             "begun\n"
@@ -46,9 +46,9 @@ TEST(BenchEnd, ToldToEndBeforeAnythingIsMeasured) {
 }
 
 TEST(BenchEnd, ToldToEndInTheSecondRepetition) {
-  EXPECT_EQ(Conduct({.repetitions = 3},
-                    launch::Steps(BothReady(), BothDid({0, 1}), launch::When("send * round"),
-                                  Sampled(0, 0, 1), Terminate())),
+  EXPECT_EQ(Schedule({.repetitions = 3},
+                     launch::Steps(BothReady(), BothDid({0, 1}), launch::When("send * round"),
+                                   Sampled(0, 0, 1), Terminate())),
             "send * round 0: 0x0+4 1x0+4\n"
             "clocks\n"
             "send * round 1: 0x0+4 1x0+4\n"
@@ -61,10 +61,10 @@ TEST(BenchEnd, ToldToEndInTheSecondRepetition) {
 }
 
 TEST(BenchEnd, WarnedItSavesUntilTheWarningIsOld) {
-  EXPECT_EQ(Conduct({}, launch::Steps(BothReady(), launch::When("send * round"), Warned(),
-                                      launch::After(1.2), Sampled(0, 0, 4), Sampled(1, 0, 4),
-                                      launch::After(5), Sampled(0, 1, 4), Sampled(1, 1, 4),
-                                      RoundDone(0), RoundDone(1), BothLeft())),
+  EXPECT_EQ(Schedule({}, launch::Steps(BothReady(), launch::When("send * round"), Warned(),
+                                       launch::After(1.2), Sampled(0, 0, 4), Sampled(1, 0, 4),
+                                       launch::After(5), Sampled(0, 1, 4), Sampled(1, 1, 4),
+                                       RoundDone(0), RoundDone(1), BothLeft())),
             "send * round 0: 0x0+4 1x0+4\n"
             "save not_run 0, not_run 0\n"
             "collect (2 times)\n"
@@ -83,9 +83,9 @@ TEST(BenchEnd, WarnedItSavesUntilTheWarningIsOld) {
 
 TEST(BenchEnd, AWorkerThatDoesNotLeave) {
   EXPECT_EQ(
-      Conduct({}, launch::Steps(BothReady(), BothDid({0, 1}), launch::When("send * finish"),
-                                launch::Ranks({Ends(0).Leaves(0), Ends(1).Silent(20)}),
-                                launch::Exited(0, 0))),
+      Schedule({}, launch::Steps(BothReady(), BothDid({0, 1}), launch::When("send * finish"),
+                                 launch::Ranks({Ends(0).Leaves(0), Ends(1).Silent(20)}),
+                                 launch::Exited(0, 0))),
       "send * round 0: 0x0+4 1x0+4\n"
       "save iterations 4, iterations 4\n"
       "send * finish\n"
@@ -101,9 +101,9 @@ TEST(BenchEnd, AWorkerThatDoesNotLeave) {
 
 TEST(BenchEnd, AWorkerThatDiesWhenItLeaves) {
   EXPECT_EQ(
-      Conduct({}, launch::Steps(BothReady(), BothDid({0, 1}), launch::When("send * finish"),
-                                launch::Ranks({Ends(0).Leaves(0), Ends(1).Signalled(SIGSEGV)}),
-                                launch::Exited(0, 0), launch::Signalled(1, SIGSEGV))),
+      Schedule({}, launch::Steps(BothReady(), BothDid({0, 1}), launch::When("send * finish"),
+                                 launch::Ranks({Ends(0).Leaves(0), Ends(1).Signalled(SIGSEGV)}),
+                                 launch::Exited(0, 0), launch::Signalled(1, SIGSEGV))),
       "send * round 0: 0x0+4 1x0+4\n"
       "save iterations 4, iterations 4\n"
       "send * finish\n"
@@ -119,10 +119,10 @@ TEST(BenchEnd, AWorkerThatDiesWhenItLeaves) {
 
 TEST(BenchEnd, ToldToEndBecauseAHostIsLost) {
   EXPECT_EQ(
-      Conduct({.hosts = {"a", "b"}},
-              launch::Steps(BothReady(), launch::When("send * round"),
-                            launch::Ranks({In(0, 0), In(0, 1).Lost()}), Terminate(),
-                            launch::After(0.1), launch::Lost(1, verdict::Loss::kCutOff))),
+      Schedule({.hosts = {"a", "b"}},
+               launch::Steps(BothReady(), launch::When("send * round"),
+                             launch::Ranks({In(0, 0), In(0, 1).Lost()}), Terminate(),
+                             launch::After(0.1), launch::Lost(1, verdict::Loss::kCutOff))),
       "send * round 0: 0x0+4 1x0+4\n"
       "save not_run 0, not_run 0\n"
       "end\n"
@@ -134,9 +134,9 @@ TEST(BenchEnd, ToldToEndBecauseAHostIsLost) {
 
 TEST(BenchEnd, WorkersThatDieOfTheSignalThatEndsAllAreNotAccused) {
   EXPECT_EQ(
-      Conduct({}, launch::Steps(BothReady(), launch::When("send * round"),
-                                launch::Ranks({In(0, 0), In(0, 1).Signalled(SIGTERM)}),
-                                launch::Signalled(1, SIGTERM), launch::After(0.1), Terminate())),
+      Schedule({}, launch::Steps(BothReady(), launch::When("send * round"),
+                                 launch::Ranks({In(0, 0), In(0, 1).Signalled(SIGTERM)}),
+                                 launch::Signalled(1, SIGTERM), launch::After(0.1), Terminate())),
       "send * round 0: 0x0+4 1x0+4\n"
       "end\n"
       "unknown: finished,finished\n"
@@ -146,9 +146,9 @@ TEST(BenchEnd, WorkersThatDieOfTheSignalThatEndsAllAreNotAccused) {
 
 TEST(BenchEnd, ACrashBeforeTheSignalToEndIsToldAllTheSame) {
   EXPECT_EQ(
-      Conduct({}, launch::Steps(BothReady(), launch::When("send * round"),
-                                launch::Ranks({In(0, 0), In(0, 1).Signalled(SIGSEGV)}),
-                                launch::Signalled(1, SIGSEGV), launch::After(0.1), Terminate())),
+      Schedule({}, launch::Steps(BothReady(), launch::When("send * round"),
+                                 launch::Ranks({In(0, 0), In(0, 1).Signalled(SIGSEGV)}),
+                                 launch::Signalled(1, SIGSEGV), launch::After(0.1), Terminate())),
       "send * round 0: 0x0+4 1x0+4\n"
       "end\n"
       "fail: hung,crashed; rank_crashed of 1, proved\n"
@@ -160,13 +160,13 @@ TEST(BenchEnd, ACrashBeforeTheSignalToEndIsToldAllTheSame) {
 // It had said that the round is done, and not yet waited for the next order.
 TEST(BenchEnd, ADeathAfterTheLastRound) {
   EXPECT_EQ(
-      Conduct({},
-              launch::Steps(
-                  BothReady(), BothDid({0, 1}), launch::When("send * finish"),
-                  launch::Ranks(
-                      {verdict::History(0).Case(1).In(journal::Phase::kMeasure).Idle(),
-                       verdict::History(1).Case(1).In(journal::Phase::kCheck).Signalled(SIGKILL)}),
-                  launch::Signalled(1, SIGKILL))),
+      Schedule({},
+               launch::Steps(
+                   BothReady(), BothDid({0, 1}), launch::When("send * finish"),
+                   launch::Ranks(
+                       {verdict::History(0).Case(1).In(journal::Phase::kMeasure).Idle(),
+                        verdict::History(1).Case(1).In(journal::Phase::kCheck).Signalled(SIGKILL)}),
+                   launch::Signalled(1, SIGKILL))),
       "send * round 0: 0x0+4 1x0+4\n"
       "save iterations 4, iterations 4\n"
       "send * finish\n"
@@ -183,13 +183,13 @@ TEST(BenchEnd, ADeathAfterTheLastRound) {
 TEST(BenchEnd, AnExitWithZeroBetweenRounds) {
   const verdict::History idle = verdict::History(0).Case(1).In(journal::Phase::kMeasure).Idle();
   EXPECT_EQ(
-      Conduct({.iterations = {}},
-              launch::Steps(
-                  BothReady(), BothDid({0, 1}), launch::When("send * round"),
-                  launch::Ranks(
-                      {idle,
-                       verdict::History(1).Case(1).In(journal::Phase::kMeasure).Idle().Exited(0)}),
-                  launch::Exited(1, 0), Terminate())),
+      Schedule({.iterations = {}},
+               launch::Steps(
+                   BothReady(), BothDid({0, 1}), launch::When("send * round"),
+                   launch::Ranks(
+                       {idle,
+                        verdict::History(1).Case(1).In(journal::Phase::kMeasure).Idle().Exited(0)}),
+                   launch::Exited(1, 0), Terminate())),
       "send * round 0: 0x1+1 1x1+1\n"
       "clocks\n"
       "send * round 1: 0x4+64 1x4+64\n"
@@ -202,25 +202,25 @@ TEST(BenchEnd, AnExitWithZeroBetweenRounds) {
 }
 
 TEST(BenchEnd, NewsOfFaultsAndCompanionsThatNobodyOrdered) {
-  EXPECT_EQ(
-      Conduct({.own_mpi = true}, launch::Steps(BothReady(), launch::When("send * round"),
-                                               launch::Ranks({In(0, 0), In(0, 1)}),
-                                               launch::OfFault(1, 0, launch::FaultNews::kApplied))),
-      "send * round 0: 0x0+4 1x0+4\n"
-      "collect\n"
-      "end\n"
-      "unknown: finished,finished\n"
-      "repetition 0: lost 0 not_run 0\n"
-      "lifetime 0 of repetition 0 lost case 0: unknown: finished,finished\n");
+  EXPECT_EQ(Schedule({.own_mpi = true},
+                     launch::Steps(BothReady(), launch::When("send * round"),
+                                   launch::Ranks({In(0, 0), In(0, 1)}),
+                                   launch::OfFault(1, 0, launch::FaultNews::kApplied))),
+            "send * round 0: 0x0+4 1x0+4\n"
+            "collect\n"
+            "end\n"
+            "unknown: finished,finished\n"
+            "repetition 0: lost 0 not_run 0\n"
+            "lifetime 0 of repetition 0 lost case 0: unknown: finished,finished\n");
 }
 
 TEST(BenchEnd, SamplesThatWereOnTheirWayAreKept) {
   EXPECT_EQ(
-      Conduct({.own_mpi = true},
-              launch::Steps(BothReady(), launch::When("send * round"),
-                            launch::Ranks({In(1, 0), In(1, 1).Signalled(SIGKILL)}),
-                            launch::Signalled(1, SIGKILL), launch::When("end"), Sampled(0, 0, 4),
-                            Sampled(1, 0, 4))),
+      Schedule({.own_mpi = true},
+               launch::Steps(BothReady(), launch::When("send * round"),
+                             launch::Ranks({In(1, 0), In(1, 1).Signalled(SIGKILL)}),
+                             launch::Signalled(1, SIGKILL), launch::When("end"), Sampled(0, 0, 4),
+                             Sampled(1, 0, 4))),
       "send * round 0: 0x0+4 1x0+4\n"
       "collect\n"
       "end\n"
@@ -232,10 +232,10 @@ TEST(BenchEnd, SamplesThatWereOnTheirWayAreKept) {
 
 TEST(BenchEnd, AHostIsLost) {
   EXPECT_EQ(
-      Conduct({.hosts = {"a", "b"}},
-              launch::Steps(BothReady(), launch::When("send * round"),
-                            launch::Ranks({In(0, 0), In(0, 1).Lost()}), Sampled(0, 0, 4),
-                            launch::Lost(1, verdict::Loss::kClosed))),
+      Schedule({.hosts = {"a", "b"}},
+               launch::Steps(BothReady(), launch::When("send * round"),
+                             launch::Ranks({In(0, 0), In(0, 1).Lost()}), Sampled(0, 0, 4),
+                             launch::Lost(1, verdict::Loss::kClosed))),
       "send * round 0: 0x0+4 1x0+4\n"
       "save not_run 0, not_run 0\n"
       "collect\n"

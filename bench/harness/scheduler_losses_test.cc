@@ -1,8 +1,8 @@
-// What the conductor of a measurement makes of ranks that die, fail, stand still or are lost: whom
+// What the scheduler of a measurement makes of ranks that die, fail, stand still or are lost: whom
 // the judgement names, which case it costs, and what is measured after it.
 #include <csignal>
 
-#include "bench/harness/testing/conduct.h"
+#include "bench/harness/testing/schedule.h"
 #include "core/verdict/history.h"
 #include "gtest/gtest.h"
 
@@ -25,8 +25,8 @@ launch::FleetSteps KilledIn(std::uint32_t case_index) {
 
 TEST(BenchLosses, AKillCostsTheCaseAndTheOtherIsMeasuredAnew) {
   EXPECT_EQ(
-      Conduct({}, launch::Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0), BothReady(),
-                                BothDid({1}, 2), BothLeft())),
+      Schedule({}, launch::Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0), BothReady(),
+                                 BothDid({1}, 2), BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
       "clocks\n"
       "send * round 1: 0x0+2 1x0+2\n"
@@ -48,7 +48,7 @@ TEST(BenchLosses, AKillCostsTheCaseAndTheOtherIsMeasuredAnew) {
 
 TEST(BenchLosses, ALossInTheFirstRound) {
   EXPECT_EQ(
-      Conduct({}, launch::Steps(BothReady(), KilledIn(0), BothReady(), BothDid({1}), BothLeft())),
+      Schedule({}, launch::Steps(BothReady(), KilledIn(0), BothReady(), BothDid({1}), BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
       "collect (2 times)\n"
       "end\n"
@@ -66,7 +66,7 @@ TEST(BenchLosses, ALossInTheFirstRound) {
 
 TEST(BenchLosses, TwoLifetimesWithoutARoundAreEnough) {
   EXPECT_EQ(
-      Conduct({.cases = 3}, launch::Steps(BothReady(), KilledIn(0), BothReady(), KilledIn(1))),
+      Schedule({.cases = 3}, launch::Steps(BothReady(), KilledIn(0), BothReady(), KilledIn(1))),
       "start\n"
       "send * plan\n"
       "begun\n"
@@ -89,11 +89,11 @@ TEST(BenchLosses, TwoLifetimesWithoutARoundAreEnough) {
 
 TEST(BenchLosses, AKillInTheLastCaseKeepsTheFirst) {
   EXPECT_EQ(
-      Conduct({}, launch::Steps(BothReady(), BothDid({0, 1}, 2), launch::When("send * round"),
-                                Sampled(0, 0, 2), Sampled(1, 0, 2),
-                                launch::Ranks({In(1, 0), In(1, 1).Signalled(SIGKILL)}),
-                                Sampled(0, 1, 1), launch::Signalled(1, SIGKILL), BothReady(),
-                                BothDid({0}, 0), BothLeft())),
+      Schedule({}, launch::Steps(BothReady(), BothDid({0, 1}, 2), launch::When("send * round"),
+                                 Sampled(0, 0, 2), Sampled(1, 0, 2),
+                                 launch::Ranks({In(1, 0), In(1, 1).Signalled(SIGKILL)}),
+                                 Sampled(0, 1, 1), launch::Signalled(1, SIGKILL), BothReady(),
+                                 BothDid({0}, 0), BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
       "clocks\n"
       "send * round 1: 0x0+2 1x0+2\n"
@@ -114,7 +114,7 @@ TEST(BenchLosses, AKillInTheLastCaseKeepsTheFirst) {
 
 TEST(BenchLosses, TheWorkersOfMpiAreNotStartedTwice) {
   EXPECT_EQ(
-      Conduct({.own_mpi = true}, launch::Steps(BothReady(), KilledIn(0))),
+      Schedule({.own_mpi = true}, launch::Steps(BothReady(), KilledIn(0))),
       "send * round 0: 0x0+4 1x0+4\n"
       "collect (2 times)\n"
       "end\n"
@@ -125,8 +125,8 @@ TEST(BenchLosses, TheWorkersOfMpiAreNotStartedTwice) {
 
 TEST(BenchLosses, TwoCasesTwoLosses) {
   EXPECT_EQ(
-      Conduct({}, launch::Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0), BothReady(),
-                                KilledIn(1))),
+      Schedule({}, launch::Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0), BothReady(),
+                                 KilledIn(1))),
       "send * round 0: 0x0+4 1x0+4\n"
       "clocks\n"
       "send * round 1: 0x0+2 1x0+2\n"
@@ -151,9 +151,9 @@ TEST(BenchLosses, TwoCasesTwoLosses) {
 
 TEST(BenchLosses, ALostCaseRestsInLaterRepetitions) {
   EXPECT_EQ(
-      Conduct({.repetitions = 2},
-              launch::Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0), BothReady(),
-                            BothDid({1}, 2), BothDid({1}), BothLeft())),
+      Schedule({.repetitions = 2},
+               launch::Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0), BothReady(),
+                             BothDid({1}, 2), BothDid({1}), BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
       "clocks\n"
       "send * round 1: 0x0+2 1x0+2\n"
@@ -178,12 +178,12 @@ TEST(BenchLosses, ALostCaseRestsInLaterRepetitions) {
 
 TEST(BenchLosses, WhatPeersSaySoonAfterBelongsToIt) {
   EXPECT_EQ(
-      Conduct({},
-              launch::Steps(BothReady(), BothDid({0, 1}, 2), launch::When("send * round"),
-                            launch::Ranks({In(0, 0), In(0, 1).Signalled(SIGKILL)}),
-                            launch::Signalled(1, SIGKILL), launch::After(0.1),
-                            Failed(0, SystemFailed("Connection closed by peer")), Sampled(0, 0, 1),
-                            launch::Exited(0, 1), BothReady(), BothDid({1}, 2), BothLeft())),
+      Schedule({},
+               launch::Steps(BothReady(), BothDid({0, 1}, 2), launch::When("send * round"),
+                             launch::Ranks({In(0, 0), In(0, 1).Signalled(SIGKILL)}),
+                             launch::Signalled(1, SIGKILL), launch::After(0.1),
+                             Failed(0, SystemFailed("Connection closed by peer")), Sampled(0, 0, 1),
+                             launch::Exited(0, 1), BothReady(), BothDid({1}, 2), BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
       "clocks\n"
       "send * round 1: 0x0+2 1x0+2\n"
@@ -204,10 +204,10 @@ TEST(BenchLosses, WhatPeersSaySoonAfterBelongsToIt) {
 
 TEST(BenchLosses, AnErrorOfOneRank) {
   EXPECT_EQ(
-      Conduct({}, launch::Steps(BothReady(), BothDid({0, 1}, 2), launch::When("send * round"),
-                                launch::Ranks({In(0, 0), In(0, 1)}),
-                                Failed(1, SystemFailed("no route")), BothReady(), BothDid({1}, 2),
-                                BothLeft())),
+      Schedule({}, launch::Steps(BothReady(), BothDid({0, 1}, 2), launch::When("send * round"),
+                                 launch::Ranks({In(0, 0), In(0, 1)}),
+                                 Failed(1, SystemFailed("no route")), BothReady(), BothDid({1}, 2),
+                                 BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
       "clocks\n"
       "send * round 1: 0x0+2 1x0+2\n"
@@ -227,9 +227,9 @@ TEST(BenchLosses, AnErrorOfOneRank) {
 }
 
 TEST(BenchLosses, AnErrorOfTheEnvironmentBeforeARoundEndsTheRun) {
-  EXPECT_EQ(Conduct({}, launch::Steps(launch::When("send * plan"),
-                                      launch::Ranks({Connects(0), Connects(1)}),
-                                      Failed(1, EnvironmentError("no memory")))),
+  EXPECT_EQ(Schedule({}, launch::Steps(launch::When("send * plan"),
+                                       launch::Ranks({Connects(0), Connects(1)}),
+                                       Failed(1, EnvironmentError("no memory")))),
             "start\n"
             "send * plan\n"
             "collect\n"
@@ -238,11 +238,11 @@ TEST(BenchLosses, AnErrorOfTheEnvironmentBeforeARoundEndsTheRun) {
 }
 
 TEST(BenchLosses, AnErrorOfTheEnvironmentAfterARoundIsData) {
-  EXPECT_EQ(Conduct({.iterations = {}},
-                    launch::Steps(BothReady(), BothDid({0, 1}), launch::When("send * round"),
-                                  launch::Ranks({In(0, 0), In(0, 1)}),
-                                  Failed(1, EnvironmentError("no memory")), launch::When("start"),
-                                  Failed(0, EnvironmentError("no memory")))),
+  EXPECT_EQ(Schedule({.iterations = {}},
+                     launch::Steps(BothReady(), BothDid({0, 1}), launch::When("send * round"),
+                                   launch::Ranks({In(0, 0), In(0, 1)}),
+                                   Failed(1, EnvironmentError("no memory")), launch::When("start"),
+                                   Failed(0, EnvironmentError("no memory")))),
             "send * round 0: 0x1+1 1x1+1\n"
             "clocks\n"
             "send * round 1: 0x4+64 1x4+64\n"
@@ -258,7 +258,7 @@ TEST(BenchLosses, AnErrorOfTheEnvironmentAfterARoundIsData) {
 }
 
 TEST(BenchLosses, WorkersThatCannotBeStarted) {
-  EXPECT_EQ(Conduct({}, {launch::Refused(EnvironmentError("no processes left"))}),
+  EXPECT_EQ(Schedule({}, {launch::Refused(EnvironmentError("no processes left"))}),
             "start\n"
             "collect\n"
             "end\n"
@@ -266,8 +266,8 @@ TEST(BenchLosses, WorkersThatCannotBeStarted) {
 }
 
 TEST(BenchLosses, WorkersThatCannotBeStartedAgain) {
-  EXPECT_EQ(Conduct({}, launch::Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0),
-                                      launch::Refused(EnvironmentError("no processes left")))),
+  EXPECT_EQ(Schedule({}, launch::Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0),
+                                       launch::Refused(EnvironmentError("no processes left")))),
             "send * round 0: 0x0+4 1x0+4\n"
             "clocks\n"
             "send * round 1: 0x0+2 1x0+2\n"
@@ -284,9 +284,9 @@ TEST(BenchLosses, WorkersThatCannotBeStartedAgain) {
 
 TEST(BenchLosses, ADeathBeforeARoundIsNotTriedAgain) {
   EXPECT_EQ(
-      Conduct({}, launch::Steps(launch::When("send * plan"),
-                                launch::Ranks({Connects(0), Connects(1).Signalled(SIGSEGV)}),
-                                Ready(0), launch::Signalled(1, SIGSEGV))),
+      Schedule({}, launch::Steps(launch::When("send * plan"),
+                                 launch::Ranks({Connects(0), Connects(1).Signalled(SIGSEGV)}),
+                                 Ready(0), launch::Signalled(1, SIGSEGV))),
       "start\n"
       "send * plan\n"
       "collect\n"
@@ -297,9 +297,9 @@ TEST(BenchLosses, ADeathBeforeARoundIsNotTriedAgain) {
 }
 
 TEST(BenchLosses, ARankThatNeverConnects) {
-  EXPECT_EQ(Conduct({}, launch::Steps(launch::When("send * plan"),
-                                      launch::Ranks({Connects(0).Idle(), Connects(1).Silent(120)}),
-                                      Ready(0))),
+  EXPECT_EQ(Schedule({}, launch::Steps(launch::When("send * plan"),
+                                       launch::Ranks({Connects(0).Idle(), Connects(1).Silent(120)}),
+                                       Ready(0))),
             "start\n"
             "send * plan\n"
             "collect\n"
@@ -312,11 +312,11 @@ TEST(BenchLosses, ARankThatNeverConnects) {
 
 TEST(BenchLosses, SilenceOfAll) {
   EXPECT_EQ(
-      Conduct({.own_mpi = true},
-              launch::Steps(BothReady(), launch::When("send * round"),
-                            launch::Ranks({In(0, 0).Silent(6),
-                                           In(0, 1).In(journal::Phase::kCheck).Silent(6)}),
-                            launch::After(6), Overdue(0))),
+      Schedule({.own_mpi = true},
+               launch::Steps(BothReady(), launch::When("send * round"),
+                             launch::Ranks({In(0, 0).Silent(6),
+                                            In(0, 1).In(journal::Phase::kCheck).Silent(6)}),
+                             launch::After(6), Overdue(0))),
       "send * round 0: 0x0+4 1x0+4\n"
       "collect (12 times)\n"
       "end\n"
@@ -329,9 +329,9 @@ TEST(BenchLosses, AMismatchIsProvedAtOnce) {
   const verdict::History barrier =
       verdict::History(1).Case(0).In(journal::Phase::kMeasure).Enters(verdict::Barrier());
   EXPECT_EQ(
-      Conduct({.own_mpi = true}, launch::Steps(BothReady(), launch::When("send * round"),
-                                               launch::Ranks({In(0, 0), barrier}),
-                                               launch::Of(launch::FleetEventKind::kQuiet, 0))),
+      Schedule({.own_mpi = true}, launch::Steps(BothReady(), launch::When("send * round"),
+                                                launch::Ranks({In(0, 0), barrier}),
+                                                launch::Of(launch::FleetEventKind::kQuiet, 0))),
       "send * round 0: 0x0+4 1x0+4\n"
       "collect\n"
       "end\n"
@@ -345,11 +345,11 @@ TEST(BenchLosses, AStopIsHeldAgainstItsRankWhenAllAreSilent) {
   const verdict::History stopped =
       verdict::History(1).Case(0).In(journal::Phase::kMeasure).Stopped(SIGSTOP).Silent(6);
   EXPECT_EQ(
-      Conduct({.own_mpi = true}, launch::Steps(BothReady(), launch::When("send * round"),
-                                               launch::Ranks({In(0, 0).Silent(6), stopped}),
-                                               launch::Stopped(1, SIGSTOP),
-                                               launch::Of(launch::FleetEventKind::kQuiet, 0),
-                                               launch::After(6), Overdue(0))),
+      Schedule({.own_mpi = true}, launch::Steps(BothReady(), launch::When("send * round"),
+                                                launch::Ranks({In(0, 0).Silent(6), stopped}),
+                                                launch::Stopped(1, SIGSTOP),
+                                                launch::Of(launch::FleetEventKind::kQuiet, 0),
+                                                launch::After(6), Overdue(0))),
       "rank 1 (host node0) was stopped by signal 19: all others wait for it; continue it (kill "
       "-CONT), or its case fails after 5 s of silence (-T)\n"
       "send * round 0: 0x0+4 1x0+4\n"
@@ -363,9 +363,9 @@ TEST(BenchLosses, AStopIsHeldAgainstItsRankWhenAllAreSilent) {
 TEST(BenchLosses, ASleeperThatDoesNotGoOnIsNoStall) {
   const verdict::History asleep = In(0, 1).Silent(6).Asleep("asleep in nanosleep");
   EXPECT_EQ(
-      Conduct({.own_mpi = true}, launch::Steps(BothReady(), launch::When("send * round"),
-                                               launch::Ranks({In(0, 0).Silent(6), asleep}),
-                                               launch::After(6), Overdue(0))),
+      Schedule({.own_mpi = true}, launch::Steps(BothReady(), launch::When("send * round"),
+                                                launch::Ranks({In(0, 0).Silent(6), asleep}),
+                                                launch::After(6), Overdue(0))),
       "send * round 0: 0x0+4 1x0+4\n"
       "collect (12 times)\n"
       "end\n"
@@ -381,11 +381,11 @@ TEST(BenchLosses, ASleeperThatWentOnBeforeTheLossIsAStall) {
                                     .Does(verdict::AllReduce())
                                     .Enters(verdict::AllReduce());
   EXPECT_EQ(
-      Conduct({.own_mpi = true},
-              launch::Steps(BothReady(), launch::When("send * round"),
-                            launch::Ranks({In(0, 0), In(0, 1).Silent(0.6).Asleep("asleep")}),
-                            launch::After(0.7), launch::Ranks({In(0, 0).Signalled(SIGKILL), went}),
-                            launch::Signalled(0, SIGKILL))),
+      Schedule({.own_mpi = true},
+               launch::Steps(BothReady(), launch::When("send * round"),
+                             launch::Ranks({In(0, 0), In(0, 1).Silent(0.6).Asleep("asleep")}),
+                             launch::After(0.7), launch::Ranks({In(0, 0).Signalled(SIGKILL), went}),
+                             launch::Signalled(0, SIGKILL))),
       "send * round 0: 0x0+4 1x0+4\n"
       "collect (2 times)\n"
       "end\n"

@@ -1,9 +1,9 @@
-// What the conductor of a measurement makes of ranks that measure: rounds, and what is saved.
+// What the scheduler of a measurement makes of ranks that measure: rounds, and what is saved.
 // Two cases, of which each rank takes four samples, unless the list says otherwise. What befalls
-// ranks is in conductor_losses_test.cc, how it ends in conductor_end_test.cc.
+// ranks is in scheduler_losses_test.cc, how it ends in scheduler_end_test.cc.
 #include <csignal>
 
-#include "bench/harness/testing/conduct.h"
+#include "bench/harness/testing/schedule.h"
 #include "core/verdict/history.h"
 #include "gtest/gtest.h"
 
@@ -17,9 +17,9 @@ verdict::History Waits(int rank) {
   return verdict::History(rank).Case(0).In(journal::Phase::kMeasure).Idle();
 }
 
-TEST(BenchConductor, AFixedNumberOfIterations) {
+TEST(BenchScheduler, AFixedNumberOfIterations) {
   EXPECT_EQ(
-      Conduct({.all_commands = true}, launch::Steps(BothReady(), BothDid({0, 1}), BothLeft())),
+      Schedule({.all_commands = true}, launch::Steps(BothReady(), BothDid({0, 1}), BothLeft())),
       "start\n"
       "send * plan\n"
       "begun\n"
@@ -34,10 +34,10 @@ TEST(BenchConductor, AFixedNumberOfIterations) {
       "2 journals, facts {of 0}\n");
 }
 
-TEST(BenchConductor, RoundsUntilTheyArePrecise) {
+TEST(BenchScheduler, RoundsUntilTheyArePrecise) {
   launch::FleetSteps steps = BothReady();
   for (int round = 0; round < 13; ++round) launch::Append(steps, BothDid({0, 1}, 2));
-  EXPECT_EQ(Conduct({.iterations = {}}, launch::Steps(steps, BothLeft())),
+  EXPECT_EQ(Schedule({.iterations = {}}, launch::Steps(steps, BothLeft())),
             "send * round 0: 0x1+1 1x1+1\n"
             "clocks\n"
             "send * round 1: 0x4+64 1x4+64\n"
@@ -70,11 +70,11 @@ TEST(BenchConductor, RoundsUntilTheyArePrecise) {
             "repetition 0: precision 26 precision 26\n");
 }
 
-TEST(BenchConductor, TheTimeBudgetIsOver) {
-  EXPECT_EQ(Conduct({.iterations = {}, .time_budget_seconds = 2},
-                    launch::Steps(BothReady(), BothDid({0, 1}), launch::When("send"),
-                                  launch::After(1), Did({0, 1}), launch::When("send"),
-                                  launch::After(2), Did({0, 1}), BothLeft())),
+TEST(BenchScheduler, TheTimeBudgetIsOver) {
+  EXPECT_EQ(Schedule({.iterations = {}, .time_budget_seconds = 2},
+                     launch::Steps(BothReady(), BothDid({0, 1}), launch::When("send"),
+                                   launch::After(1), Did({0, 1}), launch::When("send"),
+                                   launch::After(2), Did({0, 1}), BothLeft())),
             "send * round 0: 0x1+1 1x1+1\n"
             "clocks\n"
             "send * round 1: 0x4+64 1x4+64\n"
@@ -89,12 +89,12 @@ TEST(BenchConductor, TheTimeBudgetIsOver) {
             "repetition 0: time_budget 12 time_budget 12\n");
 }
 
-TEST(BenchConductor, RoundsAreSavedWhileTheyLast) {
+TEST(BenchScheduler, RoundsAreSavedWhileTheyLast) {
   EXPECT_EQ(
-      Conduct({.iterations = {}, .time_budget_seconds = 60},
-              launch::Steps(BothReady(), launch::When("send"), launch::After(6), Did({0, 1}),
-                            launch::When("send"), launch::After(1), Did({0, 1}),
-                            launch::When("send"), launch::After(70), Did({0, 1}), BothLeft())),
+      Schedule({.iterations = {}, .time_budget_seconds = 60},
+               launch::Steps(BothReady(), launch::When("send"), launch::After(6), Did({0, 1}),
+                             launch::When("send"), launch::After(1), Did({0, 1}),
+                             launch::When("send"), launch::After(70), Did({0, 1}), BothLeft())),
       "send * round 0: 0x1+1 1x1+1\n"
       "collect (11 times)\n"
       "save interrupted 4, interrupted 4\n"
@@ -112,11 +112,11 @@ TEST(BenchConductor, RoundsAreSavedWhileTheyLast) {
       "repetition 0: time_budget 12 time_budget 12\n");
 }
 
-TEST(BenchConductor, ADoneOfOneRankIsNoRound) {
+TEST(BenchScheduler, ADoneOfOneRankIsNoRound) {
   EXPECT_EQ(
-      Conduct({}, launch::Steps(BothReady(), launch::When("send * round"), Sampled(0, 0, 4),
-                                Sampled(0, 1, 4), RoundDone(0), launch::After(1.2),
-                                Sampled(1, 0, 4), Sampled(1, 1, 4), RoundDone(1), BothLeft())),
+      Schedule({}, launch::Steps(BothReady(), launch::When("send * round"), Sampled(0, 0, 4),
+                                 Sampled(0, 1, 4), RoundDone(0), launch::After(1.2),
+                                 Sampled(1, 0, 4), Sampled(1, 1, 4), RoundDone(1), BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
       "collect (2 times)\n"
       "save iterations 4, iterations 4\n"
@@ -126,12 +126,12 @@ TEST(BenchConductor, ADoneOfOneRankIsNoRound) {
       "repetition 0: iterations 4 iterations 4\n");
 }
 
-TEST(BenchConductor, MessagesThatAreNotExpectedAreNone) {
-  EXPECT_EQ(Conduct({}, launch::Steps(launch::When("send * plan"), RoundDone(0), Ready(1),
-                                      RoundDone(1), Ready(0), launch::When("send * round"),
-                                      Ready(0), Ready(1), launch::Said(0, 77), Sampled(0, 0, 4),
-                                      Sampled(0, 1, 4), RoundDone(0), Sampled(1, 0, 4),
-                                      Sampled(1, 1, 4), RoundDone(1), BothLeft())),
+TEST(BenchScheduler, MessagesThatAreNotExpectedAreNone) {
+  EXPECT_EQ(Schedule({}, launch::Steps(launch::When("send * plan"), RoundDone(0), Ready(1),
+                                       RoundDone(1), Ready(0), launch::When("send * round"),
+                                       Ready(0), Ready(1), launch::Said(0, 77), Sampled(0, 0, 4),
+                                       Sampled(0, 1, 4), RoundDone(0), Sampled(1, 0, 4),
+                                       Sampled(1, 1, 4), RoundDone(1), BothLeft())),
             "send * round 0: 0x0+4 1x0+4\n"
             "save iterations 4, iterations 4\n"
             "send * finish\n"
@@ -140,12 +140,12 @@ TEST(BenchConductor, MessagesThatAreNotExpectedAreNone) {
             "repetition 0: iterations 4 iterations 4\n");
 }
 
-TEST(BenchConductor, WrongDataIsLocated) {
+TEST(BenchScheduler, WrongDataIsLocated) {
   std::string bytes;
-  AppendTo(bytes, WrongRecord{.case_index = 0, .element = 1, .expected = "3", .got = "4"});
-  EXPECT_EQ(Conduct({}, launch::Steps(BothReady(), launch::When("send * round"), Sampled(0, 0, 4),
-                                      launch::Wrote(1, bytes), Sampled(1, 0, 4, 3), Did({1}),
-                                      BothLeft())),
+  AppendTo(bytes, measure::WrongRecord{.case_index = 0, .element = 1, .expected = "3", .got = "4"});
+  EXPECT_EQ(Schedule({}, launch::Steps(BothReady(), launch::When("send * round"), Sampled(0, 0, 4),
+                                       launch::Wrote(1, bytes), Sampled(1, 0, 4, 3), Did({1}),
+                                       BothLeft())),
             "send * round 0: 0x0+4 1x0+4\n"
             "save iterations 4, iterations 4\n"
             "send * finish\n"
@@ -155,10 +155,10 @@ TEST(BenchConductor, WrongDataIsLocated) {
 }
 
 // Workers tell where of some elements only.
-TEST(BenchConductor, WrongDataIsWrongWhereverItIs) {
-  EXPECT_EQ(Conduct({}, launch::Steps(BothReady(), launch::When("send * round"), Sampled(0, 0, 4),
-                                      Sampled(1, 0, 4, 3), Sampled(0, 1, 4), Sampled(1, 1, 4),
-                                      RoundDone(0), RoundDone(1), BothLeft())),
+TEST(BenchScheduler, WrongDataIsWrongWhereverItIs) {
+  EXPECT_EQ(Schedule({}, launch::Steps(BothReady(), launch::When("send * round"), Sampled(0, 0, 4),
+                                       Sampled(1, 0, 4, 3), Sampled(0, 1, 4), Sampled(1, 1, 4),
+                                       RoundDone(0), RoundDone(1), BothLeft())),
             "send * round 0: 0x0+4 1x0+4\n"
             "save iterations 4, iterations 4\n"
             "send * finish\n"
@@ -167,9 +167,9 @@ TEST(BenchConductor, WrongDataIsWrongWhereverItIs) {
             "repetition 0: iterations 4 with 3 wrong iterations 4\n");
 }
 
-TEST(BenchConductor, TwoRepetitions) {
-  EXPECT_EQ(Conduct({.repetitions = 2},
-                    launch::Steps(BothReady(), BothDid({0, 1}), BothDid({0, 1}), BothLeft())),
+TEST(BenchScheduler, TwoRepetitions) {
+  EXPECT_EQ(Schedule({.repetitions = 2},
+                     launch::Steps(BothReady(), BothDid({0, 1}), BothDid({0, 1}), BothLeft())),
             "send * round 0: 0x0+4 1x0+4\n"
             "clocks\n"
             "send * round 1: 0x0+4 1x0+4\n"
@@ -181,9 +181,9 @@ TEST(BenchConductor, TwoRepetitions) {
             "repetition 1: iterations 4 iterations 4\n");
 }
 
-TEST(BenchConductor, ASecondPassIsAskedForOncePerRepetition) {
-  EXPECT_EQ(Conduct({.repetitions = 2, .second_pass = true},
-                    launch::Steps(BothReady(), BothDid({0, 1}), BothDid({0, 1}), BothLeft())),
+TEST(BenchScheduler, ASecondPassIsAskedForOncePerRepetition) {
+  EXPECT_EQ(Schedule({.repetitions = 2, .second_pass = true},
+                     launch::Steps(BothReady(), BothDid({0, 1}), BothDid({0, 1}), BothLeft())),
             "send * round 0: 0x0+4 1x0+4\n"
             "second pass of repetition 0\n"
             "clocks\n"
@@ -197,12 +197,12 @@ TEST(BenchConductor, ASecondPassIsAskedForOncePerRepetition) {
             "repetition 1: iterations 4 iterations 4\n");
 }
 
-TEST(BenchConductor, NoSecondPassAfterALoss) {
+TEST(BenchScheduler, NoSecondPassAfterALoss) {
   EXPECT_EQ(
-      Conduct({.own_mpi = true, .second_pass = true},
-              launch::Steps(BothReady(), launch::When("send * round"),
-                            launch::Ranks({Measures(0), Measures(1).Signalled(SIGKILL)}),
-                            launch::Signalled(1, SIGKILL))),
+      Schedule({.own_mpi = true, .second_pass = true},
+               launch::Steps(BothReady(), launch::When("send * round"),
+                             launch::Ranks({Measures(0), Measures(1).Signalled(SIGKILL)}),
+                             launch::Signalled(1, SIGKILL))),
       "send * round 0: 0x0+4 1x0+4\n"
       "collect\n"
       "end\n"
@@ -211,11 +211,11 @@ TEST(BenchConductor, NoSecondPassAfterALoss) {
       "lifetime 0 of repetition 0 lost case 0: fail: hung,killed; rank_killed of 1, proved\n");
 }
 
-TEST(BenchConductor, AStopThatEndsIsTold) {
-  EXPECT_EQ(Conduct({}, launch::Steps(BothReady(), launch::When("send * round"),
-                                      launch::Stopped(1, SIGSTOP), launch::After(2),
-                                      launch::Of(launch::FleetEventKind::kContinued, 1),
-                                      Did({0, 1}), BothLeft())),
+TEST(BenchScheduler, AStopThatEndsIsTold) {
+  EXPECT_EQ(Schedule({}, launch::Steps(BothReady(), launch::When("send * round"),
+                                       launch::Stopped(1, SIGSTOP), launch::After(2),
+                                       launch::Of(launch::FleetEventKind::kContinued, 1),
+                                       Did({0, 1}), BothLeft())),
             "rank 1 (host node0) was stopped by signal 19: all others wait for it; continue it "
             "(kill -CONT), or its case fails after 5 s of silence (-T)\n"
             "rank 1 (host node0) was continued; the run goes on\n"
@@ -228,11 +228,11 @@ TEST(BenchConductor, AStopThatEndsIsTold) {
             "repetition 0: iterations 4 iterations 4\n");
 }
 
-TEST(BenchConductor, ARankThatSleepsAndGoesOnWasAStall) {
-  EXPECT_EQ(Conduct({}, launch::Steps(
-                            BothReady(), launch::When("send * round"),
-                            launch::Ranks({Measures(0), Measures(1).Silent(0.6).Asleep("asleep")}),
-                            launch::After(0.7), Did({0, 1}), BothLeft())),
+TEST(BenchScheduler, ARankThatSleepsAndGoesOnWasAStall) {
+  EXPECT_EQ(Schedule({}, launch::Steps(
+                             BothReady(), launch::When("send * round"),
+                             launch::Ranks({Measures(0), Measures(1).Silent(0.6).Asleep("asleep")}),
+                             launch::After(0.7), Did({0, 1}), BothLeft())),
             "send * round 0: 0x0+4 1x0+4\n"
             "collect\n"
             "save iterations 4, iterations 4\n"
@@ -243,11 +243,11 @@ TEST(BenchConductor, ARankThatSleepsAndGoesOnWasAStall) {
             "rank 1 stalled in case 0\n");
 }
 
-TEST(BenchConductor, ARankThatSleepsBeforeTheRoundIsNone) {
-  EXPECT_EQ(Conduct({}, launch::Steps(
-                            launch::Ranks({Measures(0), Measures(1).Silent(0.6).Asleep("asleep")}),
-                            launch::When("send * plan"), launch::After(0.7), Ready(0), Ready(1),
-                            BothDid({0, 1}), BothLeft())),
+TEST(BenchScheduler, ARankThatSleepsBeforeTheRoundIsNone) {
+  EXPECT_EQ(Schedule({}, launch::Steps(
+                             launch::Ranks({Measures(0), Measures(1).Silent(0.6).Asleep("asleep")}),
+                             launch::When("send * plan"), launch::After(0.7), Ready(0), Ready(1),
+                             BothDid({0, 1}), BothLeft())),
             "send * round 0: 0x0+4 1x0+4\n"
             "save iterations 4, iterations 4\n"
             "send * finish\n"
@@ -256,11 +256,11 @@ TEST(BenchConductor, ARankThatSleepsBeforeTheRoundIsNone) {
             "repetition 0: iterations 4 iterations 4\n");
 }
 
-TEST(BenchConductor, QuietRanksMayMove) {
-  EXPECT_EQ(Conduct({}, launch::Steps(BothReady(), launch::When("send * round"),
-                                      launch::Ranks({Measures(0), Waits(1)}),
-                                      launch::Of(launch::FleetEventKind::kQuiet, 0), Did({0, 1}),
-                                      BothLeft())),
+TEST(BenchScheduler, QuietRanksMayMove) {
+  EXPECT_EQ(Schedule({}, launch::Steps(BothReady(), launch::When("send * round"),
+                                       launch::Ranks({Measures(0), Waits(1)}),
+                                       launch::Of(launch::FleetEventKind::kQuiet, 0), Did({0, 1}),
+                                       BothLeft())),
             "send * round 0: 0x0+4 1x0+4\n"
             "save iterations 4, iterations 4\n"
             "send * finish\n"

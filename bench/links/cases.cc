@@ -1,12 +1,14 @@
-// Cases whose iteration is an exchange of messages between pairs of ranks.
+// Cases whose iteration is an exchange of messages between pairs of ranks: in rounds of disjoint
+// pairs, all at once, and each pair alone.
+#include "bench/links/cases.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <numeric>
 
-#include "bench/plan/plan.h"
+#include "bench/plan/step_fields.h"
 
-namespace lockstep::bench::plan {
+namespace lockstep::bench::links {
 namespace {
 
 // Of each of the two passes; a lossy link alone would take minutes to be known to 5 %.
@@ -15,10 +17,16 @@ constexpr std::int64_t kMostBytes = std::int64_t{1} << 30;
 // A thread for each direction of each peer, where the library has no non-blocking calls.
 constexpr std::size_t kMostThreadedNodes = 33;
 
+// Each iteration of a link begins by meeting the partner, and has five small messages before the
+// large one: it needs no warm-up. One of a slow link may take seconds. Directions take turns. Links
+// are judged by their rounds, also those of which a round takes long.
+constexpr plan::Visits kVisits{
+    .batch_ns = 10'000'000, .multiple = 2, .most_iterations = 16, .fewest_rounds = 7};
+
 using Pairs = std::vector<std::pair<int, int>>;
 
-PlannedCase CaseOf(std::string name, LinkExchange exchange) {
-  PlannedCase planned{"links/" + std::move(name), {}, false, "", -1, 0};
+plan::PlannedCase CaseOf(std::string name, const LinkExchange& exchange) {
+  plan::PlannedCase planned{"links/" + std::move(name), {}, false, "", -1, 0};
   // The peer differs from rank to rank.
   for (const collective::Collective collective :
        {collective::Collective::kSend, collective::Collective::kRecv}) {
@@ -27,15 +35,21 @@ PlannedCase CaseOf(std::string name, LinkExchange exchange) {
                                   exchange.bytes, /*root=*/-1});
   }
   if (exchange.pairs.empty()) {
-    planned.parts = {{"exchange_ns", "ns", Over::kMax}};
+    planned.parts = {{"exchange_ns", "ns", plan::RankReduction::kMax}};
   } else {
-    planned.parts = {{"half_round_trip_ns", "ns", Over::kMax},
-                     {"sent_ns", "ns", Over::kMax},
-                     {"round_trips_wait_ns", "ns", Over::kMax},
-                     {"sending_wait_ns", "ns", Over::kMax}};
+    planned.parts = {{"half_round_trip_ns", "ns", plan::RankReduction::kMax},
+                     {"sent_ns", "ns", plan::RankReduction::kMax},
+                     {"round_trips_wait_ns", "ns", plan::RankReduction::kMax},
+                     {"sending_wait_ns", "ns", plan::RankReduction::kMax}};
   }
   planned.settings = {{"bytes", fmt::format("{}", exchange.bytes)}};
-  planned.step = std::move(exchange);
+  planned.step = plan::PlanStep(exchange);
+  const auto blocks = std::max<std::int64_t>(1, std::ssize(exchange.everyone));
+  const std::int64_t small = plan::AlignedBytes(kPingBytes);
+  planned.send_bytes = plan::AlignedBytes(exchange.bytes) + small;
+  planned.recv_bytes = blocks * plan::AlignedBytes(exchange.bytes) + small;
+  planned.rests = exchange.retest;
+  planned.visits = kVisits;
   return planned;
 }
 
@@ -48,8 +62,8 @@ Pairs RanksOf(const Pairs& pairs, const std::vector<int>& nodes) {
   return ranks;
 }
 
-Result<bool> AllAtOnce(const BenchSpec& spec, const std::vector<int>& nodes) {
-  const LinkAxes& axes = spec.links;
+Result<bool> AllAtOnce(const plan::BenchSpec& spec, const Axes& axes,
+                       const std::vector<int>& nodes) {
   const bool asked = axes.all_at_once.value_or(false);
   if (spec.backend == "nccl") {
     if (!asked) return false;
@@ -67,11 +81,29 @@ Result<bool> AllAtOnce(const BenchSpec& spec, const std::vector<int>& nodes) {
   return axes.all_at_once.value_or(true);
 }
 
-void AddRetests(const std::vector<int>& nodes, std::int64_t bytes, Plan& plan) {
+void AddRetests(const std::vector<int>& nodes, LinkExchange exchange, plan::Plan& plan) {
+  exchange.retest = true;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     for (std::size_t k = i + 1; k < nodes.size(); ++k) {
       const std::string name = fmt::format("retest/{}-{}", nodes[i], nodes[k]);
-      plan.cases.push_back(CaseOf(name, {{{nodes[i], nodes[k]}}, {}, bytes, true}));
+      exchange.pairs = {{nodes[i], nodes[k]}};
+      plan.cases.push_back(CaseOf(name, exchange));
+    }
+  }
+}
+
+void AddRounds(const std::vector<int>& nodes, bool one_at_a_time, LinkExchange exchange,
+               plan::Plan& plan) {
+  for (const Pairs& pairs : RoundRobin(static_cast<int>(nodes.size()))) {
+    const Pairs ranks = RanksOf(pairs, nodes);
+    if (!one_at_a_time) {
+      exchange.pairs = ranks;
+      plan.cases.push_back(CaseOf(fmt::format("round:{}", plan.cases.size()), exchange));
+      continue;
+    }
+    for (const auto& pair : ranks) {
+      exchange.pairs = {pair};
+      plan.cases.push_back(CaseOf(fmt::format("pair:{}-{}", pair.first, pair.second), exchange));
     }
   }
 }
@@ -94,39 +126,42 @@ std::vector<Pairs> RoundRobin(int nodes) {
   return rounds;
 }
 
-Result<Plan> ExpandLinkPlan(const BenchSpec& spec, int world_size, const std::vector<int>& nodes) {
-  LOCKSTEP_ASSIGN_OR_RETURN(Plan plan, PlanWithoutCases(spec, world_size));
-  const std::int64_t bytes = spec.links.bytes;
-  if (bytes < 1 || bytes > kMostBytes) {
-    return InvalidInput(fmt::format("--bytes {}: give a size from 1 to 1G", bytes));
+std::vector<LinkExchange> ExchangesOf(const plan::Plan& plan) {
+  std::vector<LinkExchange> exchanges;
+  for (const plan::PlannedCase& planned : plan.cases) {
+    exchanges.push_back(plan::StepOf<LinkExchange>(planned));
+  }
+  return exchanges;
+}
+
+Result<plan::Plan> Expand(const plan::BenchSpec& spec, const Axes& axes, int world_size,
+                          const std::vector<int>& nodes) {
+  LOCKSTEP_ASSIGN_OR_RETURN(plan::Plan plan, plan::PlanWithoutCases(spec, world_size));
+  if (axes.bytes < 1 || axes.bytes > kMostBytes) {
+    return InvalidInput(fmt::format("--bytes {}: give a size from 1 to 1G", axes.bytes));
   }
   if (nodes.size() < 2) {
     return InvalidInput("--per=host: all ranks are on one host; use --per=rank, or more hosts");
   }
-  if (nodes.size() * (nodes.size() + 1) / 2 > kMaxCases) {
+  if (nodes.size() * (nodes.size() + 1) / 2 > plan::kMaxCases) {
     return InvalidInput(fmt::format("{} ranks have more than {} pairs; use --per=host, or fewer",
-                                    nodes.size(), kMaxCases));
+                                    nodes.size(), plan::kMaxCases));
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(const bool all_at_once, AllAtOnce(spec, nodes));
+  LOCKSTEP_ASSIGN_OR_RETURN(const bool all_at_once, AllAtOnce(spec, axes, nodes));
   plan.paired = true;  // drift of the machine meets all links alike
   if (!plan.time_budget_seconds) plan.time_budget_seconds = kBudgetSeconds;
-  for (const Pairs& pairs : RoundRobin(static_cast<int>(nodes.size()))) {
-    const Pairs ranks = RanksOf(pairs, nodes);
-    if (!spec.links.one_at_a_time) {
-      const std::string name = fmt::format("round:{}", plan.cases.size());
-      plan.cases.push_back(CaseOf(name, {ranks, {}, bytes, false}));
-      continue;
-    }
-    for (const auto& pair : ranks) {
-      const std::string name = fmt::format("pair:{}-{}", pair.first, pair.second);
-      plan.cases.push_back(CaseOf(name, {{pair}, {}, bytes, false}));
-    }
+  LinkExchange exchange;
+  exchange.bytes = axes.bytes;
+  exchange.slow_factor = axes.slow_factor;
+  AddRounds(nodes, axes.one_at_a_time, exchange, plan);
+  if (all_at_once) {
+    LinkExchange together = exchange;
+    together.everyone = nodes;
+    plan.cases.push_back(CaseOf("all_at_once", together));
   }
-  if (all_at_once) plan.cases.push_back(CaseOf("all_at_once", {{}, nodes, bytes, false}));
-  AddRetests(nodes, bytes, plan);
-  std::vector<std::size_t> all(plan.cases.size());
-  std::iota(all.begin(), all.end(), std::size_t{0});
-  return Select(plan, all);  // which sizes the buffers
+  AddRetests(nodes, exchange, plan);
+  plan::SizeMemory(plan);
+  return plan;
 }
 
-}  // namespace lockstep::bench::plan
+}  // namespace lockstep::bench::links

@@ -1,3 +1,6 @@
+// The rounds in which all pairs meet, the cases of a plan, what is refused and what is hashed.
+#include "bench/links/cases.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -5,9 +8,9 @@
 #include <map>
 #include <set>
 
-#include "bench/plan/plan.h"
+#include "bench/plan/step_fields.h"
 
-namespace lockstep::bench::plan {
+namespace lockstep::bench::links {
 namespace {
 
 using testing::HasSubstr;
@@ -30,18 +33,19 @@ TEST(RoundRobin, EveryPairMeetsOnceInDisjointRounds) {
   }
 }
 
-std::map<std::string, LinkExchange> CasesOf(const Plan& plan) {
+std::map<std::string, LinkExchange> CasesOf(const plan::Plan& plan) {
   std::map<std::string, LinkExchange> cases;
-  for (const PlannedCase& planned : plan.cases) {
-    cases[planned.name] = std::get<LinkExchange>(planned.step);
+  for (const plan::PlannedCase& planned : plan.cases) {
+    cases[planned.name] = plan::StepOf<LinkExchange>(planned);
   }
   return cases;
 }
 
-TEST(ExpandLinkPlan, HasRoundsAllAtOnceAndPairsToMeasureAgain) {
-  BenchSpec spec;
-  spec.links.bytes = 4096;
-  const Result<Plan> plan = ExpandLinkPlan(spec, 4, {0, 1, 2, 3});
+TEST(LinkCases, HasRoundsAllAtOnceAndPairsToMeasureAgain) {
+  plan::BenchSpec spec;
+  Axes axes;
+  axes.bytes = 4096;
+  const Result<plan::Plan> plan = Expand(spec, axes, 4, {0, 1, 2, 3});
   ASSERT_TRUE(plan.ok()) << plan.status().message();
   const auto cases = CasesOf(*plan);
   EXPECT_EQ(cases.size(), 3u + 1u + 6u);
@@ -52,17 +56,24 @@ TEST(ExpandLinkPlan, HasRoundsAllAtOnceAndPairsToMeasureAgain) {
   EXPECT_GE(plan->recv_buffer_bytes, 4 * 4096 + kPingBytes);
   EXPECT_TRUE(plan->paired);
   EXPECT_TRUE(plan->time_budget_seconds.has_value());
-  const Result<Plan> read = PlanFromJson(PlanToJson(*plan));
+  const Result<plan::Plan> read = plan::PlanFromJson(plan::PlanToJson(*plan));
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(CasesOf(*read), cases);
-  EXPECT_EQ(PlanToJson(*read), PlanToJson(*plan));
+  EXPECT_EQ(plan::PlanToJson(*read), plan::PlanToJson(*plan));
 }
 
-TEST(ExpandLinkPlan, OnlySomeRanksOrOnePairAtATime) {
-  BenchSpec spec;
-  spec.links.one_at_a_time = true;
-  spec.links.all_at_once = false;
-  const Result<Plan> plan = ExpandLinkPlan(spec, 6, {0, 2, 4});
+TEST(LinkCases, WhatCallsALinkSlowIsInTheHash) {
+  const plan::Plan plan = *Expand({}, {}, 3, {0, 1, 2});
+  EXPECT_NE(HashOf(plan), HashOf(*Expand({}, {.slow_factor = 2}, 3, {0, 1, 2})));
+  EXPECT_EQ(HashOf(plan), HashOf(*Expand({}, {}, 3, {0, 1, 2})));
+}
+
+TEST(LinkCases, OnlySomeRanksOrOnePairAtATime) {
+  plan::BenchSpec spec;
+  Axes axes;
+  axes.one_at_a_time = true;
+  axes.all_at_once = false;
+  const Result<plan::Plan> plan = Expand(spec, axes, 6, {0, 2, 4});
   ASSERT_TRUE(plan.ok()) << plan.status().message();
   const auto cases = CasesOf(*plan);
   EXPECT_EQ(cases.size(), 6u);
@@ -70,19 +81,20 @@ TEST(ExpandLinkPlan, OnlySomeRanksOrOnePairAtATime) {
   EXPECT_TRUE(cases.contains("links/retest/2-4"));
 }
 
-TEST(ExpandLinkPlan, RefusesInOneLine) {
-  BenchSpec spec;
+TEST(LinkCases, RefusesInOneLine) {
+  plan::BenchSpec spec;
+  Axes axes;
   const auto message = [&](int ranks, std::vector<int> nodes) {
-    const Result<Plan> plan = ExpandLinkPlan(spec, ranks, nodes);
+    const Result<plan::Plan> plan = Expand(spec, axes, ranks, nodes);
     return plan.ok() ? std::string("ok") : plan.status().message();
   };
   EXPECT_THAT(message(2, {0}), HasSubstr("--per=host"));
-  spec.links.bytes = 0;
+  axes.bytes = 0;
   EXPECT_THAT(message(2, {0, 1}), HasSubstr("--bytes 0"));
-  spec.links.bytes = 1;
+  axes.bytes = 1;
   spec.backend = "nccl";
   EXPECT_EQ(message(2, {0, 1}), "ok");
-  spec.links.all_at_once = true;
+  axes.all_at_once = true;
   EXPECT_THAT(message(2, {0, 1}), HasSubstr("--all-at-once=1: nccl"));
   spec.backend = "mpi";
   std::vector<int> many(400);
@@ -91,4 +103,4 @@ TEST(ExpandLinkPlan, RefusesInOneLine) {
 }
 
 }  // namespace
-}  // namespace lockstep::bench::plan
+}  // namespace lockstep::bench::links

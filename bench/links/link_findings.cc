@@ -1,4 +1,6 @@
-#include "bench/harness/link_findings.h"
+// The sentences of slow links, slow hosts and messages that do not arrive. What is slow is decided
+// before, in link_groups.h.
+#include "bench/links/link_findings.h"
 
 #include <fmt/core.h>
 
@@ -9,16 +11,16 @@
 #include "core/base/units.h"
 #include "core/journal/journal.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::links {
 namespace {
 
 std::string Times(double ratio) { return fmt::format("{:.{}f}x", ratio, ratio < 10 ? 1 : 0); }
 
 // Of what is slow: "half round trip 10.2 ms, 60.1 us is usual (170x); 0.01 GB/s a -> b, 0.9 is
 // usual (90x)".
-std::string Figures(const Standings& pass, const stats::NodePair& pair, double bytes,
+std::string Figures(const PairStatuses& pass, const stats::NodePair& pair, double bytes,
                     const std::string& from, const std::string& to) {
-  const Standing& standing = pass.standings.at(pair);
+  const PairStatus& standing = pass.standings.at(pair);
   std::string text;
   if (standing.slow_latency) {
     text = fmt::format("half round trip {}, {} is usual ({})", FormatDuration(standing.latency_ns),
@@ -44,18 +46,18 @@ const char* HowMeasured(const LinkVerdicts& verdicts, const stats::NodePair& pai
 
 }  // namespace
 
-verdict::Finding SlowLink(const Team& team, const LinkVerdicts& verdicts,
+verdict::Finding SlowLink(const LinkGroup& group, const LinkVerdicts& verdicts,
                           const stats::NodePair& pair, double bytes) {
-  const auto& one = team.names[static_cast<std::size_t>(pair.first)];
-  const auto& other = team.names[static_cast<std::size_t>(pair.second)];
-  const Standing& standing = verdicts.second.standings.at(pair);
+  const auto& one = group.names[static_cast<std::size_t>(pair.first)];
+  const auto& other = group.names[static_cast<std::size_t>(pair.second)];
+  const PairStatus& standing = verdicts.second.standings.at(pair);
   const bool one_way = !standing.slow_latency && standing.slow_forward != standing.slow_back;
   const bool reversed = one_way && standing.slow_back;
   verdict::Finding finding;
   finding.cause = "slow_link";
   finding.proved = true;
   for (const int node : {pair.first, pair.second}) {
-    const auto& ranks = team.ranks[static_cast<std::size_t>(node)];
+    const auto& ranks = group.ranks[static_cast<std::size_t>(node)];
     finding.culprits.insert(finding.culprits.end(), ranks.begin(), ranks.end());
   }
   finding.message = fmt::format(
@@ -70,8 +72,9 @@ verdict::Finding SlowLink(const Team& team, const LinkVerdicts& verdicts,
   return finding;
 }
 
-verdict::Finding SlowNode(const Team& team, const LinkVerdicts& verdicts, int node, double bytes) {
-  const auto& name = team.names[static_cast<std::size_t>(node)];
+verdict::Finding SlowNode(const LinkGroup& group, const LinkVerdicts& verdicts, int node,
+                          double bytes) {
+  const auto& name = group.names[static_cast<std::size_t>(node)];
   std::size_t partners = 0, slow = 0;
   const stats::NodePair* worst = nullptr;
   for (const stats::NodePair& pair : verdicts.second.tested) {
@@ -86,11 +89,11 @@ verdict::Finding SlowNode(const Team& team, const LinkVerdicts& verdicts, int no
     if (worst == nullptr || ratio(pair) > ratio(*worst)) worst = &pair;
   }
   verdict::Finding finding;
-  finding.cause = team.of_hosts ? "slow_host" : "slow_rank";
+  finding.cause = group.of_hosts ? "slow_host" : "slow_rank";
   finding.proved = true;
-  finding.culprits = team.ranks[static_cast<std::size_t>(node)];
-  const auto& end = team.names[static_cast<std::size_t>(worst->first)];
-  const auto& other_end = team.names[static_cast<std::size_t>(worst->second)];
+  finding.culprits = group.ranks[static_cast<std::size_t>(node)];
+  const auto& end = group.names[static_cast<std::size_t>(worst->first)];
+  const auto& other_end = group.names[static_cast<std::size_t>(worst->second)];
   finding.message =
       fmt::format("{} {}: slow with {} of {} partners, measured {}; {} - {}: {}", finding.cause,
                   name, slow, partners, HowMeasured(verdicts, *worst), end, other_end,
@@ -130,4 +133,4 @@ void NameOpenLinks(const std::vector<results::store::RankHistory>& history, int 
   }
 }
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::links

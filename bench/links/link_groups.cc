@@ -1,4 +1,7 @@
-#include "bench/harness/link_teams.h"
+// How links are compared. Rounds in which a rank waited for a processor too long do not count; a
+// link of which too few count is busy, and is measured again alone. Slow is what is so in both
+// passes. The statistics are core/stats/slow_pairs.h.
+#include "bench/links/link_groups.h"
 
 #include <fmt/core.h>
 
@@ -8,7 +11,7 @@
 
 #include "core/stats/stats.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::links {
 namespace {
 
 // Probability that a clean pass is suspicious of any pair, in each of its two figures.
@@ -39,8 +42,8 @@ constexpr double kRoundTrips = 5;
 constexpr double kWaitsOfHalfATrip = 1.0 / 6;
 enum LinkPart : std::size_t { kHalfRoundTrip, kSent, kRoundTripsWait, kSendingWait };
 
-double ValueOf(const CaseBook::RankRows& rows, const plan::PlannedCase& planned, std::size_t row,
-               std::size_t part) {
+double ValueOf(const measure::CaseBook::RankRows& rows, const plan::PlannedCase& planned,
+               std::size_t row, std::size_t part) {
   const std::size_t at = row * planned.parts.size() + part;
   return at < rows.parts.size() ? rows.parts[at] : 0;
 }
@@ -58,7 +61,7 @@ struct Series {
 // The two ends of a pair: iterations that `leader` led.
 class Exchanges {
  public:
-  Exchanges(const CaseBook& book, const plan::PlannedCase& planned, bool calibrates,
+  Exchanges(const measure::CaseBook& book, const plan::PlannedCase& planned, bool calibrates,
             double slow_factor)
       : book_(book),
         planned_(planned),
@@ -69,7 +72,7 @@ class Exchanges {
   // Adds the figures of the rounds in which `leader` led, by round.
   void Collect(int leader, int other, LinkPart part, ByRound& seen, ByRound& least,
                ByRound& counted) const {
-    const CaseBook::RankRows& rows = RowsOf(leader);
+    const measure::CaseBook::RankRows& rows = RowsOf(leader);
     const LinkPart wait = part == kHalfRoundTrip ? kRoundTripsWait : kSendingWait;
     for (std::size_t row = 0; row < rows.round.size(); ++row) {
       const double figure = ValueOf(rows, planned_, row, part);
@@ -104,10 +107,10 @@ class Exchanges {
   }
 
  private:
-  const CaseBook::RankRows& RowsOf(int rank) const {
+  const measure::CaseBook::RankRows& RowsOf(int rank) const {
     return book_.ranks[static_cast<std::size_t>(rank)];
   }
-  const CaseBook& book_;
+  const measure::CaseBook& book_;
   const plan::PlannedCase& planned_;
   bool calibrates_;
   double most_wait_;
@@ -115,10 +118,10 @@ class Exchanges {
 
 }  // namespace
 
-std::vector<double> RoundsOf(const CaseBook& book, const plan::PlannedCase& planned, int rank,
-                             std::size_t part, bool calibrates) {
+std::vector<double> RoundsOf(const measure::CaseBook& book, const plan::PlannedCase& planned,
+                             int rank, std::size_t part, bool calibrates) {
   std::map<std::int32_t, std::vector<double>> rounds;
-  const CaseBook::RankRows& rows = book.ranks[static_cast<std::size_t>(rank)];
+  const measure::CaseBook::RankRows& rows = book.ranks[static_cast<std::size_t>(rank)];
   for (std::size_t row = 0; row < rows.round.size(); ++row) {
     const double value = ValueOf(rows, planned, row, part);
     if (value > 0) rounds[rows.round[row]].push_back(value);
@@ -129,15 +132,15 @@ std::vector<double> RoundsOf(const CaseBook& book, const plan::PlannedCase& plan
   return medians;
 }
 
-PairTable MeasuredPairs(const plan::Plan& plan, const SampleBook& book, int repetition, bool retest,
-                        double slow_factor) {
+PairTable MeasuredPairs(const plan::Plan& plan, const measure::SampleBook& book, int repetition,
+                        bool retest, double slow_factor) {
   PairTable table;
+  const std::vector<LinkExchange> exchanges_of = ExchangesOf(plan);
   for (std::size_t i = 0; i < plan.cases.size(); ++i) {
-    const auto* links = std::get_if<plan::LinkExchange>(&plan.cases[i].step);
-    if (links == nullptr || links->retest != retest) continue;
-    const CaseBook& rows = book.Book(repetition, i);
+    if (exchanges_of[i].retest != retest) continue;
+    const measure::CaseBook& rows = book.Book(repetition, i);
     const Exchanges exchanges(rows, plan.cases[i], !plan.iterations, slow_factor);
-    for (const auto& [a, b] : links->pairs) {
+    for (const auto& [a, b] : exchanges_of[i].pairs) {
       PairRounds pair;
       bool measured = true;
       const auto take = [&](const Series& rounds, std::vector<double> PairFigures::*into) {
@@ -155,16 +158,16 @@ PairTable MeasuredPairs(const plan::Plan& plan, const SampleBook& book, int repe
   return table;
 }
 
-std::vector<Team> TeamsOf(const PairTable& table, const LinkSetting& setting) {
+std::vector<LinkGroup> LinkGroupsOf(const PairTable& table, const LinkSetting& setting) {
   std::map<std::string, int> numbers;
-  Team between;
-  std::vector<Team> teams;
+  LinkGroup between;
+  std::vector<LinkGroup> groups;
   for (std::size_t rank = 0; rank < setting.hosts.size(); ++rank) {
     const std::string& host = setting.hosts[rank];
     if (numbers.emplace(host, static_cast<int>(numbers.size())).second) {
       between.names.push_back(host);
       between.ranks.emplace_back();
-      Team& within = teams.emplace_back();
+      LinkGroup& within = groups.emplace_back();
       within.of_hosts = false;
       for (std::size_t any = 0; any < setting.hosts.size(); ++any) {
         within.names.push_back(fmt::format("rank {}", any));
@@ -179,11 +182,11 @@ std::vector<Team> TeamsOf(const PairTable& table, const LinkSetting& setting) {
     if (a != b) {
       between.members[std::minmax(a, b)].push_back(pair);
     } else if (setting.judge_within_hosts) {
-      teams[static_cast<std::size_t>(a)].members[pair].push_back(pair);
+      groups[static_cast<std::size_t>(a)].members[pair].push_back(pair);
     }
   }
-  teams.insert(teams.begin(), std::move(between));
-  return teams;
+  groups.insert(groups.begin(), std::move(between));
+  return groups;
 }
 
 namespace {
@@ -200,14 +203,14 @@ bool Contains(const std::vector<stats::NodePair>& pairs, const stats::NodePair& 
   return std::count(pairs.begin(), pairs.end(), pair) > 0;
 }
 
-bool HasGoodPartner(int node, const Standings& pass) {
+bool HasGoodPartner(int node, const PairStatuses& pass) {
   return std::any_of(pass.tested.begin(), pass.tested.end(), [&](const stats::NodePair& pair) {
     return (pair.first == node || pair.second == node) && !Contains(pass.slow, pair);
   });
 }
 
 // Measured, and neither slow nor busy.
-bool IsGood(const stats::NodePair& pair, const Standings& pass) {
+bool IsGood(const stats::NodePair& pair, const PairStatuses& pass) {
   return Contains(pass.tested, pair) && !Contains(pass.slow, pair) && !Contains(pass.busy, pair);
 }
 
@@ -233,7 +236,7 @@ PairTable HalfOf(const PairTable& table, bool later) {
   return half;
 }
 
-std::vector<stats::NodePair> UndecidedOf(const Standings& first, const Standings& second) {
+std::vector<stats::NodePair> UndecidedOf(const PairStatuses& first, const PairStatuses& second) {
   std::vector<stats::NodePair> undecided;
   // Two links, or one, have nothing to compare, busy or not.
   if (first.standings.empty()) return undecided;
@@ -253,7 +256,7 @@ std::vector<stats::NodePair> UndecidedOf(const Standings& first, const Standings
 
 }  // namespace
 
-std::vector<stats::NodePair> RetestsOf(const Standings& pass) {
+std::vector<stats::NodePair> RetestsOf(const PairStatuses& pass) {
   std::vector<stats::NodePair> measured = pass.tested;
   for (const stats::NodePair& pair : pass.busy) {
     if (!Contains(measured, pair)) measured.push_back(pair);
@@ -270,11 +273,11 @@ struct Compared {
   std::vector<stats::NodePair> nodes = {};
   std::vector<stats::PairSeries> latencies = {}, sendings = {};
 
-  void Add(const Team& team, const stats::NodePair& ends,
+  void Add(const LinkGroup& group, const stats::NodePair& ends,
            const std::vector<std::pair<stats::NodePair, const PairFigures*>>& members) {
     std::vector<const std::vector<double>*> latency, forward, back;
     for (const auto& [pair, figures] : members) {
-      const auto& first = team.ranks[static_cast<std::size_t>(ends.first)];
+      const auto& first = group.ranks[static_cast<std::size_t>(ends.first)];
       const bool along = std::count(first.begin(), first.end(), pair.first) > 0;
       latency.push_back(&figures->latency_ns);
       forward.push_back(along ? &figures->forward_ns : &figures->back_ns);
@@ -300,7 +303,7 @@ struct Judged {
   Judged(const Compared& all, double slow_factor)
       : by_latency(stats::FindSlowPairs(all.latencies, {slow_factor, kFalseAlarms})),
         by_sending(stats::FindSlowPairs(all.sendings, {slow_factor, kFalseAlarms})) {}
-  Standing Of(std::size_t i) const {
+  PairStatus Of(std::size_t i) const {
     const stats::PairStanding& latency = by_latency.pairs[i];
     const stats::PairStanding& forward = by_sending.pairs[2 * i];
     const stats::PairStanding& back = by_sending.pairs[2 * i + 1];
@@ -313,10 +316,10 @@ struct Judged {
 
 // A busy link shows how fast it is at least. So it makes no other one look slow: it is compared
 // with. It is slow itself only if it is without all that its ranks waited.
-Standings JudgeOnce(const Team& team, const PairTable& table, double slow_factor) {
-  Standings pass;
+PairStatuses JudgeOnce(const LinkGroup& group, const PairTable& table, double slow_factor) {
+  PairStatuses pass;
   Compared all, least;
-  for (const auto& [nodes, members] : team.members) {
+  for (const auto& [nodes, members] : group.members) {
     const bool busy = AllBusy(members, table);
     std::vector<std::pair<stats::NodePair, const PairFigures*>> figures, without_waits;
     for (const stats::NodePair& pair : members) {
@@ -327,8 +330,8 @@ Standings JudgeOnce(const Team& team, const PairTable& table, double slow_factor
     }
     if (figures.empty()) continue;
     if (busy) pass.busy.push_back(nodes);
-    all.Add(team, nodes, figures);
-    least.Add(team, nodes, without_waits);
+    all.Add(group, nodes, figures);
+    least.Add(group, nodes, without_waits);
   }
   // Two nodes have one link, with nothing to compare.
   if (all.nodes.size() < kFewestPairs) return pass;
@@ -337,7 +340,7 @@ Standings JudgeOnce(const Team& team, const PairTable& table, double slow_factor
   pass.usual_sent_ns = judged.by_sending.usual;
   std::size_t doubts = 0;
   for (std::size_t i = 0; i < all.nodes.size(); ++i) {
-    Standing standing = judged.Of(i);
+    PairStatus standing = judged.Of(i);
     if (standing.slow() && Contains(pass.busy, all.nodes[i])) {
       if (++doubts > kMostRetestsOfAll) continue;
       standing = Judged(all.With(i, least), slow_factor).Of(i);
@@ -351,13 +354,13 @@ Standings JudgeOnce(const Team& team, const PairTable& table, double slow_factor
   return pass;
 }
 
-LinkVerdicts JudgeTwice(const Team& team, const PairTable& first, const PairTable& second,
+LinkVerdicts JudgeTwice(const LinkGroup& group, const PairTable& first, const PairTable& second,
                         double slow_factor) {
   LinkVerdicts verdicts;
-  verdicts.first = JudgeOnce(team, first, slow_factor);
-  verdicts.second = JudgeOnce(team, second, slow_factor);
-  const Standings early = JudgeOnce(team, HalfOf(second, false), slow_factor);
-  const Standings late = JudgeOnce(team, HalfOf(second, true), slow_factor);
+  verdicts.first = JudgeOnce(group, first, slow_factor);
+  verdicts.second = JudgeOnce(group, second, slow_factor);
+  const PairStatuses early = JudgeOnce(group, HalfOf(second, false), slow_factor);
+  const PairStatuses late = JudgeOnce(group, HalfOf(second, true), slow_factor);
   for (const stats::NodePair& pair : verdicts.second.slow) {
     const bool twice_alone = Contains(early.slow, pair) && Contains(late.slow, pair);
     if (Contains(verdicts.first.slow, pair) ||
@@ -386,4 +389,4 @@ LinkVerdicts JudgeTwice(const Team& team, const PairTable& first, const PairTabl
   return verdicts;
 }
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::links

@@ -1,21 +1,21 @@
 // Pairs of ranks, gathered to links between hosts or within one, and how they stand in a pass.
-#ifndef LOCKSTEP_BENCH_HARNESS_LINK_TEAMS_H_
-#define LOCKSTEP_BENCH_HARNESS_LINK_TEAMS_H_
+#ifndef LOCKSTEP_BENCH_LINKS_LINK_GROUPS_H_
+#define LOCKSTEP_BENCH_LINKS_LINK_GROUPS_H_
 
 #include <map>
 #include <string>
 #include <vector>
 
-#include "bench/harness/sample_book.h"
+#include "bench/links/cases.h"
+#include "bench/measure/sample_book.h"
 #include "bench/plan/plan.h"
 #include "core/stats/slow_pairs.h"
 #include "results/store/run.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::links {
 
 struct LinkSetting {
   std::vector<std::string> hosts;  // one a rank; equal: the same host
-  double slow_factor = 1.5;
   // Also the pairs within a host are judged. Between processors of a host that would be wrong:
   // threads of one core are many times faster than others.
   bool judge_within_hosts = false;
@@ -36,25 +36,25 @@ struct PairRounds : PairFigures {
 using PairTable = std::map<stats::NodePair, PairRounds>;
 
 // One part of a rank's iterations, a median a round. The first round only calibrates.
-std::vector<double> RoundsOf(const CaseBook& book, const plan::PlannedCase& planned, int rank,
-                             std::size_t part, bool calibrates);
+std::vector<double> RoundsOf(const measure::CaseBook& book, const plan::PlannedCase& planned,
+                             int rank, std::size_t part, bool calibrates);
 
 // What the first pass measured, or the second.
-PairTable MeasuredPairs(const plan::Plan& plan, const SampleBook& book, int repetition, bool retest,
-                        double slow_factor);
+PairTable MeasuredPairs(const plan::Plan& plan, const measure::SampleBook& book, int repetition,
+                        bool retest, double slow_factor);
 
 // What is compared with each other: links between hosts, or between the ranks of one host.
-struct Team {
+struct LinkGroup {
   bool of_hosts = true;
   std::vector<std::string> names;       // of the nodes
   std::vector<std::vector<int>> ranks;  // of each node
   std::map<stats::NodePair, std::vector<stats::NodePair>>
       members;  // pairs of nodes: pairs of ranks
 };
-std::vector<Team> TeamsOf(const PairTable& table, const LinkSetting& setting);
+std::vector<LinkGroup> LinkGroupsOf(const PairTable& table, const LinkSetting& setting);
 
 // How a pair of nodes stands in one pass; forward: from the lower number to the higher.
-struct Standing {
+struct PairStatus {
   double latency_ratio = 1;  // over the usual one
   double forward_ratio = 1;
   double back_ratio = 1;
@@ -64,31 +64,31 @@ struct Standing {
   bool slow_back = false;
   bool slow() const { return slow_latency || slow_forward || slow_back; }
 };
-struct Standings {
+struct PairStatuses {
   double usual_latency_ns = results::store::LinkPair::kUnknown;
   double usual_sent_ns = results::store::LinkPair::kUnknown;
-  std::map<stats::NodePair, Standing> standings;
+  std::map<stats::NodePair, PairStatus> standings;
   std::vector<stats::NodePair> tested;  // known to be slow, or not to be
   std::vector<stats::NodePair> slow;
   std::vector<stats::NodePair> busy;  // too few of their rounds count to call them usual
 };
-Standings JudgeOnce(const Team& team, const PairTable& table, double slow_factor);
+PairStatuses JudgeOnce(const LinkGroup& group, const PairTable& table, double slow_factor);
 // What the second pass measures, one by one. Where some were busy in the first one these are all,
 // unless they are many: alone on their hosts ranks wait less for a processor.
-std::vector<stats::NodePair> RetestsOf(const Standings& pass);
+std::vector<stats::NodePair> RetestsOf(const PairStatuses& pass);
 
 struct LinkVerdicts {
-  Standings first;
-  Standings second;
+  PairStatuses first;
+  PairStatuses second;
   // Slow in both; or busy in the first, and slow in both halves of the second.
   std::vector<stats::NodePair> confirmed;
   std::vector<stats::NodePair>
       undecided;  // too busy to be called good, or slow once beside busy ones
   stats::Blame blame;
 };
-LinkVerdicts JudgeTwice(const Team& team, const PairTable& first, const PairTable& second,
+LinkVerdicts JudgeTwice(const LinkGroup& group, const PairTable& first, const PairTable& second,
                         double slow_factor);
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::links
 
-#endif  // LOCKSTEP_BENCH_HARNESS_LINK_TEAMS_H_
+#endif  // LOCKSTEP_BENCH_LINKS_LINK_GROUPS_H_

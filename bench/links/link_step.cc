@@ -1,14 +1,18 @@
-#include "bench/harness/link_step.h"
+// Messages with a partner, or with all others at once. The kernel's account of the time that the
+// threads waited for a processor is read outside of what is timed (core/environment/run_delay.h).
+#include "bench/links/link_step.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <limits>
 
+#include "bench/plan/step_fields.h"
 #include "core/stats/stats.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::links {
 namespace {
 
 constexpr int kPings = 5;
@@ -28,11 +32,10 @@ collective::Operation MessageOf(collective::Collective collective, std::int64_t 
 
 }  // namespace
 
-LinkStep::LinkStep(const Bench& bench, std::uint32_t case_index)
+LinkStep::LinkStep(const measure::Bench& bench, std::uint32_t case_index)
     : bench_(bench),
-      plan_(std::get<plan::LinkExchange>(bench.plan.cases[case_index].step)),
-      checks_(bench.plan.check != plan::CheckMode::kOff &&
-              bench.communicator.capabilities().moves_data) {
+      plan_(plan::StepOf<LinkExchange>(bench.plan.cases[case_index])),
+      checks_(bench.checks()) {
   const int rank = bench_.communicator.rank();
   for (const auto& [one, other] : plan_.pairs) {
     if (rank != one && rank != other) continue;
@@ -54,12 +57,7 @@ void* LinkStep::LargeFrom(int peer) const {
   const auto& everyone = plan_.everyone;
   const auto block =
       everyone.empty() ? 0 : std::find(everyone.begin(), everyone.end(), peer) - everyone.begin();
-  return At(bench_.recv,
-            plan::AlignedBytes(plan::kPingBytes) + block * plan::AlignedBytes(plan_.bytes));
-}
-
-double LinkStep::Ns(Ticks from, Ticks to) const {
-  return static_cast<double>(to - from) * bench_.ns_per_tick;
+  return At(bench_.recv, plan::AlignedBytes(kPingBytes) + block * plan::AlignedBytes(plan_.bytes));
 }
 
 double LinkStep::WaitedNs() {
@@ -96,7 +94,7 @@ Status LinkStep::Rewrite(bool first, bool) {
   if (first || full) {
     stamp_ = bench_.stamp;
     pattern.FillSend(large_send_, 0, plan_.bytes, rank, stamp_);
-    pattern.FillSend(small_send_, 0, plan::kPingBytes, rank, stamp_);
+    pattern.FillSend(small_send_, 0, kPingBytes, rank, stamp_);
   }
   const std::int64_t window = full ? 0 : bench_.stamp % kWindows;
   const std::int64_t windows = full ? 1 : kWindows;
@@ -105,18 +103,18 @@ Status LinkStep::Rewrite(bool first, bool) {
   std::vector<int> from = peers_;
   if (partner_ >= 0) from.push_back(partner_);
   for (const int peer : from) pattern.Poison(At(LargeFrom(peer), begin), begin, end - begin);
-  pattern.Poison(small_recv_, 0, plan::kPingBytes);
+  pattern.Poison(small_recv_, 0, kPingBytes);
   return OkStatus();
 }
 
 Status LinkStep::Send(int peer, bool small) {
-  const std::int64_t bytes = small ? plan::kPingBytes : plan_.bytes;
+  const std::int64_t bytes = small ? kPingBytes : plan_.bytes;
   return bench_.communicator.Enqueue(MessageOf(collective::Collective::kSend, bytes, peer),
                                      {small ? small_send_ : large_send_, nullptr}, bench_.stream);
 }
 
 Status LinkStep::Receive(int peer, bool small) {
-  const std::int64_t bytes = small ? plan::kPingBytes : plan_.bytes;
+  const std::int64_t bytes = small ? kPingBytes : plan_.bytes;
   return bench_.communicator.Enqueue(MessageOf(collective::Collective::kRecv, bytes, peer),
                                      {nullptr, small ? small_recv_ : LargeFrom(peer)},
                                      bench_.stream);
@@ -129,7 +127,7 @@ Status LinkStep::LeadRoundTrips() {
     const Ticks begin = NowTicks();
     LOCKSTEP_RETURN_IF_ERROR(Send(partner_, /*small=*/true));
     LOCKSTEP_RETURN_IF_ERROR(Receive(partner_, /*small=*/true));
-    trips_ns_.push_back(Ns(begin, NowTicks()));
+    trips_ns_.push_back(bench_.Ns(begin, NowTicks()));
   }
   return OkStatus();
 }
@@ -139,7 +137,7 @@ Status LinkStep::LeadMessage() {
   LOCKSTEP_RETURN_IF_ERROR(Send(partner_, /*small=*/false));
   LOCKSTEP_RETURN_IF_ERROR(Receive(partner_, /*small=*/true));
   interval_.exit = NowTicks();
-  sent_ns_ = Ns(begin, interval_.exit);
+  sent_ns_ = bench_.Ns(begin, interval_.exit);
   return OkStatus();
 }
 
@@ -176,22 +174,14 @@ Status LinkStep::EnqueueAll() {
 }
 
 Result<comm::Interval> LinkStep::RunWithAll() {
-  constexpr collective::Operation kBarrier{collective::Collective::kBarrier,
-                                           collective::DataType::kU8,
-                                           collective::Reduction::kSum,
-                                           collective::Blocking::kBlocking,
-                                           0,
-                                           0};
-  // Silence is judged by the agent, see CollectiveStep.
-  const Deadline deadline = Deadline::AfterSeconds(86'400);
-  LOCKSTEP_RETURN_IF_ERROR(bench_.communicator.Enqueue(kBarrier, {}, bench_.stream));
+  LOCKSTEP_RETURN_IF_ERROR(bench_.communicator.Enqueue(measure::kBarrier, {}, bench_.stream));
   interval_.entry = NowTicks();
   LOCKSTEP_RETURN_IF_ERROR(EnqueueAll());
   if (threads_.empty()) {
-    LOCKSTEP_RETURN_IF_ERROR(bench_.communicator.Await(bench_.stream, deadline));
+    LOCKSTEP_RETURN_IF_ERROR(bench_.communicator.Await(bench_.stream, measure::Never()));
   }
   for (const auto& thread : threads_) {
-    LOCKSTEP_RETURN_IF_ERROR(bench_.communicator.Await(*thread, deadline));
+    LOCKSTEP_RETURN_IF_ERROR(bench_.communicator.Await(*thread, measure::Never()));
   }
   interval_.exit = NowTicks();
   return interval_;
@@ -216,31 +206,27 @@ Result<comm::Interval> LinkStep::Run() {
 }
 
 void LinkStep::CheckFrom(int peer, const void* data, std::int64_t count,
-                         Comparison& comparison) const {
+                         measure::Comparison& comparison) const {
   const collective::Pattern pattern(bench_.plan.seed,
                                     MessageOf(collective::Collective::kRecv, count, peer),
                                     bench_.plan.world_size, bench_.pattern_memory);
   collective::CheckReport report;
   pattern.CheckRecv(data, 0, count, bench_.communicator.rank(), stamp_, report);
-  comparison.checked += report.checked;
-  comparison.wrong += report.wrong;
-  if (report.wrong == 0) return;
-  const collective::WrongElement& first = report.first.front();
-  comparison.located.push_back(
-      {1, first.element, first.expected + " from rank " + std::to_string(peer), first.got});
+  if (report.wrong > 0) report.first.front().expected += fmt::format(" from rank {}", peer);
+  comparison.Add(1, report);
 }
 
-void LinkStep::Compare(Comparison& comparison) {
+void LinkStep::Compare(measure::Comparison& comparison) {
   if (!checks_) return;
   for (const int peer : peers_) CheckFrom(peer, LargeFrom(peer), plan_.bytes, comparison);
   if (partner_ < 0) return;
   if (!leads_) CheckFrom(partner_, LargeFrom(partner_), plan_.bytes, comparison);
-  CheckFrom(partner_, small_recv_, plan::kPingBytes, comparison);
+  CheckFrom(partner_, small_recv_, kPingBytes, comparison);
 }
 
 Status LinkStep::TakeParts(std::vector<double>& values) {
   if (plan_.pairs.empty()) {
-    values.push_back(Ns(interval_.entry, interval_.exit));
+    values.push_back(bench_.Ns(interval_.entry, interval_.exit));
     return OkStatus();
   }
   values.push_back(trips_ns_.empty() ? 0 : stats::Median(trips_ns_) / 2);
@@ -250,4 +236,4 @@ Status LinkStep::TakeParts(std::vector<double>& values) {
   return OkStatus();
 }
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::links

@@ -1,17 +1,18 @@
 // A case whose iteration is an exchange of messages with a partner, or with all others at once.
-#ifndef LOCKSTEP_BENCH_HARNESS_LINK_STEP_H_
-#define LOCKSTEP_BENCH_HARNESS_LINK_STEP_H_
+#ifndef LOCKSTEP_BENCH_LINKS_LINK_STEP_H_
+#define LOCKSTEP_BENCH_LINKS_LINK_STEP_H_
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include "bench/harness/step.h"
+#include "bench/links/cases.h"
+#include "bench/measure/step.h"
 #include "core/collective/pattern.h"
 #include "core/environment/run_delay.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::links {
 
 // An iteration with a partner measures one direction; they take turns. r: a small message that is
 // not timed.
@@ -22,14 +23,14 @@ namespace lockstep::bench::harness {
 // So nothing of another pair's, and no barrier's, is in what is timed: a rank that comes late to
 // its partner, because another link of it is slow, does not make this one slow. A message is over
 // when its receiver says so, for only then did it arrive.
-class LinkStep final : public Step {
+class LinkStep final : public measure::Step {
  public:
-  LinkStep(const Bench& bench, std::uint32_t case_index);
+  LinkStep(const measure::Bench& bench, std::uint32_t case_index);
 
   Status Prepare() override;
   Status Rewrite(bool first, bool warmup) override;
   Result<comm::Interval> Run() override;
-  void Compare(Comparison& comparison) override;
+  void Compare(measure::Comparison& comparison) override;
   // Of the one that leads: half of the median round trip of the five, and the time of its message
   // until the answer; of the other one 0. Of both: how long they waited for a processor in the
   // round trips and while the message was sent. All at once: the time of the exchange.
@@ -45,15 +46,15 @@ class LinkStep final : public Step {
   Status AnswerMessage();
   Result<comm::Interval> RunWithAll();
   Status EnqueueAll();
-  void CheckFrom(int peer, const void* data, std::int64_t count, Comparison& comparison) const;
+  void CheckFrom(int peer, const void* data, std::int64_t count,
+                 measure::Comparison& comparison) const;
   // Of the receive buffer: all at once a block for each peer.
   void* LargeFrom(int peer) const;
-  double Ns(Ticks from, Ticks to) const;
   // For a processor, so far; NaN: the kernel does not tell.
   double WaitedNs();
 
-  Bench bench_;
-  const plan::LinkExchange& plan_;
+  measure::Bench bench_;
+  LinkExchange plan_;
   bool checks_;
   int partner_ = -1;  // none: it has a rest
   bool is_first_ = false;
@@ -73,6 +74,6 @@ class LinkStep final : public Step {
   double sending_wait_ns_ = 0;
 };
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::links
 
-#endif  // LOCKSTEP_BENCH_HARNESS_LINK_STEP_H_
+#endif  // LOCKSTEP_BENCH_LINKS_LINK_STEP_H_

@@ -1,4 +1,6 @@
-#include "bench/harness/link_survey.h"
+// Both passes as one matrix, the findings of all groups of links, and the sentence for a person. It
+// measures nothing and decides nothing that link_groups.h does not.
+#include "bench/links/link_survey.h"
 
 #include <fmt/core.h>
 
@@ -8,34 +10,34 @@
 #include <set>
 #include <utility>
 
-#include "bench/harness/link_findings.h"
+#include "bench/links/link_findings.h"
+#include "bench/plan/step_fields.h"
 #include "core/base/units.h"
 #include "core/stats/stats.h"
 #include "core/verdict/outcome.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::links {
 namespace {
 
 double MedianOrUnknown(const std::vector<double>& values) {
   return values.empty() ? results::store::LinkPair::kUnknown : stats::Median(values);
 }
 
-std::int64_t BytesOf(const plan::Plan& plan) {
-  for (const plan::PlannedCase& planned : plan.cases) {
-    if (const auto* links = std::get_if<plan::LinkExchange>(&planned.step)) return links->bytes;
-  }
-  return 0;
+// What is the same in all cases.
+LinkExchange AnyOf(const plan::Plan& plan) {
+  return plan.cases.empty() ? LinkExchange{} : plan::StepOf<LinkExchange>(plan.cases.front());
 }
 
-std::vector<double> AllAtOnce(const plan::Plan& plan, const SampleBook& book, int repetition) {
+std::vector<double> AllAtOnce(const plan::Plan& plan, const measure::SampleBook& book,
+                              int repetition) {
   std::vector<double> gbps;
   for (std::size_t i = 0; i < plan.cases.size(); ++i) {
-    const auto* links = std::get_if<plan::LinkExchange>(&plan.cases[i].step);
-    if (links == nullptr || links->everyone.empty()) continue;
+    const auto links = plan::StepOf<LinkExchange>(plan.cases[i]);
+    if (links.everyone.empty()) continue;
     gbps.assign(static_cast<std::size_t>(plan.world_size), results::store::LinkPair::kUnknown);
     const double sent =
-        static_cast<double>(links->bytes) * static_cast<double>(links->everyone.size() - 1);
-    for (const int rank : links->everyone) {
+        static_cast<double>(links.bytes) * static_cast<double>(links.everyone.size() - 1);
+    for (const int rank : links.everyone) {
       gbps[static_cast<std::size_t>(rank)] =
           sent / MedianOrUnknown(
                      RoundsOf(book.Book(repetition, i), plan.cases[i], rank, 0, !plan.iterations));
@@ -56,12 +58,11 @@ void AddLatency(const std::vector<double>& rounds, results::store::LinkPair& pai
 std::map<stats::NodePair, results::store::LinkPair> PairsOf(const plan::Plan& plan,
                                                             const PairTable& first,
                                                             const PairTable& second) {
-  const auto bytes = static_cast<double>(BytesOf(plan));
+  const auto bytes = static_cast<double>(AnyOf(plan).bytes);
   std::map<stats::NodePair, results::store::LinkPair> pairs;
-  for (const plan::PlannedCase& planned : plan.cases) {
-    const auto* links = std::get_if<plan::LinkExchange>(&planned.step);
-    if (links == nullptr || links->retest) continue;
-    for (const stats::NodePair& ends : links->pairs) {
+  for (const LinkExchange& links : ExchangesOf(plan)) {
+    if (links.retest) continue;
+    for (const stats::NodePair& ends : links.pairs) {
       results::store::LinkPair& pair = pairs[ends];
       pair.a = ends.first;
       pair.b = ends.second;
@@ -83,14 +84,14 @@ std::map<stats::NodePair, results::store::LinkPair> PairsOf(const plan::Plan& pl
   return pairs;
 }
 
-void AddStandings(const Team& team, const LinkVerdicts& verdicts,
+void AddStandings(const LinkGroup& group, const LinkVerdicts& verdicts,
                   std::map<stats::NodePair, results::store::LinkPair>& pairs) {
   const std::set<int> bad(verdicts.blame.nodes.begin(), verdicts.blame.nodes.end());
   const auto contains = [](const std::vector<stats::NodePair>& all, const stats::NodePair& nodes) {
     return std::count(all.begin(), all.end(), nodes) > 0;
   };
   if (verdicts.first.standings.empty()) return;  // nothing to compare
-  for (const auto& [nodes, members] : team.members) {
+  for (const auto& [nodes, members] : group.members) {
     const auto standing = verdicts.first.standings.find(nodes);
     const bool seen = standing != verdicts.first.standings.end() && standing->second.slow();
     const bool of_node = bad.contains(nodes.first) || bad.contains(nodes.second);
@@ -100,7 +101,7 @@ void AddStandings(const Team& team, const LinkVerdicts& verdicts,
     } else if (contains(verdicts.blame.links, nodes)) {
       word = "slow_link";
     } else if (of_node && (seen || contains(verdicts.confirmed, nodes))) {
-      word = team.of_hosts ? "slow_host" : "slow_rank";
+      word = group.of_hosts ? "slow_host" : "slow_rank";
     }
     for (const stats::NodePair& pair : members) pairs[pair].standing = word;
   }
@@ -109,52 +110,52 @@ void AddStandings(const Team& team, const LinkVerdicts& verdicts,
 }  // namespace
 
 LinkSurvey::LinkSurvey(const plan::Plan& plan, LinkSetting setting)
-    : plan_(plan), setting_(std::move(setting)) {}
+    : plan_(plan), setting_(std::move(setting)), slow_factor_(AnyOf(plan).slow_factor) {}
 
-std::vector<std::size_t> LinkSurvey::Retests(const SampleBook& book, int repetition) const {
-  const PairTable table =
-      MeasuredPairs(plan_, book, repetition, /*retest=*/false, setting_.slow_factor);
+std::vector<std::size_t> LinkSurvey::Retests(const measure::SampleBook& book,
+                                             int repetition) const {
+  const PairTable table = MeasuredPairs(plan_, book, repetition, /*retest=*/false, slow_factor_);
   std::set<stats::NodePair> wanted;
-  for (const Team& team : TeamsOf(table, setting_)) {
-    const Standings pass = JudgeOnce(team, table, setting_.slow_factor);
+  for (const LinkGroup& group : LinkGroupsOf(table, setting_)) {
+    const PairStatuses pass = JudgeOnce(group, table, slow_factor_);
     for (const stats::NodePair& nodes : RetestsOf(pass)) {
-      wanted.insert(team.members.at(nodes).front());
+      wanted.insert(group.members.at(nodes).front());
     }
   }
   std::vector<std::size_t> cases;
   for (std::size_t i = 0; i < plan_.cases.size(); ++i) {
-    const auto* links = std::get_if<plan::LinkExchange>(&plan_.cases[i].step);
-    if (links == nullptr || !links->retest) continue;
-    if (wanted.contains(links->pairs.front())) cases.push_back(i);
+    const auto links = plan::StepOf<LinkExchange>(plan_.cases[i]);
+    if (!links.retest) continue;
+    if (wanted.contains(links.pairs.front())) cases.push_back(i);
   }
   return cases;
 }
 
-void LinkSurvey::AddTo(const SampleBook& book, int repetition, results::store::Run& run) const {
-  const double slow_factor = setting_.slow_factor;
-  const PairTable first = MeasuredPairs(plan_, book, repetition, /*retest=*/false, slow_factor);
-  const PairTable second = MeasuredPairs(plan_, book, repetition, /*retest=*/true, slow_factor);
+void LinkSurvey::AddTo(const measure::SampleBook& book, int repetition,
+                       results::store::Run& run) const {
+  const PairTable first = MeasuredPairs(plan_, book, repetition, /*retest=*/false, slow_factor_);
+  const PairTable second = MeasuredPairs(plan_, book, repetition, /*retest=*/true, slow_factor_);
   std::map<stats::NodePair, results::store::LinkPair> pairs = PairsOf(plan_, first, second);
   results::store::LinkMatrix matrix;
-  matrix.bytes = BytesOf(plan_);
-  matrix.slow_factor = setting_.slow_factor;
+  matrix.bytes = AnyOf(plan_).bytes;
+  matrix.slow_factor = slow_factor_;
   matrix.all_at_once_gbps = AllAtOnce(plan_, book, repetition);
   const auto bytes = static_cast<double>(matrix.bytes);
   std::vector<verdict::Finding> findings;
   bool undecided = false;
-  for (const Team& team : TeamsOf(first, setting_)) {
-    const LinkVerdicts verdicts = JudgeTwice(team, first, second, slow_factor);
-    AddStandings(team, verdicts, pairs);
+  for (const LinkGroup& group : LinkGroupsOf(first, setting_)) {
+    const LinkVerdicts verdicts = JudgeTwice(group, first, second, slow_factor_);
+    AddStandings(group, verdicts, pairs);
     undecided = undecided || !verdicts.undecided.empty();
-    if (team.of_hosts || std::isnan(matrix.usual_latency_ns)) {
+    if (group.of_hosts || std::isnan(matrix.usual_latency_ns)) {
       matrix.usual_latency_ns = verdicts.first.usual_latency_ns;
       matrix.usual_gbps = bytes / verdicts.first.usual_sent_ns;
     }
     for (const int node : verdicts.blame.nodes) {
-      findings.push_back(SlowNode(team, verdicts, node, bytes));
+      findings.push_back(SlowNode(group, verdicts, node, bytes));
     }
     for (const stats::NodePair& link : verdicts.blame.links) {
-      findings.push_back(SlowLink(team, verdicts, link, bytes));
+      findings.push_back(SlowLink(group, verdicts, link, bytes));
     }
   }
   for (const auto& [ends, pair] : pairs) matrix.pairs.push_back(pair);
@@ -203,4 +204,4 @@ std::string DescribeLinks(const results::store::Run& run) {
   return text;
 }
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::links

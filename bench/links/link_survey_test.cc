@@ -1,5 +1,5 @@
 // Samples written out, as workers leave them, and what the survey makes of them.
-#include "bench/harness/link_survey.h"
+#include "bench/links/link_survey.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "bench/harness/protocol.h"
+#include "bench/measure/protocol.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::links {
 namespace {
 
 using testing::ElementsAre;
@@ -40,10 +40,10 @@ class Cluster {
         latency_(std::move(latency)),
         sent_(std::move(sent)),
         wait_(std::move(wait)) {
-    plan::BenchSpec spec;
     std::vector<int> all(hosts_.size());
     std::iota(all.begin(), all.end(), 0);
-    plan_ = *plan::ExpandLinkPlan(spec, static_cast<int>(hosts_.size()), all);
+    plan_ = *Expand({}, {}, static_cast<int>(hosts_.size()), all);
+    exchanges_ = ExchangesOf(plan_);
     book_.emplace(static_cast<int>(hosts_.size()), plan_.cases.size(), TickScale{});
     for (std::size_t i = 0; i < plan_.cases.size(); ++i) {
       if (!LinksOf(i).retest) Measure(i, 1);
@@ -51,7 +51,7 @@ class Cluster {
   }
 
   LinkSurvey Survey(bool within_hosts = false) const {
-    return LinkSurvey(plan_, {hosts_, 1.5, within_hosts});
+    return LinkSurvey(plan_, {hosts_, within_hosts});
   }
   std::vector<std::string> Retests(bool within_hosts = false) {
     std::vector<std::string> names;
@@ -70,18 +70,16 @@ class Cluster {
   }
 
  private:
-  const plan::LinkExchange& LinksOf(std::size_t i) const {
-    return std::get<plan::LinkExchange>(plan_.cases[i].step);
-  }
+  const LinkExchange& LinksOf(std::size_t i) const { return exchanges_[i]; }
   void Leave(int rank, std::size_t i, int round, std::vector<double> parts) {
     std::string bytes;
     const auto index = static_cast<std::uint32_t>(i);
-    AppendTo(bytes, SampleRecord{index, static_cast<std::uint32_t>(round), 1, 2});
-    AppendTo(bytes, PartsRecord{index, std::move(parts)});
+    AppendTo(bytes, measure::SampleRecord{index, static_cast<std::uint32_t>(round), 1, 2});
+    AppendTo(bytes, measure::PartsRecord{index, std::move(parts)});
     book_->Add(rank, bytes);
   }
   void Measure(std::size_t i, int pass) {
-    const plan::LinkExchange& links = LinksOf(i);
+    const LinkExchange& links = LinksOf(i);
     for (int round = 0; round < rounds_; ++round) {
       const double noise = round == 0 ? 50 : 1 + 0.02 * round;
       for (const int rank : links.everyone) Leave(rank, i, round, {4e6 * noise});
@@ -103,7 +101,8 @@ class Cluster {
   Cost latency_, sent_;
   Wait wait_;
   plan::Plan plan_;
-  std::optional<SampleBook> book_;
+  std::vector<LinkExchange> exchanges_;
+  std::optional<measure::SampleBook> book_;
 };
 
 bool IsBetween(int from, int to, int a, int b) {
@@ -381,4 +380,4 @@ TEST(LinkSurvey, TwoHostsHaveNothingToCompare) {
 }
 
 }  // namespace
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::links

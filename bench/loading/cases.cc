@@ -1,22 +1,16 @@
-// Cases whose iteration is a batch of a sharded dataset.
+// Cases whose iteration is a batch of a sharded dataset: one for each combination of the axes,
+// all of them paired.
+#include "bench/loading/cases.h"
+
 #include <fmt/core.h>
 
-#include "bench/plan/plan.h"
+#include "bench/plan/step_fields.h"
 
-namespace lockstep::bench::plan {
+namespace lockstep::bench::loading {
 namespace {
 
 // Long enough for the steady state behind the prefetched batches to show.
 constexpr std::uint32_t kVisitIterations = 8;
-
-class SettingsWriter {
- public:
-  template <typename T>
-  void operator()(const char* name, const T& value) {
-    settings.emplace_back(name, fmt::format("{}", value));
-  }
-  std::vector<std::pair<std::string, std::string>> settings;
-};
 
 std::string NameOf(const ShardedLoad& load) {
   std::string name = fmt::format("sharded_load/batch:{}", load.batch);
@@ -27,20 +21,19 @@ std::string NameOf(const ShardedLoad& load) {
   return name;
 }
 
-PlannedCase CaseOf(const ShardedLoad& load) {
-  PlannedCase planned{NameOf(load), {{collective::Collective::kBarrier}}, false, "", -1, 0};
-  planned.step = load;
-  planned.parts = {{"load_ns", "ns", Over::kMax},
-                   {"waited_ns", "ns", Over::kMean},
-                   {"samples", "samples", Over::kMean}};
-  SettingsWriter writer;
-  DescribeShardedLoad(writer, load);
-  planned.settings = std::move(writer.settings);
+plan::PlannedCase CaseOf(const ShardedLoad& load) {
+  plan::PlannedCase planned{NameOf(load), {{collective::Collective::kBarrier}}, false, "", -1, 0};
+  planned.step = plan::PlanStep(load);
+  planned.parts = {{"load_ns", "ns", plan::RankReduction::kMax},
+                   {"waited_ns", "ns", plan::RankReduction::kMean},
+                   {"samples", "samples", plan::RankReduction::kMean}};
+  planned.settings = plan::SettingsOf(load);
+  planned.host_access = true;
   planned.visit_iterations = kVisitIterations;
   return planned;
 }
 
-Status Check(const LoadAxes& axes, int world_size) {
+Status Check(const Axes& axes, int world_size) {
   const ShardedLoad& load = axes.common;
   if (load.slow_rank < 0 || load.slow_rank >= world_size) {
     return InvalidInput(fmt::format("--slow-rank {}: no such rank; ranks are 0 to {}",
@@ -60,15 +53,15 @@ Status Check(const LoadAxes& axes, int world_size) {
 
 }  // namespace
 
-Result<Plan> ExpandLoadPlan(const BenchSpec& spec, int world_size) {
-  LOCKSTEP_ASSIGN_OR_RETURN(Plan plan, PlanWithoutCases(spec, world_size));
-  LOCKSTEP_RETURN_IF_ERROR(Check(spec.load, world_size));
+Result<plan::Plan> Expand(const plan::BenchSpec& spec, const Axes& axes, int world_size) {
+  LOCKSTEP_ASSIGN_OR_RETURN(plan::Plan plan, plan::PlanWithoutCases(spec, world_size));
+  LOCKSTEP_RETURN_IF_ERROR(Check(axes, world_size));
   plan.paired = true;
-  for (const double slow_down : spec.load.slow_downs) {
-    for (const bool weighted : spec.load.weighted) {
-      for (const bool drop_last : spec.load.drop_last) {
-        for (const bool set_epoch : spec.load.set_epoch) {
-          ShardedLoad load = spec.load.common;
+  for (const double slow_down : axes.slow_downs) {
+    for (const bool weighted : axes.weighted) {
+      for (const bool drop_last : axes.drop_last) {
+        for (const bool set_epoch : axes.set_epoch) {
+          ShardedLoad load = axes.common;
           load.slow_down = slow_down;
           load.weighted = weighted;
           load.drop_last = drop_last;
@@ -81,4 +74,4 @@ Result<Plan> ExpandLoadPlan(const BenchSpec& spec, int world_size) {
   return plan;
 }
 
-}  // namespace lockstep::bench::plan
+}  // namespace lockstep::bench::loading

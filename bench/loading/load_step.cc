@@ -1,4 +1,6 @@
-#include "bench/harness/load_step.h"
+// A batch from datasets/loader on every rank, then a barrier. The dataset is a file that the user
+// names, or one that every rank makes for itself and that loses its name at once.
+#include "bench/loading/load_step.h"
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -7,19 +9,14 @@
 #include <filesystem>
 #include <string>
 
+#include "bench/plan/step_fields.h"
 #include "core/base/check.h"
 #include "datasets/shards/samples.h"
 #include "datasets/shards/shard_file.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::loading {
 namespace {
 
-constexpr collective::Operation kBarrier{collective::Collective::kBarrier,
-                                         collective::DataType::kU8,
-                                         collective::Reduction::kSum,
-                                         collective::Blocking::kBlocking,
-                                         0,
-                                         0};
 constexpr int kPrefetch = 2;  // PyTorch's prefetch_factor
 constexpr double kImageWeight = 4;
 
@@ -30,7 +27,7 @@ class DatasetFile {
   ~DatasetFile() {
     if (made_) unlink(path_.c_str());
   }
-  Status Open(const plan::ShardedLoad& plan, std::uint64_t seed) {
+  Status Open(const ShardedLoad& plan, std::uint64_t seed) {
     path_ = plan.dataset;
     if (!path_.empty()) return OkStatus();
     path_ =
@@ -50,8 +47,8 @@ class DatasetFile {
 
 }  // namespace
 
-LoadStep::LoadStep(const Bench& bench, std::uint32_t case_index)
-    : bench_(bench), plan_(std::get<plan::ShardedLoad>(bench.plan.cases[case_index].step)) {}
+LoadStep::LoadStep(const measure::Bench& bench, std::uint32_t case_index)
+    : bench_(bench), plan_(plan::StepOf<ShardedLoad>(bench.plan.cases[case_index])) {}
 
 Status LoadStep::Open() {
   DatasetFile file;
@@ -112,12 +109,12 @@ Result<comm::Interval> LoadStep::Run() {
   LOCKSTEP_RETURN_IF_ERROR(Next());
   loaded_ = NowTicks();
   LOCKSTEP_RETURN_IF_ERROR(
-      bench_.communicator.Enqueue(kBarrier, collective::Buffers{}, bench_.stream));
+      bench_.communicator.Enqueue(measure::kBarrier, collective::Buffers{}, bench_.stream));
   interval_.exit = NowTicks();
   return interval_;
 }
 
-void LoadStep::Compare(Comparison& comparison) {
+void LoadStep::Compare(measure::Comparison& comparison) {
   std::int64_t place = batch_.number * plan_.batch;
   for (const datasets::loader::LoadedSample& sample : batch_.samples) {
     ++comparison.checked;
@@ -130,12 +127,10 @@ void LoadStep::Compare(Comparison& comparison) {
 }
 
 Status LoadStep::TakeParts(std::vector<double>& values) {
-  const auto ns = [&](Ticks from, Ticks to) {
-    return static_cast<double>(to - from) * bench_.ns_per_tick;
-  };
-  values.insert(values.end(), {ns(interval_.entry, loaded_), ns(loaded_, interval_.exit),
-                               static_cast<double>(batch_.samples.size())});
+  values.insert(values.end(),
+                {bench_.Ns(interval_.entry, loaded_), bench_.Ns(loaded_, interval_.exit),
+                 static_cast<double>(batch_.samples.size())});
   return OkStatus();
 }
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::loading

@@ -1,4 +1,4 @@
-#include "bench/harness/arrivals.h"
+#include "bench/measure/arrivals.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 #include "core/stats/stats.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::measure {
 
 std::optional<results::store::Arrivals> ArrivalsOf(const results::store::Samples& samples,
                                                    double clock_error_ns) {
@@ -37,4 +37,4 @@ std::optional<results::store::Arrivals> ArrivalsOf(const results::store::Samples
   return arrivals;
 }
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::measure

@@ -1,14 +1,15 @@
-#include "bench/harness/arrivals.h"
+// Skew and transfer of literal samples, on one clock and on several.
+#include "bench/measure/arrivals.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <string>
 
-#include "bench/harness/sample_book.h"
+#include "bench/measure/sample_book.h"
 #include "core/launch/host_clocks.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::measure {
 namespace {
 
 results::store::Samples Rows(int ranks, std::vector<std::int64_t> entry,
@@ -94,4 +95,4 @@ TEST(Arrivals, OfAClockThatDidNotAnswerNothingIsClaimed) {
 }
 
 }  // namespace
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::measure

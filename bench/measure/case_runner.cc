@@ -1,20 +1,15 @@
-#include "bench/harness/case_runner.h"
+// The timed loop of one case on one rank. Everything but the iteration itself (journal, outbox,
+// comparison) happens outside of what is timed.
+#include "bench/measure/case_runner.h"
 
 #include <span>
 #include <utility>
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::measure {
 namespace {
 
 // Located wrong elements of one case on one rank; the rest is counted.
 constexpr int kWrongRecordsPerCase = 16;
-
-constexpr collective::Operation kBarrier{collective::Collective::kBarrier,
-                                         collective::DataType::kU8,
-                                         collective::Reduction::kSum,
-                                         collective::Blocking::kBlocking,
-                                         0,
-                                         0};
 
 }  // namespace
 
@@ -49,7 +44,7 @@ void CaseRunner::Compare(bool warmup) {
 
 void CaseRunner::Report(const std::string& record) {
   const bool fits = bench_.link.outbox().Append(std::as_bytes(std::span(record)));
-  LOCKSTEP_CHECK(fits, "the conductor orders no more than the outbox holds");
+  LOCKSTEP_CHECK(fits, "the scheduler orders no more than the outbox holds");
 }
 
 Status CaseRunner::RunBatch(const Batch& batch, std::uint32_t round) {
@@ -78,4 +73,4 @@ Status CaseRunner::RunBatch(const Batch& batch, std::uint32_t round) {
   return OkStatus();
 }
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::measure

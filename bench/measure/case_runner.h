@@ -1,16 +1,16 @@
 // Runs the batches of one case on a rank: the timed loop, whatever its iterations are.
-#ifndef LOCKSTEP_BENCH_HARNESS_CASE_RUNNER_H_
-#define LOCKSTEP_BENCH_HARNESS_CASE_RUNNER_H_
+#ifndef LOCKSTEP_BENCH_MEASURE_CASE_RUNNER_H_
+#define LOCKSTEP_BENCH_MEASURE_CASE_RUNNER_H_
 
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "bench/harness/protocol.h"
-#include "bench/harness/step.h"
+#include "bench/measure/protocol.h"
+#include "bench/measure/step.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::measure {
 
 // An iteration has the shape of OSU's loop, so that numbers can be compared:
 //   rewrite a window of the inputs, barrier | entry, collective(s) or step, exit | compare
@@ -38,6 +38,6 @@ class CaseRunner {
   int wrong_records_ = 0;      // located, of this case
 };
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::measure
 
-#endif  // LOCKSTEP_BENCH_HARNESS_CASE_RUNNER_H_
+#endif  // LOCKSTEP_BENCH_MEASURE_CASE_RUNNER_H_

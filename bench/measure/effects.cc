@@ -1,4 +1,6 @@
-#include "bench/harness/effects.h"
+// Pairs of cases that differ in one setting, compared round by round. The interval is that of the
+// median of the ratios, which are taken as logarithms (core/stats).
+#include "bench/measure/effects.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,7 +14,7 @@
 
 #include "core/stats/stats.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::measure {
 namespace {
 
 using RoundTimes = std::map<std::int32_t, double>;  // round: median of its samples, ns
@@ -194,4 +196,4 @@ void AddEffects(bool calibrates, results::store::Run& run) {
   }
 }
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::measure

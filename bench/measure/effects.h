@@ -1,10 +1,10 @@
 // What options do: cases that differ in one setting, compared round by round. Pure.
-#ifndef LOCKSTEP_BENCH_HARNESS_EFFECTS_H_
-#define LOCKSTEP_BENCH_HARNESS_EFFECTS_H_
+#ifndef LOCKSTEP_BENCH_MEASURE_EFFECTS_H_
+#define LOCKSTEP_BENCH_MEASURE_EFFECTS_H_
 
 #include "results/store/run.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::measure {
 
 // Fills run.effects and run.recommendation from the settings and samples of its cases. A case's
 // baseline in an option is the first case that differs from it in that option only, so plans list
@@ -15,6 +15,6 @@ namespace lockstep::bench::harness {
 // lies above 1), of each option the best; else the recommendation says that nothing is gained.
 void AddEffects(bool calibrates, results::store::Run& run);
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::measure
 
-#endif  // LOCKSTEP_BENCH_HARNESS_EFFECTS_H_
+#endif  // LOCKSTEP_BENCH_MEASURE_EFFECTS_H_

@@ -1,4 +1,5 @@
-#include "bench/harness/effects.h"
+// What options do in literal runs, and what is recommended.
+#include "bench/measure/effects.h"
 
 #include <fmt/core.h>
 #include <gmock/gmock.h>
@@ -6,7 +7,7 @@
 
 #include "core/base/random.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::measure {
 namespace {
 
 using testing::EndsWith;
@@ -153,4 +154,4 @@ TEST(Effects, ARunWithoutSettingsHasNone) {
 }
 
 }  // namespace
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::measure

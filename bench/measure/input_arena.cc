@@ -1,10 +1,10 @@
-#include "bench/harness/input_arena.h"
+#include "bench/measure/input_arena.h"
 
 #include <algorithm>
 
 #include "core/base/check.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::measure {
 namespace {
 
 bool SameKind(const collective::Operation& a, const collective::Operation& b) {
@@ -57,4 +57,4 @@ void InputArena::Rewrite(ArenaRange range, std::int64_t window, std::int64_t win
   Write(first + begin, granules * (window + 1) / windows - begin, stamp);
 }
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::measure

@@ -1,8 +1,8 @@
 // The send buffer of a rank and what it holds. Cases share it: as long as they are of the same kind
 // (collective, type, reduction), what one left is input for the next, so that a visit begins with
 // the caches as a plain loop would have them, and not with a buffer that was just rewritten.
-#ifndef LOCKSTEP_BENCH_HARNESS_INPUT_ARENA_H_
-#define LOCKSTEP_BENCH_HARNESS_INPUT_ARENA_H_
+#ifndef LOCKSTEP_BENCH_MEASURE_INPUT_ARENA_H_
+#define LOCKSTEP_BENCH_MEASURE_INPUT_ARENA_H_
 
 #include <cstdint>
 #include <optional>
@@ -10,7 +10,7 @@
 
 #include "core/collective/pattern.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::measure {
 
 // A piece of the arena in bytes; `begin` is a multiple of kGranuleBytes.
 struct ArenaRange {
@@ -64,6 +64,6 @@ class InputArena {
   std::vector<std::uint32_t> stamps_;  // one a granule; 0: never written
 };
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::measure
 
-#endif  // LOCKSTEP_BENCH_HARNESS_INPUT_ARENA_H_
+#endif  // LOCKSTEP_BENCH_MEASURE_INPUT_ARENA_H_

@@ -1,11 +1,12 @@
-#include "bench/harness/input_arena.h"
+// What the send buffer holds after parts of it were written, and which stamps its pieces have.
+#include "bench/measure/input_arena.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <vector>
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::measure {
 namespace {
 
 constexpr std::int64_t kBytes = 64 * InputArena::kGranuleBytes;
@@ -90,4 +91,4 @@ TEST(InputArenaTest, AnotherKindForgetsAndASilentRankWritesNothing) {
 }
 
 }  // namespace
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::measure

@@ -1,6 +1,6 @@
-#include "bench/harness/lost_case.h"
+#include "bench/measure/lost_case.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::measure {
 namespace {
 
 // The newest event that the worker wrote itself; nullptr when it wrote none.
@@ -33,4 +33,4 @@ std::optional<std::size_t> LostCase(const std::vector<verdict::RankEvidence>& ev
   return std::nullopt;
 }
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::measure

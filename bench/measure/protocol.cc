@@ -1,9 +1,11 @@
-#include "bench/harness/protocol.h"
+// Encoding and decoding of orders and records. Both ends are the same program on one kind of
+// machine, so values are written as they lie in memory.
+#include "bench/measure/protocol.h"
 
 #include <cstring>
 #include <type_traits>
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::measure {
 namespace {
 
 enum RecordType : std::uint32_t { kSampleRecord = 1, kBatchRecord, kWrongRecord, kPartsRecord };
@@ -138,4 +140,4 @@ void ForEachRecord(std::string_view bytes, const RecordHandlers& handlers) {
   }
 }
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::measure

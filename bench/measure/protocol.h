@@ -1,7 +1,7 @@
-// What the conductor and its workers say to each other, and the records a worker leaves in its
+// What the scheduler and its workers say to each other, and the records a worker leaves in its
 // outbox. Control goes by message; data goes through shared memory and so survives the worker.
-#ifndef LOCKSTEP_BENCH_HARNESS_PROTOCOL_H_
-#define LOCKSTEP_BENCH_HARNESS_PROTOCOL_H_
+#ifndef LOCKSTEP_BENCH_MEASURE_PROTOCOL_H_
+#define LOCKSTEP_BENCH_MEASURE_PROTOCOL_H_
 
 #include <cstdint>
 #include <functional>
@@ -13,15 +13,15 @@
 #include "core/base/clock.h"
 #include "core/base/status.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::measure {
 
 enum MessageType : std::uint32_t {
-  kPlanMessage = 1,   // conductor: the plan (JSON)
+  kPlanMessage = 1,   // scheduler: the plan (JSON)
   kReadyMessage,      // worker: connected, memory allocated; facts for the environment (JSON)
-  kRoundMessage,      // conductor: EncodeRound
+  kRoundMessage,      // scheduler: EncodeRound
   kRoundDoneMessage,  // worker: all batches of the round are done
   kErrorMessage,      // worker: an error's exit code and text (EncodeError); it leaves next
-  kFinishMessage,     // conductor: finalize and leave
+  kFinishMessage,     // scheduler: finalize and leave
 };
 
 // One visit of a case: warm-up iterations, then timed ones.
@@ -100,6 +100,6 @@ constexpr std::size_t PartsRecordBytes(std::size_t parts) {
   return 3 * sizeof(std::uint32_t) + parts * sizeof(double);
 }
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::measure
 
-#endif  // LOCKSTEP_BENCH_HARNESS_PROTOCOL_H_
+#endif  // LOCKSTEP_BENCH_MEASURE_PROTOCOL_H_

@@ -1,8 +1,9 @@
-#include "bench/harness/protocol.h"
+// Orders and records come back as they were written, and half a record is left alone.
+#include "bench/measure/protocol.h"
 
 #include <gtest/gtest.h>
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::measure {
 namespace {
 
 struct Seen {
@@ -67,4 +68,4 @@ TEST(ProtocolTest, RoundsAndErrorsComeBack) {
 }
 
 }  // namespace
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::measure

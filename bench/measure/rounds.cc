@@ -1,4 +1,7 @@
-#include "bench/harness/rounds.h"
+// The size of batches and the choice of visitors, from what visits cost so far. Cases that are
+// compared are all visited or none; giants have rounds of their own; a case that cannot fit into
+// the time budget stops.
+#include "bench/measure/rounds.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +9,7 @@
 
 #include "core/stats/stats.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::measure {
 namespace {
 
 // A batch lasts about this long, within its bounds: a round of all sizes passes before the machine
@@ -36,13 +39,7 @@ constexpr double kUsualRounds = 14;
 // iteration brings back what the processors remember at all.
 constexpr std::uint32_t kWarmupOfSteps = 1;
 constexpr std::int64_t kFewestSteps = 4;
-
-// Each iteration of a link begins by meeting the partner, and has five small messages before the
-// large one: it needs no warm-up. One of a slow link may take seconds. Directions take turns.
-constexpr double kLinkBatchNs = 10'000'000;
-constexpr std::int64_t kMostLinkIterations = 16;
-// Links are judged by their rounds, also those of which a round takes long.
-constexpr std::size_t kLinkRounds = 7;
+// Of cases that need a number of rounds, also where a round takes long.
 constexpr double kMostTimesTheBudget = 5;
 
 }  // namespace
@@ -59,8 +56,7 @@ Rounds::Rounds(const plan::Plan& plan, SampleBook& book, std::size_t outbox_reco
 void Rounds::BeginRepetition() {
   for (std::size_t i = 0; i < stopped_.size(); ++i) {
     if (stopped_[i] == "lost") continue;
-    const auto* links = std::get_if<plan::LinkExchange>(&plan_.cases[i].step);
-    stopped_[i] = links != nullptr && links->retest ? "not_needed" : "";
+    stopped_[i] = plan_.cases[i].rests ? "not_needed" : "";
   }
 }
 
@@ -83,16 +79,19 @@ Batch Rounds::PlanBatch(std::size_t case_index) const {
     batch.warmup = book.complete_rows() == 0 ? static_cast<std::uint32_t>(plan_.warmup) : 0;
     return batch;
   }
-  const bool links = std::holds_alternative<plan::LinkExchange>(plan_.cases[case_index].step);
+  const plan::Visits& visits = plan_.cases[case_index].visits;
+  const bool own_rhythm = visits.batch_ns > 0;
   if (!Known(case_index)) {
-    batch.warmup = links ? 0 : 1;
-    batch.iterations = links ? 2 : 1;
+    batch.warmup = own_rhythm ? 0 : 1;
+    batch.iterations = visits.multiple;
     return batch;
   }
-  if (links) {
-    batch.iterations = 2 * static_cast<std::uint32_t>(std::clamp<std::int64_t>(
-                               std::llround(kLinkBatchNs / IterationNs(case_index) / 2), 1,
-                               kMostLinkIterations / 2));
+  if (own_rhythm) {
+    const std::int64_t multiple = visits.multiple;
+    const std::int64_t times =
+        std::llround(visits.batch_ns / IterationNs(case_index) / static_cast<double>(multiple));
+    batch.iterations = static_cast<std::uint32_t>(
+        multiple * std::clamp<std::int64_t>(times, 1, visits.most_iterations / multiple));
     return batch;
   }
   if (const std::uint32_t planned = plan_.cases[case_index].visit_iterations; planned > 0) {
@@ -178,8 +177,7 @@ double Rounds::BudgetSeconds() const {
   if (plan_.time_budget_seconds) {
     const std::vector<std::size_t> running = Running();
     const bool few = std::any_of(running.begin(), running.end(), [this](std::size_t i) {
-      return std::holds_alternative<plan::LinkExchange>(plan_.cases[i].step) &&
-             book_.Current(i).round_medians_ns.size() < kLinkRounds;
+      return book_.Current(i).round_medians_ns.size() < plan_.cases[i].visits.fewest_rounds;
     });
     return (few ? kMostTimesTheBudget : 1) * *plan_.time_budget_seconds;
   }
@@ -276,4 +274,4 @@ double Rounds::SecondsToGo() const {
   return seconds;
 }
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::measure

@@ -4,19 +4,19 @@
 // Why rounds: samples of one case taken in a row are autocorrelated over 10 to 150 iterations and
 // ride on the machine's drift. A round visits every case in shuffled order with a small batch; its
 // median is the unit of the statistics, and successive rounds are nearly independent.
-#ifndef LOCKSTEP_BENCH_HARNESS_ROUNDS_H_
-#define LOCKSTEP_BENCH_HARNESS_ROUNDS_H_
+#ifndef LOCKSTEP_BENCH_MEASURE_ROUNDS_H_
+#define LOCKSTEP_BENCH_MEASURE_ROUNDS_H_
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "bench/harness/protocol.h"
-#include "bench/harness/sample_book.h"
+#include "bench/measure/protocol.h"
+#include "bench/measure/sample_book.h"
 #include "bench/plan/plan.h"
 #include "core/base/random.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::measure {
 
 class Rounds {
  public:
@@ -25,7 +25,7 @@ class Rounds {
   // Forgets what stopped and begins anew (a repetition); lost cases stay lost.
   void BeginRepetition();
 
-  // The time for a sweep: the plan's (of links five times that until there are seven rounds), or
+  // The time for a sweep: the plan's (five times that until each case has the rounds it needs), or
   // enough for 25 visits of all cases that are not light, at least 6 s. In that time a quiet
   // machine reaches 5 % at all sizes; one that drifts would not in a minute, and is told its
   // wider intervals sooner. Unknown (infinite) until the first round is done.
@@ -78,6 +78,6 @@ class Rounds {
   std::vector<std::string> stopped_;
 };
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::measure
 
-#endif  // LOCKSTEP_BENCH_HARNESS_ROUNDS_H_
+#endif  // LOCKSTEP_BENCH_MEASURE_ROUNDS_H_

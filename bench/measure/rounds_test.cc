@@ -1,4 +1,5 @@
-#include "bench/harness/rounds.h"
+// Which cases rounds visit, how often, and why they stop, with samples of literal durations.
+#include "bench/measure/rounds.h"
 
 #include <gtest/gtest.h>
 
@@ -6,17 +7,17 @@
 #include <limits>
 #include <set>
 
-namespace lockstep::bench::harness {
+#include "bench/plan/testing/doubling.h"
+
+namespace lockstep::bench::measure {
 namespace {
 
 constexpr std::size_t kOutboxRecords = 100'000;
 
 plan::Plan SmallPlan() {
   plan::BenchSpec spec;
-  spec.begin_bytes = 8;
-  spec.end_bytes = 64;
   spec.time_budget_seconds = 10;
-  return plan::ExpandPlan(spec, 2).value();
+  return plan::Doubling(spec, 2, 4);
 }
 
 // Plays the workers of one round: every iteration of case c takes base[c] ns, with noise.
@@ -77,11 +78,9 @@ TEST(RoundsTest, EveryRoundVisitsAllCasesInAnotherOrder) {
 
 TEST(RoundsTest, FixedCountsAreExactAndInOrder) {
   plan::BenchSpec spec;
-  spec.begin_bytes = 8;
-  spec.end_bytes = 16;
   spec.iterations = 250;
   spec.warmup = 3;
-  const plan::Plan plan = plan::ExpandPlan(spec, 2).value();
+  const plan::Plan plan = plan::Doubling(spec, 2, 2);
   SampleBook book(2, plan.cases.size(), TickScale{});
   Rounds rounds(plan, book, 100);  // an outbox that holds less than the count
   Random random(1);
@@ -215,7 +214,7 @@ TEST(SampleBookTest, RowsOfADeadRankAreMarkedAbsent) {
 TEST(SampleBookTest, PartsOfADeadRankAreMarkedAbsent) {
   plan::Plan plan = SmallPlan();
   plan.cases.resize(1);
-  plan.cases[0].parts = {{"a_ns", "ns"}, {"share", "", plan::Over::kMean}};
+  plan.cases[0].parts = {{"a_ns", "ns"}, {"share", "", plan::RankReduction::kMean}};
   SampleBook book(2, 1, TickScale{});
   std::string two;
   for (const double value : {1.0, 2.0}) {
@@ -234,4 +233,4 @@ TEST(SampleBookTest, PartsOfADeadRankAreMarkedAbsent) {
 }
 
 }  // namespace
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::measure

@@ -1,4 +1,6 @@
-#include "bench/harness/run_record.h"
+// From the samples and interruptions of a measurement to the records, verdicts and sentences of a
+// run. The figures are summarize.h's, the findings of hangs are core/verdict's.
+#include "bench/measure/run_record.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -7,12 +9,12 @@
 #include <algorithm>
 #include <ctime>
 
-#include "bench/harness/arrivals.h"
-#include "bench/harness/summarize.h"
+#include "bench/measure/arrivals.h"
+#include "bench/measure/summarize.h"
 #include "core/base/clock.h"
 #include "core/base/random.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::measure {
 namespace {
 
 std::string WrongMessage(const results::store::WrongResult& wrong, const plan::PlannedCase& planned,
@@ -215,4 +217,4 @@ std::string SummaryLine(const results::store::Run& run) {
                                : "run was ended; run it again");
 }
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::measure

@@ -1,18 +1,17 @@
 // From a measurement to the run that is stored and shown. Pure but for reading the machine's facts.
-#ifndef LOCKSTEP_BENCH_HARNESS_RUN_RECORD_H_
-#define LOCKSTEP_BENCH_HARNESS_RUN_RECORD_H_
+#ifndef LOCKSTEP_BENCH_MEASURE_RUN_RECORD_H_
+#define LOCKSTEP_BENCH_MEASURE_RUN_RECORD_H_
 
 #include <string>
 #include <vector>
 
 #include "bench/floors/floors.h"
-#include "bench/harness/conductor.h"
-#include "bench/harness/sample_book.h"
+#include "bench/measure/measurement.h"
+#include "bench/measure/sample_book.h"
 #include "bench/plan/plan.h"
-#include "core/launch/fleet.h"
 #include "results/store/run.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::measure {
 
 // A run that begins now: identity and plan, nothing measured.
 results::store::Run NewRun(const std::string& name, const plan::Plan& plan);
@@ -34,6 +33,6 @@ verdict::Judgement LaunchJudgement(const std::vector<results::store::CaseRecord>
 // is well.
 std::string SummaryLine(const results::store::Run& run);
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::measure
 
-#endif  // LOCKSTEP_BENCH_HARNESS_RUN_RECORD_H_
+#endif  // LOCKSTEP_BENCH_MEASURE_RUN_RECORD_H_

@@ -1,10 +1,12 @@
-#include "bench/harness/sample_book.h"
+// Books of samples, one a case, repetition and rank, filled from outboxes. Stamps are those of each
+// rank's counter until PutOnOneClock.
+#include "bench/measure/sample_book.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::measure {
 
 std::int64_t CaseBook::complete_rows() const {
   std::size_t rows = ranks.front().entry.size();
@@ -174,4 +176,4 @@ results::store::Samples SamplesOf(const CaseBook& book, const TickScale& scale) 
   return samples;
 }
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::measure

@@ -1,20 +1,20 @@
-// All samples that arrived at the conductor, by case, repetition and rank.
-#ifndef LOCKSTEP_BENCH_HARNESS_SAMPLE_BOOK_H_
-#define LOCKSTEP_BENCH_HARNESS_SAMPLE_BOOK_H_
+// All samples that arrived at the scheduler, by case, repetition and rank.
+#ifndef LOCKSTEP_BENCH_MEASURE_SAMPLE_BOOK_H_
+#define LOCKSTEP_BENCH_MEASURE_SAMPLE_BOOK_H_
 
 #include <cstdint>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "bench/harness/protocol.h"
+#include "bench/measure/protocol.h"
 #include "bench/plan/plan.h"
 #include "core/base/clock.h"
 #include "core/launch/host_clocks.h"
 #include "core/stats/stats.h"
 #include "results/store/run.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::measure {
 
 // What is known of one case in one repetition. Row k of every rank is the same collective: all
 // ranks run the same batches in the same order, and a case that was interrupted gets no more.
@@ -79,6 +79,6 @@ std::vector<results::store::Part> PartsOf(const CaseBook& book, const plan::Plan
 // Rows of a book on the run's clock; ranks that did not get to a row have Samples::kNoTime.
 results::store::Samples SamplesOf(const CaseBook& book, const TickScale& scale);
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::measure
 
-#endif  // LOCKSTEP_BENCH_HARNESS_SAMPLE_BOOK_H_
+#endif  // LOCKSTEP_BENCH_MEASURE_SAMPLE_BOOK_H_

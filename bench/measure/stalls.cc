@@ -1,4 +1,4 @@
-#include "bench/harness/stalls.h"
+#include "bench/measure/stalls.h"
 
 #include <algorithm>
 #include <iterator>
@@ -6,7 +6,7 @@
 
 #include "core/journal/journal.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::measure {
 namespace {
 
 constexpr double kStallSeconds = 0.5;  // a rank that sleeps so long in a collective is noted
@@ -52,4 +52,4 @@ void StallWatch::Interrupted(const std::vector<verdict::RankEvidence>& all) {
   RoundDone();
 }
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::measure

@@ -1,7 +1,7 @@
 // Ranks that slept in a collective while the others tried to go on, and then went on: slow, not
 // hung. Stamps cannot name them, because all ranks leave late.
-#ifndef LOCKSTEP_BENCH_HARNESS_STALLS_H_
-#define LOCKSTEP_BENCH_HARNESS_STALLS_H_
+#ifndef LOCKSTEP_BENCH_MEASURE_STALLS_H_
+#define LOCKSTEP_BENCH_MEASURE_STALLS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 #include "core/verdict/judge.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::measure {
 
 struct Stall {
   int rank = 0;
@@ -37,6 +37,6 @@ class StallWatch {
   std::vector<Stall> stalls_;
 };
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::measure
 
-#endif  // LOCKSTEP_BENCH_HARNESS_STALLS_H_
+#endif  // LOCKSTEP_BENCH_MEASURE_STALLS_H_

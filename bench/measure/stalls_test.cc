@@ -1,10 +1,11 @@
-#include "bench/harness/stalls.h"
+// Which sleeping ranks are stalls: those that were seen to go on.
+#include "bench/measure/stalls.h"
 
 #include "core/verdict/history.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::measure {
 namespace {
 
 using ::testing::HasSubstr;
@@ -71,4 +72,4 @@ TEST(StallWatch, AllAsleepOrNobodyOrNotForLong) {
 }
 
 }  // namespace
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::measure

@@ -1,4 +1,6 @@
-#include "bench/harness/summarize.h"
+// Median and interval of a case over its rounds (core/stats), widened by the drift that a sweep
+// cannot see; tails, bandwidths and the share of the floor; and the same of the parts of a step.
+#include "bench/measure/summarize.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +10,7 @@
 
 #include "core/stats/stats.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::measure {
 namespace {
 
 constexpr std::int64_t kMostBlocks = 20;
@@ -93,7 +95,7 @@ void SetUnknown(results::store::Summary& summary) {
 
 // One value of all ranks in one iteration; NaN when a rank has none.
 double OverRanks(const results::store::CaseRecord& record, const results::store::Part& part,
-                 plan::Over over, std::size_t row) {
+                 plan::RankReduction over, std::size_t row) {
   const auto ranks = static_cast<std::size_t>(record.samples.ranks);
   double sum = 0;
   double most = -std::numeric_limits<double>::infinity();
@@ -110,13 +112,13 @@ double OverRanks(const results::store::CaseRecord& record, const results::store:
     longest = exit - record.samples.entry_ns[k];
     of_slowest = part.values[k];
   }
-  if (over == plan::Over::kMean) return sum / static_cast<double>(ranks);
-  return over == plan::Over::kMax ? most : of_slowest;
+  if (over == plan::RankReduction::kMean) return sum / static_cast<double>(ranks);
+  return over == plan::RankReduction::kMax ? most : of_slowest;
 }
 
 // One median a round; the first round only calibrates, unless there is no other.
 std::vector<double> RoundMedians(const results::store::CaseRecord& record,
-                                 const results::store::Part& part, plan::Over over) {
+                                 const results::store::Part& part, plan::RankReduction over) {
   std::map<std::int32_t, std::vector<double>> rounds;
   for (std::size_t row = 0; row < record.samples.round.size(); ++row) {
     const double value = OverRanks(record, part, over, row);
@@ -129,7 +131,7 @@ std::vector<double> RoundMedians(const results::store::CaseRecord& record,
 }
 
 std::vector<double> AllValues(const results::store::CaseRecord& record,
-                              const results::store::Part& part, plan::Over over) {
+                              const results::store::Part& part, plan::RankReduction over) {
   std::vector<double> values;
   for (std::size_t row = 0; row < record.samples.round.size(); ++row) {
     const double value = OverRanks(record, part, over, row);
@@ -144,7 +146,7 @@ void SummarizeParts(const plan::PlannedCase& planned, const plan::Plan& plan,
                     results::store::CaseRecord& record) {
   for (std::size_t i = 0; i < record.parts.size(); ++i) {
     results::store::Part& part = record.parts[i];
-    const plan::Over over = planned.parts[i].over;
+    const plan::RankReduction over = planned.parts[i].over;
     const std::vector<double> medians = plan.iterations
                                             ? BlockMedians(AllValues(record, part, over))
                                             : RoundMedians(record, part, over);
@@ -185,4 +187,4 @@ results::store::Summary Summarize(const CaseBook& book, const plan::PlannedCase&
   return summary;
 }
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::measure

@@ -1,15 +1,15 @@
 // The numbers of one case. Pure.
-#ifndef LOCKSTEP_BENCH_HARNESS_SUMMARIZE_H_
-#define LOCKSTEP_BENCH_HARNESS_SUMMARIZE_H_
+#ifndef LOCKSTEP_BENCH_MEASURE_SUMMARIZE_H_
+#define LOCKSTEP_BENCH_MEASURE_SUMMARIZE_H_
 
 #include <string>
 
 #include "bench/floors/floors.h"
-#include "bench/harness/sample_book.h"
+#include "bench/measure/sample_book.h"
 #include "bench/plan/plan.h"
 #include "results/store/run.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::measure {
 
 // Median and interval over rounds (with fixed iterations, over up to 20 blocks of consecutive
 // iterations), tails, bandwidths, this host's floor, and what the comparison found. Without a row
@@ -22,6 +22,6 @@ results::store::Summary Summarize(const CaseBook& book, const plan::PlannedCase&
 void SummarizeParts(const plan::PlannedCase& planned, const plan::Plan& plan,
                     results::store::CaseRecord& record);
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::measure
 
-#endif  // LOCKSTEP_BENCH_HARNESS_SUMMARIZE_H_
+#endif  // LOCKSTEP_BENCH_MEASURE_SUMMARIZE_H_

@@ -1,17 +1,18 @@
-// A measurement as the conductor sees it, without ranks: the list of the fake fleet is all that
+// A measurement as the scheduler sees it, without ranks: the list of the fake fleet is all that
 // happens. The text is what tests compare.
-#include "bench/harness/testing/conduct.h"
+#include "bench/harness/testing/schedule.h"
 
 #include <fmt/format.h>
 
 #include <map>
 #include <utility>
 
-#include "bench/harness/conductor.h"
 #include "bench/harness/progress.h"
-#include "bench/harness/run_record.h"
-#include "bench/harness/sample_book.h"
+#include "bench/harness/scheduler.h"
+#include "bench/measure/run_record.h"
+#include "bench/measure/sample_book.h"
 #include "bench/plan/plan.h"
+#include "bench/plan/testing/doubling.h"
 #include "gtest/gtest.h"
 
 namespace lockstep::bench::harness {
@@ -20,22 +21,20 @@ namespace {
 plan::Plan PlanOf(const BenchScript& script) {
   plan::BenchSpec spec;
   spec.backend = "gloo";
-  spec.begin_bytes = 8;
-  spec.end_bytes = std::int64_t{8} << (script.cases - 1);
   spec.iterations = script.iterations;
   spec.warmup = 0;
   spec.time_budget_seconds = script.time_budget_seconds;
   spec.deadline_seconds = 5;
-  return plan::ExpandPlan(spec, 2).value();
+  return plan::Doubling(spec, 2, script.cases);
 }
 
 std::string TextOf(const launch::Message& message) {
-  if (message.type == kPlanMessage) return "plan";
-  if (message.type == kFinishMessage) return "finish";
-  const Round round = DecodeRound(message.payload).value();
+  if (message.type == measure::kPlanMessage) return "plan";
+  if (message.type == measure::kFinishMessage) return "finish";
+  const measure::Round round = measure::DecodeRound(message.payload).value();
   std::string text = fmt::format("round {}:", round.number);
   std::map<std::uint32_t, std::string> cases;
-  for (const Batch& batch : round.batches) {
+  for (const measure::Batch& batch : round.batches) {
     cases[batch.case_index] =
         fmt::format(" {}x{}+{}", batch.case_index, batch.warmup, batch.iterations);
   }
@@ -69,24 +68,26 @@ std::string TextOf(const verdict::Judgement& judgement) {
   return text;
 }
 
-std::string TextOf(const plan::Plan& plan, const Measurement& measurement, const SampleBook& book) {
-  const std::vector<results::store::CaseRecord> cases = CaseRecords(plan, book, {}, measurement);
-  std::string text = TextOf(LaunchJudgement(cases, measurement, 2)) + "\n";
+std::string TextOf(const plan::Plan& plan, const measure::Measurement& measurement,
+                   const measure::SampleBook& book) {
+  const std::vector<results::store::CaseRecord> cases =
+      measure::CaseRecords(plan, book, {}, measurement);
+  std::string text = TextOf(measure::LaunchJudgement(cases, measurement, 2)) + "\n";
   for (std::size_t i = 0; i < measurement.stopped_by.size(); ++i) {
     text += fmt::format("repetition {}:", i);
     for (std::size_t k = 0; k < measurement.stopped_by[i].size(); ++k) {
-      const CaseBook& of_case = book.Book(static_cast<int>(i), k);
+      const measure::CaseBook& of_case = book.Book(static_cast<int>(i), k);
       text += fmt::format(" {} {}", measurement.stopped_by[i][k], of_case.complete_rows());
       if (of_case.wrong_elements > 0) text += fmt::format(" with {} wrong", of_case.wrong_elements);
     }
     text += "\n";
   }
-  for (const Interruption& cut : measurement.interruptions) {
+  for (const measure::Interruption& cut : measurement.interruptions) {
     text += fmt::format("lifetime {} of repetition {} lost {}: {}\n", cut.lifetime, cut.repetition,
                         cut.case_index ? fmt::format("case {}", *cut.case_index) : "no case",
                         TextOf(cut.judgement));
   }
-  for (const Stall& stall : measurement.stalls) {
+  for (const measure::Stall& stall : measurement.stalls) {
     text += fmt::format("rank {} stalled in case {}\n", stall.rank, stall.case_index);
   }
   if (measurement.terminated) text += "told to end\n";
@@ -95,17 +96,17 @@ std::string TextOf(const plan::Plan& plan, const Measurement& measurement, const
 
 }  // namespace
 
-std::string Conduct(const BenchScript& script, launch::FleetSteps steps) {
+std::string Schedule(const BenchScript& script, launch::FleetSteps steps) {
   const auto name = [](const launch::Message& message) { return TextOf(message); };
   launch::FakeFleet fleet(2, std::move(steps), name, script.hosts);
   launch::FleetOptions options;
   options.workers_own_mpi = script.own_mpi;
   const plan::Plan plan = PlanOf(script);
-  SampleBook book(2, plan.cases.size(), TickScale{});
+  measure::SampleBook book(2, plan.cases.size(), TickScale{});
   Progress progress(false);
-  Conductor conductor(fleet, options, plan, book, progress);
-  conductor.SetBegun([&] { fleet.Note("begun"); });
-  conductor.SetSave([&](const Measurement& so_far) {
+  Scheduler scheduler(fleet, options, plan, book, progress);
+  scheduler.SetBegun([&] { fleet.Note("begun"); });
+  scheduler.SetSave([&](const measure::Measurement& so_far) {
     const std::vector<std::string>& stopped = so_far.stopped_by.back();
     std::string saved;
     for (std::size_t i = 0; i < stopped.size(); ++i) {
@@ -115,13 +116,13 @@ std::string Conduct(const BenchScript& script, launch::FleetSteps steps) {
     fleet.Note("save" + saved);
   });
   if (script.second_pass) {
-    conductor.SetSecondPass([&](int repetition) {
+    scheduler.SetSecondPass([&](int repetition) {
       fleet.Note(fmt::format("second pass of repetition {}", repetition));
       return std::vector<std::size_t>{};
     });
   }
   testing::internal::CaptureStderr();
-  const Result<Measurement> measurement = conductor.Run(script.repetitions);
+  const Result<measure::Measurement> measurement = scheduler.Run(script.repetitions);
   std::string text = testing::internal::GetCapturedStderr();
   text += TextOf(fleet.commands(), script.all_commands);
   text +=
@@ -136,22 +137,22 @@ std::string Conduct(const BenchScript& script, launch::FleetSteps steps) {
 }
 
 launch::FleetStep Ready(int rank) {
-  return launch::Said(rank, kReadyMessage, fmt::format("{{of {}}}", rank));
+  return launch::Said(rank, measure::kReadyMessage, fmt::format("{{of {}}}", rank));
 }
 
-launch::FleetStep RoundDone(int rank) { return launch::Said(rank, kRoundDoneMessage); }
+launch::FleetStep RoundDone(int rank) { return launch::Said(rank, measure::kRoundDoneMessage); }
 
 launch::FleetStep Failed(int rank, const Status& status) {
-  return launch::Said(rank, kErrorMessage, EncodeError(status));
+  return launch::Said(rank, measure::kErrorMessage, measure::EncodeError(status));
 }
 
 launch::FleetStep Sampled(int rank, std::uint32_t case_index, int count, std::int64_t wrong) {
   std::string bytes;
   for (int i = 0; i < count; ++i) {
     const auto entry = static_cast<Ticks>(launch::FakeFleet::kBeginNs + i * 20'000);
-    AppendTo(bytes, SampleRecord{case_index, 0, entry, entry + 10'000});
+    AppendTo(bytes, measure::SampleRecord{case_index, 0, entry, entry + 10'000});
   }
-  AppendTo(bytes, BatchRecord{case_index, 0, 1'000'000, count, wrong});
+  AppendTo(bytes, measure::BatchRecord{case_index, 0, 1'000'000, count, wrong});
   return launch::Wrote(rank, bytes);
 }
 

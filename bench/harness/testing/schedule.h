@@ -1,6 +1,6 @@
-// Test material: a measurement of a Conductor over a list of events, and what came of it as text.
-#ifndef LOCKSTEP_BENCH_HARNESS_TESTING_CONDUCT_H_
-#define LOCKSTEP_BENCH_HARNESS_TESTING_CONDUCT_H_
+// Test material: a measurement of a Scheduler over a list of events, and what came of it as text.
+#ifndef LOCKSTEP_BENCH_HARNESS_TESTING_SCHEDULE_H_
+#define LOCKSTEP_BENCH_HARNESS_TESTING_SCHEDULE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/harness/protocol.h"
+#include "bench/measure/protocol.h"
 #include "core/base/status.h"
 #include "core/launch/testing/fake_fleet.h"
 
@@ -28,7 +28,7 @@ struct BenchScript {
 
 // Commands, what was saved and when, then the measurement: a line each. Left out is how every
 // measurement begins, up to the first round, and the journals that every lifetime leaves.
-std::string Conduct(const BenchScript& script, launch::FleetSteps steps);
+std::string Schedule(const BenchScript& script, launch::FleetSteps steps);
 
 // What workers say.
 launch::FleetStep Ready(int rank);
@@ -45,4 +45,4 @@ launch::FleetSteps BothLeft();
 
 }  // namespace lockstep::bench::harness
 
-#endif  // LOCKSTEP_BENCH_HARNESS_TESTING_CONDUCT_H_
+#endif  // LOCKSTEP_BENCH_HARNESS_TESTING_SCHEDULE_H_

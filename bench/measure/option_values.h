@@ -1,14 +1,20 @@
-// Lists of values on the command line, each value a case.
-#ifndef LOCKSTEP_BENCH_HARNESS_OPTION_LISTS_H_
-#define LOCKSTEP_BENCH_HARNESS_OPTION_LISTS_H_
+// Values on the command line: numbers, and lists of which each value is a case.
+#ifndef LOCKSTEP_BENCH_MEASURE_OPTION_VALUES_H_
+#define LOCKSTEP_BENCH_MEASURE_OPTION_VALUES_H_
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "core/base/status.h"
 
-namespace lockstep::bench::harness {
+namespace lockstep::bench::measure {
+
+// A whole number; 1K is a fine count, too.
+Result<std::int64_t> ParseCount(const std::string& option, const std::string& word);
+// A finite one.
+Result<double> ParseNumber(const std::string& option, const std::string& word);
 
 // In the order typed, but the default first: it is what the others are compared with.
 template <typename T>
@@ -21,6 +27,6 @@ void PutInto(const T& value, const T& standard, std::vector<T>& values) {
 Status ReadSwitches(const std::string& option, const std::vector<std::string>& words, bool standard,
                     std::vector<bool>& values);
 
-}  // namespace lockstep::bench::harness
+}  // namespace lockstep::bench::measure
 
-#endif  // LOCKSTEP_BENCH_HARNESS_OPTION_LISTS_H_
+#endif  // LOCKSTEP_BENCH_MEASURE_OPTION_VALUES_H_
