@@ -244,6 +244,21 @@ class Nccl(unittest.TestCase):
                          "call 0 of iteration [0-9]+")
         self.assertEqual(launch.leftovers(), [])
 
+    def test_what_decides_a_result_is_in_the_plan_and_its_hash(self):
+        hashes = set()
+        for options, variables, key, value in [
+                ([], {}, "cuda_graph", False),
+                (["--cuda-graph"], {}, "cuda_graph", True),
+                ([], {"LOCKSTEP_NCCL_REGISTER": "1"}, "register", True),
+                ([], {"LOCKSTEP_DEVICE_MARKS": "0"}, "device_marks", False)]:
+            launch = Launch(BENCH, ["--backend=nccl", "--nccl-library=" + FAKE] + SMALL + options,
+                            environment=variables).finish()
+            self.assertEqual(launch.code, 0, launch.err)
+            with h5py.File(launch.path) as file:
+                self.assertEqual(json.loads(text(file["plan/text"][()]))["nccl"][key], value)
+                hashes.add(text(file["plan"].attrs["hash"]))
+        self.assertEqual(len(hashes), 4)
+
     def test_one_rank_is_enough_to_copy(self):
         words = ["--backend=nccl", "--nccl-library=" + FAKE, "-b", "8", "-e", "1M", "-f", "64",
                  "-n", "10", "--check=full", "--format=jsonl"]

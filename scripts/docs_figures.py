@@ -49,9 +49,9 @@ FIGURES = {
     "broadcast_mib": ("core/ddp/coalesced_broadcast.h",
                       r"kBroadcastBucketBytes = (\d+) \* 1024 \* 1024"),
     "bucket_cap_mib": ("core/ddp/buckets.h", r"kDefaultBucketCapBytes = (\d+) \* 1024 \* 1024"),
-    "giant_ms": ("bench/harness/rounds.cc", r"kGiantNs = (\d+)'000'000"),
-    "link_pass_s": ("bench/plan/expand_links.cc", r"kBudgetSeconds = (\d+);"),
-    "ping_bytes": ("bench/plan/plan.h", r"kPingBytes = (\d+);"),
+    "giant_ms": ("bench/measure/rounds.cc", r"kGiantNs = (\d+)'000'000"),
+    "link_pass_s": ("bench/links/cases.cc", r"kBudgetSeconds = (\d+);"),
+    "ping_bytes": ("bench/links/cases.h", r"kPingBytes = (\d+);"),
     "clock_exchange_ms": ("core/coordinator/coordinator_clocks.cc", r"kExchangeSeconds = 0\.00(\d);"),
     "wander_ppm": ("core/stats/clock_fit.h", r"kWanderPpm = (\d+);"),
     # NCCL and GPUs.

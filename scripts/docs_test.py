@@ -20,9 +20,8 @@ FAULTS = "docs/faults.md"
 MOST_WORDS = 35          # of a sentence
 MOST_MEDIAN_WORDS = 16   # of the README's sentences
 MOST_README_LINES = 150
-BENCHES = ["allreduce", "barrier", "broadcast", "ddp_step", "links", "sharding"]
-PROGRAMS = [[f"bench/bench_{name}"] for name in BENCHES] + [["stress/stress"],
-                                                            ["stress/fuzz/fuzz"]]
+PROGRAMS = [[path] for path in sorted(glob.glob("bench/bench_*"))] + [["stress/stress"],
+                                                                      ["stress/fuzz/fuzz"]]
 SCRIPTS = ["nightly", "compat_matrix", "test_hosts", "test_slurm", "test_mpich", "scoreboard",
            "node_deaths", "random_kills", "soak", "sanitize"]
 # Of mpirun, bazel, docker, pip, git and of test programs.

@@ -1,3 +1,4 @@
+// The formulas of floors, and that what is measured of this host is plausible.
 #include "bench/floors/floors.h"
 
 #include <sched.h>

@@ -1,3 +1,5 @@
+// Copies and sums as plain loops, and with vectors of which the widest that this processor has is
+// chosen when it runs.
 #include "bench/floors/kernels.h"
 
 #include <cstring>

@@ -1,3 +1,5 @@
+// Two passes over Google Benchmark's registry. The first one runs nothing and tells which cases the
+// flags select. The second one replays finished samples into its reporters.
 #include "bench/harness/google_benchmark.h"
 
 #include <benchmark/benchmark.h>

@@ -1,3 +1,5 @@
+// The coordinator's way through a benchmark: it meets the other agents, measures the host's floors
+// before and after the rounds, has the kind judge what it knows, stores the run and reports it.
 #include "bench/harness/lead.h"
 
 #include <fmt/core.h>
@@ -7,9 +9,7 @@
 #include <cstdio>
 #include <map>
 
-#include "bench/harness/effects.h"
-#include "bench/harness/link_findings.h"
-#include "bench/harness/run_record.h"
+#include "bench/measure/run_record.h"
 #include "core/base/units.h"
 #include "core/comm/backends.h"
 #include "core/coordinator/machine_facts.h"
@@ -67,18 +67,18 @@ void Renumber(const std::vector<std::vector<std::string>>& stopped_by,
 
 }  // namespace
 
-Leader::Leader(const BenchInfo& info, const BenchOptions& options,
+Leader::Leader(const measure::Kind& kind, const BenchOptions& options,
                const BenchmarkSelection& selection, plan::Plan plan,
                const control::LaunchContext& context,
                const coordinator::CoordinatorOptions& coordinator_options,
                std::vector<std::string> arguments)
-    : info_(info),
+    : kind_(kind),
       options_(options),
       selection_(selection),
       plan_(std::move(plan)),
       context_(context),
-      coordinator_options_(coordinator_options) {
-  run_ = NewRun(info.name, plan_);
+      fleet_options_(fleet_options) {
+  run_ = measure::NewRun(kind.name(), plan_);
   run_.command_line = CommandLineOf(arguments);
 }
 
@@ -87,25 +87,10 @@ std::string Leader::OutputPath() {
                                  : options_.output;
 }
 
-LinkSetting Leader::LinkSettingOf(const coordinator::Coordinator& coordinator) const {
-  LinkSetting setting;
-  for (const control::AgentInfo& agent : coordinator.agents()) setting.hosts.push_back(agent.host);
-  setting.slow_factor = options_.spec.links.slow_factor;
-  setting.judge_within_hosts = plan_.backend == "nccl";
-  return setting;
-}
-
 // Keeps the cases that the flags selected by name.
-Status Leader::PlanLinks(const coordinator::Coordinator& coordinator) {
-  if (info_.kind != BenchKind::kLinks || !options_.spec.links.one_per_host) return OkStatus();
-  std::map<std::string, int> first;
-  for (const control::AgentInfo& agent : coordinator.agents())
-    first.emplace(agent.host, agent.rank);
-  std::vector<int> nodes;
-  for (const auto& [host, rank] : first) nodes.push_back(rank);
-  std::sort(nodes.begin(), nodes.end());
-  LOCKSTEP_ASSIGN_OR_RETURN(const plan::Plan all,
-                            plan::ExpandLinkPlan(options_.spec, plan_.world_size, nodes));
+Status Leader::PlanOnHosts() {
+  if (!kind_.depends_on_hosts()) return OkStatus();
+  LOCKSTEP_ASSIGN_OR_RETURN(const plan::Plan all, kind_.ExpandOnHosts(options_.spec, hosts_));
   std::vector<std::size_t> selected;
   for (std::size_t i = 0; i < all.cases.size(); ++i) {
     const auto is_selected = [&](const plan::PlannedCase& one) {
@@ -152,7 +137,7 @@ void Leader::Describe(const coordinator::Coordinator& coordinator, const floors:
                       const floors::HostFloors& after, const std::string& worker_facts) {
   run_.environment = coordinator::MachineFacts(coordinator.agents(), context_, worker_facts);
   for (const auto& [key, value] : run_.environment) {
-    if (key == "software/backend_remark") fmt::print(stderr, "{}: note: {}\n", info_.name, value);
+    if (key == "software/backend_remark") fmt::print(stderr, "{}: note: {}\n", kind_.name(), value);
     if (key == "software/device") on_host_ = value == "host";
   }
   run_.floors = floors::FloorFigures(before);
@@ -164,77 +149,75 @@ void Leader::Describe(const coordinator::Coordinator& coordinator, const floors:
   run_.floors.emplace_back("placement_changed", ratio > kPlacementChange ? 1 : 0);
 }
 
-void Leader::Conclude(const SampleBook& book, const floors::HostFloors& floors,
-                      const LinkSurvey& links, Measurement measurement) {
-  for (Interruption& ended : measurement.interruptions) {
-    if (info_.kind != BenchKind::kLinks) break;
-    NameOpenLinks(measurement.history, ended.lifetime, links.hosts(), ended.judgement);
+void Leader::Conclude(const measure::SampleBook& book, const floors::HostFloors& floors,
+                      measure::Measurement measurement) {
+  for (measure::Interruption& ended : measurement.interruptions) {
+    kind_.Explain(measurement.history, hosts_, ended);
   }
-  run_.cases = CaseRecords(plan_, book, floors, measurement);
+  run_.cases = measure::CaseRecords(plan_, book, floors, measurement);
   for (results::store::CaseRecord& record : run_.cases) record.device = on_host_ ? "host" : "cuda";
-  if (info_.kind != BenchKind::kLinks) AddEffects(!plan_.iterations, run_);
-  run_.judgement = LaunchJudgement(run_.cases, measurement, plan_.world_size);
+  run_.judgement = measure::LaunchJudgement(run_.cases, measurement, plan_.world_size);
   const bool measured = run_.judgement.verdict == verdict::Verdict::kPass;
-  if (info_.kind == BenchKind::kLinks) {
-    links.AddTo(book, static_cast<int>(measurement.stopped_by.size()) - 1, run_);
-  }
+  const int last = static_cast<int>(measurement.stopped_by.size()) - 1;
+  kind_.Judge({plan_, hosts_, book, last}, run_);
   run_.verdict = run_.judgement.verdict;
   run_.history = std::move(measurement.history);
   Renumber(measurement.stopped_by, run_.history);
   run_.complete = !measurement.terminated;
   run_.exit_code = static_cast<int>(verdict::ExitCodeOf(run_.verdict));
-  const bool links_decide = run_.links && measured && run_.judgement.findings.empty();
-  run_.summary_line = links_decide ? DescribeLinks(run_) : SummaryLine(run_);
+  const bool well = measured && run_.judgement.findings.empty();
+  run_.summary_line = well ? kind_.Describe(run_) : "";
+  if (run_.summary_line.empty()) run_.summary_line = measure::SummaryLine(run_);
 }
 
 // What is left to do after this can be lost: there may be a second until all of us are killed.
-void Leader::SaveSamples(const coordinator::Coordinator& coordinator, SampleBook book,
-                         const floors::HostFloors& floors, const Measurement& so_far) {
-  book.PutOnOneClock(coordinator.clocks());
+void Leader::SaveSamples(const launch::Fleet& fleet, measure::SampleBook book,
+                         const floors::HostFloors& floors, const measure::Measurement& so_far) {
+  book.PutOnOneClock(fleet.clocks());
   results::store::Run run = run_;
   run.environment = coordinator::MachineFacts(coordinator.agents(), context_, so_far.worker_facts);
   run.floors = floors::FloorFigures(floors);
-  run.cases = CaseRecords(plan_, book, floors, so_far);
-  run.judgement = LaunchJudgement(run.cases, so_far, plan_.world_size);
+  run.cases = measure::CaseRecords(plan_, book, floors, so_far);
+  run.judgement = measure::LaunchJudgement(run.cases, so_far, plan_.world_size);
   if (run.judgement.verdict == verdict::Verdict::kPass)
     run.judgement.verdict = verdict::Verdict::kUnknown;
   run.verdict = run.judgement.verdict;
   run.complete = false;
   run.exit_code = static_cast<int>(verdict::ExitCodeOf(run.verdict));
-  run.summary_line = SummaryLine(run);
-  if (verdict::WeAreCutOff(coordinator.places()))
+  run.summary_line = measure::SummaryLine(run);
+  if (verdict::WeAreCutOff(fleet.places()))
     file_.MoveTo(results::store::PartialPath(OutputPath(), context_.rank));
   const std::string before = file_.path();
   file_.Save(run);
   if (file_.path() == before) return;
-  fmt::print(stderr, "{}: note: results now go to {}\n", info_.name, file_.path());
+  fmt::print(stderr, "{}: note: results now go to {}\n", kind_.name(), file_.path());
 }
 
 Result<ExitCode> Leader::StoreAndReport() {
   const Status stored = file_.Store(run_);
   switch (options_.format) {
-    case ReportFormat::kTable:
+    case measure::ReportFormat::kTable:
       fmt::print("{}", results::report::FormatTable(run_));
       break;
-    case ReportFormat::kNcclTests:
+    case measure::ReportFormat::kNcclTests:
       fmt::print("{}", results::report::FormatNcclTests(run_));
       break;
-    case ReportFormat::kJsonLines:
+    case measure::ReportFormat::kJsonLines:
       fmt::print("{}", results::report::FormatJsonLines(run_));
       break;
-    case ReportFormat::kGoogleBenchmark:
+    case measure::ReportFormat::kGoogleBenchmark:
       break;
   }
-  const bool display = options_.format == ReportFormat::kGoogleBenchmark;
+  const bool display = options_.format == measure::ReportFormat::kGoogleBenchmark;
   if (display || selection_.writes_file) {
     ReportWithGoogleBenchmark(run_, options_.benchmark_flags, display);
   }
-  if (file_.saved() && options_.format == ReportFormat::kTable) {
+  if (file_.saved() && options_.format == measure::ReportFormat::kTable) {
     fmt::print("\nresult file: {}\n", file_.path());
   }
   std::fflush(stdout);
-  if (run_.verdict != verdict::Verdict::kPass && options_.format != ReportFormat::kTable) {
-    fmt::print(stderr, "{}: {}\n", info_.name, run_.summary_line);
+  if (run_.verdict != verdict::Verdict::kPass && options_.format != measure::ReportFormat::kTable) {
+    fmt::print(stderr, "{}: {}\n", kind_.name(), run_.summary_line);
   }
   // The figures are on the screen; that they are not where they should be is an error all the same.
   if (!stored.ok()) return stored;
@@ -249,40 +232,41 @@ void Leader::WarnOfBinding(const coordinator::Coordinator& coordinator) const {
     fmt::print(stderr,
                "{}: note: rank {} is bound to one processor, which gloo's transport thread must "
                "share with the caller: expect milliseconds; mpirun --bind-to none avoids it\n",
-               info_.name, agent.rank);
+               kind_.name(), agent.rank);
     return;
   }
 }
 
 Result<ExitCode> Leader::Measure(coordinator::Coordinator& coordinator) {
   const std::int64_t began_ns = MonotonicNs();
-  LOCKSTEP_RETURN_IF_ERROR(PlanLinks(coordinator));
-  LOCKSTEP_RETURN_IF_ERROR(CheckMemory(coordinator));
-  WarnOfBinding(coordinator);
-  const floors::HostFloors floors = MeasureHostFloors(coordinator);
-  SampleBook book(plan_.world_size, plan_.cases.size(), CalibrateTicks());
+  for (const launch::AgentInfo& agent : fleet.agents()) hosts_.push_back(agent.host);
+  LOCKSTEP_RETURN_IF_ERROR(PlanOnHosts());
+  LOCKSTEP_RETURN_IF_ERROR(CheckMemory(fleet));
+  WarnOfBinding(fleet);
+  const floors::HostFloors floors = MeasureHostFloors(fleet);
+  measure::SampleBook book(plan_.world_size, plan_.cases.size(), CalibrateTicks());
   run_.origin_ticks = book.scale().origin_ticks;
   run_.ns_per_tick = book.scale().ns_per_tick;
   book.SetRates(RatesOf(coordinator, book.scale()));
   Progress progress(options_.progress);
-  Conductor conductor(coordinator, coordinator_options_, plan_, book, progress);
+  Scheduler scheduler(fleet, fleet_options_, plan_, book, progress);
   // Now, because a launcher that ends us passes nothing on any more.
-  conductor.SetBegun([&] {
-    progress.Notice(fmt::format("{}: note: results go to {}", info_.name, file_.path()));
+  scheduler.SetBegun([&] {
+    progress.Notice(fmt::format("{}: note: results go to {}", kind_.name(), file_.path()));
   });
-  conductor.SetSave(
-      [&](const Measurement& so_far) { SaveSamples(coordinator, book, floors, so_far); });
-  const LinkSurvey links(plan_, LinkSettingOf(coordinator));
-  if (info_.kind == BenchKind::kLinks) {
-    conductor.SetSecondPass([&](int repetition) { return links.Retests(book, repetition); });
-  }
-  LOCKSTEP_ASSIGN_OR_RETURN(Measurement measurement, conductor.Run(selection_.repetitions));
-  coordinator.MeasureClocks(/*thoroughly=*/true);
-  run_.gpu_samples = journal::PlaceSamples(
-      coordinator.ReadGpus(kMostGpuSamples, Deadline::AfterSeconds(kReadSeconds)));
-  run_.logs = coordinator.TakeLogs();
-  coordinator.Rest();
-  if (verdict::WeAreCutOff(coordinator.places()))
+  scheduler.SetSave(
+      [&](const measure::Measurement& so_far) { SaveSamples(fleet, book, floors, so_far); });
+  scheduler.SetSecondPass([&](int repetition) {
+    return kind_.Retests({plan_, hosts_, book, repetition});
+  });
+  LOCKSTEP_ASSIGN_OR_RETURN(measure::Measurement measurement,
+                            scheduler.Run(selection_.repetitions));
+  fleet.MeasureClocks(/*thoroughly=*/true);
+  run_.gpu_samples =
+      journal::PlaceSamples(fleet.ReadGpus(kMostGpuSamples, Deadline::AfterSeconds(kReadSeconds)));
+  run_.logs = fleet.TakeLogs();
+  fleet.Rest();
+  if (verdict::WeAreCutOff(fleet.places()))
     file_.MoveTo(results::store::PartialPath(OutputPath(), context_.rank));
   book.PutOnOneClock(coordinator.clocks());
   results::store::AddClocks(coordinator.clocks(), run_);
@@ -291,7 +275,7 @@ Result<ExitCode> Leader::Measure(coordinator::Coordinator& coordinator) {
   // What moves no data, or moves them elsewhere, is not bound by what it costs here.
   const bool bound =
       on_host_ && (*comm::FindBackend("--backend", plan_.backend))->capabilities().moves_data;
-  Conclude(book, bound ? floors : floors::HostFloors{}, links, std::move(measurement));
+  Conclude(book, bound ? floors : floors::HostFloors{}, std::move(measurement));
   run_.duration_seconds = static_cast<double>(MonotonicNs() - began_ns) * 1e-9;
   return StoreAndReport();
 }

@@ -6,11 +6,10 @@
 #include <vector>
 
 #include "bench/floors/floors.h"
-#include "bench/harness/bench_info.h"
-#include "bench/harness/conductor.h"
 #include "bench/harness/google_benchmark.h"
-#include "bench/harness/link_survey.h"
 #include "bench/harness/options.h"
+#include "bench/harness/scheduler.h"
+#include "bench/measure/kind.h"
 #include "bench/plan/plan.h"
 #include "core/base/status.h"
 #include "core/control/context.h"
@@ -22,10 +21,9 @@ namespace lockstep::bench::harness {
 
 class Leader {
  public:
-  Leader(const BenchInfo& info, const BenchOptions& options, const BenchmarkSelection& selection,
-         plan::Plan plan, const control::LaunchContext& context,
-         const coordinator::CoordinatorOptions& coordinator_options,
-         std::vector<std::string> arguments);
+  Leader(const measure::Kind& kind, const BenchOptions& options,
+         const BenchmarkSelection& selection, plan::Plan plan, const launch::LaunchContext& context,
+         const launch::FleetOptions& fleet_options, std::vector<std::string> arguments);
 
   // Meets the other agents, measures, stores and reports. Errors are of input or environment; what
   // the system under test did is in the file and in the exit code.
@@ -34,28 +32,28 @@ class Leader {
  private:
   std::string OutputPath();
   // Everything after the agents have met; the caller dismisses them.
-  Result<ExitCode> Measure(coordinator::Coordinator& coordinator);
-  // Links between hosts are planned when it is known which ranks are on which.
-  Status PlanLinks(const coordinator::Coordinator& coordinator);
-  LinkSetting LinkSettingOf(const coordinator::Coordinator& coordinator) const;
-  Status CheckMemory(const coordinator::Coordinator& coordinator) const;
-  void WarnOfBinding(const coordinator::Coordinator& coordinator) const;
-  floors::HostFloors MeasureHostFloors(const coordinator::Coordinator& coordinator) const;
-  void Describe(const coordinator::Coordinator& coordinator, const floors::HostFloors& before,
+  Result<ExitCode> Measure(launch::Fleet& fleet);
+  // Plans anew what depends on which ranks are on which host.
+  Status PlanOnHosts();
+  Status CheckMemory(const launch::Fleet& fleet) const;
+  void WarnOfBinding(const launch::Fleet& fleet) const;
+  floors::HostFloors MeasureHostFloors(const launch::Fleet& fleet) const;
+  void Describe(const launch::Fleet& fleet, const floors::HostFloors& before,
                 const floors::HostFloors& after, const std::string& worker_facts);
-  void Conclude(const SampleBook& book, const floors::HostFloors& floors, const LinkSurvey& links,
-                Measurement measurement);
+  void Conclude(const measure::SampleBook& book, const floors::HostFloors& floors,
+                measure::Measurement measurement);
   // All samples, as they came, with nothing judged.
-  void SaveSamples(const coordinator::Coordinator& coordinator, SampleBook book,
-                   const floors::HostFloors& floors, const Measurement& so_far);
+  void SaveSamples(const launch::Fleet& fleet, measure::SampleBook book,
+                   const floors::HostFloors& floors, const measure::Measurement& so_far);
   Result<ExitCode> StoreAndReport();
 
-  const BenchInfo& info_;
+  const measure::Kind& kind_;
   const BenchOptions& options_;
   const BenchmarkSelection& selection_;
   plan::Plan plan_;
-  const control::LaunchContext& context_;
-  const coordinator::CoordinatorOptions& coordinator_options_;
+  const launch::LaunchContext& context_;
+  const launch::FleetOptions& fleet_options_;
+  std::vector<std::string> hosts_;  // one a rank, once the agents have met
   results::store::Run run_;
   bool on_host_ = true;  // the buffers are; as the workers say
   results::store::RunFile file_;

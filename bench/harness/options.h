@@ -6,18 +6,16 @@
 #include <string>
 #include <vector>
 
-#include "bench/harness/bench_info.h"
+#include "bench/measure/kind.h"
 #include "bench/plan/spec.h"
 #include "core/base/status.h"
 
 namespace lockstep::bench::harness {
 
-enum class ReportFormat { kTable, kNcclTests, kGoogleBenchmark, kJsonLines };
-
 struct BenchOptions {
   plan::BenchSpec spec;
   std::string output;  // "": a new file below results/runs
-  ReportFormat format = ReportFormat::kTable;
+  measure::ReportFormat format = measure::ReportFormat::kTable;
   bool progress = true;
   bool gpu_samples = true;
   std::vector<std::string> benchmark_flags;  // --benchmark_…: Google Benchmark's own
@@ -30,7 +28,7 @@ struct CommandLine {
 };
 
 // Errors are kInvalidInput and say the option, the value and the remedy.
-Result<CommandLine> ParseCommandLine(const BenchInfo& info, int argc, const char* const* argv);
+Result<CommandLine> ParseCommandLine(measure::Kind& kind, int argc, const char* const* argv);
 
 }  // namespace lockstep::bench::harness
 

@@ -1,3 +1,5 @@
+// A worker of a benchmark: it gets the plan, connects with what the plan says of the library,
+// allocates, and runs the rounds it is told. An error is told to the agent before it leaves.
 #include "bench/harness/worker.h"
 
 #include <fmt/core.h>
@@ -9,14 +11,8 @@
 #include <memory>
 #include <optional>
 
-#include "bench/harness/case_runner.h"
-#include "bench/harness/collective_step.h"
-#include "bench/harness/ddp_step.h"
-#include "bench/harness/link_step.h"
-#include "bench/harness/load_step.h"
-#include "bench/harness/model_shelf.h"
-#include "bench/harness/protocol.h"
-#include "bench/harness/state_broadcast_step.h"
+#include "bench/measure/case_runner.h"
+#include "bench/measure/protocol.h"
 #include "bench/plan/plan.h"
 #include "core/comm/backends.h"
 #include "core/comm/nccl/choices.h"
@@ -32,181 +28,165 @@ constexpr double kOrderSeconds = 86'400;  // the worker dies with its agent, so 
 constexpr double kConnectSeconds = 60;
 
 // Everything a rank measures with, in the order in which it is made.
-struct Rig {
+struct WorkerContext {
   plan::Plan plan;
   const comm::Backend* backend = nullptr;
   comm::Platform platform;
   std::unique_ptr<device::Stream> stream;
-  std::unique_ptr<device::Stream> beside;  // only where it is needed: a thread makes others slower
+  std::unique_ptr<device::Stream>
+      side_stream;  // only where it is needed: a thread makes others slower
   std::unique_ptr<device::Buffer> send;
   std::unique_ptr<device::Buffer> recv;
-  std::optional<InputArena> inputs;
+  std::optional<measure::InputArena> inputs;
   std::uint32_t stamp = 0;
   std::unique_ptr<comm::RecordedCommunicator> communicator;
   std::string marks;
-  std::optional<Bench> bench;
-  std::optional<ModelShelf> shelf;
-  std::map<std::uint32_t, CaseRunner> runners;
+  std::optional<measure::Bench> bench;
+  measure::StepFactory steps;
+  std::map<std::uint32_t, measure::CaseRunner> runners;
 };
 
-// Only a plan of nothing but collectives, messages and steps leaves all memory to the ports; and
-// PowerSGD's factors are the host's work.
+// Only where no case needs it all memory is left to the ports.
 bool HostTouches(const plan::Plan& plan) {
-  return std::any_of(plan.cases.begin(), plan.cases.end(), [](const plan::PlannedCase& planned) {
-    const auto* const step = std::get_if<plan::DdpStep>(&planned.step);
-    if (step != nullptr) return step->comm_hook == "powersgd";
-    return !std::holds_alternative<plan::CollectiveCalls>(planned.step) &&
-           !std::holds_alternative<plan::LinkExchange>(planned.step);
-  });
+  return std::ranges::any_of(plan.cases, &plan::PlannedCase::host_access);
 }
 
 // Who notes what the device begins and ends, in words; empty where the host runs everything.
-std::string MarkDevice(worker::WorkerLink& link, Rig& rig) {
-  if (!comm::nccl::NcclChoicesFromEnvironment().marks) return "none: --no-device-marks";
-  const Result<bool> marked = rig.communicator->MarkOn(link.device_marks(), *rig.platform.device);
+std::string MarkDevice(launch::WorkerLink& link, WorkerContext& context) {
+  if (!context.plan.nccl.marks) return "none: --no-device-marks";
+  const Result<bool> marked =
+      context.communicator->MarkOn(link.device_marks(), *context.platform.device);
   if (!marked.ok()) return "none: " + marked.status().message();
   return *marked
              ? std::string(journal::NameOf(journal::ReadDeviceMarks(link.device_marks()).method))
              : "";
 }
 
-Status Connect(worker::WorkerLink& link, const comm::Backend& backend, Rig& rig) {
+Status Connect(launch::WorkerLink& link, const comm::Backend& backend, WorkerContext& context) {
   link.journal().EnterPhase(journal::Phase::kConnect);
   comm::ConnectRequest request;
   request.rank = link.rank();
   request.size = link.size();
   request.meeting = &link.meeting();
-  LOCKSTEP_ASSIGN_OR_RETURN(request.host, worker::WorkerLink::ListenAddress());
-  request.threaded_streams = plan::CommunicatesOnThreads(rig.plan);
-  LOCKSTEP_ASSIGN_OR_RETURN(rig.platform,
-                            backend.open_platform({link.local_rank(), HostTouches(rig.plan)}));
-  link.Introduce({rig.platform.gpu_bus, rig.platform.log_file});
-  request.device = rig.platform.device.get();
+  LOCKSTEP_ASSIGN_OR_RETURN(request.host, launch::WorkerLink::ListenAddress());
+  request.threaded_streams = plan::CommunicatesOnThreads(context.plan);
+  LOCKSTEP_ASSIGN_OR_RETURN(context.platform,
+                            backend.open_platform({link.local_rank(), HostTouches(context.plan)}));
+  link.Introduce({context.platform.gpu_bus, context.platform.log_file});
+  request.device = context.platform.device.get();
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<comm::Communicator> communicator,
                             backend.connect(request, Deadline::AfterSeconds(kConnectSeconds)));
-  rig.communicator =
+  context.communicator =
       std::make_unique<comm::RecordedCommunicator>(std::move(communicator), link.journal(), 0);
-  rig.marks = MarkDevice(link, rig);
+  context.marks = MarkDevice(link, context);
   return OkStatus();
 }
 
 // What only the library and the device could tell, before anything is measured.
-Status CheckOperations(const Rig& rig) {
-  for (const plan::PlannedCase& planned : rig.plan.cases) {
+Status CheckOperations(const WorkerContext& context) {
+  for (const plan::PlannedCase& planned : context.plan.cases) {
     for (const collective::Operation& operation : planned.operations) {
       LOCKSTEP_RETURN_IF_ERROR(
-          rig.communicator->Supports(comm::AsSupported(*rig.backend, operation)));
+          context.communicator->Supports(comm::AsSupported(*context.backend, operation)));
     }
   }
   return OkStatus();
 }
 
-bool NeedsThread(const Rig& rig) {
-  if (plan::CommunicatesOnThreads(rig.plan)) return true;
-  for (const plan::PlannedCase& planned : rig.plan.cases) {
+bool NeedsThread(const WorkerContext& context) {
+  if (plan::CommunicatesOnThreads(context.plan)) return true;
+  for (const plan::PlannedCase& planned : context.plan.cases) {
     for (const collective::Operation& operation : planned.operations) {
-      if (comm::AsSupported(*rig.backend, operation).blocking != operation.blocking) return true;
+      if (comm::AsSupported(*context.backend, operation).blocking != operation.blocking)
+        return true;
     }
   }
   return false;
 }
 
-Status Allocate(worker::WorkerLink& link, Rig& rig) {
+Status Allocate(launch::WorkerLink& link, WorkerContext& context) {
   link.journal().EnterPhase(journal::Phase::kAllocate);
-  device::Device& device = *rig.platform.device;
-  LOCKSTEP_ASSIGN_OR_RETURN(rig.send,
-                            device.Allocate(plan::AlignedBytes(rig.plan.send_buffer_bytes)));
-  LOCKSTEP_ASSIGN_OR_RETURN(rig.recv, device.Allocate(rig.plan.recv_buffer_bytes));
-  rig.inputs.emplace(rig.send->data(), plan::AlignedBytes(rig.plan.send_buffer_bytes), link.rank());
-  rig.stream = device.NewInlineStream();
-  if (NeedsThread(rig)) rig.beside = device.NewStream();
-  rig.bench.emplace(Bench{link, *rig.communicator, *rig.backend, rig.plan, device,
-                          *rig.platform.kernels, *rig.stream, rig.beside.get(), *rig.inputs,
-                          rig.recv->data(), rig.platform.pattern_memory.get(), rig.stamp,
-                          CalibrateTicks().ns_per_tick});
-  rig.shelf.emplace(*rig.bench);
+  device::Device& device = *context.platform.device;
+  LOCKSTEP_ASSIGN_OR_RETURN(context.send,
+                            device.Allocate(plan::AlignedBytes(context.plan.send_buffer_bytes)));
+  LOCKSTEP_ASSIGN_OR_RETURN(context.recv, device.Allocate(context.plan.recv_buffer_bytes));
+  context.inputs.emplace(context.send->data(), plan::AlignedBytes(context.plan.send_buffer_bytes),
+                         link.rank());
+  context.stream = device.NewInlineStream();
+  if (NeedsThread(context)) context.side_stream = device.NewStream();
+  context.bench.emplace(measure::Bench{link, *context.communicator, *context.backend, context.plan,
+                                       device, *context.platform.kernels, *context.stream,
+                                       context.side_stream.get(), *context.inputs,
+                                       context.recv->data(), context.platform.pattern_memory.get(),
+                                       context.stamp, CalibrateTicks().ns_per_tick});
   return OkStatus();
 }
 
-std::unique_ptr<Step> MakeStep(Rig& rig, std::uint32_t case_index) {
-  const plan::StepPlan& step = rig.plan.cases[case_index].step;
-  if (std::holds_alternative<plan::DdpStep>(step)) {
-    return std::make_unique<DdpStepRunner>(*rig.bench, case_index, *rig.shelf);
-  }
-  if (std::holds_alternative<plan::StateBroadcast>(step)) {
-    return std::make_unique<StateBroadcastStep>(*rig.bench, case_index, *rig.shelf);
-  }
-  if (std::holds_alternative<plan::ShardedLoad>(step)) {
-    return std::make_unique<LoadStep>(*rig.bench, case_index);
-  }
-  if (std::holds_alternative<plan::LinkExchange>(step)) {
-    return std::make_unique<LinkStep>(*rig.bench, case_index);
-  }
-  return std::make_unique<CollectiveStep>(*rig.bench, case_index,
-                                          comm::nccl::NcclChoicesFromEnvironment().graphs);
-}
-
-Status RunRound(worker::WorkerLink& link, const Round& round, Rig& rig) {
-  for (const Batch& batch : round.batches) {
-    auto runner = rig.runners.find(batch.case_index);
-    if (runner == rig.runners.end()) {
-      CaseRunner made(*rig.bench, batch.case_index, MakeStep(rig, batch.case_index));
-      runner = rig.runners.emplace(batch.case_index, std::move(made)).first;
+Status RunRound(launch::WorkerLink& link, const measure::Round& round, WorkerContext& context) {
+  for (const measure::Batch& batch : round.batches) {
+    auto runner = context.runners.find(batch.case_index);
+    if (runner == context.runners.end()) {
+      measure::CaseRunner made(*context.bench, batch.case_index, context.steps(batch.case_index));
+      runner = context.runners.emplace(batch.case_index, std::move(made)).first;
     }
     LOCKSTEP_RETURN_IF_ERROR(runner->second.RunBatch(batch, round.number));
   }
-  return link.Send({kRoundDoneMessage, ""});
+  return link.Send({measure::kRoundDoneMessage, ""});
 }
 
-Status Prepare(worker::WorkerLink& link, Rig& rig) {
+Status Prepare(launch::WorkerLink& link, const measure::Kind& kind, WorkerContext& context) {
   link.journal().Idle();
   LOCKSTEP_ASSIGN_OR_RETURN(const control::Message message,
                             link.Receive(Deadline::AfterSeconds(kOrderSeconds)));
-  LOCKSTEP_CHECK(message.type == kPlanMessage, "the plan comes first");
-  LOCKSTEP_ASSIGN_OR_RETURN(rig.plan, plan::PlanFromJson(message.payload));
-  LOCKSTEP_ASSIGN_OR_RETURN(rig.backend, comm::FindBackend("--backend", rig.plan.backend));
-  LOCKSTEP_RETURN_IF_ERROR(Connect(link, *rig.backend, rig));
-  LOCKSTEP_RETURN_IF_ERROR(CheckOperations(rig));
-  LOCKSTEP_RETURN_IF_ERROR(Allocate(link, rig));
-  return link.Send({kReadyMessage, worker::WorkerFacts(rig.backend->name, rig.backend->version(),
-                                                       rig.platform.device->name(),
-                                                       rig.platform.remark, rig.marks)});
+  LOCKSTEP_CHECK(message.type == measure::kPlanMessage, "the plan comes first");
+  LOCKSTEP_ASSIGN_OR_RETURN(context.plan, plan::PlanFromJson(message.payload));
+  LOCKSTEP_ASSIGN_OR_RETURN(context.backend, comm::FindBackend("--backend", context.plan.backend));
+  // The environment may say otherwise: the plan is what was hashed.
+  LOCKSTEP_RETURN_IF_ERROR(comm::nccl::ExportNcclChoices(context.plan.nccl));
+  LOCKSTEP_RETURN_IF_ERROR(Connect(link, *context.backend, context));
+  LOCKSTEP_RETURN_IF_ERROR(CheckOperations(context));
+  LOCKSTEP_RETURN_IF_ERROR(Allocate(link, context));
+  context.steps = kind.StepsOf(*context.bench);
+  return link.Send({measure::kReadyMessage,
+                    launch::WorkerFacts(context.backend->name, context.backend->version(),
+                                        context.platform.device->name(), context.platform.remark,
+                                        context.marks)});
 }
 
-// Obeys until the conductor says that it is over.
-Status Serve(worker::WorkerLink& link, Rig& rig) {
-  LOCKSTEP_RETURN_IF_ERROR(Prepare(link, rig));
+// Obeys until the scheduler says that it is over.
+Status Serve(launch::WorkerLink& link, const measure::Kind& kind, WorkerContext& context) {
+  LOCKSTEP_RETURN_IF_ERROR(Prepare(link, kind, context));
   for (;;) {
     link.journal().Idle();
     LOCKSTEP_ASSIGN_OR_RETURN(const control::Message message,
                               link.Receive(Deadline::AfterSeconds(kOrderSeconds)));
-    if (message.type == kFinishMessage) break;
-    LOCKSTEP_CHECK(message.type == kRoundMessage, "an order is a round or the end");
-    LOCKSTEP_ASSIGN_OR_RETURN(const Round round, DecodeRound(message.payload));
-    LOCKSTEP_RETURN_IF_ERROR(RunRound(link, round, rig));
+    if (message.type == measure::kFinishMessage) break;
+    LOCKSTEP_CHECK(message.type == measure::kRoundMessage, "an order is a round or the end");
+    LOCKSTEP_ASSIGN_OR_RETURN(const measure::Round round, measure::DecodeRound(message.payload));
+    LOCKSTEP_RETURN_IF_ERROR(RunRound(link, round, context));
   }
   link.journal().EnterPhase(journal::Phase::kFinalize);
-  rig.runners.clear();
-  rig.beside.reset();
-  rig.communicator.reset();
+  context.runners.clear();
+  context.side_stream.reset();
+  context.communicator.reset();
   return OkStatus();
 }
 
 }  // namespace
 
-int RunWorker() {
-  const Result<std::unique_ptr<worker::WorkerLink>> link = worker::WorkerLink::Open();
+int RunWorker(const measure::Kind& kind) {
+  const Result<std::unique_ptr<launch::WorkerLink>> link = launch::WorkerLink::Open();
   if (!link.ok()) {
     fmt::print(stderr, "lockstep worker: {}\n", link.status().message());
     return static_cast<int>(ExitCodeOf(link.status().code()));
   }
-  auto rig = std::make_unique<Rig>();
-  const Status status = Serve(**link, *rig);
+  auto context = std::make_unique<WorkerContext>();
+  const Status status = Serve(**link, kind, *context);
   if (status.ok()) {
     (*link)->journal().Exit(0);
     return 0;
   }
-  const Status told = (*link)->Send({kErrorMessage, EncodeError(status)});
+  const Status told = (*link)->Send({measure::kErrorMessage, measure::EncodeError(status)});
   if (!told.ok()) fmt::print(stderr, "lockstep worker: {}\n", status.message());
   const int code = static_cast<int>(ExitCodeOf(status.code()));
   (*link)->journal().Exit(code);

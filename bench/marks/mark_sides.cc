@@ -1,3 +1,5 @@
+// One communicator and device that notes what it begins and ends, or does not: called one by one,
+// or as a graph that is replayed.
 #include "bench/marks/mark_sides.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,4 @@
+// The cost of one side over the other, from pairs of batches that follow each other.
 #include "bench/marks/paired_cost.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Costs of literal batches, with noise and with drift.
 #include "bench/marks/paired_cost.h"
 
 #include <cmath>

@@ -12,6 +12,7 @@
 #include "bench/plan/steps.h"
 #include "core/base/status.h"
 #include "core/collective/collective.h"
+#include "core/comm/nccl/choices.h"
 
 namespace lockstep::bench::plan {
 
@@ -27,12 +28,19 @@ struct PlannedCase {
   StepPlan step = {};
   std::vector<PartInfo> parts = {};  // what every iteration tells beside its duration
   std::vector<std::pair<std::string, std::string>> settings = {};  // a step's options, for people
+  std::int64_t send_bytes = 0;         // of the buffers that cases share
+  std::int64_t recv_bytes = 0;         // likewise
   std::int64_t memory_bytes = 0;       // of each rank, for this case alone, beside the buffers
+  bool side_stream = false;            // it communicates on a thread beside the one that computes
+  bool host_access = false;            // the host touches what steps keep, not only through ports
+  bool rests = false;                  // until a second pass asks for it
   std::uint32_t visit_iterations = 0;  // timed ones of each visit; 0: as rounds choose
+  Visits visits = {};
 };
 
 // Bytes of all messages of a case (nccl-tests' "size", summed over the sequence).
 std::int64_t BytesOf(const PlannedCase& planned, int world_size);
+std::int64_t BytesOf(const std::vector<ddp::TensorInfo>& tensors);
 
 // Where the next operation's data may begin: whole pages, so that operations share no page.
 std::int64_t AlignedBytes(std::int64_t bytes);
@@ -52,6 +60,7 @@ struct Plan {
   CheckMode check = CheckMode::kRotate;
   double deadline_seconds = 30;
   std::uint64_t seed = 1;
+  comm::nccl::NcclChoices nccl;
 
   // Bytes that every rank allocates for its send and its receive buffer.
   std::int64_t send_buffer_bytes = 0;
@@ -59,7 +68,6 @@ struct Plan {
   std::int64_t memory_bytes = 0;  // what steps take beside them: models, and memory of cases
 };
 
-// Steps communicate on a thread beside the one that computes.
 bool CommunicatesOnThreads(const Plan& plan);
 
 // The most cases a plan may have: a typing mistake such as -i 4 -e 1G is refused, not begun.
@@ -67,28 +75,10 @@ inline constexpr std::size_t kMaxCases = 20'000;
 
 // What the spec says of the measuring, without a case. Errors name the option, its value and the
 // remedy.
-Result<Plan> PlanWithoutCases(const BenchSpec& spec, int world_size);
+Result<Plan> PlanWithoutCases(const BenchSpec& spec, int world_size, int fewest_ranks = 2);
 
-// Collectives, and the state broadcasts of spec.models.
-Result<Plan> ExpandPlan(const BenchSpec& spec, int world_size);
-
-// A case for each combination of the axes, defaults first.
-Result<Plan> ExpandDdpPlan(const BenchSpec& spec, int world_size);
-
-Result<Plan> ExpandLoadPlan(const BenchSpec& spec, int world_size);
-
-// Rounds in which every pair of `nodes` (ranks, ascending; at least 2) meets once, disjoint pairs
-// at the same time; all at once; and the pairs one by one, to be measured again where a slow one is
-// suspected. kUnsupported where the backend cannot do what was asked for.
-Result<Plan> ExpandLinkPlan(const BenchSpec& spec, int world_size, const std::vector<int>& nodes);
-
-// Every pair of 0 … nodes - 1 once: rounds of disjoint pairs, nodes - 1 of them, or as many as
-// nodes where that is odd and one has a rest (the circle method of round-robin tournaments;
-// E. Lucas, Récréations mathématiques II, 1883).
-std::vector<std::vector<std::pair<int, int>>> RoundRobin(int nodes);
-
-// Bytes of the small messages of a LinkExchange: pings, readiness, acknowledgements.
-inline constexpr std::int64_t kPingBytes = 8;
+// Sets the sizes of the buffers and the memory to what the models and cases need together.
+void SizeMemory(Plan& plan);
 
 // Keeps the cases with these indices, in order.
 Plan Select(const Plan& plan, const std::vector<std::size_t>& indices);

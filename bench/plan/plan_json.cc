@@ -1,14 +1,61 @@
-// A plan as JSON and back. The text is what workers get, what the result file keeps and what is
-// hashed, so each field that decides a measurement must be in it.
+// A plan as JSON and back, and its hash: what agents send to workers and what a run's file keeps.
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 
 #include "bench/plan/plan.h"
-#include "bench/plan/step_json.h"
+#include "core/collective/data_type.h"
 
 namespace lockstep::bench::plan {
 namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json TensorsToJson(const std::vector<ddp::TensorInfo>& tensors) {
+  Json json = Json::array();
+  for (const ddp::TensorInfo& tensor : tensors) {
+    json.push_back({tensor.name, collective::NameOf(tensor.type), tensor.shape});
+  }
+  return json;
+}
+
+Result<std::vector<ddp::TensorInfo>> TensorsFrom(const Json& json) {
+  std::vector<ddp::TensorInfo> tensors;
+  for (const Json& item : json) {
+    ddp::TensorInfo& tensor = tensors.emplace_back();
+    tensor.name = item.at(0).get<std::string>();
+    LOCKSTEP_ASSIGN_OR_RETURN(tensor.type,
+                              collective::ParseDataType("type", item.at(1).get<std::string>()));
+    tensor.shape = item.at(2).get<std::vector<std::int64_t>>();
+    tensor.numel = 1;
+    for (const std::int64_t extent : tensor.shape) tensor.numel *= extent;
+  }
+  return tensors;
+}
+
+Result<RankReduction> ReductionFrom(const std::string& name) {
+  for (const RankReduction reduction :
+       {RankReduction::kSlowest, RankReduction::kMean, RankReduction::kMax}) {
+    if (NameOf(reduction) == name) return reduction;
+  }
+  return InvalidInput(fmt::format("the plan cannot be read: '{}' is no way over ranks", name));
+}
+
+Json ToJson(const PlannedModel& model) {
+  return {{"name", model.name},
+          {"params", TensorsToJson(model.tensors.params)},
+          {"ready_order", model.tensors.ready_order},
+          {"buffers", TensorsToJson(model.tensors.buffers)}};
+}
+
+Result<PlannedModel> ModelFrom(const Json& json) {
+  PlannedModel model;
+  model.name = json.at("name").get<std::string>();
+  LOCKSTEP_ASSIGN_OR_RETURN(model.tensors.params, TensorsFrom(json.at("params")));
+  model.tensors.ready_order = json.at("ready_order").get<std::vector<int>>();
+  LOCKSTEP_ASSIGN_OR_RETURN(model.tensors.buffers, TensorsFrom(json.at("buffers")));
+  return model;
+}
 
 Json ToJson(const collective::Operation& operation) {
   Json json;
@@ -38,53 +85,131 @@ Result<collective::Operation> OperationFrom(const Json& json) {
   return operation;
 }
 
+// What is written and read by one description: Describe(fields, plan) names each field once.
+class Writer {
+ public:
+  explicit Writer(Json& json) : json_(json) {}
+  template <typename T>
+  void operator()(const char* name, const T& value) {
+    json_[name] = value;
+  }
+  template <typename T>
+  void operator()(const char* name, const std::optional<T>& value) {
+    json_[name] = value ? Json(*value) : Json(nullptr);
+  }
+
+ private:
+  Json& json_;
+};
+
+class Reader {
+ public:
+  explicit Reader(const Json& json) : json_(json) {}
+  template <typename T>
+  void operator()(const char* name, T& value) {
+    json_.at(name).get_to(value);
+  }
+  template <typename T>
+  void operator()(const char* name, std::optional<T>& value) {
+    if (!json_.at(name).is_null()) value = json_.at(name).get<T>();
+  }
+
+ private:
+  const Json& json_;
+};
+
+template <typename Fields, typename C>
+void DescribeCase(Fields& fields, C& planned) {
+  fields("name", planned.name);
+  fields("in_place", planned.in_place);
+  fields("model", planned.model);
+  fields("bucket", planned.bucket);
+  fields("bucket_cap_mb", planned.bucket_cap_mb);
+  fields("send_bytes", planned.send_bytes);
+  fields("recv_bytes", planned.recv_bytes);
+  fields("memory_bytes", planned.memory_bytes);
+  fields("side_stream", planned.side_stream);
+  fields("host_access", planned.host_access);
+  fields("rests", planned.rests);
+  fields("visit_iterations", planned.visit_iterations);
+  fields("visit_batch_ns", planned.visits.batch_ns);
+  fields("visit_multiple", planned.visits.multiple);
+  fields("visit_most_iterations", planned.visits.most_iterations);
+  fields("visit_fewest_rounds", planned.visits.fewest_rounds);
+  fields("settings", planned.settings);
+}
+
+template <typename Fields, typename P>
+void DescribePlan(Fields& fields, P& plan) {
+  fields("world_size", plan.world_size);
+  fields("backend", plan.backend);
+  fields("iterations", plan.iterations);
+  fields("warmup", plan.warmup);
+  fields("precision", plan.precision);
+  fields("drift", plan.drift);
+  fields("time_budget_seconds", plan.time_budget_seconds);
+  fields("check", plan.check);
+  fields("deadline_seconds", plan.deadline_seconds);
+  fields("seed", plan.seed);
+  fields("send_buffer_bytes", plan.send_buffer_bytes);
+  fields("recv_buffer_bytes", plan.recv_buffer_bytes);
+  fields("paired", plan.paired);
+  fields("memory_bytes", plan.memory_bytes);
+}
+
+template <typename Fields, typename N>
+void DescribeNccl(Fields& fields, N& nccl) {
+  fields("library", nccl.library);
+  fields("ranks_per_gpu", nccl.ranks_per_gpu);
+  fields("register", nccl.registers);
+  fields("cuda_graph", nccl.graphs);
+  fields("device_marks", nccl.marks);
+}
+
 Json ToJson(const PlannedCase& planned) {
   Json json;
-  json["name"] = planned.name;
-  json["in_place"] = planned.in_place;
-  json["model"] = planned.model;
-  json["bucket"] = planned.bucket;
-  json["bucket_cap_mb"] = planned.bucket_cap_mb;
+  Writer writer(json);
+  DescribeCase(writer, planned);
   for (const collective::Operation& operation : planned.operations) {
     json["operations"].push_back(ToJson(operation));
   }
-  AddStepJson(planned, json);
+  if (!planned.step.name.empty()) {
+    json["step"] = planned.step.name;
+    json[planned.step.name] = Json::parse(planned.step.fields);
+  }
+  json["parts"] = Json::array();
+  for (const PartInfo& part : planned.parts) {
+    json["parts"].push_back({part.name, part.units, NameOf(part.over)});
+  }
   return json;
 }
 
 Result<PlannedCase> CaseFrom(const Json& json) {
   PlannedCase planned;
-  planned.name = json.at("name").get<std::string>();
-  planned.in_place = json.at("in_place").get<bool>();
-  planned.model = json.at("model").get<std::string>();
-  planned.bucket = json.at("bucket").get<int>();
-  planned.bucket_cap_mb = json.at("bucket_cap_mb").get<double>();
+  Reader reader(json);
+  DescribeCase(reader, planned);
   for (const Json& item : json.at("operations")) {
     LOCKSTEP_ASSIGN_OR_RETURN(collective::Operation operation, OperationFrom(item));
     planned.operations.push_back(operation);
   }
-  LOCKSTEP_RETURN_IF_ERROR(ReadStepJson(json, planned));
+  if (json.contains("step")) {
+    planned.step.name = json["step"].get<std::string>();
+    planned.step.fields = json.at(planned.step.name).dump();
+  }
+  for (const Json& item : json.at("parts")) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const RankReduction over,
+                              ReductionFrom(item.at(2).get<std::string>()));
+    planned.parts.push_back({item.at(0).get<std::string>(), item.at(1).get<std::string>(), over});
+  }
   return planned;
 }
 
 Result<Plan> PlanFrom(const Json& json) {
   Plan plan;
-  plan.world_size = json.at("world_size").get<int>();
-  plan.backend = json.at("backend").get<std::string>();
-  if (!json.at("iterations").is_null()) plan.iterations = json["iterations"].get<std::int64_t>();
-  plan.warmup = json.at("warmup").get<std::int64_t>();
-  plan.precision = json.at("precision").get<double>();
-  plan.drift = json.at("drift").get<double>();
-  if (!json.at("time_budget_seconds").is_null()) {
-    plan.time_budget_seconds = json["time_budget_seconds"].get<double>();
-  }
-  plan.check = static_cast<CheckMode>(json.at("check").get<int>());
-  plan.deadline_seconds = json.at("deadline_seconds").get<double>();
-  plan.seed = json.at("seed").get<std::uint64_t>();
-  plan.send_buffer_bytes = json.at("send_buffer_bytes").get<std::int64_t>();
-  plan.recv_buffer_bytes = json.at("recv_buffer_bytes").get<std::int64_t>();
-  plan.paired = json.at("paired").get<bool>();
-  plan.memory_bytes = json.at("memory_bytes").get<std::int64_t>();
+  Reader reader(json);
+  DescribePlan(reader, plan);
+  Reader nccl(json.at("nccl"));
+  DescribeNccl(nccl, plan.nccl);
   for (const Json& item : json.at("models")) {
     LOCKSTEP_ASSIGN_OR_RETURN(PlannedModel model, ModelFrom(item));
     plan.models.push_back(std::move(model));
@@ -100,21 +225,10 @@ Result<Plan> PlanFrom(const Json& json) {
 
 std::string PlanToJson(const Plan& plan) {
   Json json;
-  json["world_size"] = plan.world_size;
-  json["backend"] = plan.backend;
-  json["iterations"] = plan.iterations ? Json(*plan.iterations) : Json(nullptr);
-  json["warmup"] = plan.warmup;
-  json["precision"] = plan.precision;
-  json["drift"] = plan.drift;
-  json["time_budget_seconds"] =
-      plan.time_budget_seconds ? Json(*plan.time_budget_seconds) : Json(nullptr);
-  json["check"] = static_cast<int>(plan.check);
-  json["deadline_seconds"] = plan.deadline_seconds;
-  json["seed"] = plan.seed;
-  json["send_buffer_bytes"] = plan.send_buffer_bytes;
-  json["recv_buffer_bytes"] = plan.recv_buffer_bytes;
-  json["paired"] = plan.paired;
-  json["memory_bytes"] = plan.memory_bytes;
+  Writer writer(json);
+  DescribePlan(writer, plan);
+  Writer nccl(json["nccl"]);
+  DescribeNccl(nccl, plan.nccl);
   json["models"] = Json::array();
   for (const PlannedModel& model : plan.models) json["models"].push_back(ToJson(model));
   json["cases"] = Json::array();

@@ -2,13 +2,13 @@
 
 namespace lockstep::bench::plan {
 
-std::string_view NameOf(Over over) {
-  switch (over) {
-    case Over::kSlowest:
+std::string_view NameOf(RankReduction reduction) {
+  switch (reduction) {
+    case RankReduction::kSlowest:
       return "slowest";
-    case Over::kMean:
+    case RankReduction::kMean:
       return "mean";
-    case Over::kMax:
+    case RankReduction::kMax:
       return "max";
   }
   return "?";

@@ -26,6 +26,11 @@ _ALLOWED = {
     "datasets/": ("core/", "datasets/"),
     "results/": ("core/", "results/"),
     "bench/": ("bench/", "core/", "datasets/", "results/"),
+    # They know no kind of benchmark.
+    "bench/harness/": ("bench/floors/", "bench/harness/", "bench/measure/", "bench/plan/", "core/",
+                       "results/"),
+    "bench/measure/": ("bench/floors/", "bench/measure/", "bench/plan/", "core/", "results/"),
+    "bench/plan/": ("bench/plan/", "core/"),
     "stress/": ("core/", "datasets/", "results/", "stress/"),
     # `lockstep stress` plans and records as stress does.
     "cli/": ("cli/", "core/", "datasets/", "results/", "stress/harness/", "stress/scenario/"),

@@ -138,6 +138,8 @@ class RulesTest(unittest.TestCase):
         self.assert_clean("bench/x.cc", '#include "core/base/x.h"\n#include "results/store/x.h"\n')
         for room, header in [
             ("bench", "stress/x.h"),
+            ("bench/harness", "bench/links/x.h"),
+            ("bench/plan", "bench/measure/x.h"),
             ("stress", "bench/x.h"),
             ("core/ddp", "results/store/x.h"),
             ("results/store", "bench/x.h"),

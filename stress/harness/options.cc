@@ -36,7 +36,7 @@ Result<StressCommandLine> ParseStressCommandLine(int argc, const char* const* ar
   StressOptions options;
   std::string deadline = "5", limit = "300", seed = "1", repeat = "1";
   std::string rules = "nccl", ranks;
-  comm::nccl::NcclChoices nccl;
+  comm::nccl::NcclChoices nccl = comm::nccl::NcclChoicesFromEnvironment();
   ArgumentParser parser{"Runs scenarios: workloads and the faults that befall them, with verdicts.",
                         "stress"};
   parser.Version("stress of Lockstep 0.1");

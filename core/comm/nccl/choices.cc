@@ -14,6 +14,11 @@ constexpr char kGraph[] = "LOCKSTEP_CUDA_GRAPH";
 constexpr char kMarks[] = "LOCKSTEP_DEVICE_MARKS";
 constexpr int kMostRanksPerGpu = 64;
 
+// An empty value: the variable is not there.
+void Set(const char* name, const std::string& value) {
+  value.empty() ? unsetenv(name) : setenv(name, value.c_str(), 1);
+}
+
 std::string Variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
@@ -26,13 +31,11 @@ Status ExportNcclChoices(const NcclChoices& choices) {
     return InvalidInput(fmt::format("--ranks-per-gpu={}: choose from 1 to {}",
                                     choices.ranks_per_gpu, kMostRanksPerGpu));
   }
-  if (!choices.library.empty()) setenv(kLibrary, choices.library.c_str(), 1);
-  if (choices.ranks_per_gpu > 1) {
-    setenv(kRanksPerGpu, fmt::format("{}", choices.ranks_per_gpu).c_str(), 1);
-  }
-  if (choices.registers) setenv(kRegister, "1", 1);
-  if (choices.graphs) setenv(kGraph, "1", 1);
-  if (!choices.marks) setenv(kMarks, "0", 1);
+  Set(kLibrary, choices.library);
+  Set(kRanksPerGpu, choices.ranks_per_gpu > 1 ? fmt::format("{}", choices.ranks_per_gpu) : "");
+  Set(kRegister, choices.registers ? "1" : "");
+  Set(kGraph, choices.graphs ? "1" : "");
+  Set(kMarks, choices.marks ? "" : "0");
   return OkStatus();
 }
 

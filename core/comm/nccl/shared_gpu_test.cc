@@ -47,6 +47,9 @@ TEST(Choices, TravelThroughTheEnvironment) {
     EXPECT_EQ(ExportNcclChoices({.library = "", .ranks_per_gpu = ranks, .registers = false}).code(),
               StatusCode::kInvalidInput);
   }
+  EXPECT_EQ(NcclChoicesFromEnvironment(), choices);
+  ASSERT_TRUE(ExportNcclChoices({}).ok());
+  EXPECT_EQ(NcclChoicesFromEnvironment(), NcclChoices{});
 }
 
 }  // namespace

@@ -1,0 +1,180 @@
+// Cases whose iteration is one collective or a sequence of them: a case for every size, bucket and
+// sequence of buckets, times the types, reductions, placements and ways to call.
+#include "bench/collectives/cases.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "bench/collectives/state_broadcast.h"
+#include "core/base/units.h"
+
+namespace lockstep::bench::collectives {
+namespace {
+
+// The axes that all cases share: every combination is one variant.
+struct Variant {
+  collective::DataType type;
+  collective::Reduction reduction;
+  bool in_place;
+  collective::Blocking blocking;
+  bool graph;
+};
+
+std::vector<Variant> VariantsOf(const Axes& axes, bool graph) {
+  std::vector<Variant> variants;
+  const bool reduces = collective::InfoOf(axes.collective).reduces;
+  for (const collective::DataType type : axes.types) {
+    for (const collective::Reduction reduction : axes.reductions) {
+      for (const bool in_place : axes.in_place) {
+        for (const collective::Blocking blocking : axes.blocking) {
+          variants.push_back({type, reduction, in_place, blocking, graph});
+        }
+      }
+      if (!reduces) break;
+    }
+  }
+  return variants;
+}
+
+std::string Prefix(const Axes& axes, const Variant& variant) {
+  std::string name{collective::NameOf(axes.collective)};
+  if (axes.collective != collective::Collective::kBarrier)
+    name += fmt::format("/{}", collective::NameOf(variant.type));
+  if (collective::InfoOf(axes.collective).reduces)
+    name += fmt::format("/{}", collective::NameOf(variant.reduction));
+  if (variant.in_place) name += "/in_place";
+  if (variant.blocking == collective::Blocking::kNonblocking) name += "/nonblocking";
+  if (variant.graph) name += "/cuda_graph";
+  return name;
+}
+
+collective::Operation OperationOf(const Axes& axes, const Variant& variant, std::int64_t count) {
+  collective::Operation operation;
+  operation.collective = axes.collective;
+  operation.type = variant.type;
+  operation.reduction = variant.reduction;
+  operation.blocking = variant.blocking;
+  operation.count = count;
+  operation.root = axes.root;
+  return operation;
+}
+
+Status CheckSweep(const Axes& axes) {
+  if (axes.begin_bytes <= 0) {
+    return InvalidInput(fmt::format("-b {}: the smallest size must be positive", axes.begin_bytes));
+  }
+  if (axes.begin_bytes > axes.end_bytes) {
+    return InvalidInput(fmt::format("-b {} is larger than -e {}: nothing to measure; swap them",
+                                    FormatBytes(axes.begin_bytes), FormatBytes(axes.end_bytes)));
+  }
+  if (axes.step_bytes == 0 && axes.factor <= 1.0 && axes.begin_bytes != axes.end_bytes) {
+    return InvalidInput(fmt::format(
+        "-f {}: the factor must be larger than 1, or give a step with -i", axes.factor));
+  }
+  return OkStatus();
+}
+
+// The message sizes of a sweep, each a whole number of elements; duplicates that rounding makes
+// are dropped.
+Result<std::vector<std::int64_t>> SweepCounts(const Axes& axes, collective::DataType type) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckSweep(axes));
+  std::vector<std::int64_t> counts;
+  double bytes = static_cast<double>(axes.begin_bytes);
+  while (bytes <= static_cast<double>(axes.end_bytes)) {
+    const std::int64_t count = static_cast<std::int64_t>(bytes) / collective::SizeOf(type);
+    if (count > 0 && (counts.empty() || counts.back() != count)) counts.push_back(count);
+    if (counts.size() > plan::kMaxCases) break;
+    bytes =
+        axes.step_bytes > 0 ? bytes + static_cast<double>(axes.step_bytes) : bytes * axes.factor;
+    if (axes.begin_bytes == axes.end_bytes) break;
+  }
+  if (counts.empty()) {
+    return InvalidInput(fmt::format("-e {} is smaller than one element of type {} ({} bytes)",
+                                    axes.end_bytes, collective::NameOf(type),
+                                    collective::SizeOf(type)));
+  }
+  return counts;
+}
+
+Status AddSweep(const Axes& axes, const Variant& variant, int world_size, plan::Plan& plan) {
+  if (axes.collective == collective::Collective::kBarrier) {
+    plan.cases.push_back(
+        {Prefix(axes, variant), {OperationOf(axes, variant, 0)}, false, "", -1, 0});
+    return OkStatus();
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<std::int64_t> counts,
+                            SweepCounts(axes, variant.type));
+  for (const std::int64_t count : counts) {
+    const collective::Operation operation = OperationOf(axes, variant, count);
+    const std::string name = fmt::format("{}/{}", Prefix(axes, variant),
+                                         collective::MessageBytes(operation, world_size));
+    plan.cases.push_back({name, {operation}, variant.in_place, "", -1, 0});
+  }
+  return OkStatus();
+}
+
+void AddSequence(const Axes& axes, const Variant& variant, const BucketSequence& sequence,
+                 plan::Plan& plan) {
+  Variant named = variant;
+  if (!axes.types_given) named.type = sequence.buckets.front().type;
+  const std::string prefix =
+      fmt::format("{}/{}/cap:{}", Prefix(axes, named), sequence.model, sequence.bucket_cap_mb);
+  plan::PlannedCase whole{prefix + "/sequence", {}, variant.in_place,
+                          sequence.model,       -1, sequence.bucket_cap_mb};
+  for (std::size_t i = 0; i < sequence.buckets.size(); ++i) {
+    Variant typed = variant;
+    if (!axes.types_given) typed.type = sequence.buckets[i].type;
+    const collective::Operation operation = OperationOf(axes, typed, sequence.buckets[i].count);
+    whole.operations.push_back(operation);
+    plan.cases.push_back({fmt::format("{}/bucket:{}", prefix, i),
+                          {operation},
+                          variant.in_place,
+                          sequence.model,
+                          static_cast<int>(i),
+                          sequence.bucket_cap_mb});
+  }
+  plan.cases.push_back(std::move(whole));
+}
+
+// Operations lie side by side in the buffers, each on its own pages.
+void SizeBuffers(plan::PlannedCase& planned, int world_size) {
+  for (const collective::Operation& operation : planned.operations) {
+    planned.send_bytes += plan::AlignedBytes(collective::SendBytes(operation, world_size));
+    planned.recv_bytes += plan::AlignedBytes(collective::RecvBytes(operation, world_size));
+  }
+}
+
+}  // namespace
+
+Result<plan::Plan> Expand(const plan::BenchSpec& spec, const Axes& axes, int world_size) {
+  // A rank alone on its GPU: NCCL copies, and how fast it does is what a GPU is compared with.
+  const int fewest_ranks = spec.backend == "nccl" && axes.models.empty() ? 1 : 2;
+  LOCKSTEP_ASSIGN_OR_RETURN(plan::Plan plan,
+                            plan::PlanWithoutCases(spec, world_size, fewest_ranks));
+  if (axes.root < 0 || axes.root >= world_size) {
+    return InvalidInput(
+        fmt::format("-r {}: no such rank; ranks are 0 to {}", axes.root, world_size - 1));
+  }
+  plan.models = axes.models;
+  for (const plan::PlannedModel& model : axes.models) AddStateBroadcasts(model, plan);
+  for (const Variant& variant : VariantsOf(axes, spec.nccl.graphs)) {
+    if (axes.sweep) LOCKSTEP_RETURN_IF_ERROR(AddSweep(axes, variant, world_size, plan));
+    for (const BucketSequence& sequence : axes.sequences) {
+      AddSequence(axes, variant, sequence, plan);
+    }
+    if (plan.cases.size() > plan::kMaxCases) {
+      return InvalidInput(fmt::format(
+          "these sizes and options make more than {} cases; use a larger step (-i) or factor (-f)",
+          plan::kMaxCases));
+    }
+  }
+  for (plan::PlannedCase& planned : plan.cases) {
+    if (planned.step.name.empty()) SizeBuffers(planned, world_size);
+    if (spec.nccl.graphs) planned.settings = {{"cuda_graph", "true"}};
+  }
+  plan::SizeMemory(plan);
+  return plan;
+}
+
+}  // namespace lockstep::bench::collectives

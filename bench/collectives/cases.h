@@ -1,0 +1,48 @@
+// What is measured of a collective: sizes, the gradient buckets of models, or their state. Pure.
+#ifndef LOCKSTEP_BENCH_COLLECTIVES_CASES_H_
+#define LOCKSTEP_BENCH_COLLECTIVES_CASES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/plan/plan.h"
+#include "core/base/status.h"
+#include "core/collective/collective.h"
+
+namespace lockstep::bench::collectives {
+
+// The operations of one DDP iteration: a model's gradient buckets in launch order.
+struct BucketSequence {
+  struct Bucket {
+    std::int64_t count = 0;  // elements
+    collective::DataType type =
+        collective::DataType::kF32;  // of the gradients; used unless types are asked for
+  };
+  std::string model;
+  double bucket_cap_mb = 0;
+  std::vector<Bucket> buckets;
+};
+
+struct Axes {
+  collective::Collective collective = collective::Collective::kAllReduce;
+  bool sweep = true;  // sizes from begin to end
+  std::int64_t begin_bytes = 8;
+  std::int64_t end_bytes = std::int64_t{64} << 20;
+  std::int64_t step_bytes = 0;  // > 0: begin, begin + step, …; else multiplied by `factor`
+  double factor = 2;
+  std::vector<BucketSequence> sequences = {};
+  std::vector<plan::PlannedModel> models = {};  // whose state's broadcasts are measured
+  std::vector<collective::DataType> types = {collective::DataType::kF32};
+  bool types_given = false;
+  std::vector<collective::Reduction> reductions = {collective::Reduction::kSum};
+  std::vector<bool> in_place = {false};
+  std::vector<collective::Blocking> blocking = {collective::Blocking::kBlocking};
+  int root = 0;
+};
+
+Result<plan::Plan> Expand(const plan::BenchSpec& spec, const Axes& axes, int world_size);
+
+}  // namespace lockstep::bench::collectives
+
+#endif  // LOCKSTEP_BENCH_COLLECTIVES_CASES_H_

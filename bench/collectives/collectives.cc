@@ -1,0 +1,184 @@
+// From the words of the command line to the axes of a sweep: sizes, types, reductions, placement,
+// and the models whose buckets or state are measured.
+#include "bench/collectives/collectives.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+
+#include "bench/collectives/collective_step.h"
+#include "bench/collectives/state_broadcast_step.h"
+#include "bench/ddp_step/model_cache.h"
+#include "bench/ddp_step/models.h"
+#include "bench/measure/option_values.h"
+#include "core/base/units.h"
+
+namespace lockstep::bench::collectives {
+namespace {
+
+void AddSizeOptions(ArgumentParser& parser, RawOptions& raw) {
+  parser.Add("-b,--minbytes", raw.begin, "Smallest size, e.g. 8, 64K").ShowDefault();
+  parser.Add("-e,--maxbytes", raw.end, "Largest size").ShowDefault();
+  parser.Add("-i,--stepbytes", raw.step, "Add this to the size instead of multiplying");
+  parser.Add("-f,--stepfactor", raw.factor, "Multiply the size by this").ShowDefault();
+  parser.Add("-r,--root", raw.root, "Root rank").ShowDefault();
+}
+
+void AddAxisOptions(ArgumentParser& parser, const Program& program, RawOptions& raw) {
+  parser
+      .Add("-d,--datatype", raw.types,
+           "Element types: f16 bf16 f32 f64 i8 i32 i64 u8, or all (of these), f8e4m3 f8e5m2 "
+           "(default f32)")
+      .SplitAtCommas();
+  if (program.reduces()) {
+    parser.Add("-o,--op", raw.operations, "Reductions: sum prod min max, or all")
+        .SplitAtCommas()
+        .ShowDefault();
+  }
+  parser.Add("--placement", raw.placement,
+             fmt::format("out, in (send == recv) or both (default {})",
+                         program.in_place_by_default ? "in" : "out; both for nccl-tests"));
+  parser.Add("-z,--blocking", raw.blocking,
+             "1: the library's blocking call (default); 0: its non-blocking call; or both");
+}
+
+void AddModelOptions(ArgumentParser& parser, const Program& program, RawOptions& raw) {
+  const bool buckets = program.reduces();
+  parser
+      .Add("--model", raw.model.models,
+           fmt::format("{} of these models instead of sizes (give -b or -e for both)",
+                       buckets ? "Gradient buckets" : "State and buffers"))
+      .SplitAtCommas();
+  if (!buckets) return;
+  parser.Add("--bucket-cap-mb", raw.model.caps, "DDP's bucket_cap_mb, one or several")
+      .SplitAtCommas();
+  parser.Add("--first-bucket-mb", raw.model.first, "Limit of the first bucket");
+  parser.Flag("--find-unused", raw.model.find_unused, "DDP's find_unused_parameters");
+  parser.Flag("--initial", raw.model.initial, "The buckets of the first iteration");
+}
+
+Status ReadSizes(const ArgumentParser& parser, const RawOptions& raw, Axes& axes) {
+  LOCKSTEP_ASSIGN_OR_RETURN(axes.begin_bytes, ParseBytes("-b", raw.begin));
+  LOCKSTEP_ASSIGN_OR_RETURN(axes.end_bytes, ParseBytes("-e", raw.end));
+  if (!raw.step.empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(axes.step_bytes, ParseBytes("-i", raw.step));
+    if (axes.step_bytes == 0) return InvalidInput("-i 0: the step must be positive");
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(axes.factor, measure::ParseNumber("-f", raw.factor));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::int64_t root, measure::ParseCount("-r", raw.root));
+  if (root > std::numeric_limits<int>::max()) {
+    return InvalidInput(fmt::format("-r {}: no such rank", root));
+  }
+  axes.root = static_cast<int>(root);
+  const bool sizes_given = parser.Given("-b") || parser.Given("-e") || parser.Given("-i");
+  axes.sweep = raw.model.models.empty() || sizes_given;
+  return OkStatus();
+}
+
+Status ReadPlacement(const Program& program, bool both_by_default, const std::string& word,
+                     std::vector<bool>& in_place) {
+  if (word == "both" || (word.empty() && both_by_default)) {
+    in_place = {false, true};
+  } else if (word == "in" || word == "out" || word.empty()) {
+    in_place = {word.empty() ? program.in_place_by_default : word == "in"};
+  } else {
+    return InvalidInput(fmt::format("--placement: '{}' is none of out, in, both", word));
+  }
+  return OkStatus();
+}
+
+Status ReadBlocking(const std::string& word, std::vector<collective::Blocking>& blocking) {
+  if (word.empty() || word == "1") {
+    blocking = {collective::Blocking::kBlocking};
+  } else if (word == "0") {
+    blocking = {collective::Blocking::kNonblocking};
+  } else if (word == "both") {
+    blocking = {collective::Blocking::kBlocking, collective::Blocking::kNonblocking};
+  } else {
+    return InvalidInput(fmt::format("-z: '{}' is none of 0, 1, both", word));
+  }
+  return OkStatus();
+}
+
+// Each once. "all" are those that every library and every GPU reduces, so that it is the same
+// everywhere: floats of 8 bits are named.
+Result<std::vector<collective::DataType>> ReadTypes(const std::vector<std::string>& words) {
+  std::vector<collective::DataType> types;
+  const auto add = [&](collective::DataType type) {
+    if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
+  };
+  for (const std::string& word : words) {
+    if (word == "all") {
+      for (const collective::DataType type : collective::AllDataTypes()) {
+        if (!collective::IsFloat8(type)) add(type);
+      }
+      continue;
+    }
+    LOCKSTEP_ASSIGN_OR_RETURN(const collective::DataType type,
+                              collective::ParseDataType("-d", word));
+    add(type);
+  }
+  return types;
+}
+
+Status ReadAxes(const RawOptions& raw, Axes& axes) {
+  axes.types_given = !raw.types.empty();
+  if (axes.types_given) {
+    LOCKSTEP_ASSIGN_OR_RETURN(axes.types, ReadTypes(raw.types));
+  }
+  axes.reductions.clear();
+  for (const std::string& word : raw.operations) {
+    if (word == "all") {
+      axes.reductions = {collective::Reduction::kSum, collective::Reduction::kProd,
+                         collective::Reduction::kMin, collective::Reduction::kMax};
+      break;
+    }
+    LOCKSTEP_ASSIGN_OR_RETURN(const collective::Reduction reduction,
+                              collective::ParseReduction("-o", word));
+    axes.reductions.push_back(reduction);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+void Collectives::AddOptions(ArgumentParser& parser) {
+  AddSizeOptions(parser, raw_);
+  AddAxisOptions(parser, program_, raw_);
+  if (program_.takes_models) AddModelOptions(parser, program_, raw_);
+}
+
+Status Collectives::ReadOptions(const ArgumentParser& parser, measure::ReportFormat format,
+                                plan::BenchSpec&) {
+  axes_.collective = program_.collective;
+  LOCKSTEP_RETURN_IF_ERROR(ReadSizes(parser, raw_, axes_));
+  LOCKSTEP_RETURN_IF_ERROR(ReadAxes(raw_, axes_));
+  const bool both = format == measure::ReportFormat::kNcclTests && program_.reduces();
+  LOCKSTEP_RETURN_IF_ERROR(ReadPlacement(program_, both, raw_.placement, axes_.in_place));
+  LOCKSTEP_RETURN_IF_ERROR(ReadBlocking(raw_.blocking, axes_.blocking));
+  if (program_.reduces()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(axes_.sequences, ModelSequences(raw_.model));
+  } else {
+    LOCKSTEP_ASSIGN_OR_RETURN(axes_.models, ddp_step::LoadModels(raw_.model.models));
+  }
+  return OkStatus();
+}
+
+// The coalesced broadcasts of a state are launched by the host, two at a time.
+std::string Collectives::needs_host() const {
+  return !axes_.models.empty() ? name() + " --model" : "";
+}
+
+measure::StepFactory Collectives::StepsOf(const measure::Bench& bench) const {
+  const auto models = std::make_shared<ddp_step::ModelCache>(bench);
+  return [&bench, models](std::uint32_t i) -> std::unique_ptr<measure::Step> {
+    if (bench.plan.cases[i].step.name == StateBroadcast::kName) {
+      return std::make_unique<StateBroadcastStep>(bench, i, *models);
+    }
+    return std::make_unique<CollectiveStep>(bench, i);
+  };
+}
+
+}  // namespace lockstep::bench::collectives

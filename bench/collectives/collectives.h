@@ -1,0 +1,57 @@
+// One collective over message sizes, and over what models make of it: gradient buckets, or
+// broadcasts of their state.
+#ifndef LOCKSTEP_BENCH_COLLECTIVES_COLLECTIVES_H_
+#define LOCKSTEP_BENCH_COLLECTIVES_COLLECTIVES_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/collectives/bucket_sequences.h"
+#include "bench/collectives/cases.h"
+#include "bench/measure/kind.h"
+#include "core/collective/collective.h"
+
+namespace lockstep::bench::collectives {
+
+// What a program of this kind measures.
+struct Program {
+  std::string name;
+  std::string description;
+  collective::Collective collective = collective::Collective::kAllReduce;
+  bool in_place_by_default = false;  // as the collective is used in training
+  bool takes_models = false;         // --model: gradient buckets, or broadcasts of a model's state
+
+  bool reduces() const { return collective::InfoOf(collective).reduces; }
+};
+
+struct RawOptions {
+  std::string begin = "8", end = "64M", step, factor = "2", root = "0", placement, blocking;
+  std::vector<std::string> operations = {"sum"}, types;
+  RawModelOptions model;
+};
+
+class Collectives final : public measure::Kind {
+ public:
+  explicit Collectives(Program program) : program_(std::move(program)) {}
+
+  std::string name() const override { return program_.name; }
+  std::string description() const override { return program_.description; }
+  void AddOptions(ArgumentParser& parser) override;
+  Status ReadOptions(const ArgumentParser& parser, measure::ReportFormat format,
+                     plan::BenchSpec& spec) override;
+  std::string needs_host() const override;
+  Result<plan::Plan> Expand(const plan::BenchSpec& spec, int ranks) const override {
+    return collectives::Expand(spec, axes_, ranks);
+  }
+  measure::StepFactory StepsOf(const measure::Bench& bench) const override;
+
+ private:
+  Program program_;
+  RawOptions raw_;
+  Axes axes_;
+};
+
+}  // namespace lockstep::bench::collectives
+
+#endif  // LOCKSTEP_BENCH_COLLECTIVES_COLLECTIVES_H_

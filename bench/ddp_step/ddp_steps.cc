@@ -1,0 +1,129 @@
+// The options of training steps, with PyTorch's names.
+#include "bench/ddp_step/ddp_steps.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include "bench/ddp_step/ddp_step.h"
+#include "bench/ddp_step/model_cache.h"
+#include "bench/ddp_step/models.h"
+#include "bench/measure/option_values.h"
+#include "core/base/units.h"
+#include "core/ddp/buckets.h"
+#include "core/ddp/engine.h"
+
+namespace lockstep::bench::ddp_step {
+namespace {
+
+Status ReadHooks(const std::vector<std::string>& words, std::vector<std::string>& values) {
+  if (words.empty()) return OkStatus();
+  values.clear();
+  for (const std::string& word : words) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const ddp::CommHook hook, ddp::ParseCommHook("--comm-hook", word));
+    measure::PutInto(std::string(ddp::NameOf(hook)), std::string("none"), values);
+  }
+  return OkStatus();
+}
+
+// In MiB as typed: names show it.
+Result<double> ReadMb(const std::string& option, const std::string& word) {
+  LOCKSTEP_RETURN_IF_ERROR(ddp::ParseBucketMb(option, word).status());
+  return std::strtod(word.c_str(), nullptr);
+}
+
+// DDP's default is always there, to be compared with.
+Status ReadCaps(const RawOptions& raw, Axes& axes) {
+  for (const std::string& word : raw.caps) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const double mb, ReadMb("--bucket-cap-mb", word));
+    measure::PutInto(mb, 0.0, axes.bucket_caps_mb);
+  }
+  if (raw.first_bucket.empty()) return OkStatus();
+  LOCKSTEP_ASSIGN_OR_RETURN(axes.first_bucket_mb, ReadMb("--first-bucket-mb", raw.first_bucket));
+  return OkStatus();
+}
+
+Status ReadAccumulate(const std::vector<std::string>& words, std::vector<std::int64_t>& values) {
+  if (words.empty()) return OkStatus();
+  values.clear();
+  for (const std::string& word : words) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::int64_t count, ParseBytes("--accumulate", word));
+    measure::PutInto(count, std::int64_t{1}, values);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+void DdpSteps::AddOptions(ArgumentParser& parser) {
+  parser.Add("--model", raw_.models, "Models by name (an unknown name lists them), or files")
+      .SplitAtCommas();
+  parser.Add("--bucket-cap-mb", raw_.caps, "DDP's bucket_cap_mb, beside its default")
+      .SplitAtCommas();
+  parser.Add("--first-bucket-mb", raw_.first_bucket, "Limit of the first bucket");
+  parser.Add("--broadcast-buffers", raw_.buffers, "0, 1 (default) or 0,1").SplitAtCommas();
+  parser.Add("--comm-hook", raw_.hooks, "none (default), all_reduce, fp16, bf16, powersgd")
+      .SplitAtCommas();
+  parser.Add("--find-unused", raw_.find_unused, "find_unused_parameters: 0 (default), 1, 0,1")
+      .SplitAtCommas()
+      .WithoutWordMeans(2, "1");
+  parser.Add("--static-graph", raw_.static_graph, "static_graph: 0 (default), 1 or 0,1")
+      .SplitAtCommas()
+      .WithoutWordMeans(2, "1");
+  parser
+      .Add("--accumulate", raw_.accumulate,
+           "Micro-batches of a step, all but the last under no_sync(); default 1")
+      .SplitAtCommas();
+  parser.Add("--compute-ms", raw_.compute_ms,
+             "Time of forward and backward (default: what their memory traffic takes)");
+  parser.Add("--compute", raw_.compute,
+             "What --compute-ms is spent on: memory (default; reads it) or matmul (products of "
+             "matrices)");
+  parser
+      .Add("--cuda-graph", raw_.cuda_graph,
+           "nccl: the step is captured once and replayed as a CUDA graph: 0 (default), 1, 0,1")
+      .SplitAtCommas()
+      .WithoutWordMeans(2, "1");
+  parser.Flag("--first-iteration", raw_.first_iteration,
+              "Also the first iteration, whose single bucket is not rebuilt yet");
+}
+
+Status DdpSteps::ReadOptions(const ArgumentParser&, measure::ReportFormat, plan::BenchSpec& spec) {
+  if (raw_.models.empty()) {
+    return InvalidInput("--model: none is named; give one, such as --model=resnet50");
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(axes_.models, LoadModels(raw_.models));
+  LOCKSTEP_RETURN_IF_ERROR(ReadCaps(raw_, axes_));
+  LOCKSTEP_RETURN_IF_ERROR(
+      measure::ReadSwitches("--broadcast-buffers", raw_.buffers, true, axes_.broadcast_buffers));
+  LOCKSTEP_RETURN_IF_ERROR(
+      measure::ReadSwitches("--find-unused", raw_.find_unused, false, axes_.find_unused));
+  LOCKSTEP_RETURN_IF_ERROR(
+      measure::ReadSwitches("--static-graph", raw_.static_graph, false, axes_.static_graph));
+  LOCKSTEP_RETURN_IF_ERROR(
+      measure::ReadSwitches("--cuda-graph", raw_.cuda_graph, false, axes_.cuda_graph));
+  LOCKSTEP_RETURN_IF_ERROR(ReadHooks(raw_.hooks, axes_.comm_hooks));
+  LOCKSTEP_RETURN_IF_ERROR(ReadAccumulate(raw_.accumulate, axes_.accumulate));
+  if (raw_.first_iteration) axes_.first_iteration = {false, true};
+  axes_.compute = raw_.compute;
+  LOCKSTEP_ASSIGN_OR_RETURN(axes_.compute_ms,
+                            measure::ParseNumber("--compute-ms", raw_.compute_ms));
+  spec.nccl.graphs = std::ranges::count(axes_.cuda_graph, true) > 0;
+  return OkStatus();
+}
+
+std::string DdpSteps::description() const {
+  return "A training step of a model under DDP: where its time goes, and what DDP's options "
+         "change.";
+}
+
+measure::StepFactory DdpSteps::StepsOf(const measure::Bench& bench) const {
+  const auto models = std::make_shared<ModelCache>(bench);
+  return [&bench, models](std::uint32_t i) {
+    return std::make_unique<DdpStepRunner>(bench, i, *models);
+  };
+}
+
+}  // namespace lockstep::bench::ddp_step

@@ -1,0 +1,36 @@
+// The models of a plan as one rank has them, made when first needed and shared by the cases: their
+// parameters, gradients and buffers, and the memory of the buckets.
+#ifndef LOCKSTEP_BENCH_DDP_STEP_MODEL_CACHE_H_
+#define LOCKSTEP_BENCH_DDP_STEP_MODEL_CACHE_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "bench/measure/step.h"
+#include "core/ddp/journal_observer.h"
+#include "core/ddp/launcher.h"
+#include "core/ddp/manifest_model.h"
+
+namespace lockstep::bench::ddp_step {
+
+class ModelCache {
+ public:
+  explicit ModelCache(const measure::Bench& bench) : bench_(bench), observer_(bench.communicator) {}
+
+  // The gradients of matrices have rank 1 if `low_rank`. Errors: no memory.
+  Result<ddp::ManifestModel*> Get(const std::string& name, bool low_rank);
+  const ddp::ModelTensors& TensorsOf(const std::string& name) const;
+  ddp::EnginePorts Ports();
+
+ private:
+  measure::Bench bench_;
+  ddp::JournalObserver observer_;
+  ddp::BucketMemory bucket_memory_;
+  std::map<std::pair<std::string, bool>, std::unique_ptr<ddp::ManifestModel>> models_;
+};
+
+}  // namespace lockstep::bench::ddp_step
+
+#endif  // LOCKSTEP_BENCH_DDP_STEP_MODEL_CACHE_H_

@@ -1,0 +1,182 @@
+// What the successor of a lost coordinator makes of what is left: which file it writes, which cases
+// count, whom it names. Three ranks, two cases; rank 0's agent is lost.
+#include "bench/harness/failover.h"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "bench/harness/testing/schedule.h"
+#include "bench/plan/testing/doubling.h"
+#include "core/verdict/history.h"
+#include "gtest/gtest.h"
+#include "results/store/partial_path.h"
+#include "results/store/store.h"
+
+namespace lockstep::bench::harness {
+namespace {
+
+plan::Plan ThreeRanks() {
+  plan::BenchSpec spec;
+  spec.backend = "gloo";
+  spec.iterations = 4;
+  return plan::Doubling(spec, 3, 2);
+}
+
+std::string Rows(std::uint32_t case_index, int count) {
+  return Sampled(0, case_index, count).event.message.payload;
+}
+verdict::History In(std::uint32_t case_index, int rank) {
+  return verdict::History(rank)
+      .Case(case_index)
+      .In(journal::Phase::kMeasure)
+      .Enters(verdict::AllReduce());
+}
+verdict::RankEvidence Gone(int rank) { return verdict::History(rank).Lost(); }
+
+coordinator::FailoverReport FailoverReportOf(std::vector<verdict::RankEvidence> evidence,
+                                             std::vector<std::string> data) {
+  coordinator::FailoverReport failover;
+  failover.successor = 1;
+  failover.whole = true;
+  failover.lifetime = 0;
+  for (const verdict::RankEvidence& rank : evidence) {
+    control::AgentInfo& agent = failover.agents.emplace_back();
+    agent.rank = rank.rank;
+    agent.host = agent.boot_id = "a";
+    const bool lost = rank.state == verdict::ProcessState::kLost;
+    failover.places.push_back({"a", lost ? verdict::Loss::kClosed : verdict::Loss::kNone});
+    failover.journals.push_back(rank.journal);
+  }
+  failover.evidence = std::move(evidence);
+  failover.data = std::move(data);
+  return failover;
+}
+
+std::string TextOf(const results::store::Run& run) {
+  std::string text =
+      fmt::format("{}{}:", verdict::NameOf(run.verdict), run.complete ? " complete" : "");
+  for (const verdict::RankOutcome& rank : run.judgement.outcomes)
+    text += fmt::format(" {}", verdict::NameOf(rank.outcome));
+  for (const verdict::Finding& finding : run.judgement.findings) {
+    text += fmt::format("; {} of {}", finding.cause.name(), fmt::join(finding.culprits, ","));
+  }
+  text += "\n";
+  for (const results::store::CaseRecord& record : run.cases) {
+    text += fmt::format("{}: {}, {} iterations, {:.0f} ns, slowest {}{}\n",
+                        verdict::NameOf(record.judgement.verdict), record.summary.stopped_by,
+                        record.summary.iterations, record.summary.median_ns,
+                        record.summary.max_rank, record.arrivals ? "" : ", no arrivals");
+  }
+  text += fmt::format("{} journals\n", run.history.size());
+  return text;
+}
+
+std::string Conclude(const launch::Legacy& legacy) {
+  const std::string path = testing::TempDir() + "/failover.h5";
+  const std::string partial = results::store::PartialPath(path, legacy.successor);
+  for (const std::string& file : {path, partial}) std::filesystem::remove(file);
+  BenchOptions options;
+  options.output = path;
+  options.format = measure::ReportFormat::kJsonLines;
+  std::int64_t now_ns = launch::FakeFleet::kBeginNs;
+  const VirtualTime time(&now_ns);
+  testing::internal::CaptureStderr();
+  const ExitCode code =
+      Failover("bench", options, launch::LaunchContext{}, ThreeRanks(), "bench -b 8")(legacy);
+  const std::string told = testing::internal::GetCapturedStderr();
+  std::string text = fmt::format("exit code {}\n", static_cast<int>(code));
+  if (told.find("rank 1's agent took its place") == std::string::npos) text += told;
+  for (const std::string& file : {path, partial}) {
+    if (!std::filesystem::exists(file)) continue;
+    const results::store::Run run = results::store::ReadRun(file).value();
+    text += file == path ? "" : "partial ";
+    text +=
+        (failover.replicated.empty() ? "" : run.id + " of " + run.started_at + " ") + TextOf(run);
+  }
+  return text;
+}
+
+TEST(Failover, TheCoordinatorsAgentIsGone) {
+  EXPECT_EQ(Conclude(LegacyOf({Gone(0), In(1, 1), In(1, 2)},
+                              {"", Rows(0, 4) + Rows(1, 2), Rows(0, 4) + Rows(1, 1)})),
+            "exit code 3\n"
+            "unknown: killed finished finished; agent_lost of 0\n"
+            "unknown: interrupted, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "unknown: lost, 1 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "2 journals\n");
+}
+
+TEST(Failover, OthersMayHoldTheNameOfTheFile) {
+  launch::Legacy legacy = LegacyOf({Gone(0), In(1, 1), In(1, 2)}, {"", Rows(0, 4), Rows(0, 4)});
+  legacy.whole = false;
+  EXPECT_EQ(Conclude(legacy),
+            "exit code 3\n"
+            "partial unknown: killed finished finished; agent_lost of 0\n"
+            "unknown: interrupted, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "unknown: lost, 0 iterations, nan ns, slowest -1, no arrivals\n"
+            "2 journals\n");
+}
+
+TEST(Failover, ItIsTheSameRun) {
+  launch::Legacy legacy = LegacyOf({Gone(0), In(0, 1), In(0, 2)}, {"", "", ""});
+  legacy.entrusted = {"0123abcd 2026-01-02T03:04:05Z"};
+  EXPECT_EQ(Conclude(legacy),
+            "exit code 3\n"
+            "0123abcd of 2026-01-02T03:04:05Z unknown: killed finished finished; agent_lost of 0\n"
+            "unknown: lost, 0 iterations, nan ns, slowest -1, no arrivals\n"
+            "unknown: not_run, 0 iterations, nan ns, slowest -1, no arrivals\n"
+            "2 journals\n");
+}
+
+TEST(Failover, ARankHadDied) {
+  EXPECT_EQ(Conclude(LegacyOf({Gone(0), In(1, 1), In(1, 2).Signalled(SIGSEGV)},
+                              {"", Rows(0, 4), Rows(0, 4)})),
+            "exit code 1\n"
+            "fail: killed hung crashed; agent_lost of 0; rank_crashed of 2\n"
+            "unknown: interrupted, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "fail: lost, 0 iterations, nan ns, slowest -1, no arrivals\n"
+            "2 journals\n");
+}
+
+TEST(Failover, AllWaitForAnOrder) {
+  const auto idle = [](int rank) {
+    return verdict::History(rank).Case(1).In(journal::Phase::kCheck).Idle();
+  };
+  EXPECT_EQ(Conclude(FailoverReportOf({Gone(0), idle(1), idle(2)},
+                                      {"", Rows(0, 4) + Rows(1, 4), Rows(0, 4) + Rows(1, 4)})),
+            "exit code 3\n"
+            "unknown: killed finished finished; agent_lost of 0\n"
+            "unknown: interrupted, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "unknown: interrupted, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "2 journals\n");
+}
+
+TEST(Failover, RanksThatAreSilentToo) {
+  EXPECT_EQ(Conclude(LegacyOf({Gone(0), In(0, 1).Silent(31),
+                               verdict::History(2).Case(0).In(journal::Phase::kCheck).Silent(31)},
+                              {"", Rows(0, 1), Rows(0, 1)})),
+            "exit code 3\n"
+            "unknown: killed hung hung; agent_lost of 0\n"
+            "unknown: lost, 1 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "unknown: not_run, 0 iterations, nan ns, slowest -1, no arrivals\n"
+            "2 journals\n");
+}
+
+TEST(Failover, AHostIsLost) {
+  launch::Legacy legacy = LegacyOf({Gone(0), In(0, 1), In(0, 2)}, {"", Rows(0, 3), Rows(0, 3)});
+  for (const int rank : {1, 2}) {
+    failover.agents[static_cast<std::size_t>(rank)].boot_id = "b";
+    failover.places[static_cast<std::size_t>(rank)].host = "b";
+  }
+  EXPECT_EQ(Conclude(failover),
+            "exit code 1\n"
+            "fail: killed finished finished; host_died of 0\n"
+            "fail: lost, 3 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "unknown: not_run, 0 iterations, nan ns, slowest -1, no arrivals\n"
+            "2 journals\n");
+}
+
+}  // namespace
+}  // namespace lockstep::bench::harness

@@ -1,0 +1,343 @@
+// Lifetimes of workers and the rounds in them. An event either counts, or ends the round: then the
+// evidence of all ranks is collected and judged, the case that it cost is lost, and new workers go
+// on with the others. Samples are saved before anything is judged.
+#include "bench/harness/scheduler.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <csignal>
+#include <limits>
+
+#include "bench/measure/lost_case.h"
+#include "bench/measure/protocol.h"
+#include "core/base/now.h"
+#include "core/verdict/lost_hosts.h"
+
+namespace lockstep::bench::harness {
+namespace {
+
+constexpr double kConnectSeconds = 120;  // connecting and touching memory, before silence counts
+constexpr double kGraceSeconds = 0.3;    // for peers of a dead rank to notice by themselves
+constexpr int kMostFruitless = 2;        // lifetimes without a round, one after the other
+constexpr double kLossSeconds = 0.2;     // for agents of a dead host to be missed
+constexpr double kCollectSeconds = 5;
+constexpr double kLookSeconds = 0.5;  // without an event, between looks for ranks that sleep
+constexpr double kEndSeconds = 10;
+constexpr double kDataSeconds = 0.3;  // for agents to report what is in the outboxes
+constexpr double kWarnedSeconds = 3;  // from the launcher's warning to its SIGKILL, and some more
+constexpr double kFinishSeconds = 20;
+constexpr std::size_t kHistoryEvents = 4096;  // of each rank and lifetime, kept in the file
+
+// What is proved although nothing is known of silence. A stopped rank may be continued: of it, and
+// of those who wait for it, only silence decides.
+verdict::Judgement JudgeProved(std::vector<verdict::RankEvidence>& evidence) {
+  for (verdict::RankEvidence& rank : evidence) {
+    if (rank.state == verdict::ProcessState::kStopped) rank.state = verdict::ProcessState::kRunning;
+  }
+  return verdict::Judge(evidence, std::numeric_limits<double>::infinity());
+}
+
+// Whether no worker was lost but by a signal to end: a batch system sends it to all processes.
+bool DiedOfTheEnd(const std::vector<verdict::RankEvidence>& evidence) {
+  return std::all_of(evidence.begin(), evidence.end(), [](const verdict::RankEvidence& rank) {
+    return rank.state != verdict::ProcessState::kSignalled || rank.signal == SIGTERM ||
+           rank.signal == SIGINT || rank.signal == SIGHUP;
+  });
+}
+
+}  // namespace
+
+Scheduler::Scheduler(launch::Fleet& fleet, const launch::FleetOptions& options,
+                     const plan::Plan& plan, measure::SampleBook& book, Progress& progress)
+    : fleet_(fleet),
+      one_lifetime_(options.workers_own_mpi),
+      plan_(plan),
+      book_(book),
+      progress_(progress),
+      // Half of the outbox for samples: batch records and located errors need room as well.
+      rounds_(plan, book, options.outbox_capacity_bytes / measure::kSampleRecordBytes / 2),
+      watch_(fleet, JudgeProved) {}
+
+Result<measure::Measurement> Scheduler::Run(int repetitions) {
+  for (repetition_ = 0; repetition_ < repetitions; ++repetition_) {
+    if (repetition_ > 0) {
+      book_.BeginRepetition();
+      rounds_.BeginRepetition();
+    }
+    LOCKSTEP_RETURN_IF_ERROR(RunRepetition());
+    if (second_pass_ && !measurement_.terminated && measurement_.interruptions.empty()) {
+      rounds_.Wake(second_pass_(repetition_));
+      LOCKSTEP_RETURN_IF_ERROR(RunRepetition());
+    }
+    std::vector<std::string> stopped;
+    for (std::size_t i = 0; i < plan_.cases.size(); ++i) stopped.push_back(rounds_.stopped_by(i));
+    measurement_.stopped_by.push_back(std::move(stopped));
+    if (measurement_.terminated) break;
+  }
+  repetition_ = std::min(repetition_, repetitions - 1);  // whoever is lost now, is so of the last
+  SaveSamples();
+  // Of workers that were told to end with us, nothing is judged.
+  if (alive_ && !measurement_.terminated && Finish() == Step::kInterrupted) Interrupt();
+  if (alive_) EndLifetime();
+  progress_.Clear();
+  measurement_.stalls = stalls_.stalls();
+  return std::move(measurement_);
+}
+
+Status Scheduler::RunRepetition() {
+  began_ns_ = NowNs();
+  while (!rounds_.finished()) {
+    Step step = alive_ ? Step::kDone : StartLifetime();
+    if (step == Step::kDone) step = RunRounds();
+    if (step == Step::kDone) return OkStatus();
+    if (step == Step::kTerminated) {
+      measurement_.terminated = true;
+      SaveSamples(/*even_none=*/true);
+      if (AwaitLosses()) Interrupt();
+      rounds_.StopAll("interrupted");
+      return OkStatus();
+    }
+    const bool progressed = measured_;  // before a case is lost, which is progress as well
+    Interrupt();
+    if (measurement_.terminated || HostsAreLost()) {
+      measurement_.terminated = true;
+      rounds_.StopAll("interrupted");
+      return OkStatus();
+    }
+    // A lifetime that could not even begin says what is missing; another would say it again.
+    for (const auto& [rank, error] : errors_) {
+      if (!progressed && ExitCodeOf(error.code()) != ExitCode::kFailed) return error;
+    }
+    // A library that hangs wherever it is called would cost a deadline a case.
+    fruitless_ = progressed ? 0 : fruitless_ + 1;
+    const bool hopeless = !measured_ || fruitless_ == kMostFruitless;
+    if (one_lifetime_ || hopeless) rounds_.StopAll("interrupted");
+  }
+  return OkStatus();
+}
+
+Scheduler::Step Scheduler::StartLifetime() {
+  errors_.clear();
+  measured_ = false;
+  if (const Status status = coordinator_.StartWorkers(); !status.ok()) {
+    errors_.emplace(0, status);
+    return Step::kInterrupted;
+  }
+  alive_ = true;
+  fleet_.SendAll({measure::kPlanMessage, plan::PlanToJson(plan_)});
+  const Step step =
+      AwaitAll(measure::kReadyMessage, std::max(kConnectSeconds, 2 * plan_.deadline_seconds));
+  if (step == Step::kDone && begun_) SaveSamples(/*even_none=*/true);
+  return step;
+}
+
+Scheduler::Step Scheduler::RunRounds() {
+  while (!rounds_.finished()) {
+    const double elapsed = static_cast<double>(NowNs() - began_ns_) * 1e-9;
+    const measure::Round round = rounds_.Next(elapsed);
+    if (round.batches.empty()) {
+      rounds_.StopAll("time_budget");
+      return Step::kDone;
+    }
+    fleet_.MeasureClocks(/*thoroughly=*/false);  // the workers sleep
+    fleet_.SendAll({measure::kRoundMessage, measure::EncodeRound(round)});
+    const Step step = AwaitAll(measure::kRoundDoneMessage, 86'400);
+    if (step != Step::kDone) return step;
+    measured_ = true;
+    stalls_.RoundDone();
+    rounds_.Close();
+    SaveIfWarned();
+    save_pace_.Call([this] { SaveSamples(); });  // the workers sleep
+    progress_.Update(
+        repetition_, plan_.cases.size() - rounds_.running(), plan_.cases.size(),
+        std::min(rounds_.SecondsToGo(), std::max(rounds_.BudgetSeconds() - elapsed, 0.0)));
+  }
+  return Step::kDone;
+}
+
+Scheduler::Step Scheduler::AwaitAll(measure::MessageType type, double seconds) {
+  const Deadline deadline = Deadline::AfterSeconds(seconds);
+  int arrived = 0;
+  while (arrived < coordinator_.size()) {
+    const coordinator::Event event =
+        coordinator_.Next(deadline.Earlier(Deadline::AfterSeconds(kLookSeconds)));
+    if (event.kind == coordinator::EventKind::kTimeout && !deadline.Passed()) {
+      SaveIfWarned();
+      if (type == measure::kRoundDoneMessage) {
+        stalls_.Look(fleet_.Collect(Deadline::AfterSeconds(kCollectSeconds)), repetition_);
+      }
+      continue;
+    }
+    if (const std::optional<Step> step = Handle(event, type, arrived)) return *step;
+  }
+  return Step::kDone;
+}
+
+std::optional<Scheduler::Step> Scheduler::Handle(const launch::FleetEvent& event,
+                                                 measure::MessageType expected, int& arrived) {
+  switch (event.kind) {
+    case launch::FleetEventKind::kMessage:
+      if (event.message.type == measure::kErrorMessage) {
+        errors_.emplace(event.rank, measure::DecodeError(event.message.payload));
+        return Step::kInterrupted;
+      }
+      if (event.message.type != expected) return std::nullopt;
+      if (expected == measure::kReadyMessage && event.rank == 0) {
+        measurement_.worker_facts = event.message.payload;
+      }
+      ++arrived;
+      return std::nullopt;
+    case coordinator::EventKind::kData:
+      book_.Add(event.rank, event.message.payload);
+      return std::nullopt;
+    case coordinator::EventKind::kQuiet:
+      if (watch_.OnEvent(event)) return Step::kInterrupted;
+      return std::nullopt;
+    case coordinator::EventKind::kStopped:  // it may be continued: silence decides
+    case coordinator::EventKind::kContinued:
+      TellOfStop(event);
+      return std::nullopt;
+    case coordinator::EventKind::kTerminate:
+      return Step::kTerminated;
+    case coordinator::EventKind::kWarned:
+      warned_until_ = Deadline::AfterSeconds(kWarnedSeconds);
+      SaveSamples(/*even_none=*/true);
+      return std::nullopt;
+    case coordinator::EventKind::kExited:
+    case coordinator::EventKind::kSignalled:
+    case coordinator::EventKind::kPlugin:  // none was asked for
+    case coordinator::EventKind::kFault:   // likewise
+    case coordinator::EventKind::kOverdue:
+    case coordinator::EventKind::kLost:
+    case coordinator::EventKind::kTimeout:
+      return Step::kInterrupted;
+  }
+  return std::nullopt;
+}
+
+bool Scheduler::HostsAreLost() const {
+  const std::vector<verdict::RankPlace> places = fleet_.places();
+  return std::any_of(places.begin(), places.end(), [](const verdict::RankPlace& place) {
+    return place.loss != verdict::Loss::kNone;
+  });
+}
+
+bool Scheduler::AwaitLosses() {
+  const Deadline deadline = Deadline::AfterSeconds(kLossSeconds);
+  while (!HostsAreLost() && !deadline.Passed()) {
+    int ignored = 0;
+    Handle(fleet_.Next(deadline), measure::kPlanMessage, ignored);
+  }
+  return HostsAreLost();
+}
+
+void Scheduler::TellOfStop(const launch::FleetEvent& event) {
+  const std::string who = fmt::format("rank {} (host {})", event.rank,
+                                      fleet_.agents()[static_cast<std::size_t>(event.rank)].host);
+  if (event.kind == launch::FleetEventKind::kContinued) {
+    progress_.Notice(fmt::format("{} was continued; the run goes on", who));
+    return;
+  }
+  progress_.Notice(
+      fmt::format("{} was stopped by signal {}: all others wait for it; continue it (kill -CONT), "
+                  "or its case fails after {} s of silence (-T)",
+                  who, event.signal, plan_.deadline_seconds));
+}
+
+// Peers of a dead rank often fail by themselves a moment later; what they say belongs to the
+// evidence.
+bool Scheduler::ToldToEndInGrace() {
+  const Deadline deadline = Deadline::AfterSeconds(kGraceSeconds);
+  while (!deadline.Passed()) {
+    const coordinator::Event event = coordinator_.Next(deadline);
+    int ignored = 0;
+    if (Handle(event, measure::kPlanMessage, ignored) == Step::kTerminated) return true;
+    if (event.kind == launch::FleetEventKind::kTimeout) return false;
+  }
+  return false;
+}
+
+void Scheduler::SaveSamples(bool even_none) {
+  for (const launch::FleetEvent& data : fleet_.TakeData(Deadline::AfterSeconds(kDataSeconds))) {
+    book_.Add(data.rank, data.message.payload);
+  }
+  if (!save_ || (book_.empty() && !even_none)) return;
+  if (begun_) std::exchange(begun_, {})();
+  measure::Measurement so_far = measurement_;
+  if (std::ssize(so_far.stopped_by) < book_.repetitions()) {
+    std::vector<std::string>& stopped = so_far.stopped_by.emplace_back();
+    for (std::size_t i = 0; i < plan_.cases.size(); ++i) {
+      const bool rows = book_.Current(i).complete_rows() > 0;
+      const std::string& known = rounds_.stopped_by(i);
+      stopped.push_back(!known.empty() ? known : rows ? "interrupted" : "not_run");
+    }
+  }
+  progress_.Clear();
+  save_(so_far);
+}
+
+void Scheduler::SaveIfWarned() {
+  if (warned_until_ && !warned_until_->Passed()) SaveSamples();
+}
+
+void Scheduler::Interrupt() {
+  progress_.Clear();
+  SaveSamples();
+  measure::Interruption interruption;
+  interruption.repetition = repetition_;
+  interruption.lifetime = coordinator_.lifetime();
+  const bool told = !measurement_.terminated && ToldToEndInGrace();
+  measurement_.terminated = measurement_.terminated || told;
+  // Told to end, there is no time for stacks.
+  const Deadline deadline = Deadline::AfterSeconds(kCollectSeconds);
+  std::vector<verdict::RankEvidence> evidence =
+      measurement_.terminated ? coordinator_.Glance(deadline) : coordinator_.Collect(deadline);
+  if (told && !HostsAreLost() && DiedOfTheEnd(evidence)) return EndLifetime();
+  for (verdict::RankEvidence& rank : evidence) {
+    if (const auto error = errors_.find(rank.rank); error != errors_.end()) {
+      rank.error = error->second.message();
+    }
+  }
+  stalls_.Interrupted(evidence);
+  interruption.judgement = verdict::Judge(evidence, plan_.deadline_seconds);
+  verdict::NameLostHosts(fleet_.places(), evidence, interruption.judgement);
+  interruption.case_index = measure::LostCase(evidence, interruption.judgement);
+  EndLifetime();
+  if (interruption.case_index) {
+    rounds_.Lose(*interruption.case_index);
+    measured_ = true;
+  }
+  measurement_.interruptions.push_back(std::move(interruption));
+}
+
+void Scheduler::EndLifetime() {
+  KeepHistory();
+  coordinator_.EndWorkers(Deadline::AfterSeconds(kEndSeconds));
+  // What was on its way when the workers ended.
+  for (;;) {
+    const coordinator::Event event = coordinator_.Next(Deadline::AfterNs(0));
+    if (event.kind == coordinator::EventKind::kTimeout) break;
+    if (event.kind == coordinator::EventKind::kData) book_.Add(event.rank, event.message.payload);
+  }
+  alive_ = false;
+}
+
+Scheduler::Step Scheduler::Finish() {
+  KeepHistory();
+  fleet_.SendAll({measure::kFinishMessage, ""});
+  const bool left = fleet_.AwaitExits(Deadline::AfterSeconds(kFinishSeconds));
+  if (left) alive_ = false;
+  return left ? Step::kDone : Step::kInterrupted;
+}
+
+void Scheduler::KeepHistory() {
+  const std::vector<journal::Journal> journals =
+      coordinator_.Journals(kHistoryEvents, Deadline::AfterSeconds(kCollectSeconds));
+  for (std::size_t rank = 0; rank < journals.size(); ++rank) {
+    measurement_.history.push_back({static_cast<int>(rank), coordinator_.lifetime(),
+                                    journals[rank].missed, journals[rank].events});
+  }
+}
+
+}  // namespace lockstep::bench::harness

@@ -1,0 +1,102 @@
+// The coordinator's side of a measurement: starts workers, orders rounds, and when a rank dies,
+// stops or falls silent, has it judged, ends the lifetime and goes on with the other cases.
+#ifndef LOCKSTEP_BENCH_HARNESS_SCHEDULER_H_
+#define LOCKSTEP_BENCH_HARNESS_SCHEDULER_H_
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/harness/progress.h"
+#include "bench/measure/measurement.h"
+#include "bench/measure/rounds.h"
+#include "bench/measure/sample_book.h"
+#include "bench/measure/stalls.h"
+#include "bench/plan/plan.h"
+#include "core/coordinator/coordinator.h"
+#include "core/coordinator/standstill_watch.h"
+#include "core/verdict/judge.h"
+#include "results/store/save_pace.h"
+
+namespace lockstep::bench::harness {
+
+class Scheduler {
+ public:
+  Scheduler(launch::Fleet& fleet, const launch::FleetOptions& options, const plan::Plan& plan,
+            measure::SampleBook& book, Progress& progress);
+
+  // Runs the plan `repetitions` times, each within the time budget, until every case has stopped.
+  // The error is one of the environment or of input that no judgement explains (the backend is not
+  // there, no memory); what happened to ranks is data in the measurement.
+  Result<measure::Measurement> Run(int repetitions);
+
+  // Asked when a repetition was measured without an interruption: cases that rested so far and are
+  // to be measured now, within a time budget of their own.
+  using SecondPass = std::function<std::vector<std::size_t>(int repetition)>;
+  void SetSecondPass(SecondPass second_pass) { second_pass_ = std::move(second_pass); }
+
+  // Called before anything is saved: when the ranks are ready to measure, or must end before that.
+  void SetBegun(std::function<void()> begun) { begun_ = std::move(begun); }
+
+  // Called when the book holds every sample that was taken so far, before anything is judged or
+  // ended: there may be a second left until all of us are killed.
+  using Save = std::function<void(const measure::Measurement& so_far)>;
+  void SetSave(Save save) { save_ = std::move(save); }
+
+ private:
+  enum class Step { kDone, kInterrupted, kTerminated };
+
+  Status RunRepetition();
+  Step StartLifetime();
+  Step RunRounds();
+  Step Finish();
+  // Waits until every rank has sent a message of this type.
+  Step AwaitAll(measure::MessageType type, double seconds);
+  // Handles one event; nothing when it changes nothing. `expected`: messages to count.
+  std::optional<Step> Handle(const launch::FleetEvent& event, measure::MessageType expected,
+                             int& arrived);
+  void Interrupt();
+  // A rank was stopped or continued: whoever waits for the run should know at once.
+  void TellOfStop(const coordinator::Event& event);
+  // `even_none`: also before there are any, so that the file says what the run was to be.
+  void SaveSamples(bool even_none = false);
+  void SaveIfWarned();
+  bool ToldToEndInGrace();
+  // Whether an agent, or the launcher on its host, is gone: then nobody can be started again.
+  bool HostsAreLost() const;
+  // Told to end: the launcher does that when a host is lost, and it may know first.
+  bool AwaitLosses();
+  void KeepHistory();
+  // Keeps what this lifetime left, and ends what still runs of it.
+  void EndLifetime();
+
+  coordinator::Coordinator& coordinator_;
+  const bool one_lifetime_;  // the workers use up the launch's MPI identity
+  const plan::Plan& plan_;
+  measure::SampleBook& book_;
+  Progress& progress_;
+  measure::Rounds rounds_;
+  launch::StandstillWatch watch_;
+  measure::StallWatch stalls_;
+  SecondPass second_pass_;
+  std::function<void()> begun_;
+  Save save_;
+  std::optional<Deadline> warned_until_;  // until then the launcher may kill us without a word
+  results::store::SavePace save_pace_{
+      0.01};  // also without a warning: on a busy machine it comes too late
+  measure::Measurement measurement_;
+  int repetition_ = 0;
+  std::int64_t began_ns_ = 0;     // the repetition
+  bool alive_ = false;            // a lifetime runs
+  bool measured_ = false;         // this lifetime has completed a round or lost a case
+  int fruitless_ = 0;             // lifetimes one after the other that completed no round
+  std::map<int, Status> errors_;  // what workers of this lifetime reported
+};
+
+}  // namespace lockstep::bench::harness
+
+#endif  // LOCKSTEP_BENCH_HARNESS_SCHEDULER_H_

@@ -1,0 +1,406 @@
+// What the scheduler of a measurement makes of ranks that die, fail, stand still or are lost: whom
+// the judgement names, which case it costs, and what is measured after it.
+#include <csignal>
+
+#include "bench/harness/testing/schedule.h"
+#include "core/verdict/history.h"
+#include "gtest/gtest.h"
+
+namespace lockstep::bench::harness {
+namespace {
+
+using coordinator::After;
+using coordinator::Ranks;
+using coordinator::Signalled;
+using coordinator::Steps;
+using coordinator::When;
+
+coordinator::ScriptStep Overdue(int rank) {
+  return coordinator::Of(coordinator::EventKind::kOverdue, rank);
+}
+verdict::History In(std::uint32_t case_index, int rank) {
+  return verdict::History(rank)
+      .Case(case_index)
+      .In(journal::Phase::kMeasure)
+      .Enters(verdict::AllReduce());
+}
+verdict::History Connects(int rank) { return verdict::History(rank).In(journal::Phase::kConnect); }
+coordinator::Script KilledIn(std::uint32_t case_index) {
+  return {When("send * round"), Ranks({In(case_index, 0), In(case_index, 1).Signalled(SIGKILL)}),
+          After(1), Signalled(1, SIGKILL)};
+}
+
+TEST(BenchLosses, AKillCostsTheCaseAndTheOtherIsMeasuredAnew) {
+  EXPECT_EQ(
+      Schedule({}, launch::Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0), BothReady(),
+                                 BothDid({1}, 2), BothLeft())),
+      "send * round 0: 0x0+4 1x0+4\n"
+      "clocks\n"
+      "send * round 1: 0x0+2 1x0+2\n"
+      "collect\n"
+      "save interrupted 2, interrupted 2\n"
+      "collect\n"
+      "end\n"
+      "start\n"
+      "send * plan\n"
+      "clocks\n"
+      "send * round 2: 1x0+2\n"
+      "save lost 2, iterations 4\n"
+      "send * finish\n"
+      "await exits\n"
+      "fail: hung,killed; rank_killed of 1, proved\n"
+      "repetition 0: lost 2 iterations 4\n"
+      "lifetime 0 of repetition 0 lost case 0: fail: hung,killed; rank_killed of 1, proved\n");
+}
+
+TEST(BenchLosses, ALossInTheFirstRound) {
+  EXPECT_EQ(
+      Schedule({}, launch::Steps(BothReady(), KilledIn(0), BothReady(), BothDid({1}), BothLeft())),
+      "send * round 0: 0x0+4 1x0+4\n"
+      "collect (2 times)\n"
+      "end\n"
+      "start\n"
+      "send * plan\n"
+      "clocks\n"
+      "send * round 1: 1x0+4\n"
+      "save lost 0, iterations 4\n"
+      "send * finish\n"
+      "await exits\n"
+      "fail: hung,killed; rank_killed of 1, proved\n"
+      "repetition 0: lost 0 iterations 4\n"
+      "lifetime 0 of repetition 0 lost case 0: fail: hung,killed; rank_killed of 1, proved\n");
+}
+
+TEST(BenchLosses, TwoLifetimesWithoutARoundAreEnough) {
+  EXPECT_EQ(
+      Schedule({.cases = 3}, launch::Steps(BothReady(), KilledIn(0), BothReady(), KilledIn(1))),
+      "start\n"
+      "send * plan\n"
+      "begun\n"
+      "save not_run 0, not_run 0, not_run 0\n"
+      "clocks\n"
+      "send * round 0: 0x0+4 1x0+4 2x0+4\n"
+      "collect (2 times)\n"
+      "end\n"
+      "start\n"
+      "send * plan\n"
+      "clocks\n"
+      "send * round 1: 1x0+4 2x0+4\n"
+      "collect (2 times)\n"
+      "end\n"
+      "fail: hung,killed; rank_killed of 1, proved; rank_killed of 1, proved\n"
+      "repetition 0: lost 0 lost 0 not_run 0\n"
+      "lifetime 0 of repetition 0 lost case 0: fail: hung,killed; rank_killed of 1, proved\n"
+      "lifetime 1 of repetition 0 lost case 1: fail: hung,killed; rank_killed of 1, proved\n");
+}
+
+TEST(BenchLosses, AKillInTheLastCaseKeepsTheFirst) {
+  EXPECT_EQ(
+      Schedule({}, launch::Steps(BothReady(), BothDid({0, 1}, 2), launch::When("send * round"),
+                                 Sampled(0, 0, 2), Sampled(1, 0, 2),
+                                 launch::Ranks({In(1, 0), In(1, 1).Signalled(SIGKILL)}),
+                                 Sampled(0, 1, 1), launch::Signalled(1, SIGKILL), BothReady(),
+                                 BothDid({0}, 0), BothLeft())),
+      "send * round 0: 0x0+4 1x0+4\n"
+      "clocks\n"
+      "send * round 1: 0x0+2 1x0+2\n"
+      "save interrupted 4, interrupted 2\n"
+      "collect\n"
+      "end\n"
+      "start\n"
+      "send * plan\n"
+      "clocks\n"
+      "send * round 2: 0x0+0\n"
+      "save iterations 4, lost 2\n"
+      "send * finish\n"
+      "await exits\n"
+      "fail: hung,killed; rank_killed of 1, proved\n"
+      "repetition 0: iterations 4 lost 2\n"
+      "lifetime 0 of repetition 0 lost case 1: fail: hung,killed; rank_killed of 1, proved\n");
+}
+
+TEST(BenchLosses, TheWorkersOfMpiAreNotStartedTwice) {
+  EXPECT_EQ(
+      Schedule({.own_mpi = true}, launch::Steps(BothReady(), KilledIn(0))),
+      "send * round 0: 0x0+4 1x0+4\n"
+      "collect (2 times)\n"
+      "end\n"
+      "fail: hung,killed; rank_killed of 1, proved\n"
+      "repetition 0: lost 0 not_run 0\n"
+      "lifetime 0 of repetition 0 lost case 0: fail: hung,killed; rank_killed of 1, proved\n");
+}
+
+TEST(BenchLosses, TwoCasesTwoLosses) {
+  EXPECT_EQ(
+      Schedule({}, launch::Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0), BothReady(),
+                                 KilledIn(1))),
+      "send * round 0: 0x0+4 1x0+4\n"
+      "clocks\n"
+      "send * round 1: 0x0+2 1x0+2\n"
+      "collect\n"
+      "save interrupted 2, interrupted 2\n"
+      "collect\n"
+      "end\n"
+      "start\n"
+      "send * plan\n"
+      "clocks\n"
+      "send * round 2: 1x0+2\n"
+      "collect\n"
+      "save lost 2, interrupted 2\n"
+      "collect\n"
+      "end\n"
+      "save lost 2, lost 2\n"
+      "fail: hung,killed; rank_killed of 1, proved; rank_killed of 1, proved\n"
+      "repetition 0: lost 2 lost 2\n"
+      "lifetime 0 of repetition 0 lost case 0: fail: hung,killed; rank_killed of 1, proved\n"
+      "lifetime 1 of repetition 0 lost case 1: fail: hung,killed; rank_killed of 1, proved\n");
+}
+
+TEST(BenchLosses, ALostCaseRestsInLaterRepetitions) {
+  EXPECT_EQ(
+      Schedule({.repetitions = 2},
+               launch::Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0), BothReady(),
+                             BothDid({1}, 2), BothDid({1}), BothLeft())),
+      "send * round 0: 0x0+4 1x0+4\n"
+      "clocks\n"
+      "send * round 1: 0x0+2 1x0+2\n"
+      "collect\n"
+      "save interrupted 2, interrupted 2\n"
+      "collect\n"
+      "end\n"
+      "start\n"
+      "send * plan\n"
+      "clocks\n"
+      "send * round 2: 1x0+2\n"
+      "clocks\n"
+      "send * round 3: 1x0+4\n"
+      "save lost 0, iterations 4\n"
+      "send * finish\n"
+      "await exits\n"
+      "fail: hung,killed; rank_killed of 1, proved\n"
+      "repetition 0: lost 2 iterations 4\n"
+      "repetition 1: lost 0 iterations 4\n"
+      "lifetime 0 of repetition 0 lost case 0: fail: hung,killed; rank_killed of 1, proved\n");
+}
+
+TEST(BenchLosses, WhatPeersSaySoonAfterBelongsToIt) {
+  EXPECT_EQ(
+      Schedule({},
+               launch::Steps(BothReady(), BothDid({0, 1}, 2), launch::When("send * round"),
+                             launch::Ranks({In(0, 0), In(0, 1).Signalled(SIGKILL)}),
+                             launch::Signalled(1, SIGKILL), launch::After(0.1),
+                             Failed(0, SystemFailed("Connection closed by peer")), Sampled(0, 0, 1),
+                             launch::Exited(0, 1), BothReady(), BothDid({1}, 2), BothLeft())),
+      "send * round 0: 0x0+4 1x0+4\n"
+      "clocks\n"
+      "send * round 1: 0x0+2 1x0+2\n"
+      "save interrupted 2, interrupted 2\n"
+      "collect\n"
+      "end\n"
+      "start\n"
+      "send * plan\n"
+      "clocks\n"
+      "send * round 2: 1x0+2\n"
+      "save lost 2, iterations 4\n"
+      "send * finish\n"
+      "await exits\n"
+      "fail: failed,killed; rank_killed of 1, proved\n"
+      "repetition 0: lost 2 iterations 4\n"
+      "lifetime 0 of repetition 0 lost case 0: fail: failed,killed; rank_killed of 1, proved\n");
+}
+
+TEST(BenchLosses, AnErrorOfOneRank) {
+  EXPECT_EQ(
+      Schedule({}, launch::Steps(BothReady(), BothDid({0, 1}, 2), launch::When("send * round"),
+                                 launch::Ranks({In(0, 0), In(0, 1)}),
+                                 Failed(1, SystemFailed("no route")), BothReady(), BothDid({1}, 2),
+                                 BothLeft())),
+      "send * round 0: 0x0+4 1x0+4\n"
+      "clocks\n"
+      "send * round 1: 0x0+2 1x0+2\n"
+      "save interrupted 2, interrupted 2\n"
+      "collect\n"
+      "end\n"
+      "start\n"
+      "send * plan\n"
+      "clocks\n"
+      "send * round 2: 1x0+2\n"
+      "save lost 2, iterations 4\n"
+      "send * finish\n"
+      "await exits\n"
+      "fail: hung,failed; rank_failed of 1, proved\n"
+      "repetition 0: lost 2 iterations 4\n"
+      "lifetime 0 of repetition 0 lost case 0: fail: hung,failed; rank_failed of 1, proved\n");
+}
+
+TEST(BenchLosses, AnErrorOfTheEnvironmentBeforeARoundEndsTheRun) {
+  EXPECT_EQ(Schedule({}, launch::Steps(launch::When("send * plan"),
+                                       launch::Ranks({Connects(0), Connects(1)}),
+                                       Failed(1, EnvironmentError("no memory")))),
+            "start\n"
+            "send * plan\n"
+            "collect\n"
+            "end\n"
+            "no memory\n");
+}
+
+TEST(BenchLosses, AnErrorOfTheEnvironmentAfterARoundIsData) {
+  EXPECT_EQ(Schedule({.iterations = {}},
+                     launch::Steps(BothReady(), BothDid({0, 1}), launch::When("send * round"),
+                                   launch::Ranks({In(0, 0), In(0, 1)}),
+                                   Failed(1, EnvironmentError("no memory")), launch::When("start"),
+                                   Failed(0, EnvironmentError("no memory")))),
+            "send * round 0: 0x1+1 1x1+1\n"
+            "clocks\n"
+            "send * round 1: 0x4+64 1x4+64\n"
+            "save interrupted 4, interrupted 4\n"
+            "collect\n"
+            "end\n"
+            "start\n"
+            "send * plan\n"
+            "save lost 4, interrupted 4\n"
+            "collect\n"
+            "end\n"
+            "no memory\n");
+}
+
+TEST(BenchLosses, WorkersThatCannotBeStarted) {
+  EXPECT_EQ(Schedule({}, {launch::Refused(EnvironmentError("no processes left"))}),
+            "start\n"
+            "collect\n"
+            "end\n"
+            "no processes left\n");
+}
+
+TEST(BenchLosses, WorkersThatCannotBeStartedAgain) {
+  EXPECT_EQ(Schedule({}, launch::Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0),
+                                       launch::Refused(EnvironmentError("no processes left")))),
+            "send * round 0: 0x0+4 1x0+4\n"
+            "clocks\n"
+            "send * round 1: 0x0+2 1x0+2\n"
+            "collect\n"
+            "save interrupted 2, interrupted 2\n"
+            "collect\n"
+            "end\n"
+            "start\n"
+            "save lost 2, interrupted 2\n"
+            "collect\n"
+            "end\n"
+            "no processes left\n");
+}
+
+TEST(BenchLosses, ADeathBeforeARoundIsNotTriedAgain) {
+  EXPECT_EQ(
+      Schedule({}, launch::Steps(launch::When("send * plan"),
+                                 launch::Ranks({Connects(0), Connects(1).Signalled(SIGSEGV)}),
+                                 Ready(0), launch::Signalled(1, SIGSEGV))),
+      "start\n"
+      "send * plan\n"
+      "collect\n"
+      "end\n"
+      "fail: hung,crashed; rank_crashed of 1, proved\n"
+      "repetition 0: not_run 0 not_run 0\n"
+      "lifetime 0 of repetition 0 lost no case: fail: hung,crashed; rank_crashed of 1, proved\n");
+}
+
+TEST(BenchLosses, ARankThatNeverConnects) {
+  EXPECT_EQ(Schedule({}, launch::Steps(launch::When("send * plan"),
+                                       launch::Ranks({Connects(0).Idle(), Connects(1).Silent(120)}),
+                                       Ready(0))),
+            "start\n"
+            "send * plan\n"
+            "collect\n"
+            "end\n"
+            "fail: finished,hung; init_failure of 1, suspected\n"
+            "repetition 0: not_run 0 not_run 0\n"
+            "lifetime 0 of repetition 0 lost no case: fail: finished,hung; init_failure of 1, "
+            "suspected\n");
+}
+
+TEST(BenchLosses, SilenceOfAll) {
+  EXPECT_EQ(
+      Schedule({.own_mpi = true},
+               launch::Steps(BothReady(), launch::When("send * round"),
+                             launch::Ranks({In(0, 0).Silent(6),
+                                            In(0, 1).In(journal::Phase::kCheck).Silent(6)}),
+                             launch::After(6), Overdue(0))),
+      "send * round 0: 0x0+4 1x0+4\n"
+      "collect (12 times)\n"
+      "end\n"
+      "fail: hung,hung; transport_stall of , suspected\n"
+      "repetition 0: lost 0 not_run 0\n"
+      "lifetime 0 of repetition 0 lost case 0: fail: hung,hung; transport_stall of , suspected\n");
+}
+
+TEST(BenchLosses, AMismatchIsProvedAtOnce) {
+  const verdict::History barrier =
+      verdict::History(1).Case(0).In(journal::Phase::kMeasure).Enters(verdict::Barrier());
+  EXPECT_EQ(
+      Schedule({.own_mpi = true}, launch::Steps(BothReady(), launch::When("send * round"),
+                                                launch::Ranks({In(0, 0), barrier}),
+                                                launch::Of(launch::FleetEventKind::kQuiet, 0))),
+      "send * round 0: 0x0+4 1x0+4\n"
+      "collect\n"
+      "end\n"
+      "fail: hung,hung; collective_mismatch of 0,1, proved\n"
+      "repetition 0: lost 0 not_run 0\n"
+      "lifetime 0 of repetition 0 lost case 0: fail: hung,hung; collective_mismatch of 0,1, "
+      "proved\n");
+}
+
+TEST(BenchLosses, AStopIsHeldAgainstItsRankWhenAllAreSilent) {
+  const verdict::History stopped =
+      verdict::History(1).Case(0).In(journal::Phase::kMeasure).Stopped(SIGSTOP).Silent(6);
+  EXPECT_EQ(
+      Schedule({.own_mpi = true}, launch::Steps(BothReady(), launch::When("send * round"),
+                                                launch::Ranks({In(0, 0).Silent(6), stopped}),
+                                                launch::Stopped(1, SIGSTOP),
+                                                launch::Of(launch::FleetEventKind::kQuiet, 0),
+                                                launch::After(6), Overdue(0))),
+      "rank 1 (host node0) was stopped by signal 19: all others wait for it; continue it (kill "
+      "-CONT), or its case fails after 5 s of silence (-T)\n"
+      "send * round 0: 0x0+4 1x0+4\n"
+      "collect (12 times)\n"
+      "end\n"
+      "fail: hung,stopped; rank_stopped of 1, proved\n"
+      "repetition 0: lost 0 not_run 0\n"
+      "lifetime 0 of repetition 0 lost case 0: fail: hung,stopped; rank_stopped of 1, proved\n");
+}
+
+TEST(BenchLosses, ASleeperThatDoesNotGoOnIsNoStall) {
+  const verdict::History asleep = In(0, 1).Silent(6).Asleep("asleep in nanosleep");
+  EXPECT_EQ(
+      Schedule({.own_mpi = true}, launch::Steps(BothReady(), launch::When("send * round"),
+                                                launch::Ranks({In(0, 0).Silent(6), asleep}),
+                                                launch::After(6), Overdue(0))),
+      "send * round 0: 0x0+4 1x0+4\n"
+      "collect (12 times)\n"
+      "end\n"
+      "fail: hung,hung; transport_stall of 1, suspected\n"
+      "repetition 0: lost 0 not_run 0\n"
+      "lifetime 0 of repetition 0 lost case 0: fail: hung,hung; transport_stall of 1, suspected\n");
+}
+
+TEST(BenchLosses, ASleeperThatWentOnBeforeTheLossIsAStall) {
+  const verdict::History went = verdict::History(1)
+                                    .Case(0)
+                                    .In(journal::Phase::kMeasure)
+                                    .Does(verdict::AllReduce())
+                                    .Enters(verdict::AllReduce());
+  EXPECT_EQ(
+      Schedule({.own_mpi = true},
+               launch::Steps(BothReady(), launch::When("send * round"),
+                             launch::Ranks({In(0, 0), In(0, 1).Silent(0.6).Asleep("asleep")}),
+                             launch::After(0.7), launch::Ranks({In(0, 0).Signalled(SIGKILL), went}),
+                             launch::Signalled(0, SIGKILL))),
+      "send * round 0: 0x0+4 1x0+4\n"
+      "collect (2 times)\n"
+      "end\n"
+      "fail: killed,hung; rank_killed of 0, proved; slow_rank of 1, proved\n"
+      "repetition 0: lost 0 not_run 0\n"
+      "lifetime 0 of repetition 0 lost case 0: fail: killed,hung; rank_killed of 0, proved\n"
+      "rank 1 stalled in case 0\n");
+}
+
+}  // namespace
+}  // namespace lockstep::bench::harness

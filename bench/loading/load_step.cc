@@ -1,0 +1,136 @@
+// A batch from datasets/loader on every rank, then a barrier. The dataset is a file that the user
+// names, or one that every rank makes for itself and that loses its name at once.
+#include "bench/loading/load_step.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+
+#include "bench/plan/step_fields.h"
+#include "core/base/check.h"
+#include "datasets/shards/samples.h"
+#include "datasets/shards/shard_file.h"
+
+namespace lockstep::bench::loading {
+namespace {
+
+constexpr int kPrefetch = 2;  // PyTorch's prefetch_factor
+constexpr double kImageWeight = 4;
+
+// The dataset's file by name. One that is made for the run loses its name with this object: whoever
+// has opened it by then reads on, and nothing is left of it however the rank ends.
+class DatasetFile {
+ public:
+  ~DatasetFile() {
+    if (made_) unlink(path_.c_str());
+  }
+  Status Open(const ShardedLoad& plan, std::uint64_t seed) {
+    path_ = plan.dataset;
+    if (!path_.empty()) return OkStatus();
+    path_ =
+        fmt::format("{}/lockstep-{}.h5", std::filesystem::temp_directory_path().string(), getpid());
+    made_ = true;
+    datasets::shards::DatasetSpec spec;
+    spec.samples = plan.samples;
+    spec.seed = seed;
+    return datasets::shards::MakeShardFile(path_, spec).status();
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  bool made_ = false;
+  std::string path_;
+};
+
+}  // namespace
+
+LoadStep::LoadStep(const measure::Bench& bench, std::uint32_t case_index)
+    : bench_(bench), plan_(plan::StepOf<ShardedLoad>(bench.plan.cases[case_index])) {}
+
+Status LoadStep::Open() {
+  DatasetFile file;
+  LOCKSTEP_RETURN_IF_ERROR(file.Open(plan_, bench_.plan.seed));
+  LOCKSTEP_ASSIGN_OR_RETURN(const datasets::shards::ShardFile shard,
+                            datasets::shards::ShardFile::Open(file.path()));
+  datasets::loader::LoaderOptions options;
+  options.sampler.world = bench_.communicator.size();
+  options.sampler.rank = bench_.communicator.rank();
+  options.sampler.seed = bench_.plan.seed;
+  options.sampler.drop_last = plan_.drop_last;
+  options.drop_last_batch = true;  // so that all iterations are alike
+  options.batch = plan_.batch;
+  options.workers = plan_.workers;
+  options.prefetch = kPrefetch;
+  options.decode_passes = plan_.decode_passes;
+  if (bench_.communicator.rank() == plan_.slow_rank) options.slow_down = plan_.slow_down;
+  options.deadline_seconds = bench_.plan.deadline_seconds;
+  options.journal = &bench_.link.journal();
+  options.phase_after = journal::Phase::kMeasure;
+  for (std::int64_t i = 0; plan_.weighted && i < shard.samples(); ++i) {
+    const bool image =
+        datasets::shards::KindOfSample(shard.spec(), i) == datasets::shards::SampleKind::kImage;
+    options.weights.push_back(image ? kImageWeight : 1);
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(loader_, datasets::loader::Loader::Open(file.path(), options));
+  return OkStatus();
+}
+
+Status LoadStep::BeginEpoch() {
+  LOCKSTEP_RETURN_IF_ERROR(loader_->StartEpoch(plan_.set_epoch ? epochs_ : 0));
+  ++epochs_;
+  return OkStatus();
+}
+
+Status LoadStep::Next() {
+  LOCKSTEP_ASSIGN_OR_RETURN(const bool more, loader_->Next(batch_));
+  LOCKSTEP_CHECK(more, "an epoch that is over was begun anew");
+  return OkStatus();
+}
+
+Status LoadStep::Prepare() {
+  if (loader_ == nullptr) LOCKSTEP_RETURN_IF_ERROR(Open());
+  LOCKSTEP_RETURN_IF_ERROR(BeginEpoch());
+  const std::int64_t ahead = std::int64_t{plan_.workers} * kPrefetch;
+  for (std::int64_t i = 0; i < ahead && i + 1 < loader_->batches(); ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(Next());
+  }
+  return OkStatus();
+}
+
+Status LoadStep::Rewrite(bool, bool) {
+  return batch_.number + 1 < loader_->batches() ? OkStatus() : BeginEpoch();
+}
+
+Result<comm::Interval> LoadStep::Run() {
+  interval_.entry = NowTicks();
+  LOCKSTEP_RETURN_IF_ERROR(Next());
+  loaded_ = NowTicks();
+  LOCKSTEP_RETURN_IF_ERROR(
+      bench_.communicator.Enqueue(measure::kBarrier, collective::Buffers{}, bench_.stream));
+  interval_.exit = NowTicks();
+  return interval_;
+}
+
+void LoadStep::Compare(measure::Comparison& comparison) {
+  std::int64_t place = batch_.number * plan_.batch;
+  for (const datasets::loader::LoadedSample& sample : batch_.samples) {
+    ++comparison.checked;
+    const std::int64_t expected = loader_->indices()[place++];
+    if (sample.index == expected) continue;
+    if (comparison.wrong++ > 0) continue;
+    comparison.located.push_back(
+        {0, place - 1, fmt::format("sample {}", expected), fmt::format("sample {}", sample.index)});
+  }
+}
+
+Status LoadStep::TakeParts(std::vector<double>& values) {
+  values.insert(values.end(),
+                {bench_.Ns(interval_.entry, loaded_), bench_.Ns(loaded_, interval_.exit),
+                 static_cast<double>(batch_.samples.size())});
+  return OkStatus();
+}
+
+}  // namespace lockstep::bench::loading

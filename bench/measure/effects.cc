@@ -1,0 +1,199 @@
+// Pairs of cases that differ in one setting, compared round by round. The interval is that of the
+// median of the ratios, which are taken as logarithms (core/stats).
+#include "bench/measure/effects.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/stats/stats.h"
+
+namespace lockstep::bench::measure {
+namespace {
+
+using RoundTimes = std::map<std::int32_t, double>;  // round: median of its samples, ns
+
+// Samples are maxima over ranks; rows that a rank did not complete are left out.
+RoundTimes TimesOf(const results::store::CaseRecord& record, bool calibrates) {
+  std::map<std::int32_t, std::vector<double>> rounds;
+  const results::store::Samples& samples = record.samples;
+  const auto ranks = static_cast<std::size_t>(samples.ranks);
+  for (std::size_t row = 0; row < samples.round.size(); ++row) {
+    std::int64_t longest = 0;
+    bool complete = true;
+    for (std::size_t k = row * ranks; k < (row + 1) * ranks; ++k) {
+      complete = complete && samples.exit_ns[k] != results::store::Samples::kNoTime;
+      longest = std::max(longest, samples.exit_ns[k] - samples.entry_ns[k]);
+    }
+    if (complete) rounds[samples.round[row]].push_back(static_cast<double>(longest));
+  }
+  if (calibrates && !rounds.empty()) rounds.erase(rounds.begin());
+  RoundTimes times;
+  for (const auto& [round, values] : rounds) times[round] = stats::Median(values);
+  return times;
+}
+
+// The one setting in which two cases differ; nothing if they differ in none or in more.
+std::optional<std::size_t> OnlyDifference(const results::store::CaseRecord& a,
+                                          const results::store::CaseRecord& b) {
+  if (a.repetition != b.repetition || a.settings.size() != b.settings.size()) return std::nullopt;
+  std::optional<std::size_t> difference;
+  for (std::size_t i = 0; i < a.settings.size(); ++i) {
+    if (a.settings[i].first != b.settings[i].first) return std::nullopt;
+    if (a.settings[i].second == b.settings[i].second) continue;
+    if (difference) return std::nullopt;
+    difference = i;
+  }
+  return difference;
+}
+
+// Pairs of a case and its baseline in each option in which it has one.
+std::vector<results::store::OptionEffect> PairsOf(const results::store::Run& run) {
+  std::vector<results::store::OptionEffect> pairs;
+  for (std::size_t i = 0; i < run.cases.size(); ++i) {
+    std::map<std::size_t, std::size_t> baselines;  // setting: the first such case
+    for (std::size_t j = 0; j < i; ++j) {
+      const std::optional<std::size_t> setting = OnlyDifference(run.cases[i], run.cases[j]);
+      if (setting) baselines.emplace(*setting, j);
+    }
+    for (const auto& [setting, baseline] : baselines) {
+      const auto& [option, value] = run.cases[i].settings[setting];
+      if (option == "model") continue;  // models are not alternatives
+      pairs.push_back({option, value, run.cases[baseline].settings[setting].second,
+                       static_cast<std::int32_t>(i), static_cast<std::int32_t>(baseline)});
+    }
+  }
+  return pairs;
+}
+
+std::size_t AlternativesOf(const results::store::OptionEffect& pair,
+                           const std::vector<results::store::OptionEffect>& pairs) {
+  return static_cast<std::size_t>(
+      std::count_if(pairs.begin(), pairs.end(), [&](const results::store::OptionEffect& other) {
+        return other.baseline == pair.baseline && other.option == pair.option;
+      }));
+}
+
+bool Measure(const RoundTimes& baseline, const RoundTimes& times, double confidence,
+             results::store::OptionEffect& effect) {
+  // Of logarithms: half and twice as fast are as far from 1, and no bound is below 0.
+  std::vector<double> ratios;
+  for (const auto& [round, ns] : times) {
+    const auto found = baseline.find(round);
+    if (found == baseline.end() || ns <= 0 || found->second <= 0) continue;
+    ratios.push_back(std::log(found->second / ns));
+  }
+  if (ratios.empty()) return false;
+  const stats::MedianInterval interval = stats::EstimateMedian(ratios, confidence);
+  effect.rounds = static_cast<std::int64_t>(ratios.size());
+  effect.ratio = std::exp(interval.median);
+  effect.interval_low = std::isfinite(interval.low) ? std::exp(interval.low) : interval.low;
+  effect.interval_high = std::exp(interval.high);
+  return true;
+}
+
+// Less is not worth a word, however sure it is.
+constexpr double kLeastGain = 1.01;
+
+bool Faster(const results::store::OptionEffect& effect) {
+  return effect.interval_low > 1 && effect.ratio >= kLeastGain;
+}
+bool Slower(const results::store::OptionEffect& effect) { return effect.interval_high < 1; }
+
+// "bucket_cap_mb=10: 1.25 times faster than the default (95 %: 1.23 to 1.27)".
+std::string TextOf(const results::store::OptionEffect& effect) {
+  const bool faster = effect.ratio > 1;
+  const auto times = [faster](double ratio) { return faster ? ratio : 1 / ratio; };
+  const auto [low, high] = std::minmax({times(effect.interval_low), times(effect.interval_high)});
+  return fmt::format("{}={}: {:.2f} times {} than {}{} (95 %: {:.2f} to {:.2f})", effect.option,
+                     effect.value, times(effect.ratio), faster ? "faster" : "slower",
+                     effect.baseline_value == "default" ? "the " : "", effect.baseline_value, low,
+                     high);
+}
+
+// Of each option the value that gains most, if one gains anything for sure.
+std::vector<const results::store::OptionEffect*> GainsOf(
+    const std::vector<const results::store::OptionEffect*>& effects) {
+  std::vector<const results::store::OptionEffect*> gains;
+  for (const results::store::OptionEffect* effect : effects) {
+    if (!Faster(*effect)) continue;
+    const auto same =
+        std::ranges::find(gains, effect->option, &results::store::OptionEffect::option);
+    if (same == gains.end()) {
+      gains.push_back(effect);
+    } else if (effect->ratio > (*same)->ratio) {
+      *same = effect;
+    }
+  }
+  return gains;
+}
+
+// Where nothing is faster, so that nobody need choose.
+std::string NothingGained(const std::vector<const results::store::OptionEffect*>& effects) {
+  std::int64_t rounds = 0;
+  bool known = false;
+  std::string slower;
+  for (const results::store::OptionEffect* effect : effects) {
+    rounds = std::max(rounds, effect->rounds);
+    known = known || std::isfinite(effect->interval_low);
+    if (Slower(*effect)) slower += "; " + TextOf(*effect);
+  }
+  if (known) {
+    return fmt::format(
+        "nothing is to be gained: no option makes a step faster by 1 % or more, as far as {} "
+        "rounds tell; keep the defaults{}",
+        rounds, slower);
+  }
+  return fmt::format("too few rounds to compare options ({}): give a longer --time-budget", rounds);
+}
+
+// The sentence about one context: effects whose baseline is the case with all defaults.
+std::string AdviceOf(const results::store::Run& run, std::int32_t baseline) {
+  std::vector<const results::store::OptionEffect*> effects;
+  for (const results::store::OptionEffect& effect : run.effects) {
+    if (effect.baseline == baseline) effects.push_back(&effect);
+  }
+  if (effects.empty()) return "";
+  std::vector<std::string> parts;
+  for (const results::store::OptionEffect* gain : GainsOf(effects)) parts.push_back(TextOf(*gain));
+  const std::string text = parts.empty() ? NothingGained(effects)
+                                         : fmt::format("{}{}", fmt::join(parts, "; "),
+                                                       parts.size() > 1 ? "; each alone" : "");
+  const std::string& model = run.cases[static_cast<std::size_t>(baseline)].model;
+  return (model.empty() ? "" : model + ": ") + text;
+}
+
+}  // namespace
+
+void AddEffects(bool calibrates, results::store::Run& run) {
+  const std::vector<results::store::OptionEffect> pairs = PairsOf(run);
+  if (pairs.empty()) return;
+  std::vector<RoundTimes> times;
+  for (const results::store::CaseRecord& record : run.cases)
+    times.push_back(TimesOf(record, calibrates));
+  for (results::store::OptionEffect effect : pairs) {
+    const double doubt = 0.05 / static_cast<double>(AlternativesOf(effect, pairs));
+    if (Measure(times[static_cast<std::size_t>(effect.baseline)],
+                times[static_cast<std::size_t>(effect.case_index)], 1 - doubt, effect)) {
+      run.effects.push_back(effect);
+    }
+  }
+  // A case that has no baseline in any option is itself the default of its context.
+  for (std::int32_t i = 0; i < static_cast<std::int32_t>(run.cases.size()); ++i) {
+    const bool differs =
+        std::any_of(pairs.begin(), pairs.end(),
+                    [i](const results::store::OptionEffect& pair) { return pair.case_index == i; });
+    if (differs || run.cases[static_cast<std::size_t>(i)].repetition > 0) continue;
+    const std::string advice = AdviceOf(run, i);
+    if (advice.empty()) continue;
+    run.recommendation += (run.recommendation.empty() ? "" : ". ") + advice;
+  }
+}
+
+}  // namespace lockstep::bench::measure

@@ -1,0 +1,20 @@
+// What options do: cases that differ in one setting, compared round by round. Pure.
+#ifndef LOCKSTEP_BENCH_MEASURE_EFFECTS_H_
+#define LOCKSTEP_BENCH_MEASURE_EFFECTS_H_
+
+#include "results/store/run.h"
+
+namespace lockstep::bench::measure {
+
+// Fills run.effects and run.recommendation from the settings and samples of its cases. A case's
+// baseline in an option is the first case that differs from it in that option only, so plans list
+// defaults first. Rounds that visited both give one ratio each, in which drift of the machine
+// cancels; the interval is that of their median, and when several values of an option are compared
+// with one baseline, all their intervals hold together with 95 % (Bonferroni). The first round of a
+// case is left out if it `calibrates`. Recommended is only what is faster for sure (its interval
+// lies above 1), of each option the best; else the recommendation says that nothing is gained.
+void AddEffects(bool calibrates, results::store::Run& run);
+
+}  // namespace lockstep::bench::measure
+
+#endif  // LOCKSTEP_BENCH_MEASURE_EFFECTS_H_

@@ -1,0 +1,157 @@
+// What options do in literal runs, and what is recommended.
+#include "bench/measure/effects.h"
+
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/random.h"
+
+namespace lockstep::bench::measure {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+// In a TEST, Run alone is a member of testing::Test.
+using Launch = results::store::Run;
+
+constexpr std::uint64_t kSeed = 20261121;
+
+// A case of two ranks, one sample a round. The machine drifts by a factor of two over the rounds,
+// the same for all cases; `noise` is each sample's own.
+results::store::CaseRecord Case(const Settings& settings, double ns, double noise, int rounds,
+                                Random& random) {
+  results::store::CaseRecord record;
+  record.model = "tiny";
+  record.settings = settings;
+  record.samples.ranks = 2;
+  for (int round = 0; round < rounds; ++round) {
+    const double drift = 1 + static_cast<double>(round) / rounds;
+    const double took = ns * drift * (1 + noise * (random.Uniform() - 0.5));
+    record.samples.round.push_back(round);
+    record.samples.entry_ns.insert(record.samples.entry_ns.end(), {1000, 1100});
+    record.samples.exit_ns.insert(record.samples.exit_ns.end(),
+                                  {1000 + static_cast<std::int64_t>(took), 1200});
+  }
+  return record;
+}
+
+Launch Compare(const std::vector<std::pair<Settings, double>>& cases, double noise,
+               int rounds = 30) {
+  Random random(kSeed);
+  Launch run;
+  for (const auto& [settings, ns] : cases) {
+    run.cases.push_back(Case(settings, ns, noise, rounds, random));
+    run.cases.back().name = fmt::format("case {}", run.cases.size());
+  }
+  AddEffects(/*calibrates=*/true, run);
+  return run;
+}
+
+TEST(Effects, DriftThatAllCasesShareCancels) {
+  const auto run =
+      Compare({{{{"bucket_cap_mb", "default"}}, 1e6}, {{{"bucket_cap_mb", "10"}}, 8e5}}, 0.02);
+  ASSERT_EQ(run.effects.size(), 1u);
+  EXPECT_EQ(run.effects[0].case_index, 1);
+  EXPECT_EQ(run.effects[0].baseline, 0);
+  EXPECT_EQ(run.effects[0].rounds, 29);  // but for the one that calibrates
+  EXPECT_NEAR(run.effects[0].ratio, 1.25, 0.01);
+  EXPECT_GT(run.effects[0].interval_low, 1.23);
+  EXPECT_LT(run.effects[0].interval_high, 1.27);
+  EXPECT_THAT(run.recommendation,
+              HasSubstr("tiny: bucket_cap_mb=10: 1.25 times faster than the default (95 %: 1.2"));
+}
+
+TEST(Effects, NoiseIsNoEffect) {
+  const auto run =
+      Compare({{{{"bucket_cap_mb", "default"}}, 1e6}, {{{"bucket_cap_mb", "10"}}, 1e6}}, 0.2);
+  ASSERT_EQ(run.effects.size(), 1u);
+  EXPECT_LT(run.effects[0].interval_low, 1);
+  EXPECT_GT(run.effects[0].interval_high, 1);
+  EXPECT_THAT(
+      run.recommendation,
+      StartsWith("tiny: nothing is to be gained: no option makes a step faster by 1 % or more, as "
+                 "far as 29 rounds tell; keep the defaults"));
+}
+
+TEST(Effects, OfTooFewRoundsNothingIsClaimed) {
+  const auto run =
+      Compare({{{{"bucket_cap_mb", "default"}}, 1e6}, {{{"bucket_cap_mb", "10"}}, 5e5}}, 0.01, 6);
+  ASSERT_EQ(run.effects.size(), 1u);
+  EXPECT_THAT(run.recommendation, HasSubstr("too few rounds to compare options (5)"));
+}
+
+TEST(Effects, OfSeveralCapsTheBestIsRecommended) {
+  const auto run = Compare({{{{"bucket_cap_mb", "default"}}, 1e6},
+                            {{{"bucket_cap_mb", "1"}}, 12e5},
+                            {{{"bucket_cap_mb", "5"}}, 9e5},
+                            {{{"bucket_cap_mb", "10"}}, 7e5}},
+                           0.02);
+  ASSERT_EQ(run.effects.size(), 3u);
+  EXPECT_LT(run.effects[0].interval_high, 1);
+  EXPECT_THAT(run.recommendation, HasSubstr("bucket_cap_mb=10"));
+  EXPECT_THAT(run.recommendation, Not(HasSubstr("bucket_cap_mb=5")));
+}
+
+TEST(Effects, WhatIsSlowerIsNotRecommended) {
+  const auto run = Compare({{{{"comm_hook", "none"}}, 1e6}, {{{"comm_hook", "bf16"}}, 164e4}}, 0);
+  EXPECT_EQ(run.recommendation,
+            "tiny: nothing is to be gained: no option makes a step faster by 1 % or more, as far "
+            "as 29 rounds tell; "
+            "keep the defaults; comm_hook=bf16: 1.64 times slower than none (95 %: 1.64 to 1.64)");
+}
+
+TEST(Effects, OfEachOptionTheBestIsRecommendedAndWhatIsSlowerIsNot) {
+  const auto run = Compare({{{{"buffers", "true"}, {"hook", "none"}}, 1e6},
+                            {{{"buffers", "false"}, {"hook", "none"}}, 8e5},
+                            {{{"buffers", "true"}, {"hook", "fp16"}}, 9e5},
+                            {{{"buffers", "true"}, {"hook", "bf16"}}, 5e5},
+                            {{{"buffers", "true"}, {"hook", "powersgd"}}, 3e6}},
+                           0);
+  EXPECT_EQ(run.recommendation,
+            "tiny: buffers=false: 1.25 times faster than true (95 %: 1.25 to 1.25); "
+            "hook=bf16: 2.00 times faster than none (95 %: 2.00 to 2.00); each alone");
+}
+
+TEST(Effects, AGainOfLessThanAPercentIsNone) {
+  const auto run = Compare({{{{"hook", "none"}}, 1e6}, {{{"hook", "bf16"}}, 996e3}}, 0);
+  EXPECT_THAT(run.recommendation, EndsWith("keep the defaults"));
+}
+
+TEST(Effects, EachOptionHasItsOwnBaselineAndModelsHaveNone) {
+  const auto run = Compare({{{{"hook", "none"}, {"model", "a"}}, 1e6},
+                            {{{"hook", "fp16"}, {"model", "a"}}, 1e6},
+                            {{{"hook", "none"}, {"model", "b"}}, 1e6},
+                            {{{"hook", "fp16"}, {"model", "b"}}, 1e6}},
+                           0.01);
+  ASSERT_EQ(run.effects.size(), 2u);
+  EXPECT_EQ(run.effects[0].baseline, 0);
+  EXPECT_EQ(run.effects[1].case_index, 3);
+  EXPECT_EQ(run.effects[1].baseline, 2);
+}
+
+TEST(Effects, RoundsThatOneRankDidNotCompleteDoNotCount) {
+  Random random(kSeed);
+  Launch run;
+  run.cases = {Case({{"o", "1"}}, 1e6, 0.01, 20, random),
+               Case({{"o", "2"}}, 1e6, 0.01, 20, random)};
+  for (std::size_t k = 20; k < 40; ++k)
+    run.cases[1].samples.exit_ns[k] = results::store::Samples::kNoTime;
+  AddEffects(true, run);
+  ASSERT_EQ(run.effects.size(), 1u);
+  EXPECT_EQ(run.effects[0].rounds, 9);
+}
+
+TEST(Effects, ARunWithoutSettingsHasNone) {
+  const auto run = Compare({{{}, 1e6}, {{}, 2e6}}, 0.01);
+  EXPECT_TRUE(run.effects.empty());
+  EXPECT_EQ(run.recommendation, "");
+}
+
+}  // namespace
+}  // namespace lockstep::bench::measure

@@ -1,0 +1,35 @@
+// What a measurement leaves, besides the samples in its book.
+#ifndef LOCKSTEP_BENCH_MEASURE_MEASUREMENT_H_
+#define LOCKSTEP_BENCH_MEASURE_MEASUREMENT_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/measure/stalls.h"
+#include "core/verdict/judge.h"
+#include "results/store/run.h"
+
+namespace lockstep::bench::measure {
+
+// A failure that ended a lifetime of the workers.
+struct Interruption {
+  std::optional<std::size_t> case_index;  // the case it cost; none: between cases
+  int repetition = 0;
+  int lifetime = 0;
+  verdict::Judgement judgement;
+};
+
+struct Measurement {
+  std::vector<std::vector<std::string>> stopped_by;  // repetition x case
+  std::vector<Interruption> interruptions;
+  std::vector<Stall> stalls;
+  std::vector<results::store::RankHistory> history;
+  std::string worker_facts;  // JSON of rank 0's kReadyMessage
+  bool terminated = false;   // told to end by a signal
+};
+
+}  // namespace lockstep::bench::measure
+
+#endif  // LOCKSTEP_BENCH_MEASURE_MEASUREMENT_H_

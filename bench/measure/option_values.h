@@ -1,0 +1,32 @@
+// Values on the command line: numbers, and lists of which each value is a case.
+#ifndef LOCKSTEP_BENCH_MEASURE_OPTION_VALUES_H_
+#define LOCKSTEP_BENCH_MEASURE_OPTION_VALUES_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+
+namespace lockstep::bench::measure {
+
+// A whole number; 1K is a fine count, too.
+Result<std::int64_t> ParseCount(const std::string& option, const std::string& word);
+// A finite one.
+Result<double> ParseNumber(const std::string& option, const std::string& word);
+
+// In the order typed, but the default first: it is what the others are compared with.
+template <typename T>
+void PutInto(const T& value, const T& standard, std::vector<T>& values) {
+  if (std::find(values.begin(), values.end(), value) != values.end()) return;
+  values.insert(value == standard ? values.begin() : values.end(), value);
+}
+
+// "0", "1" or both; leaves `values` alone when there are no words.
+Status ReadSwitches(const std::string& option, const std::vector<std::string>& words, bool standard,
+                    std::vector<bool>& values);
+
+}  // namespace lockstep::bench::measure
+
+#endif  // LOCKSTEP_BENCH_MEASURE_OPTION_VALUES_H_

@@ -1,0 +1,220 @@
+// From the samples and interruptions of a measurement to the records, verdicts and sentences of a
+// run. The figures are summarize.h's, the findings of hangs are core/verdict's.
+#include "bench/measure/run_record.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "bench/measure/arrivals.h"
+#include "bench/measure/summarize.h"
+#include "core/base/clock.h"
+#include "core/base/random.h"
+
+namespace lockstep::bench::measure {
+namespace {
+
+std::string WrongMessage(const results::store::WrongResult& wrong, const plan::PlannedCase& planned,
+                         std::int64_t wrong_elements) {
+  const collective::Operation& operation =
+      planned.operations[static_cast<std::size_t>(wrong.operation)];
+  const std::string where =
+      wrong.iteration < 0 ? "a warm-up iteration" : fmt::format("iteration {}", wrong.iteration);
+  return fmt::format(
+      "rank {} received wrong data in {} ({}): element {} in {} is {}, expected {}; {} wrong "
+      "elements in all",
+      wrong.rank, planned.name, collective::Describe(operation), wrong.element, where, wrong.got,
+      wrong.expected, wrong_elements);
+}
+
+verdict::Finding CorruptionOf(const CaseBook& book, const plan::PlannedCase& planned) {
+  verdict::Finding finding;
+  finding.cause = verdict::Cause::kDataCorruption;
+  finding.proved = true;
+  for (const results::store::WrongResult& wrong : book.wrong) {
+    if (std::find(finding.culprits.begin(), finding.culprits.end(), wrong.rank) ==
+        finding.culprits.end()) {
+      finding.culprits.push_back(wrong.rank);
+    }
+  }
+  finding.message =
+      book.wrong.empty()  // a worker tells where of a bounded number, all repetitions together
+          ? fmt::format("{} wrong elements in {}; its ranks have told of others before where",
+                        book.wrong_elements, planned.name)
+          : WrongMessage(book.wrong.front(), planned, book.wrong_elements);
+  finding.remedy =
+      "Run again with -c full; if it stays on one rank, suspect its memory, link or device, if it "
+      "moves with the software, the collective library or an interposed one (LD_PRELOAD)";
+  return finding;
+}
+
+verdict::Finding SlownessOf(const Stall& stall) {
+  verdict::Finding finding;
+  finding.cause = verdict::Cause::kSlowRank;
+  finding.culprits = {stall.rank};
+  finding.proved = true;
+  finding.message =
+      fmt::format("rank {} slept in {} while the others waited, and then went on ({})", stall.rank,
+                  stall.where, stall.system.substr(0, stall.system.find("; stack")));
+  finding.remedy = fmt::format(
+      "See max and p99 of this case; look at rank {}'s host and at what it sleeps in", stall.rank);
+  return finding;
+}
+
+verdict::Judgement AllFinished(int ranks) {
+  verdict::Judgement judgement;
+  judgement.verdict = verdict::Verdict::kPass;
+  judgement.outcomes.resize(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) {
+    judgement.outcomes[static_cast<std::size_t>(rank)].rank = rank;
+  }
+  return judgement;
+}
+
+// What the data say of a case; interruptions are merged into it.
+verdict::Judgement JudgeData(const CaseBook& book, const plan::PlannedCase& planned,
+                             const std::string& stopped, int ranks) {
+  verdict::Judgement judgement = AllFinished(ranks);
+  if (stopped == "not_run" || stopped == "interrupted")
+    judgement.verdict = verdict::Verdict::kUnknown;
+  if (book.wrong.empty() && book.wrong_elements == 0) return judgement;
+  judgement.verdict = verdict::Verdict::kFail;
+  judgement.findings.push_back(CorruptionOf(book, planned));
+  for (const int rank : judgement.findings.front().culprits) {
+    judgement.outcomes[static_cast<std::size_t>(rank)].outcome = verdict::Outcome::kCorrupt;
+  }
+  return judgement;
+}
+
+int Severity(verdict::Verdict verdict) {
+  return verdict == verdict::Verdict::kPass ? 0 : verdict == verdict::Verdict::kUnknown ? 1 : 2;
+}
+
+// The worse verdict, all findings, and of each rank the first outcome that is not `finished`.
+void Merge(const verdict::Judgement& from, verdict::Judgement& into) {
+  if (Severity(from.verdict) > Severity(into.verdict)) into.verdict = from.verdict;
+  for (const verdict::RankOutcome& outcome : from.outcomes) {
+    verdict::RankOutcome& known = into.outcomes[static_cast<std::size_t>(outcome.rank)];
+    if (known.outcome == verdict::Outcome::kFinished) known = outcome;
+  }
+  into.findings.insert(into.findings.end(), from.findings.begin(), from.findings.end());
+}
+
+std::string UtcNow() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", utc);
+}
+
+}  // namespace
+
+results::store::Run NewRun(const std::string& name, const plan::Plan& plan) {
+  results::store::Run run;
+  run.name = name;
+  run.started_at = UtcNow();
+  const std::uint64_t unique = Mix64(static_cast<std::uint64_t>(MonotonicNs())) ^ NowTicks() ^
+                               (static_cast<std::uint64_t>(getpid()) << 32);
+  run.id = fmt::format("{:08x}", static_cast<std::uint32_t>(Mix64(unique)));
+  run.plan_text = plan::PlanToJson(plan);
+  run.plan_hash = plan::HashOf(plan);
+  run.seed = plan.seed;
+  return run;
+}
+
+results::store::CaseRecord RecordOf(const plan::Plan& plan, std::size_t index, int repetition) {
+  const plan::PlannedCase& planned = plan.cases[index];
+  results::store::CaseRecord record;
+  record.name = planned.name;
+  if (repetition > 0) record.name += fmt::format("/repetition:{}", repetition);
+  record.backend = plan.backend;
+  record.device = "host";
+  record.ranks = plan.world_size;
+  record.repetition = repetition;
+  record.operations = planned.operations;
+  record.in_place = planned.in_place;
+  record.bytes = plan::BytesOf(planned, plan.world_size);
+  record.model = planned.model;
+  record.bucket = planned.bucket;
+  record.bucket_cap_mb = planned.bucket_cap_mb;
+  record.settings = planned.settings;
+  return record;
+}
+
+std::vector<results::store::CaseRecord> CaseRecords(const plan::Plan& plan, const SampleBook& book,
+                                                    const floors::HostFloors& floors,
+                                                    const Measurement& measurement) {
+  std::vector<results::store::CaseRecord> records;
+  for (int repetition = 0; repetition < static_cast<int>(measurement.stopped_by.size());
+       ++repetition) {
+    const std::vector<std::string>& stopped =
+        measurement.stopped_by[static_cast<std::size_t>(repetition)];
+    for (std::size_t i = 0; i < plan.cases.size(); ++i) {
+      if (stopped[i] == "not_needed") continue;
+      const CaseBook& rows = book.Book(repetition, i);
+      results::store::CaseRecord record = RecordOf(plan, i, repetition);
+      record.samples = SamplesOf(rows, book.scale());
+      record.summary =
+          Summarize(rows, plan.cases[i], plan, floors, book.scale().ns_per_tick, stopped[i]);
+      record.arrivals = ArrivalsOf(record.samples, rows.clock_error_ns);
+      record.parts = PartsOf(rows, plan.cases[i]);
+      SummarizeParts(plan.cases[i], plan, record);
+      record.wrong = rows.wrong;
+      record.judgement = JudgeData(rows, plan.cases[i], stopped[i], plan.world_size);
+      // A case that the time budget never reached is no pass.
+      if (record.summary.iterations == 0 && record.judgement.verdict == verdict::Verdict::kPass) {
+        record.judgement.verdict = verdict::Verdict::kUnknown;
+      }
+      for (const Interruption& interruption : measurement.interruptions) {
+        if (interruption.case_index != i || interruption.repetition != repetition) continue;
+        Merge(interruption.judgement, record.judgement);
+      }
+      for (const Stall& stall : measurement.stalls) {
+        if (stall.case_index != i || stall.repetition != repetition) continue;
+        record.judgement.findings.push_back(SlownessOf(stall));
+        // All ranks left late together: the one that slept is the one to look at.
+        record.summary.max_rank = stall.rank;
+      }
+      records.push_back(std::move(record));
+    }
+  }
+  return records;
+}
+
+verdict::Judgement LaunchJudgement(const std::vector<results::store::CaseRecord>& cases,
+                                   const Measurement& measurement, int ranks) {
+  verdict::Judgement launch = AllFinished(ranks);
+  for (const Interruption& interruption : measurement.interruptions) {
+    if (!interruption.case_index) Merge(interruption.judgement, launch);
+  }
+  for (const results::store::CaseRecord& record : cases) Merge(record.judgement, launch);
+  return launch;
+}
+
+std::string SummaryLine(const results::store::Run& run) {
+  if (!run.judgement.findings.empty()) {
+    const verdict::Finding& finding = run.judgement.findings.front();
+    const std::size_t others = run.judgement.findings.size() - 1;
+    return fmt::format("{}{}. {}", finding.message,
+                       others > 0 ? fmt::format(" (and {} more findings)", others) : "",
+                       finding.remedy);
+  }
+  const auto measured = std::count_if(run.cases.begin(), run.cases.end(), [](const auto& record) {
+    return record.judgement.verdict == verdict::Verdict::kPass;
+  });
+  if (run.verdict == verdict::Verdict::kPass) {
+    return fmt::format("{} of {} cases measured, no wrong element, no rank hung or failed",
+                       measured, run.cases.size());
+  }
+  const bool too_short = std::any_of(run.cases.begin(), run.cases.end(), [](const auto& record) {
+    return record.summary.iterations == 0 && record.summary.stopped_by == "time_budget";
+  });
+  return fmt::format("{} of {} cases measured before the {}", measured, run.cases.size(),
+                     too_short ? "time budget was spent; give more time with --time-budget"
+                               : "run was ended; run it again");
+}
+
+}  // namespace lockstep::bench::measure

@@ -1,0 +1,38 @@
+// From a measurement to the run that is stored and shown. Pure but for reading the machine's facts.
+#ifndef LOCKSTEP_BENCH_MEASURE_RUN_RECORD_H_
+#define LOCKSTEP_BENCH_MEASURE_RUN_RECORD_H_
+
+#include <string>
+#include <vector>
+
+#include "bench/floors/floors.h"
+#include "bench/measure/measurement.h"
+#include "bench/measure/sample_book.h"
+#include "bench/plan/plan.h"
+#include "results/store/run.h"
+
+namespace lockstep::bench::measure {
+
+// A run that begins now: identity and plan, nothing measured.
+results::store::Run NewRun(const std::string& name, const plan::Plan& plan);
+
+// What the plan says of a case; nothing measured.
+results::store::CaseRecord RecordOf(const plan::Plan& plan, std::size_t index, int repetition);
+
+// One record a case and repetition, with verdicts: fail for wrong data or an interruption it was
+// in, unknown when it was not measured, else pass.
+std::vector<results::store::CaseRecord> CaseRecords(const plan::Plan& plan, const SampleBook& book,
+                                                    const floors::HostFloors& floors,
+                                                    const Measurement& measurement);
+
+// The launch's judgement: the worst outcome of each rank, all findings, the worst verdict.
+verdict::Judgement LaunchJudgement(const std::vector<results::store::CaseRecord>& cases,
+                                   const Measurement& measurement, int ranks);
+
+// What a person reads first, after the verdict: what is wrong, with whom, what to do; or that all
+// is well.
+std::string SummaryLine(const results::store::Run& run);
+
+}  // namespace lockstep::bench::measure
+
+#endif  // LOCKSTEP_BENCH_MEASURE_RUN_RECORD_H_

@@ -1,0 +1,190 @@
+// Median and interval of a case over its rounds (core/stats), widened by the drift that a sweep
+// cannot see; tails, bandwidths and the share of the floor; and the same of the parts of a step.
+#include "bench/measure/summarize.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <vector>
+
+#include "core/stats/stats.h"
+
+namespace lockstep::bench::measure {
+namespace {
+
+constexpr std::int64_t kMostBlocks = 20;
+
+// Fixed iterations come in one piece; consecutive blocks stand in for rounds.
+std::vector<double> BlockMedians(const std::vector<double>& durations) {
+  const auto rows = static_cast<std::int64_t>(durations.size());
+  const std::int64_t blocks = std::min(kMostBlocks, rows);
+  std::vector<double> medians;
+  for (std::int64_t block = 0; block < blocks; ++block) {
+    const auto begin = durations.begin() + rows * block / blocks;
+    const auto end = durations.begin() + rows * (block + 1) / blocks;
+    medians.push_back(stats::Median(std::vector<double>(begin, end)));
+  }
+  return medians;
+}
+
+struct Durations {
+  std::vector<double> longest_ns;  // over ranks, one a complete row
+  std::vector<double> average_ns;  // over ranks: OSU's definition
+  double max_ns = 0;
+  int max_rank = -1;
+};
+
+Durations DurationsOf(const CaseBook& book, double ns_per_tick) {
+  Durations durations;
+  for (std::int64_t row = 0; row < book.complete_rows(); ++row) {
+    double longest = 0;
+    double sum = 0;
+    for (std::size_t rank = 0; rank < book.ranks.size(); ++rank) {
+      const auto k = static_cast<std::size_t>(row);
+      const double ns =
+          static_cast<double>(book.ranks[rank].exit[k] - book.ranks[rank].entry[k]) * ns_per_tick;
+      sum += ns;
+      longest = std::max(longest, ns);
+      if (ns > durations.max_ns) {
+        durations.max_ns = ns;
+        durations.max_rank = static_cast<int>(rank);
+      }
+    }
+    durations.longest_ns.push_back(longest);
+    durations.average_ns.push_back(sum / static_cast<double>(book.ranks.size()));
+  }
+  return durations;
+}
+
+// The interval of the rounds (type A, in metrology's words) with the machine's drift (type B).
+void AddInterval(const std::vector<double>& medians, double drift,
+                 results::store::Summary& summary) {
+  const stats::MedianInterval interval = stats::EstimateMedian(medians);
+  const double slow = drift * interval.median;
+  summary.rounds = static_cast<std::int64_t>(medians.size());
+  summary.median_ns = interval.median;
+  summary.interval_low_ns = interval.median - std::hypot(interval.median - interval.low, slow);
+  summary.interval_high_ns = interval.median + std::hypot(interval.high - interval.median, slow);
+}
+
+void AddBandwidth(const plan::PlannedCase& planned, const plan::Plan& plan,
+                  const floors::HostFloors& floors, results::store::Summary& summary) {
+  const collective::Collective collective = planned.operations.front().collective;
+  const double bytes = static_cast<double>(plan::BytesOf(planned, plan.world_size));
+  summary.algorithm_gbps = bytes / summary.median_ns;  // 1 byte a ns = 1e9 bytes a second
+  summary.bus_gbps =
+      summary.algorithm_gbps * collective::BusBandwidthFactor(collective, plan.world_size);
+  summary.floor_ns = 0;
+  for (const collective::Operation& operation : planned.operations) {
+    summary.floor_ns += floors::FloorNs(
+        floors, collective, collective::MessageBytes(operation, plan.world_size), plan.world_size);
+  }
+  summary.percent_of_limit = 100 * summary.floor_ns / summary.median_ns;
+}
+
+void SetUnknown(results::store::Summary& summary) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (double* figure :
+       {&summary.median_ns, &summary.interval_low_ns, &summary.interval_high_ns, &summary.min_ns,
+        &summary.p99_ns, &summary.max_ns, &summary.rank_average_median_ns, &summary.algorithm_gbps,
+        &summary.bus_gbps, &summary.floor_ns, &summary.percent_of_limit}) {
+    *figure = nan;
+  }
+}
+
+// One value of all ranks in one iteration; NaN when a rank has none.
+double OverRanks(const results::store::CaseRecord& record, const results::store::Part& part,
+                 plan::RankReduction over, std::size_t row) {
+  const auto ranks = static_cast<std::size_t>(record.samples.ranks);
+  double sum = 0;
+  double most = -std::numeric_limits<double>::infinity();
+  double of_slowest = 0;
+  std::int64_t longest = -1;
+  for (std::size_t k = row * ranks; k < (row + 1) * ranks; ++k) {
+    const std::int64_t exit = record.samples.exit_ns[k];
+    if (exit == results::store::Samples::kNoTime || std::isnan(part.values[k])) {
+      return std::numeric_limits<double>::quiet_NaN();
+    }
+    sum += part.values[k];
+    most = std::max(most, part.values[k]);
+    if (exit - record.samples.entry_ns[k] <= longest) continue;
+    longest = exit - record.samples.entry_ns[k];
+    of_slowest = part.values[k];
+  }
+  if (over == plan::RankReduction::kMean) return sum / static_cast<double>(ranks);
+  return over == plan::RankReduction::kMax ? most : of_slowest;
+}
+
+// One median a round; the first round only calibrates, unless there is no other.
+std::vector<double> RoundMedians(const results::store::CaseRecord& record,
+                                 const results::store::Part& part, plan::RankReduction over) {
+  std::map<std::int32_t, std::vector<double>> rounds;
+  for (std::size_t row = 0; row < record.samples.round.size(); ++row) {
+    const double value = OverRanks(record, part, over, row);
+    if (!std::isnan(value)) rounds[record.samples.round[row]].push_back(value);
+  }
+  if (rounds.size() > 1) rounds.erase(rounds.begin());
+  std::vector<double> medians;
+  for (const auto& [round, values] : rounds) medians.push_back(stats::Median(values));
+  return medians;
+}
+
+std::vector<double> AllValues(const results::store::CaseRecord& record,
+                              const results::store::Part& part, plan::RankReduction over) {
+  std::vector<double> values;
+  for (std::size_t row = 0; row < record.samples.round.size(); ++row) {
+    const double value = OverRanks(record, part, over, row);
+    if (!std::isnan(value)) values.push_back(value);
+  }
+  return values;
+}
+
+}  // namespace
+
+void SummarizeParts(const plan::PlannedCase& planned, const plan::Plan& plan,
+                    results::store::CaseRecord& record) {
+  for (std::size_t i = 0; i < record.parts.size(); ++i) {
+    results::store::Part& part = record.parts[i];
+    const plan::RankReduction over = planned.parts[i].over;
+    const std::vector<double> medians = plan.iterations
+                                            ? BlockMedians(AllValues(record, part, over))
+                                            : RoundMedians(record, part, over);
+    part.median = part.interval_low = part.interval_high = std::numeric_limits<double>::quiet_NaN();
+    if (medians.empty()) continue;
+    const stats::MedianInterval interval = stats::EstimateMedian(medians);
+    // A time drifts with the machine, a ratio does not.
+    const double slow = part.units == "ns" ? plan.drift * interval.median : 0;
+    part.median = interval.median;
+    part.interval_low = interval.median - std::hypot(interval.median - interval.low, slow);
+    part.interval_high = interval.median + std::hypot(interval.high - interval.median, slow);
+  }
+}
+
+results::store::Summary Summarize(const CaseBook& book, const plan::PlannedCase& planned,
+                                  const plan::Plan& plan, const floors::HostFloors& floors,
+                                  double ns_per_tick, const std::string& stopped_by) {
+  results::store::Summary summary;
+  summary.stopped_by = stopped_by;
+  summary.checked_elements = book.checked;
+  summary.wrong_elements = book.wrong_elements;
+  summary.iterations = book.complete_rows();
+  SetUnknown(summary);
+  if (summary.iterations == 0) return summary;
+  const Durations durations = DurationsOf(book, ns_per_tick);
+  const bool in_rounds = !plan.iterations && !book.round_medians_ns.empty();
+  AddInterval(in_rounds ? book.round_medians_ns : BlockMedians(durations.longest_ns), plan.drift,
+              summary);
+  summary.min_ns = *std::min_element(durations.longest_ns.begin(), durations.longest_ns.end());
+  if (stats::QuantileIsSupported(durations.longest_ns.size(), 0.99)) {
+    summary.p99_ns = stats::Quantile(durations.longest_ns, 0.99);
+  }
+  summary.max_ns = durations.max_ns;
+  summary.max_rank = durations.max_rank;
+  summary.rank_average_median_ns = stats::Median(durations.average_ns);
+  // A step is more than its operations: their bandwidth in it would say nothing.
+  if (planned.parts.empty()) AddBandwidth(planned, plan, floors, summary);
+  return summary;
+}
+
+}  // namespace lockstep::bench::measure

@@ -1,0 +1,10 @@
+"""The benchmarks: a program, and the folder of its kind."""
+
+PROGRAMS = {
+    "bench_allreduce": "collectives",
+    "bench_barrier": "collectives",
+    "bench_broadcast": "collectives",
+    "bench_ddp_step": "ddp_step",
+    "bench_links": "links",
+    "bench_sharding": "loading",
+}
