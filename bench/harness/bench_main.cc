@@ -43,25 +43,27 @@ int Fail(const measure::Kind& kind, int rank, const Status& status) {
   return static_cast<int>(ExitCodeOf(status.code()));
 }
 
-launch::FleetOptions FleetOptionsOf(const measure::Kind& kind, const BenchOptions& options,
-                                    const launch::LaunchContext& context,
-                                    const comm::Backend& backend, const plan::Plan& plan,
-                                    const std::vector<std::string>& arguments) {
-  launch::FleetOptions fleet;
-  fleet.workers_own_mpi = backend.uses_launcher_mpi;
-  fleet.mpi_on_threads = plan::CommunicatesOnThreads(plan);
-  fleet.silence_deadline_seconds = options.spec.deadline_seconds;
-  fleet.quiet_seconds = kQuietSeconds;
-  fleet.succeed =
+coordinator::CoordinatorOptions CoordinatorOptionsOf(const measure::Kind& kind,
+                                                     const BenchOptions& options,
+                                                     const control::LaunchContext& context,
+                                                     const comm::Backend& backend,
+                                                     const plan::Plan& plan,
+                                                     const std::vector<std::string>& arguments) {
+  coordinator::CoordinatorOptions coordinator;
+  coordinator.workers_own_mpi = backend.uses_launcher_mpi;
+  coordinator.mpi_on_threads = plan::CommunicatesOnThreads(plan);
+  coordinator.silence_deadline_seconds = options.spec.deadline_seconds;
+  coordinator.quiet_seconds = kQuietSeconds;
+  coordinator.on_failover =
       Failover(kind.name(), options, context, plan, fmt::format("{}", fmt::join(arguments, " ")));
-  fleet.keep_data = true;
-  if (!options.gpu_samples) fleet.gpu_sample_seconds = 0;
-  return fleet;
+  coordinator.keep_data = true;
+  if (!options.gpu_samples) coordinator.gpu_sample_seconds = 0;
+  return coordinator;
 }
 
 // From the options to the exit code of this agent. Errors: input and environment.
 Result<ExitCode> RunAgent(const measure::Kind& kind, const BenchOptions& options,
-                          const launch::LaunchContext& context,
+                          const control::LaunchContext& context,
                           std::vector<std::string> arguments) {
   LOCKSTEP_ASSIGN_OR_RETURN(const plan::Plan all, kind.Expand(options.spec, context.size));
   LOCKSTEP_ASSIGN_OR_RETURN(const comm::Backend* backend,
@@ -72,14 +74,14 @@ Result<ExitCode> RunAgent(const measure::Kind& kind, const BenchOptions& options
       SelectCases(arguments[0], all, options.benchmark_flags, context.rank == 0));
   if (selection.listed) return ExitCode::kPass;
   const plan::Plan plan = plan::Select(all, selection.cases);
-  const launch::FleetOptions fleet =
-      FleetOptionsOf(kind, options, context, *backend, plan, arguments);
-  if (context.rank != 0) return launch::Follow(context, fleet);
-  return Leader(kind, options, selection, plan, context, fleet, std::move(arguments)).Run();
+  const coordinator::CoordinatorOptions coordinator =
+      CoordinatorOptionsOf(kind, options, context, *backend, plan, arguments);
+  if (context.rank != 0) return coordinator::Follow(context, coordinator);
+  return Leader(kind, options, selection, plan, context, coordinator, std::move(arguments)).Run();
 }
 
 int RunAgent(measure::Kind& kind, int argc, char** argv) {
-  const Result<launch::LaunchContext> context = launch::DetectLaunch();
+  const Result<control::LaunchContext> context = control::DetectLaunch();
   if (!context.ok()) return Fail(kind, 0, context.status());
   const Result<CommandLine> line = ParseCommandLine(kind, argc, argv);
   if (!line.ok()) return Fail(kind, context->rank, line.status());
@@ -95,7 +97,7 @@ int RunAgent(measure::Kind& kind, int argc, char** argv) {
 }  // namespace
 
 int BenchMain(measure::Kind& kind, int argc, char** argv) {
-  return launch::WorkerLink::IsWorker() ? RunWorker(kind) : RunAgent(kind, argc, argv);
+  return worker::WorkerLink::IsWorker() ? RunWorker(kind) : RunAgent(kind, argc, argv);
 }
 
 }  // namespace lockstep::bench::harness

@@ -14,7 +14,7 @@
 #include "bench/measure/run_record.h"
 #include "bench/measure/sample_book.h"
 #include "bench/measure/summarize.h"
-#include "core/launch/machine_facts.h"
+#include "core/coordinator/machine_facts.h"
 #include "core/stats/stats.h"
 #include "core/verdict/judge.h"
 #include "core/verdict/lost_hosts.h"
@@ -77,14 +77,14 @@ std::vector<int> LivingOf(const coordinator::FailoverReport& failover) {
 }  // namespace
 
 Failover::Failover(std::string name, const BenchOptions& options,
-                   const launch::LaunchContext& context, plan::Plan plan, std::string command_line)
+                   const control::LaunchContext& context, plan::Plan plan, std::string command_line)
     : name_(std::move(name)),
       options_(options),
       context_(context),
       plan_(std::move(plan)),
       command_line_(std::move(command_line)) {}
 
-results::store::Run Failover::Conclude(const launch::Legacy& legacy) const {
+results::store::Run Failover::Conclude(const coordinator::FailoverReport& legacy) const {
   const std::vector<int> living = LivingOf(legacy);
   measure::SampleBook book(plan_.world_size, plan_.cases.size(),
                            ScaleFrom(legacy.data[static_cast<std::size_t>(legacy.successor)]));
@@ -108,7 +108,7 @@ results::store::Run Failover::Conclude(const launch::Legacy& legacy) const {
   }
   measurement.interruptions.push_back(std::move(interruption));
   results::store::Run run = measure::NewRun(name_, plan_);
-  if (!legacy.entrusted.empty()) results::store::Identify(legacy.entrusted.front(), run);
+  if (!legacy.replicated.empty()) results::store::Identify(legacy.replicated.front(), run);
   run.command_line = command_line_;
   run.ns_per_tick = book.scale().ns_per_tick;
   run.origin_ticks = book.scale().origin_ticks;
@@ -132,7 +132,7 @@ results::store::Run Failover::Conclude(const launch::Legacy& legacy) const {
   return run;
 }
 
-ExitCode Failover::operator()(const launch::Legacy& legacy) const {
+ExitCode Failover::operator()(const coordinator::FailoverReport& legacy) const {
   results::store::Run run = Conclude(legacy);
   results::store::RunFile file(options_.output.empty()
                                    ? results::store::DefaultRunPath(run, "results/runs")

@@ -18,9 +18,9 @@ namespace lockstep::bench::harness {
 // "<output>-rank<r>-partial.h5", and says so.
 class Failover {
  public:
-  Failover(std::string name, const BenchOptions& options, const launch::LaunchContext& context,
+  Failover(std::string name, const BenchOptions& options, const control::LaunchContext& context,
            plan::Plan plan, std::string command_line);
-  ExitCode operator()(const launch::Legacy& legacy) const;
+  ExitCode operator()(const coordinator::FailoverReport& legacy) const;
 
  private:
   results::store::Run Conclude(const coordinator::FailoverReport& failover) const;

@@ -73,18 +73,18 @@ std::string TextOf(const results::store::Run& run) {
   return text;
 }
 
-std::string Conclude(const launch::Legacy& legacy) {
+std::string Conclude(const coordinator::FailoverReport& legacy) {
   const std::string path = testing::TempDir() + "/failover.h5";
   const std::string partial = results::store::PartialPath(path, legacy.successor);
   for (const std::string& file : {path, partial}) std::filesystem::remove(file);
   BenchOptions options;
   options.output = path;
   options.format = measure::ReportFormat::kJsonLines;
-  std::int64_t now_ns = launch::FakeFleet::kBeginNs;
+  std::int64_t now_ns = coordinator::FakeCoordinator::kBeginNs;
   const VirtualTime time(&now_ns);
   testing::internal::CaptureStderr();
   const ExitCode code =
-      Failover("bench", options, launch::LaunchContext{}, ThreeRanks(), "bench -b 8")(legacy);
+      Failover("bench", options, control::LaunchContext{}, ThreeRanks(), "bench -b 8")(legacy);
   const std::string told = testing::internal::GetCapturedStderr();
   std::string text = fmt::format("exit code {}\n", static_cast<int>(code));
   if (told.find("rank 1's agent took its place") == std::string::npos) text += told;
@@ -99,8 +99,8 @@ std::string Conclude(const launch::Legacy& legacy) {
 }
 
 TEST(Failover, TheCoordinatorsAgentIsGone) {
-  EXPECT_EQ(Conclude(LegacyOf({Gone(0), In(1, 1), In(1, 2)},
-                              {"", Rows(0, 4) + Rows(1, 2), Rows(0, 4) + Rows(1, 1)})),
+  EXPECT_EQ(Conclude(FailoverReportOf({Gone(0), In(1, 1), In(1, 2)},
+                                      {"", Rows(0, 4) + Rows(1, 2), Rows(0, 4) + Rows(1, 1)})),
             "exit code 3\n"
             "unknown: killed finished finished; agent_lost of 0\n"
             "unknown: interrupted, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
@@ -109,7 +109,8 @@ TEST(Failover, TheCoordinatorsAgentIsGone) {
 }
 
 TEST(Failover, OthersMayHoldTheNameOfTheFile) {
-  launch::Legacy legacy = LegacyOf({Gone(0), In(1, 1), In(1, 2)}, {"", Rows(0, 4), Rows(0, 4)});
+  coordinator::FailoverReport legacy =
+      FailoverReportOf({Gone(0), In(1, 1), In(1, 2)}, {"", Rows(0, 4), Rows(0, 4)});
   legacy.whole = false;
   EXPECT_EQ(Conclude(legacy),
             "exit code 3\n"
@@ -120,8 +121,9 @@ TEST(Failover, OthersMayHoldTheNameOfTheFile) {
 }
 
 TEST(Failover, ItIsTheSameRun) {
-  launch::Legacy legacy = LegacyOf({Gone(0), In(0, 1), In(0, 2)}, {"", "", ""});
-  legacy.entrusted = {"0123abcd 2026-01-02T03:04:05Z"};
+  coordinator::FailoverReport legacy =
+      FailoverReportOf({Gone(0), In(0, 1), In(0, 2)}, {"", "", ""});
+  legacy.replicated = {"0123abcd 2026-01-02T03:04:05Z"};
   EXPECT_EQ(Conclude(legacy),
             "exit code 3\n"
             "0123abcd of 2026-01-02T03:04:05Z unknown: killed finished finished; agent_lost of 0\n"
@@ -131,8 +133,8 @@ TEST(Failover, ItIsTheSameRun) {
 }
 
 TEST(Failover, ARankHadDied) {
-  EXPECT_EQ(Conclude(LegacyOf({Gone(0), In(1, 1), In(1, 2).Signalled(SIGSEGV)},
-                              {"", Rows(0, 4), Rows(0, 4)})),
+  EXPECT_EQ(Conclude(FailoverReportOf({Gone(0), In(1, 1), In(1, 2).Signalled(SIGSEGV)},
+                                      {"", Rows(0, 4), Rows(0, 4)})),
             "exit code 1\n"
             "fail: killed hung crashed; agent_lost of 0; rank_crashed of 2\n"
             "unknown: interrupted, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
@@ -154,18 +156,20 @@ TEST(Failover, AllWaitForAnOrder) {
 }
 
 TEST(Failover, RanksThatAreSilentToo) {
-  EXPECT_EQ(Conclude(LegacyOf({Gone(0), In(0, 1).Silent(31),
-                               verdict::History(2).Case(0).In(journal::Phase::kCheck).Silent(31)},
-                              {"", Rows(0, 1), Rows(0, 1)})),
-            "exit code 3\n"
-            "unknown: killed hung hung; agent_lost of 0\n"
-            "unknown: lost, 1 iterations, 10000 ns, slowest 1, no arrivals\n"
-            "unknown: not_run, 0 iterations, nan ns, slowest -1, no arrivals\n"
-            "2 journals\n");
+  EXPECT_EQ(
+      Conclude(FailoverReportOf({Gone(0), In(0, 1).Silent(31),
+                                 verdict::History(2).Case(0).In(journal::Phase::kCheck).Silent(31)},
+                                {"", Rows(0, 1), Rows(0, 1)})),
+      "exit code 3\n"
+      "unknown: killed hung hung; agent_lost of 0\n"
+      "unknown: lost, 1 iterations, 10000 ns, slowest 1, no arrivals\n"
+      "unknown: not_run, 0 iterations, nan ns, slowest -1, no arrivals\n"
+      "2 journals\n");
 }
 
 TEST(Failover, AHostIsLost) {
-  launch::Legacy legacy = LegacyOf({Gone(0), In(0, 1), In(0, 2)}, {"", Rows(0, 3), Rows(0, 3)});
+  coordinator::FailoverReport legacy =
+      FailoverReportOf({Gone(0), In(0, 1), In(0, 2)}, {"", Rows(0, 3), Rows(0, 3)});
   for (const int rank : {1, 2}) {
     failover.agents[static_cast<std::size_t>(rank)].boot_id = "b";
     failover.places[static_cast<std::size_t>(rank)].host = "b";

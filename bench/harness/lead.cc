@@ -77,7 +77,7 @@ Leader::Leader(const measure::Kind& kind, const BenchOptions& options,
       selection_(selection),
       plan_(std::move(plan)),
       context_(context),
-      fleet_options_(fleet_options) {
+      coordinator_options_(coordinator_options) {
   run_ = measure::NewRun(kind.name(), plan_);
   run_.command_line = CommandLineOf(arguments);
 }
@@ -171,9 +171,9 @@ void Leader::Conclude(const measure::SampleBook& book, const floors::HostFloors&
 }
 
 // What is left to do after this can be lost: there may be a second until all of us are killed.
-void Leader::SaveSamples(const launch::Fleet& fleet, measure::SampleBook book,
+void Leader::SaveSamples(const coordinator::Coordinator& coordinator, measure::SampleBook book,
                          const floors::HostFloors& floors, const measure::Measurement& so_far) {
-  book.PutOnOneClock(fleet.clocks());
+  book.PutOnOneClock(coordinator.clocks());
   results::store::Run run = run_;
   run.environment = coordinator::MachineFacts(coordinator.agents(), context_, so_far.worker_facts);
   run.floors = floors::FloorFigures(floors);
@@ -185,7 +185,7 @@ void Leader::SaveSamples(const launch::Fleet& fleet, measure::SampleBook book,
   run.complete = false;
   run.exit_code = static_cast<int>(verdict::ExitCodeOf(run.verdict));
   run.summary_line = measure::SummaryLine(run);
-  if (verdict::WeAreCutOff(fleet.places()))
+  if (verdict::WeAreCutOff(coordinator.places()))
     file_.MoveTo(results::store::PartialPath(OutputPath(), context_.rank));
   const std::string before = file_.path();
   file_.Save(run);
@@ -239,34 +239,34 @@ void Leader::WarnOfBinding(const coordinator::Coordinator& coordinator) const {
 
 Result<ExitCode> Leader::Measure(coordinator::Coordinator& coordinator) {
   const std::int64_t began_ns = MonotonicNs();
-  for (const launch::AgentInfo& agent : fleet.agents()) hosts_.push_back(agent.host);
+  for (const control::AgentInfo& agent : coordinator.agents()) hosts_.push_back(agent.host);
   LOCKSTEP_RETURN_IF_ERROR(PlanOnHosts());
-  LOCKSTEP_RETURN_IF_ERROR(CheckMemory(fleet));
-  WarnOfBinding(fleet);
-  const floors::HostFloors floors = MeasureHostFloors(fleet);
+  LOCKSTEP_RETURN_IF_ERROR(CheckMemory(coordinator));
+  WarnOfBinding(coordinator);
+  const floors::HostFloors floors = MeasureHostFloors(coordinator);
   measure::SampleBook book(plan_.world_size, plan_.cases.size(), CalibrateTicks());
   run_.origin_ticks = book.scale().origin_ticks;
   run_.ns_per_tick = book.scale().ns_per_tick;
   book.SetRates(RatesOf(coordinator, book.scale()));
   Progress progress(options_.progress);
-  Scheduler scheduler(fleet, fleet_options_, plan_, book, progress);
+  Scheduler scheduler(coordinator, coordinator_options_, plan_, book, progress);
   // Now, because a launcher that ends us passes nothing on any more.
   scheduler.SetBegun([&] {
     progress.Notice(fmt::format("{}: note: results go to {}", kind_.name(), file_.path()));
   });
   scheduler.SetSave(
-      [&](const measure::Measurement& so_far) { SaveSamples(fleet, book, floors, so_far); });
+      [&](const measure::Measurement& so_far) { SaveSamples(coordinator, book, floors, so_far); });
   scheduler.SetSecondPass([&](int repetition) {
     return kind_.Retests({plan_, hosts_, book, repetition});
   });
   LOCKSTEP_ASSIGN_OR_RETURN(measure::Measurement measurement,
                             scheduler.Run(selection_.repetitions));
-  fleet.MeasureClocks(/*thoroughly=*/true);
-  run_.gpu_samples =
-      journal::PlaceSamples(fleet.ReadGpus(kMostGpuSamples, Deadline::AfterSeconds(kReadSeconds)));
-  run_.logs = fleet.TakeLogs();
-  fleet.Rest();
-  if (verdict::WeAreCutOff(fleet.places()))
+  coordinator.MeasureClocks(/*thoroughly=*/true);
+  run_.gpu_samples = journal::PlaceSamples(
+      coordinator.ReadGpus(kMostGpuSamples, Deadline::AfterSeconds(kReadSeconds)));
+  run_.logs = coordinator.TakeLogs();
+  coordinator.Rest();
+  if (verdict::WeAreCutOff(coordinator.places()))
     file_.MoveTo(results::store::PartialPath(OutputPath(), context_.rank));
   book.PutOnOneClock(coordinator.clocks());
   results::store::AddClocks(coordinator.clocks(), run_);

@@ -22,8 +22,10 @@ namespace lockstep::bench::harness {
 class Leader {
  public:
   Leader(const measure::Kind& kind, const BenchOptions& options,
-         const BenchmarkSelection& selection, plan::Plan plan, const launch::LaunchContext& context,
-         const launch::FleetOptions& fleet_options, std::vector<std::string> arguments);
+         const BenchmarkSelection& selection, plan::Plan plan,
+         const control::LaunchContext& context,
+         const coordinator::CoordinatorOptions& coordinator_options,
+         std::vector<std::string> arguments);
 
   // Meets the other agents, measures, stores and reports. Errors are of input or environment; what
   // the system under test did is in the file and in the exit code.
@@ -32,18 +34,18 @@ class Leader {
  private:
   std::string OutputPath();
   // Everything after the agents have met; the caller dismisses them.
-  Result<ExitCode> Measure(launch::Fleet& fleet);
+  Result<ExitCode> Measure(coordinator::Coordinator& coordinator);
   // Plans anew what depends on which ranks are on which host.
   Status PlanOnHosts();
-  Status CheckMemory(const launch::Fleet& fleet) const;
-  void WarnOfBinding(const launch::Fleet& fleet) const;
-  floors::HostFloors MeasureHostFloors(const launch::Fleet& fleet) const;
-  void Describe(const launch::Fleet& fleet, const floors::HostFloors& before,
+  Status CheckMemory(const coordinator::Coordinator& coordinator) const;
+  void WarnOfBinding(const coordinator::Coordinator& coordinator) const;
+  floors::HostFloors MeasureHostFloors(const coordinator::Coordinator& coordinator) const;
+  void Describe(const coordinator::Coordinator& coordinator, const floors::HostFloors& before,
                 const floors::HostFloors& after, const std::string& worker_facts);
   void Conclude(const measure::SampleBook& book, const floors::HostFloors& floors,
                 measure::Measurement measurement);
   // All samples, as they came, with nothing judged.
-  void SaveSamples(const launch::Fleet& fleet, measure::SampleBook book,
+  void SaveSamples(const coordinator::Coordinator& coordinator, measure::SampleBook book,
                    const floors::HostFloors& floors, const measure::Measurement& so_far);
   Result<ExitCode> StoreAndReport();
 
@@ -51,8 +53,8 @@ class Leader {
   const BenchOptions& options_;
   const BenchmarkSelection& selection_;
   plan::Plan plan_;
-  const launch::LaunchContext& context_;
-  const launch::FleetOptions& fleet_options_;
+  const control::LaunchContext& context_;
+  const coordinator::CoordinatorOptions& coordinator_options_;
   std::vector<std::string> hosts_;  // one a rank, once the agents have met
   results::store::Run run_;
   bool on_host_ = true;  // the buffers are; as the workers say

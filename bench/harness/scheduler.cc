@@ -48,16 +48,17 @@ bool DiedOfTheEnd(const std::vector<verdict::RankEvidence>& evidence) {
 
 }  // namespace
 
-Scheduler::Scheduler(launch::Fleet& fleet, const launch::FleetOptions& options,
-                     const plan::Plan& plan, measure::SampleBook& book, Progress& progress)
-    : fleet_(fleet),
+Scheduler::Scheduler(coordinator::Coordinator& coordinator,
+                     const coordinator::CoordinatorOptions& options, const plan::Plan& plan,
+                     measure::SampleBook& book, Progress& progress)
+    : coordinator_(coordinator),
       one_lifetime_(options.workers_own_mpi),
       plan_(plan),
       book_(book),
       progress_(progress),
       // Half of the outbox for samples: batch records and located errors need room as well.
       rounds_(plan, book, options.outbox_capacity_bytes / measure::kSampleRecordBytes / 2),
-      watch_(fleet, JudgeProved) {}
+      watch_(coordinator, JudgeProved) {}
 
 Result<measure::Measurement> Scheduler::Run(int repetitions) {
   for (repetition_ = 0; repetition_ < repetitions; ++repetition_) {
@@ -125,7 +126,7 @@ Scheduler::Step Scheduler::StartLifetime() {
     return Step::kInterrupted;
   }
   alive_ = true;
-  fleet_.SendAll({measure::kPlanMessage, plan::PlanToJson(plan_)});
+  coordinator_.SendAll({measure::kPlanMessage, plan::PlanToJson(plan_)});
   const Step step =
       AwaitAll(measure::kReadyMessage, std::max(kConnectSeconds, 2 * plan_.deadline_seconds));
   if (step == Step::kDone && begun_) SaveSamples(/*even_none=*/true);
@@ -140,8 +141,8 @@ Scheduler::Step Scheduler::RunRounds() {
       rounds_.StopAll("time_budget");
       return Step::kDone;
     }
-    fleet_.MeasureClocks(/*thoroughly=*/false);  // the workers sleep
-    fleet_.SendAll({measure::kRoundMessage, measure::EncodeRound(round)});
+    coordinator_.MeasureClocks(/*thoroughly=*/false);  // the workers sleep
+    coordinator_.SendAll({measure::kRoundMessage, measure::EncodeRound(round)});
     const Step step = AwaitAll(measure::kRoundDoneMessage, 86'400);
     if (step != Step::kDone) return step;
     measured_ = true;
@@ -165,7 +166,7 @@ Scheduler::Step Scheduler::AwaitAll(measure::MessageType type, double seconds) {
     if (event.kind == coordinator::EventKind::kTimeout && !deadline.Passed()) {
       SaveIfWarned();
       if (type == measure::kRoundDoneMessage) {
-        stalls_.Look(fleet_.Collect(Deadline::AfterSeconds(kCollectSeconds)), repetition_);
+        stalls_.Look(coordinator_.Collect(Deadline::AfterSeconds(kCollectSeconds)), repetition_);
       }
       continue;
     }
@@ -174,10 +175,10 @@ Scheduler::Step Scheduler::AwaitAll(measure::MessageType type, double seconds) {
   return Step::kDone;
 }
 
-std::optional<Scheduler::Step> Scheduler::Handle(const launch::FleetEvent& event,
+std::optional<Scheduler::Step> Scheduler::Handle(const coordinator::Event& event,
                                                  measure::MessageType expected, int& arrived) {
   switch (event.kind) {
-    case launch::FleetEventKind::kMessage:
+    case coordinator::EventKind::kMessage:
       if (event.message.type == measure::kErrorMessage) {
         errors_.emplace(event.rank, measure::DecodeError(event.message.payload));
         return Step::kInterrupted;
@@ -217,7 +218,7 @@ std::optional<Scheduler::Step> Scheduler::Handle(const launch::FleetEvent& event
 }
 
 bool Scheduler::HostsAreLost() const {
-  const std::vector<verdict::RankPlace> places = fleet_.places();
+  const std::vector<verdict::RankPlace> places = coordinator_.places();
   return std::any_of(places.begin(), places.end(), [](const verdict::RankPlace& place) {
     return place.loss != verdict::Loss::kNone;
   });
@@ -227,15 +228,16 @@ bool Scheduler::AwaitLosses() {
   const Deadline deadline = Deadline::AfterSeconds(kLossSeconds);
   while (!HostsAreLost() && !deadline.Passed()) {
     int ignored = 0;
-    Handle(fleet_.Next(deadline), measure::kPlanMessage, ignored);
+    Handle(coordinator_.Next(deadline), measure::kPlanMessage, ignored);
   }
   return HostsAreLost();
 }
 
-void Scheduler::TellOfStop(const launch::FleetEvent& event) {
-  const std::string who = fmt::format("rank {} (host {})", event.rank,
-                                      fleet_.agents()[static_cast<std::size_t>(event.rank)].host);
-  if (event.kind == launch::FleetEventKind::kContinued) {
+void Scheduler::TellOfStop(const coordinator::Event& event) {
+  const std::string who =
+      fmt::format("rank {} (host {})", event.rank,
+                  coordinator_.agents()[static_cast<std::size_t>(event.rank)].host);
+  if (event.kind == coordinator::EventKind::kContinued) {
     progress_.Notice(fmt::format("{} was continued; the run goes on", who));
     return;
   }
@@ -253,13 +255,14 @@ bool Scheduler::ToldToEndInGrace() {
     const coordinator::Event event = coordinator_.Next(deadline);
     int ignored = 0;
     if (Handle(event, measure::kPlanMessage, ignored) == Step::kTerminated) return true;
-    if (event.kind == launch::FleetEventKind::kTimeout) return false;
+    if (event.kind == coordinator::EventKind::kTimeout) return false;
   }
   return false;
 }
 
 void Scheduler::SaveSamples(bool even_none) {
-  for (const launch::FleetEvent& data : fleet_.TakeData(Deadline::AfterSeconds(kDataSeconds))) {
+  for (const coordinator::Event& data :
+       coordinator_.TakeData(Deadline::AfterSeconds(kDataSeconds))) {
     book_.Add(data.rank, data.message.payload);
   }
   if (!save_ || (book_.empty() && !even_none)) return;
@@ -301,7 +304,7 @@ void Scheduler::Interrupt() {
   }
   stalls_.Interrupted(evidence);
   interruption.judgement = verdict::Judge(evidence, plan_.deadline_seconds);
-  verdict::NameLostHosts(fleet_.places(), evidence, interruption.judgement);
+  verdict::NameLostHosts(coordinator_.places(), evidence, interruption.judgement);
   interruption.case_index = measure::LostCase(evidence, interruption.judgement);
   EndLifetime();
   if (interruption.case_index) {
@@ -325,8 +328,8 @@ void Scheduler::EndLifetime() {
 
 Scheduler::Step Scheduler::Finish() {
   KeepHistory();
-  fleet_.SendAll({measure::kFinishMessage, ""});
-  const bool left = fleet_.AwaitExits(Deadline::AfterSeconds(kFinishSeconds));
+  coordinator_.SendAll({measure::kFinishMessage, ""});
+  const bool left = coordinator_.AwaitExits(Deadline::AfterSeconds(kFinishSeconds));
   if (left) alive_ = false;
   return left ? Step::kDone : Step::kInterrupted;
 }

@@ -26,8 +26,8 @@ namespace lockstep::bench::harness {
 
 class Scheduler {
  public:
-  Scheduler(launch::Fleet& fleet, const launch::FleetOptions& options, const plan::Plan& plan,
-            measure::SampleBook& book, Progress& progress);
+  Scheduler(coordinator::Coordinator& coordinator, const coordinator::CoordinatorOptions& options,
+            const plan::Plan& plan, measure::SampleBook& book, Progress& progress);
 
   // Runs the plan `repetitions` times, each within the time budget, until every case has stopped.
   // The error is one of the environment or of input that no judgement explains (the backend is not
@@ -57,7 +57,7 @@ class Scheduler {
   // Waits until every rank has sent a message of this type.
   Step AwaitAll(measure::MessageType type, double seconds);
   // Handles one event; nothing when it changes nothing. `expected`: messages to count.
-  std::optional<Step> Handle(const launch::FleetEvent& event, measure::MessageType expected,
+  std::optional<Step> Handle(const coordinator::Event& event, measure::MessageType expected,
                              int& arrived);
   void Interrupt();
   // A rank was stopped or continued: whoever waits for the run should know at once.
@@ -80,7 +80,7 @@ class Scheduler {
   measure::SampleBook& book_;
   Progress& progress_;
   measure::Rounds rounds_;
-  launch::StandstillWatch watch_;
+  coordinator::StandstillWatch watch_;
   measure::StallWatch stalls_;
   SecondPass second_pass_;
   std::function<void()> begun_;

@@ -22,33 +22,35 @@ verdict::History Ends(int rank) {
 }
 
 TEST(BenchEnd, ToldToEndWhileItMeasures) {
-  EXPECT_EQ(Schedule({}, launch::Steps(BothReady(), launch::When("send * round"),
-                                       launch::Ranks({In(0, 0), In(0, 1)}), Sampled(0, 0, 4),
-                                       Sampled(1, 0, 2), launch::After(0.1), Terminate())),
-            "send * round 0: 0x0+4 1x0+4\n"
-            "save interrupted 2, not_run 0 (2 times)\n"
-            "end\n"
-            "unknown: finished,finished\n"
-            "repetition 0: interrupted 2 not_run 0\n"
-            "told to end\n");
+  EXPECT_EQ(
+      Schedule({}, coordinator::Steps(BothReady(), coordinator::When("send * round"),
+                                      coordinator::Ranks({In(0, 0), In(0, 1)}), Sampled(0, 0, 4),
+                                      Sampled(1, 0, 2), coordinator::After(0.1), Terminate())),
+      "send * round 0: 0x0+4 1x0+4\n"
+      "save interrupted 2, not_run 0 (2 times)\n"
+      "end\n"
+      "unknown: finished,finished\n"
+      "repetition 0: interrupted 2 not_run 0\n"
+      "told to end\n");
 }
 
 TEST(BenchEnd, ToldToEndBeforeAnythingIsMeasured) {
-  EXPECT_EQ(Schedule({}, launch::Steps(launch::When("send * plan"), Ready(0), Terminate())),
-            "start\n"
-            "send * plan\n"
-            "begun\n"
-            "save not_run 0, not_run 0\n"
-            "end\n"
-            "unknown: finished,finished\n"
-            "repetition 0: not_run 0 not_run 0\n"
-            "told to end\n");
+  EXPECT_EQ(
+      Schedule({}, coordinator::Steps(coordinator::When("send * plan"), Ready(0), Terminate())),
+      "start\n"
+      "send * plan\n"
+      "begun\n"
+      "save not_run 0, not_run 0\n"
+      "end\n"
+      "unknown: finished,finished\n"
+      "repetition 0: not_run 0 not_run 0\n"
+      "told to end\n");
 }
 
 TEST(BenchEnd, ToldToEndInTheSecondRepetition) {
-  EXPECT_EQ(Schedule({.repetitions = 3},
-                     launch::Steps(BothReady(), BothDid({0, 1}), launch::When("send * round"),
-                                   Sampled(0, 0, 1), Terminate())),
+  EXPECT_EQ(Schedule({.repetitions = 3}, coordinator::Steps(BothReady(), BothDid({0, 1}),
+                                                            coordinator::When("send * round"),
+                                                            Sampled(0, 0, 1), Terminate())),
             "send * round 0: 0x0+4 1x0+4\n"
             "clocks\n"
             "send * round 1: 0x0+4 1x0+4\n"
@@ -61,31 +63,33 @@ TEST(BenchEnd, ToldToEndInTheSecondRepetition) {
 }
 
 TEST(BenchEnd, WarnedItSavesUntilTheWarningIsOld) {
-  EXPECT_EQ(Schedule({}, launch::Steps(BothReady(), launch::When("send * round"), Warned(),
-                                       launch::After(1.2), Sampled(0, 0, 4), Sampled(1, 0, 4),
-                                       launch::After(5), Sampled(0, 1, 4), Sampled(1, 1, 4),
-                                       RoundDone(0), RoundDone(1), BothLeft())),
-            "send * round 0: 0x0+4 1x0+4\n"
-            "save not_run 0, not_run 0\n"
-            "collect (2 times)\n"
-            "save interrupted 4, not_run 0\n"
-            "collect\n"
-            "save interrupted 4, not_run 0\n"
-            "collect\n"
-            "save interrupted 4, not_run 0\n"
-            "collect (7 times)\n"
-            "save iterations 4, iterations 4 (2 times)\n"
-            "send * finish\n"
-            "await exits\n"
-            "pass: finished,finished\n"
-            "repetition 0: iterations 4 iterations 4\n");
+  EXPECT_EQ(
+      Schedule({}, coordinator::Steps(BothReady(), coordinator::When("send * round"), Warned(),
+                                      coordinator::After(1.2), Sampled(0, 0, 4), Sampled(1, 0, 4),
+                                      coordinator::After(5), Sampled(0, 1, 4), Sampled(1, 1, 4),
+                                      RoundDone(0), RoundDone(1), BothLeft())),
+      "send * round 0: 0x0+4 1x0+4\n"
+      "save not_run 0, not_run 0\n"
+      "collect (2 times)\n"
+      "save interrupted 4, not_run 0\n"
+      "collect\n"
+      "save interrupted 4, not_run 0\n"
+      "collect\n"
+      "save interrupted 4, not_run 0\n"
+      "collect (7 times)\n"
+      "save iterations 4, iterations 4 (2 times)\n"
+      "send * finish\n"
+      "await exits\n"
+      "pass: finished,finished\n"
+      "repetition 0: iterations 4 iterations 4\n");
 }
 
 TEST(BenchEnd, AWorkerThatDoesNotLeave) {
   EXPECT_EQ(
-      Schedule({}, launch::Steps(BothReady(), BothDid({0, 1}), launch::When("send * finish"),
-                                 launch::Ranks({Ends(0).Leaves(0), Ends(1).Silent(20)}),
-                                 launch::Exited(0, 0))),
+      Schedule({},
+               coordinator::Steps(BothReady(), BothDid({0, 1}), coordinator::When("send * finish"),
+                                  coordinator::Ranks({Ends(0).Leaves(0), Ends(1).Silent(20)}),
+                                  coordinator::Exited(0, 0))),
       "send * round 0: 0x0+4 1x0+4\n"
       "save iterations 4, iterations 4\n"
       "send * finish\n"
@@ -101,9 +105,10 @@ TEST(BenchEnd, AWorkerThatDoesNotLeave) {
 
 TEST(BenchEnd, AWorkerThatDiesWhenItLeaves) {
   EXPECT_EQ(
-      Schedule({}, launch::Steps(BothReady(), BothDid({0, 1}), launch::When("send * finish"),
-                                 launch::Ranks({Ends(0).Leaves(0), Ends(1).Signalled(SIGSEGV)}),
-                                 launch::Exited(0, 0), launch::Signalled(1, SIGSEGV))),
+      Schedule({}, coordinator::Steps(
+                       BothReady(), BothDid({0, 1}), coordinator::When("send * finish"),
+                       coordinator::Ranks({Ends(0).Leaves(0), Ends(1).Signalled(SIGSEGV)}),
+                       coordinator::Exited(0, 0), coordinator::Signalled(1, SIGSEGV))),
       "send * round 0: 0x0+4 1x0+4\n"
       "save iterations 4, iterations 4\n"
       "send * finish\n"
@@ -120,9 +125,10 @@ TEST(BenchEnd, AWorkerThatDiesWhenItLeaves) {
 TEST(BenchEnd, ToldToEndBecauseAHostIsLost) {
   EXPECT_EQ(
       Schedule({.hosts = {"a", "b"}},
-               launch::Steps(BothReady(), launch::When("send * round"),
-                             launch::Ranks({In(0, 0), In(0, 1).Lost()}), Terminate(),
-                             launch::After(0.1), launch::Lost(1, verdict::Loss::kCutOff))),
+               coordinator::Steps(BothReady(), coordinator::When("send * round"),
+                                  coordinator::Ranks({In(0, 0), In(0, 1).Lost()}), Terminate(),
+                                  coordinator::After(0.1),
+                                  coordinator::Lost(1, verdict::Loss::kCutOff))),
       "send * round 0: 0x0+4 1x0+4\n"
       "save not_run 0, not_run 0\n"
       "end\n"
@@ -134,9 +140,10 @@ TEST(BenchEnd, ToldToEndBecauseAHostIsLost) {
 
 TEST(BenchEnd, WorkersThatDieOfTheSignalThatEndsAllAreNotAccused) {
   EXPECT_EQ(
-      Schedule({}, launch::Steps(BothReady(), launch::When("send * round"),
-                                 launch::Ranks({In(0, 0), In(0, 1).Signalled(SIGTERM)}),
-                                 launch::Signalled(1, SIGTERM), launch::After(0.1), Terminate())),
+      Schedule({}, coordinator::Steps(BothReady(), coordinator::When("send * round"),
+                                      coordinator::Ranks({In(0, 0), In(0, 1).Signalled(SIGTERM)}),
+                                      coordinator::Signalled(1, SIGTERM), coordinator::After(0.1),
+                                      Terminate())),
       "send * round 0: 0x0+4 1x0+4\n"
       "end\n"
       "unknown: finished,finished\n"
@@ -146,9 +153,10 @@ TEST(BenchEnd, WorkersThatDieOfTheSignalThatEndsAllAreNotAccused) {
 
 TEST(BenchEnd, ACrashBeforeTheSignalToEndIsToldAllTheSame) {
   EXPECT_EQ(
-      Schedule({}, launch::Steps(BothReady(), launch::When("send * round"),
-                                 launch::Ranks({In(0, 0), In(0, 1).Signalled(SIGSEGV)}),
-                                 launch::Signalled(1, SIGSEGV), launch::After(0.1), Terminate())),
+      Schedule({}, coordinator::Steps(BothReady(), coordinator::When("send * round"),
+                                      coordinator::Ranks({In(0, 0), In(0, 1).Signalled(SIGSEGV)}),
+                                      coordinator::Signalled(1, SIGSEGV), coordinator::After(0.1),
+                                      Terminate())),
       "send * round 0: 0x0+4 1x0+4\n"
       "end\n"
       "fail: hung,crashed; rank_crashed of 1, proved\n"
@@ -161,12 +169,12 @@ TEST(BenchEnd, ACrashBeforeTheSignalToEndIsToldAllTheSame) {
 TEST(BenchEnd, ADeathAfterTheLastRound) {
   EXPECT_EQ(
       Schedule({},
-               launch::Steps(
-                   BothReady(), BothDid({0, 1}), launch::When("send * finish"),
-                   launch::Ranks(
+               coordinator::Steps(
+                   BothReady(), BothDid({0, 1}), coordinator::When("send * finish"),
+                   coordinator::Ranks(
                        {verdict::History(0).Case(1).In(journal::Phase::kMeasure).Idle(),
                         verdict::History(1).Case(1).In(journal::Phase::kCheck).Signalled(SIGKILL)}),
-                   launch::Signalled(1, SIGKILL))),
+                   coordinator::Signalled(1, SIGKILL))),
       "send * round 0: 0x0+4 1x0+4\n"
       "save iterations 4, iterations 4\n"
       "send * finish\n"
@@ -184,12 +192,12 @@ TEST(BenchEnd, AnExitWithZeroBetweenRounds) {
   const verdict::History idle = verdict::History(0).Case(1).In(journal::Phase::kMeasure).Idle();
   EXPECT_EQ(
       Schedule({.iterations = {}},
-               launch::Steps(
-                   BothReady(), BothDid({0, 1}), launch::When("send * round"),
-                   launch::Ranks(
+               coordinator::Steps(
+                   BothReady(), BothDid({0, 1}), coordinator::When("send * round"),
+                   coordinator::Ranks(
                        {idle,
                         verdict::History(1).Case(1).In(journal::Phase::kMeasure).Idle().Exited(0)}),
-                   launch::Exited(1, 0), Terminate())),
+                   coordinator::Exited(1, 0), Terminate())),
       "send * round 0: 0x1+1 1x1+1\n"
       "clocks\n"
       "send * round 1: 0x4+64 1x4+64\n"
@@ -201,11 +209,11 @@ TEST(BenchEnd, AnExitWithZeroBetweenRounds) {
       "told to end\n");
 }
 
-TEST(BenchEnd, NewsOfFaultsAndCompanionsThatNobodyOrdered) {
+TEST(BenchEnd, NewsOfFaultsAndPluginsThatNobodyOrdered) {
   EXPECT_EQ(Schedule({.own_mpi = true},
-                     launch::Steps(BothReady(), launch::When("send * round"),
-                                   launch::Ranks({In(0, 0), In(0, 1)}),
-                                   launch::OfFault(1, 0, launch::FaultNews::kApplied))),
+                     coordinator::Steps(BothReady(), coordinator::When("send * round"),
+                                        coordinator::Ranks({In(0, 0), In(0, 1)}),
+                                        coordinator::OfFault(1, 0, control::FaultNews::kApplied))),
             "send * round 0: 0x0+4 1x0+4\n"
             "collect\n"
             "end\n"
@@ -217,10 +225,10 @@ TEST(BenchEnd, NewsOfFaultsAndCompanionsThatNobodyOrdered) {
 TEST(BenchEnd, SamplesThatWereOnTheirWayAreKept) {
   EXPECT_EQ(
       Schedule({.own_mpi = true},
-               launch::Steps(BothReady(), launch::When("send * round"),
-                             launch::Ranks({In(1, 0), In(1, 1).Signalled(SIGKILL)}),
-                             launch::Signalled(1, SIGKILL), launch::When("end"), Sampled(0, 0, 4),
-                             Sampled(1, 0, 4))),
+               coordinator::Steps(BothReady(), coordinator::When("send * round"),
+                                  coordinator::Ranks({In(1, 0), In(1, 1).Signalled(SIGKILL)}),
+                                  coordinator::Signalled(1, SIGKILL), coordinator::When("end"),
+                                  Sampled(0, 0, 4), Sampled(1, 0, 4))),
       "send * round 0: 0x0+4 1x0+4\n"
       "collect\n"
       "end\n"
@@ -233,9 +241,9 @@ TEST(BenchEnd, SamplesThatWereOnTheirWayAreKept) {
 TEST(BenchEnd, AHostIsLost) {
   EXPECT_EQ(
       Schedule({.hosts = {"a", "b"}},
-               launch::Steps(BothReady(), launch::When("send * round"),
-                             launch::Ranks({In(0, 0), In(0, 1).Lost()}), Sampled(0, 0, 4),
-                             launch::Lost(1, verdict::Loss::kClosed))),
+               coordinator::Steps(BothReady(), coordinator::When("send * round"),
+                                  coordinator::Ranks({In(0, 0), In(0, 1).Lost()}), Sampled(0, 0, 4),
+                                  coordinator::Lost(1, verdict::Loss::kClosed))),
       "send * round 0: 0x0+4 1x0+4\n"
       "save not_run 0, not_run 0\n"
       "collect\n"

@@ -32,8 +32,8 @@ coordinator::Script KilledIn(std::uint32_t case_index) {
 
 TEST(BenchLosses, AKillCostsTheCaseAndTheOtherIsMeasuredAnew) {
   EXPECT_EQ(
-      Schedule({}, launch::Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0), BothReady(),
-                                 BothDid({1}, 2), BothLeft())),
+      Schedule({}, coordinator::Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0), BothReady(),
+                                      BothDid({1}, 2), BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
       "clocks\n"
       "send * round 1: 0x0+2 1x0+2\n"
@@ -55,7 +55,8 @@ TEST(BenchLosses, AKillCostsTheCaseAndTheOtherIsMeasuredAnew) {
 
 TEST(BenchLosses, ALossInTheFirstRound) {
   EXPECT_EQ(
-      Schedule({}, launch::Steps(BothReady(), KilledIn(0), BothReady(), BothDid({1}), BothLeft())),
+      Schedule({},
+               coordinator::Steps(BothReady(), KilledIn(0), BothReady(), BothDid({1}), BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
       "collect (2 times)\n"
       "end\n"
@@ -73,7 +74,8 @@ TEST(BenchLosses, ALossInTheFirstRound) {
 
 TEST(BenchLosses, TwoLifetimesWithoutARoundAreEnough) {
   EXPECT_EQ(
-      Schedule({.cases = 3}, launch::Steps(BothReady(), KilledIn(0), BothReady(), KilledIn(1))),
+      Schedule({.cases = 3},
+               coordinator::Steps(BothReady(), KilledIn(0), BothReady(), KilledIn(1))),
       "start\n"
       "send * plan\n"
       "begun\n"
@@ -96,10 +98,11 @@ TEST(BenchLosses, TwoLifetimesWithoutARoundAreEnough) {
 
 TEST(BenchLosses, AKillInTheLastCaseKeepsTheFirst) {
   EXPECT_EQ(
-      Schedule({}, launch::Steps(BothReady(), BothDid({0, 1}, 2), launch::When("send * round"),
+      Schedule(
+          {}, coordinator::Steps(BothReady(), BothDid({0, 1}, 2), coordinator::When("send * round"),
                                  Sampled(0, 0, 2), Sampled(1, 0, 2),
-                                 launch::Ranks({In(1, 0), In(1, 1).Signalled(SIGKILL)}),
-                                 Sampled(0, 1, 1), launch::Signalled(1, SIGKILL), BothReady(),
+                                 coordinator::Ranks({In(1, 0), In(1, 1).Signalled(SIGKILL)}),
+                                 Sampled(0, 1, 1), coordinator::Signalled(1, SIGKILL), BothReady(),
                                  BothDid({0}, 0), BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
       "clocks\n"
@@ -121,7 +124,7 @@ TEST(BenchLosses, AKillInTheLastCaseKeepsTheFirst) {
 
 TEST(BenchLosses, TheWorkersOfMpiAreNotStartedTwice) {
   EXPECT_EQ(
-      Schedule({.own_mpi = true}, launch::Steps(BothReady(), KilledIn(0))),
+      Schedule({.own_mpi = true}, coordinator::Steps(BothReady(), KilledIn(0))),
       "send * round 0: 0x0+4 1x0+4\n"
       "collect (2 times)\n"
       "end\n"
@@ -132,8 +135,8 @@ TEST(BenchLosses, TheWorkersOfMpiAreNotStartedTwice) {
 
 TEST(BenchLosses, TwoCasesTwoLosses) {
   EXPECT_EQ(
-      Schedule({}, launch::Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0), BothReady(),
-                                 KilledIn(1))),
+      Schedule({}, coordinator::Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0), BothReady(),
+                                      KilledIn(1))),
       "send * round 0: 0x0+4 1x0+4\n"
       "clocks\n"
       "send * round 1: 0x0+2 1x0+2\n"
@@ -159,8 +162,8 @@ TEST(BenchLosses, TwoCasesTwoLosses) {
 TEST(BenchLosses, ALostCaseRestsInLaterRepetitions) {
   EXPECT_EQ(
       Schedule({.repetitions = 2},
-               launch::Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0), BothReady(),
-                             BothDid({1}, 2), BothDid({1}), BothLeft())),
+               coordinator::Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0), BothReady(),
+                                  BothDid({1}, 2), BothDid({1}), BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
       "clocks\n"
       "send * round 1: 0x0+2 1x0+2\n"
@@ -185,12 +188,12 @@ TEST(BenchLosses, ALostCaseRestsInLaterRepetitions) {
 
 TEST(BenchLosses, WhatPeersSaySoonAfterBelongsToIt) {
   EXPECT_EQ(
-      Schedule({},
-               launch::Steps(BothReady(), BothDid({0, 1}, 2), launch::When("send * round"),
-                             launch::Ranks({In(0, 0), In(0, 1).Signalled(SIGKILL)}),
-                             launch::Signalled(1, SIGKILL), launch::After(0.1),
-                             Failed(0, SystemFailed("Connection closed by peer")), Sampled(0, 0, 1),
-                             launch::Exited(0, 1), BothReady(), BothDid({1}, 2), BothLeft())),
+      Schedule({}, coordinator::Steps(
+                       BothReady(), BothDid({0, 1}, 2), coordinator::When("send * round"),
+                       coordinator::Ranks({In(0, 0), In(0, 1).Signalled(SIGKILL)}),
+                       coordinator::Signalled(1, SIGKILL), coordinator::After(0.1),
+                       Failed(0, SystemFailed("Connection closed by peer")), Sampled(0, 0, 1),
+                       coordinator::Exited(0, 1), BothReady(), BothDid({1}, 2), BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
       "clocks\n"
       "send * round 1: 0x0+2 1x0+2\n"
@@ -211,8 +214,9 @@ TEST(BenchLosses, WhatPeersSaySoonAfterBelongsToIt) {
 
 TEST(BenchLosses, AnErrorOfOneRank) {
   EXPECT_EQ(
-      Schedule({}, launch::Steps(BothReady(), BothDid({0, 1}, 2), launch::When("send * round"),
-                                 launch::Ranks({In(0, 0), In(0, 1)}),
+      Schedule(
+          {}, coordinator::Steps(BothReady(), BothDid({0, 1}, 2), coordinator::When("send * round"),
+                                 coordinator::Ranks({In(0, 0), In(0, 1)}),
                                  Failed(1, SystemFailed("no route")), BothReady(), BothDid({1}, 2),
                                  BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
@@ -234,9 +238,9 @@ TEST(BenchLosses, AnErrorOfOneRank) {
 }
 
 TEST(BenchLosses, AnErrorOfTheEnvironmentBeforeARoundEndsTheRun) {
-  EXPECT_EQ(Schedule({}, launch::Steps(launch::When("send * plan"),
-                                       launch::Ranks({Connects(0), Connects(1)}),
-                                       Failed(1, EnvironmentError("no memory")))),
+  EXPECT_EQ(Schedule({}, coordinator::Steps(coordinator::When("send * plan"),
+                                            coordinator::Ranks({Connects(0), Connects(1)}),
+                                            Failed(1, EnvironmentError("no memory")))),
             "start\n"
             "send * plan\n"
             "collect\n"
@@ -246,10 +250,11 @@ TEST(BenchLosses, AnErrorOfTheEnvironmentBeforeARoundEndsTheRun) {
 
 TEST(BenchLosses, AnErrorOfTheEnvironmentAfterARoundIsData) {
   EXPECT_EQ(Schedule({.iterations = {}},
-                     launch::Steps(BothReady(), BothDid({0, 1}), launch::When("send * round"),
-                                   launch::Ranks({In(0, 0), In(0, 1)}),
-                                   Failed(1, EnvironmentError("no memory")), launch::When("start"),
-                                   Failed(0, EnvironmentError("no memory")))),
+                     coordinator::Steps(
+                         BothReady(), BothDid({0, 1}), coordinator::When("send * round"),
+                         coordinator::Ranks({In(0, 0), In(0, 1)}),
+                         Failed(1, EnvironmentError("no memory")), coordinator::When("start"),
+                         Failed(0, EnvironmentError("no memory")))),
             "send * round 0: 0x1+1 1x1+1\n"
             "clocks\n"
             "send * round 1: 0x4+64 1x4+64\n"
@@ -265,7 +270,7 @@ TEST(BenchLosses, AnErrorOfTheEnvironmentAfterARoundIsData) {
 }
 
 TEST(BenchLosses, WorkersThatCannotBeStarted) {
-  EXPECT_EQ(Schedule({}, {launch::Refused(EnvironmentError("no processes left"))}),
+  EXPECT_EQ(Schedule({}, {coordinator::Refused(EnvironmentError("no processes left"))}),
             "start\n"
             "collect\n"
             "end\n"
@@ -273,27 +278,29 @@ TEST(BenchLosses, WorkersThatCannotBeStarted) {
 }
 
 TEST(BenchLosses, WorkersThatCannotBeStartedAgain) {
-  EXPECT_EQ(Schedule({}, launch::Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0),
-                                       launch::Refused(EnvironmentError("no processes left")))),
-            "send * round 0: 0x0+4 1x0+4\n"
-            "clocks\n"
-            "send * round 1: 0x0+2 1x0+2\n"
-            "collect\n"
-            "save interrupted 2, interrupted 2\n"
-            "collect\n"
-            "end\n"
-            "start\n"
-            "save lost 2, interrupted 2\n"
-            "collect\n"
-            "end\n"
-            "no processes left\n");
+  EXPECT_EQ(
+      Schedule({}, coordinator::Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0),
+                                      coordinator::Refused(EnvironmentError("no processes left")))),
+      "send * round 0: 0x0+4 1x0+4\n"
+      "clocks\n"
+      "send * round 1: 0x0+2 1x0+2\n"
+      "collect\n"
+      "save interrupted 2, interrupted 2\n"
+      "collect\n"
+      "end\n"
+      "start\n"
+      "save lost 2, interrupted 2\n"
+      "collect\n"
+      "end\n"
+      "no processes left\n");
 }
 
 TEST(BenchLosses, ADeathBeforeARoundIsNotTriedAgain) {
   EXPECT_EQ(
-      Schedule({}, launch::Steps(launch::When("send * plan"),
-                                 launch::Ranks({Connects(0), Connects(1).Signalled(SIGSEGV)}),
-                                 Ready(0), launch::Signalled(1, SIGSEGV))),
+      Schedule({},
+               coordinator::Steps(coordinator::When("send * plan"),
+                                  coordinator::Ranks({Connects(0), Connects(1).Signalled(SIGSEGV)}),
+                                  Ready(0), coordinator::Signalled(1, SIGSEGV))),
       "start\n"
       "send * plan\n"
       "collect\n"
@@ -304,9 +311,10 @@ TEST(BenchLosses, ADeathBeforeARoundIsNotTriedAgain) {
 }
 
 TEST(BenchLosses, ARankThatNeverConnects) {
-  EXPECT_EQ(Schedule({}, launch::Steps(launch::When("send * plan"),
-                                       launch::Ranks({Connects(0).Idle(), Connects(1).Silent(120)}),
-                                       Ready(0))),
+  EXPECT_EQ(Schedule({}, coordinator::Steps(
+                             coordinator::When("send * plan"),
+                             coordinator::Ranks({Connects(0).Idle(), Connects(1).Silent(120)}),
+                             Ready(0))),
             "start\n"
             "send * plan\n"
             "collect\n"
@@ -319,11 +327,12 @@ TEST(BenchLosses, ARankThatNeverConnects) {
 
 TEST(BenchLosses, SilenceOfAll) {
   EXPECT_EQ(
-      Schedule({.own_mpi = true},
-               launch::Steps(BothReady(), launch::When("send * round"),
-                             launch::Ranks({In(0, 0).Silent(6),
-                                            In(0, 1).In(journal::Phase::kCheck).Silent(6)}),
-                             launch::After(6), Overdue(0))),
+      Schedule(
+          {.own_mpi = true},
+          coordinator::Steps(BothReady(), coordinator::When("send * round"),
+                             coordinator::Ranks({In(0, 0).Silent(6),
+                                                 In(0, 1).In(journal::Phase::kCheck).Silent(6)}),
+                             coordinator::After(6), Overdue(0))),
       "send * round 0: 0x0+4 1x0+4\n"
       "collect (12 times)\n"
       "end\n"
@@ -335,28 +344,29 @@ TEST(BenchLosses, SilenceOfAll) {
 TEST(BenchLosses, AMismatchIsProvedAtOnce) {
   const verdict::History barrier =
       verdict::History(1).Case(0).In(journal::Phase::kMeasure).Enters(verdict::Barrier());
-  EXPECT_EQ(
-      Schedule({.own_mpi = true}, launch::Steps(BothReady(), launch::When("send * round"),
-                                                launch::Ranks({In(0, 0), barrier}),
-                                                launch::Of(launch::FleetEventKind::kQuiet, 0))),
-      "send * round 0: 0x0+4 1x0+4\n"
-      "collect\n"
-      "end\n"
-      "fail: hung,hung; collective_mismatch of 0,1, proved\n"
-      "repetition 0: lost 0 not_run 0\n"
-      "lifetime 0 of repetition 0 lost case 0: fail: hung,hung; collective_mismatch of 0,1, "
-      "proved\n");
+  EXPECT_EQ(Schedule({.own_mpi = true},
+                     coordinator::Steps(BothReady(), coordinator::When("send * round"),
+                                        coordinator::Ranks({In(0, 0), barrier}),
+                                        coordinator::Of(coordinator::EventKind::kQuiet, 0))),
+            "send * round 0: 0x0+4 1x0+4\n"
+            "collect\n"
+            "end\n"
+            "fail: hung,hung; collective_mismatch of 0,1, proved\n"
+            "repetition 0: lost 0 not_run 0\n"
+            "lifetime 0 of repetition 0 lost case 0: fail: hung,hung; collective_mismatch of 0,1, "
+            "proved\n");
 }
 
 TEST(BenchLosses, AStopIsHeldAgainstItsRankWhenAllAreSilent) {
   const verdict::History stopped =
       verdict::History(1).Case(0).In(journal::Phase::kMeasure).Stopped(SIGSTOP).Silent(6);
   EXPECT_EQ(
-      Schedule({.own_mpi = true}, launch::Steps(BothReady(), launch::When("send * round"),
-                                                launch::Ranks({In(0, 0).Silent(6), stopped}),
-                                                launch::Stopped(1, SIGSTOP),
-                                                launch::Of(launch::FleetEventKind::kQuiet, 0),
-                                                launch::After(6), Overdue(0))),
+      Schedule({.own_mpi = true},
+               coordinator::Steps(BothReady(), coordinator::When("send * round"),
+                                  coordinator::Ranks({In(0, 0).Silent(6), stopped}),
+                                  coordinator::Stopped(1, SIGSTOP),
+                                  coordinator::Of(coordinator::EventKind::kQuiet, 0),
+                                  coordinator::After(6), Overdue(0))),
       "rank 1 (host node0) was stopped by signal 19: all others wait for it; continue it (kill "
       "-CONT), or its case fails after 5 s of silence (-T)\n"
       "send * round 0: 0x0+4 1x0+4\n"
@@ -370,9 +380,10 @@ TEST(BenchLosses, AStopIsHeldAgainstItsRankWhenAllAreSilent) {
 TEST(BenchLosses, ASleeperThatDoesNotGoOnIsNoStall) {
   const verdict::History asleep = In(0, 1).Silent(6).Asleep("asleep in nanosleep");
   EXPECT_EQ(
-      Schedule({.own_mpi = true}, launch::Steps(BothReady(), launch::When("send * round"),
-                                                launch::Ranks({In(0, 0).Silent(6), asleep}),
-                                                launch::After(6), Overdue(0))),
+      Schedule({.own_mpi = true},
+               coordinator::Steps(BothReady(), coordinator::When("send * round"),
+                                  coordinator::Ranks({In(0, 0).Silent(6), asleep}),
+                                  coordinator::After(6), Overdue(0))),
       "send * round 0: 0x0+4 1x0+4\n"
       "collect (12 times)\n"
       "end\n"
@@ -389,10 +400,11 @@ TEST(BenchLosses, ASleeperThatWentOnBeforeTheLossIsAStall) {
                                     .Enters(verdict::AllReduce());
   EXPECT_EQ(
       Schedule({.own_mpi = true},
-               launch::Steps(BothReady(), launch::When("send * round"),
-                             launch::Ranks({In(0, 0), In(0, 1).Silent(0.6).Asleep("asleep")}),
-                             launch::After(0.7), launch::Ranks({In(0, 0).Signalled(SIGKILL), went}),
-                             launch::Signalled(0, SIGKILL))),
+               coordinator::Steps(
+                   BothReady(), coordinator::When("send * round"),
+                   coordinator::Ranks({In(0, 0), In(0, 1).Silent(0.6).Asleep("asleep")}),
+                   coordinator::After(0.7), coordinator::Ranks({In(0, 0).Signalled(SIGKILL), went}),
+                   coordinator::Signalled(0, SIGKILL))),
       "send * round 0: 0x0+4 1x0+4\n"
       "collect (2 times)\n"
       "end\n"

@@ -18,26 +18,26 @@ verdict::History Waits(int rank) {
 }
 
 TEST(BenchScheduler, AFixedNumberOfIterations) {
-  EXPECT_EQ(
-      Schedule({.all_commands = true}, launch::Steps(BothReady(), BothDid({0, 1}), BothLeft())),
-      "start\n"
-      "send * plan\n"
-      "begun\n"
-      "save not_run 0, not_run 0\n"
-      "clocks\n"
-      "send * round 0: 0x0+4 1x0+4\n"
-      "save iterations 4, iterations 4\n"
-      "send * finish\n"
-      "await exits\n"
-      "pass: finished,finished\n"
-      "repetition 0: iterations 4 iterations 4\n"
-      "2 journals, facts {of 0}\n");
+  EXPECT_EQ(Schedule({.all_commands = true},
+                     coordinator::Steps(BothReady(), BothDid({0, 1}), BothLeft())),
+            "start\n"
+            "send * plan\n"
+            "begun\n"
+            "save not_run 0, not_run 0\n"
+            "clocks\n"
+            "send * round 0: 0x0+4 1x0+4\n"
+            "save iterations 4, iterations 4\n"
+            "send * finish\n"
+            "await exits\n"
+            "pass: finished,finished\n"
+            "repetition 0: iterations 4 iterations 4\n"
+            "2 journals, facts {of 0}\n");
 }
 
 TEST(BenchScheduler, RoundsUntilTheyArePrecise) {
-  launch::FleetSteps steps = BothReady();
-  for (int round = 0; round < 13; ++round) launch::Append(steps, BothDid({0, 1}, 2));
-  EXPECT_EQ(Schedule({.iterations = {}}, launch::Steps(steps, BothLeft())),
+  coordinator::Script steps = BothReady();
+  for (int round = 0; round < 13; ++round) coordinator::Append(steps, BothDid({0, 1}, 2));
+  EXPECT_EQ(Schedule({.iterations = {}}, coordinator::Steps(steps, BothLeft())),
             "send * round 0: 0x1+1 1x1+1\n"
             "clocks\n"
             "send * round 1: 0x4+64 1x4+64\n"
@@ -71,30 +71,32 @@ TEST(BenchScheduler, RoundsUntilTheyArePrecise) {
 }
 
 TEST(BenchScheduler, TheTimeBudgetIsOver) {
-  EXPECT_EQ(Schedule({.iterations = {}, .time_budget_seconds = 2},
-                     launch::Steps(BothReady(), BothDid({0, 1}), launch::When("send"),
-                                   launch::After(1), Did({0, 1}), launch::When("send"),
-                                   launch::After(2), Did({0, 1}), BothLeft())),
-            "send * round 0: 0x1+1 1x1+1\n"
-            "clocks\n"
-            "send * round 1: 0x4+64 1x4+64\n"
-            "collect\n"
-            "clocks\n"
-            "send * round 2: 0x4+64 1x4+64\n"
-            "collect (3 times)\n"
-            "save time_budget 12, time_budget 12\n"
-            "send * finish\n"
-            "await exits\n"
-            "pass: finished,finished\n"
-            "repetition 0: time_budget 12 time_budget 12\n");
+  EXPECT_EQ(
+      Schedule({.iterations = {}, .time_budget_seconds = 2},
+               coordinator::Steps(BothReady(), BothDid({0, 1}), coordinator::When("send"),
+                                  coordinator::After(1), Did({0, 1}), coordinator::When("send"),
+                                  coordinator::After(2), Did({0, 1}), BothLeft())),
+      "send * round 0: 0x1+1 1x1+1\n"
+      "clocks\n"
+      "send * round 1: 0x4+64 1x4+64\n"
+      "collect\n"
+      "clocks\n"
+      "send * round 2: 0x4+64 1x4+64\n"
+      "collect (3 times)\n"
+      "save time_budget 12, time_budget 12\n"
+      "send * finish\n"
+      "await exits\n"
+      "pass: finished,finished\n"
+      "repetition 0: time_budget 12 time_budget 12\n");
 }
 
 TEST(BenchScheduler, RoundsAreSavedWhileTheyLast) {
   EXPECT_EQ(
       Schedule({.iterations = {}, .time_budget_seconds = 60},
-               launch::Steps(BothReady(), launch::When("send"), launch::After(6), Did({0, 1}),
-                             launch::When("send"), launch::After(1), Did({0, 1}),
-                             launch::When("send"), launch::After(70), Did({0, 1}), BothLeft())),
+               coordinator::Steps(BothReady(), coordinator::When("send"), coordinator::After(6),
+                                  Did({0, 1}), coordinator::When("send"), coordinator::After(1),
+                                  Did({0, 1}), coordinator::When("send"), coordinator::After(70),
+                                  Did({0, 1}), BothLeft())),
       "send * round 0: 0x1+1 1x1+1\n"
       "collect (11 times)\n"
       "save interrupted 4, interrupted 4\n"
@@ -113,25 +115,10 @@ TEST(BenchScheduler, RoundsAreSavedWhileTheyLast) {
 }
 
 TEST(BenchScheduler, ADoneOfOneRankIsNoRound) {
-  EXPECT_EQ(
-      Schedule({}, launch::Steps(BothReady(), launch::When("send * round"), Sampled(0, 0, 4),
-                                 Sampled(0, 1, 4), RoundDone(0), launch::After(1.2),
-                                 Sampled(1, 0, 4), Sampled(1, 1, 4), RoundDone(1), BothLeft())),
-      "send * round 0: 0x0+4 1x0+4\n"
-      "collect (2 times)\n"
-      "save iterations 4, iterations 4\n"
-      "send * finish\n"
-      "await exits\n"
-      "pass: finished,finished\n"
-      "repetition 0: iterations 4 iterations 4\n");
-}
-
-TEST(BenchScheduler, MessagesThatAreNotExpectedAreNone) {
-  EXPECT_EQ(Schedule({}, launch::Steps(launch::When("send * plan"), RoundDone(0), Ready(1),
-                                       RoundDone(1), Ready(0), launch::When("send * round"),
-                                       Ready(0), Ready(1), launch::Said(0, 77), Sampled(0, 0, 4),
-                                       Sampled(0, 1, 4), RoundDone(0), Sampled(1, 0, 4),
-                                       Sampled(1, 1, 4), RoundDone(1), BothLeft())),
+  EXPECT_EQ(Schedule({}, coordinator::Steps(BothReady(), coordinator::When("send * round"),
+                                            Sampled(0, 0, 4), Sampled(0, 1, 4), RoundDone(0),
+                                            coordinator::After(1.2), Sampled(1, 0, 4),
+                                            Sampled(1, 1, 4), RoundDone(1), BothLeft())),
             "send * round 0: 0x0+4 1x0+4\n"
             "collect (2 times)\n"
             "save iterations 4, iterations 4\n"
@@ -141,12 +128,28 @@ TEST(BenchScheduler, MessagesThatAreNotExpectedAreNone) {
             "repetition 0: iterations 4 iterations 4\n");
 }
 
+TEST(BenchScheduler, MessagesThatAreNotExpectedAreNone) {
+  EXPECT_EQ(
+      Schedule({}, coordinator::Steps(
+                       coordinator::When("send * plan"), RoundDone(0), Ready(1), RoundDone(1),
+                       Ready(0), coordinator::When("send * round"), Ready(0), Ready(1),
+                       coordinator::Said(0, 77), Sampled(0, 0, 4), Sampled(0, 1, 4), RoundDone(0),
+                       Sampled(1, 0, 4), Sampled(1, 1, 4), RoundDone(1), BothLeft())),
+      "send * round 0: 0x0+4 1x0+4\n"
+      "collect (2 times)\n"
+      "save iterations 4, iterations 4\n"
+      "send * finish\n"
+      "await exits\n"
+      "pass: finished,finished\n"
+      "repetition 0: iterations 4 iterations 4\n");
+}
+
 TEST(BenchScheduler, WrongDataIsLocated) {
   std::string bytes;
   AppendTo(bytes, measure::WrongRecord{.case_index = 0, .element = 1, .expected = "3", .got = "4"});
-  EXPECT_EQ(Schedule({}, launch::Steps(BothReady(), launch::When("send * round"), Sampled(0, 0, 4),
-                                       launch::Wrote(1, bytes), Sampled(1, 0, 4, 3), Did({1}),
-                                       BothLeft())),
+  EXPECT_EQ(Schedule({}, coordinator::Steps(BothReady(), coordinator::When("send * round"),
+                                            Sampled(0, 0, 4), coordinator::Wrote(1, bytes),
+                                            Sampled(1, 0, 4, 3), Did({1}), BothLeft())),
             "send * round 0: 0x0+4 1x0+4\n"
             "save iterations 4, iterations 4\n"
             "send * finish\n"
@@ -157,20 +160,21 @@ TEST(BenchScheduler, WrongDataIsLocated) {
 
 // Workers tell where of some elements only.
 TEST(BenchScheduler, WrongDataIsWrongWhereverItIs) {
-  EXPECT_EQ(Schedule({}, launch::Steps(BothReady(), launch::When("send * round"), Sampled(0, 0, 4),
-                                       Sampled(1, 0, 4, 3), Sampled(0, 1, 4), Sampled(1, 1, 4),
-                                       RoundDone(0), RoundDone(1), BothLeft())),
-            "send * round 0: 0x0+4 1x0+4\n"
-            "save iterations 4, iterations 4\n"
-            "send * finish\n"
-            "await exits\n"
-            "fail: finished,finished; data_corruption of , proved\n"
-            "repetition 0: iterations 4 with 3 wrong iterations 4\n");
+  EXPECT_EQ(
+      Schedule({}, coordinator::Steps(BothReady(), coordinator::When("send * round"),
+                                      Sampled(0, 0, 4), Sampled(1, 0, 4, 3), Sampled(0, 1, 4),
+                                      Sampled(1, 1, 4), RoundDone(0), RoundDone(1), BothLeft())),
+      "send * round 0: 0x0+4 1x0+4\n"
+      "save iterations 4, iterations 4\n"
+      "send * finish\n"
+      "await exits\n"
+      "fail: finished,finished; data_corruption of , proved\n"
+      "repetition 0: iterations 4 with 3 wrong iterations 4\n");
 }
 
 TEST(BenchScheduler, TwoRepetitions) {
   EXPECT_EQ(Schedule({.repetitions = 2},
-                     launch::Steps(BothReady(), BothDid({0, 1}), BothDid({0, 1}), BothLeft())),
+                     coordinator::Steps(BothReady(), BothDid({0, 1}), BothDid({0, 1}), BothLeft())),
             "send * round 0: 0x0+4 1x0+4\n"
             "clocks\n"
             "send * round 1: 0x0+4 1x0+4\n"
@@ -184,7 +188,7 @@ TEST(BenchScheduler, TwoRepetitions) {
 
 TEST(BenchScheduler, ASecondPassIsAskedForOncePerRepetition) {
   EXPECT_EQ(Schedule({.repetitions = 2, .second_pass = true},
-                     launch::Steps(BothReady(), BothDid({0, 1}), BothDid({0, 1}), BothLeft())),
+                     coordinator::Steps(BothReady(), BothDid({0, 1}), BothDid({0, 1}), BothLeft())),
             "send * round 0: 0x0+4 1x0+4\n"
             "second pass of repetition 0\n"
             "clocks\n"
@@ -201,9 +205,9 @@ TEST(BenchScheduler, ASecondPassIsAskedForOncePerRepetition) {
 TEST(BenchScheduler, NoSecondPassAfterALoss) {
   EXPECT_EQ(
       Schedule({.own_mpi = true, .second_pass = true},
-               launch::Steps(BothReady(), launch::When("send * round"),
-                             launch::Ranks({Measures(0), Measures(1).Signalled(SIGKILL)}),
-                             launch::Signalled(1, SIGKILL))),
+               coordinator::Steps(BothReady(), coordinator::When("send * round"),
+                                  coordinator::Ranks({Measures(0), Measures(1).Signalled(SIGKILL)}),
+                                  coordinator::Signalled(1, SIGKILL))),
       "send * round 0: 0x0+4 1x0+4\n"
       "collect\n"
       "end\n"
@@ -213,10 +217,10 @@ TEST(BenchScheduler, NoSecondPassAfterALoss) {
 }
 
 TEST(BenchScheduler, AStopThatEndsIsTold) {
-  EXPECT_EQ(Schedule({}, launch::Steps(BothReady(), launch::When("send * round"),
-                                       launch::Stopped(1, SIGSTOP), launch::After(2),
-                                       launch::Of(launch::FleetEventKind::kContinued, 1),
-                                       Did({0, 1}), BothLeft())),
+  EXPECT_EQ(Schedule({}, coordinator::Steps(BothReady(), coordinator::When("send * round"),
+                                            coordinator::Stopped(1, SIGSTOP), coordinator::After(2),
+                                            coordinator::Of(coordinator::EventKind::kContinued, 1),
+                                            Did({0, 1}), BothLeft())),
             "rank 1 (host node0) was stopped by signal 19: all others wait for it; continue it "
             "(kill -CONT), or its case fails after 5 s of silence (-T)\n"
             "rank 1 (host node0) was continued; the run goes on\n"
@@ -230,38 +234,40 @@ TEST(BenchScheduler, AStopThatEndsIsTold) {
 }
 
 TEST(BenchScheduler, ARankThatSleepsAndGoesOnWasAStall) {
-  EXPECT_EQ(Schedule({}, launch::Steps(
-                             BothReady(), launch::When("send * round"),
-                             launch::Ranks({Measures(0), Measures(1).Silent(0.6).Asleep("asleep")}),
-                             launch::After(0.7), Did({0, 1}), BothLeft())),
-            "send * round 0: 0x0+4 1x0+4\n"
-            "collect\n"
-            "save iterations 4, iterations 4\n"
-            "send * finish\n"
-            "await exits\n"
-            "pass: finished,finished; slow_rank of 1, proved\n"
-            "repetition 0: iterations 4 iterations 4\n"
-            "rank 1 stalled in case 0\n");
+  EXPECT_EQ(
+      Schedule({}, coordinator::Steps(
+                       BothReady(), coordinator::When("send * round"),
+                       coordinator::Ranks({Measures(0), Measures(1).Silent(0.6).Asleep("asleep")}),
+                       coordinator::After(0.7), Did({0, 1}), BothLeft())),
+      "send * round 0: 0x0+4 1x0+4\n"
+      "collect\n"
+      "save iterations 4, iterations 4\n"
+      "send * finish\n"
+      "await exits\n"
+      "pass: finished,finished; slow_rank of 1, proved\n"
+      "repetition 0: iterations 4 iterations 4\n"
+      "rank 1 stalled in case 0\n");
 }
 
 TEST(BenchScheduler, ARankThatSleepsBeforeTheRoundIsNone) {
-  EXPECT_EQ(Schedule({}, launch::Steps(
-                             launch::Ranks({Measures(0), Measures(1).Silent(0.6).Asleep("asleep")}),
-                             launch::When("send * plan"), launch::After(0.7), Ready(0), Ready(1),
-                             BothDid({0, 1}), BothLeft())),
-            "send * round 0: 0x0+4 1x0+4\n"
-            "save iterations 4, iterations 4\n"
-            "send * finish\n"
-            "await exits\n"
-            "pass: finished,finished\n"
-            "repetition 0: iterations 4 iterations 4\n");
+  EXPECT_EQ(
+      Schedule({}, coordinator::Steps(
+                       coordinator::Ranks({Measures(0), Measures(1).Silent(0.6).Asleep("asleep")}),
+                       coordinator::When("send * plan"), coordinator::After(0.7), Ready(0),
+                       Ready(1), BothDid({0, 1}), BothLeft())),
+      "send * round 0: 0x0+4 1x0+4\n"
+      "save iterations 4, iterations 4\n"
+      "send * finish\n"
+      "await exits\n"
+      "pass: finished,finished\n"
+      "repetition 0: iterations 4 iterations 4\n");
 }
 
 TEST(BenchScheduler, QuietRanksMayMove) {
-  EXPECT_EQ(Schedule({}, launch::Steps(BothReady(), launch::When("send * round"),
-                                       launch::Ranks({Measures(0), Waits(1)}),
-                                       launch::Of(launch::FleetEventKind::kQuiet, 0), Did({0, 1}),
-                                       BothLeft())),
+  EXPECT_EQ(Schedule({}, coordinator::Steps(BothReady(), coordinator::When("send * round"),
+                                            coordinator::Ranks({Measures(0), Waits(1)}),
+                                            coordinator::Of(coordinator::EventKind::kQuiet, 0),
+                                            Did({0, 1}), BothLeft())),
             "send * round 0: 0x0+4 1x0+4\n"
             "save iterations 4, iterations 4\n"
             "send * finish\n"

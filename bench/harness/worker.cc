@@ -52,7 +52,7 @@ bool HostTouches(const plan::Plan& plan) {
 }
 
 // Who notes what the device begins and ends, in words; empty where the host runs everything.
-std::string MarkDevice(launch::WorkerLink& link, WorkerContext& context) {
+std::string MarkDevice(worker::WorkerLink& link, WorkerContext& context) {
   if (!context.plan.nccl.marks) return "none: --no-device-marks";
   const Result<bool> marked =
       context.communicator->MarkOn(link.device_marks(), *context.platform.device);
@@ -62,13 +62,13 @@ std::string MarkDevice(launch::WorkerLink& link, WorkerContext& context) {
              : "";
 }
 
-Status Connect(launch::WorkerLink& link, const comm::Backend& backend, WorkerContext& context) {
+Status Connect(worker::WorkerLink& link, const comm::Backend& backend, WorkerContext& context) {
   link.journal().EnterPhase(journal::Phase::kConnect);
   comm::ConnectRequest request;
   request.rank = link.rank();
   request.size = link.size();
   request.meeting = &link.meeting();
-  LOCKSTEP_ASSIGN_OR_RETURN(request.host, launch::WorkerLink::ListenAddress());
+  LOCKSTEP_ASSIGN_OR_RETURN(request.host, worker::WorkerLink::ListenAddress());
   request.threaded_streams = plan::CommunicatesOnThreads(context.plan);
   LOCKSTEP_ASSIGN_OR_RETURN(context.platform,
                             backend.open_platform({link.local_rank(), HostTouches(context.plan)}));
@@ -104,7 +104,7 @@ bool NeedsThread(const WorkerContext& context) {
   return false;
 }
 
-Status Allocate(launch::WorkerLink& link, WorkerContext& context) {
+Status Allocate(worker::WorkerLink& link, WorkerContext& context) {
   link.journal().EnterPhase(journal::Phase::kAllocate);
   device::Device& device = *context.platform.device;
   LOCKSTEP_ASSIGN_OR_RETURN(context.send,
@@ -122,7 +122,7 @@ Status Allocate(launch::WorkerLink& link, WorkerContext& context) {
   return OkStatus();
 }
 
-Status RunRound(launch::WorkerLink& link, const measure::Round& round, WorkerContext& context) {
+Status RunRound(worker::WorkerLink& link, const measure::Round& round, WorkerContext& context) {
   for (const measure::Batch& batch : round.batches) {
     auto runner = context.runners.find(batch.case_index);
     if (runner == context.runners.end()) {
@@ -134,7 +134,7 @@ Status RunRound(launch::WorkerLink& link, const measure::Round& round, WorkerCon
   return link.Send({measure::kRoundDoneMessage, ""});
 }
 
-Status Prepare(launch::WorkerLink& link, const measure::Kind& kind, WorkerContext& context) {
+Status Prepare(worker::WorkerLink& link, const measure::Kind& kind, WorkerContext& context) {
   link.journal().Idle();
   LOCKSTEP_ASSIGN_OR_RETURN(const control::Message message,
                             link.Receive(Deadline::AfterSeconds(kOrderSeconds)));
@@ -148,13 +148,13 @@ Status Prepare(launch::WorkerLink& link, const measure::Kind& kind, WorkerContex
   LOCKSTEP_RETURN_IF_ERROR(Allocate(link, context));
   context.steps = kind.StepsOf(*context.bench);
   return link.Send({measure::kReadyMessage,
-                    launch::WorkerFacts(context.backend->name, context.backend->version(),
+                    worker::WorkerFacts(context.backend->name, context.backend->version(),
                                         context.platform.device->name(), context.platform.remark,
                                         context.marks)});
 }
 
 // Obeys until the scheduler says that it is over.
-Status Serve(launch::WorkerLink& link, const measure::Kind& kind, WorkerContext& context) {
+Status Serve(worker::WorkerLink& link, const measure::Kind& kind, WorkerContext& context) {
   LOCKSTEP_RETURN_IF_ERROR(Prepare(link, kind, context));
   for (;;) {
     link.journal().Idle();
@@ -175,7 +175,7 @@ Status Serve(launch::WorkerLink& link, const measure::Kind& kind, WorkerContext&
 }  // namespace
 
 int RunWorker(const measure::Kind& kind) {
-  const Result<std::unique_ptr<launch::WorkerLink>> link = launch::WorkerLink::Open();
+  const Result<std::unique_ptr<worker::WorkerLink>> link = worker::WorkerLink::Open();
   if (!link.ok()) {
     fmt::print(stderr, "lockstep worker: {}\n", link.status().message());
     return static_cast<int>(ExitCodeOf(link.status().code()));

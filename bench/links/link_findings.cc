@@ -89,7 +89,7 @@ verdict::Finding SlowNode(const LinkGroup& group, const LinkVerdicts& verdicts, 
     if (worst == nullptr || ratio(pair) > ratio(*worst)) worst = &pair;
   }
   verdict::Finding finding;
-  finding.cause = group.of_hosts ? "slow_host" : "slow_rank";
+  finding.cause = group.of_hosts ? verdict::Cause::kSlowHost : verdict::Cause::kSlowRank;
   finding.proved = true;
   finding.culprits = group.ranks[static_cast<std::size_t>(node)];
   const auto& end = group.names[static_cast<std::size_t>(worst->first)];

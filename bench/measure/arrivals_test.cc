@@ -7,7 +7,7 @@
 #include <string>
 
 #include "bench/measure/sample_book.h"
-#include "core/launch/host_clocks.h"
+#include "core/coordinator/host_clocks.h"
 
 namespace lockstep::bench::measure {
 namespace {

@@ -1,5 +1,5 @@
-// A measurement as the scheduler sees it, without ranks: the list of the fake fleet is all that
-// happens. The text is what tests compare.
+// A measurement as the scheduler sees it, without ranks: the list of the fake coordinator is all
+// that happens. The text is what tests compare.
 #include "bench/harness/testing/schedule.h"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ plan::Plan PlanOf(const BenchScript& script) {
   return plan::Doubling(spec, 2, script.cases);
 }
 
-std::string TextOf(const launch::Message& message) {
+std::string TextOf(const control::Message& message) {
   if (message.type == measure::kPlanMessage) return "plan";
   if (message.type == measure::kFinishMessage) return "finish";
   const measure::Round round = measure::DecodeRound(message.payload).value();
@@ -96,16 +96,16 @@ std::string TextOf(const plan::Plan& plan, const measure::Measurement& measureme
 
 }  // namespace
 
-std::string Schedule(const BenchScript& script, launch::FleetSteps steps) {
-  const auto name = [](const launch::Message& message) { return TextOf(message); };
-  launch::FakeFleet fleet(2, std::move(steps), name, script.hosts);
-  launch::FleetOptions options;
+std::string Schedule(const BenchScript& script, coordinator::Script steps) {
+  const auto name = [](const control::Message& message) { return TextOf(message); };
+  coordinator::FakeCoordinator coordinator(2, std::move(steps), name, script.hosts);
+  coordinator::CoordinatorOptions options;
   options.workers_own_mpi = script.own_mpi;
   const plan::Plan plan = PlanOf(script);
   measure::SampleBook book(2, plan.cases.size(), TickScale{});
   Progress progress(false);
-  Scheduler scheduler(fleet, options, plan, book, progress);
-  scheduler.SetBegun([&] { fleet.Note("begun"); });
+  Scheduler scheduler(coordinator, options, plan, book, progress);
+  scheduler.SetBegun([&] { coordinator.Note("begun"); });
   scheduler.SetSave([&](const measure::Measurement& so_far) {
     const std::vector<std::string>& stopped = so_far.stopped_by.back();
     std::string saved;
@@ -117,7 +117,7 @@ std::string Schedule(const BenchScript& script, launch::FleetSteps steps) {
   });
   if (script.second_pass) {
     scheduler.SetSecondPass([&](int repetition) {
-      fleet.Note(fmt::format("second pass of repetition {}", repetition));
+      coordinator.Note(fmt::format("second pass of repetition {}", repetition));
       return std::vector<std::size_t>{};
     });
   }
@@ -136,24 +136,26 @@ std::string Schedule(const BenchScript& script, launch::FleetSteps steps) {
   return text;
 }
 
-launch::FleetStep Ready(int rank) {
-  return launch::Said(rank, measure::kReadyMessage, fmt::format("{{of {}}}", rank));
+coordinator::ScriptStep Ready(int rank) {
+  return coordinator::Said(rank, measure::kReadyMessage, fmt::format("{{of {}}}", rank));
 }
 
-launch::FleetStep RoundDone(int rank) { return launch::Said(rank, measure::kRoundDoneMessage); }
+coordinator::ScriptStep RoundDone(int rank) {
+  return coordinator::Said(rank, measure::kRoundDoneMessage);
+}
 
-launch::FleetStep Failed(int rank, const Status& status) {
-  return launch::Said(rank, measure::kErrorMessage, measure::EncodeError(status));
+coordinator::ScriptStep Failed(int rank, const Status& status) {
+  return coordinator::Said(rank, measure::kErrorMessage, measure::EncodeError(status));
 }
 
 coordinator::ScriptStep Sampled(int rank, std::uint32_t case_index, int count, std::int64_t wrong) {
   std::string bytes;
   for (int i = 0; i < count; ++i) {
-    const auto entry = static_cast<Ticks>(launch::FakeFleet::kBeginNs + i * 20'000);
+    const auto entry = static_cast<Ticks>(coordinator::FakeCoordinator::kBeginNs + i * 20'000);
     AppendTo(bytes, measure::SampleRecord{case_index, 0, entry, entry + 10'000});
   }
   AppendTo(bytes, measure::BatchRecord{case_index, 0, 1'000'000, count, wrong});
-  return launch::Wrote(rank, bytes);
+  return coordinator::Wrote(rank, bytes);
 }
 
 coordinator::Script BothReady() { return {coordinator::When("send * plan"), Ready(0), Ready(1)}; }

@@ -28,7 +28,7 @@ struct BenchScript {
 
 // Commands, what was saved and when, then the measurement: a line each. Left out is how every
 // measurement begins, up to the first round, and the journals that every lifetime leaves.
-std::string Schedule(const BenchScript& script, launch::FleetSteps steps);
+std::string Schedule(const BenchScript& script, coordinator::Script steps);
 
 // What workers say.
 coordinator::ScriptStep Ready(int rank);
