@@ -16,6 +16,7 @@
 #include "core/comm/backends.h"
 #include "core/control/context.h"
 #include "core/coordinator/coordinator.h"
+#include "core/coordinator/follower.h"
 #include "core/worker/worker_link.h"
 
 namespace lockstep::bench::harness {

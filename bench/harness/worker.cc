@@ -17,7 +17,7 @@
 #include "core/comm/backends.h"
 #include "core/comm/nccl/choices.h"
 #include "core/comm/recorded.h"
-#include "core/coordinator/machine_facts.h"
+#include "core/worker/worker_facts.h"
 #include "core/journal/device_marks.h"
 #include "core/worker/worker_link.h"
 
