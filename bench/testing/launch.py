@@ -95,14 +95,17 @@ class Launch:
         raise AssertionError(f"no {ranks} workers that computed for {computed_seconds} s")
 
     def leftovers(self):
-        """Processes still there long after the end, and shared-memory segments of ours."""
+        """Processes still there long after the end, and shared-memory segments. Those of launches
+        beside this one go, too."""
         deadline = time.monotonic() + 60
-        while self.processes() and time.monotonic() < deadline:
+        segments = set(glob.glob("/dev/shm/*lockstep*"))
+        while (self.processes() or segments) and time.monotonic() < deadline:
             time.sleep(0.05)
+            segments &= set(glob.glob("/dev/shm/*lockstep*"))
         left = [f"process {pid}" for pid in self.processes()]
         for pid in self.processes():
             os.kill(pid, signal.SIGKILL)
-        return left + glob.glob("/dev/shm/*lockstep*")
+        return left + sorted(segments)
 
     def outcomes(self):
         """{rank: outcome} of the launch, from the file."""
