@@ -106,9 +106,9 @@ std::string Found(const ddp::TrainingProgram& program, comm::sim::SimRules rules
   const Finding& first = judgement.findings.front();
   EXPECT_TRUE(first.proved);
   // For who reads the log of a test that fails.
-  fmt::print("{}: {}\n{}\n", first.cause, first.message,
+  fmt::print("{}: {}\n{}\n", first.cause.name(), first.message,
              FormatTrace(TraceOf(evidence, setting, judgement, {.rows_before = 2})));
-  return fmt::format("{} of {}", first.cause, fmt::join(first.culprits, ","));
+  return fmt::format("{} of {}", first.cause.name(), fmt::join(first.culprits, ","));
 }
 
 ddp::TrainingProgram Case(int number, ddp::BarrierKind barrier = ddp::BarrierKind::kNative) {
