@@ -176,6 +176,12 @@ class TraceDdpTest(unittest.TestCase):
         self.assertEqual([rank["outcome"] for rank in ranks], ["failed", "failed"])
         self.assertEqual(ranks[0]["message"], "Rank 0 exhausted all inputs.")
 
+    def test_computing_takes_virtual_time(self):
+        text = UNEVEN + "join = true\ncompute_us = 60_000_000\n"
+        done = run_text(text, "--format=golden")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(done.stdout, run_text(UNEVEN + "join = true\n", "--format=golden").stdout)
+
     def test_models_of_datasets(self):
         text = 'name = "t/m"\nranks = 1\n[workload]\nkind = "ddp_training"\nmodel = "resnet50"\n'
         done = run_text(text + "inputs = 2\n", "--format=json")

@@ -24,6 +24,7 @@
 #include "core/comm/gloo/gloo_communicator.h"
 #include "core/control/codec.h"
 #include "core/device/host/host_device.h"
+#include "core/device/host/host_kernels.h"
 #endif
 
 namespace lockstep::cli::trace_ddp {
@@ -177,9 +178,10 @@ void RunRank(const GlooWorld& world, int rank, const RankSeat& seat) {
                                            Deadline::AfterSeconds(world.options.timeout_seconds));
   if (!connected.ok()) return writer.OnEnvironment(connected.status());
   device::host::HostDevice device;
+  device::host::HostKernels kernels;
   TracedRank trace;
   const Status status = TraceRank(world.traced,
-                                  {**connected, device, Sleep, writer,
+                                  {**connected, device, kernels, Sleep, writer,
                                    [&] {
                                      writer.OnEnd(trace);
                                      if (trace.status.ok()) seat.AwaitAll();

@@ -11,7 +11,6 @@
 
 #include "core/collective/half.h"
 #include "core/ddp/small_models.h"
-#include "core/device/host/host_kernels.h"
 #include "datasets/manifest.h"
 #include "datasets/model_tensors.h"
 
@@ -68,8 +67,8 @@ std::vector<FinalTensor> FinalTensors(ddp::Module& module) {
   return tensors;
 }
 
-Result<std::unique_ptr<ddp::Module>> MakeModule(const TracedProgram& traced, const TraceHost& host,
-                                                device::Kernels& kernels) {
+Result<std::unique_ptr<ddp::Module>> MakeModule(const TracedProgram& traced,
+                                                const TraceHost& host) {
   const ddp::TrainingProgram& program = traced.program;
   const int rank = host.communicator.rank();
   if (!traced.tensors) {
@@ -78,7 +77,7 @@ Result<std::unique_ptr<ddp::Module>> MakeModule(const TracedProgram& traced, con
                                 .linear_rows = static_cast<int>(program.linear_rows),
                                 .sync_batch_norm = program.sync_batch_norm,
                                 .compute_us = program.compute_us.At(rank)},
-                               kernels);
+                               host.kernels);
   }
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::unique_ptr<ddp::Module> module,
@@ -87,7 +86,7 @@ Result<std::unique_ptr<ddp::Module>> MakeModule(const TracedProgram& traced, con
                                 .compute_us = program.compute_us.At(rank),
                                 .sync_batch_norm = program.sync_batch_norm,
                                 .low_rank = program.comm_hook == ddp::CommHook::kPowerSgd},
-                               host.device, kernels));
+                               host.device, host.kernels));
   return module;
 }
 
@@ -112,14 +111,12 @@ Result<TracedProgram> Prepare(const ddp::TrainingProgram& program) {
 }
 
 Status TraceRank(const TracedProgram& traced, const TraceHost& host, TracedRank& trace) {
-  device::host::HostKernels kernels;
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<ddp::Module> module,
-                            MakeModule(traced, host, kernels));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<ddp::Module> module, MakeModule(traced, host));
   ddp::TrainingOutcome outcome;  // outlives the streams, which may refer to what it holds
   const std::unique_ptr<device::Stream> compute = host.device.NewInlineStream();
   const std::unique_ptr<device::Stream> communication = host.device.NewStream();
   Surroundings surroundings(host);
-  const ddp::EnginePorts ports = {host.communicator, host.device,    kernels,
+  const ddp::EnginePorts ports = {host.communicator, host.device,    host.kernels,
                                   *compute,          *communication, &host.observer};
   outcome = ddp::RunTraining(traced.program, *module, ports, surroundings);
   trace.status = outcome.status;

@@ -11,6 +11,7 @@
 #include "core/ddp/manifest_model.h"
 #include "core/ddp/training.h"
 #include "core/device/device.h"
+#include "core/device/kernels.h"
 
 namespace lockstep::cli::trace_ddp {
 
@@ -40,6 +41,7 @@ class TraceRecorder final : public ddp::EngineObserver {
 struct TraceHost {
   comm::Communicator& communicator;
   device::Device& device;
+  device::Kernels& kernels;
   std::function<Status(std::int64_t ns)> sleep;
   ddp::EngineObserver& observer;
   // Called at the end, before streams, model and engine go; may leave for good.

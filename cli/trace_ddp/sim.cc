@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "cli/trace_ddp/rank.h"
+#include "core/comm/sim/sim_kernels.h"
 #include "core/comm/sim/sim_world.h"
 
 namespace lockstep::cli::trace_ddp {
@@ -27,7 +28,8 @@ Result<TracedRanks> TraceWithSim(const ddp::TrainingProgram& program, int ranks,
     {
       const std::unique_ptr<comm::Communicator> communicator = context.Connect();
       TraceRecorder recorder(traces[rank]);
-      const TraceHost host = {*communicator, context.device(), sleep, recorder};
+      comm::sim::SimKernels kernels(context);
+      const TraceHost host = {*communicator, context.device(), kernels, sleep, recorder};
       environment[rank] = TraceRank(traced, host, traces[rank]);
     }
     LOCKSTEP_RETURN_IF_ERROR(environment[rank]);

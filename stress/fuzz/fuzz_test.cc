@@ -111,6 +111,21 @@ TEST(Fuzz, ATrialFollowsFromItsSeed) {
   }
 }
 
+// In real time, a trial that computes would take as long as its ranks together say.
+TEST(Fuzz, TrainingComputesInVirtualTime) {
+  int computing = 0;
+  for (std::uint64_t seed = kSeed; seed < kSeed + 1000 && computing < 3; ++seed) {
+    FuzzTrial trial = DrawTrial(seed, comm::sim::SimRules::kMpi);
+    if (!trial.training || trial.fault != FuzzFault::kNone) continue;
+    if (trial.training->compute_us.At(0) == 0) continue;
+    ++computing;
+    const std::int64_t with_work = Simulate(trial).report.end_ns;
+    trial.training->compute_us = {{0}};
+    EXPECT_GT(with_work, Simulate(trial).report.end_ns) << "seed " << seed;
+  }
+  EXPECT_EQ(computing, 3);
+}
+
 TEST(Fuzz, ItsTextIsAScenario) {
   std::set<FuzzFault> seen;
   int messages = 0, posts = 0, evaluations = 0;

@@ -16,10 +16,10 @@
 #include "core/base/random.h"
 #include "core/collective/pattern.h"
 #include "core/comm/recorded.h"
+#include "core/comm/sim/sim_kernels.h"
 #include "core/ddp/journal_observer.h"
 #include "core/ddp/small_models.h"
 #include "core/ddp/training.h"
-#include "core/device/host/host_kernels.h"
 #include "core/journal/journal.h"
 
 namespace lockstep::stress::fuzz {
@@ -124,7 +124,7 @@ class RankRun {
     const ddp::TrainingProgram& program = *trial_.training;
     journal_.EnterPhase(journal::Phase::kConnect);
     comm::RecordedCommunicator recorded(context_.Connect(), journal_, 0);
-    device::host::HostKernels kernels;
+    comm::sim::SimKernels kernels(context_);
     Surroundings surroundings(*this);
     auto module = ddp::MakeSmallModel(
         program.model,
