@@ -13,6 +13,7 @@
 #include "core/comm/sim/rules.h"
 #include "core/control/context.h"
 #include "core/coordinator/coordinator.h"
+#include "core/coordinator/follower.h"
 #include "core/worker/worker_link.h"
 #include "stress/faults/fault_registry.h"
 #include "stress/harness/catalogue.h"

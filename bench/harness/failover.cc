@@ -84,17 +84,17 @@ Failover::Failover(std::string name, const BenchOptions& options,
       plan_(std::move(plan)),
       command_line_(std::move(command_line)) {}
 
-results::store::Run Failover::Conclude(const coordinator::FailoverReport& legacy) const {
-  const std::vector<int> living = LivingOf(legacy);
+results::store::Run Failover::Conclude(const coordinator::FailoverReport& failover) const {
+  const std::vector<int> living = LivingOf(failover);
   measure::SampleBook book(plan_.world_size, plan_.cases.size(),
-                           ScaleFrom(legacy.data[static_cast<std::size_t>(legacy.successor)]));
-  for (const int rank : living) book.Add(rank, legacy.data[static_cast<std::size_t>(rank)]);
+                           ScaleFrom(failover.data[static_cast<std::size_t>(failover.successor)]));
+  for (const int rank : living) book.Add(rank, failover.data[static_cast<std::size_t>(rank)]);
   measure::Measurement measurement;
   measurement.terminated = true;
   measure::Interruption interruption;
-  interruption.judgement = verdict::Judge(legacy.evidence, plan_.deadline_seconds);
-  verdict::NameLostHosts(legacy.places, legacy.evidence, interruption.judgement);
-  interruption.case_index = measure::LostCase(legacy.evidence, interruption.judgement);
+  interruption.judgement = verdict::Judge(failover.evidence, plan_.deadline_seconds);
+  verdict::NameLostHosts(failover.places, failover.evidence, interruption.judgement);
+  interruption.case_index = measure::LostCase(failover.evidence, interruption.judgement);
   std::vector<std::string>& stopped_by = measurement.stopped_by.emplace_back();
   std::vector<results::store::Summary> summaries;
   for (std::size_t i = 0; i < plan_.cases.size(); ++i) {
@@ -108,7 +108,7 @@ results::store::Run Failover::Conclude(const coordinator::FailoverReport& legacy
   }
   measurement.interruptions.push_back(std::move(interruption));
   results::store::Run run = measure::NewRun(name_, plan_);
-  if (!legacy.replicated.empty()) results::store::Identify(legacy.replicated.front(), run);
+  if (!failover.replicated.empty()) results::store::Identify(failover.replicated.front(), run);
   run.command_line = command_line_;
   run.ns_per_tick = book.scale().ns_per_tick;
   run.origin_ticks = book.scale().origin_ticks;
@@ -132,8 +132,8 @@ results::store::Run Failover::Conclude(const coordinator::FailoverReport& legacy
   return run;
 }
 
-ExitCode Failover::operator()(const coordinator::FailoverReport& legacy) const {
-  results::store::Run run = Conclude(legacy);
+ExitCode Failover::operator()(const coordinator::FailoverReport& failover) const {
+  results::store::Run run = Conclude(failover);
   results::store::RunFile file(options_.output.empty()
                                    ? results::store::DefaultRunPath(run, "results/runs")
                                    : options_.output);
@@ -142,7 +142,7 @@ ExitCode Failover::operator()(const coordinator::FailoverReport& legacy) const {
   if (!file.older().empty()) {
     fmt::print(stderr, "{}: note: what the coordinator had stored is in {}\n", name_, file.older());
   }
-  if (legacy.whole && options_.format == measure::ReportFormat::kTable) {
+  if (failover.whole && options_.format == measure::ReportFormat::kTable) {
     fmt::print("{}", results::report::FormatTable(run));
     if (file.saved()) fmt::print("\nresult file: {}\n", file.path());
     std::fflush(stdout);

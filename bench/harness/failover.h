@@ -20,7 +20,7 @@ class Failover {
  public:
   Failover(std::string name, const BenchOptions& options, const control::LaunchContext& context,
            plan::Plan plan, std::string command_line);
-  ExitCode operator()(const coordinator::FailoverReport& legacy) const;
+  ExitCode operator()(const coordinator::FailoverReport& failover) const;
 
  private:
   results::store::Run Conclude(const coordinator::FailoverReport& failover) const;

@@ -73,9 +73,9 @@ std::string TextOf(const results::store::Run& run) {
   return text;
 }
 
-std::string Conclude(const coordinator::FailoverReport& legacy) {
+std::string Conclude(const coordinator::FailoverReport& failover) {
   const std::string path = testing::TempDir() + "/failover.h5";
-  const std::string partial = results::store::PartialPath(path, legacy.successor);
+  const std::string partial = results::store::PartialPath(path, failover.successor);
   for (const std::string& file : {path, partial}) std::filesystem::remove(file);
   BenchOptions options;
   options.output = path;
@@ -84,7 +84,7 @@ std::string Conclude(const coordinator::FailoverReport& legacy) {
   const VirtualTime time(&now_ns);
   testing::internal::CaptureStderr();
   const ExitCode code =
-      Failover("bench", options, control::LaunchContext{}, ThreeRanks(), "bench -b 8")(legacy);
+      Failover("bench", options, control::LaunchContext{}, ThreeRanks(), "bench -b 8")(failover);
   const std::string told = testing::internal::GetCapturedStderr();
   std::string text = fmt::format("exit code {}\n", static_cast<int>(code));
   if (told.find("rank 1's agent took its place") == std::string::npos) text += told;
@@ -109,10 +109,10 @@ TEST(Failover, TheCoordinatorsAgentIsGone) {
 }
 
 TEST(Failover, OthersMayHoldTheNameOfTheFile) {
-  coordinator::FailoverReport legacy =
+  coordinator::FailoverReport failover =
       FailoverReportOf({Gone(0), In(1, 1), In(1, 2)}, {"", Rows(0, 4), Rows(0, 4)});
-  legacy.whole = false;
-  EXPECT_EQ(Conclude(legacy),
+  failover.whole = false;
+  EXPECT_EQ(Conclude(failover),
             "exit code 3\n"
             "partial unknown: killed finished finished; agent_lost of 0\n"
             "unknown: interrupted, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
@@ -121,10 +121,10 @@ TEST(Failover, OthersMayHoldTheNameOfTheFile) {
 }
 
 TEST(Failover, ItIsTheSameRun) {
-  coordinator::FailoverReport legacy =
+  coordinator::FailoverReport failover =
       FailoverReportOf({Gone(0), In(0, 1), In(0, 2)}, {"", "", ""});
-  legacy.replicated = {"0123abcd 2026-01-02T03:04:05Z"};
-  EXPECT_EQ(Conclude(legacy),
+  failover.replicated = {"0123abcd 2026-01-02T03:04:05Z"};
+  EXPECT_EQ(Conclude(failover),
             "exit code 3\n"
             "0123abcd of 2026-01-02T03:04:05Z unknown: killed finished finished; agent_lost of 0\n"
             "unknown: lost, 0 iterations, nan ns, slowest -1, no arrivals\n"
@@ -168,7 +168,7 @@ TEST(Failover, RanksThatAreSilentToo) {
 }
 
 TEST(Failover, AHostIsLost) {
-  coordinator::FailoverReport legacy =
+  coordinator::FailoverReport failover =
       FailoverReportOf({Gone(0), In(0, 1), In(0, 2)}, {"", Rows(0, 3), Rows(0, 3)});
   for (const int rank : {1, 2}) {
     failover.agents[static_cast<std::size_t>(rank)].boot_id = "b";

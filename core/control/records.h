@@ -75,6 +75,12 @@ void Describe(auto& fields, Is<verdict::RankOutcome> auto& rank) {
   fields.UpTo(rank.outcome, verdict::Outcome::kCorrupt);
   fields(rank.exit_code, rank.signal, rank.where, rank.seconds_silent, rank.evidence);
 }
+inline void Describe(Encoder& fields, const verdict::FindingCause& cause) {
+  fields.Text(cause.name());
+}
+inline void Describe(Decoder& fields, verdict::FindingCause& cause) {
+  cause = verdict::FindingCause::Named(fields.Text());
+}
 void Describe(auto& fields, Is<verdict::Finding> auto& finding) {
   fields(finding.cause, finding.culprits, finding.proved, finding.message, finding.remedy);
   fields(finding.operation, finding.evidence);

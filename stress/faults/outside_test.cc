@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "core/control/codec.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "stress/scenario/scenario.h"

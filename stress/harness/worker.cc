@@ -20,7 +20,7 @@
 #include "core/base/clock.h"
 #include "core/comm/backends.h"
 #include "core/comm/recorded.h"
-#include "core/coordinator/machine_facts.h"
+#include "core/worker/worker_facts.h"
 #include "core/worker/worker_link.h"
 #include "stress/faults/fault_gate.h"
 #include "stress/faults/fault_plan.h"
