@@ -40,7 +40,7 @@ results::store::CaseRecord KilledRank() {
   judgement.outcomes[0].outcome = verdict::Outcome::kHung;
   judgement.outcomes[1].rank = 1;
   judgement.outcomes[1].outcome = verdict::Outcome::kKilled;
-  judgement.findings = {{"rank_killed", {1}, true, "", ""}};
+  judgement.findings = {{verdict::Cause::kRankKilled, {1}, true, "", ""}};
   return record;
 }
 
@@ -105,7 +105,7 @@ TEST(Score, WhatIsWrongIsMarkedAlone) {
                                                             History(1, 1, false)};
   results::store::CaseRecord cause = KilledRank(), culprit = KilledRank(), outcome = KilledRank();
   results::store::CaseRecord collective = KilledRank(), missed = KilledRank();
-  cause.judgement.findings[0].cause = "rank_stopped";
+  cause.judgement.findings[0].cause = verdict::Cause::kRankStopped;
   culprit.judgement.findings[0].culprits = {0};
   outcome.judgement.outcomes[0].outcome = verdict::Outcome::kFinished;
   collective.trial->sequence = 0;
@@ -130,7 +130,7 @@ TEST(Score, WhatIsWrongIsMarkedAlone) {
 TEST(Score, AFindingOfAHealthyRunIsAFalseAlarm) {
   EXPECT_EQ(VerdictOf(Score(Healthy())), verdict::Verdict::kPass);
   results::store::CaseRecord alarm = Healthy();
-  alarm.judgement.findings = {{"rank_busy", {0}, false, "", ""}};
+  alarm.judgement.findings = {{verdict::Cause::kRankBusy, {0}, false, "", ""}};
   const Scoreboard board = Score(alarm);
   EXPECT_EQ(VerdictOf(board), verdict::Verdict::kFail);
   EXPECT_EQ(board.total.false_alarms, 1);
