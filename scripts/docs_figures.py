@@ -34,7 +34,7 @@ _PROFILES = (r'"quick": _Profile\((\d+) \* _MINUTE[\s\S]*"standard": _Profile\((
 
 # Sources that more than one figure has.
 _COMPARE_H = "results/compare/compare.h"
-_FAULT_KEYS = "stress/scenario/scenario_fault.cc"
+_FAULT_KEYS = "stress/faults/fault_registry.cc"
 _HOSTS = "results/reference/hosts.md"
 _LIBRARY = "core/comm/nccl/library.cc"
 _NIGHTS = "core/stats/change_points_test.cc"
