@@ -39,6 +39,7 @@ AddCommand AddShow;         // show.cc
 AddCommand AddStress;       // stress.cc
 AddCommand AddTraceDdp;     // trace_ddp.cc
 AddCommand AddTrend;        // trend.cc
+AddCommand AddWatch;        // watch.cc
 
 // `compare A… -- B…` means `compare A… --candidate B…`: the parser does not say where a `--` was.
 void SeparateSides(std::vector<std::string>& arguments);

@@ -18,8 +18,9 @@ constexpr const char* kVersion = "lockstep 0.1.0";
 
 // In the order of --help.
 constexpr AddCommand* kCommands[] = {
-    AddBuckets, AddCompare, AddDiagnose, AddDoctor, AddExport, AddMakeDataset, AddNightly,
-    AddReport,  AddSampler, AddScore,    AddShow,   AddStress, AddTraceDdp,    AddTrend,
+    AddBuckets,     AddCompare, AddDiagnose, AddDoctor,  AddExport,
+    AddMakeDataset, AddNightly, AddReport,   AddSampler, AddScore,
+    AddShow,        AddStress,  AddTraceDdp, AddTrend,   AddWatch,
 };
 
 std::string OneLine(std::string text) {

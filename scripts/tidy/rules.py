@@ -20,8 +20,13 @@ _ALLOWED = {
     "results/": ("core/", "results/"),
     "bench/": ("bench/", "core/", "datasets/", "results/"),
     "stress/": ("core/", "datasets/", "results/", "stress/"),
+    "watch/": ("core/", "watch/"),
+    "watch/events/": ("watch/events/",),
+    # What is loaded into other people's programs knows nothing but the events.
+    "watch/preload/": ("watch/events/", "watch/preload/"),
+    "watch/judge/": ("watch/events/", "watch/judge/"),
     # `lockstep stress` plans and records as stress does.
-    "scripts/": ("core/", "datasets/", "results/", "scripts/", "stress/harness/"),
+    "scripts/": ("core/", "datasets/", "results/", "scripts/", "stress/harness/", "watch/run/"),
 }
 
 
