@@ -45,8 +45,6 @@ enum class Sync : std::uint8_t {
   X(Bsend, kSend, kNone)                           \
   X(Rsend, kSend, kNone)                           \
   X(Recv, kReceive, kNone)                         \
-  X(Mrecv, kLocal, kNone)                          \
-  X(Imrecv, kPostReceive, kNone)                   \
   X(Probe, kProbe, kNone)                          \
   X(Mprobe, kReceive, kNone)                       \
   X(Improbe, kTest, kNone)                         \

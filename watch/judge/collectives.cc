@@ -101,11 +101,34 @@ void Judge::NothingMoreFrom(int rank) {
   }
 }
 
+// The same call on another communicator, by the rank that misses it here, unanswered there.
+bool Judge::CalledElsewhere(int rank, int other, Call call) const {
+  for (const auto& [name, me] : history_.ranks[Index(rank)].in) {
+    const Communicator& comm = history_.communicators.at(name);
+    const int there = history_.RankIn(other, name);
+    if (there < 0 || comm.called[Index(there)] < comm.base) continue;
+    const std::uint64_t place = comm.called[Index(there)] - comm.base;
+    if (place < comm.positions.size() && comm.positions[place].first_rank == rank &&
+        comm.positions[place].first.call == call) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void Judge::TellMissing(int rank, const Position& position) {
   const int other = position.first_rank;
+  const char* const name = FactsOf(position.first.call).name;
+  const std::string where = At(other, position.first.site);
+  if (CalledElsewhere(rank, other, position.first.call)) {
+    Add(Cause::kCommunicatorMismatch, {rank, other},
+        fmt::format("rank {} calls {} on another communicator than rank {} at {}", rank, name,
+                    other, where),
+        position.first.site);
+    return;
+  }
   Add(Cause::kMissingCall, {rank},
-      fmt::format("rank {} ends without {}, which rank {} called at {}", rank,
-                  FactsOf(position.first.call).name, other, At(other, position.first.site)),
+      fmt::format("rank {} ends without {}, which rank {} called at {}", rank, name, other, where),
       position.first.site);
 }
 

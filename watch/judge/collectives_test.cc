@@ -94,6 +94,19 @@ TEST(Collectives, WhoEndsWithoutACall) {
   }
 }
 
+TEST(Collectives, TheSameCallOnTwoCommunicators) {
+  LiteralHistory history(2);
+  for (const int rank : {0, 1}) history.Communicator(rank, kOtherComm, rank, 2);
+  Event gather = Collective(Call::kGather, 3, 0);
+  history.Call_(1, gather);
+  gather.comm = kOtherComm;
+  history.Call_(0, gather);
+  history.EnterFinalize(1);
+  EXPECT_THAT(history.Findings(),
+              ElementsAre("communicator_mismatch: rank 1 calls MPI_Gather on another communicator "
+                          "than rank 0 at line 3"));
+}
+
 TEST(Collectives, WhoIsOnlyLateIsNotAccused) {
   LiteralHistory history(2);
   history.Call_(0, Collective(Call::kBcast, 3, 0));

@@ -58,6 +58,7 @@ class Judge {
   void EnterCollective(int rank, const Event& event, std::uint64_t* position);
   void Compare(int rank, const Event& event, Position& position);
   void NothingMoreFrom(int rank);
+  bool CalledElsewhere(int rank, int other, Call call) const;
   void TellMissing(int rank, const Position& position);
   std::uint64_t Send(int rank, const Event& event);
   void Received(int rank, const Event& receive, int source, int tag);

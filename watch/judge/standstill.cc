@@ -131,7 +131,7 @@ void Judge::TellLeaks(int rank) {
     const auto& [cause, plural] = kLeaks[static_cast<std::size_t>(object)];
     const auto& [count, first] = counted;
     Add(cause, {rank},
-        fmt::format("rank {} frees {} of its {} never; the first is of {} at {}", rank, count,
+        fmt::format("rank {} never frees {} of its {}; the first is of {} at {}", rank, count,
                     plural, FactsOf(first->call).name, At(rank, first->site)),
         first->site);
   }
