@@ -25,7 +25,7 @@ import tempfile
 import time
 
 CLASSES = {
-    "deadlock": "CallMatching", "call_mismatch": "CallMatching", "missing_call": "CallMatching",
+    "deadlock": "CallMatching", "unsafe_order": "CallMatching", "call_mismatch": "CallMatching", "missing_call": "CallMatching",
     "lost_message": "CallMatching", "tag_mismatch": "TagMatching",
     "communicator_mismatch": "CommunicatorMatching", "root_mismatch": "RootMatching",
     "operator_mismatch": "OperatorMatching", "datatype_mismatch": "DatatypeMatching",

@@ -36,6 +36,7 @@ void Judge::EnterCollective(int rank, const Event& event, std::uint64_t* positio
   if (comm.inter || comm.broken) return;
   const std::uint64_t place = comm.called[Index(me)]++;
   *position = place + 1;
+  if (FactsOf(event.call).call_class == Class::kCollective) comm.passed[Index(me)] = place + 1;
   if (place == comm.base + comm.positions.size()) {
     comm.positions.push_back({event, rank, 0, false, {}});
     for (const int member : comm.ended) {

@@ -13,6 +13,7 @@ struct Row {
 // In the order of Cause.
 constexpr Row kRows[] = {
     {"deadlock", "Let one of them send before it receives, or post the receives first."},
+    {"unsafe_order", "Make the collective before the message in both ranks, or after it in both."},
     {"tag_mismatch", "Give the send and its receive the same tag."},
     {"communicator_mismatch", "Use the same communicator in all ranks of the call."},
     {"call_mismatch", "All ranks must call the same collectives of a communicator in one order."},

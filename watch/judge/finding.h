@@ -9,6 +9,7 @@ namespace lockstep::watch::judge {
 
 enum class Cause {
   kDeadlock,
+  kUnsafeOrder,
   kTagMismatch,
   kCommunicatorMismatch,
   kCallMismatch,

@@ -35,6 +35,7 @@ struct Communicator {
   int reported = 0;
   std::vector<int> world;             // of each member, -1: not known yet
   std::vector<std::uint64_t> called;  // collectives of each member
+  std::vector<std::uint64_t> passed;  // of these, how many when the last blocking one was entered
   std::uint64_t base = 0;             // the number of positions.front()
   std::deque<Position> positions;
   std::vector<int> ended;  // members that call nothing any more
@@ -44,13 +45,16 @@ struct Communicator {
 struct Message {
   std::uint64_t number = 0;
   Event sent;
-  int source = 0;  // in the world
+  int source = 0;            // in the world
+  std::uint64_t passed = 0;  // collectives of this communicator that its sender came through
 };
 
 struct Taken {
   int tag = 0;
   Event receive;
-  int rank = 0;  // in the world
+  int rank = 0;              // in the world
+  bool blocked = false;      // the receiver did nothing else until it came
+  std::uint64_t called = 0;  // collectives that it had called by then
 };
 
 // From one member to another of a communicator, by their ranks in it.

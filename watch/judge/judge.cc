@@ -18,8 +18,9 @@ namespace {
 
 // Causes after which ranks may wait for each other without being at fault themselves.
 bool MayHang(Cause cause) {
-  return cause != Cause::kDatatypeMismatch && cause != Cause::kOperatorMismatch &&
-         cause != Cause::kLostMessage && cause < Cause::kUnfinishedRequest;
+  return cause != Cause::kUnsafeOrder && cause != Cause::kDatatypeMismatch &&
+         cause != Cause::kOperatorMismatch && cause != Cause::kLostMessage &&
+         cause < Cause::kUnfinishedRequest;
 }
 
 }  // namespace
@@ -151,7 +152,7 @@ void Judge::Release(int rank, std::uint32_t number, Call call) {
                     [&](const Message& sent) { return sent.number == request.message; });
     }
   } else if (request.order != 0 && request.event.peer >= 0 && request.event.tag >= 0) {
-    Received(rank, request.event, request.event.peer, request.event.tag);
+    Received(rank, request.event, request.event.peer, request.event.tag, false);
   }
 }
 
@@ -181,7 +182,8 @@ void Judge::Done(int rank, const Event& event) {
   const bool known = (event.flags & (events::kNoMessage | events::kCancelled)) == 0;
   if (event.request == 0) {
     if (open != mine.open.end() && known && event.peer >= 0) {
-      Received(rank, open->second.event, event.peer, event.tag);
+      const bool blocked = FactsOf(event.call).call_class != Class::kTest;
+      Received(rank, open->second.event, event.peer, event.tag, blocked);
       open->second.order = 0;
     }
     return;
@@ -193,7 +195,8 @@ void Judge::Done(int rank, const Event& event) {
   if (request.active && request.order != 0 && (event.flags & events::kCancelled) == 0) {
     const int source = known ? event.peer : request.event.peer;
     const int tag = known ? event.tag : request.event.tag;
-    if (source >= 0 && tag >= 0) Received(rank, request.event, source, tag);
+    const bool blocked = FactsOf(event.call).call_class == Class::kWaitAll;
+    if (source >= 0 && tag >= 0) Received(rank, request.event, source, tag, blocked);
   }
   request.active = false;
   request.order = 0;
@@ -218,6 +221,7 @@ void Judge::MadeObject(int rank, const Event& event) {
     comm.inter = (event.flags & events::kIntercomm) != 0;
     comm.world.assign(Index(comm.size), -1);
     comm.called.assign(Index(comm.size), 0);
+    comm.passed.assign(Index(comm.size), 0);
   }
   if (event.peer < 0 || event.peer >= comm.size) return;
   comm.world[Index(event.peer)] = rank;
@@ -228,7 +232,8 @@ std::uint64_t Judge::Send(int rank, const Event& event) {
   const int me = history_.RankIn(rank, event.comm);
   if (me < 0 || event.peer < 0 || history_.communicators[event.comm].inter) return 0;
   Channel& channel = history_.channels[{event.comm, me, event.peer}];
-  Message message{++history_.last_message, event, rank};
+  Message message{++history_.last_message, event, rank,
+                  history_.communicators[event.comm].passed[Index(me)]};
   const auto taken = std::find_if(channel.taken.begin(), channel.taken.end(),
                                   [&](const Taken& each) { return each.tag == event.tag; });
   if (taken == channel.taken.end()) {
@@ -240,24 +245,35 @@ std::uint64_t Judge::Send(int rank, const Event& event) {
   return 0;
 }
 
-void Judge::Received(int rank, const Event& receive, int source, int tag) {
+void Judge::Received(int rank, const Event& receive, int source, int tag, bool blocked) {
   const int me = history_.RankIn(rank, receive.comm);
   if (me < 0 || history_.communicators[receive.comm].inter) return;
   if (receive.peer == events::kAnySource) CheckRace(rank, receive, source);
+  const Taken taken{tag, receive, rank, blocked,
+                    history_.communicators[receive.comm].called[Index(me)]};
   Channel& channel = history_.channels[{receive.comm, source, me}];
   const auto sent = std::find_if(channel.sent.begin(), channel.sent.end(),
                                  [&](const Message& each) { return each.sent.tag == tag; });
   if (sent == channel.sent.end()) {
-    channel.taken.push_back({tag, receive, rank});
+    channel.taken.push_back(taken);
     return;
   }
-  Pair(*sent, {tag, receive, rank});
+  Pair(*sent, taken);
   channel.sent.erase(sent);
 }
 
 void Judge::Pair(const Message& message, const Taken& taken) {
   const Event& sent = message.sent;
   const Event& receive = taken.receive;
+  // A collective may wait for all members: then this message would never have been sent.
+  if (taken.blocked && message.passed > taken.called) {
+    Add(Cause::kUnsafeOrder, {message.source, taken.rank},
+        fmt::format("rank {} sends after a collective at {}; rank {} waits for it before that "
+                    "collective at {}",
+                    message.source, At(message.source, sent.site), taken.rank,
+                    At(taken.rank, receive.site)),
+        receive.site, false);
+  }
   if (sent.type < 256 || receive.type < 256 || sent.count == 0) return;
   if (sent.type != receive.type) {
     Add(Cause::kDatatypeMismatch, {message.source, taken.rank},

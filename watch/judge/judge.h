@@ -61,7 +61,7 @@ class Judge {
   bool CalledElsewhere(int rank, int other, Call call) const;
   void TellMissing(int rank, const Position& position);
   std::uint64_t Send(int rank, const Event& event);
-  void Received(int rank, const Event& receive, int source, int tag);
+  void Received(int rank, const Event& receive, int source, int tag, bool blocked);
   void Pair(const Message& message, const Taken& taken);
   void CheckRace(int rank, const Event& receive, int source);
   void TellUnfinished(int rank);

@@ -82,6 +82,29 @@ TEST(Messages, TagsAreMatchedOutOfOrder) {
   EXPECT_THAT(history.Causes(), IsEmpty());
 }
 
+TEST(Messages, AMessageThatACollectiveHoldsBack) {
+  for (const Call call : {Call::kBcast, Call::kIbcast}) {
+    for (const bool early : {true, false}) {
+      LiteralHistory history(2);
+      Event broadcast = Literal::Asks(call, 3);
+      broadcast.peer = 0;
+      broadcast.request = call == Call::kIbcast ? 1 : 0;
+      history.Call_(0, broadcast);
+      history.Call_(0, Literal::Sends(Call::kSend, 4, 1));
+      if (!early) history.Call_(1, broadcast);
+      history.Got(1, Literal::Receives(Call::kRecv, 7, 0), 0);
+      if (early) history.Call_(1, broadcast);
+      const bool unsafe = early && call == Call::kBcast;
+      EXPECT_EQ(history.Findings(),
+                unsafe
+                    ? std::vector<std::string>{"unsafe_order: rank 0 sends after a collective at "
+                                               "line 4; rank 1 waits for it before that "
+                                               "collective at line 7"}
+                    : std::vector<std::string>{});
+    }
+  }
+}
+
 TEST(Messages, ACancelledSendIsNotLost) {
   LiteralHistory history(2);
   history.Posts(0, Literal::Sends(Call::kIsend, 1, 1), 1);

@@ -277,8 +277,10 @@ const Event* NearMiss(const History& history, int rank, const Event& receive, bo
     const auto& [comm, from, to] = key;
     if (history.WorldRank(comm, to) != rank) continue;
     for (const Message& message : channel.sent) {
-      if (source >= 0 && message.source != source) continue;
       const bool same_comm = comm == receive.comm;
+      // The rank that is meant may have another number in the other communicator.
+      const bool same_number = !same_comm && from == receive.peer;
+      if (source >= 0 && message.source != source && !same_number) continue;
       if (same_comm && Fits(receive, message.sent)) continue;
       if (!same_comm && !Fits(receive, message.sent)) continue;
       *other_comm = !same_comm;

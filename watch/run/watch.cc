@@ -28,6 +28,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int kLookMs = 3;
+constexpr int kKillLooks = 10'000 / kLookMs;
+
 std::atomic<int> signal_to_pass{0};
 void NoteSignal(int number) { signal_to_pass.store(number); }
 
@@ -64,6 +67,7 @@ class Watcher {
   std::map<std::string, std::unique_ptr<Job>> jobs_;
   int findings_ = 0;
   bool killed_ = false;
+  int kill_looks_ = 0;
 };
 
 Status Watcher::Start() {
@@ -130,12 +134,14 @@ void Watcher::Print(const judge::Finding& finding) {
        << (finding.hangs ? "hung" : "runs") << '\t' << finding.text << '\n';
 }
 
+// The launcher ends its ranks and clears away what they shared; where it doesn't, this does.
 void Watcher::Kill() {
-  killed_ = true;
+  if (kill_looks_ == 0) kill(launcher_, SIGTERM);
+  if (++kill_looks_ < kKillLooks) return;
   for (const auto& [name, job] : jobs_) {
     for (const pid_t process : job->Processes()) kill(process, SIGKILL);
   }
-  kill(launcher_, SIGTERM);
+  kill(launcher_, SIGKILL);
 }
 
 void Watcher::Look(bool over) {
@@ -150,8 +156,9 @@ void Watcher::Look(bool over) {
       hung = job->LookForStandstill();
     }
     for (const judge::Finding& finding : job->Tell()) Print(finding);
-    if (hung && options_.on_hang == "kill" && !killed_) Kill();
+    killed_ = killed_ || (hung && options_.on_hang == "kill");
   }
+  if (killed_ && !over) Kill();
 }
 
 void Watcher::Summarize() const {
@@ -180,7 +187,6 @@ Result<int> Watcher::Run() {
   sigaction(SIGINT, &pass, nullptr);
   const int watched = static_cast<int>(syscall(SYS_pidfd_open, launcher_, 0));
   pollfd end = {watched, POLLIN, 0};
-  constexpr int kLookMs = 3;
   while (poll(&end, 1, kLookMs) <= 0) {
     if (const int number = signal_to_pass.exchange(0)) {
       for (const auto& [name, job] : jobs_) job->EndsAreNoNews();
