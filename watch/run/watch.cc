@@ -37,7 +37,7 @@ void NoteSignal(int number) { signal_to_pass.store(number); }
 Result<fs::path> MakeFolder() {
   const char* const chosen = std::getenv("TMPDIR");
   for (const char* parent : {"/dev/shm", chosen ? chosen : "/tmp", "/tmp"}) {
-    std::string path = std::string(parent) + "/lockstep-watch-XXXXXX";
+    std::string path = fmt::format("{}/lockstep-watch-{}-XXXXXX", parent, getpid());
     if (mkdtemp(path.data())) return fs::path(path);
   }
   return EnvironmentError("no folder for events: make /dev/shm or /tmp writable");
