@@ -5,7 +5,7 @@ namespace lockstep::cli {
 
 // Each in the file of its name.
 AddOptions AddBuckets, AddCompare, AddDiagnose, AddDoctor, AddExport, AddMakeDataset, AddNightly,
-    AddReport, AddSampler, AddScore, AddShow, AddStress, AddTraceDdp, AddTrend;
+    AddReport, AddSampler, AddScore, AddShow, AddStress, AddTraceDdp, AddTrend, AddWatch;
 void SeparateSides(std::vector<std::string>& arguments);  // compare.cc
 
 namespace {
@@ -32,6 +32,8 @@ constexpr Subcommand kSubcommands[] = {
      AddTraceDdp},
     {"trend", "The history of every case over nights: what changed when, and slow machines",
      AddTrend},
+    {"watch", "Watch an unmodified MPI program: who hangs, who misuses MPI, where, and why",
+     AddWatch},
 };
 
 }  // namespace

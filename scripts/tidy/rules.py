@@ -32,8 +32,14 @@ _ALLOWED = {
     "bench/measure/": ("bench/floors/", "bench/measure/", "bench/plan/", "core/", "results/"),
     "bench/plan/": ("bench/plan/", "core/"),
     "stress/": ("core/", "datasets/", "results/", "stress/"),
+    "watch/": ("core/", "watch/"),
+    "watch/events/": ("watch/events/",),
+    # What is loaded into other people's programs knows nothing but the events.
+    "watch/preload/": ("watch/events/", "watch/preload/"),
+    "watch/judge/": ("watch/events/", "watch/judge/"),
     # `lockstep stress` plans and records as stress does.
-    "cli/": ("cli/", "core/", "datasets/", "results/", "stress/harness/", "stress/scenario/"),
+    "cli/": ("cli/", "core/", "datasets/", "results/", "stress/harness/", "stress/scenario/",
+             "watch/run/"),
     "scripts/": ("core/", "datasets/", "results/", "scripts/"),
 }
 

@@ -6,12 +6,13 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 # (pattern of the header, target that provides it, rooms that may include it; None: all)
 _VENDORS = [
-    (r"mpi\.h", "system_mpi", ("core/comm/mpi/", "core/control/rendezvous/", "bench/peers/")),
+    (r"mpi\.h", "system_mpi", ("core/comm/mpi/", "core/control/rendezvous/", "bench/peers/",
+                               "watch/preload/")),
     (r"(hdf5|hdf5_hl|H5\w+)\.h", "system_hdf5",
      ("core/hdf5/", "datasets/shards/", "results/store/")),
     (r"gloo/.*", "system_gloo", ("core/comm/gloo/",)),
     (r"benchmark/.*", "system_benchmark", ("bench/",)),
-    (r"(elfutils/.*|(dwarf|libelf|gelf)\.h)", "system_libdw", ("core/agent/",)),
+    (r"(elfutils/.*|(dwarf|libelf|gelf)\.h)", "system_libdw", ("core/agent/", "watch/run/")),
     (r"nccl\w*\.h", "nccl_headers", ("core/comm/nccl/",)),
     (r"(cuda\w*|cooperative_groups|driver_types|nvml)\.h", "headers", ("core/device/cuda/",)),
     (r"(cub|thrust|cuda|nv)/.*", "headers", ("core/device/cuda/",)),

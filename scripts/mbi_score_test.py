@@ -1,0 +1,47 @@
+#!/usr/bin/python3
+"""What mbi_score makes of headers and causes; it runs no program."""
+import unittest
+
+import mbi_score
+
+HEADER = """BEGIN_MBI_TESTS
+  $ mpirun -np 4 ${EXE}
+  | %s
+  | some text
+END_MBI_TESTS
+"""
+
+
+def row(name, expected, *causes):
+    return {"name": name, "expected": expected, "causes": list(causes), "late": False}
+
+
+class MbiScoreTest(unittest.TestCase):
+
+    def test_headers(self):
+        self.assertEqual(mbi_score.parse_header(HEADER % "OK"), (4, None))
+        self.assertEqual(mbi_score.parse_header(HEADER % "ERROR: TagMatching"),
+                         (4, "TagMatching"))
+
+    def test_the_table_counts_what_was_found_and_what_was_named_right(self):
+        rows = [row("a", "TagMatching", "tag_mismatch"), row("b", "TagMatching", "deadlock"),
+                row("c", "TagMatching"), row("d", None), row("e", None, "deadlock"),
+                row("f", "LocalConcurrency")]
+        self.assertEqual([line.split() for line in mbi_score.table(rows)[1:4]],
+                         [["right", "programs", "2", "1"], ["LocalConcurrency", "1", "0", "0"],
+                          ["TagMatching", "3", "2", "1"]])
+        self.assertEqual(mbi_score.summary("all", rows), [
+            "all: TP 2, FP 1, TN 1, FN 2; precision 0.667, recall 0.500, F1 0.571"])
+        self.assertEqual(mbi_score.wrong(rows), [
+            "other class b (TagMatching): deadlock", "missed c (TagMatching)",
+            "false alarm e: deadlock", "missed f (LocalConcurrency)"])
+
+    def test_every_cause_of_the_judge_has_a_class_or_is_none_of_the_suite(self):
+        with open("watch/judge/finding.cc", encoding="utf-8") as file:
+            causes = {line.split('"')[1] for line in file if line.startswith('    {"')}
+        self.assertEqual(causes - set(mbi_score.CLASSES),
+                         {"lost_rank", "stopped_rank", "aborted", "window_leak", "file_leak"})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,191 @@
+// Every MPI call that is watched, once: its name and what it means to the judge.
+#ifndef LOCKSTEP_WATCH_EVENTS_CALLS_H_
+#define LOCKSTEP_WATCH_EVENTS_CALLS_H_
+
+#include <cstdint>
+
+namespace lockstep::watch::events {
+
+enum class Class : std::uint8_t {
+  kLocal,        // waits for nobody
+  kSend,         // returns when the message may be forgotten
+  kReceive,      // returns with a message
+  kProbe,        // returns when a message is there, and leaves it
+  kExchange,     // a send and a receive in one call
+  kPostSend,     // begins a send, leaves a request
+  kPostReceive,  // begins a receive, leaves a request
+  kPrepare,      // leaves a persistent request that waits for its start
+  kStart,        // begins persistent requests
+  kWaitAll,      // returns when all its requests are over
+  kWaitAny,      // returns when one of its requests is over
+  kTest,         // never waits
+  kCollective,   // all members of a communicator, in one order
+  kPostCollective,
+  kFinalize,
+};
+
+// How much of a collective a member may leave before the others entered it.
+enum class Sync : std::uint8_t {
+  kNone,    // not a collective
+  kAll,     // nobody leaves before all entered
+  kRoot,    // the others wait for the root (broadcast, scatter)
+  kAtRoot,  // the root waits for all (gather, reduce)
+  kLower,   // waits for the ranks below (scan)
+};
+
+// X(name, class, sync)
+#define LOCKSTEP_WATCH_CALLS(X)                    \
+  X(None, kLocal, kNone)                           \
+  X(Init, kLocal, kNone)                           \
+  X(Init_thread, kLocal, kNone)                    \
+  X(Finalize, kFinalize, kNone)                    \
+  X(Abort, kLocal, kNone)                          \
+  X(Send, kSend, kNone)                            \
+  X(Ssend, kSend, kNone)                           \
+  X(Bsend, kSend, kNone)                           \
+  X(Rsend, kSend, kNone)                           \
+  X(Recv, kReceive, kNone)                         \
+  X(Probe, kProbe, kNone)                          \
+  X(Mprobe, kReceive, kNone)                       \
+  X(Improbe, kTest, kNone)                         \
+  X(Sendrecv, kExchange, kNone)                    \
+  X(Sendrecv_replace, kExchange, kNone)            \
+  X(Isend, kPostSend, kNone)                       \
+  X(Issend, kPostSend, kNone)                      \
+  X(Ibsend, kPostSend, kNone)                      \
+  X(Irsend, kPostSend, kNone)                      \
+  X(Irecv, kPostReceive, kNone)                    \
+  X(Send_init, kPrepare, kNone)                    \
+  X(Ssend_init, kPrepare, kNone)                   \
+  X(Bsend_init, kPrepare, kNone)                   \
+  X(Rsend_init, kPrepare, kNone)                   \
+  X(Recv_init, kPrepare, kNone)                    \
+  X(Start, kStart, kNone)                          \
+  X(Startall, kStart, kNone)                       \
+  X(Wait, kWaitAll, kNone)                         \
+  X(Waitall, kWaitAll, kNone)                      \
+  X(Waitany, kWaitAny, kNone)                      \
+  X(Waitsome, kWaitAny, kNone)                     \
+  X(Test, kTest, kNone)                            \
+  X(Testall, kTest, kNone)                         \
+  X(Testany, kTest, kNone)                         \
+  X(Testsome, kTest, kNone)                        \
+  X(Request_free, kLocal, kNone)                   \
+  X(Cancel, kLocal, kNone)                         \
+  X(Barrier, kCollective, kAll)                    \
+  X(Bcast, kCollective, kRoot)                     \
+  X(Reduce, kCollective, kAtRoot)                  \
+  X(Allreduce, kCollective, kAll)                  \
+  X(Gather, kCollective, kAtRoot)                  \
+  X(Gatherv, kCollective, kAtRoot)                 \
+  X(Scatter, kCollective, kRoot)                   \
+  X(Scatterv, kCollective, kRoot)                  \
+  X(Allgather, kCollective, kAll)                  \
+  X(Allgatherv, kCollective, kAll)                 \
+  X(Alltoall, kCollective, kAll)                   \
+  X(Alltoallv, kCollective, kAll)                  \
+  X(Alltoallw, kCollective, kAll)                  \
+  X(Scan, kCollective, kLower)                     \
+  X(Exscan, kCollective, kLower)                   \
+  X(Reduce_scatter, kCollective, kAll)             \
+  X(Reduce_scatter_block, kCollective, kAll)       \
+  X(Ibarrier, kPostCollective, kAll)               \
+  X(Ibcast, kPostCollective, kRoot)                \
+  X(Ireduce, kPostCollective, kAtRoot)             \
+  X(Iallreduce, kPostCollective, kAll)             \
+  X(Igather, kPostCollective, kAtRoot)             \
+  X(Igatherv, kPostCollective, kAtRoot)            \
+  X(Iscatter, kPostCollective, kRoot)              \
+  X(Iscatterv, kPostCollective, kRoot)             \
+  X(Iallgather, kPostCollective, kAll)             \
+  X(Iallgatherv, kPostCollective, kAll)            \
+  X(Ialltoall, kPostCollective, kAll)              \
+  X(Ialltoallv, kPostCollective, kAll)             \
+  X(Ialltoallw, kPostCollective, kAll)             \
+  X(Iscan, kPostCollective, kLower)                \
+  X(Iexscan, kPostCollective, kLower)              \
+  X(Ireduce_scatter, kPostCollective, kAll)        \
+  X(Ireduce_scatter_block, kPostCollective, kAll)  \
+  X(Comm_dup, kCollective, kAll)                   \
+  X(Comm_dup_with_info, kCollective, kAll)         \
+  X(Comm_split, kCollective, kAll)                 \
+  X(Comm_split_type, kCollective, kAll)            \
+  X(Comm_create, kCollective, kAll)                \
+  X(Comm_create_group, kLocal, kNone)              \
+  X(Cart_create, kCollective, kAll)                \
+  X(Cart_sub, kCollective, kAll)                   \
+  X(Cart_get, kLocal, kNone)                       \
+  X(Graph_create, kCollective, kAll)               \
+  X(Dist_graph_create, kCollective, kAll)          \
+  X(Dist_graph_create_adjacent, kCollective, kAll) \
+  X(Intercomm_create, kLocal, kNone)               \
+  X(Intercomm_merge, kLocal, kNone)                \
+  X(Comm_free, kLocal, kNone)                      \
+  X(Comm_disconnect, kLocal, kNone)                \
+  X(Comm_group, kLocal, kNone)                     \
+  X(Comm_remote_group, kLocal, kNone)              \
+  X(Group_incl, kLocal, kNone)                     \
+  X(Group_excl, kLocal, kNone)                     \
+  X(Group_union, kLocal, kNone)                    \
+  X(Group_intersection, kLocal, kNone)             \
+  X(Group_difference, kLocal, kNone)               \
+  X(Group_range_incl, kLocal, kNone)               \
+  X(Group_range_excl, kLocal, kNone)               \
+  X(Group_free, kLocal, kNone)                     \
+  X(Type_contiguous, kLocal, kNone)                \
+  X(Type_vector, kLocal, kNone)                    \
+  X(Type_create_hvector, kLocal, kNone)            \
+  X(Type_indexed, kLocal, kNone)                   \
+  X(Type_create_hindexed, kLocal, kNone)           \
+  X(Type_create_indexed_block, kLocal, kNone)      \
+  X(Type_create_struct, kLocal, kNone)             \
+  X(Type_create_subarray, kLocal, kNone)           \
+  X(Type_create_resized, kLocal, kNone)            \
+  X(Type_dup, kLocal, kNone)                       \
+  X(Type_commit, kLocal, kNone)                    \
+  X(Type_free, kLocal, kNone)                      \
+  X(Op_create, kLocal, kNone)                      \
+  X(Op_free, kLocal, kNone)                        \
+  X(Win_create, kCollective, kAll)                 \
+  X(Win_allocate, kCollective, kAll)               \
+  X(Win_allocate_shared, kCollective, kAll)        \
+  X(Win_create_dynamic, kCollective, kAll)         \
+  X(Win_fence, kCollective, kAll)                  \
+  X(Win_free, kCollective, kAll)                   \
+  X(Put, kLocal, kNone)                            \
+  X(Get, kLocal, kNone)                            \
+  X(Accumulate, kLocal, kNone)                     \
+  X(File_open, kCollective, kAll)                  \
+  X(File_close, kCollective, kAll)                 \
+  X(File_write_all, kCollective, kAll)             \
+  X(File_read_all, kCollective, kAll)              \
+  X(File_write_at_all, kCollective, kAll)          \
+  X(File_read_at_all, kCollective, kAll)           \
+  X(File_set_view, kCollective, kAll)
+
+enum class Call : std::uint16_t {
+#define LOCKSTEP_WATCH_ENUMERATOR(name, call_class, sync) k##name,
+  LOCKSTEP_WATCH_CALLS(LOCKSTEP_WATCH_ENUMERATOR)
+#undef LOCKSTEP_WATCH_ENUMERATOR
+      kCount,
+};
+
+struct CallFacts {
+  const char* name;
+  Class call_class;
+  Sync sync;
+};
+
+inline constexpr CallFacts kCallFacts[] = {
+#define LOCKSTEP_WATCH_FACTS(name, call_class, sync) {"MPI_" #name, Class::call_class, Sync::sync},
+    LOCKSTEP_WATCH_CALLS(LOCKSTEP_WATCH_FACTS)
+#undef LOCKSTEP_WATCH_FACTS
+};
+
+inline constexpr const CallFacts& FactsOf(Call call) {
+  return kCallFacts[static_cast<std::uint16_t>(call)];
+}
+
+}  // namespace lockstep::watch::events
+
+#endif  // LOCKSTEP_WATCH_EVENTS_CALLS_H_

@@ -1,0 +1,90 @@
+// What a watched process writes down, 64 bytes at a time. Handles and constants of a vendor are
+// translated before they come here, so that the judge knows no MPI header.
+#ifndef LOCKSTEP_WATCH_EVENTS_EVENT_H_
+#define LOCKSTEP_WATCH_EVENTS_EVENT_H_
+
+#include <cstdint>
+
+#include "watch/events/calls.h"
+
+namespace lockstep::watch::events {
+
+enum class Phase : std::uint8_t {
+  kNothing,
+  kPart,  // a request or a message that belongs to the call entered next on this thread
+  kEnter,
+  kDone,  // a request is over, or a receive found its message, in the call that is open
+  kLeave,
+  kMade,  // an object exists from now on
+  kFreed,
+};
+
+enum class Object : std::uint8_t {
+  kCommunicator,
+  kDatatype,
+  kOperator,
+  kGroup,
+  kWindow,
+  kFile,
+};
+
+// Peers, roots, tags and counts that are no number.
+inline constexpr std::int32_t kAnySource = -1'000'001;
+inline constexpr std::int32_t kProcNull = -1'000'002;
+inline constexpr std::int32_t kAnyTag = -1'000'003;
+inline constexpr std::int32_t kNoRoot = -1'000'004;
+inline constexpr std::int32_t kUnknown = -1'000'005;
+inline constexpr std::int64_t kUnknownCount = -1'000'006;
+
+// Communicators: hashes that are the same in all their members, beside these.
+inline constexpr std::uint64_t kNullComm = 0;
+inline constexpr std::uint64_t kUnknownComm = 1;
+inline constexpr std::uint64_t kFreedComm = 2;
+inline constexpr std::uint64_t kWorldComm = 3;
+
+// Datatypes: what the elements are (class and size), beside these.
+inline constexpr std::uint32_t kMixedType = 0;  // several, or not known
+inline constexpr std::uint32_t kNullType = 1;
+inline constexpr std::uint32_t kFreedType = 2;
+inline constexpr std::uint32_t kUncommittedType = 3;
+inline constexpr std::uint32_t kByteType = 4;  // fits all
+
+// Operators: numbers of the predefined ones, beside these (in `tag`).
+inline constexpr std::int32_t kNoOp = -1;
+inline constexpr std::int32_t kNullOp = -2;
+inline constexpr std::int32_t kUserOp = -3;
+
+enum Flag : std::uint8_t {
+  kSynchronous = 1,  // the send needs its receive
+  kBuffered = 2,     // the send needs nobody
+  kReceiving = 4,    // a request that receives
+  kCancelled = 8,
+  kPersistent = 16,
+  kIntercomm = 32,
+  kNoMessage = 64,  // of a kDone: it is not known which message it was
+  kBadArgument = 128,
+};
+
+struct Event {
+  Phase phase = Phase::kNothing;
+  std::uint8_t flags = 0;
+  Call call = Call::kNone;
+  std::uint16_t thread = 0;
+  Object object = Object::kCommunicator;
+  std::uint8_t unused = 0;
+  std::uint64_t site = 0;  // return address: where in the user's program
+  std::uint64_t ticks = 0;
+  std::uint64_t comm = kNullComm;
+  std::int32_t peer = kProcNull;  // or the root, or the own rank in a new communicator
+  std::int32_t tag = kAnyTag;     // or the operator
+  std::uint32_t type = kMixedType;
+  std::uint32_t request = 0;         // or the number of an object
+  std::int64_t count = 0;            // elements of `type`; bytes where it is mixed; or a size
+  std::uint32_t type2 = kMixedType;  // a second buffer of a collective
+  std::int32_t count2 = 0;
+};
+static_assert(sizeof(Event) == 64);
+
+}  // namespace lockstep::watch::events
+
+#endif  // LOCKSTEP_WATCH_EVENTS_EVENT_H_

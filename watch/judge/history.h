@@ -1,0 +1,120 @@
+// What is known of a job so far: communicators, messages under way, requests, open calls. It grows
+// with what is open, not with what has happened: matched messages and complete collectives go.
+#ifndef LOCKSTEP_WATCH_JUDGE_HISTORY_H_
+#define LOCKSTEP_WATCH_JUDGE_HISTORY_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "watch/events/event.h"
+#include "watch/judge/finding.h"
+
+namespace lockstep::watch::judge {
+
+using events::Call;
+using events::Event;
+
+// One place in the order of a communicator's collectives.
+struct Position {
+  Event first;
+  int first_rank = 0;  // in the world
+  int entered = 0;
+  bool mismatch = false;       // members called different things here
+  std::vector<int> different;  // ranks of the communicator that differ from the first in kind
+};
+
+struct Communicator {
+  int size = 0;
+  bool inter = false;
+  int reported = 0;
+  std::vector<int> world;             // of each member, -1: not known yet
+  std::vector<std::uint64_t> called;  // collectives of each member
+  std::vector<std::uint64_t> passed;  // of these, how many when the last blocking one was entered
+  std::uint64_t base = 0;             // the number of positions.front()
+  std::deque<Position> positions;
+  std::vector<int> ended;  // members that call nothing any more
+  bool broken = false;     // its order is lost: nothing more is compared
+};
+
+struct Message {
+  std::uint64_t number = 0;
+  Event sent;
+  int source = 0;            // in the world
+  std::uint64_t passed = 0;  // collectives of this communicator that its sender came through
+};
+
+struct Taken {
+  int tag = 0;
+  Event receive;
+  int rank = 0;              // in the world
+  bool blocked = false;      // the receiver did nothing else until it came
+  std::uint64_t called = 0;  // collectives that it had called by then
+};
+
+// From one member to another of a communicator, by their ranks in it.
+struct Channel {
+  std::deque<Message> sent;  // and not received
+  std::deque<Taken> taken;   // received, while the sender's history is not read so far
+};
+using ChannelKey = std::tuple<std::uint64_t, int, int>;
+
+struct Request {
+  Event event;
+  bool persistent = false;
+  bool active = false;
+  bool started = false;
+  bool waited = false;
+  std::uint64_t message = 0;   // of a send
+  std::uint64_t order = 0;     // of a receive, among those of its rank
+  std::uint64_t position = 0;  // of a collective
+};
+
+struct OpenCall {
+  Event event;
+  std::vector<Event> parts;
+  std::uint64_t message = 0;
+  std::uint64_t position = 0;
+  std::uint64_t order = 0;
+};
+
+struct Rank {
+  std::unordered_map<std::uint64_t, int> in;  // own rank in a communicator
+  std::map<std::uint16_t, OpenCall> open;     // by thread
+  std::map<std::uint16_t, std::vector<Event>> parts;
+  std::map<std::uint32_t, Request> requests;
+  std::map<std::uint32_t, Event> objects;
+  std::map<std::uint16_t, bool> threads;
+  bool begun = false;
+  bool finalizing = false;
+  bool finalized = false;
+  bool lost = false;
+  bool aborted = false;
+  bool misused = false;  // an argument of it was wrong: what follows is a consequence
+  bool any_thread = false;
+};
+
+// Where in the user's program: "solver.c:31".
+using Locate = std::function<std::string(int rank, std::uint64_t site)>;
+
+struct History {
+  int size = 0;
+  std::vector<Rank> ranks;
+  std::unordered_map<std::uint64_t, Communicator> communicators;
+  std::map<ChannelKey, Channel> channels;
+  std::uint64_t last_message = 0;
+  std::uint64_t last_order = 0;
+
+  // The member's rank in the world, -1 where it is not known.
+  int WorldRank(std::uint64_t comm, int member) const;
+  int RankIn(int rank, std::uint64_t comm) const;  // -1: not known
+};
+
+}  // namespace lockstep::watch::judge
+
+#endif  // LOCKSTEP_WATCH_JUDGE_HISTORY_H_

@@ -1,0 +1,337 @@
+// Events in, findings out: messages, requests and the life of objects. Collectives are in
+// collectives.cc, arguments in arguments.cc, the texts of a standstill in standstill.cc.
+#include "watch/judge/judge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace lockstep::watch::judge {
+
+using events::Class;
+using events::FactsOf;
+using events::Object;
+using events::Phase;
+
+namespace {
+
+// Causes after which ranks may wait for each other without being at fault themselves.
+bool MayHang(Cause cause) {
+  return cause != Cause::kUnsafeOrder && cause != Cause::kDatatypeMismatch &&
+         cause != Cause::kOperatorMismatch && cause != Cause::kLostMessage &&
+         cause < Cause::kUnfinishedRequest;
+}
+
+}  // namespace
+
+int History::WorldRank(std::uint64_t comm, int member) const {
+  const auto found = communicators.find(comm);
+  if (found == communicators.end() || found->second.inter) return -1;
+  const Communicator& there = found->second;
+  if (member < 0 || member >= there.size) return -1;
+  return there.world[static_cast<std::size_t>(member)];
+}
+
+int History::RankIn(int rank, std::uint64_t comm) const {
+  const auto& in = ranks[static_cast<std::size_t>(rank)].in;
+  const auto found = in.find(comm);
+  return found == in.end() ? -1 : found->second;
+}
+
+Judge::Judge(int size, Locate locate, Options options)
+    : locate_(std::move(locate)), options_(options) {
+  history_.size = size;
+  history_.ranks.resize(static_cast<std::size_t>(size));
+}
+
+void Judge::Take(int rank, const Event& event) {
+  Rank& mine = history_.ranks[Index(rank)];
+  mine.begun = true;
+  switch (event.phase) {
+    case Phase::kNothing:
+      break;
+    case Phase::kPart:
+      mine.parts[event.thread].push_back(event);
+      break;
+    case Phase::kEnter:
+      Enter(rank, event);
+      break;
+    case Phase::kDone:
+      Done(rank, event);
+      break;
+    case Phase::kLeave:
+      Leave(rank, event);
+      break;
+    case Phase::kMade:
+      MadeObject(rank, event);
+      break;
+    case Phase::kFreed:
+      mine.objects.erase(event.request);
+      break;
+  }
+}
+
+void Judge::Enter(int rank, const Event& event) {
+  Rank& mine = history_.ranks[Index(rank)];
+  mine.threads[event.thread] = true;
+  OpenCall open;
+  open.event = event;
+  open.parts.swap(mine.parts[event.thread]);
+  bool right = CheckArguments(rank, event);
+  for (const Event& part : open.parts) {
+    if (part.request == 0) right = CheckArguments(rank, part) && right;
+  }
+  Request request{event, (event.flags & events::kPersistent) != 0, true, true};
+  switch (right ? FactsOf(event.call).call_class : Class::kLocal) {
+    case Class::kSend:
+      open.message = Send(rank, event);
+      break;
+    case Class::kExchange:
+      if (!open.parts.empty()) open.message = Send(rank, open.parts.front());
+      open.order = ++history_.last_order;
+      break;
+    case Class::kReceive:
+      open.order = ++history_.last_order;
+      break;
+    case Class::kPostSend:
+      request.message = Send(rank, event);
+      mine.requests[event.request] = request;
+      break;
+    case Class::kPostReceive:
+      request.order = ++history_.last_order;
+      mine.requests[event.request] = request;
+      break;
+    case Class::kPrepare:
+      request.active = request.started = false;
+      mine.requests[event.request] = request;
+      break;
+    case Class::kStart:
+      for (const Event& part : open.parts) Start(rank, part.request);
+      break;
+    case Class::kCollective:
+      EnterCollective(rank, event, &open.position);
+      break;
+    case Class::kPostCollective:
+      EnterCollective(rank, event, &request.position);
+      mine.requests[event.request] = request;
+      break;
+    case Class::kFinalize:
+      mine.finalizing = true;
+      TellUnfinished(rank);
+      NothingMoreFrom(rank);
+      TellLostMessages();
+      break;
+    default:
+      break;
+  }
+  mine.misused = mine.misused || !right;
+  if (event.call == Call::kAbort) {
+    mine.aborted = true;
+    Add(Cause::kAborted, {rank},
+        fmt::format("rank {} called MPI_Abort({}) at {}", rank, event.peer, At(rank, event.site)),
+        event.site);
+  }
+  if (event.call == Call::kRequest_free || event.call == Call::kCancel) {
+    for (const Event& part : open.parts) Release(rank, part.request, event.call);
+  }
+  mine.open[event.thread] = std::move(open);
+}
+
+// A request that the program gives up: what it was for goes on without it.
+void Judge::Release(int rank, std::uint32_t number, Call call) {
+  Rank& mine = history_.ranks[Index(rank)];
+  const auto found = mine.requests.find(number);
+  if (found == mine.requests.end()) return;
+  const Request request = found->second;
+  if (call == Call::kRequest_free) mine.requests.erase(found);
+  if (!request.active) return;
+  if (call == Call::kCancel) {
+    for (auto& [key, channel] : history_.channels) {
+      std::erase_if(channel.sent,
+                    [&](const Message& sent) { return sent.number == request.message; });
+    }
+  } else if (request.order != 0 && request.event.peer >= 0 && request.event.tag >= 0) {
+    Received(rank, request.event, request.event.peer, request.event.tag, false);
+  }
+}
+
+void Judge::Start(int rank, std::uint32_t number) {
+  Rank& mine = history_.ranks[Index(rank)];
+  const auto found = mine.requests.find(number);
+  if (found == mine.requests.end()) return;
+  Request& request = found->second;
+  if (request.active) {
+    Add(Cause::kStartedTwice, {rank},
+        fmt::format("rank {} starts a request twice; it comes from {} at {}", rank,
+                    FactsOf(request.event.call).name, At(rank, request.event.site)),
+        request.event.site);
+    return;
+  }
+  request.active = request.started = true;
+  if ((request.event.flags & events::kReceiving) != 0) {
+    request.order = ++history_.last_order;
+  } else {
+    request.message = Send(rank, request.event);
+  }
+}
+
+void Judge::Done(int rank, const Event& event) {
+  Rank& mine = history_.ranks[Index(rank)];
+  const auto open = mine.open.find(event.thread);
+  const bool known = (event.flags & (events::kNoMessage | events::kCancelled)) == 0;
+  if (event.request == 0) {
+    if (open != mine.open.end() && known && event.peer >= 0) {
+      const bool blocked = FactsOf(event.call).call_class != Class::kTest;
+      Received(rank, open->second.event, event.peer, event.tag, blocked);
+      open->second.order = 0;
+    }
+    return;
+  }
+  const auto found = mine.requests.find(event.request);
+  if (found == mine.requests.end()) return;
+  Request& request = found->second;
+  request.waited = true;
+  if (request.active && request.order != 0 && (event.flags & events::kCancelled) == 0) {
+    const int source = known ? event.peer : request.event.peer;
+    const int tag = known ? event.tag : request.event.tag;
+    const bool blocked = FactsOf(event.call).call_class == Class::kWaitAll;
+    if (source >= 0 && tag >= 0) Received(rank, request.event, source, tag, blocked);
+  }
+  request.active = false;
+  request.order = 0;
+  if (!request.persistent) mine.requests.erase(found);
+}
+
+void Judge::Leave(int rank, const Event& event) {
+  Rank& mine = history_.ranks[Index(rank)];
+  mine.open.erase(event.thread);
+  if (event.call != Call::kFinalize) return;
+  mine.finalized = true;
+  TellLeaks(rank);
+}
+
+void Judge::MadeObject(int rank, const Event& event) {
+  Rank& mine = history_.ranks[Index(rank)];
+  if (event.request != 0) mine.objects[event.request] = event;
+  if (event.comm <= events::kFreedComm) return;
+  Communicator& comm = history_.communicators[event.comm];
+  if (comm.size == 0) {
+    comm.size = static_cast<int>(event.count);
+    comm.inter = (event.flags & events::kIntercomm) != 0;
+    comm.world.assign(Index(comm.size), -1);
+    comm.called.assign(Index(comm.size), 0);
+    comm.passed.assign(Index(comm.size), 0);
+  }
+  if (event.peer < 0 || event.peer >= comm.size) return;
+  comm.world[Index(event.peer)] = rank;
+  mine.in[event.comm] = event.peer;
+}
+
+std::uint64_t Judge::Send(int rank, const Event& event) {
+  const int me = history_.RankIn(rank, event.comm);
+  if (me < 0 || event.peer < 0 || history_.communicators[event.comm].inter) return 0;
+  Channel& channel = history_.channels[{event.comm, me, event.peer}];
+  Message message{++history_.last_message, event, rank,
+                  history_.communicators[event.comm].passed[Index(me)]};
+  const auto taken = std::find_if(channel.taken.begin(), channel.taken.end(),
+                                  [&](const Taken& each) { return each.tag == event.tag; });
+  if (taken == channel.taken.end()) {
+    channel.sent.push_back(message);
+    return message.number;
+  }
+  Pair(message, *taken);
+  channel.taken.erase(taken);
+  return 0;
+}
+
+void Judge::Received(int rank, const Event& receive, int source, int tag, bool blocked) {
+  const int me = history_.RankIn(rank, receive.comm);
+  if (me < 0 || history_.communicators[receive.comm].inter) return;
+  if (receive.peer == events::kAnySource) CheckRace(rank, receive, source);
+  const Taken taken{tag, receive, rank, blocked,
+                    history_.communicators[receive.comm].called[Index(me)]};
+  Channel& channel = history_.channels[{receive.comm, source, me}];
+  const auto sent = std::find_if(channel.sent.begin(), channel.sent.end(),
+                                 [&](const Message& each) { return each.sent.tag == tag; });
+  if (sent == channel.sent.end()) {
+    channel.taken.push_back(taken);
+    return;
+  }
+  Pair(*sent, taken);
+  channel.sent.erase(sent);
+}
+
+void Judge::Pair(const Message& message, const Taken& taken) {
+  const Event& sent = message.sent;
+  const Event& receive = taken.receive;
+  // A collective may wait for all members: then this message would never have been sent.
+  if (taken.blocked && message.passed > taken.called) {
+    Add(Cause::kUnsafeOrder, {message.source, taken.rank},
+        fmt::format("rank {} sends after a collective at {}; rank {} waits for it before that "
+                    "collective at {}",
+                    message.source, At(message.source, sent.site), taken.rank,
+                    At(taken.rank, receive.site)),
+        receive.site, false);
+  }
+  if (sent.type < 256 || receive.type < 256 || sent.count == 0) return;
+  if (sent.type != receive.type) {
+    Add(Cause::kDatatypeMismatch, {message.source, taken.rank},
+        fmt::format("rank {} sends another datatype at {} than rank {} receives at {}",
+                    message.source, At(message.source, sent.site), taken.rank,
+                    At(taken.rank, receive.site)),
+        receive.site);
+  } else if (receive.count >= 0 && sent.count > receive.count) {
+    Add(Cause::kTruncation, {message.source, taken.rank},
+        fmt::format("rank {} sends {} elements at {}; rank {} has room for {} at {}",
+                    message.source, sent.count, At(message.source, sent.site), taken.rank,
+                    receive.count, At(taken.rank, receive.site)),
+        receive.site);
+  }
+}
+
+// Two sources at one wildcard: which comes first is chance. Many right programs are made so.
+void Judge::CheckRace(int rank, const Event& receive, int source) {
+  if (!options_.races) return;
+  const auto [first, fresh] = first_source_.insert({{rank, receive.site}, source});
+  if (fresh || first->second == source) return;
+  Add(Cause::kMessageRace, {rank},
+      fmt::format("messages of ranks {} and {} race for the MPI_ANY_SOURCE of rank {} at {}",
+                  history_.WorldRank(receive.comm, first->second),
+                  history_.WorldRank(receive.comm, source), rank, At(rank, receive.site)),
+      receive.site, false);
+}
+
+void Judge::Ended(int rank, End how) {
+  Rank& mine = history_.ranks[Index(rank)];
+  if (mine.finalized || mine.lost) return;
+  if (how != End::kStopped) mine.lost = true;
+  const bool consequence =
+      std::any_of(history_.ranks.begin(), history_.ranks.end(),
+                  [](const Rank& each) { return each.misused || each.aborted; });
+  if (rank_lost_ || consequence) return;
+  rank_lost_ = true;
+  const char* const what = how == End::kStopped  ? "is stopped"
+                           : how == End::kExited ? "exited without MPI_Finalize"
+                                                 : "died without MPI_Finalize";
+  Add(how == End::kStopped ? Cause::kStoppedRank : Cause::kLostRank, {rank},
+      fmt::format("rank {} {}; last seen {}", rank, what, Describe(rank)), 0);
+  findings_.back().hangs = true;
+}
+
+void Judge::AllEnded() { TellLostMessages(); }
+
+std::vector<Finding> Judge::Tell() { return std::exchange(findings_, {}); }
+
+void Judge::Add(Cause cause, std::vector<int> culprits, std::string text, std::uint64_t site,
+                bool proved) {
+  // Each process has addresses of its own; the line is the same in all.
+  const std::string where = site == 0 ? std::string() : At(culprits.front(), site);
+  if (!told_.insert({cause, where}).second) return;
+  explained_ = explained_ || MayHang(cause);
+  std::sort(culprits.begin(), culprits.end());
+  culprits.erase(std::unique(culprits.begin(), culprits.end()), culprits.end());
+  findings_.push_back({cause, std::move(culprits), proved, false, std::move(text)});
+}
+
+}  // namespace lockstep::watch::judge

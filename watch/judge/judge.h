@@ -1,0 +1,86 @@
+// The judge of a watched MPI job: events in, findings out. It reads no clock, no file, no process;
+// a test gives it literal events. Each finding is told once.
+//
+//   Judge judge(size, locate);
+//   judge.Take(rank, event);                 in each rank's own order; any order among ranks
+//   for (const Finding& finding : judge.Tell()) …
+//   judge.Standstill()                       who can never go on, as far as events say
+#ifndef LOCKSTEP_WATCH_JUDGE_JUDGE_H_
+#define LOCKSTEP_WATCH_JUDGE_JUDGE_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "watch/judge/finding.h"
+#include "watch/judge/history.h"
+#include "watch/judge/wait_graph.h"
+
+namespace lockstep::watch::judge {
+
+struct Options {
+  bool races = false;  // tell of messages that race for a wildcard, also where nothing fails
+};
+
+enum class End { kExited, kDied, kStopped };
+
+class Judge {
+ public:
+  Judge(int size, Locate locate, Options options = {});
+
+  void Take(int rank, const Event& event);
+  void Ended(int rank, End how);
+  void ThreadsMayCall(int rank) { history_.ranks[Index(rank)].any_thread = true; }
+  // Whatever ends from now on was ended by somebody else.
+  void EndsAreNoNews() { rank_lost_ = true; }
+  // All processes are gone: what nobody received will never be.
+  void AllEnded();
+
+  std::vector<Finding> Tell();
+  StuckRanks Standstill() const { return FindStuck(history_); }
+  // The finding for ranks that two looks proved to be stuck.
+  void Hangs(const StuckRanks& stuck, bool proved);
+  std::string Describe(int rank) const;
+  const History& history() const { return history_; }
+
+ private:
+  static std::size_t Index(int rank) { return static_cast<std::size_t>(rank); }
+  void Enter(int rank, const Event& event);
+  void Leave(int rank, const Event& event);
+  void Done(int rank, const Event& event);
+  void MadeObject(int rank, const Event& event);
+  void Start(int rank, std::uint32_t request);
+  void Release(int rank, std::uint32_t request, Call call);
+  bool CheckArguments(int rank, const Event& event);
+  void EnterCollective(int rank, const Event& event, std::uint64_t* position);
+  void Compare(int rank, const Event& event, Position& position);
+  void NothingMoreFrom(int rank);
+  bool CalledElsewhere(int rank, int other, Call call) const;
+  void TellMissing(int rank, const Position& position);
+  std::uint64_t Send(int rank, const Event& event);
+  void Received(int rank, const Event& receive, int source, int tag, bool blocked);
+  void Pair(const Message& message, const Taken& taken);
+  void CheckRace(int rank, const Event& receive, int source);
+  void TellUnfinished(int rank);
+  void TellLeaks(int rank);
+  void TellLostMessages();
+  void Add(Cause cause, std::vector<int> culprits, std::string text, std::uint64_t site,
+           bool proved = true);
+  std::string At(int rank, std::uint64_t site) const { return locate_(rank, site); }
+
+  History history_;
+  Locate locate_;
+  Options options_;
+  std::vector<Finding> findings_;
+  std::set<std::pair<Cause, std::string>> told_;               // by cause and place
+  std::map<std::pair<int, std::uint64_t>, int> first_source_;  // of wildcards, by rank and site
+  bool explained_ = false;  // a finding was told already: a standstill after it is its consequence
+  bool rank_lost_ = false;
+};
+
+}  // namespace lockstep::watch::judge
+
+#endif  // LOCKSTEP_WATCH_JUDGE_JUDGE_H_

@@ -1,0 +1,139 @@
+// Messages and their receives: datatypes, room, what nobody receives, races.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "watch/judge/testing/literal_history.h"
+
+namespace lockstep::watch::judge {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using Literal = LiteralHistory;
+
+void FinalizeAll(LiteralHistory& history, int size) {
+  for (int rank = 0; rank < size; ++rank) history.EnterFinalize(rank);
+}
+
+TEST(Messages, WhatFitsIsNoNewsInEitherOrderOfReading) {
+  LiteralHistory forwards(2);
+  forwards.Call_(0, Literal::Sends(Call::kSend, 1, 1));
+  forwards.Got(1, Literal::Receives(Call::kRecv, 2, 0), 0);
+  FinalizeAll(forwards, 2);
+  EXPECT_THAT(forwards.Causes(), IsEmpty());
+  LiteralHistory backwards(2);
+  backwards.Got(1, Literal::Receives(Call::kRecv, 2, 0), 0);
+  backwards.Call_(0, Literal::Sends(Call::kSend, 1, 1));
+  FinalizeAll(backwards, 2);
+  EXPECT_THAT(backwards.Causes(), IsEmpty());
+}
+
+TEST(Messages, AnotherDatatype) {
+  LiteralHistory history(2);
+  Event sent = Literal::Sends(Call::kSend, 1, 1);
+  sent.type = kFloat;
+  history.Call_(0, sent);
+  history.Got(1, Literal::Receives(Call::kRecv, 2, 0), 0);
+  EXPECT_THAT(history.Findings(), ElementsAre("datatype_mismatch: rank 0 sends another datatype at "
+                                              "line 1 than rank 1 receives at line 2"));
+}
+
+TEST(Messages, BytesAndMixedTypesFitAll) {
+  for (const std::uint32_t type : {events::kByteType, events::kMixedType}) {
+    LiteralHistory history(2);
+    Event sent = Literal::Sends(Call::kSend, 1, 1);
+    sent.type = type;
+    history.Call_(0, sent);
+    history.Got(1, Literal::Receives(Call::kRecv, 2, 0), 0);
+    EXPECT_THAT(history.Causes(), IsEmpty());
+  }
+}
+
+TEST(Messages, ShorterFitsLongerDoesNot) {
+  for (const int count : {1, 9}) {
+    LiteralHistory history(2);
+    Event sent = Literal::Sends(Call::kSend, 1, 1);
+    sent.count = count;
+    Event receive = Literal::Receives(Call::kRecv, 2, 0);
+    receive.count = 5;
+    history.Call_(0, sent);
+    history.Got(1, receive, 0);
+    EXPECT_EQ(history.Causes().size(), count > 5 ? 1u : 0u);
+  }
+}
+
+TEST(Messages, NobodyReceivesIt) {
+  LiteralHistory history(2);
+  history.Call_(0, Literal::Sends(Call::kSend, 1, 1));
+  history.EnterFinalize(0);
+  EXPECT_THAT(history.Causes(), IsEmpty());  // rank 1 may still receive it
+  history.EnterFinalize(1);
+  EXPECT_THAT(history.Findings(), ElementsAre("lost_message: rank 0 sends to rank 1 in MPI_Send at "
+                                              "line 1; nobody receives it"));
+}
+
+TEST(Messages, TagsAreMatchedOutOfOrder) {
+  LiteralHistory history(2);
+  history.Call_(0, Literal::Sends(Call::kSend, 1, 1, 1));
+  history.Call_(0, Literal::Sends(Call::kSend, 2, 1, 2));
+  history.Got(1, Literal::Receives(Call::kRecv, 3, 0, 2), 0, 2);
+  history.Got(1, Literal::Receives(Call::kRecv, 4, 0, 1), 0, 1);
+  FinalizeAll(history, 2);
+  EXPECT_THAT(history.Causes(), IsEmpty());
+}
+
+TEST(Messages, AMessageThatACollectiveHoldsBack) {
+  for (const Call call : {Call::kBcast, Call::kIbcast}) {
+    for (const bool early : {true, false}) {
+      LiteralHistory history(2);
+      Event broadcast = Literal::Asks(call, 3);
+      broadcast.peer = 0;
+      broadcast.request = call == Call::kIbcast ? 1 : 0;
+      history.Call_(0, broadcast);
+      history.Call_(0, Literal::Sends(Call::kSend, 4, 1));
+      if (!early) history.Call_(1, broadcast);
+      history.Got(1, Literal::Receives(Call::kRecv, 7, 0), 0);
+      if (early) history.Call_(1, broadcast);
+      const bool unsafe = early && call == Call::kBcast;
+      EXPECT_EQ(history.Findings(),
+                unsafe
+                    ? std::vector<std::string>{"unsafe_order: rank 0 sends after a collective at "
+                                               "line 4; rank 1 waits for it before that "
+                                               "collective at line 7"}
+                    : std::vector<std::string>{});
+    }
+  }
+}
+
+TEST(Messages, ACancelledSendIsNotLost) {
+  LiteralHistory history(2);
+  history.Posts(0, Literal::Sends(Call::kIsend, 1, 1), 1);
+  history.OpenOn(0, Call::kCancel, 2, {1});
+  history.Left(0, Call::kCancel);
+  history.Waits(0, 3, 1);
+  FinalizeAll(history, 2);
+  EXPECT_THAT(history.Causes(), IsEmpty());
+}
+
+TEST(Messages, ARaceIsToldWhereItIsAskedFor) {
+  for (const bool asked : {false, true}) {
+    LiteralHistory history(3, Options{asked});
+    const Event receive = Literal::Receives(Call::kRecv, 5, events::kAnySource);
+    for (const int source : {1, 2}) {
+      history.Call_(source, Literal::Sends(Call::kSend, 1, 0));
+      history.Got(0, receive, source);
+    }
+    EXPECT_EQ(history.Causes().size(), asked ? 1u : 0u);
+  }
+}
+
+TEST(Messages, WhatIsReceivedFromNobodyIsIgnored) {
+  LiteralHistory history(2);
+  history.Call_(0, Literal::Sends(Call::kSend, 1, events::kProcNull));
+  history.Got(0, Literal::Receives(Call::kRecv, 2, events::kProcNull), events::kProcNull);
+  FinalizeAll(history, 2);
+  EXPECT_THAT(history.Causes(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace lockstep::watch::judge

@@ -1,0 +1,293 @@
+// The wait-for graph. A blocked rank has needs; a need is met by any of some ranks. Ranks that run
+// can meet anything, ranks that are over meet nothing. What a rank already sent may still arrive,
+// so a receive that it fits needs nobody.
+#include "watch/judge/wait_graph.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace lockstep::watch::judge {
+namespace {
+
+using events::Class;
+using events::FactsOf;
+using events::Sync;
+
+std::size_t Index(int rank) { return static_cast<std::size_t>(rank); }
+
+bool Fits(const Event& receive, const Event& sent) {
+  return receive.tag == events::kAnyTag || receive.tag == sent.tag;
+}
+
+class Graph {
+ public:
+  explicit Graph(const History& history) : history_(history) {
+    for (int rank = 0; rank < history.size; ++rank) ClaimMessages(rank);
+  }
+
+  StuckRanks Solve();
+
+ private:
+  bool Over(const Rank& rank) const { return rank.finalizing || rank.lost || rank.aborted; }
+  void ClaimMessages(int rank);
+  bool Claim(int rank, const Event& receive);
+  bool Arrives(int rank, const Event& receive) const;
+  // What blocks the rank; none where nothing does, as far as is known.
+  std::optional<Wait> WaitOf(int rank) const;
+  std::optional<Need> NeedOfReceive(int rank, const Event& receive) const;
+  std::optional<Need> NeedOfSend(const Event& sent, std::uint64_t message) const;
+  std::vector<Need> NeedsOfCollective(int rank, const Event& event, std::uint64_t position) const;
+  std::vector<Need> NeedsOfRequest(int rank, std::uint32_t number) const;
+
+  const History& history_;
+  std::set<std::uint64_t> claimed_;                 // messages that a posted receive will take
+  std::set<std::pair<int, std::uint64_t>> served_;  // receives (rank, order) that one is there for
+};
+
+// Calls `see` with every channel to this receive; stops where it returns true.
+template <typename See>
+bool AnyChannel(const History& history, int rank, const Event& receive, See see) {
+  const int me = history.RankIn(rank, receive.comm);
+  const auto comm = history.communicators.find(receive.comm);
+  if (me < 0 || comm == history.communicators.end()) return false;
+  const bool wild = receive.peer == events::kAnySource;
+  const int first = wild ? 0 : receive.peer;
+  const int last = wild ? comm->second.size - 1 : receive.peer;
+  for (int source = first; source <= last; ++source) {
+    const auto channel = history.channels.find({receive.comm, source, me});
+    if (channel != history.channels.end() && see(channel->second)) return true;
+  }
+  return false;
+}
+
+bool Graph::Claim(int rank, const Event& receive) {
+  const bool wild = receive.peer == events::kAnySource;
+  bool found = false;
+  AnyChannel(history_, rank, receive, [&](const Channel& channel) {
+    for (const Message& message : channel.sent) {
+      if (!Fits(receive, message.sent) || (!wild && claimed_.count(message.number) > 0)) continue;
+      // A wildcard may take any of them: none of their senders is known to wait in vain.
+      claimed_.insert(message.number);
+      found = true;
+      if (!wild) return true;
+    }
+    return false;
+  });
+  return found;
+}
+
+bool Graph::Arrives(int rank, const Event& receive) const {
+  return AnyChannel(history_, rank, receive, [&](const Channel& channel) {
+    return std::any_of(channel.sent.begin(), channel.sent.end(),
+                       [&](const Message& message) { return Fits(receive, message.sent); });
+  });
+}
+
+void Graph::ClaimMessages(int rank) {
+  std::vector<std::pair<std::uint64_t, const Event*>> receives;
+  const Rank& mine = history_.ranks[Index(rank)];
+  for (const auto& [number, request] : mine.requests) {
+    if (request.active && request.order != 0) receives.emplace_back(request.order, &request.event);
+  }
+  for (const auto& [thread, open] : mine.open) {
+    if (open.order != 0) receives.emplace_back(open.order, &open.event);
+  }
+  std::sort(receives.begin(), receives.end());
+  for (const auto& [order, event] : receives) {
+    if (Claim(rank, *event)) served_.insert({rank, order});
+  }
+}
+
+std::optional<Need> Graph::NeedOfReceive(int rank, const Event& receive) const {
+  if (receive.peer == events::kProcNull) return std::nullopt;
+  const auto comm = history_.communicators.find(receive.comm);
+  if (comm == history_.communicators.end()) return std::nullopt;
+  Need need;
+  const int size = comm->second.size;
+  for (int member = 0; member < size; ++member) {
+    if (receive.peer != events::kAnySource && receive.peer != member) continue;
+    const int world = history_.WorldRank(receive.comm, member);
+    if (world < 0) return std::nullopt;
+    if (receive.peer == events::kAnySource && world == rank) continue;
+    need.any_of.push_back(world);
+  }
+  return need;
+}
+
+std::optional<Need> Graph::NeedOfSend(const Event& sent, std::uint64_t message) const {
+  if (message == 0 || (sent.flags & events::kBuffered) != 0) return std::nullopt;
+  if (claimed_.count(message) > 0) return std::nullopt;
+  const int to = history_.WorldRank(sent.comm, sent.peer);
+  if (to < 0) return std::nullopt;
+  for (const auto& [key, channel] : history_.channels) {
+    if (std::get<0>(key) != sent.comm || std::get<2>(key) != sent.peer) continue;
+    for (const Message& waiting : channel.sent) {
+      if (waiting.number == message) return Need{{to}, (sent.flags & events::kSynchronous) == 0};
+    }
+  }
+  return std::nullopt;  // it was received
+}
+
+std::vector<Need> Graph::NeedsOfCollective(int rank, const Event& event,
+                                           std::uint64_t position) const {
+  const auto found = history_.communicators.find(event.comm);
+  if (found == history_.communicators.end() || position == 0) return {};
+  const Communicator& comm = found->second;
+  const std::uint64_t place = position - 1;
+  if (place < comm.base || place >= comm.base + comm.positions.size()) return {};
+  const Position& there = comm.positions[place - comm.base];
+  const int me = history_.RankIn(rank, event.comm);
+  std::vector<Need> needs;
+  Need others{{}, true};
+  for (int member = 0; member < comm.size; ++member) {
+    const auto differs = [&](int who) {
+      return std::count(there.different.begin(), there.different.end(), who) > 0;
+    };
+    const bool entered = comm.called[Index(member)] > place && differs(member) == differs(me);
+    if (member == me || entered) continue;
+    const int world = comm.world[Index(member)];
+    if (world < 0) return {};
+    const Sync sync = FactsOf(event.call).sync;
+    const bool hard = sync == Sync::kAll || (sync == Sync::kRoot && member == event.peer) ||
+                      (sync == Sync::kAtRoot && me == event.peer) ||
+                      (sync == Sync::kLower && member < me);
+    if (hard) {
+      needs.push_back({{world}, false});
+    } else {
+      others.any_of.push_back(world);
+    }
+  }
+  if (needs.empty() && !others.any_of.empty()) needs.push_back(others);
+  return needs;
+}
+
+std::vector<Need> Graph::NeedsOfRequest(int rank, std::uint32_t number) const {
+  const Rank& mine = history_.ranks[Index(rank)];
+  const auto found = mine.requests.find(number);
+  if (found == mine.requests.end() || !found->second.active) return {};
+  const Request& request = found->second;
+  if (request.position != 0) return NeedsOfCollective(rank, request.event, request.position);
+  std::optional<Need> need;
+  if (request.order == 0) {
+    need = NeedOfSend(request.event, request.message);
+  } else if (served_.count({rank, request.order}) == 0) {
+    need = NeedOfReceive(rank, request.event);
+  }
+  return need ? std::vector<Need>{*need} : std::vector<Need>{};
+}
+
+std::optional<Wait> Graph::WaitOf(int rank) const {
+  const Rank& mine = history_.ranks[Index(rank)];
+  // More than one thread: another one may free this rank at any time.
+  if (!mine.begun || mine.any_thread || mine.threads.size() != 1 || mine.open.size() != 1) {
+    return std::nullopt;
+  }
+  const OpenCall& open = mine.open.begin()->second;
+  const Event& event = open.event;
+  Wait wait{rank, true, {}};
+  const auto add = [&](const std::optional<Need>& need) {
+    if (need) wait.needs.push_back(*need);
+  };
+  const Class kind = FactsOf(event.call).call_class;
+  if (kind == Class::kSend) add(NeedOfSend(event, open.message));
+  if (kind == Class::kExchange && !open.parts.empty()) {
+    add(NeedOfSend(open.parts.front(), open.message));
+  }
+  if ((kind == Class::kReceive || kind == Class::kExchange) &&
+      served_.count({rank, open.order}) == 0) {
+    add(NeedOfReceive(rank, event));
+  }
+  if (kind == Class::kProbe && !Arrives(rank, event)) add(NeedOfReceive(rank, event));
+  if (kind == Class::kCollective) wait.needs = NeedsOfCollective(rank, event, open.position);
+  if (kind == Class::kWaitAll || kind == Class::kWaitAny) {
+    wait.all = kind == Class::kWaitAll;
+    for (const Event& part : open.parts) {
+      const std::vector<Need> needs = NeedsOfRequest(rank, part.request);
+      if (needs.empty() && !wait.all) return std::nullopt;
+      wait.needs.insert(wait.needs.end(), needs.begin(), needs.end());
+    }
+  }
+  if (wait.needs.empty()) return std::nullopt;
+  return wait;
+}
+
+StuckRanks Graph::Solve() {
+  const std::size_t size = Index(history_.size);
+  std::vector<std::optional<Wait>> waits(size);
+  std::vector<std::vector<std::pair<int, std::size_t>>> needed_by(size);
+  std::vector<std::vector<bool>> met(size);
+  std::vector<int> free_ranks;
+  std::vector<bool> stuck(size, true);
+  for (int rank = 0; rank < history_.size; ++rank) {
+    if (Over(history_.ranks[Index(rank)])) continue;
+    waits[Index(rank)] = WaitOf(rank);
+    if (!waits[Index(rank)]) {
+      stuck[Index(rank)] = false;
+      free_ranks.push_back(rank);
+      continue;
+    }
+    const std::vector<Need>& needs = waits[Index(rank)]->needs;
+    met[Index(rank)].assign(needs.size(), false);
+    for (std::size_t need = 0; need < needs.size(); ++need) {
+      for (const int other : needs[need].any_of) needed_by[Index(other)].emplace_back(rank, need);
+    }
+  }
+  while (!free_ranks.empty()) {
+    const int freed = free_ranks.back();
+    free_ranks.pop_back();
+    for (const auto& [rank, need] : needed_by[Index(freed)]) {
+      if (!stuck[Index(rank)]) continue;
+      std::vector<bool>& mine = met[Index(rank)];
+      mine[need] = true;
+      if (waits[Index(rank)]->all &&
+          !std::all_of(mine.begin(), mine.end(), [](bool m) { return m; })) {
+        continue;
+      }
+      stuck[Index(rank)] = false;
+      free_ranks.push_back(rank);
+    }
+  }
+  StuckRanks result;
+  for (std::size_t rank = 0; rank < size; ++rank) {
+    if (!stuck[rank] || !waits[rank]) continue;
+    Wait wait{waits[rank]->rank, waits[rank]->all, {}};
+    bool hard = false;
+    bool soft = false;
+    for (std::size_t need = 0; need < met[rank].size(); ++need) {
+      if (met[rank][need]) continue;
+      wait.needs.push_back(waits[rank]->needs[need]);
+      (wait.needs.back().soft ? soft : hard) = true;
+    }
+    if (wait.all ? !hard : soft) result.soft = true;
+    result.waits.push_back(std::move(wait));
+  }
+  return result;
+}
+
+}  // namespace
+
+StuckRanks FindStuck(const History& history) { return Graph(history).Solve(); }
+
+const Event* NearMiss(const History& history, int rank, const Event& receive, bool* other_comm) {
+  const int source =
+      receive.peer == events::kAnySource ? -1 : history.WorldRank(receive.comm, receive.peer);
+  for (const auto& [key, channel] : history.channels) {
+    const auto& [comm, from, to] = key;
+    if (history.WorldRank(comm, to) != rank) continue;
+    for (const Message& message : channel.sent) {
+      const bool same_comm = comm == receive.comm;
+      // The rank that is meant may have another number in the other communicator.
+      const bool same_number = !same_comm && from == receive.peer;
+      if (source >= 0 && message.source != source && !same_number) continue;
+      if (same_comm && Fits(receive, message.sent)) continue;
+      if (!same_comm && !Fits(receive, message.sent)) continue;
+      *other_comm = !same_comm;
+      return &message.sent;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace lockstep::watch::judge

@@ -1,0 +1,37 @@
+// Who waits for whom, and who can therefore never go on.
+#ifndef LOCKSTEP_WATCH_JUDGE_WAIT_GRAPH_H_
+#define LOCKSTEP_WATCH_JUDGE_WAIT_GRAPH_H_
+
+#include <vector>
+
+#include "watch/judge/history.h"
+
+namespace lockstep::watch::judge {
+
+// One need of a blocked rank: any of these ranks can meet it.
+struct Need {
+  std::vector<int> any_of;
+  bool soft = false;  // a library that buffers may meet it alone
+};
+
+struct Wait {
+  int rank = 0;
+  bool all = true;  // all needs, or one of them
+  std::vector<Need> needs;
+};
+
+struct StuckRanks {
+  std::vector<Wait> waits;  // of the ranks that can never go on; none: nobody is stuck
+  bool soft = false;        // true only if nothing buffers what is sent
+};
+
+// The greatest set of ranks in which nobody's needs can be met from outside of it. Linear in
+// members of needs.
+StuckRanks FindStuck(const History& history);
+
+// The unreceived messages of `source` that would fit but for their tag or communicator.
+const Event* NearMiss(const History& history, int rank, const Event& receive, bool* other_comm);
+
+}  // namespace lockstep::watch::judge
+
+#endif  // LOCKSTEP_WATCH_JUDGE_WAIT_GRAPH_H_

@@ -1,0 +1,99 @@
+// What a vendor's handle stands for. Fixed tables in static memory: no call of a program allocates.
+// A handle may stand for several requests at once (Open MPI returns one that is already over).
+#ifndef LOCKSTEP_WATCH_PRELOAD_HANDLES_H_
+#define LOCKSTEP_WATCH_PRELOAD_HANDLES_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace lockstep::watch::preload {
+
+struct Known {
+  std::uint64_t key = 0;  // 0: an empty place
+  std::uint64_t value = 0;
+  std::uint32_t number = 0;
+  std::uint32_t code = 0;
+};
+
+class SpinLock {
+ public:
+  explicit SpinLock(std::atomic_flag& flag) : flag_(flag) {
+    while (flag_.test_and_set(std::memory_order_acquire)) {
+    }
+  }
+  ~SpinLock() { flag_.clear(std::memory_order_release); }
+  SpinLock(const SpinLock&) = delete;
+  SpinLock& operator=(const SpinLock&) = delete;
+
+ private:
+  std::atomic_flag& flag_;
+};
+
+// Open addressing with backward shift: no tombstones, so it stays fast however long it runs.
+template <std::size_t kPlaces>
+class HandleTable {
+ public:
+  // False when the table is full.
+  bool Insert(const Known& known) {
+    const SpinLock lock(flag_);
+    if (count_ >= kPlaces / 4 * 3) return false;
+    std::size_t at = Home(known.key);
+    while (places_[at].key != 0) at = Next(at);
+    places_[at] = known;
+    ++count_;
+    return true;
+  }
+
+  bool Find(std::uint64_t key, Known* known) {
+    const SpinLock lock(flag_);
+    const std::size_t at = Place(key);
+    if (places_[at].key == 0) return false;
+    *known = places_[at];
+    return true;
+  }
+
+  bool Update(const Known& known) {
+    const SpinLock lock(flag_);
+    const std::size_t at = Place(known.key);
+    if (places_[at].key == 0) return false;
+    places_[at] = known;
+    return true;
+  }
+
+  bool Remove(std::uint64_t key, Known* known) {
+    const SpinLock lock(flag_);
+    std::size_t hole = Place(key);
+    if (places_[hole].key == 0) return false;
+    *known = places_[hole];
+    --count_;
+    for (std::size_t at = Next(hole); places_[at].key != 0; at = Next(at)) {
+      const std::size_t home = Home(places_[at].key);
+      const bool stays = hole <= at ? hole < home && home <= at : hole < home || home <= at;
+      if (stays) continue;
+      places_[hole] = places_[at];
+      hole = at;
+    }
+    places_[hole] = Known();
+    return true;
+  }
+
+ private:
+  static std::size_t Home(std::uint64_t key) {
+    return (key * 0x9e3779b97f4a7c15ULL >> 32) & (kPlaces - 1);
+  }
+  static std::size_t Next(std::size_t at) { return (at + 1) & (kPlaces - 1); }
+  std::size_t Place(std::uint64_t key) const {
+    std::size_t at = Home(key);
+    while (places_[at].key != 0 && places_[at].key != key) at = Next(at);
+    return at;
+  }
+
+  std::atomic_flag flag_ = ATOMIC_FLAG_INIT;
+  std::size_t count_ = 0;
+  Known places_[kPlaces];
+};
+
+}  // namespace lockstep::watch::preload
+
+#endif  // LOCKSTEP_WATCH_PRELOAD_HANDLES_H_

@@ -1,0 +1,60 @@
+#include "watch/preload/handles.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+namespace lockstep::watch::preload {
+namespace {
+
+TEST(HandleTable, HoldsWhatAMapHoldsThroughAnyOrderOfChanges) {
+  static HandleTable<1024> table;
+  std::multimap<std::uint64_t, std::uint32_t> wanted;
+  std::mt19937 random(7);
+  for (std::uint32_t step = 1; step <= 200'000; ++step) {
+    const std::uint64_t key = random() % 600 + 1;
+    if (random() % 2 == 0 && wanted.size() < 700) {
+      ASSERT_TRUE(table.Insert({key, 0, step, 0}));
+      wanted.emplace(key, step);
+      continue;
+    }
+    Known known;
+    ASSERT_EQ(table.Remove(key, &known), wanted.count(key) > 0) << "step " << step;
+    if (known.key == 0) continue;
+    const auto [first, last] = wanted.equal_range(key);
+    auto found = first;
+    while (found != last && found->second != known.number) ++found;
+    ASSERT_NE(found, last) << "step " << step;
+    wanted.erase(found);
+  }
+}
+
+TEST(HandleTable, RefusesBeforeItIsFull) {
+  static HandleTable<16> table;
+  int held = 0;
+  while (table.Insert({static_cast<std::uint64_t>(held) + 1, 0, 0, 0})) ++held;
+  EXPECT_EQ(held, 12);
+  Known known;
+  EXPECT_FALSE(table.Find(99, &known));
+  EXPECT_TRUE(table.Remove(1, &known));
+  EXPECT_TRUE(table.Insert({99, 5, 0, 0}));
+  EXPECT_TRUE(table.Find(99, &known));
+  EXPECT_EQ(known.value, 5u);
+}
+
+TEST(HandleTable, OneHandleMayStandForSeveralThings) {
+  static HandleTable<64> table;
+  table.Insert({7, 0, 1, 0});
+  table.Insert({7, 0, 2, 0});
+  Known first;
+  Known second;
+  Known none;
+  EXPECT_TRUE(table.Remove(7, &first));
+  EXPECT_TRUE(table.Remove(7, &second));
+  EXPECT_NE(first.number, second.number);
+  EXPECT_FALSE(table.Remove(7, &none));
+}
+
+}  // namespace
+}  // namespace lockstep::watch::preload

@@ -1,0 +1,52 @@
+#!/usr/bin/python3
+"""The preload library as the dynamic linker sees it, and in programs that know nothing of MPI."""
+import os
+import re
+import subprocess
+import unittest
+
+LIBRARY = os.path.abspath("watch/preload/liblockstep_watch.so")
+
+
+def shown(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+class LibraryTest(unittest.TestCase):
+
+    def test_it_needs_the_c_library_alone(self):
+        needed = [line.split("[")[1].rstrip("]") for line in
+                  shown("readelf", "-dW", LIBRARY).splitlines() if "(NEEDED)" in line]
+        self.assertLessEqual(set(needed), {"libc.so.6", "libm.so.6", "libgcc_s.so.1",
+                                           "ld-linux-x86-64.so.2"})
+
+    def test_it_shows_mpi_calls_under_both_names_and_nothing_else(self):
+        lines = [line.split() for line in
+                 shown("nm", "-D", "--defined-only", LIBRARY).splitlines()]
+        names = [name for _, kind, name in lines if kind.isupper()]
+        calls = {name[4:] for name in names if name.startswith("MPI_")}
+        self.assertEqual({name[5:] for name in names if name.startswith("PMPI_")}, calls)
+        with open("watch/events/calls.h", encoding="utf-8") as file:
+            listed = set(re.findall(r"^  X\((\w+)", file.read(), re.M)) - {"None"}
+        self.assertEqual(calls, listed)
+        edges = {"__bss_start", "_edata", "_end"}  # of every library
+        self.assertFalse([name for name in names
+                          if not name.startswith(("MPI_", "PMPI_")) and name not in edges])
+
+    def test_what_it_wants_of_mpi_may_be_absent(self):
+        strong = [line.split()[-1] for line in shown("nm", "-D", LIBRARY).splitlines()
+                  if " U " in line]
+        self.assertFalse([name for name in strong if "mpi" in name.lower()])
+
+    def test_a_program_without_mpi_runs_and_leaves_nothing(self):
+        folder = os.environ["TEST_TMPDIR"]
+        before = os.listdir(folder)
+        environment = dict(os.environ, LD_PRELOAD=LIBRARY, LOCKSTEP_WATCH_FOLDER=folder)
+        ended = subprocess.run(["/bin/echo", "same"], check=True, capture_output=True, text=True,
+                               env=environment)
+        self.assertEqual((ended.stdout, ended.stderr), ("same\n", ""))
+        self.assertEqual(os.listdir(folder), before)
+
+
+if __name__ == "__main__":
+    unittest.main()

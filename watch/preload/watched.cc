@@ -1,0 +1,133 @@
+#include "watch/preload/watched.h"
+
+namespace lockstep::watch::preload {
+
+using events::Event;
+using events::Phase;
+
+Watched::Watched(events::Call call, void* site) {
+  ++internal::depth;
+  event_.call = call;
+  event_.site = reinterpret_cast<std::uint64_t>(site);
+}
+
+Watched::~Watched() { --internal::depth; }
+
+void Watched::Message(std::int64_t count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
+                      std::uint8_t flags) {
+  event_.comm = CommOf(comm);
+  event_.peer = peer == MPI_PROC_NULL ? events::kProcNull : peer;
+  event_.tag = tag;
+  event_.flags |= flags;
+  Data(count, type);
+}
+
+void Watched::Receive(std::int64_t count, MPI_Datatype type, int source, int tag, MPI_Comm comm) {
+  event_.comm = CommOf(comm);
+  event_.peer = SourceOf(source);
+  event_.tag = TagOf(tag);
+  event_.flags |= events::kReceiving;
+  Data(count, type);
+}
+
+void Watched::SendPart(std::int64_t count, MPI_Datatype type, int peer, int tag, MPI_Comm comm) {
+  const Event kept = event_;
+  Message(count, type, peer, tag, comm);
+  event_.phase = Phase::kPart;
+  Write(event_);
+  event_ = kept;
+}
+
+void Watched::Collective(MPI_Comm comm, int root, std::int32_t op) {
+  event_.comm = CommOf(comm);
+  event_.peer = root;
+  event_.tag = op;
+}
+
+void Watched::OnComm(std::uint64_t comm) {
+  event_.comm = comm;
+  event_.peer = events::kNoRoot;
+  event_.tag = events::kNoOp;
+}
+
+void Watched::Data(std::int64_t count, MPI_Datatype type) {
+  const Elements elements = ElementsOf(type, count);
+  event_.type = elements.type;
+  event_.count = elements.count;
+}
+
+void Watched::Data2(std::int64_t count, MPI_Datatype type) {
+  const Elements elements = ElementsOf(type, count);
+  const bool fits = elements.count >= 0 && elements.count < INT32_MAX;
+  event_.type2 = elements.type;
+  event_.count2 = fits ? static_cast<std::int32_t>(elements.count) : events::kUnknown;
+}
+
+void Watched::TypeOnly(MPI_Datatype type) {
+  Data(1, type);
+  event_.count = events::kUnknownCount;
+}
+
+void Watched::BadArgument() { event_.flags |= events::kBadArgument; }
+
+void Watched::Enter() {
+  event_.phase = Phase::kEnter;
+  Write(event_);
+}
+
+void Watched::Done(std::uint32_t request, const MPI_Status* status) {
+  Event event;
+  event.phase = Phase::kDone;
+  event.call = event_.call;
+  event.request = request;
+  event.comm = event_.comm;
+  event.flags = events::kNoMessage;
+  if (status) {
+    int cancelled = 0;
+    static const auto test_cancelled = Real<int(const MPI_Status*, int*)>("PMPI_Test_cancelled");
+    test_cancelled(status, &cancelled);
+    event.flags = cancelled ? events::kCancelled : 0;
+    event.peer = SourceOf(status->MPI_SOURCE);
+    event.tag = TagOf(status->MPI_TAG);
+  }
+  Write(event);
+}
+
+void Watched::Leave(int error) {
+  Event event;
+  event.phase = Phase::kLeave;
+  event.call = event_.call;
+  event.peer = error;
+  Write(event);
+}
+
+std::uint32_t Watched::Post(std::uint8_t flags) {
+  event_.request = NewRequest();
+  event_.flags |= flags;
+  return event_.request;
+}
+
+void Watched::Posted(MPI_Request request, int error) {
+  if (error == MPI_SUCCESS) RememberRequest(request, event_.request, event_.flags);
+}
+
+void Watched::Requests(int count, const MPI_Request* requests, RequestFacts* facts) {
+  for (int each = 0; each < count; ++each) {
+    facts[each] = RequestOf(requests[each]);
+    if (facts[each].number == 0) continue;
+    Event part;
+    part.phase = Phase::kPart;
+    part.call = event_.call;
+    part.site = event_.site;
+    part.request = facts[each].number;
+    Write(part);
+  }
+}
+
+void Watched::Over(MPI_Request handle, const RequestFacts& facts, const MPI_Status* status) {
+  if (facts.number == 0) return;
+  if ((facts.flags & events::kPersistent) == 0) ForgetRequest(handle);
+  Done(facts.number, status);
+}
+
+}  // namespace lockstep::watch::preload

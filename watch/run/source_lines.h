@@ -1,0 +1,26 @@
+// Return addresses -> "solver.c:31", from the debug information of the file that holds them.
+#ifndef LOCKSTEP_WATCH_RUN_SOURCE_LINES_H_
+#define LOCKSTEP_WATCH_RUN_SOURCE_LINES_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace lockstep::watch::run {
+
+class SourceLines {
+ public:
+  SourceLines();
+  ~SourceLines();
+  // `maps`: the process's /proc/PID/maps. The function and its file where there are no lines.
+  std::string At(const std::string& maps, std::uint64_t return_address);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lockstep::watch::run
+
+#endif  // LOCKSTEP_WATCH_RUN_SOURCE_LINES_H_

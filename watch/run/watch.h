@@ -1,0 +1,26 @@
+// Runs a launcher on this host, watches the MPI programs it starts, and tells what goes wrong.
+#ifndef LOCKSTEP_WATCH_RUN_WATCH_H_
+#define LOCKSTEP_WATCH_RUN_WATCH_H_
+
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+
+namespace lockstep::watch::run {
+
+struct WatchOptions {
+  std::vector<std::string> command;
+  std::string library;  // liblockstep_watch.so
+  std::string on_hang = "report";
+  std::string findings;  // a file, one line a finding; empty: none
+  bool races = false;
+};
+
+// The launcher's own exit code (128 and the signal where one ended it); with on_hang "kill", 1
+// after a hang.
+Result<int> Watch(const WatchOptions& options);
+
+}  // namespace lockstep::watch::run
+
+#endif  // LOCKSTEP_WATCH_RUN_WATCH_H_

@@ -1,0 +1,94 @@
+#!/usr/bin/python3
+"""Real MPI programs under `lockstep watch`: what is told of wrong ones, and nothing of right ones."""
+import os
+import re
+import subprocess
+import unittest
+
+LOCKSTEP = os.path.abspath("scripts/lockstep/lockstep")
+CASES = os.path.abspath("watch/preload/cases")
+OPTIONS = ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
+
+
+def launch(case, ranks=3, options=("--on-hang=kill",)):
+    command = [LOCKSTEP, "watch", *options, "--", "mpirun", "-np", str(ranks), *OPTIONS, CASES,
+               case]
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=250)
+
+
+def findings(ended):
+    """[(cause, text)]: what the watcher told, without its remedies."""
+    return re.findall(r"^lockstep watch: (?:HUNG, )?(\w+) \(\w+\): (.*)$", ended.stderr, re.M)
+
+
+class RightPrograms(unittest.TestCase):
+
+    def right(self, case):
+        ended = launch(case)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertEqual(findings(ended), [])
+        self.assertRegex(ended.stderr, r"3 ranks, \d+ events, no finding")
+        return ended
+
+    def test_their_output_is_their_own(self):
+        self.assertEqual(sorted(self.right("ring").stdout.splitlines()),
+                         ["rank 0: 3", "rank 1: 3", "rank 2: 3"])
+
+    def test_wildcards_and_types_and_communicators(self):
+        self.right("master")
+        self.right("objects")
+
+    def test_a_rank_that_is_slow_or_polls_is_not_hung(self):
+        self.right("slow")
+        self.right("poll")
+
+    def test_the_exit_code_is_passed_on(self):
+        for code in (0, 7):
+            ended = subprocess.run([LOCKSTEP, "watch", "--", "sh", "-c", "exit %d" % code],
+                                   check=False, capture_output=True, text=True, timeout=60)
+            self.assertEqual(ended.returncode, code)
+            self.assertIn("no MPI program was seen", ended.stderr)
+
+    def test_a_command_that_is_not_there(self):
+        ended = subprocess.run([LOCKSTEP, "watch", "--", "/no/such/launcher"], check=False,
+                               capture_output=True, text=True, timeout=60)
+        self.assertEqual(ended.returncode, 2)
+        self.assertIn("/no/such/launcher: cannot be started", ended.stderr)
+
+
+class WrongPrograms(unittest.TestCase):
+
+    def wrong(self, case, cause, pattern):
+        ended = launch(case)
+        told = findings(ended)
+        self.assertEqual([each[0] for each in told], [cause], ended.stderr)
+        self.assertRegex(told[0][1], pattern)
+        return ended
+
+    def test_hangs_are_proved_and_ended(self):
+        at = r"cases\.c:\d+"
+        ended = self.wrong("receives", "deadlock",
+                           r"rank 0 waits in MPI_Recv from rank 1, tag 7, at " + at)
+        self.assertEqual(ended.returncode, 1)
+        self.wrong("tag", "tag_mismatch", "tag 6, at " + at + "; the message came with tag 5")
+        self.wrong("mismatch", "call_mismatch", "MPI_Allreduce at " + at + " .* MPI_Barrier")
+
+    def test_misuse_and_leaks(self):
+        self.wrong("invalid", "invalid_rank", r"rank \d gives MPI_Send rank 6 of 3 at cases\.c:")
+        self.wrong("leak", "communicator_leak", r"MPI_Comm_dup at cases\.c:")
+
+    def test_ranks_that_end(self):
+        self.wrong("leaves", "lost_rank", "rank 1 exited without MPI_Finalize")
+        self.wrong("killed", "lost_rank", "rank 1 died without MPI_Finalize")
+
+    def test_nothing_is_left_behind(self):
+        command = [LOCKSTEP, "watch", "--", "mpirun", "-np", "2", *OPTIONS, CASES, "killed"]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL) as watcher:
+            watcher.wait(250)
+        mine = "lockstep-watch-%d-" % watcher.pid
+        self.assertEqual([name for name in os.listdir("/dev/shm") if name.startswith(mine)], [])
+
+
+if __name__ == "__main__":
+    unittest.main()
