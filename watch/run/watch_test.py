@@ -5,7 +5,7 @@ import re
 import subprocess
 import unittest
 
-LOCKSTEP = os.path.abspath("scripts/lockstep/lockstep")
+LOCKSTEP = os.path.abspath("cli/lockstep")
 CASES = os.path.abspath("watch/preload/cases")
 OPTIONS = ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
 
