@@ -62,6 +62,9 @@ class CommandsTest(unittest.TestCase):
         built = os.path.join(self.folder, "built")
         with open(os.path.join(TREE, "BUILD"), encoding="utf-8") as file:
             labels = re.findall(r'^ *\("([a-z/]+)", "(\w+)"\),$', file.read(), re.MULTILINE)
+        with open(os.path.join(TREE, "bench/programs.bzl"), encoding="utf-8") as file:
+            labels += [("bench", name) for name in re.findall(r'"(bench_\w+)": ', file.read())]
+        labels.append(("watch/preload", "liblockstep_watch.so"))
         for room, name in labels:
             os.makedirs(os.path.join(built, room), exist_ok=True)
             open(os.path.join(built, room, name), "w", encoding="utf-8").close()

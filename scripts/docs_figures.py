@@ -52,7 +52,7 @@ FIGURES = {
     "giant_ms": ("bench/measure/rounds.cc", r"kGiantNs = (\d+)'000'000"),
     "link_pass_s": ("bench/links/cases.cc", r"kBudgetSeconds = (\d+);"),
     "ping_bytes": ("bench/links/cases.h", r"kPingBytes = (\d+);"),
-    "clock_exchange_ms": ("core/coordinator/coordinator_clocks.cc", r"kExchangeSeconds = 0\.00(\d);"),
+    "clock_exchange_ms": ("core/coordinator/clock_prober.cc", r"kExchangeSeconds = 0\.00(\d);"),
     "wander_ppm": ("core/stats/clock_fit.h", r"kWanderPpm = (\d+);"),
     # NCCL and GPUs.
     "nccl_oldest": ("core/comm/nccl/library.h", r"kOldestVersion = VersionCode\((\d+), (\d+),",

@@ -10,14 +10,18 @@ namespace lockstep::bench::harness {
 namespace {
 
 using coordinator::After;
+using coordinator::EventKind;
+using coordinator::Exited;
+using coordinator::Of;
 using coordinator::Ranks;
+using coordinator::Refused;
 using coordinator::Signalled;
 using coordinator::Steps;
+using coordinator::Stopped;
 using coordinator::When;
 
-coordinator::ScriptStep Overdue(int rank) {
-  return coordinator::Of(coordinator::EventKind::kOverdue, rank);
-}
+
+coordinator::ScriptStep Overdue(int rank) { return Of(EventKind::kOverdue, rank); }
 verdict::History In(std::uint32_t case_index, int rank) {
   return verdict::History(rank)
       .Case(case_index)
@@ -32,8 +36,8 @@ coordinator::Script KilledIn(std::uint32_t case_index) {
 
 TEST(BenchLosses, AKillCostsTheCaseAndTheOtherIsMeasuredAnew) {
   EXPECT_EQ(
-      Schedule({}, coordinator::Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0), BothReady(),
-                                      BothDid({1}, 2), BothLeft())),
+      Schedule({}, Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0), BothReady(), BothDid({1}, 2),
+                         BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
       "clocks\n"
       "send * round 1: 0x0+2 1x0+2\n"
@@ -55,8 +59,7 @@ TEST(BenchLosses, AKillCostsTheCaseAndTheOtherIsMeasuredAnew) {
 
 TEST(BenchLosses, ALossInTheFirstRound) {
   EXPECT_EQ(
-      Schedule({},
-               coordinator::Steps(BothReady(), KilledIn(0), BothReady(), BothDid({1}), BothLeft())),
+      Schedule({}, Steps(BothReady(), KilledIn(0), BothReady(), BothDid({1}), BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
       "collect (2 times)\n"
       "end\n"
@@ -74,8 +77,7 @@ TEST(BenchLosses, ALossInTheFirstRound) {
 
 TEST(BenchLosses, TwoLifetimesWithoutARoundAreEnough) {
   EXPECT_EQ(
-      Schedule({.cases = 3},
-               coordinator::Steps(BothReady(), KilledIn(0), BothReady(), KilledIn(1))),
+      Schedule({.cases = 3}, Steps(BothReady(), KilledIn(0), BothReady(), KilledIn(1))),
       "start\n"
       "send * plan\n"
       "begun\n"
@@ -98,12 +100,10 @@ TEST(BenchLosses, TwoLifetimesWithoutARoundAreEnough) {
 
 TEST(BenchLosses, AKillInTheLastCaseKeepsTheFirst) {
   EXPECT_EQ(
-      Schedule(
-          {}, coordinator::Steps(BothReady(), BothDid({0, 1}, 2), coordinator::When("send * round"),
-                                 Sampled(0, 0, 2), Sampled(1, 0, 2),
-                                 coordinator::Ranks({In(1, 0), In(1, 1).Signalled(SIGKILL)}),
-                                 Sampled(0, 1, 1), coordinator::Signalled(1, SIGKILL), BothReady(),
-                                 BothDid({0}, 0), BothLeft())),
+      Schedule({}, Steps(BothReady(), BothDid({0, 1}, 2), When("send * round"), Sampled(0, 0, 2),
+                         Sampled(1, 0, 2), Ranks({In(1, 0), In(1, 1).Signalled(SIGKILL)}),
+                         Sampled(0, 1, 1), Signalled(1, SIGKILL), BothReady(), BothDid({0}, 0),
+                         BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
       "clocks\n"
       "send * round 1: 0x0+2 1x0+2\n"
@@ -124,7 +124,7 @@ TEST(BenchLosses, AKillInTheLastCaseKeepsTheFirst) {
 
 TEST(BenchLosses, TheWorkersOfMpiAreNotStartedTwice) {
   EXPECT_EQ(
-      Schedule({.own_mpi = true}, coordinator::Steps(BothReady(), KilledIn(0))),
+      Schedule({.own_mpi = true}, Steps(BothReady(), KilledIn(0))),
       "send * round 0: 0x0+4 1x0+4\n"
       "collect (2 times)\n"
       "end\n"
@@ -135,8 +135,7 @@ TEST(BenchLosses, TheWorkersOfMpiAreNotStartedTwice) {
 
 TEST(BenchLosses, TwoCasesTwoLosses) {
   EXPECT_EQ(
-      Schedule({}, coordinator::Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0), BothReady(),
-                                      KilledIn(1))),
+      Schedule({}, Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0), BothReady(), KilledIn(1))),
       "send * round 0: 0x0+4 1x0+4\n"
       "clocks\n"
       "send * round 1: 0x0+2 1x0+2\n"
@@ -161,9 +160,8 @@ TEST(BenchLosses, TwoCasesTwoLosses) {
 
 TEST(BenchLosses, ALostCaseRestsInLaterRepetitions) {
   EXPECT_EQ(
-      Schedule({.repetitions = 2},
-               coordinator::Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0), BothReady(),
-                                  BothDid({1}, 2), BothDid({1}), BothLeft())),
+      Schedule({.repetitions = 2}, Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0), BothReady(),
+                                         BothDid({1}, 2), BothDid({1}), BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
       "clocks\n"
       "send * round 1: 0x0+2 1x0+2\n"
@@ -188,12 +186,10 @@ TEST(BenchLosses, ALostCaseRestsInLaterRepetitions) {
 
 TEST(BenchLosses, WhatPeersSaySoonAfterBelongsToIt) {
   EXPECT_EQ(
-      Schedule({}, coordinator::Steps(
-                       BothReady(), BothDid({0, 1}, 2), coordinator::When("send * round"),
-                       coordinator::Ranks({In(0, 0), In(0, 1).Signalled(SIGKILL)}),
-                       coordinator::Signalled(1, SIGKILL), coordinator::After(0.1),
-                       Failed(0, SystemFailed("Connection closed by peer")), Sampled(0, 0, 1),
-                       coordinator::Exited(0, 1), BothReady(), BothDid({1}, 2), BothLeft())),
+      Schedule({}, Steps(BothReady(), BothDid({0, 1}, 2), When("send * round"),
+                         Ranks({In(0, 0), In(0, 1).Signalled(SIGKILL)}), Signalled(1, SIGKILL),
+                         After(0.1), Failed(0, SystemFailed("Connection closed by peer")),
+                         Sampled(0, 0, 1), Exited(0, 1), BothReady(), BothDid({1}, 2), BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
       "clocks\n"
       "send * round 1: 0x0+2 1x0+2\n"
@@ -214,11 +210,9 @@ TEST(BenchLosses, WhatPeersSaySoonAfterBelongsToIt) {
 
 TEST(BenchLosses, AnErrorOfOneRank) {
   EXPECT_EQ(
-      Schedule(
-          {}, coordinator::Steps(BothReady(), BothDid({0, 1}, 2), coordinator::When("send * round"),
-                                 coordinator::Ranks({In(0, 0), In(0, 1)}),
-                                 Failed(1, SystemFailed("no route")), BothReady(), BothDid({1}, 2),
-                                 BothLeft())),
+      Schedule({}, Steps(BothReady(), BothDid({0, 1}, 2), When("send * round"),
+                         Ranks({In(0, 0), In(0, 1)}), Failed(1, SystemFailed("no route")),
+                         BothReady(), BothDid({1}, 2), BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
       "clocks\n"
       "send * round 1: 0x0+2 1x0+2\n"
@@ -238,9 +232,8 @@ TEST(BenchLosses, AnErrorOfOneRank) {
 }
 
 TEST(BenchLosses, AnErrorOfTheEnvironmentBeforeARoundEndsTheRun) {
-  EXPECT_EQ(Schedule({}, coordinator::Steps(coordinator::When("send * plan"),
-                                            coordinator::Ranks({Connects(0), Connects(1)}),
-                                            Failed(1, EnvironmentError("no memory")))),
+  EXPECT_EQ(Schedule({}, Steps(When("send * plan"), Ranks({Connects(0), Connects(1)}),
+                               Failed(1, EnvironmentError("no memory")))),
             "start\n"
             "send * plan\n"
             "collect\n"
@@ -250,11 +243,9 @@ TEST(BenchLosses, AnErrorOfTheEnvironmentBeforeARoundEndsTheRun) {
 
 TEST(BenchLosses, AnErrorOfTheEnvironmentAfterARoundIsData) {
   EXPECT_EQ(Schedule({.iterations = {}},
-                     coordinator::Steps(
-                         BothReady(), BothDid({0, 1}), coordinator::When("send * round"),
-                         coordinator::Ranks({In(0, 0), In(0, 1)}),
-                         Failed(1, EnvironmentError("no memory")), coordinator::When("start"),
-                         Failed(0, EnvironmentError("no memory")))),
+                     Steps(BothReady(), BothDid({0, 1}), When("send * round"),
+                           Ranks({In(0, 0), In(0, 1)}), Failed(1, EnvironmentError("no memory")),
+                           When("start"), Failed(0, EnvironmentError("no memory")))),
             "send * round 0: 0x1+1 1x1+1\n"
             "clocks\n"
             "send * round 1: 0x4+64 1x4+64\n"
@@ -270,7 +261,7 @@ TEST(BenchLosses, AnErrorOfTheEnvironmentAfterARoundIsData) {
 }
 
 TEST(BenchLosses, WorkersThatCannotBeStarted) {
-  EXPECT_EQ(Schedule({}, {coordinator::Refused(EnvironmentError("no processes left"))}),
+  EXPECT_EQ(Schedule({}, {Refused(EnvironmentError("no processes left"))}),
             "start\n"
             "collect\n"
             "end\n"
@@ -278,29 +269,26 @@ TEST(BenchLosses, WorkersThatCannotBeStarted) {
 }
 
 TEST(BenchLosses, WorkersThatCannotBeStartedAgain) {
-  EXPECT_EQ(
-      Schedule({}, coordinator::Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0),
-                                      coordinator::Refused(EnvironmentError("no processes left")))),
-      "send * round 0: 0x0+4 1x0+4\n"
-      "clocks\n"
-      "send * round 1: 0x0+2 1x0+2\n"
-      "collect\n"
-      "save interrupted 2, interrupted 2\n"
-      "collect\n"
-      "end\n"
-      "start\n"
-      "save lost 2, interrupted 2\n"
-      "collect\n"
-      "end\n"
-      "no processes left\n");
+  EXPECT_EQ(Schedule({}, Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0),
+                               Refused(EnvironmentError("no processes left")))),
+            "send * round 0: 0x0+4 1x0+4\n"
+            "clocks\n"
+            "send * round 1: 0x0+2 1x0+2\n"
+            "collect\n"
+            "save interrupted 2, interrupted 2\n"
+            "collect\n"
+            "end\n"
+            "start\n"
+            "save lost 2, interrupted 2\n"
+            "collect\n"
+            "end\n"
+            "no processes left\n");
 }
 
 TEST(BenchLosses, ADeathBeforeARoundIsNotTriedAgain) {
   EXPECT_EQ(
-      Schedule({},
-               coordinator::Steps(coordinator::When("send * plan"),
-                                  coordinator::Ranks({Connects(0), Connects(1).Signalled(SIGSEGV)}),
-                                  Ready(0), coordinator::Signalled(1, SIGSEGV))),
+      Schedule({}, Steps(When("send * plan"), Ranks({Connects(0), Connects(1).Signalled(SIGSEGV)}),
+                         Ready(0), Signalled(1, SIGSEGV))),
       "start\n"
       "send * plan\n"
       "collect\n"
@@ -311,10 +299,8 @@ TEST(BenchLosses, ADeathBeforeARoundIsNotTriedAgain) {
 }
 
 TEST(BenchLosses, ARankThatNeverConnects) {
-  EXPECT_EQ(Schedule({}, coordinator::Steps(
-                             coordinator::When("send * plan"),
-                             coordinator::Ranks({Connects(0).Idle(), Connects(1).Silent(120)}),
-                             Ready(0))),
+  EXPECT_EQ(Schedule({}, Steps(When("send * plan"),
+                               Ranks({Connects(0).Idle(), Connects(1).Silent(120)}), Ready(0))),
             "start\n"
             "send * plan\n"
             "collect\n"
@@ -327,12 +313,10 @@ TEST(BenchLosses, ARankThatNeverConnects) {
 
 TEST(BenchLosses, SilenceOfAll) {
   EXPECT_EQ(
-      Schedule(
-          {.own_mpi = true},
-          coordinator::Steps(BothReady(), coordinator::When("send * round"),
-                             coordinator::Ranks({In(0, 0).Silent(6),
-                                                 In(0, 1).In(journal::Phase::kCheck).Silent(6)}),
-                             coordinator::After(6), Overdue(0))),
+      Schedule({.own_mpi = true},
+               Steps(BothReady(), When("send * round"),
+                     Ranks({In(0, 0).Silent(6), In(0, 1).In(journal::Phase::kCheck).Silent(6)}),
+                     After(6), Overdue(0))),
       "send * round 0: 0x0+4 1x0+4\n"
       "collect (12 times)\n"
       "end\n"
@@ -344,17 +328,16 @@ TEST(BenchLosses, SilenceOfAll) {
 TEST(BenchLosses, AMismatchIsProvedAtOnce) {
   const verdict::History barrier =
       verdict::History(1).Case(0).In(journal::Phase::kMeasure).Enters(verdict::Barrier());
-  EXPECT_EQ(Schedule({.own_mpi = true},
-                     coordinator::Steps(BothReady(), coordinator::When("send * round"),
-                                        coordinator::Ranks({In(0, 0), barrier}),
-                                        coordinator::Of(coordinator::EventKind::kQuiet, 0))),
-            "send * round 0: 0x0+4 1x0+4\n"
-            "collect\n"
-            "end\n"
-            "fail: hung,hung; collective_mismatch of 0,1, proved\n"
-            "repetition 0: lost 0 not_run 0\n"
-            "lifetime 0 of repetition 0 lost case 0: fail: hung,hung; collective_mismatch of 0,1, "
-            "proved\n");
+  EXPECT_EQ(
+      Schedule({.own_mpi = true}, Steps(BothReady(), When("send * round"),
+                                        Ranks({In(0, 0), barrier}), Of(EventKind::kQuiet, 0))),
+      "send * round 0: 0x0+4 1x0+4\n"
+      "collect\n"
+      "end\n"
+      "fail: hung,hung; collective_mismatch of 0,1, proved\n"
+      "repetition 0: lost 0 not_run 0\n"
+      "lifetime 0 of repetition 0 lost case 0: fail: hung,hung; collective_mismatch of 0,1, "
+      "proved\n");
 }
 
 TEST(BenchLosses, AStopIsHeldAgainstItsRankWhenAllAreSilent) {
@@ -362,11 +345,8 @@ TEST(BenchLosses, AStopIsHeldAgainstItsRankWhenAllAreSilent) {
       verdict::History(1).Case(0).In(journal::Phase::kMeasure).Stopped(SIGSTOP).Silent(6);
   EXPECT_EQ(
       Schedule({.own_mpi = true},
-               coordinator::Steps(BothReady(), coordinator::When("send * round"),
-                                  coordinator::Ranks({In(0, 0).Silent(6), stopped}),
-                                  coordinator::Stopped(1, SIGSTOP),
-                                  coordinator::Of(coordinator::EventKind::kQuiet, 0),
-                                  coordinator::After(6), Overdue(0))),
+               Steps(BothReady(), When("send * round"), Ranks({In(0, 0).Silent(6), stopped}),
+                     Stopped(1, SIGSTOP), Of(EventKind::kQuiet, 0), After(6), Overdue(0))),
       "rank 1 (host node0) was stopped by signal 19: all others wait for it; continue it (kill "
       "-CONT), or its case fails after 5 s of silence (-T)\n"
       "send * round 0: 0x0+4 1x0+4\n"
@@ -380,10 +360,8 @@ TEST(BenchLosses, AStopIsHeldAgainstItsRankWhenAllAreSilent) {
 TEST(BenchLosses, ASleeperThatDoesNotGoOnIsNoStall) {
   const verdict::History asleep = In(0, 1).Silent(6).Asleep("asleep in nanosleep");
   EXPECT_EQ(
-      Schedule({.own_mpi = true},
-               coordinator::Steps(BothReady(), coordinator::When("send * round"),
-                                  coordinator::Ranks({In(0, 0).Silent(6), asleep}),
-                                  coordinator::After(6), Overdue(0))),
+      Schedule({.own_mpi = true}, Steps(BothReady(), When("send * round"),
+                                        Ranks({In(0, 0).Silent(6), asleep}), After(6), Overdue(0))),
       "send * round 0: 0x0+4 1x0+4\n"
       "collect (12 times)\n"
       "end\n"
@@ -398,20 +376,17 @@ TEST(BenchLosses, ASleeperThatWentOnBeforeTheLossIsAStall) {
                                     .In(journal::Phase::kMeasure)
                                     .Does(verdict::AllReduce())
                                     .Enters(verdict::AllReduce());
-  EXPECT_EQ(
-      Schedule({.own_mpi = true},
-               coordinator::Steps(
-                   BothReady(), coordinator::When("send * round"),
-                   coordinator::Ranks({In(0, 0), In(0, 1).Silent(0.6).Asleep("asleep")}),
-                   coordinator::After(0.7), coordinator::Ranks({In(0, 0).Signalled(SIGKILL), went}),
-                   coordinator::Signalled(0, SIGKILL))),
-      "send * round 0: 0x0+4 1x0+4\n"
-      "collect (2 times)\n"
-      "end\n"
-      "fail: killed,hung; rank_killed of 0, proved; slow_rank of 1, proved\n"
-      "repetition 0: lost 0 not_run 0\n"
-      "lifetime 0 of repetition 0 lost case 0: fail: killed,hung; rank_killed of 0, proved\n"
-      "rank 1 stalled in case 0\n");
+  EXPECT_EQ(Schedule({.own_mpi = true},
+                     Steps(BothReady(), When("send * round"),
+                           Ranks({In(0, 0), In(0, 1).Silent(0.6).Asleep("asleep")}), After(0.7),
+                           Ranks({In(0, 0).Signalled(SIGKILL), went}), Signalled(0, SIGKILL))),
+            "send * round 0: 0x0+4 1x0+4\n"
+            "collect (2 times)\n"
+            "end\n"
+            "fail: killed,hung; rank_killed of 0, proved; slow_rank of 1, proved\n"
+            "repetition 0: lost 0 not_run 0\n"
+            "lifetime 0 of repetition 0 lost case 0: fail: killed,hung; rank_killed of 0, proved\n"
+            "rank 1 stalled in case 0\n");
 }
 
 }  // namespace

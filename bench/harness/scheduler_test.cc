@@ -136,7 +136,6 @@ TEST(BenchScheduler, MessagesThatAreNotExpectedAreNone) {
                        coordinator::Said(0, 77), Sampled(0, 0, 4), Sampled(0, 1, 4), RoundDone(0),
                        Sampled(1, 0, 4), Sampled(1, 1, 4), RoundDone(1), BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
-      "collect (2 times)\n"
       "save iterations 4, iterations 4\n"
       "send * finish\n"
       "await exits\n"

@@ -8,7 +8,7 @@
 
 namespace lockstep::comm::nccl {
 
-// What a user chooses. A benchmark's plan carries it to the workers; those of other programs inherit
+// What a user chooses. A benchmark's plan carries it to the workers. Others inherit
 // it through the environment, where the library's adapter looks for it.
 struct NcclChoices {
   std::string library;     // LOCKSTEP_NCCL_LIBRARY; empty: the dynamic linker's libnccl.so.2
