@@ -1,5 +1,5 @@
-"""Compiles every program of the MPI Bugs Initiative in a folder, runs it under `lockstep watch`, and
-prints the table of the suite's papers: a row a class, then the programs that were judged wrongly.
+"""Compiles every program of the MPI Bugs Initiative in a folder, runs it under `lockstep watch`,
+and prints the table of the papers: a row a class, then the programs that were judged wrongly.
 
   scripts/mbi_score DIR                      all programs of DIR, some 40 minutes
   scripts/mbi_score DIR --sample=150         that many of them, drawn by --seed
@@ -25,7 +25,8 @@ import tempfile
 import time
 
 CLASSES = {
-    "deadlock": "CallMatching", "unsafe_order": "CallMatching", "call_mismatch": "CallMatching", "missing_call": "CallMatching",
+    "deadlock": "CallMatching", "unsafe_order": "CallMatching",
+    "call_mismatch": "CallMatching", "missing_call": "CallMatching",
     "lost_message": "CallMatching", "tag_mismatch": "TagMatching",
     "communicator_mismatch": "CommunicatorMatching", "root_mismatch": "RootMatching",
     "operator_mismatch": "OperatorMatching", "datatype_mismatch": "DatatypeMatching",
@@ -128,7 +129,7 @@ def watch(lockstep, source, folder):
 
 
 def wait(process, findings):
-    """True when it ended by itself; it is ended some time after it was found out, and at a bound."""
+    """True when it ended by itself. It is ended some time after it was found out, or at a bound."""
     end, found = time.monotonic() + BOUND_S, None
     while process.poll() is None:
         now = time.monotonic()

@@ -20,7 +20,6 @@ using coordinator::Steps;
 using coordinator::Stopped;
 using coordinator::When;
 
-
 coordinator::ScriptStep Overdue(int rank) { return Of(EventKind::kOverdue, rank); }
 verdict::History In(std::uint32_t case_index, int rank) {
   return verdict::History(rank)

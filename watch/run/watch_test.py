@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Real MPI programs under `lockstep watch`: what is told of wrong ones, and nothing of right ones."""
+"""Real MPI programs under `lockstep watch`: wrong ones are named, of right ones nothing is said."""
 import os
 import re
 import subprocess
