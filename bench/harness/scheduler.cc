@@ -46,6 +46,15 @@ bool DiedOfTheEnd(const std::vector<verdict::RankEvidence>& evidence) {
   });
 }
 
+// What another lifetime would lack, too.
+std::optional<Status> LackIn(bool progressed, const std::map<int, Status>& errors) {
+  if (progressed) return std::nullopt;
+  for (const auto& [rank, error] : errors) {
+    if (ExitCodeOf(error.code()) != ExitCode::kFailed) return error;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Scheduler::Scheduler(coordinator::Coordinator& coordinator,
@@ -106,13 +115,13 @@ Status Scheduler::RunRepetition() {
       rounds_.StopAll("interrupted");
       return OkStatus();
     }
-    // A lifetime that could not even begin says what is missing; another would say it again.
-    for (const auto& [rank, error] : errors_) {
-      if (!progressed && ExitCodeOf(error.code()) != ExitCode::kFailed) return error;
-    }
+    // A lifetime that could not even begin says what is missing. Of a later one that must not hide
+    // what ended those before it.
+    const std::optional<Status> lack = LackIn(progressed, errors_);
+    if (lack && IsFirstLoss()) return *lack;
     // A library that hangs wherever it is called would cost a deadline a case.
     fruitless_ = progressed ? 0 : fruitless_ + 1;
-    const bool hopeless = !measured_ || fruitless_ == kMostFruitless;
+    const bool hopeless = lack || !measured_ || fruitless_ == kMostFruitless;
     if (one_lifetime_ || hopeless) rounds_.StopAll("interrupted");
   }
   return OkStatus();

@@ -68,6 +68,7 @@ class Scheduler {
   bool ToldToEndInGrace();
   // Whether an agent, or the launcher on its host, is gone: then nobody can be started again.
   bool HostsAreLost() const;
+  bool IsFirstLoss() const { return measurement_.interruptions.size() == 1 && book_.empty(); }
   // Told to end: the launcher does that when a host is lost, and it may know first.
   bool AwaitLosses();
   void KeepHistory();

@@ -241,47 +241,55 @@ TEST(BenchLosses, AnErrorOfTheEnvironmentBeforeARoundEndsTheRun) {
 }
 
 TEST(BenchLosses, AnErrorOfTheEnvironmentAfterARoundIsData) {
-  EXPECT_EQ(Schedule({.iterations = {}},
-                     Steps(BothReady(), BothDid({0, 1}), When("send * round"),
-                           Ranks({In(0, 0), In(0, 1)}), Failed(1, EnvironmentError("no memory")),
-                           When("start"), Failed(0, EnvironmentError("no memory")))),
-            "send * round 0: 0x1+1 1x1+1\n"
-            "clocks\n"
-            "send * round 1: 0x4+64 1x4+64\n"
-            "save interrupted 4, interrupted 4\n"
-            "collect\n"
-            "end\n"
-            "start\n"
-            "send * plan\n"
-            "save lost 4, interrupted 4\n"
-            "collect\n"
-            "end\n"
-            "no memory\n");
+  EXPECT_EQ(
+      Schedule({.iterations = {}},
+               Steps(BothReady(), BothDid({0, 1}), When("send * round"),
+                     Ranks({In(0, 0), In(0, 1)}), Failed(1, EnvironmentError("no memory")),
+                     When("start"), Failed(0, EnvironmentError("no memory")))),
+      "send * round 0: 0x1+1 1x1+1\n"
+      "clocks\n"
+      "send * round 1: 0x4+64 1x4+64\n"
+      "save interrupted 4, interrupted 4\n"
+      "collect\n"
+      "end\n"
+      "start\n"
+      "send * plan\n"
+      "save lost 4, interrupted 4\n"
+      "collect\n"
+      "end\n"
+      "save lost 4, interrupted 4\n"
+      "fail: hung,failed; rank_failed of 1, proved; rank_failed of 0, proved\n"
+      "repetition 0: lost 4 interrupted 4\n"
+      "lifetime 0 of repetition 0 lost case 0: fail: hung,failed; rank_failed of 1, proved\n"
+      "lifetime 1 of repetition 0 lost case 0: fail: failed,hung; rank_failed of 0, proved\n");
 }
 
 TEST(BenchLosses, WorkersThatCannotBeStarted) {
   EXPECT_EQ(Schedule({}, {Refused(EnvironmentError("no processes left"))}),
             "start\n"
-            "collect\n"
-            "end\n"
-            "no processes left\n");
+            "collect\nend\nno processes left\n");
 }
 
 TEST(BenchLosses, WorkersThatCannotBeStartedAgain) {
-  EXPECT_EQ(Schedule({}, Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0),
-                               Refused(EnvironmentError("no processes left")))),
-            "send * round 0: 0x0+4 1x0+4\n"
-            "clocks\n"
-            "send * round 1: 0x0+2 1x0+2\n"
-            "collect\n"
-            "save interrupted 2, interrupted 2\n"
-            "collect\n"
-            "end\n"
-            "start\n"
-            "save lost 2, interrupted 2\n"
-            "collect\n"
-            "end\n"
-            "no processes left\n");
+  EXPECT_EQ(
+      Schedule({}, Steps(BothReady(), BothDid({0, 1}, 2), KilledIn(0),
+                         Refused(EnvironmentError("no processes left")))),
+      "send * round 0: 0x0+4 1x0+4\n"
+      "clocks\n"
+      "send * round 1: 0x0+2 1x0+2\n"
+      "collect\n"
+      "save interrupted 2, interrupted 2\n"
+      "collect\n"
+      "end\n"
+      "start\n"
+      "save lost 2, interrupted 2\n"
+      "collect\n"
+      "end\n"
+      "save lost 2, interrupted 2\n"
+      "fail: hung,killed; rank_killed of 1, proved; rank_killed of 1, proved\n"
+      "repetition 0: lost 2 interrupted 2\n"
+      "lifetime 0 of repetition 0 lost case 0: fail: hung,killed; rank_killed of 1, proved\n"
+      "lifetime 1 of repetition 0 lost case 0: fail: failed,killed; rank_killed of 1, proved\n");
 }
 
 TEST(BenchLosses, ADeathBeforeARoundIsNotTriedAgain) {
