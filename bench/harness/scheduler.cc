@@ -131,6 +131,13 @@ Scheduler::Step Scheduler::StartLifetime() {
   errors_.clear();
   measured_ = false;
   if (const Status status = coordinator_.StartWorkers(); !status.ok()) {
+    if (!measurement_.interruptions.empty() && !HostsAreLost()) {
+      // Nobody ran, so nobody is judged: what ended the lifetimes before is the verdict.
+      progress_.Notice(fmt::format("the cases that are left are not run: {}", status.message()));
+      EndLifetime();
+      rounds_.StopAll("interrupted");
+      return Step::kDone;
+    }
     errors_.emplace(0, status);
     return Step::kInterrupted;
   }
