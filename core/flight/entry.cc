@@ -1,3 +1,6 @@
+// Reads one entry, field by field. The names of calls follow PyTorch's own table
+// (flight_recorder/components/types.py). Frames and keys are shared between entries, so each is
+// looked at once, and all looking is counted against a bound.
 #include "core/flight/entry.h"
 
 #include <fmt/core.h>
