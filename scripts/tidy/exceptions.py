@@ -7,6 +7,12 @@ FOLDERS = {
     "stress/links": 41,
 }
 
+# {folder: long .cc that begin without a sentence}
+OPENINGS = {
+    "stress/harness": 5,
+    "stress/links": 4,
+}
+
 # {function in C++, as its definition names it: complexity}
 FUNCTIONS = {
     "AssessTrial": 16,

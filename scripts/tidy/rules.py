@@ -14,6 +14,7 @@ MAX_COLUMNS = 100
 MAX_FUNCTION_LINES = 70
 MAX_COMPLEXITY = 15
 MAX_FOLDER_FILES = 40
+MAX_LINES_WITHOUT_OPENING = 60
 
 _VAGUE = ("common", "helper", "helpers", "manager", "misc", "util", "utils")
 
@@ -142,6 +143,17 @@ def check_folders(paths, known=exceptions.FOLDERS):
     return ["%s:1: %d files in a folder, %d at most" % (folder, count, most[folder])
             for folder, count in counts.items() if count > most[folder]] + \
         _needless(known, counts, MAX_FOLDER_FILES)
+
+
+def check_openings(texts, known=exceptions.OPENINGS):
+    """{path: text} of the whole tree: a longer .cc begins with what it is for and relies on."""
+    bare = [path for path, text in sorted(texts.items())
+            if text.count("\n") > MAX_LINES_WITHOUT_OPENING
+            and not re.match(r"// +\S+( +\S+){3}", text)]
+    counts = collections.Counter(path.rpartition("/")[0] for path in bare)
+    return ["%s:1: begins without a sentence on what it is for and what it relies on" % path
+            for path in bare if counts[path.rpartition("/")[0]] >
+            known.get(path.rpartition("/")[0], 0)] + _needless(known, counts, 0)
 
 
 def _needless(known, counts, most):

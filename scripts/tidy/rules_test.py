@@ -101,6 +101,23 @@ class RulesTest(unittest.TestCase):
         self.assertEqual(check(40, {"core/room": 45}), [
             "scripts/tidy/exceptions.py:1: core/room needs no exception: take it off the list"])
 
+    def test_a_long_file_begins_with_a_sentence(self):
+        def check(known, **texts):
+            return rules.check_openings({"core/room/%s.cc" % name: text
+                                         for name, text in texts.items()}, known)
+        body = "#include <vector>\n" + "x\n" * 58
+        self.assertEqual(check({}, short=body + "x\n"), [])
+        self.assertEqual(check({}, told="// Adds up what the ranks sent.\n" + body + "x\n"), [])
+        missing = "core/room/%s.cc:1: begins without a sentence on what it is for and what it " \
+            "relies on"
+        long = body + "x\n" * 2
+        for text in (long, "// clang-format off\n" + long, "//\n" + long, "\n" + long):
+            self.assertEqual(check({}, bare=text), [missing % "bare"])
+        self.assertEqual(check({"core/room": 1}, bare=long), [])
+        self.assertEqual(check({"core/room": 1}, a=long, b=long), [missing % "a", missing % "b"])
+        self.assertEqual(check({"core/room": 1}), [
+            "scripts/tidy/exceptions.py:1: core/room needs no exception: take it off the list"])
+
     def test_guard(self):
         self.assert_clean("core/base/x.h", GUARDED % "")
         self.assert_finds("core/base/y.h", GUARDED % "", "LOCKSTEP_CORE_BASE_Y_H_")

@@ -66,6 +66,8 @@ def main():
     of_cc = {path: text for path, text in texts.items() if path.endswith((".cc", ".h"))}
     findings += rules.check_types(of_cc) + rules.check_cc_complexity(of_cc)
     findings += rules.check_folders(paths)
+    findings += rules.check_openings({path: text for path, text in texts.items()
+                                      if path.endswith((".cc", ".cu"))})
     findings += shellcheck(root, [path for path in paths if is_shell(os.path.join(root, path))])
     print("\n".join(findings))
     print("%d files, %d findings" % (len(paths), len(findings)))
