@@ -41,3 +41,11 @@ FUNCTIONS = {
     "WrongArgument": 19,
     "WrongAboutCalls": 17,
 }
+
+# {"room -> room": includes against the drawing in ARCHITECTURE.md}
+ARROWS = {
+    # A test of the GPU's kernels keeps them in a graph.
+    "core/device -> core/comm": 1,
+    # A fault's registry row is what a scenario may say; a planned fault is one that it says.
+    "stress/faults -> stress/scenario": 3,
+}

@@ -151,20 +151,6 @@ class RulesTest(unittest.TestCase):
         self.assert_finds("core/ddp/x.cc", "#include <nccl.h>\n", "belongs to core/comm/nccl/")
         self.assert_clean("core/ddp/x.cc", "#include <fmt/format.h>\n#include <vector>\n")
 
-    def test_rooms(self):
-        self.assert_clean("bench/x.cc", '#include "core/base/x.h"\n#include "results/store/x.h"\n')
-        for room, header in [
-            ("bench", "stress/x.h"),
-            ("bench/harness", "bench/links/x.h"),
-            ("bench/plan", "bench/measure/x.h"),
-            ("stress", "bench/x.h"),
-            ("core/ddp", "results/store/x.h"),
-            ("results/store", "bench/x.h"),
-            ("core/base", "core/ddp/x.h"),
-            ("core/ddp", "neighbour.h"),
-        ]:
-            self.assert_finds(room + "/x.cc", '#include "%s"\n' % header, "must not include")
-
     def test_clocks(self):
         path, found = "core/base/x_test.cc", "asserts how long"
         self.assert_finds(path, "EXPECT_LT(MonotonicNs() - begin, 5);\n", found)
