@@ -32,13 +32,7 @@ FUNCTIONS = {
     "Scheduler::Handle": 20,
     "Scheduler::RunRepetition": 16,
     "Switchboard::Turn": 22,
-    "Graph::NeedsOfCollective": 19,
-    "Graph::Solve": 19,
-    "Graph::WaitOf": 21,
-    "Judge::Enter": 22,
-    "Judge::Hangs": 21,
     "WhyUnknown": 16,
-    "WrongArgument": 19,
     "WrongAboutCalls": 17,
 }
 
