@@ -17,13 +17,10 @@ OPENINGS = {
 FUNCTIONS = {
     "AssessTrial": 16,
     "ChangeOfTime": 16,
-    "DoContainer": 17,
-    "DoScalar": 19,
     "EndpointsIn": 18,
     "ExamineCall": 18,
     "FaultyCalls::Suffer": 20,
     "FindSilence": 17,
-    "FlightEntryParser::ParseTensors": 22,
     "Follow": 16,
     "Holds": 16,
     "MayFollow": 19,
