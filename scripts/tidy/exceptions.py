@@ -19,7 +19,7 @@ FUNCTIONS = {
     "ChangeOfTime": 16,
     "EndpointsIn": 18,
     "ExamineCall": 18,
-    "FaultyCalls::Suffer": 20,
+    "FaultyCalls::Inject": 20,
     "FindSilence": 17,
     "Follow": 16,
     "Holds": 16,
