@@ -1,4 +1,4 @@
-// How links are compared. Rounds in which a rank waited for a processor too long do not count; a
+// How links are compared. Rounds in which a rank waited for a processor too long do not count. A
 // link of which too few count is busy, and is measured again alone. Slow is what is so in both
 // passes. The statistics are core/stats/slow_pairs.h.
 #include "bench/links/link_groups.h"

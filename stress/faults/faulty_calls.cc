@@ -1,4 +1,4 @@
-// Changes what the program calls before it is journaled: a call is left out, added, held back
+// Changes what the program calls before it is journaled. A call is left out, added, held back
 // behind the next one, or made with other arguments.
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-// Changes what the library does with a call, below the journal: the work that the backend enqueues
+// Changes what the library does with a call, below the journal. The work that the backend enqueues
 // is wrapped in a stream that alters, delays or swallows it.
 #include <fmt/core.h>
 
