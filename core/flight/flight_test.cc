@@ -1,4 +1,5 @@
 // Dumps as documents: what is read, what is refused, what rubbish does.
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -65,6 +66,103 @@ TEST(PickleTest, ReadsWhatTheWriterWrote) {
   EXPECT_EQ(others[2].real, -0.1);
   EXPECT_EQ(others[3].AsText(), "numbers");
   EXPECT_EQ(document->ListOf(others[4])[1].AsText(), "ä");
+}
+
+// As Python prints it, but for tuples and sets, which are lists.
+std::string Shown(const FlightDocument& document, const FlightValue& value) {
+  std::string text;
+  switch (value.kind) {
+    case FlightValue::Kind::kNone:
+      return "None";
+    case FlightValue::Kind::kBool:
+      return value.integer != 0 ? "True" : "False";
+    case FlightValue::Kind::kInteger:
+      return fmt::format("{}", value.integer);
+    case FlightValue::Kind::kReal:
+      return fmt::format("{}", value.real);
+    case FlightValue::Kind::kText:
+      return fmt::format("'{}'", value.AsText());
+    case FlightValue::Kind::kList:
+      for (const FlightValue& item : document.ListOf(value)) text += Shown(document, item) + " ";
+      return fmt::format("[{}]", text.substr(0, text.empty() ? 0 : text.size() - 1));
+    case FlightValue::Kind::kDictionary:
+      for (const auto& [key, item] : document.DictionaryOf(value)) {
+        text += fmt::format("{}: {}", Shown(document, key), Shown(document, item));
+      }
+      return fmt::format("{{{}}}", text);
+  }
+  return "?";
+}
+
+TEST(PickleTest, EveryOpcodeOfDataMeansWhatPythonSays) {
+  using namespace std::string_literals;
+  const std::pair<std::string, const char*> kBodies[] = {
+      {"N", "None"},
+      {"\x88", "True"},
+      {"\x89", "False"},
+      {"J\xfe\xff\xff\xff", "-2"},
+      {"K\xff", "255"},
+      {"M\x01\x02", "513"},
+      {"\x8a\x01\xff", "-1"},
+      {"\x8a\x09\xff\x00\x00\x00\x00\x00\x00\x00\x00"s, "255"},
+      {"\x8b\x01\x00\x00\x00\x7f"s, "127"},
+      {"G\x3f\xf8\x00\x00\x00\x00\x00\x00"s, "1.5"},
+      {"U\x02hi", "'hi'"},
+      {"C\x02hi", "'hi'"},
+      {"\x8c\x02hi", "'hi'"},
+      {"X\x02\x00\x00\x00hi"s, "'hi'"},
+      {"T\x02\x00\x00\x00hi"s, "'hi'"},
+      {"B\x02\x00\x00\x00hi"s, "'hi'"},
+      {"\x8d\x02\x00\x00\x00\x00\x00\x00\x00hi"s, "'hi'"},
+      {"\x8e\x02\x00\x00\x00\x00\x00\x00\x00hi"s, "'hi'"},
+      {"\x96\x02\x00\x00\x00\x00\x00\x00\x00hi"s, "'hi'"},
+      {"]", "[]"},
+      {"\x8f", "[]"},
+      {")", "[]"},
+      {"(K\x01K\x02l", "[1 2]"},
+      {"(K\x01K\x02t", "[1 2]"},
+      {"(K\x01K\x02\x91", "[1 2]"},
+      {"K\x01\x85", "[1]"},
+      {"K\x01K\x02\x86", "[1 2]"},
+      {"K\x01K\x02K\x03\x87", "[1 2 3]"},
+      {"]K\x01"
+       "a",
+       "[1]"},
+      {"](K\x01K\x02"
+       "e",
+       "[1 2]"},
+      {"\x8f(K\x01K\x02\x90", "[1 2]"},
+      {"}", "{}"},
+      {"(K\x01K\x02"
+       "d",
+       "{1: 2}"},
+      {"}K\x01K\x02s", "{1: 2}"},
+      {"}(K\x01K\x02u", "{1: 2}"},
+      {"K\x01K\x02"
+       "0",
+       "1"},
+      {"K\x01(K\x02K\x03"
+       "1",
+       "1"},
+      {"K\x01"
+       "2\x86",
+       "[1 1]"},
+      {"\x95\x02\x00\x00\x00\x00\x00\x00\x00N"s, "None"},
+      {"K\x07q\x00"
+       "0h\x00"s,
+       "7"},
+      {"K\x07r\x00\x00\x00\x00"
+       "0j\x00\x00\x00\x00"s,
+       "7"},
+      {"K\x07\x94"
+       "0h\x00"s,
+       "7"},
+  };
+  for (const auto& [body, expected] : kBodies) {
+    const Result<FlightDocument> document = ReadPickle("\x80\x04" + body + ".", "dump");
+    ASSERT_TRUE(document.ok()) << expected << ": " << document.status().message();
+    EXPECT_EQ(Shown(*document, document->root), expected) << testing::PrintToString(body);
+  }
 }
 
 TEST(PickleTest, RefusesEveryOpcodeThatAsksForCode) {
