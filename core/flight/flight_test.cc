@@ -266,6 +266,31 @@ TEST(DumpTest, GroupsOfWhichNobodyIsHere) {
        "state": "scheduled", "profiling_name": "nccl:all_reduce"}]})"));
 }
 
+std::string WithSizes(const std::string& sizes, const std::string& types) {
+  return R"({"version": "2.10", "entries": [{"process_group": ["0", "default_pg"],
+      "collective_seq_id": 1, "state": "scheduled", "profiling_name": "nccl:all_reduce",
+      "input_sizes": )" +
+         sizes + R"(, "input_dtypes": )" + types + "}]}";
+}
+
+TEST(DumpTest, SizesAreCountedAndShown) {
+  FlightTexts texts;
+  const auto argument = [&](const std::string& sizes, const std::string& types) {
+    const Result<FlightDump> dump = ReadFlightDump(WithSizes(sizes, types), 0, "dump", texts);
+    if (!dump.ok()) return dump.status().message();
+    const FlightCall& call = dump->calls.front();
+    return std::string(texts.TextOf(call.arguments)) + " = " + std::to_string(call.input_elements);
+  };
+  EXPECT_EQ(argument("[[2, 3]]", R"(["Float"])"), "Float[2, 3] = 6");
+  EXPECT_EQ(argument("[[2], [4, 0]]", R"(["Float", "Long"])"), "Float[2], Long[4, 0] = 2");
+  EXPECT_EQ(argument("[[1], [1], [1], [1], [5], [1]]", R"(["Half"])"),
+            "Half[1], Half[1], Half[1], Half[1] and 2 more = 10");
+  EXPECT_THAT(argument("[2]", "[]"), HasSubstr("has sizes that are no lists"));
+  EXPECT_THAT(argument("[[-1]]", "[]"), HasSubstr("has wrong sizes"));
+  EXPECT_THAT(argument("[[1152921504606846976, 2]]", "[]"), HasSubstr("beyond all memory"));
+  EXPECT_THAT(argument("[[1152921504606846976], [1]]", "[]"), HasSubstr("beyond all memory"));
+}
+
 TEST(FuzzTest, RealDumpsAreRead) {
   const auto dumps = RealDumps();
   ASSERT_GE(dumps.size(), 28u);
