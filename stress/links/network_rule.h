@@ -26,7 +26,7 @@ struct NetworkRule {
   bool refuse = false;  // ... and who asks is told so at once, instead of nothing
   double delay_s = 0;   // of every packet
   double jitter_s = 0;  // more, uniform in [0, jitter_s]; packets keep their order
-  double loss = 0;      // probability that a packet is lost
+  double loss = 0;      // share of the packets that are lost, at random places
   double reorder = 0;   // probability that a packet lets those of the next reorder_s pass
   double reorder_s = 0;
   double rate_bytes_per_s = 0;  // 0: unlimited

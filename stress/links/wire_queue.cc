@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace lockstep::stress::links {
 namespace {
@@ -66,10 +67,20 @@ bool WireQueue::Passes(Applied& applied, const IpPacket& packet, std::int64_t no
   return false;
 }
 
+// One packet of each 1 / loss, at a random place. Independent draws would now and then lose one
+// packet again and again: TCP doubles its timer each time, and is silent beyond any deadline.
+bool WireQueue::Loses(Applied& applied) {
+  if (!applied.next_loss) applied.next_loss = applied.random.Uniform();
+  applied.packets_due += applied.rule.loss;
+  if (applied.packets_due <= *applied.next_loss) return false;
+  applied.next_loss = std::floor(*applied.next_loss) + 1 + applied.random.Uniform();
+  return true;
+}
+
 std::optional<std::int64_t> WireQueue::DueOf(Applied& applied, std::size_t bytes,
                                              std::int64_t at_ns) {
   const NetworkRule& rule = applied.rule;
-  if (rule.loss > 0 && applied.random.Uniform() < rule.loss) {
+  if (rule.loss > 0 && Loses(applied)) {
     applied.touched = true;
     return std::nullopt;
   }

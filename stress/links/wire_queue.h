@@ -48,7 +48,10 @@ class WireQueue {
     std::set<std::uint32_t> to;
     std::set<std::pair<std::uint32_t, std::uint16_t>> spared;
     Random random;
-    std::set<Flow> opened = {};    // connections that are newer than the rule
+    std::set<Flow> opened = {};  // connections that are newer than the rule
+    double packets_due = 0;      // to be lost: loss times how many came
+    std::optional<double> next_loss =
+        {};                        // one is lost when packets_due passes it; none: not drawn
     std::int64_t free_ns = 0;      // when the wire has passed on what it was given, at its rate
     std::int64_t last_due_ns = 0;  // no packet that keeps its order leaves before
     bool touched = false;
@@ -57,7 +60,8 @@ class WireQueue {
   bool Concerns(const Applied& applied, const IpPacket& packet) const;
   // Whether the packet goes on; what answers it is queued.
   bool Passes(Applied& applied, const IpPacket& packet, std::int64_t now_ns);
-  // None: the wire has no room for it.
+  static bool Loses(Applied& applied);
+  // None: it is lost, or the wire has no room for it.
   std::optional<std::int64_t> DueOf(Applied& applied, std::size_t bytes, std::int64_t at_ns);
   void Put(std::int64_t due_ns, Departure departure);
 

@@ -6,7 +6,9 @@
 #include <netinet/ip.h>
 #include <netinet/tcp.h>
 
+#include <algorithm>
 #include <cstring>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -107,17 +109,24 @@ TEST(WireQueue, DelaysAndKeepsTheOrder) {
   EXPECT_EQ(LeavesAfterMs(queue), 0) << "what waits goes when it heals";
 }
 
-TEST(WireQueue, LosesAndLetsPassAsOftenAsItIsTold) {
+TEST(WireQueue, LosesAsManyAsItIsToldAndNeverThreeInARow) {
   WireQueue queue;
   NetworkRule rule = Rule();
   rule.loss = 0.2;
   queue.Add(rule, {});
-  int passed = 0;
+  int lost = 0, in_a_row = 0, most_in_a_row = 0;
+  std::set<int> places;
   for (int i = 0; i < 5000; ++i) {
     queue.Take(Packet(), 0);
-    passed += queue.Next(0).has_value();
+    const bool passed = queue.Next(0).has_value();
+    in_a_row = passed ? 0 : in_a_row + 1;
+    most_in_a_row = std::max(most_in_a_row, in_a_row);
+    if (!passed) places.insert(i % 5);
+    lost += !passed;
   }
-  EXPECT_NEAR(passed, 4000, 150);  // five standard deviations
+  EXPECT_NEAR(lost, 1000, 1);
+  EXPECT_EQ(most_in_a_row, 2);
+  EXPECT_EQ(places.size(), 5u) << "at random places";
 }
 
 TEST(WireQueue, LetsOthersPass) {
