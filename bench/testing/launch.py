@@ -95,7 +95,7 @@ class Launch:
         raise AssertionError(f"no {ranks} workers that computed for {computed_seconds} s")
 
     def leftovers(self):
-        """Processes still there long after the end. Shared memory has no name and goes with them."""
+        """Processes still there long after the end. Shared memory is unnamed: it goes with them."""
         deadline = time.monotonic() + 60
         while self.processes() and time.monotonic() < deadline:
             time.sleep(0.05)
