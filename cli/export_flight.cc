@@ -1,5 +1,5 @@
-// The dumps of PyTorch's Flight Recorder that a run would have left. core/flight writes the bytes;
-// this gives every lifetime of the workers a directory, and refuses one that holds other dumps.
+// The dumps of PyTorch's Flight Recorder that a run would have left. core/flight writes the bytes.
+// Here every lifetime of the workers gets a directory; one that holds other dumps is refused.
 #include "cli/export_flight.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// Reads a manifest from JSON and checks each field. Errors name the place as a path such as
+// params[3].shape. Sizes are multiplied with overflow checks, and hostile nesting is never printed.
 #include "datasets/manifest.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// Looks for manifests beside the program, so that installed, built and source trees all work.
+// $LOCKSTEP_DATASETS goes first. An unknown name is answered with the nearest known one.
 #include "datasets/manifest_search.h"
 
 #include <fmt/format.h>

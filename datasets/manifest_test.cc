@@ -1,3 +1,5 @@
+// Manifests that are right, wrong in one place, or randomly damaged. Every mistake must be one line
+// that names its place.
 #include "datasets/manifest.h"
 
 #include <fmt/core.h>

@@ -11,6 +11,7 @@ import re
 TREE = os.path.dirname(os.path.realpath("WORKSPACE"))
 PAGES = ["README.md", "ARCHITECTURE.md", "datasets/README.md", "results/schema.md",
          *sorted(glob.glob("docs/*.md", root_dir=TREE)),
+         *sorted(glob.glob("docs/design/*.md", root_dir=TREE)),
          *sorted(glob.glob("stress/*.md", root_dir=TREE)),
          *sorted(glob.glob("results/*/README.md", root_dir=TREE)),
          *sorted(glob.glob("scripts/*/README.md", root_dir=TREE))]
@@ -167,6 +168,7 @@ FIGURES = {
     "file_lines": (_TIDY, r"MAX_LINES = (\d+)"),
     "function_lines": (_TIDY, r"MAX_FUNCTION_LINES = (\d+)"),
     "complexity": (_TIDY, r"MAX_COMPLEXITY = (\d+)"),
+    "opening_lines": (_TIDY, r"MAX_LINES_WITHOUT_OPENING = (\d+)"),
     "folder_files": (_TIDY, r"MAX_FOLDER_FILES = (\d+)"),
 }
 

@@ -125,7 +125,7 @@ class DocsTest(unittest.TestCase):
                          "write it anew: bazel run //scripts:docs_test -- --write")
 
     def test_every_path_is_there(self):
-        rooms = r"(?:bench|cli|core|datasets|docs|results|scripts|stress|third_party)"
+        rooms = r"(?:bench|cli|core|datasets|docs|results|scripts|stress|third_party|watch)"
         path = re.compile(rf"`({rooms}/[\w./-]+)`")
         gone = {f"{page}: {name}" for page, text in self.pages.items()
                 for name in path.findall(text)

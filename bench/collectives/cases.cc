@@ -1,5 +1,5 @@
-// Cases whose iteration is one collective or a sequence of them: a case for every size, bucket and
-// sequence of buckets, times the types, reductions, placements and ways to call.
+// Cases whose iteration is one collective or a sequence of them. There is a case for every size,
+// bucket and sequence of buckets. Types, reductions, placements and ways to call multiply them.
 #include "bench/collectives/cases.h"
 
 #include <fmt/core.h>

@@ -1,5 +1,5 @@
-// From the words of the command line to the axes of a sweep: sizes, types, reductions, placement,
-// and the models whose buckets or state are measured.
+// From the words of the command line to the axes of a sweep. These are sizes, types, reductions,
+// placements, and the models whose buckets or state are measured.
 #include "bench/collectives/collectives.h"
 
 #include <fmt/core.h>

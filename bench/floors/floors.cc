@@ -1,5 +1,5 @@
-// From a host's figures to the least time of a collective on it: what has to be read, written and
-// handed over, at the best rates that were seen.
+// From a host's figures to the least time of a collective on it. What has to be read, written and
+// handed over goes at the best rates that were seen.
 #include "bench/floors/floors.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// One thread a local rank goes through the same list of steps; between steps all meet, and the last
+// One thread a local rank goes through the same list of steps. Between steps all meet, and the last
 // to arrive decides whether there is time for another.
 #include <pthread.h>
 #include <sched.h>

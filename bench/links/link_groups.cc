@@ -1,4 +1,4 @@
-// From iterations to rounds. Rounds in which a rank waited for a processor too long do not count; a
+// From iterations to rounds. Rounds in which a rank waited for a processor too long do not count. A
 // link of which too few count is busy, and all its rounds are shown.
 #include "bench/links/link_groups.h"
 

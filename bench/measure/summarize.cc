@@ -1,5 +1,6 @@
 // Median and interval of a case over its rounds (core/stats), widened by the drift that a sweep
-// cannot see; tails, bandwidths and the share of the floor; and the same of the parts of a step.
+// cannot see. Tails, bandwidths and the share of the floor follow. The parts of a step are
+// summarized the same way.
 #include "bench/measure/summarize.h"
 
 #include <algorithm>

@@ -1,8 +1,7 @@
-// What is really a speed, as ratios: two pieces of work in turn, in an order that is drawn, so that
-// drift and whatever else runs on the machine meet both. A ratio is judged by the interval of its
-// median: within its bounds, beyond them, or unclear, which a quieter machine or more seconds mend.
-// Bounds are wide: they catch work that grows with the square, and delays that do not take their
-// time, not a few percent. scripts/benchmarks runs this; no test does.
+// What is really a speed, as ratios. Two pieces of work run in turn, in an order that is drawn, so
+// drift and other programs meet both. A ratio is within its bounds, beyond them, or unclear, by the
+// interval of its median. Bounds are wide: they catch work that grows with the square, not a few
+// percent. scripts/benchmarks runs this; no test does.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>

@@ -1,7 +1,6 @@
-// One judge, one answer: what a run found stands in its file, and is what is told of it. Judging
-// again needs the evidence that the run's judge had, its rules and, of a stress run, the scenario;
-// older files hold only a part of that, so that it answers other questions ("what if the rules were
-// NCCL's?") and adds details, but never overrules the run.
+// One judge, one answer: what a run found stands in its file, and that is told. Judging again needs
+// the run's evidence, rules and scenario, of which older files hold a part only. So another
+// judgement answers other questions ("what if the rules were NCCL's?") and never overrules the run.
 #include "cli/diagnose/cases.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Three views of one trace: the text in which recordings of PyTorch are kept (collectives have
-// PyTorch's names there), a table that lines up what ranks called at the same place, and JSON.
+// Three views of one trace. The text is that in which recordings of PyTorch are kept, with
+// PyTorch's names. The table lines up what ranks called at the same place. The third is JSON.
 #include "cli/trace_ddp/print.h"
 
 #include <fmt/format.h>

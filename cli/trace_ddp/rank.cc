@@ -1,5 +1,6 @@
-// What a rank of a traced program does, whatever it communicates with: it makes the model, runs the
-// training loop of core/ddp, and copies the leading elements of all parameters and gradients.
+// What a rank of a traced program does, whatever it communicates with. It makes the model and runs
+// the training loop of core/ddp. Then it copies the leading elements of all parameters and
+// gradients.
 #include "cli/trace_ddp/rank.h"
 
 #include <fmt/core.h>

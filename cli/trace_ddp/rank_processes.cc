@@ -1,5 +1,5 @@
-// Ranks write to files in memory, which outlive them. That all came to an end is told by the end of
-// a pipe whose other end every rank holds until then, and that they may leave by another one.
+// Ranks write to files in memory, which outlive them. Every rank holds one end of a pipe until it
+// is done, so the pipe's end tells that all are. Another pipe tells them to leave.
 #include "cli/trace_ddp/rank_processes.h"
 
 #include <fcntl.h>

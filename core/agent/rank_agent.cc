@@ -1,5 +1,5 @@
 // The agent of a rank obeys orders and reports what it sees. It starts a worker, passes on what
-// that says, ends and reaps it, and collects evidence: the journal in shared memory, sockets, the
+// that says, ends it and reaps it. Evidence is the journal in shared memory, sockets, and the
 // process as the operating system sees it. Nothing here waits for the worker.
 #include "core/agent/rank_agent.h"
 

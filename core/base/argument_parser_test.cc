@@ -1,3 +1,5 @@
+// Options of a made-up program, given as users would type them. The errors are compared as text,
+// because one line has to name the option and the way to help.
 #include "core/base/argument_parser.h"
 
 #include <gtest/gtest.h>

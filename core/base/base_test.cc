@@ -1,3 +1,5 @@
+// Tests of the small things that every room uses: status, units, clocks, deadlines, random numbers,
+// nearest names. Clocks are compared with each other by order and never with a time that may pass.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// The counter behind ticks is chosen once, when the program starts: the TSC where the processor
+// calls it invariant. Its rate is measured against CLOCK_MONOTONIC_RAW, which nothing steers. Of 32
+// reads of both clocks the tightest pair counts, because any of them may be interrupted.
 #include "core/base/clock.h"
 
 #include <algorithm>

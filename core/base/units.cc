@@ -1,3 +1,6 @@
+// Sizes are read with binary multiples, as nccl-tests reads them, and times with the usual
+// suffixes. A text that is only partly understood is an error. Numbers are parsed by
+// std::from_chars, so no locale changes their meaning.
 #include "core/base/units.h"
 
 #include <fmt/core.h>

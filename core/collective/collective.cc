@@ -1,3 +1,6 @@
+// The table of collectives, and the formulas that follow from a row of it: bytes a rank sends and
+// receives, and bus bandwidth. The factors are those of nccl-tests (doc/PERFORMANCE.md). Rows stand
+// in the order of the enumeration, which InfoOf relies on.
 #include "core/collective/collective.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// Holds the tables of types and collectives to their enumerations, and the bandwidth factors to
+// figures of nccl-tests. The sizes are written out here, not computed.
 #include "core/collective/collective.h"
 
 #include <gmock/gmock.h>

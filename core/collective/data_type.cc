@@ -1,3 +1,5 @@
+// One row a type: its size and its names in Lockstep, nccl-tests and PyTorch. Rows stand in the
+// order of the enumeration, so that a type is an index.
 #include "core/collective/data_type.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,7 @@
+// Writes the inputs and compares the results of a collective, block by block, where the host
+// reaches the memory. Values come from pattern_values.h alone, which the GPU's kernels share. Loops
+// are built twice, for plain x86-64 and for AVX2, and chosen when the program runs. Memory of a
+// device is passed on to its PatternMemory.
 #include "core/collective/pattern.h"
 
 #include <fmt/core.h>

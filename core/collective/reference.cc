@@ -1,3 +1,6 @@
+// Every collective computed in the most obvious way: rank after rank, element after element.
+// Contract suites compare libraries with it, so nothing here is fast or shared with what it judges.
+// Narrow floats are rounded after every step, as a library without wider sums does.
 #include "core/collective/reference.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Holds the conversions of narrow floats to a search over all their patterns, and the reference to
+// results that were worked out by hand.
 #include "core/collective/reference.h"
 
 #include <gtest/gtest.h>

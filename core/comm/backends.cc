@@ -1,3 +1,6 @@
+// The one list of backends: how each opens a device, connects a rank and says its version. MPI and
+// gloo may be absent from a build; asking for them then names the missing package. NCCL is opened
+// at run time, so it is always in the list.
 #include "core/comm/backends.h"
 
 #include <utility>

@@ -1,3 +1,6 @@
+// Two pairs of streams behind one interface. Host lanes keep functions in a WorkGraph; native lanes
+// capture launches in the device's own graph. What a graph cannot hold, such as waiting or memory,
+// fails the capture with its first error. An event of another device stops the program.
 #include "core/comm/graph_streams.h"
 
 #include <optional>

@@ -1,3 +1,5 @@
+// Element by element through float, rounded once, which is what NCCL and PyTorch do. All types and
+// reductions are instantiated here and chosen by a function pointer.
 #include "core/comm/narrow_reduction.h"
 
 #include <cstdint>

@@ -1,3 +1,6 @@
+// Writes the journal around the library's calls. Stamps are taken next to the call, and everything
+// else stays outside of them. Locks are taken only once work runs beside the caller. On a device's
+// stream, host functions before and after the operation write the events.
 #include "core/comm/recorded.h"
 
 #include <mutex>

@@ -1,3 +1,6 @@
+// What the journal says of operations that run, fail, are refused or never end. A probe in the
+// library's place sees what happens around each call. The global operator new is counted, because
+// the measured path must not allocate.
 #include "core/comm/recorded.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// A graph of functions, run one by one. Alternate launches begin with the first lane and with the
+// last, so that a missing order between lanes shows. Joined refuses a lane whose last work nobody
+// awaits, as CUDA does.
 #include "core/comm/work_graph.h"
 
 #include <algorithm>

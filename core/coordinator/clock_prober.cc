@@ -1,5 +1,5 @@
-// Probes are sent while the workers sleep, and cost little: a few for each host in its turn, each
-// time an anchor for the fit (host_clocks.h). An answer is awaited without sleep at first, because
+// Probes are sent while the workers sleep, and cost little. Each host gets a few in its turn, which
+// are an anchor for the fit (host_clocks.h). An answer is awaited without sleep at first, because
 // waking up would take as long as the way.
 #include "core/coordinator/clock_prober.h"
 

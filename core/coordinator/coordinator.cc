@@ -1,7 +1,6 @@
-// The coordinator is put together from its parts: who belongs to the launch and is how reached
-// (Membership), their workers (Workers), what is known of them (EvidenceCollector) and what time it
-// is where they are (ClockProber). What agents report goes to the part that it is about; what the
-// user of the port is to hear becomes an event.
+// The coordinator is put together from its parts. Membership knows the ranks, Workers their
+// workers, EvidenceCollector what is known of them, ClockProber what time it is there. What agents
+// report goes to the part that it is about. What the user of the port is to hear becomes an event.
 #include "core/coordinator/coordinator.h"
 
 #include <csignal>

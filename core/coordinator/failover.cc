@@ -1,6 +1,6 @@
-// Orphans go through the candidates in order: to the first that welcomes them they give what they
-// know (Give), and if none before them lives they gather what the others give (Gather). Each wait
-// is bounded, and shorter once a signal to end has come.
+// Orphans go through the candidates in order. They give what they know to the first that welcomes
+// them (Give). If none before them lives, they gather what the others give (Gather). Each wait is
+// bounded, and shorter once a signal to end has come.
 #include "core/coordinator/failover.h"
 
 #include <fmt/core.h>

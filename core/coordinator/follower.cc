@@ -1,6 +1,6 @@
-// The life of every agent but rank 0's is one loop: it obeys the coordinator, passes on what its
-// own RankAgent reports, and watches its launcher, its coordinator and its signals. How it ends
-// depends on which of these ends first: dismissed, orphaned (failover.h), or told to leave.
+// The life of every agent but rank 0's is one loop. It obeys the coordinator, passes on its own
+// RankAgent's reports, and watches its launcher, its coordinator and its signals. The end depends
+// on which ends first: dismissed, orphaned (failover.h), or told to leave.
 #include "core/coordinator/follower.h"
 
 #include <fmt/core.h>

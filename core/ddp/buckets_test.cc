@@ -1,3 +1,5 @@
+// Every row of the modes' table, and 2,000 random models against a second implementation. That one
+// cuts lists into pieces instead of filling open buckets, so it does not share a mistake.
 #include "core/ddp/buckets.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// Groups are copied into flat memory, broadcast and copied back. At most two are in flight, as in
+// PyTorch's broadcast_coalesced, so there are two areas of memory.
 #include "core/ddp/coalesced_broadcast.h"
 
 #include <array>

@@ -1,3 +1,6 @@
+// The verbs of a DDP rank in PyTorch's order: buffers are broadcast before the forward pass,
+// gradients are reduced in the backward pass. Reducer, hook and launcher do the work. Whether
+// something blocks depends on the streams only, never on a question asked here.
 #include "core/ddp/engine.h"
 
 #include <fmt/core.h>

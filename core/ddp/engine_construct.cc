@@ -1,4 +1,5 @@
-// DDP's constructor.
+// DDP's constructor: ranks agree on the number and shapes of parameters, then rank 0 broadcasts the
+// model's state. Errors carry PyTorch's words, because users search for those.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -1,3 +1,5 @@
+// Hooks that need no state: the plain sum, all_reduce, fp16 and bf16 compression. PowerSGD is in
+// power_sgd.cc. They divide where PyTorch's do, because the order of rounding shows in the bits.
 #include "core/ddp/gradient_hook.h"
 
 #include <fmt/core.h>

@@ -1,5 +1,6 @@
-// A training step of DDP, kept as a graph, over streams as CUDA's: what it holds, in which order,
-// and that every gradient of every replay is right, whichever order the graph leaves open.
+// A training step of DDP, kept as a graph, over streams like CUDA's. The tests look at what it
+// holds and in which order. Every gradient of every replay must be right, whichever order the graph
+// leaves open.
 #include <cstring>
 #include <functional>
 #include <memory>

@@ -1,3 +1,6 @@
+// Puts a collective behind what the compute stream did so far, and its result before what follows.
+// Events are reused only when no stream can still look at them. Times are kept on request, because
+// each collective then needs three events.
 #include "core/ddp/launcher.h"
 
 #include <utility>

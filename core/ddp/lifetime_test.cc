@@ -1,5 +1,5 @@
-// Memory that a rank's collectives still read or write is not given back, however the rank ends:
-// the n-th request for memory is refused, for every n, by an error and by an exception.
+// Memory that a rank's collectives still read or write is not given back, however the rank ends.
+// The n-th request for memory is refused, for every n, by an error and by an exception.
 #include <cstddef>
 #include <cstring>
 #include <memory>

@@ -1,3 +1,5 @@
+// PowerSGD's matrix products and Gram-Schmidt as plain loops over host memory. Sums run in eight
+// lanes, which a compiler turns into vectors. It relies on columns being contiguous.
 #include "core/ddp/low_rank.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// A model of a manifest's shapes. Its passes read the parameters or compute for a given time, and
+// write gradients whose values are known. Batch norm layers are found by the names of their
+// buffers. SyncBatchNorm exchanges what PyTorch's would.
 #include "core/ddp/manifest_model.h"
 
 #include <fmt/core.h>

@@ -1,5 +1,5 @@
-// powerSGD_hook: a matrix M travels as two thin ones, P = M Q and Q = M^T P, so that M ~ P Q^T
-// (Vogels, Karimireddy, Jaggi 2019, "PowerSGD"). Source: pytorch
+// powerSGD_hook: a matrix M travels as two thin ones, P = M Q and Q = M^T P, so that M ~ P Q^T. The
+// method is that of Vogels, Karimireddy and Jaggi 2019, "PowerSGD". Source: pytorch
 // torch/distributed/algorithms/ddp_comm_hooks/powerSGD_hook.py.
 #include <cmath>
 #include <cstddef>

@@ -1,3 +1,6 @@
+// PyTorch's Reducer, verb for verb: marks gradients ready, launches buckets in order, rebuilds them
+// once. What rank 0 sends as a layout is checked, because ranks that are out of step read anything.
+// The memory of buckets may be shared with other engines.
 #include "core/ddp/reducer.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// Forward and backward of two layers, written out so that every gradient can be compared with
+// PyTorch's. Sums are in double and become float once, where PyTorch stores a tensor.
 #include "core/ddp/small_layers.h"
 
 #include <cmath>

@@ -1,3 +1,6 @@
+// The three models of the golden traces, with the weights and inputs that PyTorch draws after
+// manual_seed(0). The weights are printed by PyTorch 1.13.1; the inputs come from a Mersenne
+// Twister and PyTorch's own Box-Muller blocks.
 #include "core/ddp/small_models.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// Where the models' gradients and exchanged statistics lie, which libraries on a GPU depend on.
+// Their values are compared with PyTorch's elsewhere, by the golden traces.
 #include "core/ddp/small_models.h"
 
 #include <algorithm>

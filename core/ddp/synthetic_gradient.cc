@@ -1,3 +1,6 @@
+// What the gradient of any element must be. Most parameters repeat a tile of small integers; with
+// PowerSGD a matrix has rank 1, so that compression loses nothing. The mean over ranks is computed
+// once a tile.
 #include "core/ddp/synthetic_gradient.h"
 
 #include <algorithm>

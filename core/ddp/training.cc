@@ -1,3 +1,6 @@
+// The user's training loop around the engine: epochs, loads, evaluation, barriers. It tells its
+// surroundings of each point before it passes it, so that faults can be planted there. Load times
+// come from a generator seeded by rank.
 #include "core/ddp/training.h"
 
 #include <algorithm>

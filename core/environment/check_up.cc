@@ -1,3 +1,6 @@
+// Asks every condition of every rule, with three answers: yes, no, unknown. A rule holds only if
+// all its conditions do; an unknown one makes it unchecked, never true. Rules with a star are tried
+// once for each part that the facts have.
 #include <algorithm>
 #include <cstdlib>
 #include <limits>

@@ -1,3 +1,5 @@
+// Reads /proc, /sys, limits and environment variables of this process. It starts nothing and asks
+// no server, because an agent does this before every run.
 #include <fmt/core.h>
 #include <sched.h>
 #include <sys/resource.h>

@@ -1,3 +1,6 @@
+// Versions of NCCL are read out of the library's file, where its start message stands. Nothing is
+// loaded, because a broken library may hang. MPI's version comes from mpirun, the toolkit's from a
+// header.
 #include <fmt/core.h>
 
 #include <algorithm>

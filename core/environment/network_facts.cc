@@ -1,3 +1,5 @@
+// Lists interfaces, InfiniBand ports and what the host's name resolves to. The resolver may take
+// half a minute, so it runs on a thread that is left behind when time is up.
 #include <arpa/inet.h>
 #include <fmt/core.h>
 #include <ifaddrs.h>

@@ -1,3 +1,6 @@
+// Loads NVIDIA's management library and calls what this driver has of it. Any function may be
+// missing, and any question may go unanswered; then a fact says unknown. Calls can block in the
+// driver, so only an expendable process makes them.
 #include "core/environment/nvml.h"
 
 #include <dlfcn.h>

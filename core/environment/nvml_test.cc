@@ -1,3 +1,4 @@
+// A stand-in for NVML answers as FAKE_NVML says, down to a driver that does not start.
 #include "core/environment/nvml.h"
 
 #include <gtest/gtest.h>

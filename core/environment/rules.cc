@@ -1,3 +1,5 @@
+// Turns rules.toml into rules, with every mistake named by file, line and key. The file is built
+// into the program; that the built-in one is right is checked when it is first used.
 #include "core/environment/rules.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// Starts from the facts of a machine on which no rule holds, and breaks one fact at a time. Exactly
+// the expected rule must then hold.
 #include "core/environment/rules.h"
 
 #include <gtest/gtest.h>

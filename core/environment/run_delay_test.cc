@@ -1,3 +1,5 @@
+// Real processes and threads share one processor or are stopped. The tests wait until the delay has
+// grown, however long that takes.
 #include "core/environment/run_delay.h"
 
 #include <sched.h>

@@ -1,3 +1,6 @@
+// Runs core/verdict on the histories of the dumps, and says its findings in PyTorch's words.
+// Mismatches that only dumps show come first, since they are proofs. Messages, groups and ranks
+// without a dump are judged by findings.h.
 #include "core/flight/diagnosis.h"
 
 #include <fmt/core.h>

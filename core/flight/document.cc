@@ -1,3 +1,6 @@
+// Containers of a document live in two lists and are referred to by number, which makes copies
+// free. JSON is built from the parser's events with its own stack, so deep nesting cannot overflow
+// ours.
 #include "core/flight/document.h"
 
 #include <fmt/core.h>

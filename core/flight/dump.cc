@@ -1,3 +1,5 @@
+// Reads one rank's dump: version, groups, calls. Calls that were coalesced become one. Every bound
+// and type is checked, because a dump may be cut off or foreign.
 #include "core/flight/dump.h"
 
 #include <fmt/core.h>

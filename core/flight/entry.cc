@@ -1,3 +1,6 @@
+// Reads one entry, field by field. The names of calls follow PyTorch's own table
+// (flight_recorder/components/types.py). Frames and keys are shared between entries, so each is
+// looked at once, and all looking is counted against a bound.
 #include "core/flight/entry.h"
 
 #include <fmt/core.h>
@@ -208,34 +211,42 @@ Status FlightEntryParser::ParseProgress(FlightEntry& entry) const {
   return OkStatus();
 }
 
+// Adds a tensor's elements; "256" or "2, 3" goes to `shape`, unless that is null.
+Status FlightEntryParser::ParseShape(const FlightValue& sizes, std::int64_t& elements,
+                                     std::string* shape) {
+  constexpr std::size_t kDimensionsMax = 64;  // PyTorch's own limit
+  constexpr std::int64_t kElementsMax = std::int64_t{1} << 60;
+  if (!sizes.Is(Kind::kList)) return Error("has sizes that are no lists");
+  const FlightDocument::List& dimensions = document_.ListOf(sizes);
+  if (dimensions.size() > kDimensionsMax) return Error("has sizes of too many dimensions");
+  if (!Spend(1 + dimensions.size())) return Error("names its values too often");
+  std::int64_t product = 1;
+  for (const FlightValue& dimension : dimensions) {
+    if (!dimension.Is(Kind::kInteger) || dimension.integer < 0) return Error("has wrong sizes");
+    if (dimension.integer > 0 && product > kElementsMax / dimension.integer) {
+      return Error("has sizes beyond all memory");
+    }
+    product *= dimension.integer;
+    if (shape == nullptr) continue;
+    *shape += fmt::format("{}{}", shape->empty() ? "" : ", ", dimension.integer);
+  }
+  if (elements > kElementsMax - product) return Error("has sizes beyond all memory");
+  elements += product;
+  return OkStatus();
+}
+
 // "Float[256]", or "Float[2], Long[4]".
 Status FlightEntryParser::ParseTensors(Field sizes, Field types, std::int64_t& elements,
                                        std::string& text, std::string_view& type) {
   constexpr std::size_t kShown = 4;
-  constexpr std::size_t kDimensionsMax = 64;  // PyTorch's own limit
-  constexpr std::int64_t kElementsMax = std::int64_t{1} << 60;
   if (!At(sizes).Is(Kind::kList)) return OkStatus();
   const FlightDocument::List& tensors = document_.ListOf(At(sizes));
   const FlightDocument::List* names =
       At(types).Is(Kind::kList) ? &document_.ListOf(At(types)) : nullptr;
   if (names != nullptr && !names->empty()) type = names->front().AsText();
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    if (!tensors[i].Is(Kind::kList)) return Error("has sizes that are no lists");
-    const FlightDocument::List& dimensions = document_.ListOf(tensors[i]);
-    if (dimensions.size() > kDimensionsMax) return Error("has sizes of too many dimensions");
-    if (!Spend(1 + dimensions.size())) return Error("names its values too often");
-    std::int64_t product = 1;
     std::string shape;
-    for (const FlightValue& dimension : dimensions) {
-      if (!dimension.Is(Kind::kInteger) || dimension.integer < 0) return Error("has wrong sizes");
-      if (dimension.integer > 0 && product > kElementsMax / dimension.integer) {
-        return Error("has sizes beyond all memory");
-      }
-      product *= dimension.integer;
-      if (i < kShown) shape += fmt::format("{}{}", shape.empty() ? "" : ", ", dimension.integer);
-    }
-    if (elements > kElementsMax - product) return Error("has sizes beyond all memory");
-    elements += product;
+    LOCKSTEP_RETURN_IF_ERROR(ParseShape(tensors[i], elements, i < kShown ? &shape : nullptr));
     if (i > kShown) continue;
     const std::string_view own =
         names != nullptr && i < names->size() ? (*names)[i].AsText() : type;

@@ -68,6 +68,7 @@ class FlightEntryParser {
   Status ParseGroup(FlightEntry& entry) const;
   Status ParseName(FlightEntry& entry);
   Status ParseProgress(FlightEntry& entry) const;
+  Status ParseShape(const FlightValue& sizes, std::int64_t& elements, std::string* shape);
   Status ParseTensors(Field sizes, Field types, std::int64_t& elements, std::string& text,
                       std::string_view& type);
   Status ParseArguments(FlightCall& call);

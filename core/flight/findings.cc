@@ -1,3 +1,5 @@
+// Sentences for what a journal's judge suspects and for what dumps alone show. A suspicion that
+// dumps cannot support is dropped. Proofs are worded in mismatch.h.
 #include "core/flight/findings.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,6 @@
+// Translates dumps to events for core/verdict, which knows neither names nor sizes. Only kind and
+// position of a call are kept. A call that PyTorch gave up is told from one that ended, by the
+// other ranks' dumps.
 #include "core/flight/history.h"
 
 #include <fmt/core.h>

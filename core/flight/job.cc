@@ -1,3 +1,5 @@
+// Finds the dumps of a job by their file names and works out the members of each process group.
+// Groups of one name may have other ranks in other dumps; these are different groups.
 #include "core/flight/job.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,6 @@
+// Compares the calls that ranks made in the same position of a group, position by position. The
+// majority is right; without one all are named. Sizes are compared only where all ranks must agree
+// on them.
 #include "core/flight/mismatch.h"
 
 #include <fmt/core.h>

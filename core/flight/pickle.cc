@@ -252,115 +252,18 @@ class PickleReader {
     return Push(stack_.back());
   }
 
-  Status Do(std::uint8_t opcode) {
-    switch (opcode) {
-      case 0x80:
-        return Protocol();
-      case 0x95:
-        return Frame();
-      case '.':
-        return Stop();
-      case '(':
-        marks_.push_back(stack_.size());
-        return marks_.size() <= kStackMax ? OkStatus() : Error("sets too many marks");
-      case '0':
-        return Pop();
-      case '1':
-        return PopToMark();
-      case '2':
-        return Duplicate();
-      default:
-        break;
-    }
-    return DoScalar(opcode);
+  Status Mark() {
+    marks_.push_back(stack_.size());
+    return marks_.size() <= kStackMax ? OkStatus() : Error("sets too many marks");
   }
-  Status DoScalar(std::uint8_t opcode) {
-    switch (opcode) {
-      case 'N':
-        return Push(FlightValue());
-      case 0x88:
-        return Push(FlightBool(true));
-      case 0x89:
-        return Push(FlightBool(false));
-      case 'J':
-        return Integer(4, true);
-      case 'K':
-        return Integer(1, false);
-      case 'M':
-        return Integer(2, false);
-      case 0x8a:
-        return Long(1);
-      case 0x8b:
-        return Long(4);
-      case 'G':
-        return Real();
-      case 'C':
-      case 'U':
-      case 0x8c:
-        return Text(1);
-      case 'X':
-      case 'B':
-      case 'T':
-        return Text(4);
-      case 0x8d:
-      case 0x8e:
-      case 0x96:
-        return Text(8);
-      default:
-        return DoContainer(opcode);
-    }
-  }
-  // Tuples and sets (0x8f, 0x91) become lists.
-  Status DoContainer(std::uint8_t opcode) {
-    switch (opcode) {
-      case 0x8f:
-      case ']':
-        return NewList(true);
-      case 0x91:
-      case 'l':
-      case 't':
-        return NewList(false);
-      case ')':
-        return Tuple(0);
-      case 0x85:
-        return Tuple(1);
-      case 0x86:
-        return Tuple(2);
-      case 0x87:
-        return Tuple(3);
-      case '}':
-        return NewDictionary(true);
-      case 'd':
-        return NewDictionary(false);
-      case 'a':
-        return ToItem(1, false);
-      case 0x90:
-      case 'e':
-        return ToItems(false);
-      case 's':
-        return ToItem(2, true);
-      case 'u':
-        return ToItems(true);
-      default:
-        return DoMemo(opcode);
-    }
-  }
-  Status DoMemo(std::uint8_t opcode) {
-    switch (opcode) {
-      case 'q':
-        return PutNumbered(1);
-      case 'r':
-        return PutNumbered(4);
-      case 0x94:
-        return Put(memo_.size());
-      case 'h':
-        return Get(1);
-      case 'j':
-        return Get(4);
-      default:
-        return Refuse(opcode);
-    }
-  }
+
+  struct Row {
+    std::uint8_t opcode;
+    Status (*run)(PickleReader& reader);
+  };
+  static const Row kRows[];
+
+  Status Do(std::uint8_t opcode);
 
   const std::string& name_;
   FlightDocument document_;
@@ -372,6 +275,69 @@ class PickleReader {
   std::vector<std::size_t> marks_;
   std::vector<FlightValue> memo_;
 };
+
+const PickleReader::Row PickleReader::kRows[] = {
+    {0x80, [](PickleReader& r) { return r.Protocol(); }},
+    {0x95, [](PickleReader& r) { return r.Frame(); }},
+    {'.', [](PickleReader& r) { return r.Stop(); }},
+    {'(', [](PickleReader& r) { return r.Mark(); }},
+    {'0', [](PickleReader& r) { return r.Pop(); }},
+    {'1', [](PickleReader& r) { return r.PopToMark(); }},
+    {'2', [](PickleReader& r) { return r.Duplicate(); }},
+    // Single values.
+    {'N', [](PickleReader& r) { return r.Push(FlightValue()); }},
+    {0x88, [](PickleReader& r) { return r.Push(FlightBool(true)); }},
+    {0x89, [](PickleReader& r) { return r.Push(FlightBool(false)); }},
+    {'J', [](PickleReader& r) { return r.Integer(4, true); }},
+    {'K', [](PickleReader& r) { return r.Integer(1, false); }},
+    {'M', [](PickleReader& r) { return r.Integer(2, false); }},
+    {0x8a, [](PickleReader& r) { return r.Long(1); }},
+    {0x8b, [](PickleReader& r) { return r.Long(4); }},
+    {'G', [](PickleReader& r) { return r.Real(); }},
+    {'C', [](PickleReader& r) { return r.Text(1); }},
+    {'U', [](PickleReader& r) { return r.Text(1); }},
+    {0x8c, [](PickleReader& r) { return r.Text(1); }},
+    {'X', [](PickleReader& r) { return r.Text(4); }},
+    {'B', [](PickleReader& r) { return r.Text(4); }},
+    {'T', [](PickleReader& r) { return r.Text(4); }},
+    {0x8d, [](PickleReader& r) { return r.Text(8); }},
+    {0x8e, [](PickleReader& r) { return r.Text(8); }},
+    {0x96, [](PickleReader& r) { return r.Text(8); }},
+    // Tuples and sets (0x8f, 0x91) become lists.
+    {']', [](PickleReader& r) { return r.NewList(true); }},
+    {0x8f, [](PickleReader& r) { return r.NewList(true); }},
+    {'l', [](PickleReader& r) { return r.NewList(false); }},
+    {'t', [](PickleReader& r) { return r.NewList(false); }},
+    {0x91, [](PickleReader& r) { return r.NewList(false); }},
+    {')', [](PickleReader& r) { return r.Tuple(0); }},
+    {0x85, [](PickleReader& r) { return r.Tuple(1); }},
+    {0x86, [](PickleReader& r) { return r.Tuple(2); }},
+    {0x87, [](PickleReader& r) { return r.Tuple(3); }},
+    {'}', [](PickleReader& r) { return r.NewDictionary(true); }},
+    {'d', [](PickleReader& r) { return r.NewDictionary(false); }},
+    {'a', [](PickleReader& r) { return r.ToItem(1, false); }},
+    {'e', [](PickleReader& r) { return r.ToItems(false); }},
+    {0x90, [](PickleReader& r) { return r.ToItems(false); }},
+    {'s', [](PickleReader& r) { return r.ToItem(2, true); }},
+    {'u', [](PickleReader& r) { return r.ToItems(true); }},
+    // The memo.
+    {'q', [](PickleReader& r) { return r.PutNumbered(1); }},
+    {'r', [](PickleReader& r) { return r.PutNumbered(4); }},
+    {0x94, [](PickleReader& r) { return r.Put(r.memo_.size()); }},
+    {'h', [](PickleReader& r) { return r.Get(1); }},
+    {'j', [](PickleReader& r) { return r.Get(4); }},
+};
+
+Status PickleReader::Do(std::uint8_t opcode) {
+  using Run = Status (*)(PickleReader&);
+  static const std::array<Run, 256> kRuns = [] {
+    std::array<Run, 256> runs = {};
+    for (const Row& row : kRows) runs[row.opcode] = row.run;
+    return runs;
+  }();
+  const Run run = kRuns[opcode];
+  return run != nullptr ? run(*this) : Refuse(opcode);
+}
 
 }  // namespace
 

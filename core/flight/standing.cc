@@ -1,3 +1,5 @@
+// For one call of a group: who entered it, who left it, who never came. It relies on dumps that are
+// sorted by rank and calls that are in order.
 #include "core/flight/standing.h"
 
 #include <fmt/core.h>

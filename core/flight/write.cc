@@ -1,3 +1,6 @@
+// Turns journals into dumps that PyTorch's analyzer accepts. It wants backends named nccl and a
+// frame for every call, so purposes are written as frames. Journals that lost their beginning start
+// with a later record number.
 #include "core/flight/write.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,6 @@
+// The layout of the page that a GPU writes: the method, then two words a communicator. Words are
+// read and written as atomics, because device and host run at the same time. Rubbish of a broken
+// process is recognised by an impossible method.
 #include "core/journal/device_marks.h"
 
 #include <atomic>

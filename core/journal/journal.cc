@@ -1,3 +1,6 @@
+// The seqlock of a journal's slots. A writer clears the slot's index, writes the words, sets the
+// index; a reader looks at the index twice. Fields are packed into words by shifts, which avoids
+// stalls of store forwarding. Readers take no value on trust.
 #include "core/journal/journal.h"
 
 #include <algorithm>

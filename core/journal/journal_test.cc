@@ -1,3 +1,5 @@
+// Rings that wrap, are damaged or are written while they are read. Every event's fields follow from
+// its index, so that a torn one shows.
 #include "core/journal/journal.h"
 
 #include <algorithm>

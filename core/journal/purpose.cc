@@ -1,3 +1,5 @@
+// Names of purposes, and their packing into 64 bits of an event. The iteration is stored plus one,
+// so that no annotation is 0.
 #include "core/journal/purpose.h"
 
 #include <fmt/core.h>

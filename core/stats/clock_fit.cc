@@ -1,3 +1,6 @@
+// Intersects what each probe proves of the other host's clock. Between probes the bound widens by
+// the drift that is possible. Clocks that contradict the assumption leave an empty intersection,
+// and then nothing is claimed.
 #include "core/stats/clock_fit.h"
 
 #include <algorithm>

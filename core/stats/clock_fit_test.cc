@@ -1,3 +1,5 @@
+// Simulates two clocks and a network of which everything is known. The stated bound must contain
+// the truth in every random world, and must not contain a wrong offset.
 #include "core/stats/clock_fit.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// Plain sums over the matrix of load times. A rank's waiting is the slowest rank's time less its
+// own, in each iteration.
 #include "core/stats/skew.h"
 
 #include <algorithm>

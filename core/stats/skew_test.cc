@@ -1,3 +1,4 @@
+// Small matrices whose figures can be worked out by hand, and both ends of every scale.
 #include "core/stats/skew.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,6 @@
+// A forward search: the faster half is taken as good, then pairs join until one lies too far off.
+// With few pairs the spread is mixed with a usual one, chosen by simulation. Nodes are blamed
+// before links when most of their pairs are slow.
 #include "core/stats/slow_pairs.h"
 
 #include <algorithm>

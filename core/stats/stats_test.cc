@@ -1,3 +1,5 @@
+// Quantiles against sorting, and median intervals against what correlation, steps and scale must do
+// to them.
 #include "core/stats/stats.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// Tails of the rank test against counting every arrangement and against printed tables. The
+// coverage of intervals is simulated with fixed seeds.
 #include "core/stats/two_samples.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Sentences about a GPU from literal samples and marks. What is not known must not be said.
 #include "core/verdict/device_position.h"
 
 #include "core/journal/purpose.h"

@@ -58,7 +58,7 @@ struct Setting {
   bool one_stream = false;
   // Ranks go on with calls under way (non-blocking ones): an open call does not tell what its rank
   // waits for, so that a ring of such calls is none. Goes with one_stream = false.
-  bool posts = false;
+  bool nonblocking_calls = false;
   std::vector<CommunicatorGroup> groups = {};
 };
 

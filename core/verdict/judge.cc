@@ -139,7 +139,7 @@ std::vector<Finding> FindEnds(const Situation& situation, const Split& mismatche
   Add(ends, finders::FindDepartures(situation, conclusion.stuck));
   // Peers of a dead rank report errors too, and so do ranks whose calls do not match.
   if (ends.empty()) Add(ends, finders::FindErrors(situation, conclusion.stuck));
-  if (ends.empty() && !situation.posts)
+  if (ends.empty() && !situation.nonblocking_calls)
     Add(ends, finders::FindInversion(situation, mismatches.all));
   if (!ends.empty()) {
     Add(ends, finders::FindLost(situation));

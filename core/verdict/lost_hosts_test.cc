@@ -1,3 +1,5 @@
+// What is concluded from the ends of agents and hosts, given one kind of loss a rank. Each of its
+// launches is literal; no process and no connection is involved.
 #include "core/verdict/lost_hosts.h"
 
 #include <gtest/gtest.h>

@@ -23,12 +23,12 @@ collective::Operation Receive(int from, std::int64_t count = 16) {
 }
 
 Judgement JudgeOn(std::string backend, const std::vector<RankEvidence>& evidence,
-                  bool posts = false) {
+                  bool nonblocking_calls = false) {
   Setting setting;
   setting.deadline_seconds = kDeadline;
   setting.backend = std::move(backend);
-  setting.one_stream = !posts;
-  setting.posts = posts;
+  setting.one_stream = !nonblocking_calls;
+  setting.nonblocking_calls = nonblocking_calls;
   const Judgement judgement = Judge(evidence, setting);
   ExpectReadable(judgement);
   return judgement;
@@ -97,11 +97,11 @@ TEST(Messages, RanksThatReceiveFromEachOtherAreARing) {
 TEST(PostedCalls, OfTwoKindsMayMeetInAnotherOrder) {
   const collective::Operation gather = {.collective = collective::Collective::kAllGather,
                                         .count = 1};
-  const auto at = [&](bool posts) {
+  const auto at = [&](bool nonblocking_calls) {
     return JudgeOn(
         "mpi",
         {History(0).Enters(gather), History(1).Enters(AllReduce()), History(2).Enters(gather)},
-        posts);
+        nonblocking_calls);
   };
   EXPECT_THAT(OutcomesOf(at(false)), ElementsAre(Outcome::kHung, Outcome::kHung, Outcome::kHung));
   const Judgement posted = at(true);
@@ -112,10 +112,10 @@ TEST(PostedCalls, OfTwoKindsMayMeetInAnotherOrder) {
 }
 
 TEST(PostedCalls, ProveNobodyToWait) {
-  const auto at = [](double silent, bool posts) {
+  const auto at = [](double silent, bool nonblocking_calls) {
     return OutcomesOf(JudgeOn(
         "mpi", {History(0).Enters(AllReduce()).Silent(silent), History(1).Signalled(SIGKILL)},
-        posts));
+        nonblocking_calls));
   };
   EXPECT_THAT(at(1, false), ElementsAre(Outcome::kHung, Outcome::kKilled));
   EXPECT_THAT(at(1, true), ElementsAre(Outcome::kFinished, Outcome::kKilled));
@@ -131,7 +131,7 @@ TEST(PostedCalls, ThatAllEnteredAreNoStallWhereARankIsMissing) {
   };
   Setting setting;
   setting.deadline_seconds = kDeadline;
-  setting.posts = true;
+  setting.nonblocking_calls = true;
   setting.groups = {{1, "pair", {0, 1}}};
   const auto in_pair = [](int rank) {
     return History(rank).On(1).Enters(AllReduce()).On(0).Enters(AllReduce()).Silent(6);

@@ -1,6 +1,6 @@
-// Real programs of training in simulation: the journals that the engine really writes, under the
-// rules of each library, against what is known to be wrong with the program. All that is said here
-// is proved: no rank is ever silent long enough for a suspicion.
+// Real programs of training in simulation, under the rules of each library. The engine really
+// writes the journals, and what is wrong with the program is known. All that is said here is
+// proved: no rank is ever silent long enough for a suspicion.
 #include <fmt/format.h>
 
 #include <limits>

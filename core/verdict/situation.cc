@@ -207,7 +207,8 @@ std::optional<Mismatch> MismatchAt(const Situation& situation, int index,
   // The same call for different purposes: the library cannot know.
   mismatch.effect = SameCall(a, b) ? Effect::kWrongData : EffectOf(situation.semantics, a, b);
   // Who has posted the one may still post the other, and kinds meet in another order.
-  if (situation.posts && mismatch.effect == Effect::kStops) mismatch.effect = Effect::kUndefined;
+  if (situation.nonblocking_calls && mismatch.effect == Effect::kStops)
+    mismatch.effect = Effect::kUndefined;
   mismatch.holds = Holds(situation, mismatch);
   mismatch.in_step = std::all_of(
       mismatch.parties.begin(), mismatch.parties.end(), [&](const Mismatch::Party& party) {
@@ -237,7 +238,7 @@ Situation SituationOf(const std::vector<RankEvidence>& evidence, const Setting& 
   situation.deadline_seconds = setting.deadline_seconds;
   situation.semantics = SemanticsOf(setting.backend);
   situation.one_stream = setting.one_stream;
-  situation.posts = setting.posts;
+  situation.nonblocking_calls = setting.nonblocking_calls;
   situation.views.reserve(evidence.size());
   for (const RankEvidence& rank : evidence) situation.views.push_back(ViewOf(rank));
   AssignGroups(situation, setting);

@@ -33,7 +33,7 @@ struct Situation {
   double deadline_seconds = 0;
   Semantics semantics;
   bool one_stream = false;
-  bool posts = false;
+  bool nonblocking_calls = false;
 
   bool overdue(const RankView& view) const {
     return view.evidence->seconds_silent >= deadline_seconds;

@@ -65,10 +65,10 @@ class Search {
  private:
   const RankView& View(std::size_t i) const { return situation_.views[i]; }
   // Only one that the library has really begun waits for peers; before, its stream does. Whoever
-  // posts calls may do something else meanwhile.
+  // makes non-blocking calls may do something else meanwhile.
   bool Waits(std::size_t i) const {
     const RankView& view = View(i);
-    return !situation_.posts && OwesProgress(view) && view.waits_in_group() &&
+    return !situation_.nonblocking_calls && OwesProgress(view) && view.waits_in_group() &&
            situation_.groups[static_cast<std::size_t>(view.open_group)].aligned &&
            view.On(view.open_group)->started > view.open->sequence;
   }

@@ -1,3 +1,6 @@
+// Checks the options, draws the epoch's indices from the sampler, and leaves the batches to the
+// pipeline. Decoding is arithmetic over the bytes, so its cost is known and its result can be
+// compared.
 #include "datasets/loader/loader.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,6 @@
+// A ring of slots between a reader thread, decoding threads and the consumer. Batches are handed
+// out in order, whoever decoded them. Waits of the threads end when the pipeline is destroyed; the
+// consumer's end at its deadline.
 #include "datasets/loader/pipeline.h"
 
 #include <fmt/core.h>

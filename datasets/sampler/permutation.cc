@@ -1,3 +1,6 @@
+// Two ways to torch.randperm: all steps forwards, or only the wanted positions traced backwards.
+// Both prefetch 48 steps ahead, since accesses are random. Tracing touches n/world positions and
+// keeps a bit for the others.
 #include "datasets/sampler/permutation.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// PyTorch's samplers as rules or lists of indices. From many ranks on, wanted positions are traced
+// backwards instead of shuffling all. Padding and drop_last follow distributed.py.
 #include "datasets/sampler/sampler.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,6 @@
+// Computes the targets of randperm's exchanges in pieces that fit a second-level cache. A second
+// thread computes the next piece. Remainders are taken in double, which is exact below 2^32 and can
+// be vectorised.
 #include "datasets/sampler/shuffle_steps.h"
 
 #include <algorithm>

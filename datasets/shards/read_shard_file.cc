@@ -1,3 +1,5 @@
+// Opens a dataset that may be damaged: each size is checked against the file before memory is
+// taken. Samples are verified by checksum when they are read, not when the file is opened.
 #include <fmt/core.h>
 #include <hdf5.h>
 

@@ -1,3 +1,5 @@
+// Bytes of a sample follow from seed and index alone, so a reader knows what it must find. Sizes
+// are drawn log-uniformly. The checksum changes with any single changed word.
 #include "datasets/shards/samples.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// Writes files, flips bytes anywhere, and reads them again. Damage must end in one line or in
+// samples that fail their check.
 #include "datasets/shards/shard_file.h"
 
 #include <gtest/gtest.h>

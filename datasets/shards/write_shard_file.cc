@@ -1,3 +1,6 @@
+// Writes a dataset beside its place and renames it, so that nobody sees half a file. Space is
+// reserved first, because HDF5 1.10 crashes at exit after a failed write. A file size limit is an
+// error here, not a signal.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <hdf5.h>

@@ -1,3 +1,6 @@
+// Pairs the cases of both sides by program, name, backend and ranks, or without those that are
+// compared across. A launch that failed before any of its cases becomes a case of its own, so that
+// it is not overlooked.
 #include "results/compare/case_groups.h"
 
 #include <fmt/core.h>

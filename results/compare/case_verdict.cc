@@ -1,3 +1,6 @@
+// Judges one case: first its outcomes, then its time, then single ranks. Times are compared as
+// logarithms, so effects are ratios. Where launches are missing the verdict fails closed: neither
+// same nor faster is said.
 #include "results/compare/case_verdict.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,6 @@
+// Groups, corrects for many tests, judges, sorts and concludes. Cases and ranks are corrected
+// apart, because ranks are many and would take the cases' power. The exit code follows from the
+// verdicts alone.
 #include "results/compare/compare.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// Literal launches of one case each, whose times interleave as real ones should. How often chance
+// is taken for a change is measured in compare_simulation_test.
 #include "results/compare/compare.h"
 
 #include <fmt/core.h>

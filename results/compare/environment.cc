@@ -1,3 +1,5 @@
+// Compares the facts of both sides, value by value, and leaves out what differs from launch to
+// launch anyhow. Floors are figures, so they are compared by ranks, as times are.
 #include "results/compare/environment.h"
 
 #include <fmt/core.h>

@@ -1,6 +1,6 @@
-// example_nights DIRECTORY: writes 60 nights of four machines for tests, two launches a night: on
-// node1 every case becomes 10 % slower in night 20 with a new driver, and one more 3 % slower in
-// night 45; node2 has one bad night; node4 is 12 % slower than the others all the time.
+// example_nights DIRECTORY: writes 60 nights of four machines for tests, two launches a night. On
+// node1 a new driver makes every case 10 % slower in night 20. One more case becomes 3 % slower in
+// night 45. Node2 has one bad night; node4 is 12 % slower than the others all the time.
 #include <fmt/core.h>
 
 #include <cmath>

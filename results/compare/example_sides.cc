@@ -1,7 +1,7 @@
-// example_sides DIRECTORY: writes base/ and candidate/, whose differences are known, for tests:
-// of eight launches a side, interleaved, the candidate's newer driver makes one case 10 % slower
-// and one 10 % faster, one fails, one is missing, one is noisy, one is as it was; and same/, eight
-// more launches as the base's, interleaved with them.
+// example_sides DIRECTORY: writes base/ and candidate/, whose differences are known, for tests.
+// Each has eight launches, interleaved with the other's. The candidate's driver is newer. One case
+// is 10 % slower, one 10 % faster, one fails, one is missing, one is noisy, one as it was. A third
+// folder, same/, has eight more launches like the base's.
 #include <fmt/core.h>
 
 #include <cmath>

@@ -1,3 +1,5 @@
+// Reduces a run to one figure a case and rank excesses, which is all that comparisons keep of it.
+// Repetitions are merged, because they share a launch and are no replicates.
 #include "results/compare/figures.h"
 
 #include <fmt/core.h>

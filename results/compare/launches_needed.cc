@@ -1,3 +1,5 @@
+// Answers what would resolve an ambiguous case: more launches, another minimum effect, or
+// interleaving. It relies on intervals that narrow with the root of the number of launches.
 #include "results/compare/launches_needed.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// Finds run files by name, folder or glob, and reads one after the other. Only figures stay in
+// memory. Hidden files are being written and are passed over.
 #include "results/compare/load.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// Reads rules such as "all_reduce/*=3%" from options and TOML files. The last rule that matches a
+// case holds. Patterns are the shell's, by fnmatch.
 #include "results/compare/min_effect.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,6 @@
+// Compares machines by the newest level of every case, each with the median of all others. The
+// limit widens with the spread of the fleet. A machine may also be slow in a part of its cases
+// only, such as large messages.
 #include "results/compare/peers.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// Made-up fleets of several sizes, with and without a slow machine, and how often it is found or
+// another one is accused.
 #include "results/compare/peers.h"
 
 #include <fmt/core.h>

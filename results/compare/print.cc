@@ -1,3 +1,5 @@
+// A comparison as table, Markdown and JUnit. What needs attention comes first. Names and notes are
+// escaped for each format, since cases may have any name.
 #include "results/compare/print.h"
 
 #include <fmt/core.h>

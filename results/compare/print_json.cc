@@ -1,3 +1,5 @@
+// A comparison as one JSON object. Numbers that are not finite become null, because JSON has no
+// others.
 #include <cmath>
 #include <nlohmann/json.hpp>
 

@@ -1,3 +1,6 @@
+// Builds a history for each case and machine, finds its level changes, and gathers those of one
+// night into events. Facts of the nights around a change are compared, to say what changed with it.
+// Only recent slower levels make the exit code a regression.
 #include "results/compare/trend.h"
 
 #include <fmt/core.h>

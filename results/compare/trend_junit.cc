@@ -1,3 +1,5 @@
+// A trend as JUnit: a test for each history and each machine. A history that is too short is
+// skipped, and an inconclusive trend is an error, so that silence never passes.
 #include <fmt/core.h>
 
 #include <algorithm>

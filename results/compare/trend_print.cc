@@ -1,3 +1,5 @@
+// A trend as table, Markdown and JSON. The table and the Markdown share their lists and differ in
+// marks. Curves show levels between the lowest and the highest; outliers do not stretch them.
 #include "results/compare/trend_print.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// Figures as every report writes them: digits by size, and "-" for what is not a number. A line
+// that a report prints has no control characters, since texts come from files.
 #include "results/report/figures.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// The headline and the sections of what went wrong. A finding of the launch that a case has too is
+// shown once. Without findings the headline follows from wrong elements or the number of cases.
 #include "results/report/findings.h"
 
 #include <fmt/core.h>

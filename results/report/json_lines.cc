@@ -1,3 +1,5 @@
+// A run as JSON lines, an object a case. Its fields follow the records of results/store one for
+// one. Bytes that are no UTF-8 are replaced, so every line parses.
 #include <nlohmann/json.hpp>
 #include <optional>
 

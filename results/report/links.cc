@@ -1,3 +1,5 @@
+// Links as matrices up to twelve ranks, and as quantiles beyond. Pairs that stand out follow, the
+// slowest first. Standings come from the run; nothing is judged here.
 #include "results/report/links.h"
 
 #include <fmt/core.h>

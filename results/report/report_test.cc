@@ -1,3 +1,5 @@
+// Compares every text report of the literal runs with golden files, byte for byte. Single
+// properties, such as printable lines, are tested on changed runs.
 #include "results/report/report.h"
 
 #include <gmock/gmock.h>

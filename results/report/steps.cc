@@ -1,3 +1,5 @@
+// Cases whose iterations have parts: a table of the parts, skew of loads, and effects of options.
+// Rates are taken over all steps together, because a batch that waits in a queue is free.
 #include "results/report/steps.h"
 
 #include <fmt/core.h>

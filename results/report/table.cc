@@ -1,3 +1,6 @@
+// The console report, put together from headline, tables, findings and legend. The legend explains
+// only what the tables show. Long names lose their common beginning, which stands above the table
+// once.
 #include <fmt/core.h>
 
 #include <algorithm>

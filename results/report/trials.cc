@@ -1,3 +1,5 @@
+// Trials of stress runs, a row each, with the reason below. Many ranks are counted by outcome
+// instead of listed. The verdict is unknown when fewer cases ran than were planned.
 #include "results/report/trials.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// Writes beside the name, syncs and renames, so that a reader never sees half a file. Places that
+// cannot be written are found out before a run, by trying. A file size limit is an error here,
+// because its signal is blocked.
 #include "results/store/atomic_file.h"
 
 #include <fcntl.h>

@@ -1,3 +1,5 @@
+// Values as HDF5 attributes, and back with a check of the stored type. Booleans have h5py's form.
+// Trouble is noted once and stops what follows, so callers need no checks in between.
 #include "results/store/attributes.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// Whole datasets with deflate, and the checks before one is read. A shape that its file cannot hold
+// is refused before memory is taken, because headers may be damaged.
 #include "results/store/datasets.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// Maps the struct of a journal's event to an HDF5 table without a copy. Enumerations carry their
+// names into the file. Values that no enumerator has are refused when a file is read.
 #include "results/store/events.h"
 
 #include <fmt/core.h>

@@ -1,7 +1,7 @@
-// The events that a judge saw are a part of those in the file: a run keeps the newest 4096 of a
-// rank, a judge looks at fewer, and a worker can journal more between the two. So a record says
-// which of them were judged. The one event that a judge can be given beyond the journal is the exit
-// of a rank whose program was over; `left` stands for it.
+// The events that a judge saw are a part of those in the file. A run keeps the newest 4096 of a
+// rank, a judge looks at fewer, and a worker may go on. So a record says which of them were judged.
+// A judge can be given one event beyond the journal: the exit of a rank whose program was over.
+// `left` stands for it.
 #include "results/store/evidence_records.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Evidence that went through a file must lead to the judgement that the run made. Journals in the
+// file may have gone on meanwhile; what came later must not be judged.
 #include "results/store/evidence_records.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// The group /links: pairs as a table, and matrices for those who plot. Only the table is read back.
 #include "results/store/links.h"
 
 #include <hdf5_hl.h>

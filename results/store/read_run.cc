@@ -1,3 +1,5 @@
+// Reads a run from a file that may be older or damaged. The seal is verified first. Tables that a
+// schema did not have yet stay empty; everything else that is missing is named.
 #include <fmt/core.h>
 #include <hdf5.h>
 

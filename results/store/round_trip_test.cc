@@ -1,3 +1,4 @@
+// Random runs of every field must come back as the same bytes. No HDF5 handle may stay open.
 #include <gtest/gtest.h>
 #include <hdf5.h>
 

@@ -1,6 +1,6 @@
-// A run is written under the name that was asked for; else beside it, under a name of its own; else
-// in another folder. The first file is never one that was there before: two launches that were
-// given one name measure at the same time, and the second that is done finds the name taken.
+// A run is written under the name that was asked for, else beside it, else in another folder. The
+// first file is never one that was there before. Two launches may have been given one name; the
+// second that is done finds it taken.
 #include "results/store/run_file.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// Samples and parts as columns of iterations by ranks, with scales on both axes. A column must have
+// the shape of its axes when it is read.
 #include "results/store/samples.h"
 
 #include <fmt/core.h>

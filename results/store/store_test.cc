@@ -1,3 +1,5 @@
+// Files that cannot be written, damaged files, foreign files, and files of every older schema. Some
+// are forged with HDF5 and sealed again, as another writer would leave them.
 #include "results/store/store.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,5 @@
+// Rows of described values as a compound dataset. Texts are padded to the longest of their column.
+// Columns are found by name when a table is read, so their order does not matter.
 #include "results/store/table.h"
 
 #include <fmt/core.h>

@@ -1,5 +1,5 @@
-// A run is built as an HDF5 file in memory and written by us: so every error of the disk is ours to
-// report, and none can leave HDF5 with a file that it cannot close.
+// A run is built as an HDF5 file in memory and written by us. So every error of the disk is ours to
+// report. None can leave HDF5 with a file that it cannot close.
 #include <fmt/core.h>
 #include <hdf5.h>
 

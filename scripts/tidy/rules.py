@@ -14,34 +14,9 @@ MAX_COLUMNS = 100
 MAX_FUNCTION_LINES = 70
 MAX_COMPLEXITY = 15
 MAX_FOLDER_FILES = 40
+MAX_LINES_WITHOUT_OPENING = 60
 
 _VAGUE = ("common", "helper", "helpers", "manager", "misc", "util", "utils")
-
-# What a room may include, besides vendors; the longest matching prefix decides.
-_ALLOWED = {
-    "core/base/": ("core/base/",),
-    "core/": ("core/",),
-    # The language of scenarios is stress's: it reads the registry of faults until it lives there.
-    "core/plan/scenario": ("core/", "stress/faults/fault_registry.h"),
-    "datasets/": ("core/", "datasets/"),
-    "results/": ("core/", "results/"),
-    "bench/": ("bench/", "core/", "datasets/", "results/"),
-    # They know no kind of benchmark.
-    "bench/harness/": ("bench/floors/", "bench/harness/", "bench/measure/", "bench/plan/", "core/",
-                       "results/"),
-    "bench/measure/": ("bench/floors/", "bench/measure/", "bench/plan/", "core/", "results/"),
-    "bench/plan/": ("bench/plan/", "core/"),
-    "stress/": ("core/", "datasets/", "results/", "stress/"),
-    "watch/": ("core/", "watch/"),
-    "watch/events/": ("watch/events/",),
-    # What is loaded into other people's programs knows nothing but the events.
-    "watch/preload/": ("watch/events/", "watch/preload/"),
-    "watch/judge/": ("watch/events/", "watch/judge/"),
-    # `lockstep stress` plans and records as stress does.
-    "cli/": ("cli/", "core/", "datasets/", "results/", "stress/harness/", "stress/scenario/",
-             "watch/run/"),
-    "scripts/": ("core/", "datasets/", "results/", "scripts/"),
-}
 
 
 def check(path, text):
@@ -144,23 +119,28 @@ def check_folders(paths, known=exceptions.FOLDERS):
         _needless(known, counts, MAX_FOLDER_FILES)
 
 
+def check_openings(texts, known=exceptions.OPENINGS):
+    """{path: text} of the whole tree: a longer .cc begins with what it is for and relies on."""
+    bare = [path for path, text in sorted(texts.items())
+            if path.endswith((".cc", ".cu")) and text.count("\n") > MAX_LINES_WITHOUT_OPENING
+            and not re.match(r"// +\S+( +\S+){3}", text)]
+    counts = collections.Counter(path.rpartition("/")[0] for path in bare)
+    return ["%s:1: begins without a sentence on what it is for and what it relies on" % path
+            for path in bare if counts[path.rpartition("/")[0]] >
+            known.get(path.rpartition("/")[0], 0)] + _needless(known, counts, 0)
+
+
 def _needless(known, counts, most):
     return ["scripts/tidy/exceptions.py:1: %s needs no exception: take it off the list" % name
             for name in sorted(known) if counts[name] <= most]
 
 
 def check_includes(path, text):
-    room = max((room for room in _ALLOWED if path.startswith(room)), key=len, default=None)
-    findings = []
-    for number, quote, header in includes_of(text):
-        where = "%s:%d: " % (path, number)
-        vendor = vendor_of(header)
-        if vendor:
-            if vendor[1] and not path.startswith(vendor[1]):
-                findings.append(where + "<%s> belongs to %s" % (header, " and ".join(vendor[1])))
-        elif quote == '"' and room and not header.startswith(_ALLOWED[room]):
-            findings.append(where + '%s must not include "%s"' % (room, header))
-    return findings
+    """A vendor's header belongs to its rooms; rooms.py holds the others against the drawing."""
+    vendors = [(number, header, vendor_of(header)) for number, _, header in includes_of(text)]
+    return ["%s:%d: <%s> belongs to %s" % (path, number, header, " and ".join(vendor[1]))
+            for number, header, vendor in vendors
+            if vendor and vendor[1] and not path.startswith(vendor[1])]
 
 
 def namespace_of(path):

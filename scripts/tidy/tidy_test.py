@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The style of the whole source tree is a test (after TigerBeetle's tidy.zig)."""
+"""The style of the whole source tree is a test (after TigerBeetle's tidy.zig). With --write the
+drawing of the rooms in ARCHITECTURE.md gets the arrows that the sources have."""
 
 import os
 import re
@@ -7,6 +8,7 @@ import shutil
 import subprocess
 import sys
 
+import rooms
 import rules
 
 _SUFFIXES = (".bzl", ".cc", ".cu", ".h", ".py", ".sh")
@@ -63,9 +65,16 @@ def main():
         with open(os.path.join(root, path), encoding="utf-8") as file:
             texts[path] = file.read()
         findings += rules.check(path, texts[path])
-    of_cc = {path: text for path, text in texts.items() if path.endswith((".cc", ".h"))}
+    of_cc = {path: text for path, text in texts.items() if path.endswith((".cc", ".cu", ".h"))}
     findings += rules.check_types(of_cc) + rules.check_cc_complexity(of_cc)
-    findings += rules.check_folders(paths)
+    with open(os.path.join(root, rooms.PAGE), encoding="utf-8") as file:
+        page = file.read()
+    if sys.argv[1:] == ["--write"]:
+        page = rooms.redrawn(of_cc, page)
+        with open(os.path.join(root, rooms.PAGE), "w", encoding="utf-8") as file:
+            file.write(page)
+    findings += rules.check_folders(paths) + rooms.check(of_cc, page)
+    findings += rules.check_openings(of_cc)
     findings += shellcheck(root, [path for path in paths if is_shell(os.path.join(root, path))])
     print("\n".join(findings))
     print("%d files, %d findings" % (len(paths), len(findings)))

@@ -43,7 +43,7 @@ class FaultGate {
     std::size_t index;
     PlannedFault fault;
   };
-  // The faults that the collective which is about to be called shall suffer, each told once.
+  // The faults that the collective which is about to be called gets, each told once.
   std::vector<Taken> TakeForCall() { return Take(FaultSite::kCall); }
   std::vector<Taken> TakeForLibrary() { return Take(FaultSite::kLibrary); }
   // Of a taken fault that takes effect now.

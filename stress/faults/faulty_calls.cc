@@ -1,4 +1,4 @@
-// Changes what the program calls before it is journaled: a call is left out, added, held back
+// Changes what the program calls before it is journaled. A call is left out, added, held back
 // behind the next one, or made with other arguments.
 #include <algorithm>
 #include <cstring>
@@ -73,7 +73,7 @@ Status FaultyCalls::CallHeld() {
   return inner().Enqueue(held->operation, held->buffers, held->stream);
 }
 
-Result<bool> FaultyCalls::Suffer(const FaultGate::Taken& taken, collective::Operation& operation,
+Result<bool> FaultyCalls::Inject(const FaultGate::Taken& taken, collective::Operation& operation,
                                  collective::Buffers& buffers, device::Stream& stream) {
   const collective::CollectiveInfo& info = collective::InfoOf(operation.collective);
   const bool has_data = operation.collective != collective::Collective::kBarrier;
@@ -153,7 +153,7 @@ Status FaultyCalls::Enqueue(const collective::Operation& operation,
   const bool was_held = held_ != nullptr;
   if (was_held) gate.Fired(held_->taken);
   for (const FaultGate::Taken& taken : gate.TakeForCall()) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const bool dealt_with, Suffer(taken, called, used, stream));
+    LOCKSTEP_ASSIGN_OR_RETURN(const bool dealt_with, Inject(taken, called, used, stream));
     if (dealt_with) return OkStatus();
   }
   LOCKSTEP_RETURN_IF_ERROR(inner().Enqueue(called, used, stream));

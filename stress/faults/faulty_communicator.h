@@ -1,4 +1,4 @@
-// Decorators that let collectives suffer faults. Program -> FaultyCalls -> RecordedCommunicator ->
+// Decorators that inject faults into collectives. Program -> FaultyCalls -> RecordedCommunicator ->
 // FaultyLibrary -> backend: what the program calls wrongly is journaled as it was called, and what
 // the library does wrongly happens below the journal, which cannot know of it.
 #ifndef LOCKSTEP_STRESS_FAULTS_FAULTY_COMMUNICATOR_H_
@@ -30,7 +30,7 @@ class FaultyCalls final : public comm::ForwardingCommunicator {
   struct Shared;  // with the children: collectives are counted over all communicators
   struct Held;    // an operation that waits for the next one (wrong_order)
   // Applies what changes the call. True: it is dealt with and must not be called any more.
-  Result<bool> Suffer(const FaultGate::Taken& taken, collective::Operation& operation,
+  Result<bool> Inject(const FaultGate::Taken& taken, collective::Operation& operation,
                       collective::Buffers& buffers, device::Stream& stream);
   Status CallHeld();
   Result<void*> Scratch(std::int64_t bytes);

@@ -79,7 +79,7 @@ class CountingDevice final : public device::Device {
   device::host::HostDevice host_;
 };
 
-// What becomes of the second of three calls, which suffers the fault.
+// What becomes of the second of three calls, which gets the fault.
 struct Trial {
   explicit Trial(FaultKind kind, std::int64_t count = 1) {
     const std::vector<PlannedFault> faults = {

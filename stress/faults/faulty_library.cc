@@ -1,4 +1,4 @@
-// Changes what the library does with a call, below the journal: the work that the backend enqueues
+// Changes what the library does with a call, below the journal. The work that the backend enqueues
 // is wrapped in a stream that alters, delays or swallows it.
 #include <fmt/core.h>
 
@@ -17,7 +17,7 @@ namespace {
 constexpr double kSlowSeconds = 0.1;
 constexpr double kForEverSeconds = 24 * 3600;
 
-// What one collective suffers when its stream gets there.
+// What is done to one collective when its stream gets there.
 struct Ordeal {
   std::vector<FaultGate::Taken> faults;
   collective::Operation operation;

@@ -1,3 +1,5 @@
+// Reads faults from scenario files and compares the orders and setups that agents get. It relies on
+// the scenario reader, because a fault's keys are checked there.
 #include "stress/faults/outside.h"
 
 #include <string>

@@ -128,7 +128,7 @@ TEST(Fuzz, TrainingComputesInVirtualTime) {
 
 TEST(Fuzz, ItsTextIsAScenario) {
   std::set<FuzzFault> seen;
-  int messages = 0, posts = 0, evaluations = 0;
+  int messages = 0, nonblocking_calls = 0, evaluations = 0;
   for (std::uint64_t seed = kSeed; seed < kSeed + 600; ++seed) {
     const FuzzTrial trial = DrawTrial(seed, static_cast<comm::sim::SimRules>(seed % 3));
     const Result<scenario::Scenario> scenario =
@@ -144,8 +144,8 @@ TEST(Fuzz, ItsTextIsAScenario) {
       continue;
     }
     messages += std::ranges::count_if(trial.senders, [](int sender) { return sender >= 0; }) > 0;
-    posts += Posts(trial) ? 1 : 0;
-    EXPECT_FALSE(Posts(trial) && trial.rules == comm::sim::SimRules::kGloo)
+    nonblocking_calls += HasNonblockingCalls(trial) ? 1 : 0;
+    EXPECT_FALSE(HasNonblockingCalls(trial) && trial.rules == comm::sim::SimRules::kGloo)
         << "gloo has no such calls";
     const auto& program = std::get<scenario::ScriptProgram>(scenario->workload);
     for (int rank = 0; rank < trial.ranks; ++rank) {
@@ -162,7 +162,7 @@ TEST(Fuzz, ItsTextIsAScenario) {
   }
   EXPECT_EQ(seen.size(), static_cast<std::size_t>(kFuzzFaults));
   EXPECT_GT(messages, 50);
-  EXPECT_GT(posts, 20);
+  EXPECT_GT(nonblocking_calls, 20);
   EXPECT_GT(evaluations, 0);
 }
 

@@ -55,13 +55,13 @@ std::string StepOf(const FuzzTrial& trial) {
 std::string ListOf(const FuzzTrial& trial, int rank) {
   std::vector<std::string> steps;
   const std::string fault = rank == trial.faulty ? StepOf(trial) : "";
-  bool suffered = fault.empty();
+  bool injected = fault.empty();
   std::set<std::string> used;
   int since_await = 0;
   for (const PlannedCall& call : RealCalls(trial, rank)) {
-    if (!suffered && (trial.at_init || call.index >= trial.at)) {
+    if (!injected && (trial.at_init || call.index >= trial.at)) {
       steps.push_back(fault);
-      suffered = true;
+      injected = true;
     }
     steps.push_back(TextOf(trial, call) + StreamText(trial, call, used));
     if (trial.streams == StreamUse::kInline) continue;
@@ -70,7 +70,7 @@ std::string ListOf(const FuzzTrial& trial, int rank) {
     since_await = 0;
     for (const std::string& stream : used) steps.push_back("wait " + stream);
   }
-  if (!suffered) steps.push_back(fault);
+  if (!injected) steps.push_back(fault);
   std::string list;
   for (const std::string& step : steps) list += (list.empty() ? "\"" : ", \"") + step + "\"";
   return list;

@@ -94,7 +94,7 @@ class RankRun {
 
   Status Run() {
     if (trial_.training) return Train();
-    LOCKSTEP_RETURN_IF_ERROR(Suffer(trial_.at_init));
+    LOCKSTEP_RETURN_IF_ERROR(Inject(trial_.at_init));
     journal_.EnterPhase(journal::Phase::kConnect);
     LOCKSTEP_RETURN_IF_ERROR(Connect());
     journal_.EnterPhase(journal::Phase::kMeasure);
@@ -112,7 +112,7 @@ class RankRun {
     explicit Surroundings(RankRun& run) : run_(run) {}
     Status Sleep(std::int64_t ns) override { return run_.context_.Sleep(ns), OkStatus(); }
     Status Reach(const ddp::TrainingPoint&) override {
-      return run_.Suffer(points_++ >= run_.trial_.at);
+      return run_.Inject(points_++ >= run_.trial_.at);
     }
 
    private:
@@ -166,7 +166,7 @@ class RankRun {
     Random random(trial_.seed + static_cast<std::uint64_t>(rank_));
     int since_await = 0;
     for (const PlannedCall& planned : RealCalls(trial_, rank_)) {
-      LOCKSTEP_RETURN_IF_ERROR(Suffer(!trial_.at_init && planned.index >= trial_.at));
+      LOCKSTEP_RETURN_IF_ERROR(Inject(!trial_.at_init && planned.index >= trial_.at));
       const auto longest = static_cast<std::uint64_t>(trial_.compute_ns[planned.index]);
       const auto spread = static_cast<std::int64_t>(random.Below(longest + 1));
       if (longest > 0) context_.Compute(spread);
@@ -181,7 +181,7 @@ class RankRun {
       LOCKSTEP_RETURN_IF_ERROR(AwaitAll());
     }
     LOCKSTEP_RETURN_IF_ERROR(AwaitAll());
-    return Suffer(!trial_.at_init);
+    return Inject(!trial_.at_init);
   }
 
   device::Stream& StreamOf(std::size_t communicator) {
@@ -210,13 +210,13 @@ class RankRun {
     }
   }
 
-  // What befalls this rank here, once.
-  Status Suffer(bool here) {
+  // Injects the fault into this rank here, once.
+  Status Inject(bool here) {
     const bool timed = trial_.at_ns >= 0;
-    if (!here || timed || suffered_ || rank_ != trial_.faulty || Diverges(trial_.fault)) {
+    if (!here || timed || injected_ || rank_ != trial_.faulty || Diverges(trial_.fault)) {
       return OkStatus();
     }
-    suffered_ = true;
+    injected_ = true;
     if (trial_.fault == FuzzFault::kNone) return OkStatus();
     run_.fault_ns = context_.now_ns();
     switch (trial_.fault) {
@@ -255,7 +255,7 @@ class RankRun {
   journal::JournalWriter& journal_;
   FuzzRun& run_;
   int rank_;
-  bool suffered_ = false;
+  bool injected_ = false;
   std::vector<collective::Operation> meant_;  // by step
   // What streams refer to goes after them.
   std::vector<std::unique_ptr<Call>> calls_;
@@ -375,8 +375,8 @@ std::vector<verdict::RankEvidence> EvidenceAt(const FuzzTrial& trial, const Fuzz
 verdict::Setting SettingOf(const FuzzTrial& trial) {
   verdict::Setting setting;
   setting.backend = comm::sim::NameOf(trial.rules);
-  setting.posts = Posts(trial);
-  setting.one_stream = trial.streams != StreamUse::kTwoFifos && !setting.posts;
+  setting.nonblocking_calls = HasNonblockingCalls(trial);
+  setting.one_stream = trial.streams != StreamUse::kTwoFifos && !setting.nonblocking_calls;
   for (std::size_t i = 1; i < trial.communicators.size(); ++i) {
     setting.groups.push_back({static_cast<std::uint16_t>(i), trial.communicators[i].name,
                               trial.communicators[i].members});

@@ -46,7 +46,7 @@ class Drawing {
     DrawWaits();
     DrawFault();
     DrawMessages();
-    DrawPosts();
+    DrawNonblockingCalls();
     return std::move(trial_);
   }
 
@@ -172,7 +172,7 @@ class Drawing {
     }
   }
 
-  void DrawPosts() {
+  void DrawNonblockingCalls() {
     Random random(Mix64(trial_.seed ^ 0x706f));
     if (trial_.rules == comm::sim::SimRules::kGloo || random.Below(3) != 0) return;
     for (scenario::ScriptStep& step : trial_.steps) {
@@ -274,7 +274,7 @@ bool IsMessage(const collective::Operation& operation) {
          operation.collective == collective::Collective::kRecv;
 }
 
-bool Posts(const FuzzTrial& trial) {
+bool HasNonblockingCalls(const FuzzTrial& trial) {
   return std::ranges::any_of(trial.steps, [](const scenario::ScriptStep& step) {
     return step.operation.blocking == collective::Blocking::kNonblocking;
   });

@@ -84,7 +84,7 @@ bool Includes(const scenario::ScriptCommunicator& communicator, int rank);
 
 bool IsMessage(const collective::Operation& operation);
 // Some call comes back before it is done.
-bool Posts(const FuzzTrial& trial);
+bool HasNonblockingCalls(const FuzzTrial& trial);
 
 // What a rank was meant to call, with the index of each step.
 struct PlannedCall {

@@ -151,7 +151,8 @@ bool OnlyUnknown(const verdict::Judgement& judgement) {
 std::string WrongAboutEnd(const FuzzTrial& trial, std::int64_t ns,
                           const verdict::Judgement& judgement) {
   // A rank that computes beside calls that it posted looks like one that waits for them.
-  if (trial.fault == FuzzFault::kHang && Posts(trial) && OnlyUnknown(judgement)) return "";
+  if (trial.fault == FuzzFault::kHang && HasNonblockingCalls(trial) && OnlyUnknown(judgement))
+    return "";
   const bool hang = trial.fault == FuzzFault::kHang;
   if (hang && ns != kAtTheEnd) {
     return judgement.findings.empty() ? "" : "false alarm: a rank computes";

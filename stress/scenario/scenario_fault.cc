@@ -1,5 +1,5 @@
-// Reads the [[fault]] tables of a scenario by the registry of faults: what a kind needs, in which
-// units and bounds, and when it may come.
+// Reads the [[fault]] tables of a scenario by the registry of faults. The registry says what a kind
+// needs, in which units and bounds, and when it may come.
 #include "stress/scenario/scenario_fault.h"
 
 #include <fmt/core.h>

@@ -1,5 +1,5 @@
-// Scenario files as users write them: one that says everything, and each mistake with the line, the
-// key and the remedy that its message must name.
+// Scenario files as users write them. One says everything; each of the others has a mistake whose
+// message must name line, key and remedy.
 #include "stress/scenario/scenario.h"
 
 #include <gtest/gtest.h>

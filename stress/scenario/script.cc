@@ -1,5 +1,5 @@
-// Steps of a script from text, by a table of verbs, and what can be told of a program without
-// running it: whether its results are known, and how many collectives a rank calls.
+// Steps of a script from text, by a table of verbs. It tells without running a program whether its
+// results are known, and how many collectives a rank calls.
 #include "stress/scenario/script.h"
 
 #include <fmt/format.h>

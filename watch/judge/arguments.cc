@@ -62,13 +62,8 @@ std::optional<Wrong> WrongPeer(const Event& event, int size) {
   return std::nullopt;
 }
 
-std::optional<Wrong> WrongArgument(const Event& event, const Communicator* comm) {
-  if ((event.flags & events::kBadArgument) != 0) {
-    return event.call == Call::kCart_get
-               ? Wrong{Cause::kInvalidCommunicator, "a communicator without coordinates"}
-               : Wrong{Cause::kInvalidArgument, "an argument out of its range"};
-  }
-  if (!HasComm(event)) return std::nullopt;
+// What is wrong whatever the communicator has for members.
+std::optional<Wrong> WrongAnywhere(const Event& event) {
   if (event.comm == events::kNullComm) {
     return Wrong{Cause::kInvalidCommunicator, "a null communicator"};
   }
@@ -81,16 +76,31 @@ std::optional<Wrong> WrongArgument(const Event& event, const Communicator* comm)
   if (event.count < 0 && event.count != events::kUnknownCount) {
     return Wrong{Cause::kInvalidCount, fmt::format("count {}", event.count)};
   }
-  if (!comm || comm->inter) return std::nullopt;
-  if (IsMessage(event)) return WrongPeer(event, comm->size);
-  if (FactsOf(event.call).call_class == Class::kLocal) return std::nullopt;
+  return std::nullopt;
+}
+
+std::optional<Wrong> WrongInCollective(const Event& event, int size) {
   const Sync sync = FactsOf(event.call).sync;
   const bool rooted = sync == Sync::kRoot || sync == Sync::kAtRoot;
-  if (rooted && (event.peer < 0 || event.peer >= comm->size)) {
-    return Wrong{Cause::kInvalidRoot, fmt::format("root {} of {}", event.peer, comm->size)};
+  if (rooted && (event.peer < 0 || event.peer >= size)) {
+    return Wrong{Cause::kInvalidRoot, fmt::format("root {} of {}", event.peer, size)};
   }
   if (event.tag == events::kNullOp) return Wrong{Cause::kInvalidOperator, "a null operator"};
   return std::nullopt;
+}
+
+std::optional<Wrong> WrongArgument(const Event& event, const Communicator* comm) {
+  if ((event.flags & events::kBadArgument) != 0) {
+    return event.call == Call::kCart_get
+               ? Wrong{Cause::kInvalidCommunicator, "a communicator without coordinates"}
+               : Wrong{Cause::kInvalidArgument, "an argument out of its range"};
+  }
+  if (!HasComm(event)) return std::nullopt;
+  if (std::optional<Wrong> wrong = WrongAnywhere(event)) return wrong;
+  if (!comm || comm->inter) return std::nullopt;
+  if (IsMessage(event)) return WrongPeer(event, comm->size);
+  if (FactsOf(event.call).call_class == Class::kLocal) return std::nullopt;
+  return WrongInCollective(event, comm->size);
 }
 
 }  // namespace

@@ -82,8 +82,26 @@ void Judge::Enter(int rank, const Event& event) {
   for (const Event& part : open.parts) {
     if (part.request == 0) right = CheckArguments(rank, part) && right;
   }
+  if (right) Follow(rank, open);
+  mine.misused = mine.misused || !right;
+  if (event.call == Call::kAbort) {
+    mine.aborted = true;
+    Add(Cause::kAborted, {rank},
+        fmt::format("rank {} called MPI_Abort({}) at {}", rank, event.peer, At(rank, event.site)),
+        event.site);
+  }
+  if (event.call == Call::kRequest_free || event.call == Call::kCancel) {
+    for (const Event& part : open.parts) Release(rank, part.request, event.call);
+  }
+  mine.open[event.thread] = std::move(open);
+}
+
+// What a call with right arguments begins: messages, requests, collectives, the end.
+void Judge::Follow(int rank, OpenCall& open) {
+  const Event& event = open.event;
+  Rank& mine = history_.ranks[Index(rank)];
   Request request{event, (event.flags & events::kPersistent) != 0, true, true};
-  switch (right ? FactsOf(event.call).call_class : Class::kLocal) {
+  switch (FactsOf(event.call).call_class) {
     case Class::kSend:
       open.message = Send(rank, event);
       break;
@@ -125,17 +143,6 @@ void Judge::Enter(int rank, const Event& event) {
     default:
       break;
   }
-  mine.misused = mine.misused || !right;
-  if (event.call == Call::kAbort) {
-    mine.aborted = true;
-    Add(Cause::kAborted, {rank},
-        fmt::format("rank {} called MPI_Abort({}) at {}", rank, event.peer, At(rank, event.site)),
-        event.site);
-  }
-  if (event.call == Call::kRequest_free || event.call == Call::kCancel) {
-    for (const Event& part : open.parts) Release(rank, part.request, event.call);
-  }
-  mine.open[event.thread] = std::move(open);
 }
 
 // A request that the program gives up: what it was for goes on without it.

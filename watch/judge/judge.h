@@ -49,6 +49,7 @@ class Judge {
  private:
   static std::size_t Index(int rank) { return static_cast<std::size_t>(rank); }
   void Enter(int rank, const Event& event);
+  void Follow(int rank, OpenCall& open);
   void Leave(int rank, const Event& event);
   void Done(int rank, const Event& event);
   void MadeObject(int rank, const Event& event);
@@ -64,6 +65,10 @@ class Judge {
   void Received(int rank, const Event& receive, int source, int tag, bool blocked);
   void Pair(const Message& message, const Taken& taken);
   void CheckRace(int rank, const Event& receive, int source);
+  bool TellNearMiss(const Wait& wait, const Event& receive, bool proved);
+  bool TellNeverStarted(const Wait& wait, bool proved);
+  void TellDeadlock(const StuckRanks& stuck, bool proved);
+  void TellHang(Cause cause, std::vector<int> culprits, std::string text, bool proved);
   void TellUnfinished(int rank);
   void TellLeaks(int rank);
   void TellLostMessages();

@@ -53,37 +53,51 @@ std::string Judge::Describe(int rank) const {
 }
 
 void Judge::Hangs(const StuckRanks& stuck, bool proved) {
-  if (stuck.waits.empty()) return;
-  const auto tell = [&](Cause cause, std::vector<int> culprits, std::string text) {
-    Add(cause, std::move(culprits), std::move(text), 0, proved);
-    if (!findings_.empty()) findings_.back().hangs = true;
-  };
-  if (explained_) return;
+  if (stuck.waits.empty() || explained_) return;
   for (const Wait& wait : stuck.waits) {
     const Event* const event = Subject(history_.ranks[Index(wait.rank)]);
     if (!event || !Receives(*event)) continue;
-    bool other_comm = false;
-    const Event* const miss = NearMiss(history_, wait.rank, *event, &other_comm);
-    if (miss) {
-      return tell(
-          other_comm ? Cause::kCommunicatorMismatch : Cause::kTagMismatch, {wait.rank},
-          other_comm ? fmt::format("rank {} waits {}; the message was sent on another communicator",
-                                   wait.rank, Describe(wait.rank))
-                     : fmt::format("rank {} waits {}; the message came with tag {}", wait.rank,
-                                   Describe(wait.rank), miss->tag));
-    }
-    for (const Need& need : wait.needs) {
-      for (const int other : need.any_of) {
-        for (const auto& [number, request] : history_.ranks[Index(other)].requests) {
-          if (request.started || Receives(request.event)) continue;
-          return tell(Cause::kNeverStarted, {other},
-                      fmt::format("rank {} never starts its {} of {}; rank {} waits {}", other,
-                                  FactsOf(request.event.call).name, At(other, request.event.site),
-                                  wait.rank, Describe(wait.rank)));
-        }
+    if (TellNearMiss(wait, *event, proved) || TellNeverStarted(wait, proved)) return;
+  }
+  TellDeadlock(stuck, proved);
+}
+
+void Judge::TellHang(Cause cause, std::vector<int> culprits, std::string text, bool proved) {
+  Add(cause, std::move(culprits), std::move(text), 0, proved);
+  if (!findings_.empty()) findings_.back().hangs = true;
+}
+
+// A message that is there, and would fit but for its tag or communicator.
+bool Judge::TellNearMiss(const Wait& wait, const Event& receive, bool proved) {
+  bool other_comm = false;
+  const Event* const miss = NearMiss(history_, wait.rank, receive, &other_comm);
+  if (!miss) return false;
+  const std::string came = other_comm ? "the message was sent on another communicator"
+                                      : fmt::format("the message came with tag {}", miss->tag);
+  TellHang(other_comm ? Cause::kCommunicatorMismatch : Cause::kTagMismatch, {wait.rank},
+           fmt::format("rank {} waits {}; {}", wait.rank, Describe(wait.rank), came), proved);
+  return true;
+}
+
+// A send that was prepared and never started, of a rank that could free this one.
+bool Judge::TellNeverStarted(const Wait& wait, bool proved) {
+  for (const Need& need : wait.needs) {
+    for (const int other : need.any_of) {
+      for (const auto& [number, request] : history_.ranks[Index(other)].requests) {
+        if (request.started || Receives(request.event)) continue;
+        TellHang(Cause::kNeverStarted, {other},
+                 fmt::format("rank {} never starts its {} of {}; rank {} waits {}", other,
+                             FactsOf(request.event.call).name, At(other, request.event.site),
+                             wait.rank, Describe(wait.rank)),
+                 proved);
+        return true;
       }
     }
   }
+  return false;
+}
+
+void Judge::TellDeadlock(const StuckRanks& stuck, bool proved) {
   const int rank = stuck.waits.front().rank;
   const int other = stuck.waits.front().needs.front().any_of.front();
   const Event* const mine = Subject(history_.ranks[Index(rank)]);
@@ -95,7 +109,7 @@ void Judge::Hangs(const StuckRanks& stuck, bool proved) {
   std::string text =
       fmt::format("rank {} waits {}; rank {} is {}", rank, Describe(rank), other, Describe(other));
   if (stuck.waits.size() > 2) text += fmt::format("; {} ranks are stuck", stuck.waits.size());
-  tell(cause, {rank, other}, text);
+  TellHang(cause, {rank, other}, std::move(text), proved);
 }
 
 void Judge::TellUnfinished(int rank) {

@@ -123,7 +123,18 @@ TEST(Standstill, CollectiveAgainstReceive) {
   LiteralHistory history(2);
   history.Open(0, History_::Asks(Call::kBarrier, 3));
   history.Open(1, History_::Receives(Call::kRecv, 4, 0));
+  EXPECT_FALSE(history.judge().Standstill().soft) << "no library buffers a barrier";
   EXPECT_THAT(history.Causes(), ElementsAre("deadlock"));
+}
+
+TEST(Standstill, NobodyHasABroadcastWithoutItsRoot) {
+  LiteralHistory history(2);
+  Event broadcast = History_::Asks(Call::kBcast, 3);
+  broadcast.peer = 0;
+  history.Open(0, History_::Receives(Call::kRecv, 4, 1));
+  history.Open(1, broadcast);
+  EXPECT_THAT(history.Stuck(), ElementsAre(0, 1));
+  EXPECT_FALSE(history.judge().Standstill().soft);
 }
 
 TEST(Standstill, ABroadcastNeedsItsRootOnly) {

@@ -34,8 +34,12 @@ class Graph {
   void ClaimMessages(int rank);
   bool Claim(int rank, const Event& receive);
   bool Arrives(int rank, const Event& receive) const;
+  // The call that the rank is in; none where another of its threads may free it.
+  const OpenCall* OnlyCall(int rank) const;
   // What blocks the rank; none where nothing does, as far as is known.
   std::optional<Wait> WaitOf(int rank) const;
+  std::vector<Need> NeedsOfMessages(int rank, const OpenCall& open) const;
+  std::optional<Wait> WaitForRequests(int rank, const OpenCall& open) const;
   std::optional<Need> NeedOfReceive(int rank, const Event& receive) const;
   std::optional<Need> NeedOfSend(const Event& sent, std::uint64_t message) const;
   std::vector<Need> NeedsOfCollective(int rank, const Event& event, std::uint64_t position) const;
@@ -130,30 +134,42 @@ std::optional<Need> Graph::NeedOfSend(const Event& sent, std::uint64_t message) 
   return std::nullopt;  // it was received
 }
 
+// The position that a rank is in; nullptr where it is over or not known.
+const Position* PositionOf(const Communicator& comm, std::uint64_t position) {
+  if (position == 0) return nullptr;
+  const std::uint64_t place = position - 1;
+  if (place < comm.base || place >= comm.base + comm.positions.size()) return nullptr;
+  return &comm.positions[place - comm.base];
+}
+
+bool Differs(const Position& there, int member) {
+  return std::count(there.different.begin(), there.different.end(), member) > 0;
+}
+
+// Whether `me` cannot leave the collective before `member` entered it, whatever is buffered.
+bool MustWaitFor(const Event& event, int me, int member) {
+  const Sync sync = FactsOf(event.call).sync;
+  return sync == Sync::kAll || (sync == Sync::kRoot && member == event.peer) ||
+         (sync == Sync::kAtRoot && me == event.peer) || (sync == Sync::kLower && member < me);
+}
+
 std::vector<Need> Graph::NeedsOfCollective(int rank, const Event& event,
                                            std::uint64_t position) const {
   const auto found = history_.communicators.find(event.comm);
-  if (found == history_.communicators.end() || position == 0) return {};
+  if (found == history_.communicators.end()) return {};
   const Communicator& comm = found->second;
-  const std::uint64_t place = position - 1;
-  if (place < comm.base || place >= comm.base + comm.positions.size()) return {};
-  const Position& there = comm.positions[place - comm.base];
+  const Position* const there = PositionOf(comm, position);
+  if (there == nullptr) return {};
   const int me = history_.RankIn(rank, event.comm);
   std::vector<Need> needs;
   Need others{{}, true};
   for (int member = 0; member < comm.size; ++member) {
-    const auto differs = [&](int who) {
-      return std::count(there.different.begin(), there.different.end(), who) > 0;
-    };
-    const bool entered = comm.called[Index(member)] > place && differs(member) == differs(me);
+    const bool entered =
+        comm.called[Index(member)] >= position && Differs(*there, member) == Differs(*there, me);
     if (member == me || entered) continue;
     const int world = comm.world[Index(member)];
     if (world < 0) return {};
-    const Sync sync = FactsOf(event.call).sync;
-    const bool hard = sync == Sync::kAll || (sync == Sync::kRoot && member == event.peer) ||
-                      (sync == Sync::kAtRoot && me == event.peer) ||
-                      (sync == Sync::kLower && member < me);
-    if (hard) {
+    if (MustWaitFor(event, me, member)) {
       needs.push_back({{world}, false});
     } else {
       others.any_of.push_back(world);
@@ -178,92 +194,125 @@ std::vector<Need> Graph::NeedsOfRequest(int rank, std::uint32_t number) const {
   return need ? std::vector<Need>{*need} : std::vector<Need>{};
 }
 
-std::optional<Wait> Graph::WaitOf(int rank) const {
+const OpenCall* Graph::OnlyCall(int rank) const {
   const Rank& mine = history_.ranks[Index(rank)];
-  // More than one thread: another one may free this rank at any time.
-  if (!mine.begun || mine.any_thread || mine.threads.size() != 1 || mine.open.size() != 1) {
-    return std::nullopt;
-  }
-  const OpenCall& open = mine.open.begin()->second;
+  const bool alone = mine.begun && !mine.any_thread && mine.threads.size() == 1;
+  return alone && mine.open.size() == 1 ? &mine.open.begin()->second : nullptr;
+}
+
+std::vector<Need> Graph::NeedsOfMessages(int rank, const OpenCall& open) const {
   const Event& event = open.event;
-  Wait wait{rank, true, {}};
-  const auto add = [&](const std::optional<Need>& need) {
-    if (need) wait.needs.push_back(*need);
-  };
   const Class kind = FactsOf(event.call).call_class;
-  if (kind == Class::kSend) add(NeedOfSend(event, open.message));
+  std::optional<Need> send;
+  std::optional<Need> receive;
+  if (kind == Class::kSend) send = NeedOfSend(event, open.message);
   if (kind == Class::kExchange && !open.parts.empty()) {
-    add(NeedOfSend(open.parts.front(), open.message));
+    send = NeedOfSend(open.parts.front(), open.message);
   }
-  if ((kind == Class::kReceive || kind == Class::kExchange) &&
-      served_.count({rank, open.order}) == 0) {
-    add(NeedOfReceive(rank, event));
+  const bool receives = kind == Class::kReceive || kind == Class::kExchange;
+  if (receives ? served_.count({rank, open.order}) == 0
+               : kind == Class::kProbe && !Arrives(rank, event)) {
+    receive = NeedOfReceive(rank, event);
   }
-  if (kind == Class::kProbe && !Arrives(rank, event)) add(NeedOfReceive(rank, event));
-  if (kind == Class::kCollective) wait.needs = NeedsOfCollective(rank, event, open.position);
-  if (kind == Class::kWaitAll || kind == Class::kWaitAny) {
-    wait.all = kind == Class::kWaitAll;
-    for (const Event& part : open.parts) {
-      const std::vector<Need> needs = NeedsOfRequest(rank, part.request);
-      if (needs.empty() && !wait.all) return std::nullopt;
-      wait.needs.insert(wait.needs.end(), needs.begin(), needs.end());
-    }
+  std::vector<Need> needs;
+  if (send) needs.push_back(*std::move(send));
+  if (receive) needs.push_back(*std::move(receive));
+  return needs;
+}
+
+std::optional<Wait> Graph::WaitForRequests(int rank, const OpenCall& open) const {
+  Wait wait{rank, FactsOf(open.event.call).call_class == Class::kWaitAll, {}};
+  for (const Event& part : open.parts) {
+    const std::vector<Need> needs = NeedsOfRequest(rank, part.request);
+    if (needs.empty() && !wait.all) return std::nullopt;
+    wait.needs.insert(wait.needs.end(), needs.begin(), needs.end());
   }
-  if (wait.needs.empty()) return std::nullopt;
   return wait;
 }
 
+std::optional<Wait> Graph::WaitOf(int rank) const {
+  const OpenCall* const open = OnlyCall(rank);
+  if (open == nullptr) return std::nullopt;
+  const Class kind = FactsOf(open->event.call).call_class;
+  std::optional<Wait> wait = Wait{rank, true, {}};
+  if (kind == Class::kWaitAll || kind == Class::kWaitAny) {
+    wait = WaitForRequests(rank, *open);
+  } else if (kind == Class::kCollective) {
+    wait->needs = NeedsOfCollective(rank, open->event, open->position);
+  } else {
+    wait->needs = NeedsOfMessages(rank, *open);
+  }
+  if (wait && wait->needs.empty()) return std::nullopt;
+  return wait;
+}
+
+// Frees ranks until no more can be: every rank is stuck until one that is not stuck frees it.
+class Release {
+ public:
+  explicit Release(std::vector<std::optional<Wait>> waits)
+      : waits_(std::move(waits)), needed_by_(waits_.size()), met_(waits_.size()) {
+    for (std::size_t rank = 0; rank < waits_.size(); ++rank) {
+      if (!waits_[rank]) continue;
+      const std::vector<Need>& needs = waits_[rank]->needs;
+      met_[rank].assign(needs.size(), false);
+      for (std::size_t need = 0; need < needs.size(); ++need) {
+        for (const int other : needs[need].any_of) {
+          needed_by_[Index(other)].emplace_back(rank, need);
+        }
+      }
+    }
+  }
+
+  // `free_ranks` are not stuck; what they free is not either.
+  void Free(std::vector<std::size_t> free_ranks) {
+    while (!free_ranks.empty()) {
+      const std::size_t freed = free_ranks.back();
+      free_ranks.pop_back();
+      for (const auto& [rank, need] : needed_by_[freed]) {
+        if (!waits_[rank]) continue;
+        met_[rank][need] = true;
+        const auto unmet = std::find(met_[rank].begin(), met_[rank].end(), false);
+        if (waits_[rank]->all && unmet != met_[rank].end()) continue;
+        waits_[rank].reset();
+        free_ranks.push_back(rank);
+      }
+    }
+  }
+
+  // Those that are left, with the needs that nobody met.
+  StuckRanks Stuck() const {
+    StuckRanks result;
+    for (std::size_t rank = 0; rank < waits_.size(); ++rank) {
+      if (!waits_[rank]) continue;
+      Wait wait{waits_[rank]->rank, waits_[rank]->all, {}};
+      for (std::size_t need = 0; need < met_[rank].size(); ++need) {
+        if (!met_[rank][need]) wait.needs.push_back(waits_[rank]->needs[need]);
+      }
+      const auto soft = std::count_if(wait.needs.begin(), wait.needs.end(),
+                                      [](const Need& need) { return need.soft; });
+      if (wait.all ? soft == std::ssize(wait.needs) : soft > 0) result.soft = true;
+      result.waits.push_back(std::move(wait));
+    }
+    return result;
+  }
+
+ private:
+  std::vector<std::optional<Wait>> waits_;                                   // none: over, or free
+  std::vector<std::vector<std::pair<std::size_t, std::size_t>>> needed_by_;  // (rank, need)
+  std::vector<std::vector<bool>> met_;                                       // by rank and need
+};
+
 StuckRanks Graph::Solve() {
-  const std::size_t size = Index(history_.size);
-  std::vector<std::optional<Wait>> waits(size);
-  std::vector<std::vector<std::pair<int, std::size_t>>> needed_by(size);
-  std::vector<std::vector<bool>> met(size);
-  std::vector<int> free_ranks;
-  std::vector<bool> stuck(size, true);
+  std::vector<std::optional<Wait>> waits(Index(history_.size));
+  std::vector<std::size_t> free_ranks;
   for (int rank = 0; rank < history_.size; ++rank) {
     if (Over(history_.ranks[Index(rank)])) continue;
     waits[Index(rank)] = WaitOf(rank);
-    if (!waits[Index(rank)]) {
-      stuck[Index(rank)] = false;
-      free_ranks.push_back(rank);
-      continue;
-    }
-    const std::vector<Need>& needs = waits[Index(rank)]->needs;
-    met[Index(rank)].assign(needs.size(), false);
-    for (std::size_t need = 0; need < needs.size(); ++need) {
-      for (const int other : needs[need].any_of) needed_by[Index(other)].emplace_back(rank, need);
-    }
+    if (!waits[Index(rank)]) free_ranks.push_back(Index(rank));
   }
-  while (!free_ranks.empty()) {
-    const int freed = free_ranks.back();
-    free_ranks.pop_back();
-    for (const auto& [rank, need] : needed_by[Index(freed)]) {
-      if (!stuck[Index(rank)]) continue;
-      std::vector<bool>& mine = met[Index(rank)];
-      mine[need] = true;
-      if (waits[Index(rank)]->all &&
-          !std::all_of(mine.begin(), mine.end(), [](bool m) { return m; })) {
-        continue;
-      }
-      stuck[Index(rank)] = false;
-      free_ranks.push_back(rank);
-    }
-  }
-  StuckRanks result;
-  for (std::size_t rank = 0; rank < size; ++rank) {
-    if (!stuck[rank] || !waits[rank]) continue;
-    Wait wait{waits[rank]->rank, waits[rank]->all, {}};
-    bool hard = false;
-    bool soft = false;
-    for (std::size_t need = 0; need < met[rank].size(); ++need) {
-      if (met[rank][need]) continue;
-      wait.needs.push_back(waits[rank]->needs[need]);
-      (wait.needs.back().soft ? soft : hard) = true;
-    }
-    if (wait.all ? !hard : soft) result.soft = true;
-    result.waits.push_back(std::move(wait));
-  }
-  return result;
+  Release release(std::move(waits));
+  release.Free(std::move(free_ranks));
+  return release.Stuck();
 }
 
 }  // namespace

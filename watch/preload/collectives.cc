@@ -1,5 +1,5 @@
-// Collectives, blocking and posted. `Data` is what every member must agree on: the send side where
-// there is one, the receive side where a rank only receives (or sends in place).
+// Collectives, blocking and posted. `Data` is what every member must agree on. It is the send side
+// where there is one, else the receive side.
 #include "watch/preload/watched.h"
 
 namespace lockstep::watch::preload {

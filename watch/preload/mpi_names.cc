@@ -1,7 +1,6 @@
-// What handles stand for. Types are taken for equal when class and size of their elements are
-// (MPI_INT and MPI_INT32_T, a Fortran INTEGER), because programs that mix these are right here.
-// Communicators get the same number in all members: parent, how many were made on it before, and
-// the member of rank 0.
+// What handles stand for. Types are taken for equal when class and size of their elements are,
+// because programs that mix MPI_INT and MPI_INT32_T are right here. Communicators get the same
+// number in all members: parent, how many were made on it before, and the member of rank 0.
 #include "watch/preload/mpi_names.h"
 
 #include <atomic>

@@ -1,6 +1,6 @@
-// The writer of a segment. It relies on three things: the folder is named by the environment, the
-// reader publishes how far it has read, and a chunk is allocated before anything is written to it.
-// Whatever fails here ends the recording and says so in one line; the program never notices.
+// The writer of a segment. It relies on three things. The folder is named by the environment, the
+// reader publishes how far it has read, and a chunk is allocated before it is written. Whatever
+// fails here ends the recording and says so in one line; the program never notices.
 #include "watch/preload/recorder.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,6 @@
+// What every wrapped call writes: its entry, what it posts, what came of it. A depth per thread
+// keeps the library's own calls out. Requests get a number when they are posted and lose it when
+// they are done, unless they are persistent.
 #include "watch/preload/watched.h"
 
 namespace lockstep::watch::preload {

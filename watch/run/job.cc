@@ -1,7 +1,7 @@
 // The second look comes at least kApartNs after the first. Both must find the same ranks stuck,
-// none of which wrote anything in between: then all of them were stuck at one moment. Where a
-// library that buffers might still free a rank, that rank must have slept or worked in its call in
-// between: a process that only waits for a processor proves nothing.
+// none of which wrote anything in between. Then all of them were stuck at one moment. A rank that a
+// buffering library might free must also have slept or worked in its call. A process that only
+// waits for a processor proves nothing.
 #include "watch/run/job.h"
 
 #include <signal.h>

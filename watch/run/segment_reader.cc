@@ -1,3 +1,6 @@
+// Maps a watched process's segment and takes events until it meets one that is not whole. Pages
+// that were read are punched out of the file, so a long run takes little memory. It never waits for
+// the writer.
 #include "watch/run/segment_reader.h"
 
 #include <fcntl.h>

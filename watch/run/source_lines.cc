@@ -1,4 +1,4 @@
-// One elfutils session a file and place: a process that ended can still be asked about, because the
+// One elfutils session a file and place. A process that ended can still be asked about, because the
 // map of its memory was copied when it began. Debug information elsewhere (debuginfod) is not
 // looked for.
 #include "watch/run/source_lines.h"

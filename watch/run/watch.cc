@@ -1,4 +1,4 @@
-// The watcher: starts the launcher with the preload library and a folder for segments, reads the
+// The watcher starts the launcher with the preload library and a folder for segments. It reads the
 // segments until the launcher ends, and prints each finding as soon as it is known. The launcher
 // keeps this process's standard streams; its exit code is passed on.
 #include "watch/run/watch.h"

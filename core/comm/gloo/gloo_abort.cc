@@ -1,3 +1,6 @@
+// Registers every buffer that gloo makes on this transport, so that another thread can end its
+// waits. A wait that begins after the abort throws at once. What the buffers share is behind one
+// lock of the transport.
 #include "core/comm/gloo/gloo_abort.h"
 
 #include <chrono>

@@ -1,3 +1,6 @@
+// Turns operations into gloo's C++ options, whose element type matters only by its size. Operations
+// between two ranks match in order, by slots of a kind that gloo does not use. Its exceptions end
+// here as a Status. Connections stay open until the last child communicator is gone.
 #include "core/comm/gloo/gloo_communicator.h"
 
 #include <gloo/allgather.h>

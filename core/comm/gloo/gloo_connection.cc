@@ -1,3 +1,6 @@
+// Connects all ranks with each other, with a Meeting in the place of gloo's store. Names of hosts
+// are resolved before gloo does it, because gloo (2022) reads an uninitialized answer for an
+// unknown one. A barrier ends the connecting, so that no rank leaves while others still connect.
 #include "core/comm/gloo/gloo_connection.h"
 
 #include <gloo/barrier.h>

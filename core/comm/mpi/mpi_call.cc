@@ -1,3 +1,6 @@
+// The table of MPI's blocking and non-blocking calls, one arm a collective. Counts fit an int
+// already; the communicator above has divided what is larger. Blocking calls return MPI's bare
+// code, because this is the code inside the measured interval.
 #include "core/comm/mpi/mpi_call.h"
 
 #include <cstddef>

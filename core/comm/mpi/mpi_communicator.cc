@@ -1,3 +1,7 @@
+// MPI as stream-ordered operations. A plain blocking call on an inline stream takes the shortest
+// path, because that is what benchmarks measure. Large counts are divided where elements are
+// independent. Where threads call, a flag proves that only one of them is inside MPI. An error or a
+// passed deadline makes the session unfit for MPI_Finalize.
 #include "core/comm/mpi/mpi_communicator.h"
 
 #include <mpi.h>

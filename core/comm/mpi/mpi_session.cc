@@ -1,3 +1,6 @@
+// Initializes MPI once a process, and finalizes it only if nothing went wrong. Narrow floats travel
+// as integers and are reduced by functions of ours, one for each type and reduction, because MPI
+// passes them no argument.
 #include "core/comm/mpi/mpi_session.h"
 
 #include <algorithm>

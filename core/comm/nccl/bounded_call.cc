@@ -1,3 +1,6 @@
+// Two ways to survive a call that never returns: on a thread that is left behind, or in view of one
+// watcher thread a process. Both threads are detached and own what they touch. The watcher looks
+// ten times a second, so a rescue comes up to 100 ms late.
 #include "core/comm/nccl/bounded_call.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Lockstep's types, reductions and operations in NCCL's codes and calls. The arrays stand in the
+// order of our enumerations. Only calls go through the given Api, so a test can put any library
+// behind them.
 #include "core/comm/nccl/calls.h"
 
 #include <cstddef>

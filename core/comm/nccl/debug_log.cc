@@ -1,3 +1,6 @@
+// NCCL's own warnings often say more than its error codes. It is made to write them to a file that
+// only this process can have made. The user's NCCL_DEBUG and NCCL_DEBUG_FILE go first, and their
+// file is then read instead.
 #include "core/comm/nccl/debug_log.h"
 
 #include <fcntl.h>

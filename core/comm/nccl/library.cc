@@ -1,3 +1,6 @@
+// Opens NCCL with dlopen and fills the table of calls, each only from the version on that has it.
+// The sizes of its Config differ by version as well. What a version supports follows from NCCL's
+// release notes and source, not from trying.
 #include "core/comm/nccl/library.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,5 @@
+// Builds of the stand-in library pose as seven versions of NCCL, from 2.14 on. Where a real NCCL is
+// installed, it is loaded too, without a GPU.
 #include "core/comm/nccl/library.h"
 
 #include <sys/stat.h>

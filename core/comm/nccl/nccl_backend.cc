@@ -1,3 +1,6 @@
+// Joins the three choices of the NCCL backend: library, device and number of ranks a GPU. They come
+// from environment variables, which agents pass to their workers. A stand-in library needs no GPU
+// and gets the host's streams.
 #include "core/comm/nccl/nccl_backend.h"
 
 #include <utility>

@@ -1,3 +1,7 @@
+// NCCL's operations on streams. On a GPU they are launched by the stream's handle; with a stand-in
+// library they run on the host and are waited for here. Await polls the library every 5 ms, because
+// a failed peer shows there and not on the stream. Ids of new communicators travel through the
+// Meeting.
 #include "core/comm/nccl/nccl_communicator.h"
 
 #include <unistd.h>

@@ -1,3 +1,5 @@
+// Validates an operation like any backend and then does nothing. What a benchmark measures over it
+// is Lockstep's own cost. Only Split talks to the other ranks, through the Meeting.
 #include "core/comm/null/null_communicator.h"
 
 #include <string>

@@ -1,3 +1,6 @@
+// Switches stacks with swapcontext, and carries the C++ runtime's exception state along. Sanitizers
+// are told of every switch. A fiber that comes too near the end of its stack stops the program with
+// a remedy, because later stacks have no guard page.
 #include "core/comm/sim/fiber.h"
 
 #include <cxxabi.h>

@@ -1,3 +1,6 @@
+// Plays gloo's ring step by step with each rank's own count, to find who hangs and who crashes. It
+// follows gloo/allreduce.cc, segment by segment. Bytes travel too, so that a rank that goes on has
+// the data that it would have.
 #include "core/comm/sim/gloo_ring.h"
 
 #include <algorithm>

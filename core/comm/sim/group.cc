@@ -1,3 +1,6 @@
+// Calls meet at places; here it is decided when a call has all that it needs. Broadcast and reduce
+// advance along the tree of the rules, so a rank can be done before others arrive. Closed
+// connections fail the calls that need them. Time comes from the network's formulas.
 #include "core/comm/sim/group.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Fates of calls that met and differ, a function for each library and algorithm. The rules were
+// observed on real libraries or read from their source, which the comments name. Data is computed
+// too, because NCCL goes on with wrong results.
 #include "core/comm/sim/mismatch.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// The parts of the libraries' rules that fit into one function: where calls meet, how much is
+// eager, which tree a broadcast takes. The numbers are the libraries' defaults, and the comments
+// say which.
 #include "core/comm/sim/rules.h"
 
 #include <string>

@@ -1,3 +1,6 @@
+// Runs ready fibers in an order drawn from the seed, and moves virtual time only when none is
+// ready. Nothing to run and no timer within the silence is the end. A cancelled fiber is unwound by
+// an exception; one that catches it and goes on is bounded.
 #include "core/comm/sim/scheduler.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// One rank's side of a simulated group: posts calls, waits for their fates, copies what was
+// delivered. Waiting is that of the fiber. Split is agreed on in memory that all ranks share.
 #include "core/comm/sim/sim_communicator.h"
 
 #include <algorithm>

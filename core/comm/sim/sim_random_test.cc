@@ -1,5 +1,5 @@
-// Random programs: what all ranks call alike gives right data in every order of ranks and streams,
-// and an all-reduce that one rank leaves out is never overlooked.
+// Random programs in simulation. What all ranks call alike gives right data in every order of ranks
+// and streams. An all-reduce that one rank leaves out is never overlooked.
 #include <cstdint>
 #include <iostream>
 #include <memory>

@@ -1,3 +1,6 @@
+// Builds the world, starts a fiber for each rank and reports how every one of them ended. NowTicks
+// and deadlines are virtual while it runs. A rank that is left hanging is unwound in the end, so
+// that what its stack holds is destroyed.
 #include "core/comm/sim/sim_world.h"
 
 #include <exception>

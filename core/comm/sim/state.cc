@@ -1,3 +1,5 @@
+// Ends of ranks and planned faults, as entries in the scheduler's list of actions. Unwinding is
+// always put off to the next action, because a group may be in the middle of settling calls.
 #include "core/comm/sim/state.h"
 
 #include "core/base/check.h"

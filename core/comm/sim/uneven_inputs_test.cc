@@ -1,7 +1,7 @@
-// The six uneven-input cases and rank-0-only evaluation, as sequences of collectives that PyTorch's
-// DistributedDataParallel issues for Linear(1,1) (one bucket of 2 elements, each input's gradient
-// 1), and what becomes of them. The outcomes were observed with real PyTorch 1.13.1 and 2.6 on gloo
-// and MPI; those under NCCL's rules with an emulation whose barrier is an all-reduce of one float.
+// The six uneven-input cases and rank-0-only evaluation, as the collectives that PyTorch's
+// DistributedDataParallel issues for Linear(1,1). There is one bucket of 2 elements, and each
+// input's gradient is 1. The outcomes were observed with PyTorch 1.13.1 and 2.6 on gloo and MPI.
+// Those under NCCL's rules come from an emulation whose barrier is an all-reduce.
 #include <array>
 #include <cstdint>
 #include <memory>

@@ -1,5 +1,5 @@
-// How followers on the coordinator's host find it: an abstract unix socket, named after the job of
-// the launcher, tells its endpoint to processes of our own user. Across hosts MPI carries the
+// How followers on the coordinator's host find it. An abstract unix socket, named after the
+// launcher's job, tells its endpoint to processes of our own user. Across hosts MPI carries the
 // endpoint (exchange.h).
 #include "core/control/rendezvous/endpoint.h"
 

@@ -1,3 +1,6 @@
+// Memory, sharing and properties of one GPU. Each call makes the device current for its thread
+// first, because CUDA keeps that per thread. Managed memory is refused beyond the device's free
+// memory, where pages would move to and fro.
 #include "core/device/cuda/cuda_device.h"
 
 #include <cuda_runtime.h>

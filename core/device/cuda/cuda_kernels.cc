@@ -1,3 +1,6 @@
+// The port's arithmetic as launches of this room's kernels. Work of a given time reads memory or
+// multiplies matrices, at rates that are measured when the kernels are opened. An error of a launch
+// is put on the stream as failing work, so the stream reports it.
 #include <cuda_runtime.h>
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Writes and compares known data with this room's kernels, on a stream of its own. Every call waits
+// for its end: callers are not in a timed interval. The tally lies in memory of the host that is
+// mapped for the device.
 #include "core/device/cuda/cuda_pattern.h"
 
 #include <limits>

@@ -1,3 +1,6 @@
+// Streams, events and graphs of CUDA. A stream that has to wait for an event that nobody recorded
+// yet waits for a word in memory. The host never blocks inside CUDA: it asks and sleeps between the
+// questions. A stream that never drains is left behind, because destroying it might block.
 #include "core/device/cuda/cuda_stream.h"
 
 #include <chrono>

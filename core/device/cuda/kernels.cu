@@ -1,3 +1,6 @@
+// The kernels behind launch.h: elementwise arithmetic, tiles, reads and products of matrices. Types
+// of 16 bits are computed in float and rounded once, as PyTorch does. Grids have at most 4,096
+// blocks and stride over the rest.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 

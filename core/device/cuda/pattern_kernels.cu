@@ -1,3 +1,6 @@
+// Writes and compares patterns on the device. The element's value comes from
+// core/collective/pattern_values.h, the same source that the host compiles, so both give the same
+// bits. A comparison adds to one tally by atomics.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 

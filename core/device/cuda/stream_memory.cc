@@ -1,3 +1,6 @@
+// Words of memory that a stream writes and waits for, by the driver's stream operations. They are
+// looked up when needed and tried once on a word, because device attributes changed their meaning.
+// Where they do not work, kernels of one thread take their place.
 #include "core/device/cuda/stream_memory.h"
 
 #include <cuda.h>

@@ -1,3 +1,6 @@
+// Reads /proc/meminfo and the limits of both versions of control groups. A group is limited by each
+// group above it, so the walk goes up to the root. Page cache that the kernel gives back first
+// counts as free.
 #include "core/device/host/available_memory.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// A queue and a detached thread that share ownership of it. So work that never returns keeps the
+// thread and the queue, and nothing else of the stream. The first error stays and drops the work
+// behind it.
 #include "core/device/host/fifo_stream.h"
 
 #include <algorithm>

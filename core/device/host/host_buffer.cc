@@ -1,3 +1,6 @@
+// Maps memory and touches every page, so that no page fault falls into a measured interval.
+// Available memory is looked at before the mapping and every 64 MiB, because other ranks allocate
+// at the same time.
 #include "core/device/host/host_buffer.h"
 
 #include <sys/mman.h>

@@ -1,3 +1,5 @@
+// Counts page faults to see that buffers are touched, and gives FIFO streams work that does not
+// end. The general contract of devices is tested elsewhere.
 #include "core/device/host/host_device.h"
 
 #include <sys/resource.h>

@@ -1,3 +1,5 @@
+// A latch whose state is an atomic and whose waiters sleep on a condition. Setter and waiter both
+// use sequential consistency, so that one of them always sees the other.
 #include "core/device/host/host_event.h"
 
 #include <algorithm>

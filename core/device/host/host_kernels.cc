@@ -1,3 +1,6 @@
+// Arithmetic as plain loops that compilers turn into vectors. Floats of 16 bits go through blocks
+// of float and are rounded once. Work of a given time reads memory at a rate that was measured once
+// for each size.
 #include "core/device/host/host_kernels.h"
 
 #include <algorithm>

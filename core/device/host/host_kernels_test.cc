@@ -1,3 +1,5 @@
+// Rounding and conversion, bit by bit, where two paths must agree. The contract suite of kernels is
+// instantiated elsewhere.
 #include "core/device/host/host_kernels.h"
 
 #include <bit>

@@ -1,3 +1,5 @@
+// Writes the tile of core/device/tile.h into host memory, converted to the tensor's type. A tile
+// starts anew every kTile elements.
 #include "core/device/host/host_tile.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Plain products of matrices, row by row, and as many rows as fill a given time. The calibration
+// multiplies small matrices that stay in the first caches, once a width of float.
 #include "core/device/host/matrix_product.h"
 
 #include <algorithm>

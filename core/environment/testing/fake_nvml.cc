@@ -1,7 +1,7 @@
-// A management library of a machine with two GPUs, the second of which is ill. FAKE_NVML: "init"
-// fails to begin; "old" knows no clocks (by an error, as an old driver's does); "stuck" answers
-// nothing after the first sample, as a driver does whose GPU fell off the bus; "xid" has one to
-// tell.
+// A management library of a machine with two GPUs, the second of which is ill. FAKE_NVML says what
+// else is wrong. With "init" it fails to begin. With "old" it knows no clocks, by an error as of an
+// old driver; with "xid" it has one to tell. With "stuck" it answers nothing after the first
+// sample, as a driver whose GPU fell off the bus.
 #include <unistd.h>
 
 #include <cstdio>

@@ -89,7 +89,7 @@ bool MayFollow(const Situation& situation, const Mismatch& mismatch, const Findi
     return cause == Cause::kOrderInversion || cause == Cause::kUnknown;
   if (cause == Cause::kRankKilled || cause == Cause::kRankStopped) return false;
   // Beside posted calls silence tells little.
-  const bool vague = cause == Cause::kUnknown || (situation.posts && !end.proved);
+  const bool vague = cause == Cause::kUnknown || (situation.nonblocking_calls && !end.proved);
   if (vague || AnyOther(mismatch, DifferInPurpose)) return true;
   if (cause == Cause::kRankBusy) return false;  // in no call
   const bool data_left =

@@ -277,7 +277,7 @@ std::vector<Finding> FindSilence(const Situation& situation) {
       if (!known) findings.push_back(std::move(finding));
     } else if (!standstill.incomplete) {
       // Posted calls that all entered may be done, and nobody has asked.
-      (situation.posts ? stalls : findings).push_back(Stall(situation, standstill));
+      (situation.nonblocking_calls ? stalls : findings).push_back(Stall(situation, standstill));
     }
   }
   Views elsewhere, connecting, busy;

@@ -1,3 +1,5 @@
+// Four ranks, all connected, silent in one all-reduce. The tests change counters of single sockets,
+// and a link may be named only where both ends agree.
 #include <string>
 #include <vector>
 

@@ -1,7 +1,7 @@
-// Which links are slow. It is proved only when four things agree: that bytes were on the way for
-// long cannot be otherwise, whenever the looks came; it is a habit; the sender's kernel, or what a
-// relay was told, says the same; and no process at either end was waiting for a processor
-// meanwhile. The first two alone are a suspicion. So is a count of segments that were sent again.
+// Which links are slow. It is proved only when four things agree. Bytes were on the way for long,
+// whenever the looks came, and as a habit. The sender's kernel or a relay says the same, and no
+// process at either end waited for a processor. The first two alone are a suspicion, and so is a
+// count of segments that were sent again.
 #include "core/verdict/links/slow_link.h"
 
 #include <fmt/core.h>

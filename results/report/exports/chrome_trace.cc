@@ -1,3 +1,6 @@
+// Turns journals and samples into slices of the Trace Event Format. Collectives of one communicator
+// may overlap, so each gets a lane. What never ended reaches to the last event and says so. In
+// simulations each lifetime counts from 0, and they are laid one after the other.
 #include <fmt/core.h>
 
 #include <algorithm>

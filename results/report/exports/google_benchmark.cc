@@ -1,3 +1,5 @@
+// A run as Google Benchmark's JSON, for its compare.py. Repetitions of a case are one family. Facts
+// that the run does not know are null.
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>

@@ -1,3 +1,5 @@
+// A run as JUnit, for CI systems. The launch is a test of its own, because it can fail although
+// every case passed. An unknown verdict is an error, never a pass.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

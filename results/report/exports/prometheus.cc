@@ -1,3 +1,6 @@
+// One table of metrics, written in Prometheus' text format and in OpenMetrics, which differ in a
+// few words. Samples of a family stand together, as both require. What was not measured has no
+// sample.
 #include <fmt/core.h>
 
 #include <cmath>

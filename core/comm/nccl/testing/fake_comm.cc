@@ -1,3 +1,6 @@
+// The stand-in library's communicator: a thread that runs what was enqueued, in order. Data moves
+// through the shared memory of fake_world.h, in chunks. LOCKSTEP_FAKE_NCCL names calls and what
+// becomes of them: an error, a later error, or no end.
 #include "core/comm/nccl/testing/fake_comm.h"
 
 #include <algorithm>

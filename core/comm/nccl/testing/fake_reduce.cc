@@ -1,3 +1,5 @@
+// Reduces elements by NCCL's numeric codes, as the stand-in library receives them. Narrow floats go
+// through core/comm/narrow_reduction.h.
 #include "core/comm/nccl/testing/fake_reduce.h"
 
 #include <algorithm>

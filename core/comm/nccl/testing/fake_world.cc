@@ -1,3 +1,6 @@
+// Ranks of the stand-in library meet in one memfd, which they open through /proc of the process
+// that made it. Every wait asks a function whether to leave, so an aborted rank gets out. Like
+// NCCL, a rank allocates in /dev/shm when it connects, and fails where that is full.
 #include "core/comm/nccl/testing/fake_world.h"
 
 #include <fcntl.h>
