@@ -15,13 +15,13 @@
 #include "core/coordinator/coordinator.h"
 #include "core/coordinator/follower.h"
 #include "core/worker/worker_link.h"
+#include "stress/cases/catalogue.h"
 #include "stress/faults/fault_registry.h"
-#include "stress/harness/catalogue.h"
 #include "stress/harness/lead.h"
 #include "stress/harness/options.h"
-#include "stress/harness/worker.h"
 #include "stress/links/link_director.h"
 #include "stress/links/link_plugin.h"
+#include "stress/run/worker.h"
 
 namespace lockstep::stress {
 namespace {
@@ -42,10 +42,10 @@ int Fail(int rank, const Status& status) {
 // Ranks that are to go on without one of theirs need a library that can give a communicator up.
 // Where it cannot, such scenarios are left out; an error when nothing else was asked for.
 Status LeaveOutRecoveries(std::string_view backend, std::string_view why,
-                          harness::Selection& selection) {
+                          cases::Selection& selection) {
   const auto first = std::stable_partition(
       selection.cases.begin(), selection.cases.end(),
-      [](const harness::StressCase& stress_case) { return !stress_case.scenario.recovery; });
+      [](const cases::StressCase& stress_case) { return !stress_case.scenario.recovery; });
   if (first == selection.cases.begin() && first != selection.cases.end()) {
     return Unsupported(fmt::format(
         "--backend={} cannot abort and rebuild a communicator, which '{}' is about: {}; use "
@@ -59,7 +59,7 @@ Status LeaveOutRecoveries(std::string_view backend, std::string_view why,
   return OkStatus();
 }
 
-Status CheckCases(const comm::Backend& backend, const harness::Selection& selection) {
+Status CheckCases(const comm::Backend& backend, const cases::Selection& selection) {
   if (!backend.uses_launcher_mpi || selection.cases.size() == 1) return OkStatus();
   return Unsupported(fmt::format(
       "--backend={} runs one case a launch, because a launch has one MPI identity, and {} were "
@@ -67,13 +67,13 @@ Status CheckCases(const comm::Backend& backend, const harness::Selection& select
       backend.name, selection.cases.size()));
 }
 
-bool HasLinkFaults(const harness::StressCase& stress_case) {
+bool HasLinkFaults(const cases::StressCase& stress_case) {
   return links::LinkDirector::Has(stress_case.faults);
 }
 
 // A simulation has no links: what is about them is left out.
-Status LeaveOutLinks(harness::Selection& selection) {
-  for (const harness::StressCase& stress_case : selection.cases) {
+Status LeaveOutLinks(cases::Selection& selection) {
+  for (const cases::StressCase& stress_case : selection.cases) {
     if (HasLinkFaults(stress_case)) selection.skipped.push_back(stress_case.scenario.name);
   }
   std::erase_if(selection.cases, HasLinkFaults);
@@ -88,9 +88,9 @@ Result<ExitCode> RunAgent(const harness::StressOptions& options,
   if (options.backend == "sim") {
     if (context.rank != 0) return ExitCode::kPass;
     LOCKSTEP_ASSIGN_OR_RETURN(
-        harness::Selection selection,
-        harness::SelectCases(options.scenarios, options.ranks, options.seed, options.repeat));
-    LOCKSTEP_RETURN_IF_ERROR(harness::LeaveOutUnmet(options.backend, selection));
+        cases::Selection selection,
+        cases::SelectCases(options.scenarios, options.ranks, options.seed, options.repeat));
+    LOCKSTEP_RETURN_IF_ERROR(cases::LeaveOutUnmet(options.backend, selection));
     if (!comm::sim::SimCapabilities(options.sim_rules).can_abort) {
       LOCKSTEP_RETURN_IF_ERROR(LeaveOutRecoveries(
           fmt::format("sim --sim-rules={}", comm::sim::NameOf(options.sim_rules)),
@@ -102,19 +102,18 @@ Result<ExitCode> RunAgent(const harness::StressOptions& options,
   LOCKSTEP_ASSIGN_OR_RETURN(const comm::Backend* backend,
                             comm::FindBackend("--backend", options.backend));
   LOCKSTEP_ASSIGN_OR_RETURN(
-      harness::Selection selection,
-      harness::SelectCases(options.scenarios, context.size, options.seed, options.repeat));
-  LOCKSTEP_RETURN_IF_ERROR(harness::LeaveOutUnmet(options.backend, selection));
+      cases::Selection selection,
+      cases::SelectCases(options.scenarios, context.size, options.seed, options.repeat));
+  LOCKSTEP_RETURN_IF_ERROR(cases::LeaveOutUnmet(options.backend, selection));
   if (backend->uses_launcher_mpi) {
-    LOCKSTEP_RETURN_IF_ERROR(harness::LeaveOutForMpi(context.single_host(), selection));
+    LOCKSTEP_RETURN_IF_ERROR(cases::LeaveOutForMpi(context.single_host(), selection));
   } else if (!backend->capabilities().can_abort) {
     LOCKSTEP_RETURN_IF_ERROR(
         LeaveOutRecoveries(options.backend, "its Abort() frees nobody", selection));
   }
   const bool network_faults =
       options.allow_network_faults || std::getenv(kTestHostsVariable) != nullptr;
-  LOCKSTEP_RETURN_IF_ERROR(
-      harness::LeaveOutHosts(context.single_host(), network_faults, selection));
+  LOCKSTEP_RETURN_IF_ERROR(cases::LeaveOutHosts(context.single_host(), network_faults, selection));
   LOCKSTEP_RETURN_IF_ERROR(CheckCases(*backend, selection));
   coordinator::CoordinatorOptions coordinator;
   coordinator.workers_own_mpi = backend->uses_launcher_mpi;
@@ -145,7 +144,7 @@ int RunAgent(int argc, char** argv) {
     return 0;
   }
   if (!line->options || line->options->list) {
-    const Result<std::string> text = line->options ? harness::DescribeCatalogue() : line->text;
+    const Result<std::string> text = line->options ? cases::DescribeCatalogue() : line->text;
     if (!text.ok()) return Fail(context->rank, text.status());
     if (context->rank == 0) fmt::print("{}", *text);
     return 0;
@@ -160,6 +159,6 @@ int RunAgent(int argc, char** argv) {
 }  // namespace lockstep::stress
 
 int main(int argc, char** argv) {
-  return lockstep::worker::WorkerLink::IsWorker() ? lockstep::stress::harness::RunStressWorker()
+  return lockstep::worker::WorkerLink::IsWorker() ? lockstep::stress::run::RunStressWorker()
                                                   : lockstep::stress::RunAgent(argc, argv);
 }

@@ -21,8 +21,6 @@ _VAGUE = ("common", "helper", "helpers", "manager", "misc", "util", "utils")
 _ALLOWED = {
     "core/base/": ("core/base/",),
     "core/": ("core/",),
-    # The language of scenarios is stress's: it reads the registry of faults until it lives there.
-    "core/plan/scenario": ("core/", "stress/faults/fault_registry.h"),
     "datasets/": ("core/", "datasets/"),
     "results/": ("core/", "results/"),
     "bench/": ("bench/", "core/", "datasets/", "results/"),
@@ -32,14 +30,26 @@ _ALLOWED = {
     "bench/measure/": ("bench/floors/", "bench/measure/", "bench/plan/", "core/", "results/"),
     "bench/plan/": ("bench/plan/", "core/"),
     "stress/": ("core/", "datasets/", "results/", "stress/"),
+    # From the registry of faults up to a run of many cases: each knows those before it.
+    "stress/faults/": ("core/", "stress/faults/"),
+    "stress/scenario/": ("core/", "stress/faults/", "stress/scenario/"),
+    "stress/workloads/": ("core/", "datasets/", "stress/faults/", "stress/scenario/",
+                          "stress/workloads/"),
+    "stress/network/": ("core/", "stress/network/"),
+    "stress/links/": ("core/", "stress/faults/", "stress/links/", "stress/network/"),
+    "stress/cases/": ("core/", "stress/cases/", "stress/faults/", "stress/scenario/"),
+    "stress/run/": ("core/", "stress/cases/", "stress/faults/", "stress/links/", "stress/run/",
+                    "stress/scenario/", "stress/workloads/"),
+    "stress/simulate/": ("core/", "stress/cases/", "stress/faults/", "stress/scenario/",
+                         "stress/simulate/", "stress/workloads/"),
     "watch/": ("core/", "watch/"),
     "watch/events/": ("watch/events/",),
     # What is loaded into other people's programs knows nothing but the events.
     "watch/preload/": ("watch/events/", "watch/preload/"),
     "watch/judge/": ("watch/events/", "watch/judge/"),
     # `lockstep stress` plans and records as stress does.
-    "cli/": ("cli/", "core/", "datasets/", "results/", "stress/harness/", "stress/scenario/",
-             "watch/run/"),
+    "cli/": ("cli/", "core/", "datasets/", "results/", "stress/cases/", "stress/harness/",
+             "stress/scenario/", "watch/run/"),
     "scripts/": ("core/", "datasets/", "results/", "scripts/"),
 }
 

@@ -141,6 +141,8 @@ class RulesTest(unittest.TestCase):
             ("bench/harness", "bench/links/x.h"),
             ("bench/plan", "bench/measure/x.h"),
             ("stress", "bench/x.h"),
+            ("stress/faults", "stress/scenario/x.h"),
+            ("stress/run", "stress/harness/x.h"),
             ("core/ddp", "results/store/x.h"),
             ("results/store", "bench/x.h"),
             ("core/base", "core/ddp/x.h"),

@@ -1,6 +1,6 @@
 // From the facts of a case to its verdict: what a judge is to see, the judgement, and whether it is
 // what the scenario expects. Pure.
-#include "stress/harness/assess.h"
+#include "stress/cases/assess.h"
 
 #include <fmt/format.h>
 
@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "core/verdict/links/slow_link.h"
+#include "stress/cases/name_causes.h"
 #include "stress/faults/outside.h"
-#include "stress/harness/name_causes.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::cases {
 namespace {
 
 constexpr std::string_view kHealthy = "every rank finished with right data";
@@ -323,4 +323,4 @@ CaseResult Assess(const StressCase& stress_case, const std::string& backend,
   return result;
 }
 
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::cases

@@ -1,6 +1,6 @@
 // From what became of a case to its verdict: pure.
-#ifndef LOCKSTEP_STRESS_HARNESS_ASSESS_H_
-#define LOCKSTEP_STRESS_HARNESS_ASSESS_H_
+#ifndef LOCKSTEP_STRESS_CASES_ASSESS_H_
+#define LOCKSTEP_STRESS_CASES_ASSESS_H_
 
 #include <optional>
 #include <string>
@@ -9,12 +9,12 @@
 #include "core/verdict/judge.h"
 #include "core/verdict/links/hosts.h"
 #include "core/verdict/lost_hosts.h"
-#include "stress/harness/catalogue.h"
-#include "stress/harness/protocol.h"
-#include "stress/harness/recovery.h"
+#include "stress/cases/catalogue.h"
+#include "stress/cases/program_report.h"
+#include "stress/cases/recovery.h"
 #include "stress/scenario/scenario.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::cases {
 
 // What a case left behind.
 struct CaseFacts {
@@ -66,6 +66,6 @@ const scenario::Expectation* ExpectationFor(const scenario::Scenario& scenario,
 CaseResult Assess(const StressCase& stress_case, const std::string& backend,
                   double deadline_seconds, CaseFacts facts);
 
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::cases
 
-#endif  // LOCKSTEP_STRESS_HARNESS_ASSESS_H_
+#endif  // LOCKSTEP_STRESS_CASES_ASSESS_H_

@@ -1,4 +1,4 @@
-#include "stress/harness/assess.h"
+#include "stress/cases/assess.h"
 
 #include <csignal>
 #include <string>
@@ -6,8 +6,9 @@
 #include "core/verdict/history.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "stress/cases/plan_faults.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::cases {
 namespace {
 
 using ::testing::HasSubstr;
@@ -21,7 +22,7 @@ StressCase CaseOf(const std::string& rest) {
   const Result<scenario::Scenario> scenario = scenario::ParseScenario(kLoop + rest, "a.toml");
   EXPECT_TRUE(scenario.ok()) << scenario.status().message();
   if (scenario.ok()) made.scenario = *scenario;
-  made.faults = faults::PlanFaults(made.scenario, 1);
+  made.faults = PlanFaults(made.scenario, 1);
   return made;
 }
 
@@ -150,4 +151,4 @@ TEST(AsJudged, DifferentGradientsAreWrongData) {
 }
 
 }  // namespace
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::cases

@@ -1,13 +1,13 @@
 // What became of a case, as bytes that a successor reads back: each record is described once, in
 // the notation of core/control/codec.h.
-#include "stress/harness/case_codec.h"
+#include "stress/cases/case_codec.h"
 
 #include <utility>
 
 #include "core/control/codec.h"
 #include "core/control/records.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::cases {
 
 // Reports have a text of their own.
 static void Describe(control::Encoder& fields, const ProgramReport& report) {
@@ -60,4 +60,4 @@ std::optional<ReplicatedCase> DecodeCase(std::string_view bytes) {
   return control::Decode<ReplicatedCase>(bytes);
 }
 
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::cases

@@ -1,16 +1,16 @@
 // What became of a case, as bytes: the coordinator replicates them to those who may succeed it, so
 // that no verdict is lost with its host (Coordinator::Replicate).
-#ifndef LOCKSTEP_STRESS_HARNESS_CASE_CODEC_H_
-#define LOCKSTEP_STRESS_HARNESS_CASE_CODEC_H_
+#ifndef LOCKSTEP_STRESS_CASES_CASE_CODEC_H_
+#define LOCKSTEP_STRESS_CASES_CASE_CODEC_H_
 
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "stress/harness/assess.h"
+#include "stress/cases/assess.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::cases {
 
 struct ReplicatedCase {
   std::size_t index = 0;  // of the launch's cases
@@ -20,6 +20,6 @@ struct ReplicatedCase {
 std::string EncodeCase(std::size_t index, const CaseResult& result);
 std::optional<ReplicatedCase> DecodeCase(std::string_view bytes);
 
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::cases
 
-#endif  // LOCKSTEP_STRESS_HARNESS_CASE_CODEC_H_
+#endif  // LOCKSTEP_STRESS_CASES_CASE_CODEC_H_

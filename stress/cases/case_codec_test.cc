@@ -1,11 +1,11 @@
-#include "stress/harness/case_codec.h"
+#include "stress/cases/case_codec.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::cases {
 namespace {
 
 using ::testing::ElementsAre;
@@ -69,4 +69,4 @@ TEST(CaseCodec, CutAnywhereItIsRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::cases

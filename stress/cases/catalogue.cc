@@ -1,6 +1,6 @@
 // Finds scenarios by name or file, plans their faults, and leaves out what this launch cannot run,
 // with the reason.
-#include "stress/harness/catalogue.h"
+#include "stress/cases/catalogue.h"
 
 #include <fmt/format.h>
 #include <fnmatch.h>
@@ -16,9 +16,10 @@
 #include <variant>
 
 #include "core/base/nearest.h"
+#include "stress/cases/plan_faults.h"
 #include "stress/scenario/script.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::cases {
 namespace {
 
 namespace fs = std::filesystem;
@@ -115,8 +116,7 @@ Status AddCases(const std::string& path, std::optional<int> ranks, std::uint64_t
                             scenario::ParseScenario(text, path, {.ranks = ranks}));
   for (std::int64_t i = 0; i < repeat; ++i) {
     const std::uint64_t own_seed = seed + static_cast<std::uint64_t>(i);
-    StressCase made{scenario, text, own_seed, faults::PlanFaults(scenario, own_seed),
-                    scenario.name};
+    StressCase made{scenario, text, own_seed, PlanFaults(scenario, own_seed), scenario.name};
     if (repeat > 1) made.label += fmt::format(" seed {}", own_seed);
     selection.cases.push_back(std::move(made));
   }
@@ -276,4 +276,4 @@ Status LeaveOutHosts(bool single_host, bool network_faults, Selection& selection
       first));
 }
 
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::cases

@@ -1,6 +1,6 @@
 // Which scenarios there are, and which of them a run is about.
-#ifndef LOCKSTEP_STRESS_HARNESS_CATALOGUE_H_
-#define LOCKSTEP_STRESS_HARNESS_CATALOGUE_H_
+#ifndef LOCKSTEP_STRESS_CASES_CATALOGUE_H_
+#define LOCKSTEP_STRESS_CASES_CATALOGUE_H_
 
 #include <cstdint>
 #include <optional>
@@ -11,7 +11,7 @@
 #include "stress/faults/fault_plan.h"
 #include "stress/scenario/scenario.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::cases {
 
 struct CatalogueEntry {
   std::string name;  // "uneven_inputs/case4"
@@ -58,6 +58,6 @@ Status LeaveOutForMpi(bool single_host, Selection& selection);
 // A line for every reason: "not run: a, b: needs …", from "a: needs …" and "b: needs …".
 std::string FormatUnmet(const std::vector<std::string>& unmet);
 
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::cases
 
-#endif  // LOCKSTEP_STRESS_HARNESS_CATALOGUE_H_
+#endif  // LOCKSTEP_STRESS_CASES_CATALOGUE_H_

@@ -1,6 +1,6 @@
 // Rules that need the program: a general finding is renamed where the scenario, or the text of the
 // error, says more than the journals.
-#include "stress/harness/name_causes.h"
+#include "stress/cases/name_causes.h"
 
 #include <fmt/core.h>
 
@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::cases {
 namespace {
 
 bool Says(const verdict::Finding& finding, std::string_view part) {
@@ -86,4 +86,4 @@ void NameCauses(const scenario::Scenario& scenario,
   }
 }
 
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::cases

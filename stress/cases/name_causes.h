@@ -1,13 +1,13 @@
 // Causes that follow from what the program is, beside what the journals show.
-#ifndef LOCKSTEP_STRESS_HARNESS_NAME_CAUSES_H_
-#define LOCKSTEP_STRESS_HARNESS_NAME_CAUSES_H_
+#ifndef LOCKSTEP_STRESS_CASES_NAME_CAUSES_H_
+#define LOCKSTEP_STRESS_CASES_NAME_CAUSES_H_
 
 #include <vector>
 
 #include "core/verdict/judge.h"
 #include "stress/scenario/scenario.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::cases {
 
 // Gives findings their specific cause, where there is one; the general one becomes its evidence:
 //   out_of_memory  a rank reported that it ran out of memory
@@ -18,6 +18,6 @@ namespace lockstep::stress::harness {
 void NameCauses(const scenario::Scenario& scenario,
                 const std::vector<verdict::RankEvidence>& evidence, verdict::Judgement& judgement);
 
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::cases
 
-#endif  // LOCKSTEP_STRESS_HARNESS_NAME_CAUSES_H_
+#endif  // LOCKSTEP_STRESS_CASES_NAME_CAUSES_H_

@@ -5,9 +5,10 @@
 #include "core/control/codec.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "stress/cases/plan_faults.h"
 #include "stress/scenario/scenario.h"
 
-namespace lockstep::stress::faults {
+namespace lockstep::stress::cases {
 namespace {
 
 using ::testing::ElementsAre;
@@ -17,7 +18,7 @@ std::string TextWith(const std::string& faults) {
   return "name = \"a/b\"\nranks = 3\n[workload]\nkind = \"all_reduce_loop\"\n" + faults;
 }
 
-std::vector<PlannedFault> Planned(const std::string& faults) {
+std::vector<faults::PlannedFault> Planned(const std::string& faults) {
   const Result<scenario::Scenario> scenario = scenario::ParseScenario(TextWith(faults), "a.toml");
   EXPECT_TRUE(scenario.ok()) << scenario.status().message();
   if (!scenario.ok()) return {};
@@ -43,21 +44,21 @@ TEST(OutsideFaults, OrdersCarryWhatTheFileSays) {
       {"kind = \"environment\"\nvariables = [\"A=b\"]\n", Kind::kSetup, 0},
   };
   for (const auto& item : cases) {
-    const auto faults =
+    const auto planned =
         Planned("[[fault]]\nrank = 1\nat = \"init\"\nduration = \"2s\"\n" + std::string(item.text));
-    ASSERT_EQ(faults.size(), 1u) << item.text;
-    EXPECT_TRUE(IsByAgent(faults[0].kind));
-    const control::AgentFault order = OrderFor(faults[0]);
+    ASSERT_EQ(planned.size(), 1u) << item.text;
+    EXPECT_TRUE(faults::IsByAgent(planned[0].kind));
+    const control::AgentFault order = faults::OrderFor(planned[0]);
     EXPECT_EQ(order.kind, item.kind) << item.text;
     EXPECT_EQ(order.amount, item.amount) << item.text;
     EXPECT_EQ(order.duration_seconds, 2) << item.text;
   }
-  EXPECT_FALSE(IsByAgent(FaultKind::kKill));
-  EXPECT_FALSE(IsByAgent(FaultKind::kHang));
+  EXPECT_FALSE(faults::IsByAgent(faults::FaultKind::kKill));
+  EXPECT_FALSE(faults::IsByAgent(faults::FaultKind::kHang));
 }
 
 TEST(OutsideFaults, WorkersAreStartedWithWhatTheirFaultsNeed) {
-  const auto setups = SetupsFor(
+  const auto setups = faults::SetupsFor(
       Planned("[[fault]]\nkind = \"shm_full\"\nranks = [0, 2]\nbytes = 0\nat = \"init\"\n"
               "[[fault]]\nkind = \"clock_jump\"\nrank = 2\nby = \"1h\"\nat = \"iteration:1\"\n"
               "[[fault]]\nkind = \"environment\"\nrank = 2\nvariables = [\"A=b\", \"C=\"]\n"
@@ -102,4 +103,4 @@ TEST(OutsideFaults, AKeyOfAnotherKindIsRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep::stress::faults
+}  // namespace lockstep::stress::cases

@@ -1,8 +1,6 @@
 // Turns the faults of a scenario into one entry a rank. A random moment is drawn from how much of
 // the program there is.
-#include "stress/faults/fault_plan.h"
-
-#include <fmt/core.h>
+#include "stress/cases/plan_faults.h"
 
 #include <algorithm>
 
@@ -10,7 +8,7 @@
 #include "core/base/random.h"
 #include "core/ddp/training.h"
 
-namespace lockstep::stress::faults {
+namespace lockstep::stress::cases {
 namespace {
 
 // How much of a program there is to draw a moment from.
@@ -47,18 +45,18 @@ Extent ExtentOf(const scenario::Scenario& scenario, int rank) {
           .joins = training.join};
 }
 
-FaultMoment Draw(const Extent& extent, FaultSite site, Random& random) {
-  using Kind = FaultMoment::Kind;
+faults::FaultMoment Draw(const Extent& extent, faults::FaultSite site, Random& random) {
+  using Kind = faults::FaultMoment::Kind;
   const auto below = [&](std::int64_t end) {
     return static_cast<std::int64_t>(
         random.Below(static_cast<std::uint64_t>(std::max<std::int64_t>(1, end))));
   };
-  const FaultMoment collective = {Kind::kCollective, 1 + below(extent.collectives)};
-  if (site == FaultSite::kCall || site == FaultSite::kLibrary) return collective;
-  std::vector<FaultMoment> moments = {{Kind::kInit},
-                                      collective,
-                                      {Kind::kIteration, below(extent.iterations)},
-                                      {Kind::kBeforeFinalize}};
+  const faults::FaultMoment collective = {Kind::kCollective, 1 + below(extent.collectives)};
+  if (site == faults::FaultSite::kCall || site == faults::FaultSite::kLibrary) return collective;
+  std::vector<faults::FaultMoment> moments = {{Kind::kInit},
+                                              collective,
+                                              {Kind::kIteration, below(extent.iterations)},
+                                              {Kind::kBeforeFinalize}};
   if (extent.trains) moments.push_back({Kind::kBackward, below(extent.iterations)});
   if (extent.joins) moments.push_back({Kind::kBeforeJoinExit});
   return moments[static_cast<std::size_t>(below(static_cast<std::int64_t>(moments.size())))];
@@ -66,30 +64,25 @@ FaultMoment Draw(const Extent& extent, FaultSite site, Random& random) {
 
 }  // namespace
 
-std::string Describe(const PlannedFault& fault) {
-  const auto to = fault.amounts.find("to");
-  const std::string peer = to == fault.amounts.end() ? "" : fmt::format(" to rank {}", to->second);
-  return fmt::format("{} of rank {}{} at {}", NameOf(fault.kind), fault.rank, peer,
-                     Describe(fault.moment));
-}
-
-std::vector<PlannedFault> PlanFaults(const scenario::Scenario& scenario, std::uint64_t seed) {
-  std::vector<PlannedFault> faults;
+std::vector<faults::PlannedFault> PlanFaults(const scenario::Scenario& scenario,
+                                             std::uint64_t seed) {
+  std::vector<faults::PlannedFault> planned;
   for (const scenario::FaultSpec& spec : scenario.faults) {
-    const FaultInfo* const info = FindFault(spec.kind);
+    const faults::FaultInfo* const info = faults::FindFault(spec.kind);
     LOCKSTEP_CHECK(info != nullptr, "a kind that the parser of scenarios lets pass");
     for (const int rank : spec.ranks) {
-      Random random(Mix64(seed) + faults.size());
-      PlannedFault fault = {info->kind,   rank,          {}, spec.duration_seconds,
-                            spec.amounts, spec.variables};
+      Random random(Mix64(seed) + planned.size());
+      faults::PlannedFault fault = {info->kind,   rank,          {}, spec.duration_seconds,
+                                    spec.amounts, spec.variables};
       // A link fails where there is traffic to come.
-      const FaultSite site = IsOfLink(fault.kind) ? FaultSite::kLibrary : info->site;
-      fault.moment = spec.at == kRandomMoment ? Draw(ExtentOf(scenario, rank), site, random)
-                                              : ParseMoment(spec.at).value();
-      faults.push_back(fault);
+      const faults::FaultSite site =
+          faults::IsOfLink(fault.kind) ? faults::FaultSite::kLibrary : info->site;
+      fault.moment = spec.at == faults::kRandomMoment ? Draw(ExtentOf(scenario, rank), site, random)
+                                                      : faults::ParseMoment(spec.at).value();
+      planned.push_back(fault);
     }
   }
-  return faults;
+  return planned;
 }
 
-}  // namespace lockstep::stress::faults
+}  // namespace lockstep::stress::cases

@@ -1,4 +1,4 @@
-#include "stress/faults/fault_plan.h"
+#include "stress/cases/plan_faults.h"
 
 #include <set>
 #include <string>
@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "stress/scenario/scenario.h"
 
-namespace lockstep::stress::faults {
+namespace lockstep::stress::cases {
 namespace {
 
 scenario::Scenario ScenarioWith(const std::string& fault) {
@@ -19,21 +19,21 @@ scenario::Scenario ScenarioWith(const std::string& fault) {
 }
 
 TEST(PlanFaults, OneARankAsWritten) {
-  const auto faults = PlanFaults(
+  const auto planned = PlanFaults(
       ScenarioWith("kind = \"stop\"\nranks = [0, 2]\nat = \"iteration:3\"\nduration = \"100ms\"\n"),
       1);
-  ASSERT_EQ(faults.size(), 2u);
-  EXPECT_EQ(Describe(faults[1]), "stop of rank 2 at iteration:3");
-  EXPECT_EQ(faults[1].duration_seconds, 0.1);
-  EXPECT_EQ(SiteOf(faults[0].kind), FaultSite::kOutside);
+  ASSERT_EQ(planned.size(), 2u);
+  EXPECT_EQ(faults::Describe(planned[1]), "stop of rank 2 at iteration:3");
+  EXPECT_EQ(planned[1].duration_seconds, 0.1);
+  EXPECT_EQ(faults::SiteOf(planned[0].kind), faults::FaultSite::kOutside);
 }
 
 TEST(PlanFaults, EveryMomentIsUnderstood) {
   for (const char* at : {"init", "iteration:3", "collective:7", "backward:2", "epoch:1",
                          "before:join_exit", "before:finalize", "time:0.5s"}) {
-    const auto faults = PlanFaults(
+    const auto planned = PlanFaults(
         ScenarioWith(std::string("kind = \"kill\"\nrank = 1\nat = \"") + at + "\"\n"), 1);
-    EXPECT_EQ(Describe(faults.at(0).moment), at);
+    EXPECT_EQ(faults::Describe(planned.at(0).moment), at);
   }
 }
 
@@ -41,12 +41,12 @@ TEST(PlanFaults, RandomMomentsFollowFromTheSeed) {
   const scenario::Scenario scenario = ScenarioWith("kind = \"kill\"\nrank = 1\nat = \"random\"\n");
   std::set<std::string> drawn;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
-    const auto faults = PlanFaults(scenario, seed);
+    const auto planned = PlanFaults(scenario, seed);
     const auto again = PlanFaults(scenario, seed);
-    EXPECT_EQ(Describe(faults.at(0)), Describe(again.at(0)));
-    const FaultMoment& moment = faults.at(0).moment;
-    drawn.insert(Describe(moment));
-    if (moment.kind == FaultMoment::Kind::kCollective) {
+    EXPECT_EQ(faults::Describe(planned.at(0)), faults::Describe(again.at(0)));
+    const faults::FaultMoment& moment = planned.at(0).moment;
+    drawn.insert(faults::Describe(moment));
+    if (moment.kind == faults::FaultMoment::Kind::kCollective) {
       EXPECT_GE(moment.number, 1);
       EXPECT_LE(moment.number, 5);
     }
@@ -56,4 +56,4 @@ TEST(PlanFaults, RandomMomentsFollowFromTheSeed) {
 }
 
 }  // namespace
-}  // namespace lockstep::stress::faults
+}  // namespace lockstep::stress::cases

@@ -1,13 +1,13 @@
 // What a recovery left behind is judged here: who is lost, why it did not succeed, when the ranks
 // resumed.
-#include "stress/harness/recovery.h"
+#include "stress/cases/recovery.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::cases {
 namespace {
 
 void LeaveOut(verdict::RankEvidence& rank) {
@@ -178,4 +178,4 @@ std::string OutcomeOf(const std::vector<Recovery>& recoveries) {
   return recoveries.empty() ? "none" : std::string(scenario::NameOf(recoveries.back().outcome));
 }
 
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::cases

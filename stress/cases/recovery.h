@@ -1,7 +1,7 @@
 // What became of a recovery, and how the ranks of a communicator that was made in one are judged:
 // pure.
-#ifndef LOCKSTEP_STRESS_HARNESS_RECOVERY_H_
-#define LOCKSTEP_STRESS_HARNESS_RECOVERY_H_
+#ifndef LOCKSTEP_STRESS_CASES_RECOVERY_H_
+#define LOCKSTEP_STRESS_CASES_RECOVERY_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@
 #include "core/verdict/judge.h"
 #include "stress/scenario/recovery.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::cases {
 
 // One communicator of all ranks that take part. Generation 0 is the world at the beginning; later
 // ones have their number as id in the journals.
@@ -82,6 +82,6 @@ verdict::Judgement WithRecoveries(verdict::Judgement last, const std::vector<Rec
 // "none", or the outcome of the last one.
 std::string OutcomeOf(const std::vector<Recovery>& recoveries);
 
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::cases
 
-#endif  // LOCKSTEP_STRESS_HARNESS_RECOVERY_H_
+#endif  // LOCKSTEP_STRESS_CASES_RECOVERY_H_

@@ -1,11 +1,11 @@
-#include "stress/harness/recovery.h"
+#include "stress/cases/recovery.h"
 
 #include <cmath>
 
 #include "core/verdict/history.h"
 #include "gtest/gtest.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::cases {
 namespace {
 
 journal::JournalEvent Event(journal::EventKind kind, std::uint64_t index,
@@ -154,4 +154,4 @@ TEST(Recovery, TheCaseHasTheFindingsOfItsFailuresAndTheOutcomesOfTheEnd) {
 }
 
 }  // namespace
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::cases

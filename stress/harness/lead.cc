@@ -21,16 +21,15 @@
 #include "results/store/run_file.h"
 #include "results/store/save_pace.h"
 #include "results/store/store.h"
-#include "stress/faults/outside.h"
-#include "stress/harness/assess.h"
-#include "stress/harness/case_codec.h"
-#include "stress/harness/case_runner.h"
+#include "stress/cases/assess.h"
+#include "stress/cases/case_codec.h"
 #include "stress/harness/progress.h"
 #include "stress/harness/record.h"
 #include "stress/harness/report.h"
-#include "stress/harness/sim_memory.h"
-#include "stress/harness/sim_stage.h"
-#include "stress/harness/simulate.h"
+#include "stress/run/case_runner.h"
+#include "stress/simulate/sim_memory.h"
+#include "stress/simulate/sim_stage.h"
+#include "stress/simulate/simulate.h"
 
 namespace lockstep::stress::harness {
 namespace {
@@ -50,9 +49,9 @@ Status WriteText(const std::string& path, const std::string& text) {
 
 // What this machine lacks: for any case (kEnvironment: it is told once, in place of verdicts), or
 // for this one (kUnsupported).
-Status LackOf(const CaseResult& result, StatusCode code) {
+Status LackOf(const cases::CaseResult& result, StatusCode code) {
   for (const auto& report : result.facts.reports) {
-    if (!report || report->where != kWherePlatform) continue;
+    if (!report || report->where != cases::kWherePlatform) continue;
     if (report->status.code() == code) return report->status;
   }
   return OkStatus();
@@ -60,21 +59,21 @@ Status LackOf(const CaseResult& result, StatusCode code) {
 
 Status RunCases(coordinator::Coordinator& coordinator, const StressOptions& options,
                 const std::function<void()>& save, StressOutcome& outcome) {
-  CaseRunner runner(coordinator, options);
+  run::CaseRunner runner(coordinator, options);
   runner.SetSave(save);
   results::store::SavePace pace(0.05);
   StressProgress progress(options.progress);
   std::size_t tried = 0;
   for (std::size_t i = 0; i < outcome.cases.size(); ++tried) {
-    const StressCase& stress_case = outcome.cases[i];
+    const cases::StressCase& stress_case = outcome.cases[i];
     progress.Show(outcome.results.size(), outcome.cases.size(), stress_case.label);
     coordinator.MeasureClocks(/*thoroughly=*/false);
-    LOCKSTEP_ASSIGN_OR_RETURN(CaseResult result, runner.Run(stress_case));
+    LOCKSTEP_ASSIGN_OR_RETURN(cases::CaseResult result, runner.Run(stress_case));
     LOCKSTEP_RETURN_IF_ERROR(LackOf(result, StatusCode::kEnvironment));
     const Status unmet = LackOf(result, StatusCode::kUnsupported);
     if (!unmet.ok()) {
       result.why = unmet.message();
-      coordinator.Replicate(EncodeCase(tried, result));
+      coordinator.Replicate(cases::EncodeCase(tried, result));
       outcome.unmet.push_back(fmt::format("{}: {}", stress_case.label, unmet.message()));
       outcome.cases.erase(outcome.cases.begin() + static_cast<std::ptrdiff_t>(i));
       if (outcome.cases.empty()) return Unsupported(outcome.unmet.front());
@@ -82,7 +81,7 @@ Status RunCases(coordinator::Coordinator& coordinator, const StressOptions& opti
     }
     ++i;
     outcome.results.push_back(std::move(result));
-    coordinator.Replicate(EncodeCase(tried, outcome.results.back()));
+    coordinator.Replicate(cases::EncodeCase(tried, outcome.results.back()));
     outcome.terminated = runner.terminated();
     outcome.worker_facts = runner.worker_facts();
     if (outcome.terminated) break;
@@ -92,9 +91,9 @@ Status RunCases(coordinator::Coordinator& coordinator, const StressOptions& opti
 }
 
 // Faults of processes, machines and links are nothing that a simulation could show.
-Status LeaveOutWhatNeedsProcesses(Selection& selection) {
+Status LeaveOutWhatNeedsProcesses(cases::Selection& selection) {
   std::string first;
-  std::erase_if(selection.cases, [&](const StressCase& stress_case) {
+  std::erase_if(selection.cases, [&](const cases::StressCase& stress_case) {
     const auto needs = std::find_if(
         stress_case.faults.begin(), stress_case.faults.end(),
         [](const faults::PlannedFault& fault) {
@@ -129,10 +128,11 @@ Result<ExitCode> StoreAndReport(const StressOptions& options, results::store::Ru
   return verdict::ExitCodeOf(run.verdict);
 }
 
-std::map<std::size_t, CaseResult> ReplicatedResults(const coordinator::FailoverReport& failover) {
-  std::map<std::size_t, CaseResult> results;
+std::map<std::size_t, cases::CaseResult> ReplicatedResults(
+    const coordinator::FailoverReport& failover) {
+  std::map<std::size_t, cases::CaseResult> results;
   for (const std::string& record : failover.replicated) {
-    if (auto replicated = DecodeCase(record)) {
+    if (auto replicated = cases::DecodeCase(record)) {
       results[replicated->index] = std::move(replicated->result);
     }
   }
@@ -141,9 +141,10 @@ std::map<std::size_t, CaseResult> ReplicatedResults(const coordinator::FailoverR
 
 // Of a case that ran when the coordinator was lost, or of one before it that it had no time to tell
 // of.
-CaseResult ResultFrom(const coordinator::FailoverReport& failover, const StressCase& stress_case,
-                      bool current, const StressOptions& options) {
-  CaseFacts facts;
+cases::CaseResult ResultFrom(const coordinator::FailoverReport& failover,
+                             const cases::StressCase& stress_case, bool current,
+                             const StressOptions& options) {
+  cases::CaseFacts facts;
   const std::size_t ranks = failover.evidence.size();
   facts.reports.resize(ranks);
   facts.fired.assign(stress_case.faults.size(), false);
@@ -153,9 +154,9 @@ CaseResult ResultFrom(const coordinator::FailoverReport& failover, const StressC
   if (current) {
     facts.journals = failover.journals;
     facts.places = failover.places;
-    return Assess(stress_case, options.backend, options.deadline_seconds, std::move(facts));
+    return cases::Assess(stress_case, options.backend, options.deadline_seconds, std::move(facts));
   }
-  CaseResult result;
+  cases::CaseResult result;
   result.why = "it was judged, but by the coordinator, which is lost";
   for (const verdict::RankEvidence& rank : facts.evidence) {
     result.judgement.outcomes.emplace_back().rank = rank.rank;
@@ -177,12 +178,12 @@ Status CheckOutputs(const StressOptions& options, const results::store::RunFile&
 
 }  // namespace
 
-Result<ExitCode> LeadSimulation(const StressOptions& options, Selection selection,
+Result<ExitCode> LeadSimulation(const StressOptions& options, cases::Selection selection,
                                 const control::LaunchContext& context,
                                 const std::string& command_line) {
   LOCKSTEP_RETURN_IF_ERROR(LeaveOutWhatNeedsProcesses(selection));
-  for (const StressCase& stress_case : selection.cases) {
-    LOCKSTEP_RETURN_IF_ERROR(CheckSimMemory(stress_case.scenario, options.sim_rules));
+  for (const cases::StressCase& stress_case : selection.cases) {
+    LOCKSTEP_RETURN_IF_ERROR(simulate::CheckSimMemory(stress_case.scenario, options.sim_rules));
   }
   results::store::Run run = NewStressRun(options, selection, command_line);
   results::store::RunFile file(OutputPath(options, run));
@@ -194,13 +195,13 @@ Result<ExitCode> LeadSimulation(const StressOptions& options, Selection selectio
   outcome.unmet = std::move(selection.unmet);
   {
     StressProgress progress(options.progress);
-    for (const StressCase& stress_case : outcome.cases) {
+    for (const cases::StressCase& stress_case : outcome.cases) {
       progress.Show(outcome.results.size(), outcome.cases.size(), stress_case.label);
       try {
         outcome.results.push_back(
-            Simulate(stress_case, options.sim_rules, options.deadline_seconds));
+            simulate::Simulate(stress_case, options.sim_rules, options.deadline_seconds));
       } catch (const std::bad_alloc&) {
-        return SimOutOfMemory();
+        return simulate::SimOutOfMemory();
       }
     }
   }
@@ -208,7 +209,7 @@ Result<ExitCode> LeadSimulation(const StressOptions& options, Selection selectio
   return StoreAndReport(options, run, file, outcome);
 }
 
-Result<ExitCode> LeadStress(const StressOptions& options, Selection selection,
+Result<ExitCode> LeadStress(const StressOptions& options, cases::Selection selection,
                             const control::LaunchContext& context,
                             const coordinator::CoordinatorOptions& coordinator_options,
                             const std::string& command_line) {
@@ -258,7 +259,7 @@ Result<ExitCode> LeadStress(const StressOptions& options, Selection selection,
   return code;
 }
 
-ExitCode SucceedStress(const StressOptions& options, const Selection& selection,
+ExitCode SucceedStress(const StressOptions& options, const cases::Selection& selection,
                        const control::LaunchContext& context, const std::string& command_line,
                        const coordinator::FailoverReport& failover) {
   results::store::Run run = NewStressRun(options, selection, command_line);
@@ -269,7 +270,7 @@ ExitCode SucceedStress(const StressOptions& options, const Selection& selection,
   outcome.terminated = true;
   // Every case has workers of its own, so the newest are those of the case that ran.
   const auto current = static_cast<std::size_t>(std::max(failover.lifetime, 0));
-  std::map<std::size_t, CaseResult> told = ReplicatedResults(failover);
+  std::map<std::size_t, cases::CaseResult> told = ReplicatedResults(failover);
   for (std::size_t i = 0; i <= current && i < outcome.cases.size(); ++i) {
     outcome.results.push_back(told.contains(i)
                                   ? std::move(told[i])

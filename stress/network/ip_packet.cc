@@ -1,6 +1,6 @@
 // Reads addresses and ports of an IPv4 packet, and makes the RST that refuses a connection. A
 // packet that is cut short has none.
-#include "stress/links/ip_packet.h"
+#include "stress/network/ip_packet.h"
 
 #include <arpa/inet.h>
 #include <netinet/ip.h>
@@ -8,7 +8,7 @@
 
 #include <cstring>
 
-namespace lockstep::stress::links {
+namespace lockstep::stress::network {
 namespace {
 
 constexpr std::uint16_t kFragmentOffset = 0x1fff;
@@ -105,4 +105,4 @@ std::string ResetForSender(const IpPacket& packet) {
                packet.sequence + packet.payload_bytes + (packet.syn ? 1 : 0));
 }
 
-}  // namespace lockstep::stress::links
+}  // namespace lockstep::stress::network

@@ -1,6 +1,6 @@
 // The few fields of an IPv4 packet that a wire decides by, and the answer of a firewall.
-#ifndef LOCKSTEP_STRESS_LINKS_IP_PACKET_H_
-#define LOCKSTEP_STRESS_LINKS_IP_PACKET_H_
+#ifndef LOCKSTEP_STRESS_NETWORK_IP_PACKET_H_
+#define LOCKSTEP_STRESS_NETWORK_IP_PACKET_H_
 
 #include <cstdint>
 #include <optional>
@@ -8,7 +8,7 @@
 #include <string>
 #include <tuple>
 
-namespace lockstep::stress::links {
+namespace lockstep::stress::network {
 
 // In the byte order of this machine. Without TCP, or of a later fragment, the ports are 0.
 struct IpPacket {
@@ -38,6 +38,6 @@ std::optional<IpPacket> ParseIpPacket(std::span<const char> bytes);
 std::string ResetForReceiver(const IpPacket& packet);
 std::string ResetForSender(const IpPacket& packet);
 
-}  // namespace lockstep::stress::links
+}  // namespace lockstep::stress::network
 
-#endif  // LOCKSTEP_STRESS_LINKS_IP_PACKET_H_
+#endif  // LOCKSTEP_STRESS_NETWORK_IP_PACKET_H_

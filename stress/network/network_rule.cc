@@ -1,11 +1,11 @@
 // Rules as JSON for orders and back, and in words for reports.
-#include "stress/links/network_rule.h"
+#include "stress/network/network_rule.h"
 
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
-namespace lockstep::stress::links {
+namespace lockstep::stress::network {
 
 using Json = nlohmann::json;
 
@@ -69,4 +69,4 @@ std::string DescribeRule(const NetworkRule& rule) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-}  // namespace lockstep::stress::links
+}  // namespace lockstep::stress::network

@@ -1,6 +1,6 @@
 // What is wrong with the network between two hosts, as the host knows it whose packets it befalls.
-#ifndef LOCKSTEP_STRESS_LINKS_NETWORK_RULE_H_
-#define LOCKSTEP_STRESS_LINKS_NETWORK_RULE_H_
+#ifndef LOCKSTEP_STRESS_NETWORK_NETWORK_RULE_H_
+#define LOCKSTEP_STRESS_NETWORK_NETWORK_RULE_H_
 
 #include <cstdint>
 #include <optional>
@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lockstep::stress::links {
+namespace lockstep::stress::network {
 
 // Of the packets that leave this host for `to`.
 struct NetworkRule {
@@ -40,6 +40,6 @@ std::optional<NetworkRule> DecodeNetworkRule(std::string_view text);
 // "delay 10 ms + up to 5 ms, loss 1 %"
 std::string DescribeRule(const NetworkRule& rule);
 
-}  // namespace lockstep::stress::links
+}  // namespace lockstep::stress::network
 
-#endif  // LOCKSTEP_STRESS_LINKS_NETWORK_RULE_H_
+#endif  // LOCKSTEP_STRESS_NETWORK_NETWORK_RULE_H_

@@ -9,9 +9,9 @@
 
 #include "core/base/argument_parser.h"
 #include "core/base/units.h"
-#include "stress/links/wire.h"
+#include "stress/network/wire.h"
 
-namespace lockstep::stress::links {
+namespace lockstep::stress::network {
 namespace {
 
 int Fail(const Status& status) {
@@ -68,6 +68,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace lockstep::stress::links
+}  // namespace lockstep::stress::network
 
-int main(int argc, char** argv) { return lockstep::stress::links::Main(argc, argv); }
+int main(int argc, char** argv) { return lockstep::stress::network::Main(argc, argv); }

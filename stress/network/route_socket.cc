@@ -1,5 +1,5 @@
 // Asks the kernel for routes and sets them, with one netlink message each and a deadline.
-#include "stress/links/route_socket.h"
+#include "stress/network/route_socket.h"
 
 #include <arpa/inet.h>
 #include <fmt/core.h>
@@ -15,7 +15,7 @@
 
 #include "core/base/fd.h"
 
-namespace lockstep::stress::links {
+namespace lockstep::stress::network {
 namespace {
 
 constexpr std::uint8_t kHostBits = 32;
@@ -127,4 +127,4 @@ Result<std::string> AliasOf(int interface) {
       fmt::format("interface {} cannot be looked at: {}", interface, std::strerror(error)));
 }
 
-}  // namespace lockstep::stress::links
+}  // namespace lockstep::stress::network

@@ -1,6 +1,6 @@
 // A thread takes packets from the device, queues them as the rules say, and lets them out when they
 // are due.
-#include "stress/links/wire.h"
+#include "stress/network/wire.h"
 
 #include <fmt/core.h>
 #include <poll.h>
@@ -22,10 +22,10 @@
 #include "core/agent/sockets.h"
 #include "core/base/clock.h"
 #include "core/base/fd.h"
-#include "stress/links/wire_device.h"
-#include "stress/links/wire_queue.h"
+#include "stress/network/wire_device.h"
+#include "stress/network/wire_queue.h"
 
-namespace lockstep::stress::links {
+namespace lockstep::stress::network {
 namespace {
 
 constexpr std::size_t kMostPacketBytes = 65536;
@@ -204,4 +204,4 @@ Result<std::unique_ptr<Wire>> Wire::Start() {
       std::make_unique<TunWire>(std::move(device), std::move(wake), std::move(news)));
 }
 
-}  // namespace lockstep::stress::links
+}  // namespace lockstep::stress::network

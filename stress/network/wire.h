@@ -1,16 +1,16 @@
 // What leaves this host for others, through a wire that is as bad as it is told: a thread in an
 // agent.
-#ifndef LOCKSTEP_STRESS_LINKS_WIRE_H_
-#define LOCKSTEP_STRESS_LINKS_WIRE_H_
+#ifndef LOCKSTEP_STRESS_NETWORK_WIRE_H_
+#define LOCKSTEP_STRESS_NETWORK_WIRE_H_
 
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "core/base/status.h"
-#include "stress/links/network_rule.h"
+#include "stress/network/network_rule.h"
 
-namespace lockstep::stress::links {
+namespace lockstep::stress::network {
 
 class Wire {
  public:
@@ -26,6 +26,6 @@ class Wire {
   virtual std::vector<int> TakeTouched() = 0;
 };
 
-}  // namespace lockstep::stress::links
+}  // namespace lockstep::stress::network
 
-#endif  // LOCKSTEP_STRESS_LINKS_WIRE_H_
+#endif  // LOCKSTEP_STRESS_NETWORK_WIRE_H_

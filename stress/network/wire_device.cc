@@ -1,6 +1,6 @@
 // Makes the TUN device and its routes, reads packets from it, and sends them on by the interface
 // that was the way before.
-#include "stress/links/wire_device.h"
+#include "stress/network/wire_device.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -16,9 +16,9 @@
 #include <cstring>
 #include <fstream>
 
-#include "stress/links/route_socket.h"
+#include "stress/network/route_socket.h"
 
-namespace lockstep::stress::links {
+namespace lockstep::stress::network {
 namespace {
 
 constexpr char kNamePattern[] = "lswire%d";
@@ -130,4 +130,4 @@ void WireDevice::Deliver(std::span<const char> packet) const {
   static_cast<void>(!write(tun_.get(), packet.data(), packet.size()));
 }
 
-}  // namespace lockstep::stress::links
+}  // namespace lockstep::stress::network

@@ -4,8 +4,8 @@
 //
 // Nothing has to be restored: the device, and with it the routes over it, ends with its descriptor,
 // whatever ends the process.
-#ifndef LOCKSTEP_STRESS_LINKS_WIRE_DEVICE_H_
-#define LOCKSTEP_STRESS_LINKS_WIRE_DEVICE_H_
+#ifndef LOCKSTEP_STRESS_NETWORK_WIRE_DEVICE_H_
+#define LOCKSTEP_STRESS_NETWORK_WIRE_DEVICE_H_
 
 #include <cstdint>
 #include <map>
@@ -16,7 +16,7 @@
 #include "core/base/fd.h"
 #include "core/base/status.h"
 
-namespace lockstep::stress::links {
+namespace lockstep::stress::network {
 
 // The alias (ip link set … alias) of interfaces that are there to be interfered with:
 // scripts/test_hosts gives it to those of its hosts.
@@ -54,6 +54,6 @@ class WireDevice {
   std::map<std::uint32_t, Way> ways_;
 };
 
-}  // namespace lockstep::stress::links
+}  // namespace lockstep::stress::network
 
-#endif  // LOCKSTEP_STRESS_LINKS_WIRE_DEVICE_H_
+#endif  // LOCKSTEP_STRESS_NETWORK_WIRE_DEVICE_H_

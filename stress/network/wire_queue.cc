@@ -1,12 +1,12 @@
 // Each packet gets the time at which it leaves, or none when it is lost. Everything random follows
 // from a seed.
-#include "stress/links/wire_queue.h"
+#include "stress/network/wire_queue.h"
 
 #include <arpa/inet.h>
 
 #include <algorithm>
 
-namespace lockstep::stress::links {
+namespace lockstep::stress::network {
 namespace {
 
 // Of a slow wire as a router would buffer: a tenth of a second, and no less than this.
@@ -133,4 +133,4 @@ std::vector<int> WireQueue::TakeTouched() {
   return touched;
 }
 
-}  // namespace lockstep::stress::links
+}  // namespace lockstep::stress::network

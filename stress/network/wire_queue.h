@@ -1,6 +1,6 @@
 // What becomes of packets on a bad wire: pure, with the time passed in.
-#ifndef LOCKSTEP_STRESS_LINKS_WIRE_QUEUE_H_
-#define LOCKSTEP_STRESS_LINKS_WIRE_QUEUE_H_
+#ifndef LOCKSTEP_STRESS_NETWORK_WIRE_QUEUE_H_
+#define LOCKSTEP_STRESS_NETWORK_WIRE_QUEUE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "core/base/random.h"
-#include "stress/links/ip_packet.h"
-#include "stress/links/network_rule.h"
+#include "stress/network/ip_packet.h"
+#include "stress/network/network_rule.h"
 
-namespace lockstep::stress::links {
+namespace lockstep::stress::network {
 
 class WireQueue {
  public:
@@ -69,6 +69,6 @@ class WireQueue {
 // "10.77.0.2" in the byte order of this machine.
 std::optional<std::uint32_t> ParseIpAddress(const std::string& text);
 
-}  // namespace lockstep::stress::links
+}  // namespace lockstep::stress::network
 
-#endif  // LOCKSTEP_STRESS_LINKS_WIRE_QUEUE_H_
+#endif  // LOCKSTEP_STRESS_NETWORK_WIRE_QUEUE_H_

@@ -1,4 +1,4 @@
-#include "stress/links/wire_queue.h"
+#include "stress/network/wire_queue.h"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace lockstep::stress::links {
+namespace lockstep::stress::network {
 namespace {
 
 constexpr std::uint32_t kHere = 0x0a4d0001;   // 10.77.0.1
@@ -213,4 +213,4 @@ TEST(NetworkRule, ComesBackAsItWas) {
 }
 
 }  // namespace
-}  // namespace lockstep::stress::links
+}  // namespace lockstep::stress::network

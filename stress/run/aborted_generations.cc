@@ -1,9 +1,9 @@
-#include "stress/harness/aborted_generations.h"
+#include "stress/run/aborted_generations.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::run {
 
 std::shared_ptr<comm::Communicator> AbortedGenerations::GiveUp(int generation) {
   std::lock_guard lock(mutex_);
@@ -29,4 +29,4 @@ void AbortedGenerations::End() {
   communicator_.reset();
 }
 
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::run

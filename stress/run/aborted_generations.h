@@ -1,13 +1,13 @@
 // Which generations a worker was told to give up: one thread hears of it, another one connects.
-#ifndef LOCKSTEP_STRESS_HARNESS_ABORTED_GENERATIONS_H_
-#define LOCKSTEP_STRESS_HARNESS_ABORTED_GENERATIONS_H_
+#ifndef LOCKSTEP_STRESS_RUN_ABORTED_GENERATIONS_H_
+#define LOCKSTEP_STRESS_RUN_ABORTED_GENERATIONS_H_
 
 #include <memory>
 #include <mutex>
 
 #include "core/comm/communicator.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::run {
 
 // An order may come before its generation has begun to connect, and still holds then. Safe for use
 // by several threads.
@@ -29,6 +29,6 @@ class AbortedGenerations {
   std::shared_ptr<comm::Communicator> communicator_;
 };
 
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::run
 
-#endif  // LOCKSTEP_STRESS_HARNESS_ABORTED_GENERATIONS_H_
+#endif  // LOCKSTEP_STRESS_RUN_ABORTED_GENERATIONS_H_

@@ -1,4 +1,4 @@
-#include "stress/harness/aborted_generations.h"
+#include "stress/run/aborted_generations.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "core/comm/null/null_communicator.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::run {
 namespace {
 
 std::shared_ptr<comm::Communicator> Alone() { return comm::null::ConnectNull(0, 1).value(); }
@@ -43,4 +43,4 @@ TEST(AbortedGenerationsTest, NobodyAbortsWhatHasEnded) {
 }
 
 }  // namespace
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::run

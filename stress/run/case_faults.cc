@@ -1,7 +1,7 @@
 // Signals go through the coordinator, orders to agents, links' rules to the director of links. A
 // fault at a point of the program is asked for by the worker, which waits there until it was
 // applied.
-#include "stress/harness/case_faults.h"
+#include "stress/run/case_faults.h"
 
 #include <csignal>
 #include <cstdlib>
@@ -9,7 +9,7 @@
 
 #include "stress/faults/outside.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::run {
 namespace {
 
 bool IsByClock(const faults::PlannedFault& fault) {
@@ -126,4 +126,4 @@ std::vector<std::string> CaseFaults::Notes() const {
   return notes;
 }
 
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::run

@@ -1,7 +1,7 @@
 // The faults of a case that come from outside the program: when they are due, who injects them,
 // and what was heard of that.
-#ifndef LOCKSTEP_STRESS_HARNESS_CASE_FAULTS_H_
-#define LOCKSTEP_STRESS_HARNESS_CASE_FAULTS_H_
+#ifndef LOCKSTEP_STRESS_RUN_CASE_FAULTS_H_
+#define LOCKSTEP_STRESS_RUN_CASE_FAULTS_H_
 
 #include <cstddef>
 #include <string>
@@ -9,10 +9,10 @@
 
 #include "core/base/deadline.h"
 #include "core/coordinator/coordinator.h"
-#include "stress/harness/case_state.h"
 #include "stress/links/link_director.h"
+#include "stress/run/case_state.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::run {
 
 class CaseFaults {
  public:
@@ -53,6 +53,6 @@ class CaseFaults {
   std::vector<Due> due_;
 };
 
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::run
 
-#endif  // LOCKSTEP_STRESS_HARNESS_CASE_FAULTS_H_
+#endif  // LOCKSTEP_STRESS_RUN_CASE_FAULTS_H_

@@ -1,7 +1,7 @@
 // A failure is recovered from in steps, each of which has a deadline: the survivors give their
 // communicator up, come back from what they were in, take their places, and connect anew. What is
 // lost meanwhile is a failure of its own, to be recovered from in its turn.
-#include "stress/harness/case_recovery.h"
+#include "stress/run/case_recovery.h"
 
 #include <fmt/core.h>
 
@@ -14,7 +14,7 @@
 #include "core/journal/journal.h"
 #include "core/verdict/rank_view.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::run {
 namespace {
 
 constexpr double kGlanceSeconds = 1;
@@ -34,7 +34,7 @@ bool OnlyEchoes(const verdict::Judgement& judgement) {
 
 }  // namespace
 
-CaseRecovery::CaseRecovery(coordinator::Coordinator& coordinator, const StressOptions& options,
+CaseRecovery::CaseRecovery(coordinator::Coordinator& coordinator, const CaseOptions& options,
                            CaseState& state, TakeEvents take_events)
     : coordinator_(coordinator),
       options_(options),
@@ -130,10 +130,11 @@ void CaseRecovery::OnEvent(const coordinator::Event& event, coordinator::Standst
   if (const std::optional<Failure> failure = FailureAt(event, watch)) Recover(*failure);
 }
 
-std::vector<int> CaseRecovery::SurvivorsOf(const Failure& failure, Recovery& recovery) const {
+std::vector<int> CaseRecovery::SurvivorsOf(const Failure& failure,
+                                           cases::Recovery& recovery) const {
   std::vector<int> survivors;
-  const std::vector<int> lost =
-      LostIn(failure.judgement, state_.ranks.Map([](const RankState& rank) { return rank.gone; }));
+  const std::vector<int> lost = cases::LostIn(
+      failure.judgement, state_.ranks.Map([](const RankState& rank) { return rank.gone; }));
   for (const int rank : state_.generation.members) {
     const bool is_lost = std::find(lost.begin(), lost.end(), rank) != lost.end();
     if (is_lost) recovery.lost.push_back(rank);
@@ -151,17 +152,17 @@ double CaseRecovery::DetectSeconds(const Failure& failure) {
   }
   std::vector<Ticks> applied;
   for (const FaultState& fault : state_.faults) applied.push_back(fault.applied_at);
-  return SecondsBetween(FaultTicks(to_blame, applied, mine_.rebuilt_at), failure.seen_at);
+  return SecondsBetween(cases::FaultTicks(to_blame, applied, mine_.rebuilt_at), failure.seen_at);
 }
 
 void CaseRecovery::Recover(const Failure& failure) {
   if (!state_.detected_seconds) state_.detected_seconds = failure.seconds_after;
-  Recovery recovery;
+  cases::Recovery recovery;
   recovery.mode = state_.stress_case->scenario.recovery->mode;
   recovery.generation = state_.generation.number + 1;
   recovery.failure = failure.judgement;
   std::vector<int> survivors = SurvivorsOf(failure, recovery);
-  if (survivors.empty() || mine_.recoveries.size() >= kMostRecoveries) {
+  if (survivors.empty() || mine_.recoveries.size() >= cases::kMostRecoveries) {
     return state_.Take(Turn::kEnded);
   }
   recovery.detect_seconds = DetectSeconds(failure);
@@ -173,7 +174,7 @@ void CaseRecovery::Recover(const Failure& failure) {
   if (done) mine_.resume_by = Deadline::AfterSeconds(kWatchResumeSeconds);
 }
 
-bool CaseRecovery::AbortAll(const std::vector<int>& survivors, Recovery& recovery) {
+bool CaseRecovery::AbortAll(const std::vector<int>& survivors, cases::Recovery& recovery) {
   const int generation = state_.generation.number;
   const std::vector<verdict::RankEvidence> evidence = Glance();
   std::vector<bool> waits;
@@ -186,7 +187,7 @@ bool CaseRecovery::AbortAll(const std::vector<int>& survivors, Recovery& recover
   }
   const auto back = [&](int rank) {
     const RankState& state = state_.ranks[rank];
-    return state.gone || StillStarts(OfRank(evidence, rank)) ||
+    return state.gone || cases::StillStarts(OfRank(evidence, rank)) ||
            (state.aborted == generation && (!OfRank(waits, rank) || state.report));
   };
   const bool all =
@@ -201,7 +202,7 @@ bool CaseRecovery::AbortAll(const std::vector<int>& survivors, Recovery& recover
     RetellOutcomes(hung, recovery);
     for (const int rank : hung) EndRank(rank);
     recovery.outcome = scenario::RecoveryOutcome::kAbortHung;
-    recovery.finding = AbortHung(std::move(hung), seconds);
+    recovery.finding = cases::AbortHung(std::move(hung), seconds);
     state_.Take(Turn::kEnded);
     return false;
   }
@@ -210,7 +211,7 @@ bool CaseRecovery::AbortAll(const std::vector<int>& survivors, Recovery& recover
   return true;
 }
 
-void CaseRecovery::RetellOutcomes(const std::vector<int>& ranks, Recovery& recovery) {
+void CaseRecovery::RetellOutcomes(const std::vector<int>& ranks, cases::Recovery& recovery) {
   if (ranks.empty()) return;
   const verdict::Judgement now = ProvedBy(state_, options_, Judged(state_, Glance()));
   for (const int rank : ranks) {
@@ -223,7 +224,7 @@ void CaseRecovery::RetellOutcomes(const std::vector<int>& ranks, Recovery& recov
 }
 
 // Who was not in the library comes when it calls it next. A rank that is only slow is not lost.
-bool CaseRecovery::AwaitReady(std::vector<int>& survivors, Recovery& recovery) {
+bool CaseRecovery::AwaitReady(std::vector<int>& survivors, cases::Recovery& recovery) {
   const auto ready = [&](int rank) {
     return state_.ranks[rank].gone || state_.ranks[rank].report.has_value();
   };
@@ -252,7 +253,7 @@ bool CaseRecovery::AwaitReady(std::vector<int>& survivors, Recovery& recovery) {
   return !survivors.empty();
 }
 
-Status CaseRecovery::ReplaceLost(const Recovery& recovery, Generation& next) {
+Status CaseRecovery::ReplaceLost(const cases::Recovery& recovery, cases::Generation& next) {
   for (const int rank : recovery.lost) {
     EndRank(rank);
     state_.ranks[rank].report.reset();
@@ -265,7 +266,7 @@ Status CaseRecovery::ReplaceLost(const Recovery& recovery, Generation& next) {
   return OkStatus();
 }
 
-void CaseRecovery::OrderMembers(const Recovery& recovery) {
+void CaseRecovery::OrderMembers(const cases::Recovery& recovery) {
   Membership membership;
   membership.generation = recovery.generation;
   membership.size = static_cast<int>(recovery.members.size());
@@ -285,9 +286,9 @@ void CaseRecovery::OrderMembers(const Recovery& recovery) {
   }
 }
 
-bool CaseRecovery::Rebuild(const std::vector<int>& survivors, Recovery& recovery) {
+bool CaseRecovery::Rebuild(const std::vector<int>& survivors, cases::Recovery& recovery) {
   const Ticks began = NowTicks();
-  Generation next;
+  cases::Generation next;
   next.number = recovery.generation;
   next.since.assign(static_cast<std::size_t>(state_.ranks.size()), 0);
   for (const verdict::RankEvidence& rank : Glance()) {
@@ -320,14 +321,14 @@ std::optional<verdict::Finding> CaseRecovery::FindWrongPlace() const {
   for (const int rank : state_.generation.members) {
     const std::optional<Membership>& place = state_.ranks[rank].place;
     if (place && (place->rank != expected || place->size != size)) {
-      return WrongPlace(rank, {place->rank, place->size}, {expected, size});
+      return cases::WrongPlace(rank, {place->rank, place->size}, {expected, size});
     }
     ++expected;
   }
   return std::nullopt;
 }
 
-bool CaseRecovery::AwaitConnected(Recovery& recovery, Ticks began) {
+bool CaseRecovery::AwaitConnected(cases::Recovery& recovery, Ticks began) {
   const auto connected = [&] {
     return AllMembers([](const RankState& rank) { return rank.connected_at > 0; });
   };
@@ -360,7 +361,7 @@ bool CaseRecovery::AwaitConnected(Recovery& recovery, Ticks began) {
     if (!state_.ranks[rank].place) absent.push_back(rank);
   }
   if (!recovery.finding) {
-    recovery.finding = NotConnected(std::move(absent.empty() ? missing : absent), seconds);
+    recovery.finding = cases::NotConnected(std::move(absent.empty() ? missing : absent), seconds);
   }
   state_.Take(Turn::kEnded);
   return false;
@@ -368,13 +369,13 @@ bool CaseRecovery::AwaitConnected(Recovery& recovery, Ticks began) {
 
 void CaseRecovery::LookForResume(const std::vector<journal::Journal>& journals) {
   if (mine_.resume_by->Passed()) mine_.resume_by.reset();
-  const std::optional<Ticks> at = ResumedAt(journals, state_.generation);
+  const std::optional<Ticks> at = cases::ResumedAt(journals, state_.generation);
   if (!at) return;
-  for (Recovery& recovery : mine_.recoveries) {
+  for (cases::Recovery& recovery : mine_.recoveries) {
     if (recovery.generation != state_.generation.number) continue;  // a later one may have failed
     recovery.resume_seconds = std::max(0.0, SecondsBetween(mine_.rebuilt_at, *at));
   }
   mine_.resume_by.reset();
 }
 
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::run

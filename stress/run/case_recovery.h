@@ -1,7 +1,7 @@
 // Failure -> abort -> rebuild -> resume, as the coordinator orders it. Workers do nothing on their
 // own: a thread of each hears the order while its program is stuck.
-#ifndef LOCKSTEP_STRESS_HARNESS_CASE_RECOVERY_H_
-#define LOCKSTEP_STRESS_HARNESS_CASE_RECOVERY_H_
+#ifndef LOCKSTEP_STRESS_RUN_CASE_RECOVERY_H_
+#define LOCKSTEP_STRESS_RUN_CASE_RECOVERY_H_
 
 #include <functional>
 #include <optional>
@@ -10,18 +10,18 @@
 #include "core/base/deadline.h"
 #include "core/coordinator/coordinator.h"
 #include "core/coordinator/standstill_watch.h"
-#include "stress/harness/case_state.h"
-#include "stress/harness/recovery.h"
+#include "stress/cases/recovery.h"
+#include "stress/run/case_state.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::run {
 
 class CaseRecovery {
  public:
   // Takes events until it is done, the deadline, or the case is over; whether it was done.
   using TakeEvents = std::function<bool(const std::function<bool()>& done, Deadline deadline)>;
   // What is told outlives it.
-  CaseRecovery(coordinator::Coordinator& coordinator, const StressOptions& options,
-               CaseState& state, TakeEvents take_events);
+  CaseRecovery(coordinator::Coordinator& coordinator, const CaseOptions& options, CaseState& state,
+               TakeEvents take_events);
 
   void Reset() { mine_ = {}; }
   void OnMessage(const coordinator::Event& event);
@@ -35,7 +35,7 @@ class CaseRecovery {
   void LookForResume(const std::vector<journal::Journal>& journals);
   // Soon, if there is something to look for.
   bool looks() const { return mine_.resume_by || mine_.look || mine_.silence; }
-  std::vector<Recovery> TakeRecoveries() { return std::move(mine_.recoveries); }
+  std::vector<cases::Recovery> TakeRecoveries() { return std::move(mine_.recoveries); }
 
  private:
   // Something for ranks to recover from, as it was seen.
@@ -46,7 +46,7 @@ class CaseRecovery {
   };
   // Of the case that runs.
   struct Mine {
-    std::vector<Recovery> recoveries = {};
+    std::vector<cases::Recovery> recoveries = {};
     std::optional<verdict::Judgement> silence = {};  // what that of all ranks told
     std::optional<Deadline> resume_by = {};
     std::optional<Deadline> echoes_until = {};  // nobody has said more than that a peer went away
@@ -59,18 +59,18 @@ class CaseRecovery {
   std::optional<Failure> Departed();
   void Recover(const Failure& failure);
   // Who is left of the generation; the lost go into `recovery`.
-  std::vector<int> SurvivorsOf(const Failure& failure, Recovery& recovery) const;
+  std::vector<int> SurvivorsOf(const Failure& failure, cases::Recovery& recovery) const;
   double DetectSeconds(const Failure& failure);
   // Each false: it did not succeed; `recovery` says why.
-  bool AbortAll(const std::vector<int>& survivors, Recovery& recovery);
-  bool AwaitReady(std::vector<int>& survivors, Recovery& recovery);
-  bool Rebuild(const std::vector<int>& survivors, Recovery& recovery);
-  bool AwaitConnected(Recovery& recovery, Ticks began);
+  bool AbortAll(const std::vector<int>& survivors, cases::Recovery& recovery);
+  bool AwaitReady(std::vector<int>& survivors, cases::Recovery& recovery);
+  bool Rebuild(const std::vector<int>& survivors, cases::Recovery& recovery);
+  bool AwaitConnected(cases::Recovery& recovery, Ticks began);
   // Ends the lost, and starts them anew where the plan wants it.
-  Status ReplaceLost(const Recovery& recovery, Generation& next);
-  void OrderMembers(const Recovery& recovery);
+  Status ReplaceLost(const cases::Recovery& recovery, cases::Generation& next);
+  void OrderMembers(const cases::Recovery& recovery);
   // What became of ranks that were lost after the failure was judged, as it is now.
-  void RetellOutcomes(const std::vector<int>& ranks, Recovery& recovery);
+  void RetellOutcomes(const std::vector<int>& ranks, cases::Recovery& recovery);
   std::optional<verdict::Finding> FindWrongPlace() const;
   bool AllMembers(const std::function<bool(const RankState&)>& test) const;
   void EndRank(int rank);
@@ -78,13 +78,13 @@ class CaseRecovery {
   std::vector<verdict::RankEvidence> Glance();
 
   coordinator::Coordinator& coordinator_;
-  const StressOptions& options_;
+  const CaseOptions& options_;
   CaseState& state_;
   TakeEvents take_events_;
   double ns_per_tick_;
   Mine mine_;
 };
 
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::run
 
-#endif  // LOCKSTEP_STRESS_HARNESS_CASE_RECOVERY_H_
+#endif  // LOCKSTEP_STRESS_RUN_CASE_RECOVERY_H_

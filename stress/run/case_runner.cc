@@ -1,6 +1,6 @@
 // Events of the coordinator go into the state of the case (case_state.h); after each, the evidence
 // of all ranks is asked whether anyone can go on. Faults and recovery are classes of their own.
-#include "stress/harness/case_runner.h"
+#include "stress/run/case_runner.h"
 
 #include <fmt/core.h>
 
@@ -12,7 +12,7 @@
 #include "core/verdict/standstill.h"
 #include "stress/faults/outside.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::run {
 namespace {
 
 constexpr double kCollectSeconds = 5;
@@ -44,7 +44,7 @@ double SettleSeconds(const scenario::Scenario& scenario, const std::string& back
 
 }  // namespace
 
-CaseRunner::CaseRunner(coordinator::Coordinator& coordinator, const StressOptions& options)
+CaseRunner::CaseRunner(coordinator::Coordinator& coordinator, const CaseOptions& options)
     : coordinator_(coordinator),
       options_(options),
       ns_per_tick_(CalibrateTicks().ns_per_tick),
@@ -64,8 +64,8 @@ bool CaseRunner::HostsAreLost() const {
 void CaseRunner::OnMessage(const coordinator::Event& event) {
   switch (event.message.type) {
     case kReportMessage: {
-      Result<ProgramReport> report = DecodeReport(event.message.payload);
-      if (!report.ok()) report = ProgramReport{.status = report.status()};
+      Result<cases::ProgramReport> report = cases::DecodeReport(event.message.payload);
+      if (!report.ok()) report = cases::ProgramReport{.status = report.status()};
       state_.ranks[event.rank].report = *std::move(report);
       return;
     }
@@ -117,8 +117,9 @@ void CaseRunner::OnOverdue() {
     state_.look_again_at = Deadline::AfterSeconds(kStillSeconds / 2);
     return;
   }
-  verdict::Judgement judgement = JudgeCase(state_.stress_case->scenario, options_.backend, evidence,
-                                           options_.deadline_seconds, state_.generation);
+  verdict::Judgement judgement =
+      cases::JudgeCase(state_.stress_case->scenario, options_.backend, evidence,
+                       options_.deadline_seconds, state_.generation);
   if (judgement.findings.empty()) return;
   if (state_.recovers()) return recovery_.OnSilence(std::move(judgement));
   const auto since = static_cast<std::int64_t>(NowTicks() - verdict::NewestTicks(evidence));
@@ -237,8 +238,8 @@ void CaseRunner::DrainEvents() {
   }
 }
 
-CaseFacts CaseRunner::Gather() {
-  CaseFacts facts;
+cases::CaseFacts CaseRunner::Gather() {
+  cases::CaseFacts facts;
   if (terminated_) AwaitLosses();
   // Told to end, there is no time for stacks.
   const Deadline collect = Deadline::AfterSeconds(kCollectSeconds);
@@ -265,7 +266,7 @@ CaseFacts CaseRunner::Gather() {
   return facts;
 }
 
-Result<CaseResult> CaseRunner::Run(const StressCase& stress_case) {
+Result<cases::CaseResult> CaseRunner::Run(const cases::StressCase& stress_case) {
   state_ = CaseState(stress_case, coordinator_.size());
   recovery_.Reset();
   faults_.Prepare();
@@ -280,10 +281,10 @@ Result<CaseResult> CaseRunner::Run(const StressCase& stress_case) {
   }
   faults_.Start();
   Watch();
-  CaseFacts facts = Gather();
+  cases::CaseFacts facts = Gather();
   facts.seconds = static_cast<double>(NowNs() - began_ns) * 1e-9;
-  CaseResult result =
-      Assess(stress_case, options_.backend, options_.deadline_seconds, std::move(facts));
+  cases::CaseResult result =
+      cases::Assess(stress_case, options_.backend, options_.deadline_seconds, std::move(facts));
   // A proof that the final judgement repeats was known when it was first seen.
   if (state_.sighting && Confirms(result.judgement, *state_.sighting)) {
     const auto since =
@@ -293,4 +294,4 @@ Result<CaseResult> CaseRunner::Run(const StressCase& stress_case) {
   return result;
 }
 
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::run

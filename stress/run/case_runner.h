@@ -1,7 +1,7 @@
 // The coordinator's side of a case: starts workers, applies the faults that come from outside,
 // watches, and ends the case when it is over, proved to stand still, or silent for too long.
-#ifndef LOCKSTEP_STRESS_HARNESS_CASE_RUNNER_H_
-#define LOCKSTEP_STRESS_HARNESS_CASE_RUNNER_H_
+#ifndef LOCKSTEP_STRESS_RUN_CASE_RUNNER_H_
+#define LOCKSTEP_STRESS_RUN_CASE_RUNNER_H_
 
 #include <functional>
 #include <string>
@@ -12,25 +12,25 @@
 #include "core/base/status.h"
 #include "core/coordinator/coordinator.h"
 #include "core/coordinator/standstill_watch.h"
-#include "stress/harness/assess.h"
-#include "stress/harness/case_faults.h"
-#include "stress/harness/case_recovery.h"
-#include "stress/harness/case_state.h"
-#include "stress/harness/catalogue.h"
-#include "stress/harness/options.h"
+#include "stress/cases/assess.h"
+#include "stress/cases/catalogue.h"
+#include "stress/run/case_faults.h"
+#include "stress/run/case_options.h"
+#include "stress/run/case_recovery.h"
+#include "stress/run/case_state.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::run {
 
 class CaseRunner {
  public:
-  CaseRunner(coordinator::Coordinator& coordinator, const StressOptions& options);
+  CaseRunner(coordinator::Coordinator& coordinator, const CaseOptions& options);
 
   // Called when the launcher is about to end us: there may be a second left until it kills.
   void SetSave(std::function<void()> save) { save_ = std::move(save); }
 
   // One case in new workers. Errors are of the environment; what happened to ranks is in the
   // result.
-  Result<CaseResult> Run(const StressCase& stress_case);
+  Result<cases::CaseResult> Run(const cases::StressCase& stress_case);
   // Told to end by a signal, or a host is lost: no further case should be run.
   bool terminated() const { return terminated_; }
   // What the first worker that got so far told of the library and the device; else empty.
@@ -47,7 +47,7 @@ class CaseRunner {
   bool AllOver();
   Deadline NextWake() const;
   bool TakeEventsUntil(const std::function<bool()>& done, Deadline deadline);
-  CaseFacts Gather();
+  cases::CaseFacts Gather();
   // What ranks told before this moment belongs to the evidence.
   void DrainEvents();
   // Whether an agent, or the launcher on its host, is gone.
@@ -56,7 +56,7 @@ class CaseRunner {
   void AwaitLosses();
 
   coordinator::Coordinator& coordinator_;
-  const StressOptions& options_;
+  const CaseOptions& options_;
   double ns_per_tick_;
   bool terminated_ = false;
   std::string worker_facts_;
@@ -66,6 +66,6 @@ class CaseRunner {
   CaseRecovery recovery_;
 };
 
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::run
 
-#endif  // LOCKSTEP_STRESS_HARNESS_CASE_RUNNER_H_
+#endif  // LOCKSTEP_STRESS_RUN_CASE_RUNNER_H_

@@ -4,9 +4,9 @@
 
 #include "core/verdict/history.h"
 #include "gtest/gtest.h"
-#include "stress/harness/testing/conduct.h"
+#include "stress/run/testing/conduct.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::run {
 namespace {
 
 constexpr faults::FaultMoment kAtStart = {faults::FaultMoment::Kind::kTime, 0, 0.3};
@@ -289,4 +289,4 @@ TEST(ConductorFaults, TheSecondOfTwoFaults) {
 }
 
 }  // namespace
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::run

@@ -1,9 +1,9 @@
 // Recoveries as the case runner orders them, from the abort on: new members, their connections, the
 // first collective, and the next loss. Rank 1 of three was lost; connecting may take 15 s.
 #include "gtest/gtest.h"
-#include "stress/harness/testing/recovery_lists.h"
+#include "stress/run/testing/recovery_lists.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::run {
 namespace {
 
 coordinator::ScriptStep Terminate() { return coordinator::Of(coordinator::EventKind::kTerminate); }
@@ -385,4 +385,4 @@ TEST(ConductorRebuild, ToldToEndAfterIt) {
 }
 
 }  // namespace
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::run

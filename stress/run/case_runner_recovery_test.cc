@@ -1,9 +1,9 @@
 // Recoveries as the case runner orders them, up to the abort: whose failure it is, who is lost, who
 // gives up. Rank 1 of three is lost unless the list says otherwise; an abort may take 5 s.
 #include "gtest/gtest.h"
-#include "stress/harness/testing/recovery_lists.h"
+#include "stress/run/testing/recovery_lists.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::run {
 namespace {
 
 constexpr char kClosed[] = "gloo: Connection closed by peer";
@@ -381,4 +381,4 @@ TEST(ConductorRecovery, ToldToEndBeforeAnythingIsDone) {
 }
 
 }  // namespace
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::run

@@ -2,9 +2,9 @@
 #include <utility>
 
 #include "gtest/gtest.h"
-#include "stress/harness/case_state.h"
+#include "stress/run/case_state.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::run {
 namespace {
 
 TEST(CaseState, ARecoveryLeadsBackToWhereItBegan) {
@@ -42,4 +42,4 @@ TEST(CaseStateDeathTest, ATurnThatThePhaseDoesNotAllowIsOurMistake) {
 }
 
 }  // namespace
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::run

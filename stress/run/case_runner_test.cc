@@ -5,9 +5,9 @@
 
 #include "core/verdict/history.h"
 #include "gtest/gtest.h"
-#include "stress/harness/testing/conduct.h"
+#include "stress/run/testing/conduct.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::run {
 namespace {
 
 constexpr char kClosed[] = "gloo: Connection closed by peer";
@@ -315,23 +315,25 @@ TEST(Conductor, AWorkerMaySayAnything) {
 }
 
 TEST(Conductor, ARankThatCannotRunIt) {
-  EXPECT_EQ(Conduct({}, {coordinator::Ranks({verdict::At50(0), verdict::After49(1).Leaves(4)}),
-                         coordinator::Said(1, kReportMessage,
-                                           EncodeReport({.status = EnvironmentError("no GPU")})),
-                         coordinator::Exited(1, 4)}),
-            "unknown: hung,failed after 0.001 s\n"
-            "rank_failed of 1, proved\n"
-            "because rank 1 could not run it: no GPU\n");
+  EXPECT_EQ(
+      Conduct({}, {coordinator::Ranks({verdict::At50(0), verdict::After49(1).Leaves(4)}),
+                   coordinator::Said(1, kReportMessage,
+                                     cases::EncodeReport({.status = EnvironmentError("no GPU")})),
+                   coordinator::Exited(1, 4)}),
+      "unknown: hung,failed after 0.001 s\n"
+      "rank_failed of 1, proved\n"
+      "because rank 1 could not run it: no GPU\n");
 }
 
 TEST(Conductor, WrongData) {
   EXPECT_EQ(Conduct({}, {BothDone(), Finished(0),
-                         coordinator::Said(1, kReportMessage,
-                                           EncodeReport({.status = {}, .wrong_data = "element 3"})),
+                         coordinator::Said(
+                             1, kReportMessage,
+                             cases::EncodeReport({.status = {}, .wrong_data = "element 3"})),
                          coordinator::Exited(0, 0), coordinator::Exited(1, 0)}),
             "fail: finished,corrupt after 0.001 s\n"
             "data_corruption of 1, proved\n");
 }
 
 }  // namespace
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::run

@@ -1,5 +1,5 @@
 // The state of a case and its transitions, which are the table of the header.
-#include "stress/harness/case_state.h"
+#include "stress/run/case_state.h"
 
 #include <algorithm>
 #include <iterator>
@@ -8,9 +8,9 @@
 
 #include "core/base/check.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::run {
 
-CaseState::CaseState(const StressCase& of, int size)
+CaseState::CaseState(const cases::StressCase& of, int size)
     : stress_case(&of), ranks(size), faults(of.faults.size()) {
   for (int rank = 0; rank < size; ++rank) generation.members.push_back(rank);
 }
@@ -34,10 +34,10 @@ void CaseState::CutShort(std::string why) {
 
 std::vector<verdict::RankEvidence> Judged(const CaseState& state,
                                           std::vector<verdict::RankEvidence> evidence) {
-  evidence =
-      AsJudged(OfGeneration(std::move(evidence), state.generation),
-               state.ranks.Map([](const RankState& rank) { return rank.report; }),
-               state.ranks.Map([](const RankState& rank) { return rank.heals; }), state.stuck);
+  evidence = cases::AsJudged(cases::OfGeneration(std::move(evidence), state.generation),
+                             state.ranks.Map([](const RankState& rank) { return rank.report; }),
+                             state.ranks.Map([](const RankState& rank) { return rank.heals; }),
+                             state.stuck);
   // A program that raised and waits to be recovered would have left.
   for (verdict::RankEvidence& rank : evidence) {
     if (!state.Parked(rank.rank) || rank.state != verdict::ProcessState::kRunning) continue;
@@ -48,18 +48,18 @@ std::vector<verdict::RankEvidence> Judged(const CaseState& state,
   return evidence;
 }
 
-verdict::Judgement ProvedBy(const CaseState& state, const StressOptions& options,
+verdict::Judgement ProvedBy(const CaseState& state, const CaseOptions& options,
                             const std::vector<verdict::RankEvidence>& evidence) {
-  return JudgeCase(state.stress_case->scenario, options.backend, evidence,
-                   std::numeric_limits<double>::infinity(), state.generation);
+  return cases::JudgeCase(state.stress_case->scenario, options.backend, evidence,
+                          std::numeric_limits<double>::infinity(), state.generation);
 }
 
-std::string EncodedOrder(const CaseState& state, const StressOptions& options,
+std::string EncodedOrder(const CaseState& state, const CaseOptions& options,
                          const Membership& membership) {
-  const StressCase& of = *state.stress_case;
+  const cases::StressCase& of = *state.stress_case;
   CaseOrder order = {of.scenario.origin, of.text, of.scenario.ranks, options.backend, of.seed};
   order.membership = membership;
   return EncodeOrder(order);
 }
 
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::run

@@ -1,6 +1,6 @@
 // What the coordinator knows of the case that runs: its phase, a struct a rank, a struct a fault.
-#ifndef LOCKSTEP_STRESS_HARNESS_CASE_STATE_H_
-#define LOCKSTEP_STRESS_HARNESS_CASE_STATE_H_
+#ifndef LOCKSTEP_STRESS_RUN_CASE_STATE_H_
+#define LOCKSTEP_STRESS_RUN_CASE_STATE_H_
 
 #include <cstdint>
 #include <optional>
@@ -11,13 +11,13 @@
 #include "core/base/deadline.h"
 #include "core/base/per_rank.h"
 #include "core/verdict/judge.h"
-#include "stress/harness/assess.h"
-#include "stress/harness/catalogue.h"
-#include "stress/harness/options.h"
-#include "stress/harness/protocol.h"
-#include "stress/harness/sighting.h"
+#include "stress/cases/assess.h"
+#include "stress/cases/catalogue.h"
+#include "stress/run/case_options.h"
+#include "stress/run/protocol.h"
+#include "stress/run/sighting.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::run {
 
 enum class Phase : std::uint8_t {
   kWatching,       // the programs run
@@ -54,7 +54,7 @@ inline constexpr Transition kTransitions[] = {
 };
 
 struct RankState {
-  std::optional<ProgramReport> report = {};
+  std::optional<cases::ProgramReport> report = {};
   bool gone = false;                     // the worker left or died
   bool heals = false;                    // stopped, and will be continued
   int aborted = -1;                      // the newest generation that it gave up; -1: none
@@ -74,14 +74,14 @@ struct FaultState {
 
 struct CaseState {
   CaseState() = default;
-  CaseState(const StressCase& of, int size);
+  CaseState(const cases::StressCase& of, int size);
 
-  const StressCase* stress_case = nullptr;
+  const cases::StressCase* stress_case = nullptr;
   Phase phase = Phase::kWatching;
   std::string cut_short = {};  // why it ends before its time; empty: it does not
   PerRank<RankState> ranks;
   std::vector<FaultState> faults;
-  Generation generation;
+  cases::Generation generation;
   std::optional<Deadline> settled_at = {};     // kSettling: until then
   std::optional<Deadline> closing_at = {};     // all finished: who did not leave by then lingers
   std::optional<Deadline> look_again_at = {};  // all are silent, but bytes moved
@@ -102,12 +102,12 @@ struct CaseState {
 std::vector<verdict::RankEvidence> Judged(const CaseState& state,
                                           std::vector<verdict::RankEvidence> evidence);
 // What that proves; no deadline is needed for it.
-verdict::Judgement ProvedBy(const CaseState& state, const StressOptions& options,
+verdict::Judgement ProvedBy(const CaseState& state, const CaseOptions& options,
                             const std::vector<verdict::RankEvidence>& evidence);
 // What a worker is told to run, as a member of `membership`.
-std::string EncodedOrder(const CaseState& state, const StressOptions& options,
+std::string EncodedOrder(const CaseState& state, const CaseOptions& options,
                          const Membership& membership);
 
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::run
 
-#endif  // LOCKSTEP_STRESS_HARNESS_CASE_STATE_H_
+#endif  // LOCKSTEP_STRESS_RUN_CASE_STATE_H_

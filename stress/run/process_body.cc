@@ -1,5 +1,5 @@
 // Does to this process what a fault says: ends it, lets it raise, run out of memory, or wait.
-#include "stress/harness/process_body.h"
+#include "stress/run/process_body.h"
 
 #include <fmt/core.h>
 #include <sys/resource.h>
@@ -16,9 +16,9 @@
 
 #include "core/base/clock.h"
 #include "stress/faults/device_memory.h"
-#include "stress/harness/protocol.h"
+#include "stress/run/protocol.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::run {
 namespace {
 
 constexpr double kApplySeconds = 30;
@@ -139,4 +139,4 @@ Status ProcessBody::Sleep(std::int64_t ns) {
   return OkStatus();
 }
 
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::run

@@ -1,6 +1,6 @@
 // A rank that is a process: what its faults do to it.
-#ifndef LOCKSTEP_STRESS_HARNESS_PROCESS_BODY_H_
-#define LOCKSTEP_STRESS_HARNESS_PROCESS_BODY_H_
+#ifndef LOCKSTEP_STRESS_RUN_PROCESS_BODY_H_
+#define LOCKSTEP_STRESS_RUN_PROCESS_BODY_H_
 
 #include <atomic>
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include "core/worker/worker_link.h"
 #include "stress/faults/fault_gate.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::run {
 
 class ProcessBody final : public faults::RankBody {
  public:
@@ -45,6 +45,6 @@ class ProcessBody final : public faults::RankBody {
   bool wrong_membership_ = false;
 };
 
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::run
 
-#endif  // LOCKSTEP_STRESS_HARNESS_PROCESS_BODY_H_
+#endif  // LOCKSTEP_STRESS_RUN_PROCESS_BODY_H_

@@ -1,22 +1,21 @@
 // What the conductor and the workers of a stress run say to each other.
-#ifndef LOCKSTEP_STRESS_HARNESS_PROTOCOL_H_
-#define LOCKSTEP_STRESS_HARNESS_PROTOCOL_H_
+#ifndef LOCKSTEP_STRESS_RUN_PROTOCOL_H_
+#define LOCKSTEP_STRESS_RUN_PROTOCOL_H_
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "core/base/status.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::run {
 
 enum StressMessage : std::uint32_t {
   kCaseMessage = 1,  // to the worker: CaseOrder
   kFiredMessage,     // from the worker: the index of a fault, as decimal text, before it acts
   kAppliedMessage,   // to the worker: the fault that it waits for was applied; empty
-  kReportMessage,    // from the worker: ProgramReport
+  kReportMessage,    // from the worker: ProgramReport (stress/cases/program_report.h)
   // Of a recovery. A generation is one communicator of all its members; the first is 0.
   kAbortMessage,       // to the worker: the generation to give up, as decimal text
   kAbortedMessage,     // from the worker: the same, when Abort() returned
@@ -50,23 +49,6 @@ struct CaseOrder {
 std::string EncodeOrder(const CaseOrder& order);
 Result<CaseOrder> DecodeOrder(const std::string& payload);
 
-// How the program ended on a rank, by its own account.
-inline constexpr char kWherePlatform[] = "platform";  // a ProgramReport's, before it could begin
+}  // namespace lockstep::stress::run
 
-struct ProgramReport {
-  Status status;
-  std::string where = {};
-  std::int64_t iteration = -1;
-  std::int64_t checked = 0;
-  std::string wrong_data = {};
-  std::string gradients = {};
-  std::map<std::string, double> figures = {};  // that the program measured of itself
-  std::int64_t completed = 0;                  // iterations
-};
-std::string EncodeReport(const ProgramReport& report);
-// A worker is under test: what it says may be anything.
-Result<ProgramReport> DecodeReport(const std::string& payload);
-
-}  // namespace lockstep::stress::harness
-
-#endif  // LOCKSTEP_STRESS_HARNESS_PROTOCOL_H_
+#endif  // LOCKSTEP_STRESS_RUN_PROTOCOL_H_

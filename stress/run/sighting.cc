@@ -1,9 +1,9 @@
-#include "stress/harness/sighting.h"
+#include "stress/run/sighting.h"
 
 #include <algorithm>
 #include <tuple>
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::run {
 namespace {
 
 auto SignatureOf(const journal::JournalEvent& event) {
@@ -56,4 +56,4 @@ bool Confirms(const verdict::Judgement& judgement, const Sighting& sighting) {
       });
 }
 
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::run

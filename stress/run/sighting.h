@@ -1,14 +1,14 @@
 // The moment at which a mismatch is proved, although the ranks may go on for a while: calls that
 // differ do not always end in a standstill.
-#ifndef LOCKSTEP_STRESS_HARNESS_SIGHTING_H_
-#define LOCKSTEP_STRESS_HARNESS_SIGHTING_H_
+#ifndef LOCKSTEP_STRESS_RUN_SIGHTING_H_
+#define LOCKSTEP_STRESS_RUN_SIGHTING_H_
 
 #include <optional>
 #include <vector>
 
 #include "core/verdict/judge.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::run {
 
 // A mismatch as one look at all ranks showed it. It is only a figure until a second look, that of
 // the final judgement, finds the same.
@@ -27,6 +27,6 @@ std::optional<Sighting> SightMismatch(const std::vector<verdict::RankEvidence>& 
 // Whether the final judgement says the same.
 bool Confirms(const verdict::Judgement& judgement, const Sighting& sighting);
 
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::run
 
-#endif  // LOCKSTEP_STRESS_HARNESS_SIGHTING_H_
+#endif  // LOCKSTEP_STRESS_RUN_SIGHTING_H_

@@ -1,11 +1,11 @@
-#include "stress/harness/sighting.h"
+#include "stress/run/sighting.h"
 
 #include <limits>
 
 #include "core/verdict/history.h"
 #include "gtest/gtest.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::run {
 namespace {
 
 verdict::Judgement Proved(const std::vector<verdict::RankEvidence>& evidence) {
@@ -82,4 +82,4 @@ TEST(Sighting, ARankThatIsGoneIsProvedByAStandstillOnly) {
 }
 
 }  // namespace
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::run

@@ -1,6 +1,6 @@
 // The worker of one rank: hears its order, connects, runs the program, and reports. Where ranks
 // recover, a thread beside it hears orders while the program is stuck.
-#include "stress/harness/worker.h"
+#include "stress/run/worker.h"
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -22,16 +22,18 @@
 #include "core/comm/recorded.h"
 #include "core/worker/worker_facts.h"
 #include "core/worker/worker_link.h"
+#include "stress/cases/plan_faults.h"
+#include "stress/cases/program_report.h"
 #include "stress/faults/fault_gate.h"
 #include "stress/faults/fault_plan.h"
 #include "stress/faults/faulty_communicator.h"
-#include "stress/harness/aborted_generations.h"
-#include "stress/harness/process_body.h"
-#include "stress/harness/protocol.h"
+#include "stress/run/aborted_generations.h"
+#include "stress/run/process_body.h"
+#include "stress/run/protocol.h"
 #include "stress/scenario/scenario.h"
 #include "stress/workloads/rank_program.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::run {
 namespace {
 
 // The worker dies with its agent, and silence is judged from outside: these are only bounds.
@@ -78,7 +80,7 @@ Status Prepare(worker::WorkerLink& link, Rig& rig) {
   LOCKSTEP_ASSIGN_OR_RETURN(rig.order, DecodeOrder(message.payload));
   LOCKSTEP_ASSIGN_OR_RETURN(rig.scenario, scenario::ParseScenario(rig.order.text, rig.order.origin,
                                                                   {.ranks = rig.order.ranks}));
-  std::vector<faults::PlannedFault> faults = faults::PlanFaults(rig.scenario, rig.order.seed);
+  std::vector<faults::PlannedFault> faults = cases::PlanFaults(rig.scenario, rig.order.seed);
   rig.membership = rig.order.membership;
   rig.restarted = rig.membership.generation > 0;
   for (const std::int64_t fired : rig.membership.fired) {
@@ -213,9 +215,9 @@ workloads::RankReport RunProgram(Rig& rig) {
 
 Status Tell(worker::WorkerLink& link, const workloads::RankReport& report) {
   return link.Send(
-      {kReportMessage,
-       EncodeReport({report.status, report.where, report.iteration, report.checked,
-                     report.wrong_data, report.gradients, report.figures, report.completed})});
+      {kReportMessage, cases::EncodeReport({report.status, report.where, report.iteration,
+                                            report.checked, report.wrong_data, report.gradients,
+                                            report.figures, report.completed})});
 }
 
 void GiveUp(Rig& rig) {
@@ -310,7 +312,7 @@ int RunStressWorker() {
   rig->link = std::move(opened).value();
   worker::WorkerLink& link = *rig->link;
   workloads::RankReport report;
-  report.where = kWherePlatform;
+  report.where = cases::kWherePlatform;
   report.status = Prepare(link, *rig);
   if (report.status.ok()) report.status = OpenPlatform(link, *rig);
   if (report.status.ok()) report = RunGenerations(link, *rig);
@@ -325,4 +327,4 @@ int RunStressWorker() {
   return 0;
 }
 
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::run

@@ -1,7 +1,7 @@
 // The bytes of a simulated rank times the ranks, against what the kernel lets this process have. A
 // stack is mapped whole, but only the pages that were used need memory, so the two are counted
 // apart.
-#include "stress/harness/sim_memory.h"
+#include "stress/simulate/sim_memory.h"
 
 #include <fmt/core.h>
 #include <sys/resource.h>
@@ -18,7 +18,7 @@
 #include "core/device/host/available_memory.h"
 #include "core/journal/journal.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::simulate {
 namespace {
 
 constexpr int kManyRanks = 64;
@@ -73,4 +73,4 @@ Status SimOutOfMemory() {
       "smaller model, or raise ulimit -v");
 }
 
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::simulate

@@ -1,14 +1,14 @@
 // Whether the ranks of a simulation fit into this process. It is asked before anything starts: in
 // the midst of a simulation an allocation that fails ends the process.
-#ifndef LOCKSTEP_STRESS_HARNESS_SIM_MEMORY_H_
-#define LOCKSTEP_STRESS_HARNESS_SIM_MEMORY_H_
+#ifndef LOCKSTEP_STRESS_SIMULATE_SIM_MEMORY_H_
+#define LOCKSTEP_STRESS_SIMULATE_SIM_MEMORY_H_
 
 #include <cstddef>
 #include <cstdint>
 
 #include "core/base/status.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::simulate {
 
 // Bytes that this process may still take.
 struct MemoryRoom {
@@ -26,6 +26,6 @@ Status CheckSimMemory(int ranks, int fifos, const MemoryRoom& room);
 // What is said where the memory ends although the ranks fitted.
 Status SimOutOfMemory();
 
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::simulate
 
-#endif  // LOCKSTEP_STRESS_HARNESS_SIM_MEMORY_H_
+#endif  // LOCKSTEP_STRESS_SIMULATE_SIM_MEMORY_H_

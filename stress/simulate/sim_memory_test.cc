@@ -1,11 +1,11 @@
-#include "stress/harness/sim_memory.h"
+#include "stress/simulate/sim_memory.h"
 
 #include <limits>
 #include <string>
 
 #include "gtest/gtest.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::simulate {
 namespace {
 
 constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
@@ -43,4 +43,4 @@ TEST(SimMemoryTest, TheRemedyHelps) {
 }
 
 }  // namespace
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::simulate

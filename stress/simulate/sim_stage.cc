@@ -1,6 +1,6 @@
 // Runs the ranks of one communicator on the simulated network, each with its gate of faults. Faults
 // from outside act at their virtual time.
-#include "stress/harness/sim_stage.h"
+#include "stress/simulate/sim_stage.h"
 
 #include <csignal>
 #include <cstddef>
@@ -19,10 +19,10 @@
 #include "core/journal/journal.h"
 #include "stress/faults/fault_gate.h"
 #include "stress/faults/faulty_communicator.h"
-#include "stress/harness/sim_memory.h"
+#include "stress/simulate/sim_memory.h"
 #include "stress/workloads/rank_program.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::simulate {
 namespace {
 
 constexpr double kSleepSeconds = 0.1;
@@ -42,7 +42,7 @@ struct KeptRank {
   std::size_t capacity;
   std::vector<Line> memory;
   journal::JournalWriter journal;
-  std::optional<ProgramReport> report;
+  std::optional<cases::ProgramReport> report;
   int own_signal = 0;        // by which an injected crash ended it
   bool raised = false;       // its program, not the library
   bool abort_hangs = false;  // from now on
@@ -133,7 +133,7 @@ class SimBody final : public faults::RankBody {
   comm::RecordedCommunicator* recorded_ = nullptr;
 };
 
-ProgramReport ReportOf(const workloads::RankReport& report) {
+cases::ProgramReport ReportOf(const workloads::RankReport& report) {
   return {report.status,     report.where,     report.iteration, report.checked,
           report.wrong_data, report.gradients, report.figures,   report.completed};
 }
@@ -148,7 +148,7 @@ bool ComputesOnGpu(const scenario::Scenario& scenario, comm::sim::SimRules rules
 Status RunConnected(const SimStage& stage, comm::sim::SimRules rules,
                     comm::sim::RankContext& context, KeptRank& rank, SimBody& body,
                     faults::FaultGate& gate) {
-  const StressCase& stress_case = *stage.stress_case;
+  const cases::StressCase& stress_case = *stage.stress_case;
   workloads::RankReport report;  // outlives the streams, which may refer to what it keeps
   comm::sim::SimKernels kernels(context);
   comm::RecordedCommunicator recorded(
@@ -198,7 +198,7 @@ Status RunRank(const SimStage& stage, comm::sim::SimRules rules, comm::sim::Rank
   const Status begun =
       gate.Reach(again ? faults::FaultMoment::Kind::kRebuild : faults::FaultMoment::Kind::kInit);
   if (!begun.ok()) {
-    rank.report = ProgramReport{.status = begun, .where = "connect"};
+    rank.report = cases::ProgramReport{.status = begun, .where = "connect"};
     rank.journal.Exit(1);
     return begun;
   }
@@ -311,7 +311,7 @@ StageEnd RunStage(const SimStage& stage, comm::sim::SimRules rules, double deadl
     try {
       return RunRank(stage, rules, context, rank, end.fired);
     } catch (const std::bad_alloc&) {  // of all ranks together: no fault of this one
-      rank.report = ProgramReport{.status = SimOutOfMemory()};
+      rank.report = cases::ProgramReport{.status = SimOutOfMemory()};
       return rank.report->status;
     }
   });
@@ -332,4 +332,4 @@ StageEnd RunStage(const SimStage& stage, comm::sim::SimRules rules, double deadl
   return end;
 }
 
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::simulate

@@ -1,6 +1,6 @@
 // One communicator of a simulated case, from its connection to where nothing can happen any more.
-#ifndef LOCKSTEP_STRESS_HARNESS_SIM_STAGE_H_
-#define LOCKSTEP_STRESS_HARNESS_SIM_STAGE_H_
+#ifndef LOCKSTEP_STRESS_SIMULATE_SIM_STAGE_H_
+#define LOCKSTEP_STRESS_SIMULATE_SIM_STAGE_H_
 
 #include <cstdint>
 #include <optional>
@@ -9,14 +9,14 @@
 #include "core/base/status.h"
 #include "core/comm/sim/rules.h"
 #include "core/verdict/judge.h"
+#include "stress/cases/catalogue.h"
+#include "stress/cases/program_report.h"
 #include "stress/faults/fault_plan.h"
-#include "stress/harness/catalogue.h"
-#include "stress/harness/protocol.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::simulate {
 
 struct SimStage {
-  const StressCase* stress_case = nullptr;
+  const cases::StressCase* stress_case = nullptr;
   std::vector<faults::PlannedFault> faults;  // those that fired before are nobody's (rank -1)
   int generation = 0;
   std::vector<int> members = {};  // by rank here: the rank at the beginning
@@ -27,7 +27,7 @@ struct SimStage {
 // All but `fired` by rank in the stage.
 struct StageEnd {
   std::vector<verdict::RankEvidence> evidence = {};
-  std::vector<std::optional<ProgramReport>> reports = {};
+  std::vector<std::optional<cases::ProgramReport>> reports = {};
   std::vector<bool> gone = {};  // its process is; one that its library failed is not
   std::vector<bool> abort_hangs = {};
   std::vector<bool> wrong_membership = {};
@@ -43,6 +43,6 @@ Status CheckSimMemory(const scenario::Scenario& scenario, comm::sim::SimRules ru
 StageEnd RunStage(const SimStage& stage, comm::sim::SimRules rules, double deadline_seconds,
                   std::vector<bool> fired);
 
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::simulate
 
-#endif  // LOCKSTEP_STRESS_HARNESS_SIM_STAGE_H_
+#endif  // LOCKSTEP_STRESS_SIMULATE_SIM_STAGE_H_

@@ -1,6 +1,6 @@
 // Plays a case stage by stage: after a failure that is to be recovered from, the next stage has the
 // members that are left. Its facts are judged as those of real ranks are.
-#include "stress/harness/simulate.h"
+#include "stress/simulate/simulate.h"
 
 #include <fmt/core.h>
 
@@ -14,17 +14,18 @@
 #include "core/base/clock.h"
 #include "core/journal/journal.h"
 #include "core/journal/purpose.h"
-#include "stress/harness/recovery.h"
-#include "stress/harness/sim_stage.h"
+#include "stress/cases/recovery.h"
+#include "stress/simulate/sim_stage.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::simulate {
 namespace {
 
 // Stages of one case, each the recovery from the one before. Virtual time begins anew in each, so
 // recoveries have no times.
 class SimulatedCase {
  public:
-  SimulatedCase(const StressCase& stress_case, comm::sim::SimRules rules, double deadline_seconds)
+  SimulatedCase(const cases::StressCase& stress_case, comm::sim::SimRules rules,
+                double deadline_seconds)
       : case_(stress_case),
         backend_(fmt::format("sim_{}", comm::sim::NameOf(rules))),
         rules_(rules),
@@ -41,13 +42,13 @@ class SimulatedCase {
     generation_.since.assign(ranks, 0);
   }
 
-  CaseResult Run() {
+  cases::CaseResult Run() {
     const std::int64_t began_ns = MonotonicNs();
     while (RunOne()) {
     }
     facts_.generation = generation_;
     facts_.seconds = static_cast<double>(MonotonicNs() - began_ns) * 1e-9;
-    return Assess(case_, backend_, deadline_seconds_, std::move(facts_));
+    return cases::Assess(case_, backend_, deadline_seconds_, std::move(facts_));
   }
 
  private:
@@ -74,8 +75,8 @@ class SimulatedCase {
       facts_.reports[rank] = end.reports[i];
       Append(end.evidence[i].journal, facts_.journals[rank]);
     }
-    facts_.evidence = AsJudged(OfGeneration(std::move(evidence), generation_), facts_.reports,
-                               std::vector<bool>(ranks), false);
+    facts_.evidence = cases::AsJudged(cases::OfGeneration(std::move(evidence), generation_),
+                                      facts_.reports, std::vector<bool>(ranks), false);
   }
 
   // The stages of a rank one after the other, each in the time of its own.
@@ -92,16 +93,16 @@ class SimulatedCase {
 
   // What became of the recovery that this stage was to be the end of.
   bool Connected(const StageEnd& end) {
-    Recovery& recovery = facts_.recoveries.back();
+    cases::Recovery& recovery = facts_.recoveries.back();
     std::vector<int> absent;
     bool gone = false;
     for (std::size_t i = 0; i < stage_.members.size(); ++i) {
       if (!end.connected[i]) absent.push_back(stage_.members[i]);
       gone = gone || (end.gone[i] && !end.connected[i]);
       if (!end.wrong_membership[i] || end.connected[i]) continue;
-      recovery.finding = WrongPlace(stage_.members[i],
-                                    {stage_.members[i], static_cast<int>(facts_.reports.size())},
-                                    {static_cast<int>(i), static_cast<int>(stage_.members.size())});
+      recovery.finding = cases::WrongPlace(
+          stage_.members[i], {stage_.members[i], static_cast<int>(facts_.reports.size())},
+          {static_cast<int>(i), static_cast<int>(stage_.members.size())});
       return false;
     }
     // Another loss, to be recovered from in its turn.
@@ -111,22 +112,23 @@ class SimulatedCase {
       return true;
     }
     recovery.finding =
-        NotConnected(std::move(absent), case_.scenario.recovery->connect_deadline_seconds);
+        cases::NotConnected(std::move(absent), case_.scenario.recovery->connect_deadline_seconds);
     return false;
   }
 
   bool Recover(const StageEnd& end) {
     verdict::Judgement failure =
-        JudgeCase(case_.scenario, backend_, facts_.evidence, deadline_seconds_, generation_);
-    if (failure.findings.empty() || facts_.recoveries.size() >= kMostRecoveries) return false;
+        cases::JudgeCase(case_.scenario, backend_, facts_.evidence, deadline_seconds_, generation_);
+    if (failure.findings.empty() || facts_.recoveries.size() >= cases::kMostRecoveries)
+      return false;
     std::vector<bool> gone(facts_.reports.size(), true);
     for (std::size_t i = 0; i < stage_.members.size(); ++i) {
       gone[static_cast<std::size_t>(stage_.members[i])] = end.gone[i];
     }
-    Recovery recovery;
+    cases::Recovery recovery;
     recovery.mode = case_.scenario.recovery->mode;
     recovery.generation = stage_.generation + 1;
-    const std::vector<int> lost = LostIn(failure, gone);
+    const std::vector<int> lost = cases::LostIn(failure, gone);
     recovery.failure = std::move(failure);
     SimStage next = stage_;
     next.generation = recovery.generation;
@@ -150,7 +152,7 @@ class SimulatedCase {
     if (!hung.empty()) {
       recovery.outcome = scenario::RecoveryOutcome::kAbortHung;
       recovery.finding =
-          AbortHung(std::move(hung), case_.scenario.recovery->abort_deadline_seconds);
+          cases::AbortHung(std::move(hung), case_.scenario.recovery->abort_deadline_seconds);
       facts_.recoveries.push_back(std::move(recovery));
       return false;
     }
@@ -158,7 +160,7 @@ class SimulatedCase {
     return true;
   }
 
-  void Rebuild(SimStage next, Recovery recovery) {
+  void Rebuild(SimStage next, cases::Recovery recovery) {
     const bool restart = recovery.mode == scenario::RecoveryPlan::Mode::kRestart;
     if (restart) {
       next.members.insert(next.members.end(), recovery.lost.begin(), recovery.lost.end());
@@ -179,27 +181,27 @@ class SimulatedCase {
   }
 
   // Iterations of a survivor. One that waits for ever is in the one after those.
-  static std::int64_t CompletedBy(const std::optional<ProgramReport>& report,
+  static std::int64_t CompletedBy(const std::optional<cases::ProgramReport>& report,
                                   const journal::Journal& journal) {
     if (report) return report->completed;
     const std::optional<journal::JournalEvent> open = journal::OpenOperation(journal);
     return open ? std::max(0, journal::UnpackAnnotation(open->value).iteration) : 0;
   }
 
-  const StressCase& case_;
+  const cases::StressCase& case_;
   std::string backend_;
   comm::sim::SimRules rules_;
   double deadline_seconds_;
   SimStage stage_;
-  Generation generation_;
-  CaseFacts facts_;
+  cases::Generation generation_;
+  cases::CaseFacts facts_;
 };
 
 }  // namespace
 
-CaseResult Simulate(const StressCase& stress_case, comm::sim::SimRules rules,
-                    double deadline_seconds) {
+cases::CaseResult Simulate(const cases::StressCase& stress_case, comm::sim::SimRules rules,
+                           double deadline_seconds) {
   return SimulatedCase(stress_case, rules, deadline_seconds).Run();
 }
 
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::simulate

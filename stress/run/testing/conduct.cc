@@ -1,18 +1,18 @@
 // A case as the conductor sees it, without ranks: the list of the fake coordinator is all that
 // happens. The text is what tests compare; figures of time are of the coordinator's virtual clock.
-#include "stress/harness/testing/conduct.h"
+#include "stress/run/testing/conduct.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
 #include <utility>
 
-#include "stress/harness/assess.h"
-#include "stress/harness/case_runner.h"
-#include "stress/harness/catalogue.h"
-#include "stress/harness/options.h"
+#include "stress/cases/assess.h"
+#include "stress/cases/catalogue.h"
+#include "stress/run/case_options.h"
+#include "stress/run/case_runner.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::run {
 namespace {
 
 std::string PlaceOf(const Membership& place) {
@@ -39,8 +39,8 @@ std::string TextOf(const control::Message& message) {
   }
 }
 
-StressCase CaseOf(const StressScript& script) {
-  StressCase made;
+cases::StressCase CaseOf(const StressScript& script) {
+  cases::StressCase made;
   made.text = fmt::format(
       "name = \"a/b\"\nranks = {}\n[workload]\nkind = \"all_reduce_loop\"\nrounds = 5\n{}{}",
       script.ranks, script.lingers ? "after_finish = \"linger\"\n" : "",
@@ -63,7 +63,7 @@ std::string SecondsOf(double seconds) {
   return std::isnan(seconds) ? "-" : fmt::format("{:.3f}", seconds);
 }
 
-std::string TextOf(const Recovery& recovery) {
+std::string TextOf(const cases::Recovery& recovery) {
   std::string text = fmt::format(
       "recovery {}: {}, lost {}, members {}, from {}; s: {} {} {} {}\n", recovery.generation,
       scenario::NameOf(recovery.outcome), fmt::join(recovery.lost, ","),
@@ -74,9 +74,9 @@ std::string TextOf(const Recovery& recovery) {
   return text;
 }
 
-std::string TextOf(const StressCase& stress_case, const CaseResult& result) {
+std::string TextOf(const cases::StressCase& stress_case, const cases::CaseResult& result) {
   std::string text;
-  for (const Recovery& recovery : result.facts.recoveries) text += TextOf(recovery);
+  for (const cases::Recovery& recovery : result.facts.recoveries) text += TextOf(recovery);
   std::vector<std::string_view> outcomes;
   for (const verdict::RankOutcome& rank : result.judgement.outcomes)
     outcomes.push_back(verdict::NameOf(rank.outcome));
@@ -98,13 +98,13 @@ std::string TextOf(const StressCase& stress_case, const CaseResult& result) {
 std::string Conduct(const StressScript& script, coordinator::Script steps) {
   const auto name = [](const control::Message& message) { return TextOf(message); };
   coordinator::FakeCoordinator coordinator(script.ranks, std::move(steps), name, script.hosts);
-  StressOptions options;
+  CaseOptions options;
   options.backend = script.backend;
   options.limit_seconds = script.limit_seconds;
-  const StressCase stress_case = CaseOf(script);
+  const cases::StressCase stress_case = CaseOf(script);
   CaseRunner runner(coordinator, options);
   runner.SetSave([&coordinator] { coordinator.Note("save"); });
-  const Result<CaseResult> result = runner.Run(stress_case);
+  const Result<cases::CaseResult> result = runner.Run(stress_case);
   std::string text;
   bool stacks = false;
   for (const std::string& command : coordinator.commands()) {
@@ -125,13 +125,14 @@ std::string Conduct(const StressScript& script, coordinator::Script steps) {
 coordinator::ScriptStep Finished(int rank, std::int64_t completed) {
   return coordinator::Said(
       rank, kReportMessage,
-      EncodeReport({.status = OkStatus(), .where = "script", .completed = completed}));
+      cases::EncodeReport({.status = OkStatus(), .where = "script", .completed = completed}));
 }
 
 coordinator::ScriptStep Raised(int rank, const std::string& error, std::int64_t completed) {
   return coordinator::Said(
       rank, kReportMessage,
-      EncodeReport({.status = SystemFailed(error), .where = "script", .completed = completed}));
+      cases::EncodeReport(
+          {.status = SystemFailed(error), .where = "script", .completed = completed}));
 }
 
 coordinator::ScriptStep Aborted(int rank, int generation) {
@@ -154,4 +155,4 @@ coordinator::ScriptStep Fired(int rank, int fault) {
   return coordinator::Said(rank, kFiredMessage, fmt::format("{}", fault));
 }
 
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::run

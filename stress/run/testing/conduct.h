@@ -1,6 +1,6 @@
 // Test material: one case of a CaseRunner over a list of events, and what came of it as text.
-#ifndef LOCKSTEP_STRESS_HARNESS_TESTING_CONDUCT_H_
-#define LOCKSTEP_STRESS_HARNESS_TESTING_CONDUCT_H_
+#ifndef LOCKSTEP_STRESS_RUN_TESTING_CONDUCT_H_
+#define LOCKSTEP_STRESS_RUN_TESTING_CONDUCT_H_
 
 #include <cstdint>
 #include <string>
@@ -8,10 +8,11 @@
 
 #include "core/base/status.h"
 #include "core/coordinator/testing/fake_coordinator.h"
+#include "stress/cases/program_report.h"
 #include "stress/faults/fault_plan.h"
-#include "stress/harness/protocol.h"
+#include "stress/run/protocol.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::run {
 
 struct StressScript {
   int ranks = 2;
@@ -37,6 +38,6 @@ coordinator::ScriptStep Connecting(int rank, int generation, int place, int size
 coordinator::ScriptStep Connected(int rank, int generation, double at_seconds);
 coordinator::ScriptStep Fired(int rank, int fault);
 
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::run
 
-#endif  // LOCKSTEP_STRESS_HARNESS_TESTING_CONDUCT_H_
+#endif  // LOCKSTEP_STRESS_RUN_TESTING_CONDUCT_H_

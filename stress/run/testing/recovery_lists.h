@@ -1,6 +1,6 @@
 // Test material: what happens in a recovery of three ranks, of which rank 1 was lost.
-#ifndef LOCKSTEP_STRESS_HARNESS_TESTING_RECOVERY_LISTS_H_
-#define LOCKSTEP_STRESS_HARNESS_TESTING_RECOVERY_LISTS_H_
+#ifndef LOCKSTEP_STRESS_RUN_TESTING_RECOVERY_LISTS_H_
+#define LOCKSTEP_STRESS_RUN_TESTING_RECOVERY_LISTS_H_
 
 #include <csignal>
 #include <string>
@@ -8,9 +8,9 @@
 
 #include "core/coordinator/testing/fake_coordinator.h"
 #include "core/verdict/history.h"
-#include "stress/harness/testing/conduct.h"
+#include "stress/run/testing/conduct.h"
 
-namespace lockstep::stress::harness {
+namespace lockstep::stress::run {
 
 inline constexpr char kGaveUp[] = "gloo: aborted";
 inline const StressScript kShrink = {.ranks = 3, .recovery = "shrink"};
@@ -55,6 +55,6 @@ inline coordinator::Script Over(std::vector<verdict::RankEvidence> evidence,
   return steps;
 }
 
-}  // namespace lockstep::stress::harness
+}  // namespace lockstep::stress::run
 
-#endif  // LOCKSTEP_STRESS_HARNESS_TESTING_RECOVERY_LISTS_H_
+#endif  // LOCKSTEP_STRESS_RUN_TESTING_RECOVERY_LISTS_H_
