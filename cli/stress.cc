@@ -21,9 +21,9 @@
 #include "results/store/lifetimes.h"
 #include "results/store/run_file.h"
 #include "results/store/store.h"
+#include "session/progress_line.h"
 #include "stress/cases/catalogue.h"
 #include "stress/harness/options.h"
-#include "stress/harness/progress.h"
 #include "stress/harness/record.h"
 
 namespace lockstep::cli {
@@ -174,9 +174,10 @@ bool IsUnmet(const LaunchEnd& end, const std::string& log) {
 Status RunAll(const Options& options, const stress::harness::StressOptions& stress,
               const stress::cases::Selection& selection, Collected& all) {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Folder> folder, Folder::Make());
-  stress::harness::StressProgress progress(stress.progress);
+  session::ProgressLine progress(stress.progress);
   for (const stress::cases::StressCase& stress_case : selection.cases) {
-    progress.Show(all.run.cases.size(), selection.cases.size(), stress_case.label);
+    progress.Show(fmt::format("{} of {} cases done, now {}", all.run.cases.size(),
+                              selection.cases.size(), stress_case.label));
     std::error_code ignored;
     for (const char* name : {"run.h5", "run.json"}) fs::remove(folder->File(name), ignored);
     const LaunchOrder order{WordsOf(options, stress, stress_case, *folder), folder->File("log"),

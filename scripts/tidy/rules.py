@@ -23,13 +23,14 @@ _ALLOWED = {
     "core/": ("core/",),
     "datasets/": ("core/", "datasets/"),
     "results/": ("core/", "results/"),
-    "bench/": ("bench/", "core/", "datasets/", "results/"),
+    "session/": ("core/", "results/", "session/"),
+    "bench/": ("bench/", "core/", "datasets/", "results/", "session/"),
     # They know no kind of benchmark.
     "bench/harness/": ("bench/floors/", "bench/harness/", "bench/measure/", "bench/plan/", "core/",
-                       "results/"),
+                       "results/", "session/"),
     "bench/measure/": ("bench/floors/", "bench/measure/", "bench/plan/", "core/", "results/"),
     "bench/plan/": ("bench/plan/", "core/"),
-    "stress/": ("core/", "datasets/", "results/", "stress/"),
+    "stress/": ("core/", "datasets/", "results/", "session/", "stress/"),
     # From the registry of faults up to a run of many cases: each knows those before it.
     "stress/faults/": ("core/", "stress/faults/"),
     "stress/scenario/": ("core/", "stress/faults/", "stress/scenario/"),
@@ -38,8 +39,8 @@ _ALLOWED = {
     "stress/network/": ("core/", "stress/network/"),
     "stress/links/": ("core/", "stress/faults/", "stress/links/", "stress/network/"),
     "stress/cases/": ("core/", "stress/cases/", "stress/faults/", "stress/scenario/"),
-    "stress/run/": ("core/", "stress/cases/", "stress/faults/", "stress/links/", "stress/run/",
-                    "stress/scenario/", "stress/workloads/"),
+    "stress/run/": ("core/", "session/", "stress/cases/", "stress/faults/", "stress/links/",
+                    "stress/run/", "stress/scenario/", "stress/workloads/"),
     "stress/simulate/": ("core/", "stress/cases/", "stress/faults/", "stress/scenario/",
                          "stress/simulate/", "stress/workloads/"),
     "watch/": ("core/", "watch/"),
@@ -48,8 +49,8 @@ _ALLOWED = {
     "watch/preload/": ("watch/events/", "watch/preload/"),
     "watch/judge/": ("watch/events/", "watch/judge/"),
     # `lockstep stress` plans and records as stress does.
-    "cli/": ("cli/", "core/", "datasets/", "results/", "stress/cases/", "stress/harness/",
-             "stress/scenario/", "watch/run/"),
+    "cli/": ("cli/", "core/", "datasets/", "results/", "session/", "stress/cases/",
+             "stress/harness/", "stress/scenario/", "watch/run/"),
     "scripts/": ("core/", "datasets/", "results/", "scripts/"),
 }
 

@@ -11,12 +11,10 @@
 
 namespace lockstep::stress::harness {
 
-struct StressOutcome {
+// Of the cases that were selected; those that turned out to be unmet are left out.
+struct StressOutcome : cases::Selection {
   std::string backend;
-  std::vector<cases::StressCase> cases;
   std::vector<cases::CaseResult> results;  // one a case that was run
-  std::vector<std::string> unmet;          // "nccl/…: needs …"
-  std::vector<std::string> skipped;        // scenarios that are not for this number of ranks
   bool terminated = false;
   std::string worker_facts = {};  // core/coordinator/machine_facts.h
 };

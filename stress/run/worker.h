@@ -2,10 +2,14 @@
 #ifndef LOCKSTEP_STRESS_RUN_WORKER_H_
 #define LOCKSTEP_STRESS_RUN_WORKER_H_
 
+#include <memory>
+
+#include "core/worker/worker_link.h"
+
 namespace lockstep::stress::run {
 
-// The whole life of a worker process; returns its exit code.
-int RunStressWorker();
+// The whole life of a worker process; its exit code.
+int RunStressWorker(std::unique_ptr<worker::WorkerLink> own_link);
 
 }  // namespace lockstep::stress::run
 
