@@ -68,5 +68,10 @@ TEST(CaseCodec, CutAnywhereItIsRefused) {
   }
 }
 
+// A session replicates it before all cases.
+TEST(CaseCodec, TheIdentityOfARunIsNoCase) {
+  EXPECT_FALSE(DecodeCase("1a2b3c4d 2026-11-21T10:44:25Z").has_value());
+}
+
 }  // namespace
 }  // namespace lockstep::stress::cases
