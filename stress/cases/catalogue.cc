@@ -61,6 +61,27 @@ Result<fs::path> CatalogueDirectory() {
                   kUserVariable));
 }
 
+struct CatalogueEntry {
+  std::string name;  // "uneven_inputs/case4"
+  std::string path;
+};
+
+// By name.
+Result<std::vector<CatalogueEntry>> ListCatalogue() {
+  LOCKSTEP_ASSIGN_OR_RETURN(const fs::path directory, CatalogueDirectory());
+  std::vector<CatalogueEntry> entries;
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->path().extension() != ".toml") continue;
+    const fs::path relative = entry->path().lexically_relative(directory);
+    entries.push_back({(relative.parent_path() / relative.stem()).string(), entry->path()});
+  }
+  std::sort(entries.begin(), entries.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
+  return entries;
+}
+
 bool IsPath(const std::string& pattern) { return pattern.ends_with(".toml"); }
 
 std::string NearestEntry(const std::string& pattern, const std::vector<CatalogueEntry>& entries) {
@@ -161,21 +182,6 @@ std::string_view WhyNotByMpi(const StressCase& stress_case, bool single_host) {
 
 }  // namespace
 
-Result<std::vector<CatalogueEntry>> ListCatalogue() {
-  LOCKSTEP_ASSIGN_OR_RETURN(const fs::path directory, CatalogueDirectory());
-  std::vector<CatalogueEntry> entries;
-  std::error_code error;
-  for (fs::recursive_directory_iterator entry(directory, error), end; !error && entry != end;
-       entry.increment(error)) {
-    if (entry->path().extension() != ".toml") continue;
-    const fs::path relative = entry->path().lexically_relative(directory);
-    entries.push_back({(relative.parent_path() / relative.stem()).string(), entry->path()});
-  }
-  std::sort(entries.begin(), entries.end(),
-            [](const auto& a, const auto& b) { return a.name < b.name; });
-  return entries;
-}
-
 Result<std::string> DescribeCatalogue() {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<CatalogueEntry> entries, ListCatalogue());
   std::string text;
@@ -251,29 +257,33 @@ Result<Selection> SelectCases(const std::vector<std::string>& patterns, std::opt
                   fmt::join(selection.skipped, ", "), ranks.value_or(0)));
 }
 
+Status LeaveOut(Selection& selection, const std::function<bool(const StressCase&)>& lacks,
+                const std::function<std::string(const StressCase&)>& explain) {
+  const auto first = std::ranges::find_if(selection.cases, lacks);
+  if (first == selection.cases.end()) return OkStatus();
+  const Status error = Unsupported(explain(*first));
+  std::erase_if(selection.cases, [&](const StressCase& stress_case) {
+    if (!lacks(stress_case)) return false;
+    selection.skipped.push_back(stress_case.scenario.name);
+    return true;
+  });
+  return selection.cases.empty() ? error : OkStatus();
+}
+
 Status LeaveOutHosts(bool single_host, bool network_faults, Selection& selection) {
-  const auto left_out = [&](const StressCase& one) {
-    const bool network = std::any_of(one.faults.begin(), one.faults.end(), [](const auto& fault) {
-      return faults::IsOfNetwork(fault.kind);
-    });
+  const auto lacks = [&](const StressCase& one) {
+    const bool network = std::ranges::any_of(
+        one.faults, [](const auto& fault) { return faults::IsOfNetwork(fault.kind); });
     return (single_host && one.scenario.hosts > 1) || (network && !network_faults);
   };
-  for (const StressCase& one : selection.cases) {
-    if (left_out(one)) selection.skipped.push_back(one.scenario.name);
-  }
-  std::erase_if(selection.cases, left_out);
-  if (!selection.cases.empty()) return OkStatus();
-  const std::string& first = selection.skipped.front();
-  if (single_host) {
-    return Unsupported(fmt::format(
-        "'{}' is about several hosts, and all ranks are on one; start it over several (see "
-        "scripts/test_hosts)",
-        first));
-  }
-  return Unsupported(fmt::format(
-      "'{}' interferes with the network between these hosts; give --allow-network-faults if it "
-      "may, or see scripts/test_hosts",
-      first));
+  const std::string_view why =
+      single_host ? "is about several hosts, and all ranks are on one; start it over several (see "
+                    "scripts/test_hosts)"
+                  : "interferes with the network between these hosts; give "
+                    "--allow-network-faults if it may, or see scripts/test_hosts";
+  return LeaveOut(selection, lacks, [&](const StressCase& first) {
+    return fmt::format("'{}' {}", first.scenario.name, why);
+  });
 }
 
 }  // namespace lockstep::stress::cases

@@ -3,6 +3,7 @@
 #define LOCKSTEP_STRESS_CASES_CATALOGUE_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,16 +14,9 @@
 
 namespace lockstep::stress::cases {
 
-struct CatalogueEntry {
-  std::string name;  // "uneven_inputs/case4"
-  std::string path;
-};
-
-// All files of the catalogue, by name: of $LOCKSTEP_SCENARIOS, else installed beside the binary, in
-// its runfiles or in the source tree it was built from. kInvalidInput when none is found.
-Result<std::vector<CatalogueEntry>> ListCatalogue();
-
-// "uneven_inputs/case4   2 ranks   join() plus a barrier …", a line each.
+// "uneven_inputs/case4   2 ranks   join() plus a barrier …", a line each: of $LOCKSTEP_SCENARIOS,
+// else installed beside the binary, in its runfiles or in the source tree it was built from.
+// kInvalidInput when none is found.
 Result<std::string> DescribeCatalogue();
 
 // One run of one scenario.
@@ -46,6 +40,10 @@ struct Selection {
 Result<Selection> SelectCases(const std::vector<std::string>& patterns, std::optional<int> ranks,
                               std::uint64_t seed, std::int64_t repeat);
 
+// Skips the cases of which `lacks` is true. If none is left: kUnsupported, as `explain` says of the
+// first of them.
+Status LeaveOut(Selection& selection, const std::function<bool(const StressCase&)>& lacks,
+                const std::function<std::string(const StressCase&)>& explain);
 // What happens between hosts cannot happen on one, and their network is interfered with only where
 // that is allowed: skips the rest. kUnsupported when nothing is left.
 Status LeaveOutHosts(bool single_host, bool network_faults, Selection& selection);

@@ -18,24 +18,10 @@ namespace {
 // Set by scripts/test_hosts on all of its hosts.
 constexpr char kTestHostsVariable[] = "LOCKSTEP_TEST_HOSTS";
 
-// Skips those that `lacks` says. The error names the first of them, if nothing is left.
-template <typename Lacks, typename Explain>
-Status Skip(cases::Selection& selection, Lacks lacks, Explain explain) {
-  const auto first = std::ranges::find_if(selection.cases, lacks);
-  if (first == selection.cases.end()) return OkStatus();
-  const Status error = Unsupported(explain(*first));
-  std::erase_if(selection.cases, [&](const cases::StressCase& stress_case) {
-    if (!lacks(stress_case)) return false;
-    selection.skipped.push_back(stress_case.scenario.name);
-    return true;
-  });
-  return selection.cases.empty() ? error : OkStatus();
-}
-
 // Ranks that are to go on without one of theirs need a library that can give a communicator up.
 Status LeaveOutRecoveries(std::string_view backend, std::string_view why,
                           cases::Selection& selection) {
-  return Skip(
+  return cases::LeaveOut(
       selection, [](const cases::StressCase& one) { return one.scenario.recovery.has_value(); },
       [&](const cases::StressCase& first) {
         return fmt::format(
@@ -62,12 +48,13 @@ bool NeedsProcesses(const faults::PlannedFault& fault) {
 
 // Faults of processes, machines and links are nothing that a simulation could show.
 Status LeaveOutWhatIsReal(cases::Selection& selection) {
-  LOCKSTEP_RETURN_IF_ERROR(Skip(selection, HasLinkFaults, [](const cases::StressCase& first) {
-    return fmt::format(
-        "--backend=sim has no links, and '{}' is about their faults; choose --backend=gloo",
-        first.scenario.name);
-  }));
-  return Skip(
+  LOCKSTEP_RETURN_IF_ERROR(
+      cases::LeaveOut(selection, HasLinkFaults, [](const cases::StressCase& first) {
+        return fmt::format(
+            "--backend=sim has no links, and '{}' is about their faults; choose --backend=gloo",
+            first.scenario.name);
+      }));
+  return cases::LeaveOut(
       selection,
       [](const cases::StressCase& one) { return std::ranges::any_of(one.faults, NeedsProcesses); },
       [](const cases::StressCase& first) {
