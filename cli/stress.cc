@@ -21,9 +21,9 @@
 #include "results/store/lifetimes.h"
 #include "results/store/run_file.h"
 #include "results/store/store.h"
-#include "stress/harness/catalogue.h"
+#include "session/progress_line.h"
+#include "stress/cases/catalogue.h"
 #include "stress/harness/options.h"
-#include "stress/harness/progress.h"
 #include "stress/harness/record.h"
 
 namespace lockstep::cli {
@@ -65,7 +65,7 @@ class Folder {
 
 std::vector<std::string> WordsOf(const Options& options,
                                  const stress::harness::StressOptions& stress,
-                                 const stress::harness::StressCase& stress_case,
+                                 const stress::cases::StressCase& stress_case,
                                  const Folder& folder) {
   std::vector<std::string> words;
   std::istringstream launcher(options.launcher);
@@ -99,7 +99,7 @@ std::string ErrorIn(const std::string& log) {
 }
 
 // A launch that left no file: what it said, or its launcher, is all there is.
-results::store::CaseRecord LostCase(const stress::harness::StressCase& stress_case,
+results::store::CaseRecord LostCase(const stress::cases::StressCase& stress_case,
                                     const stress::harness::StressOptions& stress, int exit_code,
                                     const std::string& log) {
   std::string last;
@@ -132,8 +132,7 @@ struct Collected {
   std::vector<std::string> unmet = {};  // what launches said that they cannot show
 };
 
-void Add(results::store::Run launch, const stress::harness::StressCase& stress_case,
-         Collected& all) {
+void Add(results::store::Run launch, const stress::cases::StressCase& stress_case, Collected& all) {
   const auto index = static_cast<int>(all.run.cases.size());
   results::store::CaseRecord& record = launch.cases.front();
   record.name = stress_case.label;
@@ -173,11 +172,12 @@ bool IsUnmet(const LaunchEnd& end, const std::string& log) {
 }
 
 Status RunAll(const Options& options, const stress::harness::StressOptions& stress,
-              const stress::harness::Selection& selection, Collected& all) {
+              const stress::cases::Selection& selection, Collected& all) {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Folder> folder, Folder::Make());
-  stress::harness::StressProgress progress(stress.progress);
-  for (const stress::harness::StressCase& stress_case : selection.cases) {
-    progress.Show(all.run.cases.size(), selection.cases.size(), stress_case.label);
+  session::ProgressLine progress(stress.progress);
+  for (const stress::cases::StressCase& stress_case : selection.cases) {
+    progress.Show(fmt::format("{} of {} cases done, now {}", all.run.cases.size(),
+                              selection.cases.size(), stress_case.label));
     std::error_code ignored;
     for (const char* name : {"run.h5", "run.json"}) fs::remove(folder->File(name), ignored);
     const LaunchOrder order{WordsOf(options, stress, stress_case, *folder), folder->File("log"),
@@ -234,15 +234,15 @@ std::string DefaultLauncher() {
 Result<ExitCode> Stress(const Options& options, const std::string& command_line) {
   LOCKSTEP_ASSIGN_OR_RETURN(const stress::harness::StressOptions stress, ParseRest(options.rest));
   LOCKSTEP_ASSIGN_OR_RETURN(
-      stress::harness::Selection selection,
-      stress::harness::SelectCases(stress.scenarios, options.ranks, stress.seed, stress.repeat));
+      stress::cases::Selection selection,
+      stress::cases::SelectCases(stress.scenarios, options.ranks, stress.seed, stress.repeat));
   // Usually all ranks are started here.
   const bool here = options.launcher == DefaultLauncher();
-  if (here) LOCKSTEP_RETURN_IF_ERROR(stress::harness::LeaveOutHosts(true, false, selection));
-  LOCKSTEP_RETURN_IF_ERROR(stress::harness::LeaveOutUnmet(stress.backend, selection));
+  if (here) LOCKSTEP_RETURN_IF_ERROR(stress::cases::LeaveOutHosts(true, false, selection));
+  LOCKSTEP_RETURN_IF_ERROR(stress::cases::LeaveOutUnmet(stress.backend, selection));
   // Launches over several hosts say themselves what they cannot show.
   if (stress.backend == "mpi")
-    LOCKSTEP_RETURN_IF_ERROR(stress::harness::LeaveOutForMpi(true, selection));
+    LOCKSTEP_RETURN_IF_ERROR(stress::cases::LeaveOutForMpi(true, selection));
   Collected all;
   all.run = stress::harness::NewStressRun(stress, selection, command_line);
   results::store::RunFile file(stress.output.empty()
@@ -261,7 +261,7 @@ Result<ExitCode> Stress(const Options& options, const std::string& command_line)
                fmt::join(selection.skipped, ", "));
   }
   selection.unmet.insert(selection.unmet.end(), all.unmet.begin(), all.unmet.end());
-  fmt::print("{}", stress::harness::FormatUnmet(selection.unmet));
+  fmt::print("{}", stress::cases::FormatUnmet(selection.unmet));
   fmt::print("{}", all.traces);
   if (file.saved()) fmt::print("\nresult file: {}\n", file.path());
   LOCKSTEP_RETURN_IF_ERROR(stored);

@@ -114,7 +114,7 @@ FIGURES = {
     "shm_mib": ("core/control/private_shm.h", r"kPrivateShmBytes = (\d+) << 20"),
     "retransmit_s": ("stress/links/link_rule.h", r"kRetransmitSeconds = ([\d.]+);"),
     "segment_bytes": ("stress/links/link_rule.h", r"kSegmentBytes = (\d+)"),
-    "router_s": ("stress/links/wire_queue.cc", r"kRoomSeconds = ([\d.]+);"),
+    "router_s": ("stress/network/wire_queue.cc", r"kRoomSeconds = ([\d.]+);"),
     "look_ms": ("core/verdict/tcp_socket.h", r"kLongestLookSeconds = 0\.00(\d);"),
     "slow_link_ms": (_SLOW, _LIMITS),
     "slow_link_times_usual": (_SLOW, _LIMITS, "{1}"),

@@ -8,11 +8,13 @@
 #include <filesystem>
 
 #include "bench/harness/testing/schedule.h"
+#include "bench/measure/run_record.h"
 #include "bench/plan/testing/doubling.h"
 #include "core/verdict/history.h"
 #include "gtest/gtest.h"
 #include "results/store/partial_path.h"
 #include "results/store/store.h"
+#include "session/session.h"
 
 namespace lockstep::bench::harness {
 namespace {
@@ -77,14 +79,14 @@ std::string Conclude(const coordinator::FailoverReport& failover) {
   const std::string path = testing::TempDir() + "/failover.h5";
   const std::string partial = results::store::PartialPath(path, failover.successor);
   for (const std::string& file : {path, partial}) std::filesystem::remove(file);
-  BenchOptions options;
-  options.output = path;
-  options.format = measure::ReportFormat::kJsonLines;
   std::int64_t now_ns = coordinator::FakeCoordinator::kBeginNs;
   const VirtualTime time(&now_ns);
   testing::internal::CaptureStderr();
+  results::store::Run left = measure::NewRun("bench", ThreeRanks());
+  ConcludeAfter(failover, ThreeRanks(), control::LaunchContext{}, left);
   const ExitCode code =
-      Failover("bench", options, control::LaunchContext{}, ThreeRanks(), "bench -b 8")(failover);
+      session::TakeOver("bench", path, failover, std::move(left),
+                        [](const results::store::Run&, const auto&) { return OkStatus(); });
   const std::string told = testing::internal::GetCapturedStderr();
   std::string text = fmt::format("exit code {}\n", static_cast<int>(code));
   if (told.find("rank 1's agent took its place") == std::string::npos) text += told;

@@ -59,7 +59,7 @@ std::optional<Status> LackIn(bool progressed, const std::map<int, Status>& error
 
 Scheduler::Scheduler(coordinator::Coordinator& coordinator,
                      const coordinator::CoordinatorOptions& options, const plan::Plan& plan,
-                     measure::SampleBook& book, Progress& progress)
+                     measure::SampleBook& book, session::ProgressLine& progress)
     : coordinator_(coordinator),
       one_lifetime_(options.workers_own_mpi),
       plan_(plan),
@@ -166,11 +166,19 @@ Scheduler::Step Scheduler::RunRounds() {
     rounds_.Close();
     SaveIfWarned();
     save_pace_.Call([this] { SaveSamples(); });  // the workers sleep
-    progress_.Update(
-        repetition_, plan_.cases.size() - rounds_.running(), plan_.cases.size(),
-        std::min(rounds_.SecondsToGo(), std::max(rounds_.BudgetSeconds() - elapsed, 0.0)));
+    TellProgress(elapsed);
   }
   return Step::kDone;
+}
+
+void Scheduler::TellProgress(double elapsed_seconds) {
+  const std::string repetition =
+      repetition_ > 0 ? fmt::format("repetition {}, ", repetition_ + 1) : "";
+  const std::size_t cases = plan_.cases.size();
+  const double to_go =
+      std::min(rounds_.SecondsToGo(), std::max(rounds_.BudgetSeconds() - elapsed_seconds, 0.0));
+  progress_.ShowIfDue(fmt::format("{}{} of {} cases measured, about {:.0f} s left", repetition,
+                                  cases - rounds_.running(), cases, to_go));
 }
 
 Scheduler::Step Scheduler::AwaitAll(measure::MessageType type, double seconds) {

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "bench/harness/progress.h"
 #include "bench/measure/measurement.h"
 #include "bench/measure/rounds.h"
 #include "bench/measure/sample_book.h"
@@ -21,13 +20,14 @@
 #include "core/coordinator/standstill_watch.h"
 #include "core/verdict/judge.h"
 #include "results/store/save_pace.h"
+#include "session/progress_line.h"
 
 namespace lockstep::bench::harness {
 
 class Scheduler {
  public:
   Scheduler(coordinator::Coordinator& coordinator, const coordinator::CoordinatorOptions& options,
-            const plan::Plan& plan, measure::SampleBook& book, Progress& progress);
+            const plan::Plan& plan, measure::SampleBook& book, session::ProgressLine& progress);
 
   // Runs the plan `repetitions` times, each within the time budget, until every case has stopped.
   // The error is one of the environment or of input that no judgement explains (the backend is not
@@ -60,6 +60,7 @@ class Scheduler {
   std::optional<Step> Handle(const coordinator::Event& event, measure::MessageType expected,
                              int& arrived);
   void Interrupt();
+  void TellProgress(double elapsed_seconds);
   // A rank was stopped or continued: whoever waits for the run should know at once.
   void TellOfStop(const coordinator::Event& event);
   // `even_none`: also before there are any, so that the file says what the run was to be.
@@ -79,7 +80,7 @@ class Scheduler {
   const bool one_lifetime_;  // the workers use up the launch's MPI identity
   const plan::Plan& plan_;
   measure::SampleBook& book_;
-  Progress& progress_;
+  session::ProgressLine& progress_;
   measure::Rounds rounds_;
   coordinator::StandstillWatch watch_;
   measure::StallWatch stalls_;

@@ -2,11 +2,7 @@
 // allocates, and runs the rounds it is told. An error is told to the agent before it leaves.
 #include "bench/harness/worker.h"
 
-#include <fmt/core.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,9 +13,9 @@
 #include "core/comm/backends.h"
 #include "core/comm/nccl/choices.h"
 #include "core/comm/recorded.h"
-#include "core/worker/worker_facts.h"
 #include "core/journal/device_marks.h"
-#include "core/worker/worker_link.h"
+#include "core/worker/worker_facts.h"
+#include "session/session.h"
 
 namespace lockstep::bench::harness {
 namespace {
@@ -174,25 +170,14 @@ Status Serve(worker::WorkerLink& link, const measure::Kind& kind, WorkerContext&
 
 }  // namespace
 
-int RunWorker(const measure::Kind& kind) {
-  const Result<std::unique_ptr<worker::WorkerLink>> link = worker::WorkerLink::Open();
-  if (!link.ok()) {
-    fmt::print(stderr, "lockstep worker: {}\n", link.status().message());
-    return static_cast<int>(ExitCodeOf(link.status().code()));
-  }
+int RunWorker(const measure::Kind& kind, worker::WorkerLink& link) {
   auto context = std::make_unique<WorkerContext>();
-  const Status status = Serve(**link, kind, *context);
-  if (status.ok()) {
-    (*link)->journal().Exit(0);
-    return 0;
+  const Status status = Serve(link, kind, *context);
+  if (!status.ok()) {
+    session::EndWorker(link, status, {measure::kErrorMessage, measure::EncodeError(status)});
   }
-  const Status told = (*link)->Send({measure::kErrorMessage, measure::EncodeError(status)});
-  if (!told.ok()) fmt::print(stderr, "lockstep worker: {}\n", status.message());
-  const int code = static_cast<int>(ExitCodeOf(status.code()));
-  (*link)->journal().Exit(code);
-  // No destructors: finalizing a library that reported an error may hang.
-  std::fflush(stderr);
-  _exit(code);
+  link.journal().Exit(0);
+  return 0;
 }
 
 }  // namespace lockstep::bench::harness

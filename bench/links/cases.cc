@@ -40,7 +40,10 @@ plan::PlannedCase CaseOf(std::string name, const LinkExchange& exchange) {
     planned.parts = {{"half_round_trip_ns", "ns", plan::RankReduction::kMax},
                      {"sent_ns", "ns", plan::RankReduction::kMax},
                      {"round_trips_wait_ns", "ns", plan::RankReduction::kMax},
-                     {"sending_wait_ns", "ns", plan::RankReduction::kMax}};
+                     {"sending_wait_ns", "ns", plan::RankReduction::kMax},
+                     {"kernel_round_trip_ns", "ns", plan::RankReduction::kMax},
+                     {"segments", "segments", plan::RankReduction::kMax},
+                     {"lost_segments", "segments", plan::RankReduction::kMax}};
   }
   planned.settings = {{"bytes", fmt::format("{}", exchange.bytes)}};
   planned.step = plan::PlanStep(exchange);

@@ -23,16 +23,17 @@ std::string Figures(const PairStatuses& pass, const stats::NodePair& pair, doubl
   const PairStatus& standing = pass.standings.at(pair);
   std::string text;
   if (standing.slow_latency) {
-    text = fmt::format("half round trip {}, {} is usual ({})", FormatDuration(standing.latency_ns),
+    text = fmt::format("half round trip {}{}, {} is usual ({})",
+                       FormatDuration(standing.latency_ns), standing.at_most ? " or more" : "",
                        FormatDuration(pass.usual_latency_ns), Times(standing.latency_ratio));
   }
   const double usual_gbps = bytes / pass.usual_sent_ns;
   for (const bool forward : {true, false}) {
     if (!(forward ? standing.slow_forward : standing.slow_back)) continue;
     const double ratio = forward ? standing.forward_ratio : standing.back_ratio;
-    text += fmt::format("{}{:.3g} GB/s {} -> {}, {:.3g} is usual ({})", text.empty() ? "" : "; ",
-                        usual_gbps / ratio, forward ? from : to, forward ? to : from, usual_gbps,
-                        Times(ratio));
+    text += fmt::format("{}{:.3g} GB/s{} {} -> {}, {:.3g} is usual ({})", text.empty() ? "" : "; ",
+                        usual_gbps / ratio, standing.at_most ? " or less" : "", forward ? from : to,
+                        forward ? to : from, usual_gbps, Times(ratio));
   }
   return text;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bench/links/link_groups.h"
+#include "bench/links/link_verdicts.h"
 #include "core/verdict/outcome.h"
 #include "results/store/run.h"
 

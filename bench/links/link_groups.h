@@ -1,4 +1,4 @@
-// Pairs of ranks, gathered to links between hosts or within one, and how they stand in a pass.
+// Pairs of ranks, gathered to links between hosts or within one, with what a pass measured of them.
 #ifndef LOCKSTEP_BENCH_LINKS_LINK_GROUPS_H_
 #define LOCKSTEP_BENCH_LINKS_LINK_GROUPS_H_
 
@@ -31,9 +31,17 @@ struct PairFigures {
 struct PairRounds : PairFigures {
   // Too few rounds count, so these are all: the link is at least as fast as they show.
   bool busy = false;
-  PairFigures least = {};  // without all waits: the link is at most as fast as these show
+  // The link is at most as fast as these show: without all waits, but no faster than its kernel's
+  // own round trips.
+  PairFigures least = {};
+  // What both kernels sent, and of that lost, a number a round.
+  std::vector<double> segments = {};
+  std::vector<double> lost = {};
 };
 using PairTable = std::map<stats::NodePair, PairRounds>;
+
+// Of which a median says something, when others do not count.
+inline constexpr std::size_t kFewestRounds = 4;
 
 // One part of a rank's iterations, a median a round. The first round only calibrates.
 std::vector<double> RoundsOf(const measure::CaseBook& book, const plan::PlannedCase& planned,
@@ -52,42 +60,6 @@ struct LinkGroup {
       members;  // pairs of nodes: pairs of ranks
 };
 std::vector<LinkGroup> LinkGroupsOf(const PairTable& table, const LinkSetting& setting);
-
-// How a pair of nodes stands in one pass; forward: from the lower number to the higher.
-struct PairStatus {
-  double latency_ratio = 1;  // over the usual one
-  double forward_ratio = 1;
-  double back_ratio = 1;
-  double latency_ns = 0;
-  bool slow_latency = false;
-  bool slow_forward = false;
-  bool slow_back = false;
-  bool slow() const { return slow_latency || slow_forward || slow_back; }
-};
-struct PairStatuses {
-  double usual_latency_ns = results::store::LinkPair::kUnknown;
-  double usual_sent_ns = results::store::LinkPair::kUnknown;
-  std::map<stats::NodePair, PairStatus> standings;
-  std::vector<stats::NodePair> tested;  // known to be slow, or not to be
-  std::vector<stats::NodePair> slow;
-  std::vector<stats::NodePair> busy;  // too few of their rounds count to call them usual
-};
-PairStatuses JudgeOnce(const LinkGroup& group, const PairTable& table, double slow_factor);
-// What the second pass measures, one by one. Where some were busy in the first one these are all,
-// unless they are many: alone on their hosts ranks wait less for a processor.
-std::vector<stats::NodePair> RetestsOf(const PairStatuses& pass);
-
-struct LinkVerdicts {
-  PairStatuses first;
-  PairStatuses second;
-  // Slow in both; or busy in the first, and slow in both halves of the second.
-  std::vector<stats::NodePair> confirmed;
-  std::vector<stats::NodePair>
-      undecided;  // too busy to be called good, or slow once beside busy ones
-  stats::Blame blame;
-};
-LinkVerdicts JudgeTwice(const LinkGroup& group, const PairTable& first, const PairTable& second,
-                        double slow_factor);
 
 }  // namespace lockstep::bench::links
 

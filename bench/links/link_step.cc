@@ -1,5 +1,6 @@
 // Messages with a partner, or with all others at once. The kernel's account of the time that the
-// threads waited for a processor is read outside of what is timed (core/environment/run_delay.h).
+// threads waited for a processor, and of the connection to the partner, is read outside of what is
+// timed (core/environment).
 #include "bench/links/link_step.h"
 
 #include <fmt/core.h>
@@ -16,6 +17,9 @@ namespace lockstep::bench::links {
 namespace {
 
 constexpr int kPings = 5;
+// Of two segments and more the kernel acknowledges each second one at once, also jumbo frames. A
+// single one it keeps until the process answers.
+constexpr std::int64_t kAcknowledgedAtOnce = 32 << 10;
 // Windows of the rotation in which results are poisoned, see CollectiveStep.
 constexpr std::int64_t kWindows = 64;
 
@@ -67,6 +71,7 @@ double LinkStep::WaitedNs() {
 
 Status LinkStep::Prepare() {
   delay_.emplace(getpid());
+  connections_.Find();
   const collective::Operation post = {collective::Collective::kSend,
                                       collective::DataType::kU8,
                                       collective::Reduction::kSum,
@@ -202,6 +207,9 @@ Result<comm::Interval> LinkStep::Run() {
   LOCKSTEP_RETURN_IF_ERROR(leads_ ? LeadMessage() : AnswerMessage());
   round_trips_wait_ns_ = between_ns - before_ns;
   sending_wait_ns_ = WaitedNs() - between_ns;
+  // Nearly all bytes between the two: nobody else gets as many from here.
+  traffic_ = connections_.Carried(static_cast<std::uint64_t>(plan_.bytes + 1) / 2);
+  if (plan_.bytes < kAcknowledgedAtOnce) traffic_ = {};
   return interval_;
 }
 
@@ -233,6 +241,9 @@ Status LinkStep::TakeParts(std::vector<double>& values) {
   values.push_back(sent_ns_);
   values.push_back(round_trips_wait_ns_);
   values.push_back(sending_wait_ns_);
+  values.push_back(traffic_.least_round_trip_s * 1e9);
+  values.push_back(static_cast<double>(traffic_.segments));
+  values.push_back(static_cast<double>(traffic_.lost));
   return OkStatus();
 }
 

@@ -11,6 +11,7 @@
 #include "bench/measure/step.h"
 #include "core/collective/pattern.h"
 #include "core/environment/run_delay.h"
+#include "core/environment/tcp_connections.h"
 
 namespace lockstep::bench::links {
 
@@ -33,7 +34,9 @@ class LinkStep final : public measure::Step {
   void Compare(measure::Comparison& comparison) override;
   // Of the one that leads: half of the median round trip of the five, and the time of its message
   // until the answer; of the other one 0. Of both: how long they waited for a processor in the
-  // round trips and while the message was sent. All at once: the time of the exchange.
+  // round trips and while the message was sent; the least round trip that the kernel knows of the
+  // connection between them (NaN: none); segments that this rank sent, and of these lost. All at
+  // once: the time of the exchange.
   Status TakeParts(std::vector<double>& values) override;
   bool meets_every_iteration() const override { return false; }
 
@@ -72,6 +75,8 @@ class LinkStep final : public measure::Step {
   std::optional<environment::RunDelay> delay_;  // of the threads that the visit found
   double round_trips_wait_ns_ = 0;
   double sending_wait_ns_ = 0;
+  environment::TcpConnections connections_;
+  environment::TcpConnections::Traffic traffic_;  // of the connections to the partner
 };
 
 }  // namespace lockstep::bench::links

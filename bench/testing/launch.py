@@ -95,17 +95,14 @@ class Launch:
         raise AssertionError(f"no {ranks} workers that computed for {computed_seconds} s")
 
     def leftovers(self):
-        """Processes still there long after the end, and shared-memory segments. Those of launches
-        beside this one go, too."""
+        """Processes still there long after the end. Shared memory is unnamed: it goes with them."""
         deadline = time.monotonic() + 60
-        segments = set(glob.glob("/dev/shm/*lockstep*"))
-        while (self.processes() or segments) and time.monotonic() < deadline:
+        while self.processes() and time.monotonic() < deadline:
             time.sleep(0.05)
-            segments &= set(glob.glob("/dev/shm/*lockstep*"))
-        left = [f"process {pid}" for pid in self.processes()]
-        for pid in self.processes():
+        left = self.processes()
+        for pid in left:
             os.kill(pid, signal.SIGKILL)
-        return left + sorted(segments)
+        return left
 
     def outcomes(self):
         """{rank: outcome} of the launch, from the file."""

@@ -9,7 +9,7 @@
 
 #include "results/store/evidence_records.h"
 #include "results/store/lifetimes.h"
-#include "stress/harness/assess.h"
+#include "stress/cases/assess.h"
 #include "stress/harness/stored_scenarios.h"
 
 namespace lockstep::cli::diagnose {
@@ -47,8 +47,8 @@ std::vector<StoredCase> StressCasesOf(const results::store::Run& run,
     made.stored = &record.judgement;
     made.scenario = std::move(scenarios[i]);
     if (made.scenario) {
-      made.setting = stress::harness::SettingOf(*made.scenario, made.setting.backend,
-                                                made.setting.deadline_seconds);
+      made.setting = stress::cases::SettingOf(*made.scenario, made.setting.backend,
+                                              made.setting.deadline_seconds);
     }
     cases.push_back(std::move(made));
   }
@@ -117,8 +117,8 @@ Result<std::vector<StoredCase>> StoredCasesOf(const results::store::Run& run,
 verdict::Judgement JudgeAgain(const StoredCase& stored_case) {
   const verdict::Setting& setting = stored_case.setting;
   if (!stored_case.scenario) return verdict::Judge(stored_case.evidence, setting);
-  return stress::harness::JudgeCase(*stored_case.scenario, setting.backend, stored_case.evidence,
-                                    setting.deadline_seconds);
+  return stress::cases::JudgeCase(*stored_case.scenario, setting.backend, stored_case.evidence,
+                                  setting.deadline_seconds);
 }
 
 verdict::Judgement AsStored(const StoredCase& stored_case, const verdict::Judgement& again) {

@@ -9,20 +9,18 @@
 
 #include "core/base/status.h"
 #include "core/comm/sim/rules.h"
+#include "stress/run/case_options.h"
 
 namespace lockstep::stress::harness {
 
-struct StressOptions {
+struct StressOptions : run::CaseOptions {
   std::vector<std::string> scenarios;  // names with wildcards, or paths of files
-  std::string backend = "gloo";
   comm::sim::SimRules sim_rules = comm::sim::SimRules::kNccl;  // of backend sim
   std::optional<int> ranks;  // of backend sim; none: those of the file
   std::uint64_t seed = 1;
   std::int64_t repeat = 1;            // every scenario with seeds seed, seed + 1 …
   std::string json;                   // a file; empty: none
   std::string output;                 // the result file; empty: a new one below results/runs
-  double deadline_seconds = 5;        // silence of a rank that is taken for a hang
-  double limit_seconds = 300;         // of one case
   bool allow_network_faults = false;  // also of interfaces that are not of test hosts
   bool list = false;
   bool list_faults = false;

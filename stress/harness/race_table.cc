@@ -23,14 +23,14 @@ double Of(const std::map<std::string, double>& figures, const std::string& name)
 
 constexpr std::string_view kLaunchBlocking = "CUDA_LAUNCH_BLOCKING=1";
 
-bool HasLaunchBlocking(const StressCase& stress_case) {
+bool HasLaunchBlocking(const cases::StressCase& stress_case) {
   return std::ranges::any_of(stress_case.faults, [](const faults::PlannedFault& fault) {
     return std::ranges::count(fault.variables, kLaunchBlocking) > 0;
   });
 }
 
-RaceRow RowOf(const StressCase& stress_case, const scenario::StreamRaceProgram& program,
-              const CaseResult& result) {
+RaceRow RowOf(const cases::StressCase& stress_case, const scenario::StreamRaceProgram& program,
+              const cases::CaseResult& result) {
   RaceRow row;
   row.pattern = scenario::NameOf(program.pattern);
   row.guard = HasLaunchBlocking(stress_case) ? kLaunchBlocking : scenario::NameOf(program.guard);
@@ -49,8 +49,8 @@ RaceRow RowOf(const StressCase& stress_case, const scenario::StreamRaceProgram& 
 
 }  // namespace
 
-std::vector<RaceRow> RaceRowsOf(const std::vector<StressCase>& cases,
-                                const std::vector<CaseResult>& results) {
+std::vector<RaceRow> RaceRowsOf(const std::vector<cases::StressCase>& cases,
+                                const std::vector<cases::CaseResult>& results) {
   std::vector<RaceRow> rows;
   for (std::size_t i = 0; i < results.size(); ++i) {
     const auto* program = std::get_if<scenario::StreamRaceProgram>(&cases[i].scenario.workload);

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "stress/harness/assess.h"
+#include "stress/cases/assess.h"
 
 namespace lockstep::stress::harness {
 
@@ -24,8 +24,8 @@ struct RaceRow {
   std::optional<double> extra_us;
 };
 
-std::vector<RaceRow> RaceRowsOf(const std::vector<StressCase>& cases,
-                                const std::vector<CaseResult>& results);
+std::vector<RaceRow> RaceRowsOf(const std::vector<cases::StressCase>& cases,
+                                const std::vector<cases::CaseResult>& results);
 
 // Do times mean something? Each rank needs three processors to itself: for its program, its kernels
 // and its collectives. `environment`: of a run (results/store/run.h). Times of a simulation are

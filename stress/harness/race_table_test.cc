@@ -1,3 +1,4 @@
+// The table of races from made-up costs: a cure is recommended only where its cost means something.
 #include "stress/harness/race_table.h"
 
 #include <gmock/gmock.h>

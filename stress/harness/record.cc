@@ -42,7 +42,7 @@ std::string HashOf(const std::string& text) {
   return fmt::format("{:016x}", hash);
 }
 
-std::string FaultsOf(const StressCase& stress_case, const CaseResult& result) {
+std::string FaultsOf(const cases::StressCase& stress_case, const cases::CaseResult& result) {
   std::vector<std::string> faults;
   for (std::size_t i = 0; i < stress_case.faults.size(); ++i) {
     faults.push_back(faults::Describe(stress_case.faults[i]) +
@@ -53,15 +53,15 @@ std::string FaultsOf(const StressCase& stress_case, const CaseResult& result) {
   return fmt::format("{}", fmt::join(faults, "; "));
 }
 
-results::store::Trial TrialOf(const StressCase& stress_case, const std::string& backend,
-                              const CaseResult& result) {
+results::store::Trial TrialOf(const cases::StressCase& stress_case, const std::string& backend,
+                              const cases::CaseResult& result) {
   results::store::Trial trial;
   const scenario::Scenario& scenario = stress_case.scenario;
   std::vector<std::string> outcomes;
   // A scenario that expects nothing is a healthy run.
   const auto ranks = static_cast<std::size_t>(scenario.ranks);
   if (scenario.expect.empty()) outcomes.assign(ranks, "finished");
-  if (const scenario::Expectation* expectation = ExpectationFor(scenario, backend)) {
+  if (const scenario::Expectation* expectation = cases::ExpectationFor(scenario, backend)) {
     for (const auto& allowed : expectation->ranks) {
       outcomes.push_back(fmt::format("{}", fmt::join(allowed, "|")));
     }
@@ -85,7 +85,7 @@ results::store::Trial TrialOf(const StressCase& stress_case, const std::string& 
   return trial;
 }
 
-results::store::RecoveryRecord RecordOf(const Recovery& recovery) {
+results::store::RecoveryRecord RecordOf(const cases::Recovery& recovery) {
   results::store::RecoveryRecord record;
   record.mode = scenario::NameOf(recovery.mode);
   record.outcome = scenario::NameOf(recovery.outcome);
@@ -102,8 +102,8 @@ results::store::RecoveryRecord RecordOf(const Recovery& recovery) {
   return record;
 }
 
-results::store::CaseRecord RecordOf(const StressCase& stress_case, const std::string& backend,
-                                    const CaseResult& result) {
+results::store::CaseRecord RecordOf(const cases::StressCase& stress_case,
+                                    const std::string& backend, const cases::CaseResult& result) {
   results::store::CaseRecord record;
   record.name = stress_case.label;
   record.backend = backend;
@@ -114,7 +114,7 @@ results::store::CaseRecord RecordOf(const StressCase& stress_case, const std::st
   record.judgement = result.judgement;
   record.judgement.verdict = result.verdict;
   record.trial = TrialOf(stress_case, backend, result);
-  for (const Recovery& recovery : result.facts.recoveries) {
+  for (const cases::Recovery& recovery : result.facts.recoveries) {
     record.recoveries.push_back(RecordOf(recovery));
   }
   record.settings = {{"scenario", stress_case.scenario.name},
@@ -160,7 +160,7 @@ verdict::Judgement LaunchJudgement(const std::vector<results::store::CaseRecord>
 
 }  // namespace
 
-results::store::Run NewStressRun(const StressOptions& options, const Selection& selection,
+results::store::Run NewStressRun(const StressOptions& options, const cases::Selection& selection,
                                  const std::string& command_line) {
   results::store::Run run;
   run.name = "stress";
@@ -172,7 +172,7 @@ results::store::Run NewStressRun(const StressOptions& options, const Selection& 
   run.ns_per_tick = scale.ns_per_tick;
   run.origin_ticks = scale.origin_ticks;
   Json cases = Json::array();
-  for (const StressCase& stress_case : selection.cases) {
+  for (const cases::StressCase& stress_case : selection.cases) {
     cases.push_back({{"name", stress_case.scenario.name},
                      {"seed", stress_case.seed},
                      {"ranks", stress_case.scenario.ranks},
@@ -190,7 +190,7 @@ void Conclude(const std::vector<control::AgentInfo>& agents, const control::Laun
               const StressOutcome& outcome, results::store::Run& run) {
   run.environment = coordinator::MachineFacts(agents, context, outcome.worker_facts);
   for (std::size_t i = 0; i < outcome.results.size(); ++i) {
-    const CaseResult& result = outcome.results[i];
+    const cases::CaseResult& result = outcome.results[i];
     run.cases.push_back(RecordOf(outcome.cases[i], outcome.backend, result));
     run.duration_seconds += result.facts.seconds;
     for (std::size_t rank = 0; rank < result.facts.journals.size(); ++rank) {

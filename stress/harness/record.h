@@ -9,14 +9,14 @@
 #include "core/control/context.h"
 #include "core/coordinator/coordinator.h"
 #include "results/store/run.h"
-#include "stress/harness/catalogue.h"
+#include "stress/cases/catalogue.h"
 #include "stress/harness/options.h"
 #include "stress/harness/report.h"
 
 namespace lockstep::stress::harness {
 
 // What is known before it begins; the plan holds the text of every scenario.
-results::store::Run NewStressRun(const StressOptions& options, const Selection& selection,
+results::store::Run NewStressRun(const StressOptions& options, const cases::Selection& selection,
                                  const std::string& command_line);
 
 // A case record a case, with its verdict; the history of every worker; the verdict of all.

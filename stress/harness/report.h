@@ -6,17 +6,15 @@
 #include <vector>
 
 #include "results/store/run.h"
-#include "stress/harness/assess.h"
-#include "stress/harness/catalogue.h"
+#include "stress/cases/assess.h"
+#include "stress/cases/catalogue.h"
 
 namespace lockstep::stress::harness {
 
-struct StressOutcome {
+// Of the cases that were selected; those that turned out to be unmet are left out.
+struct StressOutcome : cases::Selection {
   std::string backend;
-  std::vector<StressCase> cases;
-  std::vector<CaseResult> results;   // one a case that was run
-  std::vector<std::string> unmet;    // "nccl/…: needs …"
-  std::vector<std::string> skipped;  // scenarios that are not for this number of ranks
+  std::vector<cases::CaseResult> results;  // one a case that was run
   bool terminated = false;
   std::string worker_facts = {};  // core/coordinator/machine_facts.h
 };

@@ -37,10 +37,11 @@ Json WaitingIn(const scenario::Scenario& scenario, const journal::JournalEvent& 
           {"root", collective::InfoOf(open.collective).rooted ? Json(open.root) : Json()}};
 }
 
-Json OutcomeJson(const StressCase& stress_case, const CaseResult& result, std::size_t rank) {
+Json OutcomeJson(const cases::StressCase& stress_case, const cases::CaseResult& result,
+                 std::size_t rank) {
   const verdict::RankOutcome& outcome = result.judgement.outcomes[rank];
   const verdict::RankEvidence& evidence = result.facts.evidence[rank];
-  const std::optional<ProgramReport>& report = result.facts.reports[rank];
+  const std::optional<cases::ProgramReport>& report = result.facts.reports[rank];
   const auto& events = evidence.journal.events;
   Json json = {{"rank", outcome.rank}, {"outcome", verdict::NameOf(outcome.outcome)}};
   json["where"] = report           ? report->where
@@ -71,7 +72,7 @@ Json FindingJson(const scenario::Scenario& scenario, const verdict::Finding& fin
   return json;
 }
 
-Json FaultsJson(const StressCase& stress_case, const CaseFacts& facts) {
+Json FaultsJson(const cases::StressCase& stress_case, const cases::CaseFacts& facts) {
   Json faults = Json::array();
   for (std::size_t i = 0; i < stress_case.faults.size() && i < facts.fired.size(); ++i) {
     Json fault = {{"fault", faults::Describe(stress_case.faults[i])},
@@ -82,7 +83,7 @@ Json FaultsJson(const StressCase& stress_case, const CaseFacts& facts) {
   return faults;
 }
 
-Json RecoveryJson(const Recovery& recovery) {
+Json RecoveryJson(const cases::Recovery& recovery) {
   const auto seconds = [](double value) { return std::isfinite(value) ? Rounded(value) : Json(); };
   return {{"mode", scenario::NameOf(recovery.mode)},
           {"outcome", scenario::NameOf(recovery.outcome)},
@@ -96,7 +97,8 @@ Json RecoveryJson(const Recovery& recovery) {
           {"resume_seconds", seconds(recovery.resume_seconds)}};
 }
 
-Json CaseJson(const StressCase& stress_case, const std::string& backend, const CaseResult& result) {
+Json CaseJson(const cases::StressCase& stress_case, const std::string& backend,
+              const cases::CaseResult& result) {
   Json outcomes = Json::array();
   for (std::size_t rank = 0; rank < result.judgement.outcomes.size(); ++rank) {
     outcomes.push_back(OutcomeJson(stress_case, result, rank));
@@ -109,7 +111,7 @@ Json CaseJson(const StressCase& stress_case, const std::string& backend, const C
     }
   }
   Json recoveries = Json::array();
-  for (const Recovery& recovery : result.facts.recoveries) {
+  for (const cases::Recovery& recovery : result.facts.recoveries) {
     recoveries.push_back(RecoveryJson(recovery));
   }
   const auto& detected = result.facts.detected_after_seconds;

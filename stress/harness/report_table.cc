@@ -11,10 +11,10 @@
 namespace lockstep::stress::harness {
 namespace {
 
-std::string TraceText(const StressCase& stress_case, const std::string& backend,
-                      const CaseResult& result) {
+std::string TraceText(const cases::StressCase& stress_case, const std::string& backend,
+                      const cases::CaseResult& result) {
   const verdict::Setting setting =
-      SettingOf(stress_case.scenario, backend, std::numeric_limits<double>::infinity());
+      cases::SettingOf(stress_case.scenario, backend, std::numeric_limits<double>::infinity());
   return verdict::FormatTrace(verdict::TraceOf(result.facts.evidence, setting, result.judgement));
 }
 
@@ -29,7 +29,7 @@ std::string FormatStressTable(const StressOutcome& outcome, const results::store
     text += fmt::format("\nnot for this number of ranks, or this backend: {}\n",
                         fmt::join(outcome.skipped, ", "));
   }
-  text += FormatUnmet(outcome.unmet);
+  text += cases::FormatUnmet(outcome.unmet);
   for (std::size_t i = 0; i < outcome.results.size(); ++i) {
     if (outcome.results[i].verdict == verdict::Verdict::kPass) continue;
     text += results::report::FormatTrialDetails(run.cases[i]) +

@@ -1,3 +1,4 @@
+// Echoes at stated times: nine of ten came back within what is told, and lost ones count.
 #include "stress/links/echo_meter.h"
 
 #include "gtest/gtest.h"

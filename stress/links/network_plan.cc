@@ -14,8 +14,8 @@ double AmountOf(const faults::PlannedFault& fault, const char* key) {
   return found == fault.amounts.end() ? 0 : found->second;
 }
 
-NetworkRule RuleOf(const faults::PlannedFault& fault) {
-  NetworkRule rule;
+network::NetworkRule RuleOf(const faults::PlannedFault& fault) {
+  network::NetworkRule rule;
   rule.down = fault.kind == faults::FaultKind::kNetworkDown;
   rule.reset = fault.kind == faults::FaultKind::kNetworkReset;
   rule.block = fault.kind == faults::FaultKind::kNetworkBlock;

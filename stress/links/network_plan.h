@@ -8,14 +8,14 @@
 #include "core/base/status.h"
 #include "core/coordinator/coordinator.h"
 #include "stress/faults/fault_plan.h"
-#include "stress/links/network_rule.h"
+#include "stress/network/network_rule.h"
 
 namespace lockstep::stress::links {
 
 // For the agent of `rank`: the first one of its host.
 struct HostRule {
   int rank = 0;
-  NetworkRule rule;
+  network::NetworkRule rule;
 };
 
 // `addresses`: by rank, those of its host. kEnvironment in one line when the fault cannot be there:

@@ -71,10 +71,10 @@ bool NetworkSide::Obey(std::string_view verb, std::string_view rest) {
 }
 
 void NetworkSide::Apply(std::string_view text) {
-  const auto rule = DecodeNetworkRule(text);
+  const auto rule = network::DecodeNetworkRule(text);
   LOCKSTEP_CHECK(rule.has_value(), "a rule of our own making");
   if (!wire_) {
-    Result<std::unique_ptr<Wire>> wire = Wire::Start();
+    Result<std::unique_ptr<network::Wire>> wire = network::Wire::Start();
     if (!wire.ok()) {
       return Tell(fmt::format("{} {} {}", kImpossibleReport, rule->id, wire.status().message()));
     }

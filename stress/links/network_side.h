@@ -9,7 +9,7 @@
 
 #include "core/base/fd.h"
 #include "core/base/status.h"
-#include "stress/links/wire.h"
+#include "stress/network/wire.h"
 
 namespace lockstep::stress::links {
 
@@ -31,7 +31,7 @@ class NetworkSide {
   const bool any_interface_;
   Fd all_;  // of epoll(7): the bell and the wire's own
   Fd bell_;
-  std::unique_ptr<Wire> wire_;  // none: no rule was ever applied in this lifetime
+  std::unique_ptr<network::Wire> wire_;  // none: no rule was ever applied in this lifetime
   std::vector<std::string> reports_;
 };
 

@@ -1,3 +1,4 @@
+// A relay between real sockets of this process: what it passes, delays, holds and tells.
 #include "stress/links/relay.h"
 
 #include <fcntl.h>

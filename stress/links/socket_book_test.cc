@@ -1,3 +1,4 @@
+// Looks at sockets at stated times: when bytes came is known between two looks, or not at all.
 #include "stress/links/socket_book.h"
 
 #include <cstdint>

@@ -7,13 +7,13 @@
 #include <map>
 #include <utility>
 
-#include "bench/harness/progress.h"
 #include "bench/harness/scheduler.h"
 #include "bench/measure/run_record.h"
 #include "bench/measure/sample_book.h"
 #include "bench/plan/plan.h"
 #include "bench/plan/testing/doubling.h"
 #include "gtest/gtest.h"
+#include "session/progress_line.h"
 
 namespace lockstep::bench::harness {
 namespace {
@@ -103,7 +103,7 @@ std::string Schedule(const BenchScript& script, coordinator::Script steps) {
   options.workers_own_mpi = script.own_mpi;
   const plan::Plan plan = PlanOf(script);
   measure::SampleBook book(2, plan.cases.size(), TickScale{});
-  Progress progress(false);
+  session::ProgressLine progress(false);
   Scheduler scheduler(coordinator, options, plan, book, progress);
   scheduler.SetBegun([&] { coordinator.Note("begun"); });
   scheduler.SetSave([&](const measure::Measurement& so_far) {

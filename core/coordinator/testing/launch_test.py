@@ -12,7 +12,6 @@ import time
 import uuid
 
 PROBE = "core/coordinator/testing/launch_probe"
-SHARED_MEMORY = "/dev/shm"
 # (scenario, ranks, exit code of mpirun, variables)
 GROUPS = {
     "talk": [("talk", 2, 0, {}), ("talk", 4, 0, {}), ("large", 2, 0, {}), ("crashed", 2, 1, {})],
@@ -86,7 +85,6 @@ def run(scenario, ranks, expected, variables, seed):
     name, value = mark.split("=")
     environment = dict(os.environ, **variables, **{name: value})
     orphan = os.path.join(os.environ.get("TEST_TMPDIR", "/tmp"), f"orphan-{os.getpid()}-{seed}")
-    before = shared_memory()
     words = command(scenario, ranks, seed, orphan, variables.get("MANY_FILES"))
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                env=environment)
@@ -114,18 +112,6 @@ def run(scenario, ranks, expected, variables, seed):
     while marked_processes(value) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not marked_processes(value), "no process is left"
-    left = shared_memory() - before
-    while left and time.monotonic() < deadline:  # those of launches beside this one go, too
-        time.sleep(0.05)
-        left &= shared_memory()
-    assert not left, f"no shared memory is left: {left}"
-
-
-def shared_memory():
-    """Of launches. Tests of the store and its speed, which run beside this one, may have files."""
-    others = (".h5", "lockstep-self-")
-    return {name for name in os.listdir(SHARED_MEMORY)
-            if "lockstep" in name and not any(other in name for other in others)}
 
 
 def main():

@@ -1,0 +1,299 @@
+// A benchmark's way through a session: every agent plans alike; the coordinator measures the host's
+// floors before and after the rounds, and has the kind judge what it knows.
+#include "bench/harness/suite.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+
+#include "bench/harness/bench_main.h"
+#include "bench/harness/failover.h"
+#include "bench/harness/worker.h"
+#include "bench/measure/run_record.h"
+#include "core/base/units.h"
+#include "core/comm/backends.h"
+#include "core/coordinator/machine_facts.h"
+#include "results/report/report.h"
+#include "session/progress_line.h"
+
+namespace lockstep::bench::harness {
+namespace {
+
+constexpr double kFloorsSeconds = 0.3;
+// Part of the available memory that buffers may take; the rest is for libraries and the file.
+constexpr double kMemoryShare = 0.85;
+// A cache-line round trip that changed by more than this says that the processors moved.
+constexpr double kPlacementChange = 1.5;
+// When a rank was quiet for so long it is asked whether anyone can go on. Longer than in `stress`:
+// an agent that looks more often takes processor time from what is measured.
+constexpr double kQuietSeconds = 0.1;
+
+// How fast each rank's counter runs, in nanoseconds a tick.
+std::vector<double> RatesOf(const coordinator::Coordinator& coordinator, const TickScale& ours) {
+  std::vector<double> rates;
+  for (int rank = 0; rank < coordinator.size(); ++rank) {
+    const coordinator::HostClocks& clocks = coordinator.clocks();
+    rates.push_back(clocks.shared(rank) ? ours.ns_per_tick : clocks.NsPerTick(rank));
+  }
+  return rates;
+}
+
+// Asks what the backend can do by its nature, before anything is started.
+Status CheckBackend(const plan::Plan& plan, const comm::Backend& backend) {
+  for (const plan::PlannedCase& planned : plan.cases) {
+    for (const collective::Operation& operation : planned.operations) {
+      LOCKSTEP_RETURN_IF_ERROR(
+          backend.capabilities().supports(comm::AsSupported(backend, operation)));
+    }
+  }
+  return OkStatus();
+}
+
+// The floors of the coordinator's host, from the processors of the ranks on it.
+floors::HostFloors MeasureHostFloors(const coordinator::Coordinator& coordinator) {
+  std::vector<std::vector<int>> cpus;
+  for (const control::AgentInfo& agent : coordinator.agents()) {
+    if (agent.boot_id == coordinator.agents().front().boot_id) cpus.push_back(agent.cpus);
+  }
+  return floors::MeasureFloors(cpus, kFloorsSeconds);
+}
+
+// Refuses buffers that would bring the kernel's out-of-memory killer.
+Status CheckMemory(const plan::Plan& plan, const coordinator::Coordinator& coordinator) {
+  std::map<std::string, std::int64_t> ranks_on;
+  for (const control::AgentInfo& agent : coordinator.agents()) ++ranks_on[agent.host];
+  const double need = static_cast<double>(plan.send_buffer_bytes) +
+                      static_cast<double>(plan.recv_buffer_bytes) +
+                      static_cast<double>(plan.memory_bytes);
+  for (const control::AgentInfo& agent : coordinator.agents()) {
+    const double share = static_cast<double>(agent.memory_available_bytes) * kMemoryShare /
+                         static_cast<double>(ranks_on[agent.host]);
+    if (need <= share) continue;
+    return EnvironmentError(fmt::format(
+        "rank {} on {} needs {} for its buffers and has {}; choose a smaller -e or --model, fewer "
+        "options to compare, or fewer ranks a host",
+        agent.rank, agent.host, FormatBytes(static_cast<std::int64_t>(std::min(need, 9e18))),
+        FormatBytes(static_cast<std::int64_t>(share))));
+  }
+  return OkStatus();
+}
+
+// A backend that moves data on a thread of its own needs a second processor for each rank.
+void WarnOfBinding(const std::string& name, const coordinator::Coordinator& coordinator) {
+  for (const control::AgentInfo& agent : coordinator.agents()) {
+    if (agent.cpus.size() != 1) continue;
+    fmt::print(stderr,
+               "{}: note: rank {} is bound to one processor, which gloo's transport thread must "
+               "share with the caller: expect milliseconds; mpirun --bind-to none avoids it\n",
+               name, agent.rank);
+    return;
+  }
+}
+
+// Cases that were not needed are not in the file: events of those behind them get their numbers
+// there.
+void Renumber(const std::vector<std::vector<std::string>>& stopped_by,
+              std::vector<results::store::RankHistory>& history) {
+  if (stopped_by.empty()) return;
+  std::vector<std::uint32_t> number;
+  std::uint32_t next = 0;
+  for (const std::string& reason : stopped_by.front()) {
+    number.push_back(next);
+    next += reason != "not_needed";
+  }
+  for (results::store::RankHistory& rank : history) {
+    for (journal::JournalEvent& event : rank.events) {
+      if (event.case_index < number.size()) event.case_index = number[event.case_index];
+    }
+  }
+}
+
+}  // namespace
+
+Result<session::Plan> BenchSuite::Prepare(const session::Launch& launch) {
+  launch_ = launch;
+  LOCKSTEP_ASSIGN_OR_RETURN(const CommandLine line,
+                            ParseCommandLine(kind_, launch.argc, launch.argv));
+  if (!line.options) return session::Plan{ExitCode::kPass, line.text};
+  options_ = *line.options;
+  LOCKSTEP_ASSIGN_OR_RETURN(const plan::Plan all, kind_.Expand(options_.spec, launch.context.size));
+  LOCKSTEP_ASSIGN_OR_RETURN(backend_, comm::FindBackend("--backend", all.backend));
+  LOCKSTEP_RETURN_IF_ERROR(CheckBackend(all, *backend_));
+  LOCKSTEP_ASSIGN_OR_RETURN(selection_, SelectCases(launch.argv[0], all, options_.benchmark_flags,
+                                                    launch.context.rank == 0));
+  if (selection_.listed) return session::Plan{ExitCode::kPass};
+  plan_ = plan::Select(all, selection_.cases);
+  return session::Plan{};
+}
+
+coordinator::CoordinatorOptions BenchSuite::agents() const {
+  coordinator::CoordinatorOptions agents;
+  agents.workers_own_mpi = backend_->uses_launcher_mpi;
+  agents.mpi_on_threads = plan::CommunicatesOnThreads(plan_);
+  agents.silence_deadline_seconds = options_.spec.deadline_seconds;
+  agents.quiet_seconds = kQuietSeconds;
+  agents.keep_data = true;
+  if (!options_.gpu_samples) agents.gpu_sample_seconds = 0;
+  return agents;
+}
+
+results::store::Run BenchSuite::NewRun() const {
+  results::store::Run run = measure::NewRun(name(), plan_);
+  run.command_line = launch_.command_line;
+  return run;
+}
+
+// Keeps the cases that the flags selected by name.
+Status BenchSuite::PlanOnHosts(results::store::Run& run) {
+  if (!kind_.depends_on_hosts()) return OkStatus();
+  LOCKSTEP_ASSIGN_OR_RETURN(const plan::Plan all, kind_.ExpandOnHosts(options_.spec, hosts_));
+  std::vector<std::size_t> selected;
+  for (std::size_t i = 0; i < all.cases.size(); ++i) {
+    const auto is_selected = [&](const plan::PlannedCase& one) {
+      return one.name == all.cases[i].name;
+    };
+    if (std::any_of(plan_.cases.begin(), plan_.cases.end(), is_selected)) selected.push_back(i);
+  }
+  plan_ = plan::Select(all, selected);
+  run.plan_text = plan::PlanToJson(plan_);
+  run.plan_hash = plan::HashOf(plan_);
+  return OkStatus();
+}
+
+void BenchSuite::Describe(const coordinator::Coordinator& coordinator,
+                          const floors::HostFloors& after, results::store::Run& run) {
+  run.environment =
+      coordinator::MachineFacts(coordinator.agents(), launch_.context, measurement_.worker_facts);
+  for (const auto& [key, value] : run.environment) {
+    if (key == "software/backend_remark") fmt::print(stderr, "{}: note: {}\n", name(), value);
+    if (key == "software/device") on_host_ = value == "host";
+  }
+  run.floors = floors::FloorFigures(floors_);
+  const double trip_before = floors_.line_round_trip_ns;
+  const double trip_after = after.line_round_trip_ns;
+  run.floors.emplace_back("line_round_trip_after_ns", trip_after);
+  const double ratio = std::max(trip_before / trip_after, trip_after / trip_before);
+  // An unknown round trip compares as false: nothing is claimed of it.
+  run.floors.emplace_back("placement_changed", ratio > kPlacementChange ? 1 : 0);
+}
+
+void BenchSuite::Conclude(coordinator::Coordinator& coordinator, results::store::Run& run) {
+  book_->PutOnOneClock(coordinator.clocks());
+  const floors::HostFloors after =
+      measurement_.terminated ? floors_ : MeasureHostFloors(coordinator);
+  Describe(coordinator, after, run);
+  // What moves no data, or moves them elsewhere, is not bound by what it costs here.
+  const bool bound = on_host_ && backend_->capabilities().moves_data;
+  for (measure::Interruption& ended : measurement_.interruptions) {
+    kind_.Explain(measurement_.history, hosts_, ended);
+  }
+  run.cases =
+      measure::CaseRecords(plan_, *book_, bound ? floors_ : floors::HostFloors{}, measurement_);
+  for (results::store::CaseRecord& record : run.cases) record.device = on_host_ ? "host" : "cuda";
+  run.judgement = measure::LaunchJudgement(run.cases, measurement_, plan_.world_size);
+  const bool measured = run.judgement.verdict == verdict::Verdict::kPass;
+  const int last = static_cast<int>(measurement_.stopped_by.size()) - 1;
+  kind_.Judge({plan_, hosts_, *book_, last}, run);
+  run.verdict = run.judgement.verdict;
+  run.history = std::move(measurement_.history);
+  Renumber(measurement_.stopped_by, run.history);
+  run.complete = !measurement_.terminated;
+  const bool well = measured && run.judgement.findings.empty();
+  run.summary_line = well ? kind_.Describe(run) : "";
+  if (run.summary_line.empty()) run.summary_line = measure::SummaryLine(run);
+  run.duration_seconds = static_cast<double>(MonotonicNs() - began_ns_) * 1e-9;
+}
+
+results::store::Run BenchSuite::SoFar(const coordinator::Coordinator& coordinator,
+                                      results::store::Run run,
+                                      const measure::Measurement& measurement) const {
+  measure::SampleBook book = *book_;
+  book.PutOnOneClock(coordinator.clocks());
+  run.environment =
+      coordinator::MachineFacts(coordinator.agents(), launch_.context, measurement.worker_facts);
+  run.floors = floors::FloorFigures(floors_);
+  run.cases = measure::CaseRecords(plan_, book, floors_, measurement);
+  run.judgement = measure::LaunchJudgement(run.cases, measurement, plan_.world_size);
+  if (run.judgement.verdict == verdict::Verdict::kPass)
+    run.judgement.verdict = verdict::Verdict::kUnknown;
+  run.verdict = run.judgement.verdict;
+  run.complete = false;
+  run.summary_line = measure::SummaryLine(run);
+  return run;
+}
+
+void BenchSuite::PrintTable(const results::store::Run& run,
+                            const results::store::RunFile& file) const {
+  if (options_.format != measure::ReportFormat::kTable) return;
+  fmt::print("{}", results::report::FormatTable(run));
+  if (file.saved()) fmt::print("\nresult file: {}\n", file.path());
+}
+
+Status BenchSuite::Report(const results::store::Run& run, const results::store::RunFile& file) {
+  const bool display = options_.format == measure::ReportFormat::kGoogleBenchmark;
+  if (options_.format == measure::ReportFormat::kNcclTests) {
+    fmt::print("{}", results::report::FormatNcclTests(run));
+  } else if (options_.format == measure::ReportFormat::kJsonLines) {
+    fmt::print("{}", results::report::FormatJsonLines(run));
+  }
+  if (display || selection_.writes_file) {
+    ReportWithGoogleBenchmark(run, options_.benchmark_flags, display);
+  }
+  PrintTable(run, file);
+  std::fflush(stdout);
+  if (run.verdict != verdict::Verdict::kPass && options_.format != measure::ReportFormat::kTable) {
+    fmt::print(stderr, "{}: {}\n", name(), run.summary_line);
+  }
+  return OkStatus();
+}
+
+Status BenchSuite::Conduct(coordinator::Coordinator& coordinator, results::store::Run& run,
+                           session::Output& output) {
+  began_ns_ = MonotonicNs();
+  for (const control::AgentInfo& agent : coordinator.agents()) hosts_.push_back(agent.host);
+  LOCKSTEP_RETURN_IF_ERROR(PlanOnHosts(run));
+  LOCKSTEP_RETURN_IF_ERROR(CheckMemory(plan_, coordinator));
+  if (plan_.backend == "gloo") WarnOfBinding(name(), coordinator);
+  floors_ = MeasureHostFloors(coordinator);
+  book_.emplace(plan_.world_size, plan_.cases.size(), CalibrateTicks());
+  run.origin_ticks = book_->scale().origin_ticks;
+  run.ns_per_tick = book_->scale().ns_per_tick;
+  book_->SetRates(RatesOf(coordinator, book_->scale()));
+  session::ProgressLine progress(options_.progress);
+  Scheduler scheduler(coordinator, agents(), plan_, *book_, progress);
+  // Now, because a launcher that ends us passes nothing on any more.
+  scheduler.SetBegun([&] {
+    progress.Clear();
+    output.Announce();
+  });
+  scheduler.SetSave([&](const measure::Measurement& so_far) {
+    output.Save(coordinator, SoFar(coordinator, run, so_far));
+  });
+  scheduler.SetSecondPass([&](int repetition) {
+    return kind_.Retests({plan_, hosts_, *book_, repetition});
+  });
+  LOCKSTEP_ASSIGN_OR_RETURN(measurement_, scheduler.Run(selection_.repetitions));
+  return OkStatus();
+}
+
+ExitCode BenchSuite::OnFailover(const coordinator::FailoverReport& failover) {
+  results::store::Run run = NewRun();
+  ConcludeAfter(failover, plan_, launch_.context, run);
+  return session::TakeOver(name(), options_.output, failover, std::move(run),
+                           [&](const auto& left, const results::store::RunFile& file) {
+                             if (failover.whole) PrintTable(left, file);
+                             return OkStatus();
+                           });
+}
+
+int BenchSuite::Work(std::unique_ptr<worker::WorkerLink> link) { return RunWorker(kind_, *link); }
+
+int BenchMain(measure::Kind& kind, int argc, char** argv) {
+  BenchSuite suite(kind);
+  return session::Main(suite, argc, argv);
+}
+
+}  // namespace lockstep::bench::harness

@@ -1,0 +1,127 @@
+// Ranks whose samples are written out, as workers leave them: what a survey is to judge.
+#ifndef LOCKSTEP_BENCH_LINKS_TESTING_CLUSTER_H_
+#define LOCKSTEP_BENCH_LINKS_TESTING_CLUSTER_H_
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/links/cases.h"
+#include "bench/links/link_survey.h"
+#include "bench/measure/protocol.h"
+#include "bench/measure/sample_book.h"
+
+namespace lockstep::bench::links {
+
+inline constexpr int kRounds = 7;  // the first calibrates
+
+// Times of a message from rank to rank, ns; `pass` is 1 or 2.
+using Cost = std::function<double(int from, int to, int pass)>;
+// What a rank waited for a processor while it met another one, ns.
+using Wait = std::function<double(int rank, int other, int pass, int round)>;
+
+// What the kernel of a rank knows of the connection to another one.
+struct Kernel {
+  double round_trip_ns = std::nan("");  // it knows nothing
+  double segments = 0;
+  double lost = 0;
+};
+using Kernels = std::function<Kernel(int rank, int other)>;
+
+class Cluster {
+ public:
+  Cluster(
+      std::vector<std::string> hosts, Cost latency, Cost sent,
+      Wait wait = [](int, int, int, int) { return 20.0; }, int rounds = kRounds,
+      Kernels kernels = [](int, int) { return Kernel(); })
+      : rounds_(rounds),
+        hosts_(std::move(hosts)),
+        latency_(std::move(latency)),
+        sent_(std::move(sent)),
+        wait_(std::move(wait)),
+        kernels_(std::move(kernels)) {
+    std::vector<int> all(hosts_.size());
+    std::iota(all.begin(), all.end(), 0);
+    plan_ = *Expand({}, {}, static_cast<int>(hosts_.size()), all);
+    exchanges_ = ExchangesOf(plan_);
+    book_.emplace(static_cast<int>(hosts_.size()), plan_.cases.size(), TickScale{});
+    for (std::size_t i = 0; i < plan_.cases.size(); ++i) {
+      if (!LinksOf(i).retest) Measure(i, 1);
+    }
+  }
+
+  LinkSurvey Survey(bool within_hosts = false) const {
+    return LinkSurvey(plan_, {hosts_, within_hosts});
+  }
+  std::vector<std::string> Retests(bool within_hosts = false) {
+    std::vector<std::string> names;
+    for (const std::size_t i : Survey(within_hosts).Retests(*book_, 0)) {
+      Measure(i, 2);
+      names.push_back(plan_.cases[i].name);
+    }
+    return names;
+  }
+  results::store::Run Judge(bool within_hosts = false) {
+    Retests(within_hosts);
+    results::store::Run run;
+    run.judgement.verdict = verdict::Verdict::kPass;
+    Survey(within_hosts).AddTo(*book_, 0, run);
+    return run;
+  }
+
+ private:
+  const LinkExchange& LinksOf(std::size_t i) const { return exchanges_[i]; }
+  void Leave(int rank, std::size_t i, int round, std::vector<double> parts) {
+    std::string bytes;
+    const auto index = static_cast<std::uint32_t>(i);
+    AppendTo(bytes, measure::SampleRecord{index, static_cast<std::uint32_t>(round), 1, 2});
+    AppendTo(bytes, measure::PartsRecord{index, std::move(parts)});
+    book_->Add(rank, bytes);
+  }
+  void Measure(std::size_t i, int pass) {
+    const LinkExchange& links = LinksOf(i);
+    for (int round = 0; round < rounds_; ++round) {
+      const double noise = round == 0 ? 50 : 1 + 0.02 * round;
+      for (const int rank : links.everyone) Leave(rank, i, round, {4e6 * noise});
+      for (const auto& [a, b] : links.pairs) {
+        const double wait_a = wait_(a, b, pass, round), wait_b = wait_(b, a, pass, round);
+        const auto leave = [&](int rank, int other, double latency, double sent, double wait) {
+          const Kernel kernel = kernels_(rank, other);
+          Leave(rank, i, round,
+                {latency * noise, sent * noise, wait, wait, kernel.round_trip_ns, kernel.segments,
+                 kernel.lost});
+        };
+        // One iteration that a leads, and one that b leads.
+        leave(a, b, latency_(a, b, pass), sent_(a, b, pass), wait_a);
+        leave(b, a, 0, 0, wait_b);
+        leave(a, b, 0, 0, wait_a);
+        leave(b, a, latency_(b, a, pass), sent_(b, a, pass), wait_b);
+      }
+    }
+  }
+
+  int rounds_;
+  std::vector<std::string> hosts_;
+  Cost latency_, sent_;
+  Wait wait_;
+  Kernels kernels_;
+  plan::Plan plan_;
+  std::vector<LinkExchange> exchanges_;
+  std::optional<measure::SampleBook> book_;
+};
+
+inline bool IsBetween(int from, int to, int a, int b) {
+  return (from == a && to == b) || (from == b && to == a);
+}
+inline const Cost kUsualLatency = [](int from, int to, int) { return 50e3 + 100 * (from + to); };
+inline const Cost kUsualSent = [](int from, int to, int) { return 1e6 + 1000 * (from + 2 * to); };
+inline const std::vector<std::string> kFour = {"node1", "node2", "node3", "node4"};
+
+}  // namespace lockstep::bench::links
+
+#endif  // LOCKSTEP_BENCH_LINKS_TESTING_CLUSTER_H_

@@ -1,0 +1,32 @@
+// One line that is rewritten on a terminal; nothing in a pipe or a file.
+#ifndef LOCKSTEP_SESSION_PROGRESS_LINE_H_
+#define LOCKSTEP_SESSION_PROGRESS_LINE_H_
+
+#include <cstdint>
+#include <string>
+
+namespace lockstep::session {
+
+class ProgressLine {
+ public:
+  // Shows itself if a person looks at stderr: directly, or through a launcher that forwards it.
+  explicit ProgressLine(bool wanted);
+  ~ProgressLine() { Clear(); }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void Show(const std::string& line);
+  void ShowIfDue(const std::string& line);  // at most ten times a second
+  void Clear();
+  // What a person should know at once, whether anyone looks or not: a line that stays.
+  void Notice(const std::string& line);
+
+ private:
+  bool shown_ = false;
+  bool on_terminal_;
+  std::int64_t last_ns_ = 0;
+};
+
+}  // namespace lockstep::session
+
+#endif  // LOCKSTEP_SESSION_PROGRESS_LINE_H_

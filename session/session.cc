@@ -1,0 +1,155 @@
+// The same program is an agent where the launcher started it, and a worker where an agent did. All
+// agents decide alike what will run; rank 0's leads, and the others follow it.
+#include "session/session.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <utility>
+
+#include "core/coordinator/follower.h"
+#include "core/verdict/lost_hosts.h"
+#include "core/verdict/outcome.h"
+#include "results/store/clock_records.h"
+#include "results/store/partial_path.h"
+#include "results/store/store.h"
+
+namespace lockstep::session {
+namespace {
+
+// Of each GPU: half a day.
+constexpr std::size_t kMostGpuSamples = 43'200;
+constexpr double kReadSeconds = 2;
+
+// One line on stderr, from the coordinator only: every agent finds the same mistake.
+int Fail(const Suite& suite, int rank, const Status& status) {
+  if (rank != 0) return 0;
+  fmt::print(stderr, "{}: {}\n", suite.name(), status.message());
+  return static_cast<int>(ExitCodeOf(status.code()));
+}
+
+Result<ExitCode> OpenAndLead(Suite& suite, const control::LaunchContext& context,
+                             const coordinator::CoordinatorOptions& options) {
+  results::store::Run run = suite.NewRun();
+  Output output(suite.name(), suite.output(), run);
+  LOCKSTEP_RETURN_IF_ERROR(output.Check());
+  LOCKSTEP_RETURN_IF_ERROR(suite.CheckOutputs());
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<coordinator::Coordinator> coordinator,
+                            coordinator::Coordinator::Open(context, options));
+  Result<ExitCode> code = Lead(suite, *coordinator, run, output);
+  coordinator->Dismiss();
+  return code;
+}
+
+Result<ExitCode> RunAgent(Suite& suite, const Launch& launch) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const Plan plan, suite.Prepare(launch));
+  if (launch.context.rank == 0) fmt::print("{}", plan.text);
+  if (plan.over) return *plan.over;
+  coordinator::CoordinatorOptions options = suite.agents();
+  options.on_failover = [&suite](const coordinator::FailoverReport& failover) {
+    return suite.OnFailover(failover);
+  };
+  if (launch.context.rank != 0) return coordinator::Follow(launch.context, options);
+  return OpenAndLead(suite, launch.context, options);
+}
+
+}  // namespace
+
+Output::Output(std::string suite, const std::string& asked, const results::store::Run& run)
+    : suite_(std::move(suite)),
+      path_(asked.empty() ? results::store::DefaultRunPath(run, "results/runs") : asked),
+      file_(path_) {}
+
+void Output::Announce() {
+  if (file_.path() == announced_) return;
+  fmt::print(stderr, "{}: note: results {}go to {}\n", suite_, announced_.empty() ? "" : "now ",
+             file_.path());
+  announced_ = file_.path();
+}
+
+void Output::MoveIfCutOff(const coordinator::Coordinator& coordinator) {
+  if (verdict::WeAreCutOff(coordinator.places())) MoveAside(0);
+}
+
+void Output::MoveAside(int rank) { file_.MoveTo(results::store::PartialPath(path_, rank)); }
+
+void Output::Save(const coordinator::Coordinator& coordinator, results::store::Run so_far) {
+  MoveIfCutOff(coordinator);
+  Announce();
+  so_far.exit_code = static_cast<int>(verdict::ExitCodeOf(so_far.verdict));
+  file_.Save(so_far);
+  Announce();
+}
+
+Result<ExitCode> Output::Store(results::store::Run& run, const Report& report) {
+  run.exit_code = static_cast<int>(verdict::ExitCodeOf(run.verdict));
+  const Status stored = file_.Store(run);
+  const Status reported = report(run, file_);
+  std::fflush(stdout);
+  LOCKSTEP_RETURN_IF_ERROR(stored);
+  LOCKSTEP_RETURN_IF_ERROR(reported);
+  return verdict::ExitCodeOf(run.verdict);
+}
+
+Result<ExitCode> Lead(Suite& suite, coordinator::Coordinator& coordinator, results::store::Run& run,
+                      Output& output) {
+  coordinator.Replicate(results::store::IdentityOf(run));
+  LOCKSTEP_RETURN_IF_ERROR(suite.Conduct(coordinator, run, output));
+  coordinator.MeasureClocks(/*thoroughly=*/true);
+  run.gpu_samples = journal::PlaceSamples(
+      coordinator.ReadGpus(kMostGpuSamples, Deadline::AfterSeconds(kReadSeconds)));
+  run.logs = coordinator.TakeLogs();
+  coordinator.Rest();
+  output.MoveIfCutOff(coordinator);
+  results::store::AddClocks(coordinator.clocks(), run);
+  suite.Conclude(coordinator, run);
+  return output.Store(run, [&suite](const auto& stored, const results::store::RunFile& file) {
+    return suite.Report(stored, file);
+  });
+}
+
+ExitCode TakeOver(const std::string& suite, const std::string& asked,
+                  const coordinator::FailoverReport& failover, results::store::Run run,
+                  const Output::Report& report) {
+  if (!failover.replicated.empty()) results::store::Identify(failover.replicated.front(), run);
+  Output output(suite, asked, run);
+  if (!failover.whole) output.MoveAside(failover.successor);
+  const Result<ExitCode> code = output.Store(run, report);
+  const results::store::RunFile& file = output.file();
+  if (!file.older().empty()) {
+    fmt::print(stderr, "{}: note: what the coordinator had stored is in {}\n", suite, file.older());
+  }
+  fmt::print(stderr,
+             "{}: the coordinator (rank 0's agent) is lost; rank {}'s agent took its place: {}\n",
+             suite, failover.successor,
+             code.ok() ? fmt::format("{}; what is left is in {}", run.summary_line, file.path())
+                       : code.status().message());
+  return code.ok() ? *code : ExitCodeOf(code.status().code());
+}
+
+int Main(Suite& suite, int argc, const char* const* argv) {
+  if (worker::WorkerLink::IsWorker()) {
+    Result<std::unique_ptr<worker::WorkerLink>> link = worker::WorkerLink::Open();
+    if (link.ok()) return suite.Work(std::move(link).value());
+    fmt::print(stderr, "lockstep worker: {}\n", link.status().message());
+    return static_cast<int>(ExitCodeOf(link.status().code()));
+  }
+  const Result<control::LaunchContext> context = control::DetectLaunch();
+  if (!context.ok()) return Fail(suite, 0, context.status());
+  Launch launch{*context, argc, argv, argv[0]};
+  for (int i = 1; i < argc; ++i) launch.command_line += std::string(" ") + argv[i];
+  const Result<ExitCode> code = RunAgent(suite, launch);
+  return code.ok() ? static_cast<int>(*code) : Fail(suite, context->rank, code.status());
+}
+
+void EndWorker(worker::WorkerLink& link, const Status& error, const control::Message& message) {
+  if (!link.Send(message).ok()) fmt::print(stderr, "lockstep worker: {}\n", error.message());
+  const int code = static_cast<int>(ExitCodeOf(error.code()));
+  link.journal().Exit(code);
+  std::fflush(stderr);
+  // No destructors: finalizing a library that reported an error may hang.
+  _exit(code);
+}
+
+}  // namespace lockstep::session

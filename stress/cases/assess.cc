@@ -1,0 +1,326 @@
+// From the facts of a case to its verdict: what a judge is to see, the judgement, and whether it is
+// what the scenario expects. Pure.
+#include "stress/cases/assess.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "core/verdict/links/slow_link.h"
+#include "stress/cases/name_causes.h"
+#include "stress/faults/outside.h"
+
+namespace lockstep::stress::cases {
+namespace {
+
+constexpr std::string_view kHealthy = "every rank finished with right data";
+
+void MarkOver(verdict::RankEvidence& evidence) {
+  evidence.state = verdict::ProcessState::kExited;
+  evidence.exit_code = 0;
+  evidence.idle = false;
+  std::vector<journal::JournalEvent>& events = evidence.journal.events;
+  if (events.empty() || events.back().kind == journal::EventKind::kExit) return;
+  journal::JournalEvent exit = events.back();
+  ++exit.index;
+  exit.kind = journal::EventKind::kExit;
+  exit.value = 0;
+  events.push_back(exit);
+}
+
+// Ranks whose gradients differ from those of most; all that differ when there is no majority.
+void CompareGradients(const std::vector<std::optional<ProgramReport>>& reports,
+                      std::vector<verdict::RankEvidence>& evidence) {
+  std::map<std::string, std::vector<std::size_t>> groups;
+  for (std::size_t rank = 0; rank < reports.size(); ++rank) {
+    if (!reports[rank] || !reports[rank]->status.ok() || reports[rank]->gradients.empty()) continue;
+    groups[reports[rank]->gradients].push_back(rank);
+  }
+  if (groups.size() < 2) return;
+  std::size_t all = 0;
+  for (const auto& [print, ranks] : groups) all += ranks.size();
+  for (const auto& [print, ranks] : groups) {
+    if (2 * ranks.size() > all) continue;
+    for (const std::size_t rank : ranks) {
+      if (!evidence[rank].wrong_data.empty()) continue;
+      evidence[rank].wrong_data = "the averaged gradients are not those of the other ranks";
+    }
+  }
+}
+
+std::string JoinOutcomes(const verdict::Judgement& judgement) {
+  std::vector<std::string_view> names;
+  for (const verdict::RankOutcome& rank : judgement.outcomes)
+    names.push_back(verdict::NameOf(rank.outcome));
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
+bool LacksByFault(const StressCase& stress_case, const CaseFacts& facts, std::size_t rank) {
+  for (std::size_t i = 0; i < stress_case.faults.size(); ++i) {
+    const faults::PlannedFault& fault = stress_case.faults[i];
+    const bool befell = fault.rank == static_cast<int>(rank) && facts.fired[i];
+    if (befell && faults::IsByAgent(fault.kind)) return true;
+  }
+  return false;
+}
+
+// Why nothing can be said about the case, or "".
+std::string WhyUnknown(const StressCase& stress_case, const CaseFacts& facts) {
+  if (!facts.cut_short.empty()) return facts.cut_short;
+  for (const verdict::RankEvidence& rank : facts.evidence) {
+    if (rank.state != verdict::ProcessState::kLost) continue;
+    return fmt::format("the agent of rank {} does not answer", rank.rank);
+  }
+  for (std::size_t rank = 0; rank < facts.reports.size(); ++rank) {
+    const auto& report = facts.reports[rank];
+    if (!report || report->status.ok()) continue;
+    const StatusCode code = report->status.code();
+    if (code == StatusCode::kSystemFailed || code == StatusCode::kDeadlineExceeded) continue;
+    // What the rank was made to lack, or to be told, is no fault of the machine.
+    const bool ours = code == StatusCode::kEnvironment || code == StatusCode::kInvalidInput;
+    if (ours && LacksByFault(stress_case, facts, rank)) continue;
+    return fmt::format("rank {} could not run it: {}", rank, report->status.message());
+  }
+  for (std::size_t i = 0; i < stress_case.faults.size(); ++i) {
+    if (facts.fired[i]) continue;
+    const std::string why = i < facts.notes.size() ? facts.notes[i] : "";
+    return fmt::format("the fault did not fire: {}{}{}", faults::Describe(stress_case.faults[i]),
+                       why.empty() ? "" : ": ", why);
+  }
+  return "";
+}
+
+std::string DescribeExpectation(const scenario::Expectation& expectation) {
+  std::vector<std::string> ranks;
+  for (const auto& outcomes : expectation.ranks) {
+    ranks.push_back(fmt::format("{}", fmt::join(outcomes, "|")));
+  }
+  std::string text = fmt::format("{}", fmt::join(ranks, ","));
+  if (expectation.cause) text += fmt::format(" by {}", verdict::NameOf(*expectation.cause));
+  if (!expectation.culprits.empty()) {
+    text += fmt::format(" of rank {}", fmt::join(expectation.culprits, ","));
+  }
+  if (!expectation.hosts_of.empty()) {
+    text += fmt::format(" of the hosts of rank {}", fmt::join(expectation.hosts_of, ","));
+  }
+  return text;
+}
+
+std::string DescribeJudgement(const verdict::Judgement& judgement) {
+  std::string text = JoinOutcomes(judgement);
+  if (judgement.findings.empty()) return text;
+  const verdict::Finding& first = judgement.findings.front();
+  text += fmt::format(" by {}", first.cause.name());
+  if (!first.culprits.empty()) text += fmt::format(" of rank {}", fmt::join(first.culprits, ","));
+  return text;
+}
+
+// Why a case came out as it should: what was found of it, in words.
+std::string WhyExpected(const verdict::Judgement& judgement) {
+  if (!judgement.findings.empty()) return "as expected: " + judgement.findings.front().message;
+  const auto& outcomes = judgement.outcomes;
+  const bool all = std::all_of(
+      outcomes.begin(), outcomes.end(),
+      [](const verdict::RankOutcome& rank) { return rank.outcome == verdict::Outcome::kFinished; });
+  return all ? "as expected: " + std::string(kHealthy) : "as expected: " + JoinOutcomes(judgement);
+}
+
+// Whether the culprits' hosts are those that are expected.
+bool MeetsHosts(const std::vector<int>& culprits, const std::vector<int>& expected,
+                const std::vector<verdict::links::RankHost>& hosts) {
+  const auto names = [&](const std::vector<int>& ranks) {
+    std::set<std::string> all;
+    for (const int rank : ranks) all.insert(hosts[static_cast<std::size_t>(rank)].name);
+    return all;
+  };
+  return expected.empty() || (!hosts.empty() && names(culprits) == names(expected));
+}
+
+bool Meets(const verdict::Judgement& judgement, const scenario::Expectation& expectation,
+           const std::vector<verdict::links::RankHost>& hosts) {
+  for (std::size_t rank = 0; rank < expectation.ranks.size(); ++rank) {
+    const std::string name(verdict::NameOf(judgement.outcomes[rank].outcome));
+    const auto& allowed = expectation.ranks[rank];
+    if (std::find(allowed.begin(), allowed.end(), name) == allowed.end()) return false;
+  }
+  if (!expectation.cause && expectation.culprits.empty() && expectation.hosts_of.empty()) {
+    return true;
+  }
+  if (judgement.findings.empty()) return false;
+  const verdict::Finding& first = judgement.findings.front();
+  if (expectation.cause && first.cause != *expectation.cause) return false;
+  if (!MeetsHosts(first.culprits, expectation.hosts_of, hosts)) return false;
+  std::vector<int> culprits = first.culprits;
+  std::vector<int> expected = expectation.culprits;
+  std::sort(culprits.begin(), culprits.end());
+  std::sort(expected.begin(), expected.end());
+  return expected.empty() || culprits == expected;
+}
+
+// Why the figures of a rank are not the expected ones, or "".
+std::string WrongFigure(const std::vector<std::optional<ProgramReport>>& reports,
+                        const scenario::Expectation& expectation) {
+  for (const auto& [name, range] : expectation.figures) {
+    for (std::size_t rank = 0; rank < reports.size(); ++rank) {
+      const bool known = reports[rank] && reports[rank]->figures.contains(name);
+      const double value = known ? reports[rank]->figures.at(name) : 0;
+      if (known && value >= range.first && value <= range.second) continue;
+      return fmt::format("{} of rank {} is {}, expected {} to {}", name, rank,
+                         known ? fmt::format("{}", value) : "not known", range.first, range.second);
+    }
+  }
+  return "";
+}
+
+// Why it did not come to the expected recovery, or "".
+std::string WrongRecovery(const std::vector<Recovery>& recoveries,
+                          const scenario::Expectation& expectation) {
+  const std::string outcome = OutcomeOf(recoveries);
+  if (expectation.recovery.empty() || outcome == expectation.recovery) return "";
+  return fmt::format("the recovery is '{}', expected '{}'", outcome, expectation.recovery);
+}
+
+// Nothing of a scenario is to be expected of a launch that lost a host. Stopped workers, of which
+// their agents tell, may be what the scenario is about.
+bool IsOfTheLaunch(const verdict::Judgement& judgement) {
+  if (judgement.findings.empty()) return false;
+  const verdict::Finding& first = judgement.findings.front();
+  return first.cause == verdict::Cause::kHostDied || first.cause == verdict::Cause::kLauncherLost ||
+         first.cause == verdict::Cause::kHostCutOff ||
+         (first.cause == verdict::Cause::kHostStopped && !first.proved) ||
+         (first.cause == verdict::Cause::kAgentLost &&
+          judgement.verdict == verdict::Verdict::kFail);
+}
+
+void Compare(const StressCase& stress_case, const std::string& backend, CaseResult& result) {
+  const scenario::Expectation* expectation = ExpectationFor(stress_case.scenario, backend);
+  if (expectation == nullptr && !stress_case.scenario.expect.empty()) {
+    result.why = fmt::format("the scenario does not say what to expect of {}", backend);
+    return;
+  }
+  const std::string found = DescribeJudgement(result.judgement);
+  if (expectation == nullptr) {
+    const auto& outcomes = result.judgement.outcomes;
+    const bool healthy = std::all_of(outcomes.begin(), outcomes.end(), [](const auto& rank) {
+      return rank.outcome == verdict::Outcome::kFinished;
+    });
+    result.verdict = healthy ? verdict::Verdict::kPass : verdict::Verdict::kFail;
+    const auto& findings = result.judgement.findings;
+    result.why = healthy            ? std::string(kHealthy)
+                 : findings.empty() ? found
+                                    : findings.front().message;
+    return;
+  }
+  const std::string wrong_figure = WrongFigure(result.facts.reports, *expectation);
+  const std::string wrong_recovery = WrongRecovery(result.facts.recoveries, *expectation);
+  const bool met = Meets(result.judgement, *expectation, result.facts.hosts) &&
+                   wrong_figure.empty() && wrong_recovery.empty();
+  result.verdict = met ? verdict::Verdict::kPass : verdict::Verdict::kFail;
+  result.why = met ? WhyExpected(result.judgement)
+                   : fmt::format("expected {}; got {}", DescribeExpectation(*expectation), found);
+  if (!wrong_recovery.empty()) result.why += fmt::format("; {}", wrong_recovery);
+  if (!wrong_figure.empty()) result.why += fmt::format("; {}", wrong_figure);
+}
+
+}  // namespace
+
+std::vector<verdict::RankEvidence> AsJudged(
+    std::vector<verdict::RankEvidence> evidence,
+    const std::vector<std::optional<ProgramReport>>& reports, const std::vector<bool>& heals,
+    bool stuck) {
+  for (std::size_t rank = 0; rank < evidence.size(); ++rank) {
+    verdict::RankEvidence& known = evidence[rank];
+    if (heals[rank] && known.state == verdict::ProcessState::kStopped)
+      known.state = verdict::ProcessState::kRunning;
+    if (!reports[rank]) continue;
+    known.wrong_data = reports[rank]->wrong_data;
+    if (!reports[rank]->status.ok()) {
+      known.error = reports[rank]->status.message();
+    } else if (known.state == verdict::ProcessState::kRunning && !stuck) {
+      MarkOver(known);
+    }
+  }
+  CompareGradients(reports, evidence);
+  return evidence;
+}
+
+verdict::Setting SettingOf(const scenario::Scenario& scenario, const std::string& backend,
+                           double deadline_seconds) {
+  verdict::Setting setting;
+  setting.deadline_seconds = deadline_seconds;
+  setting.backend = backend;
+  // Scripts without streams block; training has one stream of collectives.
+  setting.one_stream = true;
+  if (const auto* script = std::get_if<scenario::ScriptProgram>(&scenario.workload)) {
+    setting.one_stream = !scenario::UsesStreams(*script);
+    std::uint16_t number = 0;
+    for (const scenario::ScriptCommunicator& made : scenario::MadeCommunicators(*script)) {
+      setting.groups.push_back({++number, made.name, made.members});
+    }
+  }
+  return setting;
+}
+
+verdict::Judgement JudgeCase(const scenario::Scenario& scenario, const std::string& backend,
+                             const std::vector<verdict::RankEvidence>& evidence,
+                             double deadline_seconds, const Generation& generation) {
+  verdict::Setting setting = SettingOf(scenario, backend, deadline_seconds);
+  AddGeneration(generation, setting);
+  verdict::Judgement judgement = verdict::Judge(evidence, setting);
+  NameCauses(scenario, evidence, judgement);
+  return judgement;
+}
+
+const scenario::Expectation* ExpectationFor(const scenario::Scenario& scenario,
+                                            const std::string& backend) {
+  constexpr std::string_view kSim = "sim_";
+  std::vector<std::string> keys = {backend};
+  // A simulation of a library's rules does what the library does, unless the file knows better.
+  if (backend.starts_with(kSim)) {
+    keys.emplace_back("sim");
+    keys.push_back(backend.substr(kSim.size()));
+  }
+  keys.emplace_back("any");
+  for (const std::string& key : keys) {
+    const auto found = scenario.expect.find(key);
+    if (found != scenario.expect.end()) return &found->second;
+  }
+  return nullptr;
+}
+
+CaseResult Assess(const StressCase& stress_case, const std::string& backend,
+                  double deadline_seconds, CaseFacts facts) {
+  CaseResult result;
+  facts.deadline_seconds = deadline_seconds;
+  result.judgement =
+      JudgeCase(stress_case.scenario, backend, facts.evidence, deadline_seconds, facts.generation);
+  result.judgement = WithRecoveries(std::move(result.judgement), facts.recoveries);
+  if (!facts.places.empty()) verdict::NameLostHosts(facts.places, facts.evidence, result.judgement);
+  // A note, where nothing else is to be said.
+  verdict::links::AlignClocks(facts.hosts, facts.evidence);
+  if (result.judgement.findings.empty()) {
+    verdict::Ranks ranks;
+    for (const verdict::RankEvidence& rank : facts.evidence) ranks.push_back(&rank);
+    result.judgement.findings = verdict::links::FindSlowLinks(ranks);
+  }
+  verdict::links::NameHosts(facts.evidence, facts.hosts, result.judgement);
+  if (IsOfTheLaunch(result.judgement)) {
+    result.verdict = verdict::Verdict::kFail;
+    result.why = result.judgement.findings.front().message;
+    result.facts = std::move(facts);
+    return result;
+  }
+  const bool agent_lost = !result.judgement.findings.empty() &&
+                          result.judgement.findings.front().cause == verdict::Cause::kAgentLost;
+  result.why =
+      agent_lost ? result.judgement.findings.front().message : WhyUnknown(stress_case, facts);
+  result.facts = std::move(facts);
+  if (result.why.empty()) Compare(stress_case, backend, result);
+  return result;
+}
+
+}  // namespace lockstep::stress::cases

@@ -1,0 +1,155 @@
+// From literal facts of a case to its verdict: what a scenario expects, and what is unknown.
+#include "stress/cases/assess.h"
+
+#include <csignal>
+#include <string>
+
+#include "core/verdict/history.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "stress/cases/plan_faults.h"
+
+namespace lockstep::stress::cases {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr const char* kLoop =
+    "name = \"a/b\"\nranks = 2\n[workload]\nkind = \"all_reduce_loop\"\nrounds = 5\n";
+
+StressCase CaseOf(const std::string& rest) {
+  StressCase made;
+  const Result<scenario::Scenario> scenario = scenario::ParseScenario(kLoop + rest, "a.toml");
+  EXPECT_TRUE(scenario.ok()) << scenario.status().message();
+  if (scenario.ok()) made.scenario = *scenario;
+  made.faults = PlanFaults(made.scenario, 1);
+  return made;
+}
+
+ProgramReport Finished() { return ProgramReport{.status = OkStatus(), .where = "script"}; }
+
+CaseFacts FactsOf(std::vector<verdict::RankEvidence> evidence) {
+  CaseFacts facts;
+  facts.reports.assign(evidence.size(), std::nullopt);
+  facts.evidence = std::move(evidence);
+  return facts;
+}
+
+CaseFacts Healthy() {
+  CaseFacts facts = FactsOf({verdict::After49(0).Leaves(0), verdict::After49(1).Leaves(0)});
+  facts.reports = {Finished(), Finished()};
+  return facts;
+}
+
+CaseResult AssessOf(const std::string& rest, CaseFacts facts) {
+  return Assess(CaseOf(rest), "gloo", 5, std::move(facts));
+}
+
+TEST(Assess, WithoutAnExpectationAllMustFinish) {
+  EXPECT_EQ(AssessOf("", Healthy()).verdict, verdict::Verdict::kPass);
+  const CaseResult failed =
+      AssessOf("", FactsOf({verdict::At50(0), verdict::After49(1).Signalled(SIGKILL)}));
+  EXPECT_EQ(failed.verdict, verdict::Verdict::kFail);
+  EXPECT_THAT(failed.why, HasSubstr("rank 1 was killed"));
+}
+
+TEST(Assess, AnExpectationIsMetOrNot) {
+  const std::string killed =
+      "[expect.gloo]\nranks = [[\"failed\", \"hung\"], \"killed\"]\ncause = \"rank_killed\"\n"
+      "culprits = [1]\n";
+  const auto facts = [] {
+    return FactsOf({verdict::At50(0), verdict::After49(1).Signalled(SIGKILL)});
+  };
+  EXPECT_EQ(AssessOf(killed, facts()).verdict, verdict::Verdict::kPass);
+  EXPECT_THAT(AssessOf(killed, facts()).why,
+              StartsWith("as expected: rank 1 was killed by SIGKILL"));
+  EXPECT_EQ(AssessOf(killed, Healthy()).verdict, verdict::Verdict::kFail);
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = killed;
+    text.replace(text.find(from), from.size(), to);
+    return AssessOf(text, facts()).verdict;
+  };
+  EXPECT_EQ(with("\"hung\"", "\"finished\""), verdict::Verdict::kFail);
+  EXPECT_EQ(with("\"rank_killed\"", "\"rank_crashed\""), verdict::Verdict::kFail);
+  EXPECT_EQ(with("[1]", "[0]"), verdict::Verdict::kFail);
+  EXPECT_EQ(with("expect.gloo", "expect.any"), verdict::Verdict::kPass);
+  EXPECT_EQ(with("expect.gloo", "expect.mpi"), verdict::Verdict::kUnknown);
+}
+
+TEST(Assess, WhatDidNotHappenIsNoPass) {
+  const std::string fault = "[[fault]]\nkind = \"kill\"\nrank = 1\nat = \"iteration:3\"\n";
+  CaseFacts facts = Healthy();
+  facts.fired = {false};
+  const CaseResult result = AssessOf(fault, std::move(facts));
+  EXPECT_EQ(result.verdict, verdict::Verdict::kUnknown);
+  EXPECT_THAT(result.why, HasSubstr("did not fire: kill of rank 1 at iteration:3"));
+  CaseFacts cut = Healthy();
+  cut.cut_short = "ended by a signal";
+  EXPECT_EQ(AssessOf("", std::move(cut)).verdict, verdict::Verdict::kUnknown);
+  EXPECT_EQ(AssessOf("", FactsOf({verdict::At50(0), verdict::After49(1).Lost()})).verdict,
+            verdict::Verdict::kUnknown);
+  CaseFacts unable = FactsOf({verdict::After49(0).Leaves(4), verdict::After49(1).Leaves(4)});
+  unable.reports[0] = ProgramReport{.status = EnvironmentError("no memory")};
+  const CaseResult not_run = AssessOf("", std::move(unable));
+  EXPECT_EQ(not_run.verdict, verdict::Verdict::kUnknown);
+  EXPECT_THAT(not_run.why, HasSubstr("rank 0 could not run it: no memory"));
+}
+
+TEST(Assess, AnAgentThatEndedIsUnknownUnlessSomethingElseIsProved) {
+  const auto with = [](int signal) {
+    CaseFacts facts = FactsOf({verdict::At50(0), verdict::At50(1), verdict::At50(2)});
+    facts.evidence[0].state = verdict::ProcessState::kLost;
+    if (signal != 0) facts.evidence[1] = verdict::After49(1).Signalled(signal);
+    facts.places = {{"node1", verdict::Loss::kClosed},
+                    {"node1", verdict::Loss::kNone},
+                    {"node1", verdict::Loss::kNone}};
+    return facts;
+  };
+  const CaseResult alone = AssessOf("", with(0));
+  EXPECT_EQ(alone.verdict, verdict::Verdict::kUnknown);
+  EXPECT_THAT(alone.why, HasSubstr("the agent of rank 0 ended"));
+  EXPECT_EQ(AssessOf("", with(SIGSEGV)).verdict, verdict::Verdict::kFail);
+}
+
+TEST(Assess, OutOfMemoryHasANameOfItsOwn) {
+  CaseFacts facts =
+      FactsOf({verdict::At50(0), verdict::After49(1).Reports("out of memory: 8 MiB").Leaves(1)});
+  EXPECT_EQ(AssessOf("", std::move(facts)).judgement.findings.at(0).cause,
+            verdict::Cause::kOutOfMemory);
+}
+
+TEST(AsJudged, AFinishedProgramCallsNothingMore) {
+  const std::vector<bool> heals(2, false);
+  const auto judged =
+      AsJudged({verdict::At50(0), verdict::After49(1).In(journal::Phase::kFinalize)},
+               {std::nullopt, Finished()}, heals, /*stuck=*/false);
+  EXPECT_EQ(judged[1].state, verdict::ProcessState::kExited);
+  EXPECT_EQ(judged[0].state, verdict::ProcessState::kRunning);
+  const auto stuck = AsJudged({verdict::At50(0), verdict::After49(1).In(journal::Phase::kFinalize)},
+                              {std::nullopt, Finished()}, heals, /*stuck=*/true);
+  EXPECT_EQ(stuck[1].state, verdict::ProcessState::kRunning);
+}
+
+TEST(AsJudged, AStopThatWillEndIsNoStop) {
+  const std::vector<std::optional<ProgramReport>> reports(2);
+  const std::vector<verdict::RankEvidence> evidence = {verdict::At50(0),
+                                                       verdict::After49(1).Stopped(SIGSTOP)};
+  EXPECT_EQ(AsJudged(evidence, reports, {false, true}, false)[1].state,
+            verdict::ProcessState::kRunning);
+  EXPECT_EQ(AsJudged(evidence, reports, {false, false}, false)[1].state,
+            verdict::ProcessState::kStopped);
+}
+
+TEST(AsJudged, DifferentGradientsAreWrongData) {
+  std::vector<std::optional<ProgramReport>> reports(3, Finished());
+  for (auto& report : reports) report->gradients = "a";
+  reports[2]->gradients = "b";
+  const auto judged = AsJudged({verdict::After49(0), verdict::After49(1), verdict::After49(2)},
+                               reports, std::vector<bool>(3, false), false);
+  EXPECT_EQ(judged[0].wrong_data, "");
+  EXPECT_NE(judged[2].wrong_data, "");
+}
+
+}  // namespace
+}  // namespace lockstep::stress::cases

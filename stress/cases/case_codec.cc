@@ -1,0 +1,63 @@
+// What became of a case, as bytes that a successor reads back: each record is described once, in
+// the notation of core/control/codec.h.
+#include "stress/cases/case_codec.h"
+
+#include <utility>
+
+#include "core/control/codec.h"
+#include "core/control/records.h"
+
+namespace lockstep::stress::cases {
+
+// Reports have a text of their own.
+static void Describe(control::Encoder& fields, const ProgramReport& report) {
+  fields(EncodeReport(report));
+}
+static void Describe(control::Decoder& fields, ProgramReport& report) {
+  std::string text;
+  fields(text);
+  Result<ProgramReport> decoded = DecodeReport(text);
+  fields.Require(decoded.ok());
+  if (decoded.ok()) report = *std::move(decoded);
+}
+void Describe(auto& fields, control::Is<Recovery> auto& recovery) {
+  fields(recovery.mode, recovery.outcome, recovery.generation, recovery.lost, recovery.members);
+  fields(recovery.first_iteration, recovery.detect_seconds, recovery.abort_seconds);
+  fields(recovery.rebuild_seconds, recovery.resume_seconds, recovery.failure);
+}
+void Describe(auto& fields, control::Is<CaseFacts> auto& facts) {
+  fields(facts.evidence, facts.fired, facts.notes, facts.reports, facts.recoveries);
+  fields(facts.detected_after_seconds, facts.seconds, facts.cut_short);
+}
+void Describe(auto& fields, control::Is<CaseResult> auto& result) {
+  fields.UpTo(result.verdict, verdict::Verdict::kUnknown);
+  fields(result.why, result.judgement, result.facts);
+}
+void Describe(auto& fields, control::Is<ReplicatedCase> auto& replicated) {
+  fields(replicated.index, replicated.result);
+}
+
+namespace {
+
+constexpr std::size_t kMostEvents = 64;
+
+void Shorten(journal::Journal& journal) {
+  auto& [events, missed] = journal;
+  if (events.size() <= kMostEvents) return;
+  missed += events.size() - kMostEvents;
+  events.erase(events.begin(), events.end() - kMostEvents);
+}
+
+}  // namespace
+
+std::string EncodeCase(std::size_t index, const CaseResult& result) {
+  ReplicatedCase replicated{index, result};
+  for (verdict::RankEvidence& rank : replicated.result.facts.evidence) Shorten(rank.journal);
+  return control::Encode(replicated);
+}
+
+std::optional<ReplicatedCase> DecodeCase(std::string_view bytes) {
+  return control::Decode<ReplicatedCase>(bytes);
+}
+
+}  // namespace lockstep::stress::cases

@@ -1,0 +1,89 @@
+// Rules that need the program: a general finding is renamed where the scenario, or the text of the
+// error, says more than the journals.
+#include "stress/cases/name_causes.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace lockstep::stress::cases {
+namespace {
+
+bool Says(const verdict::Finding& finding, std::string_view part) {
+  return finding.message.find(part) != std::string::npos;
+}
+
+void Rename(verdict::Finding& finding, verdict::Cause cause, std::string_view remedy) {
+  verdict::Finding specific = finding;
+  specific.cause = cause;
+  specific.remedy = remedy;
+  specific.evidence = {std::move(finding)};
+  finding = std::move(specific);
+}
+
+std::string_view RemedyOf(scenario::RacePattern pattern) {
+  switch (pattern) {
+    case scenario::RacePattern::kMissingWaitBefore:
+      return "Let the collective's stream wait for an event that is recorded after the kernel "
+             "(comm_stream.wait_stream(compute_stream)).";
+    case scenario::RacePattern::kMissingWaitAfter:
+      return "Let the reader's stream wait for the collective (work.wait(), or an event recorded "
+             "after it) before it uses the result.";
+    case scenario::RacePattern::kBufferReuse:
+      return "Let whoever writes the next input wait for the collective, or give each round in "
+             "flight a buffer of its own.";
+    case scenario::RacePattern::kFreeWhileInUse:
+      return "Tell the allocator that the collective's stream uses the memory "
+             "(tensor.record_stream(comm_stream)), or keep the tensor until the work is done.";
+    case scenario::RacePattern::kEventBeforeWork:
+      return "Record the event after the kernel was enqueued: an event covers only what is in "
+             "front of it.";
+  }
+  return "";
+}
+
+bool EndedInOrder(const verdict::Judgement& judgement, const std::vector<int>& ranks) {
+  return std::all_of(ranks.begin(), ranks.end(), [&](int rank) {
+    return judgement.outcomes[static_cast<std::size_t>(rank)].outcome ==
+           verdict::Outcome::kFinished;
+  });
+}
+
+bool ShowsOverlap(const std::vector<verdict::RankEvidence>& evidence) {
+  return std::any_of(evidence.begin(), evidence.end(), [](const verdict::RankEvidence& rank) {
+    return rank.wrong_data.find(" began before ") != std::string::npos;
+  });
+}
+
+}  // namespace
+
+void NameCauses(const scenario::Scenario& scenario,
+                const std::vector<verdict::RankEvidence>& evidence, verdict::Judgement& judgement) {
+  const auto* race = std::get_if<scenario::StreamRaceProgram>(&scenario.workload);
+  const bool loads = std::holds_alternative<scenario::LoadingProgram>(scenario.workload);
+  for (verdict::Finding& finding : judgement.findings) {
+    // An error that the program reports; its message says so.
+    if ((finding.cause == verdict::Cause::kRankFailed ||
+         finding.cause == verdict::Cause::kInitFailure) &&
+        (Says(finding, "out of memory") || Says(finding, "bad_alloc") ||
+         Says(finding, "Cannot allocate memory"))) {
+      finding.cause = verdict::Cause::kOutOfMemory;
+    } else if (race != nullptr && finding.cause == verdict::Cause::kDataCorruption &&
+               ShowsOverlap(evidence)) {
+      Rename(finding, verdict::Cause::kStreamRace, RemedyOf(race->pattern));
+    } else if (finding.cause == verdict::Cause::kDataCorruption &&
+               Says(finding, "returned without any effect")) {
+      Rename(finding, verdict::Cause::kNoEffect, verdict::InfoOf(verdict::Cause::kNoEffect).remedy);
+    } else if (loads && finding.cause == verdict::Cause::kRankExited && !finding.culprits.empty() &&
+               EndedInOrder(judgement, finding.culprits)) {
+      Rename(finding, verdict::Cause::kUnevenInputs,
+             "Give every rank as many batches: one length and one DistributedSampler for all, or "
+             "drop_last, or end the loop by agreement.");
+    }
+  }
+}
+
+}  // namespace lockstep::stress::cases

@@ -1,0 +1,19 @@
+// The faults of a case, from the scenario and its seed.
+#ifndef LOCKSTEP_STRESS_CASES_PLAN_FAULTS_H_
+#define LOCKSTEP_STRESS_CASES_PLAN_FAULTS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "stress/faults/fault_plan.h"
+#include "stress/scenario/scenario.h"
+
+namespace lockstep::stress::cases {
+
+// One entry a fault and rank, in the file's order. Moments that are `random` are drawn from `seed`.
+std::vector<faults::PlannedFault> PlanFaults(const scenario::Scenario& scenario,
+                                             std::uint64_t seed);
+
+}  // namespace lockstep::stress::cases
+
+#endif  // LOCKSTEP_STRESS_CASES_PLAN_FAULTS_H_

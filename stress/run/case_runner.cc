@@ -1,0 +1,297 @@
+// Events of the coordinator go into the state of the case (case_state.h); after each, the evidence
+// of all ranks is asked whether anyone can go on. Faults and recovery are classes of their own.
+#include "stress/run/case_runner.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/clock.h"
+#include "core/base/now.h"
+#include "core/verdict/standstill.h"
+#include "stress/faults/outside.h"
+
+namespace lockstep::stress::run {
+namespace {
+
+constexpr double kCollectSeconds = 5;
+constexpr double kEndSeconds = 10;
+// Peers of a process that is gone fail by themselves where the library hears of it: what they say
+// belongs to the evidence. One after the other: on a busy machine that takes a moment.
+constexpr double kSettleSeconds = 1;
+constexpr double kSettleDeafSeconds = 0.05;
+// For ranks that finished and are meant to linger.
+constexpr double kClosingSeconds = 0.5;
+constexpr double kLossSeconds = 0.2;          // for agents of a dead host to be missed
+constexpr std::size_t kHistoryEvents = 4096;  // of each rank, kept in the file
+constexpr double kStillSeconds = 1;           // of a link on which nothing moves
+constexpr double kResumeSeconds = 0.005;      // between looks whether ranks resumed
+
+// How long to wait for what is still to come after the proof. A rank that lingers closes nothing.
+double SettleSeconds(const scenario::Scenario& scenario, const std::string& backend,
+                     const verdict::Judgement& judgement) {
+  const bool lingers = scenario::Lingers(scenario);
+  const bool departed = std::any_of(
+      judgement.outcomes.begin(), judgement.outcomes.end(), [&](const verdict::RankOutcome& rank) {
+        return rank.outcome != verdict::Outcome::kHung &&
+               rank.outcome != verdict::Outcome::kStopped &&
+               !(lingers && rank.outcome == verdict::Outcome::kFinished);
+      });
+  if (!departed) return 0;
+  return backend == "gloo" ? kSettleSeconds : kSettleDeafSeconds;
+}
+
+}  // namespace
+
+CaseRunner::CaseRunner(coordinator::Coordinator& coordinator, const CaseOptions& options)
+    : coordinator_(coordinator),
+      options_(options),
+      ns_per_tick_(CalibrateTicks().ns_per_tick),
+      faults_(coordinator, state_),
+      recovery_(coordinator, options, state_,
+                [this](const std::function<bool()>& done, Deadline deadline) {
+                  return TakeEventsUntil(done, deadline);
+                }) {}
+
+bool CaseRunner::HostsAreLost() const {
+  const std::vector<verdict::RankPlace> places = coordinator_.places();
+  return std::any_of(places.begin(), places.end(), [](const verdict::RankPlace& place) {
+    return place.loss != verdict::Loss::kNone;
+  });
+}
+
+void CaseRunner::OnMessage(const coordinator::Event& event) {
+  switch (event.message.type) {
+    case kReportMessage: {
+      Result<cases::ProgramReport> report = cases::DecodeReport(event.message.payload);
+      if (!report.ok()) report = cases::ProgramReport{.status = report.status()};
+      state_.ranks[event.rank].report = *std::move(report);
+      return;
+    }
+    case kMachineMessage:
+      if (worker_facts_.empty()) worker_facts_ = event.message.payload;
+      return;
+    case kFiredMessage:
+      return faults_.OnFired(event.message.payload);
+    default:
+      return recovery_.OnMessage(event);
+  }
+}
+
+bool CaseRunner::AllOver() {
+  bool all_gone = true;
+  for (const RankState& rank : state_.ranks) {
+    if (rank.gone) continue;
+    if (!rank.finished()) return false;
+    all_gone = false;
+  }
+  if (all_gone) return true;
+  const bool lingers = scenario::Lingers(state_.stress_case->scenario);
+  if (!state_.closing_at) {
+    state_.closing_at =
+        Deadline::AfterSeconds(lingers ? kClosingSeconds : options_.deadline_seconds);
+  }
+  state_.stuck = !lingers && state_.closing_at->Passed();
+  return state_.closing_at->Passed();
+}
+
+// A rank is silent beyond the deadline. As long as another one does something, it may come: only
+// when all are silent for so long is that held against anyone.
+void CaseRunner::OnOverdue() {
+  // Who is stopped for longer than the deadline is stopped.
+  for (RankState& rank : state_.ranks) rank.heals = false;
+  const std::vector<verdict::RankEvidence> evidence =
+      Judged(state_, coordinator_.Glance(Deadline::AfterSeconds(kCollectSeconds)));
+  for (const verdict::RankEvidence& rank : evidence) {
+    if (rank.state != verdict::ProcessState::kRunning || rank.idle) continue;
+    if (rank.seconds_silent < options_.deadline_seconds) return;
+  }
+  // Nor is anyone silent whose bytes still move. A glance tells of them only if links are watched.
+  const bool told =
+      std::any_of(evidence.begin(), evidence.end(),
+                  [](const verdict::RankEvidence& rank) { return !rank.sockets.empty(); });
+  links::LinkDirector& links = faults_.links();
+  links.Look(told ? evidence : coordinator_.Collect(Deadline::AfterSeconds(kCollectSeconds)));
+  if (links.Moved(kStillSeconds)) {
+    state_.look_again_at = Deadline::AfterSeconds(kStillSeconds / 2);
+    return;
+  }
+  verdict::Judgement judgement =
+      cases::JudgeCase(state_.stress_case->scenario, options_.backend, evidence,
+                       options_.deadline_seconds, state_.generation);
+  if (judgement.findings.empty()) return;
+  if (state_.recovers()) return recovery_.OnSilence(std::move(judgement));
+  const auto since = static_cast<std::int64_t>(NowTicks() - verdict::NewestTicks(evidence));
+  if (!state_.detected_seconds) {
+    state_.detected_seconds = static_cast<double>(since) * ns_per_tick_ * 1e-9;
+  }
+  state_.Take(Turn::kEnded);
+}
+
+void CaseRunner::Handle(const coordinator::Event& event) {
+  switch (event.kind) {
+    case coordinator::EventKind::kMessage:
+      return OnMessage(event);
+    case coordinator::EventKind::kFault:
+      return faults_.OnFault(event);
+    case coordinator::EventKind::kPlugin:
+      return faults_.OnPlugin(event);
+    case coordinator::EventKind::kExited:
+    case coordinator::EventKind::kSignalled:
+      state_.ranks[event.rank].gone = true;
+      return;
+    case coordinator::EventKind::kLost:
+      return state_.Take(Turn::kEnded);
+    case coordinator::EventKind::kOverdue:
+      return OnOverdue();
+    case coordinator::EventKind::kTerminate:
+      terminated_ = true;
+      state_.CutShort("ended by a signal");
+      [[fallthrough]];
+    case coordinator::EventKind::kWarned:
+      return save_();
+    case coordinator::EventKind::kData:
+    case coordinator::EventKind::kQuiet:
+    case coordinator::EventKind::kStopped:
+    case coordinator::EventKind::kContinued:
+    case coordinator::EventKind::kTimeout:
+      return;
+  }
+}
+
+Deadline CaseRunner::NextWake() const {
+  Deadline wake = faults_.NextDue(Deadline::AfterSeconds(1));
+  if (state_.closing_at) wake = wake.Earlier(*state_.closing_at);
+  if (state_.look_again_at) wake = wake.Earlier(*state_.look_again_at);
+  if (recovery_.looks()) wake = wake.Earlier(Deadline::AfterSeconds(kResumeSeconds));
+  return state_.settled_at ? wake.Earlier(*state_.settled_at) : wake;
+}
+
+bool CaseRunner::TakeEventsUntil(const std::function<bool()>& done, Deadline deadline) {
+  while (!done()) {
+    if (deadline.Passed() || state_.over()) return false;
+    Handle(coordinator_.Next(NextWake().Earlier(deadline)));
+    faults_.DoDue();
+  }
+  return true;
+}
+
+void CaseRunner::LookAt(const coordinator::Event& event, coordinator::StandstillWatch& watch) {
+  if (state_.recovers()) {
+    recovery_.OnEvent(event, watch);
+    if (recovery_.watches()) {
+      recovery_.LookForResume(coordinator_.Journals(kHistoryEvents, Deadline::AfterSeconds(1)));
+    }
+    return;
+  }
+  const std::optional<coordinator::Standstill> standstill = watch.OnEvent(event);
+  if (!standstill) return;
+  state_.detected_seconds = standstill->seconds_after;
+  state_.settled_at = Deadline::AfterSeconds(
+      SettleSeconds(state_.stress_case->scenario, options_.backend, standstill->judgement));
+  state_.Take(Turn::kProved);
+}
+
+void CaseRunner::Watch() {
+  coordinator::StandstillWatch watch(
+      coordinator_, [this](std::vector<verdict::RankEvidence>& evidence) {
+        faults_.links().Look(evidence);
+        evidence = Judged(state_, std::move(evidence));
+        const verdict::Judgement judgement = ProvedBy(state_, options_, evidence);
+        if (!state_.sighting) state_.sighting = SightMismatch(evidence, judgement, NowTicks());
+        return judgement;
+      });
+  const Deadline limit = Deadline::AfterSeconds(options_.limit_seconds);
+  while (!state_.over() && !AllOver()) {
+    if (state_.settled_at && state_.settled_at->Passed()) return;
+    if (limit.Passed()) {
+      return state_.CutShort(fmt::format("not over after {} s (--limit)", options_.limit_seconds));
+    }
+    coordinator::Event event = coordinator_.Next(NextWake().Earlier(limit));
+    Handle(event);
+    // A program that is over may be what another one waits for, silent since long.
+    const bool over =
+        event.kind == coordinator::EventKind::kMessage && state_.ranks[event.rank].report;
+    if (over) event.kind = coordinator::EventKind::kQuiet;
+    faults_.DoDue();
+    if (state_.look_again_at && state_.look_again_at->Passed()) {
+      state_.look_again_at.reset();
+      OnOverdue();
+    }
+    if (state_.phase == Phase::kWatching) LookAt(event, watch);
+  }
+}
+
+void CaseRunner::AwaitLosses() {
+  const Deadline deadline = Deadline::AfterSeconds(kLossSeconds);
+  while (!HostsAreLost() && !deadline.Passed()) Handle(coordinator_.Next(deadline));
+}
+
+void CaseRunner::DrainEvents() {
+  for (coordinator::Event event = coordinator_.Next(Deadline::AfterNs(0));
+       event.kind != coordinator::EventKind::kTimeout;
+       event = coordinator_.Next(Deadline::AfterNs(0))) {
+    if (event.kind == coordinator::EventKind::kMessage) OnMessage(event);
+    if (event.kind == coordinator::EventKind::kFault) faults_.OnFault(event);
+    if (event.kind == coordinator::EventKind::kTerminate) Handle(event);
+  }
+}
+
+cases::CaseFacts CaseRunner::Gather() {
+  cases::CaseFacts facts;
+  if (terminated_) AwaitLosses();
+  // Told to end, there is no time for stacks.
+  const Deadline collect = Deadline::AfterSeconds(kCollectSeconds);
+  facts.evidence = terminated_ ? coordinator_.Glance(collect) : coordinator_.Collect(collect);
+  facts.places = coordinator_.places();
+  facts.journals = coordinator_.Journals(kHistoryEvents, Deadline::AfterSeconds(kCollectSeconds));
+  DrainEvents();
+  facts.evidence = Judged(state_, std::move(facts.evidence));
+  for (const control::AgentInfo& agent : coordinator_.agents())
+    facts.hosts.push_back({agent.host, agent.boot_id});
+  if (recovery_.watches()) recovery_.LookForResume(facts.journals);
+  facts.recoveries = recovery_.TakeRecoveries();
+  facts.generation = state_.generation;
+  coordinator_.EndWorkers(Deadline::AfterSeconds(kEndSeconds));
+  while (coordinator_.Next(Deadline::AfterNs(0)).kind != coordinator::EventKind::kTimeout) {
+  }
+  // Nobody can be started again.
+  terminated_ = terminated_ || HostsAreLost();
+  facts.reports = state_.ranks.Map([](const RankState& rank) { return rank.report; });
+  for (const FaultState& fault : state_.faults) facts.fired.push_back(fault.fired);
+  facts.notes = faults_.Notes();
+  facts.cut_short = state_.cut_short;
+  facts.detected_after_seconds = state_.detected_seconds;
+  return facts;
+}
+
+Result<cases::CaseResult> CaseRunner::Run(const cases::StressCase& stress_case) {
+  state_ = CaseState(stress_case, coordinator_.size());
+  recovery_.Reset();
+  faults_.Prepare();
+  const std::int64_t began_ns = NowNs();
+  const Status started =
+      coordinator_.StartWorkers(faults::SetupsFor(stress_case.faults, coordinator_.size()));
+  if (!started.ok() && !HostsAreLost()) return started;
+  if (!started.ok()) state_.Take(Turn::kEnded);
+  for (int rank = coordinator_.size() - 1; rank >= 0; --rank) {
+    coordinator_.Send(
+        rank, {kCaseMessage, EncodedOrder(state_, options_, {0, rank, coordinator_.size()})});
+  }
+  faults_.Start();
+  Watch();
+  cases::CaseFacts facts = Gather();
+  facts.seconds = static_cast<double>(NowNs() - began_ns) * 1e-9;
+  cases::CaseResult result =
+      cases::Assess(stress_case, options_.backend, options_.deadline_seconds, std::move(facts));
+  // A proof that the final judgement repeats was known when it was first seen.
+  if (state_.sighting && Confirms(result.judgement, *state_.sighting)) {
+    const auto since =
+        static_cast<std::int64_t>(state_.sighting->seen_at - state_.sighting->proved_at);
+    result.facts.detected_after_seconds = static_cast<double>(since) * ns_per_tick_ * 1e-9;
+  }
+  return result;
+}
+
+}  // namespace lockstep::stress::run

@@ -1,0 +1,71 @@
+// The coordinator's side of a case: starts workers, applies the faults that come from outside,
+// watches, and ends the case when it is over, proved to stand still, or silent for too long.
+#ifndef LOCKSTEP_STRESS_RUN_CASE_RUNNER_H_
+#define LOCKSTEP_STRESS_RUN_CASE_RUNNER_H_
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/deadline.h"
+#include "core/base/status.h"
+#include "core/coordinator/coordinator.h"
+#include "core/coordinator/standstill_watch.h"
+#include "stress/cases/assess.h"
+#include "stress/cases/catalogue.h"
+#include "stress/run/case_faults.h"
+#include "stress/run/case_options.h"
+#include "stress/run/case_recovery.h"
+#include "stress/run/case_state.h"
+
+namespace lockstep::stress::run {
+
+class CaseRunner {
+ public:
+  CaseRunner(coordinator::Coordinator& coordinator, const CaseOptions& options);
+
+  // Called when the launcher is about to end us: there may be a second left until it kills.
+  void SetSave(std::function<void()> save) { save_ = std::move(save); }
+
+  // One case in new workers. Errors are of the environment; what happened to ranks is in the
+  // result.
+  Result<cases::CaseResult> Run(const cases::StressCase& stress_case);
+  // Told to end by a signal, or a host is lost: no further case should be run.
+  bool terminated() const { return terminated_; }
+  // What the first worker that got so far told of the library and the device; else empty.
+  const std::string& worker_facts() const { return worker_facts_; }
+
+ private:
+  void Watch();
+  // After each event, while nothing is proved.
+  void LookAt(const coordinator::Event& event, coordinator::StandstillWatch& watch);
+  void Handle(const coordinator::Event& event);
+  void OnMessage(const coordinator::Event& event);
+  void OnOverdue();
+  // Nobody runs any more, but for ranks that finished and linger.
+  bool AllOver();
+  Deadline NextWake() const;
+  bool TakeEventsUntil(const std::function<bool()>& done, Deadline deadline);
+  cases::CaseFacts Gather();
+  // What ranks told before this moment belongs to the evidence.
+  void DrainEvents();
+  // Whether an agent, or the launcher on its host, is gone.
+  bool HostsAreLost() const;
+  // Told to end: the launcher does that when a host is lost, and it may know first.
+  void AwaitLosses();
+
+  coordinator::Coordinator& coordinator_;
+  const CaseOptions& options_;
+  double ns_per_tick_;
+  bool terminated_ = false;
+  std::string worker_facts_;
+  std::function<void()> save_ = [] {};
+  CaseState state_;  // of the case that runs
+  CaseFaults faults_;
+  CaseRecovery recovery_;
+};
+
+}  // namespace lockstep::stress::run
+
+#endif  // LOCKSTEP_STRESS_RUN_CASE_RUNNER_H_

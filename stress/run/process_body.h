@@ -1,0 +1,50 @@
+// A rank that is a process: what its faults do to it.
+#ifndef LOCKSTEP_STRESS_RUN_PROCESS_BODY_H_
+#define LOCKSTEP_STRESS_RUN_PROCESS_BODY_H_
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+
+#include "core/comm/recorded.h"
+#include "core/worker/worker_link.h"
+#include "stress/faults/fault_gate.h"
+
+namespace lockstep::stress::run {
+
+class ProcessBody final : public faults::RankBody {
+ public:
+  explicit ProcessBody(worker::WorkerLink& link);
+  // From now on the journal is written through it; nullptr: directly again.
+  void set_recorded(comm::RecordedCommunicator* recorded) { recorded_ = recorded; }
+
+  // Whose memory faults may take; outlives this.
+  void set_device(device::Device* device) { device_ = device; }
+
+  void Journal(std::size_t fault_index) override;
+  Status ApplyOutside(std::size_t fault_index) override;
+  Status Suffer(const faults::PlannedFault& fault) override;
+  void Exit(int code) override;
+  double SecondsSinceStart() override;
+  Status Sleep(std::int64_t ns) override;
+
+  // An error of the program's own was injected: it ends, and nobody recovers it.
+  bool raised() const { return raised_; }
+  bool abort_hangs() const { return abort_hangs_; }
+  bool wrong_membership() const { return wrong_membership_; }
+
+ private:
+  worker::WorkerLink& link_;
+  comm::RecordedCommunicator* recorded_ = nullptr;
+  device::Device* device_ = nullptr;
+  std::vector<std::unique_ptr<device::Buffer>> taken_;  // of its memory
+  std::mutex mutex_;  // of the link: faults of the library fire on the streams' threads
+  std::int64_t began_ns_;
+  bool raised_ = false;
+  std::atomic<bool> abort_hangs_ = false;  // asked by the thread that aborts
+  bool wrong_membership_ = false;
+};
+
+}  // namespace lockstep::stress::run
+
+#endif  // LOCKSTEP_STRESS_RUN_PROCESS_BODY_H_

@@ -1,0 +1,54 @@
+// What the conductor and the workers of a stress run say to each other.
+#ifndef LOCKSTEP_STRESS_RUN_PROTOCOL_H_
+#define LOCKSTEP_STRESS_RUN_PROTOCOL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+
+namespace lockstep::stress::run {
+
+enum StressMessage : std::uint32_t {
+  kCaseMessage = 1,  // to the worker: CaseOrder
+  kFiredMessage,     // from the worker: the index of a fault, as decimal text, before it acts
+  kAppliedMessage,   // to the worker: the fault that it waits for was applied; empty
+  kReportMessage,    // from the worker: ProgramReport (stress/cases/program_report.h)
+  // Of a recovery. A generation is one communicator of all its members; the first is 0.
+  kAbortMessage,       // to the worker: the generation to give up, as decimal text
+  kAbortedMessage,     // from the worker: the same, when Abort() returned
+  kRebuildMessage,     // to the worker: Membership
+  kConnectingMessage,  // from the worker: the Membership it takes, before it connects
+  kConnectedMessage,   // from the worker: generation and ticks, as decimal text
+  kMachineMessage,     // from the worker, before any fault befalls it: WorkerFacts
+};
+
+// A rank's place in a generation.
+struct Membership {
+  int generation = 0;
+  int rank = 0;
+  int size = 0;
+  std::int64_t first_iteration = 0;
+  std::vector<int> members = {};         // by rank: the rank at the beginning
+  std::vector<std::int64_t> fired = {};  // faults that must not befall it again
+};
+std::string EncodeMembership(const Membership& membership);
+Result<Membership> DecodeMembership(const std::string& payload);
+
+// One case as a worker needs it; it derives everything else as the coordinator does.
+struct CaseOrder {
+  std::string origin;  // of the scenario
+  std::string text;    // TOML
+  int ranks = 0;
+  std::string backend;
+  std::uint64_t seed = 0;
+  Membership membership = {};
+};
+std::string EncodeOrder(const CaseOrder& order);
+Result<CaseOrder> DecodeOrder(const std::string& payload);
+
+}  // namespace lockstep::stress::run
+
+#endif  // LOCKSTEP_STRESS_RUN_PROTOCOL_H_

@@ -1,0 +1,16 @@
+// A rank of a stress case: one case, then it leaves.
+#ifndef LOCKSTEP_STRESS_RUN_WORKER_H_
+#define LOCKSTEP_STRESS_RUN_WORKER_H_
+
+#include <memory>
+
+#include "core/worker/worker_link.h"
+
+namespace lockstep::stress::run {
+
+// The whole life of a worker process; its exit code.
+int RunStressWorker(std::unique_ptr<worker::WorkerLink> own_link);
+
+}  // namespace lockstep::stress::run
+
+#endif  // LOCKSTEP_STRESS_RUN_WORKER_H_

@@ -1,0 +1,18 @@
+// A case with all ranks in this process, in virtual time: what the rules of a library make of it.
+#ifndef LOCKSTEP_STRESS_SIMULATE_SIMULATE_H_
+#define LOCKSTEP_STRESS_SIMULATE_SIMULATE_H_
+
+#include "core/comm/sim/rules.h"
+#include "stress/cases/assess.h"
+#include "stress/cases/catalogue.h"
+
+namespace lockstep::stress::simulate {
+
+// Deterministic from the case and its seed. Virtual silence of all ranks for `deadline_seconds` is
+// taken for ever, as on real ones; most hangs are quiescence: nothing can happen any more.
+cases::CaseResult Simulate(const cases::StressCase& stress_case, comm::sim::SimRules rules,
+                           double deadline_seconds);
+
+}  // namespace lockstep::stress::simulate
+
+#endif  // LOCKSTEP_STRESS_SIMULATE_SIMULATE_H_
