@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "core/verdict/history.h"
 #include "core/verdict/judge.h"
 
 namespace lockstep::verdict {
@@ -34,6 +35,7 @@ Launch LaunchOf(const std::vector<Loss>& losses, int ranks_a_host = 2) {
 
 const Finding* Named(Launch& launch) {
   NameLostHosts(launch.places, launch.evidence, launch.judgement);
+  for (const Finding& finding : launch.judgement.findings) ExpectHeadline(finding);
   return launch.judgement.findings.empty() ? nullptr : &launch.judgement.findings.front();
 }
 

@@ -36,7 +36,7 @@ _ALLOWED = {
     "watch/events/": ("watch/events/",),
     # What is loaded into other people's programs knows nothing but the events.
     "watch/preload/": ("watch/events/", "watch/preload/"),
-    "watch/judge/": ("watch/events/", "watch/judge/"),
+    "watch/judge/": ("core/verdict/headline", "watch/events/", "watch/judge/"),
     # `lockstep stress` plans and records as stress does.
     "cli/": ("cli/", "core/", "datasets/", "results/", "stress/harness/", "stress/scenario/",
              "watch/run/"),
