@@ -98,6 +98,7 @@ std::string FormatText(const Diagnosis& diagnosis) {
   const diagnose::StoredCase& of = diagnosis.of;
   const std::string& backend = of.setting.backend;
   std::string text =
+      diagnose::FormatFirstLine(diagnosis.judgement) +
       fmt::format("{}, {} ranks, backend {}: {}\n",
                   of.record != nullptr ? of.record->name : fmt::format("Lifetime {}", of.lifetime),
                   of.evidence.size(), backend.empty() ? "unknown" : backend,

@@ -43,9 +43,11 @@ class DiagnoseTest(unittest.TestCase):
         code, out, _ = diagnose(path_of("join_barrier"), "--rows=1")
         self.assertEqual(code, 1)
         lines = out.splitlines()
-        self.assertEqual(lines[0], "Lifetime 0, 2 ranks, backend gloo: fail")
-        self.assertIn("collective_mismatch (proved, ranks 0,1): ", lines[1])
-        self.assertIn("-> Call no collectives of your own inside join()", lines[2])
+        self.assertEqual(lines[0], "FAIL: rank 1 calls barrier 1 where rank 0 calls all_reduce 4 "
+                                   "(join: alive of iteration 3): they cannot go on")
+        self.assertEqual(lines[1], "Lifetime 0, 2 ranks, backend gloo: fail")
+        self.assertIn("collective_mismatch (proved, ranks 0,1): ", lines[2])
+        self.assertIn("-> Call no collectives of your own inside join()", lines[3])
         self.assertEqual([" ".join(line.split()) for line in lines[-4:]],
                          ["seq rank 0 rank 1",
                           "2 all_reduce f32[2] bucket 0 done all_reduce f32[2] bucket 0 done",

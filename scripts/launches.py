@@ -136,7 +136,11 @@ def findings_of(run):
     """Of an open result file, in the order of the file."""
     return [{"case": int(row["case"]), "cause": text(row["cause"]), "proved": bool(row["proved"]),
              "culprits": [int(rank) for rank in text(row["culprits"]).split(",") if rank],
-             "message": text(row["message"])} for row in run["verdicts/findings"][:]]
+             "message": text(row["message"]),
+             # Files from before findings had one: the first clause of the message.
+             "headline": text(row["headline"]) if "headline" in row.dtype.names
+             else text(row["message"]).split("; ")[0]}
+            for row in run["verdicts/findings"][:]]
 
 
 class JsonLines:

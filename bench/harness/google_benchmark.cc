@@ -108,7 +108,8 @@ double MeanNs(const results::store::CaseRecord& record) {
 void Replay(benchmark::State& state, const results::store::CaseRecord& record) {
   if (record.summary.iterations == 0) {
     const auto& findings = record.judgement.findings;
-    const std::string why = findings.empty() ? record.summary.stopped_by : findings.front().message;
+    const std::string why =
+        findings.empty() ? record.summary.stopped_by : findings.front().headline.text();
     state.SkipWithError(why.c_str());
     return;
   }

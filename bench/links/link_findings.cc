@@ -66,6 +66,10 @@ verdict::Finding SlowLink(const LinkGroup& group, const LinkVerdicts& verdicts,
       "partners",
       reversed ? other : one, reversed ? one : other, one_way ? "" : " and back",
       Figures(verdicts.second, pair, bytes, one, other), HowMeasured(verdicts, pair));
+  finding.headline =
+      verdict::Headline(fmt::format("link {} -> {}{} is slow", reversed ? other : one,
+                                    reversed ? one : other, one_way ? "" : " and back"))
+          .Add(": " + Figures(verdicts.second, pair, bytes, one, other));
   finding.remedy = fmt::format(
       "See cables, error counters (ethtool -S), speed and route of the interfaces between {} and "
       "{}",
@@ -99,6 +103,10 @@ verdict::Finding SlowNode(const LinkGroup& group, const LinkVerdicts& verdicts, 
       fmt::format("{} {}: slow with {} of {} partners, measured {}; {} - {}: {}",
                   finding.cause.name(), name, slow, partners, HowMeasured(verdicts, *worst), end,
                   other_end, Figures(verdicts.second, *worst, bytes, end, other_end));
+  finding.headline =
+      verdict::Headline(fmt::format("{} is slow with {} of {} partners", name, slow, partners))
+          .Add(fmt::format("; {} - {}: {}", end, other_end,
+                           Figures(verdicts.second, *worst, bytes, end, other_end)));
   finding.remedy = fmt::format(
       "Take {} out of the job; see its load, its interface, its cable to the switch, and the clock "
       "of its processors",
@@ -129,6 +137,7 @@ void NameOpenLinks(const std::vector<results::store::RankHistory>& history, int 
     return;
   }
   finding.message = fmt::format("a message on {} does not arrive; {}", names, finding.message);
+  finding.headline = verdict::Headline::Of(finding.message);
   if (finding.culprits.empty() && open.size() == 1) {
     finding.culprits = {open.begin()->first, open.begin()->second};
   }

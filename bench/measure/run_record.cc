@@ -13,6 +13,7 @@
 #include "bench/measure/summarize.h"
 #include "core/base/clock.h"
 #include "core/base/random.h"
+#include "core/verdict/wording.h"
 
 namespace lockstep::bench::measure {
 namespace {
@@ -30,6 +31,15 @@ std::string WrongMessage(const results::store::WrongResult& wrong, const plan::P
       wrong.expected, wrong_elements);
 }
 
+verdict::Headline WrongHeadline(const std::vector<int>& culprits, const CaseBook& book,
+                                const plan::PlannedCase& planned) {
+  const results::store::WrongResult& first = book.wrong.front();
+  return verdict::Headline(fmt::format("{} received wrong data in {}",
+                                       verdict::FormatRanks(culprits), planned.name))
+      .Add(fmt::format(": element {} is {}, expected {}", first.element, first.got, first.expected))
+      .Add(fmt::format("; {} wrong elements in all", book.wrong_elements));
+}
+
 verdict::Finding CorruptionOf(const CaseBook& book, const plan::PlannedCase& planned) {
   verdict::Finding finding;
   finding.cause = verdict::Cause::kDataCorruption;
@@ -45,6 +55,8 @@ verdict::Finding CorruptionOf(const CaseBook& book, const plan::PlannedCase& pla
           ? fmt::format("{} wrong elements in {}; its ranks have told of others before where",
                         book.wrong_elements, planned.name)
           : WrongMessage(book.wrong.front(), planned, book.wrong_elements);
+  finding.headline = book.wrong.empty() ? verdict::Headline::Of(finding.message)
+                                        : WrongHeadline(finding.culprits, book, planned);
   finding.remedy =
       "Run again with -c full; if it stays on one rank, suspect its memory, link or device, if it "
       "moves with the software, the collective library or an interposed one (LD_PRELOAD)";
@@ -59,6 +71,7 @@ verdict::Finding SlownessOf(const Stall& stall) {
   finding.message =
       fmt::format("rank {} slept in {} while the others waited, and then went on ({})", stall.rank,
                   stall.where, stall.system.substr(0, stall.system.find("; stack")));
+  finding.headline = stall.headline;
   finding.remedy = fmt::format(
       "See max and p99 of this case; look at rank {}'s host and at what it sleeps in", stall.rank);
   return finding;
@@ -198,9 +211,9 @@ std::string SummaryLine(const results::store::Run& run) {
   if (!run.judgement.findings.empty()) {
     const verdict::Finding& finding = run.judgement.findings.front();
     const std::size_t others = run.judgement.findings.size() - 1;
-    return fmt::format("{}{}. {}", finding.message,
-                       others > 0 ? fmt::format(" (and {} more findings)", others) : "",
-                       finding.remedy);
+    verdict::Headline headline = finding.headline;
+    if (others > 0) headline.Add(fmt::format("; {} more findings", others));
+    return headline.text();
   }
   const auto measured = std::count_if(run.cases.begin(), run.cases.end(), [](const auto& record) {
     return record.judgement.verdict == verdict::Verdict::kPass;

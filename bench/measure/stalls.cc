@@ -1,10 +1,13 @@
 #include "bench/measure/stalls.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <iterator>
 #include <optional>
 
 #include "core/journal/journal.h"
+#include "core/verdict/rank_view.h"
 #include "core/verdict/wording.h"
 
 namespace lockstep::bench::measure {
@@ -33,8 +36,11 @@ void StallWatch::Look(const std::vector<verdict::RankEvidence>& all, int repetit
       return stall.rank == rank.rank && stall.event == open->index;
     });
     if (known || asleep_.size() + stalls_.size() >= kMostStalls) continue;
-    asleep_.push_back({rank.rank, open->case_index, repetition, open->index,
-                       verdict::DescribeInvocation(*open), rank.system});
+    asleep_.push_back(
+        {rank.rank, open->case_index, repetition, open->index, verdict::DescribeInvocation(*open),
+         rank.system,
+         verdict::Headline(fmt::format("{} slept in {} while the others waited",
+                                       verdict::Who({&rank}), verdict::NameOfInvocation(*open)))});
   }
 }
 

@@ -19,6 +19,7 @@ struct Stall {
   std::uint64_t event = 0;  // of its journal: the open invocation
   std::string where;
   std::string system;  // what the operating system says of it
+  verdict::Headline headline;
 };
 
 // A rank that sleeps is a stall only once it is seen to have gone on: until then it may be hung.

@@ -38,6 +38,7 @@ std::string WhyNothing(const flight::FlightDiagnosis& diagnosis, double deadline
 std::string FormatText(const flight::FlightJob& job, const flight::FlightDiagnosis& diagnosis,
                        double deadline_seconds) {
   std::string text =
+      FormatFirstLine(diagnosis.judgement) +
       fmt::format("{} dumps of format {}, backend {}: {}\n", job.dumps.size(), Versions(job),
                   diagnosis.backend, verdict::NameOf(diagnosis.judgement.verdict));
   for (const verdict::Finding& finding : diagnosis.judgement.findings)

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "results/report/findings.h"
+
 namespace lockstep::cli::diagnose {
 namespace {
 
@@ -38,6 +40,12 @@ std::string Format(const verdict::Finding& finding, const std::string& indent,
 
 }  // namespace
 
+std::string FormatFirstLine(const verdict::Judgement& judgement) {
+  if (judgement.findings.empty()) return "";
+  return fmt::format("{}: {}\n", results::report::Shout(judgement.verdict),
+                     judgement.findings.front().headline.text());
+}
+
 std::string FormatFinding(const verdict::Finding& finding, const std::string& indent) {
   return Format(finding, indent, "");
 }
@@ -65,6 +73,7 @@ Json ToJson(const verdict::Finding& finding) {
   Json json = {{"cause", finding.cause.name()},
                {"culprits", finding.culprits},
                {"certainty", finding.proved ? "proved" : "suspected"},
+               {"headline", finding.headline.text()},
                {"message", finding.message},
                {"remedy", finding.remedy}};
   if (finding.operation) {

@@ -10,6 +10,8 @@
 
 namespace lockstep::cli::diagnose {
 
+// "FAIL: rank 1 … was killed …; rank 0 waits for it": who, where, what. "" where nothing was found.
+std::string FormatFirstLine(const verdict::Judgement& judgement);
 // With its remedy and its evidence; lines begin with `indent`.
 std::string FormatFinding(const verdict::Finding& finding, const std::string& indent);
 // The ranks that did not finish, as many as a person reads; the others are counted.

@@ -2,6 +2,7 @@
 """`lockstep diagnose` says of every case of a stress run what the run itself said of it."""
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,15 @@ MPIRUN = ["mpirun", "-np", "2", "--oversubscribe", "--bind-to", "none", "--allow
 
 def finding_of(cause, culprits, proved):
     return cause, sorted(culprits), bool(proved)
+
+
+def names_a_culprit(headline, culprits):
+    """Of "ranks 0, 2-4 and 7 …" any of the five; or a link, or a host."""
+    named = set()
+    for ranks in re.findall(r"\branks? ([-\d, ]*(?:and [-\d]+)?)", headline):
+        for first, last in re.findall(r"(\d+)(?:-(\d+))?", ranks):
+            named.update(range(int(first), int(last or first) + 1))
+    return "link " in headline or headline.startswith("host ") or bool(named & set(culprits))
 
 
 def stored_in(path):
@@ -72,6 +82,8 @@ class CatalogueTest(unittest.TestCase):
                 said = [finding_of(f["cause"], f["culprits"], f["certainty"] == "proved")
                         for f in case["findings"]]
                 self.assertEqual(case["case"], name)
+                for finding in case["findings"]:
+                    self.expect_a_headline(finding)
                 self.assertEqual(case["judged_again"], bool(rules) and not recovered, name)
                 self.assertEqual(case["whole_evidence"], not recovered, name)
                 # A slow link is a note on how bytes came, of which a file keeps no more than this.
@@ -79,6 +91,15 @@ class CatalogueTest(unittest.TestCase):
                     findings = [f for f in findings if f[0] != "slow_link"]
                 self.assertEqual(said, findings, (name, rules))
         return cases
+
+    def expect_a_headline(self, finding):
+        headline = finding["headline"]
+        self.assertIn(len(headline.split()), range(1, 26), finding)
+        self.assertNotIn("\n", headline)
+        if finding["culprits"]:
+            self.assertTrue(names_a_culprit(headline, finding["culprits"]), finding)
+        for general in finding.get("evidence", []):
+            self.expect_a_headline(general)
 
     def test_in_simulation(self):
         path = self.run_stress("sim.h5", [], [
@@ -96,6 +117,10 @@ class CatalogueTest(unittest.TestCase):
         self.expect_the_same_of_an_older_file(path, cases)
 
     def expect_what_a_person_reads(self, path, cases):
+        lines = diagnose(path).splitlines()
+        for before, line in zip(lines, lines[1:]):
+            if ", 2 ranks, backend gloo: " in line and before.startswith(("FAIL: ", "UNKNOWN: ")):
+                self.assertLessEqual(len(before.split()), 25)
         heads = [line for line in diagnose(path).splitlines()
                  if ", 2 ranks, backend gloo: " in line]
         self.assertEqual([head.split(",")[0] for head in heads],

@@ -14,6 +14,7 @@
 #include "core/agent/sockets.h"
 #include "core/agent/worker_log.h"
 #include "core/control/clock_reading.h"
+#include "core/control/machine.h"
 #include "core/control/open_files.h"
 #include "core/control/worker_card.h"
 #include "core/journal/device_marks.h"
@@ -350,6 +351,8 @@ verdict::RankEvidence RankAgent::Evidence(Deadline deadline, bool system) {
   AwaitEnd(deadline);
   verdict::RankEvidence evidence;
   evidence.rank = context_.rank;
+  evidence.host = control::HostName();
+  evidence.pid = child_ == nullptr ? 0 : child_->pid();
   evidence.state = worker_.process;
   evidence.exit_code = worker_.exit_code;
   evidence.signal = worker_.signal;

@@ -74,12 +74,19 @@ std::vector<Interface> UpInterfaces() {
 
 }  // namespace
 
+const std::string& HostName() {
+  static const std::string host = [] {
+    char name[256] = {};
+    gethostname(name, sizeof name - 1);
+    return std::string(name);
+  }();
+  return host;
+}
+
 AgentInfo DescribeAgent(int rank) {
   AgentInfo info;
   info.rank = rank;
-  char name[256] = "";
-  gethostname(name, sizeof name - 1);
-  info.host = name;
+  info.host = HostName();
   info.boot_id = FirstLine("/proc/sys/kernel/random/boot_id");
   info.pid = getpid();
   info.cpus = AllowedCpus();

@@ -10,6 +10,9 @@
 
 namespace lockstep::control {
 
+// Asked once.
+const std::string& HostName();
+
 AgentInfo DescribeAgent(int rank);
 
 // The IPv4 address on which the coordinator of several hosts listens: that of the interface that

@@ -67,6 +67,7 @@ void Describe(auto& fields, Is<verdict::RankEvidence> auto& evidence) {
   fields.UpTo(evidence.state, verdict::ProcessState::kLost);
   fields(evidence.exit_code, evidence.signal, evidence.seconds_silent, evidence.idle);
   fields(evidence.asleep, evidence.error, evidence.system, evidence.sockets, evidence.echo_s);
+  fields(evidence.host, evidence.pid);
   fields(evidence.gpu_bus, evidence.device.method, evidence.device.marks, evidence.journal);
 }
 
@@ -81,9 +82,15 @@ inline void Describe(Encoder& fields, const verdict::FindingCause& cause) {
 inline void Describe(Decoder& fields, verdict::FindingCause& cause) {
   cause = verdict::FindingCause::Named(fields.Text());
 }
+inline void Describe(Encoder& fields, const verdict::Headline& headline) {
+  fields.Text(headline.text());
+}
+inline void Describe(Decoder& fields, verdict::Headline& headline) {
+  headline = verdict::Headline(fields.Text());
+}
 void Describe(auto& fields, Is<verdict::Finding> auto& finding) {
   fields(finding.cause, finding.culprits, finding.proved, finding.message, finding.remedy);
-  fields(finding.operation, finding.evidence);
+  fields(finding.operation, finding.evidence, finding.headline);
 }
 void Describe(auto& fields, Is<verdict::Judgement> auto& judgement) {
   fields.UpTo(judgement.verdict, verdict::Verdict::kUnknown);

@@ -63,6 +63,7 @@ std::vector<verdict::RankEvidence> EvidenceCollector::Collect(Deadline deadline,
     verdict::RankEvidence evidence;
     evidence.state = verdict::ProcessState::kLost;
     evidence.system = "its agent does not answer";
+    evidence.host = members_.agents()[static_cast<std::size_t>(rank)].host;
     if (members_.Answered(rank, request)) {
       evidence = answers_[static_cast<std::size_t>(rank)].evidence;
     } else {

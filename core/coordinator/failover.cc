@@ -84,7 +84,7 @@ verdict::Loss Failover::Try(const control::Contact& candidate,
   const Result<Fd> reached = control::rendezvous::ConnectTo(
       {candidate.address, candidate.port, secret_}, Within(kConnectSeconds), &refused);
   // A successor that is done is gone, too: in time, if the launch is being ended.
-  const bool here = candidate.host == control::DescribeAgent(context_.rank).host;
+  const bool here = candidate.host == control::HostName();
   const verdict::Loss gone = Hurried() ? verdict::Loss::kGone
                              : here    ? verdict::Loss::kClosed
                                        : verdict::Loss::kReset;
@@ -202,7 +202,7 @@ FailoverReport Failover::Gather(FailoverPart own,
   // An agent that is no candidate, and alone, knows of nobody.
   if (failover.agents.size() != size) {
     control::AgentInfo unknown;
-    if (context_.single_host()) unknown.host = control::DescribeAgent(context_.rank).host;
+    if (context_.single_host()) unknown.host = control::HostName();
     failover.agents.assign(size, unknown);
   }
   failover.places.resize(size);

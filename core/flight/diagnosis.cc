@@ -23,6 +23,19 @@ std::string Calls(const FlightJob& job, const FlightMismatch::Party& party) {
                      verdict::Verb(party.ranks, "calls", "call"), Describe(job, *party.call));
 }
 
+// "rank 1 calls barrier at train.py:31 where ranks 0 and 2 call all_reduce at train.py:19".
+verdict::Headline HeadlineOf(const FlightJob& job, const FlightMismatch& mismatch) {
+  const auto &most = mismatch.parties[0], &next = mismatch.parties[1];
+  const auto call = [&](const FlightMismatch::Party& party) {
+    return mismatch.cause == verdict::Cause::kCollectiveMismatch ? NameOf(job, *party.call)
+                                                                 : Describe(job, *party.call);
+  };
+  return verdict::Headline(fmt::format("{} {} {} where {} {} {}", verdict::FormatRanks(next.ranks),
+                                       verdict::Verb(next.ranks, "calls", "call"), call(next),
+                                       verdict::FormatRanks(most.ranks),
+                                       verdict::Verb(most.ranks, "calls", "call"), call(most)));
+}
+
 void Add(std::vector<verdict::Finding>& findings, std::vector<verdict::Finding> more) {
   findings.insert(findings.end(), std::make_move_iterator(more.begin()),
                   std::make_move_iterator(more.end()));
@@ -227,6 +240,7 @@ verdict::Finding Describe(const FlightJob& job, const FlightMismatch& mismatch) 
       fmt::format("{}, {}{}: both are call {} of {}", Calls(job, most), Calls(job, next),
                   kinds > 2 ? fmt::format(" (and {} more kinds)", kinds - 2) : "",
                   mismatch.sequence, NameOf(job.teams[static_cast<std::size_t>(mismatch.team)]));
+  finding.headline = HeadlineOf(job, mismatch);
   finding.remedy = fmt::format(
       "Compare what {} and the others call up to there: every rank of a process group must call "
       "the "

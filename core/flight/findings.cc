@@ -50,6 +50,15 @@ std::string WhatInstead(const FlightView& view, int rank, const FlightStanding& 
                      view.Named(standing.dump, *last));
 }
 
+// The same for a headline.
+std::string WhatInsteadBriefly(const FlightView& view, const FlightStanding& standing,
+                               const std::string& call) {
+  const FlightCall* open = view.OpenOf(standing.dump);
+  if (standing.call != nullptr) return fmt::format("has queued {}, but it has not begun", call);
+  if (open == nullptr) return "has not called " + call;
+  return fmt::format("is in {} instead of {}", NameOf(view.job, *open), call);
+}
+
 std::string PlaceClause(const FlightView& view, const FlightStanding& standing) {
   const FlightCall* last = view.LastOf(standing.dump);
   const std::string_view place = last == nullptr ? "" : view.job.texts.TextOf(last->place);
@@ -84,6 +93,14 @@ verdict::Finding MissingRanks(const FlightView& view, verdict::Finding finding,
   const int rank = view.job.dumps[first.dump].rank;
   const std::vector<int> waiting = RanksOf(view, sides.waiting);
   const FlightStanding& in = sides.waiting.front();
+  const std::string call = NameOf(view.job, *in.call);
+  finding.headline = verdict::Headline(
+      sides.others.size() == 1
+          ? fmt::format("rank {} {}", rank, WhatInsteadBriefly(view, first, call))
+          : fmt::format("{} are not in {}", verdict::FormatRanks(finding.culprits), call));
+  finding.headline.Add(fmt::format("; {} {} for {}", verdict::FormatRanks(waiting),
+                                   verdict::Verb(waiting, "waits", "wait"),
+                                   verdict::Verb(finding.culprits, "it", "them")));
   finding.message =
       fmt::format("{} {} for {} in {} since {}; {}", verdict::FormatRanks(waiting),
                   verdict::Verb(waiting, "waits", "wait"), verdict::FormatRanks(finding.culprits),
@@ -104,6 +121,10 @@ verdict::Finding Stall(const FlightView& view, verdict::Finding finding, const S
   finding.message = fmt::format("all ranks entered {}, and {} did not leave it for {}",
                                 view.Named(in.dump, *in.call), verdict::FormatRanks(waiting),
                                 verdict::Seconds(view.history.seconds));
+  finding.headline = verdict::Headline(fmt::format(
+      "{} {} in {} for {}", verdict::FormatRanks(waiting), verdict::Verb(waiting, "hangs", "hang"),
+      NameOf(view.job, *in.call), verdict::Seconds(view.history.seconds)));
+  finding.headline.Add("; all ranks entered it");
   if (!left.empty()) finding.message += fmt::format("; {} left it", verdict::FormatRanks(left));
   if (waiting.size() < left.size()) finding.culprits = waiting;
   finding.remedy = left.empty()
@@ -129,6 +150,9 @@ verdict::Finding Inversion(const FlightView& view, verdict::Finding finding) {
     text += fmt::format(" (and {} more)", finding.culprits.size() - kShown);
   }
   finding.message = text + ": each waits for another of them, in another process group";
+  finding.headline =
+      verdict::Headline(fmt::format("{} wait for each other in different process groups",
+                                    verdict::FormatRanks(finding.culprits)));
   finding.remedy =
       "Call the collectives of different process groups in the same order on all ranks (with NCCL "
       "2.26 or newer NCCL_LAUNCH_ORDER_IMPLICIT=1 lets one host thread's order decide).";
@@ -171,6 +195,7 @@ std::vector<verdict::Finding> FindRanksWithoutDump(const FlightView& view) {
   finding.message =
       fmt::format("there is no dump of {}: what became of {} is not known",
                   verdict::FormatRanks(job.missing), job.missing.size() == 1 ? "it" : "them");
+  finding.headline = verdict::Headline::Of(finding.message);
   finding.remedy = fmt::format(
       "Look for the log, the process and the host of rank {}, and collect its dump if there is "
       "one.",
@@ -200,6 +225,9 @@ std::vector<verdict::Finding> FindRanksWithoutDump(const FlightView& view) {
     finding.cause = verdict::Cause::kRankLost;
     finding.culprits = lost;
     finding.operation = EventOf(view, static_cast<std::int32_t>(t), open->sequence);
+    finding.headline = verdict::Headline(verdict::FormatRanks(lost) + " left no dump");
+    finding.headline.Add(fmt::format("; {} {} in {}", verdict::FormatRanks(waiting),
+                                     verdict::Verb(waiting, "waits", "wait"), NameOf(job, *open)));
     finding.message = fmt::format(
         "{} {} in {} since {}, which all of them entered; only {} left no dump that says so: dead, "
         "or stuck before it could write one, or its file was not collected",
@@ -230,6 +258,10 @@ std::vector<verdict::Finding> FindUnknownGroups(const FlightView& view) {
       "{} {} since {}: {}{}; the dumps do not say who else belongs to these groups",
       verdict::FormatRanks(finding.culprits), verdict::Verb(finding.culprits, "waits", "wait"),
       verdict::Seconds(view.history.seconds), text, finding.culprits.size() > kShown ? " …" : "");
+  finding.headline = verdict::Headline(fmt::format(
+      "{} {} for {}", verdict::FormatRanks(finding.culprits),
+      verdict::Verb(finding.culprits, "waits", "wait"), verdict::Seconds(view.history.seconds)));
+  finding.headline.Add("; who else belongs to their process groups is not known");
   finding.remedy =
       "Compare what these ranks and the other members of their groups call: every member must call "
       "it, and ranks that share several groups must use them in the same order.";

@@ -91,6 +91,9 @@ class Messages {
     finding.message = fmt::format("rank {} is in {}, rank {} in {}: the sizes differ",
                                   RankOf(message.dump), view_.Named(message.dump, *message.call),
                                   RankOf(message.peer), view_.Named(message.peer, other));
+    finding.headline = verdict::Headline(fmt::format(
+        "rank {} is in {}, rank {} in {}: the sizes differ", RankOf(message.dump),
+        NameOf(view_.job, *message.call), RankOf(message.peer), NameOf(view_.job, other)));
     finding.remedy = "Let both ranks send and receive tensors of the same size, in the same order.";
     return finding;
   }
@@ -108,6 +111,8 @@ class Messages {
     } while (d != start && finding.culprits.size() < of_.size());
     std::sort(finding.culprits.begin(), finding.culprits.end());
     finding.message = text + ": a ring of messages, in which nobody answers";
+    finding.headline = verdict::Headline(fmt::format("{} wait for each other's messages in a ring",
+                                                     verdict::FormatRanks(finding.culprits)));
     finding.remedy =
         "Put sends and receives that wait for each other into one batch_isend_irecv, or order them "
         "so that one rank receives first.";
@@ -124,6 +129,9 @@ class Messages {
         RankOf(message.dump), view_.Named(message.dump, *message.call),
         verdict::Seconds(view_.history.seconds), RankOf(message.peer),
         open == nullptr ? "" : ": it is in " + view_.Named(message.peer, *open));
+    finding.headline = verdict::Headline(fmt::format(
+        "rank {} does not answer {}", RankOf(message.peer), NameOf(view_.job, *message.call)));
+    finding.headline.Add(fmt::format("; rank {} waits for it", RankOf(message.dump)));
     finding.remedy =
         fmt::format("See what rank {} does instead (its log, py-spy dump).", RankOf(message.peer));
     return finding;

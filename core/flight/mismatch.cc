@@ -124,4 +124,9 @@ std::string Describe(const FlightJob& job, const FlightCall& call) {
                      arguments, place.empty() ? "" : " at ", place);
 }
 
+std::string NameOf(const FlightJob& job, const FlightCall& call) {
+  const std::string_view place = job.texts.TextOf(call.place);
+  return fmt::format("{}{}{}", job.texts.TextOf(call.name), place.empty() ? "" : " at ", place);
+}
+
 }  // namespace lockstep::flight

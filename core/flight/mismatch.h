@@ -33,6 +33,8 @@ verdict::Finding Describe(const FlightJob& job, const FlightMismatch& mismatch);
 
 // "all_reduce Float[256] at train.py:57 in step"
 std::string Describe(const FlightJob& job, const FlightCall& call);
+// The same for a headline: "all_reduce at train.py:57 in step"
+std::string NameOf(const FlightJob& job, const FlightCall& call);
 // "default_pg", "tensor", "process group 3"
 std::string NameOf(const FlightTeam& team);
 

@@ -37,6 +37,8 @@ struct RankEvidence {
   journal::DeviceMarks device = {};  // how far its device came by its own account
   std::string gpu_bus = {};          // where that device sits; empty: it has none, or did not tell
   std::string gpu = {};              // what the device's driver says of it, in words
+  std::string host = {};             // that it runs on; empty: not known
+  int pid = 0;                       // of its process there; 0: not known
 };
 
 // A communicator beside the world, as the program made it.

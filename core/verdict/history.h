@@ -2,8 +2,13 @@
 #ifndef LOCKSTEP_CORE_VERDICT_HISTORY_H_
 #define LOCKSTEP_CORE_VERDICT_HISTORY_H_
 
+#include <algorithm>
 #include <cstdint>
+#include <cstdio>
+#include <iterator>
 #include <map>
+#include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -127,6 +132,12 @@ class History {
     evidence_.system = std::move(system);
     return *this;
   }
+  // Where it runs.
+  History& Of(std::string host, int pid) {
+    evidence_.host = std::move(host);
+    evidence_.pid = pid;
+    return *this;
+  }
   operator RankEvidence() const { return evidence_; }  // NOLINT: reads as a list of histories
 
  private:
@@ -190,9 +201,45 @@ inline std::vector<Outcome> OutcomesOf(const Judgement& judgement) {
   return outcomes;
 }
 
+// Every rank that a text names: of "ranks 0, 2-4 and 7" all five.
+inline std::set<int> RanksNamedIn(const std::string& text) {
+  std::set<int> ranks;
+  std::istringstream words(text);
+  bool after_rank = false;
+  for (std::string word; words >> word;) {
+    const std::size_t digit = word.find_first_of("0123456789");
+    if (after_rank && digit == 0) {
+      int first = 0, last = 0;
+      const bool range = std::sscanf(word.c_str(), "%d-%d", &first, &last) == 2;
+      for (int rank = first; rank <= (range ? last : first); ++rank) ranks.insert(rank);
+    }
+    after_rank = word.ends_with("rank") || word.ends_with("ranks") ||
+                 (after_rank && (digit == 0 || word == "and"));
+  }
+  return ranks;
+}
+
+// At 3 a.m. a person reads one line: who, or which link or host, on one line of few words.
+inline void ExpectHeadline(const Finding& finding) {
+  const std::string& text = finding.headline.text();
+  std::istringstream words(text);
+  const auto count = std::distance(std::istream_iterator<std::string>(words), {});
+  EXPECT_GE(count, 1) << finding.cause.name() << ": " << finding.message;
+  EXPECT_LE(count, 25) << text;
+  EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("\n")));
+  const std::set<int> named = RanksNamedIn(text);
+  const bool place = text.find("link ") != std::string::npos || text.find("host ") == 0;
+  const bool names = std::any_of(finding.culprits.begin(), finding.culprits.end(),
+                                 [&](int rank) { return named.contains(rank); });
+  EXPECT_TRUE(finding.culprits.empty() || place || names)
+      << text << ": of " << ::testing::PrintToString(finding.culprits);
+  for (const Finding& general : finding.evidence) ExpectHeadline(general);
+}
+
 // Every message is read by a person at night: one line, and every finding says what to do.
 inline void ExpectReadable(const Judgement& judgement) {
   for (const Finding& finding : judgement.findings) {
+    ExpectHeadline(finding);
     EXPECT_THAT(finding.message, ::testing::Not(::testing::HasSubstr("\n")));
     EXPECT_LT(finding.message.size(), 1200u);
     EXPECT_FALSE(finding.message.empty());

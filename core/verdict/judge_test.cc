@@ -109,5 +109,41 @@ TEST(Names, OutcomesAndVerdicts) {
   EXPECT_EQ(NameOf(Verdict::kUnknown), "unknown");
 }
 
+std::string HeadlineOf(const std::vector<RankEvidence>& evidence) {
+  const Judgement judgement = JudgeAll(evidence);
+  return judgement.findings.empty() ? "" : judgement.findings.front().headline.text();
+}
+
+TEST(Headlines, SayWhoWhereWhatAndWhomItKeeps) {
+  EXPECT_EQ(HeadlineOf({At50(0), At50(1).Signalled(SIGKILL).Of("node2", 4711), At50(2)}),
+            "rank 1 (host node2, pid 4711) was killed by SIGKILL in all_reduce 50; ranks 0 and 2 "
+            "wait for it");
+  EXPECT_EQ(HeadlineOf({At50(0), At50(1).Signalled(SIGKILL).Of("node2", 4711),
+                        At50(2).Signalled(SIGKILL).Of("node2", 4712)}),
+            "ranks 1 and 2 (host node2) died by a signal, rank 1 in all_reduce 50; rank 0 waits "
+            "for them");
+  EXPECT_EQ(
+      HeadlineOf({At50(0).Silent(6), After49(1)
+                                         .In(journal::Phase::kCompute)
+                                         .Silent(6)
+                                         .Of("node2", 4711)
+                                         .Asleep("asleep in pause [do_sys]; stack: pause@libc")}),
+      "rank 1 (host node2, pid 4711) has not entered all_reduce 50: asleep in pause; rank 0 "
+      "waits for it");
+}
+
+TEST(Headlines, ABucketIsNamedAsTheProgramKnowsIt) {
+  const auto in_bucket = [](int rank) {
+    return History(rank).Iteration(12).As(journal::Purpose::kBucket, 3).Enters(AllReduce());
+  };
+  EXPECT_EQ(HeadlineOf({in_bucket(0).Silent(6),
+                        in_bucket(1).Silent(6).Of("node2", 4711).Asleep("asleep in pause")}),
+            "rank 1 (host node2, pid 4711) hangs in all_reduce of bucket 3 of iteration 12: asleep "
+            "in pause; rank 0 waits for it");
+  EXPECT_EQ(HeadlineOf({At50(0), After49(1).Enters(AllReduce(8)).Of("node2", 4711)}),
+            "rank 1 (host node2, pid 4711) calls all_reduce 50 with f32 x 8 sum, rank 0 with f32 x "
+            "256 sum");
+}
+
 }  // namespace
 }  // namespace lockstep::verdict

@@ -166,6 +166,7 @@ Finding Describe(const LostHost& host) {
           host.name);
       break;
   }
+  finding.headline = Headline::Of(finding.message);
   return finding;
 }
 
@@ -195,7 +196,11 @@ void NamePlace(const std::vector<RankPlace>& places, Finding& finding) {
   const std::string first = host(finding.culprits.front());
   const bool one = std::all_of(finding.culprits.begin(), finding.culprits.end(),
                                [&](int rank) { return host(rank) == first; });
-  if (one) finding.message += fmt::format("; on host {}", first);
+  if (!one || first.empty()) return;
+  finding.message += fmt::format("; on host {}", first);
+  if (finding.headline.text().find("host " + first) == std::string::npos) {
+    finding.headline.Add("; on host " + first);
+  }
 }
 
 // Who ended after the end of the launch had begun may have ended because of that.
@@ -209,6 +214,7 @@ Finding DescribeGone(std::vector<int> ranks) {
       one ? "agent" : "agents", FormatRanks(ranks), one ? "that was" : "those were");
   finding.remedy =
       "See what the launcher and the scheduler say about why they ended the launch, and run again.";
+  finding.headline = Headline::Of(finding.message);
   finding.culprits = std::move(ranks);
   return finding;
 }
@@ -234,6 +240,7 @@ Finding DescribeAgents(std::vector<int> ranks, Loss loss) {
       "Find who ended rank {}'s process on its host (an out-of-memory kill, a scheduler's limit, a "
       "person) and run again: nothing is known of the system under test.",
       ranks.front());
+  finding.headline = Headline::Of(finding.message);
   finding.culprits = std::move(ranks);
   return finding;
 }

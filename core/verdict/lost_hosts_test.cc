@@ -6,6 +6,7 @@
 
 #include <functional>
 
+#include "core/verdict/history.h"
 #include "core/verdict/judge.h"
 
 namespace lockstep::verdict {
@@ -36,6 +37,7 @@ Launch LaunchOf(const std::vector<Loss>& losses, int ranks_a_host = 2) {
 
 const Finding* Named(Launch& launch) {
   NameLostHosts(launch.places, launch.evidence, launch.judgement);
+  for (const Finding& finding : launch.judgement.findings) ExpectHeadline(finding);
   return launch.judgement.findings.empty() ? nullptr : &launch.judgement.findings.front();
 }
 

@@ -11,6 +11,7 @@
 #include "core/base/status.h"
 #include "core/journal/event.h"
 #include "core/verdict/cause.h"
+#include "core/verdict/headline.h"
 
 namespace lockstep::verdict {
 
@@ -46,12 +47,13 @@ struct Finding {
   FindingCause cause = {};
   std::vector<int> culprits;
   bool proved = false;  // otherwise suspected: all evidence is silence
-  std::string message;  // one line: what, who, where
+  std::string message;  // one line, the details: calls in full, who else, since when
   std::string remedy;   // one sentence
   // The collective that it is about, if it is about one.
   std::optional<journal::JournalEvent> operation = std::nullopt;
   // Of a specific cause: the general findings that it explains.
   std::vector<Finding> evidence = {};
+  Headline headline = {};  // what a person reads first
 };
 
 // The judgement of one interruption of a launch, or of a case.

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "core/verdict/headline.h"
 #include "core/verdict/messages.h"
 #include "core/verdict/wording.h"
 
@@ -187,28 +188,54 @@ const journal::JournalEvent* EventAt(const RankView& view, int group, std::uint6
   return nullptr;
 }
 
-std::string WhereOf(const RankView& view) {
-  if (view.open != nullptr) return DescribeInvocation(*view.open);
+std::string WhereOf(const RankView& view, DescribeCall call) {
+  if (view.open != nullptr) return call(*view.open);
   if (view.evidence->state == ProcessState::kLost) return "unknown: its agent does not answer";
   if (view.last == nullptr) return "before its first journal event";
-  if (view.newest_collective_failed()) return DescribeInvocation(*view.last_collective);
+  if (view.newest_collective_failed()) return call(*view.last_collective);
   std::string text(Doing(view.phase));
   if (view.announced_exit) {
     text = "leaving";
   } else if (view.evidence->idle) {
     text = "waiting for an order";
   }
-  if (view.last_collective != nullptr) {
-    text += " after " + DescribeInvocation(*view.last_collective);
-  }
+  if (view.last_collective != nullptr) text += " after " + call(*view.last_collective);
   return text;
 }
 
-std::string InOrWhile(const RankView& view) {
-  const std::string where = WhereOf(view);
+std::string InOrWhile(const RankView& view, DescribeCall call) {
+  const std::string where = WhereOf(view, call);
   if (view.open != nullptr || view.newest_collective_failed()) return "in " + where;
   if (view.last == nullptr || where.starts_with("between")) return where;
   return "while " + where;
+}
+
+std::string Who(const std::vector<const RankEvidence*>& ranks) {
+  std::vector<int> numbers;
+  for (const RankEvidence* rank : ranks) numbers.push_back(rank->rank);
+  std::string text = FormatRanks(numbers);
+  const RankEvidence& first = *ranks.front();
+  const bool one_host = std::all_of(ranks.begin(), ranks.end(), [&](const RankEvidence* rank) {
+    return rank->host == first.host;
+  });
+  if (first.host.empty() || !one_host) return text;
+  const std::string pid =
+      ranks.size() == 1 && first.pid > 0 ? fmt::format(", pid {}", first.pid) : "";
+  return fmt::format("{} (host {}{})", text, first.host, pid);
+}
+
+std::string Who(const std::vector<const RankView*>& ranks) {
+  std::vector<const RankEvidence*> evidence;
+  for (const RankView* view : ranks) evidence.push_back(view->evidence);
+  return Who(evidence);
+}
+
+std::string SystemClauseBriefly(const RankView& view) {
+  const std::string_view system = view.evidence->system;
+  const std::string text =
+      FirstWords(system.substr(0, std::min(system.find_first_of(",;[<"), system.size())), 6);
+  if (text.empty()) return view.evidence->asleep ? ": asleep" : "";
+  return (view.evidence->asleep && !text.starts_with("asleep") ? ": asleep: " : ": ") + text;
 }
 
 namespace {

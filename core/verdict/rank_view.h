@@ -11,6 +11,7 @@
 
 #include "core/journal/journal.h"
 #include "core/verdict/evidence.h"
+#include "core/verdict/wording.h"
 
 namespace lockstep::verdict {
 
@@ -82,10 +83,18 @@ RankView ViewOf(const RankEvidence& evidence);
 const journal::JournalEvent* EventAt(const RankView& view, int group, std::uint64_t sequence,
                                      std::uint32_t case_index);
 
-// "all_reduce 50 (…) f32 x 256 sum", "checking results after all_reduce 49 (…)", "connecting".
-std::string WhereOf(const RankView& view);
+// "all_reduce 50 (…) f32 x 256 sum", "checking results after all_reduce 49 (…)", "connecting". A
+// headline has NameOfInvocation for `call`: without arguments and positions.
+using DescribeCall = std::string (*)(const journal::JournalEvent&);
+std::string WhereOf(const RankView& view, DescribeCall call = DescribeInvocation);
 // The same as the end of a sentence: "in all_reduce 50 (…)", "while connecting".
-std::string InOrWhile(const RankView& view);
+std::string InOrWhile(const RankView& view, DescribeCall call = DescribeInvocation);
+
+// "rank 1 (host node2, pid 4711)", "ranks 0 and 2-7 (host node2)": with what is known of the place.
+std::string Who(const std::vector<const RankEvidence*>& ranks);
+std::string Who(const std::vector<const RankView*>& ranks);
+// ": asleep in pause", the beginning of what the operating system says of it; or "".
+std::string SystemClauseBriefly(const RankView& view);
 
 // The signals by which a process ends itself: SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL …
 bool EndedBySelf(int signal);

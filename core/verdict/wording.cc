@@ -96,6 +96,28 @@ std::string Seconds(double seconds) {
   return seconds < 10 ? fmt::format("{:.1f} s", seconds) : fmt::format("{:.0f} s", seconds);
 }
 
+std::string NameOfInvocation(const journal::JournalEvent& event) {
+  if (journal::IsSplit(event.kind)) {
+    return fmt::format("the making of communicator {}", event.count);
+  }
+  const std::string_view name = collective::NameOf(event.collective);
+  const journal::Annotation annotation = journal::UnpackAnnotation(event.value);
+  if (annotation.purpose == journal::Purpose::kBucket) {
+    return fmt::format("{} of {}", name, journal::Describe(annotation));
+  }
+  std::string text = fmt::format("{} {}", name, event.nth);
+  const bool sends = event.collective == collective::Collective::kSend;
+  if (sends || event.collective == collective::Collective::kRecv) {
+    text += fmt::format(" {} peer {}", sends ? "to" : "from", event.root);
+  }
+  const bool plain = annotation.purpose == journal::Purpose::kNone ||
+                     (annotation.purpose == journal::Purpose::kBarrier &&
+                      event.collective == collective::Collective::kBarrier);
+  if (!plain) text += fmt::format(" ({})", journal::Describe(annotation));
+  const bool of_world = event.communicator == 0 || event.communicator >= kFirstLane;
+  return of_world ? text : fmt::format("{} of communicator {}", text, event.communicator);
+}
+
 std::string DescribeInvocation(const journal::JournalEvent& event) {
   if (journal::IsSplit(event.kind)) {
     return fmt::format("the making of communicator {} (split {} of communicator {})", event.count,

@@ -31,8 +31,7 @@ std::int64_t WrongElements(const store::Run& run) {
 
 std::string MadeHeadline(const store::Run& run) {
   if (const verdict::Finding* finding = FirstFinding(run)) {
-    const std::string remedy = finding->remedy.empty() ? "" : "; " + finding->remedy;
-    return finding->message + remedy;
+    return finding->headline.text();
   }
   if (const std::int64_t wrong = WrongElements(run); wrong > 0) {
     return fmt::format("{} wrong elements; do not train on this machine until it is understood",

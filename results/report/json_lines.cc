@@ -26,6 +26,7 @@ Json ToJson(const verdict::Judgement& judgement) {
     findings.push_back({{"cause", f.cause.name()},
                         {"culprits", f.culprits},
                         {"proved", f.proved},
+                        {"headline", f.headline.text()},
                         {"message", f.message},
                         {"remedy", f.remedy}});
   }

@@ -9,8 +9,9 @@
 
 namespace lockstep::results::report {
 
-// "FAIL: rank 1 was killed …; look at …": the verdict, what is wrong, with whom, what to do. One
-// line without its newline: run.summary_line, or else made from the findings.
+// "FAIL: rank 1 (host node2, pid 4711) was killed by SIGKILL in all_reduce 50; rank 0 waits for
+// it": the verdict, who, what, where, in 25 words. One line without its newline: run.summary_line,
+// or else that of the first finding.
 std::string Headline(const store::Run& run);
 
 // The console table: the headline first, then a row a case, then what the options do and what to

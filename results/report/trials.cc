@@ -55,6 +55,11 @@ std::string FormatReasons(const std::vector<store::CaseRecord>& cases) {
   return text.empty() ? "" : "\n" + text;
 }
 
+// It failed, and who, where and what is known: that is told first.
+bool WasFound(const store::CaseRecord& record) {
+  return record.judgement.verdict == verdict::Verdict::kFail && !record.judgement.findings.empty();
+}
+
 std::int64_t Count(const std::vector<store::CaseRecord>& cases, verdict::Verdict verdict) {
   return std::count_if(cases.begin(), cases.end(), [&](const store::CaseRecord& record) {
     return record.judgement.verdict == verdict;
@@ -111,8 +116,12 @@ std::string FormatRecoveries(const std::vector<store::CaseRecord>& cases) {
 }
 
 std::string FormatTrialDetails(const store::CaseRecord& record) {
-  std::string text = fmt::format("\n{}: {}: {}\n", Shout(record.judgement.verdict), record.name,
-                                 record.trial ? record.trial->why : "");
+  const std::string why = record.trial ? record.trial->why : "";
+  const std::string first =
+      WasFound(record) ? record.judgement.findings.front().headline.text() : why;
+  std::string text =
+      fmt::format("\n{}: {}: {}\n", Shout(record.judgement.verdict), record.name, first);
+  if (first != why) text += fmt::format("  {}\n", why);
   for (const verdict::Finding& finding : record.judgement.findings) {
     text += fmt::format("  {}{}: {}\n  {}\n", finding.cause.name(),
                         finding.proved ? "" : " (suspected)", finding.message, finding.remedy);
@@ -135,6 +144,13 @@ std::string SummaryLineOf(const std::vector<store::CaseRecord>& cases, std::size
   }
   for (const store::CaseRecord& record : cases) {
     if (record.judgement.verdict != verdict) continue;
+    if (WasFound(record)) {
+      verdict::Headline headline = record.judgement.findings.front().headline;
+      if (planned > 1)
+        headline.Add(
+            fmt::format("; {}, {} of {} cases", record.name, Count(cases, verdict), planned));
+      return headline.text();
+    }
     return fmt::format("{} of {} cases; {}: {}", Count(cases, verdict), planned, record.name,
                        record.trial ? record.trial->why : "");
   }

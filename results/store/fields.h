@@ -59,6 +59,8 @@ Value ToValue(const T& field) {
     return std::string(NameOf(field));
   } else if constexpr (std::is_same_v<T, verdict::FindingCause>) {
     return std::string(field.name());
+  } else if constexpr (std::is_same_v<T, verdict::Headline>) {
+    return field.text();
   } else if constexpr (std::is_same_v<T, std::vector<int>>) {
     return JoinRanks(field);
   } else {
@@ -78,6 +80,9 @@ bool FromValue(const Value& value, T& field) {
   } else if constexpr (std::is_same_v<T, verdict::FindingCause>) {
     field = verdict::FindingCause::Named(std::get<std::string>(value));
     return true;
+  } else if constexpr (std::is_same_v<T, verdict::Headline>) {
+    field = verdict::Headline(std::get<std::string>(value));
+    return true;
   } else if constexpr (std::is_same_v<T, std::vector<int>>) {
     return SplitRanks(std::get<std::string>(value), field);
   } else {
@@ -91,6 +96,8 @@ class ValueSink {
  public:
   virtual ~ValueSink() = default;
   virtual void Put(const char* name, const Value& value, const char* units) = 0;
+  // A column of a table that files of the same schema had not at first.
+  virtual void PutLater(const char* name, const Value& value) { Put(name, value, ""); }
 };
 class ValueSource {
  public:
@@ -108,6 +115,10 @@ class Writing {
   void operator()(const char* name, const T& field, const char* units = "") {
     sink_.Put(name, ToValue(field), units);
   }
+  template <typename T>
+  void Later(const char* name, const T& field) {
+    sink_.PutLater(name, ToValue(field));
+  }
 
  private:
   ValueSink& sink_;
@@ -119,6 +130,11 @@ class Reading {
   void operator()(const char* name, T& field, const char* = "") {
     const Value value = source_.Get(name, ToValue(field));
     if (!FromValue(value, field)) source_.Refuse(name, value);
+  }
+  // What the file has not stays as it is.
+  template <typename T>
+  void Later(const char* name, T& field) {
+    (*this)(name, field);
   }
 
  private:

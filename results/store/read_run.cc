@@ -251,7 +251,12 @@ void ReadTables(hid_t file, Run& run, hdf5::Trouble& trouble) {
                          });
   Distribute<FindingRow>(file, "/verdicts/findings", run, trouble,
                          [&](CaseRecord* record, const auto& row) {
-                           judgement(record).findings.push_back(row.finding);
+                           auto& findings = judgement(record).findings;
+                           findings.push_back(row.finding);
+                           verdict::Finding& found = findings.back();
+                           if (found.headline.empty()) {
+                             found.headline = verdict::Headline::Of(found.message);
+                           }
                          });
   const hdf5::Handle verdicts = OpenGroup(file, "/verdicts", trouble);
   AttributeSource attributes(verdicts.get(), "/verdicts", trouble);

@@ -1,5 +1,4 @@
-// The schema: each record of a run described once, for writing and for reading. Documented for
-// people in results/schema.md, which a test compares with a written file.
+// The schema: each record of a run described once, to write and to read it. For people: schema.md.
 #ifndef LOCKSTEP_RESULTS_STORE_SCHEMA_H_
 #define LOCKSTEP_RESULTS_STORE_SCHEMA_H_
 
@@ -250,6 +249,7 @@ void Describe(Fields& fields, Row& row) {
   fields("cause", row.finding.cause);
   fields("culprits", row.finding.culprits);
   fields("proved", row.finding.proved);
+  fields.Later("headline", row.finding.headline);
   fields("message", row.finding.message);
   fields("remedy", row.finding.remedy);
 }
@@ -275,6 +275,8 @@ void Describe(Fields& fields, Row& row) {
   fields("last_event", row.last_event);
   fields("missed", row.known.journal.missed);
   fields("left", row.left);
+  fields.Later("host", row.known.host);
+  fields.Later("pid", row.known.pid);
 }
 
 template <typename Fields, typename Row>

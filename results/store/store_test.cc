@@ -283,5 +283,19 @@ TEST(Schema, AFileOfSchema3IsStillRead) {
   EXPECT_TRUE(read->cases[0].recoveries.empty());
 }
 
+// A simulated case of stress, from before findings had a headline.
+TEST(Schema, WhereAFindingHasNoHeadlineItIsThatOfTheMessage) {
+  const auto read = ReadRun("results/store/testdata/schema4_before_headlines.h5");
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->schema_version, 4);
+  ASSERT_EQ(read->cases.size(), 1u);
+  ASSERT_EQ(read->cases[0].judgement.findings.size(), 1u);
+  const verdict::Finding& finding = read->cases[0].judgement.findings[0];
+  EXPECT_EQ(finding.headline, verdict::Headline::Of(finding.message));
+  EXPECT_EQ(finding.headline.text().find("rank 1 exited with code 0 in broadcast 10 "), 0u);
+  ASSERT_FALSE(read->evidence.empty());
+  EXPECT_EQ(read->evidence.front().known.host, "");
+}
+
 }  // namespace
 }  // namespace lockstep::results::store

@@ -34,6 +34,7 @@ hdf5::Handle CompoundType(const Cells& cells, hdf5::Handle (*type_of)(const Valu
   hdf5::Handle compound(H5Tcreate(H5T_COMPOUND, RowBytes(cells)), H5Tclose);
   std::size_t offset = 0;
   for (const Column& column : cells.columns) {
+    if (column.bytes == 0) continue;
     const hdf5::Handle type = type_of(column.like, column.bytes);
     H5Tinsert(compound.get(), column.name.c_str(), offset, type.get());
     offset += column.bytes;
@@ -55,6 +56,7 @@ void PackCell(const Value& value, std::byte* cell) {
 
 Value UnpackCell(const Column& column, const std::byte* cell) {
   Value value = column.like;
+  if (column.bytes == 0) return value;
   std::visit(
       [&](auto& field) {
         using T = std::decay_t<decltype(field)>;
@@ -118,7 +120,8 @@ void ReadCells(hid_t file, const std::string& path, Cells& cells, hdf5::Trouble&
   }
   for (Column& column : cells.columns) {
     column.bytes = StoredBytes(stored.type.get(), column);
-    if (column.bytes == 0) {
+    const bool lacks = H5Tget_member_index(stored.type.get(), column.name.c_str()) < 0;
+    if (column.bytes == 0 && !(column.later && lacks)) {
       return trouble.Note(
           fmt::format("column {} of {} is missing or of another type", column.name, path));
     }

@@ -19,7 +19,9 @@ struct Column {
   std::string name;
   Value like;
   std::string units;
-  std::size_t bytes = 0;  // of a cell; a text column is as wide as its longest text, at least 1
+  // Of a cell; a text column is as wide as its longest text, at least 1. 0: the file lacks it.
+  std::size_t bytes = 0;
+  bool later = false;  // the file may lack it
 };
 
 // Rows of values, column by column; what tables are written from and read into.
@@ -31,7 +33,7 @@ struct Cells {
 
 void WriteCells(hid_t file, const std::string& path, Cells cells, hdf5::Trouble& trouble);
 // Fills `cells.values` for `cells.columns`; columns of the file that are not asked for are passed
-// over, ones that are missing are trouble.
+// over; ones that are missing are trouble, or, where they came later, have the value `like`.
 void ReadCells(hid_t file, const std::string& path, Cells& cells, hdf5::Trouble& trouble);
 
 // Collects the values of described rows.
@@ -42,6 +44,10 @@ class CellSink : public ValueSink {
       cells.columns.push_back({name, value, units, 0});
     else
       cells.values.push_back(value);
+  }
+  void PutLater(const char* name, const Value& value) override {
+    Put(name, value, "");
+    if (naming_) cells.columns.back().later = true;
   }
   void NameColumns(bool naming) { naming_ = naming; }
   Cells cells;

@@ -52,7 +52,8 @@ class Quarantine:
             for rank in finding["culprits"]:
                 entry = self._found.setdefault((hosts.get(rank, ""), rank), {
                     "rank": rank, "host": hosts.get(rank, ""), "causes": [], "launches": [],
-                    "proved": False, "message": finding["message"]})
+                    "proved": False, "headline": finding["headline"],
+                    "message": finding["message"]})
                 entry["proved"] = entry["proved"] or finding["proved"]
                 for key, value in (("causes", finding["cause"]), ("launches", launch)):
                     if value not in entry[key]:

@@ -121,7 +121,8 @@ std::string DescribeJudgement(const verdict::Judgement& judgement) {
 
 // Why a case came out as it should: what was found of it, in words.
 std::string WhyExpected(const verdict::Judgement& judgement) {
-  if (!judgement.findings.empty()) return "as expected: " + judgement.findings.front().message;
+  if (!judgement.findings.empty())
+    return "as expected: " + judgement.findings.front().headline.text();
   const auto& outcomes = judgement.outcomes;
   const bool all = std::all_of(
       outcomes.begin(), outcomes.end(),
@@ -212,7 +213,7 @@ void Compare(const StressCase& stress_case, const std::string& backend, CaseResu
     const auto& findings = result.judgement.findings;
     result.why = healthy            ? std::string(kHealthy)
                  : findings.empty() ? found
-                                    : findings.front().message;
+                                    : findings.front().headline.text();
     return;
   }
   const std::string wrong_figure = WrongFigure(result.facts.reports, *expectation);
@@ -310,14 +311,14 @@ CaseResult Assess(const StressCase& stress_case, const std::string& backend,
   verdict::links::NameHosts(facts.evidence, facts.hosts, result.judgement);
   if (IsOfTheLaunch(result.judgement)) {
     result.verdict = verdict::Verdict::kFail;
-    result.why = result.judgement.findings.front().message;
+    result.why = result.judgement.findings.front().headline.text();
     result.facts = std::move(facts);
     return result;
   }
   const bool agent_lost = !result.judgement.findings.empty() &&
                           result.judgement.findings.front().cause == verdict::Cause::kAgentLost;
-  result.why =
-      agent_lost ? result.judgement.findings.front().message : WhyUnknown(stress_case, facts);
+  result.why = agent_lost ? result.judgement.findings.front().headline.text()
+                          : WhyUnknown(stress_case, facts);
   result.facts = std::move(facts);
   if (result.why.empty()) Compare(stress_case, backend, result);
   return result;

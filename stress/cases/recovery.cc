@@ -66,6 +66,7 @@ verdict::Finding AbortHung(std::vector<int> culprits, double seconds) {
       "rank {} did not come back from Abort(), or from the call that it was to end, "
       "within {} s",
       fmt::join(culprits, ","), seconds);
+  finding.headline = verdict::Headline::Of(finding.message);
   finding.remedy = finding.cause.info().remedy;
   finding.culprits = std::move(culprits);
   return finding;
@@ -78,6 +79,7 @@ verdict::Finding NotConnected(std::vector<int> culprits, double seconds) {
       "the ranks did not connect anew within {} s; without a connection: "
       "rank {}",
       seconds, fmt::join(culprits, ","));
+  finding.headline = verdict::Headline::Of(finding.message);
   finding.remedy = "See what these ranks report, and whether all were given the same members.";
   finding.culprits = std::move(culprits);
   return finding;
@@ -91,6 +93,7 @@ verdict::Finding WrongPlace(int rank, Place taken, Place expected) {
   finding.message =
       fmt::format("rank {} rebuilds as rank {} of {}, the others as {} ranks with it as rank {}",
                   rank, taken.rank, taken.size, expected.size, expected.rank);
+  finding.headline = verdict::Headline::Of(finding.message);
   finding.remedy = "Agree on the members outside the library before any rank connects.";
   return finding;
 }

@@ -67,6 +67,7 @@ Json FindingJson(const scenario::Scenario& scenario, const verdict::Finding& fin
     json["communicator"] = CommunicatorName(scenario, finding.operation->communicator);
     json["sequence"] = finding.operation->sequence;
   }
+  json["headline"] = finding.headline.text();
   json["message"] = finding.message;
   json["remedy"] = finding.remedy;
   return json;

@@ -1,9 +1,11 @@
-// What a judge tells. The first line says who, where and what.
+// What a judge tells.
 #ifndef LOCKSTEP_WATCH_JUDGE_FINDING_H_
 #define LOCKSTEP_WATCH_JUDGE_FINDING_H_
 
 #include <string>
 #include <vector>
+
+#include "core/verdict/headline.h"
 
 namespace lockstep::watch::judge {
 
@@ -52,6 +54,7 @@ struct Finding {
   bool proved = true;
   bool hangs = false;  // the program goes no further
   std::string text;
+  verdict::Headline headline = verdict::Headline::Of(text);  // what a person reads first
 };
 
 }  // namespace lockstep::watch::judge

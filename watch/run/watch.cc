@@ -125,9 +125,11 @@ void Watcher::FindSegments() {
 
 void Watcher::Print(const judge::Finding& finding) {
   ++findings_;
-  fmt::print(stderr, "lockstep watch: {}{} ({}): {}\n  -> {}\n", finding.hangs ? "HUNG, " : "",
-             judge::NameOf(finding.cause), finding.proved ? "proved" : "suspected", finding.text,
-             judge::RemedyOf(finding.cause));
+  const std::string& headline = finding.headline.text();
+  const std::string details = headline == finding.text ? "" : "  " + finding.text + "\n";
+  fmt::print(stderr, "lockstep watch: {}{} ({}): {}\n{}  -> {}\n", finding.hangs ? "HUNG, " : "",
+             judge::NameOf(finding.cause), finding.proved ? "proved" : "suspected", headline,
+             details, judge::RemedyOf(finding.cause));
   if (options_.findings.empty()) return;
   std::ofstream file(options_.findings, std::ios::app);
   file << judge::NameOf(finding.cause) << '\t' << (finding.proved ? "proved" : "suspected") << '\t'

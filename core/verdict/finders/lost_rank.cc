@@ -60,51 +60,89 @@ std::string RemedyOf(Cause cause, const RankView& first) {
       rank);
 }
 
-// Who waits for ever because somebody is gone.
-std::string WaitingClause(const Situation& situation, const Stuck& stuck) {
-  std::vector<int> waiting;
-  const RankView* first = nullptr;
-  for (std::size_t i = 0; i < situation.views.size(); ++i) {
-    if (stuck.root[i] == Stuck::kNobody) continue;
-    if (first == nullptr) first = &situation.views[i];
-    waiting.push_back(situation.views[i].rank());
-  }
-  if (first == nullptr) return "";
-  const std::string_view verb = Verb(waiting, "waits", "wait");
-  if (first->open == nullptr) {
-    return fmt::format("; {} {} for it to connect", FormatRanks(waiting), verb);
-  }
-  return fmt::format(
-      "; {} {} for it in {}", FormatRanks(waiting), verb,
-      waiting.size() == 1 ? DescribeInvocation(*first->open) : "this or a later collective");
+using Views = std::vector<const RankView*>;
+
+std::vector<int> RanksOf(const Views& views) {
+  std::vector<int> ranks;
+  for (const RankView* view : views) ranks.push_back(view->rank());
+  return ranks;
 }
 
-// "; ranks 2-5 were killed too": those of the culprits that the finding has not named.
-std::string AlsoClause(std::vector<int> others, int named, Cause cause) {
+// Who waits for ever because somebody is gone.
+Views WaitersOf(const Situation& situation, const Stuck& stuck) {
+  Views waiting;
+  for (std::size_t i = 0; i < situation.views.size(); ++i) {
+    if (stuck.root[i] != Stuck::kNobody) waiting.push_back(&situation.views[i]);
+  }
+  return waiting;
+}
+
+std::string WaitingClause(const Views& waiting) {
+  if (waiting.empty()) return "";
+  const std::vector<int> ranks = RanksOf(waiting);
+  const std::string_view verb = Verb(ranks, "waits", "wait");
+  const RankView& first = *waiting.front();
+  if (first.open == nullptr) {
+    return fmt::format("; {} {} for it to connect", FormatRanks(ranks), verb);
+  }
+  return fmt::format(
+      "; {} {} for it in {}", FormatRanks(ranks), verb,
+      ranks.size() == 1 ? DescribeInvocation(*first.open) : "this or a later collective");
+}
+
+// Adds the waiting ranks to the headline and to the message.
+void NameWaiters(const Views& waiting, Finding& finding) {
+  if (waiting.empty()) return;
+  const std::vector<int> ranks = RanksOf(waiting);
+  finding.headline.Add(fmt::format("; {} {} for {}", FormatRanks(ranks),
+                                   Verb(ranks, "waits", "wait"),
+                                   Verb(finding.culprits, "it", "them")));
+  finding.message += WaitingClause(waiting);
+}
+
+// What became of several ranks alike.
+std::string_view Words(Cause cause) {
   static const std::map<Cause, std::string_view> kWords = {{Cause::kRankCrashed, "crashed"},
                                                            {Cause::kRankKilled, "died by a signal"},
                                                            {Cause::kRankExited, "exited"},
                                                            {Cause::kRankStopped, "stopped"},
                                                            {Cause::kRankFailed, "reported errors"}};
-  std::erase(others, named);
-  if (others.empty()) return "";
-  return fmt::format("; {} {} too", FormatRanks(others), kWords.at(cause));
+  return kWords.at(cause);
 }
 
-Finding DepartureOf(Cause cause, const std::vector<const RankView*>& gone,
-                    const std::string& waiting_clause) {
+// "; ranks 2-5 were killed too": those of the culprits that the finding has not named.
+std::string AlsoClause(std::vector<int> others, int named, Cause cause) {
+  std::erase(others, named);
+  if (others.empty()) return "";
+  return fmt::format("; {} {} too", FormatRanks(others), Words(cause));
+}
+
+// "rank 1 (host node2, pid 4711) was killed by SIGKILL in all_reduce 50".
+Headline HeadlineOf(Cause cause, const Views& gone, const RankView& first) {
+  const std::string where = InOrWhile(first, NameOfInvocation);
+  if (gone.size() == 1) {
+    return Headline(fmt::format("{} {} {}", Who(gone), FateOf(first), where));
+  }
+  Headline headline(
+      fmt::format("{} {}{}", Who(gone), cause == Cause::kRankStopped ? "are " : "", Words(cause)));
+  headline.Add(fmt::format(", rank {} {}", first.rank(), where));
+  return headline;
+}
+
+Finding DepartureOf(Cause cause, const Views& gone, const Views& waiting) {
   const RankView& first = *gone.front();
   Finding finding;
   finding.cause = cause;
   finding.proved = true;
-  for (const RankView* view : gone) finding.culprits.push_back(view->rank());
+  finding.culprits = RanksOf(gone);
   finding.operation = OperationIn(first.open);
+  finding.headline = HeadlineOf(cause, gone, first);
   finding.message = fmt::format("rank {} {} {}", first.rank(), FateOf(first), InOrWhile(first));
   if (!first.evidence->error.empty()) {
     finding.message += fmt::format(", after it had reported: {}", OneLine(first.evidence->error));
   }
   finding.message += AlsoClause(finding.culprits, first.rank(), cause);
-  finding.message += waiting_clause;
+  NameWaiters(waiting, finding);
   finding.remedy = RemedyOf(cause, first);
   return finding;
 }
@@ -112,9 +150,9 @@ Finding DepartureOf(Cause cause, const std::vector<const RankView*>& gone,
 }  // namespace
 
 std::vector<Finding> FindDepartures(const Situation& situation, const Stuck& stuck) {
-  const std::string waiting_clause = WaitingClause(situation, stuck);
+  const Views waiting = WaitersOf(situation, stuck);
   const std::vector<bool> missed = FindMissed(situation);
-  std::map<Cause, std::vector<const RankView*>> gone;
+  std::map<Cause, Views> gone;
   for (std::size_t i = 0; i < situation.views.size(); ++i) {
     const RankView& view = situation.views[i];
     if (!IsDeparted(view)) continue;
@@ -127,8 +165,7 @@ std::vector<Finding> FindDepartures(const Situation& situation, const Stuck& stu
        {Cause::kRankCrashed, Cause::kRankKilled, Cause::kRankExited, Cause::kRankStopped}) {
     const auto found = gone.find(cause);
     if (found == gone.end()) continue;
-    const bool first = findings.empty();
-    findings.push_back(DepartureOf(cause, found->second, first ? waiting_clause : ""));
+    findings.push_back(DepartureOf(cause, found->second, findings.empty() ? waiting : Views()));
   }
   return findings;
 }
@@ -175,14 +212,20 @@ bool WaitedInVain(std::string_view error) {
 }
 
 // Who did not even begin to connect, when all that the others say is that somebody did not come.
-std::vector<int> WhoDidNotCome(const Situation& situation) {
-  std::vector<int> missing;
+Views WhoDidNotCome(const Situation& situation) {
+  Views missing;
   for (const RankView& view : situation.views) {
     if (Failed(view) && !(CouldNotConnect(view) && WaitedInVain(view.evidence->error))) return {};
     const bool begun = view.phase != journal::Phase::kStart || !view.tracks.empty();
-    if (OwesProgress(view) && view.complete() && !begun) missing.push_back(view.rank());
+    if (OwesProgress(view) && view.complete() && !begun) missing.push_back(&view);
   }
   return missing;
+}
+
+std::string ErrorClauseBriefly(const RankView& view) {
+  constexpr std::size_t kWords = 6;
+  const std::string words = FirstWords(view.evidence->error, kWords);
+  return words.empty() ? "" : ": " + words;
 }
 
 void MakeInitFailure(const Situation& situation, const RankView& first, const std::string& text,
@@ -192,13 +235,18 @@ void MakeInitFailure(const Situation& situation, const RankView& first, const st
       first.failed_split != nullptr ? " in " + DescribeInvocation(*first.failed_split) : "";
   finding.message = fmt::format("rank {} could not connect{}: {}", first.rank(), what,
                                 text.empty() ? "no text came with it" : text);
+  finding.headline = Headline(Who({&first}) + " could not connect");
+  finding.headline.Add(ErrorClauseBriefly(first));
   finding.remedy = fmt::format(
       "Check on rank {}'s host the interface and the address that the library is to use, its "
       "limits (open files, memory), and that the other hosts reach it.",
       first.rank());
-  const std::vector<int> missing = WhoDidNotCome(situation);
-  if (missing.empty()) return;
+  const Views late = WhoDidNotCome(situation);
+  if (late.empty()) return;
+  const std::vector<int> missing = RanksOf(late);
   finding.message += fmt::format("; {} did not begin to connect", FormatRanks(missing));
+  finding.headline = Headline(Who(late) + " did not begin to connect");
+  finding.headline.Add(fmt::format("; rank {} could not connect", first.rank()));
   finding.remedy =
       fmt::format("See in rank {}'s stored stack what keeps it from connecting.", missing.front());
   finding.culprits = missing;
@@ -216,7 +264,7 @@ bool FailedEarlier(const RankView& a, const RankView& b) {
 
 std::vector<Finding> FindErrors(const Situation& situation, const Stuck& stuck) {
   const RankView* first = nullptr;
-  Finding finding;
+  Views failed;
   std::vector<int> because;
   const bool elsewhere = FailedElsewhere(situation);
   for (const RankView& view : situation.views) {
@@ -227,10 +275,14 @@ std::vector<Finding> FindErrors(const Situation& situation, const Stuck& stuck) 
       continue;
     }
     if (first == nullptr || FailedEarlier(view, *first)) first = &view;
-    finding.culprits.push_back(view.rank());
+    failed.push_back(&view);
   }
   if (first == nullptr) return {};
+  Finding finding;
   finding.cause = Cause::kRankFailed;
+  finding.culprits = RanksOf(failed);
+  finding.headline = HeadlineOf(Cause::kRankFailed, failed, *first);
+  finding.headline.Add(ErrorClauseBriefly(*first));
   // That a connection ended is an effect: its cause is elsewhere, and not known.
   finding.proved = !IsEcho(first->evidence->error);
   if (first->newest_collective_failed()) finding.operation = *first->last_collective;
@@ -248,7 +300,7 @@ std::vector<Finding> FindErrors(const Situation& situation, const Stuck& stuck) 
     finding.message += fmt::format("; {} failed {} because of that", FormatRanks(because),
                                    CouldNotConnect(*first) ? "to connect" : "in a collective");
   }
-  finding.message += WaitingClause(situation, stuck);
+  NameWaiters(WaitersOf(situation, stuck), finding);
   NameBrokenLink(situation, finding);
   return {finding};
 }

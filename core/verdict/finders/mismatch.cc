@@ -40,6 +40,37 @@ std::string Calls(const Situation& situation, const Mismatch::Party& party) {
   return fmt::format("{} {} in {}", FormatRanks(ranks), Verb(ranks, "is", "are"), call);
 }
 
+// "f32 x 256 sum": what differs between calls of one collective.
+std::string ArgumentsOf(const journal::JournalEvent& event) {
+  const std::string call = collective::Describe(OperationOf(event));
+  return call.substr(std::min(call.find(' ') + 1, call.size()));
+}
+
+// "rank 1 (host node2, pid 4711) calls barrier 6 where ranks 0 and 2 call all_reduce 50", "rank 1
+// calls all_reduce 50 with f32 x 8 sum, rank 0 with f32 x 256 sum".
+Headline HeadlineOf(const Situation& situation, const Mismatch& mismatch) {
+  const Mismatch::Party &most = mismatch.parties[0], &next = mismatch.parties[1];
+  std::vector<const RankView*> views;
+  for (const std::size_t i : next.members) views.push_back(&situation.views[i]);
+  const std::string who = fmt::format("{} {}", Who(views), views.size() == 1 ? "calls" : "call");
+  const std::vector<int> others = RanksOf(situation, most);
+  Headline headline;
+  if (most.event->collective == next.event->collective &&
+      !SameCall(OperationOf(*most.event), OperationOf(*next.event))) {
+    headline = Headline(
+        fmt::format("{} {} with {}", who, NameOfInvocation(*next.event), ArgumentsOf(*next.event)));
+    headline.Add(fmt::format(", {} with {}", FormatRanks(others), ArgumentsOf(*most.event)));
+  } else {
+    journal::JournalEvent here = *next.event;
+    here.communicator = kWorld;  // that of both is said once
+    headline = Headline(fmt::format("{} {} where {} {} {}", who, NameOfInvocation(here),
+                                    FormatRanks(others), Verb(others, "calls", "call"),
+                                    NameOfInvocation(*most.event)));
+  }
+  if (mismatch.holds) headline.Add(": they cannot go on");
+  return headline;
+}
+
 bool IsOfJoin(journal::Purpose purpose) {
   return journal::Purpose::kJoinAlive <= purpose && purpose <= journal::Purpose::kJoinFinalSync;
 }
@@ -92,6 +123,7 @@ Finding DescribeMismatch(const Situation& situation, const Mismatch& mismatch) {
     finding.culprits.insert(finding.culprits.end(), ranks.begin(), ranks.end());
   }
   std::sort(finding.culprits.begin(), finding.culprits.end());
+  finding.headline = HeadlineOf(situation, mismatch);
   const std::size_t kinds = mismatch.parties.size();
   finding.message = fmt::format("{}, {}{}: {}", Calls(situation, most), Calls(situation, next),
                                 kinds > 2 ? fmt::format(" (and {} more kinds)", kinds - 2) : "",

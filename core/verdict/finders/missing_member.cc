@@ -85,6 +85,21 @@ std::string NameOfMade(const Situation& situation, const journal::JournalEvent& 
   return "";
 }
 
+// Whom the finding blames comes first.
+Headline HeadlineOf(const Making& making, bool most_absent) {
+  const std::vector<int> waiting = RanksOf(making.waiting), absent = RanksOf(making.absent);
+  const std::string making_of = NameOfInvocation(*making.event);
+  if (most_absent) {
+    return Headline(fmt::format("{} {} in {}", Who(making.waiting), Verb(waiting, "waits", "wait"),
+                                making_of))
+        .Add(fmt::format("; {} {} not take part", FormatRanks(absent), Verb(absent, "does", "do")));
+  }
+  return Headline(fmt::format("{} {} not take part in {}", Who(making.absent),
+                              Verb(absent, "does", "do"), making_of))
+      .Add(fmt::format("; {} {} for {}", FormatRanks(waiting), Verb(waiting, "waits", "wait"),
+                       Verb(absent, "it", "them")));
+}
+
 }  // namespace
 
 std::optional<Finding> ExplainMaking(const Situation& situation, const Finding& general) {
@@ -101,6 +116,7 @@ std::optional<Finding> ExplainMaking(const Situation& situation, const Finding& 
     finding.cause = Cause::kInitFailure;
     finding.proved = general.proved;
     finding.culprits = most_absent ? waiting : absent;
+    finding.headline = HeadlineOf(making, most_absent);
     finding.message = fmt::format(
         "{} {} in {}{}, in which {} did not take part: rank {} {}", FormatRanks(waiting),
         Verb(waiting, "waits", "wait"), DescribeInvocation(*making.event),

@@ -36,7 +36,12 @@ Finding Inversion(const Situation& situation, const std::vector<std::size_t>& cy
   finding.message += ": a ring over communicators, in which nobody comes";
   finding.remedy = finding.cause.info().remedy;
   std::sort(finding.culprits.begin(), finding.culprits.end());
-  finding.operation = OperationIn(situation.views[cycle.front()].open);
+  const RankView& first = situation.views[cycle.front()];
+  finding.operation = OperationIn(first.open);
+  finding.headline = Headline(fmt::format("{} wait for each other in different communicators",
+                                          FormatRanks(finding.culprits)));
+  finding.headline.Add(
+      fmt::format("; rank {} {}", first.rank(), InOrWhile(first, NameOfInvocation)));
   return finding;
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/verdict/link_findings.h"
 #include "core/verdict/rank_view.h"
@@ -101,11 +102,42 @@ std::string WhatInstead(const RankView& view, int group) {
                      Seconds(view.evidence->seconds_silent));
 }
 
+// "has not entered all_reduce 50: asleep in nanosleep".
+std::string NotInItBriefly(const RankView& view, const Standstill& standstill) {
+  const std::string call = NameOfInvocation(*standstill.operation);
+  if (view.waits_in(standstill.group)) {
+    return fmt::format("has queued {}, but its stream has not reached it", call);
+  }
+  if (view.evidence->idle) return fmt::format("waits for an order, not in {}", call);
+  if (view.open != nullptr) {
+    return fmt::format("waits in {} instead of {}", NameOfInvocation(*view.open), call);
+  }
+  const std::string system = SystemClauseBriefly(view);
+  return fmt::format("has not entered {}{}{}", call, system.empty() ? ": " : system,
+                     system.empty() ? Doing(view.phase) : "");
+}
+
+// Whoever waits for a culprit, as the end of a headline.
+std::string WaitingClauseBriefly(const Views& waiting, const std::vector<int>& culprits) {
+  const std::vector<int> ranks = RanksOf(waiting);
+  return fmt::format("; {} {} for {}", FormatRanks(ranks), Verb(ranks, "waits", "wait"),
+                     Verb(culprits, "it", "them"));
+}
+
 std::string BusyRemedy(const RankView& view) {
   return fmt::format(
       "See in rank {}'s stored stack what it does; if that work may take so long, give -T (the "
       "deadline) more seconds.",
       view.rank());
+}
+
+Headline MissingHeadline(const Standstill& standstill) {
+  const RankView& first = *standstill.missing.front();
+  Headline headline(standstill.missing.size() == 1
+                        ? fmt::format("{} {}", Who({&first}), NotInItBriefly(first, standstill))
+                        : fmt::format("{} are not in {}", Who(standstill.missing),
+                                      NameOfInvocation(*standstill.operation)));
+  return headline.Add(WaitingClauseBriefly(standstill.waiting, RanksOf(standstill.missing)));
 }
 
 Finding MissingRanks(const Standstill& standstill) {
@@ -117,6 +149,7 @@ Finding MissingRanks(const Standstill& standstill) {
   finding.culprits = RanksOf(standstill.missing);
   finding.operation = OperationIn(standstill.operation);
   const std::vector<int> waiting = RanksOf(standstill.waiting);
+  finding.headline = MissingHeadline(standstill);
   finding.message =
       fmt::format("{} {} for {} in {} since {}; rank {} {}{}", FormatRanks(waiting),
                   Verb(waiting, "waits", "wait"), FormatRanks(finding.culprits),
@@ -131,6 +164,24 @@ Finding MissingRanks(const Standstill& standstill) {
   return finding;
 }
 
+Headline AsleepHeadline(const Standstill& standstill, const Views& asleep) {
+  Views others;
+  std::ranges::copy_if(standstill.waiting, std::back_inserter(others),
+                       [](const RankView* view) { return !view->evidence->asleep; });
+  const std::vector<int> ranks = RanksOf(asleep);
+  const std::string system = asleep.size() == 1 ? SystemClauseBriefly(*asleep.front()) : ": asleep";
+  return Headline(fmt::format("{} {} in {}{}", Who(asleep), Verb(ranks, "hangs", "hang"),
+                              NameOfInvocation(*standstill.operation), system))
+      .Add(WaitingClauseBriefly(others, ranks));
+}
+
+Headline StallHeadline(const Standstill& standstill) {
+  return Headline(fmt::format("{} {} in {} for {}", Who(standstill.waiting),
+                              Verb(RanksOf(standstill.waiting), "hangs", "hang"),
+                              NameOfInvocation(*standstill.operation), Seconds(standstill.seconds)))
+      .Add(standstill.group == 0 ? "; all ranks entered it" : "; all its ranks entered it");
+}
+
 Finding Stall(const Situation& situation, const Standstill& standstill) {
   Views asleep;
   for (const RankView* view : standstill.waiting) {
@@ -142,6 +193,7 @@ Finding Stall(const Situation& situation, const Standstill& standstill) {
   finding.cause = Cause::kTransportStall;
   if (named) finding.culprits = RanksOf(asleep);
   finding.operation = OperationIn(standstill.operation);
+  finding.headline = named ? AsleepHeadline(standstill, asleep) : StallHeadline(standstill);
   finding.message =
       fmt::format("all {} entered {} and {} of {} did not leave it for {}",
                   standstill.group == 0 ? "ranks" : "its ranks",
@@ -223,6 +275,11 @@ Finding OtherCommunicator(const Views& waiting) {
       FormatRanks(finding.culprits), Verb(finding.culprits, "waits", "wait"),
       DescribeInvocation(*waiting.front()->open),
       Seconds(waiting.front()->evidence->seconds_silent));
+  finding.headline = Headline(fmt::format("{} {} in {} for {}", Who(waiting),
+                                          Verb(finding.culprits, "waits", "wait"),
+                                          NameOfInvocation(*waiting.front()->open),
+                                          Seconds(waiting.front()->evidence->seconds_silent)));
+  finding.headline.Add("; who else belongs to it is not known");
   finding.remedy = "Compare the stored stacks and the histories of these ranks.";
   return finding;
 }
@@ -237,6 +294,9 @@ Finding InitFailure(const Situation& situation, const Views& connecting) {
   finding.cause = Cause::kInitFailure;
   finding.culprits = RanksOf(behind.empty() ? connecting : behind);
   const RankView& first = behind.empty() ? *connecting.front() : *behind.front();
+  finding.headline = Headline(fmt::format(
+      "{} could not connect in time: {} for {}", Who(behind.empty() ? connecting : behind),
+      Doing(first.phase), Seconds(first.evidence->seconds_silent)));
   finding.message =
       fmt::format("{} of {} ranks could not connect in time: {} {} since {}{}", connecting.size(),
                   situation.views.size(), FormatRanks(finding.culprits), Doing(first.phase),
@@ -253,6 +313,12 @@ Finding Busy(const Views& silent) {
   Finding finding;
   finding.cause = Cause::kRankBusy;
   finding.culprits = RanksOf(silent);
+  finding.headline =
+      Headline(fmt::format("{} {} silent for {}", Who(silent), Verb(finding.culprits, "is", "are"),
+                           Seconds(first.evidence->seconds_silent)));
+  const std::string other = silent.size() == 1 ? "" : fmt::format("rank {} ", first.rank());
+  finding.headline.Add(", " + other + InOrWhile(first, NameOfInvocation));
+  finding.headline.Add(SystemClauseBriefly(first));
   finding.message =
       fmt::format("{} {} silent for {}: rank {} {}{}", FormatRanks(finding.culprits),
                   Verb(finding.culprits, "is", "are"), Seconds(first.evidence->seconds_silent),

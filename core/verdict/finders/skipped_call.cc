@@ -74,6 +74,15 @@ std::vector<Calls> CallsOf(const Situation& situation) {
   return calls;
 }
 
+Headline HeadlineOf(const Situation& situation, const Calls& calls, const std::vector<int>& left) {
+  std::vector<const RankView*> callers;
+  for (const std::size_t i : calls.surplus) callers.push_back(&situation.views[i]);
+  return Headline(fmt::format("{} {} {}", Who(callers), callers.size() == 1 ? "calls" : "call",
+                              NameOfInvocation(*calls.furthest_surplus)))
+      .Add(fmt::format(", which {} never called", FormatRanks(left)))
+      .Add("; they ended in order");
+}
+
 }  // namespace
 
 std::vector<bool> FindMissed(const Situation& situation) {
@@ -113,6 +122,7 @@ std::vector<Finding> FindSurplus(const Situation& situation) {
         fmt::format("{} {} {}, which {} never called: they ended their program in order",
                     FormatRanks(finding.culprits), Verb(finding.culprits, "calls", "call"),
                     DescribeInvocation(*calls.furthest_surplus), FormatRanks(left));
+    finding.headline = HeadlineOf(situation, calls, left);
     finding.remedy = fmt::format(
         "Compare what {} and the others call: it is one collective more than the others' program "
         "has, or they ended too early.",

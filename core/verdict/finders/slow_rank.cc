@@ -80,6 +80,15 @@ std::vector<Finding> FindSlowRanks(const std::vector<RankEvidence>& evidence) {
       "median rank, {:.0f} % of its period",
       FormatRanks(finding.culprits), Verb(finding.culprits, "makes", "make"), worst_rank,
       worst->own_ticks / std::max(median, 1.0), 100 * worst->own_ticks / worst->period_ticks);
+  std::vector<const RankEvidence*> slow;
+  for (const RankEvidence& rank : evidence) {
+    if (std::ranges::count(finding.culprits, rank.rank) > 0) slow.push_back(&rank);
+  }
+  finding.headline = Headline(fmt::format("{} {} the others wait: between two collectives",
+                                          Who(slow), Verb(finding.culprits, "makes", "make")));
+  finding.headline.Add(fmt::format(" {} works {:.1f} times as long as usual",
+                                   slow.size() == 1 ? "it" : fmt::format("rank {}", worst_rank),
+                                   worst->own_ticks / std::max(median, 1.0)));
   finding.remedy = fmt::format(
       "See what rank {} does between collectives that the others do not: loading, decoding, "
       "logging or a slower processor.",

@@ -141,12 +141,26 @@ std::string HowItLooks(const Part& part) {
       part.view->rank(), over ? "finished" : "as if it went on", verdict::Doing(phase->phase));
 }
 
+std::string Who(const std::vector<const Part*>& parts) {
+  std::vector<const RankView*> views;
+  for (const Part* part : parts) views.push_back(part->view);
+  return verdict::Who(views);
+}
+
+// Doing, for a headline.
+std::string DoingBriefly(const Part& part) {
+  if (part.at == nullptr) return part.over ? "has finished" : "is elsewhere";
+  const bool done = part.at->kind == journal::EventKind::kEnd;
+  return (done ? "went through " : "is in ") + NameOfInvocation(*part.at);
+}
+
 Finding Explain(Cause cause, const std::vector<const Part*>& culprits, const Finding& general,
-                std::string message, std::string remedy) {
+                Headline headline, std::string message, std::string remedy) {
   Finding finding;
   finding.cause = cause;
   finding.culprits = RanksOf(culprits);
   finding.proved = general.proved;
+  finding.headline = std::move(headline);
   finding.message = std::move(message);
   finding.remedy = std::move(remedy);
   finding.operation = general.operation;
@@ -179,6 +193,10 @@ std::optional<Finding> OneSidedEvaluation(const Parts& parts, bool mismatch,
   const std::vector<int> ranks = RanksOf(evaluating);
   return Explain(
       Cause::kOneSidedEvaluation, evaluating, general,
+      Headline(fmt::format("{} {} through DistributedDataParallel", Who(evaluating),
+                           Verb(ranks, "evaluates", "evaluate")))
+          .Add(" in " + NameOfInvocation(*evaluating.front()->at))
+          .Add(fmt::format("; rank {} does not", others.front()->view->rank())),
       fmt::format("{} {} through DistributedDataParallel, which broadcasts the buffers before each "
                   "forward pass ({}), but rank {} does not: it {}",
                   FormatRanks(ranks), Verb(ranks, "evaluates", "evaluate"),
@@ -215,6 +233,9 @@ std::optional<Finding> OneSidedUnusedParameters(const Parts& parts, bool mismatc
   const std::vector<int> ranks = RanksOf(withheld);
   return Explain(
       Cause::kOneSidedUnusedParameters, withheld, general,
+      Headline(fmt::format("{} ended the backward pass of iteration {} without bucket {}",
+                           Who(withheld), waiting->says.iteration, waiting->says.detail))
+          .Add(fmt::format("; rank {} waits for it", waiting->view->rank())),
       fmt::format("{} ended the backward pass of iteration {} without bucket {}: a parameter in it "
                   "got no gradient there; rank {} {}, rank {} {}",
                   FormatRanks(ranks), waiting->says.iteration, waiting->says.detail,
@@ -250,6 +271,10 @@ std::optional<Finding> UnevenInputs(const Parts& parts, bool mismatch, const Fin
   const bool joins = first.at != nullptr && first.at->phase == journal::Phase::kJoinExit;
   return Explain(
       Cause::kUnevenInputs, through, general,
+      Headline(
+          fmt::format("{} had inputs for {} iterations", Who(through), first.bucket.iteration + 1))
+          .Add(fmt::format("; rank {} has more and {}", training->view->rank(),
+                           DoingBriefly(*training))),
       fmt::format("{} had inputs for {} iterations and {}, but rank {} has more and {}: nobody "
                   "will answer it{}",
                   FormatRanks(ranks), first.bucket.iteration + 1, Doing(first),

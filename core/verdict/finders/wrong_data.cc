@@ -9,10 +9,12 @@ namespace lockstep::verdict::finders {
 std::vector<Finding> FindWrongData(const Situation& situation) {
   Finding finding;
   const RankView* first = nullptr;
+  std::vector<const RankView*> wrong;
   for (const RankView& view : situation.views) {
     if (view.evidence->wrong_data.empty()) continue;
     if (first == nullptr) first = &view;
     finding.culprits.push_back(view.rank());
+    wrong.push_back(&view);
   }
   if (first == nullptr) return {};
   finding.cause = Cause::kDataCorruption;
@@ -20,6 +22,10 @@ std::vector<Finding> FindWrongData(const Situation& situation) {
   finding.message =
       fmt::format("{} received wrong data; rank {}: {}", FormatRanks(finding.culprits),
                   first->rank(), OneLine(first->evidence->wrong_data));
+  finding.headline = Headline(Who(wrong) + " received wrong data");
+  finding.headline.Add(fmt::format("{}: {}",
+                                   wrong.size() > 1 ? fmt::format("; rank {}", first->rank()) : "",
+                                   FirstWords(first->evidence->wrong_data, 12)));
   finding.remedy = finding.cause.info().remedy;
   return {finding};
 }

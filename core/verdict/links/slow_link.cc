@@ -256,6 +256,16 @@ std::string Describe(const Watched& one, double usual_s) {
   return text;
 }
 
+Headline HeadlineOf(const Watched& one, double usual_s) {
+  Headline headline(fmt::format("link {} -> {} is slow", one.link.from, one.link.to));
+  headline.Add(fmt::format(": bytes take {:.1f} ms or more, {:.2f} ms on most links",
+                           one.least_s * 1e3, usual_s * 1e3));
+  if (one.link.retransmits > 0) {
+    headline.Add(fmt::format("; {} segments were lost", one.link.retransmits));
+  }
+  return headline;
+}
+
 }  // namespace
 
 std::vector<LinkTraffic> SlowLinks(const Ranks& evidence) {
@@ -274,6 +284,7 @@ std::vector<Finding> FindSlowLinks(const Ranks& evidence) {
   for (const Watched& one : slow.links) links.push_back(one.link);
   finding.culprits = CommonEnds(links);
   finding.proved = slow.proved;
+  finding.headline = HeadlineOf(worst, slow.usual_s);
   finding.message = Describe(worst, slow.usual_s);
   if (slow.links.size() > 1) {
     const Watched& next = slow.links[slow.links.size() - 2];

@@ -41,7 +41,7 @@ std::string Details(const verdict::Judgement& judgement, const store::CaseRecord
 std::string Message(const verdict::Judgement& judgement, const store::CaseRecord* record,
                     const store::Run& run) {
   if (record != nullptr && record->trial) return record->trial->why;
-  if (!judgement.findings.empty()) return judgement.findings.front().message;
+  if (!judgement.findings.empty()) return judgement.findings.front().headline.text();
   if (record == nullptr) return Headline(run);
   if (record->summary.wrong_elements > 0) {
     return fmt::format("{} wrong elements", record->summary.wrong_elements);

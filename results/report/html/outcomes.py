@@ -142,7 +142,7 @@ def wrong_cells(rows):
 def headline(run):
     """The first line that a person reads, without the verdict if it begins with one."""
     text = run.summary_line or next(
-        (found[0].message for _, found in sorted(run.findings.items()) if found),
+        (found[0].headline for _, found in sorted(run.findings.items()) if found),
         "%d cases" % len(run.cases))
     text = re.sub(r"^(PASS|FAIL|UNKNOWN): ", "", text)
     return text + ("" if run.complete else " (incomplete: saved on the way out)")

@@ -15,7 +15,7 @@ import numpy
 # Units that the schema fixes: times are nanoseconds, sizes bytes, bandwidths 1e9 bytes a second.
 Part = collections.namedtuple("Part", "name units over median low high")
 Outcome = collections.namedtuple("Outcome", "rank outcome exit_code signal where silent evidence")
-Finding = collections.namedtuple("Finding", "cause culprits proved message remedy")
+Finding = collections.namedtuple("Finding", "cause culprits proved headline message remedy")
 LAUNCH = -1  # the number of the launch where tables count cases
 
 
@@ -139,6 +139,7 @@ class RunFile:
         for row in self._table("verdicts/findings"):
             self.findings[row["case"]].append(
                 Finding(row["cause"], _culprits(row["culprits"]), bool(row["proved"]),
+                        row.get("headline") or row["message"].split("; ")[0],
                         row["message"], row["remedy"]))
         self.outcomes = collections.defaultdict(list)
         for row in self._table("verdicts/outcomes"):

@@ -58,6 +58,7 @@ class Maker {
     }
     for (int i = Below(3); i > 0; --i) {
       verdict::Finding finding{verdict::FindingCause::Named(Word()), {}, Flip(), Text(), Text()};
+      finding.headline = verdict::Headline(Word() + " " + Word());
       for (int k = Below(4); k > 0; --k) finding.culprits.push_back(Below(1000));
       judgement.findings.push_back(finding);
     }

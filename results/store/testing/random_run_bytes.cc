@@ -34,7 +34,7 @@ void Add(std::string& out, const verdict::Judgement& judgement) {
   for (const verdict::Finding& f : judgement.findings) {
     Add(out, std::string(f.cause.name())), Add(out, f.culprits), Add(out, f.proved),
         Add(out, f.message);
-    Add(out, f.remedy);
+    Add(out, f.remedy), Add(out, f.headline.text());
   }
 }
 

@@ -3,7 +3,11 @@
 #ifndef LOCKSTEP_WATCH_JUDGE_TESTING_LITERAL_HISTORY_H_
 #define LOCKSTEP_WATCH_JUDGE_TESTING_LITERAL_HISTORY_H_
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
 #include <initializer_list>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -123,17 +127,15 @@ class LiteralHistory {
 
   // "cause: text", one a finding; with the standstill, if there is one.
   std::vector<std::string> Findings() {
-    judge_.Hangs(judge_.Standstill(), true);
     std::vector<std::string> told;
-    for (const Finding& finding : judge_.Tell()) {
+    for (const Finding& finding : Told()) {
       told.push_back(std::string(NameOf(finding.cause)) + ": " + finding.text);
     }
     return told;
   }
   std::vector<std::string> Causes() {
-    judge_.Hangs(judge_.Standstill(), true);
     std::vector<std::string> told;
-    for (const Finding& finding : judge_.Tell()) told.emplace_back(NameOf(finding.cause));
+    for (const Finding& finding : Told()) told.emplace_back(NameOf(finding.cause));
     return told;
   }
   std::vector<int> Stuck() const {
@@ -144,6 +146,22 @@ class LiteralHistory {
   Judge& judge() { return judge_; }
 
  private:
+  // The line that a person reads names a culprit.
+  std::vector<Finding> Told() {
+    judge_.Hangs(judge_.Standstill(), true);
+    std::vector<Finding> told = judge_.Tell();
+    for (const Finding& finding : told) {
+      const std::string headline = finding.headline.text() + " ";
+      const bool named =
+          std::any_of(finding.culprits.begin(), finding.culprits.end(), [&](int rank) {
+            return std::regex_search(headline,
+                                     std::regex("rank " + std::to_string(rank) + "[^0-9]"));
+          });
+      EXPECT_TRUE(named) << headline;
+    }
+    return told;
+  }
+
   Judge judge_;
 };
 

@@ -1,0 +1,44 @@
+// The first line of a finding: who does what, in which call, and whom it keeps. At 3 a.m. a person
+// reads one line.
+#ifndef LOCKSTEP_CORE_VERDICT_HEADLINE_H_
+#define LOCKSTEP_CORE_VERDICT_HEADLINE_H_
+
+#include <cstddef>
+#include <ostream>
+#include <string>
+#include <string_view>
+
+namespace lockstep::verdict {
+
+// One line of at most kMostWords words, however it was made.
+class Headline {
+ public:
+  // 25 with the verdict and the name of a case before it: "FAIL: exit/rank1: rank 1 …".
+  static constexpr std::size_t kMostWords = 23;
+
+  Headline() = default;
+  // What is too long is cut.
+  explicit Headline(std::string_view sentence);
+  // Of a message "a: b; c" the first clause and those of the others that fit.
+  static Headline Of(std::string_view message);
+
+  // Adds a clause with its separator ("; rank 0 waits for it"), or nothing where it does not fit:
+  // what matters most is added first.
+  Headline& Add(std::string_view clause);
+
+  const std::string& text() const { return text_; }
+  bool empty() const { return text_.empty(); }
+  friend bool operator==(const Headline&, const Headline&) = default;
+  // What a failed test shows.
+  friend void PrintTo(const Headline& headline, std::ostream* out) { *out << headline.text_; }
+
+ private:
+  std::string text_;
+};
+
+// So many words of a text from outside (a library's error), on one line.
+std::string FirstWords(std::string_view text, std::size_t most);
+
+}  // namespace lockstep::verdict
+
+#endif  // LOCKSTEP_CORE_VERDICT_HEADLINE_H_
