@@ -1,3 +1,5 @@
+// A rank that sleeps in a collective while others are awake stalls them. It counts as such only if
+// it was seen to go on: one that never does is judged as a hang.
 #include "bench/measure/stalls.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// A headline is bounded where it is made: words beyond the last are left out, and whole clauses are
+// added only as long as they fit.
 #include "core/verdict/headline.h"
 
 #include <algorithm>

@@ -110,7 +110,7 @@ struct Trial {
 // How the ranks of a case came by another communicator, or did not, after they had lost one.
 struct RecoveryRecord {
   std::string mode;             // "shrink", "restart"
-  std::string outcome;          // "resumed", "abort_hung", "rebuild_failed"
+  std::string outcome;          // "resumed", "abort_hung", "rebuild_failed", "cut_short"
   std::string cause;            // of the failure: that of its first finding
   std::int32_t generation = 0;  // of the new communicator; the first of a case is 0
   std::vector<int> lost;

@@ -64,7 +64,7 @@ def rooms_of(name, options):
         return options.rooms.split(",")
     core = sorted(entry for entry in os.listdir(os.path.join(TREE, "core")))
     rooms = [os.path.join("core", room) for room in core]
-    rooms += ["datasets", "results", "bench", "stress", "scripts"]
+    rooms += ["datasets", "results", "session", "bench", "stress", "watch", "cli", "scripts"]
     return [room for room in rooms if name != "tsan" or has_threads(room)]
 
 

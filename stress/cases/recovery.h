@@ -32,7 +32,7 @@ void AddGeneration(const Generation& generation, verdict::Setting& setting);
 
 struct Recovery {
   scenario::RecoveryPlan::Mode mode = scenario::RecoveryPlan::Mode::kShrink;
-  scenario::RecoveryOutcome outcome = scenario::RecoveryOutcome::kRebuildFailed;
+  scenario::RecoveryOutcome outcome = scenario::RecoveryOutcome::kCutShort;
   int generation = 0;  // that it made, or failed to
   std::vector<int> lost;
   std::vector<int> members;

@@ -25,6 +25,10 @@ constexpr double kAnswerSeconds = 1;
 // The error of a rank far away comes after those that echo it.
 constexpr double kEchoSeconds = 0.2;
 
+bool Contains(const std::vector<int>& ranks, int rank) {
+  return std::ranges::count(ranks, rank) > 0;
+}
+
 bool OnlyEchoes(const verdict::Judgement& judgement) {
   const std::vector<int>& culprits = judgement.findings.front().culprits;
   return !culprits.empty() && std::all_of(culprits.begin(), culprits.end(), [&](int rank) {
@@ -136,7 +140,7 @@ std::vector<int> CaseRecovery::SurvivorsOf(const Failure& failure,
   const std::vector<int> lost = cases::LostIn(
       failure.judgement, state_.ranks.Map([](const RankState& rank) { return rank.gone; }));
   for (const int rank : state_.generation.members) {
-    const bool is_lost = std::find(lost.begin(), lost.end(), rank) != lost.end();
+    const bool is_lost = Contains(lost, rank);
     if (is_lost) recovery.lost.push_back(rank);
     const RankState& state = state_.ranks[rank];
     if (!is_lost && !state.finished() && !state.gone) survivors.push_back(rank);
@@ -221,6 +225,12 @@ void CaseRecovery::RetellOutcomes(const std::vector<int>& ranks, cases::Recovery
       outcome.outcome = verdict::Outcome::kHung;
     }
   }
+  for (const verdict::Finding& finding : now.findings) {
+    const bool of_these =
+        finding.proved && !finding.culprits.empty() &&
+        std::ranges::all_of(finding.culprits, [&](int rank) { return Contains(ranks, rank); });
+    if (of_these) recovery.failure.findings.push_back(finding);
+  }
 }
 
 // Who was not in the library comes when it calls it next. A rank that is only slow is not lost.
@@ -246,6 +256,7 @@ bool CaseRecovery::AwaitReady(std::vector<int>& survivors, cases::Recovery& reco
     completed = std::min(completed, state.report->completed);
   }
   RetellOutcomes(lost, recovery);
+  if (remaining.empty()) recovery.outcome = scenario::RecoveryOutcome::kRebuildFailed;
   recovery.lost.insert(recovery.lost.end(), lost.begin(), lost.end());
   survivors = remaining;
   recovery.first_iteration = survivors.empty() ? 0 : completed;
@@ -349,6 +360,7 @@ bool CaseRecovery::AwaitConnected(cases::Recovery& recovery, Ticks began) {
   }
   recovery.finding = FindWrongPlace();
   if (!recovery.finding && state_.over()) return false;
+  recovery.outcome = scenario::RecoveryOutcome::kRebuildFailed;
   if (!recovery.finding && !all_there()) {
     mine_.look = true;  // another loss, to be recovered from in its turn
     state_.Take(Turn::kLostAgain);

@@ -69,7 +69,7 @@ class CaseRecovery {
   // Ends the lost, and starts them anew where the plan wants it.
   Status ReplaceLost(const cases::Recovery& recovery, cases::Generation& next);
   void OrderMembers(const cases::Recovery& recovery);
-  // What became of ranks that were lost after the failure was judged, as it is now.
+  // What became of ranks that were lost after the failure was judged, and what is proved of them.
   void RetellOutcomes(const std::vector<int>& ranks, cases::Recovery& recovery);
   std::optional<verdict::Finding> FindWrongPlace() const;
   bool AllMembers(const std::function<bool(const RankState&)>& test) const;

@@ -23,8 +23,10 @@ enum class RecoveryOutcome : std::uint8_t {
   kResumed,
   kAbortHung,
   kRebuildFailed,
+  kCutShort,  // the case ended before
 };
-inline constexpr std::string_view kRecoveryOutcomes[] = {"resumed", "abort_hung", "rebuild_failed"};
+inline constexpr std::string_view kRecoveryOutcomes[] = {"resumed", "abort_hung", "rebuild_failed",
+                                                         "cut_short"};
 
 inline std::string_view NameOf(RecoveryPlan::Mode mode) {
   return mode == RecoveryPlan::Mode::kShrink ? "shrink" : "restart";
