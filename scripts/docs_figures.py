@@ -81,7 +81,7 @@ FIGURES = {
                         r'"--programs",.*default=(\d+)'),
     # Verdicts.
     "event_bytes": ("core/journal/event.h", r"sizeof\(JournalEvent\) == (\d+)"),
-    "quiet_ms": ("stress/stress.cc", r"kQuietSeconds = 0\.0(\d);", "{}0"),
+    "quiet_ms": ("stress/harness/suite.cc", r"kQuietSeconds = 0\.0(\d);", "{}0"),
     "lost_s": ("core/control/heartbeat_monitor.h", r"kLostSeconds = (\d+)"),
     "faults_found": (_SCORES, _HEADLINE),
     "false_alarms": (_SCORES, _HEADLINE, "{1}"),

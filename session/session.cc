@@ -76,7 +76,6 @@ void Output::MoveAside(int rank) { file_.MoveTo(results::store::PartialPath(path
 
 void Output::Save(const coordinator::Coordinator& coordinator, results::store::Run so_far) {
   MoveIfCutOff(coordinator);
-  Announce();
   so_far.exit_code = static_cast<int>(verdict::ExitCodeOf(so_far.verdict));
   file_.Save(so_far);
   Announce();

@@ -33,7 +33,7 @@ class Output {
   // beside the run's name.
   void MoveIfCutOff(const coordinator::Coordinator& coordinator);
   void MoveAside(int rank);
-  // What is known so far: there may be a second until all of us are killed.
+  // What is known so far: there may be a second until all of us are killed. Said when it is there.
   void Save(const coordinator::Coordinator& coordinator, results::store::Run so_far);
   // The file, then the screen: a run that is not where it should be is an error after both.
   Result<ExitCode> Store(results::store::Run& run, const Report& report);

@@ -1,4 +1,4 @@
-// The conductor's side of faults of links: tells relays whose a connection is, and what is to be
+// The coordinator's side of faults of links: tells relays whose a connection is, and what is to be
 // wrong with which link.
 #ifndef LOCKSTEP_STRESS_LINKS_LINK_DIRECTOR_H_
 #define LOCKSTEP_STRESS_LINKS_LINK_DIRECTOR_H_

@@ -1,5 +1,5 @@
 // What works beside a worker whose links may be made bad: a relay (relay.h) and, for its host, a
-// wire (wire.h), steered by the conductor's LinkDirector.
+// wire (wire.h), steered by the coordinator's LinkDirector.
 #ifndef LOCKSTEP_STRESS_LINKS_LINK_PLUGIN_H_
 #define LOCKSTEP_STRESS_LINKS_LINK_PLUGIN_H_
 

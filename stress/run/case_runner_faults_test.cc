@@ -27,7 +27,7 @@ coordinator::Script Healthy() {
           coordinator::Exited(1, 0)};
 }
 
-TEST(ConductorFaults, AKillByTheClock) {
+TEST(CaseRunnerFaults, AKillByTheClock) {
   EXPECT_EQ(Conduct(With(faults::FaultKind::kKill, kAtStart),
                     {coordinator::Ranks({verdict::At50(0), verdict::At50(1).Signalled(SIGKILL)}),
                      coordinator::When("signal 1"), coordinator::Signalled(1, SIGKILL)}),
@@ -37,7 +37,7 @@ TEST(ConductorFaults, AKillByTheClock) {
             "fault 0 fired\n");
 }
 
-TEST(ConductorFaults, AKillAtAPointOfTheProgram) {
+TEST(CaseRunnerFaults, AKillAtAPointOfTheProgram) {
   EXPECT_EQ(Conduct(With(faults::FaultKind::kKill, kAtIteration),
                     {Fired(1, 0),
                      coordinator::Ranks({verdict::At50(0), verdict::After49(1).Signalled(SIGKILL)}),
@@ -48,7 +48,7 @@ TEST(ConductorFaults, AKillAtAPointOfTheProgram) {
             "fault 0 fired\n");
 }
 
-TEST(ConductorFaults, SignalsToEnd) {
+TEST(CaseRunnerFaults, SignalsToEnd) {
   EXPECT_EQ(Conduct(With(faults::FaultKind::kTerminate, kAtIteration),
                     {Fired(1, 0),
                      coordinator::Ranks({verdict::At50(0), verdict::After49(1).Signalled(SIGTERM)}),
@@ -67,7 +67,7 @@ TEST(ConductorFaults, SignalsToEnd) {
             "fault 0 fired\n");
 }
 
-TEST(ConductorFaults, AFaultOfTheClockFindsNobody) {
+TEST(CaseRunnerFaults, AFaultOfTheClockFindsNobody) {
   EXPECT_EQ(Conduct(With(faults::FaultKind::kKill, kAtStart),
                     {coordinator::Ranks({verdict::After49(0), verdict::After49(1).Leaves(0)}),
                      Finished(1), coordinator::Exited(1, 0), coordinator::After(1), BothDone(),
@@ -77,14 +77,14 @@ TEST(ConductorFaults, AFaultOfTheClockFindsNobody) {
             "fault 0 did not fire\n");
 }
 
-TEST(ConductorFaults, AFaultThatIsNeverReached) {
+TEST(CaseRunnerFaults, AFaultThatIsNeverReached) {
   EXPECT_EQ(Conduct(With(faults::FaultKind::kKill, kAtIteration), Healthy()),
             "unknown: finished,finished\n"
             "because the fault did not fire: kill of rank 1 at iteration:3\n"
             "fault 0 did not fire\n");
 }
 
-TEST(ConductorFaults, AStopThatEndsInTimeIsNone) {
+TEST(CaseRunnerFaults, AStopThatEndsInTimeIsNone) {
   EXPECT_EQ(
       Conduct(With(faults::FaultKind::kStop, kAtIteration, 2),
               coordinator::Steps(
@@ -99,7 +99,7 @@ TEST(ConductorFaults, AStopThatEndsInTimeIsNone) {
       "fault 0 fired\n");
 }
 
-TEST(ConductorFaults, AStopByTheClockLetsNobodyGoOn) {
+TEST(CaseRunnerFaults, AStopByTheClockLetsNobodyGoOn) {
   EXPECT_EQ(Conduct(With(faults::FaultKind::kStop, kAtStart, 2),
                     coordinator::Steps(coordinator::When("signal 1 18"),
                                        coordinator::Of(coordinator::EventKind::kContinued, 1),
@@ -110,7 +110,7 @@ TEST(ConductorFaults, AStopByTheClockLetsNobodyGoOn) {
             "fault 0 fired\n");
 }
 
-TEST(ConductorFaults, AStopThatLastsLongerThanTheDeadline) {
+TEST(CaseRunnerFaults, AStopThatLastsLongerThanTheDeadline) {
   EXPECT_EQ(Conduct(With(faults::FaultKind::kStop, kAtIteration, 60),
                     {Fired(1, 0),
                      coordinator::Ranks({verdict::At50(0).Silent(6),
@@ -123,7 +123,7 @@ TEST(ConductorFaults, AStopThatLastsLongerThanTheDeadline) {
             "fault 0 fired\n");
 }
 
-TEST(ConductorFaults, AStopForEver) {
+TEST(CaseRunnerFaults, AStopForEver) {
   EXPECT_EQ(Conduct(With(faults::FaultKind::kStop, kAtIteration),
                     {Fired(1, 0),
                      coordinator::Ranks({verdict::At50(0), verdict::After49(1).Stopped(SIGSTOP)}),
@@ -134,7 +134,7 @@ TEST(ConductorFaults, AStopForEver) {
             "fault 0 fired\n");
 }
 
-TEST(ConductorFaults, AnAgentsFaultHasFiredWhenItSaysSo) {
+TEST(CaseRunnerFaults, AnAgentsFaultHasFiredWhenItSaysSo) {
   EXPECT_EQ(
       Conduct(With(faults::FaultKind::kMemoryPressure, kAtIteration),
               coordinator::Steps(Fired(1, 0), coordinator::After(4),
@@ -146,7 +146,7 @@ TEST(ConductorFaults, AnAgentsFaultHasFiredWhenItSaysSo) {
       "fault 0 fired\n");
 }
 
-TEST(ConductorFaults, AnAgentsFaultThatIsNeverApplied) {
+TEST(CaseRunnerFaults, AnAgentsFaultThatIsNeverApplied) {
   EXPECT_EQ(Conduct(With(faults::FaultKind::kMemoryPressure, kAtIteration),
                     coordinator::Steps(Fired(1, 0), Healthy())),
             "inject 1 fault 0: kind 2 amount 0 for 0 s\n"
@@ -155,7 +155,7 @@ TEST(ConductorFaults, AnAgentsFaultThatIsNeverApplied) {
             "fault 0 did not fire\n");
 }
 
-TEST(ConductorFaults, AnAgentsFaultThatIsImpossible) {
+TEST(CaseRunnerFaults, AnAgentsFaultThatIsImpossible) {
   EXPECT_EQ(Conduct(With(faults::FaultKind::kMemoryPressure, kAtIteration),
                     coordinator::Steps(
                         Fired(1, 0),
@@ -168,7 +168,7 @@ TEST(ConductorFaults, AnAgentsFaultThatIsImpossible) {
             "fault 0 did not fire\n");
 }
 
-TEST(ConductorFaults, AnAgentsFaultByTheClockThatHeals) {
+TEST(CaseRunnerFaults, AnAgentsFaultByTheClockThatHeals) {
   EXPECT_EQ(
       Conduct(With(faults::FaultKind::kCpuHog, kAtStart, 1),
               coordinator::Steps(coordinator::When("inject 1"),
@@ -181,7 +181,7 @@ TEST(ConductorFaults, AnAgentsFaultByTheClockThatHeals) {
       "fault 0 fired\n");
 }
 
-TEST(ConductorFaults, AnAgentsNewsThatCameWhileAllWasGathered) {
+TEST(CaseRunnerFaults, AnAgentsNewsThatCameWhileAllWasGathered) {
   EXPECT_EQ(
       Conduct(With(faults::FaultKind::kCpuHog, kAtStart),
               {coordinator::When("inject 1"),
@@ -194,7 +194,7 @@ TEST(ConductorFaults, AnAgentsNewsThatCameWhileAllWasGathered) {
       "fault 0 fired\n");
 }
 
-TEST(ConductorFaults, AFaultOfTheStart) {
+TEST(CaseRunnerFaults, AFaultOfTheStart) {
   StressScript script = With(faults::FaultKind::kEnvironment, {});
   script.faults[0].variables = {"A=b"};
   script.all_commands = true;
@@ -215,7 +215,7 @@ TEST(ConductorFaults, AFaultOfTheStart) {
       "fault 0 fired\n");
 }
 
-TEST(ConductorFaults, AFaultInsideTheProgramIsItsOwnAffair) {
+TEST(CaseRunnerFaults, AFaultInsideTheProgramIsItsOwnAffair) {
   EXPECT_EQ(
       Conduct(
           With(faults::FaultKind::kSkipCollective, {faults::FaultMoment::Kind::kCollective, 50, 0}),
@@ -227,7 +227,7 @@ TEST(ConductorFaults, AFaultInsideTheProgramIsItsOwnAffair) {
       "fault 0 fired\n");
 }
 
-TEST(ConductorFaults, ALinkIsApplied) {
+TEST(CaseRunnerFaults, ALinkIsApplied) {
   StressScript script = With(faults::FaultKind::kLinkDelay, kAtIteration, 2);
   script.faults[0].amounts = {{"to", 0}, {"delay", 0.01}};
   EXPECT_EQ(Conduct(script, coordinator::Steps(Fired(1, 0), coordinator::FromPlugin(0, "applied 1"),
@@ -249,7 +249,7 @@ TEST(ConductorFaults, ALinkIsApplied) {
             "fault 0 fired\n");
 }
 
-TEST(ConductorFaults, ALinkThatNoTrafficMeetsHasNotFired) {
+TEST(CaseRunnerFaults, ALinkThatNoTrafficMeetsHasNotFired) {
   StressScript script = With(faults::FaultKind::kLinkDown, kAtStart);
   script.faults[0].amounts = {{"to", 0}};
   EXPECT_EQ(Conduct(script, coordinator::Steps(coordinator::When("plugin 1 apply"),
@@ -268,7 +268,7 @@ TEST(ConductorFaults, ALinkThatNoTrafficMeetsHasNotFired) {
             "fault 0 did not fire\n");
 }
 
-TEST(ConductorFaults, TheSecondOfTwoFaults) {
+TEST(CaseRunnerFaults, TheSecondOfTwoFaults) {
   StressScript script = With(faults::FaultKind::kStop, kAtIteration, 1);
   script.faults.push_back({faults::FaultKind::kKill, 0, kAtStart, std::nullopt});
   EXPECT_EQ(Conduct(script,

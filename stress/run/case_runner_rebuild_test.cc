@@ -8,7 +8,7 @@ namespace {
 
 coordinator::ScriptStep Terminate() { return coordinator::Of(coordinator::EventKind::kTerminate); }
 
-TEST(ConductorRebuild, ARankThatTakesAnotherPlace) {
+TEST(CaseRunnerRebuild, ARankThatTakesAnotherPlace) {
   EXPECT_EQ(Conduct(kShrink,
                     coordinator::Steps(KilledIn50(), GivenUp(), coordinator::When("send 2 rebuild"),
                                        Connecting(0, 1, 0, 2), Connecting(2, 1, 2, 3))),
@@ -24,7 +24,7 @@ TEST(ConductorRebuild, ARankThatTakesAnotherPlace) {
             "rank_killed of 1, proved\n");
 }
 
-TEST(ConductorRebuild, OneDoesNotEvenTryToConnect) {
+TEST(CaseRunnerRebuild, OneDoesNotEvenTryToConnect) {
   EXPECT_EQ(Conduct(kShrink,
                     coordinator::Steps(KilledIn50(), GivenUp(), coordinator::When("send 2 rebuild"),
                                        Connecting(0, 1, 0, 2))),
@@ -40,7 +40,7 @@ TEST(ConductorRebuild, OneDoesNotEvenTryToConnect) {
             "rank_killed of 1, proved\n");
 }
 
-TEST(ConductorRebuild, OneTriesToConnectInVain) {
+TEST(CaseRunnerRebuild, OneTriesToConnectInVain) {
   EXPECT_EQ(
       Conduct(kShrink, coordinator::Steps(
                            KilledIn50(), GivenUp(), coordinator::When("send 2 rebuild"),
@@ -57,7 +57,7 @@ TEST(ConductorRebuild, OneTriesToConnectInVain) {
       "rank_killed of 1, proved\n");
 }
 
-TEST(ConductorRebuild, ConnectionsOfAnotherGenerationAreNone) {
+TEST(CaseRunnerRebuild, ConnectionsOfAnotherGenerationAreNone) {
   EXPECT_EQ(
       Conduct(kShrink, coordinator::Steps(
                            KilledIn50(), GivenUp(), coordinator::When("send 2 rebuild"),
@@ -75,7 +75,7 @@ TEST(ConductorRebuild, ConnectionsOfAnotherGenerationAreNone) {
       "rank_killed of 1, proved\n");
 }
 
-TEST(ConductorRebuild, TheNewcomerOfARestartDoesNotConnect) {
+TEST(CaseRunnerRebuild, TheNewcomerOfARestartDoesNotConnect) {
   EXPECT_EQ(Conduct(kRestart,
                     coordinator::Steps(KilledIn50(), GivenUp(), coordinator::When("send 2 rebuild"),
                                        Connecting(0, 1, 0, 3), Connecting(2, 1, 2, 3))),
@@ -93,7 +93,7 @@ TEST(ConductorRebuild, TheNewcomerOfARestartDoesNotConnect) {
             "rank_killed of 1, proved\n");
 }
 
-TEST(ConductorRebuild, ARankThatCannotBeStartedAnew) {
+TEST(CaseRunnerRebuild, ARankThatCannotBeStartedAnew) {
   EXPECT_EQ(Conduct(kRestart, coordinator::Steps(
                                   KilledIn50(), GivenUp(),
                                   coordinator::Refused(EnvironmentError("no processes left")))),
@@ -107,7 +107,7 @@ TEST(ConductorRebuild, ARankThatCannotBeStartedAnew) {
             "because no processes left\n");
 }
 
-TEST(ConductorRebuild, AnotherLossWhileTheyRebuild) {
+TEST(CaseRunnerRebuild, AnotherLossWhileTheyRebuild) {
   const verdict::History connects = Fails(0).In(journal::Phase::kConnect);
   const verdict::History lost = Fails(2).In(journal::Phase::kConnect).Signalled(SIGKILL);
   const verdict::History over =
@@ -135,7 +135,7 @@ TEST(ConductorRebuild, AnotherLossWhileTheyRebuild) {
 }
 
 // Rank 1 is killed, then rank 2; both are started anew.
-TEST(ConductorRebuild, TwoLossesOneAfterTheOther) {
+TEST(CaseRunnerRebuild, TwoLossesOneAfterTheOther) {
   const auto at = [](verdict::History rank) {
     return rank.On(1).Does(verdict::AllReduce(), 9).Enters(verdict::AllReduce());
   };
@@ -194,7 +194,7 @@ verdict::RankEvidence InGeneration(int rank, int last) {
   return rank == 1 ? history.Signalled(SIGKILL) : history;
 }
 
-TEST(ConductorRebuild, MoreLossesThanAreRecoveredFrom) {
+TEST(CaseRunnerRebuild, MoreLossesThanAreRecoveredFrom) {
   coordinator::Script steps;
   for (int i = 0; i < 5; ++i) {
     const coordinator::ScriptStep look =
@@ -247,7 +247,7 @@ TEST(ConductorRebuild, MoreLossesThanAreRecoveredFrom) {
             "rank_killed of 1, proved\n");
 }
 
-TEST(ConductorRebuild, AHostIsLost) {
+TEST(CaseRunnerRebuild, AHostIsLost) {
   StressScript script = kShrink;
   script.hosts = {"a", "a", "b"};
   EXPECT_EQ(
@@ -266,7 +266,7 @@ TEST(ConductorRebuild, AHostIsLost) {
       "no further case\n");
 }
 
-TEST(ConductorRebuild, NobodyIsBlamedWhenConnectingWasCutShort) {
+TEST(CaseRunnerRebuild, NobodyIsBlamedWhenConnectingWasCutShort) {
   EXPECT_EQ(Conduct(kShrink,
                     coordinator::Steps(KilledIn50(), GivenUp(), coordinator::When("send 2 rebuild"),
                                        Connecting(0, 1, 0, 2), Terminate())),
@@ -284,7 +284,7 @@ TEST(ConductorRebuild, NobodyIsBlamedWhenConnectingWasCutShort) {
             "no further case\n");
 }
 
-TEST(ConductorRebuild, AHostIsLostWhileTheyConnect) {
+TEST(CaseRunnerRebuild, AHostIsLostWhileTheyConnect) {
   StressScript script = kShrink;
   script.hosts = {"a", "a", "b"};
   EXPECT_EQ(Conduct(script,
@@ -304,7 +304,7 @@ TEST(ConductorRebuild, AHostIsLostWhileTheyConnect) {
             "no further case\n");
 }
 
-TEST(ConductorRebuild, SilenceWhileTheyConnectIsNoSecondFailure) {
+TEST(CaseRunnerRebuild, SilenceWhileTheyConnectIsNoSecondFailure) {
   EXPECT_EQ(
       Conduct(kShrink,
               coordinator::Steps(
@@ -325,7 +325,7 @@ TEST(ConductorRebuild, SilenceWhileTheyConnectIsNoSecondFailure) {
       "rank_killed of 1, proved\n");
 }
 
-TEST(ConductorRebuild, TheFirstCollectiveIsNeverSeen) {
+TEST(CaseRunnerRebuild, TheFirstCollectiveIsNeverSeen) {
   const verdict::History none = Fails(0).Leaves(0);
   EXPECT_EQ(
       Conduct(kShrink, coordinator::Steps(KilledIn50(), GivenUp(), Rebuilt({0, 2}, 1, 0.12),
@@ -342,7 +342,7 @@ TEST(ConductorRebuild, TheFirstCollectiveIsNeverSeen) {
 }
 
 // The second communicator was used, the third never came to be.
-TEST(ConductorRebuild, AResumeIsOfTheRecoveryThatMadeIt) {
+TEST(CaseRunnerRebuild, AResumeIsOfTheRecoveryThatMadeIt) {
   const auto in = [](int rank) {
     return Fails(rank).On(1).Does(verdict::AllReduce()).Enters(verdict::AllReduce());
   };
@@ -366,7 +366,7 @@ TEST(ConductorRebuild, AResumeIsOfTheRecoveryThatMadeIt) {
             "rank_killed of 1, proved\n");
 }
 
-TEST(ConductorRebuild, ToldToEndAfterIt) {
+TEST(CaseRunnerRebuild, ToldToEndAfterIt) {
   EXPECT_EQ(Conduct(kShrink, coordinator::Steps(KilledIn50(), GivenUp(), Rebuilt({0, 2}, 1, 0.12),
                                                 coordinator::Ranks({Fails(0), Killed(1), Fails(2)}),
                                                 coordinator::After(1), Terminate())),

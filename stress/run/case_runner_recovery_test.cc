@@ -10,14 +10,14 @@ constexpr char kClosed[] = "gloo: Connection closed by peer";
 
 coordinator::ScriptStep Terminate() { return coordinator::Of(coordinator::EventKind::kTerminate); }
 
-TEST(ConductorRecovery, NobodyIsLost) {
+TEST(CaseRunnerRecovery, NobodyIsLost) {
   EXPECT_EQ(Conduct(kShrink, Over({verdict::After49(0).Leaves(0), verdict::After49(1).Leaves(0),
                                    verdict::After49(2).Leaves(0)},
                                   {0, 1, 2})),
             "pass: finished,finished,finished\n");
 }
 
-TEST(ConductorRecovery, ShrinkAfterAKill) {
+TEST(CaseRunnerRecovery, ShrinkAfterAKill) {
   EXPECT_EQ(Conduct(kShrink, coordinator::Steps(KilledIn50(), GivenUp(), Rebuilt({0, 2}, 1, 0.12),
                                                 Over({Done(0), Killed(1), Done(2)}, {0, 2}))),
             "send 0 abort 0\n"
@@ -30,7 +30,7 @@ TEST(ConductorRecovery, ShrinkAfterAKill) {
             "rank_killed of 1, proved\n");
 }
 
-TEST(ConductorRecovery, RestartAfterAKill) {
+TEST(CaseRunnerRecovery, RestartAfterAKill) {
   const verdict::History anew = verdict::History(1)
                                     .In(journal::Phase::kMeasure)
                                     .On(1)
@@ -51,7 +51,7 @@ TEST(ConductorRecovery, RestartAfterAKill) {
       "rank_killed of 1, proved\n");
 }
 
-TEST(ConductorRecovery, DetectionBeginsWithTheFaultOfTheClock) {
+TEST(CaseRunnerRecovery, DetectionBeginsWithTheFaultOfTheClock) {
   StressScript script = kShrink;
   script.faults = {
       {faults::FaultKind::kKill, 1, {faults::FaultMoment::Kind::kTime, 0, 0.03}, std::nullopt}};
@@ -70,7 +70,7 @@ TEST(ConductorRecovery, DetectionBeginsWithTheFaultOfTheClock) {
             "fault 0 fired\n");
 }
 
-TEST(ConductorRecovery, AFaultBefallsNobodyTwice) {
+TEST(CaseRunnerRecovery, AFaultBefallsNobodyTwice) {
   StressScript script = kShrink;
   script.faults = {
       {faults::FaultKind::kExit, 1, {faults::FaultMoment::Kind::kIteration, 3, 0}, std::nullopt}};
@@ -91,7 +91,7 @@ TEST(ConductorRecovery, AFaultBefallsNobodyTwice) {
             "fault 0 fired\n");
 }
 
-TEST(ConductorRecovery, AStoppedRankIsEnded) {
+TEST(CaseRunnerRecovery, AStoppedRankIsEnded) {
   const verdict::History stopped = verdict::After49(1).Stopped(SIGSTOP);
   EXPECT_EQ(
       Conduct(kShrink, coordinator::Steps(
@@ -108,7 +108,7 @@ TEST(ConductorRecovery, AStoppedRankIsEnded) {
       "rank_stopped of 1, proved\n");
 }
 
-TEST(ConductorRecovery, AFailedCollectiveLosesNobody) {
+TEST(CaseRunnerRecovery, AFailedCollectiveLosesNobody) {
   EXPECT_EQ(Conduct(kShrink, coordinator::Steps(
                                  coordinator::Ranks({Fails(0), Fails(1), Fails(2)}),
                                  Raised(1, "no route", 2), Raised(0, kClosed), Raised(2, kClosed),
@@ -126,7 +126,7 @@ TEST(ConductorRecovery, AFailedCollectiveLosesNobody) {
             "rank_failed of 1, proved\n");
 }
 
-TEST(ConductorRecovery, EchoesComeBeforeTheirCause) {
+TEST(CaseRunnerRecovery, EchoesComeBeforeTheirCause) {
   EXPECT_EQ(
       Conduct(kShrink, coordinator::Steps(coordinator::Ranks({Fails(0), Fails(1), Fails(2)}),
                                           Raised(0, kClosed), Raised(2, kClosed),
@@ -145,7 +145,7 @@ TEST(ConductorRecovery, EchoesComeBeforeTheirCause) {
       "rank_failed of 1, proved\n");
 }
 
-TEST(ConductorRecovery, NothingComesAfterEchoes) {
+TEST(CaseRunnerRecovery, NothingComesAfterEchoes) {
   EXPECT_EQ(Conduct(kShrink,
                     coordinator::Steps(coordinator::Ranks({Fails(0), Fails(1), Fails(2)}),
                                        Raised(0, kClosed), Raised(1, kClosed), Raised(2, kClosed),
@@ -163,7 +163,7 @@ TEST(ConductorRecovery, NothingComesAfterEchoes) {
             "rank_failed of 0,1,2, suspected\n");
 }
 
-TEST(ConductorRecovery, AllAreSilentAndOneIsBlamed) {
+TEST(CaseRunnerRecovery, AllAreSilentAndOneIsBlamed) {
   EXPECT_EQ(
       Conduct(kShrink,
               coordinator::Steps(
@@ -182,7 +182,7 @@ TEST(ConductorRecovery, AllAreSilentAndOneIsBlamed) {
       "rank_busy of 1, suspected\n");
 }
 
-TEST(ConductorRecovery, WhoIsOnlySlowComesLater) {
+TEST(CaseRunnerRecovery, WhoIsOnlySlowComesLater) {
   EXPECT_EQ(Conduct(kShrink,
                     coordinator::Steps(
                         coordinator::Ranks({verdict::At50(0), Killed(1), verdict::After49(2)}),
@@ -200,7 +200,7 @@ TEST(ConductorRecovery, WhoIsOnlySlowComesLater) {
             "rank_killed of 1, proved\n");
 }
 
-TEST(ConductorRecovery, WhoNeverComesIsLostToo) {
+TEST(CaseRunnerRecovery, WhoNeverComesIsLostToo) {
   EXPECT_EQ(
       Conduct(kShrink,
               coordinator::Steps(
@@ -219,7 +219,7 @@ TEST(ConductorRecovery, WhoNeverComesIsLostToo) {
       "rank_killed of 1, proved\n");
 }
 
-TEST(ConductorRecovery, ASurvivorFinishesMeanwhile) {
+TEST(CaseRunnerRecovery, ASurvivorFinishesMeanwhile) {
   const verdict::History killed = verdict::After49(1).Does(verdict::AllReduce()).Signalled(SIGKILL);
   const verdict::History two = verdict::After49(2).Does(verdict::AllReduce());
   EXPECT_EQ(
@@ -240,7 +240,7 @@ TEST(ConductorRecovery, ASurvivorFinishesMeanwhile) {
       "rank_killed of 1, proved\n");
 }
 
-TEST(ConductorRecovery, ASurvivorDiesWhileItAborts) {
+TEST(CaseRunnerRecovery, ASurvivorDiesWhileItAborts) {
   const verdict::History crashed = verdict::At50(2).Signalled(SIGSEGV);
   EXPECT_EQ(
       Conduct(kShrink, coordinator::Steps(KilledIn50(), coordinator::When("send 2 abort 0"),
@@ -255,10 +255,11 @@ TEST(ConductorRecovery, ASurvivorDiesWhileItAborts) {
       "send 0 rebuild: generation 1 as 0 of 1 from 4\n"
       "recovery 1: resumed, lost 1,2, members 0, from 4; s: - 0.000 0.020 0.000\n"
       "fail: finished,killed,crashed after 0.101 s\n"
-      "rank_killed of 1, proved\n");
+      "rank_killed of 1, proved\n"
+      "rank_crashed of 2, proved\n");
 }
 
-TEST(ConductorRecovery, NobodySurvivesTheAbort) {
+TEST(CaseRunnerRecovery, NobodySurvivesTheAbort) {
   EXPECT_EQ(
       Conduct(kShrink, coordinator::Steps(KilledIn50(), coordinator::When("send 2 abort 0"),
                                           coordinator::Ranks({Killed(0), Killed(1), Killed(2)}),
@@ -271,7 +272,7 @@ TEST(ConductorRecovery, NobodySurvivesTheAbort) {
       "rank_killed of 1, proved\n");
 }
 
-TEST(ConductorRecovery, AnAbortThatDoesNotReturn) {
+TEST(CaseRunnerRecovery, AnAbortThatDoesNotReturn) {
   EXPECT_EQ(Conduct(kShrink, coordinator::Steps(KilledIn50(), Aborted(0, 0), Raised(0, kGaveUp))),
             "send 0 abort 0\n"
             "send 2 abort 0\n"
@@ -283,7 +284,7 @@ TEST(ConductorRecovery, AnAbortThatDoesNotReturn) {
             "rank_killed of 1, proved\n");
 }
 
-TEST(ConductorRecovery, AnAbortThatReturnsAndLeavesTheCallOpen) {
+TEST(CaseRunnerRecovery, AnAbortThatReturnsAndLeavesTheCallOpen) {
   EXPECT_EQ(Conduct(kShrink, coordinator::Steps(KilledIn50(), Aborted(0, 0), Raised(0, kGaveUp),
                                                 Aborted(2, 0))),
             "send 0 abort 0\n"
@@ -296,7 +297,7 @@ TEST(ConductorRecovery, AnAbortThatReturnsAndLeavesTheCallOpen) {
             "rank_killed of 1, proved\n");
 }
 
-TEST(ConductorRecovery, TheAbortOfAnotherGenerationIsNone) {
+TEST(CaseRunnerRecovery, TheAbortOfAnotherGenerationIsNone) {
   EXPECT_EQ(Conduct(kShrink, coordinator::Steps(KilledIn50(), Aborted(0, 1), Raised(0, kGaveUp),
                                                 Aborted(2, 7), Raised(2, kGaveUp))),
             "send 0 abort 0\n"
@@ -310,7 +311,7 @@ TEST(ConductorRecovery, TheAbortOfAnotherGenerationIsNone) {
             "rank_killed of 1, proved\n");
 }
 
-TEST(ConductorRecovery, NobodySurvives) {
+TEST(CaseRunnerRecovery, NobodySurvives) {
   EXPECT_EQ(
       Conduct(kShrink, coordinator::Steps(coordinator::Ranks({Killed(0), Killed(1), Killed(2)}),
                                           coordinator::Signalled(0, SIGKILL),
@@ -320,7 +321,7 @@ TEST(ConductorRecovery, NobodySurvives) {
       "rank_killed of 0,1,2, proved\n");
 }
 
-TEST(ConductorRecovery, NobodyIsBlamedForAnAbortThatWasCutShort) {
+TEST(CaseRunnerRecovery, NobodyIsBlamedForAnAbortThatWasCutShort) {
   EXPECT_EQ(Conduct(kShrink, coordinator::Steps(KilledIn50(), coordinator::When("send 2 abort 0"),
                                                 Aborted(0, 0), Terminate())),
             "send 0 abort 0\n"
@@ -334,7 +335,7 @@ TEST(ConductorRecovery, NobodyIsBlamedForAnAbortThatWasCutShort) {
             "no further case\n");
 }
 
-TEST(ConductorRecovery, NobodyIsLostWhoMayStillComeWhenAllIsCutShort) {
+TEST(CaseRunnerRecovery, NobodyIsLostWhoMayStillComeWhenAllIsCutShort) {
   EXPECT_EQ(
       Conduct(kShrink, coordinator::Steps(
                            coordinator::Ranks({verdict::At50(0), Killed(1), verdict::After49(2)}),
@@ -352,7 +353,7 @@ TEST(ConductorRecovery, NobodyIsLostWhoMayStillComeWhenAllIsCutShort) {
       "no further case\n");
 }
 
-TEST(ConductorRecovery, AHostIsLostWhileTheyAbort) {
+TEST(CaseRunnerRecovery, AHostIsLostWhileTheyAbort) {
   StressScript script = kShrink;
   script.hosts = {"a", "a", "b"};
   EXPECT_EQ(Conduct(script, coordinator::Steps(KilledIn50(), coordinator::When("send 2 abort 0"),
@@ -368,7 +369,7 @@ TEST(ConductorRecovery, AHostIsLostWhileTheyAbort) {
             "no further case\n");
 }
 
-TEST(ConductorRecovery, ToldToEndBeforeAnythingIsDone) {
+TEST(CaseRunnerRecovery, ToldToEndBeforeAnythingIsDone) {
   EXPECT_EQ(
       Conduct(kShrink, coordinator::Steps(coordinator::Ranks({verdict::At50(0), verdict::After49(1),
                                                               verdict::At50(2)}),

@@ -32,7 +32,7 @@ verdict::RankEvidence Received(verdict::RankEvidence rank, std::uint64_t bytes) 
   return rank;
 }
 
-TEST(Conductor, AHealthyCaseIsOverWhenAllHaveLeft) {
+TEST(CaseRunner, AHealthyCaseIsOverWhenAllHaveLeft) {
   EXPECT_EQ(Conduct({.all_commands = true},
                     {BothDone(), Finished(1), coordinator::Exited(1, 0), coordinator::After(0.5),
                      Finished(0), coordinator::Exited(0, 0)}),
@@ -48,12 +48,12 @@ TEST(Conductor, AHealthyCaseIsOverWhenAllHaveLeft) {
             "pass: finished,finished\n");
 }
 
-TEST(Conductor, LeavingIsNoEndWithoutAReport) {
+TEST(CaseRunner, LeavingIsNoEndWithoutAReport) {
   EXPECT_EQ(Conduct({}, {BothDone(), coordinator::Exited(1, 0), coordinator::Exited(0, 0)}),
             "pass: finished,finished\n");
 }
 
-TEST(Conductor, AKilledRankIsProvedAndItsPeerMayStillFail) {
+TEST(CaseRunner, AKilledRankIsProvedAndItsPeerMayStillFail) {
   EXPECT_EQ(
       Conduct({},
               {coordinator::Ranks({verdict::At50(0), verdict::At50(1).Signalled(SIGKILL)}),
@@ -64,7 +64,7 @@ TEST(Conductor, AKilledRankIsProvedAndItsPeerMayStillFail) {
       "rank_killed of 1, proved\n");
 }
 
-TEST(Conductor, AKilledRankWhosePeerHearsNothing) {
+TEST(CaseRunner, AKilledRankWhosePeerHearsNothing) {
   const auto steps = [] {
     return coordinator::Script{
         coordinator::Ranks({verdict::At50(0), verdict::At50(1).Signalled(SIGKILL)}),
@@ -78,7 +78,7 @@ TEST(Conductor, AKilledRankWhosePeerHearsNothing) {
             "rank_killed of 1, proved\n");
 }
 
-TEST(Conductor, AKillIsSeenBeforeTheReportOfItsVictim) {
+TEST(CaseRunner, AKillIsSeenBeforeTheReportOfItsVictim) {
   EXPECT_EQ(
       Conduct({}, {coordinator::Ranks({verdict::At50(0), verdict::At50(1).Signalled(SIGKILL)}),
                    coordinator::Signalled(1, SIGKILL), Raised(1, "gloo: no route to host")}),
@@ -86,7 +86,7 @@ TEST(Conductor, AKillIsSeenBeforeTheReportOfItsVictim) {
       "rank_killed of 1, proved\n");
 }
 
-TEST(Conductor, ACrash) {
+TEST(CaseRunner, ACrash) {
   EXPECT_EQ(
       Conduct({}, {coordinator::Ranks({verdict::At50(0), verdict::At50(1).Signalled(SIGSEGV)}),
                    coordinator::Signalled(1, SIGSEGV)}),
@@ -94,28 +94,28 @@ TEST(Conductor, ACrash) {
       "rank_crashed of 1, proved\n");
 }
 
-TEST(Conductor, AnExitWithZeroBetweenCollectives) {
+TEST(CaseRunner, AnExitWithZeroBetweenCollectives) {
   EXPECT_EQ(Conduct({}, {coordinator::Ranks({verdict::At50(0), verdict::After49(1).Exited(0)}),
                          coordinator::Exited(1, 0)}),
             "fail: hung,failed after 0.001 s\n"
             "rank_exited of 1, proved\n");
 }
 
-TEST(Conductor, AnErrorThatARankRaises) {
+TEST(CaseRunner, AnErrorThatARankRaises) {
   EXPECT_EQ(Conduct({}, {coordinator::Ranks({verdict::At50(0), verdict::After49(1).Leaves(1)}),
                          Raised(1, "bad shape"), coordinator::Exited(1, 1)}),
             "fail: hung,failed after 0.001 s\n"
             "rank_failed of 1, proved\n");
 }
 
-TEST(Conductor, AReportThatComesAfterTheExit) {
+TEST(CaseRunner, AReportThatComesAfterTheExit) {
   EXPECT_EQ(Conduct({}, {coordinator::Ranks({verdict::At50(0), Fails50(1).Leaves(1)}),
                          coordinator::Exited(1, 1), Raised(1, "bad shape")}),
             "fail: hung,failed after 0.001 s\n"
             "rank_failed of 1, proved\n");
 }
 
-TEST(Conductor, AReportThatIsTakenWhenAllIsGathered) {
+TEST(CaseRunner, AReportThatIsTakenWhenAllIsGathered) {
   EXPECT_EQ(
       Conduct({}, {coordinator::Ranks({verdict::At50(0).Silent(6), verdict::After49(1).Silent(6)}),
                    coordinator::After(6), Overdue(0), Raised(1, "bad shape")}),
@@ -123,7 +123,7 @@ TEST(Conductor, AReportThatIsTakenWhenAllIsGathered) {
       "rank_failed of 1, proved\n");
 }
 
-TEST(Conductor, AStoppedRankIsProvedAtOnce) {
+TEST(CaseRunner, AStoppedRankIsProvedAtOnce) {
   EXPECT_EQ(
       Conduct({}, {coordinator::Ranks({verdict::At50(0), verdict::After49(1).Stopped(SIGSTOP)}),
                    coordinator::Stopped(1, SIGSTOP)}),
@@ -131,7 +131,7 @@ TEST(Conductor, AStoppedRankIsProvedAtOnce) {
       "rank_stopped of 1, proved\n");
 }
 
-TEST(Conductor, AStoppedRankMayBeContinuedBeforeTheOthersWait) {
+TEST(CaseRunner, AStoppedRankMayBeContinuedBeforeTheOthersWait) {
   EXPECT_EQ(
       Conduct({}, {coordinator::Ranks({verdict::After49(0), verdict::After49(1).Stopped(SIGSTOP)}),
                    coordinator::Stopped(1, SIGSTOP),
@@ -140,7 +140,7 @@ TEST(Conductor, AStoppedRankMayBeContinuedBeforeTheOthersWait) {
       "pass: finished,finished\n");
 }
 
-TEST(Conductor, AMismatchThatHangs) {
+TEST(CaseRunner, AMismatchThatHangs) {
   EXPECT_EQ(Conduct({}, {coordinator::Ranks(
                              {verdict::At50(0), verdict::After49(1).Enters(verdict::Barrier())}),
                          coordinator::After(0.01), Quiet(1)}),
@@ -148,7 +148,7 @@ TEST(Conductor, AMismatchThatHangs) {
             "collective_mismatch of 0,1, proved\n");
 }
 
-TEST(Conductor, QuietRanksThatMoveBetweenTwoLooks) {
+TEST(CaseRunner, QuietRanksThatMoveBetweenTwoLooks) {
   EXPECT_EQ(
       Conduct(
           {},
@@ -159,7 +159,7 @@ TEST(Conductor, QuietRanksThatMoveBetweenTwoLooks) {
       "pass: finished,finished\n");
 }
 
-TEST(Conductor, AMismatchIsKnownFromTheFirstLookThatShowsIt) {
+TEST(CaseRunner, AMismatchIsKnownFromTheFirstLookThatShowsIt) {
   const verdict::History barrier = verdict::After49(0).Enters(verdict::Barrier());
   EXPECT_EQ(Conduct({.ranks = 3},
                     {coordinator::Ranks({barrier, verdict::At50(1), verdict::After49(2)}),
@@ -169,7 +169,7 @@ TEST(Conductor, AMismatchIsKnownFromTheFirstLookThatShowsIt) {
             "collective_mismatch of 0, proved\n");
 }
 
-TEST(Conductor, OneThatIsOverdueIsNotAccusedWhileOthersAreActive) {
+TEST(CaseRunner, OneThatIsOverdueIsNotAccusedWhileOthersAreActive) {
   EXPECT_EQ(
       Conduct({}, {coordinator::Ranks({verdict::At50(0).Silent(6), verdict::After49(1).Silent(1)}),
                    coordinator::After(6), Overdue(0), BothDone(), Finished(0), Finished(1),
@@ -177,7 +177,7 @@ TEST(Conductor, OneThatIsOverdueIsNotAccusedWhileOthersAreActive) {
       "pass: finished,finished\n");
 }
 
-TEST(Conductor, AllAreSilentForTooLong) {
+TEST(CaseRunner, AllAreSilentForTooLong) {
   EXPECT_EQ(
       Conduct({}, {coordinator::Ranks({verdict::At50(0).Silent(6), verdict::After49(1).Silent(6)}),
                    coordinator::After(6), Overdue(0)}),
@@ -185,7 +185,7 @@ TEST(Conductor, AllAreSilentForTooLong) {
       "rank_busy of 1, suspected\n");
 }
 
-TEST(Conductor, NobodyIsSilentWhoseBytesMove) {
+TEST(CaseRunner, NobodyIsSilentWhoseBytesMove) {
   EXPECT_EQ(Conduct({}, {coordinator::After(6),
                          coordinator::Ranks({Received(verdict::At50(0).Silent(6), 10),
                                              verdict::At50(1).Silent(6)}),
@@ -199,14 +199,14 @@ TEST(Conductor, NobodyIsSilentWhoseBytesMove) {
             "transport_stall of nobody, suspected\n");
 }
 
-TEST(Conductor, TheLimit) {
+TEST(CaseRunner, TheLimit) {
   EXPECT_EQ(Conduct({.limit_seconds = 20},
                     {coordinator::Ranks({verdict::After49(0), verdict::After49(1)})}),
             "unknown: finished,finished\n"
             "because not over after 20 s (--limit)\n");
 }
 
-TEST(Conductor, ToldToEnd) {
+TEST(CaseRunner, ToldToEnd) {
   EXPECT_EQ(Conduct({}, {coordinator::Ranks({verdict::After49(0), verdict::After49(1)}),
                          coordinator::Of(coordinator::EventKind::kWarned), coordinator::After(1),
                          Terminate(), coordinator::Signalled(1, SIGTERM)}),
@@ -218,7 +218,7 @@ TEST(Conductor, ToldToEnd) {
             "no further case\n");
 }
 
-TEST(Conductor, ToldToEndBecauseAHostIsLost) {
+TEST(CaseRunner, ToldToEndBecauseAHostIsLost) {
   EXPECT_EQ(
       Conduct({.hosts = {"a", "b"}},
               {coordinator::Ranks({verdict::At50(0), verdict::After49(1).Lost()}), Terminate(),
@@ -230,7 +230,7 @@ TEST(Conductor, ToldToEndBecauseAHostIsLost) {
       "no further case\n");
 }
 
-TEST(Conductor, ToldToEndWhileAllIsGathered) {
+TEST(CaseRunner, ToldToEndWhileAllIsGathered) {
   EXPECT_EQ(
       Conduct({}, {coordinator::Ranks({verdict::At50(0).Silent(6), verdict::After49(1).Silent(6)}),
                    Overdue(0), Terminate()}),
@@ -241,7 +241,7 @@ TEST(Conductor, ToldToEndWhileAllIsGathered) {
       "no further case\n");
 }
 
-TEST(Conductor, AHostIsLost) {
+TEST(CaseRunner, AHostIsLost) {
   EXPECT_EQ(Conduct({.ranks = 3, .hosts = {"a", "b", "b"}},
                     {coordinator::Ranks({verdict::At50(0), verdict::After49(1).Lost(),
                                          verdict::After49(2).Lost()}),
@@ -252,7 +252,7 @@ TEST(Conductor, AHostIsLost) {
             "no further case\n");
 }
 
-TEST(Conductor, AnAgentIsLost) {
+TEST(CaseRunner, AnAgentIsLost) {
   EXPECT_EQ(
       Conduct({.ranks = 3},
               {coordinator::Ranks({verdict::At50(0), verdict::After49(1).Lost(), verdict::At50(2)}),
@@ -264,13 +264,13 @@ TEST(Conductor, AnAgentIsLost) {
       "no further case\n");
 }
 
-TEST(Conductor, WorkersThatCannotBeStarted) {
+TEST(CaseRunner, WorkersThatCannotBeStarted) {
   EXPECT_EQ(Conduct({}, {coordinator::Refused(EnvironmentError("no processes left"))}),
             "no stacks\n"
             "no processes left\n");
 }
 
-TEST(Conductor, WorkersThatCannotBeStartedBecauseAHostIsLost) {
+TEST(CaseRunner, WorkersThatCannotBeStartedBecauseAHostIsLost) {
   EXPECT_EQ(Conduct({.hosts = {"a", "b"}},
                     {coordinator::Ranks({verdict::History(0), verdict::History(1).Lost()}),
                      coordinator::Refused(EnvironmentError("lost")),
@@ -280,21 +280,21 @@ TEST(Conductor, WorkersThatCannotBeStartedBecauseAHostIsLost) {
             "no further case\n");
 }
 
-TEST(Conductor, RanksThatAreMeantToLinger) {
+TEST(CaseRunner, RanksThatAreMeantToLinger) {
   EXPECT_EQ(
       Conduct({.lingers = true}, {coordinator::Ranks({verdict::After49(0), verdict::After49(1)}),
                                   Finished(0), Finished(1)}),
       "pass: finished,finished\n");
 }
 
-TEST(Conductor, AProgramThatIsOverMayBeWhatAnotherWaitsFor) {
+TEST(CaseRunner, AProgramThatIsOverMayBeWhatAnotherWaitsFor) {
   EXPECT_EQ(Conduct({.lingers = true}, {coordinator::Ranks({verdict::At50(0), verdict::After49(1)}),
                                         Quiet(0), Finished(1)}),
             "fail: hung,finished after 0.001 s\n"
             "rank_exited of 1, proved\n");
 }
 
-TEST(Conductor, AProcessThatDoesNotLeave) {
+TEST(CaseRunner, AProcessThatDoesNotLeave) {
   EXPECT_EQ(
       Conduct({},
               {coordinator::Ranks({verdict::After49(0).Leaves(0),
@@ -304,7 +304,7 @@ TEST(Conductor, AProcessThatDoesNotLeave) {
       "rank_busy of 1, suspected\n");
 }
 
-TEST(Conductor, AWorkerMaySayAnything) {
+TEST(CaseRunner, AWorkerMaySayAnything) {
   EXPECT_EQ(Conduct({}, {coordinator::Said(0, kReportMessage, "no JSON"),
                          coordinator::Said(0, 99, "what?"), Fired(0, 7),
                          coordinator::OfFault(0, 7, control::FaultNews::kApplied), Aborted(0, 5),
@@ -314,7 +314,7 @@ TEST(Conductor, AWorkerMaySayAnything) {
             "rank_failed of 0, proved\n");
 }
 
-TEST(Conductor, ARankThatCannotRunIt) {
+TEST(CaseRunner, ARankThatCannotRunIt) {
   EXPECT_EQ(
       Conduct({}, {coordinator::Ranks({verdict::At50(0), verdict::After49(1).Leaves(4)}),
                    coordinator::Said(1, kReportMessage,
@@ -325,7 +325,7 @@ TEST(Conductor, ARankThatCannotRunIt) {
       "because rank 1 could not run it: no GPU\n");
 }
 
-TEST(Conductor, WrongData) {
+TEST(CaseRunner, WrongData) {
   EXPECT_EQ(Conduct({}, {BothDone(), Finished(0),
                          coordinator::Said(
                              1, kReportMessage,

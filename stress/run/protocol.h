@@ -1,4 +1,4 @@
-// What the conductor and the workers of a stress run say to each other.
+// What the case runner and its workers say to each other.
 #ifndef LOCKSTEP_STRESS_RUN_PROTOCOL_H_
 #define LOCKSTEP_STRESS_RUN_PROTOCOL_H_
 

@@ -1,4 +1,4 @@
-// A case as the conductor sees it, without ranks: the list of the fake coordinator is all that
+// A case as its runner sees it, without ranks: the list of the fake coordinator is all that
 // happens. The text is what tests compare; figures of time are of the coordinator's virtual clock.
 #include "stress/run/testing/conduct.h"
 
