@@ -43,7 +43,7 @@ Status FaultGate::Reach(FaultMoment::Kind kind, std::int64_t number) {
     body_.Journal(entry.index);
     LOCKSTEP_RETURN_IF_ERROR(SiteOf(entry.fault.kind) == FaultSite::kOutside
                                  ? body_.ApplyOutside(entry.index)
-                                 : body_.Suffer(entry.fault));
+                                 : body_.Inject(entry.fault));
   }
   return OkStatus();
 }

@@ -23,7 +23,7 @@ class RankBody {
   virtual Status ApplyOutside(std::size_t fault_index) = 0;
   // Ends the rank as the fault says. Returns only for kinds that do not end it (an error for those
   // that raise).
-  virtual Status Suffer(const PlannedFault& fault) = 0;
+  virtual Status Inject(const PlannedFault& fault) = 0;
   virtual double SecondsSinceStart() = 0;
   // Leaves at once, finalizing nothing.
   virtual void Exit(int code) = 0;

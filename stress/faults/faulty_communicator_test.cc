@@ -50,7 +50,7 @@ class Body final : public RankBody {
  public:
   void Journal(std::size_t) override { ++fired; }
   Status ApplyOutside(std::size_t) override { return OkStatus(); }
-  Status Suffer(const PlannedFault&) override { return OkStatus(); }
+  Status Inject(const PlannedFault&) override { return OkStatus(); }
   double SecondsSinceStart() override { return 0; }
   void Exit(int) override {}
   Status Sleep(std::int64_t ns) override {

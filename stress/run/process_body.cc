@@ -85,7 +85,7 @@ void ProcessBody::Exit(int code) {
   _exit(code);
 }
 
-Status ProcessBody::Suffer(const faults::PlannedFault& fault) {
+Status ProcessBody::Inject(const faults::PlannedFault& fault) {
   switch (fault.kind) {
     case faults::FaultKind::kExit:
       Exit(0);

@@ -23,7 +23,7 @@ class ProcessBody final : public faults::RankBody {
 
   void Journal(std::size_t fault_index) override;
   Status ApplyOutside(std::size_t fault_index) override;
-  Status Suffer(const faults::PlannedFault& fault) override;
+  Status Inject(const faults::PlannedFault& fault) override;
   void Exit(int code) override;
   double SecondsSinceStart() override;
   Status Sleep(std::int64_t ns) override;

@@ -86,7 +86,7 @@ class SimBody final : public faults::RankBody {
     return OkStatus();
   }
 
-  Status Suffer(const faults::PlannedFault& fault) override {
+  Status Inject(const faults::PlannedFault& fault) override {
     switch (fault.kind) {
       case faults::FaultKind::kExit:
         Exit(0);
