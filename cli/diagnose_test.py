@@ -44,7 +44,7 @@ class DiagnoseTest(unittest.TestCase):
         self.assertEqual(code, 1)
         lines = out.splitlines()
         self.assertEqual(lines[0], "FAIL: rank 1 calls barrier 1 where rank 0 calls all_reduce 4 "
-                                   "(join: alive of iteration 3): they cannot go on")
+                                   "(join: alive): they cannot go on")
         self.assertEqual(lines[1], "Lifetime 0, 2 ranks, backend gloo: fail")
         self.assertIn("collective_mismatch (proved, ranks 0,1): ", lines[2])
         self.assertIn("-> Call no collectives of your own inside join()", lines[3])

@@ -111,9 +111,11 @@ std::string NameOfInvocation(const journal::JournalEvent& event) {
     text += fmt::format(" {} peer {}", sends ? "to" : "from", event.root);
   }
   const bool plain = annotation.purpose == journal::Purpose::kNone ||
+                     annotation.purpose == journal::Purpose::kStep ||
                      (annotation.purpose == journal::Purpose::kBarrier &&
                       event.collective == collective::Collective::kBarrier);
-  if (!plain) text += fmt::format(" ({})", journal::Describe(annotation));
+  const journal::Annotation purpose = {annotation.purpose, annotation.detail};
+  if (!plain) text += fmt::format(" ({})", journal::Describe(purpose));
   const bool of_world = event.communicator == 0 || event.communicator >= kFirstLane;
   return of_world ? text : fmt::format("{} of communicator {}", text, event.communicator);
 }

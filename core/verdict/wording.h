@@ -25,8 +25,8 @@ std::string OneLine(std::string_view text);
 // "all_reduce 50 (sequence 101 of communicator 0) f32 x 256 sum": for messages and tables.
 std::string DescribeInvocation(const journal::JournalEvent& event);
 
-// The same for a headline: "all_reduce 50", "all_reduce of bucket 3 of iteration 12", "barrier 6 of
-// communicator 2", "recv 1 from peer 0".
+// The same for a headline: "all_reduce 50", "all_reduce of bucket 3 of iteration 12", "all_reduce
+// 11 (join: alive)", "barrier 6 of communicator 2", "recv 1 from peer 0".
 std::string NameOfInvocation(const journal::JournalEvent& event);
 
 // "connecting", "checking results" …

@@ -227,6 +227,7 @@ store::Run CorruptRun() {
                                 true,
                                 "rank 1 received 2 wrong elements",
                                 "Replace the machine."}};
+  record.judgement.findings[0].headline = verdict::Headline("rank 1 received 2 wrong elements");
   return run;
 }
 

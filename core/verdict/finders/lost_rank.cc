@@ -100,6 +100,15 @@ void NameWaiters(const Views& waiting, Finding& finding) {
   finding.message += WaitingClause(waiting);
 }
 
+// Nobody waits for it where a library tells its peers.
+void NameFailed(const Situation& situation, Finding& finding) {
+  std::vector<int> failed;
+  for (const RankView& view : situation.views) {
+    if (Failed(view)) failed.push_back(view.rank());
+  }
+  if (!failed.empty()) finding.headline.Add(fmt::format("; {} failed, too", FormatRanks(failed)));
+}
+
 // What became of several ranks alike.
 std::string_view Words(Cause cause) {
   static const std::map<Cause, std::string_view> kWords = {{Cause::kRankCrashed, "crashed"},
@@ -167,6 +176,7 @@ std::vector<Finding> FindDepartures(const Situation& situation, const Stuck& stu
     if (found == gone.end()) continue;
     findings.push_back(DepartureOf(cause, found->second, findings.empty() ? waiting : Views()));
   }
+  if (!findings.empty() && waiting.empty()) NameFailed(situation, findings.front());
   return findings;
 }
 

@@ -273,8 +273,7 @@ std::optional<Finding> UnevenInputs(const Parts& parts, bool mismatch, const Fin
       Cause::kUnevenInputs, through, general,
       Headline(
           fmt::format("{} had inputs for {} iterations", Who(through), first.bucket.iteration + 1))
-          .Add(fmt::format("; rank {} has more and {}", training->view->rank(),
-                           DoingBriefly(*training))),
+          .Add(fmt::format("; rank {} {}", training->view->rank(), DoingBriefly(*training))),
       fmt::format("{} had inputs for {} iterations and {}, but rank {} has more and {}: nobody "
                   "will answer it{}",
                   FormatRanks(ranks), first.bucket.iteration + 1, Doing(first),
