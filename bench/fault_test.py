@@ -103,7 +103,8 @@ class FaultTest(unittest.TestCase):
             rows = file["summary"][:]
         # It slept for two seconds: a load only adds.
         self.assertTrue([row for row in rows if row["max_ns"] > 1.9e9 and row["max_rank"] == 1])
-        self.assertRegex(launch.out.splitlines()[0], r"^PASS: rank 1 \(host .*, pid \d+\) slept in ")
+        self.assertRegex(launch.out.splitlines()[0],
+                         r"^PASS: rank 1 \(host .*, pid \d+\) slept in ")
         self.assertEqual({text(row["verdict"]) for row in rows}, {"pass"})
         self.assertEqual(launch.outcomes(), {0: "finished", 1: "finished"})
 
