@@ -53,7 +53,7 @@ class StressTest(unittest.TestCase):
         done = self.run_it(f"--scenario={path}", "--scenario=groups/same_order", "-T", "4")
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertRegex(done.stdout,
-                         r"^FAIL: rank 1 .* calls all_reduce 0 where rank 0 calls barrier 0")
+                         r"^FAIL: rank 1 .* calls all_reduce 1 where rank 0 calls barrier 1")
         self.assertIn("WAITS", done.stdout)
 
     def test_a_launch_that_leaves_nothing_is_unknown(self):

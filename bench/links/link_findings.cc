@@ -137,7 +137,9 @@ void NameOpenLinks(const std::vector<results::store::RankHistory>& history, int 
     return;
   }
   finding.message = fmt::format("a message on {} does not arrive; {}", names, finding.message);
-  finding.headline = verdict::Headline::Of(finding.message);
+  const auto [a, b] = *open.begin();
+  finding.headline = verdict::Headline::Of(
+      fmt::format("link {} - {} does not deliver; {}", a, b, finding.headline.text()));
   if (finding.culprits.empty() && open.size() == 1) {
     finding.culprits = {open.begin()->first, open.begin()->second};
   }
