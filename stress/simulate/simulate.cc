@@ -94,6 +94,7 @@ class SimulatedCase {
   // What became of the recovery that this stage was to be the end of.
   bool Connected(const StageEnd& end) {
     cases::Recovery& recovery = facts_.recoveries.back();
+    recovery.outcome = scenario::RecoveryOutcome::kRebuildFailed;
     std::vector<int> absent;
     bool gone = false;
     for (std::size_t i = 0; i < stage_.members.size(); ++i) {
