@@ -4,10 +4,14 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <fstream>
 #include <string>
+#include <thread>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace lockstep::agent {
@@ -73,6 +77,34 @@ TEST(EvidenceTest, WhoIsEndingShows) {
 }
 
 // Taking the stack stops the process, and its sleep then goes on as another system call.
+constexpr char kWithoutElfutils[] = "built without elfutils (libdw)";
+
+// Children of this thread but one, ended as an assertion of a library ends its process.
+void AbortOthers(pid_t parent, pid_t spared) {
+  const std::string task = std::to_string(parent);
+  std::ifstream children("/proc/" + task + "/task/" + task + "/children");
+  for (pid_t child = 0; children >> child;) {
+    if (child != spared) kill(child, SIGABRT);
+  }
+}
+
+TEST(EvidenceTest, WhoReadsAStackIsExpendable) {
+  const Process process("exec sleep 60", "sleep");
+  if (Look(process).text.ends_with(kWithoutElfutils)) GTEST_SKIP() << kWithoutElfutils;
+  std::atomic<bool> over = false;
+  std::thread end([&, self = getpid()] {
+    while (!over) AbortOthers(self, process.pid());
+  });
+  std::string text;
+  for (int look = 0; look < 100 && !text.ends_with("it went away while it was read"); ++look) {
+    text = Look(process).text;
+  }
+  over = true;
+  end.join();
+  EXPECT_THAT(text, testing::EndsWith("no stack: it went away while it was read"));
+  EXPECT_THAT(Look(process).text, testing::Not(testing::HasSubstr("it went away")));
+}
+
 TEST(EvidenceTest, ASleeperIsAsleepInEveryLook) {
   const Process process("exec sleep 60", "sleep");
   SystemEvidence evidence = Look(process);

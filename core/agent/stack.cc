@@ -4,19 +4,24 @@
 
 #include <cxxabi.h>
 #include <elfutils/libdwfl.h>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include <chrono>
-#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
+
+#include "core/base/fd.h"
 
 namespace lockstep::agent {
 namespace {
@@ -120,28 +125,59 @@ std::string TakeStack(pid_t pid, Deadline deadline) {
   return Format(walk);
 }
 
-struct Answer {
-  std::mutex mutex;
-  std::condition_variable ready;
+// The life of the helper: nothing that is open in the agent, no core file, no message of a library.
+[[noreturn]] void Read(pid_t pid, Deadline deadline, int answer) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  dup2(answer, STDIN_FILENO);
+  close_range(STDIN_FILENO + 1, ~0u, 0);
+  const rlimit none{0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  const std::string text = TakeStack(pid, deadline);
+  std::string_view left = text;
+  while (!left.empty()) {
+    const ssize_t written = write(STDIN_FILENO, left.data(), left.size());
+    if (written <= 0) break;
+    left.remove_prefix(static_cast<std::size_t>(written));
+  }
+  _exit(0);
+}
+
+// What comes until the other end is closed; `whole`: that was before the deadline.
+std::string ReadAll(int fd, Deadline deadline, bool& whole) {
   std::string text;
-};
+  char buffer[4096];
+  whole = false;
+  while (!deadline.Passed()) {
+    pollfd ready{fd, POLLIN, 0};
+    if (poll(&ready, 1, deadline.RemainingMs()) <= 0) continue;
+    const ssize_t got = read(fd, buffer, sizeof buffer);
+    whole = got == 0;
+    if (got <= 0) break;
+    text.append(buffer, static_cast<std::size_t>(got));
+  }
+  return text;
+}
 
 }  // namespace
 
+// A helper reads it, who is expendable: elfutils ends its process by an assertion when a thread
+// goes away under its eyes, and a thread that cannot be interrupted never stops for its tracer. One
+// that is late is left behind, and ends with the agent: killed, it would leave the other one
+// stopped.
 std::string StackText(pid_t pid, Deadline deadline) {
-  // A thread that cannot be interrupted never stops for its tracer, who then waits for ever: so
-  // somebody else waits, and is left behind if need be (the end of the process frees him).
-  auto answer = std::make_shared<Answer>();
-  std::thread([answer, pid, deadline] {
-    std::string text = TakeStack(pid, deadline);
-    const std::lock_guard lock(answer->mutex);
-    answer->text = std::move(text);
-    answer->ready.notify_one();
-  }).detach();
-  std::unique_lock lock(answer->mutex);
-  answer->ready.wait_for(lock, std::chrono::milliseconds(deadline.RemainingMs()),
-                         [&] { return !answer->text.empty(); });
-  return answer->text.empty() ? "no stack: it could not be read in time" : answer->text;
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return "no stack: no pipe";
+  const Fd ours(ends[0]);
+  Fd its(ends[1]);
+  const pid_t helper = fork();
+  if (helper < 0) return "no stack: no process to read it";
+  if (helper == 0) Read(pid, deadline, its.get());
+  its.Reset();
+  bool whole = false;
+  std::string text = ReadAll(ours.get(), deadline, whole);
+  if (!whole) return "no stack: it could not be read in time";
+  waitpid(helper, nullptr, 0);
+  return text.empty() ? "no stack: it went away while it was read" : text;
 }
 
 }  // namespace lockstep::agent

@@ -52,6 +52,8 @@ _MANY_FILES = "for i in $(seq 100); do exec {file}</dev/null; done; ulimit -Sn 6
 def command(scenario, ranks, seed, orphan, many_files):
     return ["mpirun", "-np", str(ranks), "--oversubscribe", "--bind-to", "none", "--mca",
             "mpi_yield_when_idle", "1",
+            # mpirun kills a second after it told them to end; what they save then may take longer.
+            "--mca", "odls_base_sigkill_timeout", "200",
             *(["bash", "-c", _MANY_FILES, "bash"] if many_files else []),
             PROBE, scenario, str(seed), orphan]
 
