@@ -53,7 +53,7 @@ def command(scenario, ranks, seed, orphan, many_files):
     return ["mpirun", "-np", str(ranks), "--oversubscribe", "--bind-to", "none", "--mca",
             "mpi_yield_when_idle", "1",
             # mpirun kills a second after it told them to end; what they save then may take longer.
-            "--mca", "odls_base_sigkill_timeout", "200",
+            *(["--mca", "odls_base_sigkill_timeout", "20"] if scenario == "terminate" else []),
             *(["bash", "-c", _MANY_FILES, "bash"] if many_files else []),
             PROBE, scenario, str(seed), orphan]
 
