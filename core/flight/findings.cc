@@ -98,9 +98,7 @@ verdict::Finding MissingRanks(const FlightView& view, verdict::Finding finding,
       sides.others.size() == 1
           ? fmt::format("rank {} {}", rank, WhatInsteadBriefly(view, first, call))
           : fmt::format("{} are not in {}", verdict::FormatRanks(finding.culprits), call));
-  finding.headline.Add(fmt::format("; {} {} for {}", verdict::FormatRanks(waiting),
-                                   verdict::Verb(waiting, "waits", "wait"),
-                                   verdict::Verb(finding.culprits, "it", "them")));
+  finding.headline.Add(verdict::WaitingClause(waiting, finding.culprits));
   finding.message =
       fmt::format("{} {} for {} in {} since {}; {}", verdict::FormatRanks(waiting),
                   verdict::Verb(waiting, "waits", "wait"), verdict::FormatRanks(finding.culprits),

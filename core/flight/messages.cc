@@ -131,7 +131,7 @@ class Messages {
         open == nullptr ? "" : ": it is in " + view_.Named(message.peer, *open));
     finding.headline = verdict::Headline(fmt::format(
         "rank {} does not answer {}", RankOf(message.peer), NameOf(view_.job, *message.call)));
-    finding.headline.Add(fmt::format("; rank {} waits for it", RankOf(message.dump)));
+    finding.headline.Add(verdict::WaitingClause({RankOf(message.dump)}, {RankOf(message.peer)}));
     finding.remedy =
         fmt::format("See what rank {} does instead (its log, py-spy dump).", RankOf(message.peer));
     return finding;

@@ -224,7 +224,13 @@ std::string Who(const std::vector<const RankEvidence*>& ranks) {
   return fmt::format("{} (host {}{})", text, first.host, pid);
 }
 
-std::string Who(const std::vector<const RankView*>& ranks) {
+std::vector<int> RanksOf(const Views& views) {
+  std::vector<int> ranks;
+  for (const RankView* view : views) ranks.push_back(view->rank());
+  return ranks;
+}
+
+std::string Who(const Views& ranks) {
   std::vector<const RankEvidence*> evidence;
   for (const RankView* view : ranks) evidence.push_back(view->evidence);
   return Who(evidence);

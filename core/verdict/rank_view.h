@@ -70,6 +70,9 @@ struct RankView {
   const Track* TrackOf(const journal::JournalEvent& event) const;
 };
 
+using Views = std::vector<const RankView*>;
+std::vector<int> RanksOf(const Views& views);
+
 bool IsCollective(const journal::JournalEvent& event);
 // It is of the track: a call on its communicator, or the making of one out of it.
 bool IsOn(const Track& track, const journal::JournalEvent& event);
@@ -92,7 +95,7 @@ std::string InOrWhile(const RankView& view, DescribeCall call = DescribeInvocati
 
 // "rank 1 (host node2, pid 4711)", "ranks 0 and 2-7 (host node2)": with what is known of the place.
 std::string Who(const std::vector<const RankEvidence*>& ranks);
-std::string Who(const std::vector<const RankView*>& ranks);
+std::string Who(const Views& ranks);
 // ": asleep in pause", the beginning of what the operating system says of it; or "".
 std::string SystemClauseBriefly(const RankView& view);
 

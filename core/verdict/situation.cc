@@ -161,9 +161,10 @@ bool EndedFromOutside(const RankEvidence& evidence) {
 }
 
 // Whether one that has not come to a call has a reason of its own: it is gone, or in no call.
-// Otherwise it waits somewhere for those that are there.
+// Otherwise it waits somewhere for those that are there, or did until a connection ended.
 bool StaysAway(const RankView& view, bool member) {
   if (FinishedInOrder(view)) return member;
+  if (Failed(view) && IsEcho(view.evidence->error) && FirstErrorOf(view) != nullptr) return false;
   return IsGone(view) || (OwesProgress(view) && view.open == nullptr);
 }
 

@@ -37,6 +37,12 @@ std::string_view Verb(const std::vector<int>& ranks, std::string_view one, std::
   return ranks.size() == 1 ? one : many;
 }
 
+std::string WaitingClause(const std::vector<int>& waiting, const std::vector<int>& culprits) {
+  if (waiting.empty()) return "";
+  return fmt::format("; {} {} for {}", FormatRanks(waiting), Verb(waiting, "waits", "wait"),
+                     Verb(culprits, "it", "them"));
+}
+
 std::string SignalName(int signal) {
   const char* name = sigabbrev_np(signal);
   return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);

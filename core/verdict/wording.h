@@ -15,6 +15,9 @@ std::string FormatRanks(const std::vector<int>& ranks);
 // "waits" or "wait", as the number of ranks wants it.
 std::string_view Verb(const std::vector<int>& ranks, std::string_view one, std::string_view many);
 
+// The end of a headline, "; ranks 0 and 2 wait for it" or "for them"; "" where nobody waits.
+std::string WaitingClause(const std::vector<int>& waiting, const std::vector<int>& culprits);
+
 // "SIGKILL"; "signal 99" for one that has no name.
 std::string SignalName(int signal);
 

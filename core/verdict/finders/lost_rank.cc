@@ -60,14 +60,6 @@ std::string RemedyOf(Cause cause, const RankView& first) {
       rank);
 }
 
-using Views = std::vector<const RankView*>;
-
-std::vector<int> RanksOf(const Views& views) {
-  std::vector<int> ranks;
-  for (const RankView* view : views) ranks.push_back(view->rank());
-  return ranks;
-}
-
 // Who waits for ever because somebody is gone.
 Views WaitersOf(const Situation& situation, const Stuck& stuck) {
   Views waiting;
@@ -77,7 +69,7 @@ Views WaitersOf(const Situation& situation, const Stuck& stuck) {
   return waiting;
 }
 
-std::string WaitingClause(const Views& waiting) {
+std::string WaitingClauseInFull(const Views& waiting) {
   if (waiting.empty()) return "";
   const std::vector<int> ranks = RanksOf(waiting);
   const std::string_view verb = Verb(ranks, "waits", "wait");
@@ -92,12 +84,8 @@ std::string WaitingClause(const Views& waiting) {
 
 // Adds the waiting ranks to the headline and to the message.
 void NameWaiters(const Views& waiting, Finding& finding) {
-  if (waiting.empty()) return;
-  const std::vector<int> ranks = RanksOf(waiting);
-  finding.headline.Add(fmt::format("; {} {} for {}", FormatRanks(ranks),
-                                   Verb(ranks, "waits", "wait"),
-                                   Verb(finding.culprits, "it", "them")));
-  finding.message += WaitingClause(waiting);
+  finding.headline.Add(WaitingClause(RanksOf(waiting), finding.culprits));
+  finding.message += WaitingClauseInFull(waiting);
 }
 
 // Nobody waits for it where a library tells its peers.

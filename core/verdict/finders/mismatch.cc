@@ -50,7 +50,7 @@ std::string ArgumentsOf(const journal::JournalEvent& event) {
 // calls all_reduce 50 with f32 x 8 sum, rank 0 with f32 x 256 sum".
 Headline HeadlineOf(const Situation& situation, const Mismatch& mismatch) {
   const Mismatch::Party &most = mismatch.parties[0], &next = mismatch.parties[1];
-  std::vector<const RankView*> views;
+  Views views;
   for (const std::size_t i : next.members) views.push_back(&situation.views[i]);
   const std::string who = fmt::format("{} {}", Who(views), views.size() == 1 ? "calls" : "call");
   const std::vector<int> others = RanksOf(situation, most);

@@ -19,8 +19,8 @@ namespace {
 // The earliest making of a group that ranks wait in.
 struct Making {
   const journal::JournalEvent* event = nullptr;
-  std::vector<const RankView*> waiting = {};
-  std::vector<const RankView*> absent = {};  // they certainly did not take part
+  Views waiting = {};
+  Views absent = {};  // they certainly did not take part
 };
 
 bool TookPart(const RankView& view, int group, std::uint64_t sequence) {
@@ -44,12 +44,6 @@ Making MakingOf(const Situation& situation, int group) {
     if (!TookPart(view, group, making.event->sequence)) making.absent.push_back(&view);
   }
   return making;
-}
-
-std::vector<int> RanksOf(const std::vector<const RankView*>& views) {
-  std::vector<int> ranks;
-  for (const RankView* view : views) ranks.push_back(view->rank());
-  return ranks;
 }
 
 bool IsAmong(const std::vector<int>& some, const std::vector<int>& all) {
@@ -96,8 +90,7 @@ Headline HeadlineOf(const Making& making, bool most_absent) {
   }
   return Headline(fmt::format("{} {} not take part in {}", Who(making.absent),
                               Verb(absent, "does", "do"), making_of))
-      .Add(fmt::format("; {} {} for {}", FormatRanks(waiting), Verb(waiting, "waits", "wait"),
-                       Verb(absent, "it", "them")));
+      .Add(WaitingClause(waiting, absent));
 }
 
 }  // namespace

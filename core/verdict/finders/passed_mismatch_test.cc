@@ -21,6 +21,9 @@ collective::Operation Gather() {
 collective::Operation BroadcastFrom(int root) {
   return {.collective = collective::Collective::kBroadcast, .count = 4, .root = root};
 }
+collective::Operation ReceiveFrom(int peer) {
+  return {.collective = collective::Collective::kRecv, .count = 4, .root = peer};
+}
 History Of(int rank) { return History(rank).In(journal::Phase::kMeasure); }
 
 std::vector<FindingCause> CausesOf(const std::vector<RankEvidence>& evidence,
@@ -161,6 +164,23 @@ TEST(Passed, CallsThatDifferBehindARing) {
   ASSERT_EQ(judgement.findings.size(), 2u);
   EXPECT_EQ(judgement.findings[0].cause, Cause::kReductionMismatch);
   EXPECT_FALSE(judgement.findings[1].proved);
+}
+
+// Rank 1 called one broadcast too many and waits in it, rank 2 waits for rank 1; then ranks that
+// got through leave, and all that the others see is connections that end.
+TEST(Passed, ConnectionsThatEndBehindCallsThatDiffer) {
+  const auto left = [](int rank) { return Of(rank).Does(BroadcastFrom(3)).Leaves(0); };
+  const History over =
+      Of(1).FailsIn(BroadcastFrom(2)).Reports("Connection closed by peer (rank 0)");
+  const auto partner = [](const char* error) {
+    return Of(2).FailsIn(ReceiveFrom(1)).Reports(error);
+  };
+  EXPECT_THAT(
+      CausesOf({left(0), over, partner("Connection closed by peer (rank 1)"), left(3)}, "sim_gloo"),
+      ElementsAre(Cause::kRootMismatch));
+  // An error of its own kept it from the call.
+  EXPECT_THAT(CausesOf({left(0), over, partner("out of memory"), left(3)}, "sim_gloo"),
+              ElementsAre(Cause::kRankFailed, Cause::kRootMismatch));
 }
 
 // A signal from outside befalls a rank wherever it is; one of its own may be the library's.

@@ -14,14 +14,6 @@
 namespace lockstep::verdict::finders {
 namespace {
 
-using Views = std::vector<const RankView*>;
-
-std::vector<int> RanksOf(const Views& views) {
-  std::vector<int> ranks;
-  for (const RankView* view : views) ranks.push_back(view->rank());
-  return ranks;
-}
-
 // The evidence up to the third frame of the stack: a first line must be readable. All of it is in
 // the rank's outcome.
 std::string Beginning(const std::string& system) {
@@ -117,13 +109,6 @@ std::string NotInItBriefly(const RankView& view, const Standstill& standstill) {
                      system.empty() ? Doing(view.phase) : "");
 }
 
-// Whoever waits for a culprit, as the end of a headline.
-std::string WaitingClauseBriefly(const Views& waiting, const std::vector<int>& culprits) {
-  const std::vector<int> ranks = RanksOf(waiting);
-  return fmt::format("; {} {} for {}", FormatRanks(ranks), Verb(ranks, "waits", "wait"),
-                     Verb(culprits, "it", "them"));
-}
-
 std::string BusyRemedy(const RankView& view) {
   return fmt::format(
       "See in rank {}'s stored stack what it does; if that work may take so long, give -T (the "
@@ -137,7 +122,7 @@ Headline MissingHeadline(const Standstill& standstill) {
                         ? fmt::format("{} {}", Who({&first}), NotInItBriefly(first, standstill))
                         : fmt::format("{} are not in {}", Who(standstill.missing),
                                       NameOfInvocation(*standstill.operation)));
-  return headline.Add(WaitingClauseBriefly(standstill.waiting, RanksOf(standstill.missing)));
+  return headline.Add(WaitingClause(RanksOf(standstill.waiting), RanksOf(standstill.missing)));
 }
 
 Finding MissingRanks(const Standstill& standstill) {
@@ -172,7 +157,7 @@ Headline AsleepHeadline(const Standstill& standstill, const Views& asleep) {
   const std::string system = asleep.size() == 1 ? SystemClauseBriefly(*asleep.front()) : ": asleep";
   return Headline(fmt::format("{} {} in {}{}", Who(asleep), Verb(ranks, "hangs", "hang"),
                               NameOfInvocation(*standstill.operation), system))
-      .Add(WaitingClauseBriefly(others, ranks));
+      .Add(WaitingClause(RanksOf(others), ranks));
 }
 
 Headline StallHeadline(const Standstill& standstill) {

@@ -75,7 +75,7 @@ std::vector<Calls> CallsOf(const Situation& situation) {
 }
 
 Headline HeadlineOf(const Situation& situation, const Calls& calls, const std::vector<int>& left) {
-  std::vector<const RankView*> callers;
+  Views callers;
   for (const std::size_t i : calls.surplus) callers.push_back(&situation.views[i]);
   return Headline(fmt::format("{} {} {}", Who(callers), callers.size() == 1 ? "calls" : "call",
                               NameOfInvocation(*calls.furthest_surplus)))

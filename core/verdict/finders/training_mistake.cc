@@ -142,7 +142,7 @@ std::string HowItLooks(const Part& part) {
 }
 
 std::string Who(const std::vector<const Part*>& parts) {
-  std::vector<const RankView*> views;
+  Views views;
   for (const Part* part : parts) views.push_back(part->view);
   return verdict::Who(views);
 }
@@ -235,7 +235,7 @@ std::optional<Finding> OneSidedUnusedParameters(const Parts& parts, bool mismatc
       Cause::kOneSidedUnusedParameters, withheld, general,
       Headline(fmt::format("{} ended the backward pass of iteration {} without bucket {}",
                            Who(withheld), waiting->says.iteration, waiting->says.detail))
-          .Add(fmt::format("; rank {} waits for it", waiting->view->rank())),
+          .Add(WaitingClause({waiting->view->rank()}, ranks)),
       fmt::format("{} ended the backward pass of iteration {} without bucket {}: a parameter in it "
                   "got no gradient there; rank {} {}, rank {} {}",
                   FormatRanks(ranks), waiting->says.iteration, waiting->says.detail,

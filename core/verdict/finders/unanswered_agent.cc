@@ -8,7 +8,7 @@ namespace lockstep::verdict::finders {
 
 std::vector<Finding> FindLost(const Situation& situation) {
   Finding finding;
-  std::vector<const RankView*> lost;
+  Views lost;
   for (const RankView& view : situation.views) {
     if (view.evidence->state != ProcessState::kLost) continue;
     finding.culprits.push_back(view.rank());

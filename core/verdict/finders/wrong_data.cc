@@ -9,7 +9,7 @@ namespace lockstep::verdict::finders {
 std::vector<Finding> FindWrongData(const Situation& situation) {
   Finding finding;
   const RankView* first = nullptr;
-  std::vector<const RankView*> wrong;
+  Views wrong;
   for (const RankView& view : situation.views) {
     if (view.evidence->wrong_data.empty()) continue;
     if (first == nullptr) first = &view;
