@@ -154,15 +154,22 @@ class StepTest(unittest.TestCase):
             self.assertEqual(set(effects), {("bucket_cap_mb", "0.1"),
                                             ("broadcast_buffers", "false")})
             for row in effects.values():
-                self.assertGreater(row["rounds"], 9)
+                case, baseline = (set(file[f"cases/{index}/samples/round"][:])
+                                  for index in (row["case"], row["baseline"]))
+                # The round that calibrates does not count.
+                self.assertEqual(row["rounds"], len(case & baseline - {0}))
                 self.assertLessEqual(row["interval_low"], row["ratio"])
                 self.assertLessEqual(row["ratio"], row["interval_high"])
             advice = text(file.attrs["recommendation"])
             self.assertTrue(advice.startswith("eight_layers: "), advice)
-            gain = any(row["interval_low"] > 1 and row["ratio"] >= 1.01
-                       for row in effects.values())
-            self.assertEqual(gain, "times faster than" in advice, advice)
-            self.assertEqual(gain, "nothing is to be gained" not in advice, advice)
+            # How many rounds there are depends on the machine, and so does what they tell.
+            if any(row["interval_low"] > 1 and row["ratio"] >= 1.01 for row in effects.values()):
+                words = "times faster than"
+            elif any(numpy.isfinite(row["interval_low"]) for row in effects.values()):
+                words = "nothing is to be gained"
+            else:
+                words = "too few rounds to compare"
+            self.assertIn(words, advice)
         self.assertIn("Recommendation: " + advice, launch.out)
 
 
