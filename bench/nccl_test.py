@@ -137,7 +137,6 @@ class Nccl(unittest.TestCase):
             samples = file["gpu_samples"][:]
             self.assertEqual({row["bus"].decode() for row in samples},
                              {"00000000:01:00.0", "00000000:02:00.0"})
-            self.assertGreaterEqual(len(samples), 4)
             self.assertEqual(set(samples["utilization_percent"]), {100})
             self.assertEqual(set(samples["rank"]), {0})
             evidence = [row["evidence"].decode() for row in file["verdicts/outcomes"][:]
