@@ -107,7 +107,7 @@ void ConcludeAfter(const coordinator::FailoverReport& failover, const plan::Plan
   run.judgement = measure::LaunchJudgement(run.cases, measurement, plan.world_size);
   run.verdict = run.judgement.verdict;
   run.complete = false;
-  run.summary_line = measure::SummaryLine(run);
+  run.summary_line = measure::SummaryLine(run, plan);
   for (const int rank : living) {
     const journal::Journal& journal = failover.journals[static_cast<std::size_t>(rank)];
     run.history.push_back({rank, failover.lifetime, journal.missed, journal.events});

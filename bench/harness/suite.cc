@@ -203,7 +203,7 @@ void BenchSuite::Conclude(coordinator::Coordinator& coordinator, results::store:
   run.complete = !measurement_.terminated;
   const bool well = measured && run.judgement.findings.empty();
   run.summary_line = well ? kind_.Describe(run) : "";
-  if (run.summary_line.empty()) run.summary_line = measure::SummaryLine(run);
+  if (run.summary_line.empty()) run.summary_line = measure::SummaryLine(run, plan_);
   run.duration_seconds = static_cast<double>(MonotonicNs() - began_ns_) * 1e-9;
 }
 
@@ -221,7 +221,7 @@ results::store::Run BenchSuite::SoFar(const coordinator::Coordinator& coordinato
     run.judgement.verdict = verdict::Verdict::kUnknown;
   run.verdict = run.judgement.verdict;
   run.complete = false;
-  run.summary_line = measure::SummaryLine(run);
+  run.summary_line = measure::SummaryLine(run, plan_);
   return run;
 }
 

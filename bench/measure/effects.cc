@@ -82,24 +82,25 @@ std::size_t AlternativesOf(const results::store::OptionEffect& pair,
 
 bool Measure(const RoundTimes& baseline, const RoundTimes& times, double confidence,
              results::store::OptionEffect& effect) {
-  // Of logarithms: half and twice as fast are as far from 1, and no bound is below 0.
   std::vector<double> ratios;
   for (const auto& [round, ns] : times) {
     const auto found = baseline.find(round);
     if (found == baseline.end() || ns <= 0 || found->second <= 0) continue;
-    ratios.push_back(std::log(found->second / ns));
+    ratios.push_back(found->second / ns);
   }
   if (ratios.empty()) return false;
   const stats::MedianInterval interval = stats::EstimateMedian(ratios, confidence);
   effect.rounds = static_cast<std::int64_t>(ratios.size());
-  effect.ratio = std::exp(interval.median);
-  effect.interval_low = std::isfinite(interval.low) ? std::exp(interval.low) : interval.low;
-  effect.interval_high = std::exp(interval.high);
+  effect.ratio = interval.median;
+  effect.interval_low = interval.low;
+  effect.interval_high = interval.high;
   return true;
 }
 
 // Less is not worth a word, however sure it is.
 constexpr double kLeastGain = 1.01;
+// Between its bounds an interval that is wider leaves room for gains that nobody would give away.
+constexpr double kTooWide = 1.5;
 
 bool Faster(const results::store::OptionEffect& effect) {
   return effect.interval_low > 1 && effect.ratio >= kLeastGain;
@@ -141,7 +142,7 @@ std::string NothingGained(const std::vector<const results::store::OptionEffect*>
   std::string slower;
   for (const results::store::OptionEffect* effect : effects) {
     rounds = std::max(rounds, effect->rounds);
-    known = known || std::isfinite(effect->interval_low);
+    known = known || effect->interval_high < kTooWide * effect->interval_low;
     if (Slower(*effect)) slower += "; " + TextOf(*effect);
   }
   if (known) {

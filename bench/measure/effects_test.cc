@@ -79,11 +79,16 @@ TEST(Effects, NoiseIsNoEffect) {
                  "far as 29 rounds tell; keep the defaults"));
 }
 
-TEST(Effects, OfTooFewRoundsNothingIsClaimed) {
-  const auto run =
-      Compare({{{{"bucket_cap_mb", "default"}}, 1e6}, {{{"bucket_cap_mb", "10"}}, 5e5}}, 0.01, 6);
-  ASSERT_EQ(run.effects.size(), 1u);
-  EXPECT_THAT(run.recommendation, HasSubstr("too few rounds to compare options (5)"));
+TEST(Effects, FewRoundsTellWhatIsLarge) {
+  const auto compare = [](double ns) {
+    return Compare({{{{"bucket_cap_mb", "default"}}, 1e6}, {{{"bucket_cap_mb", "10"}}, ns}}, 0.01,
+                   6);
+  };
+  EXPECT_THAT(compare(1e6).recommendation, HasSubstr("too few rounds to compare options (5)"));
+  EXPECT_THAT(compare(9e5).recommendation, HasSubstr("too few rounds to compare options (5)"));
+  const auto twice = compare(5e5);
+  EXPECT_THAT(twice.recommendation, HasSubstr("bucket_cap_mb=10: 2.00 times faster"));
+  EXPECT_LT(twice.effects.at(0).interval_low, 1.7);
 }
 
 TEST(Effects, OfSeveralCapsTheBestIsRecommended) {

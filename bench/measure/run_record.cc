@@ -10,6 +10,7 @@
 #include <ctime>
 
 #include "bench/measure/arrivals.h"
+#include "bench/measure/precision.h"
 #include "bench/measure/summarize.h"
 #include "core/base/clock.h"
 #include "core/base/random.h"
@@ -207,7 +208,7 @@ verdict::Judgement LaunchJudgement(const std::vector<results::store::CaseRecord>
   return launch;
 }
 
-std::string SummaryLine(const results::store::Run& run) {
+std::string SummaryLine(const results::store::Run& run, const plan::Plan& plan) {
   if (!run.judgement.findings.empty()) {
     const verdict::Finding& finding = run.judgement.findings.front();
     const std::size_t others = run.judgement.findings.size() - 1;
@@ -219,8 +220,9 @@ std::string SummaryLine(const results::store::Run& run) {
     return record.judgement.verdict == verdict::Verdict::kPass;
   });
   if (run.verdict == verdict::Verdict::kPass) {
-    return fmt::format("{} of {} cases measured, no wrong element, no rank hung or failed",
-                       measured, run.cases.size());
+    return fmt::format("{} of {} cases measured, no wrong element, no rank hung or failed{}",
+                       measured, run.cases.size(),
+                       PrecisionClause(run, plan.precision, plan.drift));
   }
   const bool too_short = std::any_of(run.cases.begin(), run.cases.end(), [](const auto& record) {
     return record.summary.iterations == 0 && record.summary.stopped_by == "time_budget";

@@ -30,8 +30,8 @@ verdict::Judgement LaunchJudgement(const std::vector<results::store::CaseRecord>
                                    const Measurement& measurement, int ranks);
 
 // What a person reads first, after the verdict: what is wrong, with whom, what to do; or that all
-// is well.
-std::string SummaryLine(const results::store::Run& run);
+// is well, and how precisely it is known.
+std::string SummaryLine(const results::store::Run& run, const plan::Plan& plan);
 
 }  // namespace lockstep::bench::measure
 

@@ -112,6 +112,13 @@ const verdict::RankOutcome* WorstOutcome(const verdict::Judgement& judgement) {
   return worst;
 }
 
+// Whether the interval is as narrow as was asked; else why the case was left.
+std::string MeasuringText(const store::Summary& summary) {
+  if (summary.stopped_by == "precision") return "precise";
+  if (summary.stopped_by == "time_budget" && summary.iterations > 0) return "imprecise";
+  return summary.stopped_by;
+}
+
 }  // namespace
 
 std::string_view Shout(verdict::Verdict verdict) {
@@ -139,8 +146,8 @@ std::string OutcomeText(const store::CaseRecord& record) {
   if (const verdict::RankOutcome* outcome = WorstOutcome(record.judgement)) {
     return fmt::format("{}, rank {} {}", text, outcome->rank, verdict::NameOf(outcome->outcome));
   }
-  if (!record.summary.stopped_by.empty()) text += ", " + record.summary.stopped_by;
-  return text;
+  const std::string measuring = MeasuringText(record.summary);
+  return measuring.empty() ? text : text + ", " + measuring;
 }
 
 std::string FormatFindings(const store::Run& run) {

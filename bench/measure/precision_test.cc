@@ -1,0 +1,54 @@
+// What the first line says of literal runs' intervals.
+#include "bench/measure/precision.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace lockstep::bench::measure {
+namespace {
+
+// 10 iterations of 100 ms, one after the other, whose rounds give this half width.
+results::store::CaseRecord Case(double half_width, double drift = 0) {
+  results::store::CaseRecord record;
+  record.summary.iterations = record.summary.rounds = 10;
+  record.summary.median_ns = 1e8;
+  const double stated = std::hypot(half_width, drift);
+  record.summary.interval_low_ns = 1e8 * (1 - stated / 2);
+  record.summary.interval_high_ns = 1e8 * (1 + stated);
+  record.samples.ranks = 1;
+  for (int i = 0; i < 10; ++i) {
+    record.samples.round.push_back(i);
+    record.samples.entry_ns.push_back(i * 100'000'000L);
+    record.samples.exit_ns.push_back((i + 1) * 100'000'000L);
+  }
+  return record;
+}
+
+std::string ClauseOf(std::vector<results::store::CaseRecord> cases, double drift = 0) {
+  results::store::Run run;
+  run.cases = std::move(cases);
+  return PrecisionClause(run, 0.05, drift);
+}
+
+TEST(Precision, OfAllCases) { EXPECT_EQ(ClauseOf({Case(0.05), Case(0.01)}), "; all to 5 %"); }
+
+// Twice as wide needs four times as many rounds: (1 + 4) / 2 of the second that was measured.
+TEST(Precision, WhatTheOthersTake) {
+  EXPECT_EQ(ClauseOf({Case(0.04), Case(0.1)}), "; 1 of 2 to 5 %, all with --time-budget=3s");
+  EXPECT_EQ(ClauseOf({Case(0.4)}), "; 0 of 1 to 5 %, all with --time-budget=70s");
+}
+
+TEST(Precision, OfHoursNothingIsPromised) { EXPECT_EQ(ClauseOf({Case(3.1)}), "; 0 of 1 to 5 %"); }
+
+// The drift of the machine does not go away with more rounds.
+TEST(Precision, WithoutTheDrift) { EXPECT_EQ(ClauseOf({Case(0.049, 0.08)}, 0.08), "; all to 5 %"); }
+
+TEST(Precision, OfNoRoundNothing) {
+  results::store::CaseRecord lost = Case(0.1);
+  lost.summary.rounds = 0;
+  EXPECT_EQ(ClauseOf({lost}), "");
+}
+
+}  // namespace
+}  // namespace lockstep::bench::measure
