@@ -12,6 +12,7 @@
 #include "bench/measure/lost_case.h"
 #include "bench/measure/protocol.h"
 #include "core/base/now.h"
+#include "core/coordinator/lost_hosts.h"
 #include "core/verdict/lost_hosts.h"
 
 namespace lockstep::bench::harness {
@@ -20,7 +21,6 @@ namespace {
 constexpr double kConnectSeconds = 120;  // connecting and touching memory, before silence counts
 constexpr double kGraceSeconds = 0.3;    // for peers of a dead rank to notice by themselves
 constexpr int kMostFruitless = 2;        // lifetimes without a round, one after the other
-constexpr double kLossSeconds = 0.2;     // for agents of a dead host to be missed
 constexpr double kCollectSeconds = 5;
 constexpr double kLookSeconds = 0.5;  // without an event, between looks for ranks that sleep
 constexpr double kEndSeconds = 10;
@@ -104,13 +104,18 @@ Status Scheduler::RunRepetition() {
     if (step == Step::kTerminated) {
       measurement_.terminated = true;
       SaveSamples(/*even_none=*/true);
-      if (AwaitLosses()) Interrupt();
+      const bool lost =
+          coordinator::AwaitLostHosts(coordinator_, [this](const coordinator::Event& event) {
+            int ignored = 0;
+            Handle(event, measure::kPlanMessage, ignored);
+          });
+      if (lost) Interrupt();
       rounds_.StopAll("interrupted");
       return OkStatus();
     }
     const bool progressed = measured_;  // before a case is lost, which is progress as well
     Interrupt();
-    if (measurement_.terminated || HostsAreLost()) {
+    if (measurement_.terminated || coordinator::HostsAreLost(coordinator_)) {
       measurement_.terminated = true;
       rounds_.StopAll("interrupted");
       return OkStatus();
@@ -131,7 +136,7 @@ Scheduler::Step Scheduler::StartLifetime() {
   errors_.clear();
   measured_ = false;
   if (const Status status = coordinator_.StartWorkers(); !status.ok()) {
-    if (!measurement_.interruptions.empty() && !HostsAreLost()) {
+    if (!measurement_.interruptions.empty() && !coordinator::HostsAreLost(coordinator_)) {
       // Nobody ran, so nobody is judged: what ended the lifetimes before is the verdict.
       progress_.Notice(fmt::format("the cases that are left are not run: {}", status.message()));
       EndLifetime();
@@ -241,22 +246,6 @@ std::optional<Scheduler::Step> Scheduler::Handle(const coordinator::Event& event
   return std::nullopt;
 }
 
-bool Scheduler::HostsAreLost() const {
-  const std::vector<verdict::RankPlace> places = coordinator_.places();
-  return std::any_of(places.begin(), places.end(), [](const verdict::RankPlace& place) {
-    return place.loss != verdict::Loss::kNone;
-  });
-}
-
-bool Scheduler::AwaitLosses() {
-  const Deadline deadline = Deadline::AfterSeconds(kLossSeconds);
-  while (!HostsAreLost() && !deadline.Passed()) {
-    int ignored = 0;
-    Handle(coordinator_.Next(deadline), measure::kPlanMessage, ignored);
-  }
-  return HostsAreLost();
-}
-
 void Scheduler::TellOfStop(const coordinator::Event& event) {
   const std::string who =
       fmt::format("rank {} (host {})", event.rank,
@@ -320,7 +309,8 @@ void Scheduler::Interrupt() {
   const Deadline deadline = Deadline::AfterSeconds(kCollectSeconds);
   std::vector<verdict::RankEvidence> evidence =
       measurement_.terminated ? coordinator_.Glance(deadline) : coordinator_.Collect(deadline);
-  if (told && !HostsAreLost() && DiedOfTheEnd(evidence)) return EndLifetime();
+  if (told && !coordinator::HostsAreLost(coordinator_) && DiedOfTheEnd(evidence))
+    return EndLifetime();
   for (verdict::RankEvidence& rank : evidence) {
     if (const auto error = errors_.find(rank.rank); error != errors_.end()) {
       rank.error = error->second.message();

@@ -67,11 +67,7 @@ class Scheduler {
   void SaveSamples(bool even_none = false);
   void SaveIfWarned();
   bool ToldToEndInGrace();
-  // Whether an agent, or the launcher on its host, is gone: then nobody can be started again.
-  bool HostsAreLost() const;
   bool IsFirstLoss() const { return measurement_.interruptions.size() == 1 && book_.empty(); }
-  // Told to end: the launcher does that when a host is lost, and it may know first.
-  bool AwaitLosses();
   void KeepHistory();
   // Keeps what this lifetime left, and ends what still runs of it.
   void EndLifetime();
