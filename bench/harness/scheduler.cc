@@ -101,20 +101,12 @@ Status Scheduler::RunRepetition() {
     Step step = alive_ ? Step::kDone : StartLifetime();
     if (step == Step::kDone) step = RunRounds();
     if (step == Step::kDone) return OkStatus();
-    if (step == Step::kTerminated) {
-      measurement_.terminated = true;
-      SaveSamples(/*even_none=*/true);
-      const bool lost =
-          coordinator::AwaitLostHosts(coordinator_, [this](const coordinator::Event& event) {
-            int ignored = 0;
-            Handle(event, measure::kPlanMessage, ignored);
-          });
-      if (lost) Interrupt();
-      rounds_.StopAll("interrupted");
-      return OkStatus();
-    }
     const bool progressed = measured_;  // before a case is lost, which is progress as well
-    Interrupt();
+    if (step == Step::kTerminated) {
+      OnTerminated();
+    } else {
+      Interrupt();
+    }
     if (measurement_.terminated || coordinator::HostsAreLost(coordinator_)) {
       measurement_.terminated = true;
       rounds_.StopAll("interrupted");
@@ -199,25 +191,22 @@ Scheduler::Step Scheduler::AwaitAll(measure::MessageType type, double seconds) {
       }
       continue;
     }
-    if (const std::optional<Step> step = Handle(event, type, arrived)) return *step;
+    if (const std::optional<Step> step = Handle(event)) return *step;
+    if (event.kind != coordinator::EventKind::kMessage || event.message.type != type) continue;
+    if (type == measure::kReadyMessage && event.rank == 0) {
+      measurement_.worker_facts = event.message.payload;
+    }
+    ++arrived;
   }
   return Step::kDone;
 }
 
-std::optional<Scheduler::Step> Scheduler::Handle(const coordinator::Event& event,
-                                                 measure::MessageType expected, int& arrived) {
+std::optional<Scheduler::Step> Scheduler::Handle(const coordinator::Event& event) {
   switch (event.kind) {
     case coordinator::EventKind::kMessage:
-      if (event.message.type == measure::kErrorMessage) {
-        errors_.emplace(event.rank, measure::DecodeError(event.message.payload));
-        return Step::kInterrupted;
-      }
-      if (event.message.type != expected) return std::nullopt;
-      if (expected == measure::kReadyMessage && event.rank == 0) {
-        measurement_.worker_facts = event.message.payload;
-      }
-      ++arrived;
-      return std::nullopt;
+      if (event.message.type != measure::kErrorMessage) return std::nullopt;
+      errors_.emplace(event.rank, measure::DecodeError(event.message.payload));
+      return Step::kInterrupted;
     case coordinator::EventKind::kData:
       book_.Add(event.rank, event.message.payload);
       return std::nullopt;
@@ -234,16 +223,9 @@ std::optional<Scheduler::Step> Scheduler::Handle(const coordinator::Event& event
       warned_until_ = Deadline::AfterSeconds(kWarnedSeconds);
       SaveSamples(/*even_none=*/true);
       return std::nullopt;
-    case coordinator::EventKind::kExited:
-    case coordinator::EventKind::kSignalled:
-    case coordinator::EventKind::kPlugin:  // none was asked for
-    case coordinator::EventKind::kFault:   // likewise
-    case coordinator::EventKind::kOverdue:
-    case coordinator::EventKind::kLost:
-    case coordinator::EventKind::kTimeout:
+    default:  // somebody is gone or overdue, or time is up; no plugin and no fault was asked for
       return Step::kInterrupted;
   }
-  return std::nullopt;
 }
 
 void Scheduler::TellOfStop(const coordinator::Event& event) {
@@ -266,8 +248,7 @@ bool Scheduler::ToldToEndInGrace() {
   const Deadline deadline = Deadline::AfterSeconds(kGraceSeconds);
   while (!deadline.Passed()) {
     const coordinator::Event event = coordinator_.Next(deadline);
-    int ignored = 0;
-    if (Handle(event, measure::kPlanMessage, ignored) == Step::kTerminated) return true;
+    if (Handle(event) == Step::kTerminated) return true;
     if (event.kind == coordinator::EventKind::kTimeout) return false;
   }
   return false;
@@ -295,6 +276,14 @@ void Scheduler::SaveSamples(bool even_none) {
 
 void Scheduler::SaveIfWarned() {
   if (warned_until_ && !warned_until_->Passed()) SaveSamples();
+}
+
+void Scheduler::OnTerminated() {
+  measurement_.terminated = true;
+  SaveSamples(/*even_none=*/true);
+  const bool lost = coordinator::AwaitLostHosts(
+      coordinator_, [this](const coordinator::Event& event) { Handle(event); });
+  if (lost) Interrupt();
 }
 
 void Scheduler::Interrupt() {

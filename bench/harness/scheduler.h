@@ -56,10 +56,10 @@ class Scheduler {
   Step Finish();
   // Waits until every rank has sent a message of this type.
   Step AwaitAll(measure::MessageType type, double seconds);
-  // Handles one event; nothing when it changes nothing. `expected`: messages to count.
-  std::optional<Step> Handle(const coordinator::Event& event, measure::MessageType expected,
-                             int& arrived);
+  // Handles one event; nothing when it changes nothing.
+  std::optional<Step> Handle(const coordinator::Event& event);
   void Interrupt();
+  void OnTerminated();
   void TellProgress(double elapsed_seconds);
   // A rank was stopped or continued: whoever waits for the run should know at once.
   void TellOfStop(const coordinator::Event& event);
