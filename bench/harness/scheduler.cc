@@ -12,6 +12,7 @@
 #include "bench/measure/lost_case.h"
 #include "bench/measure/protocol.h"
 #include "core/base/now.h"
+#include "core/coordinator/lost_hosts.h"
 #include "core/verdict/lost_hosts.h"
 
 namespace lockstep::bench::harness {
@@ -20,7 +21,6 @@ namespace {
 constexpr double kConnectSeconds = 120;  // connecting and touching memory, before silence counts
 constexpr double kGraceSeconds = 0.3;    // for peers of a dead rank to notice by themselves
 constexpr int kMostFruitless = 2;        // lifetimes without a round, one after the other
-constexpr double kLossSeconds = 0.2;     // for agents of a dead host to be missed
 constexpr double kCollectSeconds = 5;
 constexpr double kLookSeconds = 0.5;  // without an event, between looks for ranks that sleep
 constexpr double kEndSeconds = 10;
@@ -101,16 +101,13 @@ Status Scheduler::RunRepetition() {
     Step step = alive_ ? Step::kDone : StartLifetime();
     if (step == Step::kDone) step = RunRounds();
     if (step == Step::kDone) return OkStatus();
-    if (step == Step::kTerminated) {
-      measurement_.terminated = true;
-      SaveSamples(/*even_none=*/true);
-      if (AwaitLosses()) Interrupt();
-      rounds_.StopAll("interrupted");
-      return OkStatus();
-    }
     const bool progressed = measured_;  // before a case is lost, which is progress as well
-    Interrupt();
-    if (measurement_.terminated || HostsAreLost()) {
+    if (step == Step::kTerminated) {
+      OnTerminated();
+    } else {
+      Interrupt();
+    }
+    if (measurement_.terminated || coordinator::HostsAreLost(coordinator_)) {
       measurement_.terminated = true;
       rounds_.StopAll("interrupted");
       return OkStatus();
@@ -131,7 +128,7 @@ Scheduler::Step Scheduler::StartLifetime() {
   errors_.clear();
   measured_ = false;
   if (const Status status = coordinator_.StartWorkers(); !status.ok()) {
-    if (!measurement_.interruptions.empty() && !HostsAreLost()) {
+    if (!measurement_.interruptions.empty() && !coordinator::HostsAreLost(coordinator_)) {
       // Nobody ran, so nobody is judged: what ended the lifetimes before is the verdict.
       progress_.Notice(fmt::format("the cases that are left are not run: {}", status.message()));
       EndLifetime();
@@ -194,25 +191,22 @@ Scheduler::Step Scheduler::AwaitAll(measure::MessageType type, double seconds) {
       }
       continue;
     }
-    if (const std::optional<Step> step = Handle(event, type, arrived)) return *step;
+    if (const std::optional<Step> step = Handle(event)) return *step;
+    if (event.kind != coordinator::EventKind::kMessage || event.message.type != type) continue;
+    if (type == measure::kReadyMessage && event.rank == 0) {
+      measurement_.worker_facts = event.message.payload;
+    }
+    ++arrived;
   }
   return Step::kDone;
 }
 
-std::optional<Scheduler::Step> Scheduler::Handle(const coordinator::Event& event,
-                                                 measure::MessageType expected, int& arrived) {
+std::optional<Scheduler::Step> Scheduler::Handle(const coordinator::Event& event) {
   switch (event.kind) {
     case coordinator::EventKind::kMessage:
-      if (event.message.type == measure::kErrorMessage) {
-        errors_.emplace(event.rank, measure::DecodeError(event.message.payload));
-        return Step::kInterrupted;
-      }
-      if (event.message.type != expected) return std::nullopt;
-      if (expected == measure::kReadyMessage && event.rank == 0) {
-        measurement_.worker_facts = event.message.payload;
-      }
-      ++arrived;
-      return std::nullopt;
+      if (event.message.type != measure::kErrorMessage) return std::nullopt;
+      errors_.emplace(event.rank, measure::DecodeError(event.message.payload));
+      return Step::kInterrupted;
     case coordinator::EventKind::kData:
       book_.Add(event.rank, event.message.payload);
       return std::nullopt;
@@ -229,32 +223,9 @@ std::optional<Scheduler::Step> Scheduler::Handle(const coordinator::Event& event
       warned_until_ = Deadline::AfterSeconds(kWarnedSeconds);
       SaveSamples(/*even_none=*/true);
       return std::nullopt;
-    case coordinator::EventKind::kExited:
-    case coordinator::EventKind::kSignalled:
-    case coordinator::EventKind::kPlugin:  // none was asked for
-    case coordinator::EventKind::kFault:   // likewise
-    case coordinator::EventKind::kOverdue:
-    case coordinator::EventKind::kLost:
-    case coordinator::EventKind::kTimeout:
+    default:  // somebody is gone or overdue, or time is up; no plugin and no fault was asked for
       return Step::kInterrupted;
   }
-  return std::nullopt;
-}
-
-bool Scheduler::HostsAreLost() const {
-  const std::vector<verdict::RankPlace> places = coordinator_.places();
-  return std::any_of(places.begin(), places.end(), [](const verdict::RankPlace& place) {
-    return place.loss != verdict::Loss::kNone;
-  });
-}
-
-bool Scheduler::AwaitLosses() {
-  const Deadline deadline = Deadline::AfterSeconds(kLossSeconds);
-  while (!HostsAreLost() && !deadline.Passed()) {
-    int ignored = 0;
-    Handle(coordinator_.Next(deadline), measure::kPlanMessage, ignored);
-  }
-  return HostsAreLost();
 }
 
 void Scheduler::TellOfStop(const coordinator::Event& event) {
@@ -277,8 +248,7 @@ bool Scheduler::ToldToEndInGrace() {
   const Deadline deadline = Deadline::AfterSeconds(kGraceSeconds);
   while (!deadline.Passed()) {
     const coordinator::Event event = coordinator_.Next(deadline);
-    int ignored = 0;
-    if (Handle(event, measure::kPlanMessage, ignored) == Step::kTerminated) return true;
+    if (Handle(event) == Step::kTerminated) return true;
     if (event.kind == coordinator::EventKind::kTimeout) return false;
   }
   return false;
@@ -308,6 +278,14 @@ void Scheduler::SaveIfWarned() {
   if (warned_until_ && !warned_until_->Passed()) SaveSamples();
 }
 
+void Scheduler::OnTerminated() {
+  measurement_.terminated = true;
+  SaveSamples(/*even_none=*/true);
+  const bool lost = coordinator::AwaitLostHosts(
+      coordinator_, [this](const coordinator::Event& event) { Handle(event); });
+  if (lost) Interrupt();
+}
+
 void Scheduler::Interrupt() {
   progress_.Clear();
   SaveSamples();
@@ -320,7 +298,8 @@ void Scheduler::Interrupt() {
   const Deadline deadline = Deadline::AfterSeconds(kCollectSeconds);
   std::vector<verdict::RankEvidence> evidence =
       measurement_.terminated ? coordinator_.Glance(deadline) : coordinator_.Collect(deadline);
-  if (told && !HostsAreLost() && DiedOfTheEnd(evidence)) return EndLifetime();
+  if (told && !coordinator::HostsAreLost(coordinator_) && DiedOfTheEnd(evidence))
+    return EndLifetime();
   for (verdict::RankEvidence& rank : evidence) {
     if (const auto error = errors_.find(rank.rank); error != errors_.end()) {
       rank.error = error->second.message();

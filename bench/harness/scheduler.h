@@ -56,10 +56,10 @@ class Scheduler {
   Step Finish();
   // Waits until every rank has sent a message of this type.
   Step AwaitAll(measure::MessageType type, double seconds);
-  // Handles one event; nothing when it changes nothing. `expected`: messages to count.
-  std::optional<Step> Handle(const coordinator::Event& event, measure::MessageType expected,
-                             int& arrived);
+  // Handles one event; nothing when it changes nothing.
+  std::optional<Step> Handle(const coordinator::Event& event);
   void Interrupt();
+  void OnTerminated();
   void TellProgress(double elapsed_seconds);
   // A rank was stopped or continued: whoever waits for the run should know at once.
   void TellOfStop(const coordinator::Event& event);
@@ -67,11 +67,7 @@ class Scheduler {
   void SaveSamples(bool even_none = false);
   void SaveIfWarned();
   bool ToldToEndInGrace();
-  // Whether an agent, or the launcher on its host, is gone: then nobody can be started again.
-  bool HostsAreLost() const;
   bool IsFirstLoss() const { return measurement_.interruptions.size() == 1 && book_.empty(); }
-  // Told to end: the launcher does that when a host is lost, and it may know first.
-  bool AwaitLosses();
   void KeepHistory();
   // Keeps what this lifetime left, and ends what still runs of it.
   void EndLifetime();

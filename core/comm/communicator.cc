@@ -11,6 +11,19 @@ Status Refuse(const collective::Operation& operation, std::string_view why) {
   return InvalidInput(fmt::format("{}: {}", collective::Describe(operation), why));
 }
 
+// Of a broadcast only the root sends, and only the others receive.
+bool Sends(const collective::Operation& operation, int rank, int size) {
+  const bool spared =
+      operation.collective == collective::Collective::kBroadcast && rank != operation.root;
+  return !spared && collective::SendBytes(operation, size) > 0;
+}
+
+bool Receives(const collective::Operation& operation, int rank, int size) {
+  const auto spared =
+      rank == operation.root ? collective::Collective::kBroadcast : collective::Collective::kReduce;
+  return operation.collective != spared && collective::RecvBytes(operation, size) > 0;
+}
+
 }  // namespace
 
 Status ExamineCall(const collective::Operation& operation, const collective::Buffers& buffers,
@@ -20,17 +33,12 @@ Status ExamineCall(const collective::Operation& operation, const collective::Buf
   if (rooted && (operation.root < 0 || operation.root >= size)) {
     return Refuse(operation, fmt::format("there is no such rank; choose 0 to {}", size - 1));
   }
-  if (operation.count == 0) return OkStatus();
-  const bool is_root = rank == operation.root;
-  const bool sends = operation.collective != collective::Collective::kBarrier &&
-                     operation.collective != collective::Collective::kRecv &&
-                     (operation.collective != collective::Collective::kBroadcast || is_root);
-  const bool receives = operation.collective != collective::Collective::kBarrier &&
-                        operation.collective != collective::Collective::kSend &&
-                        (operation.collective != collective::Collective::kReduce || is_root) &&
-                        (operation.collective != collective::Collective::kBroadcast || !is_root);
-  if (sends && buffers.send == nullptr) return Refuse(operation, "there is no send buffer");
-  if (receives && buffers.recv == nullptr) return Refuse(operation, "there is no receive buffer");
+  if (buffers.send == nullptr && Sends(operation, rank, size)) {
+    return Refuse(operation, "there is no send buffer");
+  }
+  if (buffers.recv == nullptr && Receives(operation, rank, size)) {
+    return Refuse(operation, "there is no receive buffer");
+  }
   return OkStatus();
 }
 

@@ -104,6 +104,7 @@ struct Nvml::Library {
   std::vector<std::int64_t> xids;  // of each device; -1: it does not tell
 
   void DescribeDevice(int gpu, Facts& facts) const;
+  void DescribeModes(const std::string& group, Device device, Facts& facts) const;
   void DescribeLink(const std::string& group, Device device, Facts& facts) const;
   void DescribePairs(Facts& facts) const;
 };
@@ -167,6 +168,22 @@ void Nvml::Library::DescribeLink(const std::string& group, Device device, Facts&
   facts.emplace_back(group + "/nvlinks", fmt::format("{}", active));
 }
 
+void Nvml::Library::DescribeModes(const std::string& group, Device device, Facts& facts) const {
+  int mode = 0;
+  if (Ask(api.nvmlDeviceGetPersistenceMode, device, &mode)) {
+    facts.emplace_back(group + "/persistence_mode", mode != 0 ? "on" : "off");
+  }
+  if (Ask(api.nvmlDeviceGetComputeMode, device, &mode)) {
+    static constexpr const char* kModes[] = {"default", "exclusive thread", "prohibited",
+                                             "exclusive process"};
+    facts.emplace_back(group + "/compute_mode", mode >= 0 && mode < 4 ? kModes[mode] : "unknown");
+  }
+  unsigned mig = 0, pending = 0;
+  if (Ask(api.nvmlDeviceGetMigMode, device, &mig, &pending)) {
+    facts.emplace_back(group + "/mig", mig != 0 ? "on" : "off");
+  }
+}
+
 void Nvml::Library::DescribeDevice(int gpu, Facts& facts) const {
   Device device = devices[static_cast<std::size_t>(gpu)];
   const std::string group = fmt::format("gpu/{}", gpu);
@@ -207,19 +224,7 @@ void Nvml::Library::DescribeDevice(int gpu, Facts& facts) const {
     facts.emplace_back(group + "/throttling",
                        journal::DescribeThrottling(static_cast<std::int64_t>(reasons)));
   }
-  if (Ask(api.nvmlDeviceGetPersistenceMode, device, &current)) {
-    facts.emplace_back(group + "/persistence_mode", current != 0 ? "on" : "off");
-  }
-  if (Ask(api.nvmlDeviceGetComputeMode, device, &current)) {
-    static constexpr const char* kModes[] = {"default", "exclusive thread", "prohibited",
-                                             "exclusive process"};
-    facts.emplace_back(group + "/compute_mode",
-                       current >= 0 && current < 4 ? kModes[current] : "unknown");
-  }
-  unsigned mig = 0, mig_pending = 0;
-  if (Ask(api.nvmlDeviceGetMigMode, device, &mig, &mig_pending)) {
-    facts.emplace_back(group + "/mig", mig != 0 ? "on" : "off");
-  }
+  DescribeModes(group, device, facts);
   DescribeLink(group, device, facts);
 }
 

@@ -113,14 +113,14 @@ void FindSlowerRanks(const CaseEvidence& evidence, CaseComparison& result) {
 // How the time changed, if nothing is missing.
 Change ChangeOfTime(const CaseEvidence& evidence, const CaseComparison& result) {
   const stats::Shift& shift = evidence.shift;
-  const bool significant = Enough(result) && evidence.q <= kFalseChanges;
-  const bool up =
-      Enough(result) && ((significant && shift.p_above < shift.p_below) || shift.clearly_above);
-  const bool down =
-      Enough(result) && ((significant && shift.p_below < shift.p_above) || shift.clearly_below);
+  const bool significant = evidence.q <= kFalseChanges;
+  const bool up = (significant && shift.p_above < shift.p_below) || shift.clearly_above;
+  const bool down = (significant && shift.p_below < shift.p_above) || shift.clearly_below;
   const double least = std::log1p(result.min_effect);
-  if (up && shift.estimate >= least) return Change::kSlower;
-  if (down && shift.estimate <= -least) return Change::kFaster;
+  if (Enough(result)) {
+    if (up && shift.estimate >= least) return Change::kSlower;
+    if (down && shift.estimate <= -least) return Change::kFaster;
+  }
   if (-least < shift.low && shift.high < least) return Change::kSame;
   // A case waits for its slowest rank: when one became slower, the case did, unless its own
   // estimate denies it (the other ranks became faster).

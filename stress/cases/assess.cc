@@ -68,13 +68,8 @@ bool LacksByFault(const StressCase& stress_case, const CaseFacts& facts, std::si
   return false;
 }
 
-// Why nothing can be said about the case, or "".
-std::string WhyUnknown(const StressCase& stress_case, const CaseFacts& facts) {
-  if (!facts.cut_short.empty()) return facts.cut_short;
-  for (const verdict::RankEvidence& rank : facts.evidence) {
-    if (rank.state != verdict::ProcessState::kLost) continue;
-    return fmt::format("the agent of rank {} does not answer", rank.rank);
-  }
+// Which rank the machine kept from running its program, and why, or "".
+std::string WhyNotRun(const StressCase& stress_case, const CaseFacts& facts) {
   for (std::size_t rank = 0; rank < facts.reports.size(); ++rank) {
     const auto& report = facts.reports[rank];
     if (!report || report->status.ok()) continue;
@@ -85,6 +80,17 @@ std::string WhyUnknown(const StressCase& stress_case, const CaseFacts& facts) {
     if (ours && LacksByFault(stress_case, facts, rank)) continue;
     return fmt::format("rank {} could not run it: {}", rank, report->status.message());
   }
+  return "";
+}
+
+// Why nothing can be said about the case, or "".
+std::string WhyUnknown(const StressCase& stress_case, const CaseFacts& facts) {
+  if (!facts.cut_short.empty()) return facts.cut_short;
+  for (const verdict::RankEvidence& rank : facts.evidence) {
+    if (rank.state != verdict::ProcessState::kLost) continue;
+    return fmt::format("the agent of rank {} does not answer", rank.rank);
+  }
+  if (std::string why = WhyNotRun(stress_case, facts); !why.empty()) return why;
   for (std::size_t i = 0; i < stress_case.faults.size(); ++i) {
     if (facts.fired[i]) continue;
     const std::string why = i < facts.notes.size() ? facts.notes[i] : "";

@@ -16,6 +16,11 @@ bool Says(const verdict::Finding& finding, std::string_view part) {
   return finding.message.find(part) != std::string::npos;
 }
 
+bool SaysOutOfMemory(const verdict::Finding& finding) {
+  return Says(finding, "out of memory") || Says(finding, "bad_alloc") ||
+         Says(finding, "Cannot allocate memory");
+}
+
 void Rename(verdict::Finding& finding, verdict::Cause cause, std::string_view remedy) {
   verdict::Finding specific = finding;
   specific.cause = cause;
@@ -68,8 +73,7 @@ void NameCauses(const scenario::Scenario& scenario,
     // An error that the program reports; its message says so.
     if ((finding.cause == verdict::Cause::kRankFailed ||
          finding.cause == verdict::Cause::kInitFailure) &&
-        (Says(finding, "out of memory") || Says(finding, "bad_alloc") ||
-         Says(finding, "Cannot allocate memory"))) {
+        SaysOutOfMemory(finding)) {
       finding.cause = verdict::Cause::kOutOfMemory;
     } else if (race != nullptr && finding.cause == verdict::Cause::kDataCorruption &&
                ShowsOverlap(evidence)) {

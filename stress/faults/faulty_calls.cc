@@ -1,6 +1,5 @@
 // Changes what the program calls before it is journaled. A call is left out, added, held back
 // behind the next one, or made with other arguments.
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -50,6 +49,30 @@ collective::DataType OtherType(collective::DataType type) {
   return type;
 }
 
+// Whether the fault can change this call.
+bool Concerns(FaultKind fault, const collective::Operation& operation,
+              const collective::Buffers& buffers, int size) {
+  const collective::CollectiveInfo& info = collective::InfoOf(operation.collective);
+  const bool has_data = operation.collective != collective::Collective::kBarrier;
+  switch (fault) {
+    case FaultKind::kSkipCollective:
+    case FaultKind::kExtraCollective:
+      return true;
+    case FaultKind::kWrongCount:
+      return has_data && operation.count != 0;
+    case FaultKind::kWrongType:
+      return has_data;
+    case FaultKind::kWrongRoot:
+      return info.rooted && size > 1;
+    case FaultKind::kWrongOp:
+      return info.reduces;
+    case FaultKind::kCorruptInput:
+      return has_data && buffers.send != nullptr && collective::SendBytes(operation, size) != 0;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 FaultyCalls::FaultyCalls(comm::Communicator& inner, FaultGate& gate, device::Device& device)
@@ -75,15 +98,18 @@ Status FaultyCalls::CallHeld() {
 
 Result<bool> FaultyCalls::Inject(const FaultGate::Taken& taken, collective::Operation& operation,
                                  collective::Buffers& buffers, device::Stream& stream) {
-  const collective::CollectiveInfo& info = collective::InfoOf(operation.collective);
-  const bool has_data = operation.collective != collective::Collective::kBarrier;
-  FaultGate& gate = shared_->gate;
+  if (taken.fault.kind == FaultKind::kWrongOrder) {
+    // It fires when there is a next one to change places with; until then the program waits in
+    // vain.
+    held_ = std::make_unique<Held>(Held{taken, operation, buffers, stream});
+    return true;
+  }
+  if (!Concerns(taken.fault.kind, operation, buffers, size())) return false;
+  shared_->gate.Fired(taken);
   switch (taken.fault.kind) {
     case FaultKind::kSkipCollective:
-      gate.Fired(taken);
       return true;
     case FaultKind::kExtraCollective: {
-      gate.Fired(taken);
       LOCKSTEP_ASSIGN_OR_RETURN(void* const data, Scratch(64));
       collective::Operation extra;
       extra.count = 1;
@@ -91,45 +117,28 @@ Result<bool> FaultyCalls::Inject(const FaultGate::Taken& taken, collective::Oper
       return false;
     }
     case FaultKind::kWrongCount: {
-      if (!has_data || operation.count == 0) return false;
-      gate.Fired(taken);
       if (operation.count > 1) {
         --operation.count;
         return false;
       }
       operation.count = 2;
-      const std::int64_t bytes = std::max(collective::SendBytes(operation, size()),
-                                          collective::RecvBytes(operation, size()));
+      const std::int64_t bytes = collective::MessageBytes(operation, size());
       LOCKSTEP_ASSIGN_OR_RETURN(void* const data, Scratch(bytes + 64));
       buffers = {data, data};
       return false;
     }
     case FaultKind::kWrongType:
-      if (!has_data) return false;
-      gate.Fired(taken);
       operation.type = OtherType(operation.type);
       return false;
     case FaultKind::kWrongRoot:
-      if (!info.rooted || size() < 2) return false;
-      gate.Fired(taken);
       operation.root = (operation.root + 1) % size();
       return false;
     case FaultKind::kWrongOp:
-      if (!info.reduces) return false;
-      gate.Fired(taken);
       operation.reduction = operation.reduction == collective::Reduction::kMax
                                 ? collective::Reduction::kSum
                                 : collective::Reduction::kMax;
       return false;
-    case FaultKind::kWrongOrder:
-      // It fires when there is a next one to change places with; until then the program waits in
-      // vain.
-      held_ = std::make_unique<Held>(Held{taken, operation, buffers, stream});
-      return true;
     case FaultKind::kCorruptInput: {
-      if (!has_data || buffers.send == nullptr || collective::SendBytes(operation, size()) == 0)
-        return false;
-      gate.Fired(taken);
       // A high bit of the first element: the lowest one may vanish when a sum is rounded.
       auto* const high = static_cast<unsigned char*>(const_cast<void*>(buffers.send)) +
                          collective::SizeOf(operation.type) - 1;

@@ -239,6 +239,14 @@ bool MustCorrupt(const FuzzTrial& trial) {
   return meant.collective == collective::Collective::kAllReduce && meant.count >= kTelling;
 }
 
+// The moment of some event: there is where a judge can err; or a while later.
+std::optional<std::int64_t> SomeMoment(const FuzzRun& run, bool later, Random& random) {
+  const auto& events = run.journals[random.Below(run.journals.size())].events;
+  if (events.empty()) return std::nullopt;
+  const auto ns = static_cast<std::int64_t>(events[random.Below(events.size())].ticks);
+  return later ? ns + static_cast<std::int64_t>(kQuietSeconds * 1e9) : ns;
+}
+
 }  // namespace
 
 Assessment AssessTrial(const FuzzTrial& trial, const FuzzRun& run, const Judging& judge,
@@ -255,14 +263,10 @@ Assessment AssessTrial(const FuzzTrial& trial, const FuzzRun& run, const Judging
   const verdict::Setting setting = SettingOf(trial);
   Random random(trial.seed ^ 0x5eed);
   for (int i = 0; i <= moments && assessment.wrong.empty(); ++i) {
-    std::int64_t ns = kAtTheEnd;
-    if (i > 0) {
-      // The moment of some event: there is where a judge can err; or a while later.
-      const auto& events = run.journals[random.Below(run.journals.size())].events;
-      if (events.empty()) continue;
-      ns = static_cast<std::int64_t>(events[random.Below(events.size())].ticks);
-      if (i % 2 == 0) ns += static_cast<std::int64_t>(kQuietSeconds * 1e9);
-    }
+    const std::optional<std::int64_t> moment =
+        i == 0 ? kAtTheEnd : SomeMoment(run, i % 2 == 0, random);
+    if (!moment) continue;
+    const std::int64_t ns = *moment;
     const std::vector<verdict::RankEvidence> evidence = EvidenceAt(trial, run, ns);
     const verdict::Judgement judgement = judge(evidence, setting);
     if (ns == kAtTheEnd) assessment.unknown = assessment.trouble && OnlyUnknown(judgement);

@@ -119,6 +119,13 @@ std::string WrongMismatch(const FuzzTrial& trial, const Divergence& truth,
   return first.culprits == culprits ? "" : fmt::format("culprit: not {}", fmt::join(culprits, ","));
 }
 
+std::string WrongRing(const FuzzTrial& trial, const verdict::Finding& first, bool named) {
+  const bool messages = std::ranges::any_of(trial.senders, [](int sender) { return sender >= 0; });
+  if (trial.communicators.size() < 2 && !messages) return "cause: a ring in one communicator";
+  if (first.proved != SettingOf(trial).one_stream) return "certainty";
+  return named ? "" : "culprit: the rank that errs is not named";
+}
+
 }  // namespace
 
 std::string WrongAboutCalls(const FuzzTrial& trial, const FuzzRun& run, std::int64_t ns,
@@ -130,13 +137,7 @@ std::string WrongAboutCalls(const FuzzTrial& trial, const FuzzRun& run, std::int
   if (truth.there && !truth.others_there.empty() && !truth.causes.empty()) {
     return WrongMismatch(trial, truth, first);
   }
-  if (first.cause == verdict::Cause::kOrderInversion) {
-    const bool messages =
-        std::ranges::any_of(trial.senders, [](int sender) { return sender >= 0; });
-    if (trial.communicators.size() < 2 && !messages) return "cause: a ring in one communicator";
-    if (first.proved != SettingOf(trial).one_stream) return "certainty";
-    return named ? "" : "culprit: the rank that errs is not named";
-  }
+  if (first.cause == verdict::Cause::kOrderInversion) return WrongRing(trial, first, named);
   if (truth.shorter || truth.longer) {
     if (alone) return "";
     const bool most_ended = 2 * truth.others_over.size() > truth.others.size() + 1;

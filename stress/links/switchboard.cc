@@ -4,7 +4,6 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -172,24 +171,44 @@ std::int64_t Switchboard::WakeNs(std::int64_t now_ns) const {
   return wake;
 }
 
+// What to wait for on its two sockets.
+std::array<pollfd, 2> Switchboard::Ends(const Connection& connection) {
+  pollfd worker{connection.worker.get(), 0, 0}, upstream{connection.upstream.get(), 0, 0};
+  if (connection.state == State::kHello) worker.events = POLLIN;
+  if (connection.state == State::kConnecting) upstream.events = POLLOUT;
+  if (connection.state == State::kOpen) {
+    const Flow &out = *connection.out, &in = *connection.in;
+    worker.events =
+        static_cast<short>((out.wants_input() ? POLLIN : 0) | (in.blocked() ? POLLOUT : 0));
+    upstream.events =
+        static_cast<short>((in.wants_input() ? POLLIN : 0) | (out.blocked() ? POLLOUT : 0));
+  }
+  // A broken socket that nobody may hear of yet would keep us awake.
+  if (worker.events == 0) worker.fd = -1;
+  if (upstream.events == 0) upstream.fd = -1;
+  return {worker, upstream};
+}
+
+void Switchboard::Serve(int number, Connection& connection, std::int64_t now_ns, short worker,
+                        short upstream) {
+  if (connection.state == State::kHello && worker != 0) ReadHello(number, connection);
+  if (connection.state == State::kAsking && now_ns >= connection.answer_by_ns) {
+    ConnectUpstream(number, connection);
+  } else if (connection.state == State::kConnecting && upstream != 0) {
+    int error = 0;
+    socklen_t length = sizeof error;
+    getsockopt(connection.upstream.get(), SOL_SOCKET, SO_ERROR, &error, &length);
+    Finish(number, connection, error);
+  } else if (connection.state == State::kOpen) {
+    Pass(number, connection, now_ns, worker, upstream);
+  }
+}
+
 void Switchboard::Turn(int wake) {
   std::vector<pollfd> items{{wake, POLLIN, 0}, {listening_, POLLIN, 0}};
   for (const auto& [number, connection] : connections_) {
-    pollfd worker{connection.worker.get(), 0, 0}, upstream{connection.upstream.get(), 0, 0};
-    if (connection.state == State::kHello) worker.events = POLLIN;
-    if (connection.state == State::kConnecting) upstream.events = POLLOUT;
-    if (connection.state == State::kOpen) {
-      const Flow &out = *connection.out, &in = *connection.in;
-      worker.events =
-          static_cast<short>((out.wants_input() ? POLLIN : 0) | (in.blocked() ? POLLOUT : 0));
-      upstream.events =
-          static_cast<short>((in.wants_input() ? POLLIN : 0) | (out.blocked() ? POLLOUT : 0));
-    }
-    // A broken socket that nobody may hear of yet would keep us awake.
-    if (worker.events == 0) worker.fd = -1;
-    if (upstream.events == 0) upstream.fd = -1;
-    items.push_back(worker);
-    items.push_back(upstream);
+    const std::array<pollfd, 2> ends = Ends(connection);
+    items.insert(items.end(), ends.begin(), ends.end());
   }
   std::int64_t now_ns = MonotonicNs();
   const std::int64_t most_ns = std::max<std::int64_t>(WakeNs(now_ns) - now_ns, 0);
@@ -200,19 +219,8 @@ void Switchboard::Turn(int wake) {
   now_ns = MonotonicNs();
   std::size_t i = 2;
   for (auto& [number, connection] : connections_) {
-    const short worker = items[i].revents, upstream = items[i + 1].revents;
+    Serve(number, connection, now_ns, items[i].revents, items[i + 1].revents);
     i += 2;
-    if (connection.state == State::kHello && worker != 0) ReadHello(number, connection);
-    if (connection.state == State::kAsking && now_ns >= connection.answer_by_ns) {
-      ConnectUpstream(number, connection);
-    } else if (connection.state == State::kConnecting && upstream != 0) {
-      int error = 0;
-      socklen_t length = sizeof error;
-      getsockopt(connection.upstream.get(), SOL_SOCKET, SO_ERROR, &error, &length);
-      Finish(number, connection, error);
-    } else if (connection.state == State::kOpen) {
-      Pass(number, connection, now_ns, worker, upstream);
-    }
   }
   std::erase_if(connections_, [](const auto& e) { return e.second.state == State::kOver; });
   if (items[1].revents != 0) Accept();

@@ -2,8 +2,10 @@
 #ifndef LOCKSTEP_STRESS_LINKS_SWITCHBOARD_H_
 #define LOCKSTEP_STRESS_LINKS_SWITCHBOARD_H_
 
+#include <poll.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -55,7 +57,9 @@ class Switchboard {
   void ReadHello(int number, Connection& connection);
   void ConnectUpstream(int number, Connection& connection);
   void Finish(int number, Connection& connection, int error);
+  void Serve(int number, Connection& connection, std::int64_t now_ns, short worker, short upstream);
   void Pass(int number, Connection& connection, std::int64_t now_ns, short worker, short upstream);
+  static std::array<pollfd, 2> Ends(const Connection& connection);
   void Collect(Connection& connection);
   std::int64_t WakeNs(std::int64_t now_ns) const;
 

@@ -9,6 +9,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/now.h"
+#include "core/coordinator/lost_hosts.h"
 #include "core/verdict/standstill.h"
 #include "stress/faults/outside.h"
 
@@ -23,7 +24,6 @@ constexpr double kSettleSeconds = 1;
 constexpr double kSettleDeafSeconds = 0.05;
 // For ranks that finished and are meant to linger.
 constexpr double kClosingSeconds = 0.5;
-constexpr double kLossSeconds = 0.2;          // for agents of a dead host to be missed
 constexpr std::size_t kHistoryEvents = 4096;  // of each rank, kept in the file
 constexpr double kStillSeconds = 1;           // of a link on which nothing moves
 constexpr double kResumeSeconds = 0.005;      // between looks whether ranks resumed
@@ -53,13 +53,6 @@ CaseRunner::CaseRunner(coordinator::Coordinator& coordinator, const CaseOptions&
                 [this](const std::function<bool()>& done, Deadline deadline) {
                   return TakeEventsUntil(done, deadline);
                 }) {}
-
-bool CaseRunner::HostsAreLost() const {
-  const std::vector<verdict::RankPlace> places = coordinator_.places();
-  return std::any_of(places.begin(), places.end(), [](const verdict::RankPlace& place) {
-    return place.loss != verdict::Loss::kNone;
-  });
-}
 
 void CaseRunner::OnMessage(const coordinator::Event& event) {
   switch (event.message.type) {
@@ -223,11 +216,6 @@ void CaseRunner::Watch() {
   }
 }
 
-void CaseRunner::AwaitLosses() {
-  const Deadline deadline = Deadline::AfterSeconds(kLossSeconds);
-  while (!HostsAreLost() && !deadline.Passed()) Handle(coordinator_.Next(deadline));
-}
-
 void CaseRunner::DrainEvents() {
   for (coordinator::Event event = coordinator_.Next(Deadline::AfterNs(0));
        event.kind != coordinator::EventKind::kTimeout;
@@ -240,7 +228,10 @@ void CaseRunner::DrainEvents() {
 
 cases::CaseFacts CaseRunner::Gather() {
   cases::CaseFacts facts;
-  if (terminated_) AwaitLosses();
+  if (terminated_) {
+    coordinator::AwaitLostHosts(coordinator_,
+                                [this](const coordinator::Event& event) { Handle(event); });
+  }
   // Told to end, there is no time for stacks.
   const Deadline collect = Deadline::AfterSeconds(kCollectSeconds);
   facts.evidence = terminated_ ? coordinator_.Glance(collect) : coordinator_.Collect(collect);
@@ -257,7 +248,7 @@ cases::CaseFacts CaseRunner::Gather() {
   while (coordinator_.Next(Deadline::AfterNs(0)).kind != coordinator::EventKind::kTimeout) {
   }
   // Nobody can be started again.
-  terminated_ = terminated_ || HostsAreLost();
+  terminated_ = terminated_ || coordinator::HostsAreLost(coordinator_);
   facts.reports = state_.ranks.Map([](const RankState& rank) { return rank.report; });
   for (const FaultState& fault : state_.faults) facts.fired.push_back(fault.fired);
   facts.notes = faults_.Notes();
@@ -273,7 +264,7 @@ Result<cases::CaseResult> CaseRunner::Run(const cases::StressCase& stress_case) 
   const std::int64_t began_ns = NowNs();
   const Status started =
       coordinator_.StartWorkers(faults::SetupsFor(stress_case.faults, coordinator_.size()));
-  if (!started.ok() && !HostsAreLost()) return started;
+  if (!started.ok() && !coordinator::HostsAreLost(coordinator_)) return started;
   if (!started.ok()) state_.Take(Turn::kEnded);
   for (int rank = coordinator_.size() - 1; rank >= 0; --rank) {
     coordinator_.Send(

@@ -50,10 +50,6 @@ class CaseRunner {
   cases::CaseFacts Gather();
   // What ranks told before this moment belongs to the evidence.
   void DrainEvents();
-  // Whether an agent, or the launcher on its host, is gone.
-  bool HostsAreLost() const;
-  // Told to end: the launcher does that when a host is lost, and it may know first.
-  void AwaitLosses();
 
   coordinator::Coordinator& coordinator_;
   const CaseOptions& options_;
