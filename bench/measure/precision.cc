@@ -1,5 +1,5 @@
-// The precision that a run came to, and an estimate of the time that the rest would take: the interval
-// of a median shrinks with the square root of the rounds.
+// The precision that a run came to, and an estimate of the time that the rest would take: the
+// interval of a median shrinks with the square root of the rounds.
 #include "bench/measure/precision.h"
 
 #include <fmt/core.h>

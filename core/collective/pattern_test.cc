@@ -10,6 +10,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -70,11 +71,7 @@ std::vector<Operation> AllReductionsOf(Collective collective, std::int64_t count
   return operations;
 }
 
-std::vector<int> SomeRanks(int world) {
-  std::vector<int> ranks = {0, world / 2, world - 1};
-  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
-  return ranks;
-}
+std::set<int> SomeRanks(int world) { return {0, world / 2, world - 1}; }
 
 class PatternWorldTest : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Worlds, PatternWorldTest,

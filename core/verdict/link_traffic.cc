@@ -5,8 +5,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
+#include <regex>
 #include <set>
 #include <string_view>
 
@@ -15,27 +15,16 @@ namespace {
 
 // As libraries write an endpoint: "127.0.0.1:4000", "[127.0.0.1]:4000" (gloo), "127.0.0.1<4000>"
 // (NCCL). Here: address and port with one colon between.
-std::vector<std::string> EndpointsIn(std::string_view text) {
+std::vector<std::string> EndpointsIn(const std::string& text) {
+  static const std::regex kEndpoint(R"((?:^|[^\d.])(\d+(?:\.\d+){3})\]?[:<](\d{1,5}))");
   std::vector<std::string> endpoints;
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  const auto is_address = [&](char c) { return is_digit(c) || c == '.'; };
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (!is_digit(text[i]) || (i > 0 && is_address(text[i - 1]))) continue;
-    std::size_t end = i;
-    while (end < text.size() && is_address(text[end])) ++end;
-    const std::string_view address = text.substr(i, end - i);
-    if (std::count(address.begin(), address.end(), '.') != 3) continue;
-    const std::size_t length = end - i;
-    if (end < text.size() && text[end] == ']') ++end;
-    if (end >= text.size() || (text[end] != ':' && text[end] != '<')) continue;
-    std::size_t port_end = end + 1;
-    while (port_end < text.size() && is_digit(text[port_end])) ++port_end;
-    if (port_end == end + 1) continue;
-    const int port = std::atoi(std::string(text.substr(end + 1, port_end - end - 1)).c_str());
-    endpoints.push_back(fmt::format("{}:{}", text.substr(i, length), port));
+  for (std::sregex_iterator found(text.begin(), text.end(), kEndpoint), end; found != end;
+       ++found) {
+    const std::string address = found->str(1);
+    const int port = std::stoi(found->str(2));
+    endpoints.push_back(fmt::format("{}:{}", address, port));
     // gloo of 2022 writes the port's bytes in the order in which they travel.
-    endpoints.push_back(
-        fmt::format("{}:{}", text.substr(i, length), (port & 0xff) << 8 | (port >> 8 & 0xff)));
+    endpoints.push_back(fmt::format("{}:{}", address, (port & 0xff) << 8 | (port >> 8 & 0xff)));
   }
   return endpoints;
 }

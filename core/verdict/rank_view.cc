@@ -62,6 +62,18 @@ Track& FindOrAdd(RankView& view, const journal::JournalEvent& event) {
   return view.tracks.back();
 }
 
+// It will not go on with the operation: it left it, or failed in it.
+bool Ends(const journal::JournalEvent& event) {
+  return event.kind == journal::EventKind::kEnd || event.kind == journal::EventKind::kError ||
+         event.kind == journal::EventKind::kSplitEnd;
+}
+
+// Positions of both ends agree in a lane.
+bool IsMessage(const journal::JournalEvent& event) {
+  return event.communicator < kFirstLane && (event.collective == collective::Collective::kSend ||
+                                             event.collective == collective::Collective::kRecv);
+}
+
 void Follow(RankView& view, OpenOperations& open, const journal::JournalEvent& event,
             std::size_t index) {
   Track& track = FindOrAdd(view, event);
@@ -74,10 +86,7 @@ void Follow(RankView& view, OpenOperations& open, const journal::JournalEvent& e
              .begin = index};
     if (enqueue) open.Forget(event.communicator);
   }
-  const bool lane = event.communicator >= kFirstLane;  // in which positions of both ends agree
-  track.point_to_point =
-      track.point_to_point || (!lane && (event.collective == collective::Collective::kSend ||
-                                         event.collective == collective::Collective::kRecv));
+  track.point_to_point = track.point_to_point || IsMessage(event);
   const bool is_new = begins && event.sequence >= track.queued;
   const std::uint64_t after = event.sequence + 1;
   track.queued = std::max(track.queued, after);
@@ -85,8 +94,7 @@ void Follow(RankView& view, OpenOperations& open, const journal::JournalEvent& e
   const bool made = event.kind == journal::EventKind::kSplitEnd && event.value == 0;
   const bool left = event.kind == journal::EventKind::kEnd || made;
   track.next = std::max(track.next, left ? after : event.sequence);
-  if (left || event.kind == journal::EventKind::kError ||
-      event.kind == journal::EventKind::kSplitEnd) {
+  if (Ends(event)) {
     open.End(event);
   } else {
     open.Begin(event, is_new);

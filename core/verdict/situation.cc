@@ -168,6 +168,17 @@ bool StaysAway(const RankView& view, bool member) {
   return IsGone(view) || (OwesProgress(view) && view.open == nullptr);
 }
 
+bool AnyStaysAway(const Situation& situation, int group,
+                  const std::unordered_set<std::size_t>& came) {
+  const auto& members = situation.groups[static_cast<std::size_t>(group)].members;
+  if (came.size() == members.size()) return false;
+  const std::unordered_set<std::size_t> all(members.begin(), members.end());
+  for (std::size_t i = 0; i < situation.views.size(); ++i) {
+    if (!came.contains(i) && StaysAway(situation.views[i], all.contains(i))) return true;
+  }
+  return false;
+}
+
 // Ranks are in it for ever, as far as rules and journals tell, or ended in it by themselves.
 bool Holds(const Situation& situation, const Mismatch& mismatch) {
   std::unordered_set<std::size_t> came;
@@ -187,13 +198,8 @@ bool Holds(const Situation& situation, const Mismatch& mismatch) {
       inside = true;
     }
   }
-  const auto& members = situation.groups[static_cast<std::size_t>(mismatch.group)].members;
-  if (!inside || mismatch.effect == Effect::kStops || came.size() == members.size()) return inside;
-  const std::unordered_set<std::size_t> all(members.begin(), members.end());
-  for (std::size_t i = 0; i < situation.views.size(); ++i) {
-    if (!came.contains(i) && StaysAway(situation.views[i], all.contains(i))) return false;
-  }
-  return true;
+  const bool stops = mismatch.effect == Effect::kStops;
+  return inside && (stops || !AnyStaysAway(situation, mismatch.group, came));
 }
 
 std::optional<Mismatch> MismatchAt(const Situation& situation, int index,

@@ -80,6 +80,14 @@ bool EndedInACall(const RankView& view) {
   return view.open != nullptr || FirstErrorOf(view) != nullptr;
 }
 
+// Ranks ended by themselves, not in order.
+bool EndedRanks(const Situation& situation, const Finding& end) {
+  const FindingCause& cause = end.cause;
+  return cause == Cause::kRankFailed || cause == Cause::kInitFailure ||
+         cause == Cause::kRankCrashed ||
+         (cause == Cause::kRankExited && !All(situation, end.culprits, FinishedInOrder));
+}
+
 }  // namespace
 
 bool MayFollow(const Situation& situation, const Mismatch& mismatch, const Finding& end) {
@@ -97,10 +105,7 @@ bool MayFollow(const Situation& situation, const Mismatch& mismatch, const Findi
         return MayLeaveData(situation.semantics, OperationOf(a), OperationOf(b));
       });
   if (cause == Cause::kTransportStall) return data_left;
-  const bool ended =
-      cause == Cause::kRankFailed || cause == Cause::kInitFailure || cause == Cause::kRankCrashed ||
-      (cause == Cause::kRankExited && !All(situation, end.culprits, FinishedInOrder));
-  if (ended) return data_left && All(situation, end.culprits, EndedInACall);
+  if (EndedRanks(situation, end)) return data_left && All(situation, end.culprits, EndedInACall);
   const bool meets = cause.info().blame == Blame::kCalls;
   return (!meets && data_left) || OutOfStep(situation, mismatch, meets);
 }

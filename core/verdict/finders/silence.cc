@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 
 #include "core/verdict/link_findings.h"
@@ -251,6 +252,20 @@ std::vector<Standstill> StandstillsOf(const Situation& situation) {
   return standstills;
 }
 
+// Those that follow from no other; all where each follows from one.
+std::vector<Standstill> FirstOf(const std::vector<Standstill>& standstills) {
+  std::vector<Standstill> first;
+  std::ranges::copy_if(standstills, std::back_inserter(first), std::not_fn(IsConsequence));
+  return first.empty() ? standstills : first;
+}
+
+void AddUnknown(Finding finding, std::vector<Finding>& findings) {
+  const bool known = std::ranges::any_of(findings, [&](const Finding& other) {
+    return other.cause == finding.cause && other.culprits == finding.culprits;
+  });
+  if (!known) findings.push_back(std::move(finding));
+}
+
 Finding OtherCommunicator(const Views& waiting) {
   Finding finding;
   finding.cause = Cause::kUnknown;
@@ -316,16 +331,10 @@ Finding Busy(const Views& silent) {
 
 std::vector<Finding> FindSilence(const Situation& situation) {
   std::vector<Finding> findings, stalls;
-  std::vector<Standstill> standstills = StandstillsOf(situation);
-  const bool all_follow = std::all_of(standstills.begin(), standstills.end(), IsConsequence);
-  for (const Standstill& standstill : standstills) {
-    if (!all_follow && IsConsequence(standstill)) continue;
+  const std::vector<Standstill> standstills = StandstillsOf(situation);
+  for (const Standstill& standstill : FirstOf(standstills)) {
     if (!standstill.missing.empty()) {
-      Finding finding = MissingRanks(standstill);
-      const bool known = std::any_of(findings.begin(), findings.end(), [&](const Finding& f) {
-        return f.cause == finding.cause && f.culprits == finding.culprits;
-      });
-      if (!known) findings.push_back(std::move(finding));
+      AddUnknown(MissingRanks(standstill), findings);
     } else if (!standstill.incomplete) {
       // Posted calls that all entered may be done, and nobody has asked.
       (situation.nonblocking_calls ? stalls : findings).push_back(Stall(situation, standstill));
