@@ -98,7 +98,7 @@ def collect(process, scenario, value):
 
 
 def start_agent(rank, ranks, seed, value):
-    """As mpirun would. Agents take what mpirun waits before it kills for the time that they have."""
+    """As mpirun would. Agents take the time from its SIGTERM to its SIGKILL for theirs."""
     environment = dict(os.environ, LOCKSTEP_TEST_MARK=value, PMIX_NAMESPACE=value,
                        OMPI_COMM_WORLD_RANK=str(rank), OMPI_COMM_WORLD_LOCAL_RANK=str(rank),
                        OMPI_COMM_WORLD_SIZE=str(ranks), OMPI_COMM_WORLD_LOCAL_SIZE=str(ranks),
@@ -108,7 +108,7 @@ def start_agent(rank, ranks, seed, value):
 
 
 def tell_to_end(ranks, number, seed):
-    """Every agent hears the signal, in any order. No mpirun: it would kill those that save slowly."""
+    """Every agent hears the signal, in any order. An mpirun would kill those that save slowly."""
     chance = random.Random(seed)
     value = str(uuid.uuid4())
     agents = [start_agent(rank, ranks, seed, value) for rank in range(ranks)]
