@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs scenarios of launch_probe under mpirun and looks at what is left behind.
+"""Runs scenarios of launch_probe under mpirun (`terminate`: without it) and looks at what is left.
 
 Arguments: the group to run. LOCKSTEP_TEST_SEED repeats a run.
 """
@@ -12,7 +12,7 @@ import time
 import uuid
 
 PROBE = "core/coordinator/testing/launch_probe"
-# (scenario, ranks, exit code of mpirun, variables)
+# (scenario, ranks, exit code of mpirun; of `terminate` the signal; variables)
 GROUPS = {
     "talk": [("talk", 2, 0, {}), ("talk", 4, 0, {}), ("large", 2, 0, {}), ("crashed", 2, 1, {})],
     "watch": [("stopped", 2, 0, {}), ("silent", 3, 0, {}), ("allocating", 1, 0, {}),
@@ -20,7 +20,8 @@ GROUPS = {
     "kill": [("killed", 2, 0, {}), ("killed", 4, 0, {}), ("follower_killed", 3, 137, {}),
              ("coordinator_killed", 3, 137, {}),
              ("coordinator_stopped", 3, 1, {"LOCKSTEP_LOST_SECONDS": "2"}),
-             ("terminate", 3, None, {})],
+             ("terminate", 3, signal.SIGTERM, {}), ("terminate", 3, signal.SIGINT, {}),
+             ("terminate", 3, signal.SIGHUP, {})],
     "mpi": [("mpi", 2, 0, {}), ("mpi", 4, 0, {}), ("mpi_killed", 2, 3, {}),
             ("mpi_killed", 3, 3, {})],
     "meet": [("talk", 2, 0, {"LOCKSTEP_MEET": "mpi"}), ("mpi", 3, 0, {"LOCKSTEP_MEET": "mpi"}),
@@ -52,8 +53,6 @@ _MANY_FILES = "for i in $(seq 100); do exec {file}</dev/null; done; ulimit -Sn 6
 def command(scenario, ranks, seed, orphan, many_files):
     return ["mpirun", "-np", str(ranks), "--oversubscribe", "--bind-to", "none", "--mca",
             "mpi_yield_when_idle", "1",
-            # mpirun kills a second after it told them to end; what they save then may take longer.
-            *(["--mca", "odls_base_sigkill_timeout", "20"] if scenario == "terminate" else []),
             *(["bash", "-c", _MANY_FILES, "bash"] if many_files else []),
             PROBE, scenario, str(seed), orphan]
 
@@ -82,38 +81,67 @@ def check_legacy(orphan, ranks):
             assert int.from_bytes(data[at:at + 8], "little") == i, f"rank {rank}: record {i}"
 
 
-def run(scenario, ranks, expected, variables, seed):
-    mark = f"LOCKSTEP_TEST_MARK={uuid.uuid4()}"
-    name, value = mark.split("=")
-    environment = dict(os.environ, **variables, **{name: value})
-    orphan = os.path.join(os.environ.get("TEST_TMPDIR", "/tmp"), f"orphan-{os.getpid()}-{seed}")
-    words = command(scenario, ranks, seed, orphan, variables.get("MANY_FILES"))
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                               env=environment)
-    output = []
-    if scenario == "terminate":
-        output = await_line(process, "running")
-        time.sleep(seed % 500 / 1000)  # a moment that is drawn: any is right
-        process.send_signal(signal.SIGTERM)
-    try:
-        output.append(process.communicate(timeout=250)[0])  # bounds a hang
-    except subprocess.TimeoutExpired:
-        for pid in marked_processes(value):
-            os.kill(pid, signal.SIGKILL)
-        sys.exit(f"{scenario} hangs; output: {process.communicate()[0]}")
-    text = "".join(output)
-    print(f"{scenario} np={ranks} {variables} seed={seed}: exit code {process.returncode}\n{text}")
-    assert expected is None or process.returncode == expected, "the exit code"
-    assert "FAILED" not in text
-    wanted = {"coordinator_killed": "coordinator (rank 0) is gone", "terminate": "saved",
-              "coordinator_stopped": "coordinator (rank 0) is not heard of any more"}
-    assert wanted.get(scenario, f"done {scenario}") in text
-    if scenario in ("coordinator_killed", "coordinator_stopped"):
-        check_legacy(orphan, ranks)
+def await_none_left(value):
     deadline = time.monotonic() + 60
     while marked_processes(value) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not marked_processes(value), "no process is left"
+
+
+def collect(process, scenario, value):
+    try:
+        return process.communicate(timeout=250)[0]  # bounds a hang
+    except subprocess.TimeoutExpired:
+        for pid in marked_processes(value):
+            os.kill(pid, signal.SIGKILL)
+        sys.exit(f"{scenario} hangs; output: {process.communicate()[0]}")
+
+
+def start_agent(rank, ranks, seed, value):
+    """As mpirun would. Agents take the time from its SIGTERM to its SIGKILL for theirs."""
+    environment = dict(os.environ, LOCKSTEP_TEST_MARK=value, PMIX_NAMESPACE=value,
+                       OMPI_COMM_WORLD_RANK=str(rank), OMPI_COMM_WORLD_LOCAL_RANK=str(rank),
+                       OMPI_COMM_WORLD_SIZE=str(ranks), OMPI_COMM_WORLD_LOCAL_SIZE=str(ranks),
+                       OMPI_MCA_odls_base_sigkill_timeout="60")
+    return subprocess.Popen([PROBE, "terminate", str(seed)], stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, text=True, env=environment)
+
+
+def tell_to_end(ranks, number, seed):
+    """Every agent hears the signal, in any order. An mpirun would kill those that save slowly."""
+    chance = random.Random(seed)
+    value = str(uuid.uuid4())
+    agents = [start_agent(rank, ranks, seed, value) for rank in range(ranks)]
+    outputs = ["".join(await_line(agents[0], "running"))] + [""] * (ranks - 1)
+    time.sleep(chance.random() / 2)  # a moment that is drawn: any is right
+    for agent in chance.sample(agents, ranks):
+        agent.send_signal(number)
+    for rank, agent in enumerate(agents):
+        outputs[rank] += collect(agent, "terminate", value)
+    codes = [agent.returncode for agent in agents]
+    print(f"{number.name} np={ranks} seed={seed}: exit codes {codes}\n", *outputs, sep="")
+    assert codes == [3] + [0] * (ranks - 1), "the coordinator saves, and dismisses the others"
+    assert "done terminate" in outputs[0]
+    await_none_left(value)
+
+
+def run(scenario, ranks, expected, variables, seed):
+    value = str(uuid.uuid4())
+    environment = dict(os.environ, LOCKSTEP_TEST_MARK=value, **variables)
+    orphan = os.path.join(os.environ.get("TEST_TMPDIR", "/tmp"), f"orphan-{os.getpid()}-{seed}")
+    words = command(scenario, ranks, seed, orphan, variables.get("MANY_FILES"))
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                               env=environment)
+    text = collect(process, scenario, value)
+    print(f"{scenario} np={ranks} {variables} seed={seed}: exit code {process.returncode}\n{text}")
+    assert process.returncode == expected, "the exit code"
+    assert "FAILED" not in text
+    wanted = {"coordinator_killed": "coordinator (rank 0) is gone",
+              "coordinator_stopped": "coordinator (rank 0) is not heard of any more"}
+    assert wanted.get(scenario, f"done {scenario}") in text
+    if scenario in ("coordinator_killed", "coordinator_stopped"):
+        check_legacy(orphan, ranks)
+    await_none_left(value)
 
 
 def main():
@@ -121,7 +149,10 @@ def main():
     print(f"LOCKSTEP_TEST_SEED={seed}")
     for group in sys.argv[1:]:
         for index, (scenario, ranks, expected, variables) in enumerate(GROUPS[group]):
-            run(scenario, ranks, expected, variables, seed + index)
+            if scenario == "terminate":
+                tell_to_end(ranks, expected, seed + index)
+            else:
+                run(scenario, ranks, expected, variables, seed + index)
 
 
 main()

@@ -38,6 +38,7 @@ class ProbeConductor {
   // Takes events, keeping data, until one of this kind (of this rank, if >= 0) comes; none of
   // `not_before` may come first.
   Event Await(EventKind kind, int rank, std::initializer_list<EventKind> not_before = {});
+  Event AwaitAny(std::initializer_list<EventKind> kinds);
   // One kEcho of every rank.
   std::vector<std::string> AwaitEchoes();
   void ExpectQuiet(double seconds);  // nothing but messages and data
@@ -48,7 +49,7 @@ class ProbeConductor {
   static void Expect(bool condition, const std::string& what);
 
  private:
-  void Keep(const Event& event);
+  Event Next(Deadline deadline);  // its data is kept
   Coordinator& coordinator_;
   Random random_;
   std::vector<int> pids_;

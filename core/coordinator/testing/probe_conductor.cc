@@ -32,10 +32,12 @@ void ProbeConductor::Expect(bool condition, const std::string& what) {
   std::_Exit(20);
 }
 
-void ProbeConductor::Keep(const Event& event) {
+Event ProbeConductor::Next(Deadline deadline) {
+  Event event = coordinator_.Next(deadline);
   if (event.kind == EventKind::kData) {
     data_[static_cast<std::size_t>(event.rank)] += event.message.payload;
   }
+  return event;
 }
 
 void ProbeConductor::Start() {
@@ -60,13 +62,21 @@ void ProbeConductor::OrderAll(const std::string& text) {
 Event ProbeConductor::Await(EventKind kind, int rank, std::initializer_list<EventKind> not_before) {
   const Deadline deadline = Soon();
   while (true) {
-    const Event event = coordinator_.Next(deadline);
-    Keep(event);
+    const Event event = Next(deadline);
     if (event.kind == kind && (rank < 0 || event.rank == rank)) return event;
     const bool wrong = std::ranges::count(not_before, event.kind) > 0;
-    Expect(event.kind != EventKind::kTimeout && !wrong,
+    Expect(!deadline.Passed() && !wrong,
            fmt::format("an event of kind {} of rank {}, and none of kind {} before",
                        static_cast<int>(kind), rank, static_cast<int>(event.kind)));
+  }
+}
+
+Event ProbeConductor::AwaitAny(std::initializer_list<EventKind> kinds) {
+  const Deadline deadline = Soon();
+  while (true) {
+    const Event event = Next(deadline);
+    if (std::ranges::count(kinds, event.kind) > 0) return event;
+    Expect(!deadline.Passed(), "one of the kinds of events that are awaited");
   }
 }
 
@@ -84,8 +94,7 @@ std::vector<std::string> ProbeConductor::AwaitEchoes() {
 void ProbeConductor::ExpectQuiet(double seconds) {
   const Deadline deadline = Deadline::AfterSeconds(seconds);
   while (true) {
-    const Event event = coordinator_.Next(deadline);
-    Keep(event);
+    const Event event = Next(deadline);
     if (event.kind == EventKind::kTimeout) return;
     Expect(event.kind == EventKind::kMessage || event.kind == EventKind::kData,
            fmt::format("no event of kind {} of rank {}", static_cast<int>(event.kind), event.rank));
@@ -108,8 +117,7 @@ std::size_t ProbeConductor::CheckData(int rank) {
 void ProbeConductor::End(double seconds) {
   coordinator_.EndWorkers(Deadline::AfterSeconds(seconds));
   while (true) {
-    const Event event = coordinator_.Next(Deadline::AfterNs(0));
-    Keep(event);
+    const Event event = Next(Deadline::AfterNs(0));
     if (event.kind == EventKind::kTimeout) return;
   }
 }
