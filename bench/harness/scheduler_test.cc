@@ -1,6 +1,8 @@
 // What the scheduler of a measurement makes of ranks that measure: rounds, and what is saved.
 // Two cases, of which each rank takes four samples, unless the list says otherwise. What befalls
 // ranks is in scheduler_losses_test.cc, how it ends in scheduler_end_test.cc.
+#include <fmt/core.h>
+
 #include <csignal>
 
 #include "bench/harness/testing/schedule.h"
@@ -35,39 +37,20 @@ TEST(BenchScheduler, AFixedNumberOfIterations) {
 }
 
 TEST(BenchScheduler, RoundsUntilTheyArePrecise) {
+  constexpr int kRounds = 17;
   coordinator::Script steps = BothReady();
-  for (int round = 0; round < 13; ++round) coordinator::Append(steps, BothDid({0, 1}, 2));
+  std::string rounds = "send * round 0: 0x1+1 1x1+1\n";
+  for (int round = 0; round < kRounds; ++round) {
+    coordinator::Append(steps, BothDid({0, 1}, 2));
+    if (round > 0) rounds += fmt::format("clocks\nsend * round {}: 0x4+64 1x4+64\n", round);
+  }
   EXPECT_EQ(Schedule({.iterations = {}}, coordinator::Steps(steps, BothLeft())),
-            "send * round 0: 0x1+1 1x1+1\n"
-            "clocks\n"
-            "send * round 1: 0x4+64 1x4+64\n"
-            "clocks\n"
-            "send * round 2: 0x4+64 1x4+64\n"
-            "clocks\n"
-            "send * round 3: 0x4+64 1x4+64\n"
-            "clocks\n"
-            "send * round 4: 0x4+64 1x4+64\n"
-            "clocks\n"
-            "send * round 5: 0x4+64 1x4+64\n"
-            "clocks\n"
-            "send * round 6: 0x4+64 1x4+64\n"
-            "clocks\n"
-            "send * round 7: 0x4+64 1x4+64\n"
-            "clocks\n"
-            "send * round 8: 0x4+64 1x4+64\n"
-            "clocks\n"
-            "send * round 9: 0x4+64 1x4+64\n"
-            "clocks\n"
-            "send * round 10: 0x4+64 1x4+64\n"
-            "clocks\n"
-            "send * round 11: 0x4+64 1x4+64\n"
-            "clocks\n"
-            "send * round 12: 0x4+64 1x4+64\n"
-            "save precision 26, precision 26\n"
-            "send * finish\n"
-            "await exits\n"
-            "pass: finished,finished\n"
-            "repetition 0: precision 26 precision 26\n");
+            rounds +
+                "save precision 34, precision 34\n"
+                "send * finish\n"
+                "await exits\n"
+                "pass: finished,finished\n"
+                "repetition 0: precision 34 precision 34\n");
 }
 
 TEST(BenchScheduler, TheTimeBudgetIsOver) {

@@ -117,7 +117,7 @@ TEST(Effects, OfEachOptionTheBestIsRecommendedAndWhatIsSlowerIsNot) {
                             {{{"buffers", "true"}, {"hook", "fp16"}}, 9e5},
                             {{{"buffers", "true"}, {"hook", "bf16"}}, 5e5},
                             {{{"buffers", "true"}, {"hook", "powersgd"}}, 3e6}},
-                           0);
+                           0.001);
   EXPECT_EQ(run.recommendation,
             "tiny: buffers=false: 1.25 times faster than true (95 %: 1.25 to 1.25); "
             "hook=bf16: 2.00 times faster than none (95 %: 2.00 to 2.00); each alone");

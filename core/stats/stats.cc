@@ -33,16 +33,16 @@
 // Some of the columns that stats_coverage_test prints:
 //
 //   rounds              1         2        3        8       12       32      64     200  stop
-//   independent 100/267.8  100/95.1 100/62.2 100/27.0 100/18.1  100/6.8  99/4.2  98/2.1  98/54
-//   ar 0.3      100/267.8  100/94.5 100/62.5 100/28.8 100/19.5   99/8.4  98/5.1  97/2.6  98/73
-//   ar 0.5      100/267.8  100/93.9 100/62.7 100/30.2  99/21.5  98/10.8  98/6.3  97/3.2  93/93
-//   ar 0.7      100/267.7  100/93.2 100/63.7 100/31.7  99/24.0  97/13.7  98/9.7  97/4.4  94/134
-//   tails       100/269.2  100/96.2 100/69.3 100/33.4 100/28.0  99/10.1  99/5.9  98/2.9  98/89
-//   modes 8/3   100/267.7  100/93.1 100/65.0 100/28.5  99/19.9  98/11.0  98/5.2  97/1.9  99/68
-//   modes 3/3   100/270.6  100/98.2 100/64.1 100/29.4 100/20.4  96/11.3  96/9.1  96/6.9  81/175
-//   modes 5/5   100/269.2  100/96.4 100/62.5 100/28.9  97/21.9  91/13.4 94/10.7  94/7.9  65/153
-//   drift       100/268.7  100/95.3 100/61.6 100/26.2 100/18.0   97/6.8  94/4.2  88/2.4  95/58
-//   noise 40 %  100/265.1 100/115.9  99/96.5  99/64.5  99/55.9  99/34.4 98/20.6 97/10.4  97/200
+//   independent 100/267.8  100/95.2 100/62.2 100/24.5 100/15.5  100/6.8  99/4.2  98/2.1  98/54
+//   ar 0.3      100/267.8  100/94.5 100/62.6 100/26.2 100/16.0   99/8.4  98/5.1  97/2.6  98/73
+//   ar 0.5      100/267.8  100/94.0 100/62.7 100/27.1  99/16.7  98/10.1  98/6.3  97/3.2  93/93
+//   ar 0.7      100/267.8  100/93.2 100/63.7 100/28.1  98/17.7  97/11.5  98/9.5  97/4.4  94/134
+//   tails       100/269.2  100/96.3 100/69.4 100/32.0 100/26.2  99/10.1  99/5.9  98/2.9  98/89
+//   modes 8/3   100/267.7  100/93.1 100/65.0  99/25.7  97/16.0  98/10.6  98/5.2  97/1.9  99/68
+//   modes 3/3   100/270.6  100/98.3 100/64.1 100/27.0  99/16.9  96/11.2  96/9.1  96/6.9  81/175
+//   modes 5/5   100/269.2  100/96.4 100/62.5 100/26.5  95/17.6  91/12.6 94/10.6  94/7.9  65/152
+//   drift       100/268.8  100/95.4 100/61.6 100/24.0 100/15.3   97/6.8  94/4.2  88/2.4  95/58
+//   noise 40 %  100/265.2 100/116.0  99/97.0  99/68.1  99/58.6  99/34.5 98/20.6 97/10.4  97/200
 //
 // What no method can do with so few rounds shows in the last lines: where the median lies in the
 // gap between two modes, a stop rule that asks for less than the gap stops when luck shows one mode
@@ -62,10 +62,13 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// What is believed before a round is seen, with the weight of so many rounds: that rounds differ by
-// a quarter, as they do on a machine that others use.
+// What is believed before a round is seen: that rounds differ by a quarter, as they do on a machine
+// that others use. It has the weight of three rounds, and fades where the rounds tell enough
+// themselves; how fast was chosen by what covers.
 constexpr double kGuessedDeviation = 0.25;
 constexpr double kGuessWeight = 3;
+constexpr double kGuessFades = 9;  // half of the weight is left after so many rounds
+constexpr double kFadePower = 4;
 
 // z with P(|Z| < z) = confidence for a standard normal Z; by bisection, to about 1e-12.
 double TwoSidedNormalQuantile(double confidence) {
@@ -147,9 +150,10 @@ double AtRank(std::span<const double> sorted, double rank) {
 double FactorOfFewRounds(std::span<const double> values, double median, double time,
                          double confidence) {
   const auto n = static_cast<double>(values.size());
-  double squares = kGuessWeight * kGuessedDeviation * kGuessedDeviation;
+  const double weight = kGuessWeight / (1 + std::pow(n / kGuessFades, kFadePower));
+  double squares = weight * kGuessedDeviation * kGuessedDeviation;
   for (const double value : values) squares += std::pow(std::log(value / median), 2);
-  const double degrees = kGuessWeight + n - 1;
+  const double degrees = weight + n - 1;
   const double error = std::sqrt(squares / degrees * time / n * std::numbers::pi / 2);
   return std::exp(TwoSidedStudentQuantile(confidence, degrees) * error);
 }

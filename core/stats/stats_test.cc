@@ -59,7 +59,7 @@ TEST(EstimateMedianTest, FewRoundsGiveAWideInterval) {
     for (std::size_t i = 0; i < n; ++i) values[i] = i % 2 == 0 ? 10 : 11;
     const MedianInterval interval = EstimateMedian(values);
     EXPECT_GT(interval.low, 0);
-    EXPECT_GT(interval.relative_half_width(), 0.2) << n;
+    EXPECT_GT(interval.relative_half_width(), 0.15) << n;
     EXPECT_LT(interval.relative_half_width(), wider) << n;
     wider = interval.relative_half_width();
   }

@@ -15,7 +15,7 @@ std::string_view Shout(verdict::Verdict verdict);  // "PASS", "FAIL", "UNKNOWN"
 // The sections Findings, Ranks (those that did not finish) and Wrong results; "" when all is well.
 std::string FormatFindings(const store::Run& run);
 
-// What became of the ranks of a case, in a few words: "pass, precision", "FAIL, rank 1 hung".
+// What became of the ranks of a case, in a few words: "pass, precise", "FAIL, rank 1 hung".
 std::string OutcomeText(const store::CaseRecord& record);
 
 }  // namespace lockstep::results::report
