@@ -96,6 +96,10 @@ class SanitizeTest(unittest.TestCase):
             self.write(os.path.join(self.folder, "log.good"), said + "\n")
             self.assertEqual(self.sanitize("asan", "--rooms=core/plain")[0], code, said)
 
+    def test_a_folder_of_rooms(self):
+        self.assertEqual(self.sanitize("asan", "--rooms=core")[::2], (0, ""))
+        self.assertEqual(self.rooms_tested(), [("--config=asan", "//core/...")])
+
     def test_bad_input(self):
         for words in (["msan"], ["--rooms=core/none"]):
             code, _, err = self.sanitize(*words)

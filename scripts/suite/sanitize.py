@@ -53,8 +53,8 @@ def parse(arguments):
         if name not in _CONFIGS:
             parser.error("%s: no such pass; give some of %s" % (name, " ".join(_CONFIGS)))
     for room in (options.rooms or "").split(","):
-        if room and not os.path.exists(os.path.join(TREE, room, "BUILD")):
-            parser.error("--rooms: %s is no folder with a BUILD file" % room)
+        if room and not any("BUILD" in names for _, _, names in os.walk(os.path.join(TREE, room))):
+            parser.error("--rooms: no BUILD file in %s or below it" % room)
     return options
 
 
