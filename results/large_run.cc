@@ -43,11 +43,12 @@ store::Run LargeRun(int cases) {
       run.verdict = verdict::Verdict::kFail;
     }
     record.samples.ranks = record.ranks;
+    const std::int64_t begin_ns = std::int64_t{1'000'000} * i;
     for (std::int64_t k = 0; k < 20; ++k) {
       record.samples.round.push_back(static_cast<std::int32_t>(k / 5));
       for (int rank = 0; rank < record.ranks; ++rank) {
-        record.samples.entry_ns.push_back(1'000'000 * i + 1000 * k);
-        record.samples.exit_ns.push_back(1'000'000 * i + 1000 * k + 500 +
+        record.samples.entry_ns.push_back(begin_ns + 1000 * k);
+        record.samples.exit_ns.push_back(begin_ns + 1000 * k + 500 +
                                          static_cast<std::int64_t>(random.Below(400)));
       }
     }

@@ -135,7 +135,8 @@ std::string BusFactors(const store::Run& run) {
 std::string Legend(const store::Run& run) {
   std::string text =
       "\nmedian +-%: of the slowest rank's time in each iteration, with half its 95 % confidence "
-      "interval\n";
+      "interval\n"
+      "precise: the rounds agree to --precision; +-% adds what the machine drifts (--drift)\n";
   if (const std::string factors = BusFactors(run); !factors.empty()) {
     text += "algbw = bytes / median in GB/s (1e9 bytes); busbw = algbw x f for n ranks, f = " +
             factors + "\n";
