@@ -222,7 +222,7 @@ std::string SummaryLine(const results::store::Run& run, const plan::Plan& plan) 
   if (run.verdict == verdict::Verdict::kPass) {
     return fmt::format("{} of {} cases measured, no wrong element, no rank hung or failed{}",
                        measured, run.cases.size(),
-                       PrecisionClause(run, plan.precision, plan.drift));
+                       plan.iterations ? "" : PrecisionClause(run, plan.precision, plan.drift));
   }
   const bool too_short = std::any_of(run.cases.begin(), run.cases.end(), [](const auto& record) {
     return record.summary.iterations == 0 && record.summary.stopped_by == "time_budget";

@@ -76,7 +76,6 @@ TEST(EvidenceTest, WhoIsEndingShows) {
   EXPECT_TRUE(IsEnding(process.pid())) << "nobody has waited for it yet";
 }
 
-// Taking the stack stops the process, and its sleep then goes on as another system call.
 constexpr char kWithoutElfutils[] = "built without elfutils (libdw)";
 
 // Children of this thread but one, ended as an assertion of a library ends its process.
@@ -105,6 +104,7 @@ TEST(EvidenceTest, WhoReadsAStackIsExpendable) {
   EXPECT_THAT(Look(process).text, testing::Not(testing::HasSubstr("it went away")));
 }
 
+// Taking the stack stops the process, and its sleep then goes on as another system call.
 TEST(EvidenceTest, ASleeperIsAsleepInEveryLook) {
   const Process process("exec sleep 60", "sleep");
   SystemEvidence evidence = Look(process);

@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 struct Awaited {
   std::vector<EventKind> handled = {};
   bool lost = false;
-  double seconds = 0;
+  double virtual_seconds = 0;
   std::size_t left = 0;  // of the list
 };
 
@@ -23,7 +23,7 @@ Awaited Await(Script steps) {
   Awaited awaited;
   awaited.lost = AwaitLostHosts(coordinator,
                                 [&](const Event& event) { awaited.handled.push_back(event.kind); });
-  awaited.seconds = coordinator.seconds();
+  awaited.virtual_seconds = coordinator.seconds();
   awaited.left = coordinator.left();
   return awaited;
 }
@@ -33,7 +33,7 @@ TEST(LostHosts, AllHostsStayWhileOnlyWorkersAreGone) {
   EXPECT_FALSE(awaited.lost);
   EXPECT_THAT(awaited.handled,
               ElementsAre(EventKind::kSignalled, EventKind::kExited, EventKind::kTimeout));
-  EXPECT_EQ(awaited.seconds, 0.2);
+  EXPECT_EQ(awaited.virtual_seconds, 0.2);
 }
 
 TEST(LostHosts, ALossEndsTheWait) {
@@ -41,7 +41,7 @@ TEST(LostHosts, ALossEndsTheWait) {
       {Signalled(0, 15), After(0.1), Lost(1, verdict::Loss::kClosed), Of(EventKind::kTerminate)});
   EXPECT_TRUE(awaited.lost);
   EXPECT_THAT(awaited.handled, ElementsAre(EventKind::kSignalled, EventKind::kLost));
-  EXPECT_EQ(awaited.seconds, 0.1);
+  EXPECT_EQ(awaited.virtual_seconds, 0.1);
   EXPECT_EQ(awaited.left, 1u);
 }
 

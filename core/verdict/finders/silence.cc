@@ -259,7 +259,7 @@ std::vector<Standstill> FirstOf(const std::vector<Standstill>& standstills) {
   return first.empty() ? standstills : first;
 }
 
-void AddUnknown(Finding finding, std::vector<Finding>& findings) {
+void AddNew(Finding finding, std::vector<Finding>& findings) {
   const bool known = std::ranges::any_of(findings, [&](const Finding& other) {
     return other.cause == finding.cause && other.culprits == finding.culprits;
   });
@@ -334,7 +334,7 @@ std::vector<Finding> FindSilence(const Situation& situation) {
   const std::vector<Standstill> standstills = StandstillsOf(situation);
   for (const Standstill& standstill : FirstOf(standstills)) {
     if (!standstill.missing.empty()) {
-      AddUnknown(MissingRanks(standstill), findings);
+      AddNew(MissingRanks(standstill), findings);
     } else if (!standstill.incomplete) {
       // Posted calls that all entered may be done, and nobody has asked.
       (situation.nonblocking_calls ? stalls : findings).push_back(Stall(situation, standstill));
