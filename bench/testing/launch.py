@@ -1,4 +1,5 @@
 """Starts benchmarks under mpirun for tests, and looks for what they left behind."""
+import contextlib
 import glob
 import os
 import signal
@@ -10,6 +11,8 @@ import uuid
 import h5py
 
 MARK = "LOCKSTEP_TEST_MARK"
+LOOK_S = 20  # between two looks at a launcher that may hang
+LOOKS = 3    # that find it alone and idle before it is ended
 
 
 def text(value):
@@ -24,6 +27,13 @@ def processor_seconds(pid):
     except OSError:
         return 0
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def hangs_alone(looks, pid):
+    """Whether the last looks, (live processes of the launch, what this one has had of processors),
+    found the process alone and idle."""
+    last = looks[-LOOKS:]
+    return len(last) == LOOKS and all(look == ([pid], last[0][1]) for look in last)
 
 
 class Launch:
@@ -46,9 +56,22 @@ class Launch:
                                         start_new_session=True)
 
     def finish(self):
-        """Waits; afterwards code, out, err hold what it said."""
+        """Waits; afterwards code, out, err hold what it said.
+
+        Open MPI 4.1.4's mpirun can wait for its own mutex for ever after its processes ended
+        (PMIx_server_finalize). It is ended then, and the code is the one that the file holds.
+        """
+        looks = []
+        while not hangs_alone(looks, self.process.pid):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.out, self.err = self.process.communicate(timeout=LOOK_S)
+                self.code = self.process.returncode
+                return self
+            looks.append((self.processes(), processor_seconds(self.process.pid)))
+        print("mpirun hung after its processes had ended; the exit code is that of the file")
+        self.process.kill()
         self.out, self.err = self.process.communicate()
-        self.code = self.process.returncode
+        self.code = int(self.attribute("exit_code"))
         return self
 
     def processes(self, worker=None):

@@ -1,0 +1,45 @@
+#!/usr/bin/python3
+"""A launcher that hangs after its processes ended costs no test; others are waited for."""
+import os
+import sys
+import tempfile
+import unittest
+
+import h5py
+
+sys.path.insert(0, os.getcwd())
+from bench.testing import launch
+
+MPIRUN = """#!/bin/sh
+echo said
+exec sleep 1000000
+"""
+
+
+class HungLauncherTest(unittest.TestCase):
+    def test_three_looks_must_find_it_alone_and_idle(self):
+        alone = ([7], 0.25)
+        self.assertTrue(launch.hangs_alone([alone] * 3, 7))
+        self.assertFalse(launch.hangs_alone([alone] * 2, 7))
+        self.assertFalse(launch.hangs_alone([alone, ([7, 8], 0.25), alone], 7), "an agent")
+        self.assertFalse(launch.hangs_alone([alone, alone, ([7], 0.26)], 7), "it worked")
+        self.assertFalse(launch.hangs_alone([([8], 0.25)] * 3, 7), "it has ended")
+        self.assertTrue(launch.hangs_alone([([7, 8], 0.1), alone, alone, alone], 7))
+
+    def test_what_it_said_is_kept_and_the_code_is_the_files(self):
+        folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+        path = os.path.join(folder, "mpirun")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(MPIRUN)
+        os.chmod(path, 0o755)
+        started = launch.Launch("none", [], environment={"PATH": folder + ":" + os.environ["PATH"]})
+        with h5py.File(started.path, "w") as run:
+            run.attrs["exit_code"] = 3
+        launch.LOOK_S = 0.05
+        started.finish()
+        self.assertEqual((started.code, started.out), (3, "said\n"))
+        self.assertEqual(started.leftovers(), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
