@@ -2,18 +2,17 @@
 // run. The figures are summarize.h's, the findings of hangs are core/verdict's.
 #include "bench/measure/run_record.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <ctime>
 
 #include "bench/measure/arrivals.h"
 #include "bench/measure/precision.h"
 #include "bench/measure/summarize.h"
 #include "core/base/clock.h"
 #include "core/base/random.h"
+#include "core/base/utc.h"
 #include "core/verdict/wording.h"
 
 namespace lockstep::bench::measure {
@@ -115,13 +114,6 @@ void Merge(const verdict::Judgement& from, verdict::Judgement& into) {
     if (known.outcome == verdict::Outcome::kFinished) known = outcome;
   }
   into.findings.insert(into.findings.end(), from.findings.begin(), from.findings.end());
-}
-
-std::string UtcNow() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", utc);
 }
 
 }  // namespace

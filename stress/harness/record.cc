@@ -2,17 +2,16 @@
 // evidence.
 #include "stress/harness/record.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <ctime>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/base/clock.h"
 #include "core/base/random.h"
+#include "core/base/utc.h"
 #include "core/coordinator/machine_facts.h"
 #include "results/report/trials.h"
 #include "results/store/evidence_records.h"
@@ -21,13 +20,6 @@ namespace lockstep::stress::harness {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string UtcNow() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", utc);
-}
 
 std::string NewId() {
   const std::uint64_t unique = Mix64(static_cast<std::uint64_t>(MonotonicNs())) ^ NowTicks() ^
