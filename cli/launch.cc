@@ -1,7 +1,7 @@
 // A launch is a child process under timeout(1), so that its limit holds even when this process is
 // killed. SIGINT and SIGTERM are noted here and passed on, never obeyed at once: the cases that are
 // over must still be stored.
-#include "cli/stress_launch.h"
+#include "cli/launch.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -11,16 +11,12 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <filesystem>
 #include <optional>
-#include <system_error>
 
 #include "core/base/deadline.h"
 
 namespace lockstep::cli {
 namespace {
-
-namespace fs = std::filesystem;
 
 volatile std::sig_atomic_t told_to_end = 0;
 void OnSignal(int) { told_to_end = 1; }
@@ -85,16 +81,6 @@ Result<LaunchEnd> RunLaunch(const LaunchOrder& order) {
   end.exit_code = Await(pid, order.result);
   end.interrupted = told_to_end != 0;
   return end;
-}
-
-std::string FindStress() {
-  std::error_code error;
-  const fs::path own = fs::read_symlink("/proc/self/exe", error);
-  for (const fs::path& path :
-       {own.parent_path() / "stress", own.parent_path() / "../stress/stress"}) {
-    if (fs::is_regular_file(path, error)) return fs::weakly_canonical(path, error);
-  }
-  return "stress";
 }
 
 }  // namespace lockstep::cli

@@ -1,6 +1,6 @@
-// One launch of `stress` under the launcher, for backends that run one case a launch.
-#ifndef LOCKSTEP_CLI_STRESS_LAUNCH_H_
-#define LOCKSTEP_CLI_STRESS_LAUNCH_H_
+// One launch of a program of ours under its launcher, from start to end.
+#ifndef LOCKSTEP_CLI_LAUNCH_H_
+#define LOCKSTEP_CLI_LAUNCH_H_
 
 #include <csignal>
 #include <string>
@@ -13,8 +13,9 @@ namespace lockstep::cli {
 struct LaunchOrder {
   std::vector<std::string> words;  // mpirun …
   std::string log;                 // a file for what it says
-  // The file that the launch leaves. Once it is there, the launcher has 10 s to leave: Open MPI
-  // 4.1's mpirun now and then waits for ever in PMIx_server_finalize after a rank was lost.
+  // The last file that the launch writes; "": none tells its end. Once it is there, the launcher
+  // has 10 s to leave: Open MPI 4.1's mpirun now and then waits for ever in PMIx_server_finalize
+  // after a rank was lost.
   std::string result;
   double limit_seconds = 0;  // then it is ended
 };
@@ -27,7 +28,7 @@ struct LaunchEnd {
 };
 
 // While it lives, SIGINT and SIGTERM end launches, running ones and those to come, instead of this
-// process, so that the cases that are over are still stored.
+// process, so that what is over is still stored and told.
 class SignalsNoted {
  public:
   SignalsNoted();
@@ -43,9 +44,6 @@ class SignalsNoted {
 // Runs it to its end. kEnvironment when it can't be started.
 Result<LaunchEnd> RunLaunch(const LaunchOrder& order);
 
-// The `stress` that belongs to this program: installed beside it, in the build tree, or in PATH.
-std::string FindStress();
-
 }  // namespace lockstep::cli
 
-#endif  // LOCKSTEP_CLI_STRESS_LAUNCH_H_
+#endif  // LOCKSTEP_CLI_LAUNCH_H_

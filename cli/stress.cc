@@ -9,11 +9,12 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "cli/stress_launch.h"
+#include "cli/launch.h"
 #include "cli/subcommand.h"
 #include "core/verdict/trace.h"
 #include "results/report/report.h"
@@ -62,6 +63,17 @@ class Folder {
   explicit Folder(fs::path path) : path_(std::move(path)) {}
   fs::path path_;
 };
+
+// The `stress` that belongs to this program: installed beside it, in the build tree, or in PATH.
+std::string FindStress() {
+  std::error_code error;
+  const fs::path own = fs::read_symlink("/proc/self/exe", error);
+  for (const fs::path& path :
+       {own.parent_path() / "stress", own.parent_path() / "../stress/stress"}) {
+    if (fs::is_regular_file(path, error)) return fs::weakly_canonical(path, error);
+  }
+  return "stress";
+}
 
 std::vector<std::string> WordsOf(const Options& options,
                                  const stress::harness::StressOptions& stress,

@@ -94,7 +94,7 @@ FIGURES = {
     "deaths_named": (_HOSTS, r"`scripts/node_deaths [^`]*`: (\d+ of \d+)"),
     "schema_version": ("results/store/run.h", r"kSchemaVersion = (\d+)"),
     # Stress.
-    "leave_s": ("cli/stress_launch.cc", r"kLeaveSeconds = (\d+)"),
+    "leave_s": ("cli/launch.cc", r"kLeaveSeconds = (\d+)"),
     "replay_rounds": ("stress/scenario/graph_replay.h", r"rounds = (\d+);"),
     "program_rounds": ("stress/scenario/scenario_script.cc", r"program\.rounds = (\d+)"),
     "load_samples": ("stress/scenario/loading.h", _LOADING),
