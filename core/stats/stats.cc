@@ -158,6 +158,16 @@ double FactorOfFewRounds(std::span<const double> values, double median, double t
   return std::exp(TwoSidedStudentQuantile(confidence, degrees) * error);
 }
 
+// Of sorted values that are too few to bound their median themselves.
+void BoundByGuess(std::span<const double> sorted, double time, double confidence,
+                  MedianInterval& interval) {
+  const bool positive = sorted.front() > 0;
+  const double factor =
+      positive ? FactorOfFewRounds(sorted, interval.median, time, confidence) : kInfinity;
+  interval.low = positive ? interval.median / factor : -kInfinity;
+  interval.high = positive ? interval.median * factor : kInfinity;
+}
+
 }  // namespace
 
 double Quantile(std::span<const double> values, double p) {
@@ -206,14 +216,33 @@ MedianInterval EstimateMedian(std::span<const double> round_medians, double conf
     interval.high = AtRank(sorted, middle + half);
     return interval;
   }
-  if (!(sorted.front() > 0)) {
-    interval.low = -kInfinity;
-    interval.high = kInfinity;
+  BoundByGuess(sorted, time, confidence, interval);
+  return interval;
+}
+
+MedianInterval EstimateMedianOfIndependent(std::span<const double> values, double confidence) {
+  LOCKSTEP_CHECK(confidence > 0 && confidence < 1, "a confidence is between 0 and 1");
+  MedianInterval interval;
+  interval.median = Median(values);
+  std::vector<double> sorted(values.begin(), values.end());
+  std::sort(sorted.begin(), sorted.end());
+  const auto n = static_cast<double>(values.size());
+  // x(k) .. x(n + 1 - k) covers at least `outer`, the next two inside of them `inner`.
+  double k = 0, outer = 1, inner = 1;
+  for (double beyond = 0;; ++k, outer = inner) {
+    beyond += std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) -
+                       n * std::numbers::ln2);
+    inner = 1 - 2 * beyond;
+    if (inner < confidence) break;
+  }
+  if (k == 0) {
+    BoundByGuess(sorted, 1, confidence, interval);
     return interval;
   }
-  const double factor = FactorOfFewRounds(sorted, interval.median, time, confidence);
-  interval.low = interval.median / factor;
-  interval.high = interval.median * factor;
+  const double part = (outer - confidence) / (outer - inner);
+  const double inward = (n - k) * part / (k + (n - 2 * k) * part);
+  interval.low = AtRank(sorted, k + inward);
+  interval.high = AtRank(sorted, n + 1 - k - inward);
   return interval;
 }
 

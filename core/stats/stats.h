@@ -33,6 +33,12 @@ struct MedianInterval {
 // stats.cc for the method, its sources, and how often the interval covers.
 MedianInterval EstimateMedian(std::span<const double> round_medians, double confidence = 0.95);
 
+// The same of values that do not depend on each other, as those of launches. With six or more, the
+// 95 % interval lies between order statistics and assumes no shape (Hettmansperger and Sheather
+// 1986). Fewer take a guess into account, as EstimateMedian does.
+MedianInterval EstimateMedianOfIndependent(std::span<const double> values,
+                                           double confidence = 0.95);
+
 }  // namespace lockstep::stats
 
 #endif  // LOCKSTEP_CORE_STATS_STATS_H_

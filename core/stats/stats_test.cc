@@ -129,5 +129,46 @@ TEST(EstimateMedianTest, EqualValuesAreExact) {
   EXPECT_DOUBLE_EQ(interval.relative_half_width(), 0);
 }
 
+// Between the order statistics that Hettmansperger and Sheather's weights give for n = 8 and 10.
+TEST(EstimateMedianOfIndependentTest, LiesBetweenOrderStatistics) {
+  const std::vector<double> eight = {5, 2, 8, 1, 7, 3, 6, 4};
+  const MedianInterval of_eight = EstimateMedianOfIndependent(eight);
+  EXPECT_DOUBLE_EQ(of_eight.median, 4.5);
+  EXPECT_NEAR(of_eight.low, 1.93564, 1e-5);
+  EXPECT_NEAR(of_eight.high, 9 - 1.93564, 1e-5);
+  const std::vector<double> ten = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+  EXPECT_NEAR(EstimateMedianOfIndependent(ten).low, 2.65766, 1e-5);
+  EXPECT_GT(EstimateMedianOfIndependent(ten, 0.99).high, EstimateMedianOfIndependent(ten).high);
+}
+
+TEST(EstimateMedianOfIndependentTest, FewValuesHaveAWideInterval) {
+  for (const std::size_t n : {1u, 2u, 5u}) {
+    const MedianInterval interval = EstimateMedianOfIndependent(std::vector<double>(n, 10.0));
+    EXPECT_LT(interval.low, 9) << n;
+    EXPECT_GT(interval.high, 11) << n;
+  }
+  EXPECT_TRUE(std::isinf(EstimateMedianOfIndependent(std::vector<double>{-1, 1}).low));
+}
+
+// Fixed seeds: launches that differ by 10 %, and launches of two modes.
+TEST(EstimateMedianOfIndependentTest, CoversTheLongRunMedian) {
+  Random random(14);
+  for (const std::size_t n : {6u, 8u, 12u, 30u, 2000u}) {
+    const int series = n > 100 ? 200 : 2000;
+    int covered = 0;
+    for (int i = 0; i < series; ++i) {
+      std::vector<double> values(n);
+      for (double& value : values) {
+        const double place = random.Uniform();
+        value = place < 0.7 ? 1 + 0.1 * place : 2 + place;
+      }
+      const MedianInterval interval = EstimateMedianOfIndependent(values);
+      covered += interval.low <= 1.05 && 1.05 <= interval.high ? 1 : 0;
+    }
+    EXPECT_GT(covered, 0.93 * series) << n;
+    EXPECT_LT(covered, 0.985 * series) << n;
+  }
+}
+
 }  // namespace
 }  // namespace lockstep::stats

@@ -138,6 +138,30 @@ std::string FormatTable(const LaunchComparison& comparison) {
          fmt::format("exit code {}\n", static_cast<int>(comparison.exit_code));
 }
 
+std::string FormatTable(const LaunchSummary& summary) {
+  report::Grid grid;
+  grid.AddColumn("case", report::Grid::Align::kLeft);
+  for (const char* title : {"median", "+-%", "lowest", "highest", "launches"}) {
+    grid.AddColumn(title, report::Grid::Align::kRight);
+  }
+  grid.AddColumn("outcome", report::Grid::Align::kLeft);
+  for (const CaseOverLaunches& one : summary.cases) {
+    const bool timed = one.timed > 0;
+    const auto duration = [timed](double ns) {
+      return timed ? report::DurationText(ns) : std::string("-");
+    };
+    grid.AddRow({one.name, duration(one.interval.median),
+                 timed ? report::PercentText(100 * one.interval.relative_half_width()) : "-",
+                 duration(one.lowest_ns), duration(one.highest_ns),
+                 one.timed == one.launches ? fmt::format("{}", one.launches)
+                                           : fmt::format("{}/{}", one.timed, one.launches),
+                 report::OneLine(one.outcome)});
+  }
+  return summary.headline + "\n\n" + grid.Format() +
+         "\nA launch counts once, by its median. +-%: half the 95 % interval of the median over "
+         "launches\n";
+}
+
 std::string FormatMarkdown(const LaunchComparison& comparison) {
   const bool programs = SeveralPrograms(comparison);
   const bool backends = SeveralBackends(comparison);
